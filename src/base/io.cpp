@@ -1,0 +1,182 @@
+// File input and output through POSIX calls: errno is what a user needs to read, and iostreams lose it.
+#include "base/io.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "base/diagnostic.h"
+#include "base/text.h"
+
+namespace scalecalc {
+namespace {
+
+[[noreturn]] void fail(const std::string& path, std::string message, std::string hint, ExitCode code, int line = 0) {
+  SourceSpan where;
+  where.file = path == "-" ? "<standard input>" : path;
+  where.line = line;
+  throw UserError({Diagnostic{std::move(where), std::move(message), std::move(hint)}}, code);
+}
+
+[[noreturn]] void cannot_read(const std::string& path, std::string_view why, std::string hint = "") {
+  fail(path, fmt::format("cannot read the file: {}", why), std::move(hint), ExitCode::kQuestionWrong);
+}
+
+[[noreturn]] void cannot_write(const std::string& path, std::string_view why) {
+  SourceSpan where;
+  where.file = path == "-" ? "<standard output>" : path;
+  throw UserError({Diagnostic{std::move(where), fmt::format("cannot write the file: {}", why), ""}},
+                  ExitCode::kOutputFailed);
+}
+
+/// Closes a descriptor on every way out; close() hands errors to the caller who wants them.
+class Descriptor {
+ public:
+  Descriptor(int fd, bool owned) : fd_(fd), owned_(owned) {}
+  ~Descriptor() { close(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int get() const { return fd_; }
+  bool close() {
+    const int fd = std::exchange(fd_, -1);
+    return fd < 0 || !owned_ || ::close(fd) == 0;
+  }
+
+ private:
+  int fd_;
+  bool owned_;
+};
+
+std::string read_all(int fd, const std::string& path) {
+  std::string text;
+  std::string chunk(64 << 10, '\0');
+  while (true) {
+    const ssize_t got = ::read(fd, chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) cannot_read(path, std::strerror(errno));
+    if (got == 0) return text;
+    text.append(chunk, 0, static_cast<std::size_t>(got));
+    if (text.size() > kMaxInputBytes) {
+      cannot_read(path, fmt::format("it is larger than {} MiB", kMaxInputBytes >> 20U),
+                  "a model or hardware file is a few kilobytes: is this the right file?");
+    }
+  }
+}
+
+void check_is_text(const std::string& text, const std::string& path) {
+  const std::size_t bad = std::min(invalid_utf8_at(text), text.find('\0'));
+  if (bad == std::string::npos) return;
+  const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(bad), '\n') + 1;
+  fail(
+      path,
+      fmt::format("not a UTF-8 text file: byte 0x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(text[bad]))),
+      "is this the right file? A text in another encoding can be converted with iconv -t UTF-8",
+      ExitCode::kQuestionWrong, static_cast<int>(line));
+}
+
+/// Permissions a newly created file gets.
+mode_t default_mode() {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  return 0666U & ~mask;
+}
+
+void write_all(int fd, std::string_view content, const std::string& path) {
+  while (!content.empty()) {
+    const ssize_t put = ::write(fd, content.data(), content.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) cannot_write(path, std::strerror(errno));
+    content.remove_prefix(static_cast<std::size_t>(put));
+  }
+}
+
+/// The file behind symbolic links, so that writing replaces the file and not the link.
+std::string resolve_links(const std::string& path) {
+  std::error_code ignored;
+  const std::filesystem::path real = std::filesystem::canonical(path, ignored);
+  return ignored ? path : real.string();
+}
+
+}  // namespace
+
+std::string read_text_file(const std::string& path) {
+  const bool standard_input = path == "-";
+  if (path.empty()) throw UserError("the file name is empty", "");
+  Descriptor file(standard_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC), !standard_input);
+  if (file.get() < 0) cannot_read(path, std::strerror(errno));
+  struct stat info {};
+  if (::fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode)) cannot_read(path, "it is a directory");
+  std::string text = read_all(file.get(), path);
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  check_is_text(text, path);
+  return text;
+}
+
+/// Where the content goes: a temporary to be renamed, or (temporary empty) the target itself.
+struct AtomicFile::State {
+  std::string path;
+  std::string target;
+  std::string temporary;
+  Descriptor file{-1, false};
+
+  State(std::string given, std::string resolved, std::string temporary_name, int fd, bool owned)
+      : path(std::move(given)), target(std::move(resolved)), temporary(std::move(temporary_name)), file(fd, owned) {}
+  ~State() {
+    if (!temporary.empty()) ::unlink(temporary.c_str());
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+};
+
+AtomicFile::AtomicFile(std::string path) {
+  if (path.empty()) throw UserError("the output file name is empty", "", ExitCode::kOutputFailed);
+  if (path == "-") {
+    state_ = std::make_unique<State>(path, path, "", STDOUT_FILENO, false);
+    return;
+  }
+  const bool device = path.starts_with("/dev/");
+  const std::string target = device ? path : resolve_links(path);
+  struct stat info {};
+  const bool exists = ::stat(target.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode)) cannot_write(path, "it is a directory");
+  if (exists && ::access(target.c_str(), W_OK) != 0) cannot_write(path, std::strerror(errno));
+  if (device || (exists && !S_ISREG(info.st_mode))) {
+    const int fd = ::open(target.c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd < 0) cannot_write(path, std::strerror(errno));
+    state_ = std::make_unique<State>(path, target, "", fd, true);
+    return;
+  }
+  const std::filesystem::path place(target);
+  std::string temporary = (place.parent_path() / ("." + place.filename().string() + ".XXXXXX")).string();
+  const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
+  if (fd < 0) cannot_write(path, std::strerror(errno));
+  state_ = std::make_unique<State>(path, target, temporary, fd, true);
+  if (::fchmod(fd, exists ? info.st_mode & 07777U : default_mode()) != 0) cannot_write(path, std::strerror(errno));
+}
+
+AtomicFile::~AtomicFile() = default;
+AtomicFile::AtomicFile(AtomicFile&&) noexcept = default;
+
+void AtomicFile::commit(std::string_view content) {
+  check(state_ != nullptr, "an output file is written once");
+  const std::unique_ptr<State> state = std::move(state_);
+  write_all(state->file.get(), content, state->path);
+  if (!state->temporary.empty() && ::fsync(state->file.get()) != 0) cannot_write(state->path, std::strerror(errno));
+  if (!state->file.close()) cannot_write(state->path, std::strerror(errno));
+  if (state->temporary.empty()) return;
+  if (::rename(state->temporary.c_str(), state->target.c_str()) != 0) {
+    cannot_write(state->path, std::strerror(errno));
+  }
+  state->temporary.clear();
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,37 @@
+// Reading whole input files and writing outputs that are either complete or absent.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace scalecalc {
+
+/// Largest file we read. A model or hardware file is a few kilobytes; a megabyte is a mistake or an attack.
+inline constexpr std::size_t kMaxInputBytes = 4 << 20;
+
+/// Whole text of a regular file, or of standard input for "-". UserError (exit 2) with the reason for: no such file,
+/// a directory, not readable, larger than kMaxInputBytes, not UTF-8 text (a NUL byte or invalid UTF-8).
+std::string read_text_file(const std::string& path);
+
+/// A file that appears under its name only when commit() succeeds. Opened (as a temporary in the same directory) in
+/// the constructor, so an unwritable place fails before the work starts. UserError with exit 74 on any failure; the
+/// destructor removes the temporary. "-" and "/dev/..." targets are written in place.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::string path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  AtomicFile(AtomicFile&&) noexcept;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+
+  void commit(std::string_view content);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace scalecalc

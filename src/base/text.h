@@ -1,0 +1,43 @@
+// Small text helpers: nearest names, display width, wrapping.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace scalecalc {
+
+/// Damerau-Levenshtein distance (adjacent transpositions count one), ASCII case-insensitive.
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+/// The candidate nearest to `word`, or up to three that are equally near: sharing a separator-insensitive form
+/// (llama370b finds llama3-70b), or within max(2, length/3) edits that leave half of the word standing, or else
+/// starting with the word (h100 finds h100-sxm and h100-pcie). Empty if nothing is near.
+std::vector<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
+
+/// "did you mean 'x'?" / "did you mean 'x' or 'y'?" / "" when `names` is empty.
+std::string did_you_mean(const std::vector<std::string>& names);
+
+/// Takes one code point off the front of a non-empty text; U+FFFD for a byte that is not UTF-8.
+char32_t next_code_point(std::string_view& rest);
+/// Position of the first byte that is not UTF-8, or npos.
+std::size_t invalid_utf8_at(std::string_view text);
+/// Characters (code points) of a text: what columns count.
+std::size_t count_characters(std::string_view utf8);
+/// The text in single quotes for a message, with its middle left out when it is long.
+std::string in_quotes(std::string_view text);
+
+/// Columns a UTF-8 text takes on a terminal (wide characters two, combining none).
+std::size_t display_width(std::string_view utf8);
+
+/// Breaks at spaces so that no line is wider than `width` (longer words stay whole). Lines after the first start
+/// with `indent` spaces.
+std::string wrap(std::string_view text, std::size_t width, std::size_t indent = 0);
+
+/// "a, b and c".
+std::string join_and(const std::vector<std::string>& items);
+std::string join(const std::vector<std::string>& items, std::string_view separator);
+
+}  // namespace scalecalc

@@ -1,0 +1,376 @@
+// Reading quantities. Powers of ten are applied to the decimal exponent of the text, before rounding,
+// so 3.35TB/s is exactly the double 3.35e12 and 4.5k exactly 4500. Nothing here depends on the locale.
+#include "base/units.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/text.h"
+
+namespace scalecalc {
+namespace {
+
+/// One accepted spelling: the number times 10^exponent times factor is in base units.
+struct Unit {
+  std::string_view spelling;
+  int exponent = 0;
+  double factor = 1;
+};
+
+constexpr double kKi = 1024.0;
+constexpr double kMi = kKi * kKi;
+constexpr double kGi = kMi * kKi;
+constexpr double kTi = kGi * kKi;
+constexpr double kPi = kTi * kKi;
+constexpr double kBit = 1.0 / 8;
+
+// The first spelling of a size is the one suggested.
+constexpr std::array kCountUnits = {Unit{"k", 3},       Unit{"K", 3},       Unit{"M", 6},       Unit{"B", 9},
+                                    Unit{"G", 9},       Unit{"T", 12},      Unit{"Ki", 0, kKi}, Unit{"ki", 0, kKi},
+                                    Unit{"Mi", 0, kMi}, Unit{"Gi", 0, kGi}, Unit{"Ti", 0, kTi}};
+constexpr std::array kByteUnits = {Unit{"B", 0},        Unit{"kB", 3},       Unit{"KB", 3},       Unit{"MB", 6},
+                                   Unit{"GB", 9},       Unit{"TB", 12},      Unit{"PB", 15},      Unit{"KiB", 0, kKi},
+                                   Unit{"kiB", 0, kKi}, Unit{"MiB", 0, kMi}, Unit{"GiB", 0, kGi}, Unit{"TiB", 0, kTi},
+                                   Unit{"PiB", 0, kPi}};
+constexpr std::array kBandwidthUnits = {
+    Unit{"B/s", 0},         Unit{"kB/s", 3},        Unit{"KB/s", 3},       Unit{"MB/s", 6},       Unit{"GB/s", 9},
+    Unit{"TB/s", 12},       Unit{"PB/s", 15},       Unit{"KiB/s", 0, kKi}, Unit{"kiB/s", 0, kKi}, Unit{"MiB/s", 0, kMi},
+    Unit{"GiB/s", 0, kGi},  Unit{"TiB/s", 0, kTi},  Unit{"PiB/s", 0, kPi}, Unit{"Gbps", 9, kBit}, Unit{"Gb/s", 9, kBit},
+    Unit{"Tbps", 12, kBit}, Unit{"Tb/s", 12, kBit}, Unit{"Mbps", 6, kBit}, Unit{"Mb/s", 6, kBit}, Unit{"kbps", 3, kBit},
+    Unit{"kb/s", 3, kBit},  Unit{"Kbps", 3, kBit},  Unit{"Kb/s", 3, kBit}, Unit{"bps", 0, kBit},  Unit{"b/s", 0, kBit}};
+constexpr std::array kTimeUnits = {Unit{"s", 0},        Unit{"ms", -3},      Unit{"us", -6},
+                                   Unit{"\u00B5s", -6}, Unit{"\u03BCs", -6}, Unit{"ns", -9},
+                                   Unit{"min", 0, 60},  Unit{"h", 0, 3600},  Unit{"d", 0, 86400}};
+constexpr std::array kFractionUnits = {Unit{"%", -2}};
+constexpr std::array kWattUnits = {Unit{"W", 0},  Unit{"mW", -3}, Unit{"kW", 3},
+                                   Unit{"KW", 3}, Unit{"MW", 6},  Unit{"GW", 9}};
+constexpr std::array kPriceUnits = {Unit{"USD/h"}, Unit{"$/h"}, Unit{"/h"}, Unit{"USD"}};
+
+constexpr std::array kFlopPrefixes = {Unit{"", 0},  Unit{"k", 3},  Unit{"K", 3},  Unit{"M", 6},
+                                      Unit{"G", 9}, Unit{"T", 12}, Unit{"P", 15}, Unit{"E", 18}};
+constexpr std::array<std::string_view, 7> kFlopNames = {"FLOP/s", "FLOPs/s", "FLOPS", "FLOPs", "OP/s", "OPs/s", "OPS"};
+
+/// What messages say about a kind.
+struct KindText {
+  std::string_view noun;      ///< "'x' is not <noun>"
+  std::string_view unit_of;   ///< "'GB' is a unit of <unit_of>"; empty where suffixes are shared with other kinds
+  std::string_view examples;  ///< "accepted: <examples>"
+  std::string_view forms;     ///< accepted_forms()
+};
+
+constexpr std::array<KindText, 9> kKindTexts{{
+    {"a count", "", "8960, 4M, 70B, 15T, 128k, 16e6, 4Mi", "a whole number such as 8960, 4M, 70B, 15T or 4Mi"},
+    {"a number", "", "4, 0.25, 1.5e3, 10k", "a number such as 4, 0.25 or 1.5e3"},
+    {"a size", "size", "96GB, 80GiB, 512KiB, 16 MB", "a size such as 96GB, 80GiB or 512KiB"},
+    {"a bandwidth", "bandwidth", "3.35TB/s, 900 GB/s, 400Gbps", "a bandwidth such as 3.35TB/s, 900 GB/s or 400Gbps"},
+    {"a compute rate", "compute rate", "459TFLOP/s, 1.98PFLOP/s, 1979TOP/s",
+     "a compute rate such as 459TFLOP/s, 1.98PFLOP/s or 1979TOP/s"},
+    {"a time", "time", "17ms, 1us, 2.5s, 10min, 3h, 30d", "a time such as 17ms, 1us, 2.5s, 3h or 30d"},
+    {"a fraction", "", "0.4, 40%", "a fraction from 0 to 1 such as 0.4 or 40%"},
+    {"a power", "power", "700W, 1.2kW", "a power such as 700W or 1.2kW"},
+    {"a price per hour", "price", "4.2, $4.20, 4.2USD/h", "a price in dollars per hour such as 4.2, $4.20 or 4.2USD/h"},
+}};
+
+constexpr std::array kAllKinds = {UnitKind::kCount,          UnitKind::kNumber,         UnitKind::kBytes,
+                                  UnitKind::kBytesPerSecond, UnitKind::kFlopsPerSecond, UnitKind::kSeconds,
+                                  UnitKind::kFraction,       UnitKind::kWatts,          UnitKind::kUsdPerHour};
+
+const KindText& text_of(UnitKind kind) { return kKindTexts.at(static_cast<std::size_t>(kind)); }
+
+/// Spellings of a kind; the compute rates are made of prefixes and names.
+std::vector<std::pair<std::string, Unit>> spellings(UnitKind kind) {
+  std::vector<std::pair<std::string, Unit>> out;
+  const auto take = [&](std::span<const Unit> units) {
+    for (const Unit& unit : units) out.emplace_back(unit.spelling, unit);
+  };
+  switch (kind) {
+    case UnitKind::kCount:
+    case UnitKind::kNumber: take(kCountUnits); break;
+    case UnitKind::kBytes: take(kByteUnits); break;
+    case UnitKind::kBytesPerSecond: take(kBandwidthUnits); break;
+    case UnitKind::kSeconds: take(kTimeUnits); break;
+    case UnitKind::kFraction: take(kFractionUnits); break;
+    case UnitKind::kWatts: take(kWattUnits); break;
+    case UnitKind::kUsdPerHour: take(kPriceUnits); break;
+    case UnitKind::kFlopsPerSecond:
+      for (const std::string_view name : kFlopNames) {
+        for (const Unit& prefix : kFlopPrefixes) out.emplace_back(std::string(prefix.spelling).append(name), prefix);
+      }
+      break;
+  }
+  return out;
+}
+
+std::optional<Unit> find_unit(UnitKind kind, std::string_view unit) {
+  for (const auto& [spelling, found] : spellings(kind)) {
+    if (spelling == unit) return found;
+  }
+  return std::nullopt;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool needs_unit(UnitKind kind) {
+  return kind == UnitKind::kBytes || kind == UnitKind::kBytesPerSecond || kind == UnitKind::kFlopsPerSecond ||
+         kind == UnitKind::kSeconds || kind == UnitKind::kWatts;
+}
+
+/// A text split into its decimal number and what follows.
+struct Split {
+  std::string mantissa;     ///< digits and at most one point, separators removed
+  long exponent = 0;        ///< as written, clamped
+  std::string_view number;  ///< as written
+  std::string_view unit;    ///< after the number and blanks
+};
+
+/// Digits with single '_' between them; returns how many characters were taken.
+std::size_t take_digits(std::string_view text, std::string& digits) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const bool separator =
+        text[at] == '_' && at > 0 && is_digit(text[at - 1]) && at + 1 < text.size() && is_digit(text[at + 1]);
+    if (!is_digit(text[at]) && !separator) break;
+    if (!separator) digits += text[at];
+    ++at;
+  }
+  return at;
+}
+
+/// Takes "e12", "E+3" off the front of `rest`, if one is there; a lone e is left for the unit.
+long take_exponent(std::string_view& rest) {
+  constexpr long kBeyondAnyDouble = 100000;
+  if (rest.empty() || (rest.front() != 'e' && rest.front() != 'E')) return 0;
+  std::size_t at = 1;
+  const bool minus = rest.size() > 1 && rest[1] == '-';
+  if (rest.size() > 1 && (rest[1] == '-' || rest[1] == '+')) ++at;
+  if (at >= rest.size() || !is_digit(rest[at])) return 0;
+  long value = 0;
+  for (; at < rest.size() && is_digit(rest[at]); ++at)
+    value = std::min(value * 10 + (rest[at] - '0'), kBeyondAnyDouble);
+  rest.remove_prefix(at);
+  return minus ? -value : value;
+}
+
+/// The number at the start of `text`, which starts with a digit.
+Split split(std::string_view text) {
+  Split out;
+  std::string_view rest = text;
+  rest.remove_prefix(take_digits(rest, out.mantissa));
+  if (rest.size() > 1 && rest[0] == '.' && is_digit(rest[1])) {
+    out.mantissa += '.';
+    rest.remove_prefix(1);
+    rest.remove_prefix(take_digits(rest, out.mantissa));
+  }
+  out.exponent = take_exponent(rest);
+  out.number = text.substr(0, text.size() - rest.size());
+  const std::size_t unit_at = rest.find_first_not_of(' ');
+  out.unit = unit_at == std::string_view::npos ? std::string_view{} : rest.substr(unit_at);
+  return out;
+}
+
+UnitError wrong(std::string_view text, UnitKind kind, std::string_view why, std::string hint = "") {
+  const KindText& words = text_of(kind);
+  if (!hint.empty()) hint += ' ';
+  return {fmt::format("{} is not {}: {}", in_quotes(text), words.noun, why),
+          fmt::format("{}accepted: {}", hint, words.examples)};
+}
+
+UnitError wrong_instead(std::string_view text, UnitKind kind, std::string_view why, const std::string& instead) {
+  return wrong(text, kind, why, did_you_mean({instead}));
+}
+
+/// Spellings from other fields of computing, and words people write out.
+std::string_view habit(UnitKind kind, std::string_view unit) {
+  struct Habit {
+    UnitKind kind;
+    std::string_view written;
+    std::string_view accepted;
+  };
+  static constexpr std::array<Habit, 17> kHabits{{{UnitKind::kBytes, "byte", "B"},
+                                                  {UnitKind::kSeconds, "sec", "s"},
+                                                  {UnitKind::kSeconds, "secs", "s"},
+                                                  {UnitKind::kSeconds, "seconds", "s"},
+                                                  {UnitKind::kSeconds, "m", "min"},
+                                                  {UnitKind::kSeconds, "mins", "min"},
+                                                  {UnitKind::kSeconds, "minutes", "min"},
+                                                  {UnitKind::kSeconds, "hr", "h"},
+                                                  {UnitKind::kSeconds, "hours", "h"},
+                                                  {UnitKind::kSeconds, "days", "d"},
+                                                  {UnitKind::kBytes, "bytes", "B"},
+                                                  {UnitKind::kBytes, "G", "GB"},
+                                                  {UnitKind::kBytesPerSecond, "bytes/s", "B/s"},
+                                                  {UnitKind::kBytesPerSecond, "TBps", "TB/s"},
+                                                  {UnitKind::kBytesPerSecond, "GBps", "GB/s"},
+                                                  {UnitKind::kBytesPerSecond, "MBps", "MB/s"},
+                                                  {UnitKind::kUsdPerHour, "/hr", "/h"}}};
+  for (const Habit& entry : kHabits) {
+    if (entry.kind == kind && entry.written == unit) return entry.accepted;
+  }
+  return {};
+}
+
+/// Characters of `word` that `spelling` lacks, case counting: breaks ties between TB/s and Tb/s.
+std::size_t letters_missing(std::string_view word, std::string_view spelling) {
+  return static_cast<std::size_t>(
+      std::count_if(word.begin(), word.end(), [&](char c) { return spelling.find(c) == std::string_view::npos; }));
+}
+
+/// The accepted spelling nearest to a wrong unit, or nothing if none is near.
+std::string nearest_unit(UnitKind kind, std::string_view unit) {
+  constexpr std::size_t kLongest = 16;
+  if (unit.size() > kLongest) return "";
+  if (const std::string_view known = habit(kind, unit); !known.empty()) return std::string(known);
+  std::string best;
+  std::pair<std::size_t, std::size_t> best_cost{std::max<std::size_t>(1, unit.size() / 2) + 1, 0};
+  for (const auto& [spelling, ignored] : spellings(kind)) {
+    const bool unit_cut_short = unit.size() > 1 && spelling.starts_with(unit);
+    const std::pair<std::size_t, std::size_t> cost{unit_cut_short ? 0 : edit_distance(unit, spelling),
+                                                   letters_missing(unit, spelling)};
+    if (cost.first >= std::max(unit.size(), spelling.size())) continue;  // nothing in common
+    if (cost < best_cost) {
+      best = spelling;
+      best_cost = cost;
+    }
+  }
+  return best;
+}
+
+UnitError unknown_unit(std::string_view text, UnitKind kind, const Split& parts) {
+  std::string why = fmt::format("unknown unit {}", in_quotes(parts.unit));
+  for (const UnitKind other : kAllKinds) {
+    const std::string_view unit_of = text_of(other).unit_of;
+    if (other == kind || unit_of.empty() || !find_unit(other, parts.unit)) continue;
+    why = fmt::format("{} is a unit of {}", in_quotes(parts.unit), unit_of);
+    // 4GB is no mistyped 4B: a count has no unit to be near to.
+    if (!needs_unit(kind)) return wrong(text, kind, why);
+    break;
+  }
+  const std::string unit = nearest_unit(kind, parts.unit);
+  if (unit.empty()) return wrong(text, kind, why);
+  const std::string_view number = text.substr(0, text.size() - parts.unit.size());  // with its '$' and its blank
+  return wrong_instead(text, kind, why, std::string(number) + unit);
+}
+
+/// 1,000 and 1,5: the first is meant as 1000, the second as 1.5.
+UnitError comma_error(std::string_view text, UnitKind kind) {
+  std::string plain;
+  bool groups = true;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != ',') {
+      plain += text[at];
+      continue;
+    }
+    const std::size_t end = std::min(text.find_first_not_of("0123456789", at + 1), text.size());
+    groups = groups && end - at == 4;
+  }
+  if (groups) return wrong_instead(text, kind, "a number has no commas", plain);
+  return wrong(text, kind, "a number has no commas; the decimal sign is a point");
+}
+
+/// Why a text that does not start with a digit is no quantity.
+UnitError no_digit_error(std::string_view text, std::string_view body, UnitKind kind) {
+  if (text.empty()) return wrong(text, kind, "it is empty");
+  const bool digit_follows = body.size() > 1 && is_digit(body[1]);
+  if (digit_follows && body[0] == '-') return wrong(text, kind, "it is negative");
+  if (digit_follows && body[0] == '+') {
+    return wrong_instead(text, kind, "a number has no '+' sign", std::string(body.substr(1)));
+  }
+  if (digit_follows && body[0] == '.') {
+    return wrong_instead(text, kind, "a digit must stand before the point", "0" + std::string(body));
+  }
+  return wrong(text, kind, "it does not start with a digit");
+}
+
+/// What follows a number and cannot be a unit; nothing if the rest may be one.
+std::optional<UnitError> trailing_error(std::string_view text, UnitKind kind, const Split& parts) {
+  if (parts.unit.empty()) return std::nullopt;
+  const char next = parts.unit.front();
+  if (parts.number == "0" && (next == 'x' || next == 'X')) {
+    return wrong(text, kind, "hexadecimal numbers are not accepted");
+  }
+  if (next == ',') return comma_error(text, kind);
+  if (is_digit(next) || next == '.' || next == '_' || next == '-' || next == '+') {
+    return wrong(text, kind, fmt::format("unexpected {} after {}", in_quotes(parts.unit), in_quotes(parts.number)));
+  }
+  return std::nullopt;
+}
+
+/// Digits before the point, leading zeros left out, plus the exponent: the order of magnitude.
+long magnitude(const std::string& mantissa, long exponent) {
+  const std::size_t first = std::min(mantissa.find_first_not_of('0'), mantissa.size());
+  const std::size_t point = std::min(mantissa.find('.'), mantissa.size());
+  return (point > first ? static_cast<long>(point - first) : 0L) + exponent;
+}
+
+std::variant<double, UnitError> evaluate(std::string_view text, UnitKind kind, const Split& parts, const Unit& unit) {
+  const long exponent = parts.exponent + unit.exponent;
+  const std::string decimal = fmt::format("{}e{}", parts.mantissa, exponent);
+  double value = 0;
+  const auto [end, error] = std::from_chars(decimal.data(), decimal.data() + decimal.size(), value);
+  const bool out_of_range = error == std::errc::result_out_of_range;
+  if (out_of_range && magnitude(parts.mantissa, exponent) < 0) return wrong(text, kind, "it is too small");
+  value *= unit.factor;
+  if (out_of_range || !std::isfinite(value)) return wrong(text, kind, "it is too large");
+  check(error == std::errc{} && end == decimal.data() + decimal.size(), "a decimal number reads whole");
+  return value;
+}
+
+/// Rules of a kind about the value itself.
+std::optional<UnitError> value_error(std::string_view text, UnitKind kind, const Split& parts, double value) {
+  constexpr double kLargestWhole = 9007199254740992.0;  // 2^53: above it doubles skip whole numbers
+  if (kind == UnitKind::kCount) {
+    if (value > kLargestWhole) return wrong(text, kind, "it is above 2^53");
+    if (value != std::floor(value)) return wrong(text, kind, "it is not a whole number");
+  }
+  if (kind == UnitKind::kFraction && value > 1) {
+    if (parts.unit.empty() && value <= 100) {
+      return wrong_instead(text, kind, "it is above 1", std::string(parts.number) + "%");
+    }
+    return wrong(text, kind, "it is above 1");
+  }
+  return std::nullopt;
+}
+
+std::string_view trim(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+}  // namespace
+
+std::variant<double, UnitError> parse_quantity(std::string_view text, UnitKind kind, bool bare_ok) {
+  const std::string_view whole = trim(text);
+  std::string_view body = whole;
+  if (kind == UnitKind::kUsdPerHour && body.starts_with('$')) body.remove_prefix(1);
+  if (body.empty() || !is_digit(body.front())) return no_digit_error(whole, body, kind);
+  const Split parts = split(body);
+  if (auto error = trailing_error(whole, kind, parts)) return *error;
+  Unit unit;
+  if (!parts.unit.empty()) {
+    const std::optional<Unit> found = find_unit(kind, parts.unit);
+    if (!found) return unknown_unit(whole, kind, parts);
+    unit = *found;
+  } else if (needs_unit(kind) && !bare_ok) {
+    return wrong(whole, kind, "the unit is missing");
+  }
+  std::variant<double, UnitError> value = evaluate(whole, kind, parts, unit);
+  if (const double* number = std::get_if<double>(&value)) {
+    if (auto error = value_error(whole, kind, parts, *number)) return *error;
+  }
+  return value;
+}
+
+std::string_view accepted_forms(UnitKind kind) { return text_of(kind).forms; }
+
+}  // namespace scalecalc

@@ -1,0 +1,233 @@
+// Looking names up. Only the one file that is asked for is parsed; other files give their `name:` and `aliases:`
+// lines, which the build has put into the embedded table.
+#include "config/catalog.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "base/io.h"
+#include "base/text.h"
+#include "config/yaml_reader.h"
+
+namespace scalecalc {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string_view folder(CatalogKind kind) {
+  switch (kind) {
+    case CatalogKind::kHardware: return "hardware";
+    case CatalogKind::kModel: return "models";
+    case CatalogKind::kEfficiency: return "efficiency";
+  }
+  return "";
+}
+
+std::string_view noun(CatalogKind kind) {
+  switch (kind) {
+    case CatalogKind::kHardware: return "hardware";
+    case CatalogKind::kModel: return "model";
+    case CatalogKind::kEfficiency: return "efficiency family";
+  }
+  return "";
+}
+
+/// The names a file answers to.
+struct Labels {
+  std::string name;
+  std::vector<std::string> aliases;
+};
+
+bool same(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+bool answers_to(const Labels& labels, std::string_view wanted) {
+  const auto matches = [&](const std::string& label) { return same(label, wanted); };
+  return matches(labels.name) || std::any_of(labels.aliases.begin(), labels.aliases.end(), matches);
+}
+
+std::string trimmed(std::string_view text) {
+  constexpr std::string_view kAround = " \t\r\"'[]";
+  const std::size_t first = text.find_first_not_of(kAround);
+  if (first == std::string_view::npos) return "";
+  return std::string(text.substr(first, text.find_last_not_of(kAround) - first + 1));
+}
+
+std::vector<std::string> split_list(std::string_view text) {
+  std::vector<std::string> out;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    if (std::string item = trimmed(text.substr(0, comma)); !item.empty()) out.push_back(std::move(item));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return out;
+}
+
+/// What stands behind `key:` at the start of a line, without a comment.
+std::string_view line_value(std::string_view text, std::string_view key) {
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    const std::string_view line = text.substr(start, end - start);
+    if (line.starts_with(key)) {
+      const std::string_view value = line.substr(key.size());
+      return value.substr(0, value.find(" #"));
+    }
+    start = end + 1;
+  }
+  return {};
+}
+
+struct UserFile {
+  fs::path path;
+  Labels labels;
+};
+
+/// The YAML files of one folder and its direct subfolders, sorted, with their labels. A file that cannot be read
+/// answers to its file name; the reason is given when it is asked for.
+std::vector<UserFile> user_files(const fs::path& place) {
+  std::vector<UserFile> out;
+  std::error_code ignored;
+  auto it = fs::recursive_directory_iterator(place, fs::directory_options::skip_permission_denied, ignored);
+  for (; !ignored && it != fs::recursive_directory_iterator(); it.increment(ignored)) {
+    if (it.depth() >= 1) it.disable_recursion_pending();
+    if (it->path().extension() != ".yaml" || it->is_directory(ignored)) continue;
+    UserFile file{it->path(), {}};
+    file.labels.name = file.path.lexically_relative(place).replace_extension().generic_string();
+    try {
+      const std::string text = read_text_file(file.path.string());
+      if (std::string name = trimmed(line_value(text, "name:")); !name.empty()) file.labels.name = name;
+      file.labels.aliases = split_list(line_value(text, "aliases:"));
+    } catch (const UserError&) {
+      file.labels.aliases.clear();
+    }
+    out.push_back(std::move(file));
+  }
+  std::sort(out.begin(), out.end(), [](const UserFile& a, const UserFile& b) { return a.path < b.path; });
+  return out;
+}
+
+bool in_folder(const EmbeddedFile& file, CatalogKind kind) {
+  const std::string_view place = folder(kind);
+  return file.path.size() > place.size() && file.path.starts_with(place) && file.path[place.size()] == '/';
+}
+
+Labels labels_of(const EmbeddedFile& file) { return {std::string(file.name), split_list(file.aliases)}; }
+
+bool ends_like_file(std::string_view text) {
+  constexpr std::array<std::string_view, 3> kEndings{".yaml", ".yml", ".json"};
+  return std::any_of(kEndings.begin(), kEndings.end(), [&](std::string_view ending) {
+    return text.size() > ending.size() && same(text.substr(text.size() - ending.size()), ending);
+  });
+}
+
+bool is_path(std::string_view text) {
+  return text == "-" || text.starts_with('.') || text.starts_with('/') || ends_like_file(text);
+}
+
+ConfigNode read_path(CatalogKind kind, const std::string& path) {
+  std::string file = path;
+  std::error_code ignored;
+  const fs::path inside = fs::path(path) / "config.json";
+  // A Hugging Face model is a directory whose config.json describes it.
+  if (kind == CatalogKind::kModel && fs::is_directory(path, ignored) && fs::exists(inside, ignored)) {
+    file = inside.string();
+  }
+  return read_yaml(read_text_file(file), file == "-" ? "<standard input>" : file);
+}
+
+/// The file of a name in one user directory: the file called so, or else the one that says it is called so.
+std::optional<std::string> find_in_directory(const fs::path& place, const std::string& name) {
+  std::error_code ignored;
+  const fs::path direct = place / (name + ".yaml");
+  const bool inside = ("/" + name + "/").find("/../") == std::string::npos;
+  if (inside && fs::is_regular_file(direct, ignored)) return direct.string();
+  for (const UserFile& file : user_files(place)) {
+    if (answers_to(file.labels, name)) return file.path.string();
+  }
+  return std::nullopt;
+}
+
+std::vector<Labels> all_labels(const std::vector<std::string>& directories, CatalogKind kind) {
+  std::vector<Labels> out;
+  for (const std::string& directory : directories) {
+    for (UserFile& file : user_files(fs::path(directory) / folder(kind))) out.push_back(std::move(file.labels));
+  }
+  for (const EmbeddedFile& file : embedded_catalog()) {
+    if (in_folder(file, kind)) out.push_back(labels_of(file));
+  }
+  return out;
+}
+
+std::vector<std::string> sorted_names(const std::vector<Labels>& labels) {
+  std::vector<std::string> out;
+  for (const Labels& entry : labels) out.push_back(entry.name);
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+/// Names near to a wrong one. Aliases are compared too, but the name is what is suggested.
+std::vector<std::string> suggestions(const std::vector<Labels>& labels, const std::string& wrong) {
+  std::vector<std::string> candidates;
+  for (const Labels& entry : labels) {
+    candidates.push_back(entry.name);
+    candidates.insert(candidates.end(), entry.aliases.begin(), entry.aliases.end());
+  }
+  std::vector<std::string> out;
+  for (const std::string& near : nearest(wrong, candidates)) {
+    const auto owner =
+        std::find_if(labels.begin(), labels.end(), [&](const Labels& entry) { return answers_to(entry, near); });
+    if (std::find(out.begin(), out.end(), owner->name) == out.end()) out.push_back(owner->name);
+  }
+  return out;
+}
+
+[[noreturn]] void report_unknown(const std::vector<std::string>& directories, CatalogKind kind,
+                                 const std::string& name) {
+  const std::vector<Labels> labels = all_labels(directories, kind);
+  std::string hint = did_you_mean(suggestions(labels, name));
+  if (!hint.empty()) hint += ' ';
+  std::error_code ignored;
+  if (fs::exists(name, ignored)) hint = fmt::format("to read the file of that name, write './{}'; ", name);
+  const std::vector<std::string> known = sorted_names(labels);
+  hint += known.empty()
+              ? fmt::format("no {} is known", noun(kind))
+              : fmt::format("known {}: {}", kind == CatalogKind::kModel ? "models" : noun(kind), join(known, ", "));
+  throw UserError(fmt::format("unknown {} {}", noun(kind), in_quotes(name)), hint);
+}
+
+}  // namespace
+
+Catalog::Catalog(std::vector<std::string> directories) : directories_(std::move(directories)) {
+  for (const std::string& directory : directories_) {
+    std::error_code ignored;
+    if (!fs::is_directory(directory, ignored)) {
+      throw UserError(fmt::format("{} is not a directory", in_quotes(directory)),
+                      "a config directory holds hardware/, models/ or efficiency/");
+    }
+  }
+}
+
+ConfigNode Catalog::load(CatalogKind kind, const std::string& name_or_path) const {
+  if (is_path(name_or_path)) return read_path(kind, name_or_path);
+  for (const std::string& directory : directories_) {
+    const auto found = find_in_directory(fs::path(directory) / folder(kind), name_or_path);
+    if (found) return read_yaml(read_text_file(*found), *found);
+  }
+  for (const EmbeddedFile& file : embedded_catalog()) {
+    if (!in_folder(file, kind) || !answers_to(labels_of(file), name_or_path)) continue;
+    return read_yaml(file.text, fmt::format("built-in:{}", file.path));
+  }
+  report_unknown(directories_, kind, name_or_path);
+}
+
+std::vector<std::string> Catalog::names(CatalogKind kind) const { return sorted_names(all_labels(directories_, kind)); }
+
+}  // namespace scalecalc

@@ -1,0 +1,48 @@
+// Names to documents: where chips, models and efficiency families come from.
+//
+// A name is looked up, aliases included, in each --config-dir, then SCALECALC_CONFIG_PATH, then the built-in
+// catalog. Directories are laid out like configs/: hardware/<name>.yaml, models/<name>.yaml, efficiency/<name>.yaml; names may
+// hold one slash (book/tpu-v5p). A value that ends in .yaml/.yml/.json, starts with . or /, or is "-" is a path.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/node.h"
+
+namespace scalecalc {
+
+enum class CatalogKind { kHardware, kModel, kEfficiency };
+
+/// One built-in file, from the generated table (src/cmake/embed_catalog.cmake).
+struct EmbeddedFile {
+  std::string_view path;     ///< "hardware/tpu-v5p.yaml"
+  std::string_view name;     ///< "tpu-v5p", "book/tpu-v5p"
+  std::string_view aliases;  ///< comma-separated, as written in the file's `aliases:` line
+  std::string_view text;
+};
+std::span<const EmbeddedFile> embedded_catalog();
+
+class Catalog {
+ public:
+  /// `directories` in order of precedence; a directory that does not exist is a UserError.
+  explicit Catalog(std::vector<std::string> directories = {});
+
+  /// The parsed document of a name or a path. Unknown names are a UserError with the nearest names; the resolved
+  /// node's span.file is the path, or "built-in:hardware/tpu-v5p.yaml".
+  ConfigNode load(CatalogKind kind, const std::string& name_or_path) const;
+  /// All names (not aliases), sorted, each once.
+  std::vector<std::string> names(CatalogKind kind) const;
+
+ private:
+  std::vector<std::string> directories_;
+};
+
+/// Applies `a.b.c=value` to a document (the part after the hw./model. prefix): replaces or adds a scalar field;
+/// list items by position from 0 (network.0.link_bandwidth). The value's span says it came from `--set`, so errors
+/// about it quote the flag. UserError if the path runs through a scalar or an index is out of range.
+void apply_override(ConfigNode& document, std::string_view path, std::string_view value, std::string_view flag_text);
+
+}  // namespace scalecalc

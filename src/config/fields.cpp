@@ -1,0 +1,230 @@
+// Typed reading of maps. Messages name the key and quote what was written; the caret shows the place.
+#include "config/fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/text.h"
+
+namespace scalecalc {
+namespace {
+
+constexpr std::size_t kMostProblems = 20;
+
+/// Stands for a required node that is missing and has been reported.
+const ConfigNode& missing_node() {
+  static const ConfigNode kMissing;
+  return kMissing;
+}
+
+/// A bound in the units people write; counts in full.
+std::string bound(double value, UnitKind kind) {
+  constexpr int kDigits = 6;
+  if (kind == UnitKind::kCount) return group_thousands(std::llround(value));
+  if (value == 0) return "0";
+  return format_quantity(value, kind, kDigits);
+}
+
+std::string range_text(const Range& range, UnitKind kind) {
+  constexpr double kNoLimit = 1e15;
+  const bool positive = range.min > 0 && range.min <= kPositive.min;
+  const bool limited = range.max < (kind == UnitKind::kCount ? kNoLimit : kPositive.max);
+  if (!limited) return positive ? "above 0" : "at least " + bound(range.min, kind);
+  if (positive) return "above 0 and at most " + bound(range.max, kind);
+  return fmt::format("from {} to {}", bound(range.min, kind), bound(range.max, kind));
+}
+
+std::string words_text(std::initializer_list<std::string_view> words) {
+  std::vector<std::string> items;
+  for (const std::string_view word : words) items.emplace_back(word);
+  return join(items, ", ");
+}
+
+}  // namespace
+
+void Problems::add(const SourceSpan& where, std::string message, std::string hint) {
+  // A place without a file belongs to a node that is missing and was reported when it was asked for.
+  if (where.file.empty() && !found_.empty()) return;
+  if (found_.size() < kMostProblems) found_.push_back({where, std::move(message), std::move(hint)});
+}
+
+void Problems::throw_if_any() const {
+  if (found_.empty()) return;
+  std::vector<Diagnostic> sorted = found_;
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Diagnostic& a, const Diagnostic& b) { return a.where.line < b.where.line; });
+  throw UserError(std::move(sorted));
+}
+
+Fields::Fields(const ConfigNode& node, std::string what, Problems& problems)
+    : node_(node), what_(std::move(what)), problems_(problems), readable_(node.kind == ConfigNode::Kind::kMap) {
+  if (readable_ || &node == &missing_node()) return;
+  problems_.add(node.span, fmt::format("{} must be a map of fields, not {}", what_,
+                                       node.is_null() ? "empty" : kind_name(node.kind)));
+}
+
+const ConfigNode* Fields::present(std::string_view key) {
+  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
+  const ConfigNode* found = node_.find(key);
+  return found == nullptr || found->is_null() ? nullptr : found;
+}
+
+const ConfigNode* Fields::scalar(std::string_view key, std::string_view expected) {
+  const ConfigNode* found = present(key);
+  if (found == nullptr || found->kind == ConfigNode::Kind::kScalar) return found;
+  problems_.add(found->span, fmt::format("'{}' must be {}, not {}", key, expected, kind_name(found->kind)));
+  return nullptr;
+}
+
+void Fields::report_missing(std::string_view key, std::string_view expected) {
+  if (!readable_) return;
+  const ConfigNode* found = node_.find(key);
+  if (found != nullptr && !found->is_null()) return;  // of a wrong kind, and reported
+  const std::string hint = expected.empty() ? "" : fmt::format("'{}' is {}", key, expected);
+  if (found != nullptr) {
+    problems_.add(found->span, fmt::format("'{}' is empty", key), hint);
+  } else {
+    problems_.add(node_.span, fmt::format("{} has no '{}'", what_, key), hint);
+  }
+}
+
+bool Fields::has(std::string_view key) { return present(key) != nullptr; }
+
+const ConfigNode* Fields::node(std::string_view key) { return present(key); }
+
+const ConfigNode& Fields::required_node(std::string_view key) {
+  if (const ConfigNode* found = present(key)) return *found;
+  report_missing(key, "");
+  return missing_node();
+}
+
+std::string Fields::text(std::string_view key) {
+  std::optional<std::string> found = optional_text(key);
+  if (!found) report_missing(key, "a text");
+  return found.value_or("");
+}
+
+std::optional<std::string> Fields::optional_text(std::string_view key) {
+  const ConfigNode* found = scalar(key, "a text");
+  if (found == nullptr) return std::nullopt;
+  if (found->text.empty()) problems_.add(found->span, fmt::format("'{}' is an empty text", key));
+  return found->text;
+}
+
+bool Fields::flag(std::string_view key, bool otherwise) {
+  const ConfigNode* found = scalar(key, "true or false");
+  if (found == nullptr) return otherwise;
+  if (found->text == "true") return true;
+  if (found->text != "false") {
+    problems_.add(found->span, fmt::format("'{}' must be true or false, not {}", key, in_quotes(found->text)));
+  }
+  return false;
+}
+
+std::optional<double> Fields::read_number(const ConfigNode& value, std::string_view key, UnitKind kind,
+                                          const Range& range) {
+  const std::variant<double, UnitError> parsed = parse_quantity(value.text, kind);
+  if (const UnitError* error = std::get_if<UnitError>(&parsed)) {
+    problems_.add(value.span, fmt::format("'{}': {}", key, error->message), error->hint);
+    return std::nullopt;
+  }
+  const double number = std::get<double>(parsed);
+  if (number >= range.min && number <= range.max) return number;
+  problems_.add(value.span, fmt::format("'{}' is {}; it must be {}", key, value.text, range_text(range, kind)));
+  return std::nullopt;
+}
+
+std::optional<double> Fields::optional_quantity(std::string_view key, UnitKind kind, Range range) {
+  const ConfigNode* found = scalar(key, accepted_forms(kind));
+  if (found == nullptr) return std::nullopt;
+  // A wrong value was given, so the field is not absent: reading goes on as if it were in range.
+  return read_number(*found, key, kind, range).value_or(std::clamp(1.0, range.min, range.max));
+}
+
+double Fields::quantity(std::string_view key, UnitKind kind, Range range) {
+  const std::optional<double> found = optional_quantity(key, kind, range);
+  if (!found) report_missing(key, accepted_forms(kind));
+  return found.value_or(std::clamp(1.0, range.min, range.max));
+}
+
+std::optional<std::int64_t> Fields::optional_count(std::string_view key, Range range) {
+  const std::optional<double> found = optional_quantity(key, UnitKind::kCount, range);
+  if (!found) return std::nullopt;
+  return static_cast<std::int64_t>(*found);
+}
+
+std::int64_t Fields::count(std::string_view key, Range range) {
+  return static_cast<std::int64_t>(quantity(key, UnitKind::kCount, range));
+}
+
+std::optional<std::size_t> Fields::optional_word(std::string_view key, std::initializer_list<std::string_view> words) {
+  const ConfigNode* found = scalar(key, "one of " + words_text(words));
+  if (found == nullptr) return std::nullopt;
+  const auto match = std::find(words.begin(), words.end(), found->text);
+  if (match != words.end()) return static_cast<std::size_t>(match - words.begin());
+  const std::vector<std::string> candidates(words.begin(), words.end());
+  problems_.add(found->span,
+                fmt::format("'{}' is {}; it must be one of {}", key, in_quotes(found->text), words_text(words)),
+                did_you_mean(nearest(found->text, candidates)));
+  return 0;
+}
+
+std::size_t Fields::word(std::string_view key, std::initializer_list<std::string_view> words) {
+  const std::optional<std::size_t> found = optional_word(key, words);
+  if (!found) report_missing(key, "one of " + words_text(words));
+  return found.value_or(0);
+}
+
+std::vector<std::string> Fields::text_list(std::string_view key) {
+  const ConfigNode* found = present(key);
+  if (found == nullptr) return {};
+  if (found->kind == ConfigNode::Kind::kScalar) return {found->text};
+  std::vector<std::string> out;
+  if (found->kind == ConfigNode::Kind::kMap) {
+    problems_.add(found->span, fmt::format("'{}' must be a list of texts, not a map", key));
+  }
+  for (const ConfigNode& item : found->items) {
+    if (item.kind == ConfigNode::Kind::kScalar && !item.text.empty()) {
+      out.push_back(item.text);
+    } else {
+      problems_.add(
+          item.span,
+          fmt::format("'{}' must be a list of texts; this item is {}", key,
+                      item.text.empty() && item.kind == ConfigNode::Kind::kScalar ? "empty" : kind_name(item.kind)));
+    }
+  }
+  return out;
+}
+
+std::vector<std::int64_t> Fields::count_list(std::string_view key) {
+  const ConfigNode* found = present(key);
+  if (found == nullptr) return {};
+  std::vector<std::int64_t> out;
+  if (found->kind != ConfigNode::Kind::kSequence) {
+    problems_.add(found->span,
+                  fmt::format("'{}' must be a list of counts such as [4, 4, 8], not {}", key, kind_name(found->kind)));
+  }
+  for (const ConfigNode& item : found->items) {
+    if (item.kind != ConfigNode::Kind::kScalar) {
+      problems_.add(item.span,
+                    fmt::format("'{}' must be a list of counts; this item is {}", key, kind_name(item.kind)));
+    } else if (const auto number = read_number(item, key, UnitKind::kCount, {0, 1e15})) {
+      out.push_back(static_cast<std::int64_t>(*number));
+    }
+  }
+  return out;
+}
+
+void Fields::finish() {
+  for (const ConfigNode::Entry& entry : node_.entries) {
+    if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
+    std::string hint = did_you_mean(nearest(entry.key, known_));
+    if (hint.empty()) hint = "known keys: " + join(known_, ", ");
+    problems_.add(entry.key_span, fmt::format("unknown key {} in {}", in_quotes(entry.key), what_), std::move(hint));
+  }
+}
+
+}  // namespace scalecalc

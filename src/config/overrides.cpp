@@ -1,0 +1,114 @@
+// --set: one field of a document replaced from the command line. The new value carries the flag as its source line,
+// so that a wrong unit or an unknown key is shown in the flag itself.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "base/text.h"
+#include "config/catalog.h"
+
+namespace scalecalc {
+namespace {
+
+/// Places inside the flag's text. The path and the value stand at its end: "--set hw.hbm.bandwidth=5TB/s".
+class Flag {
+ public:
+  Flag(std::string_view path, std::string_view value, std::string_view text) : text_(text) {
+    if (text.ends_with(value)) value_at_ = text.size() - value.size();
+    const std::size_t found = text.substr(0, value_at_).rfind(path);
+    if (!path.empty() && found != std::string_view::npos) path_at_ = found;
+  }
+
+  /// A part of the path: `at` counts from the path's start.
+  SourceSpan path_span(std::size_t at, std::size_t size) const { return span(path_at_ + at, size); }
+  SourceSpan value_span(std::size_t size) const { return span(value_at_, size); }
+
+ private:
+  SourceSpan span(std::size_t at, std::size_t size) const {
+    SourceSpan out;
+    out.file = "<command line>";
+    out.line_text = text_;
+    const std::size_t begin = std::min(at, text_.size());
+    out.column = static_cast<int>(count_characters(text_.substr(0, begin)) + 1);
+    out.length = std::max(1, static_cast<int>(count_characters(text_.substr(begin, size))));
+    return out;
+  }
+
+  std::string_view text_;
+  std::size_t path_at_ = 0;
+  std::size_t value_at_ = 0;
+};
+
+[[noreturn]] void fail(SourceSpan where, std::string message, std::string hint = "") {
+  throw UserError({Diagnostic{std::move(where), std::move(message), std::move(hint)}});
+}
+
+std::string positions(const ConfigNode& list) {
+  return list.items.empty() ? "it is empty" : fmt::format("its items are 0 to {}", list.items.size() - 1);
+}
+
+ConfigNode& item_at(ConfigNode& list, std::string_view name, std::string_view segment, const SourceSpan& where) {
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(segment.data(), segment.data() + segment.size(), index);
+  if (end != segment.data() + segment.size() || (error != std::errc{} && error != std::errc::result_out_of_range)) {
+    fail(where, fmt::format("'{}' is a list, and {} is not a position in it", name, in_quotes(segment)),
+         positions(list));
+  }
+  if (error != std::errc{} || index >= list.items.size()) {
+    fail(where, fmt::format("'{}' has no item {}", name, segment), positions(list));
+  }
+  return list.items[index];
+}
+
+/// The field of a map, added if it is not there: a misspelt one is reported as unknown when the document is read.
+ConfigNode& field_of(ConfigNode& map, std::string_view segment, const SourceSpan& where) {
+  for (ConfigNode::Entry& entry : map.entries) {
+    if (entry.key == segment) return entry.value;
+  }
+  ConfigNode empty;
+  empty.span = where;
+  map.entries.push_back({std::string(segment), where, std::move(empty)});
+  return map.entries.back().value;
+}
+
+/// One step down the path. `name` is the path so far, for messages.
+ConfigNode& step(ConfigNode& node, std::string_view name, std::string_view segment, const SourceSpan& where) {
+  if (node.is_null()) {
+    node.kind = ConfigNode::Kind::kMap;
+    node.text.clear();
+  }
+  switch (node.kind) {
+    case ConfigNode::Kind::kSequence: return item_at(node, name, segment, where);
+    case ConfigNode::Kind::kMap: return field_of(node, segment, where);
+    case ConfigNode::Kind::kScalar: break;
+  }
+  fail(where, fmt::format("'{}' is {}, which has no fields", name, in_quotes(node.text)),
+       fmt::format("set '{}' itself", name));
+}
+
+}  // namespace
+
+void apply_override(ConfigNode& document, std::string_view path, std::string_view value, std::string_view flag_text) {
+  constexpr std::size_t kLongestPath = 256;
+  const Flag flag(path, value, flag_text);
+  if (value.empty())
+    fail(flag.path_span(0, path.size()), fmt::format("no value for {}", in_quotes(path)), "write KEY=VALUE");
+  if (path.size() > kLongestPath) fail(flag.path_span(0, path.size()), "the name of the field is too long");
+  ConfigNode* node = &document;
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t end = std::min(path.find('.', at), path.size());
+    const std::string_view segment = path.substr(at, end - at);
+    const SourceSpan where = flag.path_span(at, segment.size());
+    if (segment.empty())
+      fail(where, fmt::format("{} has an empty part", in_quotes(path)), "write KEY=VALUE, as in hbm.bandwidth=5TB/s");
+    node = &step(*node, at == 0 ? "the document" : path.substr(0, at - 1), segment, where);
+    at = end + 1;
+  }
+  *node = ConfigNode{};
+  node->text = value;
+  node->span = flag.value_span(value.size());
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,86 @@
+#include "base/text.h"
+
+#include <gtest/gtest.h>
+
+namespace scalecalc {
+namespace {
+
+TEST(EditDistance, CountsEditsAndSwapsIgnoringCase) {
+  EXPECT_EQ(edit_distance("", ""), 0U);
+  EXPECT_EQ(edit_distance("", "abc"), 3U);
+  EXPECT_EQ(edit_distance("tpu-v5p", "TPU-V5P"), 0U);
+  EXPECT_EQ(edit_distance("torsu", "torus"), 1U);
+  EXPECT_EQ(edit_distance("bandwith", "bandwidth"), 1U);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3U);
+}
+
+TEST(Nearest, GivesTheBestOrItsTies) {
+  const std::vector<std::string> chips{"tpu-v5p", "tpu-v5e", "h100-sxm", "h100-pcie", "llama3-70b"};
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(nearest("tpu-v5pp", chips), Names{"tpu-v5p"});
+  EXPECT_EQ(nearest("tpu-v5x", chips), (Names{"tpu-v5p", "tpu-v5e"}));
+  EXPECT_EQ(nearest("llama370b", chips), Names{"llama3-70b"});
+  EXPECT_EQ(nearest("H100", chips), (Names{"h100-sxm", "h100-pcie"}));
+  EXPECT_EQ(nearest("zzz", chips), Names{});
+  EXPECT_EQ(nearest("", chips), Names{});
+  EXPECT_EQ(nearest(std::string(100000, 'x'), chips), Names{});
+}
+
+TEST(Nearest, DoesNotReplaceMostOfAShortWord) {
+  const std::vector<std::string> axes{"tp", "pp"};
+  EXPECT_EQ(nearest("tq", axes), std::vector<std::string>{"tp"});
+  EXPECT_EQ(nearest("ab", axes), std::vector<std::string>{});
+}
+
+TEST(DidYouMean, JoinsNames) {
+  EXPECT_EQ(did_you_mean({}), "");
+  EXPECT_EQ(did_you_mean({"x"}), "did you mean 'x'?");
+  EXPECT_EQ(did_you_mean({"x", "y"}), "did you mean 'x' or 'y'?");
+  EXPECT_EQ(did_you_mean({"x", "y", "z"}), "did you mean 'x', 'y' or 'z'?");
+}
+
+TEST(Utf8, FindsWhatIsNotUtf8) {
+  constexpr std::size_t kNone = std::string_view::npos;
+  EXPECT_EQ(invalid_utf8_at(""), kNone);
+  EXPECT_EQ(invalid_utf8_at("a\u00e9\u6f22\U0001F600"), kNone);
+  EXPECT_EQ(invalid_utf8_at("ab\xFF"), 2U);
+  EXPECT_EQ(invalid_utf8_at("\xC0\x80"), 0U) << "overlong";
+  EXPECT_EQ(invalid_utf8_at("\xED\xA0\x80"), 0U) << "surrogate";
+  EXPECT_EQ(invalid_utf8_at("\xF4\x90\x80\x80"), 0U) << "above U+10FFFF";
+  EXPECT_EQ(invalid_utf8_at("a\xE6\xBC"), 1U) << "truncated";
+}
+
+TEST(DisplayWidth, CountsColumns) {
+  EXPECT_EQ(display_width("abc"), 3U);
+  EXPECT_EQ(display_width("e\u0301"), 1U) << "combining accent";
+  EXPECT_EQ(display_width("\u6f22\u5b57"), 4U);
+  EXPECT_EQ(count_characters("\u6f22\u5b57"), 2U);
+}
+
+TEST(InQuotes, KeepsCharactersWholeWhenItShortens) {
+  EXPECT_EQ(in_quotes("x"), "'x'");
+  std::string wide;
+  for (int i = 0; i < 100; ++i) wide += "\u6f22";
+  const std::string shortened = in_quotes(wide);
+  EXPECT_LT(shortened.size(), 70U);
+  EXPECT_EQ(invalid_utf8_at(shortened), std::string_view::npos);
+}
+
+TEST(Wrap, BreaksAtSpaces) {
+  EXPECT_EQ(wrap("", 10), "");
+  EXPECT_EQ(wrap("one two three", 7), "one two\nthree");
+  EXPECT_EQ(wrap("one two three", 8, 2), "one two\n  three");
+  EXPECT_EQ(wrap("unbreakable", 4), "unbreakable");
+  EXPECT_EQ(wrap("a\nb", 10), "a\nb");
+}
+
+TEST(Join, PutsSeparatorsBetween) {
+  EXPECT_EQ(join({}, ", "), "");
+  EXPECT_EQ(join({"a", "b"}, ", "), "a, b");
+  EXPECT_EQ(join_and({}), "");
+  EXPECT_EQ(join_and({"a"}), "a");
+  EXPECT_EQ(join_and({"a", "b", "c"}), "a, b and c");
+}
+
+}  // namespace
+}  // namespace scalecalc

@@ -1,0 +1,133 @@
+#include "config/catalog.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+namespace scalecalc {
+namespace {
+
+namespace fs = std::filesystem;
+
+class UserCatalog : public testing::Test {
+ protected:
+  UserCatalog() : place_(fs::temp_directory_path() / ("scalecalc_catalog_" + std::to_string(::getpid()))) {
+    put("hardware/my-chip.yaml", "name: my-chip\naliases: [mine, 'My Own']  # two\ntitle: first\n");
+    put("hardware/lab/renamed.yaml", "name: lab/proto-9\n");
+    put("hardware/broken.yaml", "name: broken\na: [1\n");
+    put("models/tiny/config.json", "{\"hidden_size\": 64}\n");
+  }
+  ~UserCatalog() override { fs::remove_all(place_); }
+
+  void put(const std::string& name, const std::string& content) const {
+    fs::create_directories((place_ / name).parent_path());
+    std::ofstream(place_ / name) << content;
+  }
+  std::string at(const std::string& name) const { return (place_ / name).string(); }
+
+  fs::path place_;
+};
+
+std::string error_of(const Catalog& catalog, CatalogKind kind, const std::string& name) {
+  try {
+    catalog.load(kind, name);
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kQuestionWrong);
+    std::string out;
+    for (const Diagnostic& d : error.diagnostics()) out += render(d);
+    return out;
+  }
+  return "";
+}
+
+TEST_F(UserCatalog, FindsFilesByNameAliasAndPath) {
+  const Catalog catalog({place_.string()});
+  EXPECT_EQ(catalog.load(CatalogKind::kHardware, "my-chip").find("title")->text, "first");
+  EXPECT_EQ(catalog.load(CatalogKind::kHardware, "MINE").find("title")->text, "first");
+  EXPECT_EQ(catalog.load(CatalogKind::kHardware, "my own").find("title")->text, "first");
+  EXPECT_EQ(catalog.load(CatalogKind::kHardware, "lab/proto-9").find("name")->text, "lab/proto-9");
+  const ConfigNode by_path = catalog.load(CatalogKind::kHardware, at("hardware/my-chip.yaml"));
+  EXPECT_EQ(by_path.span.file, at("hardware/my-chip.yaml"));
+  EXPECT_EQ(catalog.load(CatalogKind::kModel, at("models/tiny")).find("hidden_size")->text, "64");
+}
+
+TEST_F(UserCatalog, ListsNamesOnceAndSorted) {
+  const std::vector<std::string> names = Catalog({place_.string(), place_.string()}).names(CatalogKind::kHardware);
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+  EXPECT_EQ(std::count(names.begin(), names.end(), "my-chip"), 1);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "lab/proto-9"), 1);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "mine"), 0) << "an alias is no name";
+}
+
+TEST_F(UserCatalog, ADirectoryComesBeforeTheBuiltIn) {
+  put("hardware/tpu-v5p.yaml", "name: tpu-v5p\ntitle: changed\n");
+  EXPECT_EQ(Catalog({place_.string()}).load(CatalogKind::kHardware, "tpu-v5p").find("title")->text, "changed");
+}
+
+TEST_F(UserCatalog, ReportsAFileThatDoesNotParse) {
+  EXPECT_EQ(error_of(Catalog({place_.string()}), CatalogKind::kHardware, "broken"),
+            at("hardware/broken.yaml") +
+                ":2:4: error: the '[' opened here is never closed\n"
+                "   2 | a: [1\n"
+                "     |    ^\n");
+}
+
+TEST_F(UserCatalog, DoesNotLeaveItsDirectory) {
+  put("secret.yaml", "name: secret\n");
+  EXPECT_NE(error_of(Catalog({place_.string()}), CatalogKind::kHardware, "lab/../../secret"), "");
+}
+
+TEST_F(UserCatalog, RefusesADirectoryThatIsNotThere) {
+  try {
+    Catalog catalog({at("none")});
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_EQ(render(error.diagnostics().at(0)),
+              "error: '" + at("none") + "' is not a directory\n" +
+                  "hint: a config directory holds hardware/, models/ or efficiency/\n");
+  }
+}
+
+TEST_F(UserCatalog, SaysThatAPathIsMissing) {
+  EXPECT_EQ(error_of(Catalog(), CatalogKind::kHardware, at("none.yaml")),
+            at("none.yaml") + ": error: cannot read the file: No such file or directory\n");
+}
+
+TEST(BuiltInCatalog, FindsNamesAndAliasesWhateverTheirCase) {
+  const Catalog catalog;
+  const ConfigNode chip = catalog.load(CatalogKind::kHardware, "tpu-v5p");
+  EXPECT_EQ(chip.find("name")->text, "tpu-v5p");
+  EXPECT_EQ(chip.span.file, "built-in:hardware/tpu-v5p.yaml");
+  EXPECT_EQ(catalog.load(CatalogKind::kHardware, "V5P").find("name")->text, "tpu-v5p");
+  EXPECT_EQ(catalog.load(CatalogKind::kModel, "meta-llama/Meta-Llama-3-70B").find("name")->text, "llama3-70b");
+}
+
+TEST(BuiltInCatalog, SuggestsTheNameAndListsTheOthers) {
+  const Catalog catalog;
+  std::string known;
+  for (const std::string& name : catalog.names(CatalogKind::kHardware)) known += (known.empty() ? "" : ", ") + name;
+  EXPECT_EQ(error_of(catalog, CatalogKind::kHardware, "tpu-v5pp"),
+            "error: unknown hardware 'tpu-v5pp'\nhint: did you mean 'tpu-v5p'? known hardware: " + known + "\n");
+  const std::string by_alias = error_of(catalog, CatalogKind::kModel, "meta-llama/Meta-Llama-3-70");
+  EXPECT_NE(by_alias.find("did you mean 'llama3-70b'?"), std::string::npos) << by_alias;
+  EXPECT_NE(error_of(catalog, CatalogKind::kModel, "tpu-v5p"), "") << "kinds do not mix";
+}
+
+TEST(BuiltInCatalog, EveryFileParsesAndAnswersToItsLabels) {
+  for (const EmbeddedFile& file : embedded_catalog()) {
+    const std::string folder(file.path.substr(0, file.path.find('/')));
+    if (folder != "hardware" && folder != "models" && folder != "efficiency") continue;
+    const CatalogKind kind = folder == "hardware" ? CatalogKind::kHardware
+                             : folder == "models" ? CatalogKind::kModel
+                                                  : CatalogKind::kEfficiency;
+    const ConfigNode node = Catalog().load(kind, std::string(file.name));
+    EXPECT_EQ(node.span.file, "built-in:" + std::string(file.path)) << "two files share a name or alias";
+    EXPECT_EQ(node.find("name")->text, file.name);
+  }
+}
+
+}  // namespace
+}  // namespace scalecalc
