@@ -1,0 +1,26 @@
+#include "cost/layout.h"
+
+#include <array>
+#include <tuple>
+
+namespace scalecalc {
+
+std::string_view name_of(Remat remat) {
+  constexpr std::array<std::string_view, kRematCount> kNames{"none", "selective", "full"};
+  return kNames[static_cast<std::size_t>(remat)];
+}
+
+std::string_view name_of(Schedule schedule) {
+  constexpr std::array<std::string_view, 4> kNames{"none", "gpipe", "1f1b", "interleaved"};
+  return kNames[static_cast<std::size_t>(schedule)];
+}
+
+std::strong_ordering operator<=>(const Layout& a, const Layout& b) {
+  const auto key = [](const Layout& l) {
+    return std::tuple(l.pp, l.vpp, l.tp, l.cp, l.ep, l.etp, l.zero, l.fsdp, l.dp, l.micro_batch_seqs, l.grad_accum,
+                      l.remat, l.schedule, l.sp);
+  };
+  return key(a) <=> key(b);
+}
+
+}  // namespace scalecalc

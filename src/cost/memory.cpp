@@ -1,0 +1,119 @@
+// Memory as an out-of-memory error would count it: the peak on the fullest chip. Sources: ZeRO, arXiv:1910.02054
+// section 3 (states); Korthikanti et al. 2022, arXiv:2205.05198 section 4 (activations); the schedules' papers for
+// microbatches in flight (pipeline.h).
+#include "cost/stage_parameters.h"
+#include "cost/step.h"
+
+namespace scalecalc {
+namespace {
+
+template <class R>
+class MemoryCounter {
+ public:
+  explicit MemoryCounter(const StepInput<R>& in)
+      : in_(in), net_(*in.network), ch_(*in.channels), layout_(in.layout) {}
+
+  /// The stage that holds most, with what it holds.
+  MemoryUse<R> fullest() const {
+    MemoryUse<R> out;
+    double most = -1;
+    for (const StageShape& stage : *in_.stages) {
+      MemoryUse<R> use = stage_memory(stage);
+      const double total = value_of(use.total());
+      if (total <= most) continue;
+      most = total;
+      out = std::move(use);
+    }
+    return out;
+  }
+
+ private:
+  MemoryUse<R> stage_memory(const StageShape& stage) const {
+    const Precision& p = in_.workload->precision;
+    const R dense = dense_parameters(*in_.model, net_, stage);
+    const R expert = expert_parameters(*in_.model, net_, stage);
+    const auto held = [&](double bytes, int from_zero) {
+      const bool shard = layout_.zero >= from_zero;
+      const double ways = !shard ? 1.0 : static_cast<double>(layout_.zero == 3 ? ch_.shard.size : ch_.data.size);
+      const double expert_ways =
+          !shard ? 1.0 : static_cast<double>(layout_.zero == 3 ? ch_.expert_shard.size : ch_.expert_data.size);
+      return BytesOf<R>((dense / R(ways) + expert / R(expert_ways)) * R(bytes));
+    };
+    MemoryUse<R> use;
+    use.weights = named(held(p.weight_bytes, 3), "weights", "parameters per chip x bytes, divided by ZeRO-3 shards");
+    use.gradients = named(held(p.gradient_bytes, 2), "gradients", "parameters per chip x bytes, divided from ZeRO-2 on");
+    use.optimizer = named(held(in_.workload->optimizer.state_bytes, 1), "optimizer state",
+                          "parameters per chip x bytes, divided from ZeRO-1 on (arXiv:1910.02054)");
+    activations(stage, use);
+    buffers(stage, use);
+    use.reserve = in_.memory_reserve;
+    return use;
+  }
+
+  void activations(const StageShape& stage, MemoryUse<R>& use) const {
+    const std::size_t remat = static_cast<std::size_t>(layout_.remat);
+    const R flight(in_flight(layout_.schedule, layout_.pp, layout_.vpp, stage.first, layout_.grad_accum));
+    BytesOf<R> per_microbatch(R(0.0));
+    BytesOf<R> recomputed(R(0.0));
+    for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
+      const bool mtp = stage.head && in_.model->mtp_layers > 0 && in_.model->mtp_kind == k;
+      const double layers = static_cast<double>(stage.layers[k]) + (mtp ? static_cast<double>(in_.model->mtp_layers) : 0);
+      if (layers <= 0) continue;
+      per_microbatch += net_.kinds[k].saved[remat] * R(layers);
+      // While one layer is computed again its tensors are all there.
+      recomputed = max(recomputed, net_.kinds[k].saved[0] - net_.kinds[k].saved[remat] + net_.kinds[k].workspace);
+    }
+    use.activations = named(per_microbatch * flight + recomputed, "activations",
+                            "tensors kept x microbatches in flight, and one layer's working set (arXiv:2205.05198)");
+    if (!stage.head) return;
+    use.logits = named(net_.logits * R(1.0) + net_.head.saved[0], "logits and loss",
+                       "tokens x vocab / tp x 8 bytes: logits, fp32 softmax, gradient");
+  }
+
+  /// Gathered weights of the running layer and the next (prefetch) with the gradient of one; dispatched expert tokens.
+  void buffers(const StageShape& stage, MemoryUse<R>& use) const {
+    const Precision& p = in_.workload->precision;
+    BytesOf<R> gathered(R(0.0));
+    BytesOf<R> dispatched(R(0.0));
+    for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
+      if (stage.layers[k] == 0) continue;
+      const R parameters = net_.kinds[k].dense_parameters + net_.kinds[k].expert_parameters;
+      gathered = max(gathered, BytesOf<R>(parameters * R(2 * p.weight_bytes + p.gradient_bytes)));
+      dispatched = max(dispatched, net_.kinds[k].forward.ep_bytes);
+    }
+    const R ends(p.weight_bytes + p.gradient_bytes);
+    if (stage.embedding) gathered = max(gathered, BytesOf<R>(net_.embedding.dense_parameters * ends));
+    if (stage.head) gathered = max(gathered, BytesOf<R>(net_.head.dense_parameters * ends));
+    if (layout_.zero != 3 || (ch_.shard.size == 1 && ch_.expert_shard.size == 1)) gathered = BytesOf<R>(R(0.0));
+    use.buffers = named(gathered + dispatched, "buffers",
+                        "two gathered layers and one layer's gradient (FSDP), tokens on their way to experts");
+  }
+
+  const StepInput<R>& in_;
+  const NetworkCost<R>& net_;
+  const MeshChannels<R>& ch_;
+  const Layout& layout_;
+};
+
+}  // namespace
+
+template <class R>
+BytesOf<R> MemoryUse<R>::total() const {
+  return weights + gradients + optimizer + activations + logits + buffers + reserve;
+}
+
+template <class R>
+MemoryUse<R> memory_use(const StepInput<R>& in) {
+  return MemoryCounter<R>(in).fullest();
+}
+
+#define SCALECALC_INSTANTIATE(R) \
+  template struct MemoryUse<R>;  \
+  template MemoryUse<R> memory_use(const StepInput<R>&);
+SCALECALC_INSTANTIATE(double)
+SCALECALC_INSTANTIATE(Dual)
+SCALECALC_INSTANTIATE(Traced)
+SCALECALC_INSTANTIATE(Interval)
+#undef SCALECALC_INSTANTIATE
+
+}  // namespace scalecalc

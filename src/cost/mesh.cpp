@@ -1,0 +1,80 @@
+#include "cost/mesh.h"
+
+#include <vector>
+
+namespace scalecalc {
+namespace {
+
+std::vector<Group> expert_nest(const Placement& placement, const Layout& layout) {
+  std::vector<Group> nested;
+  if (layout.etp == 1 && layout.tp > 1) nested.push_back(placement.of(MeshDim::kTp));
+  nested.push_back(placement.of(MeshDim::kCp));
+  nested.push_back(placement.of(MeshDim::kFsdp));
+  nested.push_back(placement.of(MeshDim::kDp));
+  return nested;
+}
+
+}  // namespace
+
+bool experts_fold(const Placement& placement, const Layout& layout) {
+  if (layout.ep == 1) return true;
+  Group folded;
+  Group rest;
+  std::vector<Group> nested = expert_nest(placement, layout);
+  if (!fold(nested, layout.ep, folded, rest)) return false;
+  if (layout.zero != 3) return true;
+  nested.pop_back();  // shards of expert weights lie inside one FSDP replica
+  return fold(nested, layout.ep, folded, rest);
+}
+
+template <class R>
+MeshChannels<R> make_channels(const HardwareSpec& hw, const Slice& slice, const NetworkRates<R>& rates,
+                              const Placement& placement, const Layout& layout, const Routing& routing) {
+  const auto channel = [&](const Group& group) { return make_channel(hw, slice, rates, group); };
+  const Group cp = placement.of(MeshDim::kCp);
+  const Group fsdp = placement.of(MeshDim::kFsdp);
+  const Group dp = placement.of(MeshDim::kDp);
+  MeshChannels<R> out;
+  out.tp = channel(placement.of(MeshDim::kTp));
+  out.cp = channel(cp);
+  out.pp = channel(placement.of(MeshDim::kPp));
+  out.shard = channel(merge(cp, fsdp));
+  out.replicate = channel(dp);
+  out.data = channel(merge(merge(cp, fsdp), dp));
+  Group folded;
+  Group rest;
+  std::vector<Group> nested = expert_nest(placement, layout);
+  fold(nested, layout.ep, folded, rest);
+  out.expert_data = channel(rest);
+  out.ep = make_channel(hw, slice, rates, folded, routing);
+  nested.pop_back();
+  fold(nested, layout.ep, folded, rest);
+  out.expert_shard = channel(rest);
+  out.expert_replicate = channel(dp);
+  return out;
+}
+
+template <class R>
+OverlapRates<R> read_overlap(const Reader<R>& reader, const Efficiency& e) {
+  const auto in = [&](const Coefficient& c, const char* name) { return reader.input(c.value, name, c.source, {}, c.error); };
+  return {.tp = in(e.overlap_tp, "efficiency.overlap.tp"),
+          .fsdp = in(e.overlap_fsdp, "efficiency.overlap.fsdp"),
+          .dp = in(e.overlap_dp, "efficiency.overlap.dp"),
+          .cp = in(e.overlap_cp, "efficiency.overlap.cp"),
+          .ep = in(e.overlap_ep, "efficiency.overlap.ep"),
+          .pp = in(e.overlap_pp, "efficiency.overlap.pp"),
+          .contention_up = in(e.contention_scale_up, "efficiency.contention.scale_up"),
+          .contention_out = in(e.contention_scale_out, "efficiency.contention.scale_out")};
+}
+
+#define SCALECALC_INSTANTIATE(R)                                                                        \
+  template MeshChannels<R> make_channels(const HardwareSpec&, const Slice&, const NetworkRates<R>&,     \
+                                         const Placement&, const Layout&, const Routing&);              \
+  template OverlapRates<R> read_overlap(const Reader<R>&, const Efficiency&);
+SCALECALC_INSTANTIATE(double)
+SCALECALC_INSTANTIATE(Dual)
+SCALECALC_INSTANTIATE(Traced)
+SCALECALC_INSTANTIATE(Interval)
+#undef SCALECALC_INSTANTIATE
+
+}  // namespace scalecalc

@@ -1,0 +1,38 @@
+// The groups a step communicates over, placed on the machine, and how much of each communication hides under compute.
+#pragma once
+
+#include "cost/channel.h"
+#include "cost/layout.h"
+#include "cost/placement.h"
+
+namespace scalecalc {
+
+/// Channels of every group a step communicates over.
+template <class R>
+struct MeshChannels {
+  Channel<R> tp, cp, ep, pp;
+  Channel<R> shard;             ///< fsdp x cp: gathers weights, scatters gradients (ZeRO-3)
+  Channel<R> replicate;         ///< dp: reduces the shards of hybrid sharding
+  Channel<R> data;              ///< dp x fsdp x cp: gradients and updated weights (ZeRO 0 to 2)
+  Channel<R> expert_shard;      ///< the same three for expert weights, which fewer ranks share
+  Channel<R> expert_replicate;
+  Channel<R> expert_data;
+};
+
+template <class R>
+MeshChannels<R> make_channels(const HardwareSpec& hw, const Slice& slice, const NetworkRates<R>& rates,
+                              const Placement& placement, const Layout& layout, const Routing& routing);
+
+/// False if the expert group cuts the placed dimensions unevenly.
+bool experts_fold(const Placement& placement, const Layout& layout);
+
+/// How much of each communication runs under compute, and what it costs the compute meanwhile.
+template <class R>
+struct OverlapRates {
+  R tp{1.0}, fsdp{1.0}, dp{1.0}, cp{1.0}, ep{1.0}, pp{1.0};
+  R contention_up{0.0}, contention_out{0.0};
+};
+template <class R>
+OverlapRates<R> read_overlap(const Reader<R>& reader, const Efficiency& efficiency);
+
+}  // namespace scalecalc

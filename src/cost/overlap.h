@@ -1,0 +1,83 @@
+// What hides under what: communication of one layer's phase against the work beside it.
+// Source: scaling book, chapters 1 and 5: time = max(compute, communication) when all overlaps; the coefficients that
+// say how much does are the efficiency block's.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/scalar.h"
+
+namespace scalecalc {
+
+/// Communication inside a layer.
+enum TrafficKind : std::size_t { kTp, kFsdp, kCp, kEp, kTrafficKinds };
+
+/// One kind of communication in one phase of one layer: its time and how it may hide.
+template <class R>
+struct Traffic {
+  SecondsOf<R> time{R(0.0)};
+  R overlap{0.0};
+  R contention{0.0};
+  std::uint32_t links = 0;
+};
+
+template <class R>
+struct PhaseTime {
+  SecondsOf<R> compute{R(0.0)}, hbm{R(0.0)}, overhead{R(0.0)}, tp{R(0.0)}, fsdp{R(0.0)}, cp{R(0.0)}, ep{R(0.0)};
+  std::array<double, kTrafficKinds> spilled{};  ///< seconds that found no work to hide under
+
+  PhaseTime& add(const PhaseTime& o, const R& times) {
+    compute += o.compute * times;
+    hbm += o.hbm * times;
+    overhead += o.overhead * times;
+    tp += o.tp * times;
+    fsdp += o.fsdp * times;
+    cp += o.cp * times;
+    ep += o.ep * times;
+    for (std::size_t x = 0; x < kTrafficKinds; ++x) spilled[x] += o.spilled[x] * value_of(times);
+    return *this;
+  }
+  SecondsOf<R> total() const { return compute + hbm + overhead + tp + fsdp + cp + ep; }
+};
+
+/// [OVERLAP] time = work + sum_x (1 - o_x) t_x + max(0, max_link sum_{x on link} o_x t_x - work) + contention.
+/// With every o = 1 and no shared link this is the book's max(work, t_x ...); with o = 0 it is the sum. Traffic that
+/// shares a link queues; what does not fit under the work is charged to the largest user of the fullest link.
+template <class R>
+void hide(const std::array<Traffic<R>, kTrafficKinds>& traffic, const SecondsOf<R>& work,
+          std::array<SecondsOf<R>, kTrafficKinds>& exposed, std::array<double, kTrafficKinds>& spilled) {
+  const SecondsOf<R> zero(R(0.0));
+  std::array<SecondsOf<R>, kTrafficKinds> hidden;
+  std::uint32_t used = 0;
+  for (std::size_t x = 0; x < kTrafficKinds; ++x) {
+    hidden[x] = traffic[x].time * traffic[x].overlap;
+    exposed[x] = traffic[x].time - hidden[x];
+    if (traffic[x].links == 0) continue;
+    used |= traffic[x].links;
+    exposed[x] += min(hidden[x], work) * traffic[x].contention;
+  }
+  SecondsOf<R> fullest = zero;
+  std::size_t cause = kTp;
+  for (std::uint32_t bits = used; bits != 0; bits &= bits - 1) {
+    const std::uint32_t link = bits & (~bits + 1);
+    SecondsOf<R> busy = zero;
+    std::size_t largest = kTp;
+    double largest_time = -1;
+    for (std::size_t x = 0; x < kTrafficKinds; ++x) {
+      if ((traffic[x].links & link) == 0) continue;
+      busy += hidden[x];
+      if (value_of(hidden[x]) > largest_time) {
+        largest_time = value_of(hidden[x]);
+        largest = x;
+      }
+    }
+    if (value_of(busy) > value_of(fullest)) cause = largest;
+    fullest = max(fullest, busy);
+  }
+  const SecondsOf<R> excess = max(zero, fullest - work);
+  exposed[cause] += excess;
+  spilled[cause] = value_of(excess);
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,38 @@
+// How layers fall onto pipeline stages, and what a schedule keeps in flight.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "cost/layout.h"
+#include "spec/model_spec.h"
+
+namespace scalecalc {
+
+inline constexpr std::size_t kMaxLayerKinds = 6;
+
+/// Stages that hold the same: layers by kind, the embedding, the head. `first` is the smallest index of such a stage,
+/// the one with the most microbatches in flight.
+struct StageShape {
+  std::array<std::int32_t, kMaxLayerKinds> layers{};
+  bool embedding = false;
+  bool head = false;
+  std::int64_t first = 0;
+
+  friend bool operator==(const StageShape& a, const StageShape& b) {
+    return a.layers == b.layers && a.embedding == b.embedding && a.head == b.head;
+  }
+};
+
+/// The distinct stages when the layers are dealt to pp x vpp chunks in order, chunk c to stage c mod pp. Layers that do
+/// not divide evenly leave the first and the last chunk, which also carry embedding and head, with fewer. Empty if
+/// there are more chunks than layers.
+std::vector<StageShape> partition(const ModelSpec& model, std::int64_t pp, std::int64_t vpp);
+
+/// Microbatches (in units of a whole stage's layers) whose activations stage `index` keeps at its peak: all of them in
+/// GPipe, pp - index in 1F1B, ((vpp-1) pp + 2 (pp-index-1) + 1) / vpp when interleaved, never more than there are.
+/// Narayanan et al. 2021, arXiv:2104.04473 section 2.2, and Megatron-LM's interleaved warm-up count.
+double in_flight(Schedule schedule, std::int64_t pp, std::int64_t vpp, std::int64_t index, std::int64_t microbatches);
+
+}  // namespace scalecalc

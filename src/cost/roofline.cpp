@@ -1,0 +1,87 @@
+#include "cost/roofline.h"
+
+#include <fmt/format.h>
+
+namespace scalecalc {
+
+template <class R>
+ChipRates<R> read_chip(const Reader<R>& reader, const HardwareSpec& hw, const Efficiency& e, DType attention) {
+  const auto coefficient = [&](const Coefficient& c, const char* name) {
+    return reader.input(c.value, name, c.source, {}, c.error);
+  };
+  ChipRates<R> out;
+  for (std::size_t i = 0; i < kDTypeCount; ++i) {
+    const FlopsPerSecond peak = hw.matmul_peak[i].value_or(FlopsPerSecond(0));
+    const std::string dtype(kDTypeNames[i]);
+    out.matmul[i] = read(reader, peak, "hw.compute.matmul." + dtype, hw.compute_source) *
+                    reader.input(e.matmul[i].value, "efficiency.matmul." + dtype, e.matmul[i].source, {},
+                                 e.matmul[i].error);
+  }
+  const std::size_t a = static_cast<std::size_t>(attention);
+  const FlopsPerSecondOf<R> peak = read(reader, hw.matmul_peak[a].value_or(FlopsPerSecond(0)),
+                                        "hw.compute.matmul." + std::string(kDTypeNames[a]), hw.compute_source);
+  out.peak_attention_forward = peak * coefficient(e.attention_forward, "efficiency.attention_forward");
+  out.peak_attention_backward = peak * coefficient(e.attention_backward, "efficiency.attention_backward");
+  out.vector = read(reader, hw.vector_peak.value_or(FlopsPerSecond(0)), "hw.compute.vector", hw.compute_source) *
+               coefficient(e.vector, "efficiency.vector");
+  out.hbm = read(reader, hw.hbm_bandwidth, "hw.hbm.bandwidth", hw.hbm_source) * coefficient(e.hbm, "efficiency.hbm");
+  out.half_dim = coefficient(e.matmul_half_dim, "efficiency.matmul_half_dim");
+  out.grouped = coefficient(e.grouped_matmul, "efficiency.grouped_matmul");
+  out.moe_imbalance = coefficient(e.moe_imbalance, "efficiency.moe_imbalance");
+  out.kernel_overhead = read(reader, Seconds(e.kernel_overhead.value), "efficiency.kernel_overhead",
+                             e.kernel_overhead.source, e.kernel_overhead.error);
+  out.step_overhead = read(reader, Seconds(e.step_overhead.value), "efficiency.step_overhead", e.step_overhead.source,
+                           e.step_overhead.error);
+  return out;
+}
+
+template <class R>
+Work<R>& Work<R>::operator+=(const Work& o) {
+  compute += o.compute;
+  hbm += o.hbm;
+  overhead += o.overhead;
+  flops += o.flops;
+  return *this;
+}
+
+template <class R>
+Work<R> Work<R>::scaled(const R& times) const {
+  return {compute * times, hbm * times, overhead * times, flops * times};
+}
+
+template <class R>
+R shape_fraction(const R& half_dim, const R& m, const R& n, const R& k) {
+  return (m / (m + half_dim)) * (n / (n + half_dim)) * (k / (k + half_dim));
+}
+
+template <class R>
+Work<R> roofline(const FlopsOf<R>& flops, const FlopsPerSecondOf<R>& rate, const BytesOf<R>& bytes,
+                 const BytesPerSecondOf<R>& hbm, const SecondsOf<R>& overhead) {
+  Work<R> work;
+  work.flops = flops;
+  work.overhead = overhead;
+  const SecondsOf<R> memory_time = bytes / hbm;
+  if (value_of(rate) <= 0) {
+    work.hbm = memory_time;
+    return work;
+  }
+  const SecondsOf<R> compute_time = flops / rate;
+  // max() keeps both sides in the traced and the interval reading; the branch only chooses the column it goes into.
+  const SecondsOf<R> time = max(compute_time, memory_time);
+  (value_of(compute_time) < value_of(memory_time) ? work.hbm : work.compute) = time;
+  return work;
+}
+
+#define SCALECALC_INSTANTIATE(R)                                                                                   \
+  template ChipRates<R> read_chip(const Reader<R>&, const HardwareSpec&, const Efficiency&, DType);                \
+  template struct Work<R>;                                                                                         \
+  template R shape_fraction(const R&, const R&, const R&, const R&);                                               \
+  template Work<R> roofline(const FlopsOf<R>&, const FlopsPerSecondOf<R>&, const BytesOf<R>&,                      \
+                            const BytesPerSecondOf<R>&, const SecondsOf<R>&);
+SCALECALC_INSTANTIATE(double)
+SCALECALC_INSTANTIATE(Dual)
+SCALECALC_INSTANTIATE(Traced)
+SCALECALC_INSTANTIATE(Interval)
+#undef SCALECALC_INSTANTIATE
+
+}  // namespace scalecalc

@@ -1,0 +1,51 @@
+// One operation on one chip: the larger of its compute time and its memory time (scaling book, chapter 1), at the
+// rates the efficiency block says the chip reaches.
+#pragma once
+
+#include <array>
+
+#include "base/scalar.h"
+#include "spec/hardware_spec.h"
+
+namespace scalecalc {
+
+template <class R>
+struct ChipRates {
+  std::array<FlopsPerSecondOf<R>, kDTypeCount> matmul;  ///< large dense matmuls; 0 where the chip has no such rate
+  FlopsPerSecondOf<R> peak_attention_forward;           ///< at the recipe's 16-bit (or wider) rate
+  FlopsPerSecondOf<R> peak_attention_backward;
+  FlopsPerSecondOf<R> vector;   ///< 0: not published, vector work is counted by its memory traffic alone
+  BytesPerSecondOf<R> hbm;
+  R half_dim{0.0};
+  R grouped{1.0};
+  R moe_imbalance{1.0};
+  SecondsOf<R> kernel_overhead;
+  SecondsOf<R> step_overhead;
+};
+
+template <class R>
+ChipRates<R> read_chip(const Reader<R>& reader, const HardwareSpec& hw, const Efficiency& efficiency, DType attention);
+
+/// Time of an operation by what binds it; total = compute + hbm + overhead.
+template <class R>
+struct Work {
+  SecondsOf<R> compute{R(0.0)};
+  SecondsOf<R> hbm{R(0.0)};
+  SecondsOf<R> overhead{R(0.0)};
+  FlopsOf<R> flops{R(0.0)};
+
+  SecondsOf<R> total() const { return compute + hbm + overhead; }
+  Work& operator+=(const Work& o);
+  Work scaled(const R& times) const;
+};
+
+/// Fraction of the large-matmul rate that [m, k] x [k, n] reaches: x / (x + h) in each dimension. h = half_dim.
+template <class R>
+R shape_fraction(const R& half_dim, const R& m, const R& n, const R& k);
+
+/// max(flops / rate, bytes / hbm) put under the larger, plus one kernel's overhead.
+template <class R>
+Work<R> roofline(const FlopsOf<R>& flops, const FlopsPerSecondOf<R>& rate, const BytesOf<R>& bytes,
+                 const BytesPerSecondOf<R>& hbm, const SecondsOf<R>& overhead);
+
+}  // namespace scalecalc

@@ -1,0 +1,287 @@
+// Sources: overlap of communication with compute and its bound max(compute, communication): scaling book, chapters 1
+// and 5 (FSDP, tensor, mixed). Pipeline bubble: Huang et al. 2019 (GPipe) and Narayanan et al. 2021, arXiv:2104.04473
+// section 2.2. ZeRO stages: Rajbhandari et al. 2020, arXiv:1910.02054 section 7.
+#include "cost/step.h"
+
+#include <array>
+
+#include "cost/stage_parameters.h"
+
+namespace scalecalc {
+namespace {
+
+template <class R>
+class StepBuilder {
+ public:
+  StepBuilder(const Reader<R>& reader, const StepInput<R>& in)
+      : in_(in), net_(*in.network), ch_(*in.channels), overlap_(*in.overlap), layout_(in.layout) {
+    microbatches_ = reader.input(static_cast<double>(layout_.grad_accum), "grad_accum", "layout");
+    stages_ = reader.input(static_cast<double>(layout_.pp), "pp", "layout");
+    chunks_ = reader.input(static_cast<double>(layout_.vpp), "vpp", "layout");
+  }
+
+  StepTime<R> build() {
+    phase_times();
+    slowest_stage();
+    StepTime<R> out;
+    const PhaseTime<R>& stage = slowest_;
+    out.compute = named(microbatches_ * stage.compute, "compute", "microbatches x compute-bound work of the slowest stage");
+    out.hbm = named(microbatches_ * stage.hbm, "memory-bound work", "microbatches x HBM-bound work of the slowest stage");
+    out.tp = named(microbatches_ * stage.tp, "exposed tensor-parallel communication", "OVERLAP rule, docs/model.md");
+    out.fsdp = named(microbatches_ * stage.fsdp, "exposed FSDP communication", "OVERLAP rule, docs/model.md");
+    out.cp = named(microbatches_ * stage.cp, "exposed context-parallel communication", "OVERLAP rule, docs/model.md");
+    out.ep = named(microbatches_ * stage.ep, "exposed expert communication", "OVERLAP rule, docs/model.md");
+    for (std::size_t x = 0; x < kTrafficKinds; ++x) out.spilled[x] = stage.spilled[x] * value_of(microbatches_);
+    pipeline(out);
+    data_parallel(out);
+    optimizer(out);
+    out.overhead = named(microbatches_ * stage.overhead + in_.chip->step_overhead, "kernel and step overhead",
+                         "kernels x overhead of each, and the host's share of a step");
+    return out;
+  }
+
+ private:
+  R contention(const Channel<R>& c) const {
+    return c.size == 1 ? R(0.0) : (c.scale_out ? overlap_.contention_out : overlap_.contention_up);
+  }
+
+  /// Weights gathered (and with `gradients` scattered) for one layer under ZeRO-3.
+  SecondsOf<R> fsdp_time(const LayerCost<R>& cost, bool gradients) const {
+    const Precision& p = in_.workload->precision;
+    const R bytes(p.weight_bytes + (gradients ? p.gradient_bytes : 0.0));
+    SecondsOf<R> time = all_gather_time(ch_.shard, BytesOf<R>(cost.dense_parameters * bytes));
+    if (value_of(cost.expert_parameters) > 0) {
+      time += all_gather_time(ch_.expert_shard, BytesOf<R>(cost.expert_parameters * bytes));
+    }
+    return time;
+  }
+
+  SecondsOf<R> tp_time(const LayerCost<R>& cost, const Phase<R>& phase) const {
+    SecondsOf<R> time(R(0.0));
+    if (ch_.tp.size == 1) return time;
+    if (value_of(phase.tp_gathers) > 0) time += phase.tp_gathers * all_gather_time(ch_.tp, cost.tp_bytes);
+    if (value_of(phase.tp_reduces) > 0) time += phase.tp_reduces * all_reduce_time(ch_.tp, cost.tp_bytes);
+    if (value_of(phase.etp_gathers) > 0) time += phase.etp_gathers * all_gather_time(ch_.tp, cost.etp_bytes);
+    return time;
+  }
+
+  SecondsOf<R> ep_time(const Phase<R>& phase) const {
+    if (ch_.ep.size == 1 || value_of(phase.ep_exchanges) <= 0) return SecondsOf<R>(R(0.0));
+    return phase.ep_exchanges * all_to_all_time(ch_.ep, phase.ep_bytes / phase.ep_exchanges);
+  }
+
+  /// One layer's forward or backward with its recompute.
+  PhaseTime<R> phase_time(const LayerCost<R>& cost, const Phase<R>& phase, const Phase<R>* again, bool backward) const {
+    Work<R> work = phase.work;
+    std::array<Traffic<R>, kTrafficKinds> traffic;
+    traffic[kTp] = {tp_time(cost, phase), overlap_.tp, contention(ch_.tp), ch_.tp.links};
+    traffic[kCp] = {phase.cp_gathers * all_gather_time(ch_.cp, cost.cp_bytes), overlap_.cp, contention(ch_.cp), ch_.cp.links};
+    traffic[kEp] = {ep_time(phase), overlap_.ep, contention(ch_.ep), ch_.ep.links};
+    if (again != nullptr) {
+      work += again->work;
+      traffic[kTp].time += tp_time(cost, *again);
+      traffic[kCp].time += again->cp_gathers * all_gather_time(ch_.cp, cost.cp_bytes);
+      traffic[kEp].time += ep_time(*again);
+    }
+    if (layout_.zero == 3) {
+      traffic[kFsdp] = {fsdp_time(cost, backward), overlap_.fsdp, contention(ch_.shard), ch_.shard.links};
+    }
+    std::array<SecondsOf<R>, kTrafficKinds> exposed;
+    PhaseTime<R> out;
+    hide(traffic, work.total(), exposed, out.spilled);
+    const char* const source = "roofline of each operation (book, chapter 1)";
+    out.compute = named(work.compute, backward ? "layer backward compute" : "layer forward compute", source);
+    out.hbm = named(work.hbm, backward ? "layer backward memory time" : "layer forward memory time", source);
+    out.overhead = work.overhead;
+    out.tp = named(exposed[kTp], backward ? "layer backward exposed tp" : "layer forward exposed tp", "OVERLAP rule");
+    out.fsdp = named(exposed[kFsdp], backward ? "layer backward exposed fsdp" : "layer forward exposed fsdp", "OVERLAP rule");
+    out.cp = exposed[kCp];
+    out.ep = named(exposed[kEp], backward ? "layer backward exposed ep" : "layer forward exposed ep", "OVERLAP rule");
+    return out;
+  }
+
+  void phase_times() {
+    const int remat = static_cast<int>(layout_.remat);
+    for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
+      const LayerCost<R>& cost = net_.kinds[k];
+      const Phase<R>* again = layout_.remat == Remat::kNone ? nullptr : &cost.recompute[static_cast<std::size_t>(remat)];
+      forward_[k] = phase_time(cost, cost.forward, nullptr, false);
+      backward_[k] = phase_time(cost, cost.backward, again, true);
+    }
+    embedding_.add(phase_time(net_.embedding, net_.embedding.forward, nullptr, false), R(1.0));
+    embedding_.add(phase_time(net_.embedding, net_.embedding.backward, nullptr, true), R(1.0));
+    PhaseTime<R> head;
+    head.add(phase_time(net_.head, net_.head.forward, nullptr, false), R(1.0));
+    head.add(phase_time(net_.head, net_.head.backward, nullptr, true), R(1.0));
+    const R modules(static_cast<double>(in_.model->mtp_layers));
+    head_.add(head, R(1.0) + modules);
+    if (in_.model->mtp_layers == 0) return;
+    head_.add(phase_time(net_.mtp, net_.mtp.forward, nullptr, false), modules);
+    head_.add(phase_time(net_.mtp, net_.mtp.backward, nullptr, true), modules);
+    head_.add(forward_[in_.model->mtp_kind], modules);
+    head_.add(backward_[in_.model->mtp_kind], modules);
+  }
+
+  PhaseTime<R> stage_time(const StageShape& stage) const {
+    PhaseTime<R> out;
+    for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
+      const R layers(static_cast<double>(stage.layers[k]));
+      if (stage.layers[k] == 0) continue;
+      out.add(forward_[k], layers).add(backward_[k], layers);
+    }
+    if (stage.embedding) out.add(embedding_, R(1.0));
+    if (stage.head) out.add(head_, R(1.0));
+    return out;
+  }
+
+  void slowest_stage() {
+    double slowest = -1;
+    for (const StageShape& stage : *in_.stages) {
+      PhaseTime<R> time = stage_time(stage);
+      const double total = value_of(time.total());
+      if (total <= slowest) continue;
+      slowest = total;
+      slowest_ = time;
+      shape_ = &stage;
+    }
+  }
+
+  /// [BUBBLE] While the pipeline fills and drains, a stage waits for one pass of a microbatch through all the others:
+  /// (sum of stage times - slowest) / vpp. Equal stages give the textbook (pp - 1) (t_f + t_b) / vpp.
+  void pipeline(StepTime<R>& out) {
+    if (layout_.pp == 1) return;
+    StageShape whole;
+    for (const std::uint8_t kind : in_.model->layer_kind) ++whole.layers[kind];
+    whole.embedding = true;
+    whole.head = true;
+    const SecondsOf<R> all = stage_time(whole).total();
+    out.bubble = named(max(SecondsOf<R>(R(0.0)), (all - slowest_.total()) / chunks_), "pipeline bubble",
+                       "(sum of stages - slowest) / vpp; arXiv:2104.04473 section 2.2");
+    const SecondsOf<R> hop = send_time(ch_.pp, net_.boundary);
+    const R hops = R(2.0) * microbatches_ * chunks_;
+    out.pp = named(hops * hop * (R(1.0) - overlap_.pp) + R(2.0) * (stages_ - R(1.0)) * hop,
+                   "exposed pipeline communication", "2 sends per microbatch and chunk; filling and draining hide none");
+  }
+
+  /// Exposed part of a transfer that may hide under `work`, as in OVERLAP with one kind of traffic.
+  SecondsOf<R> exposed(const SecondsOf<R>& time, const R& overlap, const R& contention_share,
+                       const SecondsOf<R>& work) const {
+    const SecondsOf<R> hidden = time * overlap;
+    return (time - hidden) + max(SecondsOf<R>(R(0.0)), hidden - work) + min(hidden, work) * contention_share;
+  }
+
+  SecondsOf<R> slowest_backward() const {
+    SecondsOf<R> out(R(0.0));
+    for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
+      if (shape_->layers[k] > 0) out += backward_[k].total() * R(static_cast<double>(shape_->layers[k]));
+    }
+    return out;
+  }
+
+  SecondsOf<R> slowest_forward() const {
+    SecondsOf<R> out(R(0.0));
+    for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
+      if (shape_->layers[k] > 0) out += forward_[k].total() * R(static_cast<double>(shape_->layers[k]));
+    }
+    return out;
+  }
+
+  /// Gradients hide under the last microbatch's backward, updated weights under the next step's first forward.
+  void data_parallel(StepTime<R>& out) {
+    const Precision& p = in_.workload->precision;
+    const R dense = dense_parameters(*in_.model, net_, *shape_);
+    const R expert = expert_parameters(*in_.model, net_, *shape_);
+    const bool sharded = layout_.zero == 3;
+    const Channel<R>& channel = sharded ? ch_.replicate : ch_.data;
+    const Channel<R>& experts = sharded ? ch_.expert_replicate : ch_.expert_data;
+    if (channel.size == 1 && experts.size == 1) return;
+    const R shards(sharded ? static_cast<double>(ch_.shard.size) : 1.0);
+    const R expert_shards(sharded ? static_cast<double>(ch_.expert_shard.size) : 1.0);
+    const BytesOf<R> gradients(dense * R(p.gradient_bytes) / shards);
+    const BytesOf<R> expert_gradients(expert * R(p.gradient_bytes) / expert_shards);
+    const SecondsOf<R> backward = slowest_backward();
+    const R share = contention(channel);
+    if (layout_.zero == 0 || sharded) {
+      const SecondsOf<R> reduce = all_reduce_time(channel, gradients) + expert_time(experts, expert_gradients, true);
+      out.dp = exposed(reduce, overlap_.dp, share, backward);
+    } else {
+      const SecondsOf<R> scatter = all_gather_time(channel, gradients) + expert_time(experts, expert_gradients, false);
+      const SecondsOf<R> gather = all_gather_time(channel, BytesOf<R>(dense * R(p.weight_bytes))) +
+                                  expert_time(experts, BytesOf<R>(expert * R(p.weight_bytes)), false);
+      const R scatters = layout_.zero == 2 ? microbatches_ : R(1.0);
+      out.dp = scatters * exposed(scatter, overlap_.dp, share, backward) +
+               exposed(gather, overlap_.dp, share, slowest_forward());
+    }
+    out.dp = named(out.dp, "exposed gradient reduction", "reduce-scatter and all-gather of the stage's weights; ZeRO, arXiv:1910.02054");
+  }
+
+  SecondsOf<R> expert_time(const Channel<R>& channel, const BytesOf<R>& bytes, bool reduce) const {
+    if (value_of(bytes) <= 0) return SecondsOf<R>(R(0.0));
+    return reduce ? all_reduce_time(channel, bytes) : all_gather_time(channel, bytes);
+  }
+
+  /// Each chip updates its shard: memory traffic against vector work, as any operation.
+  void optimizer(StepTime<R>& out) {
+    const Optimizer& o = in_.workload->optimizer;
+    const double ways = layout_.zero == 0 ? 1.0
+                                          : static_cast<double>(layout_.zero == 3 ? ch_.shard.size : ch_.data.size);
+    const double expert_ways =
+        layout_.zero == 0 ? 1.0 : static_cast<double>(layout_.zero == 3 ? ch_.expert_shard.size : ch_.expert_data.size);
+    const R updated = dense_parameters(*in_.model, net_, *shape_) / R(ways) + expert_parameters(*in_.model, net_, *shape_) / R(expert_ways);
+    const Work<R> update = roofline(FlopsOf<R>(updated * R(o.update_flops)), in_.chip->vector,
+                                    BytesOf<R>(updated * R(o.update_bytes)), in_.chip->hbm, SecondsOf<R>(R(0.0)));
+    SecondsOf<R> time = update.total();
+    if (o.orthogonalizes) time += orthogonalization(updated);
+    out.optimizer = named(time, "optimizer step", "parameters of the shard x bytes per update / HBM bandwidth");
+  }
+
+  /// Muon: five Newton-Schulz iterations, each 4 m^2 n + 2 m^3 FLOPs on an m x n matrix (m <= n), so about
+  /// 5 x 6 x d_model FLOPs per parameter of a matrix whose short side is d_model (arXiv:2502.16982 section 2).
+  SecondsOf<R> orthogonalization(const R& updated) const {
+    const R flops = updated * R(5.0 * 6.0 * static_cast<double>(in_.model->d_model));
+    const DType dtype = in_.workload->precision.high;
+    return FlopsOf<R>(flops) / in_.chip->matmul[static_cast<std::size_t>(dtype)];
+  }
+
+  const StepInput<R>& in_;
+  const NetworkCost<R>& net_;
+  const MeshChannels<R>& ch_;
+  const OverlapRates<R>& overlap_;
+  const Layout& layout_;
+  R microbatches_{1.0}, stages_{1.0}, chunks_{1.0};
+  std::array<PhaseTime<R>, kMaxLayerKinds> forward_;
+  std::array<PhaseTime<R>, kMaxLayerKinds> backward_;
+  PhaseTime<R> embedding_;
+  PhaseTime<R> head_;
+  PhaseTime<R> slowest_;
+  const StageShape* shape_ = nullptr;
+};
+
+}  // namespace
+
+template <class R>
+SecondsOf<R> StepTime<R>::total() const {
+  return compute + hbm + tp + fsdp + dp + cp + ep + pp + bubble + optimizer + overhead;
+}
+
+template <class R>
+StepTime<R> step_time(const Reader<R>& reader, const StepInput<R>& in) {
+  return StepBuilder<R>(reader, in).build();
+}
+
+double step_lower_bound(StepInput<double> in) {
+  in.layout.zero = 0;
+  const StepTime<double> time = step_time(Reader<double>{}, in);
+  return (time.total() - time.optimizer).value();
+}
+
+#define SCALECALC_INSTANTIATE(R)                                                                                \
+  template struct StepTime<R>;                                                                                  \
+  template StepTime<R> step_time(const Reader<R>&, const StepInput<R>&);
+SCALECALC_INSTANTIATE(double)
+SCALECALC_INSTANTIATE(Dual)
+SCALECALC_INSTANTIATE(Traced)
+SCALECALC_INSTANTIATE(Interval)
+#undef SCALECALC_INSTANTIATE
+
+}  // namespace scalecalc

@@ -1,0 +1,56 @@
+// One training step of one plan: exposed time by cause (the causes sum to the step exactly) and memory on the fullest
+// chip. Assembled from the layer costs, the channels of the placed groups and the pipeline; one text, four readings.
+#pragma once
+
+#include "cost/layer_cost.h"
+#include "cost/mesh.h"
+#include "cost/overlap.h"
+#include "cost/pipeline.h"
+
+namespace scalecalc {
+
+template <class R>
+struct StepTime {
+  SecondsOf<R> compute{R(0.0)}, hbm{R(0.0)}, tp{R(0.0)}, fsdp{R(0.0)}, dp{R(0.0)}, cp{R(0.0)}, ep{R(0.0)}, pp{R(0.0)},
+      bubble{R(0.0)}, optimizer{R(0.0)}, overhead{R(0.0)};
+  /// Of tp, fsdp, cp, ep: seconds that outlasted the work they could hide under. Above zero the step is
+  /// communication-bound in the roofline's sense (book, chapter 5).
+  std::array<double, kTrafficKinds> spilled{};
+  SecondsOf<R> total() const;
+};
+
+template <class R>
+struct MemoryUse {
+  BytesOf<R> weights{R(0.0)}, gradients{R(0.0)}, optimizer{R(0.0)}, activations{R(0.0)}, logits{R(0.0)},
+      buffers{R(0.0)}, reserve{R(0.0)};
+  BytesOf<R> total() const;
+};
+
+/// Everything about a plan that is not in its layer costs.
+template <class R>
+struct StepInput {
+  const ModelSpec* model = nullptr;
+  const Workload* workload = nullptr;
+  const NetworkCost<R>* network = nullptr;
+  const MeshChannels<R>* channels = nullptr;
+  const OverlapRates<R>* overlap = nullptr;
+  const ChipRates<R>* chip = nullptr;
+  const std::vector<StageShape>* stages = nullptr;
+  BytesOf<R> memory_reserve;
+  Layout layout;
+};
+
+template <class R>
+StepTime<R> step_time(const Reader<R>& reader, const StepInput<R>& in);
+
+template <class R>
+MemoryUse<R> memory_use(const StepInput<R>& in);
+
+/// Lower bound of step_time over every placement, sharding of weights and ZeRO stage: the same step on `in.channels`,
+/// which must be no slower than any placement's in each coefficient (an empty channel is free), without the optimizer.
+/// Proof: with stage times T_s, step_time = (m - 1/vpp) T_slowest + (sum T_s)/vpp plus non-negative terms; m >= 1 and
+/// vpp >= 1, so it does not fall when any T_s grows, and T_s does not fall when a communication does not get faster
+/// (OVERLAP: its derivative is (1 - o) + o [it outlasts the work] + o c [it does not] >= 0).
+double step_lower_bound(StepInput<double> in);
+
+}  // namespace scalecalc

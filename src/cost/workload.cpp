@@ -1,0 +1,61 @@
+// Bytes per parameter: Rajbhandari et al. 2020 (ZeRO), arXiv:1910.02054 section 3.1, for Adam with an fp32 master copy;
+// bf16 moments as in the DeepSeek-V3 report, arXiv:2412.19437 section 3.3.3; 8-bit states from Dettmers et al. 2022,
+// arXiv:2110.02861; Muon from Jordan et al. 2024 and Liu et al. 2025, arXiv:2502.16982.
+#include "cost/workload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/diagnostic.h"
+#include "base/text.h"
+
+namespace scalecalc {
+namespace {
+
+const std::vector<Precision>& precisions() {
+  static const std::vector<Precision> kAll{
+      {.name = "bf16"},
+      {.name = "fp16", .compute = DType::kFp16, .high = DType::kFp16},
+      {.name = "fp8", .compute = DType::kFp8, .dispatch_bytes = 1},
+      {.name = "tf32", .compute = DType::kTf32, .high = DType::kTf32, .weight_bytes = 4, .activation_bytes = 4,
+       .dispatch_bytes = 4},
+      {.name = "fp32", .compute = DType::kFp32, .high = DType::kFp32, .weight_bytes = 4, .activation_bytes = 4,
+       .dispatch_bytes = 4},
+  };
+  return kAll;
+}
+
+/// Traffic of an update: the gradient is read, state is read and written, the working copy is written.
+Optimizer optimizer(const char* name, double state_bytes, double flops, bool orthogonalizes = false) {
+  return {.name = name,
+          .state_bytes = state_bytes,
+          .update_bytes = 4 + 2 * state_bytes + 2,
+          .update_flops = flops,
+          .orthogonalizes = orthogonalizes};
+}
+
+const std::vector<Optimizer>& optimizers() {
+  static const std::vector<Optimizer> kAll{optimizer("adam", 12, 14), optimizer("adam-bf16", 8, 14),
+                                           optimizer("adam8bit", 6, 20), optimizer("sgd", 8, 4),
+                                           optimizer("muon", 8, 4, true)};
+  return kAll;
+}
+
+template <class T>
+const T& by_name(const std::vector<T>& all, std::string_view name, const char* what, const char* flag) {
+  const auto it = std::find_if(all.begin(), all.end(), [&](const T& x) { return x.name == name; });
+  if (it != all.end()) return *it;
+  std::vector<std::string> names;
+  for (const T& x : all) names.push_back(x.name);
+  const std::string near = did_you_mean(nearest(name, names));
+  throw UserError(fmt::format("unknown {} '{}' for {}", what, name, flag),
+                  fmt::format("{}{}known: {}", near, near.empty() ? "" : " ", join(names, ", ")));
+}
+
+}  // namespace
+
+Precision precision_of(std::string_view name) { return by_name(precisions(), name, "precision", "--precision"); }
+Optimizer optimizer_of(std::string_view name) { return by_name(optimizers(), name, "optimizer", "--optimizer"); }
+
+}  // namespace scalecalc

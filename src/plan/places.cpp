@@ -1,0 +1,79 @@
+#include "plan/places.h"
+
+#include <algorithm>
+#include <array>
+
+namespace scalecalc {
+namespace {
+
+/// The channels a step uses: ZeRO-3 gathers over shards and reduces over replicas, the other stages use all data ranks.
+std::array<Channel<double> MeshChannels<double>::*, 8> used_channels(bool sharded) {
+  using M = MeshChannels<double>;
+  if (sharded) return {&M::tp, &M::cp, &M::ep, &M::pp, &M::shard, &M::replicate, &M::expert_shard, &M::expert_replicate};
+  return {&M::tp, &M::cp, &M::ep, &M::pp, &M::data, &M::expert_data, &M::data, &M::expert_data};
+}
+
+bool no_slower(const Channel<double>& a, const Channel<double>& b) {
+  const auto le = [](const auto& x, const auto& y) { return !(y < x); };
+  return le(a.gather, b.gather) && le(a.reduce, b.reduce) && le(a.exchange, b.exchange) && le(a.send, b.send) &&
+         le(a.gather_latency, b.gather_latency) && le(a.exchange_latency, b.exchange_latency) &&
+         le(a.send_latency, b.send_latency) && a.scale_out == b.scale_out;
+}
+
+}  // namespace
+
+bool dominates(const MeshChannels<double>& a, const MeshChannels<double>& b, bool sharded) {
+  for (const auto channel : used_channels(sharded)) {
+    if (!no_slower(a.*channel, b.*channel)) return false;
+  }
+  const auto layer = [sharded](const MeshChannels<double>& m) {
+    return std::array{m.tp.links, m.cp.links, m.ep.links, sharded ? m.shard.links : 0U};
+  };
+  const auto la = layer(a);
+  const auto lb = layer(b);
+  for (std::size_t i = 0; i < la.size(); ++i) {
+    for (std::size_t j = i + 1; j < la.size(); ++j) {
+      if ((la[i] & la[j]) != 0 && (lb[i] & lb[j]) == 0) return false;
+    }
+  }
+  return true;
+}
+
+void Undominated::offer(PlacedChannels&& newcomer) {
+  for (const PlacedChannels& kept : kept_) {
+    if (dominates(kept.channels, newcomer.channels, sharded_)) return;
+  }
+  std::erase_if(kept_, [&](const PlacedChannels& k) { return dominates(newcomer.channels, k.channels, sharded_); });
+  kept_.push_back(std::move(newcomer));
+}
+
+void lower(Channel<double>& bound, const Channel<double>& c) {
+  bound.gather = min(bound.gather, c.gather);
+  bound.reduce = min(bound.reduce, c.reduce);
+  bound.exchange = min(bound.exchange, c.exchange);
+  bound.send = min(bound.send, c.send);
+  bound.gather_latency = min(bound.gather_latency, c.gather_latency);
+  bound.exchange_latency = min(bound.exchange_latency, c.exchange_latency);
+  bound.send_latency = min(bound.send_latency, c.send_latency);
+}
+
+MeshChannels<double> envelope(const std::vector<PlacedChannels>& places, bool sharded) {
+  MeshChannels<double> out = places.front().channels;
+  for (const PlacedChannels& place : places) {
+    for (const auto channel : used_channels(sharded)) lower(out.*channel, place.channels.*channel);
+  }
+  for (const auto channel : used_channels(sharded)) (out.*channel).links = 0;
+  return out;
+}
+
+MeshChannels<double> sizes_of(const Layout& l) {
+  const std::int64_t expert_ways = l.tp / l.etp;
+  MeshChannels<double> out;
+  out.shard.size = l.fsdp * l.cp;
+  out.data.size = l.dp * l.fsdp * l.cp;
+  out.expert_shard.size = std::max<std::int64_t>(1, out.shard.size * expert_ways / l.ep);
+  out.expert_data.size = std::max<std::int64_t>(1, out.data.size * expert_ways / l.ep);
+  return out;
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,110 @@
+// The order of plans, and the best of them.
+#pragma once
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "base/check.h"
+#include "plan/request.h"
+
+namespace scalecalc {
+
+/// What ranks a plan, smaller first.
+struct Rank {
+  double first = 0;
+  double second = 0;
+  double third = 0;
+  friend auto operator<=>(const Rank&, const Rank&) = default;
+};
+
+/// Plans whose time (or cost) lies within this share of the best are a tie: it is a tenth of the smallest error any
+/// efficiency coefficient claims. Ties rank by memory, which leaves the user room.
+constexpr double kTie = 0.01;
+
+/// Smaller is better. `best` is the smallest time (or cost) per token of the whole space, 0 while it is being looked
+/// for. A lower bound of time with memory 0 gives a lower bound of the rank: the rank does not fall when either grows.
+class Ranker {
+ public:
+  Ranker(Objective objective, double best) : objective_(objective), tie_(best * (1 + kTie)) {}
+
+  Rank operator()(double chips, double step_s, double tokens, double memory) const {
+    const double time = step_s / tokens;
+    switch (objective_) {
+      case Objective::kTime: return tied(time, time, memory);
+      case Objective::kCost: return tied(chips * time, time, memory);
+      case Objective::kMemory: return {0, memory, time};
+      case Objective::kChips: return {chips, time, memory};
+    }
+    internal_error("unknown objective");
+  }
+  bool has_ties() const { return objective_ == Objective::kTime || objective_ == Objective::kCost; }
+
+ private:
+  Rank tied(double goal, double time, double memory) const {
+    return goal <= tie_ ? Rank{0, memory, time} : Rank{goal, time, memory};
+  }
+
+  Objective objective_;
+  double tie_;
+};
+
+struct Candidate {
+  Plan plan;
+  Rank rank;
+  std::size_t slice = 0;
+  std::size_t placement = 0;
+
+  auto key() const { return std::tuple(rank, slice); }
+  friend bool operator<(const Candidate& a, const Candidate& b) {
+    if (a.key() != b.key()) return a.key() < b.key();
+    if (const auto order = a.plan.layout <=> b.plan.layout; order != 0) return order < 0;
+    return a.placement < b.placement;
+  }
+};
+
+/// The best `size` candidates; with `variants` off, at most one of each set of parallel degrees.
+class Ranking {
+ public:
+  Ranking(std::size_t size, bool variants) : size_(size), variants_(variants) {}
+
+  bool full() const { return best_.size() == size_; }
+  bool admits(const Rank& rank) const { return !full() || !(best_.back().rank < rank); }
+
+  void offer(Candidate&& candidate) {
+    if (full() && !(candidate < best_.back())) return;
+    const auto same = std::find_if(best_.begin(), best_.end(),
+                                   [&](const Candidate& c) { return group(c) == group(candidate); });
+    if (same != best_.end()) {
+      if (!(candidate < *same)) return;
+      best_.erase(same);
+    } else if (full()) {
+      best_.pop_back();
+    }
+    best_.insert(std::upper_bound(best_.begin(), best_.end(), candidate), std::move(candidate));
+  }
+
+  std::vector<Plan> take() {
+    std::vector<Plan> out;
+    for (Candidate& c : best_) out.push_back(std::move(c.plan));
+    return out;
+  }
+
+ private:
+  /// What makes two plans the same line of the answer: the placement never does, and without `variants` neither do
+  /// sharding, microbatch, schedule and remat.
+  using GroupKey = std::tuple<std::int64_t, Layout>;
+  GroupKey group(const Candidate& c) const {
+    Layout l = c.plan.layout;
+    if (!variants_) {
+      l = Layout{.dp = l.data(), .tp = l.tp, .cp = l.cp, .pp = l.pp, .ep = l.ep, .etp = l.etp};
+    }
+    return {c.plan.slice.chips, l};
+  }
+
+  std::size_t size_;
+  bool variants_;
+  std::vector<Candidate> best_;
+};
+
+}  // namespace scalecalc

@@ -1,0 +1,94 @@
+// What the planner is asked and what it answers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cost/step.h"
+
+namespace scalecalc {
+
+enum class Objective { kTime, kCost, kMemory, kChips };
+inline constexpr std::array<std::string_view, 4> kObjectiveNames{"time", "cost", "memory", "chips"};
+
+/// Layout dimensions a user may pin (--fix) or bound (--max).
+struct LayoutFilter {
+  std::optional<std::int64_t> dp, fsdp, tp, sp, cp, pp, vpp, ep, etp, zero, micro_batch_seqs, grad_accum;
+  std::optional<Remat> remat;        ///< pins only
+  std::optional<Schedule> schedule;  ///< pins only
+};
+
+struct PlanRequest {
+  const ModelSpec* model = nullptr;
+  const HardwareSpec* hw = nullptr;
+  Efficiency efficiency;         ///< the hardware's, or ideal_efficiency of it
+  Workload workload;
+  std::vector<Slice> slices;     ///< machines to consider: the one asked for, and smaller ones worth offering
+  LayoutFilter fix;
+  LayoutFilter max;
+  Objective objective = Objective::kTime;
+  std::size_t top = 10;
+  bool variants = false;  ///< rank every variant; otherwise the best one of each set of parallel degrees
+};
+
+/// Why a branch of the search was cut. Counted where it was cut: one count may stand for many layouts.
+enum class Reject : std::uint8_t {
+  kPinned,          ///< excluded by --fix, --max, --remat, --zero or --schedule
+  kHeads,           ///< attention heads (or KV heads) do not divide by tp
+  kWidth,           ///< d_ff, expert d_ff or d_model do not divide by tp
+  kSequence,        ///< seq does not divide by 2 x cp, or the local sequence by tp under sequence sharding
+  kBatchSmall,      ///< fewer sequences than data ranks
+  kBatchUneven,     ///< no batch near the one asked for divides over the data ranks
+  kStages,          ///< more pipeline chunks than layers
+  kMicrobatches,    ///< too few microbatches for the schedule
+  kExperts,         ///< experts do not divide, or the expert group does not fold over the ranks
+  kPlacement,       ///< the degrees do not fit the machine's axes or domains
+  kMemory,          ///< the fullest chip runs out of memory
+};
+inline constexpr std::size_t kRejectCount = 11;
+std::string_view describe(Reject reason);
+
+struct Plan {
+  Layout layout;
+  Slice slice;
+  Placement placement;
+  StepTime<double> time;
+  MemoryUse<double> memory;
+  double step_s = 0;
+  double batch_seqs = 0;  ///< sequences a step really runs
+};
+
+struct SearchStats {
+  std::uint64_t candidates = 0;  ///< legal layouts, before memory
+  std::uint64_t evaluated = 0;   ///< costed
+  std::uint64_t feasible = 0;    ///< of those looked at, how many fit in memory
+  std::uint64_t pruned = 0;      ///< proven by the lower bound not to reach the ranking
+  std::array<std::uint64_t, kRejectCount> rejected{};
+  double elapsed_s = 0;
+};
+
+struct PlanResult {
+  std::vector<Plan> plans;           ///< best first
+  std::optional<Plan> nearest_miss;  ///< if nothing fits: the plan with the least memory over capacity
+  SearchStats stats;
+};
+
+/// Exact: the best `top` plans over the whole space described in docs/model.md. `stop` (may be empty) is polled; when
+/// it returns true the search ends with what it has.
+PlanResult plan(const PlanRequest& request, const std::function<bool()>& stop = {});
+
+/// Re-evaluates one plan in another reading (explain, sensitivity, error band).
+template <class R>
+struct PlanReading {
+  StepTime<R> time;
+  MemoryUse<R> memory;
+};
+template <class R>
+PlanReading<R> read_plan(const Reader<R>& reader, const PlanRequest& request, const Plan& plan);
+
+}  // namespace scalecalc

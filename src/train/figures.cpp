@@ -1,0 +1,148 @@
+// FLOPs conventions, read from the frameworks' own accounting code: Megatron-LM num_floating_point_operations (causal
+// halving since March 2025, full attention before), MaxText calculate_tflops_training_per_device (causal since April
+// 2025), torchtitan get_dense_model_nparams_and_flops (full attention). PaLM appendix B, arXiv:2204.02311, defines MFU.
+#include "train/figures.h"
+
+#include <algorithm>
+
+#include "model/accounting.h"
+
+namespace scalecalc {
+namespace {
+
+/// Contract names of the causes of a step's time.
+std::vector<std::pair<std::string, double>> causes(const StepTime<double>& t) {
+  return {{"compute", t.compute.value()},      {"hbm", t.hbm.value()},        {"tp_exposed", t.tp.value()},
+          {"fsdp_exposed", t.fsdp.value()},    {"dp_exposed", t.dp.value()},  {"cp_exposed", t.cp.value()},
+          {"ep_exposed", t.ep.value()},        {"pp_exposed", t.pp.value()},  {"bubble", t.bubble.value()},
+          {"optimizer", t.optimizer.value()},  {"overhead", t.overhead.value()}};
+}
+
+std::vector<std::pair<std::string, double>> parts(const MemoryUse<double>& m) {
+  return {{"weights", m.weights.value()},         {"gradients", m.gradients.value()},
+          {"optimizer", m.optimizer.value()},     {"activations", m.activations.value()},
+          {"logits", m.logits.value()},           {"buffers", m.buffers.value()},
+          {"reserve", m.reserve.value()}};
+}
+
+/// Communication that outlasts the work it could hide under binds the step in the roofline's sense; otherwise the
+/// largest cause does.
+std::string bound_by(const StepTime<double>& time, double step) {
+  static constexpr const char* kTraffic[] = {"tp", "fsdp", "cp", "ep"};
+  const auto worst = std::max_element(time.spilled.begin(), time.spilled.end());
+  if (*worst > 0.01 * step) return std::string(kTraffic[worst - time.spilled.begin()]) + " communication";
+  const auto all = causes(time);
+  const auto largest =
+      std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::string name = largest->first;
+  if (const auto suffix = name.find("_exposed"); suffix != std::string::npos) {
+    name = name.substr(0, suffix) + " communication";
+  }
+  return name == "hbm" ? "HBM bandwidth" : name;
+}
+
+class Figures {
+ public:
+  Figures(const ResolvedQuestion& question, const PlanRequest& request, const Plan& plan)
+      : q_(question), request_(request), plan_(plan), chips_(static_cast<double>(plan.slice.chips)) {
+    tokens_ = plan.batch_seqs * static_cast<double>(q_.workload.seq);
+    peak_ = q_.hw.matmul_peak[static_cast<std::size_t>(q_.workload.precision.compute)]->value();
+  }
+
+  PlanFigures run() {
+    PlanFigures out;
+    out.tokens_per_s = tokens_ / plan_.step_s;
+    out.tokens_per_s_per_chip = out.tokens_per_s / chips_;
+    utilization(out);
+    band(out);
+    out.bound_by = bound_by(plan_.time, plan_.step_s);
+    out.time_s = causes(plan_.time);
+    out.memory_bytes = parts(plan_.memory);
+    places(out);
+    run_figures(out);
+    return out;
+  }
+
+ private:
+  double mfu_of(double flops_per_token) const { return flops_per_token * tokens_ / (plan_.step_s * chips_ * peak_); }
+
+  void utilization(PlanFigures& out) const {
+    const double seq = static_cast<double>(q_.workload.seq);
+    const TrainingFlops all = training_flops(q_.model, seq);
+    const TrainingFlops main = training_flops(q_.model, seq, false);
+    out.mfu = mfu_of(all.model_causal());
+    out.tflops_per_chip = out.mfu * peak_ / 1e12;
+    out.hfu = out.mfu + mfu_of(recomputed_flops(seq));
+    const double router = router_flops();
+    const auto add = [&](const char* name, const char* counts, double flops) {
+      out.conventions.push_back({name, counts, mfu_of(flops) * peak_ / 1e12, mfu_of(flops)});
+    };
+    add("6n", "6 x active parameters without the input embedding; no attention scores", main.six_n);
+    add("megatron", "Megatron-LM since March 2025: 6N without router, + causal attention (windows ignored), + MTP",
+        all.six_n - router + all.attention_full / 2);
+    add("megatron-2024", "Megatron-LM before March 2025: the same with full attention", all.six_n - router + all.attention_full);
+    add("maxtext", "MaxText since April 2025: 6N with router, + causal attention, without MTP",
+        main.six_n + main.attention_causal);
+    add("torchtitan", "torchtitan (and PaLM): 6N + full attention", main.model_full());
+  }
+
+  double router_flops() const {
+    if (!q_.model.moe) return 0;
+    double layers = static_cast<double>(q_.model.mtp_layers);
+    for (const std::uint8_t kind : q_.model.layer_kind) {
+      if (q_.model.kinds[kind].ffn == FfnKind::kMoe) layers += 1;
+    }
+    return 6 * layers * static_cast<double>(q_.model.d_model * q_.model.moe->experts);
+  }
+
+  /// Remat runs a layer's forward again: a third of its training FLOPs under full remat. Selective remat repeats no
+  /// matmul. Flash attention's own recomputation is not counted, as in the frameworks' HFU.
+  double recomputed_flops(double seq) const {
+    if (plan_.layout.remat != Remat::kFull) return 0;
+    const TrainingFlops all = training_flops(q_.model, seq);
+    const double heads = 1 + static_cast<double>(q_.model.mtp_layers);
+    const double head = 6 * heads * static_cast<double>(q_.model.d_model * q_.model.vocab);
+    return (all.model_causal() - head) / 3;
+  }
+
+  void band(PlanFigures& out) const {
+    const PlanReading<Interval> reading = read_plan(Reader<Interval>{}, request_, plan_);
+    const Interval step = reading.time.total().value();
+    out.step_low_s = step.low;
+    out.step_high_s = step.high;
+  }
+
+  void places(PlanFigures& out) const {
+    static constexpr const char* kNames[] = {"tp", "cp", "fsdp", "dp", "pp"};
+    for (std::size_t d = 0; d < kMeshDims; ++d) {
+      const Group& group = plan_.placement.dims[d];
+      if (group.size() > 1) out.placement.emplace_back(kNames[d], describe(q_.hw, plan_.slice, group));
+    }
+    if (!plan_.placement.order.empty()) out.placement.emplace_back("order", plan_.placement.order);
+  }
+
+  void run_figures(PlanFigures& out) const {
+    RunFigures& run = out.run;
+    run.tokens = q_.workload.tokens;
+    run.steps = run.tokens / tokens_;
+    run.time_s = run.steps * plan_.step_s;
+    run.chip_hours = run.time_s * chips_ / 3600;
+    if (q_.usd_per_chip_hour) run.cost_usd = run.chip_hours * *q_.usd_per_chip_hour;
+    if (q_.hw.tdp) run.energy_j = run.time_s * chips_ * q_.hw.tdp->value();
+  }
+
+  const ResolvedQuestion& q_;
+  const PlanRequest& request_;
+  const Plan& plan_;
+  double chips_ = 0;
+  double tokens_ = 0;
+  double peak_ = 0;
+};
+
+}  // namespace
+
+PlanFigures figures(const ResolvedQuestion& question, const PlanRequest& request, const Plan& plan) {
+  return Figures(question, request, plan).run();
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,10 @@
+// What people read off a plan: MFU in each convention, tokens per second, what binds, days and dollars.
+#pragma once
+
+#include "train/resolve.h"
+
+namespace scalecalc {
+
+PlanFigures figures(const ResolvedQuestion& question, const PlanRequest& request, const Plan& plan);
+
+}  // namespace scalecalc

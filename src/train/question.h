@@ -1,0 +1,106 @@
+// `scalecalc train`: the question as typed, and the answer with everything it assumed. The library knows nothing of
+// terminals; report/ turns an answer into tables and JSON.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/traced.h"
+#include "config/catalog.h"
+#include "plan/request.h"
+
+namespace scalecalc {
+
+/// As given on the command line, quantities already parsed; what is absent takes the model's and hardware's defaults.
+struct TrainQuestion {
+  std::string model;     ///< catalog name or path
+  std::string hardware;  ///< catalog name or path
+  std::int64_t chips = 0;
+  std::int64_t slices = 1;
+  std::optional<std::string> topology;  ///< "16x20x28"
+  std::optional<std::int64_t> seq;
+  std::optional<double> batch_tokens;
+  std::optional<double> batch_seqs;
+  std::optional<double> tokens;
+  std::optional<std::string> precision;
+  std::optional<std::string> optimizer;
+  std::optional<double> price;  ///< USD per chip and hour
+  bool ideal = false;
+  LayoutFilter fix;
+  LayoutFilter max;
+  Objective objective = Objective::kTime;
+  std::size_t top = 10;
+  bool variants = false;
+  std::size_t explain = 0;  ///< rank of the plan to explain; 0 = none
+  std::vector<std::string> set;  ///< "hw.hbm.bandwidth=5TB/s", "model.layers..."
+};
+
+/// Something the answer rests on that the user did not say, and how to say it.
+struct Assumption {
+  std::string text;    ///< "batch 4.19M tokens (512 sequences of 8,192)"
+  std::string flag;    ///< "--batch-tokens", or empty
+  std::string source;  ///< where the default comes from
+  bool warning = false;  ///< a figure is missing or replaced, not merely defaulted
+};
+
+/// What a framework's log would show for the same step.
+struct FlopsConvention {
+  std::string name;     ///< "megatron", "maxtext", "torchtitan", "6n", ...
+  std::string counts;   ///< what it counts, in one line
+  double tflops_per_chip = 0;
+  double mfu = 0;
+};
+
+struct RunFigures {
+  double tokens = 0, steps = 0, time_s = 0, chip_hours = 0;
+  std::optional<double> cost_usd;
+  std::optional<double> energy_j;
+};
+
+struct PlanFigures {
+  double tokens_per_s = 0, tokens_per_s_per_chip = 0;
+  double step_low_s = 0, step_high_s = 0;  ///< step time over the uncertainty of the efficiency coefficients
+  double tflops_per_chip = 0;  ///< model FLOPs (6N + causal attention), as mfu
+  double mfu = 0, hfu = 0;     ///< of the dense peak at the compute format
+  std::string bound_by;
+  std::vector<std::pair<std::string, double>> time_s;        ///< cause (contract names) and seconds; sums to the step
+  std::vector<std::pair<std::string, double>> memory_bytes;  ///< part and bytes; sums to the total
+  std::vector<std::pair<std::string, std::string>> placement;  ///< dimension and where it lies
+  std::vector<FlopsConvention> conventions;
+  RunFigures run;
+};
+
+struct RankedPlan {
+  Plan plan;
+  PlanFigures figures;
+};
+
+struct ExplainSection {
+  std::string title;
+  std::vector<ExplainedStep> steps;
+  std::vector<std::string> remarks;
+};
+
+struct TrainAnswer {
+  ModelSpec model;
+  HardwareSpec hw;
+  Workload workload;
+  TrainQuestion question;
+  Slice slice;  ///< the slice asked for (its first shape)
+  std::vector<RankedPlan> plans;
+  std::optional<RankedPlan> nearest_miss;  ///< nothing fits: the least over capacity
+  std::optional<std::string> would_fit;    ///< nothing fits: what would ("16 chips", "--optimizer adam-bf16")
+  SearchStats search;
+  std::vector<std::string> completeness;   ///< what was searched and what was left out
+  std::vector<Assumption> assumptions;
+  std::vector<ExplainSection> explanation;
+};
+
+/// UserError for a wrong question. No plan that fits is an answer: plans is empty, nearest_miss says what is short.
+TrainAnswer answer(const TrainQuestion& question, const Catalog& catalog, const std::function<bool()>& stop = {});
+
+}  // namespace scalecalc

@@ -1,0 +1,253 @@
+#include "train/resolve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "spec/load.h"
+
+namespace scalecalc {
+namespace {
+
+std::string count_text(double value) { return format_quantity(value, UnitKind::kCount); }
+
+/// --set hw.x=v and model.x=v edit the documents before they are loaded, so the loader checks them as it checks files.
+void apply_sets(const std::vector<std::string>& sets, ConfigNode& model, ConfigNode& hw) {
+  for (const std::string& set : sets) {
+    const std::size_t equals = set.find('=');
+    const std::size_t dot = set.find('.');
+    const std::string scope = set.substr(0, std::min(dot, set.size()));
+    if (equals == std::string::npos || dot == std::string::npos || dot > equals || (scope != "hw" && scope != "model")) {
+      throw UserError(fmt::format("--set {}: expected hw.KEY=VALUE or model.KEY=VALUE", set),
+                      "for example --set hw.hbm.bandwidth=5TB/s");
+    }
+    ConfigNode& document = scope == "hw" ? hw : model;
+    apply_override(document, set.substr(dot + 1, equals - dot - 1), set.substr(equals + 1), "--set " + set);
+  }
+}
+
+class Resolver {
+ public:
+  Resolver(const TrainQuestion& question, const Catalog& catalog) : q_(question), catalog_(catalog) {}
+
+  ResolvedQuestion run() {
+    load();
+    workload();
+    machine();
+    price();
+    missing_figures();
+    for (const std::string& set : q_.set) assume("changed by --set " + set, "--set", "command line");
+    return std::move(out_);
+  }
+
+ private:
+  void assume(std::string text, std::string flag, std::string source, bool warning = false) {
+    out_.assumptions.push_back({std::move(text), std::move(flag), std::move(source), warning});
+  }
+
+  void load() {
+    ConfigNode model = catalog_.load(CatalogKind::kModel, q_.model);
+    ConfigNode hw = catalog_.load(CatalogKind::kHardware, q_.hardware);
+    apply_sets(q_.set, model, hw);
+    out_.model = load_model(model);
+    out_.hw = load_hardware(hw, catalog_);
+    out_.efficiency = q_.ideal ? ideal_efficiency(out_.hw.efficiency) : out_.hw.efficiency;
+  }
+
+  std::string fact_source(const char* field) const {
+    const TrainingFacts& facts = out_.model.training;
+    const auto it = facts.assumed.find(field);
+    return it == facts.assumed.end() ? "as trained: " + facts.source : "assumed: " + it->second;
+  }
+
+  void workload() {
+    const TrainingFacts& facts = out_.model.training;
+    Workload& w = out_.workload;
+    w.seq = q_.seq.value_or(facts.seq);
+    if (w.seq > out_.model.max_seq) {
+      assume(fmt::format("sequences of {} are longer than the {} the model is published for", group_thousands(w.seq),
+                         group_thousands(out_.model.max_seq)),
+             "--seq", "model file", true);
+    }
+    if (!q_.seq) assume(fmt::format("sequences of {} tokens", group_thousands(w.seq)), "--seq", fact_source("seq"));
+    batch();
+    w.tokens = q_.tokens.value_or(facts.tokens);
+    if (!q_.tokens) assume(fmt::format("{} training tokens", count_text(w.tokens)), "--tokens", fact_source("tokens"));
+    precision();
+    w.optimizer = optimizer_of(q_.optimizer.value_or(facts.optimizer));
+    if (!q_.optimizer) {
+      assume(fmt::format("optimizer {}: {:g} bytes of state per parameter", w.optimizer.name, w.optimizer.state_bytes),
+             "--optimizer", fact_source("optimizer"));
+    }
+  }
+
+  void batch() {
+    Workload& w = out_.workload;
+    if (q_.batch_seqs && q_.batch_tokens) {
+      throw UserError("--batch-seqs and --batch-tokens both give the batch", "keep one of them");
+    }
+    const double seq = static_cast<double>(w.seq);
+    const double tokens = q_.batch_seqs ? *q_.batch_seqs * seq : q_.batch_tokens.value_or(out_.model.training.batch_tokens);
+    w.batch_seqs = tokens / seq;
+    if (w.batch_seqs < 1) {
+      throw UserError(fmt::format("a batch of {} tokens is less than one sequence of {}", count_text(tokens),
+                                  group_thousands(w.seq)),
+                      "raise --batch-tokens or lower --seq");
+    }
+    if (!q_.batch_seqs && !q_.batch_tokens) {
+      assume(fmt::format("batch of {} tokens ({} sequences of {})", count_text(tokens), count_text(w.batch_seqs),
+                         group_thousands(w.seq)),
+             "--batch-tokens", fact_source("batch_tokens"));
+    }
+    assume(fmt::format("a plan may run a batch up to {:g} % off to divide over its ranks; the table shows the real one",
+                       100 * w.batch_tolerance),
+           "--batch-tolerance", "scalecalc");
+  }
+
+  std::string rates_listed() const {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < kDTypeCount; ++i) {
+      if (out_.hw.matmul_peak[i]) names.emplace_back(kDTypeNames[i]);
+    }
+    return join(names, ", ");
+  }
+
+  bool has_rates(const Precision& p) const {
+    const auto has = [&](DType d) { return out_.hw.matmul_peak[static_cast<std::size_t>(d)].has_value(); };
+    return has(p.compute) && has(p.high);
+  }
+
+  void precision() {
+    Workload& w = out_.workload;
+    w.precision = precision_of(q_.precision.value_or(out_.model.training.precision));
+    if (q_.precision) {
+      if (has_rates(w.precision)) return;
+      throw UserError(fmt::format("{} publishes no rate for --precision {}", out_.hw.name, w.precision.name),
+                      fmt::format("its matmul rates: {}", rates_listed()));
+    }
+    if (has_rates(w.precision)) {
+      assume(fmt::format("precision {}", w.precision.name), "--precision", fact_source("precision"));
+      return;
+    }
+    const std::string wanted = w.precision.name;
+    w.precision = precision_of("bf16");
+    if (!has_rates(w.precision)) {
+      throw UserError(fmt::format("{} was trained in {}, and {} publishes neither that rate nor bf16", out_.model.name,
+                                  wanted, out_.hw.name),
+                      fmt::format("give --precision; its matmul rates: {}", rates_listed()));
+    }
+    assume(fmt::format("precision bf16: {} was trained in {}, for which {} publishes no rate", out_.model.name, wanted,
+                       out_.hw.name),
+           "--precision", "hardware file", true);
+  }
+
+  void machine() {
+    if (q_.topology) {
+      const Shape shape = parse_shape(*q_.topology);
+      if (shape.empty() || !out_.hw.is_torus()) {
+        throw UserError(fmt::format("--topology {} is not a slice shape of {}", *q_.topology, out_.hw.name),
+                        out_.hw.is_torus() ? "write axis sizes, such as 8x8x16"
+                                           : "only torus machines have shapes; give --chips");
+      }
+      out_.slices = slice_of_shape(out_.hw, shape, q_.slices);
+      if (out_.slices.empty()) throw UserError(fmt::format("{} builds no {} slice", out_.hw.name, *q_.topology),
+                                               shape_hint());
+      if (q_.chips != 0 && q_.chips != out_.slices.front().chips) {
+        throw UserError(fmt::format("--topology {} has {} chips, --chips says {}", *q_.topology,
+                                    group_thousands(out_.slices.front().chips), group_thousands(q_.chips)),
+                        "leave one of them out");
+      }
+    } else {
+      out_.slices = slices_of(out_.hw, q_.chips, q_.slices);
+      if (out_.slices.empty()) {
+        const SliceError error = no_slice(out_.hw, q_.chips, q_.slices);
+        throw UserError(error.message, error.hint);
+      }
+      if (!pinned()) smaller_machines();
+    }
+    largest_job();
+  }
+
+  std::string shape_hint() const {
+    const TorusTier& torus = out_.hw.network.front().torus;
+    if (!torus.unit.empty()) return fmt::format("axes are whole multiples of {}, at most {} chips", torus.unit[0],
+                                                group_thousands(torus.max_chips));
+    return fmt::format("at most {} chips; see the shapes in its hardware file", group_thousands(torus.max_chips));
+  }
+
+  /// A user who pins every parallel degree asks about that layout, not about other machines.
+  bool pinned() const { return q_.fix.dp.has_value() || q_.fix.fsdp.has_value(); }
+
+  /// Fewer chips can be faster or cheaper per token when their number divides better: the largest slice of the form
+  /// {1, 3, 5, 7} x 2^k in the upper half of what was asked for.
+  void smaller_machines() {
+    for (const std::int64_t odd : {1, 3, 5, 7}) {
+      std::int64_t count = odd;
+      while (count * 2 <= q_.chips) count *= 2;
+      for (; count * 2 > q_.chips && count < q_.chips; count /= 2) {
+        const std::vector<Slice> found = slices_of(out_.hw, count, q_.slices);
+        if (found.empty()) continue;
+        out_.slices.insert(out_.slices.end(), found.begin(), found.end());
+        break;
+      }
+    }
+  }
+
+  void largest_job() {
+    if (!out_.hw.is_torus()) return;
+    const TorusTier& torus = out_.hw.network.front().torus;
+    const std::int64_t each = out_.slices.front().chips / out_.slices.front().slices;
+    if (torus.largest_job > 0 && each > torus.largest_job) {
+      assume(fmt::format("the vendor rents slices of up to {} chips as one job; {} is the whole pod",
+                         group_thousands(torus.largest_job), group_thousands(each)),
+             "--chips", out_.hw.network.front().source, true);
+    }
+  }
+
+  void price() {
+    if (q_.price) {
+      out_.usd_per_chip_hour = q_.price;
+      return;
+    }
+    if (out_.hw.prices.empty()) {
+      assume("no price is published for this chip: cost is left out", "--price", "hardware file", true);
+      return;
+    }
+    const Price& p = out_.hw.prices.front();
+    out_.usd_per_chip_hour = p.usd_per_chip_hour;
+    assume(fmt::format("{:g} USD per chip-hour ({} {}{}{}, {})", p.usd_per_chip_hour, p.cloud, p.terms,
+                       p.region.empty() ? "" : " ", p.region, p.date),
+           "--price", p.source);
+  }
+
+  void missing_figures() {
+    if (!out_.hw.tdp) assume("chip power is not published: energy is left out", "--set hw.power.tdp", "hardware file", true);
+    else assume(fmt::format("energy at the full {:g} W of each chip, without host, network or cooling", out_.hw.tdp->value()),
+                "--set hw.power.tdp", out_.hw.tdp_source);
+    if (!out_.hw.vector_peak) {
+      assume("vector rate is not published: norms and activations are counted by their memory traffic alone",
+             "--set hw.compute.vector", "hardware file", true);
+    }
+    assume(fmt::format("efficiency {}: {}", q_.ideal ? "ideal" : "calibrated",
+                       q_.ideal ? out_.efficiency.basis
+                                : out_.efficiency.confidence + "; stack " + out_.efficiency.stack),
+           "--efficiency", out_.efficiency.basis, !q_.ideal);
+    assume("gradients are accumulated and reduced in fp32; attention skips the masked half (flash kernels)", "",
+           "docs/model.md");
+  }
+
+  const TrainQuestion& q_;
+  const Catalog& catalog_;
+  ResolvedQuestion out_;
+};
+
+}  // namespace
+
+ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog) {
+  return Resolver(question, catalog).run();
+}
+
+}  // namespace scalecalc

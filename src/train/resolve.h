@@ -1,0 +1,23 @@
+// From a question as typed to a request the planner can search: files loaded, overrides applied, defaults filled in
+// and recorded as assumptions.
+#pragma once
+
+#include "plan/request.h"
+#include "train/question.h"
+
+namespace scalecalc {
+
+struct ResolvedQuestion {
+  ModelSpec model;
+  HardwareSpec hw;
+  Workload workload;
+  Efficiency efficiency;
+  std::vector<Slice> slices;  ///< the machine asked for first, then smaller ones worth offering
+  std::vector<Assumption> assumptions;
+  std::optional<double> usd_per_chip_hour;
+};
+
+/// UserError for everything that is wrong with the question.
+ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog);
+
+}  // namespace scalecalc
