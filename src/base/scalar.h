@@ -31,15 +31,19 @@ inline double ceil(double x) { return std::ceil(x); }
 inline double sqrt(double x) { return std::sqrt(x); }
 inline double log2(double x) { return std::log2(x); }
 
-/// Gives a result its name and the place its formula comes from; only the traced reading keeps them.
-template <class R>
-inline const R& named(const R& x, const char*, const char*) {
+/// Gives a result its name ("prefix name") and the place its formula comes from; only the traced reading keeps them.
+template <class X>
+inline const X& named(const X& x, std::string_view, std::string_view, std::string_view = {}) {
   return x;
 }
-inline Traced named(const Traced& x, const char* name, const char* source) { return x.with_name(name, source); }
+inline Traced named(const Traced& x, std::string_view name, std::string_view source, std::string_view prefix = {},
+                    Dim unit = {}) {
+  return x.with_name(prefix.empty() ? std::string(name) : std::string(prefix) + " " + std::string(name), source, unit);
+}
 template <Dim D>
-inline Quantity<D, Traced> named(const Quantity<D, Traced>& x, const char* name, const char* source) {
-  return Quantity<D, Traced>(x.value().with_name(name, source, D));
+inline Quantity<D, Traced> named(const Quantity<D, Traced>& x, std::string_view name, std::string_view source,
+                                 std::string_view prefix = {}) {
+  return Quantity<D, Traced>(named(x.value(), name, source, prefix, D));
 }
 
 /// Where a formula's inputs come from. `name` is the path a user would give --set (hw.hbm.bandwidth), or a layout

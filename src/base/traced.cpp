@@ -130,6 +130,7 @@ Traced Traced::leaf(double value, std::string_view name, std::string_view source
 }
 
 Traced Traced::with_name(std::string_view name, std::string_view source, Dim unit) const {
+  if (node_->op == Op::kConstant) return *this;  // nothing to explain
   return Traced(std::make_shared<TraceNode>(TraceNode{.op = Op::kNamed,
                                                       .value = node_->value,
                                                       .args = {node_},
@@ -145,6 +146,8 @@ Traced Traced::combine(Op op, const Traced& a, const Traced& b) {
   if (op == Op::kMultiply && is_constant(a, 1)) return b;
   if ((op == Op::kMultiply || op == Op::kDivide) && is_constant(b, 1)) return a;
   if (op == Op::kMultiply && (is_constant(a, 0) || is_constant(b, 0))) return Traced(0.0);
+  if (op == Op::kDivide && is_constant(a, 0)) return a;
+  if (a.node_->op == Op::kConstant && b.node_->op == Op::kConstant) return Traced(evaluate(op, a.value(), b.value()));
   return Traced(std::make_shared<TraceNode>(
       TraceNode{.op = op, .value = evaluate(op, a.value(), b.value()), .args = {a.node_, b.node_}}));
 }

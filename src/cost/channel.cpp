@@ -43,11 +43,9 @@ void add_torus(const TierRates<R>& rates, const Group& group, Channel<R>& channe
   }
   if (!any) return;
   channel.latency_adds = false;
-  channel.gather = named(R((members - 1) / members) / bandwidth, "all-gather seconds per byte on the torus",
-                         "scaling book ch. 3: V (N-1)/N over the sum of the axes' bandwidths");
+  channel.gather = R((members - 1) / members) / bandwidth;
   channel.reduce = R(2.0) * channel.gather;
-  channel.exchange = named(exchange, "all-to-all seconds per byte on the torus",
-                           "scaling book ch. 3: bisection of the longest axis");
+  channel.exchange = exchange;
   channel.send = R(1.0) / slowest_hop;
   channel.gather_latency = latency;
   channel.exchange_latency = latency;
@@ -68,9 +66,7 @@ void add_switched(const HardwareSpec& hw, std::size_t t, const TierRates<R>& rat
   const double g = static_cast<double>(t == 0 ? members : beyond);
   const bool mesh = tier.kind == TierKind::kMesh;
   const BytesPerSecondOf<R> per_chip = mesh ? rates.bandwidth * R(g - 1) : rates.bandwidth;
-  const SecondsPerByteOf<R> gather =
-      named(R((g - 1) / (g * static_cast<double>(below))) / per_chip, "all-gather seconds per byte over switches",
-            "scaling book ch. 12: V (g-1)/g over the uplinks of the members below");
+  const SecondsPerByteOf<R> gather = R((g - 1) / (g * static_cast<double>(below))) / per_chip;
   const bool reduces = tier.switched.in_network_reduction;
   channel.gather = max(channel.gather, gather);
   channel.reduce = max(channel.reduce, reduces ? R(2.0) * gather / network.in_network_gain : R(2.0) * gather);
@@ -116,7 +112,7 @@ NetworkRates<R> read_network(const Reader<R>& reader, const HardwareSpec& hw, co
 
 template <class R>
 Channel<R> make_channel(const HardwareSpec& hw, const Slice& slice, const NetworkRates<R>& rates, const Group& group,
-                        const Routing& routing) {
+                        std::string_view label, const Routing& routing) {
   Channel<R> channel;
   channel.size = group.size();
   if (channel.size == 1) return channel;
@@ -138,6 +134,11 @@ Channel<R> make_channel(const HardwareSpec& hw, const Slice& slice, const Networ
     add_switched(hw, t, rates.tiers[t], group.tiers[t], below, channel.size / below, rates, routing, channel);
     below *= group.tiers[t];
   }
+  channel.gather = named(channel.gather, "all-gather seconds per byte",
+                         "book ch. 3 and 12: V (N-1)/N over the bandwidth of the group's links", label);
+  channel.reduce = named(channel.reduce, "all-reduce seconds per byte", "twice an all-gather, or reduced in the network", label);
+  channel.exchange = named(channel.exchange, "all-to-all seconds per byte", "book ch. 3 and 12: bisection, uplinks", label);
+  channel.gather_latency = named(channel.gather_latency, "all-gather latency", "hops, or log2 of the members at each tier", label);
   return channel;
 }
 
@@ -175,7 +176,7 @@ SecondsOf<R> send_time(const Channel<R>& channel, const BytesOf<R>& per_chip) {
 #define SCALECALC_INSTANTIATE(R)                                                                              \
   template NetworkRates<R> read_network(const Reader<R>&, const HardwareSpec&, const Efficiency&);            \
   template Channel<R> make_channel(const HardwareSpec&, const Slice&, const NetworkRates<R>&, const Group&,   \
-                                   const Routing&);                                                           \
+                                   std::string_view, const Routing&);                                                           \
   template SecondsOf<R> all_gather_time(const Channel<R>&, const BytesOf<R>&);                                \
   template SecondsOf<R> all_reduce_time(const Channel<R>&, const BytesOf<R>&);                                \
   template SecondsOf<R> all_to_all_time(const Channel<R>&, const BytesOf<R>&);                                \

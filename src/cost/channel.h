@@ -5,6 +5,7 @@
 // input); for an all-to-all v is the bytes one chip holds and redistributes.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "base/scalar.h"
@@ -50,9 +51,10 @@ struct Routing {
   double node_limit = 0;  ///< 0 = none
 };
 
+/// `label` names the group in an explanation.
 template <class R>
 Channel<R> make_channel(const HardwareSpec& hw, const Slice& slice, const NetworkRates<R>& rates, const Group& group,
-                        const Routing& routing = {});
+                        std::string_view label, const Routing& routing = {});
 
 /// Copies of one token that cross to other nodes when its top_k experts lie on `nodes` nodes at random: a token is sent
 /// once to each distinct node. Expected distinct nodes M(1 - (1-1/M)^k), at most the routing's node limit; (M-1)/M of

@@ -24,9 +24,12 @@ class LayerCoster {
     act_ = workload.precision.activation_bytes;
   }
 
-  LayerCost<R> cost(const std::vector<Op<R>>& ops, bool in_layer) {
+  /// `label` names the costs in an explanation: "dense layer", "head".
+  LayerCost<R> cost(const std::vector<Op<R>>& ops, bool in_layer, std::string_view label) {
     LayerCost<R> out;
     for (const Op<R>& op : ops) add(op, in_layer, out);
+    kernels(ops, in_layer, out);
+    name(out, label);
     if (in_layer) {
       communication(out, ops);
       workspace(out, ops);
@@ -61,8 +64,8 @@ class LayerCoster {
   }
 
   void add(const Op<R>& op, bool in_layer, LayerCost<R>& out) {
-    const Work<R> forward = work(op, false);
-    const Work<R> backward = work(op, true);
+    const Work<R> forward = named_work(op, false);
+    const Work<R> backward = named_work(op, true);
     out.forward.work += forward;
     out.backward.work += backward;
     if (in_layer) {
@@ -71,6 +74,41 @@ class LayerCoster {
     }
     parameters(op, out);
     saved(op, out);
+  }
+
+  /// One kernel per operation forward, two backward (attention's backward is one).
+  void kernels(const std::vector<Op<R>>& ops, bool in_layer, LayerCost<R>& out) const {
+    double forward = 0, backward = 0, vector = 0;
+    for (const Op<R>& op : ops) {
+      if (op.kind == OpKind::kVector && value_of(op.reads) <= 0) continue;
+      forward += 1;
+      backward += op.kind == OpKind::kAttention ? 1 : 2;
+      vector += op.kind == OpKind::kVector ? 1 : 0;
+    }
+    out.forward.work.overhead = chip_.kernel_overhead * R(forward);
+    out.backward.work.overhead = chip_.kernel_overhead * R(backward);
+    if (!in_layer) return;
+    out.recompute[static_cast<int>(Remat::kFull)].work.overhead = chip_.kernel_overhead * R(forward);
+    out.recompute[static_cast<int>(Remat::kSelective)].work.overhead = chip_.kernel_overhead * R(vector);
+  }
+
+  void name(LayerCost<R>& out, std::string_view label) const {
+    out.dense_parameters = named(out.dense_parameters, "parameters per chip", "operation list, divided by tp", label);
+    out.expert_parameters = named(out.expert_parameters, "expert parameters per chip", "divided by ep and etp", label);
+    static constexpr std::array<std::string_view, kRematCount> kNames{
+        "tensors kept, remat none", "tensors kept, remat selective", "tensors kept, remat full"};
+    for (std::size_t r = 0; r < kRematCount; ++r) {
+      out.saved[r] = named(out.saved[r], kNames[r], "per microbatch (arXiv:2205.05198 section 4)", label);
+    }
+  }
+
+  /// The operation's time under its own name.
+  Work<R> named_work(const Op<R>& op, bool backward) const {
+    Work<R> out = work(op, backward);
+    const std::string_view phase = backward ? "backward of" : "forward of";
+    out.compute = named(out.compute, op.name, "max(FLOPs / rate, bytes / HBM bandwidth), book ch. 1", phase);
+    out.hbm = named(out.hbm, op.name, "max(FLOPs / rate, bytes / HBM bandwidth), book ch. 1", phase);
+    return out;
   }
 
   Work<R> work(const Op<R>& op, bool backward) const {
@@ -96,8 +134,7 @@ class LayerCoster {
     const double in = std::min(act_, bytes_per_element(dtype));
     const BytesOf<R> bytes(R(in) * rows * k + R(in) * k * n + R(act_) * rows * n);
     const R times(backward ? 2.0 : 1.0);
-    return roofline(FlopsOf<R>(R(2.0) * times * rows * k * n), rate, bytes * times, chip_.hbm,
-                    chip_.kernel_overhead * times);
+    return roofline(FlopsOf<R>(R(2.0) * times * rows * k * n), rate, bytes * times, chip_.hbm);
   }
 
   /// The routed tokens of this chip's experts; the slowest expert group sets the pace.
@@ -116,19 +153,18 @@ class LayerCoster {
     const double in = std::min(act_, bytes_per_element(dtype));
     const BytesOf<R> bytes(R(in) * rows * k + R(in) * k * n * experts + R(act_) * rows * n);
     const R times(backward ? 2.0 : 1.0);
-    return roofline(FlopsOf<R>(R(2.0) * times * rows * k * n), rate, bytes * times, chip_.hbm,
-                    chip_.kernel_overhead * times);
+    return roofline(FlopsOf<R>(R(2.0) * times * rows * k * n), rate, bytes * times, chip_.hbm);
   }
 
   Work<R> attention(const Op<R>& op, bool backward) const {
-    const double window = value_of(op.window);
-    const R context(mean_context(static_cast<double>(workload_.seq), window, true));
+    const bool windowed = value_of(op.window) > 0 && value_of(op.window) < value_of(seq_);
+    // mean_context(): half the sequence, or the window less its ramp-up.
+    const R context = windowed ? op.window - op.window * op.window / (R(2.0) * seq_) : seq_ / R(2.0);
     const FlopsOf<R> flops = attention_flops(op, context) * (tokens_ / tp_) * R(backward ? 2.5 : 1.0);
     // Flash attention reads q, k, v and writes the output once; the backward reads them again with their gradients.
     const R elements = (op.qk_width + op.v_width) * R(2.0) * tokens_ / tp_;
     const BytesOf<R> bytes(elements * R(act_ * (backward ? 2.0 : 1.0)));
-    return roofline(flops, backward ? chip_.peak_attention_backward : chip_.peak_attention_forward, bytes, chip_.hbm,
-                    chip_.kernel_overhead);
+    return roofline(flops, backward ? chip_.peak_attention_backward : chip_.peak_attention_forward, bytes, chip_.hbm);
   }
 
   Work<R> vector(const Op<R>& op, bool backward) const {
@@ -136,7 +172,7 @@ class LayerCoster {
     const R times(backward ? 2.0 : 1.0);
     const BytesOf<R> bytes((op.reads + op.writes) * part * R(act_) * times);
     if (value_of(bytes) <= 0) return {};
-    return roofline(FlopsOf<R>(op.flops * part * times), chip_.vector, bytes, chip_.hbm, chip_.kernel_overhead * times);
+    return roofline(FlopsOf<R>(op.flops * part * times), chip_.vector, bytes, chip_.hbm);
   }
 
   void parameters(const Op<R>& op, LayerCost<R>& out) const {
@@ -230,7 +266,8 @@ class LayerCoster {
       if (op.keep != Keep::kNever) widest = max(widest, op.saved * share(op.saved_tp));
     }
     const R gathered = inner_.sp ? dims_.d_model * R(2.0) : R(0.0);
-    out.workspace = BytesOf<R>((R(2.0) * widest + gathered) * tokens_ * R(act_));
+    out.workspace = named(BytesOf<R>((R(2.0) * widest + gathered) * tokens_ * R(act_)), "layer workspace",
+                          "gradients of the widest tensors and the gathered input while the layer runs");
   }
 
   const ModelSpec& model_;
@@ -243,6 +280,12 @@ class LayerCoster {
 };
 
 }  // namespace
+
+std::string_view label_of(const LayerKind& kind) {
+  const bool moe = kind.ffn == FfnKind::kMoe;
+  if (kind.attention == AttentionKind::kSliding) return moe ? "sliding MoE layer" : "sliding layer";
+  return moe ? "MoE layer" : "layer";
+}
 
 InnerDegrees inner_of(const Layout& l) { return {l.tp, l.cp, l.ep, l.etp, l.micro_batch_seqs, l.sp}; }
 
@@ -262,10 +305,12 @@ NetworkCost<R> network_cost(const Reader<R>& reader, const ModelSpec& model, con
                             const ChipRates<R>& chip, const Workload& workload, const InnerDegrees& inner) {
   LayerCoster<R> coster(reader, model, ops.dims, chip, workload, inner);
   NetworkCost<R> out;
-  for (const std::vector<Op<R>>& kind : ops.kinds) out.kinds.push_back(coster.cost(kind, true));
-  out.embedding = coster.cost(ops.embedding, false);
-  out.head = coster.cost(ops.head, false);
-  if (!ops.mtp.empty()) out.mtp = coster.cost(ops.mtp, false);
+  for (std::size_t k = 0; k < ops.kinds.size(); ++k) {
+    out.kinds.push_back(coster.cost(ops.kinds[k], true, label_of(model.kinds[k])));
+  }
+  out.embedding = coster.cost(ops.embedding, false, "embedding");
+  out.head = coster.cost(ops.head, false, "head");
+  if (!ops.mtp.empty()) out.mtp = coster.cost(ops.mtp, false, "mtp module");
   out.logits = BytesOf<R>(coster.tokens() * ops.dims.vocab / coster.tp() * R(8.0));
   const R boundary_share = inner.tp > 1 ? R(1.0) / coster.tp() : R(1.0);
   out.boundary = named(BytesOf<R>(coster.tokens() * ops.dims.d_model * boundary_share * R(coster.activation_bytes())),

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <string_view>
 #include <vector>
 
 #include "cost/layout.h"
@@ -25,6 +26,9 @@ struct InnerDegrees {
   friend auto operator<=>(const InnerDegrees&, const InnerDegrees&) = default;
 };
 InnerDegrees inner_of(const Layout& layout);
+
+/// "layer", "MoE layer", "sliding layer": for explanations.
+std::string_view label_of(const LayerKind& kind);
 
 /// One phase (forward or backward) of a layer: its own work, and what it sends.
 template <class R>

@@ -30,27 +30,29 @@ bool experts_fold(const Placement& placement, const Layout& layout) {
 template <class R>
 MeshChannels<R> make_channels(const HardwareSpec& hw, const Slice& slice, const NetworkRates<R>& rates,
                               const Placement& placement, const Layout& layout, const Routing& routing) {
-  const auto channel = [&](const Group& group) { return make_channel(hw, slice, rates, group); };
+  const auto channel = [&](const Group& group, std::string_view label) {
+    return make_channel(hw, slice, rates, group, label);
+  };
   const Group cp = placement.of(MeshDim::kCp);
   const Group fsdp = placement.of(MeshDim::kFsdp);
   const Group dp = placement.of(MeshDim::kDp);
   MeshChannels<R> out;
-  out.tp = channel(placement.of(MeshDim::kTp));
-  out.cp = channel(cp);
-  out.pp = channel(placement.of(MeshDim::kPp));
-  out.shard = channel(merge(cp, fsdp));
-  out.replicate = channel(dp);
-  out.data = channel(merge(merge(cp, fsdp), dp));
+  out.tp = channel(placement.of(MeshDim::kTp), "tp");
+  out.cp = channel(cp, "cp");
+  out.pp = channel(placement.of(MeshDim::kPp), "pp");
+  out.shard = channel(merge(cp, fsdp), "FSDP group");
+  out.replicate = channel(dp, "replica group");
+  out.data = channel(merge(merge(cp, fsdp), dp), "data group");
   Group folded;
   Group rest;
   std::vector<Group> nested = expert_nest(placement, layout);
   fold(nested, layout.ep, folded, rest);
-  out.expert_data = channel(rest);
-  out.ep = make_channel(hw, slice, rates, folded, routing);
+  out.expert_data = channel(rest, "expert data group");
+  out.ep = make_channel(hw, slice, rates, folded, "ep", routing);
   nested.pop_back();
   fold(nested, layout.ep, folded, rest);
-  out.expert_shard = channel(rest);
-  out.expert_replicate = channel(dp);
+  out.expert_shard = channel(rest, "expert FSDP group");
+  out.expert_replicate = channel(dp, "expert replica group");
   return out;
 }
 

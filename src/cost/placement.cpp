@@ -23,7 +23,8 @@ constexpr std::array<NestingOrder, 3> kOrders{{
 }};
 
 /// Members per tier of a group of `size` chips, `stride` apart, when tier i's domain holds `domains[i]` chips
-/// (ascending; 0 = no limit). False if the group straddles a domain unevenly.
+/// (ascending; 0 = no limit). A group that would cut the innermost domain unevenly is refused: no launcher places it
+/// so. One that cuts an outer domain unevenly is counted as if its parts lay in different domains there.
 bool members_per_tier(std::int64_t size, std::int64_t stride, const std::vector<std::int64_t>& domains,
                       std::array<std::int64_t, kMaxTiers>& out) {
   out.fill(1);
@@ -35,20 +36,18 @@ bool members_per_tier(std::int64_t size, std::int64_t stride, const std::vector<
       return true;
     }
     if (reach >= domains[i]) {
-      if (reach % domains[i] != 0) return false;
+      if (i == 0 && reach % domains[i] != 0) return false;
       continue;
     }
-    if (domains[i] % reach != 0) return false;
     const std::int64_t room = domains[i] / reach;
-    if (left <= room) {
-      if (room % left != 0) return false;
-      out[i] = left;
-      return true;
+    const bool even = domains[i] % reach == 0 && (left <= room ? room % left == 0 : left % room == 0);
+    if (!even) {
+      if (i == 0) return false;
+      continue;
     }
-    if (left % room != 0) return false;
-    out[i] = room;
-    left /= room;
-    reach *= room;
+    out[i] = std::min(left, room);
+    left /= out[i];
+    reach *= out[i];
   }
   return left == 1;
 }

@@ -45,21 +45,15 @@ Work<R>& Work<R>::operator+=(const Work& o) {
 }
 
 template <class R>
-Work<R> Work<R>::scaled(const R& times) const {
-  return {compute * times, hbm * times, overhead * times, flops * times};
-}
-
-template <class R>
 R shape_fraction(const R& half_dim, const R& m, const R& n, const R& k) {
   return (m / (m + half_dim)) * (n / (n + half_dim)) * (k / (k + half_dim));
 }
 
 template <class R>
 Work<R> roofline(const FlopsOf<R>& flops, const FlopsPerSecondOf<R>& rate, const BytesOf<R>& bytes,
-                 const BytesPerSecondOf<R>& hbm, const SecondsOf<R>& overhead) {
+                 const BytesPerSecondOf<R>& hbm) {
   Work<R> work;
   work.flops = flops;
-  work.overhead = overhead;
   const SecondsOf<R> memory_time = bytes / hbm;
   if (value_of(rate) <= 0) {
     work.hbm = memory_time;
@@ -77,7 +71,7 @@ Work<R> roofline(const FlopsOf<R>& flops, const FlopsPerSecondOf<R>& rate, const
   template struct Work<R>;                                                                                         \
   template R shape_fraction(const R&, const R&, const R&, const R&);                                               \
   template Work<R> roofline(const FlopsOf<R>&, const FlopsPerSecondOf<R>&, const BytesOf<R>&,                      \
-                            const BytesPerSecondOf<R>&, const SecondsOf<R>&);
+                            const BytesPerSecondOf<R>&);
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)
 SCALECALC_INSTANTIATE(Traced)

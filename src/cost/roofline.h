@@ -36,16 +36,15 @@ struct Work {
 
   SecondsOf<R> total() const { return compute + hbm + overhead; }
   Work& operator+=(const Work& o);
-  Work scaled(const R& times) const;
 };
 
 /// Fraction of the large-matmul rate that [m, k] x [k, n] reaches: x / (x + h) in each dimension. h = half_dim.
 template <class R>
 R shape_fraction(const R& half_dim, const R& m, const R& n, const R& k);
 
-/// max(flops / rate, bytes / hbm) put under the larger, plus one kernel's overhead.
+/// max(flops / rate, bytes / hbm), put under the larger. A rate of 0 means it is unknown: memory alone counts.
 template <class R>
 Work<R> roofline(const FlopsOf<R>& flops, const FlopsPerSecondOf<R>& rate, const BytesOf<R>& bytes,
-                 const BytesPerSecondOf<R>& hbm, const SecondsOf<R>& overhead);
+                 const BytesPerSecondOf<R>& hbm);
 
 }  // namespace scalecalc

@@ -22,7 +22,7 @@ R dense_parameters(const ModelSpec& model, const NetworkCost<R>& net, const Stag
       out = out + modules * (net.mtp.dense_parameters + net.kinds[model.mtp_kind].dense_parameters);
     }
   }
-  return out;
+  return named(out, "parameters of the stage per chip", "sum of its layers and ends");
 }
 
 template <class R>
@@ -34,7 +34,7 @@ R expert_parameters(const ModelSpec& model, const NetworkCost<R>& net, const Sta
   if (stage.head && model.mtp_layers > 0) {
     out = out + net.kinds[model.mtp_kind].expert_parameters * R(static_cast<double>(model.mtp_layers));
   }
-  return out;
+  return named(out, "expert parameters of the stage per chip", "sum of its layers");
 }
 
 }  // namespace scalecalc

@@ -10,6 +10,8 @@
 namespace scalecalc {
 namespace {
 
+constexpr std::string_view kOverlapRule = "OVERLAP, docs/model.md: what does not hide under the work";
+
 template <class R>
 class StepBuilder {
  public:
@@ -27,10 +29,10 @@ class StepBuilder {
     const PhaseTime<R>& stage = slowest_;
     out.compute = named(microbatches_ * stage.compute, "compute", "microbatches x compute-bound work of the slowest stage");
     out.hbm = named(microbatches_ * stage.hbm, "memory-bound work", "microbatches x HBM-bound work of the slowest stage");
-    out.tp = named(microbatches_ * stage.tp, "exposed tensor-parallel communication", "OVERLAP rule, docs/model.md");
-    out.fsdp = named(microbatches_ * stage.fsdp, "exposed FSDP communication", "OVERLAP rule, docs/model.md");
-    out.cp = named(microbatches_ * stage.cp, "exposed context-parallel communication", "OVERLAP rule, docs/model.md");
-    out.ep = named(microbatches_ * stage.ep, "exposed expert communication", "OVERLAP rule, docs/model.md");
+    out.tp = named(microbatches_ * stage.tp, "exposed tensor-parallel communication", kOverlapRule);
+    out.fsdp = named(microbatches_ * stage.fsdp, "exposed FSDP communication", kOverlapRule);
+    out.cp = named(microbatches_ * stage.cp, "exposed context-parallel communication", kOverlapRule);
+    out.ep = named(microbatches_ * stage.ep, "exposed expert communication", kOverlapRule);
     for (std::size_t x = 0; x < kTrafficKinds; ++x) out.spilled[x] = stage.spilled[x] * value_of(microbatches_);
     pipeline(out);
     data_parallel(out);
@@ -71,7 +73,8 @@ class StepBuilder {
   }
 
   /// One layer's forward or backward with its recompute.
-  PhaseTime<R> phase_time(const LayerCost<R>& cost, const Phase<R>& phase, const Phase<R>* again, bool backward) const {
+  PhaseTime<R> phase_time(const LayerCost<R>& cost, const Phase<R>& phase, const Phase<R>* again, bool backward,
+                          std::string_view label) const {
     Work<R> work = phase.work;
     std::array<Traffic<R>, kTrafficKinds> traffic;
     traffic[kTp] = {tp_time(cost, phase), overlap_.tp, contention(ch_.tp), ch_.tp.links};
@@ -86,18 +89,32 @@ class StepBuilder {
     if (layout_.zero == 3) {
       traffic[kFsdp] = {fsdp_time(cost, backward), overlap_.fsdp, contention(ch_.shard), ch_.shard.links};
     }
+    name_traffic(traffic, label, backward);
     std::array<SecondsOf<R>, kTrafficKinds> exposed;
     PhaseTime<R> out;
-    hide(traffic, work.total(), exposed, out.spilled);
-    const char* const source = "roofline of each operation (book, chapter 1)";
-    out.compute = named(work.compute, backward ? "layer backward compute" : "layer forward compute", source);
-    out.hbm = named(work.hbm, backward ? "layer backward memory time" : "layer forward memory time", source);
+    out.compute = named(work.compute, backward ? "backward compute" : "forward compute", "sum of its operations", label);
+    out.hbm = named(work.hbm, backward ? "backward memory time" : "forward memory time", "sum of its operations", label);
     out.overhead = work.overhead;
-    out.tp = named(exposed[kTp], backward ? "layer backward exposed tp" : "layer forward exposed tp", "OVERLAP rule");
-    out.fsdp = named(exposed[kFsdp], backward ? "layer backward exposed fsdp" : "layer forward exposed fsdp", "OVERLAP rule");
-    out.cp = exposed[kCp];
-    out.ep = named(exposed[kEp], backward ? "layer backward exposed ep" : "layer forward exposed ep", "OVERLAP rule");
+    const SecondsOf<R> beside = named(out.compute + out.hbm + out.overhead, backward ? "backward work" : "forward work",
+                                      "what communication may hide under", label);
+    hide(traffic, beside, exposed, out.spilled);
+    out.tp = named(exposed[kTp], backward ? "backward exposed tp" : "forward exposed tp", kOverlapRule, label);
+    out.fsdp = named(exposed[kFsdp], backward ? "backward exposed fsdp" : "forward exposed fsdp", kOverlapRule, label);
+    out.cp = named(exposed[kCp], backward ? "backward exposed cp" : "forward exposed cp", kOverlapRule, label);
+    out.ep = named(exposed[kEp], backward ? "backward exposed ep" : "forward exposed ep", kOverlapRule, label);
     return out;
+  }
+
+  static void name_traffic(std::array<Traffic<R>, kTrafficKinds>& traffic, std::string_view label, bool backward) {
+    static constexpr std::array<std::string_view, kTrafficKinds> kForward{"forward tp communication", "forward fsdp gather",
+                                                                         "forward cp gather", "forward ep all-to-all"};
+    static constexpr std::array<std::string_view, kTrafficKinds> kBackward{
+        "backward tp communication", "backward fsdp gather and scatter", "backward cp gather and scatter",
+        "backward ep all-to-all"};
+    for (std::size_t x = 0; x < kTrafficKinds; ++x) {
+      traffic[x].time = named(traffic[x].time, backward ? kBackward[x] : kForward[x],
+                              "bytes x seconds per byte, or latency (book ch. 3, 5, 12)", label);
+    }
   }
 
   void phase_times() {
@@ -105,19 +122,20 @@ class StepBuilder {
     for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
       const LayerCost<R>& cost = net_.kinds[k];
       const Phase<R>* again = layout_.remat == Remat::kNone ? nullptr : &cost.recompute[static_cast<std::size_t>(remat)];
-      forward_[k] = phase_time(cost, cost.forward, nullptr, false);
-      backward_[k] = phase_time(cost, cost.backward, again, true);
+      const std::string_view label = label_of(in_.model->kinds[k]);
+      forward_[k] = phase_time(cost, cost.forward, nullptr, false, label);
+      backward_[k] = phase_time(cost, cost.backward, again, true, label);
     }
-    embedding_.add(phase_time(net_.embedding, net_.embedding.forward, nullptr, false), R(1.0));
-    embedding_.add(phase_time(net_.embedding, net_.embedding.backward, nullptr, true), R(1.0));
+    embedding_.add(phase_time(net_.embedding, net_.embedding.forward, nullptr, false, "embedding"), R(1.0));
+    embedding_.add(phase_time(net_.embedding, net_.embedding.backward, nullptr, true, "embedding"), R(1.0));
     PhaseTime<R> head;
-    head.add(phase_time(net_.head, net_.head.forward, nullptr, false), R(1.0));
-    head.add(phase_time(net_.head, net_.head.backward, nullptr, true), R(1.0));
+    head.add(phase_time(net_.head, net_.head.forward, nullptr, false, "head"), R(1.0));
+    head.add(phase_time(net_.head, net_.head.backward, nullptr, true, "head"), R(1.0));
     const R modules(static_cast<double>(in_.model->mtp_layers));
     head_.add(head, R(1.0) + modules);
     if (in_.model->mtp_layers == 0) return;
-    head_.add(phase_time(net_.mtp, net_.mtp.forward, nullptr, false), modules);
-    head_.add(phase_time(net_.mtp, net_.mtp.backward, nullptr, true), modules);
+    head_.add(phase_time(net_.mtp, net_.mtp.forward, nullptr, false, "mtp module"), modules);
+    head_.add(phase_time(net_.mtp, net_.mtp.backward, nullptr, true, "mtp module"), modules);
     head_.add(forward_[in_.model->mtp_kind], modules);
     head_.add(backward_[in_.model->mtp_kind], modules);
   }
@@ -227,9 +245,11 @@ class StepBuilder {
                                           : static_cast<double>(layout_.zero == 3 ? ch_.shard.size : ch_.data.size);
     const double expert_ways =
         layout_.zero == 0 ? 1.0 : static_cast<double>(layout_.zero == 3 ? ch_.expert_shard.size : ch_.expert_data.size);
-    const R updated = dense_parameters(*in_.model, net_, *shape_) / R(ways) + expert_parameters(*in_.model, net_, *shape_) / R(expert_ways);
+    const R updated = named(dense_parameters(*in_.model, net_, *shape_) / R(ways) +
+                                expert_parameters(*in_.model, net_, *shape_) / R(expert_ways),
+                            "parameters one chip updates", "its shard of the stage");
     const Work<R> update = roofline(FlopsOf<R>(updated * R(o.update_flops)), in_.chip->vector,
-                                    BytesOf<R>(updated * R(o.update_bytes)), in_.chip->hbm, SecondsOf<R>(R(0.0)));
+                                    BytesOf<R>(updated * R(o.update_bytes)), in_.chip->hbm);
     SecondsOf<R> time = update.total();
     if (o.orthogonalizes) time += orthogonalization(updated);
     out.optimizer = named(time, "optimizer step", "parameters of the shard x bytes per update / HBM bandwidth");

@@ -26,6 +26,7 @@ struct TrainQuestion {
   std::optional<double> batch_tokens;
   std::optional<double> batch_seqs;
   std::optional<double> tokens;
+  std::optional<double> batch_tolerance;  ///< fraction; see Workload
   std::optional<std::string> precision;
   std::optional<std::string> optimizer;
   std::optional<double> price;  ///< USD per chip and hour

@@ -102,6 +102,10 @@ class Resolver {
                          group_thousands(w.seq)),
              "--batch-tokens", fact_source("batch_tokens"));
     }
+    if (q_.batch_tolerance) {
+      w.batch_tolerance = *q_.batch_tolerance;
+      return;
+    }
     assume(fmt::format("a plan may run a batch up to {:g} % off to divide over its ranks; the table shows the real one",
                        100 * w.batch_tolerance),
            "--batch-tolerance", "scalecalc");

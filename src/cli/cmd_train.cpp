@@ -1,0 +1,94 @@
+// `scalecalc train`: flags to a question, the answer to the outputs asked for.
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/outputs.h"
+#include "cli/session.h"
+#include "cli/train_options.h"
+#include "report/render.h"
+#include "report/train_json.h"
+#include "report/train_report.h"
+
+namespace scalecalc::cli {
+namespace {
+
+std::string rendered(const TrainAnswer& answer, OutputFormat format, const TextOptions& text, bool complete) {
+  switch (format) {
+    case OutputFormat::kTable: return render_table(train_report(answer, complete), text);
+    case OutputFormat::kJson: return train_json(answer, tool_version(), complete);
+    case OutputFormat::kJsonl: return train_jsonl(answer, tool_version());
+    case OutputFormat::kCsv: return render_csv(train_report(answer, complete));
+    case OutputFormat::kMarkdown: return render_markdown(train_report(answer, complete));
+    case OutputFormat::kHtml: return render_html(train_report(answer, complete));
+  }
+  return "";
+}
+
+bool for_people(const std::optional<OutputFormat>& format) {
+  return format == OutputFormat::kTable || format == OutputFormat::kMarkdown || format == OutputFormat::kHtml;
+}
+
+/// What a table would have said, for those who read something else.
+void say_on_stderr(Log& log, const TrainAnswer& answer, bool complete) {
+  for (const Assumption& assumption : answer.assumptions) {
+    if (assumption.warning) log.warning(assumption.text);
+  }
+  if (!complete) log.warning("interrupted: the search is incomplete, better layouts may be missing");
+  if (!answer.plans.empty() || !complete) return;
+  for (const Line& line : train_report(answer).summary) log.warning(line.text);
+}
+
+void log_work(Log& log, const TrainAnswer& answer) {
+  log.info(fmt::format("model: {} ({})", answer.model.title, answer.model.source));
+  log.info(fmt::format("hardware: {}, slice {}", answer.hw.title, answer.slice.name()));
+  log.info(fmt::format("search: {} legal layouts, {} costed, {} pruned, {}",
+                       group_thousands(static_cast<long long>(answer.search.candidates)),
+                       group_thousands(static_cast<long long>(answer.search.evaluated)),
+                       group_thousands(static_cast<long long>(answer.search.pruned)),
+                       format_quantity(answer.search.elapsed_s, UnitKind::kSeconds)));
+}
+
+ExitCode run_train(const Arguments& arguments, Environment& env) {
+  const Session session = read_session(arguments, env);
+  const TrainQuestion question = train_question(arguments);
+  Outputs outputs(arguments.values("--output"), arguments.has("--json"));
+  const Catalog catalog(session.config_directories);
+  const TrainAnswer found = answer(question, catalog, env.interrupted);
+  const bool complete = !(env.interrupted && env.interrupted());
+
+  Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
+  log_work(log, found);
+  if (!for_people(outputs.standard_output())) say_on_stderr(log, found, complete);
+  const TextOptions text = text_options(env, session.color);
+  outputs.write(env, [&](OutputFormat format, bool to_file) {
+    return rendered(found, format, to_file ? TextOptions{} : text, complete);
+  });
+  if (!complete) return ExitCode::kInterrupted;
+  return found.plans.empty() ? ExitCode::kNothingFits : ExitCode::kAnswered;
+}
+
+constexpr std::string_view kExamples =
+    "  scalecalc train llama3-70b --hw tpu-v5p --chips 8960\n"
+    "  scalecalc train mixtral-8x7b --hw h100-sxm --chips 256 --tokens 2T --json\n";
+
+constexpr std::string_view kNotes =
+    "Quantities take a suffix: 4M, 15T, 128k (powers of ten), 4Mi (powers of two), 3.35TB/s, 80GiB, 17ms.\n"
+    "\n"
+    "exit status: 0 answered, 2 the question is wrong, 3 nothing fits, 70 a bug of ours,\n"
+    "             74 the output could not be written, 130 interrupted\n";
+
+}  // namespace
+
+const Command& train_command() {
+  static const Command kTrain{"train",
+                              "Ranked training layouts: step time, MFU, memory, days and dollars of the run.",
+                              "MODEL --hw HW --chips N [flags]",
+                              kExamples,
+                              kNotes,
+                              train_flags(),
+                              run_train};
+  return kTrain;
+}
+
+}  // namespace scalecalc::cli

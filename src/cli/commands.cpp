@@ -1,0 +1,56 @@
+#include "cli/commands.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace scalecalc::cli {
+
+std::span<const Command> commands() {
+  static const std::array kCommands{train_command()};
+  return kCommands;
+}
+
+const Command* find_command(std::string_view name) {
+  for (const Command& command : commands()) {
+    if (command.name == name) return &command;
+  }
+  return nullptr;
+}
+
+std::vector<Flag> flags_of(const Command& command) {
+  std::vector<Flag> out(command.flags.begin(), command.flags.end());
+  out.insert(out.end(), common_flags().begin(), common_flags().end());
+  return out;
+}
+
+std::string general_help() {
+  std::string out =
+      "scalecalc computes how large language models scale on real machines: times, memory, dollars.\n"
+      "\n"
+      "usage: scalecalc COMMAND [ARGUMENTS]\n"
+      "\n"
+      "examples:\n";
+  for (const Command& command : commands()) out += command.examples;
+  out += "\ncommands:\n";
+  for (const Command& command : commands()) out += fmt::format("  {:<10}{}\n", command.name, command.summary);
+  return out + "\nscalecalc help COMMAND explains one of them.\n";
+}
+
+std::string command_help(const Command& command) {
+  return fmt::format(
+      "{}\n"
+      "\n"
+      "usage: scalecalc {} {}\n"
+      "\n"
+      "examples:\n{}"
+      "\n"
+      "flags:\n{}"
+      "\n"
+      "flags of every command:\n{}"
+      "\n{}",
+      command.summary, command.name, command.usage, command.examples, flag_help(command.flags),
+      flag_help(common_flags()), command.notes);
+}
+
+}  // namespace scalecalc::cli

@@ -1,0 +1,15 @@
+// --fix tp=8,remat=full,... and --max tp=16,...: bounds on layout dimensions.
+#pragma once
+
+#include "cli/flag_reader.h"
+#include "plan/request.h"
+
+namespace scalecalc::cli {
+
+/// Reads every `flag` ("--fix" or "--max") into `filter`. Words (remat, schedule) can only be pinned.
+void read_layout_filter(FlagReader& reader, const Arguments& arguments, std::string_view flag, LayoutFilter& filter);
+
+/// --remat, --zero and --schedule, which are pins too; a --fix that says otherwise is a problem.
+void read_layout_flags(FlagReader& reader, LayoutFilter& fix);
+
+}  // namespace scalecalc::cli

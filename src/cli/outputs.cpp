@@ -1,0 +1,88 @@
+#include "cli/outputs.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/diagnostic.h"
+#include "base/text.h"
+
+namespace scalecalc::cli {
+namespace {
+
+constexpr std::array<std::string_view, 6> kFormats{"table", "json", "jsonl", "csv", "markdown", "html"};
+
+OutputFormat format_of(std::string_view word) {
+  for (std::size_t i = 0; i < kFormats.size(); ++i) {
+    if (kFormats[i] == word) return static_cast<OutputFormat>(i);
+  }
+  const std::vector<std::string> known(kFormats.begin(), kFormats.end());
+  std::string hint = did_you_mean(nearest(word, known));
+  if (!hint.empty()) hint += ' ';
+  throw UserError(fmt::format("unknown output format {}", in_quotes(word)),
+                  fmt::format("{}formats: {}", hint, join(known, ", ")));
+}
+
+}  // namespace
+
+void write_result(std::ostream& out, const std::string& text) {
+  errno = 0;
+  out << text;
+  out.flush();
+  if (out) return;
+  const int error = errno;
+  out.clear();  // the stream may still be asked to flush at exit
+  if (error == EPIPE) return;
+  const std::string why = error == 0 ? "the stream is closed" : std::strerror(error);
+  throw UserError(fmt::format("cannot write to standard output: {}", why), "", ExitCode::kOutputFailed);
+}
+
+Outputs::Outputs(const std::vector<std::string>& values, bool json) {
+  if (json) add("json");
+  for (const std::string& value : values) add(value);
+  if (values.empty() && !json) standard_output_ = OutputFormat::kTable;
+}
+
+void Outputs::add(std::string_view value) {
+  const std::size_t equals = value.find('=');
+  const OutputFormat format = format_of(value.substr(0, equals));
+  const std::string path = equals == std::string_view::npos ? "-" : std::string(value.substr(equals + 1));
+  if (path == "-") {
+    if (standard_output_ && *standard_output_ != format) {
+      throw UserError(fmt::format("{} and {} cannot both go to standard output",
+                                  kFormats[static_cast<std::size_t>(*standard_output_)], value.substr(0, equals)),
+                      fmt::format("name a file for one of them: -o {}=FILE", value.substr(0, equals)));
+    }
+    standard_output_ = format;
+    return;
+  }
+  for (const Target& other : files_) {
+    if (other.path == path) {
+      throw UserError(fmt::format("two outputs go to the same file {}", in_quotes(path)), "");
+    }
+  }
+  files_.push_back({format, path, AtomicFile(path)});
+}
+
+bool asks_for_json(const std::vector<std::string>& args) {
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    std::string_view word = args[i];
+    if (word == "--") return false;
+    if (word == "--json") return true;
+    if (word == "-o" || word == "--output") {
+      word = i + 1 < args.size() ? std::string_view(args[i + 1]) : std::string_view();
+    } else if (word.starts_with("--output=")) {
+      word.remove_prefix(std::string_view("--output=").size());
+    } else if (word.starts_with("-o")) {
+      word.remove_prefix(2);
+    } else {
+      continue;
+    }
+    if (word == "json" || word == "json=-") return true;
+  }
+  return false;
+}
+
+}  // namespace scalecalc::cli

@@ -1,0 +1,129 @@
+#include "cli/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+
+#include "base/check.h"
+#include "base/diagnostic.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/outputs.h"
+#include "cli/session.h"
+#include "report/train_json.h"
+
+namespace scalecalc::cli {
+namespace {
+
+/// Every flag of every command, to tell values from the command while it is not known yet.
+std::vector<Flag> all_flags() {
+  std::vector<Flag> out(common_flags().begin(), common_flags().end());
+  for (const Command& command : commands()) out.insert(out.end(), command.flags.begin(), command.flags.end());
+  return out;
+}
+
+/// Position of the first word that is neither a flag nor a flag's value; the number of words if there is none.
+std::size_t command_position(const std::vector<std::string>& args) {
+  const std::vector<Flag> flags = all_flags();
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (!looks_like_flag(args[i])) return i;
+    const Flag* flag = find_flag(args[i], flags);
+    if (flag != nullptr && takes_next(args[i], *flag)) ++i;
+  }
+  return args.size();
+}
+
+bool contains(const std::vector<std::string>& args, std::string_view word, std::string_view letter) {
+  const auto end = std::find(args.begin(), args.end(), "--");
+  return std::any_of(args.begin(), end, [&](const std::string& arg) { return arg == word || arg == letter; });
+}
+
+[[noreturn]] void unknown_command(const std::string& word) {
+  std::vector<std::string> known;
+  for (const Command& command : commands()) known.emplace_back(command.name);
+  std::string hint = did_you_mean(nearest(word, known));
+  if (!hint.empty()) hint += ' ';
+  throw UserError(fmt::format("unknown command {}", in_quotes(word)),
+                  fmt::format("{}commands: {}", hint, join(known, ", ")));
+}
+
+int print(Environment& env, const std::string& text) {
+  write_result(env.out, text);
+  return static_cast<int>(ExitCode::kAnswered);
+}
+
+/// `scalecalc help` and `scalecalc help COMMAND`.
+int help(const std::vector<std::string>& words, Environment& env) {
+  if (words.empty()) return print(env, general_help());
+  const Command* command = find_command(words.front());
+  if (command == nullptr) unknown_command(words.front());
+  return print(env, command_help(*command));
+}
+
+int dispatch(std::vector<std::string> args, Environment& env) {
+  const std::string version = fmt::format("scalecalc {}\n", tool_version());
+  const std::size_t at = command_position(args);
+  if (at == args.size()) {
+    if (contains(args, "--help", "-h")) return help({}, env);
+    if (contains(args, "--version", "-V")) return print(env, version);
+    parse_arguments(args, all_flags(), "train");  // a mistyped flag is the better complaint
+    if (!args.empty()) throw UserError("no command is given", "for example: scalecalc train --help");
+    env.err << general_help();
+    return static_cast<int>(ExitCode::kQuestionWrong);
+  }
+  const std::string name = args[at];
+  args.erase(args.begin() + static_cast<std::ptrdiff_t>(at));
+  if (name == "help") return help(args, env);
+  const Command* command = find_command(name);
+  if (command == nullptr) unknown_command(name);
+  if (contains(args, "--help", "-h")) return print(env, command_help(*command));
+  if (contains(args, "--version", "-V")) return print(env, version);
+  const std::vector<Flag> flags = flags_of(*command);
+  return static_cast<int>(command->run(parse_arguments(args, flags, command->name), env));
+}
+
+/// Problems for people on standard error and, where JSON was asked for, as a document on standard output.
+int report_problems(const std::vector<Diagnostic>& problems, ExitCode code, bool json, Environment& env) {
+  const bool colour = wants_colour(env, ColorMode::kAuto, env.err_is_tty);
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    Diagnostic problem = problems[i];
+    // One hint below several problems that share it.
+    if (i + 1 < problems.size() && problems[i + 1].hint == problem.hint) problem.hint.clear();
+    std::string text = render(problem);
+    if (const std::size_t at = text.find("error:"); colour && at != std::string::npos) {
+      text.replace(at, 6, "\x1b[31merror:\x1b[0m");
+    }
+    env.err << text;
+  }
+  env.err.flush();
+  // What could not be written once will not be tried again.
+  if (json && code != ExitCode::kOutputFailed) env.out << error_json(static_cast<int>(code), problems) << std::flush;
+  return static_cast<int>(json && !env.out ? ExitCode::kOutputFailed : code);
+}
+
+int report_bug(const std::string& what, const std::vector<std::string>& args, bool json, Environment& env) {
+  std::string line = "scalecalc";
+  for (const std::string& arg : args) line += " " + arg;
+  const Diagnostic bug{SourceSpan{}, fmt::format("internal error: {}", what),
+                       fmt::format("this is a bug of scalecalc {}; please report it with the command line: {}",
+                                   tool_version(), line)};
+  return report_problems({bug}, ExitCode::kBug, json, env);
+}
+
+}  // namespace
+
+int run(const std::vector<std::string>& args, Environment& env) {
+  const bool json = asks_for_json(args);
+  try {
+    return dispatch(args, env);
+  } catch (const UserError& error) {
+    return report_problems(error.diagnostics(), error.exit_code(), json, env);
+  } catch (const std::exception& error) {
+    return report_bug(error.what(), args, json, env);
+  } catch (...) {
+    return report_bug("an exception that is no std::exception", args, json, env);
+  }
+}
+
+}  // namespace scalecalc::cli

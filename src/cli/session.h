@@ -1,0 +1,25 @@
+// What the common flags ask for, ready to use by a command.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/environment.h"
+#include "cli/log.h"
+#include "cli/options.h"
+#include "cli/terminal.h"
+
+namespace scalecalc::cli {
+
+struct Session {
+  ColorMode color = ColorMode::kAuto;
+  Verbosity verbosity = Verbosity::kNormal;
+  std::vector<std::string> config_directories;  ///< --config-dir, then SCALECALC_CONFIG_PATH
+};
+
+Session read_session(const Arguments& arguments, const Environment& env);
+
+std::string_view tool_version();
+
+}  // namespace scalecalc::cli

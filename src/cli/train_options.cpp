@@ -1,0 +1,152 @@
+#include "cli/train_options.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/text.h"
+#include "cli/layout_flags.h"
+#include "cost/slice.h"
+
+namespace scalecalc::cli {
+namespace {
+
+constexpr std::int64_t kMostChips = 16'777'216;  // what the engine answers in a second, and any machine today
+constexpr CountRange kChipRange{1, kMostChips};
+constexpr CountRange kSequenceRange{1, 1'000'000'000};
+constexpr CountRange kTopRange{1, 10'000};
+
+constexpr std::array kFlags{
+    Flag{"--hw", 0, FlagKind::kValue, "HW", "hardware: a catalog name or a YAML file", "tpu-v5p"},
+    Flag{"--chips", 0, FlagKind::kValue, "N", "chips of the machine, up to 16,777,216", "8960"},
+    Flag{"--topology", 0, FlagKind::kValue, "AxBxC", "shape of the slice (default: the best the vendor builds)",
+         "16x20x28"},
+    Flag{"--slices", 0, FlagKind::kValue, "K", "slices joined by the outer network (default 1)", "2"},
+    Flag{"--seq", 0, FlagKind::kValue, "N", "tokens of a sequence (default: as the model was trained)", "8192"},
+    Flag{"--batch-tokens", 0, FlagKind::kValue, "N", "tokens of a step (default: as the model was trained)", "4M"},
+    Flag{"--batch-seqs", 0, FlagKind::kValue, "N", "the same in sequences", "1024"},
+    Flag{"--tokens", 0, FlagKind::kValue, "N", "tokens of the whole run (default: as the model was trained)", "15T"},
+    Flag{"--precision", 0, FlagKind::kValue, "NAME", "bf16, fp16, fp8, tf32 or fp32", "bf16"},
+    Flag{"--optimizer", 0, FlagKind::kValue, "NAME", "adam, adam-bf16, adam8bit, sgd or muon", "adam"},
+    Flag{"--remat", 0, FlagKind::kValue, "auto|none|selective|full", "what the backward pass computes again",
+         "selective"},
+    Flag{"--zero", 0, FlagKind::kValue, "auto|0|1|2|3", "ZeRO stage of the data ranks", "3"},
+    Flag{"--schedule", 0, FlagKind::kValue, "auto|gpipe|1f1b|interleaved", "pipeline schedule", "1f1b"},
+    Flag{"--fix", 0, FlagKind::kRepeatable, "KEY=N,...",
+         "pin layout dimensions: dp, fsdp, tp, sp, cp, pp, vpp, ep, etp, zero, mb (sequences of a microbatch), ga "
+         "(microbatches of a step), remat, schedule",
+         "tp=8,pp=16"},
+    Flag{"--max", 0, FlagKind::kRepeatable, "KEY=N,...", "bound them from above", "tp=16"},
+    Flag{"--objective", 0, FlagKind::kValue, "time|cost|memory|chips", "what to rank by (default time)", "cost"},
+    Flag{"--top", 0, FlagKind::kValue, "N", "plans to show (default 10)", "10"},
+    Flag{"--variants", 0, FlagKind::kSwitch, "", "rank variants of the same parallel degrees too", ""},
+    Flag{"--price", 0, FlagKind::kValue, "USD", "dollars per chip and hour (default: the hardware file's first)",
+         "4.2"},
+    Flag{"--efficiency", 0, FlagKind::kValue, "ideal|calibrated",
+         "ideal: the pure roofline; calibrated (default): the hardware's measured efficiencies", "calibrated"},
+    Flag{"--set", 0, FlagKind::kRepeatable, "KEY=VALUE",
+         "replace one field of the model or the hardware, such as hw.hbm.bandwidth=5TB/s", "hw.hbm.bandwidth=5TB/s"},
+    Flag{"--explain", 0, FlagKind::kOptionalCount, "[RANK]", "the formulas behind a plan, with their numbers "
+         "(default rank 1)", "1"},
+};
+
+constexpr const char* kExample = "for example: scalecalc train llama3-70b --hw tpu-v5p --chips 8960";
+
+void read_names(FlagReader& reader, const Arguments& arguments, TrainQuestion& q) {
+  const std::vector<std::string>& names = arguments.positionals();
+  if (names.empty()) {
+    reader.problem("MODEL is missing: which model is to be trained?", kExample);
+  } else if (names.size() > 1) {
+    reader.problem(fmt::format("unexpected argument {}: train takes one MODEL, and that is {}", in_quotes(names[1]),
+                               in_quotes(names[0])),
+                   kExample);
+  } else {
+    q.model = names.front();
+  }
+  if (const auto hw = arguments.value("--hw")) {
+    q.hardware = *hw;
+  } else {
+    reader.problem("--hw is missing: on which hardware?", kExample);
+  }
+  if (q.model == "-" && q.hardware == "-") {
+    reader.problem("the model and the hardware cannot both be standard input", "name a file for one of them");
+  }
+}
+
+/// A topology says how many chips there are, so it may stand alone.
+void read_machine(FlagReader& reader, const Arguments& arguments, TrainQuestion& q) {
+  q.slices = reader.count("--slices", {1, kMostChips}).value_or(1);
+  q.topology = arguments.value("--topology");
+  double product = static_cast<double>(q.slices);
+  if (q.topology) {
+    const Shape shape = parse_shape(*q.topology);
+    if (shape.empty()) {
+      reader.problem(fmt::format("--topology: {} is not a shape", in_quotes(*q.topology)),
+                     "axis sizes with x between them, such as 16x20x28");
+    }
+    for (const std::int64_t axis : shape) product *= static_cast<double>(axis);
+    if (product > static_cast<double>(kMostChips)) {
+      reader.problem(fmt::format("--topology {} has more than {} chips", in_quotes(*q.topology),
+                                 group_thousands(kMostChips)));
+    }
+  }
+  const auto chips = arguments.value("--chips");
+  if (!chips) {
+    if (q.topology && product <= static_cast<double>(kMostChips)) q.chips = static_cast<std::int64_t>(product);
+    if (!q.topology) reader.problem("--chips is missing: on how many chips?", kExample);
+  } else if (chips->find("..") != std::string::npos) {
+    reader.problem(fmt::format("--chips: {} is a range, and one count is accepted", in_quotes(*chips)),
+                   "a whole number such as 64, 8960 or 16Ki");
+  } else {
+    q.chips = reader.count("--chips", kChipRange).value_or(0);
+  }
+}
+
+void read_workload(FlagReader& reader, const Arguments& arguments, TrainQuestion& q) {
+  q.seq = reader.count("--seq", kSequenceRange);
+  q.batch_tokens = reader.positive("--batch-tokens", UnitKind::kCount);
+  q.batch_seqs = reader.positive("--batch-seqs", UnitKind::kCount);
+  if (arguments.has("--batch-tokens") && arguments.has("--batch-seqs")) {
+    reader.problem("--batch-tokens and --batch-seqs both say how large a step is", "give one of them");
+  }
+  q.tokens = reader.positive("--tokens", UnitKind::kCount);
+  q.precision = arguments.value("--precision");
+  q.optimizer = arguments.value("--optimizer");
+  q.price = reader.positive("--price", UnitKind::kUsdPerHour);
+}
+
+void read_ranking(FlagReader& reader, const Arguments& arguments, TrainQuestion& q) {
+  if (const auto word = reader.word("--objective", kObjectiveNames)) q.objective = static_cast<Objective>(*word);
+  if (const auto top = reader.count("--top", kTopRange)) q.top = static_cast<std::size_t>(*top);
+  q.variants = arguments.has("--variants");
+  constexpr std::array<std::string_view, 2> kEfficiencies{"ideal", "calibrated"};
+  if (const auto word = reader.word("--efficiency", kEfficiencies)) q.ideal = *word == 0;
+  q.set = arguments.values("--set");
+  if (const auto rank = reader.count("--explain", kTopRange)) {
+    q.explain = static_cast<std::size_t>(*rank);
+    if (q.explain > q.top) {
+      reader.problem(fmt::format("--explain {} is beyond the {} plans shown", q.explain, q.top),
+                     fmt::format("add --top {}", q.explain));
+    }
+  }
+}
+
+}  // namespace
+
+std::span<const Flag> train_flags() { return kFlags; }
+
+TrainQuestion train_question(const Arguments& arguments) {
+  FlagReader reader(arguments);
+  TrainQuestion question;
+  read_names(reader, arguments, question);
+  read_machine(reader, arguments, question);
+  read_workload(reader, arguments, question);
+  read_layout_filter(reader, arguments, "--fix", question.fix);
+  read_layout_flags(reader, question.fix);
+  read_layout_filter(reader, arguments, "--max", question.max);
+  read_ranking(reader, arguments, question);
+  reader.finish();
+  return question;
+}
+
+}  // namespace scalecalc::cli

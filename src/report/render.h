@@ -1,0 +1,27 @@
+// The output formats of a Report.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "report/report.h"
+
+namespace scalecalc {
+
+/// What a stream can show. The defaults are those of a pipe.
+struct TextOptions {
+  std::size_t width = 0;  ///< columns; 0 = as wide as the text
+  bool unicode = false;
+  bool colour = false;
+};
+
+inline constexpr std::size_t kNarrowest = 60;  ///< columns below which lines are not broken any further
+
+std::string render_table(const Report& report, const TextOptions& options);
+/// RFC 4180 quoting, LF endings, one header line; the plans alone.
+std::string render_csv(const Report& report);
+std::string render_markdown(const Report& report);
+/// One page that needs nothing else.
+std::string render_html(const Report& report);
+
+}  // namespace scalecalc

@@ -1,0 +1,73 @@
+// What an answer looks like before anyone decides on a terminal, a web page or a spreadsheet: titles, typed tables and
+// lines. Whoever fills a Report has done all the arithmetic; renderers only format.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace scalecalc {
+
+/// How a number is shown to people. Machines get it in the SI base unit.
+enum class Format { kText, kInteger, kCount, kBytes, kSeconds, kFraction, kUsd, kNumber };
+
+/// Nothing, a text, or a number in base units (a fraction as 0..1).
+using Cell = std::variant<std::monostate, std::string, double>;
+
+/// What a colour may say; a renderer without colour drops it.
+enum class Role { kPlain, kHeading, kGood, kWarning, kBad, kDim };
+
+struct Column {
+  std::string title;
+  std::string key;  ///< for machines, with the base unit: step_time_s
+  Format format = Format::kText;
+  int importance = 0;     ///< on a narrow terminal the highest is left out first; 0 always stays
+  bool flexible = false;  ///< its text may be broken over several lines
+};
+
+struct Row {
+  std::vector<Cell> cells;
+  Role role = Role::kPlain;
+};
+
+struct Table {
+  std::vector<Column> columns;
+  std::vector<Row> rows;
+};
+
+struct Line {
+  std::string text;  ///< a newline inside asks for a continuation line
+  Role role = Role::kPlain;
+};
+
+struct Section {
+  std::string title;
+  Table table;
+  std::vector<Line> lines;
+};
+
+struct Report {
+  std::string title;
+  std::vector<Line> summary;  ///< what must be read before the table
+  Table plans;                ///< for people
+  Table records;              ///< the same plans in full, for machines
+  std::vector<Section> sections;
+  std::vector<std::string> warnings;
+  std::vector<std::string> notes;
+};
+
+/// A cell as people read it: three significant digits, natural prefix. Empty for nothing.
+std::string text_of(const Cell& cell, Format format);
+/// A cell as machines read it: base unit, shortest digits that give the number back. InternalError if not finite.
+std::string raw_text_of(const Cell& cell);
+/// Numbers stand right.
+bool is_number(Format format);
+
+/// "4.19M", "8.26M": a count with its prefix, no blank between.
+std::string compact_count(double value);
+/// "$34.7M".
+std::string compact_usd(double value);
+/// "12.3 GWh".
+std::string energy_text(double joules);
+
+}  // namespace scalecalc

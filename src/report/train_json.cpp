@@ -1,0 +1,275 @@
+#include "report/train_json.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "report/train_report.h"
+
+namespace scalecalc {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Figures = std::vector<std::pair<std::string, double>>;
+
+constexpr std::array<std::string_view, 11> kTimeKeys{"compute",    "hbm",        "tp_exposed", "fsdp_exposed",
+                                                     "dp_exposed", "cp_exposed", "ep_exposed", "pp_exposed",
+                                                     "bubble",     "optimizer",  "overhead"};
+constexpr std::array<std::string_view, 7> kMemoryKeys{"weights", "gradients", "optimizer", "activations",
+                                                      "logits",  "buffers",   "reserve"};
+
+/// nlohmann would write null for NaN and infinity without a word.
+double finite(double value) {
+  check(std::isfinite(value), "a figure in JSON is finite");
+  return value;
+}
+
+/// A whole number without ".0" where a double holds it exactly.
+Json count(double value) {
+  constexpr double kExact = 9007199254740992.0;
+  if (finite(value) == std::floor(value) && std::fabs(value) < kExact) return static_cast<std::int64_t>(value);
+  return value;
+}
+
+Json maybe(const std::optional<double>& value) { return value ? Json(finite(*value)) : Json(nullptr); }
+
+/// The keys of the contract in their order, absent ones as 0, then any others.
+Json figures_json(const Figures& figures, std::span<const std::string_view> keys) {
+  Json out = Json::object();
+  for (const std::string_view key : keys) out[std::string(key)] = finite(figure(figures, key));
+  for (const auto& [key, value] : figures) {
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) out[key] = finite(value);
+  }
+  return out;
+}
+
+Json layout_json(const Layout& l) {
+  return {{"dp", l.dp},
+          {"fsdp", l.fsdp},
+          {"tp", l.tp},
+          {"sp", l.sp},
+          {"cp", l.cp},
+          {"pp", l.pp},
+          {"vpp", l.vpp},
+          {"ep", l.ep},
+          {"etp", l.etp},
+          {"zero", l.zero},
+          {"remat", name_of(l.remat)},
+          {"schedule", name_of(l.schedule)},
+          {"micro_batch_seqs", l.micro_batch_seqs},
+          {"grad_accum", l.grad_accum},
+          {"offload", "none"}};
+}
+
+Json placement_json(const RankedPlan& ranked) {
+  Json out = Json::object();
+  for (const auto& [dimension, where] : ranked.figures.placement) out[dimension] = where;
+  return out;
+}
+
+Json memory_json(const TrainAnswer& answer, const RankedPlan& ranked) {
+  Json out = figures_json(ranked.figures.memory_bytes, kMemoryKeys);
+  out["total"] = finite(sum_of(ranked.figures.memory_bytes));
+  out["capacity"] = finite(answer.hw.hbm_capacity.value());
+  return out;
+}
+
+Json run_json(const RunFigures& run) {
+  return {{"tokens", count(run.tokens)},
+          {"steps", count(run.steps)},
+          {"time_s", finite(run.time_s)},
+          {"chip_hours", finite(run.chip_hours)},
+          {"cost_usd", maybe(run.cost_usd)},
+          {"energy_j", maybe(run.energy_j)}};
+}
+
+Json conventions_json(const RankedPlan& ranked) {
+  Json out = Json::array();
+  for (const FlopsConvention& c : ranked.figures.conventions) {
+    out.push_back({{"name", c.name},
+                   {"counts", c.counts},
+                   {"tflops_per_chip", finite(c.tflops_per_chip)},
+                   {"mfu", finite(c.mfu)}});
+  }
+  return out;
+}
+
+/// What a plan and the nearest miss both have.
+Json machine_json(const TrainAnswer& answer, const RankedPlan& ranked) {
+  const Plan& plan = ranked.plan;
+  Json out = {{"layout", layout_json(plan.layout)},
+              {"placement", placement_json(ranked)},
+              {"chips", plan.layout.chips()},
+              {"idle_chips", idle_chips(answer, plan)},
+              {"slices", plan.slice.slices},
+              {"shape", plan.slice.shape},
+              {"batch_seqs", count(plan.batch_seqs)},
+              {"batch_tokens", count(plan.batch_seqs * static_cast<double>(answer.workload.seq))}};
+  return out;
+}
+
+Json plan_json(const TrainAnswer& answer, const RankedPlan& ranked, std::size_t rank) {
+  const PlanFigures& f = ranked.figures;
+  Json out = {{"rank", rank}};
+  out.update(machine_json(answer, ranked));
+  out["step_time_s"] = finite(ranked.plan.step_s);
+  out["step_time_low_s"] = finite(f.step_low_s);
+  out["step_time_high_s"] = finite(f.step_high_s);
+  out["mfu"] = finite(f.mfu);
+  out["hfu"] = finite(f.hfu);
+  out["tokens_per_s"] = finite(f.tokens_per_s);
+  out["tokens_per_s_per_chip"] = finite(f.tokens_per_s_per_chip);
+  out["tflops_per_chip"] = finite(f.tflops_per_chip);
+  out["bound_by"] = f.bound_by;
+  out["time_s"] = figures_json(f.time_s, kTimeKeys);
+  out["memory_bytes"] = memory_json(answer, ranked);
+  out["mfu_conventions"] = conventions_json(ranked);
+  out["run"] = run_json(f.run);
+  return out;
+}
+
+Json filter_json(const LayoutFilter& f) {
+  Json out = Json::object();
+  const auto add = [&](const char* key, const std::optional<std::int64_t>& value) {
+    if (value) out[key] = *value;
+  };
+  add("dp", f.dp);
+  add("fsdp", f.fsdp);
+  add("tp", f.tp);
+  if (f.sp) out["sp"] = *f.sp != 0;
+  add("cp", f.cp);
+  add("pp", f.pp);
+  add("vpp", f.vpp);
+  add("ep", f.ep);
+  add("etp", f.etp);
+  add("zero", f.zero);
+  add("micro_batch_seqs", f.micro_batch_seqs);
+  add("grad_accum", f.grad_accum);
+  if (f.remat) out["remat"] = name_of(*f.remat);
+  if (f.schedule) out["schedule"] = name_of(*f.schedule);
+  return out;
+}
+
+Json query_json(const TrainAnswer& a) {
+  const TrainQuestion& q = a.question;
+  return {{"model", a.model.name},
+          {"model_title", a.model.title},
+          {"hardware", a.hw.name},
+          {"hardware_title", a.hw.title},
+          {"chips", q.chips},
+          {"slices", q.slices},
+          {"topology", q.topology ? Json(*q.topology) : Json(nullptr)},
+          {"slice", a.slice.name()},
+          {"seq", a.workload.seq},
+          {"batch_seqs", count(a.workload.batch_seqs)},
+          {"batch_tokens", count(a.workload.batch_seqs * static_cast<double>(a.workload.seq))},
+          {"tokens", count(a.workload.tokens)},
+          {"precision", a.workload.precision.name},
+          {"optimizer", a.workload.optimizer.name},
+          {"efficiency", q.ideal ? "ideal" : "calibrated"},
+          {"price_usd_per_chip_hour", maybe(price_of(a))},
+          {"objective", kObjectiveNames.at(static_cast<std::size_t>(q.objective))},
+          {"top", q.top},
+          {"variants", q.variants},
+          {"fix", filter_json(q.fix)},
+          {"max", filter_json(q.max)},
+          {"set", q.set}};
+}
+
+Json assumptions_json(const TrainAnswer& answer) {
+  Json out = Json::array();
+  for (const Assumption& a : answer.assumptions) {
+    out.push_back({{"text", a.text},
+                   {"flag", a.flag.empty() ? Json(nullptr) : Json(a.flag)},
+                   {"source", a.source},
+                   {"warning", a.warning}});
+  }
+  return out;
+}
+
+Json search_json(const SearchStats& s, bool complete) {
+  Json rejected = Json::object();
+  for (std::size_t i = 0; i < kRejectCount; ++i) {
+    if (s.rejected[i] > 0) rejected[std::string(key_of(static_cast<Reject>(i)))] = s.rejected[i];
+  }
+  return {{"candidates", s.candidates}, {"feasible", s.feasible}, {"evaluated", s.evaluated},
+          {"pruned", s.pruned},         {"rejected", rejected},   {"complete", complete},
+          {"elapsed_s", finite(s.elapsed_s)}};
+}
+
+Json nearest_miss_json(const TrainAnswer& answer) {
+  if (!answer.nearest_miss) return nullptr;
+  Json out = machine_json(answer, *answer.nearest_miss);
+  out["memory_bytes"] = memory_json(answer, *answer.nearest_miss);
+  out["over_by_bytes"] = finite(sum_of(answer.nearest_miss->figures.memory_bytes) - answer.hw.hbm_capacity.value());
+  return out;
+}
+
+Json explain_json(const TrainAnswer& answer) {
+  Json out = Json::array();
+  for (const ExplainSection& section : answer.explanation) {
+    Json steps = Json::array();
+    for (const ExplainedStep& s : section.steps) {
+      steps.push_back({{"name", s.name},
+                       {"formula", s.formula},
+                       {"numbers", s.numbers},
+                       {"value", finite(s.value)},
+                       {"unit", unit_name(s.unit)},
+                       {"source", s.source}});
+    }
+    out.push_back({{"title", section.title}, {"steps", steps}, {"remarks", section.remarks}});
+  }
+  return out;
+}
+
+/// Bytes that are not UTF-8 can come in by file names on the command line; they are replaced, not fatal.
+std::string dump(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string train_json(const TrainAnswer& answer, std::string_view tool_version, bool complete) {
+  Json out = {{"schema", "scalecalc/train/1"}, {"tool", {{"name", "scalecalc"}, {"version", tool_version}}}};
+  out["query"] = query_json(answer);
+  out["assumptions"] = assumptions_json(answer);
+  Json plans = Json::array();
+  for (std::size_t i = 0; i < answer.plans.size(); ++i) plans.push_back(plan_json(answer, answer.plans[i], i + 1));
+  out["plans"] = std::move(plans);
+  out["search"] = search_json(answer.search, complete);
+  out["completeness"] = answer.completeness;
+  out["nearest_miss"] = nearest_miss_json(answer);
+  out["would_fit"] = answer.would_fit ? Json(*answer.would_fit) : Json(nullptr);
+  if (answer.question.explain > 0) out["explain"] = explain_json(answer);
+  return dump(out, 2);
+}
+
+std::string train_jsonl(const TrainAnswer& answer, std::string_view tool_version) {
+  std::string out;
+  for (std::size_t i = 0; i < answer.plans.size(); ++i) {
+    Json line = {{"schema", "scalecalc/train-plan/1"}, {"tool_version", tool_version}};
+    line["model"] = answer.model.name;
+    line["hardware"] = answer.hw.name;
+    line["chips_asked"] = answer.question.chips;
+    line.update(plan_json(answer, answer.plans[i], i + 1));
+    out += dump(line, -1);
+  }
+  return out;
+}
+
+std::string error_json(int exit_code, std::span<const Diagnostic> diagnostics) {
+  Json list = Json::array();
+  for (const Diagnostic& d : diagnostics) {
+    const auto place = [](int at) { return at > 0 ? Json(at) : Json(nullptr); };
+    list.push_back({{"file", d.where.file.empty() ? Json(nullptr) : Json(d.where.file)},
+                    {"line", place(d.where.line)},
+                    {"column", place(d.where.column)},
+                    {"message", d.message},
+                    {"hint", d.hint.empty() ? Json(nullptr) : Json(d.hint)}});
+  }
+  return dump({{"schema", "scalecalc/error/1"}, {"exit", exit_code}, {"diagnostics", list}}, 2);
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,123 @@
+// Puts the parts of a train report together: the question, the ranking or what is short, and what it all rests on.
+#include "report/train_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "plan/ranking.h"
+
+namespace scalecalc {
+namespace {
+
+std::string_view order_words(Objective objective) {
+  switch (objective) {
+    case Objective::kTime: return "fastest first";
+    case Objective::kCost: return "cheapest first";
+    case Objective::kMemory: return "least memory first";
+    case Objective::kChips: return "fewest chips first";
+  }
+  return "";
+}
+
+std::string title(const TrainAnswer& a) {
+  const double batch_tokens = a.workload.batch_seqs * static_cast<double>(a.workload.seq);
+  // A switched machine's slice is named by its count of chips, which already stands there.
+  const std::string shape = a.slice.shape.empty() ? "" : fmt::format(" ({})", a.slice.name());
+  return fmt::format("Training {} on {} x {}{}: batch {} tokens, sequences of {}, {}, {}; {}", a.model.title,
+                     group_thousands(a.question.chips), a.hw.title, shape, compact_count(batch_tokens),
+                     group_thousands(a.workload.seq), a.workload.precision.name, a.workload.optimizer.name,
+                     order_words(a.question.objective));
+}
+
+/// What is short, by how much, and what would help.
+void add_nothing_fits(const TrainAnswer& a, Report& report) {
+  if (!a.nearest_miss) {
+    report.summary.push_back({"No layout is possible; the reasons are counted below.", Role::kBad});
+  } else {
+    const double capacity = a.hw.hbm_capacity.value();
+    const double total = sum_of(a.nearest_miss->figures.memory_bytes);
+    const auto bytes = [](double value) { return format_quantity(value, UnitKind::kBytes); };
+    report.summary.push_back({fmt::format("Nothing fits. Chip memory is short: the nearest layout needs {} of the {} "
+                                          "on each chip, {} too many.",
+                                          bytes(total), bytes(capacity), bytes(total - capacity)),
+                              Role::kBad});
+    const Layout& layout = a.nearest_miss->plan.layout;
+    report.summary.push_back({fmt::format("Nearest layout: {}; {}", degrees_text(layout), recipe_text(layout))});
+  }
+  if (a.would_fit) report.summary.push_back({"What would fit: " + *a.would_fit, Role::kGood});
+}
+
+/// name = formula = numbers = value [source], a line each.
+Line explained(const ExplainedStep& step) {
+  std::string value;
+  if (step.unit == kByteDim) {
+    value = format_quantity(step.value, UnitKind::kBytes, 4);
+  } else if (step.unit == kSecondDim) {
+    value = format_quantity(step.value, UnitKind::kSeconds, 4);
+  } else if (step.unit == kByteDim - kSecondDim) {
+    value = format_quantity(step.value, UnitKind::kBytesPerSecond, 4);
+  } else if (step.unit == kFlopDim - kSecondDim) {
+    value = format_quantity(step.value, UnitKind::kFlopsPerSecond, 4);
+  } else {
+    const std::string unit = unit_name(step.unit);
+    value = format_quantity(step.value, UnitKind::kNumber, 4) + (unit.empty() ? "" : " " + unit);
+  }
+  std::string text = fmt::format("{} = {}\n= {}\n= {}", step.name, step.formula, step.numbers, value);
+  if (!step.source.empty()) text += fmt::format(" [{}]", step.source);
+  return {std::move(text)};
+}
+
+void add_explanation(const TrainAnswer& a, Report& report) {
+  for (const ExplainSection& part : a.explanation) {
+    Section section{.title = fmt::format("Explained, plan {}: {}", a.question.explain, part.title)};
+    for (const ExplainedStep& step : part.steps) section.lines.push_back(explained(step));
+    for (const std::string& remark : part.remarks) section.lines.push_back({remark, Role::kDim});
+    report.sections.push_back(std::move(section));
+  }
+}
+
+/// A reader who sees a slower plan above a faster one must be told why.
+void add_tie_note(const TrainAnswer& a, Report& report) {
+  const bool by_time = a.question.objective == Objective::kTime;
+  if (!by_time && a.question.objective != Objective::kCost) return;
+  const auto goal = [&](const RankedPlan& p) {
+    return by_time ? p.figures.run.time_s : p.figures.run.chip_hours;
+  };
+  const bool in_order = std::is_sorted(a.plans.begin(), a.plans.end(), [&](const RankedPlan& x, const RankedPlan& y) {
+    return goal(x) < goal(y);
+  });
+  if (in_order) return;
+  report.notes.push_back(fmt::format("Plans within {} of the best are a tie and rank by memory.",
+                                     format_quantity(kTie, UnitKind::kFraction)));
+}
+
+}  // namespace
+
+Report train_report(const TrainAnswer& answer, bool complete) {
+  Report report{.title = title(answer)};
+  if (answer.question.ideal) {
+    report.summary.push_back({"Ideal efficiency: the upper bound of the roofline, which no real run reaches."});
+  }
+  if (!complete) {
+    report.warnings.push_back("interrupted: the search is incomplete, better layouts may be missing");
+  }
+  if (answer.plans.empty() && complete) add_nothing_fits(answer, report);
+  report.plans = plan_table(answer);
+  report.records = plan_records(answer);
+  if (answer.search.feasible > answer.plans.size() && !answer.plans.empty()) {
+    report.notes.push_back(fmt::format("The best {} are shown; --top N shows more.", answer.plans.size()));
+  }
+  add_tie_note(answer, report);
+  report.sections = plan_sections(answer);
+  if (answer.plans.empty() && answer.nearest_miss) {
+    report.sections.push_back(memory_section(answer, *answer.nearest_miss, "Memory of the nearest layout"));
+  }
+  for (Section& section : search_sections(answer)) report.sections.push_back(std::move(section));
+  add_explanation(answer, report);
+  return report;
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,185 @@
+// What stands below the ranking: the best plan taken apart, and what was searched.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "report/train_report.h"
+
+namespace scalecalc {
+namespace {
+
+struct Cause {
+  std::string_view key;
+  const char* words;
+};
+
+constexpr std::array kCauses{
+    Cause{"compute", "compute"},
+    Cause{"hbm", "memory-bound work"},
+    Cause{"tp_exposed", "tensor-parallel communication"},
+    Cause{"fsdp_exposed", "FSDP communication"},
+    Cause{"dp_exposed", "gradient reduction"},
+    Cause{"cp_exposed", "context-parallel communication"},
+    Cause{"ep_exposed", "expert exchange"},
+    Cause{"pp_exposed", "pipeline transfers"},
+    Cause{"bubble", "pipeline bubble"},
+    Cause{"optimizer", "optimizer"},
+    Cause{"overhead", "kernel and step overhead"},
+};
+
+std::string words_of(const std::string& key) {
+  const auto* const found = std::find_if(kCauses.begin(), kCauses.end(), [&](const Cause& c) { return c.key == key; });
+  return found == kCauses.end() ? key : found->words;
+}
+
+Section layout_section(const TrainAnswer& answer, const Plan& plan) {
+  Section out{.title = "Plan 1"};
+  out.lines.push_back({fmt::format("{}; {}", degrees_text(plan.layout), recipe_text(plan.layout))});
+  const double tokens = plan.batch_seqs * static_cast<double>(answer.workload.seq);
+  out.lines.push_back({fmt::format("each step runs {} sequences of {}, {} tokens", compact_count(plan.batch_seqs),
+                                   group_thousands(answer.workload.seq), compact_count(tokens))});
+  if (const std::int64_t idle = idle_chips(answer, plan); idle > 0) {
+    out.lines.push_back({fmt::format("{} of {} chips stay idle", group_thousands(idle),
+                                     group_thousands(answer.question.chips)),
+                         Role::kWarning});
+  }
+  out.lines.push_back({"this layout alone: " + fix_text(plan.layout), Role::kDim});
+  return out;
+}
+
+Section time_section(const RankedPlan& ranked) {
+  const double step = ranked.plan.step_s;
+  Section out{.title = fmt::format("Where the step goes ({}, between {} and {})",
+                                   format_quantity(step, UnitKind::kSeconds),
+                                   format_quantity(ranked.figures.step_low_s, UnitKind::kSeconds),
+                                   format_quantity(ranked.figures.step_high_s, UnitKind::kSeconds))};
+  out.table.columns = {{.title = "cause", .key = "cause", .flexible = true},
+                       {.title = "time", .key = "time_s", .format = Format::kSeconds},
+                       {.title = "share", .key = "share", .format = Format::kFraction}};
+  for (const auto& [cause, seconds] : ranked.figures.time_s) {
+    if (seconds == 0) continue;
+    const bool exposed = cause.ends_with("_exposed");
+    out.table.rows.push_back({{words_of(cause) + (exposed ? ", exposed" : ""), seconds, seconds / step}});
+  }
+  out.table.rows.push_back({{std::string("step"), step, 1.0}, Role::kHeading});
+  return out;
+}
+
+Section conventions_section(const RankedPlan& ranked) {
+  Section out{.title = "FLOP/s per chip as each framework would log it"};
+  out.table.columns = {{.title = "convention", .key = "name"},
+                       {.title = "TFLOP/s", .key = "tflops_per_chip", .format = Format::kNumber},
+                       {.title = "MFU", .key = "mfu", .format = Format::kFraction},
+                       {.title = "counts", .key = "counts", .flexible = true}};
+  for (const FlopsConvention& c : ranked.figures.conventions) {
+    out.table.rows.push_back({{c.name, c.tflops_per_chip, c.mfu, c.counts}});
+  }
+  out.lines.push_back({fmt::format("hardware utilization, recomputation included: {}",
+                                   format_quantity(ranked.figures.hfu, UnitKind::kFraction))});
+  return out;
+}
+
+Section placement_section(const RankedPlan& ranked) {
+  Section out{.title = fmt::format("Placement on {}", ranked.plan.slice.name())};
+  out.table.columns = {{.title = "dimension", .key = "dimension"},
+                       {.title = "where", .key = "where", .flexible = true}};
+  for (const auto& [dimension, where] : ranked.figures.placement) out.table.rows.push_back({{dimension, where}});
+  return out;
+}
+
+Section run_section(const TrainAnswer& answer, const RankedPlan& ranked) {
+  const RunFigures& run = ranked.figures.run;
+  Section out{.title = "The whole run"};
+  std::string text = fmt::format("{} tokens in {} steps: {}, {} chip-hours", compact_count(run.tokens),
+                                 compact_count(run.steps), format_quantity(run.time_s, UnitKind::kSeconds),
+                                 compact_count(run.chip_hours));
+  if (run.cost_usd) text += ", " + compact_usd(*run.cost_usd);
+  if (const auto price = price_of(answer); run.cost_usd && price) {
+    text += fmt::format(" at {} a chip", format_quantity(*price, UnitKind::kUsdPerHour));
+  }
+  if (run.energy_j) text += ", " + energy_text(*run.energy_j);
+  out.lines.push_back({std::move(text)});
+  out.lines.push_back({fmt::format("{} tokens/s, {} tokens/s per chip", compact_count(ranked.figures.tokens_per_s),
+                                   compact_count(ranked.figures.tokens_per_s_per_chip))});
+  return out;
+}
+
+Section assumed_section(const TrainAnswer& answer) {
+  Section out{.title = "Assumed"};
+  for (const Assumption& assumption : answer.assumptions) {
+    std::string text = assumption.text;
+    if (!assumption.source.empty()) text += fmt::format(" [{}]", assumption.source);
+    if (!assumption.flag.empty()) text += fmt::format(" (change: {})", assumption.flag);
+    out.lines.push_back({std::move(text), assumption.warning ? Role::kWarning : Role::kPlain});
+  }
+  return out;
+}
+
+Section searched_section(const TrainAnswer& answer) {
+  const SearchStats& s = answer.search;
+  Section out{.title = "Searched"};
+  const auto count = [](std::uint64_t n) { return compact_count(static_cast<double>(n)); };
+  out.lines.push_back({fmt::format("{} legal layouts: {} proven slower by their lower bound, {} costed; {} seen to fit "
+                                   "in memory",
+                                   count(s.candidates), count(s.pruned), count(s.evaluated), count(s.feasible))});
+  // A line of its own, never broken, so that transcripts can mask it.
+  out.lines.push_back({fmt::format("searched in {}", format_quantity(s.elapsed_s, UnitKind::kSeconds))});
+  for (const std::string& line : answer.completeness) out.lines.push_back({line});
+  return out;
+}
+
+Section excluded_section(const TrainAnswer& answer) {
+  Section out{.title = "Excluded (branches of the search, each may stand for many layouts)"};
+  out.table.columns = {{.title = "", .key = "count", .format = Format::kCount},
+                       {.title = "", .key = "reason", .flexible = true}};
+  for (std::size_t i = 0; i < kRejectCount; ++i) {
+    if (answer.search.rejected[i] == 0) continue;
+    out.table.rows.push_back({{static_cast<double>(answer.search.rejected[i]),
+                               std::string(describe(static_cast<Reject>(i)))}});
+  }
+  return out;
+}
+
+}  // namespace
+
+Section memory_section(const TrainAnswer& answer, const RankedPlan& ranked, const std::string& title) {
+  const double capacity = answer.hw.hbm_capacity.value();
+  const double total = sum_of(ranked.figures.memory_bytes);
+  Section out{.title = title};
+  out.table.columns = {{.title = "part", .key = "part", .flexible = true},
+                       {.title = "bytes", .key = "bytes", .format = Format::kBytes},
+                       {.title = "of capacity", .key = "share", .format = Format::kFraction}};
+  for (const auto& [part, bytes] : ranked.figures.memory_bytes) {
+    if (bytes != 0) out.table.rows.push_back({{part, bytes, bytes / capacity}});
+  }
+  const bool fits = total <= capacity;
+  out.table.rows.push_back({{std::string("total"), total, total / capacity}, fits ? Role::kHeading : Role::kBad});
+  out.table.rows.push_back({{std::string("capacity"), capacity, 1.0}});
+  const double left = fits ? capacity - total : total - capacity;
+  out.table.rows.push_back({{std::string(fits ? "free" : "short"), left, left / capacity}});
+  return out;
+}
+
+std::vector<Section> plan_sections(const TrainAnswer& answer) {
+  if (answer.plans.empty()) return {};
+  const RankedPlan& best = answer.plans.front();
+  std::vector<Section> out{layout_section(answer, best.plan), time_section(best),
+                           memory_section(answer, best, "Memory of the fullest chip")};
+  if (!best.figures.conventions.empty()) out.push_back(conventions_section(best));
+  if (!best.figures.placement.empty()) out.push_back(placement_section(best));
+  out.push_back(run_section(answer, best));
+  return out;
+}
+
+std::vector<Section> search_sections(const TrainAnswer& answer) {
+  std::vector<Section> out;
+  if (!answer.assumptions.empty()) out.push_back(assumed_section(answer));
+  out.push_back(searched_section(answer));
+  if (Section excluded = excluded_section(answer); !excluded.table.rows.empty()) out.push_back(std::move(excluded));
+  return out;
+}
+
+}  // namespace scalecalc

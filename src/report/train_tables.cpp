@@ -1,0 +1,139 @@
+// The ranking, once for people and once, in full, for machines.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "report/train_report.h"
+
+namespace scalecalc {
+namespace {
+
+Cell number(double value) { return value; }
+Cell whole(std::int64_t value) { return static_cast<double>(value); }
+Cell maybe(const std::optional<double>& value) { return value ? Cell(*value) : Cell(); }
+
+/// What a column says is worth its place only where rows differ.
+template <class Value>
+bool differs(const TrainAnswer& answer, Value value) {
+  return std::any_of(answer.plans.begin(), answer.plans.end(), [&](const RankedPlan& plan) {
+    return value(plan) != value(answer.plans.front());
+  });
+}
+
+double batch_tokens(const TrainAnswer& answer, const Plan& plan) {
+  return plan.batch_seqs * static_cast<double>(answer.workload.seq);
+}
+
+/// A machine column and where its value comes from.
+struct Record {
+  const char* key;
+  Cell (*value)(const TrainAnswer&, const RankedPlan&);
+};
+
+template <std::int64_t Layout::*Field>
+Cell degree(const TrainAnswer&, const RankedPlan& p) {
+  return whole(p.plan.layout.*Field);
+}
+template <double PlanFigures::*Field>
+Cell plan_figure(const TrainAnswer&, const RankedPlan& p) {
+  return number(p.figures.*Field);
+}
+template <double RunFigures::*Field>
+Cell run_figure(const TrainAnswer&, const RankedPlan& p) {
+  return number(p.figures.run.*Field);
+}
+
+using A = TrainAnswer;
+using P = RankedPlan;
+
+constexpr Record kRecords[] = {
+    {"chips", [](const A&, const P& p) { return whole(p.plan.layout.chips()); }},
+    {"slice", [](const A&, const P& p) { return Cell(p.plan.slice.name()); }},
+    {"dp", degree<&Layout::dp>},
+    {"fsdp", degree<&Layout::fsdp>},
+    {"tp", degree<&Layout::tp>},
+    {"sp", [](const A&, const P& p) { return whole(p.plan.layout.sp ? 1 : 0); }},
+    {"cp", degree<&Layout::cp>},
+    {"pp", degree<&Layout::pp>},
+    {"vpp", degree<&Layout::vpp>},
+    {"ep", degree<&Layout::ep>},
+    {"etp", degree<&Layout::etp>},
+    {"zero", [](const A&, const P& p) { return whole(p.plan.layout.zero); }},
+    {"remat", [](const A&, const P& p) { return Cell(std::string(name_of(p.plan.layout.remat))); }},
+    {"schedule", [](const A&, const P& p) { return Cell(std::string(name_of(p.plan.layout.schedule))); }},
+    {"micro_batch_seqs", degree<&Layout::micro_batch_seqs>},
+    {"grad_accum", degree<&Layout::grad_accum>},
+    {"batch_seqs", [](const A&, const P& p) { return number(p.plan.batch_seqs); }},
+    {"batch_tokens", [](const A& a, const P& p) { return number(batch_tokens(a, p.plan)); }},
+    {"step_time_s", [](const A&, const P& p) { return number(p.plan.step_s); }},
+    {"step_time_low_s", plan_figure<&PlanFigures::step_low_s>},
+    {"step_time_high_s", plan_figure<&PlanFigures::step_high_s>},
+    {"mfu", plan_figure<&PlanFigures::mfu>},
+    {"hfu", plan_figure<&PlanFigures::hfu>},
+    {"tokens_per_s", plan_figure<&PlanFigures::tokens_per_s>},
+    {"tokens_per_s_per_chip", plan_figure<&PlanFigures::tokens_per_s_per_chip>},
+    {"tflops_per_chip", plan_figure<&PlanFigures::tflops_per_chip>},
+    {"bound_by", [](const A&, const P& p) { return Cell(p.figures.bound_by); }},
+    {"memory_bytes", [](const A&, const P& p) { return number(sum_of(p.figures.memory_bytes)); }},
+    {"capacity_bytes", [](const A& a, const P&) { return number(a.hw.hbm_capacity.value()); }},
+    {"run_tokens", run_figure<&RunFigures::tokens>},
+    {"run_steps", run_figure<&RunFigures::steps>},
+    {"run_time_s", run_figure<&RunFigures::time_s>},
+    {"run_chip_hours", run_figure<&RunFigures::chip_hours>},
+    {"run_cost_usd", [](const A&, const P& p) { return maybe(p.figures.run.cost_usd); }},
+    {"run_energy_j", [](const A&, const P& p) { return maybe(p.figures.run.energy_j); }},
+};
+
+}  // namespace
+
+Table plan_records(const TrainAnswer& answer) {
+  Table table;
+  table.columns.push_back({.title = "rank", .key = "rank", .format = Format::kInteger});
+  for (const Record& record : kRecords) table.columns.push_back({.title = record.key, .key = record.key});
+  for (std::size_t i = 0; i < answer.plans.size(); ++i) {
+    Row row{.cells = {static_cast<double>(i + 1)}};
+    for (const Record& record : kRecords) row.cells.push_back(record.value(answer, answer.plans[i]));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table plan_table(const TrainAnswer& answer) {
+  Table table;
+  if (answer.plans.empty()) return table;
+  const double capacity = answer.hw.hbm_capacity.value();
+  const bool chips_differ = differs(answer, [](const RankedPlan& p) { return p.plan.layout.chips(); });
+  const bool batches_differ = differs(answer, [](const RankedPlan& p) { return p.plan.batch_seqs; });
+  table.columns = {
+      {.title = "#", .key = "rank", .format = Format::kInteger},
+      {.title = "chips", .key = "chips", .format = Format::kInteger, .importance = chips_differ ? 2 : 8},
+      {.title = "layout", .key = "layout", .flexible = true},
+      {.title = "recipe", .key = "recipe", .importance = answer.question.variants ? 2 : 5, .flexible = true},
+      {.title = "batch", .key = "batch_tokens", .format = Format::kCount, .importance = batches_differ ? 4 : 7},
+      {.title = "step", .key = "step_time_s", .format = Format::kSeconds},
+      {.title = "low", .key = "step_time_low_s", .format = Format::kSeconds, .importance = 6},
+      {.title = "high", .key = "step_time_high_s", .format = Format::kSeconds, .importance = 6},
+      {.title = "MFU", .key = "mfu", .format = Format::kFraction, .importance = 1},
+      {.title = "mem/chip", .key = "memory_bytes", .format = Format::kBytes, .importance = 2},
+      {.title = "of " + format_quantity(capacity, UnitKind::kBytes),
+       .key = "memory_fraction",
+       .format = Format::kFraction,
+       .importance = 4},
+      {.title = "run", .key = "run_time_s", .format = Format::kSeconds, .importance = 3},
+      {.title = "cost", .key = "run_cost_usd", .format = Format::kUsd, .importance = 3},
+      {.title = "bound by", .key = "bound_by", .importance = 2},
+  };
+  for (std::size_t i = 0; i < answer.plans.size(); ++i) {
+    const auto& [plan, figures] = answer.plans[i];
+    const double memory = sum_of(figures.memory_bytes);
+    table.rows.push_back({{static_cast<double>(i + 1), whole(plan.layout.chips()), degrees_text(plan.layout),
+                           recipe_text(plan.layout), batch_tokens(answer, plan), plan.step_s, figures.step_low_s,
+                           figures.step_high_s, figures.mfu, memory, memory / capacity, figures.run.time_s,
+                           maybe(figures.run.cost_usd), figures.bound_by},
+                          i == 0 ? Role::kGood : Role::kPlain});
+  }
+  return table;
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,76 @@
+// Layouts and reasons in words.
+#include <fmt/format.h>
+
+#include <array>
+#include <numeric>
+
+#include "base/text.h"
+#include "report/train_report.h"
+
+namespace scalecalc {
+
+std::string degrees_text(const Layout& l) {
+  std::vector<std::string> parts;
+  const auto add = [&](const char* name, std::int64_t degree) {
+    if (degree > 1) parts.push_back(fmt::format("{} {}", name, degree));
+  };
+  add("dp", l.dp);
+  add("fsdp", l.fsdp);
+  add("tp", l.tp);
+  if (l.tp > 1 && l.sp) parts.back() += "+sp";
+  add("cp", l.cp);
+  add("pp", l.pp);
+  add("vpp", l.vpp);
+  add("ep", l.ep);
+  if (l.ep > 1 && l.tp > 1) parts.push_back(fmt::format("etp {}", l.etp));
+  return parts.empty() ? "unsharded" : join(parts, ", ");
+}
+
+std::string recipe_text(const Layout& l) {
+  std::string out = fmt::format("mb {}", l.micro_batch_seqs);
+  if (l.grad_accum > 1) out += fmt::format(" x {}", l.grad_accum);
+  out += fmt::format(", remat {}, zero {}", name_of(l.remat), l.zero);
+  if (l.schedule != Schedule::kNone) out += fmt::format(", {}", name_of(l.schedule));
+  return out;
+}
+
+std::string fix_text(const Layout& l) {
+  // Three short flags, so that a narrow terminal can break between them.
+  std::string out = fmt::format("--fix dp={},fsdp={},tp={},sp={},cp={} --fix pp={},vpp={},ep={},etp={} "
+                                "--fix zero={},mb={},ga={},remat={}",
+                                l.dp, l.fsdp, l.tp, l.sp ? 1 : 0, l.cp, l.pp, l.vpp, l.ep, l.etp, l.zero,
+                                l.micro_batch_seqs, l.grad_accum, name_of(l.remat));
+  if (l.schedule != Schedule::kNone) out += fmt::format(",schedule={}", name_of(l.schedule));
+  return out;
+}
+
+std::string_view key_of(Reject reason) {
+  static constexpr std::array<std::string_view, kRejectCount> kKeys{
+      "pinned",       "heads",   "width",  "sequence",  "batch_small", "batch_uneven", "stages",
+      "microbatches", "experts", "placement", "memory"};
+  return kKeys.at(static_cast<std::size_t>(reason));
+}
+
+double figure(const std::vector<std::pair<std::string, double>>& figures, std::string_view name) {
+  for (const auto& [key, value] : figures) {
+    if (key == name) return value;
+  }
+  return 0;
+}
+
+double sum_of(const std::vector<std::pair<std::string, double>>& figures) {
+  return std::accumulate(figures.begin(), figures.end(), 0.0,
+                         [](double sum, const auto& entry) { return sum + entry.second; });
+}
+
+std::int64_t idle_chips(const TrainAnswer& answer, const Plan& plan) {
+  return answer.question.chips - plan.layout.chips();
+}
+
+std::optional<double> price_of(const TrainAnswer& answer) {
+  if (answer.question.price) return answer.question.price;
+  if (answer.hw.prices.empty()) return std::nullopt;
+  return answer.hw.prices.front().usd_per_chip_hour;
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,45 @@
+"""Includes point one way only: a file may include its own layer and those before it. Heavy third-party headers stay
+behind the files that fence them."""
+import pathlib
+import re
+import sys
+
+LAYERS = ["base", "config", "spec", "model", "cost", "plan", "train", "report", "cli"]
+FENCES = {
+    "yaml-cpp/": {"config/yaml_reader.cpp"},
+    "nlohmann/": {"report/"},
+    "CLI/": {"cli/"},
+    "spdlog/": {"cli/log.cpp"},
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.M)
+
+
+def main() -> int:
+    src = pathlib.Path(sys.argv[1]) / "src"
+    problems = []
+    files = sorted(p for p in src.rglob("*") if p.suffix in (".h", ".cpp"))
+    for path in files:
+        name = path.relative_to(src).as_posix()
+        layer = name.split("/")[0]
+        text = path.read_text(encoding="utf-8")
+        for included in INCLUDE.findall(text):
+            target = included.split("/")[0]
+            if layer in LAYERS and target in LAYERS and LAYERS.index(target) > LAYERS.index(layer):
+                problems.append(f"src/{name}: layer {layer} includes {included}, a later layer")
+            for prefix, allowed in FENCES.items():
+                if included.startswith(prefix) and not any(name.startswith(a) for a in allowed):
+                    problems.append(f"src/{name}: includes {included}, fenced to {', '.join(sorted(allowed))}")
+            if included == "iostream" and path.suffix == ".h":
+                problems.append(f"src/{name}: <iostream> in a header")
+        if layer not in LAYERS and name not in ("main.cpp",):
+            problems.append(f"src/{name}: not in a known layer ({', '.join(LAYERS)})")
+        lines = text.count("\n")
+        if lines > 450:
+            problems.append(f"src/{name}: {lines} lines; split it by concept (limit 450)")
+    if not files:
+        problems.append("no sources found")
+    print("\n".join(problems) or f"{len(files)} files, every include points one way")
+    return 1 if problems else 0
+
+
+sys.exit(main())

@@ -1,0 +1,181 @@
+// Properties of the cost engine over random small plans: the four readings agree, more of a resource is never slower,
+// nothing is sharded over more ranks than hold it.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+
+#include "plan/request.h"
+#include "support/fixtures.h"
+
+namespace scalecalc {
+namespace {
+
+struct Case {
+  ModelSpec model;
+  HardwareSpec hw;
+  PlanRequest request;
+};
+
+Efficiency imperfect() {
+  Efficiency e;
+  for (Coefficient& c : e.matmul) c = {0.8, 0.1, "test"};
+  e.matmul_half_dim = {64, 0.3, "test"};
+  e.grouped_matmul = {0.6, 0.2, "test"};
+  e.attention_forward = {0.6, 0.2, "test"};
+  e.attention_backward = {0.5, 0.2, "test"};
+  e.vector = {0.5, 0.3, "test"};
+  e.hbm = {0.8, 0.1, "test"};
+  e.link_scale_up = {0.8, 0.1, "test"};
+  e.link_scale_out = {0.7, 0.2, "test"};
+  e.kernel_overhead = {3e-6, 0.5, "test"};
+  e.overlap_tp = {0.3, 0.5, "test"};
+  e.overlap_fsdp = {0.8, 0.2, "test"};
+  e.overlap_dp = {0.8, 0.2, "test"};
+  e.overlap_cp = {0.7, 0.2, "test"};
+  e.overlap_ep = {0.2, 0.5, "test"};
+  e.overlap_pp = {0.5, 0.5, "test"};
+  e.contention_scale_up = {0.1, 0.5, "test"};
+  e.contention_scale_out = {0.02, 0.5, "test"};
+  e.moe_imbalance = {1.1, 0.05, "test"};
+  e.step_overhead = {1e-2, 0.5, "test"};
+  e.memory_reserve = {1e9, 0.2, "test"};
+  return e;
+}
+
+/// A random problem with a random one of its plans.
+struct RandomPlan {
+  std::unique_ptr<Case> c = std::make_unique<Case>();
+  Plan plan;
+};
+
+RandomPlan random_plan() {
+  RandomPlan out;
+  Case& c = *out.c;
+  const bool moe = *rc::gen::arbitrary<bool>();
+  c.model = moe ? test::moe_model(*rc::gen::inRange<std::int64_t>(2, 7)) : test::dense_model(*rc::gen::inRange<std::int64_t>(2, 7));
+  c.hw = *rc::gen::arbitrary<bool>() ? test::torus_chip() : test::switched_chip();
+  c.hw.efficiency = imperfect();
+  const std::int64_t chips = *rc::gen::element<std::int64_t>(8, 16, 64);
+  c.request = test::request(c.model, c.hw, chips);
+  c.request.workload = test::workload(*rc::gen::element<std::int64_t>(1024, 4096), *rc::gen::element<double>(16, 48, 64));
+  c.request.variants = true;
+  c.request.top = 60;
+  std::vector<Plan> plans = plan(c.request).plans;
+  RC_PRE(!plans.empty());
+  out.plan = plans[*rc::gen::inRange<std::size_t>(0, plans.size())];
+  return out;
+}
+
+double step_of(const PlanRequest& request, const Plan& plan) {
+  return read_plan(Reader<double>{}, request, plan).time.total().value();
+}
+
+RC_GTEST_PROP(Readings, AllFourAgree, ()) {
+  const RandomPlan r = random_plan();
+  const PlanRequest& request = r.c->request;
+  const PlanReading<double> value = read_plan(Reader<double>{}, request, r.plan);
+  const PlanReading<Dual> dual = read_plan(Reader<Dual>{"hw.hbm.bandwidth"}, request, r.plan);
+  const PlanReading<Interval> interval = read_plan(Reader<Interval>{}, request, r.plan);
+  const PlanReading<Traced> traced = read_plan(Reader<Traced>{}, request, r.plan);
+  const double step = value.time.total().value();
+  RC_ASSERT(dual.time.total().value().value == step);
+  RC_ASSERT(interval.time.total().value().value == step);
+  RC_ASSERT(interval.time.total().value().low <= step);
+  RC_ASSERT(interval.time.total().value().high >= step);
+  const Traced total = traced.time.total().value();
+  // The traced reading drops "+ 0" and "* 1", which can change the last bit of a sum.
+  RC_ASSERT(std::abs(total.value() - step) <= 1e-12 * step);
+  RC_ASSERT(reevaluate(total) == total.value());
+  RC_ASSERT(value.memory.total().value() == dual.memory.total().value().value);
+  RC_ASSERT(interval.memory.total().value().value == value.memory.total().value());
+}
+
+RC_GTEST_PROP(Readings, DualIsTheFiniteDifference, ()) {
+  RandomPlan r = random_plan();
+  PlanRequest& request = r.c->request;
+  const PlanReading<Dual> dual = read_plan(Reader<Dual>{"hw.hbm.bandwidth"}, request, r.plan);
+  const double exact = dual.time.total().value().derivative;
+  const double base = r.c->hw.hbm_bandwidth.value();
+  const double h = base * 1e-6;
+  r.c->hw.hbm_bandwidth = BytesPerSecond(base + h);
+  const double up = step_of(request, r.plan);
+  r.c->hw.hbm_bandwidth = BytesPerSecond(base - h);
+  const double down = step_of(request, r.plan);
+  const double step = (up + down) / 2;
+  // At a kink the one-sided slopes differ; the kinks are far apart against a step of one millionth.
+  RC_ASSERT(std::abs(exact - (up - down) / (2 * h)) * base <= 1e-4 * step);
+}
+
+RC_GTEST_PROP(Monotone, MoreOfAResourceIsNeverSlower, ()) {
+  RandomPlan r = random_plan();
+  HardwareSpec& hw = r.c->hw;
+  const double before = step_of(r.c->request, r.plan);
+  switch (*rc::gen::inRange(0, 4)) {
+    case 0: hw.hbm_bandwidth = hw.hbm_bandwidth * 1.5; break;
+    case 1:
+      for (auto& peak : hw.matmul_peak) {
+        if (peak) peak = *peak * 1.5;
+      }
+      break;
+    case 2:
+      for (Tier& tier : hw.network) {
+        tier.torus.link_bandwidth = tier.torus.link_bandwidth * 1.5;
+        tier.switched.bandwidth_per_chip = tier.switched.bandwidth_per_chip * 1.5;
+      }
+      break;
+    default: hw.vector_peak = *hw.vector_peak * 1.5; break;
+  }
+  // Contention charges compute for hidden traffic, so faster links can only help and faster compute can only help.
+  RC_ASSERT(step_of(r.c->request, r.plan) <= before * (1 + 1e-12));
+}
+
+RC_GTEST_PROP(Scaling, AllRatesTwiceAsFastHalvesTheStep, ()) {
+  RandomPlan r = random_plan();
+  HardwareSpec& hw = r.c->hw;
+  const double before = step_of(r.c->request, r.plan);
+  for (auto& peak : hw.matmul_peak) {
+    if (peak) peak = *peak * 2.0;
+  }
+  hw.vector_peak = *hw.vector_peak * 2.0;
+  hw.hbm_bandwidth = hw.hbm_bandwidth * 2.0;
+  for (Tier& tier : hw.network) {
+    tier.torus.link_bandwidth = tier.torus.link_bandwidth * 2.0;
+    tier.switched.bandwidth_per_chip = tier.switched.bandwidth_per_chip * 2.0;
+    tier.torus.hop_latency = tier.torus.hop_latency / 2.0;
+    tier.switched.latency = tier.switched.latency / 2.0;
+  }
+  r.c->request.efficiency.kernel_overhead.value /= 2;
+  r.c->request.efficiency.step_overhead.value /= 2;
+  RC_ASSERT(std::abs(step_of(r.c->request, r.plan) - before / 2) <= 1e-12 * before);
+}
+
+/// No tensor is divided over more ranks than hold it: the bytes of all chips together are at least one whole copy.
+RC_GTEST_PROP(Memory, AllChipsTogetherHoldTheModel, ()) {
+  const RandomPlan r = random_plan();
+  const MemoryUse<double> fullest = r.plan.memory;
+  const double chips = static_cast<double>(r.plan.slice.chips);
+  double weights = 0;
+  const Reader<double> reader;
+  const ModelOps<double> ops = read_model(reader, r.c->model);
+  for (const std::uint8_t kind : r.c->model.layer_kind) {
+    for (const Op<double>& op : ops.kinds[kind]) weights += op.parameters();
+  }
+  for (const Op<double>& op : ops.embedding) weights += op.parameters();
+  RC_ASSERT(fullest.weights.value() * chips >= weights * 2 * (1 - 1e-12));
+  RC_ASSERT(fullest.optimizer.value() * chips >= weights * 12 * (1 - 1e-12));
+}
+
+RC_GTEST_PROP(Step, CausesAreNotNegativeAndSum, ()) {
+  const RandomPlan r = random_plan();
+  const StepTime<double>& t = r.plan.time;
+  double sum = 0;
+  for (const Seconds part : {t.compute, t.hbm, t.tp, t.fsdp, t.dp, t.cp, t.ep, t.pp, t.bubble, t.optimizer, t.overhead}) {
+    RC_ASSERT(part.value() >= 0);
+    sum += part.value();
+  }
+  RC_ASSERT(std::abs(sum - r.plan.step_s) <= 1e-12 * sum);
+}
+
+}  // namespace
+}  // namespace scalecalc

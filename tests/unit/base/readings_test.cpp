@@ -1,0 +1,71 @@
+// Dual, Interval and Traced as numbers.
+#include <gtest/gtest.h>
+
+#include "base/scalar.h"
+
+namespace scalecalc {
+namespace {
+
+template <class R>
+R formula(const R& a, const R& b) {
+  return max(a * b, a + b) / (a - R(0.5) * b) + sqrt(a) * log2(b) + min(a, b) - ceil(a / b);
+}
+
+TEST(Dual, DerivativeIsTheFiniteDifference) {
+  const double a = 7.3, b = 2.1, h = 1e-6;
+  const Dual d = formula(Dual(a, 1), Dual(b));
+  EXPECT_DOUBLE_EQ(d.value, formula(a, b));
+  EXPECT_NEAR(d.derivative, (formula(a + h, b) - formula(a - h, b)) / (2 * h), 1e-6);
+}
+
+TEST(Interval, ContainsEveryPoint) {
+  const Interval a(7.3, 6.9, 7.7);
+  const Interval b(2.1, 2.0, 2.2);
+  const Interval out = formula(a, b);
+  EXPECT_EQ(out.value, formula(7.3, 2.1));
+  for (const double x : {6.9, 7.1, 7.3, 7.7}) {
+    for (const double y : {2.0, 2.1, 2.2}) {
+      EXPECT_LE(out.low, formula(x, y));
+      EXPECT_GE(out.high, formula(x, y));
+    }
+  }
+}
+
+TEST(Traced, RecordsTheExpressionAndReevaluatesToTheBit) {
+  const Traced a = Traced::leaf(7.3, "a", "here", {});
+  const Traced b = Traced::leaf(2.1, "b", "there", {});
+  const Traced out = formula(a, b);
+  EXPECT_EQ(out.value(), formula(7.3, 2.1));
+  EXPECT_EQ(reevaluate(out), out.value());
+}
+
+TEST(Traced, ExplainsNamedResultsOperandsFirst) {
+  const Reader<Traced> reader;
+  const BytesOf<Traced> bytes = read(reader, Bytes(2e9), "weights", "model");
+  const BytesPerSecondOf<Traced> rate = read(reader, BytesPerSecond(1e12), "hbm", "data sheet");
+  const SecondsOf<Traced> load = named(bytes / rate, "load time", "book ch. 7");
+  const SecondsOf<Traced> twice = named(load * Traced(2.0) + load, "three loads", "here");
+  const std::vector<ExplainedStep> steps = explain(twice.value());
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[0].name, "load time");
+  EXPECT_EQ(steps[0].formula, "weights / hbm");
+  EXPECT_EQ(steps[0].numbers, "2 GB / 1 TB/s");
+  EXPECT_EQ(steps[0].source, "book ch. 7");
+  EXPECT_DOUBLE_EQ(steps[0].value, 2e-3);
+  EXPECT_EQ(steps[1].formula, "load time * 2 + load time");
+}
+
+TEST(Traced, KeepsBracketsThatMatter) {
+  const Traced a = Traced::leaf(8, "a", "", {});
+  const Traced b = Traced::leaf(4, "b", "", {});
+  const Traced c = Traced::leaf(2, "c", "", {});
+  const auto text = [](const Traced& t) { return explain(t.with_name("x", "")).front().formula; };
+  EXPECT_EQ(text(a / (b * c)), "a / (b * c)");
+  EXPECT_EQ(text(a - (b - c)), "a - (b - c)");
+  EXPECT_EQ(text((a + b) * c), "(a + b) * c");
+  EXPECT_EQ(text(a * b / c), "a * b / c");
+  EXPECT_EQ(text(max(a, b + c)), "max(a, b + c)");
+}
+
+}  // namespace
+}  // namespace scalecalc

@@ -1,0 +1,178 @@
+#include "cli/run.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <sstream>
+#include <streambuf>
+
+#include "cli/terminal.h"
+
+namespace scalecalc::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct Printed {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+Printed run_words(const Words& words, bool interrupted = false) {
+  std::ostringstream out;
+  std::ostringstream err;
+  Environment env{.out = out, .err = err};
+  if (interrupted) env.interrupted = [] { return true; };
+  const int code = run(words, env);
+  return {code, out.str(), err.str()};
+}
+
+/// A device that takes nothing.
+class Full : public std::streambuf {
+ protected:
+  int_type overflow(int_type) override { return traits_type::eof(); }
+  int sync() override { return -1; }
+};
+
+const Words kQuestion{"train", "llama3-8b", "--hw", "h100-sxm", "--chips", "8"};
+
+Words question_with(Words more) {
+  Words out = kQuestion;
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
+}
+
+TEST(Run, WithoutWordsExplainsItselfOnStandardError) {
+  const Printed printed = run_words({});
+  EXPECT_EQ(printed.code, 2);
+  EXPECT_EQ(printed.out, "");
+  EXPECT_TRUE(printed.err.starts_with("scalecalc computes how large language models scale"));
+}
+
+TEST(Run, HelpAndVersionGoToStandardOutput) {
+  const Printed version = run_words({"--version"});
+  EXPECT_EQ(version.code, 0);
+  EXPECT_EQ(version.out, "scalecalc " SCALECALC_VERSION "\n");
+  EXPECT_EQ(run_words({"train", "-V"}).out, version.out);
+  const Printed help = run_words({"train", "--help"});
+  EXPECT_EQ(help.code, 0);
+  EXPECT_EQ(help.err, "");
+  EXPECT_EQ(run_words({"help", "train"}).out, help.out);
+  EXPECT_EQ(run_words({"--help", "train"}).out, help.out);
+  EXPECT_EQ(run_words({"train", "--nonsense", "--help"}).out, help.out);
+}
+
+TEST(Run, CommonFlagsMayStandBeforeTheCommand) {
+  const Printed printed = run_words({"-q", "--color", "never", "train", "x", "--hw", "y", "--chips", "0"});
+  EXPECT_EQ(printed.code, 2);
+  EXPECT_EQ(printed.err, "error: --chips '0' is out of range\nhint: a whole number from 1 to 16,777,216\n");
+}
+
+TEST(Run, UnknownCommands) {
+  EXPECT_EQ(run_words({"trian"}).err,
+            "error: unknown command 'trian'\nhint: did you mean 'train'? commands: train\n");
+  EXPECT_EQ(run_words({"--jsno"}).err,
+            "error: unknown flag '--jsno'\nhint: did you mean '--json'? scalecalc train --help lists the flags\n");
+  EXPECT_EQ(run_words({"--quiet"}).err, "error: no command is given\nhint: for example: scalecalc train --help\n");
+}
+
+TEST(Run, OneHintForProblemsThatShareIt) {
+  EXPECT_EQ(run_words({"train"}).err,
+            "error: MODEL is missing: which model is to be trained?\n"
+            "error: --hw is missing: on which hardware?\n"
+            "error: --chips is missing: on how many chips?\n"
+            "hint: for example: scalecalc train llama3-70b --hw tpu-v5p --chips 8960\n");
+}
+
+TEST(Run, ErrorsAreADocumentWithJson) {
+  const Printed printed = run_words({"--json", "trian"});
+  EXPECT_EQ(printed.code, 2);
+  EXPECT_EQ(printed.out,
+            "{\n  \"schema\": \"scalecalc/error/1\",\n  \"exit\": 2,\n  \"diagnostics\": [\n    {\n"
+            "      \"file\": null,\n      \"line\": null,\n      \"column\": null,\n"
+            "      \"message\": \"unknown command 'trian'\",\n"
+            "      \"hint\": \"did you mean 'train'? commands: train\"\n    }\n  ]\n}\n");
+  EXPECT_EQ(printed.err, "error: unknown command 'trian'\nhint: did you mean 'train'? commands: train\n");
+}
+
+TEST(Run, AFullDeviceIsNoSuccess) {
+  Full full;
+  std::ostream out(&full);
+  std::ostringstream err;
+  Environment env{.out = out, .err = err};
+  EXPECT_EQ(run({"--version"}, env), 74);
+  EXPECT_TRUE(err.str().starts_with("error: cannot write to standard output: ")) << err.str();
+  EXPECT_EQ(run({"--json", "trian"}, env), 74);
+}
+
+TEST(Run, AnInterruptEndsWithWhatIsRanked) {
+  const Printed printed = run_words(kQuestion, true);
+  EXPECT_EQ(printed.code, 130);
+  EXPECT_NE(printed.out.find("warning: interrupted: the search is incomplete"), std::string::npos);
+  const Printed json = run_words(question_with({"--json"}), true);
+  EXPECT_EQ(json.code, 130);
+  EXPECT_NE(json.out.find("\"complete\": false"), std::string::npos);
+}
+
+TEST(Run, OutputsAreOpenedBeforeTheWork) {
+  const Printed printed = run_words(question_with({"-o", "json=/nonexistent/plans.json"}));
+  EXPECT_EQ(printed.code, 74);
+  EXPECT_EQ(printed.err,
+            "/nonexistent/plans.json: error: cannot write the file: No such file or directory\n");
+}
+
+TEST(Run, OneDocumentOnStandardOutput) {
+  EXPECT_EQ(run_words(question_with({"-o", "csv", "-o", "html"})).err,
+            "error: csv and html cannot both go to standard output\nhint: name a file for one of them: -o html=FILE\n");
+}
+
+class Terminals : public testing::Test {
+ protected:
+  Environment env{.out = stream_, .err = stream_};
+  std::map<std::string, std::string> variables_;
+
+  void SetUp() override {
+    env.variable = [this](const std::string& name) -> std::optional<std::string> {
+      const auto found = variables_.find(name);
+      return found == variables_.end() ? std::nullopt : std::optional(found->second);
+    };
+  }
+
+ private:
+  std::ostringstream stream_;
+};
+
+TEST_F(Terminals, ColourFollowsFlagThenVariablesThenTerminal) {
+  EXPECT_TRUE(wants_colour(env, ColorMode::kAuto, true));
+  EXPECT_FALSE(wants_colour(env, ColorMode::kAuto, false));
+  EXPECT_TRUE(wants_colour(env, ColorMode::kAlways, false));
+  variables_["TERM"] = "dumb";
+  EXPECT_FALSE(wants_colour(env, ColorMode::kAuto, true));
+  variables_["FORCE_COLOR"] = "1";
+  EXPECT_TRUE(wants_colour(env, ColorMode::kAuto, false));
+  variables_["NO_COLOR"] = "0";
+  EXPECT_FALSE(wants_colour(env, ColorMode::kAuto, true));
+  variables_["NO_COLOR"] = "";
+  EXPECT_TRUE(wants_colour(env, ColorMode::kAuto, true));
+  variables_["NO_COLOR"] = "1";
+  EXPECT_TRUE(wants_colour(env, ColorMode::kAlways, true));
+}
+
+TEST_F(Terminals, WidthIsThatOfColumnsThenTheTerminalThenEighty) {
+  env.utf8 = true;
+  EXPECT_EQ(text_options(env, ColorMode::kAuto).width, 0U) << "a pipe is as wide as the text";
+  EXPECT_FALSE(text_options(env, ColorMode::kAuto).unicode);
+  env.out_is_tty = true;
+  EXPECT_EQ(text_options(env, ColorMode::kAuto).width, 80U);
+  EXPECT_TRUE(text_options(env, ColorMode::kAuto).unicode);
+  env.width = 120;
+  EXPECT_EQ(text_options(env, ColorMode::kAuto).width, 120U);
+  variables_["COLUMNS"] = "100";
+  EXPECT_EQ(text_options(env, ColorMode::kAuto).width, 100U);
+  variables_["COLUMNS"] = "wide";
+  EXPECT_EQ(text_options(env, ColorMode::kAuto).width, 120U);
+}
+
+}  // namespace
+}  // namespace scalecalc::cli

@@ -1,0 +1,49 @@
+#include "cost/pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include "support/fixtures.h"
+
+namespace scalecalc {
+namespace {
+
+/// Llama 3 405B ran 126 layers on 16 stages with one layer fewer on the first and the last (arXiv:2407.21783 3.3.2).
+TEST(Partition, OddLayersLeaveTheEndsLighter) {
+  const std::vector<StageShape> stages = partition(test::dense_model(126), 16, 1);
+  ASSERT_EQ(stages.size(), 3u);
+  EXPECT_EQ(stages[0].layers[0], 7);
+  EXPECT_TRUE(stages[0].embedding);
+  EXPECT_EQ(stages[1].layers[0], 8);
+  EXPECT_EQ(stages[1].first, 1);
+  EXPECT_EQ(stages[2].layers[0], 7);
+  EXPECT_TRUE(stages[2].head);
+}
+
+TEST(Partition, InterleavedChunksGoRound) {
+  const std::vector<StageShape> stages = partition(test::dense_model(126), 16, 8);
+  ASSERT_EQ(stages.size(), 3u);
+  EXPECT_EQ(stages[0].layers[0], 7) << "its first chunk holds only the embedding";
+  EXPECT_EQ(stages[1].layers[0], 8);
+}
+
+TEST(Partition, KindsKeepTheirOrder) {
+  const std::vector<StageShape> stages = partition(test::moe_model(8), 4, 1);
+  EXPECT_EQ(stages[0].layers[0], 1) << "the dense first layer";
+  EXPECT_EQ(stages[0].layers[1], 1);
+  EXPECT_EQ(stages[1].layers[1], 2);
+}
+
+TEST(Partition, MoreStagesThanLayersIsNoPartition) { EXPECT_TRUE(partition(test::dense_model(4), 8, 1).empty()); }
+
+TEST(InFlight, FollowsTheSchedule) {
+  EXPECT_EQ(in_flight(Schedule::kNone, 1, 1, 0, 32), 1);
+  EXPECT_EQ(in_flight(Schedule::kGpipe, 4, 1, 0, 32), 32);
+  EXPECT_EQ(in_flight(Schedule::k1F1B, 4, 1, 0, 32), 4);
+  EXPECT_EQ(in_flight(Schedule::k1F1B, 4, 1, 3, 32), 1);
+  EXPECT_EQ(in_flight(Schedule::k1F1B, 4, 1, 0, 2), 2) << "never more than there are";
+  // pp 4, vpp 2: warm-up of (2-1) 4 + 2 (4-1) + 1 = 11 half-stages.
+  EXPECT_EQ(in_flight(Schedule::kInterleaved, 4, 2, 0, 32), 5.5);
+}
+
+}  // namespace
+}  // namespace scalecalc

@@ -1,0 +1,75 @@
+#include "cost/slice.h"
+
+#include <gtest/gtest.h>
+
+#include "support/fixtures.h"
+
+namespace scalecalc {
+namespace {
+
+TEST(Slices, FullV5pPodIsItsPodShapeWithEveryAxisWrapped) {
+  const std::vector<Slice> slices = slices_of(test::shipped_chip("tpu-v5p"), 8960, 1);
+  ASSERT_EQ(slices.size(), 1u);
+  EXPECT_EQ(slices[0].name(), "16x20x28");
+  EXPECT_EQ(slices[0].wraps, (std::vector<bool>{true, true, true}));
+}
+
+TEST(Slices, SubCubeSlicesDoNotWrap) {
+  const std::vector<Slice> slices = slices_of(test::shipped_chip("tpu-v5p"), 16, 1);
+  ASSERT_EQ(slices.size(), 1u);
+  EXPECT_EQ(slices[0].name(), "2x2x4");
+  EXPECT_EQ(slices[0].wraps, (std::vector<bool>{false, false, false}));
+}
+
+/// Scaling book, chapter 2: an 8x16 slice of v5e wraps on the axis of 16 only.
+TEST(Slices, V5eWrapsOnlyAFullAxis) {
+  const std::vector<Slice> slices = slices_of(test::shipped_chip("tpu-v5e"), 128, 1);
+  ASSERT_EQ(slices.size(), 1u);
+  EXPECT_EQ(slices[0].shape, (Shape{8, 16}));
+  EXPECT_EQ(slices[0].wraps, (std::vector<bool>{false, true}));
+}
+
+TEST(Slices, TwistedTorusWhereOneAxisIsTwiceTheOthers) {
+  EXPECT_TRUE(slice_of_shape(test::shipped_chip("tpu-v4"), {4, 4, 8}, 1).at(0).twisted);
+  EXPECT_FALSE(slice_of_shape(test::shipped_chip("tpu-v4"), {4, 8, 12}, 1).at(0).twisted);
+  EXPECT_FALSE(slice_of_shape(test::shipped_chip("tpu-v4"), {8, 8, 8}, 1).at(0).twisted);
+}
+
+TEST(Slices, CountsNobodyBuildsNameTheNearest) {
+  const HardwareSpec hw = test::shipped_chip("tpu-v5p");
+  EXPECT_TRUE(slices_of(hw, 100, 1).empty());
+  const SliceError error = no_slice(hw, 100, 1);
+  EXPECT_EQ(error.message, "no tpu-v5p slice has 100 chips");
+  EXPECT_EQ(error.hint, "the nearest that exist: --chips 64 or 128");
+}
+
+TEST(Slices, MoreThanAPodAsksForSlices) {
+  const SliceError error = no_slice(test::shipped_chip("tpu-v5p"), 10000, 1);
+  EXPECT_EQ(error.message, "10,000 chips are more than one tpu-v5p pod of 8,960");
+  EXPECT_EQ(error.hint, "join pods over the data-centre network with --slices 2");
+}
+
+TEST(Slices, SwitchedMachinesFillHosts) {
+  const HardwareSpec hw = test::switched_chip();
+  EXPECT_EQ(slices_of(hw, 4, 1).size(), 1u) << "part of one host";
+  EXPECT_EQ(slices_of(hw, 16, 1).size(), 1u);
+  EXPECT_TRUE(slices_of(hw, 12, 1).empty());
+  EXPECT_EQ(no_slice(hw, 12, 1).hint, "the nearest that exist: --chips 8 or 16");
+}
+
+TEST(Slices, SeveralSlicesOverTheDataCentreNetwork) {
+  const std::vector<Slice> slices = slices_of(test::torus_chip(), 1024, 2);
+  ASSERT_EQ(slices.size(), 1u);
+  EXPECT_EQ(slices[0].name(), "2 x 8x8x8");
+  EXPECT_EQ(slices[0].chips, 1024);
+}
+
+TEST(ParseShape, ReadsAxesOrNothing) {
+  EXPECT_EQ(parse_shape("16x20x28"), (Shape{16, 20, 28}));
+  EXPECT_TRUE(parse_shape("16x").empty());
+  EXPECT_TRUE(parse_shape("axb").empty());
+  EXPECT_TRUE(parse_shape("0x4").empty());
+}
+
+}  // namespace
+}  // namespace scalecalc

@@ -1,0 +1,149 @@
+// A step assembled by hand from known parts.
+#include "cost/step.h"
+
+#include <gtest/gtest.h>
+
+#include "support/fixtures.h"
+
+namespace scalecalc {
+namespace {
+
+Plan first(const PlanRequest& request) {
+  const PlanResult result = plan(request);
+  EXPECT_FALSE(result.plans.empty());
+  return result.plans.empty() ? Plan{} : result.plans.front();
+}
+
+class Step : public testing::Test {
+ protected:
+  ModelSpec model = test::dense_model();
+  HardwareSpec torus = test::torus_chip();
+  HardwareSpec nodes = test::switched_chip();
+};
+
+TEST_F(Step, CausesSumToTheStep) {
+  const Plan p = first(test::request(model, nodes, 64));
+  const StepTime<double>& t = p.time;
+  const Seconds sum = t.compute + t.hbm + t.tp + t.fsdp + t.dp + t.cp + t.ep + t.pp + t.bubble + t.optimizer + t.overhead;
+  EXPECT_EQ(sum.value(), p.step_s);
+}
+
+/// One chip, ideal: the step is at least model FLOPs over the peak, and the matmuls are all compute-bound here.
+TEST_F(Step, OneChipIsTheRoofline) {
+  PlanRequest request = test::request(model, nodes, 1);
+  request.fix.remat = Remat::kNone;
+  request.fix.micro_batch_seqs = 1;
+  const Plan p = first(request);
+  const double tokens = p.batch_seqs * 2048;
+  // Forward and backward matmuls: 3 x 2 x parameters without the embedding lookup and norms; causal attention at half
+  // the context with five matmuls backward against two forward.
+  const double d = 1024, f = 4096, h = 64, v = 32000;
+  const double matmul = 8 * (18 * d * f + 12 * d * 20 * h) + 6 * d * v;
+  const double attention = 8 * (2 * 1024.0 * 2 * 1024) * (1 + 2.5);
+  EXPECT_NEAR(p.time.compute.value(), tokens * (matmul + attention) / 100e12, 1e-3 * p.time.compute.value());
+  EXPECT_EQ(p.time.tp.value() + p.time.fsdp.value() + p.time.dp.value() + p.time.bubble.value(), 0);
+}
+
+/// Book, chapter 5: with everything else hidden, FSDP is bound by max(compute, gather) per layer.
+TEST_F(Step, IdealFsdpIsTheLargerOfComputeAndCommunication) {
+  PlanRequest request = test::request(model, nodes, 64);
+  request.workload.batch_seqs = 64;
+  request.fix = {.dp = 1, .tp = 1, .cp = 1, .pp = 1, .zero = 3, .remat = Remat::kNone};
+  const Plan slow = first(request);
+  EXPECT_GT(slow.time.spilled[kFsdp], 0) << "64 sequences of 2048 on 64 chips over 50 GB/s cannot hide the gathers";
+  request.workload.batch_seqs = 64 * 64;
+  request.fix.micro_batch_seqs = 4;
+  const Plan fast = first(request);
+  EXPECT_LT(fast.time.fsdp.value() / fast.step_s, slow.time.fsdp.value() / slow.step_s);
+}
+
+/// Narayanan et al. 2021: with equal stages the bubble is (pp - 1) / (vpp m) of the work.
+TEST_F(Step, BubbleOfEqualStages) {
+  ModelSpec deep = test::dense_model(64);
+  deep.vocab = 64;  // the head weighs nothing, so all stages are alike
+  PlanRequest request = test::request(deep, nodes, 8);
+  request.fix = {.tp = 1, .cp = 1, .pp = 8, .vpp = 1, .micro_batch_seqs = 1, .remat = Remat::kNone};
+  const Plan flat = first(request);
+  const double work = flat.time.compute.value() + flat.time.hbm.value();
+  EXPECT_NEAR(flat.time.bubble.value() / work, 7.0 / 64, 2e-3);
+  request.fix.vpp = 4;
+  const Plan interleaved = first(request);
+  EXPECT_NEAR(interleaved.time.bubble.value(), flat.time.bubble.value() / 4, 2e-2 * flat.time.bubble.value());
+}
+
+TEST_F(Step, FullRematCostsAThirdMoreCompute) {
+  PlanRequest request = test::request(model, nodes, 8);
+  request.fix = {.tp = 1, .cp = 1, .pp = 1, .zero = 1, .micro_batch_seqs = 1, .remat = Remat::kNone};
+  const Plan none = first(request);
+  request.fix.remat = Remat::kFull;
+  const Plan full = first(request);
+  // The layers' forward runs again, the head's does not; attention's backward is 2.5 forwards.
+  const double d = 1024, f = 4096, h = 64, v = 32000;
+  const double layers = 8 * (6 * d * f + 4 * d * 20 * h);
+  const double attention = 8 * (2 * 1024.0 * 2 * 1024);
+  const double once = 3 * layers + 3.5 * attention + 6 * d * v;
+  EXPECT_NEAR(full.time.compute.value() / none.time.compute.value(), 1 + (layers + attention) / once, 1e-3);
+  EXPECT_LT(full.memory.activations.value(), none.memory.activations.value());
+}
+
+/// ZeRO, arXiv:1910.02054: 2 + 4 + 12 bytes per parameter, each divided from its stage on.
+TEST_F(Step, ZeroStagesDivideStates) {
+  PlanRequest request = test::request(model, nodes, 8);
+  request.fix = {.tp = 1, .cp = 1, .pp = 1, .zero = 0, .micro_batch_seqs = 1, .remat = Remat::kNone};
+  const MemoryUse<double> zero0 = first(request).memory;
+  request.fix.zero = 1;
+  const MemoryUse<double> zero1 = first(request).memory;
+  request.fix.zero = 2;
+  const MemoryUse<double> zero2 = first(request).memory;
+  request.fix.zero = 3;
+  request.fix.dp = 1;
+  const MemoryUse<double> zero3 = first(request).memory;
+  EXPECT_DOUBLE_EQ(zero0.gradients.value(), 2 * zero0.weights.value());
+  EXPECT_DOUBLE_EQ(zero0.optimizer.value(), 6 * zero0.weights.value());
+  EXPECT_DOUBLE_EQ(zero1.optimizer.value(), zero0.optimizer.value() / 8);
+  EXPECT_DOUBLE_EQ(zero1.gradients.value(), zero0.gradients.value());
+  EXPECT_DOUBLE_EQ(zero2.gradients.value(), zero0.gradients.value() / 8);
+  EXPECT_DOUBLE_EQ(zero3.weights.value(), zero0.weights.value() / 8);
+  EXPECT_GT(zero3.buffers.value(), 0) << "gathered layers";
+}
+
+TEST_F(Step, ExpertsDivideOverTheirRanks) {
+  const ModelSpec moe = test::moe_model();
+  PlanRequest request = test::request(moe, nodes, 8);
+  request.fix = {.tp = 1, .cp = 1, .pp = 1, .ep = 1, .zero = 0, .micro_batch_seqs = 1, .remat = Remat::kNone};
+  const Plan together = first(request);
+  request.fix.ep = 8;
+  const Plan apart = first(request);
+  const double experts = 7 * 8 * 3 * 1024.0 * 1024 * 2;  // bytes of all routed experts
+  EXPECT_NEAR(together.memory.weights.value() - apart.memory.weights.value(), experts * 7 / 8, 1);
+  EXPECT_GT(apart.time.ep.value() + apart.time.spilled[kEp], -1);
+}
+
+TEST_F(Step, LowerBoundIsBelowEveryPlan) {
+  for (const HardwareSpec* hw : {&torus, &nodes}) {
+    PlanRequest request = test::request(model, *hw, 64);
+    request.variants = true;
+    request.top = 500;
+    for (const Plan& p : plan(request).plans) {
+      const Reader<double> reader;
+      const ChipRates<double> chip = read_chip(reader, *hw, hw->efficiency, DType::kBf16);
+      const NetworkCost<double> cost =
+          network_cost(reader, model, read_model(reader, model), chip, request.workload, inner_of(p.layout));
+      const OverlapRates<double> overlap = read_overlap(reader, hw->efficiency);
+      const std::vector<StageShape> stages = partition(model, p.layout.pp, p.layout.vpp);
+      const MeshChannels<double> free;
+      const double bound = step_lower_bound({.model = &model,
+                                             .workload = &request.workload,
+                                             .network = &cost,
+                                             .channels = &free,
+                                             .overlap = &overlap,
+                                             .chip = &chip,
+                                             .stages = &stages,
+                                             .layout = p.layout});
+      EXPECT_LE(bound, p.step_s * (1 + 1e-12));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace scalecalc

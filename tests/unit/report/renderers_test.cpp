@@ -1,0 +1,131 @@
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "base/text.h"
+#include "report/render.h"
+#include "report/train_report.h"
+#include "unit/report/sample_answer.h"
+
+namespace scalecalc {
+namespace {
+
+Report small() {
+  Report report{.title = "A <b> & \"c\""};
+  report.summary = {{"all *well*", Role::kGood}};
+  report.warnings = {"careful"};
+  report.notes = {"noted"};
+  report.plans.columns = {{.title = "#", .key = "rank", .format = Format::kInteger},
+                          {.title = "a|b", .key = "layout"},
+                          {.title = "time", .key = "time_s", .format = Format::kSeconds}};
+  report.plans.rows = {{{1.0, std::string("x, \"y\""), 0.5}, Role::kGood}};
+  report.records = report.plans;
+  report.sections = {{"More", {}, {{"first = a\n= b"}}}};
+  return report;
+}
+
+TEST(RenderTable, PlainForAPipe) {
+  EXPECT_EQ(render_table(small(), {}),
+            "A <b> & \"c\"\n"
+            "all *well*\n"
+            "warning: careful\n"
+            "\n"
+            "#  a|b       time\n"
+            "1  x, \"y\"  500 ms\n"
+            "noted\n"
+            "\n"
+            "More\n"
+            "  first = a\n"
+            "    = b\n");
+}
+
+TEST(RenderTable, ColoursByRoleAndDrawsTheRule) {
+  std::string rule;
+  for (int i = 0; i < 17; ++i) rule += "\u2500";
+  EXPECT_EQ(render_table(small(), {.width = 80, .unicode = true, .colour = true}),
+            "\x1b[1mA <b> & \"c\"\x1b[0m\n"
+            "\x1b[32mall *well*\x1b[0m\n"
+            "\x1b[33mwarning: careful\x1b[0m\n"
+            "\n"
+            "\x1b[1m#  a|b       time\x1b[0m\n"
+            "\x1b[2m" + rule + "\x1b[0m\n"
+            "\x1b[32m1  x, \"y\"  500 ms\x1b[0m\n"
+            "\x1b[2mnoted\x1b[0m\n"
+            "\n"
+            "\x1b[1mMore\x1b[0m\n"
+            "  first = a\n"
+            "    = b\n");
+}
+
+TEST(RenderTable, FitsEveryWidthFromSixty) {
+  TrainAnswer answer = sample_answer();
+  answer.question.explain = 1;
+  answer.explanation = {{"Long", {{"x", std::string(300, 'a') + " + b", "1 + 2", 3, Dim{}, "book"}}, {}}};
+  for (const TrainAnswer& each : {answer, sample_miss()}) {
+    for (std::size_t width = kNarrowest; width < 140; ++width) {
+      std::istringstream lines(render_table(train_report(each), {.width = width, .unicode = true}));
+      for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), width) << line;
+    }
+  }
+}
+
+TEST(RenderTable, SaysWhatItLeavesOut) {
+  const std::string text = render_table(train_report(sample_answer()), {.width = 60});
+  EXPECT_NE(text.find("(not shown at this width: "), std::string::npos);
+  EXPECT_EQ(render_table(train_report(sample_answer()), {}).find("not shown"), std::string::npos);
+}
+
+TEST(RenderTable, TreatsNarrowerTerminalsAsSixty) {
+  EXPECT_EQ(render_table(train_report(sample_answer()), {.width = 10}),
+            render_table(train_report(sample_answer()), {.width = 60}));
+}
+
+TEST(RenderCsv, QuotesAndGivesBaseUnits) {
+  EXPECT_EQ(render_csv(small()), "rank,layout,time_s\n1,\"x, \"\"y\"\"\",0.5\n");
+  Report empty = small();
+  empty.records.rows.clear();
+  EXPECT_EQ(render_csv(empty), "rank,layout,time_s\n");
+}
+
+TEST(RenderCsv, HasUnitsInTheHeaderWords) {
+  const std::string text = render_csv(train_report(sample_answer()));
+  EXPECT_EQ(text.substr(0, text.find('\n')),
+            "rank,chips,slice,dp,fsdp,tp,sp,cp,pp,vpp,ep,etp,zero,remat,schedule,micro_batch_seqs,grad_accum,"
+            "batch_seqs,batch_tokens,step_time_s,step_time_low_s,step_time_high_s,mfu,hfu,tokens_per_s,"
+            "tokens_per_s_per_chip,tflops_per_chip,bound_by,memory_bytes,capacity_bytes,run_tokens,run_steps,"
+            "run_time_s,run_chip_hours,run_cost_usd,run_energy_j");
+}
+
+TEST(RenderMarkdown, EscapesMarkup) {
+  EXPECT_EQ(render_markdown(small()),
+            "# A \\<b> & \"c\"\n"
+            "\n"
+            "all \\*well\\*\n"
+            "\n"
+            "**Warning:** careful\n"
+            "\n"
+            "| # | a\\|b | time |\n"
+            "|---:|---|---:|\n"
+            "| 1 | x, \"y\" | 500 ms |\n"
+            "\n"
+            "noted\n"
+            "\n"
+            "## More\n"
+            "\n"
+            "- first = a = b\n");
+}
+
+TEST(RenderHtml, EscapesAndNeedsNothingElse) {
+  const std::string page = render_html(small());
+  EXPECT_TRUE(page.starts_with("<!DOCTYPE html>\n"));
+  EXPECT_NE(page.find("<h1>A &lt;b&gt; &amp; &quot;c&quot;</h1>"), std::string::npos);
+  EXPECT_NE(page.find("<tr class=\"good\"><td class=\"n\">1</td><td>x, &quot;y&quot;</td><td class=\"n\">500 ms</td>"),
+            std::string::npos);
+  EXPECT_NE(page.find("<li>first = a<br>= b</li>"), std::string::npos);
+  for (const char* outside : {"http:", "https:", "<script", "<link", "src="}) {
+    EXPECT_EQ(page.find(outside), std::string::npos) << outside;
+  }
+}
+
+}  // namespace
+}  // namespace scalecalc

@@ -1,0 +1,169 @@
+// The whole question, as a library user asks it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "train/question.h"
+
+namespace scalecalc {
+namespace {
+
+TrainAnswer ask(TrainQuestion question) { return answer(question, Catalog()); }
+
+const ExplainedStep* find(const ExplainSection& section, const std::string& name) {
+  const auto it = std::find_if(section.steps.begin(), section.steps.end(), [&](const auto& s) { return s.name == name; });
+  return it == section.steps.end() ? nullptr : &*it;
+}
+
+TrainQuestion book() {
+  TrainQuestion q{.model = "llama3-70b", .hardware = "book/tpu-v5p", .chips = 8960};
+  q.batch_tokens = 4194304;
+  q.seq = 4096;
+  q.tokens = 15e12;
+  q.ideal = true;
+  return q;
+}
+
+/// Scaling book, chapter 6: LLaMA 3-70B on a v5p pod.
+TEST(BookChapter6, MixedFsdpTensorRanksFirst) {
+  const TrainAnswer a = ask(book());
+  ASSERT_FALSE(a.plans.empty());
+  const Layout& l = a.plans.front().plan.layout;
+  EXPECT_EQ(l.zero, 3);
+  EXPECT_GT(l.fsdp, 1);
+  EXPECT_GT(l.tp, 1);
+  EXPECT_EQ(l.pp, 1);
+  EXPECT_EQ(a.plans.front().figures.bound_by, "compute");
+}
+
+TEST(BookChapter6, PureFsdpIsCommunicationBound) {
+  TrainQuestion q = book();
+  q.fix = {.dp = 1, .tp = 1, .pp = 1, .zero = 3};
+  const TrainAnswer a = ask(q);
+  ASSERT_FALSE(a.plans.empty());
+  EXPECT_EQ(a.plans.front().plan.slice.chips, 8960);
+  EXPECT_EQ(a.plans.front().figures.bound_by, "fsdp communication");
+}
+
+TEST(BookChapter6, ExplainShowsTheBooksNumbers) {
+  TrainQuestion q = book();
+  q.explain = 1;
+  const TrainAnswer a = ask(q);
+  ASSERT_EQ(a.explanation.size(), 3u);
+  const ExplainSection& rules = a.explanation[2];
+  const auto value = [&](const char* name) {
+    const ExplainedStep* step = find(rules, name);
+    EXPECT_NE(step, nullptr) << name;
+    return step == nullptr ? 0 : step->value;
+  };
+  EXPECT_NEAR(value("tokens per chip"), 468.114, 1e-3);
+  EXPECT_DOUBLE_EQ(value("alpha"), 2550);
+  EXPECT_DOUBLE_EQ(value("FSDP limit, tokens per chip"), 850);
+  EXPECT_NEAR(value("X_opt"), 1619.086, 1e-3);
+  EXPECT_NEAR(value("FSDP x TP limit, tokens per chip"), 113.395, 1e-3);
+  EXPECT_DOUBLE_EQ(value("training FLOPs"), 6.3e24);
+  EXPECT_NEAR(value("chip-years at peak"), 435.232, 1e-3);
+  EXPECT_NEAR(value("time at 40 % MFU") / 86400, 44.3247, 1e-3);
+}
+
+TEST(Explain, TheExplainedStepIsTheAnsweredStep) {
+  TrainQuestion q{.model = "mixtral-8x7b", .hardware = "mi300x", .chips = 64};
+  q.explain = 1;
+  const TrainAnswer a = ask(q);
+  const ExplainedStep& last = a.explanation[0].steps.back();
+  EXPECT_EQ(last.name, "step time");
+  EXPECT_NEAR(last.value, a.plans[0].plan.step_s, 1e-12 * last.value);
+  EXPECT_NEAR(a.explanation[1].steps.back().value, a.plans[0].plan.memory.total().value(), 1);
+  for (const ExplainSection& section : a.explanation) {
+    for (const ExplainedStep& step : section.steps) EXPECT_FALSE(step.source.empty()) << step.name;
+  }
+}
+
+TEST(Defaults, ComeFromTheModelsFileAndAreListed) {
+  const TrainAnswer a = ask({.model = "llama3-70b", .hardware = "tpu-v5p", .chips = 8960});
+  EXPECT_EQ(a.workload.seq, 8192);
+  EXPECT_EQ(a.workload.tokens, 15e12);
+  for (const char* flag : {"--seq", "--batch-tokens", "--tokens", "--precision", "--optimizer", "--price", "--efficiency"}) {
+    EXPECT_TRUE(std::any_of(a.assumptions.begin(), a.assumptions.end(), [&](const Assumption& x) { return x.flag == flag; }))
+        << flag;
+  }
+}
+
+TEST(Defaults, PrecisionTheChipLacksIsReplacedWithAWarning) {
+  const TrainAnswer a = ask({.model = "deepseek-v3", .hardware = "a100-80g", .chips = 1024, .top = 1});
+  EXPECT_EQ(a.workload.precision.name, "bf16");
+  EXPECT_TRUE(std::any_of(a.assumptions.begin(), a.assumptions.end(),
+                          [](const Assumption& x) { return x.warning && x.flag == "--precision"; }));
+}
+
+TEST(Defaults, PrecisionAskedForAndMissingIsAnError) {
+  TrainQuestion q{.model = "llama3-8b", .hardware = "a100-80g", .chips = 8};
+  q.precision = "fp8";
+  try {
+    ask(q);
+    FAIL();
+  } catch (const UserError& e) {
+    EXPECT_EQ(e.diagnostics().at(0).message, "a100-80g publishes no rate for --precision fp8");
+    EXPECT_EQ(e.diagnostics().at(0).hint, "its matmul rates: fp32, tf32, bf16, fp16, int8, int4");
+  }
+}
+
+TEST(Batch, SayWhatIsReallyRun) {
+  TrainQuestion q{.model = "llama3-70b", .hardware = "tpu-v5p", .chips = 8960};
+  q.seq = 4096;
+  q.batch_seqs = 1024;  // 8960 = 2^8 x 5 x 7 does not divide 1024
+  const TrainAnswer a = ask(q);
+  for (const RankedPlan& p : a.plans) {
+    EXPECT_EQ(std::fmod(p.plan.batch_seqs, static_cast<double>(p.plan.layout.data())), 0);
+    EXPECT_NEAR(p.plan.batch_seqs, 1024, 128);
+  }
+  bool fewer = false;
+  for (const std::string& line : a.completeness) fewer = fewer || line.find("16x16x24") != std::string::npos;
+  EXPECT_TRUE(fewer) << "plans on fewer chips are searched too";
+}
+
+TEST(NothingFits, SaysByHowMuchAndWhatWould) {
+  const TrainAnswer a = ask({.model = "llama2-7b", .hardware = "h100-sxm", .chips = 1});
+  EXPECT_TRUE(a.plans.empty());
+  ASSERT_TRUE(a.nearest_miss.has_value());
+  EXPECT_GT(a.nearest_miss->plan.memory.total().value(), a.hw.hbm_capacity.value());
+  ASSERT_TRUE(a.would_fit.has_value());
+  EXPECT_EQ(*a.would_fit, "--chips 2");
+}
+
+TEST(Figures, SumAndAgree) {
+  const TrainAnswer a = ask({.model = "llama3.1-405b", .hardware = "h100-sxm", .chips = 1024, .top = 3});
+  for (const RankedPlan& p : a.plans) {
+    double time = 0, bytes = 0;
+    for (const auto& [cause, s] : p.figures.time_s) time += s;
+    for (const auto& [part, b] : p.figures.memory_bytes) bytes += b;
+    EXPECT_NEAR(time, p.plan.step_s, 1e-12 * time);
+    EXPECT_NEAR(bytes, p.plan.memory.total().value(), 1);
+    EXPECT_LE(p.figures.step_low_s, p.plan.step_s);
+    EXPECT_GE(p.figures.step_high_s, p.plan.step_s);
+    EXPECT_GE(p.figures.hfu, p.figures.mfu);
+    EXPECT_NEAR(p.figures.run.time_s * p.figures.tokens_per_s, 15.6e12, 1e6);
+    EXPECT_NEAR(*p.figures.run.cost_usd, p.figures.run.chip_hours * a.hw.prices.front().usd_per_chip_hour, 1);
+  }
+}
+
+/// Stated 400 TFLOP/s on the Megatron 2024 convention: 6N + full attention per token over the measured step, see the
+/// tables of NVIDIA's README (GPT 177B, vocabulary 131,072 on 8 x 12 layers: 432.8 TFLOP/s at 5.259 s).
+TEST(Figures, MegatronsConventionReproducesItsPublishedTable) {
+  const TrainAnswer a = ask({.model = "gpt3-175b", .hardware = "a100-80g", .chips = 1024, .top = 1});
+  const auto& all = a.plans.front().figures.conventions;
+  const auto convention = [&](const char* name) {
+    return std::find_if(all.begin(), all.end(), [&](const FlopsConvention& c) { return c.name == name; })->tflops_per_chip;
+  };
+  // 96 layers, d_model 12288, seq 2048, vocab 50257: 6N = 72 L D^2 + 6 V D, full attention 12 L T D per token.
+  const double six_n = 72.0 * 96 * 12288 * 12288 + 6.0 * 50257 * 12288;
+  const double full = 12.0 * 96 * 2048 * 12288;
+  const double per_token = a.plans.front().figures.tokens_per_s_per_chip / 1e12;
+  EXPECT_NEAR(convention("megatron-2024"), (six_n + full) * per_token, 1e-6);
+  EXPECT_NEAR(convention("megatron"), (six_n + full / 2) * per_token, 1e-6);
+  EXPECT_NEAR(convention("torchtitan"), (six_n + full) * per_token, 1e-6);
+}
+
+}  // namespace
+}  // namespace scalecalc
