@@ -42,6 +42,16 @@ std::optional<std::int64_t> FlagReader::count(std::string_view flag, CountRange 
   return count_of(flag, *text, range);
 }
 
+std::optional<double> FlagReader::fraction(std::string_view flag) {
+  const std::optional<std::string> text = arguments_.value(flag);
+  if (!text) return std::nullopt;
+  const auto parsed = parse_quantity(*text, UnitKind::kFraction);
+  if (const double* value = std::get_if<double>(&parsed)) return *value;
+  const UnitError& error = std::get<UnitError>(parsed);
+  problem(fmt::format("{}: {}", flag, error.message), error.hint);
+  return std::nullopt;
+}
+
 std::optional<double> FlagReader::positive(std::string_view flag, UnitKind kind) {
   const std::optional<std::string> text = arguments_.value(flag);
   if (!text) return std::nullopt;

@@ -31,6 +31,8 @@ class FlagReader {
   std::optional<std::int64_t> count(std::string_view flag, CountRange range);
   /// A quantity above zero.
   std::optional<double> positive(std::string_view flag, UnitKind kind);
+  /// A share from 0 to 1.
+  std::optional<double> fraction(std::string_view flag);
   /// Position of the word in `words`; unknown words are a problem with the nearest ones.
   std::optional<std::size_t> word(std::string_view flag, std::span<const std::string_view> words);
 

@@ -25,6 +25,8 @@ constexpr std::array kFlags{
     Flag{"--seq", 0, FlagKind::kValue, "N", "tokens of a sequence (default: as the model was trained)", "8192"},
     Flag{"--batch-tokens", 0, FlagKind::kValue, "N", "tokens of a step (default: as the model was trained)", "4M"},
     Flag{"--batch-seqs", 0, FlagKind::kValue, "N", "the same in sequences", "1024"},
+    Flag{"--batch-tolerance", 0, FlagKind::kValue, "SHARE",
+         "how far the batch a plan runs may lie from the one asked for, to divide over its ranks (default 12.5%)", "5%"},
     Flag{"--tokens", 0, FlagKind::kValue, "N", "tokens of the whole run (default: as the model was trained)", "15T"},
     Flag{"--precision", 0, FlagKind::kValue, "NAME", "bf16, fp16, fp8, tf32 or fp32", "bf16"},
     Flag{"--optimizer", 0, FlagKind::kValue, "NAME", "adam, adam-bf16, adam8bit, sgd or muon", "adam"},
@@ -109,6 +111,7 @@ void read_workload(FlagReader& reader, const Arguments& arguments, TrainQuestion
   if (arguments.has("--batch-tokens") && arguments.has("--batch-seqs")) {
     reader.problem("--batch-tokens and --batch-seqs both say how large a step is", "give one of them");
   }
+  q.batch_tolerance = reader.fraction("--batch-tolerance");
   q.tokens = reader.positive("--tokens", UnitKind::kCount);
   q.precision = arguments.value("--precision");
   q.optimizer = arguments.value("--optimizer");

@@ -16,6 +16,11 @@ std::vector<Group> expert_nest(const Placement& placement, const Layout& layout)
 
 }  // namespace
 
+Routing routing_of(const ModelSpec& model) {
+  if (!model.moe) return {};
+  return {static_cast<double>(model.moe->top_k), static_cast<double>(model.moe->node_limit)};
+}
+
 bool experts_fold(const Placement& placement, const Layout& layout) {
   if (layout.ep == 1) return true;
   Group folded;

@@ -4,8 +4,12 @@
 #include "cost/channel.h"
 #include "cost/layout.h"
 #include "cost/placement.h"
+#include "spec/model_spec.h"
 
 namespace scalecalc {
+
+/// How the model's experts spread a token; a dense model routes nothing.
+Routing routing_of(const ModelSpec& model);
 
 /// Channels of every group a step communicates over.
 template <class R>

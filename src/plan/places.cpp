@@ -66,6 +66,50 @@ MeshChannels<double> envelope(const std::vector<PlacedChannels>& places, bool sh
   return out;
 }
 
+Channel<double> best_switched(const HardwareSpec& hw, const Slice& slice, const NetworkRates<double>& rates,
+                              std::int64_t size, const Routing& routing) {
+  Channel<double> out;
+  out.size = size;
+  const std::vector<Placement> contiguous = placements(hw, slice, {size, 1, 1, slice.chips / size, 1});
+  if (contiguous.empty()) return out;  // it fits nowhere evenly: no bound
+  const Group& group = contiguous.front().of(MeshDim::kTp);
+  NetworkRates<double> beyond = rates;
+  // A larger group may lie so that the innermost tier carries less; beyond it, contiguous chips leave least.
+  if (group.crosses_beyond(0)) beyond.tiers[0].bandwidth = BytesPerSecond(1e30);
+  out = make_channel(hw, slice, beyond, group, "", routing);
+  for (std::size_t t = 1; t < hw.network.size() && !group.crosses_beyond(0); ++t) {
+    Group spread;
+    spread.tiers[t] = size;
+    lower(out, make_channel(hw, slice, rates, spread, "", routing));
+  }
+  out.gather_latency = Seconds(0);
+  out.exchange_latency = Seconds(0);
+  out.send = SecondsPerByte(0);
+  out.send_latency = Seconds(0);
+  out.links = 0;
+  return out;
+}
+
+Channel<double> best_channel(const HardwareSpec& hw, const Slice& slice, const NetworkRates<double>& rates,
+                             std::int64_t size) {
+  Channel<double> out;
+  out.size = size;
+  if (size == 1) return out;
+  if (hw.is_torus()) {
+    double links = 0;
+    for (std::size_t a = 0; a < slice.shape.size(); ++a) {
+      if (slice.shape[a] > 1) links += slice.wraps[a] ? 2 : 1;
+    }
+    const double n = static_cast<double>(size);
+    // A group inside one slice is bound by its links; one that spans slices adds the outer tier, never speed.
+    if (links > 0 && slice.slices == 1) out.gather = ((n - 1) / n) / (rates.tiers[0].bandwidth * links);
+    out.reduce = 2.0 * out.gather;
+    out.latency_adds = false;
+    return out;
+  }
+  return best_switched(hw, slice, rates, size, {});
+}
+
 MeshChannels<double> sizes_of(const Layout& l) {
   const std::int64_t expert_ways = l.tp / l.etp;
   MeshChannels<double> out;

@@ -40,6 +40,15 @@ void lower(Channel<double>& bound, const Channel<double>& channel);
 /// nothing slows the compute.
 MeshChannels<double> envelope(const std::vector<PlacedChannels>& places, bool sharded);
 
+/// No slower than any placement of a group of `size` chips under switches: the members that contiguous chips put in
+/// other domains must cross at least, at no latency.
+Channel<double> best_switched(const HardwareSpec& hw, const Slice& slice, const NetworkRates<double>& rates,
+                              std::int64_t size, const Routing& routing);
+
+/// The same on any machine, for gathers and reductions. On a torus: every link of the chip, since no group has more.
+Channel<double> best_channel(const HardwareSpec& hw, const Slice& slice, const NetworkRates<double>& rates,
+                             std::int64_t size);
+
 /// Group sizes alone: all that memory depends on.
 MeshChannels<double> sizes_of(const Layout& layout);
 

@@ -24,8 +24,7 @@ class Search {
         ops_(read_model(reader_, *request.model)),
         ranker_(request.objective, 0),
         ranking_(1, true) {
-    const MoeSpec moe = request.model->moe.value_or(MoeSpec{.top_k = 1});
-    routing_ = {static_cast<double>(moe.top_k), static_cast<double>(moe.node_limit)};
+    routing_ = routing_of(*request.model);
   }
 
   PlanResult run() {
@@ -187,27 +186,46 @@ class Search {
 
   /// The fastest channels any placement can give this branch's tensor and (under switches) expert groups; every other
   /// group communicates for free. Tensor groups are innermost in every placement, so their options do not depend on
-  /// the other degrees; contiguous expert groups leave their node least.
+  /// the other degrees.
   const MeshChannels<double>& bound_channels(const Branch& branch) {
     const Layout& l = branch.layout;
-    const BranchKey key{static_cast<std::int64_t>(branch.slice), l.tp, l.ep, l.etp};
+    const BranchKey key{static_cast<std::int64_t>(branch.slice), l.tp, l.ep};
     const auto it = bounds_.find(key);
     if (it != bounds_.end()) return it->second;
+    const HardwareSpec& hw = *request_.hw;
     const Slice& slice = request_.slices[branch.slice];
-    Layout alone{.dp = slice.chips / l.tp, .tp = l.tp, .ep = l.ep, .etp = l.etp};
     MeshChannels<double> out;
-    for (const Placement& placement : placements(*request_.hw, slice, {l.tp, 1, 1, alone.dp, 1})) {
-      const bool folds = experts_fold(placement, alone);
-      if (!folds) alone.ep = 1;
-      const MeshChannels<double> c = make_channels(*request_.hw, slice, network_, placement, alone, routing_);
-      if (out.tp.size == 1) out.tp = c.tp;
-      if (out.ep.size == 1 && folds && !request_.hw->is_torus()) out.ep = c.ep;
-      lower(out.tp, c.tp);
-      if (folds) lower(out.ep, c.ep);
+    for (const Placement& placement : placements(hw, slice, {l.tp, 1, 1, slice.chips / l.tp, 1})) {
+      const Channel<double> tp = make_channel(hw, slice, network_, placement.of(MeshDim::kTp), "tp");
+      if (out.tp.size == 1) out.tp = tp;
+      lower(out.tp, tp);
     }
+    if (l.ep > 1 && !hw.is_torus()) out.ep = best_switched(hw, slice, network_, l.ep, routing_);
     out.tp.links = 0;
-    out.ep.links = 0;
     return bounds_.emplace(key, out).first->second;
+  }
+
+  /// No slower than any placement, and cheap: every group alone on the machine, with the expert and tensor groups'
+  /// own bounds. Spares enumerating the placements of layouts that cannot rank.
+  MeshChannels<double> unplaced(const Branch& branch, const Layout& layout) {
+    MeshChannels<double> out = bound_channels(branch);
+    const MeshChannels<double> sizes = sizes_of(layout);
+    out.cp = alone(branch.slice, layout.cp);
+    out.pp = alone(branch.slice, layout.pp);
+    out.shard = alone(branch.slice, sizes.shard.size);
+    out.data = alone(branch.slice, sizes.data.size);
+    out.replicate = alone(branch.slice, layout.dp);
+    out.expert_shard = alone(branch.slice, sizes.expert_shard.size);
+    out.expert_data = alone(branch.slice, sizes.expert_data.size);
+    out.expert_replicate = out.replicate;
+    return out;
+  }
+
+  const Channel<double>& alone(std::size_t slice, std::int64_t size) {
+    const auto key = std::pair(slice, size);
+    const auto it = alone_.find(key);
+    if (it != alone_.end()) return it->second;
+    return alone_.emplace(key, best_channel(*request_.hw, request_.slices[slice], network_, size)).first->second;
   }
 
   static Layout layout_of(const Item& item, const ShardingOptions::Option& option) {
@@ -226,6 +244,11 @@ class Search {
       if (request_.hw->hbm_capacity < memory.total()) {
         cut(Reject::kMemory, 1);
         miss(item, layout, memory);
+        continue;
+      }
+      if (!item.shardings->placements[option.placed].known &&
+          !ranking_.admits(rank(item, layout, unplaced(item.branch, layout), memory))) {
+        ++result_.stats.pruned;
         continue;
       }
       const ShardingOptions::Places& places = places_of(item, option, layout);
@@ -285,7 +308,7 @@ class Search {
 
   const PlanRequest& request_;
   const std::function<bool()>& stop_;
-  Reader<double> reader_;
+  Reader<double> reader_{};
   ChipRates<double> chip_;
   NetworkRates<double> network_;
   OverlapRates<double> overlap_;
@@ -300,6 +323,7 @@ class Search {
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<StageShape>> stages_;
   std::map<BranchKey, ShardingOptions> shardings_;
   std::map<BranchKey, MeshChannels<double>> bounds_;
+  std::map<std::pair<std::size_t, std::int64_t>, Channel<double>> alone_;
 };
 
 }  // namespace
@@ -329,9 +353,8 @@ PlanReading<R> read_plan(const Reader<R>& reader, const PlanRequest& request, co
   const NetworkRates<R> network = read_network(reader, hw, request.efficiency);
   const OverlapRates<R> overlap = read_overlap(reader, request.efficiency);
   const ModelOps<R> ops = read_model(reader, *request.model);
-  const MoeSpec moe = request.model->moe.value_or(MoeSpec{.top_k = 1});
-  const Routing routing{static_cast<double>(moe.top_k), static_cast<double>(moe.node_limit)};
-  const MeshChannels<R> channels = make_channels(hw, plan.slice, network, plan.placement, plan.layout, routing);
+  const MeshChannels<R> channels =
+      make_channels(hw, plan.slice, network, plan.placement, plan.layout, routing_of(*request.model));
   const NetworkCost<R> cost =
       network_cost(reader, *request.model, ops, chip, request.workload, inner_of(plan.layout));
   const std::vector<StageShape> stages = partition(*request.model, plan.layout.pp, plan.layout.vpp);

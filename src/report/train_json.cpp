@@ -241,6 +241,7 @@ std::string train_json(const TrainAnswer& answer, std::string_view tool_version,
   out["search"] = search_json(answer.search, complete);
   out["completeness"] = answer.completeness;
   out["nearest_miss"] = nearest_miss_json(answer);
+  out["obstacles"] = answer.obstacles;
   out["would_fit"] = answer.would_fit ? Json(*answer.would_fit) : Json(nullptr);
   if (answer.question.explain > 0) out["explain"] = explain_json(answer);
   return dump(out, 2);

@@ -35,7 +35,10 @@ std::string title(const TrainAnswer& a) {
 /// What is short, by how much, and what would help.
 void add_nothing_fits(const TrainAnswer& a, Report& report) {
   if (!a.nearest_miss) {
-    report.summary.push_back({"No layout is possible; the reasons are counted below.", Role::kBad});
+    report.summary.push_back({a.obstacles.empty() ? "No layout is possible; the reasons are counted below."
+                                                  : "No layout is possible:",
+                              Role::kBad});
+    for (const std::string& obstacle : a.obstacles) report.summary.push_back({"- " + obstacle, Role::kBad});
   } else {
     const double capacity = a.hw.hbm_capacity.value();
     const double total = sum_of(a.nearest_miss->figures.memory_bytes);

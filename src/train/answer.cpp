@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "train/figures.h"
+#include "train/obstacles.h"
 #include "train/question.h"
 #include "train/resolve.h"
 #include "train/rules.h"
@@ -35,6 +36,10 @@ std::vector<std::string> completeness(const TrainQuestion& q, const ResolvedQues
   std::vector<std::string> machines;
   for (const Slice& slice : resolved.slices) machines.push_back(slice.name());
   out.push_back("machines: " + join(machines, ", "));
+  if (resolved.shapes_left_out > 0) {
+    out.push_back(fmt::format("left out: {} longer shapes of the same count (--topology AxBxC asks for one)",
+                              resolved.shapes_left_out));
+  }
   out.push_back(
       "searched: data, FSDP and hybrid FSDP, ZeRO 0 to 3, tensor with and without sequence sharding, context, pipeline "
       "(1F1B, interleaved), expert and expert-tensor, microbatch, accumulation, remat none, selective and full");
@@ -105,6 +110,7 @@ TrainAnswer answer(const TrainQuestion& question, const Catalog& catalog, const 
   for (Plan& p : result.plans) out.plans.push_back(ranked(resolved, request, std::move(p)));
   if (result.nearest_miss) out.nearest_miss = ranked(resolved, request, *result.nearest_miss);
   if (out.plans.empty() && !(stop && stop())) out.would_fit = what_would_fit(question, request);
+  if (out.plans.empty() && !out.nearest_miss) out.obstacles = obstacles(request);
   if (question.explain > 0 && question.explain <= out.plans.size()) {
     out.explanation = explanation(resolved, request, out.plans[question.explain - 1].plan);
   }

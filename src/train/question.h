@@ -94,6 +94,7 @@ struct TrainAnswer {
   Slice slice;  ///< the slice asked for (its first shape)
   std::vector<RankedPlan> plans;
   std::optional<RankedPlan> nearest_miss;  ///< nothing fits: the least over capacity
+  std::vector<std::string> obstacles;      ///< no layout is legal: which pins and rules are in the way
   std::optional<std::string> would_fit;    ///< nothing fits: what would ("16 chips", "--optimizer adam-bf16")
   SearchStats search;
   std::vector<std::string> completeness;   ///< what was searched and what was left out

@@ -14,6 +14,10 @@ namespace {
 
 std::string count_text(double value) { return format_quantity(value, UnitKind::kCount); }
 
+std::string sequences_text(double value) {
+  return value == std::floor(value) ? group_thousands(static_cast<long long>(value)) : fmt::format("{:.1f}", value);
+}
+
 /// --set hw.x=v and model.x=v edit the documents before they are loaded, so the loader checks them as it checks files.
 void apply_sets(const std::vector<std::string>& sets, ConfigNode& model, ConfigNode& hw) {
   for (const std::string& set : sets) {
@@ -98,7 +102,7 @@ class Resolver {
                       "raise --batch-tokens or lower --seq");
     }
     if (!q_.batch_seqs && !q_.batch_tokens) {
-      assume(fmt::format("batch of {} tokens ({} sequences of {})", count_text(tokens), count_text(w.batch_seqs),
+      assume(fmt::format("batch of {} tokens ({} sequences of {})", count_text(tokens), sequences_text(w.batch_seqs),
                          group_thousands(w.seq)),
              "--batch-tokens", fact_source("batch_tokens"));
     }
@@ -170,9 +174,21 @@ class Resolver {
         const SliceError error = no_slice(out_.hw, q_.chips, q_.slices);
         throw UserError(error.message, error.hint);
       }
+      most_cubic();
       if (!pinned()) smaller_machines();
     }
     largest_job();
+  }
+
+  /// A pod of switched units can be cabled to dozens of boxes of one count; long ones only lose links to everywhere.
+  void most_cubic() {
+    constexpr std::size_t kShapes = 4;
+    if (out_.slices.size() <= kShapes) return;
+    std::sort(out_.slices.begin(), out_.slices.end(), [](const Slice& a, const Slice& b) {
+      return std::lexicographical_compare(a.shape.rbegin(), a.shape.rend(), b.shape.rbegin(), b.shape.rend());
+    });
+    out_.shapes_left_out = out_.slices.size() - kShapes;
+    out_.slices.resize(kShapes);
   }
 
   std::string shape_hint() const {
@@ -194,7 +210,11 @@ class Resolver {
       for (; count * 2 > q_.chips && count < q_.chips; count /= 2) {
         const std::vector<Slice> found = slices_of(out_.hw, count, q_.slices);
         if (found.empty()) continue;
-        out_.slices.insert(out_.slices.end(), found.begin(), found.end());
+        // The most cubic shape has the shortest longest axis: the most links to everywhere.
+        const auto cubic = std::min_element(found.begin(), found.end(), [](const Slice& a, const Slice& b) {
+          return a.shape.empty() ? false : a.shape.back() < b.shape.back();
+        });
+        out_.slices.push_back(*cubic);
         break;
       }
     }
@@ -217,7 +237,7 @@ class Resolver {
       return;
     }
     if (out_.hw.prices.empty()) {
-      assume("no price is published for this chip: cost is left out", "--price", "hardware file", true);
+      assume("no price is published for this chip: cost is left out", "--price", "hardware file");
       return;
     }
     const Price& p = out_.hw.prices.front();
@@ -228,7 +248,7 @@ class Resolver {
   }
 
   void missing_figures() {
-    if (!out_.hw.tdp) assume("chip power is not published: energy is left out", "--set hw.power.tdp", "hardware file", true);
+    if (!out_.hw.tdp) assume("chip power is not published: energy is left out", "--set hw.power.tdp", "hardware file");
     else assume(fmt::format("energy at the full {:g} W of each chip, without host, network or cooling", out_.hw.tdp->value()),
                 "--set hw.power.tdp", out_.hw.tdp_source);
     if (!out_.hw.vector_peak) {
@@ -238,7 +258,7 @@ class Resolver {
     assume(fmt::format("efficiency {}: {}", q_.ideal ? "ideal" : "calibrated",
                        q_.ideal ? out_.efficiency.basis
                                 : out_.efficiency.confidence + "; stack " + out_.efficiency.stack),
-           "--efficiency", out_.efficiency.basis, !q_.ideal);
+           "--efficiency", out_.efficiency.basis);
     assume("gradients are accumulated and reduced in fp32; attention skips the masked half (flash kernels)", "",
            "docs/model.md");
   }

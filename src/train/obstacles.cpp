@@ -1,0 +1,133 @@
+#include "train/obstacles.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/units.h"
+
+namespace scalecalc {
+namespace {
+
+class ObstacleFinder {
+ public:
+  explicit ObstacleFinder(const PlanRequest& request)
+      : request_(request), fix_(request.fix), model_(*request.model), chips_(request.slices.front().chips) {}
+
+  std::vector<std::string> run() {
+    tensor();
+    context();
+    stages();
+    experts();
+    product();
+    batch();
+    microbatches();
+    return std::move(found_);
+  }
+
+ private:
+  template <class... Args>
+  void say(fmt::format_string<Args...> text, Args&&... args) {
+    found_.push_back(fmt::format(text, std::forward<Args>(args)...));
+  }
+
+  void tensor() {
+    if (!fix_.tp) return;
+    const AttentionSpec& a = model_.attention;
+    if (a.heads % *fix_.tp != 0) say("tp {} does not divide the {} attention heads", *fix_.tp, a.heads);
+    if (a.kv_heads % *fix_.tp != 0 && *fix_.tp % a.kv_heads != 0) {
+      say("tp {} neither divides the {} KV heads nor is a multiple of them", *fix_.tp, a.kv_heads);
+    }
+    if (model_.mlp.d_ff % *fix_.tp != 0) say("tp {} does not divide d_ff {}", *fix_.tp, model_.mlp.d_ff);
+    if (model_.d_model % *fix_.tp != 0) say("tp {} does not divide d_model {}", *fix_.tp, model_.d_model);
+  }
+
+  void context() {
+    const std::int64_t seq = request_.workload.seq;
+    if (fix_.cp && *fix_.cp > 1 && seq % (2 * *fix_.cp) != 0) {
+      say("sequences of {} do not divide into 2 x cp {} pieces", group_thousands(seq), *fix_.cp);
+    }
+  }
+
+  void stages() {
+    if (fix_.pp && *fix_.pp > model_.layers()) say("pp {} is more than the {} layers", *fix_.pp, model_.layers());
+    if (fix_.vpp && *fix_.vpp > 1 && fix_.pp.value_or(2) == 1) say("vpp {} needs pp above 1", *fix_.vpp);
+    if (!fix_.pp || !fix_.vpp || *fix_.vpp == 1) return;
+    const std::int64_t chunks = *fix_.pp * *fix_.vpp;
+    const std::int64_t layers = model_.layers();
+    if (layers % chunks != 0 && (layers + 2) % chunks != 0 && (layers + 2 + model_.mtp_layers) % chunks != 0) {
+      say("pp {} x vpp {} = {} chunks divide neither {} layers nor {} with embedding and head", *fix_.pp, *fix_.vpp,
+          chunks, layers, layers + 2);
+    }
+  }
+
+  void experts() {
+    const bool asked = fix_.ep.value_or(1) > 1 || fix_.etp.value_or(1) > 1;
+    if (!model_.moe && asked) say("{} has no experts: ep and etp must be 1", model_.name);
+    if (model_.moe && fix_.ep && model_.moe->experts % *fix_.ep != 0) {
+      say("ep {} does not divide the {} experts", *fix_.ep, model_.moe->experts);
+    }
+  }
+
+  /// The pinned degrees must divide the chips, and all of them together must make them.
+  void product() {
+    std::int64_t ways = 1;
+    std::string text;
+    const auto factor = [&](const char* name, const std::optional<std::int64_t>& value) {
+      if (!value) return;
+      ways *= *value;
+      text += fmt::format("{}{} {}", text.empty() ? "" : " x ", name, *value);
+    };
+    factor("dp", fix_.dp);
+    factor("fsdp", fix_.fsdp);
+    factor("tp", fix_.tp);
+    factor("cp", fix_.cp);
+    factor("pp", fix_.pp);
+    const bool all = fix_.dp && fix_.fsdp && fix_.tp && fix_.cp && fix_.pp;
+    if (chips_ % ways != 0 || (all && ways != chips_)) {
+      say("{} = {} ways do not make {} chips", text, group_thousands(ways), group_thousands(chips_));
+    }
+  }
+
+  void batch() {
+    const double wanted = request_.workload.batch_seqs;
+    const double most = wanted * (1 + request_.workload.batch_tolerance);
+    std::int64_t data = fix_.dp.value_or(1) * fix_.fsdp.value_or(1);
+    if (fix_.tp && fix_.cp && fix_.pp && chips_ % (*fix_.tp * *fix_.cp * *fix_.pp) == 0) {
+      data = chips_ / (*fix_.tp * *fix_.cp * *fix_.pp);
+    }
+    if (static_cast<double>(data) > most) {
+      say("a batch of {} sequences is smaller than the {} data ranks; raise --batch-seqs to at least {}",
+          format_quantity(wanted, UnitKind::kCount, 6), group_thousands(data), group_thousands(data));
+      return;
+    }
+    const double rounded = std::max(1.0, std::round(wanted / static_cast<double>(data))) * static_cast<double>(data);
+    if (std::abs(rounded - wanted) > request_.workload.batch_tolerance * wanted) {
+      say("a batch of {} sequences does not divide over {} data ranks; the nearest is {}, {:.1f} % off "
+          "(--batch-tolerance)",
+          format_quantity(wanted, UnitKind::kCount, 6), group_thousands(data), rounded,
+          100 * std::abs(rounded - wanted) / wanted);
+    }
+  }
+
+  void microbatches() {
+    const bool interleaved = fix_.vpp.value_or(1) > 1 || (fix_.schedule && *fix_.schedule == Schedule::kInterleaved);
+    if (interleaved && fix_.pp && fix_.grad_accum && *fix_.grad_accum % *fix_.pp != 0) {
+      say("the interleaved schedule needs microbatches in groups of pp: {} is no multiple of {}", *fix_.grad_accum,
+          *fix_.pp);
+    }
+  }
+
+  const PlanRequest& request_;
+  const LayoutFilter& fix_;
+  const ModelSpec& model_;
+  std::int64_t chips_;
+  std::vector<std::string> found_;
+};
+
+}  // namespace
+
+std::vector<std::string> obstacles(const PlanRequest& request) { return ObstacleFinder(request).run(); }
+
+}  // namespace scalecalc

@@ -1,0 +1,142 @@
+"""The documents against the program: every transcript of README.md and docs/ is run and compared, every relative link
+leads somewhere, every formula id of src/ is explained in docs/model.md. Usage: readme.py ROOT BINARY
+
+In a ```console block a line "$ ./dev run ARGS" is run as BINARY ARGS; other "$" lines are shown, not run. What follows
+is its standard output and, after it, its standard error, both as into a pipe. Of that text
+  a line "..."            stands for any number of lines, also none;
+  a line that ends " ..." stands for a line that starts with what precedes;
+  a last line "[exit 3]"  is the exit status (0 if there is none);
+  "searched in 192 ms"    is compared without its time.
+Blocks ```yaml PATH give the files the commands of the same document find below their current directory."""
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+FENCE = re.compile(r"^```(\S*)[ \t]*(\S*)[^\n]*\n(.*?)^```[ \t]*$", re.M | re.S)
+PROMPT = "$ ./dev run "
+LINK = re.compile(r"\[[^\]]*\]\((?!https?:|mailto:|#)([^)#\s]+)")
+FORMULA_ID = re.compile(r"^[ \t]*///? (\[[A-Z][A-Z0-9-]{3,}\])", re.M)
+
+
+def mask(line):
+    return re.sub(r"searched in \S+ \S+", "searched in <time>", line.rstrip())
+
+
+def commands(block):
+    """(arguments, expected lines, exit status) of each command in a console block."""
+    found, lines = [], None
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            lines = []
+            if line.startswith(PROMPT):
+                found.append((line[len(PROMPT):], lines))
+        elif lines is not None:
+            lines.append(line)
+    for args, expected in found:
+        while expected and not expected[-1].strip():
+            expected.pop()
+        status = re.fullmatch(r"\[exit (\d+)\]", expected[-1]) if expected else None
+        if status:
+            expected.pop()
+        yield args, [mask(line) for line in expected], int(status.group(1)) if status else 0
+
+
+def same(expected, line):
+    return line.startswith(expected.removesuffix(" ...")) if expected.endswith(" ...") else line == expected
+
+
+def run_length(part, lines):
+    """How many lines of `part` agree with the start of `lines`."""
+    agree = 0
+    while agree < min(len(part), len(lines)) and same(part[agree], lines[agree]):
+        agree += 1
+    return agree
+
+
+def difference(expected, actual):
+    """The first difference in words, or nothing."""
+    parts = [[]]
+    for line in expected:
+        if line == "...":
+            parts.append([])
+        else:
+            parts[-1].append(line)
+    at = 0
+    for number, part in enumerate(parts):
+        last = number + 1 == len(parts)
+        if number == 0:
+            starts = [0]
+        elif last and part:
+            starts = [max(at, len(actual) - len(part))]
+        else:
+            starts = range(at, len(actual) + 1)
+        best = max(starts, key=lambda s: (run_length(part, actual[s:]), -s))
+        agree = run_length(part, actual[best:])
+        if agree < len(part):
+            shown = actual[best + agree] if best + agree < len(actual) else "<end of output>"
+            if agree == 0 and number > 0:
+                shown = "<no such line>"
+            return f"  document: {part[agree]}\n  program:  {shown}"
+        at = best + agree
+        if last and (part or number == 0) and at < len(actual):
+            return f"  document: <end of block>\n  program:  {actual[at]}"
+    return ""
+
+
+def check_document(path, name, binary):
+    """Problems of one document and how many commands it has."""
+    text, problems, count = path.read_text(encoding="utf-8"), [], 0
+    with tempfile.TemporaryDirectory() as place:
+        for language, file, body in FENCE.findall(text):
+            if language == "yaml" and file:
+                target = pathlib.Path(place) / file
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(body, encoding="utf-8")
+        for match in FENCE.finditer(text):
+            if match.group(1) != "console":
+                continue
+            line = text.count("\n", 0, match.start()) + 1
+            for args, expected, status in commands(match.group(3)):
+                count += 1
+                where = f"{name}:{line}: $ ./dev run {args}"
+                done = subprocess.run([binary, *shlex.split(args)], cwd=place, stdin=subprocess.DEVNULL,
+                                      capture_output=True, text=True, timeout=300, check=False)
+                actual = [mask(l) for l in (done.stdout + done.stderr).splitlines()]
+                found = difference(expected, actual)
+                if found:
+                    problems.append(f"{where}\n{found}")
+                elif done.returncode != status:
+                    problems.append(f"{where}\n  document: exit {status}\n  program:  exit {done.returncode}")
+    without_code = FENCE.sub("", text)
+    problems += [f"{name}: the link {link} leads nowhere" for link in LINK.findall(without_code)
+                 if not (path.parent / link).exists()]
+    return problems, count
+
+
+def unexplained_formulas(root):
+    model = root / "docs" / "model.md"
+    explained = model.read_text(encoding="utf-8") if model.exists() else ""
+    for path in sorted((root / "src").rglob("*")):
+        if path.suffix in (".h", ".cpp"):
+            for tag in FORMULA_ID.findall(path.read_text(encoding="utf-8")):
+                if tag not in explained:
+                    yield f"{path.relative_to(root)}: {tag} is not in docs/model.md"
+
+
+def main() -> int:
+    root, binary = pathlib.Path(sys.argv[1]), str(pathlib.Path(sys.argv[2]).resolve())
+    problems, count = list(unexplained_formulas(root)), 0
+    for path in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
+        found, ran = check_document(path, path.relative_to(root).as_posix(), binary)
+        problems += found
+        count += ran
+    if count == 0:
+        problems.append("no transcript was found")
+    print("\n".join(problems) or f"{count} transcripts agree with the program, links and formula ids hold")
+    return 1 if problems else 0
+
+
+sys.exit(main())
