@@ -308,7 +308,7 @@ class Search {
 
   const PlanRequest& request_;
   const std::function<bool()>& stop_;
-  Reader<double> reader_{};
+  static constexpr Reader<double> reader_{};
   ChipRates<double> chip_;
   NetworkRates<double> network_;
   OverlapRates<double> overlap_;
