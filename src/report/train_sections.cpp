@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -39,8 +40,12 @@ Section layout_section(const TrainAnswer& answer, const Plan& plan) {
   Section out{.title = "Plan 1"};
   out.lines.push_back({fmt::format("{}; {}", degrees_text(plan.layout), recipe_text(plan.layout))});
   const double tokens = plan.batch_seqs * static_cast<double>(answer.workload.seq);
-  out.lines.push_back({fmt::format("each step runs {} sequences of {}, {} tokens", compact_count(plan.batch_seqs),
-                                   group_thousands(answer.workload.seq), compact_count(tokens))});
+  const double off = plan.batch_seqs / answer.workload.batch_seqs - 1;
+  const std::string against = off == 0 ? "as asked"
+                                       : fmt::format("{:.3g}% {} than the {} sequences asked for", 100 * std::abs(off),
+                                                     off > 0 ? "more" : "fewer", compact_count(answer.workload.batch_seqs));
+  out.lines.push_back({fmt::format("each step runs {} sequences of {}, {} tokens: {}", compact_count(plan.batch_seqs),
+                                   group_thousands(answer.workload.seq), compact_count(tokens), against)});
   if (const std::int64_t idle = idle_chips(answer, plan); idle > 0) {
     out.lines.push_back({fmt::format("{} of {} chips stay idle", group_thousands(idle),
                                      group_thousands(answer.question.chips)),

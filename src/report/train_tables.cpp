@@ -104,13 +104,16 @@ Table plan_table(const TrainAnswer& answer) {
   if (answer.plans.empty()) return table;
   const double capacity = answer.hw.hbm_capacity.value();
   const bool chips_differ = differs(answer, [](const RankedPlan& p) { return p.plan.layout.chips(); });
-  const bool batches_differ = differs(answer, [](const RankedPlan& p) { return p.plan.batch_seqs; });
+  // A plan that runs another batch than the one asked for must say so on any terminal.
+  const bool batches_adjusted = std::any_of(answer.plans.begin(), answer.plans.end(), [&](const RankedPlan& p) {
+    return p.plan.batch_seqs != answer.workload.batch_seqs;
+  });
   table.columns = {
       {.title = "#", .key = "rank", .format = Format::kInteger},
       {.title = "chips", .key = "chips", .format = Format::kInteger, .importance = chips_differ ? 2 : 8},
       {.title = "layout", .key = "layout", .flexible = true},
       {.title = "recipe", .key = "recipe", .importance = answer.question.variants ? 2 : 5, .flexible = true},
-      {.title = "batch", .key = "batch_tokens", .format = Format::kCount, .importance = batches_differ ? 4 : 7},
+      {.title = "batch", .key = "batch_tokens", .format = Format::kCount, .importance = batches_adjusted ? 2 : 7},
       {.title = "step", .key = "step_time_s", .format = Format::kSeconds},
       {.title = "low", .key = "step_time_low_s", .format = Format::kSeconds, .importance = 6},
       {.title = "high", .key = "step_time_high_s", .format = Format::kSeconds, .importance = 6},

@@ -1,5 +1,5 @@
 """The documents against the program: every transcript of README.md and docs/ is run and compared, every relative link
-leads somewhere, every formula id of src/ is explained in docs/model.md. Usage: readme.py ROOT BINARY
+leads somewhere, every formula id of src/ is explained in docs/model.md. Usage: readme.py ROOT BINARY [--update]
 
 In a ```console block a line "$ ./dev run ARGS" is run as BINARY ARGS; other "$" lines are shown, not run. What follows
 is its standard output and, after it, its standard error, both as into a pipe. Of that text
@@ -7,7 +7,9 @@ is its standard output and, after it, its standard error, both as into a pipe. O
   a line that ends " ..." stands for a line that starts with what precedes;
   a last line "[exit 3]"  is the exit status (0 if there is none);
   "searched in 192 ms"    is compared without its time.
-Blocks ```yaml PATH give the files the commands of the same document find below their current directory."""
+Blocks ```yaml PATH give the files the commands of the same document find below their current directory.
+--update first puts the nearest lines of today's output in the place of those shown; read the diff."""
+import difflib
 import pathlib
 import re
 import shlex
@@ -86,15 +88,69 @@ def difference(expected, actual):
     return ""
 
 
+def nearest_lines(shown, actual):
+    """The lines of a block, each replaced by the line of the output it stands for."""
+    out, at, free = [], 0, False
+    for line in shown:
+        if line == "..." or re.fullmatch(r"\[exit \d+\]", line):
+            out.append(line)
+            free = True
+            continue
+        cut = line.endswith(" ...")
+        likeness = [difflib.SequenceMatcher(None, line.removesuffix(" ..."), a[:len(line) - 4] if cut else a).ratio()
+                    for a in (actual[at:] if free else actual[at:at + 1])]
+        best = max(range(len(likeness)), key=lambda i: (likeness[i], -i), default=0)
+        if likeness and likeness[best] > 0.5:
+            now = actual[at + best]
+            if same(line, mask(now)):
+                out.append(line)
+            else:
+                out.append(now[:len(line) - 4].rstrip() + " ..." if cut else now)
+            at += best + 1
+        else:
+            out.append(line)
+        free = False
+    return out
+
+
+def run(binary, args, place):
+    return subprocess.run([binary, *shlex.split(args)], cwd=place, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=300, check=False)
+
+
+def write_files(text, place):
+    for language, file, body in FENCE.findall(text):
+        if language == "yaml" and file:
+            target = pathlib.Path(place) / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(body, encoding="utf-8")
+
+
+def update_document(path, binary):
+    text = path.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as place:
+        write_files(text, place)
+
+        def block(match):
+            if match.group(1) != "console":
+                return match.group(0)
+            out = []
+            for part in re.split(r"^(?=\$ )", match.group(3), flags=re.M):
+                lines = part.splitlines()
+                if lines and lines[0].startswith(PROMPT):
+                    done = run(binary, lines[0][len(PROMPT):], place)
+                    lines[1:] = nearest_lines(lines[1:], (done.stdout + done.stderr).splitlines())
+                out += lines
+            return "```console\n" + "".join(line + "\n" for line in out) + "```"
+
+        path.write_text(FENCE.sub(block, text), encoding="utf-8")
+
+
 def check_document(path, name, binary):
     """Problems of one document and how many commands it has."""
     text, problems, count = path.read_text(encoding="utf-8"), [], 0
     with tempfile.TemporaryDirectory() as place:
-        for language, file, body in FENCE.findall(text):
-            if language == "yaml" and file:
-                target = pathlib.Path(place) / file
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_text(body, encoding="utf-8")
+        write_files(text, place)
         for match in FENCE.finditer(text):
             if match.group(1) != "console":
                 continue
@@ -102,8 +158,7 @@ def check_document(path, name, binary):
             for args, expected, status in commands(match.group(3)):
                 count += 1
                 where = f"{name}:{line}: $ ./dev run {args}"
-                done = subprocess.run([binary, *shlex.split(args)], cwd=place, stdin=subprocess.DEVNULL,
-                                      capture_output=True, text=True, timeout=300, check=False)
+                done = run(binary, args, place)
                 actual = [mask(l) for l in (done.stdout + done.stderr).splitlines()]
                 found = difference(expected, actual)
                 if found:
@@ -130,6 +185,8 @@ def main() -> int:
     root, binary = pathlib.Path(sys.argv[1]), str(pathlib.Path(sys.argv[2]).resolve())
     problems, count = list(unexplained_formulas(root)), 0
     for path in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
+        if "--update" in sys.argv[3:]:
+            update_document(path, binary)
         found, ran = check_document(path, path.relative_to(root).as_posix(), binary)
         problems += found
         count += ran

@@ -87,7 +87,7 @@ TEST(TrainReport, SaysWhatStaysIdleAndWhatItCosts) {
   ASSERT_NE(plan, nullptr);
   EXPECT_EQ(lines(*plan), (std::vector<std::string>{
                               "fsdp 8, tp 4+sp; mb 2 x 4, remat selective, zero 3",
-                              "each step runs 64 sequences of 8,192, 524k tokens", "4 of 36 chips stay idle",
+                              "each step runs 64 sequences of 8,192, 524k tokens: as asked", "4 of 36 chips stay idle",
                               "this layout alone: --fix dp=1,fsdp=8,tp=4,sp=1,cp=1 --fix pp=1,vpp=1,ep=1,etp=1 --fix "
                               "zero=3,mb=2,ga=4,remat=selective"}));
   const Section* run = find_section(report, "The whole run");

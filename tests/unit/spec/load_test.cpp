@@ -1,0 +1,126 @@
+// What the loaders refuse, in the words the user reads.
+#include "spec/load.h"
+
+#include <gtest/gtest.h>
+
+#include "config/yaml_reader.h"
+#include "support/fixtures.h"
+
+namespace scalecalc {
+namespace {
+
+std::string messages(const UserError& e) {
+  std::string out;
+  for (const Diagnostic& d : e.diagnostics()) {
+    out += d.where.file + ":" + std::to_string(d.where.line) + ":" + std::to_string(d.where.column) + ": " + d.message +
+           (d.hint.empty() ? "" : " | " + d.hint) + "\n";
+  }
+  return out;
+}
+
+std::string model_errors(const std::string& yaml) {
+  try {
+    load_model(read_yaml(yaml, "m.yaml"));
+    return "";
+  } catch (const UserError& e) {
+    return messages(e);
+  }
+}
+
+std::string hardware_errors(const std::string& yaml) {
+  try {
+    load_hardware(read_yaml(yaml, "h.yaml"), Catalog());
+    return "";
+  } catch (const UserError& e) {
+    return messages(e);
+  }
+}
+
+constexpr const char* kModelHead =
+    "schema: scalecalc-model/1\nname: m\ntitle: M\nd_model: 64\nvocab: 100\nmax_seq: 128\nnorm: {kind: rmsnorm}\n"
+    "mlp: {d_ff: 128}\ntraining: {tokens: 1B, seq: 128, batch_tokens: 1024, precision: bf16, optimizer: adam}\n";
+
+std::string model(const std::string& rest) { return kModelHead + rest; }
+
+TEST(LoadModel, AcceptsTheSmallestModel) {
+  EXPECT_EQ(model_errors(model("attention: {kind: mha, heads: 4, head_dim: 16}\nlayers: [{repeat: 2, kinds: [full/dense]}]\n")),
+            "");
+}
+
+TEST(LoadModel, ExplainsALayerKindItDoesNotKnow) {
+  EXPECT_EQ(
+      model_errors(model("attention: {kind: mha, heads: 4, head_dim: 16}\nlayers: [{repeat: 2, kinds: [full/dens]}]\n")),
+      "m.yaml:11:30: unknown layer kind 'full/dens', expected one of full/dense, full/moe, sliding/dense, sliding/moe, "
+      "mla/dense, mla/moe | did you mean 'full/dense'?\n");
+}
+
+TEST(LoadModel, BlocksThatALayerNeedsMustBeThere) {
+  EXPECT_EQ(
+      model_errors(model("attention: {kind: mha, heads: 4, head_dim: 16}\nlayers: [{repeat: 2, kinds: [sliding/moe]}]\n")),
+      "m.yaml:11:30: a moe layer needs the model's moe: block\n"
+      "m.yaml:11:30: a sliding layer needs attention.window\n");
+}
+
+TEST(LoadModel, HeadsMustBeAMultipleOfKvHeads) {
+  EXPECT_EQ(model_errors(model("attention: {kind: gqa, heads: 6, kv_heads: 4, head_dim: 16}\n"
+                               "layers: [{repeat: 2, kinds: [full/dense]}]\n")),
+            "m.yaml:10:12: heads (6) must be a multiple of kv_heads (4)\n");
+}
+
+std::string chip(const std::string& network, const std::string& rest = "") {
+  return "schema: scalecalc-hardware/1\nname: h\ntitle: H\nfamily: nvidia\n"
+         "compute: {matmul: {bf16: 100TFLOP/s}, source: [x]}\nhbm: {capacity: 80GB, bandwidth: 3TB/s, source: [x]}\n"
+         "host: {chips: 8, source: [x]}\nsources: {x: a data sheet}\nnetwork:\n" +
+         network + rest;
+}
+
+constexpr const char* kNode =
+    "  - {tier: node, kind: switched, chips: 8, bandwidth_per_chip: 400GB/s, latency: 10us, source: [x]}\n";
+constexpr const char* kSpine =
+    "  - {tier: spine, kind: switched, bandwidth_per_chip: 50GB/s, latency: 20us, source: [x]}\n";
+
+TEST(LoadHardware, ANewChipIsAFewLines) { EXPECT_EQ(hardware_errors(chip(std::string(kNode) + kSpine)), ""); }
+
+TEST(LoadHardware, EveryBlockOfFiguresNeedsASource) {
+  EXPECT_EQ(hardware_errors(chip("  - {tier: node, kind: switched, bandwidth_per_chip: 400GB/s, latency: 10us}\n")),
+            "h.yaml:10:5: network tier has no source: every figure needs one\n");
+}
+
+TEST(LoadHardware, TiersNest) {
+  EXPECT_EQ(hardware_errors(chip(std::string(kSpine) + kNode)),
+            "h.yaml:9:1: tier 'spine' gives no chips: only the outermost tier has no limit\n");
+  EXPECT_EQ(hardware_errors(chip(std::string(kNode) +
+                                 "  - {tier: leaf, kind: switched, chips: 12, bandwidth_per_chip: 50GB/s, latency: 1us, "
+                                 "source: [x]}\n")),
+            "h.yaml:9:1: tier 'leaf' has 12 chips, not a multiple of the 8 below it\n");
+}
+
+TEST(LoadHardware, AFamilyNobodyKnowsIsAnError) {
+  std::string yaml = chip(std::string(kNode) + kSpine);
+  yaml.replace(yaml.find("family: nvidia"), 14, "family: nvidja");
+  const std::string errors = hardware_errors(yaml);
+  EXPECT_NE(errors.find("did you mean 'nvidia'?"), std::string::npos) << errors;
+}
+
+TEST(LoadHardware, AChipsOwnMeasurementsReplaceTheFamilys) {
+  const HardwareSpec hw = test::shipped_chip("h100-sxm");
+  EXPECT_EQ(hw.efficiency.matmul[static_cast<std::size_t>(DType::kBf16)].value, 0.715);
+  EXPECT_EQ(hw.efficiency.hbm.value, 0.80) << "the family's";
+  EXPECT_NE(hw.efficiency.confidence.find("matmul.bf16"), std::string::npos);
+  EXPECT_NE(hw.efficiency.confidence.find("nvidia family's defaults"), std::string::npos);
+}
+
+TEST(LoadHardware, EveryShippedChipLoadsAndAnIdealOneIsExact) {
+  for (const std::string& name : Catalog().names(CatalogKind::kHardware)) {
+    const HardwareSpec hw = test::shipped_chip(name);
+    const Efficiency ideal = ideal_efficiency(hw.efficiency);
+    for (const Coefficient& c : ideal.matmul) EXPECT_EQ(c.value, 1) << name;
+    EXPECT_EQ(ideal.overlap_tp.value, 1) << name;
+    EXPECT_EQ(ideal.kernel_overhead.value, 0) << name;
+    EXPECT_EQ(ideal.memory_reserve.value, hw.efficiency.memory_reserve.value) << name;
+    EXPECT_GT(hw.efficiency.moe_imbalance.value, 1) << name;
+  }
+}
+
+}  // namespace
+}  // namespace scalecalc
