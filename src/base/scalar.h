@@ -74,7 +74,9 @@ template <>
 class Reader<Interval> {
  public:
   Interval input(double value, std::string_view, std::string_view, Dim = {}, double error = 0) const {
-    return {value, value * (1 - error), value * (1 + error)};
+    // A coefficient up to 1 is a share, or a time far below a second: neither can pass 1.
+    const double high = value * (1 + error);
+    return {value, value * (1 - error), value <= 1 && high > 1 ? 1 : high};
   }
 };
 

@@ -70,23 +70,26 @@ class MemoryCounter {
                        "tokens x vocab / tp x 8 bytes: logits, fp32 softmax, gradient");
   }
 
-  /// Gathered weights of the running layer and the next (prefetch) with the gradient of one; dispatched expert tokens.
+  /// ZeRO-3: gathered weights of the running layer and the next (prefetch) and the whole gradient of one. ZeRO-2: that
+  /// gradient alone. Experts: dispatched tokens.
   void buffers(const StageShape& stage, MemoryUse<R>& use) const {
     const Precision& p = in_.workload->precision;
-    BytesOf<R> gathered(R(0.0));
+    const bool sharded = layout_.zero == 3 && (ch_.shard.size > 1 || ch_.expert_shard.size > 1);
+    const bool scattered = layout_.zero == 2 && ch_.data.size > 1;
+    const R layer_bytes((sharded ? 2 * p.weight_bytes : 0.0) + (sharded || scattered ? p.gradient_bytes : 0.0));
+    const R end_bytes((sharded ? p.weight_bytes : 0.0) + (sharded || scattered ? p.gradient_bytes : 0.0));
+    BytesOf<R> whole(R(0.0));
     BytesOf<R> dispatched(R(0.0));
     for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
       if (stage.layers[k] == 0) continue;
       const R parameters = net_.kinds[k].dense_parameters + net_.kinds[k].expert_parameters;
-      gathered = max(gathered, BytesOf<R>(parameters * R(2 * p.weight_bytes + p.gradient_bytes)));
+      whole = max(whole, BytesOf<R>(parameters * layer_bytes));
       dispatched = max(dispatched, net_.kinds[k].forward.ep_bytes);
     }
-    const R ends(p.weight_bytes + p.gradient_bytes);
-    if (stage.embedding) gathered = max(gathered, BytesOf<R>(net_.embedding.dense_parameters * ends));
-    if (stage.head) gathered = max(gathered, BytesOf<R>(net_.head.dense_parameters * ends));
-    if (layout_.zero != 3 || (ch_.shard.size == 1 && ch_.expert_shard.size == 1)) gathered = BytesOf<R>(R(0.0));
-    use.buffers = named(gathered + dispatched, "buffers",
-                        "two gathered layers and one layer's gradient (FSDP), tokens on their way to experts");
+    if (stage.embedding) whole = max(whole, BytesOf<R>(net_.embedding.dense_parameters * end_bytes));
+    if (stage.head) whole = max(whole, BytesOf<R>(net_.head.dense_parameters * end_bytes));
+    use.buffers = named(whole + dispatched, "buffers",
+                        "whole layers while they are gathered or reduced (ZeRO 2 and 3), tokens on their way to experts");
   }
 
   const StepInput<R>& in_;

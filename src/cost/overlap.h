@@ -52,7 +52,7 @@ void hide(const std::array<Traffic<R>, kTrafficKinds>& traffic, const SecondsOf<
   std::uint32_t used = 0;
   for (std::size_t x = 0; x < kTrafficKinds; ++x) {
     hidden[x] = traffic[x].time * traffic[x].overlap;
-    exposed[x] = traffic[x].time - hidden[x];
+    exposed[x] = traffic[x].time * (R(1.0) - traffic[x].overlap);
     if (traffic[x].links == 0) continue;
     used |= traffic[x].links;
     exposed[x] += min(hidden[x], work) * traffic[x].contention;

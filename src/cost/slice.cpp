@@ -157,6 +157,11 @@ std::int64_t nearest_above(const HardwareSpec& hw, std::int64_t chips, std::int6
 
 SliceError no_slice(const HardwareSpec& hw, std::int64_t chips, std::int64_t slices) {
   SliceError out;
+  if (slices > 1 && (!hw.is_torus() || hw.network.size() < 2)) {
+    out.message = fmt::format("--slices {} joins torus slices over an outer network, which {} has not", slices, hw.name);
+    out.hint = "leave --slices out; --chips alone says how large the machine is";
+    return out;
+  }
   if (!hw.is_torus()) {
     out.message = fmt::format("{} chips do not fill whole hosts of {} {}", group_thousands(chips), hw.chips_per_host,
                               hw.name);
@@ -164,7 +169,7 @@ SliceError no_slice(const HardwareSpec& hw, std::int64_t chips, std::int64_t sli
     out.message = fmt::format("{} chips are more than one {} pod of {}", group_thousands(chips), hw.name,
                               group_thousands(hw.network.front().torus.max_chips));
     const std::int64_t pods = (chips + hw.network.front().torus.max_chips - 1) / hw.network.front().torus.max_chips;
-    out.hint = fmt::format("join pods over the data-centre network with --slices {}", pods);
+    out.hint = hw.network.size() < 2 ? "" : fmt::format("join pods over its {} network with --slices {}", hw.network[1].name, pods);
     return out;
   } else {
     out.message = fmt::format("no {} slice has {} chips{}", hw.name, group_thousands(chips),

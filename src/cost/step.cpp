@@ -185,7 +185,7 @@ class StepBuilder {
   SecondsOf<R> exposed(const SecondsOf<R>& time, const R& overlap, const R& contention_share,
                        const SecondsOf<R>& work) const {
     const SecondsOf<R> hidden = time * overlap;
-    return (time - hidden) + max(SecondsOf<R>(R(0.0)), hidden - work) + min(hidden, work) * contention_share;
+    return time * (R(1.0) - overlap) + max(SecondsOf<R>(R(0.0)), hidden - work) + min(hidden, work) * contention_share;
   }
 
   SecondsOf<R> slowest_backward() const {

@@ -73,7 +73,7 @@ Section time_section(const RankedPlan& ranked) {
   return out;
 }
 
-Section conventions_section(const RankedPlan& ranked) {
+Section conventions_section(const TrainAnswer& answer, const RankedPlan& ranked) {
   Section out{.title = "FLOP/s per chip as each framework would log it"};
   out.table.columns = {{.title = "convention", .key = "name"},
                        {.title = "TFLOP/s", .key = "tflops_per_chip", .format = Format::kNumber},
@@ -81,6 +81,12 @@ Section conventions_section(const RankedPlan& ranked) {
                        {.title = "counts", .key = "counts", .flexible = true}};
   for (const FlopsConvention& c : ranked.figures.conventions) {
     out.table.rows.push_back({{c.name, c.tflops_per_chip, c.mfu, c.counts}});
+  }
+  const Precision& precision = answer.workload.precision;
+  const auto& peak = answer.hw.matmul_peak[static_cast<std::size_t>(precision.compute)];
+  if (peak) {
+    out.lines.push_back({fmt::format("MFU is of the dense {} peak, {}", name_of(precision.compute),
+                                     format_quantity(peak->value(), UnitKind::kFlopsPerSecond, 4))});
   }
   out.lines.push_back({fmt::format("hardware utilization, recomputation included: {}",
                                    format_quantity(ranked.figures.hfu, UnitKind::kFraction))});
@@ -115,7 +121,7 @@ Section run_section(const TrainAnswer& answer, const RankedPlan& ranked) {
 Section assumed_section(const TrainAnswer& answer) {
   Section out{.title = "Assumed"};
   for (const Assumption& assumption : answer.assumptions) {
-    std::string text = assumption.text;
+    std::string text = assumption.warning ? "warning: " + assumption.text : assumption.text;
     if (!assumption.source.empty()) text += fmt::format(" [{}]", assumption.source);
     if (!assumption.flag.empty()) text += fmt::format(" (change: {})", assumption.flag);
     out.lines.push_back({std::move(text), assumption.warning ? Role::kWarning : Role::kPlain});
@@ -173,7 +179,7 @@ std::vector<Section> plan_sections(const TrainAnswer& answer) {
   const RankedPlan& best = answer.plans.front();
   std::vector<Section> out{layout_section(answer, best.plan), time_section(best),
                            memory_section(answer, best, "Memory of the fullest chip")};
-  if (!best.figures.conventions.empty()) out.push_back(conventions_section(best));
+  if (!best.figures.conventions.empty()) out.push_back(conventions_section(answer, best));
   if (!best.figures.placement.empty()) out.push_back(placement_section(best));
   out.push_back(run_section(answer, best));
   return out;

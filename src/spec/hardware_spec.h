@@ -126,4 +126,10 @@ struct HardwareSpec {
 /// still runs out of memory.
 Efficiency ideal_efficiency(const Efficiency& calibrated);
 
+/// Every coefficient at the end of its uncertainty that makes a step faster (or slower). A step's time is monotone in
+/// each of them, so the two corners are its exact range; interval arithmetic, which forgets that a coefficient used
+/// twice is one number, only contains it.
+Efficiency fastest(const Efficiency& efficiency);
+Efficiency slowest(const Efficiency& efficiency);
+
 }  // namespace scalecalc

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace scalecalc {
@@ -149,5 +151,32 @@ Efficiency ideal_efficiency(const Efficiency& calibrated) {
   out.in_network_gain.value = 2;
   return out;
 }
+
+namespace {
+
+/// Moves every coefficient by `sign` times its error towards speed. Shares stay within 0..1, an imbalance above 1.
+Efficiency moved(const Efficiency& efficiency, double sign) {
+  Efficiency out = efficiency;
+  const auto share = [&](Coefficient& c) { c.value = std::clamp(c.value * (1 + sign * c.error), 1e-6, 1.0); };
+  const auto cost = [&](Coefficient& c, double least) { c.value = std::max(least, c.value * (1 - sign * c.error)); };
+  for (Coefficient& c : out.matmul) share(c);
+  for (Coefficient* c : {&out.grouped_matmul, &out.attention_forward, &out.attention_backward, &out.vector, &out.hbm,
+                         &out.link_scale_up, &out.link_scale_out, &out.overlap_tp, &out.overlap_fsdp, &out.overlap_dp,
+                         &out.overlap_cp, &out.overlap_ep, &out.overlap_pp}) {
+    share(*c);
+  }
+  for (Coefficient* c : {&out.matmul_half_dim, &out.kernel_overhead, &out.contention_scale_up,
+                         &out.contention_scale_out, &out.step_overhead}) {
+    cost(*c, 0);
+  }
+  cost(out.moe_imbalance, 1);
+  out.in_network_gain.value = std::clamp(out.in_network_gain.value * (1 + sign * out.in_network_gain.error), 1.0, 2.0);
+  return out;
+}
+
+}  // namespace
+
+Efficiency fastest(const Efficiency& efficiency) { return moved(efficiency, 1); }
+Efficiency slowest(const Efficiency& efficiency) { return moved(efficiency, -1); }
 
 }  // namespace scalecalc

@@ -28,6 +28,7 @@ TagMap load_sources(const ConfigNode* node, Problems& problems) {
 /// Every block of figures must say where they come from.
 std::string load_source(Fields& fields, const TagMap& tags) {
   const std::vector<std::string> listed = fields.text_list("source");
+  if (listed.empty() && fields.span().file == "<command line>") return "--set";
   if (listed.empty()) {
     fields.problems().add(fields.span(), fmt::format("{} has no source: every figure needs one", fields.what()));
   }

@@ -169,6 +169,10 @@ void load_mtp(const ConfigNode* node, ModelSpec& model, Problems& problems) {
 }  // namespace
 
 ModelSpec load_model(const ConfigNode& document) {
+  if (document.find("model_type") != nullptr || document.find("architectures") != nullptr) {
+    throw UserError({{document.span, "this is a Hugging Face config.json, which scalecalc does not read yet",
+                      "describe the model in a scalecalc-model/1 file: docs/howto/add-model.md"}});
+  }
   Problems problems;
   Fields fields(document, "model", problems);
   ModelSpec model;

@@ -97,6 +97,10 @@ std::vector<ExplainSection> explanation(const ResolvedQuestion& resolved, const 
   const BytesOf<Traced> memory = named(reading.memory.total(), "memory on the fullest chip", "sum of its parts");
   ExplainSection time{.title = "Step time", .steps = explain(step.value())};
   ExplainSection bytes{.title = "Memory", .steps = explain(memory.value())};
+  // A group of one communicates nothing; its zeros tell the reader nothing.
+  for (ExplainSection* section : {&time, &bytes}) {
+    std::erase_if(section->steps, [](const ExplainedStep& s) { return s.value == 0; });
+  }
   return {std::move(time), std::move(bytes), rules_of_thumb(resolved)};
 }
 

@@ -106,10 +106,13 @@ class Figures {
   }
 
   void band(PlanFigures& out) const {
-    const PlanReading<Interval> reading = read_plan(Reader<Interval>{}, request_, plan_);
-    const Interval step = reading.time.total().value();
-    out.step_low_s = step.low;
-    out.step_high_s = step.high;
+    const auto step_at = [&](const Efficiency& corner) {
+      PlanRequest request = request_;
+      request.efficiency = corner;
+      return read_plan(Reader<double>{}, request, plan_).time.total().value();
+    };
+    out.step_low_s = step_at(fastest(request_.efficiency));
+    out.step_high_s = step_at(slowest(request_.efficiency));
   }
 
   void places(PlanFigures& out) const {

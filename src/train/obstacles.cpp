@@ -85,8 +85,12 @@ class ObstacleFinder {
     factor("cp", fix_.cp);
     factor("pp", fix_.pp);
     const bool all = fix_.dp && fix_.fsdp && fix_.tp && fix_.cp && fix_.pp;
-    if (chips_ % ways != 0 || (all && ways != chips_)) {
+    if (all && ways != chips_) {
       say("{} = {} ways do not make {} chips", text, group_thousands(ways), group_thousands(chips_));
+    } else if (chips_ % ways != 0) {
+      say("{}{} does not divide {} chips", text, ways > 1 && text.find('x') != std::string::npos
+                                                     ? fmt::format(" = {}", group_thousands(ways)) : "",
+          group_thousands(chips_));
     }
   }
 

@@ -12,7 +12,12 @@
 namespace scalecalc {
 namespace {
 
-std::string count_text(double value) { return format_quantity(value, UnitKind::kCount); }
+/// "4.19M", as the table writes it.
+std::string count_text(double value) {
+  std::string text = format_quantity(value, UnitKind::kCount);
+  std::erase(text, ' ');
+  return text;
+}
 
 std::string sequences_text(double value) {
   return value == std::floor(value) ? group_thousands(static_cast<long long>(value)) : fmt::format("{:.1f}", value);
@@ -202,22 +207,27 @@ class Resolver {
   bool pinned() const { return q_.fix.dp.has_value() || q_.fix.fsdp.has_value(); }
 
   /// Fewer chips can be faster or cheaper per token when their number divides better: the largest slice of the form
-  /// {1, 3, 5, 7} x 2^k in the upper half of what was asked for.
+  /// {1, 3, 5, 7} x 2^k in the upper half of what was asked for. Who asks for the fewest chips gets them all.
   void smaller_machines() {
+    const bool all = q_.objective == Objective::kChips;
     for (const std::int64_t odd : {1, 3, 5, 7}) {
       std::int64_t count = odd;
       while (count * 2 <= q_.chips) count *= 2;
-      for (; count * 2 > q_.chips && count < q_.chips; count /= 2) {
-        const std::vector<Slice> found = slices_of(out_.hw, count, q_.slices);
-        if (found.empty()) continue;
-        // The most cubic shape has the shortest longest axis: the most links to everywhere.
-        const auto cubic = std::min_element(found.begin(), found.end(), [](const Slice& a, const Slice& b) {
-          return a.shape.empty() ? false : a.shape.back() < b.shape.back();
-        });
-        out_.slices.push_back(*cubic);
-        break;
+      for (; count >= 1 && (all || count * 2 > q_.chips); count /= 2) {
+        if (count >= q_.chips || count % odd != 0) continue;
+        if (offer_smaller(count) && !all) break;
       }
     }
+  }
+
+  /// The most cubic shape has the shortest longest axis: the most links to everywhere.
+  bool offer_smaller(std::int64_t count) {
+    const std::vector<Slice> found = slices_of(out_.hw, count, q_.slices);
+    if (found.empty()) return false;
+    out_.slices.push_back(*std::min_element(found.begin(), found.end(), [](const Slice& a, const Slice& b) {
+      return a.shape.empty() ? false : a.shape.back() < b.shape.back();
+    }));
+    return true;
   }
 
   void largest_job() {

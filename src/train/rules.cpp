@@ -45,7 +45,8 @@ class Rules {
     const double exact = count_parameters(q_.model).active;
     const bool moe = q_.model.moe.has_value();
     const double stated = moe ? q_.model.official.active : q_.model.official.stated;
-    parameters_ = reader.input(stated > 0 ? stated : exact, "N", "as the vendor states it");
+    stated_ = stated > 0;
+    parameters_ = reader.input(stated_ ? stated : exact, "N", stated_ ? "as the vendor states it" : "counted");
     exact_ = exact;
   }
 
@@ -63,7 +64,9 @@ class Rules {
     step(per_chip);
     const auto alpha = named(rate_ / bandwidth_, "alpha", "book ch. 5: C / W, FLOPs per byte of one axis");
     step(alpha);
-    const Traced limit = named(alpha.value() / Traced(axes_), "FSDP limit, tokens per chip",
+    const Reader<Traced> reader;
+    const Traced all_axes = reader.input(axes_, "M_X", "axes of the torus; 1 under switches");
+    const Traced limit = named(alpha.value() / all_axes, "FSDP limit, tokens per chip",
                                "book ch. 5: alpha / M_X with every axis used for FSDP");
     step(limit);
     const double axes_x = axes_ > 1 ? axes_ - 1 : 1;
@@ -75,6 +78,10 @@ class Rules {
                                "FSDP x TP limit, tokens per chip", "book ch. 5: alpha^2 / (M_X M_Y F)");
     step(mixed);
     const double b = per_chip.value();
+    if (x_opt.value() > chips_.value()) {
+      section_.remarks.push_back(fmt::format("X_opt is beyond {} chips: at this batch FSDP alone communicates least",
+                                             chips_.value()));
+    }
     section_.remarks.push_back(fmt::format("pure FSDP is {}: {:.0f} tokens per chip against a limit of {:.0f}",
                                            b > limit.value() ? "compute-bound" : "communication-bound", b, limit.value()));
     section_.remarks.push_back(fmt::format("mixed FSDP x TP is {}: {:.0f} tokens per chip against a limit of {:.0f}",
@@ -95,10 +102,13 @@ class Rules {
     const SecondsOf<Traced> at40 = named(total / (rate_ * (chips_ * Traced(0.4))), "time at 40 % MFU", "book ch. 6");
     step(at40);
     section_.remarks.push_back(fmt::format(
-        "{:.0f} chip-years; {:.1f} days on {} chips at 40 % MFU, with N = {} as stated; {} parameters by our count{}",
+        "{:.0f} chip-years; {:.1f} days on {} chips at 40 % MFU, with N = {} as {}; {} parameters by our count{}",
         years.value(), at40.value().value() / 86400, group_thousands(q_.slices.front().chips),
-        format_quantity(parameters_.value(), UnitKind::kCount), format_quantity(exact_, UnitKind::kCount, 5),
-        q_.model.moe ? " (active)" : ""));
+        format_quantity(parameters_.value(), UnitKind::kCount), stated_ ? "stated" : "counted",
+        format_quantity(exact_, UnitKind::kCount, 5),
+        q_.model.moe ? fmt::format(" active, {} in all", format_quantity(count_parameters(q_.model).total,
+                                                                          UnitKind::kCount, 5))
+                     : ""));
   }
 
   const ResolvedQuestion& q_;
@@ -108,6 +118,7 @@ class Rules {
   Traced batch_, chips_, d_ff_, tokens_, parameters_;
   double axes_ = 1;
   double exact_ = 0;
+  bool stated_ = false;
 };
 
 }  // namespace

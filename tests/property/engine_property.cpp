@@ -91,6 +91,36 @@ RC_GTEST_PROP(Readings, AllFourAgree, ()) {
   RC_ASSERT(interval.memory.total().value().value == value.memory.total().value());
 }
 
+/// The step is monotone in each coefficient, so no mix of them leaves the two corners; the interval contains both.
+RC_GTEST_PROP(Readings, CornersBoundEveryMixOfCoefficients, ()) {
+  RandomPlan r = random_plan();
+  PlanRequest& request = r.c->request;
+  const Interval interval = read_plan(Reader<Interval>{}, request, r.plan).time.total().value();
+  const Efficiency centre = request.efficiency;
+  const auto step_at = [&](const Efficiency& e) {
+    request.efficiency = e;
+    return step_of(request, r.plan);
+  };
+  const double low = step_at(fastest(centre));
+  const double high = step_at(slowest(centre));
+  Efficiency mix = centre;
+  const auto pick = [](Coefficient& c) {
+    c.value = std::min(c.value <= 1 ? 1.0 : 1e30, c.value * (1 + c.error * (*rc::gen::inRange(-10, 11)) / 10.0));
+  };
+  for (Coefficient& c : mix.matmul) pick(c);
+  for (Coefficient* c : {&mix.hbm, &mix.link_scale_up, &mix.link_scale_out, &mix.overlap_tp, &mix.overlap_fsdp,
+                         &mix.overlap_dp, &mix.overlap_ep, &mix.overlap_cp, &mix.overlap_pp, &mix.contention_scale_up,
+                         &mix.kernel_overhead, &mix.grouped_matmul, &mix.attention_backward, &mix.moe_imbalance}) {
+    pick(*c);
+  }
+  mix.moe_imbalance.value = std::max(1.0, mix.moe_imbalance.value);
+  const double mixed = step_at(mix);
+  RC_ASSERT(low <= mixed * (1 + 1e-12));
+  RC_ASSERT(mixed <= high * (1 + 1e-12));
+  RC_ASSERT(interval.low <= low * (1 + 1e-12));
+  RC_ASSERT(interval.high >= high * (1 - 1e-12));
+}
+
 RC_GTEST_PROP(Readings, DualIsTheFiniteDifference, ()) {
   RandomPlan r = random_plan();
   PlanRequest& request = r.c->request;

@@ -46,7 +46,7 @@ TEST(Slices, CountsNobodyBuildsNameTheNearest) {
 TEST(Slices, MoreThanAPodAsksForSlices) {
   const SliceError error = no_slice(test::shipped_chip("tpu-v5p"), 10000, 1);
   EXPECT_EQ(error.message, "10,000 chips are more than one tpu-v5p pod of 8,960");
-  EXPECT_EQ(error.hint, "join pods over the data-centre network with --slices 2");
+  EXPECT_EQ(error.hint, "join pods over its dcn network with --slices 2");
 }
 
 TEST(Slices, SwitchedMachinesFillHosts) {
@@ -55,6 +55,11 @@ TEST(Slices, SwitchedMachinesFillHosts) {
   EXPECT_EQ(slices_of(hw, 16, 1).size(), 1u);
   EXPECT_TRUE(slices_of(hw, 12, 1).empty());
   EXPECT_EQ(no_slice(hw, 12, 1).hint, "the nearest that exist: --chips 8 or 16");
+}
+
+TEST(Slices, OnlyTorusMachinesAreJoinedFromSlices) {
+  EXPECT_EQ(no_slice(test::switched_chip(), 16, 2).message,
+            "--slices 2 joins torus slices over an outer network, which test-chip has not");
 }
 
 TEST(Slices, SeveralSlicesOverTheDataCentreNetwork) {

@@ -102,7 +102,7 @@ TEST(TrainReport, NamesTheFlagOfEachAssumption) {
   const Section* assumed = find_section(report, "Assumed");
   ASSERT_NE(assumed, nullptr);
   EXPECT_EQ(lines(*assumed), (std::vector<std::string>{"sequences of 8,192 tokens [as trained] (change: --seq)",
-                                                       "no price is known"}));
+                                                       "warning: no price is known"}));
   EXPECT_EQ(assumed->lines[1].role, Role::kWarning);
 }
 
