@@ -101,8 +101,8 @@ void collect(const TracePtr& node, std::unordered_set<const TraceNode*>& seen, s
   if (node->op != Op::kNamed) return;
   const TraceNode& formula = *node->args[0];
   if (formula.op == Op::kInput || formula.op == Op::kNamed || formula.op == Op::kConstant) return;
-  out.push_back({node->name, Writer(true).write(formula), Writer(false).write(formula), node->value, node->unit,
-                 node->source});
+  out.push_back(
+      {node->name, Writer(true).write(formula), Writer(false).write(formula), node->value, node->unit, node->source});
 }
 
 double reevaluate_node(const TracePtr& node, std::unordered_map<const TraceNode*, double>& memo) {
@@ -113,20 +113,15 @@ double reevaluate_node(const TracePtr& node, std::unordered_map<const TraceNode*
   return memo[node.get()] = evaluate(node->op, a, b);
 }
 
-bool is_constant(const Traced& x, double value) {
-  return x.node()->op == Op::kConstant && x.value() == value;
-}
+bool is_constant(const Traced& x, double value) { return x.node()->op == Op::kConstant && x.value() == value; }
 
 }  // namespace
 
 Traced::Traced(double constant) : node_(std::make_shared<TraceNode>(TraceNode{.value = constant})) {}
 
 Traced Traced::leaf(double value, std::string_view name, std::string_view source, Dim unit) {
-  return Traced(std::make_shared<TraceNode>(TraceNode{.op = Op::kInput,
-                                                      .value = value,
-                                                      .name = std::string(name),
-                                                      .source = std::string(source),
-                                                      .unit = unit}));
+  return Traced(std::make_shared<TraceNode>(TraceNode{
+      .op = Op::kInput, .value = value, .name = std::string(name), .source = std::string(source), .unit = unit}));
 }
 
 Traced Traced::with_name(std::string_view name, std::string_view source, Dim unit) const {

@@ -55,8 +55,8 @@ class Traced {
 /// One line of an explanation: a named result, its formula in names, the same in numbers, and its value.
 struct ExplainedStep {
   std::string name;
-  std::string formula;   ///< "weight_bytes / hw.hbm.bandwidth"
-  std::string numbers;   ///< "1.71 GB / 2.77 TB/s"
+  std::string formula;  ///< "weight_bytes / hw.hbm.bandwidth"
+  std::string numbers;  ///< "1.71 GB / 2.77 TB/s"
   double value = 0;
   Dim unit;
   std::string source;

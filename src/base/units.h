@@ -17,8 +17,17 @@
 
 namespace scalecalc {
 
-enum class UnitKind { kCount, kNumber, kBytes, kBytesPerSecond, kFlopsPerSecond, kSeconds, kFraction, kWatts,
-                      kUsdPerHour };
+enum class UnitKind {
+  kCount,
+  kNumber,
+  kBytes,
+  kBytesPerSecond,
+  kFlopsPerSecond,
+  kSeconds,
+  kFraction,
+  kWatts,
+  kUsdPerHour
+};
 
 /// Why a text is not a quantity of the kind asked for.
 struct UnitError {
@@ -27,8 +36,9 @@ struct UnitError {
 };
 
 /// Text to a number in the SI base unit of `kind`. A count must be whole and fit 2^53; `kNumber` is a plain
-/// dimensionless number that may be fractional; a fraction lies in 0..1; prices are in dollars per hour. With `bare_ok` a plain number is taken in the base unit; otherwise a
-/// missing unit is an error (counts, numbers and fractions never need one). Never returns NaN or infinity.
+/// dimensionless number that may be fractional; a fraction lies in 0..1; prices are in dollars per hour. With `bare_ok`
+/// a plain number is taken in the base unit; otherwise a missing unit is an error (counts, numbers and fractions never
+/// need one). Never returns NaN or infinity.
 std::variant<double, UnitError> parse_quantity(std::string_view text, UnitKind kind, bool bare_ok = false);
 
 /// Number to text with `digits` significant digits and the natural prefix: 1.23 TB/s, 4.19 M, 17.2 ms, 3.2 h.

@@ -13,7 +13,7 @@ struct Environment {
   std::ostream& out;
   std::ostream& err;
   std::function<std::optional<std::string>(const std::string&)> variable;  ///< getenv; empty = no variables
-  std::function<bool()> interrupted;  ///< polled while working; empty = never
+  std::function<bool()> interrupted;                                       ///< polled while working; empty = never
   bool out_is_tty = false;
   bool err_is_tty = false;
   std::size_t width = 0;  ///< columns of the terminal behind `out`; 0 = unknown

@@ -18,8 +18,7 @@ void FlagReader::finish() {
 }
 
 std::optional<std::int64_t> FlagReader::count_of(std::string_view name, std::string_view text, CountRange range) {
-  const std::string limits =
-      fmt::format("from {} to {}", group_thousands(range.least), group_thousands(range.most));
+  const std::string limits = fmt::format("from {} to {}", group_thousands(range.least), group_thousands(range.most));
   // Read as a plain number first: 1e18 is a good count, only far too large, and should be told so.
   const auto number = parse_quantity(text, UnitKind::kNumber);
   const double* size = std::get_if<double>(&number);

@@ -59,6 +59,7 @@ const Key* find_key(std::string_view name) {
 
 void unknown_key(FlagReader& reader, std::string_view flag, std::string_view name, bool words_too) {
   std::vector<std::string> known;
+  known.reserve(kKeys.size() + 2);
   for (const Key& key : kKeys) known.emplace_back(key.name);
   if (words_too) known.insert(known.end(), {"remat", "schedule"});
   std::string hint = did_you_mean(nearest(name, known));

@@ -13,8 +13,8 @@ struct Log::State {
 };
 
 Log::Log(std::ostream& err, Verbosity verbosity, bool colour)
-    : state_(new State{spdlog::logger("scalecalc", std::make_shared<spdlog::sinks::ostream_sink_st>(err, true)),
-                       colour}) {
+    : state_(
+          new State{spdlog::logger("scalecalc", std::make_shared<spdlog::sinks::ostream_sink_st>(err, true)), colour}) {
   state_->logger.set_pattern("%v");
   switch (verbosity) {
     case Verbosity::kQuiet: state_->logger.set_level(spdlog::level::err); break;

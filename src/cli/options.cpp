@@ -170,8 +170,7 @@ std::vector<std::string> Arguments::values(std::string_view flag) const {
   return found == values_.end() ? std::vector<std::string>{} : found->second;
 }
 
-Arguments parse_arguments(const std::vector<std::string>& args, std::span<const Flag> flags,
-                          std::string_view command) {
+Arguments parse_arguments(const std::vector<std::string>& args, std::span<const Flag> flags, std::string_view command) {
   CLI::App app;
   app.set_help_flag();
   Arguments out;
@@ -195,8 +194,7 @@ Arguments parse_arguments(const std::vector<std::string>& args, std::span<const 
   for (const auto& [flag, given] : values) {
     if (given.empty()) continue;
     if (given.size() > 1 && flag->kind != FlagKind::kRepeatable) {
-      throw UserError(fmt::format("{} is given twice: {} and {}", flag->name, in_quotes(given[0]),
-                                  in_quotes(given[1])),
+      throw UserError(fmt::format("{} is given twice: {} and {}", flag->name, in_quotes(given[0]), in_quotes(given[1])),
                       "");
     }
     out.values_[std::string(flag->name)] = given;
@@ -209,8 +207,8 @@ std::string flag_help(std::span<const Flag> flags) {
   constexpr std::size_t kColumn = 26;
   std::string out;
   for (const Flag& flag : flags) {
-    std::string left = flag.letter != 0 ? fmt::format("  -{}, {}", flag.letter, flag.name)
-                                        : fmt::format("      {}", flag.name);
+    std::string left =
+        flag.letter != 0 ? fmt::format("  -{}, {}", flag.letter, flag.name) : fmt::format("      {}", flag.name);
     if (!flag.value.empty()) left += fmt::format(" {}", flag.value);
     const std::string text = wrap(flag.help, kWidth - kColumn, 0);
     std::string right;

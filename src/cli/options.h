@@ -44,8 +44,7 @@ class Arguments {
 };
 
 /// UserError for unknown flags (with the nearest), a missing value, and flags given twice.
-Arguments parse_arguments(const std::vector<std::string>& args, std::span<const Flag> flags,
-                          std::string_view command);
+Arguments parse_arguments(const std::vector<std::string>& args, std::span<const Flag> flags, std::string_view command);
 
 /// The flag a word stands for ("--chips", "--chips=4", "-ojson"); nullptr if none.
 const Flag* find_flag(std::string_view word, std::span<const Flag> flags);

@@ -105,9 +105,9 @@ int report_problems(const std::vector<Diagnostic>& problems, ExitCode code, bool
 int report_bug(const std::string& what, const std::vector<std::string>& args, bool json, Environment& env) {
   std::string line = "scalecalc";
   for (const std::string& arg : args) line += " " + arg;
-  const Diagnostic bug{SourceSpan{}, fmt::format("internal error: {}", what),
-                       fmt::format("this is a bug of scalecalc {}; please report it with the command line: {}",
-                                   tool_version(), line)};
+  const Diagnostic bug{
+      SourceSpan{}, fmt::format("internal error: {}", what),
+      fmt::format("this is a bug of scalecalc {}; please report it with the command line: {}", tool_version(), line)};
   return report_problems({bug}, ExitCode::kBug, json, env);
 }
 

@@ -26,7 +26,8 @@ constexpr std::array kFlags{
     Flag{"--batch-tokens", 0, FlagKind::kValue, "N", "tokens of a step (default: as the model was trained)", "4M"},
     Flag{"--batch-seqs", 0, FlagKind::kValue, "N", "the same in sequences", "1024"},
     Flag{"--batch-tolerance", 0, FlagKind::kValue, "SHARE",
-         "how far the batch a plan runs may lie from the one asked for, to divide over its ranks (default 12.5%)", "5%"},
+         "how far the batch a plan runs may lie from the one asked for, to divide over its ranks (default 12.5%)",
+         "5%"},
     Flag{"--tokens", 0, FlagKind::kValue, "N", "tokens of the whole run (default: as the model was trained)", "15T"},
     Flag{"--precision", 0, FlagKind::kValue, "NAME", "bf16, fp16, fp8, tf32 or fp32", "bf16"},
     Flag{"--optimizer", 0, FlagKind::kValue, "NAME", "adam, adam-bf16, adam8bit, sgd or muon", "adam"},
@@ -48,8 +49,10 @@ constexpr std::array kFlags{
          "ideal: the pure roofline; calibrated (default): the hardware's measured efficiencies", "calibrated"},
     Flag{"--set", 0, FlagKind::kRepeatable, "KEY=VALUE",
          "replace one field of the model or the hardware, such as hw.hbm.bandwidth=5TB/s", "hw.hbm.bandwidth=5TB/s"},
-    Flag{"--explain", 0, FlagKind::kOptionalCount, "[RANK]", "the formulas behind a plan, with their numbers "
-         "(default rank 1)", "1"},
+    Flag{"--explain", 0, FlagKind::kOptionalCount, "[RANK]",
+         "the formulas behind a plan, with their numbers "
+         "(default rank 1)",
+         "1"},
 };
 
 constexpr const char* kExample = "for example: scalecalc train llama3-70b --hw tpu-v5p --chips 8960";
@@ -88,8 +91,8 @@ void read_machine(FlagReader& reader, const Arguments& arguments, TrainQuestion&
     }
     for (const std::int64_t axis : shape) product *= static_cast<double>(axis);
     if (product > static_cast<double>(kMostChips)) {
-      reader.problem(fmt::format("--topology {} has more than {} chips", in_quotes(*q.topology),
-                                 group_thousands(kMostChips)));
+      reader.problem(
+          fmt::format("--topology {} has more than {} chips", in_quotes(*q.topology), group_thousands(kMostChips)));
     }
   }
   const auto chips = arguments.value("--chips");

@@ -167,6 +167,7 @@ std::vector<Labels> all_labels(const std::vector<std::string>& directories, Cata
 
 std::vector<std::string> sorted_names(const std::vector<Labels>& labels) {
   std::vector<std::string> out;
+  out.reserve(labels.size());
   for (const Labels& entry : labels) out.push_back(entry.name);
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());

@@ -1,8 +1,9 @@
 // Names to documents: where chips, models and efficiency families come from.
 //
 // A name is looked up, aliases included, in each --config-dir, then SCALECALC_CONFIG_PATH, then the built-in
-// catalog. Directories are laid out like configs/: hardware/<name>.yaml, models/<name>.yaml, efficiency/<name>.yaml; names may
-// hold one slash (book/tpu-v5p). A value that ends in .yaml/.yml/.json, starts with . or /, or is "-" is a path.
+// catalog. Directories are laid out like configs/: hardware/<name>.yaml, models/<name>.yaml, efficiency/<name>.yaml;
+// names may hold one slash (book/tpu-v5p). A value that ends in .yaml/.yml/.json, starts with . or /, or is "-" is a
+// path.
 #pragma once
 
 #include <span>

@@ -42,13 +42,13 @@ class Fields {
   /// `what` names the map for messages: "hardware", "network tier". A node that is not a map is reported.
   Fields(const ConfigNode& node, std::string what, Problems& problems);
 
-  bool has(std::string_view key);  ///< present and not null; marks the key as known
-  const ConfigNode* node(std::string_view key);       ///< optional child; marks the key as known
+  bool has(std::string_view key);                         ///< present and not null; marks the key as known
+  const ConfigNode* node(std::string_view key);           ///< optional child; marks the key as known
   const ConfigNode& required_node(std::string_view key);  ///< reports if missing; then an empty scalar
 
   std::string text(std::string_view key);
   std::optional<std::string> optional_text(std::string_view key);
-  bool flag(std::string_view key, bool otherwise);    ///< true / false only
+  bool flag(std::string_view key, bool otherwise);  ///< true / false only
   std::int64_t count(std::string_view key, Range range = {1, 1e15});
   std::optional<std::int64_t> optional_count(std::string_view key, Range range = {1, 1e15});
   double quantity(std::string_view key, UnitKind kind, Range range = kPositive);
@@ -56,8 +56,8 @@ class Fields {
   /// One of `words`, by position; reports the accepted words and the nearest.
   std::size_t word(std::string_view key, std::initializer_list<std::string_view> words);
   std::optional<std::size_t> optional_word(std::string_view key, std::initializer_list<std::string_view> words);
-  std::vector<std::string> text_list(std::string_view key);          ///< a list, or one text; empty if absent
-  std::vector<std::int64_t> count_list(std::string_view key);        ///< empty if absent
+  std::vector<std::string> text_list(std::string_view key);    ///< a list, or one text; empty if absent
+  std::vector<std::int64_t> count_list(std::string_view key);  ///< empty if absent
 
   Problems& problems() { return problems_; }
   const SourceSpan& span() const { return node_.span; }

@@ -19,8 +19,8 @@ struct ConfigNode {
   std::string text;     ///< scalar only
   bool quoted = false;  ///< scalar written in quotes
   SourceSpan span;      ///< of the value; a block map or list under a key, and an empty value, stand at their key
-  std::vector<ConfigNode> items;   ///< sequence only
-  std::vector<Entry> entries;      ///< map only, in file order; keys are unique
+  std::vector<ConfigNode> items;  ///< sequence only
+  std::vector<Entry> entries;     ///< map only, in file order; keys are unique
 
   /// The value under `key` of a map, or null.
   const ConfigNode* find(std::string_view key) const;

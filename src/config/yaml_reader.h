@@ -9,8 +9,9 @@
 namespace scalecalc {
 
 /// Parses exactly one document. UserError (exit 2) with file:line:column for: syntax errors, a tab used as
-/// indentation, duplicate keys, anchors/aliases to anything but scalars, merge keys, custom tags, nesting deeper than 32, more than
-/// 100,000 nodes (a YAML bomb), more than one document, an empty document, a truncated one (unclosed quote or bracket).
+/// indentation, duplicate keys, anchors/aliases to anything but scalars, merge keys, custom tags, nesting deeper than
+/// 32, more than 100,000 nodes (a YAML bomb), more than one document, an empty document, a truncated one (unclosed
+/// quote or bracket).
 ConfigNode read_yaml(std::string_view text, const std::string& file_name);
 
 }  // namespace scalecalc

@@ -136,9 +136,12 @@ Channel<R> make_channel(const HardwareSpec& hw, const Slice& slice, const Networ
   }
   channel.gather = named(channel.gather, "all-gather seconds per byte",
                          "book ch. 3 and 12: V (N-1)/N over the bandwidth of the group's links", label);
-  channel.reduce = named(channel.reduce, "all-reduce seconds per byte", "twice an all-gather, or reduced in the network", label);
-  channel.exchange = named(channel.exchange, "all-to-all seconds per byte", "book ch. 3 and 12: bisection, uplinks", label);
-  channel.gather_latency = named(channel.gather_latency, "all-gather latency", "hops, or log2 of the members at each tier", label);
+  channel.reduce =
+      named(channel.reduce, "all-reduce seconds per byte", "twice an all-gather, or reduced in the network", label);
+  channel.exchange =
+      named(channel.exchange, "all-to-all seconds per byte", "book ch. 3 and 12: bisection, uplinks", label);
+  channel.gather_latency =
+      named(channel.gather_latency, "all-gather latency", "hops, or log2 of the members at each tier", label);
   return channel;
 }
 
@@ -173,13 +176,13 @@ SecondsOf<R> send_time(const Channel<R>& channel, const BytesOf<R>& per_chip) {
   return channel.send_latency + per_chip * channel.send;  // point to point: the terms add (book, chapter 2)
 }
 
-#define SCALECALC_INSTANTIATE(R)                                                                              \
-  template NetworkRates<R> read_network(const Reader<R>&, const HardwareSpec&, const Efficiency&);            \
-  template Channel<R> make_channel(const HardwareSpec&, const Slice&, const NetworkRates<R>&, const Group&,   \
-                                   std::string_view, const Routing&);                                                           \
-  template SecondsOf<R> all_gather_time(const Channel<R>&, const BytesOf<R>&);                                \
-  template SecondsOf<R> all_reduce_time(const Channel<R>&, const BytesOf<R>&);                                \
-  template SecondsOf<R> all_to_all_time(const Channel<R>&, const BytesOf<R>&);                                \
+#define SCALECALC_INSTANTIATE(R)                                                                            \
+  template NetworkRates<R> read_network(const Reader<R>&, const HardwareSpec&, const Efficiency&);          \
+  template Channel<R> make_channel(const HardwareSpec&, const Slice&, const NetworkRates<R>&, const Group&, \
+                                   std::string_view, const Routing&);                                       \
+  template SecondsOf<R> all_gather_time(const Channel<R>&, const BytesOf<R>&);                              \
+  template SecondsOf<R> all_reduce_time(const Channel<R>&, const BytesOf<R>&);                              \
+  template SecondsOf<R> all_to_all_time(const Channel<R>&, const BytesOf<R>&);                              \
   template SecondsOf<R> send_time(const Channel<R>&, const BytesOf<R>&);
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)

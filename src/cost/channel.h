@@ -40,9 +40,9 @@ struct Channel {
   SecondsOf<R> gather_latency;
   SecondsOf<R> exchange_latency;
   SecondsOf<R> send_latency;
-  bool latency_adds = true;      ///< switches: latency + bytes; torus rings: the larger of the two (book, chapter 3)
-  bool scale_out = false;        ///< leaves the innermost tier
-  std::uint32_t links = 0;       ///< bit a: torus axis a; bit 8 + t: switched tier t. Groups that share a bit contend
+  bool latency_adds = true;  ///< switches: latency + bytes; torus rings: the larger of the two (book, chapter 3)
+  bool scale_out = false;    ///< leaves the innermost tier
+  std::uint32_t links = 0;   ///< bit a: torus axis a; bit 8 + t: switched tier t. Groups that share a bit contend
 };
 
 /// How many copies of a token an all-to-all really sends to another node (see all_to_all_copies).

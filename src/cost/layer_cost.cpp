@@ -52,8 +52,7 @@ class LayerCoster {
   R share(TpRule rule) const {
     switch (rule) {
       case TpRule::kSequence: return sequence_share();
-      case TpRule::kKvColumn:
-        return R(1.0) / min(tp_, R(static_cast<double>(model_.attention.kv_heads)));
+      case TpRule::kKvColumn: return R(1.0) / min(tp_, R(static_cast<double>(model_.attention.kv_heads)));
       case TpRule::kColumn:
       case TpRule::kRow:
       case TpRule::kHeads:
@@ -198,9 +197,11 @@ class LayerCoster {
   /// Forward: gather before and scatter after attention and MLP (or one all-reduce after each). Backward: the same, and
   /// under sequence sharding the two gathered inputs are gathered again for the weight gradients.
   void communication(LayerCost<R>& out, const std::vector<Op<R>>& ops) const {
-    const bool moe = std::any_of(ops.begin(), ops.end(), [](const Op<R>& o) { return o.kind == OpKind::kGroupedMatmul; });
+    const bool moe =
+        std::any_of(ops.begin(), ops.end(), [](const Op<R>& o) { return o.kind == OpKind::kGroupedMatmul; });
     const bool dense_mlp = std::any_of(ops.begin(), ops.end(), [](const Op<R>& o) { return o.part == Part::kMlp; });
-    const bool attends = std::any_of(ops.begin(), ops.end(), [](const Op<R>& o) { return o.kind == OpKind::kAttention; });
+    const bool attends =
+        std::any_of(ops.begin(), ops.end(), [](const Op<R>& o) { return o.kind == OpKind::kAttention; });
     const double blocks = (attends ? 1 : 0) + (dense_mlp ? 1 : 0);
     Phase<R>& again = out.recompute[static_cast<int>(Remat::kFull)];
     if (inner_.tp > 1) {
@@ -318,8 +319,8 @@ NetworkCost<R> network_cost(const Reader<R>& reader, const ModelSpec& model, con
   return out;
 }
 
-#define SCALECALC_INSTANTIATE(R)                                                                                  \
-  template ModelOps<R> read_model(const Reader<R>&, const ModelSpec&);                                            \
+#define SCALECALC_INSTANTIATE(R)                                                                                    \
+  template ModelOps<R> read_model(const Reader<R>&, const ModelSpec&);                                              \
   template NetworkCost<R> network_cost(const Reader<R>&, const ModelSpec&, const ModelOps<R>&, const ChipRates<R>&, \
                                        const Workload&, const InnerDegrees&);
 SCALECALC_INSTANTIATE(double)

@@ -34,20 +34,20 @@ std::string_view label_of(const LayerKind& kind);
 template <class R>
 struct Phase {
   Work<R> work;
-  R tp_gathers{0.0};       ///< all-gathers and reduce-scatters of tp_bytes (sequence sharding on)
-  R tp_reduces{0.0};       ///< all-reduces of tp_bytes (sequence sharding off)
-  R etp_gathers{0.0};      ///< all-gathers and reduce-scatters of etp_bytes around the experts
-  R cp_gathers{0.0};       ///< all-gathers or reduce-scatters of cp_bytes
+  R tp_gathers{0.0};            ///< all-gathers and reduce-scatters of tp_bytes (sequence sharding on)
+  R tp_reduces{0.0};            ///< all-reduces of tp_bytes (sequence sharding off)
+  R etp_gathers{0.0};           ///< all-gathers and reduce-scatters of etp_bytes around the experts
+  R cp_gathers{0.0};            ///< all-gathers or reduce-scatters of cp_bytes
   BytesOf<R> ep_bytes{R(0.0)};  ///< bytes a chip holds before all the phase's all-to-alls, summed over them
-  R ep_exchanges{0.0};     ///< how many all-to-alls
+  R ep_exchanges{0.0};          ///< how many all-to-alls
 };
 
 template <class R>
 struct LayerCost {
   Phase<R> forward;
-  Phase<R> backward;                          ///< without recompute
+  Phase<R> backward;                            ///< without recompute
   std::array<Phase<R>, kRematCount> recompute;  ///< added to the backward, by remat policy
-  BytesOf<R> tp_bytes{R(0.0)};                ///< one gathered activation of the tensor group
+  BytesOf<R> tp_bytes{R(0.0)};                  ///< one gathered activation of the tensor group
   BytesOf<R> etp_bytes{R(0.0)};
   BytesOf<R> cp_bytes{R(0.0)};                ///< keys and values of the whole sequence
   R dense_parameters{0.0};                    ///< per chip, divided by tp, not yet by data ranks
@@ -62,8 +62,8 @@ struct NetworkCost {
   std::vector<LayerCost<R>> kinds;
   LayerCost<R> embedding;
   LayerCost<R> head;
-  LayerCost<R> mtp;           ///< projection and norms of one module; its layer and head come on top
-  BytesOf<R> logits{R(0.0)};  ///< bf16 logits, fp32 softmax and bf16 gradient of one microbatch
+  LayerCost<R> mtp;             ///< projection and norms of one module; its layer and head come on top
+  BytesOf<R> logits{R(0.0)};    ///< bf16 logits, fp32 softmax and bf16 gradient of one microbatch
   BytesOf<R> boundary{R(0.0)};  ///< activation one chip sends to the next pipeline stage
 };
 

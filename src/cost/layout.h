@@ -32,8 +32,8 @@ struct Layout {
   std::int64_t etp = 1;   ///< tensor ways inside one expert: tp or 1
   std::int64_t micro_batch_seqs = 1;
   std::int64_t grad_accum = 1;  ///< microbatches per step and data rank
-  bool sp = false;        ///< sequence sharding of activations inside the tensor group
-  std::uint8_t zero = 0;  ///< ZeRO stage: 1 optimizer, 2 + gradients, 3 + weights
+  bool sp = false;              ///< sequence sharding of activations inside the tensor group
+  std::uint8_t zero = 0;        ///< ZeRO stage: 1 optimizer, 2 + gradients, 3 + weights
   Remat remat = Remat::kNone;
   Schedule schedule = Schedule::kNone;
 

@@ -10,8 +10,7 @@ namespace {
 template <class R>
 class MemoryCounter {
  public:
-  explicit MemoryCounter(const StepInput<R>& in)
-      : in_(in), net_(*in.network), ch_(*in.channels), layout_(in.layout) {}
+  explicit MemoryCounter(const StepInput<R>& in) : in_(in), net_(*in.network), ch_(*in.channels), layout_(in.layout) {}
 
   /// The stage that holds most, with what it holds.
   MemoryUse<R> fullest() const {
@@ -41,7 +40,8 @@ class MemoryCounter {
     };
     MemoryUse<R> use;
     use.weights = named(held(p.weight_bytes, 3), "weights", "parameters per chip x bytes, divided by ZeRO-3 shards");
-    use.gradients = named(held(p.gradient_bytes, 2), "gradients", "parameters per chip x bytes, divided from ZeRO-2 on");
+    use.gradients =
+        named(held(p.gradient_bytes, 2), "gradients", "parameters per chip x bytes, divided from ZeRO-2 on");
     use.optimizer = named(held(in_.workload->optimizer.state_bytes, 1), "optimizer state",
                           "parameters per chip x bytes, divided from ZeRO-1 on (arXiv:1910.02054)");
     activations(stage, use);
@@ -57,7 +57,8 @@ class MemoryCounter {
     BytesOf<R> recomputed(R(0.0));
     for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
       const bool mtp = stage.head && in_.model->mtp_layers > 0 && in_.model->mtp_kind == k;
-      const double layers = static_cast<double>(stage.layers[k]) + (mtp ? static_cast<double>(in_.model->mtp_layers) : 0);
+      const double layers =
+          static_cast<double>(stage.layers[k]) + (mtp ? static_cast<double>(in_.model->mtp_layers) : 0);
       if (layers <= 0) continue;
       per_microbatch += net_.kinds[k].saved[remat] * R(layers);
       // While one layer is computed again its tensors are all there.
@@ -88,8 +89,9 @@ class MemoryCounter {
     }
     if (stage.embedding) whole = max(whole, BytesOf<R>(net_.embedding.dense_parameters * end_bytes));
     if (stage.head) whole = max(whole, BytesOf<R>(net_.head.dense_parameters * end_bytes));
-    use.buffers = named(whole + dispatched, "buffers",
-                        "whole layers while they are gathered or reduced (ZeRO 2 and 3), tokens on their way to experts");
+    use.buffers =
+        named(whole + dispatched, "buffers",
+              "whole layers while they are gathered or reduced (ZeRO 2 and 3), tokens on their way to experts");
   }
 
   const StepInput<R>& in_;

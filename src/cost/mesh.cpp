@@ -63,7 +63,9 @@ MeshChannels<R> make_channels(const HardwareSpec& hw, const Slice& slice, const 
 
 template <class R>
 OverlapRates<R> read_overlap(const Reader<R>& reader, const Efficiency& e) {
-  const auto in = [&](const Coefficient& c, const char* name) { return reader.input(c.value, name, c.source, {}, c.error); };
+  const auto in = [&](const Coefficient& c, const char* name) {
+    return reader.input(c.value, name, c.source, {}, c.error);
+  };
   return {.tp = in(e.overlap_tp, "efficiency.overlap.tp"),
           .fsdp = in(e.overlap_fsdp, "efficiency.overlap.fsdp"),
           .dp = in(e.overlap_dp, "efficiency.overlap.dp"),
@@ -74,9 +76,9 @@ OverlapRates<R> read_overlap(const Reader<R>& reader, const Efficiency& e) {
           .contention_out = in(e.contention_scale_out, "efficiency.contention.scale_out")};
 }
 
-#define SCALECALC_INSTANTIATE(R)                                                                        \
-  template MeshChannels<R> make_channels(const HardwareSpec&, const Slice&, const NetworkRates<R>&,     \
-                                         const Placement&, const Layout&, const Routing&);              \
+#define SCALECALC_INSTANTIATE(R)                                                                                      \
+  template MeshChannels<R> make_channels(const HardwareSpec&, const Slice&, const NetworkRates<R>&, const Placement&, \
+                                         const Layout&, const Routing&);                                              \
   template OverlapRates<R> read_overlap(const Reader<R>&, const Efficiency&);
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)

@@ -15,10 +15,10 @@ Routing routing_of(const ModelSpec& model);
 template <class R>
 struct MeshChannels {
   Channel<R> tp, cp, ep, pp;
-  Channel<R> shard;             ///< fsdp x cp: gathers weights, scatters gradients (ZeRO-3)
-  Channel<R> replicate;         ///< dp: reduces the shards of hybrid sharding
-  Channel<R> data;              ///< dp x fsdp x cp: gradients and updated weights (ZeRO 0 to 2)
-  Channel<R> expert_shard;      ///< the same three for expert weights, which fewer ranks share
+  Channel<R> shard;         ///< fsdp x cp: gathers weights, scatters gradients (ZeRO-3)
+  Channel<R> replicate;     ///< dp: reduces the shards of hybrid sharding
+  Channel<R> data;          ///< dp x fsdp x cp: gradients and updated weights (ZeRO 0 to 2)
+  Channel<R> expert_shard;  ///< the same three for expert weights, which fewer ranks share
   Channel<R> expert_replicate;
   Channel<R> expert_data;
 };

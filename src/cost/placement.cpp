@@ -72,7 +72,8 @@ std::vector<Placement> switched_placements(const HardwareSpec& hw, const Degrees
       fits = fits && members_per_tier(degree, stride, domains, group.tiers);
       stride *= degree;
     }
-    const bool known = std::any_of(out.begin(), out.end(), [&](const Placement& p) { return p.dims == placement.dims; });
+    const bool known =
+        std::any_of(out.begin(), out.end(), [&](const Placement& p) { return p.dims == placement.dims; });
     if (fits && !known) out.push_back(std::move(placement));
   }
   return out;
@@ -185,7 +186,9 @@ Group merge(const Group& inner, const Group& outer) {
     if (b.size == 1) continue;
     AxisPart& o = out.axes[a];
     // Nested parts of one axis form one longer part with the inner stride.
-    o = o.size == 1 ? b : AxisPart{.size = o.size * b.size, .stride = std::min(o.stride, b.stride), .ring = o.ring || b.ring};
+    o = o.size == 1
+            ? b
+            : AxisPart{.size = o.size * b.size, .stride = std::min(o.stride, b.stride), .ring = o.ring || b.ring};
   }
   for (std::size_t t = 0; t < kMaxTiers; ++t) out.tiers[t] *= outer.tiers[t];
   return out;

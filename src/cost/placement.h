@@ -31,10 +31,11 @@ struct AxisPart {
 
 /// The chips one collective runs over.
 struct Group {
-  std::array<AxisPart, kMaxAxes> axes;           ///< torus axes; size 1 = not on this axis
-  std::array<std::int64_t, kMaxTiers> tiers{1, 1, 1, 1};  ///< members at each switched tier; tier 0 is the torus if there is one
+  std::array<AxisPart, kMaxAxes> axes;  ///< torus axes; size 1 = not on this axis
+  std::array<std::int64_t, kMaxTiers> tiers{1, 1, 1,
+                                            1};  ///< members at each switched tier; tier 0 is the torus if there is one
   std::int64_t size() const;
-  bool crosses_beyond(std::size_t tier) const;   ///< some members lie in different domains of this tier
+  bool crosses_beyond(std::size_t tier) const;  ///< some members lie in different domains of this tier
 
   friend bool operator==(const Group&, const Group&) = default;
 };

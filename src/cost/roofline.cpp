@@ -13,9 +13,9 @@ ChipRates<R> read_chip(const Reader<R>& reader, const HardwareSpec& hw, const Ef
   for (std::size_t i = 0; i < kDTypeCount; ++i) {
     const FlopsPerSecond peak = hw.matmul_peak[i].value_or(FlopsPerSecond(0));
     const std::string dtype(kDTypeNames[i]);
-    out.matmul[i] = read(reader, peak, "hw.compute.matmul." + dtype, hw.compute_source) *
-                    reader.input(e.matmul[i].value, "efficiency.matmul." + dtype, e.matmul[i].source, {},
-                                 e.matmul[i].error);
+    out.matmul[i] =
+        read(reader, peak, "hw.compute.matmul." + dtype, hw.compute_source) *
+        reader.input(e.matmul[i].value, "efficiency.matmul." + dtype, e.matmul[i].source, {}, e.matmul[i].error);
   }
   const std::size_t a = static_cast<std::size_t>(attention);
   const FlopsPerSecondOf<R> peak = read(reader, hw.matmul_peak[a].value_or(FlopsPerSecond(0)),
@@ -66,11 +66,11 @@ Work<R> roofline(const FlopsOf<R>& flops, const FlopsPerSecondOf<R>& rate, const
   return work;
 }
 
-#define SCALECALC_INSTANTIATE(R)                                                                                   \
-  template ChipRates<R> read_chip(const Reader<R>&, const HardwareSpec&, const Efficiency&, DType);                \
-  template struct Work<R>;                                                                                         \
-  template R shape_fraction(const R&, const R&, const R&, const R&);                                               \
-  template Work<R> roofline(const FlopsOf<R>&, const FlopsPerSecondOf<R>&, const BytesOf<R>&,                      \
+#define SCALECALC_INSTANTIATE(R)                                                                    \
+  template ChipRates<R> read_chip(const Reader<R>&, const HardwareSpec&, const Efficiency&, DType); \
+  template struct Work<R>;                                                                          \
+  template R shape_fraction(const R&, const R&, const R&, const R&);                                \
+  template Work<R> roofline(const FlopsOf<R>&, const FlopsPerSecondOf<R>&, const BytesOf<R>&,       \
                             const BytesPerSecondOf<R>&);
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)

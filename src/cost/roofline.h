@@ -14,7 +14,7 @@ struct ChipRates {
   std::array<FlopsPerSecondOf<R>, kDTypeCount> matmul;  ///< large dense matmuls; 0 where the chip has no such rate
   FlopsPerSecondOf<R> peak_attention_forward;           ///< at the recipe's 16-bit (or wider) rate
   FlopsPerSecondOf<R> peak_attention_backward;
-  FlopsPerSecondOf<R> vector;   ///< 0: not published, vector work is counted by its memory traffic alone
+  FlopsPerSecondOf<R> vector;  ///< 0: not published, vector work is counted by its memory traffic alone
   BytesPerSecondOf<R> hbm;
   R half_dim{0.0};
   R grouped{1.0};

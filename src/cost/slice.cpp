@@ -158,18 +158,21 @@ std::int64_t nearest_above(const HardwareSpec& hw, std::int64_t chips, std::int6
 SliceError no_slice(const HardwareSpec& hw, std::int64_t chips, std::int64_t slices) {
   SliceError out;
   if (slices > 1 && (!hw.is_torus() || hw.network.size() < 2)) {
-    out.message = fmt::format("--slices {} joins torus slices over an outer network, which {} has not", slices, hw.name);
+    out.message =
+        fmt::format("--slices {} joins torus slices over an outer network, which {} has not", slices, hw.name);
     out.hint = "leave --slices out; --chips alone says how large the machine is";
     return out;
   }
   if (!hw.is_torus()) {
-    out.message = fmt::format("{} chips do not fill whole hosts of {} {}", group_thousands(chips), hw.chips_per_host,
-                              hw.name);
+    out.message =
+        fmt::format("{} chips do not fill whole hosts of {} {}", group_thousands(chips), hw.chips_per_host, hw.name);
   } else if (slices == 1 && chips > hw.network.front().torus.max_chips) {
     out.message = fmt::format("{} chips are more than one {} pod of {}", group_thousands(chips), hw.name,
                               group_thousands(hw.network.front().torus.max_chips));
     const std::int64_t pods = (chips + hw.network.front().torus.max_chips - 1) / hw.network.front().torus.max_chips;
-    out.hint = hw.network.size() < 2 ? "" : fmt::format("join pods over its {} network with --slices {}", hw.network[1].name, pods);
+    out.hint = hw.network.size() < 2
+                   ? ""
+                   : fmt::format("join pods over its {} network with --slices {}", hw.network[1].name, pods);
     return out;
   } else {
     out.message = fmt::format("no {} slice has {} chips{}", hw.name, group_thousands(chips),
@@ -179,8 +182,8 @@ SliceError no_slice(const HardwareSpec& hw, std::int64_t chips, std::int64_t sli
   if (const auto below = nearest_below(hw, chips, slices); below > 0) around.push_back(group_thousands(below));
   if (const auto above = nearest_above(hw, chips, slices); above > 0) around.push_back(group_thousands(above));
   if (!around.empty()) {
-    out.hint = fmt::format("the nearest that exist: --chips {}", around.size() == 2 ? around[0] + " or " + around[1]
-                                                                                     : around[0]);
+    out.hint = fmt::format("the nearest that exist: --chips {}",
+                           around.size() == 2 ? around[0] + " or " + around[1] : around[0]);
   }
   return out;
 }

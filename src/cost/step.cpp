@@ -27,8 +27,10 @@ class StepBuilder {
     slowest_stage();
     StepTime<R> out;
     const PhaseTime<R>& stage = slowest_;
-    out.compute = named(microbatches_ * stage.compute, "compute", "microbatches x compute-bound work of the slowest stage");
-    out.hbm = named(microbatches_ * stage.hbm, "memory-bound work", "microbatches x HBM-bound work of the slowest stage");
+    out.compute =
+        named(microbatches_ * stage.compute, "compute", "microbatches x compute-bound work of the slowest stage");
+    out.hbm =
+        named(microbatches_ * stage.hbm, "memory-bound work", "microbatches x HBM-bound work of the slowest stage");
     out.tp = named(microbatches_ * stage.tp, "exposed tensor-parallel communication", kOverlapRule);
     out.fsdp = named(microbatches_ * stage.fsdp, "exposed FSDP communication", kOverlapRule);
     out.cp = named(microbatches_ * stage.cp, "exposed context-parallel communication", kOverlapRule);
@@ -78,7 +80,8 @@ class StepBuilder {
     Work<R> work = phase.work;
     std::array<Traffic<R>, kTrafficKinds> traffic;
     traffic[kTp] = {tp_time(cost, phase), overlap_.tp, contention(ch_.tp), ch_.tp.links};
-    traffic[kCp] = {phase.cp_gathers * all_gather_time(ch_.cp, cost.cp_bytes), overlap_.cp, contention(ch_.cp), ch_.cp.links};
+    traffic[kCp] = {phase.cp_gathers * all_gather_time(ch_.cp, cost.cp_bytes), overlap_.cp, contention(ch_.cp),
+                    ch_.cp.links};
     traffic[kEp] = {ep_time(phase), overlap_.ep, contention(ch_.ep), ch_.ep.links};
     if (again != nullptr) {
       work += again->work;
@@ -92,8 +95,10 @@ class StepBuilder {
     name_traffic(traffic, label, backward);
     std::array<SecondsOf<R>, kTrafficKinds> exposed;
     PhaseTime<R> out;
-    out.compute = named(work.compute, backward ? "backward compute" : "forward compute", "sum of its operations", label);
-    out.hbm = named(work.hbm, backward ? "backward memory time" : "forward memory time", "sum of its operations", label);
+    out.compute =
+        named(work.compute, backward ? "backward compute" : "forward compute", "sum of its operations", label);
+    out.hbm =
+        named(work.hbm, backward ? "backward memory time" : "forward memory time", "sum of its operations", label);
     out.overhead = work.overhead;
     const SecondsOf<R> beside = named(out.compute + out.hbm + out.overhead, backward ? "backward work" : "forward work",
                                       "what communication may hide under", label);
@@ -106,8 +111,8 @@ class StepBuilder {
   }
 
   static void name_traffic(std::array<Traffic<R>, kTrafficKinds>& traffic, std::string_view label, bool backward) {
-    static constexpr std::array<std::string_view, kTrafficKinds> kForward{"forward tp communication", "forward fsdp gather",
-                                                                         "forward cp gather", "forward ep all-to-all"};
+    static constexpr std::array<std::string_view, kTrafficKinds> kForward{
+        "forward tp communication", "forward fsdp gather", "forward cp gather", "forward ep all-to-all"};
     static constexpr std::array<std::string_view, kTrafficKinds> kBackward{
         "backward tp communication", "backward fsdp gather and scatter", "backward cp gather and scatter",
         "backward ep all-to-all"};
@@ -121,7 +126,8 @@ class StepBuilder {
     const int remat = static_cast<int>(layout_.remat);
     for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
       const LayerCost<R>& cost = net_.kinds[k];
-      const Phase<R>* again = layout_.remat == Remat::kNone ? nullptr : &cost.recompute[static_cast<std::size_t>(remat)];
+      const Phase<R>* again =
+          layout_.remat == Remat::kNone ? nullptr : &cost.recompute[static_cast<std::size_t>(remat)];
       const std::string_view label = label_of(in_.model->kinds[k]);
       forward_[k] = phase_time(cost, cost.forward, nullptr, false, label);
       backward_[k] = phase_time(cost, cost.backward, again, true, label);
@@ -177,8 +183,9 @@ class StepBuilder {
                        "(sum of stages - slowest) / vpp; arXiv:2104.04473 section 2.2");
     const SecondsOf<R> hop = send_time(ch_.pp, net_.boundary);
     const R hops = R(2.0) * microbatches_ * chunks_;
-    out.pp = named(hops * hop * (R(1.0) - overlap_.pp) + R(2.0) * (stages_ - R(1.0)) * hop,
-                   "exposed pipeline communication", "2 sends per microbatch and chunk; filling and draining hide none");
+    out.pp =
+        named(hops * hop * (R(1.0) - overlap_.pp) + R(2.0) * (stages_ - R(1.0)) * hop, "exposed pipeline communication",
+              "2 sends per microbatch and chunk; filling and draining hide none");
   }
 
   /// Exposed part of a transfer that may hide under `work`, as in OVERLAP with one kind of traffic.
@@ -188,18 +195,11 @@ class StepBuilder {
     return time * (R(1.0) - overlap) + max(SecondsOf<R>(R(0.0)), hidden - work) + min(hidden, work) * contention_share;
   }
 
-  SecondsOf<R> slowest_backward() const {
+  /// One phase of a microbatch through the slowest stage's layers.
+  SecondsOf<R> slowest_layers(const std::array<PhaseTime<R>, kMaxLayerKinds>& phase) const {
     SecondsOf<R> out(R(0.0));
     for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
-      if (shape_->layers[k] > 0) out += backward_[k].total() * R(static_cast<double>(shape_->layers[k]));
-    }
-    return out;
-  }
-
-  SecondsOf<R> slowest_forward() const {
-    SecondsOf<R> out(R(0.0));
-    for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
-      if (shape_->layers[k] > 0) out += forward_[k].total() * R(static_cast<double>(shape_->layers[k]));
+      if (shape_->layers[k] > 0) out += phase[k].total() * R(static_cast<double>(shape_->layers[k]));
     }
     return out;
   }
@@ -217,7 +217,7 @@ class StepBuilder {
     const R expert_shards(sharded ? static_cast<double>(ch_.expert_shard.size) : 1.0);
     const BytesOf<R> gradients(dense * R(p.gradient_bytes) / shards);
     const BytesOf<R> expert_gradients(expert * R(p.gradient_bytes) / expert_shards);
-    const SecondsOf<R> backward = slowest_backward();
+    const SecondsOf<R> backward = slowest_layers(backward_);
     const R share = contention(channel);
     if (layout_.zero == 0 || sharded) {
       const SecondsOf<R> reduce = all_reduce_time(channel, gradients) + expert_time(experts, expert_gradients, true);
@@ -228,9 +228,10 @@ class StepBuilder {
                                   expert_time(experts, BytesOf<R>(expert * R(p.weight_bytes)), false);
       const R scatters = layout_.zero == 2 ? microbatches_ : R(1.0);
       out.dp = scatters * exposed(scatter, overlap_.dp, share, backward) +
-               exposed(gather, overlap_.dp, share, slowest_forward());
+               exposed(gather, overlap_.dp, share, slowest_layers(forward_));
     }
-    out.dp = named(out.dp, "exposed gradient reduction", "reduce-scatter and all-gather of the stage's weights; ZeRO, arXiv:1910.02054");
+    out.dp = named(out.dp, "exposed gradient reduction",
+                   "reduce-scatter and all-gather of the stage's weights; ZeRO, arXiv:1910.02054");
   }
 
   SecondsOf<R> expert_time(const Channel<R>& channel, const BytesOf<R>& bytes, bool reduce) const {
@@ -241,8 +242,8 @@ class StepBuilder {
   /// Each chip updates its shard: memory traffic against vector work, as any operation.
   void optimizer(StepTime<R>& out) {
     const Optimizer& o = in_.workload->optimizer;
-    const double ways = layout_.zero == 0 ? 1.0
-                                          : static_cast<double>(layout_.zero == 3 ? ch_.shard.size : ch_.data.size);
+    const double ways =
+        layout_.zero == 0 ? 1.0 : static_cast<double>(layout_.zero == 3 ? ch_.shard.size : ch_.data.size);
     const double expert_ways =
         layout_.zero == 0 ? 1.0 : static_cast<double>(layout_.zero == 3 ? ch_.expert_shard.size : ch_.expert_data.size);
     const R updated = named(dense_parameters(*in_.model, net_, *shape_) / R(ways) +
@@ -295,8 +296,8 @@ double step_lower_bound(StepInput<double> in) {
   return (time.total() - time.optimizer).value();
 }
 
-#define SCALECALC_INSTANTIATE(R)                                                                                \
-  template struct StepTime<R>;                                                                                  \
+#define SCALECALC_INSTANTIATE(R) \
+  template struct StepTime<R>;   \
   template StepTime<R> step_time(const Reader<R>&, const StepInput<R>&);
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)

@@ -15,21 +15,21 @@ namespace scalecalc {
 /// Formats of a mixed-precision recipe. Bytes are per element.
 struct Precision {
   std::string name;
-  DType compute = DType::kBf16;    ///< layer matmuls
-  DType high = DType::kBf16;       ///< attention, head, router: never below 16 bits
-  double weight_bytes = 2;         ///< the copy the matmuls read and FSDP gathers
-  double gradient_bytes = 4;       ///< accumulated and reduced in fp32 (Megatron-LM default)
-  double activation_bytes = 2;     ///< kept for the backward pass, and sent by TP, CP and PP
-  double dispatch_bytes = 2;       ///< tokens on their way to the experts
+  DType compute = DType::kBf16;  ///< layer matmuls
+  DType high = DType::kBf16;     ///< attention, head, router: never below 16 bits
+  double weight_bytes = 2;       ///< the copy the matmuls read and FSDP gathers
+  double gradient_bytes = 4;     ///< accumulated and reduced in fp32 (Megatron-LM default)
+  double activation_bytes = 2;   ///< kept for the backward pass, and sent by TP, CP and PP
+  double dispatch_bytes = 2;     ///< tokens on their way to the experts
 };
 
 /// Optimizer state. Adam: m and v; `master` is the fp32 copy of 16-bit weights.
 struct Optimizer {
   std::string name;
-  double state_bytes = 12;        ///< per parameter, master copy included
-  double update_bytes = 0;        ///< HBM traffic of one update, per parameter
-  double update_flops = 0;        ///< vector FLOPs of one update, per parameter
-  bool orthogonalizes = false;    ///< Muon: five Newton-Schulz iterations per matrix and step
+  double state_bytes = 12;      ///< per parameter, master copy included
+  double update_bytes = 0;      ///< HBM traffic of one update, per parameter
+  double update_flops = 0;      ///< vector FLOPs of one update, per parameter
+  bool orthogonalizes = false;  ///< Muon: five Newton-Schulz iterations per matrix and step
 };
 
 /// Known names; UserError with the nearest name otherwise.
@@ -38,8 +38,8 @@ Optimizer optimizer_of(std::string_view name);
 
 struct Workload {
   std::int64_t seq = 0;
-  double batch_seqs = 0;    ///< asked for; a plan may run a nearby count that divides (see Plan)
-  double tokens = 0;        ///< of the whole run
+  double batch_seqs = 0;  ///< asked for; a plan may run a nearby count that divides (see Plan)
+  double tokens = 0;      ///< of the whole run
   Precision precision;
   Optimizer optimizer;
   double batch_tolerance = 0.125;  ///< how far the batch a plan runs may lie from batch_seqs

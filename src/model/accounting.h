@@ -12,17 +12,18 @@ struct ParameterCount {
   double embedding = 0;  ///< input embedding, learned positions and embedding norm
   double head = 0;       ///< output matrix; 0 if tied
   double attention = 0;
-  double mlp = 0;        ///< dense and shared-expert MLPs
-  double experts = 0;    ///< routed experts
+  double mlp = 0;      ///< dense and shared-expert MLPs
+  double experts = 0;  ///< routed experts
   double router = 0;
   double norms = 0;
-  double mtp = 0;        ///< MTP modules, not in total
-  double active = 0;     ///< total minus the routed experts a token does not visit
+  double mtp = 0;     ///< MTP modules, not in total
+  double active = 0;  ///< total minus the routed experts a token does not visit
 };
 
 ParameterCount count_parameters(const ModelSpec& model);
 
-/// Training FLOPs per token (forward + backward = 3 x forward; no recompute), by convention. A trained MTP module counts.
+/// Training FLOPs per token (forward + backward = 3 x forward; no recompute), by convention. A trained MTP module
+/// counts.
 struct TrainingFlops {
   double six_n = 0;             ///< 6 x parameters multiplied per token: active, without the input embedding
   double attention_full = 0;    ///< score and value matmuls over the whole sequence (windows ignored)

@@ -334,11 +334,11 @@ double mean_context(double seq, double window, bool causal) {
   return windowed ? window - window * window / (2 * seq) : seq / 2;
 }
 
-#define SCALECALC_INSTANTIATE(R)                                                                              \
-  template ModelDims<R> read_dims(const Reader<R>&, const ModelSpec&);                                        \
-  template std::vector<Op<R>> layer_ops(const ModelSpec&, const LayerKind&, const ModelDims<R>&);             \
-  template std::vector<Op<R>> embedding_ops(const ModelSpec&, const ModelDims<R>&);                           \
-  template std::vector<Op<R>> head_ops(const ModelSpec&, const ModelDims<R>&);                                \
+#define SCALECALC_INSTANTIATE(R)                                                                  \
+  template ModelDims<R> read_dims(const Reader<R>&, const ModelSpec&);                            \
+  template std::vector<Op<R>> layer_ops(const ModelSpec&, const LayerKind&, const ModelDims<R>&); \
+  template std::vector<Op<R>> embedding_ops(const ModelSpec&, const ModelDims<R>&);               \
+  template std::vector<Op<R>> head_ops(const ModelSpec&, const ModelDims<R>&);                    \
   template std::vector<Op<R>> mtp_ops(const ModelSpec&, const ModelDims<R>&);
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)

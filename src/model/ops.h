@@ -23,23 +23,23 @@ enum class OpKind {
 
 /// What the tensor dimension does to an operation.
 enum class TpRule {
-  kColumn,      ///< n is divided (QKV, gate, up, head)
-  kRow,         ///< k is divided (output and down projections)
-  kKvColumn,    ///< n is divided up to the number of KV heads, replicated beyond
-  kHeads,       ///< attention: heads are divided
-  kSequence,    ///< work on whole tokens: divided only when sequence sharding is on
-  kExpert,      ///< divided by the expert dimensions instead
-  kExpertRow,   ///< the same, for the expert's down projection: its contracted width is divided by etp
+  kColumn,     ///< n is divided (QKV, gate, up, head)
+  kRow,        ///< k is divided (output and down projections)
+  kKvColumn,   ///< n is divided up to the number of KV heads, replicated beyond
+  kHeads,      ///< attention: heads are divided
+  kSequence,   ///< work on whole tokens: divided only when sequence sharding is on
+  kExpert,     ///< divided by the expert dimensions instead
+  kExpertRow,  ///< the same, for the expert's down projection: its contracted width is divided by etp
 };
 
 enum class Part { kAttention, kMlp, kExperts, kRouter, kNorm, kEmbedding, kHead, kMtp };
 
 /// Until which remat policy a tensor stays in memory between forward and backward.
 enum class Keep {
-  kNever,           ///< the backward pass does not need it
-  kWithoutRemat,    ///< kept by remat none only (cheap vector work brings it back)
-  kSelective,       ///< kept by none and selective (it costs a matmul)
-  kAlways,          ///< the layer's input: kept even by full remat
+  kNever,         ///< the backward pass does not need it
+  kWithoutRemat,  ///< kept by remat none only (cheap vector work brings it back)
+  kSelective,     ///< kept by none and selective (it costs a matmul)
+  kAlways,        ///< the layer's input: kept even by full remat
 };
 
 template <class R>
@@ -48,18 +48,18 @@ struct Op {
   OpKind kind = OpKind::kMatmul;
   Part part = Part::kMlp;
   TpRule tp = TpRule::kColumn;
-  R rows{1.0};     ///< rows per token: top_k for routed experts, else 1
-  R k{0.0};        ///< matmul: contracted width
-  R n{0.0};        ///< matmul: output width
-  R matrices{1.0}; ///< weight matrices (experts); 1 otherwise
+  R rows{1.0};              ///< rows per token: top_k for routed experts, else 1
+  R k{0.0};                 ///< matmul: contracted width
+  R n{0.0};                 ///< matmul: output width
+  R matrices{1.0};          ///< weight matrices (experts); 1 otherwise
   R extra_parameters{0.0};  ///< biases, norm weights, sinks
-  R qk_width{0.0}; ///< attention: heads x query/key dim
-  R v_width{0.0};  ///< attention: heads x value dim
-  R window{0.0};   ///< attention: tokens looked back at most; 0 = all
-  R reads{0.0};    ///< vector: elements read per token
-  R writes{0.0};   ///< vector: elements written per token
-  R flops{0.0};    ///< vector: FLOPs per token
-  R saved{0.0};    ///< elements per token the backward pass needs, produced by this op
+  R qk_width{0.0};          ///< attention: heads x query/key dim
+  R v_width{0.0};           ///< attention: heads x value dim
+  R window{0.0};            ///< attention: tokens looked back at most; 0 = all
+  R reads{0.0};             ///< vector: elements read per token
+  R writes{0.0};            ///< vector: elements written per token
+  R flops{0.0};             ///< vector: FLOPs per token
+  R saved{0.0};             ///< elements per token the backward pass needs, produced by this op
   Keep keep = Keep::kNever;
   TpRule saved_tp = TpRule::kSequence;  ///< how the saved tensor is divided
 

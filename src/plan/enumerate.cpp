@@ -198,7 +198,8 @@ class Enumerator {
       const std::int64_t chunks = l.pp * vpp;
       if (!within(fix_.vpp, max_.vpp, vpp)) {
         cut(Reject::kPinned);
-      } else if (chunks > layers + 2 || (layers % chunks != 0 && with_ends % chunks != 0 && (layers + 2) % chunks != 0)) {
+      } else if (chunks > layers + 2 ||
+                 (layers % chunks != 0 && with_ends % chunks != 0 && (layers + 2) % chunks != 0)) {
         cut(Reject::kStages);
       } else if (l.grad_accum % l.pp != 0) {
         cut(Reject::kMicrobatches);
@@ -246,8 +247,7 @@ std::vector<Layout> shardings(const PlanRequest& request, const Layout& branch, 
     layout.zero = zero;
     layout.fsdp = fsdp;
     layout.dp = data / fsdp;
-    if (!within(fix.zero, max.zero, zero) || !within(fix.fsdp, max.fsdp, fsdp) ||
-        !within(fix.dp, max.dp, layout.dp)) {
+    if (!within(fix.zero, max.zero, zero) || !within(fix.fsdp, max.fsdp, fsdp) || !within(fix.dp, max.dp, layout.dp)) {
       ++stats.rejected[static_cast<std::size_t>(Reject::kPinned)];
       return;
     }

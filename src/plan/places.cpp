@@ -9,7 +9,8 @@ namespace {
 /// The channels a step uses: ZeRO-3 gathers over shards and reduces over replicas, the other stages use all data ranks.
 std::array<Channel<double> MeshChannels<double>::*, 8> used_channels(bool sharded) {
   using M = MeshChannels<double>;
-  if (sharded) return {&M::tp, &M::cp, &M::ep, &M::pp, &M::shard, &M::replicate, &M::expert_shard, &M::expert_replicate};
+  if (sharded)
+    return {&M::tp, &M::cp, &M::ep, &M::pp, &M::shard, &M::replicate, &M::expert_shard, &M::expert_replicate};
   return {&M::tp, &M::cp, &M::ep, &M::pp, &M::data, &M::expert_data, &M::data, &M::expert_data};
 }
 

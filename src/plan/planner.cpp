@@ -18,10 +18,10 @@ class Search {
   Search(const PlanRequest& request, const std::function<bool()>& stop)
       : request_(request),
         stop_(stop),
-        chip_(read_chip(reader_, *request.hw, request.efficiency, request.workload.precision.high)),
-        network_(read_network(reader_, *request.hw, request.efficiency)),
-        overlap_(read_overlap(reader_, request.efficiency)),
-        ops_(read_model(reader_, *request.model)),
+        chip_(read_chip(kReader, *request.hw, request.efficiency, request.workload.precision.high)),
+        network_(read_network(kReader, *request.hw, request.efficiency)),
+        overlap_(read_overlap(kReader, request.efficiency)),
+        ops_(read_model(kReader, *request.model)),
         ranker_(request.objective, 0),
         ranking_(1, true) {
     routing_ = routing_of(*request.model);
@@ -105,9 +105,8 @@ class Search {
       const Slice& slice = request_.slices[item.branch.slice];
       item.bound = ranker_(static_cast<double>(slice.chips), item.step_bound, tokens_of(item.branch.layout), 0);
     }
-    std::sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
-      return a.bound != b.bound ? a.bound < b.bound : a.order < b.order;
-    });
+    std::sort(items_.begin(), items_.end(),
+              [](const Item& a, const Item& b) { return a.bound != b.bound ? a.bound < b.bound : a.order < b.order; });
     for (std::size_t i = 0; i < items_.size(); ++i) {
       if ((i % 64 == 0 && stop_ && stop_()) || !ranking_.admits(items_[i].bound)) {
         for (; i < items_.size(); ++i) result_.stats.pruned += items_[i].shardings->options.size();
@@ -121,8 +120,7 @@ class Search {
     const InnerDegrees inner = inner_of(layout);
     const auto it = costs_.find(inner);
     if (it != costs_.end()) return it->second;
-    return costs_
-        .emplace(inner, network_cost(reader_, *request_.model, ops_, chip_, request_.workload, inner))
+    return costs_.emplace(inner, network_cost(kReader, *request_.model, ops_, chip_, request_.workload, inner))
         .first->second;
   }
 
@@ -267,7 +265,7 @@ class Search {
 
   Rank rank(const Item& item, const Layout& layout, const MeshChannels<double>& channels,
             const MemoryUse<double>& memory) const {
-    const double step = step_time(reader_, input(item, layout, channels)).total().value();
+    const double step = step_time(kReader, input(item, layout, channels)).total().value();
     const double chips = static_cast<double>(request_.slices[item.branch.slice].chips);
     return ranker_(chips, step, tokens_of(layout), memory.total().value());
   }
@@ -275,10 +273,10 @@ class Search {
   void evaluate(const Item& item, const Layout& layout, const PlacedChannels& place, std::size_t index,
                 const MemoryUse<double>& memory) {
     ++result_.stats.evaluated;
-    const StepTime<double> time = step_time(reader_, input(item, layout, place.channels));
+    const StepTime<double> time = step_time(kReader, input(item, layout, place.channels));
     const Slice& slice = request_.slices[item.branch.slice];
-    const Rank rank = ranker_(static_cast<double>(slice.chips), time.total().value(), tokens_of(layout),
-                              memory.total().value());
+    const Rank rank =
+        ranker_(static_cast<double>(slice.chips), time.total().value(), tokens_of(layout), memory.total().value());
     if (!ranking_.admits(rank)) return;
     ranking_.offer({.plan = make_plan(item, layout, place, time, memory),
                     .rank = rank,
@@ -303,12 +301,13 @@ class Search {
     const std::vector<PlacedChannels> places = placed(item.branch.slice, layout);
     if (places.empty()) return;
     const PlacedChannels& place = places.front();
-    result_.nearest_miss = make_plan(item, layout, place, step_time(reader_, input(item, layout, place.channels)), memory);
+    result_.nearest_miss =
+        make_plan(item, layout, place, step_time(kReader, input(item, layout, place.channels)), memory);
   }
 
   const PlanRequest& request_;
   const std::function<bool()>& stop_;
-  static constexpr Reader<double> reader_{};
+  static constexpr Reader<double> kReader{};
   ChipRates<double> chip_;
   NetworkRates<double> network_;
   OverlapRates<double> overlap_;
@@ -355,20 +354,19 @@ PlanReading<R> read_plan(const Reader<R>& reader, const PlanRequest& request, co
   const ModelOps<R> ops = read_model(reader, *request.model);
   const MeshChannels<R> channels =
       make_channels(hw, plan.slice, network, plan.placement, plan.layout, routing_of(*request.model));
-  const NetworkCost<R> cost =
-      network_cost(reader, *request.model, ops, chip, request.workload, inner_of(plan.layout));
+  const NetworkCost<R> cost = network_cost(reader, *request.model, ops, chip, request.workload, inner_of(plan.layout));
   const std::vector<StageShape> stages = partition(*request.model, plan.layout.pp, plan.layout.vpp);
   const Coefficient& reserve = request.efficiency.memory_reserve;
-  const StepInput<R> in{.model = request.model,
-                        .workload = &request.workload,
-                        .network = &cost,
-                        .channels = &channels,
-                        .overlap = &overlap,
-                        .chip = &chip,
-                        .stages = &stages,
-                        .memory_reserve = read(reader, Bytes(reserve.value), "efficiency.memory_reserve",
-                                               reserve.source, reserve.error),
-                        .layout = plan.layout};
+  const StepInput<R> in{
+      .model = request.model,
+      .workload = &request.workload,
+      .network = &cost,
+      .channels = &channels,
+      .overlap = &overlap,
+      .chip = &chip,
+      .stages = &stages,
+      .memory_reserve = read(reader, Bytes(reserve.value), "efficiency.memory_reserve", reserve.source, reserve.error),
+      .layout = plan.layout};
   return {step_time(reader, in), memory_use(in)};
 }
 

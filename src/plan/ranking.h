@@ -73,8 +73,8 @@ class Ranking {
 
   void offer(Candidate&& candidate) {
     if (full() && !(candidate < best_.back())) return;
-    const auto same = std::find_if(best_.begin(), best_.end(),
-                                   [&](const Candidate& c) { return group(c) == group(candidate); });
+    const auto same =
+        std::find_if(best_.begin(), best_.end(), [&](const Candidate& c) { return group(c) == group(candidate); });
     if (same != best_.end()) {
       if (!(candidate < *same)) return;
       best_.erase(same);

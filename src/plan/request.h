@@ -26,9 +26,9 @@ struct LayoutFilter {
 struct PlanRequest {
   const ModelSpec* model = nullptr;
   const HardwareSpec* hw = nullptr;
-  Efficiency efficiency;         ///< the hardware's, or ideal_efficiency of it
+  Efficiency efficiency;  ///< the hardware's, or ideal_efficiency of it
   Workload workload;
-  std::vector<Slice> slices;     ///< machines to consider: the one asked for, and smaller ones worth offering
+  std::vector<Slice> slices;  ///< machines to consider: the one asked for, and smaller ones worth offering
   LayoutFilter fix;
   LayoutFilter max;
   Objective objective = Objective::kTime;
@@ -38,17 +38,17 @@ struct PlanRequest {
 
 /// Why a branch of the search was cut. Counted where it was cut: one count may stand for many layouts.
 enum class Reject : std::uint8_t {
-  kPinned,          ///< excluded by --fix, --max, --remat, --zero or --schedule
-  kHeads,           ///< attention heads (or KV heads) do not divide by tp
-  kWidth,           ///< d_ff, expert d_ff or d_model do not divide by tp
-  kSequence,        ///< seq does not divide by 2 x cp, or the local sequence by tp under sequence sharding
-  kBatchSmall,      ///< fewer sequences than data ranks
-  kBatchUneven,     ///< no batch near the one asked for divides over the data ranks
-  kStages,          ///< more pipeline chunks than layers
-  kMicrobatches,    ///< too few microbatches for the schedule
-  kExperts,         ///< experts do not divide, or the expert group does not fold over the ranks
-  kPlacement,       ///< the degrees do not fit the machine's axes or domains
-  kMemory,          ///< the fullest chip runs out of memory
+  kPinned,        ///< excluded by --fix, --max, --remat, --zero or --schedule
+  kHeads,         ///< attention heads (or KV heads) do not divide by tp
+  kWidth,         ///< d_ff, expert d_ff or d_model do not divide by tp
+  kSequence,      ///< seq does not divide by 2 x cp, or the local sequence by tp under sequence sharding
+  kBatchSmall,    ///< fewer sequences than data ranks
+  kBatchUneven,   ///< no batch near the one asked for divides over the data ranks
+  kStages,        ///< more pipeline chunks than layers
+  kMicrobatches,  ///< too few microbatches for the schedule
+  kExperts,       ///< experts do not divide, or the expert group does not fold over the ranks
+  kPlacement,     ///< the degrees do not fit the machine's axes or domains
+  kMemory,        ///< the fullest chip runs out of memory
 };
 inline constexpr std::size_t kRejectCount = 11;
 std::string_view describe(Reject reason);

@@ -101,9 +101,9 @@ std::string render_table(const Report& report, const TextOptions& options) {
     page.blank();
     const std::vector<std::string> dropped = page.table(report.plans, 0);
     if (!dropped.empty()) {
-      page.paragraph(fmt::format("(not shown at this width: {}; a wider terminal or -o csv has them)",
-                                 join(dropped, ", ")),
-                     Role::kDim);
+      page.paragraph(
+          fmt::format("(not shown at this width: {}; a wider terminal or -o csv has them)", join(dropped, ", ")),
+          Role::kDim);
     }
   }
   for (const std::string& note : report.notes) page.paragraph(note, Role::kDim, 0, kIndent);

@@ -19,7 +19,6 @@ std::string compact_count(double value) {
   return text;
 }
 
-
 std::string energy_text(double joules) {
   constexpr double kJoulesPerWattHour = 3600;
   return format_quantity(joules / kJoulesPerWattHour, UnitKind::kWatts) + "h";

@@ -77,12 +77,8 @@ Json memory_json(const TrainAnswer& answer, const RankedPlan& ranked) {
 }
 
 Json run_json(const RunFigures& run) {
-  return {{"tokens", count(run.tokens)},
-          {"steps", count(run.steps)},
-          {"time_s", finite(run.time_s)},
-          {"chip_hours", finite(run.chip_hours)},
-          {"cost_usd", maybe(run.cost_usd)},
-          {"energy_j", maybe(run.energy_j)}};
+  return {{"tokens", count(run.tokens)},          {"steps", count(run.steps)},       {"time_s", finite(run.time_s)},
+          {"chip_hours", finite(run.chip_hours)}, {"cost_usd", maybe(run.cost_usd)}, {"energy_j", maybe(run.energy_j)}};
 }
 
 Json conventions_json(const RankedPlan& ranked) {
@@ -194,9 +190,9 @@ Json search_json(const SearchStats& s, bool complete) {
   for (std::size_t i = 0; i < kRejectCount; ++i) {
     if (s.rejected[i] > 0) rejected[std::string(key_of(static_cast<Reject>(i)))] = s.rejected[i];
   }
-  return {{"candidates", s.candidates}, {"feasible", s.feasible}, {"evaluated", s.evaluated},
-          {"pruned", s.pruned},         {"rejected", rejected},   {"complete", complete},
-          {"elapsed_s", finite(s.elapsed_s)}};
+  return {
+      {"candidates", s.candidates}, {"feasible", s.feasible}, {"evaluated", s.evaluated},        {"pruned", s.pruned},
+      {"rejected", rejected},       {"complete", complete},   {"elapsed_s", finite(s.elapsed_s)}};
 }
 
 Json nearest_miss_json(const TrainAnswer& answer) {

@@ -35,9 +35,9 @@ std::string title(const TrainAnswer& a) {
 /// What is short, by how much, and what would help.
 void add_nothing_fits(const TrainAnswer& a, Report& report) {
   if (!a.nearest_miss) {
-    report.summary.push_back({a.obstacles.empty() ? "No layout is possible; the reasons are counted below."
-                                                  : "No layout is possible:",
-                              Role::kBad});
+    report.summary.push_back(
+        {a.obstacles.empty() ? "No layout is possible; the reasons are counted below." : "No layout is possible:",
+         Role::kBad});
     for (const std::string& obstacle : a.obstacles) report.summary.push_back({"- " + obstacle, Role::kBad});
   } else {
     const double capacity = a.hw.hbm_capacity.value();
@@ -86,12 +86,9 @@ void add_explanation(const TrainAnswer& a, Report& report) {
 void add_tie_note(const TrainAnswer& a, Report& report) {
   const bool by_time = a.question.objective == Objective::kTime;
   if (!by_time && a.question.objective != Objective::kCost) return;
-  const auto goal = [&](const RankedPlan& p) {
-    return by_time ? p.figures.run.time_s : p.figures.run.chip_hours;
-  };
-  const bool in_order = std::is_sorted(a.plans.begin(), a.plans.end(), [&](const RankedPlan& x, const RankedPlan& y) {
-    return goal(x) < goal(y);
-  });
+  const auto goal = [&](const RankedPlan& p) { return by_time ? p.figures.run.time_s : p.figures.run.chip_hours; };
+  const bool in_order = std::is_sorted(a.plans.begin(), a.plans.end(),
+                                       [&](const RankedPlan& x, const RankedPlan& y) { return goal(x) < goal(y); });
   if (in_order) return;
   report.notes.push_back(fmt::format("Plans within {} of the best are a tie and rank by memory.",
                                      format_quantity(kTie, UnitKind::kFraction)));

@@ -41,15 +41,16 @@ Section layout_section(const TrainAnswer& answer, const Plan& plan) {
   out.lines.push_back({fmt::format("{}; {}", degrees_text(plan.layout), recipe_text(plan.layout))});
   const double tokens = plan.batch_seqs * static_cast<double>(answer.workload.seq);
   const double off = plan.batch_seqs / answer.workload.batch_seqs - 1;
-  const std::string against = off == 0 ? "as asked"
-                                       : fmt::format("{:.3g}% {} than the {} sequences asked for", 100 * std::abs(off),
-                                                     off > 0 ? "more" : "fewer", compact_count(answer.workload.batch_seqs));
+  const std::string against = off == 0
+                                  ? "as asked"
+                                  : fmt::format("{:.3g}% {} than the {} sequences asked for", 100 * std::abs(off),
+                                                off > 0 ? "more" : "fewer", compact_count(answer.workload.batch_seqs));
   out.lines.push_back({fmt::format("each step runs {} sequences of {}, {} tokens: {}", compact_count(plan.batch_seqs),
                                    group_thousands(answer.workload.seq), compact_count(tokens), against)});
   if (const std::int64_t idle = idle_chips(answer, plan); idle > 0) {
-    out.lines.push_back({fmt::format("{} of {} chips stay idle", group_thousands(idle),
-                                     group_thousands(answer.question.chips)),
-                         Role::kWarning});
+    out.lines.push_back(
+        {fmt::format("{} of {} chips stay idle", group_thousands(idle), group_thousands(answer.question.chips)),
+         Role::kWarning});
   }
   out.lines.push_back({"this layout alone: " + fix_text(plan.layout), Role::kDim});
   return out;
@@ -57,10 +58,10 @@ Section layout_section(const TrainAnswer& answer, const Plan& plan) {
 
 Section time_section(const RankedPlan& ranked) {
   const double step = ranked.plan.step_s;
-  Section out{.title = fmt::format("Where the step goes ({}, between {} and {})",
-                                   format_quantity(step, UnitKind::kSeconds),
-                                   format_quantity(ranked.figures.step_low_s, UnitKind::kSeconds),
-                                   format_quantity(ranked.figures.step_high_s, UnitKind::kSeconds))};
+  Section out{.title =
+                  fmt::format("Where the step goes ({}, between {} and {})", format_quantity(step, UnitKind::kSeconds),
+                              format_quantity(ranked.figures.step_low_s, UnitKind::kSeconds),
+                              format_quantity(ranked.figures.step_high_s, UnitKind::kSeconds))};
   out.table.columns = {{.title = "cause", .key = "cause", .flexible = true},
                        {.title = "time", .key = "time_s", .format = Format::kSeconds},
                        {.title = "share", .key = "share", .format = Format::kFraction}};
@@ -104,9 +105,9 @@ Section placement_section(const RankedPlan& ranked) {
 Section run_section(const TrainAnswer& answer, const RankedPlan& ranked) {
   const RunFigures& run = ranked.figures.run;
   Section out{.title = "The whole run"};
-  std::string text = fmt::format("{} tokens in {} steps: {}, {} chip-hours", compact_count(run.tokens),
-                                 compact_count(run.steps), format_quantity(run.time_s, UnitKind::kSeconds),
-                                 compact_count(run.chip_hours));
+  std::string text =
+      fmt::format("{} tokens in {} steps: {}, {} chip-hours", compact_count(run.tokens), compact_count(run.steps),
+                  format_quantity(run.time_s, UnitKind::kSeconds), compact_count(run.chip_hours));
   if (run.cost_usd) text += ", " + compact_usd(*run.cost_usd);
   if (const auto price = price_of(answer); run.cost_usd && price) {
     text += fmt::format(" at {} a chip", format_quantity(*price, UnitKind::kUsdPerHour));
@@ -133,9 +134,10 @@ Section searched_section(const TrainAnswer& answer) {
   const SearchStats& s = answer.search;
   Section out{.title = "Searched"};
   const auto count = [](std::uint64_t n) { return compact_count(static_cast<double>(n)); };
-  out.lines.push_back({fmt::format("{} legal layouts: {} proven slower by their lower bound, {} costed; {} seen to fit "
-                                   "in memory",
-                                   count(s.candidates), count(s.pruned), count(s.evaluated), count(s.feasible))});
+  out.lines.push_back(
+      {fmt::format("{} legal layouts: {} proven slower by their lower bound, {} costed; {} seen to fit "
+                   "in memory",
+                   count(s.candidates), count(s.pruned), count(s.evaluated), count(s.feasible))});
   // A line of its own, never broken, so that transcripts can mask it.
   out.lines.push_back({fmt::format("searched in {}", format_quantity(s.elapsed_s, UnitKind::kSeconds))});
   for (const std::string& line : answer.completeness) out.lines.push_back({line});
@@ -148,8 +150,8 @@ Section excluded_section(const TrainAnswer& answer) {
                        {.title = "", .key = "reason", .flexible = true}};
   for (std::size_t i = 0; i < kRejectCount; ++i) {
     if (answer.search.rejected[i] == 0) continue;
-    out.table.rows.push_back({{static_cast<double>(answer.search.rejected[i]),
-                               std::string(describe(static_cast<Reject>(i)))}});
+    out.table.rows.push_back(
+        {{static_cast<double>(answer.search.rejected[i]), std::string(describe(static_cast<Reject>(i)))}});
   }
   return out;
 }

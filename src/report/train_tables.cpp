@@ -16,9 +16,8 @@ Cell maybe(const std::optional<double>& value) { return value ? Cell(*value) : C
 /// What a column says is worth its place only where rows differ.
 template <class Value>
 bool differs(const TrainAnswer& answer, Value value) {
-  return std::any_of(answer.plans.begin(), answer.plans.end(), [&](const RankedPlan& plan) {
-    return value(plan) != value(answer.plans.front());
-  });
+  return std::any_of(answer.plans.begin(), answer.plans.end(),
+                     [&](const RankedPlan& plan) { return value(plan) != value(answer.plans.front()); });
 }
 
 double batch_tokens(const TrainAnswer& answer, const Plan& plan) {
@@ -130,11 +129,11 @@ Table plan_table(const TrainAnswer& answer) {
   for (std::size_t i = 0; i < answer.plans.size(); ++i) {
     const auto& [plan, figures] = answer.plans[i];
     const double memory = sum_of(figures.memory_bytes);
-    table.rows.push_back({{static_cast<double>(i + 1), whole(plan.layout.chips()), degrees_text(plan.layout),
-                           recipe_text(plan.layout), batch_tokens(answer, plan), plan.step_s, figures.step_low_s,
-                           figures.step_high_s, figures.mfu, memory, memory / capacity, figures.run.time_s,
-                           maybe(figures.run.cost_usd), figures.bound_by},
-                          i == 0 ? Role::kGood : Role::kPlain});
+    table.rows.push_back(
+        {{static_cast<double>(i + 1), whole(plan.layout.chips()), degrees_text(plan.layout), recipe_text(plan.layout),
+          batch_tokens(answer, plan), plan.step_s, figures.step_low_s, figures.step_high_s, figures.mfu, memory,
+          memory / capacity, figures.run.time_s, maybe(figures.run.cost_usd), figures.bound_by},
+         i == 0 ? Role::kGood : Role::kPlain});
   }
   return table;
 }

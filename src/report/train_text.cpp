@@ -36,18 +36,19 @@ std::string recipe_text(const Layout& l) {
 
 std::string fix_text(const Layout& l) {
   // Three short flags, so that a narrow terminal can break between them.
-  std::string out = fmt::format("--fix dp={},fsdp={},tp={},sp={},cp={} --fix pp={},vpp={},ep={},etp={} "
-                                "--fix zero={},mb={},ga={},remat={}",
-                                l.dp, l.fsdp, l.tp, l.sp ? 1 : 0, l.cp, l.pp, l.vpp, l.ep, l.etp, l.zero,
-                                l.micro_batch_seqs, l.grad_accum, name_of(l.remat));
+  std::string out = fmt::format(
+      "--fix dp={},fsdp={},tp={},sp={},cp={} --fix pp={},vpp={},ep={},etp={} "
+      "--fix zero={},mb={},ga={},remat={}",
+      l.dp, l.fsdp, l.tp, l.sp ? 1 : 0, l.cp, l.pp, l.vpp, l.ep, l.etp, l.zero, l.micro_batch_seqs, l.grad_accum,
+      name_of(l.remat));
   if (l.schedule != Schedule::kNone) out += fmt::format(",schedule={}", name_of(l.schedule));
   return out;
 }
 
 std::string_view key_of(Reject reason) {
   static constexpr std::array<std::string_view, kRejectCount> kKeys{
-      "pinned",       "heads",   "width",  "sequence",  "batch_small", "batch_uneven", "stages",
-      "microbatches", "experts", "placement", "memory"};
+      "pinned", "heads",        "width",   "sequence",  "batch_small", "batch_uneven",
+      "stages", "microbatches", "experts", "placement", "memory"};
   return kKeys.at(static_cast<std::size_t>(reason));
 }
 

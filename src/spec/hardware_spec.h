@@ -32,12 +32,12 @@ struct TorusTier {
   Seconds hop_latency;
   Shape pod;
   Wraparound wraparound = Wraparound::kNone;
-  Shape unit;                  ///< slices are whole multiples of it; empty = 1 on every axis
+  Shape unit;                       ///< slices are whole multiples of it; empty = 1 on every axis
   std::vector<Shape> small_slices;  ///< rentable shapes below one unit; they have no wraparound
-  std::vector<Shape> shapes;   ///< if given, the only rentable shapes
+  std::vector<Shape> shapes;        ///< if given, the only rentable shapes
   std::int64_t max_chips = 0;
   std::int64_t largest_job = 0;  ///< chips of the largest slice a cloud rents out; 0 = max_chips
-  bool twisted = false;        ///< n x n x 2n and n x 2n x 2n slices may be built as twisted tori
+  bool twisted = false;          ///< n x n x 2n and n x 2n x 2n slices may be built as twisted tori
 };
 
 struct SwitchedTier {
@@ -79,9 +79,9 @@ struct Efficiency {
   std::string basis;
   std::string confidence;  ///< which family's coefficients these are and what the chip's own file replaced
   std::array<Coefficient, kDTypeCount> matmul;  ///< fraction of the dense peak that large matmuls reach
-  Coefficient matmul_half_dim{0, 0, ""};  ///< fraction falls by x/(x + this) in each of m, n, k
-  Coefficient grouped_matmul;             ///< expert matmuls relative to dense ones
-  Coefficient attention_forward;          ///< fraction of the dense peak
+  Coefficient matmul_half_dim{0, 0, ""};        ///< fraction falls by x/(x + this) in each of m, n, k
+  Coefficient grouped_matmul;                   ///< expert matmuls relative to dense ones
+  Coefficient attention_forward;                ///< fraction of the dense peak
   Coefficient attention_backward;
   Coefficient vector;                     ///< fraction of the vector unit's rate
   Coefficient hbm;                        ///< fraction of HBM bandwidth
@@ -89,12 +89,12 @@ struct Efficiency {
   Coefficient link_scale_out;             ///< beyond it
   Coefficient kernel_overhead{0, 0, ""};  ///< seconds per kernel that nothing hides
   Coefficient overlap_tp, overlap_fsdp, overlap_dp, overlap_cp, overlap_ep, overlap_pp;
-  Coefficient contention_scale_up{0, 0, ""};   ///< share of compute lost while communication runs under it
+  Coefficient contention_scale_up{0, 0, ""};  ///< share of compute lost while communication runs under it
   Coefficient contention_scale_out{0, 0, ""};
-  Coefficient in_network_gain;            ///< all-reduce speed-up where switches reduce; ideal: exact halving
-  Coefficient moe_imbalance;              ///< slowest expert group over the mean
-  Coefficient step_overhead{0, 0, ""};    ///< seconds per step
-  Coefficient memory_reserve{0, 0, ""};   ///< bytes the runtime keeps: context, communication buffers, allocator
+  Coefficient in_network_gain;           ///< all-reduce speed-up where switches reduce; ideal: exact halving
+  Coefficient moe_imbalance;             ///< slowest expert group over the mean
+  Coefficient step_overhead{0, 0, ""};   ///< seconds per step
+  Coefficient memory_reserve{0, 0, ""};  ///< bytes the runtime keeps: context, communication buffers, allocator
 };
 
 struct HardwareSpec {

@@ -135,8 +135,8 @@ Efficiency load_efficiency(const ConfigNode& family, const ConfigNode* own, Prob
     CoefficientReader chip(*own, "efficiency", problems, false);
     read_all(chip, out, problems, false);
     chip.fields().finish();
-    out.confidence = fmt::format("{} measured on this chip; the rest the {} family's defaults",
-                                 join_and(chip.given()), name);
+    out.confidence =
+        fmt::format("{} measured on this chip; the rest the {} family's defaults", join_and(chip.given()), name);
   }
   return out;
 }

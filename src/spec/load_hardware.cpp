@@ -90,8 +90,7 @@ std::vector<Shape> load_shapes(const ConfigNode* node, Problems& problems) {
 
 void check_axes(const Shape& shape, std::size_t axes, const char* what, Fields& fields) {
   if (!shape.empty() && shape.size() != axes) {
-    fields.problems().add(fields.span(),
-                          fmt::format("{} has {} axes, the pod has {}", what, shape.size(), axes));
+    fields.problems().add(fields.span(), fmt::format("{} has {} axes, the pod has {}", what, shape.size(), axes));
   }
 }
 

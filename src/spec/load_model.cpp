@@ -36,7 +36,8 @@ AttentionSpec load_attention(const ConfigNode& node, Problems& problems) {
     out.kv_heads = kv_heads.value_or(kind == 0 ? out.heads : 1);
     if (kind == 1 && !kv_heads) problems.add(fields.span(), "attention of kind gqa needs kv_heads");
     if (out.kv_heads > 0 && out.heads % out.kv_heads != 0) {
-      problems.add(fields.span(), fmt::format("heads ({}) must be a multiple of kv_heads ({})", out.heads, out.kv_heads));
+      problems.add(fields.span(),
+                   fmt::format("heads ({}) must be a multiple of kv_heads ({})", out.heads, out.kv_heads));
     }
   }
   out.window = fields.optional_count("window", kWidth).value_or(0);
@@ -72,14 +73,15 @@ MoeSpec load_moe(const ConfigNode& node, Problems& problems) {
   out.expert_bias = fields.flag("expert_bias", false);
   out.shared_gate = fields.flag("shared_gate", false);
   if (out.top_k > out.experts) {
-    problems.add(fields.span(), fmt::format("top_k ({}) is more than the number of experts ({})", out.top_k, out.experts));
+    problems.add(fields.span(),
+                 fmt::format("top_k ({}) is more than the number of experts ({})", out.top_k, out.experts));
   }
   fields.finish();
   return out;
 }
 
 std::uint8_t kind_index(ModelSpec& model, const std::string& text, const SourceSpan& where, Problems& problems) {
-  static const std::vector<std::string> kWords{"full/dense", "full/moe", "sliding/dense",
+  static const std::vector<std::string> kWords{"full/dense",  "full/moe",  "sliding/dense",
                                                "sliding/moe", "mla/dense", "mla/moe"};
   const auto found = std::find(kWords.begin(), kWords.end(), text);
   if (found == kWords.end()) {

@@ -42,10 +42,10 @@ struct MlpSpec {
 struct MoeSpec {
   std::int64_t experts = 0;
   std::int64_t top_k = 0;
-  std::int64_t d_ff = 0;            ///< width of one expert
+  std::int64_t d_ff = 0;  ///< width of one expert
   std::int64_t shared_experts = 0;
-  std::int64_t shared_d_ff = 0;     ///< width of all shared experts together
-  std::int64_t node_limit = 0;      ///< nodes one token's experts may lie on; 0 = no limit
+  std::int64_t shared_d_ff = 0;  ///< width of all shared experts together
+  std::int64_t node_limit = 0;   ///< nodes one token's experts may lie on; 0 = no limit
   bool router_bias = false;
   bool router_correction_bias = false;
   bool expert_bias = false;
@@ -59,9 +59,9 @@ struct LayerKind {
 };
 
 struct OfficialParameters {
-  std::int64_t exact = 0;     ///< 0 if only a rounded figure is published
-  double stated = 0;          ///< the size in the model's name, for rules of thumb; 0 if none
-  double active = 0;          ///< as the vendor states it; 0 if none
+  std::int64_t exact = 0;  ///< 0 if only a rounded figure is published
+  double stated = 0;       ///< the size in the model's name, for rules of thumb; 0 if none
+  double active = 0;       ///< as the vendor states it; 0 if none
   std::string active_convention;
 };
 
@@ -93,8 +93,8 @@ struct ModelSpec {
   AttentionSpec attention;
   MlpSpec mlp;
   std::optional<MoeSpec> moe;
-  std::vector<LayerKind> kinds;            ///< distinct kinds
-  std::vector<std::uint8_t> layer_kind;    ///< per layer, an index into kinds; size = number of layers
+  std::vector<LayerKind> kinds;          ///< distinct kinds
+  std::vector<std::uint8_t> layer_kind;  ///< per layer, an index into kinds; size = number of layers
   std::int64_t mtp_layers = 0;
   std::uint8_t mtp_kind = 0;
   OfficialParameters official;

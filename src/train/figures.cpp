@@ -12,16 +12,16 @@ namespace {
 
 /// Contract names of the causes of a step's time.
 std::vector<std::pair<std::string, double>> causes(const StepTime<double>& t) {
-  return {{"compute", t.compute.value()},      {"hbm", t.hbm.value()},        {"tp_exposed", t.tp.value()},
-          {"fsdp_exposed", t.fsdp.value()},    {"dp_exposed", t.dp.value()},  {"cp_exposed", t.cp.value()},
-          {"ep_exposed", t.ep.value()},        {"pp_exposed", t.pp.value()},  {"bubble", t.bubble.value()},
-          {"optimizer", t.optimizer.value()},  {"overhead", t.overhead.value()}};
+  return {{"compute", t.compute.value()},     {"hbm", t.hbm.value()},          {"tp_exposed", t.tp.value()},
+          {"fsdp_exposed", t.fsdp.value()},   {"dp_exposed", t.dp.value()},    {"cp_exposed", t.cp.value()},
+          {"ep_exposed", t.ep.value()},       {"pp_exposed", t.pp.value()},    {"bubble", t.bubble.value()},
+          {"optimizer", t.optimizer.value()}, {"overhead", t.overhead.value()}};
 }
 
 std::vector<std::pair<std::string, double>> parts(const MemoryUse<double>& m) {
-  return {{"weights", m.weights.value()},         {"gradients", m.gradients.value()},
-          {"optimizer", m.optimizer.value()},     {"activations", m.activations.value()},
-          {"logits", m.logits.value()},           {"buffers", m.buffers.value()},
+  return {{"weights", m.weights.value()},     {"gradients", m.gradients.value()},
+          {"optimizer", m.optimizer.value()}, {"activations", m.activations.value()},
+          {"logits", m.logits.value()},       {"buffers", m.buffers.value()},
           {"reserve", m.reserve.value()}};
 }
 
@@ -80,7 +80,8 @@ class Figures {
     add("6n", "6 x active parameters without the input embedding; no attention scores", main.six_n);
     add("megatron", "Megatron-LM since March 2025: 6N without router, + causal attention (windows ignored), + MTP",
         all.six_n - router + all.attention_full / 2);
-    add("megatron-2024", "Megatron-LM before March 2025: the same with full attention", all.six_n - router + all.attention_full);
+    add("megatron-2024", "Megatron-LM before March 2025: the same with full attention",
+        all.six_n - router + all.attention_full);
     add("maxtext", "MaxText since April 2025: 6N with router, + causal attention, without MTP",
         main.six_n + main.attention_causal);
     add("torchtitan", "torchtitan (and PaLM): 6N + full attention", main.model_full());

@@ -88,8 +88,8 @@ class ObstacleFinder {
     if (all && ways != chips_) {
       say("{} = {} ways do not make {} chips", text, group_thousands(ways), group_thousands(chips_));
     } else if (chips_ % ways != 0) {
-      say("{}{} does not divide {} chips", text, ways > 1 && text.find('x') != std::string::npos
-                                                     ? fmt::format(" = {}", group_thousands(ways)) : "",
+      say("{}{} does not divide {} chips", text,
+          ways > 1 && text.find('x') != std::string::npos ? fmt::format(" = {}", group_thousands(ways)) : "",
           group_thousands(chips_));
     }
   }

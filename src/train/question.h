@@ -36,22 +36,22 @@ struct TrainQuestion {
   Objective objective = Objective::kTime;
   std::size_t top = 10;
   bool variants = false;
-  std::size_t explain = 0;  ///< rank of the plan to explain; 0 = none
+  std::size_t explain = 0;       ///< rank of the plan to explain; 0 = none
   std::vector<std::string> set;  ///< "hw.hbm.bandwidth=5TB/s", "model.layers..."
 };
 
 /// Something the answer rests on that the user did not say, and how to say it.
 struct Assumption {
-  std::string text;    ///< "batch 4.19M tokens (512 sequences of 8,192)"
-  std::string flag;    ///< "--batch-tokens", or empty
-  std::string source;  ///< where the default comes from
+  std::string text;      ///< "batch 4.19M tokens (512 sequences of 8,192)"
+  std::string flag;      ///< "--batch-tokens", or empty
+  std::string source;    ///< where the default comes from
   bool warning = false;  ///< a figure is missing or replaced, not merely defaulted
 };
 
 /// What a framework's log would show for the same step.
 struct FlopsConvention {
-  std::string name;     ///< "megatron", "maxtext", "torchtitan", "6n", ...
-  std::string counts;   ///< what it counts, in one line
+  std::string name;    ///< "megatron", "maxtext", "torchtitan", "6n", ...
+  std::string counts;  ///< what it counts, in one line
   double tflops_per_chip = 0;
   double mfu = 0;
 };
@@ -65,11 +65,11 @@ struct RunFigures {
 struct PlanFigures {
   double tokens_per_s = 0, tokens_per_s_per_chip = 0;
   double step_low_s = 0, step_high_s = 0;  ///< step time over the uncertainty of the efficiency coefficients
-  double tflops_per_chip = 0;  ///< model FLOPs (6N + causal attention), as mfu
-  double mfu = 0, hfu = 0;     ///< of the dense peak at the compute format
+  double tflops_per_chip = 0;              ///< model FLOPs (6N + causal attention), as mfu
+  double mfu = 0, hfu = 0;                 ///< of the dense peak at the compute format
   std::string bound_by;
-  std::vector<std::pair<std::string, double>> time_s;        ///< cause (contract names) and seconds; sums to the step
-  std::vector<std::pair<std::string, double>> memory_bytes;  ///< part and bytes; sums to the total
+  std::vector<std::pair<std::string, double>> time_s;          ///< cause (contract names) and seconds; sums to the step
+  std::vector<std::pair<std::string, double>> memory_bytes;    ///< part and bytes; sums to the total
   std::vector<std::pair<std::string, std::string>> placement;  ///< dimension and where it lies
   std::vector<FlopsConvention> conventions;
   RunFigures run;
@@ -97,7 +97,7 @@ struct TrainAnswer {
   std::vector<std::string> obstacles;      ///< no layout is legal: which pins and rules are in the way
   std::optional<std::string> would_fit;    ///< nothing fits: what would ("16 chips", "--optimizer adam-bf16")
   SearchStats search;
-  std::vector<std::string> completeness;   ///< what was searched and what was left out
+  std::vector<std::string> completeness;  ///< what was searched and what was left out
   std::vector<Assumption> assumptions;
   std::vector<ExplainSection> explanation;
 };

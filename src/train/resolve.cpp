@@ -29,7 +29,8 @@ void apply_sets(const std::vector<std::string>& sets, ConfigNode& model, ConfigN
     const std::size_t equals = set.find('=');
     const std::size_t dot = set.find('.');
     const std::string scope = set.substr(0, std::min(dot, set.size()));
-    if (equals == std::string::npos || dot == std::string::npos || dot > equals || (scope != "hw" && scope != "model")) {
+    if (equals == std::string::npos || dot == std::string::npos || dot > equals ||
+        (scope != "hw" && scope != "model")) {
       throw UserError(fmt::format("--set {}: expected hw.KEY=VALUE or model.KEY=VALUE", set),
                       "for example --set hw.hbm.bandwidth=5TB/s");
     }
@@ -99,7 +100,8 @@ class Resolver {
       throw UserError("--batch-seqs and --batch-tokens both give the batch", "keep one of them");
     }
     const double seq = static_cast<double>(w.seq);
-    const double tokens = q_.batch_seqs ? *q_.batch_seqs * seq : q_.batch_tokens.value_or(out_.model.training.batch_tokens);
+    const double tokens =
+        q_.batch_seqs ? *q_.batch_seqs * seq : q_.batch_tokens.value_or(out_.model.training.batch_tokens);
     w.batch_seqs = tokens / seq;
     if (w.batch_seqs < 1) {
       throw UserError(fmt::format("a batch of {} tokens is less than one sequence of {}", count_text(tokens),
@@ -161,13 +163,13 @@ class Resolver {
     if (q_.topology) {
       const Shape shape = parse_shape(*q_.topology);
       if (shape.empty() || !out_.hw.is_torus()) {
-        throw UserError(fmt::format("--topology {} is not a slice shape of {}", *q_.topology, out_.hw.name),
-                        out_.hw.is_torus() ? "write axis sizes, such as 8x8x16"
-                                           : "only torus machines have shapes; give --chips");
+        throw UserError(
+            fmt::format("--topology {} is not a slice shape of {}", *q_.topology, out_.hw.name),
+            out_.hw.is_torus() ? "write axis sizes, such as 8x8x16" : "only torus machines have shapes; give --chips");
       }
       out_.slices = slice_of_shape(out_.hw, shape, q_.slices);
-      if (out_.slices.empty()) throw UserError(fmt::format("{} builds no {} slice", out_.hw.name, *q_.topology),
-                                               shape_hint());
+      if (out_.slices.empty())
+        throw UserError(fmt::format("{} builds no {} slice", out_.hw.name, *q_.topology), shape_hint());
       if (q_.chips != 0 && q_.chips != out_.slices.front().chips) {
         throw UserError(fmt::format("--topology {} has {} chips, --chips says {}", *q_.topology,
                                     group_thousands(out_.slices.front().chips), group_thousands(q_.chips)),
@@ -198,8 +200,9 @@ class Resolver {
 
   std::string shape_hint() const {
     const TorusTier& torus = out_.hw.network.front().torus;
-    if (!torus.unit.empty()) return fmt::format("axes are whole multiples of {}, at most {} chips", torus.unit[0],
-                                                group_thousands(torus.max_chips));
+    if (!torus.unit.empty())
+      return fmt::format("axes are whole multiples of {}, at most {} chips", torus.unit[0],
+                         group_thousands(torus.max_chips));
     return fmt::format("at most {} chips; see the shapes in its hardware file", group_thousands(torus.max_chips));
   }
 
@@ -258,17 +261,20 @@ class Resolver {
   }
 
   void missing_figures() {
-    if (!out_.hw.tdp) assume("chip power is not published: energy is left out", "--set hw.power.tdp", "hardware file");
-    else assume(fmt::format("energy at the full {:g} W of each chip, without host, network or cooling", out_.hw.tdp->value()),
-                "--set hw.power.tdp", out_.hw.tdp_source);
+    if (!out_.hw.tdp)
+      assume("chip power is not published: energy is left out", "--set hw.power.tdp", "hardware file");
+    else
+      assume(
+          fmt::format("energy at the full {:g} W of each chip, without host, network or cooling", out_.hw.tdp->value()),
+          "--set hw.power.tdp", out_.hw.tdp_source);
     if (!out_.hw.vector_peak) {
       assume("vector rate is not published: norms and activations are counted by their memory traffic alone",
              "--set hw.compute.vector", "hardware file", true);
     }
-    assume(fmt::format("efficiency {}: {}", q_.ideal ? "ideal" : "calibrated",
-                       q_.ideal ? out_.efficiency.basis
-                                : out_.efficiency.confidence + "; stack " + out_.efficiency.stack),
-           "--efficiency", out_.efficiency.basis);
+    assume(
+        fmt::format("efficiency {}: {}", q_.ideal ? "ideal" : "calibrated",
+                    q_.ideal ? out_.efficiency.basis : out_.efficiency.confidence + "; stack " + out_.efficiency.stack),
+        "--efficiency", out_.efficiency.basis);
     assume("gradients are accumulated and reduced in fp32; attention skips the masked half (flash kernels)", "",
            "docs/model.md");
   }

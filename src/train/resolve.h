@@ -12,7 +12,7 @@ struct ResolvedQuestion {
   HardwareSpec hw;
   Workload workload;
   Efficiency efficiency;
-  std::vector<Slice> slices;  ///< the machine asked for first, then smaller ones worth offering
+  std::vector<Slice> slices;        ///< the machine asked for first, then smaller ones worth offering
   std::size_t shapes_left_out = 0;  ///< longer boxes of the same count that are not searched
   std::vector<Assumption> assumptions;
   std::optional<double> usd_per_chip_hour;

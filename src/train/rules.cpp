@@ -79,13 +79,15 @@ class Rules {
     step(mixed);
     const double b = per_chip.value();
     if (x_opt.value() > chips_.value()) {
-      section_.remarks.push_back(fmt::format("X_opt is beyond {} chips: at this batch FSDP alone communicates least",
-                                             chips_.value()));
+      section_.remarks.push_back(
+          fmt::format("X_opt is beyond {} chips: at this batch FSDP alone communicates least", chips_.value()));
     }
     section_.remarks.push_back(fmt::format("pure FSDP is {}: {:.0f} tokens per chip against a limit of {:.0f}",
-                                           b > limit.value() ? "compute-bound" : "communication-bound", b, limit.value()));
+                                           b > limit.value() ? "compute-bound" : "communication-bound", b,
+                                           limit.value()));
     section_.remarks.push_back(fmt::format("mixed FSDP x TP is {}: {:.0f} tokens per chip against a limit of {:.0f}",
-                                           b > mixed.value() ? "compute-bound" : "communication-bound", b, mixed.value()));
+                                           b > mixed.value() ? "compute-bound" : "communication-bound", b,
+                                           mixed.value()));
     if (q_.model.moe) {
       section_.remarks.emplace_back("experts raise the FSDP limits by experts / top_k (book ch. 12)");
     }
@@ -97,7 +99,8 @@ class Rules {
     step(total);
     const SecondsOf<Traced> one = named(total / rate_, "time on one chip at peak", "book ch. 6");
     step(one);
-    const Traced years = named(one.value() / Traced(kSecondsPerYear), "chip-years at peak", "book ch. 6: years of 365 days");
+    const Traced years =
+        named(one.value() / Traced(kSecondsPerYear), "chip-years at peak", "book ch. 6: years of 365 days");
     step(years);
     const SecondsOf<Traced> at40 = named(total / (rate_ * (chips_ * Traced(0.4))), "time at 40 % MFU", "book ch. 6");
     step(at40);
@@ -106,9 +109,9 @@ class Rules {
         years.value(), at40.value().value() / 86400, group_thousands(q_.slices.front().chips),
         format_quantity(parameters_.value(), UnitKind::kCount), stated_ ? "stated" : "counted",
         format_quantity(exact_, UnitKind::kCount, 5),
-        q_.model.moe ? fmt::format(" active, {} in all", format_quantity(count_parameters(q_.model).total,
-                                                                          UnitKind::kCount, 5))
-                     : ""));
+        q_.model.moe
+            ? fmt::format(" active, {} in all", format_quantity(count_parameters(q_.model).total, UnitKind::kCount, 5))
+            : ""));
   }
 
   const ResolvedQuestion& q_;

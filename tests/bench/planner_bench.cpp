@@ -6,7 +6,8 @@
 namespace scalecalc {
 namespace {
 
-void search(benchmark::State& state, const char* model_name, const char* chip_name, std::int64_t chips, const char* format) {
+void search(benchmark::State& state, const char* model_name, const char* chip_name, std::int64_t chips,
+            const char* format) {
   const ModelSpec model = test::shipped_model(model_name);
   const HardwareSpec hw = test::shipped_chip(chip_name);
   PlanRequest request = test::request(model, hw, chips);
@@ -21,12 +22,14 @@ void search(benchmark::State& state, const char* model_name, const char* chip_na
     evaluated += result.stats.evaluated;
     benchmark::DoNotOptimize(result.plans.size());
   }
-  state.counters["candidates"] = benchmark::Counter(static_cast<double>(candidates), benchmark::Counter::kAvgIterations);
+  state.counters["candidates"] =
+      benchmark::Counter(static_cast<double>(candidates), benchmark::Counter::kAvgIterations);
   state.counters["evaluated"] = benchmark::Counter(static_cast<double>(evaluated), benchmark::Counter::kAvgIterations);
   state.counters["candidates/s"] = benchmark::Counter(static_cast<double>(candidates), benchmark::Counter::kIsRate);
 }
 BENCHMARK_CAPTURE(search, llama3_70b_8960_v5p, "llama3-70b", "tpu-v5p", 8960, "bf16")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(search, llama31_405b_16384_h100, "llama3.1-405b", "h100-sxm", 16384, "bf16")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(search, llama31_405b_16384_h100, "llama3.1-405b", "h100-sxm", 16384, "bf16")
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(search, gpt3_1024_a100, "gpt3-175b", "a100-80g", 1024, "fp16")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(search, mixtral_256_mi300x, "mixtral-8x7b", "mi300x", 256, "bf16")->Unit(benchmark::kMillisecond);
 

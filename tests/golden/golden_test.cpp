@@ -57,7 +57,8 @@ TEST_P(Golden, PrintsWhatTheTranscriptSays) {
 
 std::string test_name(const testing::TestParamInfo<std::string>& info) {
   std::string out = info.param;
-  std::replace_if(out.begin(), out.end(), [](char c) { return c == '-' || c == '.'; }, '_');
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return c == '-' || c == '.'; }, '_');
   return out;
 }
 

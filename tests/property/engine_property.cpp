@@ -53,12 +53,14 @@ RandomPlan random_plan() {
   RandomPlan out;
   Case& c = *out.c;
   const bool moe = *rc::gen::arbitrary<bool>();
-  c.model = moe ? test::moe_model(*rc::gen::inRange<std::int64_t>(2, 7)) : test::dense_model(*rc::gen::inRange<std::int64_t>(2, 7));
+  c.model = moe ? test::moe_model(*rc::gen::inRange<std::int64_t>(2, 7))
+                : test::dense_model(*rc::gen::inRange<std::int64_t>(2, 7));
   c.hw = *rc::gen::arbitrary<bool>() ? test::torus_chip() : test::switched_chip();
   c.hw.efficiency = imperfect();
   const std::int64_t chips = *rc::gen::element<std::int64_t>(8, 16, 64);
   c.request = test::request(c.model, c.hw, chips);
-  c.request.workload = test::workload(*rc::gen::element<std::int64_t>(1024, 4096), *rc::gen::element<double>(16, 48, 64));
+  c.request.workload =
+      test::workload(*rc::gen::element<std::int64_t>(1024, 4096), *rc::gen::element<double>(16, 48, 64));
   c.request.variants = true;
   c.request.top = 60;
   std::vector<Plan> plans = plan(c.request).plans;
@@ -200,7 +202,8 @@ RC_GTEST_PROP(Step, CausesAreNotNegativeAndSum, ()) {
   const RandomPlan r = random_plan();
   const StepTime<double>& t = r.plan.time;
   double sum = 0;
-  for (const Seconds part : {t.compute, t.hbm, t.tp, t.fsdp, t.dp, t.cp, t.ep, t.pp, t.bubble, t.optimizer, t.overhead}) {
+  for (const Seconds part :
+       {t.compute, t.hbm, t.tp, t.fsdp, t.dp, t.cp, t.ep, t.pp, t.bubble, t.optimizer, t.overhead}) {
     RC_ASSERT(part.value() >= 0);
     sum += part.value();
   }

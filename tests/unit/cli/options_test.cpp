@@ -75,12 +75,18 @@ TEST(Options, ExplainMayStandAlone) {
 }
 
 TEST(Options, ComplainsInItsOwnWords) {
-  EXPECT_EQ(complaint([] { parse({"--chisp", "4"}); }),
+  EXPECT_EQ(complaint([] {
+              parse({"--chisp", "4"});
+            }),
             "error: unknown flag '--chisp'\nhint: did you mean '--chips'? scalecalc train --help lists the flags\n");
-  EXPECT_EQ(complaint([] { parse({"-hw", "x"}); }),
+  EXPECT_EQ(complaint([] {
+              parse({"-hw", "x"});
+            }),
             "error: unknown flag '-hw'\nhint: scalecalc train --help lists the flags\n");
   EXPECT_EQ(complaint([] { parse({"--hw"}); }), "error: --hw needs a value\nhint: for example --hw tpu-v5p\n");
-  EXPECT_EQ(complaint([] { parse({"--hw", "--chips", "4"}); }),
+  EXPECT_EQ(complaint([] {
+              parse({"--hw", "--chips", "4"});
+            }),
             "error: --hw needs a value\nhint: for example --hw tpu-v5p\n");
   EXPECT_EQ(complaint([] { parse({"--hw="}); }), "error: --hw needs a value\nhint: for example --hw tpu-v5p\n");
   EXPECT_EQ(complaint([] { parse({"--json=x"}); }), "error: --json takes no value\n");
@@ -88,11 +94,43 @@ TEST(Options, ComplainsInItsOwnWords) {
 }
 
 TEST(TrainOptions, ReadsAQuestion) {
-  const TrainQuestion q = train_question(parse(
-      with({"--seq", "8Ki", "--batch-tokens", "4M", "--tokens", "15T", "--price", "$4.20", "--slices", "2", "--fix",
-            "tp=8,sp=1,remat=full,mb=2", "--fix", "grad_accum=4,schedule=auto", "--max", "pp=4", "--zero", "3",
-            "--schedule", "1f1b", "--objective", "cost", "--top", "20", "--variants", "--efficiency", "ideal",
-            "--explain", "2", "--set", "hw.a=1", "--set", "model.b=2", "--precision", "fp8", "--optimizer", "muon"})));
+  const TrainQuestion q = train_question(parse(with({"--seq",
+                                                     "8Ki",
+                                                     "--batch-tokens",
+                                                     "4M",
+                                                     "--tokens",
+                                                     "15T",
+                                                     "--price",
+                                                     "$4.20",
+                                                     "--slices",
+                                                     "2",
+                                                     "--fix",
+                                                     "tp=8,sp=1,remat=full,mb=2",
+                                                     "--fix",
+                                                     "grad_accum=4,schedule=auto",
+                                                     "--max",
+                                                     "pp=4",
+                                                     "--zero",
+                                                     "3",
+                                                     "--schedule",
+                                                     "1f1b",
+                                                     "--objective",
+                                                     "cost",
+                                                     "--top",
+                                                     "20",
+                                                     "--variants",
+                                                     "--efficiency",
+                                                     "ideal",
+                                                     "--explain",
+                                                     "2",
+                                                     "--set",
+                                                     "hw.a=1",
+                                                     "--set",
+                                                     "model.b=2",
+                                                     "--precision",
+                                                     "fp8",
+                                                     "--optimizer",
+                                                     "muon"})));
   EXPECT_EQ(q.model, "llama3-8b");
   EXPECT_EQ(q.hardware, "h100-sxm");
   EXPECT_EQ(q.chips, 64);
@@ -129,8 +167,7 @@ TEST(TrainOptions, LeavesOpenWhatIsNotSaid) {
 }
 
 TEST(TrainOptions, ATopologyCountsTheChips) {
-  const TrainQuestion q =
-      train_question(parse({"m", "--hw", "tpu-v5p", "--topology", "4x4x8", "--slices", "2"}));
+  const TrainQuestion q = train_question(parse({"m", "--hw", "tpu-v5p", "--topology", "4x4x8", "--slices", "2"}));
   EXPECT_EQ(q.chips, 256);
   EXPECT_EQ(q.topology, "4x4x8");
 }

@@ -70,8 +70,7 @@ TEST(Run, CommonFlagsMayStandBeforeTheCommand) {
 }
 
 TEST(Run, UnknownCommands) {
-  EXPECT_EQ(run_words({"trian"}).err,
-            "error: unknown command 'trian'\nhint: did you mean 'train'? commands: train\n");
+  EXPECT_EQ(run_words({"trian"}).err, "error: unknown command 'trian'\nhint: did you mean 'train'? commands: train\n");
   EXPECT_EQ(run_words({"--jsno"}).err,
             "error: unknown flag '--jsno'\nhint: did you mean '--json'? scalecalc train --help lists the flags\n");
   EXPECT_EQ(run_words({"--quiet"}).err, "error: no command is given\nhint: for example: scalecalc train --help\n");
@@ -118,8 +117,7 @@ TEST(Run, AnInterruptEndsWithWhatIsRanked) {
 TEST(Run, OutputsAreOpenedBeforeTheWork) {
   const Printed printed = run_words(question_with({"-o", "json=/nonexistent/plans.json"}));
   EXPECT_EQ(printed.code, 74);
-  EXPECT_EQ(printed.err,
-            "/nonexistent/plans.json: error: cannot write the file: No such file or directory\n");
+  EXPECT_EQ(printed.err, "/nonexistent/plans.json: error: cannot write the file: No such file or directory\n");
 }
 
 TEST(Run, OneDocumentOnStandardOutput) {

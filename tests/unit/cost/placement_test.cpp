@@ -65,7 +65,8 @@ TEST(SwitchedPlacement, FillsNodesFromTheInside) {
   const HardwareSpec hw = test::switched_chip();
   const Slice slice = slices_of(hw, 256, 1).at(0);
   const std::vector<Placement> all = placements(hw, slice, {4, 1, 8, 1, 8});
-  const auto usual = std::find_if(all.begin(), all.end(), [](const Placement& p) { return p.order == "tp-cp-fsdp-dp-pp"; });
+  const auto usual =
+      std::find_if(all.begin(), all.end(), [](const Placement& p) { return p.order == "tp-cp-fsdp-dp-pp"; });
   ASSERT_NE(usual, all.end());
   EXPECT_EQ(usual->of(MeshDim::kTp).tiers[0], 4);
   EXPECT_EQ(usual->of(MeshDim::kFsdp).tiers[0], 2);

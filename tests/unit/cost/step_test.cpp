@@ -24,7 +24,8 @@ class Step : public testing::Test {
 TEST_F(Step, CausesSumToTheStep) {
   const Plan p = first(test::request(model, nodes, 64));
   const StepTime<double>& t = p.time;
-  const Seconds sum = t.compute + t.hbm + t.tp + t.fsdp + t.dp + t.cp + t.ep + t.pp + t.bubble + t.optimizer + t.overhead;
+  const Seconds sum =
+      t.compute + t.hbm + t.tp + t.fsdp + t.dp + t.cp + t.ep + t.pp + t.bubble + t.optimizer + t.overhead;
   EXPECT_EQ(sum.value(), p.step_s);
 }
 

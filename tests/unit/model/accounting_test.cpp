@@ -26,8 +26,8 @@ TEST(Parameters, EveryShippedModelMatchesItsOfficialCount) {
 
 struct ActiveCase {
   const char* model;
-  double active;                  ///< as the vendor states it
-  bool without_input_embedding;   ///< its convention
+  double active;                 ///< as the vendor states it
+  bool without_input_embedding;  ///< its convention
 };
 
 class ActiveParameters : public testing::TestWithParam<ActiveCase> {};
@@ -58,7 +58,8 @@ TEST(Parameters, PartsSumToTheTotal) {
   }
 }
 
-/// Book, chapter 4: 18 D F per token for a gated MLP, 12 D (N+K) H for QKVO, 6 D V for the head, 12 T N H for attention.
+/// Book, chapter 4: 18 D F per token for a gated MLP, 12 D (N+K) H for QKVO, 6 D V for the head, 12 T N H for
+/// attention.
 TEST(TrainingFlops, FollowTheBooksTable) {
   const ModelSpec model = test::dense_model(3);
   const double d = 1024, f = 4096, n = 16, k = 4, h = 64, v = 32000, t = 2048;

@@ -67,9 +67,8 @@ TEST_P(SearchIsExact, AgainstBruteForce) {
   ASSERT_FALSE(all.empty());
   ASSERT_FALSE(found.plans.empty());
   if (c.objective == Objective::kMemory) {
-    const auto least = std::min_element(all.begin(), all.end(), [](const Plan& a, const Plan& b) {
-      return a.memory.total() < b.memory.total();
-    });
+    const auto least = std::min_element(
+        all.begin(), all.end(), [](const Plan& a, const Plan& b) { return a.memory.total() < b.memory.total(); });
     EXPECT_EQ(found.plans.front().memory.total().value(), least->memory.total().value());
     return;
   }
@@ -80,12 +79,12 @@ TEST_P(SearchIsExact, AgainstBruteForce) {
     const double t = time_per_token(p);
     return t <= best * 1.01 ? std::tuple(0.0, p.memory.total().value(), t) : std::tuple(t, 0.0, 0.0);
   };
-  std::sort(all.begin(), all.end(), [&](const Plan& a, const Plan& b) {
-    return key(a) != key(b) ? key(a) < key(b) : a.layout < b.layout;
-  });
+  std::sort(all.begin(), all.end(),
+            [&](const Plan& a, const Plan& b) { return key(a) != key(b) ? key(a) < key(b) : a.layout < b.layout; });
   std::vector<Plan> expected;
   for (Plan& p : all) {
-    const bool seen = std::any_of(expected.begin(), expected.end(), [&](const Plan& e) { return e.layout == p.layout; });
+    const bool seen =
+        std::any_of(expected.begin(), expected.end(), [&](const Plan& e) { return e.layout == p.layout; });
     if (!seen) expected.push_back(std::move(p));
     if (expected.size() == request.top) break;
   }
@@ -96,16 +95,15 @@ TEST_P(SearchIsExact, AgainstBruteForce) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Problems, SearchIsExact,
-    testing::Values(Small{"dense_torus", true, false, 64, 64, 32e9, Objective::kTime},
-                    Small{"dense_torus_tight", true, false, 64, 48, 2e9, Objective::kTime},
-                    Small{"dense_nodes", false, false, 32, 64, 32e9, Objective::kTime},
-                    Small{"dense_nodes_tight", false, false, 16, 32, 1.5e9, Objective::kTime},
-                    Small{"moe_nodes", false, true, 16, 32, 32e9, Objective::kTime},
-                    Small{"moe_torus", true, true, 64, 64, 32e9, Objective::kTime},
-                    Small{"least_memory", false, false, 16, 32, 32e9, Objective::kMemory}),
-    [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Problems, SearchIsExact,
+                         testing::Values(Small{"dense_torus", true, false, 64, 64, 32e9, Objective::kTime},
+                                         Small{"dense_torus_tight", true, false, 64, 48, 2e9, Objective::kTime},
+                                         Small{"dense_nodes", false, false, 32, 64, 32e9, Objective::kTime},
+                                         Small{"dense_nodes_tight", false, false, 16, 32, 1.5e9, Objective::kTime},
+                                         Small{"moe_nodes", false, true, 16, 32, 32e9, Objective::kTime},
+                                         Small{"moe_torus", true, true, 64, 64, 32e9, Objective::kTime},
+                                         Small{"least_memory", false, false, 16, 32, 32e9, Objective::kMemory}),
+                         [](const auto& test) { return test.param.name; });
 
 TEST(Planner, EveryPlanIsLegalAndFits) {
   const HardwareSpec hw = test::switched_chip();
@@ -123,7 +121,8 @@ TEST(Planner, EveryPlanIsLegalAndFits) {
     EXPECT_EQ(l.data() * l.cp * (l.tp / l.etp) % l.ep, 0);
     EXPECT_LE(l.pp, model.layers());
     EXPECT_LE(p.memory.total().value(), hw.hbm_capacity.value());
-    EXPECT_NEAR(p.batch_seqs, request.workload.batch_seqs, request.workload.batch_seqs * request.workload.batch_tolerance);
+    EXPECT_NEAR(p.batch_seqs, request.workload.batch_seqs,
+                request.workload.batch_seqs * request.workload.batch_tolerance);
     if (l.schedule == Schedule::kInterleaved) {
       EXPECT_EQ(l.grad_accum % l.pp, 0);
     }

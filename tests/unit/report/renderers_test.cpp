@@ -48,13 +48,15 @@ TEST(RenderTable, ColoursByRoleAndDrawsTheRule) {
             "\x1b[33mwarning: careful\x1b[0m\n"
             "\n"
             "\x1b[1m#  a|b       time\x1b[0m\n"
-            "\x1b[2m" + rule + "\x1b[0m\n"
-            "\x1b[32m1  x, \"y\"  500 ms\x1b[0m\n"
-            "\x1b[2mnoted\x1b[0m\n"
-            "\n"
-            "\x1b[1mMore\x1b[0m\n"
-            "  first = a\n"
-            "    = b\n");
+            "\x1b[2m" +
+                rule +
+                "\x1b[0m\n"
+                "\x1b[32m1  x, \"y\"  500 ms\x1b[0m\n"
+                "\x1b[2mnoted\x1b[0m\n"
+                "\n"
+                "\x1b[1mMore\x1b[0m\n"
+                "  first = a\n"
+                "    = b\n");
 }
 
 TEST(RenderTable, FitsEveryWidthFromSixty) {

@@ -7,8 +7,8 @@ namespace scalecalc {
 
 inline RankedPlan sample_plan() {
   RankedPlan out;
-  out.plan.layout = {.fsdp = 8, .tp = 4, .micro_batch_seqs = 2, .grad_accum = 4, .sp = true, .zero = 3,
-                     .remat = Remat::kSelective};
+  out.plan.layout = {
+      .fsdp = 8, .tp = 4, .micro_batch_seqs = 2, .grad_accum = 4, .sp = true, .zero = 3, .remat = Remat::kSelective};
   out.plan.slice = {.chips = 32, .shape = {2, 4, 4}, .wraps = {false, true, true}};
   out.plan.step_s = 2.0;
   out.plan.batch_seqs = 64;
@@ -53,8 +53,7 @@ inline TrainAnswer sample_answer() {
   out.search = {.candidates = 1500, .evaluated = 40, .feasible = 30, .pruned = 900, .elapsed_s = 0.25};
   out.search.rejected[static_cast<std::size_t>(Reject::kHeads)] = 7;
   out.completeness = {"searched: everything", "left out: nothing"};
-  out.assumptions = {{"sequences of 8,192 tokens", "--seq", "as trained", false},
-                     {"no price is known", "", "", true}};
+  out.assumptions = {{"sequences of 8,192 tokens", "--seq", "as trained", false}, {"no price is known", "", "", true}};
   return out;
 }
 

@@ -46,10 +46,9 @@ TEST(TableLayout, LeavesOutTheLeastImportantColumnFirst) {
 
 TEST(TableLayout, BreaksAFlexibleColumnBeforeLeavingOutAnImportantOne) {
   const TableText laid = lay_out(sample(), 44);
-  EXPECT_EQ(texts(laid), (Lines{"#  layout                      time   memory",
-                                "1  fsdp 1120, tp 4, cp 2,    1.10 s  71.2 GB",
-                                "   pp 16",
-                                "2  dp 8                     17.0 ms  24.0 GB"}));
+  EXPECT_EQ(texts(laid),
+            (Lines{"#  layout                      time   memory", "1  fsdp 1120, tp 4, cp 2,    1.10 s  71.2 GB",
+                   "   pp 16", "2  dp 8                     17.0 ms  24.0 GB"}));
   EXPECT_EQ(laid.dropped, Lines{"note"});
 }
 

@@ -43,22 +43,24 @@ constexpr const char* kModelHead =
 std::string model(const std::string& rest) { return kModelHead + rest; }
 
 TEST(LoadModel, AcceptsTheSmallestModel) {
-  EXPECT_EQ(model_errors(model("attention: {kind: mha, heads: 4, head_dim: 16}\nlayers: [{repeat: 2, kinds: [full/dense]}]\n")),
+  EXPECT_EQ(model_errors(
+                model("attention: {kind: mha, heads: 4, head_dim: 16}\nlayers: [{repeat: 2, kinds: [full/dense]}]\n")),
             "");
 }
 
 TEST(LoadModel, ExplainsALayerKindItDoesNotKnow) {
   EXPECT_EQ(
-      model_errors(model("attention: {kind: mha, heads: 4, head_dim: 16}\nlayers: [{repeat: 2, kinds: [full/dens]}]\n")),
+      model_errors(
+          model("attention: {kind: mha, heads: 4, head_dim: 16}\nlayers: [{repeat: 2, kinds: [full/dens]}]\n")),
       "m.yaml:11:30: unknown layer kind 'full/dens', expected one of full/dense, full/moe, sliding/dense, sliding/moe, "
       "mla/dense, mla/moe | did you mean 'full/dense'?\n");
 }
 
 TEST(LoadModel, BlocksThatALayerNeedsMustBeThere) {
-  EXPECT_EQ(
-      model_errors(model("attention: {kind: mha, heads: 4, head_dim: 16}\nlayers: [{repeat: 2, kinds: [sliding/moe]}]\n")),
-      "m.yaml:11:30: a moe layer needs the model's moe: block\n"
-      "m.yaml:11:30: a sliding layer needs attention.window\n");
+  EXPECT_EQ(model_errors(
+                model("attention: {kind: mha, heads: 4, head_dim: 16}\nlayers: [{repeat: 2, kinds: [sliding/moe]}]\n")),
+            "m.yaml:11:30: a moe layer needs the model's moe: block\n"
+            "m.yaml:11:30: a sliding layer needs attention.window\n");
 }
 
 TEST(LoadModel, HeadsMustBeAMultipleOfKvHeads) {
@@ -89,10 +91,11 @@ TEST(LoadHardware, EveryBlockOfFiguresNeedsASource) {
 TEST(LoadHardware, TiersNest) {
   EXPECT_EQ(hardware_errors(chip(std::string(kSpine) + kNode)),
             "h.yaml:9:1: tier 'spine' gives no chips: only the outermost tier has no limit\n");
-  EXPECT_EQ(hardware_errors(chip(std::string(kNode) +
-                                 "  - {tier: leaf, kind: switched, chips: 12, bandwidth_per_chip: 50GB/s, latency: 1us, "
-                                 "source: [x]}\n")),
-            "h.yaml:9:1: tier 'leaf' has 12 chips, not a multiple of the 8 below it\n");
+  EXPECT_EQ(
+      hardware_errors(chip(std::string(kNode) +
+                           "  - {tier: leaf, kind: switched, chips: 12, bandwidth_per_chip: 50GB/s, latency: 1us, "
+                           "source: [x]}\n")),
+      "h.yaml:9:1: tier 'leaf' has 12 chips, not a multiple of the 8 below it\n");
 }
 
 TEST(LoadHardware, AFamilyNobodyKnowsIsAnError) {

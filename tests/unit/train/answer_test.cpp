@@ -12,7 +12,8 @@ namespace {
 TrainAnswer ask(TrainQuestion question) { return answer(question, Catalog()); }
 
 const ExplainedStep* find(const ExplainSection& section, const std::string& name) {
-  const auto it = std::find_if(section.steps.begin(), section.steps.end(), [&](const auto& s) { return s.name == name; });
+  const auto it =
+      std::find_if(section.steps.begin(), section.steps.end(), [&](const auto& s) { return s.name == name; });
   return it == section.steps.end() ? nullptr : &*it;
 }
 
@@ -84,9 +85,11 @@ TEST(Defaults, ComeFromTheModelsFileAndAreListed) {
   const TrainAnswer a = ask({.model = "llama3-70b", .hardware = "tpu-v5p", .chips = 8960});
   EXPECT_EQ(a.workload.seq, 8192);
   EXPECT_EQ(a.workload.tokens, 15e12);
-  for (const char* flag : {"--seq", "--batch-tokens", "--tokens", "--precision", "--optimizer", "--price", "--efficiency"}) {
-    EXPECT_TRUE(std::any_of(a.assumptions.begin(), a.assumptions.end(), [&](const Assumption& x) { return x.flag == flag; }))
-        << flag;
+  for (const char* flag :
+       {"--seq", "--batch-tokens", "--tokens", "--precision", "--optimizer", "--price", "--efficiency"}) {
+    EXPECT_TRUE(std::any_of(a.assumptions.begin(), a.assumptions.end(), [&](const Assumption& x) {
+      return x.flag == flag;
+    })) << flag;
   }
 }
 
@@ -154,7 +157,8 @@ TEST(Figures, MegatronsConventionReproducesItsPublishedTable) {
   const TrainAnswer a = ask({.model = "gpt3-175b", .hardware = "a100-80g", .chips = 1024, .top = 1});
   const auto& all = a.plans.front().figures.conventions;
   const auto convention = [&](const char* name) {
-    return std::find_if(all.begin(), all.end(), [&](const FlopsConvention& c) { return c.name == name; })->tflops_per_chip;
+    return std::find_if(all.begin(), all.end(), [&](const FlopsConvention& c) { return c.name == name; })
+        ->tflops_per_chip;
   };
   // 96 layers, d_model 12288, seq 2048, vocab 50257: 6N = 72 L D^2 + 6 V D, full attention 12 L T D per token.
   const double six_n = 72.0 * 96 * 12288 * 12288 + 6.0 * 50257 * 12288;
