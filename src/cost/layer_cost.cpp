@@ -148,7 +148,8 @@ class LayerCoster {
     const R rows_each = rows / experts;
     const DType dtype = workload_.precision.compute;
     const FlopsPerSecondOf<R> rate = chip_.matmul[static_cast<std::size_t>(dtype)] * chip_.grouped *
-                                     shape_fraction(chip_.half_dim, rows_each, n, k) / chip_.moe_imbalance;
+                                     (rows_each / (rows_each + chip_.grouped_half_rows)) * (n / (n + chip_.half_dim)) *
+                                     (k / (k + chip_.half_dim)) / chip_.moe_imbalance;
     const double in = std::min(act_, bytes_per_element(dtype));
     const BytesOf<R> bytes(R(in) * rows * k + R(in) * k * n * experts + R(act_) * rows * n);
     const R times(backward ? 2.0 : 1.0);

@@ -27,6 +27,7 @@ ChipRates<R> read_chip(const Reader<R>& reader, const HardwareSpec& hw, const Ef
   out.hbm = read(reader, hw.hbm_bandwidth, "hw.hbm.bandwidth", hw.hbm_source) * coefficient(e.hbm, "efficiency.hbm");
   out.half_dim = coefficient(e.matmul_half_dim, "efficiency.matmul_half_dim");
   out.grouped = coefficient(e.grouped_matmul, "efficiency.grouped_matmul");
+  out.grouped_half_rows = coefficient(e.grouped_half_rows, "efficiency.grouped_half_rows");
   out.moe_imbalance = coefficient(e.moe_imbalance, "efficiency.moe_imbalance");
   out.kernel_overhead = read(reader, Seconds(e.kernel_overhead.value), "efficiency.kernel_overhead",
                              e.kernel_overhead.source, e.kernel_overhead.error);

@@ -18,6 +18,7 @@ struct ChipRates {
   BytesPerSecondOf<R> hbm;
   R half_dim{0.0};
   R grouped{1.0};
+  R grouped_half_rows{0.0};
   R moe_imbalance{1.0};
   SecondsOf<R> kernel_overhead;
   SecondsOf<R> step_overhead;

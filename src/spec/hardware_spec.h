@@ -80,7 +80,8 @@ struct Efficiency {
   std::string confidence;  ///< which family's coefficients these are and what the chip's own file replaced
   std::array<Coefficient, kDTypeCount> matmul;  ///< fraction of the dense peak that large matmuls reach
   Coefficient matmul_half_dim{0, 0, ""};        ///< fraction falls by x/(x + this) in each of m, n, k
-  Coefficient grouped_matmul;                   ///< expert matmuls relative to dense ones
+  Coefficient grouped_matmul;                   ///< expert matmuls relative to dense ones, many rows per expert
+  Coefficient grouped_half_rows{0, 0, ""};      ///< and they fall by rows / (rows + this) with few rows per expert
   Coefficient attention_forward;                ///< fraction of the dense peak
   Coefficient attention_backward;
   Coefficient vector;                     ///< fraction of the vector unit's rate

@@ -100,6 +100,7 @@ void read_all(CoefficientReader& reader, Efficiency& out, Problems& problems, bo
   read_matmul(reader, out, problems, required);
   reader.read("matmul_half_dim", UnitKind::kNumber, {0, 4096}, out.matmul_half_dim);
   reader.read("grouped_matmul", UnitKind::kFraction, kFraction, out.grouped_matmul);
+  reader.read("grouped_half_rows", UnitKind::kNumber, {0, 65536}, out.grouped_half_rows);
   reader.read("attention_forward", UnitKind::kFraction, kFraction, out.attention_forward);
   reader.read("attention_backward", UnitKind::kFraction, kFraction, out.attention_backward);
   reader.read("vector", UnitKind::kFraction, kFraction, out.vector);
@@ -165,7 +166,7 @@ Efficiency moved(const Efficiency& efficiency, double sign) {
                          &out.overlap_cp, &out.overlap_ep, &out.overlap_pp}) {
     share(*c);
   }
-  for (Coefficient* c : {&out.matmul_half_dim, &out.kernel_overhead, &out.contention_scale_up,
+  for (Coefficient* c : {&out.matmul_half_dim, &out.grouped_half_rows, &out.kernel_overhead, &out.contention_scale_up,
                          &out.contention_scale_out, &out.step_overhead}) {
     cost(*c, 0);
   }

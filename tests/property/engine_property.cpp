@@ -22,6 +22,7 @@ Efficiency imperfect() {
   for (Coefficient& c : e.matmul) c = {0.8, 0.1, "test"};
   e.matmul_half_dim = {64, 0.3, "test"};
   e.grouped_matmul = {0.6, 0.2, "test"};
+  e.grouped_half_rows = {150, 0.3, "test"};
   e.attention_forward = {0.6, 0.2, "test"};
   e.attention_backward = {0.5, 0.2, "test"};
   e.vector = {0.5, 0.3, "test"};
