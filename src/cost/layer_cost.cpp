@@ -138,8 +138,8 @@ class LayerCoster {
 
   /// The routed tokens of this chip's experts; the slowest expert group sets the pace.
   Work<R> grouped(const Op<R>& op, bool backward) const {
-    const R groups(static_cast<double>(inner_.tp / inner_.etp));
-    const R rows = tokens_ * op.rows / groups;
+    const std::int64_t ranks = inner_.tp / inner_.etp;  // tensor ranks that route for themselves
+    const R rows = tokens_ * op.rows / R(static_cast<double>(ranks));
     // The expert's d_ff is divided by etp: the output of gate and up, the contracted width of down.
     const R part(1 / static_cast<double>(inner_.etp));
     const R k = op.tp == TpRule::kExpertRow ? op.k * part : op.k;

@@ -141,21 +141,20 @@ bool take(const Group& from, std::int64_t& left, Group& folded, Group& rest) {
     const AxisPart& part = from.axes[a];
     if (part.size == 1) continue;
     const std::int64_t taken = std::gcd(left, part.size);
-    if (taken != part.size && taken != left) return false;
-    AxisPart inner{.size = taken, .stride = part.stride, .ring = part.ring && taken == part.size};
-    AxisPart outer{.size = part.size / taken, .stride = part.stride * taken, .ring = part.ring};
+    if (taken < 1 || (taken != part.size && taken != left)) return false;
+    const AxisPart inner{.size = taken, .stride = part.stride, .ring = part.ring && taken == part.size};
+    const AxisPart outer{.size = part.size / taken, .stride = part.stride * taken, .ring = part.ring};
     if (taken > 1) {
       folded.axes[a] = folded.axes[a].size == 1 ? inner : merge({.axes = {folded.axes[a]}}, {.axes = {inner}}).axes[0];
     }
     if (outer.size > 1) {
-      outer.ring = outer.ring && outer.size > 1;
       rest.axes[a] = rest.axes[a].size == 1 ? outer : merge({.axes = {rest.axes[a]}}, {.axes = {outer}}).axes[0];
     }
     left /= taken;
   }
   for (std::size_t t = 0; t < kMaxTiers; ++t) {
     const std::int64_t taken = std::gcd(left, from.tiers[t]);
-    if (taken != from.tiers[t] && taken != left) return false;
+    if (taken < 1 || (taken != from.tiers[t] && taken != left)) return false;
     folded.tiers[t] *= taken;
     rest.tiers[t] *= from.tiers[t] / taken;
     left /= taken;

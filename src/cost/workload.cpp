@@ -55,6 +55,7 @@ const T& by_name(const std::vector<T>& all, std::string_view name, const char* w
   const auto it = std::find_if(all.begin(), all.end(), [&](const T& x) { return x.name == name; });
   if (it != all.end()) return *it;
   std::vector<std::string> names;
+  names.reserve(all.size());
   for (const T& x : all) names.push_back(x.name);
   const std::string near = did_you_mean(nearest(name, names));
   throw UserError(fmt::format("unknown {} '{}' for {}", what, name, flag),

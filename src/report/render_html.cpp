@@ -9,7 +9,7 @@ namespace {
 constexpr const char* kStyle =
     "body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}"
     "table{border-collapse:collapse;margin:.5rem 0}"
-    "th,td{padding:.2rem .7rem;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}"
+    "th,td{padding:.2rem .7rem;border-bottom:1px solid #ddd;text-align:left;vertical-align:top;min-width:4.5rem}"
     ".n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
     ".good{background:#e8f5e9}.warning{color:#8a5a00}.bad{color:#b00020}.dim{color:#666}"
     "h1{font-size:1.3rem}h2{font-size:1.05rem;margin-top:1.6rem}";
