@@ -62,8 +62,13 @@ class Search {
   }
 
   double goal_of(const Plan& best) const {
-    const double time = best.step_s / tokens_of(best.layout);
-    return request_.objective == Objective::kCost ? time * static_cast<double>(best.slice.chips) : time;
+    return ranker_.goal(static_cast<double>(best.slice.chips), best.step_s, tokens_of(best.layout));
+  }
+
+  /// Whether even this step misses the goal the request sets.
+  bool not_below(std::size_t slice, const Layout& layout, double step_s) const {
+    const double chips = static_cast<double>(request_.slices[slice].chips);
+    return request_.below && ranker_.goal(chips, step_s, tokens_of(layout)) >= *request_.below;
   }
 
   void cut(Reject reason, std::size_t layouts) { result_.stats.rejected[static_cast<std::size_t>(reason)] += layouts; }
@@ -79,6 +84,10 @@ class Search {
       result_.stats.candidates += item.shardings->options.size();
       if (item.shardings->options.empty() || !may_fit(item)) return;
       item.step_bound = step_lower_bound(input(item, branch.layout, bound_channels(branch)));
+      if (not_below(branch.slice, branch.layout, item.step_bound)) {
+        result_.stats.pruned += item.shardings->options.size();
+        return;
+      }
       items_.push_back(item);
     });
     enumerated_ = result_;
@@ -274,6 +283,7 @@ class Search {
                 const MemoryUse<double>& memory) {
     ++result_.stats.evaluated;
     const StepTime<double> time = step_time(kReader, input(item, layout, place.channels));
+    if (not_below(item.branch.slice, layout, time.total().value())) return;
     const Slice& slice = request_.slices[item.branch.slice];
     const Rank rank =
         ranker_(static_cast<double>(slice.chips), time.total().value(), tokens_of(layout), memory.total().value());

@@ -28,6 +28,11 @@ class Ranker {
  public:
   Ranker(Objective objective, double best) : objective_(objective), tie_(best * (1 + kTie)) {}
 
+  /// Time per token, or chips x time per token when cost is ranked.
+  double goal(double chips, double step_s, double tokens) const {
+    return (objective_ == Objective::kCost ? chips : 1.0) * step_s / tokens;
+  }
+
   Rank operator()(double chips, double step_s, double tokens, double memory) const {
     const double time = step_s / tokens;
     switch (objective_) {

@@ -33,7 +33,8 @@ struct PlanRequest {
   LayoutFilter max;
   Objective objective = Objective::kTime;
   std::size_t top = 10;
-  bool variants = false;  ///< rank every variant; otherwise the best one of each set of parallel degrees
+  std::optional<double> below;  ///< only plans whose goal per token (see Ranker) is less than this
+  bool variants = false;        ///< rank every variant; otherwise the best one of each set of parallel degrees
 };
 
 /// Why a branch of the search was cut. Counted where it was cut: one count may stand for many layouts.

@@ -234,6 +234,7 @@ std::string train_json(const TrainAnswer& answer, std::string_view tool_version,
   Json plans = Json::array();
   for (std::size_t i = 0; i < answer.plans.size(); ++i) plans.push_back(plan_json(answer, answer.plans[i], i + 1));
   out["plans"] = std::move(plans);
+  out["cheaper_on_fewer_chips"] = answer.cheaper ? plan_json(answer, *answer.cheaper, 1) : Json(nullptr);
   out["search"] = search_json(answer.search, complete);
   out["completeness"] = answer.completeness;
   out["nearest_miss"] = nearest_miss_json(answer);

@@ -94,6 +94,19 @@ void add_tie_note(const TrainAnswer& a, Report& report) {
                                      format_quantity(kTie, UnitKind::kFraction)));
 }
 
+/// Ranked by time, fewer chips never win; whoever pays should still see them.
+void add_cheaper_note(const TrainAnswer& a, Report& report) {
+  if (!a.cheaper || a.plans.empty()) return;
+  const Plan& plan = a.cheaper->plan;
+  const RunFigures& run = a.cheaper->figures.run;
+  const double saved = 1 - run.chip_hours / a.plans.front().figures.run.chip_hours;
+  report.notes.push_back(fmt::format(
+      "Cheaper per token on fewer chips: {}{}, {}; {}: step {}, run {}, {:.1f}% fewer chip-hours than plan 1.",
+      group_thousands(plan.slice.chips), plan.slice.shape.empty() ? "" : fmt::format(" ({})", plan.slice.name()),
+      degrees_text(plan.layout), recipe_text(plan.layout), format_quantity(plan.step_s, UnitKind::kSeconds),
+      format_quantity(run.time_s, UnitKind::kSeconds), 100 * saved));
+}
+
 }  // namespace
 
 Report train_report(const TrainAnswer& answer, bool complete) {
@@ -111,6 +124,7 @@ Report train_report(const TrainAnswer& answer, bool complete) {
     report.notes.push_back(fmt::format("The best {} are shown; --top N shows more.", answer.plans.size()));
   }
   add_tie_note(answer, report);
+  add_cheaper_note(answer, report);
   report.sections = plan_sections(answer);
   if (answer.plans.empty() && answer.nearest_miss) {
     report.sections.push_back(memory_section(answer, *answer.nearest_miss, "Memory of the nearest layout"));

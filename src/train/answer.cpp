@@ -90,6 +90,21 @@ std::optional<std::string> what_would_fit(const TrainQuestion& q, const PlanRequ
   return join(ways, " or ");
 }
 
+/// Ranked by time, a plan on fewer chips that is cheaper per token would not show; the asker should know of it.
+std::optional<RankedPlan> cheaper_on_fewer_chips(const ResolvedQuestion& resolved, PlanRequest request,
+                                                 const Plan& fastest) {
+  if (request.objective != Objective::kTime) return std::nullopt;
+  std::erase_if(request.slices, [&](const Slice& s) { return s.chips >= fastest.slice.chips; });
+  if (request.slices.empty()) return std::nullopt;
+  const double tokens = fastest.batch_seqs * static_cast<double>(request.workload.seq);
+  request.objective = Objective::kCost;
+  request.top = 1;
+  request.below = 0.99 * static_cast<double>(fastest.slice.chips) * fastest.step_s / tokens;
+  PlanResult result = plan(request);
+  if (result.plans.empty()) return std::nullopt;
+  return ranked(resolved, request, std::move(result.plans.front()));
+}
+
 std::vector<ExplainSection> explanation(const ResolvedQuestion& resolved, const PlanRequest& request,
                                         const Plan& plan) {
   const PlanReading<Traced> reading = read_plan(Reader<Traced>{}, request, plan);
@@ -112,6 +127,9 @@ TrainAnswer answer(const TrainQuestion& question, const Catalog& catalog, const 
   PlanResult result = plan(request, stop);
   TrainAnswer out;
   for (Plan& p : result.plans) out.plans.push_back(ranked(resolved, request, std::move(p)));
+  if (!out.plans.empty() && !(stop && stop())) {
+    out.cheaper = cheaper_on_fewer_chips(resolved, request, out.plans.front().plan);
+  }
   if (result.nearest_miss) out.nearest_miss = ranked(resolved, request, *result.nearest_miss);
   if (out.plans.empty() && !(stop && stop())) out.would_fit = what_would_fit(question, request);
   if (out.plans.empty() && !out.nearest_miss) out.obstacles = obstacles(request);

@@ -93,6 +93,7 @@ struct TrainAnswer {
   TrainQuestion question;
   Slice slice;  ///< the slice asked for (its first shape)
   std::vector<RankedPlan> plans;
+  std::optional<RankedPlan> cheaper;       ///< fewer chips that cost at least 1 % less per token than the fastest plan
   std::optional<RankedPlan> nearest_miss;  ///< nothing fits: the least over capacity
   std::vector<std::string> obstacles;      ///< no layout is legal: which pins and rules are in the way
   std::optional<std::string> would_fit;    ///< nothing fits: what would ("16 chips", "--optimizer adam-bf16")
