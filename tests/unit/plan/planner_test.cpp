@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ostream>
 #include <set>
 
 #include "plan/enumerate.h"
@@ -46,6 +47,8 @@ struct Small {
   double capacity;
   Objective objective;
 };
+
+void PrintTo(const Small& problem, std::ostream* out) { *out << problem.name; }
 
 class SearchIsExact : public testing::TestWithParam<Small> {};
 
