@@ -118,7 +118,6 @@ TEST_F(Io, SaysBeforeTheWorkThatAnOutputCannotBeWritten) {
 }
 
 TEST_F(Io, ReportsAFullDevice) {
-  if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
   EXPECT_EQ(error_of([] { AtomicFile("/dev/full").commit("x"); }, ExitCode::kOutputFailed),
             "/dev/full: error: cannot write the file: No space left on device\n");
   AtomicFile("/dev/null").commit("x");

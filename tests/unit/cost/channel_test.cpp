@@ -57,6 +57,18 @@ TEST_F(Torus, AllToAllIsAQuarterOfAllGather) {
   EXPECT_DOUBLE_EQ(all_to_all_time(c, Bytes(total / 8)).value(), gather_dropping_factor / 4);
 }
 
+/// Only an all-to-all over the whole twisted slice gains; gathers and parts of it do not.
+TEST_F(Torus, TwistingSpeedsTheWholeSlicesAllToAll) {
+  slice.shape = {4, 4, 8};
+  Group whole;
+  for (std::size_t a = 0; a < 3; ++a) whole.axes[a] = {.size = slice.shape[a], .stride = 1, .ring = true};
+  Slice twisted = slice;
+  twisted.twisted = true;
+  EXPECT_DOUBLE_EQ(channel(hw, slice, whole).exchange / channel(hw, twisted, whole).exchange, 1.63);
+  EXPECT_EQ(channel(hw, slice, whole).gather.value(), channel(hw, twisted, whole).gather.value());
+  EXPECT_EQ(channel(hw, slice, ring(4)).exchange.value(), channel(hw, twisted, ring(4)).exchange.value());
+}
+
 class Switched : public testing::Test {
  protected:
   HardwareSpec hw = test::switched_chip();
