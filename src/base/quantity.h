@@ -132,5 +132,6 @@ using Usd = Quantity<kUsdDim>;
 using UsdPerSecond = Quantity<kUsdDim - kSecondDim>;
 using Joules = Quantity<kJouleDim>;
 using Watts = Quantity<kJouleDim - kSecondDim>;
+using Hertz = Quantity<Dim{} - kSecondDim>;
 
 }  // namespace scalecalc

@@ -23,6 +23,7 @@ double evaluate(Op op, double a, double b) {
     case Op::kMax: return a < b ? b : a;
     case Op::kMin: return b < a ? b : a;
     case Op::kCeil: return std::ceil(a);
+    case Op::kFloor: return std::floor(a);
     case Op::kSqrt: return std::sqrt(a);
     case Op::kLog2: return std::log2(a);
     case Op::kNamed: return a;
@@ -72,6 +73,7 @@ class Writer {
       case Op::kMax: out = "max("; break;
       case Op::kMin: out = "min("; break;
       case Op::kCeil: out = "ceil("; break;
+      case Op::kFloor: out = "floor("; break;
       case Op::kSqrt: out = "sqrt("; break;
       default: out = "log2("; break;
     }

@@ -15,7 +15,21 @@ struct TraceNode;
 using TracePtr = std::shared_ptr<const TraceNode>;
 
 struct TraceNode {
-  enum class Op { kConstant, kInput, kAdd, kSubtract, kMultiply, kDivide, kMax, kMin, kCeil, kSqrt, kLog2, kNamed };
+  enum class Op {
+    kConstant,
+    kInput,
+    kAdd,
+    kSubtract,
+    kMultiply,
+    kDivide,
+    kMax,
+    kMin,
+    kCeil,
+    kFloor,
+    kSqrt,
+    kLog2,
+    kNamed
+  };
   Op op = Op::kConstant;
   double value = 0;
   std::vector<TracePtr> args;
@@ -42,6 +56,7 @@ class Traced {
   friend Traced max(const Traced& a, const Traced& b) { return combine(TraceNode::Op::kMax, a, b); }
   friend Traced min(const Traced& a, const Traced& b) { return combine(TraceNode::Op::kMin, a, b); }
   friend Traced ceil(const Traced& a) { return apply(TraceNode::Op::kCeil, a); }
+  friend Traced floor(const Traced& a) { return apply(TraceNode::Op::kFloor, a); }
   friend Traced sqrt(const Traced& a) { return apply(TraceNode::Op::kSqrt, a); }
   friend Traced log2(const Traced& a) { return apply(TraceNode::Op::kLog2, a); }
 

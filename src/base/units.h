@@ -9,6 +9,7 @@
 //   seconds    17ms  1us  2.5s  10min  3h  30d
 //   fraction   0.4  40%
 //   watts      700W  1.2kW          dollars per hour  4.2  $4.20  4.2USD/h
+//   hertz      1.75GHz  1410MHz
 #pragma once
 
 #include <string>
@@ -26,7 +27,8 @@ enum class UnitKind {
   kSeconds,
   kFraction,
   kWatts,
-  kUsdPerHour
+  kUsdPerHour,
+  kHertz
 };
 
 /// Why a text is not a quantity of the kind asked for.

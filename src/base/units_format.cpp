@@ -31,6 +31,7 @@ constexpr std::array kTimeScales = {Scale{1e-9, "ns"}, Scale{1e-6, "us"}, Scale{
                                     Scale{60, "min"},  Scale{3600, "h"},  Scale{86400, "d"}};
 constexpr std::array kWattScales = {Scale{1e-3, "mW"}, Scale{1, "W"}, Scale{1e3, "kW"}, Scale{1e6, "MW"},
                                     Scale{1e9, "GW"}};
+constexpr std::array kHertzScales = {Scale{1, "Hz"}, Scale{1e3, "kHz"}, Scale{1e6, "MHz"}, Scale{1e9, "GHz"}};
 
 std::span<const Scale> scales(UnitKind kind) {
   switch (kind) {
@@ -40,6 +41,7 @@ std::span<const Scale> scales(UnitKind kind) {
     case UnitKind::kFlopsPerSecond: return kFlopScales;
     case UnitKind::kSeconds: return kTimeScales;
     case UnitKind::kWatts: return kWattScales;
+    case UnitKind::kHertz: return kHertzScales;
     case UnitKind::kNumber:
     case UnitKind::kFraction:
     case UnitKind::kUsdPerHour: break;
@@ -105,7 +107,8 @@ std::string format_quantity(double value, UnitKind kind, int digits) {
       break;
     case UnitKind::kBytes:
     case UnitKind::kBytesPerSecond:
-    case UnitKind::kFlopsPerSecond: break;
+    case UnitKind::kFlopsPerSecond:
+    case UnitKind::kHertz: break;
   }
   return scaled(value, scales(kind), digits);
 }

@@ -5,13 +5,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "base/io.h"
 #include "base/text.h"
+#include "config/json_reader.h"
+#include "config/packed_tree.h"
 #include "config/yaml_reader.h"
 
 namespace scalecalc {
@@ -43,9 +44,18 @@ struct Labels {
   std::vector<std::string> aliases;
 };
 
+/// Equal but for case and for what people put between the parts of a name: H100 SXM, h100_sxm and h100-sxm are one.
 bool same(std::string_view a, std::string_view b) {
+  const auto separates = [](char c) { return c == '-' || c == '_' || c == ' '; };
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+  std::size_t i = 0;
+  std::size_t j = 0;
+  for (;; ++i, ++j) {
+    while (i < a.size() && separates(a[i])) ++i;
+    while (j < b.size() && separates(b[j])) ++j;
+    if (i == a.size() || j == b.size()) return i == a.size() && j == b.size();
+    if (lower(a[i]) != lower(b[j])) return false;
+  }
 }
 
 bool answers_to(const Labels& labels, std::string_view wanted) {
@@ -120,26 +130,27 @@ bool in_folder(const EmbeddedFile& file, CatalogKind kind) {
 
 Labels labels_of(const EmbeddedFile& file) { return {std::string(file.name), split_list(file.aliases)}; }
 
-bool ends_like_file(std::string_view text) {
-  constexpr std::array<std::string_view, 3> kEndings{".yaml", ".yml", ".json"};
-  return std::any_of(kEndings.begin(), kEndings.end(), [&](std::string_view ending) {
-    return text.size() > ending.size() && same(text.substr(text.size() - ending.size()), ending);
-  });
+bool has_ending(std::string_view text, std::string_view ending) {
+  return text.size() > ending.size() && same(text.substr(text.size() - ending.size()), ending);
 }
 
 bool is_path(std::string_view text) {
-  return text == "-" || text.starts_with('.') || text.starts_with('/') || ends_like_file(text);
+  return text == "-" || text.starts_with('.') || text.starts_with('/') || text.ends_with('/') ||
+         has_ending(text, ".yaml") || has_ending(text, ".yml") || has_ending(text, ".json");
 }
 
 ConfigNode read_path(CatalogKind kind, const std::string& path) {
   std::string file = path;
   std::error_code ignored;
-  const fs::path inside = fs::path(path) / "config.json";
   // A Hugging Face model is a directory whose config.json describes it.
+  const fs::path inside = fs::path(path) / "config.json";
   if (kind == CatalogKind::kModel && fs::is_directory(path, ignored) && fs::exists(inside, ignored)) {
     file = inside.string();
   }
-  return read_yaml(read_text_file(file), file == "-" ? "<standard input>" : file);
+  const std::string text = read_text_file(file);
+  const std::string name = file == "-" ? "<standard input>" : file;
+  const bool json = has_ending(file, ".json") || (file == "-" && looks_like_json(text));
+  return json ? read_json(text, name) : read_yaml(text, name);
 }
 
 /// The file of a name in one user directory: the file called so, or else the one that says it is called so.
@@ -192,15 +203,22 @@ std::vector<std::string> suggestions(const std::vector<Labels>& labels, const st
 
 [[noreturn]] void report_unknown(const std::vector<std::string>& directories, CatalogKind kind,
                                  const std::string& name) {
+  constexpr std::size_t kLongList = 60;  // beyond it nobody reads all names in a message
   const std::vector<Labels> labels = all_labels(directories, kind);
   std::string hint = did_you_mean(suggestions(labels, name));
   if (!hint.empty()) hint += ' ';
   std::error_code ignored;
   if (fs::exists(name, ignored)) hint = fmt::format("to read the file of that name, write './{}'; ", name);
   const std::vector<std::string> known = sorted_names(labels);
-  hint += known.empty()
-              ? fmt::format("no {} is known", noun(kind))
-              : fmt::format("known {}: {}", kind == CatalogKind::kModel ? "models" : noun(kind), join(known, ", "));
+  const std::string_view nouns = kind == CatalogKind::kModel ? "models" : noun(kind);
+  if (known.empty()) {
+    hint += fmt::format("no {} is known", noun(kind));
+  } else if (known.size() > kLongList) {
+    hint += fmt::format("'scalecalc {} list' shows the {} known", kind == CatalogKind::kModel ? "model" : "hw",
+                        known.size());
+  } else {
+    hint += fmt::format("known {}: {}", nouns, join(known, ", "));
+  }
   throw UserError(fmt::format("unknown {} {}", noun(kind), in_quotes(name)), hint);
 }
 
@@ -224,7 +242,7 @@ ConfigNode Catalog::load(CatalogKind kind, const std::string& name_or_path) cons
   }
   for (const EmbeddedFile& file : embedded_catalog()) {
     if (!in_folder(file, kind) || !answers_to(labels_of(file), name_or_path)) continue;
-    return read_yaml(file.text, fmt::format("built-in:{}", file.path));
+    return unpack(file.packed, file.text, fmt::format("built-in:{}", file.path));
   }
   report_unknown(directories_, kind, name_or_path);
 }

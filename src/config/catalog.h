@@ -2,8 +2,9 @@
 //
 // A name is looked up, aliases included, in each --config-dir, then SCALECALC_CONFIG_PATH, then the built-in
 // catalog. Directories are laid out like configs/: hardware/<name>.yaml, models/<name>.yaml, efficiency/<name>.yaml;
-// names may hold one slash (book/tpu-v5p). A value that ends in .yaml/.yml/.json, starts with . or /, or is "-" is a
-// path.
+// names may hold one slash (book/tpu-v5p); case, '-', '_' and blanks do not tell names apart. A value that ends in
+// .yaml/.yml/.json, starts with . or /, ends with /, or is "-" is a path. A file that ends in .json, and standard input
+// that opens like JSON, is read as strict JSON.
 #pragma once
 
 #include <span>
@@ -17,12 +18,13 @@ namespace scalecalc {
 
 enum class CatalogKind { kHardware, kModel, kEfficiency };
 
-/// One built-in file, from the generated table (src/cmake/embed_catalog.cmake).
+/// One built-in file, from the generated table (src/cmake/embed_catalog.cpp).
 struct EmbeddedFile {
   std::string_view path;     ///< "hardware/tpu-v5p.yaml"
   std::string_view name;     ///< "tpu-v5p", "book/tpu-v5p"
-  std::string_view aliases;  ///< comma-separated, as written in the file's `aliases:` line
-  std::string_view text;
+  std::string_view aliases;  ///< separated by commas
+  std::string_view text;     ///< as written
+  std::string_view packed;   ///< parsed, see config/packed_tree.h
 };
 std::span<const EmbeddedFile> embedded_catalog();
 
@@ -32,7 +34,8 @@ class Catalog {
   explicit Catalog(std::vector<std::string> directories = {});
 
   /// The parsed document of a name or a path. Unknown names are a UserError with the nearest names; the resolved
-  /// node's span.file is the path, or "built-in:hardware/tpu-v5p.yaml".
+  /// node's span.file is the path, or "built-in:hardware/tpu-v5p.yaml". A directory stands for the config.json in it
+  /// if a model is asked for. What the document says is not looked at.
   ConfigNode load(CatalogKind kind, const std::string& name_or_path) const;
   /// All names (not aliases), sorted, each once.
   std::vector<std::string> names(CatalogKind kind) const;
@@ -42,8 +45,20 @@ class Catalog {
 };
 
 /// Applies `a.b.c=value` to a document (the part after the hw./model. prefix): replaces or adds a scalar field;
-/// list items by position from 0 (network.0.link_bandwidth). The value's span says it came from `--set`, so errors
-/// about it quote the flag. UserError if the path runs through a scalar or an index is out of range.
+/// list items by position from 0 (network.0.link_bandwidth). A list of runs (config/layer_runs.h) set to a plain count
+/// changes its longest run: layers=96. The value's span says it came from `--set`, so errors
+/// about it quote the flag. UserError if the path runs through a scalar or an index is out of range,
+/// or if a list of runs cannot have that length.
 void apply_override(ConfigNode& document, std::string_view path, std::string_view value, std::string_view flag_text);
+
+/// A document that --set may change, and what its keys start with: "hw", "model".
+struct OverrideTarget {
+  std::string_view scope;
+  ConfigNode* document;
+};
+
+/// Texts such as "hw.hbm.bandwidth=5TB/s" applied before the documents are loaded, so that the loader checks them as it
+/// checks files. UserError for a text of another form or another scope.
+void apply_sets(const std::vector<std::string>& sets, const std::vector<OverrideTarget>& targets);
 
 }  // namespace scalecalc

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "config/catalog.h"
+#include "config/layer_runs.h"
 
 namespace scalecalc {
 namespace {
@@ -75,7 +77,10 @@ ConfigNode& field_of(ConfigNode& map, std::string_view segment, const SourceSpan
 
 /// One step down the path. `name` is the path so far, for messages.
 ConfigNode& step(ConfigNode& node, std::string_view name, std::string_view segment, const SourceSpan& where) {
-  if (node.is_null()) {
+  // A block that its source does not give may be given here, field by field; where it comes from is then the flag.
+  const bool unpublished = node.kind == ConfigNode::Kind::kScalar && node.text == "unpublished";
+  if (unpublished) node.span = where;
+  if (unpublished || node.is_null()) {
     node.kind = ConfigNode::Kind::kMap;
     node.text.clear();
   }
@@ -86,6 +91,18 @@ ConfigNode& step(ConfigNode& node, std::string_view name, std::string_view segme
   }
   fail(where, fmt::format("'{}' is {}, which has no fields", name, in_quotes(node.text)),
        fmt::format("set '{}' itself", name));
+}
+
+/// A list of runs that is set to a plain count keeps its runs.
+void set_length(ConfigNode& list, std::string_view path, std::string_view value, const SourceSpan& where) {
+  const auto count = parse_quantity(value, UnitKind::kCount);
+  const double* total = std::get_if<double>(&count);
+  if (total == nullptr || *total < 1) {
+    fail(where, fmt::format("'{}' is a list; {} is not a count for its length", path, in_quotes(value)),
+         fmt::format("a count such as {}={}, or one item of it: {}", path, run_length(list).value_or(1),
+                     positions(list)));
+  }
+  set_run_length(list, static_cast<std::int64_t>(*total), path, where);
 }
 
 }  // namespace
@@ -106,9 +123,29 @@ void apply_override(ConfigNode& document, std::string_view path, std::string_vie
     node = &step(*node, at == 0 ? "the document" : path.substr(0, at - 1), segment, where);
     at = end + 1;
   }
+  const SourceSpan where = flag.value_span(value.size());
+  if (run_length(*node)) return set_length(*node, path, value, where);
   *node = ConfigNode{};
   node->text = value;
-  node->span = flag.value_span(value.size());
+  node->span = where;
+}
+
+void apply_sets(const std::vector<std::string>& sets, const std::vector<OverrideTarget>& targets) {
+  std::vector<std::string> forms;
+  for (const OverrideTarget& target : targets) forms.push_back(fmt::format("{}.KEY=VALUE", target.scope));
+  for (const std::string& set : sets) {
+    const std::size_t equals = set.find('=');
+    const std::size_t dot = set.find('.');
+    const std::string_view scope = std::string_view(set).substr(0, std::min(dot, set.size()));
+    const auto target = std::find_if(targets.begin(), targets.end(),
+                                     [&](const OverrideTarget& candidate) { return candidate.scope == scope; });
+    if (equals == std::string::npos || dot == std::string::npos || dot > equals || target == targets.end()) {
+      throw UserError(fmt::format("--set {}: expected {}", set, join(forms, " or ")),
+                      fmt::format("for example --set {}",
+                                  targets.front().scope == "hw" ? "hw.hbm.bandwidth=5TB/s" : "model.vocab=32000"));
+    }
+    apply_override(*target->document, set.substr(dot + 1, equals - dot - 1), set.substr(equals + 1), "--set " + set);
+  }
 }
 
 }  // namespace scalecalc

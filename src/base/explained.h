@@ -1,0 +1,25 @@
+// What an answer owes its reader besides figures: what it assumed, and how a figure came about.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/traced.h"
+
+namespace scalecalc {
+
+/// Something the answer rests on that the user did not say, and how to say it.
+struct Assumption {
+  std::string text;      ///< "batch 4.19M tokens (512 sequences of 8,192)"
+  std::string flag;      ///< "--batch-tokens", or empty
+  std::string source;    ///< where the default comes from
+  bool warning = false;  ///< a figure is missing or replaced, not merely defaulted
+};
+
+struct ExplainSection {
+  std::string title;
+  std::vector<ExplainedStep> steps;
+  std::vector<std::string> remarks;
+};
+
+}  // namespace scalecalc
