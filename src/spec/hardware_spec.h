@@ -1,17 +1,27 @@
 // What a hardware file says: one chip, the network from the inside out, the host, prices, and the measured
 // efficiencies. A new chip is one YAML file; nothing here knows a chip's name.
+//
+// A figure that the source does not give stands as `unpublished` in the file, so that an omission is never taken for
+// one: load_hardware refuses such files unless the caller says that it looks at `unpublished` itself.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/diagnostic.h"
 #include "base/quantity.h"
+#include "spec/chip_units.h"
 #include "spec/dtype.h"
 
 namespace scalecalc {
+
+/// The most network tiers a file may list.
+inline constexpr std::size_t kMaxTiers = 4;
 
 enum class TierKind {
   kTorus,     ///< chips on a grid, each linked to its neighbours
@@ -30,7 +40,8 @@ using Shape = std::vector<std::int64_t>;
 struct TorusTier {
   BytesPerSecond link_bandwidth;  ///< one direction of one link
   Seconds hop_latency;
-  Shape pod;
+  std::int64_t axes = 0;  ///< where the pod is unpublished
+  Shape pod;              ///< empty if unpublished
   Wraparound wraparound = Wraparound::kNone;
   Shape unit;                       ///< slices are whole multiples of it; empty = 1 on every axis
   std::vector<Shape> small_slices;  ///< rentable shapes below one unit; they have no wraparound
@@ -38,6 +49,19 @@ struct TorusTier {
   std::int64_t max_chips = 0;
   std::int64_t largest_job = 0;  ///< chips of the largest slice a cloud rents out; 0 = max_chips
   bool twisted = false;          ///< n x n x 2n and n x 2n x 2n slices may be built as twisted tori
+
+  std::int64_t dimensions() const { return pod.empty() ? axes : static_cast<std::int64_t>(pod.size()); }
+};
+
+/// The cables and switches behind a tier's rate. 0 = not given.
+struct Cabling {
+  std::int64_t ports = 0;           ///< cables of one chip
+  std::int64_t ports_per_host = 0;  ///< or of one host, when its chips share them
+  BytesPerSecond port_bandwidth;    ///< one direction of one cable
+  std::int64_t switches = 0;        ///< of one domain; on the outermost tier, of the whole machine
+  std::int64_t switch_ports = 0;
+  std::int64_t links_down = 0;  ///< cables from one switch to each domain (or host) below
+  std::int64_t links_up = 0;    ///< cables from one switch to each switch of the next tier
 };
 
 struct SwitchedTier {
@@ -46,6 +70,7 @@ struct SwitchedTier {
   Seconds latency;                    ///< per message
   double oversubscription = 1;        ///< how many times less leaves the domain below than enters it
   bool in_network_reduction = false;
+  Cabling cabling;
 };
 
 struct Tier {
@@ -53,6 +78,7 @@ struct Tier {
   TierKind kind = TierKind::kSwitched;
   TorusTier torus;        ///< if kind is kTorus
   SwitchedTier switched;  ///< otherwise
+  std::string technology;
   std::string source;
 };
 
@@ -98,30 +124,68 @@ struct Efficiency {
   Coefficient memory_reserve{0, 0, ""};  ///< bytes the runtime keeps: context, communication buffers, allocator
 };
 
+/// What the tensors of a program live in.
+enum class MemoryKind { kHbm, kGddr, kLpddr, kSram };
+
+/// Memory beyond the chip's own that it reads over a link of its own (not the host's over PCIe).
+struct OffloadMemory {
+  Bytes capacity;  ///< per chip
+  std::optional<BytesPerSecond> bandwidth;
+  std::string technology;
+  std::string source;
+};
+
+/// A figure that the file says its source does not give.
+struct UnpublishedFigure {
+  std::string path;  ///< as --set names it: "hbm.bandwidth", "network.0.latency", "network"
+  SourceSpan where;
+  std::string flag;  ///< how to give it on the command line, for hints; empty where a file is needed
+};
+
 struct HardwareSpec {
   std::string name;
+  std::vector<std::string> aliases;
   std::string title;
+  std::string vendor;
   std::string family;
+  std::int64_t year = 0;   ///< of the first systems; 0 = not given
+  bool announced = false;  ///< figures are the vendor's plans; no such chip has been sold
+  std::string note;
   std::array<std::optional<FlopsPerSecond>, kDTypeCount> matmul_peak;  ///< dense, per chip
-  std::optional<FlopsPerSecond> vector_peak;
+  std::array<std::optional<FlopsPerSecond>, kDTypeCount> vector_rates;
+  std::optional<FlopsPerSecond> vector_peak;  ///< the rate vector work runs at: fp32, or else the widest given
+  bool vector_counts_fma = false;             ///< vector rates count a fused multiply-add as two
   std::string compute_source;
-  Bytes hbm_capacity;  ///< what a program can allocate at most (`usable` where the file gives it)
+  ChipUnits units;
+  OnChipMemory onchip;
+  MemoryKind memory_kind = MemoryKind::kHbm;
+  std::string memory_technology;  ///< "HBM3e"; empty if not given
+  Bytes hbm_label;                ///< what the vendor prints
+  Bytes hbm_capacity;             ///< what a program can allocate at most (`usable` where the file gives it)
   BytesPerSecond hbm_bandwidth;
   std::string hbm_source;
-  std::vector<Tier> network;  ///< from the inside out
+  std::vector<Tier> network;  ///< from the inside out; empty: the chip stands alone
   std::int64_t chips_per_host = 1;
+  Shape host_shape;  ///< chips of a host on the torus's axes; empty if not given
   Bytes host_ram;
   std::optional<BytesPerSecond> pcie_bandwidth;     ///< per chip, one direction
   std::optional<BytesPerSecond> storage_bandwidth;  ///< per host
   std::string host_source;
+  std::optional<OffloadMemory> offload;
   std::optional<Watts> tdp;  ///< per chip; not published for every chip
   std::string tdp_source;
   std::vector<Price> prices;  ///< the first is the default
   Efficiency efficiency;
   std::vector<std::string> disagreements;  ///< "hbm.capacity: picked 95 GiB (vendor); sbook-tpu: 96 GB"
+  std::vector<UnpublishedFigure> unpublished;
 
   bool is_torus() const { return !network.empty() && network.front().kind == TierKind::kTorus; }
+  /// False if the file leaves the figure unpublished, one above it or one below it: "network" asks for all of it.
+  bool publishes(std::string_view path) const;
 };
+
+/// UserError that names those of `paths` which the file leaves unpublished; and "network" if the chip stands alone.
+void require_published(const HardwareSpec& hw, std::initializer_list<std::string_view> paths);
 
 /// The bound the book computes with: every fraction and overlap 1, no overhead. Memory reserve stays: an ideal chip
 /// still runs out of memory.

@@ -13,7 +13,14 @@ namespace scalecalc {
 /// UserError listing every problem of the document.
 ModelSpec load_model(const ConfigNode& document);
 
+/// Whether the caller minds figures that the file declares `unpublished`, or a chip that stands alone.
+enum class Unpublished {
+  kRefused,  ///< UserError: the caller may take every figure for given and hw.network for not empty
+  kAllowed,  ///< the caller looks at hw.unpublished and hw.network itself (require_published)
+};
+
 /// The chip's own `efficiency:` block over its family's file in `catalog`. UserError as above.
-HardwareSpec load_hardware(const ConfigNode& document, const Catalog& catalog);
+HardwareSpec load_hardware(const ConfigNode& document, const Catalog& catalog,
+                           Unpublished unpublished = Unpublished::kRefused);
 
 }  // namespace scalecalc

@@ -50,7 +50,10 @@ void read_matmul(CoefficientReader& reader, Efficiency& out, Problems& problems,
   CoefficientReader rates(*node, "efficiency.matmul", problems, false);
   Coefficient otherwise;
   const bool has_default = rates.fields().has("default");
-  if (has_default) rates.read("default", UnitKind::kFraction, kFraction, otherwise);
+  if (has_default) {
+    rates.read("default", UnitKind::kFraction, kFraction, otherwise);
+    reader.note_given("matmul");
+  }
   if (required && !has_default) problems.add(node->span, "efficiency.matmul needs a default");
   for (std::size_t i = 0; i < kDTypeCount; ++i) {
     const std::string key(kDTypeNames[i]);
@@ -136,8 +139,7 @@ Efficiency load_efficiency(const ConfigNode& family, const ConfigNode* own, Prob
     CoefficientReader chip(*own, "efficiency", problems, false);
     read_all(chip, out, problems, false);
     chip.fields().finish();
-    out.confidence =
-        fmt::format("{} measured on this chip; the rest the {} family's defaults", join_and(chip.given()), name);
+    out.confidence = fmt::format("{} of this chip; the rest the {} family's defaults", join_and(chip.given()), name);
   }
   return out;
 }

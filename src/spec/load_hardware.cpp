@@ -1,263 +1,269 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <array>
+#include <utility>
 
 #include "base/text.h"
-#include "config/fields.h"
+#include "spec/hardware_reading.h"
 #include "spec/load.h"
 #include "spec/load_efficiency.h"
 
 namespace scalecalc {
 namespace {
 
-using TagMap = std::map<std::string, std::string>;
-
-/// The `sources:` section, so that an answer can cite the reference and not only our tag for it.
-TagMap load_sources(const ConfigNode* node, Problems& problems) {
-  TagMap tags;
-  if (node == nullptr) return tags;
-  if (node->kind != ConfigNode::Kind::kMap) {
-    problems.add(node->span, "sources must map a tag to a reference");
-    return tags;
-  }
-  for (const ConfigNode::Entry& entry : node->entries) tags[entry.key] = entry.value.text;
-  return tags;
+bool says_unpublished(const ConfigNode* node) {
+  return node != nullptr && node->kind == ConfigNode::Kind::kScalar && node->text == "unpublished";
 }
 
-/// Every block of figures must say where they come from.
-std::string load_source(Fields& fields, const TagMap& tags) {
-  const std::vector<std::string> listed = fields.text_list("source");
-  if (listed.empty() && fields.span().file == "<command line>") return "--set";
-  if (listed.empty()) {
-    fields.problems().add(fields.span(), fmt::format("{} has no source: every figure needs one", fields.what()));
-  }
-  std::vector<std::string> out;
-  for (const std::string& tag : listed) {
-    const auto it = tags.find(tag);
-    out.push_back(it == tags.end() ? tag : it->second);
-  }
-  return join(out, "; ");
-}
-
-void load_compute(const ConfigNode& node, const TagMap& tags, HardwareSpec& hw, Problems& problems) {
-  Fields fields(node, "compute", problems);
-  Fields rates(fields.required_node("matmul"), "compute.matmul", problems);
+/// Rates by number format; false if there is none.
+bool load_rates(Fields& rates, std::array<std::optional<FlopsPerSecond>, kDTypeCount>& out) {
   bool any = false;
   for (std::size_t i = 0; i < kDTypeCount; ++i) {
     if (const auto rate = rates.optional_quantity(kDTypeNames[i], UnitKind::kFlopsPerSecond)) {
-      hw.matmul_peak[i] = FlopsPerSecond(*rate);
+      out[i] = FlopsPerSecond(*rate);
       any = true;
     }
   }
-  if (!any) problems.add(rates.span(), "compute.matmul must give at least one rate, such as bf16: 459TFLOP/s");
-  rates.finish();
-  if (const auto vector = fields.optional_quantity("vector", UnitKind::kFlopsPerSecond)) {
-    hw.vector_peak = FlopsPerSecond(*vector);
+  return any;
+}
+
+/// One rate, which is fp32, or a map of rates by format.
+void load_vector(Fields& compute, const HardwareReading& in) {
+  const ConfigNode* node = compute.node("vector");
+  if (node == nullptr) return;
+  auto& rates = in.hw.vector_rates;
+  constexpr auto kFp32 = static_cast<std::size_t>(DType::kFp32);
+  if (node->kind == ConfigNode::Kind::kMap) {
+    Fields fields(*node, "compute.vector", in.problems);
+    load_rates(fields, rates);
+    fields.finish();
+  } else if (const auto rate = compute.optional_quantity("vector", UnitKind::kFlopsPerSecond)) {
+    rates[kFp32] = FlopsPerSecond(*rate);
   }
-  hw.compute_source = load_source(fields, tags);
+  const auto widest = std::find_if(rates.begin(), rates.end(), [](const auto& rate) { return rate.has_value(); });
+  if (widest != rates.end()) in.hw.vector_peak = rates[kFp32] ? rates[kFp32] : *widest;
+  in.hw.vector_counts_fma = compute.flag("vector_fma", false);
+}
+
+void load_compute(const ConfigNode& node, const HardwareReading& in) {
+  Fields fields(node, "compute", in.problems);
+  if (!in.unpublished(fields, "matmul", "compute.matmul", "compute.matmul.bf16=459TFLOP/s")) {
+    Fields rates(fields.required_node("matmul"), "compute.matmul", in.problems);
+    if (!load_rates(rates, in.hw.matmul_peak)) {
+      in.problems.add(rates.span(), "compute.matmul must give at least one rate, such as bf16: 459TFLOP/s");
+    }
+    rates.finish();
+  }
+  load_vector(fields, in);
+  in.hw.compute_source = in.source(fields);
   fields.optional_text("note");
   fields.finish();
 }
 
-void load_hbm(const ConfigNode& node, const TagMap& tags, HardwareSpec& hw, Problems& problems) {
-  Fields fields(node, "hbm", problems);
-  const double capacity = fields.quantity("capacity", UnitKind::kBytes);
-  hw.hbm_capacity = Bytes(fields.optional_quantity("usable", UnitKind::kBytes).value_or(capacity));
-  hw.hbm_bandwidth = BytesPerSecond(fields.quantity("bandwidth", UnitKind::kBytesPerSecond));
-  hw.hbm_source = load_source(fields, tags);
+void load_hbm(const ConfigNode& node, const HardwareReading& in) {
+  Fields fields(node, "hbm", in.problems);
+  constexpr MemoryKind kKinds[] = {MemoryKind::kHbm, MemoryKind::kGddr, MemoryKind::kLpddr, MemoryKind::kSram};
+  in.hw.memory_kind = kKinds[fields.optional_word("kind", {"hbm", "gddr", "lpddr", "sram"}).value_or(0)];
+  in.hw.memory_technology = fields.optional_text("technology").value_or("");
+  const double label = in.figure(fields, "capacity", UnitKind::kBytes, "hbm.capacity").value_or(0);
+  in.hw.hbm_label = Bytes(label);
+  in.hw.hbm_capacity = Bytes(fields.optional_quantity("usable", UnitKind::kBytes).value_or(label));
+  in.hw.hbm_bandwidth =
+      BytesPerSecond(in.figure(fields, "bandwidth", UnitKind::kBytesPerSecond, "hbm.bandwidth").value_or(0));
+  in.hw.hbm_source = in.source(fields);
   fields.optional_text("note");
   fields.finish();
 }
 
-std::vector<Shape> load_shapes(const ConfigNode* node, Problems& problems) {
-  std::vector<Shape> shapes;
-  if (node == nullptr) return shapes;
-  for (const ConfigNode& item : node->items) {
-    Shape shape;
-    for (const ConfigNode& axis : item.items) {
-      const auto parsed = parse_quantity(axis.text, UnitKind::kCount);
-      if (const double* value = std::get_if<double>(&parsed); value != nullptr && *value >= 1) {
-        shape.push_back(static_cast<std::int64_t>(*value));
-      } else {
-        problems.add(axis.span, fmt::format("'{}' is not an axis size, expected a whole number such as 4", axis.text));
-      }
-    }
-    shapes.push_back(std::move(shape));
+void load_host(const ConfigNode& node, const HardwareReading& in) {
+  Fields fields(node, "host", in.problems);
+  in.hw.chips_per_host = fields.count("chips", {1, 1024});
+  in.hw.host_shape = fields.count_list("shape");
+  std::int64_t cells = 1;
+  for (const std::int64_t axis : in.hw.host_shape) cells *= axis;
+  if (!in.hw.host_shape.empty() && cells != in.hw.chips_per_host) {
+    in.problems.add(node.span,
+                    fmt::format("host.shape holds {} chips, host.chips says {}", cells, in.hw.chips_per_host));
   }
-  return shapes;
-}
-
-void check_axes(const Shape& shape, std::size_t axes, const char* what, Fields& fields) {
-  if (!shape.empty() && shape.size() != axes) {
-    fields.problems().add(fields.span(), fmt::format("{} has {} axes, the pod has {}", what, shape.size(), axes));
-  }
-}
-
-TorusTier load_torus(Fields& fields) {
-  TorusTier out;
-  out.link_bandwidth = BytesPerSecond(fields.quantity("link_bandwidth", UnitKind::kBytesPerSecond));
-  out.hop_latency = Seconds(fields.quantity("hop_latency", UnitKind::kSeconds));
-  out.pod = fields.count_list("pod");
-  constexpr Wraparound kRules[] = {Wraparound::kUnitMultiple, Wraparound::kFullAxis, Wraparound::kNone};
-  out.wraparound = kRules[fields.word("wraparound", {"unit_multiple", "full_axis", "none"})];
-  out.unit = fields.count_list("unit");
-  out.small_slices = load_shapes(fields.node("small_slices"), fields.problems());
-  out.shapes = load_shapes(fields.node("shapes"), fields.problems());
-  out.max_chips = fields.count("max_chips");
-  out.largest_job = fields.optional_count("largest_job").value_or(0);
-  out.twisted = fields.flag("twisted", false);
-  if (out.pod.empty() || out.pod.size() > 3) {
-    fields.problems().add(fields.span(), "pod must list 1 to 3 axis sizes, such as [16, 20, 28]");
-  }
-  check_axes(out.unit, out.pod.size(), "unit", fields);
-  for (const Shape& shape : out.shapes) check_axes(shape, out.pod.size(), "a shape", fields);
-  for (const Shape& shape : out.small_slices) check_axes(shape, out.pod.size(), "a small slice", fields);
-  return out;
-}
-
-SwitchedTier load_switched(Fields& fields, TierKind kind) {
-  SwitchedTier out;
-  out.chips = fields.optional_count("chips", {2, 1e9}).value_or(0);
-  const char* rate = kind == TierKind::kMesh ? "link_bandwidth" : "bandwidth_per_chip";
-  out.bandwidth_per_chip = BytesPerSecond(fields.quantity(rate, UnitKind::kBytesPerSecond));
-  out.latency = Seconds(fields.quantity("latency", UnitKind::kSeconds, {0, 1}));
-  out.oversubscription = fields.optional_quantity("oversubscription", UnitKind::kNumber, {1, 1000}).value_or(1);
-  out.in_network_reduction = fields.flag("in_network_reduction", false);
-  if (kind == TierKind::kMesh && out.chips == 0) {
-    fields.problems().add(fields.span(), "a mesh tier needs chips: how many are fully connected");
-  }
-  return out;
-}
-
-Tier load_tier(const ConfigNode& node, const TagMap& tags, Problems& problems) {
-  Fields fields(node, "network tier", problems);
-  Tier tier;
-  tier.name = fields.text("tier");
-  constexpr TierKind kKinds[] = {TierKind::kTorus, TierKind::kSwitched, TierKind::kMesh};
-  tier.kind = kKinds[fields.word("kind", {"torus", "switched", "mesh"})];
-  if (tier.kind == TierKind::kTorus) {
-    tier.torus = load_torus(fields);
-  } else {
-    tier.switched = load_switched(fields, tier.kind);
-  }
-  tier.source = load_source(fields, tags);
-  fields.optional_text("technology");
-  fields.optional_text("note");
-  fields.finish();
-  return tier;
-}
-
-/// Tiers nest: each domain is a whole multiple of the one below, a torus or mesh can only be innermost, and only the
-/// outermost tier may be without limit.
-void check_nesting(const std::vector<Tier>& network, const SourceSpan& where, Problems& problems) {
-  std::int64_t inner = 1;
-  for (std::size_t i = 0; i < network.size(); ++i) {
-    const Tier& tier = network[i];
-    if (i > 0 && tier.kind != TierKind::kSwitched) {
-      problems.add(where, fmt::format("tier '{}' is a {}: only the innermost tier may be one", tier.name,
-                                      tier.kind == TierKind::kTorus ? "torus" : "mesh"));
-    }
-    if (tier.kind == TierKind::kTorus) continue;
-    const bool last = i + 1 == network.size();
-    if (tier.switched.chips == 0 && !last) {
-      problems.add(where, fmt::format("tier '{}' gives no chips: only the outermost tier has no limit", tier.name));
-    }
-    if (tier.switched.chips != 0 && tier.switched.chips % inner != 0) {
-      problems.add(where, fmt::format("tier '{}' has {} chips, not a multiple of the {} below it", tier.name,
-                                      tier.switched.chips, inner));
-    }
-    if (tier.switched.chips != 0) inner = tier.switched.chips;
-  }
-}
-
-void load_network(const ConfigNode& node, const TagMap& tags, HardwareSpec& hw, Problems& problems) {
-  if (node.kind != ConfigNode::Kind::kSequence || node.items.empty()) {
-    problems.add(node.span, "network must list at least one tier, from the inside out");
-    return;
-  }
-  for (const ConfigNode& item : node.items) hw.network.push_back(load_tier(item, tags, problems));
-  check_nesting(hw.network, node.span, problems);
-}
-
-void load_host(const ConfigNode& node, const TagMap& tags, HardwareSpec& hw, Problems& problems) {
-  Fields fields(node, "host", problems);
-  hw.chips_per_host = fields.count("chips", {1, 1024});
-  hw.host_ram = Bytes(fields.optional_quantity("ram", UnitKind::kBytes).value_or(0));
+  in.hw.host_ram = Bytes(fields.optional_quantity("ram", UnitKind::kBytes).value_or(0));
   if (const auto rate = fields.optional_quantity("pcie_bandwidth", UnitKind::kBytesPerSecond)) {
-    hw.pcie_bandwidth = BytesPerSecond(*rate);
+    in.hw.pcie_bandwidth = BytesPerSecond(*rate);
   }
   if (const auto rate = fields.optional_quantity("storage_bandwidth", UnitKind::kBytesPerSecond)) {
-    hw.storage_bandwidth = BytesPerSecond(*rate);
+    in.hw.storage_bandwidth = BytesPerSecond(*rate);
   }
-  hw.host_source = load_source(fields, tags);
+  in.hw.host_source = in.source(fields);
   fields.optional_text("note");
   fields.finish();
 }
 
-void load_power(const ConfigNode* node, const TagMap& tags, HardwareSpec& hw, Problems& problems) {
+void load_offload(const ConfigNode* node, const HardwareReading& in) {
   if (node == nullptr) return;
-  Fields fields(*node, "power", problems);
-  hw.tdp = Watts(fields.quantity("tdp", UnitKind::kWatts));
-  hw.tdp_source = load_source(fields, tags);
+  Fields fields(*node, "offload", in.problems);
+  OffloadMemory out;
+  out.capacity = Bytes(fields.quantity("capacity", UnitKind::kBytes));
+  if (const auto rate = fields.optional_quantity("bandwidth", UnitKind::kBytesPerSecond)) {
+    out.bandwidth = BytesPerSecond(*rate);
+  }
+  out.technology = fields.optional_text("technology").value_or("");
+  out.source = in.source(fields);
+  fields.optional_text("note");
+  fields.finish();
+  in.hw.offload = std::move(out);
+}
+
+void load_power(const ConfigNode* node, const HardwareReading& in) {
+  if (node == nullptr) return;
+  Fields fields(*node, "power", in.problems);
+  in.hw.tdp = Watts(fields.quantity("tdp", UnitKind::kWatts));
+  in.hw.tdp_source = in.source(fields);
   fields.optional_text("note");
   fields.finish();
 }
 
-void load_prices(const ConfigNode* node, const TagMap& tags, HardwareSpec& hw, Problems& problems) {
+void load_prices(const ConfigNode* node, const HardwareReading& in) {
   if (node == nullptr) return;
   for (const ConfigNode& item : node->items) {
-    Fields fields(item, "price", problems);
+    Fields fields(item, "price", in.problems);
     Price price;
     price.usd_per_chip_hour = fields.quantity("usd_per_chip_hour", UnitKind::kUsdPerHour);
     price.cloud = fields.text("cloud");
     price.region = fields.optional_text("region").value_or("");
     price.terms = fields.text("terms");
     price.date = fields.text("date");
-    price.source = load_source(fields, tags);
+    price.source = in.source(fields);
     fields.optional_text("note");
     fields.finish();
-    hw.prices.push_back(std::move(price));
+    in.hw.prices.push_back(std::move(price));
   }
 }
 
-void load_disagreements(const ConfigNode* node, HardwareSpec& hw, Problems& problems) {
+void load_disagreements(const ConfigNode* node, const HardwareReading& in) {
   if (node == nullptr) return;
   for (const ConfigNode& item : node->items) {
-    Fields fields(item, "disagreement", problems);
-    hw.disagreements.push_back(fmt::format("{}: picked {} ({}); others: {}", fields.text("field"),
-                                           fields.text("picked"), fields.text("why"), fields.text("others")));
+    Fields fields(item, "disagreement", in.problems);
+    in.hw.disagreements.push_back(fmt::format("{}: picked {} ({}); others: {}", fields.text("field"),
+                                              fields.text("picked"), fields.text("why"), fields.text("others")));
     fields.finish();
   }
+}
+
+void load_labels(Fields& fields, HardwareSpec& hw) {
+  fields.word("schema", {"scalecalc-hardware/1"});
+  hw.name = fields.text("name");
+  hw.aliases = fields.text_list("aliases");
+  hw.title = fields.text("title");
+  hw.vendor = fields.optional_text("vendor").value_or("");
+  hw.year = fields.optional_count("year", {1990, 2100}).value_or(0);
+  hw.announced = fields.flag("announced", false);
+  hw.note = fields.optional_text("note").value_or("");
+  hw.family = fields.text("family");
+}
+
+/// A figure of its kind, for hints.
+std::string_view example_of(UnitKind kind) {
+  switch (kind) {
+    case UnitKind::kBytes: return "80GB";
+    case UnitKind::kBytesPerSecond: return "400GB/s";
+    case UnitKind::kSeconds: return "10us";
+    default: return "1";
+  }
+}
+
+Diagnostic refused(const HardwareSpec& hw, const UnpublishedFigure& figure) {
+  return {figure.where,
+          fmt::format("{} does not say: {} is unpublished, and this question needs it", hw.name, figure.path),
+          figure.flag.empty() ? "give it in a file of your own" : "give it, for example " + figure.flag};
+}
+
+/// One path is the other, or lies below it.
+bool related(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  return b.starts_with(a) && (a.size() == b.size() || b[a.size()] == '.');
 }
 
 }  // namespace
 
-HardwareSpec load_hardware(const ConfigNode& document, const Catalog& catalog) {
+HardwareReading::HardwareReading(HardwareSpec& spec, const ConfigNode* sources, Problems& found)
+    : hw(spec), problems(found) {
+  if (sources == nullptr) return;
+  if (sources->kind != ConfigNode::Kind::kMap) {
+    problems.add(sources->span, "sources must map a tag to a reference");
+    return;
+  }
+  for (const ConfigNode::Entry& entry : sources->entries) tags_[entry.key] = entry.value.text;
+}
+
+std::string HardwareReading::source(Fields& fields) const {
+  const std::vector<std::string> listed = fields.text_list("source");
+  if (listed.empty() && fields.span().file == "<command line>") return "--set";
+  if (listed.empty()) {
+    problems.add(fields.span(), fmt::format("{} has no source: every figure needs one", fields.what()));
+  }
+  std::vector<std::string> out;
+  for (const std::string& tag : listed) {
+    const auto it = tags_.find(tag);
+    out.push_back(it == tags_.end() ? tag : it->second);
+  }
+  return join(out, "; ");
+}
+
+bool HardwareReading::unpublished(Fields& fields, std::string_view key, const std::string& path,
+                                  const std::string& example) const {
+  const ConfigNode* node = fields.node(key);
+  if (!says_unpublished(node)) return false;
+  hw.unpublished.push_back({path, node->span, example.empty() ? "" : "--set hw." + example});
+  return true;
+}
+
+std::optional<double> HardwareReading::figure(Fields& fields, std::string_view key, UnitKind kind,
+                                              const std::string& path, Range range) const {
+  if (unpublished(fields, key, path, fmt::format("{}={}", path, example_of(kind)))) return std::nullopt;
+  return fields.quantity(key, kind, range);
+}
+
+bool HardwareSpec::publishes(std::string_view path) const {
+  return std::none_of(unpublished.begin(), unpublished.end(),
+                      [&](const UnpublishedFigure& figure) { return related(figure.path, path); });
+}
+
+void require_published(const HardwareSpec& hw, std::initializer_list<std::string_view> paths) {
+  std::vector<Diagnostic> missing;
+  for (const UnpublishedFigure& figure : hw.unpublished) {
+    const bool asked =
+        std::any_of(paths.begin(), paths.end(), [&](std::string_view path) { return related(path, figure.path); });
+    if (asked) missing.push_back(refused(hw, figure));
+  }
+  const bool network = std::find(paths.begin(), paths.end(), "network") != paths.end();
+  if (network && hw.network.empty() && hw.publishes("network")) {
+    missing.push_back({{}, fmt::format("{} stands alone: it has no network to other chips", hw.name), ""});
+  }
+  if (!missing.empty()) throw UserError(std::move(missing));
+}
+
+HardwareSpec load_hardware(const ConfigNode& document, const Catalog& catalog, Unpublished unpublished) {
   Problems problems;
   Fields fields(document, "hardware", problems);
   HardwareSpec hw;
-  fields.word("schema", {"scalecalc-hardware/1"});
-  hw.name = fields.text("name");
-  hw.title = fields.text("title");
-  fields.text_list("aliases");
-  fields.optional_text("vendor");
-  fields.optional_text("note");
-  fields.optional_count("year", {1990, 2100});
-  hw.family = fields.text("family");
-  const TagMap tags = load_sources(fields.node("sources"), problems);
-  load_compute(fields.required_node("compute"), tags, hw, problems);
-  load_hbm(fields.required_node("hbm"), tags, hw, problems);
-  load_network(fields.required_node("network"), tags, hw, problems);
-  load_host(fields.required_node("host"), tags, hw, problems);
-  load_power(fields.node("power"), tags, hw, problems);
-  load_prices(fields.node("prices"), tags, hw, problems);
-  load_disagreements(fields.node("disagreements"), hw, problems);
+  load_labels(fields, hw);
+  const HardwareReading in(hw, fields.node("sources"), problems);
+  load_compute(fields.required_node("compute"), in);
+  load_hbm(fields.required_node("hbm"), in);
+  load_units(fields.node("units"), in);
+  load_onchip(fields.node("onchip"), in);
+  if (!in.unpublished(fields, "host", "host", "host.chips=8")) load_host(fields.required_node("host"), in);
+  if (!in.unpublished(fields, "network", "network")) load_network(fields.required_node("network"), in);
+  load_offload(fields.node("offload"), in);
+  load_power(fields.node("power"), in);
+  load_prices(fields.node("prices"), in);
+  load_disagreements(fields.node("disagreements"), in);
   const ConfigNode* own = fields.node("efficiency");
   fields.finish();
   problems.throw_if_any();
   hw.efficiency = load_efficiency(catalog.load(CatalogKind::kEfficiency, hw.family), own, problems);
   problems.throw_if_any();
+  if (unpublished == Unpublished::kRefused) require_published(hw, {"compute", "hbm", "host", "network"});
   return hw;
 }
 

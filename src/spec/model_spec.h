@@ -1,17 +1,36 @@
 // What a model file says: the architecture, exactly enough to count its parameters, and how it was trained.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "spec/quantization_spec.h"
 
 namespace scalecalc {
 
-enum class AttentionKind { kFull, kSliding, kMla };
-enum class FfnKind { kDense, kMoe };
+/// What mixes the tokens of a layer. Full, sliding and chunked are the attention of the attention block over the whole
+/// sequence, a window or a chunk; gdn is a gated delta network, lightning a linear attention with decay.
+enum class MixerKind : std::uint8_t { kFull, kSliding, kChunked, kMla, kGdn, kLightning, kMamba1, kMamba2, kNone };
+inline constexpr std::array<std::string_view, 9> kMixerNames{"full",      "sliding", "chunked", "mla", "gdn",
+                                                             "lightning", "mamba1",  "mamba2",  "none"};
+constexpr std::string_view name_of(MixerKind kind) { return kMixerNames[static_cast<std::size_t>(kind)]; }
+/// Full, sliding and chunked: the kinds the attention block's heads describe.
+constexpr bool attends_by_heads(MixerKind kind) { return kind <= MixerKind::kChunked; }
+
+enum class FfnKind : std::uint8_t { kDense, kMoe, kNone };
+inline constexpr std::array<std::string_view, 3> kFfnNames{"dense", "moe", "none"};
+constexpr std::string_view name_of(FfnKind kind) { return kFfnNames[static_cast<std::size_t>(kind)]; }
+
 enum class NormKind { kRms, kLayer };
+
+/// Weights of the norms of queries and keys: one per head dimension, or one per element of the whole projection.
+enum class QkNorm { kNone, kHeadDim, kFull };
 
 struct MlaSpec {
   std::int64_t q_lora_rank = 0;  ///< 0: queries are projected directly
@@ -21,21 +40,80 @@ struct MlaSpec {
   std::int64_t v_head_dim = 0;
 };
 
+/// Heads of one kind of attention layer.
+struct AttentionShape {
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;    ///< of queries and keys
+  std::int64_t v_head_dim = 0;  ///< of values and outputs
+  friend bool operator==(const AttentionShape&, const AttentionShape&) = default;
+};
+
+/// Picks the top_k tokens each query attends to by scores of its own (DeepSeek-V3.2).
+struct IndexerSpec {
+  std::int64_t heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t top_k = 0;
+};
+
 struct AttentionSpec {
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
-  std::int64_t window = 0;  ///< tokens a sliding layer looks back; 0 if the model has no sliding layer
+  std::int64_t v_head_dim = 0;  ///< 0: head_dim
+  std::int64_t window = 0;      ///< tokens a sliding layer looks back; 0 if the model has no sliding layer
+  std::int64_t chunk = 0;       ///< tokens a chunked layer's pieces hold; 0 if the model has no chunked layer
   bool qkv_bias = false;
   bool o_bias = false;
-  bool qk_norm = false;  ///< one weight per head dimension, for q and for k
-  bool sinks = false;    ///< one learned logit per head
+  QkNorm qk_norm = QkNorm::kNone;
+  bool sinks = false;        ///< one learned logit per head
+  bool output_gate = false;  ///< a gate of the output's width is projected beside the queries
   std::optional<MlaSpec> mla;
+  std::optional<AttentionShape> local;  ///< shape of the sliding layers where it is another
+  std::optional<IndexerSpec> indexer;   ///< on the full and MLA layers
+
+  /// Heads of a full, sliding or chunked layer.
+  AttentionShape shape(MixerKind kind) const {
+    if (kind == MixerKind::kSliding && local) return *local;
+    return {heads, kv_heads, head_dim, v_head_dim > 0 ? v_head_dim : head_dim};
+  }
+};
+
+/// Gated delta network: key heads shared by groups of value heads, a short convolution before the recurrence.
+struct GdnSpec {
+  std::int64_t key_heads = 0;
+  std::int64_t key_head_dim = 0;
+  std::int64_t value_heads = 0;
+  std::int64_t value_head_dim = 0;
+  std::int64_t conv_kernel = 0;
+};
+
+/// Linear attention with a decay per head and an output gate.
+struct LightningSpec {
+  std::int64_t heads = 0;
+  std::int64_t head_dim = 0;
+};
+
+/// Selective state space as in Jamba: with norms of the step size and of both state projections.
+struct Mamba1Spec {
+  std::int64_t d_inner = 0;
+  std::int64_t d_state = 0;
+  std::int64_t d_conv = 0;
+  std::int64_t dt_rank = 0;
+};
+
+struct Mamba2Spec {
+  std::int64_t heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t groups = 0;  ///< of heads that share their state projections
+  std::int64_t d_state = 0;
+  std::int64_t d_conv = 0;
+  std::int64_t d_inner() const { return heads * head_dim; }
 };
 
 struct MlpSpec {
-  std::int64_t d_ff = 0;
-  bool gated = true;  ///< three matrices instead of two
+  std::int64_t d_ff = 0;  ///< 0 if the model has no dense layer, or each group of layers has a width of its own
+  bool gated = true;      ///< three matrices instead of two; routed and shared experts too
   bool bias = false;
 };
 
@@ -46,6 +124,7 @@ struct MoeSpec {
   std::int64_t shared_experts = 0;
   std::int64_t shared_d_ff = 0;  ///< width of all shared experts together
   std::int64_t node_limit = 0;   ///< nodes one token's experts may lie on; 0 = no limit
+  std::int64_t latent = 0;       ///< width the routed experts work in, projected from and to d_model; 0 = d_model
   bool router_bias = false;
   bool router_correction_bias = false;
   bool expert_bias = false;
@@ -53,10 +132,15 @@ struct MoeSpec {
 };
 
 struct LayerKind {
-  AttentionKind attention = AttentionKind::kFull;
+  MixerKind mixer = MixerKind::kFull;
   FfnKind ffn = FfnKind::kDense;
+  std::optional<std::int64_t> d_ff;   ///< width of the dense MLP where it is not the model's
+  std::optional<std::int64_t> norms;  ///< norms of the layer where they are not the model's
   friend bool operator==(const LayerKind&, const LayerKind&) = default;
 };
+
+/// Different layers one model may have; costs are computed once for each.
+inline constexpr std::size_t kMaxLayerKinds = 16;
 
 struct OfficialParameters {
   std::int64_t exact = 0;  ///< 0 if only a rounded figure is published
@@ -65,14 +149,14 @@ struct OfficialParameters {
   std::string active_convention;
 };
 
-/// How the model was trained, the defaults of `scalecalc train`. `assumed` says why a field that was never published
-/// has the value it has.
+/// How the model was trained, the defaults of `scalecalc train`; what was not published is absent. `assumed` says why a
+/// field that was never published has the value it has.
 struct TrainingFacts {
-  double tokens = 0;
-  std::int64_t seq = 0;
-  double batch_tokens = 0;
-  std::string precision = "bf16";
-  std::string optimizer = "adam";
+  std::optional<double> tokens;
+  std::optional<std::int64_t> seq;
+  std::optional<double> batch_tokens;
+  std::optional<std::string> precision;
+  std::optional<std::string> optimizer;
   std::string source;
   std::map<std::string, std::string> assumed;
 };
@@ -80,27 +164,42 @@ struct TrainingFacts {
 struct ModelSpec {
   std::string name;
   std::string title;
+  std::string vendor;    ///< empty if the file does not say
+  std::string released;  ///< "2024-12"
   std::string source;
   std::int64_t d_model = 0;
   std::int64_t vocab = 0;
   std::int64_t max_seq = 0;
   std::int64_t learned_positions = 0;
+  std::int64_t embedding_dim = 0;  ///< width of the embedding table where it is projected to d_model; 0 = d_model
   bool tied_embeddings = false;
   bool embedding_norm = false;
+  bool head_bias = false;
+  bool final_norm = true;
+  bool relative_positions = false;  ///< Transformer-XL: keys of the relative positions, d_model x d_model per layer
+  bool parallel_block = false;      ///< mixer and FFN of a layer read the same input
   NormKind norm = NormKind::kRms;
   bool norm_bias = false;
   std::int64_t norms_per_layer = 2;
   AttentionSpec attention;
   MlpSpec mlp;
   std::optional<MoeSpec> moe;
-  std::vector<LayerKind> kinds;          ///< distinct kinds
+  std::optional<GdnSpec> gdn;
+  std::optional<LightningSpec> lightning;
+  std::optional<Mamba1Spec> mamba1;
+  std::optional<Mamba2Spec> mamba2;
+  std::vector<LayerKind> kinds;          ///< distinct kinds, at most kMaxLayerKinds
   std::vector<std::uint8_t> layer_kind;  ///< per layer, an index into kinds; size = number of layers
   std::int64_t mtp_layers = 0;
   std::uint8_t mtp_kind = 0;
+  std::optional<QuantizationSpec> quantization;  ///< how the checkpoint is stored; absent: not said, 16 bits
   OfficialParameters official;
   TrainingFacts training;
 
   std::int64_t layers() const { return static_cast<std::int64_t>(layer_kind.size()); }
+  /// Width of the dense MLP of a layer, and how many norms it has.
+  std::int64_t d_ff_of(const LayerKind& kind) const { return kind.d_ff.value_or(mlp.d_ff); }
+  std::int64_t norms_of(const LayerKind& kind) const { return kind.norms.value_or(norms_per_layer); }
 };
 
 }  // namespace scalecalc

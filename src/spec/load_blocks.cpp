@@ -1,0 +1,227 @@
+#include "spec/load_blocks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace scalecalc {
+namespace {
+
+void load_mla(Fields& fields, AttentionSpec& attention) {
+  MlaSpec mla;
+  mla.q_lora_rank = fields.optional_count("q_lora_rank", kWidth).value_or(0);
+  mla.kv_lora_rank = fields.count("kv_lora_rank", kWidth);
+  mla.qk_nope_head_dim = fields.count("qk_nope_head_dim", kWidth);
+  mla.qk_rope_head_dim = fields.count("qk_rope_head_dim", kWidth);
+  mla.v_head_dim = fields.count("v_head_dim", kWidth);
+  attention.kv_heads = attention.heads;
+  attention.head_dim = mla.qk_nope_head_dim + mla.qk_rope_head_dim;
+  attention.v_head_dim = mla.v_head_dim;
+  attention.mla = mla;
+}
+
+void check_groups(const Fields& fields, std::int64_t heads, std::int64_t kv_heads, Problems& problems) {
+  if (kv_heads == 0 || heads % kv_heads == 0) return;
+  problems.add(fields.span(), fmt::format("heads ({}) must be a multiple of kv_heads ({})", heads, kv_heads));
+}
+
+AttentionShape load_local(const ConfigNode& node, Problems& problems) {
+  Fields fields(node, "attention.local", problems);
+  AttentionShape out;
+  out.heads = fields.count("heads", kWidth);
+  out.kv_heads = fields.count("kv_heads", kWidth);
+  out.head_dim = fields.count("head_dim", kWidth);
+  out.v_head_dim = fields.optional_count("v_head_dim", kWidth).value_or(out.head_dim);
+  check_groups(fields, out.heads, out.kv_heads, problems);
+  fields.finish();
+  return out;
+}
+
+IndexerSpec load_indexer(const ConfigNode& node, Problems& problems) {
+  Fields fields(node, "attention.indexer", problems);
+  IndexerSpec out;
+  out.heads = fields.count("heads", kWidth);
+  out.head_dim = fields.count("head_dim", kWidth);
+  out.top_k = fields.count("top_k", kWidth);
+  fields.finish();
+  return out;
+}
+
+/// "full, sliding, chunked, ..." of a table of names.
+template <std::size_t N>
+std::string listed(const std::array<std::string_view, N>& names) {
+  return join(std::vector<std::string>(names.begin(), names.end()), ", ");
+}
+
+template <std::size_t N>
+std::optional<std::size_t> position(const std::array<std::string_view, N>& names, std::string_view word) {
+  const auto found = std::find(names.begin(), names.end(), word);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+/// All 26 kinds, for suggestions.
+std::vector<std::string> all_kinds() {
+  std::vector<std::string> out;
+  for (const std::string_view mixer : kMixerNames) {
+    for (const std::string_view ffn : kFfnNames) {
+      if (mixer != "none" || ffn != "none") out.push_back(fmt::format("{}/{}", mixer, ffn));
+    }
+  }
+  return out;
+}
+
+/// What a mixer needs that the model does not describe; empty if nothing.
+std::string missing_block(MixerKind kind, const ModelSpec& model) {
+  const AttentionSpec& a = model.attention;
+  if (attends_by_heads(kind)) {
+    if (a.mla) return fmt::format("a {} layer needs attention of kind mha, gqa or mqa", name_of(kind));
+    if (a.heads == 0) return fmt::format("a {} layer needs the model's attention: block", name_of(kind));
+  }
+  switch (kind) {
+    case MixerKind::kSliding: return a.window == 0 ? "a sliding layer needs attention.window" : "";
+    case MixerKind::kChunked: return a.chunk == 0 ? "a chunked layer needs attention.chunk" : "";
+    case MixerKind::kMla: return !a.mla ? "an mla layer needs attention of kind mla" : "";
+    case MixerKind::kGdn: return !model.gdn ? "a gdn layer needs linear: of kind gdn" : "";
+    case MixerKind::kLightning: return !model.lightning ? "a lightning layer needs linear: of kind lightning" : "";
+    case MixerKind::kMamba1: return !model.mamba1 ? "a mamba1 layer needs ssm: of kind mamba1" : "";
+    case MixerKind::kMamba2: return !model.mamba2 ? "a mamba2 layer needs ssm: of kind mamba2" : "";
+    case MixerKind::kFull:
+    case MixerKind::kNone: break;
+  }
+  return "";
+}
+
+}  // namespace
+
+AttentionSpec load_attention(const ConfigNode& node, Problems& problems) {
+  Fields fields(node, "attention", problems);
+  AttentionSpec out;
+  const std::size_t kind = fields.word("kind", {"mha", "gqa", "mqa", "mla"});
+  out.heads = fields.count("heads", kWidth);
+  if (kind == 3) {
+    load_mla(fields, out);
+  } else {
+    out.head_dim = fields.count("head_dim", kWidth);
+    out.v_head_dim = fields.optional_count("v_head_dim", kWidth).value_or(out.head_dim);
+    const auto kv_heads = fields.optional_count("kv_heads", kWidth);
+    out.kv_heads = kv_heads.value_or(kind == 0 ? out.heads : 1);
+    if (kind == 1 && !kv_heads) problems.add(fields.span(), "attention of kind gqa needs kv_heads");
+    check_groups(fields, out.heads, out.kv_heads, problems);
+    out.window = fields.optional_count("window", kWidth).value_or(0);
+    out.chunk = fields.optional_count("chunk", kWidth).value_or(0);
+    out.qkv_bias = fields.flag("qkv_bias", false);
+    out.qk_norm = static_cast<QkNorm>(fields.optional_word("qk_norm", {"none", "head_dim", "full"}).value_or(0));
+    if (const ConfigNode* local = fields.node("local")) out.local = load_local(*local, problems);
+  }
+  out.o_bias = fields.flag("o_bias", false);
+  out.sinks = fields.flag("sinks", false);
+  out.output_gate = fields.flag("output_gate", false);
+  if (const ConfigNode* indexer = fields.node("indexer")) out.indexer = load_indexer(*indexer, problems);
+  fields.finish();
+  return out;
+}
+
+MlpSpec load_mlp(const ConfigNode& node, Problems& problems) {
+  Fields fields(node, "mlp", problems);
+  MlpSpec out;
+  out.d_ff = fields.optional_count("d_ff", kWidth).value_or(0);
+  out.gated = fields.flag("gated", true);
+  out.bias = fields.flag("bias", false);
+  fields.finish();
+  return out;
+}
+
+MoeSpec load_moe(const ConfigNode& node, Problems& problems) {
+  Fields fields(node, "moe", problems);
+  MoeSpec out;
+  out.experts = fields.count("experts", {2, 1e5});
+  out.top_k = fields.count("top_k", {1, 1e5});
+  out.d_ff = fields.count("d_ff", kWidth);
+  out.shared_experts = fields.optional_count("shared_experts", {0, 1e4}).value_or(0);
+  out.shared_d_ff = fields.optional_count("shared_d_ff", {0, 1e7}).value_or(out.shared_experts * out.d_ff);
+  out.node_limit = fields.optional_count("node_limit", {0, 1e4}).value_or(0);
+  out.latent = fields.optional_count("latent", kWidth).value_or(0);
+  out.router_bias = fields.flag("router_bias", false);
+  out.router_correction_bias = fields.flag("router_correction_bias", false);
+  out.expert_bias = fields.flag("expert_bias", false);
+  out.shared_gate = fields.flag("shared_gate", false);
+  if (out.top_k > out.experts) {
+    problems.add(fields.span(),
+                 fmt::format("top_k ({}) is more than the number of experts ({})", out.top_k, out.experts));
+  }
+  fields.finish();
+  return out;
+}
+
+void load_linear(const ConfigNode& node, ModelSpec& model, Problems& problems) {
+  Fields fields(node, "linear", problems);
+  if (fields.word("kind", {"gdn", "lightning"}) == 0) {
+    GdnSpec out;
+    out.key_heads = fields.count("key_heads", kWidth);
+    out.key_head_dim = fields.count("key_head_dim", kWidth);
+    out.value_heads = fields.count("value_heads", kWidth);
+    out.value_head_dim = fields.count("value_head_dim", kWidth);
+    out.conv_kernel = fields.count("conv_kernel", {1, 1000});
+    if (out.value_heads % out.key_heads != 0) {
+      problems.add(fields.span(), fmt::format("value_heads ({}) must be a multiple of key_heads ({})", out.value_heads,
+                                              out.key_heads));
+    }
+    model.gdn = out;
+  } else {
+    LightningSpec out;
+    out.heads = fields.count("heads", kWidth);
+    out.head_dim = fields.count("head_dim", kWidth);
+    model.lightning = out;
+  }
+  fields.finish();
+}
+
+void load_ssm(const ConfigNode& node, ModelSpec& model, Problems& problems) {
+  Fields fields(node, "ssm", problems);
+  if (fields.word("kind", {"mamba1", "mamba2"}) == 0) {
+    Mamba1Spec out;
+    out.d_inner = fields.count("d_inner", kWidth);
+    out.d_state = fields.count("d_state", kWidth);
+    out.d_conv = fields.count("d_conv", {1, 1000});
+    out.dt_rank = fields.count("dt_rank", kWidth);
+    model.mamba1 = out;
+  } else {
+    Mamba2Spec out;
+    out.heads = fields.count("heads", kWidth);
+    out.head_dim = fields.count("head_dim", kWidth);
+    out.groups = fields.count("groups", kWidth);
+    out.d_state = fields.count("d_state", kWidth);
+    out.d_conv = fields.count("d_conv", {1, 1000});
+    if (out.heads % out.groups != 0) {
+      problems.add(fields.span(), fmt::format("heads ({}) must be a multiple of groups ({})", out.heads, out.groups));
+    }
+    model.mamba2 = out;
+  }
+  fields.finish();
+}
+
+std::optional<LayerKind> read_layer_kind(const ConfigNode& node, const ModelSpec& model, Problems& problems) {
+  const std::string& text = node.text;
+  const std::size_t slash = std::min(text.find('/'), text.size());
+  const auto mixer = position(kMixerNames, std::string_view(text).substr(0, slash));
+  const auto ffn = position(kFfnNames, std::string_view(text).substr(std::min(slash + 1, text.size())));
+  if (!mixer || !ffn || text == "none/none") {
+    problems.add(
+        node.span,
+        fmt::format("unknown layer kind {}, expected MIXER/FFN with a mixer of {} and an FFN of {}{}", in_quotes(text),
+                    listed(kMixerNames), listed(kFfnNames), text == "none/none" ? ", not both none" : ""),
+        did_you_mean(nearest(text, all_kinds())));
+    return std::nullopt;
+  }
+  const LayerKind kind{.mixer = static_cast<MixerKind>(*mixer), .ffn = static_cast<FfnKind>(*ffn)};
+  if (kind.ffn == FfnKind::kMoe && !model.moe) problems.add(node.span, "a moe layer needs the model's moe: block");
+  if (const std::string missing = missing_block(kind.mixer, model); !missing.empty()) {
+    problems.add(node.span, missing);
+  }
+  return kind;
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,45 @@
+// How a checkpoint stores its weights: one format for most of them, others part by part.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace scalecalc {
+
+/// Storage formats of weights and caches. Those of 4 and 8 bits may come with scales: mxfp4 and mxfp8 with one e8m0 for
+/// 32 elements (OCP MX 1.0), nvfp4 with one e4m3 for 16 elements, nf4 with a 16-bit one for 64 (arXiv:2305.14314).
+enum class WeightFormat : std::uint8_t { kFp32, kBf16, kFp16, kFp8, kMxfp8, kInt8, kInt4, kNf4, kMxfp4, kNvfp4 };
+inline constexpr std::array<std::string_view, 10> kWeightFormatNames{"fp32", "bf16", "fp16", "fp8",   "mxfp8",
+                                                                     "int8", "int4", "nf4",  "mxfp4", "nvfp4"};
+constexpr std::string_view name_of(WeightFormat format) { return kWeightFormatNames[static_cast<std::size_t>(format)]; }
+
+/// Bits of one element with the scales the format prescribes; fp8, int8 and int4 prescribe none.
+constexpr double bits_of(WeightFormat format) {
+  constexpr std::array<double, 10> kBits{32, 16, 16, 8, 8.25, 8, 4, 4.5, 4.25, 4.5};
+  return kBits[static_cast<std::size_t>(format)];
+}
+
+/// Parts of a model that a checkpoint may store in a format of their own. Norms and biases stay in 16 bits or more.
+enum class WeightPart : std::uint8_t { kEmbedding, kHead, kAttention, kMlp, kExperts, kShared, kRouter };
+inline constexpr std::array<std::string_view, 7> kWeightPartNames{"embedding", "head",   "attention", "mlp",
+                                                                  "experts",   "shared", "router"};
+
+struct QuantizationSpec {
+  WeightFormat weights = WeightFormat::kBf16;  ///< of every part that `parts` does not name
+  double bits_per_weight = 16;                 ///< of that format, with its scales
+  std::optional<WeightFormat> kv;              ///< of the cache; absent: as activations
+  std::array<std::optional<WeightFormat>, kWeightPartNames.size()> parts;
+  std::string source;
+
+  /// Bits a weight of a part takes, with scales.
+  double bits(WeightPart part) const {
+    const WeightFormat own = parts[static_cast<std::size_t>(part)].value_or(weights);
+    return own == weights ? bits_per_weight : bits_of(own);
+  }
+};
+
+}  // namespace scalecalc
