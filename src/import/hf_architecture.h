@@ -1,0 +1,116 @@
+// What a config.json says, family by family brought to one form: the fields of a scalecalc-model/1 document with the
+// places they were read from.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "import/hf_keys.h"
+
+namespace scalecalc {
+
+struct HfLayer {
+  std::string_view mixer = "full";  ///< words of the document: full, sliding, chunked, mla, gdn, ..., none
+  std::string_view ffn = "dense";   ///< dense, moe, none
+  std::int64_t d_ff = 0;            ///< 0: the model's
+  std::int64_t norms = -1;          ///< -1: the model's
+  friend bool operator==(const HfLayer&, const HfLayer&) = default;
+};
+
+/// Heads of the sliding layers where they are others.
+struct HfLocal {
+  Size heads, kv_heads, head_dim, v_head_dim;
+};
+
+struct HfMla {
+  Size q_lora_rank;  ///< 0: queries are projected directly
+  Size kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
+};
+
+struct HfIndexer {
+  Size heads, head_dim, top_k;
+};
+
+struct HfMoe {
+  Size experts, top_k, d_ff;
+  Size shared_experts, shared_d_ff;  ///< 0: none; the width is that of all together
+  Size node_limit, latent;           ///< 0: none
+  bool router_bias = false;
+  bool router_correction_bias = false;
+  bool expert_bias = false;
+  bool shared_gate = false;
+};
+
+struct HfGdn {
+  Size key_heads, key_head_dim, value_heads, value_head_dim, conv_kernel;
+};
+
+struct HfLightning {
+  Size heads, head_dim;
+};
+
+struct HfMamba1 {
+  Size d_inner, d_state, d_conv, dt_rank;
+};
+
+struct HfMamba2 {
+  Size heads, head_dim, groups, d_state, d_conv;
+};
+
+struct HfArchitecture {
+  Size d_model, vocab, max_seq;
+  Size learned_positions, embedding_dim;  ///< 0: none, d_model
+  bool tied_embeddings = false;
+  bool embedding_norm = false;
+  bool final_norm = true;
+  bool head_bias = false;
+  bool parallel_block = false;
+
+  bool layernorm = false;  ///< otherwise rmsnorm
+  bool norm_bias = false;
+  std::int64_t norms_per_layer = 2;
+
+  Size heads, kv_heads, head_dim;  ///< kv_heads and head_dim unused under MLA
+  Size v_head_dim;                 ///< 0: head_dim
+  std::optional<HfLocal> local;
+  Size window, chunk;  ///< 0: none
+  bool qkv_bias = false;
+  bool o_bias = false;
+  bool sinks = false;
+  bool output_gate = false;
+  std::string_view qk_norm = "none";  ///< none, head_dim, full
+  std::optional<HfMla> mla;
+  std::optional<HfIndexer> indexer;
+
+  Size d_ff;  ///< 0: no dense layer
+  bool gated = true;
+  bool mlp_bias = false;
+  std::optional<HfMoe> moe;
+
+  std::optional<HfGdn> gdn;
+  std::optional<HfLightning> lightning;
+  std::optional<HfMamba1> mamba1;
+  std::optional<HfMamba2> mamba2;
+
+  std::vector<HfLayer> layers;
+  Size mtp_layers;  ///< 0: none
+  HfLayer mtp_kind;
+
+  std::int64_t layer_count() const { return static_cast<std::int64_t>(layers.size()); }
+  bool has_mixer(std::string_view mixer) const {
+    for (const HfLayer& layer : layers) {
+      if (layer.mixer == mixer) return true;
+    }
+    return false;
+  }
+  bool has_ffn(std::string_view ffn) const {
+    for (const HfLayer& layer : layers) {
+      if (layer.ffn == ffn) return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace scalecalc

@@ -1,0 +1,82 @@
+// The families of Hugging Face models and how each is read. A family is one row: its names, what an absent
+// tie_word_embeddings means, and a function. Defaults are those of the family's class in the transformers library.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "import/hf_architecture.h"
+#include "import/hf_keys.h"
+
+namespace scalecalc {
+
+struct HfFamily;
+
+/// One reading: the keys in, the architecture out. Problems go to the keys.
+struct HfReading {
+  const HfFamily& family;
+  HfKeys& keys;
+  HfArchitecture& model;
+};
+
+struct HfFamily {
+  std::string_view name;         ///< its model_type
+  std::string_view other_names;  ///< more of them, with spaces between
+  bool tied = false;             ///< what an absent tie_word_embeddings means
+  void (*read)(HfReading&) = nullptr;
+  std::string_view refused = {};  ///< why a known family is not read; empty if it is
+};
+
+std::span<const HfFamily> hf_families();
+/// By model_type, or null.
+const HfFamily* find_hf_family(std::string_view model_type);
+/// By the name of a class such as Qwen3MoeForCausalLM, or null.
+const HfFamily* find_hf_family_of_class(std::string_view architecture);
+/// Names of the families that are read, sorted.
+std::vector<std::string> known_hf_families();
+
+// Readers, by where they stand: hf_families_dense.cpp, hf_families_moe.cpp, hf_families_hybrid.cpp.
+void read_llama(HfReading& r);
+void read_mistral(HfReading& r);
+void read_qwen2(HfReading& r);
+void read_qwen3(HfReading& r);
+void read_gemma(HfReading& r);
+void read_gemma2(HfReading& r);
+void read_gemma3(HfReading& r);
+void read_phi3(HfReading& r);
+void read_cohere(HfReading& r);
+void read_cohere2(HfReading& r);
+void read_olmo2(HfReading& r);
+void read_gpt2(HfReading& r);
+void read_gptj(HfReading& r);
+void read_gpt_neox(HfReading& r);
+void read_falcon(HfReading& r);
+void read_bloom(HfReading& r);
+void read_opt(HfReading& r);
+void read_nemotron(HfReading& r);
+void read_nemotron_nas(HfReading& r);
+
+void read_mixtral(HfReading& r);
+void read_qwen2_moe(HfReading& r);
+void read_qwen3_moe(HfReading& r);
+void read_deepseek_v2(HfReading& r);
+void read_deepseek_v3(HfReading& r);
+void read_deepseek_v32(HfReading& r);
+void read_glm4_moe(HfReading& r);
+void read_gpt_oss(HfReading& r);
+void read_llama4(HfReading& r);
+void read_minimax_m2(HfReading& r);
+void read_mimo_v2_flash(HfReading& r);
+void read_dbrx(HfReading& r);
+void read_grok(HfReading& r);
+
+void read_qwen3_next(HfReading& r);
+void read_qwen3_5(HfReading& r);
+void read_qwen3_5_moe(HfReading& r);
+void read_minimax(HfReading& r);
+void read_jamba(HfReading& r);
+void read_nemotron_h(HfReading& r);
+
+}  // namespace scalecalc

@@ -1,0 +1,273 @@
+// Families with routed experts and attention over the whole sequence or a window.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "import/hf_read.h"
+
+namespace scalecalc {
+namespace {
+
+/// moe_layer_freq: every n-th layer has experts, or a list of 0 and 1 for each layer.
+std::vector<bool> read_moe_frequency(HfReading& r) {
+  const HfNames names{"moe_layer_freq"};
+  std::vector<bool> out(r.model.layers.size(), true);
+  const ConfigNode* found = r.keys.find(names);
+  if (found != nullptr && found->kind == ConfigNode::Kind::kSequence) {
+    if (found->items.size() != out.size()) {
+      r.keys.problems().add(found->span, fmt::format("'moe_layer_freq' lists {} layers, and the model has {}",
+                                                     found->items.size(), out.size()));
+      return out;
+    }
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const auto flag = r.keys.whole(found->items[i], "moe_layer_freq", {0, 1});
+      out[i] = flag && flag->value == 1;
+    }
+    return out;
+  }
+  const std::int64_t every = r.keys.size_or(names, 1, {1, 1e4}).value;
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::int64_t>(i) % every == 0;
+  return out;
+}
+
+/// DeepSeek and GLM: a dense prefix, then experts by moe_layer_freq.
+void dense_prefix(HfReading& r, std::int64_t otherwise) {
+  const std::int64_t first = r.keys.size_or({"first_k_dense_replace"}, otherwise, {0, 1e4}).value;
+  const std::vector<bool> frequency = read_moe_frequency(r);
+  set_moe_layers(r, [&](std::int64_t i) { return i >= first && frequency[static_cast<std::size_t>(i)]; });
+}
+
+/// A token's experts lie in topk_group of n_group groups; a group is what one node holds (arXiv:2412.19437 s. 2.1.2).
+void read_groups(HfReading& r, std::int64_t groups, std::int64_t picked) {
+  if (!r.model.moe) return;
+  const Size all = r.keys.size_or({"n_group"}, groups, {0, 1e4});
+  const Size some = r.keys.size_or({"topk_group"}, picked, {0, 1e4});
+  if (some.value > 0 && some.value < all.value) r.model.moe->node_limit = some;
+}
+
+/// topk_method noaux_tc adds a bias to each expert's score.
+bool corrects_scores(HfReading& r, const char* otherwise) {
+  if (!r.keys.has({"topk_method"})) r.keys.defaulted("topk_method", otherwise, kClassDefault);
+  return r.keys.text_or({"topk_method"}, otherwise) == "noaux_tc";
+}
+
+/// Sizes of a model with latent attention (arXiv:2405.04434 s. 2.1); head_dim and kv heads mean nothing there.
+void read_mla_shape(HfReading& r, std::int64_t max_seq) {
+  HfArchitecture& m = r.model;
+  const ShapeDefaults defaults{.max_seq = max_seq};
+  read_width(r, defaults);
+  read_layer_count(r);
+  m.heads = r.keys.required({"num_attention_heads"}, "attention heads");
+  read_d_ff(r, DffRule::kRequired);
+  HfMla mla;
+  const HfNames query_rank{"q_lora_rank"};
+  if (r.keys.is_null(query_rank)) {
+    r.keys.remark("q_lora_rank is null: queries are projected directly");
+  } else {
+    mla.q_lora_rank = r.keys.size_or(query_rank, 1536);
+  }
+  mla.kv_lora_rank = r.keys.size_or({"kv_lora_rank"}, 512);
+  mla.qk_nope_head_dim = r.keys.size_or({"qk_nope_head_dim"}, 128);
+  mla.qk_rope_head_dim = r.keys.size_or({"qk_rope_head_dim"}, 64);
+  mla.v_head_dim = r.keys.size_or({"v_head_dim"}, 128);
+  m.mla = mla;
+  for (HfLayer& layer : m.layers) layer.mixer = "mla";
+  if (r.keys.flag({"attention_bias"}, false)) {
+    r.keys.problems().add(r.keys.find({"attention_bias"})->span, "biases of latent attention are not read");
+  }
+}
+
+void deepseek_v3_common(HfReading& r) {
+  read_mla_shape(r, 4096);
+  if (!read_moe(r, {.experts = 256, .top_k = 8, .d_ff = 2048})) return;
+  read_shared_experts(r, 1);
+  dense_prefix(r, 3);
+  r.model.moe->router_correction_bias = corrects_scores(r, "noaux_tc");
+  read_groups(r, 8, 4);
+}
+
+}  // namespace
+
+void read_mixtral(HfReading& r) {
+  read_shape(r, {.kv_heads = 8, .max_seq = 131072});
+  set_sliding(r, read_window(r, 0), [](std::int64_t) { return true; });
+  if (read_moe(r, {.experts = 8, .top_k = 2})) set_moe_layers(r, [](std::int64_t) { return true; });
+}
+
+void read_qwen2_moe(HfReading& r) {
+  read_shape(r, {.kv_heads = 16, .max_seq = 32768, .d_ff = DffRule::kOptional});
+  r.model.qkv_bias = r.keys.flag({"qkv_bias"}, true);
+  const bool in_use = r.keys.flag({"use_sliding_window"}, false);
+  const Size window = in_use ? read_window(r, 4096) : Size{};
+  const std::int64_t last = in_use ? r.keys.size_or({"max_window_layers"}, 28, {0, 1e6}).value : 0;
+  set_sliding(r, window, [&](std::int64_t i) { return i < last && i % 2 == 0; });
+  if (!read_moe(r, {.experts = 60, .top_k = 4, .d_ff = 1408})) return;
+  read_shared_width(r, {"shared_expert_intermediate_size"}, 5632);
+  r.model.moe->shared_gate = true;
+  set_qwen_moe_layers(r);
+}
+
+void read_qwen3_moe(HfReading& r) {
+  read_shape(r, {.kv_heads = 4, .max_seq = 32768, .d_ff = DffRule::kOptional});
+  read_attention_bias(r, false);
+  r.model.qk_norm = "head_dim";
+  set_qwen_window(r);
+  if (read_moe(r, {.experts = 128, .top_k = 8, .d_ff = 768})) set_qwen_moe_layers(r);
+}
+
+void read_deepseek_v2(HfReading& r) {
+  read_mla_shape(r, 2048);
+  if (!read_moe(r, {})) return;
+  read_shared_experts(r, 2);
+  dense_prefix(r, 0);
+  r.model.moe->router_correction_bias = corrects_scores(r, "greedy");
+  read_groups(r, 1, 1);
+}
+
+void read_deepseek_v3(HfReading& r) {
+  deepseek_v3_common(r);
+  read_mtp(r);
+}
+
+void read_deepseek_v32(HfReading& r) {
+  deepseek_v3_common(r);
+  r.model.indexer =
+      HfIndexer{r.keys.required({"index_n_heads"}, "heads of the indexer"),
+                r.keys.required({"index_head_dim"}, "head width of the indexer"), r.keys.size_or({"index_topk"}, 2048)};
+  if (const ConfigNode* types = r.keys.list({"layer_types"})) {
+    for (const ConfigNode& type : types->items) {
+      if (type.text == "deepseek_sparse_attention") continue;
+      r.keys.problems().add(type.span, "'layer_types' is read as deepseek_sparse_attention only");
+    }
+  }
+  if (const ConfigNode* types = r.keys.list({"indexer_types"})) {
+    const auto shared = std::count_if(types->items.begin(), types->items.end(),
+                                      [](const ConfigNode& item) { return item.text == "shared"; });
+    if (shared > 0) {
+      r.keys.warn(fmt::format(
+          "{} layers use another layer's top-k (indexer_types); an indexer is counted in every layer", shared));
+    }
+  }
+  read_mtp(r);
+}
+
+void read_glm4_moe(HfReading& r) {
+  read_shape(r, {.kv_heads = 8, .max_seq = 131072});
+  r.model.qkv_bias = r.keys.flag({"attention_bias"}, false);  // the output projection never has one
+  if (r.keys.flag({"use_qk_norm"}, false)) r.model.qk_norm = "head_dim";
+  if (!read_moe(r, {.experts = 128, .top_k = 8, .d_ff = 1408})) return;
+  read_shared_experts(r, 1);
+  dense_prefix(r, 1);
+  r.model.moe->router_correction_bias = true;
+  read_groups(r, 1, 1);
+  read_mtp(r);
+}
+
+void read_gpt_oss(HfReading& r) {
+  read_shape(r, {.kv_heads = 8, .head_dim = 64, .max_seq = 131072});
+  read_attention_bias(r, true);
+  r.model.sinks = true;
+  set_sliding(r, read_window(r, 128), [](std::int64_t i) { return i % 2 == 0; });
+  if (!read_moe(r, {.experts = 128, .top_k = 4})) return;
+  r.model.moe->router_bias = r.model.moe->expert_bias = true;
+  set_moe_layers(r, [](std::int64_t) { return true; });
+}
+
+void read_llama4(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_shape(r, {.kv_heads = 8, .head_dim = 128, .max_seq = 131072});
+  read_attention_bias(r, false);
+  const HfNames chunk_size{"attention_chunk_size"};
+  const Size chunk = r.keys.is_null(chunk_size) ? Size{} : r.keys.size_or(chunk_size, 8192, {1, 1e9});
+  const std::int64_t interval = r.keys.size_or({"no_rope_layer_interval"}, 4, {1, 1e4}).value;
+  // no_rope_layers marks with 0 the layers without rotary embedding, which attend to the whole sequence.
+  const ConfigNode* rope = r.keys.list({"no_rope_layers"});
+  const bool by_list = rope != nullptr && !rope->items.empty();
+  if (by_list && rope->items.size() != m.layers.size()) {
+    r.keys.problems().add(rope->span, fmt::format("'no_rope_layers' lists {} layers, and the model has {}",
+                                                  rope->items.size(), m.layers.size()));
+    return;
+  }
+  const auto listed = read_layer_types(r, {"layer_types"}, "");
+  for (std::size_t i = 0; i < m.layers.size(); ++i) {
+    const bool full = by_list ? rope->items[i].text == "0" : (static_cast<std::int64_t>(i) + 1) % interval == 0;
+    m.layers[i].mixer = listed ? (*listed)[i] : full || chunk.value == 0 ? "full" : "chunked";
+  }
+  if (m.has_mixer("chunked")) m.chunk = chunk;
+  if (m.has_mixer("chunked") && chunk.value == 0) {
+    r.keys.problems().add(r.keys.span(), "the file has chunked layers and no 'attention_chunk_size'");
+  }
+  if (!read_moe(r, {.experts = 16, .top_k = 1})) return;
+  // intermediate_size is the width of an expert and of the shared expert; dense layers have a key of their own.
+  m.moe->shared_experts = {1, m.moe->d_ff.where};
+  m.moe->shared_d_ff = m.moe->d_ff;
+  const std::int64_t step = r.keys.size_or({"interleave_moe_layer_step"}, 1, {1, 1e4}).value;
+  const std::vector<std::int64_t> chosen = read_layer_numbers(r, {"moe_layers"});
+  set_moe_layers(r, [&](std::int64_t i) {
+    return chosen.empty() ? (i + 1) % step == 0 : std::find(chosen.begin(), chosen.end(), i) != chosen.end();
+  });
+  m.d_ff = m.has_ffn("dense") ? r.keys.size_or({"intermediate_size_mlp"}, 16384) : Size{};
+}
+
+void read_minimax_m2(HfReading& r) {
+  read_shape(r, {.kv_heads = 8, .head_dim = 128, .max_seq = 196608});
+  if (r.keys.flag({"use_qk_norm"}, true)) {
+    r.model.qk_norm = "full";
+    const ConfigNode* type = r.keys.find({"qk_norm_type"});
+    if (type != nullptr && !type->is_null() && type->text != "per_layer") {
+      r.keys.problems().add(type->span, "'qk_norm_type' is read as per_layer only");
+    }
+  }
+  if (const ConfigNode* types = r.keys.list({"attn_type_list"})) {
+    for (const ConfigNode& type : types->items) {
+      if (type.text != "1") r.keys.problems().add(type.span, "'attn_type_list' is read as full attention (1) only");
+    }
+  }
+  if (!read_moe(r, {.experts = 256, .top_k = 8})) return;
+  r.model.moe->router_correction_bias = r.keys.flag({"use_routing_bias"}, true);
+  read_shared_width(r, {"shared_intermediate_size"}, 0);
+  set_moe_layers(r, [](std::int64_t) { return true; });
+  read_mtp(r);
+}
+
+void read_mimo_v2_flash(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_shape(r, {.max_seq = 262144});
+  m.v_head_dim = r.keys.required({"v_head_dim"}, "width of a value head");
+  m.local = HfLocal{r.keys.required({"swa_num_attention_heads"}, "heads of a sliding layer"),
+                    r.keys.required({"swa_num_key_value_heads"}, "kv heads of a sliding layer"),
+                    r.keys.required({"swa_head_dim"}, "head width of a sliding layer"),
+                    r.keys.required({"swa_v_head_dim"}, "width of a value head of a sliding layer")};
+  read_attention_bias(r, false);
+  const ConfigNode* pattern = r.keys.list({"hybrid_layer_pattern"});  // 1 marks the layers that slide
+  if (pattern == nullptr || pattern->items.size() != m.layers.size()) {
+    r.keys.problems().add(pattern == nullptr ? r.keys.span() : pattern->span,
+                          fmt::format("'hybrid_layer_pattern' must list each of the {} layers", m.layers.size()));
+    return;
+  }
+  const Size window = r.keys.required({"sliding_window", "sliding_window_size"}, "tokens a sliding layer looks back");
+  set_sliding(r, window, [&](std::int64_t i) { return pattern->items[static_cast<std::size_t>(i)].text == "1"; });
+  const bool local_sinks = r.keys.flag({"add_swa_attention_sink_bias"}, false);
+  const bool full_sinks = r.keys.flag({"add_full_attention_sink_bias"}, false);
+  m.sinks = local_sinks || full_sinks;
+  if (local_sinks != full_sinks) r.keys.remark("the attention sinks of some layers are counted in every layer");
+  if (!read_moe(r, {})) return;
+  read_shared_experts(r, 0);
+  dense_prefix(r, 0);
+  m.moe->router_correction_bias = corrects_scores(r, "greedy");
+  read_groups(r, 1, 1);
+}
+
+void read_dbrx(HfReading& r) {
+  read_shape(r, {.kv_heads = 1, .max_seq = 2048});
+  layernorm(r, 2, false);
+  if (read_moe(r, {.experts = 4, .top_k = 1})) set_moe_layers(r, [](std::int64_t) { return true; });
+}
+
+void read_grok(HfReading& r) {
+  read_shape(r, {.kv_heads = 8, .head_dim = 128, .max_seq = 8192});
+  r.model.norms_per_layer = 4;
+  if (read_moe(r, {.experts = 8, .top_k = 2})) set_moe_layers(r, [](std::int64_t) { return true; });
+}
+
+}  // namespace scalecalc

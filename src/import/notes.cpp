@@ -1,0 +1,24 @@
+#include "import/notes.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace scalecalc {
+
+std::vector<ImportStatement> import_statements(const ImportNotes& notes) {
+  const std::string file = notes.file;
+  std::vector<ImportStatement> out;
+  out.push_back({fmt::format("{} read as a model of family '{}'", file, notes.family), "docs/howto/import-model.md"});
+  std::vector<std::string> filled;
+  for (const ImportNotes::Default& d : notes.defaults) filled.push_back(fmt::format("{} {}", d.key, d.value));
+  if (!filled.empty()) {
+    out.push_back({fmt::format("not in the file, filled in: {}", join(filled, ", ")),
+                   fmt::format("defaults of the {} class of transformers", notes.family)});
+  }
+  for (const std::string& remark : notes.remarks) out.push_back({remark, file});
+  for (const std::string& warning : notes.warnings) out.push_back({warning, file, true});
+  return out;
+}
+
+}  // namespace scalecalc
