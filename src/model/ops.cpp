@@ -1,7 +1,9 @@
-// Transformer layers as operation lists. Shapes follow the scaling book, chapter 4 (dense, GQA, MoE) and the
-// DeepSeek-V2 paper, arXiv:2405.04434 section 2.1 (MLA). What the backward pass keeps follows Korthikanti et al. 2022,
-// arXiv:2205.05198 section 4, with flash attention (no score matrix is kept).
+// Layers, embedding and head as operation lists. Shapes follow the scaling book, chapter 4 (dense, MoE). What the
+// backward pass keeps follows Korthikanti et al. 2022, arXiv:2205.05198 section 4. Latent experts: Nemotron 3; parallel
+// mixer and FFN: PaLM, arXiv:2204.02311 section 2; factorised embedding: ALBERT, arXiv:1909.11942 section 3.1.
 #include "model/ops.h"
+
+#include "model/op_list.h"
 
 namespace scalecalc {
 namespace {
@@ -9,230 +11,170 @@ namespace {
 template <class R>
 class LayerBuilder {
  public:
-  LayerBuilder(const ModelSpec& model, const ModelDims<R>& dims) : model_(model), dims_(dims) {}
+  LayerBuilder(const ModelSpec& model, const LayerKind& kind, const ModelDims<R>& dims)
+      : model_(model), kind_(kind), dims_(dims), list_(model, dims) {
+    d_ff_ = kind.d_ff ? fixed<R>(*kind.d_ff) : dims.d_ff;
+  }
 
-  std::vector<Op<R>> build(const LayerKind& kind) {
-    norm("attention norm", dims_.d_model, Keep::kAlways);
-    if (kind.attention == AttentionKind::kMla) {
-      mla_projections();
-    } else {
-      qkv_projections();
+  /// Norms stand, as far as the layer has them: before the mixer, before the FFN, after the mixer, after the FFN.
+  /// Post-norm layers have the same norms elsewhere, which costs the same.
+  std::vector<Op<R>> build() {
+    const bool mixes = kind_.mixer != MixerKind::kNone;
+    const bool feeds = kind_.ffn != FfnKind::kNone;
+    const std::int64_t norms = model_.norms_of(kind_);
+    const std::int64_t parts = (mixes ? 1 : 0) + (feeds ? 1 : 0);
+    if (norms == 0) layer_input();
+    if (norms >= 1) list_.norm(mixes ? mixer_norm() : "mlp norm", dims_.d_model, Keep::kAlways);
+    if (mixes && feeds && model_.parallel_block) {
+      // Both parts read the layer's input, which is kept once.
+      if (norms >= 2) list_.norm("mlp norm", dims_.d_model, Keep::kNever);
+      mix(norms > parts);
+      ffn(norms > parts + 1);
+      residual("residual", R(3.0));
+      return list_.take();
     }
-    attention(kind.attention);
-    output_projection();
-    if (model_.norms_per_layer >= 4) norm("post-attention norm", dims_.d_model, Keep::kSelective);
-    residual("attention residual");
-    if (model_.norms_per_layer >= 2) norm("mlp norm", dims_.d_model, Keep::kSelective);
-    if (kind.ffn == FfnKind::kMoe) {
-      moe();
-    } else {
-      dense_mlp(dims_.d_ff, Part::kMlp);
+    if (mixes) {
+      mix(norms > parts);
+      residual(attends() ? "attention residual" : "mixer residual", R(2.0));
+      if (feeds && norms >= 2) list_.norm("mlp norm", dims_.d_model, Keep::kSelective);
     }
-    if (model_.norms_per_layer >= 4) norm("post-mlp norm", dims_.d_model, Keep::kSelective);
-    residual("mlp residual");
-    return std::move(ops_);
+    if (feeds) {
+      ffn(norms > (mixes ? parts + 1 : parts));
+      residual("mlp residual", R(2.0));
+    }
+    return list_.take();
   }
 
  private:
-  R norm_parameters(const R& width) const { return width * R(model_.norm_bias ? 2.0 : 1.0); }
+  bool attends() const { return attends_by_heads(kind_.mixer) || kind_.mixer == MixerKind::kMla; }
+  std::string_view mixer_norm() const { return attends() ? "attention norm" : "mixer norm"; }
 
-  /// A norm keeps its input (`keep_input`; what remat does to it) and its output, which the next matmul's weight
-  /// gradient needs and which is cheap to compute again.
-  void norm(std::string_view name, const R& width, Keep keep_input) {
-    ops_.push_back({.name = name,
-                    .kind = OpKind::kVector,
-                    .part = Part::kNorm,
-                    .tp = TpRule::kSequence,
-                    .extra_parameters = norm_parameters(width),
-                    .reads = width,
-                    .writes = width,
-                    .flops = width * R(4.0),
-                    .saved = width,
-                    .keep = keep_input});
-    ops_.push_back({.name = "norm output",
-                    .kind = OpKind::kVector,
-                    .part = Part::kNorm,
-                    .tp = TpRule::kSequence,
-                    .saved = width,
-                    .keep = Keep::kWithoutRemat});
+  void mix(bool post_norm) {
+    attends() ? add_attention(list_, kind_.mixer) : add_recurrence(list_, kind_.mixer);
+    if (post_norm) list_.norm(attends() ? "post-attention norm" : "post-mixer norm", dims_.d_model, Keep::kSelective);
   }
 
-  void residual(std::string_view name) {
-    ops_.push_back({.name = name,
-                    .kind = OpKind::kVector,
-                    .part = Part::kNorm,
-                    .tp = TpRule::kSequence,
-                    .reads = dims_.d_model * R(2.0),
-                    .writes = dims_.d_model,
-                    .flops = dims_.d_model});
-  }
-
-  void matmul(std::string_view name, Part part, TpRule tp, const R& k, const R& n, bool bias, TpRule saved_tp) {
-    ops_.push_back({.name = name,
-                    .kind = OpKind::kMatmul,
-                    .part = part,
-                    .tp = tp,
-                    .k = k,
-                    .n = n,
-                    .extra_parameters = bias ? n : R(0.0),
-                    .saved = n,
-                    .keep = Keep::kSelective,
-                    .saved_tp = saved_tp});
-  }
-
-  void qkv_projections() {
-    const AttentionSpec& a = model_.attention;
-    const R q_width = dims_.heads * dims_.head_dim;
-    const R kv_width = R(2.0) * dims_.kv_heads * dims_.head_dim;
-    matmul("query projection", Part::kAttention, TpRule::kColumn, dims_.d_model, q_width, a.qkv_bias, TpRule::kColumn);
-    matmul("key/value projection", Part::kAttention, TpRule::kKvColumn, dims_.d_model, kv_width, a.qkv_bias,
-           TpRule::kKvColumn);
-    const R rotated = q_width + dims_.kv_heads * dims_.head_dim;
-    ops_.push_back({.name = "rotary embedding",
-                    .kind = OpKind::kVector,
-                    .part = Part::kAttention,
-                    .tp = TpRule::kColumn,
-                    .extra_parameters = R(a.qk_norm ? 2.0 : 0.0) * dims_.head_dim,
-                    .reads = rotated,
-                    .writes = rotated,
-                    .flops = rotated * R(3.0)});
-  }
-
-  void mla_projections() {
-    const MlaSpec& m = *model_.attention.mla;
-    const R qk_dim(static_cast<double>(m.qk_nope_head_dim + m.qk_rope_head_dim));
-    const R kv_rank(static_cast<double>(m.kv_lora_rank));
-    const R rope(static_cast<double>(m.qk_rope_head_dim));
-    const R expanded(static_cast<double>(m.qk_nope_head_dim + m.v_head_dim));
-    if (m.q_lora_rank > 0) {
-      const R q_rank(static_cast<double>(m.q_lora_rank));
-      matmul("query down-projection", Part::kAttention, TpRule::kSequence, dims_.d_model, q_rank, false,
-             TpRule::kSequence);
-      norm("query latent norm", q_rank, Keep::kNever);
-      matmul("query up-projection", Part::kAttention, TpRule::kColumn, q_rank, dims_.heads * qk_dim, false,
-             TpRule::kColumn);
+  void ffn(bool post_norm) {
+    if (kind_.ffn == FfnKind::kMoe) {
+      moe();
     } else {
-      matmul("query projection", Part::kAttention, TpRule::kColumn, dims_.d_model, dims_.heads * qk_dim, false,
-             TpRule::kColumn);
+      dense_mlp(d_ff_);
     }
-    matmul("key/value down-projection", Part::kAttention, TpRule::kSequence, dims_.d_model, kv_rank + rope, false,
-           TpRule::kSequence);
-    norm("key/value latent norm", kv_rank, Keep::kNever);
-    matmul("key/value up-projection", Part::kAttention, TpRule::kColumn, kv_rank, dims_.heads * expanded, false,
-           TpRule::kColumn);
+    if (post_norm) list_.norm("post-mlp norm", dims_.d_model, Keep::kSelective);
   }
 
-  void attention(AttentionKind kind) {
-    const AttentionSpec& a = model_.attention;
-    const R v_dim = a.mla ? R(static_cast<double>(a.mla->v_head_dim)) : dims_.head_dim;
-    ops_.push_back({.name = "attention",
-                    .kind = OpKind::kAttention,
-                    .part = Part::kAttention,
-                    .tp = TpRule::kHeads,
-                    .extra_parameters = a.sinks ? dims_.heads : R(0.0),
-                    .qk_width = dims_.heads * dims_.head_dim,
-                    .v_width = dims_.heads * v_dim,
-                    .window = kind == AttentionKind::kSliding ? dims_.window : R(0.0),
-                    .saved = dims_.heads * (v_dim + R(2.0)),  // output, and one fp32 log-sum per head
-                    .keep = Keep::kSelective,
-                    .saved_tp = TpRule::kHeads});
+  /// Without a norm the layer's input is what its first matmul keeps.
+  void layer_input() {
+    list_.add({.name = "layer input",
+               .kind = OpKind::kVector,
+               .part = Part::kNorm,
+               .tp = TpRule::kSequence,
+               .saved = dims_.d_model,
+               .keep = Keep::kAlways});
   }
 
-  void output_projection() {
-    const AttentionSpec& a = model_.attention;
-    const R v_dim = a.mla ? R(static_cast<double>(a.mla->v_head_dim)) : dims_.head_dim;
-    ops_.push_back({.name = "attention output projection",
-                    .kind = OpKind::kMatmul,
-                    .part = Part::kAttention,
-                    .tp = TpRule::kRow,
-                    .k = dims_.heads * v_dim,
-                    .n = dims_.d_model,
-                    .extra_parameters = a.o_bias ? dims_.d_model : R(0.0)});
+  /// The sum of `terms` streams.
+  void residual(std::string_view name, const R& terms) {
+    list_.add({.name = name,
+               .kind = OpKind::kVector,
+               .part = Part::kNorm,
+               .tp = TpRule::kSequence,
+               .reads = dims_.d_model * terms,
+               .writes = dims_.d_model,
+               .flops = dims_.d_model});
   }
 
   void activation(const R& width, const R& rows, Part part, TpRule tp) {
     const R inputs(model_.mlp.gated ? 2.0 : 1.0);
-    ops_.push_back({.name = "mlp activation",
-                    .kind = OpKind::kVector,
-                    .part = part,
-                    .tp = tp,
-                    .reads = rows * width * inputs,
-                    .writes = rows * width,
-                    .flops = rows * width * R(8.0),
-                    .saved = rows * width,
-                    .keep = Keep::kWithoutRemat,
-                    .saved_tp = tp});
+    list_.add({.name = "mlp activation",
+               .kind = OpKind::kVector,
+               .part = part,
+               .tp = tp,
+               .reads = rows * width * inputs,
+               .writes = rows * width,
+               .flops = rows * width * R(8.0),
+               .saved = rows * width,
+               .keep = Keep::kWithoutRemat,
+               .saved_tp = tp});
   }
 
-  void dense_mlp(const R& width, Part part) {
+  void dense_mlp(const R& width) {
     const bool bias = model_.mlp.bias;
     if (model_.mlp.gated) {
-      matmul("mlp gate projection", part, TpRule::kColumn, dims_.d_model, width, bias, TpRule::kColumn);
+      list_.matmul("mlp gate projection", Part::kMlp, TpRule::kColumn, dims_.d_model, width, bias, TpRule::kColumn);
     }
-    matmul("mlp up projection", part, TpRule::kColumn, dims_.d_model, width, bias, TpRule::kColumn);
-    activation(width, R(1.0), part, TpRule::kColumn);
-    ops_.push_back({.name = "mlp down projection",
-                    .kind = OpKind::kMatmul,
-                    .part = part,
-                    .tp = TpRule::kRow,
-                    .k = width,
-                    .n = dims_.d_model,
-                    .extra_parameters = bias ? dims_.d_model : R(0.0)});
+    list_.matmul("mlp up projection", Part::kMlp, TpRule::kColumn, dims_.d_model, width, bias, TpRule::kColumn);
+    activation(width, R(1.0), Part::kMlp, TpRule::kColumn);
+    list_.output("mlp down projection", Part::kMlp, width, bias);
   }
 
   void expert_matmul(std::string_view name, TpRule tp, const R& k, const R& n) {
     const MoeSpec& moe = *model_.moe;
-    ops_.push_back({.name = name,
-                    .kind = OpKind::kGroupedMatmul,
-                    .part = Part::kExperts,
-                    .tp = tp,
-                    .rows = dims_.top_k,
-                    .k = k,
-                    .n = n,
-                    .matrices = dims_.experts,
-                    .extra_parameters = moe.expert_bias ? dims_.experts * n : R(0.0),
-                    .saved = dims_.top_k * n,
-                    .keep = Keep::kSelective,
-                    .saved_tp = TpRule::kExpert});
+    list_.add({.name = name,
+               .kind = OpKind::kGroupedMatmul,
+               .part = Part::kExperts,
+               .tp = tp,
+               .rows = dims_.top_k,
+               .k = k,
+               .n = n,
+               .matrices = dims_.experts,
+               .extra_parameters = moe.expert_bias ? dims_.experts * n : R(0.0),
+               .saved = dims_.top_k * n,
+               .keep = Keep::kSelective,
+               .saved_tp = TpRule::kExpert});
+  }
+
+  void router() {
+    const MoeSpec& moe = *model_.moe;
+    list_.add({.name = "router",
+               .kind = OpKind::kMatmul,
+               .part = Part::kRouter,
+               .tp = TpRule::kSequence,
+               .k = dims_.d_model,
+               .n = dims_.experts,
+               .extra_parameters =
+                   dims_.experts * R((moe.router_bias ? 1.0 : 0.0) + (moe.router_correction_bias ? 1.0 : 0.0))});
+  }
+
+  /// A projection between d_model and the latent width the routed experts work in; every token passes it once.
+  void latent_projection(std::string_view name, const R& k, const R& n, Keep keep) {
+    list_.matmul(name, Part::kMlp, TpRule::kSequence, k, n, false, TpRule::kSequence);
+    list_.last().keep = keep;
   }
 
   void moe() {
     const MoeSpec& moe = *model_.moe;
-    ops_.push_back({.name = "router",
-                    .kind = OpKind::kMatmul,
-                    .part = Part::kRouter,
-                    .tp = TpRule::kSequence,
-                    .k = dims_.d_model,
-                    .n = dims_.experts,
-                    .extra_parameters =
-                        dims_.experts * R((moe.router_bias ? 1.0 : 0.0) + (moe.router_correction_bias ? 1.0 : 0.0))});
-    const R routed = dims_.top_k * dims_.d_model;
+    const R& width = dims_.expert_width;
+    router();
+    if (moe.latent > 0) latent_projection("latent down-projection", dims_.d_model, width, Keep::kSelective);
+    const R routed = dims_.top_k * width;
     // The dispatched copies are inputs of the experts' weight gradients; fetching them again would cost an all-to-all.
-    ops_.push_back({.name = "expert dispatch and combine",
-                    .kind = OpKind::kVector,
-                    .part = Part::kRouter,
-                    .tp = TpRule::kExpert,
-                    .reads = routed * R(2.0),
-                    .writes = routed + dims_.d_model,
-                    .flops = routed * R(2.0),
-                    .saved = routed,
-                    .keep = Keep::kSelective,
-                    .saved_tp = TpRule::kExpert});
-    if (model_.mlp.gated) {
-      expert_matmul("expert gate projection", TpRule::kExpert, dims_.d_model, dims_.d_ff_expert);
-    }
-    expert_matmul("expert up projection", TpRule::kExpert, dims_.d_model, dims_.d_ff_expert);
+    list_.add({.name = "expert dispatch and combine",
+               .kind = OpKind::kVector,
+               .part = Part::kRouter,
+               .tp = TpRule::kExpert,
+               .reads = routed * R(2.0),
+               .writes = routed + width,
+               .flops = routed * R(2.0),
+               .saved = moe.latent > 0 ? routed + width : routed,  // what the up-projection reads is kept too
+               .keep = Keep::kSelective,
+               .saved_tp = TpRule::kExpert});
+    if (model_.mlp.gated) expert_matmul("expert gate projection", TpRule::kExpert, width, dims_.d_ff_expert);
+    expert_matmul("expert up projection", TpRule::kExpert, width, dims_.d_ff_expert);
     activation(dims_.d_ff_expert, dims_.top_k, Part::kExperts, TpRule::kExpert);
-    expert_matmul("expert down projection", TpRule::kExpertRow, dims_.d_ff_expert, dims_.d_model);
-    if (moe.shared_experts > 0) {
-      dense_mlp(dims_.d_ff_shared, Part::kMlp);
-      if (moe.shared_gate) ops_.back().extra_parameters = ops_.back().extra_parameters + dims_.d_model;
+    expert_matmul("expert down projection", TpRule::kExpertRow, dims_.d_ff_expert, width);
+    if (moe.latent > 0) latent_projection("latent up-projection", width, dims_.d_model, Keep::kNever);
+    if (moe.shared_d_ff > 0) {
+      dense_mlp(dims_.d_ff_shared);
+      if (moe.shared_gate) list_.last().extra_parameters = list_.last().extra_parameters + dims_.d_model;
     }
   }
 
   const ModelSpec& model_;
+  const LayerKind& kind_;
   const ModelDims<R>& dims_;
-  std::vector<Op<R>> ops_;
+  OpList<R> list_;
+  R d_ff_;
 };
 
 }  // namespace
@@ -242,65 +184,97 @@ ModelDims<R> read_dims(const Reader<R>& reader, const ModelSpec& model) {
   const auto in = [&](std::int64_t value, const char* name) {
     return reader.input(static_cast<double>(value), name, model.source);
   };
+  const AttentionSpec& a = model.attention;
   const MoeSpec moe = model.moe.value_or(MoeSpec{});
-  return {.d_model = in(model.d_model, "d_model"),
-          .d_ff = in(model.mlp.d_ff, "d_ff"),
-          .heads = in(model.attention.heads, "heads"),
-          .kv_heads = in(model.attention.kv_heads, "kv_heads"),
-          .head_dim = in(model.attention.head_dim, "head_dim"),
-          .vocab = in(model.vocab, "vocab"),
-          .window = in(model.attention.window, "window"),
-          .experts = in(moe.experts, "experts"),
-          .top_k = in(moe.top_k, "top_k"),
-          .d_ff_expert = in(moe.d_ff, "expert d_ff"),
-          .d_ff_shared = in(moe.shared_d_ff, "shared d_ff")};
+  ModelDims<R> out{.d_model = in(model.d_model, "d_model"),
+                   .d_ff = in(model.mlp.d_ff, "d_ff"),
+                   .attention = {.heads = in(a.heads, "heads"),
+                                 .kv_heads = in(a.kv_heads, "kv_heads"),
+                                 .head_dim = in(a.head_dim, "head_dim")},
+                   .vocab = in(model.vocab, "vocab"),
+                   .window = in(a.window, "window"),
+                   .experts = in(moe.experts, "experts"),
+                   .top_k = in(moe.top_k, "top_k"),
+                   .d_ff_expert = in(moe.d_ff, "expert d_ff"),
+                   .d_ff_shared = in(moe.shared_d_ff, "shared d_ff")};
+  const std::int64_t v_head_dim = a.shape(MixerKind::kFull).v_head_dim;
+  out.attention.v_head_dim = v_head_dim == a.head_dim ? out.attention.head_dim : in(v_head_dim, "v_head_dim");
+  out.local = out.attention;
+  if (a.local) {
+    out.local = {.heads = in(a.local->heads, "local heads"),
+                 .kv_heads = in(a.local->kv_heads, "local kv_heads"),
+                 .head_dim = in(a.local->head_dim, "local head_dim"),
+                 .v_head_dim = in(a.local->v_head_dim, "local v_head_dim")};
+  }
+  out.expert_width = moe.latent > 0 ? in(moe.latent, "latent") : out.d_model;
+  return out;
 }
 
 template <class R>
 std::vector<Op<R>> layer_ops(const ModelSpec& model, const LayerKind& kind, const ModelDims<R>& dims) {
-  return LayerBuilder<R>(model, dims).build(kind);
+  return LayerBuilder<R>(model, kind, dims).build();
 }
 
 template <class R>
 std::vector<Op<R>> embedding_ops(const ModelSpec& model, const ModelDims<R>& dims) {
-  const R positions(static_cast<double>(model.learned_positions));
+  const R positions = fixed<R>(model.learned_positions);
   const R norm = dims.d_model * R(model.embedding_norm ? (model.norm_bias ? 2.0 : 1.0) : 0.0);
+  const R width = model.embedding_dim > 0 ? fixed<R>(model.embedding_dim) : dims.d_model;
   // A lookup reads one row per token; its weights are a table, not a matmul.
-  return {{.name = "embedding lookup",
-           .kind = OpKind::kVector,
-           .part = Part::kEmbedding,
-           .tp = TpRule::kSequence,
-           .extra_parameters = dims.vocab * dims.d_model + positions * dims.d_model + norm,
-           .reads = dims.d_model,
-           .writes = dims.d_model}};
+  OpList<R> list(model, dims);
+  list.add({.name = "embedding lookup",
+            .kind = OpKind::kVector,
+            .part = Part::kEmbedding,
+            .tp = TpRule::kSequence,
+            .extra_parameters = dims.vocab * width + positions * dims.d_model + norm,
+            .reads = width,
+            .writes = width});
+  if (model.embedding_dim > 0) {
+    list.matmul("embedding projection", Part::kEmbedding, TpRule::kSequence, width, dims.d_model, false,
+                TpRule::kSequence);
+    list.last().saved = width;  // its input; its output is the first layer's
+  }
+  return list.take();
 }
 
 template <class R>
 std::vector<Op<R>> head_ops(const ModelSpec& model, const ModelDims<R>& dims) {
-  return {{.name = "final norm",
-           .kind = OpKind::kVector,
-           .part = Part::kNorm,
-           .tp = TpRule::kSequence,
-           .extra_parameters = dims.d_model * R(model.norm_bias ? 2.0 : 1.0),
-           .reads = dims.d_model,
-           .writes = dims.d_model,
-           .flops = dims.d_model * R(4.0),
-           .saved = dims.d_model * R(2.0),
-           .keep = Keep::kAlways},
-          {.name = "vocabulary projection",
-           .kind = OpKind::kMatmul,
-           .part = Part::kHead,
-           .tp = TpRule::kColumn,
-           .k = dims.d_model,
-           .n = dims.vocab},
-          // Softmax and cross-entropy in fp32: read the logits twice, write their gradient.
-          {.name = "softmax and loss",
-           .kind = OpKind::kVector,
-           .part = Part::kHead,
-           .tp = TpRule::kColumn,
-           .reads = dims.vocab * R(2.0),
-           .writes = dims.vocab,
-           .flops = dims.vocab * R(6.0)}};
+  OpList<R> list(model, dims);
+  const R norm_weights = dims.d_model * R(model.norm_bias ? 2.0 : 1.0);
+  const bool norm = model.final_norm;
+  list.add({.name = norm ? "final norm" : "head input",
+            .kind = OpKind::kVector,
+            .part = Part::kNorm,
+            .tp = TpRule::kSequence,
+            .extra_parameters = norm ? norm_weights : R(0.0),
+            .reads = norm ? dims.d_model : R(0.0),
+            .writes = norm ? dims.d_model : R(0.0),
+            .flops = norm ? dims.d_model * R(4.0) : R(0.0),
+            .saved = norm ? dims.d_model * R(2.0) : dims.d_model,
+            .keep = Keep::kAlways});
+  R width = dims.d_model;
+  if (model.embedding_dim > 0) {
+    width = fixed<R>(model.embedding_dim);
+    list.matmul("projection to the embedding", Part::kHead, TpRule::kSequence, dims.d_model, width, false,
+                TpRule::kSequence);
+  }
+  list.add({.name = "vocabulary projection",
+            .kind = OpKind::kMatmul,
+            .part = Part::kHead,
+            .tp = TpRule::kColumn,
+            .tied = model.tied_embeddings,
+            .k = width,
+            .n = dims.vocab,
+            .extra_parameters = model.head_bias ? dims.vocab : R(0.0)});
+  // Softmax and cross-entropy in fp32: read the logits twice, write their gradient.
+  list.add({.name = "softmax and loss",
+            .kind = OpKind::kVector,
+            .part = Part::kHead,
+            .tp = TpRule::kColumn,
+            .reads = dims.vocab * R(2.0),
+            .writes = dims.vocab,
+            .flops = dims.vocab * R(6.0)});
+  return list.take();
 }
 
 template <class R>
@@ -326,12 +300,6 @@ std::vector<Op<R>> mtp_ops(const ModelSpec& model, const ModelDims<R>& dims) {
            .n = dims.d_model,
            .saved = dims.d_model,
            .keep = Keep::kSelective}};
-}
-
-double mean_context(double seq, double window, bool causal) {
-  const bool windowed = window > 0 && window < seq;
-  if (!causal) return windowed ? window : seq;
-  return windowed ? window - window * window / (2 * seq) : seq / 2;
 }
 
 #define SCALECALC_INSTANTIATE(R)                                                                  \

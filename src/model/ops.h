@@ -5,6 +5,7 @@
 // All sizes are per token of one layer; nothing here knows a chip or a layout.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@ enum class OpKind {
   kMatmul,         ///< [tokens, k] x [k, n]
   kGroupedMatmul,  ///< the same per routed expert, each on its share of the tokens
   kAttention,      ///< scores and weighted sum over the context
+  kScan,           ///< a recurrence over the sequence with a state of constant size
   kVector,         ///< norms, activation functions, residual adds: reads, writes, few FLOPs
 };
 
@@ -25,14 +27,23 @@ enum class OpKind {
 enum class TpRule {
   kColumn,     ///< n is divided (QKV, gate, up, head)
   kRow,        ///< k is divided (output and down projections)
-  kKvColumn,   ///< n is divided up to the number of KV heads, replicated beyond
-  kHeads,      ///< attention: heads are divided
+  kKvColumn,   ///< n is divided up to the number of groups (KV heads), replicated beyond
+  kHeads,      ///< attention and recurrences: heads are divided
   kSequence,   ///< work on whole tokens: divided only when sequence sharding is on
   kExpert,     ///< divided by the expert dimensions instead
   kExpertRow,  ///< the same, for the expert's down projection: its contracted width is divided by etp
+  kWhole,      ///< done in full on every tensor rank
 };
 
 enum class Part { kAttention, kMlp, kExperts, kRouter, kNorm, kEmbedding, kHead, kMtp };
+
+/// Which tokens before it a query attends to.
+enum class Reach {
+  kAll,
+  kWindow,  ///< the last `span`
+  kChunk,   ///< those of its own piece of `span` tokens
+  kChosen,  ///< the `span` that an indexer picks anywhere
+};
 
 /// Until which remat policy a tensor stays in memory between forward and backward.
 enum class Keep {
@@ -48,31 +59,49 @@ struct Op {
   OpKind kind = OpKind::kMatmul;
   Part part = Part::kMlp;
   TpRule tp = TpRule::kColumn;
+  bool tied = false;        ///< its matrix is the input embedding's, counted there
   R rows{1.0};              ///< rows per token: top_k for routed experts, else 1
   R k{0.0};                 ///< matmul: contracted width
   R n{0.0};                 ///< matmul: output width
   R matrices{1.0};          ///< weight matrices (experts); 1 otherwise
+  R groups{1.0};            ///< kKvColumn: ways the output divides
   R extra_parameters{0.0};  ///< biases, norm weights, sinks
   R qk_width{0.0};          ///< attention: heads x query/key dim
   R v_width{0.0};           ///< attention: heads x value dim
-  R window{0.0};            ///< attention: tokens looked back at most; 0 = all
-  R reads{0.0};             ///< vector: elements read per token
-  R writes{0.0};            ///< vector: elements written per token
-  R flops{0.0};             ///< vector: FLOPs per token
+  Reach reach = Reach::kAll;
+  R span{0.0};              ///< attention: tokens of the window, chunk or choice
+  R reads{0.0};             ///< vector, scan: elements read per token
+  R writes{0.0};            ///< vector, scan: elements written per token
+  R flops{0.0};             ///< vector, scan: FLOPs a kernel does per token
+  R recurrence{0.0};        ///< scan: FLOPs per token that conventions count, without the work inside chunks
+  R state{0.0};             ///< scan: elements one sequence hands on from token to token
+  bool by_element = false;  ///< scan: on the vector unit; otherwise small matmuls over chunks
+  R shared{0.0};            ///< elements per token that context parallelism brings to every rank: keys and values
+  R summed{0.0};            ///< elements per token summed over the tensor ranks before the layer's own output
   R saved{0.0};             ///< elements per token the backward pass needs, produced by this op
   Keep keep = Keep::kNever;
   TpRule saved_tp = TpRule::kSequence;  ///< how the saved tensor is divided
 
   R weight_parameters() const { return k * n * matrices; }
-  R parameters() const { return weight_parameters() + extra_parameters; }
+  /// Weights of its own.
+  R parameters() const { return tied ? extra_parameters : weight_parameters() + extra_parameters; }
   /// Matmul FLOPs per token, forward: 2 x rows x k x n (book, chapter 4). Attention is counted by attention_flops.
   FlopsOf<R> matmul_flops() const { return FlopsOf<R>(R(2.0) * rows * k * n); }
+};
+
+template <class R>
+struct AttentionDims {
+  R heads, kv_heads, head_dim, v_head_dim;
 };
 
 /// Model dimensions in one reading; the names are those of the model file, so that sensitivity can ask for them.
 template <class R>
 struct ModelDims {
-  R d_model, d_ff, heads, kv_heads, head_dim, vocab, window, experts, top_k, d_ff_expert, d_ff_shared;
+  R d_model, d_ff;
+  AttentionDims<R> attention;  ///< of full and chunked layers; MLA: heads after the up-projections
+  AttentionDims<R> local;      ///< of sliding layers
+  R vocab, window, experts, top_k, d_ff_expert, d_ff_shared;
+  R expert_width;  ///< d_model, or the latent width the routed experts work in
 };
 
 template <class R>
@@ -86,7 +115,7 @@ std::vector<Op<R>> layer_ops(const ModelSpec& model, const LayerKind& kind, cons
 template <class R>
 std::vector<Op<R>> embedding_ops(const ModelSpec& model, const ModelDims<R>& dims);
 
-/// Final norm, projection to the vocabulary and loss, last stage. Tied embeddings have no weights of their own here.
+/// Final norm, projection to the vocabulary and loss, last stage.
 template <class R>
 std::vector<Op<R>> head_ops(const ModelSpec& model, const ModelDims<R>& dims);
 
@@ -94,9 +123,16 @@ std::vector<Op<R>> head_ops(const ModelSpec& model, const ModelDims<R>& dims);
 template <class R>
 std::vector<Op<R>> mtp_ops(const ModelSpec& model, const ModelDims<R>& dims);
 
-/// Tokens a query attends to on average in a causal sequence of `seq` tokens: about half the sequence, or the window
-/// (full - half of the ramp-up). With `causal` false the whole sequence or window, as the book counts it.
-double mean_context(double seq, double window, bool causal);
+/// Tokens a query attends to on average in a causal sequence of `seq` tokens: half the sequence; under a window or a
+/// choice of `span` tokens the span less half of its ramp-up; in chunks half a chunk (the last one may be shorter).
+template <class R>
+R mean_context(Reach reach, const R& span, const R& seq) {
+  if (reach == Reach::kAll || value_of(span) >= value_of(seq)) return seq / R(2.0);
+  if (reach != Reach::kChunk) return span - span * span / (R(2.0) * seq);
+  const R chunks(std::floor(value_of(seq) / value_of(span)));
+  const R rest = seq - chunks * span;
+  return (chunks * span * span + rest * rest) / (R(2.0) * seq);
+}
 
 /// Attention FLOPs per token, forward: 2 x context x (qk_width + v_width) (book, chapter 4).
 template <class R>

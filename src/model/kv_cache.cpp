@@ -1,0 +1,117 @@
+// Keys and values: scaling book, chapter 4. The MLA latent, whole on every tensor rank: DeepSeek-V2, arXiv:2405.04434
+// section 2.1. Index keys: DeepSeek-V3.2, arXiv:2512.02556 section 2. States: the sources of recurrence_ops.cpp; a
+// convolution of k taps keeps the last k - 1 inputs.
+#include "model/kv_cache.h"
+
+#include <algorithm>
+
+namespace scalecalc {
+namespace {
+
+double number(std::int64_t count) { return static_cast<double>(count); }
+
+LayerCache attention_cache(const AttentionSpec& a, MixerKind kind) {
+  LayerCache out;
+  if (kind == MixerKind::kMla) {
+    out.token_elements = number(a.mla->kv_lora_rank + a.mla->qk_rope_head_dim);
+  } else {
+    const AttentionShape shape = a.shape(kind);
+    out.token_elements = number(shape.kv_heads * (shape.head_dim + shape.v_head_dim));
+    out.ways = shape.kv_heads;
+  }
+  if (kind == MixerKind::kSliding) out.limit = a.window;
+  if (kind == MixerKind::kChunked) out.limit = a.chunk;
+  if (a.indexer && out.limit == 0) out.index_elements = number(a.indexer->head_dim);
+  return out;
+}
+
+LayerCache layer_cache(const ModelSpec& model, MixerKind kind) {
+  LayerCache out;
+  switch (kind) {
+    case MixerKind::kFull:
+    case MixerKind::kSliding:
+    case MixerKind::kChunked:
+    case MixerKind::kMla: return attention_cache(model.attention, kind);
+    case MixerKind::kGdn: {
+      const GdnSpec& g = *model.gdn;
+      const double keys = number(g.key_heads * g.key_head_dim), values = number(g.value_heads * g.value_head_dim);
+      out.state_elements = values * number(g.key_head_dim);
+      out.conv_elements = (2 * keys + values) * number(g.conv_kernel - 1);
+      out.state_ways = g.key_heads;
+      return out;
+    }
+    case MixerKind::kLightning: {
+      const LightningSpec& l = *model.lightning;
+      out.state_elements = number(l.heads * l.head_dim * l.head_dim);
+      out.state_ways = l.heads;
+      return out;
+    }
+    case MixerKind::kMamba1: {
+      const Mamba1Spec& m = *model.mamba1;
+      out.state_elements = number(m.d_inner * m.d_state);
+      out.conv_elements = number(m.d_inner * (m.d_conv - 1));
+      out.state_ways = m.d_inner;
+      return out;
+    }
+    case MixerKind::kMamba2: {
+      const Mamba2Spec& m = *model.mamba2;
+      out.state_elements = number(m.d_inner() * m.d_state);
+      out.conv_elements = number((m.d_inner() + 2 * m.groups * m.d_state) * (m.d_conv - 1));
+      out.state_ways = m.heads;
+      return out;
+    }
+    case MixerKind::kNone: break;
+  }
+  return out;
+}
+
+}  // namespace
+
+KvCache kv_cache(const ModelSpec& model) {
+  KvCache out;
+  for (std::size_t k = 0; k < model.kinds.size(); ++k) {
+    const auto layers = std::count(model.layer_kind.begin(), model.layer_kind.end(), static_cast<std::uint8_t>(k));
+    if (layers == 0 || model.kinds[k].mixer == MixerKind::kNone) continue;
+    // Kinds that differ in their FFN alone keep the same.
+    LayerCache cache = layer_cache(model, model.kinds[k].mixer);
+    const auto same = std::find_if(out.kinds.begin(), out.kinds.end(), [&](LayerCache known) {
+      known.layers = 0;
+      return known == cache;
+    });
+    cache.layers = layers;
+    if (same == out.kinds.end()) {
+      out.kinds.push_back(cache);
+    } else {
+      same->layers += layers;
+    }
+  }
+  return out;
+}
+
+double KvCache::elements_per_token() const {
+  double out = 0;
+  for (const LayerCache& c : kinds) out += number(c.layers) * (c.token_elements + c.index_elements);
+  return out;
+}
+
+double KvCache::unlimited_elements_per_token() const {
+  double out = 0;
+  for (const LayerCache& c : kinds) {
+    if (c.limit == 0) out += number(c.layers) * (c.token_elements + c.index_elements);
+  }
+  return out;
+}
+
+double KvCache::sequence_bytes(double tokens, const CacheFormat& format, std::int64_t tp) const {
+  double out = 0;
+  for (const LayerCache& c : kinds) {
+    const double kept = c.limit > 0 ? std::min(tokens, number(c.limit)) : tokens;
+    const double tokens_bytes = c.token_elements * format.token_bytes / number(std::min(tp, c.ways));
+    const double state_bytes = c.state_elements * format.state_bytes + c.conv_elements * format.conv_bytes;
+    out += number(c.layers) * (kept * (tokens_bytes + c.index_elements * format.index_bytes) +
+                               state_bytes / number(std::min(tp, c.state_ways)));
+  }
+  return out;
+}
+
+}  // namespace scalecalc

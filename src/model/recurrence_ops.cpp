@@ -1,0 +1,209 @@
+// Recurrences with a state as operation lists. Gated delta net: arXiv:2412.06464 section 3, with the projections and
+// the short convolution of Qwen3-Next. Lightning attention: MiniMax-01, arXiv:2501.08313 section 2. Mamba-1:
+// arXiv:2312.00752 section 3, with the norms of Jamba, arXiv:2403.19887 section 3. Mamba-2: arXiv:2405.21060 section 7.
+//
+// `recurrence` is what FLOPs conventions count per element of the state: 8 for the gated delta rule and 7 for Mamba-2
+// as Megatron-LM (num_floating_point_operations), 9 for Mamba-1 (state-spaces/mamba issue 110), 4 for lightning
+// attention (outer product and read). `flops` is what kernels do: the same products of the state and those inside
+// chunks of tokens, for the chunk lengths of the published kernels.
+#include "base/check.h"
+#include "model/op_list.h"
+
+namespace scalecalc {
+namespace {
+
+constexpr double kGdnChunk = 64;         // flash-linear-attention
+constexpr double kLightningChunk = 256;  // MiniMax's Triton kernel
+constexpr double kMamba2Chunk = 256;     // mamba_ssm's default
+constexpr double kSiluFlops = 4;
+
+template <class R>
+class RecurrenceBuilder {
+ public:
+  explicit RecurrenceBuilder(OpList<R>& list) : list_(list), d_model_(list.dims().d_model) {}
+
+  void gdn(const GdnSpec& g) {
+    const R key_heads = fixed<R>(g.key_heads), heads = fixed<R>(g.value_heads);
+    const R dk = fixed<R>(g.key_head_dim), dv = fixed<R>(g.value_head_dim);
+    const R keys = key_heads * dk, values = heads * dv;
+    column("query, key, value and gate projection", d_model_, R(2.0) * keys + R(2.0) * values);
+    column("decay and write strength projection", d_model_, R(2.0) * heads);
+    convolution(R(2.0) * keys + values, fixed<R>(g.conv_kernel), false);
+    const R chunk(kGdnChunk);
+    const R state = heads * dk * dv;
+    list_.add({.name = "gated delta rule",
+               .kind = OpKind::kScan,
+               .part = Part::kAttention,
+               .tp = TpRule::kHeads,
+               .extra_parameters = R(2.0) * heads,  // decay rate and step bias of each head
+               .reads = R(2.0) * keys + values + R(2.0) * heads,
+               .writes = values,
+               .flops = heads * R(2.0) * chunk * (R(3.0) * dk + R(2.0) * dv) + R(6.0) * state,
+               .recurrence = R(8.0) * state,
+               .state = state,
+               .saved = values + heads * chunk,  // output, and the inverse of each chunk's triangle
+               .keep = Keep::kSelective,
+               .saved_tp = TpRule::kHeads});
+    gated_norm("gated norm", values, dv);
+    list_.output("output projection", Part::kAttention, values, false);
+  }
+
+  void lightning(const LightningSpec& l) {
+    const R heads = fixed<R>(l.heads), dim = fixed<R>(l.head_dim);
+    const R width = heads * dim;
+    column("query, key and value projection", d_model_, R(3.0) * width);
+    elementwise("query, key and value activation", R(3.0) * width, R(3.0) * width, R(kSiluFlops));
+    column("gate projection", d_model_, width);
+    const R state = width * dim;
+    list_.add({.name = "lightning attention",
+               .kind = OpKind::kScan,
+               .part = Part::kAttention,
+               .tp = TpRule::kHeads,
+               .reads = R(3.0) * width,
+               .writes = width,
+               .flops = R(4.0 * kLightningChunk) * width + R(4.0) * state,
+               .recurrence = R(4.0) * state,
+               .state = state,
+               .saved = width,
+               .keep = Keep::kSelective,
+               .saved_tp = TpRule::kHeads});
+    gated_norm("gated output norm", width, width);
+    list_.output("output projection", Part::kAttention, width, false);
+  }
+
+  void mamba1(const Mamba1Spec& m) {
+    const R inner = fixed<R>(m.d_inner), states = fixed<R>(m.d_state), rank = fixed<R>(m.dt_rank);
+    const R selected = rank + R(2.0) * states;
+    column("input and gate projection", d_model_, R(2.0) * inner);
+    convolution(inner, fixed<R>(m.d_conv), true);
+    // Each tensor rank has a part of the channels, and every channel needs the whole step and state projections.
+    list_.matmul("step and state projection", Part::kAttention, TpRule::kRow, inner, selected, false, TpRule::kWhole);
+    list_.last().summed = selected;
+    list_.add({.name = "step and state norms",
+               .kind = OpKind::kVector,
+               .part = Part::kAttention,
+               .tp = TpRule::kWhole,
+               .extra_parameters = selected,
+               .reads = selected,
+               .writes = selected,
+               .flops = selected * R(4.0),
+               .saved = selected,
+               .keep = Keep::kWithoutRemat,
+               .saved_tp = TpRule::kWhole});
+    list_.matmul("step projection", Part::kAttention, TpRule::kColumn, rank, inner, true, TpRule::kColumn);
+    const R state = inner * states;
+    list_.add({.name = "selective scan",
+               .kind = OpKind::kScan,
+               .part = Part::kAttention,
+               .tp = TpRule::kHeads,
+               .extra_parameters = state + inner,  // decay of each state, skip of each channel
+               .reads = R(2.0) * inner + R(2.0) * states,
+               .writes = inner,
+               .flops = R(9.0) * state,
+               .recurrence = R(9.0) * state,
+               .state = state,
+               .by_element = true,
+               .saved = inner,
+               .keep = Keep::kSelective,
+               .saved_tp = TpRule::kHeads});
+    elementwise("gate", R(2.0) * inner, inner, R(kSiluFlops));
+    list_.output("output projection", Part::kAttention, inner, false);
+  }
+
+  void mamba2(const Mamba2Spec& m) {
+    const R heads = fixed<R>(m.heads), dim = fixed<R>(m.head_dim), states = fixed<R>(m.d_state);
+    const R inner = heads * dim;
+    const R projected = R(2.0) * fixed<R>(m.groups) * states;
+    column("input, gate and step projection", d_model_, R(2.0) * inner + heads);
+    list_.matmul("state projection", Part::kAttention, TpRule::kKvColumn, d_model_, projected, false,
+                 TpRule::kKvColumn);
+    list_.last().groups = fixed<R>(m.groups);
+    convolution(inner + projected, fixed<R>(m.d_conv), true);
+    const R chunk(kMamba2Chunk);
+    const R state = inner * states;
+    list_.add({.name = "state space scan",
+               .kind = OpKind::kScan,
+               .part = Part::kAttention,
+               .tp = TpRule::kHeads,
+               .extra_parameters = R(3.0) * heads,  // decay, step bias and skip of each head
+               .reads = inner + projected + heads,
+               .writes = inner,
+               .flops = chunk * projected + R(2.0) * chunk * inner + R(4.0) * state,
+               .recurrence = R(7.0) * state,
+               .state = state,
+               .saved = inner,
+               .keep = Keep::kSelective,
+               .saved_tp = TpRule::kHeads});
+    gated_norm("gated norm", inner, inner);
+    list_.output("output projection", Part::kAttention, inner, false);
+  }
+
+ private:
+  void column(std::string_view name, const R& k, const R& n) {
+    list_.matmul(name, Part::kAttention, TpRule::kColumn, k, n, false, TpRule::kColumn);
+  }
+
+  /// Each channel over its last `kernel` tokens, then an activation; its output is cheap to compute again.
+  void convolution(const R& channels, const R& kernel, bool bias) {
+    list_.add({.name = "short convolution",
+               .kind = OpKind::kVector,
+               .part = Part::kAttention,
+               .tp = TpRule::kColumn,
+               .extra_parameters = channels * (bias ? kernel + R(1.0) : kernel),
+               .reads = channels,
+               .writes = channels,
+               .flops = channels * (R(2.0) * kernel + R(kSiluFlops)),
+               .saved = channels,
+               .keep = Keep::kWithoutRemat,
+               .saved_tp = TpRule::kColumn});
+  }
+
+  void elementwise(std::string_view name, const R& reads, const R& writes, const R& flops_each) {
+    list_.add({.name = name,
+               .kind = OpKind::kVector,
+               .part = Part::kAttention,
+               .tp = TpRule::kColumn,
+               .reads = reads,
+               .writes = writes,
+               .flops = writes * flops_each,
+               .saved = writes,
+               .keep = Keep::kWithoutRemat,
+               .saved_tp = TpRule::kColumn});
+  }
+
+  /// The output normed with `weights` weights and multiplied by its gate.
+  void gated_norm(std::string_view name, const R& width, const R& weights) {
+    elementwise(name, R(2.0) * width, width, R(4.0 + kSiluFlops));
+    list_.last().extra_parameters = weights;
+  }
+
+  OpList<R>& list_;
+  const R& d_model_;
+};
+
+}  // namespace
+
+template <class R>
+void add_recurrence(OpList<R>& list, MixerKind kind) {
+  RecurrenceBuilder<R> builder(list);
+  const ModelSpec& model = list.model();
+  switch (kind) {
+    case MixerKind::kGdn: return builder.gdn(*model.gdn);
+    case MixerKind::kLightning: return builder.lightning(*model.lightning);
+    case MixerKind::kMamba1: return builder.mamba1(*model.mamba1);
+    case MixerKind::kMamba2: return builder.mamba2(*model.mamba2);
+    case MixerKind::kFull:
+    case MixerKind::kSliding:
+    case MixerKind::kChunked:
+    case MixerKind::kMla:
+    case MixerKind::kNone: break;
+  }
+  internal_error("a recurrence of this kind");
+}
+
+template void add_recurrence(OpList<double>&, MixerKind);
+template void add_recurrence(OpList<Dual>&, MixerKind);
+template void add_recurrence(OpList<Traced>&, MixerKind);
+template void add_recurrence(OpList<Interval>&, MixerKind);
+
+}  // namespace scalecalc
