@@ -8,15 +8,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cost/collective.h"
+
 namespace scalecalc {
 namespace {
 
 bool is_torus_tier(const HardwareSpec& hw, std::size_t t) { return hw.network[t].kind == TierKind::kTorus; }
 
-/// [AG-TORUS] V is gathered over all axes of the group at once, each carrying a share in proportion to its bandwidth:
-///   t = V * (N-1)/N / sum_a W_a,   W_a = 2 link / stride on a ring, link / stride on a line.
-/// A ring uses both directions; on a line the end chip receives over one link (book, chapter 3). `stride` groups share
-/// the links of an axis whose inner part belongs to another dimension.
+/// V is gathered over all axes of the group at once, each carrying a share in proportion to its bandwidth:
+///   t = V * (N-1)/N / sum_a W_a.
 template <class R>
 void add_torus(const TierRates<R>& rates, const Group& group, Channel<R>& channel) {
   BytesPerSecondOf<R> bandwidth(R(0.0));
@@ -32,19 +32,17 @@ void add_torus(const TierRates<R>& rates, const Group& group, Channel<R>& channe
     const double stride = static_cast<double>(part.stride);
     members *= size;
     channel.links |= 1U << a;
-    bandwidth += rates.bandwidth * R((part.ring ? 2.0 : 1.0) / stride);
-    latency += rates.latency * R(stride * (part.ring ? size / 2 : size - 1));
-    // [A2A-TORUS] v * A_max / (8 link) on a ring, twice that on a line: half the data crosses the bisection, which a
-    // ring cuts at two links (book, chapter 3, all-to-all).
-    exchange = max(exchange, R(stride * size / (part.ring ? 8.0 : 4.0)) / rates.bandwidth);
+    bandwidth += collective::axis_bandwidth(rates.bandwidth, stride, part.ring);
+    latency += collective::axis_latency(rates.latency, R(size), stride, part.ring);
+    exchange = max(exchange, collective::axis_exchange(rates.bandwidth, R(size), stride, part.ring));
     const BytesPerSecondOf<R> hop = rates.bandwidth * R(1 / stride);
     slowest_hop = any ? min(slowest_hop, hop) : hop;
     any = true;
   }
   if (!any) return;
   channel.latency_adds = false;
-  channel.gather = R((members - 1) / members) / bandwidth;
-  channel.reduce = R(2.0) * channel.gather;
+  channel.gather = collective::received_share(R(members)) / bandwidth;
+  channel.reduce = collective::twice(channel.gather);
   channel.exchange = exchange;
   channel.send = R(1.0) / slowest_hop;
   channel.gather_latency = latency;
@@ -66,15 +64,19 @@ void add_switched(const HardwareSpec& hw, std::size_t t, const TierRates<R>& rat
   const double g = static_cast<double>(t == 0 ? members : beyond);
   const bool mesh = tier.kind == TierKind::kMesh;
   const BytesPerSecondOf<R> per_chip = mesh ? rates.bandwidth * R(g - 1) : rates.bandwidth;
-  const SecondsPerByteOf<R> gather = R((g - 1) / (g * static_cast<double>(below))) / per_chip;
-  const bool reduces = tier.switched.in_network_reduction;
+  const R uplinks(static_cast<double>(below));
+  const SecondsPerByteOf<R> gather = collective::uplink_gather(collective::received_share(R(g)), uplinks, per_chip);
   channel.gather = max(channel.gather, gather);
-  channel.reduce = max(channel.reduce, reduces ? R(2.0) * gather / network.in_network_gain : R(2.0) * gather);
+  channel.reduce =
+      max(channel.reduce, tier.switched.in_network_reduction
+                              ? collective::reduced_in_network(gather, network.in_network_gain,
+                                                               collective::uplink_gather(R(1.0), uplinks, per_chip))
+                              : collective::twice(gather));
   // [A2A-TREE] Of the v bytes a chip holds, the share bound for other domains of this tier leaves through its uplink.
   const double share = t == 0 ? (g - 1) / g : copies_to_other_nodes(g, routing) / routing.top_k;
   channel.exchange = max(channel.exchange, R(share) / per_chip);
   channel.send = max(channel.send, R(1.0) / (mesh ? rates.bandwidth : per_chip));
-  channel.gather_latency += rates.latency * R(std::ceil(std::log2(static_cast<double>(members))));
+  channel.gather_latency += collective::tree_latency(rates.latency, R(static_cast<double>(members)));
   channel.exchange_latency += rates.latency;
   channel.send_latency = max(channel.send_latency, rates.latency);
   channel.links |= 1U << (8 + t);
@@ -121,12 +123,9 @@ Channel<R> make_channel(const HardwareSpec& hw, const Slice& slice, const Networ
     if (is_torus_tier(hw, t)) {
       add_torus(rates.tiers[t], group, channel);
       if (slice.twisted) {
-        // Jouppi et al. 2023, section 2.8: twisting n x n x 2n and n x 2n x 2n raises all-to-all throughput, 1.63
-        // and 1.31 times for 4x4x8 and 4x8x8 (figures quoted from memory of the paper).
-        const bool one_long = slice.shape[0] == slice.shape[1];
         bool whole = true;
         for (std::size_t a = 0; a < slice.shape.size(); ++a) whole = whole && group.axes[a].size == slice.shape[a];
-        if (whole) channel.exchange = channel.exchange / R(one_long ? 1.63 : 1.31);
+        if (whole) channel.exchange = channel.exchange / R(collective::twist_gain(slice.shape));
       }
       for (const AxisPart& part : group.axes) below *= part.size;
       continue;

@@ -1,8 +1,11 @@
 // Sources: FLOPs and bytes per operation: scaling book, chapters 1 and 4. Tensor and sequence sharding, what is
 // communicated and what is kept: Korthikanti et al. 2022, arXiv:2205.05198 sections 3 and 4. Attention backward = 2.5 x
 // forward FLOPs: FlashAttention-2, arXiv:2307.08691 section 3.1 (five matmuls against two). Expert dispatch and combine
-// as all-to-alls: Lepikhin et al. 2020, arXiv:2006.16668.
+// as all-to-alls: Lepikhin et al. 2020, arXiv:2006.16668. Recurrences under context parallelism gather the states that
+// the ranks hand on: LASP-2, arXiv:2502.07563.
 #include "cost/layer_cost.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -49,10 +52,12 @@ class LayerCoster {
   double activation_bytes() const { return act_; }
 
  private:
-  R share(TpRule rule) const {
+  /// Part of an operation, or of what it keeps, that falls to one tensor rank.
+  R share(TpRule rule, const R& groups) const {
     switch (rule) {
       case TpRule::kSequence: return sequence_share();
-      case TpRule::kKvColumn: return R(1.0) / min(tp_, R(static_cast<double>(model_.attention.kv_heads)));
+      case TpRule::kKvColumn: return R(1.0) / min(tp_, groups);
+      case TpRule::kWhole: return R(1.0);
       case TpRule::kColumn:
       case TpRule::kRow:
       case TpRule::kHeads:
@@ -75,13 +80,13 @@ class LayerCoster {
     saved(op, out);
   }
 
-  /// One kernel per operation forward, two backward (attention's backward is one).
+  /// One kernel per operation forward, two backward (the backward of attention and of a recurrence is one).
   void kernels(const std::vector<Op<R>>& ops, bool in_layer, LayerCost<R>& out) const {
     double forward = 0, backward = 0, vector = 0;
     for (const Op<R>& op : ops) {
       if (op.kind == OpKind::kVector && value_of(op.reads) <= 0) continue;
       forward += 1;
-      backward += op.kind == OpKind::kAttention ? 1 : 2;
+      backward += op.kind == OpKind::kAttention || op.kind == OpKind::kScan ? 1 : 2;
       vector += op.kind == OpKind::kVector ? 1 : 0;
     }
     out.forward.work.overhead = chip_.kernel_overhead * R(forward);
@@ -115,6 +120,7 @@ class LayerCoster {
       case OpKind::kMatmul: return matmul(op, backward);
       case OpKind::kGroupedMatmul: return grouped(op, backward);
       case OpKind::kAttention: return attention(op, backward);
+      case OpKind::kScan: return scan(op, backward);
       case OpKind::kVector: break;
     }
     return vector(op, backward);
@@ -122,7 +128,7 @@ class LayerCoster {
 
   /// Backward: one matmul for the input's gradient and one for the weight's, each with the forward's FLOPs.
   Work<R> matmul(const Op<R>& op, bool backward) const {
-    const R part = share(op.tp);
+    const R part = share(op.tp, op.groups);
     const R rows = op.tp == TpRule::kSequence ? tokens_ * part : tokens_;
     const R k = op.tp == TpRule::kRow ? op.k * part : op.k;
     const R n = op.tp == TpRule::kColumn || op.tp == TpRule::kKvColumn ? op.n * part : op.n;
@@ -157,18 +163,26 @@ class LayerCoster {
   }
 
   Work<R> attention(const Op<R>& op, bool backward) const {
-    const bool windowed = value_of(op.window) > 0 && value_of(op.window) < value_of(seq_);
-    // mean_context(): half the sequence, or the window less its ramp-up.
-    const R context = windowed ? op.window - op.window * op.window / (R(2.0) * seq_) : seq_ / R(2.0);
-    const FlopsOf<R> flops = attention_flops(op, context) * (tokens_ / tp_) * R(backward ? 2.5 : 1.0);
+    const R ways = op.tp == TpRule::kHeads ? tp_ : R(1.0);
+    const R context = mean_context(op.reach, op.span, seq_);
+    const FlopsOf<R> flops = attention_flops(op, context) * (tokens_ / ways) * R(backward ? 2.5 : 1.0);
     // Flash attention reads q, k, v and writes the output once; the backward reads them again with their gradients.
-    const R elements = (op.qk_width + op.v_width) * R(2.0) * tokens_ / tp_;
+    const R elements = (op.qk_width + op.v_width) * R(2.0) * tokens_ / ways;
     const BytesOf<R> bytes(elements * R(act_ * (backward ? 2.0 : 1.0)));
     return roofline(flops, backward ? chip_.peak_attention_backward : chip_.peak_attention_forward, bytes, chip_.hbm);
   }
 
+  /// A recurrence runs on chunks of tokens like flash attention, or on the vector unit; its backward runs it again.
+  Work<R> scan(const Op<R>& op, bool backward) const {
+    const R part = tokens_ / tp_;
+    const BytesOf<R> bytes((op.reads + op.writes) * part * R(act_ * (backward ? 2.0 : 1.0)));
+    const FlopsPerSecondOf<R>& chunked = backward ? chip_.peak_attention_backward : chip_.peak_attention_forward;
+    return roofline(FlopsOf<R>(op.flops * part * R(backward ? 2.5 : 1.0)), op.by_element ? chip_.vector : chunked,
+                    bytes, chip_.hbm);
+  }
+
   Work<R> vector(const Op<R>& op, bool backward) const {
-    const R part = tokens_ * share(op.tp);
+    const R part = tokens_ * share(op.tp, op.groups);
     const R times(backward ? 2.0 : 1.0);
     const BytesOf<R> bytes((op.reads + op.writes) * part * R(act_) * times);
     if (value_of(bytes) <= 0) return {};
@@ -181,15 +195,17 @@ class LayerCoster {
       return;
     }
     // Sequence-sharded work keeps whole weights on every tensor rank; the embedding table is divided by vocabulary.
-    const bool whole = op.tp == TpRule::kSequence && op.part != Part::kEmbedding;
-    const R part = whole ? R(1.0) : share(op.part == Part::kEmbedding ? TpRule::kColumn : op.tp);
-    out.dense_parameters = out.dense_parameters + op.weight_parameters() * part +
-                           op.extra_parameters * (op.part == Part::kEmbedding ? part : R(1.0));
+    const bool table = op.part == Part::kEmbedding && op.kind == OpKind::kVector;
+    const bool whole = op.tp == TpRule::kSequence && !table;
+    const R part = whole ? R(1.0) : share(table ? TpRule::kColumn : op.tp, op.groups);
+    const R weights = op.weight_parameters() * part;
+    if (op.tied) out.tied_parameters = weights;
+    out.dense_parameters = out.dense_parameters + weights + op.extra_parameters * (table ? part : R(1.0));
   }
 
   void saved(const Op<R>& op, LayerCost<R>& out) const {
     if (op.keep == Keep::kNever) return;
-    const BytesOf<R> bytes(op.saved * tokens_ * share(op.saved_tp) * R(act_));
+    const BytesOf<R> bytes(op.saved * tokens_ * share(op.saved_tp, op.groups) * R(act_));
     out.saved[static_cast<int>(Remat::kNone)] += bytes;
     if (op.keep != Keep::kWithoutRemat) out.saved[static_cast<int>(Remat::kSelective)] += bytes;
     if (op.keep == Keep::kAlways) out.saved[static_cast<int>(Remat::kFull)] += bytes;
@@ -200,10 +216,13 @@ class LayerCoster {
   void communication(LayerCost<R>& out, const std::vector<Op<R>>& ops) const {
     const bool moe =
         std::any_of(ops.begin(), ops.end(), [](const Op<R>& o) { return o.kind == OpKind::kGroupedMatmul; });
-    const bool dense_mlp = std::any_of(ops.begin(), ops.end(), [](const Op<R>& o) { return o.part == Part::kMlp; });
-    const bool attends =
-        std::any_of(ops.begin(), ops.end(), [](const Op<R>& o) { return o.kind == OpKind::kAttention; });
-    const double blocks = (attends ? 1 : 0) + (dense_mlp ? 1 : 0);
+    // Each part that ends in a row-divided projection sums its output; parallel parts sum theirs together.
+    const auto ends = [&](Part part) {
+      return std::any_of(ops.begin(), ops.end(),
+                         [&](const Op<R>& o) { return o.part == part && o.tp == TpRule::kRow; });
+    };
+    const double parts = (ends(Part::kAttention) ? 1 : 0) + (ends(Part::kMlp) ? 1 : 0);
+    const double blocks = model_.parallel_block ? std::min(parts, 1.0) : parts;
     Phase<R>& again = out.recompute[static_cast<int>(Remat::kFull)];
     if (inner_.tp > 1) {
       out.tp_bytes = named(BytesOf<R>(tokens_ * dims_.d_model * R(act_)), "bytes of one gathered activation",
@@ -218,8 +237,18 @@ class LayerCoster {
         again.tp_reduces = R(blocks);
       }
     }
+    if (inner_.tp > 1) inner_sums(out, again, ops);
     if (moe) expert_communication(out, again);
-    if (inner_.cp > 1 && attends) context_communication(out, again, ops);
+    if (inner_.cp > 1) context_communication(out, again, ops);
+  }
+
+  /// What is summed over the tensor ranks inside a part is narrower than an activation and counts as that part of one.
+  void inner_sums(LayerCost<R>& out, Phase<R>& again, const std::vector<Op<R>>& ops) const {
+    for (const Op<R>& op : ops) {
+      if (value_of(op.summed) <= 0) continue;
+      const R share = op.summed / dims_.d_model;
+      for (Phase<R>* phase : {&out.forward, &out.backward, &again}) phase->tp_reduces = phase->tp_reduces + share;
+    }
   }
 
   void expert_communication(LayerCost<R>& out, Phase<R>& again) const {
@@ -227,7 +256,7 @@ class LayerCoster {
     if (inner_.etp > 1) {
       // Without an expert dimension every rank routes for itself: tokens are gathered, not their copies.
       const R copies_each = inner_.ep > 1 ? dims_.top_k : R(1.0);
-      out.etp_bytes = BytesOf<R>(tokens_ * copies_each * dims_.d_model * R(act_));
+      out.etp_bytes = BytesOf<R>(tokens_ * copies_each * dims_.expert_width * R(act_));
       out.forward.etp_gathers = R(2.0);
       out.backward.etp_gathers = R(2.0);
       again.etp_gathers = R(2.0);
@@ -235,7 +264,7 @@ class LayerCoster {
     if (inner_.ep == 1) return;
     // Dispatch carries the recipe's dispatch format, combine the activations'; the backward sends both ways again.
     const Precision& p = workload_.precision;
-    const R copies = tokens_ * dims_.top_k * dims_.d_model / R(sharded);
+    const R copies = tokens_ * dims_.top_k * dims_.expert_width / R(sharded);
     out.forward.ep_bytes = named(BytesOf<R>(copies * R(p.dispatch_bytes + act_)), "expert dispatch and combine bytes",
                                  "tokens x top_k x d_model, there and back (arXiv:2006.16668)");
     out.forward.ep_exchanges = R(2.0);
@@ -246,26 +275,41 @@ class LayerCoster {
   }
 
   /// Keys and values of the whole sequence are gathered (or passed round a ring: the same bytes); the backward
-  /// gathers them again and scatters their gradients. A window needs only the neighbours' part.
+  /// gathers them again and scatters their gradients. A window or chunk needs only the neighbours' part. A recurrence
+  /// hands on its state: one gather of all ranks' states each way, in fp32.
   void context_communication(LayerCost<R>& out, Phase<R>& again, const std::vector<Op<R>>& ops) const {
-    const auto op = std::find_if(ops.begin(), ops.end(), [](const Op<R>& o) { return o.kind == OpKind::kAttention; });
-    const R q_heads = dims_.heads / tp_;
-    const R kv_share = R(1.0) / min(tp_, R(static_cast<double>(model_.attention.kv_heads)));
-    const R width = model_.attention.mla ? q_heads * (op->qk_width + op->v_width) / dims_.heads
-                                         : R(2.0) * dims_.kv_heads * kv_share * dims_.head_dim;
-    R reach(1.0);
-    if (value_of(op->window) > 0) reach = min(R(1.0), op->window / seq_ + R(1.0) / cp_);
-    out.cp_bytes = named(BytesOf<R>(sequences_ * seq_ * width * reach * R(act_)), "key and value bytes of the sequence",
-                         "micro_batch_seqs x seq x 2 x kv width (Llama 3 report, arXiv:2407.21783 section 3.3.2)");
-    out.forward.cp_gathers = R(1.0);
-    out.backward.cp_gathers = R(2.0);
-    again.cp_gathers = R(1.0);
+    R width(0.0);
+    R state(0.0);
+    for (const Op<R>& op : ops) {
+      if (value_of(op.shared) > 0) width = width + context_width(op);
+      if (value_of(op.state) > 0) state = state + op.state / tp_;
+    }
+    if (value_of(state) > 0) {
+      out.cp_bytes = named(BytesOf<R>(sequences_ * cp_ * state * R(4.0)), "state bytes of all ranks",
+                           "micro_batch_seqs x cp x state x 4 (LASP-2, arXiv:2502.07563)");
+      out.forward.cp_gathers = R(1.0);
+      out.backward.cp_gathers = R(1.0);
+      again.cp_gathers = R(1.0);
+    } else if (value_of(width) > 0) {
+      out.cp_bytes = named(BytesOf<R>(sequences_ * seq_ * width * R(act_)), "key and value bytes of the sequence",
+                           "micro_batch_seqs x seq x 2 x kv width (Llama 3 report, arXiv:2407.21783 section 3.3.2)");
+      out.forward.cp_gathers = R(1.0);
+      out.backward.cp_gathers = R(2.0);
+      again.cp_gathers = R(1.0);
+    }
+  }
+
+  /// Elements per token of the sequence that one tensor rank needs of an attention.
+  R context_width(const Op<R>& op) const {
+    R width = op.tp == TpRule::kWhole ? op.shared : op.shared * share(TpRule::kKvColumn, op.groups);
+    if (op.reach != Reach::kWindow && op.reach != Reach::kChunk) return width;
+    return width * min(R(1.0), op.span / seq_ + R(1.0) / cp_);
   }
 
   void workspace(LayerCost<R>& out, const std::vector<Op<R>>& ops) const {
     R widest(0.0);
     for (const Op<R>& op : ops) {
-      if (op.keep != Keep::kNever) widest = max(widest, op.saved * share(op.saved_tp));
+      if (op.keep != Keep::kNever) widest = max(widest, op.saved * share(op.saved_tp, op.groups));
     }
     const R gathered = inner_.sp ? dims_.d_model * R(2.0) : R(0.0);
     out.workspace = named(BytesOf<R>((R(2.0) * widest + gathered) * tokens_ * R(act_)), "layer workspace",
@@ -283,10 +327,19 @@ class LayerCoster {
 
 }  // namespace
 
-std::string_view label_of(const LayerKind& kind) {
-  const bool moe = kind.ffn == FfnKind::kMoe;
-  if (kind.attention == AttentionKind::kSliding) return moe ? "sliding MoE layer" : "sliding layer";
-  return moe ? "MoE layer" : "layer";
+std::string label_of(const LayerKind& kind) {
+  const bool plain = kind.mixer == MixerKind::kFull || kind.mixer == MixerKind::kMla;
+  std::string label;
+  if (kind.mixer == MixerKind::kNone) {
+    label = kind.ffn == FfnKind::kMoe ? "MoE-only" : "MLP-only";
+  } else if (kind.ffn == FfnKind::kNone) {
+    label = fmt::format("{}-only", plain ? "attention" : name_of(kind.mixer));
+  } else {
+    label = fmt::format("{}{}{}", plain ? "" : name_of(kind.mixer), plain || kind.ffn == FfnKind::kDense ? "" : " ",
+                        kind.ffn == FfnKind::kMoe ? "MoE" : "");
+  }
+  label += label.empty() ? "layer" : " layer";
+  return kind.d_ff ? fmt::format("{} of d_ff {}", label, *kind.d_ff) : label;
 }
 
 InnerDegrees inner_of(const Layout& l) { return {l.tp, l.cp, l.ep, l.etp, l.micro_batch_seqs, l.sp}; }
@@ -308,7 +361,8 @@ NetworkCost<R> network_cost(const Reader<R>& reader, const ModelSpec& model, con
   LayerCoster<R> coster(reader, model, ops.dims, chip, workload, inner);
   NetworkCost<R> out;
   for (std::size_t k = 0; k < ops.kinds.size(); ++k) {
-    out.kinds.push_back(coster.cost(ops.kinds[k], true, label_of(model.kinds[k])));
+    out.labels.push_back(label_of(model.kinds[k]));
+    out.kinds.push_back(coster.cost(ops.kinds[k], true, out.labels.back()));
   }
   out.embedding = coster.cost(ops.embedding, false, "embedding");
   out.head = coster.cost(ops.head, false, "head");

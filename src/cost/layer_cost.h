@@ -5,7 +5,7 @@
 #pragma once
 
 #include <array>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "cost/layout.h"
@@ -27,15 +27,15 @@ struct InnerDegrees {
 };
 InnerDegrees inner_of(const Layout& layout);
 
-/// "layer", "MoE layer", "sliding layer": for explanations.
-std::string_view label_of(const LayerKind& kind);
+/// "layer", "MoE layer", "sliding layer", "mamba2-only layer": for explanations.
+std::string label_of(const LayerKind& kind);
 
 /// One phase (forward or backward) of a layer: its own work, and what it sends.
 template <class R>
 struct Phase {
   Work<R> work;
   R tp_gathers{0.0};            ///< all-gathers and reduce-scatters of tp_bytes (sequence sharding on)
-  R tp_reduces{0.0};            ///< all-reduces of tp_bytes (sequence sharding off)
+  R tp_reduces{0.0};            ///< all-reduces of tp_bytes (sequence sharding off); a narrower one counts in part
   R etp_gathers{0.0};           ///< all-gathers and reduce-scatters of etp_bytes around the experts
   R cp_gathers{0.0};            ///< all-gathers or reduce-scatters of cp_bytes
   BytesOf<R> ep_bytes{R(0.0)};  ///< bytes a chip holds before all the phase's all-to-alls, summed over them
@@ -49,9 +49,10 @@ struct LayerCost {
   std::array<Phase<R>, kRematCount> recompute;  ///< added to the backward, by remat policy
   BytesOf<R> tp_bytes{R(0.0)};                  ///< one gathered activation of the tensor group
   BytesOf<R> etp_bytes{R(0.0)};
-  BytesOf<R> cp_bytes{R(0.0)};                ///< keys and values of the whole sequence
+  BytesOf<R> cp_bytes{R(0.0)};                ///< keys and values of the whole sequence, or the states of all ranks
   R dense_parameters{0.0};                    ///< per chip, divided by tp, not yet by data ranks
   R expert_parameters{0.0};                   ///< per chip, divided by ep and etp
+  R tied_parameters{0.0};                     ///< of the dense ones: the matrix that is the embedding's too
   std::array<BytesOf<R>, kRematCount> saved;  ///< kept per microbatch, by remat policy
   BytesOf<R> workspace{R(0.0)};               ///< gradients of the widest activations while the layer runs
 };
@@ -60,6 +61,7 @@ struct LayerCost {
 template <class R>
 struct NetworkCost {
   std::vector<LayerCost<R>> kinds;
+  std::vector<std::string> labels;  ///< of the kinds
   LayerCost<R> embedding;
   LayerCost<R> head;
   LayerCost<R> mtp;             ///< projection and norms of one module; its layer and head come on top

@@ -11,7 +11,7 @@ std::string_view name_of(Remat remat) {
 }
 
 std::string_view name_of(Schedule schedule) {
-  constexpr std::array<std::string_view, 4> kNames{"none", "gpipe", "1f1b", "interleaved"};
+  constexpr std::array<std::string_view, 6> kNames{"none", "gpipe", "1f1b", "interleaved", "zero-bubble", "dualpipe"};
   return kNames[static_cast<std::size_t>(schedule)];
 }
 

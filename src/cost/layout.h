@@ -16,7 +16,7 @@ enum class Remat : std::uint8_t {
 };
 inline constexpr int kRematCount = 3;
 
-enum class Schedule : std::uint8_t { kNone, kGpipe, k1F1B, kInterleaved };
+enum class Schedule : std::uint8_t { kNone, kGpipe, k1F1B, kInterleaved, kZeroBubble, kDualPipe };
 
 std::string_view name_of(Remat remat);
 std::string_view name_of(Schedule schedule);

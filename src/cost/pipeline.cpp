@@ -43,7 +43,9 @@ double in_flight(Schedule schedule, std::int64_t pp, std::int64_t vpp, std::int6
   switch (schedule) {
     case Schedule::kNone: break;
     case Schedule::kGpipe: wanted = static_cast<double>(microbatches); break;
-    case Schedule::k1F1B: wanted = static_cast<double>(pp - index); break;
+    case Schedule::k1F1B:
+    case Schedule::kZeroBubble: wanted = static_cast<double>(pp - index); break;
+    case Schedule::kDualPipe: wanted = static_cast<double>(pp + 1); break;
     case Schedule::kInterleaved:
       wanted = static_cast<double>((vpp - 1) * pp + 2 * (pp - index - 1) + 1) / static_cast<double>(vpp);
       break;

@@ -10,8 +10,6 @@
 
 namespace scalecalc {
 
-inline constexpr std::size_t kMaxLayerKinds = 6;
-
 /// Stages that hold the same: layers by kind, the embedding, the head. `first` is the smallest index of such a stage,
 /// the one with the most microbatches in flight.
 struct StageShape {

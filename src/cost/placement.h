@@ -18,7 +18,6 @@
 namespace scalecalc {
 
 inline constexpr std::size_t kMaxAxes = 3;
-inline constexpr std::size_t kMaxTiers = 4;
 
 /// Part of one torus axis: `size` members, `stride` chips apart.
 struct AxisPart {

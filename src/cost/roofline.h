@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/scalar.h"
+#include "cost/shape_fraction.h"
 #include "spec/hardware_spec.h"
 
 namespace scalecalc {
@@ -38,10 +39,6 @@ struct Work {
   SecondsOf<R> total() const { return compute + hbm + overhead; }
   Work& operator+=(const Work& o);
 };
-
-/// Fraction of the large-matmul rate that [m, k] x [k, n] reaches: x / (x + h) in each dimension. h = half_dim.
-template <class R>
-R shape_fraction(const R& half_dim, const R& m, const R& n, const R& k);
 
 /// max(flops / rate, bytes / hbm), put under the larger. A rate of 0 means it is unknown: memory alone counts.
 template <class R>

@@ -57,11 +57,23 @@ bool exists(const TorusTier& torus, const Shape& shape) {
   return fits_pod(torus, shape);
 }
 
+/// Every axis a multiple of the unit's.
+bool made_of_units(const TorusTier& torus, const Shape& shape) {
+  const Shape unit = sorted(torus.unit);
+  const Shape have = sorted(shape);
+  for (std::size_t i = 0; i < unit.size() && i < have.size(); ++i) {
+    if (have[i] % unit[i] != 0) return false;
+  }
+  return true;
+}
+
+/// Of a box with ascending axes.
 std::vector<bool> wraps_of(const TorusTier& torus, const Shape& shape) {
   std::vector<bool> wraps(shape.size(), false);
+  const bool units = made_of_units(torus, shape) && !listed(torus.small_slices, shape);
   for (std::size_t i = 0; i < shape.size(); ++i) {
     switch (torus.wraparound) {
-      case Wraparound::kUnitMultiple: wraps[i] = !listed(torus.small_slices, shape) && shape[i] > 1; break;
+      case Wraparound::kUnitMultiple: wraps[i] = units && shape[i] > 1; break;
       case Wraparound::kFullAxis: wraps[i] = shape[i] == sorted(torus.pod)[i] && shape[i] > 1; break;
       case Wraparound::kNone: break;
     }
@@ -99,9 +111,12 @@ void boxes(std::int64_t chips, std::size_t axes, Shape& prefix, std::vector<Shap
   }
 }
 
+/// Chips that a machine without torus can have at most; 0 = no limit.
+std::int64_t most_switched(const HardwareSpec& hw) { return hw.network.empty() ? 1 : hw.network.back().switched.chips; }
+
 bool switched_count_exists(const HardwareSpec& hw, std::int64_t chips) {
-  const Tier& outer = hw.network.back();
-  if (outer.switched.chips != 0 && chips > outer.switched.chips) return false;
+  const std::int64_t most = most_switched(hw);
+  if (most != 0 && chips > most) return false;
   return chips <= hw.chips_per_host || chips % hw.chips_per_host == 0;
 }
 
@@ -139,8 +154,29 @@ std::vector<Slice> slice_of_shape(const HardwareSpec& hw, const Shape& shape, st
   return {torus_slice(torus, shape, slices)};
 }
 
+std::optional<bool> axis_wraps(const TorusTier& torus, std::int64_t size) {
+  const auto has = [size](const Shape& shape) { return std::find(shape.begin(), shape.end(), size) != shape.end(); };
+  const auto in_some = [&](const std::vector<Shape>& shapes) { return std::any_of(shapes.begin(), shapes.end(), has); };
+  if (torus.pod.empty()) return std::nullopt;
+  const std::int64_t longest = *std::max_element(torus.pod.begin(), torus.pod.end());
+  const bool of_units = torus.unit.empty() || std::any_of(torus.unit.begin(), torus.unit.end(),
+                                                          [&](std::int64_t unit) { return size % unit == 0; });
+  const bool listed_size = torus.shapes.empty() ? of_units && size <= longest : in_some(torus.shapes);
+  if (!listed_size) return in_some(torus.small_slices) ? std::optional<bool>(false) : std::nullopt;
+  switch (torus.wraparound) {
+    case Wraparound::kUnitMultiple: return size > 1;
+    case Wraparound::kFullAxis: return size > 1 && has(torus.pod);
+    case Wraparound::kNone: break;
+  }
+  return false;
+}
+
 std::int64_t nearest_below(const HardwareSpec& hw, std::int64_t chips, std::int64_t slices) {
-  if (hw.is_torus()) chips = std::min(chips, hw.network.front().torus.max_chips * slices);
+  if (hw.is_torus()) {
+    chips = std::min(chips, hw.network.front().torus.max_chips * slices);
+  } else if (const std::int64_t most = most_switched(hw); most != 0) {
+    chips = std::min(chips, most);
+  }
   for (std::int64_t n = chips; n >= 1; --n) {
     if (!slices_of(hw, n, slices).empty()) return n;
   }
@@ -155,6 +191,16 @@ std::int64_t nearest_above(const HardwareSpec& hw, std::int64_t chips, std::int6
   return 0;
 }
 
+std::vector<bool> wraparounds(const TorusTier& torus, const Shape& shape) {
+  std::vector<std::size_t> order(shape.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return shape[a] < shape[b]; });
+  const std::vector<bool> ascending = wraps_of(torus, sorted(shape));
+  std::vector<bool> out(shape.size());
+  for (std::size_t i = 0; i < order.size(); ++i) out[order[i]] = ascending[i];
+  return out;
+}
+
 SliceError no_slice(const HardwareSpec& hw, std::int64_t chips, std::int64_t slices) {
   SliceError out;
   if (slices > 1 && (!hw.is_torus() || hw.network.size() < 2)) {
@@ -163,7 +209,10 @@ SliceError no_slice(const HardwareSpec& hw, std::int64_t chips, std::int64_t sli
     out.hint = "leave --slices out; --chips alone says how large the machine is";
     return out;
   }
-  if (!hw.is_torus()) {
+  if (const std::int64_t most = most_switched(hw); !hw.is_torus() && most != 0 && chips > most) {
+    out.message = fmt::format("{} chips are more than {} joins: its network ends at {}", group_thousands(chips),
+                              hw.name, most == 1 ? "one chip" : fmt::format("{} chips", group_thousands(most)));
+  } else if (!hw.is_torus()) {
     out.message =
         fmt::format("{} chips do not fill whole hosts of {} {}", group_thousands(chips), hw.chips_per_host, hw.name);
   } else if (slices == 1 && chips > hw.network.front().torus.max_chips) {

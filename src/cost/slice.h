@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,13 @@ std::vector<Slice> slices_of(const HardwareSpec& hw, std::int64_t chips, std::in
 
 /// The slice of one given shape ("16x20x28"), or an empty list if the vendor does not build it.
 std::vector<Slice> slice_of_shape(const HardwareSpec& hw, const Shape& shape, std::int64_t slices);
+
+/// Whether a torus axis of `size` chips closes to a ring when the slice's other axes are whole units (or whole pod
+/// axes); nothing if no slice has an axis of that size.
+std::optional<bool> axis_wraps(const TorusTier& torus, std::int64_t size);
+
+/// Which axes of a box on this torus close to rings, in the order given; the vendor need not rent the box.
+std::vector<bool> wraparounds(const TorusTier& torus, const Shape& shape);
 
 SliceError no_slice(const HardwareSpec& hw, std::int64_t chips, std::int64_t slices);
 

@@ -15,8 +15,8 @@ R dense_parameters(const ModelSpec& model, const NetworkCost<R>& net, const Stag
   if (stage.embedding) out = out + net.embedding.dense_parameters;
   if (stage.head) {
     // A tied head is the embedding again: a second copy only when another stage holds it.
-    const bool copy = !model.tied_embeddings || !stage.embedding;
-    if (copy) out = out + net.head.dense_parameters;
+    out = out + net.head.dense_parameters;
+    if (stage.embedding && model.tied_embeddings) out = out - net.head.tied_parameters;
     const R modules(static_cast<double>(model.mtp_layers));
     if (model.mtp_layers > 0) {
       out = out + modules * (net.mtp.dense_parameters + net.kinds[model.mtp_kind].dense_parameters);

@@ -13,41 +13,47 @@ namespace {
 constexpr std::string_view kOverlapRule = "OVERLAP, docs/model.md: what does not hide under the work";
 
 template <class R>
-class StepBuilder {
- public:
-  StepBuilder(const Reader<R>& reader, const StepInput<R>& in)
-      : in_(in), net_(*in.network), ch_(*in.channels), overlap_(*in.overlap), layout_(in.layout) {
-    microbatches_ = reader.input(static_cast<double>(layout_.grad_accum), "grad_accum", "layout");
-    stages_ = reader.input(static_cast<double>(layout_.pp), "pp", "layout");
-    chunks_ = reader.input(static_cast<double>(layout_.vpp), "vpp", "layout");
-  }
+R contention_of(const OverlapRates<R>& overlap, const Channel<R>& c) {
+  return c.size == 1 ? R(0.0) : (c.scale_out ? overlap.contention_out : overlap.contention_up);
+}
 
-  StepTime<R> build() {
+/// One microbatch through one stage.
+template <class R>
+PhaseTime<R> stage_time(const StepInput<R>& in, const Phases<R>& phases, const StageShape& stage) {
+  PhaseTime<R> out;
+  for (std::size_t k = 0; k < in.network->kinds.size(); ++k) {
+    const R layers(static_cast<double>(stage.layers[k]));
+    if (stage.layers[k] == 0) continue;
+    out.add(phases.forward[k], layers).add(phases.backward[k], layers);
+  }
+  if (stage.embedding) out.add(phases.embedding, R(1.0));
+  if (stage.head) out.add(phases.head, R(1.0));
+  return out;
+}
+
+/// All layers and both ends on one stage.
+StageShape whole_model(const ModelSpec& model) {
+  StageShape out;
+  for (const std::uint8_t kind : model.layer_kind) ++out.layers[kind];
+  out.embedding = true;
+  out.head = true;
+  return out;
+}
+
+template <class R>
+class PhaseBuilder {
+ public:
+  explicit PhaseBuilder(const StepInput<R>& in)
+      : in_(in), net_(*in.network), ch_(*in.channels), overlap_(*in.overlap), layout_(in.layout) {}
+
+  Phases<R> build() {
     phase_times();
-    slowest_stage();
-    StepTime<R> out;
-    const PhaseTime<R>& stage = slowest_;
-    out.compute =
-        named(microbatches_ * stage.compute, "compute", "microbatches x compute-bound work of the slowest stage");
-    out.hbm =
-        named(microbatches_ * stage.hbm, "memory-bound work", "microbatches x HBM-bound work of the slowest stage");
-    out.tp = named(microbatches_ * stage.tp, "exposed tensor-parallel communication", kOverlapRule);
-    out.fsdp = named(microbatches_ * stage.fsdp, "exposed FSDP communication", kOverlapRule);
-    out.cp = named(microbatches_ * stage.cp, "exposed context-parallel communication", kOverlapRule);
-    out.ep = named(microbatches_ * stage.ep, "exposed expert communication", kOverlapRule);
-    for (std::size_t x = 0; x < kTrafficKinds; ++x) out.spilled[x] = stage.spilled[x] * value_of(microbatches_);
-    pipeline(out);
-    data_parallel(out);
-    optimizer(out);
-    out.overhead = named(microbatches_ * stage.overhead + in_.chip->step_overhead, "kernel and step overhead",
-                         "kernels x overhead of each, and the host's share of a step");
-    return out;
+    out_.whole = stage_time(in_, out_, whole_model(*in_.model)).total();
+    return std::move(out_);
   }
 
  private:
-  R contention(const Channel<R>& c) const {
-    return c.size == 1 ? R(0.0) : (c.scale_out ? overlap_.contention_out : overlap_.contention_up);
-  }
+  R contention(const Channel<R>& c) const { return contention_of(overlap_, c); }
 
   /// Weights gathered (and with `gradients` scattered) for one layer under ZeRO-3.
   SecondsOf<R> fsdp_time(const LayerCost<R>& cost, bool gradients) const {
@@ -124,44 +130,97 @@ class StepBuilder {
 
   void phase_times() {
     const int remat = static_cast<int>(layout_.remat);
+    out_.forward.resize(net_.kinds.size());
+    out_.backward.resize(net_.kinds.size());
     for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
       const LayerCost<R>& cost = net_.kinds[k];
       const Phase<R>* again =
           layout_.remat == Remat::kNone ? nullptr : &cost.recompute[static_cast<std::size_t>(remat)];
-      const std::string_view label = label_of(in_.model->kinds[k]);
-      forward_[k] = phase_time(cost, cost.forward, nullptr, false, label);
-      backward_[k] = phase_time(cost, cost.backward, again, true, label);
+      const std::string_view label = net_.labels[k];
+      out_.forward[k] = phase_time(cost, cost.forward, nullptr, false, label);
+      out_.backward[k] = phase_time(cost, cost.backward, again, true, label);
     }
-    embedding_.add(phase_time(net_.embedding, net_.embedding.forward, nullptr, false, "embedding"), R(1.0));
-    embedding_.add(phase_time(net_.embedding, net_.embedding.backward, nullptr, true, "embedding"), R(1.0));
+    out_.embedding.add(phase_time(net_.embedding, net_.embedding.forward, nullptr, false, "embedding"), R(1.0));
+    out_.embedding.add(phase_time(net_.embedding, net_.embedding.backward, nullptr, true, "embedding"), R(1.0));
     PhaseTime<R> head;
     head.add(phase_time(net_.head, net_.head.forward, nullptr, false, "head"), R(1.0));
     head.add(phase_time(net_.head, net_.head.backward, nullptr, true, "head"), R(1.0));
     const R modules(static_cast<double>(in_.model->mtp_layers));
-    head_.add(head, R(1.0) + modules);
+    out_.head.add(head, R(1.0) + modules);
     if (in_.model->mtp_layers == 0) return;
-    head_.add(phase_time(net_.mtp, net_.mtp.forward, nullptr, false, "mtp module"), modules);
-    head_.add(phase_time(net_.mtp, net_.mtp.backward, nullptr, true, "mtp module"), modules);
-    head_.add(forward_[in_.model->mtp_kind], modules);
-    head_.add(backward_[in_.model->mtp_kind], modules);
+    out_.head.add(phase_time(net_.mtp, net_.mtp.forward, nullptr, false, "mtp module"), modules);
+    out_.head.add(phase_time(net_.mtp, net_.mtp.backward, nullptr, true, "mtp module"), modules);
+    out_.head.add(out_.forward[in_.model->mtp_kind], modules);
+    out_.head.add(out_.backward[in_.model->mtp_kind], modules);
   }
 
-  PhaseTime<R> stage_time(const StageShape& stage) const {
-    PhaseTime<R> out;
-    for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
-      const R layers(static_cast<double>(stage.layers[k]));
-      if (stage.layers[k] == 0) continue;
-      out.add(forward_[k], layers).add(backward_[k], layers);
-    }
-    if (stage.embedding) out.add(embedding_, R(1.0));
-    if (stage.head) out.add(head_, R(1.0));
+  const StepInput<R>& in_;
+  const NetworkCost<R>& net_;
+  const MeshChannels<R>& ch_;
+  const OverlapRates<R>& overlap_;
+  const Layout& layout_;
+  Phases<R> out_;
+};
+
+template <class R>
+class StepBuilder {
+ public:
+  StepBuilder(const Reader<R>& reader, const StepInput<R>& in, const Phases<R>& phases)
+      : phases_(phases), in_(in), net_(*in.network), ch_(*in.channels), overlap_(*in.overlap), layout_(in.layout) {
+    microbatches_ = reader.input(static_cast<double>(layout_.grad_accum), "grad_accum", "layout");
+    stages_ = reader.input(static_cast<double>(layout_.pp), "pp", "layout");
+    chunks_ = reader.input(static_cast<double>(layout_.vpp), "vpp", "layout");
+  }
+
+  /// All but what follows the last backward pass.
+  StepTime<R> build() {
+    slowest_stage();
+    StepTime<R> out;
+    const PhaseTime<R>& stage = slowest_;
+    out.compute =
+        named(microbatches_ * stage.compute, "compute", "microbatches x compute-bound work of the slowest stage");
+    out.hbm =
+        named(microbatches_ * stage.hbm, "memory-bound work", "microbatches x HBM-bound work of the slowest stage");
+    out.tp = named(microbatches_ * stage.tp, "exposed tensor-parallel communication", kOverlapRule);
+    out.fsdp = named(microbatches_ * stage.fsdp, "exposed FSDP communication", kOverlapRule);
+    out.cp = named(microbatches_ * stage.cp, "exposed context-parallel communication", kOverlapRule);
+    out.ep = named(microbatches_ * stage.ep, "exposed expert communication", kOverlapRule);
+    for (std::size_t x = 0; x < kTrafficKinds; ++x) out.spilled[x] = stage.spilled[x] * value_of(microbatches_);
+    pipeline(out);
+    out.overhead = named(microbatches_ * stage.overhead + in_.chip->step_overhead, "kernel and step overhead",
+                         "kernels x overhead of each, and the host's share of a step");
     return out;
   }
+
+  /// [LAST] A step ends with the stage that is done last: microbatches x its time, then its gradients and its update.
+  /// What another stage than the slowest needs longer is charged to the gradients. So the step does not fall when a
+  /// stage slows down, whichever stage that makes the slowest (step_lower_bound rests on it).
+  void ends(StepTime<R>& out) const {
+    const StageEnd own = stage_end(*shape_);
+    out.optimizer = own.optimizer;
+    SecondsOf<R> longer(R(0.0));
+    for (const StageShape& stage : *in_.stages) {
+      if (&stage == shape_) continue;
+      const StageEnd other = stage_end(stage);
+      const SecondsOf<R> lead = microbatches_ * (slowest_.total() - stage_time(in_, phases_, stage).total());
+      longer = max(longer, other.dp + other.optimizer - own.dp - own.optimizer - lead);
+    }
+    out.dp = named(own.dp + longer, "exposed gradient reduction",
+                   "reduce-scatter and all-gather of the stage's weights; ZeRO, arXiv:1910.02054");
+  }
+
+ private:
+  struct StageEnd {
+    SecondsOf<R> dp{R(0.0)};
+    SecondsOf<R> optimizer{R(0.0)};
+  };
+
+  StageEnd stage_end(const StageShape& stage) const { return {data_parallel(stage), optimizer(stage)}; }
 
   void slowest_stage() {
     double slowest = -1;
     for (const StageShape& stage : *in_.stages) {
-      PhaseTime<R> time = stage_time(stage);
+      PhaseTime<R> time = stage_time(in_, phases_, stage);
       const double total = value_of(time.total());
       if (total <= slowest) continue;
       slowest = total;
@@ -174,11 +233,7 @@ class StepBuilder {
   /// (sum of stage times - slowest) / vpp. Equal stages give the textbook (pp - 1) (t_f + t_b) / vpp.
   void pipeline(StepTime<R>& out) {
     if (layout_.pp == 1) return;
-    StageShape whole;
-    for (const std::uint8_t kind : in_.model->layer_kind) ++whole.layers[kind];
-    whole.embedding = true;
-    whole.head = true;
-    const SecondsOf<R> all = stage_time(whole).total();
+    const SecondsOf<R>& all = phases_.whole;
     out.bubble = named(max(SecondsOf<R>(R(0.0)), (all - slowest_.total()) / chunks_), "pipeline bubble",
                        "(sum of stages - slowest) / vpp; arXiv:2104.04473 section 2.2");
     const SecondsOf<R> hop = send_time(ch_.pp, net_.boundary);
@@ -195,43 +250,41 @@ class StepBuilder {
     return time * (R(1.0) - overlap) + max(SecondsOf<R>(R(0.0)), hidden - work) + min(hidden, work) * contention_share;
   }
 
-  /// One phase of a microbatch through the slowest stage's layers.
-  SecondsOf<R> slowest_layers(const std::array<PhaseTime<R>, kMaxLayerKinds>& phase) const {
+  /// One phase of a microbatch through a stage's layers.
+  SecondsOf<R> layers_of(const StageShape& stage, const std::vector<PhaseTime<R>>& phase) const {
     SecondsOf<R> out(R(0.0));
     for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
-      if (shape_->layers[k] > 0) out += phase[k].total() * R(static_cast<double>(shape_->layers[k]));
+      if (stage.layers[k] > 0) out += phase[k].total() * R(static_cast<double>(stage.layers[k]));
     }
     return out;
   }
 
   /// Gradients hide under the last microbatch's backward, updated weights under the next step's first forward.
-  void data_parallel(StepTime<R>& out) {
+  SecondsOf<R> data_parallel(const StageShape& stage) const {
     const Precision& p = in_.workload->precision;
-    const R dense = dense_parameters(*in_.model, net_, *shape_);
-    const R expert = expert_parameters(*in_.model, net_, *shape_);
+    const R dense = dense_parameters(*in_.model, net_, stage);
+    const R expert = expert_parameters(*in_.model, net_, stage);
     const bool sharded = layout_.zero == 3;
     const Channel<R>& channel = sharded ? ch_.replicate : ch_.data;
     const Channel<R>& experts = sharded ? ch_.expert_replicate : ch_.expert_data;
-    if (channel.size == 1 && experts.size == 1) return;
+    if (channel.size == 1 && experts.size == 1) return SecondsOf<R>(R(0.0));
     const R shards(sharded ? static_cast<double>(ch_.shard.size) : 1.0);
     const R expert_shards(sharded ? static_cast<double>(ch_.expert_shard.size) : 1.0);
     const BytesOf<R> gradients(dense * R(p.gradient_bytes) / shards);
     const BytesOf<R> expert_gradients(expert * R(p.gradient_bytes) / expert_shards);
-    const SecondsOf<R> backward = slowest_layers(backward_);
-    const R share = contention(channel);
+    const SecondsOf<R> backward = layers_of(stage, phases_.backward);
+    // A bound's channels have no links: which tier a placement slows the compute for is not known yet.
+    const R share = channel.links == 0 ? R(0.0) : contention_of(overlap_, channel);
     if (layout_.zero == 0 || sharded) {
       const SecondsOf<R> reduce = all_reduce_time(channel, gradients) + expert_time(experts, expert_gradients, true);
-      out.dp = exposed(reduce, overlap_.dp, share, backward);
-    } else {
-      const SecondsOf<R> scatter = all_gather_time(channel, gradients) + expert_time(experts, expert_gradients, false);
-      const SecondsOf<R> gather = all_gather_time(channel, BytesOf<R>(dense * R(p.weight_bytes))) +
-                                  expert_time(experts, BytesOf<R>(expert * R(p.weight_bytes)), false);
-      const R scatters = layout_.zero == 2 ? microbatches_ : R(1.0);
-      out.dp = scatters * exposed(scatter, overlap_.dp, share, backward) +
-               exposed(gather, overlap_.dp, share, slowest_layers(forward_));
+      return exposed(reduce, overlap_.dp, share, backward);
     }
-    out.dp = named(out.dp, "exposed gradient reduction",
-                   "reduce-scatter and all-gather of the stage's weights; ZeRO, arXiv:1910.02054");
+    const SecondsOf<R> scatter = all_gather_time(channel, gradients) + expert_time(experts, expert_gradients, false);
+    const SecondsOf<R> gather = all_gather_time(channel, BytesOf<R>(dense * R(p.weight_bytes))) +
+                                expert_time(experts, BytesOf<R>(expert * R(p.weight_bytes)), false);
+    const R scatters = layout_.zero == 2 ? microbatches_ : R(1.0);
+    return scatters * exposed(scatter, overlap_.dp, share, backward) +
+           exposed(gather, overlap_.dp, share, layers_of(stage, phases_.forward));
   }
 
   SecondsOf<R> expert_time(const Channel<R>& channel, const BytesOf<R>& bytes, bool reduce) const {
@@ -240,20 +293,20 @@ class StepBuilder {
   }
 
   /// Each chip updates its shard: memory traffic against vector work, as any operation.
-  void optimizer(StepTime<R>& out) {
+  SecondsOf<R> optimizer(const StageShape& stage) const {
     const Optimizer& o = in_.workload->optimizer;
     const double ways =
         layout_.zero == 0 ? 1.0 : static_cast<double>(layout_.zero == 3 ? ch_.shard.size : ch_.data.size);
     const double expert_ways =
         layout_.zero == 0 ? 1.0 : static_cast<double>(layout_.zero == 3 ? ch_.expert_shard.size : ch_.expert_data.size);
-    const R updated = named(dense_parameters(*in_.model, net_, *shape_) / R(ways) +
-                                expert_parameters(*in_.model, net_, *shape_) / R(expert_ways),
+    const R updated = named(dense_parameters(*in_.model, net_, stage) / R(ways) +
+                                expert_parameters(*in_.model, net_, stage) / R(expert_ways),
                             "parameters one chip updates", "its shard of the stage");
     const Work<R> update = roofline(FlopsOf<R>(updated * R(o.update_flops)), in_.chip->vector,
                                     BytesOf<R>(updated * R(o.update_bytes)), in_.chip->hbm);
     SecondsOf<R> time = update.total();
     if (o.orthogonalizes) time += orthogonalization(updated);
-    out.optimizer = named(time, "optimizer step", "parameters of the shard x bytes per update / HBM bandwidth");
+    return named(time, "optimizer step", "parameters of the shard x bytes per update / HBM bandwidth");
   }
 
   /// Muon: five Newton-Schulz iterations, each 4 m^2 n + 2 m^3 FLOPs on an m x n matrix (m <= n), so about
@@ -264,16 +317,13 @@ class StepBuilder {
     return FlopsOf<R>(flops) / in_.chip->matmul[static_cast<std::size_t>(dtype)];
   }
 
+  const Phases<R>& phases_;
   const StepInput<R>& in_;
   const NetworkCost<R>& net_;
   const MeshChannels<R>& ch_;
   const OverlapRates<R>& overlap_;
   const Layout& layout_;
   R microbatches_{1.0}, stages_{1.0}, chunks_{1.0};
-  std::array<PhaseTime<R>, kMaxLayerKinds> forward_;
-  std::array<PhaseTime<R>, kMaxLayerKinds> backward_;
-  PhaseTime<R> embedding_;
-  PhaseTime<R> head_;
   PhaseTime<R> slowest_;
   const StageShape* shape_ = nullptr;
 };
@@ -286,19 +336,26 @@ SecondsOf<R> StepTime<R>::total() const {
 }
 
 template <class R>
-StepTime<R> step_time(const Reader<R>& reader, const StepInput<R>& in) {
-  return StepBuilder<R>(reader, in).build();
+Phases<R> phases(const StepInput<R>& in) {
+  return PhaseBuilder<R>(in).build();
 }
 
-double step_lower_bound(StepInput<double> in) {
-  in.layout.zero = 0;
-  const StepTime<double> time = step_time(Reader<double>{}, in);
-  return (time.total() - time.optimizer).value();
+template <class R>
+StepTime<R> step_time(const Reader<R>& reader, const StepInput<R>& in, const Phases<R>& phases) {
+  StepBuilder<R> builder(reader, in, phases);
+  StepTime<R> out = builder.build();
+  builder.ends(out);
+  return out;
 }
 
-#define SCALECALC_INSTANTIATE(R) \
-  template struct StepTime<R>;   \
-  template StepTime<R> step_time(const Reader<R>&, const StepInput<R>&);
+double step_lower_bound(const StepInput<double>& in, const Phases<double>& phases) {
+  return StepBuilder<double>(Reader<double>{}, in, phases).build().total().value();
+}
+
+#define SCALECALC_INSTANTIATE(R)                  \
+  template struct StepTime<R>;                    \
+  template Phases<R> phases(const StepInput<R>&); \
+  template StepTime<R> step_time(const Reader<R>&, const StepInput<R>&, const Phases<R>&);
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)
 SCALECALC_INSTANTIATE(Traced)

@@ -2,6 +2,8 @@
 // chip. Assembled from the layer costs, the channels of the placed groups and the pipeline; one text, four readings.
 #pragma once
 
+#include <vector>
+
 #include "cost/layer_cost.h"
 #include "cost/mesh.h"
 #include "cost/overlap.h"
@@ -40,17 +42,36 @@ struct StepInput {
   Layout layout;
 };
 
+/// Forward and backward of one microbatch through each thing a stage can hold, with what communication it exposes. It
+/// depends on the network's cost, remat, the tensor, context and expert channels and (ZeRO-3) the shard channel alone,
+/// so the planner computes it once for the many layouts that share these.
 template <class R>
-StepTime<R> step_time(const Reader<R>& reader, const StepInput<R>& in);
+struct Phases {
+  std::vector<PhaseTime<R>> forward;  ///< by layer kind
+  std::vector<PhaseTime<R>> backward;
+  PhaseTime<R> embedding;      ///< both phases
+  PhaseTime<R> head;           ///< both phases, with MTP modules
+  SecondsOf<R> whole{R(0.0)};  ///< both phases of every layer and both ends
+};
+
+template <class R>
+Phases<R> phases(const StepInput<R>& in);
+
+template <class R>
+StepTime<R> step_time(const Reader<R>& reader, const StepInput<R>& in, const Phases<R>& phases);
+template <class R>
+StepTime<R> step_time(const Reader<R>& reader, const StepInput<R>& in) {
+  return step_time(reader, in, phases(in));
+}
 
 template <class R>
 MemoryUse<R> memory_use(const StepInput<R>& in);
 
 /// Lower bound of step_time over every placement, sharding of weights and ZeRO stage: the same step on `in.channels`,
-/// which must be no slower than any placement's in each coefficient (an empty channel is free), without the optimizer.
-/// Proof: with stage times T_s, step_time = (m - 1/vpp) T_slowest + (sum T_s)/vpp plus non-negative terms; m >= 1 and
-/// vpp >= 1, so it does not fall when any T_s grows, and T_s does not fall when a communication does not get faster
-/// (OVERLAP: its derivative is (1 - o) + o [it outlasts the work] + o c [it does not] >= 0).
-double step_lower_bound(StepInput<double> in);
+/// which must be no slower than any placement's in each coefficient (an empty channel is free), without gradients and
+/// optimizer. Proof: with stage times T_s, step_time = (m - 1/vpp) T_slowest + (sum T_s)/vpp plus non-negative terms; m
+/// >= 1 and vpp >= 1, so it does not fall when any T_s grows, and T_s does not fall when a communication does not get
+/// faster (OVERLAP: its derivative is (1 - o) + o [it outlasts the work] + o c [it does not] >= 0).
+double step_lower_bound(const StepInput<double>& in, const Phases<double>& phases);
 
 }  // namespace scalecalc

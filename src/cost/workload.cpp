@@ -35,8 +35,12 @@ const std::vector<Precision>& precisions() {
 }
 
 /// Traffic of an update: the gradient is read, state is read and written, the working copy is written.
-Optimizer optimizer(const char* name, double state_bytes, double flops, bool orthogonalizes = false) {
+Optimizer optimizer(const char* name, double moments, double moment_bytes, double flops, bool orthogonalizes = false) {
+  constexpr double kMasterBytes = 4;
+  const double state_bytes = moments * moment_bytes + kMasterBytes;
   return {.name = name,
+          .moments = moments,
+          .moment_bytes = moment_bytes,
           .state_bytes = state_bytes,
           .update_bytes = 4 + 2 * state_bytes + 2,
           .update_flops = flops,
@@ -44,9 +48,9 @@ Optimizer optimizer(const char* name, double state_bytes, double flops, bool ort
 }
 
 const std::vector<Optimizer>& optimizers() {
-  static const std::vector<Optimizer> kAll{optimizer("adam", 12, 14), optimizer("adam-bf16", 8, 14),
-                                           optimizer("adam8bit", 6, 20), optimizer("sgd", 8, 4),
-                                           optimizer("muon", 8, 4, true)};
+  static const std::vector<Optimizer> kAll{optimizer("adam", 2, 4, 14), optimizer("adam-bf16", 2, 2, 14),
+                                           optimizer("adam8bit", 2, 1, 20), optimizer("sgd", 1, 4, 4),
+                                           optimizer("muon", 1, 4, 4, true)};
   return kAll;
 }
 

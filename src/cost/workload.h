@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +27,9 @@ struct Precision {
 /// Optimizer state. Adam: m and v; `master` is the fp32 copy of 16-bit weights.
 struct Optimizer {
   std::string name;
-  double state_bytes = 12;      ///< per parameter, master copy included
+  double moments = 2;           ///< running averages per parameter
+  double moment_bytes = 4;      ///< of each
+  double state_bytes = 12;      ///< per parameter: moments and an fp32 master copy
   double update_bytes = 0;      ///< HBM traffic of one update, per parameter
   double update_flops = 0;      ///< vector FLOPs of one update, per parameter
   bool orthogonalizes = false;  ///< Muon: five Newton-Schulz iterations per matrix and step
@@ -38,8 +41,8 @@ Optimizer optimizer_of(std::string_view name);
 
 struct Workload {
   std::int64_t seq = 0;
-  double batch_seqs = 0;  ///< asked for; a plan may run a nearby count that divides (see Plan)
-  double tokens = 0;      ///< of the whole run
+  double batch_seqs = 0;         ///< asked for; a plan may run a nearby count that divides (see Plan)
+  std::optional<double> tokens;  ///< of the whole run; absent if nobody says how long it is
   Precision precision;
   Optimizer optimizer;
   double batch_tolerance = 0.125;  ///< how far the batch a plan runs may lie from batch_seqs

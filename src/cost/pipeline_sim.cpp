@@ -1,0 +1,274 @@
+#include "cost/pipeline_sim.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+
+namespace scalecalc {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+/// A forward or a backward of one microbatch through one chunk.
+struct Task {
+  bool forward = true;
+  std::int64_t chunk = 0;
+  std::int64_t microbatch = 0;
+};
+
+class Simulation {
+ public:
+  explicit Simulation(const PipelineRun& run) : run_(run), stages_(static_cast<std::size_t>(run.pp)) {
+    const std::size_t tasks = static_cast<std::size_t>(run.pp * run.vpp * run.microbatches);
+    forward_end_.assign(tasks, kNever);
+    backward_end_.assign(tasks, kNever);
+    out_.busy_s.assign(stages_.size(), 0);
+    out_.peak_in_flight.assign(stages_.size(), 0);
+  }
+
+  Timeline run() {
+    if (splits_backward()) {
+      greedy();
+    } else {
+      for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s].order = order(static_cast<std::int64_t>(s));
+      in_order();
+    }
+    reductions();
+    std::stable_sort(out_.blocks.begin(), out_.blocks.end(),
+                     [](const PipelineBlock& a, const PipelineBlock& b) { return a.start_s < b.start_s; });
+    return std::move(out_);
+  }
+
+ private:
+  struct Stage {
+    std::vector<Task> order;  ///< schedules with a fixed order
+    std::size_t next = 0;
+    std::vector<Task> weights;  ///< weight gradients put off
+    double free_s = 0;
+    double in_flight = 0;
+    double last_backward_s = 0;
+  };
+
+  bool splits_backward() const {
+    return run_.schedule == Schedule::kZeroBubble || run_.schedule == Schedule::kDualPipe;
+  }
+  bool dual() const { return run_.schedule == Schedule::kDualPipe; }
+  std::int64_t chunks() const { return dual() ? run_.pp : run_.pp * run_.vpp; }
+
+  /// DualPipe sends every second microbatch in from the other end: what is its chunk c runs on stage pp - 1 - c.
+  std::int64_t stage_of(const Task& task) const {
+    const bool from_the_end = dual() && task.microbatch % 2 == 1;
+    return from_the_end ? run_.pp - 1 - task.chunk : task.chunk % run_.pp;
+  }
+  const ChunkTimes& times(const Task& task) const { return run_.chunks[static_cast<std::size_t>(task.chunk)]; }
+  std::size_t index(const Task& task) const {
+    return static_cast<std::size_t>(task.microbatch * chunks() + task.chunk);
+  }
+
+  /// When the input of a task has arrived; kNever if what makes it has not run.
+  double ready(const Task& task) const {
+    const bool first = task.forward ? task.chunk == 0 : task.chunk == chunks() - 1;
+    if (first) return task.forward ? 0 : forward_end_[index(task)];
+    Task before = task;
+    before.chunk += task.forward ? -1 : 1;
+    const double end = (task.forward ? forward_end_ : backward_end_)[index(before)];
+    const double sent = end + (stage_of(before) == stage_of(task) ? 0 : run_.send_s);
+    return task.forward ? sent : std::max(sent, forward_end_[index(task)]);
+  }
+
+  void block(BlockKind kind, const Task& task, double start, double length) {
+    if (length <= 0) return;
+    out_.blocks.push_back({kind, stage_of(task), task.chunk, task.microbatch, start, start + length});
+  }
+
+  /// Runs a task at the earliest, and the send that follows it.
+  void execute(const Task& task, double start) {
+    Stage& stage = stages_[static_cast<std::size_t>(stage_of(task))];
+    const ChunkTimes& t = times(task);
+    const bool split = splits_backward();
+    const double length = task.forward ? t.forward : t.backward_input + (split ? 0 : t.backward_weight);
+    const BlockKind backward = split ? BlockKind::kBackwardInput : BlockKind::kBackward;
+    block(task.forward ? BlockKind::kForward : backward, task, start, length);
+    finish(stage, task, start, length);
+    (task.forward ? forward_end_ : backward_end_)[index(task)] = start + length;
+    const double share = dual() ? 1.0 : 1.0 / static_cast<double>(run_.vpp);
+    stage.in_flight += task.forward ? share : -share;
+    double& peak = out_.peak_in_flight[static_cast<std::size_t>(stage_of(task))];
+    peak = std::max(peak, stage.in_flight);
+    if (!task.forward) {
+      stage.last_backward_s = stage.free_s;
+      if (split) stage.weights.push_back(task);
+    }
+    Task next = task;
+    next.chunk += task.forward ? 1 : -1;
+    if (next.chunk < 0 || next.chunk >= chunks() || stage_of(next) == stage_of(task)) return;
+    block(BlockKind::kSend, task, start + length, run_.send_s);
+  }
+
+  void finish(Stage& stage, const Task& task, double start, double length) {
+    stage.free_s = start + length;
+    out_.busy_s[static_cast<std::size_t>(stage_of(task))] += length;
+    out_.compute_end_s = std::max(out_.compute_end_s, stage.free_s);
+  }
+
+  void put_off_weight(Stage& stage) {
+    const Task task = stage.weights.front();
+    stage.weights.erase(stage.weights.begin());
+    const double start = stage.free_s;
+    block(BlockKind::kBackwardWeight, task, start, times(task).backward_weight);
+    finish(stage, task, start, times(task).backward_weight);
+    stage.last_backward_s = stage.free_s;
+  }
+
+  // Fixed orders.
+
+  std::vector<Task> order(std::int64_t stage) const {
+    const std::int64_t total = run_.microbatches * run_.vpp;
+    std::int64_t warm_up = total;  // GPipe
+    if (run_.schedule == Schedule::k1F1B) warm_up = run_.pp - stage - 1;
+    if (run_.schedule == Schedule::kInterleaved) {
+      check(run_.microbatches % run_.pp == 0, "interleaved microbatches come in groups of pp");
+      warm_up = (run_.vpp - 1) * run_.pp + 2 * (run_.pp - stage - 1);
+    }
+    warm_up = std::min(warm_up, total);
+    std::vector<Task> out;
+    for (std::int64_t k = 0; k < warm_up; ++k) out.push_back(virtual_task(true, k, stage));
+    for (std::int64_t k = 0; k < total; ++k) {
+      if (warm_up + k < total) out.push_back(virtual_task(true, warm_up + k, stage));
+      out.push_back(virtual_task(false, k, stage));
+    }
+    return out;
+  }
+
+  /// The k-th forward (or backward) of a stage: groups of pp microbatches visit its chunks in turn, backward in the
+  /// opposite order.
+  Task virtual_task(bool forward, std::int64_t k, std::int64_t stage) const {
+    if (run_.vpp == 1) return {forward, stage, k};
+    const std::int64_t group = run_.pp * run_.vpp;
+    const std::int64_t turn = (k % group) / run_.pp;
+    const std::int64_t turns = forward ? turn : run_.vpp - 1 - turn;
+    return {forward, turns * run_.pp + stage, k / group * run_.pp + k % run_.pp};
+  }
+
+  void in_order() {
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (Stage& stage : stages_) {
+        while (stage.next < stage.order.size()) {
+          const Task& task = stage.order[stage.next];
+          const double at = ready(task);
+          if (at == kNever) break;
+          execute(task, std::max(at, stage.free_s));
+          ++stage.next;
+          progress = true;
+        }
+      }
+    }
+    for (const Stage& stage : stages_) check(stage.next == stage.order.size(), "a pipeline schedule that deadlocks");
+  }
+
+  // Schedules that fill idle time with weight gradients: each stage takes a backward if one is there, else a forward
+  // while its memory allows, else a weight gradient.
+
+  struct Choice {
+    Task task;
+    double start = kNever;
+  };
+
+  double memory_limit(std::int64_t stage) const { return static_cast<double>(dual() ? run_.pp + 1 : run_.pp - stage); }
+
+  Choice choose(std::int64_t s) const {
+    const Stage& stage = stages_[static_cast<std::size_t>(s)];
+    Choice best;
+    const auto offer = [&](const Task& task) {
+      const double at = ready(task);
+      if (at == kNever) return;
+      const double start = std::max(at, stage.free_s);
+      if (start < best.start || (start == best.start && best.task.forward && !task.forward)) best = {task, start};
+    };
+    const bool room = stage.in_flight < memory_limit(s);
+    for (std::int64_t direction = 0; direction < (dual() ? 2 : 1); ++direction) {
+      const std::int64_t chunk = direction == 0 ? s : run_.pp - 1 - s;
+      const Front& front = fronts_[static_cast<std::size_t>(2 * s + direction)];
+      if (front.backward < microbatches_of(direction)) offer({false, chunk, microbatch(direction, front.backward)});
+      if (room && front.forward < microbatches_of(direction))
+        offer({true, chunk, microbatch(direction, front.forward)});
+    }
+    return best;
+  }
+
+  std::int64_t microbatches_of(std::int64_t direction) const {
+    if (!dual()) return run_.microbatches;
+    return (run_.microbatches + 1 - direction) / 2;
+  }
+  std::int64_t microbatch(std::int64_t direction, std::int64_t k) const { return dual() ? 2 * k + direction : k; }
+
+  void greedy() {
+    check(!dual() || (run_.pp % 2 == 0 && run_.microbatches >= 2 * run_.pp),
+          "DualPipe needs an even pp and 2 pp microbatches");
+    fronts_.assign(2 * stages_.size(), {});
+    while (true) {
+      std::int64_t soonest = -1;
+      Choice best;
+      for (std::int64_t s = 0; s < run_.pp; ++s) {
+        const Choice choice = choose(s);
+        if (choice.start < best.start) {
+          best = choice;
+          soonest = s;
+        }
+      }
+      if (soonest < 0) break;
+      fill(soonest, best.start);
+      Front& front = fronts_[static_cast<std::size_t>(2 * soonest + (dual() ? best.task.microbatch % 2 : 0))];
+      ++(best.task.forward ? front.forward : front.backward);
+      execute(best.task, std::max(best.start, stages_[static_cast<std::size_t>(soonest)].free_s));
+    }
+    for (Stage& stage : stages_) {
+      while (!stage.weights.empty()) put_off_weight(stage);
+    }
+  }
+
+  /// Weight gradients that end before the stage's next task can start.
+  void fill(std::int64_t s, double until) {
+    Stage& stage = stages_[static_cast<std::size_t>(s)];
+    while (!stage.weights.empty() &&
+           stage.free_s + times(stage.weights.front()).backward_weight <= until * (1 + 1e-12)) {
+      put_off_weight(stage);
+    }
+  }
+
+  void reductions() {
+    out_.end_s = out_.compute_end_s;
+    for (std::size_t s = 0; s < run_.reduce_s.size(); ++s) {
+      const double start = stages_[s].last_backward_s;
+      const double length = run_.reduce_s[s];
+      if (length <= 0) continue;
+      out_.blocks.push_back({BlockKind::kReduce, static_cast<std::int64_t>(s), 0, 0, start, start + length});
+      out_.end_s = std::max(out_.end_s, start + length);
+    }
+  }
+
+  /// The next microbatch to go forward and backward in one direction on one stage.
+  struct Front {
+    std::int64_t forward = 0;
+    std::int64_t backward = 0;
+  };
+
+  const PipelineRun& run_;
+  std::vector<Stage> stages_;
+  std::vector<Front> fronts_;
+  std::vector<double> forward_end_;
+  std::vector<double> backward_end_;
+  Timeline out_;
+};
+
+}  // namespace
+
+Timeline simulate(const PipelineRun& run) {
+  const std::size_t chunks = static_cast<std::size_t>(run.pp * (run.schedule == Schedule::kDualPipe ? 1 : run.vpp));
+  check(run.chunks.size() == chunks, "a time for every chunk of the pipeline");
+  return Simulation(run).run();
+}
+
+}  // namespace scalecalc
