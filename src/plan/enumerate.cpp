@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/divisors.h"
+#include "model/sharding.h"
 
 namespace scalecalc {
 namespace {
@@ -14,249 +16,243 @@ bool within(const std::optional<std::int64_t>& fix, const std::optional<std::int
   return (!fix || *fix == value) && (!max || value <= *max);
 }
 
-class Enumerator {
- public:
-  Enumerator(const PlanRequest& request, SearchStats& stats, const std::function<void(const Branch&)>& visit)
-      : request_(request), model_(*request.model), fix_(request.fix), max_(request.max), stats_(stats), visit_(visit) {}
-
-  void run() {
-    for (std::size_t s = 0; s < request_.slices.size(); ++s) {
-      branch_.slice = s;
-      tensor(request_.slices[s].chips);
-    }
-  }
-
- private:
-  void cut(Reject reason) { ++stats_.rejected[static_cast<std::size_t>(reason)]; }
-
-  void tensor(std::int64_t chips) {
-    for (const std::int64_t tp : divisors(chips)) {
-      if (!within(fix_.tp, max_.tp, tp)) {
-        cut(Reject::kPinned);
-      } else if (!heads_divide(tp)) {
-        cut(Reject::kHeads);
-      } else if (!widths_divide(tp)) {
-        cut(Reject::kWidth);
-      } else {
-        branch_.layout.tp = tp;
-        context(chips / tp);
-      }
-    }
-  }
-
-  bool heads_divide(std::int64_t tp) const {
-    const AttentionSpec& a = model_.attention;
-    return a.heads % tp == 0 && (a.kv_heads % tp == 0 || tp % a.kv_heads == 0);
-  }
-
-  bool widths_divide(std::int64_t tp) const {
-    const bool moe = model_.moe.has_value();
-    const bool shared = !moe || model_.moe->shared_d_ff % tp == 0;
-    return model_.mlp.d_ff % tp == 0 && model_.d_model % tp == 0 && shared;
-  }
-
-  void context(std::int64_t chips) {
-    const std::int64_t seq = request_.workload.seq;
-    for (const std::int64_t cp : divisors(chips)) {
-      if (!within(fix_.cp, max_.cp, cp)) {
-        cut(Reject::kPinned);
-      } else if (cp > 1 && seq % (2 * cp) != 0) {
-        cut(Reject::kSequence);  // causal load balancing cuts the sequence into 2 cp pieces
-      } else {
-        branch_.layout.cp = cp;
-        stages(chips / cp);
-      }
-    }
-  }
-
-  void stages(std::int64_t chips) {
-    for (const std::int64_t pp : divisors(chips)) {
-      if (!within(fix_.pp, max_.pp, pp)) {
-        cut(Reject::kPinned);
-      } else if (pp > model_.layers()) {
-        cut(Reject::kStages);
-      } else {
-        branch_.layout.pp = pp;
-        batch(chips / pp);
-      }
-    }
-  }
-
-  /// Sequences per data rank: the count just below and just above the batch asked for, if near enough.
-  void batch(std::int64_t data) {
-    if (!data_allowed(data)) return cut(Reject::kPinned);
-    const double wanted = request_.workload.batch_seqs;
-    const double each = wanted / static_cast<double>(data);
-    if (std::ceil(each - 1e-9) < 1 || wanted * (1 + request_.workload.batch_tolerance) < static_cast<double>(data)) {
-      return cut(Reject::kBatchSmall);
-    }
-    branch_.layout.dp = data;
-    bool any = false;
-    const auto low = static_cast<std::int64_t>(std::floor(each + 1e-9));
-    const auto high = static_cast<std::int64_t>(std::ceil(each - 1e-9));
-    for (const std::int64_t sequences : {low, high}) {
-      if (sequences < 1 || (sequences == high && high == low && any)) continue;
-      const double real = static_cast<double>(sequences * data);
-      if (std::abs(real - wanted) > request_.workload.batch_tolerance * wanted) continue;
-      any = true;
-      experts(sequences);
-    }
-    if (!any) cut(Reject::kBatchUneven);
-  }
-
-  bool data_allowed(std::int64_t data) const {
-    const std::int64_t pinned = fix_.dp.value_or(0) * fix_.fsdp.value_or(0);
-    if (pinned > 0) return data == pinned;
-    if (fix_.dp && data % *fix_.dp != 0) return false;
-    return !fix_.fsdp || data % *fix_.fsdp == 0;
-  }
-
-  void experts(std::int64_t sequences) {
-    if (!model_.moe) {
-      if ((fix_.ep && *fix_.ep != 1) || (fix_.etp && *fix_.etp != 1)) return cut(Reject::kPinned);
-      branch_.layout.ep = 1;
-      branch_.layout.etp = 1;
-      return sequence_sharding(sequences);
-    }
-    const std::int64_t tp = branch_.layout.tp;
-    for (const std::int64_t etp : tp > 1 ? std::vector<std::int64_t>{1, tp} : std::vector<std::int64_t>{1}) {
-      const std::int64_t ranks = branch_.layout.dp * branch_.layout.cp * (tp / etp);
-      for (const std::int64_t ep : divisors(model_.moe->experts)) {
-        if (!within(fix_.ep, max_.ep, ep) || !within(fix_.etp, max_.etp, etp)) {
-          cut(Reject::kPinned);
-        } else if (ranks % ep != 0 || model_.moe->d_ff % etp != 0) {
-          cut(Reject::kExperts);
-        } else {
-          branch_.layout.ep = ep;
-          branch_.layout.etp = etp;
-          sequence_sharding(sequences);
-        }
-      }
-    }
-  }
-
-  void sequence_sharding(std::int64_t sequences) {
-    Layout& l = branch_.layout;
-    for (const bool sp : {false, true}) {
-      if (sp && l.tp == 1) continue;
-      if ((fix_.sp && (*fix_.sp != 0) != sp && l.tp > 1) || (max_.sp && *max_.sp == 0 && sp)) {
-        cut(Reject::kPinned);
-        continue;
-      }
-      if (sp && (request_.workload.seq / l.cp) % l.tp != 0) {
-        cut(Reject::kSequence);
-        continue;
-      }
-      // Expert routing works on sequence shards: Megatron-LM requires them when both tensor and expert ranks exist.
-      if (!sp && l.tp > 1 && l.ep > 1) continue;
-      l.sp = sp;
-      microbatches(sequences);
-    }
-  }
-
-  void microbatches(std::int64_t sequences) {
-    for (const std::int64_t micro : divisors(sequences)) {
-      const std::int64_t accumulate = sequences / micro;
-      if (!within(fix_.micro_batch_seqs, max_.micro_batch_seqs, micro) ||
-          !within(fix_.grad_accum, max_.grad_accum, accumulate)) {
-        cut(Reject::kPinned);
-        continue;
-      }
-      branch_.layout.micro_batch_seqs = micro;
-      branch_.layout.grad_accum = accumulate;
-      schedules();
-    }
-  }
-
-  /// GPipe is tried only when asked for: it is never faster than 1F1B and keeps more activations.
-  void schedules() {
-    Layout& l = branch_.layout;
-    if (l.pp == 1) {
-      if (!within(fix_.vpp, max_.vpp, 1) || (fix_.schedule && *fix_.schedule == Schedule::kInterleaved)) {
-        return cut(Reject::kPinned);
-      }
-      return remats(1, Schedule::kNone);
-    }
-    const bool gpipe = fix_.schedule && *fix_.schedule == Schedule::kGpipe;
-    const bool only_interleaved = fix_.schedule && *fix_.schedule == Schedule::kInterleaved;
-    if (only_interleaved || !within(fix_.vpp, max_.vpp, 1)) {
-      cut(Reject::kPinned);
-    } else {
-      remats(1, gpipe ? Schedule::kGpipe : Schedule::k1F1B);
-    }
-    if (gpipe || (fix_.schedule && *fix_.schedule == Schedule::k1F1B)) return;
-    interleaved();
-  }
-
-  /// Chunks must divide the layers, or the layers with embedding, head and MTP modules counted as one each; the
-  /// microbatches must come in groups of pp.
-  void interleaved() {
-    Layout& l = branch_.layout;
-    const std::int64_t layers = model_.layers();
-    const std::int64_t with_ends = layers + 2 + model_.mtp_layers;
-    for (std::int64_t vpp = 2; l.pp * vpp <= with_ends; ++vpp) {
-      const std::int64_t chunks = l.pp * vpp;
-      if (!within(fix_.vpp, max_.vpp, vpp)) {
-        cut(Reject::kPinned);
-      } else if (chunks > layers + 2 ||
-                 (layers % chunks != 0 && with_ends % chunks != 0 && (layers + 2) % chunks != 0)) {
-        cut(Reject::kStages);
-      } else if (l.grad_accum % l.pp != 0) {
-        cut(Reject::kMicrobatches);
-      } else {
-        remats(vpp, Schedule::kInterleaved);
-      }
-    }
-  }
-
-  void remats(std::int64_t vpp, Schedule schedule) {
-    branch_.layout.vpp = vpp;
-    branch_.layout.schedule = schedule;
-    for (const Remat remat : {Remat::kNone, Remat::kSelective, Remat::kFull}) {
-      if (fix_.remat && *fix_.remat != remat) {
-        cut(Reject::kPinned);
-        continue;
-      }
-      branch_.layout.remat = remat;
-      visit_(branch_);
-    }
-  }
-
-  const PlanRequest& request_;
-  const ModelSpec& model_;
-  const LayoutFilter& fix_;
-  const LayoutFilter& max_;
-  SearchStats& stats_;
-  const std::function<void(const Branch&)>& visit_;
-  Branch branch_;
-};
-
 }  // namespace
 
-void enumerate(const PlanRequest& request, SearchStats& stats, const std::function<void(const Branch&)>& visit) {
-  Enumerator(request, stats, visit).run();
+Space::Space(const PlanRequest& request, SearchStats& stats) : request_(request), stats_(stats) {
+  for (std::size_t s = 0; s < request.slices.size(); ++s) tensor(s);
 }
 
-std::vector<Layout> shardings(const PlanRequest& request, const Layout& branch, SearchStats& stats) {
+void Space::tensor(std::size_t slice) {
+  const std::int64_t chips = request_.slices[slice].chips;
+  Family family{.slice = slice};
+  for (const std::int64_t tp : divisors(chips)) {
+    if (!within(request_.fix.tp, request_.max.tp, tp)) {
+      cut(Reject::kPinned);
+    } else if (!undivided_heads(*request_.model, tp).empty()) {
+      cut(Reject::kHeads);
+    } else if (!undivided_widths(*request_.model, tp).empty()) {
+      cut(Reject::kWidth);
+    } else {
+      family.layout.tp = tp;
+      context(family, chips / tp);
+    }
+  }
+}
+
+void Space::context(Family& family, std::int64_t chips) {
+  for (const std::int64_t cp : divisors(chips)) {
+    if (!within(request_.fix.cp, request_.max.cp, cp)) {
+      cut(Reject::kPinned);
+    } else if (cp > 1 && request_.workload.seq % (2 * cp) != 0) {
+      cut(Reject::kSequence);  // causal load balancing cuts the sequence into 2 cp pieces
+    } else {
+      family.layout.cp = cp;
+      family.splits = &splits_of(chips / cp);
+      if (!family.splits->empty()) experts(family);
+    }
+  }
+}
+
+const std::vector<Split>& Space::splits_of(std::int64_t chips) {
+  const auto [at, added] = splits_.try_emplace(chips);
+  if (!added) return at->second;
+  for (const std::int64_t pp : divisors(chips)) {
+    if (!within(request_.fix.pp, request_.max.pp, pp)) {
+      cut(Reject::kPinned);
+    } else if (pp > request_.model->layers()) {
+      cut(Reject::kStages);
+    } else {
+      batch(pp, chips / pp, at->second);
+    }
+  }
+  return at->second;
+}
+
+/// Sequences per data rank: the count just below and just above the batch asked for, if near enough.
+void Space::batch(std::int64_t pp, std::int64_t data, std::vector<Split>& out) {
+  if (!data_allowed(data)) return cut(Reject::kPinned);
+  const double wanted = request_.workload.batch_seqs;
+  const double tolerance = request_.workload.batch_tolerance;
+  const double each = wanted / static_cast<double>(data);
+  if (std::ceil(each - 1e-9) < 1 || wanted * (1 + tolerance) < static_cast<double>(data)) {
+    return cut(Reject::kBatchSmall);
+  }
+  bool any = false;
+  const auto low = static_cast<std::int64_t>(std::floor(each + 1e-9));
+  const auto high = static_cast<std::int64_t>(std::ceil(each - 1e-9));
+  for (const std::int64_t sequences : {low, high}) {
+    if (sequences < 1 || (sequences == high && high == low && any)) continue;
+    if (std::abs(static_cast<double>(sequences * data) - wanted) > tolerance * wanted) continue;
+    any = true;
+    out.push_back({pp, data, sequences});
+    pipelines(pp);
+  }
+  if (!any) cut(Reject::kBatchUneven);
+}
+
+bool Space::data_allowed(std::int64_t data) const {
+  const LayoutFilter& fix = request_.fix;
+  const std::int64_t pinned = fix.dp.value_or(0) * fix.fsdp.value_or(0);
+  if (pinned > 0) return data == pinned;
+  if (fix.dp && data % *fix.dp != 0) return false;
+  return !fix.fsdp || data % *fix.fsdp == 0;
+}
+
+void Space::experts(Family& family) {
+  const LayoutFilter& fix = request_.fix;
+  const LayoutFilter& max = request_.max;
+  family.layout.ep = 1;
+  family.layout.etp = 1;
+  if (!request_.model->moe) {
+    if ((fix.ep && *fix.ep != 1) || (fix.etp && *fix.etp != 1)) return cut(Reject::kPinned);
+    return sequence_sharding(family);
+  }
+  const MoeSpec& moe = *request_.model->moe;
+  const std::int64_t tp = family.layout.tp;
+  for (const std::int64_t etp : tp > 1 ? std::vector<std::int64_t>{1, tp} : std::vector<std::int64_t>{1}) {
+    for (const std::int64_t ep : divisors(moe.experts)) {
+      family.layout.ep = ep;
+      family.layout.etp = etp;
+      if (!within(fix.ep, max.ep, ep) || !within(fix.etp, max.etp, etp)) {
+        cut(Reject::kPinned);
+      } else if (moe.d_ff % etp != 0 || std::none_of(family.splits->begin(), family.splits->end(), [&](const Split& s) {
+                   return experts_divide(family.layout, s);
+                 })) {
+        cut(Reject::kExperts);
+      } else {
+        sequence_sharding(family);
+      }
+    }
+  }
+}
+
+/// The expert group folds over the data, context and (with etp = 1) tensor ranks.
+bool Space::experts_divide(const Layout& layout, const Split& split) const {
+  return split.data * layout.cp * (layout.tp / layout.etp) % layout.ep == 0;
+}
+
+void Space::sequence_sharding(Family& family) {
+  Layout& l = family.layout;
+  const LayoutFilter& fix = request_.fix;
+  for (const bool sp : {false, true}) {
+    if (sp && l.tp == 1) continue;
+    if ((fix.sp && (*fix.sp != 0) != sp && l.tp > 1) || (request_.max.sp && *request_.max.sp == 0 && sp)) {
+      cut(Reject::kPinned);
+      continue;
+    }
+    if (sp && (request_.workload.seq / l.cp) % l.tp != 0) {
+      cut(Reject::kSequence);
+      continue;
+    }
+    // Expert routing works on sequence shards: Megatron-LM requires them when both tensor and expert ranks exist.
+    if (!sp && l.tp > 1 && l.ep > 1) continue;
+    l.sp = sp;
+    microbatches(family);
+  }
+}
+
+void Space::microbatches(Family& family) {
+  std::set<std::int64_t> sizes;
+  for (const Split& split : *family.splits) {
+    if (!experts_divide(family.layout, split)) continue;
+    for (const std::int64_t micro : divisors(split.sequences)) sizes.insert(micro);
+  }
+  for (const std::int64_t micro : sizes) {
+    if (!within(request_.fix.micro_batch_seqs, request_.max.micro_batch_seqs, micro)) {
+      cut(Reject::kPinned);
+      continue;
+    }
+    family.layout.micro_batch_seqs = micro;
+    remats(family);
+  }
+}
+
+void Space::remats(Family& family) {
+  for (const Remat remat : {Remat::kNone, Remat::kSelective, Remat::kFull}) {
+    if (request_.fix.remat && *request_.fix.remat != remat) {
+      cut(Reject::kPinned);
+      continue;
+    }
+    family.layout.remat = remat;
+    families_.push_back(family);
+  }
+}
+
+/// The schedules of a pipeline of pp stages. GPipe is tried only when asked for: it is never faster than 1F1B and keeps
+/// more activations.
+void Space::pipelines(std::int64_t pp) {
+  const auto [at, added] = pipelines_.try_emplace(pp);
+  if (!added) return;
+  const std::optional<Schedule>& asked = request_.fix.schedule;
+  const bool plain = within(request_.fix.vpp, request_.max.vpp, 1);
+  if (pp == 1) {
+    if (plain && !(asked && *asked == Schedule::kInterleaved)) return at->second.push_back({Schedule::kNone, 1});
+    return cut(Reject::kPinned);
+  }
+  const bool gpipe = asked && *asked == Schedule::kGpipe;
+  if (!plain || (asked && *asked == Schedule::kInterleaved)) {
+    cut(Reject::kPinned);
+  } else {
+    at->second.push_back({gpipe ? Schedule::kGpipe : Schedule::k1F1B, 1});
+  }
+  if (!gpipe && !(asked && *asked == Schedule::k1F1B)) interleaved(pp, at->second);
+}
+
+/// Chunks must divide the layers, or the layers with embedding, head and MTP modules counted as one each.
+void Space::interleaved(std::int64_t pp, std::vector<Pipeline>& out) {
+  const std::int64_t layers = request_.model->layers();
+  const std::int64_t with_ends = layers + 2 + request_.model->mtp_layers;
+  for (std::int64_t vpp = 2; pp * vpp <= with_ends; ++vpp) {
+    const std::int64_t chunks = pp * vpp;
+    if (!within(request_.fix.vpp, request_.max.vpp, vpp)) {
+      cut(Reject::kPinned);
+    } else if (chunks > layers + 2 || (layers % chunks != 0 && with_ends % chunks != 0 && (layers + 2) % chunks != 0)) {
+      cut(Reject::kStages);
+    } else {
+      out.push_back({Schedule::kInterleaved, vpp});
+    }
+  }
+}
+
+bool Space::place(const Family& family, const Split& split, Layout& layout, SearchStats& stats) const {
+  const std::int64_t micro = family.layout.micro_batch_seqs;
+  if (split.sequences % micro != 0) return false;  // another family's member
+  if (!experts_divide(family.layout, split)) {
+    ++stats.rejected[static_cast<std::size_t>(Reject::kExperts)];
+    return false;
+  }
+  layout.pp = split.pp;
+  layout.dp = split.data;
+  layout.grad_accum = split.sequences / micro;
+  if (within(request_.fix.grad_accum, request_.max.grad_accum, layout.grad_accum)) return true;
+  ++stats.rejected[static_cast<std::size_t>(Reject::kPinned)];
+  return false;
+}
+
+/// Interleaved microbatches must come in groups of pp.
+bool Space::runs(const Pipeline& pipeline, const Layout& layout, SearchStats& stats) const {
+  if (pipeline.schedule != Schedule::kInterleaved || layout.grad_accum % layout.pp == 0) return true;
+  ++stats.rejected[static_cast<std::size_t>(Reject::kMicrobatches)];
+  return false;
+}
+
+std::vector<StateSharding> shardings(const PlanRequest& request, const Layout& branch, SearchStats& stats) {
   const LayoutFilter& fix = request.fix;
   const LayoutFilter& max = request.max;
   const std::int64_t data = branch.dp;
-  std::vector<Layout> out;
+  std::vector<StateSharding> out;
   const auto offer = [&](std::uint8_t zero, std::int64_t fsdp) {
-    Layout layout = branch;
-    layout.zero = zero;
-    layout.fsdp = fsdp;
-    layout.dp = data / fsdp;
-    if (!within(fix.zero, max.zero, zero) || !within(fix.fsdp, max.fsdp, fsdp) || !within(fix.dp, max.dp, layout.dp)) {
+    if (!within(fix.zero, max.zero, zero) || !within(fix.fsdp, max.fsdp, fsdp) ||
+        !within(fix.dp, max.dp, data / fsdp)) {
       ++stats.rejected[static_cast<std::size_t>(Reject::kPinned)];
       return;
     }
-    const std::int64_t expert_ranks = fsdp * layout.cp * (layout.tp / layout.etp);
-    if (zero == 3 && layout.ep > 1 && expert_ranks % layout.ep != 0) {
+    const std::int64_t expert_ranks = fsdp * branch.cp * (branch.tp / branch.etp);
+    if (zero == 3 && branch.ep > 1 && expert_ranks % branch.ep != 0) {
       ++stats.rejected[static_cast<std::size_t>(Reject::kExperts)];
       return;
     }
-    out.push_back(layout);
+    out.push_back({zero, fsdp});
   };
   if (data * branch.cp == 1) {
     offer(static_cast<std::uint8_t>(fix.zero.value_or(0)), 1);
@@ -266,6 +262,14 @@ std::vector<Layout> shardings(const PlanRequest& request, const Layout& branch, 
   for (const std::int64_t fsdp : divisors(data)) {
     if (fsdp * branch.cp > 1) offer(3, fsdp);
   }
+  return out;
+}
+
+Layout sharded(const Layout& branch, const StateSharding& sharding) {
+  Layout out = branch;
+  out.zero = sharding.zero;
+  out.fsdp = sharding.fsdp;
+  out.dp = branch.dp / sharding.fsdp;
   return out;
 }
 

@@ -1,24 +1,99 @@
-// The space of layouts, branch by branch. A branch fixes everything that decides a step's work (degrees, microbatch,
-// schedule, remat); what remains inside it is how weights are sharded over data ranks and where groups are placed.
+// The space of layouts, in two levels. A family fixes what decides one layer's work and its tensor and expert
+// communication: inner degrees, microbatch, remat. Its members add the pipeline, the data ranks and the schedule. What
+// remains inside a member is how weights are sharded over data ranks and where groups are placed.
 #pragma once
 
-#include <functional>
+#include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "plan/request.h"
 
 namespace scalecalc {
 
-struct Branch {
-  std::size_t slice = 0;  ///< index into PlanRequest::slices
-  Layout layout;          ///< dp holds all data ways; fsdp and zero are still open
+/// How the chips beyond the tensor and context ranks are used.
+struct Split {
+  std::int64_t pp = 1;
+  std::int64_t data = 1;
+  std::int64_t sequences = 1;  ///< of a step, per data rank
 };
 
-/// Calls `visit` once for every legal branch of the request, in a fixed order, and counts what it cut.
-void enumerate(const PlanRequest& request, SearchStats& stats, const std::function<void(const Branch&)>& visit);
+struct Family {
+  std::size_t slice = 0;                       ///< index into PlanRequest::slices
+  Layout layout;                               ///< tp, cp, ep, etp, sp, microbatch and remat; the rest is open
+  const std::vector<Split>* splits = nullptr;  ///< of these chips; the microbatch and the experts leave some out
+};
+
+struct Branch {
+  std::size_t slice = 0;
+  Layout layout;  ///< dp holds all data ways; fsdp and zero are still open
+};
+
+/// Every legal family of the request in a fixed order, and the members of each.
+class Space {
+ public:
+  /// Keeps a reference to `request`. Counts what it cut.
+  Space(const PlanRequest& request, SearchStats& stats);
+
+  const std::vector<Family>& families() const { return families_; }
+
+  /// Calls `visit` once for every member of the family, in a fixed order. A cut is counted where it was made, which
+  /// may stand for many layouts.
+  template <class Visit>
+  void members(const Family& family, SearchStats& stats, Visit&& visit) const {
+    Branch branch{family.slice, family.layout};
+    for (const Split& split : *family.splits) {
+      if (!place(family, split, branch.layout, stats)) continue;
+      for (const Pipeline& pipeline : pipelines_.at(split.pp)) {
+        if (!runs(pipeline, branch.layout, stats)) continue;
+        branch.layout.vpp = pipeline.vpp;
+        branch.layout.schedule = pipeline.schedule;
+        visit(std::as_const(branch));
+      }
+    }
+  }
+
+ private:
+  struct Pipeline {
+    Schedule schedule = Schedule::kNone;
+    std::int64_t vpp = 1;
+  };
+
+  void tensor(std::size_t slice);
+  void context(Family& family, std::int64_t chips);
+  const std::vector<Split>& splits_of(std::int64_t chips);
+  void batch(std::int64_t pp, std::int64_t data, std::vector<Split>& out);
+  bool data_allowed(std::int64_t data) const;
+  void experts(Family& family);
+  void sequence_sharding(Family& family);
+  void microbatches(Family& family);
+  void remats(Family& family);
+  bool experts_divide(const Layout& layout, const Split& split) const;
+  void pipelines(std::int64_t pp);
+  void interleaved(std::int64_t pp, std::vector<Pipeline>& out);
+  bool place(const Family& family, const Split& split, Layout& layout, SearchStats& stats) const;
+  bool runs(const Pipeline& pipeline, const Layout& layout, SearchStats& stats) const;
+  void cut(Reject reason) { ++stats_.rejected[static_cast<std::size_t>(reason)]; }
+
+  const PlanRequest& request_;
+  SearchStats& stats_;
+  std::vector<Family> families_;
+  std::map<std::int64_t, std::vector<Split>> splits_;  ///< by chips beyond tensor and context ranks
+  std::map<std::int64_t, std::vector<Pipeline>> pipelines_;
+};
+
+/// One way to keep a branch's state on its data ranks.
+struct StateSharding {
+  std::uint8_t zero = 0;
+  std::int64_t fsdp = 1;
+};
 
 /// The ways to shard a branch's state over its data ranks: ZeRO 0, 1, 2, and ZeRO-3 over every divisor of the ranks
 /// (hybrid sharding). Without data or context ranks there is nothing to shard.
-std::vector<Layout> shardings(const PlanRequest& request, const Layout& branch, SearchStats& stats);
+std::vector<StateSharding> shardings(const PlanRequest& request, const Layout& branch, SearchStats& stats);
+
+/// The branch's layout with one of them.
+Layout sharded(const Layout& branch, const StateSharding& sharding);
 
 }  // namespace scalecalc

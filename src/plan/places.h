@@ -1,10 +1,13 @@
 // Which placements are worth costing: those no other beats, and a bound on all of them.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "cost/mesh.h"
+#include "plan/request.h"
 
 namespace scalecalc {
 
@@ -56,17 +59,16 @@ MeshChannels<double> sizes_of(const Layout& layout);
 struct ShardingOptions {
   struct Option {
     std::uint8_t zero = 0;
-    std::int64_t dp = 1;
     std::int64_t fsdp = 1;
     std::size_t placed = 0;  ///< index into `placements`
   };
   struct Places {
-    bool known = false;
     std::vector<PlacedChannels> all;
     MeshChannels<double> envelope;  ///< coefficient by coefficient the best of `all`, nothing queueing
   };
   std::vector<Option> options;
-  std::vector<Places> placements;  ///< filled when first needed
+  std::array<std::uint64_t, kRejectCount> rejected{};  ///< ways that were cut, by reason
+  std::vector<std::unique_ptr<Places>> placements;     ///< made when first needed: few are
 };
 
 }  // namespace scalecalc

@@ -22,6 +22,10 @@ struct Rank {
 /// efficiency coefficient claims. Ties rank by memory, which leaves the user room.
 constexpr double kTie = 0.01;
 
+/// What a bound is multiplied by: the same sums in another order may come out a few parts in 10^16 higher, and a plan
+/// that ties with the last one kept must not be lost to that.
+constexpr double kBoundRounding = 1 - 1e-12;
+
 /// Smaller is better. `best` is the smallest time (or cost) per token of the whole space, 0 while it is being looked
 /// for. A lower bound of time with memory 0 gives a lower bound of the rank: the rank does not fall when either grows.
 class Ranker {

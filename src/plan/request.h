@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,8 +34,8 @@ struct PlanRequest {
   LayoutFilter max;
   Objective objective = Objective::kTime;
   std::size_t top = 10;
-  std::optional<double> below;  ///< only plans whose goal per token (see Ranker) is less than this
-  bool variants = false;        ///< rank every variant; otherwise the best one of each set of parallel degrees
+  bool variants = false;    ///< rank every variant; otherwise the best one of each set of parallel degrees
+  std::size_t threads = 0;  ///< 0 = as many as the machine has; the answer is the same for any number
 };
 
 /// Why a branch of the search was cut. Counted where it was cut: one count may stand for many layouts.
@@ -79,8 +80,30 @@ struct PlanResult {
   SearchStats stats;
 };
 
-/// Exact: the best `top` plans over the whole space described in docs/model.md. `stop` (may be empty) is polled; when
-/// it returns true the search ends with what it has.
+/// What to rank a space by.
+struct Goal {
+  Objective objective = Objective::kTime;
+  std::size_t top = 10;
+  std::optional<double> below;              ///< only plans whose goal per token (see Ranker) is less than this
+  std::optional<std::int64_t> fewer_chips;  ///< only machines with fewer chips than this
+};
+
+/// Exact search over the whole space described in docs/model.md. One planner answers several goals about one request;
+/// the bounds are computed once. `stop` (may be empty) is polled; when it returns true the search ends with what it
+/// has.
+class Planner {
+ public:
+  /// Keeps a reference to `request`.
+  explicit Planner(const PlanRequest& request, const std::function<bool()>& stop = {});
+  ~Planner();
+  PlanResult best(const Goal& goal);
+
+ private:
+  class Search;
+  std::unique_ptr<Search> search_;
+};
+
+/// The best plans by the request's own goal.
 PlanResult plan(const PlanRequest& request, const std::function<bool()>& stop = {});
 
 /// Re-evaluates one plan in another reading (explain, sensitivity, error band).

@@ -91,16 +91,18 @@ std::optional<std::string> what_would_fit(const TrainQuestion& q, const PlanRequ
 }
 
 /// Ranked by time, a plan on fewer chips that is cheaper per token would not show; the asker should know of it.
-std::optional<RankedPlan> cheaper_on_fewer_chips(const ResolvedQuestion& resolved, PlanRequest request,
-                                                 const Plan& fastest) {
+std::optional<RankedPlan> cheaper_on_fewer_chips(const ResolvedQuestion& resolved, const PlanRequest& request,
+                                                 Planner& planner, const Plan& fastest) {
   if (request.objective != Objective::kTime) return std::nullopt;
-  std::erase_if(request.slices, [&](const Slice& s) { return s.chips >= fastest.slice.chips; });
-  if (request.slices.empty()) return std::nullopt;
+  const std::int64_t chips = fastest.slice.chips;
+  const bool smaller = std::any_of(request.slices.begin(), request.slices.end(),
+                                   [&](const Slice& slice) { return slice.chips < chips; });
+  if (!smaller) return std::nullopt;
   const double tokens = fastest.batch_seqs * static_cast<double>(request.workload.seq);
-  request.objective = Objective::kCost;
-  request.top = 1;
-  request.below = 0.99 * static_cast<double>(fastest.slice.chips) * fastest.step_s / tokens;
-  PlanResult result = plan(request);
+  PlanResult result = planner.best({.objective = Objective::kCost,
+                                    .top = 1,
+                                    .below = 0.99 * static_cast<double>(chips) * fastest.step_s / tokens,
+                                    .fewer_chips = chips});
   if (result.plans.empty()) return std::nullopt;
   return ranked(resolved, request, std::move(result.plans.front()));
 }
@@ -124,11 +126,12 @@ std::vector<ExplainSection> explanation(const ResolvedQuestion& resolved, const 
 TrainAnswer answer(const TrainQuestion& question, const Catalog& catalog, const std::function<bool()>& stop) {
   ResolvedQuestion resolved = resolve(question, catalog);
   const PlanRequest request = request_of(question, resolved);
-  PlanResult result = plan(request, stop);
+  Planner planner(request, stop);
+  PlanResult result = planner.best({.objective = request.objective, .top = request.top});
   TrainAnswer out;
   for (Plan& p : result.plans) out.plans.push_back(ranked(resolved, request, std::move(p)));
   if (!out.plans.empty() && !(stop && stop())) {
-    out.cheaper = cheaper_on_fewer_chips(resolved, request, out.plans.front().plan);
+    out.cheaper = cheaper_on_fewer_chips(resolved, request, planner, out.plans.front().plan);
   }
   if (result.nearest_miss) out.nearest_miss = ranked(resolved, request, *result.nearest_miss);
   if (out.plans.empty() && !(stop && stop())) out.would_fit = what_would_fit(question, request);

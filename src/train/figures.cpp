@@ -73,27 +73,16 @@ class Figures {
     out.mfu = mfu_of(all.model_causal());
     out.tflops_per_chip = out.mfu * peak_ / 1e12;
     out.hfu = out.mfu + mfu_of(recomputed_flops(seq));
-    const double router = router_flops();
     const auto add = [&](const char* name, const char* counts, double flops) {
       out.conventions.push_back({name, counts, mfu_of(flops) * peak_ / 1e12, mfu_of(flops)});
     };
     add("6n", "6 x active parameters without the input embedding; no attention scores", main.six_n);
     add("megatron", "Megatron-LM since March 2025: 6N without router, + causal attention (windows ignored), + MTP",
-        all.six_n - router + all.attention_full / 2);
+        all.six_n - all.router + all.attention_full / 2 + all.scan);
     add("megatron-2024", "Megatron-LM before March 2025: the same with full attention",
-        all.six_n - router + all.attention_full);
-    add("maxtext", "MaxText since April 2025: 6N with router, + causal attention, without MTP",
-        main.six_n + main.attention_causal);
+        all.six_n - all.router + all.attention_full + all.scan);
+    add("maxtext", "MaxText since April 2025: 6N with router, + causal attention, without MTP", main.model_causal());
     add("torchtitan", "torchtitan (and PaLM): 6N + full attention", main.model_full());
-  }
-
-  double router_flops() const {
-    if (!q_.model.moe) return 0;
-    double layers = static_cast<double>(q_.model.mtp_layers);
-    for (const std::uint8_t kind : q_.model.layer_kind) {
-      if (q_.model.kinds[kind].ffn == FfnKind::kMoe) layers += 1;
-    }
-    return 6 * layers * static_cast<double>(q_.model.d_model * q_.model.moe->experts);
   }
 
   /// Remat runs a layer's forward again: a third of its training FLOPs under full remat. Selective remat repeats no
@@ -101,9 +90,7 @@ class Figures {
   double recomputed_flops(double seq) const {
     if (plan_.layout.remat != Remat::kFull) return 0;
     const TrainingFlops all = training_flops(q_.model, seq);
-    const double heads = 1 + static_cast<double>(q_.model.mtp_layers);
-    const double head = 6 * heads * static_cast<double>(q_.model.d_model * q_.model.vocab);
-    return (all.model_causal() - head) / 3;
+    return (all.model_causal() - all.ends) / 3;
   }
 
   void band(PlanFigures& out) const {
@@ -126,13 +113,15 @@ class Figures {
   }
 
   void run_figures(PlanFigures& out) const {
-    RunFigures& run = out.run;
-    run.tokens = q_.workload.tokens;
+    if (!q_.workload.tokens) return;
+    RunFigures run;
+    run.tokens = *q_.workload.tokens;
     run.steps = run.tokens / tokens_;
     run.time_s = run.steps * plan_.step_s;
     run.chip_hours = run.time_s * chips_ / 3600;
     if (q_.usd_per_chip_hour) run.cost_usd = run.chip_hours * *q_.usd_per_chip_hour;
     if (q_.hw.tdp) run.energy_j = run.time_s * chips_ * q_.hw.tdp->value();
+    out.run = run;
   }
 
   const ResolvedQuestion& q_;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/units.h"
+#include "model/sharding.h"
 
 namespace scalecalc {
 namespace {
@@ -34,13 +35,8 @@ class ObstacleFinder {
 
   void tensor() {
     if (!fix_.tp) return;
-    const AttentionSpec& a = model_.attention;
-    if (a.heads % *fix_.tp != 0) say("tp {} does not divide the {} attention heads", *fix_.tp, a.heads);
-    if (a.kv_heads % *fix_.tp != 0 && *fix_.tp % a.kv_heads != 0) {
-      say("tp {} neither divides the {} KV heads nor is a multiple of them", *fix_.tp, a.kv_heads);
-    }
-    if (model_.mlp.d_ff % *fix_.tp != 0) say("tp {} does not divide d_ff {}", *fix_.tp, model_.mlp.d_ff);
-    if (model_.d_model % *fix_.tp != 0) say("tp {} does not divide d_model {}", *fix_.tp, model_.d_model);
+    for (std::string& text : undivided_heads(model_, *fix_.tp)) found_.push_back(std::move(text));
+    for (std::string& text : undivided_widths(model_, *fix_.tp)) found_.push_back(std::move(text));
   }
 
   void context() {

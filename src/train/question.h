@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/traced.h"
+#include "base/explained.h"
 #include "config/catalog.h"
 #include "plan/request.h"
 
@@ -17,7 +17,8 @@ namespace scalecalc {
 
 /// As given on the command line, quantities already parsed; what is absent takes the model's and hardware's defaults.
 struct TrainQuestion {
-  std::string model;     ///< catalog name or path
+  std::string model;     ///< catalog name or path, of a config.json or a directory with one too
+  std::string assume;    ///< family a config.json is read as; empty: what it says
   std::string hardware;  ///< catalog name or path
   std::int64_t chips = 0;
   std::int64_t slices = 1;
@@ -38,14 +39,6 @@ struct TrainQuestion {
   bool variants = false;
   std::size_t explain = 0;       ///< rank of the plan to explain; 0 = none
   std::vector<std::string> set;  ///< "hw.hbm.bandwidth=5TB/s", "model.layers..."
-};
-
-/// Something the answer rests on that the user did not say, and how to say it.
-struct Assumption {
-  std::string text;      ///< "batch 4.19M tokens (512 sequences of 8,192)"
-  std::string flag;      ///< "--batch-tokens", or empty
-  std::string source;    ///< where the default comes from
-  bool warning = false;  ///< a figure is missing or replaced, not merely defaulted
 };
 
 /// What a framework's log would show for the same step.
@@ -72,18 +65,12 @@ struct PlanFigures {
   std::vector<std::pair<std::string, double>> memory_bytes;    ///< part and bytes; sums to the total
   std::vector<std::pair<std::string, std::string>> placement;  ///< dimension and where it lies
   std::vector<FlopsConvention> conventions;
-  RunFigures run;
+  std::optional<RunFigures> run;  ///< absent if the length of the run is not known
 };
 
 struct RankedPlan {
   Plan plan;
   PlanFigures figures;
-};
-
-struct ExplainSection {
-  std::string title;
-  std::vector<ExplainedStep> steps;
-  std::vector<std::string> remarks;
 };
 
 struct TrainAnswer {

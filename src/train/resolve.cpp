@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "spec/load.h"
+#include "train/import_assumptions.h"
 
 namespace scalecalc {
 namespace {
@@ -21,22 +22,6 @@ std::string count_text(double value) {
 
 std::string sequences_text(double value) {
   return value == std::floor(value) ? group_thousands(static_cast<long long>(value)) : fmt::format("{:.1f}", value);
-}
-
-/// --set hw.x=v and model.x=v edit the documents before they are loaded, so the loader checks them as it checks files.
-void apply_sets(const std::vector<std::string>& sets, ConfigNode& model, ConfigNode& hw) {
-  for (const std::string& set : sets) {
-    const std::size_t equals = set.find('=');
-    const std::size_t dot = set.find('.');
-    const std::string scope = set.substr(0, std::min(dot, set.size()));
-    if (equals == std::string::npos || dot == std::string::npos || dot > equals ||
-        (scope != "hw" && scope != "model")) {
-      throw UserError(fmt::format("--set {}: expected hw.KEY=VALUE or model.KEY=VALUE", set),
-                      "for example --set hw.hbm.bandwidth=5TB/s");
-    }
-    ConfigNode& document = scope == "hw" ? hw : model;
-    apply_override(document, set.substr(dot + 1, equals - dot - 1), set.substr(equals + 1), "--set " + set);
-  }
 }
 
 class Resolver {
@@ -59,11 +44,14 @@ class Resolver {
   }
 
   void load() {
-    ConfigNode model = catalog_.load(CatalogKind::kModel, q_.model);
+    ModelDocument model = load_model_document(catalog_, q_.model, q_.assume);
     ConfigNode hw = catalog_.load(CatalogKind::kHardware, q_.hardware);
-    apply_sets(q_.set, model, hw);
-    out_.model = load_model(model);
-    out_.hw = load_hardware(hw, catalog_);
+    apply_sets(q_.set, {{"hw", &hw}, {"model", &model.document}});
+    out_.model = load_model(model.document);
+    out_.assumptions = import_assumptions(model);
+    out_.hw = load_hardware(hw, catalog_, Unpublished::kAllowed);
+    require_published(out_.hw, {"compute.matmul", "hbm", "host"});
+    if (q_.chips > 1 || q_.topology) require_published(out_.hw, {"network"});  // one chip needs none
     out_.efficiency = q_.ideal ? ideal_efficiency(out_.hw.efficiency) : out_.hw.efficiency;
   }
 
@@ -76,32 +64,54 @@ class Resolver {
   void workload() {
     const TrainingFacts& facts = out_.model.training;
     Workload& w = out_.workload;
-    w.seq = q_.seq.value_or(facts.seq);
+    constexpr std::int64_t kUsualSeq = 8192;
+    w.seq = q_.seq.value_or(facts.seq.value_or(std::min(out_.model.max_seq, kUsualSeq)));
     if (w.seq > out_.model.max_seq) {
       assume(fmt::format("sequences of {} are longer than the {} the model is published for", group_thousands(w.seq),
                          group_thousands(out_.model.max_seq)),
              "--seq", "model file", true);
     }
-    if (!q_.seq) assume(fmt::format("sequences of {} tokens", group_thousands(w.seq)), "--seq", fact_source("seq"));
+    if (!q_.seq) {
+      assume(fmt::format("sequences of {} tokens", group_thousands(w.seq)), "--seq",
+             facts.seq
+                 ? fact_source("seq")
+                 : "assumed: the model file gives none; the model's longest, at most " + group_thousands(kUsualSeq));
+    }
     batch();
-    w.tokens = q_.tokens.value_or(facts.tokens);
-    if (!q_.tokens) assume(fmt::format("{} training tokens", count_text(w.tokens)), "--tokens", fact_source("tokens"));
+    tokens();
     precision();
-    w.optimizer = optimizer_of(q_.optimizer.value_or(facts.optimizer));
+    w.optimizer = optimizer_of(q_.optimizer.value_or(facts.optimizer.value_or("adam")));
     if (!q_.optimizer) {
       assume(fmt::format("optimizer {}: {:g} bytes of state per parameter", w.optimizer.name, w.optimizer.state_bytes),
-             "--optimizer", fact_source("optimizer"));
+             "--optimizer",
+             facts.optimizer ? fact_source("optimizer") : "assumed: the model file gives none; the usual one");
+    }
+  }
+
+  void tokens() {
+    Workload& w = out_.workload;
+    w.tokens = q_.tokens ? q_.tokens : out_.model.training.tokens;
+    if (q_.tokens) return;
+    if (w.tokens) {
+      assume(fmt::format("{} training tokens", count_text(*w.tokens)), "--tokens", fact_source("tokens"));
+    } else {
+      assume("the model file gives no training tokens: days, dollars and energy of the run are left out", "--tokens",
+             "model file", true);
     }
   }
 
   void batch() {
     Workload& w = out_.workload;
+    if (!q_.batch_seqs && !q_.batch_tokens && !out_.model.training.batch_tokens) {
+      throw UserError(fmt::format("{} gives no training batch, and the question does not either", out_.model.name),
+                      "type how much a step takes: --batch-tokens 4M, or --batch-seqs 512");
+    }
     if (q_.batch_seqs && q_.batch_tokens) {
       throw UserError("--batch-seqs and --batch-tokens both give the batch", "keep one of them");
     }
     const double seq = static_cast<double>(w.seq);
     const double tokens =
-        q_.batch_seqs ? *q_.batch_seqs * seq : q_.batch_tokens.value_or(out_.model.training.batch_tokens);
+        q_.batch_seqs ? *q_.batch_seqs * seq : q_.batch_tokens.value_or(out_.model.training.batch_tokens.value_or(0));
     w.batch_seqs = tokens / seq;
     if (w.batch_seqs < 1) {
       throw UserError(fmt::format("a batch of {} tokens is less than one sequence of {}", count_text(tokens),
@@ -137,15 +147,22 @@ class Resolver {
 
   void precision() {
     Workload& w = out_.workload;
-    w.precision = precision_of(q_.precision.value_or(out_.model.training.precision));
+    const std::optional<std::string>& trained = out_.model.training.precision;
+    w.precision = precision_of(q_.precision.value_or(trained.value_or("bf16")));
     if (q_.precision) {
       if (has_rates(w.precision)) return;
       throw UserError(fmt::format("{} publishes no rate for --precision {}", out_.hw.name, w.precision.name),
                       fmt::format("its matmul rates: {}", rates_listed()));
     }
     if (has_rates(w.precision)) {
-      assume(fmt::format("precision {}", w.precision.name), "--precision", fact_source("precision"));
+      assume(fmt::format("precision {}", w.precision.name), "--precision",
+             trained ? fact_source("precision") : "assumed: the model file gives none; the usual one");
       return;
+    }
+    if (!trained) {
+      throw UserError(fmt::format("{} gives no training precision, and {} publishes no rate for bf16, the usual one",
+                                  out_.model.name, out_.hw.name),
+                      fmt::format("give --precision; its matmul rates: {}", rates_listed()));
     }
     const std::string wanted = w.precision.name;
     w.precision = precision_of("bf16");
@@ -249,6 +266,10 @@ class Resolver {
       out_.usd_per_chip_hour = q_.price;
       return;
     }
+    if (!out_.workload.tokens) {  // nothing to pay for is worked out
+      if (!out_.hw.prices.empty()) out_.usd_per_chip_hour = out_.hw.prices.front().usd_per_chip_hour;
+      return;
+    }
     if (out_.hw.prices.empty()) {
       assume("no price is published for this chip: cost is left out", "--price", "hardware file");
       return;
@@ -260,13 +281,40 @@ class Resolver {
            "--price", p.source);
   }
 
-  void missing_figures() {
-    if (!out_.hw.tdp)
+  void energy() {
+    if (!out_.hw.tdp) {
       assume("chip power is not published: energy is left out", "--set hw.power.tdp", "hardware file");
-    else
-      assume(
-          fmt::format("energy at the full {:g} W of each chip, without host, network or cooling", out_.hw.tdp->value()),
-          "--set hw.power.tdp", out_.hw.tdp_source);
+      return;
+    }
+    assume(
+        fmt::format("energy at the full {:g} W of each chip, without host, network or cooling", out_.hw.tdp->value()),
+        "--set hw.power.tdp", out_.hw.tdp_source);
+  }
+
+  /// Kernels that no efficiency coefficient was measured for.
+  void unmeasured_kernels() {
+    const ModelSpec& m = out_.model;
+    if (m.gdn || m.lightning || m.mamba1 || m.mamba2) {
+      assume("recurrences run at the rates of attention (Mamba 1: of vector work): no coefficient is measured for them",
+             "", "docs/model.md");
+    }
+    if (m.attention.indexer) {
+      assume("attention to chosen tokens runs at the rate of attention to all; the indexer scores the whole sequence",
+             "", "docs/model.md");
+    }
+  }
+
+  void missing_figures() {
+    if (out_.workload.tokens) energy();
+    if (out_.hw.offload) {
+      assume(fmt::format("{} beside each chip are left idle: nothing is offloaded",
+                         format_quantity(out_.hw.offload->capacity.value(), UnitKind::kBytes)),
+             "", out_.hw.offload->source, true);
+    }
+    if (out_.hw.announced) {
+      assume(fmt::format("{} is announced, not sold: its figures are the vendor's plans", out_.hw.name), "--hw",
+             "hardware file", true);
+    }
     if (!out_.hw.vector_peak) {
       assume("vector rate is not published: norms and activations are counted by their memory traffic alone",
              "--set hw.compute.vector", "hardware file", true);
@@ -275,6 +323,7 @@ class Resolver {
         fmt::format("efficiency {}: {}", q_.ideal ? "ideal" : "calibrated",
                     q_.ideal ? out_.efficiency.basis : out_.efficiency.confidence + "; stack " + out_.efficiency.stack),
         "--efficiency", out_.efficiency.basis);
+    unmeasured_kernels();
     assume("gradients are accumulated and reduced in fp32; attention skips the masked half (flash kernels)", "",
            "docs/model.md");
   }

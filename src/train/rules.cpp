@@ -1,15 +1,15 @@
-// Scaling book, chapter 5 ("How to Parallelize a Transformer for Training") and chapter 6 ("Training LLaMA 3 on TPUs").
+// Scaling book, chapter 5 ("How to Parallelize a Transformer for Training"), chapter 6 ("Training LLaMA 3 on TPUs")
+// and, behind switches, chapter 12; the formulas are those of `bounds` (cost/thumb.h).
 #include "train/rules.h"
 
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "cost/thumb.h"
 #include "model/accounting.h"
 
 namespace scalecalc {
 namespace {
-
-constexpr double kSecondsPerYear = 365.0 * 86400;
 
 class Rules {
  public:
@@ -18,8 +18,13 @@ class Rules {
   ExplainSection run() {
     inputs();
     section_.title = "Rules of thumb (scaling book, chapters 5 and 6): two matmuls per layer, ideal rates";
-    communication();
-    whole_run();
+    // One chip may stand alone or leave its network unpublished.
+    if (!q_.hw.network.empty() && q_.hw.publishes("network")) communication();
+    if (q_.workload.tokens) {
+      whole_run();
+    } else {
+      section_.remarks.emplace_back("the length of the run is not known (--tokens): no total is worked out");
+    }
     return std::move(section_);
   }
 
@@ -31,17 +36,11 @@ class Rules {
     const Reader<Traced> reader;
     const std::size_t dtype = static_cast<std::size_t>(q_.workload.precision.compute);
     rate_ = read(reader, *q_.hw.matmul_peak[dtype], "C", q_.hw.compute_source);
-    const Tier& tier = q_.hw.network.front();
-    const bool torus = tier.kind == TierKind::kTorus;
-    axes_ = torus ? static_cast<double>(tier.torus.pod.size()) : 1;
-    // The book's W_ici: both directions of one wrapped axis. Under switches the bandwidth of one chip beyond its node.
-    const BytesPerSecond w = torus ? tier.torus.link_bandwidth * 2.0
-                                   : q_.hw.network[q_.hw.network.size() > 1 ? 1 : 0].switched.bandwidth_per_chip;
-    bandwidth_ = read(reader, w, "W", tier.source);
     batch_ = reader.input(q_.workload.batch_seqs * static_cast<double>(q_.workload.seq), "B", "workload");
     chips_ = reader.input(static_cast<double>(q_.slices.front().chips), "n", "--chips");
-    d_ff_ = reader.input(static_cast<double>(q_.model.mlp.d_ff), "F", q_.model.source);
-    tokens_ = reader.input(q_.workload.tokens, "D_tokens", "workload");
+    tokens_ = reader.input(q_.workload.tokens.value_or(0), "D_tokens", "workload");
+    shape_ = thumb::layer_shape(q_.model);
+    if (shape_) sparsity_ = shape_->sparsity;
     const double exact = count_parameters(q_.model).active;
     const bool moe = q_.model.moe.has_value();
     const double stated = moe ? q_.model.official.active : q_.model.official.stated;
@@ -60,53 +59,91 @@ class Rules {
   }
 
   void communication() {
-    const Traced per_chip = named(batch_ / chips_, "tokens per chip", "book ch. 5: B / n");
-    step(per_chip);
-    const auto alpha = named(rate_ / bandwidth_, "alpha", "book ch. 5: C / W, FLOPs per byte of one axis");
-    step(alpha);
+    per_chip_ = named(batch_ / chips_, "tokens per chip", "book ch. 5: B / n");
+    step(per_chip_);
+    q_.hw.is_torus() ? on_torus() : behind_switches();
+  }
+
+  void verdict(const char* what, const Traced& limit) {
+    section_.remarks.push_back(fmt::format("{} is {}: {:.0f} tokens per chip against a limit of {:.0f}", what,
+                                           limit < per_chip_ ? "compute-bound" : "communication-bound",
+                                           per_chip_.value(), limit.value()));
+  }
+
+  void on_torus() {
     const Reader<Traced> reader;
-    const Traced all_axes = reader.input(axes_, "M_X", "axes of the torus; 1 under switches");
-    const Traced limit = named(alpha.value() / all_axes, "FSDP limit, tokens per chip",
-                               "book ch. 5: alpha / M_X with every axis used for FSDP");
+    const Tier& tier = q_.hw.network.front();
+    const Bandwidth axis = read(reader, tier.torus.link_bandwidth * 2.0, "W", tier.source);
+    const FlopsPerByteOf<Traced> alpha = named(rate_ / axis, "alpha", "book ch. 5: C / W, FLOPs per byte of one axis");
+    step(alpha);
+    const double axes = static_cast<double>(tier.torus.pod.size());
+    const Traced limit =
+        named(thumb::data_limit(alpha, Traced(1.0), reader.input(axes, "M_X", "axes of the torus"), sparsity_),
+              "FSDP limit, tokens per chip", "book ch. 5: alpha / M_X with every axis used for FSDP");
     step(limit);
-    const double axes_x = axes_ > 1 ? axes_ - 1 : 1;
-    const Traced x_opt = named(sqrt(Traced(axes_x) * batch_ / d_ff_ * chips_), "X_opt",
+    if (shape_) mixed(alpha, axes > 1 ? axes - 1 : 1);
+    verdict("pure FSDP", limit);
+    if (mixed_) verdict("mixed FSDP x TP", *mixed_);
+  }
+
+  void mixed(const FlopsPerByteOf<Traced>& alpha, double data_axes) {
+    const thumb::Split<Traced> split{
+        .alpha = alpha, .data_axes = Traced(data_axes), .width = shape_->width, .sparsity = sparsity_};
+    const Traced x_opt = named(thumb::optimal_data_ranks(split, batch_, chips_), "X_opt",
                                "book ch. 5: sqrt((B/F)(M_X/M_Y) n), M_X axes for FSDP and one for TP");
     step(x_opt);
     step(named(chips_ / x_opt, "Y_opt", "book ch. 5: n / X_opt"));
-    const Traced mixed = named(alpha.value() * alpha.value() / (Traced(axes_x) * d_ff_),
-                               "FSDP x TP limit, tokens per chip", "book ch. 5: alpha^2 / (M_X M_Y F)");
-    step(mixed);
-    const double b = per_chip.value();
-    if (x_opt.value() > chips_.value()) {
+    mixed_ = named(thumb::mixed_limit(split), "FSDP x TP limit, tokens per chip", "book ch. 5: alpha^2 / (M_X M_Y F)");
+    step(*mixed_);
+    if (chips_ < x_opt) {
       section_.remarks.push_back(
           fmt::format("X_opt is beyond {} chips: at this batch FSDP alone communicates least", chips_.value()));
     }
-    section_.remarks.push_back(fmt::format("pure FSDP is {}: {:.0f} tokens per chip against a limit of {:.0f}",
-                                           b > limit.value() ? "compute-bound" : "communication-bound", b,
-                                           limit.value()));
-    section_.remarks.push_back(fmt::format("mixed FSDP x TP is {}: {:.0f} tokens per chip against a limit of {:.0f}",
-                                           b > mixed.value() ? "compute-bound" : "communication-bound", b,
-                                           mixed.value()));
-    if (q_.model.moe) {
-      section_.remarks.emplace_back("experts raise the FSDP limits by experts / top_k (book ch. 12)");
+  }
+
+  /// A chip's bandwidth in its node, and that of the whole node into the network beyond.
+  void behind_switches() {
+    const Reader<Traced> reader;
+    const Tier& node = q_.hw.network.front();
+    const double peers = node.kind == TierKind::kMesh ? static_cast<double>(node.switched.chips - 1) : 1;
+    const Bandwidth inside = read(reader, node.switched.bandwidth_per_chip * peers, "W_gpu", node.source);
+    Bandwidth slower = inside;
+    if (q_.hw.network.size() > 1) {
+      const Tier& beyond = q_.hw.network[1];
+      const double chips = static_cast<double>(node.switched.chips);
+      const Bandwidth egress = read(reader, beyond.switched.bandwidth_per_chip * chips, "W_node", beyond.source);
+      if (chips_.value() > chips)
+        slower = named(min(inside, egress), "W", "book ch. 12: the slower of node and network");
     }
+    const FlopsPerByteOf<Traced> alpha = named(rate_ / slower, "alpha", "book ch. 12: C / W");
+    step(alpha);
+    const Traced limit = named(thumb::data_limit(alpha, Traced(1.0), reader.input(1, "M", "one network"), sparsity_),
+                               "FSDP limit, tokens per chip", "book ch. 12: C / W, E / k times that with experts");
+    step(limit);
+    if (shape_) {
+      const FlopsPerByteOf<Traced> local = named(rate_ / inside, "alpha_gpu", "book ch. 12: C / W_gpu");
+      step(local);
+      step(named(thumb::tensor_limit(local, Traced(1.0), Traced(1.0), shape_->width), "TP limit inside a node, chips",
+                 "book ch. 12: F W_gpu / C"));
+    }
+    verdict("pure FSDP", limit);
   }
 
   void whole_run() {
-    const FlopsOf<Traced> flops(Traced(6.0) * parameters_ * tokens_);
-    const FlopsOf<Traced> total = named(flops, "training FLOPs", "book ch. 4: 6 N D_tokens");
+    const FlopsOf<Traced> total =
+        named(thumb::training_flops(parameters_, tokens_), "training FLOPs", "book ch. 4: 6 N D_tokens");
     step(total);
     const SecondsOf<Traced> one = named(total / rate_, "time on one chip at peak", "book ch. 6");
     step(one);
     const Traced years =
-        named(one.value() / Traced(kSecondsPerYear), "chip-years at peak", "book ch. 6: years of 365 days");
+        named(one.value() / Traced(thumb::kSecondsPerYear), "chip-years at peak", "book ch. 6: years of 365 days");
     step(years);
-    const SecondsOf<Traced> at40 = named(total / (rate_ * (chips_ * Traced(0.4))), "time at 40 % MFU", "book ch. 6");
+    const SecondsOf<Traced> at40 =
+        named(thumb::run_time(total, chips_, rate_, Traced(0.4)), "time at 40 % MFU", "book ch. 6");
     step(at40);
     section_.remarks.push_back(fmt::format(
         "{:.0f} chip-years; {:.1f} days on {} chips at 40 % MFU, with N = {} as {}; {} parameters by our count{}",
-        years.value(), at40.value().value() / 86400, group_thousands(q_.slices.front().chips),
+        years.value(), at40.value().value() / thumb::kSecondsPerDay, group_thousands(q_.slices.front().chips),
         format_quantity(parameters_.value(), UnitKind::kCount), stated_ ? "stated" : "counted",
         format_quantity(exact_, UnitKind::kCount, 5),
         q_.model.moe
@@ -117,9 +154,10 @@ class Rules {
   const ResolvedQuestion& q_;
   ExplainSection section_;
   Rate rate_;
-  Bandwidth bandwidth_;
-  Traced batch_, chips_, d_ff_, tokens_, parameters_;
-  double axes_ = 1;
+  Traced batch_, chips_, tokens_, parameters_, per_chip_;
+  std::optional<thumb::LayerShape> shape_;
+  Traced sparsity_{1.0};
+  std::optional<Traced> mixed_;
   double exact_ = 0;
   bool stated_ = false;
 };

@@ -1,0 +1,116 @@
+// The search inside one family of layouts: every member the bounds do not exclude, every sharding that fits in memory,
+// every placement no other beats.
+#pragma once
+
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "plan/enumerate.h"
+#include "plan/places.h"
+#include "plan/ranking.h"
+#include "plan/request.h"
+
+namespace scalecalc {
+
+/// What all families share, read once.
+struct SearchInputs {
+  explicit SearchInputs(const PlanRequest& request);
+
+  const PlanRequest* request;
+  ChipRates<double> chip;
+  NetworkRates<double> network;
+  OverlapRates<double> overlap;
+  ModelOps<double> ops;
+  Routing routing;
+};
+
+/// A family with its bound; ordered by it.
+struct BoundedFamily {
+  const Family* family = nullptr;
+  std::uint64_t candidates = 0;  ///< layouts of the family, shardings included
+  double pass_s = 0;             ///< every layer and both ends, both phases, one microbatch, free data communication
+};
+
+/// What a family added to the answer.
+struct FamilyResult {
+  std::vector<Candidate> kept;
+  std::optional<Plan> nearest_miss;
+  SearchStats stats;
+};
+
+/// One thread's view of the search: caches that grow with the families visited.
+class FamilySearch {
+ public:
+  explicit FamilySearch(const SearchInputs& inputs, const Space& space) : in_(inputs), space_(space) {}
+
+  /// Bounds families that follow each other in the space and counts their candidates and what was cut.
+  void bound(std::span<const Family> families, std::span<BoundedFamily> out, SearchStats& stats);
+
+  /// The family's plans that `ranking` would admit and whose goal per token is below `below`. Depends on nothing but
+  /// the arguments.
+  FamilyResult visit(const BoundedFamily& item, const Ranker& ranker, const Ranking& ranking,
+                     const std::optional<double>& below);
+
+ private:
+  /// A member of the family being visited.
+  struct Member {
+    const Branch* branch = nullptr;
+    const std::vector<StageShape>* stages = nullptr;
+    ShardingOptions* shardings = nullptr;
+  };
+  using BranchKey = std::array<std::int64_t, 7>;
+  using PhaseKey = std::array<std::int64_t, 4>;
+
+  std::uint64_t count(const Family& family, SearchStats& stats);
+  void enter(const Family& family);
+  void visit_member(const Member& member);
+  bool may_fit(const Member& member);
+  void visit_sharding(const Member& member, const ShardingOptions::Option& option);
+  void evaluate(const Member& member, const Layout& layout, const PlacedChannels& place, std::size_t index,
+                const PhaseKey& key, const MemoryUse<double>& memory);
+  void miss(const Member& member, const Layout& layout, const MemoryUse<double>& memory);
+  const Phases<double>& phases_of(const Member& member, const Layout& layout, const MeshChannels<double>& channels,
+                                  const PhaseKey& key);
+  /// The rank of a layout on channels that no placement beats.
+  Rank lower_rank(const Member& member, const Layout& layout, const MeshChannels<double>& channels,
+                  const Phases<double>& phases, const MemoryUse<double>& memory) const;
+  Plan make_plan(const Member& member, const Layout& layout, const PlacedChannels& place, const StepTime<double>& time,
+                 const MemoryUse<double>& memory) const;
+  bool not_below(std::size_t slice, const Layout& layout, double step_s) const;
+  double chips_of(std::size_t slice) const { return static_cast<double>(in_.request->slices[slice].chips); }
+  double tokens_of(const Layout& layout) const;
+  void cut(Reject reason, std::size_t layouts) { out_.stats.rejected[static_cast<std::size_t>(reason)] += layouts; }
+  StepInput<double> input(const std::vector<StageShape>* stages, const Layout& layout,
+                          const MeshChannels<double>& channels) const;
+
+  const std::vector<StageShape>& stages_of(const Layout& layout);
+  ShardingOptions& shardings_of(const Branch& branch);
+  const ShardingOptions::Places& places_of(const Member& member, const ShardingOptions::Option& option,
+                                           const Layout& layout) const;
+  std::vector<PlacedChannels> placed(std::size_t slice, const Layout& layout) const;
+  const MeshChannels<double>& bound_channels(std::size_t slice, const Layout& layout);
+  MeshChannels<double> unplaced(std::size_t slice, const Layout& layout);
+  const Channel<double>& alone(std::size_t slice, std::int64_t size);
+
+  static constexpr Reader<double> kReader{};
+  const SearchInputs& in_;
+  const Space& space_;
+  InnerDegrees inner_;
+  NetworkCost<double> network_;  ///< of inner_
+  bool entered_ = false;
+  Phases<double> bound_phases_;                ///< of the family being visited, on bound_channels
+  std::map<PhaseKey, Phases<double>> phases_;  ///< of the family being visited, by what they depend on
+  const Ranker* ranker_ = nullptr;
+  std::optional<double> below_;
+  Ranking ranking_{1, true};
+  FamilyResult out_;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<StageShape>> stages_;
+  std::map<BranchKey, ShardingOptions> shardings_;
+  std::pair<BranchKey, ShardingOptions*> last_shardings_{};  ///< the members of one split follow each other
+  std::map<BranchKey, MeshChannels<double>> bounds_;
+  std::map<std::pair<std::size_t, std::int64_t>, Channel<double>> alone_;
+};
+
+}  // namespace scalecalc
