@@ -1,0 +1,55 @@
+// A chip's rates as the scaling book names them, each an input of the formula it enters. What a hardware file does not
+// give is an error that says so; nothing is assumed.
+#pragma once
+
+#include "base/quantity.h"
+#include "base/scalar.h"
+#include "spec/hardware_spec.h"
+
+namespace scalecalc {
+
+class ChipRates {
+ public:
+  /// Keeps a reference to `hw`.
+  explicit ChipRates(const HardwareSpec& hw) : hw_(hw) {}
+
+  const HardwareSpec& hw() const { return hw_; }
+
+  /// C: dense peak of one chip. UserError naming the published formats if it has none for `dtype`.
+  FlopsPerSecondOf<Traced> matmul(DType dtype) const;
+  FlopsPerSecondOf<Traced> vector() const;
+  /// W_hbm.
+  BytesPerSecondOf<Traced> hbm() const;
+  BytesOf<Traced> hbm_capacity() const;
+  /// W_pcie: one chip's share of the host link, one direction.
+  BytesPerSecondOf<Traced> pcie() const;
+
+  bool is_torus() const { return hw_.is_torus(); }
+  /// W_uni: one direction of one link of the torus. UserError for a chip without one.
+  BytesPerSecondOf<Traced> link() const;
+  /// W_ici: both directions of one axis, what a collective on a wrapped axis sees.
+  BytesPerSecondOf<Traced> ici() const;
+  /// t_hop.
+  SecondsOf<Traced> hop_latency() const;
+  /// Axes of the torus.
+  std::int64_t axes() const;
+
+  /// W_gpu: one chip's egress inside its switch domain. UserError for a torus.
+  BytesPerSecondOf<Traced> scale_up() const;
+  /// Chips of the innermost switch domain.
+  std::int64_t node_size() const;
+  /// Egress of one chip into the first network beyond the torus or the node: W_dcn, or W_node over its chips.
+  BytesPerSecondOf<Traced> scale_out() const;
+  /// W_node: egress of a whole node into the network beyond it.
+  BytesPerSecondOf<Traced> node_egress() const;
+
+ private:
+  const Tier& torus() const;
+  const Tier& domain() const;
+  const Tier& beyond() const;
+  [[noreturn]] void missing(const char* what, const char* hint) const;
+
+  const HardwareSpec& hw_;
+};
+
+}  // namespace scalecalc
