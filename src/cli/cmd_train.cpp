@@ -25,10 +25,6 @@ std::string rendered(const TrainAnswer& answer, OutputFormat format, const TextO
   return "";
 }
 
-bool for_people(const std::optional<OutputFormat>& format) {
-  return format == OutputFormat::kTable || format == OutputFormat::kMarkdown || format == OutputFormat::kHtml;
-}
-
 /// What a table would have said, for those who read something else.
 void say_on_stderr(Log& log, const TrainAnswer& answer, bool complete) {
   for (const Assumption& assumption : answer.assumptions) {

@@ -7,7 +7,8 @@
 namespace scalecalc::cli {
 
 std::span<const Command> commands() {
-  static const std::array kCommands{train_command()};
+  static const std::array kCommands{train_command(),  collective_command(), matmul_command(), roofline_command(),
+                                    bounds_command(), model_command(),      hw_command()};
   return kCommands;
 }
 
@@ -24,6 +25,19 @@ std::vector<Flag> flags_of(const Command& command) {
   return out;
 }
 
+namespace {
+
+/// The first of a command's examples; a line that ends in a backslash goes on.
+std::string_view first_example(const Command& command) {
+  std::size_t end = command.examples.find('\n');
+  while (end != std::string_view::npos && end > 0 && command.examples[end - 1] == '\\') {
+    end = command.examples.find('\n', end + 1);
+  }
+  return end == std::string_view::npos ? command.examples : command.examples.substr(0, end + 1);
+}
+
+}  // namespace
+
 std::string general_help() {
   std::string out =
       "scalecalc computes how large language models scale on real machines: times, memory, dollars.\n"
@@ -31,9 +45,9 @@ std::string general_help() {
       "usage: scalecalc COMMAND [ARGUMENTS]\n"
       "\n"
       "examples:\n";
-  for (const Command& command : commands()) out += command.examples;
+  for (const Command& command : commands()) out += first_example(command);
   out += "\ncommands:\n";
-  for (const Command& command : commands()) out += fmt::format("  {:<10}{}\n", command.name, command.summary);
+  for (const Command& command : commands()) out += fmt::format("  {:<12}{}\n", command.name, command.summary);
   return out + "\nscalecalc help COMMAND explains one of them.\n";
 }
 

@@ -33,5 +33,11 @@ std::string command_help(const Command& command);
 
 /// One definition per command, in cmd_<name>.cpp.
 const Command& train_command();
+const Command& collective_command();
+const Command& matmul_command();
+const Command& roofline_command();
+const Command& bounds_command();
+const Command& model_command();
+const Command& hw_command();
 
 }  // namespace scalecalc::cli

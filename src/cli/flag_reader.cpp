@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "base/text.h"
 
@@ -11,6 +12,10 @@ namespace scalecalc::cli {
 
 void FlagReader::problem(std::string message, std::string hint) {
   problems_.push_back({SourceSpan{}, std::move(message), std::move(hint)});
+}
+
+void FlagReader::problems(std::vector<Diagnostic> found) {
+  std::move(found.begin(), found.end(), std::back_inserter(problems_));
 }
 
 void FlagReader::finish() {

@@ -25,6 +25,8 @@ class FlagReader {
   explicit FlagReader(const Arguments& arguments) : arguments_(arguments) {}
 
   void problem(std::string message, std::string hint = "");
+  /// Problems found elsewhere, with their places.
+  void problems(std::vector<Diagnostic> found);
   /// Throws what was found.
   void finish();
 

@@ -27,6 +27,10 @@ OutputFormat format_of(std::string_view word) {
 
 }  // namespace
 
+bool for_people(const std::optional<OutputFormat>& format) {
+  return format == OutputFormat::kTable || format == OutputFormat::kMarkdown || format == OutputFormat::kHtml;
+}
+
 void write_result(std::ostream& out, const std::string& text) {
   errno = 0;
   out << text;

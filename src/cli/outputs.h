@@ -13,6 +13,9 @@ namespace scalecalc::cli {
 
 enum class OutputFormat { kTable, kJson, kJsonl, kCsv, kMarkdown, kHtml };
 
+/// Formats that show warnings and assumptions to their reader.
+bool for_people(const std::optional<OutputFormat>& format);
+
 /// Writes a result to a stream and makes sure it arrived. UserError with exit 74 if it did not; a reader that has gone
 /// away (EPIPE) is no failure.
 void write_result(std::ostream& out, const std::string& text);

@@ -11,15 +11,20 @@
 #include "cli/commands.h"
 #include "cli/outputs.h"
 #include "cli/session.h"
-#include "report/train_json.h"
+#include "report/json_text.h"
 
 namespace scalecalc::cli {
 namespace {
 
-/// Every flag of every command, to tell values from the command while it is not known yet.
+/// Every flag of every command once, to tell values from the command while it is not known yet.
 std::vector<Flag> all_flags() {
   std::vector<Flag> out(common_flags().begin(), common_flags().end());
-  for (const Command& command : commands()) out.insert(out.end(), command.flags.begin(), command.flags.end());
+  for (const Command& command : commands()) {
+    for (const Flag& flag : command.flags) {
+      const auto same = [&](const Flag& known) { return known.name == flag.name; };
+      if (std::none_of(out.begin(), out.end(), same)) out.push_back(flag);
+    }
+  }
   return out;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/layout_flags.h"
+#include "cli/sheet_command.h"
 #include "cost/slice.h"
 
 namespace scalecalc::cli {
@@ -49,6 +50,7 @@ constexpr std::array kFlags{
          "ideal: the pure roofline; calibrated (default): the hardware's measured efficiencies", "calibrated"},
     Flag{"--set", 0, FlagKind::kRepeatable, "KEY=VALUE",
          "replace one field of the model or the hardware, such as hw.hbm.bandwidth=5TB/s", "hw.hbm.bandwidth=5TB/s"},
+    kAssumeFlag,
     Flag{"--explain", 0, FlagKind::kOptionalCount, "[RANK]",
          "the formulas behind a plan, with their numbers "
          "(default rank 1)",
@@ -68,6 +70,7 @@ void read_names(FlagReader& reader, const Arguments& arguments, TrainQuestion& q
   } else {
     q.model = names.front();
   }
+  q.assume = arguments.value("--assume").value_or("");
   if (const auto hw = arguments.value("--hw")) {
     q.hardware = *hw;
   } else {

@@ -11,7 +11,7 @@
 
 namespace scalecalc {
 
-bool is_number(Format format) { return format != Format::kText; }
+bool is_number(Format format) { return format != Format::kText && format != Format::kFlag; }
 
 std::string compact_count(double value) {
   std::string text = format_quantity(value, UnitKind::kCount);
@@ -36,6 +36,12 @@ std::string padded(std::string text) {
   return text.insert(end, (whole ? "." : "") + std::string(3 - digits, '0'));
 }
 
+/// "1.10 TFLOP": a rate's text without its "/s".
+std::string flops_text(double value) {
+  std::string text = padded(format_quantity(value, UnitKind::kFlopsPerSecond));
+  return text.substr(0, text.size() - std::string_view("/s").size());
+}
+
 }  // namespace
 
 std::string compact_usd(double value) {
@@ -56,6 +62,12 @@ std::string text_of(const Cell& cell, Format format) {
     case Format::kSeconds: return padded(format_quantity(*number, UnitKind::kSeconds));
     case Format::kFraction: return padded(format_quantity(*number, UnitKind::kFraction));
     case Format::kUsd: return compact_usd(*number);
+    case Format::kFlops: return flops_text(*number);
+    case Format::kFlopsPerSecond: return padded(format_quantity(*number, UnitKind::kFlopsPerSecond));
+    case Format::kBytesPerSecond: return padded(format_quantity(*number, UnitKind::kBytesPerSecond));
+    case Format::kWatts: return padded(format_quantity(*number, UnitKind::kWatts));
+    case Format::kHertz: return padded(format_quantity(*number, UnitKind::kHertz));
+    case Format::kFlag: return *number != 0 ? "yes" : "no";
     case Format::kText:
     case Format::kNumber: break;
   }

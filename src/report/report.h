@@ -9,7 +9,22 @@
 namespace scalecalc {
 
 /// How a number is shown to people. Machines get it in the SI base unit.
-enum class Format { kText, kInteger, kCount, kBytes, kSeconds, kFraction, kUsd, kNumber };
+enum class Format {
+  kText,
+  kInteger,
+  kCount,
+  kBytes,
+  kSeconds,
+  kFraction,
+  kUsd,
+  kNumber,
+  kFlops,
+  kFlopsPerSecond,
+  kBytesPerSecond,
+  kWatts,
+  kHertz,
+  kFlag,  ///< 0 and 1: no and yes
+};
 
 /// Nothing, a text, or a number in base units (a fraction as 0..1).
 using Cell = std::variant<std::monostate, std::string, double>;

@@ -135,6 +135,15 @@ std::string break_word(std::string_view word, std::size_t width) {
   return out;
 }
 
+/// A cell's text in lines of at most `width` columns; blanks before the text stay before each line.
+std::vector<std::string> folded(const std::string& text, std::size_t width) {
+  const std::size_t indent = std::min(text.find_first_not_of(' '), text.size());
+  const std::size_t room = width > indent ? width - indent : width;
+  std::vector<std::string> lines = split_lines(fold_text(text.substr(indent), room, 0));
+  for (std::string& line : lines) line.insert(0, indent, ' ');
+  return lines;
+}
+
 }  // namespace
 
 std::string fold_text(const std::string& text, std::size_t width, std::size_t indent) {
@@ -175,7 +184,7 @@ TableText lay_out(const Table& table, std::size_t width) {
       const Column& as_given = table.columns[column.index];
       const Cell cell = column.index < row.cells.size() ? row.cells[column.index] : Cell{};
       const std::string text = text_of(cell, as_given.format);
-      texts.push_back(as_given.flexible ? split_lines(fold_text(text, column.width, 0)) : std::vector{text});
+      texts.push_back(as_given.flexible ? folded(text, column.width) : std::vector{text});
     }
     add(texts, row.role);
   }

@@ -2,16 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <nlohmann/json.hpp>
 
-#include "base/check.h"
+#include "report/json_text.h"
 #include "report/train_report.h"
 
 namespace scalecalc {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Figures = std::vector<std::pair<std::string, double>>;
 
 constexpr std::array<std::string_view, 11> kTimeKeys{"compute",    "hbm",        "tp_exposed", "fsdp_exposed",
@@ -19,19 +16,6 @@ constexpr std::array<std::string_view, 11> kTimeKeys{"compute",    "hbm",       
                                                      "bubble",     "optimizer",  "overhead"};
 constexpr std::array<std::string_view, 7> kMemoryKeys{"weights", "gradients", "optimizer", "activations",
                                                       "logits",  "buffers",   "reserve"};
-
-/// nlohmann would write null for NaN and infinity without a word.
-double finite(double value) {
-  check(std::isfinite(value), "a figure in JSON is finite");
-  return value;
-}
-
-/// A whole number without ".0" where a double holds it exactly.
-Json count(double value) {
-  constexpr double kExact = 9007199254740992.0;
-  if (finite(value) == std::floor(value) && std::fabs(value) < kExact) return static_cast<std::int64_t>(value);
-  return value;
-}
 
 Json maybe(const std::optional<double>& value) { return value ? Json(finite(*value)) : Json(nullptr); }
 
@@ -76,9 +60,16 @@ Json memory_json(const TrainAnswer& answer, const RankedPlan& ranked) {
   return out;
 }
 
-Json run_json(const RunFigures& run) {
-  return {{"tokens", count(run.tokens)},          {"steps", count(run.steps)},       {"time_s", finite(run.time_s)},
-          {"chip_hours", finite(run.chip_hours)}, {"cost_usd", maybe(run.cost_usd)}, {"energy_j", maybe(run.energy_j)}};
+/// All null if the length of the run is not known.
+Json run_json(const std::optional<RunFigures>& run) {
+  if (!run) {
+    Json out = Json::object();
+    for (const char* key : {"tokens", "steps", "time_s", "chip_hours", "cost_usd", "energy_j"}) out[key] = nullptr;
+    return out;
+  }
+  return {{"tokens", whole(run->tokens)},     {"steps", whole(run->steps)},
+          {"time_s", finite(run->time_s)},    {"chip_hours", finite(run->chip_hours)},
+          {"cost_usd", maybe(run->cost_usd)}, {"energy_j", maybe(run->energy_j)}};
 }
 
 Json conventions_json(const RankedPlan& ranked) {
@@ -101,8 +92,8 @@ Json machine_json(const TrainAnswer& answer, const RankedPlan& ranked) {
               {"idle_chips", idle_chips(answer, plan)},
               {"slices", plan.slice.slices},
               {"shape", plan.slice.shape},
-              {"batch_seqs", count(plan.batch_seqs)},
-              {"batch_tokens", count(plan.batch_seqs * static_cast<double>(answer.workload.seq))}};
+              {"batch_seqs", whole(plan.batch_seqs)},
+              {"batch_tokens", whole(plan.batch_seqs * static_cast<double>(answer.workload.seq))}};
   return out;
 }
 
@@ -159,9 +150,9 @@ Json query_json(const TrainAnswer& a) {
           {"topology", q.topology ? Json(*q.topology) : Json(nullptr)},
           {"slice", a.slice.name()},
           {"seq", a.workload.seq},
-          {"batch_seqs", count(a.workload.batch_seqs)},
-          {"batch_tokens", count(a.workload.batch_seqs * static_cast<double>(a.workload.seq))},
-          {"tokens", count(a.workload.tokens)},
+          {"batch_seqs", whole(a.workload.batch_seqs)},
+          {"batch_tokens", whole(a.workload.batch_seqs * static_cast<double>(a.workload.seq))},
+          {"tokens", a.workload.tokens ? whole(*a.workload.tokens) : Json(nullptr)},
           {"precision", a.workload.precision.name},
           {"optimizer", a.workload.optimizer.name},
           {"efficiency", q.ideal ? "ideal" : "calibrated"},
@@ -172,17 +163,6 @@ Json query_json(const TrainAnswer& a) {
           {"fix", filter_json(q.fix)},
           {"max", filter_json(q.max)},
           {"set", q.set}};
-}
-
-Json assumptions_json(const TrainAnswer& answer) {
-  Json out = Json::array();
-  for (const Assumption& a : answer.assumptions) {
-    out.push_back({{"text", a.text},
-                   {"flag", a.flag.empty() ? Json(nullptr) : Json(a.flag)},
-                   {"source", a.source},
-                   {"warning", a.warning}});
-  }
-  return out;
 }
 
 Json search_json(const SearchStats& s, bool complete) {
@@ -203,34 +183,12 @@ Json nearest_miss_json(const TrainAnswer& answer) {
   return out;
 }
 
-Json explain_json(const TrainAnswer& answer) {
-  Json out = Json::array();
-  for (const ExplainSection& section : answer.explanation) {
-    Json steps = Json::array();
-    for (const ExplainedStep& s : section.steps) {
-      steps.push_back({{"name", s.name},
-                       {"formula", s.formula},
-                       {"numbers", s.numbers},
-                       {"value", finite(s.value)},
-                       {"unit", unit_name(s.unit)},
-                       {"source", s.source}});
-    }
-    out.push_back({{"title", section.title}, {"steps", steps}, {"remarks", section.remarks}});
-  }
-  return out;
-}
-
-/// Bytes that are not UTF-8 can come in by file names on the command line; they are replaced, not fatal.
-std::string dump(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 }  // namespace
 
 std::string train_json(const TrainAnswer& answer, std::string_view tool_version, bool complete) {
-  Json out = {{"schema", "scalecalc/train/1"}, {"tool", {{"name", "scalecalc"}, {"version", tool_version}}}};
+  Json out = document_head("scalecalc/train/1", tool_version);
   out["query"] = query_json(answer);
-  out["assumptions"] = assumptions_json(answer);
+  out["assumptions"] = assumptions_json(answer.assumptions);
   Json plans = Json::array();
   for (std::size_t i = 0; i < answer.plans.size(); ++i) plans.push_back(plan_json(answer, answer.plans[i], i + 1));
   out["plans"] = std::move(plans);
@@ -240,8 +198,8 @@ std::string train_json(const TrainAnswer& answer, std::string_view tool_version,
   out["nearest_miss"] = nearest_miss_json(answer);
   out["obstacles"] = answer.obstacles;
   out["would_fit"] = answer.would_fit ? Json(*answer.would_fit) : Json(nullptr);
-  if (answer.question.explain > 0) out["explain"] = explain_json(answer);
-  return dump(out, 2);
+  if (answer.question.explain > 0) out["explain"] = explain_json(answer.explanation);
+  return json_text(out, 2);
 }
 
 std::string train_jsonl(const TrainAnswer& answer, std::string_view tool_version) {
@@ -252,22 +210,9 @@ std::string train_jsonl(const TrainAnswer& answer, std::string_view tool_version
     line["hardware"] = answer.hw.name;
     line["chips_asked"] = answer.question.chips;
     line.update(plan_json(answer, answer.plans[i], i + 1));
-    out += dump(line, -1);
+    out += json_text(line, -1);
   }
   return out;
-}
-
-std::string error_json(int exit_code, std::span<const Diagnostic> diagnostics) {
-  Json list = Json::array();
-  for (const Diagnostic& d : diagnostics) {
-    const auto place = [](int at) { return at > 0 ? Json(at) : Json(nullptr); };
-    list.push_back({{"file", d.where.file.empty() ? Json(nullptr) : Json(d.where.file)},
-                    {"line", place(d.where.line)},
-                    {"column", place(d.where.column)},
-                    {"message", d.message},
-                    {"hint", d.hint.empty() ? Json(nullptr) : Json(d.hint)}});
-  }
-  return dump({{"schema", "scalecalc/error/1"}, {"exit", exit_code}, {"diagnostics", list}}, 2);
 }
 
 }  // namespace scalecalc

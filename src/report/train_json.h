@@ -1,11 +1,9 @@
-// The JSON of `scalecalc train` (docs/schema/train.schema.json) and of errors (docs/schema/error.schema.json).
+// The JSON of `scalecalc train` (docs/schema/train.schema.json).
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 
-#include "base/diagnostic.h"
 #include "train/question.h"
 
 namespace scalecalc {
@@ -16,7 +14,5 @@ std::string train_json(const TrainAnswer& answer, std::string_view tool_version,
 
 /// One line per plan, each with the question's model, hardware and chips, so that lines of many runs can be mixed.
 std::string train_jsonl(const TrainAnswer& answer, std::string_view tool_version);
-
-std::string error_json(int exit_code, std::span<const Diagnostic> diagnostics);
 
 }  // namespace scalecalc

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "plan/ranking.h"
+#include "report/explained_text.h"
 
 namespace scalecalc {
 namespace {
@@ -53,32 +54,10 @@ void add_nothing_fits(const TrainAnswer& a, Report& report) {
   if (a.would_fit) report.summary.push_back({"What would fit: " + *a.would_fit, Role::kGood});
 }
 
-/// name = formula = numbers = value [source], a line each.
-Line explained(const ExplainedStep& step) {
-  std::string value;
-  if (step.unit == kByteDim) {
-    value = format_quantity(step.value, UnitKind::kBytes, 4);
-  } else if (step.unit == kSecondDim) {
-    value = format_quantity(step.value, UnitKind::kSeconds, 4);
-  } else if (step.unit == kByteDim - kSecondDim) {
-    value = format_quantity(step.value, UnitKind::kBytesPerSecond, 4);
-  } else if (step.unit == kFlopDim - kSecondDim) {
-    value = format_quantity(step.value, UnitKind::kFlopsPerSecond, 4);
-  } else {
-    const std::string unit = unit_name(step.unit);
-    value = format_quantity(step.value, UnitKind::kNumber, 4) + (unit.empty() ? "" : " " + unit);
-  }
-  std::string text = fmt::format("{} = {}\n= {}\n= {}", step.name, step.formula, step.numbers, value);
-  if (!step.source.empty()) text += fmt::format(" [{}]", step.source);
-  return {std::move(text)};
-}
-
 void add_explanation(const TrainAnswer& a, Report& report) {
   for (const ExplainSection& part : a.explanation) {
-    Section section{.title = fmt::format("Explained, plan {}: {}", a.question.explain, part.title)};
-    for (const ExplainedStep& step : part.steps) section.lines.push_back(explained(step));
-    for (const std::string& remark : part.remarks) section.lines.push_back({remark, Role::kDim});
-    report.sections.push_back(std::move(section));
+    report.sections.push_back(
+        explained_section(part, fmt::format("Explained, plan {}: {}", a.question.explain, part.title)));
   }
 }
 
@@ -86,7 +65,9 @@ void add_explanation(const TrainAnswer& a, Report& report) {
 void add_tie_note(const TrainAnswer& a, Report& report) {
   const bool by_time = a.question.objective == Objective::kTime;
   if (!by_time && a.question.objective != Objective::kCost) return;
-  const auto goal = [&](const RankedPlan& p) { return by_time ? p.figures.run.time_s : p.figures.run.chip_hours; };
+  const auto goal = [&](const RankedPlan& p) {  // per token: plans may run different batches
+    return (by_time ? 1.0 : static_cast<double>(p.plan.slice.chips)) / p.figures.tokens_per_s;
+  };
   const bool in_order = std::is_sorted(a.plans.begin(), a.plans.end(),
                                        [&](const RankedPlan& x, const RankedPlan& y) { return goal(x) < goal(y); });
   if (in_order) return;
@@ -98,13 +79,13 @@ void add_tie_note(const TrainAnswer& a, Report& report) {
 void add_cheaper_note(const TrainAnswer& a, Report& report) {
   if (!a.cheaper || a.plans.empty()) return;
   const Plan& plan = a.cheaper->plan;
-  const RunFigures& run = a.cheaper->figures.run;
-  const double saved = 1 - run.chip_hours / a.plans.front().figures.run.chip_hours;
+  const double saved = 1 - a.plans.front().figures.tokens_per_s_per_chip / a.cheaper->figures.tokens_per_s_per_chip;
+  const auto& run = a.cheaper->figures.run;
   report.notes.push_back(fmt::format(
-      "Cheaper per token on fewer chips: {}{}, {}; {}: step {}, run {}, {:.1f}% fewer chip-hours than plan 1.",
+      "Cheaper per token on fewer chips: {}{}, {}; {}: step {}{}, {:.1f}% fewer chip-hours than plan 1.",
       group_thousands(plan.slice.chips), plan.slice.shape.empty() ? "" : fmt::format(" ({})", plan.slice.name()),
       degrees_text(plan.layout), recipe_text(plan.layout), format_quantity(plan.step_s, UnitKind::kSeconds),
-      format_quantity(run.time_s, UnitKind::kSeconds), 100 * saved));
+      run ? ", run " + format_quantity(run->time_s, UnitKind::kSeconds) : "", 100 * saved));
 }
 
 }  // namespace

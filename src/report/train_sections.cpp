@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "report/explained_text.h"
 #include "report/train_report.h"
 
 namespace scalecalc {
@@ -103,7 +104,10 @@ Section placement_section(const RankedPlan& ranked) {
 }
 
 Section run_section(const TrainAnswer& answer, const RankedPlan& ranked) {
-  const RunFigures& run = ranked.figures.run;
+  const std::string rates = fmt::format("{} tokens/s, {} tokens/s per chip", compact_count(ranked.figures.tokens_per_s),
+                                        compact_count(ranked.figures.tokens_per_s_per_chip));
+  if (!ranked.figures.run) return {.title = "Tokens per second", .lines = {{rates}}};
+  const RunFigures& run = *ranked.figures.run;
   Section out{.title = "The whole run"};
   std::string text =
       fmt::format("{} tokens in {} steps: {}, {} chip-hours", compact_count(run.tokens), compact_count(run.steps),
@@ -114,19 +118,7 @@ Section run_section(const TrainAnswer& answer, const RankedPlan& ranked) {
   }
   if (run.energy_j) text += ", " + energy_text(*run.energy_j);
   out.lines.push_back({std::move(text)});
-  out.lines.push_back({fmt::format("{} tokens/s, {} tokens/s per chip", compact_count(ranked.figures.tokens_per_s),
-                                   compact_count(ranked.figures.tokens_per_s_per_chip))});
-  return out;
-}
-
-Section assumed_section(const TrainAnswer& answer) {
-  Section out{.title = "Assumed"};
-  for (const Assumption& assumption : answer.assumptions) {
-    std::string text = assumption.warning ? "warning: " + assumption.text : assumption.text;
-    if (!assumption.source.empty()) text += fmt::format(" [{}]", assumption.source);
-    if (!assumption.flag.empty()) text += fmt::format(" (change: {})", assumption.flag);
-    out.lines.push_back({std::move(text), assumption.warning ? Role::kWarning : Role::kPlain});
-  }
+  out.lines.push_back({rates});
   return out;
 }
 
@@ -189,7 +181,7 @@ std::vector<Section> plan_sections(const TrainAnswer& answer) {
 
 std::vector<Section> search_sections(const TrainAnswer& answer) {
   std::vector<Section> out;
-  if (!answer.assumptions.empty()) out.push_back(assumed_section(answer));
+  if (!answer.assumptions.empty()) out.push_back(assumed_section(answer.assumptions));
   out.push_back(searched_section(answer));
   if (Section excluded = excluded_section(answer); !excluded.table.rows.empty()) out.push_back(std::move(excluded));
   return out;

@@ -38,9 +38,13 @@ template <double PlanFigures::*Field>
 Cell plan_figure(const TrainAnswer&, const RankedPlan& p) {
   return number(p.figures.*Field);
 }
+template <std::optional<double> RunFigures::*Field>
+Cell optional_run_figure(const TrainAnswer&, const RankedPlan& p) {
+  return p.figures.run ? maybe((*p.figures.run).*Field) : Cell();
+}
 template <double RunFigures::*Field>
 Cell run_figure(const TrainAnswer&, const RankedPlan& p) {
-  return number(p.figures.run.*Field);
+  return p.figures.run ? number((*p.figures.run).*Field) : Cell();
 }
 
 using A = TrainAnswer;
@@ -80,8 +84,8 @@ constexpr Record kRecords[] = {
     {"run_steps", run_figure<&RunFigures::steps>},
     {"run_time_s", run_figure<&RunFigures::time_s>},
     {"run_chip_hours", run_figure<&RunFigures::chip_hours>},
-    {"run_cost_usd", [](const A&, const P& p) { return maybe(p.figures.run.cost_usd); }},
-    {"run_energy_j", [](const A&, const P& p) { return maybe(p.figures.run.energy_j); }},
+    {"run_cost_usd", optional_run_figure<&RunFigures::cost_usd>},
+    {"run_energy_j", optional_run_figure<&RunFigures::energy_j>},
 };
 
 }  // namespace
@@ -122,18 +126,25 @@ Table plan_table(const TrainAnswer& answer) {
        .key = "memory_fraction",
        .format = Format::kFraction,
        .importance = 4},
-      {.title = "run", .key = "run_time_s", .format = Format::kSeconds, .importance = 3},
-      {.title = "cost", .key = "run_cost_usd", .format = Format::kUsd, .importance = 3},
-      {.title = "bound by", .key = "bound_by", .importance = 2},
   };
+  if (answer.workload.tokens) {
+    table.columns.push_back({.title = "run", .key = "run_time_s", .format = Format::kSeconds, .importance = 3});
+    table.columns.push_back({.title = "cost", .key = "run_cost_usd", .format = Format::kUsd, .importance = 3});
+  }
+  table.columns.push_back({.title = "bound by", .key = "bound_by", .importance = 2});
   for (std::size_t i = 0; i < answer.plans.size(); ++i) {
     const auto& [plan, figures] = answer.plans[i];
     const double memory = sum_of(figures.memory_bytes);
-    table.rows.push_back(
-        {{static_cast<double>(i + 1), whole(plan.layout.chips()), degrees_text(plan.layout), recipe_text(plan.layout),
-          batch_tokens(answer, plan), plan.step_s, figures.step_low_s, figures.step_high_s, figures.mfu, memory,
-          memory / capacity, figures.run.time_s, maybe(figures.run.cost_usd), figures.bound_by},
-         i == 0 ? Role::kGood : Role::kPlain});
+    Row row{{static_cast<double>(i + 1), whole(plan.layout.chips()), degrees_text(plan.layout),
+             recipe_text(plan.layout), batch_tokens(answer, plan), plan.step_s, figures.step_low_s, figures.step_high_s,
+             figures.mfu, memory, memory / capacity},
+            i == 0 ? Role::kGood : Role::kPlain};
+    if (answer.workload.tokens) {
+      row.cells.push_back(run_figure<&RunFigures::time_s>(answer, answer.plans[i]));
+      row.cells.push_back(optional_run_figure<&RunFigures::cost_usd>(answer, answer.plans[i]));
+    }
+    row.cells.emplace_back(figures.bound_by);
+    table.rows.push_back(std::move(row));
   }
   return table;
 }

@@ -1,0 +1,80 @@
+#include "cli/sheet_command.h"
+
+#include <fmt/format.h>
+
+#include "base/sweep.h"
+#include "base/text.h"
+#include "cli/outputs.h"
+#include "cli/session.h"
+#include "report/render.h"
+
+namespace scalecalc::cli {
+namespace {
+
+std::string rendered(const Sheet& sheet, OutputFormat format, const TextOptions& text, bool explain) {
+  switch (format) {
+    case OutputFormat::kTable: return render_table(sheet_report(sheet, explain), text);
+    case OutputFormat::kJson: return sheet_json(sheet, tool_version(), explain);
+    case OutputFormat::kJsonl: return sheet_jsonl(sheet, tool_version());
+    case OutputFormat::kCsv: return render_csv(sheet_report(sheet, explain));
+    case OutputFormat::kMarkdown: return render_markdown(sheet_report(sheet, explain));
+    case OutputFormat::kHtml: return render_html(sheet_report(sheet, explain));
+  }
+  return "";
+}
+
+}  // namespace
+
+ExitCode answer_with_sheet(const Arguments& arguments, Environment& env,
+                           const std::function<Sheet(const Catalog&)>& answer) {
+  const Session session = read_session(arguments, env);
+  Outputs outputs(arguments.values("--output"), arguments.has("--json"));
+  const Catalog catalog(session.config_directories);
+  const Sheet sheet = answer(catalog);
+  const bool explain = arguments.has("--explain");
+  Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
+  if (!for_people(outputs.standard_output())) {
+    for (const Assumption& assumption : sheet.assumptions) {
+      if (assumption.warning) log.warning(assumption.text);
+    }
+  }
+  const TextOptions text = text_options(env, session.color);
+  outputs.write(env, [&](OutputFormat format, bool to_file) {
+    return rendered(sheet, format, to_file ? TextOptions{} : text, explain);
+  });
+  return ExitCode::kAnswered;
+}
+
+HardwareSpec hardware_asked_for(const Arguments& arguments, const Catalog& catalog, Unpublished unpublished) {
+  const std::optional<std::string> name = arguments.value("--hw");
+  if (!name) throw UserError("--hw is missing: on which hardware?", "a catalog name such as tpu-v5p, or a YAML file");
+  ConfigNode document = catalog.load(CatalogKind::kHardware, *name);
+  apply_sets(arguments.values("--set"), {{"hw", &document}});
+  return load_hardware(document, catalog, unpublished);
+}
+
+std::optional<std::vector<double>> sweep_flag(FlagReader& reader, const Arguments& arguments, std::string_view flag,
+                                              UnitKind kind) {
+  const std::optional<std::string> text = arguments.value(flag);
+  if (!text) return std::nullopt;
+  const auto parsed = parse_sweep(*text, kind);
+  if (const UnitError* error = std::get_if<UnitError>(&parsed)) {
+    reader.problem(fmt::format("{}: {}", flag, error->message), error->hint);
+    return std::nullopt;
+  }
+  const auto& values = std::get<std::vector<double>>(parsed);
+  for (const double value : values) {
+    if (value > 0) continue;
+    reader.problem(fmt::format("{} {} is out of range", flag, in_quotes(*text)), "values above 0");
+    return std::nullopt;
+  }
+  return values;
+}
+
+void note_sets(const Arguments& arguments, std::vector<Assumption>& assumptions) {
+  for (const std::string& set : arguments.values("--set")) {
+    assumptions.push_back({"changed by --set " + set, "--set", "command line"});
+  }
+}
+
+}  // namespace scalecalc::cli

@@ -1,0 +1,115 @@
+#include "report/bounds_serving_sheet.h"
+
+#include <algorithm>
+
+namespace scalecalc {
+namespace {
+
+Figure number(const char* key, const char* label, const std::optional<Traced>& value) {
+  return value ? figure(key, label, Format::kNumber, *value) : figure(key, label, Format::kNumber, Cell{});
+}
+
+template <Dim D>
+Figure quantity(const char* key, const char* label, Format format, const std::optional<Quantity<D, Traced>>& value) {
+  return value ? figure(key, label, format, *value) : figure(key, label, format, Cell{});
+}
+
+Figure flag(const char* key, const char* label, const std::optional<bool>& value) {
+  return figure(key, label, Format::kFlag, value ? Cell(*value ? 1.0 : 0.0) : Cell{});
+}
+
+Figure important(Figure out, int importance) {
+  out.importance = importance;
+  return out;
+}
+
+Figure batch_figure(const ServingPoint& p) { return figure("batch", "batch", Format::kInteger, p.batch); }
+
+Record point_record(const ServingPoint& p) {
+  return {
+      {batch_figure(p), important(quantity("kv_bytes", "KV cache", Format::kBytes, p.kv_bytes), 4),
+       quantity("total_bytes", "with weights", Format::kBytes, p.total_bytes), flag("fits", "fits", p.fits),
+       important(quantity("kv_time_s", "KV time", Format::kSeconds, p.kv_time), 2),
+       quantity("weight_load_time_s", "", Format::kSeconds, p.load_time),
+       quantity("mlp_compute_time_s", "", Format::kSeconds, p.compute_time),
+       important(quantity("mlp_time_s", "MLP time", Format::kSeconds, p.mlp_time), 3),
+       flag("mlp_compute_bound", "", p.mlp_compute_bound),
+       quantity("bandwidth_step_s", "", Format::kSeconds, p.bandwidth_step),
+       quantity("bandwidth_tokens_per_s", "", Format::kNumber, p.bandwidth_tokens_per_s),
+       quantity("decode_step_s", "step", Format::kSeconds, p.step),
+       quantity("tokens_per_s", "tokens/s", Format::kNumber, p.tokens_per_s),
+       important(quantity("tokens_per_s_per_chip", "per chip", Format::kNumber, p.tokens_per_s_per_chip), 1),
+       important(figure("bound_by", "bound by", Format::kText, p.bound_by.empty() ? Cell{} : Cell(p.bound_by)), 5)}};
+}
+
+Record request_record(const ServingPoint& p) {
+  return {{batch_figure(p), important(quantity("answer_time_s", "answer", Format::kSeconds, p.answer_time), 1),
+           quantity("requests_per_s", "requests/s", Format::kNumber, p.requests_per_s),
+           quantity("requests_per_s_per_chip", "per chip", Format::kNumber, p.requests_per_s_per_chip),
+           important(number("finished_sequences_per_step", "finished per step", p.finished_per_step), 3),
+           important(number("evicted_tokens_per_step", "tokens evicted per step", p.evicted_per_step), 4),
+           important(
+               number("prefill_servers_per_decode_server", "prefill servers per decode server", p.prefill_servers), 2),
+           quantity("usd_per_million_output_tokens", "USD per 1M tokens", Format::kUsd, p.usd_per_million_tokens)}};
+}
+
+bool says_something(const Record& record) {
+  return std::any_of(record.figures.begin() + 1, record.figures.end(),
+                     [](const Figure& f) { return !std::holds_alternative<std::monostate>(f.value); });
+}
+
+void add(Sheet& sheet, Block block) {
+  if (std::any_of(block.records.begin(), block.records.end(), says_something)) sheet.blocks.push_back(std::move(block));
+}
+
+Figure given(const char* key, const std::optional<double>& value) {
+  return figure(key, "", Format::kNumber, value ? Cell(*value) : Cell{});
+}
+
+Figure format(const char* key, DType dtype) { return figure(key, "", Format::kText, std::string(name_of(dtype))); }
+
+}  // namespace
+
+void add_serving_query(Record& query, const BoundsQuestion& q) {
+  if (q.scope == BoundScope::kTraining) return;
+  const BoundServing& s = q.serving;
+  std::vector<Figure>& out = query.figures;
+  out.push_back(list_figure("serving.batch", "", {s.batches.begin(), s.batches.end()}));
+  using Given = std::pair<const char*, std::optional<double>>;
+  const std::initializer_list<Given> sizes{{"serving.context", s.context},
+                                           {"serving.prompt", s.prompt},
+                                           {"serving.generate", s.generate},
+                                           {"serving.cached", s.cached},
+                                           {"serving.prefix_hit", s.prefix_hit},
+                                           {"serving.slo_tpot_s", s.latency},
+                                           {"serving.weight_bytes", s.weight_bytes},
+                                           {"serving.kv_bytes_per_token", s.kv_bytes_per_token},
+                                           {"serving.total_bytes", s.total_bytes},
+                                           {"serving.step_time_s", s.step_time},
+                                           {"serving.prefill_time_s", s.prefill_time}};
+  for (const auto& [key, value] : sizes) out.push_back(given(key, value));
+  const ServingFormats formats = serving_formats(q);
+  out.push_back(format("serving.flops", formats.compute));
+  out.push_back(format("serving.weights", formats.weights));
+  out.push_back(format("serving.activations", formats.activations));
+  out.push_back(format("serving.kv", formats.kv));
+  if (!s.speculation) return;
+  out.push_back(
+      figure("serving.speculative.k", "", Format::kInteger, Cell(static_cast<double>(s.speculation->drafted))));
+  out.push_back(given("serving.speculative.accept", s.speculation->accept));
+  out.push_back(given("serving.speculative.cost", s.speculation->cost));
+  out.push_back(given("serving.speculative.draft_parameters", s.speculation->draft_parameters));
+}
+
+void add_serving_points(Sheet& sheet, const BoundsAnswer& answer) {
+  Block steps{.key = "points", .title = "Decode step"};
+  Block requests{.key = "requests", .title = "Requests"};
+  for (const ServingPoint& point : answer.points) {
+    steps.records.push_back(point_record(point));
+    requests.records.push_back(request_record(point));
+  }
+  add(sheet, std::move(steps));
+  add(sheet, std::move(requests));
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,69 @@
+#include "report/json_text.h"
+
+#include <cmath>
+
+#include "base/check.h"
+
+namespace scalecalc {
+
+double finite(double value) {
+  check(std::isfinite(value), "a figure in JSON is finite");
+  return value;
+}
+
+Json whole(double value) {
+  constexpr double kExact = 9007199254740992.0;
+  if (finite(value) == std::floor(value) && std::fabs(value) < kExact) return static_cast<std::int64_t>(value);
+  return value;
+}
+
+Json document_head(std::string_view schema, std::string_view tool_version) {
+  return {{"schema", schema}, {"tool", {{"name", "scalecalc"}, {"version", tool_version}}}};
+}
+
+Json assumptions_json(const std::vector<Assumption>& assumptions) {
+  Json out = Json::array();
+  for (const Assumption& a : assumptions) {
+    out.push_back({{"text", a.text},
+                   {"flag", a.flag.empty() ? Json(nullptr) : Json(a.flag)},
+                   {"source", a.source},
+                   {"warning", a.warning}});
+  }
+  return out;
+}
+
+Json explain_json(const std::vector<ExplainSection>& sections) {
+  Json out = Json::array();
+  for (const ExplainSection& section : sections) {
+    Json steps = Json::array();
+    for (const ExplainedStep& s : section.steps) {
+      steps.push_back({{"name", s.name},
+                       {"formula", s.formula},
+                       {"numbers", s.numbers},
+                       {"value", finite(s.value)},
+                       {"unit", unit_name(s.unit)},
+                       {"source", s.source}});
+    }
+    out.push_back({{"title", section.title}, {"steps", steps}, {"remarks", section.remarks}});
+  }
+  return out;
+}
+
+std::string json_text(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string error_json(int exit_code, std::span<const Diagnostic> diagnostics) {
+  Json list = Json::array();
+  for (const Diagnostic& d : diagnostics) {
+    const auto place = [](int at) { return at > 0 ? Json(at) : Json(nullptr); };
+    list.push_back({{"file", d.where.file.empty() ? Json(nullptr) : Json(d.where.file)},
+                    {"line", place(d.where.line)},
+                    {"column", place(d.where.column)},
+                    {"message", d.message},
+                    {"hint", d.hint.empty() ? Json(nullptr) : Json(d.hint)}});
+  }
+  return json_text({{"schema", "scalecalc/error/1"}, {"exit", exit_code}, {"diagnostics", list}}, 2);
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,84 @@
+// The answer of a small command (roofline, hw, collective, matmul, model, bounds): named figures, once. The table, the
+// CSV, the JSON and --explain are all made from it, so they cannot disagree, and a command is its formulas and one
+// line per figure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/explained.h"
+#include "report/report.h"
+
+namespace scalecalc {
+
+struct Record;
+
+/// One figure: a JSON member and a table cell.
+struct Figure {
+  std::string key;    ///< JSON member with its unit: "time_s"; dots nest: "critical_intensity_flops_per_byte.hbm"
+  std::string label;  ///< for people: "time"; empty = in JSON and CSV only
+  Cell value;         ///< nothing = null
+  Format format = Format::kText;
+  int importance = 0;                ///< as Column::importance
+  std::vector<ExplainedStep> steps;  ///< how it came about; empty = an input
+  bool is_list = false;              ///< JSON: an array of `records`, or of `items` if there are no records
+  std::vector<Record> records;       ///< people read `value` instead, e.g. "all-gather X 1.2 ms"
+  std::vector<Cell> items;
+  std::string shown;  ///< people read this instead of the value, e.g. a number with a unit of its own
+};
+
+struct Record {
+  std::vector<Figure> figures;
+  std::string group;  ///< for people, records of a list that share it are a table of their own under this heading
+};
+
+/// A line above the figures that follow, for people alone, in a block that is shown by figure.
+Figure heading(std::string_view label);
+/// A text, or a number in its base unit; Format::kFlag shows 0 and 1 as no and yes, and as booleans in JSON.
+Figure figure(std::string_view key, std::string_view label, Format format, Cell value);
+/// A figure with its working. An unnamed expression takes the label as its name in the explanation.
+Figure figure(std::string_view key, std::string_view label, Format format, const Traced& value,
+              std::string_view source = {});
+template <Dim D>
+Figure figure(std::string_view key, std::string_view label, Format format, const Quantity<D, Traced>& value,
+              std::string_view source = {}) {
+  return figure(key, label, format, value.value().with_name(label, source, D));
+}
+Figure list_figure(std::string_view key, std::string_view label, std::vector<Cell> items);
+Figure records_figure(std::string_view key, std::string_view label, std::string shown, std::vector<Record> records);
+
+/// A table of records alike, or the members of one object.
+struct Block {
+  std::string key;    ///< JSON member; empty: its figures are members of the document itself
+  std::string title;  ///< heading for people; empty = none
+  bool is_list = true;
+  std::vector<Record> records;  ///< exactly one unless is_list
+  bool for_people = false;      ///< a view of figures that stand in another block: in tables only
+  bool by_figure = false;       ///< people read it as side_by_side() lays it out
+};
+
+struct Sheet {
+  std::string command;  ///< "roofline": the schema is scalecalc/roofline/1
+  std::string title;
+  std::vector<Line> summary;  ///< what must be read first
+  Record query;               ///< what was asked, as understood; member "query"
+  std::vector<Block> blocks;  ///< CSV and JSON Lines write the first list, or the first block if there is no list
+  std::vector<Assumption> assumptions;
+  std::vector<std::string> notes;
+};
+
+/// What people read of a figure; nothing if they read none of it.
+Cell shown_cell(const Figure& f);
+/// The block whose records CSV and JSON Lines write; nullptr if the sheet has no block.
+const Block* record_block(const Sheet& sheet);
+/// The working of each block's figures, each formula once.
+std::vector<ExplainSection> sheet_explanation(const Sheet& sheet);
+
+/// For people, and the CSV records. With `explain` a section of formulas follows.
+Report sheet_report(const Sheet& sheet, bool explain);
+std::string sheet_json(const Sheet& sheet, std::string_view tool_version, bool explain);
+/// One line per record of the block that CSV writes, each with the query.
+std::string sheet_jsonl(const Sheet& sheet, std::string_view tool_version);
+
+}  // namespace scalecalc
