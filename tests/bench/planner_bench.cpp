@@ -11,8 +11,8 @@ void search(benchmark::State& state, const char* model_name, const char* chip_na
   const ModelSpec model = test::shipped_model(model_name);
   const HardwareSpec hw = test::shipped_chip(chip_name);
   PlanRequest request = test::request(model, hw, chips);
-  request.workload.seq = model.training.seq;
-  request.workload.batch_seqs = model.training.batch_tokens / static_cast<double>(model.training.seq);
+  request.workload.seq = *model.training.seq;
+  request.workload.batch_seqs = *model.training.batch_tokens / static_cast<double>(*model.training.seq);
   request.workload.precision = precision_of(format);
   std::uint64_t candidates = 0;
   std::uint64_t evaluated = 0;

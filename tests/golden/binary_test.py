@@ -17,6 +17,9 @@ BINARY = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
 SOURCE = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else pathlib.Path(__file__).resolve().parents[2])
 QUESTION = ["train", "llama3-8b", "--hw", "h100-sxm", "--chips", "64"]
 
+SHARDED = ["matmul", "A[I_X, J_Y] * B[J_Y, K] -> C[I_X, K]", "--hw", "tpu-v5e", "--mesh", "X=4,Y=4", "--dims",
+           "I=1024,J=8192,K=8192"]
+
 
 def run(*args, **kwargs):
     kwargs.setdefault("stdout", subprocess.PIPE)
@@ -120,8 +123,20 @@ class Terminals(unittest.TestCase):
     def test_no_line_is_wider_than_the_terminal(self):
         short = ["train", "llama3-70b", "--hw", "h100-sxm", "--chips", "4"]
         experts = ["train", "mixtral-8x7b", "--hw", "tpu-v5p", "--chips", "256", "--fix", "tp=2"]
+        curve = ["roofline", "matmul", "8192x28672", "--batch", "8..8192", "--hw", "tpu-v5e", "--chips", "4", "--split",
+                 "output", "--over", "ici", "--explain"]
+        measured = ["roofline", "matmul", "8x100x300", "pad=128", "--hw", "tpu-v5e", "--measured", "1ms,2ms"]
+        tree = ["collective", "all-reduce", "--hw", "h100-sxm", "--group", "1024", "--bytes", "1GB", "--measured", "9ms",
+                "--explain"]
+        rings = ["collective", "all-to-all", "--hw", "tpu-v5e", "--topology", "16x16", "--bytes", "1KiB..1GiB*16"]
+        rules = ["bounds", "llama3-70b", "--hw", "book/tpu-v5p", "--pods", "2", "--explain"]
+        layout = ["bounds", "deepseek-v3", "--hw", "h800", "--chips", "2048", "--fix", "tp=2,ep=32,pp=16,ga=30"]
+        serving = ["bounds", "mixtral-8x7b", "--hw", "h100-sxm", "--for", "serving", "--batch", "1..64", "--context",
+                   "4096", "--generate", "256", "--explain"]
+        apart = ["model", "deepseek-v3", "--against", "llama3-70b", "--explain"]
         for width in (60, 80, 100):
-            for words in (QUESTION, QUESTION + ["--explain"], short, experts):
+            for words in (QUESTION, QUESTION + ["--explain"], short, experts, curve, measured, tree, rings, SHARDED, apart,
+                          rules, layout, serving, ["model", "jamba-v0.1"], ["model", "list"]):
                 lines, code = run_in_terminal(width, *words, NO_COLOR="1")
                 self.assertIn(code, (0, 3))
                 wide = [line for line in lines if len(line) > width]
@@ -153,6 +168,13 @@ class Documents(unittest.TestCase):
         self.assertEqual(schema_problems(name, document), [])
         return document
 
+    def test_train_without_training_facts(self):
+        document = self.valid("train", "train", "qwen3-next-80b-a3b", "--hw", "h100-sxm", "--chips", "64",
+                              "--batch-tokens", "1M", "--json")
+        self.assertIsNone(document["query"]["tokens"])
+        for plan in document["plans"]:
+            self.assertEqual(set(plan["run"].values()), {None})
+
     def test_train(self):
         document = self.valid("train", *QUESTION, "--json", "--explain")
         self.assertTrue(document["explain"])
@@ -167,10 +189,116 @@ class Documents(unittest.TestCase):
         self.valid("train", "train", "mixtral-8x7b", "--hw", "tpu-v5p", "--chips", "256", "--json", "--variants",
                    "--fix", "tp=2", "--set", "hw.hbm.bandwidth=3TB/s", "--efficiency", "ideal")
 
+    def test_matmul(self):
+        document = self.valid("matmul", *SHARDED, "--measured", "1ms,900us", "--top", "100", "--json", "--explain")
+        self.assertEqual(len(document["strategies"]), document["strategies_total"])
+        self.assertEqual(document["strategies"][0]["name"], document["best"])
+        for strategy in document["strategies"]:
+            sent = sum(c["time_s"] for c in strategy["collectives"])
+            self.assertAlmostEqual(sent, strategy["communication_time_s"], places=12)
+            self.assertEqual(max(strategy["compute_time_s"], strategy["communication_time_s"]), strategy["time_s"])
+        self.valid("matmul", "matmul", "A[I, J_X] * B[J_X, K] * W[K, L_Y]", "--hw", "h100-sxm", "--mesh", "X=2,Y=8",
+                   "--dims", "I=64,J=128,K=64,L=32", "--efficiency", "calibrated", "--json")
+        alone = self.valid("matmul", "matmul", "A[I_X, J]", "--mesh", "X=4", "--dims", "I=8,J=4", "--json")
+        self.assertNotIn("strategies", alone)
+
     def test_nothing_fits(self):
         document = self.valid("train", "train", "llama3-70b", "--hw", "h100-sxm", "--chips", "4", "--json", code=3)
         self.assertEqual(document["plans"], [])
         self.assertGreater(document["nearest_miss"]["over_by_bytes"], 0)
+
+    def test_roofline(self):
+        matmul = ["roofline", "matmul", "64x4096x4096", "--hw", "tpu-v5e", "--json"]
+        for more in ([], ["--explain"], ["--batch", "8..1024"], ["--measured", "1ms,2ms"],
+                     ["--efficiency", "calibrated"], ["--from", "vmem", "--vmem-multiple", "22"], ["--from", "host"],
+                     ["--chips", "4", "--split", "output", "--over", "ici"],
+                     ["--chips", "2", "--split", "contraction", "--over", "link", "--count", "none"]):
+            document = self.valid("roofline", *matmul, *more)
+            self.assertIn("critical_batch", document)
+        for words in (["matmul", "8x64x64", "tile=8x8x8"], ["matmul", "8x100x300", "pad=128"],
+                      ["attention", "heads=8", "head_dim=64", "query=64..512"],
+                      ["contract", "ij,jk->ik", "i=8", "j=8", "k=8"], ["add", "1Ki..1Mi*4"], ["elementwise", "1Mi"],
+                      ["dot", "1M"], ["load", "7B"], ["flops", "1e12"], ["bytes", "4GB"]):
+            self.valid("roofline", "roofline", *words, "--hw", "tpu-v5e", "--json")
+        self.valid("error", "roofline", "matmull", "8x8x8", "--hw", "tpu-v5e", "--json", code=2)
+
+    def test_bounds(self):
+        train = ["--for", "training", "--json"]
+        for words in (["llama3-70b", "--hw", "book/tpu-v5p", "--chips", "8960", "--explain"],
+                      ["llama3-70b", "--hw", "book/tpu-v5p", "--pods", "4", "--fix", "tp=4"],
+                      ["70B", "--hw", "book/h100"],
+                      ["deepseek-v3", "--hw", "h800", "--chips", "2048", "--fix", "ep=64,pp=16,dp=2,ga=30",
+                       "--versus", "book/tpu-v5p", "--gpu-hours", "2.79M", "--efficiency", "calibrated"]):
+            document = self.valid("bounds", "bounds", *words, *train)
+            names = [rule["name"] for rule in document["bounds"]]
+            self.assertEqual(len(names), len(set(names)))
+        self.valid("bounds", "bounds", "llama3-70b", "--hw", "book/tpu-v5e", "--json")
+
+    def test_bounds_of_serving(self):
+        serving = ["--for", "serving", "--json"]
+        for words in (["llama3-70b", "--hw", "book/tpu-v5e", "--batch", "1..512", "--prompt", "8192", "--generate", "512"],
+                      ["30B", "--hw", "book/tpu-v5e", "--batch", "4", "--step-time", "19ms"],
+                      ["deepseek-v3", "--hw", "h800", "--chips", "32", "--context", "4096", "--batch", "64", "--explain",
+                       "--speculative", "draft=llama3-8b,k=4,accept=0.7", "--efficiency", "calibrated"]):
+            document = self.valid("bounds", "bounds", *words, *serving)
+            self.assertEqual(len(document["points"]), len(document["query"]["serving"]["batch"]))
+            for point in document["points"]:
+                if point["bound_by"]:
+                    parts = point["kv_time_s"] + max(point["weight_load_time_s"], point["mlp_compute_time_s"])
+                    self.assertAlmostEqual(point["decode_step_s"] / parts, 1, places=12)
+        self.valid("error", "bounds", "70B", "--hw", "tpu-v5q", "--json", code=2)
+
+    def test_collective(self):
+        gather = ["--array", "bf16[1024_X,4096_Y]", "--mesh", "X=4,Y=4,Z=4", "--axes", "X", "--replicated", "Z"]
+        for words in (["all-gather", "--hw", "tpu-v5p", *gather, "--explain"],
+                      ["all-reduce", "--hw", "h100-sxm", "--group", "8,1024", "--bytes", "1KiB..1GiB*32"],
+                      ["all-reduce", "--hw", "h100-sxm", "--mesh", "X=4,Y=256", "--axes", "X", "--bytes", "1GB",
+                       "--in-network", "on", "--convention", "exact", "--measured", "1ms,370GB/s"],
+                      ["all-to-all", "--hw", "h100-sxm", "--group", "8,64", "--bytes", "64MiB", "--top-k", "4"],
+                      ["all-to-all", "--hw", "tpu-v5e", "--group", "4,16", "--bytes", "1GB", "--top-k", "2"],
+                      ["reduce-scatter", "--hw", "tpu-v5p", "--mesh", "X=8,dcn=2", "--bytes", "1GB"],
+                      ["all-gather", "--hw", "h100-sxm", "--group", "1", "--bytes", "1GB", "--efficiency", "calibrated"],
+                      ["permute", "--hw", "tpu-v5e", "--mesh", "X=4,Y=4", "--from", "0,0", "--to", "3,3", "--bytes", "1MB"],
+                      ["permute", "--hw", "h100-sxm", "--group", "16", "--bytes", "1MB"]):
+            points = self.valid("collective", "collective", *words, "--json")["points"]
+            rows = run("collective", *words, "-o", "csv").stdout.decode().splitlines()
+            self.assertEqual([float(row.split(",")[2]) for row in rows[1:]], [p["time_s"] for p in points])
+        self.valid("error", "collective", "all-gater", "--hw", "tpu-v5e", "--group", "4", "--bytes", "1MB", "--json",
+                   code=2)
+
+    def test_model(self):
+        document = self.valid("model", "model", "llama3-70b", "--json")
+        self.assertEqual(document["parameters"]["total"], 70553706496)
+        self.assertEqual(document["contexts"][-1]["seq"], 8192)
+        experts = self.valid("model", "model", "deepseek-v3", "--against", "llama3-70b", "--json", "--explain")
+        self.assertTrue(experts["explain"])
+        self.assertEqual(experts["moe"]["experts"], 256)
+        for name in ("gemma-3-27b", "jamba-v0.1"):
+            self.valid("model", "model", name, "--attention", "full", "--json")
+        config = str(SOURCE / "tests" / "data" / "hf" / "llama-3.1-8b.json")
+        self.assertEqual(self.valid("model", "model", config, "--json")["parameters"]["total"], 8030261248)
+        listed = self.valid("model-list", "model", "list", "--json")["models"]
+        self.assertEqual(len(listed), len(list((SOURCE / "configs" / "models").rglob("*.yaml"))))
+        for words in (["llama3-70bb"], ["list", "nonesuch"], ["llama3-70b", "--seq", "0"]):
+            self.valid("error", "model", *words, "--json", code=2)
+
+    def test_a_count_of_layers(self):
+        count = ["--set", "model.layers=96", "--json"]
+        deeper = self.valid("model", "model", "deepseek-v3", *count)
+        self.assertEqual([group["layers"] for group in deeper["layers"]], [3, 93])
+        machine = ["--hw", "h100-sxm", "--chips", "512"]
+        for words in (["train", "llama3-8b", *machine], ["bounds", "llama3-8b", *machine[:2]]):
+            changed, usual = run(*words, *count), run(*words, "--json")
+            self.assertEqual((changed.returncode, usual.returncode), (0, 0), changed.stderr + usual.stderr)
+            self.assertNotEqual(changed.stdout, usual.stdout)
+
+    def test_a_printed_model_file_is_the_same_model(self):
+        with tempfile.TemporaryDirectory() as place:
+            file = pathlib.Path(place) / "deeper.yaml"
+            file.write_bytes(run("model", "deepseek-v3", "--set", "model.layers=96", "--dump-yaml").stdout)
+            again = self.valid("model", "model", str(file), "--json")
+        direct = self.valid("model", "model", "deepseek-v3", "--set", "model.layers=96", "--json")
+        self.assertEqual(again["parameters"], direct["parameters"])
 
     def test_errors(self):
         self.valid("error", *QUESTION, "--fix", "tq=1", "--json", code=2)

@@ -53,9 +53,12 @@ struct RandomPlan {
 RandomPlan random_plan() {
   RandomPlan out;
   Case& c = *out.c;
-  const bool moe = *rc::gen::arbitrary<bool>();
-  c.model = moe ? test::moe_model(*rc::gen::inRange<std::int64_t>(2, 7))
-                : test::dense_model(*rc::gen::inRange<std::int64_t>(2, 7));
+  const auto layers = *rc::gen::inRange<std::int64_t>(2, 7);
+  switch (*rc::gen::inRange(0, 3)) {
+    case 0: c.model = test::dense_model(layers); break;
+    case 1: c.model = test::moe_model(layers); break;
+    default: c.model = test::hybrid_model(7, *rc::gen::arbitrary<bool>()); break;
+  }
   c.hw = *rc::gen::arbitrary<bool>() ? test::torus_chip() : test::switched_chip();
   c.hw.efficiency = imperfect();
   const std::int64_t chips = *rc::gen::element<std::int64_t>(8, 16, 64);

@@ -35,6 +35,7 @@ HardwareSpec torus_chip() {
   Tier ici{.name = "ici", .kind = TierKind::kTorus};
   ici.torus = {.link_bandwidth = BytesPerSecond(50e9),
                .hop_latency = Seconds(1e-6),
+               .axes = 3,
                .pod = {8, 8, 8},
                .wraparound = Wraparound::kUnitMultiple,
                .unit = {4, 4, 4},
@@ -59,7 +60,7 @@ ModelSpec dense_model(std::int64_t layers) {
   model.max_seq = 1 << 20;
   model.attention = {.heads = 16, .kv_heads = 4, .head_dim = 64};
   model.mlp = {.d_ff = 4096};
-  model.kinds = {{AttentionKind::kFull, FfnKind::kDense}};
+  model.kinds = {{MixerKind::kFull, FfnKind::kDense}};
   model.layer_kind.assign(static_cast<std::size_t>(layers), 0);
   model.training = {.tokens = 1e12, .seq = 2048, .batch_tokens = 131072};
   return model;
@@ -69,8 +70,31 @@ ModelSpec moe_model(std::int64_t layers) {
   ModelSpec model = dense_model(layers);
   model.name = "test-moe";
   model.moe = MoeSpec{.experts = 8, .top_k = 2, .d_ff = 1024, .shared_experts = 1, .shared_d_ff = 1024};
-  model.kinds.push_back({AttentionKind::kFull, FfnKind::kMoe});
+  model.kinds.push_back({MixerKind::kFull, FfnKind::kMoe});
   for (std::size_t i = 1; i < model.layer_kind.size(); ++i) model.layer_kind[i] = 1;
+  return model;
+}
+
+ModelSpec hybrid_model(std::int64_t layers, bool parallel) {
+  ModelSpec model = moe_model(layers);
+  model.name = "test-hybrid";
+  model.moe->latent = 512;
+  model.attention.window = 256;
+  model.attention.output_gate = true;
+  model.gdn = {.key_heads = 8, .key_head_dim = 64, .value_heads = 16, .value_head_dim = 64, .conv_kernel = 4};
+  model.lightning = {.heads = 16, .head_dim = 64};
+  model.mamba1 = {.d_inner = 2048, .d_state = 16, .d_conv = 4, .dt_rank = 64};
+  model.mamba2 = {.heads = 32, .head_dim = 64, .groups = 4, .d_state = 64, .d_conv = 4};
+  model.parallel_block = parallel;
+  model.kinds = {{MixerKind::kFull, FfnKind::kDense},
+                 {MixerKind::kSliding, FfnKind::kDense, 2048},
+                 {MixerKind::kGdn, FfnKind::kMoe},
+                 {MixerKind::kMamba1, FfnKind::kMoe},
+                 {MixerKind::kLightning, FfnKind::kDense},
+                 {MixerKind::kMamba2, FfnKind::kNone, std::nullopt, 1},
+                 {MixerKind::kNone, FfnKind::kMoe, std::nullopt, 1}};
+  model.layer_kind.clear();
+  for (std::int64_t i = 0; i < layers / 7 * 7; ++i) model.layer_kind.push_back(static_cast<std::uint8_t>(i % 7));
   return model;
 }
 

@@ -16,6 +16,9 @@ HardwareSpec switched_chip();
 ModelSpec dense_model(std::int64_t layers = 8);
 /// The same with 8 experts of width 1024, top 2, one shared expert, in every layer but the first.
 ModelSpec moe_model(std::int64_t layers = 8);
+/// The same width with a layer of each other mixer: sliding, gdn, mamba1, lightning, mamba2 alone, experts alone in a
+/// latent width; `layers` is rounded down to whole rounds of seven. Parallel blocks if asked for.
+ModelSpec hybrid_model(std::int64_t layers = 7, bool parallel = false);
 Workload workload(std::int64_t seq = 2048, double batch_seqs = 64);
 PlanRequest request(const ModelSpec& model, const HardwareSpec& hw, std::int64_t chips);
 

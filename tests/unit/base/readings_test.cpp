@@ -65,6 +65,8 @@ TEST(Traced, KeepsBracketsThatMatter) {
   EXPECT_EQ(text((a + b) * c), "(a + b) * c");
   EXPECT_EQ(text(a * b / c), "a * b / c");
   EXPECT_EQ(text(max(a, b + c)), "max(a, b + c)");
+  EXPECT_EQ(text(floor(a / (b - c / a))), "floor(a / (b - c / a))");
+  EXPECT_EQ(floor(a / (b - c / a)).value(), 2);
 }
 
 }  // namespace

@@ -105,12 +105,27 @@ TEST(BuiltInCatalog, FindsNamesAndAliasesWhateverTheirCase) {
   EXPECT_EQ(catalog.load(CatalogKind::kModel, "meta-llama/Meta-Llama-3-70B").find("name")->text, "llama3-70b");
 }
 
-TEST(BuiltInCatalog, SuggestsTheNameAndListsTheOthers) {
+TEST(BuiltInCatalog, NamesAreForgiving) {
   const Catalog catalog;
-  std::string known;
-  for (const std::string& name : catalog.names(CatalogKind::kHardware)) known += (known.empty() ? "" : ", ") + name;
+  for (const char* spelling : {"H100 SXM", "h100_sxm", "H100SXM", "h100-sxm-80GB", "NVIDIA/H100-SXM", "H100 DGX"}) {
+    EXPECT_EQ(catalog.load(CatalogKind::kHardware, spelling).find("name")->text, "h100-sxm") << spelling;
+  }
+  for (const char* spelling : {"tpu-v7", "tpu7x", "TPU v7x", "Ironwood", "TPU-v7x-Ironwood"}) {
+    EXPECT_EQ(catalog.load(CatalogKind::kHardware, spelling).find("name")->text, "tpu-v7") << spelling;
+  }
+  for (const char* spelling : {"llama3-70b", "llama-3-70b", "Llama 3 70B", "meta-llama/Meta-Llama-3-70B"}) {
+    EXPECT_EQ(catalog.load(CatalogKind::kModel, spelling).find("name")->text, "llama3-70b") << spelling;
+  }
+  EXPECT_NE(error_of(catalog, CatalogKind::kHardware, "h100-sx"), "");
+  EXPECT_NE(error_of(catalog, CatalogKind::kHardware, "-"), "") << "a dash is standard input, not the empty name";
+  EXPECT_NE(error_of(catalog, CatalogKind::kHardware, "_"), "");
+}
+
+TEST(BuiltInCatalog, SuggestsTheNameAndSaysWhereTheOthersAre) {
+  const Catalog catalog;
   EXPECT_EQ(error_of(catalog, CatalogKind::kHardware, "tpu-v5pp"),
-            "error: unknown hardware 'tpu-v5pp'\nhint: did you mean 'tpu-v5p'? known hardware: " + known + "\n");
+            "error: unknown hardware 'tpu-v5pp'\nhint: did you mean 'tpu-v5p'? 'scalecalc hw list' shows the " +
+                std::to_string(catalog.names(CatalogKind::kHardware).size()) + " known\n");
   const std::string by_alias = error_of(catalog, CatalogKind::kModel, "meta-llama/Meta-Llama-3-70");
   EXPECT_NE(by_alias.find("did you mean 'llama3-70b'?"), std::string::npos) << by_alias;
   EXPECT_NE(error_of(catalog, CatalogKind::kModel, "tpu-v5p"), "") << "kinds do not mix";

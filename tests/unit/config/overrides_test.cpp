@@ -38,6 +38,47 @@ TEST(ApplyOverride, ReplacesAddsAndIndexes) {
   EXPECT_EQ(document.find("layers")->text, "96");
 }
 
+/// Repeats of the runs of `layers` after setting it, or the error.
+std::string layers_set_to(const std::string& layers, const std::string& value) {
+  ConfigNode document = read_yaml("layers: " + layers + "\n", "x.yaml");
+  try {
+    apply_override(document, "layers", value, "--set model.layers=" + value);
+  } catch (const UserError& error) {
+    return render(error.diagnostics().front());
+  }
+  std::string out;
+  for (const ConfigNode& run : document.find("layers")->items) out += run.find("repeat")->text + " ";
+  return out;
+}
+
+TEST(ApplyOverride, ACountOfLayersChangesTheLongestRun) {
+  constexpr const char* kExperts = "[{repeat: 3, kinds: [mla/dense]}, {repeat: 58, kinds: [mla/moe]}]";
+  EXPECT_EQ(layers_set_to("[{repeat: 80, kinds: [full/dense]}]", "96"), "96 ");
+  EXPECT_EQ(layers_set_to("[{repeat: 80, kinds: [full/dense]}]", "1"), "1 ");
+  EXPECT_EQ(layers_set_to(kExperts, "96"), "3 93 ");
+  EXPECT_EQ(layers_set_to(kExperts, "4"), "3 1 ");
+  // Longest in layers, not in repeats; and of two alike the first.
+  EXPECT_EQ(layers_set_to("[{repeat: 5, kinds: [a]}, {repeat: 2, kinds: [a, b, c]}]", "14"), "5 3 ");
+  EXPECT_EQ(layers_set_to("[{repeat: 2, kinds: [a]}, {repeat: 1, kinds: [a, b]}]", "7"), "5 1 ");
+}
+
+TEST(ApplyOverride, ACountOfLayersThatNoRepeatGivesIsRefused) {
+  const std::string pairs = "[{repeat: 1, kinds: [full/dense]}, {repeat: 23, kinds: [sliding/dense, full/dense]}]";
+  EXPECT_EQ(layers_set_to(pairs, "48"),
+            "<command line>: error: 'layers' cannot be 48: its longest run repeats 2 layers and the others make 1\n"
+            "     | --set model.layers=48\n"
+            "     |                    ^~\n"
+            "hint: nearest: 47 or 49; each run by itself: layers.1.repeat=N\n");
+  EXPECT_EQ(layers_set_to(pairs, "2"),
+            "<command line>: error: 'layers' cannot be 2: its longest run repeats 2 layers and the others make 1\n"
+            "     | --set model.layers=2\n"
+            "     |                    ^\n"
+            "hint: nearest: 3 or more; each run by itself: layers.1.repeat=N\n");
+  for (const char* value : {"0", "-1", "many", "2.5"}) {
+    EXPECT_NE(layers_set_to(pairs, value).find("is not a count for its length"), std::string::npos) << value;
+  }
+}
+
 TEST(ApplyOverride, ErrorsAboutItsValueAndKeyQuoteTheFlag) {
   ConfigNode document = read_yaml(kDocument, "x.yaml");
   apply_override(document, "hbm.bandwidth", "5TBs", "--set hw.hbm.bandwidth=5TBs");

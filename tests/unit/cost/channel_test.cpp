@@ -98,10 +98,14 @@ TEST_F(Switched, MembersOfANodeShareTheUplinks) {
   EXPECT_DOUBLE_EQ(channel(hw, slice, members(1, 4, 1)).gather.value(), 3.0 / 4 / 50e9);
 }
 
-TEST_F(Switched, InNetworkReductionHalvesAnIdealAllReduce) {
+/// Book, chapter 12: V / W_gpu, since each chip still sends its array and receives the sum.
+TEST_F(Switched, InNetworkReductionTakesOnePassAtLeast) {
   hw.network[0].switched.in_network_reduction = true;
   const Channel<double> with = channel(hw, slice, members(8, 1, 1));
-  EXPECT_DOUBLE_EQ(with.reduce.value(), with.gather.value());
+  EXPECT_DOUBLE_EQ(with.reduce.value(), 1 / 400e9);
+  hw.efficiency.in_network_gain.value = 1.3;
+  const Channel<double> measured = channel(hw, slice, members(8, 1, 1));
+  EXPECT_DOUBLE_EQ(measured.reduce.value(), 2 * measured.gather.value() / 1.3);
   hw.network[0].switched.in_network_reduction = false;
   EXPECT_DOUBLE_EQ(channel(hw, slice, members(8, 1, 1)).reduce.value(), 2 * with.gather.value());
 }

@@ -35,6 +35,18 @@ TEST(Slices, TwistedTorusWhereOneAxisIsTwiceTheOthers) {
   EXPECT_FALSE(slice_of_shape(test::shipped_chip("tpu-v4"), {8, 8, 8}, 1).at(0).twisted);
 }
 
+TEST(Slices, OneAxisByItself) {
+  const TorusTier v5p = test::shipped_chip("tpu-v5p").network.front().torus;
+  EXPECT_EQ(axis_wraps(v5p, 8), true);
+  EXPECT_EQ(axis_wraps(v5p, 2), false) << "below a unit";
+  EXPECT_EQ(axis_wraps(v5p, 6), std::nullopt);
+  EXPECT_EQ(axis_wraps(v5p, 32), std::nullopt) << "longer than the pod";
+  const TorusTier v5e = test::shipped_chip("tpu-v5e").network.front().torus;
+  EXPECT_EQ(axis_wraps(v5e, 16), true);
+  EXPECT_EQ(axis_wraps(v5e, 8), false);
+  EXPECT_EQ(axis_wraps(v5e, 3), std::nullopt) << "not among the shapes rented out";
+}
+
 TEST(Slices, CountsNobodyBuildsNameTheNearest) {
   const HardwareSpec hw = test::shipped_chip("tpu-v5p");
   EXPECT_TRUE(slices_of(hw, 100, 1).empty());

@@ -133,15 +133,20 @@ TEST_F(Step, LowerBoundIsBelowEveryPlan) {
       const OverlapRates<double> overlap = read_overlap(reader, hw->efficiency);
       const std::vector<StageShape> stages = partition(model, p.layout.pp, p.layout.vpp);
       const MeshChannels<double> free;
-      const double bound = step_lower_bound({.model = &model,
-                                             .workload = &request.workload,
-                                             .network = &cost,
-                                             .channels = &free,
-                                             .overlap = &overlap,
-                                             .chip = &chip,
-                                             .stages = &stages,
-                                             .layout = p.layout});
+      const StepInput<double> in{.model = &model,
+                                 .workload = &request.workload,
+                                 .network = &cost,
+                                 .channels = &free,
+                                 .overlap = &overlap,
+                                 .chip = &chip,
+                                 .stages = &stages,
+                                 .layout = p.layout};
+      const Phases<double> pass = phases(in);
+      const double bound = step_lower_bound(in, pass);
       EXPECT_LE(bound, p.step_s * (1 + 1e-12));
+      // [FAMILY], planner.cpp: the whole pass bounds the time per sequence whatever the pipeline and accumulation.
+      const double sequences = static_cast<double>(p.layout.pp * p.layout.data() * p.layout.micro_batch_seqs);
+      EXPECT_LE(pass.whole.value() / sequences, p.step_s / p.batch_seqs * (1 + 1e-12));
     }
   }
 }

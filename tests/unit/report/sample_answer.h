@@ -25,7 +25,8 @@ inline RankedPlan sample_plan() {
   f.memory_bytes = {{"weights", 20e9}, {"optimizer", 30e9}, {"logits", 0}, {"reserve", 1e9}};
   f.placement = {{"tp", "y:4 ring"}, {"fsdp", "x:2 + z:4"}};
   f.conventions = {{"megatron", "6N + causal attention", 250, 0.5}};
-  f.run = {.tokens = 1e12, .steps = 1907348.6, .time_s = 3814697.25, .chip_hours = 33908.4, .cost_usd = 135633.6};
+  f.run =
+      RunFigures{.tokens = 1e12, .steps = 1907348.6, .time_s = 3814697.25, .chip_hours = 33908.4, .cost_usd = 135633.6};
   return out;
 }
 
@@ -49,7 +50,7 @@ inline TrainAnswer sample_answer() {
   out.plans = {sample_plan(), sample_plan()};
   out.plans[1].plan.layout = {.dp = 32, .grad_accum = 2, .zero = 1, .remat = Remat::kFull};
   out.plans[1].plan.step_s = 2.25;
-  out.plans[1].figures.run.cost_usd.reset();
+  out.plans[1].figures.run->cost_usd.reset();
   out.search = {.candidates = 1500, .evaluated = 40, .feasible = 30, .pruned = 900, .elapsed_s = 0.25};
   out.search.rejected[static_cast<std::size_t>(Reject::kHeads)] = 7;
   out.completeness = {"searched: everything", "left out: nothing"};

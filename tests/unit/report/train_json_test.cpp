@@ -1,4 +1,5 @@
 #include "report/train_json.h"
+#include "report/json_text.h"
 
 #include <gtest/gtest.h>
 
@@ -94,7 +95,7 @@ TEST(TrainJson, ExplainsWhenAsked) {
 TEST(TrainJson, RefusesNumbersJsonDoesNotHave) {
   for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     TrainAnswer answer = sample_answer();
-    answer.plans[1].figures.run.energy_j = bad;
+    answer.plans[1].figures.run->energy_j = bad;
     EXPECT_THROW(train_json(answer, "1"), InternalError);
     EXPECT_THROW(train_jsonl(answer, "1"), InternalError);
   }

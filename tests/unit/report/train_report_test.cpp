@@ -50,7 +50,7 @@ TEST(TrainReport, TitleSaysTheQuestion) {
 
 TEST(TrainReport, SaysWhyASlowerPlanStandsFirst) {
   TrainAnswer answer = sample_answer();
-  answer.plans[1].figures.run.time_s *= 0.999;
+  answer.plans[1].figures.tokens_per_s *= 1.001;
   EXPECT_EQ(train_report(answer).notes.back(), "Plans within 1% of the best are a tie and rank by memory.");
   answer.question.objective = Objective::kMemory;
   EXPECT_EQ(train_report(answer).notes.size(), 1U);

@@ -68,6 +68,19 @@ TEST(BookChapter6, ExplainShowsTheBooksNumbers) {
   EXPECT_NEAR(value("time at 40 % MFU") / 86400, 44.3247, 1e-3);
 }
 
+/// Scaling book, chapter 12: behind switches it is the node's egress that counts, and tensor parallelism in the node.
+TEST(BookChapter12, ExplainShowsTheRulesBehindSwitches) {
+  TrainQuestion q{.model = "llama3-70b", .hardware = "book/h100", .chips = 1024};
+  q.explain = 1;
+  const TrainAnswer a = ask(q);
+  ASSERT_EQ(a.explanation.size(), 3u);
+  const ExplainSection& rules = a.explanation[2];
+  ASSERT_NE(find(rules, "FSDP limit, tokens per chip"), nullptr);
+  EXPECT_DOUBLE_EQ(find(rules, "FSDP limit, tokens per chip")->value, 2475);
+  EXPECT_NEAR(find(rules, "TP limit inside a node, chips")->value, 28672 / 2200.0, 1e-9);
+  EXPECT_EQ(find(rules, "X_opt"), nullptr);  // the book's split is for a torus
+}
+
 TEST(Explain, TheExplainedStepIsTheAnsweredStep) {
   TrainQuestion q{.model = "mixtral-8x7b", .hardware = "mi300x", .chips = 64};
   q.explain = 1;
@@ -108,7 +121,7 @@ TEST(Defaults, PrecisionAskedForAndMissingIsAnError) {
     FAIL();
   } catch (const UserError& e) {
     EXPECT_EQ(e.diagnostics().at(0).message, "a100-80g publishes no rate for --precision fp8");
-    EXPECT_EQ(e.diagnostics().at(0).hint, "its matmul rates: fp32, tf32, bf16, fp16, int8, int4");
+    EXPECT_EQ(e.diagnostics().at(0).hint, "its matmul rates: fp64, fp32, tf32, bf16, fp16, int8, int4");
   }
 }
 
@@ -132,13 +145,13 @@ TEST(Batch, FewerChipsThatAreCheaperAreOffered) {
   const TrainAnswer a = ask(q);
   ASSERT_TRUE(a.cheaper.has_value());
   EXPECT_LT(a.cheaper->plan.slice.chips, 8960);
-  EXPECT_LT(a.cheaper->figures.run.chip_hours, 0.99 * a.plans.front().figures.run.chip_hours);
+  EXPECT_LT(a.cheaper->figures.run->chip_hours, 0.99 * a.plans.front().figures.run->chip_hours);
   q.objective = Objective::kCost;
   const TrainAnswer by_cost = ask(q);
   EXPECT_FALSE(by_cost.cheaper.has_value());
   double cheapest = 1e300;
-  for (const RankedPlan& p : by_cost.plans) cheapest = std::min(cheapest, p.figures.run.chip_hours);
-  EXPECT_NEAR(a.cheaper->figures.run.chip_hours, cheapest, 0.01 * cheapest) << "ties rank by memory";
+  for (const RankedPlan& p : by_cost.plans) cheapest = std::min(cheapest, p.figures.run->chip_hours);
+  EXPECT_NEAR(a.cheaper->figures.run->chip_hours, cheapest, 0.01 * cheapest) << "ties rank by memory";
 }
 
 TEST(NothingFits, SaysByHowMuchAndWhatWould) {
@@ -161,8 +174,8 @@ TEST(Figures, SumAndAgree) {
     EXPECT_LE(p.figures.step_low_s, p.plan.step_s);
     EXPECT_GE(p.figures.step_high_s, p.plan.step_s);
     EXPECT_GE(p.figures.hfu, p.figures.mfu);
-    EXPECT_NEAR(p.figures.run.time_s * p.figures.tokens_per_s, 15.6e12, 1e6);
-    EXPECT_NEAR(*p.figures.run.cost_usd, p.figures.run.chip_hours * a.hw.prices.front().usd_per_chip_hour, 1);
+    EXPECT_NEAR(p.figures.run->time_s * p.figures.tokens_per_s, 15.6e12, 1e6);
+    EXPECT_NEAR(*p.figures.run->cost_usd, p.figures.run->chip_hours * a.hw.prices.front().usd_per_chip_hour, 1);
   }
 }
 

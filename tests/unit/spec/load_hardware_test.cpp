@@ -1,4 +1,4 @@
-// What the loaders refuse, in the words the user reads.
+// What the hardware loader refuses, in the words the user reads.
 #include "spec/load.h"
 
 #include <gtest/gtest.h>
@@ -18,15 +18,6 @@ std::string messages(const UserError& e) {
   return out;
 }
 
-std::string model_errors(const std::string& yaml) {
-  try {
-    load_model(read_yaml(yaml, "m.yaml"));
-    return "";
-  } catch (const UserError& e) {
-    return messages(e);
-  }
-}
-
 std::string hardware_errors(const std::string& yaml) {
   try {
     load_hardware(read_yaml(yaml, "h.yaml"), Catalog());
@@ -34,39 +25,6 @@ std::string hardware_errors(const std::string& yaml) {
   } catch (const UserError& e) {
     return messages(e);
   }
-}
-
-constexpr const char* kModelHead =
-    "schema: scalecalc-model/1\nname: m\ntitle: M\nd_model: 64\nvocab: 100\nmax_seq: 128\nnorm: {kind: rmsnorm}\n"
-    "mlp: {d_ff: 128}\ntraining: {tokens: 1B, seq: 128, batch_tokens: 1024, precision: bf16, optimizer: adam}\n";
-
-std::string model(const std::string& rest) { return kModelHead + rest; }
-
-TEST(LoadModel, AcceptsTheSmallestModel) {
-  EXPECT_EQ(model_errors(
-                model("attention: {kind: mha, heads: 4, head_dim: 16}\nlayers: [{repeat: 2, kinds: [full/dense]}]\n")),
-            "");
-}
-
-TEST(LoadModel, ExplainsALayerKindItDoesNotKnow) {
-  EXPECT_EQ(
-      model_errors(
-          model("attention: {kind: mha, heads: 4, head_dim: 16}\nlayers: [{repeat: 2, kinds: [full/dens]}]\n")),
-      "m.yaml:11:30: unknown layer kind 'full/dens', expected one of full/dense, full/moe, sliding/dense, sliding/moe, "
-      "mla/dense, mla/moe | did you mean 'full/dense'?\n");
-}
-
-TEST(LoadModel, BlocksThatALayerNeedsMustBeThere) {
-  EXPECT_EQ(model_errors(
-                model("attention: {kind: mha, heads: 4, head_dim: 16}\nlayers: [{repeat: 2, kinds: [sliding/moe]}]\n")),
-            "m.yaml:11:30: a moe layer needs the model's moe: block\n"
-            "m.yaml:11:30: a sliding layer needs attention.window\n");
-}
-
-TEST(LoadModel, HeadsMustBeAMultipleOfKvHeads) {
-  EXPECT_EQ(model_errors(model("attention: {kind: gqa, heads: 6, kv_heads: 4, head_dim: 16}\n"
-                               "layers: [{repeat: 2, kinds: [full/dense]}]\n")),
-            "m.yaml:10:12: heads (6) must be a multiple of kv_heads (4)\n");
 }
 
 std::string chip(const std::string& network, const std::string& rest = "") {
@@ -114,8 +72,9 @@ TEST(LoadHardware, AChipsOwnMeasurementsReplaceTheFamilys) {
 }
 
 TEST(LoadHardware, EveryShippedChipLoadsAndAnIdealOneIsExact) {
-  for (const std::string& name : Catalog().names(CatalogKind::kHardware)) {
-    const HardwareSpec hw = test::shipped_chip(name);
+  const Catalog catalog;
+  for (const std::string& name : catalog.names(CatalogKind::kHardware)) {
+    const HardwareSpec hw = load_hardware(catalog.load(CatalogKind::kHardware, name), catalog, Unpublished::kAllowed);
     const Efficiency ideal = ideal_efficiency(hw.efficiency);
     for (const Coefficient& c : ideal.matmul) EXPECT_EQ(c.value, 1) << name;
     EXPECT_EQ(ideal.overlap_tp.value, 1) << name;

@@ -1,0 +1,113 @@
+// What layers of each kind send and hold per chip, for one sequence of 2,048 tokens of the small test models.
+#include "cost/layer_cost.h"
+
+#include <gtest/gtest.h>
+
+#include "support/fixtures.h"
+
+namespace scalecalc {
+namespace {
+
+constexpr double kSeq = 2048;
+
+NetworkCost<double> costs(const ModelSpec& model, const InnerDegrees& inner) {
+  const HardwareSpec hw = test::switched_chip();
+  const Reader<double> reader;
+  const ChipRates<double> chip = read_chip(reader, hw, hw.efficiency, DType::kBf16);
+  return network_cost(reader, model, read_model(reader, model), chip, test::workload(), inner);
+}
+
+LayerCost<double> cost_of(const LayerKind& kind, const InnerDegrees& inner, bool parallel = false) {
+  ModelSpec model = test::hybrid_model(7, parallel);
+  model.kinds = {kind};
+  model.layer_kind = {0};
+  return costs(model, inner).kinds[0];
+}
+
+constexpr InnerDegrees kTensor{.tp = 4};
+constexpr InnerDegrees kSequence{.tp = 4, .sp = true};
+
+TEST(TensorCommunication, OneSumPerPartThatEndsInARowDividedProjection) {
+  const struct {
+    LayerKind kind;
+    double sums;
+  } cases[] = {{{MixerKind::kFull, FfnKind::kDense}, 2},  {{MixerKind::kFull, FfnKind::kNone}, 1},
+               {{MixerKind::kNone, FfnKind::kDense}, 1},  {{MixerKind::kGdn, FfnKind::kDense}, 2},
+               {{MixerKind::kMamba2, FfnKind::kNone}, 1}, {{MixerKind::kNone, FfnKind::kMoe}, 1}};
+  for (const auto& [kind, sums] : cases) {
+    const LayerCost<double> plain = cost_of(kind, kTensor);
+    EXPECT_EQ(plain.forward.tp_reduces, sums) << label_of(kind);
+    EXPECT_EQ(plain.backward.tp_reduces, sums) << label_of(kind);
+    const LayerCost<double> sharded = cost_of(kind, kSequence);
+    EXPECT_EQ(sharded.forward.tp_gathers, 2 * sums) << label_of(kind);
+    EXPECT_EQ(sharded.backward.tp_gathers, 3 * sums) << label_of(kind);
+    EXPECT_EQ(sharded.tp_bytes.value(), kSeq * 1024 * 2) << label_of(kind);
+  }
+}
+
+/// PaLM, arXiv:2204.02311: mixer and MLP of a parallel block share their input and their sum.
+TEST(TensorCommunication, AParallelBlockSumsOnce) {
+  const LayerKind kind{MixerKind::kFull, FfnKind::kDense};
+  EXPECT_EQ(cost_of(kind, kTensor, true).forward.tp_reduces, 1);
+  EXPECT_EQ(cost_of(kind, kSequence, true).backward.tp_gathers, 3);
+}
+
+/// Mamba 1 sums the step and state projections, 64 + 2 x 16 of 1,024 elements, before its scan.
+TEST(TensorCommunication, MambaOneSumsInsideItsMixer) {
+  EXPECT_EQ(cost_of({MixerKind::kMamba1, FfnKind::kNone}, kTensor).forward.tp_reduces, 1 + 96.0 / 1024);
+  EXPECT_EQ(cost_of({MixerKind::kMamba1, FfnKind::kNone}, kSequence).forward.tp_reduces, 96.0 / 1024);
+}
+
+TEST(ContextCommunication, AWindowSendsItsReachAndARecurrenceItsStates) {
+  const InnerDegrees inner{.cp = 4};
+  const double kv = 2 * 4 * 64 * 2;  // keys and values of a token in bytes
+  EXPECT_EQ(cost_of({MixerKind::kFull, FfnKind::kNone}, inner).cp_bytes.value(), kSeq * kv);
+  EXPECT_EQ(cost_of({MixerKind::kSliding, FfnKind::kNone}, inner).cp_bytes.value(), kSeq * kv * (256 / kSeq + 1.0 / 4));
+  const LayerCost<double> gdn = cost_of({MixerKind::kGdn, FfnKind::kNone}, inner);
+  EXPECT_EQ(gdn.cp_bytes.value(), 4 * 16 * 64 * 64 * 4) << "four ranks' states in fp32";
+  EXPECT_EQ(gdn.forward.cp_gathers, 1);
+  EXPECT_EQ(gdn.backward.cp_gathers, 1);
+  EXPECT_EQ(cost_of({MixerKind::kNone, FfnKind::kDense}, inner).forward.cp_gathers, 0);
+}
+
+TEST(ExpertCommunication, LatentExpertsSendLatentTokens) {
+  ModelSpec model = test::hybrid_model();
+  model.kinds = {{MixerKind::kNone, FfnKind::kMoe}};
+  model.layer_kind = {0};
+  const InnerDegrees inner{.ep = 4};
+  EXPECT_EQ(costs(model, inner).kinds[0].forward.ep_bytes.value(), kSeq * 2 * 512 * (2 + 2));
+  model.moe->latent = 0;
+  EXPECT_EQ(costs(model, inner).kinds[0].forward.ep_bytes.value(), kSeq * 2 * 1024 * (2 + 2));
+}
+
+TEST(ParametersPerChip, StateProjectionsAreRepeatedBeyondTheirGroups) {
+  const LayerKind kind{MixerKind::kMamba2, FfnKind::kNone, std::nullopt, 0};
+  const double whole = cost_of(kind, {}).dense_parameters;
+  const double projected = 1024 * 2 * 4 * 64;             // of four groups
+  const double small = 5 * (2048 + 512) + 3 * 32 + 2048;  // convolution, per head, norm: on every rank
+  const double divided = whole - projected - small;
+  EXPECT_EQ(cost_of(kind, {.tp = 4}).dense_parameters, divided / 4 + projected / 4 + small);
+  EXPECT_EQ(cost_of(kind, {.tp = 16}).dense_parameters, divided / 16 + projected / 4 + small);
+}
+
+TEST(ParametersPerChip, ATiedMatrixIsToldApart) {
+  ModelSpec model = test::dense_model(2);
+  EXPECT_EQ(costs(model, {}).head.tied_parameters, 0);
+  model.tied_embeddings = true;
+  const LayerCost<double> head = costs(model, {.tp = 4}).head;
+  EXPECT_EQ(head.tied_parameters, 32000 * 1024 / 4);
+  EXPECT_EQ(head.dense_parameters - head.tied_parameters, 1024) << "the final norm";
+}
+
+TEST(Labels, NameTheLayersOfAModelApart) {
+  EXPECT_EQ(label_of({MixerKind::kFull, FfnKind::kDense}), "layer");
+  EXPECT_EQ(label_of({MixerKind::kMla, FfnKind::kMoe}), "MoE layer");
+  EXPECT_EQ(label_of({MixerKind::kSliding, FfnKind::kMoe}), "sliding MoE layer");
+  EXPECT_EQ(label_of({MixerKind::kMamba2, FfnKind::kNone}), "mamba2-only layer");
+  EXPECT_EQ(label_of({MixerKind::kFull, FfnKind::kNone}), "attention-only layer");
+  EXPECT_EQ(label_of({MixerKind::kNone, FfnKind::kMoe}), "MoE-only layer");
+  EXPECT_EQ(label_of({MixerKind::kNone, FfnKind::kDense, 2816}), "MLP-only layer of d_ff 2816");
+}
+
+}  // namespace
+}  // namespace scalecalc

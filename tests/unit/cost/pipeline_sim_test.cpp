@@ -1,0 +1,121 @@
+#include "cost/pipeline_sim.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "cost/pipeline.h"
+
+namespace scalecalc {
+namespace {
+
+PipelineRun even(Schedule schedule, std::int64_t pp, std::int64_t vpp, std::int64_t m, ChunkTimes times = {1, 1, 1}) {
+  PipelineRun run{.schedule = schedule, .pp = pp, .vpp = vpp, .microbatches = m};
+  run.chunks.assign(static_cast<std::size_t>(pp * (schedule == Schedule::kDualPipe ? 1 : vpp)), times);
+  return run;
+}
+
+double length(const ChunkTimes& t) { return t.forward + t.backward_input + t.backward_weight; }
+
+void expect_sound(const PipelineRun& run, const Timeline& timeline) {
+  // No stage does two things at once.
+  for (std::int64_t s = 0; s < run.pp; ++s) {
+    double end = 0;
+    for (const PipelineBlock& b : timeline.blocks) {
+      if (b.stage != s || b.kind == BlockKind::kSend || b.kind == BlockKind::kReduce) continue;
+      EXPECT_GE(b.start_s, end - 1e-12);
+      end = b.end_s;
+    }
+  }
+  // Every microbatch goes through every chunk forward and backward, once.
+  for (const BlockKind kind : {BlockKind::kForward, BlockKind::kBackward, BlockKind::kBackwardInput}) {
+    const auto n = std::count_if(timeline.blocks.begin(), timeline.blocks.end(),
+                                 [&](const PipelineBlock& b) { return b.kind == kind; });
+    const auto all = static_cast<std::ptrdiff_t>(run.chunks.size()) * run.microbatches;
+    const bool split = run.schedule == Schedule::kZeroBubble || run.schedule == Schedule::kDualPipe;
+    const bool expected = kind == BlockKind::kForward || (kind == BlockKind::kBackwardInput) == split;
+    EXPECT_EQ(n, expected ? all : 0);
+  }
+}
+
+TEST(PipelineSim, EqualStagesTakeTheTextbookTime) {
+  for (const std::int64_t pp : {1, 2, 4, 8}) {
+    for (const std::int64_t m : {8, 16, 32}) {
+      for (const Schedule schedule : {Schedule::kGpipe, Schedule::k1F1B}) {
+        const PipelineRun run = even(schedule, pp, 1, m);
+        const Timeline t = simulate(run);
+        expect_sound(run, t);
+        EXPECT_DOUBLE_EQ(t.compute_end_s, static_cast<double>(m + pp - 1) * 3) << pp << " stages, " << m;
+      }
+    }
+  }
+}
+
+TEST(PipelineSim, InterleavingDividesTheBubble) {
+  for (const std::int64_t vpp : {2, 3, 4}) {
+    const PipelineRun run = even(Schedule::kInterleaved, 4, vpp, 16);
+    const Timeline t = simulate(run);
+    expect_sound(run, t);
+    // Chunks are a vpp-th of a stage; here each takes 3, so a stage takes 3 vpp.
+    EXPECT_DOUBLE_EQ(t.compute_end_s, 16.0 * 3 * static_cast<double>(vpp) + 3 * 3);
+  }
+}
+
+TEST(PipelineSim, ZeroBubbleFillsTheDrainWithWeightGradients) {
+  for (const std::int64_t pp : {2, 4, 8}) {
+    const ChunkTimes times{1, 1, 1};
+    const PipelineRun run = even(Schedule::kZeroBubble, pp, 1, 4 * pp, times);
+    const Timeline t = simulate(run);
+    expect_sound(run, t);
+    const double bubble = static_cast<double>(pp - 1) * (times.forward + times.backward_input - times.backward_weight);
+    EXPECT_DOUBLE_EQ(t.compute_end_s, static_cast<double>(4 * pp) * length(times) + bubble) << pp;
+  }
+}
+
+TEST(PipelineSim, KeepsWhatTheClosedFormSays) {
+  for (const Schedule schedule : {Schedule::kGpipe, Schedule::k1F1B, Schedule::kInterleaved}) {
+    const std::int64_t vpp = schedule == Schedule::kInterleaved ? 2 : 1;
+    const Timeline t = simulate(even(schedule, 4, vpp, 16));
+    for (std::int64_t s = 0; s < 4; ++s) {
+      EXPECT_DOUBLE_EQ(t.peak_in_flight[static_cast<std::size_t>(s)], in_flight(schedule, 4, vpp, s, 16)) << s;
+    }
+  }
+}
+
+TEST(PipelineSim, SendsDelayTheNextStageOnly) {
+  PipelineRun run = even(Schedule::k1F1B, 4, 1, 16);
+  const double without = simulate(run).compute_end_s;
+  run.send_s = 0.1;
+  const double with = simulate(run).compute_end_s;
+  EXPECT_GE(with, without + 2 * 3 * 0.1 - 1e-12);
+  EXPECT_LE(with, without + 2 * 16 * 0.1 + 2 * 3 * 0.1);
+}
+
+TEST(PipelineSim, ReductionsStartWhenAStageIsDone) {
+  PipelineRun run = even(Schedule::k1F1B, 4, 1, 8);
+  run.reduce_s.assign(4, 5.0);
+  const Timeline t = simulate(run);
+  EXPECT_DOUBLE_EQ(t.end_s, t.compute_end_s + 5);  // the first stage finishes last
+  run.reduce_s[0] = 0;
+  EXPECT_DOUBLE_EQ(simulate(run).end_s, t.compute_end_s + 5 - 2);  // the second stage ends one backward earlier
+}
+
+TEST(PipelineSim, ASlowStageSetsThePace) {
+  PipelineRun run = even(Schedule::k1F1B, 4, 1, 32);
+  run.chunks[2] = {2, 2, 2};
+  const Timeline t = simulate(run);
+  EXPECT_GE(t.compute_end_s, 32 * 6);
+  EXPECT_LE(t.compute_end_s, 32 * 6 + 3 * 3 + 1e-9);
+}
+
+TEST(PipelineSim, DualPipeRunsFromBothEnds) {
+  const PipelineRun run = even(Schedule::kDualPipe, 8, 2, 20);
+  const Timeline t = simulate(run);
+  expect_sound(run, t);
+  const Timeline plain = simulate(even(Schedule::k1F1B, 8, 1, 20));
+  EXPECT_LT(t.compute_end_s, plain.compute_end_s);
+  for (const double peak : t.peak_in_flight) EXPECT_LE(peak, 9);
+}
+
+}  // namespace
+}  // namespace scalecalc

@@ -1,0 +1,95 @@
+#include "report/bounds_serving_sheet.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/bounds_sheet.h"
+#include "report/render.h"
+#include "support/fixtures.h"
+
+namespace scalecalc {
+namespace {
+
+using nlohmann::json;
+
+BoundsQuestion question() {
+  BoundsQuestion q;
+  q.parameters = 8e9;
+  q.hw = test::torus_chip();
+  q.hw.prices.clear();
+  q.scope = BoundScope::kServing;
+  q.chips = 8;
+  q.serving.batches = {8, 16};
+  q.serving.context = 1000;
+  q.serving.kv_bytes_per_token = 1e5;
+  return q;
+}
+
+json document(const BoundsQuestion& q) { return json::parse(sheet_json(bounds_sheet(q, bounds(q)), "1.0", false)); }
+
+TEST(BoundsServingSheet, ThePointsAreACurve) {
+  const json doc = document(question());
+  ASSERT_EQ(doc["points"].size(), 2U);
+  EXPECT_EQ(doc["points"][0]["batch"], 8);
+  EXPECT_DOUBLE_EQ(doc["points"][0]["kv_time_s"], 1e-4);
+  EXPECT_DOUBLE_EQ(doc["points"][0]["weight_load_time_s"], 2e-3);
+  EXPECT_DOUBLE_EQ(doc["points"][1]["decode_step_s"], 2.2e-3);
+  EXPECT_EQ(doc["points"][1]["bound_by"], "weights");
+  EXPECT_EQ(doc["points"][1]["fits"], true);
+  EXPECT_FALSE(doc.contains("requests"));  // neither a price nor a length of answers
+}
+
+TEST(BoundsServingSheet, RequestsComeWithALengthOfAnswers) {
+  BoundsQuestion q = question();
+  q.serving.generate = 100;
+  const json doc = document(q);
+  EXPECT_DOUBLE_EQ(doc["requests"][0]["finished_sequences_per_step"], 0.08);
+  EXPECT_TRUE(doc["requests"][0]["evicted_tokens_per_step"].is_null());  // no --prompt
+  EXPECT_TRUE(doc["requests"][0]["usd_per_million_output_tokens"].is_null());
+}
+
+TEST(BoundsServingSheet, PeopleReadTheStepAndWhatBindsIt) {
+  const BoundsQuestion q = question();
+  const std::string text = render_table(sheet_report(bounds_sheet(q, bounds(q)), false), {});
+  EXPECT_NE(text.find("Decode step"), std::string::npos) << text;
+  EXPECT_NE(text.find("weights"), std::string::npos);
+  EXPECT_EQ(text.find("Requests"), std::string::npos);
+}
+
+TEST(BoundsServingSheet, TheQueryHoldsWhatWasAsked) {
+  BoundsQuestion q = question();
+  q.serving.kv = DType::kInt8;
+  q.serving.latency = 0.015;
+  q.serving.speculation = BoundSpeculation{.drafted = 4, .accept = 0.7, .cost = 0.1};
+  const json serving = document(q)["query"]["serving"];
+  EXPECT_EQ(serving["batch"], (json{8, 16}));
+  EXPECT_EQ(serving["context"], 1000);
+  EXPECT_TRUE(serving["prompt"].is_null());
+  EXPECT_EQ(serving["flops"], "bf16");
+  EXPECT_EQ(serving["kv"], "int8");
+  EXPECT_EQ(serving["slo_tpot_s"], 0.015);
+  EXPECT_EQ(serving["speculative"]["k"], 4);
+  q.scope = BoundScope::kTraining;
+  EXPECT_FALSE(document(q)["query"].contains("serving"));
+}
+
+TEST(BoundsServingSheet, ACurveIsWhatCsvWrites) {
+  BoundsQuestion q = question();
+  const auto head = [&] {
+    const std::string csv = render_csv(sheet_report(bounds_sheet(q, bounds(q)), false));
+    return csv.substr(0, csv.find(','));
+  };
+  EXPECT_EQ(head(), "batch");
+  q.serving.batches = {8};
+  EXPECT_EQ(head(), "name");
+}
+
+TEST(BoundsServingSheet, WithoutABatchThereIsNoCurve) {
+  BoundsQuestion q = question();
+  q.serving.batches.clear();
+  EXPECT_FALSE(document(q).contains("points"));
+}
+
+}  // namespace
+}  // namespace scalecalc

@@ -1,0 +1,133 @@
+#include "report/sheet.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/scalar.h"
+#include "report/render.h"
+
+namespace scalecalc {
+namespace {
+
+using nlohmann::ordered_json;
+
+Sheet sample() {
+  const Reader<Traced> reader;
+  const auto flops = read(reader, Flops(2e12), "flops", "shape");
+  const auto rate = read(reader, FlopsPerSecond(1e12), "C", "data sheet");
+  const Record point{{figure("flops", "FLOPs", Format::kFlops, flops),
+                      figure("time_s", "time", Format::kSeconds, flops / rate, "book ch. 1"),
+                      figure("rates.inner", "", Format::kNumber, Cell(3.5)),
+                      figure("fits", "fits", Format::kFlag, Cell(1.0))}};
+  Sheet out{.command = "sample", .title = "A sample"};
+  out.query.figures.push_back(figure("shape", "shape", Format::kText, Cell(std::string("4x4"))));
+  out.blocks.push_back({"points", "", true, {point}});
+  out.blocks.push_back({"", "Alone", false, {Record{{list_figure("names", "names", {std::string("a"), 2.0})}}}});
+  out.assumptions.push_back({"a thing", "--thing", "a source", false});
+  return out;
+}
+
+TEST(Sheet, JsonNestsKeysAndKeepsTheirOrder) {
+  const ordered_json json = ordered_json::parse(sheet_json(sample(), "1.0", false));
+  EXPECT_EQ(json.begin().key(), "schema");
+  EXPECT_EQ(json["schema"], "scalecalc/sample/1");
+  EXPECT_EQ(json["query"]["shape"], "4x4");
+  EXPECT_EQ(json["points"][0]["time_s"], 2);
+  EXPECT_EQ(json["points"][0]["rates"]["inner"], 3.5);
+  EXPECT_EQ(json["points"][0]["fits"], true);
+  EXPECT_EQ(json["names"], ordered_json::parse(R"(["a", 2])"));
+  EXPECT_EQ(json["assumptions"][0]["flag"], "--thing");
+  EXPECT_FALSE(json.contains("explain"));
+}
+
+TEST(Sheet, ExplainTellsTheFormulaUnderTheFiguresLabel) {
+  const ordered_json json = ordered_json::parse(sheet_json(sample(), "1.0", true));
+  const auto& step = json["explain"][0]["steps"][0];
+  EXPECT_EQ(step["name"], "time");
+  EXPECT_EQ(step["formula"], "flops / C");
+  EXPECT_EQ(step["unit"], "s");
+  EXPECT_EQ(step["value"], 2);
+  const std::string text = render_table(sheet_report(sample(), true), {});
+  EXPECT_NE(text.find("time = flops / C"), std::string::npos) << text;
+  EXPECT_EQ(render_table(sheet_report(sample(), false), {}).find("flops / C"), std::string::npos);
+}
+
+TEST(Sheet, ABlockForPeopleIsInTablesOnly) {
+  Sheet sheet = sample();
+  Block view{"", "In detail", true, {Record{{figure("more", "more", Format::kNumber, Cell(7.0))}}}, true};
+  sheet.blocks.insert(sheet.blocks.begin(), view);
+  EXPECT_NE(render_table(sheet_report(sheet, false), {}).find("In detail"), std::string::npos);
+  EXPECT_FALSE(ordered_json::parse(sheet_json(sheet, "1.0", true)).contains("more"));
+  EXPECT_EQ(record_block(sheet)->key, "points");
+  sheet.blocks = {view};
+  EXPECT_EQ(record_block(sheet), nullptr);
+}
+
+TEST(Sheet, TableShowsLabelledFiguresOnly) {
+  const std::string text = render_table(sheet_report(sample(), false), {});
+  EXPECT_NE(text.find("FLOPs    time  fits"), std::string::npos) << text;
+  EXPECT_NE(text.find("2.00 TFLOP"), std::string::npos) << text;
+  EXPECT_NE(text.find("yes"), std::string::npos) << text;
+  EXPECT_NE(text.find("names  a, 2"), std::string::npos) << text;
+  EXPECT_NE(text.find("a thing [a source] (change: --thing)"), std::string::npos) << text;
+}
+
+TEST(Sheet, CsvHasEveryFigureByItsKey) {
+  EXPECT_EQ(render_csv(sheet_report(sample(), false)), "flops,time_s,rates.inner,fits\n2000000000000,2,3.5,1\n");
+}
+
+TEST(Sheet, JsonLinesCarryTheQuery) {
+  const ordered_json line = ordered_json::parse(sheet_jsonl(sample(), "1.0"));
+  EXPECT_EQ(line["query"]["shape"], "4x4");
+  EXPECT_EQ(line["time_s"], 2);
+}
+
+TEST(Sheet, ARecordWithoutAFigureLeavesItsCellEmpty) {
+  Sheet sheet = sample();
+  sheet.blocks[0].records.push_back(Record{{figure("time_s", "time", Format::kSeconds, Cell(4.0))}});
+  EXPECT_EQ(render_csv(sheet_report(sheet, false)), "flops,time_s,rates.inner,fits\n2000000000000,2,3.5,1\n,4,,\n");
+}
+
+TEST(Sheet, AFormulaSharedByFiguresIsToldOnce) {
+  Sheet sheet = sample();
+  sheet.blocks[0].records.push_back(sheet.blocks[0].records[0]);
+  EXPECT_EQ(sheet_explanation(sheet)[0].steps.size(), 1U);
+}
+
+TEST(Sheet, RecordsOfAGroupAreATableForPeopleAndOneListForMachines) {
+  Sheet sheet = sample();
+  Record other{{figure("time_s", "time", Format::kSeconds, Cell(4.0))}, "Second"};
+  sheet.blocks[0].records[0].group = "First";
+  sheet.blocks[0].records.push_back(other);
+  const std::string text = render_table(sheet_report(sheet, false), {});
+  EXPECT_LT(text.find("\nFirst\n"), text.find("\nSecond\n")) << text;
+  EXPECT_EQ(ordered_json::parse(sheet_json(sheet, "1.0", false))["points"].size(), 2U);
+}
+
+TEST(Sheet, PeopleReadWhatIsShownAndMachinesTheValue) {
+  Sheet sheet = sample();
+  sheet.blocks[0].records[0].figures[1].shown = "a while";
+  EXPECT_NE(render_table(sheet_report(sheet, false), {}).find("a while"), std::string::npos);
+  EXPECT_EQ(ordered_json::parse(sheet_json(sheet, "1.0", false))["points"][0]["time_s"], 2);
+  EXPECT_EQ(render_csv(sheet_report(sheet, false)), "flops,time_s,rates.inner,fits\n2000000000000,2,3.5,1\n");
+}
+
+TEST(Sheet, ALongListOfDifferentFormulasIsExplainedWhole) {
+  const Reader<Traced> reader;
+  const Traced x = reader.input(2, "x", "");
+  Sheet sheet{.command = "sample", .title = "Many"};
+  sheet.blocks.push_back({"rules", "", true, {}});
+  Sheet curve = sheet;
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = "rule " + std::to_string(i);
+    sheet.blocks[0].records.push_back(
+        {{figure("value", "value", Format::kNumber, (x + Traced(i + 1.0)).with_name(name, ""))}});
+    curve.blocks[0].records.push_back({{figure("value", "value", Format::kNumber, x + Traced(i + 1.0))}});
+  }
+  EXPECT_EQ(sheet_explanation(sheet)[0].steps.size(), 20U);
+  EXPECT_EQ(sheet_explanation(curve)[0].steps.size(), 1U);
+}
+
+}  // namespace
+}  // namespace scalecalc

@@ -1,0 +1,129 @@
+// A training question to one model of each family of the catalog, and what is answered where a model file is silent.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/diagnostic.h"
+#include "train/question.h"
+
+namespace scalecalc {
+namespace {
+
+TrainQuestion question(const std::string& model, const std::string& hardware = "h100-sxm", std::int64_t chips = 64) {
+  TrainQuestion q{.model = model, .hardware = hardware, .chips = chips};
+  q.seq = 4096;
+  q.batch_tokens = 1 << 20;
+  q.precision = "bf16";
+  q.optimizer = "adam";
+  q.top = 1;
+  return q;
+}
+
+bool assumes(const TrainAnswer& a, const std::string& words) {
+  return std::any_of(a.assumptions.begin(), a.assumptions.end(),
+                     [&](const Assumption& x) { return x.text.find(words) != std::string::npos; });
+}
+
+struct Family {
+  const char* model;
+  const char* hardware = "h100-sxm";
+  std::int64_t chips = 64;
+};
+
+class Families : public testing::TestWithParam<Family> {};
+
+/// A plan exists, its causes sum to the step, no figure is out of bounds, and every formula can be explained.
+TEST_P(Families, Train) {
+  const Family& f = GetParam();
+  TrainQuestion q = question(f.model, f.hardware, f.chips);
+  q.explain = 1;
+  const TrainAnswer a = answer(q, Catalog());
+  ASSERT_EQ(a.plans.size(), 1U) << a.would_fit.value_or("");
+  const auto& [plan, figures] = a.plans.front();
+  EXPECT_GT(figures.mfu, 0.05);
+  EXPECT_LT(figures.mfu, 1);
+  EXPECT_GE(figures.hfu, figures.mfu);
+  double step = 0;
+  for (const auto& [cause, seconds] : figures.time_s) {
+    EXPECT_TRUE(std::isfinite(seconds) && seconds >= 0) << cause;
+    step += seconds;
+  }
+  EXPECT_NEAR(step, plan.step_s, 1e-9 * plan.step_s);
+  EXPECT_LE(plan.memory.total().value(), a.hw.hbm_capacity.value());
+  EXPECT_LT(figures.step_low_s, plan.step_s);
+  EXPECT_GT(figures.step_high_s, plan.step_s);
+  ASSERT_EQ(a.explanation.size(), 3U);
+  for (const ExplainSection& section : a.explanation) {
+    for (const ExplainedStep& s : section.steps) EXPECT_TRUE(std::isfinite(s.value)) << s.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Catalog, Families,
+    testing::Values(Family{"llama3.2-3b"}, Family{"qwen2.5-7b"}, Family{"gemma-3-4b", "tpu-v5p"},
+                    Family{"mistral-7b-v0.1"}, Family{"phi-4"}, Family{"olmo-2-7b", "mi300x"}, Family{"gpt2-1.5b"},
+                    Family{"opt-350m"}, Family{"pythia-6.9b"}, Family{"falcon-40b"}, Family{"gpt-j-6b"},
+                    Family{"command-r-plus"}, Family{"palm-62b", "tpu-v4"}, Family{"gopher-280b", "tpu-v5p", 512},
+                    Family{"bloom-176b", "a100-80g", 128}, Family{"megatron-korthikanti-22b", "a100-80g"},
+                    Family{"nemotron-4-15b"}, Family{"dbrx"}, Family{"grok-1", "h200", 128}, Family{"gpt-oss-20b"},
+                    Family{"deepseek-v2-lite"}, Family{"deepseek-v3.2", "b200", 256}, Family{"glm-4.5-air"},
+                    Family{"llama4-scout", "tpu-v5p"}, Family{"minimax-m1", "b200", 128}, Family{"qwen3-next-80b-a3b"},
+                    Family{"jamba-v0.1"}, Family{"nemotron-3-nano-30b-a3b"},
+                    Family{"nemotron-3-super-120b-a12b", "b200", 64}, Family{"llama3.3-nemotron-super-49b"},
+                    Family{"moonlight-16b-a3b"}, Family{"book/ch4-quiz", "tpu-v5p"}),
+    [](const auto& test) {
+      std::string name = test.param.model;
+      for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+      return name;
+    });
+
+TEST(SilentModelFile, TheBatchMustBeAskedFor) {
+  TrainQuestion q = question("qwen3-next-80b-a3b");
+  q.batch_tokens.reset();
+  try {
+    answer(q, Catalog());
+    FAIL() << "no batch is known";
+  } catch (const UserError& e) {
+    ASSERT_EQ(e.diagnostics().size(), 1U);
+    EXPECT_EQ(e.diagnostics()[0].message,
+              "qwen3-next-80b-a3b gives no training batch, and the question does not either");
+    EXPECT_EQ(e.diagnostics()[0].hint, "type how much a step takes: --batch-tokens 4M, or --batch-seqs 512");
+  }
+  q.batch_seqs = 256;
+  EXPECT_FALSE(answer(q, Catalog()).plans.empty());
+}
+
+TEST(SilentModelFile, TheRestIsAssumedByName) {
+  TrainQuestion q = question("qwen3-next-80b-a3b");
+  q.seq.reset();
+  q.precision.reset();
+  q.optimizer.reset();
+  const TrainAnswer a = answer(q, Catalog());
+  EXPECT_EQ(a.workload.seq, 8192) << "the model's 262,144, at most 8,192";
+  EXPECT_EQ(a.workload.precision.name, "bf16");
+  EXPECT_EQ(a.workload.optimizer.name, "adam");
+  EXPECT_TRUE(assumes(a, "sequences of 8,192 tokens"));
+  EXPECT_TRUE(assumes(a, "precision bf16"));
+  EXPECT_TRUE(assumes(a, "optimizer adam"));
+  EXPECT_TRUE(assumes(a, "recurrences run at the rates of attention"));
+  q.model = "opt-1.3b";
+  EXPECT_EQ(answer(q, Catalog()).workload.precision.name, "fp16") << "published";
+}
+
+TEST(SilentModelFile, WithoutTokensTheRunIsLeftOut) {
+  TrainQuestion q = question("qwen3-next-80b-a3b");
+  const TrainAnswer a = answer(q, Catalog());
+  ASSERT_FALSE(a.plans.empty());
+  EXPECT_FALSE(a.workload.tokens);
+  EXPECT_FALSE(a.plans.front().figures.run);
+  EXPECT_TRUE(assumes(a, "days, dollars and energy of the run are left out"));
+  EXPECT_FALSE(assumes(a, "energy at the full"));
+  q.tokens = 1e12;
+  const TrainAnswer b = answer(q, Catalog());
+  ASSERT_TRUE(b.plans.front().figures.run);
+  EXPECT_EQ(b.plans.front().figures.run->tokens, 1e12);
+  EXPECT_FALSE(assumes(b, "left out"));
+}
+
+}  // namespace
+}  // namespace scalecalc
