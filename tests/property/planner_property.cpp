@@ -191,8 +191,10 @@ TEST(PlannerProperty, SearchEqualsBruteForce) {
   // rapidcheck runs a property 100 times: 700 problems, and 100 where sanitizers slow the search tenfold.
 #ifdef NDEBUG
   constexpr std::size_t kEach = 7;
+  constexpr std::size_t kCompared = 500;
 #else
   constexpr std::size_t kEach = 1;
+  constexpr std::size_t kCompared = 60;  // of so few, the share with plans is further from its mean
 #endif
   const auto one_problem = [&] {
     const Problem problem = random_problem();
@@ -221,7 +223,7 @@ TEST(PlannerProperty, SearchEqualsBruteForce) {
     for (std::size_t i = 0; i < kEach; ++i) one_problem();
   });
   EXPECT_TRUE(held);
-  EXPECT_GE(with_plans, kEach * 72) << "most problems must have plans to compare";
+  EXPECT_GE(with_plans, kCompared) << "problems whose ranking had plans to compare";
 }
 
 TEST(PlannerProperty, AnyNumberOfThreadsGivesTheSameAnswer) {
