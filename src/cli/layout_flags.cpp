@@ -35,11 +35,15 @@ constexpr std::array kKeys{
     Key{"zero", "", &LayoutFilter::zero, {0, 3}},
     Key{"mb", "micro_batch_seqs", &LayoutFilter::micro_batch_seqs, kDegree},
     Key{"ga", "grad_accum", &LayoutFilter::grad_accum, kDegree},
+    Key{"remat_layers", "", &LayoutFilter::remat_layers, {0, 100'000}},
 };
 
-constexpr std::array<std::string_view, 4> kRematWords{"auto", "none", "selective", "full"};
-constexpr std::array<std::string_view, 4> kScheduleWords{"auto", "gpipe", "1f1b", "interleaved"};
+constexpr std::array<std::string_view, 6> kRematWords{"auto", "none", "selective", "attention", "mlp", "full"};
+constexpr std::array<std::string_view, 6> kScheduleWords{"auto",        "gpipe",       "1f1b",
+                                                         "interleaved", "zero-bubble", "dualpipe"};
+constexpr std::array<std::string_view, 4> kCpCommWords{"auto", "all-gather", "ring", "ulysses"};
 constexpr std::array<std::string_view, 5> kZeroWords{"auto", "0", "1", "2", "3"};
+constexpr std::array<std::string_view, 4> kDimensionWords{"remat", "schedule", "cp_comm", "offload"};
 
 /// "auto" is no pin.
 std::optional<Remat> remat_of(std::size_t word) {
@@ -51,6 +55,26 @@ std::optional<Schedule> schedule_of(std::size_t word) {
   return static_cast<Schedule>(word);
 }
 
+std::optional<CpComm> cp_comm_of(std::size_t word) {
+  if (word == 0) return std::nullopt;
+  return static_cast<CpComm>(word - 1);
+}
+
+/// "none", or parts joined by '+': "optimizer+activations".
+std::optional<std::uint8_t> offload_of(FlagReader& reader, std::string_view place, std::string_view text) {
+  constexpr std::array<std::string_view, 5> kWords{"none", "optimizer", "weights", "activations", "all"};
+  constexpr std::array<std::uint8_t, 5> kBits{0, kOffloadOptimizer, kOffloadWeights, kOffloadActivations, kOffloadAll};
+  std::uint8_t out = 0;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('+', at), text.size());
+    const auto word = reader.word_of(place, text.substr(at, end - at), kWords);
+    if (!word) return std::nullopt;
+    out |= kBits[*word];
+    at = end + 1;
+  }
+  return out;
+}
+
 const Key* find_key(std::string_view name) {
   const auto* const found =
       std::find_if(kKeys.begin(), kKeys.end(), [&](const Key& k) { return k.name == name || k.long_name == name; });
@@ -59,9 +83,9 @@ const Key* find_key(std::string_view name) {
 
 void unknown_key(FlagReader& reader, std::string_view flag, std::string_view name, bool words_too) {
   std::vector<std::string> known;
-  known.reserve(kKeys.size() + 2);
+  known.reserve(kKeys.size() + kDimensionWords.size());
   for (const Key& key : kKeys) known.emplace_back(key.name);
-  if (words_too) known.insert(known.end(), {"remat", "schedule"});
+  if (words_too) known.insert(known.end(), kDimensionWords.begin(), kDimensionWords.end());
   std::string hint = did_you_mean(nearest(name, known));
   if (!hint.empty()) hint += ' ';
   reader.problem(fmt::format("{} has no dimension {}", flag, in_quotes(name)),
@@ -90,7 +114,7 @@ class FilterReader {
     const std::string place = fmt::format("{} {}", flag_, name);
     if (const Key* key = find_key(name)) {
       filter_.*(key->field) = reader_.count_of(place, value, key->range);
-    } else if (name == "remat" || name == "schedule") {
+    } else if (std::find(kDimensionWords.begin(), kDimensionWords.end(), name) != kDimensionWords.end()) {
       word(name, place, value);
     } else {
       unknown_key(reader_, flag_, name, flag_ == "--fix");
@@ -104,6 +128,10 @@ class FilterReader {
                       fmt::format("pin it: --fix {}={}", name, value));
     } else if (name == "remat") {
       if (const auto word = reader_.word_of(place, value, kRematWords)) filter_.remat = remat_of(*word);
+    } else if (name == "cp_comm") {
+      if (const auto word = reader_.word_of(place, value, kCpCommWords)) filter_.cp_comm = cp_comm_of(*word);
+    } else if (name == "offload") {
+      if (value != "auto") filter_.offload = offload_of(reader_, place, value);
     } else if (const auto word = reader_.word_of(place, value, kScheduleWords)) {
       filter_.schedule = schedule_of(*word);
     }
@@ -120,7 +148,8 @@ template <class T>
 void pin(FlagReader& reader, std::string_view name, const std::optional<T>& given, std::optional<T>& fixed) {
   if (!given) return;
   if (fixed && *fixed != *given) {
-    reader.problem(fmt::format("--{0} and --fix {0}= say different things", name), "give one of them");
+    const std::string key = name == "cp-comm" ? "cp_comm" : std::string(name);
+    reader.problem(fmt::format("--{} and --fix {}= say different things", name, key), "give one of them");
   }
   fixed = given;
 }
@@ -138,10 +167,16 @@ void read_layout_filter(FlagReader& reader, const Arguments& arguments, std::str
   }
 }
 
-void read_layout_flags(FlagReader& reader, LayoutFilter& fix) {
+void read_layout_flags(FlagReader& reader, const Arguments& arguments, LayoutFilter& fix) {
   if (const auto word = reader.word("--remat", kRematWords)) pin(reader, "remat", remat_of(*word), fix.remat);
   if (const auto word = reader.word("--schedule", kScheduleWords)) {
     pin(reader, "schedule", schedule_of(*word), fix.schedule);
+  }
+  if (const auto word = reader.word("--cp-comm", kCpCommWords)) {
+    pin(reader, "cp-comm", cp_comm_of(*word), fix.cp_comm);
+  }
+  if (const auto text = arguments.value("--offload"); text && *text != "auto") {
+    pin(reader, "offload", offload_of(reader, "--offload", *text), fix.offload);
   }
   const auto zero = reader.word("--zero", kZeroWords);
   if (zero && *zero > 0) {

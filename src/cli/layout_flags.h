@@ -6,10 +6,10 @@
 
 namespace scalecalc::cli {
 
-/// Reads every `flag` ("--fix" or "--max") into `filter`. Words (remat, schedule) can only be pinned.
+/// Reads every `flag` ("--fix" or "--max") into `filter`. Words (remat, schedule, cp_comm, offload) can only be pinned.
 void read_layout_filter(FlagReader& reader, const Arguments& arguments, std::string_view flag, LayoutFilter& filter);
 
-/// --remat, --zero and --schedule, which are pins too; a --fix that says otherwise is a problem.
-void read_layout_flags(FlagReader& reader, LayoutFilter& fix);
+/// --remat, --zero, --schedule, --cp-comm and --offload, which are pins too; a --fix that says otherwise is a problem.
+void read_layout_flags(FlagReader& reader, const Arguments& arguments, LayoutFilter& fix);
 
 }  // namespace scalecalc::cli

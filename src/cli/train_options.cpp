@@ -32,13 +32,19 @@ constexpr std::array kFlags{
     Flag{"--tokens", 0, FlagKind::kValue, "N", "tokens of the whole run (default: as the model was trained)", "15T"},
     Flag{"--precision", 0, FlagKind::kValue, "NAME", "bf16, fp16, fp8, tf32 or fp32", "bf16"},
     Flag{"--optimizer", 0, FlagKind::kValue, "NAME", "adam, adam-bf16, adam8bit, sgd or muon", "adam"},
-    Flag{"--remat", 0, FlagKind::kValue, "auto|none|selective|full", "what the backward pass computes again",
-         "selective"},
+    Flag{"--remat", 0, FlagKind::kValue, "auto|none|selective|attention|mlp|full",
+         "what the backward pass computes again", "selective"},
     Flag{"--zero", 0, FlagKind::kValue, "auto|0|1|2|3", "ZeRO stage of the data ranks", "3"},
-    Flag{"--schedule", 0, FlagKind::kValue, "auto|gpipe|1f1b|interleaved", "pipeline schedule", "1f1b"},
+    Flag{"--schedule", 0, FlagKind::kValue, "auto|gpipe|1f1b|interleaved|zero-bubble|dualpipe", "pipeline schedule",
+         "1f1b"},
+    Flag{"--cp-comm", 0, FlagKind::kValue, "auto|all-gather|ring|ulysses",
+         "how context ranks bring queries and keys together", "ring"},
+    Flag{"--offload", 0, FlagKind::kValue, "auto|none|WHAT+...",
+         "what the host's memory keeps: optimizer, weights, activations or all (default: what makes a layout fit)",
+         "optimizer+activations"},
     Flag{"--fix", 0, FlagKind::kRepeatable, "KEY=N,...",
          "pin layout dimensions: dp, fsdp, tp, sp, cp, pp, vpp, ep, etp, zero, mb (sequences of a microbatch), ga "
-         "(microbatches of a step), remat, schedule",
+         "(microbatches of a step), remat, remat_layers (of a stage; 0 = all), schedule, cp_comm, offload",
          "tp=8,pp=16"},
     Flag{"--max", 0, FlagKind::kRepeatable, "KEY=N,...", "bound them from above", "tp=16"},
     Flag{"--objective", 0, FlagKind::kValue, "time|cost|memory|chips", "what to rank by (default time)", "cost"},
@@ -151,7 +157,7 @@ TrainQuestion train_question(const Arguments& arguments) {
   read_machine(reader, arguments, question);
   read_workload(reader, arguments, question);
   read_layout_filter(reader, arguments, "--fix", question.fix);
-  read_layout_flags(reader, question.fix);
+  read_layout_flags(reader, arguments, question.fix);
   read_layout_filter(reader, arguments, "--max", question.max);
   read_ranking(reader, arguments, question);
   reader.finish();

@@ -1,31 +1,31 @@
-// Sources: FLOPs and bytes per operation: scaling book, chapters 1 and 4. Tensor and sequence sharding, what is
-// communicated and what is kept: Korthikanti et al. 2022, arXiv:2205.05198 sections 3 and 4. Attention backward = 2.5 x
-// forward FLOPs: FlashAttention-2, arXiv:2307.08691 section 3.1 (five matmuls against two). Expert dispatch and combine
-// as all-to-alls: Lepikhin et al. 2020, arXiv:2006.16668. Recurrences under context parallelism gather the states that
-// the ranks hand on: LASP-2, arXiv:2502.07563.
+// Sources: tensor and sequence sharding, what is communicated and what is kept: Korthikanti et al. 2022,
+// arXiv:2205.05198 sections 3 and 4. Expert dispatch and combine as all-to-alls: Lepikhin et al. 2020,
+// arXiv:2006.16668. Recurrences under context parallelism gather the states that the ranks hand on: LASP-2,
+// arXiv:2502.07563.
 #include "cost/layer_cost.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "cost/remat.h"
+
 namespace scalecalc {
 namespace {
 
+constexpr std::array<Remat, kRematCount> kRemats{Remat::kNone, Remat::kSelective, Remat::kAttention, Remat::kMlp,
+                                                 Remat::kFull};
+
+/// Communication of one part of the layer is repeated with it.
+constexpr std::array<Remat, 2> kWithAttention{Remat::kAttention, Remat::kFull};
+constexpr std::array<Remat, 2> kWithMlp{Remat::kMlp, Remat::kFull};
+
 template <class R>
-class LayerCoster {
+class LayerCoster : public OpWork<R> {
  public:
   LayerCoster(const Reader<R>& reader, const ModelSpec& model, const ModelDims<R>& dims, const ChipRates<R>& chip,
               const Workload& workload, const InnerDegrees& inner)
-      : model_(model), dims_(dims), chip_(chip), workload_(workload), inner_(inner) {
-    const double seq = static_cast<double>(workload.seq);
-    tp_ = reader.input(static_cast<double>(inner.tp), "tp", "layout");
-    sequences_ = reader.input(static_cast<double>(inner.micro_batch_seqs), "micro_batch_seqs", "layout");
-    cp_ = reader.input(static_cast<double>(inner.cp), "cp", "layout");
-    seq_ = reader.input(seq, "seq", "workload");
-    tokens_ = named(sequences_ * seq_ / cp_, "tokens per microbatch and chip", "layout: micro_batch_seqs x seq / cp");
-    act_ = workload.precision.activation_bytes;
-  }
+      : OpWork<R>(reader, chip, workload, inner), model_(model), dims_(dims) {}
 
   /// `label` names the costs in an explanation: "dense layer", "head".
   LayerCost<R> cost(const std::vector<Op<R>>& ops, bool in_layer, std::string_view label) {
@@ -45,148 +45,51 @@ class LayerCoster {
     return out;
   }
 
-  const R& tokens() const { return tokens_; }
-  /// Elements of a whole-token tensor that one chip holds: divided by tp only under sequence sharding.
-  R sequence_share() const { return inner_.sp ? R(1.0) / tp_ : R(1.0); }
-  const R& tp() const { return tp_; }
-  double activation_bytes() const { return act_; }
-
  private:
-  /// Part of an operation, or of what it keeps, that falls to one tensor rank.
-  R share(TpRule rule, const R& groups) const {
-    switch (rule) {
-      case TpRule::kSequence: return sequence_share();
-      case TpRule::kKvColumn: return R(1.0) / min(tp_, groups);
-      case TpRule::kWhole: return R(1.0);
-      case TpRule::kColumn:
-      case TpRule::kRow:
-      case TpRule::kHeads:
-      case TpRule::kExpert:
-      case TpRule::kExpertRow: break;
-    }
-    return R(1.0) / tp_;
-  }
-
   void add(const Op<R>& op, bool in_layer, LayerCost<R>& out) {
-    const Work<R> forward = named_work(op, false);
-    const Work<R> backward = named_work(op, true);
+    const Work<R> forward = this->work(op, false);
+    const Work<R> backward = this->work(op, true);
     out.forward.work += forward;
     out.backward.work += backward;
-    if (in_layer) {
-      out.recompute[static_cast<int>(Remat::kFull)].work += forward;
-      if (op.kind == OpKind::kVector) out.recompute[static_cast<int>(Remat::kSelective)].work += forward;
+    if (op.kind == OpKind::kMatmul || op.kind == OpKind::kGroupedMatmul) {
+      out.weight_gradient += backward.total() / R(2.0);
+    }
+    for (const Remat remat : kRemats) {
+      if (in_layer && runs_again(remat, op)) again(out, remat).work += forward;
     }
     parameters(op, out);
     saved(op, out);
   }
 
+  static Phase<R>& again(LayerCost<R>& out, Remat remat) { return out.recompute[static_cast<std::size_t>(remat)]; }
+
   /// One kernel per operation forward, two backward (the backward of attention and of a recurrence is one).
   void kernels(const std::vector<Op<R>>& ops, bool in_layer, LayerCost<R>& out) const {
-    double forward = 0, backward = 0, vector = 0;
+    double forward = 0, backward = 0;
+    std::array<double, kRematCount> repeated{};
     for (const Op<R>& op : ops) {
       if (op.kind == OpKind::kVector && value_of(op.reads) <= 0) continue;
       forward += 1;
       backward += op.kind == OpKind::kAttention || op.kind == OpKind::kScan ? 1 : 2;
-      vector += op.kind == OpKind::kVector ? 1 : 0;
+      for (const Remat remat : kRemats) repeated[static_cast<std::size_t>(remat)] += runs_again(remat, op) ? 1 : 0;
     }
     out.forward.work.overhead = chip_.kernel_overhead * R(forward);
     out.backward.work.overhead = chip_.kernel_overhead * R(backward);
     if (!in_layer) return;
-    out.recompute[static_cast<int>(Remat::kFull)].work.overhead = chip_.kernel_overhead * R(forward);
-    out.recompute[static_cast<int>(Remat::kSelective)].work.overhead = chip_.kernel_overhead * R(vector);
+    for (std::size_t r = 0; r < kRematCount; ++r) {
+      out.recompute[r].work.overhead = chip_.kernel_overhead * R(repeated[r]);
+    }
   }
 
   void name(LayerCost<R>& out, std::string_view label) const {
     out.dense_parameters = named(out.dense_parameters, "parameters per chip", "operation list, divided by tp", label);
     out.expert_parameters = named(out.expert_parameters, "expert parameters per chip", "divided by ep and etp", label);
     static constexpr std::array<std::string_view, kRematCount> kNames{
-        "tensors kept, remat none", "tensors kept, remat selective", "tensors kept, remat full"};
+        "tensors kept, remat none", "tensors kept, remat selective", "tensors kept, remat attention",
+        "tensors kept, remat mlp", "tensors kept, remat full"};
     for (std::size_t r = 0; r < kRematCount; ++r) {
       out.saved[r] = named(out.saved[r], kNames[r], "per microbatch (arXiv:2205.05198 section 4)", label);
     }
-  }
-
-  /// The operation's time under its own name.
-  Work<R> named_work(const Op<R>& op, bool backward) const {
-    Work<R> out = work(op, backward);
-    const std::string_view phase = backward ? "backward of" : "forward of";
-    out.compute = named(out.compute, op.name, "max(FLOPs / rate, bytes / HBM bandwidth), book ch. 1", phase);
-    out.hbm = named(out.hbm, op.name, "max(FLOPs / rate, bytes / HBM bandwidth), book ch. 1", phase);
-    return out;
-  }
-
-  Work<R> work(const Op<R>& op, bool backward) const {
-    switch (op.kind) {
-      case OpKind::kMatmul: return matmul(op, backward);
-      case OpKind::kGroupedMatmul: return grouped(op, backward);
-      case OpKind::kAttention: return attention(op, backward);
-      case OpKind::kScan: return scan(op, backward);
-      case OpKind::kVector: break;
-    }
-    return vector(op, backward);
-  }
-
-  /// Backward: one matmul for the input's gradient and one for the weight's, each with the forward's FLOPs.
-  Work<R> matmul(const Op<R>& op, bool backward) const {
-    const R part = share(op.tp, op.groups);
-    const R rows = op.tp == TpRule::kSequence ? tokens_ * part : tokens_;
-    const R k = op.tp == TpRule::kRow ? op.k * part : op.k;
-    const R n = op.tp == TpRule::kColumn || op.tp == TpRule::kKvColumn ? op.n * part : op.n;
-    const bool high = op.part == Part::kHead || op.part == Part::kRouter || op.part == Part::kMtp;
-    const DType dtype = high ? workload_.precision.high : workload_.precision.compute;
-    const FlopsPerSecondOf<R> rate =
-        chip_.matmul[static_cast<std::size_t>(dtype)] * shape_fraction(chip_.half_dim, rows, n, k);
-    const double in = std::min(act_, bytes_per_element(dtype));
-    const BytesOf<R> bytes(R(in) * rows * k + R(in) * k * n + R(act_) * rows * n);
-    const R times(backward ? 2.0 : 1.0);
-    return roofline(FlopsOf<R>(R(2.0) * times * rows * k * n), rate, bytes * times, chip_.hbm);
-  }
-
-  /// The routed tokens of this chip's experts; the slowest expert group sets the pace.
-  Work<R> grouped(const Op<R>& op, bool backward) const {
-    const std::int64_t ranks = inner_.tp / inner_.etp;  // tensor ranks that route for themselves
-    const R rows = tokens_ * op.rows / R(static_cast<double>(ranks));
-    // The expert's d_ff is divided by etp: the output of gate and up, the contracted width of down.
-    const R part(1 / static_cast<double>(inner_.etp));
-    const R k = op.tp == TpRule::kExpertRow ? op.k * part : op.k;
-    const R n = op.tp == TpRule::kExpertRow ? op.n : op.n * part;
-    const R experts = op.matrices / R(static_cast<double>(inner_.ep));
-    const R rows_each = rows / experts;
-    const DType dtype = workload_.precision.compute;
-    const FlopsPerSecondOf<R> rate = chip_.matmul[static_cast<std::size_t>(dtype)] * chip_.grouped *
-                                     (rows_each / (rows_each + chip_.grouped_half_rows)) * (n / (n + chip_.half_dim)) *
-                                     (k / (k + chip_.half_dim)) / chip_.moe_imbalance;
-    const double in = std::min(act_, bytes_per_element(dtype));
-    const BytesOf<R> bytes(R(in) * rows * k + R(in) * k * n * experts + R(act_) * rows * n);
-    const R times(backward ? 2.0 : 1.0);
-    return roofline(FlopsOf<R>(R(2.0) * times * rows * k * n), rate, bytes * times, chip_.hbm);
-  }
-
-  Work<R> attention(const Op<R>& op, bool backward) const {
-    const R ways = op.tp == TpRule::kHeads ? tp_ : R(1.0);
-    const R context = mean_context(op.reach, op.span, seq_);
-    const FlopsOf<R> flops = attention_flops(op, context) * (tokens_ / ways) * R(backward ? 2.5 : 1.0);
-    // Flash attention reads q, k, v and writes the output once; the backward reads them again with their gradients.
-    const R elements = (op.qk_width + op.v_width) * R(2.0) * tokens_ / ways;
-    const BytesOf<R> bytes(elements * R(act_ * (backward ? 2.0 : 1.0)));
-    return roofline(flops, backward ? chip_.peak_attention_backward : chip_.peak_attention_forward, bytes, chip_.hbm);
-  }
-
-  /// A recurrence runs on chunks of tokens like flash attention, or on the vector unit; its backward runs it again.
-  Work<R> scan(const Op<R>& op, bool backward) const {
-    const R part = tokens_ / tp_;
-    const BytesOf<R> bytes((op.reads + op.writes) * part * R(act_ * (backward ? 2.0 : 1.0)));
-    const FlopsPerSecondOf<R>& chunked = backward ? chip_.peak_attention_backward : chip_.peak_attention_forward;
-    return roofline(FlopsOf<R>(op.flops * part * R(backward ? 2.5 : 1.0)), op.by_element ? chip_.vector : chunked,
-                    bytes, chip_.hbm);
-  }
-
-  Work<R> vector(const Op<R>& op, bool backward) const {
-    const R part = tokens_ * share(op.tp, op.groups);
-    const R times(backward ? 2.0 : 1.0);
-    const BytesOf<R> bytes((op.reads + op.writes) * part * R(act_) * times);
-    if (value_of(bytes) <= 0) return {};
-    return roofline(FlopsOf<R>(op.flops * part * times), chip_.vector, bytes, chip_.hbm);
   }
 
   void parameters(const Op<R>& op, LayerCost<R>& out) const {
@@ -206,9 +109,9 @@ class LayerCoster {
   void saved(const Op<R>& op, LayerCost<R>& out) const {
     if (op.keep == Keep::kNever) return;
     const BytesOf<R> bytes(op.saved * tokens_ * share(op.saved_tp, op.groups) * R(act_));
-    out.saved[static_cast<int>(Remat::kNone)] += bytes;
-    if (op.keep != Keep::kWithoutRemat) out.saved[static_cast<int>(Remat::kSelective)] += bytes;
-    if (op.keep == Keep::kAlways) out.saved[static_cast<int>(Remat::kFull)] += bytes;
+    for (const Remat remat : kRemats) {
+      if (stays(remat, op)) out.saved[static_cast<std::size_t>(remat)] += bytes;
+    }
   }
 
   /// Forward: gather before and scatter after attention and MLP (or one all-reduce after each). Backward: the same, and
@@ -221,37 +124,44 @@ class LayerCoster {
       return std::any_of(ops.begin(), ops.end(),
                          [&](const Op<R>& o) { return o.part == part && o.tp == TpRule::kRow; });
     };
-    const double parts = (ends(Part::kAttention) ? 1 : 0) + (ends(Part::kMlp) ? 1 : 0);
-    const double blocks = model_.parallel_block ? std::min(parts, 1.0) : parts;
-    Phase<R>& again = out.recompute[static_cast<int>(Remat::kFull)];
+    const double attention = ends(Part::kAttention) ? 1 : 0;
+    const double mlp = ends(Part::kMlp) ? 1 : 0;
+    const double blocks = model_.parallel_block ? std::min(attention + mlp, 1.0) : attention + mlp;
     if (inner_.tp > 1) {
       out.tp_bytes = named(BytesOf<R>(tokens_ * dims_.d_model * R(act_)), "bytes of one gathered activation",
                            "tokens x d_model x bytes (Korthikanti et al. 2022, section 4.2)");
       if (inner_.sp) {
         out.forward.tp_gathers = R(2 * blocks);
         out.backward.tp_gathers = R(3 * blocks);
-        again.tp_gathers = R(2 * blocks);
+        again(out, Remat::kAttention).tp_gathers = R(2 * attention);
+        again(out, Remat::kMlp).tp_gathers = R(2 * mlp);
+        again(out, Remat::kFull).tp_gathers = R(2 * blocks);
       } else {
         out.forward.tp_reduces = R(blocks);
         out.backward.tp_reduces = R(blocks);
-        again.tp_reduces = R(blocks);
+        again(out, Remat::kAttention).tp_reduces = R(attention);
+        again(out, Remat::kMlp).tp_reduces = R(mlp);
+        again(out, Remat::kFull).tp_reduces = R(blocks);
       }
     }
-    if (inner_.tp > 1) inner_sums(out, again, ops);
-    if (moe) expert_communication(out, again);
-    if (inner_.cp > 1) context_communication(out, again, ops);
+    if (inner_.tp > 1) inner_sums(out, ops);
+    if (moe) expert_communication(out);
+    if (inner_.cp > 1) context_communication(out, ops);
   }
 
   /// What is summed over the tensor ranks inside a part is narrower than an activation and counts as that part of one.
-  void inner_sums(LayerCost<R>& out, Phase<R>& again, const std::vector<Op<R>>& ops) const {
+  void inner_sums(LayerCost<R>& out, const std::vector<Op<R>>& ops) const {
     for (const Op<R>& op : ops) {
       if (value_of(op.summed) <= 0) continue;
-      const R share = op.summed / dims_.d_model;
-      for (Phase<R>* phase : {&out.forward, &out.backward, &again}) phase->tp_reduces = phase->tp_reduces + share;
+      const R part = op.summed / dims_.d_model;
+      for (Phase<R>* phase : {&out.forward, &out.backward}) phase->tp_reduces = phase->tp_reduces + part;
+      for (const Remat remat : kRemats) {
+        if (runs_again(remat, op)) again(out, remat).tp_reduces = again(out, remat).tp_reduces + part;
+      }
     }
   }
 
-  void expert_communication(LayerCost<R>& out, Phase<R>& again) const {
+  void expert_communication(LayerCost<R>& out) const {
     const double sharded = inner_.tp > 1 ? static_cast<double>(inner_.tp) : 1;
     if (inner_.etp > 1) {
       // Without an expert dimension every rank routes for itself: tokens are gathered, not their copies.
@@ -259,7 +169,7 @@ class LayerCoster {
       out.etp_bytes = BytesOf<R>(tokens_ * copies_each * dims_.expert_width * R(act_));
       out.forward.etp_gathers = R(2.0);
       out.backward.etp_gathers = R(2.0);
-      again.etp_gathers = R(2.0);
+      for (const Remat remat : kWithMlp) again(out, remat).etp_gathers = R(2.0);
     }
     if (inner_.ep == 1) return;
     // Dispatch carries the recipe's dispatch format, combine the activations'; the backward sends both ways again.
@@ -270,14 +180,15 @@ class LayerCoster {
     out.forward.ep_exchanges = R(2.0);
     out.backward.ep_bytes = BytesOf<R>(copies * R(2 * act_));
     out.backward.ep_exchanges = R(2.0);
-    again.ep_bytes = out.forward.ep_bytes;
-    again.ep_exchanges = R(2.0);
+    for (const Remat remat : kWithMlp) {
+      again(out, remat).ep_bytes = out.forward.ep_bytes;
+      again(out, remat).ep_exchanges = R(2.0);
+    }
   }
 
-  /// Keys and values of the whole sequence are gathered (or passed round a ring: the same bytes); the backward
-  /// gathers them again and scatters their gradients. A window or chunk needs only the neighbours' part. A recurrence
-  /// hands on its state: one gather of all ranks' states each way, in fp32.
-  void context_communication(LayerCost<R>& out, Phase<R>& again, const std::vector<Op<R>>& ops) const {
+  /// A recurrence hands on its state: one gather of all ranks' states each way, in fp32. Attention needs the keys and
+  /// values of the other ranks, or turns its shards of the sequence into shards of the heads.
+  void context_communication(LayerCost<R>& out, const std::vector<Op<R>>& ops) const {
     R width(0.0);
     R state(0.0);
     for (const Op<R>& op : ops) {
@@ -287,16 +198,54 @@ class LayerCoster {
     if (value_of(state) > 0) {
       out.cp_bytes = named(BytesOf<R>(sequences_ * cp_ * state * R(4.0)), "state bytes of all ranks",
                            "micro_batch_seqs x cp x state x 4 (LASP-2, arXiv:2502.07563)");
-      out.forward.cp_gathers = R(1.0);
-      out.backward.cp_gathers = R(1.0);
-      again.cp_gathers = R(1.0);
+      out.cp_buffer = out.cp_bytes;
+      repeat(out, &Phase<R>::cp_gathers, R(1.0), R(1.0));
     } else if (value_of(width) > 0) {
-      out.cp_bytes = named(BytesOf<R>(sequences_ * seq_ * width * R(act_)), "key and value bytes of the sequence",
-                           "micro_batch_seqs x seq x 2 x kv width (Llama 3 report, arXiv:2407.21783 section 3.3.2)");
-      out.forward.cp_gathers = R(1.0);
-      out.backward.cp_gathers = R(2.0);
-      again.cp_gathers = R(1.0);
+      key_value_communication(out, ops, width);
     }
+  }
+
+  /// Sets one kind of context communication in the phases that have it.
+  void repeat(LayerCost<R>& out, R Phase<R>::*kind, const R& forward, const R& backward) const {
+    out.forward.*kind = forward;
+    out.backward.*kind = backward;
+    for (const Remat remat : kWithAttention) again(out, remat).*kind = forward;
+  }
+
+  /// The backward brings keys and values again and takes their gradients back: twice the forward's bytes. A window or
+  /// chunk needs only the neighbours' part.
+  void key_value_communication(LayerCost<R>& out, const std::vector<Op<R>>& ops, const R& width) const {
+    const BytesOf<R> sequence(sequences_ * seq_ * width * R(act_));
+    switch (inner_.cp_comm) {
+      case CpComm::kAllGather:
+        out.cp_bytes = named(sequence, "key and value bytes of the sequence",
+                             "micro_batch_seqs x seq x 2 x kv width (Llama 3 report, arXiv:2407.21783 section 3.3.2)");
+        out.cp_buffer = out.cp_bytes;
+        return repeat(out, &Phase<R>::cp_gathers, R(1.0), R(2.0));
+      case CpComm::kRing:
+        out.cp_bytes = named(sequence / cp_, "key and value bytes of one rank's piece",
+                             "micro_batch_seqs x seq / cp x 2 x kv width (ring attention, arXiv:2310.01889)");
+        out.cp_buffer = out.cp_bytes * R(2.0);
+        return repeat(out, &Phase<R>::cp_sends, cp_ - R(1.0), R(2.0) * (cp_ - R(1.0)));
+      case CpComm::kUlysses:
+        out.cp_bytes = named(BytesOf<R>(tokens_ * head_shard_width(ops) * R(act_ / 4)), "bytes of one all-to-all",
+                             "a quarter of q, k, v and output (DeepSpeed-Ulysses, arXiv:2309.14509 section 3.2)");
+        out.cp_buffer = out.cp_bytes * R(4.0);
+        return repeat(out, &Phase<R>::cp_exchanges, R(4.0), R(4.0));
+    }
+  }
+
+  /// Elements per token that change from sequence to head shards: queries, outputs, and keys and values, copied where
+  /// there are fewer KV heads than ranks.
+  R head_shard_width(const std::vector<Op<R>>& ops) const {
+    R width(0.0);
+    for (const Op<R>& op : ops) {
+      if (op.kind == OpKind::kAttention) width = width + (op.qk_width + op.v_width) / tp_;
+      if (value_of(op.shared) <= 0) continue;
+      const R copies = max(R(1.0), tp_ * cp_ / op.groups);
+      width = width + op.shared * share(TpRule::kKvColumn, op.groups) * min(copies, cp_);
+    }
+    return width;
   }
 
   /// Elements per token of the sequence that one tensor rank needs of an attention.
@@ -316,13 +265,20 @@ class LayerCoster {
                           "gradients of the widest tensors and the gathered input while the layer runs");
   }
 
+  using OpWork<R>::chip_;
+  using OpWork<R>::workload_;
+  using OpWork<R>::inner_;
+  using OpWork<R>::tp_;
+  using OpWork<R>::cp_;
+  using OpWork<R>::seq_;
+  using OpWork<R>::sequences_;
+  using OpWork<R>::tokens_;
+  using OpWork<R>::act_;
+  using OpWork<R>::share;
+  using OpWork<R>::sequence_share;
+
   const ModelSpec& model_;
   const ModelDims<R>& dims_;
-  const ChipRates<R>& chip_;
-  const Workload& workload_;
-  const InnerDegrees& inner_;
-  R tp_{1.0}, cp_{1.0}, seq_{0.0}, sequences_{0.0}, tokens_{0.0};
-  double act_ = 2;
 };
 
 }  // namespace
@@ -342,7 +298,7 @@ std::string label_of(const LayerKind& kind) {
   return kind.d_ff ? fmt::format("{} of d_ff {}", label, *kind.d_ff) : label;
 }
 
-InnerDegrees inner_of(const Layout& l) { return {l.tp, l.cp, l.ep, l.etp, l.micro_batch_seqs, l.sp}; }
+InnerDegrees inner_of(const Layout& l) { return {l.tp, l.cp, l.ep, l.etp, l.micro_batch_seqs, l.sp, l.cp_comm}; }
 
 template <class R>
 ModelOps<R> read_model(const Reader<R>& reader, const ModelSpec& model) {

@@ -8,24 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "cost/layout.h"
-#include "cost/roofline.h"
-#include "cost/workload.h"
-#include "model/ops.h"
+#include "cost/op_work.h"
 
 namespace scalecalc {
-
-/// The inner degrees a layer's cost depends on.
-struct InnerDegrees {
-  std::int64_t tp = 1;
-  std::int64_t cp = 1;
-  std::int64_t ep = 1;
-  std::int64_t etp = 1;
-  std::int64_t micro_batch_seqs = 1;
-  bool sp = false;
-  friend auto operator<=>(const InnerDegrees&, const InnerDegrees&) = default;
-};
-InnerDegrees inner_of(const Layout& layout);
 
 /// "layer", "MoE layer", "sliding layer", "mamba2-only layer": for explanations.
 std::string label_of(const LayerKind& kind);
@@ -38,6 +23,8 @@ struct Phase {
   R tp_reduces{0.0};            ///< all-reduces of tp_bytes (sequence sharding off); a narrower one counts in part
   R etp_gathers{0.0};           ///< all-gathers and reduce-scatters of etp_bytes around the experts
   R cp_gathers{0.0};            ///< all-gathers or reduce-scatters of cp_bytes
+  R cp_sends{0.0};              ///< pieces of cp_bytes passed round the ring
+  R cp_exchanges{0.0};          ///< all-to-alls of cp_bytes (Ulysses)
   BytesOf<R> ep_bytes{R(0.0)};  ///< bytes a chip holds before all the phase's all-to-alls, summed over them
   R ep_exchanges{0.0};          ///< how many all-to-alls
 };
@@ -49,10 +36,12 @@ struct LayerCost {
   std::array<Phase<R>, kRematCount> recompute;  ///< added to the backward, by remat policy
   BytesOf<R> tp_bytes{R(0.0)};                  ///< one gathered activation of the tensor group
   BytesOf<R> etp_bytes{R(0.0)};
-  BytesOf<R> cp_bytes{R(0.0)};                ///< keys and values of the whole sequence, or the states of all ranks
-  R dense_parameters{0.0};                    ///< per chip, divided by tp, not yet by data ranks
-  R expert_parameters{0.0};                   ///< per chip, divided by ep and etp
-  R tied_parameters{0.0};                     ///< of the dense ones: the matrix that is the embedding's too
+  BytesOf<R> cp_bytes{R(0.0)};   ///< of one of them: keys and values of the sequence, one rank's piece, all states
+  BytesOf<R> cp_buffer{R(0.0)};  ///< what the context ranks' communication holds while the layer runs
+  R dense_parameters{0.0};       ///< per chip, divided by tp, not yet by data ranks
+  R expert_parameters{0.0};      ///< per chip, divided by ep and etp
+  R tied_parameters{0.0};        ///< of the dense ones: the matrix that is the embedding's too
+  SecondsOf<R> weight_gradient{R(0.0)};       ///< part of the backward's work that only the optimizer waits for
   std::array<BytesOf<R>, kRematCount> saved;  ///< kept per microbatch, by remat policy
   BytesOf<R> workspace{R(0.0)};               ///< gradients of the widest activations while the layer runs
 };

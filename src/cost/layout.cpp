@@ -6,7 +6,7 @@
 namespace scalecalc {
 
 std::string_view name_of(Remat remat) {
-  constexpr std::array<std::string_view, kRematCount> kNames{"none", "selective", "full"};
+  constexpr std::array<std::string_view, kRematCount> kNames{"none", "selective", "attention", "mlp", "full"};
   return kNames[static_cast<std::size_t>(remat)];
 }
 
@@ -15,10 +15,26 @@ std::string_view name_of(Schedule schedule) {
   return kNames[static_cast<std::size_t>(schedule)];
 }
 
+std::string_view name_of(CpComm comm) {
+  constexpr std::array<std::string_view, kCpCommCount> kNames{"all-gather", "ring", "ulysses"};
+  return kNames[static_cast<std::size_t>(comm)];
+}
+
+std::string offload_name(std::uint8_t offload) {
+  constexpr std::array<std::string_view, 3> kNames{"optimizer", "weights", "activations"};
+  std::string out;
+  for (std::size_t bit = 0; bit < kNames.size(); ++bit) {
+    if ((offload >> bit & 1) == 0) continue;
+    if (!out.empty()) out += '+';
+    out += kNames[bit];
+  }
+  return out.empty() ? "none" : out;
+}
+
 std::strong_ordering operator<=>(const Layout& a, const Layout& b) {
   const auto key = [](const Layout& l) {
     return std::tuple(l.pp, l.vpp, l.tp, l.cp, l.ep, l.etp, l.zero, l.fsdp, l.dp, l.micro_batch_seqs, l.grad_accum,
-                      l.remat, l.schedule, l.sp);
+                      l.remat, l.remat_layers, l.schedule, l.cp_comm, l.offload, l.sp);
   };
   return key(a) <=> key(b);
 }

@@ -12,14 +12,33 @@ namespace scalecalc {
 enum class Remat : std::uint8_t {
   kNone,       ///< every tensor the backward pass needs is kept
   kSelective,  ///< matmul and attention outputs are kept; norms and activation functions run again
+  kAttention,  ///< and the attention part (or the recurrence) with its projections runs again
+  kMlp,        ///< or the MLP part, router and experts included, runs again
   kFull,       ///< only each layer's input is kept; the whole forward pass of the layer runs again
 };
-inline constexpr int kRematCount = 3;
+inline constexpr int kRematCount = 5;
+
+/// How context ranks bring queries and keys together.
+enum class CpComm : std::uint8_t {
+  kAllGather,  ///< keys and values of the whole sequence are gathered before attention (Llama 3, arXiv:2407.21783)
+  kRing,       ///< they pass round a ring while attention works on the piece at hand (arXiv:2310.01889)
+  kUlysses,    ///< two all-to-alls turn sequence shards into head shards and back (arXiv:2309.14509)
+};
+inline constexpr int kCpCommCount = 3;
+
+/// What is kept in the host's memory; bits of Layout::offload.
+inline constexpr std::uint8_t kOffloadOptimizer = 1;
+inline constexpr std::uint8_t kOffloadWeights = 2;
+inline constexpr std::uint8_t kOffloadActivations = 4;
+inline constexpr std::uint8_t kOffloadAll = 7;
 
 enum class Schedule : std::uint8_t { kNone, kGpipe, k1F1B, kInterleaved, kZeroBubble, kDualPipe };
 
 std::string_view name_of(Remat remat);
 std::string_view name_of(Schedule schedule);
+std::string_view name_of(CpComm comm);
+/// "none", "optimizer", "optimizer+activations" ...
+std::string offload_name(std::uint8_t offload);
 
 struct Layout {
   std::int64_t dp = 1;    ///< data-parallel replicas of the (sharded) model
@@ -35,7 +54,10 @@ struct Layout {
   bool sp = false;              ///< sequence sharding of activations inside the tensor group
   std::uint8_t zero = 0;        ///< ZeRO stage: 1 optimizer, 2 + gradients, 3 + weights
   Remat remat = Remat::kNone;
+  std::int64_t remat_layers = 0;  ///< layers of each kind that a stage treats so, the first ones; 0 = all
   Schedule schedule = Schedule::kNone;
+  CpComm cp_comm = CpComm::kAllGather;
+  std::uint8_t offload = 0;  ///< kOffload bits
 
   std::int64_t data() const { return dp * fsdp; }
   std::int64_t chips() const { return data() * tp * cp * pp; }

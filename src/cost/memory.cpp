@@ -1,6 +1,8 @@
 // Memory as an out-of-memory error would count it: the peak on the fullest chip. Sources: ZeRO, arXiv:1910.02054
 // section 3 (states); Korthikanti et al. 2022, arXiv:2205.05198 section 4 (activations); the schedules' papers for
 // microbatches in flight (pipeline.h).
+#include <algorithm>
+
 #include "cost/stage_parameters.h"
 #include "cost/step.h"
 
@@ -42,29 +44,76 @@ class MemoryCounter {
     use.weights = named(held(p.weight_bytes, 3), "weights", "parameters per chip x bytes, divided by ZeRO-3 shards");
     use.gradients =
         named(held(p.gradient_bytes, 2), "gradients", "parameters per chip x bytes, divided from ZeRO-2 on");
-    use.optimizer = named(held(in_.workload->optimizer.state_bytes, 1), "optimizer state",
+    const R twins(layout_.zero == 0 ? 1.0 : static_cast<double>(stage.parts));
+    use.optimizer = named(held(in_.workload->optimizer.state_bytes, 1) / twins, "optimizer state",
                           "parameters per chip x bytes, divided from ZeRO-1 on (arXiv:1910.02054)");
     activations(stage, use);
     buffers(stage, use);
+    if (layout_.offload != 0) offload(stage, use);
     use.reserve = in_.memory_reserve;
     return use;
   }
 
+  /// Moves to the host what is kept there. On the chip remain two layers' worth on their way: weights that FSDP does
+  /// not gather anyway, the activations of one microbatch, the state of the widest layer's share.
+  void offload(const StageShape& stage, MemoryUse<R>& use) const {
+    const R layers(static_cast<double>(std::max(1, layers_of(stage))));
+    const R two = min(R(1.0), R(2.0) / layers);
+    const R flight = in_flight_of(stage);
+    const auto move = [&](BytesOf<R>& part, const R& stays) {
+      const BytesOf<R> whole = part;
+      part = part * stays;
+      use.host += whole;
+    };
+    if ((layout_.offload & kOffloadOptimizer) != 0) move(use.optimizer, two);
+    if ((layout_.offload & kOffloadWeights) != 0) move(use.weights, two);
+    if ((layout_.offload & kOffloadActivations) != 0) {
+      const BytesOf<R> kept = kept_per_microbatch(stage);
+      use.host += kept * flight;
+      use.activations = use.activations - kept * flight + kept * two;
+    }
+  }
+
+  static std::int32_t layers_of(const StageShape& stage) {
+    std::int32_t out = 0;
+    for (const std::int32_t layers : stage.layers) out += layers;
+    return out;
+  }
+
+  /// Microbatches of the whole stage, whose parts under DualPipe see half of them each.
+  R in_flight_of(const StageShape& stage) const {
+    return R(in_flight(layout_.schedule, layout_.pp, layout_.vpp, stage.first, layout_.grad_accum) /
+             static_cast<double>(stage.parts));
+  }
+
+  /// Layers of the multi-token prediction modules run as one more of their kind.
+  double modules_of(const StageShape& stage, std::size_t kind) const {
+    const bool mtp = stage.head && in_.model->mtp_layers > 0 && in_.model->mtp_kind == kind;
+    return mtp ? static_cast<double>(in_.model->mtp_layers) : 0.0;
+  }
+
+  BytesOf<R> kept_per_microbatch(const StageShape& stage) const {
+    const std::size_t remat = static_cast<std::size_t>(layout_.remat);
+    BytesOf<R> out(R(0.0));
+    for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
+      const std::int32_t treated = treated_layers(layout_, stage, k);
+      const double under_policy = static_cast<double>(treated) + modules_of(stage, k);
+      const double others = static_cast<double>(stage.layers[k] - treated);
+      if (under_policy > 0) out += net_.kinds[k].saved[remat] * R(under_policy);
+      if (others > 0) out += net_.kinds[k].saved[0] * R(others);
+    }
+    return out;
+  }
+
   void activations(const StageShape& stage, MemoryUse<R>& use) const {
     const std::size_t remat = static_cast<std::size_t>(layout_.remat);
-    const R flight(in_flight(layout_.schedule, layout_.pp, layout_.vpp, stage.first, layout_.grad_accum));
-    BytesOf<R> per_microbatch(R(0.0));
     BytesOf<R> recomputed(R(0.0));
     for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
-      const bool mtp = stage.head && in_.model->mtp_layers > 0 && in_.model->mtp_kind == k;
-      const double layers =
-          static_cast<double>(stage.layers[k]) + (mtp ? static_cast<double>(in_.model->mtp_layers) : 0);
-      if (layers <= 0) continue;
-      per_microbatch += net_.kinds[k].saved[remat] * R(layers);
+      if (stage.layers[k] + modules_of(stage, k) <= 0) continue;
       // While one layer is computed again its tensors are all there.
       recomputed = max(recomputed, net_.kinds[k].saved[0] - net_.kinds[k].saved[remat] + net_.kinds[k].workspace);
     }
-    use.activations = named(per_microbatch * flight + recomputed, "activations",
+    use.activations = named(kept_per_microbatch(stage) * in_flight_of(stage) + recomputed, "activations",
                             "tensors kept x microbatches in flight, and one layer's working set (arXiv:2205.05198)");
     if (!stage.head) return;
     use.logits = named(net_.logits * R(1.0) + net_.head.saved[0], "logits and loss",
@@ -72,7 +121,7 @@ class MemoryCounter {
   }
 
   /// ZeRO-3: gathered weights of the running layer and the next (prefetch) and the whole gradient of one. ZeRO-2: that
-  /// gradient alone. Experts: dispatched tokens.
+  /// gradient alone. Experts: dispatched tokens. Context ranks: the widest layer's gathered keys and values.
   void buffers(const StageShape& stage, MemoryUse<R>& use) const {
     const Precision& p = in_.workload->precision;
     const bool sharded = layout_.zero == 3 && (ch_.shard.size > 1 || ch_.expert_shard.size > 1);
@@ -81,17 +130,20 @@ class MemoryCounter {
     const R end_bytes((sharded ? p.weight_bytes : 0.0) + (sharded || scattered ? p.gradient_bytes : 0.0));
     BytesOf<R> whole(R(0.0));
     BytesOf<R> dispatched(R(0.0));
+    BytesOf<R> context(R(0.0));
     for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
       if (stage.layers[k] == 0) continue;
       const R parameters = net_.kinds[k].dense_parameters + net_.kinds[k].expert_parameters;
       whole = max(whole, BytesOf<R>(parameters * layer_bytes));
       dispatched = max(dispatched, net_.kinds[k].forward.ep_bytes);
+      context = max(context, net_.kinds[k].cp_buffer);
     }
     if (stage.embedding) whole = max(whole, BytesOf<R>(net_.embedding.dense_parameters * end_bytes));
     if (stage.head) whole = max(whole, BytesOf<R>(net_.head.dense_parameters * end_bytes));
-    use.buffers =
-        named(whole + dispatched, "buffers",
-              "whole layers while they are gathered or reduced (ZeRO 2 and 3), tokens on their way to experts");
+    use.buffers = named(
+        whole + dispatched + context, "buffers",
+        "whole layers while they are gathered or reduced (ZeRO 2 and 3), tokens on their way to experts, keys and "
+        "values of other context ranks");
   }
 
   const StepInput<R>& in_;
@@ -105,6 +157,10 @@ class MemoryCounter {
 template <class R>
 BytesOf<R> MemoryUse<R>::total() const {
   return weights + gradients + optimizer + activations + logits + buffers + reserve;
+}
+
+bool fits(const HardwareSpec& hw, const MemoryUse<double>& memory) {
+  return !(hw.hbm_capacity < memory.total()) && !(hw.host_memory() < memory.host);
 }
 
 template <class R>

@@ -72,6 +72,10 @@ OverlapRates<R> read_overlap(const Reader<R>& reader, const Efficiency& e) {
           .cp = in(e.overlap_cp, "efficiency.overlap.cp"),
           .ep = in(e.overlap_ep, "efficiency.overlap.ep"),
           .pp = in(e.overlap_pp, "efficiency.overlap.pp"),
+          .cp_gather = in(e.overlap_cp_gather, "efficiency.overlap.cp_gather"),
+          .ep_paired =
+              max(in(e.overlap_ep, "efficiency.overlap.ep"), in(e.overlap_ep_paired, "efficiency.overlap.ep_paired")),
+          .host = in(e.overlap_host, "efficiency.overlap.host"),
           .contention_up = in(e.contention_scale_up, "efficiency.contention.scale_up"),
           .contention_out = in(e.contention_scale_out, "efficiency.contention.scale_out")};
 }

@@ -11,7 +11,10 @@
 namespace scalecalc {
 
 /// Communication inside a layer.
-enum TrafficKind : std::size_t { kTp, kFsdp, kCp, kEp, kTrafficKinds };
+enum TrafficKind : std::size_t { kTp, kFsdp, kCp, kEp, kHost, kTrafficKinds };
+
+/// The link to the host, beside those of a channel (Channel::links).
+inline constexpr std::uint32_t kHostLink = std::uint32_t{1} << 31;
 
 /// One kind of communication in one phase of one layer: its time and how it may hide.
 template <class R>
@@ -24,7 +27,8 @@ struct Traffic {
 
 template <class R>
 struct PhaseTime {
-  SecondsOf<R> compute{R(0.0)}, hbm{R(0.0)}, overhead{R(0.0)}, tp{R(0.0)}, fsdp{R(0.0)}, cp{R(0.0)}, ep{R(0.0)};
+  SecondsOf<R> compute{R(0.0)}, hbm{R(0.0)}, overhead{R(0.0)}, tp{R(0.0)}, fsdp{R(0.0)}, cp{R(0.0)}, ep{R(0.0)},
+      host{R(0.0)};
   std::array<double, kTrafficKinds> spilled{};  ///< seconds that found no work to hide under
 
   PhaseTime& add(const PhaseTime& o, const R& times) {
@@ -35,10 +39,11 @@ struct PhaseTime {
     fsdp += o.fsdp * times;
     cp += o.cp * times;
     ep += o.ep * times;
+    host += o.host * times;
     for (std::size_t x = 0; x < kTrafficKinds; ++x) spilled[x] += o.spilled[x] * value_of(times);
     return *this;
   }
-  SecondsOf<R> total() const { return compute + hbm + overhead + tp + fsdp + cp + ep; }
+  SecondsOf<R> total() const { return compute + hbm + overhead + tp + fsdp + cp + ep + host; }
 };
 
 /// [OVERLAP] time = work + sum_x (1 - o_x) t_x + max(0, max_link sum_{x on link} o_x t_x - work) + contention.

@@ -14,10 +14,24 @@ std::vector<std::int64_t> chunk_sizes(std::int64_t layers, std::int64_t chunks) 
   return sizes;
 }
 
+/// Each stage with its mirror image.
+std::vector<StageShape> folded(const std::vector<StageShape>& stages) {
+  std::vector<StageShape> out = stages;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const StageShape& mirror = stages[stages.size() - 1 - s];
+    for (std::size_t k = 0; k < kMaxLayerKinds; ++k) out[s].layers[k] += mirror.layers[k];
+    out[s].embedding = out[s].embedding || mirror.embedding;
+    out[s].head = out[s].head || mirror.head;
+    out[s].parts = 2;
+  }
+  return out;
+}
+
 }  // namespace
 
-std::vector<StageShape> partition(const ModelSpec& model, std::int64_t pp, std::int64_t vpp) {
-  const std::int64_t chunks = pp * vpp;
+std::vector<StageShape> partition(const ModelSpec& model, const Layout& layout) {
+  const std::int64_t pp = layout.pp;
+  const std::int64_t chunks = pp * layout.vpp;
   if (chunks > model.layers() + 2 || pp > model.layers()) return {};
   std::vector<StageShape> stages(static_cast<std::size_t>(pp));
   std::size_t layer = 0;
@@ -29,9 +43,14 @@ std::vector<StageShape> partition(const ModelSpec& model, std::int64_t pp, std::
   }
   stages.front().embedding = true;
   stages.back().head = true;
+  if (layout.schedule == Schedule::kDualPipe) stages = folded(stages);
   std::vector<StageShape> distinct;
   for (std::size_t s = 0; s < stages.size(); ++s) {
-    if (std::find(distinct.begin(), distinct.end(), stages[s]) != distinct.end()) continue;
+    const auto same = std::find(distinct.begin(), distinct.end(), stages[s]);
+    if (same != distinct.end()) {
+      ++same->count;
+      continue;
+    }
     stages[s].first = static_cast<std::int64_t>(s);
     distinct.push_back(stages[s]);
   }

@@ -16,7 +16,9 @@ struct StageShape {
   std::array<std::int32_t, kMaxLayerKinds> layers{};
   bool embedding = false;
   bool head = false;
+  std::int32_t parts = 1;  ///< stages of the model it stands for: 2 under DualPipe, each with half of the microbatches
   std::int64_t first = 0;
+  std::int64_t count = 1;  ///< stages like it
 
   friend bool operator==(const StageShape& a, const StageShape& b) {
     return a.layers == b.layers && a.embedding == b.embedding && a.head == b.head;
@@ -25,12 +27,13 @@ struct StageShape {
 
 /// The distinct stages when the layers are dealt to pp x vpp chunks in order, chunk c to stage c mod pp. Layers that do
 /// not divide evenly leave the first and the last chunk, which also carry embedding and head, with fewer. Empty if
-/// there are more chunks than layers.
-std::vector<StageShape> partition(const ModelSpec& model, std::int64_t pp, std::int64_t vpp);
+/// there are more chunks than layers. Under DualPipe stage s holds the model's stages s and pp - 1 - s.
+std::vector<StageShape> partition(const ModelSpec& model, const Layout& layout);
 
 /// Microbatches (in units of a whole stage's layers) whose activations stage `index` keeps at its peak: all of them in
-/// GPipe, pp - index in 1F1B, ((vpp-1) pp + 2 (pp-index-1) + 1) / vpp when interleaved, never more than there are.
-/// Narayanan et al. 2021, arXiv:2104.04473 section 2.2, and Megatron-LM's interleaved warm-up count.
+/// GPipe, pp - index in 1F1B and ZB-H1, ((vpp-1) pp + 2 (pp-index-1) + 1) / vpp when interleaved, pp + 1 under
+/// DualPipe, never more than there are. Narayanan et al. 2021, arXiv:2104.04473 section 2.2, and Megatron-LM's
+/// interleaved warm-up count; arXiv:2401.10241 section 2; arXiv:2412.19437 table 2.
 double in_flight(Schedule schedule, std::int64_t pp, std::int64_t vpp, std::int64_t index, std::int64_t microbatches);
 
 }  // namespace scalecalc

@@ -25,6 +25,9 @@ ChipRates<R> read_chip(const Reader<R>& reader, const HardwareSpec& hw, const Ef
   out.vector = read(reader, hw.vector_peak.value_or(FlopsPerSecond(0)), "hw.compute.vector", hw.compute_source) *
                coefficient(e.vector, "efficiency.vector");
   out.hbm = read(reader, hw.hbm_bandwidth, "hw.hbm.bandwidth", hw.hbm_source) * coefficient(e.hbm, "efficiency.hbm");
+  out.host = read(reader, hw.host_bandwidth().value_or(BytesPerSecond(0)),
+                  hw.offload ? "hw.offload.bandwidth" : "hw.host.pcie_bandwidth",
+                  hw.offload ? hw.offload->source : hw.host_source);
   out.half_dim = coefficient(e.matmul_half_dim, "efficiency.matmul_half_dim");
   out.grouped = coefficient(e.grouped_matmul, "efficiency.grouped_matmul");
   out.grouped_half_rows = coefficient(e.grouped_half_rows, "efficiency.grouped_half_rows");

@@ -1,10 +1,19 @@
-// Parameters one chip of a pipeline stage holds, before they are divided over data ranks. Shared by time and memory.
+// What one chip of a pipeline stage holds: parameters before they are divided over data ranks, and layers under the
+// remat policy. Shared by time and memory.
 #pragma once
+
+#include <algorithm>
 
 #include "cost/layer_cost.h"
 #include "cost/pipeline.h"
 
 namespace scalecalc {
+
+/// Layers of one kind that the remat policy treats: all of them, or the first remat_layers of each part of the stage.
+inline std::int32_t treated_layers(const Layout& layout, const StageShape& stage, std::size_t kind) {
+  if (layout.remat_layers == 0) return stage.layers[kind];
+  return static_cast<std::int32_t>(std::min<std::int64_t>(layout.remat_layers * stage.parts, stage.layers[kind]));
+}
 
 template <class R>
 R dense_parameters(const ModelSpec& model, const NetworkCost<R>& net, const StageShape& stage) {

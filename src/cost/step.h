@@ -14,8 +14,8 @@ namespace scalecalc {
 template <class R>
 struct StepTime {
   SecondsOf<R> compute{R(0.0)}, hbm{R(0.0)}, tp{R(0.0)}, fsdp{R(0.0)}, dp{R(0.0)}, cp{R(0.0)}, ep{R(0.0)}, pp{R(0.0)},
-      bubble{R(0.0)}, optimizer{R(0.0)}, overhead{R(0.0)};
-  /// Of tp, fsdp, cp, ep: seconds that outlasted the work they could hide under. Above zero the step is
+      host{R(0.0)}, bubble{R(0.0)}, optimizer{R(0.0)}, overhead{R(0.0)};
+  /// Of tp, fsdp, cp, ep, host: seconds that outlasted the work they could hide under. Above zero the step is
   /// communication-bound in the roofline's sense (book, chapter 5).
   std::array<double, kTrafficKinds> spilled{};
   SecondsOf<R> total() const;
@@ -25,8 +25,12 @@ template <class R>
 struct MemoryUse {
   BytesOf<R> weights{R(0.0)}, gradients{R(0.0)}, optimizer{R(0.0)}, activations{R(0.0)}, logits{R(0.0)},
       buffers{R(0.0)}, reserve{R(0.0)};
-  BytesOf<R> total() const;
+  BytesOf<R> host{R(0.0)};   ///< offloaded, per chip, in the host's memory
+  BytesOf<R> total() const;  ///< in the chip's memory
 };
+
+/// Whether the chip holds it, and the host the chip's part of what is offloaded.
+bool fits(const HardwareSpec& hw, const MemoryUse<double>& memory);
 
 /// Everything about a plan that is not in its layer costs.
 template <class R>
@@ -47,11 +51,14 @@ struct StepInput {
 /// so the planner computes it once for the many layouts that share these.
 template <class R>
 struct Phases {
-  std::vector<PhaseTime<R>> forward;  ///< by layer kind
-  std::vector<PhaseTime<R>> backward;
-  PhaseTime<R> embedding;      ///< both phases
-  PhaseTime<R> head;           ///< both phases, with MTP modules
-  SecondsOf<R> whole{R(0.0)};  ///< both phases of every layer and both ends
+  std::vector<PhaseTime<R>> forward;        ///< by layer kind
+  std::vector<PhaseTime<R>> backward;       ///< with recompute
+  std::vector<PhaseTime<R>> kept_backward;  ///< of layers that keep everything; empty if the policy treats all alike
+  PhaseTime<R> embedding;                   ///< both phases
+  PhaseTime<R> head;                        ///< both phases, with MTP modules
+  SecondsOf<R> whole{R(0.0)};               ///< both phases of every layer, none with recompute but by the policy
+  SecondsOf<R> forward_whole{R(0.0)};       ///< forward of every layer and both ends
+  SecondsOf<R> weight_whole{R(0.0)};        ///< weight gradients, which a split backward may put off
 };
 
 template <class R>
@@ -69,9 +76,11 @@ MemoryUse<R> memory_use(const StepInput<R>& in);
 
 /// Lower bound of step_time over every placement, sharding of weights and ZeRO stage: the same step on `in.channels`,
 /// which must be no slower than any placement's in each coefficient (an empty channel is free), without gradients and
-/// optimizer. Proof: with stage times T_s, step_time = (m - 1/vpp) T_slowest + (sum T_s)/vpp plus non-negative terms; m
-/// >= 1 and vpp >= 1, so it does not fall when any T_s grows, and T_s does not fall when a communication does not get
-/// faster (OVERLAP: its derivative is (1 - o) + o [it outlasts the work] + o c [it does not] >= 0).
+/// optimizer. Proof: with stage times T_s, step_time = m T_slowest + bubble plus non-negative terms. 1F1B and
+/// interleaved: (m - 1/vpp) T_slowest + (sum T_s)/vpp with m >= 1 and vpp >= 1; zero-bubble: the larger of m T_slowest
+/// and (m - 1) T_slowest + sum T_s - const; DualPipe: m T_slowest and a bubble that grows with forward and backward.
+/// None falls when any T_s grows, and T_s does not fall when a communication does not get faster (OVERLAP: its
+/// derivative is (1 - o) + o [it outlasts the work] + o c [it does not] >= 0).
 double step_lower_bound(const StepInput<double>& in, const Phases<double>& phases);
 
 }  // namespace scalecalc

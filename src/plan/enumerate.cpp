@@ -3,6 +3,7 @@
 #include "plan/enumerate.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -11,6 +12,11 @@
 
 namespace scalecalc {
 namespace {
+
+bool is_attention(MixerKind mixer) {
+  return mixer == MixerKind::kFull || mixer == MixerKind::kSliding || mixer == MixerKind::kChunked ||
+         mixer == MixerKind::kMla;
+}
 
 bool within(const std::optional<std::int64_t>& fix, const std::optional<std::int64_t>& max, std::int64_t value) {
   return (!fix || *fix == value) && (!max || value <= *max);
@@ -48,9 +54,44 @@ void Space::context(Family& family, std::int64_t chips) {
     } else {
       family.layout.cp = cp;
       family.splits = &splits_of(chips / cp);
-      if (!family.splits->empty()) experts(family);
+      if (!family.splits->empty()) context_communication(family);
     }
   }
+}
+
+void Space::context_communication(Family& family) {
+  const std::optional<CpComm>& fix = request_.fix.cp_comm;
+  if (family.layout.cp == 1) {
+    family.layout.cp_comm = CpComm::kAllGather;
+    return experts(family);
+  }
+  for (const CpComm comm : {CpComm::kAllGather, CpComm::kRing, CpComm::kUlysses}) {
+    if (fix && *fix != comm) {
+      cut(Reject::kPinned);
+    } else if (!exchanges(comm, family.layout)) {
+      cut(Reject::kContext);
+    } else {
+      family.layout.cp_comm = comm;
+      experts(family);
+    }
+  }
+}
+
+/// A ring needs keys and values to pass on; Ulysses gives every rank whole heads, so it needs layers of plain attention
+/// whose heads divide by the ranks of both dimensions.
+bool Space::exchanges(CpComm comm, const Layout& layout) const {
+  const auto any = [&](auto&& has) {
+    return std::any_of(request_.model->kinds.begin(), request_.model->kinds.end(), has);
+  };
+  switch (comm) {
+    case CpComm::kAllGather: return true;
+    case CpComm::kRing: return any([](const LayerKind& k) { return is_attention(k.mixer); });
+    case CpComm::kUlysses: break;
+  }
+  const bool other = any([](const LayerKind& k) {
+    return k.mixer != MixerKind::kFull && k.mixer != MixerKind::kSliding && k.mixer != MixerKind::kChunked;
+  });
+  return !other && undivided_heads(*request_.model, layout.tp * layout.cp).empty();
 }
 
 const std::vector<Split>& Space::splits_of(std::int64_t chips) {
@@ -168,14 +209,25 @@ void Space::microbatches(Family& family) {
 }
 
 void Space::remats(Family& family) {
-  for (const Remat remat : {Remat::kNone, Remat::kSelective, Remat::kFull}) {
-    if (request_.fix.remat && *request_.fix.remat != remat) {
+  Layout& l = family.layout;
+  const std::optional<std::int64_t>& layers = request_.fix.remat_layers;
+  for (int r = 0; r < kRematCount; ++r) {
+    l.remat = static_cast<Remat>(r);
+    l.remat_layers = 0;
+    if (request_.fix.remat && *request_.fix.remat != l.remat) {
       cut(Reject::kPinned);
       continue;
     }
-    family.layout.remat = remat;
+    if (!layers || *layers == 0) {
+      families_.push_back(family);
+    } else {
+      cut(Reject::kPinned);
+    }
+    if (l.remat == Remat::kNone || (layers && *layers == 0)) continue;
+    l.remat_layers = 1;
     families_.push_back(family);
   }
+  l.remat_layers = 0;
 }
 
 /// The schedules of a pipeline of pp stages. GPipe is tried only when asked for: it is never faster than 1F1B and keeps
@@ -186,16 +238,23 @@ void Space::pipelines(std::int64_t pp) {
   const std::optional<Schedule>& asked = request_.fix.schedule;
   const bool plain = within(request_.fix.vpp, request_.max.vpp, 1);
   if (pp == 1) {
-    if (plain && !(asked && *asked == Schedule::kInterleaved)) return at->second.push_back({Schedule::kNone, 1});
+    const bool any = !asked || *asked == Schedule::kGpipe || *asked == Schedule::k1F1B;
+    if (plain && any) return at->second.push_back({Schedule::kNone, 1});
     return cut(Reject::kPinned);
   }
-  const bool gpipe = asked && *asked == Schedule::kGpipe;
-  if (!plain || (asked && *asked == Schedule::kInterleaved)) {
-    cut(Reject::kPinned);
-  } else {
-    at->second.push_back({gpipe ? Schedule::kGpipe : Schedule::k1F1B, 1});
+  for (const Schedule schedule :
+       {Schedule::kGpipe, Schedule::k1F1B, Schedule::kZeroBubble, Schedule::kDualPipe, Schedule::kInterleaved}) {
+    const bool wanted = asked ? *asked == schedule : schedule != Schedule::kGpipe;
+    if (!wanted || (schedule != Schedule::kInterleaved && !plain)) {
+      cut(Reject::kPinned);
+    } else if (schedule == Schedule::kInterleaved) {
+      interleaved(pp, at->second);
+    } else if (schedule == Schedule::kDualPipe && pp % 2 != 0) {
+      cut(Reject::kStages);
+    } else {
+      at->second.push_back({schedule, 1});
+    }
   }
-  if (!gpipe && !(asked && *asked == Schedule::k1F1B)) interleaved(pp, at->second);
 }
 
 /// Chunks must divide the layers, or the layers with embedding, head and MTP modules counted as one each.
@@ -229,9 +288,13 @@ bool Space::place(const Family& family, const Split& split, Layout& layout, Sear
   return false;
 }
 
-/// Interleaved microbatches must come in groups of pp.
+/// Interleaved microbatches must come in groups of pp; DualPipe feeds as many from either end and needs at least pp of
+/// them from each (the DualPipe implementation's own checks).
 bool Space::runs(const Pipeline& pipeline, const Layout& layout, SearchStats& stats) const {
-  if (pipeline.schedule != Schedule::kInterleaved || layout.grad_accum % layout.pp == 0) return true;
+  const bool interleaves = pipeline.schedule != Schedule::kInterleaved || layout.grad_accum % layout.pp == 0;
+  const bool pairs =
+      pipeline.schedule != Schedule::kDualPipe || (layout.grad_accum % 2 == 0 && layout.grad_accum >= 2 * layout.pp);
+  if (interleaves && pairs) return true;
   ++stats.rejected[static_cast<std::size_t>(Reject::kMicrobatches)];
   return false;
 }
@@ -258,11 +321,56 @@ std::vector<StateSharding> shardings(const PlanRequest& request, const Layout& b
     offer(static_cast<std::uint8_t>(fix.zero.value_or(0)), 1);
     return out;
   }
-  for (const std::uint8_t zero : {std::uint8_t{0}, std::uint8_t{1}, std::uint8_t{2}}) offer(zero, 1);
+  const bool paired = branch.schedule == Schedule::kDualPipe;
+  for (const std::uint8_t zero : {std::uint8_t{0}, std::uint8_t{1}, std::uint8_t{2}}) {
+    if (zero < 2 || !paired) offer(zero, 1);
+  }
+  // Gathering and scattering for every microbatch from both ends is what no implementation of DualPipe does.
+  if (paired) {
+    stats.rejected[static_cast<std::size_t>(Reject::kMicrobatches)] += 1;
+    return out;
+  }
   for (const std::int64_t fsdp : divisors(data)) {
     if (fsdp * branch.cp > 1) offer(3, fsdp);
   }
   return out;
+}
+
+RematCounts remat_counts(const PlanRequest& request, const Family& family, const std::vector<StageShape>& stages) {
+  if (family.layout.remat_layers == 0) return {0, 0};
+  std::int64_t most = 0;
+  for (const StageShape& stage : stages) {
+    for (const std::int32_t layers : stage.layers) most = std::max<std::int64_t>(most, layers / stage.parts);
+  }
+  RematCounts out{1, most - 1};
+  if (const auto& pinned = request.fix.remat_layers) out = {*pinned, std::min(*pinned, most - 1)};
+  if (const auto& bound = request.max.remat_layers) out.last = std::min(out.last, *bound);
+  return out;
+}
+
+std::uint8_t most_offload(const PlanRequest& request) {
+  if (request.fix.offload) return *request.fix.offload;
+  const HardwareSpec& hw = *request.hw;
+  return hw.host_bandwidth() && hw.host_memory().value() > 0 ? kOffloadAll : std::uint8_t{0};
+}
+
+bool settle_offload(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory) {
+  const std::uint8_t most = most_offload(request);
+  constexpr std::array<std::uint8_t, 4> kSteps{kOffloadOptimizer, kOffloadActivations,
+                                               kOffloadOptimizer | kOffloadActivations, kOffloadAll};
+  in.layout.offload = request.fix.offload.value_or(0);
+  memory = memory_use(in);
+  if (fits(*request.hw, memory)) return true;
+  if (request.fix.offload || most == 0 || in.layout.remat_layers > 0) return false;
+  for (const std::uint8_t step : kSteps) {
+    in.layout.offload = step;
+    const MemoryUse<double> lighter = memory_use(in);
+    if (!fits(*request.hw, lighter)) continue;
+    memory = lighter;
+    return true;
+  }
+  in.layout.offload = 0;
+  return false;
 }
 
 Layout sharded(const Layout& branch, const StateSharding& sharding) {

@@ -1,6 +1,7 @@
-// The space of layouts, in two levels. A family fixes what decides one layer's work and its tensor and expert
+// The space of layouts, in two levels. A family fixes what decides one layer's work and its tensor, context and expert
 // communication: inner degrees, microbatch, remat. Its members add the pipeline, the data ranks and the schedule. What
-// remains inside a member is how weights are sharded over data ranks and where groups are placed.
+// remains inside a member is how weights are sharded over data ranks, how many layers of a stage the remat policy
+// treats where it does not treat all, what is offloaded where memory is short, and where groups are placed.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ struct Split {
 };
 
 struct Family {
-  std::size_t slice = 0;                       ///< index into PlanRequest::slices
-  Layout layout;                               ///< tp, cp, ep, etp, sp, microbatch and remat; the rest is open
+  std::size_t slice = 0;  ///< index into PlanRequest::slices
+  Layout layout;  ///< tp, cp, cp_comm, ep, etp, sp, microbatch and remat; remat_layers is 0, or 1 where it is open
   const std::vector<Split>* splits = nullptr;  ///< of these chips; the microbatch and the experts leave some out
 };
 
@@ -62,6 +63,8 @@ class Space {
 
   void tensor(std::size_t slice);
   void context(Family& family, std::int64_t chips);
+  void context_communication(Family& family);
+  bool exchanges(CpComm comm, const Layout& layout) const;
   const std::vector<Split>& splits_of(std::int64_t chips);
   void batch(std::int64_t pp, std::int64_t data, std::vector<Split>& out);
   bool data_allowed(std::int64_t data) const;
@@ -92,6 +95,21 @@ struct StateSharding {
 /// The ways to shard a branch's state over its data ranks: ZeRO 0, 1, 2, and ZeRO-3 over every divisor of the ranks
 /// (hybrid sharding). Without data or context ranks there is nothing to shard.
 std::vector<StateSharding> shardings(const PlanRequest& request, const Layout& branch, SearchStats& stats);
+
+/// How many layers of a stage the remat policy of a family treats: {0, 0} stands for all, otherwise the first to the
+/// last count, empty (first > last) if no stage has two layers of a kind.
+struct RematCounts {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  std::size_t size() const { return first > last ? 0 : static_cast<std::size_t>(last - first + 1); }
+};
+RematCounts remat_counts(const PlanRequest& request, const Family& family, const std::vector<StageShape>& stages);
+
+/// What a layout that does not fit offloads: the first of optimizer state, activations, both, and weights too that
+/// makes it fit, or what the request pins. Sets `in.layout.offload`; false if it fits with none of them.
+bool settle_offload(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory);
+/// The most that may be offloaded.
+std::uint8_t most_offload(const PlanRequest& request);
 
 /// The branch's layout with one of them.
 Layout sharded(const Layout& branch, const StateSharding& sharding);

@@ -42,19 +42,33 @@ void FamilySearch::enter(const Family& family) {
     inner_ = inner;
     entered_ = true;
   }
-  bound_phases_ = phases(input(nullptr, family.layout, bound_channels(family.slice, family.layout)));
+  const MeshChannels<double>& channels = bound_channels(family.slice, family.layout);
+  bound_phases_ = phases(input(nullptr, family.layout, channels));
+  if (family.layout.ep == 1) return;
+  Layout paired = family.layout;
+  paired.schedule = Schedule::kDualPipe;
+  paired_phases_ = phases(input(nullptr, paired, channels));
+}
+
+const Phases<double>& FamilySearch::bound_phases(const Layout& layout) const {
+  return layout.ep > 1 && layout.schedule == Schedule::kDualPipe ? paired_phases_ : bound_phases_;
 }
 
 void FamilySearch::bound(std::span<const Family> families, std::span<BoundedFamily> out, SearchStats& stats) {
+  // Families of one inner degree have the same members: one count where the policy treats all layers, one where some.
+  std::array<std::optional<std::uint64_t>, 2> counted;
   for (std::size_t i = 0; i < families.size(); ++i) {
     const Family& family = families[i];
-    // Remat leaves the members as they are.
     const bool same =
         i > 0 && families[i - 1].slice == family.slice && inner_of(families[i - 1].layout) == inner_of(family.layout);
-    out[i] = {.family = &family, .candidates = same ? out[i - 1].candidates : count(family, stats)};
+    if (!same) counted = {};
+    std::optional<std::uint64_t>& candidates = counted[family.layout.remat_layers > 0 ? 1 : 0];
+    if (!candidates) candidates = count(family, stats);
+    out[i] = {.family = &family, .candidates = *candidates};
     if (out[i].candidates == 0) continue;
     enter(family);
     out[i].pass_s = bound_phases_.whole.value();
+    if (family.layout.ep > 1) out[i].pass_s = std::min(out[i].pass_s, paired_phases_.whole.value());
   }
 }
 
@@ -62,7 +76,7 @@ std::uint64_t FamilySearch::count(const Family& family, SearchStats& stats) {
   std::uint64_t out = 0;
   space_.members(family, stats, [&](const Branch& branch) {
     const ShardingOptions& shardings = shardings_of(branch);
-    out += shardings.options.size();
+    out += shardings.options.size() * remat_counts(*in_.request, family, stages_of(branch.layout)).size();
     for (std::size_t i = 0; i < kRejectCount; ++i) stats.rejected[i] += shardings.rejected[i];
   });
   return out;
@@ -78,72 +92,100 @@ FamilyResult FamilySearch::visit(const BoundedFamily& item, const Ranker& ranker
   enter(*item.family);
   SearchStats counted;  // counted when the family was bounded
   space_.members(*item.family, counted, [&](const Branch& branch) {
-    visit_member({&branch, &stages_of(branch.layout), &shardings_of(branch)});
+    const std::vector<StageShape>& stages = stages_of(branch.layout);
+    visit_member({&branch, &stages, &shardings_of(branch), remat_counts(*in_.request, *item.family, stages)});
   });
   return std::move(out_);
 }
 
 void FamilySearch::visit_member(const Member& member) {
   const Branch& branch = *member.branch;
-  const std::size_t layouts = member.shardings->options.size();
+  const std::size_t layouts = member.shardings->options.size() * member.counts.size();
   if (member.stages->empty()) return cut(Reject::kStages, layouts);
-  const double step =
-      step_lower_bound(input(member.stages, branch.layout, bound_channels(branch.slice, branch.layout)), bound_phases_);
+  if (layouts == 0) return;
+  const MeshChannels<double>& channels = bound_channels(branch.slice, branch.layout);
+  const double step = step_lower_bound(input(member.stages, branch.layout, channels), bound_phases(branch.layout));
   if (not_below(branch.slice, branch.layout, step) ||
       !ranking_.admits((*ranker_)(chips_of(branch.slice), step, tokens_of(branch.layout), 0))) {
     out_.stats.pruned += layouts;
     return;
   }
-  if (layouts == 0 || !may_fit(member)) return;
+  if (!may_fit(member)) return;
   for (const ShardingOptions::Option& option : member.shardings->options) visit_sharding(member, option);
 }
 
-/// Every sharding keeps the same activations; the one that shards most keeps least of the rest.
+/// Every sharding keeps the same activations; the one that shards most keeps least of the rest. A policy that treats
+/// more layers and more offload keep less.
 bool FamilySearch::may_fit(const Member& member) {
   const auto& options = member.shardings->options;
   const auto least = std::max_element(options.begin(), options.end(), [](const auto& a, const auto& b) {
     return std::pair(a.zero, a.fsdp) < std::pair(b.zero, b.fsdp);
   });
-  const Layout layout = sharded(member.branch->layout, {least->zero, least->fsdp});
+  Layout layout = sharded(member.branch->layout, {least->zero, least->fsdp});
+  layout.remat_layers = member.counts.last;
+  if (layout.remat_layers == 0) layout.offload = most_offload(*in_.request);
   const MeshChannels<double> sizes = sizes_of(layout);
   const MemoryUse<double> memory = memory_use(input(member.stages, layout, sizes));
   if (!(in_.request->hw->hbm_capacity < memory.activations + memory.logits + memory.reserve)) return true;
-  cut(Reject::kMemory, options.size());
-  miss(member, layout, memory);
+  cut(Reject::kMemory, options.size() * member.counts.size());
+  layout.offload = in_.request->fix.offload.value_or(0);
+  miss(member, layout, memory_use(input(member.stages, layout, sizes)));
   return false;
 }
 
+/// With more layers under the policy memory falls and time grows: the counts that do not fit come first, and the first
+/// that is too slow ends the row.
 void FamilySearch::visit_sharding(const Member& member, const ShardingOptions::Option& option) {
-  const Layout layout = sharded(member.branch->layout, {option.zero, option.fsdp});
+  Layout layout = sharded(member.branch->layout, {option.zero, option.fsdp});
   const MeshChannels<double> sizes = sizes_of(layout);
-  const MemoryUse<double> memory = memory_use(input(member.stages, layout, sizes));
-  if (in_.request->hw->hbm_capacity < memory.total()) {
-    cut(Reject::kMemory, 1);
-    return miss(member, layout, memory);
+  for (std::int64_t count = member.counts.first; count <= member.counts.last; ++count) {
+    StepInput<double> in = input(member.stages, layout, sizes);
+    in.layout.remat_layers = count;
+    MemoryUse<double> memory;
+    if (!settle_offload(*in_.request, in, memory)) {
+      cut(Reject::kMemory, 1);
+      miss(member, in.layout, memory);
+    } else if (!visit_layout(member, option, in.layout, memory)) {
+      out_.stats.pruned += static_cast<std::uint64_t>(member.counts.last - count);
+      return;
+    }
   }
-  // Members of one split differ in schedule alone, and ZeRO 0 to 2 in what is kept: their phases are the same.
+}
+
+bool FamilySearch::visit_layout(const Member& member, const ShardingOptions::Option& option, const Layout& layout,
+                                const MemoryUse<double>& memory) {
+  // Members of one split differ in schedule alone, and ZeRO 0 to 2 in what is kept: their phases are the same, but for
+  // the experts' exchange under DualPipe.
   const std::int64_t fsdp = option.zero == 3 ? option.fsdp : 0;
+  const std::int64_t recipe = layout.offload * 2 + (layout.schedule == Schedule::kDualPipe && layout.ep > 1 ? 1 : 0);
   const std::int64_t bound_place = -2;
   const std::int64_t envelope_place = -1;
-  const auto key = [&](std::int64_t place) { return PhaseKey{layout.pp, member.branch->layout.dp, fsdp, place}; };
+  const auto key = [&](std::int64_t place) {
+    return PhaseKey{layout.pp, member.branch->layout.dp, fsdp, place, recipe};
+  };
   const MeshChannels<double> bound = unplaced(member.branch->slice, layout);
-  if (!ranking_.admits(lower_rank(member, layout, bound, phases_of(member, layout, bound, key(bound_place)), memory))) {
+  const Phases<double>& alone = phases_of(member, layout, bound, key(bound_place));
+  if (!ranking_.admits(lower_rank(member, layout, bound, alone, memory))) {
     ++out_.stats.pruned;
-    return;
+    return ranking_.admits(lower_rank(member, layout, bound, alone, {}));
   }
   const ShardingOptions::Places& places = places_of(member, option, layout);
-  if (places.all.empty()) return cut(Reject::kPlacement, 1);
+  if (places.all.empty()) {
+    cut(Reject::kPlacement, 1);
+    return true;
+  }
   ++out_.stats.feasible;
   if (places.all.size() > 1) {
     const Phases<double>& best = phases_of(member, layout, places.envelope, key(envelope_place));
     if (!ranking_.admits(lower_rank(member, layout, places.envelope, best, memory))) {
       ++out_.stats.pruned;
-      return;
+      return true;
     }
   }
   for (std::size_t p = 0; p < places.all.size(); ++p) {
     evaluate(member, layout, places.all[p], p, key(static_cast<std::int64_t>(p)), memory);
   }
+  return true;
 }
 
 const Phases<double>& FamilySearch::phases_of(const Member& member, const Layout& layout,
@@ -197,15 +239,16 @@ void FamilySearch::miss(const Member& member, const Layout& layout, const Memory
 }
 
 const std::vector<StageShape>& FamilySearch::stages_of(const Layout& layout) {
-  const auto key = std::pair(layout.pp, layout.vpp);
+  const std::array<std::int64_t, 3> key{layout.pp, layout.vpp, layout.schedule == Schedule::kDualPipe ? 1 : 0};
   const auto it = stages_.find(key);
   if (it != stages_.end()) return it->second;
-  return stages_.emplace(key, partition(*in_.request->model, layout.pp, layout.vpp)).first->second;
+  return stages_.emplace(key, partition(*in_.request->model, layout)).first->second;
 }
 
 ShardingOptions& FamilySearch::shardings_of(const Branch& branch) {
   const Layout& l = branch.layout;
-  const BranchKey key{static_cast<std::int64_t>(branch.slice), l.tp, l.cp, l.pp, l.dp, l.ep, l.etp};
+  const BranchKey key{static_cast<std::int64_t>(branch.slice),  l.tp, l.cp, l.pp, l.dp, l.ep, l.etp,
+                      l.schedule == Schedule::kDualPipe ? 1 : 0};
   if (last_shardings_.second != nullptr && last_shardings_.first == key) return *last_shardings_.second;
   const auto it = shardings_.find(key);
   if (it != shardings_.end()) {

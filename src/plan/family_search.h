@@ -59,15 +59,20 @@ class FamilySearch {
     const Branch* branch = nullptr;
     const std::vector<StageShape>* stages = nullptr;
     ShardingOptions* shardings = nullptr;
+    RematCounts counts;
   };
-  using BranchKey = std::array<std::int64_t, 7>;
-  using PhaseKey = std::array<std::int64_t, 4>;
+  using BranchKey = std::array<std::int64_t, 8>;
+  using PhaseKey = std::array<std::int64_t, 5>;
 
   std::uint64_t count(const Family& family, SearchStats& stats);
   void enter(const Family& family);
+  const Phases<double>& bound_phases(const Layout& layout) const;
   void visit_member(const Member& member);
   bool may_fit(const Member& member);
   void visit_sharding(const Member& member, const ShardingOptions::Option& option);
+  /// False if it was too slow to rank.
+  bool visit_layout(const Member& member, const ShardingOptions::Option& option, const Layout& layout,
+                    const MemoryUse<double>& memory);
   void evaluate(const Member& member, const Layout& layout, const PlacedChannels& place, std::size_t index,
                 const PhaseKey& key, const MemoryUse<double>& memory);
   void miss(const Member& member, const Layout& layout, const MemoryUse<double>& memory);
@@ -101,12 +106,13 @@ class FamilySearch {
   NetworkCost<double> network_;  ///< of inner_
   bool entered_ = false;
   Phases<double> bound_phases_;                ///< of the family being visited, on bound_channels
+  Phases<double> paired_phases_;               ///< the same under DualPipe, where experts are exchanged
   std::map<PhaseKey, Phases<double>> phases_;  ///< of the family being visited, by what they depend on
   const Ranker* ranker_ = nullptr;
   std::optional<double> below_;
   Ranking ranking_{1, true};
   FamilyResult out_;
-  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<StageShape>> stages_;
+  std::map<std::array<std::int64_t, 3>, std::vector<StageShape>> stages_;
   std::map<BranchKey, ShardingOptions> shardings_;
   std::pair<BranchKey, ShardingOptions*> last_shardings_{};  ///< the members of one split follow each other
   std::map<BranchKey, MeshChannels<double>> bounds_;

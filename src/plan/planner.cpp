@@ -184,10 +184,12 @@ std::string_view describe(Reject reason) {
       "fewer sequences in the batch than data ranks",
       "no batch near the one asked for divides over the data ranks",
       "more pipeline chunks than layers, or chunks that do not divide them",
-      "microbatches do not come in groups of pp (interleaved)",
+      "microbatches the schedule cannot run: not in groups of pp (interleaved), fewer than 2 pp or ZeRO 2 or 3 "
+      "(DualPipe)",
       "experts do not divide over their ranks",
       "degrees do not fit the machine's axes or domains",
-      "out of memory"};
+      "out of memory",
+      "heads do not divide by tp x cp (Ulysses), or no keys and values to pass round (ring)"};
   return kTexts[static_cast<std::size_t>(reason)];
 }
 
@@ -205,7 +207,7 @@ PlanReading<R> read_plan(const Reader<R>& reader, const PlanRequest& request, co
   const MeshChannels<R> channels =
       make_channels(hw, plan.slice, network, plan.placement, plan.layout, routing_of(*request.model));
   const NetworkCost<R> cost = network_cost(reader, *request.model, ops, chip, request.workload, inner_of(plan.layout));
-  const std::vector<StageShape> stages = partition(*request.model, plan.layout.pp, plan.layout.vpp);
+  const std::vector<StageShape> stages = partition(*request.model, plan.layout);
   const Coefficient& reserve = request.efficiency.memory_reserve;
   const StepInput<R> in{
       .model = request.model,

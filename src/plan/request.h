@@ -19,9 +19,11 @@ inline constexpr std::array<std::string_view, 4> kObjectiveNames{"time", "cost",
 
 /// Layout dimensions a user may pin (--fix) or bound (--max).
 struct LayoutFilter {
-  std::optional<std::int64_t> dp, fsdp, tp, sp, cp, pp, vpp, ep, etp, zero, micro_batch_seqs, grad_accum;
-  std::optional<Remat> remat;        ///< pins only
-  std::optional<Schedule> schedule;  ///< pins only
+  std::optional<std::int64_t> dp, fsdp, tp, sp, cp, pp, vpp, ep, etp, zero, micro_batch_seqs, grad_accum, remat_layers;
+  std::optional<Remat> remat;  ///< this and the following: pins only
+  std::optional<Schedule> schedule;
+  std::optional<CpComm> cp_comm;
+  std::optional<std::uint8_t> offload;  ///< kOffload bits
 };
 
 struct PlanRequest {
@@ -47,12 +49,13 @@ enum class Reject : std::uint8_t {
   kBatchSmall,    ///< fewer sequences than data ranks
   kBatchUneven,   ///< no batch near the one asked for divides over the data ranks
   kStages,        ///< more pipeline chunks than layers
-  kMicrobatches,  ///< too few microbatches for the schedule
+  kMicrobatches,  ///< microbatches that the schedule cannot run: too few, or not in its groups
   kExperts,       ///< experts do not divide, or the expert group does not fold over the ranks
   kPlacement,     ///< the degrees do not fit the machine's axes or domains
-  kMemory,        ///< the fullest chip runs out of memory
+  kMemory,        ///< the fullest chip (or the host, of what is offloaded) runs out of memory
+  kContext,       ///< context ranks cannot exchange heads (Ulysses) or pass keys and values round (ring)
 };
-inline constexpr std::size_t kRejectCount = 11;
+inline constexpr std::size_t kRejectCount = 12;
 std::string_view describe(Reject reason);
 
 struct Plan {

@@ -11,9 +11,9 @@ namespace {
 
 using Figures = std::vector<std::pair<std::string, double>>;
 
-constexpr std::array<std::string_view, 11> kTimeKeys{"compute",    "hbm",        "tp_exposed", "fsdp_exposed",
-                                                     "dp_exposed", "cp_exposed", "ep_exposed", "pp_exposed",
-                                                     "bubble",     "optimizer",  "overhead"};
+constexpr std::array<std::string_view, 12> kTimeKeys{"compute",         "hbm",        "tp_exposed", "fsdp_exposed",
+                                                     "dp_exposed",      "cp_exposed", "ep_exposed", "pp_exposed",
+                                                     "offload_exposed", "bubble",     "optimizer",  "overhead"};
 constexpr std::array<std::string_view, 7> kMemoryKeys{"weights", "gradients", "optimizer", "activations",
                                                       "logits",  "buffers",   "reserve"};
 
@@ -35,16 +35,18 @@ Json layout_json(const Layout& l) {
           {"tp", l.tp},
           {"sp", l.sp},
           {"cp", l.cp},
+          {"cp_comm", name_of(l.cp_comm)},
           {"pp", l.pp},
           {"vpp", l.vpp},
           {"ep", l.ep},
           {"etp", l.etp},
           {"zero", l.zero},
           {"remat", name_of(l.remat)},
+          {"remat_layers", l.remat_layers},
           {"schedule", name_of(l.schedule)},
           {"micro_batch_seqs", l.micro_batch_seqs},
           {"grad_accum", l.grad_accum},
-          {"offload", "none"}};
+          {"offload", offload_name(l.offload)}};
 }
 
 Json placement_json(const RankedPlan& ranked) {
@@ -112,6 +114,7 @@ Json plan_json(const TrainAnswer& answer, const RankedPlan& ranked, std::size_t 
   out["bound_by"] = f.bound_by;
   out["time_s"] = figures_json(f.time_s, kTimeKeys);
   out["memory_bytes"] = memory_json(answer, ranked);
+  out["host_memory_bytes"] = finite(ranked.plan.memory.host.value());
   out["mfu_conventions"] = conventions_json(ranked);
   out["run"] = run_json(f.run);
   return out;
@@ -136,6 +139,9 @@ Json filter_json(const LayoutFilter& f) {
   add("grad_accum", f.grad_accum);
   if (f.remat) out["remat"] = name_of(*f.remat);
   if (f.schedule) out["schedule"] = name_of(*f.schedule);
+  add("remat_layers", f.remat_layers);
+  if (f.cp_comm) out["cp_comm"] = name_of(*f.cp_comm);
+  if (f.offload) out["offload"] = offload_name(*f.offload);
   return out;
 }
 

@@ -27,6 +27,7 @@ constexpr std::array kCauses{
     Cause{"cp_exposed", "context-parallel communication"},
     Cause{"ep_exposed", "expert exchange"},
     Cause{"pp_exposed", "pipeline transfers"},
+    Cause{"offload_exposed", "transfers to and from the host"},
     Cause{"bubble", "pipeline bubble"},
     Cause{"optimizer", "optimizer"},
     Cause{"overhead", "kernel and step overhead"},

@@ -19,6 +19,7 @@ std::string degrees_text(const Layout& l) {
   add("tp", l.tp);
   if (l.tp > 1 && l.sp) parts.back() += "+sp";
   add("cp", l.cp);
+  if (l.cp_comm != CpComm::kAllGather) parts.back() += fmt::format(" {}", name_of(l.cp_comm));
   add("pp", l.pp);
   add("vpp", l.vpp);
   add("ep", l.ep);
@@ -29,8 +30,11 @@ std::string degrees_text(const Layout& l) {
 std::string recipe_text(const Layout& l) {
   std::string out = fmt::format("mb {}", l.micro_batch_seqs);
   if (l.grad_accum > 1) out += fmt::format(" x {}", l.grad_accum);
-  out += fmt::format(", remat {}, zero {}", name_of(l.remat), l.zero);
+  out += fmt::format(", remat {}", name_of(l.remat));
+  if (l.remat_layers > 0) out += fmt::format(" x {}", l.remat_layers);
+  out += fmt::format(", zero {}", l.zero);
   if (l.schedule != Schedule::kNone) out += fmt::format(", {}", name_of(l.schedule));
+  if (l.offload != 0) out += fmt::format(", offload {}", offload_name(l.offload));
   return out;
 }
 
@@ -41,14 +45,17 @@ std::string fix_text(const Layout& l) {
       "--fix zero={},mb={},ga={},remat={}",
       l.dp, l.fsdp, l.tp, l.sp ? 1 : 0, l.cp, l.pp, l.vpp, l.ep, l.etp, l.zero, l.micro_batch_seqs, l.grad_accum,
       name_of(l.remat));
+  if (l.remat != Remat::kNone) out += fmt::format(",remat_layers={}", l.remat_layers);
   if (l.schedule != Schedule::kNone) out += fmt::format(",schedule={}", name_of(l.schedule));
+  if (l.cp > 1) out += fmt::format(",cp_comm={}", name_of(l.cp_comm));
+  out += fmt::format(",offload={}", offload_name(l.offload));
   return out;
 }
 
 std::string_view key_of(Reject reason) {
   static constexpr std::array<std::string_view, kRejectCount> kKeys{
       "pinned", "heads",        "width",   "sequence",  "batch_small", "batch_uneven",
-      "stages", "microbatches", "experts", "placement", "memory"};
+      "stages", "microbatches", "experts", "placement", "memory",      "context"};
   return kKeys.at(static_cast<std::size_t>(reason));
 }
 

@@ -115,7 +115,11 @@ struct Efficiency {
   Coefficient link_scale_up;              ///< fraction of link bandwidth, innermost tier
   Coefficient link_scale_out;             ///< beyond it
   Coefficient kernel_overhead{0, 0, ""};  ///< seconds per kernel that nothing hides
-  Coefficient overlap_tp, overlap_fsdp, overlap_dp, overlap_cp, overlap_ep, overlap_pp;
+  Coefficient overlap_tp, overlap_fsdp, overlap_dp, overlap_ep, overlap_pp;
+  Coefficient overlap_cp;         ///< ring exchange, under attention
+  Coefficient overlap_cp_gather;  ///< all-gather and all-to-all of context ranks, which attention waits for
+  Coefficient overlap_ep_paired;  ///< expert all-to-alls where a second microbatch computes meanwhile (DualPipe)
+  Coefficient overlap_host;       ///< transfers to and from the host
   Coefficient contention_scale_up{0, 0, ""};  ///< share of compute lost while communication runs under it
   Coefficient contention_scale_out{0, 0, ""};
   Coefficient in_network_gain;           ///< all-reduce speed-up where switches reduce; ideal: exact halving
@@ -178,6 +182,11 @@ struct HardwareSpec {
   Efficiency efficiency;
   std::vector<std::string> disagreements;  ///< "hbm.capacity: picked 95 GiB (vendor); sbook-tpu: 96 GB"
   std::vector<UnpublishedFigure> unpublished;
+
+  /// Where offloaded tensors live: the memory beside the chip if it has one, else the chip's part of the host's.
+  Bytes host_memory() const { return offload ? offload->capacity : host_ram / static_cast<double>(chips_per_host); }
+  /// One direction of the link to it; absent if not published.
+  std::optional<BytesPerSecond> host_bandwidth() const { return offload ? offload->bandwidth : pcie_bandwidth; }
 
   bool is_torus() const { return !network.empty() && network.front().kind == TierKind::kTorus; }
   /// False if the file leaves the figure unpublished, one above it or one below it: "network" asks for all of it.

@@ -93,7 +93,10 @@ void read_overlap(CoefficientReader& reader, Efficiency& out, Problems& problems
   overlap.read("fsdp", UnitKind::kFraction, kShare, out.overlap_fsdp);
   overlap.read("dp", UnitKind::kFraction, kShare, out.overlap_dp);
   overlap.read("cp", UnitKind::kFraction, kShare, out.overlap_cp);
+  overlap.read("cp_gather", UnitKind::kFraction, kShare, out.overlap_cp_gather);
   overlap.read("ep", UnitKind::kFraction, kShare, out.overlap_ep);
+  overlap.read("ep_paired", UnitKind::kFraction, kShare, out.overlap_ep_paired);
+  overlap.read("host", UnitKind::kFraction, kShare, out.overlap_host);
   overlap.read("pp", UnitKind::kFraction, kShare, out.overlap_pp);
   for (const std::string& given : overlap.given()) reader.note_given("overlap." + given);
   overlap.fields().finish();
@@ -165,7 +168,8 @@ Efficiency moved(const Efficiency& efficiency, double sign) {
   for (Coefficient& c : out.matmul) share(c);
   for (Coefficient* c : {&out.grouped_matmul, &out.attention_forward, &out.attention_backward, &out.vector, &out.hbm,
                          &out.link_scale_up, &out.link_scale_out, &out.overlap_tp, &out.overlap_fsdp, &out.overlap_dp,
-                         &out.overlap_cp, &out.overlap_ep, &out.overlap_pp}) {
+                         &out.overlap_cp, &out.overlap_cp_gather, &out.overlap_ep, &out.overlap_ep_paired, &out.overlap_pp,
+                         &out.overlap_host}) {
     share(*c);
   }
   for (Coefficient* c : {&out.matmul_half_dim, &out.grouped_half_rows, &out.kernel_overhead, &out.contention_scale_up,

@@ -31,6 +31,17 @@ RankedPlan ranked(const ResolvedQuestion& resolved, const PlanRequest& request, 
   return {std::move(plan), std::move(numbers)};
 }
 
+std::string offload_rule(const TrainQuestion& q, const HardwareSpec& hw) {
+  if (q.fix.offload) return fmt::format("offload to the host: {}, as pinned", offload_name(*q.fix.offload));
+  if (!hw.host_bandwidth() || hw.host_memory().value() <= 0) {
+    return "left out: offload, because the host's memory or the link to it is not published";
+  }
+  return fmt::format(
+      "offload is tried where a layout does not fit otherwise: optimizer state, activations, both, weights too; {} of "
+      "host memory for each chip",
+      format_quantity(hw.host_memory().value(), UnitKind::kBytes));
+}
+
 std::vector<std::string> completeness(const TrainQuestion& q, const ResolvedQuestion& resolved) {
   std::vector<std::string> out;
   std::vector<std::string> machines;
@@ -41,12 +52,14 @@ std::vector<std::string> completeness(const TrainQuestion& q, const ResolvedQues
                               resolved.shapes_left_out));
   }
   out.push_back(
-      "searched: data, FSDP and hybrid FSDP, ZeRO 0 to 3, tensor with and without sequence sharding, context, pipeline "
-      "(1F1B, interleaved), expert and expert-tensor, microbatch, accumulation, remat none, selective and full");
+      "searched: data, FSDP and hybrid FSDP, ZeRO 0 to 3, tensor with and without sequence sharding, context "
+      "(all-gather, ring, Ulysses), pipeline (1F1B, interleaved, zero-bubble, DualPipe), expert and expert-tensor, "
+      "microbatch, accumulation, remat (none, selective, attention, mlp, full; of all layers or of the first of each "
+      "stage)");
   if (!q.fix.schedule || *q.fix.schedule != Schedule::kGpipe) {
     out.emplace_back("GPipe left out: never faster than 1F1B, and it keeps more (--schedule gpipe evaluates it)");
   }
-  out.emplace_back("left out: zero-bubble and DualPipe schedules, offload to the host, remat of some layers only");
+  out.push_back(offload_rule(q, resolved.hw));
   if (!q.variants) {
     out.emplace_back("each line is the best variant of its parallel degrees; --variants ranks them all");
   }

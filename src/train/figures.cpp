@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "cost/remat.h"
+#include "cost/stage_parameters.h"
 #include "model/accounting.h"
 
 namespace scalecalc {
@@ -12,10 +14,12 @@ namespace {
 
 /// Contract names of the causes of a step's time.
 std::vector<std::pair<std::string, double>> causes(const StepTime<double>& t) {
-  return {{"compute", t.compute.value()},     {"hbm", t.hbm.value()},          {"tp_exposed", t.tp.value()},
-          {"fsdp_exposed", t.fsdp.value()},   {"dp_exposed", t.dp.value()},    {"cp_exposed", t.cp.value()},
-          {"ep_exposed", t.ep.value()},       {"pp_exposed", t.pp.value()},    {"bubble", t.bubble.value()},
-          {"optimizer", t.optimizer.value()}, {"overhead", t.overhead.value()}};
+  return {{"compute", t.compute.value()},      {"hbm", t.hbm.value()},
+          {"tp_exposed", t.tp.value()},        {"fsdp_exposed", t.fsdp.value()},
+          {"dp_exposed", t.dp.value()},        {"cp_exposed", t.cp.value()},
+          {"ep_exposed", t.ep.value()},        {"pp_exposed", t.pp.value()},
+          {"offload_exposed", t.host.value()}, {"bubble", t.bubble.value()},
+          {"optimizer", t.optimizer.value()},  {"overhead", t.overhead.value()}};
 }
 
 std::vector<std::pair<std::string, double>> parts(const MemoryUse<double>& m) {
@@ -28,7 +32,7 @@ std::vector<std::pair<std::string, double>> parts(const MemoryUse<double>& m) {
 /// Communication that outlasts the work it could hide under binds the step in the roofline's sense; otherwise the
 /// largest cause does.
 std::string bound_by(const StepTime<double>& time, double step) {
-  static constexpr const char* kTraffic[] = {"tp", "fsdp", "cp", "ep"};
+  static constexpr const char* kTraffic[] = {"tp", "fsdp", "cp", "ep", "offload"};
   const auto worst = std::max_element(time.spilled.begin(), time.spilled.end());
   if (*worst > 0.01 * step) return std::string(kTraffic[worst - time.spilled.begin()]) + " communication";
   const auto all = causes(time);
@@ -85,12 +89,31 @@ class Figures {
     add("torchtitan", "torchtitan (and PaLM): 6N + full attention", main.model_full());
   }
 
-  /// Remat runs a layer's forward again: a third of its training FLOPs under full remat. Selective remat repeats no
-  /// matmul. Flash attention's own recomputation is not counted, as in the frameworks' HFU.
+  /// Per token: the matmuls, attention scores and recurrences that the remat policy runs again. Flash attention's own
+  /// recomputation is not counted, as in the frameworks' HFU.
   double recomputed_flops(double seq) const {
-    if (plan_.layout.remat != Remat::kFull) return 0;
-    const TrainingFlops all = training_flops(q_.model, seq);
-    return (all.model_causal() - all.ends) / 3;
+    const Layout& layout = plan_.layout;
+    if (layout.remat == Remat::kNone) return 0;
+    const ModelOps<double> ops = read_model(Reader<double>{}, q_.model);
+    double out = 0;
+    for (const StageShape& stage : partition(q_.model, layout)) {
+      for (std::size_t k = 0; k < ops.kinds.size(); ++k) {
+        const double layers = static_cast<double>(treated_layers(layout, stage, k)) / stage.parts;
+        if (layers > 0) out += layers * static_cast<double>(stage.count) * repeated_flops(ops.kinds[k], seq);
+      }
+    }
+    const double modules = static_cast<double>(q_.model.mtp_layers);
+    return modules > 0 ? out + modules * repeated_flops(ops.kinds[q_.model.mtp_kind], seq) : out;
+  }
+
+  double repeated_flops(const std::vector<Op<double>>& layer, double seq) const {
+    double out = 0;
+    for (const Op<double>& op : layer) {
+      if (!runs_again(plan_.layout.remat, op)) continue;
+      out += op.matmul_flops().value() + op.recurrence;
+      if (op.kind == OpKind::kAttention) out += attention_flops(op, mean_context(op.reach, op.span, seq)).value();
+    }
+    return out;
   }
 
   void band(PlanFigures& out) const {

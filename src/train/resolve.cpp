@@ -304,13 +304,18 @@ class Resolver {
     }
   }
 
+  /// What offload can use, and what a pinned one lacks.
+  void host() {
+    const bool known = out_.hw.host_bandwidth() && out_.hw.host_memory().value() > 0;
+    if (known || !q_.fix.offload || *q_.fix.offload == 0) return;
+    throw UserError(fmt::format("--offload {}: the memory of {}'s host or the link to it is not published",
+                                offload_name(*q_.fix.offload), out_.hw.name),
+                    "give them: --set hw.host.ram=2TiB --set hw.host.pcie_bandwidth=64GB/s");
+  }
+
   void missing_figures() {
     if (out_.workload.tokens) energy();
-    if (out_.hw.offload) {
-      assume(fmt::format("{} beside each chip are left idle: nothing is offloaded",
-                         format_quantity(out_.hw.offload->capacity.value(), UnitKind::kBytes)),
-             "", out_.hw.offload->source, true);
-    }
+    host();
     if (out_.hw.announced) {
       assume(fmt::format("{} is announced, not sold: its figures are the vendor's plans", out_.hw.name), "--hw",
              "hardware file", true);

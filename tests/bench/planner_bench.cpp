@@ -50,7 +50,7 @@ void one_candidate(benchmark::State& state) {
   const NetworkCost<double> cost =
       network_cost(reader, model, read_model(reader, model), chip, request.workload, inner_of(plan_.layout));
   const MeshChannels<double> channels = make_channels(hw, plan_.slice, rates, plan_.placement, plan_.layout, {});
-  const std::vector<StageShape> stages = partition(model, plan_.layout.pp, plan_.layout.vpp);
+  const std::vector<StageShape> stages = partition(model, plan_.layout);
   const StepInput<double> in{.model = &model,
                              .workload = &request.workload,
                              .network = &cost,

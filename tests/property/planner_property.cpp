@@ -25,6 +25,7 @@ double share() { return *rc::gen::inRange(0, 101) / 100.0; }
 
 /// Rates within a factor of four of the fixtures', random overlaps, and a memory that is now ample, now short.
 void random_chip(HardwareSpec& hw) {
+  hw.host_ram = Bytes(*rc::gen::element(0.0, 4e9, 256e9));
   hw.hbm_capacity = Bytes(*rc::gen::element(0.5e9, 1e9, 2e9, 4e9, 32e9, 32e9));
   const double links = *rc::gen::element(0.25, 1.0, 4.0);
   for (Tier& tier : hw.network) {
@@ -32,7 +33,8 @@ void random_chip(HardwareSpec& hw) {
     tier.switched.bandwidth_per_chip = tier.switched.bandwidth_per_chip * links;
   }
   Efficiency& e = hw.efficiency;
-  for (Coefficient* c : {&e.overlap_tp, &e.overlap_fsdp, &e.overlap_dp, &e.overlap_cp, &e.overlap_ep, &e.overlap_pp}) {
+  for (Coefficient* c : {&e.overlap_tp, &e.overlap_fsdp, &e.overlap_dp, &e.overlap_cp, &e.overlap_ep, &e.overlap_pp,
+                         &e.overlap_cp_gather, &e.overlap_ep_paired, &e.overlap_host}) {
     c->value = share();
   }
   e.contention_scale_up.value = share() / 2;
@@ -88,10 +90,14 @@ class BruteForce {
     const Space space(request_, stats);
     for (const Family& family : space.families()) {
       space.members(family, stats, [&](const Branch& branch) {
-        const std::vector<StageShape> stages = partition(*request_.model, branch.layout.pp, branch.layout.vpp);
+        const std::vector<StageShape> stages = partition(*request_.model, branch.layout);
         if (stages.empty()) return;
+        const RematCounts counts = remat_counts(request_, family, stages);
         for (const StateSharding& sharding : shardings(request_, branch.layout, stats)) {
-          cost(branch.slice, sharded(branch.layout, sharding), stages);
+          Layout layout = sharded(branch.layout, sharding);
+          for (layout.remat_layers = counts.first; layout.remat_layers <= counts.last; ++layout.remat_layers) {
+            cost(branch.slice, layout, stages);
+          }
         }
       });
     }
@@ -114,19 +120,19 @@ class BruteForce {
       if (!experts_fold(p, layout)) continue;
       const MeshChannels<double> channels =
           make_channels(*request_.hw, slice, network_, p, layout, routing_of(*request_.model));
-      const StepInput<double> in{.model = request_.model,
-                                 .workload = &request_.workload,
-                                 .network = &cost_of(layout),
-                                 .channels = &channels,
-                                 .overlap = &overlap_,
-                                 .chip = &chip_,
-                                 .stages = &stages,
-                                 .memory_reserve = Bytes(request_.efficiency.memory_reserve.value),
-                                 .layout = layout};
-      const MemoryUse<double> memory = memory_use(in);
-      if (request_.hw->hbm_capacity < memory.total()) return;
+      StepInput<double> in{.model = request_.model,
+                           .workload = &request_.workload,
+                           .network = &cost_of(layout),
+                           .channels = &channels,
+                           .overlap = &overlap_,
+                           .chip = &chip_,
+                           .stages = &stages,
+                           .memory_reserve = Bytes(request_.efficiency.memory_reserve.value),
+                           .layout = layout};
+      MemoryUse<double> memory;
+      if (!settle_offload(request_, in, memory)) return;
       Candidate c{.slice = slice_index, .placement = index++};
-      c.plan.layout = layout;
+      c.plan.layout = in.layout;
       c.plan.slice = slice;
       c.plan.time = step_time(kReader, in);
       c.plan.step_s = c.plan.time.total().value();

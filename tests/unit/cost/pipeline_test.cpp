@@ -9,7 +9,7 @@ namespace {
 
 /// Llama 3 405B ran 126 layers on 16 stages with one layer fewer on the first and the last (arXiv:2407.21783 3.3.2).
 TEST(Partition, OddLayersLeaveTheEndsLighter) {
-  const std::vector<StageShape> stages = partition(test::dense_model(126), 16, 1);
+  const std::vector<StageShape> stages = partition(test::dense_model(126), {.pp = 16, .vpp = 1});
   ASSERT_EQ(stages.size(), 3u);
   EXPECT_EQ(stages[0].layers[0], 7);
   EXPECT_TRUE(stages[0].embedding);
@@ -20,20 +20,22 @@ TEST(Partition, OddLayersLeaveTheEndsLighter) {
 }
 
 TEST(Partition, InterleavedChunksGoRound) {
-  const std::vector<StageShape> stages = partition(test::dense_model(126), 16, 8);
+  const std::vector<StageShape> stages = partition(test::dense_model(126), {.pp = 16, .vpp = 8});
   ASSERT_EQ(stages.size(), 3u);
   EXPECT_EQ(stages[0].layers[0], 7) << "its first chunk holds only the embedding";
   EXPECT_EQ(stages[1].layers[0], 8);
 }
 
 TEST(Partition, KindsKeepTheirOrder) {
-  const std::vector<StageShape> stages = partition(test::moe_model(8), 4, 1);
+  const std::vector<StageShape> stages = partition(test::moe_model(8), {.pp = 4, .vpp = 1});
   EXPECT_EQ(stages[0].layers[0], 1) << "the dense first layer";
   EXPECT_EQ(stages[0].layers[1], 1);
   EXPECT_EQ(stages[1].layers[1], 2);
 }
 
-TEST(Partition, MoreStagesThanLayersIsNoPartition) { EXPECT_TRUE(partition(test::dense_model(4), 8, 1).empty()); }
+TEST(Partition, MoreStagesThanLayersIsNoPartition) {
+  EXPECT_TRUE(partition(test::dense_model(4), {.pp = 8, .vpp = 1}).empty());
+}
 
 TEST(InFlight, FollowsTheSchedule) {
   EXPECT_EQ(in_flight(Schedule::kNone, 1, 1, 0, 32), 1);

@@ -131,7 +131,7 @@ TEST_F(Step, LowerBoundIsBelowEveryPlan) {
       const NetworkCost<double> cost =
           network_cost(reader, model, read_model(reader, model), chip, request.workload, inner_of(p.layout));
       const OverlapRates<double> overlap = read_overlap(reader, hw->efficiency);
-      const std::vector<StageShape> stages = partition(model, p.layout.pp, p.layout.vpp);
+      const std::vector<StageShape> stages = partition(model, p.layout);
       const MeshChannels<double> free;
       const StepInput<double> in{.model = &model,
                                  .workload = &request.workload,

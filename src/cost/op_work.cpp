@@ -1,0 +1,129 @@
+#include "cost/op_work.h"
+
+#include <algorithm>
+
+namespace scalecalc {
+
+template <class R>
+OpWork<R>::OpWork(const Reader<R>& reader, const ChipRates<R>& chip, const Workload& workload,
+                  const InnerDegrees& inner)
+    : chip_(chip), workload_(workload), inner_(inner), act_(workload.precision.activation_bytes) {
+  tp_ = reader.input(static_cast<double>(inner.tp), "tp", "layout");
+  sequences_ = reader.input(static_cast<double>(inner.micro_batch_seqs), "micro_batch_seqs", "layout");
+  cp_ = reader.input(static_cast<double>(inner.cp), "cp", "layout");
+  seq_ = reader.input(static_cast<double>(workload.seq), "seq", "workload");
+  tokens_ = named(sequences_ * seq_ / cp_, "tokens per microbatch and chip", "layout: micro_batch_seqs x seq / cp");
+}
+
+/// Part of an operation, or of what it keeps, that falls to one tensor rank.
+template <class R>
+R OpWork<R>::share(TpRule rule, const R& groups) const {
+  switch (rule) {
+    case TpRule::kSequence: return sequence_share();
+    case TpRule::kKvColumn: return R(1.0) / min(tp_, groups);
+    case TpRule::kWhole: return R(1.0);
+    case TpRule::kColumn:
+    case TpRule::kRow:
+    case TpRule::kHeads:
+    case TpRule::kExpert:
+    case TpRule::kExpertRow: break;
+  }
+  return R(1.0) / tp_;
+}
+
+/// The operation's time under its own name.
+template <class R>
+Work<R> OpWork<R>::work(const Op<R>& op, bool backward) const {
+  Work<R> out = unnamed(op, backward);
+  const std::string_view phase = backward ? "backward of" : "forward of";
+  out.compute = named(out.compute, op.name, "max(FLOPs / rate, bytes / HBM bandwidth), book ch. 1", phase);
+  out.hbm = named(out.hbm, op.name, "max(FLOPs / rate, bytes / HBM bandwidth), book ch. 1", phase);
+  return out;
+}
+
+template <class R>
+Work<R> OpWork<R>::unnamed(const Op<R>& op, bool backward) const {
+  switch (op.kind) {
+    case OpKind::kMatmul: return matmul(op, backward);
+    case OpKind::kGroupedMatmul: return grouped(op, backward);
+    case OpKind::kAttention: return attention(op, backward);
+    case OpKind::kScan: return scan(op, backward);
+    case OpKind::kVector: break;
+  }
+  return vector(op, backward);
+}
+
+/// Backward: one matmul for the input's gradient and one for the weight's, each with the forward's FLOPs.
+template <class R>
+Work<R> OpWork<R>::matmul(const Op<R>& op, bool backward) const {
+  const R part = share(op.tp, op.groups);
+  const R rows = op.tp == TpRule::kSequence ? tokens_ * part : tokens_;
+  const R k = op.tp == TpRule::kRow ? op.k * part : op.k;
+  const R n = op.tp == TpRule::kColumn || op.tp == TpRule::kKvColumn ? op.n * part : op.n;
+  const bool high = op.part == Part::kHead || op.part == Part::kRouter || op.part == Part::kMtp;
+  const DType dtype = high ? workload_.precision.high : workload_.precision.compute;
+  const FlopsPerSecondOf<R> rate =
+      chip_.matmul[static_cast<std::size_t>(dtype)] * shape_fraction(chip_.half_dim, rows, n, k);
+  const double in = std::min(act_, bytes_per_element(dtype));
+  const BytesOf<R> bytes(R(in) * rows * k + R(in) * k * n + R(act_) * rows * n);
+  const R times(backward ? 2.0 : 1.0);
+  return roofline(FlopsOf<R>(R(2.0) * times * rows * k * n), rate, bytes * times, chip_.hbm);
+}
+
+/// The routed tokens of this chip's experts; the slowest expert group sets the pace.
+template <class R>
+Work<R> OpWork<R>::grouped(const Op<R>& op, bool backward) const {
+  const std::int64_t ranks = inner_.tp / inner_.etp;  // tensor ranks that route for themselves
+  const R rows = tokens_ * op.rows / R(static_cast<double>(ranks));
+  // The expert's d_ff is divided by etp: the output of gate and up, the contracted width of down.
+  const R part(1 / static_cast<double>(inner_.etp));
+  const R k = op.tp == TpRule::kExpertRow ? op.k * part : op.k;
+  const R n = op.tp == TpRule::kExpertRow ? op.n : op.n * part;
+  const R experts = op.matrices / R(static_cast<double>(inner_.ep));
+  const R rows_each = rows / experts;
+  const DType dtype = workload_.precision.compute;
+  const FlopsPerSecondOf<R> rate = chip_.matmul[static_cast<std::size_t>(dtype)] * chip_.grouped *
+                                   (rows_each / (rows_each + chip_.grouped_half_rows)) * (n / (n + chip_.half_dim)) *
+                                   (k / (k + chip_.half_dim)) / chip_.moe_imbalance;
+  const double in = std::min(act_, bytes_per_element(dtype));
+  const BytesOf<R> bytes(R(in) * rows * k + R(in) * k * n * experts + R(act_) * rows * n);
+  const R times(backward ? 2.0 : 1.0);
+  return roofline(FlopsOf<R>(R(2.0) * times * rows * k * n), rate, bytes * times, chip_.hbm);
+}
+
+template <class R>
+Work<R> OpWork<R>::attention(const Op<R>& op, bool backward) const {
+  const R ways = op.tp == TpRule::kHeads ? tp_ : R(1.0);
+  const R context = mean_context(op.reach, op.span, seq_);
+  const FlopsOf<R> flops = attention_flops(op, context) * (tokens_ / ways) * R(backward ? 2.5 : 1.0);
+  // Flash attention reads q, k, v and writes the output once; the backward reads them again with their gradients.
+  const R elements = (op.qk_width + op.v_width) * R(2.0) * tokens_ / ways;
+  const BytesOf<R> bytes(elements * R(act_ * (backward ? 2.0 : 1.0)));
+  return roofline(flops, backward ? chip_.peak_attention_backward : chip_.peak_attention_forward, bytes, chip_.hbm);
+}
+
+/// A recurrence runs on chunks of tokens like flash attention, or on the vector unit; its backward runs it again.
+template <class R>
+Work<R> OpWork<R>::scan(const Op<R>& op, bool backward) const {
+  const R part = tokens_ / tp_;
+  const BytesOf<R> bytes((op.reads + op.writes) * part * R(act_ * (backward ? 2.0 : 1.0)));
+  const FlopsPerSecondOf<R>& chunked = backward ? chip_.peak_attention_backward : chip_.peak_attention_forward;
+  return roofline(FlopsOf<R>(op.flops * part * R(backward ? 2.5 : 1.0)), op.by_element ? chip_.vector : chunked, bytes,
+                  chip_.hbm);
+}
+
+template <class R>
+Work<R> OpWork<R>::vector(const Op<R>& op, bool backward) const {
+  const R part = tokens_ * share(op.tp, op.groups);
+  const R times(backward ? 2.0 : 1.0);
+  const BytesOf<R> bytes((op.reads + op.writes) * part * R(act_) * times);
+  if (value_of(bytes) <= 0) return {};
+  return roofline(FlopsOf<R>(op.flops * part * times), chip_.vector, bytes, chip_.hbm);
+}
+
+template class OpWork<double>;
+template class OpWork<Dual>;
+template class OpWork<Traced>;
+template class OpWork<Interval>;
+
+}  // namespace scalecalc

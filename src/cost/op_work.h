@@ -1,0 +1,62 @@
+// One operation of a layer on one chip for one microbatch: its shapes under the inner degrees and its roofline time.
+// Sources: FLOPs and bytes per operation: scaling book, chapters 1 and 4. Attention backward = 2.5 x forward FLOPs:
+// FlashAttention-2, arXiv:2307.08691 section 3.1 (five matmuls against two).
+#pragma once
+
+#include "cost/layout.h"
+#include "cost/roofline.h"
+#include "cost/workload.h"
+#include "model/ops.h"
+
+namespace scalecalc {
+
+/// The inner degrees a layer's cost depends on.
+struct InnerDegrees {
+  std::int64_t tp = 1;
+  std::int64_t cp = 1;
+  std::int64_t ep = 1;
+  std::int64_t etp = 1;
+  std::int64_t micro_batch_seqs = 1;
+  bool sp = false;
+  CpComm cp_comm = CpComm::kAllGather;
+  friend auto operator<=>(const InnerDegrees&, const InnerDegrees&) = default;
+};
+InnerDegrees inner_of(const Layout& layout);
+
+/// The operations of a microbatch under given inner degrees.
+template <class R>
+class OpWork {
+ public:
+  /// Keeps references to `chip`, `workload` and `inner`.
+  OpWork(const Reader<R>& reader, const ChipRates<R>& chip, const Workload& workload, const InnerDegrees& inner);
+
+  /// The operation's time under its own name, forward or backward.
+  Work<R> work(const Op<R>& op, bool backward) const;
+
+  /// Part of an operation, or of what it keeps, that falls to one tensor rank.
+  R share(TpRule rule, const R& groups) const;
+  /// Elements of a whole-token tensor that one chip holds: divided by tp only under sequence sharding.
+  R sequence_share() const { return inner_.sp ? R(1.0) / tp_ : R(1.0); }
+
+  const R& tokens() const { return tokens_; }
+  const R& tp() const { return tp_; }
+  double activation_bytes() const { return act_; }
+
+ protected:
+  const ChipRates<R>& chip_;
+  const Workload& workload_;
+  const InnerDegrees& inner_;
+  R tp_{1.0}, cp_{1.0}, seq_{0.0}, sequences_{0.0};
+  R tokens_{0.0};   ///< of a microbatch on one chip
+  double act_ = 2;  ///< bytes of an activation
+
+ private:
+  Work<R> unnamed(const Op<R>& op, bool backward) const;
+  Work<R> matmul(const Op<R>& op, bool backward) const;
+  Work<R> grouped(const Op<R>& op, bool backward) const;
+  Work<R> attention(const Op<R>& op, bool backward) const;
+  Work<R> scan(const Op<R>& op, bool backward) const;
+  Work<R> vector(const Op<R>& op, bool backward) const;
+};
+
+}  // namespace scalecalc

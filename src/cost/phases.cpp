@@ -1,0 +1,207 @@
+// Sources: overlap of communication with compute and its bound max(compute, communication): scaling book, chapters 1
+// and 5 (FSDP, tensor, mixed). Offload: Rajbhandari et al. 2021, arXiv:2104.07857 section 4.
+#include <array>
+
+#include "cost/stage_time.h"
+
+namespace scalecalc {
+namespace {
+
+/// All layers and both ends on one stage.
+StageShape whole_model(const ModelSpec& model) {
+  StageShape out;
+  for (const std::uint8_t kind : model.layer_kind) ++out.layers[kind];
+  out.embedding = true;
+  out.head = true;
+  return out;
+}
+
+template <class R>
+class PhaseBuilder {
+ public:
+  explicit PhaseBuilder(const StepInput<R>& in)
+      : in_(in), net_(*in.network), ch_(*in.channels), overlap_(*in.overlap), layout_(in.layout) {
+    const bool ring = layout_.cp_comm == CpComm::kRing;
+    cp_overlap_ = ring ? overlap_.cp : overlap_.cp_gather;
+    ep_overlap_ = layout_.schedule == Schedule::kDualPipe ? overlap_.ep_paired : overlap_.ep;
+  }
+
+  Phases<R> build() {
+    phase_times();
+    out_.whole = stage_time(in_, out_, whole_model(*in_.model)).total();
+    return std::move(out_);
+  }
+
+ private:
+  R contention(const Channel<R>& c) const { return contention_of(overlap_, c); }
+
+  /// Weights gathered (and with `gradients` scattered) for one layer under ZeRO-3.
+  SecondsOf<R> fsdp_time(const LayerCost<R>& cost, bool gradients) const {
+    const Precision& p = in_.workload->precision;
+    const R bytes(p.weight_bytes + (gradients ? p.gradient_bytes : 0.0));
+    SecondsOf<R> time = all_gather_time(ch_.shard, BytesOf<R>(cost.dense_parameters * bytes));
+    if (value_of(cost.expert_parameters) > 0) {
+      time += all_gather_time(ch_.expert_shard, BytesOf<R>(cost.expert_parameters * bytes));
+    }
+    return time;
+  }
+
+  SecondsOf<R> tp_time(const LayerCost<R>& cost, const Phase<R>& phase) const {
+    SecondsOf<R> time(R(0.0));
+    if (ch_.tp.size == 1) return time;
+    if (value_of(phase.tp_gathers) > 0) time += phase.tp_gathers * all_gather_time(ch_.tp, cost.tp_bytes);
+    if (value_of(phase.tp_reduces) > 0) time += phase.tp_reduces * all_reduce_time(ch_.tp, cost.tp_bytes);
+    if (value_of(phase.etp_gathers) > 0) time += phase.etp_gathers * all_gather_time(ch_.tp, cost.etp_bytes);
+    return time;
+  }
+
+  SecondsOf<R> ep_time(const Phase<R>& phase) const {
+    if (ch_.ep.size == 1 || value_of(phase.ep_exchanges) <= 0) return SecondsOf<R>(R(0.0));
+    return phase.ep_exchanges * all_to_all_time(ch_.ep, phase.ep_bytes / phase.ep_exchanges);
+  }
+
+  SecondsOf<R> cp_time(const LayerCost<R>& cost, const Phase<R>& phase) const {
+    SecondsOf<R> time(R(0.0));
+    if (ch_.cp.size == 1) return time;
+    if (value_of(phase.cp_gathers) > 0) time += phase.cp_gathers * all_gather_time(ch_.cp, cost.cp_bytes);
+    if (value_of(phase.cp_sends) > 0) time += phase.cp_sends * send_time(ch_.cp, cost.cp_bytes);
+    if (value_of(phase.cp_exchanges) > 0) time += phase.cp_exchanges * all_to_all_time(ch_.cp, cost.cp_bytes);
+    return time;
+  }
+
+  /// Offloaded weights come for every forward and backward, offloaded activations go in one and return in the other.
+  SecondsOf<R> host_time(const LayerCost<R>& cost, Remat remat, bool in_layer) const {
+    BytesOf<R> bytes(R(0.0));
+    if ((layout_.offload & kOffloadWeights) != 0) {
+      const bool sharded = layout_.zero == 3;
+      const R ways(sharded ? static_cast<double>(ch_.shard.size) : 1.0);
+      const R expert_ways(sharded ? static_cast<double>(ch_.expert_shard.size) : 1.0);
+      bytes += BytesOf<R>((cost.dense_parameters / ways + cost.expert_parameters / expert_ways) *
+                          R(in_.workload->precision.weight_bytes));
+    }
+    if (in_layer && (layout_.offload & kOffloadActivations) != 0) bytes += cost.saved[static_cast<std::size_t>(remat)];
+    return bytes / in_.chip->host;
+  }
+
+  /// One layer's forward or backward, with the recompute of `remat` in the backward.
+  PhaseTime<R> phase_time(const LayerCost<R>& cost, const Phase<R>& phase, Remat remat, bool backward,
+                          std::string_view label, bool in_layer = false) const {
+    const Phase<R>* again =
+        backward && remat != Remat::kNone ? &cost.recompute[static_cast<std::size_t>(remat)] : nullptr;
+    Work<R> work = phase.work;
+    std::array<Traffic<R>, kTrafficKinds> traffic;
+    traffic[kTp] = {tp_time(cost, phase), overlap_.tp, contention(ch_.tp), ch_.tp.links};
+    traffic[kCp] = {cp_time(cost, phase), cp_overlap_, contention(ch_.cp), ch_.cp.links};
+    traffic[kEp] = {ep_time(phase), ep_overlap_, contention(ch_.ep), ch_.ep.links};
+    if (again != nullptr) {
+      work += again->work;
+      traffic[kTp].time += tp_time(cost, *again);
+      traffic[kCp].time += cp_time(cost, *again);
+      traffic[kEp].time += ep_time(*again);
+    }
+    if (layout_.zero == 3) {
+      traffic[kFsdp] = {fsdp_time(cost, backward), overlap_.fsdp, contention(ch_.shard), ch_.shard.links};
+    }
+    if (layout_.offload != 0) {
+      traffic[kHost] = {host_time(cost, remat, in_layer), overlap_.host, R(0.0), kHostLink};
+    }
+    name_traffic(traffic, label, backward);
+    std::array<SecondsOf<R>, kTrafficKinds> exposed;
+    PhaseTime<R> out;
+    out.compute =
+        named(work.compute, backward ? "backward compute" : "forward compute", "sum of its operations", label);
+    out.hbm =
+        named(work.hbm, backward ? "backward memory time" : "forward memory time", "sum of its operations", label);
+    out.overhead = work.overhead;
+    const SecondsOf<R> beside = named(out.compute + out.hbm + out.overhead, backward ? "backward work" : "forward work",
+                                      "what communication may hide under", label);
+    hide(traffic, beside, exposed, out.spilled);
+    out.tp = named(exposed[kTp], backward ? "backward exposed tp" : "forward exposed tp", kOverlapRule, label);
+    out.fsdp = named(exposed[kFsdp], backward ? "backward exposed fsdp" : "forward exposed fsdp", kOverlapRule, label);
+    out.cp = named(exposed[kCp], backward ? "backward exposed cp" : "forward exposed cp", kOverlapRule, label);
+    out.ep = named(exposed[kEp], backward ? "backward exposed ep" : "forward exposed ep", kOverlapRule, label);
+    if (layout_.offload != 0) {
+      out.host =
+          named(exposed[kHost], backward ? "backward exposed offload" : "forward exposed offload", kOverlapRule, label);
+    }
+    return out;
+  }
+
+  static void name_traffic(std::array<Traffic<R>, kTrafficKinds>& traffic, std::string_view label, bool backward) {
+    static constexpr std::array<std::string_view, kTrafficKinds> kForward{
+        "forward tp communication", "forward fsdp gather", "forward cp communication", "forward ep all-to-all",
+        "forward host transfer"};
+    static constexpr std::array<std::string_view, kTrafficKinds> kBackward{
+        "backward tp communication", "backward fsdp gather and scatter", "backward cp communication",
+        "backward ep all-to-all", "backward host transfer"};
+    for (std::size_t x = 0; x < kTrafficKinds; ++x) {
+      traffic[x].time = named(traffic[x].time, backward ? kBackward[x] : kForward[x],
+                              "bytes x seconds per byte, or latency (book ch. 3, 5, 12)", label);
+    }
+  }
+
+  void phase_times() {
+    const std::size_t kinds = net_.kinds.size();
+    const bool some = layout_.remat_layers > 0;
+    out_.forward.resize(kinds);
+    out_.backward.resize(kinds);
+    if (some) out_.kept_backward.resize(kinds);
+    for (std::size_t k = 0; k < kinds; ++k) {
+      const LayerCost<R>& cost = net_.kinds[k];
+      const std::string_view label = net_.labels[k];
+      out_.forward[k] = phase_time(cost, cost.forward, layout_.remat, false, label, true);
+      out_.backward[k] = phase_time(cost, cost.backward, layout_.remat, true, label, true);
+      if (some) out_.kept_backward[k] = phase_time(cost, cost.backward, Remat::kNone, true, label, true);
+    }
+    const PhaseTime<R> embedding = ends_time(net_.embedding, false, "embedding");
+    out_.embedding.add(embedding, R(1.0)).add(ends_time(net_.embedding, true, "embedding"), R(1.0));
+    PhaseTime<R> head = ends_time(net_.head, false, "head");
+    const SecondsOf<R> head_forward = head.total();
+    head.add(ends_time(net_.head, true, "head"), R(1.0));
+    const R modules(static_cast<double>(in_.model->mtp_layers));
+    out_.head.add(head, R(1.0) + modules);
+    out_.forward_whole = embedding.total() + head_forward * (R(1.0) + modules);
+    out_.weight_whole = net_.head.weight_gradient * (R(1.0) + modules);
+    if (in_.model->mtp_layers > 0) modules_time(modules);
+    for (const std::uint8_t kind : in_.model->layer_kind) {
+      out_.forward_whole += out_.forward[kind].total();
+      out_.weight_whole += net_.kinds[kind].weight_gradient;
+    }
+  }
+
+  PhaseTime<R> ends_time(const LayerCost<R>& cost, bool backward, std::string_view label) const {
+    return phase_time(cost, backward ? cost.backward : cost.forward, Remat::kNone, backward, label);
+  }
+
+  /// Multi-token prediction: each module's projection and its layer, beside its use of the head.
+  void modules_time(const R& modules) {
+    const std::size_t kind = in_.model->mtp_kind;
+    const PhaseTime<R> forward = ends_time(net_.mtp, false, "mtp module");
+    out_.head.add(forward, modules).add(ends_time(net_.mtp, true, "mtp module"), modules);
+    out_.head.add(out_.forward[kind], modules).add(out_.backward[kind], modules);
+    out_.forward_whole += (forward.total() + out_.forward[kind].total()) * modules;
+    out_.weight_whole += (net_.mtp.weight_gradient + net_.kinds[kind].weight_gradient) * modules;
+  }
+
+  const StepInput<R>& in_;
+  const NetworkCost<R>& net_;
+  const MeshChannels<R>& ch_;
+  const OverlapRates<R>& overlap_;
+  const Layout& layout_;
+  R cp_overlap_{1.0}, ep_overlap_{1.0};
+  Phases<R> out_;
+};
+
+}  // namespace
+
+template <class R>
+Phases<R> phases(const StepInput<R>& in) {
+  return PhaseBuilder<R>(in).build();
+}
+
+template Phases<double> phases(const StepInput<double>&);
+template Phases<Dual> phases(const StepInput<Dual>&);
+template Phases<Traced> phases(const StepInput<Traced>&);
+template Phases<Interval> phases(const StepInput<Interval>&);
+
+}  // namespace scalecalc

@@ -1,0 +1,40 @@
+// What a remat policy means for one operation. Policies as the frameworks offer them: Megatron-LM --recompute-modules,
+// MaxText remat_policy, torchtitan selective activation checkpointing; Korthikanti et al. 2022, arXiv:2205.05198
+// section 5.
+#pragma once
+
+#include "cost/layout.h"
+#include "model/ops.h"
+
+namespace scalecalc {
+
+inline bool in_mlp(Part part) { return part == Part::kMlp || part == Part::kExperts || part == Part::kRouter; }
+
+/// Whether the backward pass runs the operation again.
+template <class R>
+bool runs_again(Remat remat, const Op<R>& op) {
+  switch (remat) {
+    case Remat::kNone: return false;
+    case Remat::kSelective: return op.kind == OpKind::kVector;
+    case Remat::kAttention: return op.kind == OpKind::kVector || op.part == Part::kAttention;
+    case Remat::kMlp: return op.kind == OpKind::kVector || in_mlp(op.part);
+    case Remat::kFull: break;
+  }
+  return true;
+}
+
+/// Whether what the operation keeps stays until the backward pass.
+template <class R>
+bool stays(Remat remat, const Op<R>& op) {
+  if (op.keep == Keep::kNever || op.keep == Keep::kAlways) return op.keep == Keep::kAlways;
+  switch (remat) {
+    case Remat::kNone: return true;
+    case Remat::kSelective: return op.keep == Keep::kSelective;
+    case Remat::kAttention: return op.keep == Keep::kSelective && op.part != Part::kAttention;
+    case Remat::kMlp: return op.keep == Keep::kSelective && !in_mlp(op.part);
+    case Remat::kFull: break;
+  }
+  return false;
+}
+
+}  // namespace scalecalc
