@@ -204,30 +204,8 @@ void Space::microbatches(Family& family) {
       continue;
     }
     family.layout.micro_batch_seqs = micro;
-    remats(family);
-  }
-}
-
-void Space::remats(Family& family) {
-  Layout& l = family.layout;
-  const std::optional<std::int64_t>& layers = request_.fix.remat_layers;
-  for (int r = 0; r < kRematCount; ++r) {
-    l.remat = static_cast<Remat>(r);
-    l.remat_layers = 0;
-    if (request_.fix.remat && *request_.fix.remat != l.remat) {
-      cut(Reject::kPinned);
-      continue;
-    }
-    if (!layers || *layers == 0) {
-      families_.push_back(family);
-    } else {
-      cut(Reject::kPinned);
-    }
-    if (l.remat == Remat::kNone || (layers && *layers == 0)) continue;
-    l.remat_layers = 1;
     families_.push_back(family);
   }
-  l.remat_layers = 0;
 }
 
 /// The schedules of a pipeline of pp stages. GPipe is tried only when asked for: it is never faster than 1F1B and keeps
@@ -336,16 +314,59 @@ std::vector<StateSharding> shardings(const PlanRequest& request, const Layout& b
   return out;
 }
 
-RematCounts remat_counts(const PlanRequest& request, const Family& family, const std::vector<StageShape>& stages) {
-  if (family.layout.remat_layers == 0) return {0, 0};
-  std::int64_t most = 0;
+std::vector<Recipe> recipes(const PlanRequest& request, SearchStats& stats) {
+  const LayoutFilter& fix = request.fix;
+  const bool all = !fix.remat_layers || *fix.remat_layers == 0;
+  const bool some = !fix.remat_layers || *fix.remat_layers > 0;
+  std::vector<Recipe> out;
+  for (const bool part : {false, true}) {
+    for (int r = 0; r < kRematCount; ++r) {
+      const Remat remat = static_cast<Remat>(r);
+      if (part && remat == Remat::kNone) continue;
+      if ((fix.remat && *fix.remat != remat) || !(part ? some : all)) {
+        ++stats.rejected[static_cast<std::size_t>(Reject::kPinned)];
+      } else {
+        out.push_back({remat, part});
+      }
+    }
+  }
+  return out;
+}
+
+std::int64_t most_treated(const PlanRequest& request, const std::vector<StageShape>& stages) {
+  std::int64_t most = 1;
   for (const StageShape& stage : stages) {
     for (const std::int32_t layers : stage.layers) most = std::max<std::int64_t>(most, layers / stage.parts);
   }
-  RematCounts out{1, most - 1};
-  if (const auto& pinned = request.fix.remat_layers) out = {*pinned, std::min(*pinned, most - 1)};
-  if (const auto& bound = request.max.remat_layers) out.last = std::min(out.last, *bound);
-  return out;
+  return request.max.remat_layers ? std::min(most - 1, *request.max.remat_layers) : most - 1;
+}
+
+Settled settle_remat(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory) {
+  const auto fits_with = [&](std::int64_t layers) {
+    in.layout.remat_layers = layers;
+    memory = memory_use(in);
+    return fits(*request.hw, memory);
+  };
+  std::int64_t most = most_treated(request, *in.stages);
+  in.layout.offload = request.fix.offload.value_or(0);
+  if (const auto& pinned = request.fix.remat_layers) {
+    return *pinned <= most && fits_with(*pinned) ? Settled::kFits : Settled::kTooLarge;
+  }
+  StepInput<double> kept = in;
+  kept.layout.remat = Remat::kNone;
+  if (most < 1 || fits(*request.hw, memory_use(kept))) return Settled::kNotNeeded;
+  if (!fits_with(most)) return Settled::kTooLarge;
+  std::int64_t least = 1;
+  while (least < most) {
+    const std::int64_t middle = (least + most) / 2;
+    if (fits_with(middle)) {
+      most = middle;
+    } else {
+      least = middle + 1;
+    }
+  }
+  fits_with(most);
+  return Settled::kFits;
 }
 
 std::uint8_t most_offload(const PlanRequest& request) {
@@ -354,23 +375,23 @@ std::uint8_t most_offload(const PlanRequest& request) {
   return hw.host_bandwidth() && hw.host_memory().value() > 0 ? kOffloadAll : std::uint8_t{0};
 }
 
-bool settle_offload(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory) {
+Settled settle_offload(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory) {
   const std::uint8_t most = most_offload(request);
   constexpr std::array<std::uint8_t, 4> kSteps{kOffloadOptimizer, kOffloadActivations,
                                                kOffloadOptimizer | kOffloadActivations, kOffloadAll};
   in.layout.offload = request.fix.offload.value_or(0);
   memory = memory_use(in);
-  if (fits(*request.hw, memory)) return true;
-  if (request.fix.offload || most == 0 || in.layout.remat_layers > 0) return false;
+  if (fits(*request.hw, memory)) return Settled::kFits;
+  if (request.fix.offload || most == 0) return Settled::kTooLarge;
   for (const std::uint8_t step : kSteps) {
     in.layout.offload = step;
     const MemoryUse<double> lighter = memory_use(in);
     if (!fits(*request.hw, lighter)) continue;
     memory = lighter;
-    return true;
+    return Settled::kFits;
   }
   in.layout.offload = 0;
-  return false;
+  return Settled::kTooLarge;
 }
 
 Layout sharded(const Layout& branch, const StateSharding& sharding) {

@@ -1,7 +1,7 @@
 // The space of layouts, in two levels. A family fixes what decides one layer's work and its tensor, context and expert
-// communication: inner degrees, microbatch, remat. Its members add the pipeline, the data ranks and the schedule. What
-// remains inside a member is how weights are sharded over data ranks, how many layers of a stage the remat policy
-// treats where it does not treat all, what is offloaded where memory is short, and where groups are placed.
+// communication: inner degrees and microbatch. Its members add the pipeline, the data ranks and the schedule. What
+// remains inside a member is what the backward pass runs again, how weights are sharded over data ranks, what is
+// offloaded where memory is short, and where groups are placed.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct Split {
 };
 
 struct Family {
-  std::size_t slice = 0;  ///< index into PlanRequest::slices
-  Layout layout;  ///< tp, cp, cp_comm, ep, etp, sp, microbatch and remat; remat_layers is 0, or 1 where it is open
+  std::size_t slice = 0;                       ///< index into PlanRequest::slices
+  Layout layout;                               ///< tp, cp, cp_comm, ep, etp, sp and microbatch; the rest is open
   const std::vector<Split>* splits = nullptr;  ///< of these chips; the microbatch and the experts leave some out
 };
 
@@ -71,7 +71,6 @@ class Space {
   void experts(Family& family);
   void sequence_sharding(Family& family);
   void microbatches(Family& family);
-  void remats(Family& family);
   bool experts_divide(const Layout& layout, const Split& split) const;
   void pipelines(std::int64_t pp);
   void interleaved(std::int64_t pp, std::vector<Pipeline>& out);
@@ -96,18 +95,32 @@ struct StateSharding {
 /// (hybrid sharding). Without data or context ranks there is nothing to shard.
 std::vector<StateSharding> shardings(const PlanRequest& request, const Layout& branch, SearchStats& stats);
 
-/// How many layers of a stage the remat policy of a family treats: {0, 0} stands for all, otherwise the first to the
-/// last count, empty (first > last) if no stage has two layers of a kind.
-struct RematCounts {
-  std::int64_t first = 0;
-  std::int64_t last = 0;
-  std::size_t size() const { return first > last ? 0 : static_cast<std::size_t>(last - first + 1); }
+/// What the backward pass of a layout runs again: a policy for all layers of a stage, or for as many as must be.
+struct Recipe {
+  Remat remat = Remat::kNone;
+  bool some = false;
 };
-RematCounts remat_counts(const PlanRequest& request, const Family& family, const std::vector<StageShape>& stages);
+/// Those the request allows: every policy for all layers, cheapest first, then for some. Counts what it cut.
+std::vector<Recipe> recipes(const PlanRequest& request, SearchStats& stats);
+
+/// The most layers of one kind that a policy for some layers may treat: one fewer than a stage has; 0 if there is none.
+std::int64_t most_treated(const PlanRequest& request, const std::vector<StageShape>& stages);
+
+/// How a layout whose recipe is open was made to fit.
+enum class Settled : std::uint8_t {
+  kFits,
+  kTooLarge,
+  kNotNeeded,  ///< it fits without the policy, which is another layout
+};
+
+/// A policy for some layers treats the fewest that make the layout fit (or the number pinned), where it does not fit
+/// without. Sets `in.layout.remat_layers`. Time does not fall and memory does not grow with the number, so no other is
+/// ever faster.
+Settled settle_remat(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory);
 
 /// What a layout that does not fit offloads: the first of optimizer state, activations, both, and weights too that
-/// makes it fit, or what the request pins. Sets `in.layout.offload`; false if it fits with none of them.
-bool settle_offload(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory);
+/// makes it fit, or what the request pins. Sets `in.layout.offload`.
+Settled settle_offload(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory);
 /// The most that may be offloaded.
 std::uint8_t most_offload(const PlanRequest& request);
 

@@ -42,44 +42,69 @@ void FamilySearch::enter(const Family& family) {
     inner_ = inner;
     entered_ = true;
   }
-  const MeshChannels<double>& channels = bound_channels(family.slice, family.layout);
-  bound_phases_ = phases(input(nullptr, family.layout, channels));
-  if (family.layout.ep == 1) return;
-  Layout paired = family.layout;
-  paired.schedule = Schedule::kDualPipe;
-  paired_phases_ = phases(input(nullptr, paired, channels));
+  family_ = &family;
+  bound_phases_.fill(std::nullopt);
+  // Later families rarely meet the members of the first again: what is kept for them may go.
+  constexpr std::size_t kMostKept = 20'000;
+  if (shardings_.size() > kMostKept) {
+    shardings_.clear();
+    last_shardings_ = {};
+  }
 }
 
-const Phases<double>& FamilySearch::bound_phases(const Layout& layout) const {
-  return layout.ep > 1 && layout.schedule == Schedule::kDualPipe ? paired_phases_ : bound_phases_;
+/// By policy, whether it treats some layers only, whether activations are offloaded, and whether DualPipe hides the
+/// experts' exchange.
+const Phases<double>& FamilySearch::bound_phases(const Layout& layout) {
+  const bool paired = layout.ep > 1 && layout.schedule == Schedule::kDualPipe;
+  const std::size_t at = static_cast<std::size_t>(layout.remat) * 8 + (layout.remat_layers > 0 ? 4U : 0U) +
+                         (layout.offload != 0 ? 2U : 0U) + (paired ? 1U : 0U);
+  std::optional<Phases<double>>& out = bound_phases_[at];
+  if (out) return *out;
+  Layout of = family_->layout;
+  of.remat = layout.remat;
+  of.remat_layers = layout.remat_layers > 0 ? 1 : 0;
+  of.offload = layout.offload;
+  of.schedule = paired ? Schedule::kDualPipe : Schedule::kNone;
+  return out.emplace(phases(input(nullptr, of, bound_channels(family_->slice, of))));
 }
 
 void FamilySearch::bound(std::span<const Family> families, std::span<BoundedFamily> out, SearchStats& stats) {
-  // Families of one inner degree have the same members: one count where the policy treats all layers, one where some.
-  std::array<std::optional<std::uint64_t>, 2> counted;
   for (std::size_t i = 0; i < families.size(); ++i) {
     const Family& family = families[i];
-    const bool same =
-        i > 0 && families[i - 1].slice == family.slice && inner_of(families[i - 1].layout) == inner_of(family.layout);
-    if (!same) counted = {};
-    std::optional<std::uint64_t>& candidates = counted[family.layout.remat_layers > 0 ? 1 : 0];
-    if (!candidates) candidates = count(family, stats);
-    out[i] = {.family = &family, .candidates = *candidates};
+    out[i] = {.family = &family, .candidates = count(family, stats)};
     if (out[i].candidates == 0) continue;
     enter(family);
-    out[i].pass_s = bound_phases_.whole.value();
-    if (family.layout.ep > 1) out[i].pass_s = std::min(out[i].pass_s, paired_phases_.whole.value());
+    Layout cheapest = cheapest_recipe(family.layout);
+    out[i].pass_s = bound_phases(cheapest).whole.value();
+    // It may hide what other schedules show.
+    cheapest.schedule = Schedule::kDualPipe;
+    out[i].pass_s = std::min(out[i].pass_s, bound_phases(cheapest).whole.value());
   }
 }
 
 std::uint64_t FamilySearch::count(const Family& family, SearchStats& stats) {
   std::uint64_t out = 0;
+  if (recipes_.empty()) return 0;
   space_.members(family, stats, [&](const Branch& branch) {
-    const ShardingOptions& shardings = shardings_of(branch);
-    out += shardings.options.size() * remat_counts(*in_.request, family, stages_of(branch.layout)).size();
+    const std::vector<StageShape>& stages = stages_of(branch.layout);
+    ShardingOptions& shardings = shardings_of(branch);
+    out += shardings.options.size() * recipes_of({&branch, &stages, &shardings, most_treated(*in_.request, stages)});
     for (std::size_t i = 0; i < kRejectCount; ++i) stats.rejected[i] += shardings.rejected[i];
   });
   return out;
+}
+
+/// No recipe's step is shorter than this one's: some layers under a policy cost more than none.
+Layout FamilySearch::cheapest_recipe(Layout layout) const {
+  layout.remat = recipes_.back().some ? Remat::kNone : recipes_.front().remat;
+  layout.remat_layers = 0;
+  return layout;
+}
+
+std::size_t FamilySearch::recipes_of(const Member& member) const {
+  if (member.most_treated > 0) return recipes_.size();
+  return static_cast<std::size_t>(
+      std::count_if(recipes_.begin(), recipes_.end(), [](const Recipe& recipe) { return !recipe.some; }));
 }
 
 FamilyResult FamilySearch::visit(const BoundedFamily& item, const Ranker& ranker, const Ranking& ranking,
@@ -93,99 +118,141 @@ FamilyResult FamilySearch::visit(const BoundedFamily& item, const Ranker& ranker
   SearchStats counted;  // counted when the family was bounded
   space_.members(*item.family, counted, [&](const Branch& branch) {
     const std::vector<StageShape>& stages = stages_of(branch.layout);
-    visit_member({&branch, &stages, &shardings_of(branch), remat_counts(*in_.request, *item.family, stages)});
+    visit_member({&branch, &stages, &shardings_of(branch), most_treated(*in_.request, stages)});
   });
   return std::move(out_);
 }
 
+/// Whether even the bound of the layout's step, on the fastest channels, may enter the ranking.
+bool FamilySearch::may_rank(const Member& member, const Layout& layout) {
+  const std::size_t slice = member.branch->slice;
+  const double step =
+      step_lower_bound(input(member.stages, layout, bound_channels(slice, layout)), bound_phases(layout));
+  return !not_below(slice, layout, step) && ranking_.admits((*ranker_)(chips_of(slice), step, tokens_of(layout), 0));
+}
+
+/// No recipe is faster than the cheapest, so where that one cannot rank none can.
 void FamilySearch::visit_member(const Member& member) {
-  const Branch& branch = *member.branch;
-  const std::size_t layouts = member.shardings->options.size() * member.counts.size();
+  const std::size_t layouts = member.shardings->options.size() * recipes_of(member);
   if (member.stages->empty()) return cut(Reject::kStages, layouts);
   if (layouts == 0) return;
-  const MeshChannels<double>& channels = bound_channels(branch.slice, branch.layout);
-  const double step = step_lower_bound(input(member.stages, branch.layout, channels), bound_phases(branch.layout));
-  if (not_below(branch.slice, branch.layout, step) ||
-      !ranking_.admits((*ranker_)(chips_of(branch.slice), step, tokens_of(branch.layout), 0))) {
+  if (!may_rank(member, cheapest_recipe(member.branch->layout))) {
     out_.stats.pruned += layouts;
     return;
   }
-  if (!may_fit(member)) return;
-  for (const ShardingOptions::Option& option : member.shardings->options) visit_sharding(member, option);
+  for (const Recipe& recipe : recipes_) {
+    if (!recipe.some || member.most_treated > 0) visit_recipe(member, recipe);
+  }
 }
 
-/// Every sharding keeps the same activations; the one that shards most keeps least of the rest. A policy that treats
-/// more layers and more offload keep less.
-bool FamilySearch::may_fit(const Member& member) {
+void FamilySearch::visit_recipe(const Member& member, const Recipe& recipe) {
+  const std::size_t layouts = member.shardings->options.size();
+  Layout layout = member.branch->layout;
+  layout.remat = recipe.remat;
+  layout.remat_layers = recipe.some ? 1 : 0;
+  if (!may_rank(member, layout)) {
+    out_.stats.pruned += layouts;
+    return;
+  }
+  const Layout asked = layout;
+  if (!may_fit(member, layout)) return cut(Reject::kMemory, layouts);
+  if (layout != asked && !may_rank(member, layout)) {
+    out_.stats.pruned += layouts;
+    return;
+  }
+  for (const ShardingOptions::Option& option : member.shardings->options) visit_sharding(member, layout, option);
+}
+
+/// Every sharding keeps the same activations; the one that shards most keeps least of the rest. Where these alone are
+/// too much, more layers must be treated, or activations offloaded: sets the least of it, which bounds the time.
+bool FamilySearch::may_fit(const Member& member, Layout& layout) {
   const auto& options = member.shardings->options;
   const auto least = std::max_element(options.begin(), options.end(), [](const auto& a, const auto& b) {
     return std::pair(a.zero, a.fsdp) < std::pair(b.zero, b.fsdp);
   });
-  Layout layout = sharded(member.branch->layout, {least->zero, least->fsdp});
-  layout.remat_layers = member.counts.last;
-  if (layout.remat_layers == 0) layout.offload = most_offload(*in_.request);
-  const MeshChannels<double> sizes = sizes_of(layout);
-  const MemoryUse<double> memory = memory_use(input(member.stages, layout, sizes));
-  if (!(in_.request->hw->hbm_capacity < memory.activations + memory.logits + memory.reserve)) return true;
-  cut(Reject::kMemory, options.size() * member.counts.size());
-  layout.offload = in_.request->fix.offload.value_or(0);
-  miss(member, layout, memory_use(input(member.stages, layout, sizes)));
+  const Layout thriftiest = sharded(layout, {least->zero, least->fsdp});
+  const MeshChannels<double> sizes = sizes_of(thriftiest);
+  StepInput<double> in = input(member.stages, thriftiest, sizes);
+  const auto holds = [&] {
+    const MemoryUse<double> memory = memory_use(in);
+    return !(in_.request->hw->hbm_capacity < memory.activations + memory.logits + memory.reserve);
+  };
+  in.layout.offload = in_.request->fix.offload.value_or(0);
+  if (holds()) {
+    layout.offload = static_cast<std::uint8_t>(in.layout.offload & kOffloadActivations);
+    return true;
+  }
+  if (layout.remat_layers == 0) {
+    const std::uint8_t most = most_offload(*in_.request);
+    if ((most & ~in.layout.offload) != 0) {
+      in.layout.offload = most;
+      layout.offload = kOffloadActivations;
+      if (holds()) return true;
+    }
+  } else if (!in_.request->fix.remat_layers) {
+    std::int64_t few = 1;
+    std::int64_t many = member.most_treated;
+    while (few < many) {
+      in.layout.remat_layers = (few + many) / 2;
+      if (holds()) {
+        many = in.layout.remat_layers;
+      } else {
+        few = in.layout.remat_layers + 1;
+      }
+    }
+    layout.remat_layers = in.layout.remat_layers = many;
+    if (holds()) return true;
+  }
+  in.layout.offload = in_.request->fix.offload.value_or(0);
+  miss(member, in.layout, memory_use(in));
   return false;
 }
 
-/// With more layers under the policy memory falls and time grows: the counts that do not fit come first, and the first
-/// that is too slow ends the row.
-void FamilySearch::visit_sharding(const Member& member, const ShardingOptions::Option& option) {
-  Layout layout = sharded(member.branch->layout, {option.zero, option.fsdp});
+void FamilySearch::visit_sharding(const Member& member, const Layout& recipe, const ShardingOptions::Option& option) {
+  Layout layout = sharded(recipe, {option.zero, option.fsdp});
   const MeshChannels<double> sizes = sizes_of(layout);
-  for (std::int64_t count = member.counts.first; count <= member.counts.last; ++count) {
-    StepInput<double> in = input(member.stages, layout, sizes);
-    in.layout.remat_layers = count;
-    MemoryUse<double> memory;
-    if (!settle_offload(*in_.request, in, memory)) {
-      cut(Reject::kMemory, 1);
-      miss(member, in.layout, memory);
-    } else if (!visit_layout(member, option, in.layout, memory)) {
-      out_.stats.pruned += static_cast<std::uint64_t>(member.counts.last - count);
-      return;
-    }
+  StepInput<double> in = input(member.stages, layout, sizes);
+  MemoryUse<double> memory;
+  const bool some = layout.remat_layers > 0;
+  switch (some ? settle_remat(*in_.request, in, memory) : settle_offload(*in_.request, in, memory)) {
+    case Settled::kFits: return visit_layout(member, option, in.layout, memory);
+    case Settled::kNotNeeded: ++out_.stats.pruned; return;
+    case Settled::kTooLarge: break;
   }
+  cut(Reject::kMemory, 1);
+  if (!some) miss(member, in.layout, memory);
 }
 
-bool FamilySearch::visit_layout(const Member& member, const ShardingOptions::Option& option, const Layout& layout,
+void FamilySearch::visit_layout(const Member& member, const ShardingOptions::Option& option, const Layout& layout,
                                 const MemoryUse<double>& memory) {
   // Members of one split differ in schedule alone, and ZeRO 0 to 2 in what is kept: their phases are the same, but for
   // the experts' exchange under DualPipe.
   const std::int64_t fsdp = option.zero == 3 ? option.fsdp : 0;
-  const std::int64_t recipe = layout.offload * 2 + (layout.schedule == Schedule::kDualPipe && layout.ep > 1 ? 1 : 0);
+  const std::int64_t paired = layout.schedule == Schedule::kDualPipe && layout.ep > 1 ? 1 : 0;
+  const std::int64_t policy = static_cast<std::int64_t>(layout.remat) * 2 + (layout.remat_layers > 0 ? 1 : 0);
   const std::int64_t bound_place = -2;
   const std::int64_t envelope_place = -1;
   const auto key = [&](std::int64_t place) {
-    return PhaseKey{layout.pp, member.branch->layout.dp, fsdp, place, recipe};
+    return PhaseKey{layout.pp, member.branch->layout.dp, fsdp, place, policy, layout.offload, paired};
   };
   const MeshChannels<double> bound = unplaced(member.branch->slice, layout);
-  const Phases<double>& alone = phases_of(member, layout, bound, key(bound_place));
-  if (!ranking_.admits(lower_rank(member, layout, bound, alone, memory))) {
+  if (!ranking_.admits(lower_rank(member, layout, bound, phases_of(member, layout, bound, key(bound_place)), memory))) {
     ++out_.stats.pruned;
-    return ranking_.admits(lower_rank(member, layout, bound, alone, {}));
+    return;
   }
   const ShardingOptions::Places& places = places_of(member, option, layout);
-  if (places.all.empty()) {
-    cut(Reject::kPlacement, 1);
-    return true;
-  }
+  if (places.all.empty()) return cut(Reject::kPlacement, 1);
   ++out_.stats.feasible;
   if (places.all.size() > 1) {
     const Phases<double>& best = phases_of(member, layout, places.envelope, key(envelope_place));
     if (!ranking_.admits(lower_rank(member, layout, places.envelope, best, memory))) {
       ++out_.stats.pruned;
-      return true;
+      return;
     }
   }
   for (std::size_t p = 0; p < places.all.size(); ++p) {
     evaluate(member, layout, places.all[p], p, key(static_cast<std::int64_t>(p)), memory);
   }
-  return true;
 }
 
 const Phases<double>& FamilySearch::phases_of(const Member& member, const Layout& layout,

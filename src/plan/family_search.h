@@ -43,7 +43,8 @@ struct FamilyResult {
 /// One thread's view of the search: caches that grow with the families visited.
 class FamilySearch {
  public:
-  explicit FamilySearch(const SearchInputs& inputs, const Space& space) : in_(inputs), space_(space) {}
+  FamilySearch(const SearchInputs& inputs, const Space& space, const std::vector<Recipe>& recipes)
+      : in_(inputs), space_(space), recipes_(recipes) {}
 
   /// Bounds families that follow each other in the space and counts their candidates and what was cut.
   void bound(std::span<const Family> families, std::span<BoundedFamily> out, SearchStats& stats);
@@ -59,19 +60,22 @@ class FamilySearch {
     const Branch* branch = nullptr;
     const std::vector<StageShape>* stages = nullptr;
     ShardingOptions* shardings = nullptr;
-    RematCounts counts;
+    std::int64_t most_treated = 0;
   };
   using BranchKey = std::array<std::int64_t, 8>;
-  using PhaseKey = std::array<std::int64_t, 5>;
+  using PhaseKey = std::array<std::int64_t, 7>;
 
   std::uint64_t count(const Family& family, SearchStats& stats);
+  std::size_t recipes_of(const Member& member) const;
+  Layout cheapest_recipe(Layout layout) const;
   void enter(const Family& family);
-  const Phases<double>& bound_phases(const Layout& layout) const;
+  const Phases<double>& bound_phases(const Layout& layout);
+  bool may_rank(const Member& member, const Layout& layout);
   void visit_member(const Member& member);
-  bool may_fit(const Member& member);
-  void visit_sharding(const Member& member, const ShardingOptions::Option& option);
-  /// False if it was too slow to rank.
-  bool visit_layout(const Member& member, const ShardingOptions::Option& option, const Layout& layout,
+  void visit_recipe(const Member& member, const Recipe& recipe);
+  bool may_fit(const Member& member, Layout& layout);
+  void visit_sharding(const Member& member, const Layout& recipe, const ShardingOptions::Option& option);
+  void visit_layout(const Member& member, const ShardingOptions::Option& option, const Layout& layout,
                     const MemoryUse<double>& memory);
   void evaluate(const Member& member, const Layout& layout, const PlacedChannels& place, std::size_t index,
                 const PhaseKey& key, const MemoryUse<double>& memory);
@@ -105,8 +109,10 @@ class FamilySearch {
   InnerDegrees inner_;
   NetworkCost<double> network_;  ///< of inner_
   bool entered_ = false;
-  Phases<double> bound_phases_;                ///< of the family being visited, on bound_channels
-  Phases<double> paired_phases_;               ///< the same under DualPipe, where experts are exchanged
+  std::vector<Recipe> recipes_;
+  const Family* family_ = nullptr;  ///< being visited or bounded
+  /// Of the family being visited, on bound_channels, by what a member may still choose: see bound_phases.
+  std::array<std::optional<Phases<double>>, kRematCount * 8> bound_phases_;
   std::map<PhaseKey, Phases<double>> phases_;  ///< of the family being visited, by what they depend on
   const Ranker* ranker_ = nullptr;
   std::optional<double> below_;

@@ -57,7 +57,7 @@ Problem random_problem() {
   std::int64_t chips = 0;
   std::vector<Slice> slices;
   while (slices.empty()) {
-    chips = *rc::gen::element(1, 2, 4, 6, 8, 12, 16, 24);
+    chips = *rc::gen::element(1, 2, 4, 6, 8, 12, 16);
     slices = slices_of(p.hw, chips, 1);
   }
   p.request = test::request(p.model, p.hw, chips);
@@ -92,10 +92,11 @@ class BruteForce {
       space.members(family, stats, [&](const Branch& branch) {
         const std::vector<StageShape> stages = partition(*request_.model, branch.layout);
         if (stages.empty()) return;
-        const RematCounts counts = remat_counts(request_, family, stages);
         for (const StateSharding& sharding : shardings(request_, branch.layout, stats)) {
           Layout layout = sharded(branch.layout, sharding);
-          for (layout.remat_layers = counts.first; layout.remat_layers <= counts.last; ++layout.remat_layers) {
+          for (const Recipe& recipe : recipes(request_, stats)) {
+            layout.remat = recipe.remat;
+            layout.remat_layers = recipe.some ? 1 : 0;
             cost(branch.slice, layout, stages);
           }
         }
@@ -130,7 +131,9 @@ class BruteForce {
                            .memory_reserve = Bytes(request_.efficiency.memory_reserve.value),
                            .layout = layout};
       MemoryUse<double> memory;
-      if (!settle_offload(request_, in, memory)) return;
+      const Settled settled =
+          layout.remat_layers > 0 ? settle_remat(request_, in, memory) : settle_offload(request_, in, memory);
+      if (settled != Settled::kFits) return;
       Candidate c{.slice = slice_index, .placement = index++};
       c.plan.layout = in.layout;
       c.plan.slice = slice;
