@@ -6,6 +6,10 @@
 
 namespace scalecalc::cli {
 
+/// Reads the texts "tp=8,remat=full" of one filter into it; `flag` names their place in messages.
+void read_layout_pins(FlagReader& reader, std::string_view flag, const std::vector<std::string>& texts,
+                      LayoutFilter& filter);
+
 /// Reads every `flag` ("--fix" or "--max") into `filter`. Words (remat, schedule) can only be pinned.
 void read_layout_filter(FlagReader& reader, const Arguments& arguments, std::string_view flag, LayoutFilter& filter);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "plan/dimensions.h"
 #include "report/json_text.h"
 #include "report/train_report.h"
 
@@ -29,22 +30,20 @@ Json figures_json(const Figures& figures, std::span<const std::string_view> keys
   return out;
 }
 
-Json layout_json(const Layout& l) {
-  return {{"dp", l.dp},
-          {"fsdp", l.fsdp},
-          {"tp", l.tp},
-          {"sp", l.sp},
-          {"cp", l.cp},
-          {"pp", l.pp},
-          {"vpp", l.vpp},
-          {"ep", l.ep},
-          {"etp", l.etp},
-          {"zero", l.zero},
-          {"remat", name_of(l.remat)},
-          {"schedule", name_of(l.schedule)},
-          {"micro_batch_seqs", l.micro_batch_seqs},
-          {"grad_accum", l.grad_accum},
-          {"offload", "none"}};
+Json value_json(const LayoutDimension& dimension, std::int64_t value) {
+  switch (dimension.kind) {
+    case DimensionKind::kCount: return value;
+    case DimensionKind::kSwitch: return value != 0;
+    case DimensionKind::kWord: return dimension.word(value);
+  }
+  return nullptr;
+}
+
+Json layout_json(const Layout& layout) {
+  Json out = Json::object();
+  for (const LayoutDimension& d : layout_dimensions()) out[std::string(d.json_key)] = value_json(d, d.value(layout));
+  out["offload"] = "none";
+  return out;
 }
 
 Json placement_json(const RankedPlan& ranked) {
@@ -117,25 +116,11 @@ Json plan_json(const TrainAnswer& answer, const RankedPlan& ranked, std::size_t 
   return out;
 }
 
-Json filter_json(const LayoutFilter& f) {
+Json filter_json(const LayoutFilter& filter) {
   Json out = Json::object();
-  const auto add = [&](const char* key, const std::optional<std::int64_t>& value) {
-    if (value) out[key] = *value;
-  };
-  add("dp", f.dp);
-  add("fsdp", f.fsdp);
-  add("tp", f.tp);
-  if (f.sp) out["sp"] = *f.sp != 0;
-  add("cp", f.cp);
-  add("pp", f.pp);
-  add("vpp", f.vpp);
-  add("ep", f.ep);
-  add("etp", f.etp);
-  add("zero", f.zero);
-  add("micro_batch_seqs", f.micro_batch_seqs);
-  add("grad_accum", f.grad_accum);
-  if (f.remat) out["remat"] = name_of(*f.remat);
-  if (f.schedule) out["schedule"] = name_of(*f.schedule);
+  for (const LayoutDimension& d : layout_dimensions()) {
+    if (const auto pinned = d.pin(filter)) out[std::string(d.json_key)] = value_json(d, *pinned);
+  }
   return out;
 }
 

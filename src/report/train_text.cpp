@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/text.h"
+#include "plan/dimensions.h"
 #include "report/train_report.h"
 
 namespace scalecalc {
@@ -34,14 +35,18 @@ std::string recipe_text(const Layout& l) {
   return out;
 }
 
-std::string fix_text(const Layout& l) {
-  // Three short flags, so that a narrow terminal can break between them.
-  std::string out = fmt::format(
-      "--fix dp={},fsdp={},tp={},sp={},cp={} --fix pp={},vpp={},ep={},etp={} "
-      "--fix zero={},mb={},ga={},remat={}",
-      l.dp, l.fsdp, l.tp, l.sp ? 1 : 0, l.cp, l.pp, l.vpp, l.ep, l.etp, l.zero, l.micro_batch_seqs, l.grad_accum,
-      name_of(l.remat));
-  if (l.schedule != Schedule::kNone) out += fmt::format(",schedule={}", name_of(l.schedule));
+std::string fix_text(const Layout& layout) {
+  // Short flags, so that a narrow terminal can break between them; words stand last.
+  std::string out;
+  std::string before = "--fix ";
+  for (const bool words : {false, true}) {
+    for (const LayoutDimension& d : layout_dimensions()) {
+      const std::int64_t value = d.value(layout);
+      if ((d.kind == DimensionKind::kWord) != words || value < d.least) continue;
+      out += fmt::format("{}{}={}", before, d.name, value_text(d, value));
+      before = d.name == "cp" || d.name == "etp" ? " --fix " : ",";
+    }
+  }
   return out;
 }
 
