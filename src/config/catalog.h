@@ -45,7 +45,7 @@ class Catalog {
 };
 
 /// Applies `a.b.c=value` to a document (the part after the hw./model. prefix): replaces or adds a scalar field;
-/// list items by position from 0 (network.0.link_bandwidth). A list of runs (config/layer_runs.h) set to a plain count
+/// list items by position from 0, or by the tier or name they give (network.0.hop_latency, network.ici.hop_latency). A list of runs (config/layer_runs.h) set to a plain count
 /// changes its longest run: layers=96. The value's span says it came from `--set`, so errors
 /// about it quote the flag. UserError if the path runs through a scalar or an index is out of range,
 /// or if a list of runs cannot have that length.

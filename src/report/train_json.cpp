@@ -4,8 +4,9 @@
 #include <array>
 
 #include "plan/dimensions.h"
-#include "report/json_text.h"
+#include "report/train_json_parts.h"
 #include "report/train_report.h"
+#include "report/train_why.h"
 
 namespace scalecalc {
 namespace {
@@ -52,12 +53,46 @@ Json placement_json(const RankedPlan& ranked) {
   return out;
 }
 
+}  // namespace
+
+Json filter_json(const LayoutFilter& filter) {
+  Json out = Json::object();
+  for (const LayoutDimension& d : layout_dimensions()) {
+    if (const auto pinned = d.pin(filter)) out[std::string(d.json_key)] = value_json(d, *pinned);
+  }
+  return out;
+}
+
+Json machine_json(const TrainAnswer& answer, const RankedPlan& ranked) {
+  const Plan& plan = ranked.plan;
+  Json out = {{"layout", layout_json(plan.layout)},
+              {"placement", placement_json(ranked)},
+              {"chips", plan.layout.chips()},
+              {"idle_chips", idle_chips(answer, plan)},
+              {"slices", plan.slice.slices},
+              {"shape", plan.slice.shape},
+              {"batch_seqs", whole(plan.batch_seqs)},
+              {"batch_tokens", whole(plan.batch_seqs * static_cast<double>(answer.workload.seq))}};
+  return out;
+}
+
+Json time_json(const RankedPlan& ranked) { return figures_json(ranked.figures.time_s, kTimeKeys); }
+
 Json memory_json(const TrainAnswer& answer, const RankedPlan& ranked) {
   Json out = figures_json(ranked.figures.memory_bytes, kMemoryKeys);
   out["total"] = finite(sum_of(ranked.figures.memory_bytes));
   out["capacity"] = finite(answer.hw.hbm_capacity.value());
   return out;
 }
+
+Json miss_json(const TrainAnswer& answer, const RankedPlan& ranked) {
+  Json out = machine_json(answer, ranked);
+  out["memory_bytes"] = memory_json(answer, ranked);
+  out["over_by_bytes"] = finite(sum_of(ranked.figures.memory_bytes) - answer.hw.hbm_capacity.value());
+  return out;
+}
+
+namespace {
 
 /// All null if the length of the run is not known.
 Json run_json(const std::optional<RunFigures>& run) {
@@ -82,20 +117,6 @@ Json conventions_json(const RankedPlan& ranked) {
   return out;
 }
 
-/// What a plan and the nearest miss both have.
-Json machine_json(const TrainAnswer& answer, const RankedPlan& ranked) {
-  const Plan& plan = ranked.plan;
-  Json out = {{"layout", layout_json(plan.layout)},
-              {"placement", placement_json(ranked)},
-              {"chips", plan.layout.chips()},
-              {"idle_chips", idle_chips(answer, plan)},
-              {"slices", plan.slice.slices},
-              {"shape", plan.slice.shape},
-              {"batch_seqs", whole(plan.batch_seqs)},
-              {"batch_tokens", whole(plan.batch_seqs * static_cast<double>(answer.workload.seq))}};
-  return out;
-}
-
 Json plan_json(const TrainAnswer& answer, const RankedPlan& ranked, std::size_t rank) {
   const PlanFigures& f = ranked.figures;
   Json out = {{"rank", rank}};
@@ -109,18 +130,10 @@ Json plan_json(const TrainAnswer& answer, const RankedPlan& ranked, std::size_t 
   out["tokens_per_s_per_chip"] = finite(f.tokens_per_s_per_chip);
   out["tflops_per_chip"] = finite(f.tflops_per_chip);
   out["bound_by"] = f.bound_by;
-  out["time_s"] = figures_json(f.time_s, kTimeKeys);
+  out["time_s"] = time_json(ranked);
   out["memory_bytes"] = memory_json(answer, ranked);
   out["mfu_conventions"] = conventions_json(ranked);
   out["run"] = run_json(f.run);
-  return out;
-}
-
-Json filter_json(const LayoutFilter& filter) {
-  Json out = Json::object();
-  for (const LayoutDimension& d : layout_dimensions()) {
-    if (const auto pinned = d.pin(filter)) out[std::string(d.json_key)] = value_json(d, *pinned);
-  }
   return out;
 }
 
@@ -160,14 +173,6 @@ Json search_json(const SearchStats& s, bool complete) {
       {"rejected", rejected},       {"complete", complete},   {"elapsed_s", finite(s.elapsed_s)}};
 }
 
-Json nearest_miss_json(const TrainAnswer& answer) {
-  if (!answer.nearest_miss) return nullptr;
-  Json out = machine_json(answer, *answer.nearest_miss);
-  out["memory_bytes"] = memory_json(answer, *answer.nearest_miss);
-  out["over_by_bytes"] = finite(sum_of(answer.nearest_miss->figures.memory_bytes) - answer.hw.hbm_capacity.value());
-  return out;
-}
-
 }  // namespace
 
 std::string train_json(const TrainAnswer& answer, std::string_view tool_version, bool complete) {
@@ -180,9 +185,11 @@ std::string train_json(const TrainAnswer& answer, std::string_view tool_version,
   out["cheaper_on_fewer_chips"] = answer.cheaper ? plan_json(answer, *answer.cheaper, 1) : Json(nullptr);
   out["search"] = search_json(answer.search, complete);
   out["completeness"] = answer.completeness;
-  out["nearest_miss"] = nearest_miss_json(answer);
+  out["nearest_miss"] = answer.nearest_miss ? miss_json(answer, *answer.nearest_miss) : Json(nullptr);
   out["obstacles"] = answer.obstacles;
   out["would_fit"] = answer.would_fit ? Json(*answer.would_fit) : Json(nullptr);
+  if (!answer.why_not.empty()) out["why_not"] = why_not_json(answer);
+  if (answer.from) out["from"] = from_json(answer);
   if (answer.question.explain > 0) out["explain"] = explain_json(answer.explanation);
   return json_text(out, 2);
 }
