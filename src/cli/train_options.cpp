@@ -168,6 +168,9 @@ void read_why_not(FlagReader& reader, const Arguments& arguments, TrainQuestion&
   for (const std::string& text : arguments.values("--why-not")) {
     LayoutFilter pins;
     read_layout_pins(reader, "--why-not", {text}, pins);
+    if (pins_text(pins).empty() && text.ends_with("=auto")) {
+      reader.problem(fmt::format("--why-not {} pins nothing", in_quotes(text)), "name a value, as in tp=16,pp=4");
+    }
     refuse_contradictions(reader, pins, q);
     q.why_not.push_back(pins);
   }

@@ -13,8 +13,8 @@ namespace scalecalc {
 /// "--optimizer adam-bf16" (the first that keeps less state).
 std::vector<std::string> what_would_fit(const TrainQuestion& question, const PlanRequest& request);
 
-/// "with remat full instead of none it fits, step 5.9 s": pins of the request let go one at a time, and those that only move
-/// together.
+/// "with remat full instead of none it fits, step 5.9 s": pins of the request let go one at a time, and those that only
+/// move together.
 std::vector<std::string> looser_pins_that_fit(const PlanRequest& request);
 
 }  // namespace scalecalc

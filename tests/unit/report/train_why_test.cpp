@@ -84,7 +84,7 @@ TEST(WhySections, ReadersOfAReferenceStartFromIt) {
   a.from = ReferenceVerdict{.name = "tp=8", .verdict = slower_verdict(a)};
   const std::string text = render_table(train_report(a), {});
   EXPECT_NE(text.find("dimension      the reference  plan 1"), std::string::npos);
-  EXPECT_NE(text.find("  tensor-parallel communication         1.25 s  250 ms   -1.00 s"), std::string::npos) << text;
+  EXPECT_NE(text.find("  tensor-parallel communication         1.25 s  250 ms  -1.00 s"), std::string::npos) << text;
   a.from.reset();
   a.why_not = {slower_verdict(a)};
   EXPECT_NE(render_table(train_report(a), {}).find("dimension      plan 1   this layout"), std::string::npos);
