@@ -13,14 +13,15 @@
 namespace scalecalc::cli {
 namespace {
 
-std::string rendered(const TrainAnswer& answer, OutputFormat format, const TextOptions& text, bool complete) {
+std::string rendered(const TrainAnswer& answer, OutputFormat format, const TextOptions& text, bool complete,
+                     bool all_reasons) {
   switch (format) {
-    case OutputFormat::kTable: return render_table(train_report(answer, complete), text);
+    case OutputFormat::kTable: return render_table(train_report(answer, complete, all_reasons), text);
     case OutputFormat::kJson: return train_json(answer, tool_version(), complete);
     case OutputFormat::kJsonl: return train_jsonl(answer, tool_version());
     case OutputFormat::kCsv: return render_csv(train_report(answer, complete));
-    case OutputFormat::kMarkdown: return render_markdown(train_report(answer, complete));
-    case OutputFormat::kHtml: return render_html(train_report(answer, complete));
+    case OutputFormat::kMarkdown: return render_markdown(train_report(answer, complete, all_reasons));
+    case OutputFormat::kHtml: return render_html(train_report(answer, complete, all_reasons));
   }
   return "";
 }
@@ -58,7 +59,7 @@ ExitCode run_train(const Arguments& arguments, Environment& env) {
   if (!for_people(outputs.standard_output())) say_on_stderr(log, found, complete);
   const TextOptions text = text_options(env, session.color);
   outputs.write(env, [&](OutputFormat format, bool to_file) {
-    return rendered(found, format, to_file ? TextOptions{} : text, complete);
+    return rendered(found, format, to_file ? TextOptions{} : text, complete, session.verbosity == Verbosity::kVerbose);
   });
   if (!complete) return ExitCode::kInterrupted;
   return found.plans.empty() ? ExitCode::kNothingFits : ExitCode::kAnswered;

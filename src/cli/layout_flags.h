@@ -6,10 +6,14 @@
 
 namespace scalecalc::cli {
 
-/// Reads every `flag` ("--fix" or "--max") into `filter`. Words (remat, schedule, cp_comm, offload) can only be pinned.
+/// Reads the texts "tp=8,remat=full" of one filter into it; `flag` names their place in messages.
+void read_layout_pins(FlagReader& reader, std::string_view flag, const std::vector<std::string>& texts,
+                      LayoutFilter& filter);
+
+/// Reads every `flag` ("--fix" or "--max") into `filter`. Words (remat, offload) can only be pinned.
 void read_layout_filter(FlagReader& reader, const Arguments& arguments, std::string_view flag, LayoutFilter& filter);
 
 /// --remat, --zero, --schedule, --cp-comm and --offload, which are pins too; a --fix that says otherwise is a problem.
-void read_layout_flags(FlagReader& reader, const Arguments& arguments, LayoutFilter& fix);
+void read_layout_flags(FlagReader& reader, LayoutFilter& fix);
 
 }  // namespace scalecalc::cli

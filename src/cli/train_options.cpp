@@ -8,6 +8,7 @@
 #include "cli/layout_flags.h"
 #include "cli/sheet_command.h"
 #include "cost/slice.h"
+#include "plan/dimensions.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -47,6 +48,11 @@ constexpr std::array kFlags{
          "(microbatches of a step), remat, remat_layers (of a stage; 0 = all), schedule, cp_comm, offload",
          "tp=8,pp=16"},
     Flag{"--max", 0, FlagKind::kRepeatable, "KEY=N,...", "bound them from above", "tp=16"},
+    Flag{"--why-not", 0, FlagKind::kRepeatable, "KEY=N,...",
+         "what ruled out or outranked the layouts with these dimensions; keys as of --fix", "tp=16,pp=4"},
+    Flag{"--from", 0, FlagKind::kValue, "LAYOUT",
+         "what changes against a layout: KEY=N,... or FILE.json of train --json (FILE.json#2: its plan 2)",
+         "answer.json"},
     Flag{"--objective", 0, FlagKind::kValue, "time|cost|memory|chips", "what to rank by (default time)", "cost"},
     Flag{"--top", 0, FlagKind::kValue, "N", "plans to show (default 10)", "10"},
     Flag{"--variants", 0, FlagKind::kSwitch, "", "rank variants of the same parallel degrees too", ""},
@@ -146,6 +152,53 @@ void read_ranking(FlagReader& reader, const Arguments& arguments, TrainQuestion&
   }
 }
 
+/// A layout whose pins contradict the question's would be asked about in vain.
+void refuse_contradictions(FlagReader& reader, const LayoutFilter& pins, const TrainQuestion& q) {
+  for (const LayoutDimension& d : layout_dimensions()) {
+    const auto asked = d.pin(pins);
+    if (!asked) continue;
+    const std::string value = value_text(d, *asked);
+    if (const auto fixed = d.pin(q.fix); fixed && *fixed != *asked) {
+      reader.problem(
+          fmt::format("--why-not {0}={1} contradicts {0} pinned to {2}", d.name, value, value_text(d, *fixed)),
+          fmt::format("ask without that pin, or with {}={}", d.name, value_text(d, *fixed)));
+    }
+    if (const auto most = d.pin(q.max); most && *most < *asked) {
+      reader.problem(fmt::format("--why-not {0}={1} lies above --max {0}={2}", d.name, value, *most),
+                     fmt::format("ask with --max {}={} or more", d.name, value));
+    }
+  }
+}
+
+void read_why_not(FlagReader& reader, const Arguments& arguments, TrainQuestion& q) {
+  for (const std::string& text : arguments.values("--why-not")) {
+    LayoutFilter pins;
+    read_layout_pins(reader, "--why-not", {text}, pins);
+    if (pins_text(pins).empty() && text.ends_with("=auto")) {
+      reader.problem(fmt::format("--why-not {} pins nothing", in_quotes(text)), "name a value, as in tp=16,pp=4");
+    }
+    refuse_contradictions(reader, pins, q);
+    q.why_not.push_back(pins);
+  }
+}
+
+/// A layout has a '=' and no file name; the rank of a plan stands behind the file's name.
+void read_from(FlagReader& reader, const Arguments& arguments, TrainQuestion& q) {
+  const auto text = arguments.value("--from");
+  if (!text) return;
+  q.from.emplace();
+  const std::size_t hash = text->rfind('#');
+  const std::string file = text->substr(0, hash);
+  if (!file.ends_with(".json") && text->find('=') != std::string::npos) {
+    return read_layout_pins(reader, "--from", {*text}, q.from->pins);
+  }
+  q.from->file = file;
+  if (hash == std::string::npos) return;
+  if (const auto rank = reader.count_of("--from FILE#RANK", text->substr(hash + 1), kTopRange)) {
+    q.from->rank = static_cast<std::size_t>(*rank);
+  }
+}
+
 }  // namespace
 
 std::span<const Flag> train_flags() { return kFlags; }
@@ -157,8 +210,10 @@ TrainQuestion train_question(const Arguments& arguments) {
   read_machine(reader, arguments, question);
   read_workload(reader, arguments, question);
   read_layout_filter(reader, arguments, "--fix", question.fix);
-  read_layout_flags(reader, arguments, question.fix);
+  read_layout_flags(reader, question.fix);
   read_layout_filter(reader, arguments, "--max", question.max);
+  read_why_not(reader, arguments, question);
+  read_from(reader, arguments, question);
   read_ranking(reader, arguments, question);
   reader.finish();
   return question;

@@ -47,16 +47,40 @@ class Flag {
   throw UserError({Diagnostic{std::move(where), std::move(message), std::move(hint)}});
 }
 
-std::string positions(const ConfigNode& list) {
-  return list.items.empty() ? "it is empty" : fmt::format("its items are 0 to {}", list.items.size() - 1);
+/// What an item of a list calls itself; empty if it does not.
+std::string_view name_of(const ConfigNode& item) {
+  for (const char* key : {"tier", "name"}) {
+    if (const ConfigNode* name = item.find(key)) return name->text;
+  }
+  return "";
 }
 
+std::vector<std::string> item_names(const ConfigNode& list) {
+  std::vector<std::string> out;
+  for (const ConfigNode& item : list.items) {
+    if (!name_of(item).empty()) out.emplace_back(name_of(item));
+  }
+  return out;
+}
+
+std::string positions(const ConfigNode& list) {
+  if (list.items.empty()) return "it is empty";
+  std::string out = fmt::format("its items are 0 to {}", list.items.size() - 1);
+  const std::vector<std::string> names = item_names(list);
+  return names.empty() ? out : out + ", by name " + join(names, ", ");
+}
+
+/// An item by its position from 0, or by its name.
 ConfigNode& item_at(ConfigNode& list, std::string_view name, std::string_view segment, const SourceSpan& where) {
+  for (ConfigNode& item : list.items) {
+    if (name_of(item) == segment) return item;
+  }
   std::size_t index = 0;
   const auto [end, error] = std::from_chars(segment.data(), segment.data() + segment.size(), index);
   if (end != segment.data() + segment.size() || (error != std::errc{} && error != std::errc::result_out_of_range)) {
-    fail(where, fmt::format("'{}' is a list, and {} is not a position in it", name, in_quotes(segment)),
-         positions(list));
+    const std::string hint = did_you_mean(nearest(segment, item_names(list)));
+    fail(where, fmt::format("'{}' is a list, and {} is no position or name in it", name, in_quotes(segment)),
+         hint.empty() ? positions(list) : hint + ' ' + positions(list));
   }
   if (error != std::errc{} || index >= list.items.size()) {
     fail(where, fmt::format("'{}' has no item {}", name, segment), positions(list));

@@ -20,15 +20,16 @@ std::string_view name_of(CpComm comm) {
   return kNames[static_cast<std::size_t>(comm)];
 }
 
-std::string offload_name(std::uint8_t offload) {
-  constexpr std::array<std::string_view, 3> kNames{"optimizer", "weights", "activations"};
-  std::string out;
-  for (std::size_t bit = 0; bit < kNames.size(); ++bit) {
-    if ((offload >> bit & 1) == 0) continue;
-    if (!out.empty()) out += '+';
-    out += kNames[bit];
-  }
-  return out.empty() ? "none" : out;
+std::string_view offload_name(std::uint8_t offload) {
+  constexpr std::array<std::string_view, kOffloadAll + 1> kNames{"none",
+                                                                 "optimizer",
+                                                                 "weights",
+                                                                 "optimizer+weights",
+                                                                 "activations",
+                                                                 "optimizer+activations",
+                                                                 "weights+activations",
+                                                                 "optimizer+weights+activations"};
+  return kNames.at(offload);
 }
 
 std::strong_ordering operator<=>(const Layout& a, const Layout& b) {

@@ -38,7 +38,7 @@ std::string_view name_of(Remat remat);
 std::string_view name_of(Schedule schedule);
 std::string_view name_of(CpComm comm);
 /// "none", "optimizer", "optimizer+activations" ...
-std::string offload_name(std::uint8_t offload);
+std::string_view offload_name(std::uint8_t offload);
 
 struct Layout {
   std::int64_t dp = 1;    ///< data-parallel replicas of the (sharded) model

@@ -33,17 +33,22 @@ class Planner::Search {
   PlanResult run(const Goal& goal) {
     const auto start = std::chrono::steady_clock::now();
     goal_ = goal;
-    ranker_ = Ranker(goal.objective, 0);
-    if (ranker_.has_ties()) {
+    ranker_ = Ranker(goal.objective, goal.ties_from.value_or(0));
+    std::optional<double> best_goal;
+    if (ranker_.has_ties() && !goal.ties_from) {
       // First the single best, which fixes what counts as a tie with it; then the ranking.
       ranking_ = Ranking(1, true);
       descend();
       const std::vector<Plan> best = ranking_.take();
-      if (!best.empty()) ranker_ = Ranker(goal.objective, goal_of(best.front()));
+      if (!best.empty()) {
+        best_goal = goal_of(best.front());
+        ranker_ = Ranker(goal.objective, *best_goal);
+      }
     }
     ranking_ = Ranking(std::max<std::size_t>(goal.top, 1), request_.variants);
     descend();
     result_.plans = ranking_.take();
+    result_.best_goal = best_goal;
     if (!result_.plans.empty()) result_.nearest_miss.reset();
     result_.stats.elapsed_s = counted_.elapsed_s + seconds_since(start);
     return std::move(result_);

@@ -80,6 +80,7 @@ struct SearchStats {
 struct PlanResult {
   std::vector<Plan> plans;           ///< best first
   std::optional<Plan> nearest_miss;  ///< if nothing fits: the plan with the least memory over capacity
+  std::optional<double> best_goal;   ///< smallest time (or cost) per token: what ties are counted from
   SearchStats stats;
 };
 
@@ -89,6 +90,7 @@ struct Goal {
   std::size_t top = 10;
   std::optional<double> below;              ///< only plans whose goal per token (see Ranker) is less than this
   std::optional<std::int64_t> fewer_chips;  ///< only machines with fewer chips than this
+  std::optional<double> ties_from;          ///< best_goal of a larger space: its ties are ties here
 };
 
 /// Exact search over the whole space described in docs/model.md. One planner answers several goals about one request;

@@ -84,7 +84,12 @@ class Page {
 void write_section(Page& page, const Section& section) {
   page.blank();
   page.paragraph(section.title, Role::kHeading);
-  if (!section.table.rows.empty()) page.table(section.table, kIndent);
+  if (!section.table.rows.empty()) {
+    const std::vector<std::string> dropped = page.table(section.table, kIndent);
+    if (!dropped.empty()) {
+      page.paragraph(fmt::format("(not shown at this width: {})", join(dropped, ", ")), Role::kDim, kIndent);
+    }
+  }
   for (const Line& line : section.lines) page.paragraph(line.text, line.role, kIndent, kIndent);
 }
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "report/json_text.h"
+#include "plan/dimensions.h"
+#include "report/train_json_parts.h"
 #include "report/train_report.h"
+#include "report/train_why.h"
 
 namespace scalecalc {
 namespace {
@@ -29,24 +31,19 @@ Json figures_json(const Figures& figures, std::span<const std::string_view> keys
   return out;
 }
 
-Json layout_json(const Layout& l) {
-  return {{"dp", l.dp},
-          {"fsdp", l.fsdp},
-          {"tp", l.tp},
-          {"sp", l.sp},
-          {"cp", l.cp},
-          {"cp_comm", name_of(l.cp_comm)},
-          {"pp", l.pp},
-          {"vpp", l.vpp},
-          {"ep", l.ep},
-          {"etp", l.etp},
-          {"zero", l.zero},
-          {"remat", name_of(l.remat)},
-          {"remat_layers", l.remat_layers},
-          {"schedule", name_of(l.schedule)},
-          {"micro_batch_seqs", l.micro_batch_seqs},
-          {"grad_accum", l.grad_accum},
-          {"offload", offload_name(l.offload)}};
+Json value_json(const LayoutDimension& dimension, std::int64_t value) {
+  switch (dimension.kind) {
+    case DimensionKind::kCount: return value;
+    case DimensionKind::kSwitch: return value != 0;
+    case DimensionKind::kWord: return dimension.word(value);
+  }
+  return nullptr;
+}
+
+Json layout_json(const Layout& layout) {
+  Json out = Json::object();
+  for (const LayoutDimension& d : layout_dimensions()) out[std::string(d.json_key)] = value_json(d, d.value(layout));
+  return out;
 }
 
 Json placement_json(const RankedPlan& ranked) {
@@ -55,12 +52,47 @@ Json placement_json(const RankedPlan& ranked) {
   return out;
 }
 
+}  // namespace
+
+Json filter_json(const LayoutFilter& filter) {
+  Json out = Json::object();
+  for (const LayoutDimension& d : layout_dimensions()) {
+    if (const auto pinned = d.pin(filter)) out[std::string(d.json_key)] = value_json(d, *pinned);
+  }
+  return out;
+}
+
+Json machine_json(const TrainAnswer& answer, const RankedPlan& ranked) {
+  const Plan& plan = ranked.plan;
+  Json out = {{"layout", layout_json(plan.layout)},
+              {"placement", placement_json(ranked)},
+              {"chips", plan.layout.chips()},
+              {"idle_chips", idle_chips(answer, plan)},
+              {"slices", plan.slice.slices},
+              {"shape", plan.slice.shape},
+              {"batch_seqs", whole(plan.batch_seqs)},
+              {"batch_tokens", whole(plan.batch_seqs * static_cast<double>(answer.workload.seq))}};
+  return out;
+}
+
+Json time_json(const RankedPlan& ranked) { return figures_json(ranked.figures.time_s, kTimeKeys); }
+
 Json memory_json(const TrainAnswer& answer, const RankedPlan& ranked) {
   Json out = figures_json(ranked.figures.memory_bytes, kMemoryKeys);
   out["total"] = finite(sum_of(ranked.figures.memory_bytes));
   out["capacity"] = finite(answer.hw.hbm_capacity.value());
   return out;
 }
+
+Json miss_json(const TrainAnswer& answer, const RankedPlan& ranked) {
+  Json out = machine_json(answer, ranked);
+  out["memory_bytes"] = memory_json(answer, ranked);
+  out["host_memory_bytes"] = finite(ranked.plan.memory.host.value());
+  out["over_by_bytes"] = finite(sum_of(ranked.figures.memory_bytes) - answer.hw.hbm_capacity.value());
+  return out;
+}
+
+namespace {
 
 /// All null if the length of the run is not known.
 Json run_json(const std::optional<RunFigures>& run) {
@@ -85,20 +117,6 @@ Json conventions_json(const RankedPlan& ranked) {
   return out;
 }
 
-/// What a plan and the nearest miss both have.
-Json machine_json(const TrainAnswer& answer, const RankedPlan& ranked) {
-  const Plan& plan = ranked.plan;
-  Json out = {{"layout", layout_json(plan.layout)},
-              {"placement", placement_json(ranked)},
-              {"chips", plan.layout.chips()},
-              {"idle_chips", idle_chips(answer, plan)},
-              {"slices", plan.slice.slices},
-              {"shape", plan.slice.shape},
-              {"batch_seqs", whole(plan.batch_seqs)},
-              {"batch_tokens", whole(plan.batch_seqs * static_cast<double>(answer.workload.seq))}};
-  return out;
-}
-
 Json plan_json(const TrainAnswer& answer, const RankedPlan& ranked, std::size_t rank) {
   const PlanFigures& f = ranked.figures;
   Json out = {{"rank", rank}};
@@ -112,36 +130,10 @@ Json plan_json(const TrainAnswer& answer, const RankedPlan& ranked, std::size_t 
   out["tokens_per_s_per_chip"] = finite(f.tokens_per_s_per_chip);
   out["tflops_per_chip"] = finite(f.tflops_per_chip);
   out["bound_by"] = f.bound_by;
-  out["time_s"] = figures_json(f.time_s, kTimeKeys);
+  out["time_s"] = time_json(ranked);
   out["memory_bytes"] = memory_json(answer, ranked);
-  out["host_memory_bytes"] = finite(ranked.plan.memory.host.value());
   out["mfu_conventions"] = conventions_json(ranked);
   out["run"] = run_json(f.run);
-  return out;
-}
-
-Json filter_json(const LayoutFilter& f) {
-  Json out = Json::object();
-  const auto add = [&](const char* key, const std::optional<std::int64_t>& value) {
-    if (value) out[key] = *value;
-  };
-  add("dp", f.dp);
-  add("fsdp", f.fsdp);
-  add("tp", f.tp);
-  if (f.sp) out["sp"] = *f.sp != 0;
-  add("cp", f.cp);
-  add("pp", f.pp);
-  add("vpp", f.vpp);
-  add("ep", f.ep);
-  add("etp", f.etp);
-  add("zero", f.zero);
-  add("micro_batch_seqs", f.micro_batch_seqs);
-  add("grad_accum", f.grad_accum);
-  if (f.remat) out["remat"] = name_of(*f.remat);
-  if (f.schedule) out["schedule"] = name_of(*f.schedule);
-  add("remat_layers", f.remat_layers);
-  if (f.cp_comm) out["cp_comm"] = name_of(*f.cp_comm);
-  if (f.offload) out["offload"] = offload_name(*f.offload);
   return out;
 }
 
@@ -181,14 +173,6 @@ Json search_json(const SearchStats& s, bool complete) {
       {"rejected", rejected},       {"complete", complete},   {"elapsed_s", finite(s.elapsed_s)}};
 }
 
-Json nearest_miss_json(const TrainAnswer& answer) {
-  if (!answer.nearest_miss) return nullptr;
-  Json out = machine_json(answer, *answer.nearest_miss);
-  out["memory_bytes"] = memory_json(answer, *answer.nearest_miss);
-  out["over_by_bytes"] = finite(sum_of(answer.nearest_miss->figures.memory_bytes) - answer.hw.hbm_capacity.value());
-  return out;
-}
-
 }  // namespace
 
 std::string train_json(const TrainAnswer& answer, std::string_view tool_version, bool complete) {
@@ -201,9 +185,11 @@ std::string train_json(const TrainAnswer& answer, std::string_view tool_version,
   out["cheaper_on_fewer_chips"] = answer.cheaper ? plan_json(answer, *answer.cheaper, 1) : Json(nullptr);
   out["search"] = search_json(answer.search, complete);
   out["completeness"] = answer.completeness;
-  out["nearest_miss"] = nearest_miss_json(answer);
+  out["nearest_miss"] = answer.nearest_miss ? miss_json(answer, *answer.nearest_miss) : Json(nullptr);
   out["obstacles"] = answer.obstacles;
   out["would_fit"] = answer.would_fit ? Json(*answer.would_fit) : Json(nullptr);
+  if (!answer.why_not.empty()) out["why_not"] = why_not_json(answer);
+  if (answer.from) out["from"] = from_json(answer);
   if (answer.question.explain > 0) out["explain"] = explain_json(answer.explanation);
   return json_text(out, 2);
 }

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "plan/ranking.h"
 #include "report/explained_text.h"
+#include "report/train_why.h"
 
 namespace scalecalc {
 namespace {
@@ -90,7 +91,7 @@ void add_cheaper_note(const TrainAnswer& a, Report& report) {
 
 }  // namespace
 
-Report train_report(const TrainAnswer& answer, bool complete) {
+Report train_report(const TrainAnswer& answer, bool complete, bool all_reasons) {
   Report report{.title = title(answer)};
   if (answer.question.ideal) {
     report.summary.push_back({"Ideal efficiency: the upper bound of the roofline, which no real run reaches."});
@@ -106,11 +107,12 @@ Report train_report(const TrainAnswer& answer, bool complete) {
   }
   add_tie_note(answer, report);
   add_cheaper_note(answer, report);
-  report.sections = plan_sections(answer);
+  report.sections = why_sections(answer);
+  for (Section& section : plan_sections(answer)) report.sections.push_back(std::move(section));
   if (answer.plans.empty() && answer.nearest_miss) {
     report.sections.push_back(memory_section(answer, *answer.nearest_miss, "Memory of the nearest layout"));
   }
-  for (Section& section : search_sections(answer)) report.sections.push_back(std::move(section));
+  for (Section& section : search_sections(answer, all_reasons)) report.sections.push_back(std::move(section));
   add_explanation(answer, report);
   return report;
 }

@@ -11,8 +11,9 @@
 
 namespace scalecalc {
 
-/// `complete` is false when the search was interrupted.
-Report train_report(const TrainAnswer& answer, bool complete = true);
+/// `complete` is false when the search was interrupted. `all_reasons`: every count of what was excluded, and not the
+/// largest alone.
+Report train_report(const TrainAnswer& answer, bool complete = true, bool all_reasons = false);
 
 /// "fsdp 1120, tp 4+sp, cp 2": the degrees above one.
 std::string degrees_text(const Layout& layout);
@@ -20,6 +21,9 @@ std::string degrees_text(const Layout& layout);
 std::string recipe_text(const Layout& layout);
 /// "--fix dp=1,fsdp=1120,... --fix ...": the flags that leave exactly this layout.
 std::string fix_text(const Layout& layout);
+
+/// A cause of the step in words ("tensor-parallel communication"); a name that is none stays as it is.
+std::string cause_words(const std::string& key);
 
 /// Key of a Reject in JSON, in the order of the enum: "batch_small".
 std::string_view key_of(Reject reason);
@@ -38,6 +42,6 @@ Table plan_table(const TrainAnswer& answer);
 Table plan_records(const TrainAnswer& answer);
 std::vector<Section> plan_sections(const TrainAnswer& answer);
 Section memory_section(const TrainAnswer& answer, const RankedPlan& ranked, const std::string& title);
-std::vector<Section> search_sections(const TrainAnswer& answer);
+std::vector<Section> search_sections(const TrainAnswer& answer, bool all_reasons);
 
 }  // namespace scalecalc

@@ -33,11 +33,6 @@ constexpr std::array kCauses{
     Cause{"overhead", "kernel and step overhead"},
 };
 
-std::string words_of(const std::string& key) {
-  const auto* const found = std::find_if(kCauses.begin(), kCauses.end(), [&](const Cause& c) { return c.key == key; });
-  return found == kCauses.end() ? key : found->words;
-}
-
 Section layout_section(const TrainAnswer& answer, const Plan& plan) {
   Section out{.title = "Plan 1"};
   out.lines.push_back({fmt::format("{}; {}", degrees_text(plan.layout), recipe_text(plan.layout))});
@@ -70,7 +65,7 @@ Section time_section(const RankedPlan& ranked) {
   for (const auto& [cause, seconds] : ranked.figures.time_s) {
     if (seconds == 0) continue;
     const bool exposed = cause.ends_with("_exposed");
-    out.table.rows.push_back({{words_of(cause) + (exposed ? ", exposed" : ""), seconds, seconds / step}});
+    out.table.rows.push_back({{cause_words(cause) + (exposed ? ", exposed" : ""), seconds, seconds / step}});
   }
   out.table.rows.push_back({{std::string("step"), step, 1.0}, Role::kHeading});
   return out;
@@ -137,19 +132,52 @@ Section searched_section(const TrainAnswer& answer) {
   return out;
 }
 
-Section excluded_section(const TrainAnswer& answer) {
-  Section out{.title = "Excluded (branches of the search, each may stand for many layouts)"};
-  out.table.columns = {{.title = "", .key = "count", .format = Format::kCount},
-                       {.title = "", .key = "reason", .flexible = true}};
+/// What was cut, by constraint, the most frequent first.
+std::vector<std::pair<std::uint64_t, Reject>> cuts(const SearchStats& stats) {
+  std::vector<std::pair<std::uint64_t, Reject>> out;
   for (std::size_t i = 0; i < kRejectCount; ++i) {
-    if (answer.search.rejected[i] == 0) continue;
-    out.table.rows.push_back(
-        {{static_cast<double>(answer.search.rejected[i]), std::string(describe(static_cast<Reject>(i)))}});
+    if (stats.rejected[i] > 0) out.emplace_back(stats.rejected[i], static_cast<Reject>(i));
   }
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  return out;
+}
+
+/// The most frequent constraints in one line.
+std::string excluded_text(const TrainAnswer& answer) {
+  constexpr std::size_t kShown = 3;
+  const auto all = cuts(answer.search);
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < std::min(kShown, all.size()); ++i) {
+    parts.push_back(fmt::format("{} x {}", compact_count(static_cast<double>(all[i].first)), describe(all[i].second)));
+  }
+  std::string out =
+      "excluded, counted where the search cut, so that one count may stand for many layouts: " + join(parts, "; ");
+  if (all.size() > kShown) out += fmt::format("; {} more with --verbose", all.size() - kShown);
+  return out;
+}
+
+Section excluded_section(const TrainAnswer& answer) {
+  Section out{.title = "Excluded, by constraint"};
+  out.table.columns = {{.title = "cuts", .key = "count", .format = Format::kCount},
+                       {.title = "constraint", .key = "reason", .flexible = true},
+                       {.title = "search.rejected", .key = "key", .importance = 1}};
+  for (const auto& [count, reason] : cuts(answer.search)) {
+    out.table.rows.push_back(
+        {{static_cast<double>(count), std::string(describe(reason)), std::string(key_of(reason))}});
+  }
+  out.lines.push_back(
+      {"counted where the search cut: a cut early in the search stands for many layouts, one late for a "
+       "single one, so counts do not compare across constraints",
+       Role::kDim});
   return out;
 }
 
 }  // namespace
+
+std::string cause_words(const std::string& key) {
+  const auto* const found = std::find_if(kCauses.begin(), kCauses.end(), [&](const Cause& c) { return c.key == key; });
+  return found == kCauses.end() ? key : found->words;
+}
 
 Section memory_section(const TrainAnswer& answer, const RankedPlan& ranked, const std::string& title) {
   const double capacity = answer.hw.hbm_capacity.value();
@@ -180,11 +208,17 @@ std::vector<Section> plan_sections(const TrainAnswer& answer) {
   return out;
 }
 
-std::vector<Section> search_sections(const TrainAnswer& answer) {
+std::vector<Section> search_sections(const TrainAnswer& answer, bool all_reasons) {
   std::vector<Section> out;
   if (!answer.assumptions.empty()) out.push_back(assumed_section(answer.assumptions));
   out.push_back(searched_section(answer));
-  if (Section excluded = excluded_section(answer); !excluded.table.rows.empty()) out.push_back(std::move(excluded));
+  if (cuts(answer.search).empty()) return out;
+  // Without a plan the reasons are the answer.
+  if (all_reasons || answer.question.explain > 0 || answer.plans.empty()) {
+    out.push_back(excluded_section(answer));
+  } else {
+    out.back().lines.push_back({excluded_text(answer)});
+  }
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "plan/dimensions.h"
 #include "report/train_report.h"
 
 namespace scalecalc {
@@ -20,6 +21,11 @@ bool differs(const TrainAnswer& answer, Value value) {
                      [&](const RankedPlan& plan) { return value(plan) != value(answer.plans.front()); });
 }
 
+Cell dimension_cell(const LayoutDimension& dimension, const Layout& layout) {
+  const std::int64_t value = dimension.value(layout);
+  return dimension.kind == DimensionKind::kWord ? Cell(value_text(dimension, value)) : whole(value);
+}
+
 double batch_tokens(const TrainAnswer& answer, const Plan& plan) {
   return plan.batch_seqs * static_cast<double>(answer.workload.seq);
 }
@@ -30,10 +36,6 @@ struct Record {
   Cell (*value)(const TrainAnswer&, const RankedPlan&);
 };
 
-template <std::int64_t Layout::*Field>
-Cell degree(const TrainAnswer&, const RankedPlan& p) {
-  return whole(p.plan.layout.*Field);
-}
 template <double PlanFigures::*Field>
 Cell plan_figure(const TrainAnswer&, const RankedPlan& p) {
   return number(p.figures.*Field);
@@ -50,26 +52,12 @@ Cell run_figure(const TrainAnswer&, const RankedPlan& p) {
 using A = TrainAnswer;
 using P = RankedPlan;
 
-constexpr Record kRecords[] = {
+constexpr Record kMachineRecords[] = {
     {"chips", [](const A&, const P& p) { return whole(p.plan.layout.chips()); }},
     {"slice", [](const A&, const P& p) { return Cell(p.plan.slice.name()); }},
-    {"dp", degree<&Layout::dp>},
-    {"fsdp", degree<&Layout::fsdp>},
-    {"tp", degree<&Layout::tp>},
-    {"sp", [](const A&, const P& p) { return whole(p.plan.layout.sp ? 1 : 0); }},
-    {"cp", degree<&Layout::cp>},
-    {"pp", degree<&Layout::pp>},
-    {"vpp", degree<&Layout::vpp>},
-    {"ep", degree<&Layout::ep>},
-    {"etp", degree<&Layout::etp>},
-    {"zero", [](const A&, const P& p) { return whole(p.plan.layout.zero); }},
-    {"remat", [](const A&, const P& p) { return Cell(std::string(name_of(p.plan.layout.remat))); }},
-    {"remat_layers", degree<&Layout::remat_layers>},
-    {"cp_comm", [](const A&, const P& p) { return Cell(std::string(name_of(p.plan.layout.cp_comm))); }},
-    {"offload", [](const A&, const P& p) { return Cell(offload_name(p.plan.layout.offload)); }},
-    {"schedule", [](const A&, const P& p) { return Cell(std::string(name_of(p.plan.layout.schedule))); }},
-    {"micro_batch_seqs", degree<&Layout::micro_batch_seqs>},
-    {"grad_accum", degree<&Layout::grad_accum>},
+};
+
+constexpr Record kFigureRecords[] = {
     {"batch_seqs", [](const A&, const P& p) { return number(p.plan.batch_seqs); }},
     {"batch_tokens", [](const A& a, const P& p) { return number(batch_tokens(a, p.plan)); }},
     {"step_time_s", [](const A&, const P& p) { return number(p.plan.step_s); }},
@@ -96,10 +84,16 @@ constexpr Record kRecords[] = {
 Table plan_records(const TrainAnswer& answer) {
   Table table;
   table.columns.push_back({.title = "rank", .key = "rank", .format = Format::kInteger});
-  for (const Record& record : kRecords) table.columns.push_back({.title = record.key, .key = record.key});
+  const auto column = [&](std::string key) { table.columns.push_back({.title = key, .key = key}); };
+  for (const Record& record : kMachineRecords) column(record.key);
+  for (const LayoutDimension& dimension : layout_dimensions()) column(std::string(dimension.json_key));
+  for (const Record& record : kFigureRecords) column(record.key);
   for (std::size_t i = 0; i < answer.plans.size(); ++i) {
+    const RankedPlan& plan = answer.plans[i];
     Row row{.cells = {static_cast<double>(i + 1)}};
-    for (const Record& record : kRecords) row.cells.push_back(record.value(answer, answer.plans[i]));
+    for (const Record& record : kMachineRecords) row.cells.push_back(record.value(answer, plan));
+    for (const LayoutDimension& d : layout_dimensions()) row.cells.push_back(dimension_cell(d, plan.plan.layout));
+    for (const Record& record : kFigureRecords) row.cells.push_back(record.value(answer, plan));
     table.rows.push_back(std::move(row));
   }
   return table;

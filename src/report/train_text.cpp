@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/text.h"
+#include "plan/dimensions.h"
 #include "report/train_report.h"
 
 namespace scalecalc {
@@ -38,24 +39,25 @@ std::string recipe_text(const Layout& l) {
   return out;
 }
 
-std::string fix_text(const Layout& l) {
-  // Three short flags, so that a narrow terminal can break between them.
-  std::string out = fmt::format(
-      "--fix dp={},fsdp={},tp={},sp={},cp={} --fix pp={},vpp={},ep={},etp={} "
-      "--fix zero={},mb={},ga={},remat={}",
-      l.dp, l.fsdp, l.tp, l.sp ? 1 : 0, l.cp, l.pp, l.vpp, l.ep, l.etp, l.zero, l.micro_batch_seqs, l.grad_accum,
-      name_of(l.remat));
-  if (l.remat != Remat::kNone) out += fmt::format(",remat_layers={}", l.remat_layers);
-  if (l.schedule != Schedule::kNone) out += fmt::format(",schedule={}", name_of(l.schedule));
-  if (l.cp > 1) out += fmt::format(",cp_comm={}", name_of(l.cp_comm));
-  out += fmt::format(",offload={}", offload_name(l.offload));
+std::string fix_text(const Layout& layout) {
+  // Short flags, so that a narrow terminal can break between them; words stand last.
+  std::string out;
+  std::string before = "--fix ";
+  for (const bool words : {false, true}) {
+    for (const LayoutDimension& d : layout_dimensions()) {
+      const std::int64_t value = d.value(layout);
+      if ((d.kind == DimensionKind::kWord) != words || value < d.least) continue;
+      out += fmt::format("{}{}={}", before, d.name, value_text(d, value));
+      before = d.name == "cp" || d.name == "etp" ? " --fix " : ",";
+    }
+  }
   return out;
 }
 
 std::string_view key_of(Reject reason) {
   static constexpr std::array<std::string_view, kRejectCount> kKeys{
       "pinned", "heads",        "width",   "sequence",  "batch_small", "batch_uneven",
-      "stages", "microbatches", "experts", "placement", "memory",      "context"};
+      "stages", "microbatches", "experts", "placement", "memory", "context"};
   return kKeys.at(static_cast<std::size_t>(reason));
 }
 

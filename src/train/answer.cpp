@@ -5,10 +5,13 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "train/figures.h"
+#include "train/layout_judge.h"
 #include "train/obstacles.h"
 #include "train/question.h"
+#include "train/reference.h"
 #include "train/resolve.h"
 #include "train/rules.h"
+#include "train/would_fit.h"
 
 namespace scalecalc {
 namespace {
@@ -66,43 +69,6 @@ std::vector<std::string> completeness(const TrainQuestion& q, const ResolvedQues
   return out;
 }
 
-/// The smallest larger machine on which something fits, trying doublings.
-std::optional<std::string> more_chips(const TrainQuestion& q, const PlanRequest& request) {
-  if (q.fix.dp || q.fix.fsdp || q.topology) return std::nullopt;
-  PlanRequest larger = request;
-  larger.top = 1;
-  std::int64_t chips = request.slices.front().chips;
-  for (int doubling = 0; doubling < 12; ++doubling) {
-    chips *= 2;
-    larger.slices = slices_of(*request.hw, chips, q.slices);
-    if (larger.slices.empty()) {
-      const std::int64_t next = nearest_above(*request.hw, chips, q.slices);
-      if (next == 0) return std::nullopt;
-      chips = next;
-      larger.slices = slices_of(*request.hw, chips, q.slices);
-    }
-    if (!plan(larger).plans.empty()) return fmt::format("--chips {}", chips);
-  }
-  return std::nullopt;
-}
-
-std::optional<std::string> what_would_fit(const TrainQuestion& q, const PlanRequest& request) {
-  std::vector<std::string> ways;
-  if (const auto chips = more_chips(q, request)) ways.push_back(*chips);
-  for (const char* name : {"adam-bf16", "adam8bit"}) {
-    const Optimizer lighter = optimizer_of(name);
-    if (lighter.state_bytes >= request.workload.optimizer.state_bytes) continue;
-    PlanRequest with = request;
-    with.workload.optimizer = lighter;
-    with.top = 1;
-    if (plan(with).plans.empty()) continue;
-    ways.push_back(fmt::format("--optimizer {}", name));
-    break;
-  }
-  if (ways.empty()) return std::nullopt;
-  return join(ways, " or ");
-}
-
 /// Ranked by time, a plan on fewer chips that is cheaper per token would not show; the asker should know of it.
 std::optional<RankedPlan> cheaper_on_fewer_chips(const ResolvedQuestion& resolved, const PlanRequest& request,
                                                  Planner& planner, const Plan& fastest) {
@@ -134,10 +100,25 @@ std::vector<ExplainSection> explanation(const ResolvedQuestion& resolved, const 
   return {std::move(time), std::move(bytes), rules_of_thumb(resolved)};
 }
 
+/// What an interrupted search says of a layout is no verdict, and is left out.
+void judge_layouts(const RankingContext& context, const std::optional<KnownReference>& reference, TrainAnswer& out) {
+  const auto stopped = [&] { return context.stop && context.stop(); };
+  for (const LayoutFilter& pins : context.question.why_not) {
+    LayoutVerdict verdict = judge(context, pins, OtherPins::kKept);
+    if (stopped()) return;
+    out.why_not.push_back(std::move(verdict));
+  }
+  if (!reference) return;
+  ReferenceVerdict verdict = judge_reference(context, *reference);
+  if (!stopped()) out.from = std::move(verdict);
+}
+
 }  // namespace
 
 TrainAnswer answer(const TrainQuestion& question, const Catalog& catalog, const std::function<bool()>& stop) {
   ResolvedQuestion resolved = resolve(question, catalog);
+  std::optional<KnownReference> reference;
+  if (question.from) reference = read_reference(*question.from);
   const PlanRequest request = request_of(question, resolved);
   Planner planner(request, stop);
   PlanResult result = planner.best({.objective = request.objective, .top = request.top});
@@ -147,8 +128,12 @@ TrainAnswer answer(const TrainQuestion& question, const Catalog& catalog, const 
     out.cheaper = cheaper_on_fewer_chips(resolved, request, planner, out.plans.front().plan);
   }
   if (result.nearest_miss) out.nearest_miss = ranked(resolved, request, *result.nearest_miss);
-  if (out.plans.empty() && !(stop && stop())) out.would_fit = what_would_fit(question, request);
+  if (out.plans.empty() && !(stop && stop())) {
+    const std::vector<std::string> ways = what_would_fit(question, request);
+    if (!ways.empty()) out.would_fit = join(ways, " or ");
+  }
   if (out.plans.empty() && !out.nearest_miss) out.obstacles = obstacles(request);
+  judge_layouts({question, resolved, request, out.plans, result.best_goal, stop}, reference, out);
   if (question.explain > 0 && question.explain <= out.plans.size()) {
     out.explanation = explanation(resolved, request, out.plans[question.explain - 1].plan);
   }

@@ -19,11 +19,15 @@ class ObstacleFinder {
   std::vector<std::string> run() {
     tensor();
     context();
+    sequence_sharding();
     stages();
+    schedule();
     experts();
+    sharding();
     product();
     batch();
     microbatches();
+    sequences_of_a_rank();
     return std::move(found_);
   }
 
@@ -46,6 +50,40 @@ class ObstacleFinder {
     }
   }
 
+  void sequence_sharding() {
+    if (!fix_.sp || !fix_.tp || *fix_.tp == 1) return;
+    const std::int64_t shard = request_.workload.seq / fix_.cp.value_or(1);
+    if (*fix_.sp == 1 && shard % *fix_.tp != 0) {
+      say("sequence sharding (sp 1) cuts {} tokens over tp {}, which does not divide them", group_thousands(shard),
+          *fix_.tp);
+    }
+    if (*fix_.sp == 0 && fix_.ep.value_or(1) > 1) {
+      say("ep {} beside tp {} needs sequence sharding (sp 1)", *fix_.ep, *fix_.tp);
+    }
+  }
+
+  /// Chunks and the schedule that runs them.
+  void schedule() {
+    if (!fix_.schedule) return;
+    const std::string_view name = name_of(*fix_.schedule);
+    const bool interleaved = *fix_.schedule == Schedule::kInterleaved;
+    const bool plain = *fix_.schedule == Schedule::k1F1B || *fix_.schedule == Schedule::kGpipe;
+    if (interleaved && fix_.pp && *fix_.pp == 1) say("the {} schedule needs pp above 1", name);
+    if (interleaved && fix_.vpp && *fix_.vpp == 1) say("the {} schedule needs vpp above 1", name);
+    if (plain && fix_.vpp.value_or(1) > 1) say("vpp {} is the interleaved schedule, not {}", *fix_.vpp, name);
+  }
+
+  /// ZeRO-3 shards weights over fsdp x cp ranks, and nothing else does.
+  void sharding() {
+    if (!fix_.zero) return;
+    if (*fix_.zero != 3 && fix_.fsdp.value_or(1) > 1) {
+      say("fsdp {} shards weights, which zero {} does not: fsdp is ZeRO-3", *fix_.fsdp, *fix_.zero);
+    }
+    if (*fix_.zero == 3 && fix_.fsdp && *fix_.fsdp == 1 && fix_.cp && *fix_.cp == 1 && fix_.dp.value_or(2) > 1) {
+      say("zero 3 shards weights over fsdp x cp ranks, and both are 1");
+    }
+  }
+
   void stages() {
     if (fix_.pp && *fix_.pp > model_.layers()) say("pp {} is more than the {} layers", *fix_.pp, model_.layers());
     if (fix_.vpp && *fix_.vpp > 1 && fix_.pp.value_or(2) == 1) say("vpp {} needs pp above 1", *fix_.vpp);
@@ -64,6 +102,27 @@ class ObstacleFinder {
     if (model_.moe && fix_.ep && model_.moe->experts % *fix_.ep != 0) {
       say("ep {} does not divide the {} experts", *fix_.ep, model_.moe->experts);
     }
+    if (!model_.moe || !fix_.tp) return;
+    const std::int64_t etp = fix_.etp.value_or(1);
+    if (etp != 1 && etp != *fix_.tp) say("etp is 1 or tp {}, not {}", *fix_.tp, etp);
+    if (fix_.etp && model_.moe->d_ff % etp != 0)
+      say("etp {} does not divide the experts' d_ff {}", etp, model_.moe->d_ff);
+    const auto data = data_ranks();
+    if (!fix_.ep || !fix_.etp || !data || *fix_.tp % etp != 0) return;
+    const std::int64_t ranks = *data * fix_.cp.value_or(1) * (*fix_.tp / etp);
+    if (ranks % *fix_.ep != 0) {
+      say("ep {} does not fold over {} data x {} context x {} tensor ranks", *fix_.ep, *data, fix_.cp.value_or(1),
+          *fix_.tp / etp);
+    }
+  }
+
+  /// What the pins leave for data ranks, where they say it.
+  std::optional<std::int64_t> data_ranks() const {
+    if (fix_.tp && fix_.cp && fix_.pp && chips_ % (*fix_.tp * *fix_.cp * *fix_.pp) == 0) {
+      return chips_ / (*fix_.tp * *fix_.cp * *fix_.pp);
+    }
+    if (fix_.dp && fix_.fsdp) return *fix_.dp * *fix_.fsdp;
+    return std::nullopt;
   }
 
   /// The pinned degrees must divide the chips, and all of them together must make them.
@@ -93,10 +152,7 @@ class ObstacleFinder {
   void batch() {
     const double wanted = request_.workload.batch_seqs;
     const double most = wanted * (1 + request_.workload.batch_tolerance);
-    std::int64_t data = fix_.dp.value_or(1) * fix_.fsdp.value_or(1);
-    if (fix_.tp && fix_.cp && fix_.pp && chips_ % (*fix_.tp * *fix_.cp * *fix_.pp) == 0) {
-      data = chips_ / (*fix_.tp * *fix_.cp * *fix_.pp);
-    }
+    const std::int64_t data = data_ranks().value_or(fix_.dp.value_or(1) * fix_.fsdp.value_or(1));
     if (static_cast<double>(data) > most) {
       say("a batch of {} sequences is smaller than the {} data ranks; raise --batch-seqs to at least {}",
           format_quantity(wanted, UnitKind::kCount, 6), group_thousands(data), group_thousands(data));
@@ -113,10 +169,57 @@ class ObstacleFinder {
 
   void microbatches() {
     const bool interleaved = fix_.vpp.value_or(1) > 1 || (fix_.schedule && *fix_.schedule == Schedule::kInterleaved);
-    if (interleaved && fix_.pp && fix_.grad_accum && *fix_.grad_accum % *fix_.pp != 0) {
+    if (!interleaved || !fix_.pp) return;
+    if (fix_.grad_accum) {
+      if (*fix_.grad_accum % *fix_.pp == 0) return;
       say("the interleaved schedule needs microbatches in groups of pp: {} is no multiple of {}", *fix_.grad_accum,
           *fix_.pp);
+      return;
     }
+    const std::vector<std::int64_t> shares = rank_sequences();
+    const std::int64_t mb = fix_.micro_batch_seqs.value_or(1);
+    const auto groups = [&](std::int64_t share) { return share % (*fix_.pp * mb) == 0; };
+    if (shares.empty() || std::any_of(shares.begin(), shares.end(), groups)) return;
+    say("the interleaved schedule needs microbatches in groups of pp {}: at mb {} {} make no whole group", *fix_.pp, mb,
+        share_text(shares));
+  }
+
+  /// A rank runs the batch's share, rounded down or up, as microbatches of mb sequences.
+  void sequences_of_a_rank() {
+    const std::vector<std::int64_t> shares = rank_sequences();
+    if (shares.empty() || (!fix_.micro_batch_seqs && !fix_.grad_accum)) return;
+    const std::int64_t mb = fix_.micro_batch_seqs.value_or(1);
+    const std::int64_t ga = fix_.grad_accum.value_or(1);
+    const bool both = fix_.micro_batch_seqs && fix_.grad_accum;
+    const auto runs = [&](std::int64_t share) { return both ? share == mb * ga : share % (mb * ga) == 0; };
+    if (std::any_of(shares.begin(), shares.end(), runs)) return;
+    if (both) {
+      say("mb {} x ga {} = {} sequences, not {}", mb, ga, mb * ga, share_text(shares));
+    } else {
+      say("{} {} does not divide {}", fix_.grad_accum ? "ga" : "mb", mb * ga, share_text(shares));
+    }
+  }
+
+  /// The sequences a data rank may run for a batch near enough the one asked for; empty where the pins do not say how
+  /// many data ranks there are, or where no batch is near (batch() says so).
+  std::vector<std::int64_t> rank_sequences() const {
+    const auto data = data_ranks();
+    if (!data) return {};
+    const double wanted = request_.workload.batch_seqs;
+    const double each = wanted / static_cast<double>(*data);
+    std::vector<std::int64_t> out;
+    for (const double share : {std::floor(each + 1e-9), std::ceil(each - 1e-9)}) {
+      const double off = std::abs(share * static_cast<double>(*data) - wanted);
+      if (share < 1 || off > request_.workload.batch_tolerance * wanted) continue;
+      if (out.empty() || out.back() != static_cast<std::int64_t>(share))
+        out.push_back(static_cast<std::int64_t>(share));
+    }
+    return out;
+  }
+
+  static std::string share_text(const std::vector<std::int64_t>& shares) {
+    return fmt::format("the {}{} sequences of each data rank", shares.front(),
+                       shares.size() == 1 ? "" : fmt::format(" or {}", shares.back()));
   }
 
   const PlanRequest& request_;

@@ -2,10 +2,12 @@
 // terminals; report/ turns an answer into tables and JSON.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,6 +16,13 @@
 #include "plan/request.h"
 
 namespace scalecalc {
+
+/// A layout to hold ours against: pins as typed, or a plan of a saved answer.
+struct ReferenceLayout {
+  LayoutFilter pins;
+  std::string file;      ///< of `train --json`; empty: `pins` were typed
+  std::size_t rank = 1;  ///< of the plan in the file
+};
 
 /// As given on the command line, quantities already parsed; what is absent takes the model's and hardware's defaults.
 struct TrainQuestion {
@@ -37,8 +46,10 @@ struct TrainQuestion {
   Objective objective = Objective::kTime;
   std::size_t top = 10;
   bool variants = false;
-  std::size_t explain = 0;       ///< rank of the plan to explain; 0 = none
-  std::vector<std::string> set;  ///< "hw.hbm.bandwidth=5TB/s", "model.layers..."
+  std::size_t explain = 0;              ///< rank of the plan to explain; 0 = none
+  std::vector<LayoutFilter> why_not;    ///< layouts the asker expected: what became of each
+  std::optional<ReferenceLayout> from;  ///< what changes against it
+  std::vector<std::string> set;         ///< "hw.hbm.bandwidth=5TB/s", "model.layers..."
 };
 
 /// What a framework's log would show for the same step.
@@ -73,6 +84,69 @@ struct RankedPlan {
   PlanFigures figures;
 };
 
+/// One figure of the plan ranked first and of another, in base units.
+struct ComparedFigure {
+  std::string name;  ///< as in PlanFigures
+  double best = 0;
+  double other = 0;
+  double change() const { return other - best; }
+};
+
+struct ComparedDimension {
+  std::string name;  ///< of a layout dimension, or "machine"
+  std::string best;
+  std::string other;
+};
+
+/// Another plan against the one ranked first. Lists hold what differs, the largest difference first.
+struct PlanComparison {
+  double slower = 0;  ///< its time per token over the best plan's, less 1
+  double scale = 1;   ///< its times are multiplied by this: both move the best plan's tokens a step
+  std::vector<ComparedDimension> dimensions;
+  std::vector<ComparedFigure> time_s;
+  std::vector<ComparedFigure> memory_bytes;
+};
+
+enum class LayoutOutcome {
+  kIllegal,      ///< a rule excludes it
+  kOutOfMemory,  ///< legal, and no variant of it fits
+  kOutranked,    ///< fits
+  kTied,         ///< fits, within 1 % of the best, and needs more memory than plan 1
+  kBest,         ///< is plan 1
+  kBetter,       ///< ranks before plan 1, which other pins of the question hold back
+};
+inline constexpr std::array<std::string_view, 6> kLayoutOutcomeNames{"illegal", "out_of_memory", "outranked",
+                                                                     "tied",    "rank_1",        "better"};
+
+/// What became of the layouts with some pins.
+struct LayoutVerdict {
+  LayoutFilter pins;
+  LayoutOutcome outcome = LayoutOutcome::kIllegal;
+  std::vector<std::string> obstacles;          ///< illegal: the rules in the way
+  std::vector<std::string> remedies;           ///< illegal: nearest legal values; out of memory: what was seen to fit
+  std::optional<RankedPlan> plan;              ///< the best of them; out of memory: the one that needs least
+  std::optional<std::size_t> rank;             ///< if it is among the plans shown
+  std::optional<PlanComparison> against_best;  ///< if both exist
+};
+
+/// A plan as a saved answer recorded it, on the question it was asked for.
+struct RecordedPlan {
+  std::string model, hardware;
+  std::int64_t chips = 0;
+  std::int64_t seq = 0;
+  double batch_tokens = 0, step_s = 0, mfu = 0, memory_bytes = 0;
+  std::string bound_by;
+};
+
+struct ReferenceVerdict {
+  std::string name;                      ///< "answer.json, plan 1", or the layout as typed
+  LayoutFilter pins;                     ///< as given
+  std::optional<RecordedPlan> recorded;  ///< from a file
+  std::vector<std::string> adapted;      ///< "dp 128 -> 64": so that it is a layout of this question
+  std::vector<std::string> chosen;       ///< "mb 1": what the reference leaves open
+  LayoutVerdict verdict;
+};
+
 struct TrainAnswer {
   ModelSpec model;
   HardwareSpec hw;
@@ -84,6 +158,8 @@ struct TrainAnswer {
   std::optional<RankedPlan> nearest_miss;  ///< nothing fits: the least over capacity
   std::vector<std::string> obstacles;      ///< no layout is legal: which pins and rules are in the way
   std::optional<std::string> would_fit;    ///< nothing fits: what would ("16 chips", "--optimizer adam-bf16")
+  std::vector<LayoutVerdict> why_not;      ///< one for each of the question's
+  std::optional<ReferenceVerdict> from;    ///< of the question's reference
   SearchStats search;
   std::vector<std::string> completeness;  ///< what was searched and what was left out
   std::vector<Assumption> assumptions;

@@ -202,6 +202,31 @@ class Documents(unittest.TestCase):
         alone = self.valid("matmul", "matmul", "A[I_X, J]", "--mesh", "X=4", "--dims", "I=8,J=4", "--json")
         self.assertNotIn("strategies", alone)
 
+    def test_why_not(self):
+        document = self.valid("train", *QUESTION, "--json", "--top", "3", "--why-not", "tp=64", "--why-not", "cp=2",
+                              "--why-not", "tp=8", "--why-not", "tp=1,cp=1,pp=1")
+        self.assertEqual([v["outcome"] for v in document["why_not"]], ["illegal", "tied", "outranked", "rank_1"])
+        against = document["why_not"][2]["against_plan_1"]
+        change = sum(f["change_s"] for f in against["time_s"])
+        self.assertAlmostEqual(change / document["plans"][0]["step_time_s"], against["slower_per_token"], places=9)
+        short = ["train", "llama3-70b", "--hw", "h100-sxm", "--chips"]
+        document = self.valid("train", *short, "64", "--json", "--top", "1", "--why-not", "tp=1,pp=1,zero=1")
+        self.assertGreater(document["why_not"][0]["least_memory"]["over_by_bytes"], 0)
+        document = self.valid("train", *short, "4", "--json", "--why-not", "tp=4", code=3)
+        self.assertIsNone(document["why_not"][0]["against_plan_1"])
+
+    def test_from_a_saved_answer(self):
+        with tempfile.TemporaryDirectory() as place:
+            saved = pathlib.Path(place) / "answer.json"
+            run(*QUESTION, "--quiet", "-o", f"json={saved}")
+            document = self.valid("train", *QUESTION[:-1], "128", "--json", "--from", f"{saved}#2")
+        recorded = json.loads(run(*QUESTION, "--json").stdout)["plans"][1]
+        self.assertEqual(document["from"]["recorded"]["step_time_s"], recorded["step_time_s"])
+        self.assertEqual(document["from"]["reference"]["tp"], recorded["layout"]["tp"])
+        self.assertTrue(document["from"]["adapted"])
+        document = self.valid("train", *QUESTION, "--json", "--from", "tp=8")
+        self.assertIsNone(document["from"]["recorded"])
+
     def test_nothing_fits(self):
         document = self.valid("train", "train", "llama3-70b", "--hw", "h100-sxm", "--chips", "4", "--json", code=3)
         self.assertEqual(document["plans"], [])

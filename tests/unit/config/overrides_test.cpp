@@ -105,6 +105,21 @@ TEST(ApplyOverride, ErrorsAboutItsValueAndKeyQuoteTheFlag) {
             "hint: did you mean 'bandwidth'?\n");
 }
 
+TEST(ApplyOverride, ItemsOfAListGoByTheirNameToo) {
+  const std::string text = "network: [{tier: nvlink, rate: 1}, {tier: leaf, rate: 2}]\n";
+  ConfigNode document = read_yaml(text, "x.yaml");
+  apply_override(document, "network.leaf.rate", "3", "--set hw.network.leaf.rate=3");
+  apply_override(document, "network.0.rate", "4", "--set hw.network.0.rate=4");
+  EXPECT_EQ(document.find("network")->items[0].find("rate")->text, "4");
+  EXPECT_EQ(document.find("network")->items[1].find("rate")->text, "3");
+  try {
+    apply_override(document, "network.leef.rate", "3", "--set hw.network.leef.rate=3");
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.diagnostics().at(0).hint, "did you mean 'leaf'? its items are 0 to 1, by name nvlink, leaf");
+  }
+}
+
 TEST(ApplyOverride, RefusesPathsThatLeadNowhere) {
   EXPECT_EQ(override_problem("hbm.capacity.x", "1"),
             "<command line>: error: 'hbm.capacity' is '95GiB', which has no fields\n"
@@ -115,17 +130,17 @@ TEST(ApplyOverride, RefusesPathsThatLeadNowhere) {
             "<command line>: error: 'network' has no item 2\n"
             "     | --set hw.network.2.rate=1\n"
             "     |                  ^\n"
-            "hint: its items are 0 to 1\n");
+            "hint: its items are 0 to 1, by name ici, dcn\n");
   EXPECT_EQ(override_problem("network.99999999999999999999.rate", "1"),
             "<command line>: error: 'network' has no item 99999999999999999999\n"
             "     | --set hw.network.99999999999999999999.rate=1\n"
             "     |                  ^~~~~~~~~~~~~~~~~~~~\n"
-            "hint: its items are 0 to 1\n");
-  EXPECT_EQ(override_problem("network.ici.rate", "1"),
-            "<command line>: error: 'network' is a list, and 'ici' is not a position in it\n"
-            "     | --set hw.network.ici.rate=1\n"
-            "     |                  ^~~\n"
-            "hint: its items are 0 to 1\n");
+            "hint: its items are 0 to 1, by name ici, dcn\n");
+  EXPECT_EQ(override_problem("network.first.rate", "1"),
+            "<command line>: error: 'network' is a list, and 'first' is no position or name in it\n"
+            "     | --set hw.network.first.rate=1\n"
+            "     |                  ^~~~~\n"
+            "hint: its items are 0 to 1, by name ici, dcn\n");
   EXPECT_EQ(override_problem("hbm..x", "1"),
             "<command line>: error: 'hbm..x' has an empty part\n"
             "     | --set hw.hbm..x=1\n"

@@ -1,0 +1,106 @@
+#include "train/would_fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "plan/dimensions.h"
+
+namespace scalecalc {
+namespace {
+
+/// The smallest larger machine on which something fits, trying doublings.
+std::optional<std::string> more_chips(const TrainQuestion& q, const PlanRequest& request) {
+  if (request.fix.dp || request.fix.fsdp || q.topology) return std::nullopt;
+  PlanRequest larger = request;
+  larger.top = 1;
+  std::int64_t chips = request.slices.front().chips;
+  for (int doubling = 0; doubling < 12; ++doubling) {
+    chips *= 2;
+    larger.slices = slices_of(*request.hw, chips, q.slices);
+    if (larger.slices.empty()) {
+      const std::int64_t next = nearest_above(*request.hw, chips, q.slices);
+      if (next == 0) return std::nullopt;
+      chips = next;
+      larger.slices = slices_of(*request.hw, chips, q.slices);
+    }
+    if (!plan(larger).plans.empty()) return fmt::format("--chips {}", chips);
+  }
+  return std::nullopt;
+}
+
+/// "dp 8, zero 3": the dimensions of one side of a change.
+using Pinned = std::vector<const LayoutDimension*>;
+
+/// The first plan with these pins let go, in words; nothing if nothing fits then either.
+std::optional<std::string> without(const PlanRequest& request, const Pinned& pinned) {
+  PlanRequest looser = request;
+  looser.top = 1;
+  for (const LayoutDimension* d : pinned) d->set_pin(looser.fix, std::nullopt);
+  const std::vector<Plan> found = plan(looser).plans;
+  if (found.empty()) return std::nullopt;
+  std::vector<std::string> now;
+  std::vector<std::string> before;
+  for (const LayoutDimension* d : pinned) {
+    const std::int64_t was = *d->pin(request.fix);
+    const std::int64_t is = d->value(found.front().layout);
+    if (was == is) continue;
+    now.push_back(fmt::format("{} {}", d->name, value_text(*d, is)));
+    before.push_back(value_text(*d, was));
+  }
+  if (now.empty()) return std::nullopt;
+  const std::int64_t chips = found.front().slice.chips;
+  return fmt::format("with {} instead of {} it fits{}, step {}", join_and(now), join_and(before),
+                     chips == request.slices.front().chips ? "" : fmt::format(" on {} chips", group_thousands(chips)),
+                     format_quantity(found.front().step_s, UnitKind::kSeconds));
+}
+
+Pinned pinned_of(const LayoutFilter& fix, std::initializer_list<std::string_view> names) {
+  Pinned out;
+  for (const std::string_view name : names) {
+    const LayoutDimension* d = find_dimension(name);
+    if (d->pin(fix)) out.push_back(d);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> what_would_fit(const TrainQuestion& q, const PlanRequest& request) {
+  std::vector<std::string> ways;
+  if (const auto chips = more_chips(q, request)) ways.push_back(*chips);
+  for (const char* name : {"adam-bf16", "adam8bit"}) {
+    const Optimizer lighter = optimizer_of(name);
+    if (lighter.state_bytes >= request.workload.optimizer.state_bytes) continue;
+    PlanRequest with = request;
+    with.workload.optimizer = lighter;
+    with.top = 1;
+    if (plan(with).plans.empty()) continue;
+    ways.push_back(fmt::format("--optimizer {}", name));
+    break;
+  }
+  return ways;
+}
+
+std::vector<std::string> looser_pins_that_fit(const PlanRequest& request) {
+  std::vector<std::string> out;
+  for (const LayoutDimension& d : layout_dimensions()) {
+    if (!d.pin(request.fix)) continue;
+    if (const auto way = without(request, {&d})) out.push_back(*way);
+  }
+  // The sequences of a rank are mb x ga; the data ranks are dp x fsdp, and fsdp is ZeRO-3.
+  for (const Pinned& together :
+       {pinned_of(request.fix, {"mb", "ga"}), pinned_of(request.fix, {"dp", "fsdp", "zero"})}) {
+    if (together.size() < 2) continue;
+    const auto way = without(request, together);
+    if (way && std::find(out.begin(), out.end(), *way) == out.end()) out.push_back(*way);
+  }
+  return out;
+}
+
+}  // namespace scalecalc
