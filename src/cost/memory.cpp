@@ -51,21 +51,8 @@ class MemoryCounter {
   }
 
   void activations(const StageShape& stage, MemoryUse<R>& use) const {
-    const std::size_t remat = static_cast<std::size_t>(layout_.remat);
     const R flight(in_flight(layout_.schedule, layout_.pp, layout_.vpp, stage.first, layout_.grad_accum));
-    BytesOf<R> per_microbatch(R(0.0));
-    BytesOf<R> recomputed(R(0.0));
-    for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
-      const bool mtp = stage.head && in_.model->mtp_layers > 0 && in_.model->mtp_kind == k;
-      const double layers =
-          static_cast<double>(stage.layers[k]) + (mtp ? static_cast<double>(in_.model->mtp_layers) : 0);
-      if (layers <= 0) continue;
-      per_microbatch += net_.kinds[k].saved[remat] * R(layers);
-      // While one layer is computed again its tensors are all there.
-      recomputed = max(recomputed, net_.kinds[k].saved[0] - net_.kinds[k].saved[remat] + net_.kinds[k].workspace);
-    }
-    use.activations = named(per_microbatch * flight + recomputed, "activations",
-                            "tensors kept x microbatches in flight, and one layer's working set (arXiv:2205.05198)");
+    use.activations = activation_bytes(in_, stage, flight);
     if (!stage.head) return;
     use.logits = named(net_.logits * R(1.0) + net_.head.saved[0], "logits and loss",
                        "tokens x vocab / tp x 8 bytes: logits, fp32 softmax, gradient");
@@ -103,6 +90,24 @@ class MemoryCounter {
 }  // namespace
 
 template <class R>
+BytesOf<R> activation_bytes(const StepInput<R>& in, const StageShape& stage, const R& in_flight) {
+  const NetworkCost<R>& net = *in.network;
+  const std::size_t remat = static_cast<std::size_t>(in.layout.remat);
+  BytesOf<R> per_microbatch(R(0.0));
+  BytesOf<R> recomputed(R(0.0));
+  for (std::size_t k = 0; k < net.kinds.size(); ++k) {
+    const bool mtp = stage.head && in.model->mtp_layers > 0 && in.model->mtp_kind == k;
+    const double layers = static_cast<double>(stage.layers[k]) + (mtp ? static_cast<double>(in.model->mtp_layers) : 0);
+    if (layers <= 0) continue;
+    per_microbatch += net.kinds[k].saved[remat] * R(layers);
+    // While one layer is computed again its tensors are all there.
+    recomputed = max(recomputed, net.kinds[k].saved[0] - net.kinds[k].saved[remat] + net.kinds[k].workspace);
+  }
+  return named(per_microbatch * in_flight + recomputed, "activations",
+               "tensors kept x microbatches in flight, and one layer's working set (arXiv:2205.05198)");
+}
+
+template <class R>
 BytesOf<R> MemoryUse<R>::total() const {
   return weights + gradients + optimizer + activations + logits + buffers + reserve;
 }
@@ -112,9 +117,10 @@ MemoryUse<R> memory_use(const StepInput<R>& in) {
   return MemoryCounter<R>(in).fullest();
 }
 
-#define SCALECALC_INSTANTIATE(R) \
-  template struct MemoryUse<R>;  \
-  template MemoryUse<R> memory_use(const StepInput<R>&);
+#define SCALECALC_INSTANTIATE(R)                         \
+  template struct MemoryUse<R>;                          \
+  template MemoryUse<R> memory_use(const StepInput<R>&); \
+  template BytesOf<R> activation_bytes(const StepInput<R>&, const StageShape&, const R&);
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)
 SCALECALC_INSTANTIATE(Traced)

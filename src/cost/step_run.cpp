@@ -1,0 +1,63 @@
+#include "cost/step_run.h"
+
+#include <algorithm>
+
+namespace scalecalc {
+namespace {
+
+PhaseTime<double> without(PhaseTime<double> whole, const PhaseTime<double>& part) { return whole.add(part, -1.0); }
+
+std::vector<ChunkPart> parts_of(const ModelSpec& model, const Phases<double>& phases, const ChunkShape& chunk) {
+  using Kind = ChunkPart::Kind;
+  std::vector<ChunkPart> out;
+  if (chunk.embedding) {
+    out.push_back({Kind::kEmbedding, 0, phases.embedding_forward, without(phases.embedding, phases.embedding_forward)});
+  }
+  for (std::int64_t layer = chunk.first_layer; layer < chunk.first_layer + chunk.layers; ++layer) {
+    const std::size_t kind = model.layer_kind[static_cast<std::size_t>(layer)];
+    out.push_back({Kind::kLayer, layer, phases.forward[kind], phases.backward[kind]});
+  }
+  if (chunk.head) out.push_back({Kind::kHead, 0, phases.head_forward, without(phases.head, phases.head_forward)});
+  return out;
+}
+
+/// Schedules that split the backward would take the gradients of the weights apart here.
+ChunkTimes times_of(const std::vector<ChunkPart>& parts) {
+  ChunkTimes out;
+  for (const ChunkPart& part : parts) {
+    out.forward += part.forward.total().value();
+    out.backward_input += part.backward.total().value();
+  }
+  return out;
+}
+
+StageTail tail_of(const StageEnd<double>& end, double reductions) {
+  const double exposed = (end.dp - end.gather_exposed).value();
+  return {.reduce_hidden_s = std::max(0.0, end.reduce.value() - exposed / reductions),
+          .reduce_s = exposed,
+          .update_s = end.optimizer.value(),
+          .gather_s = end.gather_exposed.value()};
+}
+
+}  // namespace
+
+StepRun step_run(const StepInput<double>& in, const Phases<double>& phases) {
+  const Layout& layout = in.layout;
+  StepRun out{.chunks = deal(*in.model, layout.pp, layout.vpp),
+              .stages = all_stages(*in.model, layout.pp, layout.vpp),
+              .host_s = in.chip->step_overhead.value()};
+  out.run = {.schedule = layout.schedule, .pp = layout.pp, .vpp = layout.vpp, .microbatches = layout.grad_accum};
+  for (const ChunkShape& chunk : out.chunks) {
+    out.parts.push_back(parts_of(*in.model, phases, chunk));
+    out.run.chunks.push_back(times_of(out.parts.back()));
+  }
+  if (layout.pp > 1) out.run.send_s = send_time(in.channels->pp, in.network->boundary).value();
+  const double reductions = layout.zero == 2 ? static_cast<double>(layout.grad_accum) : 1.0;
+  for (const StageShape& stage : out.stages) {
+    out.ends.push_back(stage_end(in, phases, stage));
+    out.run.tails.push_back(tail_of(out.ends.back(), reductions));
+  }
+  return out;
+}
+
+}  // namespace scalecalc
