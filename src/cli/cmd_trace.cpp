@@ -64,7 +64,8 @@ ExitCode run_trace(const Arguments& arguments, Environment& env) {
   const Catalog catalog(session.config_directories);
   const TrainAnswer found = answer(question.train, catalog, env.interrupted);
   const bool complete = !(env.interrupted && env.interrupted());
-  TracedPlan traced{.answer = &found, .rank = question.rank, .detail = question.detail};
+  TracedPlan traced{
+      .answer = &found, .rank = question.rank, .detail = question.detail, .events = outputs.has(OutputFormat::kJson)};
   std::optional<StepTrace> trace;
   if (!found.plans.empty()) {
     if (question.rank > found.plans.size()) {
@@ -96,7 +97,8 @@ constexpr std::string_view kExamples =
     "  scalecalc trace llama3-70b --hw h100-sxm --chips 512 --rank 2\n";
 
 constexpr std::string_view kNotes =
-    "-o json=FILE is a trace that ui.perfetto.dev and chrome://tracing open; -o table is the figures by stage.\n"
+    "-o json=FILE is a trace that ui.perfetto.dev and chrome://tracing open; the table says what each\n"
+    "stage does with the step.\n"
     "\n"
     "exit status: 0 answered, 2 the question is wrong, 3 nothing fits, 70 a bug of ours,\n"
     "             74 the output could not be written, 130 interrupted\n";

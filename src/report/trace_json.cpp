@@ -32,6 +32,7 @@ struct Look {
 };
 constexpr Look kForwardLook{"forward", "thread_state_running"};
 constexpr Look kBackwardLook{"backward", "rail_response"};
+constexpr Look kLayerLook{"layer", "rail_idle"};
 constexpr Look kWeightLook{"weight gradient", "rail_animation"};
 constexpr Look kSendLook{"transfer", "yellow"};
 constexpr Look kReduceLook{"gradients", "rail_load"};
@@ -111,7 +112,7 @@ class Events {
     for (const ChunkPart* part : parts) {
       const PhaseTime<double>& time = forward ? part->forward : part->backward;
       const double end = std::min(at + time.total().value(), block.end_s);
-      slice({Group::kStages, block.stage}, name_of(*part), look, at, end, {});
+      slice({Group::kStages, block.stage}, name_of(*part), kLayerLook, at, end, {});
       exposed(block.stage, end, time);
       at = end;
     }

@@ -22,6 +22,7 @@ struct TracedPlan {
   const RankedPlan* plan = nullptr;
   const StepTrace* trace = nullptr;
   TraceDetail detail = TraceDetail::kAuto;
+  bool events = true;  ///< someone will see what is drawn
 };
 
 bool draws_layers(const TracedPlan& traced);
