@@ -69,7 +69,8 @@ ExitCode run_trace(const Arguments& arguments, Environment& env) {
   std::optional<StepTrace> trace;
   if (!found.plans.empty()) {
     if (question.rank > found.plans.size()) {
-      throw UserError(fmt::format("--rank {}: there are {} plans", question.rank, found.plans.size()),
+      throw UserError(fmt::format("--rank {}: only {} {} found", question.rank, found.plans.size(),
+                                  found.plans.size() == 1 ? "plan was" : "plans were"),
                       "--variants ranks variants of the same degrees too");
     }
     traced.plan = &found.plans[question.rank - 1];

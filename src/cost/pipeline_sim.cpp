@@ -38,6 +38,9 @@ class Simulation {
       in_order();
     }
     tails();
+    if (!dual()) {
+      for (double& peak : out_.peak_in_flight) peak /= static_cast<double>(run_.vpp);
+    }
     std::stable_sort(out_.blocks.begin(), out_.blocks.end(),
                      [](const PipelineBlock& a, const PipelineBlock& b) { return a.start_s < b.start_s; });
     return std::move(out_);
@@ -49,7 +52,7 @@ class Simulation {
     std::size_t next = 0;
     std::vector<Task> weights;  ///< weight gradients put off
     double free_s = 0;
-    double in_flight = 0;
+    double in_flight = 0;  ///< chunks
     double last_backward_s = 0;
     std::array<double, 2> link_free_s{};  ///< of the link to the next stage, and of that to the one before
   };
@@ -95,8 +98,7 @@ class Simulation {
     block(task.forward ? BlockKind::kForward : backward, task, start, length);
     finish(stage, task, start, length);
     (task.forward ? forward_end_ : backward_end_)[index(task)] = start + length;
-    const double share = dual() ? 1.0 : 1.0 / static_cast<double>(run_.vpp);
-    stage.in_flight += task.forward ? share : -share;
+    stage.in_flight += task.forward ? 1 : -1;
     double& peak = out_.peak_in_flight[static_cast<std::size_t>(stage_of(task))];
     peak = std::max(peak, stage.in_flight);
     if (!task.forward) {

@@ -245,8 +245,11 @@ class Events {
 Json other_data(const TracedPlan& traced, const Sheet& sheet) {
   Json out = {{"title", sheet.title}};
   for (std::size_t i = 0; i < sheet.summary.size(); ++i) out[fmt::format("line {}", i + 1)] = sheet.summary[i].text;
+  if (traced.plan != nullptr && traced.plan->plan.layout.data() > 1) {
+    out["drawn"] = fmt::format("one of {} data replicas, which all do the same", traced.plan->plan.layout.data());
+  }
   if (traced.plan != nullptr) out["layout"] = fix_text(traced.plan->plan.layout);
-  out["left out"] = "communication that hides under compute; the other data replicas, which do the same";
+  out["left out"] = "communication that hides under compute";
   return out;
 }
 

@@ -109,10 +109,12 @@ Record query_of(const TracedPlan& traced) {
 void describe_plan(const TracedPlan& traced, Sheet& out) {
   const Layout& layout = traced.plan->plan.layout;
   out.summary.push_back({fmt::format("Plan {}: {}; {}", traced.rank, degrees_text(layout), recipe_text(layout))});
-  out.summary.push_back({fmt::format("Drawn: one of {}; {} of {}, {}", counted(layout.data(), "data replica"),
-                                     counted(layout.pp, "stage"), counted(layout.tp * layout.cp, "chip"),
-                                     counted(layout.grad_accum, "microbatch", "es")),
-                         Role::kDim});
+  const std::string replicas =
+      layout.data() > 1 ? fmt::format("one of {} data replicas; ", group_thousands(layout.data())) : "";
+  out.summary.push_back(
+      {fmt::format("Drawn: {}{} of {}, {}", replicas, counted(layout.pp, "stage"),
+                   counted(layout.tp * layout.cp, "chip"), counted(layout.grad_accum, "microbatch", "es")),
+       Role::kDim});
 }
 
 void add_notes(const TracedPlan& traced, Sheet& out) {

@@ -32,6 +32,7 @@ struct Traced {
 };
 
 using TrackId = std::pair<int, int>;
+TrackId track_of(const Json& event) { return {event["pid"].get<int>(), event["tid"].get<int>()}; }
 struct Span {
   std::int64_t start_ns = 0, end_ns = 0;
   std::string name, category;
@@ -44,7 +45,7 @@ std::map<TrackId, std::vector<Span>> tracks(const Json& document) {
     if (e["ph"] != "X") continue;
     const std::int64_t start = std::llround(e["ts"].get<double>() * 1000);
     const std::int64_t length = std::llround(e["dur"].get<double>() * 1000);
-    out[{e["pid"], e["tid"]}].push_back({start, start + length, e["name"], e["cat"], e["args"]});
+    out[track_of(e)].push_back({start, start + length, e["name"], e["cat"], e["args"]});
   }
   return out;
 }
@@ -79,13 +80,13 @@ TEST(TraceJson, IsOneDocumentForUsAndForViewers) {
 
 TEST(TraceJson, SlicesOfATrackNeverCross) {
   for (const LayoutFilter& fix :
-       {LayoutFilter{.pp = 1}, LayoutFilter{.pp = 2, .vpp = 4}, LayoutFilter{.tp = 2, .pp = 4, .vpp = 1},
+       {LayoutFilter{.pp = 1}, LayoutFilter{.pp = 2, .vpp = 4}, LayoutFilter{.cp = 2, .pp = 4, .vpp = 1},
         LayoutFilter{.pp = 4, .zero = 2, .schedule = Schedule::kGpipe}}) {
     for (const TraceDetail detail : {TraceDetail::kBlocks, TraceDetail::kLayers}) {
       const Json json = Traced(fix, detail).json();
       std::set<TrackId> named;
       for (const Json& e : json["traceEvents"]) {
-        if (e["name"] == "thread_name") named.insert({e["pid"], e["tid"]});
+        if (e["name"] == "thread_name") named.insert(track_of(e));
       }
       for (const auto& [track, spans] : tracks(json)) {
         EXPECT_TRUE(named.contains(track));
