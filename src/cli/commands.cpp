@@ -7,8 +7,8 @@
 namespace scalecalc::cli {
 
 std::span<const Command> commands() {
-  static const std::array kCommands{train_command(),  collective_command(), matmul_command(), roofline_command(),
-                                    bounds_command(), model_command(),      hw_command()};
+  static const std::array kCommands{train_command(),    trace_command(),  collective_command(), matmul_command(),
+                                    roofline_command(), bounds_command(), model_command(),      hw_command()};
   return kCommands;
 }
 

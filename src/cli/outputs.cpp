@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -68,6 +69,11 @@ void Outputs::add(std::string_view value) {
     }
   }
   files_.push_back({format, path, AtomicFile(path)});
+}
+
+bool Outputs::has(OutputFormat format) const {
+  return standard_output_ == format ||
+         std::any_of(files_.begin(), files_.end(), [&](const Target& target) { return target.format == format; });
 }
 
 bool asks_for_json(const std::vector<std::string>& args) {

@@ -26,6 +26,8 @@ class Outputs {
   Outputs(const std::vector<std::string>& values, bool json);
 
   std::optional<OutputFormat> standard_output() const { return standard_output_; }
+  /// Whether some output has this format.
+  bool has(OutputFormat format) const;
   /// Calls `text(format)` for each output and writes what it returns; files first, so that they are complete even if
   /// the reader of standard output goes away.
   template <class Text>

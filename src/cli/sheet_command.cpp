@@ -4,14 +4,11 @@
 
 #include "base/sweep.h"
 #include "base/text.h"
-#include "cli/outputs.h"
 #include "cli/session.h"
-#include "report/render.h"
 
 namespace scalecalc::cli {
-namespace {
 
-std::string rendered(const Sheet& sheet, OutputFormat format, const TextOptions& text, bool explain) {
+std::string render_sheet(const Sheet& sheet, OutputFormat format, const TextOptions& text, bool explain) {
   switch (format) {
     case OutputFormat::kTable: return render_table(sheet_report(sheet, explain), text);
     case OutputFormat::kJson: return sheet_json(sheet, tool_version(), explain);
@@ -23,7 +20,11 @@ std::string rendered(const Sheet& sheet, OutputFormat format, const TextOptions&
   return "";
 }
 
-}  // namespace
+void say_warnings(Log& log, const Sheet& sheet) {
+  for (const Assumption& assumption : sheet.assumptions) {
+    if (assumption.warning) log.warning(assumption.text);
+  }
+}
 
 ExitCode answer_with_sheet(const Arguments& arguments, Environment& env,
                            const std::function<Sheet(const Catalog&)>& answer) {
@@ -33,14 +34,10 @@ ExitCode answer_with_sheet(const Arguments& arguments, Environment& env,
   const Sheet sheet = answer(catalog);
   const bool explain = arguments.has("--explain");
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
-  if (!for_people(outputs.standard_output())) {
-    for (const Assumption& assumption : sheet.assumptions) {
-      if (assumption.warning) log.warning(assumption.text);
-    }
-  }
+  if (!for_people(outputs.standard_output())) say_warnings(log, sheet);
   const TextOptions text = text_options(env, session.color);
   outputs.write(env, [&](OutputFormat format, bool to_file) {
-    return rendered(sheet, format, to_file ? TextOptions{} : text, explain);
+    return render_sheet(sheet, format, to_file ? TextOptions{} : text, explain);
   });
   return ExitCode::kAnswered;
 }

@@ -10,8 +10,11 @@
 #include "base/units.h"
 #include "cli/environment.h"
 #include "cli/flag_reader.h"
+#include "cli/log.h"
 #include "cli/options.h"
+#include "cli/outputs.h"
 #include "config/catalog.h"
+#include "report/render.h"
 #include "report/sheet.h"
 #include "spec/hardware_spec.h"
 #include "spec/load.h"
@@ -40,6 +43,11 @@ inline constexpr Flag kExplainFlag{
 /// error when nobody reads a table.
 ExitCode answer_with_sheet(const Arguments& arguments, Environment& env,
                            const std::function<Sheet(const Catalog&)>& answer);
+
+std::string render_sheet(const Sheet& sheet, OutputFormat format, const TextOptions& text, bool explain);
+
+/// What a table would have said, for those who read something else.
+void say_warnings(Log& log, const Sheet& sheet);
 
 /// The hardware of --hw with --set hw.KEY=VALUE applied. UserError if --hw is missing, or, unless allowed, if the file
 /// leaves figures unpublished.

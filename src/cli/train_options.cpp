@@ -69,16 +69,18 @@ constexpr std::array kFlags{
          "1"},
 };
 
-constexpr const char* kExample = "for example: scalecalc train llama3-70b --hw tpu-v5p --chips 8960";
+std::string example(std::string_view command) {
+  return fmt::format("for example: scalecalc {} llama3-70b --hw tpu-v5p --chips 8960", command);
+}
 
-void read_names(FlagReader& reader, const Arguments& arguments, TrainQuestion& q) {
+void read_names(FlagReader& reader, const Arguments& arguments, std::string_view command, TrainQuestion& q) {
   const std::vector<std::string>& names = arguments.positionals();
   if (names.empty()) {
-    reader.problem("MODEL is missing: which model is to be trained?", kExample);
+    reader.problem("MODEL is missing: which model is to be trained?", example(command));
   } else if (names.size() > 1) {
-    reader.problem(fmt::format("unexpected argument {}: train takes one MODEL, and that is {}", in_quotes(names[1]),
-                               in_quotes(names[0])),
-                   kExample);
+    reader.problem(fmt::format("unexpected argument {}: {} takes one MODEL, and that is {}", in_quotes(names[1]),
+                               command, in_quotes(names[0])),
+                   example(command));
   } else {
     q.model = names.front();
   }
@@ -86,7 +88,7 @@ void read_names(FlagReader& reader, const Arguments& arguments, TrainQuestion& q
   if (const auto hw = arguments.value("--hw")) {
     q.hardware = *hw;
   } else {
-    reader.problem("--hw is missing: on which hardware?", kExample);
+    reader.problem("--hw is missing: on which hardware?", example(command));
   }
   if (q.model == "-" && q.hardware == "-") {
     reader.problem("the model and the hardware cannot both be standard input", "name a file for one of them");
@@ -94,7 +96,7 @@ void read_names(FlagReader& reader, const Arguments& arguments, TrainQuestion& q
 }
 
 /// A topology says how many chips there are, so it may stand alone.
-void read_machine(FlagReader& reader, const Arguments& arguments, TrainQuestion& q) {
+void read_machine(FlagReader& reader, const Arguments& arguments, std::string_view command, TrainQuestion& q) {
   q.slices = reader.count("--slices", {1, kMostChips}).value_or(1);
   q.topology = arguments.value("--topology");
   double product = static_cast<double>(q.slices);
@@ -113,7 +115,7 @@ void read_machine(FlagReader& reader, const Arguments& arguments, TrainQuestion&
   const auto chips = arguments.value("--chips");
   if (!chips) {
     if (q.topology && product <= static_cast<double>(kMostChips)) q.chips = static_cast<std::int64_t>(product);
-    if (!q.topology) reader.problem("--chips is missing: on how many chips?", kExample);
+    if (!q.topology) reader.problem("--chips is missing: on how many chips?", example(command));
   } else if (chips->find("..") != std::string::npos) {
     reader.problem(fmt::format("--chips: {} is a range, and one count is accepted", in_quotes(*chips)),
                    "a whole number such as 64, 8960 or 16Ki");
@@ -203,11 +205,10 @@ void read_from(FlagReader& reader, const Arguments& arguments, TrainQuestion& q)
 
 std::span<const Flag> train_flags() { return kFlags; }
 
-TrainQuestion train_question(const Arguments& arguments) {
-  FlagReader reader(arguments);
+TrainQuestion read_train_question(FlagReader& reader, const Arguments& arguments, std::string_view command) {
   TrainQuestion question;
-  read_names(reader, arguments, question);
-  read_machine(reader, arguments, question);
+  read_names(reader, arguments, command, question);
+  read_machine(reader, arguments, command, question);
   read_workload(reader, arguments, question);
   read_layout_filter(reader, arguments, "--fix", question.fix);
   read_layout_flags(reader, question.fix);
@@ -215,6 +216,12 @@ TrainQuestion train_question(const Arguments& arguments) {
   read_why_not(reader, arguments, question);
   read_from(reader, arguments, question);
   read_ranking(reader, arguments, question);
+  return question;
+}
+
+TrainQuestion train_question(const Arguments& arguments) {
+  FlagReader reader(arguments);
+  TrainQuestion question = read_train_question(reader, arguments, "train");
   reader.finish();
   return question;
 }

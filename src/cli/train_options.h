@@ -2,7 +2,9 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
+#include "cli/flag_reader.h"
 #include "cli/options.h"
 #include "train/question.h"
 
@@ -12,5 +14,7 @@ std::span<const Flag> train_flags();
 
 /// UserError with every problem found, in the order of the flags in help.
 TrainQuestion train_question(const Arguments& arguments);
+/// The same for another command that takes these flags or some of them; problems stay with the reader.
+TrainQuestion read_train_question(FlagReader& reader, const Arguments& arguments, std::string_view command);
 
 }  // namespace scalecalc::cli

@@ -9,6 +9,27 @@
 namespace scalecalc {
 namespace {
 
+/// Layers of the multi-token prediction modules run as one more of their kind.
+double modules_of(const ModelSpec& model, const StageShape& stage, std::size_t kind) {
+  return stage.head && model.mtp_layers > 0 && model.mtp_kind == kind ? static_cast<double>(model.mtp_layers) : 0.0;
+}
+
+/// What the stage's layers keep of one microbatch.
+template <class R>
+BytesOf<R> kept_per_microbatch(const StepInput<R>& in, const StageShape& stage) {
+  const std::vector<LayerCost<R>>& kinds = in.network->kinds;
+  const std::size_t remat = static_cast<std::size_t>(in.layout.remat);
+  BytesOf<R> out(R(0.0));
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    const std::int32_t treated = treated_layers(in.layout, stage, k);
+    const double under_policy = static_cast<double>(treated) + modules_of(*in.model, stage, k);
+    const double others = static_cast<double>(stage.layers[k] - treated);
+    if (under_policy > 0) out += kinds[k].saved[remat] * R(under_policy);
+    if (others > 0) out += kinds[k].saved[0] * R(others);
+  }
+  return out;
+}
+
 template <class R>
 class MemoryCounter {
  public:
@@ -68,7 +89,7 @@ class MemoryCounter {
     if ((layout_.offload & kOffloadOptimizer) != 0) move(use.optimizer, two);
     if ((layout_.offload & kOffloadWeights) != 0) move(use.weights, two);
     if ((layout_.offload & kOffloadActivations) != 0) {
-      const BytesOf<R> kept = kept_per_microbatch(stage);
+      const BytesOf<R> kept = kept_per_microbatch(in_, stage);
       use.host += kept * flight;
       use.activations = use.activations - kept * flight + kept * two;
     }
@@ -86,35 +107,8 @@ class MemoryCounter {
              static_cast<double>(stage.parts));
   }
 
-  /// Layers of the multi-token prediction modules run as one more of their kind.
-  double modules_of(const StageShape& stage, std::size_t kind) const {
-    const bool mtp = stage.head && in_.model->mtp_layers > 0 && in_.model->mtp_kind == kind;
-    return mtp ? static_cast<double>(in_.model->mtp_layers) : 0.0;
-  }
-
-  BytesOf<R> kept_per_microbatch(const StageShape& stage) const {
-    const std::size_t remat = static_cast<std::size_t>(layout_.remat);
-    BytesOf<R> out(R(0.0));
-    for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
-      const std::int32_t treated = treated_layers(layout_, stage, k);
-      const double under_policy = static_cast<double>(treated) + modules_of(stage, k);
-      const double others = static_cast<double>(stage.layers[k] - treated);
-      if (under_policy > 0) out += net_.kinds[k].saved[remat] * R(under_policy);
-      if (others > 0) out += net_.kinds[k].saved[0] * R(others);
-    }
-    return out;
-  }
-
   void activations(const StageShape& stage, MemoryUse<R>& use) const {
-    const std::size_t remat = static_cast<std::size_t>(layout_.remat);
-    BytesOf<R> recomputed(R(0.0));
-    for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
-      if (stage.layers[k] + modules_of(stage, k) <= 0) continue;
-      // While one layer is computed again its tensors are all there.
-      recomputed = max(recomputed, net_.kinds[k].saved[0] - net_.kinds[k].saved[remat] + net_.kinds[k].workspace);
-    }
-    use.activations = named(kept_per_microbatch(stage) * in_flight_of(stage) + recomputed, "activations",
-                            "tensors kept x microbatches in flight, and one layer's working set (arXiv:2205.05198)");
+    use.activations = activation_bytes(in_, stage, in_flight_of(stage));
     if (!stage.head) return;
     use.logits = named(net_.logits * R(1.0) + net_.head.saved[0], "logits and loss",
                        "tokens x vocab / tp x 8 bytes: logits, fp32 softmax, gradient");
@@ -155,6 +149,20 @@ class MemoryCounter {
 }  // namespace
 
 template <class R>
+BytesOf<R> activation_bytes(const StepInput<R>& in, const StageShape& stage, const R& in_flight) {
+  const std::vector<LayerCost<R>>& kinds = in.network->kinds;
+  const std::size_t remat = static_cast<std::size_t>(in.layout.remat);
+  BytesOf<R> recomputed(R(0.0));
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    if (stage.layers[k] + modules_of(*in.model, stage, k) <= 0) continue;
+    // While one layer is computed again its tensors are all there.
+    recomputed = max(recomputed, kinds[k].saved[0] - kinds[k].saved[remat] + kinds[k].workspace);
+  }
+  return named(kept_per_microbatch(in, stage) * in_flight + recomputed, "activations",
+               "tensors kept x microbatches in flight, and one layer's working set (arXiv:2205.05198)");
+}
+
+template <class R>
 BytesOf<R> MemoryUse<R>::total() const {
   return weights + gradients + optimizer + activations + logits + buffers + reserve;
 }
@@ -168,9 +176,10 @@ MemoryUse<R> memory_use(const StepInput<R>& in) {
   return MemoryCounter<R>(in).fullest();
 }
 
-#define SCALECALC_INSTANTIATE(R) \
-  template struct MemoryUse<R>;  \
-  template MemoryUse<R> memory_use(const StepInput<R>&);
+#define SCALECALC_INSTANTIATE(R)                         \
+  template struct MemoryUse<R>;                          \
+  template MemoryUse<R> memory_use(const StepInput<R>&); \
+  template BytesOf<R> activation_bytes(const StepInput<R>&, const StageShape&, const R&);
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)
 SCALECALC_INSTANTIATE(Traced)

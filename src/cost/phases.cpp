@@ -153,16 +153,16 @@ class PhaseBuilder {
       out_.backward[k] = phase_time(cost, cost.backward, layout_.remat, true, label, true);
       if (some) out_.kept_backward[k] = phase_time(cost, cost.backward, Remat::kNone, true, label, true);
     }
-    const PhaseTime<R> embedding = ends_time(net_.embedding, false, "embedding");
-    out_.embedding.add(embedding, R(1.0)).add(ends_time(net_.embedding, true, "embedding"), R(1.0));
-    PhaseTime<R> head = ends_time(net_.head, false, "head");
-    const SecondsOf<R> head_forward = head.total();
-    head.add(ends_time(net_.head, true, "head"), R(1.0));
     const R modules(static_cast<double>(in_.model->mtp_layers));
-    out_.head.add(head, R(1.0) + modules);
-    out_.forward_whole = embedding.total() + head_forward * (R(1.0) + modules);
-    out_.weight_whole = net_.head.weight_gradient * (R(1.0) + modules);
+    out_.embedding_forward = ends_time(net_.embedding, false, "embedding");
+    out_.embedding.add(out_.embedding_forward, R(1.0)).add(ends_time(net_.embedding, true, "embedding"), R(1.0));
+    const PhaseTime<R> head = ends_time(net_.head, false, "head");
+    out_.head_forward.add(head, R(1.0) + modules);
+    out_.head.add(head, R(1.0) + modules).add(ends_time(net_.head, true, "head"), R(1.0) + modules);
+    out_.head_weight = net_.head.weight_gradient * (R(1.0) + modules);
     if (in_.model->mtp_layers > 0) modules_time(modules);
+    out_.forward_whole = out_.embedding_forward.total() + out_.head_forward.total();
+    out_.weight_whole = out_.head_weight;
     for (const std::uint8_t kind : in_.model->layer_kind) {
       out_.forward_whole += out_.forward[kind].total();
       out_.weight_whole += net_.kinds[kind].weight_gradient;
@@ -176,11 +176,12 @@ class PhaseBuilder {
   /// Multi-token prediction: each module's projection and its layer, beside its use of the head.
   void modules_time(const R& modules) {
     const std::size_t kind = in_.model->mtp_kind;
-    const PhaseTime<R> forward = ends_time(net_.mtp, false, "mtp module");
+    PhaseTime<R> forward = ends_time(net_.mtp, false, "mtp module");
+    forward.add(out_.forward[kind], R(1.0));
+    out_.head_forward.add(forward, modules);
     out_.head.add(forward, modules).add(ends_time(net_.mtp, true, "mtp module"), modules);
-    out_.head.add(out_.forward[kind], modules).add(out_.backward[kind], modules);
-    out_.forward_whole += (forward.total() + out_.forward[kind].total()) * modules;
-    out_.weight_whole += (net_.mtp.weight_gradient + net_.kinds[kind].weight_gradient) * modules;
+    out_.head.add(out_.backward[kind], modules);
+    out_.head_weight += (net_.mtp.weight_gradient + net_.kinds[kind].weight_gradient) * modules;
   }
 
   const StepInput<R>& in_;

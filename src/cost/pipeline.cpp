@@ -29,30 +29,46 @@ std::vector<StageShape> folded(const std::vector<StageShape>& stages) {
 
 }  // namespace
 
-std::vector<StageShape> partition(const ModelSpec& model, const Layout& layout) {
-  const std::int64_t pp = layout.pp;
-  const std::int64_t chunks = pp * layout.vpp;
+std::vector<ChunkShape> deal(const ModelSpec& model, std::int64_t pp, std::int64_t vpp) {
+  const std::int64_t chunks = pp * vpp;
   if (chunks > model.layers() + 2 || pp > model.layers()) return {};
-  std::vector<StageShape> stages(static_cast<std::size_t>(pp));
-  std::size_t layer = 0;
-  std::int64_t chunk = 0;
+  std::vector<ChunkShape> out;
+  std::int64_t layer = 0;
   for (const std::int64_t size : chunk_sizes(model.layers(), chunks)) {
-    StageShape& stage = stages[static_cast<std::size_t>(chunk % pp)];
-    for (std::int64_t i = 0; i < size; ++i) ++stage.layers[model.layer_kind[layer++]];
-    ++chunk;
+    out.push_back({.first_layer = layer, .layers = size});
+    layer += size;
   }
-  stages.front().embedding = true;
-  stages.back().head = true;
-  if (layout.schedule == Schedule::kDualPipe) stages = folded(stages);
-  std::vector<StageShape> distinct;
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    const auto same = std::find(distinct.begin(), distinct.end(), stages[s]);
-    if (same != distinct.end()) {
-      ++same->count;
-      continue;
+  out.front().embedding = true;
+  out.back().head = true;
+  return out;
+}
+
+std::vector<StageShape> all_stages(const ModelSpec& model, const Layout& layout) {
+  const std::vector<ChunkShape> chunks = deal(model, layout.pp, layout.vpp);
+  if (chunks.empty()) return {};
+  std::vector<StageShape> stages(static_cast<std::size_t>(layout.pp));
+  for (std::size_t c = 0; c < chunks.size(); ++c) {
+    const std::size_t s = c % stages.size();
+    StageShape& stage = stages[s];
+    stage.first = static_cast<std::int64_t>(s);
+    stage.embedding |= chunks[c].embedding;
+    stage.head |= chunks[c].head;
+    for (std::int64_t i = 0; i < chunks[c].layers; ++i) {
+      ++stage.layers[model.layer_kind[static_cast<std::size_t>(chunks[c].first_layer + i)]];
     }
-    stages[s].first = static_cast<std::int64_t>(s);
-    distinct.push_back(stages[s]);
+  }
+  return layout.schedule == Schedule::kDualPipe ? folded(stages) : stages;
+}
+
+std::vector<StageShape> partition(const ModelSpec& model, const Layout& layout) {
+  std::vector<StageShape> distinct;
+  for (const StageShape& stage : all_stages(model, layout)) {
+    const auto same = std::find(distinct.begin(), distinct.end(), stage);
+    if (same == distinct.end()) {
+      distinct.push_back(stage);
+    } else {
+      ++same->count;
+    }
   }
   return distinct;
 }

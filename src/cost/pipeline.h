@@ -25,9 +25,24 @@ struct StageShape {
   }
 };
 
-/// The distinct stages when the layers are dealt to pp x vpp chunks in order, chunk c to stage c mod pp. Layers that do
-/// not divide evenly leave the first and the last chunk, which also carry embedding and head, with fewer. Empty if
-/// there are more chunks than layers. Under DualPipe stage s holds the model's stages s and pp - 1 - s.
+/// A run of layers that a stage works through in one go.
+struct ChunkShape {
+  std::int64_t first_layer = 0;  ///< index in the model
+  std::int64_t layers = 0;
+  bool embedding = false;
+  bool head = false;
+};
+
+/// The layers dealt to pp x vpp chunks in order; chunk c belongs to stage c mod pp. Layers that do not divide evenly
+/// leave the first and the last chunk, which also carry embedding and head, with fewer. Empty if there are more chunks
+/// than layers and ends, or more stages than layers.
+std::vector<ChunkShape> deal(const ModelSpec& model, std::int64_t pp, std::int64_t vpp);
+
+/// What each of the pp stages holds of those chunks; `first` is its own index. Under DualPipe stage s holds chunks s
+/// and pp - 1 - s.
+std::vector<StageShape> all_stages(const ModelSpec& model, const Layout& layout);
+
+/// The distinct ones of all_stages, each with how many there are.
 std::vector<StageShape> partition(const ModelSpec& model, const Layout& layout);
 
 /// Microbatches (in units of a whole stage's layers) whose activations stage `index` keeps at its peak: all of them in

@@ -1,6 +1,7 @@
 #include "cost/pipeline_sim.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "base/check.h"
@@ -23,6 +24,8 @@ class Simulation {
     const std::size_t tasks = static_cast<std::size_t>(run.pp * run.vpp * run.microbatches);
     forward_end_.assign(tasks, kNever);
     backward_end_.assign(tasks, kNever);
+    forward_arrival_.assign(tasks, kNever);
+    backward_arrival_.assign(tasks, kNever);
     out_.busy_s.assign(stages_.size(), 0);
     out_.peak_in_flight.assign(stages_.size(), 0);
   }
@@ -34,7 +37,10 @@ class Simulation {
       for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s].order = order(static_cast<std::int64_t>(s));
       in_order();
     }
-    reductions();
+    tails();
+    if (!dual()) {
+      for (double& peak : out_.peak_in_flight) peak /= static_cast<double>(run_.vpp);
+    }
     std::stable_sort(out_.blocks.begin(), out_.blocks.end(),
                      [](const PipelineBlock& a, const PipelineBlock& b) { return a.start_s < b.start_s; });
     return std::move(out_);
@@ -46,8 +52,9 @@ class Simulation {
     std::size_t next = 0;
     std::vector<Task> weights;  ///< weight gradients put off
     double free_s = 0;
-    double in_flight = 0;
+    double in_flight = 0;  ///< chunks
     double last_backward_s = 0;
+    std::array<double, 2> link_free_s{};  ///< of the link to the next stage, and of that to the one before
   };
 
   bool splits_backward() const {
@@ -57,9 +64,9 @@ class Simulation {
   std::int64_t chunks() const { return dual() ? run_.pp : run_.pp * run_.vpp; }
 
   /// DualPipe sends every second microbatch in from the other end: what is its chunk c runs on stage pp - 1 - c.
+  bool from_the_end(const Task& task) const { return dual() && task.microbatch % 2 == 1; }
   std::int64_t stage_of(const Task& task) const {
-    const bool from_the_end = dual() && task.microbatch % 2 == 1;
-    return from_the_end ? run_.pp - 1 - task.chunk : task.chunk % run_.pp;
+    return from_the_end(task) ? run_.pp - 1 - task.chunk : task.chunk % run_.pp;
   }
   const ChunkTimes& times(const Task& task) const { return run_.chunks[static_cast<std::size_t>(task.chunk)]; }
   std::size_t index(const Task& task) const {
@@ -72,9 +79,8 @@ class Simulation {
     if (first) return task.forward ? 0 : forward_end_[index(task)];
     Task before = task;
     before.chunk += task.forward ? -1 : 1;
-    const double end = (task.forward ? forward_end_ : backward_end_)[index(before)];
-    const double sent = end + (stage_of(before) == stage_of(task) ? 0 : run_.send_s);
-    return task.forward ? sent : std::max(sent, forward_end_[index(task)]);
+    const double arrival = (task.forward ? forward_arrival_ : backward_arrival_)[index(before)];
+    return task.forward ? arrival : std::max(arrival, forward_end_[index(task)]);
   }
 
   void block(BlockKind kind, const Task& task, double start, double length) {
@@ -92,18 +98,28 @@ class Simulation {
     block(task.forward ? BlockKind::kForward : backward, task, start, length);
     finish(stage, task, start, length);
     (task.forward ? forward_end_ : backward_end_)[index(task)] = start + length;
-    const double share = dual() ? 1.0 : 1.0 / static_cast<double>(run_.vpp);
-    stage.in_flight += task.forward ? share : -share;
+    stage.in_flight += task.forward ? 1 : -1;
     double& peak = out_.peak_in_flight[static_cast<std::size_t>(stage_of(task))];
     peak = std::max(peak, stage.in_flight);
     if (!task.forward) {
       stage.last_backward_s = stage.free_s;
       if (split) stage.weights.push_back(task);
     }
+    (task.forward ? forward_arrival_ : backward_arrival_)[index(task)] = send(stage, task, start + length);
+  }
+
+  /// Sends what a task made to whoever needs it; when it is there.
+  double send(Stage& stage, const Task& task, double made) {
     Task next = task;
     next.chunk += task.forward ? 1 : -1;
-    if (next.chunk < 0 || next.chunk >= chunks() || stage_of(next) == stage_of(task)) return;
-    block(BlockKind::kSend, task, start + length, run_.send_s);
+    if (next.chunk < 0 || next.chunk >= chunks() || stage_of(next) == stage_of(task)) return made;
+    const bool onward = task.forward != from_the_end(task);
+    double& free = stage.link_free_s[onward ? 0 : 1];
+    const double start = std::max(made, free);
+    free = start + run_.send_s;
+    block(task.forward ? BlockKind::kSendActivation : BlockKind::kSendGradient, task, start, run_.send_s);
+    if (run_.send_s > 0) out_.blocks.back().onward = onward;
+    return free;
   }
 
   void finish(Stage& stage, const Task& task, double start, double length) {
@@ -126,7 +142,7 @@ class Simulation {
   std::vector<Task> order(std::int64_t stage) const {
     const std::int64_t total = run_.microbatches * run_.vpp;
     std::int64_t warm_up = total;  // GPipe
-    if (run_.schedule == Schedule::k1F1B) warm_up = run_.pp - stage - 1;
+    if (run_.schedule == Schedule::k1F1B || run_.schedule == Schedule::kNone) warm_up = run_.pp - stage - 1;
     if (run_.schedule == Schedule::kInterleaved) {
       check(run_.microbatches % run_.pp == 0, "interleaved microbatches come in groups of pp");
       warm_up = (run_.vpp - 1) * run_.pp + 2 * (run_.pp - stage - 1);
@@ -238,15 +254,22 @@ class Simulation {
     }
   }
 
-  void reductions() {
+  void tails() {
     out_.end_s = out_.compute_end_s;
-    for (std::size_t s = 0; s < run_.reduce_s.size(); ++s) {
-      const double start = stages_[s].last_backward_s;
-      const double length = run_.reduce_s[s];
-      if (length <= 0) continue;
-      out_.blocks.push_back({BlockKind::kReduce, static_cast<std::int64_t>(s), 0, 0, start, start + length});
-      out_.end_s = std::max(out_.end_s, start + length);
+    for (std::size_t s = 0; s < run_.tails.size(); ++s) {
+      const StageTail& tail = run_.tails[s];
+      const double done = stages_[s].last_backward_s;
+      const double reduced = done + tail.reduce_s;
+      const double updated = reduced + tail.update_s;
+      tail_block(BlockKind::kReduce, s, std::max(0.0, done - tail.reduce_hidden_s), reduced);
+      tail_block(BlockKind::kUpdate, s, reduced, updated);
+      tail_block(BlockKind::kGather, s, updated, updated + tail.gather_s);
+      out_.end_s = std::max(out_.end_s, updated + tail.gather_s);
     }
+  }
+
+  void tail_block(BlockKind kind, std::size_t stage, double start, double end) {
+    if (end > start) out_.blocks.push_back({kind, static_cast<std::int64_t>(stage), 0, 0, start, end});
   }
 
   /// The next microbatch to go forward and backward in one direction on one stage.
@@ -260,6 +283,8 @@ class Simulation {
   std::vector<Front> fronts_;
   std::vector<double> forward_end_;
   std::vector<double> backward_end_;
+  std::vector<double> forward_arrival_;  ///< at the stage that goes on with it
+  std::vector<double> backward_arrival_;
   Timeline out_;
 };
 

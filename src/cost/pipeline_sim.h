@@ -21,17 +21,36 @@ struct ChunkTimes {
   double backward_weight = 0;  ///< gradient of the weights; schedules that do not split it run it with the input's
 };
 
+/// What a stage does after its last backward, seconds.
+struct StageTail {
+  double reduce_hidden_s = 0;  ///< of the gradient reduction, what runs beside the last backward
+  double reduce_s = 0;         ///< and what is left when that is done
+  double update_s = 0;
+  double gather_s = 0;  ///< updated weights, before the next step can start
+};
+
 struct PipelineRun {
   Schedule schedule = Schedule::k1F1B;
   std::int64_t pp = 1;
   std::int64_t vpp = 1;  ///< chunks per stage; DualPipe has 2, one for each direction
   std::int64_t microbatches = 1;
   std::vector<ChunkTimes> chunks;  ///< pp x vpp, in the order of the layers: chunk c on stage c mod pp
-  double send_s = 0;               ///< one activation or gradient to a neighbour; runs beside compute
-  std::vector<double> reduce_s;    ///< gradient reduction of each stage, after its last backward; may be empty
+  double send_s = 0;  ///< one activation or gradient to a neighbour; beside compute, one at a time and direction
+  std::vector<StageTail> tails;  ///< by stage; may be empty
 };
 
-enum class BlockKind : std::uint8_t { kForward, kBackward, kBackwardInput, kBackwardWeight, kSend, kReduce };
+enum class BlockKind : std::uint8_t {
+  kForward,
+  kBackward,
+  kBackwardInput,
+  kBackwardWeight,
+  kSendActivation,
+  kSendGradient,
+  kReduce,
+  kUpdate,
+  kGather
+};
+constexpr bool is_compute(BlockKind kind) { return kind <= BlockKind::kBackwardWeight; }
 
 struct PipelineBlock {
   BlockKind kind = BlockKind::kForward;
@@ -40,6 +59,7 @@ struct PipelineBlock {
   std::int64_t microbatch = 0;
   double start_s = 0;
   double end_s = 0;
+  bool onward = true;  ///< of a send: to the next stage (the last one's next is the first), not to the one before
 };
 
 struct Timeline {
@@ -47,7 +67,7 @@ struct Timeline {
   std::vector<double> busy_s;          ///< compute of each stage
   std::vector<double> peak_in_flight;  ///< microbatches of a whole stage kept at most, by stage
   double compute_end_s = 0;            ///< the last compute block
-  double end_s = 0;                    ///< with reductions
+  double end_s = 0;                    ///< with what follows the last backwards
 };
 
 /// InternalError if the schedule cannot run these microbatches (interleaved: not a multiple of pp; DualPipe: an odd pp

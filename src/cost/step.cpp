@@ -43,12 +43,12 @@ class StepBuilder {
   /// What another stage than the slowest needs longer is charged to the gradients. So the step does not fall when a
   /// stage slows down, whichever stage that makes the slowest (step_lower_bound rests on it).
   void ends(StepTime<R>& out) const {
-    const StageEnd own = stage_end(*shape_);
+    const StageEnd<R> own = stage_end(*shape_);
     out.optimizer = own.optimizer;
     SecondsOf<R> longer(R(0.0));
     for (const StageShape& stage : *in_.stages) {
       if (&stage == shape_) continue;
-      const StageEnd other = stage_end(stage);
+      const StageEnd<R> other = stage_end(stage);
       const SecondsOf<R> lead = microbatches_ * (slowest_.total() - stage_time(in_, phases_, stage).total());
       longer = max(longer, other.dp + other.optimizer - own.dp - own.optimizer - lead);
     }
@@ -56,14 +56,13 @@ class StepBuilder {
                    "reduce-scatter and all-gather of the stage's weights; ZeRO, arXiv:1910.02054");
   }
 
+  StageEnd<R> stage_end(const StageShape& stage) const {
+    StageEnd<R> out = data_parallel(stage);
+    out.optimizer = optimizer(stage);
+    return out;
+  }
+
  private:
-  struct StageEnd {
-    SecondsOf<R> dp{R(0.0)};
-    SecondsOf<R> optimizer{R(0.0)};
-  };
-
-  StageEnd stage_end(const StageShape& stage) const { return {data_parallel(stage), optimizer(stage)}; }
-
   void slowest_stage() {
     double slowest = -1;
     for (const StageShape& stage : *in_.stages) {
@@ -131,15 +130,16 @@ class StepBuilder {
   }
 
   /// Gradients hide under the last microbatch's backward, updated weights under the next step's first forward.
-  SecondsOf<R> data_parallel(const StageShape& stage) const {
+  StageEnd<R> data_parallel(const StageShape& stage) const {
+    StageEnd<R> out;
     const Precision& p = in_.workload->precision;
     const R dense = dense_parameters(*in_.model, net_, stage);
     const R expert = expert_parameters(*in_.model, net_, stage);
     const bool sharded = layout_.zero == 3;
     const Channel<R>& channel = sharded ? ch_.replicate : ch_.data;
     const Channel<R>& experts = sharded ? ch_.expert_replicate : ch_.expert_data;
-    const SecondsOf<R> twins = twin_time(stage, dense, expert);
-    if (channel.size == 1 && experts.size == 1) return twins;
+    out.reduce = out.dp = twin_time(stage, dense, expert);
+    if (channel.size == 1 && experts.size == 1) return out;
     const R shards(sharded ? static_cast<double>(ch_.shard.size) : 1.0);
     const R expert_shards(sharded ? static_cast<double>(ch_.expert_shard.size) : 1.0);
     const BytesOf<R> gradients(dense * R(p.gradient_bytes) / shards);
@@ -149,14 +149,18 @@ class StepBuilder {
     const R share = channel.links == 0 ? R(0.0) : contention_of(overlap_, channel);
     if (layout_.zero == 0 || sharded) {
       const SecondsOf<R> reduce = all_reduce_time(channel, gradients) + expert_time(experts, expert_gradients, true);
-      return twins + exposed(reduce, overlap_.dp, share, backward);
+      out.reduce += reduce;
+      out.dp += exposed(reduce, overlap_.dp, share, backward);
+      return out;
     }
     const SecondsOf<R> scatter = all_gather_time(channel, gradients) + expert_time(experts, expert_gradients, false);
-    const SecondsOf<R> gather = all_gather_time(channel, BytesOf<R>(dense * R(p.weight_bytes))) +
-                                expert_time(experts, BytesOf<R>(expert * R(p.weight_bytes)), false);
+    out.reduce += scatter;
+    out.gather = all_gather_time(channel, BytesOf<R>(dense * R(p.weight_bytes))) +
+                 expert_time(experts, BytesOf<R>(expert * R(p.weight_bytes)), false);
     const R scatters = layout_.zero == 2 ? microbatches_ : R(1.0);
-    return twins + scatters * exposed(scatter, overlap_.dp, share, backward) +
-           exposed(gather, overlap_.dp, share, layers_of(stage, false));
+    out.gather_exposed = exposed(out.gather, overlap_.dp, share, layers_of(stage, false));
+    out.dp += scatters * exposed(scatter, overlap_.dp, share, backward) + out.gather_exposed;
+    return out;
   }
 
   /// DualPipe keeps every stage on two chips, which sum what they have reduced: all of it (ZeRO 0), or each half of a
@@ -240,6 +244,10 @@ StepTime<R> step_time(const Reader<R>& reader, const StepInput<R>& in, const Pha
   StepTime<R> out = builder.build();
   builder.ends(out);
   return out;
+}
+
+StageEnd<double> stage_end(const StepInput<double>& in, const Phases<double>& phases, const StageShape& stage) {
+  return StepBuilder<double>(Reader<double>{}, in, phases).stage_end(stage);
 }
 
 double step_lower_bound(const StepInput<double>& in, const Phases<double>& phases) {

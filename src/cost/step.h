@@ -51,14 +51,16 @@ struct StepInput {
 /// so the planner computes it once for the many layouts that share these.
 template <class R>
 struct Phases {
-  std::vector<PhaseTime<R>> forward;        ///< by layer kind
-  std::vector<PhaseTime<R>> backward;       ///< with recompute
-  std::vector<PhaseTime<R>> kept_backward;  ///< of layers that keep everything; empty if the policy treats all alike
-  PhaseTime<R> embedding;                   ///< both phases
-  PhaseTime<R> head;                        ///< both phases, with MTP modules
-  SecondsOf<R> whole{R(0.0)};               ///< both phases of every layer, none with recompute but by the policy
-  SecondsOf<R> forward_whole{R(0.0)};       ///< forward of every layer and both ends
-  SecondsOf<R> weight_whole{R(0.0)};        ///< weight gradients, which a split backward may put off
+  std::vector<PhaseTime<R>> forward;             ///< by layer kind
+  std::vector<PhaseTime<R>> backward;            ///< with recompute
+  std::vector<PhaseTime<R>> kept_backward;       ///< of layers that keep everything; empty if the policy treats all
+  PhaseTime<R> embedding;                        ///< both phases
+  PhaseTime<R> head;                             ///< both phases, with MTP modules
+  PhaseTime<R> embedding_forward, head_forward;  ///< of these, the forward
+  SecondsOf<R> whole{R(0.0)};                    ///< both phases of every layer and both ends
+  SecondsOf<R> forward_whole{R(0.0)};            ///< of these, the forward
+  SecondsOf<R> head_weight{R(0.0)};              ///< weight gradients of the head and its modules
+  SecondsOf<R> weight_whole{R(0.0)};             ///< all weight gradients, which a split backward may put off
 };
 
 template <class R>
@@ -73,6 +75,22 @@ StepTime<R> step_time(const Reader<R>& reader, const StepInput<R>& in) {
 
 template <class R>
 MemoryUse<R> memory_use(const StepInput<R>& in);
+
+/// What follows a stage's last backward.
+template <class R>
+struct StageEnd {
+  SecondsOf<R> dp{R(0.0)};              ///< exposed: gradients and updated weights
+  SecondsOf<R> reduce{R(0.0)};          ///< one reduction of the stage's gradients, hidden or not
+  SecondsOf<R> gather{R(0.0)};          ///< all-gather of its updated weights (ZeRO 1 and 2)
+  SecondsOf<R> gather_exposed{R(0.0)};  ///< the part of `dp` that hides under no forward of the next step
+  SecondsOf<R> optimizer{R(0.0)};
+};
+StageEnd<double> stage_end(const StepInput<double>& in, const Phases<double>& phases, const StageShape& stage);
+
+/// Activations of a stage that keeps `in_flight` microbatches: what its layers keep of each, and the working set of
+/// the layer that runs.
+template <class R>
+BytesOf<R> activation_bytes(const StepInput<R>& in, const StageShape& stage, const R& in_flight);
 
 /// Lower bound of step_time over every placement, sharding of weights and ZeRO stage: the same step on `in.channels`,
 /// which must be no slower than any placement's in each coefficient (an empty channel is free), without gradients and

@@ -203,34 +203,4 @@ PlanResult plan(const PlanRequest& request, const std::function<bool()>& stop) {
   return Planner(request, stop).best({.objective = request.objective, .top = request.top});
 }
 
-template <class R>
-PlanReading<R> read_plan(const Reader<R>& reader, const PlanRequest& request, const Plan& plan) {
-  const HardwareSpec& hw = *request.hw;
-  const ChipRates<R> chip = read_chip(reader, hw, request.efficiency, request.workload.precision.high);
-  const NetworkRates<R> network = read_network(reader, hw, request.efficiency);
-  const OverlapRates<R> overlap = read_overlap(reader, request.efficiency);
-  const ModelOps<R> ops = read_model(reader, *request.model);
-  const MeshChannels<R> channels =
-      make_channels(hw, plan.slice, network, plan.placement, plan.layout, routing_of(*request.model));
-  const NetworkCost<R> cost = network_cost(reader, *request.model, ops, chip, request.workload, inner_of(plan.layout));
-  const std::vector<StageShape> stages = partition(*request.model, plan.layout);
-  const Coefficient& reserve = request.efficiency.memory_reserve;
-  const StepInput<R> in{
-      .model = request.model,
-      .workload = &request.workload,
-      .network = &cost,
-      .channels = &channels,
-      .overlap = &overlap,
-      .chip = &chip,
-      .stages = &stages,
-      .memory_reserve = read(reader, Bytes(reserve.value), "efficiency.memory_reserve", reserve.source, reserve.error),
-      .layout = plan.layout};
-  return {step_time(reader, in), memory_use(in)};
-}
-
-template PlanReading<double> read_plan(const Reader<double>&, const PlanRequest&, const Plan&);
-template PlanReading<Dual> read_plan(const Reader<Dual>&, const PlanRequest&, const Plan&);
-template PlanReading<Traced> read_plan(const Reader<Traced>&, const PlanRequest&, const Plan&);
-template PlanReading<Interval> read_plan(const Reader<Interval>&, const PlanRequest&, const Plan&);
-
 }  // namespace scalecalc

@@ -195,9 +195,11 @@ Report sheet_report(const Sheet& sheet, bool explain) {
     for (const Block& part : by_group(block)) {
       if (first && part.title.empty()) {
         out.plans = people_table(part);
-      } else {
-        out.sections.push_back(section_of(part));
+        continue;
       }
+      Section section = section_of(part);
+      const bool silent = section.title.empty() && section.table.rows.empty() && section.lines.empty();
+      if (!silent) out.sections.push_back(std::move(section));
     }
   }
   if (explain) {

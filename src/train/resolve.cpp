@@ -52,7 +52,7 @@ class Resolver {
     out_.hw = load_hardware(hw, catalog_, Unpublished::kAllowed);
     require_published(out_.hw, {"compute.matmul", "hbm", "host"});
     if (q_.chips > 1 || q_.topology) require_published(out_.hw, {"network"});  // one chip needs none
-    out_.efficiency = q_.ideal ? ideal_efficiency(out_.hw.efficiency) : out_.hw.efficiency;
+    out_.efficiency = efficiency_asked_for(q_, out_.hw);
   }
 
   std::string fact_source(const char* field) const {
@@ -339,6 +339,10 @@ class Resolver {
 };
 
 }  // namespace
+
+Efficiency efficiency_asked_for(const TrainQuestion& question, const HardwareSpec& hw) {
+  return question.ideal ? ideal_efficiency(hw.efficiency) : hw.efficiency;
+}
 
 ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog) {
   return Resolver(question, catalog).run();

@@ -21,4 +21,7 @@ struct ResolvedQuestion {
 /// UserError for everything that is wrong with the question.
 ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog);
 
+/// The hardware's coefficients, or the pure roofline's.
+Efficiency efficiency_asked_for(const TrainQuestion& question, const HardwareSpec& hw);
+
 }  // namespace scalecalc

@@ -133,10 +133,11 @@ class Terminals(unittest.TestCase):
         layout = ["bounds", "deepseek-v3", "--hw", "h800", "--chips", "2048", "--fix", "tp=2,ep=32,pp=16,ga=30"]
         serving = ["bounds", "mixtral-8x7b", "--hw", "h100-sxm", "--for", "serving", "--batch", "1..64", "--context",
                    "4096", "--generate", "256", "--explain"]
+        stages = ["trace", *QUESTION[1:], "--fix", "pp=4"]
         apart = ["model", "deepseek-v3", "--against", "llama3-70b", "--explain"]
         for width in (60, 80, 100):
             for words in (QUESTION, QUESTION + ["--explain"], short, experts, curve, measured, tree, rings, SHARDED, apart,
-                          rules, layout, serving, ["model", "jamba-v0.1"], ["model", "list"]):
+                          rules, layout, serving, ["model", "jamba-v0.1"], ["model", "list"], stages):
                 lines, code = run_in_terminal(width, *words, NO_COLOR="1")
                 self.assertIn(code, (0, 3))
                 wide = [line for line in lines if len(line) > width]
@@ -157,6 +158,25 @@ class Terminals(unittest.TestCase):
         self.assertTrue(any("\u2500" in line for line in lines))
         lines, _ = run_in_terminal(100, *QUESTION, NO_COLOR="1", LANG="C")
         self.assertTrue(all(line.isascii() for line in lines))
+
+
+def crossing(events):
+    """Slices of one track that neither follow nor contain each other."""
+    tracks, out = {}, []
+    for event in events:
+        if event["ph"] == "X":
+            start = round(event["ts"] * 1000)
+            span = (start, -round(event["dur"] * 1000), event["name"])
+            tracks.setdefault((event["pid"], event["tid"]), []).append(span)
+    for spans in tracks.values():
+        open_until = []
+        for start, length, name in sorted(spans):
+            while open_until and open_until[-1] <= start:
+                open_until.pop()
+            if open_until and start - length > open_until[-1]:
+                out.append(name)
+            open_until.append(start - length)
+    return out
 
 
 class Documents(unittest.TestCase):
@@ -188,6 +208,22 @@ class Documents(unittest.TestCase):
     def test_train_on_a_torus_with_experts(self):
         self.valid("train", "train", "mixtral-8x7b", "--hw", "tpu-v5p", "--chips", "256", "--json", "--variants",
                    "--fix", "tp=2", "--set", "hw.hbm.bandwidth=3TB/s", "--efficiency", "ideal")
+
+    def test_trace(self):
+        for words in (["gpt3-175b", "--hw", "a100-80g", "--chips", "1024", "--fix", "tp=8,pp=8"],
+                      ["llama3-8b", "--hw", "h100-sxm", "--chips", "64", "--rank", "2"],
+                      ["mixtral-8x7b", "--hw", "tpu-v5p", "--chips", "256", "--fix", "pp=4,vpp=1", "--schedule", "gpipe",
+                       "--efficiency", "ideal", "--detail", "blocks"]):
+            document = self.valid("trace", "trace", *words, "--json")
+            self.assertEqual(crossing(document["traceEvents"]), [])
+            for stage in document["stages"]:
+                self.assertAlmostEqual(stage["busy_share"] + stage["end_share"] + stage["idle_share"], 1, places=9)
+            ends = [e["ts"] + e["dur"] for e in document["traceEvents"] if e["ph"] == "X"]
+            self.assertAlmostEqual(max(ends) / 1e6, document["simulated_step_time_s"], places=8)
+        short = self.valid("trace", "trace", "llama3-70b", "--hw", "h100-sxm", "--chips", "4", "--json", code=3)
+        self.assertEqual((short["traceEvents"], short["stages"]), ([], []))
+        self.assertTrue(short["nothing_fits"])
+        self.valid("error", "trace", *QUESTION[1:], "--rank", "0", "--json", code=2)
 
     def test_matmul(self):
         document = self.valid("matmul", *SHARDED, "--measured", "1ms,900us", "--top", "100", "--json", "--explain")

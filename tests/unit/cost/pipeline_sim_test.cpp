@@ -22,7 +22,7 @@ void expect_sound(const PipelineRun& run, const Timeline& timeline) {
   for (std::int64_t s = 0; s < run.pp; ++s) {
     double end = 0;
     for (const PipelineBlock& b : timeline.blocks) {
-      if (b.stage != s || b.kind == BlockKind::kSend || b.kind == BlockKind::kReduce) continue;
+      if (b.stage != s || !is_compute(b.kind)) continue;
       EXPECT_GE(b.start_s, end - 1e-12);
       end = b.end_s;
     }
@@ -93,10 +93,10 @@ TEST(PipelineSim, SendsDelayTheNextStageOnly) {
 
 TEST(PipelineSim, ReductionsStartWhenAStageIsDone) {
   PipelineRun run = even(Schedule::k1F1B, 4, 1, 8);
-  run.reduce_s.assign(4, 5.0);
+  run.tails.assign(4, {.reduce_s = 5});
   const Timeline t = simulate(run);
   EXPECT_DOUBLE_EQ(t.end_s, t.compute_end_s + 5);  // the first stage finishes last
-  run.reduce_s[0] = 0;
+  run.tails[0].reduce_s = 0;
   EXPECT_DOUBLE_EQ(simulate(run).end_s, t.compute_end_s + 5 - 2);  // the second stage ends one backward earlier
 }
 

@@ -33,9 +33,27 @@ TEST(Partition, KindsKeepTheirOrder) {
   EXPECT_EQ(stages[1].layers[1], 2);
 }
 
-TEST(Partition, MoreStagesThanLayersIsNoPartition) {
-  EXPECT_TRUE(partition(test::dense_model(4), {.pp = 8, .vpp = 1}).empty());
+TEST(Deal, ChunksFollowEachOtherAndStagesHoldThem) {
+  const ModelSpec model = test::moe_model(10);
+  const std::vector<ChunkShape> chunks = deal(model, 3, 2);
+  ASSERT_EQ(chunks.size(), 6U);
+  std::int64_t next = 0;
+  for (const ChunkShape& chunk : chunks) {
+    EXPECT_EQ(chunk.first_layer, next);
+    next += chunk.layers;
+    EXPECT_EQ(chunk.embedding, &chunk == &chunks.front());
+    EXPECT_EQ(chunk.head, &chunk == &chunks.back());
+  }
+  EXPECT_EQ(next, 10);
+  const std::vector<StageShape> stages = all_stages(model, {.pp = 3, .vpp = 2});
+  ASSERT_EQ(stages.size(), 3U);
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    EXPECT_EQ(stages[s].first, static_cast<std::int64_t>(s));
+    EXPECT_EQ(stages[s].layers[0] + stages[s].layers[1], chunks[s].layers + chunks[s + 3].layers);
+  }
 }
+
+TEST(Partition, MoreStagesThanLayersIsNoPartition) { EXPECT_TRUE(partition(test::dense_model(4), {.pp = 8, .vpp = 1}).empty()); }
 
 TEST(InFlight, FollowsTheSchedule) {
   EXPECT_EQ(in_flight(Schedule::kNone, 1, 1, 0, 32), 1);

@@ -1,0 +1,120 @@
+// `scalecalc trace`: the plan that train ranks K-th, its step block by block.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/flag_reader.h"
+#include "cli/outputs.h"
+#include "cli/session.h"
+#include "cli/sheet_command.h"
+#include "cli/train_options.h"
+#include "report/trace_sheet.h"
+
+namespace scalecalc::cli {
+namespace {
+
+constexpr CountRange kRankRange{1, 10'000};
+constexpr std::array<std::string_view, 3> kDetails{"auto", "blocks", "layers"};
+
+struct TraceQuestion {
+  TrainQuestion train;
+  std::size_t rank = 1;
+  TraceDetail detail = TraceDetail::kAuto;
+};
+
+/// The flags of train that choose a plan, and how to draw it.
+std::span<const Flag> trace_flags() {
+  static const std::vector<Flag> kFlags = [] {
+    std::vector<Flag> out;
+    for (const Flag& flag : train_flags()) {
+      if (flag.name != "--top" && flag.name != "--explain") out.push_back(flag);
+    }
+    out.push_back({"--rank", 0, FlagKind::kValue, "K", "which of the ranked plans (default 1)", "2"});
+    out.push_back({"--detail", 0, FlagKind::kValue, "auto|blocks|layers",
+                   "what the JSON draws: forwards and backwards, or their layers too (default: layers up to 50,000)",
+                   "blocks"});
+    return out;
+  }();
+  return kFlags;
+}
+
+TraceQuestion trace_question(const Arguments& arguments) {
+  FlagReader reader(arguments);
+  TraceQuestion out;
+  out.rank = static_cast<std::size_t>(reader.count("--rank", kRankRange).value_or(1));
+  if (const auto word = reader.word("--detail", kDetails)) out.detail = static_cast<TraceDetail>(*word);
+  out.train = read_train_question(reader, arguments, "trace");
+  out.train.top = out.rank;
+  reader.finish();
+  return out;
+}
+
+std::string rendered(const TracedPlan& traced, const Sheet& sheet, OutputFormat format, const TextOptions& text) {
+  if (format == OutputFormat::kJson) return trace_json(traced, sheet, tool_version());
+  return render_sheet(sheet, format, text, false);
+}
+
+ExitCode run_trace(const Arguments& arguments, Environment& env) {
+  const Session session = read_session(arguments, env);
+  const TraceQuestion question = trace_question(arguments);
+  Outputs outputs(arguments.values("--output"), arguments.has("--json"));
+  const Catalog catalog(session.config_directories);
+  const TrainAnswer found = answer(question.train, catalog, env.interrupted);
+  const bool complete = !(env.interrupted && env.interrupted());
+  TracedPlan traced{
+      .answer = &found, .rank = question.rank, .detail = question.detail, .events = outputs.has(OutputFormat::kJson)};
+  std::optional<StepTrace> trace;
+  if (!found.plans.empty()) {
+    if (question.rank > found.plans.size()) {
+      throw UserError(fmt::format("--rank {}: only {} {} found", question.rank, found.plans.size(),
+                                  found.plans.size() == 1 ? "plan was" : "plans were"),
+                      "--variants ranks variants of the same degrees too");
+    }
+    traced.plan = &found.plans[question.rank - 1];
+    trace = trace_step(found, traced.plan->plan);
+    traced.trace = &*trace;
+  }
+  const Sheet sheet = trace_sheet(traced, complete);
+  Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
+  if (!for_people(outputs.standard_output())) {
+    say_warnings(log, sheet);
+    if (traced.plan == nullptr) {
+      for (const Line& line : sheet.summary) log.warning(line.text);
+    }
+  }
+  const TextOptions text = text_options(env, session.color);
+  outputs.write(env, [&](OutputFormat format, bool to_file) {
+    return rendered(traced, sheet, format, to_file ? TextOptions{} : text);
+  });
+  if (!complete) return ExitCode::kInterrupted;
+  return traced.plan == nullptr ? ExitCode::kNothingFits : ExitCode::kAnswered;
+}
+
+constexpr std::string_view kExamples =
+    "  scalecalc trace gpt3-175b --hw a100-80g --chips 1024 --fix tp=8,pp=8 -o json=step.json\n"
+    "  scalecalc trace llama3-70b --hw h100-sxm --chips 512 --rank 2\n";
+
+constexpr std::string_view kNotes =
+    "-o json=FILE is a trace that ui.perfetto.dev and chrome://tracing open; the table says what each\n"
+    "stage does with the step.\n"
+    "\n"
+    "exit status: 0 answered, 2 the question is wrong, 3 nothing fits, 70 a bug of ours,\n"
+    "             74 the output could not be written, 130 interrupted\n";
+
+}  // namespace
+
+const Command& trace_command() {
+  static const Command kTrace{"trace",
+                              "The step of a planned layout block by block, as a table and for Perfetto.",
+                              "MODEL --hw HW --chips N [flags]",
+                              kExamples,
+                              kNotes,
+                              trace_flags(),
+                              run_trace};
+  return kTrace;
+}
+
+}  // namespace scalecalc::cli
