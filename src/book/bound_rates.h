@@ -1,7 +1,7 @@
 // The rates a rule of thumb compares: one chip's, from the data sheet or times what its kernels and links reach.
 #pragma once
 
-#include "book/chip_rates.h"
+#include "book/named_rates.h"
 
 namespace scalecalc {
 
@@ -10,7 +10,7 @@ class BoundRates {
   /// Keeps a reference to `hw`. `ideal`: data-sheet rates; otherwise times the hardware file's efficiencies.
   BoundRates(const HardwareSpec& hw, DType compute, bool ideal) : chip_(hw), compute_(compute), ideal_(ideal) {}
 
-  const ChipRates& chip() const { return chip_; }
+  const NamedRates& chip() const { return chip_; }
   const HardwareSpec& hw() const { return chip_.hw(); }
   bool is_torus() const { return chip_.is_torus(); }
   /// Whether the file describes a network between chips with its rate, and one between slices or nodes.
@@ -43,7 +43,7 @@ class BoundRates {
   void take_axes_as_lines() { rings_ = false; }
 
  private:
-  ChipRates chip_;
+  NamedRates chip_;
   DType compute_;
   bool ideal_;
   bool rings_ = true;  ///< every axis of the torus is closed

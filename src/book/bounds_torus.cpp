@@ -142,7 +142,7 @@ class TorusRules {
       return list_.leave_out("FSDP with tensor parallelism",
                              fmt::format("an axis for each: M_X and M_Y share {}", in_.axes()));
     }
-    const thumb::Split<Traced> split{
+    const thumb::MixedSplit<Traced> split{
         .alpha = alpha_,
         .weight_scale = in_.weight_scale(),
         .activation_scale = in_.activation_scale(),
@@ -184,7 +184,7 @@ class TorusRules {
     return named(whole / kReader.input(static_cast<double>(in_.slices()), "slices", "--slices"), name, "of one slice");
   }
 
-  void best_split(const thumb::Split<Traced>& split) {
+  void best_split(const thumb::MixedSplit<Traced>& split) {
     const char* source = "book ch. 5, Combining FSDP and Tensor Parallelism";
     const Traced chips = per_slice(*in_.chips, "n_slice");
     const Traced batch = per_slice(*in_.batch, "B_slice");
@@ -213,7 +213,7 @@ class TorusRules {
   }
 
   /// The power of two for tensor parallelism, dividing chips and F, whose slower exchange is the fastest.
-  void feasible(const thumb::Split<Traced>& split, const Traced& batch, const Traced& chips) {
+  void feasible(const thumb::MixedSplit<Traced>& split, const Traced& batch, const Traced& chips) {
     const auto n = static_cast<std::int64_t>(chips.value());
     const auto exchange = [&](std::int64_t tp) {
       const double y = static_cast<double>(tp);

@@ -6,8 +6,8 @@
 
 #include "base/diagnostic.h"
 #include "base/text.h"
-#include "book/chip_rates.h"
 #include "book/hw.h"
+#include "book/named_rates.h"
 
 namespace scalecalc {
 namespace {
@@ -28,11 +28,12 @@ TracedBandwidth onchip_bandwidth(const HardwareSpec& hw, const MemoryLevel& leve
   const std::string path = fmt::format("hw.onchip.{}.bandwidth", level.name);
   if (level.over_hbm == 0) return read(kReader, *level.bandwidth, path, hw.onchip.source);
   const Traced times = kReader.input(level.over_hbm, path + "_over_hbm", hw.onchip.source);
-  return named(ChipRates(hw).hbm() * times, fmt::format("{} bandwidth", level.name), "book ch. 2: so many times HBM's");
+  return named(NamedRates(hw).hbm() * times, fmt::format("{} bandwidth", level.name),
+               "book ch. 2: so many times HBM's");
 }
 
 /// The channels of the innermost tier.
-void add_scale_up(const HardwareSpec& hw, const ChipRates& rates, std::vector<HwChannel>& out) {
+void add_scale_up(const HardwareSpec& hw, const NamedRates& rates, std::vector<HwChannel>& out) {
   const Tier& tier = hw.network.front();
   if (!hw.publishes("network.0")) return;
   if (tier.kind != TierKind::kTorus) {
@@ -47,7 +48,7 @@ void add_scale_up(const HardwareSpec& hw, const ChipRates& rates, std::vector<Hw
 }
 
 /// The tiers beyond, as seen by one chip; and the first of them as seen by a whole node.
-void add_scale_out(const HardwareSpec& hw, const ChipRates& rates, std::vector<HwChannel>& out) {
+void add_scale_out(const HardwareSpec& hw, const NamedRates& rates, std::vector<HwChannel>& out) {
   for (std::size_t t = 1; t < hw.network.size(); ++t) {
     if (!hw.publishes(fmt::format("network.{}", t))) continue;
     const Tier& tier = hw.network[t];
@@ -65,7 +66,7 @@ void add_scale_out(const HardwareSpec& hw, const ChipRates& rates, std::vector<H
 }
 
 std::vector<HwChannel> channels_of(const HardwareSpec& hw) {
-  const ChipRates rates(hw);
+  const NamedRates rates(hw);
   std::vector<HwChannel> out;
   if (hw.publishes("hbm.bandwidth")) out.push_back({"hbm", "memory", rates.hbm()});
   for (const MemoryLevel& level : hw.onchip.levels) {
@@ -97,14 +98,14 @@ std::vector<std::pair<DType, TracedRate>> listed(const Rates& rates, const char*
 
 void add_intensities(const HardwareSpec& hw, HwRates& out) {
   if (out.dtype) {
-    const TracedRate peak = ChipRates(hw).matmul(*out.dtype);
+    const TracedRate peak = NamedRates(hw).matmul(*out.dtype);
     for (const HwChannel& channel : out.channels) {
       out.intensities.emplace_back(channel.name, named(peak / channel.rate, "critical intensity, " + channel.label,
                                                        "book ch. 1: C / W, FLOPs that hide a byte"));
     }
   }
   if (!hw.publishes("hbm.bandwidth")) return;
-  const TracedBandwidth hbm = ChipRates(hw).hbm();
+  const TracedBandwidth hbm = NamedRates(hw).hbm();
   for (const auto& [dtype, rate] : out.matmul) {
     out.hbm_intensities.emplace_back(
         dtype, named(rate / hbm, fmt::format("{} against memory", name_of(dtype)), "book ch. 1: C / W_hbm"));
@@ -120,7 +121,7 @@ void add_intensities(const HardwareSpec& hw, HwRates& out) {
 
 HwRates rates_of(const HardwareSpec& hw, std::optional<DType> dtype) {
   HwRates out;
-  if (dtype) ChipRates(hw).matmul(*dtype);  // refuses a format without a rate
+  if (dtype) NamedRates(hw).matmul(*dtype);  // refuses a format without a rate
   out.dtype = dtype ? dtype : usual_dtype(hw);
   out.matmul = listed(hw.matmul_peak, "hw.compute.matmul", hw.compute_source);
   out.vector = listed(hw.vector_rates, "hw.compute.vector", hw.compute_source);

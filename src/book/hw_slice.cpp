@@ -6,8 +6,8 @@
 
 #include "base/diagnostic.h"
 #include "base/units.h"
-#include "book/chip_rates.h"
 #include "book/hw.h"
+#include "book/named_rates.h"
 #include "cost/slice.h"
 
 namespace scalecalc {
@@ -152,13 +152,13 @@ class Slicer {
     const Traced across =
         kReader.input(static_cast<double>(chips_ / *longest), "lines along the longest axis", source_);
     const Traced cut = kReader.input(out_.wraps[axis] ? 2 : 1, "links cut on each", "wraparound");
-    out_.bisection_one_way = named(ChipRates(hw_).link() * (across * cut), "bisection bandwidth, one way",
+    out_.bisection_one_way = named(NamedRates(hw_).link() * (across * cut), "bisection bandwidth, one way",
                                    "book ch. 3: links across a cut through the longest axis");
     out_.bisection = named(*out_.bisection_one_way * Traced(2.0), "bisection bandwidth, both ways", "x 2");
   }
 
   void together() {
-    const ChipRates rates(hw_);
+    const NamedRates rates(hw_);
     if (hw_.publishes("host")) {
       const Traced each = kReader.input(static_cast<double>(hw_.chips_per_host), "hw.host.chips", hw_.host_source);
       out_.hosts = named(ceil(out_.chips / each), "hosts", "chips over chips of a host");
@@ -192,7 +192,7 @@ class Slicer {
     }
   }
 
-  void egress(const ChipRates& rates) {
+  void egress(const NamedRates& rates) {
     if (hw_.network.size() < 2 || !hw_.publishes("network.1") || !hw_.publishes("host")) return;
     const Traced each = kReader.input(static_cast<double>(hw_.chips_per_host), "hw.host.chips", hw_.host_source);
     out_.host_egress =

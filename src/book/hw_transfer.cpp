@@ -8,8 +8,8 @@
 #include "base/diagnostic.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "book/chip_rates.h"
 #include "book/hw.h"
+#include "book/named_rates.h"
 #include "cost/slice.h"
 
 namespace scalecalc {
@@ -67,7 +67,7 @@ class Sender {
     }
     HwSend out;
     out.hops = count(hops, "hops", "shortest way, round the ring where an axis wraps");
-    const ChipRates rates(hw_);
+    const NamedRates rates(hw_);
     out.first_byte = named(rates.hop_latency() * *out.hops, "first byte", "book ch. 2, question 5: hops x t_hop");
     out.ports = ports(axes);
     out.transfer = named(bytes() / (rates.link() * *out.ports), "transfer", "book ch. 2: bytes / (ports x W_uni)");
@@ -199,7 +199,7 @@ class Loader {
   std::optional<DType> dtype_;
   const HwSlice& slice_;
   std::vector<Assumption>& assumptions_;
-  ChipRates rates_;
+  NamedRates rates_;
 };
 
 const HwSlice& needed(const std::optional<HwSlice>& slice, const HardwareSpec& hw, const char* flag) {

@@ -7,7 +7,7 @@
 #include "base/diagnostic.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "book/chip_rates.h"
+#include "book/named_rates.h"
 
 namespace scalecalc {
 namespace {
@@ -124,13 +124,13 @@ void multiply(const MatmulQuestion& question, const HardwareSpec& hw, MatmulAnsw
 }  // namespace
 
 BytesPerSecondOf<Traced> hbm_rate(const MatmulQuestion& question, const HardwareSpec& hw) {
-  const BytesPerSecondOf<Traced> peak = ChipRates(hw).hbm();
+  const BytesPerSecondOf<Traced> peak = NamedRates(hw).hbm();
   if (!question.calibrated) return peak;
   return peak * kReader.input(hw.efficiency.hbm.value, "efficiency.hbm", hw.efficiency.hbm.source);
 }
 
 MatmulRates matmul_rates(const MatmulQuestion& question, const MatmulProblem& problem, const HardwareSpec& hw) {
-  const ChipRates rates(hw);
+  const NamedRates rates(hw);
   MatmulRates out;
   out.compute_dtype = problem.operands.front().dtype;
   for (const ShardedArray& operand : problem.operands) {

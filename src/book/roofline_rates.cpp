@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 #include "base/diagnostic.h"
-#include "book/chip_rates.h"
+#include "book/named_rates.h"
 #include "book/roofline.h"
 #include "cost/shape_fraction.h"
 
@@ -42,7 +42,7 @@ Quantity<D, Traced> unless_named(const Quantity<D, Traced>& x, std::string_view 
   return op == Op::kInput || op == Op::kNamed ? x : named(x, name, source);
 }
 
-BytesPerSecondOf<Traced> vmem_rate(const RooflineQuestion& question, const ChipRates& chip) {
+BytesPerSecondOf<Traced> vmem_rate(const RooflineQuestion& question, const NamedRates& chip) {
   if (!question.vmem_multiple) {
     throw UserError(fmt::format("{} gives no VMEM bandwidth", chip.hw().name),
                     "say how many times HBM it is: --vmem-multiple 22 (book ch. 2, for the TPU v5e)");
@@ -51,7 +51,7 @@ BytesPerSecondOf<Traced> vmem_rate(const RooflineQuestion& question, const ChipR
   return named(multiple * chip.hbm(), "W_vmem", "book ch. 2");
 }
 
-BytesPerSecondOf<Traced> memory_rate(const RooflineQuestion& question, const ChipRates& chip) {
+BytesPerSecondOf<Traced> memory_rate(const RooflineQuestion& question, const NamedRates& chip) {
   switch (question.from) {
     case OperandHome::kHbm: return chip.hbm() * share(question, chip.hw().efficiency.hbm, "hbm");
     case OperandHome::kVmem: return vmem_rate(question, chip);
@@ -60,7 +60,7 @@ BytesPerSecondOf<Traced> memory_rate(const RooflineQuestion& question, const Chi
   internal_error("no such memory");
 }
 
-BytesPerSecondOf<Traced> link_rate(const RooflineQuestion& question, Fabric fabric, const ChipRates& chip) {
+BytesPerSecondOf<Traced> link_rate(const RooflineQuestion& question, Fabric fabric, const NamedRates& chip) {
   const Efficiency& e = chip.hw().efficiency;
   const auto near = [&] { return share(question, e.link_scale_up, "link.scale_up"); };
   switch (fabric) {
@@ -131,7 +131,7 @@ ComputeUnit unit_of(const RooflineQuestion& question) {
 }
 
 RooflineRates roofline_rates(const RooflineQuestion& question, const HardwareSpec& hw) {
-  const ChipRates chip(hw);
+  const NamedRates chip(hw);
   const Operation& operation = question.operations.front();
   const bool matrix = unit_of(question) == ComputeUnit::kMatrix;
   RooflineRates out;

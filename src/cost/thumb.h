@@ -45,7 +45,7 @@ R tensor_limit(const FlopsPerByteOf<R>& alpha, const R& scale, const R& axes, co
 
 /// What a split into X ranks of FSDP and Y of tensor parallelism moves: weights over M_X axes, activations over M_Y.
 template <class R>
-struct Split {
+struct MixedSplit {
   FlopsPerByteOf<R> alpha;
   R weight_scale{1.0}, activation_scale{1.0};  ///< b / 2 of each
   R data_axes{1.0}, tensor_axes{1.0};          ///< M_X, M_Y
@@ -56,7 +56,7 @@ struct Split {
 /// X where both exchanges take equally long, 4 s D F / (Y W M_X) = 4 B D / (X W M_Y): sqrt((B / F) (M_X / M_Y) n).
 /// Ch. 5 Combining FSDP and Tensor Parallelism.
 template <class R>
-R optimal_data_ranks(const Split<R>& s, const R& batch, const R& chips) {
+R optimal_data_ranks(const MixedSplit<R>& s, const R& batch, const R& chips) {
   const R activations = s.activation_scale * batch / s.tensor_axes;
   const R weights = s.weight_scale * s.sparsity * s.width;
   return sqrt(s.data_axes * activations / weights * chips);
@@ -64,7 +64,7 @@ R optimal_data_ranks(const Split<R>& s, const R& batch, const R& chips) {
 
 /// Tokens per chip above which that split is compute-bound: alpha^2 / (M_X M_Y F).
 template <class R>
-R mixed_limit(const Split<R>& s) {
+R mixed_limit(const MixedSplit<R>& s) {
   const R sent = s.sparsity * s.weight_scale * s.activation_scale;
   return sent * s.alpha.value() * s.alpha.value() / (s.data_axes * s.tensor_axes * s.width);
 }
@@ -72,7 +72,7 @@ R mixed_limit(const Split<R>& s) {
 /// T_math / T_comms of the split at its best: sqrt(B F M_X M_Y / n) / alpha, the root of how many times the limit the
 /// batch is.
 template <class R>
-R mixed_math_over_comms(const Split<R>& s, const R& tokens_per_chip) {
+R mixed_math_over_comms(const MixedSplit<R>& s, const R& tokens_per_chip) {
   return sqrt(tokens_per_chip / mixed_limit(s));
 }
 

@@ -109,9 +109,9 @@ void level_figures(const HwLevel& l, Figures& out) {
   if (l.full_bisection) out.flag("full_bisection", "full bisection", *l.full_bisection);
 }
 
-void coefficient(const std::string& name, const Coefficient& c, Format format, Figures& out) {
+void coefficient(const std::string& name, const std::string& label, const Coefficient& c, Format format, Figures& out) {
   const std::string at = "efficiency." + name;
-  out.number(at + ".value", name, format, c.value);
+  out.number(at + ".value", label, format, c.value);
   out.number(at + ".relative_error", "", Format::kFraction, c.error);
   out.text(at + ".source", "", c.source);
 }
@@ -207,7 +207,7 @@ Record hw_tier(const Tier& tier, const HwLevel* level) {
   Figures out;
   out.text("name", "tier", tier.name);
   out.text("kind", "kind", std::string(word_of(tier.kind)));
-  out.text("technology", "technology", tier.technology);
+  out.text("technology", "", tier.technology);  // long; people find it in the notes
   if (tier.kind == TierKind::kTorus) {
     torus_facts(tier.torus, out);
   } else {
@@ -224,20 +224,25 @@ std::vector<Figure> hw_efficiency(const HardwareSpec& hw) {
   out.text("efficiency.stack", "software", e.stack);
   out.text("efficiency.confidence", "", e.confidence);
   for (std::size_t i = 0; i < kDTypeCount; ++i) {
-    if (hw.matmul_peak[i]) coefficient(fmt::format("matmul.{}", kDTypeNames[i]), e.matmul[i], Format::kFraction, out);
+    const std::string_view dtype = kDTypeNames[i];
+    if (hw.matmul_peak[i])
+      coefficient(fmt::format("matmul.{}", dtype), fmt::format("matmul {}", dtype), e.matmul[i], Format::kFraction,
+                  out);
   }
-  const std::array<std::pair<const char*, const Coefficient*>, 9> shares{{{"attention_forward", &e.attention_forward},
-                                                                          {"attention_backward", &e.attention_backward},
-                                                                          {"hbm", &e.hbm},
-                                                                          {"link.scale_up", &e.link_scale_up},
-                                                                          {"link.scale_out", &e.link_scale_out},
-                                                                          {"overlap.tp", &e.overlap_tp},
-                                                                          {"overlap.fsdp", &e.overlap_fsdp},
-                                                                          {"overlap.dp", &e.overlap_dp},
-                                                                          {"overlap.ep", &e.overlap_ep}}};
-  for (const auto& [name, c] : shares) coefficient(name, *c, Format::kFraction, out);
-  coefficient("kernel_overhead_s", e.kernel_overhead, Format::kSeconds, out);
-  coefficient("memory_reserve_bytes", e.memory_reserve, Format::kBytes, out);
+  const auto share = [&](const char* name, const char* label, const Coefficient& c) {
+    coefficient(name, label, c, Format::kFraction, out);
+  };
+  share("attention_forward", "attention, forward", e.attention_forward);
+  share("attention_backward", "attention, backward", e.attention_backward);
+  share("hbm", "memory bandwidth", e.hbm);
+  share("link.scale_up", "links, innermost tier", e.link_scale_up);
+  share("link.scale_out", "links beyond it", e.link_scale_out);
+  share("overlap.tp", "hidden: tensor parallelism", e.overlap_tp);
+  share("overlap.fsdp", "hidden: gathers of weights", e.overlap_fsdp);
+  share("overlap.dp", "hidden: gradient reduction", e.overlap_dp);
+  share("overlap.ep", "hidden: expert dispatch", e.overlap_ep);
+  coefficient("kernel_overhead_s", "overhead of a kernel", e.kernel_overhead, Format::kSeconds, out);
+  coefficient("memory_reserve_bytes", "memory kept for the runtime", e.memory_reserve, Format::kBytes, out);
   return std::move(out.record.figures);
 }
 

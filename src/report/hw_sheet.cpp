@@ -183,7 +183,7 @@ class ChipRecord {
   }
 
   void provenance() {
-    out_.heading("Efficiency, of what the data sheet gives");
+    out_.heading("Efficiency, share of the rate");
     out_.append(hw_efficiency(hw_));
     out_.records("prices", "", hw_prices(hw_));
     out_.list("disagreements", hw_.disagreements);
@@ -239,8 +239,8 @@ Record query_record(const HwQuestion& q) {
   return std::move(out.record);
 }
 
-/// What stands beside a chip's figures: remarks, prices, disagreements and sources. Of several chips only the remarks,
-/// for people; JSON has all of it.
+/// What stands beside a chip's figures: remarks, networks, prices, disagreements and sources. Of several chips only the
+/// remarks, for people; JSON has all of it.
 std::vector<std::string> notes_of(const HwAnswer& answer) {
   std::vector<std::string> out;
   const bool alone = answer.chips.size() == 1;
@@ -248,6 +248,9 @@ std::vector<std::string> notes_of(const HwAnswer& answer) {
     const HardwareSpec& hw = chip.hw;
     if (!hw.note.empty()) out.push_back(alone ? hw.note : hw.name + ": " + hw.note);
     if (!alone) continue;
+    for (const Tier& tier : hw.network) {
+      if (!tier.technology.empty()) out.push_back(fmt::format("network tier {}: {}", tier.name, tier.technology));
+    }
     for (const Price& p : hw.prices) {
       out.push_back(fmt::format("price: {:g} USD, {} {}{}{}, {} [{}]", p.usd_per_chip_hour, p.cloud, p.terms,
                                 p.region.empty() ? "" : " ", p.region, p.date, p.source));

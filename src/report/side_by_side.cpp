@@ -8,11 +8,15 @@ namespace {
 
 constexpr std::size_t kAlwaysShown = 3;
 
-/// The lines of records shown side by side: groups of labels, with a text for each record that has the figure.
+/// The lines of records shown side by side: groups of labels, with a text for each record that has the figure. A group
+/// or line that an earlier record lacks stands behind the one that precedes it in its own.
 class SideBySide {
  public:
   explicit SideBySide(const std::vector<Record>& records) : columns_(records.size()) {
-    for (column_ = 0; column_ < records.size(); ++column_) add(records[column_], "");
+    for (column_ = 0; column_ < records.size(); ++column_) {
+      group_ = line_ = kBeforeAll;
+      add(records[column_], "");
+    }
   }
 
   Table table(const std::vector<Record>& records) const {
@@ -39,12 +43,15 @@ class SideBySide {
     std::vector<std::pair<std::string, std::vector<std::string>>> lines;
   };
 
-  Group& group(const std::string& title) {
-    for (Group& known : groups_) {
-      if (known.title == title) return known;
+  void enter(const std::string& title) {
+    std::size_t at = 0;
+    while (at < groups_.size() && groups_[at].title != title) ++at;
+    if (at == groups_.size()) {
+      at = group_ + 1;
+      groups_.insert(groups_.begin() + static_cast<std::ptrdiff_t>(at), {title, {}});
     }
-    groups_.push_back({title, {}});
-    return groups_.back();
+    if (at != group_) line_ = kBeforeAll;
+    group_ = at;
   }
 
   void add(const Record& record, std::string title) {
@@ -52,13 +59,14 @@ class SideBySide {
       const Figure& f = record.figures[i];
       if (f.key.empty()) {
         title = f.label;
-        group(title);
+        enter(title);
       } else if (f.label.empty()) {
         continue;
       } else if (!f.records.empty()) {
         for (const Record& inner : f.records) add_inner(f.label, inner);
       } else if (const Cell cell = shown_cell(f); !std::holds_alternative<std::monostate>(cell)) {
-        put(group(title), f.label, text_of(cell, f.format));
+        enter(title);
+        put(f.label, text_of(cell, f.format));
       }
     }
   }
@@ -71,14 +79,16 @@ class SideBySide {
     add(rest, label + " " + text_of(name.value, name.format));
   }
 
-  void put(Group& into, const std::string& label, std::string text) const {
-    for (auto& [known, texts] : into.lines) {
-      if (known != label) continue;
-      texts[column_] = std::move(text);
-      return;
+  void put(const std::string& label, std::string text) {
+    auto& lines = groups_[group_].lines;
+    std::size_t at = 0;
+    while (at < lines.size() && lines[at].first != label) ++at;
+    if (at == lines.size()) {
+      at = line_ + 1;
+      lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(at), {label, std::vector<std::string>(columns_)});
     }
-    into.lines.emplace_back(label, std::vector<std::string>(columns_));
-    into.lines.back().second[column_] = std::move(text);
+    lines[at].second[column_] = std::move(text);
+    line_ = at;
   }
 
   Row row_of(const std::string& label, const std::vector<std::string>& texts, Role role) const {
@@ -88,8 +98,12 @@ class SideBySide {
     return row;
   }
 
+  static constexpr std::size_t kBeforeAll = static_cast<std::size_t>(-1);  ///< one more is the first place
+
   std::size_t columns_;
   std::size_t column_ = 0;
+  std::size_t group_ = kBeforeAll;  ///< where the record's last line stands
+  std::size_t line_ = kBeforeAll;
   std::vector<Group> groups_;
 };
 

@@ -87,7 +87,7 @@ class Rules {
   }
 
   void mixed(const FlopsPerByteOf<Traced>& alpha, double data_axes) {
-    const thumb::Split<Traced> split{
+    const thumb::MixedSplit<Traced> split{
         .alpha = alpha, .data_axes = Traced(data_axes), .width = shape_->width, .sparsity = sparsity_};
     const Traced x_opt = named(thumb::optimal_data_ranks(split, batch_, chips_), "X_opt",
                                "book ch. 5: sqrt((B/F)(M_X/M_Y) n), M_X axes for FSDP and one for TP");

@@ -138,6 +138,8 @@ class Terminals(unittest.TestCase):
         for width in (60, 80, 100):
             for words in (QUESTION, QUESTION + ["--explain"], short, experts, curve, measured, tree, rings, SHARDED, apart,
                           rules, layout, serving, ["model", "jamba-v0.1"], ["model", "list"], stages):
+                          rules, layout, serving, ["model", "jamba-v0.1"], ["model", "list"], ["hw", "list"],
+                          ["hw", "h100-sxm", "v100", "tpu-v5p"], ["hw", "b200", "--explain"]):
                 lines, code = run_in_terminal(width, *words, NO_COLOR="1")
                 self.assertIn(code, (0, 3))
                 wide = [line for line in lines if len(line) > width]
@@ -326,6 +328,24 @@ class Documents(unittest.TestCase):
             self.assertEqual([float(row.split(",")[2]) for row in rows[1:]], [p["time_s"] for p in points])
         self.valid("error", "collective", "all-gater", "--hw", "tpu-v5e", "--group", "4", "--bytes", "1MB", "--json",
                    code=2)
+
+    def test_hw(self):
+        for words in (["tpu-v5p", "--topology", "4x4x8"], ["h100-sxm", "b200", "v100", "--explain"],
+                      ["book/tpu-v5e", "--topology", "4x4", "--load", "128Kix128Ki", "--batch", "8", "--from", "0,0",
+                       "--to", "3,3", "--bytes", "16MiB", "--pad", "100x300"],
+                      ["book/h100", "--chips", "2048", "--set", "hw.network.2.switches=32", "--registers", "256"]):
+            document = self.valid("hw", "hw", *words, "--json")
+            for chip in document["chips"]:
+                rates, peaks = chip["bandwidth_bytes_per_s"], chip["matmul_flops_per_s"]
+                peak = peaks[chip["critical_intensity_dtype"]]
+                for channel, intensity in chip["critical_intensity_flops_per_byte"].items():
+                    self.assertAlmostEqual(intensity * rates[channel] / peak, 1, places=9)
+        for words in ([], ["--book"]):
+            listed = self.valid("hw-list", "hw", "list", *words, "--json")["chips"]
+            for chip in self.valid("hw", "hw", *(chip["name"] for chip in listed), "--json")["chips"]:
+                self.assertTrue(chip["sources"], chip["name"])
+        self.assertEqual(self.valid("hw-list", "hw", "--min-memory", "100TB", "--json")["chips"], [])
+        self.valid("error", "hw", "tpu-v5pp", "--json", code=2)
 
     def test_model(self):
         document = self.valid("model", "model", "llama3-70b", "--json")

@@ -30,7 +30,7 @@ Job random_job() {
 }
 
 template <class R>
-thumb::Split<R> split_of(const Reader<R>& reader, const Job& j) {
+thumb::MixedSplit<R> split_of(const Reader<R>& reader, const Job& j) {
   return {.alpha = FlopsPerByteOf<R>(reader.input(j.alpha, "alpha", "")),
           .weight_scale = R(j.weight_scale),
           .activation_scale = R(j.activation_scale),

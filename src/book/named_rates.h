@@ -8,10 +8,10 @@
 
 namespace scalecalc {
 
-class ChipRates {
+class NamedRates {
  public:
   /// Keeps a reference to `hw`.
-  explicit ChipRates(const HardwareSpec& hw) : hw_(hw) {}
+  explicit NamedRates(const HardwareSpec& hw) : hw_(hw) {}
 
   const HardwareSpec& hw() const { return hw_; }
 

@@ -1,4 +1,4 @@
-#include "book/chip_rates.h"
+#include "book/named_rates.h"
 
 #include <fmt/format.h>
 
@@ -12,11 +12,11 @@ const Reader<Traced> kReader;
 
 }  // namespace
 
-void ChipRates::missing(const char* what, const char* hint) const {
+void NamedRates::missing(const char* what, const char* hint) const {
   throw UserError(fmt::format("{} gives no {}", hw_.name, what), hint);
 }
 
-FlopsPerSecondOf<Traced> ChipRates::matmul(DType dtype) const {
+FlopsPerSecondOf<Traced> NamedRates::matmul(DType dtype) const {
   require_published(hw_, {fmt::format("compute.matmul.{}", name_of(dtype))});
   const std::size_t at = static_cast<std::size_t>(dtype);
   if (!hw_.matmul_peak[at]) {
@@ -31,62 +31,62 @@ FlopsPerSecondOf<Traced> ChipRates::matmul(DType dtype) const {
   return read(kReader, *hw_.matmul_peak[at], fmt::format("hw.compute.matmul.{}", kDTypeNames[at]), hw_.compute_source);
 }
 
-FlopsPerSecondOf<Traced> ChipRates::vector() const {
+FlopsPerSecondOf<Traced> NamedRates::vector() const {
   if (!hw_.vector_peak) missing("vector rate", "give one: --set hw.compute.vector=RATE");
   return read(kReader, *hw_.vector_peak, "hw.compute.vector", hw_.compute_source);
 }
 
-BytesPerSecondOf<Traced> ChipRates::hbm() const {
+BytesPerSecondOf<Traced> NamedRates::hbm() const {
   require_published(hw_, {"hbm.bandwidth"});
   return read(kReader, hw_.hbm_bandwidth, "hw.hbm.bandwidth", hw_.hbm_source);
 }
 
-BytesOf<Traced> ChipRates::hbm_capacity() const {
+BytesOf<Traced> NamedRates::hbm_capacity() const {
   require_published(hw_, {"hbm.capacity"});
   return read(kReader, hw_.hbm_capacity, "hw.hbm.capacity", hw_.hbm_source);
 }
 
-BytesPerSecondOf<Traced> ChipRates::pcie() const {
+BytesPerSecondOf<Traced> NamedRates::pcie() const {
   if (!hw_.pcie_bandwidth) missing("host link rate", "give one: --set hw.host.pcie_bandwidth=RATE");
   return read(kReader, *hw_.pcie_bandwidth, "hw.host.pcie_bandwidth", hw_.host_source);
 }
 
-const Tier& ChipRates::torus() const {
+const Tier& NamedRates::torus() const {
   if (!hw_.is_torus()) missing("torus: its chips are joined by switches", "this needs a TPU-like interconnect");
   return hw_.network.front();
 }
 
-const Tier& ChipRates::domain() const {
+const Tier& NamedRates::domain() const {
   if (hw_.network.empty()) missing("network between chips", "describe one under network: in a hardware file");
   if (hw_.is_torus()) missing("switch domain: its chips form a torus", "this needs a GPU-like node");
   return hw_.network.front();
 }
 
-const Tier& ChipRates::beyond() const {
+const Tier& NamedRates::beyond() const {
   if (hw_.network.size() < 2)
     missing("network beyond its innermost tier", "describe one under network: in a hardware file");
   return hw_.network[1];
 }
 
-BytesPerSecondOf<Traced> ChipRates::link() const {
+BytesPerSecondOf<Traced> NamedRates::link() const {
   const Tier& tier = torus();
   require_published(hw_, {"network.0.link_bandwidth"});
   return read(kReader, tier.torus.link_bandwidth, "hw.network.0.link_bandwidth", tier.source);
 }
 
-BytesPerSecondOf<Traced> ChipRates::ici() const {
+BytesPerSecondOf<Traced> NamedRates::ici() const {
   return named(link() * Traced(2.0), "W_ici", "book ch. 2: both directions of one axis");
 }
 
-SecondsOf<Traced> ChipRates::hop_latency() const {
+SecondsOf<Traced> NamedRates::hop_latency() const {
   const Tier& tier = torus();
   require_published(hw_, {"network.0.hop_latency"});
   return read(kReader, tier.torus.hop_latency, "hw.network.0.hop_latency", tier.source);
 }
 
-std::int64_t ChipRates::axes() const { return torus().torus.dimensions(); }
+std::int64_t NamedRates::axes() const { return torus().torus.dimensions(); }
 
-BytesPerSecondOf<Traced> ChipRates::scale_up() const {
+BytesPerSecondOf<Traced> NamedRates::scale_up() const {
   const Tier& tier = domain();
   require_published(hw_, {"network.0.bandwidth_per_chip"});
   const auto rate = read(kReader, tier.switched.bandwidth_per_chip, "hw.network.0.bandwidth_per_chip", tier.source);
@@ -95,15 +95,15 @@ BytesPerSecondOf<Traced> ChipRates::scale_up() const {
   return named(rate * peers, "W_gpu", "a link to each other chip of the domain");
 }
 
-std::int64_t ChipRates::node_size() const { return domain().switched.chips; }
+std::int64_t NamedRates::node_size() const { return domain().switched.chips; }
 
-BytesPerSecondOf<Traced> ChipRates::scale_out() const {
+BytesPerSecondOf<Traced> NamedRates::scale_out() const {
   const Tier& tier = beyond();
   require_published(hw_, {"network.1.bandwidth_per_chip"});
   return read(kReader, tier.switched.bandwidth_per_chip, "hw.network.1.bandwidth_per_chip", tier.source);
 }
 
-BytesPerSecondOf<Traced> ChipRates::node_egress() const {
+BytesPerSecondOf<Traced> NamedRates::node_egress() const {
   const Traced chips = kReader.input(static_cast<double>(node_size()), "chips of a node", domain().source);
   return named(scale_out() * chips, "W_node", "book ch. 12: every chip's own network port");
 }

@@ -1,0 +1,134 @@
+"""docs/case-studies.md against the program: its tables and commands are generated from tests/data/published_runs.yaml
+and the answers of the program. Usage: case_studies.py ROOT BINARY [--update]"""
+import pathlib
+import re
+import shlex
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "published"))
+import runs  # noqa: E402  (it lies beside the test that shares it)
+
+# Our own best layouts, one for each set of degrees, among which the layout as run is placed.
+RANKED = 100
+# A column may hold several causes of a step's `time_s`.
+CAUSES = [("compute", ["compute"]), ("memory-bound", ["hbm"]), ("tensor", ["tp_exposed"]),
+          ("context", ["cp_exposed"]), ("experts", ["ep_exposed"]), ("data", ["fsdp_exposed", "dp_exposed"]),
+          ("pipeline", ["pp_exposed", "bubble"]), ("rest", ["optimizer", "overhead"])]
+
+
+def three_digits(value):
+    text = f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"
+    digits = len(text.replace(".", "").lstrip("0"))
+    return text if digits >= 3 or value >= 999.5 else text + ("" if "." in text else ".") + "0" * (3 - digits)
+
+
+def seconds(value):
+    return three_digits(value) + " s"
+
+
+def percent(value, sign=""):
+    return f"{100 * value:{sign}.0f}%".replace("+0%", "0%").replace("-0%", "0%")
+
+
+def layout_text(layout):
+    """As the program's own tables write it."""
+    parts = [f"{key} {layout[key]}" + ("+sp" if key == "tp" and layout["sp"] else "")
+             for key in ("dp", "fsdp", "tp", "cp", "pp", "vpp", "ep", "etp") if layout[key] > 1]
+    recipe = [f"mb {layout['micro_batch_seqs']} x {layout['grad_accum']}", f"remat {layout['remat']}",
+              f"zero {layout['zero']}"]
+    if layout["schedule"] != "none":
+        recipe.append(layout["schedule"])
+    return f"{', '.join(parts) or 'unsharded'}; {', '.join(recipe)}"
+
+
+def published_step(run, plan):
+    """Printed or derived by the data file, or from TFLOP/s under a convention of the document."""
+    published = run["published"]
+    if "step_time_s" in published:
+        return published["step_time_s"]
+    ours = next(c for c in plan["mfu_conventions"] if c["name"] == published["convention"])
+    return plan["step_time_s"] * ours["tflops_per_chip"] / published["tflops_per_chip"]
+
+
+def answered(binary, words, top):
+    status, document = runs.answer(binary, words, top)
+    if status != 0:
+        sys.exit(f"scalecalc {shlex.join(words)}: exit {status}")
+    return document["plans"]
+
+
+def lines_of(group, plans, binary):
+    """(title, plan, published step) of each run and, behind it, of its what-if."""
+    for run, plan in zip(group, plans):
+        there = published_step(run, plan)
+        yield run["title"], plan, there
+        if "what_if" in run:
+            yield f"... {run['what_if']['title']}", answered(binary, runs.what_if(run), 1)[0], there
+
+
+def as_run_tables(group, plans, binary):
+    rows = ["| run | layout as answered | memory | published | ours | low to high | ours over published |",
+            "|---|---|--:|--:|--:|--:|--:|"]
+    lines = list(lines_of(group, plans, binary))
+    for title, plan, there in lines:
+        here = plan["step_time_s"]
+        memory = plan["memory_bytes"]["total"] / plan["memory_bytes"]["capacity"]
+        band = f"{seconds(plan['step_time_low_s'])} to {seconds(plan['step_time_high_s'])}"
+        rows.append(f"| {title} | {layout_text(plan['layout'])} | {percent(memory)} | {seconds(there)} | "
+                    f"{seconds(here)} | {band} | {percent(here / there - 1, '+')} |")
+    shown = [cause for cause in CAUSES if any(sum(p["time_s"][k] for k in cause[1]) > 0 for p in plans)]
+    rows += ["", "Where our step goes, in shares of it:", "",
+             "| run | " + " | ".join(name for name, _ in shown) + " |", "|---|" + "--:|" * len(shown)]
+    for title, plan, _ in lines:
+        shares = [percent(sum(plan["time_s"][k] for k in keys) / plan["step_time_s"]) for _, keys in shown]
+        rows.append(f"| {title} | " + " | ".join(shares) + " |")
+    return rows
+
+
+def ranking_table(group, plans, best):
+    rows = ["The same question with nothing pinned:", "",
+            "| run | best layout | memory | step | gains | place of the layout as run |", "|---|---|--:|--:|--:|--:|"]
+    for run, plan, ranked in zip(group, plans, best):
+        first = ranked[0]
+        faster = sum(other["step_time_s"] < plan["step_time_s"] for other in ranked)
+        place = f"{faster + 1}" if faster < len(ranked) else f"beyond {len(ranked)}"
+        chips = "" if first["chips"] == run["chips"] else f"{first['chips']:,} chips: "
+        memory = first["memory_bytes"]["total"] / first["memory_bytes"]["capacity"]
+        rows.append(f"| {run['title']} | {chips}{layout_text(first['layout'])} | {percent(memory)} | "
+                    f"{seconds(first['step_time_s'])} | {percent(1 - first['step_time_s'] / plan['step_time_s'])} | "
+                    f"{place} |")
+    return rows
+
+
+def section(group, binary):
+    plans = [answered(binary, runs.as_run(run), 1)[0] for run in group]
+    best = [answered(binary, runs.question(run), RANKED) for run in group]
+    rows = ["```sh", *(f"scalecalc {shlex.join(runs.as_run(run))}" for run in group), "```", ""]
+    rows += as_run_tables(group, plans, binary) + [""] + ranking_table(group, plans, best)
+    departures = [f"- {run['title']}: {run['departs']}." for run in group if "departs" in run]
+    if departures:
+        rows += ["", "What of these runs cannot be asked:", "", *departures]
+    return rows
+
+
+def main():
+    root, binary = pathlib.Path(sys.argv[1]), str(pathlib.Path(sys.argv[2]).resolve())
+    path = root / "docs/case-studies.md"
+    text = wanted = path.read_text(encoding="utf-8")
+    all_runs = runs.load(root)
+    for name in dict.fromkeys(run["group"] for run in all_runs):
+        place = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.S)
+        if not place.search(text):
+            sys.exit(f"docs/case-studies.md has no place for {name}")
+        rows = section([run for run in all_runs if run["group"] == name], binary)
+        wanted = place.sub(lambda m, rows=rows: m.group(1) + "\n".join(rows) + "\n" + m.group(2), wanted)
+    if "--update" in sys.argv[3:]:
+        path.write_text(wanted, encoding="utf-8")
+    elif wanted != text:
+        print("docs/case-studies.md is not what tests/lint/case_studies.py --update would write")
+        return 1
+    print(f"{len(all_runs)} published runs stand beside their estimates")
+    return 0
+
+
+sys.exit(main())

@@ -1,0 +1,68 @@
+#include "report/hw_sheet.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "book/hw.h"
+#include "book/hw_list.h"
+#include "report/render.h"
+
+namespace scalecalc {
+namespace {
+
+using nlohmann::ordered_json;
+
+Sheet chips(std::vector<std::string> names) { return hw_sheet(answer({.hardware = std::move(names)}, Catalog())); }
+
+ordered_json json_of(const Sheet& sheet) { return ordered_json::parse(sheet_json(sheet, "1.0", false)); }
+
+TEST(HwSheet, ThePromisedKeysStandInBaseUnits) {
+  const ordered_json chip = json_of(chips({"tpu-v5p"}))["chips"][0];
+  EXPECT_EQ(chip["matmul_flops_per_s"]["bf16"], 459e12);
+  EXPECT_EQ(chip["memory_bandwidth_bytes_per_s"], 2.765e12);
+  EXPECT_EQ(chip["critical_intensity_dtype"], "bf16");
+  for (const char* channel : {"hbm", "ici", "dcn"}) {
+    const double intensity = chip["critical_intensity_flops_per_byte"][channel];
+    EXPECT_DOUBLE_EQ(intensity, 459e12 / chip["bandwidth_bytes_per_s"][channel].get<double>()) << channel;
+  }
+  EXPECT_GT(chip["usd_per_chip_hour"], 0);
+  EXPECT_FALSE(chip["sources"].empty());
+}
+
+TEST(HwSheet, TheFirstChipOverEachOther) {
+  const ordered_json json = json_of(chips({"b200", "h100-sxm", "a100-80g"}));
+  ASSERT_EQ(json["ratios"].size(), 2u);
+  EXPECT_EQ(json["ratios"][1]["over"], "a100-80g");
+  const double b200 = json["chips"][0]["matmul_flops_per_s"]["bf16"];
+  const double a100 = json["chips"][2]["matmul_flops_per_s"]["bf16"];
+  EXPECT_DOUBLE_EQ(json["ratios"][1]["matmul_flops_per_s"]["bf16"], b200 / a100);
+  EXPECT_FALSE(json["ratios"][1]["matmul_flops_per_s"].contains("fp8")) << "the A100 has no such rate";
+}
+
+TEST(HwSheet, SourcesAreTextForOneChipAndDataForSeveral) {
+  const std::string alone = render_table(sheet_report(chips({"h100-sxm"}), false), {});
+  EXPECT_NE(alone.find("hbm: "), std::string::npos);
+  EXPECT_NE(alone.find("network tier leaf: "), std::string::npos);
+  const Sheet two = chips({"h100-sxm", "h200"});
+  EXPECT_EQ(render_table(sheet_report(two, false), {}).find("hbm: "), std::string::npos);
+  EXPECT_FALSE(json_of(two)["chips"][1]["sources"].empty());
+}
+
+TEST(HwListSheet, TheQuestionHoldsTheConditions) {
+  const HwListQuestion question{.vendor = "google", .since = 2023, .sold = true};
+  const ordered_json json = json_of(hw_list_sheet(list_hardware(question, Catalog())));
+  EXPECT_EQ(json["schema"], "scalecalc/hw-list/1");
+  EXPECT_EQ(json["query"]["vendor"], "google");
+  EXPECT_EQ(json["query"]["since"], 2023);
+  EXPECT_EQ(json["query"]["sold"], true);
+  EXPECT_TRUE(json["query"]["dtype"].is_null());
+  ASSERT_FALSE(json["chips"].empty());
+  for (const auto& chip : json["chips"]) {
+    EXPECT_EQ(chip["vendor"], "Google");
+    EXPECT_GE(chip["year"], 2023);
+  }
+}
+
+}  // namespace
+}  // namespace scalecalc
