@@ -137,8 +137,7 @@ class Terminals(unittest.TestCase):
         apart = ["model", "deepseek-v3", "--against", "llama3-70b", "--explain"]
         for width in (60, 80, 100):
             for words in (QUESTION, QUESTION + ["--explain"], short, experts, curve, measured, tree, rings, SHARDED, apart,
-                          rules, layout, serving, ["model", "jamba-v0.1"], ["model", "list"], stages):
-                          rules, layout, serving, ["model", "jamba-v0.1"], ["model", "list"], ["hw", "list"],
+                          rules, layout, serving, ["model", "jamba-v0.1"], ["model", "list"], stages, ["hw", "list"],
                           ["hw", "h100-sxm", "v100", "tpu-v5p"], ["hw", "b200", "--explain"]):
                 lines, code = run_in_terminal(width, *words, NO_COLOR="1")
                 self.assertIn(code, (0, 3))
