@@ -5,18 +5,14 @@
 #include <limits>
 
 #include "base/check.h"
+#include "cost/pipeline_order.h"
 
 namespace scalecalc {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// A forward or a backward of one microbatch through one chunk.
-struct Task {
-  bool forward = true;
-  std::int64_t chunk = 0;
-  std::int64_t microbatch = 0;
-};
+using Task = PipelineTask;
 
 class Simulation {
  public:
@@ -31,10 +27,12 @@ class Simulation {
   }
 
   Timeline run() {
-    if (splits_backward()) {
+    if (run_.schedule == Schedule::kZeroBubble) {
       greedy();
     } else {
-      for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s].order = order(static_cast<std::int64_t>(s));
+      for (std::size_t s = 0; s < stages_.size(); ++s) {
+        stages_[s].order = pipeline_order(run_, static_cast<std::int64_t>(s));
+      }
       in_order();
     }
     tails();
@@ -57,9 +55,6 @@ class Simulation {
     std::array<double, 2> link_free_s{};  ///< of the link to the next stage, and of that to the one before
   };
 
-  bool splits_backward() const {
-    return run_.schedule == Schedule::kZeroBubble || run_.schedule == Schedule::kDualPipe;
-  }
   bool dual() const { return run_.schedule == Schedule::kDualPipe; }
   std::int64_t chunks() const { return dual() ? run_.pp : run_.pp * run_.vpp; }
 
@@ -92,7 +87,7 @@ class Simulation {
   void execute(const Task& task, double start) {
     Stage& stage = stages_[static_cast<std::size_t>(stage_of(task))];
     const ChunkTimes& t = times(task);
-    const bool split = splits_backward();
+    const bool split = task.puts_off;
     const double length = task.forward ? t.forward : t.backward_input + (split ? 0 : t.backward_weight);
     const BlockKind backward = split ? BlockKind::kBackwardInput : BlockKind::kBackward;
     block(task.forward ? BlockKind::kForward : backward, task, start, length);
@@ -137,45 +132,19 @@ class Simulation {
     stage.last_backward_s = stage.free_s;
   }
 
-  // Fixed orders.
-
-  std::vector<Task> order(std::int64_t stage) const {
-    const std::int64_t total = run_.microbatches * run_.vpp;
-    std::int64_t warm_up = total;  // GPipe
-    if (run_.schedule == Schedule::k1F1B || run_.schedule == Schedule::kNone) warm_up = run_.pp - stage - 1;
-    if (run_.schedule == Schedule::kInterleaved) {
-      check(run_.microbatches % run_.pp == 0, "interleaved microbatches come in groups of pp");
-      warm_up = (run_.vpp - 1) * run_.pp + 2 * (run_.pp - stage - 1);
-    }
-    warm_up = std::min(warm_up, total);
-    std::vector<Task> out;
-    for (std::int64_t k = 0; k < warm_up; ++k) out.push_back(virtual_task(true, k, stage));
-    for (std::int64_t k = 0; k < total; ++k) {
-      if (warm_up + k < total) out.push_back(virtual_task(true, warm_up + k, stage));
-      out.push_back(virtual_task(false, k, stage));
-    }
-    return out;
-  }
-
-  /// The k-th forward (or backward) of a stage: groups of pp microbatches visit its chunks in turn, backward in the
-  /// opposite order.
-  Task virtual_task(bool forward, std::int64_t k, std::int64_t stage) const {
-    if (run_.vpp == 1) return {forward, stage, k};
-    const std::int64_t group = run_.pp * run_.vpp;
-    const std::int64_t turn = (k % group) / run_.pp;
-    const std::int64_t turns = forward ? turn : run_.vpp - 1 - turn;
-    return {forward, turns * run_.pp + stage, k / group * run_.pp + k % run_.pp};
-  }
-
   void in_order() {
     for (bool progress = true; progress;) {
       progress = false;
       for (Stage& stage : stages_) {
         while (stage.next < stage.order.size()) {
           const Task& task = stage.order[stage.next];
-          const double at = ready(task);
-          if (at == kNever) break;
-          execute(task, std::max(at, stage.free_s));
+          if (task.weights) {
+            put_off_weight(stage);
+          } else {
+            const double at = ready(task);
+            if (at == kNever) break;
+            execute(task, std::max(at, stage.free_s));
+          }
           ++stage.next;
           progress = true;
         }
@@ -184,18 +153,17 @@ class Simulation {
     for (const Stage& stage : stages_) check(stage.next == stage.order.size(), "a pipeline schedule that deadlocks");
   }
 
-  // Schedules that fill idle time with weight gradients: each stage takes a backward if one is there, else a forward
-  // while its memory allows, else a weight gradient.
+  // Zero-bubble: each stage takes a backward if one is there, else a forward while its memory allows, else a weight
+  // gradient.
 
   struct Choice {
     Task task;
     double start = kNever;
   };
 
-  double memory_limit(std::int64_t stage) const { return static_cast<double>(dual() ? run_.pp + 1 : run_.pp - stage); }
-
   Choice choose(std::int64_t s) const {
     const Stage& stage = stages_[static_cast<std::size_t>(s)];
+    const Front& front = fronts_[static_cast<std::size_t>(s)];
     Choice best;
     const auto offer = [&](const Task& task) {
       const double at = ready(task);
@@ -203,27 +171,15 @@ class Simulation {
       const double start = std::max(at, stage.free_s);
       if (start < best.start || (start == best.start && best.task.forward && !task.forward)) best = {task, start};
     };
-    const bool room = stage.in_flight < memory_limit(s);
-    for (std::int64_t direction = 0; direction < (dual() ? 2 : 1); ++direction) {
-      const std::int64_t chunk = direction == 0 ? s : run_.pp - 1 - s;
-      const Front& front = fronts_[static_cast<std::size_t>(2 * s + direction)];
-      if (front.backward < microbatches_of(direction)) offer({false, chunk, microbatch(direction, front.backward)});
-      if (room && front.forward < microbatches_of(direction))
-        offer({true, chunk, microbatch(direction, front.forward)});
-    }
+    const bool room = stage.in_flight < static_cast<double>(run_.pp - s);
+    if (front.backward < run_.microbatches)
+      offer({.forward = false, .chunk = s, .microbatch = front.backward, .puts_off = true});
+    if (room && front.forward < run_.microbatches) offer({true, s, front.forward});
     return best;
   }
 
-  std::int64_t microbatches_of(std::int64_t direction) const {
-    if (!dual()) return run_.microbatches;
-    return (run_.microbatches + 1 - direction) / 2;
-  }
-  std::int64_t microbatch(std::int64_t direction, std::int64_t k) const { return dual() ? 2 * k + direction : k; }
-
   void greedy() {
-    check(!dual() || (run_.pp % 2 == 0 && run_.microbatches >= 2 * run_.pp),
-          "DualPipe needs an even pp and 2 pp microbatches");
-    fronts_.assign(2 * stages_.size(), {});
+    fronts_.assign(stages_.size(), {});
     while (true) {
       std::int64_t soonest = -1;
       Choice best;
@@ -236,7 +192,7 @@ class Simulation {
       }
       if (soonest < 0) break;
       fill(soonest, best.start);
-      Front& front = fronts_[static_cast<std::size_t>(2 * soonest + (dual() ? best.task.microbatch % 2 : 0))];
+      Front& front = fronts_[static_cast<std::size_t>(soonest)];
       ++(best.task.forward ? front.forward : front.backward);
       execute(best.task, std::max(best.start, stages_[static_cast<std::size_t>(soonest)].free_s));
     }
@@ -272,7 +228,7 @@ class Simulation {
     if (end > start) out_.blocks.push_back({kind, static_cast<std::int64_t>(stage), 0, 0, start, end});
   }
 
-  /// The next microbatch to go forward and backward in one direction on one stage.
+  /// The next microbatch to go forward and backward on one stage.
   struct Front {
     std::int64_t forward = 0;
     std::int64_t backward = 0;

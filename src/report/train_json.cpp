@@ -132,6 +132,7 @@ Json plan_json(const TrainAnswer& answer, const RankedPlan& ranked, std::size_t 
   out["bound_by"] = f.bound_by;
   out["time_s"] = time_json(ranked);
   out["memory_bytes"] = memory_json(answer, ranked);
+  out["host_memory_bytes"] = finite(ranked.plan.memory.host.value());
   out["mfu_conventions"] = conventions_json(ranked);
   out["run"] = run_json(f.run);
   return out;

@@ -39,6 +39,16 @@ std::string recipe_text(const Layout& l) {
   return out;
 }
 
+namespace {
+
+/// Dimensions that the others leave no choice: nothing is offloaded where a layout fits.
+bool goes_without_saying(const LayoutDimension& d, const Layout& layout) {
+  return (d.name == "cp_comm" && layout.cp == 1) || (d.name == "offload" && layout.offload == 0) ||
+         (d.name == "remat_layers" && layout.remat == Remat::kNone);
+}
+
+}  // namespace
+
 std::string fix_text(const Layout& layout) {
   // Short flags, so that a narrow terminal can break between them; words stand last.
   std::string out;
@@ -46,7 +56,7 @@ std::string fix_text(const Layout& layout) {
   for (const bool words : {false, true}) {
     for (const LayoutDimension& d : layout_dimensions()) {
       const std::int64_t value = d.value(layout);
-      if ((d.kind == DimensionKind::kWord) != words || value < d.least) continue;
+      if ((d.kind == DimensionKind::kWord) != words || value < d.least || goes_without_saying(d, layout)) continue;
       out += fmt::format("{}{}={}", before, d.name, value_text(d, value));
       before = d.name == "cp" || d.name == "etp" ? " --fix " : ",";
     }
@@ -57,7 +67,7 @@ std::string fix_text(const Layout& layout) {
 std::string_view key_of(Reject reason) {
   static constexpr std::array<std::string_view, kRejectCount> kKeys{
       "pinned", "heads",        "width",   "sequence",  "batch_small", "batch_uneven",
-      "stages", "microbatches", "experts", "placement", "memory", "context"};
+      "stages", "microbatches", "experts", "placement", "memory",      "context"};
   return kKeys.at(static_cast<std::size_t>(reason));
 }
 

@@ -26,6 +26,7 @@ double share() { return *rc::gen::inRange(0, 101) / 100.0; }
 /// Rates within a factor of four of the fixtures', random overlaps, and a memory that is now ample, now short.
 void random_chip(HardwareSpec& hw) {
   hw.host_ram = Bytes(*rc::gen::element(0.0, 4e9, 256e9));
+  hw.pcie_bandwidth = BytesPerSecond(32e9);
   hw.hbm_capacity = Bytes(*rc::gen::element(0.5e9, 1e9, 2e9, 4e9, 32e9, 32e9));
   const double links = *rc::gen::element(0.25, 1.0, 4.0);
   for (Tier& tier : hw.network) {

@@ -17,8 +17,6 @@ HardwareSpec chip() {
   hw.hbm_capacity = Bytes(32e9);
   hw.hbm_bandwidth = BytesPerSecond(1e12);
   hw.chips_per_host = 8;
-  hw.host_ram = Bytes(256e9);
-  hw.pcie_bandwidth = BytesPerSecond(32e9);
   hw.efficiency = ideal_efficiency({});
   return hw;
 }

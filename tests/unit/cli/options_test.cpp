@@ -202,7 +202,7 @@ TEST(TrainOptions, WholeMessages) {
        "hint: a whole number such as 64, 8960 or 16Ki\n"},
       {with({"--fix", "tq=8"}),
        "error: --fix has no dimension 'tq'\nhint: did you mean 'tp'? dimensions: dp, fsdp, tp, sp, cp, pp, vpp, ep, "
-       "etp, zero, mb, ga, remat, schedule\n"},
+       "etp, zero, remat_layers, mb, ga, remat, cp_comm, offload, schedule\n"},
       {with({"--fix", "tp=8,tp=4"}), "error: --fix gives 'tp' twice\n"},
       {with({"--fix", "tp"}), "error: --fix: 'tp' is not KEY=VALUE\nhint: for example --fix tp=8,pp=16\n"},
       {with({"--max", "schedule=1f1b"}),
@@ -211,7 +211,7 @@ TEST(TrainOptions, WholeMessages) {
        "error: --remat and --fix remat= say different things\nhint: give one of them\n"},
       {with({"--schedule", "interleave"}),
        "error: --schedule cannot be 'interleave'\nhint: did you mean 'interleaved'? accepted: auto, gpipe, 1f1b, "
-       "interleaved\n"},
+       "interleaved, zero-bubble, dualpipe\n"},
       {with({"--batch-seqs", "0"}),
        "error: --batch-seqs '0' is not above zero\nhint: a whole number such as 8960, 4M, 70B, 15T or 4Mi\n"},
       {with({"--price", "4GB"}),

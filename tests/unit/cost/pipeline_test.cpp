@@ -53,7 +53,9 @@ TEST(Deal, ChunksFollowEachOtherAndStagesHoldThem) {
   }
 }
 
-TEST(Partition, MoreStagesThanLayersIsNoPartition) { EXPECT_TRUE(partition(test::dense_model(4), {.pp = 8, .vpp = 1}).empty()); }
+TEST(Partition, MoreStagesThanLayersIsNoPartition) {
+  EXPECT_TRUE(partition(test::dense_model(4), {.pp = 8, .vpp = 1}).empty());
+}
 
 TEST(InFlight, FollowsTheSchedule) {
   EXPECT_EQ(in_flight(Schedule::kNone, 1, 1, 0, 32), 1);

@@ -49,7 +49,8 @@ TEST_F(StepRunTest, WithoutAPipelineItIsTheClosedForm) {
 TEST_F(StepRunTest, EvenStagesWithoutTransfersAreTheClosedForm) {
   ModelSpec deep = test::dense_model(64);
   deep.vocab = 64;  // ends that weigh next to nothing
-  for (const Schedule schedule : {Schedule::k1F1B, Schedule::kGpipe, Schedule::kInterleaved}) {
+  for (const Schedule schedule :
+       {Schedule::k1F1B, Schedule::kGpipe, Schedule::kInterleaved, Schedule::kZeroBubble, Schedule::kDualPipe}) {
     PlanRequest request = test::request(deep, nodes, 8);
     request.fix = {.tp = 1, .cp = 1, .pp = 8, .schedule = schedule};
     Traced t(request);
@@ -76,7 +77,8 @@ TEST_F(StepRunTest, ChunksHoldTheWholeModel) {
       }
       chunk += (part.forward.total() + part.backward.total()).value();
     }
-    EXPECT_DOUBLE_EQ(chunk, t.step.run.chunks[c].forward + t.step.run.chunks[c].backward_input);
+    EXPECT_DOUBLE_EQ(chunk, t.step.run.chunks[c].forward + t.step.run.chunks[c].backward_input +
+                                t.step.run.chunks[c].backward_weight);
     whole += chunk;
   }
   EXPECT_EQ(next, 8);

@@ -63,10 +63,12 @@ TEST_F(Step, BubbleOfEqualStages) {
   ModelSpec deep = test::dense_model(64);
   deep.vocab = 64;  // the head weighs nothing, so all stages are alike
   PlanRequest request = test::request(deep, nodes, 8);
-  request.fix = {.tp = 1, .cp = 1, .pp = 8, .vpp = 1, .micro_batch_seqs = 1, .remat = Remat::kNone};
+  request.fix = {
+      .tp = 1, .cp = 1, .pp = 8, .vpp = 1, .micro_batch_seqs = 1, .remat = Remat::kNone, .schedule = Schedule::k1F1B};
   const Plan flat = first(request);
   const double work = flat.time.compute.value() + flat.time.hbm.value();
   EXPECT_NEAR(flat.time.bubble.value() / work, 7.0 / 64, 2e-3);
+  request.fix.schedule.reset();
   request.fix.vpp = 4;
   const Plan interleaved = first(request);
   EXPECT_NEAR(interleaved.time.bubble.value(), flat.time.bubble.value() / 4, 2e-2 * flat.time.bubble.value());

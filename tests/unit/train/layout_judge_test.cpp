@@ -141,7 +141,8 @@ TEST(WhyNot, TheBestPlanItselfIsRecognized) {
 }
 
 TEST(WhyNot, NothingThatFitsLeavesNothingToCompareWith) {
-  const LayoutVerdict v = verdict({.model = "llama3-70b", .hardware = "h100-sxm", .chips = 4}, {.tp = 4});
+  const LayoutVerdict v =
+      verdict({.model = "llama3-70b", .hardware = "h100-sxm", .chips = 4, .fix = {.offload = 0}}, {.tp = 4});
   EXPECT_EQ(v.outcome, LayoutOutcome::kOutOfMemory);
   EXPECT_FALSE(v.against_best.has_value());
   EXPECT_TRUE(has(v.remedies, "--chips "));
