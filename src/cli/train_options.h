@@ -3,14 +3,19 @@
 
 #include <span>
 
+#include "cli/flag_reader.h"
 #include "cli/options.h"
 #include "train/question.h"
 
 namespace scalecalc::cli {
 
+inline constexpr std::int64_t kMostChips = 16'777'216;  // what the engine answers in a second, and any machine today
+inline constexpr CountRange kChipRange{1, kMostChips};
+
 std::span<const Flag> train_flags();
 
-/// UserError with every problem found, in the order of the flags in help.
+/// UserError with every problem found, in the order of the flags in help. Of several counts of chips the largest is
+/// taken.
 TrainQuestion train_question(const Arguments& arguments);
 
 }  // namespace scalecalc::cli

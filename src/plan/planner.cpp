@@ -33,7 +33,7 @@ class Planner::Search {
     const auto start = std::chrono::steady_clock::now();
     goal_ = goal;
     ranker_ = Ranker(goal.objective, 0);
-    if (ranker_.has_ties()) {
+    if (goal.ties && ranker_.has_ties()) {
       // First the single best, which fixes what counts as a tie with it; then the ranking.
       ranking_ = Ranking(1, true);
       descend();

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "report/json_text.h"
+#include "report/train_json_parts.h"
 #include "report/train_report.h"
 
 namespace scalecalc {
@@ -97,6 +98,8 @@ Json machine_json(const TrainAnswer& answer, const RankedPlan& ranked) {
   return out;
 }
 
+}  // namespace
+
 Json plan_json(const TrainAnswer& answer, const RankedPlan& ranked, std::size_t rank) {
   const PlanFigures& f = ranked.figures;
   Json out = {{"rank", rank}};
@@ -116,6 +119,8 @@ Json plan_json(const TrainAnswer& answer, const RankedPlan& ranked, std::size_t 
   out["run"] = run_json(f.run);
   return out;
 }
+
+namespace {
 
 Json filter_json(const LayoutFilter& f) {
   Json out = Json::object();
@@ -138,6 +143,8 @@ Json filter_json(const LayoutFilter& f) {
   if (f.schedule) out["schedule"] = name_of(*f.schedule);
   return out;
 }
+
+}  // namespace
 
 Json query_json(const TrainAnswer& a) {
   const TrainQuestion& q = a.question;
@@ -174,6 +181,8 @@ Json search_json(const SearchStats& s, bool complete) {
       {"candidates", s.candidates}, {"feasible", s.feasible}, {"evaluated", s.evaluated},        {"pruned", s.pruned},
       {"rejected", rejected},       {"complete", complete},   {"elapsed_s", finite(s.elapsed_s)}};
 }
+
+namespace {
 
 Json nearest_miss_json(const TrainAnswer& answer) {
   if (!answer.nearest_miss) return nullptr;

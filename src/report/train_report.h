@@ -21,6 +21,9 @@ std::string recipe_text(const Layout& layout);
 /// "--fix dp=1,fsdp=1120,... --fix ...": the flags that leave exactly this layout.
 std::string fix_text(const Layout& layout);
 
+/// A cause of a step's time, by its contract name, in words: "pipeline bubble".
+std::string cause_words(const std::string& key);
+
 /// Key of a Reject in JSON, in the order of the enum: "batch_small".
 std::string_view key_of(Reject reason);
 

@@ -150,6 +150,8 @@ Section excluded_section(const TrainAnswer& answer) {
 
 }  // namespace
 
+std::string cause_words(const std::string& key) { return words_of(key); }
+
 Section memory_section(const TrainAnswer& answer, const RankedPlan& ranked, const std::string& title) {
   const double capacity = answer.hw.hbm_capacity.value();
   const double total = sum_of(ranked.figures.memory_bytes);

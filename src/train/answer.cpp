@@ -13,24 +13,6 @@
 namespace scalecalc {
 namespace {
 
-PlanRequest request_of(const TrainQuestion& q, const ResolvedQuestion& resolved) {
-  return {.model = &resolved.model,
-          .hw = &resolved.hw,
-          .efficiency = resolved.efficiency,
-          .workload = resolved.workload,
-          .slices = resolved.slices,
-          .fix = q.fix,
-          .max = q.max,
-          .objective = q.objective,
-          .top = q.top,
-          .variants = q.variants};
-}
-
-RankedPlan ranked(const ResolvedQuestion& resolved, const PlanRequest& request, Plan plan) {
-  PlanFigures numbers = figures(resolved, request, plan);
-  return {std::move(plan), std::move(numbers)};
-}
-
 std::vector<std::string> completeness(const TrainQuestion& q, const ResolvedQuestion& resolved) {
   std::vector<std::string> out;
   std::vector<std::string> machines;

@@ -21,4 +21,12 @@ struct ResolvedQuestion {
 /// UserError for everything that is wrong with the question.
 ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog);
 
+/// All but the machine, for questions about many: `slices` stays empty, and `question.chips` is the largest count.
+ResolvedQuestion resolve_job(const TrainQuestion& question, const Catalog& catalog);
+/// The job on the machine of `question`. UserError if it is not built; reads no file.
+ResolvedQuestion on_machine(const TrainQuestion& question, ResolvedQuestion job);
+
+/// Keeps pointers into `resolved`.
+PlanRequest request_of(const TrainQuestion& question, const ResolvedQuestion& resolved);
+
 }  // namespace scalecalc

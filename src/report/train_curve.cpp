@@ -1,0 +1,253 @@
+// The scaling curve and the front for people, and the rows of their CSV.
+#include "report/train_curve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "report/explained_text.h"
+#include "report/train_report.h"
+
+namespace scalecalc {
+namespace {
+
+Cell whole(std::int64_t value) { return static_cast<double>(value); }
+
+std::string percent(double share) { return text_of(share, Format::kFraction); }
+
+/// One count has no curve.
+bool front_alone(const TrainCurve& curve) { return curve.pareto && curve.points.size() == 1; }
+
+std::string title(const TrainCurve& c) {
+  const TrainAnswer& a = c.job;
+  const double batch_tokens = a.workload.batch_seqs * static_cast<double>(a.workload.seq);
+  const std::string counts = front_alone(c) ? fmt::format("up to {}", group_thousands(c.points.front().chips))
+                                            : fmt::format("{} to {}", group_thousands(c.points.front().chips),
+                                                          group_thousands(c.points.back().chips));
+  return fmt::format("{} {} on {} x {}: batch {} tokens, sequences of {}, {}, {}; {}",
+                     front_alone(c) ? "Time against cost of training" : "Scaling of", a.model.title, counts, a.hw.title,
+                     compact_count(batch_tokens), group_thousands(a.workload.seq), a.workload.precision.name,
+                     a.workload.optimizer.name, front_alone(c) ? "fastest first" : "the fastest plan of each count");
+}
+
+double batch_tokens(const TrainCurve& curve, const Plan& plan) {
+  return plan.batch_seqs * static_cast<double>(curve.job.workload.seq);
+}
+
+bool adjusts_batch(const TrainCurve& curve, const Plan& plan) {
+  return plan.batch_seqs != curve.job.workload.batch_seqs;
+}
+
+/// Columns that say how good a plan is, the same for a point of the curve and of the front.
+void add_run_columns(const TrainCurve& curve, Table& table) {
+  if (!curve.job.workload.tokens) return;
+  table.columns.push_back({.title = "run", .key = "run_time_s", .format = Format::kSeconds, .importance = 3});
+  table.columns.push_back({.title = "cost", .key = "run_cost_usd", .format = Format::kUsd, .importance = 3});
+}
+
+void add_run_cells(const TrainCurve& curve, const RankedPlan& p, Row& row) {
+  if (!curve.job.workload.tokens) return;
+  row.cells.push_back(p.figures.run ? Cell(p.figures.run->time_s) : Cell());
+  row.cells.push_back(p.figures.run && p.figures.run->cost_usd ? Cell(*p.figures.run->cost_usd) : Cell());
+}
+
+Table curve_table(const TrainCurve& curve) {
+  const auto any = [&](auto says) {
+    return std::any_of(curve.points.begin(), curve.points.end(),
+                       [&](const CurvePoint& p) { return p.plan && says(p); });
+  };
+  const bool idle = any([](const CurvePoint& p) { return p.plan->plan.layout.chips() < p.chips; });
+  const bool adjusted = any([&](const CurvePoint& p) { return adjusts_batch(curve, p.plan->plan); });
+  Table table;
+  table.columns = {
+      {.title = "chips", .key = "chips", .format = Format::kInteger},
+      {.title = "used", .key = "chips_used", .format = Format::kInteger, .importance = idle ? 2 : 9},
+      {.title = "layout", .key = "layout", .flexible = true},
+      {.title = "recipe", .key = "recipe", .importance = 6, .flexible = true},
+      {.title = "batch", .key = "batch_tokens", .format = Format::kCount, .importance = adjusted ? 4 : 7},
+      {.title = "step", .key = "step_time_s", .format = Format::kSeconds, .importance = 2},
+      {.title = "MFU", .key = "mfu", .format = Format::kFraction, .importance = 2},
+      {.title = "tokens/s", .key = "tokens_per_s", .format = Format::kCount, .importance = 5},
+      {.title = "speed-up", .key = "speed_up", .format = Format::kNumber, .importance = 1},
+      {.title = "efficiency", .key = "efficiency", .format = Format::kFraction},
+  };
+  add_run_columns(curve, table);
+  table.columns.push_back({.title = "bound by", .key = "bound_by", .importance = 2});
+  for (std::size_t i = 0; i < curve.points.size(); ++i) {
+    const CurvePoint& p = curve.points[i];
+    Row row;
+    row.cells = {whole(p.chips)};
+    if (p.plan) {
+      const Plan& plan = p.plan->plan;
+      row.cells.insert(row.cells.end(), {whole(plan.layout.chips()), degrees_text(plan.layout),
+                                         recipe_text(plan.layout), batch_tokens(curve, plan), plan.step_s,
+                                         p.plan->figures.mfu, p.plan->figures.tokens_per_s, p.speed_up, p.efficiency});
+      add_run_cells(curve, *p.plan, row);
+      row.cells.emplace_back(p.plan->figures.bound_by);
+      if (curve.end && curve.end->last == i) row.role = Role::kGood;
+    } else {
+      row.cells.insert(row.cells.end(), {Cell(), p.reason});
+      row.role = Role::kDim;
+    }
+    row.cells.resize(table.columns.size());
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table front_table(const TrainCurve& curve) {
+  const bool adjusted = std::any_of(curve.front.begin(), curve.front.end(),
+                                    [&](const RankedPlan& p) { return adjusts_batch(curve, p.plan); });
+  Table table;
+  table.columns = {
+      {.title = "chips", .key = "chips", .format = Format::kInteger},
+      {.title = "layout", .key = "layout", .flexible = true},
+      {.title = "recipe", .key = "recipe", .importance = 6, .flexible = true},
+      {.title = "batch", .key = "batch_tokens", .format = Format::kCount, .importance = adjusted ? 4 : 7},
+      {.title = "step", .key = "step_time_s", .format = Format::kSeconds, .importance = 2},
+      {.title = "MFU", .key = "mfu", .format = Format::kFraction, .importance = 2},
+      {.title = "tokens/s", .key = "tokens_per_s", .format = Format::kCount, .importance = 1},
+      {.title = "per chip", .key = "tokens_per_s_per_chip", .format = Format::kCount, .importance = 1},
+  };
+  add_run_columns(curve, table);
+  for (const RankedPlan& p : curve.front) {
+    Row row{{whole(p.plan.layout.chips()), degrees_text(p.plan.layout), recipe_text(p.plan.layout),
+             batch_tokens(curve, p.plan), p.plan.step_s, p.figures.mfu, p.figures.tokens_per_s,
+             p.figures.tokens_per_s_per_chip}};
+    add_run_cells(curve, p, row);
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::vector<Line> front_lines(const TrainCurve& curve) {
+  if (curve.front.empty()) return {};
+  if (curve.machine_sizes == 1) {
+    return {
+        {"Every layout searched uses the same number of chips, so time and cost are one axis: the fastest plan is "
+         "the cheapest. A range such as --chips 64..1024 has a front."}};
+  }
+  const std::string sizes = fmt::format("{} machine sizes", curve.machine_sizes);
+  if (curve.front.size() == 1) {
+    return {{fmt::format("Of the plans on {} the fastest is also the cheapest.", sizes)}};
+  }
+  return {
+      {fmt::format("Of the plans on {}, none is faster than one of these without costing more, or cheaper without "
+                   "taking longer. Cost falls as tokens/s per chip rise.",
+                   sizes)}};
+}
+
+std::string machine_of(const CurvePoint& point) { return group_thousands(point.chips) + " chips"; }
+
+/// What grew, and what a batch that grows with the machine would be.
+std::vector<Line> linear_lines(const TrainCurve& curve) {
+  const CurveEnd& end = *curve.end;
+  const CurvePoint& last = curve.points[end.last];
+  const auto first =
+      std::find_if(curve.points.begin(), curve.points.end(), [](const auto& p) { return p.plan.has_value(); });
+  const std::string share = percent(kLinearShare);
+  if (!end.next) {
+    return {{fmt::format("The whole range: at {} each chip does {} of the work it does at {}; linear is at least {}.",
+                         machine_of(last), percent(last.efficiency), group_thousands(first->chips), share)}};
+  }
+  const CurvePoint& next = curve.points[*end.next];
+  std::vector<Line> out{
+      {fmt::format("Up to {}: each chip does {} of the work it does at {}; linear is at least {}.", machine_of(last),
+                   percent(last.efficiency), group_thousands(first->chips), share)}};
+  if (!next.plan) {
+    out.push_back({fmt::format("At {}: {}.", machine_of(next), next.reason), Role::kWarning});
+    return out;
+  }
+  const bool idle = end.cause == "idle";
+  out.push_back({fmt::format("At {} it is {}. Grown most: {}, {} -> {} of the {}.", machine_of(next),
+                             percent(next.efficiency), idle ? "idle chips" : cause_words(end.cause),
+                             percent(end.share_before), percent(end.share_after), idle ? "machine" : "machine's time"),
+                 Role::kWarning});
+  const Layout& layout = next.plan->plan.layout;
+  if (layout.micro_batch_seqs * layout.grad_accum == 1) {
+    out.push_back({"Its data ranks have one sequence of a step each: the batch divides no further."});
+  }
+  const double asked = curve.job.workload.batch_seqs * static_cast<double>(curve.job.workload.seq);
+  out.push_back(
+      {fmt::format("The same tokens per chip as at {} chips: --batch-tokens {} at {}.", group_thousands(last.chips),
+                   compact_count(asked * static_cast<double>(next.chips) / static_cast<double>(last.chips)),
+                   group_thousands(next.chips))});
+  return out;
+}
+
+Section searched_section(const TrainCurve& curve) {
+  double candidates = 0, evaluated = 0, elapsed = 0;
+  for (const CurvePoint& point : curve.points) {
+    candidates += static_cast<double>(point.search.candidates);
+    evaluated += static_cast<double>(point.search.evaluated);
+    elapsed += point.search.elapsed_s;
+  }
+  return {.title = "Searched",
+          .lines = {{fmt::format("{} legal layouts, {} costed in full, {}", compact_count(candidates),
+                                 compact_count(evaluated), format_quantity(elapsed, UnitKind::kSeconds))},
+                    {"each count as `train --chips N` searches it, on smaller machines too; a faster plan of fewer "
+                     "chips stands for more"}}};
+}
+
+Table curve_records(const TrainCurve& curve) {
+  Table out;
+  for (const char* key : {"chips_asked", "reason", "speed_up", "efficiency"}) {
+    out.columns.push_back({.title = key, .key = key});
+  }
+  // Those of a single answer follow, but for its rank, which is always 1.
+  const Table none = plan_records(answer_at(curve, 0, {}));
+  out.columns.insert(out.columns.end(), none.columns.begin() + 1, none.columns.end());
+  for (const CurvePoint& point : curve.points) {
+    Row row{{whole(point.chips)}};
+    if (point.plan) {
+      row.cells.insert(row.cells.end(), {Cell(), point.speed_up, point.efficiency});
+      const Row plan = plan_records(answer_at(curve, point.chips, {*point.plan})).rows.front();
+      row.cells.insert(row.cells.end(), plan.cells.begin() + 1, plan.cells.end());
+    } else {
+      row.cells.emplace_back(point.reason);
+    }
+    row.cells.resize(out.columns.size());
+    out.rows.push_back(std::move(row));
+  }
+  return out;
+}
+
+}  // namespace
+
+TrainAnswer answer_at(const TrainCurve& curve, std::int64_t chips, std::vector<RankedPlan> plans) {
+  TrainAnswer out = curve.job;
+  out.question.chips = chips;
+  out.plans = std::move(plans);
+  return out;
+}
+
+Report train_curve_report(const TrainCurve& curve, bool complete) {
+  Report report{.title = title(curve)};
+  if (curve.job.question.ideal) {
+    report.summary.push_back({"Ideal efficiency: the upper bound of the roofline, which no real run reaches."});
+  }
+  if (!complete) report.warnings.push_back("interrupted: the curve is incomplete, better layouts may be missing");
+  const bool planned = std::any_of(curve.points.begin(), curve.points.end(), [](const auto& p) { return p.plan; });
+  if (!planned && complete) {
+    report.summary.push_back(
+        {front_alone(curve) ? "Nothing fits: " + curve.points.front().reason : "Nothing fits at any of these counts.",
+         Role::kBad});
+  }
+  const Table front = front_table(curve);
+  if (front_alone(curve)) {
+    report.plans = front;
+    for (const Line& line : front_lines(curve)) report.notes.push_back(line.text);
+  } else {
+    report.plans = curve_table(curve);
+    if (curve.end) report.sections.push_back({.title = "Linear", .lines = linear_lines(curve)});
+    if (!curve.front.empty()) report.sections.push_back({"Time against cost", front, front_lines(curve)});
+  }
+  report.records =
+      curve.pareto ? plan_records(answer_at(curve, curve.job.question.chips, curve.front)) : curve_records(curve);
+  if (!curve.job.assumptions.empty()) report.sections.push_back(assumed_section(curve.job.assumptions));
+  report.sections.push_back(searched_section(curve));
+  return report;
+}
+
+}  // namespace scalecalc
