@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "base/units.h"
 #include "cli/outputs.h"
 #include "cli/session.h"
 #include "report/render.h"
@@ -44,9 +41,7 @@ void say_on_stderr(Log& log, const TrainCurve& curve, bool complete) {
     if (assumption.warning) log.warning(assumption.text);
   }
   if (!complete) log.warning("interrupted: the curve is incomplete, better layouts may be missing");
-  for (const CurvePoint& point : curve.points) {
-    if (!point.plan) log.warning(fmt::format("{} chips: {}", group_thousands(point.chips), point.reason));
-  }
+  if (!any_plan(curve) && complete) log.warning("there is no plan at any count asked for");
 }
 
 }  // namespace
@@ -65,9 +60,7 @@ ExitCode run_train_curve(const CurveQuestion& question, const Arguments& argumen
     return rendered(curve, format, to_file ? TextOptions{} : text, complete);
   });
   if (!complete) return ExitCode::kInterrupted;
-  const bool planned =
-      std::any_of(curve.points.begin(), curve.points.end(), [](const CurvePoint& p) { return p.plan.has_value(); });
-  return planned ? ExitCode::kAnswered : ExitCode::kNothingFits;
+  return any_plan(curve) ? ExitCode::kAnswered : ExitCode::kNothingFits;
 }
 
 }  // namespace scalecalc::cli

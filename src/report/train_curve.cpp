@@ -52,17 +52,22 @@ void add_run_cells(const TrainCurve& curve, const RankedPlan& p, Row& row) {
   row.cells.push_back(p.figures.run && p.figures.run->cost_usd ? Cell(*p.figures.run->cost_usd) : Cell());
 }
 
+bool leaves_idle(const TrainCurve& curve) {
+  return std::any_of(curve.points.begin(), curve.points.end(),
+                     [](const CurvePoint& p) { return p.plan && p.plan->plan.layout.chips() < p.chips; });
+}
+
+std::string status_text(const CurvePoint& point) {
+  return std::string(kPointStatusNames.at(static_cast<std::size_t>(point.status)));
+}
+
 Table curve_table(const TrainCurve& curve) {
-  const auto any = [&](auto says) {
-    return std::any_of(curve.points.begin(), curve.points.end(),
-                       [&](const CurvePoint& p) { return p.plan && says(p); });
-  };
-  const bool idle = any([](const CurvePoint& p) { return p.plan->plan.layout.chips() < p.chips; });
-  const bool adjusted = any([&](const CurvePoint& p) { return adjusts_batch(curve, p.plan->plan); });
+  const bool idle = leaves_idle(curve);
+  const bool adjusted = std::any_of(curve.points.begin(), curve.points.end(),
+                                    [&](const CurvePoint& p) { return p.plan && adjusts_batch(curve, p.plan->plan); });
   Table table;
   table.columns = {
       {.title = "chips", .key = "chips", .format = Format::kInteger},
-      {.title = "used", .key = "chips_used", .format = Format::kInteger, .importance = idle ? 2 : 9},
       {.title = "layout", .key = "layout", .flexible = true},
       {.title = "recipe", .key = "recipe", .importance = 6, .flexible = true},
       {.title = "batch", .key = "batch_tokens", .format = Format::kCount, .importance = adjusted ? 4 : 7},
@@ -72,22 +77,26 @@ Table curve_table(const TrainCurve& curve) {
       {.title = "speed-up", .key = "speed_up", .format = Format::kNumber, .importance = 1},
       {.title = "efficiency", .key = "efficiency", .format = Format::kFraction},
   };
+  if (idle) {
+    table.columns.insert(table.columns.begin() + 1,
+                         {.title = "used", .key = "chips_used", .format = Format::kInteger, .importance = 1});
+  }
   add_run_columns(curve, table);
   table.columns.push_back({.title = "bound by", .key = "bound_by", .importance = 2});
   for (std::size_t i = 0; i < curve.points.size(); ++i) {
     const CurvePoint& p = curve.points[i];
-    Row row;
-    row.cells = {whole(p.chips)};
+    Row row{{whole(p.chips)}};
+    if (idle) row.cells.push_back(p.plan ? whole(p.plan->plan.layout.chips()) : Cell());
     if (p.plan) {
       const Plan& plan = p.plan->plan;
-      row.cells.insert(row.cells.end(), {whole(plan.layout.chips()), degrees_text(plan.layout),
-                                         recipe_text(plan.layout), batch_tokens(curve, plan), plan.step_s,
-                                         p.plan->figures.mfu, p.plan->figures.tokens_per_s, p.speed_up, p.efficiency});
+      row.cells.insert(row.cells.end(),
+                       {degrees_text(plan.layout), recipe_text(plan.layout), batch_tokens(curve, plan), plan.step_s,
+                        p.plan->figures.mfu, p.plan->figures.tokens_per_s, p.speed_up, p.efficiency});
       add_run_cells(curve, *p.plan, row);
       row.cells.emplace_back(p.plan->figures.bound_by);
       if (curve.end && curve.end->last == i) row.role = Role::kGood;
     } else {
-      row.cells.insert(row.cells.end(), {Cell(), p.reason});
+      row.cells.emplace_back(status_text(p));
       row.role = Role::kDim;
     }
     row.cells.resize(table.columns.size());
@@ -121,6 +130,13 @@ Table front_table(const TrainCurve& curve) {
   return table;
 }
 
+/// One count offers few smaller machines.
+std::string ask_for_range(const TrainCurve& curve) {
+  const std::int64_t chips = curve.job.question.chips;
+  if (!front_alone(curve) || chips == 1) return "";
+  return fmt::format(" A range compares more: --chips {}..{}.", std::max<std::int64_t>(1, chips / 16), chips);
+}
+
 std::vector<Line> front_lines(const TrainCurve& curve) {
   if (curve.front.empty()) return {};
   if (curve.machine_sizes == 1) {
@@ -130,7 +146,7 @@ std::vector<Line> front_lines(const TrainCurve& curve) {
   }
   const std::string sizes = fmt::format("{} machine sizes", curve.machine_sizes);
   if (curve.front.size() == 1) {
-    return {{fmt::format("Of the plans on {} the fastest is also the cheapest.", sizes)}};
+    return {{fmt::format("Of the plans on {} the fastest is also the cheapest.{}", sizes, ask_for_range(curve))}};
   }
   return {
       {fmt::format("Of the plans on {}, none is faster than one of these without costing more, or cheaper without "
@@ -156,7 +172,7 @@ std::vector<Line> linear_lines(const TrainCurve& curve) {
       {fmt::format("Up to {}: each chip does {} of the work it does at {}; linear is at least {}.", machine_of(last),
                    percent(last.efficiency), group_thousands(first->chips), share)}};
   if (!next.plan) {
-    out.push_back({fmt::format("At {}: {}.", machine_of(next), next.reason), Role::kWarning});
+    out.push_back({fmt::format("At {} there is no plan: {}.", machine_of(next), status_text(next)), Role::kWarning});
     return out;
   }
   const bool idle = end.cause == "idle";
@@ -169,11 +185,23 @@ std::vector<Line> linear_lines(const TrainCurve& curve) {
     out.push_back({"Its data ranks have one sequence of a step each: the batch divides no further."});
   }
   const double asked = curve.job.workload.batch_seqs * static_cast<double>(curve.job.workload.seq);
-  out.push_back(
-      {fmt::format("The same tokens per chip as at {} chips: --batch-tokens {} at {}.", group_thousands(last.chips),
-                   compact_count(asked * static_cast<double>(next.chips) / static_cast<double>(last.chips)),
-                   group_thousands(next.chips))});
+  const double each = asked / static_cast<double>(last.chips);
+  out.push_back({fmt::format("As many tokens per chip as at {}, {}, would take --batch-tokens {}.", machine_of(last),
+                             compact_count(each), compact_count(each * static_cast<double>(next.chips)))});
   return out;
+}
+
+/// Why counts have no plan.
+void add_reasons(const TrainCurve& curve, Report& report) {
+  constexpr std::size_t kMostReasons = 12;
+  std::size_t count = 0;
+  for (const CurvePoint& p : curve.points) {
+    if (p.plan || ++count > kMostReasons) continue;
+    report.notes.push_back(fmt::format("{}, {}: {}.", machine_of(p), status_text(p), p.reason));
+  }
+  if (count > kMostReasons) {
+    report.notes.push_back(fmt::format("{} more counts have no plan; --json says why.", count - kMostReasons));
+  }
 }
 
 Section searched_section(const TrainCurve& curve) {
@@ -184,10 +212,11 @@ Section searched_section(const TrainCurve& curve) {
     elapsed += point.search.elapsed_s;
   }
   return {.title = "Searched",
-          .lines = {{fmt::format("{} legal layouts, {} costed in full, {}", compact_count(candidates),
-                                 compact_count(evaluated), format_quantity(elapsed, UnitKind::kSeconds))},
-                    {"each count as `train --chips N` searches it, on smaller machines too; a faster plan of fewer "
-                     "chips stands for more"}}};
+          .lines = {
+              {fmt::format("{} legal layouts, {} costed in full", compact_count(candidates), compact_count(evaluated))},
+              {"searched in " + format_quantity(elapsed, UnitKind::kSeconds)},
+              {"each count as `train --chips N` ranks it: of plans within 1% of its fastest the one that needs "
+               "least memory"}}};
 }
 
 Table curve_records(const TrainCurve& curve) {
@@ -228,21 +257,20 @@ Report train_curve_report(const TrainCurve& curve, bool complete) {
     report.summary.push_back({"Ideal efficiency: the upper bound of the roofline, which no real run reaches."});
   }
   if (!complete) report.warnings.push_back("interrupted: the curve is incomplete, better layouts may be missing");
-  const bool planned = std::any_of(curve.points.begin(), curve.points.end(), [](const auto& p) { return p.plan; });
-  if (!planned && complete) {
-    report.summary.push_back(
-        {front_alone(curve) ? "Nothing fits: " + curve.points.front().reason : "Nothing fits at any of these counts.",
-         Role::kBad});
-  }
+  if (!any_plan(curve) && complete) report.summary.push_back({"There is no plan at any count asked for.", Role::kBad});
   const Table front = front_table(curve);
   if (front_alone(curve)) {
-    report.plans = front;
+    if (!curve.front.empty()) report.plans = front;
     for (const Line& line : front_lines(curve)) report.notes.push_back(line.text);
   } else {
     report.plans = curve_table(curve);
-    if (curve.end) report.sections.push_back({.title = "Linear", .lines = linear_lines(curve)});
+    if (leaves_idle(curve)) {
+      report.notes.emplace_back("Where fewer chips are used, no plan searched on more of them is as fast.");
+    }
+    if (curve.end) report.sections.push_back({.title = "Linear scaling", .lines = linear_lines(curve)});
     if (!curve.front.empty()) report.sections.push_back({"Time against cost", front, front_lines(curve)});
   }
+  add_reasons(curve, report);
   report.records =
       curve.pareto ? plan_records(answer_at(curve, curve.job.question.chips, curve.front)) : curve_records(curve);
   if (!curve.job.assumptions.empty()) report.sections.push_back(assumed_section(curve.job.assumptions));

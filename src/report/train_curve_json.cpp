@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "report/train_curve.h"
 #include "report/train_json_parts.h"
 
@@ -7,7 +9,9 @@ namespace {
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json point_json(const TrainCurve& curve, const CurvePoint& point, bool complete) {
-  Json out = {{"chips", point.chips}, {"reason", text_or_null(point.reason)}};
+  std::string status(kPointStatusNames.at(static_cast<std::size_t>(point.status)));
+  std::replace(status.begin(), status.end(), ' ', '_');
+  Json out = {{"chips", point.chips}, {"status", std::move(status)}, {"reason", text_or_null(point.reason)}};
   out["speed_up"] = point.plan ? Json(finite(point.speed_up)) : Json(nullptr);
   out["efficiency"] = point.plan ? Json(finite(point.efficiency)) : Json(nullptr);
   out["plan"] = point.plan ? plan_json(answer_at(curve, point.chips, {}), *point.plan, 1) : Json(nullptr);

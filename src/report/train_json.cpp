@@ -207,6 +207,7 @@ std::string train_json(const TrainAnswer& answer, std::string_view tool_version,
   out["nearest_miss"] = nearest_miss_json(answer);
   out["obstacles"] = answer.obstacles;
   out["would_fit"] = answer.would_fit ? Json(*answer.would_fit) : Json(nullptr);
+  out["batch_to_fill_tokens"] = answer.batch_to_fill ? whole(*answer.batch_to_fill) : Json(nullptr);
   if (answer.question.explain > 0) out["explain"] = explain_json(answer.explanation);
   return json_text(out, 2);
 }

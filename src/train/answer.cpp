@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "train/figures.h"
+#include "train/fill.h"
 #include "train/obstacles.h"
 #include "train/question.h"
 #include "train/resolve.h"
@@ -114,6 +115,9 @@ TrainAnswer answer(const TrainQuestion& question, const Catalog& catalog, const 
   for (Plan& p : result.plans) out.plans.push_back(ranked(resolved, request, std::move(p)));
   if (!out.plans.empty() && !(stop && stop())) {
     out.cheaper = cheaper_on_fewer_chips(resolved, request, planner, out.plans.front().plan);
+    if (request.objective == Objective::kTime) {
+      out.batch_to_fill = batch_to_fill(request, out.plans.front().plan, stop);
+    }
   }
   if (result.nearest_miss) out.nearest_miss = ranked(resolved, request, *result.nearest_miss);
   if (out.plans.empty() && !(stop && stop())) out.would_fit = what_would_fit(question, request);

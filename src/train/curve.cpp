@@ -33,18 +33,26 @@ std::string sentence_of(const UserError& error) {
   return first.hint.empty() ? first.message : fmt::format("{}; {}", first.message, first.hint);
 }
 
-/// In a sentence, why a search came back without a plan.
-std::string why_none(const PlanRequest& request, const PlanResult& result) {
+void no_plan(CurvePoint& point, PointStatus status, std::string reason) {
+  point.status = status;
+  point.reason = std::move(reason);
+}
+
+/// Why a search came back without a plan.
+void explain_none(const PlanRequest& request, const PlanResult& result, CurvePoint& point) {
   if (result.nearest_miss) {
     const auto bytes = [](Bytes b) { return format_quantity(b.value(), UnitKind::kBytes); };
-    return fmt::format("does not fit: the nearest layout needs {} of the {} on each chip",
-                       bytes(result.nearest_miss->memory.total()), bytes(request.hw->hbm_capacity));
+    return no_plan(point, PointStatus::kOutOfMemory,
+                   fmt::format("the nearest layout needs {} of the {} on each chip",
+                               bytes(result.nearest_miss->memory.total()), bytes(request.hw->hbm_capacity)));
   }
-  if (const std::vector<std::string> found = obstacles(request); !found.empty()) return join(found, "; ");
+  if (const std::vector<std::string> found = obstacles(request); !found.empty()) {
+    return no_plan(point, PointStatus::kNoLayout, join(found, "; "));
+  }
   const auto& counts = result.stats.rejected;
   const auto most = std::max_element(counts.begin(), counts.end());
-  if (*most == 0) return "no layout is legal";
-  return fmt::format("no layout is legal: {}", describe(static_cast<Reject>(most - counts.begin())));
+  no_plan(point, PointStatus::kNoLayout,
+          *most == 0 ? "none is legal" : std::string(describe(static_cast<Reject>(most - counts.begin()))));
 }
 
 class CurveMaker {
@@ -74,7 +82,7 @@ class CurveMaker {
       resolved = on_machine(question, job_);
     } catch (const UserError& error) {
       if (!no_machine_) no_machine_ = error;
-      out.reason = sentence_of(error);
+      no_plan(out, PointStatus::kNotBuilt, sentence_of(error));
       return out;
     }
     search(question, resolved, out);
@@ -86,16 +94,15 @@ class CurveMaker {
     out_.job.slice = resolved.slices.front();
     remember(resolved);
     if (stopped()) {
-      out.reason = "interrupted before it was searched";
-      return;
+      return no_plan(out, PointStatus::kInterrupted, "not searched");
     }
     const PlanRequest request = request_of(question, resolved);
     Planner planner(request, stop_);
     PlanResult result = planner.best({.objective = request.objective, .top = 1});
     out.search = result.stats;
     if (result.plans.empty()) {
-      out.reason = stopped() ? "interrupted before a plan was found" : why_none(request, result);
-      return;
+      return stopped() ? no_plan(out, PointStatus::kInterrupted, "no plan was found yet")
+                       : explain_none(request, result, out);
     }
     out.plan = ranked(resolved, request, std::move(result.plans.front()));
     if (!q_.pareto) return;
@@ -142,6 +149,10 @@ class CurveMaker {
 };
 
 }  // namespace
+
+bool any_plan(const TrainCurve& curve) {
+  return std::any_of(curve.points.begin(), curve.points.end(), [](const CurvePoint& p) { return p.plan.has_value(); });
+}
 
 void compare_points(std::vector<CurvePoint>& points, bool may_idle) {
   const CurvePoint* fastest = nullptr;

@@ -2,10 +2,12 @@
 // same (strong scaling), where that stops being linear and what takes the time then, and time against cost.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/catalog.h"
@@ -23,11 +25,17 @@ struct CurveQuestion {
   bool pareto = false;              ///< the front of time against cost too
 };
 
+/// What became of a count of chips.
+enum class PointStatus : std::uint8_t { kPlanned, kNotBuilt, kOutOfMemory, kNoLayout, kInterrupted };
+inline constexpr std::array<std::string_view, 5> kPointStatusNames{"planned", "not built", "out of memory", "no layout",
+                                                                   "interrupted"};
+
 /// One count of chips.
 struct CurvePoint {
   std::int64_t chips = 0;
+  PointStatus status = PointStatus::kPlanned;
+  std::string reason;              ///< unless planned: a sentence
   std::optional<RankedPlan> plan;  ///< the best that `chips` allow: on all of them, or fewer where those are faster
-  std::string reason;              ///< no plan: why
   double speed_up = 0;             ///< tokens per second over those of the first count that has a plan
   double efficiency = 0;           ///< speed-up over the ratio of chips; chips left idle count
   SearchStats search;
@@ -52,6 +60,8 @@ struct TrainCurve {
   std::vector<RankedPlan> front;  ///< fastest first
   std::size_t machine_sizes = 0;  ///< counts of chips, smaller machines included, that the front was taken from
 };
+
+bool any_plan(const TrainCurve& curve);
 
 /// UserError for a wrong question; one is that no count is built. A count at which nothing fits is a point with a
 /// reason.

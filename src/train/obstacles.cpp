@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/divisors.h"
 #include "base/units.h"
 #include "model/sharding.h"
 
@@ -66,6 +67,31 @@ class ObstacleFinder {
     }
   }
 
+  std::int64_t pinned_data_ranks() const {
+    if (!fix_.tp || !fix_.cp || !fix_.pp) return fix_.dp.value_or(1) * fix_.fsdp.value_or(1);
+    const std::int64_t ways = *fix_.tp * *fix_.cp * *fix_.pp;
+    return chips_ % ways == 0 ? chips_ / ways : fix_.dp.value_or(1) * fix_.fsdp.value_or(1);
+  }
+
+  /// What the largest legal tp, cp and pp leave; 1 if there is none.
+  std::int64_t fewest_data_ranks() const {
+    std::int64_t ways = 0;
+    const auto allowed = [](const auto& fix, const auto& max, std::int64_t n) {
+      return (!fix || *fix == n) && (!max || n <= *max);
+    };
+    for (const std::int64_t tp : divisors(chips_)) {
+      if (!allowed(fix_.tp, request_.max.tp, tp)) continue;
+      if (!undivided_heads(model_, tp).empty() || !undivided_widths(model_, tp).empty()) continue;
+      for (const std::int64_t cp : divisors(chips_ / tp)) {
+        if (!allowed(fix_.cp, request_.max.cp, cp) || (cp > 1 && request_.workload.seq % (2 * cp) != 0)) continue;
+        for (const std::int64_t pp : divisors(chips_ / tp / cp)) {
+          if (allowed(fix_.pp, request_.max.pp, pp) && pp <= model_.layers()) ways = std::max(ways, tp * cp * pp);
+        }
+      }
+    }
+    return ways == 0 ? 1 : chips_ / ways;
+  }
+
   /// The pinned degrees must divide the chips, and all of them together must make them.
   void product() {
     std::int64_t ways = 1;
@@ -93,13 +119,11 @@ class ObstacleFinder {
   void batch() {
     const double wanted = request_.workload.batch_seqs;
     const double most = wanted * (1 + request_.workload.batch_tolerance);
-    std::int64_t data = fix_.dp.value_or(1) * fix_.fsdp.value_or(1);
-    if (fix_.tp && fix_.cp && fix_.pp && chips_ % (*fix_.tp * *fix_.cp * *fix_.pp) == 0) {
-      data = chips_ / (*fix_.tp * *fix_.cp * *fix_.pp);
-    }
-    if (static_cast<double>(data) > most) {
+    const std::int64_t data = pinned_data_ranks();
+    const std::int64_t fewest = std::max(data, fewest_data_ranks());
+    if (static_cast<double>(fewest) > most) {
       say("a batch of {} sequences is smaller than the {} data ranks; raise --batch-seqs to at least {}",
-          format_quantity(wanted, UnitKind::kCount, 6), group_thousands(data), group_thousands(data));
+          format_quantity(wanted, UnitKind::kCount, 6), group_thousands(fewest), fewest);
       return;
     }
     const double rounded = std::max(1.0, std::round(wanted / static_cast<double>(data))) * static_cast<double>(data);

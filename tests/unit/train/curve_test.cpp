@@ -122,11 +122,14 @@ TEST(TrainCurve, APointIsTheBestPlanOfItsCountAlone) {
 TEST(TrainCurve, CountsWithoutAPlanKeepTheirReason) {
   const TrainCurve torus = train_curve(small_question({64, 100, 16384}, "tpu-v5p"), Catalog());
   EXPECT_TRUE(torus.points[0].plan);
+  EXPECT_EQ(torus.points[0].status, PointStatus::kPlanned);
+  EXPECT_EQ(torus.points[1].status, PointStatus::kNotBuilt);
   EXPECT_EQ(torus.points[1].reason, "no tpu-v5p slice has 100 chips; the nearest that exist: --chips 64 or 128");
   EXPECT_EQ(torus.points[2].reason,
             "16,384 chips are more than one tpu-v5p pod of 8,960; join pods over its dcn network with --slices 4");
   const TrainCurve short_of_memory = train_curve(small_question({1, 2}), Catalog());
-  EXPECT_TRUE(short_of_memory.points[0].reason.starts_with("does not fit: the nearest layout needs "))
+  EXPECT_EQ(short_of_memory.points[0].status, PointStatus::kOutOfMemory);
+  EXPECT_TRUE(short_of_memory.points[0].reason.starts_with("the nearest layout needs "))
       << short_of_memory.points[0].reason;
   EXPECT_FALSE(short_of_memory.points[1].plan);
 }
@@ -137,7 +140,7 @@ TEST(TrainCurve, NoSuchCountAtAllIsAWrongQuestion) {
 
 TEST(TrainCurve, AnInterruptedCurveSaysSoAtEachPoint) {
   const TrainCurve curve = train_curve(small_question({8, 16}), Catalog(), [] { return true; });
-  for (const CurvePoint& p : curve.points) EXPECT_TRUE(p.reason.starts_with("interrupted")) << p.reason;
+  for (const CurvePoint& p : curve.points) EXPECT_EQ(p.status, PointStatus::kInterrupted);
 }
 
 }  // namespace
