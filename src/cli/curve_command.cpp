@@ -54,6 +54,8 @@ ExitCode run_train_curve(const CurveQuestion& question, const Arguments& argumen
   note_grouping(arguments, curve);
   const bool complete = !(env.interrupted && env.interrupted());
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
+  log.info(fmt::format("model: {} ({})", curve.job.model.title, curve.job.model.source));
+  log.info(fmt::format("hardware: {}", curve.job.hw.title));
   if (!for_people(outputs.standard_output())) say_on_stderr(log, curve, complete);
   const TextOptions text = text_options(env, session.color);
   outputs.write(env, [&](OutputFormat format, bool to_file) {

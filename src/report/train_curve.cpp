@@ -39,17 +39,39 @@ bool adjusts_batch(const TrainCurve& curve, const Plan& plan) {
   return plan.batch_seqs != curve.job.workload.batch_seqs;
 }
 
-/// Columns that say how good a plan is, the same for a point of the curve and of the front.
-void add_run_columns(const TrainCurve& curve, Table& table) {
-  if (!curve.job.workload.tokens) return;
-  table.columns.push_back({.title = "run", .key = "run_time_s", .format = Format::kSeconds, .importance = 3});
-  table.columns.push_back({.title = "cost", .key = "run_cost_usd", .format = Format::kUsd, .importance = 3});
+/// What a point of the curve and of the front both show: first which plan, then what the whole run takes.
+std::vector<Column> plan_columns(bool adjusted) {
+  return {{.title = "layout", .key = "layout", .flexible = true},
+          {.title = "recipe", .key = "recipe", .importance = 6, .flexible = true},
+          {.title = "batch", .key = "batch_tokens", .format = Format::kCount, .importance = adjusted ? 4 : 7},
+          {.title = "step", .key = "step_time_s", .format = Format::kSeconds, .importance = 2},
+          {.title = "MFU", .key = "mfu", .format = Format::kFraction, .importance = 2},
+          {.title = "tokens/s", .key = "tokens_per_s", .format = Format::kCount, .importance = 5}};
 }
 
-void add_run_cells(const TrainCurve& curve, const RankedPlan& p, Row& row) {
-  if (!curve.job.workload.tokens) return;
-  row.cells.push_back(p.figures.run ? Cell(p.figures.run->time_s) : Cell());
-  row.cells.push_back(p.figures.run && p.figures.run->cost_usd ? Cell(*p.figures.run->cost_usd) : Cell());
+std::vector<Cell> plan_cells(const TrainCurve& curve, const RankedPlan& p) {
+  return {degrees_text(p.plan.layout),
+          recipe_text(p.plan.layout),
+          batch_tokens(curve, p.plan),
+          p.plan.step_s,
+          p.figures.mfu,
+          p.figures.tokens_per_s};
+}
+
+std::vector<Column> run_columns(const TrainCurve& curve) {
+  if (!curve.job.workload.tokens) return {};
+  return {{.title = "run", .key = "run_time_s", .format = Format::kSeconds, .importance = 3},
+          {.title = "cost", .key = "run_cost_usd", .format = Format::kUsd, .importance = 3}};
+}
+
+std::vector<Cell> run_cells(const RankedPlan& p) {
+  if (!p.figures.run) return {};
+  return {p.figures.run->time_s, p.figures.run->cost_usd ? Cell(*p.figures.run->cost_usd) : Cell()};
+}
+
+template <class T>
+void append(std::vector<T>& to, const std::vector<T>& more) {
+  to.insert(to.end(), more.begin(), more.end());
 }
 
 bool leaves_idle(const TrainCurve& curve) {
@@ -61,46 +83,40 @@ std::string status_text(const CurvePoint& point) {
   return std::string(kPointStatusNames.at(static_cast<std::size_t>(point.status)));
 }
 
+Row curve_row(const TrainCurve& curve, const CurvePoint& point, bool idle) {
+  Row row{{whole(point.chips)}};
+  if (!point.plan) {
+    if (idle) row.cells.emplace_back();
+    row.cells.emplace_back(status_text(point));
+    row.role = Role::kDim;
+    return row;
+  }
+  if (idle) row.cells.push_back(whole(point.plan->plan.layout.chips()));
+  append(row.cells, plan_cells(curve, *point.plan));
+  append(row.cells, {point.speed_up, point.efficiency});
+  append(row.cells, run_cells(*point.plan));
+  row.cells.emplace_back(point.plan->figures.bound_by);
+  if (curve.end && &curve.points[curve.end->last] == &point) row.role = Role::kGood;
+  return row;
+}
+
 Table curve_table(const TrainCurve& curve) {
   const bool idle = leaves_idle(curve);
   const bool adjusted = std::any_of(curve.points.begin(), curve.points.end(),
                                     [&](const CurvePoint& p) { return p.plan && adjusts_batch(curve, p.plan->plan); });
   Table table;
-  table.columns = {
-      {.title = "chips", .key = "chips", .format = Format::kInteger},
-      {.title = "layout", .key = "layout", .flexible = true},
-      {.title = "recipe", .key = "recipe", .importance = 6, .flexible = true},
-      {.title = "batch", .key = "batch_tokens", .format = Format::kCount, .importance = adjusted ? 4 : 7},
-      {.title = "step", .key = "step_time_s", .format = Format::kSeconds, .importance = 2},
-      {.title = "MFU", .key = "mfu", .format = Format::kFraction, .importance = 2},
-      {.title = "tokens/s", .key = "tokens_per_s", .format = Format::kCount, .importance = 5},
-      {.title = "speed-up", .key = "speed_up", .format = Format::kNumber, .importance = 1},
-      {.title = "efficiency", .key = "efficiency", .format = Format::kFraction},
-  };
+  table.columns = {{.title = "chips", .key = "chips", .format = Format::kInteger}};
   if (idle) {
-    table.columns.insert(table.columns.begin() + 1,
-                         {.title = "used", .key = "chips_used", .format = Format::kInteger, .importance = 1});
+    table.columns.push_back({.title = "used", .key = "chips_used", .format = Format::kInteger, .importance = 1});
   }
-  add_run_columns(curve, table);
+  append(table.columns, plan_columns(adjusted));
+  table.columns.push_back({.title = "speed-up", .key = "speed_up", .format = Format::kNumber, .importance = 1});
+  table.columns.push_back({.title = "efficiency", .key = "efficiency", .format = Format::kFraction});
+  append(table.columns, run_columns(curve));
   table.columns.push_back({.title = "bound by", .key = "bound_by", .importance = 2});
-  for (std::size_t i = 0; i < curve.points.size(); ++i) {
-    const CurvePoint& p = curve.points[i];
-    Row row{{whole(p.chips)}};
-    if (idle) row.cells.push_back(p.plan ? whole(p.plan->plan.layout.chips()) : Cell());
-    if (p.plan) {
-      const Plan& plan = p.plan->plan;
-      row.cells.insert(row.cells.end(),
-                       {degrees_text(plan.layout), recipe_text(plan.layout), batch_tokens(curve, plan), plan.step_s,
-                        p.plan->figures.mfu, p.plan->figures.tokens_per_s, p.speed_up, p.efficiency});
-      add_run_cells(curve, *p.plan, row);
-      row.cells.emplace_back(p.plan->figures.bound_by);
-      if (curve.end && curve.end->last == i) row.role = Role::kGood;
-    } else {
-      row.cells.emplace_back(status_text(p));
-      row.role = Role::kDim;
-    }
-    row.cells.resize(table.columns.size());
-    table.rows.push_back(std::move(row));
+  for (const CurvePoint& point : curve.points) {
+    table.rows.push_back(curve_row(curve, point, idle));
+    table.rows.back().cells.resize(table.columns.size());
   }
   return table;
 }
@@ -109,22 +125,16 @@ Table front_table(const TrainCurve& curve) {
   const bool adjusted = std::any_of(curve.front.begin(), curve.front.end(),
                                     [&](const RankedPlan& p) { return adjusts_batch(curve, p.plan); });
   Table table;
-  table.columns = {
-      {.title = "chips", .key = "chips", .format = Format::kInteger},
-      {.title = "layout", .key = "layout", .flexible = true},
-      {.title = "recipe", .key = "recipe", .importance = 6, .flexible = true},
-      {.title = "batch", .key = "batch_tokens", .format = Format::kCount, .importance = adjusted ? 4 : 7},
-      {.title = "step", .key = "step_time_s", .format = Format::kSeconds, .importance = 2},
-      {.title = "MFU", .key = "mfu", .format = Format::kFraction, .importance = 2},
-      {.title = "tokens/s", .key = "tokens_per_s", .format = Format::kCount, .importance = 1},
-      {.title = "per chip", .key = "tokens_per_s_per_chip", .format = Format::kCount, .importance = 1},
-  };
-  add_run_columns(curve, table);
+  table.columns = {{.title = "chips", .key = "chips", .format = Format::kInteger}};
+  append(table.columns, plan_columns(adjusted));
+  table.columns.push_back(
+      {.title = "per chip", .key = "tokens_per_s_per_chip", .format = Format::kCount, .importance = 1});
+  append(table.columns, run_columns(curve));
   for (const RankedPlan& p : curve.front) {
-    Row row{{whole(p.plan.layout.chips()), degrees_text(p.plan.layout), recipe_text(p.plan.layout),
-             batch_tokens(curve, p.plan), p.plan.step_s, p.figures.mfu, p.figures.tokens_per_s,
-             p.figures.tokens_per_s_per_chip}};
-    add_run_cells(curve, p, row);
+    Row row{{whole(p.plan.layout.chips())}};
+    append(row.cells, plan_cells(curve, p));
+    row.cells.emplace_back(p.figures.tokens_per_s_per_chip);
+    append(row.cells, run_cells(p));
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -142,7 +152,8 @@ std::vector<Line> front_lines(const TrainCurve& curve) {
   if (curve.machine_sizes == 1) {
     return {
         {"Every layout searched uses the same number of chips, so time and cost are one axis: the fastest plan is "
-         "the cheapest. A range such as --chips 64..1024 has a front."}};
+         "the cheapest." +
+         ask_for_range(curve)}};
   }
   const std::string sizes = fmt::format("{} machine sizes", curve.machine_sizes);
   if (curve.front.size() == 1) {
@@ -156,37 +167,37 @@ std::vector<Line> front_lines(const TrainCurve& curve) {
 
 std::string machine_of(const CurvePoint& point) { return group_thousands(point.chips) + " chips"; }
 
+std::string growth_text(const CurveEnd& end) {
+  if (end.cause.empty()) return "Everything takes longer alike.";
+  const bool idle = end.cause == "idle";
+  return fmt::format("Grown most: {}, {} -> {} of the {}.", idle ? "idle chips" : cause_words(end.cause),
+                     percent(end.share_before), percent(end.share_after), idle ? "machine" : "machine's time");
+}
+
 /// What grew, and what a batch that grows with the machine would be.
 std::vector<Line> linear_lines(const TrainCurve& curve) {
   const CurveEnd& end = *curve.end;
   const CurvePoint& last = curve.points[end.last];
   const auto first =
       std::find_if(curve.points.begin(), curve.points.end(), [](const auto& p) { return p.plan.has_value(); });
-  const std::string share = percent(kLinearShare);
-  if (!end.next) {
-    return {{fmt::format("The whole range: at {} each chip does {} of the work it does at {}; linear is at least {}.",
-                         machine_of(last), percent(last.efficiency), group_thousands(first->chips), share)}};
-  }
+  std::vector<Line> out{{fmt::format("{} {}: each chip does {} of the work it does at {}; linear is at least {}.",
+                                     end.next ? "Up to" : "The whole range, up to", machine_of(last),
+                                     percent(last.efficiency), group_thousands(first->chips), percent(kLinearShare))}};
+  if (!end.next) return out;
   const CurvePoint& next = curve.points[*end.next];
-  std::vector<Line> out{
-      {fmt::format("Up to {}: each chip does {} of the work it does at {}; linear is at least {}.", machine_of(last),
-                   percent(last.efficiency), group_thousands(first->chips), share)}};
   if (!next.plan) {
     out.push_back({fmt::format("At {} there is no plan: {}.", machine_of(next), status_text(next)), Role::kWarning});
     return out;
   }
-  const bool idle = end.cause == "idle";
-  out.push_back({fmt::format("At {} it is {}. Grown most: {}, {} -> {} of the {}.", machine_of(next),
-                             percent(next.efficiency), idle ? "idle chips" : cause_words(end.cause),
-                             percent(end.share_before), percent(end.share_after), idle ? "machine" : "machine's time"),
+  out.push_back({fmt::format("At {} it is {}. {}", machine_of(next), percent(next.efficiency), growth_text(end)),
                  Role::kWarning});
   const Layout& layout = next.plan->plan.layout;
   if (layout.micro_batch_seqs * layout.grad_accum == 1) {
-    out.push_back({"Its data ranks have one sequence of a step each: the batch divides no further."});
+    out.push_back({"Each data rank of that plan has one sequence of a step: the batch divides no further."});
   }
   const double asked = curve.job.workload.batch_seqs * static_cast<double>(curve.job.workload.seq);
   const double each = asked / static_cast<double>(last.chips);
-  out.push_back({fmt::format("As many tokens per chip as at {}, {}, would take --batch-tokens {}.", machine_of(last),
+  out.push_back({fmt::format("As many tokens per chip as at {} ({}) would take --batch-tokens {}.", machine_of(last),
                              compact_count(each), compact_count(each * static_cast<double>(next.chips)))});
   return out;
 }

@@ -181,15 +181,19 @@ std::optional<CurveEnd> linear_end(const std::vector<CurvePoint>& points) {
   }
   out.next = static_cast<std::size_t>(planned - points.begin());
   const Shares before = shares_of(points[out.last]);
-  const Shares after = shares_of(*planned);
-  std::size_t most = 0;
-  const auto growth = [&](std::size_t i) { return after[i].second - before[i].second; };
-  for (std::size_t i = 1; i < after.size(); ++i) {
-    if (growth(i) > growth(most)) most = i;
+  const auto share_before = [&](const std::string& cause) {
+    const auto found = std::find_if(before.begin(), before.end(), [&](const auto& s) { return s.first == cause; });
+    return found == before.end() ? 0 : found->second;
+  };
+  double most = 0;
+  for (const auto& [cause, share] : shares_of(*planned)) {
+    const double earlier = share_before(cause);
+    if (share - earlier <= most) continue;
+    most = share - earlier;
+    out.cause = cause;
+    out.share_before = earlier;
+    out.share_after = share;
   }
-  out.cause = after[most].first;
-  out.share_before = before[most].second;
-  out.share_after = after[most].second;
   return out;
 }
 

@@ -43,7 +43,7 @@ TEST(TrainCurveReport, SaysWhereScalingEndsAndWhy) {
   EXPECT_NE(text.find("At 256 chips it is 25.0%. Grown most: pipeline bubble, 0% -> 75.0% of the machine's time."),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("As many tokens per chip as at 64 chips, 8.19k, would take --batch-tokens 2.10M."),
+  EXPECT_NE(text.find("As many tokens per chip as at 64 chips (8.19k) would take --batch-tokens 2.1M."),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("100 chips, not built: no slice has 100 chips."), std::string::npos) << text;
