@@ -32,7 +32,7 @@ void note_grouping(const Arguments& arguments, TrainCurve& curve) {
   if (!grouped || chips.size() > 7) return;
   curve.job.assumptions.push_back(
       {fmt::format("--chips {} is {} counts; one count of that size is written {}", asked, curve.points.size(), chips),
-       "--chips", "command line", true});
+       "--chips", "command line"});
 }
 
 /// What a table would have said, for those who read something else.

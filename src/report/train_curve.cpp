@@ -165,7 +165,9 @@ std::vector<Line> front_lines(const TrainCurve& curve) {
                    sizes)}};
 }
 
-std::string machine_of(const CurvePoint& point) { return group_thousands(point.chips) + " chips"; }
+std::string machine_of(const CurvePoint& point) {
+  return group_thousands(point.chips) + (point.chips == 1 ? " chip" : " chips");
+}
 
 std::string growth_text(const CurveEnd& end) {
   if (end.cause.empty()) return "Everything takes longer alike.";
@@ -183,6 +185,12 @@ std::vector<Line> linear_lines(const TrainCurve& curve) {
   std::vector<Line> out{{fmt::format("{} {}: each chip does {} of the work it does at {}; linear is at least {}.",
                                      end.next ? "Up to" : "The whole range, up to", machine_of(last),
                                      percent(last.efficiency), group_thousands(first->chips), percent(kLinearShare))}};
+  const auto best = std::max_element(curve.points.begin(), curve.points.end(),
+                                     [](const auto& a, const auto& b) { return a.efficiency < b.efficiency; });
+  if (best->efficiency > 1 / kLinearShare) {  // the first count is short of memory, as a rule
+    out.push_back({fmt::format("Chips do most at {}, {} of the first: a curve from there bends earlier.",
+                               group_thousands(best->chips), percent(best->efficiency))});
+  }
   if (!end.next) return out;
   const CurvePoint& next = curve.points[*end.next];
   if (!next.plan) {
@@ -222,12 +230,16 @@ Section searched_section(const TrainCurve& curve) {
     evaluated += static_cast<double>(point.search.evaluated);
     elapsed += point.search.elapsed_s;
   }
-  return {.title = "Searched",
-          .lines = {
-              {fmt::format("{} legal layouts, {} costed in full", compact_count(candidates), compact_count(evaluated))},
-              {"searched in " + format_quantity(elapsed, UnitKind::kSeconds)},
-              {"each count as `train --chips N` ranks it: of plans within 1% of its fastest the one that needs "
-               "least memory"}}};
+  Section out{.title = "Searched",
+              .lines = {{fmt::format("{} legal layouts, {} costed in full", compact_count(candidates),
+                                     compact_count(evaluated))},
+                        {"searched in " + format_quantity(elapsed, UnitKind::kSeconds)}}};
+  if (!front_alone(curve)) {
+    out.lines.push_back(
+        {"each count as `train --chips N` ranks it: of plans within 1% of its fastest the one that "
+         "needs least memory"});
+  }
+  return out;
 }
 
 Table curve_records(const TrainCurve& curve) {

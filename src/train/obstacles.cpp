@@ -12,6 +12,11 @@
 namespace scalecalc {
 namespace {
 
+/// "2,048", or "1536.5" where a batch in tokens is no whole number of them.
+std::string sequences(double count) {
+  return count == std::floor(count) ? group_thousands(static_cast<long long>(count)) : fmt::format("{:.1f}", count);
+}
+
 class ObstacleFinder {
  public:
   explicit ObstacleFinder(const PlanRequest& request)
@@ -123,15 +128,14 @@ class ObstacleFinder {
     const std::int64_t fewest = std::max(data, fewest_data_ranks());
     if (static_cast<double>(fewest) > most) {
       say("a batch of {} sequences is smaller than the {} data ranks; raise --batch-seqs to at least {}",
-          format_quantity(wanted, UnitKind::kCount, 6), group_thousands(fewest), fewest);
+          sequences(wanted), group_thousands(fewest), fewest);
       return;
     }
     const double rounded = std::max(1.0, std::round(wanted / static_cast<double>(data))) * static_cast<double>(data);
     if (std::abs(rounded - wanted) > request_.workload.batch_tolerance * wanted) {
       say("a batch of {} sequences does not divide over {} data ranks; the nearest is {}, {:.1f} % off "
           "(--batch-tolerance)",
-          format_quantity(wanted, UnitKind::kCount, 6), group_thousands(data), rounded,
-          100 * std::abs(rounded - wanted) / wanted);
+          sequences(wanted), group_thousands(data), rounded, 100 * std::abs(rounded - wanted) / wanted);
     }
   }
 
