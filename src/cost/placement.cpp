@@ -102,7 +102,9 @@ class TorusPlacer {
     // too, so the three outer dimensions may each take a share of the slices.
     const bool outer = dim >= static_cast<std::size_t>(MeshDim::kFsdp);
     const std::int64_t degree = degrees_[dim];
-    for (const std::int64_t across : divisors(outer ? std::gcd(degree, slice_.slices / slices_used) : 1)) {
+    const std::int64_t free = slice_.slices / slices_used;
+    for (const std::int64_t across : divisors(outer ? std::gcd(degree, free) : 1)) {
+      if (dim + 1 == kMeshDims && across != free) continue;  // slices left over: no placement
       Group group;
       group.tiers[1] = across;
       split(dim, 0, degree / across, used, used, group, slices_used * across);
@@ -113,13 +115,14 @@ class TorusPlacer {
   void split(std::size_t dim, std::size_t axis, std::int64_t left, const std::array<std::int64_t, kMaxAxes>& before,
              std::array<std::int64_t, kMaxAxes> used, Group& group, std::int64_t slices_used) {
     if (axis == axes()) {
-      if (left != 1) return;
       current_.dims[dim] = group;
       place(dim + 1, used, slices_used);
       return;
     }
     const std::int64_t free = slice_.shape[axis] / before[axis];
-    for (const std::int64_t factor : divisors(std::gcd(free, left))) {
+    const bool last = axis + 1 == axes();  // takes all that is left, if it can
+    if (last && free % left != 0) return;
+    for (const std::int64_t factor : last ? std::vector{left} : divisors(std::gcd(free, left))) {
       AxisPart& part = group.axes[axis];
       part = {.size = factor, .stride = before[axis], .ring = slice_.wraps[axis] && factor == free && factor > 1};
       used[axis] = before[axis] * factor;
