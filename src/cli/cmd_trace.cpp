@@ -5,7 +5,9 @@
 #include <array>
 #include <optional>
 
+#include "base/text.h"
 #include "cli/commands.h"
+#include "cli/curve_options.h"
 #include "cli/flag_reader.h"
 #include "cli/outputs.h"
 #include "cli/session.h"
@@ -30,7 +32,8 @@ std::span<const Flag> trace_flags() {
   static const std::vector<Flag> kFlags = [] {
     std::vector<Flag> out;
     for (const Flag& flag : train_flags()) {
-      if (flag.name != "--top" && flag.name != "--explain") out.push_back(flag);
+      constexpr std::array<std::string_view, 5> kOfRankings{"--top", "--explain", "--why-not", "--from", "--pareto"};
+      if (std::find(kOfRankings.begin(), kOfRankings.end(), flag.name) == kOfRankings.end()) out.push_back(flag);
     }
     out.push_back({"--rank", 0, FlagKind::kValue, "K", "which of the ranked plans (default 1)", "2"});
     out.push_back({"--detail", 0, FlagKind::kValue, "auto|blocks|layers",
@@ -48,6 +51,10 @@ TraceQuestion trace_question(const Arguments& arguments) {
   if (const auto word = reader.word("--detail", kDetails)) out.detail = static_cast<TraceDetail>(*word);
   out.train = read_train_question(reader, arguments, "trace");
   out.train.top = out.rank;
+  if (const auto chips = arguments.value("--chips"); chips && is_sweep(*chips)) {
+    reader.problem(fmt::format("--chips: {} is several counts, and one step is drawn", in_quotes(*chips)),
+                   "one count, such as 8960");
+  }
   reader.finish();
   return out;
 }

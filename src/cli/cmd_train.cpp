@@ -3,6 +3,8 @@
 
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/curve_command.h"
+#include "cli/curve_options.h"
 #include "cli/outputs.h"
 #include "cli/session.h"
 #include "cli/train_options.h"
@@ -47,6 +49,7 @@ void log_work(Log& log, const TrainAnswer& answer) {
 }
 
 ExitCode run_train(const Arguments& arguments, Environment& env) {
+  if (const auto question = curve_question(arguments)) return run_train_curve(*question, arguments, env);
   const Session session = read_session(arguments, env);
   const TrainQuestion question = train_question(arguments);
   Outputs outputs(arguments.values("--output"), arguments.has("--json"));
@@ -67,7 +70,8 @@ ExitCode run_train(const Arguments& arguments, Environment& env) {
 
 constexpr std::string_view kExamples =
     "  scalecalc train llama3-70b --hw tpu-v5p --chips 8960\n"
-    "  scalecalc train mixtral-8x7b --hw h100-sxm --chips 256 --tokens 2T --json\n";
+    "  scalecalc train mixtral-8x7b --hw h100-sxm --chips 256 --tokens 2T --json\n"
+    "  scalecalc train llama3.1-405b --hw h100-sxm --chips 512..65536*2 --pareto\n";
 
 constexpr std::string_view kNotes =
     "Quantities take a suffix: 4M, 15T, 128k (powers of ten), 4Mi (powers of two), 3.35TB/s, 80GiB, 17ms.\n"

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "cli/curve_options.h"
 #include "cli/layout_flags.h"
 #include "cli/sheet_command.h"
 #include "cost/slice.h"
@@ -13,14 +14,13 @@
 namespace scalecalc::cli {
 namespace {
 
-constexpr std::int64_t kMostChips = 16'777'216;  // what the engine answers in a second, and any machine today
-constexpr CountRange kChipRange{1, kMostChips};
 constexpr CountRange kSequenceRange{1, 1'000'000'000};
 constexpr CountRange kTopRange{1, 10'000};
 
 constexpr std::array kFlags{
     Flag{"--hw", 0, FlagKind::kValue, "HW", "hardware: a catalog name or a YAML file", "tpu-v5p"},
-    Flag{"--chips", 0, FlagKind::kValue, "N", "chips of the machine, up to 16,777,216", "8960"},
+    Flag{"--chips", 0, FlagKind::kValue, "N",
+         "chips of the machine, up to 16,777,216; several (256..16384*2 or 64,512) draw the scaling curve", "8960"},
     Flag{"--topology", 0, FlagKind::kValue, "AxBxC", "shape of the slice (default: the best the vendor builds)",
          "16x20x28"},
     Flag{"--slices", 0, FlagKind::kValue, "K", "slices joined by the outer network (default 1)", "2"},
@@ -55,6 +55,7 @@ constexpr std::array kFlags{
          "answer.json"},
     Flag{"--objective", 0, FlagKind::kValue, "time|cost|memory|chips", "what to rank by (default time)", "cost"},
     Flag{"--top", 0, FlagKind::kValue, "N", "plans to show (default 10)", "10"},
+    kParetoFlag,
     Flag{"--variants", 0, FlagKind::kSwitch, "", "rank variants of the same parallel degrees too", ""},
     Flag{"--price", 0, FlagKind::kValue, "USD", "dollars per chip and hour (default: the hardware file's first)",
          "4.2"},
@@ -116,9 +117,9 @@ void read_machine(FlagReader& reader, const Arguments& arguments, std::string_vi
   if (!chips) {
     if (q.topology && product <= static_cast<double>(kMostChips)) q.chips = static_cast<std::int64_t>(product);
     if (!q.topology) reader.problem("--chips is missing: on how many chips?", example(command));
-  } else if (chips->find("..") != std::string::npos) {
-    reader.problem(fmt::format("--chips: {} is a range, and one count is accepted", in_quotes(*chips)),
-                   "a whole number such as 64, 8960 or 16Ki");
+  } else if (is_sweep(*chips)) {
+    const std::vector<std::int64_t> counts = chip_counts(reader, *chips, kChipRange);
+    q.chips = counts.empty() ? 0 : counts.back();
   } else {
     q.chips = reader.count("--chips", kChipRange).value_or(0);
   }
@@ -222,6 +223,7 @@ TrainQuestion read_train_question(FlagReader& reader, const Arguments& arguments
 TrainQuestion train_question(const Arguments& arguments) {
   FlagReader reader(arguments);
   TrainQuestion question = read_train_question(reader, arguments, "train");
+  check_curve_flags(reader, arguments);
   reader.finish();
   return question;
 }

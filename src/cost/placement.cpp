@@ -82,7 +82,8 @@ std::vector<Placement> switched_placements(const HardwareSpec& hw, const Degrees
 /// Enumerates how the dimensions divide the torus axes (and the slices, for data and pipeline).
 class TorusPlacer {
  public:
-  TorusPlacer(const Slice& slice, const Degrees& degrees) : slice_(slice), degrees_(degrees) {}
+  TorusPlacer(const Slice& slice, const Degrees& degrees, bool mirrored)
+      : slice_(slice), degrees_(degrees), mirrored_(mirrored) {}
 
   std::vector<Placement> run() {
     std::array<std::int64_t, kMaxAxes> used{1, 1, 1};
@@ -93,6 +94,16 @@ class TorusPlacer {
  private:
   std::size_t axes() const { return slice_.shape.size(); }
 
+  /// Whether an axis is like the one before it, and all dimensions placed so far take as much of both. Exchanging the
+  /// two then gives a mirrored placement; the one with the smaller part first stands for both.
+  bool like_the_last(std::size_t dim, std::size_t axis) const {
+    if (axis == 0 || slice_.shape[axis] != slice_.shape[axis - 1] || slice_.wraps[axis] != slice_.wraps[axis - 1]) {
+      return false;
+    }
+    return std::all_of(current_.dims.begin(), current_.dims.begin() + static_cast<std::ptrdiff_t>(dim),
+                       [axis](const Group& g) { return g.axes[axis].size == g.axes[axis - 1].size; });
+  }
+
   void place(std::size_t dim, const std::array<std::int64_t, kMaxAxes>& used, std::int64_t slices_used) {
     if (dim == kMeshDims) {
       if (slices_used == slice_.slices) out_.push_back(current_);
@@ -102,7 +113,9 @@ class TorusPlacer {
     // too, so the three outer dimensions may each take a share of the slices.
     const bool outer = dim >= static_cast<std::size_t>(MeshDim::kFsdp);
     const std::int64_t degree = degrees_[dim];
-    for (const std::int64_t across : divisors(outer ? std::gcd(degree, slice_.slices / slices_used) : 1)) {
+    const std::int64_t free = slice_.slices / slices_used;
+    for (const std::int64_t across : divisors(outer ? std::gcd(degree, free) : 1)) {
+      if (dim + 1 == kMeshDims && across != free) continue;  // slices left over: no placement
       Group group;
       group.tiers[1] = across;
       split(dim, 0, degree / across, used, used, group, slices_used * across);
@@ -113,13 +126,16 @@ class TorusPlacer {
   void split(std::size_t dim, std::size_t axis, std::int64_t left, const std::array<std::int64_t, kMaxAxes>& before,
              std::array<std::int64_t, kMaxAxes> used, Group& group, std::int64_t slices_used) {
     if (axis == axes()) {
-      if (left != 1) return;
       current_.dims[dim] = group;
       place(dim + 1, used, slices_used);
       return;
     }
     const std::int64_t free = slice_.shape[axis] / before[axis];
-    for (const std::int64_t factor : divisors(std::gcd(free, left))) {
+    const bool last = axis + 1 == axes();  // takes all that is left, if it can
+    if (last && free % left != 0) return;
+    const std::int64_t least = !mirrored_ && like_the_last(dim, axis) ? group.axes[axis - 1].size : 1;
+    for (const std::int64_t factor : last ? std::vector{left} : divisors(std::gcd(free, left))) {
+      if (factor < least) continue;
       AxisPart& part = group.axes[axis];
       part = {.size = factor, .stride = before[axis], .ring = slice_.wraps[axis] && factor == free && factor > 1};
       used[axis] = before[axis] * factor;
@@ -131,6 +147,7 @@ class TorusPlacer {
 
   const Slice& slice_;
   const Degrees& degrees_;
+  bool mirrored_;
   Placement current_;
   std::vector<Placement> out_;
 };
@@ -193,9 +210,9 @@ Group merge(const Group& inner, const Group& outer) {
   return out;
 }
 
-std::vector<Placement> placements(const HardwareSpec& hw, const Slice& slice, const Degrees& degrees) {
+std::vector<Placement> placements(const HardwareSpec& hw, const Slice& slice, const Degrees& degrees, bool mirrored) {
   if (!hw.is_torus()) return switched_placements(hw, degrees);
-  return TorusPlacer(slice, degrees).run();
+  return TorusPlacer(slice, degrees, mirrored).run();
 }
 
 bool fold(const std::vector<Group>& nested, std::int64_t size, Group& folded, Group& rest) {

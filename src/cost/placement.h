@@ -56,8 +56,11 @@ struct Placement {
 using Degrees = std::array<std::int64_t, kMeshDims>;
 
 /// Every placement of these degrees on the slice (tensor innermost ... pipeline outermost on a shared torus axis; the
-/// nesting orders listed in placement.cpp under switches). Empty if the degrees do not divide the axes.
-std::vector<Placement> placements(const HardwareSpec& hw, const Slice& slice, const Degrees& degrees);
+/// nesting orders listed in placement.cpp under switches). Empty if the degrees do not divide the axes. Unless
+/// `mirrored`, those that differ by an exchange of equal torus axes come once: they cost the same, but for expert
+/// groups, which fold over the axes in their order.
+std::vector<Placement> placements(const HardwareSpec& hw, const Slice& slice, const Degrees& degrees,
+                                  bool mirrored = true);
 
 /// The first `size` members of the nested dimensions `inner` then `outer` ...: how expert groups fold over context and
 /// data ranks. False if `size` cuts an axis part or a tier unevenly. `rest` gets the members left over.

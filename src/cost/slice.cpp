@@ -201,6 +201,28 @@ std::vector<bool> wraparounds(const TorusTier& torus, const Shape& shape) {
   return out;
 }
 
+namespace {
+
+/// "64 or 128": the counts around `chips` that exist, as a flag takes them; empty if there are none.
+std::string counts_around(const HardwareSpec& hw, std::int64_t chips, std::int64_t slices) {
+  const std::int64_t below = nearest_below(hw, chips, slices);
+  const std::int64_t above = nearest_above(hw, chips, slices);
+  if (below > 0 && above > 0) return fmt::format("{} or {}", below, above);
+  return below + above > 0 ? fmt::format("{}", below + above) : "";
+}
+
+/// How to ask for more chips than a pod has: the fewest equal slices that make them, or counts that few make.
+std::string joined_hint(const HardwareSpec& hw, std::int64_t chips, std::int64_t pods) {
+  const std::string how = fmt::format("join pods over its {} network with --slices", hw.network[1].name);
+  for (std::int64_t slices = pods; slices <= 4 * pods; ++slices) {
+    if (!slices_of(hw, chips, slices).empty()) return fmt::format("{} {}", how, slices);
+  }
+  const std::string around = counts_around(hw, chips, pods);
+  return around.empty() ? fmt::format("{} {}", how, pods) : fmt::format("{} {} and --chips {}", how, pods, around);
+}
+
+}  // namespace
+
 SliceError no_slice(const HardwareSpec& hw, std::int64_t chips, std::int64_t slices) {
   SliceError out;
   if (slices > 1 && (!hw.is_torus() || hw.network.size() < 2)) {
@@ -219,21 +241,14 @@ SliceError no_slice(const HardwareSpec& hw, std::int64_t chips, std::int64_t sli
     out.message = fmt::format("{} chips are more than one {} pod of {}", group_thousands(chips), hw.name,
                               group_thousands(hw.network.front().torus.max_chips));
     const std::int64_t pods = (chips + hw.network.front().torus.max_chips - 1) / hw.network.front().torus.max_chips;
-    out.hint = hw.network.size() < 2
-                   ? ""
-                   : fmt::format("join pods over its {} network with --slices {}", hw.network[1].name, pods);
+    if (hw.network.size() > 1) out.hint = joined_hint(hw, chips, pods);
     return out;
   } else {
     out.message = fmt::format("no {} slice has {} chips{}", hw.name, group_thousands(chips),
                               slices > 1 ? fmt::format(" in {} slices", slices) : "");
   }
-  std::vector<std::string> around;
-  if (const auto below = nearest_below(hw, chips, slices); below > 0) around.push_back(group_thousands(below));
-  if (const auto above = nearest_above(hw, chips, slices); above > 0) around.push_back(group_thousands(above));
-  if (!around.empty()) {
-    out.hint = fmt::format("the nearest that exist: --chips {}",
-                           around.size() == 2 ? around[0] + " or " + around[1] : around[0]);
-  }
+  const std::string around = counts_around(hw, chips, slices);
+  if (!around.empty()) out.hint = "the nearest that exist: --chips " + around;
   return out;
 }
 

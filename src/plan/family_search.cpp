@@ -349,7 +349,8 @@ std::vector<PlacedChannels> FamilySearch::placed(std::size_t slice_index, const 
   const HardwareSpec& hw = *in_.request->hw;
   const Slice& slice = in_.request->slices[slice_index];
   Undominated best(layout.zero == 3);
-  for (Placement& placement : placements(hw, slice, {layout.tp, layout.cp, layout.fsdp, layout.dp, layout.pp})) {
+  const Degrees degrees{layout.tp, layout.cp, layout.fsdp, layout.dp, layout.pp};
+  for (Placement& placement : placements(hw, slice, degrees, layout.ep > 1)) {
     if (!experts_fold(placement, layout)) continue;
     MeshChannels<double> channels = make_channels(hw, slice, in_.network, placement, layout, in_.routing);
     best.offer({std::move(placement), channels});

@@ -35,7 +35,7 @@ class Planner::Search {
     goal_ = goal;
     ranker_ = Ranker(goal.objective, goal.ties_from.value_or(0));
     std::optional<double> best_goal;
-    if (ranker_.has_ties() && !goal.ties_from) {
+    if (goal.ties && ranker_.has_ties() && !goal.ties_from) {
       // First the single best, which fixes what counts as a tie with it; then the ranking.
       ranking_ = Ranking(1, true);
       descend();

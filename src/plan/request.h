@@ -91,6 +91,7 @@ struct Goal {
   std::optional<double> below;              ///< only plans whose goal per token (see Ranker) is less than this
   std::optional<std::int64_t> fewer_chips;  ///< only machines with fewer chips than this
   std::optional<double> ties_from;          ///< best_goal of a larger space: its ties are ties here
+  bool ties = true;                         ///< plans near the best rank by memory; false: strictly by the objective
 };
 
 /// Exact search over the whole space described in docs/model.md. One planner answers several goals about one request;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "plan/dimensions.h"
+#include "report/json_text.h"
 #include "report/train_json_parts.h"
 #include "report/train_report.h"
 #include "report/train_why.h"
@@ -117,6 +118,8 @@ Json conventions_json(const RankedPlan& ranked) {
   return out;
 }
 
+}  // namespace
+
 Json plan_json(const TrainAnswer& answer, const RankedPlan& ranked, std::size_t rank) {
   const PlanFigures& f = ranked.figures;
   Json out = {{"rank", rank}};
@@ -174,8 +177,6 @@ Json search_json(const SearchStats& s, bool complete) {
       {"rejected", rejected},       {"complete", complete},   {"elapsed_s", finite(s.elapsed_s)}};
 }
 
-}  // namespace
-
 std::string train_json(const TrainAnswer& answer, std::string_view tool_version, bool complete) {
   Json out = document_head("scalecalc/train/1", tool_version);
   out["query"] = query_json(answer);
@@ -191,6 +192,7 @@ std::string train_json(const TrainAnswer& answer, std::string_view tool_version,
   out["would_fit"] = answer.would_fit ? Json(*answer.would_fit) : Json(nullptr);
   if (!answer.why_not.empty()) out["why_not"] = why_not_json(answer);
   if (answer.from) out["from"] = from_json(answer);
+  out["batch_to_fill_tokens"] = answer.batch_to_fill ? whole(*answer.batch_to_fill) : Json(nullptr);
   if (answer.question.explain > 0) out["explain"] = explain_json(answer.explanation);
   return json_text(out, 2);
 }

@@ -1,4 +1,4 @@
-// Objects that several parts of train's JSON hold.
+// Objects that the JSON documents of `scalecalc train` share.
 #pragma once
 
 #include "report/json_text.h"
@@ -16,5 +16,9 @@ Json time_json(const RankedPlan& ranked);
 Json memory_json(const TrainAnswer& answer, const RankedPlan& ranked);
 /// A plan that does not fit, and by how much.
 Json miss_json(const TrainAnswer& answer, const RankedPlan& ranked);
+/// An item of `plans[]`. The question's chips tell how many are idle.
+Json plan_json(const TrainAnswer& answer, const RankedPlan& ranked, std::size_t rank);
+Json query_json(const TrainAnswer& answer);
+Json search_json(const SearchStats& search, bool complete);
 
 }  // namespace scalecalc

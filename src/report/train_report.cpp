@@ -89,6 +89,19 @@ void add_cheaper_note(const TrainAnswer& a, Report& report) {
       run ? ", run " + format_quantity(run->time_s, UnitKind::kSeconds) : "", 100 * saved));
 }
 
+/// A machine too large for its batch waits; more of the same chips do not help, a larger batch does.
+void add_batch_note(const TrainAnswer& a, Report& report) {
+  if (!a.batch_to_fill) return;
+  const RankedPlan& best = a.plans.front();
+  const double busy = figure(best.figures.time_s, "compute") + figure(best.figures.time_s, "hbm");
+  const double tokens = best.plan.batch_seqs * static_cast<double>(a.workload.seq);
+  report.notes.push_back(fmt::format(
+      "The batch does not fill this machine: a step gives each chip {} tokens, and for {} of it the chips wait. With "
+      "--batch-tokens {} they would work for more than half of it.",
+      compact_count(tokens / static_cast<double>(best.plan.slice.chips)),
+      format_quantity(1 - busy / best.plan.step_s, UnitKind::kFraction), compact_count(*a.batch_to_fill)));
+}
+
 }  // namespace
 
 Report train_report(const TrainAnswer& answer, bool complete, bool all_reasons) {
@@ -107,6 +120,7 @@ Report train_report(const TrainAnswer& answer, bool complete, bool all_reasons) 
   }
   add_tie_note(answer, report);
   add_cheaper_note(answer, report);
+  add_batch_note(answer, report);
   report.sections = why_sections(answer);
   for (Section& section : plan_sections(answer)) report.sections.push_back(std::move(section));
   if (answer.plans.empty() && answer.nearest_miss) {

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "train/figures.h"
+#include "train/fill.h"
 #include "train/layout_judge.h"
 #include "train/obstacles.h"
 #include "train/question.h"
@@ -15,24 +16,6 @@
 
 namespace scalecalc {
 namespace {
-
-PlanRequest request_of(const TrainQuestion& q, const ResolvedQuestion& resolved) {
-  return {.model = &resolved.model,
-          .hw = &resolved.hw,
-          .efficiency = resolved.efficiency,
-          .workload = resolved.workload,
-          .slices = resolved.slices,
-          .fix = q.fix,
-          .max = q.max,
-          .objective = q.objective,
-          .top = q.top,
-          .variants = q.variants};
-}
-
-RankedPlan ranked(const ResolvedQuestion& resolved, const PlanRequest& request, Plan plan) {
-  PlanFigures numbers = figures(resolved, request, plan);
-  return {std::move(plan), std::move(numbers)};
-}
 
 std::string offload_rule(const TrainQuestion& q, const HardwareSpec& hw) {
   if (q.fix.offload) return fmt::format("offload to the host: {}, as pinned", offload_name(*q.fix.offload));
@@ -126,6 +109,9 @@ TrainAnswer answer(const TrainQuestion& question, const Catalog& catalog, const 
   for (Plan& p : result.plans) out.plans.push_back(ranked(resolved, request, std::move(p)));
   if (!out.plans.empty() && !(stop && stop())) {
     out.cheaper = cheaper_on_fewer_chips(resolved, request, planner, out.plans.front().plan);
+    if (request.objective == Objective::kTime) {
+      out.batch_to_fill = batch_to_fill(request, out.plans.front().plan, stop);
+    }
   }
   if (result.nearest_miss) out.nearest_miss = ranked(resolved, request, *result.nearest_miss);
   if (out.plans.empty() && !(stop && stop())) {

@@ -161,4 +161,9 @@ PlanFigures figures(const ResolvedQuestion& question, const PlanRequest& request
   return Figures(question, request, plan).run();
 }
 
+RankedPlan ranked(const ResolvedQuestion& question, const PlanRequest& request, Plan plan) {
+  PlanFigures numbers = figures(question, request, plan);
+  return {std::move(plan), std::move(numbers)};
+}
+
 }  // namespace scalecalc

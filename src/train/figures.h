@@ -6,5 +6,6 @@
 namespace scalecalc {
 
 PlanFigures figures(const ResolvedQuestion& question, const PlanRequest& request, const Plan& plan);
+RankedPlan ranked(const ResolvedQuestion& question, const PlanRequest& request, Plan plan);
 
 }  // namespace scalecalc

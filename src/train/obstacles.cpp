@@ -5,11 +5,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/divisors.h"
 #include "base/units.h"
 #include "model/sharding.h"
 
 namespace scalecalc {
 namespace {
+
+/// "2,048", or "1536.5" where a batch in tokens is no whole number of them.
+std::string sequences(double count) {
+  return count == std::floor(count) ? group_thousands(static_cast<long long>(count)) : fmt::format("{:.1f}", count);
+}
 
 class ObstacleFinder {
  public:
@@ -125,6 +131,25 @@ class ObstacleFinder {
     return std::nullopt;
   }
 
+  /// What the largest legal tp, cp and pp leave; 1 if there is none.
+  std::int64_t fewest_data_ranks() const {
+    std::int64_t ways = 0;
+    const auto allowed = [](const auto& fix, const auto& max, std::int64_t n) {
+      return (!fix || *fix == n) && (!max || n <= *max);
+    };
+    for (const std::int64_t tp : divisors(chips_)) {
+      if (!allowed(fix_.tp, request_.max.tp, tp)) continue;
+      if (!undivided_heads(model_, tp).empty() || !undivided_widths(model_, tp).empty()) continue;
+      for (const std::int64_t cp : divisors(chips_ / tp)) {
+        if (!allowed(fix_.cp, request_.max.cp, cp) || (cp > 1 && request_.workload.seq % (2 * cp) != 0)) continue;
+        for (const std::int64_t pp : divisors(chips_ / tp / cp)) {
+          if (allowed(fix_.pp, request_.max.pp, pp) && pp <= model_.layers()) ways = std::max(ways, tp * cp * pp);
+        }
+      }
+    }
+    return ways == 0 ? 1 : chips_ / ways;
+  }
+
   /// The pinned degrees must divide the chips, and all of them together must make them.
   void product() {
     std::int64_t ways = 1;
@@ -153,17 +178,17 @@ class ObstacleFinder {
     const double wanted = request_.workload.batch_seqs;
     const double most = wanted * (1 + request_.workload.batch_tolerance);
     const std::int64_t data = data_ranks().value_or(fix_.dp.value_or(1) * fix_.fsdp.value_or(1));
-    if (static_cast<double>(data) > most) {
+    const std::int64_t fewest = std::max(data, fewest_data_ranks());
+    if (static_cast<double>(fewest) > most) {
       say("a batch of {} sequences is smaller than the {} data ranks; raise --batch-seqs to at least {}",
-          format_quantity(wanted, UnitKind::kCount, 6), group_thousands(data), group_thousands(data));
+          sequences(wanted), group_thousands(fewest), fewest);
       return;
     }
     const double rounded = std::max(1.0, std::round(wanted / static_cast<double>(data))) * static_cast<double>(data);
     if (std::abs(rounded - wanted) > request_.workload.batch_tolerance * wanted) {
       say("a batch of {} sequences does not divide over {} data ranks; the nearest is {}, {:.1f} % off "
           "(--batch-tolerance)",
-          format_quantity(wanted, UnitKind::kCount, 6), group_thousands(data), rounded,
-          100 * std::abs(rounded - wanted) / wanted);
+          sequences(wanted), group_thousands(data), rounded, 100 * std::abs(rounded - wanted) / wanted);
     }
   }
 

@@ -157,6 +157,7 @@ struct TrainAnswer {
   std::optional<RankedPlan> cheaper;       ///< fewer chips that cost at least 1 % less per token than the fastest plan
   std::optional<RankedPlan> nearest_miss;  ///< nothing fits: the least over capacity
   std::vector<std::string> obstacles;      ///< no layout is legal: which pins and rules are in the way
+  std::optional<double> batch_to_fill;     ///< tokens of a step that would keep the chips busy, if this one does not
   std::optional<std::string> would_fit;    ///< nothing fits: what would ("16 chips", "--optimizer adam-bf16")
   std::vector<LayoutVerdict> why_not;      ///< one for each of the question's
   std::optional<ReferenceVerdict> from;    ///< of the question's reference

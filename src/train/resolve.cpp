@@ -26,15 +26,20 @@ std::string sequences_text(double value) {
 
 class Resolver {
  public:
-  Resolver(const TrainQuestion& question, const Catalog& catalog) : q_(question), catalog_(catalog) {}
+  explicit Resolver(const TrainQuestion& question, ResolvedQuestion job = {}) : q_(question), out_(std::move(job)) {}
 
-  ResolvedQuestion run() {
-    load();
+  ResolvedQuestion run(const Catalog& catalog, bool with_machine) {
+    load(catalog);
     workload();
-    machine();
+    if (with_machine) machine();
     price();
     missing_figures();
     for (const std::string& set : q_.set) assume("changed by --set " + set, "--set", "command line");
+    return std::move(out_);
+  }
+
+  ResolvedQuestion place() {
+    machine();
     return std::move(out_);
   }
 
@@ -43,13 +48,13 @@ class Resolver {
     out_.assumptions.push_back({std::move(text), std::move(flag), std::move(source), warning});
   }
 
-  void load() {
-    ModelDocument model = load_model_document(catalog_, q_.model, q_.assume);
-    ConfigNode hw = catalog_.load(CatalogKind::kHardware, q_.hardware);
+  void load(const Catalog& catalog) {
+    ModelDocument model = load_model_document(catalog, q_.model, q_.assume);
+    ConfigNode hw = catalog.load(CatalogKind::kHardware, q_.hardware);
     apply_sets(q_.set, {{"hw", &hw}, {"model", &model.document}});
     out_.model = load_model(model.document);
     out_.assumptions = import_assumptions(model);
-    out_.hw = load_hardware(hw, catalog_, Unpublished::kAllowed);
+    out_.hw = load_hardware(hw, catalog, Unpublished::kAllowed);
     require_published(out_.hw, {"compute.matmul", "hbm", "host"});
     if (q_.chips > 1 || q_.topology) require_published(out_.hw, {"network"});  // one chip needs none
     out_.efficiency = efficiency_asked_for(q_, out_.hw);
@@ -334,7 +339,6 @@ class Resolver {
   }
 
   const TrainQuestion& q_;
-  const Catalog& catalog_;
   ResolvedQuestion out_;
 };
 
@@ -345,7 +349,28 @@ Efficiency efficiency_asked_for(const TrainQuestion& question, const HardwareSpe
 }
 
 ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog) {
-  return Resolver(question, catalog).run();
+  return Resolver(question).run(catalog, true);
+}
+
+ResolvedQuestion resolve_job(const TrainQuestion& question, const Catalog& catalog) {
+  return Resolver(question).run(catalog, false);
+}
+
+ResolvedQuestion on_machine(const TrainQuestion& question, ResolvedQuestion job) {
+  return Resolver(question, std::move(job)).place();
+}
+
+PlanRequest request_of(const TrainQuestion& q, const ResolvedQuestion& resolved) {
+  return {.model = &resolved.model,
+          .hw = &resolved.hw,
+          .efficiency = resolved.efficiency,
+          .workload = resolved.workload,
+          .slices = resolved.slices,
+          .fix = q.fix,
+          .max = q.max,
+          .objective = q.objective,
+          .top = q.top,
+          .variants = q.variants};
 }
 
 }  // namespace scalecalc

@@ -23,5 +23,12 @@ ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog);
 
 /// The hardware's coefficients, or the pure roofline's.
 Efficiency efficiency_asked_for(const TrainQuestion& question, const HardwareSpec& hw);
+/// All but the machine, for questions about many: `slices` stays empty, and `question.chips` is the largest count.
+ResolvedQuestion resolve_job(const TrainQuestion& question, const Catalog& catalog);
+/// The job on the machine of `question`. UserError if it is not built; reads no file.
+ResolvedQuestion on_machine(const TrainQuestion& question, ResolvedQuestion job);
+
+/// Keeps pointers into `resolved`.
+PlanRequest request_of(const TrainQuestion& question, const ResolvedQuestion& resolved);
 
 }  // namespace scalecalc

@@ -1,11 +1,13 @@
 """./dev bench: wall-clock benchmarks, then instructions per candidate and the share of each layer by callgrind, which
-counts the same whatever else the machine does."""
+counts the same whatever else the machine does; then how the search grows with the machine."""
 import json
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+
+import growth
 
 QUESTIONS = {
     "llama3-70b on 8,960 tpu-v5p": ["llama3-70b", "--hw", "tpu-v5p", "--chips", "8960"],
@@ -61,7 +63,8 @@ def main() -> int:
             left -= share
             print(f"  {share / total:6.1%}  {label}")
         print(f"  {left / total:6.1%}  the rest (start-up, catalog, figures, output)")
-    return 0
+    print()
+    return growth.main(str(build / "scalecalc"))
 
 
 sys.exit(main())

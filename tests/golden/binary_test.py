@@ -51,9 +51,12 @@ def schema_problems(name, document):
         import jsonschema
     except ImportError:
         return ["python3-jsonschema is not installed"]
-    schema = json.loads((SOURCE / "docs" / "schema" / f"{name}.schema.json").read_text())
+    file = SOURCE.resolve() / "docs" / "schema" / f"{name}.schema.json"
+    schema = json.loads(file.read_text())
     jsonschema.Draft7Validator.check_schema(schema)
-    return [f"{list(e.path)}: {e.message}" for e in jsonschema.Draft7Validator(schema).iter_errors(document)]
+    beside = jsonschema.RefResolver(base_uri=file.as_uri(), referrer=schema)  # schemas refer to each other
+    validator = jsonschema.Draft7Validator(schema, resolver=beside)
+    return [f"{list(e.path)}: {e.message}" for e in validator.iter_errors(document)]
 
 
 class Streams(unittest.TestCase):
@@ -135,10 +138,11 @@ class Terminals(unittest.TestCase):
                    "4096", "--generate", "256", "--explain"]
         stages = ["trace", *QUESTION[1:], "--fix", "pp=4"]
         apart = ["model", "deepseek-v3", "--against", "llama3-70b", "--explain"]
+        scaling = ["train", "llama3-8b", "--hw", "tpu-v5p", "--chips", "64..512", "--pareto"]
         for width in (60, 80, 100):
-            for words in (QUESTION, QUESTION + ["--explain"], short, experts, curve, measured, tree, rings, SHARDED, apart,
-                          rules, layout, serving, ["model", "jamba-v0.1"], ["model", "list"], stages, ["hw", "list"],
-                          ["hw", "h100-sxm", "v100", "tpu-v5p"], ["hw", "b200", "--explain"]):
+            for words in (QUESTION, scaling, QUESTION + ["--explain"], short, experts, curve, measured, tree, rings, SHARDED,
+                          apart, rules, layout, serving, ["model", "jamba-v0.1"], ["model", "list"], stages,
+                          ["hw", "list"], ["hw", "h100-sxm", "v100", "tpu-v5p"], ["hw", "b200", "--explain"]):
                 lines, code = run_in_terminal(width, *words, NO_COLOR="1")
                 self.assertIn(code, (0, 3))
                 wide = [line for line in lines if len(line) > width]
@@ -205,6 +209,28 @@ class Documents(unittest.TestCase):
             total, capacity = memory.pop("total"), memory.pop("capacity")
             self.assertAlmostEqual(sum(memory.values()) / total, 1, places=9)
             self.assertLessEqual(total, capacity)
+
+    def test_train_curve(self):
+        words = ["train", "llama3-8b", "--hw", "tpu-v5p", "--chips", "1,64,100,128"]
+        document = self.valid("train-curve", *words, "--json", "--pareto")
+        points = document["curve"]
+        self.assertEqual([p["status"] for p in points], ["out_of_memory", "planned", "not_built", "planned"])
+        alone = self.valid("train", *words[:-1], "128", "--json")["plans"][0]
+        self.assertEqual(points[-1]["plan"], alone)
+        self.assertAlmostEqual(points[-1]["efficiency"], points[-1]["speed_up"] / 2)
+        costs = [plan["run"]["cost_usd"] for plan in document["pareto"]]
+        times = [plan["run"]["time_s"] for plan in document["pareto"]]
+        self.assertEqual((times, costs), (sorted(times), sorted(costs, reverse=True)))
+        lines = [json.loads(line) for line in run(*words, "-o", "jsonl").stdout.splitlines()]
+        self.assertEqual([line["chips"] for line in lines], [1, 64, 100, 128])
+        self.assertEqual([line["plan"] for line in lines], [p["plan"] for p in points])
+        header, *rows = run(*words, "-o", "csv").stdout.decode().splitlines()
+        self.assertEqual((header.split(",")[0], len(rows)), ("chips_asked", 4))
+        single = self.valid("train-curve", *QUESTION, "--json", "--pareto", "--fix", "dp=64")
+        self.assertEqual((len(single["pareto"]), single["machine_sizes"], single["linear"]), (1, 1, None))
+        nothing = self.valid("train-curve", "train", "llama3-70b", "--hw", "h100-sxm", "--chips", "1..4", "--json", code=3)
+        self.assertEqual({p["plan"] for p in nothing["curve"]}, {None})
+        self.valid("error", "train", "llama3-8b", "--hw", "h100-sxm", "--chips", "256..8", "--json", code=2)
 
     def test_train_on_a_torus_with_experts(self):
         self.valid("train", "train", "mixtral-8x7b", "--hw", "tpu-v5p", "--chips", "256", "--json", "--variants",

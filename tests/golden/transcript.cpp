@@ -64,7 +64,7 @@ void read_directive(const std::string& line, std::istream& in, Transcript& out) 
 }
 
 std::string masked(std::string text) {
-  static const std::regex kElapsed(R"re(("elapsed_s": )[0-9.e+-]+)re");
+  static const std::regex kElapsed(R"re(("elapsed_s": ?)[0-9.e+-]+)re");
   static const std::regex kSearched("searched in [0-9.]+ (ns|us|ms|s|min)");
   static const std::regex kVersion(R"re(("version": "|"tool_version":"|scalecalc )[0-9]+\.[0-9]+\.[0-9]+)re");
   text = std::regex_replace(text, kElapsed, "$010");

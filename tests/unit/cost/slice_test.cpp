@@ -58,7 +58,9 @@ TEST(Slices, CountsNobodyBuildsNameTheNearest) {
 TEST(Slices, MoreThanAPodAsksForSlices) {
   const SliceError error = no_slice(test::shipped_chip("tpu-v5p"), 10000, 1);
   EXPECT_EQ(error.message, "10,000 chips are more than one tpu-v5p pod of 8,960");
-  EXPECT_EQ(error.hint, "join pods over its dcn network with --slices 2");
+  EXPECT_EQ(error.hint, "join pods over its dcn network with --slices 2 and --chips 9600 or 10240");
+  EXPECT_EQ(no_slice(test::shipped_chip("tpu-v5p"), 1048576, 1).hint,
+            "join pods over its dcn network with --slices 256");  // 128 slices of 8,192 chips are not built
 }
 
 TEST(Slices, SwitchedMachinesFillHosts) {

@@ -56,7 +56,8 @@ TEST_F(StepRunTest, EvenStagesWithoutTransfersAreTheClosedForm) {
     Traced t(request);
     t.step.run.send_s = 0;
     const double closed = t.plan.step_s - t.plan.time.pp.value();
-    EXPECT_NEAR(t.simulated_s() / closed, 1, 1e-3) << name_of(schedule);
+    // DualPipe's closed form lets a forward and a backward wait for each other (pipeline_sim_test).
+    EXPECT_NEAR(t.simulated_s() / closed, 1, schedule == Schedule::kDualPipe ? 0.05 : 1e-3) << name_of(schedule);
   }
 }
 

@@ -32,7 +32,7 @@ TEST(StepTrace, EveryStageAccountsForTheWholeStep) {
     std::int64_t layers = 0;
     for (const StageFigures& stage : trace.stages) {
       EXPECT_NEAR((stage.busy_s + stage.end_s + stage.idle_s) / trace.simulated_s, 1, 1e-9);
-      layers += stage.layers;
+      layers += stage.layers / stage.holds.parts;
     }
     EXPECT_EQ(layers, a.model.layers());
   }
