@@ -39,5 +39,6 @@ const Command& roofline_command();
 const Command& bounds_command();
 const Command& model_command();
 const Command& hw_command();
+const Command& validate_command();
 
 }  // namespace scalecalc::cli
