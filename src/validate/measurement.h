@@ -58,12 +58,14 @@ struct RowLayout {
 struct Measurement {
   SourceSpan where;
   std::string id, subset, group, source, date, workload, framework, model;
+  std::string doubt;                ///< why its figures may not be what they seem; empty if they are
   std::optional<ModelShape> shape;  ///< absent: the catalog's model of that name
   std::int64_t mtp_layers = 0;
   std::string chip;
   std::int64_t chips = 0;
-  std::int64_t chips_per_node = 0;
-  std::int64_t slices = 1;
+  std::int64_t chips_per_node = 0;       ///< 0: not said, as the two below
+  std::int64_t scaleup_domain = 0;       ///< chips under one switch domain, or of one torus
+  std::int64_t slices = 0;               ///< tori joined by another network
   std::optional<double> node_bandwidth;  ///< bytes/s that leave a node in one direction, where the row says it
   std::int64_t seq = 0;
   double batch_seqs = 0;

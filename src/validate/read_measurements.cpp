@@ -140,8 +140,8 @@ class RowReader {
     flags();
     parallel();
     measured();
-    for (const char* ignored : {"source_ref", "stated", "notes", "flag", "check", "params_b", "nodes", "scaleup_domain",
-                                "global_batch_tokens"}) {
+    doubt();
+    for (const char* ignored : {"source_ref", "stated", "notes", "check", "params_b", "nodes", "global_batch_tokens"}) {
       f_.node(ignored);
     }
     f_.finish();
@@ -172,11 +172,18 @@ class RowReader {
     out_.mtp_layers = f_.optional_count("mtp_layers", kMaybe).value_or(0);
   }
 
+  void doubt() {
+    const std::vector<std::string> flags = f_.text_list("flag");
+    const std::vector<std::string> doubts = f_.text_list("doubt");
+    out_.doubt = join(flags.empty() ? doubts : flags, "; ");
+  }
+
   void machine() {
     out_.chip = f_.text("chip");
     out_.chips = f_.count("chips", {1, 16'777'216});
     out_.chips_per_node = f_.optional_count("chips_per_node", kSize).value_or(0);
-    out_.slices = f_.optional_count("slices", kSize).value_or(1);
+    out_.scaleup_domain = f_.optional_count("scaleup_domain", kSize).value_or(0);
+    out_.slices = f_.optional_count("slices", kSize).value_or(0);
     out_.node_bandwidth = f_.optional_quantity("node_bandwidth", UnitKind::kBytesPerSecond);
   }
 

@@ -75,6 +75,8 @@ void count_in_chips(const Measurement& row, RowLayout& l) {
   const auto of = [](const std::optional<std::int64_t>& degree) { return degree.value_or(1); };
   if (!l.dp) return;
   const std::int64_t ranks = of(l.dp) * of(l.tp) * of(l.cp) * of(l.pp);
+  // Weights may be sharded over the cores of every data rank's chip; the engine shards over chips.
+  if (l.fsdp && *l.fsdp == 2 * *l.dp) l.fsdp = l.dp;
   if (ranks == row.chips) return;
   if (ranks == 2 * row.chips && of(l.tp) % 2 == 0) {
     l.tp = of(l.tp) / 2;
@@ -158,6 +160,22 @@ void set_node_bandwidth(const Measurement& row, HardwareSpec& hw) {
   }
 }
 
+/// A job has as many chips in each of its switch domains: 256 chips under domains of 72 are four times 64, and 64 are
+/// all in one.
+void fill_domains_evenly(const Measurement& row, HardwareSpec& hw) {
+  if (hw.network.empty() || hw.is_torus()) return;
+  std::int64_t& domain = hw.network.front().switched.chips;
+  if (domain == 0 || row.chips % domain == 0) return;
+  const std::int64_t domains = (row.chips + domain - 1) / domain;
+  if (row.chips % domains == 0) domain = row.chips / domains;
+}
+
+std::int64_t slices_of_row(const Measurement& row, const HardwareSpec& hw) {
+  if (!hw.is_torus() || row.slices > 0) return std::max<std::int64_t>(1, row.slices);
+  const std::int64_t torus = row.scaleup_domain;
+  return torus > 0 && row.chips > torus && row.chips % torus == 0 ? row.chips / torus : 1;
+}
+
 HardwareSpec hardware_of(const Measurement& row, const Catalog& catalog, const std::vector<std::string>& set) {
   try {
     ConfigNode document = catalog.load(CatalogKind::kHardware, row.chip);
@@ -166,6 +184,7 @@ HardwareSpec hardware_of(const Measurement& row, const Catalog& catalog, const s
     require_published(hw, {"compute.matmul", "hbm", "host"});
     if (row.chips > 1) require_published(hw, {"network"});
     set_node_bandwidth(row, hw);
+    fill_domains_evenly(row, hw);
     return hw;
   } catch (const UserError& error) {
     throw NotPredicted("the chip is not known", error.diagnostics().front().message);
@@ -209,9 +228,10 @@ RowQuestion row_question(const Measurement& row, const Catalog& catalog, const s
   r.hw = hardware_of(row, catalog, set);
   r.workload = workload_of(row, r.hw);
   r.efficiency = ideal ? ideal_efficiency(r.hw.efficiency) : r.hw.efficiency;
-  r.slices = slices_of(r.hw, row.chips, row.slices);
+  const std::int64_t slices = slices_of_row(row, r.hw);
+  r.slices = slices_of(r.hw, row.chips, slices);
   if (r.slices.empty()) {
-    const SliceError error = no_slice(r.hw, row.chips, row.slices);
+    const SliceError error = no_slice(r.hw, row.chips, slices);
     throw NotPredicted("no machine of that size is built", error.message);
   }
   out.fix = pins(row, r.model.moe.has_value());

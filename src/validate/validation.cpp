@@ -84,7 +84,7 @@ Evaluated evaluate(RowQuestion& question) {
   const PlanRequest request = request_of(question);
   PlanResult found = plan(request);
   if (!found.plans.empty()) return {std::move(found.plans.front()), true};
-  if (!found.nearest_miss) refuse_layout(request, found.stats);
+  if (found.stats.rejected[static_cast<std::size_t>(Reject::kMemory)] == 0) refuse_layout(request, found.stats);
   constexpr double kNoLimit = 1e18;
   const Bytes capacity = question.resolved.hw.hbm_capacity;
   question.resolved.hw.hbm_capacity = Bytes(kNoLimit);
