@@ -120,6 +120,7 @@ class SheetMaker {
                 figure("fits", "", Format::kFlag, Cell(p.fits ? 1.0 : 0.0)),
                 text("bound_by", "bound by", p.figures.bound_by, 5),
                 figure("mfu", "", Format::kFraction, Cell(p.figures.mfu)),
+                text("doubt", "", m.doubt),
                 list_figure("chosen", "", {p.chosen.begin(), p.chosen.end()})}};
     for (const auto& [cause, seconds] : p.figures.time_s) {
       out.figures.push_back(figure("time_s." + cause, "", Format::kSeconds, Cell(seconds)));

@@ -300,6 +300,26 @@ class Documents(unittest.TestCase):
         direct = self.valid("model", "model", "deepseek-v3", "--set", "model.layers=96", "--json")
         self.assertEqual(again["parameters"], direct["parameters"])
 
+    def test_validate(self):
+        train = str(SOURCE / "configs" / "measurements" / "train.yaml")
+        memory = str(SOURCE / "configs" / "measurements" / "memory.yaml")
+        some = [train, "--only", "chip=h200,mi325x"]
+        document = self.valid("validate", "validate", *some, "--json")
+        self.assertEqual(document["summary"]["rows"], len(document["rows"]) + len(document["skipped_rows"]))
+        errors = [row["predicted"] / row["measured"] - 1 for row in document["rows"]]
+        self.assertAlmostEqual(document["summary"]["bias"], sum(errors) / len(errors), places=12)
+        self.assertAlmostEqual(document["summary"]["mean_abs_error"], sum(map(abs, errors)) / len(errors), places=12)
+        for row in document["rows"]:
+            self.assertAlmostEqual(sum(row["time_s"].values()), row["predicted"], places=9)
+        header, *lines = run("validate", *some, "-o", "csv").stdout.decode().splitlines()
+        column = header.split(",").index("error")
+        self.assertEqual([float(line.split(",")[column]) for line in lines], [row["error"] for row in document["rows"]])
+        self.assertEqual(self.valid("validate", "validate", memory, "--json")["query"]["quantity"], "memory_bytes")
+        self.valid("validate", "validate", *some, "--max-error", "100%", "--json")
+        failed = self.valid("validate", "validate", *some, "--max-error", "0.01%", "--json", code=1)
+        self.assertEqual(failed["summary"], document["summary"])
+        self.valid("error", "validate", train, "--only", "chip=h201", "--json", code=2)
+
     def test_errors(self):
         self.valid("error", *QUESTION, "--fix", "tq=1", "--json", code=2)
         self.valid("error", "--json", "trian", code=2)
