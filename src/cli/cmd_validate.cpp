@@ -1,16 +1,13 @@
 // `scalecalc validate FILE...`: measured runs against what the engine says of their layouts.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
-#include "base/io.h"
-#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/log.h"
+#include "cli/measurement_files.h"
 #include "cli/session.h"
 #include "cli/sheet_command.h"
-#include "config/yaml_reader.h"
 #include "report/validate_sheet.h"
 
 namespace scalecalc::cli {
@@ -24,8 +21,7 @@ constexpr std::array kFlags{
          "exit 1 if the mean absolute error is larger, or nothing could be predicted", "10%"},
     Flag{"--memory", 0, FlagKind::kSwitch, "",
          "compare the memory of the fullest chip instead of the step time (default where no row has a time)", ""},
-    Flag{"--only", 0, FlagKind::kRepeatable, "KEY=NAME,...",
-         "only rows of this subset, chip, family, framework, precision, group (of sources) or id", "chip=h100-sxm"},
+    kOnlyFlag,
     Flag{"--worst", 0, FlagKind::kValue, "N", "list only the N rows with the largest errors; all rows count", "20"},
     Flag{"--efficiency", 0, FlagKind::kValue, "ideal|calibrated",
          "calibrated (default): the hardware files' coefficients; ideal: the bound no run may beat", "ideal"},
@@ -42,43 +38,6 @@ constexpr std::string_view kNotes =
     "\n"
     "exit status: 0 answered, 1 the error is above --max-error, 2 the question or a file is wrong\n";
 
-std::vector<RowFilter> filters(FlagReader& reader, const Arguments& arguments) {
-  std::vector<std::string> known = group_axes();
-  known.emplace_back("id");
-  std::vector<RowFilter> out;
-  for (const std::string& text : arguments.values("--only")) {
-    const std::size_t equals = text.find('=');
-    const std::string by = text.substr(0, equals);
-    if (equals == std::string::npos || equals + 1 == text.size()) {
-      reader.problem(fmt::format("--only {} is not KEY=NAME", in_quotes(text)), "for example --only chip=h100-sxm");
-      continue;
-    }
-    if (std::find(known.begin(), known.end(), by) == known.end()) {
-      const std::string hint = did_you_mean(nearest(by, known));
-      reader.problem(fmt::format("--only knows no {}", in_quotes(by)),
-                     fmt::format("{}{}keys: {}", hint, hint.empty() ? "" : " ", join(known, ", ")));
-      continue;
-    }
-    RowFilter filter{.by = by, .names = {}};
-    for (std::size_t at = equals + 1; at <= text.size();) {
-      const std::size_t end = std::min(text.find(',', at), text.size());
-      filter.names.push_back(text.substr(at, end - at));
-      at = end + 1;
-    }
-    out.push_back(std::move(filter));
-  }
-  return out;
-}
-
-std::vector<Measurement> read_files(const std::vector<std::string>& files) {
-  std::vector<Measurement> out;
-  for (const std::string& file : files) {
-    const ConfigNode document = read_yaml(read_text_file(file), file, kMostTableNodes);
-    for (Measurement& row : read_measurements(document)) out.push_back(std::move(row));
-  }
-  return out;
-}
-
 struct Request {
   ValidateQuestion question;
   ValidateView view;
@@ -93,7 +52,7 @@ Request request_of(const Arguments& arguments) {
   out.view.files = arguments.positionals();
   out.question.ideal = reader.word("--efficiency", kEfficiencies) == 0U;
   out.question.set = arguments.values("--set");
-  out.question.only = filters(reader, arguments);
+  out.question.only = row_filters(reader, arguments);
   if (out.view.files.empty()) {
     reader.problem("no file of measurements is given", "for example: scalecalc validate runs.yaml");
   }
@@ -106,7 +65,7 @@ ExitCode run_validate(const Arguments& arguments, Environment& env) {
   std::string verdict;
   const ExitCode answered = answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
     Request request = request_of(arguments);
-    request.question.rows = read_files(request.view.files);
+    request.question.rows = read_measurement_files(request.view.files);
     request.question.compared =
         arguments.has("--memory") ? Compared::kMemory : compared_by_default(request.question.rows);
     const Validation found = validate(request.question, catalog, env.interrupted);

@@ -19,6 +19,7 @@ Cell cell(const std::optional<double>& value) { return value ? Cell(*value) : Ce
 Cell cell(std::size_t value) { return static_cast<double>(value); }
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string signed_percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
 
 class SheetMaker {
  public:
@@ -53,6 +54,14 @@ class SheetMaker {
     return out;
   }
 
+  /// Ideal efficiency has no band; what counts there is whether a run beat the bound.
+  Line band_line() const {
+    const ErrorSummary& s = v_.summary;
+    if (!q_.ideal) return {percent(*s.coverage) + " of the measurements lie in the predicted band.", Role::kPlain};
+    if (s.too_slow == 0) return {"No run was faster than the bound.", Role::kGood};
+    return {fmt::format("{} runs were faster than the bound: wrong rows, or a bug.", s.too_slow), Role::kBad};
+  }
+
   std::vector<Line> summary_lines() const {
     const ErrorSummary& s = v_.summary;
     std::vector<Line> out;
@@ -60,15 +69,14 @@ class SheetMaker {
         {fmt::format("{} of {} rows predicted, {} left out with a reason.", s.predicted, s.rows, s.rows - s.predicted),
          s.predicted == 0 ? Role::kBad : Role::kPlain});
     if (!s.mean_abs) return out;
-    out.push_back({fmt::format("Error: mean {}, median {}, 90th percentile {}, largest {}; bias {}{}.",
-                               percent(*s.mean_abs), percent(*s.median_abs), percent(*s.p90_abs), percent(*s.max_abs),
-                               *s.bias > 0 ? "+" : "", percent(*s.bias)),
+    out.push_back(
+        {fmt::format("Error: mean {}, median {}, 90th percentile {}, largest {}; bias {}.", percent(*s.mean_abs),
+                     percent(*s.median_abs), percent(*s.p90_abs), percent(*s.max_abs), signed_percent(*s.bias)),
+         Role::kPlain});
+    out.push_back({fmt::format("Sources counted equally: mean {}, median {}, bias {}.", percent(*s.source_mean_abs),
+                               percent(*s.source_median_abs), signed_percent(*s.source_bias)),
                    Role::kPlain});
-    out.push_back({fmt::format("Sources counted equally: mean {}, median {}, bias {}{}. {} of the measurements lie in "
-                               "the predicted band.",
-                               percent(*s.source_mean_abs), percent(*s.source_median_abs),
-                               *s.source_bias > 0 ? "+" : "", percent(*s.source_bias), percent(*s.coverage)),
-                   Role::kPlain});
+    out.push_back(band_line());
     if (s.regret) {
       out.push_back({fmt::format("Order of layouts, mean of {} jobs with three or more: Spearman {:.2f}, Kendall "
                                  "{:.2f}, regret {}.",

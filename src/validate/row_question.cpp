@@ -176,19 +176,27 @@ std::int64_t slices_of_row(const Measurement& row, const HardwareSpec& hw) {
   return torus > 0 && row.chips > torus && row.chips % torus == 0 ? row.chips / torus : 1;
 }
 
-HardwareSpec hardware_of(const Measurement& row, const Catalog& catalog, const std::vector<std::string>& set) {
+ConfigNode hardware_document(const Measurement& row, const Catalog& catalog) {
   try {
-    ConfigNode document = catalog.load(CatalogKind::kHardware, row.chip);
-    apply_sets(set, {{"hw", &document}});
-    HardwareSpec hw = load_hardware(document, catalog, Unpublished::kAllowed);
-    require_published(hw, {"compute.matmul", "hbm", "host"});
-    if (row.chips > 1) require_published(hw, {"network"});
-    set_node_bandwidth(row, hw);
-    fill_domains_evenly(row, hw);
-    return hw;
+    return catalog.load(CatalogKind::kHardware, row.chip);
   } catch (const UserError& error) {
     throw NotPredicted("the chip is not known", error.diagnostics().front().message);
   }
+}
+
+HardwareSpec hardware_of(const Measurement& row, const Catalog& catalog, const std::vector<std::string>& set) {
+  ConfigNode document = hardware_document(row, catalog);
+  apply_sets(set, {{"hw", &document}});
+  HardwareSpec hw = load_hardware(document, catalog, Unpublished::kAllowed);
+  try {
+    require_published(hw, {"compute.matmul", "hbm", "host"});
+    if (row.chips > 1) require_published(hw, {"network"});
+  } catch (const UserError& error) {
+    throw NotPredicted("the chip's figures are not published", error.diagnostics().front().message);
+  }
+  set_node_bandwidth(row, hw);
+  fill_domains_evenly(row, hw);
+  return hw;
 }
 
 Workload workload_of(const Measurement& row, const HardwareSpec& hw) {

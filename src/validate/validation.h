@@ -77,6 +77,9 @@ const std::vector<std::string>& group_axes();
 /// A row's name along one of them, or its id.
 std::string group_name(const Measurement& row, const std::string& by);
 
+/// Whether every filter names the row.
+bool passes(const Measurement& row, const std::vector<RowFilter>& filters);
+
 /// Memory if no row has anything else to compare.
 Compared compared_by_default(const std::vector<Measurement>& rows);
 

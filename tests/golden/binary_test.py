@@ -320,6 +320,19 @@ class Documents(unittest.TestCase):
         self.assertEqual(failed["summary"], document["summary"])
         self.valid("error", "validate", train, "--only", "chip=h201", "--json", code=2)
 
+    def test_calibrate(self):
+        train = str(SOURCE / "configs" / "measurements" / "train.yaml")
+        words = ["calibrate", train, "--hw", "a100-40g"]
+        document = self.valid("calibrate", *words, "--json")
+        before, inside, outside = (errors["mean_abs_error"] for errors in document["errors"])
+        self.assertLess(inside, before)
+        self.assertLessEqual(inside, outside)
+        self.assertEqual(sum(fold["rows"] for fold in document["folds"]), document["query"]["rows"])
+        block = run(*words, "--date", "2026-11", "--dump-yaml").stdout.decode()
+        self.assertTrue(block.startswith("efficiency:"), block)
+        self.assertIn("fitted 2026-11", block)
+        self.valid("error", "calibrate", train, "--hw", "t4", "--json", code=2)
+
     def test_errors(self):
         self.valid("error", *QUESTION, "--fix", "tq=1", "--json", code=2)
         self.valid("error", "--json", "trian", code=2)
