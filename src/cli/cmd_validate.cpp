@@ -34,6 +34,7 @@ constexpr std::string_view kExamples =
     "  scalecalc validate runs.yaml --only chip=h100-sxm,h200 --worst 20\n";
 
 constexpr std::string_view kNotes =
+    "Without a file, the measurements/ of the config directories are read (configs/ ships two).\n"
     "docs/accuracy.md explains what a row of a file may say.\n"
     "\n"
     "exit status: 0 answered, 1 the error is above --max-error, 2 the question or a file is wrong\n";
@@ -44,7 +45,7 @@ struct Request {
   std::optional<double> max_error;
 };
 
-Request request_of(const Arguments& arguments) {
+Request request_of(const Arguments& arguments, const Environment& env) {
   FlagReader reader(arguments);
   Request out;
   out.max_error = reader.fraction("--max-error");
@@ -53,10 +54,9 @@ Request request_of(const Arguments& arguments) {
   out.question.ideal = reader.word("--efficiency", kEfficiencies) == 0U;
   out.question.set = arguments.values("--set");
   out.question.only = row_filters(reader, arguments);
-  if (out.view.files.empty()) {
-    reader.problem("no file of measurements is given", "for example: scalecalc validate runs.yaml");
-  }
   reader.finish();
+  if (out.view.files.empty())
+    out.view.files = shipped_measurement_files(read_session(arguments, env).config_directories);
   return out;
 }
 
@@ -64,7 +64,7 @@ ExitCode run_validate(const Arguments& arguments, Environment& env) {
   bool passed = true;
   std::string verdict;
   const ExitCode answered = answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
-    Request request = request_of(arguments);
+    Request request = request_of(arguments, env);
     request.question.rows = read_measurement_files(request.view.files);
     request.question.compared =
         arguments.has("--memory") ? Compared::kMemory : compared_by_default(request.question.rows);
@@ -91,7 +91,7 @@ ExitCode run_validate(const Arguments& arguments, Environment& env) {
 const Command& validate_command() {
   static const Command kValidate{"validate",
                                  "Predicted against measured: published or own runs, with error statistics.",
-                                 "FILE.yaml... [flags]",
+                                 "[FILE.yaml...] [flags]",
                                  kExamples,
                                  kNotes,
                                  kFlags,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/io.h"
 #include "base/text.h"
@@ -34,6 +35,25 @@ std::vector<RowFilter> row_filters(FlagReader& reader, const Arguments& argument
       at = end + 1;
     }
     out.push_back(std::move(filter));
+  }
+  return out;
+}
+
+std::vector<std::string> shipped_measurement_files(const std::vector<std::string>& directories) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> out;
+  for (const std::string& directory : directories) {
+    std::vector<std::string> found;
+    std::error_code ignored;
+    for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(directory) / "measurements", ignored)) {
+      if (entry.path().extension() == ".yaml") found.push_back(entry.path().string());
+    }
+    std::sort(found.begin(), found.end());
+    out.insert(out.end(), found.begin(), found.end());
+  }
+  if (out.empty()) {
+    throw UserError("no file of measurements is given, and no config directory has measurements/",
+                    "for example: scalecalc validate runs.yaml; or --config-dir configs for the shipped ones");
   }
   return out;
 }

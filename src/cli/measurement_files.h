@@ -19,6 +19,8 @@ inline constexpr Flag kOnlyFlag{
     "chip=h100-sxm"};
 
 std::vector<RowFilter> row_filters(FlagReader& reader, const Arguments& arguments);
+/// The measurements/*.yaml of the config directories, sorted within each. UserError if there are none.
+std::vector<std::string> shipped_measurement_files(const std::vector<std::string>& directories);
 std::vector<Measurement> read_measurement_files(const std::vector<std::string>& files);
 
 }  // namespace scalecalc::cli

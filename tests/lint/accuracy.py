@@ -108,7 +108,7 @@ def series_of(chip):
 
 def picture(document):
     """Predicted over measured against the measured step time, both on logarithmic axes."""
-    width, height, left, right, top, bottom = 760, 430, 56, 16, 34, 62
+    width, height, left, right, top, bottom = 760, 430, 56, 24, 34, 62
     seconds = [r["measured"] for r in document["rows"]]
     low, high = math.floor(math.log10(min(seconds))), math.ceil(math.log10(max(seconds)))
     least, most = 0.125, 2.0
@@ -143,8 +143,8 @@ def picture(document):
         out.append(f'<path d="{path}" stroke="{colour}" stroke-width="4" stroke-linecap="round" stroke-opacity="0.6" '
                    'fill="none"/>')
         out.append(f'<circle cx="{at + 4}" cy="{height - 18}" r="4" fill="{colour}"/>'
-                   f'<text x="{at + 12}" y="{height - 14}">{label} ({len(points)})</text>')
-        at += 34 + 7 * len(f"{label} ({len(points)})")
+                   f'<text x="{at + 10}" y="{height - 14}" font-size="11">{label} ({len(points)})</text>')
+        at += 26 + 6 * len(f"{label} ({len(points)})")
     return "\n".join([*out, "</svg>"]) + "\n"
 
 
