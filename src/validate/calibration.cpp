@@ -46,8 +46,8 @@ double huber(double residual) {
 }
 
 FitErrors errors_of(const std::vector<double>& errors) {
-  std::vector<double> sizes;
-  for (const double error : errors) sizes.push_back(std::abs(error));
+  std::vector<double> sizes(errors.size());
+  std::transform(errors.begin(), errors.end(), sizes.begin(), [](double error) { return std::abs(error); });
   return {mean_of(sizes), quantile(sizes, 0.5), quantile(sizes, 0.9), mean_of(errors)};
 }
 
