@@ -40,5 +40,7 @@ const Command& roofline_command();
 const Command& bounds_command();
 const Command& model_command();
 const Command& hw_command();
+const Command& validate_command();
+const Command& calibrate_command();
 
 }  // namespace scalecalc::cli

@@ -19,7 +19,6 @@ namespace scalecalc {
 namespace {
 
 constexpr std::size_t kDeepest = 32;
-constexpr std::size_t kMostNodes = 100'000;
 constexpr std::size_t kMostProblems = 20;
 constexpr const char* kUnclosedQuote = "the quote opened here is never closed";
 
@@ -61,7 +60,8 @@ struct Frame {
 
 class Builder : public YAML::EventHandler {
  public:
-  Builder(const SourceText& source, Findings& findings) : source_(source), findings_(findings) {}
+  Builder(const SourceText& source, Findings& findings, std::size_t most_nodes)
+      : source_(source), findings_(findings), most_nodes_(most_nodes) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ == 1) return;
@@ -179,8 +179,8 @@ class Builder : public YAML::EventHandler {
   }
 
   void count_node(const SourceSpan& where) {
-    if (++nodes_ <= kMostNodes) return;
-    findings_.fatal(where, fmt::format("more than {} values in one document", kMostNodes), "is this the right file?");
+    if (++nodes_ <= most_nodes_) return;
+    findings_.fatal(where, fmt::format("more than {} values in one document", most_nodes_), "is this the right file?");
   }
 
   void open(ConfigNode::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -258,6 +258,7 @@ class Builder : public YAML::EventHandler {
   std::vector<Frame> stack_;
   std::unordered_map<YAML::anchor_t, ConfigNode> anchors_;  ///< scalars only
   std::size_t documents_ = 0;
+  std::size_t most_nodes_;
   std::size_t nodes_ = 0;
   std::size_t last_end_ = 0;
 };
@@ -352,13 +353,13 @@ const Wording* wording_of(const std::string& theirs) {
 
 }  // namespace
 
-ConfigNode read_yaml(std::string_view text, const std::string& file_name) {
+ConfigNode read_yaml(std::string_view text, const std::string& file_name, std::size_t most_nodes) {
   while (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // yaml-cpp would skip one and shift every place
   const SourceText source(text, file_name);
   Findings findings;
   check_characters(source, findings);
   check_tabs(source, findings);
-  Builder builder(source, findings);
+  Builder builder(source, findings, most_nodes);
   bool any = false;
   try {
     std::istringstream stream{std::string(text)};

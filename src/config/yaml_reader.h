@@ -1,6 +1,7 @@
 // YAML text to ConfigNode through yaml-cpp's event API (its Load loops on "," and drops duplicate keys in silence).
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -8,10 +9,14 @@
 
 namespace scalecalc {
 
+/// A model or hardware file has some hundreds of values; a file of measurements many more.
+inline constexpr std::size_t kMostYamlNodes = 100'000;
+inline constexpr std::size_t kMostTableNodes = 1'000'000;
+
 /// Parses exactly one document. UserError (exit 2) with file:line:column for: syntax errors, a tab used as
 /// indentation, duplicate keys, anchors/aliases to anything but scalars, merge keys, custom tags, nesting deeper than
-/// 32, more than 100,000 nodes (a YAML bomb), more than one document, an empty document, a truncated one (unclosed
+/// 32, more than `most_nodes` nodes (a YAML bomb), more than one document, an empty document, a truncated one (unclosed
 /// quote or bracket).
-ConfigNode read_yaml(std::string_view text, const std::string& file_name);
+ConfigNode read_yaml(std::string_view text, const std::string& file_name, std::size_t most_nodes = kMostYamlNodes);
 
 }  // namespace scalecalc

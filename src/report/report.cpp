@@ -28,6 +28,7 @@ namespace {
 
 /// Three significant digits also where they are zeros, so that a column reads evenly: 1.1 s -> 1.10 s, 65% -> 65.0%.
 std::string padded(std::string text) {
+  if (text.starts_with('-')) return "-" + padded(text.substr(1));
   const std::size_t end = std::min(text.find_first_not_of("0123456789."), text.size());
   const std::size_t point = text.find('.');
   const bool whole = point == std::string::npos || point > end;

@@ -1,5 +1,6 @@
 """The real binary under real streams: full devices, closed pipes, terminals, other directories; and its JSON against
 the published schemas. Usage: binary_test.py BINARY SOURCE_DIR"""
+import csv
 import fcntl
 import json
 import os
@@ -405,6 +406,38 @@ class Documents(unittest.TestCase):
             again = self.valid("model", "model", str(file), "--json")
         direct = self.valid("model", "model", "deepseek-v3", "--set", "model.layers=96", "--json")
         self.assertEqual(again["parameters"], direct["parameters"])
+
+    def test_validate(self):
+        train = str(SOURCE / "configs" / "measurements" / "train.yaml")
+        memory = str(SOURCE / "configs" / "measurements" / "memory.yaml")
+        some = [train, "--only", "chip=h200,mi325x"]
+        document = self.valid("validate", "validate", *some, "--json")
+        self.assertEqual(document["summary"]["rows"], len(document["rows"]) + len(document["skipped_rows"]))
+        errors = [row["predicted"] / row["measured"] - 1 for row in document["rows"]]
+        self.assertAlmostEqual(document["summary"]["bias"], sum(errors) / len(errors), places=12)
+        self.assertAlmostEqual(document["summary"]["mean_abs_error"], sum(map(abs, errors)) / len(errors), places=12)
+        for row in document["rows"]:
+            self.assertAlmostEqual(sum(row["time_s"].values()), row["predicted"], places=9)
+        lines = csv.DictReader(run("validate", *some, "-o", "csv").stdout.decode().splitlines())
+        self.assertEqual([float(line["error"]) for line in lines], [row["error"] for row in document["rows"]])
+        self.assertEqual(self.valid("validate", "validate", memory, "--json")["query"]["quantity"], "memory_bytes")
+        self.valid("validate", "validate", *some, "--max-error", "100%", "--json")
+        failed = self.valid("validate", "validate", *some, "--max-error", "0.01%", "--json", code=1)
+        self.assertEqual(failed["summary"], document["summary"])
+        self.valid("error", "validate", train, "--only", "chip=h201", "--json", code=2)
+
+    def test_calibrate(self):
+        train = str(SOURCE / "configs" / "measurements" / "train.yaml")
+        words = ["calibrate", train, "--hw", "a100-40g"]
+        document = self.valid("calibrate", *words, "--json")
+        before, inside, outside = (errors["mean_abs_error"] for errors in document["errors"])
+        self.assertLess(inside, before)
+        self.assertLessEqual(inside, outside)
+        self.assertEqual(sum(fold["rows"] for fold in document["folds"]), document["query"]["rows"])
+        block = run(*words, "--date", "2026-11", "--dump-yaml").stdout.decode()
+        self.assertTrue(block.startswith("efficiency:"), block)
+        self.assertIn("fitted 2026-11", block)
+        self.valid("error", "calibrate", train, "--hw", "t4", "--json", code=2)
 
     def test_errors(self):
         self.valid("error", *QUESTION, "--fix", "tq=1", "--json", code=2)

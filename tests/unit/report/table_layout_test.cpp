@@ -92,6 +92,8 @@ TEST(CellText, GivesThreeDigitsInNaturalUnits) {
   EXPECT_EQ(text_of(2200.0, Format::kCount), "2.20k");
   EXPECT_EQ(text_of(0.65, Format::kFraction), "65.0%");
   EXPECT_EQ(text_of(1.0, Format::kFraction), "100%");
+  EXPECT_EQ(text_of(-0.475, Format::kFraction), "-47.5%");
+  EXPECT_EQ(text_of(-0.5, Format::kFraction), "-50.0%");
   EXPECT_EQ(text_of(0.0, Format::kSeconds), "0 s");
   EXPECT_EQ(text_of(0.999, Format::kUsd), "$1.00");
   EXPECT_EQ(text_of(2.4e6, Format::kUsd), "$2.40M");

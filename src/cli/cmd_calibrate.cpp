@@ -1,0 +1,80 @@
+// `scalecalc calibrate FILE... --hw HW`: efficiency coefficients of a chip from measured runs.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "cli/commands.h"
+#include "cli/measurement_files.h"
+#include "cli/outputs.h"
+#include "cli/session.h"
+#include "cli/sheet_command.h"
+#include "config/yaml_writer.h"
+#include "report/calibrate_sheet.h"
+
+namespace scalecalc::cli {
+namespace {
+
+constexpr CountRange kFoldRange{2, 100};
+
+constexpr std::array kFlags{
+    Flag{"--hw", 0, FlagKind::kValue, "HW", "the chip to fit: a catalog name or a YAML file", "h100-sxm"},
+    kOnlyFlag,
+    Flag{"--folds", 0, FlagKind::kValue, "N", "folds of whole sources for the error on unseen runs (default 5)", "5"},
+    Flag{"--date", 0, FlagKind::kValue, "DATE", "date to write into the provenance", "2026-11"},
+    Flag{"--dump-yaml", 0, FlagKind::kSwitch, "", "print the efficiency block of a hardware file and nothing else", ""},
+};
+
+constexpr std::string_view kExamples =
+    "  scalecalc calibrate runs.yaml --hw h100-sxm\n"
+    "  scalecalc calibrate runs.yaml --hw h100-sxm --only framework=nemo --date 2026-11 --dump-yaml\n";
+
+struct Fit {
+  Calibration calibration;
+  std::vector<std::string> files;
+};
+
+Fit fit(const Arguments& arguments, const Catalog& catalog, const std::function<bool()>& stop) {
+  FlagReader reader(arguments);
+  CalibrateQuestion q;
+  const auto hardware = arguments.value("--hw");
+  if (!hardware) reader.problem("--hw is missing: which chip?", "a catalog name such as h100-sxm, or a YAML file");
+  q.hardware = hardware.value_or("");
+  q.folds = static_cast<std::size_t>(reader.count("--folds", kFoldRange).value_or(5));
+  q.date = arguments.value("--date").value_or("");
+  q.only = row_filters(reader, arguments);
+  if (arguments.positionals().empty()) {
+    reader.problem("no file of measurements is given", "for example: scalecalc calibrate runs.yaml --hw h100-sxm");
+  }
+  reader.finish();
+  q.rows = read_measurement_files(arguments.positionals());
+  return {calibrate(q, catalog, stop), arguments.positionals()};
+}
+
+ExitCode run_calibrate(const Arguments& arguments, Environment& env) {
+  if (arguments.has("--dump-yaml")) {
+    const Session session = read_session(arguments, env);
+    const Catalog catalog(session.config_directories);
+    write_result(env.out, write_yaml(fit(arguments, catalog, env.interrupted).calibration.block));
+  } else {
+    answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+      const Fit found = fit(arguments, catalog, env.interrupted);
+      return calibrate_sheet(found.calibration, found.files);
+    });
+  }
+  return env.interrupted && env.interrupted() ? ExitCode::kInterrupted : ExitCode::kAnswered;
+}
+
+}  // namespace
+
+const Command& calibrate_command() {
+  static const Command kCalibrate{"calibrate",
+                                  "Efficiency coefficients of a chip fitted to measured runs, with held-out error.",
+                                  "FILE.yaml... --hw HW [flags]",
+                                  kExamples,
+                                  "",
+                                  kFlags,
+                                  run_calibrate};
+  return kCalibrate;
+}
+
+}  // namespace scalecalc::cli

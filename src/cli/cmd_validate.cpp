@@ -1,0 +1,102 @@
+// `scalecalc validate FILE...`: measured runs against what the engine says of their layouts.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "cli/commands.h"
+#include "cli/log.h"
+#include "cli/measurement_files.h"
+#include "cli/session.h"
+#include "cli/sheet_command.h"
+#include "report/validate_sheet.h"
+
+namespace scalecalc::cli {
+namespace {
+
+constexpr std::array<std::string_view, 2> kEfficiencies{"ideal", "calibrated"};
+constexpr CountRange kRowRange{1, 1'000'000};
+
+constexpr std::array kFlags{
+    Flag{"--max-error", 0, FlagKind::kValue, "SHARE",
+         "exit 1 if the mean absolute error is larger, or nothing could be predicted", "10%"},
+    Flag{"--memory", 0, FlagKind::kSwitch, "",
+         "compare the memory of the fullest chip instead of the step time (default where no row has a time)", ""},
+    kOnlyFlag,
+    Flag{"--worst", 0, FlagKind::kValue, "N", "list only the N rows with the largest errors; all rows count", "20"},
+    Flag{"--efficiency", 0, FlagKind::kValue, "ideal|calibrated",
+         "calibrated (default): the hardware files' coefficients; ideal: the bound no run may beat", "ideal"},
+    Flag{"--set", 0, FlagKind::kRepeatable, "KEY=VALUE", "replace one field of every chip (hw.)",
+         "hw.hbm.bandwidth=5TB/s"},
+};
+
+constexpr std::string_view kExamples =
+    "  scalecalc validate runs.yaml --max-error 15%\n"
+    "  scalecalc validate runs.yaml --only chip=h100-sxm,h200 --worst 20\n";
+
+constexpr std::string_view kNotes =
+    "Without a file, the measurements/ of the config directories are read (configs/ ships two).\n"
+    "docs/accuracy.md explains what a row of a file may say.\n"
+    "\n"
+    "exit status: 0 answered, 1 the error is above --max-error, 2 the question or a file is wrong\n";
+
+struct Request {
+  ValidateQuestion question;
+  ValidateView view;
+  std::optional<double> max_error;
+};
+
+Request request_of(const Arguments& arguments, const Environment& env) {
+  FlagReader reader(arguments);
+  Request out;
+  out.max_error = reader.fraction("--max-error");
+  out.view.worst = static_cast<std::size_t>(reader.count("--worst", kRowRange).value_or(0));
+  out.view.files = arguments.positionals();
+  out.question.ideal = reader.word("--efficiency", kEfficiencies) == 0U;
+  out.question.set = arguments.values("--set");
+  out.question.only = row_filters(reader, arguments);
+  reader.finish();
+  if (out.view.files.empty())
+    out.view.files = shipped_measurement_files(read_session(arguments, env).config_directories);
+  return out;
+}
+
+ExitCode run_validate(const Arguments& arguments, Environment& env) {
+  bool passed = true;
+  std::string verdict;
+  const ExitCode answered = answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+    Request request = request_of(arguments, env);
+    request.question.rows = read_measurement_files(request.view.files);
+    request.question.compared =
+        arguments.has("--memory") ? Compared::kMemory : compared_by_default(request.question.rows);
+    const Validation found = validate(request.question, catalog, env.interrupted);
+    if (request.max_error) {
+      passed = found.summary.mean_abs && *found.summary.mean_abs <= *request.max_error;
+      verdict = found.summary.mean_abs ? fmt::format("the mean error of {:.2f} % is above --max-error {:g} %",
+                                                     100 * *found.summary.mean_abs, 100 * *request.max_error)
+                                       : std::string("--max-error: no row could be predicted");
+    }
+    Sheet sheet = validate_sheet(found, request.question, request.view);
+    note_sets(arguments, sheet.assumptions);
+    return sheet;
+  });
+  if (answered == ExitCode::kAnswered && env.interrupted && env.interrupted()) return ExitCode::kInterrupted;
+  if (passed) return answered;
+  const Session session = read_session(arguments, env);
+  Log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty)).warning(verdict);
+  return ExitCode::kCheckFailed;
+}
+
+}  // namespace
+
+const Command& validate_command() {
+  static const Command kValidate{"validate",
+                                 "Predicted against measured: published or own runs, with error statistics.",
+                                 "[FILE.yaml...] [flags]",
+                                 kExamples,
+                                 kNotes,
+                                 kFlags,
+                                 run_validate};
+  return kValidate;
+}
+
+}  // namespace scalecalc::cli

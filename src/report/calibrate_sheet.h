@@ -1,0 +1,14 @@
+// A fit of efficiency coefficients as a sheet.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/sheet.h"
+#include "validate/calibration.h"
+
+namespace scalecalc {
+
+Sheet calibrate_sheet(const Calibration& calibration, const std::vector<std::string>& files);
+
+}  // namespace scalecalc

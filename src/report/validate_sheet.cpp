@@ -1,0 +1,220 @@
+#include "report/validate_sheet.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/train_report.h"
+
+namespace scalecalc {
+namespace {
+
+Figure droppable(Figure f, int importance) {
+  f.importance = importance;
+  return f;
+}
+
+Cell cell(const std::optional<double>& value) { return value ? Cell(*value) : Cell{}; }
+Cell cell(std::size_t value) { return static_cast<double>(value); }
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string signed_percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
+
+class SheetMaker {
+ public:
+  SheetMaker(const Validation& v, const ValidateQuestion& q, const ValidateView& view) : v_(v), q_(q), view_(view) {}
+
+  Sheet run() {
+    const bool memory = v_.compared == Compared::kMemory;
+    Sheet out{.command = "validate",
+              .title = memory ? "Predicted against measured memory of the fullest chip"
+                              : "Predicted against measured step times"};
+    out.summary = summary_lines();
+    out.query = query();
+    out.blocks = {rows_block(), skipped_block(), groups_block(), summary_block()};
+    return out;
+  }
+
+ private:
+  Format format() const { return v_.compared == Compared::kMemory ? Format::kBytes : Format::kSeconds; }
+
+  Record query() const {
+    std::vector<Cell> files(view_.files.begin(), view_.files.end());
+    Record out;
+    out.figures = {
+        list_figure("files", "measurements", std::move(files)),
+        figure("quantity", "compared", Format::kText,
+               Cell(std::string(v_.compared == Compared::kMemory ? "memory_bytes" : "step_time_s"))),
+        figure("efficiency", "efficiency", Format::kText, Cell(std::string(q_.ideal ? "ideal" : "calibrated")))};
+    for (const RowFilter& filter : q_.only) {
+      out.figures.push_back(
+          list_figure("only." + filter.by, "only " + filter.by, {filter.names.begin(), filter.names.end()}));
+    }
+    return out;
+  }
+
+  /// Ideal efficiency has no band; what counts there is whether a run beat the bound.
+  Line band_line() const {
+    const ErrorSummary& s = v_.summary;
+    if (!q_.ideal) return {percent(*s.coverage) + " of the measurements lie in the predicted band.", Role::kPlain};
+    if (s.too_slow == 0) return {"No run was faster than the bound.", Role::kGood};
+    return {fmt::format("{} runs were faster than the bound: wrong rows, or a bug.", s.too_slow), Role::kBad};
+  }
+
+  std::vector<Line> summary_lines() const {
+    const ErrorSummary& s = v_.summary;
+    std::vector<Line> out;
+    out.push_back(
+        {fmt::format("{} of {} rows predicted, {} left out with a reason.", s.predicted, s.rows, s.rows - s.predicted),
+         s.predicted == 0 ? Role::kBad : Role::kPlain});
+    if (!s.mean_abs) return out;
+    out.push_back(
+        {fmt::format("Error: mean {}, median {}, 90th percentile {}, largest {}; bias {}.", percent(*s.mean_abs),
+                     percent(*s.median_abs), percent(*s.p90_abs), percent(*s.max_abs), signed_percent(*s.bias)),
+         Role::kPlain});
+    out.push_back({fmt::format("Sources counted equally: mean {}, median {}, bias {}.", percent(*s.source_mean_abs),
+                               percent(*s.source_median_abs), signed_percent(*s.source_bias)),
+                   Role::kPlain});
+    out.push_back(band_line());
+    if (s.regret) {
+      out.push_back({fmt::format("Order of layouts, mean of {} jobs with three or more: Spearman {:.2f}, Kendall "
+                                 "{:.2f}, regret {}.",
+                                 s.layout_sets, s.spearman.value_or(0), s.kendall.value_or(0), percent(*s.regret)),
+                     Role::kPlain});
+    }
+    if (s.out_of_memory > 0) {
+      out.push_back(
+          {fmt::format("{} runs would not fit by our count of memory, and ran.", s.out_of_memory), Role::kWarning});
+    }
+    return out;
+  }
+
+  Block rows_block() const {
+    std::vector<const PredictedRow*> rows;
+    for (const PredictedRow& row : v_.rows) rows.push_back(&row);
+    if (view_.worst > 0) {
+      std::stable_sort(rows.begin(), rows.end(), [](const PredictedRow* a, const PredictedRow* b) {
+        return std::abs(a->error()) > std::abs(b->error());
+      });
+      rows.resize(std::min(rows.size(), view_.worst));
+    }
+    Block out{.key = "rows"};
+    for (const PredictedRow* row : rows) out.records.push_back(row_record(*row));
+    return out;
+  }
+
+  Record row_record(const PredictedRow& p) const {
+    const Measurement& m = p.row;
+    const auto text = [](const char* key, const char* label, std::string value, int importance = 0) {
+      return droppable(figure(key, label, Format::kText, Cell(std::move(value))), importance);
+    };
+    Record out{{text("id", "row", m.id),
+                text("group", "", m.group),
+                text("subset", "", m.subset),
+                text("chip", "chip", m.chip, 3),
+                droppable(figure("chips", "chips", Format::kInteger, Cell(static_cast<double>(m.chips))), 3),
+                text("model", "", m.model),
+                text("family", "", m.family()),
+                text("framework", "", m.framework),
+                text("precision", "", group_name(m, "precision")),
+                text("degrees", "layout", degrees_text(p.layout), 4),
+                text("recipe", "", recipe_text(p.layout)),
+                figure("measured", "measured", format(), Cell(p.measured)),
+                figure("predicted", "predicted", format(), Cell(p.predicted)),
+                droppable(figure("low", "low", format(), Cell(p.low)), 2),
+                droppable(figure("high", "high", format(), Cell(p.high)), 2),
+                figure("error", "error", Format::kFraction, Cell(p.error())),
+                figure("fits", "", Format::kFlag, Cell(p.fits ? 1.0 : 0.0)),
+                text("bound_by", "bound by", p.figures.bound_by, 5),
+                figure("mfu", "", Format::kFraction, Cell(p.figures.mfu)),
+                text("doubt", "", m.doubt),
+                list_figure("chosen", "", {p.chosen.begin(), p.chosen.end()})}};
+    for (const auto& [cause, seconds] : p.figures.time_s) {
+      out.figures.push_back(figure("time_s." + cause, "", Format::kSeconds, Cell(seconds)));
+    }
+    for (const auto& [part, bytes] : p.figures.memory_bytes) {
+      out.figures.push_back(figure("memory_bytes." + part, "", Format::kBytes, Cell(bytes)));
+    }
+    return out;
+  }
+
+  Block skipped_block() const {
+    Block out{.key = "skipped_rows", .title = "Left out"};
+    for (const SkippedRow& s : v_.skipped) {
+      out.records.push_back(
+          {{figure("id", "row", Format::kText, Cell(s.row.id)), figure("group", "", Format::kText, Cell(s.row.group)),
+            figure("chip", "", Format::kText, Cell(s.row.chip)),
+            figure("reason", "reason", Format::kText, Cell(s.reason)),
+            droppable(figure("detail", "here", Format::kText, Cell(s.detail)), 1)}});
+    }
+    return out;
+  }
+
+  /// The same figures for all rows and for each group.
+  static void add_errors(std::vector<Figure>& out, const ErrorSummary& s) {
+    const auto share = [](const char* key, const char* label, const std::optional<double>& value, int importance = 0) {
+      return droppable(figure(key, label, Format::kFraction, cell(value)), importance);
+    };
+    const auto number = [](const char* key, const char* label, const std::optional<double>& value) {
+      return droppable(figure(key, label, Format::kNumber, cell(value)), 2);
+    };
+    out.push_back(figure("rows", "rows", Format::kInteger, cell(s.rows)));
+    out.push_back(figure("predicted", "predicted", Format::kInteger, cell(s.predicted)));
+    out.push_back(share("mean_abs_error", "mean error", s.mean_abs));
+    out.push_back(share("median_abs_error", "median", s.median_abs));
+    out.push_back(share("p90_abs_error", "p90", s.p90_abs, 1));
+    out.push_back(share("max_abs_error", "largest", s.max_abs, 1));
+    out.push_back(share("bias", "bias", s.bias));
+    out.push_back(share("source_mean_abs_error", "mean, sources equal", s.source_mean_abs, 3));
+    out.push_back(share("source_median_abs_error", "", s.source_median_abs));
+    out.push_back(share("source_bias", "", s.source_bias));
+    out.push_back(share("coverage", "in band", s.coverage, 3));
+    out.push_back(figure("slower_than_measured", "", Format::kInteger, cell(s.too_slow)));
+    out.push_back(figure("out_of_memory", "", Format::kInteger, cell(s.out_of_memory)));
+    out.push_back(figure("layout_sets", "", Format::kInteger, cell(s.layout_sets)));
+    out.push_back(number("spearman", "Spearman", s.spearman));
+    out.push_back(number("kendall", "", s.kendall));
+    out.push_back(share("regret", "regret", s.regret, 2));
+    for (const auto& [reason, count] : s.skipped) {
+      out.push_back(figure("skipped." + reason, "", Format::kInteger, cell(count)));
+    }
+  }
+
+  Block groups_block() const {
+    Block out{.key = "groups"};
+    for (const GroupSummary& group : v_.groups) {
+      Record record;
+      record.group = "By " + (group.by == "group" ? std::string("source group") : group.by);
+      record.figures = {figure("by", "", Format::kText, Cell(group.by)),
+                        figure("name", "name", Format::kText, Cell(group.name))};
+      add_errors(record.figures, group.errors);
+      out.records.push_back(std::move(record));
+    }
+    return out;
+  }
+
+  Block summary_block() const {
+    Block out{.key = "summary", .title = "All rows", .is_list = false};
+    Record record;
+    add_errors(record.figures, v_.summary);
+    for (Figure& f : record.figures) {
+      if (!f.key.starts_with("skipped.")) continue;
+      f.label = "left out: " + f.key.substr(std::string_view("skipped.").size());
+    }
+    out.records.push_back(std::move(record));
+    return out;
+  }
+
+  const Validation& v_;
+  const ValidateQuestion& q_;
+  const ValidateView& view_;
+};
+
+}  // namespace
+
+Sheet validate_sheet(const Validation& validation, const ValidateQuestion& question, const ValidateView& view) {
+  return SheetMaker(validation, question, view).run();
+}
+
+}  // namespace scalecalc

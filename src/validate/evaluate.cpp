@@ -1,0 +1,89 @@
+#include "validate/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "model/accounting.h"
+#include "train/obstacles.h"
+
+namespace scalecalc {
+namespace {
+
+/// FLOPs a token costs in the source's own count.
+double flops_per_token(const ModelSpec& model, double seq, FlopsCount count) {
+  const TrainingFlops flops = training_flops(model, seq);
+  constexpr double kTraining = 6;
+  const double all = kTraining * count_parameters(model).active;
+  switch (count) {
+    case FlopsCount::k6N: return flops.six_n;
+    case FlopsCount::k6NCausal: return flops.model_causal();
+    case FlopsCount::k6NFull: return flops.model_full();
+    case FlopsCount::k6NAll: return all;
+    case FlopsCount::k6NAllFull: return all + flops.attention_full;
+    case FlopsCount::kHardware: return flops.model_full() * 4 / 3;
+  }
+  return 0;
+}
+
+[[noreturn]] void refuse_layout(const PlanRequest& request, const SearchStats& stats) {
+  const std::vector<std::string> found = obstacles(request);
+  auto worst = static_cast<std::size_t>(Reject::kPinned);
+  for (std::size_t i = 0; i < kRejectCount; ++i) {
+    const bool pinned = i == static_cast<std::size_t>(Reject::kPinned);
+    const bool none_yet = worst == static_cast<std::size_t>(Reject::kPinned) || stats.rejected[worst] == 0;
+    if (!pinned && stats.rejected[i] > (none_yet ? 0 : stats.rejected[worst])) worst = i;
+  }
+  throw NotPredicted(fmt::format("no such layout: {}", describe(static_cast<Reject>(worst))), join(found, " "));
+}
+
+}  // namespace
+
+double measured_step(const Measurement& row, const ResolvedQuestion& question) {
+  const double tokens = row.batch_seqs * static_cast<double>(row.seq);
+  const auto chips = static_cast<double>(row.chips);
+  if (row.step_s) return *row.step_s;
+  if (row.tokens_per_s_per_chip) return tokens / (*row.tokens_per_s_per_chip * chips);
+  if (!row.flops_per_s_per_chip && !row.mfu) {
+    throw NotPredicted("no step time was measured", "neither step time, tokens/s, TFLOP/s nor MFU is given");
+  }
+  const auto* const name = std::find(kFlopsCountNames.begin(), kFlopsCountNames.end(), row.flops_count);
+  if (name == kFlopsCountNames.end()) {
+    throw NotPredicted("the FLOPs convention of the figure is not known",
+                       row.flops_count.empty() ? "none is given" : row.flops_count);
+  }
+  const auto count = static_cast<FlopsCount>(name - kFlopsCountNames.begin());
+  const double flops = flops_per_token(question.model, static_cast<double>(row.seq), count) * tokens / chips;
+  const DType format = question.workload.precision.compute;
+  const double peak = row.peak_flops_per_s.value_or(question.hw.matmul_peak[static_cast<std::size_t>(format)]->value());
+  return flops / row.flops_per_s_per_chip.value_or(row.mfu.value_or(0) * peak);
+}
+
+PlanRequest request_of(const RowQuestion& q) {
+  return {.model = &q.resolved.model,
+          .hw = &q.resolved.hw,
+          .efficiency = q.resolved.efficiency,
+          .workload = q.resolved.workload,
+          .slices = q.resolved.slices,
+          .fix = q.fix,
+          .top = 1,
+          .variants = true,
+          .threads = 1};
+}
+
+Evaluated evaluate(RowQuestion& question) {
+  const PlanRequest request = request_of(question);
+  PlanResult found = plan(request);
+  if (!found.plans.empty()) return {std::move(found.plans.front()), true};
+  if (found.stats.rejected[static_cast<std::size_t>(Reject::kMemory)] == 0) refuse_layout(request, found.stats);
+  constexpr double kNoLimit = 1e18;
+  const Bytes capacity = question.resolved.hw.hbm_capacity;
+  question.resolved.hw.hbm_capacity = Bytes(kNoLimit);
+  found = plan(request);
+  question.resolved.hw.hbm_capacity = capacity;
+  if (found.plans.empty()) refuse_layout(request, found.stats);
+  return {std::move(found.plans.front()), false};
+}
+
+}  // namespace scalecalc

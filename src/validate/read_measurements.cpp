@@ -1,0 +1,326 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "base/text.h"
+#include "config/fields.h"
+#include "validate/measurement.h"
+
+namespace scalecalc {
+namespace {
+
+constexpr Range kSize{1, 1e9};
+constexpr Range kMaybe{0, 1e9};
+constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+
+bool contains(std::string_view text, std::string_view word) {
+  const auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+  };
+  return std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end();
+}
+
+bool is_note(std::string_view key) { return key.ends_with("_note"); }
+
+/// A number, "alternate layers" or "5 local : 1 global": one layer of how many attends globally. 0: not understood.
+std::int64_t window_every(const std::string& text) {
+  const auto count = parse_quantity(text, UnitKind::kCount);
+  if (const double* value = std::get_if<double>(&count)) return static_cast<std::int64_t>(*value);
+  if (contains(text, "alternate")) return 2;
+  const std::size_t local = text.find(" local : 1 global");
+  const auto many = parse_quantity(text.substr(0, local), UnitKind::kCount);
+  const double* value = std::get_if<double>(&many);
+  return local == std::string::npos || value == nullptr ? 0 : static_cast<std::int64_t>(*value) + 1;
+}
+
+class ShapeReader {
+ public:
+  ShapeReader(const ConfigNode& node, Problems& problems) : node_(node), f_(node, "model_shape", problems) {}
+
+  ModelShape run() {
+    widths();
+    experts();
+    attention();
+    for (const ConfigNode::Entry& entry : node_.entries) {
+      if (!known_.contains(entry.key) && !is_note(entry.key)) out_.unread.push_back(entry.key);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  std::int64_t required(const char* key) {
+    known_.insert(key);
+    return f_.count(key, kSize);
+  }
+  std::int64_t optional(const char* key, std::int64_t otherwise = 0) {
+    known_.insert(key);
+    return f_.optional_count(key, kMaybe).value_or(otherwise);
+  }
+  bool flag(const char* key) {
+    known_.insert(key);
+    return f_.flag(key, false);
+  }
+
+  void widths() {
+    out_.layers = required("layers");
+    out_.d_model = required("d_model");
+    out_.heads = required("heads");
+    out_.kv_heads = optional("kv_heads", out_.heads);
+    out_.head_dim = required("head_dim");
+    out_.ffn = required("ffn");
+    out_.vocab = required("vocab");
+    out_.gated_mlp = flag("gated_mlp");
+    out_.tied_embeddings = flag("tied_embeddings");
+    out_.parallel_block = flag("parallel_block");
+    known_.insert("pos");
+    out_.learned_positions = f_.optional_text("pos").value_or("") == "learned";
+  }
+
+  void experts() {
+    out_.experts = optional("experts");
+    out_.top_k = optional("top_k");
+    out_.expert_ffn = optional("expert_ffn");
+    out_.shared_experts = optional("shared_experts");
+    out_.shared_expert_ffn = optional("shared_expert_ffn", out_.expert_ffn);
+    out_.dense_layers = optional("dense_layers");
+    out_.moe_every = std::max<std::int64_t>(1, optional("moe_every", 1));
+    if (out_.experts > 0 && (out_.top_k == 0 || out_.expert_ffn == 0)) {
+      f_.problems().add(f_.span(), "experts need top_k and expert_ffn");
+    }
+  }
+
+  void attention() {
+    known_.insert({"mla", "attn_window", "attn_window_every"});
+    out_.window = f_.optional_count("attn_window", kSize).value_or(0);
+    out_.window_every = window_every(f_.optional_text("attn_window_every").value_or("0"));
+    const ConfigNode* mla = f_.node("mla");
+    if (mla == nullptr) return;
+    Fields m(*mla, "mla", f_.problems());
+    out_.mla = MlaShape{.q_lora = m.optional_count("q_lora", kMaybe).value_or(0),
+                        .kv_lora = m.count("kv_lora", kSize),
+                        .qk_nope = m.count("qk_nope", kSize),
+                        .qk_rope = m.count("qk_rope", kSize),
+                        .v_head = m.count("v_head", kSize)};
+    m.finish();
+  }
+
+  const ConfigNode& node_;
+  Fields f_;
+  std::set<std::string, std::less<>> known_;
+  ModelShape out_;
+};
+
+/// "8x400G RDMA per node": ports times Gb/s, for one node; nothing if the text says no such thing.
+std::optional<double> bandwidth_of_node(const std::string& text) {
+  if (!contains(text, "per node") && !contains(text, "-GPU node")) return std::nullopt;
+  for (std::size_t at = text.find('x'); at != std::string::npos; at = text.find('x', at + 1)) {
+    std::size_t begin = at;
+    while (begin > 0 && std::isdigit(static_cast<unsigned char>(text[begin - 1])) != 0) --begin;
+    std::size_t end = at + 1;
+    while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])) != 0) ++end;
+    if (begin == at || end == at + 1 || end == text.size() || text[end] != 'G') continue;
+    return std::stod(text.substr(begin, at - begin)) * std::stod(text.substr(at + 1, end - at - 1)) * 1e9 / 8;
+  }
+  return std::nullopt;
+}
+
+class RowReader {
+ public:
+  RowReader(const ConfigNode& node, const ConfigNode* models, const ConfigNode* sources, Problems& problems)
+      : f_(node, "measurement", problems), models_(models), sources_(sources), problems_(problems) {
+    out_.where = node.span;
+  }
+
+  Measurement run() {
+    run_facts();
+    machine();
+    job();
+    flags();
+    parallel();
+    measured();
+    doubt();
+    for (const char* ignored : {"source_ref", "stated", "notes", "check", "params_b", "nodes", "global_batch_tokens"}) {
+      f_.node(ignored);
+    }
+    f_.finish();
+    return std::move(out_);
+  }
+
+ private:
+  void run_facts() {
+    out_.id = f_.text("id");
+    out_.subset = f_.optional_text("subset").value_or("core");
+    out_.source = f_.text("source");
+    if (sources_ != nullptr) {
+      if (const ConfigNode* text = sources_->find(out_.source)) {
+        out_.source = text->text;
+      } else {
+        problems_.add(f_.span(), fmt::format("source {} is not among the file's sources", in_quotes(out_.source)));
+      }
+    }
+    out_.group = f_.optional_text("group").value_or(out_.source);
+    out_.date = f_.optional_text("date").value_or("");
+    constexpr std::array<const char*, 3> kWorkloads{"pretrain", "sft", "lora"};
+    out_.workload = kWorkloads[f_.optional_word("workload", {"pretrain", "sft", "lora"}).value_or(0)];
+    out_.framework = f_.optional_text("framework").value_or("");
+    out_.model = f_.text("model");
+    const ConfigNode* shape = f_.node("model_shape");
+    if (shape == nullptr && models_ != nullptr) shape = models_->find(out_.model);
+    if (shape != nullptr) out_.shape = ShapeReader(*shape, problems_).run();
+    out_.mtp_layers = f_.optional_count("mtp_layers", kMaybe).value_or(0);
+  }
+
+  void doubt() {
+    const std::vector<std::string> flags = f_.text_list("flag");
+    const std::vector<std::string> doubts = f_.text_list("doubt");
+    out_.doubt = join(flags.empty() ? doubts : flags, "; ");
+  }
+
+  void machine() {
+    out_.chip = f_.text("chip");
+    out_.chips = f_.count("chips", {1, 16'777'216});
+    out_.chips_per_node = f_.optional_count("chips_per_node", kSize).value_or(0);
+    out_.scaleup_domain = f_.optional_count("scaleup_domain", kSize).value_or(0);
+    out_.slices = f_.optional_count("slices", kSize).value_or(0);
+    out_.node_bandwidth = f_.optional_quantity("node_bandwidth", UnitKind::kBytesPerSecond);
+  }
+
+  void job() {
+    out_.seq = f_.count("seq_len", kSize);
+    out_.batch_seqs = static_cast<double>(f_.count("global_batch_seqs", kSize));
+    out_.layout.micro_batch = f_.optional_count("micro_batch", kSize);
+    out_.precision = f_.text("precision");
+    out_.optimizer = f_.optional_text("optimizer").value_or("adam");
+    out_.recompute = f_.optional_text("recompute").value_or("unknown");
+  }
+
+  /// What a source says beside its table, mostly in words. Only what changes the question is read.
+  void flags() {
+    const ConfigNode* node = f_.node("flags");
+    if (node == nullptr) return;
+    Fields flags(*node, "flags", problems_);
+    if (out_.framework.empty()) out_.framework = flags.optional_text("framework").value_or("");
+    out_.layout.schedule = flags.optional_text("schedule").value_or("");
+    if (contains(flags.optional_text("cp_type").value_or(""), "ulysses")) out_.layout.cp_comm = "ulysses";
+    if (const auto slices = flags.optional_count("slices", kSize)) out_.slices = *slices;
+    if (const auto optimizer = flags.optional_text("optimizer")) out_.optimizer = *optimizer;
+    if (!out_.node_bandwidth) {
+      out_.node_bandwidth = bandwidth_of_node(flags.optional_text("interconnect").value_or(""));
+    }
+  }
+
+  /// A degree, or words instead of one ("interleaved, not stated"), which say nothing a layout could be pinned to.
+  static std::optional<std::int64_t> degree_or_words(Fields& p, const char* key) {
+    const ConfigNode* node = p.node(key);
+    if (node == nullptr || node->kind != ConfigNode::Kind::kScalar) return std::nullopt;
+    const auto count = parse_quantity(node->text, UnitKind::kCount);
+    return std::holds_alternative<double>(count) ? p.optional_count(key, kSize) : std::nullopt;
+  }
+
+  void parallel() {
+    Fields p(f_.required_node("parallel"), "parallel", problems_);
+    RowLayout& l = out_.layout;
+    l.dp = p.optional_count("dp", kSize);
+    l.fsdp = p.optional_count("fsdp", kSize);
+    l.tp = p.optional_count("tp", kSize);
+    l.cp = p.optional_count("cp", kSize);
+    l.pp = p.optional_count("pp", kSize);
+    l.vpp = degree_or_words(p, "vpp");
+    // A row that gives its microbatch but no chunks has one a stage; one that gives neither says nothing of them.
+    if (!l.vpp && !p.has("vpp") && l.micro_batch) l.vpp = 1;
+    l.ep = p.optional_count("ep", kSize);
+    l.etp = p.optional_count("etp", kSize);
+    l.zero = p.optional_count("zero_stage", {0, 3});
+    if (p.has("sp")) l.sp = p.flag("sp", false);
+    if (const auto schedule = p.optional_text("schedule")) l.schedule = *schedule;
+    if (const auto comm = p.optional_text("cp_comm")) l.cp_comm = *comm;
+    if (l.schedule.empty() && contains(p.optional_text("notes").value_or(""), "dualpipe")) l.schedule = "dualpipe";
+    for (const char* ignored : {"notes", "grad_accum"}) p.node(ignored);
+    p.finish();
+  }
+
+  void measured() {
+    const ConfigNode* node = f_.node("measured");
+    const ConfigNode* target = f_.node("target");
+    if (node != nullptr) {
+      Fields m(*node, "measured", problems_);
+      out_.step_s = m.optional_quantity("step_time_s", UnitKind::kNumber);
+      out_.tokens_per_s_per_chip = m.optional_quantity("tokens_per_s_per_chip", UnitKind::kNumber);
+      if (const auto tflops = m.optional_quantity("tflops_per_chip", UnitKind::kNumber)) {
+        out_.flops_per_s_per_chip = *tflops * 1e12;
+      }
+      if (const auto mfu = m.optional_quantity("mfu_pct", UnitKind::kNumber)) out_.mfu = *mfu / 100;
+      if (const auto peak = m.optional_quantity("mfu_peak_tflops", UnitKind::kNumber)) {
+        out_.peak_flops_per_s = *peak * 1e12;
+      }
+      out_.flops_count = m.optional_text("tflops_convention").value_or("");
+      memory(m.optional_quantity("memory_gib_per_chip", UnitKind::kNumber));
+      m.node("hfu_pct");
+      m.finish();
+    }
+    if (target != nullptr) {
+      Fields t(*target, "target", problems_);
+      // The file's own conversion of what was printed to the figure to predict.
+      if (const auto step = t.optional_quantity("step_time_s", UnitKind::kNumber)) out_.step_s = step;
+    }
+    memory(f_.optional_quantity("memory_gib_per_chip", UnitKind::kNumber));
+    const std::string kind = f_.optional_text("memory_kind").value_or("");
+    if (contains(kind, "allocated")) out_.memory_count = MemoryCount::kAllocated;
+    if (contains(kind, "nvidia-smi")) out_.memory_count = MemoryCount::kDevice;
+    if (node == nullptr && target == nullptr && !out_.memory_bytes) {
+      problems_.add(f_.span(), "a measurement needs what was measured: 'measured', 'target' or 'memory_gib_per_chip'");
+    }
+  }
+
+  void memory(const std::optional<double>& gib) {
+    if (gib) out_.memory_bytes = *gib * kGiB;
+  }
+
+  Fields f_;
+  const ConfigNode* models_;
+  const ConfigNode* sources_;
+  Problems& problems_;
+  Measurement out_;
+};
+
+}  // namespace
+
+std::string Measurement::family() const {
+  const auto end =
+      std::find_if(model.begin(), model.end(), [](char c) { return std::isalpha(static_cast<unsigned char>(c)) == 0; });
+  return {model.begin(), end};
+}
+
+std::vector<Measurement> read_measurements(const ConfigNode& document) {
+  Problems problems;
+  const ConfigNode* rows = &document;
+  const ConfigNode* models = nullptr;
+  const ConfigNode* sources = nullptr;
+  if (document.kind != ConfigNode::Kind::kSequence) {
+    Fields fields(document, "measurements", problems);
+    fields.word("schema", {"scalecalc-measurements/1"});
+    fields.optional_text("title");
+    fields.optional_text("note");
+    models = fields.node("models");
+    sources = fields.node("sources");
+    rows = &fields.required_node("rows");
+    fields.finish();
+  }
+  if (problems.empty() && rows->kind != ConfigNode::Kind::kSequence) {
+    problems.add(rows->span, "measurements must be a list of rows");
+  }
+  std::vector<Measurement> out;
+  std::set<std::string> ids;
+  for (const ConfigNode& item : rows->items) {
+    out.push_back(RowReader(item, models, sources, problems).run());
+    if (!ids.insert(out.back().id).second) {
+      problems.add(item.span, fmt::format("the id {} is used twice", in_quotes(out.back().id)));
+    }
+  }
+  problems.throw_if_any();
+  return out;
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,250 @@
+#include "validate/row_question.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "base/text.h"
+#include "spec/load.h"
+
+namespace scalecalc {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+struct Words {
+  std::string_view start;  ///< of the row's text, in lower case
+  std::string_view means;
+};
+
+/// What sources call the engine's precisions; the first that fits.
+constexpr std::array kPrecisions{Words{"bf16", "bf16"}, Words{"fp16", "fp16"}, Words{"mxfp8", "fp8"},
+                                 Words{"fp8", "fp8"},   Words{"tf32", "tf32"}, Words{"fp32", "fp32"},
+                                 Words{"nvfp4", "fp4"}, Words{"int8", "int8"}};
+
+/// What the engine cannot express. One line each, to be taken out as it learns them.
+void refuse_inexpressible(const Measurement& row) {
+  const RowLayout& l = row.layout;
+  const std::string schedule = lower(l.schedule);
+  const std::string recompute = lower(row.recompute);
+  const auto refuse = [](const char* reason, const std::string& detail) { throw NotPredicted(reason, detail); };
+  if (row.workload == "lora" || lower(row.optimizer).find("adapters") != std::string::npos) {
+    refuse("adapters (LoRA) are not modelled", row.workload);
+  }
+  if (precision_word(row) == "fp4" || precision_word(row) == "int8")
+    refuse("the precision is not modelled", row.precision);
+  if (schedule.starts_with("zb") || schedule.find("zero") != std::string::npos) {
+    refuse("the schedule is not modelled", l.schedule);
+  }
+  if (schedule == "dualpipe") refuse("the schedule is not modelled", l.schedule);
+  if (recompute.find("offload") != std::string::npos) refuse("offload is not modelled", row.recompute);
+  if (recompute.starts_with("full ")) refuse("remat of some layers is not modelled", row.recompute);
+  if (l.cp_comm == "ulysses") refuse("context parallelism by all-to-all is not modelled", l.cp_comm);
+}
+
+/// Selective remat of norms and activation functions is the engine's; of other modules it is another thing.
+std::optional<Remat> remat_of(const Measurement& row) {
+  const std::string text = lower(row.recompute);
+  if (text == "unknown") return std::nullopt;
+  if (text == "none") return Remat::kNone;
+  if (text == "full") return Remat::kFull;
+  if (text == "selective" || text == "selective: layernorm, moe_act") return Remat::kSelective;
+  throw NotPredicted("remat of chosen modules is not modelled", row.recompute);
+}
+
+/// 1F1B and its interleaved form; other words leave the schedule open.
+std::optional<Schedule> schedule_of(const RowLayout& l) {
+  const std::string text = lower(l.schedule);
+  if (l.pp.value_or(1) == 1 || text.empty()) return std::nullopt;
+  if (text.starts_with("gpipe")) return Schedule::kGpipe;
+  if (text == "1f1b-i" || text.starts_with("interleaved")) return Schedule::kInterleaved;
+  if (text == "1f1b" || text.starts_with("non-interleaved")) return Schedule::k1F1B;
+  return std::nullopt;
+}
+
+/// Where a source counts degrees in cores, two of which make a chip of this catalog, they multiply to twice the chips.
+/// A chip's cores are neighbours: they are taken out of the innermost dimension that has them.
+void count_in_chips(const Measurement& row, RowLayout& l) {
+  const auto of = [](const std::optional<std::int64_t>& degree) { return degree.value_or(1); };
+  if (!l.dp) return;
+  const std::int64_t ranks = of(l.dp) * of(l.tp) * of(l.cp) * of(l.pp);
+  // Weights may be sharded over the cores of every data rank's chip; the engine shards over chips.
+  if (l.fsdp && *l.fsdp == 2 * *l.dp) l.fsdp = l.dp;
+  if (ranks == row.chips) return;
+  if (ranks == 2 * row.chips && of(l.tp) % 2 == 0) {
+    l.tp = of(l.tp) / 2;
+  } else if (ranks == 2 * row.chips && of(l.dp) % 2 == 0 && of(l.fsdp) % 2 == 0) {
+    l.dp = of(l.dp) / 2;
+    l.fsdp = of(l.fsdp) / 2;
+    if (l.micro_batch) l.micro_batch = 2 * *l.micro_batch;
+  } else {
+    throw NotPredicted("the degrees do not multiply to the chips",
+                       fmt::format("{} ranks on {} chips", ranks, row.chips));
+  }
+}
+
+void pin_data(const RowLayout& l, LayoutFilter& fix) {
+  if (!l.zero) return;
+  fix.zero = l.zero;
+  if (*l.zero < 3) {
+    fix.fsdp = 1;
+    fix.dp = l.dp;
+    return;
+  }
+  if (!l.dp) return;
+  const std::int64_t shards = l.fsdp.value_or(*l.dp);
+  if (*l.dp % shards != 0) {
+    throw NotPredicted("the degrees do not multiply to the chips", fmt::format("fsdp {} of dp {}", shards, *l.dp));
+  }
+  fix.fsdp = shards;
+  fix.dp = *l.dp / shards;
+}
+
+LayoutFilter pins(const Measurement& row, bool experts) {
+  RowLayout l = row.layout;
+  count_in_chips(row, l);
+  LayoutFilter fix;
+  pin_data(l, fix);
+  // Degrees a source leaves out while it states the data ways are one.
+  const auto degree = [&](const std::optional<std::int64_t>& value) {
+    return l.dp && !value ? std::optional<std::int64_t>(1) : value;
+  };
+  fix.tp = degree(l.tp);
+  fix.cp = degree(l.cp);
+  fix.pp = degree(l.pp);
+  fix.vpp = fix.pp == 1 ? std::optional<std::int64_t>(1) : l.vpp;
+  fix.schedule = schedule_of(l);
+  if (fix.schedule == Schedule::kInterleaved && fix.vpp == 1) fix.vpp.reset();
+  if (l.sp && fix.tp != 1) fix.sp = *l.sp ? 1 : 0;
+  if (experts) {
+    fix.ep = degree(l.ep);
+    fix.etp = l.etp;
+  }
+  fix.micro_batch_seqs = l.micro_batch;
+  fix.remat = remat_of(row);
+  return fix;
+}
+
+/// What the search is left to choose.
+std::vector<std::string> open_dimensions(const LayoutFilter& fix, bool experts) {
+  std::vector<std::string> out;
+  const auto note = [&](const auto& pin, const char* name) {
+    if (!pin) out.emplace_back(name);
+  };
+  note(fix.zero, "zero");
+  note(fix.tp, "tp");
+  note(fix.cp, "cp");
+  note(fix.pp, "pp");
+  note(fix.vpp, "vpp");
+  if (fix.tp != 1) note(fix.sp, "sp");
+  if (experts) note(fix.ep, "ep");
+  if (experts && fix.tp != 1) note(fix.etp, "etp");
+  note(fix.micro_batch_seqs, "micro_batch_seqs");
+  note(fix.remat, "remat");
+  return out;
+}
+
+/// The network as the row's site cabled it: what leaves a node is shared by its chips.
+void set_node_bandwidth(const Measurement& row, HardwareSpec& hw) {
+  if (!row.node_bandwidth || hw.is_torus()) return;
+  const auto chips = static_cast<double>(row.chips_per_node > 0 ? row.chips_per_node : hw.chips_per_host);
+  for (std::size_t tier = 1; tier < hw.network.size(); ++tier) {
+    hw.network[tier].switched.bandwidth_per_chip = BytesPerSecond(*row.node_bandwidth / chips);
+  }
+}
+
+/// A job has as many chips in each of its switch domains: 256 chips under domains of 72 are four times 64, and 64 are
+/// all in one.
+void fill_domains_evenly(const Measurement& row, HardwareSpec& hw) {
+  if (hw.network.empty() || hw.is_torus()) return;
+  std::int64_t& domain = hw.network.front().switched.chips;
+  if (domain == 0 || row.chips % domain == 0) return;
+  const std::int64_t domains = (row.chips + domain - 1) / domain;
+  if (row.chips % domains == 0) domain = row.chips / domains;
+}
+
+std::int64_t slices_of_row(const Measurement& row, const HardwareSpec& hw) {
+  if (!hw.is_torus() || row.slices > 0) return std::max<std::int64_t>(1, row.slices);
+  const std::int64_t torus = row.scaleup_domain;
+  return torus > 0 && row.chips > torus && row.chips % torus == 0 ? row.chips / torus : 1;
+}
+
+ConfigNode hardware_document(const Measurement& row, const Catalog& catalog) {
+  try {
+    return catalog.load(CatalogKind::kHardware, row.chip);
+  } catch (const UserError& error) {
+    throw NotPredicted("the chip is not known", error.diagnostics().front().message);
+  }
+}
+
+HardwareSpec hardware_of(const Measurement& row, const Catalog& catalog, const std::vector<std::string>& set) {
+  ConfigNode document = hardware_document(row, catalog);
+  apply_sets(set, {{"hw", &document}});
+  HardwareSpec hw = load_hardware(document, catalog, Unpublished::kAllowed);
+  try {
+    require_published(hw, {"compute.matmul", "hbm", "host"});
+    if (row.chips > 1) require_published(hw, {"network"});
+  } catch (const UserError& error) {
+    throw NotPredicted("the chip's figures are not published", error.diagnostics().front().message);
+  }
+  set_node_bandwidth(row, hw);
+  fill_domains_evenly(row, hw);
+  return hw;
+}
+
+Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
+  Workload out;
+  out.seq = row.seq;
+  out.batch_seqs = row.batch_seqs;
+  try {
+    out.precision = precision_of(precision_word(row));
+    const std::string optimizer = lower(row.optimizer.substr(0, row.optimizer.find_first_of(" ,")));
+    out.optimizer = optimizer_of(optimizer == "adamw" ? "adam" : optimizer);
+  } catch (const UserError& error) {
+    throw NotPredicted("the precision or optimizer is not modelled", error.diagnostics().front().message);
+  }
+  for (const DType format : {out.precision.compute, out.precision.high}) {
+    if (hw.matmul_peak[static_cast<std::size_t>(format)]) continue;
+    throw NotPredicted("the chip publishes no rate in the precision",
+                       fmt::format("{} has none in {}", hw.name, name_of(format)));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string precision_word(const Measurement& row) {
+  const std::string text = lower(row.precision);
+  const auto* const found = std::find_if(kPrecisions.begin(), kPrecisions.end(),
+                                         [&](const Words& words) { return text.starts_with(words.start); });
+  return found == kPrecisions.end() ? text : std::string(found->means);
+}
+
+RowQuestion row_question(const Measurement& row, const Catalog& catalog, const std::vector<std::string>& set,
+                         bool ideal) {
+  refuse_inexpressible(row);
+  RowQuestion out;
+  ResolvedQuestion& r = out.resolved;
+  r.model = model_of(row, catalog);
+  r.hw = hardware_of(row, catalog, set);
+  r.workload = workload_of(row, r.hw);
+  r.efficiency = ideal ? ideal_efficiency(r.hw.efficiency) : r.hw.efficiency;
+  const std::int64_t slices = slices_of_row(row, r.hw);
+  r.slices = slices_of(r.hw, row.chips, slices);
+  if (r.slices.empty()) {
+    const SliceError error = no_slice(r.hw, row.chips, slices);
+    throw NotPredicted("no machine of that size is built", error.message);
+  }
+  out.fix = pins(row, r.model.moe.has_value());
+  out.chosen = open_dimensions(out.fix, r.model.moe.has_value());
+  return out;
+}
+
+}  // namespace scalecalc

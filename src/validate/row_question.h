@@ -1,0 +1,42 @@
+// One measured run as a question to the engine: its model, its machine, its layout pinned.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "config/catalog.h"
+#include "train/resolve.h"
+#include "validate/measurement.h"
+
+namespace scalecalc {
+
+/// A row that cannot be predicted. The reason is one of few and is counted; the detail says what it is in this row.
+class NotPredicted : public std::exception {
+ public:
+  NotPredicted(std::string reason, std::string detail) : reason_(std::move(reason)), detail_(std::move(detail)) {}
+  const std::string& reason() const { return reason_; }
+  const std::string& detail() const { return detail_; }
+  const char* what() const noexcept override { return reason_.c_str(); }
+
+ private:
+  std::string reason_, detail_;
+};
+
+struct RowQuestion {
+  ResolvedQuestion resolved;
+  LayoutFilter fix;                 ///< what the row says of its layout; the search chooses the rest
+  std::vector<std::string> chosen;  ///< dimensions that the row leaves to the search
+};
+
+/// The row's own shape as a model, or the catalog's model of its name. NotPredicted for what no model file can say.
+ModelSpec model_of(const Measurement& row, const Catalog& catalog);
+
+/// The precision the engine knows it by: "mxfp8" and "fp8-cs" are fp8.
+std::string precision_word(const Measurement& row);
+
+/// `set` as --set of hardware fields. NotPredicted for a row outside what the engine can express.
+RowQuestion row_question(const Measurement& row, const Catalog& catalog, const std::vector<std::string>& set,
+                         bool ideal);
+
+}  // namespace scalecalc

@@ -1,0 +1,160 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "validate/row_question.h"
+#include "validate/statistics.h"
+#include "validate/validation.h"
+
+namespace scalecalc {
+namespace {
+
+/// Below this an order of layouts says little.
+constexpr std::size_t kFewestLayouts = 3;
+
+/// Runs of one source that differ in layout alone: the same model, machine, batch and precision.
+std::string same_job(const Measurement& row) {
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}", row.group, row.model, row.chip, row.chips, row.seq, row.batch_seqs,
+                     row.precision);
+}
+
+struct LayoutTimes {
+  std::vector<double> measured, predicted;
+};
+
+/// One entry for each layout of a job: the fastest run of it.
+std::vector<LayoutTimes> layout_sets(const std::vector<const PredictedRow*>& rows) {
+  std::map<std::string, std::map<Layout, const PredictedRow*>> jobs;
+  for (const PredictedRow* row : rows) {
+    const PredictedRow*& best = jobs[same_job(row->row)][row->layout];
+    if (best == nullptr || row->measured < best->measured) best = row;
+  }
+  std::vector<LayoutTimes> out;
+  for (const auto& [job, layouts] : jobs) {
+    if (layouts.size() < kFewestLayouts) continue;
+    LayoutTimes times;
+    for (const auto& [layout, row] : layouts) {
+      times.measured.push_back(row->measured);
+      times.predicted.push_back(row->predicted);
+    }
+    out.push_back(std::move(times));
+  }
+  return out;
+}
+
+/// Measured time of the layout we would pick over the best measured one, minus 1.
+double regret_of(const LayoutTimes& times) {
+  const auto pick = std::min_element(times.predicted.begin(), times.predicted.end()) - times.predicted.begin();
+  return times.measured[static_cast<std::size_t>(pick)] /
+             *std::min_element(times.measured.begin(), times.measured.end()) -
+         1;
+}
+
+std::optional<double> mean_if_any(const std::vector<double>& values) {
+  return values.empty() ? std::nullopt : std::optional(mean_of(values));
+}
+
+void ranks(const std::vector<const PredictedRow*>& rows, ErrorSummary& out) {
+  std::vector<double> spearmans;
+  std::vector<double> kendalls;
+  std::vector<double> regrets;
+  for (const LayoutTimes& times : layout_sets(rows)) {
+    ++out.layout_sets;
+    if (const auto value = spearman(times.measured, times.predicted)) spearmans.push_back(*value);
+    if (const auto value = kendall(times.measured, times.predicted)) kendalls.push_back(*value);
+    regrets.push_back(regret_of(times));
+  }
+  out.spearman = mean_if_any(spearmans);
+  out.kendall = mean_if_any(kendalls);
+  out.regret = mean_if_any(regrets);
+}
+
+/// A large source would drown the others in a plain mean; here each counts once.
+void by_source(const std::vector<const PredictedRow*>& rows, ErrorSummary& out) {
+  std::map<std::string, std::vector<double>> sources;
+  for (const PredictedRow* row : rows) sources[row->row.group].push_back(row->error());
+  std::vector<double> means;
+  std::vector<double> medians;
+  std::vector<double> biases;
+  for (const auto& [source, errors] : sources) {
+    std::vector<double> sizes;
+    for (const double error : errors) sizes.push_back(std::abs(error));
+    means.push_back(mean_of(sizes));
+    medians.push_back(quantile(sizes, 0.5));
+    biases.push_back(mean_of(errors));
+  }
+  out.source_mean_abs = mean_if_any(means);
+  out.source_median_abs = mean_if_any(medians);
+  out.source_bias = mean_if_any(biases);
+}
+
+ErrorSummary summary_of(const std::vector<const PredictedRow*>& rows, const std::vector<const SkippedRow*>& skipped,
+                        Compared compared) {
+  ErrorSummary out{.rows = rows.size() + skipped.size(), .predicted = rows.size()};
+  for (const SkippedRow* row : skipped) ++out.skipped[row->reason];
+  if (rows.empty()) return out;
+  std::vector<double> errors;
+  std::vector<double> sizes;
+  std::size_t inside = 0;
+  for (const PredictedRow* row : rows) {
+    errors.push_back(row->error());
+    sizes.push_back(std::abs(row->error()));
+    if (row->low <= row->measured && row->measured <= row->high) ++inside;
+    if (row->error() > 0) ++out.too_slow;
+    if (!row->fits) ++out.out_of_memory;
+  }
+  out.mean_abs = mean_of(sizes);
+  out.median_abs = quantile(sizes, 0.5);
+  out.p90_abs = quantile(sizes, 0.9);
+  out.max_abs = *std::max_element(sizes.begin(), sizes.end());
+  out.bias = mean_of(errors);
+  out.coverage = static_cast<double>(inside) / static_cast<double>(rows.size());
+  by_source(rows, out);
+  if (compared == Compared::kStepTime) ranks(rows, out);
+  return out;
+}
+
+}  // namespace
+
+const std::vector<std::string>& group_axes() {
+  static const std::vector<std::string> kAxes{"subset", "chip", "family", "framework", "precision", "group"};
+  return kAxes;
+}
+
+std::string group_name(const Measurement& row, const std::string& by) {
+  if (by == "id") return row.id;
+  if (by == "subset") return row.subset;
+  if (by == "chip") return row.chip;
+  if (by == "family") return row.family();
+  if (by == "framework") return row.framework.empty() ? "not said" : row.framework;
+  if (by == "precision") return precision_word(row);
+  if (by == "group") return row.group;
+  internal_error("unknown axis");
+}
+
+void summarize(Validation& v) {
+  std::vector<const PredictedRow*> rows;
+  std::vector<const SkippedRow*> skipped;
+  for (const PredictedRow& row : v.rows) rows.push_back(&row);
+  for (const SkippedRow& row : v.skipped) skipped.push_back(&row);
+  v.summary = summary_of(rows, skipped, v.compared);
+  v.groups.clear();
+  for (const std::string& by : group_axes()) {
+    std::set<std::string> names;
+    for (const PredictedRow& row : v.rows) names.insert(group_name(row.row, by));
+    for (const SkippedRow& row : v.skipped) names.insert(group_name(row.row, by));
+    for (const std::string& name : names) {
+      std::vector<const PredictedRow*> in_group;
+      std::vector<const SkippedRow*> left_out;
+      const auto belongs = [&](const auto* row) { return group_name(row->row, by) == name; };
+      std::copy_if(rows.begin(), rows.end(), std::back_inserter(in_group), belongs);
+      std::copy_if(skipped.begin(), skipped.end(), std::back_inserter(left_out), belongs);
+      v.groups.push_back({by, name, summary_of(in_group, left_out, v.compared)});
+    }
+  }
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,82 @@
+#include "validate/validation.h"
+
+#include <algorithm>
+
+#include "train/figures.h"
+#include "validate/evaluate.h"
+
+namespace scalecalc {
+namespace {
+
+void compare_time(PredictedRow& out, const Plan& plan) {
+  // A batch that does not divide runs a nearby one; its time is stretched to the tokens of the row's.
+  const double stretch = out.row.batch_seqs / plan.batch_seqs;
+  out.predicted = plan.step_s * stretch;
+  out.low = out.figures.step_low_s * stretch;
+  out.high = out.figures.step_high_s * stretch;
+}
+
+void compare_memory(PredictedRow& out, const Plan& plan, const Efficiency& efficiency) {
+  const double reserve = plan.memory.reserve.value();
+  const double tensors = plan.memory.total().value() - reserve;
+  const double counted = out.row.memory_count == MemoryCount::kAllocated ? 0 : reserve;
+  out.predicted = tensors + counted;
+  out.low = tensors + counted * (1 - efficiency.memory_reserve.error);
+  out.high = tensors + counted * (1 + efficiency.memory_reserve.error);
+}
+
+PredictedRow predict(const Measurement& row, const ValidateQuestion& q, const Catalog& catalog) {
+  if (q.compared == Compared::kMemory && !row.memory_bytes) {
+    throw NotPredicted("no memory was measured", "the row gives none");
+  }
+  RowQuestion question = row_question(row, catalog, q.set, q.ideal);
+  PredictedRow out{.row = row};
+  out.measured = q.compared == Compared::kMemory ? row.memory_bytes.value_or(0) : measured_step(row, question.resolved);
+  const Evaluated found = evaluate(question);
+  out.layout = found.plan.layout;
+  out.fits = found.fits;
+  out.chosen = question.chosen;
+  out.figures = figures(question.resolved, request_of(question), found.plan);
+  if (q.compared == Compared::kMemory) {
+    compare_memory(out, found.plan, question.resolved.efficiency);
+  } else {
+    compare_time(out, found.plan);
+  }
+  return out;
+}
+
+}  // namespace
+
+bool passes(const Measurement& row, const std::vector<RowFilter>& filters) {
+  return std::all_of(filters.begin(), filters.end(), [&](const RowFilter& filter) {
+    const std::string name = group_name(row, filter.by);
+    return std::find(filter.names.begin(), filter.names.end(), name) != filter.names.end();
+  });
+}
+
+Compared compared_by_default(const std::vector<Measurement>& rows) {
+  const bool time = std::any_of(rows.begin(), rows.end(), [](const Measurement& row) {
+    return row.step_s || row.tokens_per_s_per_chip || row.flops_per_s_per_chip || row.mfu;
+  });
+  return time ? Compared::kStepTime : Compared::kMemory;
+}
+
+Validation validate(const ValidateQuestion& question, const Catalog& catalog, const std::function<bool()>& stop) {
+  Validation out{.compared = question.compared};
+  for (const Measurement& row : question.rows) {
+    if (!passes(row, question.only)) continue;
+    try {
+      if (stop && stop()) throw NotPredicted("interrupted", "");
+      out.rows.push_back(predict(row, question, catalog));
+    } catch (const NotPredicted& why) {
+      out.skipped.push_back({row, why.reason(), why.detail()});
+    }
+  }
+  if (out.rows.empty() && out.skipped.empty()) {
+    throw UserError("no row is left to compare", question.only.empty() ? "the files hold no rows" : "see --only");
+  }
+  summarize(out);
+  return out;
+}
+
+}  // namespace scalecalc

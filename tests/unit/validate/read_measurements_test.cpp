@@ -1,0 +1,111 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "unit/validate/measured.h"
+
+namespace scalecalc {
+namespace {
+
+std::vector<Diagnostic> problems_of(const std::string& text) {
+  try {
+    test::measurements(text);
+  } catch (const UserError& error) {
+    return error.diagnostics();
+  }
+  return {};
+}
+
+TEST(ReadMeasurements, ReadsAListOfRows) {
+  const std::vector<Measurement> rows = test::measurements(test::row_text() + test::row_text("", "b"));
+  ASSERT_EQ(rows.size(), 2U);
+  const Measurement& row = rows.front();
+  EXPECT_EQ(row.id, "a");
+  EXPECT_EQ(row.group, "nobody") << "a row without a group is grouped by its source";
+  EXPECT_EQ(row.family(), "tiny");
+  EXPECT_EQ(row.layout.tp, 2);
+  EXPECT_EQ(row.layout.vpp, 1) << "a row that gives its microbatch and no chunks has one a stage";
+  EXPECT_FALSE(row.layout.cp);
+  EXPECT_EQ(row.step_s, 0.5);
+  EXPECT_TRUE(row.shape->gated_mlp);
+}
+
+TEST(ReadMeasurements, ReadsAFileWithSharedModelsAndSources) {
+  const std::vector<Measurement> rows = test::measurements(
+      "schema: scalecalc-measurements/1\n"
+      "sources: {paper: A paper about one run}\n"
+      "models:\n"
+      "  tiny: {layers: 2, d_model: 64, heads: 4, head_dim: 16, ffn: 128, vocab: 100}\n"
+      "rows:\n"
+      "  - {id: a, source: paper, model: tiny, chip: h100-sxm, chips: 1, seq_len: 64, global_batch_seqs: 1,\n"
+      "     precision: bf16, parallel: {dp: 1}, memory_gib_per_chip: 2, memory_kind: allocated}\n");
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].source, "A paper about one run");
+  EXPECT_EQ(rows[0].shape->layers, 2);
+  EXPECT_EQ(rows[0].memory_bytes, 2147483648.0);
+  EXPECT_EQ(rows[0].memory_count, MemoryCount::kAllocated);
+  EXPECT_FALSE(rows[0].layout.vpp) << "neither microbatch nor chunks are said";
+}
+
+TEST(ReadMeasurements, TheFigureToPredictIsTheTarget) {
+  EXPECT_EQ(test::measurement("  target: {step_time_s: 0.75, basis: printed}\n").step_s, 0.75);
+}
+
+TEST(ReadMeasurements, UnderstandsWhatSourcesSayInWords) {
+  const Measurement row = test::measurement(
+      "  flags: {framework: Megatron, interconnect: 4x100G Omni-Path per 8-GPU node, cp_type: all-to-all (Ulysses)}\n");
+  EXPECT_EQ(row.framework, "Megatron");
+  EXPECT_DOUBLE_EQ(*row.node_bandwidth, 50e9);
+  EXPECT_EQ(row.layout.cp_comm, "ulysses");
+  EXPECT_FALSE(test::measurement("  flags: {interconnect: 8x400G IB}\n").node_bandwidth) << "whose, it does not say";
+}
+
+TEST(ReadMeasurements, ReportsEveryProblemWithItsPlace) {
+  const std::vector<Diagnostic> found = problems_of(
+      "- id: a\n"
+      "  source: nobody\n"
+      "  model: tiny\n"
+      "  chip: h100-sxm\n"
+      "  chips: many\n"
+      "  seq_lenn: 2048\n"
+      "  global_batch_seqs: 32\n"
+      "  precision: bf16\n"
+      "  parallel: {dp: 4, ttp: 2}\n"
+      "  measured: {step_time_s: -1}\n");
+  std::vector<std::string> all;
+  for (const Diagnostic& d : found) {
+    all.push_back(std::to_string(d.where.line) + ": " + d.message + " " + d.hint);
+    EXPECT_EQ(d.where.file, "runs.yaml");
+  }
+  const auto has = [&](const std::string& text) {
+    return std::any_of(all.begin(), all.end(), [&](const std::string& s) { return s.find(text) != std::string::npos; });
+  };
+  EXPECT_TRUE(has("5: 'chips'"));
+  EXPECT_TRUE(has("has no 'seq_len'"));
+  EXPECT_TRUE(has("did you mean 'seq_len'"));
+  EXPECT_TRUE(has("did you mean 'tp'"));
+  EXPECT_TRUE(has("'step_time_s'"));
+}
+
+TEST(ReadMeasurements, RefusesRowsThatContradictTheFile) {
+  EXPECT_NE(problems_of(test::row_text() + test::row_text()).at(0).message.find("used twice"), std::string::npos);
+  EXPECT_NE(problems_of("schema: scalecalc-measurements/1\nsources: {}\nrows:\n- {}\n").size(), 0U);
+  const std::string unknown_source =
+      "schema: scalecalc-measurements/1\n"
+      "sources: {paper: A paper}\n"
+      "rows:\n"
+      "  - {id: a, source: papre, model: llama3-8b, chip: h100-sxm, chips: 1, seq_len: 64, global_batch_seqs: 1,\n"
+      "     precision: bf16, parallel: {dp: 1}, memory_gib_per_chip: 2}\n";
+  EXPECT_NE(problems_of(unknown_source).at(0).message.find("'papre'"), std::string::npos);
+  EXPECT_NE(problems_of("schema: scalecalc-measurements/1\nrows: 3\n").at(0).message.find("a list of rows"),
+            std::string::npos);
+}
+
+TEST(ReadMeasurements, RefusesARowWithNothingMeasured) {
+  std::string text = test::row_text();
+  text.erase(text.find("  measured:"));
+  EXPECT_NE(problems_of(text).at(0).message.find("what was measured"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace scalecalc

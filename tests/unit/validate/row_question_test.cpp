@@ -1,0 +1,152 @@
+#include "validate/row_question.h"
+
+#include <gtest/gtest.h>
+
+#include "model/accounting.h"
+#include "unit/validate/measured.h"
+
+namespace scalecalc {
+namespace {
+
+RowQuestion question(const Measurement& row) { return row_question(row, Catalog(), {}, false); }
+
+std::string refusal(const Measurement& row) {
+  try {
+    question(row);
+  } catch (const NotPredicted& why) {
+    return why.reason();
+  }
+  return "";
+}
+
+TEST(RowQuestion, PinsWhatTheRowSays) {
+  const RowQuestion q = question(test::measurement());
+  EXPECT_EQ(q.fix.dp, 4);
+  EXPECT_EQ(q.fix.fsdp, 1);
+  EXPECT_EQ(q.fix.tp, 2);
+  EXPECT_EQ(q.fix.sp, 1);
+  EXPECT_EQ(q.fix.cp, 1) << "not said beside the data ways, so one";
+  EXPECT_EQ(q.fix.micro_batch_seqs, 1);
+  EXPECT_EQ(q.fix.remat, Remat::kNone);
+  EXPECT_TRUE(q.chosen.empty());
+  EXPECT_EQ(q.resolved.slices.front().chips, 8);
+}
+
+TEST(RowQuestion, LeavesOpenWhatTheRowDoesNotSay) {
+  const RowQuestion q = question(test::measurement("  parallel: {dp: 4, tp: 2, pp: 1}\n"));
+  EXPECT_EQ(q.chosen, (std::vector<std::string>{"zero", "sp", "micro_batch_seqs", "remat"}));
+}
+
+TEST(RowQuestion, DataWaysOfShardedWeightsAreSplit) {
+  const RowQuestion q = question(test::measurement("  parallel: {dp: 8, fsdp: 4, zero_stage: 3}\n"));
+  EXPECT_EQ(q.fix.dp, 2);
+  EXPECT_EQ(q.fix.fsdp, 4);
+  const RowQuestion all = question(test::measurement("  parallel: {dp: 8, zero_stage: 3}\n"));
+  EXPECT_EQ(all.fix.dp, 1);
+  EXPECT_EQ(all.fix.fsdp, 8);
+}
+
+TEST(RowQuestion, CoresOfAChipAreNotChips) {
+  const RowQuestion q = question(test::measurement("  parallel: {dp: 4, tp: 4, pp: 1, zero_stage: 1}\n"));
+  EXPECT_EQ(q.fix.tp, 2);
+  EXPECT_EQ(q.fix.dp, 4);
+  EXPECT_EQ(refusal(test::measurement("  parallel: {dp: 3, tp: 1, pp: 1}\n")),
+            "the degrees do not multiply to the chips");
+}
+
+TEST(RowQuestion, PrecisionsGoByTheirFirstWord) {
+  for (const auto& [text, word] : {std::pair{"mxfp8", "fp8"},
+                                   {"fp8-te (amp_fp8)", "fp8"},
+                                   {"bf16", "bf16"},
+                                   {"bf16 autocast, fp32 optimizer", "bf16"},
+                                   {"nvfp4", "fp4"}}) {
+    Measurement row = test::measurement();
+    row.precision = text;
+    EXPECT_EQ(precision_word(row), word);
+  }
+}
+
+TEST(RowQuestion, WhatTheEngineCannotExpressIsRefusedWithItsReason) {
+  Measurement row = test::measurement();
+  row.workload = "lora";
+  EXPECT_EQ(refusal(row), "adapters (LoRA) are not modelled");
+  row = test::measurement();
+  row.precision = "nvfp4";
+  EXPECT_EQ(refusal(row), "the precision is not modelled");
+  row = test::measurement();
+  row.chip = "h100-sxx";
+  EXPECT_EQ(refusal(row), "the chip is not known");
+  row = test::measurement();
+  row.chips = 12;
+  EXPECT_EQ(refusal(row), "no machine of that size is built");
+  row = test::measurement();
+  row.chip = "a100-80g";
+  row.precision = "fp8";
+  EXPECT_EQ(refusal(row), "the chip publishes no rate in the precision");
+  row = test::measurement();
+  row.shape->unread = {"hyper_connections"};
+  EXPECT_EQ(refusal(row), "the architecture is not modelled");
+  row = test::measurement();
+  row.shape.reset();
+  EXPECT_EQ(refusal(row), "the model is not known");
+}
+
+TEST(RowQuestion, SwitchDomainsAreFilledEvenly) {
+  Measurement row = test::measurement("  parallel: {dp: 128, tp: 2, pp: 1, zero_stage: 1}\n");
+  row.chip = "gb200";
+  row.chips = 256;
+  EXPECT_EQ(question(row).resolved.hw.network.front().switched.chips, 64);
+  row.chips = 64;
+  row.layout.dp = 32;
+  EXPECT_EQ(question(row).resolved.hw.network.front().switched.chips, 64);
+  row.chips = 144;
+  row.layout.dp = 72;
+  EXPECT_EQ(question(row).resolved.hw.network.front().switched.chips, 72);
+}
+
+TEST(RowQuestion, ASiteMayHaveANetworkOfItsOwn) {
+  Measurement row = test::measurement();
+  row.node_bandwidth = 40e9;
+  row.chips_per_node = 8;
+  EXPECT_DOUBLE_EQ(question(row).resolved.hw.network[1].switched.bandwidth_per_chip.value(), 5e9);
+  EXPECT_DOUBLE_EQ(question(row).resolved.hw.network[0].switched.bandwidth_per_chip.value(), 450e9);
+}
+
+TEST(RowQuestion, ToriBeyondOneAreSlices) {
+  Measurement row = test::measurement("  parallel: {dp: 512, fsdp: 256, zero_stage: 3}\n");
+  row.chip = "tpu-v5e";
+  row.chips = 512;
+  row.scaleup_domain = 256;
+  EXPECT_EQ(question(row).resolved.slices.front().slices, 2);
+}
+
+TEST(ModelOfRow, CountsTheParametersOfTheShape) {
+  Measurement row = test::measurement();
+  // Per layer: q and o 2 D^2, k and v 2 D 512, three matrices of the MLP, two norms; embedding and head; final norm.
+  const double d = 2048;
+  const double layer = 2 * d * d + 2 * d * 512 + 3 * d * 8192 + 2 * d;
+  EXPECT_EQ(count_parameters(model_of(row, Catalog())).total, 8 * layer + 2 * 32000 * d + d);
+  row.shape->tied_embeddings = true;
+  EXPECT_EQ(count_parameters(model_of(row, Catalog())).total, 8 * layer + 32000 * d + d);
+}
+
+TEST(ModelOfRow, ExpertsWindowsAndLatentsStandInTheirLayers) {
+  Measurement row = test::measurement();
+  row.shape->experts = 8;
+  row.shape->top_k = 2;
+  row.shape->expert_ffn = 1024;
+  row.shape->dense_layers = 2;
+  row.shape->window = 128;
+  row.shape->window_every = 2;
+  row.mtp_layers = 1;
+  const ModelSpec model = model_of(row, Catalog());
+  const auto kind = [&](std::size_t layer) { return model.kinds[model.layer_kind[layer]]; };
+  EXPECT_EQ(kind(0).mixer, MixerKind::kSliding);
+  EXPECT_EQ(kind(1).mixer, MixerKind::kFull);
+  EXPECT_EQ(kind(1).ffn, FfnKind::kDense);
+  EXPECT_EQ(kind(2).ffn, FfnKind::kMoe);
+  EXPECT_EQ(model.mtp_layers, 1);
+}
+
+}  // namespace
+}  // namespace scalecalc
