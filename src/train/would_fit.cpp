@@ -74,6 +74,12 @@ Pinned pinned_of(const LayoutFilter& fix, std::initializer_list<std::string_view
 std::vector<std::string> what_would_fit(const TrainQuestion& q, const PlanRequest& request) {
   std::vector<std::string> ways;
   if (const auto chips = more_chips(q, request)) ways.push_back(*chips);
+  if (request.fix.offload) {
+    PlanRequest with = request;
+    with.fix.offload.reset();
+    with.top = 1;
+    if (!plan(with).plans.empty()) ways.emplace_back("--offload auto");
+  }
   for (const char* name : {"adam-bf16", "adam8bit"}) {
     const Optimizer lighter = optimizer_of(name);
     if (lighter.state_bytes >= request.workload.optimizer.state_bytes) continue;

