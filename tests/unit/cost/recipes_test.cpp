@@ -1,0 +1,191 @@
+// What the recipe of a layout does to time and memory: remat by part and by layers, offload, schedules, context ranks.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "plan/request.h"
+#include "support/fixtures.h"
+
+namespace scalecalc {
+namespace {
+
+class Recipes : public testing::Test {
+ protected:
+  Recipes() {
+    nodes.host_ram = Bytes(256e9);
+    nodes.pcie_bandwidth = BytesPerSecond(32e9);
+  }
+
+  Plan first(const HardwareSpec& hw, const LayoutFilter& fix, std::int64_t chips = 8) const {
+    PlanRequest request = test::request(model, hw, chips);
+    request.fix = fix;
+    const PlanResult result = plan(request);
+    EXPECT_FALSE(result.plans.empty());
+    return result.plans.empty() ? Plan{} : result.plans.front();
+  }
+
+  static LayoutFilter one_stage() {
+    return {.tp = 1, .cp = 1, .pp = 1, .zero = 1, .micro_batch_seqs = 1, .offload = 0};
+  }
+
+  LayoutFilter treating(Remat remat, std::int64_t layers = 0) const {
+    LayoutFilter fix = one_stage();
+    fix.remat = remat;
+    fix.remat_layers = layers;
+    return fix;
+  }
+
+  ModelSpec model = test::dense_model();  // 8 layers
+  HardwareSpec nodes = test::switched_chip();
+};
+
+TEST_F(Recipes, PoliciesTradeTimeForMemory) {
+  const Plan none = first(nodes, treating(Remat::kNone));
+  const Plan selective = first(nodes, treating(Remat::kSelective));
+  const Plan full = first(nodes, treating(Remat::kFull));
+  EXPECT_LT(none.step_s, selective.step_s);
+  EXPECT_GT(none.memory.activations.value(), selective.memory.activations.value());
+  double parts = 0;
+  for (const Remat part : {Remat::kAttention, Remat::kMlp}) {
+    const Plan some = first(nodes, treating(part));
+    EXPECT_LT(selective.step_s, some.step_s) << name_of(part);
+    EXPECT_LT(some.step_s, full.step_s) << name_of(part);
+    EXPECT_LT(full.memory.activations.value(), some.memory.activations.value()) << name_of(part);
+    EXPECT_LT(some.memory.activations.value(), selective.memory.activations.value()) << name_of(part);
+    parts += some.step_s - selective.step_s;
+  }
+  // Full remat repeats attention, MLP and what selective repeats, each once.
+  EXPECT_NEAR(parts, full.step_s - selective.step_s, 1e-3 * full.step_s);
+}
+
+TEST_F(Recipes, APolicyForSomeLayersLiesBetween) {
+  const Plan none = first(nodes, treating(Remat::kNone));
+  const Plan full = first(nodes, treating(Remat::kFull));
+  for (const std::int64_t layers : {1, 4, 7}) {
+    const Plan some = first(nodes, treating(Remat::kFull, layers));
+    const double share = static_cast<double>(layers) / 8;
+    EXPECT_NEAR(some.step_s, none.step_s + share * (full.step_s - none.step_s), 1e-9 * full.step_s);
+  }
+}
+
+TEST_F(Recipes, TheFewestLayersThatFitAreTreated) {
+  const LayoutFilter all = treating(Remat::kFull);
+  const double room = first(nodes, treating(Remat::kNone)).memory.total().value() * 0.9;
+  LayoutFilter open = all;
+  open.remat_layers.reset();
+  nodes.hbm_capacity = Bytes(room);
+  const Plan chosen = first(nodes, open);
+  ASSERT_GT(chosen.layout.remat_layers, 0);
+  EXPECT_LE(chosen.memory.total().value(), room);
+  PlanRequest fewer = test::request(model, nodes, 8);
+  fewer.fix = open;
+  fewer.fix.remat_layers = chosen.layout.remat_layers - 1;
+  if (*fewer.fix.remat_layers > 0) {
+    EXPECT_TRUE(plan(fewer).plans.empty());
+  }
+}
+
+TEST_F(Recipes, OptimizerStateOffTheChipCrossesTheHostsLink) {
+  LayoutFilter fix = one_stage();
+  fix.zero = 0;
+  const Plan kept = first(nodes, fix);
+  fix.offload = kOffloadOptimizer;
+  const Plan moved = first(nodes, fix);
+  const double state = kept.memory.optimizer.value();
+  EXPECT_DOUBLE_EQ(moved.memory.host.value(), state);
+  EXPECT_DOUBLE_EQ(moved.memory.optimizer.value(), state * 2 / 8) << "two of eight layers on their way";
+  EXPECT_EQ(kept.memory.host.value(), 0);
+  EXPECT_NEAR(moved.time.optimizer.value(), state / 32e9, 1e-9);
+  EXPECT_LT(kept.time.optimizer.value(), moved.time.optimizer.value());
+}
+
+TEST_F(Recipes, ActivationsAndWeightsHideUnderTheWorkBesideThem) {
+  LayoutFilter fix = one_stage();
+  fix.remat = Remat::kNone;
+  fix.offload = kOffloadActivations;
+  nodes.efficiency.overlap_host.value = 1;
+  const Plan hidden = first(nodes, fix);
+  nodes.efficiency.overlap_host.value = 0;
+  const Plan shown = first(nodes, fix);
+  EXPECT_LT(hidden.time.host.value(), shown.time.host.value());
+  // Each tensor goes once and comes back once.
+  const double bytes = shown.memory.host.value() * static_cast<double>(shown.layout.grad_accum);
+  EXPECT_NEAR(shown.time.host.value(), 2 * bytes / 32e9, 1e-6 * shown.time.host.value());
+  fix.offload = kOffloadWeights;
+  const Plan weights = first(nodes, fix);
+  const double each = weights.memory.host.value() * static_cast<double>(weights.layout.grad_accum);
+  EXPECT_NEAR(weights.time.host.value(), 2 * each / 32e9, 1e-2 * weights.time.host.value())
+      << "all but the norms' share";
+}
+
+TEST_F(Recipes, NothingIsOffloadedWhereALayoutFits) {
+  LayoutFilter fix = one_stage();
+  fix.offload.reset();
+  EXPECT_EQ(first(nodes, fix).layout.offload, 0);
+  fix.remat = Remat::kNone;
+  fix.zero = 0;
+  nodes.hbm_capacity = Bytes(first(nodes, fix).memory.total().value() * 0.6);
+  const Plan moved = first(nodes, fix);
+  EXPECT_NE(moved.layout.offload, 0);
+  EXPECT_TRUE(fits(nodes, moved.memory));
+  nodes.host_ram = Bytes(0);
+  PlanRequest request = test::request(model, nodes, 8);
+  request.fix = fix;
+  EXPECT_TRUE(plan(request).plans.empty()) << "no host memory is published";
+}
+
+TEST_F(Recipes, AZeroBubblePipelineWaitsLessInTheSameMemory) {
+  LayoutFilter fix{.tp = 1, .cp = 1, .pp = 4, .vpp = 1, .zero = 1, .micro_batch_seqs = 1, .remat = Remat::kNone};
+  fix.schedule = Schedule::k1F1B;
+  const Plan plain = first(nodes, fix);
+  fix.schedule = Schedule::kZeroBubble;
+  const Plan filled = first(nodes, fix);
+  EXPECT_LT(filled.time.bubble.value(), plain.time.bubble.value());
+  EXPECT_EQ(filled.memory.total().value(), plain.memory.total().value());
+  EXPECT_EQ(filled.time.compute.value(), plain.time.compute.value());
+}
+
+TEST_F(Recipes, DualPipeKeepsTwoCopies) {
+  LayoutFilter fix{.tp = 1, .cp = 1, .pp = 4, .vpp = 1, .zero = 1, .micro_batch_seqs = 1, .remat = Remat::kNone};
+  model = test::dense_model(8);
+  model.vocab = 64;  // all stages alike
+  fix.schedule = Schedule::k1F1B;
+  const Plan one = first(nodes, fix);
+  fix.schedule = Schedule::kDualPipe;
+  const Plan two = first(nodes, fix);
+  EXPECT_NEAR(two.memory.weights.value() / one.memory.weights.value(), 2, 0.02);
+  EXPECT_NEAR(two.memory.optimizer.value() / one.memory.optimizer.value(), 1, 0.02) << "divided over both copies";
+  EXPECT_LT(two.time.bubble.value(), one.time.bubble.value());
+  EXPECT_EQ(two.layout.grad_accum % 2, 0);
+  EXPECT_GE(two.layout.grad_accum, 8);
+}
+
+TEST_F(Recipes, ContextRanksSendTheSameBytesRoundARing) {
+  LayoutFilter fix{.tp = 1, .cp = 4, .pp = 1, .zero = 1, .micro_batch_seqs = 1, .remat = Remat::kNone};
+  nodes.efficiency.overlap_cp.value = 0;
+  nodes.efficiency.overlap_cp_gather.value = 0;
+  for (Tier& tier : nodes.network) tier.switched.latency = Seconds(0);
+  fix.cp_comm = CpComm::kAllGather;
+  const Plan gather = first(nodes, fix);
+  fix.cp_comm = CpComm::kRing;
+  const Plan ring = first(nodes, fix);
+  EXPECT_NEAR(ring.time.cp.value(), gather.time.cp.value(), 1e-9 * gather.time.cp.value());
+  EXPECT_LT(ring.memory.buffers.value(), gather.memory.buffers.value()) << "two pieces instead of the sequence";
+  fix.cp_comm = CpComm::kUlysses;
+  const Plan ulysses = first(nodes, fix);
+  // way.
+  EXPECT_GT(ulysses.time.cp.value(), 0);
+  fix.cp_comm.reset();
+  EXPECT_LE(first(nodes, fix).step_s, std::min({gather.step_s, ring.step_s, ulysses.step_s}) * 1.01);
+}
+
+TEST_F(Recipes, UlyssesNeedsHeadsForEveryRank) {
+  PlanRequest request = test::request(model, nodes, 32);
+  request.fix = {.tp = 1, .cp = 32, .pp = 1, .cp_comm = CpComm::kUlysses};
+  EXPECT_TRUE(plan(request).plans.empty()) << "16 heads";
+  request.fix.cp = 16;
+  EXPECT_FALSE(plan(request).plans.empty());
+}
+
+}  // namespace
+}  // namespace scalecalc
