@@ -207,6 +207,24 @@ class Resolver {
       if (!pinned()) smaller_machines();
     }
     largest_job();
+    parts_of_domains();
+  }
+
+  /// Racks and nodes that the job does not fill.
+  void parts_of_domains() {
+    const Slice& slice = out_.slices.front();
+    if (slice.per_domain == 0 || slice.chips <= out_.hw.chips_per_host) return;
+    const Tier& tier = out_.hw.network.front();
+    if (slice.per_domain == tier.switched.chips) return;
+    const std::int64_t domains = slice.chips / slice.per_domain;
+    std::string text = fmt::format("{} of the {} chips of {} {} are used", slice.per_domain, tier.switched.chips,
+                                   domains == 1 ? "one" : "each", tier.name);
+    if (domains > 1) {
+      text += fmt::format(": {} divide evenly over no fewer than {}", group_thousands(slice.chips),
+                          group_thousands(domains));
+    }
+    const bool mostly_idle = domains > 1 && 2 * slice.per_domain < tier.switched.chips;
+    assume(std::move(text), "--chips", tier.source, mostly_idle);
   }
 
   /// A pod of switched units can be cabled to dozens of boxes of one count; long ones only lose links to everywhere.

@@ -160,16 +160,6 @@ void set_node_bandwidth(const Measurement& row, HardwareSpec& hw) {
   }
 }
 
-/// A job has as many chips in each of its switch domains: 256 chips under domains of 72 are four times 64, and 64 are
-/// all in one.
-void fill_domains_evenly(const Measurement& row, HardwareSpec& hw) {
-  if (hw.network.empty() || hw.is_torus()) return;
-  std::int64_t& domain = hw.network.front().switched.chips;
-  if (domain == 0 || row.chips % domain == 0) return;
-  const std::int64_t domains = (row.chips + domain - 1) / domain;
-  if (row.chips % domains == 0) domain = row.chips / domains;
-}
-
 std::int64_t slices_of_row(const Measurement& row, const HardwareSpec& hw) {
   if (!hw.is_torus() || row.slices > 0) return std::max<std::int64_t>(1, row.slices);
   const std::int64_t torus = row.scaleup_domain;
@@ -195,7 +185,6 @@ HardwareSpec hardware_of(const Measurement& row, const Catalog& catalog, const s
     throw NotPredicted("the chip's figures are not published", error.diagnostics().front().message);
   }
   set_node_bandwidth(row, hw);
-  fill_domains_evenly(row, hw);
   return hw;
 }
 
