@@ -10,14 +10,20 @@ namespace scalecalc {
 
 inline bool in_mlp(Part part) { return part == Part::kMlp || part == Part::kExperts || part == Part::kRouter; }
 
+/// What selective remat, and every policy beyond it, runs again.
+template <class R>
+bool comes_back_cheaply(const Op<R>& op) {
+  return op.kind == OpKind::kVector || op.keep == Keep::kWithoutRemat;
+}
+
 /// Whether the backward pass runs the operation again.
 template <class R>
 bool runs_again(Remat remat, const Op<R>& op) {
   switch (remat) {
     case Remat::kNone: return false;
-    case Remat::kSelective: return op.kind == OpKind::kVector;
-    case Remat::kAttention: return op.kind == OpKind::kVector || op.part == Part::kAttention;
-    case Remat::kMlp: return op.kind == OpKind::kVector || in_mlp(op.part);
+    case Remat::kSelective: return comes_back_cheaply(op);
+    case Remat::kAttention: return comes_back_cheaply(op) || op.part == Part::kAttention;
+    case Remat::kMlp: return comes_back_cheaply(op) || in_mlp(op.part);
     case Remat::kFull: break;
   }
   return true;

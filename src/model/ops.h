@@ -48,8 +48,8 @@ enum class Reach {
 /// Until which remat policy a tensor stays in memory between forward and backward.
 enum class Keep {
   kNever,         ///< the backward pass does not need it
-  kWithoutRemat,  ///< kept by remat none only (cheap vector work brings it back)
-  kSelective,     ///< kept by none and selective (it costs a matmul)
+  kWithoutRemat,  ///< kept by remat none only (vector work or a small matmul brings it back)
+  kSelective,     ///< kept by none and selective (it costs a large matmul)
   kAlways,        ///< the layer's input: kept even by full remat
 };
 
