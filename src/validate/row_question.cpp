@@ -59,10 +59,12 @@ std::optional<Remat> remat_of(const Measurement& row) {
   throw NotPredicted("remat of chosen modules is not modelled", row.recompute);
 }
 
-/// 1F1B and its interleaved form; other words leave the schedule open.
+/// 1F1B and its interleaved form, which frameworks run unless told otherwise. Other words leave the schedule open, and
+/// so does a row that does not know its chunks.
 std::optional<Schedule> schedule_of(const RowLayout& l) {
   const std::string text = lower(l.schedule);
-  if (l.pp.value_or(1) == 1 || text.empty()) return std::nullopt;
+  if (l.pp.value_or(1) == 1) return std::nullopt;
+  if (text.empty() && l.vpp) return *l.vpp > 1 ? Schedule::kInterleaved : Schedule::k1F1B;
   if (text.starts_with("gpipe")) return Schedule::kGpipe;
   if (text == "1f1b-i" || text.starts_with("interleaved")) return Schedule::kInterleaved;
   if (text == "1f1b" || text.starts_with("non-interleaved")) return Schedule::k1F1B;
@@ -129,6 +131,8 @@ LayoutFilter pins(const Measurement& row, bool experts) {
   }
   fix.micro_batch_seqs = l.micro_batch;
   fix.remat = remat_of(row);
+  fix.remat_layers = 0;
+  fix.offload = 0;  // rows that say otherwise are refused above
   return fix;
 }
 
