@@ -130,6 +130,7 @@ class AttentionBuilder {
              .extra_parameters = a_.sinks ? heads_.heads : R(0.0),
              .qk_width = heads_.heads * heads_.head_dim,
              .v_width = heads_.heads * v_dim,
+             .heads = heads_.heads,
              .saved = heads_.heads * (v_dim + R(2.0)),  // output, and one fp32 log-sum per head
              .keep = Keep::kSelective,
              .saved_tp = TpRule::kHeads};

@@ -68,6 +68,7 @@ struct Op {
   R extra_parameters{0.0};  ///< biases, norm weights, sinks
   R qk_width{0.0};          ///< attention: heads x query/key dim
   R v_width{0.0};           ///< attention: heads x value dim
+  R heads{0.0};             ///< attention with a softmax: query heads, which score every key
   Reach reach = Reach::kAll;
   R span{0.0};              ///< attention: tokens of the window, chunk or choice
   R reads{0.0};             ///< vector, scan: elements read per token

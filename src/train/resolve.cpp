@@ -85,12 +85,20 @@ class Resolver {
     batch();
     tokens();
     precision();
+    attention();
     w.optimizer = optimizer_of(q_.optimizer.value_or(facts.optimizer.value_or("adam")));
     if (!q_.optimizer) {
       assume(fmt::format("optimizer {}: {:g} bytes of state per parameter", w.optimizer.name, w.optimizer.state_bytes),
              "--optimizer",
              facts.optimizer ? fact_source("optimizer") : "assumed: the model file gives none; the usual one");
     }
+  }
+
+  void attention() {
+    out_.workload.attention = q_.attention.value_or(AttentionKernel::kFlash);
+    if (q_.attention) return;
+    assume("attention in flash kernels, which skip the masked half and write no scores to HBM", "--attention",
+           "docs/model.md");
   }
 
   void tokens() {
@@ -352,8 +360,7 @@ class Resolver {
                     q_.ideal ? out_.efficiency.basis : out_.efficiency.confidence + "; stack " + out_.efficiency.stack),
         "--efficiency", out_.efficiency.basis);
     unmeasured_kernels();
-    assume("gradients are accumulated and reduced in fp32; attention skips the masked half (flash kernels)", "",
-           "docs/model.md");
+    assume("gradients are accumulated and reduced in fp32", "", "docs/model.md");
   }
 
   const TrainQuestion& q_;

@@ -196,6 +196,7 @@ Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
   Workload out;
   out.seq = row.seq;
   out.batch_seqs = row.batch_seqs;
+  out.attention = row.attention;
   try {
     out.precision = precision_of(precision_word(row));
     const std::string optimizer = lower(row.optimizer.substr(0, row.optimizer.find_first_of(" ,")));
