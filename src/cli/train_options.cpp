@@ -33,6 +33,8 @@ constexpr std::array kFlags{
     Flag{"--tokens", 0, FlagKind::kValue, "N", "tokens of the whole run (default: as the model was trained)", "15T"},
     Flag{"--precision", 0, FlagKind::kValue, "NAME", "bf16, fp16, fp8, tf32 or fp32", "bf16"},
     Flag{"--optimizer", 0, FlagKind::kValue, "NAME", "adam, adam-bf16, adam8bit, sgd or muon", "adam"},
+    Flag{"--attention", 0, FlagKind::kValue, "flash|unfused",
+         "whether attention keeps its scores out of HBM (default flash)", "unfused"},
     Flag{"--remat", 0, FlagKind::kValue, "auto|none|selective|attention|mlp|full",
          "what the backward pass computes again", "selective"},
     Flag{"--zero", 0, FlagKind::kValue, "auto|0|1|2|3", "ZeRO stage of the data ranks", "3"},
@@ -136,6 +138,9 @@ void read_workload(FlagReader& reader, const Arguments& arguments, TrainQuestion
   q.tokens = reader.positive("--tokens", UnitKind::kCount);
   q.precision = arguments.value("--precision");
   q.optimizer = arguments.value("--optimizer");
+  if (const auto word = reader.word("--attention", kAttentionKernelNames)) {
+    q.attention = static_cast<AttentionKernel>(*word);
+  }
   q.price = reader.positive("--price", UnitKind::kUsdPerHour);
 }
 

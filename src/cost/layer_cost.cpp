@@ -55,7 +55,7 @@ class LayerCoster : public OpWork<R> {
       out.weight_gradient += backward.total() / R(2.0);
     }
     for (const Remat remat : kRemats) {
-      if (in_layer && runs_again(remat, op)) again(out, remat).work += forward;
+      if (in_layer && runs_again(remat, op, workload_.attention)) again(out, remat).work += forward;
     }
     parameters(op, out);
     saved(op, out);
@@ -63,15 +63,20 @@ class LayerCoster : public OpWork<R> {
 
   static Phase<R>& again(LayerCost<R>& out, Remat remat) { return out.recompute[static_cast<std::size_t>(remat)]; }
 
-  /// One kernel per operation forward, two backward (the backward of attention and of a recurrence is one).
+  /// One kernel per operation forward, two backward (the backward of attention and of a recurrence is one). Unfused
+  /// attention is four forward, two matmuls, softmax and dropout, and six backward.
   void kernels(const std::vector<Op<R>>& ops, bool in_layer, LayerCost<R>& out) const {
     double forward = 0, backward = 0;
     std::array<double, kRematCount> repeated{};
     for (const Op<R>& op : ops) {
       if (op.kind == OpKind::kVector && value_of(op.reads) <= 0) continue;
-      forward += 1;
-      backward += op.kind == OpKind::kAttention || op.kind == OpKind::kScan ? 1 : 2;
-      for (const Remat remat : kRemats) repeated[static_cast<std::size_t>(remat)] += runs_again(remat, op) ? 1 : 0;
+      const bool unfused = writes_scores(workload_.attention, op);
+      const double each = unfused ? 4 : 1;
+      forward += each;
+      backward += unfused ? 6 : op.kind == OpKind::kAttention || op.kind == OpKind::kScan ? 1 : 2;
+      for (const Remat remat : kRemats) {
+        if (runs_again(remat, op, workload_.attention)) repeated[static_cast<std::size_t>(remat)] += each;
+      }
     }
     out.forward.work.overhead = chip_.kernel_overhead * R(forward);
     out.backward.work.overhead = chip_.kernel_overhead * R(backward);
@@ -109,10 +114,15 @@ class LayerCoster : public OpWork<R> {
   void saved(const Op<R>& op, LayerCost<R>& out) const {
     if (op.keep == Keep::kNever) return;
     const BytesOf<R> bytes(op.saved * tokens_ * share(op.saved_tp, op.groups) * R(act_));
+    const bool scored = writes_scores(workload_.attention, op);
     for (const Remat remat : kRemats) {
-      if (stays(remat, op)) out.saved[static_cast<std::size_t>(remat)] += bytes;
+      if (stays(remat, op, workload_.attention)) out.saved[static_cast<std::size_t>(remat)] += bytes;
+      if (scored && scores_stay(remat)) out.saved[static_cast<std::size_t>(remat)] += scores_kept(op);
     }
   }
+
+  /// Outputs of softmax and dropout, and its mask: 5 a s / h of arXiv:2205.05198 equation 1, in 16 bits.
+  BytesOf<R> scores_kept(const Op<R>& op) const { return BytesOf<R>(this->scores(op) * R(2 * act_ + 1)); }
 
   /// Forward: gather before and scatter after attention and MLP (or one all-reduce after each). Backward: the same, and
   /// under sequence sharding the two gathered inputs are gathered again for the weight gradients.
@@ -156,7 +166,8 @@ class LayerCoster : public OpWork<R> {
       const R part = op.summed / dims_.d_model;
       for (Phase<R>* phase : {&out.forward, &out.backward}) phase->tp_reduces = phase->tp_reduces + part;
       for (const Remat remat : kRemats) {
-        if (runs_again(remat, op)) again(out, remat).tp_reduces = again(out, remat).tp_reduces + part;
+        if (runs_again(remat, op, workload_.attention))
+          again(out, remat).tp_reduces = again(out, remat).tp_reduces + part;
       }
     }
   }
@@ -259,6 +270,7 @@ class LayerCoster : public OpWork<R> {
     R widest(0.0);
     for (const Op<R>& op : ops) {
       if (op.keep != Keep::kNever) widest = max(widest, op.saved * share(op.saved_tp, op.groups));
+      if (writes_scores(workload_.attention, op)) widest = max(widest, this->scores(op) / tokens_);
     }
     const R gathered = inner_.sp ? dims_.d_model * R(2.0) : R(0.0);
     out.workspace = named(BytesOf<R>((R(2.0) * widest + gathered) * tokens_ * R(act_)), "layer workspace",

@@ -11,7 +11,7 @@ namespace scalecalc {
 
 enum class Remat : std::uint8_t {
   kNone,       ///< every tensor the backward pass needs is kept
-  kSelective,  ///< matmul and attention outputs are kept; norms and activation functions run again
+  kSelective,  ///< matmul and attention outputs are kept; norms, activations and up-projections of latents run again
   kAttention,  ///< and the attention part (or the recurrence) with its projections runs again
   kMlp,        ///< or the MLP part, router and experts included, runs again
   kFull,       ///< only each layer's input is kept; the whole forward pass of the layer runs again

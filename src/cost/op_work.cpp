@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cost/remat.h"
+
 namespace scalecalc {
 
 template <class R>
@@ -93,6 +95,7 @@ Work<R> OpWork<R>::grouped(const Op<R>& op, bool backward) const {
 
 template <class R>
 Work<R> OpWork<R>::attention(const Op<R>& op, bool backward) const {
+  if (writes_scores(workload_.attention, op)) return unfused_attention(op, backward);
   const R ways = op.tp == TpRule::kHeads ? tp_ : R(1.0);
   const R context = mean_context(op.reach, op.span, seq_);
   const FlopsOf<R> flops = attention_flops(op, context) * (tokens_ / ways) * R(backward ? 2.5 : 1.0);
@@ -100,6 +103,25 @@ Work<R> OpWork<R>::attention(const Op<R>& op, bool backward) const {
   const R elements = (op.qk_width + op.v_width) * R(2.0) * tokens_ / ways;
   const BytesOf<R> bytes(elements * R(act_ * (backward ? 2.0 : 1.0)));
   return roofline(flops, backward ? chip_.peak_attention_backward : chip_.peak_attention_forward, bytes, chip_.hbm);
+}
+
+/// [UNFUSED] A batch of matmuls a head, [S, dh] x [dh, S] and [S, S] x [S, dh], over all scores, and between them
+/// softmax and dropout over HBM. Forward: the scores are written, read and written by the softmax and by dropout (with
+/// a mask of one byte), and read. Backward: gradients of the probabilities are written and the probabilities read,
+/// dropout and softmax read and write again (the softmax its output too), two matmuls read the scores' gradients.
+template <class R>
+Work<R> OpWork<R>::unfused_attention(const Op<R>& op, bool backward) const {
+  constexpr double kSoftmaxFlops = 8;  // scale, mask, maximum, difference, exponential, sum, division, dropout
+  const R ways = op.tp == TpRule::kHeads ? tp_ : R(1.0);
+  const R times(backward ? 2.0 : 1.0);
+  const FlopsPerSecondOf<R> rate = chip_.matmul[static_cast<std::size_t>(workload_.precision.high)] *
+                                   shape_fraction(chip_.half_dim, seq_, seq_, op.v_width / op.heads);
+  const R elements = (op.qk_width + op.v_width) * R(2.0) * tokens_ / ways;
+  const BytesOf<R> operands((elements + R(2.0) * scores(op)) * times * R(act_));
+  Work<R> out = roofline(attention_flops(op, seq_) * (tokens_ / ways) * times, rate, operands, chip_.hbm);
+  const BytesOf<R> passes(scores(op) * R((backward ? 5 : 4) * act_ + 1));
+  out += roofline(FlopsOf<R>(scores(op) * R(kSoftmaxFlops)), chip_.vector, passes, chip_.hbm);
+  return out;
 }
 
 /// A recurrence runs on chunks of tokens like flash attention, or on the vector unit; its backward runs it again.

@@ -41,6 +41,8 @@ class OpWork {
   const R& tokens() const { return tokens_; }
   const R& tp() const { return tp_; }
   double activation_bytes() const { return act_; }
+  /// Scores of a microbatch on one chip: every head's tokens against the whole sequence.
+  R scores(const Op<R>& op) const { return op.heads * share(op.tp, op.groups) * tokens_ * seq_; }
 
  protected:
   const ChipRates<R>& chip_;
@@ -55,6 +57,7 @@ class OpWork {
   Work<R> matmul(const Op<R>& op, bool backward) const;
   Work<R> grouped(const Op<R>& op, bool backward) const;
   Work<R> attention(const Op<R>& op, bool backward) const;
+  Work<R> unfused_attention(const Op<R>& op, bool backward) const;
   Work<R> scan(const Op<R>& op, bool backward) const;
   Work<R> vector(const Op<R>& op, bool backward) const;
 };

@@ -52,14 +52,19 @@ bool members_per_tier(std::int64_t size, std::int64_t stride, const std::vector<
   return left == 1;
 }
 
-std::vector<std::int64_t> tier_domains(const HardwareSpec& hw) {
+/// The slice's own chips below one switch domain of each tier: outer domains hold as many inner ones as ever.
+std::vector<std::int64_t> tier_domains(const HardwareSpec& hw, const Slice& slice) {
   std::vector<std::int64_t> domains;
-  for (const Tier& tier : hw.network) domains.push_back(tier.switched.chips);
+  for (const Tier& tier : hw.network) {
+    const std::int64_t innermost = hw.network.front().switched.chips;
+    const bool part = slice.per_domain > 0 && innermost > 0;
+    domains.push_back(part ? tier.switched.chips / innermost * slice.per_domain : tier.switched.chips);
+  }
   return domains;
 }
 
-std::vector<Placement> switched_placements(const HardwareSpec& hw, const Degrees& degrees) {
-  const std::vector<std::int64_t> domains = tier_domains(hw);
+std::vector<Placement> switched_placements(const HardwareSpec& hw, const Slice& slice, const Degrees& degrees) {
+  const std::vector<std::int64_t> domains = tier_domains(hw, slice);
   std::vector<Placement> out;
   for (const NestingOrder& order : kOrders) {
     Placement placement;
@@ -211,7 +216,7 @@ Group merge(const Group& inner, const Group& outer) {
 }
 
 std::vector<Placement> placements(const HardwareSpec& hw, const Slice& slice, const Degrees& degrees, bool mirrored) {
-  if (!hw.is_torus()) return switched_placements(hw, degrees);
+  if (!hw.is_torus()) return switched_placements(hw, slice, degrees);
   return TorusPlacer(slice, degrees, mirrored).run();
 }
 

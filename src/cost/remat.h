@@ -4,20 +4,38 @@
 #pragma once
 
 #include "cost/layout.h"
+#include "cost/workload.h"
 #include "model/ops.h"
 
 namespace scalecalc {
 
 inline bool in_mlp(Part part) { return part == Part::kMlp || part == Part::kExperts || part == Part::kRouter; }
 
+/// What selective remat, and every policy beyond it, runs again.
+template <class R>
+bool comes_back_cheaply(const Op<R>& op) {
+  return op.kind == OpKind::kVector || op.keep == Keep::kWithoutRemat;
+}
+
+/// Whether the operation's scores lie in HBM.
+template <class R>
+bool writes_scores(AttentionKernel kernel, const Op<R>& op) {
+  return kernel == AttentionKernel::kUnfused && value_of(op.heads) > 0;
+}
+
+/// Whether the scores stay until the backward pass. Selective remat came up for them: with unfused kernels it treats
+/// them alone (arXiv:2205.05198 section 5).
+inline bool scores_stay(Remat remat) { return remat == Remat::kNone || remat == Remat::kMlp; }
+
 /// Whether the backward pass runs the operation again.
 template <class R>
-bool runs_again(Remat remat, const Op<R>& op) {
+bool runs_again(Remat remat, const Op<R>& op, AttentionKernel kernel = AttentionKernel::kFlash) {
+  if (remat == Remat::kSelective && kernel == AttentionKernel::kUnfused) return writes_scores(kernel, op);
   switch (remat) {
     case Remat::kNone: return false;
-    case Remat::kSelective: return op.kind == OpKind::kVector;
-    case Remat::kAttention: return op.kind == OpKind::kVector || op.part == Part::kAttention;
-    case Remat::kMlp: return op.kind == OpKind::kVector || in_mlp(op.part);
+    case Remat::kSelective: return comes_back_cheaply(op);
+    case Remat::kAttention: return comes_back_cheaply(op) || op.part == Part::kAttention;
+    case Remat::kMlp: return comes_back_cheaply(op) || in_mlp(op.part);
     case Remat::kFull: break;
   }
   return true;
@@ -25,7 +43,8 @@ bool runs_again(Remat remat, const Op<R>& op) {
 
 /// Whether what the operation keeps stays until the backward pass.
 template <class R>
-bool stays(Remat remat, const Op<R>& op) {
+bool stays(Remat remat, const Op<R>& op, AttentionKernel kernel = AttentionKernel::kFlash) {
+  if (remat == Remat::kSelective && kernel == AttentionKernel::kUnfused) return op.keep != Keep::kNever;
   if (op.keep == Keep::kNever || op.keep == Keep::kAlways) return op.keep == Keep::kAlways;
   switch (remat) {
     case Remat::kNone: return true;

@@ -120,6 +120,19 @@ bool switched_count_exists(const HardwareSpec& hw, std::int64_t chips) {
   return chips <= hw.chips_per_host || chips % hw.chips_per_host == 0;
 }
 
+/// The largest part of an innermost domain that divides the chips, in whole hosts where a domain has several.
+std::int64_t even_part(const HardwareSpec& hw, std::int64_t chips) {
+  if (hw.network.empty()) return 0;
+  const std::int64_t domain = hw.network.front().switched.chips;
+  const std::int64_t host = hw.chips_per_host;
+  const std::int64_t grain = chips > host && host <= domain ? host : 1;
+  std::int64_t part = 0;
+  for (const std::int64_t d : divisors(chips)) {
+    if (d <= domain && d % grain == 0) part = std::max(part, d);
+  }
+  return part;
+}
+
 }  // namespace
 
 std::string Slice::name() const {
@@ -132,7 +145,7 @@ std::string Slice::name() const {
 std::vector<Slice> slices_of(const HardwareSpec& hw, std::int64_t chips, std::int64_t slices) {
   if (!hw.is_torus()) {
     if (slices != 1 || !switched_count_exists(hw, chips)) return {};
-    return {Slice{.chips = chips}};
+    return {Slice{.chips = chips, .per_domain = even_part(hw, chips)}};
   }
   const TorusTier& torus = hw.network.front().torus;
   if (chips % slices != 0 || (slices > 1 && hw.network.size() < 2)) return {};

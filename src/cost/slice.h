@@ -18,6 +18,9 @@ struct Slice {
   Shape shape;              ///< torus axes; empty on switched machines
   std::vector<bool> wraps;  ///< per axis
   bool twisted = false;     ///< built as a twisted torus (n x n x 2n, n x 2n x 2n)
+  /// Switched machines: the chips used of each innermost domain, of which the slice fills as few as it can, all alike:
+  /// 64 of the 72 of a rack. 0 where there are no domains.
+  std::int64_t per_domain = 0;
 
   std::string name() const;  ///< "16x20x28", "2 x 16x16", "1,024 chips"
 };

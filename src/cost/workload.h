@@ -2,6 +2,7 @@
 // command line before any cost is computed.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,6 +36,11 @@ struct Optimizer {
   bool orthogonalizes = false;  ///< Muon: five Newton-Schulz iterations per matrix and step
 };
 
+/// How attention is computed. Unfused kernels, usual before FlashAttention (May 2022), write the scores of all pairs of
+/// tokens to HBM, the masked half too, and keep them for the backward pass.
+enum class AttentionKernel : std::uint8_t { kFlash, kUnfused };
+inline constexpr std::array<std::string_view, 2> kAttentionKernelNames{"flash", "unfused"};
+
 /// Known names; UserError with the nearest name otherwise.
 Precision precision_of(std::string_view name);
 Optimizer optimizer_of(std::string_view name);
@@ -45,6 +51,7 @@ struct Workload {
   std::optional<double> tokens;  ///< of the whole run; absent if nobody says how long it is
   Precision precision;
   Optimizer optimizer;
+  AttentionKernel attention = AttentionKernel::kFlash;
   double batch_tolerance = 0.125;  ///< how far the batch a plan runs may lie from batch_seqs
 };
 

@@ -62,6 +62,8 @@ class AttentionBuilder {
     return R(0.0);
   }
 
+  /// What comes up from the latents is many times as large as they are and costs few FLOPs: selective remat keeps the
+  /// latents (DeepSeek-V3, arXiv:2412.19437 section 3.2.3).
   void mla_projections() {
     const MlaSpec& m = *a_.mla;
     const R qk_dim = fixed<R>(m.qk_nope_head_dim + m.qk_rope_head_dim);
@@ -75,6 +77,7 @@ class AttentionBuilder {
       list_.norm("query latent norm", q_rank, Keep::kNever);
       list_.matmul("query up-projection", Part::kAttention, TpRule::kColumn, q_rank, heads_.heads * qk_dim, false,
                    TpRule::kColumn);
+      list_.last().keep = Keep::kWithoutRemat;
     } else {
       list_.matmul("query projection", Part::kAttention, TpRule::kColumn, dims_.d_model, heads_.heads * qk_dim, false,
                    TpRule::kColumn);
@@ -84,6 +87,7 @@ class AttentionBuilder {
     list_.norm("key/value latent norm", kv_rank, Keep::kNever);
     list_.matmul("key/value up-projection", Part::kAttention, TpRule::kColumn, kv_rank, heads_.heads * expanded, false,
                  TpRule::kColumn);
+    list_.last().keep = Keep::kWithoutRemat;
   }
 
   /// Keys of the relative positions; the queries' scores against them come with the attention.
@@ -126,6 +130,7 @@ class AttentionBuilder {
              .extra_parameters = a_.sinks ? heads_.heads : R(0.0),
              .qk_width = heads_.heads * heads_.head_dim,
              .v_width = heads_.heads * v_dim,
+             .heads = heads_.heads,
              .saved = heads_.heads * (v_dim + R(2.0)),  // output, and one fp32 log-sum per head
              .keep = Keep::kSelective,
              .saved_tp = TpRule::kHeads};

@@ -48,8 +48,8 @@ enum class Reach {
 /// Until which remat policy a tensor stays in memory between forward and backward.
 enum class Keep {
   kNever,         ///< the backward pass does not need it
-  kWithoutRemat,  ///< kept by remat none only (cheap vector work brings it back)
-  kSelective,     ///< kept by none and selective (it costs a matmul)
+  kWithoutRemat,  ///< kept by remat none only (vector work or a small matmul brings it back)
+  kSelective,     ///< kept by none and selective (it costs a large matmul)
   kAlways,        ///< the layer's input: kept even by full remat
 };
 
@@ -68,6 +68,7 @@ struct Op {
   R extra_parameters{0.0};  ///< biases, norm weights, sinks
   R qk_width{0.0};          ///< attention: heads x query/key dim
   R v_width{0.0};           ///< attention: heads x value dim
+  R heads{0.0};             ///< attention with a softmax: query heads, which score every key
   Reach reach = Reach::kAll;
   R span{0.0};              ///< attention: tokens of the window, chunk or choice
   R reads{0.0};             ///< vector, scan: elements read per token

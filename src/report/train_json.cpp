@@ -157,6 +157,7 @@ Json query_json(const TrainAnswer& a) {
           {"tokens", a.workload.tokens ? whole(*a.workload.tokens) : Json(nullptr)},
           {"precision", a.workload.precision.name},
           {"optimizer", a.workload.optimizer.name},
+          {"attention", kAttentionKernelNames.at(static_cast<std::size_t>(a.workload.attention))},
           {"efficiency", q.ideal ? "ideal" : "calibrated"},
           {"price_usd_per_chip_hour", maybe(price_of(a))},
           {"objective", kObjectiveNames.at(static_cast<std::size_t>(q.objective))},

@@ -109,7 +109,7 @@ class Figures {
   double repeated_flops(const std::vector<Op<double>>& layer, double seq) const {
     double out = 0;
     for (const Op<double>& op : layer) {
-      if (!runs_again(plan_.layout.remat, op)) continue;
+      if (!runs_again(plan_.layout.remat, op, q_.workload.attention)) continue;
       out += op.matmul_flops().value() + op.recurrence;
       if (op.kind == OpKind::kAttention) out += attention_flops(op, mean_context(op.reach, op.span, seq)).value();
     }

@@ -39,6 +39,7 @@ struct TrainQuestion {
   std::optional<double> batch_tolerance;  ///< fraction; see Workload
   std::optional<std::string> precision;
   std::optional<std::string> optimizer;
+  std::optional<AttentionKernel> attention;
   std::optional<double> price;  ///< USD per chip and hour
   bool ideal = false;
   LayoutFilter fix;

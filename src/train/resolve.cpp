@@ -85,12 +85,20 @@ class Resolver {
     batch();
     tokens();
     precision();
+    attention();
     w.optimizer = optimizer_of(q_.optimizer.value_or(facts.optimizer.value_or("adam")));
     if (!q_.optimizer) {
       assume(fmt::format("optimizer {}: {:g} bytes of state per parameter", w.optimizer.name, w.optimizer.state_bytes),
              "--optimizer",
              facts.optimizer ? fact_source("optimizer") : "assumed: the model file gives none; the usual one");
     }
+  }
+
+  void attention() {
+    out_.workload.attention = q_.attention.value_or(AttentionKernel::kFlash);
+    if (q_.attention) return;
+    assume("attention in flash kernels, which skip the masked half and write no scores to HBM", "--attention",
+           "docs/model.md");
   }
 
   void tokens() {
@@ -207,6 +215,24 @@ class Resolver {
       if (!pinned()) smaller_machines();
     }
     largest_job();
+    parts_of_domains();
+  }
+
+  /// Racks and nodes that the job does not fill.
+  void parts_of_domains() {
+    const Slice& slice = out_.slices.front();
+    if (slice.per_domain == 0 || slice.chips <= out_.hw.chips_per_host) return;
+    const Tier& tier = out_.hw.network.front();
+    if (slice.per_domain == tier.switched.chips) return;
+    const std::int64_t domains = slice.chips / slice.per_domain;
+    std::string text = fmt::format("{} of the {} chips of {} {} are used", slice.per_domain, tier.switched.chips,
+                                   domains == 1 ? "one" : "each", tier.name);
+    if (domains > 1) {
+      text += fmt::format(": {} divide evenly over no fewer than {}", group_thousands(slice.chips),
+                          group_thousands(domains));
+    }
+    const bool mostly_idle = domains > 1 && 2 * slice.per_domain < tier.switched.chips;
+    assume(std::move(text), "--chips", tier.source, mostly_idle);
   }
 
   /// A pod of switched units can be cabled to dozens of boxes of one count; long ones only lose links to everywhere.
@@ -334,8 +360,7 @@ class Resolver {
                     q_.ideal ? out_.efficiency.basis : out_.efficiency.confidence + "; stack " + out_.efficiency.stack),
         "--efficiency", out_.efficiency.basis);
     unmeasured_kernels();
-    assume("gradients are accumulated and reduced in fp32; attention skips the masked half (flash kernels)", "",
-           "docs/model.md");
+    assume("gradients are accumulated and reduced in fp32", "", "docs/model.md");
   }
 
   const TrainQuestion& q_;

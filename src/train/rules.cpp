@@ -110,7 +110,8 @@ class Rules {
     Bandwidth slower = inside;
     if (q_.hw.network.size() > 1) {
       const Tier& beyond = q_.hw.network[1];
-      const double chips = static_cast<double>(node.switched.chips);
+      const std::int64_t used = q_.slices.front().per_domain;
+      const double chips = static_cast<double>(used > 0 ? used : node.switched.chips);
       const Bandwidth egress = read(reader, beyond.switched.bandwidth_per_chip * chips, "W_node", beyond.source);
       if (chips_.value() > chips)
         slower = named(min(inside, egress), "W", "book ch. 12: the slower of node and network");

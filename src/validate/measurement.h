@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "config/node.h"
+#include "cost/workload.h"
 
 namespace scalecalc {
 
@@ -71,6 +72,7 @@ struct Measurement {
   double batch_seqs = 0;
   RowLayout layout;
   std::string precision, optimizer, recompute;
+  AttentionKernel attention = AttentionKernel::kFlash;
 
   std::optional<double> step_s, tokens_per_s_per_chip, flops_per_s_per_chip, mfu, peak_flops_per_s;
   std::string flops_count;  ///< as written; empty if the source does not say

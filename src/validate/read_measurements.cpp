@@ -194,6 +194,9 @@ class RowReader {
     out_.precision = f_.text("precision");
     out_.optimizer = f_.optional_text("optimizer").value_or("adam");
     out_.recompute = f_.optional_text("recompute").value_or("unknown");
+    if (const auto kernel = f_.optional_word("attention", {"flash", "unfused"})) {
+      out_.attention = static_cast<AttentionKernel>(*kernel);
+    }
   }
 
   /// What a source says beside its table, mostly in words. Only what changes the question is read.

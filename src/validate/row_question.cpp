@@ -59,10 +59,12 @@ std::optional<Remat> remat_of(const Measurement& row) {
   throw NotPredicted("remat of chosen modules is not modelled", row.recompute);
 }
 
-/// 1F1B and its interleaved form; other words leave the schedule open.
+/// 1F1B and its interleaved form, which frameworks run unless told otherwise. Other words leave the schedule open, and
+/// so does a row that does not know its chunks.
 std::optional<Schedule> schedule_of(const RowLayout& l) {
   const std::string text = lower(l.schedule);
-  if (l.pp.value_or(1) == 1 || text.empty()) return std::nullopt;
+  if (l.pp.value_or(1) == 1) return std::nullopt;
+  if (text.empty() && l.vpp) return *l.vpp > 1 ? Schedule::kInterleaved : Schedule::k1F1B;
   if (text.starts_with("gpipe")) return Schedule::kGpipe;
   if (text == "1f1b-i" || text.starts_with("interleaved")) return Schedule::kInterleaved;
   if (text == "1f1b" || text.starts_with("non-interleaved")) return Schedule::k1F1B;
@@ -162,16 +164,6 @@ void set_node_bandwidth(const Measurement& row, HardwareSpec& hw) {
   }
 }
 
-/// A job has as many chips in each of its switch domains: 256 chips under domains of 72 are four times 64, and 64 are
-/// all in one.
-void fill_domains_evenly(const Measurement& row, HardwareSpec& hw) {
-  if (hw.network.empty() || hw.is_torus()) return;
-  std::int64_t& domain = hw.network.front().switched.chips;
-  if (domain == 0 || row.chips % domain == 0) return;
-  const std::int64_t domains = (row.chips + domain - 1) / domain;
-  if (row.chips % domains == 0) domain = row.chips / domains;
-}
-
 std::int64_t slices_of_row(const Measurement& row, const HardwareSpec& hw) {
   if (!hw.is_torus() || row.slices > 0) return std::max<std::int64_t>(1, row.slices);
   const std::int64_t torus = row.scaleup_domain;
@@ -197,7 +189,6 @@ HardwareSpec hardware_of(const Measurement& row, const Catalog& catalog, const s
     throw NotPredicted("the chip's figures are not published", error.diagnostics().front().message);
   }
   set_node_bandwidth(row, hw);
-  fill_domains_evenly(row, hw);
   return hw;
 }
 
@@ -205,6 +196,7 @@ Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
   Workload out;
   out.seq = row.seq;
   out.batch_seqs = row.batch_seqs;
+  out.attention = row.attention;
   try {
     out.precision = precision_of(precision_word(row));
     const std::string optimizer = lower(row.optimizer.substr(0, row.optimizer.find_first_of(" ,")));

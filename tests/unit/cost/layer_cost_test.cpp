@@ -10,11 +10,14 @@ namespace {
 
 constexpr double kSeq = 2048;
 
-NetworkCost<double> costs(const ModelSpec& model, const InnerDegrees& inner) {
+NetworkCost<double> costs(const ModelSpec& model, const InnerDegrees& inner,
+                          AttentionKernel attention = AttentionKernel::kFlash) {
   const HardwareSpec hw = test::switched_chip();
   const Reader<double> reader;
   const ChipRates<double> chip = read_chip(reader, hw, hw.efficiency, DType::kBf16);
-  return network_cost(reader, model, read_model(reader, model), chip, test::workload(), inner);
+  Workload workload = test::workload();
+  workload.attention = attention;
+  return network_cost(reader, model, read_model(reader, model), chip, workload, inner);
 }
 
 LayerCost<double> cost_of(const LayerKind& kind, const InnerDegrees& inner, bool parallel = false) {
@@ -97,6 +100,43 @@ TEST(ParametersPerChip, ATiedMatrixIsToldApart) {
   const LayerCost<double> head = costs(model, {.tp = 4}).head;
   EXPECT_EQ(head.tied_parameters, 32000 * 1024 / 4);
   EXPECT_EQ(head.dense_parameters - head.tied_parameters, 1024) << "the final norm";
+}
+
+/// Korthikanti et al. 2022, arXiv:2205.05198 equation 1: the scores add 5 a s^2 bytes to what a layer keeps, and
+/// selective remat drops them and nothing else (equation 6).
+TEST(UnfusedAttention, KeepsItsScores) {
+  constexpr double kHeads = 16;
+  const ModelSpec model = test::dense_model(1);
+  for (const double tp : {1.0, 4.0}) {
+    const InnerDegrees inner{.tp = static_cast<std::int64_t>(tp)};
+    const LayerCost<double> flash = costs(model, inner).kinds[0];
+    const LayerCost<double> unfused = costs(model, inner, AttentionKernel::kUnfused).kinds[0];
+    const auto saved = [](const LayerCost<double>& layer, Remat remat) {
+      return layer.saved[static_cast<std::size_t>(remat)].value();
+    };
+    const double scores = 5 * kHeads * kSeq * kSeq / tp;
+    EXPECT_DOUBLE_EQ(saved(unfused, Remat::kNone), saved(flash, Remat::kNone) + scores);
+    EXPECT_DOUBLE_EQ(saved(unfused, Remat::kSelective), saved(flash, Remat::kNone));
+    EXPECT_DOUBLE_EQ(saved(unfused, Remat::kMlp), saved(flash, Remat::kMlp) + scores);
+    EXPECT_DOUBLE_EQ(saved(unfused, Remat::kAttention), saved(flash, Remat::kAttention));
+    EXPECT_DOUBLE_EQ(saved(unfused, Remat::kFull), saved(flash, Remat::kFull));
+  }
+}
+
+/// The masked half is computed too; what selective remat repeats is the attention's forward and nothing else.
+TEST(UnfusedAttention, ComputesEveryScoreAndPassesOverThem) {
+  const ModelSpec model = test::dense_model(1);
+  const LayerCost<double> flash = costs(model, {}).kinds[0];
+  const LayerCost<double> unfused = costs(model, {}, AttentionKernel::kUnfused).kinds[0];
+  const double causal = 2 * (kSeq / 2) * 2 * 1024 * kSeq;
+  const double softmax = 8 * 16 * kSeq * kSeq;
+  EXPECT_DOUBLE_EQ(unfused.forward.work.flops.value(), flash.forward.work.flops.value() + causal + softmax);
+  EXPECT_DOUBLE_EQ(unfused.backward.work.flops.value(), flash.backward.work.flops.value() + 1.5 * causal + softmax);
+  const Phase<double>& again = unfused.recompute[static_cast<std::size_t>(Remat::kSelective)];
+  EXPECT_DOUBLE_EQ(again.work.flops.value(), 2 * causal + softmax);
+  // Softmax and dropout pass over the scores, 16 heads of 2,048 x 2,048, four times in 2 bytes and once in 1.
+  const double passes = 9 * 16 * kSeq * kSeq / test::switched_chip().hbm_bandwidth.value();
+  EXPECT_GT(unfused.forward.work.hbm.value(), flash.forward.work.hbm.value() + passes);
 }
 
 TEST(Labels, NameTheLayersOfAModelApart) {

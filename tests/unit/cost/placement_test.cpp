@@ -102,6 +102,18 @@ TEST(SwitchedPlacement, AGroupThatStraddlesNodesUnevenlyDoesNotFit) {
   EXPECT_TRUE(placements(hw, slice, {6, 1, 16, 1, 1}).empty());
 }
 
+/// 256 chips in racks of 72 are 64 in each of four; a scalable unit of eight racks then holds 512 of the job's.
+TEST(SwitchedPlacement, NestsInTheEvenPartOfEachDomain) {
+  const HardwareSpec hw = test::shipped_chip("gb200-nvl72");
+  const auto data = [&](std::int64_t chips) {
+    const std::vector<Placement> all = placements(hw, slices_of(hw, chips, 1).at(0), {8, 1, 1, chips / 8, 1});
+    return all.empty() ? Group{} : all.front().of(MeshDim::kDp);
+  };
+  EXPECT_EQ(data(256).tiers, (std::array<std::int64_t, kMaxTiers>{8, 4, 1, 1}));
+  EXPECT_EQ(data(1024).tiers, (std::array<std::int64_t, kMaxTiers>{8, 8, 2, 1}));
+  EXPECT_EQ(data(2304).tiers, (std::array<std::int64_t, kMaxTiers>{9, 8, 4, 1}));
+}
+
 TEST(SwitchedPlacement, SevenNodesMayCrossALeafUnevenly) {
   const HardwareSpec hw = test::switched_chip();
   const Slice slice = slices_of(hw, 56, 1).at(0);

@@ -71,6 +71,27 @@ TEST(Slices, SwitchedMachinesFillHosts) {
   EXPECT_EQ(no_slice(hw, 12, 1).hint, "the nearest that exist: --chips 8 or 16");
 }
 
+/// Racks of 72 in hosts of 4: as few racks as the count divides over, all filled alike.
+TEST(Slices, DomainsAreFilledEvenly) {
+  for (const char* name : {"gb200-nvl72", "gb300-nvl72"}) {
+    const HardwareSpec hw = test::shipped_chip(name);
+    const auto part = [&](std::int64_t chips) { return slices_of(hw, chips, 1).at(0).per_domain; };
+    EXPECT_EQ(part(1), 1);
+    EXPECT_EQ(part(4), 4);
+    EXPECT_EQ(part(64), 64);
+    EXPECT_EQ(part(72), 72);
+    EXPECT_EQ(part(128), 64);
+    EXPECT_EQ(part(256), 64);
+    EXPECT_EQ(part(512), 64);
+    EXPECT_EQ(part(1024), 64);
+    EXPECT_EQ(part(2304), 72);
+    EXPECT_EQ(part(148), 4) << "37 hosts divide over no fewer racks";
+  }
+  EXPECT_EQ(slices_of(test::switched_chip(), 6, 1).at(0).per_domain, 6);
+  EXPECT_EQ(slices_of(test::switched_chip(), 24, 1).at(0).per_domain, 8);
+  EXPECT_EQ(slices_of(test::torus_chip(), 64, 1).at(0).per_domain, 0);
+}
+
 TEST(Slices, OnlyTorusMachinesAreJoinedFromSlices) {
   EXPECT_EQ(no_slice(test::switched_chip(), 16, 2).message,
             "--slices 2 joins torus slices over an outer network, which test-chip has not");

@@ -125,6 +125,27 @@ TEST(Defaults, PrecisionAskedForAndMissingIsAnError) {
   }
 }
 
+/// Racks of 72 chips: jobs of powers of two use 64 of each.
+TEST(Machine, RacksAreFilledEvenly) {
+  const auto part = [](const TrainAnswer& a) {
+    const auto it = std::find_if(a.assumptions.begin(), a.assumptions.end(), [](const Assumption& x) {
+      return x.text.find(" of the 72 chips of ") != std::string::npos;
+    });
+    return it == a.assumptions.end() ? std::string() : it->text;
+  };
+  for (const char* chip : {"gb200", "gb300"}) {
+    for (const std::int64_t chips : {64, 72, 128, 256, 512, 1024, 2304}) {
+      TrainQuestion q{.model = "llama3-70b", .hardware = chip, .chips = chips, .top = 1};
+      q.max = {.tp = 8, .cp = 1, .pp = 8};
+      const TrainAnswer a = ask(q);
+      ASSERT_FALSE(a.plans.empty()) << chips << " of " << chip;
+      EXPECT_EQ(part(a).empty(), chips % 72 == 0) << chips << " of " << chip;
+    }
+  }
+  EXPECT_EQ(part(ask({.model = "llama3-8b", .hardware = "gb200", .chips = 256, .top = 1})),
+            "64 of the 72 chips of each node are used: 256 divide evenly over no fewer than 4");
+}
+
 TEST(Batch, SayWhatIsReallyRun) {
   TrainQuestion q{.model = "llama3-70b", .hardware = "tpu-v5p", .chips = 8960};
   q.seq = 4096;

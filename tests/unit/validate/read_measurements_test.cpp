@@ -60,6 +60,11 @@ TEST(ReadMeasurements, UnderstandsWhatSourcesSayInWords) {
   EXPECT_FALSE(test::measurement("  flags: {interconnect: 8x400G IB}\n").node_bandwidth) << "whose, it does not say";
 }
 
+TEST(ReadMeasurements, AttentionIsFlashUnlessTheRowKnowsBetter) {
+  EXPECT_EQ(test::measurement().attention, AttentionKernel::kFlash);
+  EXPECT_EQ(test::measurement("  attention: unfused\n").attention, AttentionKernel::kUnfused);
+}
+
 TEST(ReadMeasurements, ReportsEveryProblemWithItsPlace) {
   const std::vector<Diagnostic> found = problems_of(
       "- id: a\n"

@@ -95,13 +95,13 @@ TEST(RowQuestion, SwitchDomainsAreFilledEvenly) {
   Measurement row = test::measurement("  parallel: {dp: 128, tp: 2, pp: 1, zero_stage: 1}\n");
   row.chip = "gb200";
   row.chips = 256;
-  EXPECT_EQ(question(row).resolved.hw.network.front().switched.chips, 64);
+  EXPECT_EQ(question(row).resolved.slices.front().per_domain, 64);
   row.chips = 64;
   row.layout.dp = 32;
-  EXPECT_EQ(question(row).resolved.hw.network.front().switched.chips, 64);
+  EXPECT_EQ(question(row).resolved.slices.front().per_domain, 64);
   row.chips = 144;
   row.layout.dp = 72;
-  EXPECT_EQ(question(row).resolved.hw.network.front().switched.chips, 72);
+  EXPECT_EQ(question(row).resolved.slices.front().per_domain, 72);
 }
 
 TEST(RowQuestion, ASiteMayHaveANetworkOfItsOwn) {
