@@ -8,6 +8,7 @@
 #include "report/train_json_parts.h"
 #include "report/train_report.h"
 #include "report/train_why.h"
+#include "train/resolve.h"
 
 namespace scalecalc {
 namespace {
@@ -158,6 +159,7 @@ Json query_json(const TrainAnswer& a) {
           {"precision", a.workload.precision.name},
           {"optimizer", a.workload.optimizer.name},
           {"efficiency", q.ideal ? "ideal" : "calibrated"},
+          {"stack", q.ideal ? Json(nullptr) : Json(efficiency_asked_for(q, a.hw).stack)},
           {"price_usd_per_chip_hour", maybe(price_of(a))},
           {"objective", kObjectiveNames.at(static_cast<std::size_t>(q.objective))},
           {"top", q.top},

@@ -41,6 +41,7 @@ struct TrainQuestion {
   std::optional<std::string> optimizer;
   std::optional<double> price;  ///< USD per chip and hour
   bool ideal = false;
+  std::string stack;  ///< software stack whose coefficients to use; empty: the chip's usual one
   LayoutFilter fix;
   LayoutFilter max;
   Objective objective = Objective::kTime;
