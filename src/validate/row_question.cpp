@@ -131,7 +131,7 @@ LayoutFilter pins(const Measurement& row, const ModelSpec& model) {
   }
   fix.micro_batch_seqs = l.micro_batch;
   fix.cp_comm = cp_comm_of(l);
-  const RowRemat remat = remat_of(row, model.layers(), fix.pp.value_or(1));
+  const RowRemat remat = remat_of(row, model, fix.pp.value_or(1));
   fix.remat = remat.policy;
   fix.remat_layers = remat.layers;
   fix.offload = remat.offload;  // what a row does not say to lie with the host does not

@@ -26,7 +26,8 @@ constexpr std::array kPolicies{Policy{"none", Remat::kNone},
                                Policy{"selective: per-op", Remat::kSelective},
                                Policy{"selective: core_attn", Remat::kAttention},
                                Policy{"selective: mlp", Remat::kMlp},
-                               Policy{"selective: mla_up_proj, mlp", Remat::kMlp}};
+                               Policy{"selective: mla_up_proj, mlp", Remat::kMlp},
+                               Policy{"selective: moe", Remat::kMlp}};
 
 std::optional<std::int64_t> number_at(std::string_view text, std::size_t at) {
   std::int64_t value = 0;
@@ -48,7 +49,8 @@ std::optional<double> layers_said(std::string_view text, std::int64_t layers) {
 
 }  // namespace
 
-RowRemat remat_of(const Measurement& row, std::int64_t layers, std::int64_t stages) {
+RowRemat remat_of(const Measurement& row, const ModelSpec& model, std::int64_t stages) {
+  const std::int64_t layers = model.layers();
   std::string text = lower_case(row.recompute);
   RowRemat out;
   constexpr std::string_view kOffload = "+offload";
@@ -67,7 +69,8 @@ RowRemat remat_of(const Measurement& row, std::int64_t layers, std::int64_t stag
   const auto* const found =
       std::find_if(kPolicies.begin(), kPolicies.end(), [&](const Policy& policy) { return policy.words == text; });
   if (found == kPolicies.end()) throw NotPredicted("remat of chosen modules is not modelled", row.recompute);
-  out.policy = found->remat;
+  const bool of_dense_layers = model.moe && text.ends_with("mlp");
+  out.policy = of_dense_layers ? Remat::kSelective : found->remat;
   return out;
 }
 

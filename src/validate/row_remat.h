@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cost/layout.h"
+#include "spec/model_spec.h"
 #include "validate/measurement.h"
 
 namespace scalecalc {
@@ -17,7 +18,8 @@ struct RowRemat {
 
 /// A count of layers of the whole model is dealt to the stages and rounded, at least one each: the engine treats as
 /// many of every stage. Recomputing chosen modules stands for the policy nearest to it in work: MLA's up-projections
-/// and single operations for `selective`, attention's core for `attention`. NotPredicted for words that are not known.
-RowRemat remat_of(const Measurement& row, std::int64_t layers, std::int64_t stages);
+/// and single operations for `selective`, attention's core for `attention`; `mlp` is the MLP of dense layers, of which
+/// a model with experts has few or none. NotPredicted for words that are not known.
+RowRemat remat_of(const Measurement& row, const ModelSpec& model, std::int64_t stages);
 
 }  // namespace scalecalc
