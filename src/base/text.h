@@ -36,6 +36,9 @@ std::size_t display_width(std::string_view utf8);
 /// with `indent` spaces.
 std::string wrap(std::string_view text, std::size_t width, std::size_t indent = 0);
 
+/// ASCII letters in lower case.
+std::string lower_case(std::string_view text);
+
 /// "a, b and c".
 std::string join_and(const std::vector<std::string>& items);
 std::string join(const std::vector<std::string>& items, std::string_view separator);

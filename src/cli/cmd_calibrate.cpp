@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/measurement_files.h"
 #include "cli/outputs.h"
@@ -18,6 +19,8 @@ constexpr CountRange kFoldRange{2, 100};
 
 constexpr std::array kFlags{
     Flag{"--hw", 0, FlagKind::kValue, "HW", "the chip to fit: a catalog name or a YAML file", "h100-sxm"},
+    Flag{"--stack", 0, FlagKind::kValue, "NAME",
+         "the software stack to fit: rows of its frameworks count (default: the chip's usual one)", "nemo"},
     kOnlyFlag,
     Flag{"--folds", 0, FlagKind::kValue, "N", "folds of whole sources for the error on unseen runs (default 5)", "5"},
     Flag{"--date", 0, FlagKind::kValue, "DATE", "date to write into the provenance", "2026-11"},
@@ -26,7 +29,7 @@ constexpr std::array kFlags{
 
 constexpr std::string_view kExamples =
     "  scalecalc calibrate runs.yaml --hw h100-sxm\n"
-    "  scalecalc calibrate runs.yaml --hw h100-sxm --only framework=nemo --date 2026-11 --dump-yaml\n";
+    "  scalecalc calibrate runs.yaml --hw h100-sxm --stack nemo --date 2026-11 --dump-yaml\n";
 
 struct Fit {
   Calibration calibration;
@@ -41,6 +44,8 @@ Fit fit(const Arguments& arguments, const Catalog& catalog, const std::function<
   q.hardware = hardware.value_or("");
   q.folds = static_cast<std::size_t>(reader.count("--folds", kFoldRange).value_or(5));
   q.date = arguments.value("--date").value_or("");
+  q.stack = arguments.value("--stack").value_or("");
+  q.files = join(arguments.positionals(), ", ");
   q.only = row_filters(reader, arguments);
   if (arguments.positionals().empty()) {
     reader.problem("no file of measurements is given", "for example: scalecalc calibrate runs.yaml --hw h100-sxm");

@@ -25,6 +25,8 @@ constexpr std::array kFlags{
     Flag{"--worst", 0, FlagKind::kValue, "N", "list only the N rows with the largest errors; all rows count", "20"},
     Flag{"--efficiency", 0, FlagKind::kValue, "ideal|calibrated",
          "calibrated (default): the hardware files' coefficients; ideal: the bound no run may beat", "ideal"},
+    Flag{"--stack", 0, FlagKind::kValue, "NAME",
+         "coefficients of this software stack for every row (default: the stack of the row's framework)", "nemo"},
     Flag{"--set", 0, FlagKind::kRepeatable, "KEY=VALUE", "replace one field of every chip (hw.)",
          "hw.hbm.bandwidth=5TB/s"},
 };
@@ -52,6 +54,10 @@ Request request_of(const Arguments& arguments, const Environment& env) {
   out.view.worst = static_cast<std::size_t>(reader.count("--worst", kRowRange).value_or(0));
   out.view.files = arguments.positionals();
   out.question.ideal = reader.word("--efficiency", kEfficiencies) == 0U;
+  out.question.stack = arguments.value("--stack").value_or("");
+  if (out.question.ideal && !out.question.stack.empty()) {
+    reader.problem("--stack chooses measured coefficients, and --efficiency ideal has none", "give one of them");
+  }
   out.question.set = arguments.values("--set");
   out.question.only = row_filters(reader, arguments);
   reader.finish();

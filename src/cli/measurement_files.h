@@ -15,7 +15,7 @@ inline constexpr Flag kOnlyFlag{
     0,
     FlagKind::kRepeatable,
     "KEY=NAME,...",
-    "only rows of this subset, chip, family, framework, precision, group (of sources) or id",
+    "only rows of this subset, chip, family, framework, stack, precision, group (of sources) or id",
     "chip=h100-sxm"};
 
 std::vector<RowFilter> row_filters(FlagReader& reader, const Arguments& arguments);

@@ -8,6 +8,7 @@
 #include "cli/curve_options.h"
 #include "cli/layout_flags.h"
 #include "cli/sheet_command.h"
+#include "cli/stack_flag.h"
 #include "cost/slice.h"
 #include "plan/dimensions.h"
 
@@ -63,6 +64,7 @@ constexpr std::array kFlags{
          "4.2"},
     Flag{"--efficiency", 0, FlagKind::kValue, "ideal|calibrated",
          "ideal: the pure roofline; calibrated (default): the hardware's measured efficiencies", "calibrated"},
+    kStackFlag,
     Flag{"--set", 0, FlagKind::kRepeatable, "KEY=VALUE",
          "replace one field of the model or the hardware, such as hw.hbm.bandwidth=5TB/s", "hw.hbm.bandwidth=5TB/s"},
     kAssumeFlag,
@@ -150,6 +152,10 @@ void read_ranking(FlagReader& reader, const Arguments& arguments, TrainQuestion&
   q.variants = arguments.has("--variants");
   constexpr std::array<std::string_view, 2> kEfficiencies{"ideal", "calibrated"};
   if (const auto word = reader.word("--efficiency", kEfficiencies)) q.ideal = *word == 0;
+  q.stack = arguments.value("--stack").value_or("");
+  if (q.ideal && !q.stack.empty()) {
+    reader.problem("--stack chooses measured coefficients, and --efficiency ideal has none", "give one of them");
+  }
   q.set = arguments.values("--set");
   if (const auto rank = reader.count("--explain", kTopRange)) {
     q.explain = static_cast<std::size_t>(*rank);

@@ -25,6 +25,7 @@ std::string_view folder(CatalogKind kind) {
     case CatalogKind::kHardware: return "hardware";
     case CatalogKind::kModel: return "models";
     case CatalogKind::kEfficiency: return "efficiency";
+    case CatalogKind::kStack: return "stacks";
   }
   return "";
 }
@@ -34,6 +35,7 @@ std::string_view noun(CatalogKind kind) {
     case CatalogKind::kHardware: return "hardware";
     case CatalogKind::kModel: return "model";
     case CatalogKind::kEfficiency: return "efficiency family";
+    case CatalogKind::kStack: return "software stack";
   }
   return "";
 }
@@ -210,7 +212,8 @@ std::vector<std::string> suggestions(const std::vector<Labels>& labels, const st
   std::error_code ignored;
   if (fs::exists(name, ignored)) hint = fmt::format("to read the file of that name, write './{}'; ", name);
   const std::vector<std::string> known = sorted_names(labels);
-  const std::string_view nouns = kind == CatalogKind::kModel ? "models" : noun(kind);
+  const std::string nouns =
+      fmt::format("{}{}", noun(kind), kind == CatalogKind::kHardware || kind == CatalogKind::kEfficiency ? "" : "s");
   if (known.empty()) {
     hint += fmt::format("no {} is known", noun(kind));
   } else if (known.size() > kLongList) {
@@ -229,7 +232,7 @@ Catalog::Catalog(std::vector<std::string> directories) : directories_(std::move(
     std::error_code ignored;
     if (!fs::is_directory(directory, ignored)) {
       throw UserError(fmt::format("{} is not a directory", in_quotes(directory)),
-                      "a config directory holds hardware/, models/ or efficiency/");
+                      "a config directory holds hardware/, models/, efficiency/ or stacks/");
     }
   }
 }

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "config/yaml_writer.h"
 
 namespace scalecalc {
 namespace {
@@ -23,6 +24,8 @@ Figure share(const char* key, const char* label, double number) {
   return figure(key, label, Format::kFraction, Cell(number));
 }
 
+std::string_view held_out_name(const Calibration& c) { return kHeldOutNames.at(static_cast<std::size_t>(c.held_out)); }
+
 Block coefficients_block(const Calibration& c) {
   Block out{.key = "coefficients"};
   for (const FittedCoefficient& f : c.coefficients) {
@@ -37,9 +40,9 @@ Block coefficients_block(const Calibration& c) {
 }
 
 Block folds_block(const Calibration& c) {
-  Block out{.key = "folds", .title = "Cross-validation by source"};
+  Block out{.key = "folds", .title = fmt::format("Cross-validation by {}", held_out_name(c))};
   for (const FoldReport& fold : c.folds) {
-    out.records.push_back({{list_figure("sources", "held out", {fold.sources.begin(), fold.sources.end()}),
+    out.records.push_back({{list_figure("held_out", "held out", {fold.held_out.begin(), fold.held_out.end()}),
                             figure("rows", "rows", Format::kInteger, Cell(static_cast<double>(fold.rows))),
                             share("inside_mean_abs_error", "error inside", fold.inside_mean_abs),
                             share("outside_mean_abs_error", "outside", fold.outside_mean_abs),
@@ -59,7 +62,8 @@ Block errors_block(const Calibration& c) {
   };
   add("before", "the file's", c.before);
   add("inside", "fitted to these rows", c.inside);
-  add("outside", "fitted without the row's source", c.outside);
+  add("outside", c.held_out == HeldOut::kModel ? "fitted without the row's model" : "fitted without the row's source",
+      c.outside);
   return out;
 }
 
@@ -73,25 +77,58 @@ Block skipped_block(const Calibration& c) {
   return out;
 }
 
+Line verdict(const Calibration& c) {
+  if (c.held_out == HeldOut::kNothing) {
+    return {"One source and one model only: nothing was held out, so the error on other runs is not known.",
+            Role::kWarning};
+  }
+  const std::string runs =
+      c.held_out == HeldOut::kSource ? "runs of sources it has not seen" : "models it has not seen, all of one source";
+  const std::string text =
+      fmt::format("On {}, the fit errs by {:.1f} % in the mean, the file's coefficients by {:.1f} %", runs,
+                  100 * c.outside.mean_abs, 100 * c.before.mean_abs);
+  return c.better() ? Line{text + ".", Role::kGood} : Line{text + ": do not use it.", Role::kBad};
+}
+
+/// For programs: what each row came to, and the block as text.
+Block fit_block(const Calibration& c) {
+  Block out{.key = "fit", .is_list = false};
+  std::vector<Record> rows;
+  for (const FittedRow& f : c.rows) {
+    rows.push_back(
+        {{figure("id", "", Format::kText, Cell(f.row.id)), figure("group", "", Format::kText, Cell(f.row.group)),
+          figure("subset", "", Format::kText, Cell(f.row.subset)),
+          figure("measured", "", Format::kSeconds, Cell(f.measured)),
+          figure("error_before", "", Format::kFraction, Cell(f.before)),
+          figure("error_inside", "", Format::kFraction, Cell(f.inside)),
+          figure("error_outside", "", Format::kFraction, f.outside ? Cell(*f.outside) : Cell{}),
+          figure("in_band", "", Format::kFlag, Cell(f.in_band ? 1.0 : 0.0))}});
+  }
+  out.records = {{{figure("held_out_by", "", Format::kText, Cell(std::string(held_out_name(c)))),
+                   figure("better", "", Format::kFlag, Cell(c.better() ? 1.0 : 0.0)),
+                   figure("yaml", "", Format::kText, Cell(write_yaml(c.block))),
+                   records_figure("rows", "", "", std::move(rows))}}};
+  return out;
+}
+
 }  // namespace
 
 Sheet calibrate_sheet(const Calibration& c, const std::vector<std::string>& files) {
   Sheet out{.command = "calibrate",
-            .title = fmt::format("{}: coefficients fitted to {} runs of {} source{}", c.hardware, c.rows, c.sources,
-                                 c.sources == 1 ? "" : "s")};
-  if (c.folds.empty()) {
-    out.summary.push_back(
-        {"One source only: nothing was held out, so the error on other runs is not known.", Role::kWarning});
-  }
+            .title = fmt::format("{} under {}: coefficients fitted to {} runs of {} source{}", c.hardware, c.stack,
+                                 c.rows.size(), c.sources, c.sources == 1 ? "" : "s")};
+  out.summary.push_back(verdict(c));
   out.query.figures = {
       list_figure("files", "measurements", {files.begin(), files.end()}),
       figure("hardware", "hardware", Format::kText, Cell(c.hardware)),
-      figure("rows", "rows", Format::kInteger, Cell(static_cast<double>(c.rows))),
+      figure("stack", "stack", Format::kText, Cell(c.stack)),
+      figure("rows", "rows", Format::kInteger, Cell(static_cast<double>(c.rows.size()))),
       figure("sources", "sources", Format::kInteger, Cell(static_cast<double>(c.sources))),
       figure("other_chips", "rows of other chips", Format::kInteger, Cell(static_cast<double>(c.other_chips))),
+      figure("other_stacks", "rows of other software", Format::kInteger, Cell(static_cast<double>(c.other_stacks))),
       figure("coverage", "held-out runs in the band", Format::kFraction, c.coverage ? Cell(*c.coverage) : Cell{})};
-  out.blocks = {coefficients_block(c), errors_block(c), folds_block(c), skipped_block(c)};
-  out.notes.emplace_back("--dump-yaml prints the coefficients as an efficiency block for a hardware file");
+  out.blocks = {coefficients_block(c), errors_block(c), folds_block(c), skipped_block(c), fit_block(c)};
+  out.notes.emplace_back("--dump-yaml prints the coefficients as the stack's block for a hardware file");
   return out;
 }
 

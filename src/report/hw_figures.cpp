@@ -116,6 +116,21 @@ void coefficient(const std::string& name, const std::string& label, const Coeffi
   out.text(at + ".source", "", c.source);
 }
 
+/// Stacks with coefficients of their own on this chip.
+std::vector<Record> stack_records(const HardwareSpec& hw) {
+  std::vector<Record> out;
+  for (const StackCoefficients& stack : hw.stacks) {
+    if (!stack.measured) continue;
+    Figures one;
+    one.text("name", "", stack.name);
+    one.list("frameworks", stack.frameworks);
+    one.flag("usual", "", stack.name == hw.efficiency.stack);
+    one.text("confidence", "", stack.efficiency.confidence);
+    out.push_back(std::move(one.record));
+  }
+  return out;
+}
+
 }  // namespace
 
 void Figures::text(std::string_view key, std::string_view label, std::string value) {
@@ -223,6 +238,7 @@ std::vector<Figure> hw_efficiency(const HardwareSpec& hw) {
   out.text("efficiency.family", "family", hw.family);
   out.text("efficiency.stack", "software", e.stack);
   out.text("efficiency.confidence", "", e.confidence);
+  out.records("efficiency.stacks", "fitted stacks (train --stack)", stack_records(hw));
   for (std::size_t i = 0; i < kDTypeCount; ++i) {
     const std::string_view dtype = kDTypeNames[i];
     if (hw.matmul_peak[i])

@@ -8,6 +8,7 @@
 #include "report/train_json_parts.h"
 #include "report/train_report.h"
 #include "report/train_why.h"
+#include "train/resolve.h"
 
 namespace scalecalc {
 namespace {
@@ -159,6 +160,7 @@ Json query_json(const TrainAnswer& a) {
           {"optimizer", a.workload.optimizer.name},
           {"attention", kAttentionKernelNames.at(static_cast<std::size_t>(a.workload.attention))},
           {"efficiency", q.ideal ? "ideal" : "calibrated"},
+          {"stack", q.ideal ? Json(nullptr) : Json(efficiency_asked_for(q, a.hw).stack)},
           {"price_usd_per_chip_hour", maybe(price_of(a))},
           {"objective", kObjectiveNames.at(static_cast<std::size_t>(q.objective))},
           {"top", q.top},

@@ -47,6 +47,7 @@ class SheetMaker {
         figure("quantity", "compared", Format::kText,
                Cell(std::string(v_.compared == Compared::kMemory ? "memory_bytes" : "step_time_s"))),
         figure("efficiency", "efficiency", Format::kText, Cell(std::string(q_.ideal ? "ideal" : "calibrated")))};
+    if (!q_.stack.empty()) out.figures.push_back(figure("stack", "stack", Format::kText, Cell(q_.stack)));
     for (const RowFilter& filter : q_.only) {
       out.figures.push_back(
           list_figure("only." + filter.by, "only " + filter.by, {filter.names.begin(), filter.names.end()}));
@@ -77,6 +78,12 @@ class SheetMaker {
                                percent(*s.source_median_abs), signed_percent(*s.source_bias)),
                    Role::kPlain});
     out.push_back(band_line());
+    if (!q_.ideal) {
+      out.push_back({fmt::format("Coefficients: {} rows by those of their software on their chip, {} by the chip's "
+                                 "default ones.",
+                                 s.predicted - s.by_default, s.by_default),
+                     Role::kPlain});
+    }
     if (s.regret) {
       out.push_back({fmt::format("Order of layouts, mean of {} jobs with three or more: Spearman {:.2f}, Kendall "
                                  "{:.2f}, regret {}.",
@@ -117,6 +124,8 @@ class SheetMaker {
                 text("model", "", m.model),
                 text("family", "", m.family()),
                 text("framework", "", m.framework),
+                text("stack", "", p.stack),
+                figure("stack_measured", "", Format::kFlag, Cell(p.stack_measured ? 1.0 : 0.0)),
                 text("precision", "", group_name(m, "precision")),
                 text("degrees", "layout", degrees_text(p.layout), 4),
                 text("recipe", "", recipe_text(p.layout)),
@@ -172,6 +181,7 @@ class SheetMaker {
     out.push_back(share("coverage", "in band", s.coverage, 3));
     out.push_back(figure("slower_than_measured", "", Format::kInteger, cell(s.too_slow)));
     out.push_back(figure("out_of_memory", "", Format::kInteger, cell(s.out_of_memory)));
+    out.push_back(figure("by_default_stack", "", Format::kInteger, cell(s.by_default)));
     out.push_back(figure("layout_sets", "", Format::kInteger, cell(s.layout_sets)));
     out.push_back(number("spearman", "Spearman", s.spearman));
     out.push_back(number("kendall", "", s.kendall));

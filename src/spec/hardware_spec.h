@@ -103,7 +103,7 @@ struct Coefficient {
 struct Efficiency {
   std::string stack;
   std::string basis;
-  std::string confidence;  ///< which family's coefficients these are and what the chip's own file replaced
+  std::string confidence;  ///< which family's coefficients these are and what the chip's file replaced, and from what
   std::array<Coefficient, kDTypeCount> matmul;  ///< fraction of the dense peak that large matmuls reach
   Coefficient matmul_half_dim{0, 0, ""};        ///< fraction falls by x/(x + this) in each of m, n, k
   Coefficient grouped_matmul;                   ///< expert matmuls relative to dense ones, many rows per expert
@@ -126,6 +126,14 @@ struct Efficiency {
   Coefficient moe_imbalance;             ///< slowest expert group over the mean
   Coefficient step_overhead{0, 0, ""};   ///< seconds per step
   Coefficient memory_reserve{0, 0, ""};  ///< bytes the runtime keeps: context, communication buffers, allocator
+};
+
+/// The coefficients that one software stack reaches on the chip.
+struct StackCoefficients {
+  std::string name;
+  std::vector<std::string> frameworks;  ///< other names it answers to
+  bool measured = false;                ///< the chip's file has coefficients of its own for it
+  Efficiency efficiency;
 };
 
 /// What the tensors of a program live in.
@@ -178,8 +186,9 @@ struct HardwareSpec {
   std::optional<OffloadMemory> offload;
   std::optional<Watts> tdp;  ///< per chip; not published for every chip
   std::string tdp_source;
-  std::vector<Price> prices;  ///< the first is the default
-  Efficiency efficiency;
+  std::vector<Price> prices;               ///< the first is the default
+  Efficiency efficiency;                   ///< of kernels and links, whatever the software
+  std::vector<StackCoefficients> stacks;   ///< the family's usual one first
   std::vector<std::string> disagreements;  ///< "hbm.capacity: picked 95 GiB (vendor); sbook-tpu: 96 GB"
   std::vector<UnpublishedFigure> unpublished;
 
@@ -192,6 +201,10 @@ struct HardwareSpec {
   /// False if the file leaves the figure unpublished, one above it or one below it: "network" asks for all of it.
   bool publishes(std::string_view path) const;
 };
+
+/// The coefficients under a stack, by its name or one of its frameworks; empty: the family's usual stack. UserError for
+/// one that the chip has none of.
+const Efficiency& efficiency_under(const HardwareSpec& hw, std::string_view stack);
 
 /// UserError that names those of `paths` which the file leaves unpublished; and "network" if the chip stands alone.
 void require_published(const HardwareSpec& hw, std::initializer_list<std::string_view> paths);

@@ -5,105 +5,126 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "spec/load_stack.h"
 
 namespace scalecalc {
 namespace {
 
 constexpr Range kFraction{1e-4, 1};
 
+/// How the coefficients of a map are read.
+struct Manner {
+  bool required = false;         ///< every one must be there
+  bool typed_only = false;       ///< those that --set changed, and no other
+  std::string_view source = {};  ///< of those that name none
+};
+
 /// Reads coefficients from one map; remembers which were given, so that the answer can say whose they are.
 class CoefficientReader {
  public:
-  CoefficientReader(const ConfigNode& node, std::string what, Problems& problems, bool required)
-      : fields_(node, std::move(what), problems), required_(required) {}
+  CoefficientReader(const ConfigNode& node, std::string what, Problems& problems, const Manner& manner)
+      : fields_(node, std::move(what), problems), manner_(manner) {}
 
-  void read(const char* key, UnitKind kind, Range range, Coefficient& out) {
+  /// Whether it was given.
+  bool read(const char* key, UnitKind kind, Range range, Coefficient& out) {
     if (!fields_.has(key)) {
-      if (required_) fields_.problems().add(fields_.span(), fmt::format("missing '{}' in {}", key, fields_.what()));
-      return;
+      missing(key);
+      return false;
     }
-    Fields one(*fields_.node(key), fmt::format("{}.{}", fields_.what(), key), fields_.problems());
+    const ConfigNode& node = *fields_.node(key);
+    if (manner_.typed_only && !typed(node)) return false;
+    Fields one(node, fmt::format("{}.{}", fields_.what(), key), fields_.problems());
     out.value = one.quantity("value", kind, range);
     out.error = one.optional_quantity("error", UnitKind::kFraction, {0, 1}).value_or(0);
-    out.source = one.text("source");
+    out.source =
+        manner_.source.empty() ? one.text("source") : one.optional_text("source").value_or(std::string(manner_.source));
     one.optional_text("note");
     one.finish();
     given_.push_back(key);
+    return true;
+  }
+
+  /// A map of coefficients inside this one; nothing if there is none.
+  std::optional<CoefficientReader> inner(const char* key) {
+    const ConfigNode* node = fields_.node(key);
+    if (node != nullptr)
+      return CoefficientReader(*node, fmt::format("{}.{}", fields_.what(), key), fields_.problems(), manner_);
+    missing(key);
+    return std::nullopt;
+  }
+  void take_given(const char* key, const CoefficientReader& inner) {
+    for (const std::string& given : inner.given_) given_.push_back(fmt::format("{}.{}", key, given));
   }
 
   Fields& fields() { return fields_; }
+  const Manner& manner() const { return manner_; }
   const std::vector<std::string>& given() const { return given_; }
-  void note_given(const std::string& key) { given_.push_back(key); }
 
  private:
+  static bool typed(const ConfigNode& node) {
+    return std::any_of(node.entries.begin(), node.entries.end(),
+                       [](const ConfigNode::Entry& entry) { return entry.value.span.file == "<command line>"; });
+  }
+
+  void missing(const char* key) {
+    if (!manner_.required) return;
+    fields_.problems().add(fields_.span(), fmt::format("missing '{}' in {}", key, fields_.what()));
+  }
+
   Fields fields_;
-  bool required_;
+  Manner manner_;
   std::vector<std::string> given_;
 };
 
-void read_matmul(CoefficientReader& reader, Efficiency& out, Problems& problems, bool required) {
-  const ConfigNode* node = reader.fields().node("matmul");
-  if (node == nullptr) {
-    if (required) problems.add(reader.fields().span(), "missing 'matmul' in efficiency");
-    return;
-  }
-  CoefficientReader rates(*node, "efficiency.matmul", problems, false);
+void read_matmul(CoefficientReader& reader, Efficiency& out) {
+  std::optional<CoefficientReader> rates = reader.inner("matmul");
+  if (!rates) return;
   Coefficient otherwise;
-  const bool has_default = rates.fields().has("default");
-  if (has_default) {
-    rates.read("default", UnitKind::kFraction, kFraction, otherwise);
-    reader.note_given("matmul");
+  const bool has_default =
+      rates->fields().has("default") && rates->read("default", UnitKind::kFraction, kFraction, otherwise);
+  if (reader.manner().required && !has_default) {
+    rates->fields().problems().add(rates->fields().span(), "efficiency.matmul needs a default");
   }
-  if (required && !has_default) problems.add(node->span, "efficiency.matmul needs a default");
   for (std::size_t i = 0; i < kDTypeCount; ++i) {
     const std::string key(kDTypeNames[i]);
-    if (rates.fields().has(key)) {
-      rates.read(key.c_str(), UnitKind::kFraction, kFraction, out.matmul[i]);
-      reader.note_given("matmul." + key);
+    if (rates->fields().has(key)) {
+      rates->read(key.c_str(), UnitKind::kFraction, kFraction, out.matmul[i]);
     } else if (has_default) {
       out.matmul[i] = otherwise;
     }
   }
-  rates.fields().finish();
+  rates->fields().finish();
+  reader.take_given("matmul", *rates);
 }
 
-void read_pair(CoefficientReader& reader, const char* key, Problems& problems, bool required, Range range,
-               Coefficient& scale_up, Coefficient& scale_out) {
-  const ConfigNode* node = reader.fields().node(key);
-  if (node == nullptr) {
-    if (required) problems.add(reader.fields().span(), fmt::format("missing '{}' in efficiency", key));
-    return;
-  }
-  CoefficientReader pair(*node, fmt::format("efficiency.{}", key), problems, required);
-  pair.read("scale_up", UnitKind::kFraction, range, scale_up);
-  pair.read("scale_out", UnitKind::kFraction, range, scale_out);
-  for (const std::string& given : pair.given()) reader.note_given(fmt::format("{}.{}", key, given));
-  pair.fields().finish();
+void read_pair(CoefficientReader& reader, const char* key, Range range, Coefficient& scale_up, Coefficient& scale_out) {
+  std::optional<CoefficientReader> pair = reader.inner(key);
+  if (!pair) return;
+  pair->read("scale_up", UnitKind::kFraction, range, scale_up);
+  pair->read("scale_out", UnitKind::kFraction, range, scale_out);
+  pair->fields().finish();
+  reader.take_given(key, *pair);
 }
 
-void read_overlap(CoefficientReader& reader, Efficiency& out, Problems& problems, bool required) {
-  const ConfigNode* node = reader.fields().node("overlap");
-  if (node == nullptr) {
-    if (required) problems.add(reader.fields().span(), "missing 'overlap' in efficiency");
-    return;
-  }
-  constexpr Range kShare{0, 1};
-  CoefficientReader overlap(*node, "efficiency.overlap", problems, required);
-  overlap.read("tp", UnitKind::kFraction, kShare, out.overlap_tp);
-  overlap.read("fsdp", UnitKind::kFraction, kShare, out.overlap_fsdp);
-  overlap.read("dp", UnitKind::kFraction, kShare, out.overlap_dp);
-  overlap.read("cp", UnitKind::kFraction, kShare, out.overlap_cp);
-  overlap.read("cp_gather", UnitKind::kFraction, kShare, out.overlap_cp_gather);
-  overlap.read("ep", UnitKind::kFraction, kShare, out.overlap_ep);
-  overlap.read("ep_paired", UnitKind::kFraction, kShare, out.overlap_ep_paired);
-  overlap.read("host", UnitKind::kFraction, kShare, out.overlap_host);
-  overlap.read("pp", UnitKind::kFraction, kShare, out.overlap_pp);
-  for (const std::string& given : overlap.given()) reader.note_given("overlap." + given);
-  overlap.fields().finish();
+void read_overlap(CoefficientReader& reader, Efficiency& out) {
+  std::optional<CoefficientReader> overlap = reader.inner("overlap");
+  if (!overlap) return;
+  const auto share = [&](const char* key, Coefficient& c) { overlap->read(key, UnitKind::kFraction, {0, 1}, c); };
+  share("tp", out.overlap_tp);
+  share("fsdp", out.overlap_fsdp);
+  share("dp", out.overlap_dp);
+  share("cp", out.overlap_cp);
+  share("cp_gather", out.overlap_cp_gather);
+  share("ep", out.overlap_ep);
+  share("ep_paired", out.overlap_ep_paired);
+  share("host", out.overlap_host);
+  share("pp", out.overlap_pp);
+  overlap->fields().finish();
+  reader.take_given("overlap", *overlap);
 }
 
-void read_all(CoefficientReader& reader, Efficiency& out, Problems& problems, bool required) {
-  read_matmul(reader, out, problems, required);
+void read_all(CoefficientReader& reader, Efficiency& out) {
+  read_matmul(reader, out);
   reader.read("matmul_half_dim", UnitKind::kNumber, {0, 4096}, out.matmul_half_dim);
   reader.read("grouped_matmul", UnitKind::kFraction, kFraction, out.grouped_matmul);
   reader.read("grouped_half_rows", UnitKind::kNumber, {0, 65536}, out.grouped_half_rows);
@@ -111,40 +132,125 @@ void read_all(CoefficientReader& reader, Efficiency& out, Problems& problems, bo
   reader.read("attention_backward", UnitKind::kFraction, kFraction, out.attention_backward);
   reader.read("vector", UnitKind::kFraction, kFraction, out.vector);
   reader.read("hbm", UnitKind::kFraction, kFraction, out.hbm);
-  read_pair(reader, "link", problems, required, kFraction, out.link_scale_up, out.link_scale_out);
+  read_pair(reader, "link", kFraction, out.link_scale_up, out.link_scale_out);
   reader.read("kernel_overhead", UnitKind::kSeconds, {0, 1e-2}, out.kernel_overhead);
-  read_overlap(reader, out, problems, required);
-  read_pair(reader, "contention", problems, required, {0, 1}, out.contention_scale_up, out.contention_scale_out);
+  read_overlap(reader, out);
+  read_pair(reader, "contention", {0, 1}, out.contention_scale_up, out.contention_scale_out);
   reader.read("in_network_gain", UnitKind::kNumber, {1, 2}, out.in_network_gain);
   reader.read("moe_imbalance", UnitKind::kNumber, {1, 10}, out.moe_imbalance);
   reader.read("step_overhead", UnitKind::kSeconds, {0, 3600}, out.step_overhead);
   reader.read("memory_reserve", UnitKind::kBytes, {0, 1e12}, out.memory_reserve);
 }
 
-}  // namespace
+struct Family {
+  std::string name;
+  Efficiency efficiency;
+};
 
-Efficiency load_efficiency(const ConfigNode& family, const ConfigNode* own, Problems& problems) {
-  Efficiency out;
-  CoefficientReader base(family, "efficiency", problems, true);
+Family read_family(const ConfigNode& document, Problems& problems) {
+  Family out;
+  CoefficientReader base(document, "efficiency", problems, {.required = true});
   base.fields().word("schema", {"scalecalc-efficiency/1"});
-  const std::string name = base.fields().text("name");
+  out.name = base.fields().text("name");
   base.fields().text("title");
   base.fields().text_list("aliases");
   base.fields().node("sources");
   base.fields().optional_text("note");
-  out.stack = base.fields().text("stack");
+  out.efficiency.stack = base.fields().text("stack");
   const std::string date = base.fields().text("date");
-  out.basis = fmt::format("{} ({})", base.fields().text("basis"), date);
-  read_all(base, out, problems, true);
+  out.efficiency.basis = fmt::format("{} ({})", base.fields().text("basis"), date);
+  read_all(base, out.efficiency);
   base.fields().finish();
-  out.confidence = fmt::format("the {} family's defaults", name);
-  if (own != nullptr) {
-    CoefficientReader chip(*own, "efficiency", problems, false);
-    read_all(chip, out, problems, false);
-    chip.fields().finish();
-    out.confidence = fmt::format("{} of this chip; the rest the {} family's defaults", join_and(chip.given()), name);
-  }
+  out.efficiency.confidence = fmt::format("the {} family's defaults", out.name);
   return out;
+}
+
+/// Other names of a stack that the catalog knows; a stack of a user's own needs no file.
+std::vector<std::string> frameworks_of(const std::string& stack, const Catalog& catalog) {
+  const std::vector<std::string> known = catalog.names(CatalogKind::kStack);
+  if (std::find(known.begin(), known.end(), stack) == known.end()) return {};
+  return load_stack(catalog.load(CatalogKind::kStack, stack)).frameworks;
+}
+
+/// What --set gives in the chip's own block was said last and holds for every stack.
+void read_typed(const ConfigNode& own, Efficiency& out) {
+  Problems reported_before;
+  CoefficientReader typed(own, "efficiency", reported_before, {.typed_only = true});
+  read_all(typed, out);
+}
+
+/// "hbm and link.scale_up", or how many if that would be a long list.
+std::string counted(const std::vector<std::string>& names) {
+  constexpr std::size_t kFew = 3;
+  return names.size() <= kFew ? join_and(names) : fmt::format("{} coefficients", names.size());
+}
+
+StackCoefficients read_stack(const ConfigNode::Entry& entry, const HardwareSpec& hw, const ConfigNode& own,
+                             Problems& problems) {
+  StackCoefficients out{.name = entry.key, .frameworks = {}, .measured = true, .efficiency = hw.efficiency};
+  Efficiency& e = out.efficiency;
+  const ConfigNode* named = entry.value.find("source");
+  const std::string source = named == nullptr ? "" : named->text;
+  CoefficientReader reader(entry.value, "efficiency.stacks." + entry.key, problems, {.source = source});
+  reader.fields().optional_text("source");
+  reader.fields().optional_text("note");
+  read_all(reader, e);
+  reader.fields().finish();
+  read_typed(own, e);
+  e.stack = entry.key;
+  e.confidence = fmt::format("{} of this chip under {}{}; the rest: {}", counted(reader.given()), entry.key,
+                             source.empty() ? "" : " (" + source + ")", hw.efficiency.confidence);
+  return out;
+}
+
+}  // namespace
+
+void load_efficiency(const ConfigNode& family, const ConfigNode* own, const Catalog& catalog, HardwareSpec& hw,
+                     Problems& problems) {
+  const Family base = read_family(family, problems);
+  hw.efficiency = base.efficiency;
+  hw.stacks = {{.name = base.efficiency.stack, .frameworks = {}, .measured = false, .efficiency = {}}};
+  const ConfigNode* stacks = nullptr;
+  if (own != nullptr) {
+    CoefficientReader chip(*own, "efficiency", problems, {});
+    stacks = chip.fields().node("stacks");
+    read_all(chip, hw.efficiency);
+    chip.fields().finish();
+    if (!chip.given().empty()) {
+      hw.efficiency.confidence =
+          fmt::format("{} of this chip; the rest the {} family's defaults", join_and(chip.given()), base.name);
+    }
+  }
+  hw.stacks.front().efficiency = hw.efficiency;
+  if (stacks != nullptr && stacks->kind != ConfigNode::Kind::kMap) {
+    problems.add(stacks->span, "efficiency.stacks must map a stack's name to its coefficients");
+  } else if (stacks != nullptr) {
+    for (const ConfigNode::Entry& entry : stacks->entries) {
+      StackCoefficients read = read_stack(entry, hw, *own, problems);
+      if (read.name == base.efficiency.stack) {
+        hw.stacks.front() = std::move(read);
+      } else {
+        hw.stacks.push_back(std::move(read));
+      }
+    }
+  }
+  for (StackCoefficients& stack : hw.stacks) stack.frameworks = frameworks_of(stack.name, catalog);
+}
+
+const Efficiency& efficiency_under(const HardwareSpec& hw, std::string_view stack) {
+  if (stack.empty()) return hw.stacks.empty() ? hw.efficiency : hw.stacks.front().efficiency;
+  std::vector<std::string> names;
+  std::vector<std::string> all;
+  for (const StackCoefficients& s : hw.stacks) {
+    const bool alias = std::find(s.frameworks.begin(), s.frameworks.end(), stack) != s.frameworks.end();
+    if (s.name == stack || alias) return s.efficiency;
+    names.push_back(s.name);
+    all.push_back(s.name);
+    all.insert(all.end(), s.frameworks.begin(), s.frameworks.end());
+  }
+  const std::string near = did_you_mean(nearest(stack, all));
+  throw UserError(fmt::format("{} has no coefficients under the software stack {}", hw.name, in_quotes(stack)),
+                  fmt::format("{}{}it has: {}", near, near.empty() ? "" : " ", join(names, ", ")));
 }
 
 Efficiency ideal_efficiency(const Efficiency& calibrated) {
@@ -166,10 +272,10 @@ Efficiency moved(const Efficiency& efficiency, double sign) {
   const auto share = [&](Coefficient& c) { c.value = std::clamp(c.value * (1 + sign * c.error), 1e-6, 1.0); };
   const auto cost = [&](Coefficient& c, double least) { c.value = std::max(least, c.value * (1 - sign * c.error)); };
   for (Coefficient& c : out.matmul) share(c);
-  for (Coefficient* c : {&out.grouped_matmul, &out.attention_forward, &out.attention_backward, &out.vector, &out.hbm,
-                         &out.link_scale_up, &out.link_scale_out, &out.overlap_tp, &out.overlap_fsdp, &out.overlap_dp,
-                         &out.overlap_cp, &out.overlap_cp_gather, &out.overlap_ep, &out.overlap_ep_paired, &out.overlap_pp,
-                         &out.overlap_host}) {
+  for (Coefficient* c :
+       {&out.grouped_matmul, &out.attention_forward, &out.attention_backward, &out.vector, &out.hbm, &out.link_scale_up,
+        &out.link_scale_out, &out.overlap_tp, &out.overlap_fsdp, &out.overlap_dp, &out.overlap_cp,
+        &out.overlap_cp_gather, &out.overlap_ep, &out.overlap_ep_paired, &out.overlap_pp, &out.overlap_host}) {
     share(*c);
   }
   for (Coefficient* c : {&out.matmul_half_dim, &out.grouped_half_rows, &out.kernel_overhead, &out.contention_scale_up,

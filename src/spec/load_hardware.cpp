@@ -261,7 +261,7 @@ HardwareSpec load_hardware(const ConfigNode& document, const Catalog& catalog, U
   const ConfigNode* own = fields.node("efficiency");
   fields.finish();
   problems.throw_if_any();
-  hw.efficiency = load_efficiency(catalog.load(CatalogKind::kEfficiency, hw.family), own, problems);
+  load_efficiency(catalog.load(CatalogKind::kEfficiency, hw.family), own, catalog, hw, problems);
   problems.throw_if_any();
   if (unpublished == Unpublished::kRefused) require_published(hw, {"compute", "hbm", "host", "network"});
   return hw;

@@ -42,6 +42,7 @@ struct TrainQuestion {
   std::optional<AttentionKernel> attention;
   std::optional<double> price;  ///< USD per chip and hour
   bool ideal = false;
+  std::string stack;  ///< software stack whose coefficients to use; empty: the chip's usual one
   LayoutFilter fix;
   LayoutFilter max;
   Objective objective = Objective::kTime;

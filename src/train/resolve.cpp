@@ -344,6 +344,15 @@ class Resolver {
                     "give them: --set hw.host.ram=2TiB --set hw.host.pcie_bandwidth=64GB/s");
   }
 
+  /// " (--stack: maxtext, nemo)": what else the chip has coefficients for.
+  std::string other_stacks() const {
+    std::vector<std::string> names;
+    for (const StackCoefficients& stack : out_.hw.stacks) {
+      if (stack.name != out_.efficiency.stack) names.push_back(stack.name);
+    }
+    return names.empty() ? "" : fmt::format(" (--stack: {})", join(names, ", "));
+  }
+
   void missing_figures() {
     if (out_.workload.tokens) energy();
     host();
@@ -355,10 +364,10 @@ class Resolver {
       assume("vector rate is not published: norms and activations are counted by their memory traffic alone",
              "--set hw.compute.vector", "hardware file", true);
     }
-    assume(
-        fmt::format("efficiency {}: {}", q_.ideal ? "ideal" : "calibrated",
-                    q_.ideal ? out_.efficiency.basis : out_.efficiency.confidence + "; stack " + out_.efficiency.stack),
-        "--efficiency", out_.efficiency.basis);
+    assume(q_.ideal ? "efficiency ideal: " + out_.efficiency.basis
+                    : fmt::format("efficiency calibrated: {}; stack {}{}", out_.efficiency.confidence,
+                                  out_.efficiency.stack, other_stacks()),
+           "--efficiency", out_.efficiency.basis);
     unmeasured_kernels();
     assume("gradients are accumulated and reduced in fp32", "", "docs/model.md");
   }
@@ -370,7 +379,7 @@ class Resolver {
 }  // namespace
 
 Efficiency efficiency_asked_for(const TrainQuestion& question, const HardwareSpec& hw) {
-  return question.ideal ? ideal_efficiency(hw.efficiency) : hw.efficiency;
+  return question.ideal ? ideal_efficiency(hw.efficiency) : efficiency_under(hw, question.stack);
 }
 
 ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog) {

@@ -21,7 +21,7 @@ struct ResolvedQuestion {
 /// UserError for everything that is wrong with the question.
 ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog);
 
-/// The hardware's coefficients, or the pure roofline's.
+/// The hardware's coefficients under the stack asked for, or the pure roofline's. UserError for a stack it has none of.
 Efficiency efficiency_asked_for(const TrainQuestion& question, const HardwareSpec& hw);
 /// All but the machine, for questions about many: `slices` stays empty, and `question.chips` is the largest count.
 ResolvedQuestion resolve_job(const TrainQuestion& question, const Catalog& catalog);

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "spec/load.h"
+#include "spec/load_stack.h"
 #include "validate/evaluate.h"
 #include "validate/minimize.h"
 #include "validate/statistics.h"
@@ -20,6 +21,9 @@ constexpr double kHuber = 0.1;
 /// A coefficient moves at most so many of its errors.
 constexpr double kFarthest = 4;
 constexpr double kWantedCoverage = 0.9;
+/// Sources differ by more than the models of one source do: assumed, by half as much again.
+constexpr double kOneSourceWidening = 1.5;
+constexpr double kLargestError = 0.95;
 
 /// A run with its layout, ready to be costed again and again.
 struct FitRow {
@@ -31,6 +35,8 @@ struct FitRow {
   double weight = 1;
   std::size_t fold = 0;
 
+  /// What is held out together.
+  const std::string& part(HeldOut by) const { return by == HeldOut::kModel ? row.model : row.group; }
   double step(const Efficiency& efficiency) const {
     PlanRequest request = request_of(question);
     request.efficiency = efficiency;
@@ -55,14 +61,19 @@ class Fitter {
  public:
   Fitter(const CalibrateQuestion& question, const Catalog& catalog, const std::function<bool()>& stop)
       : q_(question), stop_(stop) {
-    out_.hardware =
-        load_hardware(catalog.load(CatalogKind::kHardware, q_.hardware), catalog, Unpublished::kAllowed).name;
-    for (const Measurement& row : q_.rows) {
+    const HardwareSpec hw =
+        load_hardware(catalog.load(CatalogKind::kHardware, q_.hardware), catalog, Unpublished::kAllowed);
+    out_.hardware = hw.name;
+    usual_stack_ = hw.stacks.front().name;
+    out_.stack = q_.stack.empty() ? usual_stack_ : load_stack(catalog.load(CatalogKind::kStack, q_.stack)).name;
+    std::vector<Measurement> rows = q_.rows;
+    name_stacks(rows, catalog);
+    for (const Measurement& row : rows) {
       if (passes(row, q_.only)) take(row, catalog);
     }
     if (rows_.empty()) {
-      throw UserError(fmt::format("no measured step time of {} can be used", out_.hardware),
-                      "scalecalc validate says why of each row");
+      throw UserError(fmt::format("no measured step time of {} under {} can be used", out_.hardware, out_.stack),
+                      "scalecalc validate says why of each row; --stack NAME fits another software stack");
     }
     base_ = rows_.front()->question.resolved.efficiency;
     weigh();
@@ -78,10 +89,11 @@ class Fitter {
     out_.outside = out_.inside;
     cross_validate(all);
     const double scale = folds_.empty() ? 1 : scale_of_errors();
+    for (const auto& row : rows_) out_.rows.push_back(report_of(*row, fitted, scale));
     for (const CoefficientSlot* slot : slots_) {
       FittedCoefficient c{.path = slot->path, .before = slot->value(base_), .error_before = slot->error(base_)};
       c.after = c.lowest = c.highest = slot->value(fitted);
-      c.error_after = std::min(0.95, scale * c.error_before);
+      c.error_after = std::min(kLargestError, scale * c.error_before);
       for (const Efficiency& fold : folds_) {
         c.lowest = std::min(c.lowest, slot->value(fold));
         c.highest = std::max(c.highest, slot->value(fold));
@@ -109,6 +121,10 @@ class Fitter {
       ++out_.other_chips;
       return;
     }
+    if (row.stack != out_.stack && !(row.stack.empty() && out_.stack == usual_stack_)) {
+      ++out_.other_stacks;
+      return;
+    }
     try {
       auto out = std::make_unique<FitRow>();
       out->row = row;
@@ -122,10 +138,24 @@ class Fitter {
     }
   }
 
-  /// Weights by source, and folds of whole sources: the largest first, each to the emptiest fold.
+  std::map<std::string, std::size_t> sizes_of(HeldOut part) const {
+    std::map<std::string, std::size_t> out;
+    for (const auto& row : rows_) ++out[row->part(part)];
+    return out;
+  }
+
+  /// Weights by source; folds of whole sources, or models.
   void weigh() {
-    std::map<std::string, std::size_t> sizes;
-    for (const auto& row : rows_) ++sizes[row->row.group];
+    std::map<std::string, std::size_t> sizes = sizes_of(HeldOut::kSource);
+    for (const auto& row : rows_) row->weight = 1 / std::sqrt(static_cast<double>(sizes[row->row.group]));
+    out_.sources = sizes.size();
+    if (sizes.size() > 1) return deal(HeldOut::kSource, sizes);
+    sizes = sizes_of(HeldOut::kModel);
+    if (sizes.size() > 1) deal(HeldOut::kModel, sizes);
+  }
+
+  /// The largest first, each to the emptiest fold.
+  void deal(HeldOut part, const std::map<std::string, std::size_t>& sizes) {
     std::vector<std::pair<std::string, std::size_t>> order(sizes.begin(), sizes.end());
     std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
     std::vector<std::size_t> filled(std::max<std::size_t>(2, std::min(q_.folds, order.size())));
@@ -135,13 +165,9 @@ class Fitter {
       fold_of[source] = static_cast<std::size_t>(emptiest - filled.begin());
       *emptiest += size;
     }
-    for (const auto& row : rows_) {
-      row->fold = fold_of[row->row.group];
-      row->weight = 1 / std::sqrt(static_cast<double>(sizes[row->row.group]));
-    }
-    out_.rows = rows_.size();
-    out_.sources = sizes.size();
-    fold_count_ = sizes.size() > 1 ? filled.size() : 0;
+    for (const auto& row : rows_) row->fold = fold_of[row->part(part)];
+    out_.held_out = part;
+    fold_count_ = filled.size();
   }
 
   /// Those that any run depends on, by more than a part in a thousand within their error.
@@ -215,9 +241,8 @@ class Fitter {
       report.outside_mean_abs = errors_of(unseen).mean_abs;
       report.outside_bias = errors_of(unseen).bias;
       for (const FitRow* row : test) {
-        if (std::count(report.sources.begin(), report.sources.end(), row->row.group) == 0) {
-          report.sources.push_back(row->row.group);
-        }
+        const std::string& part = row->part(out_.held_out);
+        if (std::count(report.held_out.begin(), report.held_out.end(), part) == 0) report.held_out.push_back(part);
       }
       out_.folds.push_back(std::move(report));
       outside.insert(outside.end(), unseen.begin(), unseen.end());
@@ -225,23 +250,28 @@ class Fitter {
     if (!outside.empty()) out_.outside = errors_of(outside);
   }
 
-  double coverage_of(double scale) const {
-    std::size_t inside = 0;
-    std::size_t all = 0;
-    for (std::size_t fold = 0; fold < folds_.size(); ++fold) {
-      Efficiency wide = folds_[fold];
-      for (const CoefficientSlot* slot : slots_) {
-        slot->set(wide, slot->value(wide), std::min(0.95, scale * slot->error(base_)));
-      }
-      const Efficiency low = fastest(wide);
-      const Efficiency high = slowest(wide);
-      for (const auto& row : rows_) {
-        if (row->fold != fold) continue;
-        ++all;
-        if (row->step(low) <= row->measured && row->measured <= row->step(high)) ++inside;
-      }
+  /// Whether the band of the fit that had not seen the row holds its measurement.
+  bool in_band(const FitRow& row, double scale) const {
+    Efficiency wide = folds_[row.fold];
+    for (const CoefficientSlot* slot : slots_) {
+      slot->set(wide, slot->value(wide), std::min(kLargestError, scale * slot->error(base_)));
     }
-    return static_cast<double>(inside) / static_cast<double>(all);
+    return row.step(fastest(wide)) <= row.measured && row.measured <= row.step(slowest(wide));
+  }
+
+  double coverage_of(double scale) const {
+    const auto inside =
+        std::count_if(rows_.begin(), rows_.end(), [&](const auto& row) { return in_band(*row, scale); });
+    return static_cast<double>(inside) / static_cast<double>(rows_.size());
+  }
+
+  FittedRow report_of(const FitRow& row, const Efficiency& fitted, double scale) const {
+    const auto error = [&](const Efficiency& e) { return row.step(e) / row.measured - 1; };
+    FittedRow out{.row = row.row, .measured = row.measured, .before = error(base_), .inside = error(fitted)};
+    if (folds_.empty()) return out;
+    out.outside = error(folds_[row.fold]);
+    out.in_band = in_band(row, scale);
+    return out;
   }
 
   /// The smallest factor on the errors with which the band holds the wanted share of held-out rows.
@@ -253,15 +283,23 @@ class Fitter {
       const double middle = std::sqrt(low * high);
       (coverage_of(middle) >= kWantedCoverage ? high : low) = middle;
     }
+    if (out_.held_out == HeldOut::kModel) high *= kOneSourceWidening;
     out_.coverage = coverage_of(high);
     return high;
   }
 
+  std::string provenance() const {
+    std::string out = fmt::format("fitted{}{}: {} runs of {} source{}; mean error {:.1f} %, ",
+                                  q_.date.empty() ? "" : " " + q_.date, q_.files.empty() ? "" : " to " + q_.files,
+                                  rows_.size(), out_.sources, out_.sources == 1 ? "" : "s", 100 * out_.inside.mean_abs);
+    if (folds_.empty()) return out + "nothing was held out";
+    out += fmt::format("{:.1f} % on {}, {:.1f} % before; {:.0f} % of those in the band", 100 * out_.outside.mean_abs,
+                       out_.held_out == HeldOut::kSource ? "runs of a source held out" : "a model held out",
+                       100 * out_.before.mean_abs, 100 * out_.coverage.value_or(0));
+    return out;
+  }
+
   void write(const Efficiency& fitted) {
-    const std::string source =
-        fmt::format("fitted{}: {} runs of {} sources; mean error {:.1f} % inside, {:.1f} % outside the fold",
-                    q_.date.empty() ? "" : " " + q_.date, out_.rows, out_.sources, 100 * out_.inside.mean_abs,
-                    100 * out_.outside.mean_abs);
     std::vector<WrittenCoefficient> written;
     for (const FittedCoefficient& c : out_.coefficients) {
       written.push_back({c.path, c.after, c.error_after});
@@ -269,7 +307,7 @@ class Fitter {
         written.push_back({"attention_backward", fitted.attention_backward.value, c.error_after});
       }
     }
-    out_.block = efficiency_block(written, source);
+    out_.block = stack_block(written, out_.stack, provenance());
   }
 
   const CalibrateQuestion& q_;
@@ -277,6 +315,7 @@ class Fitter {
   std::vector<std::unique_ptr<FitRow>> rows_;
   Efficiency base_;
   std::vector<const CoefficientSlot*> slots_;
+  std::string usual_stack_;
   std::size_t fold_count_ = 0;
   std::vector<Efficiency> folds_;
   Calibration out_;

@@ -1,9 +1,12 @@
 // Efficiency coefficients of one chip fitted to measured runs, and what the fit is worth on runs it has not seen.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "validate/coefficients.h"
@@ -14,9 +17,11 @@ namespace scalecalc {
 struct CalibrateQuestion {
   std::vector<Measurement> rows;
   std::string hardware;  ///< catalog name or path; rows of other chips are left aside
+  std::string stack;     ///< by its name or a framework's; empty: the chip's usual one. Rows of others are left aside
   std::vector<RowFilter> only;
   std::size_t folds = 5;
-  std::string date;  ///< for the provenance; empty: not said
+  std::string date;   ///< for the provenance; empty: not said
+  std::string files;  ///< for the provenance: where the rows were read
 };
 
 struct FittedCoefficient {
@@ -26,11 +31,24 @@ struct FittedCoefficient {
   double lowest = 0, highest = 0;  ///< over the folds
 };
 
+/// What the folds are made of: whole sources; whole models where there is one source only.
+enum class HeldOut : std::uint8_t { kNothing, kSource, kModel };
+inline constexpr std::array<std::string_view, 3> kHeldOutNames{"nothing", "source", "model"};
+
 struct FoldReport {
-  std::vector<std::string> sources;  ///< held out
-  std::size_t rows = 0;              ///< of them
-  double inside_mean_abs = 0;        ///< on the runs it was fitted to
+  std::vector<std::string> held_out;  ///< sources, or models
+  std::size_t rows = 0;               ///< of them
+  double inside_mean_abs = 0;         ///< on the runs it was fitted to
   double outside_mean_abs = 0, outside_bias = 0;
+};
+
+/// One row's errors: by the file's coefficients, by the fit to all rows, by the fit that had not seen it.
+struct FittedRow {
+  Measurement row;
+  double measured = 0;  ///< seconds
+  double before = 0, inside = 0;
+  std::optional<double> outside;
+  bool in_band = false;  ///< of the fit that had not seen it, with the errors written down
 };
 
 /// Errors over all rows, each row's from one fit.
@@ -39,22 +57,29 @@ struct FitErrors {
 };
 
 struct Calibration {
-  std::string hardware;
-  std::size_t rows = 0, sources = 0, other_chips = 0;
+  std::string hardware, stack;
+  std::size_t sources = 0, other_chips = 0, other_stacks = 0;
+  std::vector<FittedRow> rows;
+  HeldOut held_out = HeldOut::kNothing;
   std::vector<SkippedRow> skipped;
   std::vector<FittedCoefficient> coefficients;
   std::vector<FoldReport> folds;
-  FitErrors before;   ///< with the file's coefficients
-  FitErrors inside;   ///< of the fit to all rows
-  FitErrors outside;  ///< each row by the fit that held its source out; as inside if there is one source only
+  FitErrors before;                ///< with the file's coefficients
+  FitErrors inside;                ///< of the fit to all rows
+  FitErrors outside;               ///< each row by the fit that had not seen it; as inside if nothing was held out
   std::optional<double> coverage;  ///< of the held-out rows, within the errors written down
   ConfigNode block;                ///< the `efficiency:` block
+
+  /// Whether runs that the fit has not seen are predicted better than by the file's coefficients.
+  bool better() const { return held_out != HeldOut::kNothing && outside.mean_abs < before.mean_abs; }
 };
 
-/// Robust regression: the coefficients within their ranges that make the Huber loss of ln(predicted / measured), plus
+/// Robust regression on the rows of the chip whose framework belongs to the stack (of the usual stack also those that
+/// name none): the coefficients within their ranges that make the Huber loss of ln(predicted / measured), plus
 /// each coefficient's squared distance from the file's value in units of its error, least. A source counts by the
 /// square root of its rows. Layouts are those of the file's coefficients. Errors are scaled alike until the band holds
-/// 90 % of the held-out rows. UserError if no row can be used.
+/// 90 % of the held-out rows, and half as much again where they are of the same source as the rest. UserError if no row
+/// can be used.
 Calibration calibrate(const CalibrateQuestion& question, const Catalog& catalog,
                       const std::function<bool()>& stop = {});
 

@@ -39,14 +39,11 @@ const Coefficient& first_of(const CoefficientSlot& slot, const Efficiency& effic
   return slot.format < kDTypeCount ? efficiency.matmul[slot.format] : efficiency.*(slot.fields.front());
 }
 
-ConfigNode coefficient_node(const WrittenCoefficient& c, const std::string& source) {
+ConfigNode coefficient_node(const WrittenCoefficient& c) {
   const bool time = c.path.ends_with("overhead");
   MapBuilder out{SourceSpan{}};
   out.add("value", time ? fmt::format("{:.3g}us", c.value * 1e6) : fmt::format("{:.4g}", c.value));
-  out.add("error", fmt::format("{:.3g}%", 100 * c.error));
-  ConfigNode text = text_node(source, SourceSpan{});
-  text.quoted = true;
-  return out.add("source", std::move(text)).take();
+  return out.add("error", fmt::format("{:.3g}%", 100 * c.error)).take();
 }
 
 /// Puts `value` under a path of one or two keys.
@@ -87,14 +84,15 @@ const std::vector<CoefficientSlot>& fitted_slots() {
   return kSlots;
 }
 
-ConfigNode efficiency_block(const std::vector<WrittenCoefficient>& coefficients, const std::string& source) {
-  ConfigNode inner;
-  inner.kind = ConfigNode::Kind::kMap;
-  for (const WrittenCoefficient& c : coefficients) place(inner, c.path, coefficient_node(c, source));
-  ConfigNode out;
-  out.kind = ConfigNode::Kind::kMap;
-  out.entries.push_back({"efficiency", {}, std::move(inner)});
-  return out;
+ConfigNode stack_block(const std::vector<WrittenCoefficient>& coefficients, const std::string& stack,
+                       const std::string& source) {
+  ConfigNode text = text_node(source, SourceSpan{});
+  text.quoted = true;
+  ConfigNode inner = MapBuilder(SourceSpan{}).add("source", std::move(text)).take();
+  for (const WrittenCoefficient& c : coefficients) place(inner, c.path, coefficient_node(c));
+  ConfigNode stacks = MapBuilder(SourceSpan{}).add(stack, std::move(inner)).take();
+  ConfigNode efficiency = MapBuilder(SourceSpan{}).add("stacks", std::move(stacks)).take();
+  return MapBuilder(SourceSpan{}).add("efficiency", std::move(efficiency)).take();
 }
 
 }  // namespace scalecalc

@@ -31,7 +31,8 @@ struct WrittenCoefficient {
   double value = 0, error = 0;
 };
 
-/// An `efficiency:` block for a hardware file; every coefficient with the same source.
-ConfigNode efficiency_block(const std::vector<WrittenCoefficient>& coefficients, const std::string& source);
+/// An `efficiency:` block for a hardware file with the coefficients of one stack, all from one source.
+ConfigNode stack_block(const std::vector<WrittenCoefficient>& coefficients, const std::string& stack,
+                       const std::string& source);
 
 }  // namespace scalecalc

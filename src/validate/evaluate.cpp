@@ -78,10 +78,12 @@ Evaluated evaluate(RowQuestion& question) {
   if (!found.plans.empty()) return {std::move(found.plans.front()), true};
   if (found.stats.rejected[static_cast<std::size_t>(Reject::kMemory)] == 0) refuse_layout(request, found.stats);
   constexpr double kNoLimit = 1e18;
-  const Bytes capacity = question.resolved.hw.hbm_capacity;
-  question.resolved.hw.hbm_capacity = Bytes(kNoLimit);
+  const HardwareSpec limited = question.resolved.hw;
+  HardwareSpec& hw = question.resolved.hw;
+  hw.hbm_capacity = hw.host_ram = Bytes(kNoLimit);
+  if (hw.offload) hw.offload->capacity = Bytes(kNoLimit);
   found = plan(request);
-  question.resolved.hw.hbm_capacity = capacity;
+  hw = limited;
   if (found.plans.empty()) refuse_layout(request, found.stats);
   return {std::move(found.plans.front()), false};
 }

@@ -59,6 +59,7 @@ struct RowLayout {
 struct Measurement {
   SourceSpan where;
   std::string id, subset, group, source, date, workload, framework, model;
+  std::string stack;                ///< software stack of the framework; see name_stacks
   std::string doubt;                ///< why its figures may not be what they seem; empty if they are
   std::optional<ModelShape> shape;  ///< absent: the catalog's model of that name
   std::int64_t mtp_layers = 0;

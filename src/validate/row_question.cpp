@@ -4,20 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include <map>
 
 #include "base/text.h"
 #include "spec/load.h"
+#include "spec/load_stack.h"
+#include "validate/row_remat.h"
 
 namespace scalecalc {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
 
 struct Words {
   std::string_view start;  ///< of the row's text, in lower case
@@ -31,44 +26,46 @@ constexpr std::array kPrecisions{Words{"bf16", "bf16"}, Words{"fp16", "fp16"}, W
 
 /// What the engine cannot express. One line each, to be taken out as it learns them.
 void refuse_inexpressible(const Measurement& row) {
-  const RowLayout& l = row.layout;
-  const std::string schedule = lower(l.schedule);
-  const std::string recompute = lower(row.recompute);
   const auto refuse = [](const char* reason, const std::string& detail) { throw NotPredicted(reason, detail); };
-  if (row.workload == "lora" || lower(row.optimizer).find("adapters") != std::string::npos) {
+  if (row.workload == "lora" || lower_case(row.optimizer).find("adapters") != std::string::npos) {
     refuse("adapters (LoRA) are not modelled", row.workload);
   }
   if (precision_word(row) == "fp4" || precision_word(row) == "int8")
     refuse("the precision is not modelled", row.precision);
-  if (schedule.starts_with("zb") || schedule.find("zero") != std::string::npos) {
-    refuse("the schedule is not modelled", l.schedule);
-  }
-  if (schedule == "dualpipe") refuse("the schedule is not modelled", l.schedule);
-  if (recompute.find("offload") != std::string::npos) refuse("offload is not modelled", row.recompute);
-  if (recompute.starts_with("full ")) refuse("remat of some layers is not modelled", row.recompute);
-  if (l.cp_comm == "ulysses") refuse("context parallelism by all-to-all is not modelled", l.cp_comm);
 }
 
-/// Selective remat of norms and activation functions is the engine's; of other modules it is another thing.
-std::optional<Remat> remat_of(const Measurement& row) {
-  const std::string text = lower(row.recompute);
-  if (text == "unknown") return std::nullopt;
-  if (text == "none") return Remat::kNone;
-  if (text == "full") return Remat::kFull;
-  if (text == "selective" || text == "selective: layernorm, moe_act") return Remat::kSelective;
-  throw NotPredicted("remat of chosen modules is not modelled", row.recompute);
-}
+/// What sources call the engine's schedules; the first that fits. ZB-1P keeps 1F1B's memory, as the engine's ZB-H1 does
+/// (arXiv:2401.10241).
+struct ScheduleWords {
+  std::string_view start;
+  Schedule schedule;
+};
+constexpr std::array kSchedules{
+    ScheduleWords{"gpipe", Schedule::kGpipe},       ScheduleWords{"1f1b-i", Schedule::kInterleaved},
+    ScheduleWords{"1f1b", Schedule::k1F1B},         ScheduleWords{"interleaved", Schedule::kInterleaved},
+    ScheduleWords{"dualpipe", Schedule::kDualPipe}, ScheduleWords{"non-interleaved", Schedule::k1F1B},
+    ScheduleWords{"zb-1p", Schedule::kZeroBubble},  ScheduleWords{"zb-h1", Schedule::kZeroBubble}};
 
-/// 1F1B and its interleaved form, which frameworks run unless told otherwise. Other words leave the schedule open, and
-/// so does a row that does not know its chunks.
+/// Words that are no schedule of a pipeline leave it open; those of a zero-bubble schedule with more memory do not.
 std::optional<Schedule> schedule_of(const RowLayout& l) {
-  const std::string text = lower(l.schedule);
-  if (l.pp.value_or(1) == 1) return std::nullopt;
-  if (text.empty() && l.vpp) return *l.vpp > 1 ? Schedule::kInterleaved : Schedule::k1F1B;
-  if (text.starts_with("gpipe")) return Schedule::kGpipe;
-  if (text == "1f1b-i" || text.starts_with("interleaved")) return Schedule::kInterleaved;
-  if (text == "1f1b" || text.starts_with("non-interleaved")) return Schedule::k1F1B;
+  const std::string text = lower_case(l.schedule);
+  if (l.pp.value_or(1) == 1 || text.empty()) return std::nullopt;
+  const auto* const found = std::find_if(kSchedules.begin(), kSchedules.end(),
+                                         [&](const ScheduleWords& words) { return text.starts_with(words.start); });
+  if (found != kSchedules.end()) return found->schedule;
+  if (text.starts_with("zb") || text.find("zero") != std::string::npos) {
+    throw NotPredicted("the schedule is not modelled", l.schedule);
+  }
   return std::nullopt;
+}
+
+std::optional<CpComm> cp_comm_of(const RowLayout& l) {
+  const std::string text = lower_case(l.cp_comm);
+  if (l.cp.value_or(1) == 1 || text.empty()) return std::nullopt;
+  for (int i = 0; i < kCpCommCount; ++i) {
+    if (text == name_of(static_cast<CpComm>(i))) return static_cast<CpComm>(i);
+  }
+  throw NotPredicted("the exchange between context ranks is not modelled", l.cp_comm);
 }
 
 /// Where a source counts degrees in cores, two of which make a chip of this catalog, they multiply to twice the chips.
@@ -109,7 +106,7 @@ void pin_data(const RowLayout& l, LayoutFilter& fix) {
   fix.dp = *l.dp / shards;
 }
 
-LayoutFilter pins(const Measurement& row, bool experts) {
+LayoutFilter pins(const Measurement& row, const ModelSpec& model) {
   RowLayout l = row.layout;
   count_in_chips(row, l);
   LayoutFilter fix;
@@ -124,15 +121,20 @@ LayoutFilter pins(const Measurement& row, bool experts) {
   fix.vpp = fix.pp == 1 ? std::optional<std::int64_t>(1) : l.vpp;
   fix.schedule = schedule_of(l);
   if (fix.schedule == Schedule::kInterleaved && fix.vpp == 1) fix.vpp.reset();
+  // Where a row names neither schedule nor chunks, the frameworks' default ran.
+  if (!fix.schedule && fix.vpp.value_or(1) == 1) fix.schedule = Schedule::k1F1B;
+  if (fix.schedule && fix.schedule != Schedule::kInterleaved) fix.vpp = 1;
   if (l.sp && fix.tp != 1) fix.sp = *l.sp ? 1 : 0;
-  if (experts) {
+  if (model.moe) {
     fix.ep = degree(l.ep);
     fix.etp = l.etp;
   }
   fix.micro_batch_seqs = l.micro_batch;
-  fix.remat = remat_of(row);
-  fix.remat_layers = 0;
-  fix.offload = 0;  // rows that say otherwise are refused above
+  fix.cp_comm = cp_comm_of(l);
+  const RowRemat remat = remat_of(row, model, fix.pp.value_or(1));
+  fix.remat = remat.policy;
+  fix.remat_layers = remat.layers;
+  fix.offload = remat.offload;  // what a row does not say to lie with the host does not
   return fix;
 }
 
@@ -145,6 +147,7 @@ std::vector<std::string> open_dimensions(const LayoutFilter& fix, bool experts) 
   note(fix.zero, "zero");
   note(fix.tp, "tp");
   note(fix.cp, "cp");
+  if (fix.cp != 1) note(fix.cp_comm, "cp_comm");
   note(fix.pp, "pp");
   note(fix.vpp, "vpp");
   if (fix.tp != 1) note(fix.sp, "sp");
@@ -199,7 +202,7 @@ Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
   out.attention = row.attention;
   try {
     out.precision = precision_of(precision_word(row));
-    const std::string optimizer = lower(row.optimizer.substr(0, row.optimizer.find_first_of(" ,")));
+    const std::string optimizer = lower_case(row.optimizer.substr(0, row.optimizer.find_first_of(" ,")));
     out.optimizer = optimizer_of(optimizer == "adamw" ? "adam" : optimizer);
   } catch (const UserError& error) {
     throw NotPredicted("the precision or optimizer is not modelled", error.diagnostics().front().message);
@@ -212,10 +215,28 @@ Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
   return out;
 }
 
+void choose_efficiency(const Measurement& row, bool ideal, RowQuestion& out) {
+  const HardwareSpec& hw = out.resolved.hw;
+  const auto stack = std::find_if(hw.stacks.begin(), hw.stacks.end(),
+                                  [&](const StackCoefficients& s) { return s.measured && s.name == row.stack; });
+  out.stack_measured = stack != hw.stacks.end();
+  const Efficiency& measured = out.stack_measured ? stack->efficiency : efficiency_under(hw, "");
+  out.resolved.efficiency = ideal ? ideal_efficiency(hw.efficiency) : measured;
+}
+
 }  // namespace
 
+void name_stacks(std::vector<Measurement>& rows, const Catalog& catalog) {
+  std::map<std::string, std::string> known;
+  for (Measurement& row : rows) {
+    const auto [at, added] = known.try_emplace(row.framework);
+    if (added) at->second = stack_of_framework(catalog, row.framework).value_or("");
+    row.stack = at->second;
+  }
+}
+
 std::string precision_word(const Measurement& row) {
-  const std::string text = lower(row.precision);
+  const std::string text = lower_case(row.precision);
   const auto* const found = std::find_if(kPrecisions.begin(), kPrecisions.end(),
                                          [&](const Words& words) { return text.starts_with(words.start); });
   return found == kPrecisions.end() ? text : std::string(found->means);
@@ -229,14 +250,14 @@ RowQuestion row_question(const Measurement& row, const Catalog& catalog, const s
   r.model = model_of(row, catalog);
   r.hw = hardware_of(row, catalog, set);
   r.workload = workload_of(row, r.hw);
-  r.efficiency = ideal ? ideal_efficiency(r.hw.efficiency) : r.hw.efficiency;
+  choose_efficiency(row, ideal, out);
   const std::int64_t slices = slices_of_row(row, r.hw);
   r.slices = slices_of(r.hw, row.chips, slices);
   if (r.slices.empty()) {
     const SliceError error = no_slice(r.hw, row.chips, slices);
     throw NotPredicted("no machine of that size is built", error.message);
   }
-  out.fix = pins(row, r.model.moe.has_value());
+  out.fix = pins(row, r.model);
   out.chosen = open_dimensions(out.fix, r.model.moe.has_value());
   return out;
 }

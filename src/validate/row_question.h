@@ -27,7 +27,11 @@ struct RowQuestion {
   ResolvedQuestion resolved;
   LayoutFilter fix;                 ///< what the row says of its layout; the search chooses the rest
   std::vector<std::string> chosen;  ///< dimensions that the row leaves to the search
+  bool stack_measured = false;      ///< the chip has coefficients of the row's stack; otherwise those are the default
 };
+
+/// Sets every row's stack from its framework; what the catalog does not know leaves it empty.
+void name_stacks(std::vector<Measurement>& rows, const Catalog& catalog);
 
 /// The row's own shape as a model, or the catalog's model of its name. NotPredicted for what no model file can say.
 ModelSpec model_of(const Measurement& row, const Catalog& catalog);
@@ -35,7 +39,8 @@ ModelSpec model_of(const Measurement& row, const Catalog& catalog);
 /// The precision the engine knows it by: "mxfp8" and "fp8-cs" are fp8.
 std::string precision_word(const Measurement& row);
 
-/// `set` as --set of hardware fields. NotPredicted for a row outside what the engine can express.
+/// `set` as --set of hardware fields; coefficients of `row.stack` where the chip has any. NotPredicted for a row
+/// outside what the engine can express.
 RowQuestion row_question(const Measurement& row, const Catalog& catalog, const std::vector<std::string>& set,
                          bool ideal);
 

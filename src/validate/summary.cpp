@@ -105,6 +105,7 @@ ErrorSummary summary_of(const std::vector<const PredictedRow*>& rows, const std:
     if (row->low <= row->measured && row->measured <= row->high) ++inside;
     if (row->error() > 0) ++out.too_slow;
     if (!row->fits) ++out.out_of_memory;
+    if (!row->stack_measured) ++out.by_default;
   }
   out.mean_abs = mean_of(sizes);
   out.median_abs = quantile(sizes, 0.5);
@@ -120,7 +121,7 @@ ErrorSummary summary_of(const std::vector<const PredictedRow*>& rows, const std:
 }  // namespace
 
 const std::vector<std::string>& group_axes() {
-  static const std::vector<std::string> kAxes{"subset", "chip", "family", "framework", "precision", "group"};
+  static const std::vector<std::string> kAxes{"subset", "chip", "family", "framework", "stack", "precision", "group"};
   return kAxes;
 }
 
@@ -130,6 +131,7 @@ std::string group_name(const Measurement& row, const std::string& by) {
   if (by == "chip") return row.chip;
   if (by == "family") return row.family();
   if (by == "framework") return row.framework.empty() ? "not said" : row.framework;
+  if (by == "stack") return row.stack.empty() ? "not known" : row.stack;
   if (by == "precision") return precision_word(row);
   if (by == "group") return row.group;
   internal_error("unknown axis");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "spec/load_stack.h"
 #include "train/figures.h"
 #include "validate/evaluate.h"
 
@@ -36,6 +37,8 @@ PredictedRow predict(const Measurement& row, const ValidateQuestion& q, const Ca
   out.layout = found.plan.layout;
   out.fits = found.fits;
   out.chosen = question.chosen;
+  out.stack = question.resolved.efficiency.stack;
+  out.stack_measured = question.stack_measured;
   out.figures = figures(question.resolved, request_of(question), found.plan);
   if (q.compared == Compared::kMemory) {
     compare_memory(out, found.plan, question.resolved.efficiency);
@@ -63,8 +66,13 @@ Compared compared_by_default(const std::vector<Measurement>& rows) {
 
 Validation validate(const ValidateQuestion& question, const Catalog& catalog, const std::function<bool()>& stop) {
   Validation out{.compared = question.compared};
-  for (const Measurement& row : question.rows) {
+  std::vector<Measurement> rows = question.rows;
+  name_stacks(rows, catalog);
+  const std::string stack =
+      question.stack.empty() ? "" : load_stack(catalog.load(CatalogKind::kStack, question.stack)).name;
+  for (Measurement& row : rows) {
     if (!passes(row, question.only)) continue;
+    if (!stack.empty()) row.stack = stack;
     try {
       if (stop && stop()) throw NotPredicted("interrupted", "");
       out.rows.push_back(predict(row, question, catalog));

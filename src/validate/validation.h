@@ -25,6 +25,7 @@ struct ValidateQuestion {
   std::vector<Measurement> rows;
   Compared compared = Compared::kStepTime;
   bool ideal = false;
+  std::string stack;             ///< of every row; empty: each row's own
   std::vector<std::string> set;  ///< "hw.hbm.bandwidth=5TB/s", on every chip
   std::vector<RowFilter> only;
 };
@@ -35,6 +36,8 @@ struct PredictedRow {
   double measured = 0, predicted = 0, low = 0, high = 0;
   Layout layout;
   PlanFigures figures;
+  std::string stack;                ///< whose coefficients
+  bool stack_measured = false;      ///< fitted on this chip; false: the chip's default set
   bool fits = true;                 ///< false: by our count it runs out of memory, and it ran
   std::vector<std::string> chosen;  ///< what the row does not say and the search chose
 
@@ -55,6 +58,7 @@ struct ErrorSummary {
   std::optional<double> coverage;                                         ///< share measured within low..high
   std::size_t too_slow = 0;       ///< predicted slower than measured: none may be under ideal efficiency
   std::size_t out_of_memory = 0;  ///< ran, and are declared not to fit
+  std::size_t by_default = 0;     ///< predicted by the chip's default set: it has none of the row's stack
   std::size_t layout_sets = 0;    ///< sets of three layouts and more of one model, chips and batch
   std::optional<double> spearman, kendall, regret;  ///< means over those sets
 };
@@ -72,7 +76,7 @@ struct Validation {
   std::vector<GroupSummary> groups;
 };
 
-/// What rows are grouped by: subset, chip, family, framework, precision, group (of sources).
+/// What rows are grouped by: subset, chip, family, framework, stack, precision, group (of sources).
 const std::vector<std::string>& group_axes();
 /// A row's name along one of them, or its id.
 std::string group_name(const Measurement& row, const std::string& by);

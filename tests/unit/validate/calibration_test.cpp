@@ -78,7 +78,7 @@ double after(const Calibration& c, const std::string& path) {
 /// The file's values pull as well, so a few runs move the coefficients most of the way.
 TEST(Calibrate, MovesTowardsTheCoefficientTheRunsWereMadeWith) {
   const Calibration c = calibrate({.rows = runs_with(kSlower), .hardware = "h100-sxm"}, Catalog());
-  EXPECT_EQ(c.rows, 18U);
+  EXPECT_EQ(c.rows.size(), 18U);
   EXPECT_EQ(c.sources, 2U);
   EXPECT_EQ(c.folds.size(), 2U);
   EXPECT_GT(c.before.mean_abs, 0.05);
@@ -100,13 +100,19 @@ TEST(Calibrate, ASourceNeverBothTrainsAndTests) {
   const Calibration c = calibrate({.rows = rows, .hardware = "h100-sxm"}, Catalog());
   ASSERT_EQ(c.folds.size(), 2U);
   for (const FoldReport& fold : c.folds) {
-    EXPECT_EQ(fold.sources.size(), 1U);
+    EXPECT_EQ(fold.held_out.size(), 1U);
     EXPECT_EQ(fold.rows, 9U);
   }
   for (Measurement& row : rows) row.group = "one";
   const Calibration alone = calibrate({.rows = rows, .hardware = "h100-sxm"}, Catalog());
-  EXPECT_TRUE(alone.folds.empty());
+  EXPECT_TRUE(alone.folds.empty()) << "nor is there a second model";
+  EXPECT_EQ(alone.held_out, HeldOut::kNothing);
+  EXPECT_FALSE(alone.better());
   EXPECT_FALSE(alone.coverage);
+  for (std::size_t i = 0; i < rows.size(); i += 2) rows[i].model = "other";
+  const Calibration models = calibrate({.rows = rows, .hardware = "h100-sxm"}, Catalog());
+  EXPECT_EQ(models.held_out, HeldOut::kModel);
+  EXPECT_EQ(models.folds.size(), 2U);
 }
 
 TEST(Calibrate, SaysTheSameTwice) {
@@ -125,10 +131,25 @@ TEST(Calibrate, ItsBlockIsReadByTheLoader) {
     if (entry.key == "efficiency") entry.value = block.entries.front().value;
   }
   const HardwareSpec hw = load_hardware(document, catalog);
-  EXPECT_NEAR(hw.efficiency.matmul[static_cast<std::size_t>(DType::kBf16)].value, after(c, "matmul.bf16"), 1e-4);
-  EXPECT_NE(hw.efficiency.matmul[static_cast<std::size_t>(DType::kBf16)].source.find("fitted 2026-11: 18 runs"),
-            std::string::npos);
-  EXPECT_NEAR(hw.efficiency.step_overhead.value / after(c, "step_overhead"), 1, 1e-2);
+  const Efficiency& usual = efficiency_under(hw, "megatron");
+  const auto bf16 = static_cast<std::size_t>(DType::kBf16);
+  EXPECT_NEAR(usual.matmul[bf16].value, after(c, "matmul.bf16"), 1e-4);
+  EXPECT_NE(usual.matmul[bf16].source.find("fitted 2026-11: 18 runs"), std::string::npos);
+  EXPECT_NEAR(usual.step_overhead.value / after(c, "step_overhead"), 1, 1e-2);
+  EXPECT_NE(hw.efficiency.matmul[bf16].value, usual.matmul[bf16].value) << "kernels alone keep their coefficients";
+}
+
+/// A chip has one set for each software: runs of another stack teach nothing about this one.
+TEST(Calibrate, FitsTheRunsOfOneStack) {
+  std::vector<Measurement> rows = runs_with(kSlower);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].framework = i % 3 == 0 ? "paxml" : "NeMo";
+  const Calibration c = calibrate({.rows = rows, .hardware = "h100-sxm", .stack = "maxtext"}, Catalog());
+  EXPECT_EQ(c.stack, "maxtext");
+  EXPECT_EQ(c.rows.size(), 6U);
+  EXPECT_EQ(c.other_stacks, 12U);
+  EXPECT_NE(write_yaml(c.block).find("maxtext:"), std::string::npos);
+  EXPECT_THROW(calibrate({.rows = rows, .hardware = "h100-sxm"}, Catalog()), UserError) << "none of the usual stack";
+  EXPECT_THROW(calibrate({.rows = rows, .hardware = "h100-sxm", .stack = "maxtxt"}, Catalog()), UserError);
 }
 
 TEST(Calibrate, RefusesChipsWithoutRuns) {

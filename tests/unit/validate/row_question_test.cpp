@@ -91,6 +91,74 @@ TEST(RowQuestion, WhatTheEngineCannotExpressIsRefusedWithItsReason) {
   EXPECT_EQ(refusal(row), "the model is not known");
 }
 
+TEST(RowQuestion, RematOfSomeLayersIsDealtToTheStages) {
+  Measurement row = test::measurement("  parallel: {dp: 4, tp: 1, pp: 2, zero_stage: 1}\n");
+  row.recompute = "full on 6 of 8 layers";
+  EXPECT_EQ(question(row).fix.remat, Remat::kFull);
+  EXPECT_EQ(question(row).fix.remat_layers, 3);
+  row.recompute = "full on 1 layer per virtual stage (1 of 8 layers)";
+  EXPECT_EQ(question(row).fix.remat_layers, 1) << "at least one";
+  row.recompute = "selective: every 2nd layer";
+  EXPECT_EQ(question(row).fix.remat_layers, 2);
+  row.recompute = "full";
+  EXPECT_EQ(question(row).fix.remat_layers, 0);
+  row.recompute = "full on 9 of 8 layers";
+  EXPECT_EQ(refusal(row), "remat of chosen modules is not modelled");
+}
+
+TEST(RowQuestion, ChosenModulesStandForTheNearestPolicy) {
+  Measurement row = test::measurement();
+  for (const auto& [text, policy] : {std::pair{"selective: core_attn", Remat::kAttention},
+                                     {"selective: mlp", Remat::kMlp},
+                                     {"selective: mla_up_proj", Remat::kSelective}}) {
+    row.recompute = text;
+    EXPECT_EQ(question(row).fix.remat, policy) << text;
+  }
+  row.recompute = "selective+offload";
+  EXPECT_EQ(question(row).fix.remat, Remat::kSelective);
+  EXPECT_EQ(question(row).fix.offload, kOffloadActivations);
+  row.shape->experts = 8;
+  row.shape->top_k = 2;
+  row.shape->expert_ffn = 1024;
+  row.recompute = "selective: mlp";
+  EXPECT_EQ(question(row).fix.remat, Remat::kSelective) << "the MLP of dense layers, and there are none";
+}
+
+TEST(RowQuestion, SchedulesGoByTheirNames) {
+  Measurement row = test::measurement("  parallel: {dp: 4, tp: 1, pp: 2, zero_stage: 1}\n");
+  EXPECT_EQ(question(row).fix.schedule, Schedule::k1F1B) << "the default where nothing is said";
+  for (const auto& [text, schedule] : {std::pair{"zb-1p", Schedule::kZeroBubble},
+                                       {"DualPipe", Schedule::kDualPipe},
+                                       {"interleaved", Schedule::kInterleaved}}) {
+    row.layout.schedule = text;
+    EXPECT_EQ(question(row).fix.schedule, schedule) << text;
+  }
+  row.layout.schedule = "zb-2p";
+  EXPECT_EQ(refusal(row), "the schedule is not modelled");
+}
+
+TEST(RowQuestion, ContextRanksExchangeAsTheRowSays) {
+  Measurement row = test::measurement("  parallel: {dp: 1, tp: 2, cp: 4, pp: 1, zero_stage: 1}\n");
+  EXPECT_EQ(question(row).fix.cp_comm, std::nullopt);
+  row.layout.cp_comm = "ulysses";
+  EXPECT_EQ(question(row).fix.cp_comm, CpComm::kUlysses);
+  row.layout.cp_comm = "pigeon";
+  EXPECT_EQ(refusal(row), "the exchange between context ranks is not modelled");
+}
+
+TEST(RowQuestion, TakesTheCoefficientsOfItsStackWhereTheChipHasThem) {
+  const std::vector<std::string> set{"hw.efficiency.stacks.nanotron.source=test",
+                                     "hw.efficiency.stacks.nanotron.hbm.value=0.5"};
+  std::vector<Measurement> rows{test::measurement("  framework: nanotron\n"), test::measurement("  framework: mine\n")};
+  name_stacks(rows, Catalog());
+  const RowQuestion own = row_question(rows[0], Catalog(), set, false);
+  EXPECT_TRUE(own.stack_measured);
+  EXPECT_DOUBLE_EQ(own.resolved.efficiency.hbm.value, 0.5);
+  const RowQuestion other = row_question(rows[1], Catalog(), set, false);
+  EXPECT_FALSE(other.stack_measured);
+  EXPECT_EQ(other.resolved.efficiency.stack, "megatron");
+}
+
 TEST(RowQuestion, SwitchDomainsAreFilledEvenly) {
   Measurement row = test::measurement("  parallel: {dp: 128, tp: 2, pp: 1, zero_stage: 1}\n");
   row.chip = "gb200";

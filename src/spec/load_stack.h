@@ -1,0 +1,25 @@
+// Software stacks: which frameworks share efficiency coefficients.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/catalog.h"
+#include "config/node.h"
+
+namespace scalecalc {
+
+/// stacks/<name>.yaml.
+struct StackSpec {
+  std::string name, title;
+  std::vector<std::string> frameworks;  ///< that belong to it, by the names measurements give them
+};
+
+/// UserError listing every problem of the document.
+StackSpec load_stack(const ConfigNode& document);
+
+/// The stack that a framework belongs to, or that is called so; nothing if none is known.
+std::optional<std::string> stack_of_framework(const Catalog& catalog, const std::string& framework);
+
+}  // namespace scalecalc

@@ -1,0 +1,25 @@
+// What a row's `recompute:` says, as the engine's policies.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "cost/layout.h"
+#include "spec/model_spec.h"
+#include "validate/measurement.h"
+
+namespace scalecalc {
+
+struct RowRemat {
+  std::optional<Remat> policy;         ///< absent: the row does not know
+  std::optional<std::int64_t> layers;  ///< of each stage; 0 = all; absent with the policy
+  std::uint8_t offload = 0;            ///< kOffload bits
+};
+
+/// A count of layers of the whole model is dealt to the stages and rounded, at least one each: the engine treats as
+/// many of every stage. Recomputing chosen modules stands for the policy nearest to it in work: MLA's up-projections
+/// and single operations for `selective`, attention's core for `attention`; `mlp` is the MLP of dense layers, of which
+/// a model with experts has few or none. NotPredicted for words that are not known.
+RowRemat remat_of(const Measurement& row, const ModelSpec& model, std::int64_t stages);
+
+}  // namespace scalecalc

@@ -1,0 +1,91 @@
+// Coefficients per chip and software stack.
+#include <gtest/gtest.h>
+
+#include "spec/load.h"
+#include "spec/load_stack.h"
+
+namespace scalecalc {
+namespace {
+
+HardwareSpec with(const std::vector<std::string>& sets) {
+  const Catalog catalog;
+  ConfigNode document = catalog.load(CatalogKind::kHardware, "h800");
+  apply_sets(sets, {{"hw", &document}});
+  return load_hardware(document, catalog);
+}
+
+const std::vector<std::string> kAcme{"hw.efficiency.stacks.acme.source=our runs",
+                                     "hw.efficiency.stacks.acme.hbm.value=0.5",
+                                     "hw.efficiency.stacks.acme.hbm.error=7%"};
+
+std::vector<std::string> acme_and(std::initializer_list<std::string> more) {
+  std::vector<std::string> out = kAcme;
+  out.insert(out.end(), more);
+  return out;
+}
+
+TEST(Stacks, WhatAStackDoesNotSayIsTheChips) {
+  const HardwareSpec hw = with(kAcme);
+  const Efficiency& acme = efficiency_under(hw, "acme");
+  EXPECT_DOUBLE_EQ(acme.hbm.value, 0.5);
+  EXPECT_DOUBLE_EQ(acme.hbm.error, 0.07);
+  EXPECT_EQ(acme.hbm.source, "our runs");
+  EXPECT_EQ(acme.stack, "acme");
+  EXPECT_EQ(acme.link_scale_up.value, hw.efficiency.link_scale_up.value);
+  EXPECT_EQ(acme.confidence.find("hbm of this chip under acme (our runs); the rest: "), 0U) << acme.confidence;
+  EXPECT_NE(hw.efficiency.hbm.value, 0.5) << "kernels alone are not the stack's";
+}
+
+TEST(Stacks, TheFamilysUsualOneComesFirst) {
+  const HardwareSpec hw = with({});
+  EXPECT_EQ(hw.stacks.front().name, "megatron");
+  EXPECT_EQ(efficiency_under(hw, "").stack, "megatron");
+  EXPECT_EQ(efficiency_under(hw, "megatron-lm").stack, "megatron") << "by one of its frameworks";
+  EXPECT_EQ(efficiency_under(with(kAcme), "").stack, "megatron");
+}
+
+TEST(Stacks, AUsualStackMayBeMeasured) {
+  const HardwareSpec hw =
+      with({"hw.efficiency.stacks.megatron.source=our runs", "hw.efficiency.stacks.megatron.hbm.value=0.5"});
+  EXPECT_TRUE(hw.stacks.front().measured);
+  EXPECT_DOUBLE_EQ(efficiency_under(hw, "").hbm.value, 0.5);
+}
+
+TEST(Stacks, WhatIsTypedOfTheChipHoldsUnderEveryStack) {
+  const HardwareSpec hw = with(acme_and({"hw.efficiency.hbm.value=0.6", "hw.efficiency.hbm.source=typed",
+                                         "hw.efficiency.vector.value=0.3", "hw.efficiency.vector.source=typed"}));
+  EXPECT_DOUBLE_EQ(efficiency_under(hw, "acme").hbm.value, 0.6);
+  EXPECT_DOUBLE_EQ(efficiency_under(hw, "acme").vector.value, 0.3);
+}
+
+TEST(Stacks, AnUnknownOneNamesThoseThereAre) {
+  const HardwareSpec hw = with(kAcme);
+  try {
+    efficiency_under(hw, "acne");
+    FAIL();
+  } catch (const UserError& error) {
+    const Diagnostic& found = error.diagnostics().front();
+    EXPECT_EQ(found.message, "h800 has no coefficients under the software stack 'acne'");
+    EXPECT_EQ(found.hint, "did you mean 'acme'? it has: megatron, acme");
+  }
+}
+
+TEST(Stacks, AFaultInsideOneIsReported) {
+  EXPECT_THROW(with({"hw.efficiency.stacks.acme.hbm.value=0.5"}), UserError) << "no source";
+  EXPECT_THROW(with(acme_and({"hw.efficiency.stacks.acme.hmb.value=0.5"})), UserError);
+  EXPECT_THROW(with({"hw.efficiency.stacks=acme"}), UserError);
+}
+
+TEST(Stacks, FrameworksBelongToThem) {
+  const Catalog catalog;
+  EXPECT_EQ(stack_of_framework(catalog, "paxml"), "maxtext");
+  EXPECT_EQ(stack_of_framework(catalog, "Megatron-LM"), "megatron");
+  EXPECT_EQ(stack_of_framework(catalog, "nobody-knows"), std::nullopt);
+  EXPECT_EQ(stack_of_framework(catalog, "./stacks/megatron.yaml"), std::nullopt);
+  for (const std::string& name : catalog.names(CatalogKind::kStack)) {
+    EXPECT_EQ(load_stack(catalog.load(CatalogKind::kStack, name)).name, name);
+  }
+}
+
+}  // namespace
+}  // namespace scalecalc
