@@ -16,11 +16,6 @@ double FamilySearch::tokens_of(const Layout& layout) const {
   return static_cast<double>(layout.batch_seqs() * in_.request->workload.seq);
 }
 
-/// Whether even this step misses the goal the request sets.
-bool FamilySearch::not_below(std::size_t slice, const Layout& layout, double step_s) const {
-  return below_ && ranker_->goal(chips_of(slice), step_s, tokens_of(layout)) >= *below_;
-}
-
 StepInput<double> FamilySearch::input(const std::vector<StageShape>* stages, const Layout& layout,
                                       const MeshChannels<double>& channels) const {
   return {.model = in_.request->model,
@@ -123,12 +118,20 @@ FamilyResult FamilySearch::visit(const BoundedFamily& item, const Ranker& ranker
   return std::move(out_);
 }
 
+/// Whether a layout of this step and memory, or one of which these are bounds, may still enter the ranking.
+bool FamilySearch::may_enter(const Member& member, const Layout& layout, double step_s, double memory) const {
+  const double chips = chips_of(member.branch->slice);
+  const double tokens = tokens_of(layout);
+  if (below_ && ranker_->goal(chips, step_s, tokens) >= *below_) return false;
+  return !limit_ || !(*limit_ < (*ranker_)(chips, step_s, tokens, memory));
+}
+
 /// Whether even the bound of the layout's step, on the fastest channels, may enter the ranking.
 bool FamilySearch::may_rank(const Member& member, const Layout& layout) {
   const std::size_t slice = member.branch->slice;
   const double step =
       step_lower_bound(input(member.stages, layout, bound_channels(slice, layout)), bound_phases(layout));
-  return !not_below(slice, layout, step) && ranking_.admits((*ranker_)(chips_of(slice), step, tokens_of(layout), 0));
+  return may_enter(member, layout, step, 0);
 }
 
 /// No recipe is faster than the cheapest, so where that one cannot rank none can.
@@ -136,6 +139,7 @@ void FamilySearch::visit_member(const Member& member) {
   const std::size_t layouts = member.shardings->options.size() * recipes_of(member);
   if (member.stages->empty()) return cut(Reject::kStages, layouts);
   if (layouts == 0) return;
+  limit_ = ranking_.limit(in_.request->slices[member.branch->slice].chips, member.branch->layout);
   if (!may_rank(member, cheapest_recipe(member.branch->layout))) {
     out_.stats.pruned += layouts;
     return;
@@ -236,7 +240,7 @@ void FamilySearch::visit_layout(const Member& member, const ShardingOptions::Opt
     return PhaseKey{layout.pp, member.branch->layout.dp, fsdp, place, policy, layout.offload, paired};
   };
   const MeshChannels<double> bound = unplaced(member.branch->slice, layout);
-  if (!ranking_.admits(lower_rank(member, layout, bound, phases_of(member, layout, bound, key(bound_place)), memory))) {
+  if (!may_rank_on(member, layout, bound, phases_of(member, layout, bound, key(bound_place)), memory)) {
     ++out_.stats.pruned;
     return;
   }
@@ -245,7 +249,7 @@ void FamilySearch::visit_layout(const Member& member, const ShardingOptions::Opt
   ++out_.stats.feasible;
   if (places.all.size() > 1) {
     const Phases<double>& best = phases_of(member, layout, places.envelope, key(envelope_place));
-    if (!ranking_.admits(lower_rank(member, layout, places.envelope, best, memory))) {
+    if (!may_rank_on(member, layout, places.envelope, best, memory)) {
       ++out_.stats.pruned;
       return;
     }
@@ -262,11 +266,12 @@ const Phases<double>& FamilySearch::phases_of(const Member& member, const Layout
   return phases_.emplace(key, phases(input(member.stages, layout, channels))).first->second;
 }
 
-Rank FamilySearch::lower_rank(const Member& member, const Layout& layout, const MeshChannels<double>& channels,
-                              const Phases<double>& phases, const MemoryUse<double>& memory) const {
+/// The same on channels that no placement beats, with the memory the layout takes.
+bool FamilySearch::may_rank_on(const Member& member, const Layout& layout, const MeshChannels<double>& channels,
+                               const Phases<double>& phases, const MemoryUse<double>& memory) const {
   const double step =
       kBoundRounding * step_time(kReader, input(member.stages, layout, channels), phases).total().value();
-  return (*ranker_)(chips_of(member.branch->slice), step, tokens_of(layout), memory.total().value());
+  return may_enter(member, layout, step, memory.total().value());
 }
 
 void FamilySearch::evaluate(const Member& member, const Layout& layout, const PlacedChannels& place, std::size_t index,
@@ -275,13 +280,13 @@ void FamilySearch::evaluate(const Member& member, const Layout& layout, const Pl
   const std::size_t slice = member.branch->slice;
   const Phases<double>& placed_phases = phases_of(member, layout, place.channels, key);
   const StepTime<double> time = step_time(kReader, input(member.stages, layout, place.channels), placed_phases);
-  if (not_below(slice, layout, time.total().value())) return;
+  if (!may_enter(member, layout, time.total().value(), memory.total().value())) return;
   const Rank rank = (*ranker_)(chips_of(slice), time.total().value(), tokens_of(layout), memory.total().value());
-  if (!ranking_.admits(rank)) return;
   Candidate candidate{
       .plan = make_plan(member, layout, place, time, memory), .rank = rank, .slice = slice, .placement = index};
   out_.kept.push_back(candidate);
   ranking_.offer(std::move(candidate));
+  limit_ = ranking_.limit(in_.request->slices[slice].chips, layout);
 }
 
 Plan FamilySearch::make_plan(const Member& member, const Layout& layout, const PlacedChannels& place,

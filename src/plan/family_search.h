@@ -70,6 +70,7 @@ class FamilySearch {
   Layout cheapest_recipe(Layout layout) const;
   void enter(const Family& family);
   const Phases<double>& bound_phases(const Layout& layout);
+  bool may_enter(const Member& member, const Layout& layout, double step_s, double memory) const;
   bool may_rank(const Member& member, const Layout& layout);
   void visit_member(const Member& member);
   void visit_recipe(const Member& member, const Recipe& recipe);
@@ -82,12 +83,10 @@ class FamilySearch {
   void miss(const Member& member, const Layout& layout, const MemoryUse<double>& memory);
   const Phases<double>& phases_of(const Member& member, const Layout& layout, const MeshChannels<double>& channels,
                                   const PhaseKey& key);
-  /// The rank of a layout on channels that no placement beats.
-  Rank lower_rank(const Member& member, const Layout& layout, const MeshChannels<double>& channels,
-                  const Phases<double>& phases, const MemoryUse<double>& memory) const;
+  bool may_rank_on(const Member& member, const Layout& layout, const MeshChannels<double>& channels,
+                   const Phases<double>& phases, const MemoryUse<double>& memory) const;
   Plan make_plan(const Member& member, const Layout& layout, const PlacedChannels& place, const StepTime<double>& time,
                  const MemoryUse<double>& memory) const;
-  bool not_below(std::size_t slice, const Layout& layout, double step_s) const;
   double chips_of(std::size_t slice) const { return static_cast<double>(in_.request->slices[slice].chips); }
   double tokens_of(const Layout& layout) const;
   void cut(Reject reason, std::size_t layouts) { out_.stats.rejected[static_cast<std::size_t>(reason)] += layouts; }
@@ -117,6 +116,7 @@ class FamilySearch {
   const Ranker* ranker_ = nullptr;
   std::optional<double> below_;
   Ranking ranking_{1, true};
+  std::optional<Rank> limit_;  ///< of the member being visited: what ranks after it is of no use
   FamilyResult out_;
   std::map<std::array<std::int64_t, 3>, std::vector<StageShape>> stages_;
   std::map<BranchKey, ShardingOptions> shardings_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <span>
 #include <thread>
 
@@ -34,24 +35,26 @@ class Planner::Search {
     const auto start = std::chrono::steady_clock::now();
     goal_ = goal;
     ranker_ = Ranker(goal.objective, goal.ties_from.value_or(0));
+    const std::size_t top = std::max<std::size_t>(goal.top, 1);
     std::optional<double> best_goal;
+    Ranking first(top, request_.variants);
     if (ranker_.has_ties() && !goal.ties_from) {
       // First the single best, which fixes what counts as a tie with it; then the ranking.
       ranking_ = Ranking(1, true);
+      seen_ = Ranking(top, request_.variants);
       descend();
-      const std::vector<Plan> best = ranking_.take();
-      if (!best.empty()) {
-        best_goal = goal_of(best.front());
-        ranker_ = Ranker(goal.objective, *best_goal);
-      }
+      if (ranking_.best().empty()) return finish(start);
+      best_goal = goal_of(ranking_.best().front().plan);
+      ranker_ = Ranker(goal.objective, *best_goal);
+      first = reranked(*seen_);
+      seen_.reset();
     }
-    ranking_ = Ranking(std::max<std::size_t>(goal.top, 1), request_.variants);
+    ranking_ = std::move(first);
     descend();
-    result_.plans = ranking_.take();
+    for (const Candidate& c : ranking_.best()) result_.plans.push_back(c.plan);
     result_.best_goal = best_goal;
     if (!result_.plans.empty()) result_.nearest_miss.reset();
-    result_.stats.elapsed_s = counted_.elapsed_s + seconds_since(start);
-    return std::move(result_);
+    return finish(start);
   }
 
  private:
@@ -60,9 +63,29 @@ class Planner::Search {
     return std::chrono::duration<double>(Clock::now() - start).count();
   }
 
+  PlanResult finish(Clock::time_point start) {
+    result_.stats.elapsed_s = counted_.elapsed_s + seconds_since(start);
+    return std::move(result_);
+  }
+
+  /// The plans met while the best was looked for, by the ranking's own order: none of them can be missed by starting
+  /// from them, and what ranks after them need not be costed again.
+  Ranking reranked(const Ranking& met) const {
+    Ranking out(met.size(), request_.variants);
+    for (Candidate c : met.best()) {
+      c.rank = ranker_(static_cast<double>(c.plan.slice.chips), c.plan.step_s, tokens_of(c.plan),
+                       c.plan.memory.total().value());
+      out.offer(std::move(c));
+    }
+    return out;
+  }
+
+  double tokens_of(const Plan& plan) const {
+    return static_cast<double>(plan.layout.batch_seqs() * request_.workload.seq);
+  }
+
   double goal_of(const Plan& best) const {
-    const double tokens = static_cast<double>(best.layout.batch_seqs() * request_.workload.seq);
-    return ranker_.goal(static_cast<double>(best.slice.chips), best.step_s, tokens);
+    return ranker_.goal(static_cast<double>(best.slice.chips), best.step_s, tokens_of(best));
   }
 
   /// Runs `work(worker, i)` for i below `count` on all threads. An exception of one is thrown again here.
@@ -108,12 +131,15 @@ class Planner::Search {
   /// least (m - 1/vpp) T_slowest + (sum T_s)/vpp >= m (sum T_s)/pp, since T_slowest >= (sum T_s)/pp, and moves
   /// data x microbatch x m sequences; so its time per token is at least the whole pass over pp x data x microbatch x
   /// seq, and pp x data = chips / (tp x cp) whatever the member.
-  Rank bound_of(const BoundedFamily& item) const {
+  struct Bound {
+    double chips, step_s, tokens;
+  };
+  Bound bound_of(const BoundedFamily& item) const {
     const Layout& l = item.family->layout;
     const double chips = static_cast<double>(request_.slices[item.family->slice].chips);
     const double tokens =
         chips / static_cast<double>(l.tp * l.cp) * static_cast<double>(l.micro_batch_seqs * request_.workload.seq);
-    return ranker_(chips, item.pass_s * kBoundRounding, tokens, 0);
+    return {chips, item.pass_s * kBoundRounding, tokens};
   }
 
   /// Visits families in order of their bound until none left can enter the ranking. They are visited in rounds whose
@@ -130,7 +156,13 @@ class Planner::Search {
     order.reserve(items_.size());
     for (std::size_t i = 0; i < items_.size(); ++i) {
       const std::int64_t chips = request_.slices[items_[i].family->slice].chips;
-      if (!goal_.fewer_chips || chips < *goal_.fewer_chips) order.push_back({bound_of(items_[i]), i});
+      if (goal_.fewer_chips && chips >= *goal_.fewer_chips) continue;
+      const Bound bound = bound_of(items_[i]);
+      if (goal_.below && ranker_.goal(bound.chips, bound.step_s, bound.tokens) >= *goal_.below) {
+        result_.stats.pruned += items_[i].candidates;
+      } else {
+        order.push_back({ranker_(bound.chips, bound.step_s, bound.tokens, 0), i});
+      }
     }
     std::sort(order.begin(), order.end());
     constexpr std::size_t kLongestRound = 64;
@@ -155,7 +187,10 @@ class Planner::Search {
 
   void merge(FamilyResult&& found) {
     add(found.stats, result_.stats);
-    for (Candidate& candidate : found.kept) ranking_.offer(std::move(candidate));
+    for (Candidate& candidate : found.kept) {
+      if (seen_) seen_->offer(Candidate(candidate));
+      ranking_.offer(std::move(candidate));
+    }
     if (!found.nearest_miss || ranking_.full()) return;
     if (result_.nearest_miss && !(found.nearest_miss->memory.total() < result_.nearest_miss->memory.total())) return;
     result_.nearest_miss = std::move(found.nearest_miss);
@@ -173,6 +208,7 @@ class Planner::Search {
   std::vector<FamilySearch> workers_;
   Ranker ranker_;
   Ranking ranking_;
+  std::optional<Ranking> seen_;  ///< while the best is looked for: the plans met
   std::vector<BoundedFamily> items_;
 };
 
