@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <thread>
@@ -102,18 +103,22 @@ class Planner::Search {
     });
   }
 
-  /// Bounds every family. Families of one inner degree stand together and share their layer costs, so they are dealt
-  /// to the threads in runs.
+  /// Bounds every family. Those of one inner degree share their layer costs, so they are dealt to the threads in runs.
   void collect() {
     const std::vector<Family>& families = space_.families();
     items_.resize(families.size());
+    std::vector<std::uint32_t> order(families.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return inner_of(families[a].layout) < inner_of(families[b].layout);
+    });
     constexpr std::size_t kRun = 96;
     const std::size_t runs = (families.size() + kRun - 1) / kRun;
     std::vector<SearchStats> stats(runs);
     in_parallel(runs, [&](FamilySearch& worker, std::size_t run) {
       const std::size_t begin = run * kRun;
       const std::size_t length = std::min(kRun, families.size() - begin);
-      worker.bound(std::span(families).subspan(begin, length), std::span(items_).subspan(begin, length), stats[run]);
+      worker.bound(std::span(order).subspan(begin, length), items_, stats[run]);
     });
     for (const SearchStats& s : stats) add(s, counted_);
     for (const BoundedFamily& item : items_) counted_.candidates += item.candidates;
@@ -127,19 +132,10 @@ class Planner::Search {
     for (std::size_t i = 0; i < kRejectCount; ++i) sum.rejected[i] += more.rejected[i];
   }
 
-  /// [FAMILY] Lower bound of a family's rank. A member with m microbatches, stage times T_s and vpp chunks takes at
-  /// least (m - 1/vpp) T_slowest + (sum T_s)/vpp >= m (sum T_s)/pp, since T_slowest >= (sum T_s)/pp, and moves
-  /// data x microbatch x m sequences; so its time per token is at least the whole pass over pp x data x microbatch x
-  /// seq, and pp x data = chips / (tp x cp) whatever the member.
-  struct Bound {
-    double chips, step_s, tokens;
-  };
-  Bound bound_of(const BoundedFamily& item) const {
-    const Layout& l = item.family->layout;
-    const double chips = static_cast<double>(request_.slices[item.family->slice].chips);
-    const double tokens =
-        chips / static_cast<double>(l.tp * l.cp) * static_cast<double>(l.micro_batch_seqs * request_.workload.seq);
-    return {chips, item.pass_s * kBoundRounding, tokens};
+  /// Lower bound of a family's rank: the least of its members' bounds, none of which is below [FAMILY].
+  Rank bound_of(const BoundedFamily& item) const { return ranker_(chips_of(item), item.token_s, 1, 0); }
+  double chips_of(const BoundedFamily& item) const {
+    return static_cast<double>(request_.slices[item.family->slice].chips);
   }
 
   /// Visits families in order of their bound until none left can enter the ranking. They are visited in rounds whose
@@ -157,11 +153,10 @@ class Planner::Search {
     for (std::size_t i = 0; i < items_.size(); ++i) {
       const std::int64_t chips = request_.slices[items_[i].family->slice].chips;
       if (goal_.fewer_chips && chips >= *goal_.fewer_chips) continue;
-      const Bound bound = bound_of(items_[i]);
-      if (goal_.below && ranker_.goal(bound.chips, bound.step_s, bound.tokens) >= *goal_.below) {
+      if (goal_.below && ranker_.goal(chips_of(items_[i]), items_[i].token_s, 1) >= *goal_.below) {
         result_.stats.pruned += items_[i].candidates;
       } else {
-        order.push_back({ranker_(bound.chips, bound.step_s, bound.tokens, 0), i});
+        order.push_back({bound_of(items_[i]), i});
       }
     }
     std::sort(order.begin(), order.end());
