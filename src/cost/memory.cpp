@@ -49,8 +49,8 @@ class MemoryCounter {
     return out;
   }
 
- private:
-  MemoryUse<R> stage_memory(const StageShape& stage) const {
+  /// Weights, gradients and optimizer state.
+  MemoryUse<R> state(const StageShape& stage) const {
     const Precision& p = in_.workload->precision;
     const R dense = dense_parameters(*in_.model, net_, stage);
     const R expert = expert_parameters(*in_.model, net_, stage);
@@ -68,6 +68,45 @@ class MemoryCounter {
     const R twins(layout_.zero == 0 ? 1.0 : static_cast<double>(stage.parts));
     use.optimizer = named(held(in_.workload->optimizer.state_bytes, 1) / twins, "optimizer state",
                           "parameters per chip x bytes, divided from ZeRO-1 on (arXiv:1910.02054)");
+    return use;
+  }
+
+  void activations(const StageShape& stage, MemoryUse<R>& use) const {
+    use.activations = activation_bytes(in_, stage, in_flight_of(stage));
+    if (!stage.head) return;
+    use.logits = named(net_.logits * R(1.0) + net_.head.saved[0], "logits and loss",
+                       "tokens x vocab / tp x 8 bytes: logits, fp32 softmax, gradient");
+  }
+
+  /// ZeRO-3: gathered weights of the running layer and the next (prefetch) and the whole gradient of one. ZeRO-2: that
+  /// gradient alone. Experts: dispatched tokens. Context ranks: the widest layer's gathered keys and values.
+  void buffers(const StageShape& stage, MemoryUse<R>& use) const {
+    const Precision& p = in_.workload->precision;
+    const bool sharded = layout_.zero == 3 && (ch_.shard.size > 1 || ch_.expert_shard.size > 1);
+    const bool scattered = layout_.zero == 2 && ch_.data.size > 1;
+    const R layer_bytes((sharded ? 2 * p.weight_bytes : 0.0) + (sharded || scattered ? p.gradient_bytes : 0.0));
+    const R end_bytes((sharded ? p.weight_bytes : 0.0) + (sharded || scattered ? p.gradient_bytes : 0.0));
+    BytesOf<R> whole(R(0.0));
+    BytesOf<R> dispatched(R(0.0));
+    BytesOf<R> context(R(0.0));
+    for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
+      if (stage.layers[k] == 0) continue;
+      const R parameters = net_.kinds[k].dense_parameters + net_.kinds[k].expert_parameters;
+      whole = max(whole, BytesOf<R>(parameters * layer_bytes));
+      dispatched = max(dispatched, net_.kinds[k].forward.ep_bytes);
+      context = max(context, net_.kinds[k].cp_buffer);
+    }
+    if (stage.embedding) whole = max(whole, BytesOf<R>(net_.embedding.dense_parameters * end_bytes));
+    if (stage.head) whole = max(whole, BytesOf<R>(net_.head.dense_parameters * end_bytes));
+    use.buffers = named(
+        whole + dispatched + context, "buffers",
+        "whole layers while they are gathered or reduced (ZeRO 2 and 3), tokens on their way to experts, keys and "
+        "values of other context ranks");
+  }
+
+ private:
+  MemoryUse<R> stage_memory(const StageShape& stage) const {
+    MemoryUse<R> use = state(stage);
     activations(stage, use);
     buffers(stage, use);
     if (layout_.offload != 0) offload(stage, use);
@@ -107,39 +146,6 @@ class MemoryCounter {
              static_cast<double>(stage.parts));
   }
 
-  void activations(const StageShape& stage, MemoryUse<R>& use) const {
-    use.activations = activation_bytes(in_, stage, in_flight_of(stage));
-    if (!stage.head) return;
-    use.logits = named(net_.logits * R(1.0) + net_.head.saved[0], "logits and loss",
-                       "tokens x vocab / tp x 8 bytes: logits, fp32 softmax, gradient");
-  }
-
-  /// ZeRO-3: gathered weights of the running layer and the next (prefetch) and the whole gradient of one. ZeRO-2: that
-  /// gradient alone. Experts: dispatched tokens. Context ranks: the widest layer's gathered keys and values.
-  void buffers(const StageShape& stage, MemoryUse<R>& use) const {
-    const Precision& p = in_.workload->precision;
-    const bool sharded = layout_.zero == 3 && (ch_.shard.size > 1 || ch_.expert_shard.size > 1);
-    const bool scattered = layout_.zero == 2 && ch_.data.size > 1;
-    const R layer_bytes((sharded ? 2 * p.weight_bytes : 0.0) + (sharded || scattered ? p.gradient_bytes : 0.0));
-    const R end_bytes((sharded ? p.weight_bytes : 0.0) + (sharded || scattered ? p.gradient_bytes : 0.0));
-    BytesOf<R> whole(R(0.0));
-    BytesOf<R> dispatched(R(0.0));
-    BytesOf<R> context(R(0.0));
-    for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
-      if (stage.layers[k] == 0) continue;
-      const R parameters = net_.kinds[k].dense_parameters + net_.kinds[k].expert_parameters;
-      whole = max(whole, BytesOf<R>(parameters * layer_bytes));
-      dispatched = max(dispatched, net_.kinds[k].forward.ep_bytes);
-      context = max(context, net_.kinds[k].cp_buffer);
-    }
-    if (stage.embedding) whole = max(whole, BytesOf<R>(net_.embedding.dense_parameters * end_bytes));
-    if (stage.head) whole = max(whole, BytesOf<R>(net_.head.dense_parameters * end_bytes));
-    use.buffers = named(
-        whole + dispatched + context, "buffers",
-        "whole layers while they are gathered or reduced (ZeRO 2 and 3), tokens on their way to experts, keys and "
-        "values of other context ranks");
-  }
-
   const StepInput<R>& in_;
   const NetworkCost<R>& net_;
   const MeshChannels<R>& ch_;
@@ -174,6 +180,19 @@ bool fits(const HardwareSpec& hw, const MemoryUse<double>& memory) {
 template <class R>
 MemoryUse<R> memory_use(const StepInput<R>& in) {
   return MemoryCounter<R>(in).fullest();
+}
+
+StageBytes state_bytes(const StepInput<double>& in, const StageShape& stage) {
+  const MemoryCounter<double> counter(in);
+  MemoryUse<double> use = counter.state(stage);
+  counter.buffers(stage, use);
+  return {.state = (use.weights + use.gradients + use.optimizer).value(), .buffers = use.buffers.value()};
+}
+
+StageBytes pass_bytes(const StepInput<double>& in, const StageShape& stage) {
+  MemoryUse<double> use;
+  MemoryCounter<double>(in).activations(stage, use);
+  return {.activations = use.activations.value(), .logits = use.logits.value()};
 }
 
 #define SCALECALC_INSTANTIATE(R)                         \

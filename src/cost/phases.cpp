@@ -35,17 +35,6 @@ class PhaseBuilder {
  private:
   R contention(const Channel<R>& c) const { return contention_of(overlap_, c); }
 
-  /// Weights gathered (and with `gradients` scattered) for one layer under ZeRO-3.
-  SecondsOf<R> fsdp_time(const LayerCost<R>& cost, bool gradients) const {
-    const Precision& p = in_.workload->precision;
-    const R bytes(p.weight_bytes + (gradients ? p.gradient_bytes : 0.0));
-    SecondsOf<R> time = all_gather_time(ch_.shard, BytesOf<R>(cost.dense_parameters * bytes));
-    if (value_of(cost.expert_parameters) > 0) {
-      time += all_gather_time(ch_.expert_shard, BytesOf<R>(cost.expert_parameters * bytes));
-    }
-    return time;
-  }
-
   SecondsOf<R> tp_time(const LayerCost<R>& cost, const Phase<R>& phase) const {
     SecondsOf<R> time(R(0.0));
     if (ch_.tp.size == 1) return time;
@@ -100,7 +89,7 @@ class PhaseBuilder {
       traffic[kEp].time += ep_time(*again);
     }
     if (layout_.zero == 3) {
-      traffic[kFsdp] = {fsdp_time(cost, backward), overlap_.fsdp, contention(ch_.shard), ch_.shard.links};
+      traffic[kFsdp] = {weight_gather_time(in_, cost, backward), overlap_.fsdp, contention(ch_.shard), ch_.shard.links};
     }
     if (layout_.offload != 0) {
       traffic[kHost] = {host_time(cost, remat, in_layer), overlap_.host, R(0.0), kHostLink};

@@ -39,4 +39,43 @@ PhaseTime<R> stage_time(const StepInput<R>& in, const Phases<R>& phases, const S
   return PhaseTime<R>().add(out, R(1.0 / stage.parts));
 }
 
+/// Weights gathered (and with `gradients` scattered) for one layer under ZeRO-3.
+template <class R>
+SecondsOf<R> weight_gather_time(const StepInput<R>& in, const LayerCost<R>& cost, bool gradients) {
+  const Precision& p = in.workload->precision;
+  const R bytes(p.weight_bytes + (gradients ? p.gradient_bytes : 0.0));
+  SecondsOf<R> time = all_gather_time(in.channels->shard, BytesOf<R>(cost.dense_parameters * bytes));
+  if (value_of(cost.expert_parameters) > 0) {
+    time += all_gather_time(in.channels->expert_shard, BytesOf<R>(cost.expert_parameters * bytes));
+  }
+  return time;
+}
+
+/// [BUBBLE] While the pipeline fills and drains, a stage waits for one pass of a microbatch through all the others:
+/// (sum of stage times - slowest) / vpp. Equal stages give the textbook (pp - 1) (t_f + t_b) / vpp. ZB-H1 fills what
+/// it can with weight gradients W: (pp - 1)(t_f + t_b - 2 W), t_b being the whole backward. DualPipe feeds from both
+/// ends: (pp/2 - 1)(t_f + t_b + t_b - 3 W).
+template <class R>
+SecondsOf<R> bubble_time(Schedule schedule, const R& pp, const R& vpp, const SecondsOf<R>& all_stages,
+                         const SecondsOf<R>& slowest, const SecondsOf<R>& forward, const SecondsOf<R>& weight) {
+  const SecondsOf<R> zero(R(0.0));
+  switch (schedule) {
+    case Schedule::kZeroBubble: return max(zero, all_stages - slowest - R(2.0) * (pp - R(1.0)) / pp * weight);
+    case Schedule::kDualPipe:
+      return max(zero, (pp / R(2.0) - R(1.0)) / pp * (R(2.0) * all_stages - forward - R(3.0) * weight));
+    default: break;
+  }
+  return max(zero, (all_stages - slowest) / vpp);
+}
+
+/// Two sends per microbatch and chunk, of which the overlap hides its share; filling and draining hide none.
+template <class R>
+SecondsOf<R> exposed_sends(const StepInput<R>& in, const R& microbatches, const R& pp, const R& vpp) {
+  const SecondsOf<R> hop = send_time(in.channels->pp, in.network->boundary);
+  const R hops = R(2.0) * microbatches * vpp;
+  const OverlapRates<R>& overlap = *in.overlap;
+  const R hidden = in.layout.schedule == Schedule::kDualPipe ? max(overlap.pp, overlap.ep_paired) : overlap.pp;
+  return hops * hop * (R(1.0) - hidden) + R(2.0) * (pp - R(1.0)) * hop;
+}
+
 }  // namespace scalecalc

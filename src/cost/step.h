@@ -76,6 +76,20 @@ StepTime<R> step_time(const Reader<R>& reader, const StepInput<R>& in) {
 template <class R>
 MemoryUse<R> memory_use(const StepInput<R>& in);
 
+/// What memory_use adds up for one stage while nothing is offloaded, by what decides it: the sharding `state` and
+/// `buffers`, the remat policy `activations`.
+struct StageBytes {
+  double state = 0;  ///< weights, gradients, optimizer
+  double activations = 0;
+  double logits = 0;
+  double buffers = 0;
+  /// memory_use(in).total() of the fullest stage, to the last bit.
+  double total(double reserve) const { return state + activations + logits + buffers + reserve; }
+};
+/// Only the sharding's part, and only the rest.
+StageBytes state_bytes(const StepInput<double>& in, const StageShape& stage);
+StageBytes pass_bytes(const StepInput<double>& in, const StageShape& stage);
+
 /// What follows a stage's last backward.
 template <class R>
 struct StageEnd {
@@ -91,14 +105,5 @@ StageEnd<double> stage_end(const StepInput<double>& in, const Phases<double>& ph
 /// the layer that runs.
 template <class R>
 BytesOf<R> activation_bytes(const StepInput<R>& in, const StageShape& stage, const R& in_flight);
-
-/// Lower bound of step_time over every placement, sharding of weights and ZeRO stage: the same step on `in.channels`,
-/// which must be no slower than any placement's in each coefficient (an empty channel is free), without gradients and
-/// optimizer. Proof: with stage times T_s, step_time = m T_slowest + bubble plus non-negative terms. 1F1B and
-/// interleaved: (m - 1/vpp) T_slowest + (sum T_s)/vpp with m >= 1 and vpp >= 1; zero-bubble: the larger of m T_slowest
-/// and (m - 1) T_slowest + sum T_s - const; DualPipe: m T_slowest and a bubble that grows with forward and backward.
-/// None falls when any T_s grows, and T_s does not fall when a communication does not get faster (OVERLAP: its
-/// derivative is (1 - o) + o [it outlasts the work] + o c [it does not] >= 0).
-double step_lower_bound(const StepInput<double>& in, const Phases<double>& phases);
 
 }  // namespace scalecalc

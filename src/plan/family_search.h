@@ -2,12 +2,15 @@
 // every placement no other beats.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "cost/step_bound.h"
 #include "plan/enumerate.h"
+#include "plan/member_tables.h"
 #include "plan/places.h"
 #include "plan/ranking.h"
 #include "plan/request.h"
@@ -22,6 +25,7 @@ struct SearchInputs {
   ChipRates<double> chip;
   NetworkRates<double> network;
   OverlapRates<double> overlap;
+  OverlapRates<double> bound_overlap;  ///< the same, and no traffic slows the compute
   ModelOps<double> ops;
   Routing routing;
 };
@@ -29,8 +33,8 @@ struct SearchInputs {
 /// A family with its bound; ordered by it.
 struct BoundedFamily {
   const Family* family = nullptr;
-  std::uint64_t candidates = 0;  ///< layouts of the family, shardings included
-  double pass_s = 0;             ///< every layer and both ends, both phases, one microbatch, free data communication
+  std::uint64_t candidates = 0;                              ///< layouts of the family, shardings included
+  double token_s = std::numeric_limits<double>::infinity();  ///< least bound of a member's step, per token
 };
 
 /// What a family added to the answer.
@@ -46,8 +50,8 @@ class FamilySearch {
   FamilySearch(const SearchInputs& inputs, const Space& space, const std::vector<Recipe>& recipes)
       : in_(inputs), space_(space), recipes_(recipes) {}
 
-  /// Bounds families that follow each other in the space and counts their candidates and what was cut.
-  void bound(std::span<const Family> families, std::span<BoundedFamily> out, SearchStats& stats);
+  /// Bounds some of the space's families, each at its place in `out`, and counts their candidates and what was cut.
+  void bound(std::span<const std::uint32_t> which, std::span<BoundedFamily> out, SearchStats& stats);
 
   /// The family's plans that `ranking` would admit and whose goal per token is below `below`. Depends on nothing but
   /// the arguments.
@@ -65,36 +69,48 @@ class FamilySearch {
   using BranchKey = std::array<std::int64_t, 8>;
   using PhaseKey = std::array<std::int64_t, 7>;
 
-  std::uint64_t count(const Family& family, SearchStats& stats);
-  std::size_t recipes_of(const Member& member) const;
+  struct Ways {
+    std::size_t count = 0;
+    std::array<std::uint64_t, kRejectCount> rejected{};  ///< ways that were cut, by reason
+  };
+  const Ways& ways_of(const Layout& layout);
+  std::size_t recipes_of(std::int64_t most_treated) const;
   Layout cheapest_recipe(Layout layout) const;
   void enter(const Family& family);
-  const Phases<double>& bound_phases(const Layout& layout);
+  const PhaseTotals& bound_phases(const Layout& layout);
+  bool may_enter(const Member& member, const Layout& layout, double step_s, double memory) const;
   bool may_rank(const Member& member, const Layout& layout);
-  void visit_member(const Member& member);
+  std::size_t visit_member(Member member);
+  void prepare(const Member& member);
+  static Layout with(Layout layout, const Recipe& recipe);
   void visit_recipe(const Member& member, const Recipe& recipe);
   bool may_fit(const Member& member, Layout& layout);
-  void visit_sharding(const Member& member, const Layout& recipe, const ShardingOptions::Option& option);
+  void visit_sharding(const Member& member, const Layout& recipe, std::size_t index);
+  bool may_rank_sharded(const Member& member, const Layout& layout, std::size_t index, double memory);
   void visit_layout(const Member& member, const ShardingOptions::Option& option, const Layout& layout,
-                    const MemoryUse<double>& memory);
+                    const MemoryUse<double>& memory, const Layout& bounded);
   void evaluate(const Member& member, const Layout& layout, const PlacedChannels& place, std::size_t index,
                 const PhaseKey& key, const MemoryUse<double>& memory);
   void miss(const Member& member, const Layout& layout, const MemoryUse<double>& memory);
   const Phases<double>& phases_of(const Member& member, const Layout& layout, const MeshChannels<double>& channels,
                                   const PhaseKey& key);
-  /// The rank of a layout on channels that no placement beats.
-  Rank lower_rank(const Member& member, const Layout& layout, const MeshChannels<double>& channels,
-                  const Phases<double>& phases, const MemoryUse<double>& memory) const;
+  bool may_rank_on(const Member& member, const Layout& layout, const MeshChannels<double>& channels,
+                   const Phases<double>& phases, const MemoryUse<double>& memory) const;
   Plan make_plan(const Member& member, const Layout& layout, const PlacedChannels& place, const StepTime<double>& time,
                  const MemoryUse<double>& memory) const;
-  bool not_below(std::size_t slice, const Layout& layout, double step_s) const;
   double chips_of(std::size_t slice) const { return static_cast<double>(in_.request->slices[slice].chips); }
+  double capacity() const { return in_.request->hw->hbm_capacity.value(); }
+  double reserve() const { return in_.request->efficiency.memory_reserve.value; }
   double tokens_of(const Layout& layout) const;
   void cut(Reject reason, std::size_t layouts) { out_.stats.rejected[static_cast<std::size_t>(reason)] += layouts; }
   StepInput<double> input(const std::vector<StageShape>* stages, const Layout& layout,
                           const MeshChannels<double>& channels) const;
 
-  const std::vector<StageShape>& stages_of(const Layout& layout);
+  struct PipelineStages {
+    std::vector<StageShape> shapes;
+    std::int64_t most_treated = 0;  ///< of them
+  };
+  const PipelineStages& stages_of(const Layout& layout);
   ShardingOptions& shardings_of(const Branch& branch);
   const ShardingOptions::Places& places_of(const Member& member, const ShardingOptions::Option& option,
                                            const Layout& layout) const;
@@ -104,6 +120,7 @@ class FamilySearch {
   const Channel<double>& alone(std::size_t slice, std::int64_t size);
 
   static constexpr Reader<double> kReader{};
+  inline static const MeshChannels<double> free_{};
   const SearchInputs& in_;
   const Space& space_;
   InnerDegrees inner_;
@@ -111,16 +128,24 @@ class FamilySearch {
   bool entered_ = false;
   std::vector<Recipe> recipes_;
   const Family* family_ = nullptr;  ///< being visited or bounded
+  MeshChannels<double> bound_of_;   ///< what bound_phases_ were computed on
   /// Of the family being visited, on bound_channels, by what a member may still choose: see bound_phases.
-  std::array<std::optional<Phases<double>>, kRematCount * 8> bound_phases_;
+  std::array<std::optional<PhaseTotals>, kRematCount * 8> bound_phases_;
+  StepOutline outline_;    ///< of the recipe being visited
+  StepOutline gathering_;  ///< of the sharding being visited
+  MemberTables tables_;
+  bool tables_ready_ = false;                  ///< for the member being visited
   std::map<PhaseKey, Phases<double>> phases_;  ///< of the family being visited, by what they depend on
   const Ranker* ranker_ = nullptr;
   std::optional<double> below_;
   Ranking ranking_{1, true};
+  std::optional<Rank> limit_;  ///< of the member being visited: what ranks after it is of no use
   FamilyResult out_;
-  std::map<std::array<std::int64_t, 3>, std::vector<StageShape>> stages_;
+  std::map<std::array<std::int64_t, 3>, PipelineStages> stages_;
   std::map<BranchKey, ShardingOptions> shardings_;
   std::pair<BranchKey, ShardingOptions*> last_shardings_{};  ///< the members of one split follow each other
+  std::array<std::int64_t, 4> ways_degrees_{};               ///< of ways_
+  std::map<std::pair<std::int64_t, bool>, Ways> ways_;       ///< by data ranks, and whether under DualPipe
   std::map<BranchKey, MeshChannels<double>> bounds_;
   std::map<std::pair<std::size_t, std::int64_t>, Channel<double>> alone_;
 };

@@ -67,8 +67,7 @@ struct ShardingOptions {
     MeshChannels<double> envelope;  ///< coefficient by coefficient the best of `all`, nothing queueing
   };
   std::vector<Option> options;
-  std::array<std::uint64_t, kRejectCount> rejected{};  ///< ways that were cut, by reason
-  std::vector<std::unique_ptr<Places>> placements;     ///< made when first needed: few are
+  std::vector<std::unique_ptr<Places>> placements;  ///< made when first needed: few are
 };
 
 }  // namespace scalecalc

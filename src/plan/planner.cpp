@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
+#include <optional>
 #include <span>
 #include <thread>
 
@@ -34,24 +36,26 @@ class Planner::Search {
     const auto start = std::chrono::steady_clock::now();
     goal_ = goal;
     ranker_ = Ranker(goal.objective, goal.ties_from.value_or(0));
+    const std::size_t top = std::max<std::size_t>(goal.top, 1);
     std::optional<double> best_goal;
+    Ranking first(top, request_.variants);
     if (goal.ties && ranker_.has_ties() && !goal.ties_from) {
       // First the single best, which fixes what counts as a tie with it; then the ranking.
       ranking_ = Ranking(1, true);
+      seen_ = Ranking(top, request_.variants);
       descend();
-      const std::vector<Plan> best = ranking_.take();
-      if (!best.empty()) {
-        best_goal = goal_of(best.front());
-        ranker_ = Ranker(goal.objective, *best_goal);
-      }
+      if (ranking_.best().empty()) return finish(start);
+      best_goal = goal_of(ranking_.best().front().plan);
+      ranker_ = Ranker(goal.objective, *best_goal);
+      first = reranked(*seen_);
+      seen_.reset();
     }
-    ranking_ = Ranking(std::max<std::size_t>(goal.top, 1), request_.variants);
+    ranking_ = std::move(first);
     descend();
-    result_.plans = ranking_.take();
+    for (const Candidate& c : ranking_.best()) result_.plans.push_back(c.plan);
     result_.best_goal = best_goal;
     if (!result_.plans.empty()) result_.nearest_miss.reset();
-    result_.stats.elapsed_s = counted_.elapsed_s + seconds_since(start);
-    return std::move(result_);
+    return finish(start);
   }
 
  private:
@@ -60,9 +64,29 @@ class Planner::Search {
     return std::chrono::duration<double>(Clock::now() - start).count();
   }
 
+  PlanResult finish(Clock::time_point start) {
+    result_.stats.elapsed_s = counted_.elapsed_s + seconds_since(start);
+    return std::move(result_);
+  }
+
+  /// The plans met while the best was looked for, by the ranking's own order: none of them can be missed by starting
+  /// from them, and what ranks after them need not be costed again.
+  Ranking reranked(const Ranking& met) const {
+    Ranking out(met.size(), request_.variants);
+    for (Candidate c : met.best()) {
+      c.rank = ranker_(static_cast<double>(c.plan.slice.chips), c.plan.step_s, tokens_of(c.plan),
+                       c.plan.memory.total().value());
+      out.offer(std::move(c));
+    }
+    return out;
+  }
+
+  double tokens_of(const Plan& plan) const {
+    return static_cast<double>(plan.layout.batch_seqs() * request_.workload.seq);
+  }
+
   double goal_of(const Plan& best) const {
-    const double tokens = static_cast<double>(best.layout.batch_seqs() * request_.workload.seq);
-    return ranker_.goal(static_cast<double>(best.slice.chips), best.step_s, tokens);
+    return ranker_.goal(static_cast<double>(best.slice.chips), best.step_s, tokens_of(best));
   }
 
   /// Runs `work(worker, i)` for i below `count` on all threads. An exception of one is thrown again here.
@@ -79,18 +103,22 @@ class Planner::Search {
     });
   }
 
-  /// Bounds every family. Families of one inner degree stand together and share their layer costs, so they are dealt
-  /// to the threads in runs.
+  /// Bounds every family. Those of one inner degree share their layer costs, so they are dealt to the threads in runs.
   void collect() {
     const std::vector<Family>& families = space_.families();
     items_.resize(families.size());
+    std::vector<std::uint32_t> order(families.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return inner_of(families[a].layout) < inner_of(families[b].layout);
+    });
     constexpr std::size_t kRun = 96;
     const std::size_t runs = (families.size() + kRun - 1) / kRun;
     std::vector<SearchStats> stats(runs);
     in_parallel(runs, [&](FamilySearch& worker, std::size_t run) {
       const std::size_t begin = run * kRun;
       const std::size_t length = std::min(kRun, families.size() - begin);
-      worker.bound(std::span(families).subspan(begin, length), std::span(items_).subspan(begin, length), stats[run]);
+      worker.bound(std::span(order).subspan(begin, length), items_, stats[run]);
     });
     for (const SearchStats& s : stats) add(s, counted_);
     for (const BoundedFamily& item : items_) counted_.candidates += item.candidates;
@@ -104,16 +132,10 @@ class Planner::Search {
     for (std::size_t i = 0; i < kRejectCount; ++i) sum.rejected[i] += more.rejected[i];
   }
 
-  /// [FAMILY] Lower bound of a family's rank. A member with m microbatches, stage times T_s and vpp chunks takes at
-  /// least (m - 1/vpp) T_slowest + (sum T_s)/vpp >= m (sum T_s)/pp, since T_slowest >= (sum T_s)/pp, and moves
-  /// data x microbatch x m sequences; so its time per token is at least the whole pass over pp x data x microbatch x
-  /// seq, and pp x data = chips / (tp x cp) whatever the member.
-  Rank bound_of(const BoundedFamily& item) const {
-    const Layout& l = item.family->layout;
-    const double chips = static_cast<double>(request_.slices[item.family->slice].chips);
-    const double tokens =
-        chips / static_cast<double>(l.tp * l.cp) * static_cast<double>(l.micro_batch_seqs * request_.workload.seq);
-    return ranker_(chips, item.pass_s * kBoundRounding, tokens, 0);
+  /// Lower bound of a family's rank: the least of its members' bounds, none of which is below [FAMILY].
+  Rank bound_of(const BoundedFamily& item) const { return ranker_(chips_of(item), item.token_s, 1, 0); }
+  double chips_of(const BoundedFamily& item) const {
+    return static_cast<double>(request_.slices[item.family->slice].chips);
   }
 
   /// Visits families in order of their bound until none left can enter the ranking. They are visited in rounds whose
@@ -130,7 +152,12 @@ class Planner::Search {
     order.reserve(items_.size());
     for (std::size_t i = 0; i < items_.size(); ++i) {
       const std::int64_t chips = request_.slices[items_[i].family->slice].chips;
-      if (!goal_.fewer_chips || chips < *goal_.fewer_chips) order.push_back({bound_of(items_[i]), i});
+      if (goal_.fewer_chips && chips >= *goal_.fewer_chips) continue;
+      if (goal_.below && ranker_.goal(chips_of(items_[i]), items_[i].token_s, 1) >= *goal_.below) {
+        result_.stats.pruned += items_[i].candidates;
+      } else {
+        order.push_back({bound_of(items_[i]), i});
+      }
     }
     std::sort(order.begin(), order.end());
     constexpr std::size_t kLongestRound = 64;
@@ -155,7 +182,10 @@ class Planner::Search {
 
   void merge(FamilyResult&& found) {
     add(found.stats, result_.stats);
-    for (Candidate& candidate : found.kept) ranking_.offer(std::move(candidate));
+    for (Candidate& candidate : found.kept) {
+      if (seen_) seen_->offer(Candidate(candidate));
+      ranking_.offer(std::move(candidate));
+    }
     if (!found.nearest_miss || ranking_.full()) return;
     if (result_.nearest_miss && !(found.nearest_miss->memory.total() < result_.nearest_miss->memory.total())) return;
     result_.nearest_miss = std::move(found.nearest_miss);
@@ -173,6 +203,7 @@ class Planner::Search {
   std::vector<FamilySearch> workers_;
   Ranker ranker_;
   Ranking ranking_;
+  std::optional<Ranking> seen_;  ///< while the best is looked for: the plans met
   std::vector<BoundedFamily> items_;
 };
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -77,13 +79,25 @@ class Ranking {
  public:
   Ranking(std::size_t size, bool variants) : size_(size), variants_(variants) {}
 
+  std::size_t size() const { return size_; }
   bool full() const { return best_.size() == size_; }
   bool admits(const Rank& rank) const { return !full() || !(best_.back().rank < rank); }
+
+  /// The rank a plan of these chips and parallel degrees must not exceed to enter: that of the line it would replace,
+  /// else the last one's; none if there is room.
+  std::optional<Rank> limit(std::int64_t chips, const Layout& layout) const {
+    if (!variants_) {
+      for (const Candidate& c : best_) {
+        if (c.plan.slice.chips == chips && line_of(c.plan.layout) == line_of(layout)) return c.rank;
+      }
+    }
+    return full() ? std::optional(best_.back().rank) : std::nullopt;
+  }
 
   void offer(Candidate&& candidate) {
     if (full() && !(candidate < best_.back())) return;
     const auto same =
-        std::find_if(best_.begin(), best_.end(), [&](const Candidate& c) { return group(c) == group(candidate); });
+        std::find_if(best_.begin(), best_.end(), [&](const Candidate& c) { return same_line(c.plan, candidate.plan); });
     if (same != best_.end()) {
       if (!(candidate < *same)) return;
       best_.erase(same);
@@ -93,23 +107,16 @@ class Ranking {
     best_.insert(std::upper_bound(best_.begin(), best_.end(), candidate), std::move(candidate));
   }
 
-  std::vector<Plan> take() {
-    std::vector<Plan> out;
-    for (Candidate& c : best_) out.push_back(std::move(c.plan));
-    return out;
-  }
+  const std::vector<Candidate>& best() const { return best_; }
 
  private:
   /// What makes two plans the same line of the answer: the placement never does, and without `variants` neither do
   /// sharding, microbatch, schedule and remat.
-  using GroupKey = std::tuple<std::int64_t, Layout>;
-  GroupKey group(const Candidate& c) const {
-    Layout l = c.plan.layout;
-    if (!variants_) {
-      l = Layout{.dp = l.data(), .tp = l.tp, .cp = l.cp, .pp = l.pp, .ep = l.ep, .etp = l.etp};
-    }
-    return {c.plan.slice.chips, l};
+  bool same_line(const Plan& a, const Plan& b) const {
+    if (a.slice.chips != b.slice.chips) return false;
+    return variants_ ? a.layout == b.layout : line_of(a.layout) == line_of(b.layout);
   }
+  static std::array<std::int64_t, 6> line_of(const Layout& l) { return {l.data(), l.tp, l.cp, l.pp, l.ep, l.etp}; }
 
   std::size_t size_;
   bool variants_;

@@ -30,8 +30,8 @@ void search(benchmark::State& state, const char* model_name, const char* chip_na
 BENCHMARK_CAPTURE(search, llama3_70b_8960_v5p, "llama3-70b", "tpu-v5p", 8960, "bf16")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(search, llama31_405b_16384_h100, "llama3.1-405b", "h100-sxm", 16384, "bf16")
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(search, gpt3_1024_a100, "gpt3-175b", "a100-80g", 1024, "fp16")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(search, mixtral_256_mi300x, "mixtral-8x7b", "mi300x", 256, "bf16")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(search, gpt3_4096_a100, "gpt3-175b", "a100-80g", 4096, "fp16")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(search, deepseek_2048_h800, "deepseek-v3", "h800", 2048, "fp8")->Unit(benchmark::kMillisecond);
 
 /// One candidate: its step and its memory, layer costs and channels at hand.
 void one_candidate(benchmark::State& state) {

@@ -1,0 +1,121 @@
+// What follows a stage's last backward: its gradients are reduced, its weights updated and gathered.
+// Sources: ZeRO stages: Rajbhandari et al. 2020, arXiv:1910.02054 section 7.
+#pragma once
+
+#include "cost/stage_time.h"
+
+namespace scalecalc {
+
+/// The ends of a step's stages. `dense` and `expert` are the stage's parameters per chip, `layers(backward)` the time
+/// of one microbatch's forward or backward through its layers.
+template <class R>
+class StageEnds {
+ public:
+  /// Keeps references to `in` and what it points to.
+  StageEnds(const StepInput<R>& in, const R& microbatches)
+      : in_(in), ch_(*in.channels), overlap_(*in.overlap), layout_(in.layout), microbatches_(microbatches) {}
+
+  /// Gradients hide under the last microbatch's backward, updated weights under the next step's first forward.
+  template <class Layers>
+  StageEnd<R> data_parallel(const StageShape& stage, const R& dense, const R& expert, const Layers& layers) const {
+    StageEnd<R> out;
+    const Precision& p = in_.workload->precision;
+    const bool sharded = layout_.zero == 3;
+    const Channel<R>& channel = sharded ? ch_.replicate : ch_.data;
+    const Channel<R>& experts = sharded ? ch_.expert_replicate : ch_.expert_data;
+    out.reduce = out.dp = twin_time(stage, dense, expert);
+    if (channel.size == 1 && experts.size == 1) return out;
+    const R shards(sharded ? static_cast<double>(ch_.shard.size) : 1.0);
+    const R expert_shards(sharded ? static_cast<double>(ch_.expert_shard.size) : 1.0);
+    const BytesOf<R> gradients(dense * R(p.gradient_bytes) / shards);
+    const BytesOf<R> expert_gradients(expert * R(p.gradient_bytes) / expert_shards);
+    const SecondsOf<R> backward = layers(true);
+    // A bound's channels have no links: which tier a placement slows the compute for is not known yet.
+    const R share = channel.links == 0 ? R(0.0) : contention_of(overlap_, channel);
+    if (layout_.zero == 0 || sharded) {
+      const SecondsOf<R> reduce = all_reduce_time(channel, gradients) + expert_time(experts, expert_gradients, true);
+      out.reduce += reduce;
+      out.dp += exposed(reduce, overlap_.dp, share, backward);
+      return out;
+    }
+    const SecondsOf<R> scatter = all_gather_time(channel, gradients) + expert_time(experts, expert_gradients, false);
+    out.reduce += scatter;
+    out.gather = all_gather_time(channel, BytesOf<R>(dense * R(p.weight_bytes))) +
+                 expert_time(experts, BytesOf<R>(expert * R(p.weight_bytes)), false);
+    const R scatters = layout_.zero == 2 ? microbatches_ : R(1.0);
+    out.gather_exposed = exposed(out.gather, overlap_.dp, share, layers(false));
+    out.dp += scatters * exposed(scatter, overlap_.dp, share, backward) + out.gather_exposed;
+    return out;
+  }
+
+  /// Each chip updates its shard: memory traffic against vector work, as any operation.
+  SecondsOf<R> optimizer(const StageShape& stage, const R& dense, const R& expert) const {
+    const Optimizer& o = in_.workload->optimizer;
+    const double ways =
+        layout_.zero == 0 ? 1.0 : static_cast<double>(layout_.zero == 3 ? ch_.shard.size : ch_.data.size);
+    const double expert_ways =
+        layout_.zero == 0 ? 1.0 : static_cast<double>(layout_.zero == 3 ? ch_.expert_shard.size : ch_.expert_data.size);
+    const double twins = layout_.zero == 0 ? 1.0 : static_cast<double>(stage.parts);
+    const R updated = named(dense / R(ways * twins) + expert / R(expert_ways * twins), "parameters one chip updates",
+                            "its shard of the stage");
+    const Work<R> update = roofline(FlopsOf<R>(updated * R(o.update_flops)), in_.chip->vector,
+                                    BytesOf<R>(updated * R(o.update_bytes)), in_.chip->hbm);
+    SecondsOf<R> time = update.total();
+    if (o.orthogonalizes) time += orthogonalization(updated);
+    if (layout_.offload != 0) time = from_host(updated, time);
+    return named(time, "optimizer step", "parameters of the shard x bytes per update / HBM bandwidth");
+  }
+
+ private:
+  /// Exposed part of a transfer that may hide under `work`, as in OVERLAP with one kind of traffic.
+  SecondsOf<R> exposed(const SecondsOf<R>& time, const R& overlap, const R& contention_share,
+                       const SecondsOf<R>& work) const {
+    const SecondsOf<R> hidden = time * overlap;
+    return time * (R(1.0) - overlap) + max(SecondsOf<R>(R(0.0)), hidden - work) + min(hidden, work) * contention_share;
+  }
+
+  /// DualPipe keeps every stage on two chips, which sum what they have reduced: all of it (ZeRO 0), or each half of a
+  /// shard's gradients one way and of its new weights the other. Nothing hides it. To the mirror image a torus may have
+  /// to carry it across the bisection, as an all-to-all.
+  SecondsOf<R> twin_time(const StageShape& stage, const R& dense, const R& expert) const {
+    if (stage.parts == 1) return SecondsOf<R>(R(0.0));
+    const Precision& p = in_.workload->precision;
+    const bool sharded = layout_.zero > 0;
+    const R ways(sharded ? static_cast<double>(ch_.data.size) : 1.0);
+    const R expert_ways(sharded ? static_cast<double>(ch_.expert_data.size) : 1.0);
+    const R bytes(sharded ? (p.gradient_bytes + p.weight_bytes) / 2 : p.gradient_bytes);
+    const BytesOf<R> exchanged((dense / ways + expert / expert_ways) * bytes);
+    return max(send_time(ch_.pp, exchanged), all_to_all_time(ch_.pp, exchanged));
+  }
+
+  SecondsOf<R> expert_time(const Channel<R>& channel, const BytesOf<R>& bytes, bool reduce) const {
+    if (value_of(bytes) <= 0) return SecondsOf<R>(R(0.0));
+    return reduce ? all_reduce_time(channel, bytes) : all_gather_time(channel, bytes);
+  }
+
+  /// Offloaded state passes through the chip: it is read and written over the host's link, which works both ways at
+  /// once, while the chip updates. New offloaded weights go the same way.
+  SecondsOf<R> from_host(const R& updated, const SecondsOf<R>& update) const {
+    const bool state = (layout_.offload & kOffloadOptimizer) != 0;
+    const bool weights = (layout_.offload & kOffloadWeights) != 0;
+    const R bytes((state ? in_.workload->optimizer.state_bytes : 0.0) +
+                  (weights ? in_.workload->precision.weight_bytes : 0.0));
+    return max(update, BytesOf<R>(updated * bytes) / in_.chip->host);
+  }
+
+  /// Muon: five Newton-Schulz iterations, each 4 m^2 n + 2 m^3 FLOPs on an m x n matrix (m <= n), so about
+  /// 5 x 6 x d_model FLOPs per parameter of a matrix whose short side is d_model (arXiv:2502.16982 section 2).
+  SecondsOf<R> orthogonalization(const R& updated) const {
+    const R flops = updated * R(5.0 * 6.0 * static_cast<double>(in_.model->d_model));
+    const DType dtype = in_.workload->precision.high;
+    return FlopsOf<R>(flops) / in_.chip->matmul[static_cast<std::size_t>(dtype)];
+  }
+
+  const StepInput<R>& in_;
+  const MeshChannels<R>& ch_;
+  const OverlapRates<R>& overlap_;
+  const Layout& layout_;
+  R microbatches_;
+};
+
+}  // namespace scalecalc

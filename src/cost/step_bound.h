@@ -1,0 +1,74 @@
+// Lower bounds of a step, quick enough to be asked of every layout: causes are summed beforehand, and what layouts
+// share is computed once.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "cost/step.h"
+
+namespace scalecalc {
+
+/// One phase with its causes summed, seconds.
+struct PhaseTotal {
+  double time = 0;
+  double hides = 0;  ///< traffic on one more link hides under this much of it: its work, and what outlasts that
+};
+
+/// Phases with their causes summed: all that a bound needs of them.
+struct PhaseTotals {
+  std::array<PhaseTotal, kMaxLayerKinds> forward{};        ///< by layer kind
+  std::array<PhaseTotal, kMaxLayerKinds> backward{};       ///< with recompute
+  std::array<PhaseTotal, kMaxLayerKinds> kept_backward{};  ///< of layers that keep everything
+  double embedding = 0;
+  double head = 0;
+  double forward_whole = 0;  ///< this and the following as in Phases
+  double weight_whole = 0;
+};
+PhaseTotals totals_of(const Phases<double>& phases);
+
+/// Seconds one layer of each kind takes to gather its weights, and to gather and scatter them again in the backward.
+struct GatherTimes {
+  std::array<double, kMaxLayerKinds> forward{};
+  std::array<double, kMaxLayerKinds> backward{};
+};
+GatherTimes gather_times(const StepInput<double>& in);
+
+/// Phases whose layers also gather their weights, no later than they do: `phases` are free of it. What the overlap
+/// leaves is exposed; the rest hides under the work unless its link alone takes longer (OVERLAP: the fullest link is
+/// no less than any one). The ends are left as they are.
+PhaseTotals gathering(const PhaseTotals& phases, const GatherTimes& gathers, std::size_t kinds, double overlap);
+
+/// A step before its ends.
+struct StepOutline {
+  std::vector<double> busy;  ///< by stage: microbatches x its time
+  double others = 0;         ///< bubble, sends, the host's share
+};
+void outline(const StepInput<double>& in, const PhaseTotals& phases, StepOutline& out);
+
+/// Lower bound of step_time over every placement, sharding of weights and ZeRO stage: the same step on `in.channels`,
+/// which must be no slower than any placement's in each coefficient (an empty channel is free), without gradients and
+/// optimizer. Proof: with stage times T_s, step_time = m T_slowest + bubble plus non-negative terms. 1F1B and
+/// interleaved: (m - 1/vpp) T_slowest + (sum T_s)/vpp with m >= 1 and vpp >= 1; zero-bubble: the larger of m T_slowest
+/// and (m - 1) T_slowest + sum T_s - const; DualPipe: m T_slowest and a bubble that grows with forward and backward.
+/// None falls when any T_s grows, and T_s does not fall when a communication does not get faster (OVERLAP: its
+/// derivative is (1 - o) + o [it outlasts the work] + o c [it does not] >= 0).
+double step_lower_bound(const StepOutline& outline);
+
+/// The same with the ends: step_time = max_s (m T_s + end_s) + bubble, sends and overhead ([LAST]). `ends`, by stage,
+/// must be no later than the layout's own.
+double step_lower_bound(const StepOutline& outline, std::span<const double> ends);
+
+/// A stage's end, seconds, no later than that of any layout with this sharding on channels that are no faster.
+/// `backward` and `forward` are times of its layers, no shorter than those of any such layout whose weights are
+/// gathered for free: exposed reductions do not grow with the time they may hide under. With gathered weights the
+/// layers take longer, by m times what the end may gain at most.
+double stage_end_bound(const StepInput<double>& in, const StageShape& stage, double dense, double expert,
+                       double forward, double backward);
+
+/// Time of one microbatch's forward through a stage's layers, and of the backward with as much recompute as `phases`.
+double forward_of(const PhaseTotals& phases, const StageShape& stage, std::size_t kinds);
+double backward_of(const PhaseTotals& phases, const StageShape& stage, std::size_t kinds);
+
+}  // namespace scalecalc

@@ -1,0 +1,185 @@
+// What bounds families, members and shardings, and what it needs.
+#include <algorithm>
+
+#include "plan/family_search.h"
+
+namespace scalecalc {
+
+/// By policy, whether it treats some layers only, whether activations are offloaded, and whether DualPipe hides the
+/// experts' exchange.
+const PhaseTotals& FamilySearch::bound_phases(const Layout& layout) {
+  const bool paired = layout.ep > 1 && layout.schedule == Schedule::kDualPipe;
+  const std::size_t policy = static_cast<std::size_t>(layout.remat) * 8 + (layout.remat_layers > 0 ? 4U : 0U) +
+                             (layout.offload != 0 ? 2U : 0U) + (paired ? 1U : 0U);
+  std::optional<PhaseTotals>& out = bound_phases_[policy];
+  if (out) return *out;
+  Layout of = family_->layout;
+  of.remat = layout.remat;
+  of.remat_layers = layout.remat_layers > 0 ? 1 : 0;
+  of.offload = layout.offload;
+  of.schedule = paired ? Schedule::kDualPipe : Schedule::kNone;
+  StepInput<double> in = input(nullptr, of, bound_of_);
+  in.overlap = &in_.bound_overlap;
+  return out.emplace(totals_of(phases(in)));
+}
+
+void FamilySearch::bound(std::span<const std::uint32_t> which, std::span<BoundedFamily> out, SearchStats& stats) {
+  if (recipes_.empty()) return;
+  for (const std::uint32_t i : which) {
+    const Family& family = space_.families()[i];
+    BoundedFamily& item = out[i] = {.family = &family};
+    space_.members(family, stats, [&](const Branch& branch) {
+      const PipelineStages& stages = stages_of(branch.layout);
+      const Ways& ways = ways_of(branch.layout);
+      for (std::size_t r = 0; r < kRejectCount; ++r) stats.rejected[r] += ways.rejected[r];
+      const std::size_t layouts = ways.count * recipes_of(stages.most_treated);
+      if (layouts == 0) return;
+      item.candidates += layouts;
+      if (stages.shapes.empty()) return;
+      if (family_ != &family) enter(family);
+      const Layout layout = cheapest_recipe(branch.layout);
+      outline(input(&stages.shapes, layout, bound_of_), bound_phases(layout), outline_);
+      item.token_s = std::min(item.token_s, kBoundRounding * step_lower_bound(outline_) / tokens_of(layout));
+    });
+  }
+}
+
+/// How many ways there are to shard a member's state. Families that follow each other share them.
+const FamilySearch::Ways& FamilySearch::ways_of(const Layout& l) {
+  const std::array<std::int64_t, 4> degrees{l.tp, l.cp, l.ep, l.etp};
+  if (degrees != ways_degrees_) {
+    ways_.clear();
+    ways_degrees_ = degrees;
+  }
+  const bool paired = l.schedule == Schedule::kDualPipe;
+  const auto [at, added] = ways_.try_emplace(std::pair(l.dp, paired));
+  if (added) {
+    SearchStats cuts;
+    at->second.count = shardings(*in_.request, l, cuts).size();
+    at->second.rejected = cuts.rejected;
+  }
+  return at->second;
+}
+
+/// No recipe's step is shorter than this one's: some layers under a policy cost more than none.
+Layout FamilySearch::cheapest_recipe(Layout layout) const {
+  layout.remat = recipes_.back().some ? Remat::kNone : recipes_.front().remat;
+  layout.remat_layers = 0;
+  return layout;
+}
+
+std::size_t FamilySearch::recipes_of(std::int64_t most_treated) const {
+  if (most_treated > 0) return recipes_.size();
+  return static_cast<std::size_t>(
+      std::count_if(recipes_.begin(), recipes_.end(), [](const Recipe& recipe) { return !recipe.some; }));
+}
+
+/// Whether even the bound of the layout's step, on the fastest channels, may enter the ranking. Leaves its outline.
+bool FamilySearch::may_rank(const Member& member, const Layout& layout) {
+  outline(input(member.stages, layout, bound_of_), bound_phases(layout), outline_);
+  return may_enter(member, layout, kBoundRounding * step_lower_bound(outline_), 0);
+}
+
+/// What the recipes of a member share: the state of every sharding and an end no later than its own, by stage.
+void FamilySearch::prepare(const Member& member) {
+  if (tables_ready_) return;
+  tables_ready_ = true;
+  const std::vector<StageShape>& stages = *member.stages;
+  const std::size_t kinds = network_.kinds.size();
+  PhaseTotals slowest;
+  for (const Recipe& recipe : recipes_) {
+    const PhaseTotals& totals = bound_phases(with(member.branch->layout, recipe));
+    for (std::size_t k = 0; k < kinds; ++k) {
+      slowest.forward[k] = totals.forward[k];
+      slowest.backward[k].time = std::max(slowest.backward[k].time, totals.backward[k].time);
+    }
+  }
+  tables_.clear();
+  for (const ShardingOptions::Option& option : member.shardings->options) {
+    const Layout layout = sharded(member.branch->layout, {option.zero, option.fsdp});
+    const MeshChannels<double> channels = unplaced(member.branch->slice, layout);
+    const StepInput<double> in = input(&stages, layout, channels);
+    tables_.add(in, slowest);
+  }
+  tables_.keep_everything(input(&stages, with(member.branch->layout, {Remat::kNone, false}), free_));
+}
+
+Layout FamilySearch::with(Layout layout, const Recipe& recipe) {
+  layout.remat = recipe.remat;
+  layout.remat_layers = recipe.some ? 1 : 0;
+  return layout;
+}
+
+/// With the ends of its sharding, and the time to gather the weights it shards. Offloaded activations lengthen the
+/// passes that hide an end, by an amount the tables do not know: their layouts are bounded without ends.
+bool FamilySearch::may_rank_sharded(const Member& member, const Layout& layout, std::size_t index, double memory) {
+  const auto may = [&](const StepOutline& step) {
+    const double bound = layout.offload == 0 ? step_lower_bound(step, tables_.ends(index)) : step_lower_bound(step);
+    return may_enter(member, layout, kBoundRounding * bound, memory);
+  };
+  if (!may(outline_)) return false;
+  if (layout.zero < 3) return true;
+  const PhaseTotals phases =
+      gathering(bound_phases(layout), tables_.gathers(index), network_.kinds.size(), in_.overlap.fsdp);
+  outline(input(member.stages, layout, bound_of_), phases, gathering_);
+  return may(gathering_);
+}
+
+const FamilySearch::PipelineStages& FamilySearch::stages_of(const Layout& layout) {
+  const std::array<std::int64_t, 3> key{layout.pp, layout.vpp, layout.schedule == Schedule::kDualPipe ? 1 : 0};
+  const auto it = stages_.find(key);
+  if (it != stages_.end()) return it->second;
+  std::vector<StageShape> shapes = partition(*in_.request->model, layout);
+  const std::int64_t most = most_treated(*in_.request, shapes);
+  return stages_.emplace(key, PipelineStages{std::move(shapes), most}).first->second;
+}
+
+/// The fastest channels any placement can give a family's tensor, context and (under switches) expert groups, each on a
+/// link of its own; every other group communicates for free. Tensor groups are innermost in every placement, so their
+/// options do not depend on the other degrees. A link of its own: the fullest link carries no less than any one group.
+const MeshChannels<double>& FamilySearch::bound_channels(std::size_t slice_index, const Layout& l) {
+  const BranchKey key{static_cast<std::int64_t>(slice_index), l.tp, l.ep, l.cp};
+  const auto it = bounds_.find(key);
+  if (it != bounds_.end()) return it->second;
+  const HardwareSpec& hw = *in_.request->hw;
+  const Slice& slice = in_.request->slices[slice_index];
+  MeshChannels<double> out;
+  for (const Placement& placement : placements(hw, slice, {l.tp, 1, 1, slice.chips / l.tp, 1})) {
+    const Channel<double> tp = make_channel(hw, slice, in_.network, placement.of(MeshDim::kTp), "tp");
+    if (out.tp.size == 1) out.tp = tp;
+    lower(out.tp, tp);
+  }
+  if (l.ep > 1 && !hw.is_torus()) out.ep = best_switched(hw, slice, in_.network, l.ep, in_.routing);
+  out.cp = alone(slice_index, l.cp);
+  constexpr std::uint32_t kOwnLink = 1U << 16;
+  out.tp.links = kOwnLink;
+  out.cp.links = kOwnLink << 1;
+  out.ep.links = kOwnLink << 2;
+  return bounds_.emplace(key, out).first->second;
+}
+
+/// No slower than any placement, and cheap: every group alone on the machine, with the expert and tensor groups' own
+/// bounds. Spares enumerating the placements of layouts that cannot rank.
+MeshChannels<double> FamilySearch::unplaced(std::size_t slice, const Layout& layout) {
+  MeshChannels<double> out = bound_channels(slice, layout);
+  const MeshChannels<double> sizes = sizes_of(layout);
+  for (Channel<double>* channel : {&out.tp, &out.cp, &out.ep}) channel->links = 0;
+  out.pp = alone(slice, layout.pp);
+  out.shard = alone(slice, sizes.shard.size);
+  out.data = alone(slice, sizes.data.size);
+  out.replicate = alone(slice, layout.dp);
+  out.expert_shard = alone(slice, sizes.expert_shard.size);
+  out.expert_data = alone(slice, sizes.expert_data.size);
+  out.expert_replicate = out.replicate;
+  return out;
+}
+
+const Channel<double>& FamilySearch::alone(std::size_t slice, std::int64_t size) {
+  const auto key = std::pair(slice, size);
+  const auto it = alone_.find(key);
+  if (it != alone_.end()) return it->second;
+  return alone_.emplace(key, best_channel(*in_.request->hw, in_.request->slices[slice], in_.network, size))
+      .first->second;
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,51 @@
+// What the layouts of one member share, computed once: memory by its parts and the ends of its shardings. A layout is
+// then a sum over the stages.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "cost/step_bound.h"
+
+namespace scalecalc {
+
+class MemberTables {
+ public:
+  void clear();
+
+  /// One more sharding. `in` has its layout on channels no slower than any placement's; `slowest` the longest passes
+  /// of any recipe.
+  void add(const StepInput<double>& in, const PhaseTotals& slowest);
+  /// The recipe to look at next, and the one that keeps everything.
+  void recipe(const StepInput<double>& in) { fill(in, pass_); }
+  void keep_everything(const StepInput<double>& in) { fill(in, kept_); }
+
+  /// memory_use's total of the recipe with a sharding, nothing offloaded, to the last bit.
+  double fullest(std::size_t sharding, double reserve) const { return total(sharding, pass_, reserve).bytes; }
+  double fullest_kept(std::size_t sharding, double reserve) const { return total(sharding, kept_, reserve).bytes; }
+  /// Whether the fullest stage has room for activations, whatever becomes of the rest.
+  bool activations_fit(std::size_t sharding, double capacity, double reserve) const;
+  /// Of a sharding that gathers weights.
+  const GatherTimes& gathers(std::size_t sharding) const { return gathers_[sharding]; }
+  /// By stage, seconds, no later than those of any layout with this sharding.
+  std::span<const double> ends(std::size_t sharding) const {
+    return std::span(ends_).subspan(sharding * stages_, stages_);
+  }
+
+ private:
+  struct Fullest {
+    std::size_t stage = 0;
+    double bytes = -1;
+  };
+  void fill(const StepInput<double>& in, std::vector<StageBytes>& out);
+  Fullest total(std::size_t sharding, const std::vector<StageBytes>& pass, double reserve) const;
+
+  std::size_t stages_ = 0;
+  std::vector<StageBytes> state_;     ///< by sharding, then stage
+  std::vector<double> ends_;          ///< the same
+  std::vector<GatherTimes> gathers_;  ///< by sharding
+  std::vector<StageBytes> pass_;      ///< by stage
+  std::vector<StageBytes> kept_;
+};
+
+}  // namespace scalecalc
