@@ -101,7 +101,7 @@ void FamilySearch::prepare(const Member& member) {
     const StepInput<double> in = input(&stages, layout, channels);
     tables_.add(in, slowest);
   }
-  tables_.keep_everything(input(&stages, with(member.branch->layout, {Remat::kNone, false}), free_));
+  tables_.keep_everything(input(&stages, with(member.branch->layout, {Remat::kNone, true}), free_));
 }
 
 Layout FamilySearch::with(Layout layout, const Recipe& recipe) {

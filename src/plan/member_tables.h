@@ -16,7 +16,7 @@ class MemberTables {
   /// One more sharding. `in` has its layout on channels no slower than any placement's; `slowest` the longest passes
   /// of any recipe.
   void add(const StepInput<double>& in, const PhaseTotals& slowest);
-  /// The recipe to look at next, and the one that keeps everything.
+  /// The recipe to look at next, and the policy that keeps everything, as settle_remat asks for it: of some layers.
   void recipe(const StepInput<double>& in) { fill(in, pass_); }
   void keep_everything(const StepInput<double>& in) { fill(in, kept_); }
 
