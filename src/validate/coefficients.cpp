@@ -42,7 +42,10 @@ const Coefficient& first_of(const CoefficientSlot& slot, const Efficiency& effic
 ConfigNode coefficient_node(const WrittenCoefficient& c) {
   const bool time = c.path.ends_with("overhead");
   MapBuilder out{SourceSpan{}};
-  out.add("value", time ? fmt::format("{:.3g}us", c.value * 1e6) : fmt::format("{:.4g}", c.value));
+  constexpr double kMilli = 1e-3;
+  const std::string seconds =
+      c.value < kMilli ? fmt::format("{:.3g}us", c.value * 1e6) : fmt::format("{:.3g}ms", c.value * 1e3);
+  out.add("value", time ? seconds : fmt::format("{:.4g}", c.value));
   return out.add("error", fmt::format("{:.3g}%", 100 * c.error)).take();
 }
 

@@ -57,6 +57,7 @@ RowRemat remat_of(const Measurement& row, const ModelSpec& model, std::int64_t s
   if (text.ends_with(kOffload)) {
     text.erase(text.size() - kOffload.size());
     out.offload = kOffloadActivations;
+    if (text == "selective") text = "full";
   }
   if (text == "unknown") return out;
   out.layers = 0;

@@ -19,7 +19,9 @@ struct RowRemat {
 /// A count of layers of the whole model is dealt to the stages and rounded, at least one each: the engine treats as
 /// many of every stage. Recomputing chosen modules stands for the policy nearest to it in work: MLA's up-projections
 /// and single operations for `selective`, attention's core for `attention`; `mlp` is the MLP of dense layers, of which
-/// a model with experts has few or none. NotPredicted for words that are not known.
+/// a model with experts has few or none. `selective+offload` is `full` with offload: MaxText's
+/// policies of that kind name the few tensors of a layer that go to the host, and the rest runs again. NotPredicted for
+/// words that are not known.
 RowRemat remat_of(const Measurement& row, const ModelSpec& model, std::int64_t stages);
 
 }  // namespace scalecalc
