@@ -198,6 +198,7 @@ StackCoefficients read_stack(const ConfigNode::Entry& entry, const HardwareSpec&
   reader.fields().finish();
   read_typed(own, e);
   e.stack = entry.key;
+  if (!source.empty()) e.basis = fmt::format("{}; the rest: {}", source, hw.efficiency.basis);
   e.confidence = fmt::format("{} of this chip under {}{}; the rest: {}", counted(reader.given()), entry.key,
                              source.empty() ? "" : " (" + source + ")", hw.efficiency.confidence);
   return out;
