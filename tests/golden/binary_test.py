@@ -212,7 +212,7 @@ class Documents(unittest.TestCase):
             self.assertLessEqual(total, capacity)
 
     def test_train_curve(self):
-        words = ["train", "llama3-8b", "--hw", "tpu-v5p", "--chips", "1,64,100,128"]
+        words = ["train", "llama3-8b", "--hw", "tpu-v5p", "--offload", "none", "--chips", "1,64,100,128"]
         document = self.valid("train-curve", *words, "--json", "--pareto")
         points = document["curve"]
         self.assertEqual([p["status"] for p in points], ["out_of_memory", "planned", "not_built", "planned"])
@@ -229,7 +229,8 @@ class Documents(unittest.TestCase):
         self.assertEqual((header.split(",")[0], len(rows)), ("chips_asked", 4))
         single = self.valid("train-curve", *QUESTION, "--json", "--pareto", "--fix", "dp=64")
         self.assertEqual((len(single["pareto"]), single["machine_sizes"], single["linear"]), (1, 1, None))
-        nothing = self.valid("train-curve", "train", "llama3-70b", "--hw", "h100-sxm", "--chips", "1..4", "--json", code=3)
+        nothing = self.valid("train-curve", "train", "llama3-70b", "--hw", "h100-sxm", "--offload", "none",
+                             "--chips", "1..4", "--json", code=3)
         self.assertEqual({p["plan"] for p in nothing["curve"]}, {None})
         self.valid("error", "train", "llama3-8b", "--hw", "h100-sxm", "--chips", "256..8", "--json", code=2)
 
@@ -248,7 +249,7 @@ class Documents(unittest.TestCase):
                 self.assertAlmostEqual(stage["busy_share"] + stage["end_share"] + stage["idle_share"], 1, places=9)
             ends = [e["ts"] + e["dur"] for e in document["traceEvents"] if e["ph"] == "X"]
             self.assertAlmostEqual(max(ends) / 1e6, document["simulated_step_time_s"], places=8)
-        short = self.valid("trace", "trace", "llama3-70b", "--hw", "h100-sxm", "--chips", "4", "--json", code=3)
+        short = self.valid("trace", "trace", "llama3-70b", "--hw", "h100-sxm", "--chips", "4", "--offload", "none", "--json", code=3)
         self.assertEqual((short["traceEvents"], short["stages"]), ([], []))
         self.assertTrue(short["nothing_fits"])
         self.valid("error", "trace", *QUESTION[1:], "--rank", "0", "--json", code=2)
@@ -276,7 +277,7 @@ class Documents(unittest.TestCase):
         short = ["train", "llama3-70b", "--hw", "h100-sxm", "--chips"]
         document = self.valid("train", *short, "64", "--json", "--top", "1", "--why-not", "tp=1,pp=1,zero=1")
         self.assertGreater(document["why_not"][0]["least_memory"]["over_by_bytes"], 0)
-        document = self.valid("train", *short, "4", "--json", "--why-not", "tp=4", code=3)
+        document = self.valid("train", *short, "4", "--offload", "none", "--json", "--why-not", "tp=4", code=3)
         self.assertIsNone(document["why_not"][0]["against_plan_1"])
 
     def test_from_a_saved_answer(self):
@@ -292,7 +293,7 @@ class Documents(unittest.TestCase):
         self.assertIsNone(document["from"]["recorded"])
 
     def test_nothing_fits(self):
-        document = self.valid("train", "train", "llama3-70b", "--hw", "h100-sxm", "--chips", "4", "--json", code=3)
+        document = self.valid("train", "train", "llama3-70b", "--hw", "h100-sxm", "--chips", "4", "--offload", "none", "--json", code=3)
         self.assertEqual(document["plans"], [])
         self.assertGreater(document["nearest_miss"]["over_by_bytes"], 0)
 
