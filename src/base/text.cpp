@@ -116,15 +116,18 @@ std::vector<std::string> nearest(std::string_view word, std::span<const std::str
   constexpr std::size_t kShortestStart = 3;
   std::vector<std::string> near;
   if (word.empty() || word.size() > kLongestName) return near;
-  std::size_t best = std::numeric_limits<std::size_t>::max();
+  const std::string start = bare_form(word);
+  // Of names as near, one that was not typed to its end is likelier than one with another letter.
+  std::pair<std::size_t, bool> best(std::numeric_limits<std::size_t>::max(), true);
   for (const std::string& candidate : candidates) {
     const std::size_t distance = likeness(word, candidate);
-    if (distance == std::numeric_limits<std::size_t>::max() || distance > best) continue;
-    if (distance < best) near.clear();
-    best = distance;
+    if (distance == std::numeric_limits<std::size_t>::max()) continue;
+    const std::pair rank(distance, !bare_form(candidate).starts_with(start));
+    if (rank > best) continue;
+    if (rank < best) near.clear();
+    best = rank;
     keep_first(near, candidate);
   }
-  const std::string start = bare_form(word);
   if (!near.empty() || start.size() < kShortestStart) return near;
   for (const std::string& candidate : candidates) {
     if (bare_form(candidate).starts_with(start)) keep_first(near, candidate);

@@ -36,6 +36,21 @@ inline constexpr Flag kAssumeFlag{
     "FAMILY",
     "read a Hugging Face config.json as a model of this family (default: the one it names)",
     "llama"};
+/// How a collective's time is counted.
+inline constexpr Flag kConventionFlag{
+    "--convention",
+    0,
+    FlagKind::kValue,
+    "book|first-order|exact",
+    "book (default): rings drop (N-1)/N, switches keep it and have no latency; first-order: dropped everywhere; exact: "
+    "kept everywhere, with latencies, as train computes",
+    "exact"};
+inline constexpr Flag kInNetworkFlag{"--in-network",
+                                     0,
+                                     FlagKind::kValue,
+                                     "auto|on|off",
+                                     "switches reduce (SHARP); auto (default): where the hardware file says so",
+                                     "on"};
 inline constexpr Flag kExplainFlag{
     "--explain", 0, FlagKind::kSwitch, "", "the formula behind each figure, with its numbers", ""};
 

@@ -81,4 +81,10 @@ std::vector<std::string> undivided_widths(const ModelSpec& model, std::int64_t t
   return out.take();
 }
 
+bool all_plain_attention(const ModelSpec& model) {
+  return std::all_of(model.kinds.begin(), model.kinds.end(), [](const LayerKind& k) {
+    return k.mixer == MixerKind::kFull || k.mixer == MixerKind::kSliding || k.mixer == MixerKind::kChunked;
+  });
+}
+
 }  // namespace scalecalc

@@ -88,10 +88,7 @@ bool Space::exchanges(CpComm comm, const Layout& layout) const {
     case CpComm::kRing: return any([](const LayerKind& k) { return is_attention(k.mixer); });
     case CpComm::kUlysses: break;
   }
-  const bool other = any([](const LayerKind& k) {
-    return k.mixer != MixerKind::kFull && k.mixer != MixerKind::kSliding && k.mixer != MixerKind::kChunked;
-  });
-  return !other && undivided_heads(*request_.model, layout.tp * layout.cp).empty();
+  return all_plain_attention(*request_.model) && undivided_heads(*request_.model, layout.tp * layout.cp).empty();
 }
 
 const std::vector<Split>& Space::splits_of(std::int64_t chips) {
@@ -338,7 +335,9 @@ std::int64_t most_treated(const PlanRequest& request, const std::vector<StageSha
   for (const StageShape& stage : stages) {
     for (const std::int32_t layers : stage.layers) most = std::max<std::int64_t>(most, layers / stage.parts);
   }
-  return request.max.remat_layers ? std::min(most - 1, *request.max.remat_layers) : most - 1;
+  --most;
+  if (request.fix.remat_layers && *request.fix.remat_layers > most) return 0;
+  return request.max.remat_layers ? std::min(most, *request.max.remat_layers) : most;
 }
 
 Settled settle_remat(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory) {

@@ -103,7 +103,8 @@ struct Recipe {
 /// Those the request allows: every policy for all layers, cheapest first, then for some. Counts what it cut.
 std::vector<Recipe> recipes(const PlanRequest& request, SearchStats& stats);
 
-/// The most layers of one kind that a policy for some layers may treat: one fewer than a stage has; 0 if there is none.
+/// The most layers of one kind that a policy for some layers may treat: one fewer than a stage has. 0 if there is none,
+/// or if fewer than are pinned.
 std::int64_t most_treated(const PlanRequest& request, const std::vector<StageShape>& stages);
 
 /// How a layout whose recipe is open was made to fit.

@@ -238,7 +238,7 @@ std::vector<Figure> hw_efficiency(const HardwareSpec& hw) {
   out.text("efficiency.family", "family", hw.family);
   out.text("efficiency.stack", "software", e.stack);
   out.text("efficiency.confidence", "", e.confidence);
-  out.records("efficiency.stacks", "fitted stacks (train --stack)", stack_records(hw));
+  out.records("efficiency.stacks", "", stack_records(hw));  // people find them in the notes
   for (std::size_t i = 0; i < kDTypeCount; ++i) {
     const std::string_view dtype = kDTypeNames[i];
     if (hw.matmul_peak[i])

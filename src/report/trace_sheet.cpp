@@ -126,6 +126,9 @@ void add_notes(const TracedPlan& traced, Sheet& out) {
         "transfers run beside the stages and the next stage waits for them; the closed form hides a "
         "fixed share of each instead (overlap.pp of the hardware)");
   }
+  if ((traced.plan->plan.layout.offload & kOffloadActivations) != 0) {
+    out.notes.emplace_back("activations: what a stage keeps, here mostly in the host's memory");
+  }
   if (!traced.events || traced.detail != TraceDetail::kAuto || draws_layers(traced)) return;
   out.assumptions.push_back(
       {fmt::format("single layers are not drawn: {} slices, above {}", group_thousands(layer_slices(*traced.trace)),

@@ -194,6 +194,11 @@ Section memory_section(const TrainAnswer& answer, const RankedPlan& ranked, cons
   out.table.rows.push_back({{std::string("capacity"), capacity, 1.0}});
   const double left = fits ? capacity - total : total - capacity;
   out.table.rows.push_back({{std::string(fits ? "free" : "short"), left, left / capacity}});
+  if (const double host = ranked.plan.memory.host.value(); host > 0) {
+    out.lines.push_back(
+        {fmt::format("offloaded to the host: {} of {} for each chip", format_quantity(host, UnitKind::kBytes),
+                     format_quantity(answer.hw.host_memory().value(), UnitKind::kBytes))});
+  }
   return out;
 }
 

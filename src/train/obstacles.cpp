@@ -29,6 +29,7 @@ class ObstacleFinder {
     stages();
     schedule();
     experts();
+    remat();
     sharding();
     product();
     batch();
@@ -54,6 +55,27 @@ class ObstacleFinder {
     if (fix_.cp && *fix_.cp > 1 && seq % (2 * *fix_.cp) != 0) {
       say("sequences of {} do not divide into 2 x cp {} pieces", group_thousands(seq), *fix_.cp);
     }
+    if (!fix_.cp_comm || *fix_.cp_comm != CpComm::kUlysses || fix_.cp.value_or(2) == 1) return;
+    if (!all_plain_attention(model_)) {
+      say("Ulysses needs plain attention in every layer, which {} has not: cp_comm is all-gather or ring", model_.name);
+    } else if (fix_.cp) {
+      for (const std::string& text : undivided_heads(model_, *fix_.cp * fix_.tp.value_or(1))) {
+        say("Ulysses gives every rank of tp x cp whole heads: {}", text);
+      }
+    }
+  }
+
+  /// A policy for some layers leaves at least one of each kind alone.
+  void remat() {
+    if (!fix_.remat_layers || *fix_.remat_layers == 0) return;
+    if (fix_.remat && *fix_.remat == Remat::kNone) {
+      say("remat none treats no layers: remat_layers {} needs a policy", *fix_.remat_layers);
+    }
+    const std::int64_t stages = fix_.pp.value_or(1);
+    const std::int64_t largest = (model_.layers() + stages - 1) / stages;
+    if (*fix_.remat_layers >= largest) {
+      say("remat_layers {} is not fewer than the {} layers of a stage; 0 stands for all", *fix_.remat_layers, largest);
+    }
   }
 
   void sequence_sharding() {
@@ -73,10 +95,33 @@ class ObstacleFinder {
     if (!fix_.schedule) return;
     const std::string_view name = name_of(*fix_.schedule);
     const bool interleaved = *fix_.schedule == Schedule::kInterleaved;
-    const bool plain = *fix_.schedule == Schedule::k1F1B || *fix_.schedule == Schedule::kGpipe;
-    if (interleaved && fix_.pp && *fix_.pp == 1) say("the {} schedule needs pp above 1", name);
+    const bool dual = *fix_.schedule == Schedule::kDualPipe;
+    const bool split = dual || *fix_.schedule == Schedule::kZeroBubble;
+    const bool plain = split || *fix_.schedule == Schedule::k1F1B || *fix_.schedule == Schedule::kGpipe;
+    if ((interleaved || split) && fix_.pp && *fix_.pp == 1) say("the {} schedule needs pp above 1", name);
+    if (dual && fix_.pp && *fix_.pp > 1 && *fix_.pp % 2 != 0) say("DualPipe pairs stages: pp {} is odd", *fix_.pp);
+    if (dual && fix_.zero && *fix_.zero > 1) say("DualPipe runs with zero 0 or 1, not {}", *fix_.zero);
     if (interleaved && fix_.vpp && *fix_.vpp == 1) say("the {} schedule needs vpp above 1", name);
     if (plain && fix_.vpp.value_or(1) > 1) say("vpp {} is the interleaved schedule, not {}", *fix_.vpp, name);
+    if (dual && fix_.pp) pairs();
+  }
+
+  /// DualPipe feeds as many microbatches from either end, and pp of them at least.
+  void pairs() {
+    const auto runs = [&](std::int64_t microbatches) { return microbatches % 2 == 0 && microbatches >= 2 * *fix_.pp; };
+    if (fix_.grad_accum) {
+      if (!runs(*fix_.grad_accum)) {
+        say("DualPipe needs an even number of microbatches, 2 pp = {} at least: not {}", 2 * *fix_.pp,
+            *fix_.grad_accum);
+      }
+      return;
+    }
+    const std::vector<std::int64_t> shares = rank_sequences();
+    const std::int64_t mb = fix_.micro_batch_seqs.value_or(1);
+    const auto some = [&](std::int64_t share) { return share % mb == 0 && runs(share / mb); };
+    if (shares.empty() || std::any_of(shares.begin(), shares.end(), some)) return;
+    say("DualPipe needs an even number of microbatches, 2 pp = {} at least: at mb {} {} make none such", 2 * *fix_.pp,
+        mb, share_text(shares));
   }
 
   /// ZeRO-3 shards weights over fsdp x cp ranks, and nothing else does.

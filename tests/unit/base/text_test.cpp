@@ -26,6 +26,12 @@ TEST(Nearest, GivesTheBestOrItsTies) {
   EXPECT_EQ(nearest(std::string(100000, 'x'), chips), Names{});
 }
 
+TEST(Nearest, ANameNotTypedToItsEndComesBeforeOtherLetters) {
+  const std::vector<std::string> chips{"tpu-v2", "tpu-v3", "tpu-v4", "tpu-v5e", "tpu-v5p"};
+  EXPECT_EQ(nearest("tpu-v5", chips), (std::vector<std::string>{"tpu-v5e", "tpu-v5p"}));
+  EXPECT_EQ(nearest("tpu-v9", chips), (std::vector<std::string>{"tpu-v2", "tpu-v3", "tpu-v4"}));
+}
+
 TEST(Nearest, DoesNotReplaceMostOfAShortWord) {
   const std::vector<std::string> axes{"tp", "pp"};
   EXPECT_EQ(nearest("tq", axes), std::vector<std::string>{"tp"});
