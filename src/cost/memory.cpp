@@ -2,6 +2,7 @@
 // section 3 (states); Korthikanti et al. 2022, arXiv:2205.05198 section 4 (activations); the schedules' papers for
 // microbatches in flight (pipeline.h).
 #include <algorithm>
+#include <string_view>
 
 #include "cost/stage_parameters.h"
 #include "cost/step.h"
@@ -120,17 +121,18 @@ class MemoryCounter {
     const R layers(static_cast<double>(std::max(1, layers_of(stage))));
     const R two = min(R(1.0), R(2.0) / layers);
     const R flight = in_flight_of(stage);
-    const auto move = [&](BytesOf<R>& part, const R& stays) {
+    static constexpr std::string_view kRule = "two layers' worth on its way; the rest with the host (arXiv:2104.07857)";
+    const auto move = [&](BytesOf<R>& part, std::string_view name) {
       const BytesOf<R> whole = part;
-      part = part * stays;
+      part = named(part * two, name, kRule);
       use.host += whole;
     };
-    if ((layout_.offload & kOffloadOptimizer) != 0) move(use.optimizer, two);
-    if ((layout_.offload & kOffloadWeights) != 0) move(use.weights, two);
+    if ((layout_.offload & kOffloadOptimizer) != 0) move(use.optimizer, "optimizer state on the chip");
+    if ((layout_.offload & kOffloadWeights) != 0) move(use.weights, "weights on the chip");
     if ((layout_.offload & kOffloadActivations) != 0) {
       const BytesOf<R> kept = kept_per_microbatch(in_, stage);
       use.host += kept * flight;
-      use.activations = use.activations - kept * flight + kept * two;
+      use.activations = named(use.activations - kept * flight + kept * two, "activations on the chip", kRule);
     }
   }
 
