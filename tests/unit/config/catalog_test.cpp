@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "support/errors.h"
+
 namespace scalecalc {
 namespace {
 
@@ -32,15 +34,7 @@ class UserCatalog : public testing::Test {
 };
 
 std::string error_of(const Catalog& catalog, CatalogKind kind, const std::string& name) {
-  try {
-    catalog.load(kind, name);
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.exit_code(), ExitCode::kQuestionWrong);
-    std::string out;
-    for (const Diagnostic& d : error.diagnostics()) out += render(d);
-    return out;
-  }
-  return "";
+  return test::problems_of([&] { catalog.load(kind, name); });
 }
 
 TEST_F(UserCatalog, FindsFilesByNameAliasAndPath) {

@@ -4,20 +4,14 @@
 
 #include <string>
 
+#include "support/errors.h"
+
 namespace scalecalc {
 namespace {
 
 /// Everything the reader has to say about a text, as a user sees it; "" if it reads.
 std::string problems(const std::string& text) {
-  try {
-    read_json(text, "x.json");
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.exit_code(), ExitCode::kQuestionWrong);
-    std::string out;
-    for (const Diagnostic& d : error.diagnostics()) out += render(d);
-    return out;
-  }
-  return "";
+  return test::problems_of([&] { read_json(text, "x.json"); });
 }
 
 /// The first problem without the source line: "1:3 message | hint".

@@ -3,6 +3,7 @@
 #include "config/catalog.h"
 #include "config/fields.h"
 #include "config/yaml_reader.h"
+#include "support/errors.h"
 
 namespace scalecalc {
 namespace {
@@ -13,15 +14,7 @@ constexpr const char* kDocument =
 
 std::string override_problem(const std::string& path, const std::string& value) {
   ConfigNode document = read_yaml(kDocument, "x.yaml");
-  try {
-    apply_override(document, path, value, "--set hw." + path + "=" + value);
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.exit_code(), ExitCode::kQuestionWrong);
-    std::string out;
-    for (const Diagnostic& d : error.diagnostics()) out += render(d);
-    return out;
-  }
-  return "";
+  return test::problems_of([&] { apply_override(document, path, value, "--set hw." + path + "=" + value); });
 }
 
 TEST(ApplyOverride, ReplacesAddsAndIndexes) {

@@ -4,20 +4,14 @@
 
 #include <string>
 
+#include "support/errors.h"
+
 namespace scalecalc {
 namespace {
 
 /// Everything the reader has to say about a text, as a user sees it; "" if it reads.
 std::string problems(const std::string& text) {
-  try {
-    read_yaml(text, "x.yaml");
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.exit_code(), ExitCode::kQuestionWrong);
-    std::string out;
-    for (const Diagnostic& d : error.diagnostics()) out += render(d);
-    return out;
-  }
-  return "";
+  return test::problems_of([&] { read_yaml(text, "x.yaml"); });
 }
 
 std::string place(const SourceSpan& span) {
