@@ -81,7 +81,9 @@ TEST(TraceJson, IsOneDocumentForUsAndForViewers) {
 TEST(TraceJson, SlicesOfATrackNeverCross) {
   for (const LayoutFilter& fix :
        {LayoutFilter{.pp = 1}, LayoutFilter{.pp = 2, .vpp = 4}, LayoutFilter{.cp = 2, .pp = 4, .vpp = 1},
-        LayoutFilter{.pp = 4, .zero = 2, .schedule = Schedule::kGpipe}}) {
+        LayoutFilter{.pp = 4, .zero = 2, .schedule = Schedule::kGpipe},
+        LayoutFilter{.pp = 4, .schedule = Schedule::kZeroBubble},
+        LayoutFilter{.pp = 4, .schedule = Schedule::kDualPipe}}) {
     for (const TraceDetail detail : {TraceDetail::kBlocks, TraceDetail::kLayers}) {
       const Json json = Traced(fix, detail).json();
       std::set<TrackId> named;

@@ -24,7 +24,8 @@ TrainAnswer ask(LayoutFilter fix) {
 TEST(StepTrace, EveryStageAccountsForTheWholeStep) {
   for (const LayoutFilter& fix :
        {LayoutFilter{.pp = 1}, LayoutFilter{.pp = 4, .vpp = 1}, LayoutFilter{.pp = 4, .vpp = 4},
-        LayoutFilter{.pp = 8, .schedule = Schedule::kGpipe}}) {
+        LayoutFilter{.pp = 8, .schedule = Schedule::kGpipe}, LayoutFilter{.pp = 4, .schedule = Schedule::kZeroBubble},
+        LayoutFilter{.pp = 4, .schedule = Schedule::kDualPipe}}) {
     const TrainAnswer a = ask(fix);
     ASSERT_FALSE(a.plans.empty());
     const StepTrace trace = trace_step(a, a.plans.front().plan);
