@@ -19,6 +19,8 @@ constexpr CountRange kFoldRange{2, 100};
 
 constexpr std::array kFlags{
     Flag{"--hw", 0, FlagKind::kValue, "HW", "the chip to fit: a catalog name or a YAML file", "h100-sxm"},
+    Flag{"--family", 0, FlagKind::kValue, "NAME", "instead of a chip: factors for all chips of an efficiency family",
+         "nvidia"},
     Flag{"--stack", 0, FlagKind::kValue, "NAME",
          "the software stack to fit: rows of its frameworks count (default: the chip's usual one)", "nemo"},
     kOnlyFlag,
@@ -40,19 +42,21 @@ Fit fit(const Arguments& arguments, const Catalog& catalog, const std::function<
   FlagReader reader(arguments);
   CalibrateQuestion q;
   const auto hardware = arguments.value("--hw");
-  if (!hardware) reader.problem("--hw is missing: which chip?", "a catalog name such as h100-sxm, or a YAML file");
+  q.family = arguments.value("--family").value_or("");
+  if (hardware && !q.family.empty()) reader.problem("--hw and --family both say what to fit", "keep one of them");
+  if (!hardware && q.family.empty()) {
+    reader.problem("--hw is missing: which chip?", "a catalog name such as h100-sxm, a YAML file, or --family nvidia");
+  }
   q.hardware = hardware.value_or("");
   q.folds = static_cast<std::size_t>(reader.count("--folds", kFoldRange).value_or(5));
   q.date = arguments.value("--date").value_or("");
   q.stack = arguments.value("--stack").value_or("");
-  q.files = join(arguments.positionals(), ", ");
   q.only = row_filters(reader, arguments);
-  if (arguments.positionals().empty()) {
-    reader.problem("no file of measurements is given", "for example: scalecalc calibrate runs.yaml --hw h100-sxm");
-  }
   reader.finish();
-  q.rows = read_measurement_files(arguments.positionals());
-  return {calibrate(q, catalog, stop), arguments.positionals()};
+  MeasurementFiles read = read_measurement_files(arguments.positionals(), catalog);
+  q.files = join(read.files, ", ");
+  q.rows = std::move(read.rows);
+  return {calibrate(q, catalog, stop), read.files};
 }
 
 ExitCode run_calibrate(const Arguments& arguments, Environment& env) {
@@ -74,7 +78,7 @@ ExitCode run_calibrate(const Arguments& arguments, Environment& env) {
 const Command& calibrate_command() {
   static const Command kCalibrate{"calibrate",
                                   "Efficiency coefficients of a chip fitted to measured runs, with held-out error.",
-                                  "FILE.yaml... --hw HW [flags]",
+                                  "[FILE.yaml...] --hw HW [flags]",
                                   kExamples,
                                   "",
                                   kFlags,

@@ -36,7 +36,7 @@ constexpr std::string_view kExamples =
     "  scalecalc validate runs.yaml --only chip=h100-sxm,h200 --worst 20\n";
 
 constexpr std::string_view kNotes =
-    "Without a file, the measurements/ of the config directories are read (configs/ ships two).\n"
+    "Without a file, the catalog's measurements are read: every published run that ships with the program.\n"
     "docs/accuracy.md explains what a row of a file may say.\n"
     "\n"
     "exit status: 0 answered, 1 the error is above --max-error, 2 the question or a file is wrong\n";
@@ -47,7 +47,7 @@ struct Request {
   std::optional<double> max_error;
 };
 
-Request request_of(const Arguments& arguments, const Environment& env) {
+Request request_of(const Arguments& arguments) {
   FlagReader reader(arguments);
   Request out;
   out.max_error = reader.fraction("--max-error");
@@ -61,8 +61,6 @@ Request request_of(const Arguments& arguments, const Environment& env) {
   out.question.set = arguments.values("--set");
   out.question.only = row_filters(reader, arguments);
   reader.finish();
-  if (out.view.files.empty())
-    out.view.files = shipped_measurement_files(read_session(arguments, env).config_directories);
   return out;
 }
 
@@ -70,8 +68,10 @@ ExitCode run_validate(const Arguments& arguments, Environment& env) {
   bool passed = true;
   std::string verdict;
   const ExitCode answered = answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
-    Request request = request_of(arguments, env);
-    request.question.rows = read_measurement_files(request.view.files);
+    Request request = request_of(arguments);
+    MeasurementFiles read = read_measurement_files(request.view.files, catalog);
+    request.view.files = std::move(read.files);
+    request.question.rows = std::move(read.rows);
     request.question.compared =
         arguments.has("--memory") ? Compared::kMemory : compared_by_default(request.question.rows);
     const Validation found = validate(request.question, catalog, env.interrupted);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/io.h"
 #include "base/text.h"
@@ -39,30 +38,17 @@ std::vector<RowFilter> row_filters(FlagReader& reader, const Arguments& argument
   return out;
 }
 
-std::vector<std::string> shipped_measurement_files(const std::vector<std::string>& directories) {
-  namespace fs = std::filesystem;
-  std::vector<std::string> out;
-  for (const std::string& directory : directories) {
-    std::vector<std::string> found;
-    std::error_code ignored;
-    for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(directory) / "measurements", ignored)) {
-      if (entry.path().extension() == ".yaml") found.push_back(entry.path().string());
-    }
-    std::sort(found.begin(), found.end());
-    out.insert(out.end(), found.begin(), found.end());
-  }
-  if (out.empty()) {
-    throw UserError("no file of measurements is given, and no config directory has measurements/",
-                    "for example: scalecalc validate runs.yaml; or --config-dir configs for the shipped ones");
-  }
-  return out;
-}
-
-std::vector<Measurement> read_measurement_files(const std::vector<std::string>& files) {
-  std::vector<Measurement> out;
-  for (const std::string& file : files) {
-    const ConfigNode document = read_yaml(read_text_file(file), file, kMostTableNodes);
-    for (Measurement& row : read_measurements(document)) out.push_back(std::move(row));
+MeasurementFiles read_measurement_files(const std::vector<std::string>& files, const Catalog& catalog) {
+  MeasurementFiles out{.files = files, .rows = {}};
+  const auto take = [&](const ConfigNode& document) {
+    for (Measurement& row : read_measurements(document)) out.rows.push_back(std::move(row));
+  };
+  for (const std::string& file : files) take(read_yaml(read_text_file(file), file, kMostTableNodes));
+  if (!files.empty()) return out;
+  for (const std::string& name : catalog.names(CatalogKind::kMeasurements)) {
+    const ConfigNode document = catalog.load(CatalogKind::kMeasurements, name);
+    out.files.push_back(document.span.file);
+    take(document);
   }
   return out;
 }

@@ -19,8 +19,11 @@ inline constexpr Flag kOnlyFlag{
     "chip=h100-sxm"};
 
 std::vector<RowFilter> row_filters(FlagReader& reader, const Arguments& arguments);
-/// The measurements/*.yaml of the config directories, sorted within each. UserError if there are none.
-std::vector<std::string> shipped_measurement_files(const std::vector<std::string>& directories);
-std::vector<Measurement> read_measurement_files(const std::vector<std::string>& files);
+struct MeasurementFiles {
+  std::vector<std::string> files;  ///< that were read
+  std::vector<Measurement> rows;
+};
+/// The rows of the files; of none, those of the catalog's measurements.
+MeasurementFiles read_measurement_files(const std::vector<std::string>& files, const Catalog& catalog);
 
 }  // namespace scalecalc::cli

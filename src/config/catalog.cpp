@@ -26,6 +26,7 @@ std::string_view folder(CatalogKind kind) {
     case CatalogKind::kModel: return "models";
     case CatalogKind::kEfficiency: return "efficiency";
     case CatalogKind::kStack: return "stacks";
+    case CatalogKind::kMeasurements: return "measurements";
   }
   return "";
 }
@@ -36,6 +37,7 @@ std::string_view noun(CatalogKind kind) {
     case CatalogKind::kModel: return "model";
     case CatalogKind::kEfficiency: return "efficiency family";
     case CatalogKind::kStack: return "software stack";
+    case CatalogKind::kMeasurements: return "set of measurements";
   }
   return "";
 }
@@ -241,7 +243,10 @@ ConfigNode Catalog::load(CatalogKind kind, const std::string& name_or_path) cons
   if (is_path(name_or_path)) return read_path(kind, name_or_path);
   for (const std::string& directory : directories_) {
     const auto found = find_in_directory(fs::path(directory) / folder(kind), name_or_path);
-    if (found) return read_yaml(read_text_file(*found), *found);
+    if (found) {
+      const std::size_t most = kind == CatalogKind::kMeasurements ? kMostTableNodes : kMostYamlNodes;
+      return read_yaml(read_text_file(*found), *found, most);
+    }
   }
   for (const EmbeddedFile& file : embedded_catalog()) {
     if (!in_folder(file, kind) || !answers_to(labels_of(file), name_or_path)) continue;

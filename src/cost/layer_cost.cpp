@@ -68,21 +68,27 @@ class LayerCoster : public OpWork<R> {
   void kernels(const std::vector<Op<R>>& ops, bool in_layer, LayerCost<R>& out) const {
     double forward = 0, backward = 0;
     std::array<double, kRematCount> repeated{};
+    double routed = 0;  // passes over the layer's experts
+    std::array<double, kRematCount> routed_again{};
     for (const Op<R>& op : ops) {
       if (op.kind == OpKind::kVector && value_of(op.reads) <= 0) continue;
       const bool unfused = writes_scores(workload_.attention, op);
       const double each = unfused ? 4 : 1;
       forward += each;
       backward += unfused ? 6 : op.kind == OpKind::kAttention || op.kind == OpKind::kScan ? 1 : 2;
+      if (op.kind == OpKind::kGroupedMatmul) routed = 1;
       for (const Remat remat : kRemats) {
-        if (runs_again(remat, op, workload_.attention)) repeated[static_cast<std::size_t>(remat)] += each;
+        if (!runs_again(remat, op, workload_.attention)) continue;
+        repeated[static_cast<std::size_t>(remat)] += each;
+        if (op.kind == OpKind::kGroupedMatmul) routed_again[static_cast<std::size_t>(remat)] = 1;
       }
     }
-    out.forward.work.overhead = chip_.kernel_overhead * R(forward);
-    out.backward.work.overhead = chip_.kernel_overhead * R(backward);
+    out.forward.work.overhead = chip_.kernel_overhead * R(forward) + chip_.expert_overhead * R(routed);
+    out.backward.work.overhead = chip_.kernel_overhead * R(backward) + chip_.expert_overhead * R(routed);
     if (!in_layer) return;
     for (std::size_t r = 0; r < kRematCount; ++r) {
-      out.recompute[r].work.overhead = chip_.kernel_overhead * R(repeated[r]);
+      out.recompute[r].work.overhead =
+          chip_.kernel_overhead * R(repeated[r]) + chip_.expert_overhead * R(routed_again[r]);
     }
   }
 

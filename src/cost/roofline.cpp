@@ -34,6 +34,8 @@ ChipRates<R> read_chip(const Reader<R>& reader, const HardwareSpec& hw, const Ef
   out.moe_imbalance = coefficient(e.moe_imbalance, "efficiency.moe_imbalance");
   out.kernel_overhead = read(reader, Seconds(e.kernel_overhead.value), "efficiency.kernel_overhead",
                              e.kernel_overhead.source, e.kernel_overhead.error);
+  out.expert_overhead = read(reader, Seconds(e.expert_overhead.value), "efficiency.expert_overhead",
+                             e.expert_overhead.source, e.expert_overhead.error);
   out.step_overhead = read(reader, Seconds(e.step_overhead.value), "efficiency.step_overhead", e.step_overhead.source,
                            e.step_overhead.error);
   return out;

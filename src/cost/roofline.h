@@ -23,6 +23,7 @@ struct ChipRates {
   R grouped_half_rows{0.0};
   R moe_imbalance{1.0};
   SecondsOf<R> kernel_overhead;
+  SecondsOf<R> expert_overhead;  ///< of a pass over a layer's routed experts
   SecondsOf<R> step_overhead;
 };
 

@@ -64,6 +64,7 @@ Block errors_block(const Calibration& c) {
   add("inside", "fitted to these rows", c.inside);
   add("outside", c.held_out == HeldOut::kModel ? "fitted without the row's model" : "fitted without the row's source",
       c.outside);
+  if (c.relatives > 0) add("family", "the family's factors, without the row's part", c.by_family);
   return out;
 }
 
@@ -102,6 +103,7 @@ Block fit_block(const Calibration& c) {
           figure("error_before", "", Format::kFraction, Cell(f.before)),
           figure("error_inside", "", Format::kFraction, Cell(f.inside)),
           figure("error_outside", "", Format::kFraction, f.outside ? Cell(*f.outside) : Cell{}),
+          figure("error_by_family", "", Format::kFraction, f.by_family ? Cell(*f.by_family) : Cell{}),
           figure("in_band", "", Format::kFlag, Cell(f.in_band ? 1.0 : 0.0))}});
   }
   out.records = {{{figure("held_out_by", "", Format::kText, Cell(std::string(held_out_name(c)))),
@@ -115,16 +117,19 @@ Block fit_block(const Calibration& c) {
 
 Sheet calibrate_sheet(const Calibration& c, const std::vector<std::string>& files) {
   Sheet out{.command = "calibrate",
-            .title = fmt::format("{} under {}: coefficients fitted to {} runs of {} source{}", c.hardware, c.stack,
-                                 c.rows.size(), c.sources, c.sources == 1 ? "" : "s")};
+            .title = fmt::format("{} under {}: coefficients fitted to {} runs of {} source{}",
+                                 c.hardware.empty() ? "Chips of " + c.family : c.hardware, c.stack, c.rows.size(),
+                                 c.sources, c.sources == 1 ? "" : "s")};
   out.summary.push_back(verdict(c));
   out.query.figures = {
       list_figure("files", "measurements", {files.begin(), files.end()}),
       figure("hardware", "hardware", Format::kText, Cell(c.hardware)),
+      figure("family", "family", Format::kText, Cell(c.family)),
       figure("stack", "stack", Format::kText, Cell(c.stack)),
       figure("rows", "rows", Format::kInteger, Cell(static_cast<double>(c.rows.size()))),
       figure("sources", "sources", Format::kInteger, Cell(static_cast<double>(c.sources))),
       figure("other_chips", "rows of other chips", Format::kInteger, Cell(static_cast<double>(c.other_chips))),
+      figure("relatives", "runs of the family's other chips", Format::kInteger, Cell(static_cast<double>(c.relatives))),
       figure("other_stacks", "rows of other software", Format::kInteger, Cell(static_cast<double>(c.other_stacks))),
       figure("coverage", "held-out runs in the band", Format::kFraction, c.coverage ? Cell(*c.coverage) : Cell{})};
   out.blocks = {coefficients_block(c), errors_block(c), folds_block(c), skipped_block(c), fit_block(c)};

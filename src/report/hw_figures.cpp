@@ -120,10 +120,11 @@ void coefficient(const std::string& name, const std::string& label, const Coeffi
 std::vector<Record> stack_records(const HardwareSpec& hw) {
   std::vector<Record> out;
   for (const StackCoefficients& stack : hw.stacks) {
-    if (!stack.measured) continue;
+    if (stack.basis == StackBasis::kDefault) continue;
     Figures one;
     one.text("name", "", stack.name);
     one.list("frameworks", stack.frameworks);
+    one.text("fitted", "", std::string(name_of(stack.basis)));
     one.flag("usual", "", stack.name == hw.efficiency.stack);
     one.text("confidence", "", stack.efficiency.confidence);
     out.push_back(std::move(one.record));

@@ -257,7 +257,7 @@ std::vector<std::string> notes_of(const HwAnswer& answer) {
     }
     std::vector<std::string> stacks;
     for (const StackCoefficients& stack : hw.stacks) {
-      if (stack.measured) stacks.push_back(stack.name);
+      if (stack.basis != StackBasis::kDefault) stacks.push_back(stack.name);
     }
     if (!stacks.empty()) {
       out.push_back(fmt::format("train --stack has coefficients fitted to measured runs for {}", join_and(stacks)));

@@ -115,6 +115,7 @@ struct Efficiency {
   Coefficient link_scale_up;              ///< fraction of link bandwidth, innermost tier
   Coefficient link_scale_out;             ///< beyond it
   Coefficient kernel_overhead{0, 0, ""};  ///< seconds per kernel that nothing hides
+  Coefficient expert_overhead{0, 0, ""};  ///< seconds per pass over a layer's routed experts, beside its kernels
   Coefficient overlap_tp, overlap_fsdp, overlap_dp, overlap_ep, overlap_pp;
   Coefficient overlap_cp;         ///< ring exchange, under attention
   Coefficient overlap_cp_gather;  ///< all-gather and all-to-all of context ranks, which attention waits for
@@ -128,11 +129,17 @@ struct Efficiency {
   Coefficient memory_reserve{0, 0, ""};  ///< bytes the runtime keeps: context, communication buffers, allocator
 };
 
+/// Where a stack's coefficients come from: the chip's own file, factors that its family's file has for the stack, or
+/// neither.
+enum class StackBasis : std::uint8_t { kDefault, kFamily, kChip };
+inline constexpr std::array<std::string_view, 3> kStackBasisNames{"default", "family", "chip"};
+constexpr std::string_view name_of(StackBasis basis) { return kStackBasisNames.at(static_cast<std::size_t>(basis)); }
+
 /// The coefficients that one software stack reaches on the chip.
 struct StackCoefficients {
   std::string name;
   std::vector<std::string> frameworks;  ///< other names it answers to
-  bool measured = false;                ///< the chip's file has coefficients of its own for it
+  StackBasis basis = StackBasis::kDefault;
   Efficiency efficiency;
 };
 

@@ -11,11 +11,13 @@ namespace scalecalc {
 namespace {
 
 constexpr Range kFraction{1e-4, 1};
+constexpr Range kFactor{0.01, 100};
 
 /// How the coefficients of a map are read.
 struct Manner {
   bool required = false;         ///< every one must be there
   bool typed_only = false;       ///< those that --set changed, and no other
+  bool factors = false;          ///< what they are multiplied by, and not their values
   std::string_view source = {};  ///< of those that name none
 };
 
@@ -34,7 +36,11 @@ class CoefficientReader {
     const ConfigNode& node = *fields_.node(key);
     if (manner_.typed_only && !typed(node)) return false;
     Fields one(node, fmt::format("{}.{}", fields_.what(), key), fields_.problems());
-    out.value = one.quantity("value", kind, range);
+    if (manner_.factors) {
+      out.value = std::clamp(out.value * one.quantity("times", UnitKind::kNumber, kFactor), range.min, range.max);
+    } else {
+      out.value = one.quantity("value", kind, range);
+    }
     out.error = one.optional_quantity("error", UnitKind::kFraction, {0, 1}).value_or(0);
     out.source =
         manner_.source.empty() ? one.text("source") : one.optional_text("source").value_or(std::string(manner_.source));
@@ -134,6 +140,7 @@ void read_all(CoefficientReader& reader, Efficiency& out) {
   reader.read("hbm", UnitKind::kFraction, kFraction, out.hbm);
   read_pair(reader, "link", kFraction, out.link_scale_up, out.link_scale_out);
   reader.read("kernel_overhead", UnitKind::kSeconds, {0, 1e-2}, out.kernel_overhead);
+  reader.read("expert_overhead", UnitKind::kSeconds, {0, 1}, out.expert_overhead);
   read_overlap(reader, out);
   read_pair(reader, "contention", {0, 1}, out.contention_scale_up, out.contention_scale_out);
   reader.read("in_network_gain", UnitKind::kNumber, {1, 2}, out.in_network_gain);
@@ -155,6 +162,7 @@ Family read_family(const ConfigNode& document, Problems& problems) {
   base.fields().text("title");
   base.fields().text_list("aliases");
   base.fields().node("sources");
+  base.fields().node("stacks");
   base.fields().optional_text("note");
   out.efficiency.stack = base.fields().text("stack");
   const std::string date = base.fields().text("date");
@@ -185,23 +193,47 @@ std::string counted(const std::vector<std::string>& names) {
   return names.size() <= kFew ? join_and(names) : fmt::format("{} coefficients", names.size());
 }
 
-StackCoefficients read_stack(const ConfigNode::Entry& entry, const HardwareSpec& hw, const ConfigNode& own,
-                             Problems& problems) {
-  StackCoefficients out{.name = entry.key, .frameworks = {}, .measured = true, .efficiency = hw.efficiency};
+/// A stack's coefficients on the chip: of its own file, or of its family's as factors on the chip's.
+StackCoefficients read_stack(const ConfigNode::Entry& entry, StackBasis basis, const HardwareSpec& hw,
+                             const ConfigNode* own, Problems& problems) {
+  StackCoefficients out{.name = entry.key, .frameworks = {}, .basis = basis, .efficiency = hw.efficiency};
   Efficiency& e = out.efficiency;
   const ConfigNode* named = entry.value.find("source");
   const std::string source = named == nullptr ? "" : named->text;
-  CoefficientReader reader(entry.value, "efficiency.stacks." + entry.key, problems, {.source = source});
+  const bool factors = basis == StackBasis::kFamily;
+  CoefficientReader reader(entry.value, "efficiency.stacks." + entry.key, problems,
+                           {.factors = factors, .source = source});
   reader.fields().optional_text("source");
   reader.fields().optional_text("note");
   read_all(reader, e);
   reader.fields().finish();
-  read_typed(own, e);
+  if (own != nullptr) read_typed(*own, e);
   e.stack = entry.key;
   if (!source.empty()) e.basis = fmt::format("{}; the rest: {}", source, hw.efficiency.basis);
-  e.confidence = fmt::format("{} of this chip under {}{}; the rest: {}", counted(reader.given()), entry.key,
+  e.confidence = fmt::format("{} {} under {}{}; the rest: {}", counted(reader.given()),
+                             factors ? "by factors of the " + hw.family + " family" : "of this chip", entry.key,
                              source.empty() ? "" : " (" + source + ")", hw.efficiency.confidence);
   return out;
+}
+
+/// The stacks of a file, each in place of one of its name that is there already.
+void read_stacks(const ConfigNode* stacks, StackBasis basis, const ConfigNode* own, HardwareSpec& hw,
+                 Problems& problems) {
+  if (stacks == nullptr) return;
+  if (stacks->kind != ConfigNode::Kind::kMap) {
+    problems.add(stacks->span, "efficiency.stacks must map a stack's name to its coefficients");
+    return;
+  }
+  for (const ConfigNode::Entry& entry : stacks->entries) {
+    StackCoefficients read = read_stack(entry, basis, hw, own, problems);
+    const auto there = std::find_if(hw.stacks.begin(), hw.stacks.end(),
+                                    [&](const StackCoefficients& s) { return s.name == read.name; });
+    if (there == hw.stacks.end()) {
+      hw.stacks.push_back(std::move(read));
+    } else {
+      *there = std::move(read);
+    }
+  }
 }
 
 }  // namespace
@@ -210,7 +242,6 @@ void load_efficiency(const ConfigNode& family, const ConfigNode* own, const Cata
                      Problems& problems) {
   const Family base = read_family(family, problems);
   hw.efficiency = base.efficiency;
-  hw.stacks = {{.name = base.efficiency.stack, .frameworks = {}, .measured = false, .efficiency = {}}};
   const ConfigNode* stacks = nullptr;
   if (own != nullptr) {
     CoefficientReader chip(*own, "efficiency", problems, {});
@@ -222,19 +253,9 @@ void load_efficiency(const ConfigNode& family, const ConfigNode* own, const Cata
           fmt::format("{} of this chip; the rest the {} family's defaults", join_and(chip.given()), base.name);
     }
   }
-  hw.stacks.front().efficiency = hw.efficiency;
-  if (stacks != nullptr && stacks->kind != ConfigNode::Kind::kMap) {
-    problems.add(stacks->span, "efficiency.stacks must map a stack's name to its coefficients");
-  } else if (stacks != nullptr) {
-    for (const ConfigNode::Entry& entry : stacks->entries) {
-      StackCoefficients read = read_stack(entry, hw, *own, problems);
-      if (read.name == base.efficiency.stack) {
-        hw.stacks.front() = std::move(read);
-      } else {
-        hw.stacks.push_back(std::move(read));
-      }
-    }
-  }
+  hw.stacks = {{.name = base.efficiency.stack, .frameworks = {}, .efficiency = hw.efficiency}};
+  read_stacks(family.find("stacks"), StackBasis::kFamily, own, hw, problems);
+  read_stacks(stacks, StackBasis::kChip, own, hw, problems);
   for (StackCoefficients& stack : hw.stacks) stack.frameworks = frameworks_of(stack.name, catalog);
 }
 
@@ -280,7 +301,7 @@ Efficiency moved(const Efficiency& efficiency, double sign) {
     share(*c);
   }
   for (Coefficient* c : {&out.matmul_half_dim, &out.grouped_half_rows, &out.kernel_overhead, &out.contention_scale_up,
-                         &out.contention_scale_out, &out.step_overhead}) {
+                         &out.contention_scale_out, &out.expert_overhead, &out.step_overhead}) {
     cost(*c, 0);
   }
   cost(out.moe_imbalance, 1);

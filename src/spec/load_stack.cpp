@@ -1,5 +1,8 @@
 #include "spec/load_stack.h"
 
+#include <cctype>
+
+#include "base/text.h"
 #include "config/fields.h"
 
 namespace scalecalc {
@@ -12,10 +15,46 @@ StackSpec load_stack(const ConfigNode& document) {
   out.name = fields.text("name");
   out.title = fields.text("title");
   out.frameworks = fields.text_list("aliases");
+  out.publications = fields.text_list("published_in");
   fields.optional_text("note");
   fields.finish();
   problems.throw_if_any();
   return out;
+}
+
+namespace {
+
+/// Whether `word` stands in `text` with no letter, digit or '_' beside it; both in lower case.
+bool stands_in(std::string_view text, std::string_view word) {
+  const auto part_of_word = [&](std::size_t at) {
+    return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_');
+  };
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    if (!(at > 0 && part_of_word(at - 1)) && !part_of_word(at + word.size())) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<std::string> stack_of_source(const std::vector<StackSpec>& stacks, std::string_view source) {
+  const std::string text = lower_case(source);
+  std::optional<std::string> found;
+  std::size_t longest = 0;
+  const auto look = [&](const StackSpec& stack, const std::string& name) {
+    if (name.size() <= longest || !stands_in(text, lower_case(name))) return;
+    longest = name.size();
+    found = stack.name;
+  };
+  for (const StackSpec& stack : stacks) {
+    look(stack, stack.name);
+    for (const std::string& framework : stack.frameworks) look(stack, framework);
+  }
+  if (found) return found;
+  for (const StackSpec& stack : stacks) {
+    for (const std::string& publication : stack.publications) look(stack, publication);
+  }
+  return found;
 }
 
 std::optional<std::string> stack_of_framework(const Catalog& catalog, const std::string& framework) {

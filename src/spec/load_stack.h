@@ -13,11 +13,16 @@ namespace scalecalc {
 /// stacks/<name>.yaml.
 struct StackSpec {
   std::string name, title;
-  std::vector<std::string> frameworks;  ///< that belong to it, by the names measurements give them
+  std::vector<std::string> frameworks;    ///< that belong to it, by the names measurements give them
+  std::vector<std::string> publications;  ///< repositories and pages whose runs are of it, if they name no framework
 };
 
 /// UserError listing every problem of the document.
 StackSpec load_stack(const ConfigNode& document);
+
+/// The stack whose name, or a framework's, stands as a word in what a source is called; the longest if there are more,
+/// and only if there is none the one whose publication does.
+std::optional<std::string> stack_of_source(const std::vector<StackSpec>& stacks, std::string_view source);
 
 /// The stack that a framework belongs to, or that is called so; nothing if none is known.
 std::optional<std::string> stack_of_framework(const Catalog& catalog, const std::string& framework);

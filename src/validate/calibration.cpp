@@ -9,47 +9,18 @@
 
 #include "spec/load.h"
 #include "spec/load_stack.h"
-#include "validate/evaluate.h"
-#include "validate/minimize.h"
+#include "validate/fit.h"
 #include "validate/statistics.h"
 
 namespace scalecalc {
 namespace {
 
-/// Errors beyond this (of the logarithm) count linearly, so that one odd row cannot turn the fit.
-constexpr double kHuber = 0.1;
-/// A coefficient moves at most so many of its errors.
-constexpr double kFarthest = 4;
 constexpr double kWantedCoverage = 0.9;
 /// Sources differ by more than the models of one source do: assumed, by half as much again.
 constexpr double kOneSourceWidening = 1.5;
 constexpr double kLargestError = 0.95;
-
-/// A run with its layout, ready to be costed again and again.
-struct FitRow {
-  Measurement row;
-  RowQuestion question;
-  Plan plan;
-  double measured = 0;
-  double stretch = 1;
-  double weight = 1;
-  std::size_t fold = 0;
-
-  /// What is held out together.
-  const std::string& part(HeldOut by) const { return by == HeldOut::kModel ? row.model : row.group; }
-  double step(const Efficiency& efficiency) const {
-    PlanRequest request = request_of(question);
-    request.efficiency = efficiency;
-    return read_plan(Reader<double>{}, request, plan).time.total().value() * stretch;
-  }
-};
-
-using Rows = std::vector<const FitRow*>;
-
-double huber(double residual) {
-  const double size = std::abs(residual) / kHuber;
-  return size <= 1 ? size * size / 2 : size - 0.5;
-}
+/// A source of n rows counts as n^(1 - this): chosen among 0, 1/4 and 1/2 by the error on runs held out.
+constexpr double kSourceDiscount = 0.25;
 
 FitErrors errors_of(const std::vector<double>& errors) {
   std::vector<double> sizes(errors.size());
@@ -57,46 +28,58 @@ FitErrors errors_of(const std::vector<double>& errors) {
   return {mean_of(sizes), quantile(sizes, 0.5), quantile(sizes, 0.9), mean_of(errors)};
 }
 
+/// What is held out together.
+const std::string& part_of(const FitRow& row, HeldOut by) {
+  return by == HeldOut::kModel ? row.row.model : row.row.group;
+}
+
+std::map<std::string, std::size_t> sizes_of(const FitRows& rows, HeldOut by) {
+  std::map<std::string, std::size_t> out;
+  for (const FitRow* row : rows) ++out[part_of(*row, by)];
+  return out;
+}
+
 class Fitter {
  public:
   Fitter(const CalibrateQuestion& question, const Catalog& catalog, const std::function<bool()>& stop)
       : q_(question), stop_(stop) {
-    const HardwareSpec hw =
-        load_hardware(catalog.load(CatalogKind::kHardware, q_.hardware), catalog, Unpublished::kAllowed);
-    out_.hardware = hw.name;
-    usual_stack_ = hw.stacks.front().name;
-    out_.stack = q_.stack.empty() ? usual_stack_ : load_stack(catalog.load(CatalogKind::kStack, q_.stack)).name;
+    name_target(catalog);
     std::vector<Measurement> rows = q_.rows;
     name_stacks(rows, catalog);
     for (const Measurement& row : rows) {
       if (passes(row, q_.only)) take(row, catalog);
     }
     if (rows_.empty()) {
-      throw UserError(fmt::format("no measured step time of {} under {} can be used", out_.hardware, out_.stack),
+      throw UserError(fmt::format("no measured step time of {} under {} can be used",
+                                  q_.family.empty() ? out_.hardware : out_.family, out_.stack),
                       "scalecalc validate says why of each row; --stack NAME fits another software stack");
     }
-    base_ = rows_.front()->question.resolved.efficiency;
     weigh();
-    choose_coefficients();
+    deal();
+    FitRows all = rows_;
+    all.insert(all.end(), relatives_.begin(), relatives_.end());
+    fit_ = std::make_unique<CoefficientFit>(all, rows_.front()->base);
   }
 
   Calibration run() {
-    Rows all;
-    for (const auto& row : rows_) all.push_back(row.get());
-    const Efficiency fitted = fit(all);
-    out_.before = errors_of(errors(all, base_));
-    out_.inside = errors_of(errors(all, fitted));
-    out_.outside = out_.inside;
-    cross_validate(all);
+    const Factors fitted = fit_to(rows_, {});
+    out_.before = errors_of(errors(rows_, fit_->none()));
+    out_.inside = errors_of(errors(rows_, fitted));
+    out_.outside = out_.by_family = out_.inside;
+    cross_validate();
     const double scale = folds_.empty() ? 1 : scale_of_errors();
-    for (const auto& row : rows_) out_.rows.push_back(report_of(*row, fitted, scale));
-    for (const CoefficientSlot* slot : slots_) {
-      FittedCoefficient c{.path = slot->path, .before = slot->value(base_), .error_before = slot->error(base_)};
-      c.after = c.lowest = c.highest = slot->value(fitted);
+    for (const FitRow* row : rows_) out_.rows.push_back(report_of(*row, fitted, scale));
+    const Efficiency& base = rows_.front()->base;
+    for (std::size_t i = 0; i < fit_->slots().size(); ++i) {
+      const CoefficientSlot& slot = *fit_->slots()[i];
+      FittedCoefficient c{.path = slot.path, .before = slot.value(base), .error_before = slot.error(base)};
+      c.factor = std::exp(fitted[i]);
+      c.after = c.lowest = c.highest = slot.value(fit_->at(base, fitted));
       c.error_after = std::min(kLargestError, scale * c.error_before);
-      for (const Efficiency& fold : folds_) {
-        c.lowest = std::min(c.lowest, slot->value(fold));
-        c.highest = std::max(c.highest, slot->value(fold));
+      for (const Factors& fold : folds_) {
+        const double value = slot.value(fit_->at(base, fold));
+        c.lowest = std::min(c.lowest, value);
+        c.highest = std::max(c.highest, value);
       }
       out_.coefficients.push_back(c);
     }
@@ -105,171 +88,159 @@ class Fitter {
   }
 
  private:
-  /// The name of the row's chip in the catalog; empty if it has none.
-  static std::string chip_of(const Measurement& row, const Catalog& catalog) {
+  void name_target(const Catalog& catalog) {
+    if (q_.family.empty()) {
+      const HardwareSpec hw =
+          load_hardware(catalog.load(CatalogKind::kHardware, q_.hardware), catalog, Unpublished::kAllowed);
+      out_.hardware = hw.name;
+      out_.family = hw.family;
+      usual_stack_ = hw.stacks.front().name;
+    } else {
+      const ConfigNode document = catalog.load(CatalogKind::kEfficiency, q_.family);
+      out_.family = document.find("name")->text;
+      usual_stack_ = document.find("stack")->text;
+    }
+    out_.stack = q_.stack.empty() ? usual_stack_ : load_stack(catalog.load(CatalogKind::kStack, q_.stack)).name;
+  }
+
+  /// A text of the row's chip in the catalog; empty if it has none.
+  static std::string chip_field(const Measurement& row, std::string_view key, const Catalog& catalog) {
     try {
       const ConfigNode document = catalog.load(CatalogKind::kHardware, row.chip);
-      const ConfigNode* name = document.find("name");
-      return name == nullptr ? "" : name->text;
+      const ConfigNode* field = document.find(key);
+      return field == nullptr ? "" : field->text;
     } catch (const UserError&) {
       return "";
     }
   }
 
   void take(const Measurement& row, const Catalog& catalog) {
-    if (chip_of(row, catalog) != out_.hardware) {
-      ++out_.other_chips;
-      return;
-    }
-    if (row.stack != out_.stack && !(row.stack.empty() && out_.stack == usual_stack_)) {
-      ++out_.other_stacks;
-      return;
-    }
+    const bool target = q_.family.empty() ? chip_field(row, "name", catalog) == out_.hardware
+                                          : chip_field(row, "family", catalog) == out_.family;
+    const bool of_stack = row.stack == out_.stack || (row.stack.empty() && out_.stack == usual_stack_);
+    if (!target) ++out_.other_chips;
+    if (target && !of_stack) ++out_.other_stacks;
+    if (!of_stack || (!target && chip_field(row, "family", catalog) != out_.family)) return;
     try {
-      auto out = std::make_unique<FitRow>();
-      out->row = row;
-      out->question = row_question(row, catalog, {}, false);
-      out->measured = measured_step(row, out->question.resolved);
-      out->plan = evaluate(out->question).plan;
-      out->stretch = row.batch_seqs / out->plan.batch_seqs;
-      rows_.push_back(std::move(out));
+      held_.push_back(fit_row(row, catalog));
+      (target ? rows_ : relatives_).push_back(held_.back().get());
     } catch (const NotPredicted& why) {
-      out_.skipped.push_back({row, why.reason(), why.detail()});
+      if (target) out_.skipped.push_back({row, why.reason(), why.detail()});
     }
   }
 
-  std::map<std::string, std::size_t> sizes_of(HeldOut part) const {
-    std::map<std::string, std::size_t> out;
-    for (const auto& row : rows_) ++out[row->part(part)];
-    return out;
-  }
-
-  /// Weights by source; folds of whole sources, or models.
   void weigh() {
-    std::map<std::string, std::size_t> sizes = sizes_of(HeldOut::kSource);
-    for (const auto& row : rows_) row->weight = 1 / std::sqrt(static_cast<double>(sizes[row->row.group]));
-    out_.sources = sizes.size();
-    if (sizes.size() > 1) return deal(HeldOut::kSource, sizes);
-    sizes = sizes_of(HeldOut::kModel);
-    if (sizes.size() > 1) deal(HeldOut::kModel, sizes);
+    out_.relatives = relatives_.size();
+    out_.sources = sizes_of(rows_, HeldOut::kSource).size();
+    std::map<std::string, std::size_t> sizes;
+    for (const auto& row : held_) ++sizes[row->row.group];
+    for (const auto& row : held_) {
+      row->weight = std::pow(static_cast<double>(sizes[row->row.group]), -kSourceDiscount);
+    }
   }
 
-  /// The largest first, each to the emptiest fold.
-  void deal(HeldOut part, const std::map<std::string, std::size_t>& sizes) {
+  /// Folds of whole sources, or models: the largest first, each to the emptiest fold.
+  void deal() {
+    std::map<std::string, std::size_t> sizes;
+    for (const HeldOut by : {HeldOut::kSource, HeldOut::kModel}) {
+      sizes = sizes_of(rows_, by);
+      if (sizes.size() < 2) continue;
+      out_.held_out = by;
+      break;
+    }
+    if (out_.held_out == HeldOut::kNothing) return;
     std::vector<std::pair<std::string, std::size_t>> order(sizes.begin(), sizes.end());
     std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
     std::vector<std::size_t> filled(std::max<std::size_t>(2, std::min(q_.folds, order.size())));
-    std::map<std::string, std::size_t> fold_of;
-    for (const auto& [source, size] : order) {
+    for (const auto& [part, size] : order) {
       const auto emptiest = std::min_element(filled.begin(), filled.end());
-      fold_of[source] = static_cast<std::size_t>(emptiest - filled.begin());
+      fold_of_[part] = static_cast<std::size_t>(emptiest - filled.begin());
       *emptiest += size;
     }
-    for (const auto& row : rows_) row->fold = fold_of[row->part(part)];
-    out_.held_out = part;
     fold_count_ = filled.size();
   }
 
-  /// Those that any run depends on, by more than a part in a thousand within their error.
-  void choose_coefficients() {
-    constexpr double kMatters = 1e-3;
-    for (const CoefficientSlot& slot : fitted_slots()) {
-      const double value = slot.value(base_);
-      const double error = slot.error(base_);
-      if (value <= 0 || error <= 0) continue;
-      Efficiency moved = base_;
-      slot.set(moved, value / (1 + error));
-      const bool matters = std::any_of(rows_.begin(), rows_.end(), [&](const auto& row) {
-        return std::abs(row->step(moved) / row->step(base_) - 1) > kMatters;
-      });
-      if (matters) slots_.push_back(&slot);
-    }
-    if (slots_.size() < 2) {
-      throw UserError("these runs depend on fewer than two coefficients", "give runs of several kinds");
-    }
-  }
+  std::size_t fold_of(const FitRow& row) const { return fold_of_.at(part_of(row, out_.held_out)); }
 
-  /// Coefficient i is the file's times (1 + error)^u.
-  Efficiency at(const std::vector<double>& u) const {
-    Efficiency out = base_;
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-      slots_[i]->set(out, slots_[i]->value(base_) * std::pow(1 + slots_[i]->error(base_), u[i]));
-    }
+  /// Rows whose part is not among `held_out`.
+  FitRows without(const FitRows& rows, const std::vector<std::string>& held_out) const {
+    FitRows out;
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(out), [&](const FitRow* row) {
+      return std::find(held_out.begin(), held_out.end(), part_of(*row, out_.held_out)) == held_out.end();
+    });
     return out;
   }
 
-  Bounds bounds() const {
-    Bounds out;
-    for (const CoefficientSlot* slot : slots_) {
-      const double unit = std::log1p(slot->error(base_));
-      const double value = slot->value(base_);
-      out.low.push_back(std::clamp(std::log(slot->least / value) / unit, -kFarthest, 0.0));
-      out.high.push_back(std::clamp(std::log(slot->most / value) / unit, 0.0, kFarthest));
-    }
-    for (std::size_t i = 0; i < slots_.size(); ++i) {  // the solver wants room
-      if (out.high[i] - out.low[i] < 1e-3) out.low[i] = out.high[i] - 1e-3;
-    }
-    return out;
+  /// The factors of the whole family, as far as known without the parts held out.
+  Factors family_factors(const FitRows& rows, const std::vector<std::string>& held_out) const {
+    if (relatives_.empty()) return fit_->none();
+    FitRows family = without(relatives_, held_out);
+    family.insert(family.end(), rows.begin(), rows.end());
+    return fit_->fit(family, fit_->none());
   }
 
-  Efficiency fit(const Rows& rows) const {
-    const auto loss = [&](const std::vector<double>& u) {
-      const Efficiency efficiency = at(u);
-      double sum = 0;
-      for (const FitRow* row : rows) sum += row->weight * huber(std::log(row->step(efficiency) / row->measured));
-      for (const double distance : u) sum += distance * distance / 2;
-      return sum;
-    };
-    return at(minimize(loss, std::vector<double>(slots_.size(), 0.0), bounds()));
+  Factors fit_to(const FitRows& rows, const std::vector<std::string>& held_out) const {
+    return fit_->fit(rows, family_factors(rows, held_out));
   }
 
-  static std::vector<double> errors(const Rows& rows, const Efficiency& efficiency) {
+  std::vector<double> errors(const FitRows& rows, const Factors& factors) const {
     std::vector<double> out;
-    for (const FitRow* row : rows) out.push_back(row->step(efficiency) / row->measured - 1);
+    for (const FitRow* row : rows) out.push_back(fit_->error(*row, factors));
     return out;
   }
 
-  void cross_validate(const Rows& all) {
+  void cross_validate() {
     std::vector<double> outside;
+    std::vector<double> by_family;
     for (std::size_t fold = 0; fold < fold_count_ && !(stop_ && stop_()); ++fold) {
-      Rows train;
-      Rows test;
-      for (const FitRow* row : all) (row->fold == fold ? test : train).push_back(row);
-      folds_.push_back(fit(train));
+      FoldReport report;
+      for (const auto& [part, at] : fold_of_) {
+        if (at == fold) report.held_out.push_back(part);
+      }
+      const FitRows train = without(rows_, report.held_out);
+      FitRows test;
+      for (const FitRow* row : rows_) {
+        if (fold_of(*row) == fold) test.push_back(row);
+      }
+      const Factors centre = family_factors(train, report.held_out);
+      centres_.push_back(centre);
+      folds_.push_back(fit_->fit(train, centre));
       const std::vector<double> unseen = errors(test, folds_.back());
-      FoldReport report{.rows = test.size(), .inside_mean_abs = errors_of(errors(train, folds_.back())).mean_abs};
+      const std::vector<double> leant_on = errors(test, centre);
+      report.rows = test.size();
+      report.inside_mean_abs = errors_of(errors(train, folds_.back())).mean_abs;
       report.outside_mean_abs = errors_of(unseen).mean_abs;
       report.outside_bias = errors_of(unseen).bias;
-      for (const FitRow* row : test) {
-        const std::string& part = row->part(out_.held_out);
-        if (std::count(report.held_out.begin(), report.held_out.end(), part) == 0) report.held_out.push_back(part);
-      }
       out_.folds.push_back(std::move(report));
       outside.insert(outside.end(), unseen.begin(), unseen.end());
+      by_family.insert(by_family.end(), leant_on.begin(), leant_on.end());
     }
-    if (!outside.empty()) out_.outside = errors_of(outside);
+    if (outside.empty()) return;
+    out_.outside = errors_of(outside);
+    out_.by_family = errors_of(by_family);
   }
 
   /// Whether the band of the fit that had not seen the row holds its measurement.
   bool in_band(const FitRow& row, double scale) const {
-    Efficiency wide = folds_[row.fold];
-    for (const CoefficientSlot* slot : slots_) {
-      slot->set(wide, slot->value(wide), std::min(kLargestError, scale * slot->error(base_)));
+    Efficiency wide = fit_->at(row.base, folds_[fold_of(row)]);
+    for (const CoefficientSlot* slot : fit_->slots()) {
+      slot->set(wide, slot->value(wide), std::min(kLargestError, scale * slot->error(row.base)));
     }
     return row.step(fastest(wide)) <= row.measured && row.measured <= row.step(slowest(wide));
   }
 
   double coverage_of(double scale) const {
     const auto inside =
-        std::count_if(rows_.begin(), rows_.end(), [&](const auto& row) { return in_band(*row, scale); });
+        std::count_if(rows_.begin(), rows_.end(), [&](const FitRow* row) { return in_band(*row, scale); });
     return static_cast<double>(inside) / static_cast<double>(rows_.size());
   }
 
-  FittedRow report_of(const FitRow& row, const Efficiency& fitted, double scale) const {
-    const auto error = [&](const Efficiency& e) { return row.step(e) / row.measured - 1; };
-    FittedRow out{.row = row.row, .measured = row.measured, .before = error(base_), .inside = error(fitted)};
-    if (folds_.empty()) return out;
-    out.outside = error(folds_[row.fold]);
+  FittedRow report_of(const FitRow& row, const Factors& fitted, double scale) const {
+    FittedRow out{.row = row.row, .measured = row.measured, .before = fit_->error(row, fit_->none())};
+    out.inside = fit_->error(row, fitted);
+    if (folds_.size() < fold_count_ || folds_.empty()) return out;
+    out.outside = fit_->error(row, folds_[fold_of(row)]);
+    out.by_family = fit_->error(row, centres_[fold_of(row)]);
     out.in_band = in_band(row, scale);
     return out;
   }
@@ -289,9 +260,11 @@ class Fitter {
   }
 
   std::string provenance() const {
-    std::string out = fmt::format("fitted{}{}: {} runs of {} source{}; mean error {:.1f} %, ",
-                                  q_.date.empty() ? "" : " " + q_.date, q_.files.empty() ? "" : " to " + q_.files,
-                                  rows_.size(), out_.sources, out_.sources == 1 ? "" : "s", 100 * out_.inside.mean_abs);
+    std::string out = fmt::format("fitted{}{}: {} runs of {} source{}", q_.date.empty() ? "" : " " + q_.date,
+                                  q_.files.empty() ? "" : " to " + q_.files, rows_.size(), out_.sources,
+                                  out_.sources == 1 ? "" : "s");
+    if (!relatives_.empty()) out += fmt::format(", leaning on {} of other chips", relatives_.size());
+    out += fmt::format("; mean error {:.1f} %, ", 100 * out_.inside.mean_abs);
     if (folds_.empty()) return out + "nothing was held out";
     out += fmt::format("{:.1f} % on {}, {:.1f} % before; {:.0f} % of those in the band", 100 * out_.outside.mean_abs,
                        out_.held_out == HeldOut::kSource ? "runs of a source held out" : "a model held out",
@@ -299,25 +272,28 @@ class Fitter {
     return out;
   }
 
-  void write(const Efficiency& fitted) {
+  void write(const Factors& fitted) {
+    const bool factors = !q_.family.empty();
     std::vector<WrittenCoefficient> written;
     for (const FittedCoefficient& c : out_.coefficients) {
-      written.push_back({c.path, c.after, c.error_after});
-      if (c.path == "attention_forward") {
-        written.push_back({"attention_backward", fitted.attention_backward.value, c.error_after});
-      }
+      written.push_back({c.path, factors ? c.factor : c.after, c.error_after});
+      if (c.path != "attention_forward") continue;
+      const double backward = fit_->at(rows_.front()->base, fitted).attention_backward.value;
+      written.push_back({"attention_backward", factors ? c.factor : backward, c.error_after});
     }
-    out_.block = stack_block(written, out_.stack, provenance());
+    out_.block = stack_block(written, out_.stack, provenance(), factors);
   }
 
   const CalibrateQuestion& q_;
   std::function<bool()> stop_;
-  std::vector<std::unique_ptr<FitRow>> rows_;
-  Efficiency base_;
-  std::vector<const CoefficientSlot*> slots_;
+  std::vector<std::unique_ptr<FitRow>> held_;
+  FitRows rows_;       ///< of the chip, or of the family
+  FitRows relatives_;  ///< of the family's other chips, under the same stack
+  std::unique_ptr<CoefficientFit> fit_;
   std::string usual_stack_;
+  std::map<std::string, std::size_t> fold_of_;  ///< by source or model
   std::size_t fold_count_ = 0;
-  std::vector<Efficiency> folds_;
+  std::vector<Factors> folds_, centres_;
   Calibration out_;
 };
 

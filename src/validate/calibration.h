@@ -16,7 +16,8 @@ namespace scalecalc {
 
 struct CalibrateQuestion {
   std::vector<Measurement> rows;
-  std::string hardware;  ///< catalog name or path; rows of other chips are left aside
+  std::string hardware;  ///< catalog name or path; rows of other chips of its family shape the values it leans on
+  std::string family;    ///< instead of a chip: factors for all chips of the family
   std::string stack;     ///< by its name or a framework's; empty: the chip's usual one. Rows of others are left aside
   std::vector<RowFilter> only;
   std::size_t folds = 5;
@@ -28,6 +29,7 @@ struct FittedCoefficient {
   std::string path;
   double before = 0, error_before = 0;
   double after = 0, error_after = 0;
+  double factor = 1;               ///< after over before
   double lowest = 0, highest = 0;  ///< over the folds
 };
 
@@ -48,7 +50,8 @@ struct FittedRow {
   double measured = 0;  ///< seconds
   double before = 0, inside = 0;
   std::optional<double> outside;
-  bool in_band = false;  ///< of the fit that had not seen it, with the errors written down
+  std::optional<double> by_family;  ///< by what that fit leaned on
+  bool in_band = false;             ///< of the fit that had not seen it, with the errors written down
 };
 
 /// Errors over all rows, each row's from one fit.
@@ -57,8 +60,10 @@ struct FitErrors {
 };
 
 struct Calibration {
-  std::string hardware, stack;
+  std::string hardware;  ///< empty for a family
+  std::string family, stack;
   std::size_t sources = 0, other_chips = 0, other_stacks = 0;
+  std::size_t relatives = 0;  ///< runs of the family's other chips under the same stack
   std::vector<FittedRow> rows;
   HeldOut held_out = HeldOut::kNothing;
   std::vector<SkippedRow> skipped;
@@ -67,19 +72,24 @@ struct Calibration {
   FitErrors before;                ///< with the file's coefficients
   FitErrors inside;                ///< of the fit to all rows
   FitErrors outside;               ///< each row by the fit that had not seen it; as inside if nothing was held out
+  FitErrors by_family;             ///< the same by what the fit leaned on: the family's factors without the row's part
   std::optional<double> coverage;  ///< of the held-out rows, within the errors written down
   ConfigNode block;                ///< the `efficiency:` block
 
-  /// Whether runs that the fit has not seen are predicted better than by the file's coefficients.
-  bool better() const { return held_out != HeldOut::kNothing && outside.mean_abs < before.mean_abs; }
+  /// Whether runs that the fit has not seen are predicted better than by the file's coefficients
+  /// and by the family's factors alone.
+  bool better() const {
+    return held_out != HeldOut::kNothing && outside.mean_abs < before.mean_abs &&
+           outside.mean_abs <= by_family.mean_abs;
+  }
 };
 
-/// Robust regression on the rows of the chip whose framework belongs to the stack (of the usual stack also those that
-/// name none): the coefficients within their ranges that make the Huber loss of ln(predicted / measured), plus
-/// each coefficient's squared distance from the file's value in units of its error, least. A source counts by the
-/// square root of its rows. Layouts are those of the file's coefficients. Errors are scaled alike until the band holds
-/// 90 % of the held-out rows, and half as much again where they are of the same source as the rest. UserError if no row
-/// can be used.
+/// Robust regression (CoefficientFit) on the rows of the chip whose framework belongs to the stack (of the usual stack
+/// also those that name none). What it leans on are the family's factors: the same regression on the family's rows of
+/// this stack, other chips' among them, each from its own chip's coefficients. A source of n rows counts as n^(3/4) of
+/// them, since its rows err alike. Layouts are those of the file's coefficients. What is held out is held out of both
+/// regressions. Errors are scaled alike until the band holds 90 % of the held-out rows, and half as much again where
+/// they are of the same source as the rest. UserError if no row can be used.
 Calibration calibrate(const CalibrateQuestion& question, const Catalog& catalog,
                       const std::function<bool()>& stop = {});
 

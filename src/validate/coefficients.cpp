@@ -19,6 +19,7 @@ std::vector<CoefficientSlot> all_slots() {
     out.push_back({.path = path, .least = 0.02, .fields = std::move(fields)});
   };
   share("grouped_matmul", {&E::grouped_matmul});
+  out.push_back({.path = "grouped_half_rows", .least = 1, .most = 4096, .fields = {&E::grouped_half_rows}});
   // Runs cannot tell the two phases apart: backward keeps its ratio to forward.
   share("attention_forward", {&E::attention_forward, &E::attention_backward});
   share("hbm", {&E::hbm});
@@ -30,6 +31,7 @@ std::vector<CoefficientSlot> all_slots() {
   share("overlap.cp", {&E::overlap_cp});
   share("overlap.ep", {&E::overlap_ep});
   out.push_back({.path = "kernel_overhead", .least = 1e-7, .most = 1e-3, .fields = {&E::kernel_overhead}});
+  out.push_back({.path = "expert_overhead", .least = 1e-6, .most = 1e-2, .fields = {&E::expert_overhead}});
   out.push_back({.path = "moe_imbalance", .least = 1, .most = 4, .fields = {&E::moe_imbalance}});
   out.push_back({.path = "step_overhead", .least = 1e-4, .most = 60, .fields = {&E::step_overhead}});
   return out;
@@ -39,7 +41,12 @@ const Coefficient& first_of(const CoefficientSlot& slot, const Efficiency& effic
   return slot.format < kDTypeCount ? efficiency.matmul[slot.format] : efficiency.*(slot.fields.front());
 }
 
-ConfigNode coefficient_node(const WrittenCoefficient& c) {
+ConfigNode coefficient_node(const WrittenCoefficient& c, bool factor) {
+  if (factor) {
+    MapBuilder times{SourceSpan{}};
+    times.add("times", fmt::format("{:.4g}", c.value));
+    return times.add("error", fmt::format("{:.3g}%", 100 * c.error)).take();
+  }
   const bool time = c.path.ends_with("overhead");
   MapBuilder out{SourceSpan{}};
   constexpr double kMilli = 1e-3;
@@ -88,13 +95,14 @@ const std::vector<CoefficientSlot>& fitted_slots() {
 }
 
 ConfigNode stack_block(const std::vector<WrittenCoefficient>& coefficients, const std::string& stack,
-                       const std::string& source) {
+                       const std::string& source, bool factors) {
   ConfigNode text = text_node(source, SourceSpan{});
   text.quoted = true;
   ConfigNode inner = MapBuilder(SourceSpan{}).add("source", std::move(text)).take();
-  for (const WrittenCoefficient& c : coefficients) place(inner, c.path, coefficient_node(c));
+  for (const WrittenCoefficient& c : coefficients) place(inner, c.path, coefficient_node(c, factors));
   ConfigNode stacks = MapBuilder(SourceSpan{}).add(stack, std::move(inner)).take();
   ConfigNode efficiency = MapBuilder(SourceSpan{}).add("stacks", std::move(stacks)).take();
+  if (factors) return efficiency;
   return MapBuilder(SourceSpan{}).add("efficiency", std::move(efficiency)).take();
 }
 

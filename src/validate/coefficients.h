@@ -31,8 +31,9 @@ struct WrittenCoefficient {
   double value = 0, error = 0;
 };
 
-/// An `efficiency:` block for a hardware file with the coefficients of one stack, all from one source.
+/// An `efficiency:` block for a hardware file with the coefficients of one stack, all from one source; or, as
+/// `factors`, the `stacks:` of a family's file.
 ConfigNode stack_block(const std::vector<WrittenCoefficient>& coefficients, const std::string& stack,
-                       const std::string& source);
+                       const std::string& source, bool factors);
 
 }  // namespace scalecalc

@@ -59,6 +59,7 @@ struct RowLayout {
 struct Measurement {
   SourceSpan where;
   std::string id, subset, group, source, date, workload, framework, model;
+  std::string reference;            ///< the document a source names: "owner/name:path", "arXiv:..."; may be empty
   std::string stack;                ///< software stack of the framework; see name_stacks
   std::string doubt;                ///< why its figures may not be what they seem; empty if they are
   std::optional<ModelShape> shape;  ///< absent: the catalog's model of that name
@@ -73,7 +74,7 @@ struct Measurement {
   double batch_seqs = 0;
   RowLayout layout;
   std::string precision, optimizer, recompute;
-  AttentionKernel attention = AttentionKernel::kFlash;
+  std::optional<AttentionKernel> attention;
 
   std::optional<double> step_s, tokens_per_s_per_chip, flops_per_s_per_chip, mfu, peak_flops_per_s;
   std::string flops_count;  ///< as written; empty if the source does not say

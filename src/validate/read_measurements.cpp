@@ -141,7 +141,7 @@ class RowReader {
     parallel();
     measured();
     doubt();
-    for (const char* ignored : {"source_ref", "stated", "notes", "check", "params_b", "nodes", "global_batch_tokens"}) {
+    for (const char* ignored : {"stated", "notes", "check", "params_b", "nodes", "global_batch_tokens"}) {
       f_.node(ignored);
     }
     f_.finish();
@@ -160,6 +160,7 @@ class RowReader {
         problems_.add(f_.span(), fmt::format("source {} is not among the file's sources", in_quotes(out_.source)));
       }
     }
+    out_.reference = f_.optional_text("source_ref").value_or("");
     out_.group = f_.optional_text("group").value_or(out_.source);
     out_.date = f_.optional_text("date").value_or("");
     constexpr std::array<const char*, 3> kWorkloads{"pretrain", "sft", "lora"};

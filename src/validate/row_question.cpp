@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
 
 #include "base/text.h"
@@ -195,11 +196,32 @@ HardwareSpec hardware_of(const Measurement& row, const Catalog& catalog, const s
   return hw;
 }
 
+/// "2026-05", "~2025-09", "2025" (its middle) in years; nothing for other texts.
+std::optional<double> year_of(std::string_view date) {
+  if (date.starts_with('~')) date.remove_prefix(1);
+  double year = 0;
+  const auto read = [](std::string_view text, double& out) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    return error == std::errc() && end == text.data() + text.size();
+  };
+  if (!read(date.substr(0, 4), year)) return std::nullopt;
+  if (date.size() < 7) return year + 0.5;
+  double month = 0;
+  if (date[4] != '-' || !read(date.substr(5, 2), month)) return std::nullopt;
+  return year + (month - 0.5) / 12;
+}
+
+/// Whether the run is older than FlashAttention (arXiv:2205.14135, May 2022): its attention wrote its scores to memory.
+bool before_flash(const Measurement& row) {
+  constexpr double kFlash = 2022 + 5.0 / 12;  // the end of that May
+  return year_of(row.date).value_or(kFlash) < kFlash;
+}
+
 Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
   Workload out;
   out.seq = row.seq;
   out.batch_seqs = row.batch_seqs;
-  out.attention = row.attention;
+  out.attention = row.attention.value_or(before_flash(row) ? AttentionKernel::kUnfused : AttentionKernel::kFlash);
   try {
     out.precision = precision_of(precision_word(row));
     const std::string optimizer = lower_case(row.optimizer.substr(0, row.optimizer.find_first_of(" ,")));
@@ -215,23 +237,26 @@ Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
   return out;
 }
 
-void choose_efficiency(const Measurement& row, bool ideal, RowQuestion& out) {
-  const HardwareSpec& hw = out.resolved.hw;
-  const auto stack = std::find_if(hw.stacks.begin(), hw.stacks.end(),
-                                  [&](const StackCoefficients& s) { return s.measured && s.name == row.stack; });
-  out.stack_measured = stack != hw.stacks.end();
-  const Efficiency& measured = out.stack_measured ? stack->efficiency : efficiency_under(hw, "");
-  out.resolved.efficiency = ideal ? ideal_efficiency(hw.efficiency) : measured;
-}
-
 }  // namespace
+
+const StackCoefficients& stack_of(const Measurement& row, const HardwareSpec& hw) {
+  const auto named =
+      std::find_if(hw.stacks.begin(), hw.stacks.end(), [&](const StackCoefficients& s) { return s.name == row.stack; });
+  return named == hw.stacks.end() ? hw.stacks.front() : *named;
+}
 
 void name_stacks(std::vector<Measurement>& rows, const Catalog& catalog) {
   std::map<std::string, std::string> known;
+  std::vector<StackSpec> stacks;
+  for (const std::string& name : catalog.names(CatalogKind::kStack)) {
+    stacks.push_back(load_stack(catalog.load(CatalogKind::kStack, name)));
+  }
   for (Measurement& row : rows) {
     const auto [at, added] = known.try_emplace(row.framework);
     if (added) at->second = stack_of_framework(catalog, row.framework).value_or("");
     row.stack = at->second;
+    if (!row.stack.empty()) continue;
+    row.stack = stack_of_source(stacks, row.framework + " " + row.reference + " " + row.source).value_or("");
   }
 }
 
@@ -250,7 +275,9 @@ RowQuestion row_question(const Measurement& row, const Catalog& catalog, const s
   r.model = model_of(row, catalog);
   r.hw = hardware_of(row, catalog, set);
   r.workload = workload_of(row, r.hw);
-  choose_efficiency(row, ideal, out);
+  const StackCoefficients& stack = stack_of(row, r.hw);
+  out.basis = row.stack.empty() || stack.name == row.stack ? stack.basis : StackBasis::kDefault;
+  r.efficiency = ideal ? ideal_efficiency(r.hw.efficiency) : stack.efficiency;
   const std::int64_t slices = slices_of_row(row, r.hw);
   r.slices = slices_of(r.hw, row.chips, slices);
   if (r.slices.empty()) {

@@ -25,12 +25,13 @@ class NotPredicted : public std::exception {
 
 struct RowQuestion {
   ResolvedQuestion resolved;
-  LayoutFilter fix;                 ///< what the row says of its layout; the search chooses the rest
-  std::vector<std::string> chosen;  ///< dimensions that the row leaves to the search
-  bool stack_measured = false;      ///< the chip has coefficients of the row's stack; otherwise those are the default
+  LayoutFilter fix;                         ///< what the row says of its layout; the search chooses the rest
+  std::vector<std::string> chosen;          ///< dimensions that the row leaves to the search
+  StackBasis basis = StackBasis::kDefault;  ///< of the coefficients
 };
 
-/// Sets every row's stack from its framework; what the catalog does not know leaves it empty.
+/// Sets every row's stack from its framework, or if it names none from what its source is called and where it was
+/// published (stack_of_source); what the catalog does not know leaves it empty.
 void name_stacks(std::vector<Measurement>& rows, const Catalog& catalog);
 
 /// The row's own shape as a model, or the catalog's model of its name. NotPredicted for what no model file can say.
@@ -38,6 +39,9 @@ ModelSpec model_of(const Measurement& row, const Catalog& catalog);
 
 /// The precision the engine knows it by: "mxfp8" and "fp8-cs" are fp8.
 std::string precision_word(const Measurement& row);
+
+/// The coefficients under `row.stack` that the chip or its family has, otherwise the chip's usual ones; .
+const StackCoefficients& stack_of(const Measurement& row, const HardwareSpec& hw);
 
 /// `set` as --set of hardware fields; coefficients of `row.stack` where the chip has any. NotPredicted for a row
 /// outside what the engine can express.

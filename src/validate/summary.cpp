@@ -105,7 +105,7 @@ ErrorSummary summary_of(const std::vector<const PredictedRow*>& rows, const std:
     if (row->low <= row->measured && row->measured <= row->high) ++inside;
     if (row->error() > 0) ++out.too_slow;
     if (!row->fits) ++out.out_of_memory;
-    if (!row->stack_measured) ++out.by_default;
+    if (row->basis == StackBasis::kDefault) ++out.by_default;
   }
   out.mean_abs = mean_of(sizes);
   out.median_abs = quantile(sizes, 0.5);

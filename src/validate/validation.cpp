@@ -38,7 +38,7 @@ PredictedRow predict(const Measurement& row, const ValidateQuestion& q, const Ca
   out.fits = found.fits;
   out.chosen = question.chosen;
   out.stack = question.resolved.efficiency.stack;
-  out.stack_measured = question.stack_measured;
+  out.basis = question.basis;
   out.figures = figures(question.resolved, request_of(question), found.plan);
   if (q.compared == Compared::kMemory) {
     compare_memory(out, found.plan, question.resolved.efficiency);

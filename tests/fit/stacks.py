@@ -1,5 +1,7 @@
-"""Fits every chip and software stack that has enough measured runs and writes the sets that predict unseen runs better
-than the unfitted coefficients into configs/hardware, and what came of each fit into docs/accuracy.md.
+"""Fits every software stack that has enough measured runs, first over all chips of an efficiency family, as factors on
+the chips' own coefficients, then chip by chip. Factors that predict unseen runs better than the unfitted coefficients go
+into configs/efficiency, a chip's own set into configs/hardware where it is better still, and what came of each fit into
+docs/accuracy.md.
 
     python3 tests/fit/stacks.py ROOT SCALECALC [--date 2026-11]
 
@@ -80,12 +82,34 @@ def with_stacks(text, blocks):
     return "\n".join(lines) + "\n"
 
 
-def fit(root, binary, configs, chip, stack, date):
-    run = subprocess.run([binary, "calibrate", TRAIN, "--hw", chip, "--stack", stack, "--date", date, "--config-dir",
+def family_without_stacks(text):
+    """The same for an efficiency family's file, where they stand at the top level."""
+    kept, inside = [], False
+    for line in text.splitlines():
+        if re.match(r"\S", line):
+            inside = line.startswith("stacks:")
+        if not inside:
+            kept.append(line)
+    return "\n".join(kept) + "\n"
+
+
+def family_with_stacks(text, blocks):
+    text = family_without_stacks(text)
+    if not blocks:
+        return text
+    new = "\n".join(["stacks:", *(line for block in blocks for line in block)]) + "\n"
+    return text.replace("\nsources:\n", "\n" + new + "sources:\n", 1)
+
+
+def fit(root, binary, configs, target, stack, date):
+    """`target`: ("--hw", chip) or ("--family", name)."""
+    run = subprocess.run([binary, "calibrate", TRAIN, *target, "--stack", stack, "--date", date, "--config-dir",
                           str(configs), "--json"], cwd=root, capture_output=True, text=True)
     if run.returncode != 0:
         return None
-    return json.loads(run.stdout)
+    found = json.loads(run.stdout)
+    few = found["query"]["rows"] < FEWEST_RUNS or found["fit"]["held_out_by"] == "nothing"
+    return None if few else found
 
 
 def percent(value):
@@ -98,12 +122,25 @@ def median(values):
     return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
 
 
-def summary(root, binary, configs, fitted):
-    """Every row that can be predicted: held out where its stack was fitted and shipped, unfitted elsewhere."""
+def errors_of(found):
+    return {e["of"]: e for e in found["errors"]}
+
+
+def table_row(name, stack, found, shipped):
+    errors = errors_of(found)
+    family = errors.get("family")
+    return [name, stack, found["query"]["rows"], found["query"]["sources"], found["fit"]["held_out_by"],
+            percent(errors["before"]["mean_abs_error"]), percent(errors["inside"]["mean_abs_error"]),
+            percent(family["mean_abs_error"]) if family else "", percent(errors["outside"]["mean_abs_error"]),
+            percent(errors["outside"]["median_abs_error"]), f"{100 * errors['outside']['bias']:+.1f} %",
+            percent(found["query"]["coverage"]), shipped]
+
+
+def summary(root, binary, configs, unseen):
+    """Every row that can be predicted: held out where a fit to its stack is shipped, unfitted elsewhere."""
     run = subprocess.run([binary, "validate", TRAIN, "--config-dir", str(configs), "--json"], cwd=root,
                          capture_output=True, text=True, check=True)
     rows = json.loads(run.stdout)["rows"]
-    unseen = {row["id"]: row["error_outside"] for f in fitted for row in f["fit"]["rows"]}
     lines = ["| every run, unseen | rows | by a fitted set | mean | median | bias | unfitted mean | median | bias |",
              "|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
     for name, chosen in (("all", rows), ("core", [r for r in rows if r["subset"] == "core"])):
@@ -117,48 +154,66 @@ def summary(root, binary, configs, fitted):
     return lines
 
 
+def block_of(found, indent):
+    """The lines of a stack in the file that it goes into."""
+    return [line for line in found["fit"]["yaml"].splitlines() if line.startswith(indent)]
+
+
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     binary = os.path.abspath(sys.argv[2])
     date = sys.argv[sys.argv.index("--date") + 1] if "--date" in sys.argv else DATE
     chips, stacks = names(root / "configs/hardware"), names(root / "configs/stacks")
-    groups = collections.Counter()
+    family_of = {load(path)["name"]: load(path)["family"] for path in (root / "configs/hardware").glob("*.yaml")}
+    groups, families = collections.Counter(), collections.Counter()
     for row in load(root / TRAIN)["rows"]:
         chip, stack = chips.get(plain(row["chip"])), stacks.get(plain(row.get("framework", "")))
         if chip and stack:
             groups[chip, stack] += 1
-    rows, shipped = [], collections.defaultdict(list)
-    fitted = []
+            families[family_of[chip], stack] += 1
+    table = ["| chip or family | stack | rows | sources | held out by | unfitted | inside | family's factors | held out | "
+             "median | bias | in band | shipped |", "|---|---|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|---|"]
+    of_family, of_chip, unseen = collections.defaultdict(list), collections.defaultdict(list), {}
     with tempfile.TemporaryDirectory() as folder:
         configs = pathlib.Path(folder)
-        shutil.copytree(root / "configs/hardware", configs / "hardware")
-        for path in (configs / "hardware").glob("*.yaml"):
-            path.write_text(without_stacks(path.read_text(encoding="utf-8")), encoding="utf-8")
-        for (chip, stack), count in sorted(groups.items()):
-            found = fit(root, binary, configs, chip, stack, date) if count >= FEWEST_RUNS else None
-            if found is None or found["query"]["rows"] < FEWEST_RUNS or found["fit"]["held_out_by"] == "nothing":
+        for kind, strip in (("hardware", without_stacks), ("efficiency", family_without_stacks)):
+            shutil.copytree(root / "configs" / kind, configs / kind)
+            for path in (configs / kind).glob("*.yaml"):
+                path.write_text(strip(path.read_text(encoding="utf-8")), encoding="utf-8")
+        factors = set()
+        for (family, stack), count in sorted(families.items()):
+            found = fit(root, binary, configs, ("--family", family), stack, date) if count >= FEWEST_RUNS else None
+            if found is None:
                 continue
-            errors = {e["of"]: e for e in found["errors"]}
             better = found["fit"]["better"]
             if better:
-                fitted.append(found)
-                block = found["fit"]["yaml"].splitlines()
-                shipped[chip].append([line for line in block if line.startswith("    ")])
-            rows.append([chip, stack, found["query"]["rows"], found["query"]["sources"], found["fit"]["held_out_by"],
-                         percent(errors["before"]["mean_abs_error"]), percent(errors["inside"]["mean_abs_error"]),
-                         percent(errors["outside"]["mean_abs_error"]), percent(errors["outside"]["median_abs_error"]),
-                         f"{100 * errors['outside']['bias']:+.1f} %", percent(found["query"]["coverage"]),
-                         "yes" if better else "no"])
-            print(*rows[-1], sep="\t", flush=True)
-        table = ["| chip | stack | rows | sources | held out by | unfitted | inside | held out | median | bias | in band | "
-                 "shipped |", "|---|---|--:|--:|---|--:|--:|--:|--:|--:|--:|---|"]
-        table += ["| " + " | ".join(map(str, row)) + " |" for row in rows]
-        table += ["", *summary(root, binary, configs, fitted)]
-    for path in sorted((root / "configs/hardware").glob("*.yaml")):
-        text = path.read_text(encoding="utf-8")
-        wanted = with_stacks(text, shipped[path.stem])
-        if wanted != text:
-            path.write_text(wanted, encoding="utf-8")
+                factors.add((family, stack))
+                of_family[family].append(block_of(found, "  "))
+                unseen.update({row["id"]: row["error_outside"] for row in found["fit"]["rows"]})
+            table.append("| " + " | ".join(map(str, table_row(family, stack, found, "factors" if better else "no"))) + " |")
+            print(table[-1], flush=True)
+        for (chip, stack), count in sorted(groups.items()):
+            found = fit(root, binary, configs, ("--hw", chip), stack, date) if count >= FEWEST_RUNS else None
+            if found is None:
+                continue
+            errors = errors_of(found)
+            has_factors = (family_of[chip], stack) in factors
+            rival = errors["family"] if has_factors and "family" in errors else errors["before"]
+            better = errors["outside"]["mean_abs_error"] < rival["mean_abs_error"]
+            if better:
+                of_chip[chip].append(block_of(found, "    "))
+                unseen.update({row["id"]: row["error_outside"] for row in found["fit"]["rows"]})
+            shipped = "own set" if better else "the family's" if has_factors else "no"
+            table.append("| " + " | ".join(map(str, table_row(chip, stack, found, shipped))) + " |")
+            print(table[-1], flush=True)
+        table += ["", *summary(root, binary, configs, unseen)]
+        print(*table[-2:], sep="\n")
+    for kind, write, blocks in (("hardware", with_stacks, of_chip), ("efficiency", family_with_stacks, of_family)):
+        for path in sorted((root / "configs" / kind).glob("*.yaml")):
+            text = path.read_text(encoding="utf-8")
+            wanted = write(text, blocks[path.stem])
+            if wanted != text:
+                path.write_text(wanted, encoding="utf-8")
     document = root / "docs/accuracy.md"
     text = document.read_text(encoding="utf-8")
     pattern = re.compile(r"(<!-- stacks -->\n).*?(<!-- /stacks -->)", re.S)

@@ -152,6 +152,36 @@ TEST(Calibrate, FitsTheRunsOfOneStack) {
   EXPECT_THROW(calibrate({.rows = rows, .hardware = "h100-sxm", .stack = "maxtxt"}, Catalog()), UserError);
 }
 
+/// Runs of another chip of the family, all half as fast as its coefficients say, make a chip with one run of its own
+/// slower than that run alone does.
+TEST(Calibrate, LeansOnTheFamilysOtherChips) {
+  std::vector<Measurement> own{runs_with({}).front()};
+  std::vector<Measurement> all = own;
+  for (Measurement row : runs_with({})) {
+    row.chip = "h200";
+    row.id += "-h200";
+    row.group = "elsewhere";
+    all.push_back(row);
+  }
+  const Validation other = validate({.rows = all}, Catalog());
+  for (std::size_t i = 1; i < all.size(); ++i) all[i].step_s = 1.5 * other.rows[i].predicted;
+  const Calibration alone = calibrate({.rows = own, .hardware = "h100-sxm"}, Catalog());
+  const Calibration leaning = calibrate({.rows = all, .hardware = "h100-sxm"}, Catalog());
+  EXPECT_EQ(alone.relatives, 0U);
+  EXPECT_EQ(leaning.relatives, 18U);
+  EXPECT_EQ(leaning.rows.size(), 1U);
+  EXPECT_LT(after(leaning, "matmul.bf16"), 0.97 * after(alone, "matmul.bf16"));
+}
+
+TEST(Calibrate, AFamilysFactorsAreWrittenForItsFile) {
+  std::vector<Measurement> rows = runs_with(kSlower);
+  const Calibration c = calibrate({.rows = rows, .hardware = {}, .family = "nvidia", .stack = "megatron"}, Catalog());
+  EXPECT_EQ(c.rows.size(), 18U);
+  const std::string block = write_yaml(c.block);
+  EXPECT_EQ(block.find("stacks:\n  megatron:\n"), 0U) << block;
+  EXPECT_NE(block.find("{times: "), std::string::npos) << block;
+}
+
 TEST(Calibrate, RefusesChipsWithoutRuns) {
   EXPECT_THROW(calibrate({.rows = {test::measurement()}, .hardware = "tpu-v5e"}, Catalog()), UserError);
   EXPECT_THROW(calibrate({.rows = {test::measurement()}, .hardware = "h101"}, Catalog()), UserError);

@@ -60,8 +60,8 @@ TEST(ReadMeasurements, UnderstandsWhatSourcesSayInWords) {
   EXPECT_FALSE(test::measurement("  flags: {interconnect: 8x400G IB}\n").node_bandwidth) << "whose, it does not say";
 }
 
-TEST(ReadMeasurements, AttentionIsFlashUnlessTheRowKnowsBetter) {
-  EXPECT_EQ(test::measurement().attention, AttentionKernel::kFlash);
+TEST(ReadMeasurements, AttentionIsTheRowsToSay) {
+  EXPECT_EQ(test::measurement().attention, std::nullopt);
   EXPECT_EQ(test::measurement("  attention: unfused\n").attention, AttentionKernel::kUnfused);
 }
 

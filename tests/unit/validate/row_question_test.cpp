@@ -152,11 +152,33 @@ TEST(RowQuestion, TakesTheCoefficientsOfItsStackWhereTheChipHasThem) {
   std::vector<Measurement> rows{test::measurement("  framework: nanotron\n"), test::measurement("  framework: mine\n")};
   name_stacks(rows, Catalog());
   const RowQuestion own = row_question(rows[0], Catalog(), set, false);
-  EXPECT_TRUE(own.stack_measured);
+  EXPECT_EQ(own.basis, StackBasis::kChip);
   EXPECT_DOUBLE_EQ(own.resolved.efficiency.hbm.value, 0.5);
   const RowQuestion other = row_question(rows[1], Catalog(), set, false);
-  EXPECT_FALSE(other.stack_measured);
+  EXPECT_EQ(other.basis, StackBasis::kDefault);
   EXPECT_EQ(other.resolved.efficiency.stack, "megatron");
+}
+
+TEST(RowQuestion, SourcesNameTheStackOfRowsThatNameNoFramework) {
+  std::vector<Measurement> rows{
+      test::measurement("  source_ref: NVIDIA/dgxc-benchmarking@85380ff:llama3.1/README.md\n"),
+      test::measurement("  framework: Composer + PyTorch FSDP\n"), test::measurement()};
+  name_stacks(rows, Catalog());
+  EXPECT_EQ(rows[0].stack, "nemo");
+  EXPECT_EQ(rows[1].stack, "composer");
+  EXPECT_EQ(rows[2].stack, "");
+}
+
+TEST(RowQuestion, RunsOlderThanFlashAttentionWroteTheirScores) {
+  const auto kernel = [](const std::string& more) {
+    return question(test::measurement(more)).resolved.workload.attention;
+  };
+  EXPECT_EQ(kernel("  date: \"2021-04\"\n"), AttentionKernel::kUnfused);
+  EXPECT_EQ(kernel("  date: \"2022-05\"\n"), AttentionKernel::kUnfused);
+  EXPECT_EQ(kernel("  date: \"2022-06\"\n"), AttentionKernel::kFlash);
+  EXPECT_EQ(kernel("  date: \"2021\"\n"), AttentionKernel::kUnfused);
+  EXPECT_EQ(kernel("  date: \"~2021-04\"\n  attention: flash\n"), AttentionKernel::kFlash) << "the row says so";
+  EXPECT_EQ(kernel(""), AttentionKernel::kFlash);
 }
 
 TEST(RowQuestion, SwitchDomainsAreFilledEvenly) {
