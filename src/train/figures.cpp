@@ -26,6 +26,7 @@ std::vector<std::pair<std::string, double>> parts(const MemoryUse<double>& m) {
   return {{"weights", m.weights.value()},     {"gradients", m.gradients.value()},
           {"optimizer", m.optimizer.value()}, {"activations", m.activations.value()},
           {"logits", m.logits.value()},       {"buffers", m.buffers.value()},
+          {"update", m.update.value()},       {"allocator", m.allocator.value()},
           {"reserve", m.reserve.value()}};
 }
 
@@ -109,7 +110,7 @@ class Figures {
   double repeated_flops(const std::vector<Op<double>>& layer, double seq) const {
     double out = 0;
     for (const Op<double>& op : layer) {
-      if (!runs_again(plan_.layout.remat, op, q_.workload.attention)) continue;
+      if (!runs_again(plan_.layout.remat, op, q_.workload)) continue;
       out += op.matmul_flops().value() + op.recurrence;
       if (op.kind == OpKind::kAttention) out += attention_flops(op, mean_context(op.reach, op.span, seq)).value();
     }

@@ -74,11 +74,13 @@ struct Measurement {
   RowLayout layout;
   std::string precision, optimizer, recompute;
   AttentionKernel attention = AttentionKernel::kFlash;
+  bool dropout = false;     ///< after attention and MLP
+  bool fused_loss = false;  ///< logits and their gradient are all that the loss holds, in 16 bits
 
   std::optional<double> step_s, tokens_per_s_per_chip, flops_per_s_per_chip, mfu, peak_flops_per_s;
   std::string flops_count;  ///< as written; empty if the source does not say
   std::optional<double> memory_bytes;
-  MemoryCount memory_count = MemoryCount::kReserved;
+  MemoryCount memory_count = MemoryCount::kAllocated;  ///< what PyTorch and its users print most
 
   /// What it is grouped by: the leading letters of the model's name.
   std::string family() const;
