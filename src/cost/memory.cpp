@@ -205,6 +205,8 @@ BytesOf<R> activation_bytes(const StepInput<R>& in, const StageShape& stage, con
     // While one layer is computed again its tensors are all there.
     recomputed = max(recomputed, kinds[k].saved[0] - kinds[k].saved[remat] + kinds[k].workspace);
   }
+  const double share = in.workload->memory.layer_share;
+  if (share < 1) recomputed = recomputed * R(share);
   return named(kept_per_microbatch(in, stage) * in_flight + recomputed, "activations",
                "tensors kept x microbatches in flight, and one layer's working set (arXiv:2205.05198)");
 }

@@ -39,6 +39,7 @@ StackMemory read_stack_memory(const ConfigNode& node, const std::string& stack, 
   number("update_bytes", out.update_bytes);
   number("logit_bytes", out.logit_bytes);
   number("gate_copies", out.gate_copies);
+  number("layer_share", out.layer_share);
   number("gathered_layers", out.gathered_layers);
   number("reduced_layers", out.reduced_layers);
   out.keeps_expert_outputs = fields.flag("keeps_expert_outputs", out.keeps_expert_outputs);

@@ -216,8 +216,6 @@ Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
   return out;
 }
 
-constexpr double kFusedLogitBytes = 4;  ///< a 16-bit logit and its gradient
-
 /// The stack's memory, whether or not the chip has coefficients of it.
 void choose_memory(const Measurement& row, const Catalog& catalog, RowQuestion& out) {
   StackMemory& rules = out.resolved.workload.memory;

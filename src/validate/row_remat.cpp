@@ -13,7 +13,8 @@ namespace scalecalc {
 namespace {
 
 /// Megatron-LM's --recompute-modules (megatron/core/transformer/transformer_config.py) by the operations they run
-/// again. `mlp` is the MLP of dense layers, `moe` the layer of experts with its router.
+/// again, and the thriftless ones of MaxText's remat_policy (layers/decoders.py), which keep every matmul's output. `mlp`
+/// is the MLP of dense layers, `moe` the layer of experts with its router.
 struct Module {
   std::string_view name;
   std::vector<std::string> operations;
@@ -29,6 +30,8 @@ const std::vector<Module>& modules() {
       {"moe",
        {"router", "expert dispatch and combine", "expert gate projection", "expert up projection", "mlp activation",
         "expert down projection"}},
+      {"minimal", {"norm output", "attention", "mlp activation"}},
+      {"minimal_flash", {"norm output", "mlp activation"}},
   };
   return kAll;
 }

@@ -45,6 +45,7 @@ PredictedRow predict(const Measurement& row, const ValidateQuestion& q, const Ca
   out.layout = found.plan.layout;
   out.fits = found.fits;
   out.chosen = question.chosen;
+  out.assumed = found.assumed;
   out.stack = question.resolved.efficiency.stack;
   out.stack_measured = question.stack_measured;
   out.figures = figures(question.resolved, request_of(question), found.plan);
