@@ -75,6 +75,21 @@ bool halve_moments(RowQuestion& q) {
   return true;
 }
 
+bool drop_momentum(RowQuestion& q) {
+  Optimizer& optimizer = q.resolved.workload.optimizer;
+  if (optimizer.name != "sgd") return false;
+  optimizer.state_bytes -= optimizer.moments * optimizer.moment_bytes;
+  optimizer.moments = 0;
+  return true;
+}
+
+bool drop_master(RowQuestion& q) {
+  Workload& w = q.resolved.workload;
+  w.memory.sharded_master = false;
+  w.optimizer.state_bytes = w.optimizer.moments * w.optimizer.moment_bytes;
+  return true;
+}
+
 /// Where the row names no policy, the search has looked at all of them.
 bool run_layers_again(RowQuestion& q) {
   if (!q.fix.remat || *q.fix.remat == Remat::kFull || *q.fix.remat == Remat::kNone) return false;
@@ -88,6 +103,8 @@ constexpr std::array kThrift{Thrift{"gathered inputs are gathered again", gather
                              Thrift{"a fused loss", fuse_loss},
                              Thrift{"16-bit gradients", halve_gradients},
                              Thrift{"16-bit moments", halve_moments},
+                             Thrift{"no momentum", drop_momentum},
+                             Thrift{"no fp32 copy of the weights", drop_master},
                              Thrift{"full remat", run_layers_again}};
 
 }  // namespace

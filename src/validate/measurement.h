@@ -80,7 +80,7 @@ struct Measurement {
   std::optional<double> step_s, tokens_per_s_per_chip, flops_per_s_per_chip, mfu, peak_flops_per_s;
   std::string flops_count;  ///< as written; empty if the source does not say
   std::optional<double> memory_bytes;
-  MemoryCount memory_count = MemoryCount::kAllocated;  ///< what PyTorch and its users print most
+  MemoryCount memory_count = MemoryCount::kReserved;
 
   /// What it is grouped by: the leading letters of the model's name.
   std::string family() const;

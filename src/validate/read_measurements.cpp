@@ -272,7 +272,7 @@ class RowReader {
     }
     memory(f_.optional_quantity("memory_gib_per_chip", UnitKind::kNumber));
     const std::string kind = f_.optional_text("memory_kind").value_or("");
-    if (contains(kind, "reserved")) out_.memory_count = MemoryCount::kReserved;
+    if (contains(kind, "allocated")) out_.memory_count = MemoryCount::kAllocated;
     if (contains(kind, "nvidia-smi")) out_.memory_count = MemoryCount::kDevice;
     if (node == nullptr && target == nullptr && !out_.memory_bytes) {
       problems_.add(f_.span(), "a measurement needs what was measured: 'measured', 'target' or 'memory_gib_per_chip'");
