@@ -125,11 +125,11 @@ class LayerCoster : public OpWork<R> {
   BytesOf<R> kept_bytes(const Op<R>& op) const {
     const StackMemory& rules = workload_.memory;
     if (op.tp == TpRule::kExpertRow && !rules.keeps_expert_outputs) return BytesOf<R>(R(0.0));
-    const bool gathered = rules.keeps_gathered && op.input == MatmulInput::kGathered;
+    const bool gathered = rules.keeps_gathered && op.input == KeptInput::kGathered;
     const R part = gathered ? R(1.0) : share(op.saved_tp, op.groups);
     const bool quantized = rules.quantized_inputs && workload_.precision.compute == DType::kFp8;
-    const double each = quantized && op.input != MatmulInput::kNo ? act_ / 2 : act_;
-    const double copies = op.input == MatmulInput::kGated ? 1 + rules.gate_copies : 1;
+    const double each = quantized && op.input != KeptInput::kNo ? act_ / 2 : act_;
+    const double copies = op.input == KeptInput::kGated ? 1 + rules.gate_copies : 1;
     const double mask = workload_.dropout && op.masked ? 1 : 0;
     return BytesOf<R>(op.saved * tokens_ * part * R(each * copies + mask));
   }
@@ -179,8 +179,7 @@ class LayerCoster : public OpWork<R> {
       const R part = op.summed / dims_.d_model;
       for (Phase<R>* phase : {&out.forward, &out.backward}) phase->tp_reduces = phase->tp_reduces + part;
       for (const Remat remat : kRemats) {
-        if (runs_again(remat, op, workload_))
-          again(out, remat).tp_reduces = again(out, remat).tp_reduces + part;
+        if (runs_again(remat, op, workload_)) again(out, remat).tp_reduces = again(out, remat).tp_reduces + part;
       }
     }
   }

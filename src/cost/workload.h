@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "spec/dtype.h"
-#include "spec/stack_memory.h"
 #include "spec/model_spec.h"
+#include "spec/stack_memory.h"
 
 namespace scalecalc {
 

@@ -46,7 +46,7 @@ class OpList {
          .tp = TpRule::kSequence,
          .saved = width,
          .keep = Keep::kWithoutRemat,
-         .input = MatmulInput::kGathered,
+         .input = KeptInput::kGathered,
          .masked = masks});
   }
 

@@ -96,7 +96,7 @@ class LayerBuilder {
                .saved = rows * width,
                .keep = Keep::kWithoutRemat,
                .saved_tp = tp,
-               .input = model_.mlp.gated ? MatmulInput::kGated : MatmulInput::kOther});
+               .input = model_.mlp.gated ? KeptInput::kGated : KeptInput::kOther});
   }
 
   void dense_mlp(const R& width) {
@@ -160,7 +160,7 @@ class LayerBuilder {
                .saved = moe.latent > 0 ? routed + width : routed,  // what the up-projection reads is kept too
                .keep = Keep::kSelective,
                .saved_tp = TpRule::kExpert,
-               .input = MatmulInput::kOther});
+               .input = KeptInput::kOther});
     if (model_.mlp.gated) expert_matmul("expert gate projection", TpRule::kExpert, width, dims_.d_ff_expert);
     expert_matmul("expert up projection", TpRule::kExpert, width, dims_.d_ff_expert);
     activation(dims_.d_ff_expert, dims_.top_k, Part::kExperts, TpRule::kExpert);

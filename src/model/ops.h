@@ -54,7 +54,7 @@ enum class Keep {
 };
 
 /// Whether what an operation keeps is a matmul's input, which recipes treat differently from other tensors.
-enum class MatmulInput {
+enum class KeptInput {
   kNo,
   kGathered,  ///< divided by sequence; tensor ranks gather it first
   kGated,     ///< the product of an activation function and a gate
@@ -90,7 +90,7 @@ struct Op {
   R saved{0.0};             ///< elements per token the backward pass needs, produced by this op
   Keep keep = Keep::kNever;
   TpRule saved_tp = TpRule::kSequence;  ///< how the saved tensor is divided
-  MatmulInput input = MatmulInput::kNo;
+  KeptInput input = KeptInput::kNo;
   bool masked = false;  ///< dropout follows the part that reads what is kept: a mask of a byte an element
 
   R weight_parameters() const { return k * n * matrices; }

@@ -18,8 +18,8 @@ using Figures = std::vector<std::pair<std::string, double>>;
 constexpr std::array<std::string_view, 12> kTimeKeys{"compute",         "hbm",        "tp_exposed", "fsdp_exposed",
                                                      "dp_exposed",      "cp_exposed", "ep_exposed", "pp_exposed",
                                                      "offload_exposed", "bubble",     "optimizer",  "overhead"};
-constexpr std::array<std::string_view, 9> kMemoryKeys{"weights", "gradients", "optimizer", "activations", "logits",
-                                                      "buffers", "update",    "allocator", "reserve"};
+constexpr std::array<std::string_view, 7> kMemoryKeys{"weights", "gradients", "optimizer", "activations",
+                                                      "logits",  "buffers",   "reserve"};
 
 Json maybe(const std::optional<double>& value) { return value ? Json(finite(*value)) : Json(nullptr); }
 

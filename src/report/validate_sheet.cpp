@@ -91,8 +91,8 @@ class SheetMaker {
                      Role::kPlain});
     }
     if (s.made_to_fit > 0) {
-      out.push_back({fmt::format("{} runs fit only by thrift that their sources do not state.", s.made_to_fit),
-                     Role::kPlain});
+      out.push_back(
+          {fmt::format("{} runs fit only by thrift that their sources do not state.", s.made_to_fit), Role::kPlain});
     }
     if (s.out_of_memory > 0) {
       out.push_back(

@@ -1,9 +1,44 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
 #include "spec/stack_memory.h"
 
 namespace scalecalc {
 namespace {
 
 constexpr Range kBytesEach{0, 64};
+
+/// Operations of the list that selective remat may name.
+const std::vector<std::string>& operations() {
+  static const std::vector<std::string> kAll{"norm output",
+                                             "attention",
+                                             "query projection",
+                                             "query up-projection",
+                                             "key/value projection",
+                                             "key/value up-projection",
+                                             "output gate",
+                                             "output gate projection",
+                                             "mlp norm",
+                                             "mlp gate projection",
+                                             "mlp up projection",
+                                             "mlp activation",
+                                             "router",
+                                             "expert dispatch and combine",
+                                             "expert gate projection",
+                                             "expert up projection",
+                                             "expert down projection"};
+  return kAll;
+}
+
+void check_operations(const ConfigNode& where, const std::vector<std::string>& names, Problems& problems) {
+  for (const std::string& name : names) {
+    if (std::find(operations().begin(), operations().end(), name) != operations().end()) continue;
+    problems.add(where.span, fmt::format("unknown operation {} in memory.selective", in_quotes(name)),
+                 did_you_mean(nearest(name, operations())));
+  }
+}
 
 Coefficient coefficient(const ConfigNode& node, const std::string& what, UnitKind kind, Range range,
                         const std::string& source, Problems& problems) {
@@ -46,9 +81,9 @@ StackMemory read_stack_memory(const ConfigNode& node, const std::string& stack, 
   out.keeps_gathered = fields.flag("keeps_gathered", out.keeps_gathered);
   out.quantized_inputs = fields.flag("quantized_inputs", out.quantized_inputs);
   out.selective = fields.text_list("selective");
+  if (const ConfigNode* where = fields.node("selective")) check_operations(*where, out.selective, problems);
   if (const ConfigNode* part = fields.node("fragmentation")) {
-    out.fragmentation =
-        coefficient(*part, "memory.fragmentation", UnitKind::kFraction, {0, 1}, out.source, problems);
+    out.fragmentation = coefficient(*part, "memory.fragmentation", UnitKind::kFraction, {0, 1}, out.source, problems);
   }
   if (const ConfigNode* part = fields.node("reserve")) {
     out.reserve = coefficient(*part, "memory.reserve", UnitKind::kBytes, {0, 1e12}, out.source, problems);

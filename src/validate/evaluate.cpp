@@ -49,9 +49,7 @@ struct Thrift {
 
 bool gather_again(RowQuestion& q) { return std::exchange(q.resolved.workload.memory.keeps_gathered, false); }
 
-bool give_back_blocks(RowQuestion& q) {
-  return std::exchange(q.resolved.workload.memory.fragmentation.value, 0) > 0;
-}
+bool give_back_blocks(RowQuestion& q) { return std::exchange(q.resolved.workload.memory.fragmentation.value, 0) > 0; }
 
 bool fuse_loss(RowQuestion& q) {
   double& bytes = q.resolved.workload.memory.logit_bytes;

@@ -19,9 +19,8 @@ struct Evaluated {
 };
 
 /// The row's layout, costed. A run that was measured fitted, whatever our count of its memory says: what the row leaves
-/// open is chosen among what fits. Where nothing does, thrift that sources leave unsaid is assumed until something does,
-/// or memory is not looked at. NotPredicted for a layout that no
-/// launcher would start.
+/// open is chosen among what fits. Where nothing does, thrift that sources leave unsaid is assumed until something
+/// does, or memory is not looked at. NotPredicted for a layout that no launcher would start.
 Evaluated evaluate(RowQuestion& question);
 
 }  // namespace scalecalc

@@ -13,8 +13,8 @@ namespace scalecalc {
 namespace {
 
 /// Megatron-LM's --recompute-modules (megatron/core/transformer/transformer_config.py) by the operations they run
-/// again, and the thriftless ones of MaxText's remat_policy (layers/decoders.py), which keep every matmul's output. `mlp`
-/// is the MLP of dense layers, `moe` the layer of experts with its router.
+/// again, and the thriftless ones of MaxText's remat_policy (layers/decoders.py), which keep every matmul's output.
+/// `mlp` is the MLP of dense layers, `moe` the layer of experts with its router.
 struct Module {
   std::string_view name;
   std::vector<std::string> operations;

@@ -36,10 +36,10 @@ struct PredictedRow {
   double measured = 0, predicted = 0, low = 0, high = 0;
   Layout layout;
   PlanFigures figures;
-  std::string stack;                ///< whose coefficients
-  bool stack_measured = false;      ///< fitted on this chip; false: the chip's default set
-  bool fits = true;                 ///< false: by our count it runs out of memory, and it ran
-  std::vector<std::string> chosen;  ///< what the row does not say and the search chose
+  std::string stack;                 ///< whose coefficients
+  bool stack_measured = false;       ///< fitted on this chip; false: the chip's default set
+  bool fits = true;                  ///< false: by our count it runs out of memory, and it ran
+  std::vector<std::string> chosen;   ///< what the row does not say and the search chose
   std::vector<std::string> assumed;  ///< thrift assumed so that it fits
 
   double error() const { return predicted / measured - 1; }
