@@ -55,7 +55,7 @@ class LayerCoster : public OpWork<R> {
       out.weight_gradient += backward.total() / R(2.0);
     }
     for (const Remat remat : kRemats) {
-      if (in_layer && runs_again(remat, op, workload_.attention)) again(out, remat).work += forward;
+      if (in_layer && runs_again(remat, op, workload_)) again(out, remat).work += forward;
     }
     parameters(op, out);
     saved(op, out);
@@ -78,7 +78,7 @@ class LayerCoster : public OpWork<R> {
       backward += unfused ? 6 : op.kind == OpKind::kAttention || op.kind == OpKind::kScan ? 1 : 2;
       if (op.kind == OpKind::kGroupedMatmul) routed = 1;
       for (const Remat remat : kRemats) {
-        if (!runs_again(remat, op, workload_.attention)) continue;
+        if (!runs_again(remat, op, workload_)) continue;
         repeated[static_cast<std::size_t>(remat)] += each;
         if (op.kind == OpKind::kGroupedMatmul) routed_again[static_cast<std::size_t>(remat)] = 1;
       }
@@ -119,12 +119,25 @@ class LayerCoster : public OpWork<R> {
 
   void saved(const Op<R>& op, LayerCost<R>& out) const {
     if (op.keep == Keep::kNever) return;
-    const BytesOf<R> bytes(op.saved * tokens_ * share(op.saved_tp, op.groups) * R(act_));
+    const BytesOf<R> bytes = kept_bytes(op);
     const bool scored = writes_scores(workload_.attention, op);
     for (const Remat remat : kRemats) {
-      if (stays(remat, op, workload_.attention)) out.saved[static_cast<std::size_t>(remat)] += bytes;
+      if (stays(remat, op, workload_)) out.saved[static_cast<std::size_t>(remat)] += bytes;
       if (scored && scores_stay(remat)) out.saved[static_cast<std::size_t>(remat)] += scores_kept(op);
     }
+  }
+
+  /// Bytes the operation keeps of a microbatch, by the stack's rules.
+  BytesOf<R> kept_bytes(const Op<R>& op) const {
+    const StackMemory& rules = workload_.memory;
+    if (op.tp == TpRule::kExpertRow && !rules.keeps_expert_outputs) return BytesOf<R>(R(0.0));
+    const bool gathered = rules.keeps_gathered && op.input == KeptInput::kGathered;
+    const R part = gathered ? R(1.0) : share(op.saved_tp, op.groups);
+    const bool quantized = rules.quantized_inputs && workload_.precision.compute == DType::kFp8;
+    const double each = quantized && op.input != KeptInput::kNo ? act_ / 2 : act_;
+    const double copies = op.input == KeptInput::kGated ? 1 + rules.gate_copies : 1;
+    const double mask = workload_.dropout && op.masked ? 1 : 0;
+    return BytesOf<R>(op.saved * tokens_ * part * R(each * copies + mask));
   }
 
   /// Outputs of softmax and dropout, and its mask: 5 a s / h of arXiv:2205.05198 equation 1, in 16 bits.
@@ -172,8 +185,7 @@ class LayerCoster : public OpWork<R> {
       const R part = op.summed / dims_.d_model;
       for (Phase<R>* phase : {&out.forward, &out.backward}) phase->tp_reduces = phase->tp_reduces + part;
       for (const Remat remat : kRemats) {
-        if (runs_again(remat, op, workload_.attention))
-          again(out, remat).tp_reduces = again(out, remat).tp_reduces + part;
+        if (runs_again(remat, op, workload_)) again(out, remat).tp_reduces = again(out, remat).tp_reduces + part;
       }
     }
   }
@@ -341,7 +353,7 @@ NetworkCost<R> network_cost(const Reader<R>& reader, const ModelSpec& model, con
   out.embedding = coster.cost(ops.embedding, false, "embedding");
   out.head = coster.cost(ops.head, false, "head");
   if (!ops.mtp.empty()) out.mtp = coster.cost(ops.mtp, false, "mtp module");
-  out.logits = BytesOf<R>(coster.tokens() * ops.dims.vocab / coster.tp() * R(8.0));
+  out.logits = BytesOf<R>(coster.tokens() * ops.dims.vocab / coster.tp() * R(workload.memory.logit_bytes));
   const R boundary_share = inner.tp > 1 ? R(1.0) / coster.tp() : R(1.0);
   out.boundary = named(BytesOf<R>(coster.tokens() * ops.dims.d_model * boundary_share * R(coster.activation_bytes())),
                        "bytes to the next pipeline stage", "tokens x d_model / tp (arXiv:2104.04473 section 4.1)");

@@ -54,7 +54,7 @@ struct NetworkCost {
   LayerCost<R> embedding;
   LayerCost<R> head;
   LayerCost<R> mtp;             ///< projection and norms of one module; its layer and head come on top
-  BytesOf<R> logits{R(0.0)};    ///< bf16 logits, fp32 softmax and bf16 gradient of one microbatch
+  BytesOf<R> logits{R(0.0)};    ///< logits, softmax and gradient of one microbatch
   BytesOf<R> boundary{R(0.0)};  ///< activation one chip sends to the next pipeline stage
 };
 

@@ -10,6 +10,8 @@
 namespace scalecalc {
 namespace {
 
+constexpr double kMasterBytes = 4;  ///< of an fp32 copy of the weights
+
 /// Layers of the multi-token prediction modules run as one more of their kind.
 double modules_of(const ModelSpec& model, const StageShape& stage, std::size_t kind) {
   return stage.head && model.mtp_layers > 0 && model.mtp_kind == kind ? static_cast<double>(model.mtp_layers) : 0.0;
@@ -34,7 +36,8 @@ BytesOf<R> kept_per_microbatch(const StepInput<R>& in, const StageShape& stage) 
 template <class R>
 class MemoryCounter {
  public:
-  explicit MemoryCounter(const StepInput<R>& in) : in_(in), net_(*in.network), ch_(*in.channels), layout_(in.layout) {}
+  explicit MemoryCounter(const StepInput<R>& in)
+      : in_(in), net_(*in.network), ch_(*in.channels), layout_(in.layout), rules_(in.workload->memory) {}
 
   /// The stage that holds most, with what it holds.
   MemoryUse<R> fullest() const {
@@ -62,12 +65,15 @@ class MemoryCounter {
           !shard ? 1.0 : static_cast<double>(layout_.zero == 3 ? ch_.expert_shard.size : ch_.expert_data.size);
       return BytesOf<R>((dense / R(ways) + expert / R(expert_ways)) * R(bytes));
     };
+    const bool master = sharded_master();
     MemoryUse<R> use;
-    use.weights = named(held(p.weight_bytes, 3), "weights", "parameters per chip x bytes, divided by ZeRO-3 shards");
+    use.weights = named(held(master ? kMasterBytes : p.weight_bytes, 3), "weights",
+                        "parameters per chip x bytes, divided by ZeRO-3 shards");
     use.gradients =
-        named(held(p.gradient_bytes, 2), "gradients", "parameters per chip x bytes, divided from ZeRO-2 on");
+        named(held(gradient_bytes(), 2), "gradients", "parameters per chip x bytes, divided from ZeRO-2 on");
     const R twins(layout_.zero == 0 ? 1.0 : static_cast<double>(stage.parts));
-    use.optimizer = named(held(in_.workload->optimizer.state_bytes, 1) / twins, "optimizer state",
+    const double state_bytes = in_.workload->optimizer.state_bytes - (master ? kMasterBytes : 0.0);
+    use.optimizer = named(held(state_bytes, 1) / twins, "optimizer state",
                           "parameters per chip x bytes, divided from ZeRO-1 on (arXiv:1910.02054)");
     return use;
   }
@@ -76,7 +82,28 @@ class MemoryCounter {
     use.activations = activation_bytes(in_, stage, in_flight_of(stage));
     if (!stage.head) return;
     use.logits = named(net_.logits * R(1.0) + net_.head.saved[0], "logits and loss",
-                       "tokens x vocab / tp x 8 bytes: logits, fp32 softmax, gradient");
+                       "tokens x vocab / tp x bytes: logits, fp32 softmax, gradient");
+  }
+
+  BytesOf<R> waiting(const StageShape& stage) const {
+    if (layout_.pp == 1 || rules_.update_bytes <= 0) return BytesOf<R>(R(0.0));
+    const R parameters = dense_parameters(*in_.model, net_, stage) + expert_parameters(*in_.model, net_, stage);
+    return BytesOf<R>(parameters * R(rules_.update_bytes));
+  }
+
+  /// What is there only between the last backward and the update, beyond the activations that are gone by then.
+  void update(const StageShape& stage, MemoryUse<R>& use) const {
+    const BytesOf<R> bytes = waiting(stage);
+    if (value_of(bytes) <= 0) return;
+    use.update = named(max(BytesOf<R>(R(0.0)), bytes - (use.activations + use.logits + use.buffers)), "update",
+                       "gradients on their way to the update, beyond what activations had");
+  }
+
+  /// What the allocator cannot use: a part of all that comes and goes.
+  void allocator(MemoryUse<R>& use) const {
+    if (rules_.fragmentation.value <= 0) return;
+    use.allocator = named((use.activations + use.logits + use.buffers + use.update) * R(rules_.fragmentation.value),
+                          "allocator", "fragmentation of activations, logits and buffers");
   }
 
   /// ZeRO-3: gathered weights of the running layer and the next (prefetch) and the whole gradient of one. ZeRO-2: that
@@ -85,8 +112,9 @@ class MemoryCounter {
     const Precision& p = in_.workload->precision;
     const bool sharded = layout_.zero == 3 && (ch_.shard.size > 1 || ch_.expert_shard.size > 1);
     const bool scattered = layout_.zero == 2 && ch_.data.size > 1;
-    const R layer_bytes((sharded ? 2 * p.weight_bytes : 0.0) + (sharded || scattered ? p.gradient_bytes : 0.0));
-    const R end_bytes((sharded ? p.weight_bytes : 0.0) + (sharded || scattered ? p.gradient_bytes : 0.0));
+    const double reduced = sharded || scattered ? rules_.reduced_layers * p.gradient_bytes : 0.0;
+    const R layer_bytes((sharded ? rules_.gathered_layers * p.weight_bytes : 0.0) + reduced);
+    const R end_bytes((sharded ? std::min(1.0, rules_.gathered_layers) * p.weight_bytes : 0.0) + reduced);
     BytesOf<R> whole(R(0.0));
     BytesOf<R> dispatched(R(0.0));
     BytesOf<R> context(R(0.0));
@@ -111,6 +139,8 @@ class MemoryCounter {
     activations(stage, use);
     buffers(stage, use);
     if (layout_.offload != 0) offload(stage, use);
+    update(stage, use);
+    allocator(use);
     use.reserve = in_.memory_reserve;
     return use;
   }
@@ -136,6 +166,14 @@ class MemoryCounter {
     }
   }
 
+  bool sharded_master() const { return rules_.sharded_master && layout_.zero == 3; }
+
+  double gradient_bytes() const {
+    const Precision& p = in_.workload->precision;
+    const auto by = rules_.gradient_bytes.find(p.name);
+    return by == rules_.gradient_bytes.end() ? p.gradient_bytes : by->second;
+  }
+
   static std::int32_t layers_of(const StageShape& stage) {
     std::int32_t out = 0;
     for (const std::int32_t layers : stage.layers) out += layers;
@@ -152,6 +190,7 @@ class MemoryCounter {
   const NetworkCost<R>& net_;
   const MeshChannels<R>& ch_;
   const Layout& layout_;
+  const StackMemory& rules_;
 };
 
 }  // namespace
@@ -166,13 +205,15 @@ BytesOf<R> activation_bytes(const StepInput<R>& in, const StageShape& stage, con
     // While one layer is computed again its tensors are all there.
     recomputed = max(recomputed, kinds[k].saved[0] - kinds[k].saved[remat] + kinds[k].workspace);
   }
+  const double share = in.workload->memory.layer_share;
+  if (share < 1) recomputed = recomputed * R(share);
   return named(kept_per_microbatch(in, stage) * in_flight + recomputed, "activations",
                "tensors kept x microbatches in flight, and one layer's working set (arXiv:2205.05198)");
 }
 
 template <class R>
 BytesOf<R> MemoryUse<R>::total() const {
-  return weights + gradients + optimizer + activations + logits + buffers + reserve;
+  return weights + gradients + optimizer + activations + logits + buffers + update + allocator + reserve;
 }
 
 bool fits(const HardwareSpec& hw, const MemoryUse<double>& memory) {
@@ -188,7 +229,10 @@ StageBytes state_bytes(const StepInput<double>& in, const StageShape& stage) {
   const MemoryCounter<double> counter(in);
   MemoryUse<double> use = counter.state(stage);
   counter.buffers(stage, use);
-  return {.state = (use.weights + use.gradients + use.optimizer).value(), .buffers = use.buffers.value()};
+  StageBytes out{.state = (use.weights + use.gradients + use.optimizer).value(), .buffers = use.buffers.value()};
+  out.waiting = counter.waiting(stage).value();
+  out.fragmentation = in.workload->memory.fragmentation.value;
+  return out;
 }
 
 StageBytes pass_bytes(const StepInput<double>& in, const StageShape& stage) {

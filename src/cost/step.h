@@ -2,6 +2,7 @@
 // chip. Assembled from the layer costs, the channels of the placed groups and the pipeline; one text, four readings.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "cost/layer_cost.h"
@@ -24,7 +25,7 @@ struct StepTime {
 template <class R>
 struct MemoryUse {
   BytesOf<R> weights{R(0.0)}, gradients{R(0.0)}, optimizer{R(0.0)}, activations{R(0.0)}, logits{R(0.0)},
-      buffers{R(0.0)}, reserve{R(0.0)};
+      buffers{R(0.0)}, update{R(0.0)}, allocator{R(0.0)}, reserve{R(0.0)};
   BytesOf<R> host{R(0.0)};   ///< offloaded, per chip, in the host's memory
   BytesOf<R> total() const;  ///< in the chip's memory
 };
@@ -83,8 +84,14 @@ struct StageBytes {
   double activations = 0;
   double logits = 0;
   double buffers = 0;
+  double waiting = 0;        ///< there at the end of the step, when activations are gone
+  double fragmentation = 0;  ///< share of all but the state that the allocator cannot use
   /// memory_use(in).total() of the fullest stage, to the last bit.
-  double total(double reserve) const { return state + activations + logits + buffers + reserve; }
+  double total(double reserve) const {
+    const double passing = activations + logits + buffers;
+    const double update = std::max(0.0, waiting - passing);
+    return state + activations + logits + buffers + update + (passing + update) * fragmentation + reserve;
+  }
 };
 /// Only the sharding's part, and only the rest.
 StageBytes state_bytes(const StepInput<double>& in, const StageShape& stage);

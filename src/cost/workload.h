@@ -11,6 +11,7 @@
 
 #include "spec/dtype.h"
 #include "spec/model_spec.h"
+#include "spec/stack_memory.h"
 
 namespace scalecalc {
 
@@ -52,6 +53,8 @@ struct Workload {
   Precision precision;
   Optimizer optimizer;
   AttentionKernel attention = AttentionKernel::kFlash;
+  bool dropout = false;  ///< after attention and MLP, whose masks the backward pass needs
+  StackMemory memory;
   double batch_tolerance = 0.125;  ///< how far the batch a plan runs may lie from batch_seqs
 };
 

@@ -28,7 +28,8 @@ class OpList {
 
   /// A norm keeps its input (`keep_input`; what remat does to it) and its output, which the next matmul's weight
   /// gradient needs and which is cheap to compute again.
-  void norm(std::string_view name, const R& width, Keep keep_input) {
+  /// `masks`: it stands before a part of the layer that ends in dropout.
+  void norm(std::string_view name, const R& width, Keep keep_input, bool masks = false) {
     add({.name = name,
          .kind = OpKind::kVector,
          .part = Part::kNorm,
@@ -44,7 +45,9 @@ class OpList {
          .part = Part::kNorm,
          .tp = TpRule::kSequence,
          .saved = width,
-         .keep = Keep::kWithoutRemat});
+         .keep = Keep::kWithoutRemat,
+         .input = KeptInput::kGathered,
+         .masked = masks});
   }
 
   /// A projection whose output the backward pass needs, divided as `saved_tp` says.

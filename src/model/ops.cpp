@@ -24,7 +24,7 @@ class LayerBuilder {
     const std::int64_t norms = model_.norms_of(kind_);
     const std::int64_t parts = (mixes ? 1 : 0) + (feeds ? 1 : 0);
     if (norms == 0) layer_input();
-    if (norms >= 1) list_.norm(mixes ? mixer_norm() : "mlp norm", dims_.d_model, Keep::kAlways);
+    if (norms >= 1) list_.norm(mixes ? mixer_norm() : "mlp norm", dims_.d_model, Keep::kAlways, true);
     if (mixes && feeds && model_.parallel_block) {
       // Both parts read the layer's input, which is kept once.
       if (norms >= 2) list_.norm("mlp norm", dims_.d_model, Keep::kNever);
@@ -36,7 +36,7 @@ class LayerBuilder {
     if (mixes) {
       mix(norms > parts);
       residual(attends() ? "attention residual" : "mixer residual", R(2.0));
-      if (feeds && norms >= 2) list_.norm("mlp norm", dims_.d_model, Keep::kSelective);
+      if (feeds && norms >= 2) list_.norm("mlp norm", dims_.d_model, Keep::kSelective, true);
     }
     if (feeds) {
       ffn(norms > (mixes ? parts + 1 : parts));
@@ -95,7 +95,8 @@ class LayerBuilder {
                .flops = rows * width * R(8.0),
                .saved = rows * width,
                .keep = Keep::kWithoutRemat,
-               .saved_tp = tp});
+               .saved_tp = tp,
+               .input = model_.mlp.gated ? KeptInput::kGated : KeptInput::kOther});
   }
 
   void dense_mlp(const R& width) {
@@ -158,7 +159,8 @@ class LayerBuilder {
                .flops = routed * R(2.0),
                .saved = moe.latent > 0 ? routed + width : routed,  // what the up-projection reads is kept too
                .keep = Keep::kSelective,
-               .saved_tp = TpRule::kExpert});
+               .saved_tp = TpRule::kExpert,
+               .input = KeptInput::kOther});
     if (model_.mlp.gated) expert_matmul("expert gate projection", TpRule::kExpert, width, dims_.d_ff_expert);
     expert_matmul("expert up projection", TpRule::kExpert, width, dims_.d_ff_expert);
     activation(dims_.d_ff_expert, dims_.top_k, Part::kExperts, TpRule::kExpert);

@@ -53,6 +53,14 @@ enum class Keep {
   kAlways,        ///< the layer's input: kept even by full remat
 };
 
+/// Whether what an operation keeps is a matmul's input, which recipes treat differently from other tensors.
+enum class KeptInput {
+  kNo,
+  kGathered,  ///< divided by sequence; tensor ranks gather it first
+  kGated,     ///< the product of an activation function and a gate
+  kOther,
+};
+
 template <class R>
 struct Op {
   std::string_view name;
@@ -82,6 +90,8 @@ struct Op {
   R saved{0.0};             ///< elements per token the backward pass needs, produced by this op
   Keep keep = Keep::kNever;
   TpRule saved_tp = TpRule::kSequence;  ///< how the saved tensor is divided
+  KeptInput input = KeptInput::kNo;
+  bool masked = false;  ///< dropout follows the part that reads what is kept: a mask of a byte an element
 
   R weight_parameters() const { return k * n * matrices; }
   /// Weights of its own.

@@ -43,7 +43,9 @@ MemberTables::Fullest MemberTables::total(std::size_t sharding, const std::vecto
   Fullest out;
   for (std::size_t s = 0; s < stages_; ++s) {
     const StageBytes& state = state_[sharding * stages_ + s];
-    const StageBytes both{state.state, pass[s].activations, pass[s].logits, state.buffers};
+    StageBytes both = state;
+    both.activations = pass[s].activations;
+    both.logits = pass[s].logits;
     const double bytes = both.total(reserve);
     if (bytes > out.bytes) out = {s, bytes};
   }

@@ -90,6 +90,10 @@ class SheetMaker {
                                  s.layout_sets, s.spearman.value_or(0), s.kendall.value_or(0), percent(*s.regret)),
                      Role::kPlain});
     }
+    if (s.made_to_fit > 0) {
+      out.push_back(
+          {fmt::format("{} runs fit only by thrift that their sources do not state.", s.made_to_fit), Role::kPlain});
+    }
     if (s.out_of_memory > 0) {
       out.push_back(
           {fmt::format("{} runs would not fit by our count of memory, and ran.", s.out_of_memory), Role::kWarning});
@@ -139,7 +143,8 @@ class SheetMaker {
                 text("bound_by", "bound by", p.figures.bound_by, 5),
                 figure("mfu", "", Format::kFraction, Cell(p.figures.mfu)),
                 text("doubt", "", m.doubt),
-                list_figure("chosen", "", {p.chosen.begin(), p.chosen.end()})}};
+                list_figure("chosen", "", {p.chosen.begin(), p.chosen.end()}),
+                list_figure("assumed_to_fit", "", {p.assumed.begin(), p.assumed.end()})}};
     for (const auto& [cause, seconds] : p.figures.time_s) {
       out.figures.push_back(figure("time_s." + cause, "", Format::kSeconds, Cell(seconds)));
     }
@@ -182,6 +187,7 @@ class SheetMaker {
     out.push_back(share("coverage", "in band", s.coverage, 3));
     out.push_back(figure("slower_than_measured", "", Format::kInteger, cell(s.too_slow)));
     out.push_back(figure("out_of_memory", "", Format::kInteger, cell(s.out_of_memory)));
+    out.push_back(figure("made_to_fit", "", Format::kInteger, cell(s.made_to_fit)));
     out.push_back(figure("by_default_stack", "", Format::kInteger, cell(s.by_default)));
     out.push_back(figure("layout_sets", "", Format::kInteger, cell(s.layout_sets)));
     out.push_back(number("spearman", "Spearman", s.spearman));

@@ -17,6 +17,7 @@ StackSpec load_stack(const ConfigNode& document) {
   out.frameworks = fields.text_list("aliases");
   out.publications = fields.text_list("published_in");
   fields.optional_text("note");
+  if (const ConfigNode* memory = fields.node("memory")) out.memory = read_stack_memory(*memory, out.name, problems);
   fields.finish();
   problems.throw_if_any();
   return out;
@@ -68,6 +69,10 @@ std::optional<std::string> stack_of_framework(const Catalog& catalog, const std:
     return std::nullopt;
   }
   return load_stack(document).name;
+}
+
+StackMemory stack_memory(const Catalog& catalog, const std::string& stack) {
+  return stack.empty() ? StackMemory{} : load_stack(catalog.load(CatalogKind::kStack, stack)).memory;
 }
 
 }  // namespace scalecalc

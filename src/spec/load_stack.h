@@ -1,4 +1,4 @@
-// Software stacks: which frameworks share efficiency coefficients.
+// Software stacks: which frameworks share efficiency coefficients, and what they keep in memory.
 #pragma once
 
 #include <optional>
@@ -7,6 +7,7 @@
 
 #include "config/catalog.h"
 #include "config/node.h"
+#include "spec/stack_memory.h"
 
 namespace scalecalc {
 
@@ -15,6 +16,7 @@ struct StackSpec {
   std::string name, title;
   std::vector<std::string> frameworks;    ///< that belong to it, by the names measurements give them
   std::vector<std::string> publications;  ///< repositories and pages whose runs are of it, if they name no framework
+  StackMemory memory;                   ///< the defaults, under no name, where the file has none
 };
 
 /// UserError listing every problem of the document.
@@ -26,5 +28,9 @@ std::optional<std::string> stack_of_source(const std::vector<StackSpec>& stacks,
 
 /// The stack that a framework belongs to, or that is called so; nothing if none is known.
 std::optional<std::string> stack_of_framework(const Catalog& catalog, const std::string& framework);
+
+/// The memory rules of a stack, by its name or a framework's; the defaults for an empty name. UserError for an unknown
+/// one.
+StackMemory stack_memory(const Catalog& catalog, const std::string& stack);
 
 }  // namespace scalecalc

@@ -22,11 +22,16 @@ std::vector<std::pair<std::string, double>> causes(const StepTime<double>& t) {
           {"optimizer", t.optimizer.value()},  {"overhead", t.overhead.value()}};
 }
 
+/// Parts that only some stacks have come last, where they are.
 std::vector<std::pair<std::string, double>> parts(const MemoryUse<double>& m) {
-  return {{"weights", m.weights.value()},     {"gradients", m.gradients.value()},
-          {"optimizer", m.optimizer.value()}, {"activations", m.activations.value()},
-          {"logits", m.logits.value()},       {"buffers", m.buffers.value()},
-          {"reserve", m.reserve.value()}};
+  std::vector<std::pair<std::string, double>> out{
+      {"weights", m.weights.value()},         {"gradients", m.gradients.value()}, {"optimizer", m.optimizer.value()},
+      {"activations", m.activations.value()}, {"logits", m.logits.value()},       {"buffers", m.buffers.value()},
+      {"reserve", m.reserve.value()}};
+  for (const auto& [name, bytes] : {std::pair{"update", m.update}, std::pair{"allocator", m.allocator}}) {
+    if (bytes.value() > 0) out.emplace_back(name, bytes.value());
+  }
+  return out;
 }
 
 /// Communication that outlasts the work it could hide under binds the step in the roofline's sense; otherwise the
@@ -109,7 +114,7 @@ class Figures {
   double repeated_flops(const std::vector<Op<double>>& layer, double seq) const {
     double out = 0;
     for (const Op<double>& op : layer) {
-      if (!runs_again(plan_.layout.remat, op, q_.workload.attention)) continue;
+      if (!runs_again(plan_.layout.remat, op, q_.workload)) continue;
       out += op.matmul_flops().value() + op.recurrence;
       if (op.kind == OpKind::kAttention) out += attention_flops(op, mean_context(op.reach, op.span, seq)).value();
     }

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "spec/load.h"
+#include "spec/load_stack.h"
 #include "train/import_assumptions.h"
 
 namespace scalecalc {
@@ -58,6 +59,17 @@ class Resolver {
     require_published(out_.hw, {"compute.matmul", "hbm", "host"});
     if (q_.chips > 1 || q_.topology) require_published(out_.hw, {"network"});  // one chip needs none
     out_.efficiency = efficiency_asked_for(q_, out_.hw);
+    memory(catalog);
+  }
+
+  /// A stack that is asked for brings its memory with it.
+  void memory(const Catalog& catalog) {
+    StackMemory& rules = out_.workload.memory;
+    rules = stack_memory(catalog, q_.stack);
+    if (rules.stack.empty()) return;
+    if (rules.reserve) out_.efficiency.memory_reserve = *rules.reserve;
+    assume(fmt::format("memory as {} keeps it; measured runs lie within {:g} %", rules.stack, 100 * rules.error),
+           "--stack", rules.source);
   }
 
   std::string fact_source(const char* field) const {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "base/text.h"
 #include "model/accounting.h"
@@ -37,6 +39,71 @@ double flops_per_token(const ModelSpec& model, double seq, FlopsCount count) {
   }
   throw NotPredicted(fmt::format("no such layout: {}", describe(static_cast<Reject>(worst))), join(found, " "));
 }
+
+/// What published runs do to fit and their sources rarely say, the least intrusive first. False where it changes
+/// nothing.
+struct Thrift {
+  const char* name;
+  bool (*apply)(RowQuestion& question);
+};
+
+bool gather_again(RowQuestion& q) { return std::exchange(q.resolved.workload.memory.keeps_gathered, false); }
+
+bool give_back_blocks(RowQuestion& q) { return std::exchange(q.resolved.workload.memory.fragmentation.value, 0) > 0; }
+
+bool fuse_loss(RowQuestion& q) {
+  double& bytes = q.resolved.workload.memory.logit_bytes;
+  return std::exchange(bytes, std::min(bytes, kFusedLogitBytes)) > kFusedLogitBytes;
+}
+
+bool halve_gradients(RowQuestion& q) {
+  Workload& w = q.resolved.workload;
+  constexpr double kHalf = 2;
+  const auto by = w.memory.gradient_bytes.find(w.precision.name);
+  const double bytes = by == w.memory.gradient_bytes.end() ? w.precision.gradient_bytes : by->second;
+  if (bytes <= kHalf) return false;
+  w.memory.gradient_bytes[w.precision.name] = kHalf;
+  return true;
+}
+
+bool halve_moments(RowQuestion& q) {
+  Optimizer& optimizer = q.resolved.workload.optimizer;
+  if (optimizer.name != "adam") return false;
+  optimizer = optimizer_of("adam-bf16");
+  return true;
+}
+
+bool drop_momentum(RowQuestion& q) {
+  Optimizer& optimizer = q.resolved.workload.optimizer;
+  if (optimizer.name != "sgd") return false;
+  optimizer.state_bytes -= optimizer.moments * optimizer.moment_bytes;
+  optimizer.moments = 0;
+  return true;
+}
+
+bool drop_master(RowQuestion& q) {
+  Workload& w = q.resolved.workload;
+  w.memory.sharded_master = false;
+  w.optimizer.state_bytes = w.optimizer.moments * w.optimizer.moment_bytes;
+  return true;
+}
+
+/// Where the row names no policy, the search has looked at all of them.
+bool run_layers_again(RowQuestion& q) {
+  if (!q.fix.remat || *q.fix.remat == Remat::kFull || *q.fix.remat == Remat::kNone) return false;
+  q.fix.remat = Remat::kFull;
+  q.fix.remat_layers = 0;
+  return true;
+}
+
+constexpr std::array kThrift{Thrift{"gathered inputs are gathered again", gather_again},
+                             Thrift{"the allocator wastes nothing", give_back_blocks},
+                             Thrift{"a fused loss", fuse_loss},
+                             Thrift{"16-bit gradients", halve_gradients},
+                             Thrift{"16-bit moments", halve_moments},
+                             Thrift{"no momentum", drop_momentum},
+                             Thrift{"no fp32 copy of the weights", drop_master},
+                             Thrift{"full remat", run_layers_again}};
 
 }  // namespace
 
@@ -75,8 +142,18 @@ PlanRequest request_of(const RowQuestion& q) {
 Evaluated evaluate(RowQuestion& question) {
   const PlanRequest request = request_of(question);
   PlanResult found = plan(request);
-  if (!found.plans.empty()) return {std::move(found.plans.front()), true};
+  if (!found.plans.empty()) return {.plan = std::move(found.plans.front())};
   if (found.stats.rejected[static_cast<std::size_t>(Reject::kMemory)] == 0) refuse_layout(request, found.stats);
+  RowQuestion thrifty = question;
+  std::vector<std::string> assumed;
+  for (const Thrift& thrift : kThrift) {
+    if (!thrift.apply(thrifty)) continue;
+    assumed.emplace_back(thrift.name);
+    found = plan(request_of(thrifty));
+    if (found.plans.empty()) continue;
+    question = std::move(thrifty);
+    return {.plan = std::move(found.plans.front()), .assumed = std::move(assumed)};
+  }
   constexpr double kNoLimit = 1e18;
   const HardwareSpec limited = question.resolved.hw;
   HardwareSpec& hw = question.resolved.hw;
@@ -85,7 +162,7 @@ Evaluated evaluate(RowQuestion& question) {
   found = plan(request);
   hw = limited;
   if (found.plans.empty()) refuse_layout(request, found.stats);
-  return {std::move(found.plans.front()), false};
+  return {.plan = std::move(found.plans.front()), .fits = false};
 }
 
 }  // namespace scalecalc

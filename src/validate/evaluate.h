@@ -14,12 +14,13 @@ PlanRequest request_of(const RowQuestion& question);
 
 struct Evaluated {
   Plan plan;
-  bool fits = true;  ///< by our count of memory
+  bool fits = true;                  ///< by our count of memory
+  std::vector<std::string> assumed;  ///< thrift the source does not state, without which it would not fit
 };
 
 /// The row's layout, costed. A run that was measured fitted, whatever our count of its memory says: what the row leaves
-/// open is chosen among what fits, or without regard to memory if nothing does. NotPredicted for a layout that no
-/// launcher would start.
+/// open is chosen among what fits. Where nothing does, thrift that sources leave unsaid is assumed until something
+/// does, or memory is not looked at. NotPredicted for a layout that no launcher would start.
 Evaluated evaluate(RowQuestion& question);
 
 }  // namespace scalecalc

@@ -198,6 +198,8 @@ class RowReader {
     if (const auto kernel = f_.optional_word("attention", {"flash", "unfused"})) {
       out_.attention = static_cast<AttentionKernel>(*kernel);
     }
+    out_.dropout = f_.flag("dropout", false);
+    out_.fused_loss = f_.flag("fused_loss", false);
   }
 
   /// What a source says beside its table, mostly in words. Only what changes the question is read.

@@ -222,6 +222,7 @@ Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
   out.seq = row.seq;
   out.batch_seqs = row.batch_seqs;
   out.attention = row.attention.value_or(before_flash(row) ? AttentionKernel::kUnfused : AttentionKernel::kFlash);
+  out.dropout = row.dropout;
   try {
     out.precision = precision_of(precision_word(row));
     const std::string optimizer = lower_case(row.optimizer.substr(0, row.optimizer.find_first_of(" ,")));
@@ -235,6 +236,16 @@ Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
                        fmt::format("{} has none in {}", hw.name, name_of(format)));
   }
   return out;
+}
+
+/// The stack's memory, whether or not the chip has coefficients of it.
+void choose_memory(const Measurement& row, const Catalog& catalog, RowQuestion& out) {
+  StackMemory& rules = out.resolved.workload.memory;
+  rules = stack_memory(catalog, row.stack);
+  if (row.fused_loss) rules.logit_bytes = kFusedLogitBytes;
+  const RowRemat remat = remat_of(row, out.resolved.model, 1);
+  if (!remat.operations.empty()) rules.selective = remat.operations;
+  if (rules.reserve) out.resolved.efficiency.memory_reserve = *rules.reserve;
 }
 
 }  // namespace
@@ -278,6 +289,7 @@ RowQuestion row_question(const Measurement& row, const Catalog& catalog, const s
   const StackCoefficients& stack = stack_of(row, r.hw);
   out.basis = row.stack.empty() || stack.name == row.stack ? stack.basis : StackBasis::kDefault;
   r.efficiency = ideal ? ideal_efficiency(r.hw.efficiency) : stack.efficiency;
+  choose_memory(row, catalog, out);
   const std::int64_t slices = slices_of_row(row, r.hw);
   r.slices = slices_of(r.hw, row.chips, slices);
   if (r.slices.empty()) {

@@ -1,10 +1,10 @@
 #include "validate/row_remat.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <string_view>
+#include <utility>
 
 #include "base/text.h"
 #include "validate/row_question.h"
@@ -12,22 +12,47 @@
 namespace scalecalc {
 namespace {
 
-struct Policy {
-  std::string_view words;
-  Remat remat;
+/// Megatron-LM's --recompute-modules (megatron/core/transformer/transformer_config.py) by the operations they run
+/// again, and the thriftless ones of MaxText's remat_policy (layers/decoders.py), which keep every matmul's output.
+/// `mlp` is the MLP of dense layers, `moe` the layer of experts with its router.
+struct Module {
+  std::string_view name;
+  std::vector<std::string> operations;
 };
 
-/// Megatron-LM's --recompute-modules, torchtitan's per-op policy.
-constexpr std::array kPolicies{Policy{"none", Remat::kNone},
-                               Policy{"full", Remat::kFull},
-                               Policy{"selective", Remat::kSelective},
-                               Policy{"selective: layernorm, moe_act", Remat::kSelective},
-                               Policy{"selective: mla_up_proj", Remat::kSelective},
-                               Policy{"selective: per-op", Remat::kSelective},
-                               Policy{"selective: core_attn", Remat::kAttention},
-                               Policy{"selective: mlp", Remat::kMlp},
-                               Policy{"selective: mla_up_proj, mlp", Remat::kMlp},
-                               Policy{"selective: moe", Remat::kMlp}};
+const std::vector<Module>& modules() {
+  static const std::vector<Module> kAll{
+      {"core_attn", {"attention"}},
+      {"mlp", {"mlp gate projection", "mlp up projection", "mlp activation"}},
+      {"mla_up_proj", {"query up-projection", "key/value up-projection"}},
+      {"layernorm", {"norm output"}},
+      {"moe_act", {"mlp activation"}},
+      {"moe",
+       {"router", "expert dispatch and combine", "expert gate projection", "expert up projection", "mlp activation",
+        "expert down projection"}},
+      {"minimal", {"norm output", "attention", "mlp activation"}},
+      {"minimal_flash", {"norm output", "mlp activation"}},
+  };
+  return kAll;
+}
+
+/// "selective: mla_up_proj, mlp" and the like; nothing for other words.
+std::optional<std::vector<std::string>> operations_of(std::string_view text) {
+  constexpr std::string_view kStart = "selective: ";
+  if (!text.starts_with(kStart)) return std::nullopt;
+  text.remove_prefix(kStart.size());
+  std::vector<std::string> out;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(", ");
+    const std::string_view word = text.substr(0, comma);
+    const auto found =
+        std::find_if(modules().begin(), modules().end(), [&](const Module& module) { return module.name == word; });
+    if (found == modules().end()) return std::nullopt;
+    out.insert(out.end(), found->operations.begin(), found->operations.end());
+    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 2);
+  }
+  return out;
+}
 
 std::optional<std::int64_t> number_at(std::string_view text, std::size_t at) {
   std::int64_t value = 0;
@@ -67,11 +92,19 @@ RowRemat remat_of(const Measurement& row, const ModelSpec& model, std::int64_t s
     if (*said < static_cast<double>(layers)) out.layers = std::max<std::int64_t>(1, stage);
     return out;
   }
-  const auto* const found =
-      std::find_if(kPolicies.begin(), kPolicies.end(), [&](const Policy& policy) { return policy.words == text; });
-  if (found == kPolicies.end()) throw NotPredicted("remat of chosen modules is not modelled", row.recompute);
-  const bool of_dense_layers = model.moe && text.ends_with("mlp");
-  out.policy = of_dense_layers ? Remat::kSelective : found->remat;
+  if (auto operations = operations_of(text)) {
+    out.policy = Remat::kSelective;
+    out.operations = std::move(*operations);
+    return out;
+  }
+  // torchtitan's per-op policy is what its `selective` means.
+  if (text == "selective" || text == "selective: per-op") {
+    out.policy = Remat::kSelective;
+  } else if (text == "none" || text == "full") {
+    out.policy = text == "none" ? Remat::kNone : Remat::kFull;
+  } else {
+    throw NotPredicted("remat of chosen modules is not modelled", row.recompute);
+  }
   return out;
 }
 

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "cost/layout.h"
 #include "spec/model_spec.h"
@@ -14,14 +16,13 @@ struct RowRemat {
   std::optional<Remat> policy;         ///< absent: the row does not know
   std::optional<std::int64_t> layers;  ///< of each stage; 0 = all; absent with the policy
   std::uint8_t offload = 0;            ///< kOffload bits
+  /// What selective remat runs again, where the row names modules; empty: what the stack says of it.
+  std::vector<std::string> operations;
 };
 
 /// A count of layers of the whole model is dealt to the stages and rounded, at least one each: the engine treats as
-/// many of every stage. Recomputing chosen modules stands for the policy nearest to it in work: MLA's up-projections
-/// and single operations for `selective`, attention's core for `attention`; `mlp` is the MLP of dense layers, of which
-/// a model with experts has few or none. `selective+offload` is `full` with offload: MaxText's
-/// policies of that kind name the few tensors of a layer that go to the host, and the rest runs again. NotPredicted for
-/// words that are not known.
+/// many of every stage. `selective+offload` is `full` with offload: MaxText's policies of that kind name the few
+/// tensors of a layer that go to the host, and the rest runs again. NotPredicted for words that are not known.
 RowRemat remat_of(const Measurement& row, const ModelSpec& model, std::int64_t stages);
 
 }  // namespace scalecalc

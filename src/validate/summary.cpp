@@ -105,6 +105,7 @@ ErrorSummary summary_of(const std::vector<const PredictedRow*>& rows, const std:
     if (row->low <= row->measured && row->measured <= row->high) ++inside;
     if (row->error() > 0) ++out.too_slow;
     if (!row->fits) ++out.out_of_memory;
+    if (!row->assumed.empty()) ++out.made_to_fit;
     if (row->basis == StackBasis::kDefault) ++out.by_default;
   }
   out.mean_abs = mean_of(sizes);

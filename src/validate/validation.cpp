@@ -17,13 +17,21 @@ void compare_time(PredictedRow& out, const Plan& plan) {
   out.high = out.figures.step_high_s * stretch;
 }
 
-void compare_memory(PredictedRow& out, const Plan& plan, const Efficiency& efficiency) {
-  const double reserve = plan.memory.reserve.value();
-  const double tensors = plan.memory.total().value() - reserve;
-  const double counted = out.row.memory_count == MemoryCount::kAllocated ? 0 : reserve;
-  out.predicted = tensors + counted;
-  out.low = tensors + counted * (1 - efficiency.memory_reserve.error);
-  out.high = tensors + counted * (1 + efficiency.memory_reserve.error);
+/// Live tensors; what the allocator holds of the device beside them; and all that the driver sees.
+double counted(const MemoryUse<double>& memory, MemoryCount count) {
+  const double reserved = memory.total().value() - memory.reserve.value();
+  switch (count) {
+    case MemoryCount::kAllocated: return reserved - memory.allocator.value();
+    case MemoryCount::kReserved: return reserved;
+    case MemoryCount::kDevice: break;
+  }
+  return reserved + memory.reserve.value();
+}
+
+void compare_memory(PredictedRow& out, const Plan& plan, const StackMemory& rules) {
+  out.predicted = counted(plan.memory, out.row.memory_count);
+  out.low = out.predicted / (1 + rules.error);
+  out.high = out.predicted * (1 + rules.error);
 }
 
 PredictedRow predict(const Measurement& row, const ValidateQuestion& q, const Catalog& catalog) {
@@ -37,11 +45,12 @@ PredictedRow predict(const Measurement& row, const ValidateQuestion& q, const Ca
   out.layout = found.plan.layout;
   out.fits = found.fits;
   out.chosen = question.chosen;
+  out.assumed = found.assumed;
   out.stack = question.resolved.efficiency.stack;
   out.basis = question.basis;
   out.figures = figures(question.resolved, request_of(question), found.plan);
   if (q.compared == Compared::kMemory) {
-    compare_memory(out, found.plan, question.resolved.efficiency);
+    compare_memory(out, found.plan, question.resolved.workload.memory);
   } else {
     compare_time(out, found.plan);
   }

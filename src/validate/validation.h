@@ -40,6 +40,7 @@ struct PredictedRow {
   StackBasis basis = StackBasis::kDefault;  ///< of these
   bool fits = true;                         ///< false: by our count it runs out of memory, and it ran
   std::vector<std::string> chosen;          ///< what the row does not say and the search chose
+  std::vector<std::string> assumed;         ///< thrift assumed so that it fits
 
   double error() const { return predicted / measured - 1; }
 };
@@ -58,6 +59,7 @@ struct ErrorSummary {
   std::optional<double> coverage;                                         ///< share measured within low..high
   std::size_t too_slow = 0;       ///< predicted slower than measured: none may be under ideal efficiency
   std::size_t out_of_memory = 0;  ///< ran, and are declared not to fit
+  std::size_t made_to_fit = 0;    ///< fit by thrift that their sources do not state
   std::size_t by_default = 0;     ///< predicted by the chip's default set: it has none of the row's stack
   std::size_t layout_sets = 0;    ///< sets of three layouts and more of one model, chips and batch
   std::optional<double> spearman, kendall, regret;  ///< means over those sets

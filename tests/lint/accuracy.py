@@ -74,9 +74,9 @@ def overall_table(train, ideal):
     out += ["", f"Order of layouts: {s['layout_sets']} jobs of one source were measured in three or more layouts. Mean "
             f"Spearman {number(s['spearman'])}, Kendall {number(s['kendall'])}; the layout scalecalc would pick is "
             f"{percent(s['regret'])} slower than the best measured one in the mean.", "",
-            f"Runs that are declared not to fit in memory, and ran: {s['out_of_memory']}. Runs faster than "
-            f"`--efficiency ideal` says is possible: {ideal['summary']['slower_than_measured']} of "
-            f"{ideal['summary']['predicted']}."]
+            f"Runs that are declared not to fit in memory, and ran: {s['out_of_memory']}; that fit only by thrift their "
+            f"sources do not state: {s['made_to_fit']}. Runs faster than `--efficiency ideal` says is possible: "
+            f"{ideal['summary']['slower_than_measured']} of {ideal['summary']['predicted']}."]
     return out
 
 
@@ -99,7 +99,8 @@ def left_out_table(*documents):
 def memory_tables(memory):
     out = table(["memory", *ERRORS], [["all", *errors(memory["summary"])]])
     return out + [""] + group_table(memory, "group") + [
-        "", f"Runs declared not to fit: {memory['summary']['out_of_memory']}."]
+        "", f"Runs declared not to fit: {memory['summary']['out_of_memory']}. Runs that fit only by thrift their sources "
+        f"do not state: {memory['summary']['made_to_fit']}."]
 
 
 def series_of(chip):

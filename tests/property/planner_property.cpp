@@ -52,6 +52,16 @@ ModelSpec random_model() {
   }
 }
 
+void random_stack(StackMemory& memory) {
+  memory.sharded_master = *rc::gen::arbitrary<bool>();
+  memory.gradient_bytes["bf16"] = *rc::gen::element(2.0, 4.0, 6.0);
+  memory.update_bytes = *rc::gen::element(0.0, 4.5, 40.0);
+  memory.logit_bytes = *rc::gen::element(2.0, 14.0);
+  memory.layer_share = *rc::gen::element(0.5, 1.0);
+  memory.gathered_layers = *rc::gen::element(0.3, 2.0);
+  memory.fragmentation.value = *rc::gen::element(0.0, 0.07, 0.3);
+}
+
 Problem random_problem() {
   Problem p{.hw = *rc::gen::arbitrary<bool>() ? test::torus_chip() : test::switched_chip(), .model = random_model()};
   random_chip(p.hw);
@@ -68,6 +78,7 @@ Problem random_problem() {
     p.request.slices.insert(p.request.slices.end(), half.begin(), half.end());
   }
   p.request.workload = test::workload(*rc::gen::element(512, 1024, 2048), *rc::gen::element(4.0, 6.0, 8.0, 16.0));
+  if (*rc::gen::arbitrary<bool>()) random_stack(p.request.workload.memory);
   p.request.objective =
       *rc::gen::element(Objective::kTime, Objective::kTime, Objective::kCost, Objective::kMemory, Objective::kChips);
   p.request.variants = *rc::gen::arbitrary<bool>();

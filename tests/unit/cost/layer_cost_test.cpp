@@ -27,6 +27,18 @@ LayerCost<double> cost_of(const LayerKind& kind, const InnerDegrees& inner, bool
   return costs(model, inner).kinds[0];
 }
 
+/// Bytes that a layer keeps of a microbatch under a stack's rules.
+double kept(const LayerKind& kind, const InnerDegrees& inner, const Workload& workload, Remat remat = Remat::kNone) {
+  const HardwareSpec hw = test::switched_chip();
+  const Reader<double> reader;
+  const ChipRates<double> chip = read_chip(reader, hw, hw.efficiency, DType::kBf16);
+  ModelSpec model = test::hybrid_model(7, false);
+  model.kinds = {kind};
+  model.layer_kind = {0};
+  const NetworkCost<double> costs = network_cost(reader, model, read_model(reader, model), chip, workload, inner);
+  return costs.kinds[0].saved[static_cast<std::size_t>(remat)].value();
+}
+
 constexpr InnerDegrees kTensor{.tp = 4};
 constexpr InnerDegrees kSequence{.tp = 4, .sp = true};
 
@@ -53,6 +65,46 @@ TEST(TensorCommunication, AParallelBlockSumsOnce) {
   const LayerKind kind{MixerKind::kFull, FfnKind::kDense};
   EXPECT_EQ(cost_of(kind, kTensor, true).forward.tp_reduces, 1);
   EXPECT_EQ(cost_of(kind, kSequence, true).backward.tp_gathers, 3);
+}
+
+/// 34 s b h against 32 without the masks of two dropouts (Korthikanti et al. 2022, arXiv:2205.05198 equation 1).
+TEST(TensorsKept, DropoutKeepsAByteAnElementTwice) {
+  const LayerKind kind{MixerKind::kFull, FfnKind::kDense};
+  Workload workload = test::workload();
+  const double without = kept(kind, {}, workload);
+  workload.dropout = true;
+  EXPECT_DOUBLE_EQ(kept(kind, {}, workload) - without, 2 * kSeq * 1024);
+  EXPECT_EQ(kept(kind, {}, workload, Remat::kFull), kSeq * 1024 * 2);
+}
+
+TEST(TensorsKept, InputsThatStayGatheredAreWhole) {
+  const LayerKind kind{MixerKind::kFull, FfnKind::kDense};
+  Workload workload = test::workload();
+  const double sharded = kept(kind, kSequence, workload);
+  workload.memory.keeps_gathered = true;
+  EXPECT_DOUBLE_EQ(kept(kind, kSequence, workload) - sharded, 2 * kSeq * 1024 * 2 * 3 / 4) << "two of them, of 4 ranks";
+}
+
+TEST(TensorsKept, ExpertsOutputsGoWhereTheStackWeightsTheirInputs) {
+  const LayerKind kind{MixerKind::kFull, FfnKind::kMoe};
+  const ModelSpec model = test::hybrid_model(7, false);
+  Workload workload = test::workload();
+  const double all = kept(kind, {}, workload);
+  workload.memory.keeps_expert_outputs = false;
+  EXPECT_DOUBLE_EQ(all - kept(kind, {}, workload),
+                   kSeq * 2 * static_cast<double>(model.moe->top_k * model.moe->latent));
+}
+
+/// Both normed inputs and the activation function's output feed matmuls.
+TEST(TensorsKept, Fp8RecipesKeepMatmulInputsInEightBits) {
+  const LayerKind kind{MixerKind::kFull, FfnKind::kDense};
+  const ModelSpec model = test::hybrid_model(7, false);
+  Workload workload = test::workload();
+  const double wide = kept(kind, {}, workload);
+  workload.memory.quantized_inputs = true;
+  EXPECT_EQ(kept(kind, {}, workload), wide) << "not in bf16";
+  workload.precision = precision_of("fp8");
+  EXPECT_DOUBLE_EQ(wide - kept(kind, {}, workload), kSeq * static_cast<double>(2 * model.d_model + model.mlp.d_ff));
 }
 
 /// Mamba 1 sums the step and state projections, 64 + 2 x 16 of 1,024 elements, before its scan.

@@ -45,5 +45,20 @@ TEST(Remat, AQueryProjectionFromTheLayersInputIsNoCheaperThanOthers) {
   EXPECT_TRUE(stays(Remat::kSelective, op));
 }
 
+TEST(Remat, SelectiveIsWhatTheStackNames) {
+  Workload workload;
+  workload.memory.selective = {"attention"};
+  for (const Op<double>& op : mla_layer(32)) {
+    const bool named_op = op.name == "attention";
+    EXPECT_EQ(runs_again(Remat::kSelective, op, workload), named_op) << op.name;
+    if (op.keep == Keep::kSelective || op.keep == Keep::kWithoutRemat) {
+      EXPECT_EQ(stays(Remat::kSelective, op, workload), !named_op) << op.name;
+    }
+  }
+  workload.attention = AttentionKernel::kUnfused;
+  EXPECT_FALSE(runs_again(Remat::kSelective, named(mla_layer(32), "norm output"), workload))
+      << "unfused kernels: their scores alone";
+}
+
 }  // namespace
 }  // namespace scalecalc

@@ -111,6 +111,41 @@ TEST_F(Step, ZeroStagesDivideStates) {
   EXPECT_GT(zero3.buffers.value(), 0) << "gathered layers";
 }
 
+/// FSDP shards fp32 weights: 4 + 4 + 8 bytes per parameter; the allocator wastes its share of what comes and goes.
+TEST_F(Step, AStacksMemoryIsItsOwn) {
+  PlanRequest request = test::request(model, nodes, 8);
+  request.fix = {.dp = 1, .tp = 1, .cp = 1, .pp = 1, .zero = 3, .micro_batch_seqs = 1, .remat = Remat::kNone};
+  const MemoryUse<double> plain = first(request).memory;
+  StackMemory& rules = request.workload.memory;
+  rules.sharded_master = true;
+  rules.logit_bytes = 4;
+  rules.fragmentation.value = 0.1;
+  const MemoryUse<double> fsdp = first(request).memory;
+  EXPECT_DOUBLE_EQ(fsdp.weights.value(), 2 * plain.weights.value());
+  EXPECT_DOUBLE_EQ(fsdp.optimizer.value(), fsdp.gradients.value() * 2);
+  EXPECT_DOUBLE_EQ(fsdp.activations.value(), plain.activations.value());
+  EXPECT_DOUBLE_EQ(plain.logits.value() - fsdp.logits.value(), 2048 * 32000 * 4.0);
+  EXPECT_DOUBLE_EQ(fsdp.allocator.value(), 0.1 * (fsdp.activations + fsdp.logits + fsdp.buffers).value());
+  rules.gradient_bytes["bf16"] = 6;
+  rules.gathered_layers = 0;
+  rules.reduced_layers = 0;
+  const MemoryUse<double> bare = first(request).memory;
+  EXPECT_DOUBLE_EQ(bare.gradients.value(), 1.5 * fsdp.gradients.value());
+  EXPECT_EQ(bare.buffers.value(), 0);
+}
+
+/// What waits for the update takes the place of activations that are gone, and counts where it is more.
+TEST_F(Step, GradientsOnTheirWayCountBeyondActivations) {
+  PlanRequest request = test::request(model, nodes, 8);
+  request.fix = {.tp = 1, .cp = 1, .pp = 2, .vpp = 1, .zero = 1, .micro_batch_seqs = 1, .remat = Remat::kFull};
+  const MemoryUse<double> plain = first(request).memory;
+  EXPECT_EQ(plain.update.value(), 0);
+  request.workload.memory.update_bytes = 50;
+  const MemoryUse<double> waiting = first(request).memory;
+  const double parameters = waiting.weights.value() / 2;
+  EXPECT_DOUBLE_EQ((waiting.update + waiting.activations + waiting.logits + waiting.buffers).value(), parameters * 50);
+}
+
 TEST_F(Step, ExpertsDivideOverTheirRanks) {
   const ModelSpec moe = test::moe_model();
   PlanRequest request = test::request(moe, nodes, 8);

@@ -106,22 +106,33 @@ TEST(RowQuestion, RematOfSomeLayersIsDealtToTheStages) {
   EXPECT_EQ(refusal(row), "remat of chosen modules is not modelled");
 }
 
-TEST(RowQuestion, ChosenModulesStandForTheNearestPolicy) {
+TEST(RowQuestion, ChosenModulesRunTheirOperationsAgain) {
   Measurement row = test::measurement();
-  for (const auto& [text, policy] : {std::pair{"selective: core_attn", Remat::kAttention},
-                                     {"selective: mlp", Remat::kMlp},
-                                     {"selective: mla_up_proj", Remat::kSelective}}) {
-    row.recompute = text;
-    EXPECT_EQ(question(row).fix.remat, policy) << text;
-  }
+  row.recompute = "selective: core_attn";
+  EXPECT_EQ(question(row).fix.remat, Remat::kSelective);
+  EXPECT_EQ(question(row).resolved.workload.memory.selective, std::vector<std::string>{"attention"});
+  row.recompute = "selective: mla_up_proj, moe_act";
+  EXPECT_EQ(question(row).resolved.workload.memory.selective,
+            (std::vector<std::string>{"query up-projection", "key/value up-projection", "mlp activation"}));
+  row.recompute = "selective: mla_up_proj, nonesuch";
+  EXPECT_EQ(refusal(row), "remat of chosen modules is not modelled");
   row.recompute = "selective+offload";
   EXPECT_EQ(question(row).fix.remat, Remat::kFull) << "but for the few tensors that go to the host";
   EXPECT_EQ(question(row).fix.offload, kOffloadActivations);
-  row.shape->experts = 8;
-  row.shape->top_k = 2;
-  row.shape->expert_ffn = 1024;
-  row.recompute = "selective: mlp";
-  EXPECT_EQ(question(row).fix.remat, Remat::kSelective) << "the MLP of dense layers, and there are none";
+}
+
+TEST(RowQuestion, MemoryIsTheStacks) {
+  Measurement row = test::measurement();
+  EXPECT_EQ(question(row).resolved.workload.memory.stack, "") << "no framework, no stack";
+  row.stack = "torchtitan";
+  const RowQuestion q = question(row);
+  EXPECT_EQ(q.resolved.workload.memory.stack, "torchtitan");
+  EXPECT_TRUE(q.resolved.workload.memory.sharded_master);
+  EXPECT_EQ(q.resolved.efficiency.memory_reserve.value, q.resolved.workload.memory.reserve->value);
+  row.fused_loss = true;
+  EXPECT_EQ(question(row).resolved.workload.memory.logit_bytes, kFusedLogitBytes);
+  row.dropout = true;
+  EXPECT_TRUE(question(row).resolved.workload.dropout);
 }
 
 TEST(RowQuestion, SchedulesGoByTheirNames) {

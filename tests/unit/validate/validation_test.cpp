@@ -86,14 +86,45 @@ TEST(Validate, ARunThatDoesNotFitIsPredictedAndCounted) {
 
 TEST(Validate, AllocatedMemoryHasNoReserve) {
   Measurement row = test::measurement("  memory_gib_per_chip: 10\n");
+  row.memory_count = MemoryCount::kDevice;
   const PredictedRow device = run({row}, Compared::kMemory).rows.at(0);
   row.memory_count = MemoryCount::kAllocated;
   const PredictedRow allocated = run({row}, Compared::kMemory).rows.at(0);
   EXPECT_LT(allocated.predicted, device.predicted);
-  EXPECT_EQ(allocated.low, allocated.high);
-  EXPECT_LT(device.low, device.high);
+  EXPECT_LT(allocated.low, allocated.predicted);
+  EXPECT_LT(allocated.predicted, allocated.high);
   const Validation none = run({test::measurement()}, Compared::kMemory);
   EXPECT_EQ(none.summary.skipped.at("no memory was measured"), 1U);
+}
+
+/// A pool holds what the allocator cannot use, the driver sees the runtime too.
+TEST(Validate, EachCountOfMemoryHoldsTheOneBefore) {
+  Measurement row = test::measurement("  memory_gib_per_chip: 10\n  framework: torchtitan\n");
+  const auto predicted = [&](MemoryCount count) {
+    row.memory_count = count;
+    return run({row}, Compared::kMemory).rows.at(0).predicted;
+  };
+  EXPECT_LT(predicted(MemoryCount::kAllocated), predicted(MemoryCount::kReserved));
+  EXPECT_DOUBLE_EQ(predicted(MemoryCount::kDevice) - predicted(MemoryCount::kReserved), 2.0 * 1024 * 1024 * 1024);
+}
+
+/// With more and more tokens a chip a run fits, then only by thrift its source does not state, then not.
+TEST(Validate, ThriftThatSourcesDoNotStateIsCounted) {
+  Measurement row = test::measurement();
+  row.batch_seqs = 4096;
+  std::size_t fit = 0, made = 0, not_fit = 0;
+  for (std::int64_t microbatch = 1; microbatch <= 1024; microbatch *= 2) {
+    row.layout.micro_batch = microbatch;
+    const Validation found = run({row});
+    const PredictedRow& p = found.rows.at(0);
+    EXPECT_EQ(found.summary.made_to_fit, p.assumed.empty() ? 0U : 1U);
+    EXPECT_TRUE(p.fits || p.assumed.empty());
+    (!p.fits ? not_fit : p.assumed.empty() ? fit : made) += 1;
+    EXPECT_TRUE(not_fit == 0 || !p.fits);
+  }
+  EXPECT_GT(fit, 0U);
+  EXPECT_GT(not_fit, 0U);
+  EXPECT_EQ(fit + made + not_fit, 11U);
 }
 
 Measurement layout(const std::string& id, std::int64_t dp, std::int64_t tp, double step) {

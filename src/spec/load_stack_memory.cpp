@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "spec/stack_memory.h"
+
+namespace scalecalc {
+namespace {
+
+constexpr Range kBytesEach{0, 64};
+
+/// Operations of the list that selective remat may name.
+const std::vector<std::string>& operations() {
+  static const std::vector<std::string> kAll{"norm output",
+                                             "attention",
+                                             "query projection",
+                                             "query up-projection",
+                                             "key/value projection",
+                                             "key/value up-projection",
+                                             "output gate",
+                                             "output gate projection",
+                                             "mlp norm",
+                                             "mlp gate projection",
+                                             "mlp up projection",
+                                             "mlp activation",
+                                             "router",
+                                             "expert dispatch and combine",
+                                             "expert gate projection",
+                                             "expert up projection",
+                                             "expert down projection"};
+  return kAll;
+}
+
+void check_operations(const ConfigNode& where, const std::vector<std::string>& names, Problems& problems) {
+  for (const std::string& name : names) {
+    if (std::find(operations().begin(), operations().end(), name) != operations().end()) continue;
+    problems.add(where.span, fmt::format("unknown operation {} in memory.selective", in_quotes(name)),
+                 did_you_mean(nearest(name, operations())));
+  }
+}
+
+Coefficient coefficient(const ConfigNode& node, const std::string& what, UnitKind kind, Range range,
+                        const std::string& source, Problems& problems) {
+  Fields fields(node, what, problems);
+  Coefficient out;
+  out.value = fields.quantity("value", kind, range);
+  out.error = fields.optional_quantity("error", UnitKind::kFraction, {0, 1}).value_or(0);
+  out.source = fields.optional_text("source").value_or(source);
+  fields.finish();
+  return out;
+}
+
+}  // namespace
+
+StackMemory read_stack_memory(const ConfigNode& node, const std::string& stack, Problems& problems) {
+  Fields fields(node, "memory", problems);
+  StackMemory out;
+  out.stack = stack;
+  out.source = fields.text("source");
+  out.sharded_master = fields.flag("sharded_master", out.sharded_master);
+  if (const ConfigNode* bytes = fields.node("gradient_bytes")) {
+    Fields by(*bytes, "memory.gradient_bytes", problems);
+    for (const char* precision : {"bf16", "fp16", "fp8", "tf32", "fp32"}) {
+      if (const auto value = by.optional_quantity(precision, UnitKind::kNumber, kBytesEach)) {
+        out.gradient_bytes.emplace(precision, *value);
+      }
+    }
+    by.finish();
+  }
+  const auto number = [&](const char* key, double& value) {
+    value = fields.optional_quantity(key, UnitKind::kNumber, kBytesEach).value_or(value);
+  };
+  number("update_bytes", out.update_bytes);
+  number("logit_bytes", out.logit_bytes);
+  number("gate_copies", out.gate_copies);
+  number("layer_share", out.layer_share);
+  number("gathered_layers", out.gathered_layers);
+  number("reduced_layers", out.reduced_layers);
+  out.keeps_expert_outputs = fields.flag("keeps_expert_outputs", out.keeps_expert_outputs);
+  out.keeps_gathered = fields.flag("keeps_gathered", out.keeps_gathered);
+  out.quantized_inputs = fields.flag("quantized_inputs", out.quantized_inputs);
+  out.selective = fields.text_list("selective");
+  if (const ConfigNode* where = fields.node("selective")) check_operations(*where, out.selective, problems);
+  if (const ConfigNode* part = fields.node("fragmentation")) {
+    out.fragmentation = coefficient(*part, "memory.fragmentation", UnitKind::kFraction, {0, 1}, out.source, problems);
+  }
+  if (const ConfigNode* part = fields.node("reserve")) {
+    out.reserve = coefficient(*part, "memory.reserve", UnitKind::kBytes, {0, 1e12}, out.source, problems);
+  }
+  out.error = fields.optional_quantity("error", UnitKind::kFraction, {0, 1}).value_or(out.error);
+  fields.finish();
+  return out;
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,48 @@
+// What a software stack keeps in memory, where stacks differ from one another: the `memory:` block of
+// stacks/<name>.yaml. The defaults are those of mixed precision with fp32 gradients and Adam (ZeRO, arXiv:1910.02054
+// section 3.1) and belong to no stack.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/fields.h"
+#include "spec/hardware_spec.h"
+
+namespace scalecalc {
+
+inline constexpr double kFusedLogitBytes = 4;  ///< of a loss in one kernel: a 16-bit logit and its gradient
+
+struct StackMemory {
+  std::string stack;   ///< whose they are; empty: no particular one's
+  std::string source;  ///< of all that follows
+  /// The fp32 weights are what is sharded (FSDP, JAX): they are the master copy, and the optimizer keeps no other.
+  bool sharded_master = false;
+  /// Bytes a parameter of all gradients together, the buffer they are accumulated in among them, by precision; the
+  /// precision's own where it is absent.
+  std::map<std::string, double> gradient_bytes;
+  /// Bytes a parameter that are there only between the last backward and the update, not divided over data ranks, under
+  /// a pipeline.
+  double update_bytes = 0;
+  double logit_bytes = 8;            ///< per logit at the peak of the loss: logits, softmax, gradient
+  bool keeps_expert_outputs = true;  ///< what the experts return stays until the backward pass
+  bool keeps_gathered = false;       ///< inputs that tensor ranks gather stay gathered (no second all-gather)
+  bool quantized_inputs = false;     ///< in fp8 the inputs of matmuls are kept in 8 bits alone
+  double gate_copies = 0;            ///< more tensors as wide as the MLP that an unfused gate keeps
+  double layer_share = 1;            ///< of a layer's tensors that are there at a time while it runs again
+  double gathered_layers = 2;        ///< whole layers of gathered weights at a time (ZeRO-3)
+  double reduced_layers = 1;         ///< whole layers of gradients waiting for their reduction (ZeRO 2 and 3)
+  /// Operations that selective remat runs again, by the names of the operation list; empty: all vector work and the
+  /// up-projections of latents.
+  std::vector<std::string> selective;
+  Coefficient fragmentation{0, 0, ""};  ///< of activations, logits and buffers: what the allocator cannot use
+  std::optional<Coefficient> reserve;   ///< runtime and communication, beside the allocator; absent: the chip's
+  double error = 0.15;                  ///< of a prediction by these rules; nine of ten measured ones lie within
+};
+
+/// Reads a `memory:` block; problems are collected.
+StackMemory read_stack_memory(const ConfigNode& node, const std::string& stack, Problems& problems);
+
+}  // namespace scalecalc
