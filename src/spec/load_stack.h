@@ -16,7 +16,7 @@ struct StackSpec {
   std::string name, title;
   std::vector<std::string> frameworks;    ///< that belong to it, by the names measurements give them
   std::vector<std::string> publications;  ///< repositories and pages whose runs are of it, if they name no framework
-  StackMemory memory;                   ///< the defaults, under no name, where the file has none
+  StackMemory memory;                     ///< the defaults, under no name, where the file has none
 };
 
 /// UserError listing every problem of the document.

@@ -80,6 +80,8 @@ StackMemory read_stack_memory(const ConfigNode& node, const std::string& stack, 
   out.keeps_expert_outputs = fields.flag("keeps_expert_outputs", out.keeps_expert_outputs);
   out.keeps_gathered = fields.flag("keeps_gathered", out.keeps_gathered);
   out.quantized_inputs = fields.flag("quantized_inputs", out.quantized_inputs);
+  out.drops_out = fields.flag("drops_out", out.drops_out);
+  out.regathers_in_pipeline = fields.flag("regathers_in_pipeline", out.regathers_in_pipeline);
   out.selective = fields.text_list("selective");
   if (const ConfigNode* where = fields.node("selective")) check_operations(*where, out.selective, problems);
   if (const ConfigNode* part = fields.node("fragmentation")) {

@@ -30,10 +30,13 @@ struct StackMemory {
   bool keeps_expert_outputs = true;  ///< what the experts return stays until the backward pass
   bool keeps_gathered = false;       ///< inputs that tensor ranks gather stay gathered (no second all-gather)
   bool quantized_inputs = false;     ///< in fp8 the inputs of matmuls are kept in 8 bits alone
-  double gate_copies = 0;            ///< more tensors as wide as the MLP that an unfused gate keeps
-  double layer_share = 1;            ///< of a layer's tensors that are there at a time while it runs again
-  double gathered_layers = 2;        ///< whole layers of gathered weights at a time (ZeRO-3)
-  double reduced_layers = 1;         ///< whole layers of gradients waiting for their reduction (ZeRO 2 and 3)
+  bool drops_out = false;            ///< unless a script says otherwise, as those of models with gated MLPs do
+  bool regathers_in_pipeline =
+      true;                    ///< false: under a pipeline ZeRO-3 keeps weights gathered over the step, as ZeRO-1
+  double gate_copies = 0;      ///< more tensors as wide as the MLP that an unfused gate keeps
+  double layer_share = 1;      ///< of a layer's tensors that are there at a time while it runs again
+  double gathered_layers = 2;  ///< whole layers of gathered weights at a time (ZeRO-3)
+  double reduced_layers = 1;   ///< whole layers of gradients waiting for their reduction (ZeRO 2 and 3)
   /// Operations that selective remat runs again, by the names of the operation list; empty: all vector work and the
   /// up-projections of latents.
   std::vector<std::string> selective;

@@ -75,8 +75,8 @@ struct Measurement {
   RowLayout layout;
   std::string precision, optimizer, recompute;
   std::optional<AttentionKernel> attention;
-  bool dropout = false;     ///< after attention and MLP
-  bool fused_loss = false;  ///< logits and their gradient are all that the loss holds, in 16 bits
+  std::optional<bool> dropout;  ///< after attention and MLP; absent: as the stack does
+  bool fused_loss = false;      ///< logits and their gradient are all that the loss holds, in 16 bits
 
   std::optional<double> step_s, tokens_per_s_per_chip, flops_per_s_per_chip, mfu, peak_flops_per_s;
   std::string flops_count;  ///< as written; empty if the source does not say

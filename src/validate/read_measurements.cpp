@@ -198,7 +198,7 @@ class RowReader {
     if (const auto kernel = f_.optional_word("attention", {"flash", "unfused"})) {
       out_.attention = static_cast<AttentionKernel>(*kernel);
     }
-    out_.dropout = f_.flag("dropout", false);
+    if (f_.has("dropout")) out_.dropout = f_.flag("dropout", false);
     out_.fused_loss = f_.flag("fused_loss", false);
   }
 

@@ -107,8 +107,9 @@ void pin_data(const RowLayout& l, LayoutFilter& fix) {
   fix.dp = *l.dp / shards;
 }
 
-LayoutFilter pins(const Measurement& row, const ModelSpec& model) {
+LayoutFilter pins(const Measurement& row, const ModelSpec& model, const StackMemory& memory) {
   RowLayout l = row.layout;
+  if (!memory.regathers_in_pipeline && l.zero == 3 && l.pp.value_or(1) > 1) l.zero = 1;
   count_in_chips(row, l);
   LayoutFilter fix;
   pin_data(l, fix);
@@ -222,7 +223,6 @@ Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
   out.seq = row.seq;
   out.batch_seqs = row.batch_seqs;
   out.attention = row.attention.value_or(before_flash(row) ? AttentionKernel::kUnfused : AttentionKernel::kFlash);
-  out.dropout = row.dropout;
   try {
     out.precision = precision_of(precision_word(row));
     const std::string optimizer = lower_case(row.optimizer.substr(0, row.optimizer.find_first_of(" ,")));
@@ -242,6 +242,7 @@ Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
 void choose_memory(const Measurement& row, const Catalog& catalog, RowQuestion& out) {
   StackMemory& rules = out.resolved.workload.memory;
   rules = stack_memory(catalog, row.stack);
+  out.resolved.workload.dropout = row.dropout.value_or(rules.drops_out && !out.resolved.model.mlp.gated);
   if (row.fused_loss) rules.logit_bytes = kFusedLogitBytes;
   const RowRemat remat = remat_of(row, out.resolved.model, 1);
   if (!remat.operations.empty()) rules.selective = remat.operations;
@@ -296,7 +297,7 @@ RowQuestion row_question(const Measurement& row, const Catalog& catalog, const s
     const SliceError error = no_slice(r.hw, row.chips, slices);
     throw NotPredicted("no machine of that size is built", error.message);
   }
-  out.fix = pins(row, r.model);
+  out.fix = pins(row, r.model, r.workload.memory);
   out.chosen = open_dimensions(out.fix, r.model.moe.has_value());
   return out;
 }
