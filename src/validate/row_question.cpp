@@ -238,7 +238,7 @@ Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
   return out;
 }
 
-/// The stack's memory, whether or not the chip has coefficients of it.
+/// The stack's memory, whether or not the chip has coefficients of it, and what the row says over it.
 void choose_memory(const Measurement& row, const Catalog& catalog, RowQuestion& out) {
   StackMemory& rules = out.resolved.workload.memory;
   rules = stack_memory(catalog, row.stack);

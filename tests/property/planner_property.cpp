@@ -58,6 +58,10 @@ void random_stack(StackMemory& memory) {
   memory.update_bytes = *rc::gen::element(0.0, 4.5, 40.0);
   memory.logit_bytes = *rc::gen::element(2.0, 14.0);
   memory.layer_share = *rc::gen::element(0.5, 1.0);
+  using Names = std::vector<std::string>;
+  memory.selective = *rc::gen::element(
+      Names{}, Names{"attention"},
+      Names{"norm output", "attention", "mlp gate projection", "mlp up projection", "mlp activation"});
   memory.gathered_layers = *rc::gen::element(0.3, 2.0);
   memory.fragmentation.value = *rc::gen::element(0.0, 0.07, 0.3);
 }
