@@ -62,7 +62,7 @@ ExitCode batch_plan(const Arguments& arguments, Environment& env) {
   record.figures.push_back(figure("estimated_time_s", fmt::format("time, {} threads (sampled)", jobs), Format::kSeconds,
                                   std::move(seconds)));
   record.figures.push_back(figure("manifest_sha256", "manifest", Format::kText, Cell(manifest.hash)));
-  sheet.blocks.push_back({.is_list = false, .records = {std::move(record)}});
+  sheet.blocks.push_back({.title = "Plan", .is_list = false, .records = {std::move(record)}});
   sheet.notes.push_back(
       fmt::format("scalecalc batch run {} --shard I/{} computes a shard, --shard-env the one a job "
                   "array names; batch script writes job files.",
@@ -100,7 +100,7 @@ ExitCode batch_status(const Arguments& arguments, Environment& env) {
     add("statuses." + name, "rows " + name, states.statuses[i]);
   }
   record.figures.push_back(figure("missing", "to run", Format::kText, Cell(index_list(todo))));
-  sheet.blocks.push_back({.is_list = false, .records = {std::move(record)}});
+  sheet.blocks.push_back({.title = "Shards and rows", .is_list = false, .records = {std::move(record)}});
   return write_sheet(sheet, arguments, session, env, arguments.values("--output"));
 }
 

@@ -24,7 +24,8 @@ std::string_view sql_type(ColumnKind kind) {
   return "TEXT";
 }
 
-void bind_json(Statement& statement, int position, const Json& value, std::string& kept) {
+/// `kept` holds a text until the step.
+void bind_json(const Statement& statement, int position, const Json& value, std::string& kept) {
   sqlite3_stmt* handle = statement.handle();
   if (value.is_boolean()) {
     sqlite3_bind_int(handle, position, value.get<bool>() ? 1 : 0);
@@ -34,7 +35,7 @@ void bind_json(Statement& statement, int position, const Json& value, std::strin
     sqlite3_bind_double(handle, position, value.get<double>());
   } else if (!value.is_null()) {
     kept = value.is_string() ? value.get<std::string>() : value.dump();
-    statement.bind(position, Cell(kept));
+    sqlite3_bind_text(handle, position, kept.data(), static_cast<int>(kept.size()), SQLITE_STATIC);
   }
 }
 
