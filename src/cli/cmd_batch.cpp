@@ -92,9 +92,10 @@ constexpr std::string_view kExamples =
 constexpr std::string_view kNotes =
     "outputs: -o jsonl, csv or sqlite, each =FILE, or a file that ends in .jsonl, .csv or .db\n"
     "\n"
-    "exit status: 0 done (questions without an answer are rows too), 1 --fail-if holds or diff found differences,\n"
-    "             2 the study or the command line is wrong, 3 with --strict: nothing fits, 70 a bug of ours,\n"
-    "             74 the output could not be written, 130 interrupted; the same command goes on\n";
+    "exit status: 0 done (questions without an answer are rows too), 1 --fail-if holds or diff found\n"
+    "             differences, 2 the study or the command line is wrong, 3 with --strict: nothing fits,\n"
+    "             70 a bug of ours, 74 the output could not be written, 130 interrupted: the same command\n"
+    "             goes on\n";
 
 }  // namespace
 

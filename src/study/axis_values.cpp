@@ -165,6 +165,7 @@ StudyColumn read_column(const std::string& name, const ConfigNode& node, const C
 std::vector<double> numbers_of(const std::vector<std::string>& values) {
   std::vector<double> out;
   for (const std::string& value : values) {
+    if (value.ends_with('B')) return {};  // bytes or billions: only the command knows
     auto parsed = parse_quantity(value, UnitKind::kCount);
     if (std::holds_alternative<UnitError>(parsed)) parsed = parse_quantity(value, UnitKind::kNumber);
     const double* number = std::get_if<double>(&parsed);

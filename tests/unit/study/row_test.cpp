@@ -50,7 +50,7 @@ TEST(Row, SaysWhatWasAskedAndAnswered) {
   ASSERT_TRUE(facts);
   EXPECT_EQ(facts->number, 1U);
   EXPECT_EQ(facts->status, RowStatus::kOk);
-  EXPECT_EQ(columns.sorted().size(), 13U);
+  EXPECT_EQ(columns.sorted().size(), 14U);
 }
 
 TEST(Row, WithoutAnAnswerHasAReason) {
