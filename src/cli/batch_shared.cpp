@@ -18,7 +18,9 @@ namespace {
 
 constexpr std::uint64_t kManyCases = 10'000'000;
 constexpr std::uint64_t kSampled = 16;
-constexpr double kSampleSeconds = 0.5;
+/// A plan is for a large machine and wants a good estimate; a study that is asked at once shows its progress.
+constexpr double kPlanSampleSeconds = 1;
+constexpr double kSampleSeconds = 0.1;
 
 struct FormatWord {
   std::string_view word;
@@ -115,6 +117,7 @@ PlannedStudy planned_study(const std::string& path, const std::string& directory
   constexpr std::uint64_t kMostShards = 64;
   Study study = read_study(path, command_forms(), session.config_directories);
   refuse_huge(study);
+  const double seconds_for_sample = shards == 0 ? kSampleSeconds : kPlanSampleSeconds;
   if (shards == 0) shards = std::clamp<std::uint64_t>(*grid_size(study) / kRows, 1, kMostShards);
   PlannedStudy out{make_manifest(std::move(study), tool_version(), shards), std::nullopt};
   if (has_manifest(directory)) {
