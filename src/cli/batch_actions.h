@@ -43,6 +43,9 @@ struct PlannedStudy {
 PlannedStudy planned_study(const std::string& path, const std::string& directory, const Arguments& arguments,
                            const Session& session, Environment& env, std::uint64_t shards);
 
+/// Of the whole study, on this machine.
+double estimated_seconds(const StudySample& sample, std::uint64_t cases, unsigned jobs);
+
 /// Threads asked for with --jobs, or all cores.
 unsigned jobs_of(const Arguments& arguments);
 

@@ -58,7 +58,7 @@ ExitCode batch_plan(const Arguments& arguments, Environment& env) {
   record.figures.push_back(figure("cases", "points", Format::kInteger, Cell(number(manifest.cases))));
   record.figures.push_back(figure("shards", "shards", Format::kInteger, Cell(number(manifest.shards))));
   Cell seconds;
-  if (planned.sample) seconds = planned.sample->seconds_each * number(manifest.cases) / jobs;
+  if (planned.sample) seconds = estimated_seconds(*planned.sample, manifest.cases, jobs);
   record.figures.push_back(figure("estimated_time_s", fmt::format("time, {} threads (sampled)", jobs), Format::kSeconds,
                                   std::move(seconds)));
   record.figures.push_back(figure("manifest_sha256", "manifest", Format::kText, Cell(manifest.hash)));

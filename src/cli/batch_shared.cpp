@@ -72,6 +72,10 @@ bool begun_with(const std::string& directory, const StudyManifest& manifest) {
 
 }  // namespace
 
+double estimated_seconds(const StudySample& sample, std::uint64_t cases, unsigned jobs) {
+  return sample.seconds_each * sample.kept_share * static_cast<double>(cases) / jobs;
+}
+
 std::string only_positional(const Arguments& arguments, std::string_view what, std::size_t skip) {
   const std::vector<std::string>& words = arguments.positionals();
   if (words.size() <= skip)
@@ -126,9 +130,9 @@ PlannedStudy planned_study(const std::string& path, const std::string& directory
                     "name another place, or --restart without batch plan forgets them");
   }
   const Cases cases(out.manifest.study);
-  out.sample =
-      sample_study(out.manifest.study, cases, ask_commands(env, session.config_directories), kSampled, kSampleSeconds);
-  const double seconds = out.sample->seconds_each * static_cast<double>(cases.size()) / jobs_of(arguments);
+  out.sample = sample_study(out.manifest.study, cases, ask_commands(env, session.config_directories), kSampled,
+                            seconds_for_sample);
+  const double seconds = estimated_seconds(*out.sample, cases.size(), jobs_of(arguments));
   if (!arguments.has("--yes")) ask_leave(cases.size(), seconds);
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   if (!out.sample->wrong.empty()) {

@@ -83,7 +83,9 @@ class ColumnReader {
   }
 
   void scalar(const ConfigNode& node) {
-    if (node.is_null() || node.text.empty()) {
+    if (node.text == "-") {
+      problems_.add(node.span, "a study cannot read standard input", "name a file");
+    } else if (node.is_null() || node.text.empty()) {
       problems_.add(node.span, fmt::format("a value of axis {} is empty", in_quotes(out_.name)));
     } else if (node.quoted || node.text.find("..") == std::string::npos || is_catalog_path(node.text)) {
       add(node.text, node.span);

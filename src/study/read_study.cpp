@@ -85,6 +85,7 @@ class StudyReader {
   }
 
   void note_placeholders(const ConfigNode& node) {
+    if (node.text == "-") problems_.add(node.span, "a study cannot read standard input", "name a file");
     for (const TextPart& part : split_placeholders(node.text)) {
       if (part.is_name) placeholders_.push_back({part.text, node.span});
     }

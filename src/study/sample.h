@@ -16,7 +16,8 @@ struct StudySample {
   };
   std::uint64_t asked = 0;
   std::vector<Wrong> wrong;  ///< the question itself is wrong
-  double seconds_each = 0;   ///< of one thread
+  double seconds_each = 0;   ///< of one thread and one question
+  double kept_share = 1;     ///< of the points, by `where`
 };
 
 /// Asks at most `most` questions spread over the grid, for at most `seconds` (and at least one). UserError if `where`

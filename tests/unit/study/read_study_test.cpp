@@ -73,6 +73,11 @@ TEST(ReadStudy, NamesMustMeet) {
   EXPECT_TRUE(says(wrong("command: ask\naxes: {a: {hardware: tpu-v9*}}\n"), "no hardware of the catalog"));
 }
 
+TEST(ReadStudy, StandardInputIsReadByNoQuestion) {
+  EXPECT_TRUE(says(wrong("command: ask\narguments: ['-']\naxes: {a: 1}\n"), "cannot read standard input"));
+  EXPECT_TRUE(says(wrong("command: ask\naxes: {a: ['-', x]}\n"), "cannot read standard input"));
+}
+
 TEST(ReadStudy, ConditionsAreReadBeforehand) {
   EXPECT_EQ(read("command: ask\naxes: {a: [1, 2]}\nwhere: a > 1\n").where, "a > 1");
   EXPECT_TRUE(
