@@ -38,7 +38,8 @@ std::string reason_of(const UserError& error) {
   for (const Diagnostic& problem : error.diagnostics()) {
     const SourceSpan& at = problem.where;
     out += out.empty() ? "" : "; ";
-    if (!at.file.empty()) out += fmt::format("{}:{}:{}: ", at.file, at.line, at.column);
+    // A place on a command line that nobody typed says nothing; the question stands in the row.
+    if (at.line > 0) out += fmt::format("{}:{}:{}: ", at.file, at.line, at.column);
     out += problem.message;
     if (!problem.hint.empty()) out += fmt::format(" ({})", problem.hint);
   }
