@@ -140,7 +140,10 @@ PlannedStudy planned_study(const std::string& path, const std::string& directory
     log.warning(fmt::format("{} of a sample of {} questions are wrong, the first: {}: {}", out.sample->wrong.size(),
                             out.sample->asked, first.question, first.reason));
   }
-  log.info(fmt::format("{} points, about {}", count(cases.size()), format_quantity(seconds, UnitKind::kSeconds, 2)));
+  const std::string size =
+      fmt::format("{} points, about {}", count(cases.size()), format_quantity(seconds, UnitKind::kSeconds, 2));
+  if (env.err_is_tty && session.verbosity == Verbosity::kNormal) env.err << size << std::endl;
+  log.info(size);
   write_manifest(out.manifest, directory);
   return out;
 }
