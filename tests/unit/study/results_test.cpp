@@ -52,6 +52,17 @@ TEST_F(Results, GoToFilesAndStreams) {
       << printed_;
 }
 
+TEST_F(Results, ColumnsDoNotDependOnTheShards) {
+  write({{ResultFormat::kCsv, scratch_.path("two.csv")}});
+  for (const std::uint64_t shards : {1U, 5U, 9U}) {
+    const std::string place = scratch_.path("again" + std::to_string(shards));
+    test::rows_by(study_, place, shards, 2, command_);
+    write_results(read_manifest(place, "test"), place, {{ResultFormat::kCsv, scratch_.path("other.csv")}}, {},
+                  [](std::string_view) {});
+    EXPECT_EQ(scratch_.text("other.csv"), scratch_.text("two.csv")) << shards;
+  }
+}
+
 TEST_F(Results, ADatabaseHasTypedColumns) {
   const std::string path = scratch_.path("r.db");
   write({{ResultFormat::kSqlite, path}});
