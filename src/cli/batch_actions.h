@@ -30,7 +30,8 @@ ExitCode batch_diff(const Arguments& arguments, Environment& env);
 /// The one positional behind the action's name. UserError if there is none or more.
 std::string only_positional(const Arguments& arguments, std::string_view what, std::size_t skip);
 
-/// Where results go: jsonl, csv or sqlite, as FORMAT=FILE or by the file's ending. UserError for other forms.
+/// Where results go: jsonl, csv or sqlite, as FORMAT=FILE or by the file's ending. UserError for other forms
+/// and (exit 74) for places that cannot be written.
 std::vector<ResultTarget> result_targets(const Arguments& arguments);
 
 struct PlannedStudy {

@@ -4,6 +4,7 @@
 #include <array>
 #include <thread>
 
+#include "base/io.h"
 #include "base/text.h"
 #include "cli/ask_command.h"
 #include "cli/batch_actions.h"
@@ -102,6 +103,10 @@ std::vector<ResultTarget> result_targets(const Arguments& arguments) {
                         "");
       }
     }
+  }
+  for (const ResultTarget& target : out) {
+    // An unwritable place is better known before the work than after it.
+    if (!target.path.empty()) const AtomicFile probe(target.path);
   }
   return out;
 }
