@@ -4,7 +4,6 @@
 #include <array>
 #include <thread>
 
-#include "base/io.h"
 #include "base/text.h"
 #include "cli/ask_command.h"
 #include "cli/batch_actions.h"
@@ -12,6 +11,7 @@
 #include "cli/flag_reader.h"
 #include "cli/outputs.h"
 #include "study/cases.h"
+#include "study/result_place.h"
 #include "study/sample.h"
 
 namespace scalecalc::cli {
@@ -106,7 +106,7 @@ std::vector<ResultTarget> result_targets(const Arguments& arguments) {
   }
   for (const ResultTarget& target : out) {
     // An unwritable place is better known before the work than after it.
-    if (!target.path.empty()) const AtomicFile probe(target.path);
+    if (!target.path.empty()) check_result_place(target.path);
   }
   return out;
 }

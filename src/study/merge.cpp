@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/diagnostic.h"
+#include "study/result_place.h"
 #include "study/row.h"
 
 namespace scalecalc {
@@ -152,6 +153,7 @@ void merge_shards(const StudyManifest& manifest, const std::string& directory,
 }
 
 void clean_directory(const std::string& directory) {
+  clean_growing(directory);
   for (const std::string& name : names_in(directory)) {
     if (!is_unfinished(name)) continue;
     const std::string path = (fs::path(directory) / name).string();

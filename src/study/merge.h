@@ -32,7 +32,7 @@ std::string index_list(const std::vector<std::uint64_t>& numbers);
 void merge_shards(const StudyManifest& manifest, const std::string& directory,
                   const std::function<void(std::string_view line)>& row);
 
-/// Removes unfinished work of shards that nobody is at.
+/// Removes unfinished shards and results that nobody is at.
 void clean_directory(const std::string& directory);
 
 }  // namespace scalecalc

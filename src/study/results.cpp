@@ -2,10 +2,10 @@
 
 #include <memory>
 
-#include "base/io.h"
 #include "report/render.h"
 #include "study/condition.h"
 #include "study/merge.h"
+#include "study/result_place.h"
 #include "study/sqlite_table.h"
 
 namespace scalecalc {
@@ -14,8 +14,9 @@ namespace {
 /// Text that is gathered and written in large pieces, to a file that appears when it is whole or to a stream.
 class TextResult {
  public:
-  TextResult(const std::string& path, const std::function<void(std::string_view)>& stream) : stream_(stream) {
-    if (!path.empty()) file_ = std::make_unique<AtomicFile>(path);
+  TextResult(const std::string& directory, const std::string& path, const std::function<void(std::string_view)>& stream)
+      : stream_(stream) {
+    if (!path.empty()) file_ = std::make_unique<ResultFile>(directory, path);
   }
 
   void add(std::string_view text) {
@@ -25,7 +26,7 @@ class TextResult {
   }
   void finish() {
     flush();
-    if (file_) file_->commit("");
+    if (file_) file_->commit();
   }
 
  private:
@@ -38,7 +39,7 @@ class TextResult {
     text_.clear();
   }
 
-  std::unique_ptr<AtomicFile> file_;
+  std::unique_ptr<ResultFile> file_;
   const std::function<void(std::string_view)>& stream_;
   std::string text_;
 };
@@ -113,16 +114,16 @@ class Conditions {
 using RowUser = std::function<void(ParsedRow&)>;
 
 /// Appends what `target` does with a row, and when all rows were there.
-void open_target(const ResultTarget& target, const StudyManifest& manifest, const std::vector<RowColumn>& columns,
-                 const std::function<void(std::string_view)>& stream, std::vector<RowUser>& each,
-                 std::vector<std::function<void()>>& finish) {
+void open_target(const ResultTarget& target, const StudyManifest& manifest, const std::string& directory,
+                 const std::vector<RowColumn>& columns, const std::function<void(std::string_view)>& stream,
+                 std::vector<RowUser>& each, std::vector<std::function<void()>>& finish) {
   if (target.format == ResultFormat::kSqlite) {
-    const auto table = std::make_shared<SqliteTable>(target.path, manifest, columns);
+    const auto table = std::make_shared<SqliteTable>(directory, target.path, manifest, columns);
     each.emplace_back([table](ParsedRow& row) { table->add(row.json()); });
     finish.emplace_back([table] { table->finish(); });
     return;
   }
-  const auto text = std::make_shared<TextResult>(target.path, stream);
+  const auto text = std::make_shared<TextResult>(directory, target.path, stream);
   finish.emplace_back([text] { text->finish(); });
   if (target.format == ResultFormat::kJsonl) {
     each.emplace_back([text](ParsedRow& row) {
@@ -156,7 +157,9 @@ std::vector<Violations> write_results(const StudyManifest& manifest, const std::
   Conditions checked(conditions, names);
   std::vector<RowUser> each;
   std::vector<std::function<void()>> finish;
-  for (const ResultTarget& target : targets) open_target(target, manifest, columns, standard_output, each, finish);
+  clean_growing(directory);
+  for (const ResultTarget& target : targets)
+    open_target(target, manifest, directory, columns, standard_output, each, finish);
   merge_shards(manifest, directory, [&](std::string_view line) {
     ParsedRow row(line);
     for (const RowUser& use : each) use(row);

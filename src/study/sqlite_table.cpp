@@ -1,12 +1,11 @@
 #include "study/sqlite_table.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <filesystem>
 
 #include "base/diagnostic.h"
-#include "study/files.h"
+#include "study/result_place.h"
 
 namespace scalecalc {
 namespace {
@@ -41,17 +40,21 @@ void bind_json(const Statement& statement, int position, const Json& value, std:
 
 }  // namespace
 
-SqliteTable::SqliteTable(const std::string& path, const StudyManifest& manifest, const std::vector<RowColumn>& columns)
-    : path_(path), temporary_(fmt::format("{}.tmp.{}", path, ::getpid())), columns_(columns) {
-  remove_file(temporary_);
+SqliteTable::SqliteTable(const std::string& directory, const std::string& path, const StudyManifest& manifest,
+                         const std::vector<RowColumn>& columns)
+    : path_(path), temporary_(growing_name(directory, path)), columns_(columns) {
   if (file_exists(path_)) {
     std::error_code error;
-    fs::copy_file(path_, temporary_, error);
+    fs::copy_file(path_, temporary_, fs::copy_options::overwrite_existing, error);
     if (error) {
       throw UserError({Diagnostic{SourceSpan{.file = temporary_}, "cannot write the file: " + error.message(), ""}},
                       ExitCode::kOutputFailed);
     }
+  } else {
+    remove_file(temporary_);
   }
+  lock_ = OpenFile::for_writing(temporary_);
+  lock_.lock();
   database_ = std::make_unique<Database>(temporary_);
   create(manifest);
   describe(manifest);
@@ -111,7 +114,7 @@ void SqliteTable::finish() {
   insert_ = Statement();
   database_->execute("COMMIT");
   database_.reset();
-  OpenFile::for_writing(temporary_).sync();
+  lock_.sync();
   rename_file(temporary_, path_);
   temporary_.clear();
 }

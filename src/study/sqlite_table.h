@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "study/database.h"
+#include "study/files.h"
 #include "study/manifest.h"
 #include "study/row_columns.h"
 
@@ -14,7 +15,9 @@ namespace scalecalc {
 /// The database of `path` gets its new table when finish() returns; until then a copy is worked on.
 class SqliteTable {
  public:
-  SqliteTable(const std::string& path, const StudyManifest& manifest, const std::vector<RowColumn>& columns);
+  /// Until then the copy lies in the study's `directory`.
+  SqliteTable(const std::string& directory, const std::string& path, const StudyManifest& manifest,
+              const std::vector<RowColumn>& columns);
   ~SqliteTable();
   SqliteTable(const SqliteTable&) = delete;
   SqliteTable& operator=(const SqliteTable&) = delete;
@@ -28,6 +31,7 @@ class SqliteTable {
 
   std::string path_;
   std::string temporary_;
+  OpenFile lock_;  ///< somebody is at it
   std::vector<RowColumn> columns_;
   std::unique_ptr<Database> database_;
   Statement insert_;

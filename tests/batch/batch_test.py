@@ -88,6 +88,8 @@ class Killed(BatchTest):
             time.sleep(chance.uniform(0, 4 * each))
             process.send_signal(signal.SIGKILL)
             process.wait()
+            left = {f.name for f in self.place.iterdir()} - {"large.yaml", "whole.jsonl", "a.jsonl", "a.jsonl.batch"}
+            self.assertEqual(left, set())
             if (self.place / "a.jsonl").exists():
                 # Results that appear are whole; then the study starts again.
                 self.assertEqual(sha256(self.place / "a.jsonl"), whole)
