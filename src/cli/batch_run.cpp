@@ -111,6 +111,7 @@ std::uint64_t shard_of_environment(const Environment& env, const StudyManifest& 
     return *number - variable.first;
   }
   std::vector<std::string> names;
+  names.reserve(kIndexVariables.size());
   for (const IndexVariable& variable : kIndexVariables) names.emplace_back(variable.name);
   throw UserError("--shard-env: no variable says which shard", fmt::format("looked for {}", join(names, ", ")));
 }

@@ -72,6 +72,7 @@ class ParsedRow {
 
 std::vector<std::string> names_of(const std::vector<RowColumn>& columns) {
   std::vector<std::string> out;
+  out.reserve(columns.size());
   for (const RowColumn& column : columns) out.push_back(column.name);
   return out;
 }
