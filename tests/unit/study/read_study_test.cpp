@@ -64,6 +64,8 @@ TEST(ReadStudy, EveryProblemHasItsPlace) {
 }
 
 TEST(ReadStudy, NamesMustMeet) {
+  EXPECT_EQ(wrong("schema: scalecalc-study/1\ncommand: ask\naxes: {a: 1}\n"), "");
+  EXPECT_NE(wrong("schema: scalecalc-model/1\ncommand: ask\naxes: {a: 1}\n"), "");
   EXPECT_TRUE(says(wrong("command: ark\naxes: {a: 1}\n"), "did you mean 'ask'?"));
   EXPECT_TRUE(says(wrong("command: ask\narguments: ['{aa}']\naxes: {a: 1}\n"), "s.yaml:2:13: error: {aa} is no axis"));
   EXPECT_TRUE(says(wrong("command: ask\naxes: {c: 1}\n"), "or write {c} where its value belongs"));
