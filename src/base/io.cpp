@@ -166,6 +166,11 @@ AtomicFile::AtomicFile(std::string path) {
 AtomicFile::~AtomicFile() = default;
 AtomicFile::AtomicFile(AtomicFile&&) noexcept = default;
 
+void AtomicFile::append(std::string_view content) {
+  check(state_ != nullptr, "an output file is written once");
+  write_all(state_->file.get(), content, state_->path);
+}
+
 void AtomicFile::commit(std::string_view content) {
   check(state_ != nullptr, "an output file is written once");
   const std::unique_ptr<State> state = std::move(state_);

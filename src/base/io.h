@@ -27,6 +27,8 @@ class AtomicFile {
   AtomicFile(AtomicFile&&) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
 
+  /// Writes a part; the file still appears at commit() only.
+  void append(std::string_view content);
   void commit(std::string_view content);
 
  private:

@@ -156,7 +156,7 @@ Sheet answer(const Arguments& arguments, const Catalog& catalog) {
 ExitCode run_model(const Arguments& arguments, Environment& env) {
   if (arguments.has("--dump-yaml")) {
     const Session session = read_session(arguments, env);
-    const Catalog catalog(session.config_directories);
+    const Catalog catalog(session.config_directories, session.remembered);
     const ModelDocument document = document_asked_for(arguments, catalog);
     load_model(document.document);  // what is printed can be read again
     Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));

@@ -68,7 +68,7 @@ ExitCode run_trace(const Arguments& arguments, Environment& env) {
   const Session session = read_session(arguments, env);
   const TraceQuestion question = trace_question(arguments);
   Outputs outputs(arguments.values("--output"), arguments.has("--json"));
-  const Catalog catalog(session.config_directories);
+  const Catalog catalog(session.config_directories, session.remembered);
   const TrainAnswer found = answer(question.train, catalog, env.interrupted);
   const bool complete = !(env.interrupted && env.interrupted());
   TracedPlan traced{

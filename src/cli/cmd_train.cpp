@@ -53,7 +53,7 @@ ExitCode run_train(const Arguments& arguments, Environment& env) {
   const Session session = read_session(arguments, env);
   const TrainQuestion question = train_question(arguments);
   Outputs outputs(arguments.values("--output"), arguments.has("--json"));
-  const Catalog catalog(session.config_directories);
+  const Catalog catalog(session.config_directories, session.remembered);
   const TrainAnswer found = answer(question, catalog, env.interrupted);
   const bool complete = !(env.interrupted && env.interrupted());
 

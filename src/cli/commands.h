@@ -42,5 +42,6 @@ const Command& model_command();
 const Command& hw_command();
 const Command& validate_command();
 const Command& calibrate_command();
+const Command& batch_command();
 
 }  // namespace scalecalc::cli

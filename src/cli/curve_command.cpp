@@ -49,7 +49,7 @@ void say_on_stderr(Log& log, const TrainCurve& curve, bool complete) {
 ExitCode run_train_curve(const CurveQuestion& question, const Arguments& arguments, Environment& env) {
   const Session session = read_session(arguments, env);
   Outputs outputs(arguments.values("--output"), arguments.has("--json"));
-  const Catalog catalog(session.config_directories);
+  const Catalog catalog(session.config_directories, session.remembered);
   TrainCurve curve = train_curve(question, catalog, env.interrupted);
   note_grouping(arguments, curve);
   const bool complete = !(env.interrupted && env.interrupted());

@@ -3,9 +3,12 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
+
+#include "config/remembered.h"
 
 namespace scalecalc::cli {
 
@@ -16,8 +19,9 @@ struct Environment {
   std::function<bool()> interrupted;                                       ///< polled while working; empty = never
   bool out_is_tty = false;
   bool err_is_tty = false;
-  std::size_t width = 0;  ///< columns of the terminal behind `out`; 0 = unknown
-  bool utf8 = false;      ///< the locale's encoding
+  std::size_t width = 0;                   ///< columns of the terminal behind `out`; 0 = unknown
+  bool utf8 = false;                       ///< the locale's encoding
+  std::shared_ptr<Remembered> remembered;  ///< what is kept between questions; null where there is only one
 
   std::optional<std::string> get(const std::string& name) const { return variable ? variable(name) : std::nullopt; }
 };

@@ -170,6 +170,13 @@ std::vector<std::string> Arguments::values(std::string_view flag) const {
   return found == values_.end() ? std::vector<std::string>{} : found->second;
 }
 
+Arguments Arguments::of(std::vector<std::string> positionals, Values values) {
+  Arguments out;
+  out.positionals_ = std::move(positionals);
+  out.values_ = std::move(values);
+  return out;
+}
+
 Arguments parse_arguments(const std::vector<std::string>& args, std::span<const Flag> flags, std::string_view command) {
   CLI::App app;
   app.set_help_flag();

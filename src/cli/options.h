@@ -37,9 +37,13 @@ class Arguments {
   std::vector<std::string> values(std::string_view flag) const;
   const std::vector<std::string>& positionals() const { return positionals_; }
 
+  using Values = std::map<std::string, std::vector<std::string>, std::less<>>;
+  /// Without a command line: flags by name, each of which the command has; a switch has no values.
+  static Arguments of(std::vector<std::string> positionals, Values values);
+
  private:
   friend Arguments parse_arguments(const std::vector<std::string>&, std::span<const Flag>, std::string_view);
-  std::map<std::string, std::vector<std::string>, std::less<>> values_;
+  Values values_;
   std::vector<std::string> positionals_;
 };
 

@@ -20,6 +20,7 @@ Session read_session(const Arguments& arguments, const Environment& env) {
     reader.problem("--quiet and --verbose contradict each other", "give one of them");
   }
   reader.finish();
+  out.remembered = env.remembered;
   out.config_directories = arguments.values("--config-dir");
   const std::string path = env.get("SCALECALC_CONFIG_PATH").value_or("");
   for (std::size_t at = 0; at < path.size();) {

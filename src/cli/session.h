@@ -1,6 +1,7 @@
 // What the common flags ask for, ready to use by a command.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "cli/log.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
+#include "config/remembered.h"
 
 namespace scalecalc::cli {
 
@@ -16,6 +18,7 @@ struct Session {
   ColorMode color = ColorMode::kAuto;
   Verbosity verbosity = Verbosity::kNormal;
   std::vector<std::string> config_directories;  ///< --config-dir, then SCALECALC_CONFIG_PATH
+  std::shared_ptr<Remembered> remembered;       ///< as in the environment
 };
 
 Session read_session(const Arguments& arguments, const Environment& env);

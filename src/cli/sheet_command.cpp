@@ -30,7 +30,7 @@ ExitCode answer_with_sheet(const Arguments& arguments, Environment& env,
                            const std::function<Sheet(const Catalog&)>& answer) {
   const Session session = read_session(arguments, env);
   Outputs outputs(arguments.values("--output"), arguments.has("--json"));
-  const Catalog catalog(session.config_directories);
+  const Catalog catalog(session.config_directories, session.remembered);
   const Sheet sheet = answer(catalog);
   const bool explain = arguments.has("--explain");
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
@@ -45,9 +45,16 @@ ExitCode answer_with_sheet(const Arguments& arguments, Environment& env,
 HardwareSpec hardware_asked_for(const Arguments& arguments, const Catalog& catalog, Unpublished unpublished) {
   const std::optional<std::string> name = arguments.value("--hw");
   if (!name) throw UserError("--hw is missing: on which hardware?", "a catalog name such as tpu-v5p, or a YAML file");
-  ConfigNode document = catalog.load(CatalogKind::kHardware, *name);
-  apply_sets(arguments.values("--set"), {{"hw", &document}});
-  return load_hardware(document, catalog, unpublished);
+  const std::vector<std::string> sets = arguments.values("--set");
+  const auto load = [&] {
+    ConfigNode document = catalog.load(CatalogKind::kHardware, *name);
+    apply_sets(sets, {{"hw", &document}});
+    return load_hardware(document, catalog, unpublished);
+  };
+  if (catalog.remembered() == nullptr) return load();
+  const std::string key =
+      fmt::format("hardware\n{}\n{}\n{}", *name, unpublished == Unpublished::kAllowed, join(sets, "\n"));
+  return *catalog.remembered()->get<HardwareSpec>(key, load);
 }
 
 std::optional<std::vector<double>> sweep_flag(FlagReader& reader, const Arguments& arguments, std::string_view flag,

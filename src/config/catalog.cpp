@@ -138,11 +138,6 @@ bool has_ending(std::string_view text, std::string_view ending) {
   return text.size() > ending.size() && same(text.substr(text.size() - ending.size()), ending);
 }
 
-bool is_path(std::string_view text) {
-  return text == "-" || text.starts_with('.') || text.starts_with('/') || text.ends_with('/') ||
-         has_ending(text, ".yaml") || has_ending(text, ".yml") || has_ending(text, ".json");
-}
-
 ConfigNode read_path(CatalogKind kind, const std::string& path) {
   std::string file = path;
   std::error_code ignored;
@@ -229,7 +224,13 @@ std::vector<std::string> suggestions(const std::vector<Labels>& labels, const st
 
 }  // namespace
 
-Catalog::Catalog(std::vector<std::string> directories) : directories_(std::move(directories)) {
+bool is_catalog_path(std::string_view text) {
+  return text == "-" || text.starts_with('.') || text.starts_with('/') || text.ends_with('/') ||
+         has_ending(text, ".yaml") || has_ending(text, ".yml") || has_ending(text, ".json");
+}
+
+Catalog::Catalog(std::vector<std::string> directories, std::shared_ptr<Remembered> remembered)
+    : directories_(std::move(directories)), remembered_(std::move(remembered)) {
   for (const std::string& directory : directories_) {
     std::error_code ignored;
     if (!fs::is_directory(directory, ignored)) {
@@ -240,7 +241,7 @@ Catalog::Catalog(std::vector<std::string> directories) : directories_(std::move(
 }
 
 ConfigNode Catalog::load(CatalogKind kind, const std::string& name_or_path) const {
-  if (is_path(name_or_path)) return read_path(kind, name_or_path);
+  if (is_catalog_path(name_or_path)) return read_path(kind, name_or_path);
   for (const std::string& directory : directories_) {
     const auto found = find_in_directory(fs::path(directory) / folder(kind), name_or_path);
     if (found) {

@@ -8,12 +8,14 @@
 // that opens like JSON, is read as strict JSON.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "config/node.h"
+#include "config/remembered.h"
 
 namespace scalecalc {
 
@@ -29,10 +31,14 @@ struct EmbeddedFile {
 };
 std::span<const EmbeddedFile> embedded_catalog();
 
+/// Whether a MODEL or HW is a path and not a name, as the head of this file says.
+bool is_catalog_path(std::string_view text);
+
 class Catalog {
  public:
   /// `directories` in order of precedence; a directory that does not exist is a UserError.
-  explicit Catalog(std::vector<std::string> directories = {});
+  /// `remembered`, if any, outlives the catalog and serves others with the same directories.
+  explicit Catalog(std::vector<std::string> directories = {}, std::shared_ptr<Remembered> remembered = nullptr);
 
   /// The parsed document of a name or a path. Unknown names are a UserError with the nearest names; the resolved
   /// node's span.file is the path, or "built-in:hardware/tpu-v5p.yaml". A directory stands for the config.json in it
@@ -41,8 +47,12 @@ class Catalog {
   /// All names (not aliases), sorted, each once.
   std::vector<std::string> names(CatalogKind kind) const;
 
+  /// What is kept between questions; nullptr where there is only one.
+  Remembered* remembered() const { return remembered_.get(); }
+
  private:
   std::vector<std::string> directories_;
+  std::shared_ptr<Remembered> remembered_;
 };
 
 /// Applies `a.b.c=value` to a document (the part after the hw./model. prefix): replaces or adds a scalar field;

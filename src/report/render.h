@@ -20,6 +20,8 @@ inline constexpr std::size_t kNarrowest = 60;  ///< columns below which lines ar
 std::string render_table(const Report& report, const TextOptions& options);
 /// RFC 4180 quoting, LF endings, one header line; the plans alone.
 std::string render_csv(const Report& report);
+/// One value of a CSV line.
+std::string csv_field(const std::string& text);
 std::string render_markdown(const Report& report);
 /// One page that needs nothing else.
 std::string render_html(const Report& report);

@@ -1,9 +1,8 @@
 #include "report/render.h"
 
 namespace scalecalc {
-namespace {
 
-std::string quoted(const std::string& text) {
+std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
   std::string out = "\"";
   for (const char c : text) {
@@ -13,15 +12,13 @@ std::string quoted(const std::string& text) {
   return out + '"';
 }
 
-}  // namespace
-
 std::string render_csv(const Report& report) {
   const Table& table = report.records;
   std::string out;
-  for (std::size_t i = 0; i < table.columns.size(); ++i) out += (i > 0 ? "," : "") + quoted(table.columns[i].key);
+  for (std::size_t i = 0; i < table.columns.size(); ++i) out += (i > 0 ? "," : "") + csv_field(table.columns[i].key);
   out += '\n';
   for (const Row& row : table.rows) {
-    for (std::size_t i = 0; i < row.cells.size(); ++i) out += (i > 0 ? "," : "") + quoted(raw_text_of(row.cells[i]));
+    for (std::size_t i = 0; i < row.cells.size(); ++i) out += (i > 0 ? "," : "") + csv_field(raw_text_of(row.cells[i]));
     out += '\n';
   }
   return out;

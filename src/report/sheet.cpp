@@ -94,7 +94,7 @@ Section section_of(const Block& block) {
 /// A formula that several figures share is told once.
 void collect_steps(const Record& record, std::vector<ExplainedStep>& out) {
   for (const Figure& f : record.figures) {
-    for (const ExplainedStep& step : f.steps) {
+    for (const ExplainedStep& step : f.steps()) {
       const bool known = std::any_of(out.begin(), out.end(), [&](const ExplainedStep& other) {
         return other.name == step.name && other.numbers == step.numbers;
       });
@@ -108,7 +108,7 @@ void collect_steps(const Record& record, std::vector<ExplainedStep>& out) {
 bool alike(const std::vector<Record>& records) {
   const auto last_names = [](const Record& record) {
     std::vector<std::string> names;
-    for (const Figure& f : record.figures) names.push_back(f.steps.empty() ? "" : f.steps.back().name);
+    for (const Figure& f : record.figures) names.push_back(f.working ? f.working->node()->name : "");
     return names;
   };
   return records.size() < 2 || last_names(records[0]) == last_names(records[1]);
@@ -144,7 +144,7 @@ Figure figure(std::string_view key, std::string_view label, Format format, const
   using Op = TraceNode::Op;
   const Op op = value.node()->op;
   if (op == Op::kInput || op == Op::kConstant) return out;
-  out.steps = explain(op == Op::kNamed ? value : value.with_name(label.empty() ? key : label, source));
+  out.working = op == Op::kNamed ? value : value.with_name(label.empty() ? key : label, source);
   return out;
 }
 

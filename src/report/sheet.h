@@ -3,6 +3,7 @@
 // line per figure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,12 +21,14 @@ struct Figure {
   std::string label;  ///< for people: "time"; empty = in JSON and CSV only
   Cell value;         ///< nothing = null
   Format format = Format::kText;
-  int importance = 0;                ///< as Column::importance
-  std::vector<ExplainedStep> steps;  ///< how it came about; empty = an input
-  bool is_list = false;              ///< JSON: an array of `records`, or of `items` if there are no records
-  std::vector<Record> records;       ///< people read `value` instead, e.g. "all-gather X 1.2 ms"
+  int importance = 0;             ///< as Column::importance
+  std::optional<Traced> working;  ///< how it came about, in words only when steps() asks; nothing for an input
+  bool is_list = false;           ///< JSON: an array of `records`, or of `items` if there are no records
+  std::vector<Record> records;    ///< people read `value` instead, e.g. "all-gather X 1.2 ms"
   std::vector<Cell> items;
   std::string shown;  ///< people read this instead of the value, e.g. a number with a unit of its own
+
+  std::vector<ExplainedStep> steps() const { return working ? explain(*working) : std::vector<ExplainedStep>{}; }
 };
 
 struct Record {

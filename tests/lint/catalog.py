@@ -28,7 +28,7 @@ def plain(name: str) -> str:
 def main() -> int:
     root = pathlib.Path(sys.argv[1]) / "configs"
     # Measurements are no catalog: nobody looks them up by name. lint/accuracy.py reads them.
-    files = sorted(path for path in root.rglob("*.yaml") if path.relative_to(root).parts[0] != "measurements")
+    files = sorted(path for path in root.rglob("*.yaml") if path.relative_to(root).parts[0] not in ("measurements", "studies"))
     problems = []
     seen = {}
     for path in files:

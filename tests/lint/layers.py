@@ -4,13 +4,16 @@ import pathlib
 import re
 import sys
 
-LAYERS = ["base", "config", "spec", "import", "model", "cost", "plan", "train", "validate", "book", "report", "cli"]
+LAYERS = ["base", "config", "spec", "import", "model", "cost", "plan", "train", "validate", "book", "report", "study",
+          "cli"]
 FENCES = {
     "yaml-cpp/": {"config/yaml_reader.cpp"},
     "nlohmann/": {"report/"},
     "CLI/": {"cli/"},
     "spdlog/": {"cli/log.cpp"},
-    "tbb/": {"plan/planner.cpp"},
+    "tbb/": {"plan/planner.cpp", "study/run_shard.cpp"},
+    "sqlite3.h": {"study/database.h"},
+    "sha2.h": {"study/digest.cpp"},
     "nlopt": {"validate/minimize.cpp"},
 }
 # Two types of one name in one namespace are undefined behaviour that no linker reports.

@@ -90,6 +90,15 @@ TEST_F(Io, AnOutputAppearsOnlyWhenItIsCommitted) {
   EXPECT_EQ(files(), 1U);
 }
 
+TEST_F(Io, PartsAppearTogether) {
+  AtomicFile file(at("parts"));
+  file.append("one ");
+  file.append("two ");
+  EXPECT_FALSE(fs::exists(at("parts")));
+  file.commit("three");
+  EXPECT_EQ(get("parts"), "one two three");
+}
+
 TEST_F(Io, AMovedOutputStillCommits) {
   AtomicFile first(at("out"));
   AtomicFile second(std::move(first));

@@ -75,7 +75,7 @@ TEST(CollectiveSheet, FarPointsOfACurveCarryNoWorking) {
   const Sheet sheet = sheet_of(gather(8, sizes), test::torus_chip());
   const auto steps = [&](std::size_t record) {
     std::size_t out = 0;
-    for (const Figure& f : sheet.blocks[0].records[record].figures) out += f.steps.size();
+    for (const Figure& f : sheet.blocks[0].records[record].figures) out += f.steps().size();
     return out;
   };
   EXPECT_GT(steps(0), 0u);

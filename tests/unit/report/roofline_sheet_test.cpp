@@ -97,7 +97,7 @@ TEST(RooflineSheet, ASweepHasAColumnForWhatVaries) {
   for (int i = 0; i < 20; ++i) q.operations.push_back(q.operations.back());
   const Sheet curve = sheet_of(q);
   EXPECT_EQ(sheet_explanation(curve)[0].remarks.size(), 1U);
-  EXPECT_TRUE(curve.blocks[0].records.back().figures[1].steps.empty());
+  EXPECT_TRUE(curve.blocks[0].records.back().figures[1].steps().empty());
   const ordered_json json = ordered_json::parse(sheet_json(curve, "1.0", false));
   EXPECT_EQ(json["points"][7], json["points"][27]);
 }

@@ -1,0 +1,98 @@
+#include "cli/ask_command.h"
+
+#include <fmt/format.h>
+
+#include <sstream>
+
+#include "base/diagnostic.h"
+#include "cli/commands.h"
+
+namespace scalecalc::cli {
+namespace {
+
+/// Messages of several lines on one.
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (c == '\n') c = ' ';
+  }
+  while (text.ends_with(' ')) text.pop_back();
+  return text;
+}
+
+/// What was said on standard error, without the word that opens each line.
+std::string warnings_of(const std::string& err) {
+  constexpr std::string_view kWord = "warning: ";
+  std::string out;
+  std::istringstream lines(err);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty()) continue;
+    const bool starts = line.starts_with(kWord);
+    out += out.empty() ? "" : starts ? "; " : " ";
+    out += starts ? line.substr(kWord.size()) : line;
+  }
+  return out;
+}
+
+std::string reason_of(const UserError& error) {
+  std::string out;
+  for (const Diagnostic& problem : error.diagnostics()) {
+    const SourceSpan& at = problem.where;
+    out += out.empty() ? "" : "; ";
+    // A place on a command line that nobody typed says nothing; the question stands in the row.
+    if (at.line > 0) out += fmt::format("{}:{}:{}: ", at.file, at.line, at.column);
+    out += problem.message;
+    if (!problem.hint.empty()) out += fmt::format(" ({})", problem.hint);
+  }
+  return one_line(out);
+}
+
+StudyReply reply_to(const Command& command, const Arguments& arguments, Environment& env, std::ostringstream& out,
+                    std::ostringstream& err) {
+  StudyReply reply;
+  try {
+    reply.exit = static_cast<int>(command.run(arguments, env));
+    reply.records = std::move(out).str();
+    (reply.exit == 0 ? reply.warnings : reply.reason) = warnings_of(err.str());
+  } catch (const UserError& error) {
+    reply.exit = static_cast<int>(error.exit_code());
+    reply.reason = reason_of(error);
+  } catch (const std::exception& error) {
+    reply.exit = static_cast<int>(ExitCode::kBug);
+    reply.reason = one_line(error.what());
+  }
+  return reply;
+}
+
+}  // namespace
+
+std::vector<CommandForm> command_forms() {
+  std::vector<CommandForm> out;
+  for (const Command& command : commands()) {
+    if (command.name == "batch") continue;
+    CommandForm form{std::string(command.name), {}};
+    for (const Flag& flag : flags_of(command)) {
+      form.options.push_back(
+          {std::string(flag.name), flag.kind != FlagKind::kSwitch, flag.kind == FlagKind::kRepeatable});
+    }
+    out.push_back(std::move(form));
+  }
+  return out;
+}
+
+Ask ask_commands(const Environment& env, std::vector<std::string> config_directories) {
+  const auto remembered = std::make_shared<Remembered>();
+  return [remembered, interrupted = env.interrupted,
+          directories = std::move(config_directories)](const StudyQuestion& question) -> StudyReply {
+    const Command* command = find_command(question.command);
+    if (command == nullptr) return {.exit = static_cast<int>(ExitCode::kBug), .reason = "there is no such command"};
+    Arguments::Values flags = question.flags;
+    flags["--output"] = {"jsonl"};
+    if (!directories.empty()) flags["--config-dir"] = directories;
+    std::ostringstream out;
+    std::ostringstream err;
+    Environment inner{.out = out, .err = err, .interrupted = interrupted, .remembered = remembered};
+    return reply_to(*command, Arguments::of(question.positionals, std::move(flags)), inner, out, err);
+  };
+}
+
+}  // namespace scalecalc::cli

@@ -1,0 +1,18 @@
+// Commands asked in-process, by the code that answers them on the command line.
+#pragma once
+
+#include <vector>
+
+#include "cli/environment.h"
+#include "study/question.h"
+
+namespace scalecalc::cli {
+
+/// What a study may ask: every command but batch itself, with its flags.
+std::vector<CommandForm> command_forms();
+
+/// Safe to call from several threads. What is read for one question is kept for the others. `config_directories` are
+/// those of --config-dir; SCALECALC_CONFIG_PATH is not looked at.
+Ask ask_commands(const Environment& env, std::vector<std::string> config_directories);
+
+}  // namespace scalecalc::cli

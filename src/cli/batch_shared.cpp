@@ -1,0 +1,198 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <thread>
+
+#include "base/text.h"
+#include "cli/ask_command.h"
+#include "cli/batch_actions.h"
+#include "cli/batch_progress.h"
+#include "cli/flag_reader.h"
+#include "cli/outputs.h"
+#include "study/cases.h"
+#include "study/result_place.h"
+#include "study/sample.h"
+
+namespace scalecalc::cli {
+namespace {
+
+constexpr std::uint64_t kManyCases = 10'000'000;
+constexpr std::uint64_t kSampled = 16;
+/// A plan is for a large machine and wants a good estimate; a study that is asked at once shows its progress.
+constexpr double kPlanSampleSeconds = 1;
+constexpr double kSampleSeconds = 0.1;
+
+struct FormatWord {
+  std::string_view word;
+  std::string_view ending;
+  ResultFormat format;
+};
+constexpr std::array kFormats{
+    FormatWord{"jsonl", ".jsonl", ResultFormat::kJsonl}, FormatWord{"csv", ".csv", ResultFormat::kCsv},
+    FormatWord{"sqlite", ".db", ResultFormat::kSqlite}, FormatWord{"sqlite", ".sqlite", ResultFormat::kSqlite}};
+
+ResultTarget target_of(const std::string& value) {
+  const std::size_t equals = value.find('=');
+  const std::string word = value.substr(0, equals);
+  for (const FormatWord& format : kFormats) {
+    if (word != format.word) continue;
+    const std::string path = equals == std::string::npos ? "" : value.substr(equals + 1);
+    return {format.format, path == "-" ? "" : path};
+  }
+  for (const FormatWord& format : kFormats) {
+    if (value.ends_with(format.ending)) return {format.format, value};
+  }
+  throw UserError(fmt::format("cannot tell the format of {}", in_quotes(value)),
+                  "jsonl, csv or sqlite, as -o csv=FILE, or a file that ends in .jsonl, .csv or .db");
+}
+
+std::string count(std::uint64_t n) { return group_thousands(static_cast<long long>(n)); }
+
+void refuse_huge(const Study& study) {
+  if (grid_size(study)) return;
+  throw UserError("the study has more than 9,223,372,036,854,775,808 points",
+                  "no machine will answer that; name fewer");
+}
+
+void ask_leave(std::uint64_t cases, double seconds) {
+  if (cases <= kManyCases) return;
+  throw UserError(fmt::format("the study has {} points, about {} on this machine", count(cases),
+                              format_quantity(seconds, UnitKind::kSeconds, 2)),
+                  "--yes asks them all the same");
+}
+
+/// Whether the directory holds the beginning of this very study.
+bool begun_with(const std::string& directory, const StudyManifest& manifest) {
+  try {
+    return read_manifest(directory, tool_version()).hash == manifest.hash;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+double estimated_seconds(const StudySample& sample, std::uint64_t cases, unsigned jobs) {
+  return sample.seconds_each * sample.kept_share * static_cast<double>(cases) / jobs;
+}
+
+std::string only_positional(const Arguments& arguments, std::string_view what, std::size_t skip) {
+  const std::vector<std::string>& words = arguments.positionals();
+  if (words.size() <= skip)
+    throw UserError(fmt::format("{} is missing", what), "scalecalc batch --help shows examples");
+  if (words.size() > skip + 1) {
+    throw UserError(fmt::format("unexpected argument {}: {} is one", in_quotes(words[skip + 1]), what),
+                    "scalecalc batch --help shows examples");
+  }
+  return words[skip];
+}
+
+std::vector<ResultTarget> result_targets(const Arguments& arguments) {
+  std::vector<ResultTarget> out;
+  for (const std::string& value : arguments.values("--output")) out.push_back(target_of(value));
+  if (out.empty() || arguments.has("--json")) out.push_back({ResultFormat::kJsonl, ""});
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (out[i].format == ResultFormat::kSqlite && out[i].path.empty()) {
+      throw UserError("a database cannot go to standard output", "-o sqlite=results.db");
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (out[i].path == out[j].path) {
+        throw UserError(out[i].path.empty() ? "two outputs go to standard output"
+                                            : fmt::format("two outputs go to {}", in_quotes(out[i].path)),
+                        "");
+      }
+    }
+  }
+  for (const ResultTarget& target : out) {
+    // An unwritable place is better known before the work than after it.
+    if (!target.path.empty()) check_result_place(target.path);
+  }
+  return out;
+}
+
+unsigned jobs_of(const Arguments& arguments) {
+  constexpr CountRange kJobs{1, 1024};
+  FlagReader reader(arguments);
+  const auto jobs = reader.count("--jobs", kJobs);
+  reader.finish();
+  return jobs ? static_cast<unsigned>(*jobs) : std::max(1U, std::thread::hardware_concurrency());
+}
+
+PlannedStudy planned_study(const std::string& path, const std::string& directory, const Arguments& arguments,
+                           const Session& session, Environment& env, std::uint64_t shards) {
+  // Parts of some thousand rows: a killed run reads no more than one of them again.
+  constexpr std::uint64_t kRows = 4096;
+  constexpr std::uint64_t kMostShards = 64;
+  Study study = read_study(path, command_forms(), session.config_directories);
+  refuse_huge(study);
+  const double seconds_for_sample = shards == 0 ? kSampleSeconds : kPlanSampleSeconds;
+  if (shards == 0) shards = std::clamp<std::uint64_t>(*grid_size(study) / kRows, 1, kMostShards);
+  PlannedStudy out{make_manifest(std::move(study), tool_version(), shards), std::nullopt};
+  if (has_manifest(directory)) {
+    if (begun_with(directory, out.manifest)) return out;
+    throw UserError(fmt::format("{} holds the results of another study, or of another version of this one", directory),
+                    "name another place, or --restart without batch plan forgets them");
+  }
+  const Cases cases(out.manifest.study);
+  out.sample = sample_study(out.manifest.study, cases, ask_commands(env, session.config_directories), kSampled,
+                            seconds_for_sample);
+  const double seconds = estimated_seconds(*out.sample, cases.size(), jobs_of(arguments));
+  if (!arguments.has("--yes")) ask_leave(cases.size(), seconds);
+  Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
+  if (!out.sample->wrong.empty()) {
+    const auto& first = out.sample->wrong.front();
+    log.warning(fmt::format("{} of a sample of {} questions are wrong, the first: {}: {}", out.sample->wrong.size(),
+                            out.sample->asked, first.question, first.reason));
+  }
+  const std::string size =
+      fmt::format("{} points, about {}", count(cases.size()), format_quantity(seconds, UnitKind::kSeconds, 2));
+  if (env.err_is_tty && session.verbosity == Verbosity::kNormal) env.err << size << std::endl;
+  log.info(size);
+  write_manifest(out.manifest, directory);
+  return out;
+}
+
+ExitCode run_shards(const StudyManifest& manifest, const std::string& directory,
+                    const std::vector<std::uint64_t>& shards, const Arguments& arguments, const Session& session,
+                    Environment& env) {
+  std::uint64_t cases = 0;
+  for (const std::uint64_t shard : shards) cases += (manifest.cases - shard + manifest.shards - 1) / manifest.shards;
+  BatchProgress progress(env, session.verbosity, cases);
+  bool first = false;
+  const RunOptions options{jobs_of(arguments), arguments.has("--strict"), env.interrupted,
+                           [&](std::uint64_t landed) { progress.landed(landed, std::exchange(first, false)); }};
+  const Ask ask = ask_commands(env, manifest.study.config_directories);
+  bool bug = false;
+  for (const std::uint64_t shard : shards) {
+    first = true;
+    const ShardRun run = run_shard(manifest, directory, shard, ask, options);
+    if (run.end == RunEnd::kStopped) return ExitCode::kInterrupted;
+    if (run.end == RunEnd::kFailed) {
+      throw UserError(
+          fmt::format("stopped at a question without an answer: {}: {}", run.failed_question, run.failed.reason),
+          "without --strict it would be a row", static_cast<ExitCode>(run.failed.exit));
+    }
+    bug = bug || run.statuses[static_cast<std::size_t>(RowStatus::kBug)] > 0;
+  }
+  return bug ? ExitCode::kBug : ExitCode::kAnswered;
+}
+
+ExitCode merge_results(const StudyManifest& manifest, const std::string& directory, const Arguments& arguments,
+                       const Session& session, Environment& env) {
+  const auto violations = write_results(manifest, directory, result_targets(arguments), arguments.values("--fail-if"),
+                                        [&](std::string_view text) { write_result(env.out, std::string(text)); });
+  ExitCode out = ExitCode::kAnswered;
+  Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
+  for (const Violations& found : violations) {
+    if (found.rows == 0) continue;
+    out = ExitCode::kCheckFailed;
+    std::string text = fmt::format("{} holds for {} rows:", found.condition, count(found.rows));
+    for (const std::string& question : found.questions) text += "\n  " + question;
+    if (found.rows > found.questions.size()) text += "\n  ...";
+    log.warning(text);
+  }
+  return out;
+}
+
+}  // namespace scalecalc::cli

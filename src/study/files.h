@@ -1,0 +1,77 @@
+// Files that grow while a study runs: written by appending, read by lines, locked while somebody works on them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace scalecalc {
+
+/// A file descriptor that closes itself. UserError: exit 74 for what cannot be written, 2 for what cannot be read.
+class OpenFile {
+ public:
+  OpenFile() = default;
+  OpenFile(OpenFile&& other) noexcept;
+  OpenFile& operator=(OpenFile&& other) noexcept;
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile();
+
+  static OpenFile for_reading(const std::string& path);
+  /// Created if it does not exist, and kept as it is if it does.
+  static OpenFile for_writing(const std::string& path);
+
+  explicit operator bool() const { return fd_ >= 0; }
+  /// False if another process has it, or the file system knows no locks.
+  bool lock();
+  /// Whether the name still leads to this file: another process may have renamed it.
+  bool is_still_named() const;
+  std::uint64_t size() const;
+  /// Bytes from `at` on; fewer at the end of the file.
+  std::size_t read_at(std::uint64_t at, char* into, std::size_t count) const;
+  void append(std::string_view text);
+  void cut(std::uint64_t size);
+  /// On the disk, whatever happens to the machine.
+  void sync();
+
+  const std::string& path() const { return path_; }
+
+ private:
+  OpenFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  int fd_ = -1;
+  std::string path_;
+};
+
+/// The lines of a file through a small buffer.
+class LineReader {
+ public:
+  explicit LineReader(OpenFile file, std::size_t buffer = std::size_t{1} << 16U);
+
+  /// The next line without its end; nothing at the end of the file. What follows the last line end is no line.
+  std::optional<std::string_view> next();
+  /// Where the line that next() gives starts.
+  std::uint64_t position() const { return at_ - (buffer_.size() - used_); }
+
+ private:
+  OpenFile file_;
+  std::size_t chunk_;
+  std::uint64_t at_ = 0;  ///< of the file, behind the buffer
+  std::string buffer_;
+  std::size_t used_ = 0;
+};
+
+std::string read_whole_file(const std::string& path);
+/// With its parents.
+void make_directory(const std::string& path);
+/// Renames that happened in it are on the disk.
+void sync_directory(const std::string& path);
+/// And the directory is told. UserError (exit 74).
+void rename_file(const std::string& from, const std::string& to);
+bool file_exists(const std::string& path);
+/// The names in a directory, sorted.
+std::vector<std::string> names_in(const std::string& directory);
+void remove_file(const std::string& path);
+
+}  // namespace scalecalc

@@ -1,0 +1,63 @@
+"""What the tests of `scalecalc batch` share: the binary, a directory, a study of 10,000 questions and its hash."""
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+BINARY = ""
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+
+LARGE = """command: roofline
+arguments: [matmul, "{batch}x{d}x8192"]
+axes:
+  hw: [tpu-v5e, h100-sxm]
+  batch: 1..100+1
+  d: 512..25600+512
+"""
+LARGE_CASES = 10_000
+
+
+def sha256(path):
+    return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
+
+
+class BatchTest(unittest.TestCase):
+    def setUp(self):
+        self.place = pathlib.Path(tempfile.mkdtemp(prefix="scalecalc-batch-"))
+        self.addCleanup(shutil.rmtree, self.place, True)
+        self.put("large.yaml", LARGE)
+
+    def put(self, name, text):
+        path = self.place / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def run_it(self, *args, code=0, **kwargs):
+        """Standard output of the program, run in the test's directory."""
+        done = subprocess.run([BINARY, *map(str, args)], cwd=self.place, capture_output=True, text=True, timeout=300,
+                              check=False, **kwargs)
+        self.assertEqual(done.returncode, code, f"{args}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        self.said = done.stderr
+        return done.stdout
+
+    def whole(self, study="large.yaml"):
+        """Hash of the results of one process."""
+        self.run_it("batch", study, "-o", "whole.jsonl")
+        return sha256(self.place / "whole.jsonl")
+
+    def environment(self, **more):
+        """With the binary under its name on the path."""
+        link = self.place / "bin"
+        link.mkdir(exist_ok=True)
+        if not (link / "scalecalc").exists():
+            (link / "scalecalc").symlink_to(BINARY)
+        return {**os.environ, "PATH": f"{link}:{os.environ['PATH']}", **more}
+
+
+def main(binary):
+    global BINARY
+    BINARY = os.path.abspath(binary)
+    unittest.main(module="__main__", argv=["batch"], verbosity=1)

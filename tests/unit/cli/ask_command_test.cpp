@@ -1,0 +1,88 @@
+#include "cli/ask_command.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#include "cli/run.h"
+
+namespace scalecalc::cli {
+namespace {
+
+StudyQuestion roofline(const std::string& shape) {
+  return {"roofline", {"matmul", shape}, {{"--hw", {"tpu-v5e"}}, {"--weight", {"int8"}}}};
+}
+
+Ask ask() {
+  std::ostringstream nowhere;
+  return ask_commands(Environment{.out = nowhere, .err = nowhere}, {});
+}
+
+TEST(AskCommand, AnswersAsTheCommandLineDoes) {
+  std::ostringstream out;
+  std::ostringstream err;
+  Environment env{.out = out, .err = err};
+  run({"roofline", "matmul", "512x8192x28672", "--hw", "tpu-v5e", "--weight", "int8", "-o", "jsonl"}, env);
+  const Ask asked = ask();
+  EXPECT_EQ(asked(roofline("512x8192x28672")).records, out.str());
+  EXPECT_EQ(asked(roofline("512x8192x28672")).records, out.str());  // from what is remembered too
+}
+
+TEST(AskCommand, WhatIsRememberedIsNotMixedUp) {
+  const Ask asked = ask();
+  StudyQuestion slow = roofline("8x8192x28672");
+  slow.flags["--set"] = {"hw.hbm.bandwidth=100GB/s"};
+  const std::string fast = asked(roofline("8x8192x28672")).records;
+  const std::string other = asked(slow).records;
+  EXPECT_NE(fast, other);
+  EXPECT_EQ(asked(roofline("8x8192x28672")).records, fast);
+  EXPECT_EQ(asked(slow).records, other);
+}
+
+TEST(AskCommand, AWrongQuestionHasAReasonOnOneLine) {
+  const StudyReply reply = ask()(roofline("0x8192"));
+  EXPECT_EQ(reply.exit, 2);
+  EXPECT_EQ(reply.records, "");
+  EXPECT_NE(reply.reason, "");
+  EXPECT_EQ(reply.reason.find('\n'), std::string::npos);
+  StudyQuestion unknown = roofline("8x8192x28672");
+  unknown.flags["--hw"] = {"tpu-v55"};
+  EXPECT_TRUE(ask()(unknown).reason.starts_with("unknown hardware 'tpu-v55' (did you mean")) << ask()(unknown).reason;
+}
+
+TEST(AskCommand, NothingFitsIsAReasonToo) {
+  const StudyReply reply = ask()({"train", {"llama3.1-405b"}, {{"--hw", {"h100-sxm"}}, {"--chips", {"8"}}}});
+  EXPECT_EQ(reply.exit, 3);
+  EXPECT_TRUE(reply.reason.starts_with("Nothing fits.")) << reply.reason;
+}
+
+TEST(AskCommand, SeveralThreadsMayAsk) {
+  const Ask asked = ask();
+  const std::string expected = asked(roofline("512x8192x28672")).records;
+  std::vector<std::thread> threads;
+  std::atomic<int> same = 0;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) same += asked(roofline("512x8192x28672")).records == expected ? 1 : 0;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(same, 200);
+}
+
+TEST(CommandForms, AreAllCommandsButBatch) {
+  const std::vector<CommandForm> forms = command_forms();
+  const auto has = [&](std::string_view name) {
+    return std::any_of(forms.begin(), forms.end(), [&](const CommandForm& form) { return form.name == name; });
+  };
+  EXPECT_TRUE(has("train"));
+  EXPECT_TRUE(has("roofline"));
+  EXPECT_FALSE(has("batch"));
+}
+
+}  // namespace
+}  // namespace scalecalc::cli
