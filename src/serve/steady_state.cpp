@@ -1,0 +1,187 @@
+#include "serve/steady_state.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace scalecalc {
+namespace {
+
+/// Prompts in whose place expectations are taken: the middles of equally likely parts.
+constexpr int kRepresentatives = 32;
+
+/// What a prompt costs beside `batch` decoding sequences.
+struct PromptCost {
+  double service = 0;         ///< E[S], its steps from first to last
+  double service_square = 0;  ///< E[S^2]
+  double added = 0;           ///< E[X], what they add to the decode steps they take the place of
+};
+
+/// The engine under one mix of requests.
+class SteadyEngine {
+ public:
+  SteadyEngine(const StepSeconds& seconds, const QueueRules& rules, const RequestMix& mix)
+      : seconds_(seconds), rules_(rules), mix_(mix), context_(mix.decode_context()) {}
+
+  bool mixes() const { return rules_.batching == Batching::kChunkedPrefill; }
+  double decode_step(double batch) const { return batch > 0 ? seconds_(decoding(batch)) : 0; }
+
+  /// Prompts one at a time, each chunk a step.
+  PromptCost prompt_cost(double batch) const {
+    PromptCost out;
+    const double step = decode_step(batch);
+    const int parts = mix_.prompt.is_fixed() ? 1 : kRepresentatives;
+    for (int i = 0; i < parts; ++i) {
+      const std::int64_t prompt = mix_.prompt.quantile((i + 0.5) / parts);
+      double at = static_cast<double>(cached_tokens(rules_, prompt));
+      const auto end = static_cast<double>(prompt);
+      double service = 0;
+      double added = 0;
+      while (at < end) {
+        const double tokens = std::min(chunk(batch), end - at);
+        const double time = prefill_step(batch, tokens, at + (tokens + 1) / 2);
+        service += time;
+        added += mixes() ? time - step : time;
+        at += tokens;
+      }
+      out.service += service / parts;
+      out.service_square += service * service / parts;
+      out.added += added / parts;
+    }
+    return out;
+  }
+
+  /// E[X] where prompts wait in line, so that every chunk is full.
+  double packed_cost(double batch) const {
+    const int parts = mix_.prompt.is_fixed() ? 1 : kRepresentatives;
+    double tokens = 0;
+    double keys = 0;
+    for (int i = 0; i < parts; ++i) {
+      const std::int64_t prompt = mix_.prompt.quantile((i + 0.5) / parts);
+      const auto cached = static_cast<double>(cached_tokens(rules_, prompt));
+      const double computed = static_cast<double>(prompt) - cached;
+      tokens += computed / parts;
+      keys += computed * (cached + (computed + 1) / 2) / parts;
+    }
+    const double time = prefill_step(batch, chunk(batch), keys / tokens);
+    return tokens / chunk(batch) * (mixes() ? time - decode_step(batch) : time);
+  }
+
+  /// E[X] at a rate: a prompt that comes while another is computed shares its steps.
+  double added_cost(double batch, double rate) const {
+    const PromptCost alone = prompt_cost(batch);
+    const double shares = std::min(rate * alone.service, 1.0);
+    return (1 - shares) * alone.added + shares * packed_cost(batch);
+  }
+
+  double chunk(double batch) const {
+    const auto budget = static_cast<double>(rules_.token_budget);
+    return std::max(mixes() ? budget - batch : budget, 1.0);
+  }
+
+ private:
+  StepLoad decoding(double batch) const { return {.sequences = batch, .context_tokens = batch * context_}; }
+  double prefill_step(double batch, double tokens, double context) const {
+    StepLoad load = mixes() ? decoding(batch) : StepLoad{};
+    load.prefill_tokens = tokens;
+    load.prefill_context = context;
+    return seconds_(load);
+  }
+
+  const StepSeconds& seconds_;
+  const QueueRules& rules_;
+  const RequestMix& mix_;
+  double context_;
+};
+
+double rate_at(const SteadyEngine& engine, double batch, double decode_steps) {
+  return batch / (decode_steps * engine.decode_step(batch) + batch * engine.packed_cost(batch));
+}
+
+/// Sequences that memory and the scheduler let in, prompts under way counted.
+double sequences_with_memory(const QueueRules& rules, const RequestMix& mix) {
+  const double block_rest = (static_cast<double>(rules.block_tokens) - 1) / 2;  // half of a block is empty
+  const double held = rules.admission == Admission::kRequestFits
+                          ? mix.prompt.mean() + mix.generate.mean() - 1 + block_rest
+                          : std::max(mix.decode_context(), mix.prompt.mean()) + block_rest;
+  const double slots = static_cast<double>(std::min(rules.most_sequences, rules.token_budget));
+  return std::max(std::min(slots, std::floor(rules.kv_tokens / held)), 1.0);
+}
+
+/// Where a rising f crosses zero, between low (f < 0) and high.
+template <class F>
+double crossing(double low, double high, F f) {
+  for (int i = 0; i < 100 && high - low > 1e-12 * high; ++i) {
+    const double middle = (low + high) / 2;
+    (f(middle) < 0 ? low : high) = middle;
+  }
+  return high;
+}
+
+}  // namespace
+
+double pollaczek_khinchine_wait(double rate, double mean_service, double mean_square_service) {
+  check(rate * mean_service < 1, "the queue has a steady state");
+  return rate * mean_square_service / (2 * (1 - rate * mean_service));
+}
+
+double largest_batch(const StepSeconds& seconds, const QueueRules& rules, const RequestMix& mix) {
+  const SteadyEngine engine(seconds, rules, mix);
+  const double room = sequences_with_memory(rules, mix);
+  if (mix.decode_steps() <= 0) return 0;
+  if (!engine.mixes()) return room;
+  // One chunk a step at most: B (G - 1) steps of decoding carry B prompts of so many chunks.
+  const double chunks = mix.prompt.mean() * (1 - rules.prefix_hit) / engine.chunk(room);
+  const double carried = mix.decode_steps() / chunks;
+  // A prompt under way has memory too and does not decode: of a full server's sequences that many are prompts.
+  return std::max(std::min(carried, room - std::min(room / std::max(carried, 1.0), 1.0)), 1.0);
+}
+
+double largest_rate(const StepSeconds& seconds, const QueueRules& rules, const RequestMix& mix) {
+  const SteadyEngine engine(seconds, rules, mix);
+  const double batch = largest_batch(seconds, rules, mix);
+  if (batch <= 0) return 1 / engine.packed_cost(0);
+  return rate_at(engine, batch, mix.decode_steps());
+}
+
+SteadyState steady_state(const StepSeconds& seconds, const QueueRules& rules, const RequestMix& mix, double rate) {
+  const SteadyEngine engine(seconds, rules, mix);
+  SteadyState out{.rate = rate,
+                  .largest_rate = largest_rate(seconds, rules, mix),
+                  .largest_batch = largest_batch(seconds, rules, mix)};
+  out.utilisation = rate / out.largest_rate;
+  out.stable = rate < out.largest_rate;
+  if (!out.stable) return out;
+  const double steps = mix.decode_steps();
+  if (steps > 0) {
+    // A sequence that decodes is one of 1 + B when requests come at random (who joins sees B others), and never one of
+    // more than fit.
+    const auto seen = [&](double batch) { return std::min(1 + batch, out.largest_batch); };
+    out.batch = crossing(0, out.largest_batch, [&](double batch) {
+      const double added = engine.added_cost(seen(batch), rate);
+      return batch - rate * (steps * engine.decode_step(seen(batch)) + batch * added);
+    });
+    out.step_s = engine.decode_step(seen(out.batch));
+    out.gap_s = out.batch / (rate * steps);
+  }
+  const PromptCost prompt = engine.prompt_cost(out.batch);
+  out.prefill_s = prompt.service;
+  out.prefill_share = std::min(rate * prompt.service, 1.0);
+  if (rate * prompt.service < 1) {
+    const double somebody_decodes = 1 - std::exp(-out.batch);
+    out.wait_s =
+        pollaczek_khinchine_wait(rate, prompt.service, prompt.service_square) + somebody_decodes * out.step_s / 2;
+    out.ttft_s = *out.wait_s + prompt.service;
+  }
+  out.latency_s = out.ttft_s.value_or(prompt.service) + steps * out.gap_s;
+  out.output_tokens_per_s = rate * mix.generate.mean();
+  if (steps > 0) {
+    out.finished_per_step = rate * out.gap_s;
+    out.admitted_tokens_per_step = out.finished_per_step * mix.prompt.mean();
+    out.evicted_tokens_per_step = out.finished_per_step * (mix.prompt.mean() + steps);
+  }
+  return out;
+}
+
+}  // namespace scalecalc
