@@ -211,7 +211,6 @@ void QueueServer::pass_time(double seconds, std::int64_t steps, double sequences
   check(seconds > 0, "a step takes time");
   totals_.in_system_s += static_cast<double>(in_system()) * seconds;
   totals_.busy_s += seconds;
-  totals_.decode_sequence_s += sequences * seconds;
   totals_.steps += steps;
   if (sequences > 0) totals_.decode_steps += steps;
   clock_ += seconds;

@@ -36,8 +36,7 @@ struct ServedJob {
 
 struct ServerTotals {
   double busy_s = 0;
-  double decode_sequence_s = 0;  ///< sequences in decode steps times their seconds
-  double in_system_s = 0;        ///< jobs in the system times seconds
+  double in_system_s = 0;  ///< jobs in the system times seconds
   std::int64_t steps = 0;
   std::int64_t decode_steps = 0;  ///< that decode, mixed ones too
   std::int64_t decode_tokens = 0;

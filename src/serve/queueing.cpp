@@ -67,7 +67,6 @@ PoolTotals totals_of(const std::vector<QueueServer>& servers) {
   for (const QueueServer& server : servers) {
     const ServerTotals& t = server.totals();
     out.sum.busy_s += t.busy_s;
-    out.sum.decode_sequence_s += t.decode_sequence_s;
     out.sum.in_system_s += t.in_system_s;
     out.sum.decode_steps += t.decode_steps;
     out.sum.decode_tokens += t.decode_tokens;
@@ -84,9 +83,11 @@ QueueFigures figures_of(const std::vector<RequestTimes>& requests, const PoolTot
   QueueFigures out{.requests = static_cast<std::int64_t>(requests.size()), .servers = servers};
   double end = 0;
   double tokens = 0;
+  double decoding_s = 0;
   for (const RequestTimes& r : requests) {
     end = std::max(end, r.finished_s);
     tokens += static_cast<double>(r.generate);
+    decoding_s += r.finished_s - r.first_token_s;
   }
   out.span_s = end - requests.front().arrival_s;
   out.ttft_s = over_all(requests, [](const RequestTimes& r) { return r.ttft_s(); });
@@ -104,7 +105,7 @@ QueueFigures figures_of(const std::vector<RequestTimes>& requests, const PoolTot
   out.requests_per_s = static_cast<double>(requests.size()) / out.span_s;
   out.output_tokens_per_s = tokens / out.span_s;
   if (t.decode_steps > 0) out.mean_batch = static_cast<double>(t.decode_tokens) / static_cast<double>(t.decode_steps);
-  out.mean_decoding = t.decode_sequence_s / out.span_s;
+  out.mean_decoding = decoding_s / out.span_s;
   out.mean_in_system = t.in_system_s / out.span_s;
   out.utilisation = t.busy_s / (out.span_s * static_cast<double>(servers));
   out.steps = t.steps;

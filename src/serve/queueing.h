@@ -46,7 +46,7 @@ struct QueueFigures {
   double requests_per_s = 0;
   double output_tokens_per_s = 0;
   double mean_batch = 0;      ///< sequences in a decode step, over steps that decode
-  double mean_decoding = 0;   ///< sequences decoding, over time and all servers
+  double mean_decoding = 0;   ///< sequences between their first and last token, over time and all servers
   double mean_in_system = 0;  ///< requests, over time and all servers
   double utilisation = 0;     ///< share of the span a server is in a step
   std::int64_t steps = 0;

@@ -131,9 +131,9 @@ double largest_batch(const StepSeconds& seconds, const QueueRules& rules, const 
   const double room = sequences_with_memory(rules, mix);
   if (mix.decode_steps() <= 0) return 0;
   if (!engine.mixes()) return room;
-  // One chunk a step at most: B (G - 1) steps of decoding carry B prompts of so many chunks.
-  const double chunks = mix.prompt.mean() * (1 - rules.prefix_hit) / engine.chunk(room);
-  const double carried = mix.decode_steps() / chunks;
+  // A full step has B tokens of decoding and the rest of prompts, in the proportion G - 1 to P of every request.
+  const double computed = mix.prompt.mean() * (1 - rules.prefix_hit);
+  const double carried = static_cast<double>(rules.token_budget) * mix.decode_steps() / (computed + mix.decode_steps());
   // A prompt under way has memory too and does not decode: of a full server's sequences that many are prompts.
   return std::max(std::min(carried, room - std::min(room / std::max(carried, 1.0), 1.0)), 1.0);
 }
