@@ -52,8 +52,20 @@ class SteadyEngine {
     return out;
   }
 
-  /// E[X] where prompts wait in line, so that every chunk is full.
-  double packed_cost(double batch) const {
+  /// The same at a rate: a prompt that comes while another is computed shares its steps.
+  PromptCost prompt_cost(double batch, double rate) const {
+    PromptCost out = prompt_cost(batch);
+    const PromptCost packed = packed_cost(batch);
+    const double shares = std::min(rate * out.service, 1.0);
+    const double service = (1 - shares) * out.service + shares * packed.service;
+    out.service_square *= (service / out.service) * (service / out.service);
+    out.service = service;
+    out.added = (1 - shares) * out.added + shares * packed.added;
+    return out;
+  }
+
+  /// Means where prompts wait in line, so that every chunk is full.
+  PromptCost packed_cost(double batch) const {
     const int parts = mix_.prompt.is_fixed() ? 1 : kRepresentatives;
     double tokens = 0;
     double keys = 0;
@@ -65,14 +77,8 @@ class SteadyEngine {
       keys += computed * (cached + (computed + 1) / 2) / parts;
     }
     const double time = prefill_step(batch, chunk(batch), keys / tokens);
-    return tokens / chunk(batch) * (mixes() ? time - decode_step(batch) : time);
-  }
-
-  /// E[X] at a rate: a prompt that comes while another is computed shares its steps.
-  double added_cost(double batch, double rate) const {
-    const PromptCost alone = prompt_cost(batch);
-    const double shares = std::min(rate * alone.service, 1.0);
-    return (1 - shares) * alone.added + shares * packed_cost(batch);
+    const double chunks = tokens / chunk(batch);
+    return {.service = chunks * time, .added = chunks * (mixes() ? time - decode_step(batch) : time)};
   }
 
   double chunk(double batch) const {
@@ -96,7 +102,7 @@ class SteadyEngine {
 };
 
 double rate_at(const SteadyEngine& engine, double batch, double decode_steps) {
-  return batch / (decode_steps * engine.decode_step(batch) + batch * engine.packed_cost(batch));
+  return batch / (decode_steps * engine.decode_step(batch) + batch * engine.packed_cost(batch).added);
 }
 
 /// Sequences that memory and the scheduler let in, prompts under way counted.
@@ -141,7 +147,7 @@ double largest_batch(const StepSeconds& seconds, const QueueRules& rules, const 
 double largest_rate(const StepSeconds& seconds, const QueueRules& rules, const RequestMix& mix) {
   const SteadyEngine engine(seconds, rules, mix);
   const double batch = largest_batch(seconds, rules, mix);
-  if (batch <= 0) return 1 / engine.packed_cost(0);
+  if (batch <= 0) return 1 / engine.packed_cost(0).service;
   return rate_at(engine, batch, mix.decode_steps());
 }
 
@@ -159,22 +165,23 @@ SteadyState steady_state(const StepSeconds& seconds, const QueueRules& rules, co
     // more than fit.
     const auto seen = [&](double batch) { return std::min(1 + batch, out.largest_batch); };
     out.batch = crossing(0, out.largest_batch, [&](double batch) {
-      const double added = engine.added_cost(seen(batch), rate);
+      const double added = engine.prompt_cost(seen(batch), rate).added;
       return batch - rate * (steps * engine.decode_step(seen(batch)) + batch * added);
     });
     out.step_s = engine.decode_step(seen(out.batch));
     out.gap_s = out.batch / (rate * steps);
   }
-  const PromptCost prompt = engine.prompt_cost(out.batch);
-  out.prefill_s = prompt.service;
-  out.prefill_share = std::min(rate * prompt.service, 1.0);
-  if (rate * prompt.service < 1) {
+  const PromptCost alone = engine.prompt_cost(out.batch);
+  const PromptCost in_line = engine.prompt_cost(out.batch, rate);
+  out.prefill_s = alone.service;
+  out.prefill_share = std::min(rate * in_line.service, 1.0);
+  if (rate * in_line.service < 1) {
     const double somebody_decodes = 1 - std::exp(-out.batch);
     out.wait_s =
-        pollaczek_khinchine_wait(rate, prompt.service, prompt.service_square) + somebody_decodes * out.step_s / 2;
-    out.ttft_s = *out.wait_s + prompt.service;
+        pollaczek_khinchine_wait(rate, in_line.service, in_line.service_square) + somebody_decodes * out.step_s / 2;
+    out.ttft_s = *out.wait_s + alone.service;
   }
-  out.latency_s = out.ttft_s.value_or(prompt.service) + steps * out.gap_s;
+  out.latency_s = out.ttft_s.value_or(alone.service) + steps * out.gap_s;
   out.output_tokens_per_s = rate * mix.generate.mean();
   if (steps > 0) {
     out.finished_per_step = rate * out.gap_s;

@@ -36,7 +36,7 @@ bool carries(const FleetDemand& d, const ReplicaKind& k, std::int64_t replicas) 
 
 /// The first count that carries the demand.
 std::int64_t counted(const FleetDemand& d, const ReplicaKind& k) {
-  for (std::int64_t n = 1; n < 1000; ++n) {
+  for (std::int64_t n = 1; n < 100; ++n) {
     if (carries(d, k, n)) return n;
   }
   return 0;
@@ -74,7 +74,7 @@ TEST(Fleet, BestOfKindsByTryingAll) {
   for (const double rate : {2.0, 30.0, 120.0}) {
     for (const FleetGoal goal : {FleetGoal::kChips, FleetGoal::kCost}) {
       FleetDemand d = demand(rate);
-      d.most_replicas = 999;
+      d.most_replicas = 99;
       double least = std::numeric_limits<double>::infinity();
       std::size_t which = 0;
       for (std::size_t i = 0; i < kinds.size(); ++i) {

@@ -42,7 +42,8 @@ TEST(SteadyState, PrefillAloneIsAnMD1Queue) {
     const double rate = utilisation * largest_rate(seconds, rules, mix);
     const SteadyState closed = steady_state(seconds, rules, mix, rate);
     const QueueFigures sample = simulated(seconds, rules, mix, rate, 100'000);
-    expect_close(sample.ttft_s.mean, *closed.ttft_s, 0.02, "TTFT");
+    // At 0.8 the mean of 100,000 requests still scatters by 1.7 %.
+    expect_close(sample.ttft_s.mean, *closed.ttft_s, 0.04, "TTFT");
     expect_close(sample.utilisation, utilisation, 0.02, "utilisation");
   }
 }
@@ -60,7 +61,7 @@ TEST(SteadyState, AtLowLoadTtftIsThePrefill) {
 
 TEST(SteadyState, MatchesTheSimulationBelowSaturation) {
   for (const Batching batching : {Batching::kChunkedPrefill, Batching::kPrefillFirst}) {
-    for (const double utilisation : {0.2, 0.5, 0.7}) {
+    for (const double utilisation : {0.1, 0.3, 0.5, 0.7, 0.8}) {
       QueueRules rules = roomy_rules();
       rules.batching = batching;
       rules.token_budget = 2048;
@@ -70,10 +71,10 @@ TEST(SteadyState, MatchesTheSimulationBelowSaturation) {
       const SteadyState closed = steady_state(seconds, rules, mix, rate);
       const QueueFigures sample = simulated(seconds, rules, mix, rate);
       SCOPED_TRACE(testing::Message() << static_cast<int>(batching) << " at " << utilisation);
-      expect_close(sample.tpot_s->mean, closed.gap_s, 0.05, "TPOT");
-      expect_close(sample.mean_decoding, closed.batch, 0.05, "batch");
+      expect_close(sample.tpot_s->mean, closed.gap_s, 0.07, "TPOT");
+      expect_close(sample.mean_decoding, closed.batch, 0.07, "batch");
       expect_close(sample.ttft_s.mean, *closed.ttft_s, 0.10, "TTFT");
-      expect_close(sample.latency_s.mean, closed.latency_s, 0.05, "latency");
+      expect_close(sample.latency_s.mean, closed.latency_s, 0.07, "latency");
       EXPECT_TRUE(sample.stable);
     }
   }
