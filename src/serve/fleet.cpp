@@ -15,8 +15,7 @@ double at_share(const Percentiles& p, double share) {
 }
 
 QueueFigures replica_at(const FleetDemand& demand, const ReplicaKind& kind, std::int64_t replicas) {
-  const double rate = demand.rate / static_cast<double>(replicas);
-  return simulate_queue(poisson_requests(demand.mix, rate, demand.requests, demand.seed), kind.server).figures;
+  return simulate_queue(requests_of_one(demand, replicas), kind.server).figures;
 }
 
 /// Replicas below which the queue grows whatever the limits: [RATE-MAX].
@@ -61,7 +60,17 @@ std::optional<std::int64_t> smallest_count(std::int64_t first, std::int64_t last
   return works;
 }
 
+std::vector<ServedRequest> requests_of_one(const FleetDemand& demand, std::int64_t replicas) {
+  const auto share = static_cast<double>(replicas);
+  if (!demand.mix.has_arrivals) return poisson_requests(demand.mix, demand.rate / share, demand.requests, demand.seed);
+  const std::vector<ServedRequest> all = replayed_requests(demand.mix, demand.requests, demand.rate);
+  std::vector<ServedRequest> out;
+  for (std::size_t i = 0; i < all.size(); i += static_cast<std::size_t>(replicas)) out.push_back(all[i]);
+  return out;
+}
+
 std::optional<Fleet> fewest_replicas(const FleetDemand& demand, const ReplicaKind& kind) {
+  if (demand.mix.largest_cached() > cache_tokens(kind.server.rules)) return std::nullopt;
   // A sample ends before a queue that grows slowly shows it: the closed form says where it would.
   const std::int64_t first = fewest_stable(demand, kind);
   if (first > demand.most_replicas) return std::nullopt;

@@ -58,7 +58,12 @@ struct Fleet {
   QueueFigures replica;  ///< of one replica at its share of the rate
 };
 
-/// The fewest replicas of a kind that carry the demand; nothing if even a replica with hardly a request misses a limit.
+/// The requests that one of so many replicas sees: Poisson arrivals of its share of the rate; of a trace with arrivals,
+/// stretched to the rate, every so-manieth.
+std::vector<ServedRequest> requests_of_one(const FleetDemand& demand, std::int64_t replicas);
+
+/// The fewest replicas of a kind that carry the demand; nothing if even a replica with hardly a request misses a limit,
+/// or the longest request does not fit one.
 std::optional<Fleet> fewest_replicas(const FleetDemand& demand, const ReplicaKind& kind);
 
 enum class FleetGoal { kChips, kCost };

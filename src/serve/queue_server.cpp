@@ -62,7 +62,8 @@ std::int64_t steps_to_pass(const LinearRun& run, double seconds) {
 }  // namespace
 
 QueueServer::QueueServer(const StepSeconds& seconds, const QueueRules& rules) : seconds_(seconds), rules_(rules) {
-  check(rules.token_budget > 0 && rules.most_sequences > 0 && rules.block_tokens > 0, "a server can run something");
+  check(rules.token_budget > 0 && rules.prompt_chunk > 0 && rules.most_sequences > 0 && rules.block_tokens > 0,
+        "a server can run something");
   all_blocks_ = static_cast<std::int64_t>(rules.kv_tokens / static_cast<double>(rules.block_tokens));
   free_blocks_ = all_blocks_;
 }
@@ -166,7 +167,7 @@ void QueueServer::choose_chunks(std::int64_t budget, bool admit) {
   chunks_.clear();
   const auto take = [&](std::size_t index) {
     const Sequence& s = running_[index];
-    const std::int64_t tokens = std::min(budget, s.target - s.prefilled);
+    const std::int64_t tokens = std::min({budget, rules_.prompt_chunk, s.target - s.prefilled});
     if (tokens <= 0) return;
     chunks_.push_back({index, tokens});
     budget -= tokens;
@@ -199,6 +200,7 @@ StepLoad QueueServer::decode_load() const {
 
 void QueueServer::add_chunks(StepLoad& load) const {
   double keys = 0;
+  load.prompts = static_cast<double>(chunks_.size());
   for (const Chunk& chunk : chunks_) {
     const auto tokens = static_cast<double>(chunk.tokens);
     load.prefill_tokens += tokens;

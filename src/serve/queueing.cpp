@@ -116,7 +116,7 @@ QueueFigures figures_of(const std::vector<RequestTimes>& requests, const PoolTot
 }
 
 void require_room(std::span<const ServedRequest> requests, const QueueRules& rules) {
-  const std::int64_t room = static_cast<std::int64_t>(rules.kv_tokens) / rules.block_tokens * rules.block_tokens;
+  const std::int64_t room = cache_tokens(rules);
   for (const ServedRequest& r : requests) {
     const std::int64_t needed = r.prompt + r.generate - 1;
     if (needed <= room) continue;

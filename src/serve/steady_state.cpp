@@ -39,8 +39,8 @@ class SteadyEngine {
       double service = 0;
       double added = 0;
       while (at < end) {
-        const double tokens = std::min(chunk(batch), end - at);
-        const double time = prefill_step(batch, tokens, at + (tokens + 1) / 2);
+        const double tokens = std::min({chunk(batch), static_cast<double>(rules_.prompt_chunk), end - at});
+        const double time = prefill_step(batch, 1, tokens, at + (tokens + 1) / 2);
         service += time;
         added += mixes() ? time - step : time;
         at += tokens;
@@ -76,7 +76,8 @@ class SteadyEngine {
       tokens += computed / parts;
       keys += computed * (cached + (computed + 1) / 2) / parts;
     }
-    const double time = prefill_step(batch, chunk(batch), keys / tokens);
+    const double of_each = std::min(tokens, static_cast<double>(rules_.prompt_chunk));
+    const double time = prefill_step(batch, std::max(chunk(batch) / of_each, 1.0), chunk(batch), keys / tokens);
     const double chunks = tokens / chunk(batch);
     return {.service = chunks * time, .added = chunks * (mixes() ? time - decode_step(batch) : time)};
   }
@@ -88,8 +89,9 @@ class SteadyEngine {
 
  private:
   StepLoad decoding(double batch) const { return {.sequences = batch, .context_tokens = batch * context_}; }
-  double prefill_step(double batch, double tokens, double context) const {
+  double prefill_step(double batch, double prompts, double tokens, double context) const {
     StepLoad load = mixes() ? decoding(batch) : StepLoad{};
+    load.prompts = prompts;
     load.prefill_tokens = tokens;
     load.prefill_context = context;
     return seconds_(load);

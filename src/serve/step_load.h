@@ -9,6 +9,7 @@ namespace scalecalc {
 struct StepLoad {
   double sequences = 0;        ///< decoding, one token each
   double context_tokens = 0;   ///< keys they attend to, their own token included, all sequences together
+  double prompts = 0;          ///< with a chunk in the step
   double prefill_tokens = 0;   ///< of prompts, all chunks together
   double prefill_context = 0;  ///< keys a prefill token attends to on average: o + (c + 1) / 2 in a chunk of c after o
 };
@@ -33,12 +34,18 @@ struct QueueRules {
   Batching batching = Batching::kChunkedPrefill;
   Admission admission = Admission::kPromptFits;
   std::int64_t token_budget = 8192;   ///< tokens a step computes at most
+  std::int64_t prompt_chunk = 8192;   ///< of one prompt; less than the budget where ranks take prompts of their own
   std::int64_t most_sequences = 256;  ///< sequences with memory at once
   double kv_tokens = 0;               ///< tokens the cache holds
   std::int64_t block_tokens = 16;     ///< the cache is given out in blocks: vLLM section 4
   double prefix_hit = 0;              ///< share of a prompt found in the cache, in whole blocks; never its last token
   double kv_kept_free = 0.01;         ///< of the cache, for those that run, when another joins: vLLM's watermark
 };
+
+/// Tokens the cache's whole blocks hold.
+inline std::int64_t cache_tokens(const QueueRules& rules) {
+  return static_cast<std::int64_t>(rules.kv_tokens) / rules.block_tokens * rules.block_tokens;
+}
 
 /// Tokens of a prompt that need no prefill.
 inline std::int64_t cached_tokens(const QueueRules& rules, std::int64_t prompt) {

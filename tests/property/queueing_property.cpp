@@ -30,6 +30,7 @@ QueueRules some_rules() {
   rules.batching = *rc::gen::element(Batching::kChunkedPrefill, Batching::kPrefillFirst);
   rules.admission = *rc::gen::element(Admission::kPromptFits, Admission::kRequestFits);
   rules.token_budget = *rc::gen::element<std::int64_t>(64, 200, 4096);
+  rules.prompt_chunk = *rc::gen::element<std::int64_t>(50, 4096);
   rules.most_sequences = *rc::gen::element<std::int64_t>(1, 4, 64);
   rules.block_tokens = *rc::gen::element<std::int64_t>(1, 16);
   rules.prefix_hit = *rc::gen::element(0.0, 0.5);
@@ -75,7 +76,7 @@ std::vector<RequestTimes> step_by_step(const std::vector<ServedRequest>& request
     double keys = 0;
     double tokens = 0;
     const auto take = [&](std::size_t i) {
-      const std::int64_t chunk = std::min(budget, requests[i].prompt - states[i].computed);
+      const std::int64_t chunk = std::min({budget, rules.prompt_chunk, requests[i].prompt - states[i].computed});
       if (chunk <= 0) return;
       chunks.emplace_back(i, chunk);
       budget -= chunk;

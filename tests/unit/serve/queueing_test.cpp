@@ -53,6 +53,25 @@ TEST(Queueing, APromptIsCutIntoChunksOfTheBudget) {
   EXPECT_EQ(steps[2].prefill_context, 512 + 44.5);
 }
 
+TEST(Queueing, RanksTakePromptsOfTheirOwn) {
+  QueueRules rules = roomy_rules();
+  rules.token_budget = 200;
+  rules.prompt_chunk = 100;
+  std::vector<StepLoad> steps;
+  const auto seconds = [&](const StepLoad& load) {
+    steps.push_back(load);
+    return 1.0;
+  };
+  const std::vector<ServedRequest> three(3, {.prompt = 150, .generate = 1});
+  simulate_queue(three, server(rules, seconds));
+  ASSERT_EQ(steps.size(), 3U);
+  EXPECT_EQ(steps[0].prompts, 2);
+  EXPECT_EQ(steps[0].prefill_tokens, 200);
+  EXPECT_EQ(steps[1].prompts, 3);  // the rests of two and all the budget leaves of the third
+  EXPECT_EQ(steps[1].prefill_tokens, 200);
+  EXPECT_EQ(steps[2].prefill_tokens, 50);
+}
+
 TEST(Queueing, ChunksRideWithDecodesOrGoAlone) {
   QueueRules rules = roomy_rules();
   rules.token_budget = 100;
