@@ -3,20 +3,28 @@
 #include "cli/serve_options.h"
 #include "cli/sheet_command.h"
 #include "report/serve_sheet.h"
+#include "report/traffic_sheet.h"
 
 namespace scalecalc::cli {
 namespace {
 
 ExitCode run_serve(const Arguments& arguments, Environment& env) {
   return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
-    return serve_sheet(serve_answer(serve_question(arguments), catalog), arguments.has("--explain"));
+    const ServeAsked asked = serve_asked(arguments);
+    const ServeAnswer answer = serve_answer(asked.question, catalog);
+    Sheet sheet = serve_sheet(answer, arguments.has("--explain"));
+    if (!asked.mix.is_fixed()) sheet.notes.push_back("the points are of the mean lengths; --rate takes each request's");
+    if (asked.traffic && answer.best)
+      add_traffic(sheet, answer, *asked.traffic, answer_traffic(answer, *asked.traffic));
+    return sheet;
   });
 }
 
 constexpr std::string_view kExamples =
     "  scalecalc serve llama3-70b --hw h100-sxm --chips 8 --prompt 2048 --generate 256\n"
     "  scalecalc serve deepseek-v3 --hw h200 --chips 16 --slo-ttft 2s --slo-tpot 50ms\n"
-    "  scalecalc serve llama3-70b --hw h100-sxm,tpu-v6e,mi300x --objective cost\n";
+    "  scalecalc serve llama3-70b --hw h100-sxm,tpu-v6e,mi300x --objective cost\n"
+    "  scalecalc serve llama3-8b --hw h100-sxm --prompt 256..4096 --generate 300 --rate 20 --slo-ttft 1s\n";
 
 constexpr std::string_view kNotes =
     "A batch is the sequences in flight over all chips. Times are of steady state; TTFT has no waiting for a slot in "

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 #include "cli/flag_reader.h"
 #include "cli/sheet_command.h"
+#include "cli/traffic_options.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -21,8 +23,16 @@ constexpr std::array kServeFlags{
          "h200"},
     Flag{"--chips", 0, FlagKind::kValue, "N", "chips of the deployment (default: 1, 2, 4 ... 64, those that are built)",
          "16"},
-    Flag{"--prompt", 0, FlagKind::kValue, "N", "tokens of a prompt (default: 8192)", "2048"},
-    Flag{"--generate", 0, FlagKind::kValue, "N", "tokens of an answer (default: 512)", "256"},
+    Flag{"--prompt", 0, FlagKind::kValue, "LENGTHS",
+         "tokens of a prompt: 8192 (default), a range 1024..8192, or lengths with shares 512:0.3,2048:0.7", "2048"},
+    Flag{"--generate", 0, FlagKind::kValue, "LENGTHS", "tokens of an answer, in the same words (default: 512)", "256"},
+    Flag{"--trace", 0, FlagKind::kValue, "FILE",
+         "requests as CSV or .jsonl with the columns prompt, generate and, if wanted, arrival in seconds",
+         "requests.csv"},
+    Flag{"--rate", 0, FlagKind::kValue, "R",
+         "requests a second to carry: the fewest chips that do, or with --chips whether they do", "5"},
+    Flag{"--simulate", 0, FlagKind::kValue, "N", "requests to simulate at that rate (default: 10000)", "20000"},
+    Flag{"--seed", 0, FlagKind::kValue, "N", "of the simulated arrivals and lengths (default: 1)", "2"},
     Flag{"--context", 0, FlagKind::kValue, "N",
          "tokens in the cache while decoding (default: prompt + half the answer)", "8192"},
     Flag{"--batch", 0, FlagKind::kValue, "N",
@@ -65,7 +75,7 @@ class ServeOptions {
  public:
   explicit ServeOptions(const Arguments& arguments) : arguments_(arguments), reader_(arguments) {}
 
-  ServeQuestion run() {
+  ServeAsked run() {
     subject();
     lengths();
     formats();
@@ -74,8 +84,9 @@ class ServeOptions {
     limits();
     choices();
     speculation();
+    std::optional<TrafficAsked> traffic = traffic_asked(reader_, arguments_, mix_);
     reader_.finish();
-    return std::move(out_);
+    return {std::move(out_), std::move(mix_), std::move(traffic)};
   }
 
  private:
@@ -109,9 +120,11 @@ class ServeOptions {
   }
 
   void lengths() {
-    out_.prompt = reader_.positive("--prompt", UnitKind::kCount).value_or(out_.prompt);
-    out_.generate = reader_.positive("--generate", UnitKind::kCount).value_or(out_.generate);
+    mix_ = request_mix(reader_, arguments_);
+    out_.prompt = std::round(mix_.prompt.mean());
+    out_.generate = std::round(mix_.generate.mean());
     out_.context = reader_.positive("--context", UnitKind::kCount);
+    if (!out_.context && !mix_.is_fixed() && mix_.decode_steps() > 0) out_.context = std::round(mix_.decode_context());
     out_.batches = sweep_flag(reader_, arguments_, "--batch", UnitKind::kCount).value_or(std::vector<double>{});
     out_.prefix_hit = reader_.fraction("--prefix-hit").value_or(0);
     out_.chunk = reader_.positive("--chunk", UnitKind::kCount);
@@ -229,12 +242,13 @@ class ServeOptions {
   const Arguments& arguments_;
   FlagReader reader_;
   ServeQuestion out_;
+  RequestMix mix_;
 };
 
 }  // namespace
 
 std::span<const Flag> serve_flags() { return kServeFlags; }
 
-ServeQuestion serve_question(const Arguments& arguments) { return ServeOptions(arguments).run(); }
+ServeAsked serve_asked(const Arguments& arguments) { return ServeOptions(arguments).run(); }
 
 }  // namespace scalecalc::cli

@@ -24,6 +24,7 @@ struct RequestMix {
   std::vector<ServedRequest> rows;  ///< of a trace; empty if the two are independent
   bool has_arrivals = false;        ///< the rows say when they arrive
 
+  bool is_fixed() const { return prompt.is_fixed() && generate.is_fixed(); }
   /// Decode steps of a request: its first token comes from the prefill.
   double decode_steps() const { return generate.mean() - 1; }
   /// Keys a decode token attends to, itself included, on average over all decode tokens; 0 if there are none.
