@@ -47,7 +47,7 @@ Block percentile_table(const TrafficAnswer& t) {
   for (const Seen& s : seen_figures(t)) {
     if (!s.found) continue;
     out.records.push_back(
-        {{figure("figure", "", Format::kText, std::string(s.label)),
+        {{figure("figure", "time", Format::kText, std::string(s.label)),
           cell("mean", "mean", Format::kSeconds, s.found->mean),
           cell("closed", "closed form", Format::kSeconds, s.closed), cell("p50", "p50", Format::kSeconds, s.found->p50),
           cell("p95", "p95", Format::kSeconds, s.found->p95), cell("p99", "p99", Format::kSeconds, s.found->p99)}});
@@ -86,7 +86,7 @@ Block queueing_block(const ServeAnswer& answer, const TrafficAsked& asked, const
   add("stable", "queue is stable", Format::kFlag, t.figures.stable ? 1 : 0);
   f.push_back(cell("largest_rate_requests_per_s", "most requests/s", Format::kNumber,
                    t.steady ? std::optional(t.steady->largest_rate * number(t.layout.dp)) : std::nullopt));
-  add("utilisation", "in a step", Format::kFraction, t.figures.utilisation);
+  add("utilisation", "time in steps", Format::kFraction, t.figures.utilisation);
   add("mean_batch", "batch of a decode step", Format::kNumber, t.figures.mean_batch);
   add("mean_in_system", "requests in the system", Format::kNumber, t.figures.mean_in_system);
   add("output_tokens_per_s", "tokens/s", Format::kNumber, t.figures.output_tokens_per_s);
@@ -134,17 +134,14 @@ std::string shortfall(const TrafficAnswer& t) {
 
 std::string fleet_text(const ServeAnswer& answer, const TrafficAnswer& t) {
   const std::string& hw = answer.systems[t.system].hw->name;
-  std::string out;
-  ServeLayout one = t.layout;
-  one.dp = 1;
-  if (t.pools) {
-    ServeLayout prefill = t.prefill_layout;
-    prefill.dp = 1;
-    out = fmt::format("{} prefill ({}) and {} decode servers ({}) on {} chips of {}", t.pools->prefill_servers,
-                      describe(prefill), t.pools->decode_servers, describe(one), whole(t.chips), hw);
-  } else {
-    out = fmt::format("{} x {} on {} chips of {}", whole(t.layout.dp), describe(one), whole(t.chips), hw);
-  }
+  const auto servers = [](std::int64_t count, const char* what, ServeLayout layout) {
+    layout.dp = 1;
+    return fmt::format("{} {}{} of {}", whole(count), what, count == 1 ? "" : "s", describe(layout));
+  };
+  std::string out = t.pools ? servers(t.pools->prefill_servers, "prefill server", t.prefill_layout) + " and " +
+                                  servers(t.pools->decode_servers, "decode server", t.layout)
+                            : servers(t.layout.dp, "replica", t.layout);
+  out += fmt::format(", {} {} of {}", whole(t.chips), t.chips == 1 ? "chip" : "chips", hw);
   if (t.usd_per_hour) out += fmt::format(", {:.2f} USD an hour", *t.usd_per_hour);
   return out;
 }
@@ -156,7 +153,7 @@ void add_traffic(Sheet& sheet, const ServeAnswer& answer, const TrafficAsked& as
   sheet.query.figures.push_back(figure("rate", "", Format::kNumber, Cell(asked.rate)));
   if (!traffic) {
     sheet.summary.push_back(
-        {fmt::format("{:g} requests/s: no number of replicas keeps the limits at the 95th percentile; even one that "
+        {fmt::format("{:.4g} requests/s: no number of replicas keeps the limits at the 95th percentile; even one that "
                      "hardly ever has a request misses one",
                      asked.rate),
          Role::kBad});
@@ -167,10 +164,11 @@ void add_traffic(Sheet& sheet, const ServeAnswer& answer, const TrafficAsked& as
   const std::string fleet = fleet_text(answer, t);
   if (t.carries) {
     sheet.summary.push_back(
-        {fmt::format("{:g} requests/s: {}{}", asked.rate, t.fleet_searched ? "" : "carried by ", fleet), Role::kGood});
+        {fmt::format("{:.4g} requests/s: {}{}", asked.rate, t.fleet_searched ? "" : "carried by ", fleet),
+         Role::kGood});
   } else {
     sheet.summary.push_back(
-        {fmt::format("{:g} requests/s: not carried by {}: {}", asked.rate, fleet, shortfall(t)), Role::kBad});
+        {fmt::format("{:.4g} requests/s: not carried by {}: {}", asked.rate, fleet, shortfall(t)), Role::kBad});
     sheet.nothing_fits = true;
   }
   sheet.blocks.push_back(queueing_block(answer, asked, t));

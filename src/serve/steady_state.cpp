@@ -13,6 +13,7 @@ constexpr int kRepresentatives = 32;
 
 /// What a prompt costs beside `batch` decoding sequences.
 struct PromptCost {
+  double step = 0;            ///< one step with a prompt, on average
   double service = 0;         ///< E[S], its steps from first to last
   double service_square = 0;  ///< E[S^2]
   double added = 0;           ///< E[X], what they add to the decode steps they take the place of
@@ -22,7 +23,12 @@ struct PromptCost {
 class SteadyEngine {
  public:
   SteadyEngine(const StepSeconds& seconds, const QueueRules& rules, const RequestMix& mix)
-      : seconds_(seconds), rules_(rules), mix_(mix), context_(mix.decode_context()) {}
+      : seconds_(seconds),
+        rules_(rules),
+        mix_(mix),
+        context_(mix.decode_context()),
+        computed_(over_prompts([](double, double computed) { return computed; })),
+        keys_(over_prompts([](double cached, double computed) { return computed * (cached + (computed + 1) / 2); })) {}
 
   bool mixes() const { return rules_.batching == Batching::kChunkedPrefill; }
   double decode_step(double batch) const { return batch > 0 ? seconds_(decoding(batch)) : 0; }
@@ -38,13 +44,16 @@ class SteadyEngine {
       const auto end = static_cast<double>(prompt);
       double service = 0;
       double added = 0;
+      double chunks = 0;
       while (at < end) {
-        const double tokens = std::min({chunk(batch), static_cast<double>(rules_.prompt_chunk), end - at});
+        const double tokens = std::min(chunk_of_one(batch), end - at);
         const double time = prefill_step(batch, 1, tokens, at + (tokens + 1) / 2);
         service += time;
         added += mixes() ? time - step : time;
         at += tokens;
+        chunks += 1;
       }
+      out.step += service / chunks / parts;
       out.service += service / parts;
       out.service_square += service * service / parts;
       out.added += added / parts;
@@ -55,36 +64,34 @@ class SteadyEngine {
   /// The same at a rate: a prompt that comes while another is computed shares its steps.
   PromptCost prompt_cost(double batch, double rate) const {
     PromptCost out = prompt_cost(batch);
-    const PromptCost packed = packed_cost(batch);
+    const PromptCost shared = shared_cost(batch, tokens_at_once(batch, rate));
     const double shares = std::min(rate * out.service, 1.0);
-    const double service = (1 - shares) * out.service + shares * packed.service;
+    const double service = (1 - shares) * out.service + shares * shared.service;
+    out.step = (1 - shares) * out.step + shares * shared.step;
     out.service_square *= (service / out.service) * (service / out.service);
     out.service = service;
-    out.added = (1 - shares) * out.added + shares * packed.added;
+    out.added = (1 - shares) * out.added + shares * shared.added;
     return out;
   }
 
-  /// Means where prompts wait in line, so that every chunk is full.
-  PromptCost packed_cost(double batch) const {
-    const int parts = mix_.prompt.is_fixed() ? 1 : kRepresentatives;
-    double tokens = 0;
-    double keys = 0;
-    for (int i = 0; i < parts; ++i) {
-      const std::int64_t prompt = mix_.prompt.quantile((i + 0.5) / parts);
-      const auto cached = static_cast<double>(cached_tokens(rules_, prompt));
-      const double computed = static_cast<double>(prompt) - cached;
-      tokens += computed / parts;
-      keys += computed * (cached + (computed + 1) / 2) / parts;
-    }
-    const double of_each = std::min(tokens, static_cast<double>(rules_.prompt_chunk));
-    const double time = prefill_step(batch, std::max(chunk(batch) / of_each, 1.0), chunk(batch), keys / tokens);
-    const double chunks = tokens / chunk(batch);
-    return {.service = chunks * time, .added = chunks * (mixes() ? time - decode_step(batch) : time)};
+  /// Means where a step computes so many tokens of as many prompts as that takes.
+  PromptCost shared_cost(double batch, double tokens) const {
+    const double computed = computed_tokens();
+    const double time =
+        prefill_step(batch, std::max(tokens / std::min(computed, chunk_of_one(batch)), 1.0), tokens, prompt_context());
+    const double share = computed / tokens;
+    return {.step = time, .service = share * time, .added = share * (mixes() ? time - decode_step(batch) : time)};
   }
+  /// Prompts wait in line, so that every chunk is full.
+  PromptCost packed_cost(double batch) const { return shared_cost(batch, chunk(batch)); }
 
   double chunk(double batch) const {
     const auto budget = static_cast<double>(rules_.token_budget);
     return std::max(mixes() ? budget - batch : budget, 1.0);
+  }
+  /// A step takes two prompts or more, so that they do not wait for each other.
+  bool takes_several(double batch) const {
+    return 2 * std::min(computed_tokens(), chunk_of_one(batch)) <= chunk(batch);
   }
 
  private:
@@ -97,10 +104,40 @@ class SteadyEngine {
     return seconds_(load);
   }
 
+  double chunk_of_one(double batch) const { return std::min(chunk(batch), static_cast<double>(rules_.prompt_chunk)); }
+  /// Of prompts, in a step that all that came during the one before it join: no less than one, no more than fit.
+  double tokens_at_once(double batch, double rate) const {
+    double tokens = std::min(computed_tokens(), chunk_of_one(batch));
+    for (int i = 0; i < 50; ++i) {
+      const double came = rate * shared_cost(batch, tokens).step * computed_tokens();
+      const double next = std::clamp(came, tokens, chunk(batch));
+      if (next - tokens <= 1e-9 * tokens) break;
+      tokens = next;
+    }
+    return tokens;
+  }
+
+  /// Mean of `of(cached, computed)` over prompts.
+  template <class Of>
+  double over_prompts(Of of) const {
+    const int parts = mix_.prompt.is_fixed() ? 1 : kRepresentatives;
+    double sum = 0;
+    for (int i = 0; i < parts; ++i) {
+      const std::int64_t prompt = mix_.prompt.quantile((i + 0.5) / parts);
+      const auto cached = static_cast<double>(cached_tokens(rules_, prompt));
+      sum += of(cached, static_cast<double>(prompt) - cached) / parts;
+    }
+    return sum;
+  }
+  double computed_tokens() const { return computed_; }
+  double prompt_context() const { return keys_ / computed_; }
+
   const StepSeconds& seconds_;
   const QueueRules& rules_;
   const RequestMix& mix_;
   double context_;
+  double computed_;  ///< tokens of a prompt
+  double keys_;      ///< they attend to, all together
 };
 
 double rate_at(const SteadyEngine& engine, double batch, double decode_steps) {
@@ -175,15 +212,19 @@ SteadyState steady_state(const StepSeconds& seconds, const QueueRules& rules, co
   }
   const PromptCost alone = engine.prompt_cost(out.batch);
   const PromptCost in_line = engine.prompt_cost(out.batch, rate);
-  out.prefill_s = alone.service;
+  const double decode_rest = (1 - std::exp(-out.batch)) * out.step_s / 2;
   out.prefill_share = std::min(rate * in_line.service, 1.0);
-  if (rate * in_line.service < 1) {
-    const double somebody_decodes = 1 - std::exp(-out.batch);
-    out.wait_s =
-        pollaczek_khinchine_wait(rate, in_line.service, in_line.service_square) + somebody_decodes * out.step_s / 2;
-    out.ttft_s = *out.wait_s + alone.service;
+  out.prefill_s = alone.service;
+  if (engine.takes_several(out.batch)) {
+    const double busy = out.prefill_share;
+    const double spread = alone.service_square / (alone.service * alone.service);
+    out.prefill_s *= in_line.step / alone.step;
+    out.wait_s = busy * spread * in_line.step / 2 + (1 - busy) * decode_rest;
+  } else if (rate * in_line.service < 1) {
+    out.wait_s = pollaczek_khinchine_wait(rate, in_line.service, in_line.service_square) + decode_rest;
   }
-  out.latency_s = out.ttft_s.value_or(alone.service) + steps * out.gap_s;
+  if (out.wait_s) out.ttft_s = *out.wait_s + out.prefill_s;
+  out.latency_s = out.ttft_s.value_or(out.prefill_s) + steps * out.gap_s;
   out.output_tokens_per_s = rate * mix.generate.mean();
   if (steps > 0) {
     out.finished_per_step = rate * out.gap_s;

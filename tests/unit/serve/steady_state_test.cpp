@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "serve/queueing.h"
 #include "support/serving_engine.h"
 
@@ -78,6 +80,37 @@ TEST(SteadyState, MatchesTheSimulationBelowSaturation) {
       EXPECT_TRUE(sample.stable);
     }
   }
+}
+
+TEST(SteadyState, PromptsThatShareAStepDoNotWaitForEachOther) {
+  QueueRules rules = roomy_rules();
+  rules.token_budget = 8192;
+  for (const double rate : {2.0, 6.0, 12.0}) {
+    const SteadyState closed = steady_state(LinearEngine{}, rules, fixed_mix(1500, 100), rate);
+    const QueueFigures sample = simulated(LinearEngine{}, rules, fixed_mix(1500, 100), rate);
+    SCOPED_TRACE(rate);
+    expect_close(sample.ttft_s.mean, *closed.ttft_s, 0.10, "TTFT");
+    expect_close(sample.tpot_s->mean, closed.gap_s, 0.07, "TPOT");
+  }
+}
+
+TEST(SteadyState, EveryStepMayCarryPromptsOfManyRanks) {
+  // Sixteen ranks, each with prompts of its own; a step takes as long as one prompt.
+  QueueRules rules = roomy_rules();
+  rules.token_budget = 16 * 2048;
+  rules.prompt_chunk = 2048;
+  const StepSeconds seconds = [](const StepLoad& load) {
+    return LinearEngine{}({.sequences = load.sequences / 16,
+                           .context_tokens = load.context_tokens / 16,
+                           .prefill_tokens = std::ceil(load.prompts / 16) * 2000,
+                           .prefill_context = load.prefill_context});
+  };
+  const double alone = seconds({.prompts = 1, .prefill_context = 1000});
+  const double rate = 4 / alone;
+  const SteadyState closed = steady_state(seconds, rules, fixed_mix(2000, 100), rate);
+  const QueueFigures sample = simulated(seconds, rules, fixed_mix(2000, 100), rate);
+  expect_close(sample.ttft_s.mean, *closed.ttft_s, 0.10, "TTFT");
+  expect_close(sample.tpot_s->mean, closed.gap_s, 0.05, "TPOT");
 }
 
 TEST(SteadyState, MatchesTheSimulationOfMixedLengths) {
