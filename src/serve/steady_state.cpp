@@ -105,12 +105,13 @@ class SteadyEngine {
   }
 
   double chunk_of_one(double batch) const { return std::min(chunk(batch), static_cast<double>(rules_.prompt_chunk)); }
-  /// Of prompts, in a step that all that came during the one before it join: no less than one, no more than fit.
+  /// Of prompts, in the step of one that came during another: all that came meanwhile join, as far as they fit.
   double tokens_at_once(double batch, double rate) const {
     double tokens = std::min(computed_tokens(), chunk_of_one(batch));
     for (int i = 0; i < 50; ++i) {
-      const double came = rate * shared_cost(batch, tokens).step * computed_tokens();
-      const double next = std::clamp(came, tokens, chunk(batch));
+      const double joined =
+          (1 + rate * shared_cost(batch, tokens).step) * std::min(computed_tokens(), chunk_of_one(batch));
+      const double next = std::clamp(joined, tokens, chunk(batch));
       if (next - tokens <= 1e-9 * tokens) break;
       tokens = next;
     }
