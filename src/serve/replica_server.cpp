@@ -38,6 +38,7 @@ ServerKind replica_server(const ServeBasis<double>& basis, const ServeLayout& la
   const RequestMix& mix = question.mix;
   const double context = mix.decode_steps() > 0 ? mix.decode_context() : mix.prompt.mean();
   ServerKind out;
+  out.rules.admission = engine.reserves_whole ? Admission::kRequestFits : Admission::kPromptFits;
   out.rules.prompt_chunk = static_cast<std::int64_t>(question.chunk);
   out.rules.most_sequences =
       engine.most_sequences > 0 ? static_cast<std::int64_t>(lanes) * engine.most_sequences : kNoLimit;
