@@ -70,7 +70,8 @@ class SteadyEngine {
     out.step = (1 - shares) * out.step + shares * shared.step;
     out.service_square *= (service / out.service) * (service / out.service);
     out.service = service;
-    out.added = (1 - shares) * out.added + shares * shared.added;
+    const bool several = takes_several(batch) && batch > 0;
+    out.added = several ? added_together(batch, rate) : (1 - shares) * out.added + shares * shared.added;
     return out;
   }
 
@@ -116,6 +117,27 @@ class SteadyEngine {
       tokens = next;
     }
     return tokens;
+  }
+
+  /// E[X] where all prompts that came during a step join the next. Whether a step has prompts depends on how long the
+  /// one before was: a Markov chain of two states.
+  double added_together(double batch, double rate) const {
+    const double decode = decode_step(batch);
+    const double one = std::min(computed_tokens(), chunk_of_one(batch));
+    double tokens = one;
+    for (int i = 0;; ++i) {
+      const double with = shared_cost(batch, tokens).step;
+      const double after_decode = 1 - std::exp(-rate * decode);
+      const double share = after_decode / (after_decode + std::exp(-rate * with));
+      const double mean_step = share * with + (1 - share) * decode;
+      const double came = rate * mean_step / share * computed_tokens();
+      const double next = std::clamp(came, one, chunk(batch));
+      if (i == 50 || std::abs(next - tokens) <= 1e-9 * tokens) {
+        if (next >= chunk(batch)) return packed_cost(batch).added;
+        return share * (mixes() ? with - decode : with) / (rate * mean_step);
+      }
+      tokens = next;
+    }
   }
 
   /// Mean of `of(cached, computed)` over prompts.
