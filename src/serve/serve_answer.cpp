@@ -89,6 +89,7 @@ class Answerer {
     std::optional<ModelSpec> draft;
     if (q_.speculation) draft = draft_model(*q_.speculation, *out_.model, catalog_);
     for (std::size_t s = 0; s < out_.systems.size(); ++s) {
+      if (out_.prefill_system == s) continue;
       ServeSearch search(out_, s, draft ? &*draft : nullptr);
       std::vector<ServePoint> points = search.run();
       std::move(points.begin(), points.end(), std::back_inserter(out_.points));
