@@ -280,6 +280,7 @@ class ServeSheet {
       block.records.push_back({{word("name", "limit", l.name), value("asked", "", Format::kNumber, l.asked),
                                 value("nearest", "", Format::kNumber, l.nearest), word("how", "nearest", l.how)}});
     }
+    block.title = a_.limits.empty() ? "" : block.title;
     out_.blocks.push_back(std::move(block));
     std::vector<Cell> changes(a_.would_meet.begin(), a_.would_meet.end());
     out_.blocks.push_back(

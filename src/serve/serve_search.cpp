@@ -95,8 +95,8 @@ std::vector<ServeCandidate> ServeSearch::candidates(std::int64_t chips, bool one
     if (most(memory) < 1) {
       const double needed = memory.parts(1, load_.context).total() + memory.withheld();
       if (!shortage_ || needed < shortage_->nearest) {
-        shortage_ =
-            BindingLimit{"memory", memory.capacity(), needed, fmt::format("{} on {} chips", describe(layout), chips)};
+        shortage_ = BindingLimit{"memory", memory.capacity(), needed,
+                                 chips == 1 ? "one chip" : fmt::format("{} on {} chips", describe(layout), chips)};
       }
       continue;
     }
