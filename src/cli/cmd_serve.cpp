@@ -27,8 +27,8 @@ constexpr std::string_view kExamples =
     "  scalecalc serve llama3-8b --hw h100-sxm --prompt 256..4096 --generate 300 --rate 20 --slo-ttft 1s\n";
 
 constexpr std::string_view kNotes =
-    "A batch is the sequences in flight over all chips. Times are of steady state; TTFT has no waiting for a slot in "
-    "it.\n"
+    "A batch is the sequences in flight over all chips. Times are those of steady state; TTFT has no\n"
+    "waiting for a slot in it.\n"
     "\n"
     "exit status: 0 answered, 2 the question is wrong, 3 nothing fits or meets the limits, 70 a bug of ours,\n"
     "             74 the output could not be written\n";
