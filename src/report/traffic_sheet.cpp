@@ -138,8 +138,10 @@ std::string fleet_text(const ServeAnswer& answer, const TrafficAnswer& t) {
     layout.dp = 1;
     return fmt::format("{} {}{} of {}", whole(count), what, count == 1 ? "" : "s", describe(layout));
   };
-  std::string out = t.pools ? servers(t.pools->prefill_servers, "prefill server", t.prefill_layout) + " and " +
-                                  servers(t.pools->decode_servers, "decode server", t.layout)
+  const std::string prompts_on =
+      answer.prefill_system ? " on " + answer.systems[*answer.prefill_system].hw->name : std::string();
+  std::string out = t.pools ? servers(t.pools->prefill_servers, "prefill server", t.prefill_layout) + prompts_on +
+                                  " and " + servers(t.pools->decode_servers, "decode server", t.layout)
                             : servers(t.layout.dp, "replica", t.layout);
   out += fmt::format(", {} {} of {}", whole(t.chips), t.chips == 1 ? "chip" : "chips", hw);
   if (t.usd_per_hour) out += fmt::format(", {:.2f} USD an hour", *t.usd_per_hour);
@@ -150,7 +152,7 @@ std::string fleet_text(const ServeAnswer& answer, const TrafficAnswer& t) {
 
 void add_traffic(Sheet& sheet, const ServeAnswer& answer, const TrafficAsked& asked,
                  const std::optional<TrafficAnswer>& traffic) {
-  sheet.query.figures.push_back(figure("rate", "", Format::kNumber, Cell(asked.rate)));
+  sheet.query.figures.push_back(figure("rate_requests_per_s", "", Format::kNumber, Cell(asked.rate)));
   if (!traffic) {
     sheet.summary.push_back(
         {fmt::format("{:.4g} requests/s: no number of replicas keeps the limits at the 95th percentile; even one that "

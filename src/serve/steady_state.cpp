@@ -78,8 +78,16 @@ class SteadyEngine {
   /// Means where a step computes so many tokens of as many prompts as that takes.
   PromptCost shared_cost(double batch, double tokens) const {
     const double computed = computed_tokens();
-    const double time =
-        prefill_step(batch, std::max(tokens / std::min(computed, chunk_of_one(batch)), 1.0), tokens, prompt_context());
+    // Prompts are whole: between two numbers of them the mean of both.
+    const double one = std::min(computed, chunk_of_one(batch));
+    const double whole = std::max(std::floor(tokens / one), 1.0);
+    const double low = std::min(whole * one, tokens);
+    const double high = std::min((whole + 1) * one, chunk(batch));
+    double time = prefill_step(batch, whole, low, prompt_context());
+    if (tokens > low && high > low) {
+      const double more = prefill_step(batch, whole + 1, high, prompt_context());
+      time += (more - time) * (tokens - low) / (high - low);
+    }
     const double share = computed / tokens;
     return {.step = time, .service = share * time, .added = share * (mixes() ? time - decode_step(batch) : time)};
   }

@@ -49,15 +49,11 @@ class Traffic {
   TrafficAnswer start(const ServePoint& p, std::int64_t replicas) const {
     TrafficAnswer out{.asked = asked_, .limits = demand_.limits, .system = p.system, .layout = p.layout};
     out.layout.dp = replicas;
-    pay(out, out.layout.chips());
-    return out;
-  }
-
-  void pay(TrafficAnswer& out, std::int64_t chips) const {
-    out.chips = chips;
-    if (const auto price = a_.systems[out.system].usd_per_chip_hour) {
-      out.usd_per_hour = *price * static_cast<double>(chips);
+    out.chips = out.layout.chips();
+    if (const auto price = a_.systems[p.system].usd_per_chip_hour) {
+      out.usd_per_hour = *price * static_cast<double>(out.chips);
     }
+    return out;
   }
 
   void add_replica(TrafficAnswer& out, const ReplicaKind& kind, const QueueFigures& figures) const {
@@ -104,8 +100,9 @@ class Traffic {
 
   std::optional<TrafficAnswer> on_pools(const ServePoint& p) const {
     const PoolSplit& split = *p.pools;
-    const ServeSystem& system = a_.systems[p.system];
-    const ServeBasis<double>& basis = *bases_[p.system];
+    const std::size_t prompts_on = a_.prefill_system.value_or(p.system);
+    const ServeSystem& system = a_.systems[prompts_on];
+    const ServeBasis<double>& basis = *bases_[prompts_on];
     const std::vector<Slice> slices = slices_of(*system.hw, split.prefill_layout.replica_chips(), 1);
     ServeLayout prefill_layout = split.prefill_layout;
     prefill_layout.dp = 1;
@@ -114,7 +111,7 @@ class Traffic {
     check(slice != slices.end(), "the prefill pool's replica lies on a slice");
     DisaggregatedPools pools;
     pools.prefill = replica_server(basis, prefill_layout, *slice, best_placement(basis, prefill_layout, *slice),
-                                   replica_question(p.system));
+                                   replica_question(prompts_on));
     pools.decode = kind_of(p).server;
     pools.transfer_s = [each = split.transfer_s / q_.prompt](double tokens) { return each * tokens; };
     std::optional<DisaggregatedFleet> found;
@@ -133,7 +130,12 @@ class Traffic {
     out.kinds = 1;
     out.prefill_layout = prefill_layout;
     out.prefill_layout.dp = found->prefill_servers;
-    pay(out, out.layout.chips() + out.prefill_layout.chips());
+    out.chips += out.prefill_layout.chips();
+    if (out.usd_per_hour && system.usd_per_chip_hour) {
+      *out.usd_per_hour += *system.usd_per_chip_hour * static_cast<double>(out.prefill_layout.chips());
+    } else {
+      out.usd_per_hour.reset();
+    }
     out.rules = pools.decode.rules;
     out.figures = found->result.both.figures;
     out.carries = found->result.decode.stable && meets(out.figures, demand_.limits);

@@ -454,6 +454,11 @@ class Documents(unittest.TestCase):
         self.assertIn("speculation", self.valid("serve", *question, "--chips", "8", "--speculative",
                                                 "draft=llama3-8b,k=4,accept=0.7"))
         self.assertEqual(self.valid("serve", *question, "--chips", "1", code=3)["points"], [])
+        at_rate = self.valid("serve", *question, "--chips", "8", "--rate", "2", "--simulate", "200")["queueing"]
+        self.assertTrue(at_rate["carries"])
+        self.assertLessEqual(at_rate["ttft_s"]["p50"], at_rate["ttft_s"]["p99"])
+        both = self.valid("serve", *question, "--chips", "16", "--disaggregate", "on", "--rate", "2", "--simulate", "200")
+        self.assertGreaterEqual(both["queueing"]["prefill_servers"], 1)
         limits = self.valid("serve", *question, "--chips", "8", "--slo-tpot", "1ms", code=3)["limits"]
         self.assertEqual([limit["name"] for limit in limits], ["tpot"])
 
