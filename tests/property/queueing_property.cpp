@@ -196,24 +196,7 @@ TEST(QueueingProperty, TheSameQuestionHasOneAnswer) {
   }));
 }
 
-TEST(QueueingProperty, MoreServersAndFasterOnesWaitLess) {
-  EXPECT_TRUE(rc::check([] {
-    const RequestMix mix = some_mix();
-    ServerKind server{test::LinearEngine{}, some_rules()};
-    server.rules.kv_tokens = 1e6;
-    const std::vector<ServedRequest> requests = some_requests(mix, server);
-    DisaggregatedPools pools{.prefill = server, .decode = server};
-    const double one = simulate_disaggregated(requests, pools).both.figures.ttft_s.mean;
-    pools.prefill_servers = 2;
-    RC_ASSERT(simulate_disaggregated(requests, pools).both.figures.ttft_s.mean <= one * (1 + 1e-9));
-    const double alone = simulate_queue(requests, server).figures.latency_s.mean;
-    ServerKind faster = server;
-    faster.seconds = [](const StepLoad& load) { return 0.5 * test::LinearEngine{}(load); };
-    RC_ASSERT(simulate_queue(requests, faster).figures.latency_s.mean <= alone * 1.05);
-  }));
-}
-
-TEST(QueueingProperty, ASharedCacheKeepsLittlesLawWhenDisaggregated) {
+TEST(QueueingProperty, PoolsKeepLittlesLaw) {
   EXPECT_TRUE(rc::check([] {
     const RequestMix mix = some_mix();
     const ServerKind server{some_engine(), some_rules()};
