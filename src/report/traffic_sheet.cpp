@@ -175,6 +175,11 @@ void add_traffic(Sheet& sheet, const ServeAnswer& answer, const TrafficAsked& as
   }
   sheet.blocks.push_back(queueing_block(answer, asked, t));
   sheet.blocks.push_back(percentile_table(t));
+  const bool limited = t.limits.ttft_s || t.limits.tpot_s || t.limits.latency_s;
+  if (t.fleet_searched && !limited) {
+    sheet.notes.push_back(
+        "without limits on latency the fewest replicas are those that just keep up; --slo-ttft asks for more");
+  }
   if (t.fleet_searched && t.kinds > 1) {
     sheet.notes.push_back(fmt::format("the fleet was chosen among the {} layouts of the points", t.kinds));
   }

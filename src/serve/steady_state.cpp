@@ -114,17 +114,20 @@ class SteadyEngine {
   }
 
   double chunk_of_one(double batch) const { return std::min(chunk(batch), static_cast<double>(rules_.prompt_chunk)); }
-  /// Of prompts, in the step of one that came during another: all that came meanwhile join, as far as they fit.
+  /// Of prompts, in the step of one that came during another: all that came meanwhile join, as far as they fit. A step
+  /// that has prompts has a / (1 - e^-a) on average if a come during one.
   double tokens_at_once(double batch, double rate) const {
-    double tokens = std::min(computed_tokens(), chunk_of_one(batch));
+    const double one = std::min(computed_tokens(), chunk_of_one(batch));
+    const double most = chunk(batch);
+    double usual = one;
+    double come = 0;
     for (int i = 0; i < 50; ++i) {
-      const double joined =
-          (1 + rate * shared_cost(batch, tokens).step) * std::min(computed_tokens(), chunk_of_one(batch));
-      const double next = std::clamp(joined, tokens, chunk(batch));
-      if (next - tokens <= 1e-9 * tokens) break;
-      tokens = next;
+      come = rate * shared_cost(batch, usual).step;
+      const double next = std::clamp(one * come / -std::expm1(-come), one, most);
+      if (std::abs(next - usual) <= 1e-9 * usual) break;
+      usual = next;
     }
-    return tokens;
+    return std::clamp(one * (1 + come), one, most);
   }
 
   /// E[X] where all prompts that came during a step join the next. Whether a step has prompts depends on how long the

@@ -94,6 +94,16 @@ TEST(SteadyState, PromptsThatShareAStepDoNotWaitForEachOther) {
   }
 }
 
+TEST(SteadyState, PromptsAloneShareSteps) {
+  QueueRules rules = roomy_rules();
+  for (const double rate : {5.0, 15.0, 25.0}) {
+    const SteadyState closed = steady_state(LinearEngine{}, rules, fixed_mix(1000, 1), rate);
+    const QueueFigures sample = simulated(LinearEngine{}, rules, fixed_mix(1000, 1), rate);
+    SCOPED_TRACE(rate);
+    expect_close(sample.ttft_s.mean, *closed.ttft_s, 0.12, "TTFT");
+  }
+}
+
 TEST(SteadyState, EveryStepMayCarryPromptsOfManyRanks) {
   // Sixteen ranks, each with prompts of its own; a step takes as long as one prompt.
   QueueRules rules = roomy_rules();
