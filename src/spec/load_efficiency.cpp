@@ -103,11 +103,12 @@ void read_matmul(CoefficientReader& reader, Efficiency& out) {
   reader.take_given("matmul", *rates);
 }
 
-void read_pair(CoefficientReader& reader, const char* key, Range range, Coefficient& scale_up, Coefficient& scale_out) {
+void read_pair(CoefficientReader& reader, const char* key, UnitKind kind, Range range, Coefficient& scale_up,
+               Coefficient& scale_out) {
   std::optional<CoefficientReader> pair = reader.inner(key);
   if (!pair) return;
-  pair->read("scale_up", UnitKind::kFraction, range, scale_up);
-  pair->read("scale_out", UnitKind::kFraction, range, scale_out);
+  pair->read("scale_up", kind, range, scale_up);
+  pair->read("scale_out", kind, range, scale_out);
   pair->fields().finish();
   reader.take_given(key, *pair);
 }
@@ -129,6 +130,35 @@ void read_overlap(CoefficientReader& reader, Efficiency& out) {
   reader.take_given("overlap", *overlap);
 }
 
+/// Optional everywhere: a chip of which nobody measured serving has none, and the answer says so.
+void read_serving_block(CoefficientReader& reader, Efficiency& out) {
+  if (!reader.fields().has("serving")) return;
+  std::optional<CoefficientReader> block = reader.inner("serving");
+  ServingEfficiency& s = out.serving;
+  block->read("weight_read", UnitKind::kFraction, kFraction, s.weight_read);
+  block->read("kv_read", UnitKind::kFraction, kFraction, s.kv_read);
+  block->read("dequantise", UnitKind::kFraction, kFraction, s.dequantise);
+  block->read("expert_read", UnitKind::kFraction, kFraction, s.expert_read);
+  block->read("matmul", UnitKind::kNumber, {1e-4, 2}, s.matmul);
+  block->read("attention_forward", UnitKind::kFraction, kFraction, s.attention_forward);
+  block->read("grouped_matmul", UnitKind::kFraction, kFraction, s.grouped_matmul);
+  block->read("grouped_half_rows", UnitKind::kNumber, {0, 65536}, s.grouped_half_rows);
+  block->read("blend", UnitKind::kFraction, {0, 1}, s.blend);
+  block->read("overlap", UnitKind::kFraction, {0, 1}, s.overlap);
+  block->read("expert_imbalance", UnitKind::kNumber, {1, 10}, s.expert_imbalance);
+  block->read("layer_overhead", UnitKind::kSeconds, {0, 1}, s.layer_overhead);
+  block->read("step_overhead", UnitKind::kSeconds, {0, 1}, s.step_overhead);
+  block->read("sequence_overhead", UnitKind::kSeconds, {0, 1}, s.sequence_overhead);
+  read_pair(*block, "latency", UnitKind::kSeconds, {0, 1}, s.latency_scale_up, s.latency_scale_out);
+  read_pair(*block, "exchange_latency", UnitKind::kSeconds, {0, 1}, s.exchange_scale_up, s.exchange_scale_out);
+  block->read("collective_ramp", UnitKind::kSeconds, {0, 1}, s.collective_ramp);
+  block->read("collective_factor", UnitKind::kNumber, {0.05, 20}, s.collective_factor);
+  block->read("occupancy", UnitKind::kFraction, {0.1, 1}, s.occupancy);
+  block->fields().finish();
+  out.has_serving = out.has_serving || !block->given().empty();
+  reader.take_given("serving", *block);
+}
+
 void read_all(CoefficientReader& reader, Efficiency& out) {
   read_matmul(reader, out);
   reader.read("matmul_half_dim", UnitKind::kNumber, {0, 4096}, out.matmul_half_dim);
@@ -138,15 +168,16 @@ void read_all(CoefficientReader& reader, Efficiency& out) {
   reader.read("attention_backward", UnitKind::kFraction, kFraction, out.attention_backward);
   reader.read("vector", UnitKind::kFraction, kFraction, out.vector);
   reader.read("hbm", UnitKind::kFraction, kFraction, out.hbm);
-  read_pair(reader, "link", kFraction, out.link_scale_up, out.link_scale_out);
+  read_pair(reader, "link", UnitKind::kFraction, kFraction, out.link_scale_up, out.link_scale_out);
   reader.read("kernel_overhead", UnitKind::kSeconds, {0, 1e-2}, out.kernel_overhead);
   reader.read("expert_overhead", UnitKind::kSeconds, {0, 1}, out.expert_overhead);
   read_overlap(reader, out);
-  read_pair(reader, "contention", {0, 1}, out.contention_scale_up, out.contention_scale_out);
+  read_pair(reader, "contention", UnitKind::kFraction, {0, 1}, out.contention_scale_up, out.contention_scale_out);
   reader.read("in_network_gain", UnitKind::kNumber, {1, 2}, out.in_network_gain);
   reader.read("moe_imbalance", UnitKind::kNumber, {1, 10}, out.moe_imbalance);
   reader.read("step_overhead", UnitKind::kSeconds, {0, 3600}, out.step_overhead);
   reader.read("memory_reserve", UnitKind::kBytes, {0, 1e12}, out.memory_reserve);
+  read_serving_block(reader, out);
 }
 
 struct Family {
@@ -281,12 +312,30 @@ Efficiency ideal_efficiency(const Efficiency& calibrated) {
   out.basis = "roofline bound: full rates, perfect overlap, no overhead (scaling book, chapter 1)";
   out.confidence = "exact arithmetic of an upper bound";
   out.memory_reserve = calibrated.memory_reserve;
+  ServingEfficiency& s = out.serving;
+  for (Coefficient* c : {&s.weight_read, &s.kv_read, &s.attention_forward, &s.grouped_matmul}) c->value = 1;
+  out.has_serving = true;
   // Ring reductions move 2(n-1)/n of the buffer; a switch that reduces receives it once (book, chapter 12).
   out.in_network_gain.value = 2;
   return out;
 }
 
 namespace {
+
+/// Those of serving, whose shares of 0 mean that training's is used, which moves by itself.
+void move_serving(ServingEfficiency& s, double sign) {
+  for (Coefficient* c : {&s.weight_read, &s.kv_read, &s.dequantise, &s.expert_read, &s.attention_forward,
+                         &s.grouped_matmul, &s.overlap, &s.occupancy}) {
+    c->value = std::min(c->value * (1 + sign * c->error), 1.0);
+  }
+  for (Coefficient* c :
+       {&s.grouped_half_rows, &s.blend, &s.layer_overhead, &s.step_overhead, &s.sequence_overhead, &s.latency_scale_up,
+        &s.latency_scale_out, &s.exchange_scale_up, &s.exchange_scale_out, &s.collective_ramp, &s.collective_factor}) {
+    c->value *= 1 - sign * c->error;
+  }
+  s.expert_imbalance.value = std::max(1.0, s.expert_imbalance.value * (1 - sign * s.expert_imbalance.error));
+  s.matmul.value *= 1 + sign * s.matmul.error;
+}
 
 /// Moves every coefficient by `sign` times its error towards speed. Shares stay within 0..1, an imbalance above 1.
 Efficiency moved(const Efficiency& efficiency, double sign) {
@@ -305,6 +354,7 @@ Efficiency moved(const Efficiency& efficiency, double sign) {
     cost(*c, 0);
   }
   cost(out.moe_imbalance, 1);
+  move_serving(out.serving, sign);
   out.in_network_gain.value = std::clamp(out.in_network_gain.value * (1 + sign * out.in_network_gain.error), 1.0, 2.0);
   return out;
 }

@@ -1,6 +1,7 @@
 // Software stacks: which frameworks share efficiency coefficients, and what they keep in memory.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,12 +12,34 @@
 
 namespace scalecalc {
 
+/// How a serving engine decides what the cache may take of a chip's memory. u is the share below.
+enum class CacheRule {
+  kAll,          ///< all that weights, activations and the runtime leave
+  kShareOfAll,   ///< u x total, less weights, activations and graphs (vLLM gpu_memory_utilization)
+  kShareOfFree,  ///< u x what weights, activations and the runtime leave (TensorRT-LLM free_gpu_memory_fraction)
+  kStaticShare,  ///< u x total holds weights and cache, the rest everything else (SGLang mem_fraction_static)
+};
+
+/// What a serving engine does with memory and prompts by default.
+struct EngineRules {
+  std::string name;
+  CacheRule rule = CacheRule::kAll;
+  double share = 1;                 ///< u
+  double chunk_tokens = 8192;       ///< most tokens of prompts in one step
+  double graph_bytes = 0;           ///< of captured graphs
+  bool reserves_whole = false;      ///< a sequence is admitted only if its whole answer has room; else as it grows
+  bool counts_runtime = true;       ///< false: weights and cache may fill the chip (scaling book, chapter 7)
+  std::int64_t most_sequences = 0;  ///< it runs at once; 0 = no limit
+  std::string source;
+};
+
 /// stacks/<name>.yaml.
 struct StackSpec {
   std::string name, title;
   std::vector<std::string> frameworks;    ///< that belong to it, by the names measurements give them
   std::vector<std::string> publications;  ///< repositories and pages whose runs are of it, if they name no framework
   StackMemory memory;                     ///< the defaults, under no name, where the file has none
+  std::optional<EngineRules> serving;     ///< absent: it does not serve
 };
 
 /// UserError listing every problem of the document.
@@ -25,6 +48,9 @@ StackSpec load_stack(const ConfigNode& document);
 /// The stack whose name, or a framework's, stands as a word in what a source is called; the longest if there are more,
 /// and only if there is none the one whose publication does.
 std::optional<std::string> stack_of_source(const std::vector<StackSpec>& stacks, std::string_view source);
+
+/// The stack of this name or alias that serves. UserError for one that is unknown or only trains.
+StackSpec serving_stack(const Catalog& catalog, const std::string& name);
 
 /// The stack that a framework belongs to, or that is called so; nothing if none is known.
 std::optional<std::string> stack_of_framework(const Catalog& catalog, const std::string& framework);

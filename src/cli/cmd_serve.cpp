@@ -1,0 +1,49 @@
+// `scalecalc serve`: flags to a question, the answer to the outputs asked for.
+#include "cli/commands.h"
+#include "cli/serve_options.h"
+#include "cli/sheet_command.h"
+#include "report/serve_sheet.h"
+#include "report/traffic_sheet.h"
+
+namespace scalecalc::cli {
+namespace {
+
+ExitCode run_serve(const Arguments& arguments, Environment& env) {
+  return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+    const ServeAsked asked = serve_asked(arguments);
+    const ServeAnswer answer = serve_answer(asked.question, catalog);
+    Sheet sheet = serve_sheet(answer, arguments.has("--explain"));
+    if (!asked.mix.is_fixed()) sheet.notes.push_back("the points are of the mean lengths; --rate takes each request's");
+    if (asked.traffic && answer.best)
+      add_traffic(sheet, answer, *asked.traffic, answer_traffic(answer, *asked.traffic));
+    return sheet;
+  });
+}
+
+constexpr std::string_view kExamples =
+    "  scalecalc serve llama3-70b --hw h100-sxm --chips 8 --prompt 2048 --generate 256\n"
+    "  scalecalc serve deepseek-v3 --hw h200 --chips 16 --slo-ttft 2s --slo-tpot 50ms\n"
+    "  scalecalc serve llama3-70b --hw h100-sxm,tpu-v6e,mi300x --objective cost\n"
+    "  scalecalc serve llama3-8b --hw h100-sxm --prompt 256..4096 --generate 300 --rate 20 --slo-ttft 1s\n";
+
+constexpr std::string_view kNotes =
+    "A batch is the sequences in flight over all chips. Times are those of steady state; TTFT has no\n"
+    "waiting for a slot in it.\n"
+    "\n"
+    "exit status: 0 answered, 2 the question is wrong, 3 nothing fits or meets the limits,\n"
+    "             70 a bug of ours, 74 the output could not be written\n";
+
+}  // namespace
+
+const Command& serve_command() {
+  static const Command kServe{"serve",
+                              "Latency, throughput and dollars per token of a model server, for any layout.",
+                              "MODEL --hw HW [--chips N] [flags]",
+                              kExamples,
+                              kNotes,
+                              serve_flags(),
+                              run_serve};
+  return kServe;
+}
+
+}  // namespace scalecalc::cli

@@ -1,0 +1,48 @@
+// What the requests of a service look like: lengths drawn from distributions, or the rows of a trace; when they arrive.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "serve/lengths.h"
+
+namespace scalecalc {
+
+struct ServedRequest {
+  double arrival_s = 0;
+  std::int64_t prompt = 1;    ///< tokens
+  std::int64_t generate = 1;  ///< tokens, the first included
+};
+
+/// Lengths of prompt and generation: independent of each other, or together as in a trace.
+struct RequestMix {
+  Lengths prompt = Lengths::fixed(1);
+  Lengths generate = Lengths::fixed(1);
+  std::vector<ServedRequest> rows;  ///< of a trace; empty if the two are independent
+  bool has_arrivals = false;        ///< the rows say when they arrive
+
+  bool is_fixed() const { return prompt.is_fixed() && generate.is_fixed(); }
+  /// Decode steps of a request: its first token comes from the prefill.
+  double decode_steps() const { return generate.mean() - 1; }
+  /// Keys a decode token attends to, itself included, on average over all decode tokens; 0 if there are none.
+  double decode_context() const;
+  /// Most tokens in the cache that a request may come to.
+  std::int64_t largest_cached() const;
+};
+
+/// A trace: CSV with a header line, or one JSON object a line (".jsonl"), with the columns prompt and generate in
+/// tokens and, if wanted, arrival in seconds since any moment, not falling. UserError with file:line:column otherwise.
+RequestMix read_trace(std::string_view text, const std::string& file);
+
+/// `count` requests that arrive at random, `rate` a second (Poisson); rows of a trace are drawn with replacement.
+std::vector<ServedRequest> poisson_requests(const RequestMix& mix, double rate, std::int64_t count, std::uint64_t seed);
+
+/// The first `count` rows of a trace with arrivals, counted from the first; `rate`, if given, stretches the times so
+/// that so many arrive a second.
+std::vector<ServedRequest> replayed_requests(const RequestMix& mix, std::int64_t count,
+                                             std::optional<double> rate = std::nullopt);
+
+}  // namespace scalecalc

@@ -1,0 +1,229 @@
+#include "serve/serve_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "serve/serve_layouts.h"
+#include "serve/serve_speculation.h"
+
+namespace scalecalc {
+namespace {
+
+double number(std::int64_t count) { return static_cast<double>(count); }
+
+constexpr double kSecondsPerHour = 3600;
+constexpr double kMillion = 1e6;
+
+std::string cause_of(const ServeTime<double>& time) {
+  const std::array<std::pair<const char*, double>, 7> causes{{{"compute", time.compute.value()},
+                                                              {"weights", time.weights.value()},
+                                                              {"kv", time.kv.value()},
+                                                              {"activations", time.activations.value()},
+                                                              {"collectives", time.collectives.value()},
+                                                              {"pipeline", time.pipeline.value()},
+                                                              {"overhead", time.overhead.value()}}};
+  return std::max_element(causes.begin(), causes.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
+ServingSystem with(ServingSystem system, Efficiency efficiency) {
+  system.efficiency = std::move(efficiency);
+  return system;
+}
+
+/// The system as prompts see it: --mfu says what share of the peak they reach.
+ServingSystem for_prompts(ServingSystem system) {
+  system.efficiency.serving.matmul.value *= system.prefill_share;
+  return system;
+}
+
+}  // namespace
+
+ServeSearch::ServeSearch(const ServeAnswer& answer, std::size_t system, const ModelSpec* draft)
+    : answer_(answer),
+      q_(answer.question),
+      index_(system),
+      system_(answer.systems[system]),
+      serving_(system_.serving),
+      basis_(Reader<double>{}, serving_),
+      prefill_basis_(Reader<double>{}, for_prompts(serving_)),
+      fast_basis_(Reader<double>{}, with(serving_, fastest(serving_.efficiency))),
+      slow_basis_(Reader<double>{}, with(serving_, slowest(serving_.efficiency))) {
+  load_.cached = std::floor(q_.prompt * q_.prefix_hit);
+  load_.prompt = q_.prompt - load_.cached;
+  load_.generate = q_.generate;
+  load_.context = q_.context.value_or(q_.prompt + q_.generate / 2);
+  load_.chunk = serving_.chunk_tokens;
+  // A static batch grows to its end together.
+  const bool whole = serving_.engine.reserves_whole || q_.regime == ServeRegime::kStatic;
+  reserved_ = whole && !q_.context ? q_.prompt + q_.generate : load_.context;
+  if (draft != nullptr) speculator_ = std::make_unique<Speculator>(*q_.speculation, serving_, *draft);
+}
+
+ServeSearch::~ServeSearch() = default;
+
+std::vector<ServePoint> ServeSearch::run() {
+  for (const std::int64_t chips : system_.chip_counts) {
+    if (q_.disaggregate != Disaggregation::kOn) on_shared_chips(chips);
+    if (q_.disaggregate != Disaggregation::kOff) on_pools(chips);
+  }
+  return std::move(points_);
+}
+
+std::vector<ServeCandidate> ServeSearch::candidates(std::int64_t chips, bool one_replica) {
+  std::vector<ServeCandidate> out;
+  std::vector<Slice> found = slices_of(*system_.hw, chips, 1);
+  if (found.empty()) return out;
+  // Long boxes of the same count only lose links.
+  const auto longest = [](const Slice& s) {
+    return s.shape.empty() ? 0 : *std::max_element(s.shape.begin(), s.shape.end());
+  };
+  slices_.push_back(std::make_unique<Slice>(*std::min_element(
+      found.begin(), found.end(), [&](const Slice& a, const Slice& b) { return longest(a) < longest(b); })));
+  const Slice& slice = *slices_.back();
+  ServePins fix = q_.fix;
+  if (one_replica) fix.dp = 1;
+  for (const ServeLayout& layout : serve_layouts(*answer_.model, *system_.hw, chips, fix, q_.max)) {
+    ++layouts_;
+    const double draft = speculator_ ? speculator_->bytes(layout) : 0;
+    ServeMemory memory(basis_, layout, draft);
+    if (most(memory) < 1) {
+      const double needed = memory.parts(1, load_.context).total() + memory.withheld();
+      if (!shortage_ || needed < shortage_->nearest) {
+        shortage_ = BindingLimit{"memory", memory.capacity(), needed,
+                                 chips == 1 ? "one chip" : fmt::format("{} on {} chips", describe(layout), chips)};
+      }
+      continue;
+    }
+    if (placed(*system_.hw, slice, layout).empty()) continue;
+    Placement placement = best_placement(basis_, layout, slice);
+    ServingCost<double> cost(basis_, layout, slice, placement);
+    out.push_back({layout, &slice, std::move(placement), std::move(memory), std::move(cost), nullptr});
+  }
+  return out;
+}
+
+/// As asked, or 1, 2, 4 ... and last the most that any layout holds.
+std::vector<double> ServeSearch::batches(const std::vector<ServeCandidate>& all) const {
+  if (!q_.batches.empty()) return q_.batches;
+  constexpr double kMostSequences = 65536;
+  double largest = 0;
+  for (const ServeCandidate& c : all) {
+    largest = std::max(largest, std::min(most(c.memory) * number(c.layout.dp), kMostSequences));
+  }
+  std::vector<double> out;
+  for (double batch = 1; batch < largest; batch *= 2) out.push_back(batch);
+  if (largest > 0) out.push_back(largest);
+  return out;
+}
+
+ServeSearch::Times ServeSearch::times(const ServeCandidate& c, double batch) const {
+  Times out;
+  if (q_.regime == ServeRegime::kContinuous) {
+    const SteadyTimes<double> steady = c.cost.steady(batch, load_);
+    out.tpot = steady.tpot.value();
+    out.ttft = steady.ttft.value();
+  } else {
+    out.tpot = c.cost.decode_step(batch, load_.context).total().value();
+    out.ttft = c.cost.prefill(load_.prompt, load_.cached, batch).total().value();
+  }
+  if (!speculator_) return out;
+  out.speculation = speculator_->figures(c.layout, *c.slice, c.cost, batch, load_.context);
+  const SpeculationFigures& s = *out.speculation;
+  out.tpot += (s.draft_s + s.verify_s) / s.tokens_per_step - s.plain_tpot_s;
+  return out;
+}
+
+bool ServeSearch::meets(double ttft, double tpot) const {
+  return ttft <= q_.slo_ttft.value_or(std::numeric_limits<double>::infinity()) &&
+         tpot <= q_.slo_tpot.value_or(std::numeric_limits<double>::infinity()) &&
+         ttft + q_.generate * tpot <= q_.slo_request.value_or(std::numeric_limits<double>::infinity());
+}
+
+void ServeSearch::on_shared_chips(std::int64_t chips) {
+  const std::vector<ServeCandidate> all = candidates(chips, false);
+  for (const double batch : batches(all)) {
+    const ServeCandidate *chosen = nullptr, *meeting = nullptr, *soonest = nullptr;
+    Times best, met, soon;
+    for (const ServeCandidate& c : all) {
+      const double each = batch / number(c.layout.dp);
+      if (std::ceil(each) > most(c.memory)) continue;
+      const Times t = times(c, each);
+      ++evaluated_;
+      if (chosen == nullptr || t.tpot < best.tpot) chosen = &c, best = t;
+      if (soonest == nullptr || t.ttft < soon.ttft) soonest = &c, soon = t;
+      if (meets(t.ttft, t.tpot) && (meeting == nullptr || t.tpot < met.tpot)) meeting = &c, met = t;
+    }
+    if (chosen == nullptr) continue;
+    keep(point(*chosen, batch, chips, chosen->layout.dp, best));
+    if (meeting != nullptr && meeting != chosen) keep(point(*meeting, batch, chips, meeting->layout.dp, met));
+    if (q_.slo_ttft && meeting == nullptr && soonest != chosen)
+      keep(point(*soonest, batch, chips, soonest->layout.dp, soon));
+  }
+}
+
+void ServeSearch::keep(ServePoint point) {
+  point.meets_limits = meets(point.ttft_s, point.tpot_s);
+  points_.push_back(std::move(point));
+}
+
+ServePoint ServeSearch::point(const ServeCandidate& c, double batch, std::int64_t chips, std::int64_t replicas,
+                              const Times& t) const {
+  const double each = std::ceil(batch / number(replicas));
+  ServePoint out;
+  out.system = index_;
+  out.layout = c.layout;
+  out.slice = *c.slice;
+  out.placement = c.placement;
+  out.chips = chips;
+  out.batch = batch;
+  if (!c.beside) {
+    const auto cost = [&](const ServeBasis<double>& basis) {
+      return ServingCost<double>(basis, c.layout, *c.slice, c.placement);
+    };
+    c.beside = std::make_shared<ServeCandidate::Beside>(
+        ServeCandidate::Beside{cost(prefill_basis_), cost(fast_basis_), cost(slow_basis_)});
+  }
+  const ServingCost<double>& prompts = c.beside->prompts;
+  out.prefill_s = t.prefill > 0 ? t.prefill : prompts.prefill(load_.prompt, load_.cached).total().value();
+  out.ttft_s = t.ttft;
+  out.tpot_s = t.tpot;
+  out.request_s = t.ttft + t.tpot * load_.generate;
+  const double cycle = q_.regime == ServeRegime::kStatic ? out.request_s / load_.generate : t.tpot;
+  out.tokens_per_s = batch / cycle;
+  out.requests_per_s = out.tokens_per_s / load_.generate;
+  out.time = c.cost.decode_step(each, load_.context);
+  out.decode_step_s = out.time.total().value();
+  out.decode_low_s = c.beside->fast.decode_step(each, load_.context).total().value();
+  out.decode_high_s = c.beside->slow.decode_step(each, load_.context).total().value();
+  out.floor_s = c.cost.floor(each, load_.context).value();
+  out.memory = c.memory.parts(each, load_.context);
+  out.capacity = c.memory.capacity();
+  out.max_batch = most(c.memory) * number(replicas);
+  out.memory_rule = c.memory.equation();
+  out.bound_by = cause_of(out.time);
+  out.speculation = t.speculation;
+  if (out.speculation) {
+    speculator_->find_break_even(*out.speculation, c.layout, *c.slice, c.cost, most(c.memory), load_.context);
+  }
+  pay(out, prompts.prefill_occupancy(load_.prompt, load_.cached).value() * number(c.layout.replica_chips()));
+  return out;
+}
+
+/// Everything a chip-hour costs falls on the output; the input's price is what its prefill alone takes of it.
+void ServeSearch::pay(ServePoint& p, double prefill_chip_s) const {
+  const double chip_s = number(p.chips) / p.tokens_per_s;
+  if (system_.usd_per_chip_hour) {
+    const double usd = *system_.usd_per_chip_hour / kSecondsPerHour * kMillion;
+    p.usd_per_million_output = usd * chip_s;
+    p.usd_per_million_input = usd * prefill_chip_s / q_.prompt;
+  }
+  if (system_.hw->tdp) p.joules_per_output_token = system_.hw->tdp->value() * chip_s;
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,219 @@
+// The event simulation against one that takes every step by itself, and the laws any queue keeps.
+#include "serve/queueing.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+
+#include "serve/steady_state.h"
+#include "support/serving_engine.h"
+
+namespace scalecalc {
+namespace {
+
+RequestMix some_mix() {
+  const auto some_lengths = [](std::int64_t most) {
+    std::vector<LengthBin> bins;
+    const int count = *rc::gen::inRange(1, 4);
+    for (int i = 0; i < count; ++i) {
+      const std::int64_t first = *rc::gen::inRange<std::int64_t>(1, most);
+      bins.push_back({first, *rc::gen::inRange<std::int64_t>(first, most + 1), 1.0 + i});
+    }
+    return Lengths(bins);
+  };
+  return {.prompt = some_lengths(600), .generate = some_lengths(120)};
+}
+
+QueueRules some_rules() {
+  QueueRules rules;
+  rules.batching = *rc::gen::element(Batching::kChunkedPrefill, Batching::kPrefillFirst);
+  rules.admission = *rc::gen::element(Admission::kPromptFits, Admission::kRequestFits);
+  rules.token_budget = *rc::gen::element<std::int64_t>(64, 200, 4096);
+  rules.prompt_chunk = *rc::gen::element<std::int64_t>(50, 4096);
+  rules.most_sequences = *rc::gen::element<std::int64_t>(1, 4, 64);
+  rules.block_tokens = *rc::gen::element<std::int64_t>(1, 16);
+  rules.prefix_hit = *rc::gen::element(0.0, 0.5);
+  rules.kv_tokens = *rc::gen::element(1000.0, 3000.0, 1e6);
+  return rules;
+}
+
+StepSeconds some_engine() {
+  if (*rc::gen::arbitrary<bool>()) return test::LinearEngine{};
+  return test::RooflineEngine{};
+}
+
+std::vector<ServedRequest> some_requests(const RequestMix& mix, const ServerKind& server) {
+  const double utilisation = *rc::gen::element(0.05, 0.5, 0.9, 2.0);
+  const double rate = utilisation * largest_rate(server.seconds, server.rules, mix);
+  return poisson_requests(mix, rate, *rc::gen::inRange(1, 200), *rc::gen::inRange<std::uint64_t>(0, 1000));
+}
+
+/// One server without a limit of memory, one step at a time.
+std::vector<RequestTimes> step_by_step(const std::vector<ServedRequest>& requests, const ServerKind& server) {
+  struct State {
+    std::int64_t computed = 0;
+    std::int64_t made = 0;
+  };
+  const QueueRules& rules = server.rules;
+  const std::int64_t slots = std::min(rules.most_sequences, rules.token_budget);
+  std::vector<RequestTimes> out(requests.size());
+  std::vector<State> states(requests.size());
+  std::vector<std::size_t> running;
+  std::size_t next = 0;
+  double clock = 0;
+  while (next < requests.size() || !running.empty()) {
+    if (running.empty()) clock = std::max(clock, requests[next].arrival_s);
+    StepLoad decode;
+    for (const std::size_t i : running) {
+      if (states[i].made == 0) continue;
+      decode.sequences += 1;
+      decode.context_tokens += static_cast<double>(requests[i].prompt + states[i].made);
+    }
+    const bool mixed = rules.batching == Batching::kChunkedPrefill;
+    std::int64_t budget = rules.token_budget - (mixed ? static_cast<std::int64_t>(decode.sequences) : 0);
+    std::vector<std::pair<std::size_t, std::int64_t>> chunks;
+    double keys = 0;
+    double tokens = 0;
+    const auto take = [&](std::size_t i) {
+      const std::int64_t chunk = std::min({budget, rules.prompt_chunk, requests[i].prompt - states[i].computed});
+      if (chunk <= 0) return;
+      chunks.emplace_back(i, chunk);
+      budget -= chunk;
+      const auto c = static_cast<double>(chunk);
+      tokens += c;
+      keys += c * (static_cast<double>(states[i].computed) + (c + 1) / 2);
+    };
+    for (const std::size_t i : running) {
+      if (states[i].made == 0) take(i);
+    }
+    while (budget > 0 && next < requests.size() && requests[next].arrival_s <= clock &&
+           static_cast<std::int64_t>(running.size()) < slots) {
+      out[next].arrival_s = requests[next].arrival_s;
+      out[next].admitted_s = clock;
+      out[next].generate = requests[next].generate;
+      states[next].computed = cached_tokens(rules, requests[next].prompt);
+      running.push_back(next);
+      take(next++);
+    }
+    const bool decodes = mixed || chunks.empty();
+    StepLoad load = decodes ? decode : StepLoad{};
+    if (tokens > 0) {
+      load.prefill_tokens = tokens;
+      load.prefill_context = keys / tokens;
+    }
+    clock += server.seconds(load);
+    for (const std::size_t i : running) {
+      if (decodes && states[i].made > 0) states[i].made += 1;
+    }
+    for (const auto& [i, chunk] : chunks) {
+      states[i].computed += chunk;
+      if (states[i].computed < requests[i].prompt) continue;
+      states[i].made = 1;
+      out[i].first_token_s = clock;
+    }
+    std::erase_if(running, [&](std::size_t i) {
+      if (states[i].made < requests[i].generate) return false;
+      out[i].finished_s = clock;
+      return true;
+    });
+  }
+  return out;
+}
+
+TEST(QueueingProperty, RunsOfStepsAreTheStepsOneByOne) {
+  EXPECT_TRUE(rc::check([] {
+    const RequestMix mix = some_mix();
+    ServerKind server{some_engine(), some_rules()};
+    server.rules.kv_tokens = 1e9;
+    const std::vector<ServedRequest> requests = some_requests(mix, server);
+    const std::vector<RequestTimes> expected = step_by_step(requests, server);
+    const QueueResult found = simulate_queue(requests, server);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      const double tolerance = 1e-9 * expected[i].finished_s;
+      RC_ASSERT(std::abs(found.requests[i].admitted_s - expected[i].admitted_s) <= tolerance);
+      RC_ASSERT(std::abs(found.requests[i].first_token_s - expected[i].first_token_s) <= tolerance);
+      RC_ASSERT(std::abs(found.requests[i].finished_s - expected[i].finished_s) <= tolerance);
+    }
+  }));
+}
+
+void check_percentiles(const Percentiles& p) {
+  RC_ASSERT(p.p50 <= p.p95);
+  RC_ASSERT(p.p95 <= p.p99);
+  RC_ASSERT(p.mean <= p.p99 * 1.0000001 || p.mean > p.p50);
+}
+
+TEST(QueueingProperty, LawsOfAnyQueue) {
+  EXPECT_TRUE(rc::check([] {
+    const RequestMix mix = some_mix();
+    const ServerKind server{some_engine(), some_rules()};
+    const std::vector<ServedRequest> requests = some_requests(mix, server);
+    const QueueResult result = simulate_queue(requests, server);
+    const QueueFigures& f = result.figures;
+    double latency = 0;
+    double first_start = 0;
+    double gaps = 0;
+    for (const RequestTimes& r : result.requests) {
+      RC_ASSERT(r.arrival_s <= r.admitted_s);
+      RC_ASSERT(r.admitted_s < r.first_token_s);
+      RC_ASSERT(r.first_token_s <= r.finished_s);
+      RC_ASSERT(r.admitted_s >= first_start);  // first come, first served
+      first_start = r.admitted_s;
+      latency += r.latency_s();
+      gaps += r.finished_s - r.first_token_s;
+    }
+    // Little's law, the left side from what the server saw and the right side from the requests.
+    RC_ASSERT(std::abs(f.mean_in_system * f.span_s - latency) <= 1e-9 * latency);
+    RC_ASSERT(std::abs(f.requests_per_s * f.latency_s.mean - f.mean_in_system) <= 1e-9 * f.mean_in_system);
+    if (f.inter_token_s) {
+      std::int64_t count = 0;
+      for (const ServedRequest& r : requests) count += r.generate - 1;
+      RC_ASSERT(std::abs(f.inter_token_s->mean * static_cast<double>(count) - gaps) <= 1e-6 * gaps);
+      check_percentiles(*f.inter_token_s);
+      check_percentiles(*f.tpot_s);
+    }
+    check_percentiles(f.ttft_s);
+    check_percentiles(f.latency_s);
+    RC_ASSERT(f.utilisation <= 1 + 1e-9);
+    if (server.rules.admission == Admission::kRequestFits) RC_ASSERT(f.evictions == 0);
+    // No step is faster than an engine with nothing to do, no request than its own steps.
+    const double floor_s = server.seconds({.sequences = 1});
+    RC_ASSERT(f.latency_s.p50 >= floor_s);
+  }));
+}
+
+TEST(QueueingProperty, TheSameQuestionHasOneAnswer) {
+  EXPECT_TRUE(rc::check([] {
+    const RequestMix mix = some_mix();
+    const ServerKind server{some_engine(), some_rules()};
+    const std::vector<ServedRequest> requests = some_requests(mix, server);
+    const QueueFigures a = simulate_queue(requests, server).figures;
+    const QueueFigures b = simulate_queue(requests, server).figures;
+    RC_ASSERT(a.ttft_s.mean == b.ttft_s.mean);
+    RC_ASSERT(a.latency_s.p99 == b.latency_s.p99);
+    RC_ASSERT(a.steps == b.steps);
+  }));
+}
+
+TEST(QueueingProperty, PoolsKeepLittlesLaw) {
+  EXPECT_TRUE(rc::check([] {
+    const RequestMix mix = some_mix();
+    const ServerKind server{some_engine(), some_rules()};
+    const std::vector<ServedRequest> requests = some_requests(mix, server);
+    DisaggregatedPools pools{.prefill = server, .decode = server};
+    pools.prefill_servers = *rc::gen::inRange(1, 4);
+    pools.decode_servers = *rc::gen::inRange(1, 4);
+    pools.transfer_s = [](double tokens) { return 1e-5 * tokens; };
+    const QueueResult result = simulate_disaggregated(requests, pools).both;
+    double latency = 0;
+    for (const RequestTimes& r : result.requests) {
+      RC_ASSERT(r.finished_s >= r.first_token_s);
+      latency += r.latency_s();
+    }
+    RC_ASSERT(std::abs(result.figures.mean_in_system * result.figures.span_s - latency) <= 1e-9 * latency);
+  }));
+}
+
+}  // namespace
+}  // namespace scalecalc
