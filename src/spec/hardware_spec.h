@@ -98,6 +98,21 @@ struct Coefficient {
   std::string source;
 };
 
+/// What serving reaches where it differs from training (`serving:` inside the efficiency block): steps of few rows,
+/// bound by memory and by the engine itself. The ideal is every share 1 and every time 0.
+struct ServingEfficiency {
+  Coefficient weight_read{0, 0, ""};  ///< fraction of HBM bandwidth at which matmuls of few rows read weights; 0: hbm
+  Coefficient kv_read{0, 0, ""};      ///< the same of attention over the cache; 0: hbm
+  Coefficient matmul;                 ///< prefill matmuls relative to those of training
+  Coefficient overlap;                ///< share of collectives that runs under other work
+  Coefficient expert_imbalance;       ///< slowest expert rank over the mean
+  Coefficient layer_overhead{0, 0, ""};     ///< seconds per layer and step that nothing hides
+  Coefficient step_overhead{0, 0, ""};      ///< seconds per step
+  Coefficient sequence_overhead{0, 0, ""};  ///< seconds per sequence and step
+  Coefficient latency_scale_up{0, 0, ""};   ///< seconds per collective inside the innermost tier
+  Coefficient latency_scale_out{0, 0, ""};  ///< and per collective that leaves it
+};
+
 /// How far real kernels and links stay below the data sheet, per chip and software stack (the `efficiency:` block).
 /// The ideal reading of the book is every fraction 1, every overlap 1, every overhead 0.
 struct Efficiency {
@@ -126,6 +141,8 @@ struct Efficiency {
   Coefficient moe_imbalance;             ///< slowest expert group over the mean
   Coefficient step_overhead{0, 0, ""};   ///< seconds per step
   Coefficient memory_reserve{0, 0, ""};  ///< bytes the runtime keeps: context, communication buffers, allocator
+  ServingEfficiency serving;
+  bool has_serving = false;  ///< some coefficient of serving was given
 };
 
 /// The coefficients that one software stack reaches on the chip.

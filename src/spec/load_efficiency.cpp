@@ -97,11 +97,12 @@ void read_matmul(CoefficientReader& reader, Efficiency& out) {
   reader.take_given("matmul", *rates);
 }
 
-void read_pair(CoefficientReader& reader, const char* key, Range range, Coefficient& scale_up, Coefficient& scale_out) {
+void read_pair(CoefficientReader& reader, const char* key, UnitKind kind, Range range, Coefficient& scale_up,
+               Coefficient& scale_out) {
   std::optional<CoefficientReader> pair = reader.inner(key);
   if (!pair) return;
-  pair->read("scale_up", UnitKind::kFraction, range, scale_up);
-  pair->read("scale_out", UnitKind::kFraction, range, scale_out);
+  pair->read("scale_up", kind, range, scale_up);
+  pair->read("scale_out", kind, range, scale_out);
   pair->fields().finish();
   reader.take_given(key, *pair);
 }
@@ -123,6 +124,25 @@ void read_overlap(CoefficientReader& reader, Efficiency& out) {
   reader.take_given("overlap", *overlap);
 }
 
+/// Optional everywhere: a chip of which nobody measured serving has none, and the answer says so.
+void read_serving_block(CoefficientReader& reader, Efficiency& out) {
+  if (!reader.fields().has("serving")) return;
+  std::optional<CoefficientReader> block = reader.inner("serving");
+  ServingEfficiency& s = out.serving;
+  block->read("weight_read", UnitKind::kFraction, kFraction, s.weight_read);
+  block->read("kv_read", UnitKind::kFraction, kFraction, s.kv_read);
+  block->read("matmul", UnitKind::kNumber, {1e-4, 2}, s.matmul);
+  block->read("overlap", UnitKind::kFraction, {0, 1}, s.overlap);
+  block->read("expert_imbalance", UnitKind::kNumber, {1, 10}, s.expert_imbalance);
+  block->read("layer_overhead", UnitKind::kSeconds, {0, 1}, s.layer_overhead);
+  block->read("step_overhead", UnitKind::kSeconds, {0, 1}, s.step_overhead);
+  block->read("sequence_overhead", UnitKind::kSeconds, {0, 1}, s.sequence_overhead);
+  read_pair(*block, "latency", UnitKind::kSeconds, {0, 1}, s.latency_scale_up, s.latency_scale_out);
+  block->fields().finish();
+  out.has_serving = out.has_serving || !block->given().empty();
+  reader.take_given("serving", *block);
+}
+
 void read_all(CoefficientReader& reader, Efficiency& out) {
   read_matmul(reader, out);
   reader.read("matmul_half_dim", UnitKind::kNumber, {0, 4096}, out.matmul_half_dim);
@@ -132,14 +152,15 @@ void read_all(CoefficientReader& reader, Efficiency& out) {
   reader.read("attention_backward", UnitKind::kFraction, kFraction, out.attention_backward);
   reader.read("vector", UnitKind::kFraction, kFraction, out.vector);
   reader.read("hbm", UnitKind::kFraction, kFraction, out.hbm);
-  read_pair(reader, "link", kFraction, out.link_scale_up, out.link_scale_out);
+  read_pair(reader, "link", UnitKind::kFraction, kFraction, out.link_scale_up, out.link_scale_out);
   reader.read("kernel_overhead", UnitKind::kSeconds, {0, 1e-2}, out.kernel_overhead);
   read_overlap(reader, out);
-  read_pair(reader, "contention", {0, 1}, out.contention_scale_up, out.contention_scale_out);
+  read_pair(reader, "contention", UnitKind::kFraction, {0, 1}, out.contention_scale_up, out.contention_scale_out);
   reader.read("in_network_gain", UnitKind::kNumber, {1, 2}, out.in_network_gain);
   reader.read("moe_imbalance", UnitKind::kNumber, {1, 10}, out.moe_imbalance);
   reader.read("step_overhead", UnitKind::kSeconds, {0, 3600}, out.step_overhead);
   reader.read("memory_reserve", UnitKind::kBytes, {0, 1e12}, out.memory_reserve);
+  read_serving_block(reader, out);
 }
 
 struct Family {
@@ -260,6 +281,8 @@ Efficiency ideal_efficiency(const Efficiency& calibrated) {
   out.basis = "roofline bound: full rates, perfect overlap, no overhead (scaling book, chapter 1)";
   out.confidence = "exact arithmetic of an upper bound";
   out.memory_reserve = calibrated.memory_reserve;
+  out.serving.weight_read.value = out.serving.kv_read.value = 1;
+  out.has_serving = true;
   // Ring reductions move 2(n-1)/n of the buffer; a switch that reduces receives it once (book, chapter 12).
   out.in_network_gain.value = 2;
   return out;
@@ -273,16 +296,23 @@ Efficiency moved(const Efficiency& efficiency, double sign) {
   const auto share = [&](Coefficient& c) { c.value = std::clamp(c.value * (1 + sign * c.error), 1e-6, 1.0); };
   const auto cost = [&](Coefficient& c, double least) { c.value = std::max(least, c.value * (1 - sign * c.error)); };
   for (Coefficient& c : out.matmul) share(c);
-  for (Coefficient* c :
-       {&out.grouped_matmul, &out.attention_forward, &out.attention_backward, &out.vector, &out.hbm, &out.link_scale_up,
-        &out.link_scale_out, &out.overlap_tp, &out.overlap_fsdp, &out.overlap_dp, &out.overlap_cp,
-        &out.overlap_cp_gather, &out.overlap_ep, &out.overlap_ep_paired, &out.overlap_pp, &out.overlap_host}) {
+  for (Coefficient* c : {&out.grouped_matmul, &out.attention_forward, &out.attention_backward, &out.vector, &out.hbm,
+                         &out.link_scale_up, &out.link_scale_out, &out.overlap_tp, &out.overlap_fsdp, &out.overlap_dp,
+                         &out.overlap_cp, &out.overlap_cp_gather, &out.overlap_ep, &out.overlap_ep_paired,
+                         &out.overlap_pp, &out.overlap_host, &out.serving.overlap}) {
     share(*c);
   }
-  for (Coefficient* c : {&out.matmul_half_dim, &out.grouped_half_rows, &out.kernel_overhead, &out.contention_scale_up,
-                         &out.contention_scale_out, &out.step_overhead}) {
+  for (Coefficient* c : {&out.serving.weight_read, &out.serving.kv_read}) {
+    if (c->value > 0) share(*c);  // 0: hbm is used instead, and moves by itself
+  }
+  for (Coefficient* c :
+       {&out.matmul_half_dim, &out.grouped_half_rows, &out.kernel_overhead, &out.contention_scale_up,
+        &out.contention_scale_out, &out.step_overhead, &out.serving.layer_overhead, &out.serving.step_overhead,
+        &out.serving.sequence_overhead, &out.serving.latency_scale_up, &out.serving.latency_scale_out}) {
     cost(*c, 0);
   }
+  cost(out.serving.expert_imbalance, 1);
+  out.serving.matmul.value *= 1 + sign * out.serving.matmul.error;
   cost(out.moe_imbalance, 1);
   out.in_network_gain.value = std::clamp(out.in_network_gain.value * (1 + sign * out.in_network_gain.error), 1.0, 2.0);
   return out;

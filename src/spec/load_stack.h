@@ -1,6 +1,7 @@
 // Software stacks: which frameworks share efficiency coefficients.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,14 +11,37 @@
 
 namespace scalecalc {
 
+/// How a serving engine decides what the cache may take of a chip's memory. u is the share below.
+enum class CacheRule {
+  kAll,          ///< all that weights, activations and the runtime leave
+  kShareOfAll,   ///< u x total, less weights, activations and graphs (vLLM gpu_memory_utilization)
+  kShareOfFree,  ///< u x what weights, activations and the runtime leave (TensorRT-LLM free_gpu_memory_fraction)
+  kStaticShare,  ///< u x total holds weights and cache, the rest everything else (SGLang mem_fraction_static)
+};
+
+/// What a serving engine does with memory and prompts by default.
+struct EngineRules {
+  std::string name;
+  CacheRule rule = CacheRule::kAll;
+  double share = 1;                 ///< u
+  double chunk_tokens = 8192;       ///< most tokens of prompts in one step
+  double graph_bytes = 0;           ///< of captured graphs
+  std::int64_t most_sequences = 0;  ///< it runs at once; 0 = no limit
+  std::string source;
+};
+
 /// stacks/<name>.yaml.
 struct StackSpec {
   std::string name, title;
   std::vector<std::string> frameworks;  ///< that belong to it, by the names measurements give them
+  std::optional<EngineRules> serving;   ///< absent: it does not serve
 };
 
 /// UserError listing every problem of the document.
 StackSpec load_stack(const ConfigNode& document);
+
+/// The stack of this name or alias that serves. UserError for one that is unknown or only trains.
+StackSpec serving_stack(const Catalog& catalog, const std::string& name);
 
 /// The stack that a framework belongs to, or that is called so; nothing if none is known.
 std::optional<std::string> stack_of_framework(const Catalog& catalog, const std::string& framework);

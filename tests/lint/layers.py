@@ -4,7 +4,7 @@ import pathlib
 import re
 import sys
 
-LAYERS = ["base", "config", "spec", "import", "model", "cost", "plan", "train", "validate", "book", "report", "cli"]
+LAYERS = ["base", "config", "spec", "import", "model", "cost", "plan", "train", "serve", "validate", "book", "report", "cli"]
 FENCES = {
     "yaml-cpp/": {"config/yaml_reader.cpp"},
     "nlohmann/": {"report/"},

@@ -1,0 +1,188 @@
+// Sources: FLOPs, bytes and the roofline of an operation: scaling book, chapters 4 and 7. Absorbed MLA: DeepSeek-V2,
+// arXiv:2405.04434 section 2.1.2. Two-dimensional and gathered weights: Pope et al. 2022, arXiv:2211.05102 section 3.2.
+// Contexts kept in parts: Helix, arXiv:2507.07120. Expected distinct experts: balls into bins, every expert as likely.
+#include "serve/serve_work.h"
+
+#include <cmath>
+
+#include "serve/term_builder.h"
+
+namespace scalecalc {
+
+double experts_touched(double experts, double top_k, double tokens) {
+  return -experts * std::expm1(tokens * std::log1p(-std::min(top_k / experts, 1 - 1e-12)));
+}
+
+template <class R>
+ServingRates<R> read_serving(const Reader<R>& reader, const HardwareSpec& hw, const Efficiency& e) {
+  const auto in = [&](const Coefficient& c, const char* name) {
+    return reader.input(c.value, name, c.source, {}, c.error);
+  };
+  const auto seconds = [&](const Coefficient& c, const char* name) {
+    return read(reader, Seconds(c.value), name, c.source, c.error);
+  };
+  const ServingEfficiency& s = e.serving;
+  const BytesPerSecondOf<R> peak = read(reader, hw.hbm_bandwidth, "hw.hbm.bandwidth", hw.hbm_source);
+  const R hbm = in(e.hbm, "efficiency.hbm");
+  ServingRates<R> out;
+  out.other = peak * hbm;
+  out.weights = s.weight_read.value > 0 ? peak * in(s.weight_read, "efficiency.serving.weight_read") : out.other;
+  out.kv = s.kv_read.value > 0 ? peak * in(s.kv_read, "efficiency.serving.kv_read") : out.other;
+  out.matmul = in(s.matmul, "efficiency.serving.matmul");
+  out.overlap = in(s.overlap, "efficiency.serving.overlap");
+  out.imbalance = in(s.expert_imbalance, "efficiency.serving.expert_imbalance");
+  out.layer_overhead = seconds(s.layer_overhead, "efficiency.serving.layer_overhead");
+  out.step_overhead = seconds(s.step_overhead, "efficiency.serving.step_overhead");
+  out.sequence_overhead = seconds(s.sequence_overhead, "efficiency.serving.sequence_overhead");
+  out.latency_up = seconds(s.latency_scale_up, "efficiency.serving.latency.scale_up");
+  out.latency_out = seconds(s.latency_scale_out, "efficiency.serving.latency.scale_out");
+  return out;
+}
+
+template <class R>
+StepTerms<R> step_terms(const Reader<R>& reader, const ServingSystem& system, const ServeLayout& layout,
+                        const Slice& slice, const Placement& placement) {
+  TermBuilder<R> builder(reader, system, layout);
+  StepTerms<R> out = builder.build();
+  add_collectives(reader, system, layout, slice, placement, builder, out);
+  return out;
+}
+
+namespace {
+
+/// Puts the larger of compute and memory time under what binds, under the operation's name.
+template <class R>
+void add_larger(SecondsOf<R>& compute, SecondsOf<R>& memory, std::string_view name, const R& layers,
+                const SecondsOf<R>& flops, const SecondsOf<R>& bytes) {
+  constexpr std::string_view kSource =
+      "max(FLOPs / rate, bytes / HBM bandwidth), book ch. 1 and 7; docs/model.md [SERVE-OP]";
+  if (value_of(flops) > value_of(bytes)) {
+    compute += named(flops * layers, name, kSource, "all layers'");
+  } else {
+    memory += named(bytes * layers, name, kSource, "all layers'");
+  }
+}
+
+template <class R>
+SecondsOf<R> flops_time(const FlopsOf<R>& flops, const FlopsPerSecondOf<R>& rate) {
+  return value_of(rate) > 0 ? flops / rate : SecondsOf<R>(R(0.0));
+}
+
+template <class R>
+void add_dense(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>& out) {
+  const R all = rows.rows();
+  for (const DenseTerm<R>& t : terms.dense) {
+    const R& m = t.logits ? rows.logits : all;
+    add_larger(out.compute, out.weights, t.name, t.layers, flops_time(t.flops * (m + terms.half_rows), t.rate),
+               (t.weight_bytes + t.row_bytes * m) / terms.rates.weights);
+  }
+}
+
+/// The rows of all ranks that share the experts meet there; the slowest rank sets the pace.
+template <class R>
+void add_experts(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>& out) {
+  if (terms.experts.empty()) return;
+  const R tokens = rows.rows() * R(terms.sharing);
+  const ExpertTerm<R>& any = terms.experts.front();
+  const R share(any.here / any.experts);
+  const R touched = named(R(experts_touched(any.experts, any.top_k, value_of(tokens)) * any.here / any.experts),
+                          "experts touched on a chip", "E (1 - (1 - k/E)^T), every expert as likely; of its share");
+  const R routed = tokens * R(any.top_k) * share * (value_of(share) < 1 ? terms.rates.imbalance : R(1.0));
+  for (const ExpertTerm<R>& t : terms.experts) {
+    const R padded = routed + terms.grouped_half_rows * touched;
+    add_larger(out.compute, out.weights, t.name, t.layers, flops_time(t.flops * padded, t.rate),
+               (t.weight_bytes * touched + t.row_bytes * routed) / terms.rates.weights);
+  }
+}
+
+/// Tokens a new one attends to when `context` are before it.
+template <class R>
+R reached(const CacheTerm<R>& t, const R& context) {
+  if (t.reach == Reach::kAll || value_of(context) <= value_of(t.span)) return context;
+  return t.reach == Reach::kChunk ? t.span / R(2.0) : t.span;
+}
+
+/// The same summed over the new tokens of a prompt, from `cached` on, each once.
+template <class R>
+R reached_by_prompt(const CacheTerm<R>& t, const R& cached, const R& tokens) {
+  const R whole = cached + tokens;
+  const R after = whole * mean_context(t.reach, t.span, whole);
+  return value_of(cached) > 0 ? after - cached * mean_context(t.reach, t.span, cached) : after;
+}
+
+template <class R>
+void add_caches(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>& out) {
+  for (const CacheTerm<R>& t : terms.caches) {
+    if (value_of(rows.decode) > 0) {
+      const R context = reached(t, rows.context) / t.context_ways;
+      const FlopsOf<R> flops = (t.decode_flops * context + t.row_flops) * rows.decode;
+      const BytesOf<R> bytes = (t.token_bytes * context + t.state_bytes) * rows.sequences + t.row_bytes * rows.decode;
+      add_larger(out.compute, out.kv, t.name, t.layers, flops_time(flops, t.rate), bytes / terms.rates.kv);
+    }
+    if (value_of(rows.prefill) > 0) {
+      const R each = rows.prefill / rows.prompts;
+      const R pairs = reached_by_prompt(t, rows.cached, each) * rows.prompts / t.context_ways;
+      const FlopsOf<R> flops = t.prefill_flops * pairs + t.row_flops * rows.prefill;
+      const BytesOf<R> bytes =
+          (t.token_bytes * reached(t, rows.cached + each) / t.context_ways + t.state_bytes) * rows.prompts +
+          t.row_bytes * rows.prefill;
+      add_larger(out.compute, out.kv, t.name, t.layers, flops_time(flops, t.rate), bytes / terms.rates.kv);
+    }
+  }
+}
+
+template <class R>
+void add_vectors(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>& out) {
+  const R all = rows.rows();
+  for (const VectorTerm<R>& t : terms.vectors) {
+    const R& m = t.logits ? rows.logits : all;
+    add_larger(out.compute, out.activations, t.name, t.layers, flops_time(t.flops * m, terms.vector_rate),
+               t.bytes * m / terms.rates.other);
+  }
+}
+
+template <class R>
+SecondsOf<R> collectives_time(const StepTerms<R>& terms, const StepRows<R>& rows) {
+  SecondsOf<R> out(R(0.0));
+  const R all = rows.rows();
+  for (const CollectiveTerm<R>& t : terms.collectives) {
+    const SecondsOf<R> transfer = t.fixed + t.per_row * (t.logits ? rows.logits : all);
+    out += named((t.latency_adds ? t.latency + transfer : max(t.latency, transfer)) * t.times, t.name,
+                 "latency and transfer, book ch. 3 and 12; docs/model.md [SERVE-COLL]", "all layers'");
+  }
+  return out;
+}
+
+}  // namespace
+
+template <class R>
+ServeTime<R> time_of(const StepTerms<R>& terms, const StepRows<R>& rows) {
+  ServeTime<R> out;
+  add_dense(terms, rows, out);
+  add_experts(terms, rows, out);
+  add_caches(terms, rows, out);
+  add_vectors(terms, rows, out);
+  // [SERVE-OVERLAP] A share of the collectives runs under the rest of the step, as long as there is any of it.
+  const SecondsOf<R> collectives = collectives_time(terms, rows);
+  out.collectives = max(collectives * (R(1.0) - terms.rates.overlap), collectives - out.local());
+  out.overhead = terms.rates.layer_overhead * terms.layers + terms.rates.step_overhead +
+                 terms.rates.sequence_overhead * rows.sequences;
+  if (value_of(terms.stages) > 1) {
+    out.pipeline = (terms.stage_send_latency + terms.stage_send_per_row * rows.rows()) * (terms.stages - R(1.0)) +
+                   (out.local() + out.collectives) * (terms.uneven - R(1.0));
+  }
+  return out;
+}
+
+#define SCALECALC_INSTANTIATE(R)                                                                             \
+  template ServingRates<R> read_serving(const Reader<R>&, const HardwareSpec&, const Efficiency&);           \
+  template StepTerms<R> step_terms(const Reader<R>&, const ServingSystem&, const ServeLayout&, const Slice&, \
+                                   const Placement&);                                                        \
+  template ServeTime<R> time_of(const StepTerms<R>&, const StepRows<R>&);
+SCALECALC_INSTANTIATE(double)
+SCALECALC_INSTANTIATE(Dual)
+SCALECALC_INSTANTIATE(Traced)
+SCALECALC_INSTANTIATE(Interval)
+#undef SCALECALC_INSTANTIATE
+
+}  // namespace scalecalc

@@ -1,0 +1,157 @@
+// The operations of one engine step on one chip, each as the few coefficients its time needs: FLOPs and bytes per row,
+// bytes of weights, bytes of cache per token of context. Same operation lists as training (model/ops.h).
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "cost/channel.h"
+#include "cost/placement.h"
+#include "cost/roofline.h"
+#include "model/ops.h"
+#include "serve/serve_layout.h"
+#include "serve/serving_system.h"
+
+namespace scalecalc {
+
+/// A step's time by cause; the causes sum to it.
+template <class R>
+struct ServeTime {
+  SecondsOf<R> compute{R(0.0)};      ///< operations bound by FLOPs
+  SecondsOf<R> weights{R(0.0)};      ///< matmuls bound by reading weights
+  SecondsOf<R> kv{R(0.0)};           ///< attention bound by reading the cache
+  SecondsOf<R> activations{R(0.0)};  ///< other operations bound by memory
+  SecondsOf<R> collectives{R(0.0)};  ///< between tensor, context and expert ranks, as far as nothing hides them
+  SecondsOf<R> pipeline{R(0.0)};     ///< sends between stages, and waiting for the fullest one
+  SecondsOf<R> overhead{R(0.0)};     ///< of the engine: launches, scheduling, sampling on the host
+
+  SecondsOf<R> local() const { return compute + weights + kv + activations; }
+  SecondsOf<R> total() const { return local() + collectives + pipeline + overhead; }
+};
+
+/// Coefficients of serving in one reading.
+template <class R>
+struct ServingRates {
+  BytesPerSecondOf<R> weights;  ///< at which matmuls of few rows read theirs
+  BytesPerSecondOf<R> kv;       ///< at which attention reads the cache
+  BytesPerSecondOf<R> other;
+  R matmul{1.0};     ///< of the chip's rate for large matmuls
+  R overlap{1.0};    ///< share of a collective that runs under other work
+  R imbalance{1.0};  ///< slowest expert rank over the mean
+  SecondsOf<R> layer_overhead, step_overhead, sequence_overhead;
+  SecondsOf<R> latency_up, latency_out;  ///< of one collective: inside the innermost tier, beyond it
+};
+template <class R>
+ServingRates<R> read_serving(const Reader<R>& reader, const HardwareSpec& hw, const Efficiency& efficiency);
+
+/// Tokens of a step on one chip.
+template <class R>
+struct StepRows {
+  R decode{0.0};     ///< new tokens of sequences that decode
+  R sequences{0.0};  ///< these sequences
+  R context{0.0};    ///< tokens each attends to
+  R prefill{0.0};    ///< new tokens of prompts
+  R prompts{0.0};    ///< these prompts
+  R cached{0.0};     ///< tokens before each prompt's new ones
+  R logits{0.0};     ///< rows that need the next token's probabilities
+  R rows() const { return decode + prefill; }
+};
+
+/// Matmul with weights that every row passes.
+template <class R>
+struct DenseTerm {
+  std::string_view name;
+  R layers{1.0};
+  FlopsOf<R> flops;  ///< per row
+  BytesOf<R> weight_bytes;
+  BytesOf<R> row_bytes;  ///< activations per row
+  FlopsPerSecondOf<R> rate;
+  bool logits = false;  ///< rows are those that need logits
+};
+
+/// Matmul of routed experts: rows spread over them, weights of those touched are read.
+template <class R>
+struct ExpertTerm {
+  std::string_view name;
+  R layers{1.0};
+  FlopsOf<R> flops;         ///< per routed row
+  BytesOf<R> weight_bytes;  ///< of one expert's part on this chip
+  BytesOf<R> row_bytes;     ///< per routed row
+  FlopsPerSecondOf<R> rate;
+  double experts = 1;  ///< of the model
+  double top_k = 1;
+  double here = 1;  ///< experts on this chip
+};
+
+/// Attention over a cache, or a recurrence over a state.
+template <class R>
+struct CacheTerm {
+  std::string_view name;
+  R layers{1.0};
+  FlopsOf<R> decode_flops;   ///< per row and token of context
+  FlopsOf<R> prefill_flops;  ///< the same in the form prompts use
+  FlopsOf<R> row_flops;      ///< per row whatever the context
+  BytesOf<R> token_bytes;    ///< of cache per sequence and token of context
+  BytesOf<R> state_bytes;    ///< read and written per sequence and step
+  BytesOf<R> row_bytes;      ///< activations per row
+  FlopsPerSecondOf<R> rate;
+  Reach reach = Reach::kAll;
+  R span{0.0};
+  R context_ways{1.0};  ///< ranks a context is divided over
+};
+
+/// Norms, activation functions, sampling.
+template <class R>
+struct VectorTerm {
+  std::string_view name;
+  R layers{1.0};
+  FlopsOf<R> flops;  ///< per row
+  BytesOf<R> bytes;  ///< per row
+  bool logits = false;
+};
+
+/// One kind of collective of a step.
+template <class R>
+struct CollectiveTerm {
+  std::string_view name;
+  R times{1.0};
+  SecondsOf<R> latency;
+  SecondsOf<R> per_row;
+  SecondsOf<R> fixed;        ///< whatever the rows: gathered weights
+  bool latency_adds = true;  ///< otherwise the larger of latency and transfer counts
+  bool logits = false;
+};
+
+/// Everything a step of one layout needs.
+template <class R>
+struct StepTerms {
+  std::vector<DenseTerm<R>> dense;
+  std::vector<ExpertTerm<R>> experts;
+  std::vector<CacheTerm<R>> caches;
+  std::vector<VectorTerm<R>> vectors;
+  std::vector<CollectiveTerm<R>> collectives;
+  SecondsOf<R> stage_send_latency{R(0.0)};
+  SecondsOf<R> stage_send_per_row{R(0.0)};
+  FlopsPerSecondOf<R> vector_rate;
+  BytesPerSecondOf<R> peak_bandwidth;  ///< of the data sheet
+  ServingRates<R> rates;
+  R half_rows{0.0};  ///< a matmul of so many rows reaches half the rate
+  R grouped_half_rows{0.0};
+  R layers{1.0};
+  R stages{1.0};
+  R uneven{1.0};       ///< layers of the fullest stage over the mean
+  double sharing = 1;  ///< attention-data ranks whose rows meet at the experts
+};
+
+template <class R>
+StepTerms<R> step_terms(const Reader<R>& reader, const ServingSystem& system, const ServeLayout& layout,
+                        const Slice& slice, const Placement& placement);
+
+/// Experts of `experts` that at least one of `tokens` tokens goes to, each to `top_k` at random:
+/// E (1 - (1 - k/E)^T).
+double experts_touched(double experts, double top_k, double tokens);
+
+template <class R>
+ServeTime<R> time_of(const StepTerms<R>& terms, const StepRows<R>& rows);
+
+}  // namespace scalecalc

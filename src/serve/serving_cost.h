@@ -1,0 +1,76 @@
+// Time of one engine step, by cause: decoding, prefill, or both in one. One model on one placed layout; the
+// coefficients of every operation are worked out once, so that a step of another batch or context costs a few
+// multiplications (docs/model.md, [SERVE-STEP]).
+//
+// A batch is the sequences of one replica, over all its attention-data ranks and pipeline stages; replicas (dp) do not
+// appear here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cost/placement.h"
+#include "serve/serve_layout.h"
+#include "serve/serve_memory.h"
+#include "serve/serve_work.h"
+#include "serve/serving_system.h"
+
+namespace scalecalc {
+
+/// The tokens of one step of a replica.
+struct ServeStep {
+  double decode_sequences = 0;
+  double tokens_each = 1;        ///< new tokens of each: 1, or 1 + drafted when it verifies a draft
+  double context = 0;            ///< tokens each attends to, on average over the batch and its generation
+  double prefill_sequences = 0;  ///< prompts in the step
+  double prefill_tokens = 0;     ///< new tokens of each
+  double cached = 0;             ///< tokens before them, already in the cache
+};
+
+template <class R>
+class ServingCost {
+ public:
+  /// `placement` has the groups of placed() below. Keeps the pointers of `system`.
+  ServingCost(const Reader<R>& reader, const ServingSystem& system, const ServeLayout& layout, const Slice& slice,
+              const Placement& placement);
+
+  /// One token of every sequence (`new_tokens` with speculation), from the start of the step to its end. With pipeline
+  /// stages: the time until the same sequence's next step, all stages busy with other sequences.
+  ServeTime<R> decode_step(double batch, double context, double new_tokens = 1) const;
+  /// `sequences` prompts of `tokens` each after `cached` tokens in the cache, start to end.
+  ServeTime<R> prefill(double tokens, double cached = 0, double sequences = 1) const;
+  /// A decode step that also takes `chunk` tokens of a prompt with `cached` tokens before them.
+  ServeTime<R> mixed_step(double batch, double context, double chunk, double cached = 0) const;
+  /// Any of these.
+  ServeTime<R> step(const ServeStep& step) const;
+
+  /// Seconds that a prompt keeps the whole replica busy when prompts follow each other: its pipeline stages and
+  /// attention-data ranks work on several at a time.
+  SecondsOf<R> prefill_occupancy(double tokens, double cached = 0) const;
+  /// The same for prompts taken in chunks beside decoding: what they add to the steps they ride on.
+  SecondsOf<R> chunked_occupancy(double batch, double context, double tokens, double cached, double chunk) const;
+
+  /// Weights and contexts that a decode step must read, at the data sheet's bandwidth: no step is faster.
+  SecondsOf<R> floor(double batch, double context) const;
+
+  const ServeMemory& memory() const { return memory_; }
+  const ServeLayout& layout() const { return layout_; }
+
+ private:
+  ServeLayout layout_;
+  ServeMemory memory_;
+  StepTerms<R> terms_;
+};
+
+/// Every way to place the layout on the slice; empty if its degrees do not divide the axes.
+std::vector<Placement> placed(const HardwareSpec& hw, const Slice& slice, const ServeLayout& layout);
+/// Of these the one whose collectives take least in a step of 64 sequences. UserError if there is none.
+Placement best_placement(const ServingSystem& system, const ServeLayout& layout, const Slice& slice);
+/// "tensor" and where it lies, for each group of more than one.
+std::vector<std::pair<std::string, std::string>> described_placement(const HardwareSpec& hw, const Slice& slice,
+                                                                     const Placement& placement);
+
+/// The cost under the best placement.
+ServingCost<double> serving_cost(const ServingSystem& system, const ServeLayout& layout, const Slice& slice);
+
+}  // namespace scalecalc
