@@ -11,8 +11,11 @@
 
 namespace scalecalc::cli {
 
-std::vector<RowFilter> row_filters(FlagReader& reader, const Arguments& arguments) {
-  std::vector<std::string> known = group_axes();
+namespace {
+
+ConfigNode document_of(const std::string& file) { return read_yaml(read_text_file(file), file, kMostTableNodes); }
+
+std::vector<RowFilter> filters_by(std::vector<std::string> known, FlagReader& reader, const Arguments& arguments) {
   known.emplace_back("id");
   std::vector<RowFilter> out;
   for (const std::string& text : arguments.values("--only")) {
@@ -39,6 +42,16 @@ std::vector<RowFilter> row_filters(FlagReader& reader, const Arguments& argument
   return out;
 }
 
+}  // namespace
+
+std::vector<RowFilter> row_filters(FlagReader& reader, const Arguments& arguments) {
+  return filters_by(group_axes(), reader, arguments);
+}
+
+std::vector<RowFilter> serve_row_filters(FlagReader& reader, const Arguments& arguments) {
+  return filters_by(serve_axes(), reader, arguments);
+}
+
 std::vector<std::string> shipped_measurement_files(const std::vector<std::string>& directories) {
   namespace fs = std::filesystem;
   std::vector<std::string> out;
@@ -46,7 +59,8 @@ std::vector<std::string> shipped_measurement_files(const std::vector<std::string
     std::vector<std::string> found;
     std::error_code ignored;
     for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(directory) / "measurements", ignored)) {
-      if (entry.path().extension() == ".yaml") found.push_back(entry.path().string());
+      const std::string file = entry.path().string();
+      if (entry.path().extension() == ".yaml" && !is_serving(document_of(file))) found.push_back(file);
     }
     std::sort(found.begin(), found.end());
     out.insert(out.end(), found.begin(), found.end());
@@ -61,8 +75,25 @@ std::vector<std::string> shipped_measurement_files(const std::vector<std::string
 std::vector<Measurement> read_measurement_files(const std::vector<std::string>& files) {
   std::vector<Measurement> out;
   for (const std::string& file : files) {
-    const ConfigNode document = read_yaml(read_text_file(file), file, kMostTableNodes);
-    for (Measurement& row : read_measurements(document)) out.push_back(std::move(row));
+    for (Measurement& row : read_measurements(document_of(file))) out.push_back(std::move(row));
+  }
+  return out;
+}
+
+bool are_serving(const std::vector<std::string>& files) {
+  std::vector<std::string> serving, training;
+  for (const std::string& file : files) (is_serving(document_of(file)) ? serving : training).push_back(file);
+  if (!serving.empty() && !training.empty()) {
+    throw UserError(fmt::format("{} holds serving figures and {} training runs", serving.front(), training.front()),
+                    "compare them one after the other");
+  }
+  return !serving.empty();
+}
+
+std::vector<ServeMeasurement> read_serve_measurement_files(const std::vector<std::string>& files) {
+  std::vector<ServeMeasurement> out;
+  for (const std::string& file : files) {
+    for (ServeMeasurement& row : read_serve_measurements(document_of(file))) out.push_back(std::move(row));
   }
   return out;
 }

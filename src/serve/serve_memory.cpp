@@ -9,8 +9,6 @@
 #include <limits>
 
 #include "base/units.h"
-#include "model/ops.h"
-#include "serve/term_builder.h"
 
 namespace scalecalc {
 namespace {
@@ -36,18 +34,15 @@ double weight_ways(const Op<double>& op, const ServeLayout& l) {
 
 class MemoryBuilder {
  public:
-  MemoryBuilder(const ServingSystem& system, const ServeLayout& layout)
-      : system_(system), model_(*system.model), layout_(layout), dims_(read_dims(Reader<double>{}, model_)) {}
+  MemoryBuilder(const ServeBasis<double>& basis, const ServeLayout& layout)
+      : basis_(basis), system_(basis.system), model_(*basis.system.model), layout_(layout) {}
 
   /// The fullest stage: as many layers as the fullest has, and the larger of embedding and head, or both on one stage.
   double weights() const {
     double layers = 0;
-    for (std::size_t k = 0; k < model_.kinds.size(); ++k) {
-      const auto count = std::count(model_.layer_kind.begin(), model_.layer_kind.end(), static_cast<std::uint8_t>(k));
-      if (count > 0) layers += number(count) * bytes_of(layer_ops(model_, model_.kinds[k], dims_), &model_.kinds[k]);
-    }
-    const double embedding = bytes_of(embedding_ops(model_, dims_), nullptr);
-    const double head = bytes_of(head_ops(model_, dims_), nullptr);
+    for (const KindOps<double>& kind : basis_.kinds) layers += kind.layers * bytes_of(kind.ops, &kind.kind);
+    const double embedding = bytes_of(basis_.embedding, nullptr);
+    const double head = bytes_of(basis_.head, nullptr);
     const double ends = layout_.pp == 1 ? embedding + head : std::max(embedding, head + tied_head());
     return layers * stage_share() + ends;
   }
@@ -59,8 +54,8 @@ class MemoryBuilder {
   double activations() const {
     const double tensor = number(layout_.tp * layout_.cp);
     double width = 0;
-    for (const LayerKind& kind : model_.kinds) {
-      for (const Op<double>& op : layer_ops(model_, kind, dims_)) {
+    for (const KindOps<double>& kind : basis_.kinds) {
+      for (const Op<double>& op : kind.ops) {
         const double gates = model_.mlp.gated ? 2 : 1;
         if (op.kind == OpKind::kMatmul) width = std::max(width, gates * op.n / weight_ways(op, layout_));
         if (op.kind == OpKind::kGroupedMatmul) width = std::max(width, op.rows * (gates * op.n + op.k) / tensor);
@@ -73,7 +68,7 @@ class MemoryBuilder {
   double bytes_of(const std::vector<Op<double>>& ops, const LayerKind* kind) const {
     double out = 0;
     for (const Op<double>& op : ops) {
-      const double each = system_.formats.weights.bits(weight_part(op.part, kind)) / 8;
+      const double each = basis_.stored_bits(op.part, kind) / 8;
       const bool table = op.part == Part::kEmbedding;
       const double matrix = op.tied ? 0 : op.weight_parameters();
       out += (matrix * each + op.extra_parameters * (table ? each : 2)) / weight_ways(op, layout_);
@@ -89,22 +84,23 @@ class MemoryBuilder {
            number(layout_.tp * layout_.cp);
   }
 
+  const ServeBasis<double>& basis_;
   const ServingSystem& system_;
   const ModelSpec& model_;
   const ServeLayout& layout_;
-  ModelDims<double> dims_;
 };
 
 std::string bytes_text(double value) { return format_quantity(value, UnitKind::kBytes); }
 
 }  // namespace
 
-ServeMemory::ServeMemory(const ServingSystem& system, const ServeLayout& layout)
-    : engine_(system.engine), cache_(kv_cache(*system.model)) {
-  const MemoryBuilder builder(system, layout);
+ServeMemory::ServeMemory(const ServeBasis<double>& basis, const ServeLayout& layout, double draft)
+    : engine_(basis.system.engine), cache_(basis.cache) {
+  const ServingSystem& system = basis.system;
+  const MemoryBuilder builder(basis, layout);
   const double kv = bits_of(system.formats.kv) / 8;
   format_ = {.token_bytes = kv, .index_bytes = kv, .conv_bytes = system.formats.activation_bytes};
-  fixed_.weights = builder.weights();
+  fixed_.weights = builder.weights() + draft;
   fixed_.activations = builder.activations();
   fixed_.graphs = engine_.graph_bytes;
   fixed_.reserve = system.efficiency.memory_reserve.value;
@@ -126,6 +122,8 @@ ServeMemory::ServeMemory(const ServingSystem& system, const ServeLayout& layout)
 double ServeMemory::sequence_bytes(double context) const {
   return stage_share_ * cache_.sequence_bytes(context / context_ways_, format_, static_cast<std::int64_t>(ways_));
 }
+
+double ServeMemory::withheld() const { return std::max(0.0, capacity_ - fixed_.total() - room_); }
 
 ServeMemoryParts ServeMemory::parts(double batch, double context) const {
   ServeMemoryParts out = fixed_;

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/kv_cache.h"
+#include "serve/serve_basis.h"
 #include "serve/serve_layout.h"
 #include "serve/serving_system.h"
 
@@ -24,13 +24,16 @@ struct ServeMemoryParts {
 class ServeMemory {
  public:
   ServeMemory() = default;
-  ServeMemory(const ServingSystem& system, const ServeLayout& layout);
+  /// `draft` is what a draft model takes of each chip.
+  ServeMemory(const ServeBasis<double>& basis, const ServeLayout& layout, double draft = 0);
 
   /// Of a replica with so many sequences, each with `context` tokens in the cache.
   ServeMemoryParts parts(double batch, double context) const;
   double capacity() const { return capacity_; }
   /// Bytes that the engine's rule leaves for caches; below 0: the weights do not fit.
   double cache_room() const { return room_; }
+  /// Bytes that the rule lets nobody use.
+  double withheld() const;
   /// Bytes of one sequence on the chip that keeps most of it.
   double sequence_bytes(double context) const;
   /// Most sequences of a replica whose caches fit; 0 if not even one does.

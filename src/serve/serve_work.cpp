@@ -14,54 +14,81 @@ double experts_touched(double experts, double top_k, double tokens) {
 }
 
 template <class R>
-ServingRates<R> read_serving(const Reader<R>& reader, const HardwareSpec& hw, const Efficiency& e) {
+ServingRates<R> read_serving(const Reader<R>& reader, const HardwareSpec& hw, const Efficiency& e,
+                             const ChipRates<R>& chip, DType attention) {
+  const auto path = [](const char* name) { return "efficiency.serving." + std::string(name); };
   const auto in = [&](const Coefficient& c, const char* name) {
-    return reader.input(c.value, name, c.source, {}, c.error);
+    return reader.input(c.value, path(name), c.source, {}, c.error);
   };
   const auto seconds = [&](const Coefficient& c, const char* name) {
-    return read(reader, Seconds(c.value), name, c.source, c.error);
+    return read(reader, Seconds(c.value), path(name), c.source, c.error);
   };
   const ServingEfficiency& s = e.serving;
   const BytesPerSecondOf<R> peak = read(reader, hw.hbm_bandwidth, "hw.hbm.bandwidth", hw.hbm_source);
-  const R hbm = in(e.hbm, "efficiency.hbm");
   ServingRates<R> out;
-  out.other = peak * hbm;
-  out.weights = s.weight_read.value > 0 ? peak * in(s.weight_read, "efficiency.serving.weight_read") : out.other;
-  out.kv = s.kv_read.value > 0 ? peak * in(s.kv_read, "efficiency.serving.kv_read") : out.other;
-  out.matmul = in(s.matmul, "efficiency.serving.matmul");
-  out.overlap = in(s.overlap, "efficiency.serving.overlap");
-  out.imbalance = in(s.expert_imbalance, "efficiency.serving.expert_imbalance");
-  out.layer_overhead = seconds(s.layer_overhead, "efficiency.serving.layer_overhead");
-  out.step_overhead = seconds(s.step_overhead, "efficiency.serving.step_overhead");
-  out.sequence_overhead = seconds(s.sequence_overhead, "efficiency.serving.sequence_overhead");
-  out.latency_up = seconds(s.latency_scale_up, "efficiency.serving.latency.scale_up");
-  out.latency_out = seconds(s.latency_scale_out, "efficiency.serving.latency.scale_out");
+  out.other = chip.hbm;
+  out.weights = s.weight_read.value > 0 ? peak * in(s.weight_read, "weight_read") : chip.hbm;
+  out.kv = s.kv_read.value > 0 ? peak * in(s.kv_read, "kv_read") : chip.hbm;
+  out.dequantise = in(s.dequantise, "dequantise");
+  out.expert_read = in(s.expert_read, "expert_read");
+  out.matmul = in(s.matmul, "matmul");
+  const std::size_t a = static_cast<std::size_t>(attention);
+  const FlopsPerSecondOf<R> rate = read(reader, hw.matmul_peak[a].value_or(FlopsPerSecond(0)),
+                                        "hw.compute.matmul." + std::string(kDTypeNames[a]), hw.compute_source);
+  out.attention =
+      s.attention_forward.value > 0 ? rate * in(s.attention_forward, "attention_forward") : chip.peak_attention_forward;
+  out.grouped = s.grouped_matmul.value > 0 ? in(s.grouped_matmul, "grouped_matmul") : chip.grouped;
+  out.grouped_half_rows = in(s.grouped_half_rows, "grouped_half_rows");
+  out.blend = in(s.blend, "blend");
+  out.overlap = in(s.overlap, "overlap");
+  out.imbalance = in(s.expert_imbalance, "expert_imbalance");
+  out.layer_overhead = seconds(s.layer_overhead, "layer_overhead");
+  out.step_overhead = seconds(s.step_overhead, "step_overhead");
+  out.sequence_overhead = seconds(s.sequence_overhead, "sequence_overhead");
+  out.latency_up = seconds(s.latency_scale_up, "latency.scale_up");
+  out.latency_out = seconds(s.latency_scale_out, "latency.scale_out");
+  out.exchange_up = seconds(s.exchange_scale_up, "exchange_latency.scale_up");
+  out.exchange_out = seconds(s.exchange_scale_out, "exchange_latency.scale_out");
+  out.ramp = seconds(s.collective_ramp, "collective_ramp");
+  out.collective_factor = in(s.collective_factor, "collective_factor");
   return out;
 }
 
 template <class R>
-StepTerms<R> step_terms(const Reader<R>& reader, const ServingSystem& system, const ServeLayout& layout,
-                        const Slice& slice, const Placement& placement) {
-  TermBuilder<R> builder(reader, system, layout);
+StepTerms<R> step_terms(const ServeBasis<R>& basis, const ServeLayout& layout, const Slice& slice,
+                        const Placement& placement) {
+  TermBuilder<R> builder(basis, layout);
   StepTerms<R> out = builder.build();
-  add_collectives(reader, system, layout, slice, placement, builder, out);
+  add_collectives(basis, layout, slice, placement, builder, out);
   return out;
 }
 
 namespace {
 
-/// Puts the larger of compute and memory time under what binds, under the operation's name.
+/// [SERVE-OP] FLOPs and bytes of an operation, put under the larger: max(f, b) in the ideal, and with blend 1
+/// (f^4 + b^4)^(1/4), which measured kernels follow where neither clearly binds.
 template <class R>
-void add_larger(SecondsOf<R>& compute, SecondsOf<R>& memory, std::string_view name, const R& layers,
-                const SecondsOf<R>& flops, const SecondsOf<R>& bytes) {
-  constexpr std::string_view kSource =
-      "max(FLOPs / rate, bytes / HBM bandwidth), book ch. 1 and 7; docs/model.md [SERVE-OP]";
-  if (value_of(flops) > value_of(bytes)) {
-    compute += named(flops * layers, name, kSource, "all layers'");
-  } else {
-    memory += named(bytes * layers, name, kSource, "all layers'");
+class CauseAdder {
+ public:
+  explicit CauseAdder(const R& blend) : blend_(blend) {}
+
+  void operator()(SecondsOf<R>& compute, SecondsOf<R>& memory, std::string_view name, const R& layers,
+                  const SecondsOf<R>& flops, const SecondsOf<R>& bytes) const {
+    constexpr std::string_view kSource = "max(FLOPs / rate, bytes / HBM bandwidth), book ch. 1 and 7; [SERVE-OP]";
+    const bool by_flops = value_of(flops) > value_of(bytes);
+    SecondsOf<R> time = by_flops ? flops : bytes;
+    if (value_of(blend_) > 0 && value_of(time) > 0) {
+      using scalecalc::sqrt;
+      const R ratio = by_flops ? bytes / flops : flops / bytes;
+      const R square = ratio * ratio;
+      time = time * sqrt(sqrt(R(1.0) + blend_ * square * square));
+    }
+    (by_flops ? compute : memory) += named(time * layers, name, kSource, "all layers'");
   }
-}
+
+ private:
+  const R& blend_;
+};
 
 template <class R>
 SecondsOf<R> flops_time(const FlopsOf<R>& flops, const FlopsPerSecondOf<R>& rate) {
@@ -71,10 +98,11 @@ SecondsOf<R> flops_time(const FlopsOf<R>& flops, const FlopsPerSecondOf<R>& rate
 template <class R>
 void add_dense(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>& out) {
   const R all = rows.rows();
+  const CauseAdder<R> add(terms.rates.blend);
   for (const DenseTerm<R>& t : terms.dense) {
     const R& m = t.logits ? rows.logits : all;
-    add_larger(out.compute, out.weights, t.name, t.layers, flops_time(t.flops * (m + terms.half_rows), t.rate),
-               (t.weight_bytes + t.row_bytes * m) / terms.rates.weights);
+    add(out.compute, out.weights, t.name, t.layers, flops_time(t.flops * m, t.rate),
+        (t.weight_bytes + t.row_bytes * m) / t.bandwidth);
   }
 }
 
@@ -88,10 +116,11 @@ void add_experts(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R
   const R touched = named(R(experts_touched(any.experts, any.top_k, value_of(tokens)) * any.here / any.experts),
                           "experts touched on a chip", "E (1 - (1 - k/E)^T), every expert as likely; of its share");
   const R routed = tokens * R(any.top_k) * share * (value_of(share) < 1 ? terms.rates.imbalance : R(1.0));
+  const CauseAdder<R> add(terms.rates.blend);
   for (const ExpertTerm<R>& t : terms.experts) {
-    const R padded = routed + terms.grouped_half_rows * touched;
-    add_larger(out.compute, out.weights, t.name, t.layers, flops_time(t.flops * padded, t.rate),
-               (t.weight_bytes * touched + t.row_bytes * routed) / terms.rates.weights);
+    const R padded = routed + terms.rates.grouped_half_rows * touched;
+    add(out.compute, out.weights, t.name, t.layers, flops_time(t.flops * padded, t.rate),
+        (t.weight_bytes * touched + t.row_bytes * routed) / t.bandwidth);
   }
 }
 
@@ -112,12 +141,13 @@ R reached_by_prompt(const CacheTerm<R>& t, const R& cached, const R& tokens) {
 
 template <class R>
 void add_caches(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>& out) {
+  const CauseAdder<R> add(terms.rates.blend);
   for (const CacheTerm<R>& t : terms.caches) {
     if (value_of(rows.decode) > 0) {
       const R context = reached(t, rows.context) / t.context_ways;
       const FlopsOf<R> flops = (t.decode_flops * context + t.row_flops) * rows.decode;
       const BytesOf<R> bytes = (t.token_bytes * context + t.state_bytes) * rows.sequences + t.row_bytes * rows.decode;
-      add_larger(out.compute, out.kv, t.name, t.layers, flops_time(flops, t.rate), bytes / terms.rates.kv);
+      add(out.compute, out.kv, t.name, t.layers, flops_time(flops, t.rate), bytes / terms.rates.kv);
     }
     if (value_of(rows.prefill) > 0) {
       const R each = rows.prefill / rows.prompts;
@@ -126,7 +156,7 @@ void add_caches(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>
       const BytesOf<R> bytes =
           (t.token_bytes * reached(t, rows.cached + each) / t.context_ways + t.state_bytes) * rows.prompts +
           t.row_bytes * rows.prefill;
-      add_larger(out.compute, out.kv, t.name, t.layers, flops_time(flops, t.rate), bytes / terms.rates.kv);
+      add(out.compute, out.kv, t.name, t.layers, flops_time(flops, t.rate), bytes / terms.rates.kv);
     }
   }
 }
@@ -134,19 +164,24 @@ void add_caches(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>
 template <class R>
 void add_vectors(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>& out) {
   const R all = rows.rows();
+  const CauseAdder<R> add(terms.rates.blend);
   for (const VectorTerm<R>& t : terms.vectors) {
     const R& m = t.logits ? rows.logits : all;
-    add_larger(out.compute, out.activations, t.name, t.layers, flops_time(t.flops * m, terms.vector_rate),
-               t.bytes * m / terms.rates.other);
+    add(out.compute, out.activations, t.name, t.layers, flops_time(t.flops * m, terms.vector_rate),
+        t.bytes * m / terms.rates.other);
   }
 }
+
+constexpr double kRampBytes = 1e6;
 
 template <class R>
 SecondsOf<R> collectives_time(const StepTerms<R>& terms, const StepRows<R>& rows) {
   SecondsOf<R> out(R(0.0));
   const R all = rows.rows();
   for (const CollectiveTerm<R>& t : terms.collectives) {
-    const SecondsOf<R> transfer = t.fixed + t.per_row * (t.logits ? rows.logits : all);
+    const R& m = t.logits ? rows.logits : all;
+    SecondsOf<R> transfer = t.fixed + t.per_row * m;
+    if (value_of(t.ramp) > 0) transfer += t.ramp * min(R(1.0), t.row_bytes * m / BytesOf<R>(R(kRampBytes)));
     out += named((t.latency_adds ? t.latency + transfer : max(t.latency, transfer)) * t.times, t.name,
                  "latency and transfer, book ch. 3 and 12; docs/model.md [SERVE-COLL]", "all layers'");
   }
@@ -174,10 +209,10 @@ ServeTime<R> time_of(const StepTerms<R>& terms, const StepRows<R>& rows) {
   return out;
 }
 
-#define SCALECALC_INSTANTIATE(R)                                                                             \
-  template ServingRates<R> read_serving(const Reader<R>&, const HardwareSpec&, const Efficiency&);           \
-  template StepTerms<R> step_terms(const Reader<R>&, const ServingSystem&, const ServeLayout&, const Slice&, \
-                                   const Placement&);                                                        \
+#define SCALECALC_INSTANTIATE(R)                                                                                       \
+  template ServingRates<R> read_serving(const Reader<R>&, const HardwareSpec&, const Efficiency&, const ChipRates<R>&, \
+                                        DType);                                                                        \
+  template StepTerms<R> step_terms(const ServeBasis<R>&, const ServeLayout&, const Slice&, const Placement&);          \
   template ServeTime<R> time_of(const StepTerms<R>&, const StepRows<R>&);
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)

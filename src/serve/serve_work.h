@@ -35,14 +35,21 @@ struct ServingRates {
   BytesPerSecondOf<R> weights;  ///< at which matmuls of few rows read theirs
   BytesPerSecondOf<R> kv;       ///< at which attention reads the cache
   BytesPerSecondOf<R> other;
-  R matmul{1.0};     ///< of the chip's rate for large matmuls
+  R dequantise{1.0}, expert_read{1.0};  ///< on `weights`
+  R matmul{1.0};                        ///< of the chip's rate for large matmuls
+  FlopsPerSecondOf<R> attention;
+  R grouped{1.0};
+  R grouped_half_rows{0.0};
+  R blend{0.0};
   R overlap{1.0};    ///< share of a collective that runs under other work
   R imbalance{1.0};  ///< slowest expert rank over the mean
   SecondsOf<R> layer_overhead, step_overhead, sequence_overhead;
-  SecondsOf<R> latency_up, latency_out;  ///< of one collective: inside the innermost tier, beyond it
+  SecondsOf<R> latency_up, latency_out, exchange_up, exchange_out, ramp;
+  R collective_factor{1.0};
 };
 template <class R>
-ServingRates<R> read_serving(const Reader<R>& reader, const HardwareSpec& hw, const Efficiency& efficiency);
+ServingRates<R> read_serving(const Reader<R>& reader, const HardwareSpec& hw, const Efficiency& efficiency,
+                             const ChipRates<R>& chip, DType attention);
 
 /// Tokens of a step on one chip.
 template <class R>
@@ -66,6 +73,7 @@ struct DenseTerm {
   BytesOf<R> weight_bytes;
   BytesOf<R> row_bytes;  ///< activations per row
   FlopsPerSecondOf<R> rate;
+  BytesPerSecondOf<R> bandwidth;
   bool logits = false;  ///< rows are those that need logits
 };
 
@@ -78,6 +86,7 @@ struct ExpertTerm {
   BytesOf<R> weight_bytes;  ///< of one expert's part on this chip
   BytesOf<R> row_bytes;     ///< per routed row
   FlopsPerSecondOf<R> rate;
+  BytesPerSecondOf<R> bandwidth;
   double experts = 1;  ///< of the model
   double top_k = 1;
   double here = 1;  ///< experts on this chip
@@ -117,6 +126,8 @@ struct CollectiveTerm {
   R times{1.0};
   SecondsOf<R> latency;
   SecondsOf<R> per_row;
+  SecondsOf<R> ramp;         ///< of the first MB, in proportion
+  BytesOf<R> row_bytes;      ///< that `ramp` counts
   SecondsOf<R> fixed;        ///< whatever the rows: gathered weights
   bool latency_adds = true;  ///< otherwise the larger of latency and transfer counts
   bool logits = false;
@@ -135,8 +146,6 @@ struct StepTerms {
   FlopsPerSecondOf<R> vector_rate;
   BytesPerSecondOf<R> peak_bandwidth;  ///< of the data sheet
   ServingRates<R> rates;
-  R half_rows{0.0};  ///< a matmul of so many rows reaches half the rate
-  R grouped_half_rows{0.0};
   R layers{1.0};
   R stages{1.0};
   R uneven{1.0};       ///< layers of the fullest stage over the mean
@@ -144,8 +153,10 @@ struct StepTerms {
 };
 
 template <class R>
-StepTerms<R> step_terms(const Reader<R>& reader, const ServingSystem& system, const ServeLayout& layout,
-                        const Slice& slice, const Placement& placement);
+struct ServeBasis;
+template <class R>
+StepTerms<R> step_terms(const ServeBasis<R>& basis, const ServeLayout& layout, const Slice& slice,
+                        const Placement& placement);
 
 /// Experts of `experts` that at least one of `tokens` tokens goes to, each to `top_k` at random:
 /// E (1 - (1 - k/E)^T).

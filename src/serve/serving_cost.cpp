@@ -22,9 +22,9 @@ double on_a_rank(double sequences, const ServeLayout& layout) {
 }  // namespace
 
 template <class R>
-ServingCost<R>::ServingCost(const Reader<R>& reader, const ServingSystem& system, const ServeLayout& layout,
-                            const Slice& slice, const Placement& placement)
-    : layout_(layout), memory_(system, layout), terms_(step_terms(reader, system, layout, slice, placement)) {}
+ServingCost<R>::ServingCost(const ServeBasis<R>& basis, const ServeLayout& layout, const Slice& slice,
+                            const Placement& placement)
+    : layout_(layout), terms_(step_terms(basis, layout, slice, placement)) {}
 
 template <class R>
 ServeTime<R> ServingCost<R>::step(const ServeStep& step) const {
@@ -67,21 +67,35 @@ SecondsOf<R> ServingCost<R>::prefill_occupancy(double tokens, double cached) con
   return prefill(tokens, cached, at_once).total() / R(at_once);
 }
 
+/// [SERVE-STEADY] Each step q = n S / G tokens of prompts arrive on a rank, n of its sequences generating G tokens
+/// each. They are taken in lumps of c tokens, r = q / c a step: beside the sequences that decode, if r < 1; otherwise
+/// every step takes one, and each sequence decodes in every r-th.
 template <class R>
-SecondsOf<R> ServingCost<R>::chunked_occupancy(double batch, double context, double tokens, double cached,
-                                               double chunk) const {
-  const double at_once = number(layout_.attention_dp * layout_.pp);
-  const SecondsOf<R> alone = decode_step(batch, context).total();
-  SecondsOf<R> out(R(0.0));
-  for (double done = 0; done < tokens; done += chunk) {
-    const ServeStep mixed{.decode_sequences = batch,
-                          .context = context,
-                          .prefill_sequences = at_once,
-                          .prefill_tokens = std::min(chunk, tokens - done),
-                          .cached = cached + done};
-    out += (step(mixed).total() - alone) / R(at_once);
+SteadyTimes<R> ServingCost<R>::steady(double batch, const ServeLoad& load) const {
+  const double n = on_a_rank(batch, layout_);
+  const double arriving = n * load.prompt / load.generate;
+  const double lump = std::max(std::min(load.prompt, load.chunk), std::min(load.chunk, arriving));
+  const double rate = lump > 0 ? arriving / lump : 0;
+  const double each = std::min(lump, load.prompt);
+  const auto rows = [&](double sequences, double prompts) {
+    return StepRows<R>{.decode = R(sequences),
+                       .sequences = R(sequences),
+                       .context = R(load.context),
+                       .prefill = R(prompts * each),
+                       .prompts = R(prompts),
+                       .cached = R(load.cached + (load.prompt - each) / 2),
+                       .logits = R(sequences + prompts)};
+  };
+  const double prompts = each > 0 ? lump / each : 0;
+  const double chunks = each > 0 ? std::ceil(load.prompt / each) : 0;
+  if (rate < 1) {
+    const SecondsOf<R> alone = time_of(terms_, rows(n, 0)).total();
+    if (rate <= 0) return {.tpot = alone, .ttft = alone};
+    const SecondsOf<R> mixed = time_of(terms_, rows(n, prompts)).total();
+    return {.tpot = alone + (mixed - alone) * R(rate), .ttft = mixed * R(chunks)};
   }
-  return out;
+  const SecondsOf<R> mixed = time_of(terms_, rows(n / rate, prompts)).total();
+  return {.tpot = mixed * R(rate), .ttft = mixed * R(chunks)};
 }
 
 template <class R>
@@ -116,16 +130,16 @@ std::vector<Placement> placed(const HardwareSpec& hw, const Slice& slice, const 
   return out;
 }
 
-Placement best_placement(const ServingSystem& system, const ServeLayout& layout, const Slice& slice) {
+Placement best_placement(const ServeBasis<double>& basis, const ServeLayout& layout, const Slice& slice) {
   constexpr double kSequences = 64;
-  std::vector<Placement> all = placed(*system.hw, slice, layout);
+  std::vector<Placement> all = placed(*basis.system.hw, slice, layout);
   if (all.empty()) {
     throw UserError(fmt::format("{} cannot be placed on {}", describe(layout), slice.name()),
                     "degrees must divide the machine's axes or domains");
   }
   if (all.size() == 1) return all.front();
   const auto time = [&](const Placement& p) {
-    return ServingCost<double>({}, system, layout, slice, p).decode_step(kSequences, 1).total().value();
+    return ServingCost<double>(basis, layout, slice, p).decode_step(kSequences, 1).total().value();
   };
   double least = time(all.front());
   std::size_t best = 0;
@@ -153,8 +167,12 @@ std::vector<std::pair<std::string, std::string>> described_placement(const Hardw
   return out;
 }
 
+ServingCost<double> serving_cost(const ServeBasis<double>& basis, const ServeLayout& layout, const Slice& slice) {
+  return {basis, layout, slice, best_placement(basis, layout, slice)};
+}
+
 ServingCost<double> serving_cost(const ServingSystem& system, const ServeLayout& layout, const Slice& slice) {
-  return {Reader<double>{}, system, layout, slice, best_placement(system, layout, slice)};
+  return serving_cost(ServeBasis<double>({}, system), layout, slice);
 }
 
 }  // namespace scalecalc

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "cost/placement.h"
+#include "serve/serve_basis.h"
 #include "serve/serve_layout.h"
-#include "serve/serve_memory.h"
 #include "serve/serve_work.h"
 #include "serve/serving_system.h"
 
@@ -27,12 +27,27 @@ struct ServeStep {
   double cached = 0;             ///< tokens before them, already in the cache
 };
 
+/// What every request brings.
+struct ServeLoad {
+  double prompt = 0;  ///< tokens to prefill, those found in a cache aside
+  double cached = 0;
+  double generate = 1;
+  double context = 0;   ///< mean tokens in the cache while decoding
+  double chunk = 8192;  ///< most tokens of prompts in one step
+};
+
+/// Mean times of requests in steady state.
+template <class R>
+struct SteadyTimes {
+  SecondsOf<R> tpot;  ///< a decode step and its share of the prompts taken meanwhile
+  SecondsOf<R> ttft;  ///< the steps that take the prompt in, without waiting for a slot
+};
+
 template <class R>
 class ServingCost {
  public:
-  /// `placement` has the groups of placed() below. Keeps the pointers of `system`.
-  ServingCost(const Reader<R>& reader, const ServingSystem& system, const ServeLayout& layout, const Slice& slice,
-              const Placement& placement);
+  /// `placement` is one of placed() below.
+  ServingCost(const ServeBasis<R>& basis, const ServeLayout& layout, const Slice& slice, const Placement& placement);
 
   /// One token of every sequence (`new_tokens` with speculation), from the start of the step to its end. With pipeline
   /// stages: the time until the same sequence's next step, all stages busy with other sequences.
@@ -47,30 +62,29 @@ class ServingCost {
   /// Seconds that a prompt keeps the whole replica busy when prompts follow each other: its pipeline stages and
   /// attention-data ranks work on several at a time.
   SecondsOf<R> prefill_occupancy(double tokens, double cached = 0) const;
-  /// The same for prompts taken in chunks beside decoding: what they add to the steps they ride on.
-  SecondsOf<R> chunked_occupancy(double batch, double context, double tokens, double cached, double chunk) const;
+  /// Continuous batching with `batch` sequences always in flight (docs/model.md [SERVE-STEADY]).
+  SteadyTimes<R> steady(double batch, const ServeLoad& load) const;
 
   /// Weights and contexts that a decode step must read, at the data sheet's bandwidth: no step is faster.
   SecondsOf<R> floor(double batch, double context) const;
 
-  const ServeMemory& memory() const { return memory_; }
   const ServeLayout& layout() const { return layout_; }
 
  private:
   ServeLayout layout_;
-  ServeMemory memory_;
   StepTerms<R> terms_;
 };
 
 /// Every way to place the layout on the slice; empty if its degrees do not divide the axes.
 std::vector<Placement> placed(const HardwareSpec& hw, const Slice& slice, const ServeLayout& layout);
-/// Of these the one whose collectives take least in a step of 64 sequences. UserError if there is none.
-Placement best_placement(const ServingSystem& system, const ServeLayout& layout, const Slice& slice);
+/// Of these the one whose step of 64 sequences is shortest. UserError if there is none.
+Placement best_placement(const ServeBasis<double>& basis, const ServeLayout& layout, const Slice& slice);
 /// "tensor" and where it lies, for each group of more than one.
 std::vector<std::pair<std::string, std::string>> described_placement(const HardwareSpec& hw, const Slice& slice,
                                                                      const Placement& placement);
 
 /// The cost under the best placement.
 ServingCost<double> serving_cost(const ServingSystem& system, const ServeLayout& layout, const Slice& slice);
+ServingCost<double> serving_cost(const ServeBasis<double>& basis, const ServeLayout& layout, const Slice& slice);
 
 }  // namespace scalecalc

@@ -22,6 +22,7 @@ struct ServingSystem {
   Efficiency efficiency;  ///< of the engine on the chip, or the ideal
   ServeFormats formats;
   EngineRules engine;          ///< how much of the memory it gives to the cache, and what it keeps for itself
+  double prefill_share = 1;    ///< of the matmul rate, on prompts alone
   double chunk_tokens = 8192;  ///< most tokens of prompts in one step
 };
 

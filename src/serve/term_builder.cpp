@@ -7,20 +7,6 @@
 
 namespace scalecalc {
 
-WeightPart weight_part(Part part, const LayerKind* kind) {
-  switch (part) {
-    case Part::kAttention:
-    case Part::kNorm:
-    case Part::kMtp: return WeightPart::kAttention;
-    case Part::kMlp: return kind != nullptr && kind->ffn == FfnKind::kMoe ? WeightPart::kShared : WeightPart::kMlp;
-    case Part::kExperts: return WeightPart::kExperts;
-    case Part::kRouter: return WeightPart::kRouter;
-    case Part::kEmbedding: return WeightPart::kEmbedding;
-    case Part::kHead: return WeightPart::kHead;
-  }
-  return WeightPart::kMlp;
-}
-
 namespace {
 
 /// Adds the term, or its layers to one that is the same in another kind of layer.
@@ -39,13 +25,10 @@ double number(std::int64_t count) { return static_cast<double>(count); }
 }  // namespace
 
 template <class R>
-TermBuilder<R>::TermBuilder(const Reader<R>& reader, const ServingSystem& system, const ServeLayout& layout)
-    : system_(system), layout_(layout), model_(*system.model), dims_(read_dims(reader, model_)) {
-  chip_ = read_chip(reader, *system.hw, system.efficiency, format_of(16));
-  out_.rates = read_serving(reader, *system.hw, system.efficiency);
-  out_.half_rows = chip_.half_dim;
-  out_.peak_bandwidth = read(reader, system.hw->hbm_bandwidth, "hw.hbm.bandwidth", system.hw->hbm_source);
-  out_.grouped_half_rows = chip_.grouped_half_rows;
+TermBuilder<R>::TermBuilder(const ServeBasis<R>& basis, const ServeLayout& layout)
+    : basis_(basis), system_(basis.system), layout_(layout), model_(*basis.system.model), chip_(basis.chip) {
+  out_.rates = basis.rates;
+  out_.peak_bandwidth = basis.peak_bandwidth;
   out_.vector_rate = chip_.vector;
   out_.sharing = number(layout.attention_dp) * (layout.scheme == ServeScheme::kGathered ? number(layout.tp) : 1);
   if (layout.scheme != ServeScheme::kGathered) {
@@ -61,17 +44,11 @@ StepTerms<R> TermBuilder<R>::build() {
   out_.stages = R(number(layout_.pp));
   const std::int64_t fullest = (model_.layers() + layout_.pp - 1) / layout_.pp;
   out_.uneven = R(number(fullest * layout_.pp) / layers);
-  for (std::size_t k = 0; k < model_.kinds.size(); ++k) {
-    const auto count = std::count(model_.layer_kind.begin(), model_.layer_kind.end(), static_cast<std::uint8_t>(k));
-    if (count > 0) add_layer(model_.kinds[k], number(count));
+  for (const KindOps<R>& kind : basis_.kinds) {
+    for (const Op<R>& op : kind.ops) add_op(op, kind.kind, R(kind.layers), false);
   }
-  for (const Op<R>& op : head_ops(model_, dims_)) add_op(op, {}, R(1.0), true);
+  for (const Op<R>& op : basis_.head) add_op(op, {}, R(1.0), true);
   return std::move(out_);
-}
-
-template <class R>
-void TermBuilder<R>::add_layer(const LayerKind& kind, double count) {
-  for (const Op<R>& op : layer_ops(model_, kind, dims_)) add_op(op, kind, R(count), false);
 }
 
 template <class R>
@@ -103,22 +80,9 @@ double TermBuilder<R>::ways_of(TpRule rule, Part part) const {
 }
 
 template <class R>
-double TermBuilder<R>::stored_bits(Part part, const LayerKind* kind) const {
-  return system_.formats.weights.bits(weight_part(part, kind));
-}
-
-/// Parts stored in 16 bits or more compute in them.
-template <class R>
-DType TermBuilder<R>::format_of(double bits) const {
-  const DType compute = system_.formats.compute;
-  if (bits < 16 || bytes_per_element(compute) >= 2) return compute;
-  const auto& rates = system_.hw->matmul_peak;
-  return rates[static_cast<std::size_t>(DType::kBf16)] ? DType::kBf16 : DType::kFp16;
-}
-
-template <class R>
 double TermBuilder<R>::dispatch_bytes() const {
-  return std::min(system_.formats.activation_bytes, bytes_per_element(format_of(stored_bits(Part::kExperts, nullptr))));
+  return std::min(system_.formats.activation_bytes,
+                  bytes_per_element(basis_.format_of(basis_.stored_bits(Part::kExperts, nullptr))));
 }
 
 template <class R>
@@ -127,8 +91,8 @@ void TermBuilder<R>::add_matmul(const Op<R>& op, const LayerKind& kind, const R&
                                                  : ways_of(op.tp, op.part);
   const R k = op.tp == TpRule::kRow ? op.k / R(ways) : op.k;
   const R n = op.tp == TpRule::kRow ? op.n : op.n / R(ways);
-  const double stored = stored_bits(op.part, &kind);
-  const DType dtype = format_of(stored);
+  const double stored = basis_.stored_bits(op.part, &kind);
+  const DType dtype = basis_.format_of(stored);
   const double act = system_.formats.activation_bytes;
   const R& h = chip_.half_dim;
   DenseTerm<R> term{.name = op.name, .layers = layers, .logits = logits};
@@ -136,6 +100,8 @@ void TermBuilder<R>::add_matmul(const Op<R>& op, const LayerKind& kind, const R&
   term.weight_bytes = bytes(k * n, stored / 8);
   term.row_bytes = bytes(k, std::min(act, bytes_per_element(dtype))) + bytes(n, act);
   term.rate = chip_.matmul[static_cast<std::size_t>(dtype)] * out_.rates.matmul * (n / (n + h)) * (k / (k + h));
+  const bool weight_only = stored < 8 * bytes_per_element(dtype);
+  term.bandwidth = weight_only ? out_.rates.weights * out_.rates.dequantise : out_.rates.weights;
   layer_bytes_ += logits ? 0 : value_of(term.weight_bytes * layers) / number(model_.layers());
   add_or_merge(out_.dense, std::move(term), [](const auto& a, const auto& b) {
     return a.name == b.name && value_of(a.flops) == value_of(b.flops) &&
@@ -148,8 +114,8 @@ void TermBuilder<R>::add_grouped(const Op<R>& op, const R& layers) {
   const R part(1 / number(layout_.etp));
   const R k = op.tp == TpRule::kExpertRow ? op.k * part : op.k;
   const R n = op.tp == TpRule::kExpertRow ? op.n : op.n * part;
-  const double stored = stored_bits(Part::kExperts, nullptr);
-  const DType dtype = format_of(stored);
+  const double stored = basis_.stored_bits(Part::kExperts, nullptr);
+  const DType dtype = basis_.format_of(stored);
   const double act = system_.formats.activation_bytes;
   const R& h = chip_.half_dim;
   ExpertTerm<R> term{.name = op.name,
@@ -160,8 +126,10 @@ void TermBuilder<R>::add_grouped(const Op<R>& op, const R& layers) {
   term.flops = FlopsOf<R>(R(2.0) * k * n);
   term.weight_bytes = bytes(k * n, stored / 8);
   term.row_bytes = bytes(k, std::min(act, bytes_per_element(dtype))) + bytes(n, act);
-  term.rate =
-      chip_.matmul[static_cast<std::size_t>(dtype)] * out_.rates.matmul * chip_.grouped * (n / (n + h)) * (k / (k + h));
+  term.rate = chip_.matmul[static_cast<std::size_t>(dtype)] * out_.rates.matmul * out_.rates.grouped * (n / (n + h)) *
+              (k / (k + h));
+  const bool weight_only = stored < 8 * bytes_per_element(dtype);
+  term.bandwidth = out_.rates.weights * out_.rates.expert_read * (weight_only ? out_.rates.dequantise : R(1.0));
   add_or_merge(out_.experts, std::move(term),
                [](const auto& a, const auto& b) { return a.name == b.name && value_of(a.flops) == value_of(b.flops); });
 }
@@ -177,7 +145,7 @@ void TermBuilder<R>::add_attention(const Op<R>& op, const LayerKind& kind, const
   term.prefill_flops = attention_flops(op, R(1.0)) / ways;
   term.decode_flops = term.prefill_flops;
   term.row_bytes = bytes(op.qk_width + op.v_width, act) / ways;
-  term.rate = chip_.peak_attention_forward;
+  term.rate = out_.rates.attention;
   term.context_ways = R(number(layout_.cp));
   const bool index = op.tp == TpRule::kWhole;  // the indexer's keys are one head's, whole on every rank
   if (kind.mixer == MixerKind::kMla && !index) {
@@ -202,7 +170,7 @@ void TermBuilder<R>::add_scan(const Op<R>& op, const R& layers) {
   term.row_flops = FlopsOf<R>(op.flops / ways);
   term.state_bytes = bytes(op.state, 2 * CacheFormat{}.state_bytes) / ways;
   term.row_bytes = bytes(op.reads + op.writes, system_.formats.activation_bytes) / ways;
-  term.rate = op.by_element ? chip_.vector : chip_.peak_attention_forward;
+  term.rate = op.by_element ? chip_.vector : out_.rates.attention;
   add_or_merge(out_.caches, std::move(term), [](const auto& a, const auto& b) {
     return a.name == b.name && value_of(a.row_flops) == value_of(b.row_flops);
   });

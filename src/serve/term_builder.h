@@ -1,24 +1,22 @@
 // From operation lists to the terms of a step: what each operation's shapes are on one chip of the layout.
 #pragma once
 
-#include "serve/serve_work.h"
+#include "serve/serve_basis.h"
 
 namespace scalecalc {
 
 template <class R>
 class TermBuilder {
  public:
-  TermBuilder(const Reader<R>& reader, const ServingSystem& system, const ServeLayout& layout);
+  TermBuilder(const ServeBasis<R>& basis, const ServeLayout& layout);
   /// Everything but the collectives.
   StepTerms<R> build();
 
-  const ModelDims<R>& dims() const { return dims_; }
   /// Bytes of the weights of a mean layer on one chip, routed experts aside.
   double layer_bytes() const { return layer_bytes_; }
   double dispatch_bytes() const;  ///< of an element sent to an expert
 
  private:
-  void add_layer(const LayerKind& kind, double count);
   void add_op(const Op<R>& op, const LayerKind& kind, const R& layers, bool logits);
   void add_matmul(const Op<R>& op, const LayerKind& kind, const R& layers, bool logits);
   void add_grouped(const Op<R>& op, const R& layers);
@@ -27,29 +25,22 @@ class TermBuilder {
   void add_vector(const Op<R>& op, const R& layers, bool logits);
 
   double ways_of(TpRule rule, Part part) const;
-  double stored_bits(Part part, const LayerKind* kind) const;
-  DType format_of(double bits) const;
   BytesOf<R> bytes(const R& elements, double each) const { return BytesOf<R>(elements * R(each)); }
 
+  const ServeBasis<R>& basis_;
   const ServingSystem& system_;
   const ServeLayout& layout_;
   const ModelSpec& model_;
-  ModelDims<R> dims_;
-  ChipRates<R> chip_;
+  const ChipRates<R>& chip_;
   double tensor_ = 1;  ///< ranks that whole-width matmuls divide over; 1 if weights are gathered
   double heads_ = 1;   ///< ranks that heads divide over
   double layer_bytes_ = 0;
   StepTerms<R> out_;
 };
 
-/// Adds the collectives of a step, its groups placed as given. `gathered` is the bytes of a mean layer's weights, for
-/// layouts that gather them.
+/// Adds the collectives of a step, its groups placed as given.
 template <class R>
-void add_collectives(const Reader<R>& reader, const ServingSystem& system, const ServeLayout& layout,
-                     const Slice& slice, const Placement& placement, const TermBuilder<R>& builder,
-                     StepTerms<R>& terms);
-
-/// The part of a model's weights that a matmul of this part of a layer reads.
-WeightPart weight_part(Part part, const LayerKind* kind);
+void add_collectives(const ServeBasis<R>& basis, const ServeLayout& layout, const Slice& slice,
+                     const Placement& placement, const TermBuilder<R>& builder, StepTerms<R>& terms);
 
 }  // namespace scalecalc

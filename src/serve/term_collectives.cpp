@@ -2,6 +2,7 @@
 // and gathered weights: Pope et al. 2022, arXiv:2211.05102 section 3.2; experts' all-to-alls: DeepSeek-V3,
 // arXiv:2412.19437 section 3.2.2 (8-bit dispatch, 16-bit combine).
 #include <algorithm>
+#include <cmath>
 
 #include "cost/mesh.h"
 #include "serve/term_builder.h"
@@ -14,17 +15,17 @@ double number(std::int64_t count) { return static_cast<double>(count); }
 template <class R>
 class CollectiveBuilder {
  public:
-  CollectiveBuilder(const Reader<R>& reader, const ServingSystem& system, const ServeLayout& layout, const Slice& slice,
+  CollectiveBuilder(const ServeBasis<R>& basis, const ServeLayout& layout, const Slice& slice,
                     const Placement& placement, const TermBuilder<R>& builder, StepTerms<R>& terms)
-      : system_(system),
+      : basis_(basis),
+        system_(basis.system),
         layout_(layout),
-        model_(*system.model),
+        model_(*basis.system.model),
         slice_(slice),
-        dims_(builder.dims()),
+        dims_(basis.dims),
         dispatch_(builder.dispatch_bytes()),
         layer_bytes_(builder.layer_bytes()),
-        terms_(terms),
-        network_(read_network(reader, *system.hw, system.efficiency)) {
+        terms_(terms) {
     const Group tp = placement.of(MeshDim::kTp);
     const Group all = merge(merge(tp, placement.of(MeshDim::kCp)), placement.of(MeshDim::kFsdp));
     reduce_ = channel(merge(tp, placement.of(MeshDim::kCp)), "tensor group");
@@ -40,15 +41,12 @@ class CollectiveBuilder {
     const std::vector<Group> nest{tp, placement.of(MeshDim::kCp), placement.of(MeshDim::kFsdp)};
     if (fold(nest, layout.etp, inner, outer)) {
       etp_ = channel(inner, "etp");
-      ep_ = make_channel(*system.hw, slice, network_, outer, "ep", routing_of(model_));
+      ep_ = make_channel(*system_.hw, slice, basis_.network, outer, "ep", routing_of(model_));
     }
   }
 
   void build() {
-    for (std::size_t k = 0; k < model_.kinds.size(); ++k) {
-      const auto count = std::count(model_.layer_kind.begin(), model_.layer_kind.end(), static_cast<std::uint8_t>(k));
-      if (count > 0) layer(model_.kinds[k], number(count));
-    }
+    for (const KindOps<R>& kind : basis_.kinds) layer(kind.kind, kind.ops, kind.layers);
     ends();
   }
 
@@ -56,47 +54,54 @@ class CollectiveBuilder {
   double act() const { return system_.formats.activation_bytes; }
   BytesOf<R> bytes(const R& elements, double each) const { return BytesOf<R>(elements * R(each)); }
   Channel<R> channel(const Group& group, std::string_view label) const {
-    return make_channel(*system_.hw, slice_, network_, group, label);
+    return make_channel(*system_.hw, slice_, basis_.network, group, label);
   }
 
-  /// Behind switches the engine's measured latency of a whole collective takes the place of the link's; on a torus it
-  /// comes on top of the hops, beside which the transfer runs (book, chapter 3).
-  SecondsOf<R> latency(const Channel<R>& channel, const SecondsOf<R>& hops) const {
-    SecondsOf<R> out = channel.scale_out ? terms_.rates.latency_out : terms_.rates.latency_up;
-    return channel.latency_adds ? out : out + hops;
-  }
-
+  /// [SERVE-COLL] Behind switches the engine's measured latency takes the place of the link's: L (1 + log2(n/2) / 4)
+  /// for n ranks; on a torus it comes on top of the hops, beside which the transfer runs (book, chapter 3). Until a
+  /// message has a MB, it pays the ramp in proportion, once for each doubling of the ranks.
   void add(std::string_view name, double times, const Channel<R>& channel, const SecondsOf<R>& hops,
-           const SecondsOf<R>& per_row, bool logits = false, const SecondsOf<R>& fixed = SecondsOf<R>(R(0.0))) {
+           const SecondsOf<R>& start, const BytesOf<R>& row_bytes, const SecondsPerByteOf<R>& per_byte,
+           bool logits = false, const SecondsOf<R>& fixed = SecondsOf<R>(R(0.0))) {
     if (channel.size == 1) return;
+    const R& factor = terms_.rates.collective_factor;
     CollectiveTerm<R> term{.name = name,
                            .times = R(times),
-                           .latency = latency(channel, hops),
-                           .per_row = per_row,
-                           .fixed = fixed,
+                           .latency = (channel.latency_adds ? start : start + hops) * factor,
+                           .per_row = row_bytes * per_byte * factor,
+                           .ramp = terms_.rates.ramp * R(std::log2(number(channel.size))) * factor,
+                           .row_bytes = row_bytes,
+                           .fixed = fixed * factor,
                            .latency_adds = channel.latency_adds,
                            .logits = logits};
     for (CollectiveTerm<R>& known : terms_.collectives) {
-      if (known.name != name || value_of(known.per_row) != value_of(per_row)) continue;
+      if (known.name != name || value_of(known.per_row) != value_of(term.per_row)) continue;
       known.times = known.times + term.times;
       return;
     }
     terms_.collectives.push_back(std::move(term));
   }
 
+  SecondsOf<R> reduce_start(const Channel<R>& channel) const {
+    const SecondsOf<R>& two = channel.scale_out ? terms_.rates.latency_out : terms_.rates.latency_up;
+    return two * R(1 + 0.25 * std::log2(std::max(1.0, number(channel.size) / 2)));
+  }
+
   void all_reduce(std::string_view name, double times, const Channel<R>& channel, const R& elements) {
-    add(name, times, channel, channel.gather_latency * R(2.0), bytes(elements, act()) * channel.reduce);
+    add(name, times, channel, channel.gather_latency * R(2.0), reduce_start(channel), bytes(elements, act()),
+        channel.reduce);
   }
   void gather(std::string_view name, double times, const Channel<R>& channel, const R& elements, double each,
               bool logits = false) {
-    add(name, times, channel, channel.gather_latency, bytes(elements, each) * channel.gather, logits);
+    add(name, times, channel, channel.gather_latency, reduce_start(channel), bytes(elements, each), channel.gather,
+        logits);
   }
   void exchange(std::string_view name, double times, const Channel<R>& channel, const R& elements, double each) {
-    add(name, times, channel, channel.exchange_latency, bytes(elements, each) * channel.exchange);
+    const SecondsOf<R>& start = channel.scale_out ? terms_.rates.exchange_out : terms_.rates.exchange_up;
+    add(name, times, channel, channel.exchange_latency, start, bytes(elements, each), channel.exchange);
   }
 
-  void layer(const LayerKind& kind, double count) {
-    const std::vector<Op<R>> ops = layer_ops(model_, kind, dims_);
+  void layer(const LayerKind& kind, const std::vector<Op<R>>& ops, double count) {
     for (const Op<R>& op : ops) {
       if (value_of(op.summed) > 0) all_reduce("inner all-reduce", count, tp_, op.summed);
       if (op.kind == OpKind::kAttention && op.tp == TpRule::kHeads) {
@@ -134,7 +139,8 @@ class CollectiveBuilder {
 
   void gathers(double count) {
     const SecondsOf<R> transfer = BytesOf<R>(R(layer_bytes_)) * tp_.gather;
-    add("weight all-gather", count, tp_, tp_.gather_latency, SecondsOf<R>(R(0.0)), false, transfer);
+    add("weight all-gather", count, tp_, tp_.gather_latency, reduce_start(tp_), BytesOf<R>(R(0.0)), tp_.gather, false,
+        transfer);
   }
 
   /// Each rank sends its part of its group's tokens to the experts they chose and gets the sums back; without expert
@@ -165,6 +171,7 @@ class CollectiveBuilder {
     terms_.stage_send_per_row = bytes(dims_.d_model, act()) * pp_.send;
   }
 
+  const ServeBasis<R>& basis_;
   const ServingSystem& system_;
   const ServeLayout& layout_;
   const ModelSpec& model_;
@@ -173,23 +180,21 @@ class CollectiveBuilder {
   double dispatch_;
   double layer_bytes_;
   StepTerms<R>& terms_;
-  NetworkRates<R> network_;
   Channel<R> tp_, reduce_, x_, y_, cp_, ep_, etp_, group_, pp_;
 };
 
 }  // namespace
 
 template <class R>
-void add_collectives(const Reader<R>& reader, const ServingSystem& system, const ServeLayout& layout,
-                     const Slice& slice, const Placement& placement, const TermBuilder<R>& builder,
-                     StepTerms<R>& terms) {
+void add_collectives(const ServeBasis<R>& basis, const ServeLayout& layout, const Slice& slice,
+                     const Placement& placement, const TermBuilder<R>& builder, StepTerms<R>& terms) {
   if (layout.replica_chips() == 1) return;
-  CollectiveBuilder<R>(reader, system, layout, slice, placement, builder, terms).build();
+  CollectiveBuilder<R>(basis, layout, slice, placement, builder, terms).build();
 }
 
 #define SCALECALC_INSTANTIATE(R)                                                                          \
-  template void add_collectives(const Reader<R>&, const ServingSystem&, const ServeLayout&, const Slice&, \
-                                const Placement&, const TermBuilder<R>&, StepTerms<R>&);
+  template void add_collectives(const ServeBasis<R>&, const ServeLayout&, const Slice&, const Placement&, \
+                                const TermBuilder<R>&, StepTerms<R>&);
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)
 SCALECALC_INSTANTIATE(Traced)

@@ -103,14 +103,26 @@ struct Coefficient {
 struct ServingEfficiency {
   Coefficient weight_read{0, 0, ""};  ///< fraction of HBM bandwidth at which matmuls of few rows read weights; 0: hbm
   Coefficient kv_read{0, 0, ""};      ///< the same of attention over the cache; 0: hbm
-  Coefficient matmul;                 ///< prefill matmuls relative to those of training
-  Coefficient overlap;                ///< share of collectives that runs under other work
-  Coefficient expert_imbalance;       ///< slowest expert rank over the mean
-  Coefficient layer_overhead{0, 0, ""};     ///< seconds per layer and step that nothing hides
-  Coefficient step_overhead{0, 0, ""};      ///< seconds per step
-  Coefficient sequence_overhead{0, 0, ""};  ///< seconds per sequence and step
-  Coefficient latency_scale_up{0, 0, ""};   ///< seconds per collective inside the innermost tier
-  Coefficient latency_scale_out{0, 0, ""};  ///< and per collective that leaves it
+  Coefficient dequantise;             ///< on weight_read, for weights of fewer bits than the matmul computes in
+  Coefficient expert_read;            ///< on weight_read, for routed experts
+  Coefficient matmul;                 ///< large matmuls relative to those of training
+  Coefficient attention_forward{0, 0, ""};  ///< fraction of the dense peak; 0: as training
+  Coefficient grouped_matmul{0, 0, ""};     ///< expert matmuls relative to dense ones; 0: as training
+  Coefficient grouped_half_rows{0, 0, ""};  ///< rows an expert touched costs beyond those it gets
+  /// 0: the larger of FLOPs and bytes counts; 1: the fourth root of the sum of their fourth powers.
+  Coefficient blend{0, 0, ""};
+  Coefficient overlap;                       ///< share of collectives that runs under other work
+  Coefficient expert_imbalance;              ///< slowest expert rank over the mean
+  Coefficient layer_overhead{0, 0, ""};      ///< seconds per layer and step that nothing hides
+  Coefficient step_overhead{0, 0, ""};       ///< seconds per step
+  Coefficient sequence_overhead{0, 0, ""};   ///< seconds per sequence and step
+  Coefficient latency_scale_up{0, 0, ""};    ///< seconds of a small all-reduce of two inside the innermost tier
+  Coefficient latency_scale_out{0, 0, ""};   ///< and of one that leaves it
+  Coefficient exchange_scale_up{0, 0, ""};   ///< seconds of a small all-to-all, likewise
+  Coefficient exchange_scale_out{0, 0, ""};  ///<
+  Coefficient collective_ramp{0, 0, ""};     ///< seconds that a MB costs until a collective runs at full bandwidth
+  Coefficient collective_factor;             ///< on all of these and the transfer
+  Coefficient occupancy;                     ///< share of the batch's slots that work in a saturated engine
 };
 
 /// How far real kernels and links stay below the data sheet, per chip and software stack (the `efficiency:` block).

@@ -131,13 +131,23 @@ void read_serving_block(CoefficientReader& reader, Efficiency& out) {
   ServingEfficiency& s = out.serving;
   block->read("weight_read", UnitKind::kFraction, kFraction, s.weight_read);
   block->read("kv_read", UnitKind::kFraction, kFraction, s.kv_read);
+  block->read("dequantise", UnitKind::kFraction, kFraction, s.dequantise);
+  block->read("expert_read", UnitKind::kFraction, kFraction, s.expert_read);
   block->read("matmul", UnitKind::kNumber, {1e-4, 2}, s.matmul);
+  block->read("attention_forward", UnitKind::kFraction, kFraction, s.attention_forward);
+  block->read("grouped_matmul", UnitKind::kFraction, kFraction, s.grouped_matmul);
+  block->read("grouped_half_rows", UnitKind::kNumber, {0, 65536}, s.grouped_half_rows);
+  block->read("blend", UnitKind::kFraction, {0, 1}, s.blend);
   block->read("overlap", UnitKind::kFraction, {0, 1}, s.overlap);
   block->read("expert_imbalance", UnitKind::kNumber, {1, 10}, s.expert_imbalance);
   block->read("layer_overhead", UnitKind::kSeconds, {0, 1}, s.layer_overhead);
   block->read("step_overhead", UnitKind::kSeconds, {0, 1}, s.step_overhead);
   block->read("sequence_overhead", UnitKind::kSeconds, {0, 1}, s.sequence_overhead);
   read_pair(*block, "latency", UnitKind::kSeconds, {0, 1}, s.latency_scale_up, s.latency_scale_out);
+  read_pair(*block, "exchange_latency", UnitKind::kSeconds, {0, 1}, s.exchange_scale_up, s.exchange_scale_out);
+  block->read("collective_ramp", UnitKind::kSeconds, {0, 1}, s.collective_ramp);
+  block->read("collective_factor", UnitKind::kNumber, {0.05, 20}, s.collective_factor);
+  block->read("occupancy", UnitKind::kFraction, {0.1, 1}, s.occupancy);
   block->fields().finish();
   out.has_serving = out.has_serving || !block->given().empty();
   reader.take_given("serving", *block);
@@ -281,7 +291,8 @@ Efficiency ideal_efficiency(const Efficiency& calibrated) {
   out.basis = "roofline bound: full rates, perfect overlap, no overhead (scaling book, chapter 1)";
   out.confidence = "exact arithmetic of an upper bound";
   out.memory_reserve = calibrated.memory_reserve;
-  out.serving.weight_read.value = out.serving.kv_read.value = 1;
+  ServingEfficiency& s = out.serving;
+  for (Coefficient* c : {&s.weight_read, &s.kv_read, &s.attention_forward, &s.grouped_matmul}) c->value = 1;
   out.has_serving = true;
   // Ring reductions move 2(n-1)/n of the buffer; a switch that reduces receives it once (book, chapter 12).
   out.in_network_gain.value = 2;
@@ -290,30 +301,39 @@ Efficiency ideal_efficiency(const Efficiency& calibrated) {
 
 namespace {
 
+/// Those of serving, whose shares of 0 mean that training's is used, which moves by itself.
+void move_serving(ServingEfficiency& s, double sign) {
+  for (Coefficient* c : {&s.weight_read, &s.kv_read, &s.dequantise, &s.expert_read, &s.attention_forward,
+                         &s.grouped_matmul, &s.overlap, &s.occupancy}) {
+    c->value = std::min(c->value * (1 + sign * c->error), 1.0);
+  }
+  for (Coefficient* c :
+       {&s.grouped_half_rows, &s.blend, &s.layer_overhead, &s.step_overhead, &s.sequence_overhead, &s.latency_scale_up,
+        &s.latency_scale_out, &s.exchange_scale_up, &s.exchange_scale_out, &s.collective_ramp, &s.collective_factor}) {
+    c->value *= 1 - sign * c->error;
+  }
+  s.expert_imbalance.value = std::max(1.0, s.expert_imbalance.value * (1 - sign * s.expert_imbalance.error));
+  s.matmul.value *= 1 + sign * s.matmul.error;
+}
+
 /// Moves every coefficient by `sign` times its error towards speed. Shares stay within 0..1, an imbalance above 1.
 Efficiency moved(const Efficiency& efficiency, double sign) {
   Efficiency out = efficiency;
   const auto share = [&](Coefficient& c) { c.value = std::clamp(c.value * (1 + sign * c.error), 1e-6, 1.0); };
   const auto cost = [&](Coefficient& c, double least) { c.value = std::max(least, c.value * (1 - sign * c.error)); };
   for (Coefficient& c : out.matmul) share(c);
-  for (Coefficient* c : {&out.grouped_matmul, &out.attention_forward, &out.attention_backward, &out.vector, &out.hbm,
-                         &out.link_scale_up, &out.link_scale_out, &out.overlap_tp, &out.overlap_fsdp, &out.overlap_dp,
-                         &out.overlap_cp, &out.overlap_cp_gather, &out.overlap_ep, &out.overlap_ep_paired,
-                         &out.overlap_pp, &out.overlap_host, &out.serving.overlap}) {
+  for (Coefficient* c :
+       {&out.grouped_matmul, &out.attention_forward, &out.attention_backward, &out.vector, &out.hbm, &out.link_scale_up,
+        &out.link_scale_out, &out.overlap_tp, &out.overlap_fsdp, &out.overlap_dp, &out.overlap_cp,
+        &out.overlap_cp_gather, &out.overlap_ep, &out.overlap_ep_paired, &out.overlap_pp, &out.overlap_host}) {
     share(*c);
   }
-  for (Coefficient* c : {&out.serving.weight_read, &out.serving.kv_read}) {
-    if (c->value > 0) share(*c);  // 0: hbm is used instead, and moves by itself
-  }
-  for (Coefficient* c :
-       {&out.matmul_half_dim, &out.grouped_half_rows, &out.kernel_overhead, &out.contention_scale_up,
-        &out.contention_scale_out, &out.step_overhead, &out.serving.layer_overhead, &out.serving.step_overhead,
-        &out.serving.sequence_overhead, &out.serving.latency_scale_up, &out.serving.latency_scale_out}) {
+  for (Coefficient* c : {&out.matmul_half_dim, &out.grouped_half_rows, &out.kernel_overhead, &out.contention_scale_up,
+                         &out.contention_scale_out, &out.step_overhead}) {
     cost(*c, 0);
   }
-  cost(out.serving.expert_imbalance, 1);
-  out.serving.matmul.value *= 1 + sign * out.serving.matmul.error;
   cost(out.moe_imbalance, 1);
+  move_serving(out.serving, sign);
   out.in_network_gain.value = std::clamp(out.in_network_gain.value * (1 + sign * out.in_network_gain.error), 1.0, 2.0);
   return out;
 }
