@@ -7,9 +7,9 @@
 namespace scalecalc::cli {
 
 std::span<const Command> commands() {
-  static const std::array kCommands{train_command(),    trace_command(),    collective_command(), matmul_command(),
-                                    roofline_command(), bounds_command(),   model_command(),      hw_command(),
-                                    validate_command(), calibrate_command()};
+  static const std::array kCommands{train_command(),  serve_command(),    trace_command(),    collective_command(),
+                                    matmul_command(), roofline_command(), bounds_command(),   model_command(),
+                                    hw_command(),     validate_command(), calibrate_command()};
   return kCommands;
 }
 

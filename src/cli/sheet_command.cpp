@@ -39,7 +39,7 @@ ExitCode answer_with_sheet(const Arguments& arguments, Environment& env,
   outputs.write(env, [&](OutputFormat format, bool to_file) {
     return render_sheet(sheet, format, to_file ? TextOptions{} : text, explain);
   });
-  return ExitCode::kAnswered;
+  return sheet.nothing_fits ? ExitCode::kNothingFits : ExitCode::kAnswered;
 }
 
 HardwareSpec hardware_asked_for(const Arguments& arguments, const Catalog& catalog, Unpublished unpublished) {

@@ -66,6 +66,7 @@ struct Sheet {
   std::vector<Block> blocks;  ///< CSV and JSON Lines write the first list, or the first block if there is no list
   std::vector<Assumption> assumptions;
   std::vector<std::string> notes;
+  bool nothing_fits = false;  ///< well asked, and nothing answers it: exit status 3
 };
 
 /// What people read of a figure; nothing if they read none of it.

@@ -1,0 +1,287 @@
+#include "report/serve_sheet.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "serve/serve_question.h"
+#include "serve/serving_cost.h"
+
+namespace scalecalc {
+namespace {
+
+double number(std::int64_t count) { return static_cast<double>(count); }
+
+std::string seconds(double value) { return format_quantity(value, UnitKind::kSeconds); }
+
+Figure value(std::string_view key, std::string_view label, Format format, double v, int importance = 0) {
+  Figure out = figure(key, label, format, Cell(v));
+  out.importance = importance;
+  return out;
+}
+
+Figure maybe(std::string_view key, std::string_view label, Format format, const std::optional<double>& v,
+             int importance = 0) {
+  Figure out = figure(key, label, format, v ? Cell(*v) : Cell{});
+  out.importance = importance;
+  return out;
+}
+
+Figure word(std::string_view key, std::string_view label, std::string v, int importance = 0) {
+  Figure out = figure(key, label, Format::kText, Cell(std::move(v)));
+  out.importance = importance;
+  return out;
+}
+
+void add_layout(std::vector<Figure>& out, const std::string& at, const ServeLayout& l) {
+  const std::initializer_list<std::pair<const char*, std::int64_t>> degrees{
+      {"tp", l.tp}, {"pp", l.pp}, {"ep", l.ep},    {"etp", l.etp}, {"attention_dp", l.attention_dp},
+      {"cp", l.cp}, {"dp", l.dp}, {"tp_x", l.tp_x}};
+  for (const auto& [name, degree] : degrees) out.push_back(value(at + name, "", Format::kInteger, number(degree)));
+  out.push_back(word(at + "scheme", "", std::string(name_of(l.scheme))));
+}
+
+void add_time(std::vector<Figure>& out, const ServeTime<double>& t, bool shown) {
+  const auto add = [&](const char* key, const char* label, Seconds v) {
+    out.push_back(
+        value(fmt::format("time_s.{}", key), shown && v.value() > 0 ? label : "", Format::kSeconds, v.value()));
+  };
+  add("compute", "compute", t.compute);
+  add("weights", "reading weights", t.weights);
+  add("kv", "reading KV", t.kv);
+  add("activations", "activations", t.activations);
+  add("collectives", "collectives", t.collectives);
+  add("pipeline", "pipeline", t.pipeline);
+  add("overhead", "overhead", t.overhead);
+}
+
+void add_memory(std::vector<Figure>& out, const ServePoint& p, bool shown) {
+  const auto add = [&](const char* key, const char* label, double v) {
+    out.push_back(value(fmt::format("memory_bytes.{}", key), shown ? label : "", Format::kBytes, v));
+  };
+  add("weights", "weights", p.memory.weights);
+  add("kv", "KV cache", p.memory.kv);
+  add("activations", "activations", p.memory.activations);
+  add("graphs", "graphs", p.memory.graphs);
+  add("reserve", "runtime", p.memory.reserve);
+  add("total", "of a chip", p.memory.total());
+  add("capacity", "it has", p.capacity);
+}
+
+class ServeSheet {
+ public:
+  ServeSheet(const ServeAnswer& answer, bool explain) : a_(answer), q_(answer.question), explain_(explain) {}
+
+  Sheet run() {
+    out_.command = "serve";
+    out_.title = fmt::format("{} on {}: prompts of {}, answers of {} tokens", a_.model->title, machines(),
+                             group_thousands(static_cast<long long>(q_.prompt)),
+                             group_thousands(static_cast<long long>(q_.generate)));
+    out_.nothing_fits = !a_.best;
+    query();
+    summary();
+    points();
+    best();
+    failures();
+    out_.blocks.push_back(
+        {.key = "search",
+         .is_list = false,
+         .records = {{{value("layouts", "", Format::kInteger, static_cast<double>(a_.layouts)),
+                       value("evaluated", "", Format::kInteger, static_cast<double>(a_.evaluated))}}}});
+    out_.assumptions = a_.assumptions;
+    out_.notes = a_.notes;
+    return std::move(out_);
+  }
+
+ private:
+  std::string machines() const {
+    std::vector<std::string> names;
+    for (const ServeSystem& s : a_.systems) names.push_back(s.hw->title);
+    return join(names, ", ");
+  }
+  bool several() const { return a_.systems.size() > 1; }
+
+  void query() {
+    std::vector<Figure>& f = out_.query.figures;
+    f.push_back(word("model", "", a_.model->name));
+    std::vector<Cell> names;
+    for (const ServeSystem& s : a_.systems) names.emplace_back(s.hw->name);
+    f.push_back(list_figure("hardware", "", std::move(names)));
+    f.push_back(maybe("chips", "", Format::kInteger, q_.chips ? std::optional(number(*q_.chips)) : std::nullopt));
+    f.push_back(value("prompt", "", Format::kInteger, q_.prompt));
+    f.push_back(value("generate", "", Format::kInteger, q_.generate));
+    f.push_back(value("context", "", Format::kNumber, q_.context.value_or(q_.prompt + q_.generate / 2)));
+    f.push_back(list_figure("batch", "", {q_.batches.begin(), q_.batches.end()}));
+    const ServeFormats& formats = a_.systems.front().serving.formats;
+    f.push_back(word("weights", "", std::string(name_of(formats.weights.weights))));
+    f.push_back(word("kv", "", std::string(name_of(formats.kv))));
+    f.push_back(word("flops", "", std::string(name_of(formats.compute))));
+    f.push_back(value("prefix_hit", "", Format::kFraction, q_.prefix_hit));
+    f.push_back(maybe("slo_ttft_s", "", Format::kSeconds, q_.slo_ttft));
+    f.push_back(maybe("slo_tpot_s", "", Format::kSeconds, q_.slo_tpot));
+    f.push_back(maybe("slo_request_s", "", Format::kSeconds, q_.slo_request));
+    f.push_back(word("regime", "", std::string(kServeRegimeNames[static_cast<std::size_t>(q_.regime)])));
+    f.push_back(word("disaggregate", "", std::string(kDisaggregationNames[static_cast<std::size_t>(q_.disaggregate)])));
+    f.push_back(word("objective", "", std::string(kServeObjectiveNames[static_cast<std::size_t>(q_.objective)])));
+    f.push_back(word("engine", "", a_.systems.front().serving.engine.name));
+    f.push_back(word("efficiency", "", q_.ideal ? "ideal" : "calibrated"));
+  }
+
+  void summary() {
+    if (!a_.best) {
+      out_.summary.push_back({"nothing meets the question", Role::kBad});
+      for (const BindingLimit& l : a_.limits) out_.summary.push_back({limit_text(l), Role::kBad});
+      for (const std::string& change : a_.would_meet) out_.summary.push_back({"would do: " + change, Role::kGood});
+      return;
+    }
+    const ServePoint& p = *a_.best;
+    out_.summary.push_back(
+        {fmt::format(
+             "best {}: {} on {} chips{}, batch {:g}: {:.4g} tokens/s per chip, {:.4g} per user, TTFT {}, TPOT {}",
+             kServeObjectiveNames[static_cast<std::size_t>(q_.objective)], describe(p.layout), p.chips,
+             several() ? " of " + a_.systems[p.system].hw->name : "", p.batch, p.tokens_per_s_per_chip(),
+             p.tokens_per_s_per_user(), seconds(p.ttft_s), seconds(p.tpot_s)),
+         Role::kGood});
+    if (p.pools) {
+      out_.summary.push_back(
+          {fmt::format("pools: {} chips prefill ({} x {}), {} decode ({} replicas); a decode replica "
+                       "keeps {:.3g} prefill replicas busy; {} of cache moved in {}",
+                       p.pools->prefill_chips, p.pools->prefill_replicas, describe(p.pools->prefill_layout),
+                       p.pools->decode_chips, p.pools->decode_replicas, p.pools->ratio,
+                       format_quantity(p.pools->transfer_bytes, UnitKind::kBytes), seconds(p.pools->transfer_s)),
+           Role::kPlain});
+    }
+    if (p.speculation) {
+      const SpeculationFigures& s = *p.speculation;
+      out_.summary.push_back(
+          {fmt::format("speculation: {:.3g} tokens for {} of drafts and {} of checking; without it {} a token; {}",
+                       s.tokens_per_step, seconds(s.draft_s), seconds(s.verify_s), seconds(s.plain_tpot_s),
+                       s.break_even_batch
+                           ? fmt::format("it pays up to {:g} sequences of a replica", *s.break_even_batch)
+                           : std::string("it pays at every batch that fits")),
+           Role::kPlain});
+    }
+    out_.summary.push_back({p.memory_rule, Role::kDim});
+  }
+
+  std::string limit_text(const BindingLimit& l) const {
+    if (l.name == "memory") {
+      return fmt::format("memory: a chip has {}, one sequence needs {} at least ({})",
+                         format_quantity(l.asked, UnitKind::kBytes), format_quantity(l.nearest, UnitKind::kBytes),
+                         l.how);
+    }
+    return fmt::format("--slo-{} {}: nearest is {} ({})", l.name, seconds(l.asked), seconds(l.nearest), l.how);
+  }
+
+  std::vector<Figure> of(const ServePoint& p, bool alone) const {
+    std::vector<Figure> f;
+    f.push_back(word("hardware", several() ? "hardware" : "", a_.systems[p.system].hw->name));
+    f.push_back(word("layout_text", "layout", describe(p.layout)));
+    add_layout(f, "layout.", p.layout);
+    f.push_back(value("chips", "chips", Format::kInteger, number(p.chips)));
+    f.push_back(word("slice", "", p.slice.name()));
+    f.push_back(value("batch", "batch", Format::kInteger, p.batch));
+    f.push_back(value("max_batch", alone ? "most that fit" : "", Format::kNumber, p.max_batch));
+    f.push_back(value("prefill_time_s", "prefill", Format::kSeconds, p.prefill_s, 6));
+    f.push_back(value("ttft_s", "TTFT", Format::kSeconds, p.ttft_s));
+    f.push_back(value("decode_step_s", "step", Format::kSeconds, p.decode_step_s, 5));
+    f.push_back(value("tpot_s", "TPOT", Format::kSeconds, p.tpot_s));
+    f.push_back(value("request_time_s", "", Format::kSeconds, p.request_s));
+    f.push_back(value("floor_s", alone ? "floor of the step" : "", Format::kSeconds, p.floor_s));
+    f.push_back(value("tokens_per_s", "", Format::kNumber, p.tokens_per_s));
+    f.push_back(value("tokens_per_s_per_chip", "tok/s/chip", Format::kNumber, p.tokens_per_s_per_chip()));
+    f.push_back(value("tokens_per_s_per_user", "tok/s/user", Format::kNumber, p.tokens_per_s_per_user()));
+    const double decoding = p.batch / p.decode_step_s / number(p.pools ? p.pools->decode_chips : p.chips);
+    f.push_back(
+        value("decode_tokens_per_s_per_chip", alone ? "decoding alone tok/s/chip" : "", Format::kNumber, decoding));
+    f.push_back(value("decode_requests_per_s_per_chip", alone ? "decoding alone req/s/chip" : "", Format::kNumber,
+                      decoding / q_.generate));
+    f.push_back(value("requests_per_s", "req/s", Format::kNumber, p.requests_per_s, 4));
+    f.push_back(maybe("usd_per_million_output_tokens", "$/M out", Format::kUsd, p.usd_per_million_output, 2));
+    f.push_back(maybe("usd_per_million_input_tokens", alone ? "$/M in" : "", Format::kUsd, p.usd_per_million_input));
+    f.push_back(maybe("energy_j_per_output_token", alone ? "J per output token" : "", Format::kNumber,
+                      p.joules_per_output_token));
+    f.push_back(word("bound_by", "bound by", p.bound_by, 3));
+    add_time(f, p.time, alone);
+    add_memory(f, p, alone);
+    f.push_back(value("pareto", "", Format::kFlag, p.pareto ? 1 : 0));
+    f.push_back(value("meets_limits", limited() ? "in limits" : "", Format::kFlag, p.meets_limits ? 1 : 0, 1));
+    return f;
+  }
+  bool limited() const { return q_.slo_ttft || q_.slo_tpot || q_.slo_request; }
+
+  void points() {
+    Block block{.key = "points", .title = q_.batches.empty() ? "Pareto front" : "Batches"};
+    for (const ServePoint& p : a_.points) block.records.push_back({of(p, false)});
+    out_.blocks.push_back(std::move(block));
+  }
+
+  void best() {
+    if (!a_.best) return;
+    const ServePoint& p = *a_.best;
+    Record record{of(p, true)};
+    if (explain_) {
+      const ExplainedServing explained = explain_point(a_, p);
+      for (Figure& f : record.figures) {
+        if (f.key == "decode_step_s")
+          f = figure(f.key, "step", Format::kSeconds, explained.decode_step, "sum of its causes");
+        if (f.key == "prefill_time_s")
+          f = figure(f.key, "prefill", Format::kSeconds, explained.prefill, "sum of its causes");
+      }
+    }
+    for (const auto& [name, place] : described_placement(*a_.systems[p.system].hw, p.slice, p.placement)) {
+      record.figures.push_back(word("placement." + name, name + " lies on", place));
+    }
+    record.figures.push_back(word("memory_rule", "", p.memory_rule));
+    out_.blocks.push_back(
+        {.key = "best", .title = "Best", .is_list = false, .records = {std::move(record)}, .by_figure = true});
+    if (p.pools) pools(*p.pools);
+    if (p.speculation) speculation(*p.speculation);
+  }
+
+  void pools(const PoolSplit& s) {
+    std::vector<Figure> f{value("prefill_chips", "", Format::kInteger, number(s.prefill_chips)),
+                          value("decode_chips", "", Format::kInteger, number(s.decode_chips)),
+                          value("prefill_replicas", "", Format::kInteger, number(s.prefill_replicas)),
+                          value("decode_replicas", "", Format::kInteger, number(s.decode_replicas)),
+                          value("ratio", "", Format::kNumber, s.ratio),
+                          value("transfer_bytes", "", Format::kBytes, s.transfer_bytes),
+                          value("transfer_time_s", "", Format::kSeconds, s.transfer_s)};
+    add_layout(f, "prefill_layout.", s.prefill_layout);
+    out_.blocks.push_back({.key = "disaggregation", .is_list = false, .records = {{std::move(f)}}});
+  }
+
+  void speculation(const SpeculationFigures& s) {
+    out_.blocks.push_back({.key = "speculation",
+                           .is_list = false,
+                           .records = {{{value("tokens_per_step", "", Format::kNumber, s.tokens_per_step),
+                                         value("draft_time_s", "", Format::kSeconds, s.draft_s),
+                                         value("verify_time_s", "", Format::kSeconds, s.verify_s),
+                                         value("plain_tpot_s", "", Format::kSeconds, s.plain_tpot_s),
+                                         maybe("break_even_batch", "", Format::kNumber, s.break_even_batch)}}}});
+  }
+
+  void failures() {
+    if (a_.best) return;
+    Block block{.key = "limits"};
+    for (const BindingLimit& l : a_.limits) {
+      block.records.push_back({{word("name", "", l.name), value("asked", "", Format::kNumber, l.asked),
+                                value("nearest", "", Format::kNumber, l.nearest), word("how", "", l.how)}});
+    }
+    out_.blocks.push_back(std::move(block));
+    Block would{.key = "would_meet"};
+    for (const std::string& change : a_.would_meet) would.records.push_back({{word("change", "", change)}});
+    out_.blocks.push_back(std::move(would));
+  }
+
+  const ServeAnswer& a_;
+  const ServeQuestion& q_;
+  bool explain_;
+  Sheet out_;
+};
+
+}  // namespace
+
+Sheet serve_sheet(const ServeAnswer& answer, bool explain) { return ServeSheet(answer, explain).run(); }
+
+}  // namespace scalecalc

@@ -1,0 +1,134 @@
+// Rules: heads, widths and experts divide as in the engines (vLLM, SGLang and TensorRT-LLM parallel configurations);
+// schemes: Pope et al. 2022, arXiv:2211.05102.
+#include "serve/serve_layouts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/divisors.h"
+#include "model/sharding.h"
+
+namespace scalecalc {
+
+const std::array<ServeDimension, kServeDimensions> kServeDimensionTable{{
+    {"tp", &ServePins::tp, [](const ServeLayout& l) { return l.tp; }},
+    {"tp_x", &ServePins::tp_x, [](const ServeLayout& l) { return l.tp_x; }},
+    {"pp", &ServePins::pp, [](const ServeLayout& l) { return l.pp; }},
+    {"ep", &ServePins::ep, [](const ServeLayout& l) { return l.ep; }},
+    {"etp", &ServePins::etp, [](const ServeLayout& l) { return l.etp; }},
+    {"attention_dp", &ServePins::attention_dp, [](const ServeLayout& l) { return l.attention_dp; }},
+    {"cp", &ServePins::cp, [](const ServeLayout& l) { return l.cp; }},
+    {"dp", &ServePins::dp, [](const ServeLayout& l) { return l.dp; }},
+    {"scheme", &ServePins::scheme, [](const ServeLayout& l) { return static_cast<std::int64_t>(l.scheme); }},
+}};
+
+namespace {
+
+class ServeEnumerator {
+ public:
+  ServeEnumerator(const ModelSpec& model, const HardwareSpec& hw, const ServePins& fix, const ServePins& max)
+      : model_(model), hw_(hw), fix_(fix), max_(max) {}
+
+  std::vector<ServeLayout> run(std::int64_t chips) {
+    for (const std::int64_t tp : divisors(chips)) {
+      if (!tensor_divides(tp)) continue;
+      for (const std::int64_t pp : divisors(chips / tp)) {
+        if (pp > model_.layers()) continue;
+        for (const std::int64_t cp : divisors(chips / tp / pp)) {
+          if (!context_divides(tp, cp)) continue;
+          for (const std::int64_t adp : divisors(chips / tp / pp / cp)) {
+            if (adp > 1 && (!model_.moe || (cp > 1 && !fix_.cp))) continue;
+            const std::int64_t dp = chips / tp / pp / cp / adp;
+            experts({.tp = tp, .pp = pp, .attention_dp = adp, .cp = cp, .dp = dp});
+          }
+        }
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  bool tensor_divides(std::int64_t tp) const {
+    return undivided_heads(model_, tp).empty() && undivided_widths(model_, tp).empty();
+  }
+
+  /// Contexts are divided only where there are contexts: recurrences keep a state.
+  bool context_divides(std::int64_t tp, std::int64_t cp) const {
+    if (cp == 1) return true;
+    const bool attends = !model_.gdn && !model_.lightning && !model_.mamba1 && !model_.mamba2;
+    return attends && undivided_widths(model_, tp * cp).empty();
+  }
+
+  void experts(ServeLayout layout) {
+    if (!model_.moe) {
+      layout.etp = layout.group();
+      return schemes(layout);
+    }
+    for (const std::int64_t etp : divisors(layout.group())) {
+      layout.etp = etp;
+      layout.ep = layout.group() / etp;
+      const bool usual = etp == 1 || etp == layout.group() || etp == layout.tp;
+      if (!usual && !fix_.ep && !fix_.etp) continue;
+      if (model_.moe->experts % layout.ep != 0 || model_.moe->d_ff % etp != 0) continue;
+      add(layout);
+    }
+  }
+
+  void schemes(ServeLayout layout) {
+    add(layout);
+    const bool asked = fix_.scheme.has_value();
+    if (layout.tp == 1 || layout.cp > 1 || !(hw_.is_torus() || asked)) return;
+    layout.scheme = ServeScheme::kGathered;
+    add(layout);
+    layout.scheme = ServeScheme::kStationary2d;
+    for (const std::int64_t x : divisors(layout.tp)) {
+      layout.tp_x = x;
+      if (x > 1 && x < layout.tp) add(layout);
+    }
+  }
+
+  void add(const ServeLayout& layout) {
+    for (const ServeDimension& d : kServeDimensionTable) {
+      const auto& pinned = fix_.*d.pin;
+      const auto& most = max_.*d.pin;
+      if ((pinned && *pinned != d.value(layout)) || (most && *most < d.value(layout))) return;
+    }
+    out_.push_back(layout);
+  }
+
+  const ModelSpec& model_;
+  const HardwareSpec& hw_;
+  const ServePins& fix_;
+  const ServePins& max_;
+  std::vector<ServeLayout> out_;
+};
+
+}  // namespace
+
+std::vector<ServeLayout> serve_layouts(const ModelSpec& model, const HardwareSpec& hw, std::int64_t chips,
+                                       const ServePins& fix, const ServePins& max) {
+  return ServeEnumerator(model, hw, fix, max).run(chips);
+}
+
+std::vector<std::string> serve_obstacles(const ModelSpec& model, std::int64_t chips, const ServePins& fix) {
+  std::vector<std::string> out;
+  const std::int64_t tp = fix.tp.value_or(1);
+  for (std::string& reason : undivided_heads(model, tp)) out.push_back(std::move(reason));
+  for (std::string& reason : undivided_widths(model, tp * fix.cp.value_or(1))) out.push_back(std::move(reason));
+  std::int64_t product = 1;
+  for (const auto& pin : {fix.tp, fix.pp, fix.cp, fix.attention_dp, fix.dp}) product *= pin.value_or(1);
+  if (chips % product != 0)
+    out.push_back(fmt::format("the degrees pinned make {}, which does not divide {} chips", product, chips));
+  if (fix.attention_dp.value_or(1) > 1 && !model.moe) {
+    out.push_back("attention_dp shares experts, of which the model has none: use dp");
+  }
+  if (model.moe && fix.ep && model.moe->experts % *fix.ep != 0) {
+    out.push_back(fmt::format("ep {} does not divide the {} experts", *fix.ep, model.moe->experts));
+  }
+  if (fix.pp.value_or(1) > model.layers())
+    out.push_back(fmt::format("pp {} is more than the {} layers", *fix.pp, model.layers()));
+  return out;
+}
+
+}  // namespace scalecalc

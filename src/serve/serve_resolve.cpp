@@ -1,0 +1,253 @@
+#include "serve/serve_resolve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "import/named_model.h"
+#include "spec/load.h"
+#include "train/import_assumptions.h"
+
+namespace scalecalc {
+namespace {
+
+bool has_rate(const HardwareSpec& hw, DType dtype) {
+  return hw.matmul_peak[static_cast<std::size_t>(dtype)].has_value();
+}
+
+std::string rates_listed(const HardwareSpec& hw) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kDTypeCount; ++i) {
+    if (hw.matmul_peak[i]) names.emplace_back(kDTypeNames[i]);
+  }
+  return join(names, ", ");
+}
+
+/// What engines compute in when weights are stored so: the format itself where the chip has a rate for it, else the
+/// 16-bit one (weights are widened as they are read).
+DType usual_compute(WeightFormat weights, const HardwareSpec& hw) {
+  const DType wide = has_rate(hw, DType::kBf16) ? DType::kBf16 : DType::kFp16;
+  DType own = wide;
+  switch (weights) {
+    case WeightFormat::kFp8:
+    case WeightFormat::kMxfp8: own = DType::kFp8; break;
+    case WeightFormat::kInt8: own = DType::kInt8; break;
+    case WeightFormat::kMxfp4:
+    case WeightFormat::kNvfp4: own = DType::kFp4; break;
+    case WeightFormat::kFp32:
+    case WeightFormat::kBf16:
+    case WeightFormat::kFp16:
+    case WeightFormat::kInt4:
+    case WeightFormat::kNf4: break;
+  }
+  return has_rate(hw, own) ? own : wide;
+}
+
+class ServeResolver {
+ public:
+  ServeResolver(const ServeQuestion& q, const Catalog& catalog) : q_(q), catalog_(catalog) {}
+
+  ServeAnswer run() {
+    out_.question = q_;
+    load_the_model();
+    formats();
+    lengths();
+    for (const std::string& name : q_.hardware) out_.systems.push_back(system(name));
+    for (const std::string& set : q_.set) assume("changed by --set " + set, "--set", "command line");
+    return std::move(out_);
+  }
+
+ private:
+  void assume(std::string text, std::string flag, std::string source, bool warning = false) {
+    const bool known = std::any_of(out_.assumptions.begin(), out_.assumptions.end(),
+                                   [&](const Assumption& a) { return a.text == text; });
+    if (!known) out_.assumptions.push_back({std::move(text), std::move(flag), std::move(source), warning});
+  }
+
+  void load_the_model() {
+    ModelDocument document = load_model_document(catalog_, q_.model, q_.assume);
+    ConfigNode none;
+    for (const std::string& set : q_.set) {
+      if (set.starts_with("model.")) apply_sets({set}, {{"model", &document.document}});
+    }
+    out_.model = std::make_shared<const ModelSpec>(load_model(document.document));
+    out_.assumptions = import_assumptions(document);
+  }
+
+  void formats() {
+    const ModelSpec& model = *out_.model;
+    if (q_.weights) {
+      weights_ = *q_.weights;
+    } else if (model.quantization) {
+      weights_ = *model.quantization;
+      assume(fmt::format("weights as the checkpoint stores them: {}", name_of(weights_.weights)), "--weights",
+             weights_.source);
+    } else {
+      assume("weights in bf16", "--weights", "assumed: the model file does not say how the checkpoint is stored");
+    }
+    kv_ = q_.kv.value_or(weights_.kv.value_or(WeightFormat::kBf16));
+    if (!q_.kv) {
+      assume(fmt::format("KV cache in {}", name_of(kv_)), "--kv",
+             weights_.kv ? weights_.source : std::string("assumed: the format of the activations"));
+    }
+  }
+
+  void lengths() {
+    const double longest = q_.prompt + q_.generate;
+    if (longest > static_cast<double>(out_.model->max_seq)) {
+      assume(fmt::format("prompt and answer of {} tokens are longer than the {} the model is published for",
+                         group_thousands(static_cast<long long>(longest)), group_thousands(out_.model->max_seq)),
+             "--prompt", "model file", true);
+    }
+    if (!q_.context) {
+      assume(fmt::format("a sequence that decodes has {} tokens in the cache: prompt + half the answer",
+                         group_thousands(static_cast<long long>(q_.prompt + q_.generate / 2))),
+             "--context", "mean over the answer");
+    }
+  }
+
+  ServeSystem system(const std::string& name) {
+    ConfigNode document = catalog_.load(CatalogKind::kHardware, name);
+    for (const std::string& set : q_.set) {
+      if (!set.starts_with("model.")) apply_sets({set}, {{"hw", &document}});
+    }
+    HardwareSpec hw = load_hardware(document, catalog_, Unpublished::kAllowed);
+    require_published(hw, {"compute.matmul", "hbm"});
+    if (q_.chips.value_or(1) > 1) require_published(hw, {"network"});
+    ServeSystem out;
+    out.hw = std::make_shared<const HardwareSpec>(std::move(hw));
+    out.serving.model = out_.model.get();
+    out.serving.hw = out.hw.get();
+    engine(*out.hw, out.serving);
+    compute(*out.hw, out.serving);
+    chips(*out.hw, out.chip_counts);
+    out.usd_per_chip_hour = price(*out.hw);
+    return out;
+  }
+
+  void engine(const HardwareSpec& hw, ServingSystem& out) {
+    const bool named = !q_.engine.empty();
+    std::string name = q_.engine;
+    if (!named && !q_.ideal) {
+      name = hw.is_torus() ? "jetstream" : "vllm";
+      assume(fmt::format("engine {}", name), "--engine",
+             hw.is_torus() ? "assumed: the usual one on TPUs" : "assumed: the usual one on GPUs");
+    }
+    std::vector<std::string> names{name};
+    if (!name.empty()) {
+      const StackSpec stack = serving_stack(catalog_, name);
+      out.engine = *stack.serving;
+      names.push_back(stack.name);
+      names.insert(names.end(), stack.frameworks.begin(), stack.frameworks.end());
+    } else {
+      out.engine.name = "none";
+      out.engine.source = "every byte that weights and activations leave";
+    }
+    out.chunk_tokens = q_.chunk.value_or(out.engine.chunk_tokens);
+    if (!q_.chunk) {
+      assume(fmt::format("at most {} tokens of prompts in a step",
+                         group_thousands(static_cast<long long>(out.chunk_tokens))),
+             "--chunk", out.engine.source);
+    }
+    coefficients(hw, names, out);
+  }
+
+  void coefficients(const HardwareSpec& hw, const std::vector<std::string>& names, ServingSystem& out) {
+    const auto found = std::find_if(hw.stacks.begin(), hw.stacks.end(), [&](const StackCoefficients& s) {
+      return std::find(names.begin(), names.end(), s.name) != names.end();
+    });
+    const Efficiency& own = found == hw.stacks.end() ? hw.efficiency : found->efficiency;
+    if (q_.ideal) {
+      out.efficiency = ideal_efficiency(own);
+      assume("every rate is the data sheet's and collectives run under other work: a bound", "--efficiency calibrated",
+             "scaling book, chapter 7");
+      return;
+    }
+    out.efficiency = own;
+    if (!own.has_serving) {
+      assume(fmt::format("no coefficient of serving is known for {}: training's, and an engine that costs nothing",
+                         hw.name),
+             "--set hw.efficiency.serving.…", "efficiency file", true);
+    } else if (found == hw.stacks.end()) {
+      assume(fmt::format("serving coefficients of the {} family: {} was not measured under {}", hw.family, hw.name,
+                         names.front()),
+             "--engine", "efficiency file", true);
+    }
+  }
+
+  void compute(const HardwareSpec& hw, ServingSystem& out) {
+    out.formats.weights = weights_;
+    out.formats.kv = kv_;
+    out.formats.compute = q_.compute.value_or(usual_compute(weights_.weights, hw));
+    if (!has_rate(hw, out.formats.compute)) {
+      throw UserError(fmt::format("{} publishes no rate for --flops {}", hw.name, name_of(out.formats.compute)),
+                      fmt::format("its matmul rates: {}", rates_listed(hw)));
+    }
+    if (!q_.compute) {
+      assume(fmt::format("{} matmuls compute in {}", hw.name, name_of(out.formats.compute)), "--flops",
+             fmt::format("the fastest rate of the chip for {} weights", name_of(weights_.weights)));
+    }
+    if (q_.mfu) {
+      const std::size_t d = static_cast<std::size_t>(out.formats.compute);
+      out.prefill_share = *q_.mfu / out.efficiency.matmul[d].value / out.efficiency.serving.matmul.value;
+    }
+  }
+
+  /// As asked, or powers of two up to the largest that one asks of a model server.
+  void chips(const HardwareSpec& hw, std::vector<std::int64_t>& out) {
+    if (q_.chips) {
+      if (slices_of(hw, *q_.chips, 1).empty()) {
+        const SliceError error = no_slice(hw, *q_.chips, 1);
+        throw UserError(error.message, error.hint);
+      }
+      out = {*q_.chips};
+      return;
+    }
+    constexpr std::int64_t kMost = 64;
+    for (std::int64_t count = 1; count <= kMost; count *= 2) {
+      if (count > 1 && hw.network.empty()) break;
+      if (!slices_of(hw, count, 1).empty()) out.push_back(count);
+    }
+  }
+
+  std::optional<double> price(const HardwareSpec& hw) {
+    if (q_.price) return q_.price;
+    if (hw.prices.empty()) {
+      assume(fmt::format("no price is published for {}: cost is left out", hw.name), "--price", "hardware file");
+      return std::nullopt;
+    }
+    const Price& p = hw.prices.front();
+    assume(fmt::format("{} at {:g} USD per chip-hour ({} {}{}{}, {})", hw.name, p.usd_per_chip_hour, p.cloud, p.terms,
+                       p.region.empty() ? "" : " ", p.region, p.date),
+           "--price", p.source);
+    return p.usd_per_chip_hour;
+  }
+
+  const ServeQuestion& q_;
+  const Catalog& catalog_;
+  QuantizationSpec weights_;
+  WeightFormat kv_ = WeightFormat::kBf16;
+  ServeAnswer out_;
+};
+
+}  // namespace
+
+ServeAnswer resolve_serving(const ServeQuestion& question, const Catalog& catalog) {
+  return ServeResolver(question, catalog).run();
+}
+
+ModelSpec draft_model(const SpeculationAsked& asked, const ModelSpec& model, const Catalog& catalog) {
+  if (asked.draft != "mtp") return load_model(load_model_document(catalog, asked.draft).document);
+  if (model.mtp_layers == 0) {
+    throw UserError(fmt::format("{} has no multi-token-prediction heads to draft with", model.name),
+                    "name a draft model: --speculative draft=llama3-8b,k=4,accept=0.7");
+  }
+  ModelSpec out = model;
+  out.name = model.name + " mtp head";
+  out.layer_kind = {model.mtp_kind};
+  return out;
+}
+
+}  // namespace scalecalc
