@@ -11,6 +11,7 @@
 #include "cli/sheet_command.h"
 #include "config/yaml_writer.h"
 #include "report/calibrate_sheet.h"
+#include "report/serve_calibrate_sheet.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -22,14 +23,16 @@ constexpr std::array kFlags{
     Flag{"--stack", 0, FlagKind::kValue, "NAME",
          "the software stack to fit: rows of its frameworks count (default: the chip's usual one)", "nemo"},
     kOnlyFlag,
-    Flag{"--folds", 0, FlagKind::kValue, "N", "folds of whole sources for the error on unseen runs (default 5)", "5"},
+    Flag{"--folds", 0, FlagKind::kValue, "N",
+         "folds of whole sources for the error on unseen runs (default 5; of serving one a source)", "5"},
     Flag{"--date", 0, FlagKind::kValue, "DATE", "date to write into the provenance", "2026-11"},
     Flag{"--dump-yaml", 0, FlagKind::kSwitch, "", "print the efficiency block of a hardware file and nothing else", ""},
 };
 
 constexpr std::string_view kExamples =
     "  scalecalc calibrate runs.yaml --hw h100-sxm\n"
-    "  scalecalc calibrate runs.yaml --hw h100-sxm --stack nemo --date 2026-11 --dump-yaml\n";
+    "  scalecalc calibrate runs.yaml --hw h100-sxm --stack nemo --date 2026-11 --dump-yaml\n"
+    "  scalecalc calibrate configs/measurements/serve.yaml --stack vllm\n";
 
 struct Fit {
   Calibration calibration;
@@ -55,7 +58,50 @@ Fit fit(const Arguments& arguments, const Catalog& catalog, const std::function<
   return {calibrate(q, catalog, stop), arguments.positionals()};
 }
 
+ServeCalibration fit_serving(const Arguments& arguments, const Catalog& catalog, const std::function<bool()>& stop) {
+  FlagReader reader(arguments);
+  ServeCalibrateQuestion q;
+  if (const auto folds = reader.count("--folds", kFoldRange)) q.folds = static_cast<std::size_t>(*folds);
+  q.date = arguments.value("--date").value_or("");
+  q.files = join(arguments.positionals(), ", ");
+  q.only = serve_row_filters(reader, arguments);
+  reader.finish();
+  q.rows = read_serve_measurement_files(arguments.positionals());
+  ServeCalibration out = calibrate_serving(q, catalog, stop);
+  const std::optional<std::string> stack = arguments.value("--stack");
+  const std::optional<std::string> hardware = arguments.value("--hw");
+  const std::string chip = hardware ? catalog.load(CatalogKind::kHardware, *hardware).find("name")->text : "";
+  std::erase_if(out.sets, [&](const ServeSet& set) {
+    return (hardware && set.hardware != chip) || (stack && set.stack != *stack);
+  });
+  if (out.sets.empty()) {
+    throw UserError(fmt::format("no row of {}{} is known", chip, stack ? " under " + *stack : std::string()),
+                    "without --hw and --stack all that are known are shown");
+  }
+  return out;
+}
+
+void print_serving(const Arguments& arguments, Environment& env) {
+  if (!arguments.has("--dump-yaml")) {
+    answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+      return serve_calibrate_sheet(fit_serving(arguments, catalog, env.interrupted), arguments.positionals());
+    });
+    return;
+  }
+  const Session session = read_session(arguments, env);
+  const ServeCalibration found = fit_serving(arguments, Catalog(session.config_directories), env.interrupted);
+  if (found.sets.size() > 1) {
+    throw UserError(fmt::format("{} sets were fitted, and a file takes one at a time", found.sets.size()),
+                    "name the chip and the engine: --hw h100-sxm --stack vllm");
+  }
+  write_result(env.out, write_yaml(found.sets.front().block));
+}
+
 ExitCode run_calibrate(const Arguments& arguments, Environment& env) {
+  if (are_serving(arguments.positionals())) {
+    print_serving(arguments, env);
+    return env.interrupted && env.interrupted() ? ExitCode::kInterrupted : ExitCode::kAnswered;
+  }
   if (arguments.has("--dump-yaml")) {
     const Session session = read_session(arguments, env);
     const Catalog catalog(session.config_directories);
