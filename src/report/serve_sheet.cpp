@@ -263,15 +263,15 @@ class ServeSheet {
 
   void failures() {
     if (a_.best) return;
-    Block block{.key = "limits"};
+    Block block{.key = "limits", .title = "What binds"};
     for (const BindingLimit& l : a_.limits) {
-      block.records.push_back({{word("name", "", l.name), value("asked", "", Format::kNumber, l.asked),
-                                value("nearest", "", Format::kNumber, l.nearest), word("how", "", l.how)}});
+      block.records.push_back({{word("name", "limit", l.name), value("asked", "", Format::kNumber, l.asked),
+                                value("nearest", "", Format::kNumber, l.nearest), word("how", "nearest", l.how)}});
     }
     out_.blocks.push_back(std::move(block));
-    Block would{.key = "would_meet"};
-    for (const std::string& change : a_.would_meet) would.records.push_back({{word("change", "", change)}});
-    out_.blocks.push_back(std::move(would));
+    std::vector<Cell> changes(a_.would_meet.begin(), a_.would_meet.end());
+    out_.blocks.push_back(
+        {.key = "remedies", .is_list = false, .records = {{{list_figure("would_meet", "", std::move(changes))}}}});
   }
 
   const ServeAnswer& a_;

@@ -19,6 +19,16 @@ WeightPart weight_part(Part part, const LayerKind* kind) {
   return WeightPart::kMlp;
 }
 
+/// Memories of the whole chip that hold what one operation hands to the next.
+double onchip_bytes(const HardwareSpec& hw) {
+  double out = 0;
+  for (const char* name : {"vmem", "cmem", "l2", "llc", "sram"}) {
+    const MemoryLevel* level = hw.onchip.find(name);
+    if (level != nullptr && level->per == MemoryOwner::kChip && level->capacity) out += level->capacity->value();
+  }
+  return out;
+}
+
 }  // namespace
 
 template <class R>
@@ -29,6 +39,7 @@ ServeBasis<R>::ServeBasis(const Reader<R>& reader, const ServingSystem& s) : sys
   rates = read_serving(reader, *system.hw, system.efficiency, chip, format_of(16));
   network = read_network(reader, *system.hw, system.efficiency);
   peak_bandwidth = read(reader, system.hw->hbm_bandwidth, "hw.hbm.bandwidth", system.hw->hbm_source);
+  onchip = read(reader, Bytes(onchip_bytes(*system.hw)), "hw.onchip", system.hw->onchip.source);
   for (std::size_t k = 0; k < model.kinds.size(); ++k) {
     const auto count = std::count(model.layer_kind.begin(), model.layer_kind.end(), static_cast<std::uint8_t>(k));
     if (count == 0) continue;

@@ -36,6 +36,7 @@ struct ServeBasis {
   ServingRates<R> rates;
   NetworkRates<R> network;
   BytesPerSecondOf<R> peak_bandwidth;  ///< of the data sheet
+  BytesOf<R> onchip;                   ///< that activations of a step may stay in
   std::vector<KindOps<R>> kinds;
   std::vector<Op<R>> embedding, head;
   KvCache cache;

@@ -32,7 +32,6 @@ class ServeEnumerator {
 
   std::vector<ServeLayout> run(std::int64_t chips) {
     for (const std::int64_t tp : divisors(chips)) {
-      if (!tensor_divides(tp)) continue;
       for (const std::int64_t pp : divisors(chips / tp)) {
         if (pp > model_.layers()) continue;
         for (const std::int64_t cp : divisors(chips / tp / pp)) {
@@ -65,6 +64,7 @@ class ServeEnumerator {
       layout.etp = layout.group();
       return schemes(layout);
     }
+    if (!tensor_divides(layout.tp)) return;
     for (const std::int64_t etp : divisors(layout.group())) {
       layout.etp = etp;
       layout.ep = layout.group() / etp;
@@ -75,16 +75,21 @@ class ServeEnumerator {
     }
   }
 
+  /// Two-dimensional layouts divide heads over one factor of the ranks and sequences over the other; gathered weights
+  /// need not divide by heads at all, but nobody who is not asked for them should wait for a batch of prompts.
   void schemes(ServeLayout layout) {
-    add(layout);
-    const bool asked = fix_.scheme.has_value();
-    if (layout.tp == 1 || layout.cp > 1 || !(hw_.is_torus() || asked)) return;
-    layout.scheme = ServeScheme::kGathered;
-    add(layout);
+    if (tensor_divides(layout.tp)) add(layout);
+    if (layout.tp == 1 || layout.cp > 1) return;
+    if (fix_.scheme) {
+      layout.scheme = ServeScheme::kGathered;
+      add(layout);
+    }
+    if (!hw_.is_torus() && !fix_.scheme) return;
     layout.scheme = ServeScheme::kStationary2d;
     for (const std::int64_t x : divisors(layout.tp)) {
       layout.tp_x = x;
-      if (x > 1 && x < layout.tp) add(layout);
+      const bool divides = model_.d_model % x == 0 && tensor_divides(layout.tp / x);
+      if (x > 1 && x < layout.tp && divides) add(layout);
     }
   }
 

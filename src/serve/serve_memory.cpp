@@ -101,9 +101,9 @@ ServeMemory::ServeMemory(const ServeBasis<double>& basis, const ServeLayout& lay
   const double kv = bits_of(system.formats.kv) / 8;
   format_ = {.token_bytes = kv, .index_bytes = kv, .conv_bytes = system.formats.activation_bytes};
   fixed_.weights = builder.weights() + draft;
-  fixed_.activations = builder.activations();
+  fixed_.activations = engine_.counts_runtime ? builder.activations() : 0;
   fixed_.graphs = engine_.graph_bytes;
-  fixed_.reserve = system.efficiency.memory_reserve.value;
+  fixed_.reserve = engine_.counts_runtime ? system.efficiency.memory_reserve.value : 0;
   capacity_ = system.hw->hbm_capacity.value();
   stage_share_ = builder.stage_share();
   const bool gathered = layout.scheme == ServeScheme::kGathered;
@@ -161,6 +161,7 @@ std::string ServeMemory::equation() const {
   const std::string reserve = bytes_text(fixed_.reserve), room = bytes_text(room_);
   switch (engine_.rule) {
     case CacheRule::kAll:
+      if (!engine_.counts_runtime) return fmt::format("cache = {} total - {} weights = {}", total, weights, room);
       return fmt::format("cache = {} total - {} weights - {} activations - {} runtime = {}", total, weights,
                          activations, bytes_text(fixed_.reserve + fixed_.graphs), room);
     case CacheRule::kShareOfAll:

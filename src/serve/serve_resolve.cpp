@@ -143,7 +143,8 @@ class ServeResolver {
       names.insert(names.end(), stack.frameworks.begin(), stack.frameworks.end());
     } else {
       out.engine.name = "none";
-      out.engine.source = "every byte that weights and activations leave";
+      out.engine.counts_runtime = false;
+      out.engine.source = "every byte that the weights leave: scaling book, chapter 7";
     }
     out.chunk_tokens = q_.chunk.value_or(out.engine.chunk_tokens);
     if (!q_.chunk) {

@@ -62,6 +62,9 @@ ServeSearch::ServeSearch(const ServeAnswer& answer, std::size_t system, const Mo
   load_.generate = q_.generate;
   load_.context = q_.context.value_or(q_.prompt + q_.generate / 2);
   load_.chunk = serving_.chunk_tokens;
+  // A static batch grows to its end together.
+  const bool whole = serving_.engine.reserves_whole || q_.regime == ServeRegime::kStatic;
+  reserved_ = whole && !q_.context ? q_.prompt + q_.generate : load_.context;
   if (draft != nullptr) speculator_ = std::make_unique<Speculator>(*q_.speculation, serving_, *draft);
 }
 
@@ -92,7 +95,7 @@ std::vector<ServeCandidate> ServeSearch::candidates(std::int64_t chips, bool one
     ++layouts_;
     const double draft = speculator_ ? speculator_->bytes(layout) : 0;
     ServeMemory memory(basis_, layout, draft);
-    if (memory.max_batch(load_.context) < 1) {
+    if (most(memory) < 1) {
       const double needed = memory.parts(1, load_.context).total() + memory.withheld();
       if (!shortage_ || needed < shortage_->nearest) {
         shortage_ =
@@ -112,13 +115,13 @@ std::vector<ServeCandidate> ServeSearch::candidates(std::int64_t chips, bool one
 std::vector<double> ServeSearch::batches(const std::vector<ServeCandidate>& all) const {
   if (!q_.batches.empty()) return q_.batches;
   constexpr double kMostSequences = 65536;
-  double most = 0;
+  double largest = 0;
   for (const ServeCandidate& c : all) {
-    most = std::max(most, std::min(c.memory.max_batch(load_.context) * number(c.layout.dp), kMostSequences));
+    largest = std::max(largest, std::min(most(c.memory) * number(c.layout.dp), kMostSequences));
   }
   std::vector<double> out;
-  for (double batch = 1; batch < most; batch *= 2) out.push_back(batch);
-  if (most > 0) out.push_back(most);
+  for (double batch = 1; batch < largest; batch *= 2) out.push_back(batch);
+  if (largest > 0) out.push_back(largest);
   return out;
 }
 
@@ -153,7 +156,7 @@ void ServeSearch::on_shared_chips(std::int64_t chips) {
     Times best, met, soon;
     for (const ServeCandidate& c : all) {
       const double each = batch / number(c.layout.dp);
-      if (std::ceil(each) > c.memory.max_batch(load_.context)) continue;
+      if (std::ceil(each) > most(c.memory)) continue;
       const Times t = times(c, each);
       ++evaluated_;
       if (fastest == nullptr || t.tpot < best.tpot) fastest = &c, best = t;
@@ -207,7 +210,7 @@ void ServeSearch::on_pools(std::int64_t chips) {
         const ServeCandidate* fastest = nullptr;
         Times best;
         for (const ServeCandidate& c : all) {
-          if (each > c.memory.max_batch(load_.context)) continue;
+          if (each > most(c.memory)) continue;
           Times t;
           t.step = c.cost.decode_step(each, load_.context).total().value();
           t.tpot = t.step;
@@ -238,7 +241,7 @@ void ServeSearch::on_pools(std::int64_t chips) {
         split.transfer_bytes = prompt_bytes;
         split.transfer_s = transfer;
         p.pools = split;
-        p.max_batch = fastest->memory.max_batch(load_.context) * number(replicas);
+        p.max_batch = most(fastest->memory) * number(replicas);
         pay(p, pool->occupancy * pool->chips);
         keep(std::move(p));
       }
@@ -292,13 +295,12 @@ ServePoint ServeSearch::point(const ServeCandidate& c, double batch, std::int64_
   out.floor_s = c.cost.floor(each, load_.context).value();
   out.memory = c.memory.parts(each, load_.context);
   out.capacity = c.memory.capacity();
-  out.max_batch = c.memory.max_batch(load_.context) * number(c.layout.dp);
+  out.max_batch = most(c.memory) * number(c.layout.dp);
   out.memory_rule = c.memory.equation();
   out.bound_by = cause_of(out.time);
   out.speculation = t.speculation;
   if (out.speculation) {
-    speculator_->find_break_even(*out.speculation, c.layout, *c.slice, c.cost, c.memory.max_batch(load_.context),
-                                 load_.context);
+    speculator_->find_break_even(*out.speculation, c.layout, *c.slice, c.cost, most(c.memory), load_.context);
   }
   pay(out, prompts.prefill_occupancy(load_.prompt, load_.cached).value() * number(c.layout.replica_chips()));
   return out;

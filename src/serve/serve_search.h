@@ -51,6 +51,8 @@ class ServeSearch {
   std::vector<std::int64_t> pool_sizes(std::int64_t chips) const;
   double transfer_time(double bytes, double chips) const;
   Times times(const ServeCandidate& candidate, double replica_batch) const;
+  /// Sequences of a replica that fit by the engine's rule.
+  double most(const ServeMemory& memory) const { return memory.max_batch(reserved_); }
   bool meets(double ttft, double tpot) const;
   void keep(ServePoint point);
   ServePoint point(const ServeCandidate& candidate, double batch, std::int64_t chips, const Times& times) const;
@@ -64,6 +66,7 @@ class ServeSearch {
   ServeBasis<double> basis_;
   ServeBasis<double> prefill_basis_;
   ServeLoad load_;
+  double reserved_ = 0;  ///< tokens that a sequence must find room for
   std::vector<std::unique_ptr<Slice>> slices_;
   std::unique_ptr<Speculator> speculator_;
   std::vector<ServePoint> points_;

@@ -90,6 +90,12 @@ class CauseAdder {
   const R& blend_;
 };
 
+/// [SERVE-ONCHIP] Activations that fit in the chip's own memory never reach HBM.
+template <class R>
+BytesOf<R> spilled(const StepTerms<R>& terms, const BytesOf<R>& activations) {
+  return max(BytesOf<R>(R(0.0)), activations - terms.onchip);
+}
+
 template <class R>
 SecondsOf<R> flops_time(const FlopsOf<R>& flops, const FlopsPerSecondOf<R>& rate) {
   return value_of(rate) > 0 ? flops / rate : SecondsOf<R>(R(0.0));
@@ -102,7 +108,7 @@ void add_dense(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>&
   for (const DenseTerm<R>& t : terms.dense) {
     const R& m = t.logits ? rows.logits : all;
     add(out.compute, out.weights, t.name, t.layers, flops_time(t.flops * m, t.rate),
-        (t.weight_bytes + t.row_bytes * m) / t.bandwidth);
+        (t.weight_bytes + spilled(terms, t.row_bytes * m)) / t.bandwidth);
   }
 }
 
@@ -120,7 +126,7 @@ void add_experts(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R
   for (const ExpertTerm<R>& t : terms.experts) {
     const R padded = routed + terms.rates.grouped_half_rows * touched;
     add(out.compute, out.weights, t.name, t.layers, flops_time(t.flops * padded, t.rate),
-        (t.weight_bytes * touched + t.row_bytes * routed) / t.bandwidth);
+        (t.weight_bytes * touched + spilled(terms, t.row_bytes * routed)) / t.bandwidth);
   }
 }
 
@@ -146,7 +152,8 @@ void add_caches(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>
     if (value_of(rows.decode) > 0) {
       const R context = reached(t, rows.context) / t.context_ways;
       const FlopsOf<R> flops = (t.decode_flops * context + t.row_flops) * rows.decode;
-      const BytesOf<R> bytes = (t.token_bytes * context + t.state_bytes) * rows.sequences + t.row_bytes * rows.decode;
+      const BytesOf<R> bytes =
+          (t.token_bytes * context + t.state_bytes) * rows.sequences + spilled(terms, t.row_bytes * rows.decode);
       add(out.compute, out.kv, t.name, t.layers, flops_time(flops, t.rate), bytes / terms.rates.kv);
     }
     if (value_of(rows.prefill) > 0) {
@@ -155,7 +162,7 @@ void add_caches(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>
       const FlopsOf<R> flops = t.prefill_flops * pairs + t.row_flops * rows.prefill;
       const BytesOf<R> bytes =
           (t.token_bytes * reached(t, rows.cached + each) / t.context_ways + t.state_bytes) * rows.prompts +
-          t.row_bytes * rows.prefill;
+          spilled(terms, t.row_bytes * rows.prefill);
       add(out.compute, out.kv, t.name, t.layers, flops_time(flops, t.rate), bytes / terms.rates.kv);
     }
   }
@@ -168,7 +175,7 @@ void add_vectors(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R
   for (const VectorTerm<R>& t : terms.vectors) {
     const R& m = t.logits ? rows.logits : all;
     add(out.compute, out.activations, t.name, t.layers, flops_time(t.flops * m, terms.vector_rate),
-        t.bytes * m / terms.rates.other);
+        spilled(terms, t.bytes * m) / terms.rates.other);
   }
 }
 

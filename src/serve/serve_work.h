@@ -145,6 +145,7 @@ struct StepTerms {
   SecondsOf<R> stage_send_per_row{R(0.0)};
   FlopsPerSecondOf<R> vector_rate;
   BytesPerSecondOf<R> peak_bandwidth;  ///< of the data sheet
+  BytesOf<R> onchip;                   ///< that an operation's activations may stay in
   ServingRates<R> rates;
   R layers{1.0};
   R stages{1.0};

@@ -29,6 +29,7 @@ TermBuilder<R>::TermBuilder(const ServeBasis<R>& basis, const ServeLayout& layou
     : basis_(basis), system_(basis.system), layout_(layout), model_(*basis.system.model), chip_(basis.chip) {
   out_.rates = basis.rates;
   out_.peak_bandwidth = basis.peak_bandwidth;
+  out_.onchip = basis.onchip;
   out_.vector_rate = chip_.vector;
   out_.sharing = number(layout.attention_dp) * (layout.scheme == ServeScheme::kGathered ? number(layout.tp) : 1);
   if (layout.scheme != ServeScheme::kGathered) {

@@ -16,6 +16,7 @@ EngineRules load_engine(const ConfigNode& node, const std::string& name, Problem
   out.share = fields.optional_quantity("share", UnitKind::kFraction, {0.01, 1}).value_or(1);
   out.chunk_tokens = static_cast<double>(fields.count("chunk_tokens"));
   out.graph_bytes = fields.optional_quantity("graphs", UnitKind::kBytes, {0, 1e12}).value_or(0);
+  out.reserves_whole = fields.flag("reserves_whole", false);
   out.most_sequences = fields.optional_count("most_sequences").value_or(0);
   out.source = fields.text("source");
   fields.optional_text("note");

@@ -26,6 +26,8 @@ struct EngineRules {
   double share = 1;                 ///< u
   double chunk_tokens = 8192;       ///< most tokens of prompts in one step
   double graph_bytes = 0;           ///< of captured graphs
+  bool reserves_whole = false;      ///< a sequence is admitted only if its whole answer has room; else as it grows
+  bool counts_runtime = true;       ///< false: weights and cache may fill the chip (scaling book, chapter 7)
   std::int64_t most_sequences = 0;  ///< it runs at once; 0 = no limit
   std::string source;
 };

@@ -1,0 +1,140 @@
+#include "serve/serving_cost.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "serve/serve_speculation.h"
+#include "support/fixtures.h"
+
+namespace scalecalc {
+namespace {
+
+struct Setup {
+  ModelSpec model;
+  HardwareSpec hw;
+  ServingSystem system;
+
+  explicit Setup(ModelSpec m, HardwareSpec h = test::switched_chip()) : model(std::move(m)), hw(std::move(h)) {
+    system.model = &model;
+    system.hw = &hw;
+    system.efficiency = ideal_efficiency(hw.efficiency);
+    system.engine.counts_runtime = false;
+  }
+  ServingCost<double> cost(const ServeLayout& layout) const {
+    return serving_cost(system, layout, slices_of(hw, layout.chips(), 1).front());
+  }
+};
+
+// d_model 1024, 16 heads of 64, 4 KV heads, d_ff 4096, vocab 32000, 8 layers.
+constexpr double kLayerWeights = 1024 * (1024 + 512 + 1024) + 3 * 1024 * 4096.0;
+constexpr double kHeadWeights = 1024 * 32000.0;
+
+TEST(ServingCost, OneSequenceReadsWeightsAndItsCache) {
+  const Setup s(test::dense_model());
+  const ServeTime<double> t = s.cost({}).decode_step(1, 1000);
+  const double weights = 2 * (8 * kLayerWeights + kHeadWeights) / 1e12;
+  const double kv = 8 * 1000 * 2.0 * 4 * (64 + 64) / 1e12;
+  EXPECT_NEAR(t.weights.value(), weights, weights * 0.01);
+  EXPECT_NEAR(t.kv.value(), kv, kv * 0.01);
+  EXPECT_NEAR(t.total().value(), weights + kv, (weights + kv) * 0.02);
+}
+
+TEST(ServingCost, CausesSumToTheStep) {
+  const Setup s(test::moe_model());
+  const ServeTime<double> t = s.cost({.tp = 2, .ep = 4, .etp = 1, .attention_dp = 2}).decode_step(64, 1000);
+  const double sum = t.compute.value() + t.weights.value() + t.kv.value() + t.activations.value() +
+                     t.collectives.value() + t.pipeline.value() + t.overhead.value();
+  EXPECT_DOUBLE_EQ(sum, t.total().value());
+}
+
+TEST(ServingCost, TensorRanksBeyondTheKvHeadsRepeatThem) {
+  const Setup s(test::dense_model());
+  const double four = s.cost({.tp = 4, .etp = 4}).decode_step(8, 4000).kv.value();
+  const double eight = s.cost({.tp = 8, .etp = 8}).decode_step(8, 4000).kv.value();
+  EXPECT_NEAR(eight, four, four * 0.01);
+}
+
+TEST(ServingCost, ContextRanksShareTheCacheInstead) {
+  const Setup s(test::dense_model());
+  const double four = s.cost({.tp = 4, .etp = 4}).decode_step(8, 4000).kv.value();
+  const double split = s.cost({.tp = 4, .etp = 8, .cp = 2}).decode_step(8, 4000).kv.value();
+  EXPECT_NEAR(split, four / 2, four * 0.01);
+}
+
+TEST(ServingCost, PrefillOfALongPromptIsBoundByFlops) {
+  const Setup s(test::dense_model());
+  const ServeTime<double> t = s.cost({}).prefill(8192);
+  const double flops = 2.0 * 8192 * 8 * kLayerWeights + 8 * 2.0 * 8192 * 4096 * 2048;
+  EXPECT_NEAR(t.compute.value(), flops / 100e12, flops / 100e12 * 0.02);
+  // What is cached is not computed again, but attended to.
+  EXPECT_LT(s.cost({}).prefill(2048, 6144).total().value(), t.total().value() / 2);
+}
+
+TEST(ServingCost, AStepThatMixesCostsLessThanItsParts) {
+  const Setup s(test::dense_model());
+  const ServingCost<double> cost = s.cost({});
+  const double mixed = cost.mixed_step(32, 1000, 512).total().value();
+  EXPECT_LT(mixed, cost.decode_step(32, 1000).total().value() + cost.prefill(512).total().value());
+  EXPECT_GT(mixed, cost.decode_step(32, 1000).total().value());
+}
+
+TEST(ServingCost, SteadyStateSharesThePromptsAmongTheSteps) {
+  const Setup s(test::dense_model());
+  const ServingCost<double> cost = s.cost({});
+  const ServeLoad load{.prompt = 1024, .cached = 0, .generate = 256, .context = 1152, .chunk = 8192};
+  // Four prompts come in for each 256 tokens of four sequences: one lump of a prompt every 64 steps.
+  const double alone = cost.decode_step(4, 1152).total().value();
+  const double mixed = cost.mixed_step(4, 1152, 1024).total().value();
+  EXPECT_NEAR(cost.steady(4, load).tpot.value(), alone + (mixed - alone) * 4.0 / 256, alone * 1e-3);
+  EXPECT_NEAR(cost.steady(4, load).ttft.value(), mixed, mixed * 1e-6);
+}
+
+TEST(ServingCost, MlaDecodesOnTheLatent) {
+  const Setup s(test::shipped_model("deepseek-v3"), test::shipped_chip("h200"));
+  const ServingCost<double> cost = s.cost({.tp = 8, .pp = 2, .ep = 8, .etp = 1});
+  // 61 layers x (512 + 64) elements of 2 bytes, whole on every tensor rank.
+  const double bytes = 61 * 576 * 2.0 * 4096;
+  const double more = cost.decode_step(2, 8192).kv.value() - cost.decode_step(2, 4096).kv.value();
+  EXPECT_NEAR(more, bytes / 4.8e12, bytes / 4.8e12 * 0.05);
+}
+
+TEST(ServingCost, ExpertsTouchedGrowWithTheBatch) {
+  EXPECT_NEAR(experts_touched(256, 8, 1), 8, 1e-9);
+  EXPECT_NEAR(experts_touched(256, 8, 32), 256 * (1 - std::pow(1 - 8.0 / 256, 32)), 1e-9);
+  EXPECT_NEAR(experts_touched(8, 8, 1), 8, 1e-6);
+}
+
+TEST(ServingCost, SpeculationExpectsAGeometricRun) {
+  EXPECT_NEAR(speculated_tokens(0.8, 4), 1 + 0.8 + 0.64 + 0.512 + 0.4096, 1e-12);
+  EXPECT_EQ(speculated_tokens(1, 4), 5);
+  EXPECT_EQ(speculated_tokens(0, 4), 1);
+}
+
+TEST(ServingCost, TheFourReadingsAgree) {
+  const Setup s(test::moe_model());
+  const ServeLayout layout{.tp = 2, .ep = 4, .etp = 1, .attention_dp = 2};
+  ServingSystem system = s.system;
+  system.efficiency = s.hw.efficiency;
+  const Slice slice = slices_of(s.hw, 4, 1).front();
+  const Placement placement = placed(s.hw, slice, layout).front();
+  const double plain = ServingCost<double>(ServeBasis<double>({}, system), layout, slice, placement)
+                           .decode_step(16, 500)
+                           .total()
+                           .value();
+  const Traced traced = ServingCost<Traced>(ServeBasis<Traced>({}, system), layout, slice, placement)
+                            .decode_step(16, 500)
+                            .total()
+                            .value();
+  EXPECT_DOUBLE_EQ(traced.value(), plain);
+  EXPECT_DOUBLE_EQ(reevaluate(traced), plain);
+  const Interval band = ServingCost<Interval>(ServeBasis<Interval>({}, system), layout, slice, placement)
+                            .decode_step(16, 500)
+                            .total()
+                            .value();
+  EXPECT_LE(band.low, plain);
+  EXPECT_GE(band.high, plain);
+}
+
+}  // namespace
+}  // namespace scalecalc
