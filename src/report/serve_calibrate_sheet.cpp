@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "config/yaml_writer.h"
+
 namespace scalecalc {
 namespace {
 
@@ -43,6 +45,7 @@ Block sets_block(const ServeCalibration& c) {
       record.figures.push_back(figure("coefficients." + w.path, "", Format::kNumber, Cell(w.value)));
       record.figures.push_back(figure("errors." + w.path, "", Format::kNumber, Cell(w.error)));
     }
+    record.figures.push_back(figure("yaml", "", Format::kText, Cell(write_yaml(set.block))));
     out.records.push_back(std::move(record));
   }
   return out;

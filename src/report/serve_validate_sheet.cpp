@@ -19,6 +19,8 @@ Cell cell(std::size_t value) { return static_cast<double>(value); }
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 std::string signed_percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
 
+double time_of(double figure, bool rate) { return rate ? 1 / figure : figure; }
+
 class SheetMaker {
  public:
   SheetMaker(const ServeValidation& v, const ServeValidateQuestion& q, const ValidateView& view)
@@ -98,8 +100,11 @@ class SheetMaker {
     const auto text = [](const char* key, const char* label, std::string value, int importance = 0) {
       return droppable(figure(key, label, Format::kText, Cell(std::move(value))), importance);
     };
+    // Rates are shown as the time of a token, so that every row's figures are times.
     const bool rate = m.figure == ServeFigure::kOutputRate || m.figure == ServeFigure::kInputRate;
-    const Format format = rate ? Format::kNumber : Format::kSeconds;
+    const auto time = [&](double value) { return Cell(time_of(value, rate)); };
+    const double slow = std::max(time_of(p.low, rate), time_of(p.high, rate));
+    const double fast = std::min(time_of(p.low, rate), time_of(p.high, rate));
     Record out{{text("id", "row", m.id),
                 text("group", "", m.group),
                 text("chip", "chip", m.chip, 3),
@@ -113,10 +118,10 @@ class SheetMaker {
                 text("batch_class", "", m.batch_class()),
                 droppable(figure("batch", "batch", Format::kNumber, Cell(p.batch)), 2),
                 text("figure", "figure", std::string(kServeFigureNames[static_cast<std::size_t>(m.figure)]), 1),
-                figure("measured", "measured", format, Cell(m.measured)),
-                figure("predicted", "predicted", format, Cell(p.predicted)),
-                droppable(figure("low", "", format, Cell(p.low)), 2),
-                droppable(figure("high", "", format, Cell(p.high)), 2),
+                figure("measured", "measured", Format::kSeconds, time(m.measured)),
+                figure("predicted", "predicted", Format::kSeconds, time(p.predicted)),
+                droppable(figure("low", "", Format::kSeconds, Cell(fast)), 2),
+                droppable(figure("high", "", Format::kSeconds, Cell(slow)), 2),
                 figure("error", "error", Format::kFraction, Cell(p.error)),
                 droppable(figure("naive_error", "naive", Format::kFraction, Cell(p.naive_error)), 3),
                 figure("floor_share", "", Format::kFraction, Cell(1 + served_error(m, p.floor))),

@@ -82,6 +82,8 @@ class ServeRowReader {
     degree("ep", d.ep);
     degree("dp", d.dp);
     degree("attention_dp", d.attention_dp);
+    degree("tp_x", d.tp_x);
+    d.gathered = p.flag("gathered", false);
     p.finish();
   }
 

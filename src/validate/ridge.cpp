@@ -46,7 +46,7 @@ class Factor {
   std::vector<double> a_;
 };
 
-Factor normal_matrix(const RidgeSystem& system, const std::vector<RidgeRow>& rows) {
+Factor normal_matrix(const RidgeSystem& system, const std::vector<RidgeRow>& rows, double damping) {
   const std::size_t n = system.stray.size();
   Factor out(n);
   for (std::size_t i = 0; i < n; ++i) out.at(i, i) = 1 / (system.stray[i] * system.stray[i]);
@@ -65,14 +65,16 @@ Factor normal_matrix(const RidgeSystem& system, const std::vector<RidgeRow>& row
       }
     }
   }
+  for (std::size_t i = 0; i < n; ++i) out.at(i, i) *= 1 + damping;
   out.factorise();
   return out;
 }
 
 }  // namespace
 
-std::vector<double> RidgeSystem::step(const std::vector<RidgeRow>& rows, const std::vector<double>& parameters) const {
-  const Factor factor = normal_matrix(*this, rows);
+std::vector<double> RidgeSystem::step(const std::vector<RidgeRow>& rows, const std::vector<double>& parameters,
+                                      double damping) const {
+  const Factor factor = normal_matrix(*this, rows, damping);
   std::vector<double> out(stray.size());
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = -parameters[i] / (stray[i] * stray[i]);
   for (const RidgeRow& row : rows) {
@@ -86,7 +88,7 @@ std::vector<double> RidgeSystem::step(const std::vector<RidgeRow>& rows, const s
 }
 
 std::vector<double> RidgeSystem::spread(const std::vector<RidgeRow>& rows, const std::vector<std::size_t>& at) const {
-  const Factor factor = normal_matrix(*this, rows);
+  const Factor factor = normal_matrix(*this, rows, 0);
   std::vector<double> out;
   for (std::size_t k = 0; k < stray.size() / labels; ++k) {
     std::vector<double> x(stray.size(), 0.0);

@@ -21,7 +21,8 @@ struct RidgeSystem {
   std::size_t labels = 0;
   std::vector<double> stray;  ///< of every parameter
 
-  std::vector<double> step(const std::vector<RidgeRow>& rows, const std::vector<double>& parameters) const;
+  std::vector<double> step(const std::vector<RidgeRow>& rows, const std::vector<double>& parameters,
+                           double damping = 0) const;
   /// Standard deviation of each coefficient's logarithm at a row's labels, given the rows.
   std::vector<double> spread(const std::vector<RidgeRow>& rows, const std::vector<std::size_t>& at) const;
 };

@@ -22,8 +22,7 @@ constexpr double kHuber = 0.15;
 constexpr double kAllStray = 1.5;
 constexpr double kWantedCoverage = 0.9;
 constexpr double kLargestError = 0.95;
-constexpr int kSteps = 15;
-constexpr int kFoldSteps = 2;
+constexpr int kSteps = 20;
 
 struct FitServing {
   ServedRow served;
@@ -64,18 +63,18 @@ class ServeFitter {
   ServeCalibration run() {
     std::vector<double> zero(system_.stray.size(), 0.0);
     const std::vector<bool> all(rows_.size(), true);
-    const std::vector<double> fitted = fit(all, zero, kSteps, nullptr);
-    const std::vector<std::vector<double>> slopes = slopes_at(fitted);
+    const std::vector<double> fitted = fit(all, zero);
     held_out_.assign(rows_.size(), fitted);
+    // Every fold starts from nothing: a start that has seen the held-out rows would be remembered.
     for (std::size_t fold = 0; fold < out_.folds && !(stop_ && stop_()); ++fold) {
       std::vector<bool> seen(rows_.size());
       for (std::size_t i = 0; i < rows_.size(); ++i) seen[i] = rows_[i].fold != fold;
-      const std::vector<double> blind = fit(seen, fitted, kFoldSteps, &slopes);
+      const std::vector<double> blind = fit(seen, zero);
       for (std::size_t i = 0; i < rows_.size(); ++i) {
         if (!seen[i]) held_out_[i] = blind;
       }
     }
-    report(zero, fitted, slopes);
+    report(zero, fitted);
     return std::move(out_);
   }
 
@@ -160,10 +159,16 @@ class ServeFitter {
   }
 
   /// d ln(time) / d ln(coefficient), one-sided.
-  std::vector<std::vector<double>> slopes_at(const std::vector<double>& parameters) const {
+  std::vector<std::vector<double>> slopes_at(const std::vector<double>& parameters,
+                                             const std::vector<bool>& wanted) const {
     constexpr double kStep = 0.01;
     std::vector<std::vector<double>> out;
-    for (const FitServing& row : rows_) {
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const FitServing& row = rows_[i];
+      if (!wanted[i]) {
+        out.emplace_back();
+        continue;
+      }
       const Efficiency here = at(row, parameters);
       const double now = std::log1p(error(row, here));
       std::vector<double> slopes;
@@ -198,31 +203,32 @@ class ServeFitter {
     return out;
   }
 
-  /// Gauss-Newton with halved steps where a whole one overshoots. `known` are the slopes at `start`.
-  std::vector<double> fit(const std::vector<bool>& seen, std::vector<double> start, int steps,
-                          const std::vector<std::vector<double>>* known) const {
+  /// Damped until a step makes it better.
+  std::vector<double> fit(const std::vector<bool>& seen, std::vector<double> at) const {
     constexpr double kEnough = 1e-3;
-    double now = loss(seen, start);
-    for (int i = 0; i < steps; ++i) {
-      const std::vector<RidgeRow> rows = design(seen, start, known != nullptr && i == 0 ? *known : slopes_at(start));
-      const std::vector<double> step = system_.step(rows, start);
+    constexpr double kLargestDamping = 1e3;
+    double now = loss(seen, at);
+    double damping = 0;
+    for (int i = 0; i < kSteps; ++i) {
+      const std::vector<RidgeRow> rows = design(seen, at, slopes_at(at, seen));
       double better = now;
-      for (double share = 1; share > 0.05 && better >= now; share /= 2) {
-        std::vector<double> moved = start;
-        for (std::size_t j = 0; j < moved.size(); ++j) moved[j] += share * step[j];
+      for (; better >= now && damping < kLargestDamping; damping = better < now ? damping : 10 * damping + 0.1) {
+        const std::vector<double> step = system_.step(rows, at, damping);
+        std::vector<double> moved = at;
+        for (std::size_t j = 0; j < moved.size(); ++j) moved[j] += step[j];
         const double there = loss(seen, moved);
         if (there >= now) continue;
         better = there;
-        start = std::move(moved);
+        at = std::move(moved);
       }
       if (now - better < kEnough * now) break;
       now = better;
+      damping = damping < 0.2 ? 0 : damping / 20;
     }
-    return start;
+    return at;
   }
 
-  void report(const std::vector<double>& zero, const std::vector<double>& fitted,
-              const std::vector<std::vector<double>>& slopes) {
+  void report(const std::vector<double>& zero, const std::vector<double>& fitted) {
     std::vector<PredictedServing> naive;
     for (const FitServing& row : rows_) {
       naive.push_back({.row = row.served.row, .floor = served_figures(row.served, row.base).floor});
@@ -237,7 +243,7 @@ class ServeFitter {
                            .naive = naive[i].naive_error});
     }
     const std::vector<bool> all(rows_.size(), true);
-    spreads_ = spreads(design(all, fitted, slopes));
+    spreads_ = spreads(design(all, fitted, slopes_at(fitted, all)));
     scale_ = scale_of_errors();
     std::size_t inside = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {

@@ -37,6 +37,8 @@ inline constexpr std::array<std::string_view, 5> kServeFigureNames{"prefill", "t
 /// Degrees as printed; what a source does not say is absent.
 struct ServeDegrees {
   std::optional<std::int64_t> tp, pp, ep, dp, attention_dp;
+  std::optional<std::int64_t> tp_x;  ///< ways d_model is divided too: weights in two dimensions
+  bool gathered = false;             ///< weights are gathered instead
 };
 
 struct ServeMeasurement {

@@ -88,6 +88,9 @@ ServeLayout layout_of(const ServeMeasurement& row, const ModelSpec& model) {
   out.tp = d.tp.value_or(1);
   out.pp = d.pp.value_or(1);
   out.attention_dp = d.attention_dp.value_or(1);
+  out.tp_x = d.tp_x.value_or(1);
+  if (out.tp_x > 1) out.scheme = ServeScheme::kStationary2d;
+  if (d.gathered) out.scheme = ServeScheme::kGathered;
   std::int64_t ep = model.moe ? d.ep.value_or(1) : 1;
   if (out.attention_dp > 1 && out.tp == d.ep.value_or(0) && out.tp % out.attention_dp == 0) out.tp /= out.attention_dp;
   if (out.replica_chips() == 2 * row.chips) {
@@ -247,7 +250,8 @@ double as_figure(const ServeMeasurement& row, const ServeLoad& load, double seco
 void name_engines(std::vector<ServeMeasurement>& rows, const Catalog& catalog) {
   for (ServeMeasurement& row : rows) {
     std::string words = lower_case(row.engine);
-    std::replace(words.begin(), words.end(), ' ', '-');
+    std::replace_if(
+        words.begin(), words.end(), [](char c) { return c == ' ' || c == '.'; }, '-');
     for (std::size_t end = words.size(); end != std::string::npos && end > 0; end = words.rfind('-', end - 1)) {
       const std::optional<std::string> stack = stack_of_framework(catalog, words.substr(0, end));
       if (stack) row.stack = *stack;

@@ -48,25 +48,37 @@ def efficiency_lines(lines):
     return start, end
 
 
+def is_serving(block):
+    """Whether a stack's lines are of a serving engine, which tests/fit/serving.py fits."""
+    return any(line.startswith("      serving:") for line in block)
+
+
 def without_stacks(text):
+    """The text without any stack's block, and the blocks."""
     lines = text.splitlines()
     found = efficiency_lines(lines)
     if not found:
-        return text
+        return text, []
     start, end = found
-    kept, inside = [], False
+    kept, blocks, inside = [], [], False
     for line in lines[start + 1:end]:
         if re.match(r"  \S", line):
             inside = line.startswith("  stacks:")
         if not inside:
             kept.append(line)
+        elif re.match(r"    \S", line):
+            blocks.append([line])
+        elif blocks and not line.startswith("  stacks:"):
+            blocks[-1].append(line)
     block = [lines[start], *kept] if kept else []
-    return "\n".join([*lines[:start], *block, *lines[end:]]) + "\n"
+    return "\n".join([*lines[:start], *block, *lines[end:]]) + "\n", blocks
 
 
-def with_stacks(text, blocks):
-    """`blocks`: the lines of each stack, indented by four."""
-    text = without_stacks(text)
+def with_stacks(text, blocks, serving=False):
+    """`blocks`: the lines of each stack, indented by four. Those of engines stay unless they are the ones to replace."""
+    text, old = without_stacks(text)
+    blocks = [*blocks, *(block for block in old if is_serving(block) != serving)]
+    blocks.sort(key=lambda block: (is_serving(block), block[0]))
     if not blocks:
         return text
     lines = text.splitlines()
@@ -133,7 +145,7 @@ def main():
         configs = pathlib.Path(folder)
         shutil.copytree(root / "configs/hardware", configs / "hardware")
         for path in (configs / "hardware").glob("*.yaml"):
-            path.write_text(without_stacks(path.read_text(encoding="utf-8")), encoding="utf-8")
+            path.write_text(without_stacks(path.read_text(encoding="utf-8"))[0], encoding="utf-8")
         for (chip, stack), count in sorted(groups.items()):
             found = fit(root, binary, configs, chip, stack, date) if count >= FEWEST_RUNS else None
             if found is None or found["query"]["rows"] < FEWEST_RUNS or found["fit"]["held_out_by"] == "nothing":
