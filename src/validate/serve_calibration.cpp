@@ -18,8 +18,9 @@ namespace {
 
 /// Errors beyond this (of the logarithm) count linearly; it is also what a row is expected to be off by.
 constexpr double kHuber = 0.15;
-/// The factor of all rows may stray so much farther than an engine's.
+/// The factor of all rows may stray so much farther than an engine's, and that of an engine on one chip less.
 constexpr double kAllStray = 1.5;
+constexpr double kPairStray = 0.5;
 constexpr double kWantedCoverage = 0.9;
 constexpr double kLargestError = 0.95;
 constexpr int kSteps = 20;
@@ -89,11 +90,21 @@ class ServeFitter {
     }
   }
 
-  /// What a row shares its factors with: all rows, those of its engine, family, chip, and engine on the chip.
+  /// Chips of one family whose matmul units take the same narrowest floats are of one generation.
+  static std::string generation(const HardwareSpec& hw) {
+    for (const DType narrow : {DType::kFp4, DType::kFp8}) {
+      if (hw.matmul_peak[static_cast<std::size_t>(narrow)])
+        return fmt::format("{} with {}", hw.family, name_of(narrow));
+    }
+    return hw.family;
+  }
+
+  /// What a row shares its factors with: all rows, those of its engine, generation, chip, and engine on the chip.
   static std::vector<std::string> names_of(const ServedRow& served) {
     const std::string& stack = served.row.stack;
     const std::string& chip = served.hw->name;
-    return {"", "engine " + stack, "family " + served.hw->family, "chip " + chip, "engine " + stack + " on " + chip};
+    return {"", "engine " + stack, "generation " + generation(*served.hw), "chip " + chip,
+            "engine " + stack + " on " + chip};
   }
 
   void label() {
@@ -104,10 +115,11 @@ class ServeFitter {
       }
     }
     system_.labels = known.size();
+    std::vector<double> farther(known.size(), 1.0);
+    farther[known.at("")] = kAllStray;
+    for (const FitServing& row : rows_) farther[row.labels.back()] = kPairStray;
     for (const ServeSlot& slot : serve_slots()) {
-      for (std::size_t label = 0; label < known.size(); ++label) {
-        system_.stray.push_back(slot.stray * (label == known.at("") ? kAllStray : 1));
-      }
+      for (const double factor : farther) system_.stray.push_back(slot.stray * factor);
     }
   }
 

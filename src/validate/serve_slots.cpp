@@ -9,7 +9,7 @@ const std::vector<ServeSlot>& serve_slots() {
   static const std::vector<ServeSlot> kSlots{
       {"weight_read", &S::weight_read, 0.2, 0.97, 0.1},
       {"kv_read", &S::kv_read, 0.2, 0.97, 0.15},
-      {"expert_read", &S::expert_read, 0.1, 1, 0.15},
+      {"expert_read", &S::expert_read, 0.1, 1, 0.25},
       {"dequantise", &S::dequantise, 0.3, 1, 0.15},
       {"matmul", &S::matmul, 0.3, 1.6, 0.12},
       {"layer_overhead", &S::layer_overhead, 1e-6, 5e-3, 0.6},
