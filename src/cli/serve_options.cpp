@@ -42,9 +42,12 @@ constexpr std::array kServeFlags{
          "continuous (default): requests come and go; static: a batch is decoded to its end", "static"},
     Flag{"--disaggregate", 0, FlagKind::kValue, "off|on|auto",
          "prompts and generation on pools of their own (default: off)", "auto"},
+    Flag{"--prefill-hw", 0, FlagKind::kValue, "HW",
+         "chips of the prefill pool, if they are others; as many as it takes", "h20"},
     Flag{"--prefix-hit", 0, FlagKind::kValue, "SHARE", "share of a prompt found in the prefix cache", "60%"},
-    Flag{"--speculative", 0, FlagKind::kValue, "draft=MODEL,k=N,accept=SHARE",
-         "speculative decoding; draft=mtp: the model's own heads", "draft=llama3-8b,k=4,accept=0.7"},
+    Flag{"--speculative", 0, FlagKind::kValue, "draft=MODEL,...",
+         "speculative decoding: draft=MODEL,k=N,accept=SHARE; draft=mtp: the model's own heads",
+         "draft=llama3-8b,k=4,accept=0.7"},
     Flag{"--chunk", 0, FlagKind::kValue, "N", "most tokens of prompts in one step (default: the engine's)", "2048"},
     Flag{"--mfu", 0, FlagKind::kValue, "SHARE", "share of the peak that prefill reaches, in place of the coefficients",
          "40%"},
@@ -188,6 +191,10 @@ class ServeOptions {
     out_.regime = static_cast<ServeRegime>(reader_.word("--regime", kServeRegimeNames).value_or(0));
     out_.disaggregate = static_cast<Disaggregation>(reader_.word("--disaggregate", kDisaggregationNames).value_or(0));
     out_.objective = static_cast<ServeObjective>(reader_.word("--objective", kServeObjectiveNames).value_or(0));
+    out_.prefill_hardware = arguments_.value("--prefill-hw").value_or("");
+    if (!out_.prefill_hardware.empty() && out_.disaggregate != Disaggregation::kOn) {
+      reader_.problem("--prefill-hw needs pools of their own", "add --disaggregate on");
+    }
     if (out_.regime == ServeRegime::kStatic && out_.disaggregate != Disaggregation::kOff) {
       reader_.problem("--regime static decodes where it prefilled", "leave --disaggregate out");
     }

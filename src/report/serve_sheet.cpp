@@ -99,7 +99,7 @@ class ServeSheet {
     for (const ServeSystem& s : a_.systems) names.push_back(s.hw->title);
     return join(names, ", ");
   }
-  bool several() const { return a_.systems.size() > 1; }
+  bool several() const { return q_.hardware.size() > 1; }
 
   void query() {
     std::vector<Figure>& f = out_.query.figures;
@@ -144,10 +144,12 @@ class ServeSheet {
          Role::kGood});
     if (p.pools) {
       out_.summary.push_back(
-          {fmt::format("pools: {} chips prefill ({} x {}), {} decode ({} replicas); a decode replica "
+          {fmt::format("pools: {} chips{} prefill ({} x {}), {} decode ({} replicas); a decode replica "
                        "keeps {:.3g} prefill replicas busy; {} of cache moved in {}",
-                       p.pools->prefill_chips, p.pools->prefill_replicas, describe(p.pools->prefill_layout),
-                       p.pools->decode_chips, p.pools->decode_replicas, p.pools->ratio,
+                       p.pools->prefill_chips,
+                       p.pools->prefill_hardware.empty() ? "" : " of " + p.pools->prefill_hardware,
+                       p.pools->prefill_replicas, describe(p.pools->prefill_layout), p.pools->decode_chips,
+                       p.pools->decode_replicas, p.pools->ratio,
                        format_quantity(p.pools->transfer_bytes, UnitKind::kBytes), seconds(p.pools->transfer_s)),
            Role::kPlain});
     }
@@ -185,6 +187,8 @@ class ServeSheet {
     f.push_back(value("prefill_time_s", "prefill", Format::kSeconds, p.prefill_s, 6));
     f.push_back(value("ttft_s", "TTFT", Format::kSeconds, p.ttft_s));
     f.push_back(value("decode_step_s", "step", Format::kSeconds, p.decode_step_s, 5));
+    f.push_back(value("decode_step_low_s", alone ? "at best" : "", Format::kSeconds, p.decode_low_s));
+    f.push_back(value("decode_step_high_s", alone ? "at worst" : "", Format::kSeconds, p.decode_high_s));
     f.push_back(value("tpot_s", "TPOT", Format::kSeconds, p.tpot_s));
     f.push_back(value("request_time_s", "", Format::kSeconds, p.request_s));
     f.push_back(value("floor_s", alone ? "floor of the step" : "", Format::kSeconds, p.floor_s));
@@ -197,6 +201,12 @@ class ServeSheet {
     f.push_back(value("decode_requests_per_s_per_chip", alone ? "decoding alone req/s/chip" : "", Format::kNumber,
                       decoding / q_.generate));
     f.push_back(value("requests_per_s", "req/s", Format::kNumber, p.requests_per_s, 4));
+    // Steady state: what leaves the batch is what enters it.
+    f.push_back(value("finished_sequences_per_step", "", Format::kNumber, p.batch / q_.generate));
+    f.push_back(value("admitted_tokens_per_step", "", Format::kNumber,
+                      p.batch / q_.generate * q_.prompt * (1 - q_.prefix_hit)));
+    f.push_back(value("evicted_tokens_per_step", alone ? "tokens evicted per step" : "", Format::kNumber,
+                      p.batch / q_.generate * (q_.prompt + q_.generate)));
     f.push_back(maybe("usd_per_million_output_tokens", "$/M out", Format::kUsd, p.usd_per_million_output, 2));
     f.push_back(maybe("usd_per_million_input_tokens", alone ? "$/M in" : "", Format::kUsd, p.usd_per_million_input));
     f.push_back(maybe("energy_j_per_output_token", alone ? "J per output token" : "", Format::kNumber,
@@ -240,7 +250,9 @@ class ServeSheet {
   }
 
   void pools(const PoolSplit& s) {
-    std::vector<Figure> f{value("prefill_chips", "", Format::kInteger, number(s.prefill_chips)),
+    const std::string& other = s.prefill_hardware;
+    std::vector<Figure> f{word("prefill_hardware", "", other.empty() ? a_.systems[a_.best->system].hw->name : other),
+                          value("prefill_chips", "", Format::kInteger, number(s.prefill_chips)),
                           value("decode_chips", "", Format::kInteger, number(s.decode_chips)),
                           value("prefill_replicas", "", Format::kInteger, number(s.prefill_replicas)),
                           value("decode_replicas", "", Format::kInteger, number(s.decode_replicas)),
@@ -268,6 +280,7 @@ class ServeSheet {
       block.records.push_back({{word("name", "limit", l.name), value("asked", "", Format::kNumber, l.asked),
                                 value("nearest", "", Format::kNumber, l.nearest), word("how", "nearest", l.how)}});
     }
+    block.title = a_.limits.empty() ? "" : block.title;
     out_.blocks.push_back(std::move(block));
     std::vector<Cell> changes(a_.would_meet.begin(), a_.would_meet.end());
     out_.blocks.push_back(

@@ -89,6 +89,7 @@ class Answerer {
     std::optional<ModelSpec> draft;
     if (q_.speculation) draft = draft_model(*q_.speculation, *out_.model, catalog_);
     for (std::size_t s = 0; s < out_.systems.size(); ++s) {
+      if (out_.prefill_system == s) continue;
       ServeSearch search(out_, s, draft ? &*draft : nullptr);
       std::vector<ServePoint> points = search.run();
       std::move(points.begin(), points.end(), std::back_inserter(out_.points));
@@ -115,24 +116,35 @@ class Answerer {
 
   /// Changes tried one after the other, each by the same search; what was seen to meet the limits is named.
   void suggest() {
-    const auto meets = [&](ServeQuestion changed) {
-      changed.suggest = false;
-      changed.fix.dp.reset();
-      try {
-        return Answerer(changed, catalog_).run().best.has_value();
-      } catch (const UserError&) {
-        return false;  // no such slice
-      }
-    };
-    if (q_.chips) {
-      for (const std::int64_t times : {2, 4, 8}) {
-        ServeQuestion changed = q_;
-        changed.chips = *q_.chips * times;
-        if (!meets(changed)) continue;
-        out_.would_meet.push_back(fmt::format("--chips {}", *changed.chips));
-        break;
-      }
+    more_chips();
+    fewer_bits();
+    other_chips();
+    if (out_.would_meet.empty())
+      out_.notes.push_back("nothing tried meets it: up to eight times the chips, fewer bits, other chips");
+  }
+
+  bool meets(ServeQuestion changed) const {
+    changed.suggest = false;
+    changed.fix.dp.reset();
+    try {
+      return Answerer(changed, catalog_).run().best.has_value();
+    } catch (const UserError&) {
+      return false;  // no such slice, or the chip's file leaves out what it takes
     }
+  }
+
+  void more_chips() {
+    if (!q_.chips) return;
+    for (const std::int64_t times : {2, 4, 8}) {
+      ServeQuestion changed = q_;
+      changed.chips = *q_.chips * times;
+      if (!meets(changed)) continue;
+      out_.would_meet.push_back(fmt::format("--chips {}", *changed.chips));
+      return;
+    }
+  }
+
+  void fewer_bits() {
     for (const WeightFormat format :
          {WeightFormat::kFp8, WeightFormat::kInt8, WeightFormat::kNvfp4, WeightFormat::kInt4}) {
       if (bits_of(format) >= out_.systems.front().serving.formats.weights.bits_per_weight) continue;
@@ -141,7 +153,23 @@ class Answerer {
       changed.compute.reset();
       if (!meets(changed)) continue;
       out_.would_meet.push_back(fmt::format("--weights {}", name_of(format)));
-      break;
+      return;
+    }
+  }
+
+  /// Chips of the catalog, as many of them; the first few, by name.
+  void other_chips() {
+    constexpr int kFew = 3;
+    int found = 0;
+    for (const std::string& name : catalog_.names(CatalogKind::kHardware)) {
+      if (name.find('/') != std::string::npos || found == kFew) continue;
+      if (std::find(q_.hardware.begin(), q_.hardware.end(), name) != q_.hardware.end()) continue;
+      ServeQuestion changed = q_;
+      changed.hardware = {name};
+      changed.set.clear();
+      if (!q_.set.empty() || !meets(changed)) continue;
+      out_.would_meet.push_back(fmt::format("--hw {}", name));
+      ++found;
     }
   }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/units.h"
 
@@ -107,8 +108,15 @@ ServeMemory::ServeMemory(const ServeBasis<double>& basis, const ServeLayout& lay
   capacity_ = system.hw->hbm_capacity.value();
   stage_share_ = builder.stage_share();
   const bool gathered = layout.scheme == ServeScheme::kGathered;
-  ways_ = gathered ? 1 : number(layout.tp / layout.tp_x);
-  batch_ways_ = number(layout.attention_dp * layout.tp_x) * (gathered ? number(layout.tp) : 1);
+  ways_ = gathered ? 1 : number(layout.tp);
+  batch_ways_ = number(layout.attention_dp) * (gathered ? number(layout.tp) : 1);
+  if (layout.scheme == ServeScheme::kStationary2d) {
+    // Heads as far as there are KV heads, sequences over the ranks that are left.
+    std::int64_t heads = 1;
+    for (const LayerCache& cache : cache_.kinds) heads = std::max(heads, std::gcd(cache.ways, layout.tp));
+    ways_ = number(heads);
+    batch_ways_ *= number(layout.tp / heads);
+  }
   context_ways_ = number(layout.cp);
   const double left = capacity_ - fixed_.weights - fixed_.activations - fixed_.graphs;
   switch (engine_.rule) {

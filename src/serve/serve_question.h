@@ -70,7 +70,8 @@ struct ServeQuestion {
   std::optional<double> slo_ttft, slo_tpot, slo_request;  ///< s
   ServeRegime regime = ServeRegime::kContinuous;
   Disaggregation disaggregate = Disaggregation::kOff;
-  double prefix_hit = 0;  ///< share of the prompt found in the cache
+  std::string prefill_hardware;  ///< of the prefill pool; empty: as the decode pool
+  double prefix_hit = 0;         ///< share of the prompt found in the cache
   std::optional<SpeculationAsked> speculation;
   std::optional<double> chunk;
   std::optional<double> mfu;  ///< share of the peak that prefill reaches, in place of the coefficients
@@ -88,8 +89,9 @@ struct PoolSplit {
   std::int64_t prefill_chips = 0, decode_chips = 0;
   std::int64_t prefill_replicas = 0, decode_replicas = 0;
   ServeLayout prefill_layout;
-  double ratio = 0;           ///< prefill replicas that one decode replica keeps busy
-  double transfer_bytes = 0;  ///< of a prompt's cache
+  std::string prefill_hardware{};  ///< if it is another than the decode pool's
+  double ratio = 0;                ///< prefill replicas that one decode replica keeps busy
+  double transfer_bytes = 0;       ///< of a prompt's cache
   double transfer_s = 0;
 };
 
@@ -110,7 +112,8 @@ struct ServePoint {
   double batch = 0;
   double prefill_s = 0, ttft_s = 0, decode_step_s = 0, tpot_s = 0, request_s = 0;
   double tokens_per_s = 0, requests_per_s = 0;
-  double floor_s = 0;  ///< of the decode step
+  double decode_low_s = 0, decode_high_s = 0;  ///< over the uncertainty of the coefficients
+  double floor_s = 0;                          ///< of the decode step
   ServeTime<double> time;
   ServeMemoryParts memory;
   double capacity = 0;
@@ -147,7 +150,8 @@ struct ServeAnswer {
   std::shared_ptr<const ModelSpec> model;
   ServeQuestion question;
   std::vector<ServeSystem> systems;
-  std::vector<ServePoint> points;  ///< fastest for the user first
+  std::optional<std::size_t> prefill_system;  ///< of these, the one that takes prompts for the others
+  std::vector<ServePoint> points;             ///< fastest for the user first
   std::optional<ServePoint> best;
   std::vector<BindingLimit> limits;     ///< nothing meets them
   std::vector<std::string> would_meet;  ///< changes seen to meet them

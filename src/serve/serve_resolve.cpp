@@ -54,7 +54,11 @@ class ServeResolver {
     load_the_model();
     formats();
     lengths();
-    for (const std::string& name : q_.hardware) out_.systems.push_back(system(name));
+    for (const std::string& name : q_.hardware) out_.systems.push_back(system(name, q_.chips));
+    if (!q_.prefill_hardware.empty()) {
+      out_.prefill_system = out_.systems.size();
+      out_.systems.push_back(system(q_.prefill_hardware, std::nullopt));
+    }
     for (const std::string& set : q_.set) assume("changed by --set " + set, "--set", "command line");
     return std::move(out_);
   }
@@ -108,21 +112,21 @@ class ServeResolver {
     }
   }
 
-  ServeSystem system(const std::string& name) {
+  ServeSystem system(const std::string& name, std::optional<std::int64_t> count) {
     ConfigNode document = catalog_.load(CatalogKind::kHardware, name);
     for (const std::string& set : q_.set) {
       if (!set.starts_with("model.")) apply_sets({set}, {{"hw", &document}});
     }
     HardwareSpec hw = load_hardware(document, catalog_, Unpublished::kAllowed);
     require_published(hw, {"compute.matmul", "hbm"});
-    if (q_.chips.value_or(1) > 1) require_published(hw, {"network"});
+    if (count.value_or(1) > 1) require_published(hw, {"network"});
     ServeSystem out;
     out.hw = std::make_shared<const HardwareSpec>(std::move(hw));
     out.serving.model = out_.model.get();
     out.serving.hw = out.hw.get();
     engine(*out.hw, out.serving);
     compute(*out.hw, out.serving);
-    chips(*out.hw, out.chip_counts);
+    chips(*out.hw, count, out.chip_counts);
     out.usd_per_chip_hour = price(*out.hw);
     return out;
   }
@@ -197,13 +201,13 @@ class ServeResolver {
   }
 
   /// As asked, or powers of two up to the largest that one asks of a model server.
-  void chips(const HardwareSpec& hw, std::vector<std::int64_t>& out) {
-    if (q_.chips) {
-      if (slices_of(hw, *q_.chips, 1).empty()) {
-        const SliceError error = no_slice(hw, *q_.chips, 1);
+  void chips(const HardwareSpec& hw, std::optional<std::int64_t> asked, std::vector<std::int64_t>& out) {
+    if (asked) {
+      if (slices_of(hw, *asked, 1).empty()) {
+        const SliceError error = no_slice(hw, *asked, 1);
         throw UserError(error.message, error.hint);
       }
-      out = {*q_.chips};
+      out = {*asked};
       return;
     }
     constexpr std::int64_t kMost = 64;

@@ -19,6 +19,12 @@ struct ServeCandidate {
   Placement placement;
   ServeMemory memory;
   ServingCost<double> cost;
+
+  /// The same for prompts, and at either end of the coefficients' uncertainty; made for layouts that are shown.
+  struct Beside {
+    ServingCost<double> prompts, fast, slow;
+  };
+  mutable std::shared_ptr<Beside> beside;
 };
 
 /// What a draft model adds to a step; see serve_speculation.cpp.
@@ -41,21 +47,36 @@ class ServeSearch {
   const std::optional<BindingLimit>& shortage() const { return shortage_; }
 
  private:
-  struct Times;
-  struct Pool;
+  struct Times {
+    double tpot = 0, ttft = 0, prefill = 0;
+    std::optional<SpeculationFigures> speculation;
+  };
+  /// Chips that take prompts alone.
+  struct Pool {
+    ServeLayout layout;
+    double prefill = 0;    ///< s of one prompt
+    double occupancy = 0;  ///< s between prompts
+    std::int64_t chips = 0;
+    double transfer = 0;  ///< s of a prompt's cache
+  };
   std::vector<ServeCandidate> candidates(std::int64_t chips, bool one_replica);
   std::vector<double> batches(const std::vector<ServeCandidate>& candidates) const;
   void on_shared_chips(std::int64_t chips);
   void on_pools(std::int64_t chips);
-  std::optional<Pool> prefill_pool(std::int64_t chips);
+  std::optional<Pool> prefill_pool(const std::vector<std::int64_t>& sizes);
+  void decode_beside(const Pool& pool, double room, const std::vector<ServeCandidate>& all, double batch,
+                     std::int64_t replicas, std::int64_t chips);
+  void pay_apart(ServePoint& point, PoolSplit& split, const Pool& pool) const;
   std::vector<std::int64_t> pool_sizes(std::int64_t chips) const;
-  double transfer_time(double bytes, double chips) const;
+  double prompt_bytes() const;
+  double transfer_time(double chips) const;
   Times times(const ServeCandidate& candidate, double replica_batch) const;
   /// Sequences of a replica that fit by the engine's rule.
   double most(const ServeMemory& memory) const { return memory.max_batch(reserved_); }
   bool meets(double ttft, double tpot) const;
   void keep(ServePoint point);
-  ServePoint point(const ServeCandidate& candidate, double batch, std::int64_t chips, const Times& times) const;
+  ServePoint point(const ServeCandidate& candidate, double batch, std::int64_t chips, std::int64_t replicas,
+                   const Times& times) const;
   void pay(ServePoint& point, double prefill_chip_s) const;
 
   const ServeAnswer& answer_;
@@ -65,6 +86,7 @@ class ServeSearch {
   ServingSystem serving_;
   ServeBasis<double> basis_;
   ServeBasis<double> prefill_basis_;
+  ServeBasis<double> fast_basis_, slow_basis_;  ///< coefficients at either end of their uncertainty
   ServeLoad load_;
   double reserved_ = 0;  ///< tokens that a sequence must find room for
   std::vector<std::unique_ptr<Slice>> slices_;

@@ -139,7 +139,10 @@ void TermBuilder<R>::add_grouped(const Op<R>& op, const R& layers) {
 /// attend to the expanded keys and values. The up-projection's FLOPs are the same either way.
 template <class R>
 void TermBuilder<R>::add_attention(const Op<R>& op, const LayerKind& kind, const R& layers) {
-  const R ways(op.tp == TpRule::kHeads ? heads_ : 1.0);
+  // Two-dimensional layouts divide sequences where heads give out, so that no rank repeats keys and values.
+  const bool by_sequence = layout_.scheme == ServeScheme::kStationary2d;
+  const double heads = by_sequence ? number(layout_.tp) : heads_;
+  const R ways(op.tp == TpRule::kHeads ? heads : 1.0);
   const double act = system_.formats.activation_bytes;
   const double kv = bits_of(system_.formats.kv) / 8;
   CacheTerm<R> term{.name = op.name, .layers = layers, .reach = op.reach, .span = op.span};
@@ -153,9 +156,9 @@ void TermBuilder<R>::add_attention(const Op<R>& op, const LayerKind& kind, const
     const MlaSpec& m = *model_.attention.mla;
     const R latent(number(m.kv_lora_rank)), rope(number(m.qk_rope_head_dim));
     term.decode_flops = FlopsOf<R>(R(2.0) * op.heads * (R(2.0) * latent + rope) / ways);
-    term.token_bytes = bytes(latent + rope, kv);
+    term.token_bytes = bytes(latent + rope, by_sequence ? kv / heads : kv);
   } else {
-    const R split = index ? R(1.0) : min(R(heads_), op.groups);
+    const R split = by_sequence ? ways : index ? R(1.0) : min(ways, op.groups);
     term.token_bytes = bytes(op.shared / split, kv);
   }
   add_or_merge(out_.caches, std::move(term), [](const auto& a, const auto& b) {

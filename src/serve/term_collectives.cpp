@@ -106,6 +106,11 @@ class CollectiveBuilder {
       if (value_of(op.summed) > 0) all_reduce("inner all-reduce", count, tp_, op.summed);
       if (op.kind == OpKind::kAttention && op.tp == TpRule::kHeads) {
         exchange("context all-to-all", count, cp_, op.v_width / R(number(layout_.tp)), act());
+        if (layout_.scheme == ServeScheme::kStationary2d) {
+          // Queries, keys and values go from heads to sequences, the outputs back.
+          const R moved = (op.qk_width + op.v_width + op.shared) / R(number(layout_.tp));
+          exchange("sequence all-to-all", count * 2, tp_, moved * R(0.5), act());
+        }
       }
     }
     const bool shares_experts = kind.ffn == FfnKind::kMoe && terms_.sharing > 1;

@@ -440,6 +440,23 @@ class Documents(unittest.TestCase):
         self.assertIn("fitted 2026-11", block)
         self.valid("error", "calibrate", train, "--hw", "t4", "--json", code=2)
 
+    def test_serve(self):
+        question = ("serve", "llama3-70b", "--hw", "h100-sxm", "--prompt", "2048", "--generate", "256", "--json")
+        document = self.valid("serve", *question, "--chips", "8", "--explain")
+        for point in [*document["points"], document["best"]]:
+            self.assertAlmostEqual(sum(point["time_s"].values()), point["decode_step_s"], delta=1e-12)
+            parts = {k: v for k, v in point["memory_bytes"].items() if k not in ("total", "capacity")}
+            self.assertAlmostEqual(sum(parts.values()), point["memory_bytes"]["total"], delta=1)
+            self.assertLessEqual(point["decode_step_low_s"], point["decode_step_s"])
+            self.assertLessEqual(point["decode_step_s"], point["decode_step_high_s"])
+        pools = self.valid("serve", *question, "--chips", "16", "--disaggregate", "on")["disaggregation"]
+        self.assertLessEqual(pools["prefill_chips"] + pools["decode_chips"], 16)
+        self.assertIn("speculation", self.valid("serve", *question, "--chips", "8", "--speculative",
+                                                "draft=llama3-8b,k=4,accept=0.7"))
+        self.assertEqual(self.valid("serve", *question, "--chips", "1", code=3)["points"], [])
+        limits = self.valid("serve", *question, "--chips", "8", "--slo-tpot", "1ms", code=3)["limits"]
+        self.assertEqual([limit["name"] for limit in limits], ["tpot"])
+
     def test_errors(self):
         self.valid("error", *QUESTION, "--fix", "tq=1", "--json", code=2)
         self.valid("error", "--json", "trian", code=2)

@@ -10,12 +10,12 @@
 namespace scalecalc {
 namespace {
 
-struct Setup {
+struct Subject {
   ModelSpec model;
   HardwareSpec hw;
   ServingSystem system;
 
-  explicit Setup(ModelSpec m, HardwareSpec h = test::switched_chip()) : model(std::move(m)), hw(std::move(h)) {
+  explicit Subject(ModelSpec m, HardwareSpec h = test::switched_chip()) : model(std::move(m)), hw(std::move(h)) {
     system.model = &model;
     system.hw = &hw;
     system.efficiency = ideal_efficiency(hw.efficiency);
@@ -31,7 +31,7 @@ constexpr double kLayerWeights = 1024 * (1024 + 512 + 1024) + 3 * 1024 * 4096.0;
 constexpr double kHeadWeights = 1024 * 32000.0;
 
 TEST(ServingCost, OneSequenceReadsWeightsAndItsCache) {
-  const Setup s(test::dense_model());
+  const Subject s(test::dense_model());
   const ServeTime<double> t = s.cost({}).decode_step(1, 1000);
   const double weights = 2 * (8 * kLayerWeights + kHeadWeights) / 1e12;
   const double kv = 8 * 1000 * 2.0 * 4 * (64 + 64) / 1e12;
@@ -41,7 +41,7 @@ TEST(ServingCost, OneSequenceReadsWeightsAndItsCache) {
 }
 
 TEST(ServingCost, CausesSumToTheStep) {
-  const Setup s(test::moe_model());
+  const Subject s(test::moe_model());
   const ServeTime<double> t = s.cost({.tp = 2, .ep = 4, .etp = 1, .attention_dp = 2}).decode_step(64, 1000);
   const double sum = t.compute.value() + t.weights.value() + t.kv.value() + t.activations.value() +
                      t.collectives.value() + t.pipeline.value() + t.overhead.value();
@@ -49,21 +49,21 @@ TEST(ServingCost, CausesSumToTheStep) {
 }
 
 TEST(ServingCost, TensorRanksBeyondTheKvHeadsRepeatThem) {
-  const Setup s(test::dense_model());
+  const Subject s(test::dense_model());
   const double four = s.cost({.tp = 4, .etp = 4}).decode_step(8, 4000).kv.value();
   const double eight = s.cost({.tp = 8, .etp = 8}).decode_step(8, 4000).kv.value();
   EXPECT_NEAR(eight, four, four * 0.01);
 }
 
 TEST(ServingCost, ContextRanksShareTheCacheInstead) {
-  const Setup s(test::dense_model());
+  const Subject s(test::dense_model());
   const double four = s.cost({.tp = 4, .etp = 4}).decode_step(8, 4000).kv.value();
   const double split = s.cost({.tp = 4, .etp = 8, .cp = 2}).decode_step(8, 4000).kv.value();
   EXPECT_NEAR(split, four / 2, four * 0.01);
 }
 
 TEST(ServingCost, PrefillOfALongPromptIsBoundByFlops) {
-  const Setup s(test::dense_model());
+  const Subject s(test::dense_model());
   const ServeTime<double> t = s.cost({}).prefill(8192);
   const double flops = 2.0 * 8192 * 8 * kLayerWeights + 8 * 2.0 * 8192 * 4096 * 2048;
   EXPECT_NEAR(t.compute.value(), flops / 100e12, flops / 100e12 * 0.02);
@@ -72,7 +72,7 @@ TEST(ServingCost, PrefillOfALongPromptIsBoundByFlops) {
 }
 
 TEST(ServingCost, AStepThatMixesCostsLessThanItsParts) {
-  const Setup s(test::dense_model());
+  const Subject s(test::dense_model());
   const ServingCost<double> cost = s.cost({});
   const double mixed = cost.mixed_step(32, 1000, 512).total().value();
   EXPECT_LT(mixed, cost.decode_step(32, 1000).total().value() + cost.prefill(512).total().value());
@@ -80,7 +80,7 @@ TEST(ServingCost, AStepThatMixesCostsLessThanItsParts) {
 }
 
 TEST(ServingCost, SteadyStateSharesThePromptsAmongTheSteps) {
-  const Setup s(test::dense_model());
+  const Subject s(test::dense_model());
   const ServingCost<double> cost = s.cost({});
   const ServeLoad load{.prompt = 1024, .cached = 0, .generate = 256, .context = 1152, .chunk = 8192};
   // Four prompts come in for each 256 tokens of four sequences: one lump of a prompt every 64 steps.
@@ -91,7 +91,7 @@ TEST(ServingCost, SteadyStateSharesThePromptsAmongTheSteps) {
 }
 
 TEST(ServingCost, MlaDecodesOnTheLatent) {
-  const Setup s(test::shipped_model("deepseek-v3"), test::shipped_chip("h200"));
+  const Subject s(test::shipped_model("deepseek-v3"), test::shipped_chip("h200"));
   const ServingCost<double> cost = s.cost({.tp = 8, .pp = 2, .ep = 8, .etp = 1});
   // 61 layers x (512 + 64) elements of 2 bytes, whole on every tensor rank.
   const double bytes = 61 * 576 * 2.0 * 4096;
@@ -112,7 +112,7 @@ TEST(ServingCost, SpeculationExpectsAGeometricRun) {
 }
 
 TEST(ServingCost, TheFourReadingsAgree) {
-  const Setup s(test::moe_model());
+  const Subject s(test::moe_model());
   const ServeLayout layout{.tp = 2, .ep = 4, .etp = 1, .attention_dp = 2};
   ServingSystem system = s.system;
   system.efficiency = s.hw.efficiency;

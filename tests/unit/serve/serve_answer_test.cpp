@@ -1,0 +1,128 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/diagnostic.h"
+#include "serve/pareto.h"
+#include "serve/serve_layouts.h"
+#include "serve/serve_question.h"
+#include "support/fixtures.h"
+
+namespace scalecalc {
+namespace {
+
+ServeQuestion question(std::int64_t chips = 8) {
+  ServeQuestion q;
+  q.model = "llama3-70b";
+  q.hardware = {"h100-sxm"};
+  q.chips = chips;
+  q.prompt = 2048;
+  q.generate = 256;
+  return q;
+}
+
+TEST(ServeAnswers, TheBestMeetsTheLimitsAndNoneThatDoesIsBetter) {
+  ServeQuestion q = question();
+  q.slo_tpot = 0.03;
+  q.top = 1000;
+  const ServeAnswer answer = serve_answer(q, Catalog{});
+  ASSERT_TRUE(answer.best.has_value());
+  EXPECT_LE(answer.best->tpot_s, 0.03);
+  for (const ServePoint& p : answer.points) {
+    if (!p.meets_limits) continue;
+    EXPECT_LE(p.tokens_per_s_per_chip(), answer.best->tokens_per_s_per_chip());
+  }
+}
+
+TEST(ServeAnswers, AnImpossibleLimitIsNamedWithTheNearest) {
+  ServeQuestion q = question();
+  q.slo_tpot = 1e-3;
+  const ServeAnswer answer = serve_answer(q, Catalog{});
+  EXPECT_FALSE(answer.best.has_value());
+  ASSERT_EQ(answer.limits.size(), 1U);
+  EXPECT_EQ(answer.limits.front().name, "tpot");
+  EXPECT_GT(answer.limits.front().nearest, 1e-3);
+}
+
+TEST(ServeAnswers, LimitsThatOnlyTogetherCannotBeMet) {
+  ServeQuestion q = question();
+  q.batches = {1, 64};
+  q.suggest = false;
+  const ServeAnswer free = serve_answer(q, Catalog{});
+  const auto by_tpot = [](const ServePoint& a, const ServePoint& b) { return a.tpot_s < b.tpot_s; };
+  const ServePoint quick = *std::min_element(free.points.begin(), free.points.end(), by_tpot);
+  q.slo_tpot = quick.tpot_s;
+  q.slo_ttft = quick.ttft_s * 0.999;
+  const ServeAnswer answer = serve_answer(q, Catalog{});
+  EXPECT_NE(answer.best.has_value(), !answer.limits.empty());
+}
+
+TEST(ServeAnswers, WeightsThatDoNotFitSayWhatIsShort) {
+  const ServeAnswer answer = serve_answer(question(1), Catalog{});
+  ASSERT_EQ(answer.limits.size(), 1U);
+  EXPECT_EQ(answer.limits.front().name, "memory");
+  EXPECT_GT(answer.limits.front().nearest, answer.limits.front().asked);
+  EXPECT_NE(std::find(answer.would_meet.begin(), answer.would_meet.end(), "--chips 2"), answer.would_meet.end());
+}
+
+TEST(ServeAnswers, PoolsShareTheChips) {
+  ServeQuestion q = question(16);
+  q.disaggregate = Disaggregation::kOn;
+  const ServeAnswer answer = serve_answer(q, Catalog{});
+  ASSERT_TRUE(answer.best && answer.best->pools);
+  EXPECT_LE(answer.best->pools->prefill_chips + answer.best->pools->decode_chips, 16);
+  // Requests leave no faster than either pool lets them.
+  EXPECT_LE(answer.best->requests_per_s, answer.best->batch / (answer.best->tpot_s * q.generate) * (1 + 1e-12));
+}
+
+TEST(ServeAnswers, TheFrontHasNoPointThatAnotherBeats) {
+  const ServeAnswer answer = serve_answer(question(), Catalog{});
+  for (const ServePoint& a : answer.points) {
+    for (const ServePoint& b : answer.points) {
+      EXPECT_FALSE(b.tpot_s < a.tpot_s && b.tokens_per_s_per_chip() > a.tokens_per_s_per_chip());
+    }
+  }
+}
+
+TEST(ServeAnswers, UnknownEnginesAndTrainersAreRefused) {
+  ServeQuestion q = question();
+  q.engine = "megatron";
+  EXPECT_THROW(serve_answer(q, Catalog{}), UserError);
+  q.engine = "no such";
+  EXPECT_THROW(serve_answer(q, Catalog{}), UserError);
+}
+
+TEST(ServeLayouts, EveryLayoutUsesAllChipsOnce) {
+  const ModelSpec model = test::moe_model();
+  const HardwareSpec hw = test::switched_chip();
+  for (const ServeLayout& l : serve_layouts(model, hw, 16, {}, {})) {
+    EXPECT_EQ(l.chips(), 16);
+    EXPECT_EQ(l.ep * l.etp, l.group());
+  }
+}
+
+TEST(ServeLayouts, PinsHold) {
+  ServePins fix;
+  fix.tp = 4;
+  ServePins max;
+  max.pp = 1;
+  for (const ServeLayout& l : serve_layouts(test::dense_model(), test::switched_chip(), 16, fix, max)) {
+    EXPECT_EQ(l.tp, 4);
+    EXPECT_EQ(l.pp, 1);
+  }
+}
+
+TEST(ServeLayouts, ObstaclesNameTheRule) {
+  ServePins fix;
+  fix.tp = 3;
+  EXPECT_FALSE(serve_obstacles(test::dense_model(), 8, fix).empty());
+  fix = {};
+  fix.attention_dp = 2;
+  EXPECT_FALSE(serve_obstacles(test::dense_model(), 8, fix).empty());
+  fix = {};
+  fix.tp = 4;
+  EXPECT_TRUE(serve_obstacles(test::dense_model(), 8, fix).empty());
+}
+
+}  // namespace
+}  // namespace scalecalc
