@@ -11,6 +11,7 @@
 #include "cli/sheet_command.h"
 #include "config/yaml_writer.h"
 #include "report/calibrate_sheet.h"
+#include "report/serve_calibrate_sheet.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -24,21 +25,19 @@ constexpr std::array kFlags{
     Flag{"--stack", 0, FlagKind::kValue, "NAME",
          "the software stack to fit: rows of its frameworks count (default: the chip's usual one)", "nemo"},
     kOnlyFlag,
-    Flag{"--folds", 0, FlagKind::kValue, "N", "folds of whole sources for the error on unseen runs (default 5)", "5"},
+    Flag{"--folds", 0, FlagKind::kValue, "N",
+         "folds of whole sources for the error on unseen runs (default 5; of serving one a source)", "5"},
     Flag{"--date", 0, FlagKind::kValue, "DATE", "date to write into the provenance", "2026-11"},
     Flag{"--dump-yaml", 0, FlagKind::kSwitch, "", "print the efficiency block of a hardware file and nothing else", ""},
 };
 
 constexpr std::string_view kExamples =
     "  scalecalc calibrate runs.yaml --hw h100-sxm\n"
-    "  scalecalc calibrate runs.yaml --hw h100-sxm --stack nemo --date 2026-11 --dump-yaml\n";
+    "  scalecalc calibrate runs.yaml --hw h100-sxm --stack nemo --date 2026-11 --dump-yaml\n"
+    "  scalecalc calibrate configs/measurements/serve.yaml --stack vllm\n";
 
-struct Fit {
-  Calibration calibration;
-  std::vector<std::string> files;
-};
-
-Fit fit(const Arguments& arguments, const Catalog& catalog, const std::function<bool()>& stop) {
+Calibration fit(const Arguments& arguments, MeasuredRows read, const Catalog& catalog,
+                const std::function<bool()>& stop) {
   FlagReader reader(arguments);
   CalibrateQuestion q;
   const auto hardware = arguments.value("--hw");
@@ -53,22 +52,61 @@ Fit fit(const Arguments& arguments, const Catalog& catalog, const std::function<
   q.stack = arguments.value("--stack").value_or("");
   q.only = row_filters(reader, arguments);
   reader.finish();
-  MeasurementFiles read = read_measurement_files(arguments.positionals(), catalog);
   q.files = join(read.files, ", ");
   q.rows = std::move(read.rows);
-  return {calibrate(q, catalog, stop), read.files};
+  return calibrate(q, catalog, stop);
+}
+
+ServeCalibration fit_serving(const Arguments& arguments, MeasuredRows read, const Catalog& catalog,
+                             const std::function<bool()>& stop) {
+  FlagReader reader(arguments);
+  ServeCalibrateQuestion q;
+  if (const auto folds = reader.count("--folds", kFoldRange)) q.folds = static_cast<std::size_t>(*folds);
+  q.date = arguments.value("--date").value_or("");
+  q.only = serve_row_filters(reader, arguments);
+  reader.finish();
+  q.files = join(read.files, ", ");
+  q.rows = std::move(read.serving);
+  ServeCalibration out = calibrate_serving(q, catalog, stop);
+  const std::optional<std::string> stack = arguments.value("--stack");
+  const std::optional<std::string> hardware = arguments.value("--hw");
+  const std::string chip = hardware ? catalog.load(CatalogKind::kHardware, *hardware).find("name")->text : "";
+  std::erase_if(out.sets, [&](const ServeSet& set) {
+    return (hardware && set.hardware != chip) || (stack && set.stack != *stack);
+  });
+  if (out.sets.empty()) {
+    throw UserError(fmt::format("no row of {}{} is known", chip, stack ? " under " + *stack : std::string()),
+                    "without --hw and --stack all that are known are shown");
+  }
+  return out;
+}
+
+/// The block that was fitted, for the file it goes into.
+ConfigNode block_of(const Arguments& arguments, const Catalog& catalog, const std::function<bool()>& stop) {
+  MeasuredRows read = read_measurement_files(arguments.positionals(), catalog);
+  if (read.serving.empty()) return fit(arguments, std::move(read), catalog, stop).block;
+  const ServeCalibration found = fit_serving(arguments, std::move(read), catalog, stop);
+  if (found.sets.size() > 1) {
+    throw UserError(fmt::format("{} sets were fitted, and a file takes one at a time", found.sets.size()),
+                    "name the chip and the engine: --hw h100-sxm --stack vllm");
+  }
+  return found.sets.front().block;
+}
+
+Sheet sheet_of(const Arguments& arguments, const Catalog& catalog, const std::function<bool()>& stop) {
+  MeasuredRows read = read_measurement_files(arguments.positionals(), catalog);
+  const std::vector<std::string> files = read.files;
+  if (read.serving.empty()) return calibrate_sheet(fit(arguments, std::move(read), catalog, stop), files);
+  return serve_calibrate_sheet(fit_serving(arguments, std::move(read), catalog, stop), files);
 }
 
 ExitCode run_calibrate(const Arguments& arguments, Environment& env) {
   if (arguments.has("--dump-yaml")) {
     const Session session = read_session(arguments, env);
-    const Catalog catalog(session.config_directories);
-    write_result(env.out, write_yaml(fit(arguments, catalog, env.interrupted).calibration.block));
+    write_result(env.out, write_yaml(block_of(arguments, Catalog(session.config_directories), env.interrupted)));
   } else {
-    answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
-      const Fit found = fit(arguments, catalog, env.interrupted);
-      return calibrate_sheet(found.calibration, found.files);
-    });
+    answer_with_sheet(arguments, env,
+                      [&](const Catalog& catalog) { return sheet_of(arguments, catalog, env.interrupted); });
   }
   return env.interrupted && env.interrupted() ? ExitCode::kInterrupted : ExitCode::kAnswered;
 }

@@ -8,6 +8,7 @@
 #include "cli/measurement_files.h"
 #include "cli/session.h"
 #include "cli/sheet_command.h"
+#include "report/serve_validate_sheet.h"
 #include "report/validate_sheet.h"
 
 namespace scalecalc::cli {
@@ -36,7 +37,8 @@ constexpr std::string_view kExamples =
     "  scalecalc validate runs.yaml --only chip=h100-sxm,h200 --worst 20\n";
 
 constexpr std::string_view kNotes =
-    "Without a file, the catalog's measurements are read: every published run that ships with the program.\n"
+    "A file may be the name of a set that ships with the program: train, memory, serve. Without a file, the runs of\n"
+    "train and memory are read.\n"
     "docs/accuracy.md explains what a row of a file may say.\n"
     "\n"
     "exit status: 0 answered, 1 the error is above --max-error, 2 the question or a file is wrong\n";
@@ -64,31 +66,62 @@ Request request_of(const Arguments& arguments) {
   return out;
 }
 
+/// What --max-error says of the mean error; nothing if that is small enough.
+std::optional<std::string> objection(const std::optional<double>& mean, const std::optional<double>& most) {
+  if (!most || (mean && *mean <= *most)) return std::nullopt;
+  if (!mean) return "--max-error: no row could be predicted";
+  return fmt::format("the mean error of {:.2f} % is above --max-error {:g} %", 100 * *mean, 100 * *most);
+}
+
+struct ServeRequest {
+  ServeValidateQuestion question;
+  ValidateView view;
+  std::optional<double> max_error;
+};
+
+ServeRequest serve_request_of(const Arguments& arguments) {
+  FlagReader reader(arguments);
+  ServeRequest out;
+  out.max_error = reader.fraction("--max-error");
+  out.view.worst = static_cast<std::size_t>(reader.count("--worst", kRowRange).value_or(0));
+  out.view.files = arguments.positionals();
+  out.question.ideal = reader.word("--efficiency", kEfficiencies) == 0U;
+  out.question.stack = arguments.value("--stack").value_or("");
+  if (arguments.has("--memory")) reader.problem("--memory compares training runs", "leave it out for serving");
+  out.question.set = arguments.values("--set");
+  out.question.only = serve_row_filters(reader, arguments);
+  reader.finish();
+  return out;
+}
+
 ExitCode run_validate(const Arguments& arguments, Environment& env) {
-  bool passed = true;
-  std::string verdict;
+  std::optional<std::string> verdict;
   const ExitCode answered = answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+    MeasuredRows read = read_measurement_files(arguments.positionals(), catalog);
+    if (!read.serving.empty()) {
+      ServeRequest asked = serve_request_of(arguments);
+      asked.question.rows = std::move(read.serving);
+      const ServeValidation found = validate_serving(asked.question, catalog, env.interrupted);
+      verdict = objection(found.summary.mean_abs, asked.max_error);
+      Sheet sheet = serve_validate_sheet(found, asked.question, asked.view);
+      note_sets(arguments, sheet.assumptions);
+      return sheet;
+    }
     Request request = request_of(arguments);
-    MeasurementFiles read = read_measurement_files(request.view.files, catalog);
     request.view.files = std::move(read.files);
     request.question.rows = std::move(read.rows);
     request.question.compared =
         arguments.has("--memory") ? Compared::kMemory : compared_by_default(request.question.rows);
     const Validation found = validate(request.question, catalog, env.interrupted);
-    if (request.max_error) {
-      passed = found.summary.mean_abs && *found.summary.mean_abs <= *request.max_error;
-      verdict = found.summary.mean_abs ? fmt::format("the mean error of {:.2f} % is above --max-error {:g} %",
-                                                     100 * *found.summary.mean_abs, 100 * *request.max_error)
-                                       : std::string("--max-error: no row could be predicted");
-    }
+    verdict = objection(found.summary.mean_abs, request.max_error);
     Sheet sheet = validate_sheet(found, request.question, request.view);
     note_sets(arguments, sheet.assumptions);
     return sheet;
   });
   if (answered == ExitCode::kAnswered && env.interrupted && env.interrupted()) return ExitCode::kInterrupted;
-  if (passed) return answered;
+  if (!verdict) return answered;
   const Session session = read_session(arguments, env);
-  Log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty)).warning(verdict);
+  Log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty)).warning(*verdict);
   return ExitCode::kCheckFailed;
 }
 

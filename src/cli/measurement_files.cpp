@@ -4,14 +4,13 @@
 
 #include <algorithm>
 
-#include "base/io.h"
 #include "base/text.h"
-#include "config/yaml_reader.h"
 
 namespace scalecalc::cli {
 
-std::vector<RowFilter> row_filters(FlagReader& reader, const Arguments& arguments) {
-  std::vector<std::string> known = group_axes();
+namespace {
+
+std::vector<RowFilter> filters_by(std::vector<std::string> known, FlagReader& reader, const Arguments& arguments) {
   known.emplace_back("id");
   std::vector<RowFilter> out;
   for (const std::string& text : arguments.values("--only")) {
@@ -38,17 +37,35 @@ std::vector<RowFilter> row_filters(FlagReader& reader, const Arguments& argument
   return out;
 }
 
-MeasurementFiles read_measurement_files(const std::vector<std::string>& files, const Catalog& catalog) {
-  MeasurementFiles out{.files = files, .rows = {}};
-  const auto take = [&](const ConfigNode& document) {
-    for (Measurement& row : read_measurements(document)) out.rows.push_back(std::move(row));
-  };
-  for (const std::string& file : files) take(read_yaml(read_text_file(file), file, kMostTableNodes));
-  if (!files.empty()) return out;
-  for (const std::string& name : catalog.names(CatalogKind::kMeasurements)) {
-    const ConfigNode document = catalog.load(CatalogKind::kMeasurements, name);
+}  // namespace
+
+std::vector<RowFilter> row_filters(FlagReader& reader, const Arguments& arguments) {
+  return filters_by(group_axes(), reader, arguments);
+}
+
+std::vector<RowFilter> serve_row_filters(FlagReader& reader, const Arguments& arguments) {
+  return filters_by(serve_axes(), reader, arguments);
+}
+
+MeasuredRows read_measurement_files(const std::vector<std::string>& files, const Catalog& catalog) {
+  MeasuredRows out;
+  std::string training;
+  std::string serving;
+  for (const std::string& file : files.empty() ? catalog.names(CatalogKind::kMeasurements) : files) {
+    const ConfigNode document = catalog.load(CatalogKind::kMeasurements, file);
+    const bool serves = is_serving(document);
+    if (serves && files.empty()) continue;
+    (serves ? serving : training) = document.span.file;
     out.files.push_back(document.span.file);
-    take(document);
+    if (serves) {
+      for (ServeMeasurement& row : read_serve_measurements(document)) out.serving.push_back(std::move(row));
+    } else {
+      for (Measurement& row : read_measurements(document)) out.rows.push_back(std::move(row));
+    }
+  }
+  if (!serving.empty() && !training.empty()) {
+    throw UserError(fmt::format("{} holds serving figures and {} training runs", serving, training),
+                    "compare them one after the other");
   }
   return out;
 }

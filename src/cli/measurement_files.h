@@ -6,6 +6,7 @@
 
 #include "cli/flag_reader.h"
 #include "cli/options.h"
+#include "validate/serve_validation.h"
 #include "validate/validation.h"
 
 namespace scalecalc::cli {
@@ -15,15 +16,21 @@ inline constexpr Flag kOnlyFlag{
     0,
     FlagKind::kRepeatable,
     "KEY=NAME,...",
-    "only rows of this subset, chip, family, framework, stack, precision, group (of sources) or id",
+    "only rows of this subset, chip, family, framework, stack, precision, group (of sources) or id; of serving: chip, "
+    "stack, phase, batch, model, group or id",
     "chip=h100-sxm"};
 
 std::vector<RowFilter> row_filters(FlagReader& reader, const Arguments& arguments);
-struct MeasurementFiles {
-  std::vector<std::string> files;  ///< that were read
-  std::vector<Measurement> rows;
+/// The same for rows of serving.
+std::vector<RowFilter> serve_row_filters(FlagReader& reader, const Arguments& arguments);
+
+struct MeasuredRows {
+  std::vector<std::string> files;         ///< that were read
+  std::vector<Measurement> rows;          ///< of training
+  std::vector<ServeMeasurement> serving;  ///< nothing if there are rows of training
 };
-/// The rows of the files; of none, those of the catalog's measurements.
-MeasurementFiles read_measurement_files(const std::vector<std::string>& files, const Catalog& catalog);
+/// The rows of the files (paths, or names of the catalog's sets); of none, those of the catalog's training runs.
+/// UserError if some files hold training runs and some hold serving.
+MeasuredRows read_measurement_files(const std::vector<std::string>& files, const Catalog& catalog);
 
 }  // namespace scalecalc::cli

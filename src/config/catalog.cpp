@@ -138,6 +138,11 @@ bool has_ending(std::string_view text, std::string_view ending) {
   return text.size() > ending.size() && same(text.substr(text.size() - ending.size()), ending);
 }
 
+/// Measurements are long tables; nothing else is.
+std::size_t most_nodes(CatalogKind kind) {
+  return kind == CatalogKind::kMeasurements ? kMostTableNodes : kMostYamlNodes;
+}
+
 ConfigNode read_path(CatalogKind kind, const std::string& path) {
   std::string file = path;
   std::error_code ignored;
@@ -149,7 +154,7 @@ ConfigNode read_path(CatalogKind kind, const std::string& path) {
   const std::string text = read_text_file(file);
   const std::string name = file == "-" ? "<standard input>" : file;
   const bool json = has_ending(file, ".json") || (file == "-" && looks_like_json(text));
-  return json ? read_json(text, name) : read_yaml(text, name);
+  return json ? read_json(text, name) : read_yaml(text, name, most_nodes(kind));
 }
 
 /// The file of a name in one user directory: the file called so, or else the one that says it is called so.
@@ -244,10 +249,7 @@ ConfigNode Catalog::load(CatalogKind kind, const std::string& name_or_path) cons
   if (is_catalog_path(name_or_path)) return read_path(kind, name_or_path);
   for (const std::string& directory : directories_) {
     const auto found = find_in_directory(fs::path(directory) / folder(kind), name_or_path);
-    if (found) {
-      const std::size_t most = kind == CatalogKind::kMeasurements ? kMostTableNodes : kMostYamlNodes;
-      return read_yaml(read_text_file(*found), *found, most);
-    }
+    if (found) return read_yaml(read_text_file(*found), *found, most_nodes(kind));
   }
   for (const EmbeddedFile& file : embedded_catalog()) {
     if (!in_folder(file, kind) || !answers_to(labels_of(file), name_or_path)) continue;

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "config/fields.h"
 #include "validate/measurement.h"
+#include "validate/shape_reader.h"
 
 namespace scalecalc {
 namespace {
@@ -21,96 +22,6 @@ bool contains(std::string_view text, std::string_view word) {
   };
   return std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end();
 }
-
-bool is_note(std::string_view key) { return key.ends_with("_note"); }
-
-/// A number, "alternate layers" or "5 local : 1 global": one layer of how many attends globally. 0: not understood.
-std::int64_t window_every(const std::string& text) {
-  const auto count = parse_quantity(text, UnitKind::kCount);
-  if (const double* value = std::get_if<double>(&count)) return static_cast<std::int64_t>(*value);
-  if (contains(text, "alternate")) return 2;
-  const std::size_t local = text.find(" local : 1 global");
-  const auto many = parse_quantity(text.substr(0, local), UnitKind::kCount);
-  const double* value = std::get_if<double>(&many);
-  return local == std::string::npos || value == nullptr ? 0 : static_cast<std::int64_t>(*value) + 1;
-}
-
-class ShapeReader {
- public:
-  ShapeReader(const ConfigNode& node, Problems& problems) : node_(node), f_(node, "model_shape", problems) {}
-
-  ModelShape run() {
-    widths();
-    experts();
-    attention();
-    for (const ConfigNode::Entry& entry : node_.entries) {
-      if (!known_.contains(entry.key) && !is_note(entry.key)) out_.unread.push_back(entry.key);
-    }
-    return std::move(out_);
-  }
-
- private:
-  std::int64_t required(const char* key) {
-    known_.insert(key);
-    return f_.count(key, kSize);
-  }
-  std::int64_t optional(const char* key, std::int64_t otherwise = 0) {
-    known_.insert(key);
-    return f_.optional_count(key, kMaybe).value_or(otherwise);
-  }
-  bool flag(const char* key) {
-    known_.insert(key);
-    return f_.flag(key, false);
-  }
-
-  void widths() {
-    out_.layers = required("layers");
-    out_.d_model = required("d_model");
-    out_.heads = required("heads");
-    out_.kv_heads = optional("kv_heads", out_.heads);
-    out_.head_dim = required("head_dim");
-    out_.ffn = required("ffn");
-    out_.vocab = required("vocab");
-    out_.gated_mlp = flag("gated_mlp");
-    out_.tied_embeddings = flag("tied_embeddings");
-    out_.parallel_block = flag("parallel_block");
-    known_.insert("pos");
-    out_.learned_positions = f_.optional_text("pos").value_or("") == "learned";
-  }
-
-  void experts() {
-    out_.experts = optional("experts");
-    out_.top_k = optional("top_k");
-    out_.expert_ffn = optional("expert_ffn");
-    out_.shared_experts = optional("shared_experts");
-    out_.shared_expert_ffn = optional("shared_expert_ffn", out_.expert_ffn);
-    out_.dense_layers = optional("dense_layers");
-    out_.moe_every = std::max<std::int64_t>(1, optional("moe_every", 1));
-    if (out_.experts > 0 && (out_.top_k == 0 || out_.expert_ffn == 0)) {
-      f_.problems().add(f_.span(), "experts need top_k and expert_ffn");
-    }
-  }
-
-  void attention() {
-    known_.insert({"mla", "attn_window", "attn_window_every"});
-    out_.window = f_.optional_count("attn_window", kSize).value_or(0);
-    out_.window_every = window_every(f_.optional_text("attn_window_every").value_or("0"));
-    const ConfigNode* mla = f_.node("mla");
-    if (mla == nullptr) return;
-    Fields m(*mla, "mla", f_.problems());
-    out_.mla = MlaShape{.q_lora = m.optional_count("q_lora", kMaybe).value_or(0),
-                        .kv_lora = m.count("kv_lora", kSize),
-                        .qk_nope = m.count("qk_nope", kSize),
-                        .qk_rope = m.count("qk_rope", kSize),
-                        .v_head = m.count("v_head", kSize)};
-    m.finish();
-  }
-
-  const ConfigNode& node_;
-  Fields f_;
-  std::set<std::string, std::less<>> known_;
-  ModelShape out_;
-};
 
 /// "8x400G RDMA per node": ports times Gb/s, for one node; nothing if the text says no such thing.
 std::optional<double> bandwidth_of_node(const std::string& text) {
@@ -169,7 +80,7 @@ class RowReader {
     out_.model = f_.text("model");
     const ConfigNode* shape = f_.node("model_shape");
     if (shape == nullptr && models_ != nullptr) shape = models_->find(out_.model);
-    if (shape != nullptr) out_.shape = ShapeReader(*shape, problems_).run();
+    if (shape != nullptr) out_.shape = read_shape(*shape, problems_);
     out_.mtp_layers = f_.optional_count("mtp_layers", kMaybe).value_or(0);
   }
 

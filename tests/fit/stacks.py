@@ -50,25 +50,37 @@ def efficiency_lines(lines):
     return start, end
 
 
+def is_serving(block):
+    """Whether a stack's lines are of a serving engine, which tests/fit/serving.py fits."""
+    return any(line.startswith("      serving:") for line in block)
+
+
 def without_stacks(text):
+    """The text without any stack's block, and the blocks."""
     lines = text.splitlines()
     found = efficiency_lines(lines)
     if not found:
-        return text
+        return text, []
     start, end = found
-    kept, inside = [], False
+    kept, blocks, inside = [], [], False
     for line in lines[start + 1:end]:
         if re.match(r"  \S", line):
             inside = line.startswith("  stacks:")
         if not inside:
             kept.append(line)
+        elif re.match(r"    \S", line):
+            blocks.append([line])
+        elif blocks and not line.startswith("  stacks:"):
+            blocks[-1].append(line)
     block = [lines[start], *kept] if kept else []
-    return "\n".join([*lines[:start], *block, *lines[end:]]) + "\n"
+    return "\n".join([*lines[:start], *block, *lines[end:]]) + "\n", blocks
 
 
-def with_stacks(text, blocks):
-    """`blocks`: the lines of each stack, indented by four."""
-    text = without_stacks(text)
+def with_stacks(text, blocks, serving=False):
+    """`blocks`: the lines of each stack, indented by four. Those of engines stay unless they are the ones to replace."""
+    text, old = without_stacks(text)
+    blocks = [*blocks, *(block for block in old if is_serving(block) != serving)]
+    blocks.sort(key=lambda block: (is_serving(block), block[0]))
     if not blocks:
         return text
     lines = text.splitlines()
@@ -176,7 +188,7 @@ def main():
     of_family, of_chip, unseen = collections.defaultdict(list), collections.defaultdict(list), {}
     with tempfile.TemporaryDirectory() as folder:
         configs = pathlib.Path(folder)
-        for kind, strip in (("hardware", without_stacks), ("efficiency", family_without_stacks)):
+        for kind, strip in (("hardware", lambda text: without_stacks(text)[0]), ("efficiency", family_without_stacks)):
             shutil.copytree(root / "configs" / kind, configs / kind)
             for path in (configs / kind).glob("*.yaml"):
                 path.write_text(strip(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -16,6 +16,7 @@ import yaml
 
 TRAIN = "configs/measurements/train.yaml"
 MEMORY = "configs/measurements/memory.yaml"
+SERVE = "configs/measurements/serve.yaml"
 WORST = 20
 # Points of the picture: chips by the beginning of their names, colours that colour-blind readers can tell apart.
 SERIES = [("V100", ("v100",), "#999999"), ("A100", ("a100",), "#e69f00"), ("H100, H200, H800", ("h",), "#0072b2"),
@@ -96,6 +97,10 @@ def left_out_table(*documents):
                  [[reason, *(n or "" for n in counts)] for reason, counts in sorted(rows.items())])
 
 
+def serving_left_out_table(serving):
+    return table(["reason", "rows"], sorted(serving["summary"]["skipped"].items()))
+
+
 def memory_tables(memory):
     out = table(["memory", *ERRORS], [["all", *errors(memory["summary"])]])
     return out + [""] + group_table(memory, "group") + [
@@ -169,9 +174,10 @@ def unused(root, file):
 def main():
     root = pathlib.Path(sys.argv[1])
     binary = os.path.abspath(sys.argv[2])
-    problems = unused(root, TRAIN) + unused(root, MEMORY)
+    problems = unused(root, TRAIN) + unused(root, MEMORY) + unused(root, SERVE)
     train = validate(root, binary, TRAIN)
     memory = validate(root, binary, MEMORY)
+    serving = validate(root, binary, SERVE)
     ideal = validate(root, binary, TRAIN, "--efficiency", "ideal")
     path = root / "docs/accuracy.md"
     text = path.read_text(encoding="utf-8")
@@ -179,7 +185,7 @@ def main():
     for name, rows in (("overall", overall_table(train, ideal)), ("chips", group_table(train, "chip")),
                        ("frameworks", group_table(train, "framework")), ("precisions", group_table(train, "precision")),
                        ("worst", worst_table(train)), ("left-out", left_out_table(train, memory)),
-                       ("memory", memory_tables(memory))):
+                       ("memory", memory_tables(memory)), ("serving-left-out", serving_left_out_table(serving))):
         wanted = replace(wanted, name, rows)
     svg = root / "docs/accuracy.svg"
     drawn = picture(train)
@@ -191,7 +197,8 @@ def main():
             problems.append("docs/accuracy.md is not what tests/lint/accuracy.py --update would write")
         if not svg.exists() or svg.read_text(encoding="utf-8") != drawn:
             problems.append("docs/accuracy.svg is not what tests/lint/accuracy.py --update would write")
-    print("\n".join(problems) or f"{train['summary']['rows']} runs and {memory['summary']['rows']} memory figures")
+    print("\n".join(problems) or f"{train['summary']['rows']} runs, {memory['summary']['rows']} memory and "
+                                 f"{serving['summary']['rows']} serving figures")
     return 1 if problems else 0
 
 

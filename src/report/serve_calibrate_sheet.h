@@ -1,0 +1,14 @@
+// A fit of serving coefficients as a sheet.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/sheet.h"
+#include "validate/serve_calibration.h"
+
+namespace scalecalc {
+
+Sheet serve_calibrate_sheet(const ServeCalibration& calibration, const std::vector<std::string>& files);
+
+}  // namespace scalecalc
