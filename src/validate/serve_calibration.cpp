@@ -339,7 +339,7 @@ class ServeFitter {
         const Coefficient& c = efficiency.serving.*(slot.field);
         set.coefficients.push_back({std::string("serving.") + slot.path, c.value, c.error});
       }
-      set.block = stack_block(set.coefficients, set.stack, provenance(set));
+      set.block = stack_block(set.coefficients, set.stack, provenance(set), false);
       out_.sets.push_back(std::move(set));
     }
     std::sort(out_.sets.begin(), out_.sets.end(), [](const ServeSet& a, const ServeSet& b) {

@@ -143,7 +143,7 @@ ModelSpec model_served(const ServeMeasurement& row, const Catalog& catalog) {
 
 void choose_engine(const ServeMeasurement& row, const Catalog& catalog, bool ideal, ServedRow& out) {
   const auto found = std::find_if(out.hw->stacks.begin(), out.hw->stacks.end(), [&](const StackCoefficients& s) {
-    return s.measured && s.name == row.stack && s.efficiency.has_serving;
+    return s.basis == StackBasis::kChip && s.name == row.stack && s.efficiency.has_serving;
   });
   out.stack_measured = found != out.hw->stacks.end();
   const Efficiency& own = out.stack_measured ? found->efficiency : out.hw->efficiency;
