@@ -22,8 +22,8 @@ constexpr std::string_view kNotes =
     "A batch is the sequences in flight over all chips. Times are those of steady state; TTFT has no\n"
     "waiting for a slot in it.\n"
     "\n"
-    "exit status: 0 answered, 2 the question is wrong, 3 nothing fits or meets the limits, 70 a bug of ours,\n"
-    "             74 the output could not be written\n";
+    "exit status: 0 answered, 2 the question is wrong, 3 nothing fits or meets the limits,\n"
+    "             70 a bug of ours, 74 the output could not be written\n";
 
 }  // namespace
 
