@@ -1,4 +1,4 @@
-// The front of tokens/s of a chip against tokens/s of a user.
+// The front of tokens/s of a chip against tokens/s of a user, or of cost against it.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace scalecalc {
 
-/// Marks the points that no other beats in both.
-void mark_pareto(std::vector<ServePoint>& points);
+/// Marks the points that no other beats in both. Cost counts if it is the objective and every point has a price.
+void mark_pareto(std::vector<ServePoint>& points, ServeObjective objective);
 
 }  // namespace scalecalc

@@ -74,7 +74,7 @@ class Answerer {
   ServeAnswer run() {
     const auto start = std::chrono::steady_clock::now();
     search();
-    mark_pareto(out_.points);
+    mark_pareto(out_.points, q_.objective);
     choose();
     const bool nothing = out_.points.empty();
     if (!out_.best) explain_failure();
@@ -198,16 +198,21 @@ class Answerer {
 
 }  // namespace
 
-void mark_pareto(std::vector<ServePoint>& points) {
+void mark_pareto(std::vector<ServePoint>& points, ServeObjective objective) {
+  const bool priced = std::all_of(points.begin(), points.end(),
+                                  [](const ServePoint& p) { return p.usd_per_million_output.has_value(); });
+  const auto good = [&](const ServePoint& p) {
+    return objective == ServeObjective::kCost && priced ? -*p.usd_per_million_output : p.tokens_per_s_per_chip();
+  };
   std::vector<ServePoint*> order;
   for (ServePoint& p : points) order.push_back(&p);
-  std::stable_sort(order.begin(), order.end(), [](const ServePoint* a, const ServePoint* b) {
-    return a->tpot_s != b->tpot_s ? a->tpot_s < b->tpot_s : a->tokens_per_s_per_chip() > b->tokens_per_s_per_chip();
+  std::stable_sort(order.begin(), order.end(), [&](const ServePoint* a, const ServePoint* b) {
+    return a->tpot_s != b->tpot_s ? a->tpot_s < b->tpot_s : good(*a) > good(*b);
   });
-  double most = 0;
+  double most = std::numeric_limits<double>::lowest();
   for (ServePoint* p : order) {
-    p->pareto = p->tokens_per_s_per_chip() > most;
-    most = std::max(most, p->tokens_per_s_per_chip());
+    p->pareto = good(*p) > most;
+    most = std::max(most, good(*p));
   }
 }
 

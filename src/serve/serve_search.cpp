@@ -145,25 +145,44 @@ bool ServeSearch::meets(double ttft, double tpot) const {
          ttft + q_.generate * tpot <= q_.slo_request.value_or(std::numeric_limits<double>::infinity());
 }
 
+/// A layout's time per token does not fall when the batch grows, so what it took for a smaller batch bounds it from
+/// below: layouts that were slower there than the best is here are not asked again.
 void ServeSearch::on_shared_chips(std::int64_t chips) {
   const std::vector<ServeCandidate> all = candidates(chips, false);
-  for (const double batch : batches(all)) {
+  const std::vector<double> sweep = batches(all);
+  const bool bounded = !speculator_ && std::is_sorted(sweep.begin(), sweep.end());
+  const bool limited = q_.slo_ttft || q_.slo_tpot || q_.slo_request;
+  std::vector<double> least(all.size(), 0);
+  std::size_t first = 0;  // the last batch's best, which is likely this one's
+  for (const double batch : sweep) {
     const ServeCandidate *chosen = nullptr, *meeting = nullptr, *soonest = nullptr;
     Times best, met, soon;
-    for (const ServeCandidate& c : all) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const std::size_t at = i == 0 ? first : i == first ? 0 : i;
+      const ServeCandidate& c = all[at];
       const double each = batch / number(c.layout.dp);
       if (std::ceil(each) > most(c.memory)) continue;
+      const bool hopeless = chosen != nullptr && least[at] > best.tpot;
+      if (bounded && hopeless && (!limited || (meeting != nullptr && least[at] > met.tpot))) continue;
       const Times t = times(c, each);
       ++evaluated_;
-      if (chosen == nullptr || t.tpot < best.tpot) chosen = &c, best = t;
-      if (soonest == nullptr || t.ttft < soon.ttft) soonest = &c, soon = t;
-      if (meets(t.ttft, t.tpot) && (meeting == nullptr || t.tpot < met.tpot)) meeting = &c, met = t;
+      least[at] = t.tpot * (1 - 1e-9);
+      // Ties go to the layout listed first, whatever the order of asking.
+      const auto before = [&c](double own, const ServeCandidate* other, double others) {
+        return other == nullptr || own < others || (own <= others && &c < other);
+      };
+      const bool quicker = before(t.tpot, meeting, met.tpot);
+      if (before(t.tpot, chosen, best.tpot)) chosen = &c, best = t;
+      if (before(t.ttft, soonest, soon.ttft)) soonest = &c, soon = t;
+      if (quicker && meets(t.ttft, t.tpot)) meeting = &c, met = t;
     }
     if (chosen == nullptr) continue;
+    first = static_cast<std::size_t>(chosen - all.data());
     keep(point(*chosen, batch, chips, chosen->layout.dp, best));
     if (meeting != nullptr && meeting != chosen) keep(point(*meeting, batch, chips, meeting->layout.dp, met));
-    if (q_.slo_ttft && meeting == nullptr && soonest != chosen)
+    if (limited && meeting == nullptr && soonest != chosen) {
       keep(point(*soonest, batch, chips, soonest->layout.dp, soon));
+    }
   }
 }
 

@@ -97,6 +97,18 @@ RC_GTEST_PROP(Serving, PromptsInBetweenNeverSpeedUpAToken, ()) {
   RC_ASSERT(cost.steady(batch, load).tpot.value() >= cost.decode_step(batch, context).total().value() * (1 - 1e-9));
 }
 
+RC_GTEST_PROP(Serving, MoreSequencesNeverSpeedUpATokenInSteadyState, ()) {
+  Random r;
+  const ServingCost<double> cost = r.cost();
+  const double batch = random_batch();
+  const ServeLoad load{.prompt = *rc::gen::inRange(0, 8192) + 0.0,
+                       .generate = *rc::gen::inRange(1, 1024) + 0.0,
+                       .context = random_context(),
+                       .chunk = *rc::gen::inRange(256, 8192) + 0.0};
+  const double more = batch + *rc::gen::inRange(1, 200);
+  RC_ASSERT(cost.steady(more, load).tpot.value() >= cost.steady(batch, load).tpot.value() * (1 - 1e-9));
+}
+
 /// A question about a random system, answered by the search alone.
 double best_throughput(const ServeAnswer& answer) {
   double best = 0;
@@ -106,8 +118,7 @@ double best_throughput(const ServeAnswer& answer) {
   return best;
 }
 
-RC_GTEST_PROP(Serving, ThroughputNeverFallsWhenALimitIsRelaxed, ()) {
-  Random r;
+ServeAnswer random_answer(const Random& r) {
   ServeAnswer answer;
   answer.model = std::make_shared<const ModelSpec>(r.model);
   ServeSystem system;
@@ -119,6 +130,31 @@ RC_GTEST_PROP(Serving, ThroughputNeverFallsWhenALimitIsRelaxed, ()) {
   answer.systems.push_back(system);
   answer.question.prompt = *rc::gen::inRange(1, 4096);
   answer.question.generate = *rc::gen::inRange(1, 512);
+  return answer;
+}
+
+RC_GTEST_PROP(Serving, ASweepFindsWhatEachBatchAloneFinds, ()) {
+  Random r;
+  ServeAnswer answer = random_answer(r);
+  if (*rc::gen::arbitrary<bool>()) answer.question.slo_ttft = *rc::gen::inRange(1, 2000) * 1e-4;
+  for (int batch = 1; batch <= 64; batch += *rc::gen::inRange(1, 16)) answer.question.batches.push_back(batch);
+  const std::vector<ServePoint> swept = ServeSearch(answer, 0, nullptr).run();
+  std::size_t at = 0;
+  for (const double batch : std::vector<double>(answer.question.batches)) {
+    answer.question.batches = {batch};
+    for (const ServePoint& alone : ServeSearch(answer, 0, nullptr).run()) {
+      RC_ASSERT(at < swept.size());
+      RC_ASSERT(swept[at].tpot_s == alone.tpot_s);
+      RC_ASSERT(swept[at].layout == alone.layout);
+      ++at;
+    }
+  }
+  RC_ASSERT(at == swept.size());
+}
+
+RC_GTEST_PROP(Serving, ThroughputNeverFallsWhenALimitIsRelaxed, ()) {
+  Random r;
+  ServeAnswer answer = random_answer(r);
   answer.question.slo_tpot = *rc::gen::inRange(1, 2000) * 1e-5;
   answer.question.slo_ttft = *rc::gen::inRange(1, 2000) * 1e-4;
   const double before = best_throughput(answer);

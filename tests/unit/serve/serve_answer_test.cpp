@@ -92,6 +92,34 @@ TEST(ServeAnswers, UnknownEnginesAndTrainersAreRefused) {
   EXPECT_THROW(serve_answer(q, Catalog{}), UserError);
 }
 
+/// Pope et al. 2022, arXiv:2211.05102, table 2 and section 4: PaLM 540B on 64 TPU v4, two-dimensional weights, 2,048
+/// tokens of context; ms of a decode step by batch and weights.
+TEST(ServeAnswers, PalmOn64TpuV4ComesNearWhatWasMeasured) {
+  struct Measured {
+    double batch;
+    WeightFormat weights;
+    double step_s;
+  };
+  for (const Measured& m : {Measured{64, WeightFormat::kInt8, 28.5e-3}, Measured{64, WeightFormat::kBf16, 36.9e-3},
+                            Measured{512, WeightFormat::kBf16, 93.75e-3}}) {
+    ServeQuestion q;
+    q.model = "palm-540b";
+    q.hardware = {"tpu-v4"};
+    q.chips = 64;
+    q.prompt = 1;
+    q.generate = 64;
+    q.context = 2048;
+    q.batches = {m.batch};
+    q.weights = QuantizationSpec{.weights = m.weights, .bits_per_weight = bits_of(m.weights), .source = "test"};
+    q.compute = DType::kBf16;
+    q.fix.tp = 64;
+    q.fix.scheme = static_cast<std::int64_t>(ServeScheme::kStationary2d);
+    const ServeAnswer answer = serve_answer(q, Catalog{});
+    ASSERT_TRUE(answer.best.has_value());
+    EXPECT_NEAR(answer.best->decode_step_s, m.step_s, 0.2 * m.step_s);
+  }
+}
+
 TEST(ServeLayouts, EveryLayoutUsesAllChipsOnce) {
   const ModelSpec model = test::moe_model();
   const HardwareSpec hw = test::switched_chip();
