@@ -26,7 +26,7 @@ constexpr std::array kFlags{
          "the software stack to fit: rows of its frameworks count (default: the chip's usual one)", "nemo"},
     kOnlyFlag,
     Flag{"--folds", 0, FlagKind::kValue, "N",
-         "folds of whole sources for the error on unseen runs (default 5; of serving one a source)", "5"},
+         "folds of whole sources for the error on unseen runs (default 5; serving: all)", "5"},
     Flag{"--date", 0, FlagKind::kValue, "DATE", "date to write into the provenance", "2026-11"},
     Flag{"--dump-yaml", 0, FlagKind::kSwitch, "", "print the efficiency block of a hardware file and nothing else", ""},
 };

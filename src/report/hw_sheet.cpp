@@ -255,12 +255,15 @@ std::vector<std::string> notes_of(const HwAnswer& answer) {
       out.push_back(fmt::format("price: {:g} USD, {} {}{}{}, {} [{}]", p.usd_per_chip_hour, p.cloud, p.terms,
                                 p.region.empty() ? "" : " ", p.region, p.date, p.source));
     }
-    std::vector<std::string> stacks;
+    std::vector<std::string> stacks, engines;
     for (const StackCoefficients& stack : hw.stacks) {
-      if (stack.basis != StackBasis::kDefault) stacks.push_back(stack.name);
+      if (stack.basis != StackBasis::kDefault) (stack.serves ? engines : stacks).push_back(stack.name);
     }
     if (!stacks.empty()) {
       out.push_back(fmt::format("train --stack has coefficients fitted to measured runs for {}", join_and(stacks)));
+    }
+    if (!engines.empty()) {
+      out.push_back(fmt::format("serve --engine has coefficients fitted to measured runs for {}", join_and(engines)));
     }
     for (const std::string& text : hw.disagreements) out.push_back("sources differ on " + text);
     for (const auto& [figures, source] : hw_sources(hw)) out.push_back(fmt::format("{}: {}", figures, source));

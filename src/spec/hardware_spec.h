@@ -169,6 +169,7 @@ struct StackCoefficients {
   std::string name;
   std::vector<std::string> frameworks;  ///< other names it answers to
   StackBasis basis = StackBasis::kDefault;
+  bool serves = false;  ///< its coefficients are of serving
   Efficiency efficiency;
 };
 

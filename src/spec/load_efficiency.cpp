@@ -228,6 +228,7 @@ std::string counted(const std::vector<std::string>& names) {
 StackCoefficients read_stack(const ConfigNode::Entry& entry, StackBasis basis, const HardwareSpec& hw,
                              const ConfigNode* own, Problems& problems) {
   StackCoefficients out{.name = entry.key, .frameworks = {}, .basis = basis, .efficiency = hw.efficiency};
+  out.serves = entry.value.find("serving") != nullptr;
   Efficiency& e = out.efficiency;
   const ConfigNode* named = entry.value.find("source");
   const std::string source = named == nullptr ? "" : named->text;

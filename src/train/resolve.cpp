@@ -360,7 +360,7 @@ class Resolver {
   std::string other_stacks() const {
     std::vector<std::string> names;
     for (const StackCoefficients& stack : out_.hw.stacks) {
-      if (stack.name != out_.efficiency.stack) names.push_back(stack.name);
+      if (!stack.serves && stack.name != out_.efficiency.stack) names.push_back(stack.name);
     }
     return names.empty() ? "" : fmt::format(" (--stack: {})", join(names, ", "));
   }
