@@ -37,8 +37,8 @@ constexpr std::string_view kExamples =
     "  scalecalc validate runs.yaml --only chip=h100-sxm,h200 --worst 20\n";
 
 constexpr std::string_view kNotes =
-    "A file may be the name of a set that ships with the program: train, memory, serve. Without a file, the runs of\n"
-    "train and memory are read.\n"
+    "A file may be the name of a set that ships with the program: train, memory, serve. Without a\n"
+    "file, the runs of train and memory are read.\n"
     "docs/accuracy.md explains what a row of a file may say.\n"
     "\n"
     "exit status: 0 answered, 1 the error is above --max-error, 2 the question or a file is wrong\n";

@@ -7,7 +7,8 @@
 
 namespace scalecalc {
 
-/// Marks the points that no other beats in both. Cost counts if it is the objective and every point has a price.
+/// Marks the points that no other beats in both. Cost counts if it is the objective and any point has a price; those
+/// without one are then not marked.
 void mark_pareto(std::vector<ServePoint>& points, ServeObjective objective);
 
 }  // namespace scalecalc

@@ -199,13 +199,16 @@ class Answerer {
 }  // namespace
 
 void mark_pareto(std::vector<ServePoint>& points, ServeObjective objective) {
-  const bool priced = std::all_of(points.begin(), points.end(),
-                                  [](const ServePoint& p) { return p.usd_per_million_output.has_value(); });
+  // Where any chip has a price, those without one have no place on a front by cost.
+  const auto priced = [](const ServePoint& p) { return p.usd_per_million_output.has_value(); };
+  const bool by_cost = objective == ServeObjective::kCost && std::any_of(points.begin(), points.end(), priced);
   const auto good = [&](const ServePoint& p) {
-    return objective == ServeObjective::kCost && priced ? -*p.usd_per_million_output : p.tokens_per_s_per_chip();
+    return by_cost ? -*p.usd_per_million_output : p.tokens_per_s_per_chip();
   };
   std::vector<ServePoint*> order;
-  for (ServePoint& p : points) order.push_back(&p);
+  for (ServePoint& p : points) {
+    if (!by_cost || priced(p)) order.push_back(&p);
+  }
   std::stable_sort(order.begin(), order.end(), [&](const ServePoint* a, const ServePoint* b) {
     return a->tpot_s != b->tpot_s ? a->tpot_s < b->tpot_s : good(*a) > good(*b);
   });

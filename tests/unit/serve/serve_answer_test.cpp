@@ -152,5 +152,21 @@ TEST(ServeLayouts, ObstaclesNameTheRule) {
   EXPECT_TRUE(serve_obstacles(test::dense_model(), 8, fix).empty());
 }
 
+/// A slow cheap one, a fast dear one, one that both beat, and one of a chip without a price.
+TEST(Pareto, ByCostOnlyPricedPointsStandOnTheFront) {
+  const auto point = [](double tpot_s, std::optional<double> usd) {
+    ServePoint out;
+    out.tpot_s = tpot_s;
+    out.usd_per_million_output = usd;
+    return out;
+  };
+  std::vector<ServePoint> points{point(0.2, 1), point(0.1, 3), point(0.3, 2), point(0.05, std::nullopt)};
+  mark_pareto(points, ServeObjective::kCost);
+  EXPECT_TRUE(points[0].pareto);
+  EXPECT_TRUE(points[1].pareto);
+  EXPECT_FALSE(points[2].pareto);
+  EXPECT_FALSE(points[3].pareto);
+}
+
 }  // namespace
 }  // namespace scalecalc

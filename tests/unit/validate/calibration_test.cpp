@@ -64,7 +64,7 @@ std::vector<Measurement> runs_with(const std::vector<std::string>& set) {
   return rows;
 }
 
-const std::vector<std::string> kSlower{"hw.efficiency.matmul.bf16.value=0.6", "hw.efficiency.matmul.bf16.error=0",
+const std::vector<std::string> kSlower{"hw.efficiency.matmul.bf16.value=0.55", "hw.efficiency.matmul.bf16.error=0",
                                        "hw.efficiency.matmul.bf16.source=test"};
 
 double after(const Calibration& c, const std::string& path) {
@@ -84,8 +84,8 @@ TEST(Calibrate, MovesTowardsTheCoefficientTheRunsWereMadeWith) {
   EXPECT_GT(c.before.mean_abs, 0.05);
   EXPECT_LT(c.inside.mean_abs, c.before.mean_abs / 2);
   EXPECT_LT(c.outside.mean_abs, c.before.mean_abs);
-  EXPECT_LT(after(c, "matmul.bf16"), 0.69);
-  EXPECT_GT(after(c, "matmul.bf16"), 0.6);
+  EXPECT_LT(after(c, "matmul.bf16"), 0.64) << "the file's is above 0.66";
+  EXPECT_GT(after(c, "matmul.bf16"), 0.55);
   EXPECT_GE(*c.coverage, 0.9);
 }
 

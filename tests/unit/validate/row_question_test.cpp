@@ -166,7 +166,7 @@ TEST(RowQuestion, TakesTheCoefficientsOfItsStackWhereTheChipHasThem) {
   EXPECT_EQ(own.basis, StackBasis::kChip);
   EXPECT_DOUBLE_EQ(own.resolved.efficiency.hbm.value, 0.5);
   const RowQuestion other = row_question(rows[1], Catalog(), set, false);
-  EXPECT_EQ(other.basis, StackBasis::kDefault);
+  EXPECT_EQ(other.basis, StackBasis::kFamily) << "the usual stack's, for which the family has factors";
   EXPECT_EQ(other.resolved.efficiency.stack, "megatron");
 }
 
