@@ -429,9 +429,9 @@ class Documents(unittest.TestCase):
 
     def test_calibrate(self):
         train = str(SOURCE / "configs" / "measurements" / "train.yaml")
-        words = ["calibrate", train, "--hw", "a100-40g"]
+        words = ["calibrate", train, "--hw", "mi355x", "--stack", "primus"]  # no set of theirs is shipped
         document = self.valid("calibrate", *words, "--json")
-        before, inside, outside = (errors["mean_abs_error"] for errors in document["errors"])
+        before, inside, outside, family = (errors["mean_abs_error"] for errors in document["errors"])
         self.assertLess(inside, before)
         self.assertLessEqual(inside, outside)
         self.assertEqual(sum(fold["rows"] for fold in document["folds"]), document["query"]["rows"])
