@@ -68,7 +68,7 @@ constexpr std::array kServeFlags{
          "calibrated (default): what the chip was measured to reach; ideal: the roofline of the book", "ideal"},
     Flag{"--price", 0, FlagKind::kValue, "USD", "dollars per chip and hour (default: the hardware file's first)",
          "2.50"},
-    Flag{"--top", 0, FlagKind::kValue, "N", "points to list (default: 20)", "50"},
+    Flag{"--top", 0, FlagKind::kValue, "N", "points to list (default: 20); 1 lists the best", "50"},
     kAssumeFlag,
     kSetFlag,
     kExplainFlag,

@@ -100,8 +100,16 @@ class Answerer {
   }
 
   void choose() {
+    const bool priced = std::any_of(out_.points.begin(), out_.points.end(),
+                                    [](const ServePoint& p) { return p.usd_per_million_output.has_value(); });
+    const bool unknown = q_.objective == ServeObjective::kCost && !priced && !out_.points.empty();
+    const ServeObjective objective = unknown ? ServeObjective::kThroughput : q_.objective;
     for (const ServePoint& p : out_.points) {
-      if (p.meets_limits && (!out_.best || score(p, q_.objective) < score(*out_.best, q_.objective))) out_.best = p;
+      if (p.meets_limits && (!out_.best || score(p, objective) < score(*out_.best, objective))) out_.best = p;
+    }
+    if (unknown) {
+      out_.notes.emplace_back(
+          "without a price the best is the one with most tokens a chip, whatever a chip costs; --price gives one");
     }
   }
 
@@ -173,9 +181,14 @@ class Answerer {
     }
   }
 
-  /// Fastest for the user first. Without batches asked for: the front, and of that as many as asked for.
+  /// Fastest for the user first. Without batches asked for: the front, and of that as many as asked for; of one, the
+  /// best.
   void thin() {
     std::vector<ServePoint>& points = out_.points;
+    if (q_.top == 1 && out_.best) {
+      points = {*out_.best};
+      return;
+    }
     if (q_.batches.empty()) std::erase_if(points, [](const ServePoint& p) { return !p.pareto; });
     std::stable_sort(points.begin(), points.end(),
                      [](const ServePoint& a, const ServePoint& b) { return a.tpot_s < b.tpot_s; });

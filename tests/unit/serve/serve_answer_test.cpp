@@ -34,6 +34,28 @@ TEST(ServeAnswers, TheBestMeetsTheLimitsAndNoneThatDoesIsBetter) {
   }
 }
 
+TEST(ServeAnswers, OfOnePointTheBestIsListed) {
+  ServeQuestion q = question();
+  q.slo_tpot = 0.03;
+  q.top = 1;
+  const ServeAnswer answer = serve_answer(q, Catalog{});
+  ASSERT_EQ(answer.points.size(), 1U);
+  EXPECT_EQ(answer.points.front().tpot_s, answer.best->tpot_s);
+  EXPECT_EQ(answer.points.front().batch, answer.best->batch);
+}
+
+TEST(ServeAnswers, WithoutAPriceTheCheapestIsTheOneWithMostTokensAChip) {
+  ServeQuestion q = question();
+  q.hardware = {"gaudi3"};
+  const ServeAnswer most = serve_answer(q, Catalog{});
+  q.objective = ServeObjective::kCost;
+  const ServeAnswer cheapest = serve_answer(q, Catalog{});
+  ASSERT_TRUE(cheapest.best.has_value());
+  EXPECT_EQ(cheapest.best->batch, most.best->batch);
+  ASSERT_FALSE(cheapest.notes.empty());
+  EXPECT_NE(cheapest.notes.front().find("--price"), std::string::npos);
+}
+
 TEST(ServeAnswers, AnImpossibleLimitIsNamedWithTheNearest) {
   ServeQuestion q = question();
   q.slo_tpot = 1e-3;
