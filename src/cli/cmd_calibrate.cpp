@@ -103,7 +103,8 @@ Sheet sheet_of(const Arguments& arguments, const Catalog& catalog, const std::fu
 ExitCode run_calibrate(const Arguments& arguments, Environment& env) {
   if (arguments.has("--dump-yaml")) {
     const Session session = read_session(arguments, env);
-    write_result(env.out, write_yaml(block_of(arguments, Catalog(session.config_directories, session.remembered), env.interrupted)));
+    write_result(env.out, write_yaml(block_of(arguments, Catalog(session.config_directories, session.remembered),
+                                              env.interrupted)));
   } else {
     answer_with_sheet(arguments, env,
                       [&](const Catalog& catalog) { return sheet_of(arguments, catalog, env.interrupted); });
