@@ -172,7 +172,10 @@ class ServeSheet {
                          format_quantity(l.asked, UnitKind::kBytes), format_quantity(l.nearest, UnitKind::kBytes),
                          l.how);
     }
-    return fmt::format("--slo-{} {}: nearest is {} ({})", l.name, seconds(l.asked), seconds(l.nearest), l.how);
+    const std::string asked = seconds(l.asked);
+    std::string nearest = seconds(l.nearest);
+    if (nearest == asked) nearest = fmt::format("{:.1f} % more", 100 * (l.nearest / l.asked - 1));
+    return fmt::format("--slo-{} {}: nearest is {} ({})", l.name, asked, nearest, l.how);
   }
 
   std::vector<Figure> of(const ServePoint& p, bool alone) const {
