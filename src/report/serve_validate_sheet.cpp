@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/error_blocks.h"
+
 namespace scalecalc {
 namespace {
 
@@ -173,10 +175,7 @@ class SheetMaker {
   Block groups_block() const {
     Block out{.key = "groups"};
     for (const ServeGroup& group : v_.groups) {
-      Record record;
-      record.group = "By " + (group.by == "group" ? std::string("source group") : group.by);
-      record.figures = {figure("by", "", Format::kText, Cell(group.by)),
-                        figure("name", "name", Format::kText, Cell(group.name))};
+      Record record = error_group(group.by, group.name);
       add_errors(record.figures, group.errors);
       out.records.push_back(std::move(record));
     }
@@ -184,14 +183,9 @@ class SheetMaker {
   }
 
   Block summary_block() const {
-    Block out{.key = "summary", .title = "All rows", .is_list = false};
     Record record;
     add_errors(record.figures, v_.summary);
-    for (Figure& f : record.figures) {
-      if (f.key.starts_with("skipped.")) f.label = "left out: " + f.key.substr(std::string_view("skipped.").size());
-    }
-    out.records.push_back(std::move(record));
-    return out;
+    return error_summary(std::move(record));
   }
 
   const ServeValidation& v_;

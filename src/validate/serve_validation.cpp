@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "base/check.h"
 #include "spec/load_stack.h"
+#include "validate/grouping.h"
 #include "validate/statistics.h"
 
 namespace scalecalc {
@@ -137,19 +137,10 @@ void summarize(ServeValidation& v) {
   for (const SkippedServing& row : v.skipped) skipped.push_back(&row);
   v.summary = errors_over(rows, skipped);
   v.groups.clear();
-  for (const std::string& by : serve_axes()) {
-    std::set<std::string> names;
-    for (const PredictedServing& row : v.rows) names.insert(serve_group_name(row.row, by));
-    for (const SkippedServing& row : v.skipped) names.insert(serve_group_name(row.row, by));
-    for (const std::string& name : names) {
-      std::vector<const PredictedServing*> in_group;
-      std::vector<const SkippedServing*> left_out;
-      const auto belongs = [&](const auto* row) { return serve_group_name(row->row, by) == name; };
-      std::copy_if(rows.begin(), rows.end(), std::back_inserter(in_group), belongs);
-      std::copy_if(skipped.begin(), skipped.end(), std::back_inserter(left_out), belongs);
-      v.groups.push_back({by, name, errors_over(in_group, left_out)});
-    }
-  }
+  for_each_group(v.rows, v.skipped, serve_axes(), serve_group_name,
+                 [&](const auto& by, const auto& name, const auto& in_group, const auto& left_out) {
+                   v.groups.push_back({by, name, errors_over(in_group, left_out)});
+                 });
 }
 
 }  // namespace scalecalc

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "validate/grouping.h"
 #include "validate/row_question.h"
 #include "validate/statistics.h"
 #include "validate/validation.h"
@@ -145,19 +145,10 @@ void summarize(Validation& v) {
   for (const SkippedRow& row : v.skipped) skipped.push_back(&row);
   v.summary = summary_of(rows, skipped, v.compared);
   v.groups.clear();
-  for (const std::string& by : group_axes()) {
-    std::set<std::string> names;
-    for (const PredictedRow& row : v.rows) names.insert(group_name(row.row, by));
-    for (const SkippedRow& row : v.skipped) names.insert(group_name(row.row, by));
-    for (const std::string& name : names) {
-      std::vector<const PredictedRow*> in_group;
-      std::vector<const SkippedRow*> left_out;
-      const auto belongs = [&](const auto* row) { return group_name(row->row, by) == name; };
-      std::copy_if(rows.begin(), rows.end(), std::back_inserter(in_group), belongs);
-      std::copy_if(skipped.begin(), skipped.end(), std::back_inserter(left_out), belongs);
-      v.groups.push_back({by, name, summary_of(in_group, left_out, v.compared)});
-    }
-  }
+  for_each_group(v.rows, v.skipped, group_axes(), group_name,
+                 [&](const auto& by, const auto& name, const auto& in_group, const auto& left_out) {
+                   v.groups.push_back({by, name, summary_of(in_group, left_out, v.compared)});
+                 });
 }
 
 }  // namespace scalecalc
