@@ -31,7 +31,8 @@ void Statement::bind(int position, const Cell& value) {
   }
 }
 
-Database::Database(const std::string& path) : path_(path), open_(opened(path), sqlite3_close) {
+// v2: while an error unwinds statements may end after the database; the old close would then keep it open for good.
+Database::Database(const std::string& path) : path_(path), open_(opened(path), sqlite3_close_v2) {
   if (open_ == nullptr || sqlite3_errcode(open_.get()) != SQLITE_OK) fail();
 }
 
