@@ -37,7 +37,7 @@ std::string_view noun(CatalogKind kind) {
     case CatalogKind::kModel: return "model";
     case CatalogKind::kEfficiency: return "efficiency family";
     case CatalogKind::kStack: return "software stack";
-    case CatalogKind::kMeasurements: return "set of measurements";
+    case CatalogKind::kMeasurements: return "measurements";
   }
   return "";
 }
@@ -214,8 +214,8 @@ std::vector<std::string> suggestions(const std::vector<Labels>& labels, const st
   std::error_code ignored;
   if (fs::exists(name, ignored)) hint = fmt::format("to read the file of that name, write './{}'; ", name);
   const std::vector<std::string> known = sorted_names(labels);
-  const std::string nouns =
-      fmt::format("{}{}", noun(kind), kind == CatalogKind::kHardware || kind == CatalogKind::kEfficiency ? "" : "s");
+  const bool plural = kind == CatalogKind::kModel || kind == CatalogKind::kStack;
+  const std::string nouns = fmt::format("{}{}", noun(kind), plural ? "s" : "");
   if (known.empty()) {
     hint += fmt::format("no {} is known", noun(kind));
   } else if (known.size() > kLongList) {

@@ -75,8 +75,8 @@ class CauseAdder {
   void operator()(SecondsOf<R>& compute, SecondsOf<R>& memory, std::string_view name, const R& layers,
                   const SecondsOf<R>& f, const SecondsOf<R>& b) const {
     constexpr std::string_view kSource = "max(FLOPs / rate, bytes / HBM bandwidth), book ch. 1 and 7; [SERVE-OP]";
-    const SecondsOf<R> flops = named(f, name, "FLOPs / rate of one layer", "FLOPs of");
-    const SecondsOf<R> bytes = named(b, name, "bytes / bandwidth of one layer", "bytes of");
+    const SecondsOf<R> flops = named(f, name, "FLOPs / rate of one layer", "compute time of");
+    const SecondsOf<R> bytes = named(b, name, "bytes / bandwidth of one layer", "memory time of");
     const bool by_flops = value_of(flops) > value_of(bytes);
     SecondsOf<R> time = by_flops ? flops : bytes;
     if (value_of(blend_) > 0 && value_of(time) > 0) {

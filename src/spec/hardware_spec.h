@@ -239,8 +239,8 @@ struct HardwareSpec {
   bool publishes(std::string_view path) const;
 };
 
-/// The coefficients under a stack, by its name or one of its frameworks; empty: the family's usual stack. UserError for
-/// one that the chip has none of.
+/// The coefficients of training under a stack, by its name or one of its frameworks; empty: the family's usual stack.
+/// UserError for one that the chip has none of.
 const Efficiency& efficiency_under(const HardwareSpec& hw, std::string_view stack);
 
 /// UserError that names those of `paths` which the file leaves unpublished; and "network" if the chip stands alone.

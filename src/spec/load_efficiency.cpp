@@ -296,6 +296,7 @@ const Efficiency& efficiency_under(const HardwareSpec& hw, std::string_view stac
   std::vector<std::string> names;
   std::vector<std::string> all;
   for (const StackCoefficients& s : hw.stacks) {
+    if (s.serves) continue;
     const bool alias = std::find(s.frameworks.begin(), s.frameworks.end(), stack) != s.frameworks.end();
     if (s.name == stack || alias) return s.efficiency;
     names.push_back(s.name);

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <set>
 
 #include "base/text.h"
 #include "config/fields.h"
 #include "validate/measurement.h"
+#include "validate/measurement_document.h"
 #include "validate/shape_reader.h"
 
 namespace scalecalc {
@@ -39,8 +39,8 @@ std::optional<double> bandwidth_of_node(const std::string& text) {
 
 class RowReader {
  public:
-  RowReader(const ConfigNode& node, const ConfigNode* models, const ConfigNode* sources, Problems& problems)
-      : f_(node, "measurement", problems), models_(models), sources_(sources), problems_(problems) {
+  RowReader(const ConfigNode& node, const SharedFacts& shared, Problems& problems)
+      : f_(node, "measurement", problems), shared_(shared), problems_(problems) {
     out_.where = node.span;
   }
 
@@ -63,14 +63,7 @@ class RowReader {
   void run_facts() {
     out_.id = f_.text("id");
     out_.subset = f_.optional_text("subset").value_or("core");
-    out_.source = f_.text("source");
-    if (sources_ != nullptr) {
-      if (const ConfigNode* text = sources_->find(out_.source)) {
-        out_.source = text->text;
-      } else {
-        problems_.add(f_.span(), fmt::format("source {} is not among the file's sources", in_quotes(out_.source)));
-      }
-    }
+    out_.source = shared_.source_of(f_, problems_);
     out_.reference = f_.optional_text("source_ref").value_or("");
     out_.group = f_.optional_text("group").value_or(out_.source);
     out_.date = f_.optional_text("date").value_or("");
@@ -78,8 +71,7 @@ class RowReader {
     out_.workload = kWorkloads[f_.optional_word("workload", {"pretrain", "sft", "lora"}).value_or(0)];
     out_.framework = f_.optional_text("framework").value_or("");
     out_.model = f_.text("model");
-    const ConfigNode* shape = f_.node("model_shape");
-    if (shape == nullptr && models_ != nullptr) shape = models_->find(out_.model);
+    const ConfigNode* shape = shared_.shape_of(f_, out_.model);
     if (shape != nullptr) out_.shape = read_shape(*shape, problems_);
     out_.mtp_layers = f_.optional_count("mtp_layers", kMaybe).value_or(0);
   }
@@ -196,8 +188,7 @@ class RowReader {
   }
 
   Fields f_;
-  const ConfigNode* models_;
-  const ConfigNode* sources_;
+  const SharedFacts& shared_;
   Problems& problems_;
   Measurement out_;
 };
@@ -210,34 +201,6 @@ std::string Measurement::family() const {
   return {model.begin(), end};
 }
 
-std::vector<Measurement> read_measurements(const ConfigNode& document) {
-  Problems problems;
-  const ConfigNode* rows = &document;
-  const ConfigNode* models = nullptr;
-  const ConfigNode* sources = nullptr;
-  if (document.kind != ConfigNode::Kind::kSequence) {
-    Fields fields(document, "measurements", problems);
-    fields.word("schema", {"scalecalc-measurements/1"});
-    fields.optional_text("title");
-    fields.optional_text("note");
-    models = fields.node("models");
-    sources = fields.node("sources");
-    rows = &fields.required_node("rows");
-    fields.finish();
-  }
-  if (problems.empty() && rows->kind != ConfigNode::Kind::kSequence) {
-    problems.add(rows->span, "measurements must be a list of rows");
-  }
-  std::vector<Measurement> out;
-  std::set<std::string> ids;
-  for (const ConfigNode& item : rows->items) {
-    out.push_back(RowReader(item, models, sources, problems).run());
-    if (!ids.insert(out.back().id).second) {
-      problems.add(item.span, fmt::format("the id {} is used twice", in_quotes(out.back().id)));
-    }
-  }
-  problems.throw_if_any();
-  return out;
-}
+std::vector<Measurement> read_measurements(const ConfigNode& document) { return read_rows<RowReader>(document); }
 
 }  // namespace scalecalc

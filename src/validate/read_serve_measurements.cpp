@@ -1,9 +1,8 @@
 #include <fmt/format.h>
 
-#include <set>
-
 #include "base/text.h"
 #include "config/fields.h"
+#include "validate/measurement_document.h"
 #include "validate/serve_measurement.h"
 #include "validate/shape_reader.h"
 
@@ -15,8 +14,8 @@ constexpr double kMilli = 1e-3;
 
 class ServeRowReader {
  public:
-  ServeRowReader(const ConfigNode& node, const ConfigNode* models, const ConfigNode* sources, Problems& problems)
-      : f_(node, "measurement", problems), models_(models), sources_(sources), problems_(problems) {
+  ServeRowReader(const ConfigNode& node, const SharedFacts& shared, Problems& problems)
+      : f_(node, "measurement", problems), shared_(shared), problems_(problems) {
     out_.where = node.span;
   }
 
@@ -38,14 +37,7 @@ class ServeRowReader {
  private:
   void facts() {
     out_.id = f_.text("id");
-    out_.source = f_.text("source");
-    if (sources_ != nullptr) {
-      if (const ConfigNode* text = sources_->find(out_.source)) {
-        out_.source = text->text;
-      } else {
-        problems_.add(f_.span(), fmt::format("source {} is not among the file's sources", in_quotes(out_.source)));
-      }
-    }
+    out_.source = shared_.source_of(f_, problems_);
     out_.group = f_.optional_text("group").value_or(out_.source);
     out_.date = f_.optional_text("date").value_or("");
     out_.engine = f_.optional_text("engine").value_or("");
@@ -58,8 +50,7 @@ class ServeRowReader {
 
   void model() {
     out_.model = f_.text("model");
-    const ConfigNode* shape = f_.node("model_shape");
-    if (shape == nullptr && models_ != nullptr) shape = models_->find(out_.model);
+    const ConfigNode* shape = shared_.shape_of(f_, out_.model);
     if (shape == nullptr) return;
     const bool hugging_face = shape->find("num_hidden_layers") != nullptr;
     out_.shape = hugging_face ? read_hf_shape(*shape, problems_) : read_shape(*shape, problems_);
@@ -168,8 +159,7 @@ class ServeRowReader {
   }
 
   Fields f_;
-  const ConfigNode* models_;
-  const ConfigNode* sources_;
+  const SharedFacts& shared_;
   Problems& problems_;
   ServeMeasurement out_;
 };
@@ -194,31 +184,7 @@ bool is_serving(const ConfigNode& document) {
 }
 
 std::vector<ServeMeasurement> read_serve_measurements(const ConfigNode& document) {
-  Problems problems;
-  const ConfigNode* models = nullptr;
-  const ConfigNode* sources = nullptr;
-  if (document.kind != ConfigNode::Kind::kSequence) {
-    Fields fields(document, "measurements", problems);
-    fields.word("schema", {"scalecalc-measurements/1"});
-    fields.optional_text("title");
-    fields.optional_text("note");
-    models = fields.node("models");
-    sources = fields.node("sources");
-    fields.required_node("rows");
-    fields.finish();
-  }
-  std::vector<ServeMeasurement> out;
-  std::set<std::string> ids;
-  const ConfigNode* rows = rows_of(document);
-  problems.throw_if_any();
-  for (const ConfigNode& item : rows->items) {
-    out.push_back(ServeRowReader(item, models, sources, problems).run());
-    if (!ids.insert(out.back().id).second) {
-      problems.add(item.span, fmt::format("the id {} is used twice", in_quotes(out.back().id)));
-    }
-  }
-  problems.throw_if_any();
-  return out;
+  return read_rows<ServeRowReader>(document);
 }
 
 }  // namespace scalecalc

@@ -113,6 +113,13 @@ TEST(Stacks, AnUnknownOneNamesThoseThereAre) {
   }
 }
 
+/// A set of a serving engine says nothing of training.
+TEST(Stacks, EnginesDoNotTrain) {
+  const std::vector<std::string> serving{"hw.efficiency.stacks.vllm.source=test",
+                                         "hw.efficiency.stacks.vllm.serving.weight_read.value=0.5"};
+  EXPECT_THROW(efficiency_under(with(serving), "vllm"), UserError);
+}
+
 TEST(Stacks, AFaultInsideOneIsReported) {
   EXPECT_THROW(with({"hw.efficiency.stacks.acme.hbm.value=0.5"}), UserError) << "no source";
   EXPECT_THROW(with(acme_and({"hw.efficiency.stacks.acme.hmb.value=0.5"})), UserError);

@@ -1,0 +1,66 @@
+// What measurement files of training and of serving have in common: a list of rows, or a map with `rows` and the
+// `models` and `sources` that rows share by name.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "config/fields.h"
+
+namespace scalecalc {
+
+/// What the rows of a document share; null where it has none.
+struct SharedFacts {
+  const ConfigNode* models = nullptr;
+  const ConfigNode* sources = nullptr;
+
+  /// The row's `source`, in full if the document lists them. A problem if it lists others only.
+  std::string source_of(Fields& row, Problems& problems) const {
+    std::string source = row.text("source");
+    if (sources == nullptr) return source;
+    if (const ConfigNode* text = sources->find(source)) return text->text;
+    problems.add(row.span(), fmt::format("source {} is not among the file's sources", in_quotes(source)));
+    return source;
+  }
+  /// The row's `model_shape`, or the document's of that model; null if neither is there.
+  const ConfigNode* shape_of(Fields& row, const std::string& model) const {
+    const ConfigNode* shape = row.node("model_shape");
+    return shape == nullptr && models != nullptr ? models->find(model) : shape;
+  }
+};
+
+/// Every row by a `RowReader(node, shared, problems).run()`. UserError with every problem found.
+template <class RowReader>
+auto read_rows(const ConfigNode& document) {
+  Problems problems;
+  SharedFacts shared;
+  const ConfigNode* rows = &document;
+  if (document.kind != ConfigNode::Kind::kSequence) {
+    Fields fields(document, "measurements", problems);
+    fields.word("schema", {"scalecalc-measurements/1"});
+    fields.optional_text("title");
+    fields.optional_text("note");
+    shared = {fields.node("models"), fields.node("sources")};
+    rows = &fields.required_node("rows");
+    fields.finish();
+  }
+  if (problems.empty() && rows->kind != ConfigNode::Kind::kSequence) {
+    problems.add(rows->span, "measurements must be a list of rows");
+  }
+  std::vector<decltype(RowReader(document, shared, problems).run())> out;
+  std::set<std::string> ids;
+  for (const ConfigNode& item : rows->items) {
+    out.push_back(RowReader(item, shared, problems).run());
+    if (!ids.insert(out.back().id).second) {
+      problems.add(item.span, fmt::format("the id {} is used twice", in_quotes(out.back().id)));
+    }
+  }
+  problems.throw_if_any();
+  return out;
+}
+
+}  // namespace scalecalc
