@@ -83,13 +83,21 @@ class LayerCoster : public OpWork<R> {
         if (op.kind == OpKind::kGroupedMatmul) routed_again[static_cast<std::size_t>(remat)] = 1;
       }
     }
-    out.forward.work.overhead = chip_.kernel_overhead * R(forward) + chip_.expert_overhead * R(routed);
-    out.backward.work.overhead = chip_.kernel_overhead * R(backward) + chip_.expert_overhead * R(routed);
+    out.forward.work.overhead = overhead(forward, routed);
+    out.backward.work.overhead = overhead(backward, routed);
     if (!in_layer) return;
     for (std::size_t r = 0; r < kRematCount; ++r) {
-      out.recompute[r].work.overhead =
-          chip_.kernel_overhead * R(repeated[r]) + chip_.expert_overhead * R(routed_again[r]);
+      out.recompute[r].work.overhead = overhead(repeated[r], routed_again[r]);
     }
+  }
+
+  /// Of `kernels`, and of `routed` passes over experts, whose counts the host waits for unless the whole step is captured.
+  SecondsOf<R> overhead(double kernels, double routed) const {
+    const GraphCapture graphs = workload_.graphs;
+    const R one(1.0);
+    const SecondsOf<R> kernel = chip_.kernel_overhead * (graphs == GraphCapture::kNone ? one : chip_.captured);
+    return kernel * R(kernels) +
+           chip_.expert_overhead * (graphs == GraphCapture::kStep ? chip_.captured : one) * R(routed);
   }
 
   void name(LayerCost<R>& out, std::string_view label) const {

@@ -23,7 +23,8 @@ class PhaseBuilder {
       : in_(in), net_(*in.network), ch_(*in.channels), overlap_(*in.overlap), layout_(in.layout) {
     const bool ring = layout_.cp_comm == CpComm::kRing;
     cp_overlap_ = ring ? overlap_.cp : overlap_.cp_gather;
-    ep_overlap_ = layout_.schedule == Schedule::kDualPipe ? overlap_.ep_paired : overlap_.ep;
+    const bool paired = layout_.schedule == Schedule::kDualPipe || in.workload->expert_overlap;
+    ep_overlap_ = paired ? overlap_.ep_paired : overlap_.ep;
   }
 
   Phases<R> build() {

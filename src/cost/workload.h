@@ -42,6 +42,11 @@ struct Optimizer {
 enum class AttentionKernel : std::uint8_t { kFlash, kUnfused };
 inline constexpr std::array<std::string_view, 2> kAttentionKernelNames{"flash", "unfused"};
 
+/// What of a step is captured once and replayed by the device (CUDA graphs), so that its kernels need not be launched
+/// one by one: nothing; the dense parts of each layer, while the host still runs the experts; the whole step.
+enum class GraphCapture : std::uint8_t { kNone, kLayer, kStep };
+inline constexpr std::array<std::string_view, 3> kGraphCaptureNames{"none", "layer", "step"};
+
 /// Known names; UserError with the nearest name otherwise.
 Precision precision_of(std::string_view name);
 Optimizer optimizer_of(std::string_view name);
@@ -53,6 +58,8 @@ struct Workload {
   Precision precision;
   Optimizer optimizer;
   AttentionKernel attention = AttentionKernel::kFlash;
+  GraphCapture graphs = GraphCapture::kNone;
+  bool expert_overlap = false;  ///< expert all-to-alls run under another microbatch's compute, in any schedule
   bool dropout = false;  ///< after attention and MLP, whose masks the backward pass needs
   StackMemory memory;
   double batch_tolerance = 0.125;  ///< how far the batch a plan runs may lie from batch_seqs

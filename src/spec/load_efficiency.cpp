@@ -171,6 +171,7 @@ void read_all(CoefficientReader& reader, Efficiency& out) {
   read_pair(reader, "link", UnitKind::kFraction, kFraction, out.link_scale_up, out.link_scale_out);
   reader.read("kernel_overhead", UnitKind::kSeconds, {0, 1e-2}, out.kernel_overhead);
   reader.read("expert_overhead", UnitKind::kSeconds, {0, 1}, out.expert_overhead);
+  reader.read("captured_share", UnitKind::kFraction, {0, 1}, out.captured_share);
   read_overlap(reader, out);
   read_pair(reader, "contention", UnitKind::kFraction, {0, 1}, out.contention_scale_up, out.contention_scale_out);
   reader.read("in_network_gain", UnitKind::kNumber, {1, 2}, out.in_network_gain);
@@ -352,7 +353,7 @@ Efficiency moved(const Efficiency& efficiency, double sign) {
     share(*c);
   }
   for (Coefficient* c : {&out.matmul_half_dim, &out.grouped_half_rows, &out.kernel_overhead, &out.contention_scale_up,
-                         &out.contention_scale_out, &out.expert_overhead, &out.step_overhead}) {
+                         &out.contention_scale_out, &out.expert_overhead, &out.captured_share, &out.step_overhead}) {
     cost(*c, 0);
   }
   cost(out.moe_imbalance, 1);

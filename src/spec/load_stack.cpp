@@ -26,6 +26,22 @@ EngineRules load_engine(const ConfigNode& node, const std::string& name, Problem
   return out;
 }
 
+std::vector<RecipeDefaults> load_recipes(const ConfigNode& list, Problems& problems) {
+  std::vector<RecipeDefaults> out;
+  for (const ConfigNode& node : list.items) {
+    Fields fields(node, "recipe", problems);
+    RecipeDefaults recipe;
+    recipe.since = fields.text("since");
+    recipe.precision = fields.text("precision");
+    recipe.step_graph = fields.word("graphs", {"none", "step"}) == 1;
+    recipe.expert_overlap = fields.flag("expert_overlap", false);
+    recipe.source = fields.text("source");
+    fields.finish();
+    out.push_back(std::move(recipe));
+  }
+  return out;
+}
+
 }  // namespace
 
 StackSpec load_stack(const ConfigNode& document) {
@@ -38,6 +54,7 @@ StackSpec load_stack(const ConfigNode& document) {
   out.frameworks = fields.text_list("aliases");
   out.publications = fields.text_list("published_in");
   fields.optional_text("note");
+  if (const ConfigNode* recipes = fields.node("recipes")) out.recipes = load_recipes(*recipes, problems);
   if (const ConfigNode* memory = fields.node("memory")) out.memory = read_stack_memory(*memory, out.name, problems);
   if (const ConfigNode* serving = fields.node("serving")) out.serving = load_engine(*serving, out.name, problems);
   fields.finish();

@@ -33,11 +33,21 @@ struct EngineRules {
   std::string source;
 };
 
+/// What a stack's published recipes switch on from a release on, for models with experts, where a run does not say.
+struct RecipeDefaults {
+  std::string since;      ///< "2026-06": of the release
+  std::string precision;  ///< as recipes call it: "mxfp8"
+  bool step_graph = false;      ///< the whole step is one captured graph
+  bool expert_overlap = false;  ///< expert all-to-alls under another microbatch's compute
+  std::string source;
+};
+
 /// stacks/<name>.yaml.
 struct StackSpec {
   std::string name, title;
   std::vector<std::string> frameworks;    ///< that belong to it, by the names measurements give them
   std::vector<std::string> publications;  ///< repositories and pages whose runs are of it, if they name no framework
+  std::vector<RecipeDefaults> recipes;    ///< the earliest first
   StackMemory memory;                     ///< the defaults, under no name, where the file has none
   std::optional<EngineRules> serving;     ///< absent: it does not serve
 };

@@ -30,6 +30,8 @@ std::vector<CoefficientSlot> all_slots() {
   share("overlap.dp", {&E::overlap_dp});
   share("overlap.cp", {&E::overlap_cp});
   share("overlap.ep", {&E::overlap_ep});
+  share("overlap.ep_paired", {&E::overlap_ep_paired});
+  share("captured_share", {&E::captured_share});
   out.push_back({.path = "kernel_overhead", .least = 1e-7, .most = 1e-3, .fields = {&E::kernel_overhead}});
   out.push_back({.path = "expert_overhead", .least = 1e-6, .most = 1e-2, .fields = {&E::expert_overhead}});
   out.push_back({.path = "moe_imbalance", .least = 1, .most = 4, .fields = {&E::moe_imbalance}});

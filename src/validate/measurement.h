@@ -75,6 +75,8 @@ struct Measurement {
   RowLayout layout;
   std::string precision, optimizer, recompute;
   std::optional<AttentionKernel> attention;
+  std::optional<GraphCapture> graphs;
+  std::optional<bool> expert_overlap;  ///< expert all-to-alls under another microbatch's compute
   std::optional<bool> dropout;  ///< after attention and MLP; absent: as the stack does
   bool fused_loss = false;      ///< logits and their gradient are all that the loss holds, in 16 bits
 

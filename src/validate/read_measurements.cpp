@@ -101,6 +101,10 @@ class RowReader {
     if (const auto kernel = f_.optional_word("attention", {"flash", "unfused"})) {
       out_.attention = static_cast<AttentionKernel>(*kernel);
     }
+    if (const auto graphs = f_.optional_word("graphs", {"none", "layer", "step"})) {
+      out_.graphs = static_cast<GraphCapture>(*graphs);
+    }
+    if (f_.has("expert_overlap")) out_.expert_overlap = f_.flag("expert_overlap", false);
     if (f_.has("dropout")) out_.dropout = f_.flag("dropout", false);
     out_.fused_loss = f_.flag("fused_loss", false);
   }
@@ -113,6 +117,11 @@ class RowReader {
     if (out_.framework.empty()) out_.framework = flags.optional_text("framework").value_or("");
     out_.layout.schedule = flags.optional_text("schedule").value_or("");
     if (contains(flags.optional_text("cp_type").value_or(""), "ulysses")) out_.layout.cp_comm = "ulysses";
+    if (const auto graphs = flags.optional_text("cuda_graph")) {
+      out_.graphs = contains(*graphs, "full_iteration") ? GraphCapture::kStep : GraphCapture::kLayer;
+    }
+    if (flags.has("moe_a2a_overlap")) out_.expert_overlap = flags.flag("moe_a2a_overlap", false);
+    if (contains(flags.optional_text("moe_dispatcher").value_or(""), "with overlap")) out_.expert_overlap = true;
     if (const auto slices = flags.optional_count("slices", kSize)) out_.slices = *slices;
     if (const auto optimizer = flags.optional_text("optimizer")) out_.optimizer = *optimizer;
     if (!out_.node_bandwidth) {

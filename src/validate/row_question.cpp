@@ -238,6 +238,20 @@ Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
   return out;
 }
 
+/// What the row says of captured graphs and of expert overlap, or else the recipes of its release.
+void choose_runtime(const Measurement& row, const Catalog& catalog, RowQuestion& out) {
+  Workload& w = out.resolved.workload;
+  w.graphs = row.graphs.value_or(GraphCapture::kNone);
+  w.expert_overlap = row.expert_overlap.value_or(false);
+  if (row.graphs || row.expert_overlap || row.stack.empty() || !out.resolved.model.moe.has_value()) return;
+  const std::optional<double> year = year_of(row.date);
+  for (const RecipeDefaults& recipe : load_stack(catalog.load(CatalogKind::kStack, row.stack)).recipes) {
+    if (!year || *year < year_of(recipe.since) || !lower_case(row.precision).starts_with(recipe.precision)) continue;
+    w.graphs = recipe.step_graph ? GraphCapture::kStep : GraphCapture::kNone;
+    w.expert_overlap = recipe.expert_overlap;
+  }
+}
+
 /// The stack's memory, whether or not the chip has coefficients of it, and what the row says over it.
 void choose_memory(const Measurement& row, const Catalog& catalog, RowQuestion& out) {
   StackMemory& rules = out.resolved.workload.memory;
@@ -291,6 +305,7 @@ RowQuestion row_question(const Measurement& row, const Catalog& catalog, const s
   out.basis = row.stack.empty() || stack.name == row.stack ? stack.basis : StackBasis::kDefault;
   r.efficiency = ideal ? ideal_efficiency(r.hw.efficiency) : stack.efficiency;
   choose_memory(row, catalog, out);
+  choose_runtime(row, catalog, out);
   const std::int64_t slices = slices_of_row(row, r.hw);
   r.slices = slices_of(r.hw, row.chips, slices);
   if (r.slices.empty()) {
