@@ -36,6 +36,11 @@ constexpr std::array kFlags{
     Flag{"--optimizer", 0, FlagKind::kValue, "NAME", "adam, adam-bf16, adam8bit, sgd or muon", "adam"},
     Flag{"--attention", 0, FlagKind::kValue, "flash|unfused",
          "whether attention keeps its scores out of HBM (default flash)", "unfused"},
+    Flag{"--graphs", 0, FlagKind::kValue, "none|layer|step",
+         "what is replayed from captured graphs: nothing, all of a layer but its experts, the step (default none)",
+         "step"},
+    Flag{"--ep-overlap", 0, FlagKind::kSwitch, "", "expert all-to-alls run under another microbatch's compute", ""},
+    Flag{"--balanced-experts", 0, FlagKind::kSwitch, "", "routing is forced to be even, as in benchmarks", ""},
     Flag{"--remat", 0, FlagKind::kValue, "auto|none|selective|attention|mlp|full",
          "what the backward pass computes again", "selective"},
     Flag{"--zero", 0, FlagKind::kValue, "auto|0|1|2|3", "ZeRO stage of the data ranks", "3"},
@@ -143,6 +148,9 @@ void read_workload(FlagReader& reader, const Arguments& arguments, TrainQuestion
   if (const auto word = reader.word("--attention", kAttentionKernelNames)) {
     q.attention = static_cast<AttentionKernel>(*word);
   }
+  if (const auto word = reader.word("--graphs", kGraphCaptureNames)) q.graphs = static_cast<GraphCapture>(*word);
+  q.expert_overlap = arguments.has("--ep-overlap");
+  q.balanced_experts = arguments.has("--balanced-experts");
   q.price = reader.positive("--price", UnitKind::kUsdPerHour);
 }
 

@@ -91,7 +91,8 @@ class LayerCoster : public OpWork<R> {
     }
   }
 
-  /// Of `kernels`, and of `routed` passes over experts, whose counts the host waits for unless the whole step is captured.
+  /// Of `kernels`, and of `routed` passes over experts, whose counts the host waits for unless the whole step is
+  /// captured.
   SecondsOf<R> overhead(double kernels, double routed) const {
     const GraphCapture graphs = workload_.graphs;
     const R one(1.0);

@@ -55,6 +55,16 @@ Work<R> OpWork<R>::unnamed(const Op<R>& op, bool backward) const {
   return vector(op, backward);
 }
 
+/// [CAST] Operands of 8-bit matmuls are cast from the activations' format: read once and written twice, by rows for the
+/// product and by columns for the weight's gradient. Forward that is the input, backward the output's gradient; kernels
+/// that cast in the norm or activation before them save part of it (Transformer Engine; `cast` says what shows).
+template <class R>
+SecondsOf<R> OpWork<R>::cast(DType dtype, const R& elements) const {
+  if (bytes_per_element(dtype) > 1 || act_ <= 1) return SecondsOf<R>(R(0.0));
+  constexpr double kCopies = 2;
+  return BytesOf<R>(elements * R(act_ + kCopies)) * chip_.cast / chip_.hbm;
+}
+
 /// Backward: one matmul for the input's gradient and one for the weight's, each with the forward's FLOPs.
 template <class R>
 Work<R> OpWork<R>::matmul(const Op<R>& op, bool backward) const {
@@ -69,7 +79,9 @@ Work<R> OpWork<R>::matmul(const Op<R>& op, bool backward) const {
   const double in = std::min(act_, bytes_per_element(dtype));
   const BytesOf<R> bytes(R(in) * rows * k + R(in) * k * n + R(act_) * rows * n);
   const R times(backward ? 2.0 : 1.0);
-  return roofline(FlopsOf<R>(R(2.0) * times * rows * k * n), rate, bytes * times, chip_.hbm);
+  Work<R> out = roofline(FlopsOf<R>(R(2.0) * times * rows * k * n), rate, bytes * times, chip_.hbm);
+  out.hbm += cast(dtype, rows * (backward ? n : k));
+  return out;
 }
 
 /// The routed tokens of this chip's experts; the slowest expert group sets the pace.
@@ -81,16 +93,19 @@ Work<R> OpWork<R>::grouped(const Op<R>& op, bool backward) const {
   const R part(1 / static_cast<double>(inner_.etp));
   const R k = op.tp == TpRule::kExpertRow ? op.k * part : op.k;
   const R n = op.tp == TpRule::kExpertRow ? op.n : op.n * part;
+  const R imbalance = workload_.balanced_experts ? R(1.0) : chip_.moe_imbalance;
   const R experts = op.matrices / R(static_cast<double>(inner_.ep));
   const R rows_each = rows / experts;
   const DType dtype = workload_.precision.compute;
   const FlopsPerSecondOf<R> rate = chip_.matmul[static_cast<std::size_t>(dtype)] * chip_.grouped *
                                    (rows_each / (rows_each + chip_.grouped_half_rows)) * (n / (n + chip_.half_dim)) *
-                                   (k / (k + chip_.half_dim)) / chip_.moe_imbalance;
+                                   (k / (k + chip_.half_dim)) / imbalance;
   const double in = std::min(act_, bytes_per_element(dtype));
   const BytesOf<R> bytes(R(in) * rows * k + R(in) * k * n * experts + R(act_) * rows * n);
   const R times(backward ? 2.0 : 1.0);
-  return roofline(FlopsOf<R>(R(2.0) * times * rows * k * n), rate, bytes * times, chip_.hbm);
+  Work<R> out = roofline(FlopsOf<R>(R(2.0) * times * rows * k * n), rate, bytes * times, chip_.hbm);
+  out.hbm += cast(dtype, rows * (backward ? n : k));
+  return out;
 }
 
 template <class R>

@@ -54,6 +54,7 @@ class OpWork {
 
  private:
   Work<R> unnamed(const Op<R>& op, bool backward) const;
+  SecondsOf<R> cast(DType dtype, const R& elements) const;
   Work<R> matmul(const Op<R>& op, bool backward) const;
   Work<R> grouped(const Op<R>& op, bool backward) const;
   Work<R> attention(const Op<R>& op, bool backward) const;

@@ -28,6 +28,7 @@ ChipRates<R> read_chip(const Reader<R>& reader, const HardwareSpec& hw, const Ef
   out.host = read(reader, hw.host_bandwidth().value_or(BytesPerSecond(0)),
                   hw.offload ? "hw.offload.bandwidth" : "hw.host.pcie_bandwidth",
                   hw.offload ? hw.offload->source : hw.host_source);
+  out.cast = coefficient(e.cast, "efficiency.cast");
   out.half_dim = coefficient(e.matmul_half_dim, "efficiency.matmul_half_dim");
   out.grouped = coefficient(e.grouped_matmul, "efficiency.grouped_matmul");
   out.grouped_half_rows = coefficient(e.grouped_half_rows, "efficiency.grouped_half_rows");

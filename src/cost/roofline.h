@@ -18,6 +18,7 @@ struct ChipRates {
   FlopsPerSecondOf<R> vector;  ///< 0: not published, vector work is counted by its memory traffic alone
   BytesPerSecondOf<R> hbm;
   BytesPerSecondOf<R> host;  ///< to and from the host's memory, each way; 0: not published
+  R cast{0.0};               ///< share of casting's traffic that shows
   R half_dim{0.0};
   R grouped{1.0};
   R grouped_half_rows{0.0};

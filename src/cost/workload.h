@@ -59,8 +59,9 @@ struct Workload {
   Optimizer optimizer;
   AttentionKernel attention = AttentionKernel::kFlash;
   GraphCapture graphs = GraphCapture::kNone;
-  bool expert_overlap = false;  ///< expert all-to-alls run under another microbatch's compute, in any schedule
-  bool dropout = false;  ///< after attention and MLP, whose masks the backward pass needs
+  bool expert_overlap = false;    ///< expert all-to-alls run under another microbatch's compute, in any schedule
+  bool balanced_experts = false;  ///< routing is forced to be even, or tokens over the mean are dropped
+  bool dropout = false;           ///< after attention and MLP, whose masks the backward pass needs
   StackMemory memory;
   double batch_tolerance = 0.125;  ///< how far the batch a plan runs may lie from batch_seqs
 };

@@ -139,16 +139,18 @@ struct Efficiency {
   Coefficient attention_backward;
   Coefficient vector;                     ///< fraction of the vector unit's rate
   Coefficient hbm;                        ///< fraction of HBM bandwidth
+  Coefficient cast{0, 0, ""};             ///< share of the traffic of casting matmul operands to 8 bits that shows
   Coefficient link_scale_up;              ///< fraction of link bandwidth, innermost tier
   Coefficient link_scale_out;             ///< beyond it
   Coefficient kernel_overhead{0, 0, ""};  ///< seconds per kernel that nothing hides
   Coefficient expert_overhead{0, 0, ""};  ///< seconds per pass over a layer's routed experts, beside its kernels
-  Coefficient captured_share;  ///< share of these two that is left of kernels replayed from a captured graph
+  Coefficient captured_share;             ///< share of these two that is left of kernels replayed from a captured graph
   Coefficient overlap_tp, overlap_fsdp, overlap_dp, overlap_ep, overlap_pp;
   Coefficient overlap_cp;         ///< ring exchange, under attention
   Coefficient overlap_cp_gather;  ///< all-gather and all-to-all of context ranks, which attention waits for
-  Coefficient overlap_ep_paired;  ///< expert all-to-alls where a second microbatch computes meanwhile (DualPipe, --ep-overlap)
-  Coefficient overlap_host;       ///< transfers to and from the host
+  Coefficient
+      overlap_ep_paired;  ///< expert all-to-alls where a second microbatch computes meanwhile (DualPipe, --ep-overlap)
+  Coefficient overlap_host;                   ///< transfers to and from the host
   Coefficient contention_scale_up{0, 0, ""};  ///< share of compute lost while communication runs under it
   Coefficient contention_scale_out{0, 0, ""};
   Coefficient in_network_gain;           ///< all-reduce speed-up where switches reduce; ideal: exact halving

@@ -168,6 +168,7 @@ void read_all(CoefficientReader& reader, Efficiency& out) {
   reader.read("attention_backward", UnitKind::kFraction, kFraction, out.attention_backward);
   reader.read("vector", UnitKind::kFraction, kFraction, out.vector);
   reader.read("hbm", UnitKind::kFraction, kFraction, out.hbm);
+  reader.read("cast", UnitKind::kFraction, {0, 1}, out.cast);
   read_pair(reader, "link", UnitKind::kFraction, kFraction, out.link_scale_up, out.link_scale_out);
   reader.read("kernel_overhead", UnitKind::kSeconds, {0, 1e-2}, out.kernel_overhead);
   reader.read("expert_overhead", UnitKind::kSeconds, {0, 1}, out.expert_overhead);
@@ -352,8 +353,9 @@ Efficiency moved(const Efficiency& efficiency, double sign) {
         &out.overlap_cp_gather, &out.overlap_ep, &out.overlap_ep_paired, &out.overlap_pp, &out.overlap_host}) {
     share(*c);
   }
-  for (Coefficient* c : {&out.matmul_half_dim, &out.grouped_half_rows, &out.kernel_overhead, &out.contention_scale_up,
-                         &out.contention_scale_out, &out.expert_overhead, &out.captured_share, &out.step_overhead}) {
+  for (Coefficient* c :
+       {&out.matmul_half_dim, &out.grouped_half_rows, &out.kernel_overhead, &out.contention_scale_up,
+        &out.contention_scale_out, &out.expert_overhead, &out.captured_share, &out.cast, &out.step_overhead}) {
     cost(*c, 0);
   }
   cost(out.moe_imbalance, 1);

@@ -35,8 +35,8 @@ struct EngineRules {
 
 /// What a stack's published recipes switch on from a release on, for models with experts, where a run does not say.
 struct RecipeDefaults {
-  std::string since;      ///< "2026-06": of the release
-  std::string precision;  ///< as recipes call it: "mxfp8"
+  std::string since;            ///< "2026-06": of the release
+  std::string precision;        ///< as recipes call it: "mxfp8"
   bool step_graph = false;      ///< the whole step is one captured graph
   bool expert_overlap = false;  ///< expert all-to-alls under another microbatch's compute
   std::string source;

@@ -40,6 +40,9 @@ struct TrainQuestion {
   std::optional<std::string> precision;
   std::optional<std::string> optimizer;
   std::optional<AttentionKernel> attention;
+  GraphCapture graphs = GraphCapture::kNone;
+  bool expert_overlap = false;
+  bool balanced_experts = false;
   std::optional<double> price;  ///< USD per chip and hour
   bool ideal = false;
   std::string stack;  ///< software stack whose coefficients to use; empty: the chip's usual one

@@ -98,6 +98,7 @@ class Resolver {
     tokens();
     precision();
     attention();
+    runtime();
     w.optimizer = optimizer_of(q_.optimizer.value_or(facts.optimizer.value_or("adam")));
     if (!q_.optimizer) {
       assume(fmt::format("optimizer {}: {:g} bytes of state per parameter", w.optimizer.name, w.optimizer.state_bytes),
@@ -111,6 +112,27 @@ class Resolver {
     if (q_.attention) return;
     assume("attention in flash kernels, which skip the masked half and write no scores to HBM", "--attention",
            "docs/model.md");
+  }
+
+  /// How the step is run: what is captured, what hides the experts' exchange, how even their load is.
+  void runtime() {
+    Workload& w = out_.workload;
+    w.graphs = q_.graphs;
+    w.expert_overlap = q_.expert_overlap;
+    w.balanced_experts = q_.balanced_experts;
+    const Efficiency& e = out_.efficiency;
+    if (w.graphs == GraphCapture::kNone && e.captured_share.value < 1 && e.kernel_overhead.value > 0) {
+      assume("the host launches every kernel; none is replayed from a captured graph", "--graphs", "docs/model.md");
+    }
+    if (!out_.model.moe) return;
+    if (!w.expert_overlap) {
+      assume("expert all-to-alls hide under other work of their layer alone, except in DualPipe", "--ep-overlap",
+             "docs/model.md");
+    }
+    if (!w.balanced_experts && !q_.ideal) {
+      assume(fmt::format("the slowest expert group has {:.3g} times the mean load", e.moe_imbalance.value),
+             "--balanced-experts", e.moe_imbalance.source);
+    }
   }
 
   void tokens() {

@@ -23,6 +23,7 @@ std::vector<CoefficientSlot> all_slots() {
   // Runs cannot tell the two phases apart: backward keeps its ratio to forward.
   share("attention_forward", {&E::attention_forward, &E::attention_backward});
   share("hbm", {&E::hbm});
+  share("cast", {&E::cast});
   share("link.scale_up", {&E::link_scale_up});
   share("link.scale_out", {&E::link_scale_out});
   share("overlap.tp", {&E::overlap_tp});

@@ -105,6 +105,7 @@ class RowReader {
       out_.graphs = static_cast<GraphCapture>(*graphs);
     }
     if (f_.has("expert_overlap")) out_.expert_overlap = f_.flag("expert_overlap", false);
+    out_.balanced_experts = f_.flag("balanced_experts", false);
     if (f_.has("dropout")) out_.dropout = f_.flag("dropout", false);
     out_.fused_loss = f_.flag("fused_loss", false);
   }
@@ -122,6 +123,10 @@ class RowReader {
     }
     if (flags.has("moe_a2a_overlap")) out_.expert_overlap = flags.flag("moe_a2a_overlap", false);
     if (contains(flags.optional_text("moe_dispatcher").value_or(""), "with overlap")) out_.expert_overlap = true;
+    if (flags.optional_text("routing").value_or("").starts_with("force-balanced") ||
+        contains(flags.optional_text("moe").value_or(""), "capacity factor 1.0")) {
+      out_.balanced_experts = true;
+    }
     if (const auto slices = flags.optional_count("slices", kSize)) out_.slices = *slices;
     if (const auto optimizer = flags.optional_text("optimizer")) out_.optimizer = *optimizer;
     if (!out_.node_bandwidth) {

@@ -242,6 +242,7 @@ Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
 void choose_runtime(const Measurement& row, const Catalog& catalog, RowQuestion& out) {
   Workload& w = out.resolved.workload;
   w.graphs = row.graphs.value_or(GraphCapture::kNone);
+  w.balanced_experts = row.balanced_experts;
   w.expert_overlap = row.expert_overlap.value_or(false);
   if (row.graphs || row.expert_overlap || row.stack.empty() || !out.resolved.model.moe.has_value()) return;
   const std::optional<double> year = year_of(row.date);
