@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 namespace scalecalc::cli {
 namespace {
@@ -34,6 +35,9 @@ constexpr std::array kFlags{
     Flag{"--chip-spread", 0, FlagKind::kValue, "SHARE",
          "standard deviation of the speed of chips: computing waits for the slowest of them", "1%"},
     Flag{"--token-bytes", 0, FlagKind::kValue, "N", "bytes read from storage for a token (default 4)", "4"},
+};
+
+constexpr std::array kPowerFlags{
     Flag{"--power", 0, FlagKind::kValue, "rated|servers|activity",
          "energy of chips at their rated power (default), of their hosts too, or by what the chips do", "activity"},
     Flag{"--pue", 0, FlagKind::kValue, "FACTOR", "power of the facility over that of its machines (default 1)", "1.1"},
@@ -80,10 +84,31 @@ void read_shares(FlagReader& reader, RunQuestion& out) {
 
 }  // namespace
 
-std::span<const Flag> run_flags() { return kFlags; }
+std::span<const Flag> power_flags() { return kPowerFlags; }
+
+std::span<const Flag> run_flags() {
+  static const std::vector<Flag> kAll = [] {
+    std::vector<Flag> out(kFlags.begin(), kFlags.end());
+    out.insert(out.end(), kPowerFlags.begin(), kPowerFlags.end());
+    return out;
+  }();
+  return kAll;
+}
 
 bool is_run_flag(std::string_view name) {
-  return std::any_of(kFlags.begin(), kFlags.end(), [&](const Flag& flag) { return flag.name == name; });
+  const std::span<const Flag> all = run_flags();
+  return std::any_of(all.begin(), all.end(), [&](const Flag& flag) { return flag.name == name; });
+}
+
+PowerTerms read_power_terms(FlagReader& reader) {
+  PowerTerms out;
+  if (const auto word = reader.word("--power", kPowerBasisNames)) out.basis = static_cast<PowerBasis>(*word);
+  out.pue = reader.positive("--pue", UnitKind::kNumber);
+  if (out.pue && *out.pue < 1) {
+    reader.problem("--pue below 1: a facility draws at least what its machines do", "a factor such as 1.1");
+  }
+  out.carbon_g_per_kwh = reader.positive("--carbon", UnitKind::kGramsPerKwh);
+  return out;
 }
 
 RunQuestion read_run_question(FlagReader& reader, const Arguments& arguments) {
@@ -101,12 +126,7 @@ RunQuestion read_run_question(FlagReader& reader, const Arguments& arguments) {
   out.elastic = arguments.has("--elastic");
   read_shares(reader, out);
   out.token_bytes = reader.positive("--token-bytes", UnitKind::kNumber).value_or(out.token_bytes);
-  if (const auto word = reader.word("--power", kPowerBasisNames)) out.power = static_cast<PowerBasis>(*word);
-  out.pue = reader.positive("--pue", UnitKind::kNumber);
-  if (out.pue && *out.pue < 1) {
-    reader.problem("--pue below 1: a facility draws at least what its machines do", "a factor such as 1.1");
-  }
-  out.carbon_g_per_kwh = reader.positive("--carbon", UnitKind::kGramsPerKwh);
+  out.power = read_power_terms(reader);
   refuse_both(reader, arguments, "--mtbf", "--mtbf-node", "how often something fails");
   refuse_both(reader, arguments, "--straggler", "--chip-spread", "how much slow chips cost");
   refuse_lonely(reader, arguments);

@@ -251,7 +251,7 @@ RunPower power_of(const RunInput& in, const RunReading<double>& run) {
                .pue = draw.pue};
   out.facility_w = draw.busy_total().value() * in.chips + draw.idle_total().value() * spare_chips(in);
   out.energy_per_token_j = run.energy->value() / in.tokens;
-  out.carbon_g_per_kwh = in.question.carbon_g_per_kwh;
+  out.carbon_g_per_kwh = in.question.power.carbon_g_per_kwh;
   constexpr double kGramsPerKg = 1000;
   if (out.carbon_g_per_kwh) out.carbon_kg = run.energy->value() / kJoulesPerKwh * *out.carbon_g_per_kwh / kGramsPerKg;
   return out;

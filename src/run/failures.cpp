@@ -11,9 +11,9 @@ FailureLosses<R> failure_losses(const CheckpointedRun<R>& run) {
   const SecondsOf<R> segment = named(run.interval + run.blocked, "interval and checkpoint", "t + b");
   // Working time until a copy is safe, with all that is lost meanwhile: every failure goes back to the last safe copy,
   // and the first copy after it takes `behind` longer.
-  const R delayed = expm1(R(run.behind / run.mtbf)) + R(1.0);
-  const SecondsOf<R> worked =
-      named(run.mtbf * (delayed * expm1(R(segment / run.mtbf))), "expected working time a checkpoint", kDaly);
+  R attempts = expm1(R(segment / run.mtbf));
+  if (value_of(run.behind) > 0) attempts = attempts * (expm1(R(run.behind / run.mtbf)) + R(1.0));
+  const SecondsOf<R> worked = named(run.mtbf * attempts, "expected working time a checkpoint", kDaly);
   FailureLosses<R> out;
   out.checkpoints = named(run.blocked * count, "time in checkpoints", "checkpoints written x time the job waits");
   out.rework = named(max(SecondsOf<R>(R(0.0)), (worked - segment) * count), "work done again", kDaly);

@@ -3,9 +3,12 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "base/explained.h"
 #include "base/scalar.h"
 #include "run/run_question.h"
+#include "spec/hardware_spec.h"
 
 namespace scalecalc {
 
@@ -60,7 +63,9 @@ struct ChipDraw {
 template <class R>
 ChipDraw<R> chip_draw(const Reader<R>& reader, const PowerInput& in);
 
-/// What `basis` asks for and the hardware's file does not give; empty if nothing.
-std::string missing_power(const PowerInput& in);
+/// The hardware must publish the power of a chip.
+PowerInput power_input(const HardwareSpec& hw, const PowerTerms& terms, const StepActivity& activity);
+/// What is taken for the power of chips and their hosts, and what is left out.
+std::vector<Assumption> power_assumptions(const HardwareSpec& hw, const PowerTerms& terms);
 
 }  // namespace scalecalc

@@ -22,6 +22,12 @@ enum class PowerBasis : std::uint8_t {
 };
 inline constexpr std::array<std::string_view, 3> kPowerBasisNames{"rated", "servers", "activity"};
 
+struct PowerTerms {
+  PowerBasis basis = PowerBasis::kRated;
+  std::optional<double> pue;  ///< power of the facility over that of its machines
+  std::optional<double> carbon_g_per_kwh;
+};
+
 struct RunQuestion {
   std::optional<double> mtbf_chip_s;  ///< mean time between failures of one chip, whatever of its host fails included
   std::optional<double> mtbf_node_s;  ///< or of one host
@@ -35,9 +41,7 @@ struct RunQuestion {
   std::optional<double> straggler;              ///< a step takes this share longer
   std::optional<double> chip_spread;            ///< standard deviation of the speed of chips, over its mean
   double token_bytes = 4;                       ///< read from storage for each token
-  PowerBasis power = PowerBasis::kRated;
-  std::optional<double> pue;  ///< power of the facility over that of its machines
-  std::optional<double> carbon_g_per_kwh;
+  PowerTerms power;
 
   bool counts_failures() const { return mtbf_chip_s || mtbf_node_s; }
   bool counts_stragglers() const { return straggler || chip_spread; }

@@ -22,7 +22,9 @@ class RunTerms {
   void add() {
     job_.run = q_;
     if (!job_.workload.tokens) return;
-    energy();
+    for (Assumption& assumption : power_assumptions(job_.hw, q_.power)) {
+      job_.assumptions.push_back(std::move(assumption));
+    }
     not_counted();
     if (q_.counts_failures()) failures();
   }
@@ -30,42 +32,6 @@ class RunTerms {
  private:
   void assume(std::string text, std::string flag, std::string source, bool warning = false) {
     job_.assumptions.push_back({std::move(text), std::move(flag), std::move(source), warning});
-  }
-
-  void energy() {
-    if (!job_.hw.tdp) {
-      assume("chip power is not published: energy is left out", "--set hw.power.tdp", "hardware file");
-      return;
-    }
-    const double tdp = job_.hw.tdp->value();
-    const std::string cooling = q_.pue ? "" : q_.power == PowerBasis::kRated ? " or cooling" : ", without cooling";
-    switch (q_.power) {
-      case PowerBasis::kRated:
-        assume(fmt::format("energy at the full {:g} W of each chip, without host, network{}", tdp,
-                           q_.pue ? "" : " or cooling"),
-               "--power", job_.hw.tdp_source);
-        return;
-      case PowerBasis::kServers:
-        assume(fmt::format("energy at the rated power of chips and hosts, without network outside them{}", cooling),
-               "--power", job_.hw.tdp_source);
-        return missing_host();
-      case PowerBasis::kActivity:
-        assume(
-            fmt::format("chips draw {:.0f} % of their {:g} W in compute, {:.0f} % in memory-bound work, {:.0f} % while "
-                        "they wait in a step and {:.0f} % at rest{}",
-                        100 * kActivityDraw.computing, tdp, 100 * kActivityDraw.reading, 100 * kActivityDraw.waiting,
-                        100 * (job_.hw.idle_power ? *job_.hw.idle_power / *job_.hw.tdp : kActivityDraw.idle), cooling),
-            "--power", "docs/model.md [POWER]");
-        return missing_host();
-    }
-  }
-
-  void missing_host() {
-    const bool measured = q_.power == PowerBasis::kActivity && job_.hw.host_power_measured;
-    if (job_.hw.host_power || measured) return;
-    assume(fmt::format("the power of a whole host of {} is not published: what is in it beside the chips is left out",
-                       job_.hw.name),
-           "--set hw.power.host", "hardware file", true);
   }
 
   void not_counted() {
@@ -140,21 +106,6 @@ StepActivity activity_of(const Plan& plan) {
   return out;
 }
 
-std::optional<PowerInput> power_input(const ResolvedQuestion& job, const Plan& plan) {
-  const HardwareSpec& hw = job.hw;
-  if (!hw.tdp) return std::nullopt;
-  const auto watts = [](const std::optional<Watts>& w) { return w ? std::optional(w->value()) : std::nullopt; };
-  return PowerInput{.basis = job.run.power,
-                    .tdp_w = hw.tdp->value(),
-                    .source = hw.tdp_source,
-                    .idle_w = watts(hw.idle_power),
-                    .host_w = watts(hw.host_power),
-                    .host_measured_w = watts(hw.host_power_measured),
-                    .chips_per_host = static_cast<double>(hw.chips_per_host),
-                    .activity = activity_of(plan),
-                    .pue = job.run.pue.value_or(1)};
-}
-
 /// A 32-bit working copy is its own master.
 double saved_bytes(const Workload& w) {
   constexpr double kMasterBytes = 4;
@@ -190,7 +141,7 @@ RunInput run_input(const ResolvedQuestion& job, const Plan& plan, double mfu) {
   out.restart_source = "--restart-time";
   out.usd_per_chip_hour = job.usd_per_chip_hour;
   out.price_source = "--price or the hardware file's first";
-  out.power = power_input(job, plan);
+  if (hw.tdp) out.power = power_input(hw, job.run.power, activity_of(plan));
   return out;
 }
 

@@ -143,7 +143,6 @@ TEST(ChipDraw, FollowsTheStep) {
   const ChipDraw<double> draw = chip_draw(reader, in);
   EXPECT_NEAR(draw.working.value(), 1000 * (0.5 + 0.3 * 0.7 + 0.2 * 0.5), 1e-9);
   EXPECT_DOUBLE_EQ(draw.idle.value(), 200);
-  EXPECT_EQ(missing_power(in), "power.host");
   in.host_w = 12000;
   in.host_measured_w = 10000;
   EXPECT_DOUBLE_EQ(chip_draw(reader, in).host.value(), 250);
