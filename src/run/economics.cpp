@@ -125,7 +125,7 @@ class RunReader {
 
   void check_it_ends() const {
     const CheckpointedRun<R>& run = out_.saved;
-    constexpr double kHopeless = 30;  // e^30 attempts
+    constexpr double kHopeless = 8;  // e^8 attempts at every stretch
     const double stretch =
         value_of(run.interval) + value_of(run.blocked) + value_of(run.behind) + value_of(run.restart);
     if (stretch < kHopeless * value_of(run.mtbf)) return;
