@@ -81,13 +81,12 @@ std::vector<ExplainSection> explanation(const ResolvedQuestion& resolved, const 
   for (ExplainSection* section : {&time, &bytes}) {
     std::erase_if(section->steps, [](const ExplainedStep& s) { return s.value == 0; });
   }
-  std::vector<ExplainSection> out{std::move(time), std::move(bytes)};
+  std::vector<ExplainSection> out{std::move(time), std::move(bytes), rules_of_thumb(resolved)};
   if (resolved.workload.tokens) {
     for (ExplainSection& section : explain_run(run_input(resolved, ranked.plan, ranked.figures.mfu))) {
       out.push_back(std::move(section));
     }
   }
-  out.push_back(rules_of_thumb(resolved));
   return out;
 }
 
