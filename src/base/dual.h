@@ -34,6 +34,7 @@ struct Dual {
     const double root = std::sqrt(a.value);
     return {root, a.derivative / (2 * root)};
   }
+  friend Dual expm1(const Dual& a) { return {std::expm1(a.value), a.derivative * std::exp(a.value)}; }
   friend Dual log2(const Dual& a) { return {std::log2(a.value), a.derivative / (a.value * std::log(2.0))}; }
 };
 

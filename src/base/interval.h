@@ -46,6 +46,7 @@ struct Interval {
   }
   friend Interval ceil(const Interval& a) { return {std::ceil(a.value), std::ceil(a.low), std::ceil(a.high)}; }
   friend Interval sqrt(const Interval& a) { return {std::sqrt(a.value), std::sqrt(a.low), std::sqrt(a.high)}; }
+  friend Interval expm1(const Interval& a) { return {std::expm1(a.value), std::expm1(a.low), std::expm1(a.high)}; }
   friend Interval log2(const Interval& a) { return {std::log2(a.value), std::log2(a.low), std::log2(a.high)}; }
 };
 

@@ -30,6 +30,8 @@ double value_of(const Quantity<D, R>& x) {
 inline double ceil(double x) { return std::ceil(x); }
 inline double sqrt(double x) { return std::sqrt(x); }
 inline double log2(double x) { return std::log2(x); }
+/// e^x - 1, exact where x is small.
+inline double expm1(double x) { return std::expm1(x); }
 
 /// Gives a result its name ("prefix name") and the place its formula comes from; only the traced reading keeps them.
 template <class X>

@@ -28,6 +28,7 @@ struct TraceNode {
     kFloor,
     kSqrt,
     kLog2,
+    kExpm1,
     kNamed
   };
   Op op = Op::kConstant;
@@ -59,6 +60,7 @@ class Traced {
   friend Traced floor(const Traced& a) { return apply(TraceNode::Op::kFloor, a); }
   friend Traced sqrt(const Traced& a) { return apply(TraceNode::Op::kSqrt, a); }
   friend Traced log2(const Traced& a) { return apply(TraceNode::Op::kLog2, a); }
+  friend Traced expm1(const Traced& a) { return apply(TraceNode::Op::kExpm1, a); }
 
  private:
   explicit Traced(TracePtr node) : node_(std::move(node)) {}

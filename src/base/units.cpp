@@ -55,6 +55,8 @@ constexpr std::array kFractionUnits = {Unit{"%", -2}};
 constexpr std::array kWattUnits = {Unit{"W", 0},  Unit{"mW", -3}, Unit{"kW", 3},
                                    Unit{"KW", 3}, Unit{"MW", 6},  Unit{"GW", 9}};
 constexpr std::array kHertzUnits = {Unit{"Hz", 0}, Unit{"kHz", 3}, Unit{"MHz", 6}, Unit{"GHz", 9}};
+constexpr std::array kCarbonUnits = {Unit{"g/kWh", 0}, Unit{"gCO2/kWh", 0}, Unit{"kg/kWh", 3}, Unit{"kg/MWh", 0},
+                                     Unit{"t/MWh", 3}};
 constexpr std::array kPriceUnits = {Unit{"USD/h"}, Unit{"$/h"}, Unit{"/h"}, Unit{"USD"}};
 
 constexpr std::array kFlopPrefixes = {Unit{"", 0},  Unit{"k", 3},  Unit{"K", 3},  Unit{"M", 6},
@@ -69,7 +71,7 @@ struct KindText {
   std::string_view forms;     ///< accepted_forms()
 };
 
-constexpr std::array<KindText, 10> kKindTexts{{
+constexpr std::array<KindText, 11> kKindTexts{{
     {"a count", "", "8960, 4M, 70B, 15T, 128k, 16e6, 4Mi", "a whole number such as 8960, 4M, 70B, 15T or 4Mi"},
     {"a number", "", "4, 0.25, 1.5e3, 10k", "a number such as 4, 0.25 or 1.5e3"},
     {"a size", "size", "96GB, 80GiB, 512KiB, 16 MB", "a size such as 96GB, 80GiB or 512KiB"},
@@ -81,11 +83,14 @@ constexpr std::array<KindText, 10> kKindTexts{{
     {"a power", "power", "700W, 1.2kW", "a power such as 700W or 1.2kW"},
     {"a price per hour", "price", "4.2, $4.20, 4.2USD/h", "a price in dollars per hour such as 4.2, $4.20 or 4.2USD/h"},
     {"a frequency", "frequency", "1.75GHz, 1410MHz", "a frequency such as 1.75GHz or 1410MHz"},
+    {"a carbon intensity", "carbon intensity", "57, 400g/kWh, 0.4kg/kWh",
+     "grams of CO2 per kWh such as 57, 400g/kWh or 0.4kg/kWh"},
 }};
 
-constexpr std::array kAllKinds = {
-    UnitKind::kCount,   UnitKind::kNumber,   UnitKind::kBytes, UnitKind::kBytesPerSecond, UnitKind::kFlopsPerSecond,
-    UnitKind::kSeconds, UnitKind::kFraction, UnitKind::kWatts, UnitKind::kUsdPerHour,     UnitKind::kHertz};
+constexpr std::array kAllKinds = {UnitKind::kCount,          UnitKind::kNumber,         UnitKind::kBytes,
+                                  UnitKind::kBytesPerSecond, UnitKind::kFlopsPerSecond, UnitKind::kSeconds,
+                                  UnitKind::kFraction,       UnitKind::kWatts,          UnitKind::kUsdPerHour,
+                                  UnitKind::kHertz,          UnitKind::kGramsPerKwh};
 
 const KindText& text_of(UnitKind kind) { return kKindTexts.at(static_cast<std::size_t>(kind)); }
 
@@ -105,6 +110,7 @@ std::vector<std::pair<std::string, Unit>> spellings(UnitKind kind) {
     case UnitKind::kWatts: take(kWattUnits); break;
     case UnitKind::kUsdPerHour: take(kPriceUnits); break;
     case UnitKind::kHertz: take(kHertzUnits); break;
+    case UnitKind::kGramsPerKwh: take(kCarbonUnits); break;
     case UnitKind::kFlopsPerSecond:
       for (const std::string_view name : kFlopNames) {
         for (const Unit& prefix : kFlopPrefixes) out.emplace_back(std::string(prefix.spelling).append(name), prefix);

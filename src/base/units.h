@@ -9,7 +9,7 @@
 //   seconds    17ms  1us  2.5s  10min  3h  30d
 //   fraction   0.4  40%
 //   watts      700W  1.2kW          dollars per hour  4.2  $4.20  4.2USD/h
-//   hertz      1.75GHz  1410MHz
+//   hertz      1.75GHz  1410MHz                           grams per kWh  400  57g/kWh  0.4kg/kWh
 #pragma once
 
 #include <string>
@@ -28,7 +28,8 @@ enum class UnitKind {
   kFraction,
   kWatts,
   kUsdPerHour,
-  kHertz
+  kHertz,
+  kGramsPerKwh
 };
 
 /// Why a text is not a quantity of the kind asked for.
@@ -38,7 +39,8 @@ struct UnitError {
 };
 
 /// Text to a number in the SI base unit of `kind`. A count must be whole and fit 2^53; `kNumber` is a plain
-/// dimensionless number that may be fractional; a fraction lies in 0..1; prices are in dollars per hour. With `bare_ok`
+/// dimensionless number that may be fractional; a fraction lies in 0..1; prices are in dollars per hour, carbon
+/// intensities in grams per kWh. With `bare_ok`
 /// a plain number is taken in the base unit; otherwise a missing unit is an error (counts, numbers and fractions never
 /// need one). Never returns NaN or infinity.
 std::variant<double, UnitError> parse_quantity(std::string_view text, UnitKind kind, bool bare_ok = false);

@@ -44,7 +44,8 @@ std::span<const Scale> scales(UnitKind kind) {
     case UnitKind::kHertz: return kHertzScales;
     case UnitKind::kNumber:
     case UnitKind::kFraction:
-    case UnitKind::kUsdPerHour: break;
+    case UnitKind::kUsdPerHour:
+    case UnitKind::kGramsPerKwh: break;
   }
   return {};
 }
@@ -96,6 +97,7 @@ std::string format_quantity(double value, UnitKind kind, int digits) {
     case UnitKind::kNumber: return significant(value, digits);
     case UnitKind::kFraction: return significant(value * 100, digits) + "%";
     case UnitKind::kUsdPerHour: return price(value, digits);
+    case UnitKind::kGramsPerKwh: return significant(value, digits) + " g/kWh";
     case UnitKind::kCount:
       if (value < 1000) return fmt::format("{:.0f}", value);
       break;

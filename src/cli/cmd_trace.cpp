@@ -10,6 +10,7 @@
 #include "cli/curve_options.h"
 #include "cli/flag_reader.h"
 #include "cli/outputs.h"
+#include "cli/run_options.h"
 #include "cli/session.h"
 #include "cli/sheet_command.h"
 #include "cli/train_options.h"
@@ -33,6 +34,7 @@ std::span<const Flag> trace_flags() {
     std::vector<Flag> out;
     for (const Flag& flag : train_flags()) {
       constexpr std::array<std::string_view, 5> kOfRankings{"--top", "--explain", "--why-not", "--from", "--pareto"};
+      if (is_run_flag(flag.name)) continue;
       if (std::find(kOfRankings.begin(), kOfRankings.end(), flag.name) == kOfRankings.end()) out.push_back(flag);
     }
     out.push_back({"--rank", 0, FlagKind::kValue, "K", "which of the ranked plans (default 1)", "2"});

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "base/text.h"
 #include "cli/flag_reader.h"
+#include "cli/run_options.h"
 #include "cli/sheet_command.h"
 #include "cli/traffic_options.h"
 
@@ -194,6 +196,7 @@ class ServeOptions {
     out_.slo_tpot = reader_.positive("--slo-tpot", UnitKind::kSeconds);
     out_.slo_request = reader_.positive("--slo-request", UnitKind::kSeconds);
     out_.price = reader_.positive("--price", UnitKind::kUsdPerHour);
+    out_.power = read_power_terms(reader_);
     if (const auto top = reader_.count("--top", kTopRange)) out_.top = static_cast<std::size_t>(*top);
   }
 
@@ -254,7 +257,17 @@ class ServeOptions {
 
 }  // namespace
 
-std::span<const Flag> serve_flags() { return kServeFlags; }
+std::span<const Flag> serve_flags() {
+  static const std::vector<Flag> kAll = [] {
+    std::vector<Flag> out;
+    for (const Flag& flag : kServeFlags) {
+      out.push_back(flag);
+      if (flag.name == "--price") out.insert(out.end(), power_flags().begin(), power_flags().end());
+    }
+    return out;
+  }();
+  return kAll;
+}
 
 ServeAsked serve_asked(const Arguments& arguments) { return ServeOptions(arguments).run(); }
 

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/curve_options.h"
 #include "cli/layout_flags.h"
+#include "cli/run_options.h"
 #include "cli/sheet_command.h"
 #include "cli/stack_flag.h"
 #include "cost/slice.h"
@@ -223,7 +224,17 @@ void read_from(FlagReader& reader, const Arguments& arguments, TrainQuestion& q)
 
 }  // namespace
 
-std::span<const Flag> train_flags() { return kFlags; }
+std::span<const Flag> train_flags() {
+  static const std::vector<Flag> kAll = [] {
+    std::vector<Flag> out;
+    for (const Flag& flag : kFlags) {
+      out.push_back(flag);
+      if (flag.name == "--price") out.insert(out.end(), run_flags().begin(), run_flags().end());
+    }
+    return out;
+  }();
+  return kAll;
+}
 
 TrainQuestion read_train_question(FlagReader& reader, const Arguments& arguments, std::string_view command) {
   TrainQuestion question;
@@ -236,6 +247,7 @@ TrainQuestion read_train_question(FlagReader& reader, const Arguments& arguments
   read_why_not(reader, arguments, question);
   read_from(reader, arguments, question);
   read_ranking(reader, arguments, question);
+  question.run = read_run_question(reader, arguments);
   return question;
 }
 

@@ -214,6 +214,14 @@ class ServeSheet {
     f.push_back(maybe("usd_per_million_input_tokens", alone ? "$/M in" : "", Format::kUsd, p.usd_per_million_input));
     f.push_back(maybe("energy_j_per_output_token", alone ? "J per output token" : "", Format::kNumber,
                       p.joules_per_output_token));
+    if (q_.power.carbon_g_per_kwh) {
+      constexpr double kMillionTokensPerKwh = 1e6 / 3.6e6;
+      const auto grams =
+          p.joules_per_output_token
+              ? std::optional(*p.joules_per_output_token * *q_.power.carbon_g_per_kwh * kMillionTokensPerKwh)
+              : std::nullopt;
+      f.push_back(maybe("carbon_g_per_million_output_tokens", alone ? "g CO2/M out" : "", Format::kNumber, grams));
+    }
     f.push_back(word("bound_by", "bound by", p.bound_by, 3));
     add_time(f, p.time, alone);
     add_memory(f, p, alone);

@@ -96,18 +96,6 @@ Json miss_json(const TrainAnswer& answer, const RankedPlan& ranked) {
 
 namespace {
 
-/// All null if the length of the run is not known.
-Json run_json(const std::optional<RunFigures>& run) {
-  if (!run) {
-    Json out = Json::object();
-    for (const char* key : {"tokens", "steps", "time_s", "chip_hours", "cost_usd", "energy_j"}) out[key] = nullptr;
-    return out;
-  }
-  return {{"tokens", whole(run->tokens)},     {"steps", whole(run->steps)},
-          {"time_s", finite(run->time_s)},    {"chip_hours", finite(run->chip_hours)},
-          {"cost_usd", maybe(run->cost_usd)}, {"energy_j", maybe(run->energy_j)}};
-}
-
 Json conventions_json(const RankedPlan& ranked) {
   Json out = Json::array();
   for (const FlopsConvention& c : ranked.figures.conventions) {

@@ -10,6 +10,8 @@ namespace scalecalc {
 Json filter_json(const LayoutFilter& filter);
 /// Layout, placement, machine and batch of a plan.
 Json machine_json(const TrainAnswer& answer, const RankedPlan& ranked);
+/// All null if the length of the run is not known.
+Json run_json(const std::optional<RunFigures>& run);
 /// The causes of the step.
 Json time_json(const RankedPlan& ranked);
 /// The parts of memory, their total and the capacity.

@@ -42,6 +42,7 @@ Table plan_table(const TrainAnswer& answer);
 Table plan_records(const TrainAnswer& answer);
 std::vector<Section> plan_sections(const TrainAnswer& answer);
 Section memory_section(const TrainAnswer& answer, const RankedPlan& ranked, const std::string& title);
+std::vector<Section> run_sections(const TrainAnswer& answer, const RankedPlan& ranked);
 std::vector<Section> search_sections(const TrainAnswer& answer, bool all_reasons);
 
 }  // namespace scalecalc

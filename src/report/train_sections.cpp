@@ -99,25 +99,6 @@ Section placement_section(const RankedPlan& ranked) {
   return out;
 }
 
-Section run_section(const TrainAnswer& answer, const RankedPlan& ranked) {
-  const std::string rates = fmt::format("{} tokens/s, {} tokens/s per chip", compact_count(ranked.figures.tokens_per_s),
-                                        compact_count(ranked.figures.tokens_per_s_per_chip));
-  if (!ranked.figures.run) return {.title = "Tokens per second", .lines = {{rates}}};
-  const RunFigures& run = *ranked.figures.run;
-  Section out{.title = "The whole run"};
-  std::string text =
-      fmt::format("{} tokens in {} steps: {}, {} chip-hours", compact_count(run.tokens), compact_count(run.steps),
-                  format_quantity(run.time_s, UnitKind::kSeconds), compact_count(run.chip_hours));
-  if (run.cost_usd) text += ", " + compact_usd(*run.cost_usd);
-  if (const auto price = price_of(answer); run.cost_usd && price) {
-    text += fmt::format(" at {} a chip", format_quantity(*price, UnitKind::kUsdPerHour));
-  }
-  if (run.energy_j) text += ", " + energy_text(*run.energy_j);
-  out.lines.push_back({std::move(text)});
-  out.lines.push_back({rates});
-  return out;
-}
-
 Section searched_section(const TrainAnswer& answer) {
   const SearchStats& s = answer.search;
   Section out{.title = "Searched"};
@@ -209,7 +190,7 @@ std::vector<Section> plan_sections(const TrainAnswer& answer) {
                            memory_section(answer, best, "Memory of the fullest chip")};
   if (!best.figures.conventions.empty()) out.push_back(conventions_section(answer, best));
   if (!best.figures.placement.empty()) out.push_back(placement_section(best));
-  out.push_back(run_section(answer, best));
+  for (Section& section : run_sections(answer, best)) out.push_back(std::move(section));
   return out;
 }
 

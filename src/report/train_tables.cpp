@@ -49,6 +49,21 @@ Cell run_figure(const TrainAnswer&, const RankedPlan& p) {
   return p.figures.run ? number((*p.figures.run).*Field) : Cell();
 }
 
+/// Empty where failures and slow chips are not counted.
+template <double RunEconomics::*Field>
+Cell economic_figure(const TrainAnswer&, const RankedPlan& p) {
+  if (!p.figures.run || !p.figures.run->economics) return {};
+  return number((*p.figures.run->economics).*Field);
+}
+template <double RunEconomics::*Field>
+Cell failure_figure(const TrainAnswer& a, const RankedPlan& p) {
+  return a.question.run.counts_failures() ? economic_figure<Field>(a, p) : Cell();
+}
+Cell power_cell(const RankedPlan& p, double RunPower::*field) {
+  if (!p.figures.run || !p.figures.run->power) return {};
+  return number((*p.figures.run->power).*field);
+}
+
 using A = TrainAnswer;
 using P = RankedPlan;
 
@@ -77,6 +92,13 @@ constexpr Record kFigureRecords[] = {
     {"run_chip_hours", run_figure<&RunFigures::chip_hours>},
     {"run_cost_usd", optional_run_figure<&RunFigures::cost_usd>},
     {"run_energy_j", optional_run_figure<&RunFigures::energy_j>},
+    {"run_ideal_time_s", economic_figure<&RunEconomics::ideal_time_s>},
+    {"run_goodput", economic_figure<&RunEconomics::goodput>},
+    {"run_effective_mfu", economic_figure<&RunEconomics::effective_mfu>},
+    {"run_interruptions", failure_figure<&RunEconomics::interruptions>},
+    {"run_checkpoint_interval_s", failure_figure<&RunEconomics::interval_s>},
+    {"run_power_w", [](const A&, const P& p) { return power_cell(p, &RunPower::facility_w); }},
+    {"run_energy_j_per_token", [](const A&, const P& p) { return power_cell(p, &RunPower::energy_per_token_j); }},
 };
 
 }  // namespace

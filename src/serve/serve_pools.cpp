@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "serve/serve_power.h"
 #include "serve/serve_search.h"
 #include "serve/serve_speculation.h"
 
@@ -104,9 +105,9 @@ void ServeSearch::decode_beside(const Pool& pool, double room, const std::vector
   ServePoint p = point(*chosen, batch, apart ? split.decode_chips + split.prefill_chips : chips, replicas, best);
   p.requests_per_s = rate;
   p.tokens_per_s = rate * load_.generate;
-  pay(p, pool.occupancy * number(pool.chips));
-  if (apart) pay_apart(p, split, pool);
   p.pools = std::move(split);
+  pay(p, pool.occupancy * number(pool.chips));
+  if (apart) pay_apart(p, *p.pools, pool);
   keep(std::move(p));
 }
 
@@ -126,7 +127,8 @@ void ServeSearch::pay_apart(ServePoint& p, PoolSplit& split, const Pool& pool) c
   }
   if (system_.hw->tdp && other.hw->tdp) {
     const double watts =
-        number(split.decode_chips) * system_.hw->tdp->value() + number(split.prefill_chips) * other.hw->tdp->value();
+        number(split.decode_chips) * facility_watts(*system_.hw, q_.power, serving_activity(p.time, 0)) +
+        number(split.prefill_chips) * facility_watts(*other.hw, q_.power, serving_activity(p.time, 1));
     p.joules_per_output_token = watts / p.tokens_per_s;
   }
 }

@@ -13,6 +13,7 @@
 #include "config/catalog.h"
 #include "cost/placement.h"
 #include "cost/slice.h"
+#include "run/power.h"
 #include "serve/serve_layout.h"
 #include "serve/serve_memory.h"
 #include "serve/serve_work.h"
@@ -78,6 +79,7 @@ struct ServeQuestion {
   ServeObjective objective = ServeObjective::kThroughput;
   std::size_t top = 20;
   std::optional<double> price;  ///< USD per chip and hour
+  PowerTerms power;
   std::string engine;           ///< empty: the chip's usual one
   bool ideal = false;
   bool suggest = true;  ///< where nothing meets the limits, try what would

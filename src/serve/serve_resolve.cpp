@@ -128,6 +128,7 @@ class ServeResolver {
     compute(*out.hw, out.serving);
     chips(*out.hw, count, out.chip_counts);
     out.usd_per_chip_hour = price(*out.hw);
+    power(*out.hw);
     return out;
   }
 
@@ -228,6 +229,14 @@ class ServeResolver {
                        p.region.empty() ? "" : " ", p.region, p.date),
            "--price", p.source);
     return p.usd_per_chip_hour;
+  }
+
+  /// Rated power of the chips is what the column says; anything else must be named.
+  void power(const HardwareSpec& hw) {
+    if (q_.power.basis == PowerBasis::kRated && !q_.power.pue) return;
+    for (Assumption& a : power_assumptions(hw, q_.power)) {
+      assume(fmt::format("{}: {}", hw.name, a.text), a.flag, a.source, a.warning);
+    }
   }
 
   const ServeQuestion& q_;

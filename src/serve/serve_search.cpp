@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "serve/serve_layouts.h"
+#include "serve/serve_power.h"
 #include "serve/serve_speculation.h"
 
 namespace scalecalc {
@@ -242,7 +243,10 @@ void ServeSearch::pay(ServePoint& p, double prefill_chip_s) const {
     p.usd_per_million_output = usd * chip_s;
     p.usd_per_million_input = usd * prefill_chip_s / q_.prompt;
   }
-  if (system_.hw->tdp) p.joules_per_output_token = system_.hw->tdp->value() * chip_s;
+  if (system_.hw->tdp) {
+    const StepActivity activity = serving_activity(p.time, prompt_share(p));
+    p.joules_per_output_token = facility_watts(*system_.hw, q_.power, activity) * chip_s;
+  }
 }
 
 }  // namespace scalecalc

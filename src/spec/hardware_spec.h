@@ -224,7 +224,10 @@ struct HardwareSpec {
   std::optional<BytesPerSecond> storage_bandwidth;  ///< per host
   std::string host_source;
   std::optional<OffloadMemory> offload;
-  std::optional<Watts> tdp;  ///< per chip; not published for every chip
+  std::optional<Watts> tdp;                  ///< per chip; not published for every chip
+  std::optional<Watts> idle_power;           ///< of a chip; absent if not given
+  std::optional<Watts> host_power;           ///< of a whole host with its chips, rated
+  std::optional<Watts> host_power_measured;  ///< the most that a host drew in training
   std::string tdp_source;
   std::vector<Price> prices;               ///< the first is the default
   Efficiency efficiency;                   ///< of kernels and links, whatever the software

@@ -117,6 +117,12 @@ void load_power(const ConfigNode* node, const HardwareReading& in) {
   if (node == nullptr) return;
   Fields fields(*node, "power", in.problems);
   in.hw.tdp = Watts(fields.quantity("tdp", UnitKind::kWatts));
+  const auto optional = [&](const char* key, std::optional<Watts>& power) {
+    if (const auto value = fields.optional_quantity(key, UnitKind::kWatts)) power = Watts(*value);
+  };
+  optional("idle", in.hw.idle_power);
+  optional("host", in.hw.host_power);
+  optional("host_measured", in.hw.host_power_measured);
   in.hw.tdp_source = in.source(fields);
   fields.optional_text("note");
   fields.finish();

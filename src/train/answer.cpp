@@ -12,6 +12,7 @@
 #include "train/reference.h"
 #include "train/resolve.h"
 #include "train/rules.h"
+#include "train/run_terms.h"
 #include "train/would_fit.h"
 
 namespace scalecalc {
@@ -70,8 +71,8 @@ std::optional<RankedPlan> cheaper_on_fewer_chips(const ResolvedQuestion& resolve
 }
 
 std::vector<ExplainSection> explanation(const ResolvedQuestion& resolved, const PlanRequest& request,
-                                        const Plan& plan) {
-  const PlanReading<Traced> reading = read_plan(Reader<Traced>{}, request, plan);
+                                        const RankedPlan& ranked) {
+  const PlanReading<Traced> reading = read_plan(Reader<Traced>{}, request, ranked.plan);
   const SecondsOf<Traced> step = named(reading.time.total(), "step time", "sum of its causes");
   const BytesOf<Traced> memory = named(reading.memory.total(), "memory on the fullest chip", "sum of its parts");
   ExplainSection time{.title = "Step time", .steps = explain(step.value())};
@@ -80,7 +81,13 @@ std::vector<ExplainSection> explanation(const ResolvedQuestion& resolved, const 
   for (ExplainSection* section : {&time, &bytes}) {
     std::erase_if(section->steps, [](const ExplainedStep& s) { return s.value == 0; });
   }
-  return {std::move(time), std::move(bytes), rules_of_thumb(resolved)};
+  std::vector<ExplainSection> out{std::move(time), std::move(bytes), rules_of_thumb(resolved)};
+  if (resolved.workload.tokens) {
+    for (ExplainSection& section : explain_run(run_input(resolved, ranked.plan, ranked.figures.mfu))) {
+      out.push_back(std::move(section));
+    }
+  }
+  return out;
 }
 
 /// What an interrupted search says of a layout is no verdict, and is left out.
@@ -121,7 +128,7 @@ TrainAnswer answer(const TrainQuestion& question, const Catalog& catalog, const 
   if (out.plans.empty() && !out.nearest_miss) out.obstacles = obstacles(request);
   judge_layouts({question, resolved, request, out.plans, result.best_goal, stop}, reference, out);
   if (question.explain > 0 && question.explain <= out.plans.size()) {
-    out.explanation = explanation(resolved, request, out.plans[question.explain - 1].plan);
+    out.explanation = explanation(resolved, request, out.plans[question.explain - 1]);
   }
   out.slice = resolved.slices.front();
   out.search = result.stats;

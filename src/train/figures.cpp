@@ -8,6 +8,7 @@
 #include "cost/remat.h"
 #include "cost/stage_parameters.h"
 #include "model/accounting.h"
+#include "train/run_terms.h"
 
 namespace scalecalc {
 namespace {
@@ -68,7 +69,7 @@ class Figures {
     out.time_s = causes(plan_.time);
     out.memory_bytes = parts(plan_.memory);
     places(out);
-    run_figures(out);
+    if (q_.workload.tokens) out.run = run_figures(run_input(q_, plan_, out.mfu));
     return out;
   }
 
@@ -138,18 +139,6 @@ class Figures {
       if (group.size() > 1) out.placement.emplace_back(kNames[d], describe(q_.hw, plan_.slice, group));
     }
     if (!plan_.placement.order.empty()) out.placement.emplace_back("order", plan_.placement.order);
-  }
-
-  void run_figures(PlanFigures& out) const {
-    if (!q_.workload.tokens) return;
-    RunFigures run;
-    run.tokens = *q_.workload.tokens;
-    run.steps = run.tokens / tokens_;
-    run.time_s = run.steps * plan_.step_s;
-    run.chip_hours = run.time_s * chips_ / 3600;
-    if (q_.usd_per_chip_hour) run.cost_usd = run.chip_hours * *q_.usd_per_chip_hour;
-    if (q_.hw.tdp) run.energy_j = run.time_s * chips_ * q_.hw.tdp->value();
-    out.run = run;
   }
 
   const ResolvedQuestion& q_;

@@ -14,6 +14,7 @@
 #include "base/explained.h"
 #include "config/catalog.h"
 #include "plan/request.h"
+#include "run/economics.h"
 
 namespace scalecalc {
 
@@ -44,6 +45,7 @@ struct TrainQuestion {
   bool expert_overlap = false;
   bool balanced_experts = false;
   std::optional<double> price;  ///< USD per chip and hour
+  RunQuestion run;
   bool ideal = false;
   std::string stack;  ///< software stack whose coefficients to use; empty: the chip's usual one
   LayoutFilter fix;
@@ -63,12 +65,6 @@ struct FlopsConvention {
   std::string counts;  ///< what it counts, in one line
   double tflops_per_chip = 0;
   double mfu = 0;
-};
-
-struct RunFigures {
-  double tokens = 0, steps = 0, time_s = 0, chip_hours = 0;
-  std::optional<double> cost_usd;
-  std::optional<double> energy_j;
 };
 
 struct PlanFigures {

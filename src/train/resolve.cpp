@@ -10,6 +10,7 @@
 #include "spec/load.h"
 #include "spec/load_stack.h"
 #include "train/import_assumptions.h"
+#include "train/run_terms.h"
 
 namespace scalecalc {
 namespace {
@@ -346,16 +347,6 @@ class Resolver {
            "--price", p.source);
   }
 
-  void energy() {
-    if (!out_.hw.tdp) {
-      assume("chip power is not published: energy is left out", "--set hw.power.tdp", "hardware file");
-      return;
-    }
-    assume(
-        fmt::format("energy at the full {:g} W of each chip, without host, network or cooling", out_.hw.tdp->value()),
-        "--set hw.power.tdp", out_.hw.tdp_source);
-  }
-
   /// Kernels that no efficiency coefficient was measured for.
   void unmeasured_kernels() {
     const ModelSpec& m = out_.model;
@@ -388,7 +379,7 @@ class Resolver {
   }
 
   void missing_figures() {
-    if (out_.workload.tokens) energy();
+    add_run_terms(q_, out_);
     host();
     if (out_.hw.announced) {
       assume(fmt::format("{} is announced, not sold: its figures are the vendor's plans", out_.hw.name), "--hw",

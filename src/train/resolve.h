@@ -16,6 +16,7 @@ struct ResolvedQuestion {
   std::size_t shapes_left_out = 0;  ///< longer boxes of the same count that are not searched
   std::vector<Assumption> assumptions;
   std::optional<double> usd_per_chip_hour;
+  RunQuestion run;
 };
 
 /// UserError for everything that is wrong with the question.

@@ -10,7 +10,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace scalecalc;
-  constexpr int kKinds = static_cast<int>(UnitKind::kHertz) + 1;
+  constexpr int kKinds = static_cast<int>(UnitKind::kGramsPerKwh) + 1;
   constexpr double kLargestCount = 9007199254740992.0;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   for (int i = 0; i < kKinds; ++i) {

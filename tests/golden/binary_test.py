@@ -201,6 +201,19 @@ class Documents(unittest.TestCase):
         for plan in document["plans"]:
             self.assertEqual(set(plan["run"].values()), {None})
 
+    def test_whole_runs(self):
+        failures = ["--mtbf", "50000h", "--storage-bandwidth", "50GB/s"]
+        shortage = [*failures, "--checkpoint", "async", "--repair-time", "24h", "--spares", "1", "--elastic"]
+        power = ["--power", "activity", "--pue", "1.1", "--carbon", "57"]
+        for words in (failures, shortage, ["--straggler", "5%"], [*failures, "--chip-spread", "1%"], power):
+            for plan in self.valid("train", *QUESTION, *words, "--json", "--top", "2")["plans"]:
+                economics = plan["run"]["economics"]
+                self.assertEqual(economics is None, words is power)
+                if economics:
+                    self.assertAlmostEqual(sum(economics["time_s"].values()) / plan["run"]["time_s"], 1, places=9)
+        self.valid("train-curve", *QUESTION[:-1], "32,64", *failures, "--json")
+        self.valid("serve", "serve", "llama3-8b", "--hw", "h100-sxm", "--chips", "1", "--batch", "8", *power, "--json")
+
     def test_train(self):
         document = self.valid("train", *QUESTION, "--json", "--explain")
         self.assertTrue(document["explain"])

@@ -11,9 +11,10 @@
 namespace scalecalc {
 namespace {
 
-constexpr UnitKind kKinds[] = {
-    UnitKind::kCount,   UnitKind::kNumber,   UnitKind::kBytes, UnitKind::kBytesPerSecond, UnitKind::kFlopsPerSecond,
-    UnitKind::kSeconds, UnitKind::kFraction, UnitKind::kWatts, UnitKind::kUsdPerHour,     UnitKind::kHertz};
+constexpr UnitKind kKinds[] = {UnitKind::kCount,          UnitKind::kNumber,         UnitKind::kBytes,
+                               UnitKind::kBytesPerSecond, UnitKind::kFlopsPerSecond, UnitKind::kSeconds,
+                               UnitKind::kFraction,       UnitKind::kWatts,          UnitKind::kUsdPerHour,
+                               UnitKind::kHertz,          UnitKind::kGramsPerKwh};
 
 UnitKind any_kind() { return kKinds[*rc::gen::inRange<std::size_t>(0, std::size(kKinds))]; }
 

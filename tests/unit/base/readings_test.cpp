@@ -8,7 +8,7 @@ namespace {
 
 template <class R>
 R formula(const R& a, const R& b) {
-  return max(a * b, a + b) / (a - R(0.5) * b) + sqrt(a) * log2(b) + min(a, b) - ceil(a / b);
+  return max(a * b, a + b) / (a - R(0.5) * b) + sqrt(a) * log2(b) + min(a, b) - ceil(a / b) + expm1(b / a);
 }
 
 TEST(Dual, DerivativeIsTheFiniteDifference) {

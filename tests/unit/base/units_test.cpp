@@ -53,6 +53,7 @@ INSTANTIATE_TEST_SUITE_P(
         Accepted{"10min", UnitKind::kSeconds, 600}, Accepted{"3h", UnitKind::kSeconds, 10800},
         Accepted{"30d", UnitKind::kSeconds, 2592000}, Accepted{"0.4", UnitKind::kFraction, 0.4},
         Accepted{"40%", UnitKind::kFraction, 0.4}, Accepted{"100 %", UnitKind::kFraction, 1},
+        Accepted{"57g/kWh", UnitKind::kGramsPerKwh, 57}, Accepted{"0.4kg/kWh", UnitKind::kGramsPerKwh, 400},
         Accepted{"1.75GHz", UnitKind::kHertz, 1.75e9}, Accepted{"1410 MHz", UnitKind::kHertz, 1.41e9},
         Accepted{"700W", UnitKind::kWatts, 700}, Accepted{"1.2kW", UnitKind::kWatts, 1200},
         Accepted{"4.2", UnitKind::kUsdPerHour, 4.2}, Accepted{"$4.20", UnitKind::kUsdPerHour, 4.2},
@@ -162,22 +163,21 @@ TEST_P(Format, PicksTheNaturalPrefix) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, Format,
-    testing::Values(Printed{1.234e12, UnitKind::kBytesPerSecond, 3, "1.23 TB/s"},
-                    Printed{4194304, UnitKind::kCount, 3, "4.19 M"}, Printed{0.0172, UnitKind::kSeconds, 3, "17.2 ms"},
-                    Printed{11520, UnitKind::kSeconds, 3, "3.2 h"}, Printed{8960, UnitKind::kCount, 4, "8.96 k"},
-                    Printed{64, UnitKind::kCount, 3, "64"},
-                    // Rounding carries into the next prefix.
-                    Printed{999999, UnitKind::kBytes, 3, "1 MB"}, Printed{59.96, UnitKind::kSeconds, 3, "1 min"},
-                    Printed{3599.9, UnitKind::kSeconds, 3, "1 h"}, Printed{0, UnitKind::kSeconds, 3, "0 s"},
-                    Printed{0, UnitKind::kBytes, 3, "0 B"}, Printed{0, UnitKind::kFraction, 3, "0%"},
-                    Printed{0.412, UnitKind::kFraction, 3, "41.2%"}, Printed{-0.03, UnitKind::kFraction, 3, "-3%"},
-                    Printed{4.2, UnitKind::kUsdPerHour, 3, "$4.20/h"},
-                    Printed{0.836, UnitKind::kUsdPerHour, 3, "$0.836/h"}, Printed{1e24, UnitKind::kNumber, 3, "1e24"},
-                    Printed{0.00012, UnitKind::kNumber, 3, "0.00012"},
-                    Printed{459e12, UnitKind::kFlopsPerSecond, 3, "459 TFLOP/s"},
-                    Printed{1234, UnitKind::kWatts, 3, "1.23 kW"}, Printed{1.98e9, UnitKind::kHertz, 3, "1.98 GHz"},
-                    Printed{std::numeric_limits<double>::infinity(), UnitKind::kSeconds, 3, "unbounded"},
-                    Printed{std::numeric_limits<double>::quiet_NaN(), UnitKind::kSeconds, 3, "unknown"}));
+    testing::Values(
+        Printed{1.234e12, UnitKind::kBytesPerSecond, 3, "1.23 TB/s"}, Printed{4194304, UnitKind::kCount, 3, "4.19 M"},
+        Printed{0.0172, UnitKind::kSeconds, 3, "17.2 ms"}, Printed{11520, UnitKind::kSeconds, 3, "3.2 h"},
+        Printed{8960, UnitKind::kCount, 4, "8.96 k"}, Printed{64, UnitKind::kCount, 3, "64"},
+        // Rounding carries into the next prefix.
+        Printed{999999, UnitKind::kBytes, 3, "1 MB"}, Printed{59.96, UnitKind::kSeconds, 3, "1 min"},
+        Printed{3599.9, UnitKind::kSeconds, 3, "1 h"}, Printed{0, UnitKind::kSeconds, 3, "0 s"},
+        Printed{0, UnitKind::kBytes, 3, "0 B"}, Printed{0, UnitKind::kFraction, 3, "0%"},
+        Printed{0.412, UnitKind::kFraction, 3, "41.2%"}, Printed{-0.03, UnitKind::kFraction, 3, "-3%"},
+        Printed{4.2, UnitKind::kUsdPerHour, 3, "$4.20/h"}, Printed{0.836, UnitKind::kUsdPerHour, 3, "$0.836/h"},
+        Printed{1e24, UnitKind::kNumber, 3, "1e24"}, Printed{0.00012, UnitKind::kNumber, 3, "0.00012"},
+        Printed{459e12, UnitKind::kFlopsPerSecond, 3, "459 TFLOP/s"}, Printed{1234, UnitKind::kWatts, 3, "1.23 kW"},
+        Printed{1.98e9, UnitKind::kHertz, 3, "1.98 GHz"}, Printed{57, UnitKind::kGramsPerKwh, 3, "57 g/kWh"},
+        Printed{std::numeric_limits<double>::infinity(), UnitKind::kSeconds, 3, "unbounded"},
+        Printed{std::numeric_limits<double>::quiet_NaN(), UnitKind::kSeconds, 3, "unknown"}));
 
 TEST(GroupThousands, HandlesSignsAndExtremes) {
   EXPECT_EQ(group_thousands(0), "0");

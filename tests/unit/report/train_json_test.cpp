@@ -39,7 +39,8 @@ TEST(TrainJson, HasTheKeysOfTheContractInOrder) {
                   "pp_exposed", "offload_exposed", "bubble", "optimizer", "overhead"}));
   EXPECT_EQ(keys(plan["memory_bytes"]), (Keys{"weights", "gradients", "optimizer", "activations", "logits", "buffers",
                                               "reserve", "total", "capacity"}));
-  EXPECT_EQ(keys(plan["run"]), (Keys{"tokens", "steps", "time_s", "chip_hours", "cost_usd", "energy_j"}));
+  EXPECT_EQ(keys(plan["run"]),
+            (Keys{"tokens", "steps", "time_s", "chip_hours", "cost_usd", "energy_j", "economics", "power"}));
   EXPECT_EQ(keys(json["search"]),
             (Keys{"candidates", "feasible", "evaluated", "pruned", "rejected", "complete", "elapsed_s"}));
 }

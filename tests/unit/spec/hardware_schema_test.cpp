@@ -40,6 +40,19 @@ std::string errors(const std::string& yaml, const std::vector<std::string>& sets
   }
 }
 
+// ---------------------------------------------------------------- power
+
+TEST(HardwarePower, OfChipsAndTheirHost) {
+  const HardwareSpec hw =
+      load(with("power: {tdp: 700W, idle: 70W, host: 10.2kW, host_measured: 8.4kW, source: [x]}\n"));
+  EXPECT_EQ(hw.tdp->value(), 700);
+  EXPECT_EQ(hw.idle_power->value(), 70);
+  EXPECT_EQ(hw.host_power->value(), 10200);
+  EXPECT_EQ(hw.host_power_measured->value(), 8400);
+  EXPECT_FALSE(load(with("power: {tdp: 700W, source: [x]}\n")).host_power);
+  EXPECT_NE(errors(with("power: {tdp: 700W, hots: 10kW, source: [x]}\n")), "");
+}
+
 // ---------------------------------------------------------------- units and on-chip memory
 
 TEST(HardwareUnits, AreReadAsWritten) {

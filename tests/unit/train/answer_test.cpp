@@ -51,7 +51,7 @@ TEST(BookChapter6, ExplainShowsTheBooksNumbers) {
   TrainQuestion q = book();
   q.explain = 1;
   const TrainAnswer a = ask(q);
-  ASSERT_EQ(a.explanation.size(), 3u);
+  ASSERT_GE(a.explanation.size(), 5u) << "time and cost of the run come last";
   const ExplainSection& rules = a.explanation[2];
   const auto value = [&](const char* name) {
     const ExplainedStep* step = find(rules, name);
@@ -73,7 +73,7 @@ TEST(BookChapter12, ExplainShowsTheRulesBehindSwitches) {
   TrainQuestion q{.model = "llama3-70b", .hardware = "book/h100", .chips = 1024};
   q.explain = 1;
   const TrainAnswer a = ask(q);
-  ASSERT_EQ(a.explanation.size(), 3u);
+  ASSERT_GE(a.explanation.size(), 3u);
   const ExplainSection& rules = a.explanation[2];
   ASSERT_NE(find(rules, "FSDP limit, tokens per chip"), nullptr);
   EXPECT_DOUBLE_EQ(find(rules, "FSDP limit, tokens per chip")->value, 2475);

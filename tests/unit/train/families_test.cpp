@@ -52,7 +52,7 @@ TEST_P(Families, Train) {
   EXPECT_LE(plan.memory.total().value(), a.hw.hbm_capacity.value());
   EXPECT_LT(figures.step_low_s, plan.step_s);
   EXPECT_GT(figures.step_high_s, plan.step_s);
-  ASSERT_EQ(a.explanation.size(), 3U);
+  ASSERT_GE(a.explanation.size(), 3U);
   for (const ExplainSection& section : a.explanation) {
     for (const ExplainedStep& s : section.steps) EXPECT_TRUE(std::isfinite(s.value)) << s.name;
   }
