@@ -26,6 +26,13 @@ Figure quantity(std::string_view key, std::string_view label, const std::optiona
   return out;
 }
 
+/// Dimensions of a model are whole numbers.
+Figure value_figure(const SensitiveInput& input) {
+  Figure out = quantity("value", "value", input.value, input.unit, 2);
+  if (input.kind == InputKind::kModel) out.shown = text_of(Cell(input.value), Format::kInteger);
+  return out;
+}
+
 Figure number(std::string_view key, std::string_view label, const std::optional<double>& value, int importance = 0) {
   Figure out = figure(key, label, Format::kNumber, value ? Cell(*value) : Cell{});
   out.importance = importance;
@@ -89,7 +96,7 @@ Record elasticity_record(const SensitivityAnswer& a, const InputElasticity& e, b
   std::vector<Figure>& f = out.figures;
   f.push_back(text("input", "input", e.input.name));
   f.push_back(text("kind", "", std::string(name_of(e.input.kind))));
-  f.push_back(quantity("value", "value", e.input.value, e.input.unit, 2));
+  f.push_back(value_figure(e.input));
   f.push_back(text("unit", "", unit_name(e.input.unit)));
   f.push_back(figure("elasticity", "elasticity", Format::kNumber, elasticity));
   f.push_back(important(figure("elasticity_tokens_per_s", "of tokens/s", Format::kNumber, tokens), 3));
@@ -136,8 +143,8 @@ Record rate_record(const SensitivityAnswer& a, const RateChange& change) {
   f.push_back(text("input", "rate", change.rate.name));
   f.push_back(quantity("value", "value", change.rate.value, change.rate.unit, 2));
   f.push_back(text("unit", "", unit_name(change.rate.unit)));
-  f.push_back(moved("gain", "10% more", change, a.plan->plan.step_s, true));
-  f.push_back(moved("loss", "10% less", change, a.plan->plan.step_s, false));
+  f.push_back(moved("gain", "10% more", change, a.reoptimised.base.step_s, true));
+  f.push_back(moved("loss", "10% less", change, a.reoptimised.base.step_s, false));
   f.push_back(flag("less_fits", change.less_fits));
   if (!change.free) {
     f.push_back(number("gain_reoptimised", "", std::nullopt));

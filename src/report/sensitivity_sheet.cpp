@@ -76,6 +76,10 @@ class SensitivitySheet {
     summary();
     out_.blocks.push_back(elasticity_block(a_));
     out_.blocks.push_back(rate_change_block(a_));
+    out_.blocks.push_back(
+        {.key = "",
+         .is_list = false,
+         .records = {{{figure("reoptimised_from", "", Format::kText, Cell(fix_text(a_.reoptimised.base.layout)))}}}});
     out_.blocks.push_back(balance_block(a_));
     if (a_.codesign) out_.blocks.push_back(codesign_block(*a_.codesign));
     out_.blocks.push_back(plan_block());
@@ -159,7 +163,7 @@ class SensitivitySheet {
         (rates - times)
             .with_name(
                 "sum rule",
-                "SUM RULE, docs/model.md: all rates times k and all times over k make the step 1/k, so it is -1");
+                "SUM-RULE, docs/model.md: all rates times k and all times over k make the step 1/k, so it is -1");
     return {.key = "sum_rule",
             .title = "Check",
             .is_list = false,
@@ -175,11 +179,11 @@ class SensitivitySheet {
         "kinks where one thing outlasts another, and at one the elasticity is that of one side");
     out_.notes.emplace_back("what parts cost is not known: rates are ranked per 10%, not per dollar");
     if (a_.reoptimised.plan_slower > 0) {
-      out_.notes.push_back(
-          fmt::format("plan 1 needs less memory than the strictly fastest, which is {} faster; gains with the plan "
-                      "free are counted "
-                      "from that one",
-                      percent(a_.reoptimised.plan_slower)));
+      const Layout& base = a_.reoptimised.base.layout;
+      out_.notes.push_back(fmt::format(
+          "ten per cent of a rate: from the strictly best plan ({}; {}), which is {} better than plan 1 and needs more "
+          "memory",
+          degrees_text(base), recipe_text(base), percent(a_.reoptimised.plan_slower)));
     }
     for (const RateChange& change : a_.reoptimised.rates) {
       if (!change.less_fits) out_.notes.push_back(fmt::format("10% less {} does not hold this plan", change.rate.name));

@@ -42,7 +42,7 @@ struct InputElasticity {
 std::vector<InputElasticity> elasticities(const PlanRequest& request, const Plan& plan, double swing,
                                           bool coefficients);
 
-/// [SUM RULE] A step is a sum of work / rate and of times, so all rates times k and all times over k make it 1/k of
+/// [SUM-RULE] A step is a sum of work / rate and of times, so all rates times k and all times over k make it 1/k of
 /// itself: the elasticities of rates less those of times sum to -1 (Euler's theorem on homogeneous functions).
 struct SumRule {
   double rates = 0, times = 0;

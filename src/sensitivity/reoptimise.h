@@ -26,21 +26,23 @@ struct FreePlan {
 
 struct RateChange {
   HardwareRate rate;
-  double more_s = 0;             ///< the plan's step with 10 % more of it
+  double more_s = 0;             ///< the step of `base` with 10 % more of it
   double less_s = 0;             ///< and with 10 % less
-  double gain = 0;               ///< tokens a second more with 10 % more of it, the plan as it is
-  double loss = 0;               ///< tokens a second less with 10 % less of it, the plan as it is
-  bool less_fits = true;         ///< the plan fits with 10 % less; only a capacity can say no
+  double gain = 0;               ///< tokens a second more with 10 % more of it, `base` as it is
+  double loss = 0;               ///< tokens a second less with 10 % less of it, `base` as it is
+  bool less_fits = true;         ///< `base` fits with 10 % less; only a capacity can say no
   std::optional<FreePlan> free;  ///< absent: not searched for
 };
 
 struct Reoptimised {
+  Plan base;  ///< what moves: the strictly fastest plan (cheapest, if cost is ranked), or the kept one
   std::vector<RateChange> rates;  ///< the largest gain first
-  double plan_slower = 0;  ///< the plan at hand against the strictly fastest, from which the free gains are counted
-  bool complete = true;    ///< not interrupted
+  double plan_slower = 0;         ///< the kept plan against `base`: above 0 where a tie was broken by memory
+  bool complete = true;           ///< not interrupted
 };
 
-/// `free`: search again for each rate. `stop` as for the planner.
+/// `free`: search for the strictly best plan, and again for each rate; otherwise `plan` stays. `stop` as for the
+/// planner.
 Reoptimised reoptimise(const TrainQuestion& question, const ResolvedQuestion& resolved, const Plan& plan, bool free,
                        const std::function<bool()>& stop);
 

@@ -57,7 +57,7 @@ RC_GTEST_PROP(Sensitivity, ElasticitiesOfRatesAreFiniteDifferencesOfChangedMachi
     };
     RC_ASSERT(is_derivative(step, at.slope_s));
     RC_ASSERT(std::abs(step_at(r.c->request, r.plan, rate.read_as, 1.3).step_s - step(1.3)) <= 1e-12 * at.step_s);
-    RC_ASSERT(rate.is_time ? at.elasticity >= 0 : at.elasticity <= 1e-12);
+    RC_ASSERT((rate.is_time ? at.elasticity >= 0 : at.elasticity <= 1e-12));
   }
 }
 
@@ -130,6 +130,7 @@ RC_GTEST_PROP(Sensitivity, AFreePlanGainsAtLeastWhatAKeptOneDoes, ()) {
   const Reoptimised out = reoptimise(question, resolved, plan, true, {});
   RC_ASSERT(out.complete);
   RC_ASSERT(out.plan_slower == 0);
+  RC_ASSERT(out.base.step_s == plan.step_s);
   for (const RateChange& change : out.rates) {
     RC_ASSERT(change.free.has_value());
     RC_ASSERT(change.free->gain >= change.gain - 1e-12);

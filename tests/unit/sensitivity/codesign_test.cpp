@@ -40,10 +40,10 @@ TrainQuestion small() {
 }
 
 TEST(Codesign, IsAGridWhoseLastRangeMovesFastest) {
-  const Codesign out = codesign(small(),
-                                {parse_set_range("hw.hbm.bandwidth=2TB/s,4TB/s"),
-                                 parse_set_range("hw.compute.matmul.bf16=500TFLOP/s,1PFLOP/s")},
-                                nullptr, Catalog(), {});
+  const Codesign out = codesign(
+      small(),
+      {parse_set_range("hw.hbm.bandwidth=2TB/s,4TB/s"), parse_set_range("hw.compute.matmul.bf16=500TFLOP/s,1PFLOP/s")},
+      nullptr, Catalog(), {});
   ASSERT_EQ(out.points.size(), 4U);
   EXPECT_EQ(out.points[1].at, (std::vector<std::size_t>{0, 1}));
   EXPECT_EQ(out.points[2].at, (std::vector<std::size_t>{1, 0}));

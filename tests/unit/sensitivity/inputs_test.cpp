@@ -60,7 +60,8 @@ TEST(SensitiveInputs, AnOversubscribedTierIsNamedByItsPorts) {
              PlanRequest request = p.request;
              request.fix.tp = 8;
              return request;
-           }()).plans.at(0);
+           }())
+               .plans.at(0);
   const SensitiveInput* rate = p.find("hw.network." + node.name + ".bandwidth_per_chip");
   ASSERT_NE(rate, nullptr);
   EXPECT_EQ(rate->value, node.switched.bandwidth_per_chip.value());
