@@ -58,8 +58,9 @@ std::string swing_text(double share) { return fmt::format("{:+.4g}%", 100 * shar
 /// What a swing does to the step, with its working.
 void add_swung(std::vector<Figure>& out, const InputElasticity& e, const SwungStep& at, std::string_view key,
                double share) {
-  const Traced there = Traced::leaf(
-      at.step_s, fmt::format("step time at {} x {}", at.value / e.input.value, e.input.name), kDualReading, kSecondDim);
+  const Traced there =
+      Traced::leaf(at.step_s, fmt::format("step time at {:.4g} x {}", at.value / e.input.value, e.input.name),
+                   kDualReading, kSecondDim);
   const Traced change = (there / step_leaf(e.step_s) - Traced(1.0))
                             .with_name(fmt::format("change at {} of {}", swing_text(share), e.input.name),
                                        "step time there / step time - 1");
@@ -131,7 +132,7 @@ Figure changes_figure(const std::vector<ComparedDimension>& changes) {
 /// The time a move leaves, against the step's.
 Figure moved(std::string_view key, std::string_view label, const RateChange& change, double step_s, bool more) {
   const double there = more ? change.more_s : change.less_s;
-  const std::string at = fmt::format("{} x {}", change.rate.factor(more ? 1.1 : 0.9), change.rate.name);
+  const std::string at = fmt::format("{:.4g} x {}", change.rate.factor(more ? 1.1 : 0.9), change.rate.name);
   const Traced ratio =
       step_leaf(step_s) / Traced::leaf(there, "step time at " + at, kDualReading, kSecondDim) - Traced(1.0);
   return figure(key, label, Format::kFraction, ratio.with_name("tokens/s at " + at, "step time / step time there - 1"));

@@ -18,12 +18,13 @@ struct FieldKind {
   std::string_view suffix;
   Dim unit;
 };
-constexpr std::array<FieldKind, 6> kKinds{{{UnitKind::kBytesPerSecond, "B/s", kByteDim - kSecondDim},
+constexpr std::array<FieldKind, 7> kKinds{{{UnitKind::kBytesPerSecond, "B/s", kByteDim - kSecondDim},
                                            {UnitKind::kFlopsPerSecond, "FLOP/s", kFlopDim - kSecondDim},
                                            {UnitKind::kSeconds, "s", kSecondDim},
                                            {UnitKind::kBytes, "B", kByteDim},
                                            {UnitKind::kWatts, "W", kJouleDim - kSecondDim},
-                                           {UnitKind::kNumber, "", Dim{}}}};
+                                           {UnitKind::kNumber, "", Dim{}},
+                                           {UnitKind::kFraction, "", Dim{}}}};
 
 std::size_t size_of(const std::vector<SetRange>& ranges) {
   std::size_t out = 1;

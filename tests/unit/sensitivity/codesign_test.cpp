@@ -26,6 +26,7 @@ TEST(SetRange, HasTheValuesInTheirUnit) {
   EXPECT_EQ(parse_set_range("model.vocab=32000,64000").numbers, (std::vector<double>{32000, 64000}));
   EXPECT_EQ(parse_set_range("hw.compute.matmul.bf16=1PFLOP/s..2PFLOP/s*2").unit, kFlopDim - kSecondDim);
   EXPECT_EQ(parse_set_range("hw.network.0.latency=1us,2us").unit, kSecondDim);
+  EXPECT_EQ(parse_set_range("hw.efficiency.hbm=40%,80%").numbers, (std::vector<double>{0.4, 0.8}));
 }
 
 TEST(SetRange, WrongOnesAreErrors) {
