@@ -26,6 +26,17 @@ constexpr std::array<FieldKind, 7> kKinds{{{UnitKind::kBytesPerSecond, "B/s", kB
                                            {UnitKind::kNumber, "", Dim{}},
                                            {UnitKind::kFraction, "", Dim{}}}};
 
+/// "2TB/s": as people write it where that gives the number back, so that an error quotes what was meant.
+std::string set_text(double number, const FieldKind& field) {
+  for (const int digits : {3, 6, 12}) {
+    std::string text = format_quantity(number, field.kind, digits);
+    std::erase(text, ' ');
+    const auto again = parse_quantity(text, field.kind);
+    if (const double* value = std::get_if<double>(&again); value != nullptr && *value == number) return text;
+  }
+  return fmt::format("{}{}", number, field.suffix);
+}
+
 std::size_t size_of(const std::vector<SetRange>& ranges) {
   std::size_t out = 1;
   for (const SetRange& range : ranges) out *= range.values.size();
@@ -112,7 +123,7 @@ SetRange parse_set_range(const std::string& set) {
     if (numbers == nullptr) continue;
     out.numbers = *numbers;
     out.unit = field.unit;
-    for (const double number : *numbers) out.values.push_back(fmt::format("{}{}", number, field.suffix));
+    for (const double number : *numbers) out.values.push_back(set_text(number, field));
     return out;
   }
   throw UserError(fmt::format("--set {}: {} is no range of quantities", out.path, in_quotes(text)),

@@ -59,10 +59,7 @@ TEST(Sensitivity, NothingFitsIsAnAnswer) {
 }
 
 TEST(Sensitivity, AnInterruptedOneSaysSo) {
-  int polls = 0;
-  const SensitivityAnswer a = sensitivity(small(), Catalog(), false, [&] { return ++polls > 2000; });
-  if (a.complete) GTEST_SKIP() << "it was done before";
-  EXPECT_FALSE(a.reoptimised.complete && a.plan.has_value());
+  EXPECT_FALSE(sensitivity(small(), Catalog(), false, [] { return true; }).complete);
 }
 
 /// More memory may buy another layout, which no derivative of one plan's time can see.
