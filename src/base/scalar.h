@@ -6,9 +6,12 @@
 // Inputs enter through Reader<R>, so that a formula never knows which reading it is in.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/dual.h"
 #include "base/interval.h"
@@ -57,19 +60,33 @@ template <>
 class Reader<double> {
  public:
   double input(double value, std::string_view, std::string_view, Dim = {}, double = 0) const { return value; }
+  /// A count that formulas take as a whole number, as a share of itself: 1. It lets a derivative by the count exist.
+  double whole(double, std::string_view) const { return 1; }
 };
 
 template <>
 class Reader<Dual> {
  public:
   /// Derivatives are taken with respect to the input of this name.
-  explicit Reader(std::string with_respect_to) : with_respect_to_(std::move(with_respect_to)) {}
+  explicit Reader(std::string with_respect_to) : names_{std::move(with_respect_to)} {}
+  /// Or with respect to a common factor on the inputs of these names, which are read at `factor` times their values.
+  Reader(std::vector<std::string> names, double factor) : names_(std::move(names)), factor_(factor), by_factor_(true) {}
+
   Dual input(double value, std::string_view name, std::string_view, Dim = {}, double = 0) const {
-    return {value, name == with_respect_to_ ? 1.0 : 0.0};
+    if (!asked(name)) return {value, 0};
+    return {value * factor_, by_factor_ ? value : 1.0};
+  }
+  Dual whole(double count, std::string_view name) const {
+    if (!asked(name)) return {1, 0};
+    return {factor_, by_factor_ ? 1.0 : 1.0 / count};
   }
 
  private:
-  std::string with_respect_to_;
+  bool asked(std::string_view name) const { return std::find(names_.begin(), names_.end(), name) != names_.end(); }
+
+  std::vector<std::string> names_;
+  double factor_ = 1;
+  bool by_factor_ = false;
 };
 
 template <>
@@ -80,6 +97,7 @@ class Reader<Interval> {
     const double high = value * (1 + error);
     return {value, value * (1 - error), value <= 1 && high > 1 ? 1 : high};
   }
+  Interval whole(double, std::string_view) const { return 1.0; }
 };
 
 template <>
@@ -88,6 +106,7 @@ class Reader<Traced> {
   Traced input(double value, std::string_view name, std::string_view source, Dim unit = {}, double = 0) const {
     return Traced::leaf(value, name, source, unit);
   }
+  Traced whole(double, std::string_view) const { return 1.0; }
 };
 
 /// A typed input: reader.input with the unit taken from the quantity.

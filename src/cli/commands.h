@@ -44,5 +44,6 @@ const Command& hw_command();
 const Command& validate_command();
 const Command& calibrate_command();
 const Command& batch_command();
+const Command& sensitivity_command();
 
 }  // namespace scalecalc::cli

@@ -362,6 +362,8 @@ NetworkCost<R> network_cost(const Reader<R>& reader, const ModelSpec& model, con
   out.embedding = coster.cost(ops.embedding, false, "embedding");
   out.head = coster.cost(ops.head, false, "head");
   if (!ops.mtp.empty()) out.mtp = coster.cost(ops.mtp, false, "mtp module");
+  out.depth = reader.whole(static_cast<double>(model.layers()), "layers");
+  out.d_model = ops.dims.d_model;
   out.logits = BytesOf<R>(coster.tokens() * ops.dims.vocab / coster.tp() * R(workload.memory.logit_bytes));
   const R boundary_share = inner.tp > 1 ? R(1.0) / coster.tp() : R(1.0);
   out.boundary = named(BytesOf<R>(coster.tokens() * ops.dims.d_model * boundary_share * R(coster.activation_bytes())),

@@ -56,6 +56,8 @@ struct NetworkCost {
   LayerCost<R> mtp;             ///< projection and norms of one module; its layer and head come on top
   BytesOf<R> logits{R(0.0)};    ///< logits, softmax and gradient of one microbatch
   BytesOf<R> boundary{R(0.0)};  ///< activation one chip sends to the next pipeline stage
+  R depth{1.0};    ///< 1: layers a stage really has for each it is counted with; carries the derivative by `layers`
+  R d_model{0.0};  ///< width of the residual stream
 };
 
 /// Operation lists of a model in one reading, built once.

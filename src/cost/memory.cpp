@@ -22,13 +22,15 @@ template <class R>
 BytesOf<R> kept_per_microbatch(const StepInput<R>& in, const StageShape& stage) {
   const std::vector<LayerCost<R>>& kinds = in.network->kinds;
   const std::size_t remat = static_cast<std::size_t>(in.layout.remat);
+  const R& depth = in.network->depth;
   BytesOf<R> out(R(0.0));
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     const std::int32_t treated = treated_layers(in.layout, stage, k);
-    const double under_policy = static_cast<double>(treated) + modules_of(*in.model, stage, k);
+    const double modules = modules_of(*in.model, stage, k);
+    const double under_policy = static_cast<double>(treated) + modules;
     const double others = static_cast<double>(stage.layers[k] - treated);
-    if (under_policy > 0) out += kinds[k].saved[remat] * R(under_policy);
-    if (others > 0) out += kinds[k].saved[0] * R(others);
+    if (under_policy > 0) out += kinds[k].saved[remat] * (R(static_cast<double>(treated)) * depth + R(modules));
+    if (others > 0) out += kinds[k].saved[0] * (R(others) * depth);
   }
   return out;
 }
@@ -148,7 +150,7 @@ class MemoryCounter {
   /// Moves to the host what is kept there. On the chip remain two layers' worth on their way: weights that FSDP does
   /// not gather anyway, the activations of one microbatch, the state of the widest layer's share.
   void offload(const StageShape& stage, MemoryUse<R>& use) const {
-    const R layers(static_cast<double>(std::max(1, layers_of(stage))));
+    const R layers = R(static_cast<double>(std::max(1, layers_of(stage)))) * net_.depth;
     const R two = min(R(1.0), R(2.0) / layers);
     const R flight = in_flight_of(stage);
     static constexpr std::string_view kRule = "two layers' worth on its way; the rest with the host (arXiv:2104.07857)";

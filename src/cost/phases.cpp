@@ -154,8 +154,8 @@ class PhaseBuilder {
     out_.forward_whole = out_.embedding_forward.total() + out_.head_forward.total();
     out_.weight_whole = out_.head_weight;
     for (const std::uint8_t kind : in_.model->layer_kind) {
-      out_.forward_whole += out_.forward[kind].total();
-      out_.weight_whole += net_.kinds[kind].weight_gradient;
+      out_.forward_whole += out_.forward[kind].total() * net_.depth;
+      out_.weight_whole += net_.kinds[kind].weight_gradient * net_.depth;
     }
   }
 

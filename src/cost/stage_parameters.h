@@ -16,10 +16,15 @@ inline std::int32_t treated_layers(const Layout& layout, const StageShape& stage
 }
 
 template <class R>
+R layers_held(const NetworkCost<R>& net, const StageShape& stage, std::size_t kind) {
+  return R(static_cast<double>(stage.layers[kind])) * net.depth;
+}
+
+template <class R>
 R dense_parameters(const ModelSpec& model, const NetworkCost<R>& net, const StageShape& stage) {
   R out(0.0);
   for (std::size_t k = 0; k < net.kinds.size(); ++k) {
-    if (stage.layers[k] > 0) out = out + net.kinds[k].dense_parameters * R(static_cast<double>(stage.layers[k]));
+    if (stage.layers[k] > 0) out = out + net.kinds[k].dense_parameters * layers_held(net, stage, k);
   }
   if (stage.embedding) out = out + net.embedding.dense_parameters;
   if (stage.head) {
@@ -38,7 +43,7 @@ template <class R>
 R expert_parameters(const ModelSpec& model, const NetworkCost<R>& net, const StageShape& stage) {
   R out(0.0);
   for (std::size_t k = 0; k < net.kinds.size(); ++k) {
-    if (stage.layers[k] > 0) out = out + net.kinds[k].expert_parameters * R(static_cast<double>(stage.layers[k]));
+    if (stage.layers[k] > 0) out = out + net.kinds[k].expert_parameters * layers_held(net, stage, k);
   }
   if (stage.head && model.mtp_layers > 0) {
     out = out + net.kinds[model.mtp_kind].expert_parameters * R(static_cast<double>(model.mtp_layers));

@@ -17,10 +17,10 @@ R contention_of(const OverlapRates<R>& overlap, const Channel<R>& c) {
 
 /// The backward of a stage's layers of one kind, `treated` of them under the remat policy.
 template <class R>
-void add_backward(const Phases<R>& phases, std::size_t kind, std::int32_t treated, std::int32_t layers,
+void add_backward(const Phases<R>& phases, std::size_t kind, std::int32_t treated, std::int32_t layers, const R& depth,
                   PhaseTime<R>& out) {
-  out.add(phases.backward[kind], R(static_cast<double>(treated)));
-  if (treated < layers) out.add(phases.kept_backward[kind], R(static_cast<double>(layers - treated)));
+  out.add(phases.backward[kind], R(static_cast<double>(treated)) * depth);
+  if (treated < layers) out.add(phases.kept_backward[kind], R(static_cast<double>(layers - treated)) * depth);
 }
 
 /// One microbatch through one stage; under DualPipe half of one through each of the two parts.
@@ -28,10 +28,9 @@ template <class R>
 PhaseTime<R> stage_time(const StepInput<R>& in, const Phases<R>& phases, const StageShape& stage) {
   PhaseTime<R> out;
   for (std::size_t k = 0; k < in.network->kinds.size(); ++k) {
-    const R layers(static_cast<double>(stage.layers[k]));
     if (stage.layers[k] == 0) continue;
-    out.add(phases.forward[k], layers);
-    add_backward(phases, k, treated_layers(in.layout, stage, k), stage.layers[k], out);
+    out.add(phases.forward[k], layers_held(*in.network, stage, k));
+    add_backward(phases, k, treated_layers(in.layout, stage, k), stage.layers[k], in.network->depth, out);
   }
   if (stage.embedding) out.add(phases.embedding, R(1.0));
   if (stage.head) out.add(phases.head, R(1.0));

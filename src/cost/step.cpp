@@ -106,9 +106,9 @@ class StepBuilder {
     for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
       if (stage.layers[k] == 0) continue;
       if (backward) {
-        add_backward(phases_, k, treated_layers(layout_, stage, k), stage.layers[k], out);
+        add_backward(phases_, k, treated_layers(layout_, stage, k), stage.layers[k], net_.depth, out);
       } else {
-        out.add(phases_.forward[k], R(static_cast<double>(stage.layers[k])));
+        out.add(phases_.forward[k], layers_held(net_, stage, k));
       }
     }
     return out.total() / R(static_cast<double>(stage.parts));

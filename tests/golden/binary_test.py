@@ -138,12 +138,13 @@ class Terminals(unittest.TestCase):
         serving = ["bounds", "mixtral-8x7b", "--hw", "h100-sxm", "--for", "serving", "--batch", "1..64", "--context",
                    "4096", "--generate", "256", "--explain"]
         stages = ["trace", *QUESTION[1:], "--fix", "pp=4"]
+        depends = ["sensitivity", *QUESTION[1:], "--fixed", "--explain", "--set", "hw.hbm.bandwidth=1TB/s..4TB/s*2"]
         apart = ["model", "deepseek-v3", "--against", "llama3-70b", "--explain"]
         scaling = ["train", "llama3-8b", "--hw", "tpu-v5p", "--chips", "64..512", "--pareto"]
         for width in (60, 80, 100):
             for words in (QUESTION, scaling, QUESTION + ["--explain"], short, experts, curve, measured, tree, rings, SHARDED,
                           apart, rules, layout, serving, ["model", "jamba-v0.1"], ["model", "list"], stages,
-                          ["hw", "list"], ["hw", "h100-sxm", "v100", "tpu-v5p"], ["hw", "b200", "--explain"]):
+                          ["hw", "list"], ["hw", "h100-sxm", "v100", "tpu-v5p"], ["hw", "b200", "--explain"], depends):
                 lines, code = run_in_terminal(width, *words, NO_COLOR="1")
                 self.assertIn(code, (0, 3))
                 wide = [line for line in lines if len(line) > width]
@@ -266,6 +267,30 @@ class Documents(unittest.TestCase):
         self.assertEqual((short["traceEvents"], short["stages"]), ([], []))
         self.assertTrue(short["nothing_fits"])
         self.valid("error", "trace", *QUESTION[1:], "--rank", "0", "--json", code=2)
+
+    def test_sensitivity(self):
+        ask = ["sensitivity", "gpt2-1.5b", "--hw", "h100-sxm", "--chips", "8", "--batch-seqs", "64"]
+        document = self.valid("sensitivity", *ask, "--json", "--explain", "--coefficients", "--price", "2")
+        sign = {"rate": 1, "time": -1, "coefficient": 0, "model": 0}
+        self.assertAlmostEqual(sum(sign[e["kind"]] * e["elasticity"] for e in document["elasticities"]), -1, places=9)
+        self.assertEqual(document["sum_rule"]["sum"], document["sum_rule"]["rates"] - document["sum_rule"]["times"])
+        step = document["plan"]["step_time_s"]
+        for e in document["elasticities"]:
+            self.assertAlmostEqual(e["high_change"], e["high_step_time_s"] / step - 1, places=12)
+        train = json.loads(run("train", *ask[1:], "--json", "--price", "2").stdout)["plans"][0]
+        self.assertEqual(train["step_time_s"], step)
+        for rate in document["reoptimised"]:
+            self.assertGreaterEqual(rate["gain_reoptimised"], rate["gain"] - 1e-12)
+        for more in (["--fixed"], ["--objective", "cost", "--price", "2"],
+                     ["--set", "hw.hbm.bandwidth=1TB/s..4TB/s*2", "--set", "hw.hbm.capacity=1GB,80GB"]):
+            self.valid("sensitivity", *ask, "--json", *more)
+        rows = run(*ask, "-o", "csv").stdout.decode().splitlines()
+        self.assertEqual(len(rows) - 1, len(json.loads(run(*ask, "--json").stdout)["elasticities"]))
+        nothing = self.valid("sensitivity", "sensitivity", "llama3-70b", "--hw", "h100-sxm", "--chips", "4", "--offload",
+                             "none", "--json", code=3)
+        self.assertEqual((nothing["elasticities"], nothing["balance"]), ([], []))
+        self.assertTrue(nothing["nothing_fits"])
+        self.valid("error", *ask, "--swing", "2", "--json", code=2)
 
     def test_matmul(self):
         document = self.valid("matmul", *SHARDED, "--measured", "1ms,900us", "--top", "100", "--json", "--explain")

@@ -69,5 +69,27 @@ TEST(Traced, KeepsBracketsThatMatter) {
   EXPECT_EQ(floor(a / (b - c / a)).value(), 2);
 }
 
+TEST(DualReader, ReadsByOneInputOrByAFactorOnSeveral) {
+  const Reader<Dual> one("x");
+  EXPECT_EQ(one.input(3, "x", "").derivative, 1);
+  EXPECT_EQ(one.input(3, "y", "").derivative, 0);
+  const Reader<Dual> both({"x", "y"}, 2);
+  EXPECT_EQ(both.input(3, "x", "").value, 6);
+  EXPECT_EQ(both.input(3, "x", "").derivative, 3);
+  EXPECT_EQ(both.input(5, "y", "").value, 10);
+  EXPECT_EQ(both.input(5, "z", "").value, 5);
+}
+
+/// Of a count that formulas take as it is, a reading has what it is multiplied by.
+TEST(DualReader, WholeCountsHaveADerivative) {
+  EXPECT_EQ(Reader<double>{}.whole(80, "layers"), 1);
+  EXPECT_EQ(Reader<Dual>("layers").whole(80, "layers").value, 1);
+  EXPECT_EQ(Reader<Dual>("layers").whole(80, "layers").derivative, 1.0 / 80);
+  EXPECT_EQ(Reader<Dual>({"layers"}, 1.5).whole(80, "layers").value, 1.5);
+  EXPECT_EQ(Reader<Dual>({"layers"}, 1.5).whole(80, "layers").derivative, 1);
+  EXPECT_EQ(Reader<Dual>("seq").whole(80, "layers").derivative, 0);
+  EXPECT_EQ(Reader<Traced>{}.whole(80, "layers").value(), 1);
+}
+
 }  // namespace
 }  // namespace scalecalc

@@ -1,0 +1,123 @@
+// `scalecalc sensitivity`: the flags of train and what to vary to a question, its answer to a Sheet.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/curve_options.h"
+#include "cli/flag_reader.h"
+#include "cli/sheet_command.h"
+#include "cli/train_options.h"
+#include "report/sensitivity_sheet.h"
+
+namespace scalecalc::cli {
+namespace {
+
+/// The flags of train that choose a plan, and what to vary.
+std::span<const Flag> sensitivity_flags() {
+  static const std::vector<Flag> kFlags = [] {
+    std::vector<Flag> out;
+    for (const Flag& flag : train_flags()) {
+      constexpr std::array<std::string_view, 7> kOfRankings{"--top",    "--explain",  "--why-not", "--from",
+                                                            "--pareto", "--variants", "--set"};
+      if (std::find(kOfRankings.begin(), kOfRankings.end(), flag.name) == kOfRankings.end()) out.push_back(flag);
+    }
+    out.push_back({"--set", 0, FlagKind::kRepeatable, "KEY=VALUE",
+                   "replace one field of the model or the hardware; several values (hw.hbm.bandwidth=2TB/s..8TB/s*2) "
+                   "are swept, those of several flags as a grid",
+                   "hw.hbm.bandwidth=2TB/s..8TB/s*2"});
+    out.push_back({"--swing", 0, FlagKind::kValue, "SHARE",
+                   "how far each input is moved down and up for the change of the step (default 20%)", "20%"});
+    out.push_back({"--coefficients", 0, FlagKind::kSwitch, "", "list the efficiency coefficients too", ""});
+    out.push_back({"--fixed", 0, FlagKind::kSwitch, "",
+                   "keep the plan: search no better one for 10% more of a rate or "
+                   "at the points of a sweep",
+                   ""});
+    out.push_back(kExplainFlag);
+    return out;
+  }();
+  return kFlags;
+}
+
+void refuse_other_rankings(FlagReader& reader, const TrainQuestion& q) {
+  if (q.objective == Objective::kTime || q.objective == Objective::kCost) return;
+  reader.problem(fmt::format("--objective {} ranks by no rate, and elasticities are of time and dollars",
+                             kObjectiveNames[static_cast<std::size_t>(q.objective)]),
+                 "time or cost");
+}
+
+void read_sets(FlagReader& reader, SensitivityQuestion& q) {
+  std::vector<std::string> single;
+  for (std::string& set : q.train.set) {
+    if (!is_set_range(set)) {
+      single.push_back(std::move(set));
+      continue;
+    }
+    try {
+      q.ranges.push_back(parse_set_range(set));
+    } catch (const UserError& error) {
+      reader.problems(error.diagnostics());
+    }
+  }
+  q.train.set = std::move(single);
+}
+
+SensitivityQuestion sensitivity_question(const Arguments& arguments) {
+  FlagReader reader(arguments);
+  SensitivityQuestion out{.train = read_train_question(reader, arguments, "sensitivity")};
+  if (const auto chips = arguments.value("--chips"); chips && is_sweep(*chips)) {
+    reader.problem(fmt::format("--chips: {} is several counts, and one plan is asked about", in_quotes(*chips)),
+                   "one count, such as 8960");
+  }
+  refuse_other_rankings(reader, out.train);
+  read_sets(reader, out);
+  out.swing = reader.fraction("--swing").value_or(out.swing);
+  if (out.swing <= 0 || out.swing >= 1) {
+    reader.problem(fmt::format("--swing {} moves no input to another value above zero", *arguments.value("--swing")),
+                   "a share above 0 and below 1, such as 20%");
+  }
+  out.coefficients = arguments.has("--coefficients");
+  out.fixed = arguments.has("--fixed");
+  reader.finish();
+  return out;
+}
+
+ExitCode run_sensitivity(const Arguments& arguments, Environment& env) {
+  const SensitivityQuestion question = sensitivity_question(arguments);
+  bool complete = true;
+  const ExitCode code = answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+    const SensitivityAnswer found = sensitivity(question, catalog, arguments.has("--explain"), env.interrupted);
+    complete = found.complete;
+    return sensitivity_sheet(found);
+  });
+  return complete ? code : ExitCode::kInterrupted;
+}
+
+constexpr std::string_view kExamples =
+    "  scalecalc sensitivity llama3-70b --hw tpu-v5p --chips 8960\n"
+    "  scalecalc sensitivity mixtral-8x7b --hw h100-sxm --chips 256 --fixed --coefficients --explain\n"
+    "  scalecalc sensitivity llama3-8b --hw h100-sxm --chips 64 --set hw.hbm.bandwidth=1TB/s..8TB/s*2\n";
+
+constexpr std::string_view kNotes =
+    "Elasticities are exact derivatives of the step's formulas, of its plan as it is. With 10% more of a\n"
+    "rate the layout is searched for again, unless --fixed says not to.\n"
+    "\n"
+    "exit status: 0 answered, 2 the question is wrong, 3 nothing fits, 70 a bug of ours,\n"
+    "             74 the output could not be written, 130 interrupted\n";
+
+}  // namespace
+
+const Command& sensitivity_command() {
+  static const Command kSensitivity{"sensitivity",
+                                    "What a training plan's time depends on, what to buy next, the balance it wants.",
+                                    "MODEL --hw HW --chips N [flags]",
+                                    kExamples,
+                                    kNotes,
+                                    sensitivity_flags(),
+                                    run_sensitivity};
+  return kSensitivity;
+}
+
+}  // namespace scalecalc::cli

@@ -1,0 +1,86 @@
+#include "sensitivity/rates.h"
+
+#include <fmt/format.h>
+
+#include "sensitivity/inputs.h"
+
+namespace scalecalc {
+namespace {
+
+class RateList {
+ public:
+  explicit RateList(const ResolvedQuestion& question) : q_(question), hw_(question.hw) {}
+
+  std::vector<HardwareRate> run() {
+    const Precision& p = q_.workload.precision;
+    matmul(p.compute);
+    if (p.high != p.compute) matmul(p.high);
+    if (hw_.vector_peak) {
+      add("hw.compute.vector", hw_.vector_peak->value(), kFlopDim - kSecondDim,
+          [](HardwareSpec& hw, double k) { hw.vector_peak = *hw.vector_peak * k; });
+    }
+    add("hw.hbm.bandwidth", hw_.hbm_bandwidth.value(), kByteDim - kSecondDim,
+        [](HardwareSpec& hw, double k) { hw.hbm_bandwidth = hw.hbm_bandwidth * k; });
+    add("hw.hbm.capacity", hw_.hbm_capacity.value(), kByteDim,
+        [](HardwareSpec& hw, double k) { hw.hbm_capacity = hw.hbm_capacity * k; });
+    out_.back().read_as.clear();
+    for (std::size_t t = 0; t < hw_.network.size() && q_.slices.front().chips > 1; ++t) tier(t);
+    host();
+    return std::move(out_);
+  }
+
+ private:
+  void add(std::string read_as, double value, Dim unit, std::function<void(HardwareSpec&, double)> scale) {
+    std::string name = set_name(hw_, read_as);
+    out_.push_back({.name = std::move(name),
+                    .read_as = {std::move(read_as)},
+                    .value = value,
+                    .unit = unit,
+                    .is_time = unit == kSecondDim,
+                    .scale = std::move(scale)});
+  }
+
+  void matmul(DType dtype) {
+    const auto d = static_cast<std::size_t>(dtype);
+    add(fmt::format("hw.compute.matmul.{}", name_of(dtype)), hw_.matmul_peak[d]->value(), kFlopDim - kSecondDim,
+        [d](HardwareSpec& hw, double k) { hw.matmul_peak[d] = *hw.matmul_peak[d] * k; });
+  }
+
+  void tier(std::size_t t) {
+    const Tier& tier = hw_.network[t];
+    const bool torus = tier.kind == TierKind::kTorus;
+    const std::string path = "hw.network." + tier.name;
+    const BytesPerSecond rate = torus ? tier.torus.link_bandwidth : tier.switched.bandwidth_per_chip;
+    add(path + (torus ? ".link_bandwidth" : ".bandwidth"), rate.value(), kByteDim - kSecondDim,
+        [t](HardwareSpec& hw, double k) {
+          hw.network[t].torus.link_bandwidth = hw.network[t].torus.link_bandwidth * k;
+          hw.network[t].switched.bandwidth_per_chip = hw.network[t].switched.bandwidth_per_chip * k;
+        });
+    const Seconds latency = torus ? tier.torus.hop_latency : tier.switched.latency;
+    if (latency.value() <= 0) return;
+    add(path + ".latency", latency.value(), kSecondDim, [t](HardwareSpec& hw, double k) {
+      hw.network[t].torus.hop_latency = hw.network[t].torus.hop_latency * k;
+      hw.network[t].switched.latency = hw.network[t].switched.latency * k;
+    });
+  }
+
+  void host() {
+    const auto rate = hw_.host_bandwidth();
+    if (!rate) return;
+    add(hw_.offload ? "hw.offload.bandwidth" : "hw.host.pcie_bandwidth", rate->value(), kByteDim - kSecondDim,
+        [](HardwareSpec& hw, double k) {
+          std::optional<BytesPerSecond>& link = hw.offload ? hw.offload->bandwidth : hw.pcie_bandwidth;
+          link = *link * k;
+        });
+  }
+
+  const ResolvedQuestion& q_;
+  const HardwareSpec& hw_;
+  std::vector<HardwareRate> out_;
+};
+
+}  // namespace
+
+std::vector<HardwareRate> hardware_rates(const ResolvedQuestion& question) { return RateList(question).run(); }
+
+}  // namespace scalecalc
