@@ -47,7 +47,8 @@ std::vector<Assumption> shared_assumptions(const std::vector<std::string>& names
       }
       Assumption text = a;
       if (who.size() < each.size()) {
-        text.text = fmt::format("{}: {}", join(who, ", "), a.text);
+        const bool named = who.size() == 1 && a.text.starts_with(who.front());
+        if (!named) text.text = fmt::format("{}: {}", join(who, ", "), a.text);
         const bool known = std::any_of(own.begin(), own.end(), [&](const Assumption& o) { return same_text(o, text); });
         if (!known) own.push_back(std::move(text));
       } else if (!said(a)) {

@@ -11,6 +11,17 @@ std::optional<double> rank(std::size_t place) {
   return place == 0 ? std::nullopt : std::optional(static_cast<double>(place));
 }
 
+Record break_even(const PricedRow& row, const PricedRow& other) {
+  const UsdOf price = break_even_price(*other.usd, row.chip_hours);
+  const std::optional<double> change = row.price ? std::optional(price.value().value() / *row.price - 1) : std::nullopt;
+  Figure at = traced_figure("usd_per_chip_hour", "at $/chip-hour", Format::kUsd,
+                            named(price, "break-even price against " + other.label,
+                                  "other's cost / own chip-hours, docs/model.md [BREAK-EVEN]", row.label));
+  return {{word_figure("system", "system", row.label), word_figure("against", "costs as much as", other.label),
+           std::move(at), sized_figure("usd_per_chip_hour_now", "now", Format::kUsd, row.price, 1),
+           sized_figure("change", "change", Format::kFraction, change, 2)}};
+}
+
 }  // namespace
 
 Figure sized_figure(std::string_view key, std::string_view label, Format format, const std::optional<double>& value,
@@ -56,25 +67,17 @@ void add_price(std::vector<Figure>& out, const Compared& row) {
   known("price.date", price.date);
 }
 
-Block break_even_block(const std::vector<PricedRow>& rows) {
-  Block out{.key = "break_even", .title = "Price break-even"};
+void add_break_even(Sheet& sheet, const std::vector<PricedRow>& rows) {
+  constexpr std::size_t kMostInAllPairs = 4;
+  Block block{.key = "break_even", .title = "Price break-even"};
   for (const PricedRow& row : rows) {
     for (const PricedRow& other : rows) {
-      if (row.machine == other.machine || !other.usd) continue;
-      const UsdOf price = break_even_price(*other.usd, row.chip_hours);
-      const std::optional<double> change =
-          row.price ? std::optional(price.value().value() / *row.price - 1) : std::nullopt;
-      Figure at = traced_figure("usd_per_chip_hour", "at $/chip-hour", Format::kUsd,
-                                named(price, "break-even price against " + other.label,
-                                      "other's cost / own chip-hours, docs/model.md [BREAK-EVEN]", row.label));
-      out.records.push_back(
-          {{word_figure("system", "system", row.label), word_figure("against", "costs as much as", other.label),
-            std::move(at), sized_figure("usd_per_chip_hour_now", "now", Format::kUsd, row.price, 1),
-            sized_figure("change", "change", Format::kFraction, change, 2)}});
+      const bool with_first = &row == &rows.front() || &other == &rows.front();
+      if (rows.size() > kMostInAllPairs && !with_first) continue;
+      if (row.machine != other.machine && other.usd) block.records.push_back(break_even(row, other));
     }
   }
-  if (out.records.empty()) out.title.clear();
-  return out;
+  if (!block.records.empty()) sheet.blocks.push_back(std::move(block));
 }
 
 void add_expectations(Sheet& sheet, const std::vector<ExpectationResult>& results) {

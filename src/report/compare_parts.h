@@ -39,8 +39,9 @@ struct PricedRow {
   std::optional<UsdOf> usd;
   std::optional<double> price;
 };
-/// For each pair: the price of the one at which it costs as much as the other does now.
-Block break_even_block(const std::vector<PricedRow>& rows);
+/// For each pair: the price of the one at which it costs as much as the other does now. Of many rows the pairs with the
+/// first alone. Nothing if there is no pair.
+void add_break_even(Sheet& sheet, const std::vector<PricedRow>& rows);
 
 /// Nothing if nothing was expected.
 void add_expectations(Sheet& sheet, const std::vector<ExpectationResult>& results);

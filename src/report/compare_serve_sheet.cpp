@@ -142,7 +142,7 @@ class ServiceSheet {
       priced.push_back({row.label, fmt::format("{}:{}", row.hardware, row.best().chips), costs.chip_hours, costs.usd,
                         row.price ? std::optional(row.price->usd_per_chip_hour) : std::nullopt});
     }
-    out_.blocks.push_back(break_even_block(priced));
+    add_break_even(out_, priced);
   }
 
   const ServeComparison& c_;

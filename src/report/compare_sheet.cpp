@@ -32,11 +32,8 @@ class RunSheet {
   RunSheet(const TrainComparison& comparison, bool explain) : c_(comparison), q_(comparison.question) {
     for (const ComparedRun& row : c_.systems) {
       rows_.push_back(&row);
-      if (row.answered()) {
-        costs_.emplace_back(run_costs(c_, row, explain));
-      } else {
-        costs_.emplace_back();
-      }
+      costs_.push_back(row.answered() ? run_costs(c_, row, false) : RunCosts{});
+      explained_.push_back(row.answered() && explain ? run_costs(c_, row, true) : costs_.back());
     }
   }
 
@@ -120,8 +117,8 @@ class RunSheet {
     }
     machine(row, out.figures);
     add_price(out.figures, row);
-    plan(row, costs_[i], out.figures);
-    run(row, costs_[i], out.figures);
+    plan(row, explained_[i], out.figures);
+    run(row, explained_[i], out.figures);
     for (const auto& [dimension, where] : row.sized->plan.figures.placement) {
       out.figures.push_back(word_figure("placement." + dimension, "", where));
     }
@@ -183,8 +180,7 @@ class RunSheet {
     for (std::size_t i = 0; i < c_.systems.size(); ++i) {
       if (i != *c_.baseline && (rows_[i]->answered() || c_.systems[i].same_time)) block.records.push_back(equal(i));
     }
-    if (block.records.empty()) block.title.clear();
-    out_.blocks.push_back(std::move(block));
+    if (!block.records.empty()) out_.blocks.push_back(std::move(block));
   }
 
   Record equal(std::size_t i) const {
@@ -238,7 +234,7 @@ class RunSheet {
                         costs_[i].chip_hours, costs_[i].usd,
                         row.price ? std::optional(row.price->usd_per_chip_hour) : std::nullopt});
     }
-    out_.blocks.push_back(break_even_block(priced));
+    add_break_even(out_, priced);
   }
 
   void search() {
@@ -258,7 +254,8 @@ class RunSheet {
   const TrainComparison& c_;
   const TrainCompareQuestion& q_;
   std::vector<const Compared*> rows_;
-  std::vector<RunCosts> costs_;  ///< of each row; empty of those not answered
+  std::vector<RunCosts> costs_;      ///< of each row; empty of those not answered
+  std::vector<RunCosts> explained_;  ///< with the working of the steps, if it was asked for
   Sheet out_;
 };
 
