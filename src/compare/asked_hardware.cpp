@@ -60,7 +60,7 @@ std::vector<Assumption> shared_assumptions(const std::vector<std::string>& names
   return out;
 }
 
-Assumption price_assumption(const Compared& row) {
+Assumption price_assumption(const ComparedSystem& row) {
   if (!row.price) {
     return {fmt::format("{}: no such price is known, so it has no dollars", row.label), "--price", "hardware file",
             true};

@@ -22,6 +22,6 @@ std::vector<Assumption> shared_assumptions(const std::vector<std::string>& names
                                            const std::vector<std::vector<Assumption>>& each);
 
 /// What a row's chips cost, or that nobody says so.
-Assumption price_assumption(const Compared& row);
+Assumption price_assumption(const ComparedSystem& row);
 
 }  // namespace scalecalc

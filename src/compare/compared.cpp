@@ -11,44 +11,44 @@
 namespace scalecalc {
 namespace {
 
-using FigureOf = std::optional<double> Compared::*;
+using FigureOf = std::optional<double> ComparedSystem::*;
 
-std::vector<std::string> best_of(const std::vector<const Compared*>& rows, FigureOf figure) {
+std::vector<std::string> best_of(const std::vector<const ComparedSystem*>& rows, FigureOf figure) {
   double least = std::numeric_limits<double>::max();
-  for (const Compared* row : rows) {
+  for (const ComparedSystem* row : rows) {
     if (row->answered() && row->*figure) least = std::min(least, *(row->*figure));
   }
   std::vector<std::string> out;
-  for (const Compared* row : rows) {
+  for (const ComparedSystem* row : rows) {
     if (row->answered() && row->*figure == least) out.push_back(row->label);
   }
   return out;
 }
 
-std::vector<std::string> labels_that_are(ExpectedKey key, const std::vector<const Compared*>& rows) {
+std::vector<std::string> labels_that_are(ExpectedKey key, const std::vector<const ComparedSystem*>& rows) {
   switch (key) {
-    case ExpectedKey::kCheapest: return best_of(rows, &Compared::usd);
-    case ExpectedKey::kFastest: return best_of(rows, &Compared::time_s);
-    case ExpectedKey::kLeastEnergy: return best_of(rows, &Compared::joules);
+    case ExpectedKey::kCheapest: return best_of(rows, &ComparedSystem::usd);
+    case ExpectedKey::kFastest: return best_of(rows, &ComparedSystem::time_s);
+    case ExpectedKey::kLeastEnergy: return best_of(rows, &ComparedSystem::joules);
     case ExpectedKey::kPossible: break;
   }
   std::vector<std::string> out;
-  for (const Compared* row : rows) {
+  for (const ComparedSystem* row : rows) {
     if (row->answered()) out.push_back(row->label);
   }
   return out;
 }
 
-std::size_t rank_of(const Compared& row, const std::vector<Compared*>& rows, FigureOf figure) {
+std::size_t rank_of(const ComparedSystem& row, const std::vector<ComparedSystem*>& rows, FigureOf figure) {
   if (!row.answered() || !(row.*figure)) return 0;
-  return 1 + static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [&](const Compared* other) {
+  return 1 + static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [&](const ComparedSystem* other) {
            return other->answered() && other->*figure && *(other->*figure) < *(row.*figure);
          }));
 }
 
-void require_system(const std::string& name, const std::vector<const Compared*>& rows) {
+void require_system(const std::string& name, const std::vector<const ComparedSystem*>& rows) {
   std::vector<std::string> known;
-  for (const Compared* row : rows) {
+  for (const ComparedSystem* row : rows) {
     if (row->label == name || row->hardware == name) return;
     known.push_back(row->label);
   }
@@ -58,7 +58,7 @@ void require_system(const std::string& name, const std::vector<const Compared*>&
                   fmt::format("{}systems: {}", hint, join(known, ", ")));
 }
 
-std::string price_label(const Compared& row) {
+std::string price_label(const ComparedSystem& row) {
   return row.price ? fmt::format("@{}/{}", row.price->cloud, price_kind(*row.price)) : "";
 }
 
@@ -71,14 +71,14 @@ PriceFilter SystemAsked::prices(const PriceFilter& of_all) const {
   return out;
 }
 
-void rank_systems(const std::vector<Compared*>& rows) {
-  for (Compared* row : rows) {
-    row->rank_time = rank_of(*row, rows, &Compared::time_s);
-    row->rank_cost = rank_of(*row, rows, &Compared::usd);
+void rank_systems(const std::vector<ComparedSystem*>& rows) {
+  for (ComparedSystem* row : rows) {
+    row->rank_time = rank_of(*row, rows, &ComparedSystem::time_s);
+    row->rank_cost = rank_of(*row, rows, &ComparedSystem::usd);
   }
 }
 
-std::vector<std::size_t> order_by(RankBy by, const std::vector<const Compared*>& rows) {
+std::vector<std::size_t> order_by(RankBy by, const std::vector<const ComparedSystem*>& rows) {
   const auto key = [&](std::size_t i) {
     const std::size_t rank = by == RankBy::kTime ? rows[i]->rank_time : rows[i]->rank_cost;
     return std::tuple(!rows[i]->answered(), rank == 0 ? rows.size() + 1 : rank);
@@ -89,7 +89,7 @@ std::vector<std::size_t> order_by(RankBy by, const std::vector<const Compared*>&
   return out;
 }
 
-void label_systems(const std::vector<Compared*>& rows, const std::vector<std::string>& sizes) {
+void label_systems(const std::vector<ComparedSystem*>& rows, const std::vector<std::string>& sizes) {
   const auto taken = [&](const std::string& label, std::size_t self) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (i != self && rows[i]->label == label) return true;
@@ -103,19 +103,19 @@ void label_systems(const std::vector<Compared*>& rows, const std::vector<std::st
     }
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i]->label = longer[i];
   };
-  for (Compared* row : rows) row->label = row->hardware;
+  for (ComparedSystem* row : rows) row->label = row->hardware;
   lengthen([&](std::size_t i) { return sizes[i].empty() ? "" : ":" + sizes[i]; });
   lengthen([&](std::size_t i) { return price_label(*rows[i]); });
   lengthen([&](std::size_t i) { return fmt::format("#{}", i + 1); });
 }
 
 std::vector<ExpectationResult> check_expectations(const std::vector<Expectation>& asked,
-                                                  const std::vector<const Compared*>& rows) {
+                                                  const std::vector<const ComparedSystem*>& rows) {
   std::vector<ExpectationResult> out;
   for (const Expectation& e : asked) {
     require_system(e.system, rows);
     const std::vector<std::string> found = labels_that_are(e.key, rows);
-    const bool holds = std::any_of(rows.begin(), rows.end(), [&](const Compared* row) {
+    const bool holds = std::any_of(rows.begin(), rows.end(), [&](const ComparedSystem* row) {
       return (row->label == e.system || row->hardware == e.system) &&
              std::find(found.begin(), found.end(), row->label) != found.end();
     });

@@ -47,7 +47,7 @@ constexpr std::string_view name_of(ComparedStatus status) {
 }
 
 /// A system at one price, and how it does. What impossible systems lack stays empty.
-struct Compared {
+struct ComparedSystem {
   std::string label;     ///< tells the rows apart: "h100-sxm", "h100-sxm@GCP/spot"
   std::string hardware;  ///< as the file names it
   std::string title;
@@ -68,11 +68,11 @@ struct Compared {
 };
 
 /// Fills in the ranks.
-void rank_systems(const std::vector<Compared*>& rows);
+void rank_systems(const std::vector<ComparedSystem*>& rows);
 /// Best first by this; then those without such a figure, then those not answered, each in the order given.
-std::vector<std::size_t> order_by(RankBy by, const std::vector<const Compared*>& rows);
+std::vector<std::size_t> order_by(RankBy by, const std::vector<const ComparedSystem*>& rows);
 /// A label for each row, as short as tells them apart. `sizes`: "2x4096" or empty, for each row.
-void label_systems(const std::vector<Compared*>& rows, const std::vector<std::string>& sizes);
+void label_systems(const std::vector<ComparedSystem*>& rows, const std::vector<std::string>& sizes);
 
 /// --expect cheapest=tpu-v5p
 enum class ExpectedKey : std::uint8_t { kCheapest, kFastest, kLeastEnergy, kPossible };
@@ -90,7 +90,7 @@ struct ExpectationResult {
 
 /// UserError for a system that is not among the rows. What no row is (nothing has a price) holds for none.
 std::vector<ExpectationResult> check_expectations(const std::vector<Expectation>& asked,
-                                                  const std::vector<const Compared*>& rows);
+                                                  const std::vector<const ComparedSystem*>& rows);
 
 /// First problem of an error with its hint: the reason of a row.
 std::string sentence_of(const UserError& error);

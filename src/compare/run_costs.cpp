@@ -1,5 +1,7 @@
 #include "compare/run_costs.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "plan/request.h"
@@ -68,6 +70,20 @@ class Costs {
     const UsdOf price(input(row_.price->usd_per_chip_hour, row_.label + " price of a chip-hour",
                             row_.price->source.empty() ? "--price" : row_.price->source, kUsdDim));
     out_.usd = named(price * out_.chip_hours, "cost", "chip-hours x price, book ch. 6", row_.label);
+    flops_per_usd(price);
+  }
+
+  void flops_per_usd(const UsdOf& price) {
+    const DType format = row_.sized->machine.workload.precision.compute;
+    const FlopsPerSecondOf<Traced> peak =
+        read(Reader<Traced>{}, *hw_.matmul_peak[static_cast<std::size_t>(format)],
+             fmt::format("hw.compute.matmul.{}", name_of(format)), hw_.compute_source);
+    const SecondsOf<Traced> hour((Traced(kHour)));
+    out_.peak_per_usd =
+        named(peak * hour / price, "peak FLOPs per dollar", "peak x hour / price, book ch. 8", row_.label);
+    const Traced mfu = input(row_.sized->plan.figures.mfu, "MFU", "docs/model.md, Figures");
+    out_.delivered_per_usd =
+        named(*out_.peak_per_usd * mfu, "model FLOPs per dollar", "peak FLOPs per dollar x MFU", row_.label);
   }
 
   void energy() {

@@ -11,6 +11,7 @@ namespace scalecalc {
 
 using UsdOf = Quantity<kUsdDim, Traced>;
 using JoulesOf = Quantity<kJouleDim, Traced>;
+using FlopsPerUsdOf = Quantity<kFlopDim - kUsdDim, Traced>;
 
 struct RunCosts {
   SecondsOf<Traced> step;  ///< with `explain` as the sum of its causes, else an input
@@ -18,6 +19,8 @@ struct RunCosts {
   Traced chip_hours;
   std::optional<UsdOf> usd;
   std::optional<JoulesOf> energy;
+  std::optional<FlopsPerUsdOf> peak_per_usd;       ///< of the data sheet's dense peak at the compute format
+  std::optional<FlopsPerUsdOf> delivered_per_usd;  ///< of the model FLOPs that count for MFU
 };
 
 /// Of an answered row.

@@ -108,7 +108,7 @@ class ServiceComparer {
   }
 
   void rank() {
-    std::vector<Compared*> rows;
+    std::vector<ComparedSystem*> rows;
     for (std::size_t i = 0; i < out_.systems.size(); ++i) {
       rows.push_back(&out_.systems[i]);
       if (!out_.baseline && rows.back()->answered()) out_.baseline = i;

@@ -21,7 +21,7 @@ struct ServeCompareQuestion {
   std::vector<Expectation> expect;
 };
 
-struct ComparedService : Compared {
+struct ComparedService : ComparedSystem {
   std::shared_ptr<const ServeAnswer> answer;  ///< shared by the offers of a system; null: it cannot be asked
   double chip_hours_per_million = 0;          ///< output tokens, at the best point
 

@@ -238,7 +238,7 @@ class Comparer {
   }
 
   void rank() {
-    std::vector<Compared*> rows;
+    std::vector<ComparedSystem*> rows;
     std::vector<std::string> sizes;
     for (std::size_t i = 0; i < out_.systems.size(); ++i) {
       rows.push_back(&out_.systems[i]);

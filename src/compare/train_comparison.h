@@ -34,7 +34,7 @@ struct SameTime {
   std::string reason;              ///< if none do
 };
 
-struct ComparedRun : Compared {
+struct ComparedRun : ComparedSystem {
   std::int64_t chips_asked = 0;  ///< or the most looked at
   std::int64_t slices = 1;
   std::optional<SizedPlan> sized;
@@ -43,6 +43,8 @@ struct ComparedRun : Compared {
   SearchStats search;                 ///< of one count
 
   const RunFigures& run() const { return *sized->plan.figures.run; }
+  /// The machine rented: the one asked for, or the one that a deadline or a budget chose.
+  std::int64_t chips_rented() const { return counts > 0 ? sized->plan.plan.slice.chips : chips_asked; }
 };
 
 struct TrainComparison {

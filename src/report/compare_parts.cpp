@@ -43,7 +43,7 @@ Figure energy_figure(std::string_view key, std::string_view label, const JoulesO
   return out;
 }
 
-void add_identity(std::vector<Figure>& out, const Compared& row) {
+void add_identity(std::vector<Figure>& out, const ComparedSystem& row) {
   out.push_back(word_figure("system", "system", row.label));
   out.push_back(word_figure("hardware", "", row.hardware));
   out.push_back(word_figure("hardware_title", "", row.title));
@@ -54,7 +54,7 @@ void add_identity(std::vector<Figure>& out, const Compared& row) {
   out.push_back(sized_figure("rank_cost", "", Format::kInteger, rank(row.rank_cost)));
 }
 
-void add_price(std::vector<Figure>& out, const Compared& row) {
+void add_price(std::vector<Figure>& out, const ComparedSystem& row) {
   const Price price = row.price.value_or(Price{});
   const auto known = [&](std::string_view key, const std::string& text) {
     out.push_back(figure(key, "", Format::kText, text.empty() ? Cell{} : Cell(text)));
@@ -91,9 +91,9 @@ void add_expectations(Sheet& sheet, const std::vector<ExpectationResult>& result
   sheet.blocks.push_back(std::move(block));
 }
 
-std::string winners(const std::vector<const Compared*>& rows, RankBy by) {
+std::string winners(const std::vector<const ComparedSystem*>& rows, RankBy by) {
   std::vector<std::string> out;
-  for (const Compared* row : rows) {
+  for (const ComparedSystem* row : rows) {
     if ((by == RankBy::kTime ? row->rank_time : row->rank_cost) == 1) out.push_back(row->label);
   }
   return join_and(out);

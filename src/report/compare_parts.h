@@ -27,9 +27,9 @@ Figure traced_figure(std::string_view key, std::string_view label, Format format
 Figure energy_figure(std::string_view key, std::string_view label, const JoulesOf& joules, int importance = 0);
 
 /// Label, hardware, status, reason, ranks.
-void add_identity(std::vector<Figure>& out, const Compared& row);
+void add_identity(std::vector<Figure>& out, const ComparedSystem& row);
 /// Dollars per chip and hour, and whose price that is.
-void add_price(std::vector<Figure>& out, const Compared& row);
+void add_price(std::vector<Figure>& out, const ComparedSystem& row);
 
 /// A row's cost, for comparison with another's.
 struct PricedRow {
@@ -46,7 +46,7 @@ void add_break_even(Sheet& sheet, const std::vector<PricedRow>& rows);
 /// Nothing if nothing was expected.
 void add_expectations(Sheet& sheet, const std::vector<ExpectationResult>& results);
 /// "fastest", "cheapest": the rows of rank 1 with their figures.
-std::string winners(const std::vector<const Compared*>& rows, RankBy by);
+std::string winners(const std::vector<const ComparedSystem*>& rows, RankBy by);
 /// The limits and choices of prices as members of the query.
 void add_price_filter(std::vector<Figure>& out, const PriceFilter& filter);
 

@@ -147,7 +147,7 @@ class ServiceSheet {
 
   const ServeComparison& c_;
   bool explain_;
-  std::vector<const Compared*> rows_;
+  std::vector<const ComparedSystem*> rows_;
   Sheet out_;
 };
 

@@ -91,7 +91,7 @@ class RunSheet {
     for (const RankBy by : {RankBy::kTime, RankBy::kCost}) {
       const std::string who = winners(rows_, by);
       if (who.empty()) continue;
-      const auto first = std::find_if(rows_.begin(), rows_.end(), [&](const Compared* row) {
+      const auto first = std::find_if(rows_.begin(), rows_.end(), [&](const ComparedSystem* row) {
         return (by == RankBy::kTime ? row->rank_time : row->rank_cost) == 1;
       });
       out_.summary.push_back({by == RankBy::kTime ? fmt::format("fastest: {}, {}", who, time_text(*(*first)->time_s))
@@ -129,7 +129,11 @@ class RunSheet {
     const Plan& plan = row.sized->plan.plan;
     f.push_back(sized_figure("chips", "chips", Format::kInteger, number(plan.slice.chips)));
     f.push_back(word_figure("slice", "", plan.slice.name()));
+    f.push_back(sized_figure("idle_chips", "", Format::kInteger, number(row.chips_rented() - plan.slice.chips)));
     f.push_back(sized_figure("slices", "", Format::kInteger, number(plan.slice.slices)));
+    std::vector<Cell> axes;
+    for (const std::int64_t axis : plan.slice.shape) axes.emplace_back(number(axis));
+    f.push_back(list_figure("shape", "", std::move(axes)));
     f.push_back(word_figure("layout_text", "layout", degrees_text(plan.layout), 6));
     for (const LayoutDimension& d : layout_dimensions()) f.push_back(dimension_figure(d, plan.layout));
   }
@@ -157,6 +161,7 @@ class RunSheet {
     }
     f.push_back(sized_figure("memory_bytes.total", "", Format::kBytes, sum_of(p.memory_bytes)));
     f.push_back(sized_figure("memory_bytes.capacity", "", Format::kBytes, row.sized->machine.hw.hbm_capacity.value()));
+    f.push_back(sized_figure("host_memory_bytes", "", Format::kBytes, ranked.plan.memory.host.value()));
   }
 
   static void run(const ComparedRun& row, const RunCosts& costs, std::vector<Figure>& f) {
@@ -167,6 +172,12 @@ class RunSheet {
     f.push_back(traced_figure("run.chip_hours", "chip-hours", Format::kCount, costs.chip_hours, 4));
     f.push_back(costs.usd ? traced_figure("run.cost_usd", "cost", Format::kUsd, *costs.usd)
                           : sized_figure("run.cost_usd", "cost", Format::kUsd, std::nullopt));
+    const auto per_dollar = [&](const char* key, const char* label, const std::optional<FlopsPerUsdOf>& flops) {
+      f.push_back(flops ? traced_figure(key, label, Format::kFlops, *flops, 7)
+                        : sized_figure(key, label, Format::kFlops, std::nullopt, 7));
+    };
+    per_dollar("peak_flops_per_usd", "", costs.peak_per_usd);
+    per_dollar("model_flops_per_usd", "FLOPs/$", costs.delivered_per_usd);
     f.push_back(costs.energy ? energy_figure("run.energy_j", "energy", *costs.energy, 1)
                              : sized_figure("run.energy_j", "energy", Format::kNumber, std::nullopt, 1));
   }
@@ -174,7 +185,7 @@ class RunSheet {
   /// The same dollars and the same time, against the first system.
   void against() {
     if (!c_.baseline) return;
-    const Compared& base = c_.systems[*c_.baseline];
+    const ComparedSystem& base = c_.systems[*c_.baseline];
     out_.blocks.push_back({.is_list = false, .records = {{{word_figure("baseline", "", base.label)}}}});
     Block block{.key = "equal", .title = fmt::format("Against {}", base.label)};
     for (std::size_t i = 0; i < c_.systems.size(); ++i) {
@@ -191,7 +202,7 @@ class RunSheet {
     const auto ratio = [&](const std::optional<double>& own, const std::optional<double>& others) {
       return own && others && row.answered() ? std::optional(*own / *others) : std::nullopt;
     };
-    const Compared& first = *rows_[*c_.baseline];
+    const ComparedSystem& first = *rows_[*c_.baseline];
     f.push_back(sized_figure("time_ratio", "time x", Format::kNumber, ratio(row.time_s, first.time_s)));
     f.push_back(sized_figure("cost_ratio", "cost x", Format::kNumber, ratio(row.usd, first.usd)));
     f.push_back(sized_figure("energy_ratio", "energy x", Format::kNumber, ratio(row.joules, first.joules), 3));
@@ -253,7 +264,7 @@ class RunSheet {
 
   const TrainComparison& c_;
   const TrainCompareQuestion& q_;
-  std::vector<const Compared*> rows_;
+  std::vector<const ComparedSystem*> rows_;
   std::vector<RunCosts> costs_;      ///< of each row; empty of those not answered
   std::vector<RunCosts> explained_;  ///< with the working of the steps, if it was asked for
   Sheet out_;

@@ -7,8 +7,8 @@
 namespace scalecalc {
 namespace {
 
-Compared row(const char* hardware, std::optional<double> time_s, std::optional<double> usd) {
-  Compared out;
+ComparedSystem row(const char* hardware, std::optional<double> time_s, std::optional<double> usd) {
+  ComparedSystem out;
   out.label = out.hardware = hardware;
   out.time_s = time_s;
   out.usd = usd;
@@ -17,14 +17,14 @@ Compared row(const char* hardware, std::optional<double> time_s, std::optional<d
 }
 
 struct Rows {
-  std::vector<Compared> all{row("a", 10, 5), row("b", 20, 3), row("c", std::nullopt, std::nullopt),
-                            row("d", 10, std::nullopt)};
-  std::vector<Compared*> pointers() {
-    std::vector<Compared*> out;
-    for (Compared& r : all) out.push_back(&r);
+  std::vector<ComparedSystem> all{row("a", 10, 5), row("b", 20, 3), row("c", std::nullopt, std::nullopt),
+                                  row("d", 10, std::nullopt)};
+  std::vector<ComparedSystem*> pointers() {
+    std::vector<ComparedSystem*> out;
+    for (ComparedSystem& r : all) out.push_back(&r);
     return out;
   }
-  std::vector<const Compared*> ranked() {
+  std::vector<const ComparedSystem*> ranked() {
     rank_systems(pointers());
     const auto rows = pointers();
     return {rows.begin(), rows.end()};
@@ -51,8 +51,8 @@ TEST(OrderBy, PutsUnpricedBehindPricedAndImpossibleLast) {
 }
 
 TEST(LabelSystems, AreAsLongAsTellsThemApart) {
-  std::vector<Compared> rows(4);
-  for (Compared& r : rows) r.hardware = "x";
+  std::vector<ComparedSystem> rows(4);
+  for (ComparedSystem& r : rows) r.hardware = "x";
   rows[3].hardware = "y";
   rows[1].price = Price{.cloud = "GCP", .terms = "spot"};
   rows[2].price = Price{.cloud = "AWS", .terms = "spot"};
@@ -61,9 +61,9 @@ TEST(LabelSystems, AreAsLongAsTellsThemApart) {
   EXPECT_EQ(rows[1].label, "x:16@GCP/spot");
   EXPECT_EQ(rows[2].label, "x:16@AWS/spot");
   EXPECT_EQ(rows[3].label, "y");
-  Compared twin;
+  ComparedSystem twin;
   twin.hardware = "z";
-  Compared other = twin;
+  ComparedSystem other = twin;
   label_systems({&twin, &other}, {"", ""});
   EXPECT_EQ(twin.label, "z#1");
   EXPECT_EQ(other.label, "z#2");
