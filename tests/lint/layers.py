@@ -4,8 +4,8 @@ import pathlib
 import re
 import sys
 
-LAYERS = ["base", "config", "spec", "import", "model", "cost", "plan", "train", "serve", "compare", "validate", "book", "report",
-          "study", "cli"]
+LAYERS = ["base", "config", "spec", "import", "model", "cost", "plan", "train", "serve", "compare", "validate", "book",
+          "report", "study", "cli"]
 FENCES = {
     "yaml-cpp/": {"config/yaml_reader.cpp"},
     "nlohmann/": {"report/"},
