@@ -120,6 +120,7 @@ PriceFilter price_filter(FlagReader& reader, const Arguments& arguments) {
   if (const auto kinds = arguments.value("--price-kind")) out.kinds = items_of(*kinds);
   if (const auto date = arguments.value("--price-date")) {
     out.date = months_of(*date);
+    out.date_text = *date;
     if (!out.date) {
       reader.problem(fmt::format("--price-date: {} is no time", in_quotes(*date)),
                      "a year, a month, a quarter or years: 2025, 2025-06, 2024-Q4, 2024-2025");

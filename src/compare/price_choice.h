@@ -33,8 +33,7 @@ struct PriceFilter {
   std::vector<std::string> clouds;
   std::vector<std::string> kinds;
   std::optional<MonthRange> date;
-
-  bool empty() const { return clouds.empty() && kinds.empty() && !date; }
+  std::string date_text;  ///< as typed
 };
 
 inline constexpr std::string_view kAllPrices = "all";

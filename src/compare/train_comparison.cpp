@@ -260,6 +260,12 @@ class Comparer {
       if (system_of_[i] == system_of_[*out_.baseline] || system.error()) continue;
       ComparedRun& row = out_.systems[i];
       const std::int64_t most = std::max(row.chips_asked, most_chips_of(system.job().hw, row.slices));
+      // Offers of one system differ in price alone, and stand together.
+      const bool again = i > 0 && system_of_[i] == system_of_[i - 1] && out_.systems[i - 1].same_time;
+      if (again) {
+        row.same_time = out_.systems[i - 1].same_time;
+        continue;
+      }
       const SizeAnswer found =
           ChipSearch(system.question(), system.job(), stop_).fewest({.time_s = time_s, .most_chips = most});
       row.same_time = SameTime{.found = found.found};

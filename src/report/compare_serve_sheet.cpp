@@ -56,6 +56,7 @@ class ServiceSheet {
     f.push_back(sized_figure("chips", "", Format::kInteger, q.chips ? std::optional(number(*q.chips)) : std::nullopt));
     f.push_back(sized_figure("prompt", "", Format::kInteger, q.prompt));
     f.push_back(sized_figure("generate", "", Format::kInteger, q.generate));
+    f.push_back(list_figure("set", "", {q.set.begin(), q.set.end()}));
     f.push_back(sized_figure("slo_ttft_s", "", Format::kSeconds, q.slo_ttft));
     f.push_back(sized_figure("slo_tpot_s", "", Format::kSeconds, q.slo_tpot));
     f.push_back(sized_figure("slo_request_s", "", Format::kSeconds, q.slo_request));

@@ -76,6 +76,11 @@ class RunSheet {
     f.push_back(sized_figure("tokens", "", Format::kCount, tokens()));
     f.push_back(sized_figure("seq", "", Format::kInteger, number(c_.workload.seq)));
     f.push_back(sized_figure("batch_tokens", "", Format::kCount, c_.workload.batch_seqs * number(c_.workload.seq)));
+    f.push_back(word_figure("precision", "", c_.workload.precision.name));
+    f.push_back(word_figure("optimizer", "", c_.workload.optimizer.name));
+    f.push_back(word_figure("fix", "", pins_text(q_.train.fix)));
+    f.push_back(word_figure("max", "", pins_text(q_.train.max)));
+    f.push_back(list_figure("set", "", {q_.train.set.begin(), q_.train.set.end()}));
     f.push_back(sized_figure("deadline_s", "", Format::kSeconds, q_.deadline_s));
     f.push_back(sized_figure("budget_usd", "", Format::kUsd, q_.budget_usd));
     add_price_filter(f, q_.prices);
