@@ -76,7 +76,6 @@ class RunSheet {
     f.push_back(sized_figure("tokens", "", Format::kCount, tokens()));
     f.push_back(sized_figure("seq", "", Format::kInteger, number(c_.workload.seq)));
     f.push_back(sized_figure("batch_tokens", "", Format::kCount, c_.workload.batch_seqs * number(c_.workload.seq)));
-    f.push_back(word_figure("precision", "", c_.workload.precision.name));
     f.push_back(word_figure("optimizer", "", c_.workload.optimizer.name));
     f.push_back(word_figure("fix", "", pins_text(q_.train.fix)));
     f.push_back(word_figure("max", "", pins_text(q_.train.max)));
@@ -146,6 +145,7 @@ class RunSheet {
   static void plan(const ComparedRun& row, const RunCosts& costs, std::vector<Figure>& f) {
     const RankedPlan& ranked = row.sized->plan;
     const PlanFigures& p = ranked.figures;
+    f.push_back(word_figure("precision", "", row.sized->machine.workload.precision.name));
     f.push_back(sized_figure("batch_seqs", "", Format::kNumber, ranked.plan.batch_seqs));
     f.push_back(sized_figure("batch_tokens", "", Format::kCount,
                              ranked.plan.batch_seqs * number(row.sized->machine.workload.seq)));
