@@ -33,14 +33,6 @@ Figure word(std::string_view key, std::string_view label, std::string v, int imp
   return out;
 }
 
-void add_layout(std::vector<Figure>& out, const std::string& at, const ServeLayout& l) {
-  const std::initializer_list<std::pair<const char*, std::int64_t>> degrees{
-      {"tp", l.tp}, {"pp", l.pp}, {"ep", l.ep},    {"etp", l.etp}, {"attention_dp", l.attention_dp},
-      {"cp", l.cp}, {"dp", l.dp}, {"tp_x", l.tp_x}};
-  for (const auto& [name, degree] : degrees) out.push_back(value(at + name, "", Format::kInteger, number(degree)));
-  out.push_back(word(at + "scheme", "", std::string(name_of(l.scheme))));
-}
-
 void add_time(std::vector<Figure>& out, const ServeTime<double>& t, bool shown) {
   const auto add = [&](const char* key, const char* label, Seconds v) {
     out.push_back(
@@ -182,7 +174,7 @@ class ServeSheet {
     std::vector<Figure> f;
     f.push_back(word("hardware", several() ? "hardware" : "", a_.systems[p.system].hw->name));
     f.push_back(word("layout_text", "layout", describe(p.layout)));
-    add_layout(f, "layout.", p.layout);
+    add_serve_layout(f, "layout.", p.layout);
     f.push_back(value("chips", "chips", Format::kInteger, number(p.chips)));
     f.push_back(word("slice", "", p.slice.name()));
     f.push_back(value("batch", "batch", Format::kInteger, p.batch));
@@ -270,7 +262,7 @@ class ServeSheet {
                           value("ratio", "", Format::kNumber, s.ratio),
                           value("transfer_bytes", "", Format::kBytes, s.transfer_bytes),
                           value("transfer_time_s", "", Format::kSeconds, s.transfer_s)};
-    add_layout(f, "prefill_layout.", s.prefill_layout);
+    add_serve_layout(f, "prefill_layout.", s.prefill_layout);
     out_.blocks.push_back({.key = "disaggregation", .is_list = false, .records = {{std::move(f)}}});
   }
 
@@ -305,6 +297,14 @@ class ServeSheet {
 };
 
 }  // namespace
+
+void add_serve_layout(std::vector<Figure>& out, const std::string& at, const ServeLayout& l) {
+  const std::initializer_list<std::pair<const char*, std::int64_t>> degrees{
+      {"tp", l.tp}, {"pp", l.pp}, {"ep", l.ep},    {"etp", l.etp}, {"attention_dp", l.attention_dp},
+      {"cp", l.cp}, {"dp", l.dp}, {"tp_x", l.tp_x}};
+  for (const auto& [name, degree] : degrees) out.push_back(value(at + name, "", Format::kInteger, number(degree)));
+  out.push_back(word(at + "scheme", "", std::string(name_of(l.scheme))));
+}
 
 Sheet serve_sheet(const ServeAnswer& answer, bool explain) { return ServeSheet(answer, explain).run(); }
 

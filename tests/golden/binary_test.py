@@ -478,6 +478,41 @@ class Documents(unittest.TestCase):
         self.assertIn("fitted 2026-11", block)
         self.valid("error", "calibrate", train, "--hw", "t4", "--json", code=2)
 
+    def test_compare(self):
+        words = ["compare", "llama3-8b", "--hw", "h100-sxm,tpu-v5p,tpu-v5e:300,gaudi3", "--chips", "64", "--json"]
+        document = self.valid("compare", *words, "--explain", "--equal-time")
+        systems = {s["system"]: s for s in document["systems"]}
+        self.assertEqual(systems["tpu-v5e"]["status"], "not built")
+        self.assertIsNone(systems["gaudi3"]["run"]["cost_usd"])
+        alone = json.loads(run(*QUESTION, "--top", "1", "--json").stdout)["plans"][0]
+        for key in ("layout", "placement", "step_time_s", "time_s", "mfu", "run", "chips", "idle_chips", "shape"):
+            self.assertEqual(systems["h100-sxm"][key], alone[key], key)
+        for pair in document["break_even"]:
+            cost = pair["usd_per_chip_hour"] * systems[pair["system"]]["run"]["chip_hours"]
+            self.assertAlmostEqual(cost / systems[pair["against"]]["run"]["cost_usd"], 1, places=12)
+        self.assertTrue(document["explain"])
+        lines = [json.loads(line) for line in run(*words[:-1], "-o", "jsonl").stdout.splitlines()]
+        self.assertEqual([line["system"] for line in lines], [s["system"] for s in document["systems"]])
+        sized = self.valid("compare", *words, "--deadline", "1000d", "--budget", "10M")
+        self.assertGreater(sized["search"]["counts"], 0)
+        offers = self.valid("compare", *words[:3], "h100-sxm,tpu-v5p", "--price-kind", "all", *words[4:])
+        self.assertGreater(len({s["system"] for s in offers["systems"]}), 2)
+        nothing = self.valid("compare", *words[:3], "h100-sxm:65", "--json", code=3)
+        self.assertEqual([s["status"] for s in nothing["systems"]], ["not built"])
+        self.valid("error", *words, "--cloud", "nonesuch", code=2)
+
+    def test_compare_serving(self):
+        words = ["compare", "llama3-8b", "--serve", "--hw", "h100-sxm,t4", "--chips", "4", "--prompt", "1024",
+                 "--generate", "128", "--slo-tpot", "10ms", "--json"]
+        document = self.valid("compare", *words, "--explain", "--expect", "cheapest=h100-sxm")
+        self.assertEqual([s["status"] for s in document["systems"]], ["answered", "too slow"])
+        best = json.loads(run("serve", *words[1:2], "--hw", "h100-sxm", *words[5:], "--objective", "cost").stdout)["best"]
+        for key in ("layout", "batch", "tpot_s"):
+            self.assertEqual(document["systems"][0][key], best[key], key)
+        self.assertAlmostEqual(document["systems"][0]["usd_per_million_output_tokens"],
+                               best["usd_per_million_output_tokens"], places=9)
+        self.valid("compare", *words, "--expect", "possible=t4", code=1)
+
     def test_serve(self):
         question = ("serve", "llama3-70b", "--hw", "h100-sxm", "--prompt", "2048", "--generate", "256", "--json")
         document = self.valid("serve", *question, "--chips", "8", "--explain")

@@ -32,7 +32,7 @@ def main() -> int:
         text = path.read_text(encoding="utf-8")
         for included in INCLUDE.findall(text):
             target = included.split("/")[0]
-            if layer in LAYERS and target in LAYERS and LAYERS.index(target) > LAYERS.index(layer):
+            if "/" in included and layer in LAYERS and target in LAYERS and LAYERS.index(target) > LAYERS.index(layer):
                 problems.append(f"src/{name}: layer {layer} includes {included}, a later layer")
             for prefix, allowed in FENCES.items():
                 if included.startswith(prefix) and not any(name.startswith(a) for a in allowed):

@@ -1,0 +1,75 @@
+// `scalecalc compare`: one job on several systems.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/commands.h"
+#include "cli/compare_options.h"
+#include "cli/session.h"
+#include "cli/sheet_command.h"
+#include "report/compare_sheet.h"
+
+namespace scalecalc::cli {
+namespace {
+
+/// Exit status 1, and a line for each that does not hold.
+ExitCode check(const std::vector<ExpectationResult>& results, const Arguments& arguments, const Environment& env) {
+  const Session session = read_session(arguments, env);
+  Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
+  bool holds = true;
+  for (const ExpectationResult& r : results) {
+    if (r.holds) continue;
+    log.warning(fmt::format("--expect {} does not hold: {}", r.text, r.found.empty() ? "none is" : r.found));
+    holds = false;
+  }
+  return holds ? ExitCode::kAnswered : ExitCode::kCheckFailed;
+}
+
+ExitCode run_compare(const Arguments& arguments, Environment& env) {
+  std::vector<ExpectationResult> expectations;
+  const ExitCode answered = answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+    const CompareAsked asked = compare_asked(arguments);
+    const bool explain = arguments.has("--explain");
+    Sheet sheet;
+    if (asked.serve) {
+      const ServeComparison found = compare_serving(*asked.serve, catalog, env.interrupted);
+      expectations = found.expectations;
+      sheet = compare_serve_sheet(found, explain);
+    } else {
+      const TrainComparison found = compare_training(*asked.train, catalog, env.interrupted);
+      expectations = found.expectations;
+      sheet = compare_sheet(found, explain);
+    }
+    return sheet;
+  });
+  if (env.interrupted && env.interrupted()) return ExitCode::kInterrupted;
+  return answered == ExitCode::kAnswered ? check(expectations, arguments, env) : answered;
+}
+
+constexpr std::string_view kExamples =
+    "  scalecalc compare llama3-70b --hw h100-sxm,tpu-v5p,tpu-v5e --chips 256 --cloud GCP\n"
+    "  scalecalc compare llama3-70b --hw h100-sxm,tpu-v5p --deadline 60d --price h100-sxm=2.5\n"
+    "  scalecalc compare llama3-8b --hw h100-sxm:512,h200:512 --budget 1M --expect fastest=h200\n"
+    "  scalecalc compare llama3-70b --serve --hw h100-sxm,tpu-v6e --chips 8 --slo-tpot 50ms\n";
+
+constexpr std::string_view kNotes =
+    "Flags that say how a model is trained belong to train, those that say how it is served to serve;\n"
+    "scalecalc train --help and scalecalc serve --help explain them.\n"
+    "\n"
+    "exit status: 0 answered, 1 an --expect does not hold, 2 the question is wrong, 3 no system can do it,\n"
+    "             70 a bug of ours, 74 the output could not be written, 130 interrupted\n";
+
+}  // namespace
+
+const Command& compare_command() {
+  static const Command kCompare{"compare",
+                                "One job on several systems: time, dollars, energy, chips needed, break-even prices.",
+                                "MODEL --hw SYSTEMS [--chips N | --deadline TIME | --budget USD] [flags]",
+                                kExamples,
+                                kNotes,
+                                compare_flags(),
+                                run_compare};
+  return kCompare;
+}
+
+}  // namespace scalecalc::cli

@@ -1,0 +1,98 @@
+// What every comparison has, of training and of serving: systems with a price each, what became of them, their ranks,
+// and checks on the ranks.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compare/price_choice.h"
+
+namespace scalecalc {
+
+/// One of --hw: "h100-sxm", "tpu-v5p:2x4096@GCP/spot".
+struct SystemAsked {
+  std::string hardware;  ///< catalog name or path
+  std::optional<std::int64_t> chips;
+  std::int64_t slices = 1;
+  std::string cloud, kind;      ///< empty: as --cloud and --price-kind say
+  std::optional<double> price;  ///< USD per chip and hour, in place of the file's
+
+  PriceFilter prices(const PriceFilter& of_all) const;
+};
+
+enum class RankBy : std::uint8_t { kTime, kCost };
+inline constexpr std::array<std::string_view, 2> kRankByNames{"time", "cost"};
+
+enum class ComparedStatus : std::uint8_t {
+  kAnswered,
+  kNotBuilt,     ///< no machine of so many chips
+  kOutOfMemory,  ///< nothing fits
+  kNoLayout,
+  kUnsuited,    ///< the chip lacks what the job asks for: a rate, a network
+  kTooSlow,     ///< no count of chips finishes in time, or no batch is within the limits
+  kOverBudget,  ///< or costs too much
+  kNoPrice,     ///< a budget, and nobody says what the chip costs
+  kInterrupted,
+};
+inline constexpr std::array<std::string_view, 9> kComparedStatusNames{"answered",    "not built", "out of memory",
+                                                                      "no layout",   "unsuited",  "too slow",
+                                                                      "over budget", "no price",  "interrupted"};
+constexpr std::string_view name_of(ComparedStatus status) {
+  return kComparedStatusNames.at(static_cast<std::size_t>(status));
+}
+
+/// A system at one price, and how it does. What impossible systems lack stays empty.
+struct ComparedSystem {
+  std::string label;     ///< tells the rows apart: "h100-sxm", "h100-sxm@GCP/spot"
+  std::string hardware;  ///< as the file names it
+  std::string title;
+  std::optional<Price> price;
+  ComparedStatus status = ComparedStatus::kAnswered;
+  std::string reason;            ///< unless answered: a sentence
+  std::optional<double> time_s;  ///< what rank_time goes by: the run's, or a request's
+  std::optional<double> usd;     ///< what rank_cost goes by: the run's, or a million tokens'
+  std::optional<double> joules;  ///< likewise
+  std::size_t rank_time = 0;     ///< 1 is best, equal figures share a rank; 0: none
+  std::size_t rank_cost = 0;
+
+  bool answered() const { return status == ComparedStatus::kAnswered; }
+  void fail(ComparedStatus why, std::string sentence) {
+    status = why;
+    reason = std::move(sentence);
+  }
+};
+
+/// Fills in the ranks.
+void rank_systems(const std::vector<ComparedSystem*>& rows);
+/// Best first by this; then those without such a figure, then those not answered, each in the order given.
+std::vector<std::size_t> order_by(RankBy by, const std::vector<const ComparedSystem*>& rows);
+/// A label for each row, as short as tells them apart. `sizes`: "2x4096" or empty, for each row.
+void label_systems(const std::vector<ComparedSystem*>& rows, const std::vector<std::string>& sizes);
+
+/// --expect cheapest=tpu-v5p
+enum class ExpectedKey : std::uint8_t { kCheapest, kFastest, kLeastEnergy, kPossible };
+inline constexpr std::array<std::string_view, 4> kExpectedKeyNames{"cheapest", "fastest", "least-energy", "possible"};
+struct Expectation {
+  ExpectedKey key = ExpectedKey::kCheapest;
+  std::string system;  ///< label or hardware, as typed
+};
+
+struct ExpectationResult {
+  std::string text;  ///< "cheapest=tpu-v5p"
+  bool holds = false;
+  std::string found;  ///< labels of those that are; empty: none is
+};
+
+/// UserError for a system that is not among the rows. What no row is (nothing has a price) holds for none.
+std::vector<ExpectationResult> check_expectations(const std::vector<Expectation>& asked,
+                                                  const std::vector<const ComparedSystem*>& rows);
+
+/// First problem of an error with its hint: the reason of a row.
+std::string sentence_of(const UserError& error);
+
+}  // namespace scalecalc

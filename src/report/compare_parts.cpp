@@ -1,0 +1,108 @@
+#include "report/compare_parts.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace scalecalc {
+namespace {
+
+std::optional<double> rank(std::size_t place) {
+  return place == 0 ? std::nullopt : std::optional(static_cast<double>(place));
+}
+
+Record break_even(const PricedRow& row, const PricedRow& other) {
+  const UsdOf price = break_even_price(*other.usd, row.chip_hours);
+  const std::optional<double> change = row.price ? std::optional(price.value().value() / *row.price - 1) : std::nullopt;
+  Figure at = traced_figure("usd_per_chip_hour", "at $/chip-hour", Format::kUsd,
+                            named(price, "break-even price against " + other.label,
+                                  "other's cost / own chip-hours, docs/model.md [BREAK-EVEN]", row.label));
+  return {{word_figure("system", "system", row.label), word_figure("against", "costs as much as", other.label),
+           std::move(at), sized_figure("usd_per_chip_hour_now", "now", Format::kUsd, row.price, 1),
+           sized_figure("change", "change", Format::kFraction, change, 2)}};
+}
+
+}  // namespace
+
+Figure sized_figure(std::string_view key, std::string_view label, Format format, const std::optional<double>& value,
+                    int importance) {
+  Figure out = figure(key, label, format, value ? Cell(*value) : Cell{});
+  out.importance = importance;
+  return out;
+}
+
+Figure word_figure(std::string_view key, std::string_view label, std::string value, int importance) {
+  Figure out = figure(key, label, Format::kText, Cell(std::move(value)));
+  out.importance = importance;
+  return out;
+}
+
+Figure energy_figure(std::string_view key, std::string_view label, const JoulesOf& joules, int importance) {
+  Figure out = traced_figure(key, label, Format::kNumber, joules, importance);
+  out.shown = energy_text(joules.value().value());
+  return out;
+}
+
+void add_identity(std::vector<Figure>& out, const ComparedSystem& row) {
+  out.push_back(word_figure("system", "system", row.label));
+  out.push_back(word_figure("hardware", "", row.hardware));
+  out.push_back(word_figure("hardware_title", "", row.title));
+  out.push_back(word_figure("status", "", std::string(name_of(row.status))));
+  out.push_back(row.answered() ? figure("reason", "", Format::kText, Cell{})
+                               : word_figure("reason", "why", row.reason));
+  out.push_back(sized_figure("rank_time", "", Format::kInteger, rank(row.rank_time)));
+  out.push_back(sized_figure("rank_cost", "", Format::kInteger, rank(row.rank_cost)));
+}
+
+void add_price(std::vector<Figure>& out, const ComparedSystem& row) {
+  const Price price = row.price.value_or(Price{});
+  const auto known = [&](std::string_view key, const std::string& text) {
+    out.push_back(figure(key, "", Format::kText, text.empty() ? Cell{} : Cell(text)));
+  };
+  out.push_back(sized_figure("price.usd_per_chip_hour", "$/chip-hour", Format::kUsd,
+                             row.price ? std::optional(price.usd_per_chip_hour) : std::nullopt, 3));
+  known("price.cloud", price.cloud);
+  known("price.kind", row.price ? price_kind(price) : "");
+  known("price.region", price.region);
+  known("price.date", price.date);
+}
+
+void add_break_even(Sheet& sheet, const std::vector<PricedRow>& rows) {
+  constexpr std::size_t kMostInAllPairs = 4;
+  Block block{.key = "break_even", .title = "Price break-even"};
+  for (const PricedRow& row : rows) {
+    for (const PricedRow& other : rows) {
+      const bool with_first = &row == &rows.front() || &other == &rows.front();
+      if (rows.size() > kMostInAllPairs && !with_first) continue;
+      if (row.machine != other.machine && other.usd) block.records.push_back(break_even(row, other));
+    }
+  }
+  if (!block.records.empty()) sheet.blocks.push_back(std::move(block));
+}
+
+void add_expectations(Sheet& sheet, const std::vector<ExpectationResult>& results) {
+  if (results.empty()) return;
+  Block block{.key = "expectations", .title = "Expected"};
+  for (const ExpectationResult& r : results) {
+    block.records.push_back(
+        {{word_figure("expected", "expected", r.text), sized_figure("holds", "holds", Format::kFlag, r.holds ? 1 : 0),
+          word_figure("found", "found", r.found.empty() ? "none" : r.found)}});
+  }
+  sheet.blocks.push_back(std::move(block));
+}
+
+std::string winners(const std::vector<const ComparedSystem*>& rows, RankBy by) {
+  std::vector<std::string> out;
+  for (const ComparedSystem* row : rows) {
+    if ((by == RankBy::kTime ? row->rank_time : row->rank_cost) == 1) out.push_back(row->label);
+  }
+  return join_and(out);
+}
+
+void add_price_filter(std::vector<Figure>& out, const PriceFilter& filter) {
+  out.push_back(list_figure("clouds", "", {filter.clouds.begin(), filter.clouds.end()}));
+  out.push_back(list_figure("price_kinds", "", {filter.kinds.begin(), filter.kinds.end()}));
+  out.push_back(figure("price_date", "", Format::kText, filter.date_text.empty() ? Cell{} : Cell(filter.date_text)));
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,53 @@
+// What the sheets of a training and of a serving comparison share.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compare/run_costs.h"
+#include "report/sheet.h"
+
+namespace scalecalc {
+
+/// A number, nothing, or a word; on a narrow terminal the highest importance is left out first.
+Figure sized_figure(std::string_view key, std::string_view label, Format format, const std::optional<double>& value,
+                    int importance = 0);
+Figure word_figure(std::string_view key, std::string_view label, std::string value, int importance = 0);
+/// A figure with its working.
+template <class Working>
+Figure traced_figure(std::string_view key, std::string_view label, Format format, const Working& working,
+                     int importance = 0) {
+  Figure out = figure(key, label, format, working);
+  out.importance = importance;
+  return out;
+}
+/// Joules, which people read in watt-hours.
+Figure energy_figure(std::string_view key, std::string_view label, const JoulesOf& joules, int importance = 0);
+
+/// Label, hardware, status, reason, ranks.
+void add_identity(std::vector<Figure>& out, const ComparedSystem& row);
+/// Dollars per chip and hour, and whose price that is.
+void add_price(std::vector<Figure>& out, const ComparedSystem& row);
+
+/// A row's cost, for comparison with another's.
+struct PricedRow {
+  std::string label;
+  std::string machine;  ///< rows that share it cost the same hours at every price
+  Traced chip_hours;
+  std::optional<UsdOf> usd;
+  std::optional<double> price;
+};
+/// For each pair: the price of the one at which it costs as much as the other does now. Of many rows the pairs with the
+/// first alone. Nothing if there is no pair.
+void add_break_even(Sheet& sheet, const std::vector<PricedRow>& rows);
+
+/// Nothing if nothing was expected.
+void add_expectations(Sheet& sheet, const std::vector<ExpectationResult>& results);
+/// "fastest", "cheapest": the rows of rank 1 with their figures.
+std::string winners(const std::vector<const ComparedSystem*>& rows, RankBy by);
+/// The limits and choices of prices as members of the query.
+void add_price_filter(std::vector<Figure>& out, const PriceFilter& filter);
+
+}  // namespace scalecalc

@@ -1,0 +1,161 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "report/compare_parts.h"
+#include "report/compare_sheet.h"
+#include "report/serve_sheet.h"
+
+namespace scalecalc {
+namespace {
+
+double number(std::int64_t count) { return static_cast<double>(count); }
+
+class ServiceSheet {
+ public:
+  ServiceSheet(const ServeComparison& comparison, bool explain) : c_(comparison), explain_(explain) {
+    for (const ComparedService& row : c_.systems) rows_.push_back(&row);
+  }
+
+  Sheet run() {
+    const ServeQuestion& q = c_.question.serve;
+    out_.command = "compare";
+    out_.title =
+        fmt::format("Serving {} on {} system{}: prompts of {}, answers of {} tokens", c_.model_title, c_.systems.size(),
+                    c_.systems.size() == 1 ? "" : "s", group_thousands(static_cast<long long>(q.prompt)),
+                    group_thousands(static_cast<long long>(q.generate)));
+    out_.nothing_fits = !c_.baseline;
+    query();
+    summary();
+    systems();
+    if (c_.baseline) {
+      out_.blocks.push_back(
+          {.is_list = false, .records = {{{word_figure("baseline", "", rows_[*c_.baseline]->label)}}}});
+    }
+    break_even();
+    add_expectations(out_, c_.expectations);
+    out_.blocks.push_back({.key = "search",
+                           .is_list = false,
+                           .records = {{{sized_figure("complete", "", Format::kFlag, c_.complete ? 1 : 0)}}}});
+    out_.assumptions = c_.assumptions;
+    if (!c_.complete) out_.notes.emplace_back("interrupted: systems may be missing");
+    return std::move(out_);
+  }
+
+ private:
+  void query() {
+    const ServeQuestion& q = c_.question.serve;
+    std::vector<Figure>& f = out_.query.figures;
+    f.push_back(word_figure("task", "", "serve"));
+    f.push_back(word_figure("model", "", c_.model));
+    f.push_back(word_figure("model_title", "", c_.model_title));
+    std::vector<Cell> names;
+    for (const SystemAsked& s : c_.question.systems) names.emplace_back(s.hardware);
+    f.push_back(list_figure("hardware", "", std::move(names)));
+    f.push_back(sized_figure("chips", "", Format::kInteger, q.chips ? std::optional(number(*q.chips)) : std::nullopt));
+    f.push_back(sized_figure("prompt", "", Format::kInteger, q.prompt));
+    f.push_back(sized_figure("generate", "", Format::kInteger, q.generate));
+    f.push_back(list_figure("set", "", {q.set.begin(), q.set.end()}));
+    f.push_back(sized_figure("slo_ttft_s", "", Format::kSeconds, q.slo_ttft));
+    f.push_back(sized_figure("slo_tpot_s", "", Format::kSeconds, q.slo_tpot));
+    f.push_back(sized_figure("slo_request_s", "", Format::kSeconds, q.slo_request));
+    add_price_filter(f, c_.question.prices);
+    f.push_back(word_figure("efficiency", "", q.ideal ? "ideal" : "calibrated"));
+    f.push_back(word_figure("objective", "", std::string(kServeObjectiveNames[static_cast<std::size_t>(q.objective)])));
+    f.push_back(word_figure("ranked_by", "", std::string(kRankByNames[static_cast<std::size_t>(c_.rank_by)])));
+  }
+
+  void summary() {
+    if (!c_.baseline) {
+      out_.summary.push_back({"none of the systems can do it", Role::kBad});
+      return;
+    }
+    for (const ComparedService& row : c_.systems) {
+      if (row.rank_cost != 1) continue;
+      out_.summary.push_back({fmt::format("cheapest: {}, {} a million output tokens", winners(rows_, RankBy::kCost),
+                                          compact_usd(*row.usd)),
+                              Role::kGood});
+      break;
+    }
+    for (const ComparedService& row : c_.systems) {
+      if (row.rank_time != 1) continue;
+      out_.summary.push_back({fmt::format("fastest: {}, a request in {}", winners(rows_, RankBy::kTime),
+                                          format_quantity(*row.time_s, UnitKind::kSeconds)),
+                              Role::kGood});
+      break;
+    }
+  }
+
+  void systems() {
+    Block block{.key = "systems"};
+    for (const std::size_t i : order_by(c_.rank_by, rows_)) block.records.push_back(record(c_.systems[i]));
+    out_.blocks.push_back(std::move(block));
+  }
+
+  Record record(const ComparedService& row) const {
+    Record out;
+    std::vector<Figure>& f = out.figures;
+    add_identity(f, row);
+    if (!row.answered()) {
+      out.group = "Not possible";
+      return out;
+    }
+    const ServePoint& p = row.best();
+    f.push_back(sized_figure("chips", "chips", Format::kInteger, number(p.chips)));
+    add_price(f, row);
+    f.push_back(word_figure("layout_text", "layout", describe(p.layout), 6));
+    add_serve_layout(f, "layout.", p.layout);
+    f.push_back(sized_figure("batch", "batch", Format::kInteger, p.batch, 1));
+    f.push_back(sized_figure("ttft_s", "TTFT", Format::kSeconds, p.ttft_s, 2));
+    f.push_back(sized_figure("tpot_s", "TPOT", Format::kSeconds, p.tpot_s, 2));
+    f.push_back(explain_ ? traced_figure("decode_step_s", "", Format::kSeconds,
+                                         named(explain_point(*row.answer, p).decode_step, "decode step",
+                                               "sum of its causes", row.label))
+                         : sized_figure("decode_step_s", "", Format::kSeconds, p.decode_step_s));
+    f.push_back(sized_figure("request_time_s", "request", Format::kSeconds, p.request_s));
+    f.push_back(sized_figure("tokens_per_s", "", Format::kNumber, p.tokens_per_s));
+    f.push_back(sized_figure("tokens_per_s_per_chip", "tok/s/chip", Format::kNumber, p.tokens_per_s_per_chip(), 4));
+    f.push_back(sized_figure("tokens_per_s_per_user", "", Format::kNumber, p.tokens_per_s_per_user()));
+    f.push_back(sized_figure("requests_per_s", "", Format::kNumber, p.requests_per_s));
+    costs(row, f);
+    f.push_back(word_figure("bound_by", "", p.bound_by));
+    f.push_back(sized_figure("memory_bytes.total", "", Format::kBytes, p.memory.total()));
+    f.push_back(sized_figure("memory_bytes.capacity", "", Format::kBytes, p.capacity));
+    return out;
+  }
+
+  static void costs(const ComparedService& row, std::vector<Figure>& f) {
+    const ServiceCosts costs = service_costs(row);
+    f.push_back(
+        traced_figure("chip_hours_per_million_output_tokens", "chip-h/M out", Format::kNumber, costs.chip_hours, 5));
+    f.push_back(costs.usd ? traced_figure("usd_per_million_output_tokens", "$/M out", Format::kUsd, *costs.usd)
+                          : sized_figure("usd_per_million_output_tokens", "$/M out", Format::kUsd, std::nullopt));
+    f.push_back(
+        sized_figure("energy_j_per_output_token", "J/token", Format::kNumber, row.best().joules_per_output_token, 3));
+  }
+
+  void break_even() {
+    std::vector<PricedRow> priced;
+    for (const ComparedService& row : c_.systems) {
+      if (!row.answered()) continue;
+      const ServiceCosts costs = service_costs(row);
+      priced.push_back({row.label, fmt::format("{}:{}", row.hardware, row.best().chips), costs.chip_hours, costs.usd,
+                        row.price ? std::optional(row.price->usd_per_chip_hour) : std::nullopt});
+    }
+    add_break_even(out_, priced);
+  }
+
+  const ServeComparison& c_;
+  bool explain_;
+  std::vector<const ComparedSystem*> rows_;
+  Sheet out_;
+};
+
+}  // namespace
+
+Sheet compare_serve_sheet(const ServeComparison& comparison, bool explain) {
+  return ServiceSheet(comparison, explain).run();
+}
+
+}  // namespace scalecalc
