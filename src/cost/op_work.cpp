@@ -55,7 +55,50 @@ Work<R> OpWork<R>::unnamed(const Op<R>& op, bool backward) const {
   return vector(op, backward);
 }
 
-/// Backward: one matmul for the input's gradient and one for the weight's, each with the forward's FLOPs.
+/// One kernel per operation forward, two backward: the input's gradient and the weight's, which frozen weights have
+/// none of (the backward of attention and of a recurrence is one). Unfused attention is four forward, two matmuls,
+/// softmax and dropout, and six backward. Unpacking is one more, and so is a sum behind a matmul.
+template <class R>
+double OpWork<R>::kernels(const Op<R>& op, bool backward) const {
+  if (op.kind == OpKind::kVector && value_of(op.reads) <= 0) return 0;
+  if (writes_scores(workload_.attention, op)) return backward ? 6 : 4;
+  if (op.kind == OpKind::kAttention || op.kind == OpKind::kScan) return 1;
+  if (op.kind == OpKind::kVector) return backward ? 2 : 1;
+  const double more = (is_packed(op) ? 1 : 0) + (value_of(op.reads) > 0 ? 1 : 0);
+  return (backward && !op.frozen ? 2 : 1) + more;
+}
+
+template <class R>
+bool OpWork<R>::in_base_format(const Op<R>& op) {
+  return op.frozen && (op.part == Part::kAttention || op.part == Part::kMlp || op.part == Part::kExperts);
+}
+
+template <class R>
+bool OpWork<R>::is_packed(const Op<R>& op) const {
+  return in_base_format(op) && workload_.fine_tune && is_unpacked(*workload_.fine_tune, workload_.precision);
+}
+
+/// The vector kernel behind a matmul, which adds its result to another; the backward adds gradients instead.
+template <class R>
+Work<R> OpWork<R>::behind(const Op<R>& op) const {
+  return value_of(op.reads) > 0 ? vector(op, false) : Work<R>{};
+}
+
+/// Packed weights are read, scaled and written in the format the matmul reads, before each pass (arXiv:2305.14314
+/// equations 5 and 6).
+template <class R>
+Work<R> OpWork<R>::unpacked(const Op<R>& op, const R& weights) const {
+  if (!is_packed(op)) return {};
+  constexpr double kFlops = 2;  // look up or convert, scale
+  const double bytes = base_bytes(*workload_.fine_tune, workload_.precision) + workload_.precision.weight_bytes;
+  Work<R> out = roofline(FlopsOf<R>(weights * R(kFlops)), chip_.vector, BytesOf<R>(weights * R(bytes)), chip_.hbm);
+  out.compute = named(out.compute, op.name, "unpacked: arXiv:2305.14314 equations 5 and 6", "weights of");
+  out.hbm = named(out.hbm, op.name, "unpacked: arXiv:2305.14314 equations 5 and 6", "weights of");
+  return out;
+}
+
+/// Backward: one matmul for the input's gradient and, unless they are frozen, one for the weights', each with the
+/// forward's FLOPs.
 template <class R>
 Work<R> OpWork<R>::matmul(const Op<R>& op, bool backward) const {
   const R part = share(op.tp, op.groups);
@@ -68,8 +111,11 @@ Work<R> OpWork<R>::matmul(const Op<R>& op, bool backward) const {
       chip_.matmul[static_cast<std::size_t>(dtype)] * shape_fraction(chip_.half_dim, rows, n, k);
   const double in = std::min(act_, bytes_per_element(dtype));
   const BytesOf<R> bytes(R(in) * rows * k + R(in) * k * n + R(act_) * rows * n);
-  const R times(backward ? 2.0 : 1.0);
-  return roofline(FlopsOf<R>(R(2.0) * times * rows * k * n), rate, bytes * times, chip_.hbm);
+  const R times(backward && !op.frozen ? 2.0 : 1.0);
+  Work<R> out = roofline(FlopsOf<R>(R(2.0) * times * rows * k * n), rate, bytes * times, chip_.hbm);
+  out += unpacked(op, k * n);
+  out += behind(op);
+  return out;
 }
 
 /// The routed tokens of this chip's experts; the slowest expert group sets the pace.
@@ -89,8 +135,11 @@ Work<R> OpWork<R>::grouped(const Op<R>& op, bool backward) const {
                                    (k / (k + chip_.half_dim)) / chip_.moe_imbalance;
   const double in = std::min(act_, bytes_per_element(dtype));
   const BytesOf<R> bytes(R(in) * rows * k + R(in) * k * n * experts + R(act_) * rows * n);
-  const R times(backward ? 2.0 : 1.0);
-  return roofline(FlopsOf<R>(R(2.0) * times * rows * k * n), rate, bytes * times, chip_.hbm);
+  const R times(backward && !op.frozen ? 2.0 : 1.0);
+  Work<R> out = roofline(FlopsOf<R>(R(2.0) * times * rows * k * n), rate, bytes * times, chip_.hbm);
+  out += unpacked(op, k * n * experts);
+  out += behind(op);
+  return out;
 }
 
 template <class R>

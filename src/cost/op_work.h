@@ -32,6 +32,8 @@ class OpWork {
 
   /// The operation's time under its own name, forward or backward.
   Work<R> work(const Op<R>& op, bool backward) const;
+  /// Kernels it runs, forward or backward.
+  double kernels(const Op<R>& op, bool backward) const;
 
   /// Part of an operation, or of what it keeps, that falls to one tensor rank.
   R share(TpRule rule, const R& groups) const;
@@ -41,6 +43,11 @@ class OpWork {
   const R& tokens() const { return tokens_; }
   const R& tp() const { return tp_; }
   double activation_bytes() const { return act_; }
+  /// Whether the operation's matrix is kept in the base's format: the frozen ones of a layer's mixer and FFN. Router,
+  /// ends, norms and biases stay in the recipe's (arXiv:2305.14314 section 3 quantizes linear layers).
+  static bool in_base_format(const Op<R>& op);
+  /// Whether its matmul reads another format than that.
+  bool is_packed(const Op<R>& op) const;
   /// Scores of a microbatch on one chip: every head's tokens against the whole sequence.
   R scores(const Op<R>& op) const { return op.heads * share(op.tp, op.groups) * tokens_ * seq_; }
 
@@ -60,6 +67,8 @@ class OpWork {
   Work<R> unfused_attention(const Op<R>& op, bool backward) const;
   Work<R> scan(const Op<R>& op, bool backward) const;
   Work<R> vector(const Op<R>& op, bool backward) const;
+  Work<R> behind(const Op<R>& op) const;
+  Work<R> unpacked(const Op<R>& op, const R& weights) const;
 };
 
 }  // namespace scalecalc

@@ -10,6 +10,7 @@
 #include "spec/load.h"
 #include "spec/load_stack.h"
 #include "train/import_assumptions.h"
+#include "train/resolve_fine_tune.h"
 
 namespace scalecalc {
 namespace {
@@ -60,6 +61,7 @@ class Resolver {
     if (q_.chips > 1 || q_.topology) require_published(out_.hw, {"network"});  // one chip needs none
     out_.efficiency = efficiency_asked_for(q_, out_.hw);
     memory(catalog);
+    resolve_fine_tune(q_, out_);
   }
 
   /// A stack that is asked for brings its memory with it.
@@ -97,6 +99,7 @@ class Resolver {
     batch();
     tokens();
     precision();
+    base();
     attention();
     w.optimizer = optimizer_of(q_.optimizer.value_or(facts.optimizer.value_or("adam")));
     if (!q_.optimizer) {
@@ -104,6 +107,24 @@ class Resolver {
              "--optimizer",
              facts.optimizer ? fact_source("optimizer") : "assumed: the model file gives none; the usual one");
     }
+  }
+
+  /// The frozen weights beside adapters.
+  void base() {
+    const Workload& w = out_.workload;
+    if (!w.fine_tune) return;
+    const double bits = 8 * base_bytes(*w.fine_tune, w.precision);
+    const std::string_view recipe = kDTypeNames.at(static_cast<std::size_t>(w.precision.high));
+    if (!w.fine_tune->base) {
+      assume(fmt::format("frozen weights in {}, {:g} bits each", recipe, bits), "--base", "assumed: the recipe's own");
+    } else if (is_unpacked(*w.fine_tune, w.precision)) {
+      assume(fmt::format("frozen matrices of the layers in {0}, {1:.4g} bits a weight with its scales; unpacked to {2} "
+                         "before each pass, and gathered as they are kept",
+                         kBaseFormatNames.at(static_cast<std::size_t>(*w.fine_tune->base)), bits, recipe),
+             "", "arXiv:2305.14314 section 3");
+    }
+    assume("model FLOPs are 4 x frozen + 6 x adapter parameters a token: frozen weights have no gradient", "",
+           "docs/model.md");
   }
 
   void attention() {
@@ -115,9 +136,12 @@ class Resolver {
 
   void tokens() {
     Workload& w = out_.workload;
-    w.tokens = q_.tokens ? q_.tokens : out_.model.training.tokens;
+    if (q_.tokens || !w.fine_tune) w.tokens = q_.tokens ? q_.tokens : out_.model.training.tokens;
     if (q_.tokens) return;
-    if (w.tokens) {
+    if (w.fine_tune) {
+      assume("how many tokens the adapters train on is not known: days, dollars and energy of the run are left out",
+             "--tokens", "scalecalc", true);
+    } else if (w.tokens) {
       assume(fmt::format("{} training tokens", count_text(*w.tokens)), "--tokens", fact_source("tokens"));
     } else {
       assume("the model file gives no training tokens: days, dollars and energy of the run are left out", "--tokens",

@@ -74,6 +74,7 @@ struct Measurement {
   double batch_seqs = 0;
   RowLayout layout;
   std::string precision, optimizer, recompute;
+  std::optional<FineTune> adapters;  ///< absent: the whole model trains, or the source does not say which
   std::optional<AttentionKernel> attention;
   std::optional<bool> dropout;  ///< after attention and MLP; absent: as the stack does
   bool fused_loss = false;      ///< logits and their gradient are all that the loss holds, in 16 bits
