@@ -119,7 +119,7 @@ class Resolver {
       assume(fmt::format("frozen weights in {}, {:g} bits each", recipe, bits), "--base", "assumed: the recipe's own");
     } else if (is_unpacked(*w.fine_tune, w.precision)) {
       assume(fmt::format("frozen matrices of the layers in {0}, {1:.4g} bits a weight with its scales; unpacked to {2} "
-                         "before each pass, and gathered as they are kept",
+                         "at memory bandwidth before each pass, and gathered as they are kept",
                          kBaseFormatNames.at(static_cast<std::size_t>(*w.fine_tune->base)), bits, recipe),
              "", "arXiv:2305.14314 section 3");
     }
