@@ -99,7 +99,7 @@ class Resolver {
     batch();
     tokens();
     precision();
-    base();
+    assume_base(out_);
     attention();
     w.optimizer = optimizer_of(q_.optimizer.value_or(facts.optimizer.value_or("adam")));
     if (!q_.optimizer) {
@@ -107,24 +107,6 @@ class Resolver {
              "--optimizer",
              facts.optimizer ? fact_source("optimizer") : "assumed: the model file gives none; the usual one");
     }
-  }
-
-  /// The frozen weights beside adapters.
-  void base() {
-    const Workload& w = out_.workload;
-    if (!w.fine_tune) return;
-    const double bits = 8 * base_bytes(*w.fine_tune, w.precision);
-    const std::string_view recipe = kDTypeNames.at(static_cast<std::size_t>(w.precision.high));
-    if (!w.fine_tune->base) {
-      assume(fmt::format("frozen weights in {}, {:g} bits each", recipe, bits), "--base", "assumed: the recipe's own");
-    } else if (is_unpacked(*w.fine_tune, w.precision)) {
-      assume(fmt::format("frozen matrices of the layers in {0}, {1:.4g} bits a weight with its scales; unpacked to {2} "
-                         "at memory bandwidth before each pass, and gathered as they are kept",
-                         kBaseFormatNames.at(static_cast<std::size_t>(*w.fine_tune->base)), bits, recipe),
-             "", "arXiv:2305.14314 section 3");
-    }
-    assume("model FLOPs are 4 x frozen + 6 x adapter parameters a token: frozen weights have no gradient", "",
-           "docs/model.md");
   }
 
   void attention() {

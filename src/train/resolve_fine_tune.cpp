@@ -72,4 +72,26 @@ void resolve_fine_tune(const TrainQuestion& question, ResolvedQuestion& out) {
   out.workload.fine_tune = tune;
 }
 
+void assume_base(ResolvedQuestion& out) {
+  const Workload& w = out.workload;
+  if (!w.fine_tune) return;
+  const std::optional<BaseFormat>& base = w.fine_tune->base;
+  const double bits = 8 * base_bytes(*w.fine_tune, w.precision);
+  const std::string_view recipe = kDTypeNames.at(static_cast<std::size_t>(w.precision.high));
+  if (!base) {
+    out.assumptions.push_back({fmt::format("frozen weights in {}, {:g} bits each", recipe, bits), "--base",
+                               "assumed: the recipe's own", false});
+  } else if (is_unpacked(*w.fine_tune, w.precision)) {
+    out.assumptions.push_back(
+        {fmt::format("frozen matrices of the layers in {}, {:.4g} bits a weight{}; unpacked to {} at memory bandwidth "
+                     "before each pass, and gathered as they are kept",
+                     kBaseFormatNames.at(static_cast<std::size_t>(*base)), bits,
+                     *base == BaseFormat::kNf4 ? " with its scales" : "", recipe),
+         "", "arXiv:2305.14314 section 3", false});
+  }
+  out.assumptions.push_back(
+      {"model FLOPs are 4 x frozen + 6 x adapter parameters a token: frozen weights have no gradient", "",
+       "docs/model.md", false});
+}
+
 }  // namespace scalecalc
