@@ -14,6 +14,7 @@ OpWork<R>::OpWork(const Reader<R>& reader, const ChipRates<R>& chip, const Workl
   sequences_ = reader.input(static_cast<double>(inner.micro_batch_seqs), "micro_batch_seqs", "layout");
   cp_ = reader.input(static_cast<double>(inner.cp), "cp", "layout");
   seq_ = reader.input(static_cast<double>(workload.seq), "seq", "workload");
+  packs_ = workload.fine_tune && is_unpacked(*workload.fine_tune, workload.precision);
   tokens_ = named(sequences_ * seq_ / cp_, "tokens per microbatch and chip", "layout: micro_batch_seqs x seq / cp");
 }
 
@@ -68,33 +69,24 @@ double OpWork<R>::kernels(const Op<R>& op, bool backward) const {
   return (backward && !op.frozen ? 2 : 1) + more;
 }
 
-template <class R>
-bool OpWork<R>::in_base_format(const Op<R>& op) {
-  return op.frozen && (op.part == Part::kAttention || op.part == Part::kMlp || op.part == Part::kExperts);
-}
-
-template <class R>
-bool OpWork<R>::is_packed(const Op<R>& op) const {
-  return in_base_format(op) && workload_.fine_tune && is_unpacked(*workload_.fine_tune, workload_.precision);
-}
-
-/// The vector kernel behind a matmul, which adds its result to another; the backward adds gradients instead.
-template <class R>
-Work<R> OpWork<R>::behind(const Op<R>& op) const {
-  return value_of(op.reads) > 0 ? vector(op, false) : Work<R>{};
-}
-
 /// Packed weights are read, scaled and written in the format the matmul reads, before each pass (arXiv:2305.14314
 /// equations 5 and 6).
 template <class R>
 Work<R> OpWork<R>::unpacked(const Op<R>& op, const R& weights) const {
-  if (!is_packed(op)) return {};
   constexpr double kFlops = 2;  // look up or convert, scale
   const double bytes = base_bytes(*workload_.fine_tune, workload_.precision) + workload_.precision.weight_bytes;
   Work<R> out = roofline(FlopsOf<R>(weights * R(kFlops)), chip_.vector, BytesOf<R>(weights * R(bytes)), chip_.hbm);
   out.compute = named(out.compute, op.name, "unpacked: arXiv:2305.14314 equations 5 and 6", "weights of");
   out.hbm = named(out.hbm, op.name, "unpacked: arXiv:2305.14314 equations 5 and 6", "weights of");
   return out;
+}
+
+/// What runs beside a matmul: unpacking its weights before it, and behind it the vector kernel that adds an adapter's
+/// result to its target's; the backward adds gradients instead.
+template <class R>
+void OpWork<R>::beside(const Op<R>& op, const R& weights, Work<R>& out) const {
+  if (is_packed(op)) out += unpacked(op, weights);
+  if (value_of(op.reads) > 0) out += vector(op, false);
 }
 
 /// Backward: one matmul for the input's gradient and, unless they are frozen, one for the weights', each with the
@@ -113,8 +105,7 @@ Work<R> OpWork<R>::matmul(const Op<R>& op, bool backward) const {
   const BytesOf<R> bytes(R(in) * rows * k + R(in) * k * n + R(act_) * rows * n);
   const R times(backward && !op.frozen ? 2.0 : 1.0);
   Work<R> out = roofline(FlopsOf<R>(R(2.0) * times * rows * k * n), rate, bytes * times, chip_.hbm);
-  out += unpacked(op, k * n);
-  out += behind(op);
+  beside(op, k * n, out);
   return out;
 }
 
@@ -137,8 +128,7 @@ Work<R> OpWork<R>::grouped(const Op<R>& op, bool backward) const {
   const BytesOf<R> bytes(R(in) * rows * k + R(in) * k * n * experts + R(act_) * rows * n);
   const R times(backward && !op.frozen ? 2.0 : 1.0);
   Work<R> out = roofline(FlopsOf<R>(R(2.0) * times * rows * k * n), rate, bytes * times, chip_.hbm);
-  out += unpacked(op, k * n * experts);
-  out += behind(op);
+  beside(op, k * n * experts, out);
   return out;
 }
 

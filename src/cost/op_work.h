@@ -45,9 +45,11 @@ class OpWork {
   double activation_bytes() const { return act_; }
   /// Whether the operation's matrix is kept in the base's format: the frozen ones of a layer's mixer and FFN. Router,
   /// ends, norms and biases stay in the recipe's (arXiv:2305.14314 section 3 quantizes linear layers).
-  static bool in_base_format(const Op<R>& op);
+  static bool in_base_format(const Op<R>& op) {
+    return op.frozen && (op.part == Part::kAttention || op.part == Part::kMlp || op.part == Part::kExperts);
+  }
   /// Whether its matmul reads another format than that.
-  bool is_packed(const Op<R>& op) const;
+  bool is_packed(const Op<R>& op) const { return packs_ && in_base_format(op); }
   /// Scores of a microbatch on one chip: every head's tokens against the whole sequence.
   R scores(const Op<R>& op) const { return op.heads * share(op.tp, op.groups) * tokens_ * seq_; }
 
@@ -56,8 +58,9 @@ class OpWork {
   const Workload& workload_;
   const InnerDegrees& inner_;
   R tp_{1.0}, cp_{1.0}, seq_{0.0}, sequences_{0.0};
-  R tokens_{0.0};   ///< of a microbatch on one chip
-  double act_ = 2;  ///< bytes of an activation
+  R tokens_{0.0};       ///< of a microbatch on one chip
+  double act_ = 2;      ///< bytes of an activation
+  bool packs_ = false;  ///< frozen weights are unpacked before a matmul
 
  private:
   Work<R> unnamed(const Op<R>& op, bool backward) const;
@@ -67,7 +70,7 @@ class OpWork {
   Work<R> unfused_attention(const Op<R>& op, bool backward) const;
   Work<R> scan(const Op<R>& op, bool backward) const;
   Work<R> vector(const Op<R>& op, bool backward) const;
-  Work<R> behind(const Op<R>& op) const;
+  void beside(const Op<R>& op, const R& weights, Work<R>& out) const;
   Work<R> unpacked(const Op<R>& op, const R& weights) const;
 };
 
