@@ -107,8 +107,7 @@ Section run_section(const TrainAnswer& answer, const RankedPlan& ranked) {
   Section out{.title = "The whole run"};
   std::string text =
       fmt::format("{} tokens in {} steps: {}, {} chip-hours", compact_count(run.tokens), compact_count(run.steps),
-                  format_quantity(run.time_s, UnitKind::kSeconds),
-                  run.chip_hours < 10 ? fmt::format("{:.2g}", run.chip_hours) : compact_count(run.chip_hours));
+                  format_quantity(run.time_s, UnitKind::kSeconds), compact_count(run.chip_hours));
   if (run.cost_usd) text += ", " + compact_usd(*run.cost_usd);
   if (const auto price = price_of(answer); run.cost_usd && price) {
     text += fmt::format(" at {} a chip", format_quantity(*price, UnitKind::kUsdPerHour));
