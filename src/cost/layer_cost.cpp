@@ -178,7 +178,8 @@ class LayerCoster : public OpWork<R> {
   BytesOf<R> scores_kept(const Op<R>& op) const { return BytesOf<R>(this->scores(op) * R(2 * act_ + 1)); }
 
   /// Forward: gather before and scatter after attention and MLP (or one all-reduce after each). Backward: the same, and
-  /// under sequence sharding the two gathered inputs are gathered again for the weight gradients.
+  /// under sequence sharding the two gathered inputs are gathered again for the weight gradients, of adapters where the
+  /// weights are frozen.
   void communication(LayerCost<R>& out, const std::vector<Op<R>>& ops) const {
     const bool moe =
         std::any_of(ops.begin(), ops.end(), [](const Op<R>& o) { return o.kind == OpKind::kGroupedMatmul; });
@@ -189,13 +190,16 @@ class LayerCoster : public OpWork<R> {
     };
     const double attention = ends(Part::kAttention) ? 1 : 0;
     const double mlp = ends(Part::kMlp) ? 1 : 0;
-    const double blocks = model_.parallel_block ? std::min(attention + mlp, 1.0) : attention + mlp;
+    const auto in_blocks = [&](double both) { return model_.parallel_block ? std::min(both, 1.0) : both; };
+    const double blocks = in_blocks(attention + mlp);
     if (inner_.tp > 1) {
       out.tp_bytes = named(BytesOf<R>(tokens_ * dims_.d_model * R(act_)), "bytes of one gathered activation",
                            "tokens x d_model x bytes (Korthikanti et al. 2022, section 4.2)");
       if (inner_.sp) {
         out.forward.tp_gathers = R(2 * blocks);
-        out.backward.tp_gathers = R(3 * blocks);
+        const double regathered =
+            in_blocks(attention * trains_columns(ops, Part::kAttention) + mlp * trains_columns(ops, Part::kMlp));
+        out.backward.tp_gathers = R(2 * blocks + regathered);
         again(out, Remat::kAttention).tp_gathers = R(2 * attention);
         again(out, Remat::kMlp).tp_gathers = R(2 * mlp);
         again(out, Remat::kFull).tp_gathers = R(2 * blocks);
@@ -210,6 +214,14 @@ class LayerCoster : public OpWork<R> {
     if (inner_.tp > 1) inner_sums(out, ops);
     if (moe) expert_communication(out);
     if (inner_.cp > 1) context_communication(out, ops);
+  }
+
+  /// 1 if a weight gradient of the part needs its gathered input.
+  static double trains_columns(const std::vector<Op<R>>& ops, Part part) {
+    const auto needs = [&](const Op<R>& o) {
+      return o.part == part && !o.frozen && (o.tp == TpRule::kColumn || o.tp == TpRule::kKvColumn);
+    };
+    return std::any_of(ops.begin(), ops.end(), needs) ? 1 : 0;
   }
 
   /// What is summed over the tensor ranks inside a part is narrower than an activation and counts as that part of one.

@@ -106,6 +106,18 @@ TEST(FineTuneSharding, TensorRanksSumTheValuesBetween) {
   EXPECT_DOUBLE_EQ(phases(kLoraO).backward.tp_reduces, 2);
 }
 
+/// Under sequence sharding the input of a frozen part is not gathered again for gradients that nobody asks for.
+TEST(FineTuneSharding, GathersInputsAgainForAdaptersAlone) {
+  const ModelSpec model = test::dense_model(1);
+  const auto gathers = [&](const std::optional<FineTune>& tune) {
+    return Question(model, tune).costs({.tp = 4, .sp = true}).kinds[0].backward.tp_gathers;
+  };
+  EXPECT_EQ(gathers(std::nullopt), 6);
+  EXPECT_EQ(gathers(FineTune{.rank = 4}), 6);
+  EXPECT_EQ(gathers(FineTune{.rank = 4, .targets = kLoraQ}), 5);
+  EXPECT_EQ(gathers(FineTune{.rank = 4, .targets = kLoraO | kLoraDown}), 4);
+}
+
 /// No weight gradient of a frozen matrix: its backward is as long as its forward.
 TEST(FineTuneTime, FrozenMatricesHaveHalfABackward) {
   const ModelSpec model = test::dense_model(1);
