@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/curve_options.h"
 #include "cli/layout_flags.h"
+#include "cli/lora_options.h"
 #include "cli/run_options.h"
 #include "cli/sheet_command.h"
 #include "cli/stack_flag.h"
@@ -35,6 +36,10 @@ constexpr std::array kFlags{
     Flag{"--tokens", 0, FlagKind::kValue, "N", "tokens of the whole run (default: as the model was trained)", "15T"},
     Flag{"--precision", 0, FlagKind::kValue, "NAME", "bf16, fp16, fp8, tf32 or fp32", "bf16"},
     Flag{"--optimizer", 0, FlagKind::kValue, "NAME", "adam, adam-bf16, adam8bit, sgd or muon", "adam"},
+    kLoraFlag,
+    kLoraTargetsFlag,
+    kLoraExpertsFlag,
+    kBaseFlag,
     Flag{"--attention", 0, FlagKind::kValue, "flash|unfused",
          "whether attention keeps its scores out of HBM (default flash)", "unfused"},
     Flag{"--graphs", 0, FlagKind::kValue, "none|layer|step",
@@ -241,6 +246,7 @@ TrainQuestion read_train_question(FlagReader& reader, const Arguments& arguments
   read_names(reader, arguments, command, question);
   read_machine(reader, arguments, command, question);
   read_workload(reader, arguments, question);
+  read_fine_tune(reader, arguments, question);
   read_layout_filter(reader, arguments, "--fix", question.fix);
   read_layout_flags(reader, question.fix);
   read_layout_filter(reader, arguments, "--max", question.max);

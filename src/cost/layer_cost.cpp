@@ -51,7 +51,7 @@ class LayerCoster : public OpWork<R> {
     const Work<R> backward = this->work(op, true);
     out.forward.work += forward;
     out.backward.work += backward;
-    if (op.kind == OpKind::kMatmul || op.kind == OpKind::kGroupedMatmul) {
+    if ((op.kind == OpKind::kMatmul || op.kind == OpKind::kGroupedMatmul) && !op.frozen) {
       out.weight_gradient += backward.total() / R(2.0);
     }
     for (const Remat remat : kRemats) {
@@ -63,19 +63,16 @@ class LayerCoster : public OpWork<R> {
 
   static Phase<R>& again(LayerCost<R>& out, Remat remat) { return out.recompute[static_cast<std::size_t>(remat)]; }
 
-  /// One kernel per operation forward, two backward (the backward of attention and of a recurrence is one). Unfused
-  /// attention is four forward, two matmuls, softmax and dropout, and six backward.
   void kernels(const std::vector<Op<R>>& ops, bool in_layer, LayerCost<R>& out) const {
     double forward = 0, backward = 0;
     std::array<double, kRematCount> repeated{};
     double routed = 0;  // passes over the layer's experts
     std::array<double, kRematCount> routed_again{};
     for (const Op<R>& op : ops) {
-      if (op.kind == OpKind::kVector && value_of(op.reads) <= 0) continue;
-      const bool unfused = writes_scores(workload_.attention, op);
-      const double each = unfused ? 4 : 1;
+      const double each = OpWork<R>::kernels(op, false);
+      if (each <= 0) continue;
       forward += each;
-      backward += unfused ? 6 : op.kind == OpKind::kAttention || op.kind == OpKind::kScan ? 1 : 2;
+      backward += OpWork<R>::kernels(op, true);
       if (op.kind == OpKind::kGroupedMatmul) routed = 1;
       for (const Remat remat : kRemats) {
         if (!runs_again(remat, op, workload_)) continue;
@@ -104,6 +101,7 @@ class LayerCoster : public OpWork<R> {
   void name(LayerCost<R>& out, std::string_view label) const {
     out.dense_parameters = named(out.dense_parameters, "parameters per chip", "operation list, divided by tp", label);
     out.expert_parameters = named(out.expert_parameters, "expert parameters per chip", "divided by ep and etp", label);
+    if (workload_.fine_tune) name_frozen(out, label);
     static constexpr std::array<std::string_view, kRematCount> kNames{
         "tensors kept, remat none", "tensors kept, remat selective", "tensors kept, remat attention",
         "tensors kept, remat mlp", "tensors kept, remat full"};
@@ -112,18 +110,54 @@ class LayerCoster : public OpWork<R> {
     }
   }
 
+  static void name_frozen(LayerCost<R>& out, std::string_view label) {
+    out.frozen =
+        named(out.frozen, "frozen weights per chip", "operation list in the base's format, divided by tp", label);
+    out.frozen_experts =
+        named(out.frozen_experts, "frozen experts per chip", "in the base's format, divided by ep and etp", label);
+  }
+
   void parameters(const Op<R>& op, LayerCost<R>& out) const {
+    if (op.frozen) return frozen_weights(op, out);
     if (op.kind == OpKind::kGroupedMatmul) {
       out.expert_parameters = out.expert_parameters + op.parameters() / R(static_cast<double>(inner_.ep * inner_.etp));
       return;
     }
-    // Sequence-sharded work keeps whole weights on every tensor rank; the embedding table is divided by vocabulary.
-    const bool table = op.part == Part::kEmbedding && op.kind == OpKind::kVector;
-    const bool whole = op.tp == TpRule::kSequence && !table;
-    const R part = whole ? R(1.0) : share(table ? TpRule::kColumn : op.tp, op.groups);
-    const R weights = op.weight_parameters() * part;
+    const R weights = op.weight_parameters() * weight_share(op);
     if (op.tied) out.tied_parameters = weights;
-    out.dense_parameters = out.dense_parameters + weights + op.extra_parameters * (table ? part : R(1.0));
+    out.dense_parameters = out.dense_parameters + weights + others(op);
+  }
+
+  static bool is_table(const Op<R>& op) { return op.part == Part::kEmbedding && op.kind == OpKind::kVector; }
+
+  /// Sequence-sharded work keeps whole weights on every tensor rank; the embedding table is divided by vocabulary.
+  R weight_share(const Op<R>& op) const {
+    const bool table = is_table(op);
+    if (op.tp == TpRule::kSequence && !table) return R(1.0);
+    return share(table ? TpRule::kColumn : op.tp, op.groups);
+  }
+
+  /// Biases and norms, or the table.
+  R others(const Op<R>& op) const { return op.extra_parameters * (is_table(op) ? weight_share(op) : R(1.0)); }
+
+  /// A packed matrix is unpacked whole, an expert's one at a time.
+  void frozen_weights(const Op<R>& op, LayerCost<R>& out) const {
+    const Precision& p = workload_.precision;
+    const bool packed = this->is_packed(op);
+    const bool in_base = OpWork<R>::in_base_format(op) && workload_.fine_tune;
+    const R each(in_base ? base_bytes(*workload_.fine_tune, p) : p.weight_bytes);
+    if (op.kind == OpKind::kGroupedMatmul) {
+      const R ways(static_cast<double>(inner_.ep * inner_.etp));
+      const R bytes = op.weight_parameters() * each + op.extra_parameters * R(p.weight_bytes);
+      out.frozen_experts += BytesOf<R>(bytes / ways);
+      const R one = op.k * op.n / R(static_cast<double>(inner_.etp));
+      if (packed) out.unpacked = max(out.unpacked, BytesOf<R>(one * R(p.weight_bytes)));
+      return;
+    }
+    const R weights = op.weight_parameters() * weight_share(op);
+    if (op.tied) out.tied_frozen = BytesOf<R>(weights * each);
+    out.frozen += BytesOf<R>(weights * each + others(op) * R(p.weight_bytes));
+    if (packed) out.unpacked = max(out.unpacked, BytesOf<R>(weights * R(p.weight_bytes)));
   }
 
   void saved(const Op<R>& op, LayerCost<R>& out) const {
@@ -153,7 +187,8 @@ class LayerCoster : public OpWork<R> {
   BytesOf<R> scores_kept(const Op<R>& op) const { return BytesOf<R>(this->scores(op) * R(2 * act_ + 1)); }
 
   /// Forward: gather before and scatter after attention and MLP (or one all-reduce after each). Backward: the same, and
-  /// under sequence sharding the two gathered inputs are gathered again for the weight gradients.
+  /// under sequence sharding the two gathered inputs are gathered again for the weight gradients, of adapters where the
+  /// weights are frozen.
   void communication(LayerCost<R>& out, const std::vector<Op<R>>& ops) const {
     const bool moe =
         std::any_of(ops.begin(), ops.end(), [](const Op<R>& o) { return o.kind == OpKind::kGroupedMatmul; });
@@ -164,13 +199,16 @@ class LayerCoster : public OpWork<R> {
     };
     const double attention = ends(Part::kAttention) ? 1 : 0;
     const double mlp = ends(Part::kMlp) ? 1 : 0;
-    const double blocks = model_.parallel_block ? std::min(attention + mlp, 1.0) : attention + mlp;
+    const auto in_blocks = [&](double both) { return model_.parallel_block ? std::min(both, 1.0) : both; };
+    const double blocks = in_blocks(attention + mlp);
     if (inner_.tp > 1) {
       out.tp_bytes = named(BytesOf<R>(tokens_ * dims_.d_model * R(act_)), "bytes of one gathered activation",
                            "tokens x d_model x bytes (Korthikanti et al. 2022, section 4.2)");
       if (inner_.sp) {
         out.forward.tp_gathers = R(2 * blocks);
-        out.backward.tp_gathers = R(3 * blocks);
+        const double regathered =
+            in_blocks(attention * trains_columns(ops, Part::kAttention) + mlp * trains_columns(ops, Part::kMlp));
+        out.backward.tp_gathers = R(2 * blocks + regathered);
         again(out, Remat::kAttention).tp_gathers = R(2 * attention);
         again(out, Remat::kMlp).tp_gathers = R(2 * mlp);
         again(out, Remat::kFull).tp_gathers = R(2 * blocks);
@@ -187,12 +225,22 @@ class LayerCoster : public OpWork<R> {
     if (inner_.cp > 1) context_communication(out, ops);
   }
 
+  /// 1 if a weight gradient of the part needs its gathered input.
+  static double trains_columns(const std::vector<Op<R>>& ops, Part part) {
+    const auto needs = [&](const Op<R>& o) {
+      return o.part == part && !o.frozen && (o.tp == TpRule::kColumn || o.tp == TpRule::kKvColumn);
+    };
+    return std::any_of(ops.begin(), ops.end(), needs) ? 1 : 0;
+  }
+
   /// What is summed over the tensor ranks inside a part is narrower than an activation and counts as that part of one.
   void inner_sums(LayerCost<R>& out, const std::vector<Op<R>>& ops) const {
     for (const Op<R>& op : ops) {
       if (value_of(op.summed) <= 0) continue;
       const R part = op.summed / dims_.d_model;
-      for (Phase<R>* phase : {&out.forward, &out.backward}) phase->tp_reduces = phase->tp_reduces + part;
+      if (op.summed_in != SummedIn::kForward) out.backward.tp_reduces = out.backward.tp_reduces + part;
+      if (op.summed_in == SummedIn::kBackward) continue;
+      out.forward.tp_reduces = out.forward.tp_reduces + part;
       for (const Remat remat : kRemats) {
         if (runs_again(remat, op, workload_)) again(out, remat).tp_reduces = again(out, remat).tp_reduces + part;
       }
@@ -340,13 +388,13 @@ std::string label_of(const LayerKind& kind) {
 InnerDegrees inner_of(const Layout& l) { return {l.tp, l.cp, l.ep, l.etp, l.micro_batch_seqs, l.sp, l.cp_comm}; }
 
 template <class R>
-ModelOps<R> read_model(const Reader<R>& reader, const ModelSpec& model) {
+ModelOps<R> read_model(const Reader<R>& reader, const ModelSpec& model, const std::optional<FineTune>& tune) {
   ModelOps<R> out;
   out.dims = read_dims(reader, model);
-  for (const LayerKind& kind : model.kinds) out.kinds.push_back(layer_ops(model, kind, out.dims));
-  out.embedding = embedding_ops(model, out.dims);
-  out.head = head_ops(model, out.dims);
-  if (model.mtp_layers > 0) out.mtp = mtp_ops(model, out.dims);
+  for (const LayerKind& kind : model.kinds) out.kinds.push_back(trained(layer_ops(model, kind, out.dims), tune));
+  out.embedding = trained(embedding_ops(model, out.dims), tune);
+  out.head = trained(head_ops(model, out.dims), tune);
+  if (model.mtp_layers > 0) out.mtp = trained(mtp_ops(model, out.dims), tune);
   return out;
 }
 
@@ -372,7 +420,7 @@ NetworkCost<R> network_cost(const Reader<R>& reader, const ModelSpec& model, con
 }
 
 #define SCALECALC_INSTANTIATE(R)                                                                                    \
-  template ModelOps<R> read_model(const Reader<R>&, const ModelSpec&);                                              \
+  template ModelOps<R> read_model(const Reader<R>&, const ModelSpec&, const std::optional<FineTune>&);              \
   template NetworkCost<R> network_cost(const Reader<R>&, const ModelSpec&, const ModelOps<R>&, const ChipRates<R>&, \
                                        const Workload&, const InnerDegrees&);
 SCALECALC_INSTANTIATE(double)

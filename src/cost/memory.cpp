@@ -61,15 +61,11 @@ class MemoryCounter {
     const R dense = dense_parameters(*in_.model, net_, stage);
     const R expert = expert_parameters(*in_.model, net_, stage);
     const auto held = [&](double bytes, int from_zero) {
-      const bool shard = layout_.zero >= from_zero;
-      const double ways = !shard ? 1.0 : static_cast<double>(layout_.zero == 3 ? ch_.shard.size : ch_.data.size);
-      const double expert_ways =
-          !shard ? 1.0 : static_cast<double>(layout_.zero == 3 ? ch_.expert_shard.size : ch_.expert_data.size);
-      return BytesOf<R>((dense / R(ways) + expert / R(expert_ways)) * R(bytes));
+      return BytesOf<R>((dense / R(ways(from_zero)) + expert / R(expert_ways(from_zero))) * R(bytes));
     };
     const bool master = sharded_master();
     MemoryUse<R> use;
-    use.weights = named(held(master ? kMasterBytes : p.weight_bytes, 3), "weights",
+    use.weights = named(held(master ? kMasterBytes : p.weight_bytes, 3) + frozen(stage), "weights",
                         "parameters per chip x bytes, divided by ZeRO-3 shards");
     use.gradients =
         named(held(gradient_bytes(), 2), "gradients", "parameters per chip x bytes, divided from ZeRO-2 on");
@@ -78,6 +74,14 @@ class MemoryCounter {
     use.optimizer = named(held(state_bytes, 1) / twins, "optimizer state",
                           "parameters per chip x bytes, divided from ZeRO-1 on (arXiv:1910.02054)");
     return use;
+  }
+
+  /// Weights that do not train have nothing but themselves to keep.
+  BytesOf<R> frozen(const StageShape& stage) const {
+    if (!in_.workload->fine_tune) return BytesOf<R>(R(0.0));
+    return named(frozen_bytes(*in_.model, net_, stage) / R(ways(3)) +
+                     frozen_expert_bytes(*in_.model, net_, stage) / R(expert_ways(3)),
+                 "frozen weights", "in the base's format, divided by ZeRO-3 shards");
   }
 
   void activations(const StageShape& stage, MemoryUse<R>& use) const {
@@ -109,7 +113,8 @@ class MemoryCounter {
   }
 
   /// ZeRO-3: gathered weights of the running layer and the next (prefetch) and the whole gradient of one. ZeRO-2: that
-  /// gradient alone. Experts: dispatched tokens. Context ranks: the widest layer's gathered keys and values.
+  /// gradient alone. Packed weights: the largest matrix unpacked. Experts: dispatched tokens. Context ranks: the widest
+  /// layer's gathered keys and values.
   void buffers(const StageShape& stage, MemoryUse<R>& use) const {
     const Precision& p = in_.workload->precision;
     const bool sharded = layout_.zero == 3 && (ch_.shard.size > 1 || ch_.expert_shard.size > 1);
@@ -118,24 +123,42 @@ class MemoryCounter {
     const R layer_bytes((sharded ? rules_.gathered_layers * p.weight_bytes : 0.0) + reduced);
     const R end_bytes((sharded ? std::min(1.0, rules_.gathered_layers) * p.weight_bytes : 0.0) + reduced);
     BytesOf<R> whole(R(0.0));
+    BytesOf<R> unpacked(R(0.0));
     BytesOf<R> dispatched(R(0.0));
     BytesOf<R> context(R(0.0));
     for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
       if (stage.layers[k] == 0) continue;
       const R parameters = net_.kinds[k].dense_parameters + net_.kinds[k].expert_parameters;
-      whole = max(whole, BytesOf<R>(parameters * layer_bytes));
+      const R frozen_layers(sharded ? rules_.gathered_layers : 0.0);
+      whole = max(whole, BytesOf<R>(parameters * layer_bytes) +
+                             (net_.kinds[k].frozen + net_.kinds[k].frozen_experts) * frozen_layers);
+      unpacked = max(unpacked, net_.kinds[k].unpacked);
       dispatched = max(dispatched, net_.kinds[k].forward.ep_bytes);
       context = max(context, net_.kinds[k].cp_buffer);
     }
-    if (stage.embedding) whole = max(whole, BytesOf<R>(net_.embedding.dense_parameters * end_bytes));
-    if (stage.head) whole = max(whole, BytesOf<R>(net_.head.dense_parameters * end_bytes));
+    const R frozen_end(sharded ? std::min(1.0, rules_.gathered_layers) : 0.0);
+    const auto end = [&](const LayerCost<R>& cost) {
+      whole = max(whole, BytesOf<R>(cost.dense_parameters * end_bytes) + cost.frozen * frozen_end);
+    };
+    if (stage.embedding) end(net_.embedding);
+    if (stage.head) end(net_.head);
     use.buffers = named(
-        whole + dispatched + context, "buffers",
-        "whole layers while they are gathered or reduced (ZeRO 2 and 3), tokens on their way to experts, keys and "
-        "values of other context ranks");
+        whole + unpacked + dispatched + context, "buffers",
+        "whole layers while they are gathered or reduced (ZeRO 2 and 3), unpacked weights, tokens on their way to "
+        "experts, keys and values of other context ranks");
   }
 
  private:
+  /// Ranks that divide what ZeRO divides from this stage on.
+  double ways(int from_zero) const {
+    return layout_.zero < from_zero ? 1.0 : static_cast<double>(layout_.zero == 3 ? ch_.shard.size : ch_.data.size);
+  }
+  double expert_ways(int from_zero) const {
+    return layout_.zero < from_zero
+               ? 1.0
+               : static_cast<double>(layout_.zero == 3 ? ch_.expert_shard.size : ch_.expert_data.size);
+  }
+
   MemoryUse<R> stage_memory(const StageShape& stage) const {
     MemoryUse<R> use = state(stage);
     activations(stage, use);

@@ -14,6 +14,7 @@ OpWork<R>::OpWork(const Reader<R>& reader, const ChipRates<R>& chip, const Workl
   sequences_ = reader.input(static_cast<double>(inner.micro_batch_seqs), "micro_batch_seqs", "layout");
   cp_ = reader.input(static_cast<double>(inner.cp), "cp", "layout");
   seq_ = reader.input(static_cast<double>(workload.seq), "seq", "workload");
+  packs_ = workload.fine_tune && is_unpacked(*workload.fine_tune, workload.precision);
   tokens_ = named(sequences_ * seq_ / cp_, "tokens per microbatch and chip", "layout: micro_batch_seqs x seq / cp");
 }
 
@@ -65,7 +66,41 @@ SecondsOf<R> OpWork<R>::cast(DType dtype, const R& elements) const {
   return BytesOf<R>(elements * R(act_ + kCopies)) * chip_.cast / chip_.hbm;
 }
 
-/// Backward: one matmul for the input's gradient and one for the weight's, each with the forward's FLOPs.
+/// One kernel per operation forward, two backward: the input's gradient and the weight's, which frozen weights have
+/// none of (the backward of attention and of a recurrence is one). Unfused attention is four forward, two matmuls,
+/// softmax and dropout, and six backward. Unpacking is one more, and so is a sum behind a matmul.
+template <class R>
+double OpWork<R>::kernels(const Op<R>& op, bool backward) const {
+  if (op.kind == OpKind::kVector && value_of(op.reads) <= 0) return 0;
+  if (writes_scores(workload_.attention, op)) return backward ? 6 : 4;
+  if (op.kind == OpKind::kAttention || op.kind == OpKind::kScan) return 1;
+  if (op.kind == OpKind::kVector) return backward ? 2 : 1;
+  const double more = (is_packed(op) ? 1 : 0) + (value_of(op.reads) > 0 ? 1 : 0);
+  return (backward && !op.frozen ? 2 : 1) + more;
+}
+
+/// Packed weights are read, scaled and written in the format the matmul reads, before each pass (arXiv:2305.14314
+/// equations 5 and 6).
+template <class R>
+Work<R> OpWork<R>::unpacked(const Op<R>& op, const R& weights) const {
+  constexpr double kFlops = 2;  // look up or convert, scale
+  const double bytes = base_bytes(*workload_.fine_tune, workload_.precision) + workload_.precision.weight_bytes;
+  Work<R> out = roofline(FlopsOf<R>(weights * R(kFlops)), chip_.vector, BytesOf<R>(weights * R(bytes)), chip_.hbm);
+  out.compute = named(out.compute, op.name, "unpacked: arXiv:2305.14314 equations 5 and 6", "weights of");
+  out.hbm = named(out.hbm, op.name, "unpacked: arXiv:2305.14314 equations 5 and 6", "weights of");
+  return out;
+}
+
+/// What runs beside a matmul: unpacking its weights before it, and behind it the vector kernel that adds an adapter's
+/// result to its target's; the backward adds gradients instead.
+template <class R>
+void OpWork<R>::beside(const Op<R>& op, const R& weights, Work<R>& out) const {
+  if (is_packed(op)) out += unpacked(op, weights);
+  if (value_of(op.reads) > 0) out += vector(op, false);
+}
+
+/// Backward: one matmul for the input's gradient and, unless they are frozen, one for the weights', each with the
+/// forward's FLOPs.
 template <class R>
 Work<R> OpWork<R>::matmul(const Op<R>& op, bool backward) const {
   const R part = share(op.tp, op.groups);
@@ -78,8 +113,9 @@ Work<R> OpWork<R>::matmul(const Op<R>& op, bool backward) const {
       chip_.matmul[static_cast<std::size_t>(dtype)] * shape_fraction(chip_.half_dim, rows, n, k);
   const double in = std::min(act_, bytes_per_element(dtype));
   const BytesOf<R> bytes(R(in) * rows * k + R(in) * k * n + R(act_) * rows * n);
-  const R times(backward ? 2.0 : 1.0);
+  const R times(backward && !op.frozen ? 2.0 : 1.0);
   Work<R> out = roofline(FlopsOf<R>(R(2.0) * times * rows * k * n), rate, bytes * times, chip_.hbm);
+  beside(op, k * n, out);
   out.hbm += cast(dtype, rows * (backward ? n : k));
   return out;
 }
@@ -102,8 +138,9 @@ Work<R> OpWork<R>::grouped(const Op<R>& op, bool backward) const {
                                    (k / (k + chip_.half_dim)) / imbalance;
   const double in = std::min(act_, bytes_per_element(dtype));
   const BytesOf<R> bytes(R(in) * rows * k + R(in) * k * n * experts + R(act_) * rows * n);
-  const R times(backward ? 2.0 : 1.0);
+  const R times(backward && !op.frozen ? 2.0 : 1.0);
   Work<R> out = roofline(FlopsOf<R>(R(2.0) * times * rows * k * n), rate, bytes * times, chip_.hbm);
+  beside(op, k * n * experts, out);
   out.hbm += cast(dtype, rows * (backward ? n : k));
   return out;
 }

@@ -32,6 +32,8 @@ class OpWork {
 
   /// The operation's time under its own name, forward or backward.
   Work<R> work(const Op<R>& op, bool backward) const;
+  /// Kernels it runs, forward or backward.
+  double kernels(const Op<R>& op, bool backward) const;
 
   /// Part of an operation, or of what it keeps, that falls to one tensor rank.
   R share(TpRule rule, const R& groups) const;
@@ -41,6 +43,13 @@ class OpWork {
   const R& tokens() const { return tokens_; }
   const R& tp() const { return tp_; }
   double activation_bytes() const { return act_; }
+  /// Whether the operation's matrix is kept in the base's format: the frozen ones of a layer's mixer and FFN. Router,
+  /// ends, norms and biases stay in the recipe's (arXiv:2305.14314 section 3 quantizes linear layers).
+  static bool in_base_format(const Op<R>& op) {
+    return op.frozen && (op.part == Part::kAttention || op.part == Part::kMlp || op.part == Part::kExperts);
+  }
+  /// Whether its matmul reads another format than that.
+  bool is_packed(const Op<R>& op) const { return packs_ && in_base_format(op); }
   /// Scores of a microbatch on one chip: every head's tokens against the whole sequence.
   R scores(const Op<R>& op) const { return op.heads * share(op.tp, op.groups) * tokens_ * seq_; }
 
@@ -49,8 +58,9 @@ class OpWork {
   const Workload& workload_;
   const InnerDegrees& inner_;
   R tp_{1.0}, cp_{1.0}, seq_{0.0}, sequences_{0.0};
-  R tokens_{0.0};   ///< of a microbatch on one chip
-  double act_ = 2;  ///< bytes of an activation
+  R tokens_{0.0};       ///< of a microbatch on one chip
+  double act_ = 2;      ///< bytes of an activation
+  bool packs_ = false;  ///< frozen weights are unpacked before a matmul
 
  private:
   Work<R> unnamed(const Op<R>& op, bool backward) const;
@@ -61,6 +71,8 @@ class OpWork {
   Work<R> unfused_attention(const Op<R>& op, bool backward) const;
   Work<R> scan(const Op<R>& op, bool backward) const;
   Work<R> vector(const Op<R>& op, bool backward) const;
+  void beside(const Op<R>& op, const R& weights, Work<R>& out) const;
+  Work<R> unpacked(const Op<R>& op, const R& weights) const;
 };
 
 }  // namespace scalecalc

@@ -67,7 +67,8 @@ class PhaseBuilder {
       const R ways(sharded ? static_cast<double>(ch_.shard.size) : 1.0);
       const R expert_ways(sharded ? static_cast<double>(ch_.expert_shard.size) : 1.0);
       bytes += BytesOf<R>((cost.dense_parameters / ways + cost.expert_parameters / expert_ways) *
-                          R(in_.workload->precision.weight_bytes));
+                          R(in_.workload->precision.weight_bytes)) +
+               cost.frozen / ways + cost.frozen_experts / expert_ways;
     }
     if (in_layer && (layout_.offload & kOffloadActivations) != 0) bytes += cost.saved[static_cast<std::size_t>(remat)];
     return bytes / in_.chip->host;

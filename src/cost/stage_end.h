@@ -104,9 +104,12 @@ class StageEnds {
   }
 
   /// Muon: five Newton-Schulz iterations, each 4 m^2 n + 2 m^3 FLOPs on an m x n matrix (m <= n), so about
-  /// 5 x 6 x d_model FLOPs per parameter of a matrix whose short side is d_model (arXiv:2502.16982 section 2).
+  /// 5 x 6 x d_model FLOPs per parameter of a matrix whose short side is d_model (arXiv:2502.16982 section 2); an
+  /// adapter's short side is its rank.
   SecondsOf<R> orthogonalization(const R& updated) const {
-    const R flops = updated * (R(5.0 * 6.0) * in_.network->d_model);
+    const std::optional<FineTune>& tune = in_.workload->fine_tune;
+    const R short_side = tune ? min(R(static_cast<double>(tune->rank)), in_.network->d_model) : in_.network->d_model;
+    const R flops = updated * R(5.0 * 6.0) * short_side;
     const DType dtype = in_.workload->precision.high;
     return FlopsOf<R>(flops) / in_.chip->matmul[static_cast<std::size_t>(dtype)];
   }

@@ -20,35 +20,58 @@ R layers_held(const NetworkCost<R>& net, const StageShape& stage, std::size_t ki
   return R(static_cast<double>(stage.layers[kind])) * net.depth;
 }
 
+/// Sum over a stage's layers of what one layer holds, the prediction modules' layers among them.
+template <class R, class T>
+T sum_of_layers(const ModelSpec& model, const NetworkCost<R>& net, const StageShape& stage, T LayerCost<R>::*of) {
+  T out{R(0.0)};
+  for (std::size_t k = 0; k < net.kinds.size(); ++k) {
+    if (stage.layers[k] > 0) out = out + net.kinds[k].*of * layers_held(net, stage, k);
+  }
+  if (stage.head && model.mtp_layers > 0) {
+    out = out + net.kinds[model.mtp_kind].*of * R(static_cast<double>(model.mtp_layers));
+  }
+  return out;
+}
+
+/// The same with the stage's ends. A tied head is the embedding again: a second copy (`tied`) only when another stage
+/// holds it.
+template <class R, class T>
+T sum_of_stage(const ModelSpec& model, const NetworkCost<R>& net, const StageShape& stage, T LayerCost<R>::*of,
+               T LayerCost<R>::*tied) {
+  T out = sum_of_layers(model, net, stage, of);
+  if (stage.embedding) out = out + net.embedding.*of;
+  if (stage.head) {
+    out = out + net.head.*of;
+    if (stage.embedding && model.tied_embeddings) out = out - net.head.*tied;
+    if (model.mtp_layers > 0) out = out + net.mtp.*of * R(static_cast<double>(model.mtp_layers));
+  }
+  return out;
+}
+
+/// Parameters that train.
 template <class R>
 R dense_parameters(const ModelSpec& model, const NetworkCost<R>& net, const StageShape& stage) {
-  R out(0.0);
-  for (std::size_t k = 0; k < net.kinds.size(); ++k) {
-    if (stage.layers[k] > 0) out = out + net.kinds[k].dense_parameters * layers_held(net, stage, k);
-  }
-  if (stage.embedding) out = out + net.embedding.dense_parameters;
-  if (stage.head) {
-    // A tied head is the embedding again: a second copy only when another stage holds it.
-    out = out + net.head.dense_parameters;
-    if (stage.embedding && model.tied_embeddings) out = out - net.head.tied_parameters;
-    const R modules(static_cast<double>(model.mtp_layers));
-    if (model.mtp_layers > 0) {
-      out = out + modules * (net.mtp.dense_parameters + net.kinds[model.mtp_kind].dense_parameters);
-    }
-  }
-  return named(out, "parameters of the stage per chip", "sum of its layers and ends");
+  return named(sum_of_stage(model, net, stage, &LayerCost<R>::dense_parameters, &LayerCost<R>::tied_parameters),
+               "parameters of the stage per chip", "sum of its layers and ends");
 }
 
 template <class R>
 R expert_parameters(const ModelSpec& model, const NetworkCost<R>& net, const StageShape& stage) {
-  R out(0.0);
-  for (std::size_t k = 0; k < net.kinds.size(); ++k) {
-    if (stage.layers[k] > 0) out = out + net.kinds[k].expert_parameters * layers_held(net, stage, k);
-  }
-  if (stage.head && model.mtp_layers > 0) {
-    out = out + net.kinds[model.mtp_kind].expert_parameters * R(static_cast<double>(model.mtp_layers));
-  }
-  return named(out, "expert parameters of the stage per chip", "sum of its layers");
+  return named(sum_of_layers(model, net, stage, &LayerCost<R>::expert_parameters),
+               "expert parameters of the stage per chip", "sum of its layers");
+}
+
+/// Bytes of weights that do not train.
+template <class R>
+BytesOf<R> frozen_bytes(const ModelSpec& model, const NetworkCost<R>& net, const StageShape& stage) {
+  return named(sum_of_stage(model, net, stage, &LayerCost<R>::frozen, &LayerCost<R>::tied_frozen),
+               "frozen weights of the stage per chip", "sum of its layers and ends");
+}
+
+template <class R>
+BytesOf<R> frozen_expert_bytes(const ModelSpec& model, const NetworkCost<R>& net, const StageShape& stage) {
+  return named(sum_of_layers(model, net, stage, &LayerCost<R>::frozen_experts), "frozen experts of the stage per chip",
+               "sum of its layers");
 }
 
 }  // namespace scalecalc

@@ -38,15 +38,15 @@ PhaseTime<R> stage_time(const StepInput<R>& in, const Phases<R>& phases, const S
   return PhaseTime<R>().add(out, R(1.0 / stage.parts));
 }
 
-/// Weights gathered (and with `gradients` scattered) for one layer under ZeRO-3.
+/// Weights gathered (and with `gradients` scattered) for one layer under ZeRO-3; frozen ones in the format they are
+/// kept in, and without gradients.
 template <class R>
 SecondsOf<R> weight_gather_time(const StepInput<R>& in, const LayerCost<R>& cost, bool gradients) {
   const Precision& p = in.workload->precision;
   const R bytes(p.weight_bytes + (gradients ? p.gradient_bytes : 0.0));
-  SecondsOf<R> time = all_gather_time(in.channels->shard, BytesOf<R>(cost.dense_parameters * bytes));
-  if (value_of(cost.expert_parameters) > 0) {
-    time += all_gather_time(in.channels->expert_shard, BytesOf<R>(cost.expert_parameters * bytes));
-  }
+  SecondsOf<R> time = all_gather_time(in.channels->shard, BytesOf<R>(cost.dense_parameters * bytes) + cost.frozen);
+  const BytesOf<R> experts = BytesOf<R>(cost.expert_parameters * bytes) + cost.frozen_experts;
+  if (value_of(experts) > 0) time += all_gather_time(in.channels->expert_shard, experts);
   return time;
 }
 

@@ -68,6 +68,15 @@ const T& by_name(const std::vector<T>& all, std::string_view name, const char* w
 
 }  // namespace
 
+double base_bytes(const FineTune& tune, const Precision& precision) {
+  return tune.base ? bits_of(*tune.base) / 8 : precision.weight_bytes;
+}
+
+bool is_unpacked(const FineTune& tune, const Precision& precision) {
+  if (!tune.base || base_bytes(tune, precision) == precision.weight_bytes) return false;
+  return !(*tune.base == BaseFormat::kFp8 && precision.compute == DType::kFp8);
+}
+
 Precision precision_of(std::string_view name) { return by_name(precisions(), name, "precision", "--precision"); }
 Optimizer optimizer_of(std::string_view name) { return by_name(optimizers(), name, "optimizer", "--optimizer"); }
 

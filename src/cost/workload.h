@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/fine_tune.h"
 #include "spec/dtype.h"
 #include "spec/model_spec.h"
 #include "spec/stack_memory.h"
@@ -51,12 +52,17 @@ inline constexpr std::array<std::string_view, 3> kGraphCaptureNames{"none", "lay
 Precision precision_of(std::string_view name);
 Optimizer optimizer_of(std::string_view name);
 
+/// Bytes of a frozen matrix's weight in memory, and whether it is unpacked before the matmul reads it.
+double base_bytes(const FineTune& tune, const Precision& precision);
+bool is_unpacked(const FineTune& tune, const Precision& precision);
+
 struct Workload {
   std::int64_t seq = 0;
   double batch_seqs = 0;         ///< asked for; a plan may run a nearby count that divides (see Plan)
   std::optional<double> tokens;  ///< of the whole run; absent if nobody says how long it is
   Precision precision;
   Optimizer optimizer;
+  std::optional<FineTune> fine_tune;  ///< adapters beside frozen weights; absent: the whole model trains
   AttentionKernel attention = AttentionKernel::kFlash;
   GraphCapture graphs = GraphCapture::kNone;
   bool expert_overlap = false;    ///< expert all-to-alls run under another microbatch's compute, in any schedule

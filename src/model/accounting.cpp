@@ -35,15 +35,18 @@ struct FlopsPerToken {
   double router = 0;
 };
 
-FlopsPerToken forward_flops(const std::vector<Op<double>>& ops, double seq) {
+/// Forward and backward.
+FlopsPerToken training_flops(const std::vector<Op<double>>& ops, double seq) {
+  constexpr double kPasses = 3;
   FlopsPerToken out;
   for (const Op<double>& op : ops) {
-    out.matmul += op.matmul_flops().value();
-    if (op.part == Part::kRouter) out.router += op.matmul_flops().value();
-    out.scan += op.recurrence;
+    const double matmul = (op.frozen ? kPasses - 1 : kPasses) * op.matmul_flops().value();
+    out.matmul += matmul;
+    if (op.part == Part::kRouter) out.router += matmul;
+    out.scan += kPasses * op.recurrence;
     if (op.kind != OpKind::kAttention) continue;
-    out.attention_full += attention_flops(op, seq).value();
-    out.attention_causal += attention_flops(op, mean_context(op.reach, op.span, seq)).value();
+    out.attention_full += kPasses * attention_flops(op, seq).value();
+    out.attention_causal += kPasses * attention_flops(op, mean_context(op.reach, op.span, seq)).value();
   }
   return out;
 }
@@ -74,37 +77,52 @@ ParameterCount count_parameters(const ModelSpec& model) {
   return count;
 }
 
-TrainingFlops training_flops(const ModelSpec& model, double seq, bool with_mtp) {
+double adapter_parameters(const ModelSpec& model, const FineTune& tune) {
   const ModelDims<double> dims = read_dims(Reader<double>{}, model);
-  FlopsPerToken forward;
+  std::vector<double> by_kind;
+  for (const LayerKind& kind : model.kinds) {
+    double& layer = by_kind.emplace_back(0);
+    for (const Op<double>& op : adapted(layer_ops(model, kind, dims), tune)) layer += op.frozen ? 0 : op.parameters();
+  }
+  double out = 0;
+  for (const std::uint8_t kind : model.layer_kind) out += by_kind[kind];
+  if (model.mtp_layers > 0) out += static_cast<double>(model.mtp_layers) * by_kind[model.mtp_kind];
+  return out;
+}
+
+TrainingFlops training_flops(const ModelSpec& model, double seq, bool with_mtp, const std::optional<FineTune>& tune) {
+  const ModelDims<double> dims = read_dims(Reader<double>{}, model);
+  FlopsPerToken all;
   const auto add = [&](const FlopsPerToken& more, double times) {
-    forward.matmul += times * more.matmul;
-    forward.attention_full += times * more.attention_full;
-    forward.attention_causal += times * more.attention_causal;
-    forward.scan += times * more.scan;
-    forward.router += times * more.router;
+    all.matmul += times * more.matmul;
+    all.attention_full += times * more.attention_full;
+    all.attention_causal += times * more.attention_causal;
+    all.scan += times * more.scan;
+    all.router += times * more.router;
   };
-  const FlopsPerToken embedding = forward_flops(embedding_ops(model, dims), seq);
-  const FlopsPerToken head = forward_flops(head_ops(model, dims), seq);
+  const FlopsPerToken embedding = training_flops(trained(embedding_ops(model, dims), tune), seq);
+  const FlopsPerToken head = training_flops(trained(head_ops(model, dims), tune), seq);
   add(embedding, 1);
   add(head, 1);
   std::vector<FlopsPerToken> by_kind;
-  for (const LayerKind& kind : model.kinds) by_kind.push_back(forward_flops(layer_ops(model, kind, dims), seq));
+  for (const LayerKind& kind : model.kinds) {
+    by_kind.push_back(training_flops(trained(layer_ops(model, kind, dims), tune), seq));
+  }
   for (const std::uint8_t kind : model.layer_kind) add(by_kind[kind], 1);
   double heads = 1;
   if (with_mtp && model.mtp_layers > 0) {
     const double modules = static_cast<double>(model.mtp_layers);
-    add(forward_flops(mtp_ops(model, dims), seq), modules);
+    add(training_flops(trained(mtp_ops(model, dims), tune), seq), modules);
     add(by_kind[model.mtp_kind], modules);
     add(head, modules);
     heads += modules;
   }
-  return {.six_n = 3 * forward.matmul,
-          .attention_full = 3 * forward.attention_full,
-          .attention_causal = 3 * forward.attention_causal,
-          .scan = 3 * forward.scan,
-          .router = 3 * forward.router,
-          .ends = 3 * (embedding.matmul + heads * head.matmul)};
+  return {.six_n = all.matmul,
+          .attention_full = all.attention_full,
+          .attention_causal = all.attention_causal,
+          .scan = all.scan,
+          .router = all.router,
+          .ends = embedding.matmul + heads * head.matmul};
 }
 
 }  // namespace scalecalc

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/quantity.h"
-#include "model/ops.h"
+#include "model/fine_tune.h"
 #include "spec/model_spec.h"
 
 namespace scalecalc {
@@ -22,8 +22,11 @@ struct ParameterCount {
 
 ParameterCount count_parameters(const ModelSpec& model);
 
+/// Weights of the adapters, those of every routed expert among them.
+double adapter_parameters(const ModelSpec& model, const FineTune& tune);
+
 /// Training FLOPs per token (forward + backward = 3 x forward; no recompute), by convention. A trained MTP module
-/// counts.
+/// counts. A frozen matrix has no gradient, so it counts 2 x forward: 4 x its parameters.
 struct TrainingFlops {
   double six_n = 0;             ///< 6 x parameters multiplied per token: active, without the input embedding
   double attention_full = 0;    ///< score and value matmuls over the whole sequence (windows ignored)
@@ -35,6 +38,7 @@ struct TrainingFlops {
   double model_full() const { return six_n + attention_full + scan; }
 };
 
-TrainingFlops training_flops(const ModelSpec& model, double seq, bool with_mtp = true);
+TrainingFlops training_flops(const ModelSpec& model, double seq, bool with_mtp = true,
+                             const std::optional<FineTune>& tune = {});
 
 }  // namespace scalecalc

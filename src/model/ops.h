@@ -61,6 +61,9 @@ enum class KeptInput {
   kOther,
 };
 
+/// In which passes tensor ranks sum what an operation gives them.
+enum class SummedIn { kBoth, kForward, kBackward };
+
 template <class R>
 struct Op {
   std::string_view name;
@@ -68,26 +71,29 @@ struct Op {
   Part part = Part::kMlp;
   TpRule tp = TpRule::kColumn;
   bool tied = false;        ///< its matrix is the input embedding's, counted there
+  bool frozen = false;      ///< its weights do not train: no gradient, no optimizer state
   R rows{1.0};              ///< rows per token: top_k for routed experts, else 1
   R k{0.0};                 ///< matmul: contracted width
   R n{0.0};                 ///< matmul: output width
   R matrices{1.0};          ///< weight matrices (experts); 1 otherwise
   R groups{1.0};            ///< kKvColumn: ways the output divides
+  R values{0.0};            ///< of n, in a joint projection of keys and values: the values'
   R extra_parameters{0.0};  ///< biases, norm weights, sinks
   R qk_width{0.0};          ///< attention: heads x query/key dim
   R v_width{0.0};           ///< attention: heads x value dim
   R heads{0.0};             ///< attention with a softmax: query heads, which score every key
   Reach reach = Reach::kAll;
   R span{0.0};              ///< attention: tokens of the window, chunk or choice
-  R reads{0.0};             ///< vector, scan: elements read per token
-  R writes{0.0};            ///< vector, scan: elements written per token
-  R flops{0.0};             ///< vector, scan: FLOPs a kernel does per token
+  R reads{0.0};             ///< vector, scan: elements read per token; matmul: by a vector kernel behind it
+  R writes{0.0};            ///< the same, written
+  R flops{0.0};             ///< FLOPs of that kernel per token
   R recurrence{0.0};        ///< scan: FLOPs per token that conventions count, without the work inside chunks
   R state{0.0};             ///< scan: elements one sequence hands on from token to token
   bool by_element = false;  ///< scan: on the vector unit; otherwise small matmuls over chunks
   R shared{0.0};            ///< elements per token that context parallelism brings to every rank: keys and values
   R summed{0.0};            ///< elements per token summed over the tensor ranks before the layer's own output
-  R saved{0.0};             ///< elements per token the backward pass needs, produced by this op
+  SummedIn summed_in = SummedIn::kBoth;
+  R saved{0.0};  ///< elements per token the backward pass needs, produced by this op
   Keep keep = Keep::kNever;
   TpRule saved_tp = TpRule::kSequence;  ///< how the saved tensor is divided
   KeptInput input = KeptInput::kNo;

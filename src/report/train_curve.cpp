@@ -25,10 +25,14 @@ std::string title(const TrainCurve& c) {
   const std::string counts = front_alone(c) ? fmt::format("up to {}", group_thousands(c.points.front().chips))
                                             : fmt::format("{} to {}", group_thousands(c.points.front().chips),
                                                           group_thousands(c.points.back().chips));
-  return fmt::format("{} {} on {} x {}: batch {} tokens, sequences of {}, {}, {}; {}",
-                     front_alone(c) ? "Time against cost of training" : "Scaling of", a.model.title, counts, a.hw.title,
-                     compact_count(batch_tokens), group_thousands(a.workload.seq), a.workload.precision.name,
-                     a.workload.optimizer.name, front_alone(c) ? "fastest first" : "the fastest plan of each count");
+  std::string lead = front_alone(c) ? "Time against cost of training" : "Scaling of";
+  if (a.workload.fine_tune) {
+    lead = fmt::format("{} {}", front_alone(c) ? "Time against cost of" : "Scaling of", training_words(a.workload));
+  }
+  return fmt::format("{} {} on {} x {}: batch {} tokens, sequences of {}, {}, {}; {}", lead, a.model.title, counts,
+                     a.hw.title, compact_count(batch_tokens), group_thousands(a.workload.seq),
+                     a.workload.precision.name, a.workload.optimizer.name,
+                     front_alone(c) ? "fastest first" : "the fastest plan of each count");
 }
 
 double batch_tokens(const TrainCurve& curve, const Plan& plan) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "model/accounting.h"
 #include "plan/dimensions.h"
 #include "report/json_text.h"
 #include "report/train_json_parts.h"
@@ -107,6 +108,26 @@ Json conventions_json(const RankedPlan& ranked) {
   return out;
 }
 
+/// Null if the whole model trains.
+Json fine_tune_json(const TrainAnswer& a) {
+  const std::optional<FineTune>& tune = a.workload.fine_tune;
+  if (!tune) return nullptr;
+  const double trainable = adapter_parameters(a.model, *tune);
+  const double bits = 8 * base_bytes(*tune, a.workload.precision);
+  Json targets = Json::array();
+  for (std::size_t i = 0; i < kLoraTargetNames.size(); ++i) {
+    if ((tune->targets >> i & 1) != 0) targets.push_back(kLoraTargetNames.at(i));
+  }
+  return {{"method", is_unpacked(*tune, a.workload.precision) ? "qlora" : "lora"},
+          {"rank", tune->rank},
+          {"targets", targets},
+          {"experts", tune->experts},
+          {"base", tune->base ? Json(kBaseFormatNames.at(static_cast<std::size_t>(*tune->base))) : Json(nullptr)},
+          {"base_bits", finite(bits)},
+          {"trainable_parameters", whole(trainable)},
+          {"frozen_parameters", whole(count_parameters(a.model).total)}};
+}
+
 }  // namespace
 
 Json plan_json(const TrainAnswer& answer, const RankedPlan& ranked, std::size_t rank) {
@@ -146,6 +167,7 @@ Json query_json(const TrainAnswer& a) {
           {"tokens", a.workload.tokens ? whole(*a.workload.tokens) : Json(nullptr)},
           {"precision", a.workload.precision.name},
           {"optimizer", a.workload.optimizer.name},
+          {"fine_tune", fine_tune_json(a)},
           {"attention", kAttentionKernelNames.at(static_cast<std::size_t>(a.workload.attention))},
           {"graphs", kGraphCaptureNames.at(static_cast<std::size_t>(a.workload.graphs))},
           {"expert_overlap", a.workload.expert_overlap},

@@ -28,8 +28,8 @@ std::string title(const TrainAnswer& a) {
   const double batch_tokens = a.workload.batch_seqs * static_cast<double>(a.workload.seq);
   // A switched machine's slice is named by its count of chips, which already stands there.
   const std::string shape = a.slice.shape.empty() ? "" : fmt::format(" ({})", a.slice.name());
-  return fmt::format("Training {} on {} x {}{}: batch {} tokens, sequences of {}, {}, {}; {}", a.model.title,
-                     group_thousands(a.question.chips), a.hw.title, shape, compact_count(batch_tokens),
+  return fmt::format("{} {} on {} x {}{}: batch {} tokens, sequences of {}, {}, {}; {}", training_words(a.workload),
+                     a.model.title, group_thousands(a.question.chips), a.hw.title, shape, compact_count(batch_tokens),
                      group_thousands(a.workload.seq), a.workload.precision.name, a.workload.optimizer.name,
                      order_words(a.question.objective));
 }
@@ -103,6 +103,15 @@ void add_batch_note(const TrainAnswer& a, Report& report) {
 }
 
 }  // namespace
+
+std::string training_words(const Workload& workload) {
+  if (!workload.fine_tune) return "Training";
+  const FineTune& tune = *workload.fine_tune;
+  const std::string rank = fmt::format("rank {}", tune.rank);
+  if (!is_unpacked(tune, workload.precision)) return fmt::format("LoRA fine-tuning ({}) of", rank);
+  return fmt::format("QLoRA fine-tuning ({}, {} base) of", rank,
+                     kBaseFormatNames.at(static_cast<std::size_t>(*tune.base)));
+}
 
 Report train_report(const TrainAnswer& answer, bool complete, bool all_reasons) {
   Report report{.title = title(answer)};

@@ -22,6 +22,9 @@ std::string recipe_text(const Layout& layout);
 /// "--fix dp=1,fsdp=1120,... --fix ...": the flags that leave exactly this layout.
 std::string fix_text(const Layout& layout);
 
+/// "Training", or with which adapters a model is fine-tuned.
+std::string training_words(const Workload& workload);
+
 /// A cause of the step in words ("tensor-parallel communication"); a name that is none stays as it is.
 std::string cause_words(const std::string& key);
 

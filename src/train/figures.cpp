@@ -78,7 +78,7 @@ class Figures {
 
   void utilization(PlanFigures& out) const {
     const double seq = static_cast<double>(q_.workload.seq);
-    const TrainingFlops all = training_flops(q_.model, seq);
+    const TrainingFlops all = training_flops(q_.model, seq, true, q_.workload.fine_tune);
     const TrainingFlops main = training_flops(q_.model, seq, false);
     out.mfu = mfu_of(all.model_causal());
     out.tflops_per_chip = out.mfu * peak_ / 1e12;
@@ -86,6 +86,14 @@ class Figures {
     const auto add = [&](const char* name, const char* counts, double flops) {
       out.conventions.push_back({name, counts, mfu_of(flops) * peak_ / 1e12, mfu_of(flops)});
     };
+    if (q_.workload.fine_tune) {
+      add("4n", "4 x frozen + 6 x adapter parameters used by a token, without the input embedding; no attention scores",
+          all.six_n);
+      add("4n-causal", "the same + causal attention: the MFU of this answer", all.model_causal());
+      add("4n-full", "the same + full attention", all.model_full());
+      add("6n", "6 x active parameters without the input embedding, as if all of them trained", main.six_n);
+      return;
+    }
     add("6n", "6 x active parameters without the input embedding; no attention scores", main.six_n);
     add("megatron", "Megatron-LM since March 2025: 6N without router, + causal attention (windows ignored), + MTP",
         all.six_n - all.router + all.attention_full / 2 + all.scan);
@@ -100,7 +108,7 @@ class Figures {
   double recomputed_flops(double seq) const {
     const Layout& layout = plan_.layout;
     if (layout.remat == Remat::kNone) return 0;
-    const ModelOps<double> ops = read_model(Reader<double>{}, q_.model);
+    const ModelOps<double> ops = read_model(Reader<double>{}, q_.model, q_.workload.fine_tune);
     double out = 0;
     for (const StageShape& stage : partition(q_.model, layout)) {
       for (std::size_t k = 0; k < ops.kinds.size(); ++k) {

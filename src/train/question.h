@@ -25,6 +25,14 @@ struct ReferenceLayout {
   std::size_t rank = 1;  ///< of the plan in the file
 };
 
+/// Adapters as asked for; what is absent takes the defaults of FineTune.
+struct FineTuneQuestion {
+  std::int64_t rank = 1;
+  std::optional<std::uint8_t> targets;
+  std::optional<bool> experts;
+  std::optional<BaseFormat> base;
+};
+
 /// As given on the command line, quantities already parsed; what is absent takes the model's and hardware's defaults.
 struct TrainQuestion {
   std::string model;     ///< catalog name or path, of a config.json or a directory with one too
@@ -44,7 +52,8 @@ struct TrainQuestion {
   GraphCapture graphs = GraphCapture::kNone;
   bool expert_overlap = false;
   bool balanced_experts = false;
-  std::optional<double> price;  ///< USD per chip and hour
+  std::optional<FineTuneQuestion> fine_tune;  ///< absent: the whole model trains
+  std::optional<double> price;                ///< USD per chip and hour
   RunQuestion run;
   bool ideal = false;
   std::string stack;  ///< software stack whose coefficients to use; empty: the chip's usual one

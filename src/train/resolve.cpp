@@ -10,6 +10,7 @@
 #include "spec/load.h"
 #include "spec/load_stack.h"
 #include "train/import_assumptions.h"
+#include "train/resolve_fine_tune.h"
 #include "train/run_terms.h"
 
 namespace scalecalc {
@@ -61,6 +62,7 @@ class Resolver {
     if (q_.chips > 1 || q_.topology) require_published(out_.hw, {"network"});  // one chip needs none
     out_.efficiency = efficiency_asked_for(q_, out_.hw);
     memory(catalog);
+    resolve_fine_tune(q_, out_);
   }
 
   /// A stack that is asked for brings its memory with it.
@@ -98,6 +100,7 @@ class Resolver {
     batch();
     tokens();
     precision();
+    assume_base(out_);
     attention();
     runtime();
     w.optimizer = optimizer_of(q_.optimizer.value_or(facts.optimizer.value_or("adam")));
@@ -138,9 +141,12 @@ class Resolver {
 
   void tokens() {
     Workload& w = out_.workload;
-    w.tokens = q_.tokens ? q_.tokens : out_.model.training.tokens;
+    if (q_.tokens || !w.fine_tune) w.tokens = q_.tokens ? q_.tokens : out_.model.training.tokens;
     if (q_.tokens) return;
-    if (w.tokens) {
+    if (w.fine_tune) {
+      assume("how many tokens the adapters train on is not known: days, dollars and energy of the run are left out",
+             "--tokens", "scalecalc", true);
+    } else if (w.tokens) {
       assume(fmt::format("{} training tokens", count_text(*w.tokens)), "--tokens", fact_source("tokens"));
     } else {
       assume("the model file gives no training tokens: days, dollars and energy of the run are left out", "--tokens",

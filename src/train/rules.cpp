@@ -16,8 +16,13 @@ class Rules {
   explicit Rules(const ResolvedQuestion& q) : q_(q) {}
 
   ExplainSection run() {
-    inputs();
     section_.title = "Rules of thumb (scaling book, chapters 5 and 6): two matmuls per layer, ideal rates";
+    if (q_.workload.fine_tune) {
+      section_.remarks.emplace_back(
+          "the book's rules are for training a whole model: frozen weights have no gradients");
+      return std::move(section_);
+    }
+    inputs();
     // One chip may stand alone or leave its network unpublished.
     if (!q_.hw.network.empty() && q_.hw.publishes("network")) communication();
     if (q_.workload.tokens) {

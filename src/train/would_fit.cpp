@@ -90,6 +90,12 @@ std::vector<std::string> what_would_fit(const TrainQuestion& q, const PlanReques
     ways.push_back(fmt::format("--optimizer {}", name));
     break;
   }
+  if (const auto& tune = request.workload.fine_tune; tune && tune->base != BaseFormat::kNf4) {
+    PlanRequest with = request;
+    with.workload.fine_tune->base = BaseFormat::kNf4;
+    with.top = 1;
+    if (!plan(with).plans.empty()) ways.emplace_back("--base nf4");
+  }
   return ways;
 }
 

@@ -14,8 +14,8 @@ namespace scalecalc {
 namespace {
 
 /// FLOPs a token costs in the source's own count.
-double flops_per_token(const ModelSpec& model, double seq, FlopsCount count) {
-  const TrainingFlops flops = training_flops(model, seq);
+double flops_per_token(const ModelSpec& model, const Workload& workload, double seq, FlopsCount count) {
+  const TrainingFlops flops = training_flops(model, seq, true, workload.fine_tune);
   constexpr double kTraining = 6;
   const double all = kTraining * count_parameters(model).active;
   switch (count) {
@@ -121,7 +121,8 @@ double measured_step(const Measurement& row, const ResolvedQuestion& question) {
                        row.flops_count.empty() ? "none is given" : row.flops_count);
   }
   const auto count = static_cast<FlopsCount>(name - kFlopsCountNames.begin());
-  const double flops = flops_per_token(question.model, static_cast<double>(row.seq), count) * tokens / chips;
+  const double each = flops_per_token(question.model, question.workload, static_cast<double>(row.seq), count);
+  const double flops = each * tokens / chips;
   const DType format = question.workload.precision.compute;
   const double peak = row.peak_flops_per_s.value_or(question.hw.matmul_peak[static_cast<std::size_t>(format)]->value());
   return flops / row.flops_per_s_per_chip.value_or(row.mfu.value_or(0) * peak);

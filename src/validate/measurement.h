@@ -74,6 +74,7 @@ struct Measurement {
   double batch_seqs = 0;
   RowLayout layout;
   std::string precision, optimizer, recompute;
+  std::optional<FineTune> adapters;  ///< absent: the whole model trains, or the source does not say which
   std::optional<AttentionKernel> attention;
   std::optional<GraphCapture> graphs;
   bool balanced_experts = false;       ///< routing is forced to be even

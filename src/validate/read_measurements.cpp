@@ -98,6 +98,7 @@ class RowReader {
     out_.precision = f_.text("precision");
     out_.optimizer = f_.optional_text("optimizer").value_or("adam");
     out_.recompute = f_.optional_text("recompute").value_or("unknown");
+    adapters();
     if (const auto kernel = f_.optional_word("attention", {"flash", "unfused"})) {
       out_.attention = static_cast<AttentionKernel>(*kernel);
     }
@@ -108,6 +109,30 @@ class RowReader {
     out_.balanced_experts = f_.flag("balanced_experts", false);
     if (f_.has("dropout")) out_.dropout = f_.flag("dropout", false);
     out_.fused_loss = f_.flag("fused_loss", false);
+  }
+
+  void adapters() {
+    const ConfigNode* node = f_.node("adapters");
+    if (node == nullptr) return;
+    Fields a(*node, "adapters", problems_);
+    FineTune& tune = out_.adapters.emplace();
+    tune.rank = a.count("rank", kSize);
+    tune.targets = 0;
+    for (const std::string& name : a.text_list("targets")) {
+      const auto* const known = std::find(kLoraTargetNames.begin(), kLoraTargetNames.end(), name);
+      if (known == kLoraTargetNames.end()) {
+        problems_.add(node->span,
+                      fmt::format("adapters.targets: {} is none of {}", in_quotes(name), target_names(kLoraAll)));
+        continue;
+      }
+      tune.targets = static_cast<std::uint8_t>(tune.targets | 1U << (known - kLoraTargetNames.begin()));
+    }
+    if (tune.targets == 0) problems_.add(node->span, "adapters need targets, such as [q, v]");
+    tune.experts = a.flag("experts", false);
+    if (const auto base = a.optional_word("base", {"bf16", "fp8", "int8", "nf4"})) {
+      tune.base = static_cast<BaseFormat>(*base);
+    }
+    a.finish();
   }
 
   /// What a source says beside its table, mostly in words. Only what changes the question is read.

@@ -28,9 +28,8 @@ constexpr std::array kPrecisions{Words{"bf16", "bf16"}, Words{"fp16", "fp16"}, W
 /// What the engine cannot express. One line each, to be taken out as it learns them.
 void refuse_inexpressible(const Measurement& row) {
   const auto refuse = [](const char* reason, const std::string& detail) { throw NotPredicted(reason, detail); };
-  if (row.workload == "lora" || lower_case(row.optimizer).find("adapters") != std::string::npos) {
-    refuse("adapters (LoRA) are not modelled", row.workload);
-  }
+  const bool adapters = row.workload == "lora" || lower_case(row.optimizer).find("adapters") != std::string::npos;
+  if (adapters && !row.adapters) refuse("which adapters trained is not known", row.workload);
   if (precision_word(row) == "fp4" || precision_word(row) == "int8")
     refuse("the precision is not modelled", row.precision);
 }
@@ -222,6 +221,7 @@ Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
   Workload out;
   out.seq = row.seq;
   out.batch_seqs = row.batch_seqs;
+  out.fine_tune = row.adapters;
   out.attention = row.attention.value_or(before_flash(row) ? AttentionKernel::kUnfused : AttentionKernel::kFlash);
   try {
     out.precision = precision_of(precision_word(row));

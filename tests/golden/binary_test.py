@@ -225,6 +225,15 @@ class Documents(unittest.TestCase):
             self.assertAlmostEqual(sum(memory.values()) / total, 1, places=9)
             self.assertLessEqual(total, capacity)
 
+    def test_train_with_adapters(self):
+        tune = self.valid("train", *QUESTION, "--lora", "16", "--base", "nf4", "--json", "--explain")["query"]["fine_tune"]
+        self.assertEqual((tune["method"], tune["rank"], tune["base"]), ("qlora", 16, "nf4"))
+        self.assertEqual(tune["trainable_parameters"], 41943040)
+        self.assertEqual(tune["targets"], ["q", "k", "v", "o", "gate", "up", "down"])
+        plain = self.valid("train", *QUESTION, "--lora", "8", "--lora-targets", "q,v", "--json")["query"]["fine_tune"]
+        self.assertEqual((plain["method"], plain["base"], plain["base_bits"]), ("lora", None, 16))
+        self.assertIsNone(self.valid("train", *QUESTION, "--json")["query"]["fine_tune"])
+
     def test_train_curve(self):
         words = ["train", "llama3-8b", "--hw", "tpu-v5p", "--offload", "none", "--chips", "1,64,100,128"]
         document = self.valid("train-curve", *words, "--json", "--pareto")

@@ -66,6 +66,16 @@ void random_stack(StackMemory& memory) {
   memory.fragmentation.value = *rc::gen::element(0.0, 0.07, 0.3);
 }
 
+/// Adapters of any kind beside weights in any format, in one problem of three.
+std::optional<FineTune> random_fine_tune() {
+  if (*rc::gen::inRange(0, 3) > 0) return std::nullopt;
+  FineTune out{.rank = *rc::gen::element(1, 16, 256),
+               .targets = static_cast<std::uint8_t>(*rc::gen::inRange(1, 256)),
+               .experts = *rc::gen::arbitrary<bool>()};
+  if (const int format = *rc::gen::inRange(-1, 4); format >= 0) out.base = static_cast<BaseFormat>(format);
+  return out;
+}
+
 Problem random_problem() {
   Problem p{.hw = *rc::gen::arbitrary<bool>() ? test::torus_chip() : test::switched_chip(), .model = random_model()};
   random_chip(p.hw);
@@ -82,6 +92,7 @@ Problem random_problem() {
     p.request.slices.insert(p.request.slices.end(), half.begin(), half.end());
   }
   p.request.workload = test::workload(*rc::gen::element(512, 1024, 2048), *rc::gen::element(4.0, 6.0, 8.0, 16.0));
+  p.request.workload.fine_tune = random_fine_tune();
   if (*rc::gen::arbitrary<bool>()) random_stack(p.request.workload.memory);
   p.request.objective =
       *rc::gen::element(Objective::kTime, Objective::kTime, Objective::kCost, Objective::kMemory, Objective::kChips);
@@ -99,7 +110,7 @@ class BruteForce {
         chip_(read_chip(kReader, *request.hw, request.efficiency, request.workload.precision.high)),
         network_(read_network(kReader, *request.hw, request.efficiency)),
         overlap_(read_overlap(kReader, request.efficiency)),
-        ops_(read_model(kReader, *request.model)) {}
+        ops_(read_model(kReader, *request.model, request.workload.fine_tune)) {}
 
   std::vector<Candidate> all() {
     SearchStats stats;
@@ -230,9 +241,12 @@ std::vector<Candidate> expected_ranking(const PlanRequest& request, std::vector<
 /// What the plans compared were made of.
 struct Compared {
   bool zero_bubble = false, dualpipe = false, interleaved = false, ring = false, ulysses = false, experts = false,
-       offload = false, some_layers = false, full_sharding = false;
+       offload = false, some_layers = false, full_sharding = false, adapters = false, packed = false;
 
-  void add(const Layout& l) {
+  void add(const PlanRequest& request, const Layout& l) {
+    adapters |= request.workload.fine_tune.has_value();
+    packed |= l.zero == 3 && request.workload.fine_tune &&
+              is_unpacked(*request.workload.fine_tune, request.workload.precision);
     zero_bubble |= l.schedule == Schedule::kZeroBubble;
     dualpipe |= l.schedule == Schedule::kDualPipe;
     interleaved |= l.schedule == Schedule::kInterleaved;
@@ -263,7 +277,7 @@ TEST(PlannerProperty, SearchEqualsBruteForce) {
     RC_ASSERT(found.plans.size() == expected.size());
     if (!expected.empty()) ++with_plans;
     for (std::size_t i = 0; i < expected.size(); ++i) {
-      compared.add(expected[i].plan.layout);
+      compared.add(problem.request, expected[i].plan.layout);
       if (!(found.plans[i].layout == expected[i].plan.layout)) {
         for (const Plan* p : {&found.plans[i], &expected[i].plan}) {
           const Layout& l = p->layout;
@@ -288,6 +302,7 @@ TEST(PlannerProperty, SearchEqualsBruteForce) {
   EXPECT_TRUE(compared.zero_bubble && compared.dualpipe && compared.interleaved);
   EXPECT_TRUE(compared.ring && compared.ulysses && compared.experts && compared.full_sharding);
   EXPECT_TRUE(compared.offload && compared.some_layers);
+  EXPECT_TRUE(compared.adapters && compared.packed);
 }
 
 TEST(PlannerProperty, AnyNumberOfThreadsGivesTheSameAnswer) {

@@ -66,10 +66,20 @@ TEST(RowQuestion, PrecisionsGoByTheirFirstWord) {
   }
 }
 
+TEST(RowQuestion, AdaptersAreAskedForAsTheRowSays) {
+  const RowQuestion q = question(test::measurement(
+      "  workload: lora\n  adapters: {rank: 8, targets: [q, v], base: nf4, experts: true}\n"
+      "  parallel: {dp: 4, tp: 2, pp: 1}\n"));
+  EXPECT_EQ(q.resolved.workload.fine_tune, (FineTune{.rank = 8,
+                                                     .targets = kLoraQ | kLoraV,
+                                                     .experts = true,
+                                                     .base = BaseFormat::kNf4}));
+}
+
 TEST(RowQuestion, WhatTheEngineCannotExpressIsRefusedWithItsReason) {
   Measurement row = test::measurement();
   row.workload = "lora";
-  EXPECT_EQ(refusal(row), "adapters (LoRA) are not modelled");
+  EXPECT_EQ(refusal(row), "which adapters trained is not known");
   row = test::measurement();
   row.precision = "nvfp4";
   EXPECT_EQ(refusal(row), "the precision is not modelled");

@@ -1,0 +1,184 @@
+// A step and its memory while adapters train beside frozen weights.
+#include <gtest/gtest.h>
+
+#include "cost/step.h"
+#include "model/accounting.h"
+#include "plan/request.h"
+#include "support/fixtures.h"
+
+namespace scalecalc {
+namespace {
+
+constexpr FineTune kTune{.rank = 16};
+
+struct Question {
+  ModelSpec model;
+  HardwareSpec hw = test::switched_chip();
+  Workload workload = test::workload();
+
+  explicit Question(ModelSpec of, const std::optional<FineTune>& tune = kTune) : model(std::move(of)) {
+    workload.fine_tune = tune;
+  }
+  NetworkCost<double> costs(const InnerDegrees& inner = {}) const {
+    const Reader<double> reader;
+    const ChipRates<double> chip = read_chip(reader, hw, hw.efficiency, DType::kBf16);
+    return network_cost(reader, model, read_model(reader, model, workload.fine_tune), chip, workload, inner);
+  }
+};
+
+/// One plan with everything pinned, so that two workloads are compared in the same layout.
+Plan pinned(const Question& question, std::int64_t chips, LayoutFilter fix) {
+  PlanRequest request = test::request(question.model, question.hw, chips);
+  request.workload = question.workload;
+  request.fix = fix;
+  request.top = 1;
+  const PlanResult found = plan(request);
+  EXPECT_FALSE(found.plans.empty());
+  return found.plans.empty() ? Plan{} : found.plans.front();
+}
+
+LayoutFilter data_parallel(std::int64_t zero) {
+  LayoutFilter fix;
+  fix.dp = zero == 3 ? 1 : 8;
+  fix.fsdp = zero == 3 ? 8 : 1;
+  fix.tp = fix.cp = fix.pp = 1;
+  fix.zero = zero;
+  fix.micro_batch_seqs = 1;
+  fix.remat = Remat::kNone;
+  fix.remat_layers = 0;
+  fix.offload = 0;
+  return fix;
+}
+
+/// Adam in mixed precision: 2 bytes of weights, 4 of gradients, 12 of state; 16 a parameter beside the frozen ones.
+TEST(FineTuneMemory, OnlyAdaptersHaveGradientsAndState) {
+  const ModelSpec model = test::dense_model(4);
+  const double trained = adapter_parameters(model, kTune);
+  const double frozen = count_parameters(model).total;
+  const Plan plan = pinned(Question(model), 8, data_parallel(0));
+  EXPECT_DOUBLE_EQ(plan.memory.weights.value(), 2 * frozen + 2 * trained);
+  EXPECT_DOUBLE_EQ(plan.memory.gradients.value(), 4 * trained);
+  EXPECT_DOUBLE_EQ(plan.memory.optimizer.value(), 12 * trained);
+  const Plan sharded = pinned(Question(model), 8, data_parallel(3));
+  EXPECT_DOUBLE_EQ(sharded.memory.weights.value(), (2 * frozen + 2 * trained) / 8);
+  EXPECT_DOUBLE_EQ(sharded.memory.optimizer.value(), 12 * trained / 8);
+}
+
+/// The layers' matrices take 4.127 bits a weight; table, head and norms stay in 16.
+TEST(FineTuneMemory, PacksTheMatricesOfLayers) {
+  const ModelSpec model = test::dense_model(4);
+  FineTune packed = kTune;
+  packed.base = BaseFormat::kNf4;
+  const ParameterCount count = count_parameters(model);
+  const double matrices = count.attention + count.mlp;
+  const double others = count.total - matrices;
+  const Plan plan = pinned(Question(model, packed), 8, data_parallel(0));
+  const double bytes = matrices * (4 + 0.125 + 32.0 / 16384) / 8 + 2 * others;
+  EXPECT_NEAR(plan.memory.weights.value(), bytes + 2 * adapter_parameters(model, packed), 1e-6 * bytes);
+  const double largest = 1024.0 * 4096 * 2;
+  EXPECT_DOUBLE_EQ(plan.memory.buffers.value(), largest) << "one matrix at a time is unpacked";
+}
+
+/// Megatron Bridge's division: B of a column-divided target, A of a row-divided one; the other half is on every rank.
+TEST(FineTuneSharding, HalfOfAnAdapterIsDividedByTensorRanks) {
+  const ModelSpec model = test::dense_model(1);
+  const auto trained = [&](std::uint8_t targets, std::int64_t tp) {
+    return Question(model, FineTune{.rank = 16, .targets = targets}).costs({.tp = tp}).kinds[0].dense_parameters;
+  };
+  const double r = 16, d = 1024, f = 4096, kv = 256;
+  EXPECT_DOUBLE_EQ(trained(kLoraQ, 1), r * (d + d));
+  EXPECT_DOUBLE_EQ(trained(kLoraQ, 4), r * (d + d / 4));
+  EXPECT_DOUBLE_EQ(trained(kLoraV, 4), r * (d + kv / 4));
+  EXPECT_DOUBLE_EQ(trained(kLoraDown, 4), r * (f / 4 + d));
+}
+
+/// r values a token are summed over tensor ranks: of a column-divided target in the backward, of a row-divided one in
+/// the forward.
+TEST(FineTuneSharding, TensorRanksSumTheValuesBetween) {
+  const ModelSpec model = test::dense_model(1);
+  const auto phases = [&](std::uint8_t targets) {
+    return Question(model, FineTune{.rank = 16, .targets = targets}).costs({.tp = 4}).kinds[0];
+  };
+  const double part = 16.0 / 1024;
+  EXPECT_DOUBLE_EQ(phases(kLoraQ).forward.tp_reduces, 2);
+  EXPECT_DOUBLE_EQ(phases(kLoraQ).backward.tp_reduces, 2 + part);
+  EXPECT_DOUBLE_EQ(phases(kLoraO).forward.tp_reduces, 2 + part);
+  EXPECT_DOUBLE_EQ(phases(kLoraO).backward.tp_reduces, 2);
+}
+
+/// Under sequence sharding the input of a frozen part is not gathered again for gradients that nobody asks for.
+TEST(FineTuneSharding, GathersInputsAgainForAdaptersAlone) {
+  const ModelSpec model = test::dense_model(1);
+  const auto gathers = [&](const std::optional<FineTune>& tune) {
+    return Question(model, tune).costs({.tp = 4, .sp = true}).kinds[0].backward.tp_gathers;
+  };
+  EXPECT_EQ(gathers(std::nullopt), 6);
+  EXPECT_EQ(gathers(FineTune{.rank = 4}), 6);
+  EXPECT_EQ(gathers(FineTune{.rank = 4, .targets = kLoraQ}), 5);
+  EXPECT_EQ(gathers(FineTune{.rank = 4, .targets = kLoraO | kLoraDown}), 4);
+}
+
+/// No weight gradient of a frozen matrix: its backward is as long as its forward.
+TEST(FineTuneTime, FrozenMatricesHaveHalfABackward) {
+  const ModelSpec model = test::dense_model(1);
+  const FineTune output_only{.rank = 1, .targets = kLoraO};
+  const LayerCost<double> lora = Question(model, output_only).costs().kinds[0];
+  const LayerCost<double> full = Question(model, std::nullopt).costs().kinds[0];
+  const double frozen_flops = full.forward.work.flops.value();
+  EXPECT_GT(lora.forward.work.flops.value(), frozen_flops);
+  EXPECT_LT(lora.forward.work.flops.value(), 1.01 * frozen_flops);
+  EXPECT_LT(lora.backward.work.flops.value(), 0.75 * full.backward.work.flops.value());
+  EXPECT_GT(full.weight_gradient.value(), 20 * lora.weight_gradient.value());
+}
+
+TEST(FineTuneTime, UnpackingCostsMemoryTraffic) {
+  const ModelSpec model = test::dense_model(1);
+  FineTune packed = kTune;
+  packed.base = BaseFormat::kNf4;
+  const LayerCost<double> plain = Question(model).costs().kinds[0];
+  const LayerCost<double> unpacking = Question(model, packed).costs().kinds[0];
+  const ParameterCount count = count_parameters(model);
+  const double bytes = (count.attention + count.mlp) * (bits_of(BaseFormat::kNf4) / 8 + 2);
+  const double rate = test::switched_chip().hbm_bandwidth.value();
+  const double longer = (unpacking.forward.work.hbm - plain.forward.work.hbm).value();
+  EXPECT_NEAR(longer, bytes / rate, 1e-9 * longer);
+  packed.base = BaseFormat::kBf16;
+  EXPECT_EQ(Question(model, packed).costs().kinds[0].forward.work.total().value(), plain.forward.work.total().value());
+}
+
+/// ZeRO-3 gathers frozen weights in the format they are kept in and scatters adapters' gradients alone.
+TEST(FineTuneTime, FullShardingMovesPackedWeights) {
+  const ModelSpec model = test::dense_model(4);
+  FineTune packed = kTune;
+  packed.base = BaseFormat::kNf4;
+  Question full(model, std::nullopt);
+  Question lora(model);
+  Question qlora(model, packed);
+  for (Question* question : {&full, &lora, &qlora}) {
+    question->hw.efficiency.overlap_fsdp.value = 0;
+    for (Tier& tier : question->hw.network) tier.switched.bandwidth_per_chip = tier.switched.bandwidth_per_chip / 100.0;
+  }
+  const double all = pinned(full, 8, data_parallel(3)).time.fsdp.value();
+  const double base = pinned(lora, 8, data_parallel(3)).time.fsdp.value();
+  const double packs = pinned(qlora, 8, data_parallel(3)).time.fsdp.value();
+  EXPECT_NEAR(base / all, 0.5, 0.02) << "2 + 2 bytes a weight instead of 2 + 2 + 4";
+  const ParameterCount count = count_parameters(model);
+  const double matrices = count.attention + count.mlp;
+  const double bytes = 2 * (count.total - matrices) + bits_of(BaseFormat::kNf4) / 8 * matrices;
+  EXPECT_NEAR(packs / base, bytes / (2 * count.total), 0.02) << "the table and the head stay in 16 bits";
+}
+
+TEST(FineTuneTime, GradientsOfAdaptersAloneAreReduced) {
+  const ModelSpec model = test::dense_model(4);
+  Question full(model, std::nullopt);
+  Question lora(model);
+  for (Question* question : {&full, &lora}) question->hw.efficiency.overlap_dp.value = 0;
+  const double trained = adapter_parameters(model, kTune) / count_parameters(model).total;
+  const Plan all = pinned(full, 8, data_parallel(0));
+  const Plan few = pinned(lora, 8, data_parallel(0));
+  EXPECT_NEAR(few.time.optimizer.value() / all.time.optimizer.value(), trained, 1e-9);
+  EXPECT_LT(few.time.dp.value(), 0.05 * all.time.dp.value());
+}
+
+}  // namespace
+}  // namespace scalecalc
