@@ -30,6 +30,7 @@ double value_of(const Quantity<D, R>& x) {
 inline double ceil(double x) { return std::ceil(x); }
 inline double sqrt(double x) { return std::sqrt(x); }
 inline double log2(double x) { return std::log2(x); }
+inline double power(double x, double exponent) { return std::pow(x, exponent); }
 
 /// Gives a result its name ("prefix name") and the place its formula comes from; only the traced reading keeps them.
 template <class X>

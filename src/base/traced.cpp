@@ -26,6 +26,7 @@ double evaluate(Op op, double a, double b) {
     case Op::kFloor: return std::floor(a);
     case Op::kSqrt: return std::sqrt(a);
     case Op::kLog2: return std::log2(a);
+    case Op::kPower: return std::pow(a, b);
     case Op::kNamed: return a;
     case Op::kConstant:
     case Op::kInput: break;
@@ -75,6 +76,7 @@ class Writer {
       case Op::kCeil: out = "ceil("; break;
       case Op::kFloor: out = "floor("; break;
       case Op::kSqrt: out = "sqrt("; break;
+      case Op::kPower: out = "pow("; break;
       default: out = "log2("; break;
     }
     for (std::size_t i = 0; i < node.args.size(); ++i) {

@@ -28,6 +28,7 @@ struct TraceNode {
     kFloor,
     kSqrt,
     kLog2,
+    kPower,
     kNamed
   };
   Op op = Op::kConstant;
@@ -59,6 +60,7 @@ class Traced {
   friend Traced floor(const Traced& a) { return apply(TraceNode::Op::kFloor, a); }
   friend Traced sqrt(const Traced& a) { return apply(TraceNode::Op::kSqrt, a); }
   friend Traced log2(const Traced& a) { return apply(TraceNode::Op::kLog2, a); }
+  friend Traced power(const Traced& a, const Traced& b) { return combine(TraceNode::Op::kPower, a, b); }
 
  private:
   explicit Traced(TracePtr node) : node_(std::move(node)) {}
