@@ -242,7 +242,7 @@ Catalog::Catalog(std::vector<std::string> directories, std::shared_ptr<Remembere
     std::error_code ignored;
     if (!fs::is_directory(directory, ignored)) {
       throw UserError(fmt::format("{} is not a directory", in_quotes(directory)),
-                      "a config directory holds hardware/, models/, efficiency/ or stacks/");
+                      "a config directory holds hardware/, models/, efficiency/, stacks/ or laws/");
     }
   }
 }

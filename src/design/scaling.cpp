@@ -215,7 +215,7 @@ class Answering {
 
   void assumptions() {
     assume(fmt::format("scaling law: {}", q_.law.title), "--law", q_.law.source);
-    if (!q_.law.note.empty()) assume(q_.law.note, "", "law file");
+    if (!q_.law.note.empty()) assume("of the law: " + q_.law.note, "", "law file");
     beyond_the_fit();
     assume(q_.law.counts_embeddings ? "N counts all parameters, embeddings too, and training costs 6 N FLOPs per token"
                                     : "N leaves the embeddings out, and training costs 6 N FLOPs per token",

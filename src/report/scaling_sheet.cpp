@@ -102,8 +102,8 @@ Record size_record(const ScalingQuestion& q, const SizePoint& p) {
   flops.label = q.inference_tokens > 0 ? "FLOPs of a life" : "FLOPs";
   tokens.importance = 1;
   if (p.tokens_same_loss) tokens.value = *p.tokens_same_loss;
+  tokens.shown = p.tokens_same_loss ? text_of(tokens.value, Format::kCount) : "never";
   if (p.lifetime_same_loss) flops.value = *p.lifetime_same_loss;
-  if (!p.tokens_same_loss) tokens.shown = "never";
   return out;
 }
 
