@@ -125,7 +125,7 @@ std::vector<DesignShape> shapes(const Habits& habits, std::int64_t vocab, const 
 ModelDocument document_of(const DesignShape& s, const TrainingRecipe& recipe, const std::string& name) {
   MapBuilder out{SourceSpan{.file = "model design"}};
   out.add("schema", "scalecalc-model/1").add("name", name);
-  out.add("title", fmt::format("Design {}: {} layers of {}", name, s.layers, s.d_model));
+  out.add("title", fmt::format("{}: {} layers of {}", name, s.layers, s.d_model));
   out.add("d_model", whole(s.d_model)).add("vocab", whole(s.vocab)).add("max_seq", whole(recipe.seq));
   out.add("norm", norm_of()).add("attention", attention_of(s));
   MapBuilder mlp{SourceSpan{}};

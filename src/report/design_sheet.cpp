@@ -181,7 +181,7 @@ std::vector<Line> summary_of(const DesignQuestion& q, const DesignAnswer& found)
   if (run.cost_usd) second += fmt::format(", {}", compact_usd(*run.cost_usd));
   return {{std::move(text)},
           {std::move(second)},
-          {fmt::format("It divides evenly {} ways over tensor and {} over pipeline ranks", tensor_ways(s),
+          {fmt::format("It divides evenly over {} tensor and {} pipeline ranks, in powers of two", tensor_ways(s),
                        pipeline_ways(s))}};
 }
 
