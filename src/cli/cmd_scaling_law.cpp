@@ -1,6 +1,7 @@
 // `scalecalc scaling-law`: flags to a question about parameters and tokens, the answer to the outputs asked for.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/check.h"
@@ -13,6 +14,7 @@
 #include "import/named_model.h"
 #include "model/accounting.h"
 #include "report/scaling_sheet.h"
+#include "serve/serve_question.h"
 #include "train/import_assumptions.h"
 
 namespace scalecalc::cli {
@@ -40,7 +42,12 @@ constexpr std::array kFlags{
          "2.5"},
     Flag{"--serve-mfu", 0, FlagKind::kValue, "SHARE", "the same share when serving", "10%"},
     Flag{"--serve-price", 0, FlagKind::kValue, "USD",
-         "dollars per million tokens of MODEL served (scalecalc serve has them), for other sizes in proportion", "0.6"},
+         "dollars per million tokens of MODEL served, for other sizes in proportion", "0.6"},
+    Flag{
+        "--prompt", 0, FlagKind::kValue, "N",
+        "with --generate: take that price from the cheapest way to serve MODEL on --hw, over prompts and answers alike",
+        "2048"},
+    Flag{"--generate", 0, FlagKind::kValue, "N", "tokens of an answer", "256"},
     kSetFlag,
     kAssumeFlag,
     kExplainFlag,
@@ -55,6 +62,7 @@ constexpr const char* kExample = "for example: scalecalc scaling-law --flops 1e2
 
 constexpr double kLeastFlops = 1e15;
 constexpr double kMostFlops = 1e33;
+constexpr CountRange kLengthRange{1, 1'000'000'000};
 
 /// Refuses what a power law says nothing about.
 void read_budget(FlagReader& reader, const Arguments& arguments, ScalingQuestion& q) {
@@ -89,23 +97,31 @@ void read_serving(FlagReader& reader, const Arguments& arguments, ScalingQuestio
     if (!arguments.has(flag) || arguments.has("--inference-tokens")) return;
     reader.problem(fmt::format("{} is about serving, and nothing is to be served", flag), "add --inference-tokens 1T");
   };
-  for (const char* flag : {"--lifetime", "--serve-mfu", "--serve-price"}) needs_tokens(flag);
+  for (const char* flag : {"--lifetime", "--serve-mfu", "--serve-price", "--prompt", "--generate"}) needs_tokens(flag);
   if (q.lifetime_budget && !arguments.has("--flops") && !arguments.has("--budget")) {
     reader.problem("--lifetime says what a budget pays for, and there is none", "add --flops or --budget");
   }
-  if (q.serve_mfu && q.serve_usd_per_million) {
-    reader.problem("--serve-mfu and --serve-price both say what serving costs", "keep one of them");
+  const bool engine = arguments.has("--prompt") || arguments.has("--generate");
+  if (arguments.has("--serve-mfu") + arguments.has("--serve-price") + engine > 1) {
+    reader.problem("--serve-mfu, --serve-price and --prompt with --generate each say what serving costs",
+                   "keep one of them");
+  }
+  if (engine && arguments.has("--prompt") != arguments.has("--generate")) {
+    reader.problem("--prompt and --generate say together what is served", "give both: --prompt 2048 --generate 256");
   }
   if (q.serve_mfu && *q.serve_mfu <= 0) reader.problem("--serve-mfu must be above zero");
-  if (q.serve_usd_per_million && !model) {
-    reader.problem("--serve-price is that of a model, and none is named", "name the MODEL it was worked out for");
+  if ((q.serve_usd_per_million || engine) && !model) {
+    reader.problem(fmt::format("{} is about a model, and none is named", engine ? "--prompt" : "--serve-price"),
+                   "name the MODEL that the price is of");
   }
+  q.serve_price_source = "command line";
 }
 
 /// Dollars need a chip and a share of its peak; so does a serving cost that is not counted in FLOPs.
 void check_price_flags(FlagReader& reader, const Arguments& arguments) {
-  const bool needs_hw = arguments.has("--budget") || arguments.has("--serve-price") || arguments.has("--serve-mfu") ||
-                        arguments.has("--mfu") || arguments.has("--chips") || arguments.has("--price");
+  constexpr std::array kNeedHw{"--budget", "--serve-price", "--serve-mfu", "--mfu", "--chips", "--price", "--prompt"};
+  const bool needs_hw =
+      std::any_of(kNeedHw.begin(), kNeedHw.end(), [&](const char* flag) { return arguments.has(flag); });
   if (needs_hw && !arguments.has("--hw")) {
     reader.problem("--hw is missing: whose price and peak?", "a catalog name such as h100-sxm, or a YAML file");
   }
@@ -195,6 +211,30 @@ ComputePrice price_asked_for(const Arguments& arguments, const Catalog& catalog,
   return out;
 }
 
+/// The cheapest way to serve the model, in dollars per million tokens of prompts and answers together.
+void price_by_serving(const Arguments& arguments, const Catalog& catalog, std::int64_t prompt, std::int64_t generate,
+                      ScalingQuestion& q) {
+  ServeQuestion asked{.model = arguments.positionals().front(),
+                      .assume = arguments.value("--assume").value_or(""),
+                      .hardware = {*arguments.value("--hw")},
+                      .prompt = static_cast<double>(prompt),
+                      .generate = static_cast<double>(generate),
+                      .objective = ServeObjective::kCost,
+                      .price = q.price->usd_per_chip_hour,
+                      .set = arguments.values("--set")};
+  const ServeAnswer found = serve_answer(asked, catalog);
+  if (!found.best) {
+    throw UserError(fmt::format("{} is not served on {} alone", q.model->name, q.price->hardware),
+                    "give --serve-price; scalecalc serve says what is short");
+  }
+  const ServePoint& p = *found.best;
+  const double usd_per_s = static_cast<double>(p.chips) * q.price->usd_per_chip_hour / 3600;
+  q.serve_usd_per_million = 1e6 * usd_per_s / (p.requests_per_s * (asked.prompt + asked.generate));
+  q.serve_price_source = fmt::format(
+      "cheapest of scalecalc serve: {} sequences on {} chips, prompts of {}, answers of {}",
+      group_thousands(static_cast<long long>(p.batch)), p.chips, group_thousands(prompt), group_thousands(generate));
+}
+
 Sheet answer_scaling(const Arguments& arguments, const Catalog& catalog) {
   FlagReader reader(arguments);
   ScalingQuestion q;
@@ -207,6 +247,8 @@ Sheet answer_scaling(const Arguments& arguments, const Catalog& catalog) {
   if (mfu && *mfu <= 0) reader.problem("--mfu must be above zero");
   const auto chips = reader.count("--chips", kChipRange);
   const auto price = reader.positive("--price", UnitKind::kUsdPerHour);
+  const auto prompt = reader.count("--prompt", kLengthRange);
+  const auto generate = reader.count("--generate", kLengthRange);
   reader.finish();
 
   q.law = load_law(catalog.load(CatalogKind::kLaw, arguments.value("--law").value_or(std::string(kUsualLaw))));
@@ -216,6 +258,7 @@ Sheet answer_scaling(const Arguments& arguments, const Catalog& catalog) {
   std::vector<Assumption> read;
   if (!arguments.positionals().empty()) q.model = sized(arguments, catalog, q.law, tokens, read);
   if (arguments.has("--hw")) q.price = price_asked_for(arguments, catalog, mfu, chips, price);
+  if (prompt) price_by_serving(arguments, catalog, *prompt, *generate, q);
   Sheet out = scaling_sheet(q, answer(q));
   out.assumptions.insert(out.assumptions.end(), read.begin(), read.end());
   note_sets(arguments, out.assumptions);

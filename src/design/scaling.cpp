@@ -62,7 +62,7 @@ class Answering {
       rho = named(rho, "rho", "cost of a serving FLOP over a training FLOP's");
     } else if (q_.serve_usd_per_million) {
       const UsdOf token(
-          reader_.input(*q_.serve_usd_per_million / 1e6, "price of a served token", "--serve-price", kUsdDim));
+          reader_.input(*q_.serve_usd_per_million / 1e6, "price of a served token", q_.serve_price_source, kUsdDim));
       const Traced size = reader_.input(q_.model->parameters, "parameters of " + q_.model->name, "model file");
       rho = token / (FlopsOf<Traced>(Traced(2.0)) * size) / *flop_price_;
       rho = named(rho, "rho", "cost of a serving FLOP over a training FLOP's");
@@ -242,9 +242,9 @@ class Answering {
       assume(fmt::format("serving at {:.3g} % MFU of the same peak, at the same price", 100 * *q_.serve_mfu),
              "--serve-mfu", "command line");
     } else if (q_.serve_usd_per_million) {
-      assume(fmt::format("serving costs ${:g} per million tokens of {}, and in proportion to the parameters",
+      assume(fmt::format("serving costs ${:.3g} per million tokens of {}, and in proportion to the parameters",
                          *q_.serve_usd_per_million, q_.model->name),
-             "--serve-price", "command line");
+             "--serve-price", q_.serve_price_source);
     } else {
       assume("a FLOP of serving costs as much as one of training (decoding costs several times more)",
              "--serve-mfu, --serve-price", kLifetime);

@@ -47,6 +47,7 @@ struct ScalingQuestion {
   bool lifetime_budget = false;  ///< the budget pays for serving too
   std::optional<double> serve_mfu;
   std::optional<double> serve_usd_per_million;  ///< of tokens of `model`, for others in proportion to their size
+  std::string serve_price_source;
 };
 
 enum class AllocationKind { kComputeOptimal, kLifetimeOptimal, kModel };
