@@ -53,7 +53,8 @@ Record record_of(const ScalingQuestion& q, const AllocationFigures& a) {
   Record out{{std::move(kind), figure("parameters", "N", Format::kCount, a.at.parameters),
               figure("tokens", "tokens", Format::kCount, a.at.tokens),
               droppable(figure("tokens_per_parameter", "tokens / N", Format::kNumber, a.tokens_per_parameter), 3),
-              loss_figure("loss", a.loss), figure("training_flops", "training FLOPs", Format::kNumber, a.training)}};
+              loss_figure("loss", a.loss),
+              droppable(figure("training_flops", "training FLOPs", Format::kNumber, a.training), serves ? 1 : 0)}};
   if (serves) {
     out.figures.push_back(droppable(figure("serving_flops", "serving FLOPs", Format::kNumber, a.serving), 2));
     out.figures.push_back(figure("lifetime_flops", "of a life", Format::kNumber, a.lifetime));
