@@ -35,6 +35,7 @@ inline double sqrt(double x) { return std::sqrt(x); }
 inline double log2(double x) { return std::log2(x); }
 /// e^x - 1, exact where x is small.
 inline double expm1(double x) { return std::expm1(x); }
+inline double power(double x, double exponent) { return std::pow(x, exponent); }
 
 /// Gives a result its name ("prefix name") and the place its formula comes from; only the traced reading keeps them.
 template <class X>

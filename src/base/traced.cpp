@@ -27,6 +27,7 @@ double evaluate(Op op, double a, double b) {
     case Op::kSqrt: return std::sqrt(a);
     case Op::kLog2: return std::log2(a);
     case Op::kExpm1: return std::expm1(a);
+    case Op::kPower: return std::pow(a, b);
     case Op::kNamed: return a;
     case Op::kConstant:
     case Op::kInput: break;
@@ -77,6 +78,7 @@ class Writer {
       case Op::kFloor: out = "floor("; break;
       case Op::kSqrt: out = "sqrt("; break;
       case Op::kExpm1: out = "expm1("; break;
+      case Op::kPower: out = "pow("; break;
       default: out = "log2("; break;
     }
     for (std::size_t i = 0; i < node.args.size(); ++i) {

@@ -29,6 +29,7 @@ struct TraceNode {
     kSqrt,
     kLog2,
     kExpm1,
+    kPower,
     kNamed
   };
   Op op = Op::kConstant;
@@ -61,6 +62,7 @@ class Traced {
   friend Traced sqrt(const Traced& a) { return apply(TraceNode::Op::kSqrt, a); }
   friend Traced log2(const Traced& a) { return apply(TraceNode::Op::kLog2, a); }
   friend Traced expm1(const Traced& a) { return apply(TraceNode::Op::kExpm1, a); }
+  friend Traced power(const Traced& a, const Traced& b) { return combine(TraceNode::Op::kPower, a, b); }
 
  private:
   explicit Traced(TracePtr node) : node_(std::move(node)) {}

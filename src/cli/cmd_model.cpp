@@ -1,4 +1,5 @@
-// `scalecalc model MODEL`: one model taken apart. `scalecalc model list`: the catalog.
+// `scalecalc model MODEL`: one model taken apart. `scalecalc model list`: the catalog. `scalecalc model design`: see
+// model_design.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include "book/model_figures.h"
 #include "cli/commands.h"
 #include "cli/log.h"
+#include "cli/model_design.h"
 #include "cli/outputs.h"
 #include "cli/session.h"
 #include "cli/sheet_command.h"
@@ -43,7 +45,8 @@ constexpr std::array kFlags{
 constexpr std::string_view kExamples =
     "  scalecalc model llama3-70b --seq 8192\n"
     "  scalecalc model deepseek-v3 --kv fp8 --json\n"
-    "  scalecalc model list\n";
+    "  scalecalc model list\n"
+    "  scalecalc model design --hw h100-sxm --chips 1024 --deadline 30d\n";
 
 constexpr const char* kExample = "for example: scalecalc model llama3-70b";
 
@@ -153,7 +156,25 @@ Sheet answer(const Arguments& arguments, const Catalog& catalog) {
   return out;
 }
 
+/// Flags that both `model MODEL` and `model design` have.
+constexpr std::array<std::string_view, 4> kShared{"--seq", "--batch-tokens", "--set", "--explain"};
+
+/// UserError for flags of the other action.
+void check_flags(const Arguments& arguments, bool design) {
+  FlagReader reader(arguments);
+  const std::span<const Flag> others = design ? std::span<const Flag>(kFlags) : design_flags();
+  for (const Flag& flag : others) {
+    if (!arguments.has(flag.name) || std::find(kShared.begin(), kShared.end(), flag.name) != kShared.end()) continue;
+    reader.problem(fmt::format("{} has no meaning for model {}", flag.name, design ? "design" : "MODEL"),
+                   fmt::format("it belongs to model {}", design ? "MODEL" : "design"));
+  }
+  reader.finish();
+}
+
 ExitCode run_model(const Arguments& arguments, Environment& env) {
+  const bool design = !arguments.positionals().empty() && arguments.positionals().front() == "design";
+  check_flags(arguments, design);
+  if (design) return run_model_design(arguments, env);
   if (arguments.has("--dump-yaml")) {
     const Session session = read_session(arguments, env);
     const Catalog catalog(session.config_directories, session.remembered);
@@ -174,14 +195,28 @@ ExitCode run_model(const Arguments& arguments, Environment& env) {
 
 }  // namespace
 
+namespace {
+
+std::span<const Flag> all_flags() {
+  static const std::vector<Flag> kAll = [] {
+    std::vector<Flag> out(kFlags.begin(), kFlags.end());
+    out.insert(out.end(), design_flags().begin(), design_flags().end());
+    return out;
+  }();
+  return kAll;
+}
+
+}  // namespace
+
 const Command& model_command() {
-  static const Command kModel{"model",
-                              "A model taken apart: parameters, FLOPs, attention against context, KV cache.",
-                              "MODEL [flags] | list [WORD...]",
-                              kExamples,
-                              "",
-                              kFlags,
-                              run_model};
+  static const Command kModel{
+      "model",
+      "A model taken apart: parameters, FLOPs, attention, KV cache; or the largest one for a machine.",
+      "MODEL [flags] | list [WORD...] | design --hw HW --chips N --deadline TIME [flags]",
+      kExamples,
+      "",
+      all_flags(),
+      run_model};
   return kModel;
 }
 

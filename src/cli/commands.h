@@ -41,6 +41,7 @@ const Command& matmul_command();
 const Command& roofline_command();
 const Command& bounds_command();
 const Command& model_command();
+const Command& scaling_law_command();
 const Command& hw_command();
 const Command& validate_command();
 const Command& calibrate_command();

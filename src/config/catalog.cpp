@@ -27,6 +27,7 @@ std::string_view folder(CatalogKind kind) {
     case CatalogKind::kEfficiency: return "efficiency";
     case CatalogKind::kStack: return "stacks";
     case CatalogKind::kMeasurements: return "measurements";
+    case CatalogKind::kLaw: return "laws";
   }
   return "";
 }
@@ -38,6 +39,7 @@ std::string_view noun(CatalogKind kind) {
     case CatalogKind::kEfficiency: return "efficiency family";
     case CatalogKind::kStack: return "software stack";
     case CatalogKind::kMeasurements: return "measurements";
+    case CatalogKind::kLaw: return "scaling law";
   }
   return "";
 }
@@ -214,7 +216,7 @@ std::vector<std::string> suggestions(const std::vector<Labels>& labels, const st
   std::error_code ignored;
   if (fs::exists(name, ignored)) hint = fmt::format("to read the file of that name, write './{}'; ", name);
   const std::vector<std::string> known = sorted_names(labels);
-  const bool plural = kind == CatalogKind::kModel || kind == CatalogKind::kStack;
+  const bool plural = kind == CatalogKind::kModel || kind == CatalogKind::kStack || kind == CatalogKind::kLaw;
   const std::string nouns = fmt::format("{}{}", noun(kind), plural ? "s" : "");
   if (known.empty()) {
     hint += fmt::format("no {} is known", noun(kind));
@@ -240,7 +242,7 @@ Catalog::Catalog(std::vector<std::string> directories, std::shared_ptr<Remembere
     std::error_code ignored;
     if (!fs::is_directory(directory, ignored)) {
       throw UserError(fmt::format("{} is not a directory", in_quotes(directory)),
-                      "a config directory holds hardware/, models/, efficiency/ or stacks/");
+                      "a config directory holds hardware/, models/, efficiency/, stacks/ or laws/");
     }
   }
 }

@@ -106,7 +106,10 @@ void judge_layouts(const RankingContext& context, const std::optional<KnownRefer
 }  // namespace
 
 TrainAnswer answer(const TrainQuestion& question, const Catalog& catalog, const std::function<bool()>& stop) {
-  ResolvedQuestion resolved = resolve(question, catalog);
+  return answer(question, resolve(question, catalog), stop);
+}
+
+TrainAnswer answer(const TrainQuestion& question, ResolvedQuestion resolved, const std::function<bool()>& stop) {
   std::optional<KnownReference> reference;
   if (question.from) reference = read_reference(*question.from);
   const PlanRequest request = request_of(question, resolved);

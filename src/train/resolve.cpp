@@ -31,8 +31,8 @@ class Resolver {
  public:
   explicit Resolver(const TrainQuestion& question, ResolvedQuestion job = {}) : q_(question), out_(std::move(job)) {}
 
-  ResolvedQuestion run(const Catalog& catalog, bool with_machine) {
-    load(catalog);
+  ResolvedQuestion run(const Catalog& catalog, ModelDocument model, bool with_machine) {
+    load(catalog, std::move(model));
     workload();
     if (with_machine) machine();
     price();
@@ -51,8 +51,7 @@ class Resolver {
     out_.assumptions.push_back({std::move(text), std::move(flag), std::move(source), warning});
   }
 
-  void load(const Catalog& catalog) {
-    ModelDocument model = load_model_document(catalog, q_.model, q_.assume);
+  void load(const Catalog& catalog, ModelDocument model) {
     ConfigNode hw = catalog.load(CatalogKind::kHardware, q_.hardware);
     apply_sets(q_.set, {{"hw", &hw}, {"model", &model.document}});
     out_.model = load_model(model.document);
@@ -414,11 +413,15 @@ Efficiency efficiency_asked_for(const TrainQuestion& question, const HardwareSpe
 }
 
 ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog) {
-  return Resolver(question).run(catalog, true);
+  return resolve(question, catalog, load_model_document(catalog, question.model, question.assume));
+}
+
+ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog, ModelDocument model) {
+  return Resolver(question).run(catalog, std::move(model), true);
 }
 
 ResolvedQuestion resolve_job(const TrainQuestion& question, const Catalog& catalog) {
-  return Resolver(question).run(catalog, false);
+  return Resolver(question).run(catalog, load_model_document(catalog, question.model, question.assume), false);
 }
 
 ResolvedQuestion on_machine(const TrainQuestion& question, ResolvedQuestion job) {

@@ -2,6 +2,7 @@
 // and recorded as assumptions.
 #pragma once
 
+#include "import/named_model.h"
 #include "plan/request.h"
 #include "train/question.h"
 
@@ -21,6 +22,10 @@ struct ResolvedQuestion {
 
 /// UserError for everything that is wrong with the question.
 ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog);
+/// The same for a model that no file has; what `question` names is not looked up.
+ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog, ModelDocument model);
+/// The answer to a question that is resolved already.
+TrainAnswer answer(const TrainQuestion& question, ResolvedQuestion resolved, const std::function<bool()>& stop = {});
 
 /// The hardware's coefficients under the stack asked for, or the pure roofline's. UserError for a stack it has none of.
 Efficiency efficiency_asked_for(const TrainQuestion& question, const HardwareSpec& hw);

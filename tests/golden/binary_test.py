@@ -141,9 +141,11 @@ class Terminals(unittest.TestCase):
         depends = ["sensitivity", *QUESTION[1:], "--fixed", "--explain", "--set", "hw.hbm.bandwidth=1TB/s..4TB/s*2"]
         apart = ["model", "deepseek-v3", "--against", "llama3-70b", "--explain"]
         scaling = ["train", "llama3-8b", "--hw", "tpu-v5p", "--chips", "64..512", "--pareto"]
+        laws = ["scaling-law", "llama3-8b", "--inference-tokens", "10T", "--hw", "h100-sxm", "--mfu", "40%", "--explain"]
+        design = ["model", "design", "--hw", "h100-sxm", "--chips", "64", "--deadline", "10d", "--experts", "16,2"]
         for width in (60, 80, 100):
             for words in (QUESTION, scaling, QUESTION + ["--explain"], short, experts, curve, measured, tree, rings, SHARDED,
-                          apart, rules, layout, serving, ["model", "jamba-v0.1"], ["model", "list"], stages,
+                          apart, laws, design, rules, layout, serving, ["model", "jamba-v0.1"], ["model", "list"], stages,
                           ["hw", "list"], ["hw", "h100-sxm", "v100", "tpu-v5p"], ["hw", "b200", "--explain"], depends):
                 lines, code = run_in_terminal(width, *words, NO_COLOR="1")
                 self.assertIn(code, (0, 3))
@@ -454,6 +456,34 @@ class Documents(unittest.TestCase):
             again = self.valid("model", "model", str(file), "--json")
         direct = self.valid("model", "model", "deepseek-v3", "--set", "model.layers=96", "--json")
         self.assertEqual(again["parameters"], direct["parameters"])
+
+    def test_scaling_law(self):
+        document = self.valid("scaling-law", "scaling-law", "llama3-8b", "--inference-tokens", "10T", "--json", "--explain")
+        optimum, lifetime, model = document["allocations"]
+        self.assertEqual((model["kind"], model["tokens"]), ("model", 15e12))
+        self.assertLess(lifetime["lifetime_flops"], optimum["lifetime_flops"])
+        self.assertAlmostEqual(lifetime["loss"], optimum["loss"], places=12)
+        saved = optimum["lifetime_flops"] - lifetime["lifetime_flops"]
+        self.assertAlmostEqual(document["saving"]["flops"] / saved, 1, places=9)
+        self.valid("scaling-law", "scaling-law", "--budget", "5M", "--hw", "h100-sxm", "--mfu", "40%", "--json")
+        for law in document["laws"]:
+            self.valid("scaling-law", "scaling-law", "--flops", "1e24", "--law", law["law"], "--json")
+        self.valid("error", "scaling-law", "--flops", "1e24", "--law", "kaplann", "--json", code=2)
+
+    def test_model_design(self):
+        words = ["model", "design", "--hw", "h100-sxm", "--chips", "64"]
+        with tempfile.TemporaryDirectory() as place:
+            file = pathlib.Path(place) / "mine.yaml"
+            found = self.valid("model-design", *words, "--deadline", "10d", "--write", str(file), "--json", "--explain")
+            best = found["models"][0]
+            train = self.valid("train", "train", str(file), "--hw", "h100-sxm", "--chips", "64", "--json")["plans"][0]
+        self.assertEqual((train["step_time_s"], train["mfu"]), (best["step_time_s"], best["mfu"]))
+        self.assertAlmostEqual(train["run"]["time_s"] / best["run_time_s"], 1, places=12)
+        self.assertAlmostEqual(train["run"]["cost_usd"] / best["cost_usd"], 1, places=12)
+        sizes = [model["parameters"] for model in found["models"]]
+        self.assertEqual(sizes, sorted(sizes, reverse=True))
+        self.valid("model-design", *words, "--budget", "20k", "--experts", "16,2", "--json")
+        self.assertEqual(self.valid("model-design", *words, "--deadline", "1s", "--json", code=3)["models"], [])
 
     def test_validate(self):
         train = str(SOURCE / "configs" / "measurements" / "train.yaml")

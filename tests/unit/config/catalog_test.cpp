@@ -81,7 +81,7 @@ TEST_F(UserCatalog, RefusesADirectoryThatIsNotThere) {
   } catch (const UserError& error) {
     EXPECT_EQ(render(error.diagnostics().at(0)),
               "error: '" + at("none") + "' is not a directory\n" +
-                  "hint: a config directory holds hardware/, models/, efficiency/ or stacks/\n");
+                  "hint: a config directory holds hardware/, models/, efficiency/, stacks/ or laws/\n");
   }
 }
 
