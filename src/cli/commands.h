@@ -34,6 +34,8 @@ std::string command_help(const Command& command);
 /// One definition per command, in cmd_<name>.cpp.
 const Command& train_command();
 const Command& serve_command();
+const Command& distill_command();
+const Command& rl_command();
 const Command& trace_command();
 const Command& collective_command();
 const Command& matmul_command();

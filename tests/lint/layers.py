@@ -4,7 +4,7 @@ import pathlib
 import re
 import sys
 
-LAYERS = ["base", "config", "spec", "import", "model", "cost", "plan", "train", "serve", "validate", "book", "report",
+LAYERS = ["base", "config", "spec", "import", "model", "cost", "plan", "train", "serve", "jobs", "validate", "book", "report",
           "study", "cli"]
 FENCES = {
     "yaml-cpp/": {"config/yaml_reader.cpp"},
