@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <queue>
 
 #include "base/diagnostic.h"
 #include "base/units.h"
@@ -175,28 +176,38 @@ class RlSearch {
                                        all.splits.size() + all.left_out));
     }
     Generator generator(system().serving, load_, q_.engine.fix, q_.engine.max);
+    // Least bound first. A split's bound is made once from FLOPs, then from its training side's own time; only then, if
+    // it is still the least, are engines simulated.
     struct Bounded {
+      double bound = 0;
       ChipSplit split;
-      double bound;
+      bool trained = false;
+      bool operator<(const Bounded& other) const { return bound > other.bound; }
     };
-    std::vector<Bounded> order;
+    std::priority_queue<Bounded> order;
     for (const ChipSplit& s : all.splits) {
       const std::optional<double> generation = generator.bound(s.first);
-      if (generation) order.push_back({s, joined(*generation, trainers_->bound(s.second))});
+      if (generation) order.push({joined(*generation, trainers_->bound(s.second)), s});
     }
-    std::stable_sort(order.begin(), order.end(), [](const Bounded& a, const Bounded& b) { return a.bound < b.bound; });
+    const bool any = !order.empty();
     std::optional<RlPlan> best;
-    for (const Bounded& b : order) {
-      const double limit = best ? best->step.value().value() : std::numeric_limits<double>::infinity();
-      if (b.bound >= limit) break;
-      const std::optional<TrainingHalf> half = trainers_->on(b.split.second, 0);
-      if (!half || joined(*generator.bound(b.split.first), half->time.value().value()) >= limit) continue;
-      if (auto plan = apart(generator, b.split, *half, limit); plan && (!best || plan->step < best->step)) {
-        best = std::move(plan);
+    const auto limit = [&] { return best ? value_of(best->step) : std::numeric_limits<double>::infinity(); };
+    while (!order.empty() && order.top().bound < limit()) {
+      Bounded least = order.top();
+      order.pop();
+      const std::optional<TrainingHalf> half = trainers_->on(least.split.second, 0);
+      if (!half) continue;
+      if (!least.trained) {
+        least.bound = joined(*generator.bound(least.split.first), value_of(half->time));
+        least.trained = true;
+        order.push(least);
+        continue;
       }
+      auto plan = apart(generator, least.split, *half, limit());
+      if (plan && (!best || plan->step < best->step)) best = std::move(plan);
     }
     out_.evaluated += generator.simulated();
-    if (order.empty()) remember(generator);
+    if (!any) remember(generator);
     if (best) out_.plans.push_back(std::move(*best));
   }
 
