@@ -137,8 +137,11 @@ class RlSearch {
     const std::optional<TrainingHalf> half = trainers_->on(chips, graphs);
     if (!half) return;
     const auto link = host_link(hw());
-    if (offloaded && (!link || half->kept_bytes > hw().host_memory().value())) return;
-    Generator generator(system().serving, load_, q_.engine.fix, q_.engine.max, offloaded ? 0 : half->state_bytes);
+    if (offloaded && (!link || half->kept_bytes + half->host_bytes > hw().host_memory().value())) return;
+    // An engine that gives its chips away finishes what it began.
+    RolloutLoad load = load_;
+    load.depth = 0;
+    Generator generator(system().serving, load, q_.engine.fix, q_.engine.max, offloaded ? 0 : half->state_bytes);
     const auto made = generator.best(chips, std::numeric_limits<double>::infinity());
     out_.evaluated += generator.simulated();
     if (!made) {
@@ -147,7 +150,7 @@ class RlSearch {
     }
     RlPlan plan{
         .placement = RlPlacement::kColocated, .offloaded = offloaded, .generator_chips = chips, .trainer_chips = chips};
-    plan.parts.push_back({"generation", "generation", generation_time(*made)});
+    plan.parts.push_back({"generation", "generation", generation_time(*made, 0)});
     plan.parts.push_back({"weight_sync", "weights to the engine", weight_sync(*made, chips, false)});
     if (offloaded) {
       plan.parts.push_back(
@@ -159,10 +162,10 @@ class RlSearch {
     finish(std::move(plan), *half, *made, named(sum_of_parts(plan.parts), "step", "its parts, one after another"));
   }
 
-  SecondsOf<Traced> generation_time(const Generation& g) const {
+  static SecondsOf<Traced> generation_time(const Generation& g, std::int64_t depth) {
     return searched_seconds(g.seconds, "generation",
-                            q_.depth < 2 ? "a replica's share through the engine, event by event, to the last token"
-                                         : "responses over the engine's largest rate [RATE-MAX]");
+                            depth < 2 ? "a replica's share through the engine, event by event, to the last token"
+                                      : "responses over the engine's largest rate [RATE-MAX]");
   }
 
   /// Pools of their own: every split whose halves are built. A split is left when no layout of its halves can reach the
@@ -223,7 +226,7 @@ class RlSearch {
                 .generator_chips = s.first,
                 .trainer_chips = s.second,
                 .idle_chips = q_.train.chips - s.first - s.second};
-    const SecondsOf<Traced> generation = generation_time(*made);
+    const SecondsOf<Traced> generation = generation_time(*made, q_.depth);
     const SecondsOf<Traced> sync = weight_sync(*made, s.second, true);
     plan.parts.push_back({"generation", "generation", generation});
     plan.parts.push_back({"weight_sync", "weights to the engine", sync});
@@ -254,7 +257,7 @@ class RlSearch {
     plan.critic = half.critic;
     plan.reward_layout = half.reward_layout;
     plan.step = step;
-    plan.generator_busy = generation_time(made);
+    plan.generator_busy = plan.parts.front().time;
     plan.trainer_busy = half.time;
     const Traced all = Traced::leaf(number(q_.train.chips), "chips", "asked", {});
     if (plan.placement == RlPlacement::kColocated) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/units.h"
 #include "jobs/forward_pass.h"
 #include "jobs/job_links.h"
@@ -63,9 +65,10 @@ std::optional<JobShortage> RlTrainers::shortage() const {
 }
 
 /// Weights of a frozen model of the policy's layout come from the host for their pass.
-JobPart RlTrainers::swap_in(const TrainedPlan& plan, std::string key, std::string label, double bytes) const {
+JobPart RlTrainers::swap_in(TrainingHalf& half, std::string key, std::string label, double bytes) const {
   SecondsOf<Traced> time(Traced(0.0));
-  if (const auto link = host_link(plan.resolved->hw)) {
+  half.host_bytes += bytes;
+  if (const auto link = host_link(half.policy->resolved->hw)) {
     time = named(searched_bytes(bytes, "weights of a chip", kTrainSource) / *link, label, kSwapSource);
   }
   return {std::move(key), std::move(label), time};
@@ -83,7 +86,8 @@ void RlTrainers::add_passes(TrainingHalf& half) const {
   if (q_.reference != "none") {
     half.parts.push_back({"reference", "reference pass",
                           named(pass, "reference pass", "the first weights in the policy's layout: arXiv:2402.03300")});
-    half.parts.push_back(swap_in(p, "reference_weights", "reference weights in", p.ranked.plan.memory.weights.value()));
+    half.parts.push_back(
+        swap_in(half, "reference_weights", "reference weights in", p.ranked.plan.memory.weights.value()));
   }
   if (half.critic) {
     const SecondsOf<Traced> values =
@@ -107,8 +111,17 @@ bool RlTrainers::add_reward(TrainingHalf& half, std::int64_t chips) const {
   half.reward_layout = pass.layout;
   half.parts.push_back({"reward", "reward pass",
                         searched_seconds(pass.seconds, "reward pass", "prefill of all responses, best layout")});
-  half.parts.push_back(swap_in(*half.policy, "reward_weights", "reward weights in", pass.weight_bytes));
+  half.parts.push_back(swap_in(half, "reward_weights", "reward weights in", pass.weight_bytes));
   return true;
+}
+
+/// In the host's memory, or for chips without a link to one beside the trainers in their own.
+bool RlTrainers::frozen_weights_fit(const TrainingHalf& half) const {
+  const HardwareSpec& hw = half.policy->resolved->hw;
+  if (host_link(hw)) return half.host_bytes <= hw.host_memory().value();
+  const double fullest =
+      std::max(half.policy->total_bytes(), half.critic ? half.critic->total_bytes() : 0) + half.host_bytes;
+  return fullest <= hw.hbm_capacity.value();
 }
 
 void RlTrainers::add_updates(TrainingHalf& half) const {
@@ -127,14 +140,17 @@ bool RlTrainers::share_memory(TrainingHalf& half) const {
   const TrainedPlan& p = *half.policy;
   half.state_bytes = p.state_bytes();
   half.kept_bytes = p.kept_bytes();
+  half.host_bytes = p.ranked.plan.memory.host.value();
   if (!half.critic) return true;
   const TrainedPlan& c = *half.critic;
   half.state_bytes += c.state_bytes();
   half.kept_bytes += c.kept_bytes();
+  half.host_bytes += c.ranked.plan.memory.host.value();
   const double capacity = p.resolved->hw.hbm_capacity.value();
   if (p.total_bytes() + c.state_bytes() <= capacity && c.total_bytes() + p.state_bytes() <= capacity) return true;
   const auto link = host_link(p.resolved->hw);
-  if (!link || half.kept_bytes > p.resolved->hw.host_memory().value()) return false;
+  if (!link) return false;
+  half.host_bytes += std::max(p.kept_bytes(), c.kept_bytes());
   const BytesOf<Traced> both = searched_bytes(p.kept_bytes(), "state of the policy", kTrainSource) +
                                searched_bytes(c.kept_bytes(), "state of the critic", kTrainSource);
   half.parts.push_back({"critic_swap", "policy and critic swapped",
@@ -152,7 +168,7 @@ std::optional<TrainingHalf> RlTrainers::on(std::int64_t chips, double taken) {
   }
   if (!share_memory(out)) return std::nullopt;
   add_passes(out);
-  if (!add_reward(out, chips)) return std::nullopt;
+  if (!add_reward(out, chips) || !frozen_weights_fit(out)) return std::nullopt;
   add_updates(out);
   out.time = named(sum_of_parts(out.parts), "training side", "its parts, one after another");
   return out;

@@ -17,6 +17,7 @@ struct TrainingHalf {
   SecondsOf<Traced> time{};
   double state_bytes = 0;  ///< of a chip, between steps
   double kept_bytes = 0;   ///< of these, without gradients: what must come back if it goes
+  double host_bytes = 0;   ///< of a chip's part of the host: what plans offload, frozen weights
 };
 
 class RlTrainers {
@@ -38,7 +39,8 @@ class RlTrainers {
   bool add_reward(TrainingHalf& half, std::int64_t chips) const;
   void add_updates(TrainingHalf& half) const;
   bool share_memory(TrainingHalf& half) const;
-  JobPart swap_in(const TrainedPlan& plan, std::string key, std::string label, double bytes) const;
+  bool frozen_weights_fit(const TrainingHalf& half) const;
+  JobPart swap_in(TrainingHalf& half, std::string key, std::string label, double bytes) const;
 
   const RlQuestion& q_;
   const RolloutTokens& tokens_;

@@ -98,7 +98,7 @@ class RlSheet {
                        : "engine and trainer take turns on all chips, the trainer's state stays on them",
            Role::kPlain});
     }
-    if (q_.depth < 2 && p.generation.tail > 0.2) {
+    if (p.generation.tail > 0.2) {
       out_.summary.push_back(
           {fmt::format("{:.3g} % of generation is the last tenth of the responses; the longest has {} "
                        "tokens",
@@ -159,7 +159,7 @@ class RlSheet {
         job_value("tokens", "tokens of a step", Format::kCount, a_.step_tokens()),
         job_value("longest_tokens", "longest response", Format::kInteger, a_.tokens.longest),
         job_value("longest_time_s", "from first to last token of it", Format::kSeconds, g.longest_s),
-        job_value("tail_share", q_.depth < 2 ? "last tenth of the responses" : "", Format::kFraction, g.tail),
+        job_value("tail_share", g.tail > 0 ? "last tenth of the responses" : "", Format::kFraction, g.tail),
         job_value("mean_batch", "sequences of a replica's step", Format::kNumber, g.mean_batch),
         job_value("evictions", g.evictions > 0 ? "evictions of a replica" : "", Format::kInteger, number(g.evictions)),
         job_value("memory_bytes.weights", "weights of a chip", Format::kBytes, g.weight_bytes),

@@ -467,7 +467,8 @@ class Documents(unittest.TestCase):
         self.assertEqual(document["step"]["step_time_s"], min(plan["step_time_s"] for plan in document["plans"]))
 
     def test_distill(self):
-        question = ("distill", "llama3.2-1b", "--hw", "h100-sxm", "--tokens", "10B", "--json")
+        question = ("distill", "llama3.2-1b", "--hw", "h100-sxm", "--tokens", "10B", "--batch-tokens", "1M", "--seq",
+                    "4096", "--json")
         same = (*question, "--teacher", "llama3.1-8b", "--chips", "32")
         self.sums(self.valid("distill", *same, "--storage-bandwidth", "1TB/s", "--explain"))
         for where in ("shared", "split"):
