@@ -9,7 +9,7 @@ namespace {
 
 ExitCode run_distill(const Arguments& arguments, Environment& env) {
   return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
-    return distill_sheet(distill_answer(distill_question(arguments), catalog));
+    return distill_sheet(distill_answer(distill_question(arguments), catalog), arguments.has("--explain"));
   });
 }
 

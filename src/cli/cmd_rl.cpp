@@ -8,8 +8,9 @@ namespace scalecalc::cli {
 namespace {
 
 ExitCode run_rl(const Arguments& arguments, Environment& env) {
-  return answer_with_sheet(
-      arguments, env, [&](const Catalog& catalog) { return rl_sheet(rl_answer(rl_question(arguments), catalog)); });
+  return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+    return rl_sheet(rl_answer(rl_question(arguments), catalog), arguments.has("--explain"));
+  });
 }
 
 constexpr std::string_view kExamples =

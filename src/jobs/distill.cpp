@@ -30,10 +30,11 @@ class DistillSearch {
  public:
   DistillSearch(const DistillQuestion& question, const Catalog& catalog)
       : catalog_(catalog),
-        serving_(resolve_serving(question.teacher, catalog)),
+        engine_(std::make_shared<const ServeAnswer>(resolve_serving(question.teacher, catalog))),
         students_(question.student, catalog),
-        basis_(Reader<double>{}, serving_.systems.front().serving) {
+        basis_(Reader<double>{}, engine_->systems.front().serving) {
     out_.question = question;
+    out_.engine = engine_;
   }
 
   DistillAnswer run() {
@@ -68,16 +69,17 @@ class DistillSearch {
 
   void describe_job() {
     out_.student = job().model.title;
-    out_.teacher = serving_.model->title;
+    out_.teacher = engine_->model->title;
     out_.hardware_title = hw().title;
     out_.step_tokens = students_.step_tokens();
+    out_.seq = number(job().workload.seq);
     out_.capacity = hw().hbm_capacity.value();
     if (!job().workload.tokens) {
       throw UserError("the length of the run is not known", "give --tokens: what the student trains on");
     }
     out_.tokens = *job().workload.tokens;
     out_.assumptions = job().assumptions;
-    for (const Assumption& a : serving_.assumptions) {
+    for (const Assumption& a : engine_->assumptions) {
       // The teacher keeps no cache, and pays with the student.
       const bool about_cache = a.flag == "--kv" || a.flag == "--context" || a.flag == "--prompt" || a.flag == "--price";
       if (about_cache && q_.loss == DistillLoss::kLogits) continue;
@@ -88,31 +90,25 @@ class DistillSearch {
   }
 
   void same_words() const {
-    const std::int64_t student = job().model.vocab, teacher = serving_.model->vocab;
+    const std::int64_t student = job().model.vocab, teacher = engine_->model->vocab;
     if (student == teacher || q_.loss == DistillLoss::kSequence) return;
     throw UserError(
         fmt::format("{} has {} words in its vocabulary, its teacher {} has {}: their logits are not of the "
                     "same words",
-                    job().model.name, group_thousands(student), serving_.model->name, group_thousands(teacher)),
+                    job().model.name, group_thousands(student), engine_->model->name, group_thousands(teacher)),
         "--loss sequence trains on text that the teacher writes");
   }
 
   BytesOf<Traced> logits(TeacherPlace place, double tokens) const {
-    const double each = logit_bytes_per_token(serving_.model->vocab, kept_logits(q_, place));
+    const double each = logit_bytes_per_token(engine_->model->vocab, kept_logits(q_, place));
     return named(
         searched_bytes(each, "bytes of a token's logits", kept_logits(q_, place) ? "k x (bf16 + int32)" : "bf16") *
             Traced::leaf(tokens, "tokens", "a step's, or all that are stored", {}),
         "logits", "bytes of a token x tokens");
   }
 
-  ForwardLoad load(double tokens) const {
-    const double seq = number(job().workload.seq);
-    return {.sequences = tokens / seq, .tokens = seq, .all_logits = true};
-  }
-
   std::vector<ForwardPass> passes(std::int64_t chips) const {
-    return forward_passes(basis_, chips, load(out_.step_tokens), hw().hbm_capacity.value(), q_.teacher.fix,
-                          q_.teacher.max);
+    return forward_passes(basis_, chips, teacher_load(out_), hw().hbm_capacity.value(), q_.teacher.fix, q_.teacher.max);
   }
 
   static SecondsOf<Traced> teacher_time(const ForwardPass& pass) {
@@ -164,6 +160,7 @@ class DistillSearch {
   void describe_halves(DistillPlan& plan, const ForwardPass& pass, std::shared_ptr<const TrainedPlan> student,
                        bool apart) const {
     plan.teacher_layout = pass.layout;
+    plan.pass = pass;
     plan.teacher_memory = pass.memory_bytes;
     plan.teacher_time = teacher_time(pass);
     plan.student_time = student_time(*student);
@@ -251,6 +248,7 @@ class DistillSearch {
     const double unique = out_.tokens / q_.epochs;
     DistillPlan plan = beforehand(found.front().layout);
     plan.teacher_memory = found.front().memory_bytes;
+    plan.pass = found.front();
     plan.teacher_time = teacher_time(found.front());
     plan.logit_bytes = logits(TeacherPlace::kStored, out_.step_tokens);
     plan.stored_bytes = logits(TeacherPlace::kStored, unique);
@@ -334,7 +332,7 @@ class DistillSearch {
     }
     if (!passes(q_.student.chips).empty() || q_.loss == DistillLoss::kSequence) return;
     const std::vector<ForwardPass> any =
-        forward_passes(basis_, q_.student.chips, load(out_.step_tokens), 1e18, q_.teacher.fix, q_.teacher.max);
+        forward_passes(basis_, q_.student.chips, teacher_load(out_), 1e18, q_.teacher.fix, q_.teacher.max);
     if (any.empty()) {
       out_.shortages.push_back({"teacher", 0, out_.capacity, "no layout is legal on these chips"});
     } else {
@@ -343,7 +341,7 @@ class DistillSearch {
   }
 
   const Catalog& catalog_;
-  ServeAnswer serving_;
+  std::shared_ptr<const ServeAnswer> engine_;
   JobTrainer students_;
   ServeBasis<double> basis_;
   DistillAnswer out_;
@@ -351,6 +349,10 @@ class DistillSearch {
 };
 
 }  // namespace
+
+ForwardLoad teacher_load(const DistillAnswer& answer) {
+  return {.sequences = answer.step_tokens / answer.seq, .tokens = answer.seq, .all_logits = true};
+}
 
 double logit_bytes_per_token(std::int64_t vocab, std::optional<std::int64_t> top_k) {
   return top_k ? number(*top_k) * (kValueBytes + kIndexBytes) : number(vocab) * kValueBytes;

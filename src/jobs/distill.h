@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,8 +46,9 @@ struct DistillPlan {
   std::int64_t student_chips = 0, teacher_chips = 0, idle_chips = 0;
   std::shared_ptr<const TrainedPlan> student{};
   ServeLayout teacher_layout{};
-  double teacher_memory = 0;     ///< bytes of a chip that the teacher takes while it works
-  std::vector<JobPart> parts{};  ///< sum to the step
+  std::optional<ForwardPass> pass{};  ///< the teacher's; absent where it writes
+  double teacher_memory = 0;          ///< bytes of a chip that the teacher takes while it works
+  std::vector<JobPart> parts{};       ///< sum to the step
   SecondsOf<Traced> step{};
   SecondsOf<Traced> teacher_time{}, student_time{}, transfer_time{};  ///< of a step's tokens, hidden or not
   BytesOf<Traced> logit_bytes{};                                      ///< of a step, over all chips
@@ -58,8 +60,9 @@ struct DistillPlan {
 
 struct DistillAnswer {
   DistillQuestion question;
+  std::shared_ptr<const ServeAnswer> engine;  ///< of the teacher, resolved
   std::string student, teacher, hardware_title;
-  double step_tokens = 0, tokens = 0;
+  double step_tokens = 0, tokens = 0, seq = 0;
   std::vector<DistillPlan> plans;            ///< the best of each place, fastest first
   std::shared_ptr<const TrainedPlan> alone;  ///< the student without a teacher
   std::optional<Traced> over_alone;          ///< the best plan's time over it
@@ -70,6 +73,9 @@ struct DistillAnswer {
   std::vector<Assumption> assumptions;
   std::vector<std::string> notes;
 };
+
+/// Sequences of a step as the teacher sees them.
+ForwardLoad teacher_load(const DistillAnswer& answer);
 
 /// Bytes of one token's logits as they are sent or stored: all of them in bf16, or the k largest with the words they
 /// belong to in int32.

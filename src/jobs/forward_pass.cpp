@@ -24,20 +24,26 @@ double memory_of(const ServeBasis<double>& basis, const ServeLayout& layout, con
   return fixed + rows * number(basis.system.model->vocab) * kLogitBytes / number(layout.tp * layout.cp);
 }
 
-double seconds_of(const ServingCost<double>& cost, const ServeBasis<double>& basis, const ForwardLoad& load) {
-  const ServeLayout& layout = cost.layout();
+ServeStep batch_of(const ForwardLoad& load, double sequences) {
+  return {.prefill_sequences = sequences, .prefill_tokens = load.tokens, .all_logits = load.all_logits};
+}
+
+/// Sequences of a replica's step, and how many such steps there are.
+void fill_batches(const ServeBasis<double>& basis, const ForwardLoad& load, ForwardPass& pass) {
+  const ServeLayout& layout = pass.layout;
   const double ranks =
       number(layout.attention_dp * layout.pp) * (layout.scheme == ServeScheme::kGathered ? number(layout.tp) : 1);
   const double share = std::ceil(load.sequences / number(layout.dp));
-  const double step = std::min(share, ranks * at_a_time(basis, load));
-  const double seconds =
-      cost.step({.prefill_sequences = step, .prefill_tokens = load.tokens, .all_logits = load.all_logits})
-          .total()
-          .value();
-  return std::ceil(share / step) * seconds;
+  pass.at_once = std::min(share, ranks * at_a_time(basis, load));
+  pass.batches = std::ceil(share / pass.at_once);
 }
 
 }  // namespace
+
+SecondsOf<Traced> explain_pass(const ServingSystem& system, const ForwardLoad& load, const ForwardPass& pass) {
+  const ServeBasis<Traced> basis(Reader<Traced>{}, system);
+  return ServingCost<Traced>(basis, pass.layout, pass.slice, pass.placement).step(batch_of(load, pass.at_once)).total();
+}
 
 std::optional<Slice> engine_slice(const HardwareSpec& hw, std::int64_t chips) {
   const std::vector<Slice> found = slices_of(hw, chips, 1);
@@ -58,9 +64,13 @@ std::vector<ForwardPass> forward_passes(const ServeBasis<double>& basis, std::in
   for (const ServeLayout& layout : serve_layouts(*basis.system.model, hw, chips, fix, max)) {
     const double memory = memory_of(basis, layout, load);
     if (memory > room || placed(hw, *slice, layout).empty()) continue;
-    const ServingCost<double> cost = serving_cost(basis, layout, *slice);
-    all.push_back(
-        {layout, chips, seconds_of(cost, basis, load), ServeMemory(basis, layout).parts(0, 0).weights, memory});
+    ForwardPass pass{.layout = layout, .chips = chips, .memory_bytes = memory, .slice = *slice};
+    pass.weight_bytes = ServeMemory(basis, layout).parts(0, 0).weights;
+    pass.placement = best_placement(basis, layout, *slice);
+    fill_batches(basis, load, pass);
+    const ServingCost<double> cost(basis, layout, *slice, pass.placement);
+    pass.seconds = pass.batches * cost.step(batch_of(load, pass.at_once)).total().value();
+    all.push_back(std::move(pass));
   }
   std::stable_sort(all.begin(), all.end(), [](const ForwardPass& a, const ForwardPass& b) {
     return a.seconds != b.seconds ? a.seconds < b.seconds : a.memory_bytes < b.memory_bytes;

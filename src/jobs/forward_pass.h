@@ -24,6 +24,10 @@ struct ForwardPass {
   double seconds = 0;       ///< of all sequences
   double weight_bytes = 0;  ///< of a chip
   double memory_bytes = 0;  ///< of a chip, weights, activations, logits and the runtime
+  double at_once = 0;       ///< sequences of a replica's step
+  double batches = 0;       ///< such steps one after another
+  Slice slice{};
+  Placement placement{};
 };
 
 /// The layouts on exactly so many chips that no other beats in time and in memory, fastest first; those over `room`
@@ -31,6 +35,9 @@ struct ForwardPass {
 /// engine step's tokens, on all replicas at once.
 std::vector<ForwardPass> forward_passes(const ServeBasis<double>& basis, std::int64_t chips, const ForwardLoad& load,
                                         double room, const ServePins& fix = {}, const ServePins& max = {});
+
+/// One of the pass's batches with its formulas.
+SecondsOf<Traced> explain_pass(const ServingSystem& system, const ForwardLoad& load, const ForwardPass& pass);
 
 /// The slice that an engine is placed on; nothing if the count is not built. Long boxes of the same count lose links.
 std::optional<Slice> engine_slice(const HardwareSpec& hw, std::int64_t chips);

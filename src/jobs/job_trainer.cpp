@@ -7,6 +7,10 @@
 
 namespace scalecalc {
 
+PlanReading<Traced> explain_plan(const TrainedPlan& plan) {
+  return read_plan(Reader<Traced>{}, request_of(plan.question, *plan.resolved), plan.ranked.plan);
+}
+
 double forward_pass_time(const PlanRequest& request, const Plan& plan) {
   const Reader<double> reader;
   const PlanCosts<double> costs(reader, request, plan);
@@ -50,7 +54,9 @@ std::shared_ptr<const TrainedPlan> JobTrainer::search(std::int64_t chips, double
     if (result.nearest_miss) nearest_miss_ = std::move(result.nearest_miss);
     return nullptr;
   }
-  TrainedPlan out{.resolved = resolved, .ranked = ranked(*resolved, request, std::move(result.plans.front()))};
+  TrainedPlan out{.question = question,
+                  .resolved = resolved,
+                  .ranked = ranked(*resolved, request, std::move(result.plans.front()))};
   const Plan& best = out.ranked.plan;
   const double scale = job_.workload.batch_seqs / best.batch_seqs;
   out.step_s = best.step_s * scale;

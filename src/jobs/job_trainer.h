@@ -16,6 +16,7 @@ namespace scalecalc {
 
 /// The best plan of a training job on some chips.
 struct TrainedPlan {
+  TrainQuestion question;  ///< of these chips
   std::shared_ptr<const ResolvedQuestion> resolved;
   RankedPlan ranked;
   double step_s = 0;     ///< of the tokens asked for: the plan's step times asked over run
@@ -26,6 +27,9 @@ struct TrainedPlan {
   double kept_bytes() const { return (ranked.plan.memory.weights + ranked.plan.memory.optimizer).value(); }
   double total_bytes() const { return ranked.plan.memory.total().value(); }
 };
+
+/// The plan's step and memory with their formulas.
+PlanReading<Traced> explain_plan(const TrainedPlan& plan);
 
 /// Seconds of a forward pass over the tokens of a step on the plan's own layout: every microbatch through every stage,
 /// and the pipeline filling once, (m + (p - 1) / v) / p passes of the whole model for m microbatches, p stages of v

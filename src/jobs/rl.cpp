@@ -45,7 +45,7 @@ class RlSearch {
   }
 
   RlAnswer run() {
-    serving_ = resolve_serving(out_.question.engine, catalog_);
+    out_.engine = std::make_shared<const ServeAnswer>(resolve_serving(out_.question.engine, catalog_));
     trainers_.emplace(q_, tokens_, catalog_);
     load_ = {.mix = q_.mix, .prompts = q_.prompts, .rollouts = q_.rollouts, .depth = q_.depth};
     load_.prefix_hit = q_.prefix_hit.value_or(1 - 1 / number(q_.rollouts));
@@ -60,7 +60,7 @@ class RlSearch {
   }
 
  private:
-  const ServeSystem& system() const { return serving_.systems.front(); }
+  const ServeSystem& system() const { return out_.engine->systems.front(); }
   const HardwareSpec& hw() const { return *system().hw; }
 
   SecondsOf<Traced> total_time() const {
@@ -73,7 +73,7 @@ class RlSearch {
   }
 
   void describe_job() {
-    out_.model = serving_.model->title;
+    out_.model = out_.engine->model->title;
     out_.hardware_title = hw().title;
     out_.capacity = hw().hbm_capacity.value();
     assume(fmt::format("responses are packed without padding: they train as sequences of {} tokens, which attend to as "
@@ -95,7 +95,7 @@ class RlSearch {
       assume("the critic is as large as the policy", "--critic", "arXiv:2203.02155 took a smaller one");
     }
     add_new(trainers_->assumptions());
-    add_new(serving_.assumptions);
+    add_new(out_.engine->assumptions);
     if (trainers_->reward() != nullptr) add_new(trainers_->reward()->assumptions);
   }
 
@@ -104,7 +104,7 @@ class RlSearch {
       const bool known = std::any_of(out_.assumptions.begin(), out_.assumptions.end(),
                                      [&](const Assumption& other) { return other.text == a.text; });
       // One price and one mean context are said once: the trainer's, and the engine's own lengths.
-      if (!known && !(a.flag == "--price" && &found == &serving_.assumptions)) out_.assumptions.push_back(a);
+      if (!known && !(a.flag == "--price" && &found == &out_.engine->assumptions)) out_.assumptions.push_back(a);
     }
   }
 
@@ -290,7 +290,6 @@ class RlSearch {
   RolloutTokens tokens_;
   RlAnswer out_;
   const RlQuestion& q_ = out_.question;
-  ServeAnswer serving_;
   std::optional<RlTrainers> trainers_;
   RolloutLoad load_;
 };

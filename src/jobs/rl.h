@@ -7,7 +7,7 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -69,6 +69,7 @@ struct RlPlan {
 
 struct RlAnswer {
   RlQuestion question;
+  std::shared_ptr<const ServeAnswer> engine;  ///< resolved: model, machine, formats
   std::string model, hardware_title;
   RolloutTokens tokens;
   std::vector<RlPlan> plans;  ///< the best of each placement, fastest first

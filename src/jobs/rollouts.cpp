@@ -83,6 +83,11 @@ std::vector<ServedRequest> rollout_share(const RequestMix& mix, std::int64_t seq
   return out;
 }
 
+SecondsOf<Traced> explain_decode(const ServingSystem& system, const Generation& g) {
+  const ServeBasis<Traced> basis(Reader<Traced>{}, system);
+  return ServingCost<Traced>(basis, g.layout, g.slice, g.placement).decode_step(g.mean_batch, g.context).total();
+}
+
 Generator::Generator(const ServingSystem& system, RolloutLoad load, ServePins fix, ServePins max, double taken)
     : hw_(with_less(*system.hw, taken)),
       basis_(Reader<double>{}, on_hardware(system, *hw_)),
@@ -97,7 +102,8 @@ std::int64_t Generator::share_of(const ServeLayout& layout) const {
 Generator::Candidate Generator::candidate(const ServeLayout& layout, const Slice& slice) const {
   const Placement placement = best_placement(basis_, layout, slice);
   const ReplicaQuestion question{.mix = load_.mix, .prefix_hit = load_.prefix_hit, .chunk = basis_.system.chunk_tokens};
-  Candidate out{layout, ServeMemory(basis_, layout), replica_server(basis_, layout, slice, placement, question)};
+  Candidate out{layout, slice, placement, ServeMemory(basis_, layout),
+                replica_server(basis_, layout, slice, placement, question)};
   // No more are in flight than the steps that overlap have.
   const std::int64_t flight = share_of(layout) * std::max<std::int64_t>(load_.depth, 1);
   out.server.rules.most_sequences = std::min(out.server.rules.most_sequences, flight);
@@ -210,6 +216,10 @@ std::optional<Generation> Generator::best(std::int64_t chips, double worth) {
     made.graph_bytes = parts.graphs;
     made.fixed_bytes = parts.total() - parts.weights;
     made.kv_bytes = std::max(0.0, c.memory.cache_room());
+    made.context = load_.mix.decode_steps() > 0 ? load_.mix.decode_context() : load_.mix.prompt.mean();
+    made.decode_s = c.server.seconds({.sequences = made.mean_batch, .context_tokens = made.mean_batch * made.context});
+    made.slice = c.slice;
+    made.placement = c.placement;
     out = std::move(made);
   }
   return out;

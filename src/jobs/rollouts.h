@@ -51,10 +51,17 @@ struct Generation {
   /// Depth 0 and 1: share of the time after nine tenths of the responses have ended.
   double tail = 0;
   double mean_batch = 0;  ///< sequences of a replica's step
+  double context = 0;     ///< tokens that each attends to, on average
+  double decode_s = 0;    ///< a step of so many at that context
   std::int64_t evictions = 0;
   double weight_bytes = 0, kv_bytes = 0, fixed_bytes = 0, graph_bytes = 0;  ///< of a chip; the cache as large as it is
   double total_bytes() const { return weight_bytes + kv_bytes + fixed_bytes; }
+  Slice slice{};
+  Placement placement{};
 };
+
+/// The mean decode step with its formulas.
+SecondsOf<Traced> explain_decode(const ServingSystem& system, const Generation& generation);
 
 class Generator {
  public:
@@ -74,6 +81,8 @@ class Generator {
  private:
   struct Candidate {
     ServeLayout layout;
+    Slice slice;
+    Placement placement;
     ServeMemory memory;
     ServerKind server;
     double bound = 0;

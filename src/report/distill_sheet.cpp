@@ -22,7 +22,7 @@ Figure asked_number(std::string_view key, Format format, const std::optional<dou
 
 class DistillSheet {
  public:
-  explicit DistillSheet(const DistillAnswer& answer) : a_(answer), q_(answer.question) {}
+  DistillSheet(const DistillAnswer& answer, bool explain) : a_(answer), q_(answer.question), explain_(explain) {}
 
   Sheet run() {
     out_.command = "distill";
@@ -130,20 +130,35 @@ class DistillSheet {
                                : figure("stored_bytes", "", Format::kBytes, Cell{}));
     f.push_back(figure("idle_share", p.place == TeacherPlace::kSplit ? "idle" : "", Format::kFraction, p.idle_share));
     out_.blocks.push_back({.key = "step", .title = "A step", .is_list = false, .records = {{std::move(f), {}}}});
-    Block memory = trainer_memory_block("student", "Memory of a chip that trains", *p.student, a_.capacity);
-    memory.records.front().figures.push_back(
-        job_value("teacher_bytes", "a chip that teaches", Format::kBytes, p.teacher_memory));
-    out_.blocks.push_back(std::move(memory));
+    out_.blocks.push_back(trainer_block("student", "The student's plan", *p.student, a_.capacity, explain_));
+    teacher(p);
     if (a_.run) out_.blocks.push_back(run_block(*a_.run, a_.tokens / a_.step_tokens));
+  }
+
+  void teacher(const DistillPlan& p) {
+    std::vector<Figure> f{job_word("layout", "layout", describe(p.teacher_layout))};
+    if (p.pass) {
+      const double batch = p.pass->seconds / p.pass->batches;
+      f.push_back(job_value("batches", "batches of a step", Format::kInteger, p.pass->batches));
+      f.push_back(job_value("batch_sequences", "sequences of a replica's batch", Format::kInteger, p.pass->at_once));
+      f.push_back(explain_
+                      ? figure("batch_time_s", "a batch", Format::kSeconds,
+                               explain_pass(a_.engine->systems.front().serving, teacher_load(a_), *p.pass), "[FROZEN]")
+                      : job_value("batch_time_s", "a batch", Format::kSeconds, batch));
+    }
+    f.push_back(job_value("memory_bytes", "of a chip", Format::kBytes, p.teacher_memory));
+    out_.blocks.push_back(
+        {.key = "teacher", .title = "The teacher's pass", .is_list = false, .records = {{std::move(f), {}}}});
   }
 
   const DistillAnswer& a_;
   const DistillQuestion& q_;
+  bool explain_;
   Sheet out_;
 };
 
 }  // namespace
 
-Sheet distill_sheet(const DistillAnswer& answer) { return DistillSheet(answer).run(); }
+Sheet distill_sheet(const DistillAnswer& answer, bool explain) { return DistillSheet(answer, explain).run(); }
 
 }  // namespace scalecalc

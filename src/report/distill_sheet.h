@@ -6,6 +6,7 @@
 
 namespace scalecalc {
 
-Sheet distill_sheet(const DistillAnswer& answer);
+/// `explain` works out the formulas of the student's plan and of the teacher's pass too.
+Sheet distill_sheet(const DistillAnswer& answer, bool explain);
 
 }  // namespace scalecalc

@@ -62,12 +62,21 @@ Block shortage_block(const std::vector<JobShortage>& shortages) {
   return out;
 }
 
-Block trainer_memory_block(std::string_view key, std::string_view title, const TrainedPlan& plan, double capacity) {
-  std::vector<Figure> f;
+Block trainer_block(std::string_view key, std::string_view title, const TrainedPlan& plan, double capacity,
+                    bool explain) {
+  std::vector<Figure> f{job_value("plan_step_time_s", "step of the plan", Format::kSeconds, plan.ranked.plan.step_s),
+                        job_value("plan_tokens", "tokens of it", Format::kCount,
+                                  plan.ranked.plan.batch_seqs * static_cast<double>(plan.resolved->workload.seq))};
   for (const auto& [name, bytes] : plan.ranked.figures.memory_bytes) {
     f.push_back(job_value("memory_bytes." + name, bytes > 0 ? name : "", Format::kBytes, bytes));
   }
   f.push_back(job_value("memory_bytes.total", "of a chip", Format::kBytes, plan.total_bytes()));
+  if (explain) {
+    const PlanReading<Traced> reading = explain_plan(plan);
+    f.front() =
+        figure("plan_step_time_s", "step of the plan", Format::kSeconds, reading.time.total(), "sum of its causes");
+    f.back() = figure("memory_bytes.total", "of a chip", Format::kBytes, reading.memory.total(), "sum of its parts");
+  }
   f.push_back(job_value("memory_bytes.capacity", "it has", Format::kBytes, capacity));
   return {.key = std::string(key), .title = std::string(title), .is_list = false, .records = {{std::move(f), {}}}};
 }

@@ -25,7 +25,8 @@ std::string plan_words(const TrainedPlan& plan);
 Block run_block(const JobRun& run, double steps);
 Block shortage_block(const std::vector<JobShortage>& shortages);
 std::string shortage_text(const JobShortage& shortage);
-/// "memory_bytes.PART" of a chip that trains, and their sum.
-Block trainer_memory_block(std::string_view key, std::string_view title, const TrainedPlan& plan, double capacity);
+/// The plan's own step and "memory_bytes.PART" of a chip that trains; with `explain` from their formulas.
+Block trainer_block(std::string_view key, std::string_view title, const TrainedPlan& plan, double capacity,
+                    bool explain);
 
 }  // namespace scalecalc

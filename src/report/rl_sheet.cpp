@@ -27,7 +27,7 @@ double part_s(const RlPlan& plan, std::string_view key) {
 
 class RlSheet {
  public:
-  explicit RlSheet(const RlAnswer& answer) : a_(answer), q_(answer.question) {}
+  RlSheet(const RlAnswer& answer, bool explain) : a_(answer), q_(answer.question), explain_(explain) {}
 
   Sheet run() {
     out_.command = "rl";
@@ -145,10 +145,9 @@ class RlSheet {
     f.push_back(figure("idle_share", "idle", Format::kFraction, p.idle_share));
     out_.blocks.push_back({.key = "step", .title = "A step", .is_list = false, .records = {{std::move(f), {}}}});
     rollouts(p.generation);
-    out_.blocks.push_back(trainer_memory_block("trainer", "Memory of a chip that trains", *p.policy, a_.capacity));
+    out_.blocks.push_back(trainer_block("trainer", "The trainer's plan", *p.policy, a_.capacity, explain_));
     if (p.critic) {
-      out_.blocks.push_back(
-          trainer_memory_block("critic", "Memory of a chip that trains the critic", *p.critic, a_.capacity));
+      out_.blocks.push_back(trainer_block("critic", "The critic's plan", *p.critic, a_.capacity, explain_));
     }
     if (a_.run) out_.blocks.push_back(run_block(*a_.run, number(q_.steps)));
   }
@@ -161,6 +160,9 @@ class RlSheet {
         job_value("longest_time_s", "from first to last token of it", Format::kSeconds, g.longest_s),
         job_value("tail_share", g.tail > 0 ? "last tenth of the responses" : "", Format::kFraction, g.tail),
         job_value("mean_batch", "sequences of a replica's step", Format::kNumber, g.mean_batch),
+        explain_ ? figure("decode_step_s", "a step of so many", Format::kSeconds,
+                          explain_decode(a_.engine->systems.front().serving, g), "at the mean context")
+                 : job_value("decode_step_s", "a step of so many", Format::kSeconds, g.decode_s),
         job_value("evictions", g.evictions > 0 ? "evictions of a replica" : "", Format::kInteger, number(g.evictions)),
         job_value("memory_bytes.weights", "weights of a chip", Format::kBytes, g.weight_bytes),
         job_value("memory_bytes.kv", "KV cache of a chip", Format::kBytes, g.kv_bytes),
@@ -182,11 +184,12 @@ class RlSheet {
 
   const RlAnswer& a_;
   const RlQuestion& q_;
+  bool explain_;
   Sheet out_;
 };
 
 }  // namespace
 
-Sheet rl_sheet(const RlAnswer& answer) { return RlSheet(answer).run(); }
+Sheet rl_sheet(const RlAnswer& answer, bool explain) { return RlSheet(answer, explain).run(); }
 
 }  // namespace scalecalc

@@ -6,6 +6,7 @@
 
 namespace scalecalc {
 
-Sheet rl_sheet(const RlAnswer& answer);
+/// `explain` works out the formulas of the trainer's plan and of the engine's step too.
+Sheet rl_sheet(const RlAnswer& answer, bool explain);
 
 }  // namespace scalecalc

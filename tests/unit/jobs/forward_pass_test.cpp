@@ -41,6 +41,14 @@ TEST(ForwardPasses, NothingFitsInNoRoomAndNoCountThatIsNotBuilt) {
   EXPECT_TRUE(forward_passes(f.basis, 13, {.sequences = 64, .tokens = 512}, f.room).empty());
 }
 
+TEST(ForwardPasses, FormulasGiveTheTimeOfABatch) {
+  const Fixture f;
+  const ForwardLoad load{.sequences = 64, .tokens = 512, .all_logits = true};
+  for (const ForwardPass& pass : forward_passes(f.basis, 8, load, f.room)) {
+    EXPECT_DOUBLE_EQ(value_of(explain_pass(f.system, load, pass)) * pass.batches, pass.seconds);
+  }
+}
+
 TEST(ForwardPasses, TwiceTheSequencesTakeTwiceAsLong) {
   const Fixture f;
   const auto once = forward_passes(f.basis, 8, {.sequences = 256, .tokens = 512}, f.room);

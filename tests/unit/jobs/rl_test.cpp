@@ -157,6 +157,28 @@ TEST(RlSteps, AStateThatStaysLeavesLessCacheAndMovesNothing) {
   EXPECT_LT(resident.generation.kv_bytes, offloaded.generation.kv_bytes);
 }
 
+TEST(RlSteps, FormulasGiveTheFiguresThatWereSearchedWith) {
+  const RlAnswer answer = rl_answer(question(), Catalog{});
+  const RlPlan& plan = answer.plans.front();
+  const PlanReading<Traced> trainer = explain_plan(*plan.policy);
+  EXPECT_DOUBLE_EQ(value_of(trainer.time.total()), plan.policy->ranked.plan.step_s);
+  EXPECT_DOUBLE_EQ(value_of(trainer.memory.total()), plan.policy->total_bytes());
+  EXPECT_DOUBLE_EQ(value_of(explain_decode(answer.engine->systems.front().serving, plan.generation)),
+                   plan.generation.decode_s);
+}
+
+TEST(RlSteps, AnEngineThatGivesItsChipsAwayFinishesWhatItBegan) {
+  RlQuestion q = question();
+  const auto colocated = [](const RlAnswer& answer) {
+    return std::find_if(answer.plans.begin(), answer.plans.end(),
+                        [](const RlPlan& p) { return p.placement == RlPlacement::kColocated; })
+        ->generation.seconds;
+  };
+  const double in_step = colocated(rl_answer(q, Catalog{}));
+  q.depth = 4;
+  EXPECT_DOUBLE_EQ(colocated(rl_answer(q, Catalog{})), in_step);
+}
+
 TEST(RlSteps, NothingFitsSaysWhatIsShort) {
   RlQuestion q = question(1);
   q.train.model = q.engine.model = "llama3.1-70b";
