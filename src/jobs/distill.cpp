@@ -215,7 +215,8 @@ class DistillSearch {
                                                                            : "student";
     const Traced all = Traced::leaf(number(q_.student.chips), "chips", "asked", {});
     const SecondsOf<Traced> busy =
-        plan.student_time * Traced::leaf(number(plan.student_chips), "student chips", "split", {}) +
+        plan.student_time *
+            Traced::leaf(number(plan.student->ranked.plan.layout.chips()), "student chips at work", "its plan", {}) +
         plan.teacher_time * Traced::leaf(number(plan.teacher_chips), "teacher chips", "split", {});
     plan.idle_share =
         named(Traced(1.0) - busy / (plan.step * all), "idle share", "chips of one half wait for the other");

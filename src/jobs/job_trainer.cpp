@@ -41,7 +41,7 @@ std::shared_ptr<const TrainedPlan> JobTrainer::on(std::int64_t chips, double tak
 }
 
 std::shared_ptr<const TrainedPlan> JobTrainer::search(std::int64_t chips, double taken) {
-  if (slices_of(job_.hw, chips, question_.slices).empty() && !question_.topology) return nullptr;
+  if (slices_of(job_.hw, chips, 1).empty()) return nullptr;
   ++searches_;
   TrainQuestion question = question_;
   question.chips = chips;

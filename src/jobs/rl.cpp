@@ -266,7 +266,9 @@ class RlSearch {
     }
     const SecondsOf<Traced> moved = plan.parts[1].time;
     const Traced generators = Traced::leaf(number(plan.generator_chips), "generator chips", "split", {});
-    const Traced trainers = Traced::leaf(number(plan.trainer_chips), "trainer chips", "split", {});
+    // A plan may leave chips of its pool alone.
+    const Traced trainers =
+        Traced::leaf(number(half.policy->ranked.plan.layout.chips()), "trainer chips at work", "its plan", {});
     const SecondsOf<Traced> busy = (plan.generator_busy + moved) * generators + (plan.trainer_busy + moved) * trainers;
     plan.idle_share = named(Traced(1.0) - busy / (step * all), "idle share", "chips of one half wait for the other");
     return plan;
