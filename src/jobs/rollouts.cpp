@@ -194,13 +194,19 @@ Generation Generator::simulate(const Candidate& c, std::int64_t chips) const {
 }
 
 /// Responses go on over the ends of steps, so that an engine is always full; but none may be older than `depth` steps.
+/// More in flight have a higher rate and each a longer life: the number is the one whose step is shortest. An engine
+/// that may run ahead may also wait.
 Generation Generator::stream(const Candidate& c, std::int64_t chips) const {
-  const double rate = largest_rate(c.server.seconds, c.server.rules, load_.mix);
-  const SteadyState full = steady_state(c.server.seconds, c.server.rules, load_.mix, 0.999 * rate);
-  Generation out{.layout = c.layout, .chips = chips};
-  out.longest_s = full.gap_s * number(longest_response(load_.mix, load_.sequences()));
-  out.seconds = std::max(number(share_of(c.layout)) / rate, out.longest_s / number(load_.depth));
-  out.mean_batch = full.batch;
+  Generation out = simulate(c, chips);
+  QueueRules rules = c.server.rules;
+  for (; rules.most_sequences >= 1; rules.most_sequences /= 2) {
+    const double rate = largest_rate(c.server.seconds, rules, load_.mix);
+    const SteadyState full = steady_state(c.server.seconds, rules, load_.mix, 0.999 * rate);
+    const double longest = full.gap_s * number(longest_response(load_.mix, load_.sequences()));
+    const double seconds = std::max(number(share_of(c.layout)) / rate, longest / number(load_.depth));
+    if (seconds >= out.seconds) continue;
+    out = {.layout = c.layout, .chips = chips, .seconds = seconds, .longest_s = longest, .mean_batch = full.batch};
+  }
   return out;
 }
 
