@@ -31,6 +31,11 @@ std::int64_t packed_length(const RolloutTokens& tokens) {
 RlQuestion with_batch(RlQuestion q, const RolloutTokens& tokens) {
   q.train.seq = packed_length(tokens);
   q.train.batch_tokens = number(q.prompts * q.rollouts) * tokens.total() / number(q.updates);
+  if (*q.train.batch_tokens < number(*q.train.seq)) {
+    throw UserError(fmt::format("--updates {} leaves each less than one packed sequence of {} tokens",
+                                group_thousands(q.updates), group_thousands(*q.train.seq)),
+                    "fewer updates, or more --prompts or --rollouts");
+  }
   q.train.tokens = *q.train.batch_tokens * number(q.updates * q.epochs * q.steps);
   q.train.top = 1;
   return q;
