@@ -35,6 +35,8 @@ std::string command_help(const Command& command);
 const Command& train_command();
 const Command& serve_command();
 const Command& compare_command();
+const Command& distill_command();
+const Command& rl_command();
 const Command& trace_command();
 const Command& collective_command();
 const Command& matmul_command();

@@ -78,23 +78,38 @@ constexpr std::array kServeFlags{
 
 class ServeOptions {
  public:
-  explicit ServeOptions(const Arguments& arguments) : arguments_(arguments), reader_(arguments) {}
+  ServeOptions(FlagReader& reader, const Arguments& arguments, const EngineFlagNames& names)
+      : arguments_(arguments), reader_(reader), names_(names) {}
 
   ServeAsked run() {
     subject();
-    lengths();
-    formats();
-    pins("--fix", out_.fix);
-    pins("--max", out_.max);
+    engine();
     limits();
     choices();
-    speculation();
     std::optional<TrafficAsked> traffic = traffic_asked(reader_, arguments_, mix_);
-    reader_.finish();
     return {std::move(out_), std::move(mix_), std::move(traffic)};
   }
 
+  /// An engine inside another command's job.
+  ServeAsked run_engine() {
+    engine();
+    choices_of_engine();
+    out_.assume = arguments_.value("--assume").value_or("");
+    out_.set = arguments_.values("--set");
+    out_.chips = reader_.count("--chips", kServeChipRange);
+    out_.price = reader_.positive("--price", UnitKind::kUsdPerHour);
+    return {std::move(out_), std::move(mix_), std::nullopt};
+  }
+
  private:
+  void engine() {
+    lengths();
+    formats();
+    pins(names_.fix, out_.fix);
+    pins(names_.max, out_.max);
+    speculation();
+  }
+
   void subject() {
     const std::vector<std::string>& words = arguments_.positionals();
     if (words.size() != 1) {
@@ -145,19 +160,20 @@ class ServeOptions {
   }
 
   void formats() {
-    if (const auto text = arguments_.value("--weights")) {
-      QuantizationSpec weights{.source = "--weights"};
+    if (const auto text = arguments_.value(names_.weights)) {
+      QuantizationSpec weights{.source = std::string(names_.weights)};
       for (const std::string& item : split(*text)) {
         const std::size_t equals = item.find('=');
         if (equals == std::string::npos) {
-          if (const auto format = format_of("--weights", item)) {
+          if (const auto format = format_of(names_.weights, item)) {
             weights.weights = *format;
             weights.bits_per_weight = bits_of(*format);
           }
           continue;
         }
-        const auto part = reader_.word_of("a part of --weights", item.substr(0, equals), kWeightPartNames);
-        const auto format = format_of("--weights", item.substr(equals + 1));
+        const auto part =
+            reader_.word_of(fmt::format("a part of {}", names_.weights), item.substr(0, equals), kWeightPartNames);
+        const auto format = format_of(names_.weights, item.substr(equals + 1));
         if (part && format) weights.parts[*part] = *format;
       }
       out_.weights = weights;
@@ -200,10 +216,14 @@ class ServeOptions {
     if (const auto top = reader_.count("--top", kTopRange)) out_.top = static_cast<std::size_t>(*top);
   }
 
-  void choices() {
+  void choices_of_engine() {
     constexpr std::array<std::string_view, 2> kEfficiencies{"calibrated", "ideal"};
     out_.ideal = reader_.word("--efficiency", kEfficiencies).value_or(0) == 1;
     out_.engine = arguments_.value("--engine").value_or("");
+  }
+
+  void choices() {
+    choices_of_engine();
     out_.regime = static_cast<ServeRegime>(reader_.word("--regime", kServeRegimeNames).value_or(0));
     out_.disaggregate = static_cast<Disaggregation>(reader_.word("--disaggregate", kDisaggregationNames).value_or(0));
     out_.objective = static_cast<ServeObjective>(reader_.word("--objective", kServeObjectiveNames).value_or(0));
@@ -250,7 +270,8 @@ class ServeOptions {
   }
 
   const Arguments& arguments_;
-  FlagReader reader_;
+  FlagReader& reader_;
+  EngineFlagNames names_;
   ServeQuestion out_;
   RequestMix mix_;
 };
@@ -269,6 +290,15 @@ std::span<const Flag> serve_flags() {
   return kAll;
 }
 
-ServeAsked serve_asked(const Arguments& arguments) { return ServeOptions(arguments).run(); }
+ServeAsked serve_asked(const Arguments& arguments) {
+  FlagReader reader(arguments);
+  ServeAsked asked = ServeOptions(reader, arguments, {}).run();
+  reader.finish();
+  return asked;
+}
+
+ServeAsked read_engine_question(FlagReader& reader, const Arguments& arguments, const EngineFlagNames& names) {
+  return ServeOptions(reader, arguments, names).run_engine();
+}
 
 }  // namespace scalecalc::cli

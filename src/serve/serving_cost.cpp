@@ -37,7 +37,7 @@ ServeTime<R> ServingCost<R>::step(const ServeStep& step) const {
   rows.prompts = R(prompts);
   rows.prefill = R(prompts * step.prefill_tokens);
   rows.cached = R(step.cached);
-  rows.logits = R(sequences * step.tokens_each + prompts);
+  rows.logits = R(sequences * step.tokens_each + prompts * (step.all_logits ? step.prefill_tokens : 1));
   return time_of(terms_, rows);
 }
 

@@ -25,6 +25,7 @@ struct ServeStep {
   double prefill_sequences = 0;  ///< prompts in the step
   double prefill_tokens = 0;     ///< new tokens of each
   double cached = 0;             ///< tokens before them, already in the cache
+  bool all_logits = false;       ///< of every token of a prompt, as losses and log-probabilities need; else of its last
 };
 
 /// What every request brings.

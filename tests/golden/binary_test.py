@@ -574,6 +574,43 @@ class Documents(unittest.TestCase):
         limits = self.valid("serve", *question, "--chips", "8", "--slo-tpot", "1ms", code=3)["limits"]
         self.assertEqual([limit["name"] for limit in limits], ["tpot"])
 
+    def sums(self, document):
+        self.assertAlmostEqual(sum(document["step"]["time_s"].values()), document["step"]["step_time_s"], delta=1e-9)
+        self.assertEqual(document["step"]["step_time_s"], min(plan["step_time_s"] for plan in document["plans"]))
+
+    def explains(self, document, *names):
+        steps = {step["name"]: step for section in document["explain"] for step in section["steps"]}
+        self.assertAlmostEqual(steps["step"]["value"], document["step"]["step_time_s"], delta=1e-9)
+        for name in names:
+            self.assertIn(name, steps)
+
+    def test_distill(self):
+        question = ("distill", "llama3.2-1b", "--hw", "h100-sxm", "--tokens", "10B", "--batch-tokens", "1M", "--seq",
+                    "4096", "--json")
+        same = (*question, "--teacher", "llama3.1-8b", "--chips", "32")
+        explained = self.valid("distill", *same, "--storage-bandwidth", "1TB/s", "--explain")
+        self.sums(explained)
+        self.explains(explained, "cost", "step of the plan", "a batch", "times the student alone")
+        for where in ("shared", "split"):
+            self.sums(self.valid("distill", *same, "--teacher-on", where))
+        self.sums(self.valid("distill", *question, "--teacher", "qwen2.5-7b", "--chips", "32", "--loss", "sequence",
+                             "--prompt", "256", "--generate", "512"))
+        self.valid("error", *question, "--teacher", "qwen2.5-7b", "--chips", "32", code=2)
+        short = self.valid("distill", *question, "--teacher", "llama3.1-405b", "--chips", "1", code=3)["shortages"]
+        self.assertIn("teacher", [s["who"] for s in short])
+
+    def test_rl(self):
+        question = ("rl", "llama3.2-1b", "--hw", "h100-sxm", "--prompts", "32", "--rollouts", "8", "--prompt", "256",
+                    "--generate", "128..1024", "--json")
+        for words in ((), ("--async", "1"), ("--async", "4"), ("--placement", "colocated"),
+                      ("--algorithm", "ppo", "--reward", "llama3.2-3b"), ("--trainer-state", "offloaded")):
+            self.sums(self.valid("rl", *question, "--chips", "16", *words))
+        self.explains(self.valid("rl", *question, "--chips", "16", "--explain"), "weights to the engine", "cost",
+                      "step of the plan", "a step of so many", "share of generation")
+        short = ("rl", "llama3.1-70b", "--hw", "h100-sxm", "--chips", "1", *question[4:])
+        self.assertTrue(self.valid("rl", *short, code=3)["shortages"])
+        self.valid("error", *question, "--chips", "16", "--algorithm", "pop", code=2)
+
     def test_errors(self):
         self.valid("error", *QUESTION, "--fix", "tq=1", "--json", code=2)
         self.valid("error", "--json", "trian", code=2)

@@ -1,0 +1,20 @@
+// The flags of `scalecalc distill` and `scalecalc rl`, those of train and serve among them, and the questions they
+// make.
+#pragma once
+
+#include <span>
+
+#include "cli/options.h"
+#include "jobs/distill.h"
+#include "jobs/rl.h"
+
+namespace scalecalc::cli {
+
+std::span<const Flag> distill_flags();
+std::span<const Flag> rl_flags();
+
+/// UserError with every problem found.
+DistillQuestion distill_question(const Arguments& arguments);
+RlQuestion rl_question(const Arguments& arguments);
+
+}  // namespace scalecalc::cli

@@ -1,0 +1,164 @@
+#include "report/distill_sheet.h"
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "report/job_figures.h"
+
+namespace scalecalc {
+namespace {
+
+double number(std::int64_t count) { return static_cast<double>(count); }
+
+std::string seconds(double value) { return format_quantity(value, UnitKind::kSeconds); }
+
+std::string name_of_place(TeacherPlace place) {
+  return std::string(kTeacherPlaceNames[static_cast<std::size_t>(place)]);
+}
+
+Figure asked_number(std::string_view key, Format format, const std::optional<double>& value) {
+  return figure(key, "", format, value ? Cell(*value) : Cell{});
+}
+
+class DistillSheet {
+ public:
+  DistillSheet(const DistillAnswer& answer, bool explain) : a_(answer), q_(answer.question), explain_(explain) {}
+
+  Sheet run() {
+    out_.command = "distill";
+    out_.title = fmt::format("{} taught by {} on {} x {}: {} tokens a step, {} in all", a_.student, a_.teacher,
+                             group_thousands(q_.student.chips), a_.hardware_title, compact_count(a_.step_tokens),
+                             compact_count(a_.tokens));
+    out_.nothing_fits = a_.plans.empty();
+    query();
+    if (a_.plans.empty()) {
+      out_.summary.push_back({"nothing fits", Role::kBad});
+      for (const JobShortage& s : a_.shortages) out_.summary.push_back({shortage_text(s), Role::kBad});
+    } else {
+      summary(a_.plans.front());
+    }
+    plans();
+    if (!a_.plans.empty()) best(a_.plans.front());
+    if (a_.plans.empty()) out_.blocks.push_back(shortage_block(a_.shortages));
+    out_.blocks.push_back({.key = "search",
+                           .is_list = false,
+                           .records = {{{job_value("splits", "", Format::kInteger, static_cast<double>(a_.splits)),
+                                         job_value("left_out", "", Format::kInteger, static_cast<double>(a_.left_out))},
+                                        {}}}});
+    out_.assumptions = a_.assumptions;
+    out_.notes = a_.notes;
+    return std::move(out_);
+  }
+
+ private:
+  void query() {
+    std::vector<Figure>& f = out_.query.figures;
+    f.push_back(job_word("student", "", q_.student.model));
+    f.push_back(job_word("teacher", "", q_.teacher.model));
+    f.push_back(job_word("hardware", "", q_.student.hardware));
+    f.push_back(job_value("chips", "", Format::kInteger, number(q_.student.chips)));
+    f.push_back(job_value("batch_tokens", "", Format::kNumber, a_.step_tokens));
+    f.push_back(job_value("tokens", "", Format::kNumber, a_.tokens));
+    f.push_back(job_word("loss", "", std::string(kDistillLossNames[static_cast<std::size_t>(q_.loss)])));
+    f.push_back(job_word("teacher_on", "", name_of_place(q_.place)));
+    f.push_back(asked_number("top_k", Format::kInteger, q_.top_k ? std::optional(number(*q_.top_k)) : std::nullopt));
+    f.push_back(job_value("epochs", "", Format::kNumber, q_.epochs));
+    f.push_back(asked_number("storage_bytes_per_s", Format::kBytesPerSecond, q_.storage));
+  }
+
+  std::string way(const DistillPlan& p) const {
+    switch (p.place) {
+      case TeacherPlace::kSplit:
+        return fmt::format("{} chips teach a batch ahead, {} train{}; {:.3g} % of the chips' time is idle",
+                           p.teacher_chips, p.student_chips,
+                           p.idle_chips > 0 ? fmt::format(", {} are left over", p.idle_chips) : "",
+                           100 * p.idle_share.value());
+      case TeacherPlace::kStored:
+        return fmt::format(
+            "the teacher {} beforehand in {}{}", q_.loss == DistillLoss::kSequence ? "writes" : "passes once",
+            seconds(value_of(*p.stored_pass)),
+            p.stored_bytes
+                ? fmt::format(" and {} are stored", format_quantity(value_of(*p.stored_bytes), UnitKind::kBytes))
+                : "");
+      case TeacherPlace::kShared:
+      case TeacherPlace::kAuto: break;
+    }
+    return p.offloaded ? "teacher and student take turns on all chips; the teacher's weights wait in the host's memory"
+                       : "teacher and student take turns on all chips, both in memory";
+  }
+
+  void summary(const DistillPlan& p) {
+    out_.summary.push_back(
+        {fmt::format("a step takes {}{}; the {} binds", seconds(value_of(p.step)),
+                     a_.over_alone ? fmt::format(", {:.3g} times the student alone", a_.over_alone->value()) : "",
+                     p.bound_by),
+         Role::kGood});
+    out_.summary.push_back({way(p), Role::kPlain});
+  }
+
+  void plans() {
+    Block block{.key = "plans", .title = a_.plans.empty() ? "" : "Ways to bring the teacher in"};
+    for (const DistillPlan& p : a_.plans) {
+      std::vector<Figure> f{job_word("teacher_on", "teacher", name_of_place(p.place)),
+                            job_value("teacher_chips", "teach", Format::kInteger, number(p.teacher_chips)),
+                            job_value("student_chips", "train", Format::kInteger, number(p.student_chips)),
+                            job_word("teacher_layout", "teacher's layout", describe(p.teacher_layout), 2),
+                            job_word("student_layout", "student's layout", plan_words(*p.student), 3),
+                            job_value("step_time_s", "step", Format::kSeconds, value_of(p.step)),
+                            job_value("teacher_time_s", "forward", Format::kSeconds, value_of(p.teacher_time), 1),
+                            job_value("student_time_s", "student", Format::kSeconds, value_of(p.student_time), 1),
+                            job_value("transfer_time_s", "logits", Format::kSeconds, value_of(p.transfer_time), 1),
+                            job_value("idle_share", "idle", Format::kFraction, p.idle_share.value(), 2),
+                            job_word("bound_by", "bound by", p.bound_by, 1),
+                            job_value("teacher_offloaded", "", Format::kFlag, p.offloaded ? 1 : 0)};
+      block.records.push_back({std::move(f), {}});
+    }
+    out_.blocks.push_back(std::move(block));
+  }
+
+  void best(const DistillPlan& p) {
+    std::vector<Figure> f;
+    add_parts(f, p.parts, p.step);
+    if (a_.over_alone)
+      f.push_back(figure("over_student_alone", "times the student alone", Format::kNumber, *a_.over_alone));
+    f.push_back(figure("teacher_time_s", "teacher's time, hidden or not", Format::kSeconds, p.teacher_time));
+    f.push_back(figure("transfer_time_s", "transfer, hidden or not", Format::kSeconds, p.transfer_time));
+    f.push_back(figure("logit_bytes", "bytes of a step's targets", Format::kBytes, p.logit_bytes));
+    f.push_back(p.stored_pass ? figure("stored_pass_s", "pass beforehand", Format::kSeconds, *p.stored_pass)
+                              : figure("stored_pass_s", "", Format::kSeconds, Cell{}));
+    f.push_back(p.stored_bytes ? figure("stored_bytes", "stored", Format::kBytes, *p.stored_bytes)
+                               : figure("stored_bytes", "", Format::kBytes, Cell{}));
+    f.push_back(figure("idle_share", p.place == TeacherPlace::kSplit ? "idle" : "", Format::kFraction, p.idle_share));
+    out_.blocks.push_back({.key = "step", .title = "A step", .is_list = false, .records = {{std::move(f), {}}}});
+    out_.blocks.push_back(trainer_block("student", "The student's plan", *p.student, a_.capacity, explain_));
+    teacher(p);
+    if (a_.run) out_.blocks.push_back(run_block(*a_.run, a_.tokens / a_.step_tokens));
+  }
+
+  void teacher(const DistillPlan& p) {
+    std::vector<Figure> f{job_word("layout", "layout", describe(p.teacher_layout))};
+    if (p.pass) {
+      const double batch = p.pass->seconds / p.pass->batches;
+      f.push_back(job_value("batches", "batches of a step", Format::kInteger, p.pass->batches));
+      f.push_back(job_value("batch_sequences", "sequences of a replica's batch", Format::kInteger, p.pass->at_once));
+      f.push_back(explain_
+                      ? figure("batch_time_s", "a batch", Format::kSeconds,
+                               explain_pass(a_.engine->systems.front().serving, teacher_load(a_), *p.pass), "[FROZEN]")
+                      : job_value("batch_time_s", "a batch", Format::kSeconds, batch));
+    }
+    f.push_back(job_value("memory_bytes", "of a chip", Format::kBytes, p.teacher_memory));
+    out_.blocks.push_back(
+        {.key = "teacher", .title = "The teacher's pass", .is_list = false, .records = {{std::move(f), {}}}});
+  }
+
+  const DistillAnswer& a_;
+  const DistillQuestion& q_;
+  bool explain_;
+  Sheet out_;
+};
+
+}  // namespace
+
+Sheet distill_sheet(const DistillAnswer& answer, bool explain) { return DistillSheet(answer, explain).run(); }
+
+}  // namespace scalecalc

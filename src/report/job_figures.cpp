@@ -1,0 +1,84 @@
+#include "report/job_figures.h"
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "report/train_report.h"
+
+namespace scalecalc {
+
+Figure job_value(std::string_view key, std::string_view label, Format format, double value, int importance) {
+  Figure out = figure(key, label, format, Cell(value));
+  out.importance = importance;
+  return out;
+}
+
+Figure job_word(std::string_view key, std::string_view label, std::string value, int importance) {
+  Figure out = figure(key, label, Format::kText, Cell(std::move(value)));
+  out.importance = importance;
+  return out;
+}
+
+void add_parts(std::vector<Figure>& out, const std::vector<JobPart>& parts, const SecondsOf<Traced>& step) {
+  for (const JobPart& part : parts) {
+    const bool nothing = value_of(part.time) <= 0;
+    out.push_back(figure("time_s." + part.key, nothing ? "" : part.label, Format::kSeconds, part.time));
+  }
+  out.push_back(figure("step_time_s", "step", Format::kSeconds, step));
+}
+
+std::string plan_words(const TrainedPlan& plan) {
+  const std::string degrees = degrees_text(plan.ranked.plan.layout);
+  return fmt::format("{}; {}", degrees.empty() ? "unsharded" : degrees, recipe_text(plan.ranked.plan.layout));
+}
+
+Block run_block(const JobRun& run, double steps) {
+  std::vector<Figure> f{job_value("steps", "steps", Format::kCount, steps),
+                        figure("time_s", "time", Format::kSeconds, run.time),
+                        figure("chip_hours", "chip-hours", Format::kCount, run.chip_hours)};
+  f.push_back(run.cost ? figure("cost_usd", "cost", Format::kUsd, *run.cost)
+                       : figure("cost_usd", "", Format::kUsd, Cell{}));
+  f.push_back(run.energy ? figure("energy_j", "energy", Format::kNumber, *run.energy)
+                         : figure("energy_j", "", Format::kNumber, Cell{}));
+  if (run.energy) f.back().shown = energy_text(value_of(*run.energy));
+  return {.key = "run", .title = "The whole run", .is_list = false, .records = {{std::move(f), {}}}};
+}
+
+std::string shortage_text(const JobShortage& s) {
+  if (s.needs <= 0) return fmt::format("{}: {}", s.who, s.how);
+  return fmt::format("{}: a chip has {}, {} needs {} ({})", s.who, format_quantity(s.has, UnitKind::kBytes), s.who,
+                     format_quantity(s.needs, UnitKind::kBytes), s.how);
+}
+
+Block shortage_block(const std::vector<JobShortage>& shortages) {
+  Block out{.key = "shortages", .title = "What is short", .for_people = false};
+  for (const JobShortage& s : shortages) {
+    out.records.push_back(
+        {{job_word("who", "who", s.who), job_value("needs_bytes", "needs of a chip", Format::kBytes, s.needs),
+          job_value("has_bytes", "a chip has", Format::kBytes, s.has), job_word("how", "nearest", s.how)},
+         {}});
+  }
+  if (shortages.empty()) out.title.clear();
+  return out;
+}
+
+Block trainer_block(std::string_view key, std::string_view title, const TrainedPlan& plan, double capacity,
+                    bool explain) {
+  std::vector<Figure> f{job_value("plan_step_time_s", "step of the plan", Format::kSeconds, plan.ranked.plan.step_s),
+                        job_value("plan_tokens", "tokens of it", Format::kCount,
+                                  plan.ranked.plan.batch_seqs * static_cast<double>(plan.resolved->workload.seq))};
+  for (const auto& [name, bytes] : plan.ranked.figures.memory_bytes) {
+    f.push_back(job_value("memory_bytes." + name, bytes > 0 ? name : "", Format::kBytes, bytes));
+  }
+  f.push_back(job_value("memory_bytes.total", "of a chip", Format::kBytes, plan.total_bytes()));
+  if (explain) {
+    const PlanReading<Traced> reading = explain_plan(plan);
+    f.front() =
+        figure("plan_step_time_s", "step of the plan", Format::kSeconds, reading.time.total(), "sum of its causes");
+    f.back() = figure("memory_bytes.total", "of a chip", Format::kBytes, reading.memory.total(), "sum of its parts");
+  }
+  f.push_back(job_value("memory_bytes.capacity", "it has", Format::kBytes, capacity));
+  return {.key = std::string(key), .title = std::string(title), .is_list = false, .records = {{std::move(f), {}}}};
+}
+
+}  // namespace scalecalc

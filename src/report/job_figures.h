@@ -1,0 +1,32 @@
+// What the sheets of composed jobs share: a step's parts, the whole run, what is short.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jobs/job_part.h"
+#include "jobs/job_trainer.h"
+#include "report/sheet.h"
+#include "serve/serve_layout.h"
+
+namespace scalecalc {
+
+/// Plain figures of a table or a list.
+Figure job_value(std::string_view key, std::string_view label, Format format, double value, int importance = 0);
+Figure job_word(std::string_view key, std::string_view label, std::string value, int importance = 0);
+
+/// "time_s.KEY" of each part, "step_time_s" and then each part's share of it.
+void add_parts(std::vector<Figure>& out, const std::vector<JobPart>& parts, const SecondsOf<Traced>& step);
+
+/// The layout of a training plan and what tells it apart; absent members if there is none.
+std::string plan_words(const TrainedPlan& plan);
+
+Block run_block(const JobRun& run, double steps);
+Block shortage_block(const std::vector<JobShortage>& shortages);
+std::string shortage_text(const JobShortage& shortage);
+/// The plan's own step and "memory_bytes.PART" of a chip that trains; with `explain` from their formulas.
+Block trainer_block(std::string_view key, std::string_view title, const TrainedPlan& plan, double capacity,
+                    bool explain);
+
+}  // namespace scalecalc

@@ -1,0 +1,195 @@
+#include "report/rl_sheet.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/units.h"
+#include "report/job_figures.h"
+
+namespace scalecalc {
+namespace {
+
+double number(std::int64_t count) { return static_cast<double>(count); }
+
+std::string seconds(double value) { return format_quantity(value, UnitKind::kSeconds); }
+
+std::string name_of_placement(RlPlacement placement) {
+  return std::string(kRlPlacementNames[static_cast<std::size_t>(placement)]);
+}
+
+double part_s(const RlPlan& plan, std::string_view key) {
+  for (const JobPart& part : plan.parts) {
+    if (part.key == key) return value_of(part.time);
+  }
+  return 0;
+}
+
+class RlSheet {
+ public:
+  RlSheet(const RlAnswer& answer, bool explain) : a_(answer), q_(answer.question), explain_(explain) {}
+
+  Sheet run() {
+    out_.command = "rl";
+    out_.title =
+        fmt::format("{} of {} on {} x {}: {} prompts x {} rollouts, prompts of {}, responses of {} tokens",
+                    q_.algorithm == RlAlgorithm::kPpo ? "PPO" : "GRPO", a_.model, group_thousands(q_.train.chips),
+                    a_.hardware_title, group_thousands(q_.prompts), q_.rollouts,
+                    group_thousands(std::llround(a_.tokens.prompt)), group_thousands(std::llround(a_.tokens.response)));
+    out_.nothing_fits = a_.plans.empty();
+    query();
+    if (a_.plans.empty()) {
+      out_.summary.push_back({"nothing fits", Role::kBad});
+      for (const JobShortage& s : a_.shortages) out_.summary.push_back({shortage_text(s), Role::kBad});
+    } else {
+      summary();
+    }
+    plans();
+    if (!a_.plans.empty()) best(a_.plans.front());
+    if (a_.plans.empty()) out_.blocks.push_back(shortage_block(a_.shortages));
+    search();
+    out_.assumptions = a_.assumptions;
+    out_.notes = a_.notes;
+    return std::move(out_);
+  }
+
+ private:
+  void query() {
+    std::vector<Figure>& f = out_.query.figures;
+    f.push_back(job_word("model", "", q_.train.model));
+    f.push_back(job_word("hardware", "", q_.train.hardware));
+    f.push_back(job_value("chips", "", Format::kInteger, number(q_.train.chips)));
+    f.push_back(job_word("algorithm", "", std::string(kRlAlgorithmNames[static_cast<std::size_t>(q_.algorithm)])));
+    f.push_back(job_value("prompts", "", Format::kInteger, number(q_.prompts)));
+    f.push_back(job_value("rollouts", "", Format::kInteger, number(q_.rollouts)));
+    f.push_back(job_value("prompt_tokens", "", Format::kNumber, a_.tokens.prompt));
+    f.push_back(job_value("response_tokens", "", Format::kNumber, a_.tokens.response));
+    f.push_back(job_value("longest_response", "", Format::kInteger, a_.tokens.longest));
+    f.push_back(job_value("updates", "", Format::kInteger, number(q_.updates)));
+    f.push_back(job_value("epochs", "", Format::kInteger, number(q_.epochs)));
+    f.push_back(job_value("steps", "", Format::kInteger, number(q_.steps)));
+    f.push_back(job_value("async", "", Format::kInteger, number(q_.depth)));
+    f.push_back(job_word("placement", "", name_of_placement(q_.placement)));
+    f.push_back(job_word("reference", "", q_.reference.empty() ? "policy" : q_.reference));
+    f.push_back(job_word("reward", "", q_.reward.empty() ? "rule" : q_.reward));
+    const bool critic = q_.algorithm == RlAlgorithm::kPpo;
+    f.push_back(job_word("critic", "", !critic ? "none" : q_.critic.empty() ? "policy" : q_.critic));
+  }
+
+  void summary() {
+    const RlPlan& p = a_.plans.front();
+    const double step = value_of(p.step);
+    const double generation = value_of(p.generator_busy);
+    out_.summary.push_back(
+        {fmt::format("a step takes {}: {} generates for {} ({:.3g} %), training side {}", seconds(step),
+                     p.placement == RlPlacement::kSplit ? fmt::format("a pool of {} chips", p.generator_chips)
+                                                        : std::string("the engine"),
+                     seconds(generation), 100 * generation / step, seconds(value_of(p.trainer_busy))),
+         Role::kGood});
+    if (p.placement == RlPlacement::kSplit) {
+      out_.summary.push_back(
+          {fmt::format("{} chips generate, {} train{}; {:.3g} % of the chips' time is idle", p.generator_chips,
+                       p.trainer_chips, p.idle_chips > 0 ? fmt::format(", {} are left over", p.idle_chips) : "",
+                       100 * p.idle_share.value()),
+           Role::kPlain});
+    } else {
+      out_.summary.push_back(
+          {p.offloaded ? "engine and trainer take turns on all chips; the trainer's state waits in the host's memory"
+                       : "engine and trainer take turns on all chips, the trainer's state stays on them",
+           Role::kPlain});
+    }
+    if (p.generation.tail > 0.2) {
+      out_.summary.push_back(
+          {fmt::format("{:.3g} % of generation is the last tenth of the responses; the longest has {} "
+                       "tokens",
+                       100 * p.generation.tail, group_thousands(std::llround(a_.tokens.longest))),
+           Role::kWarning});
+    }
+  }
+
+  void plans() {
+    Block block{.key = "plans", .title = a_.plans.empty() ? "" : "Placements"};
+    for (const RlPlan& p : a_.plans) {
+      const double step = value_of(p.step);
+      std::vector<Figure> f{
+          job_word("placement", "placement", name_of_placement(p.placement)),
+          job_value("generator_chips", "generate", Format::kInteger, number(p.generator_chips)),
+          job_value("trainer_chips", "train", Format::kInteger, number(p.trainer_chips)),
+          job_word("generator_layout", "engine", describe(p.generation.layout), 2),
+          job_word("trainer_layout", "trainer", plan_words(*p.policy), 3),
+          job_value("step_time_s", "step", Format::kSeconds, step),
+          job_value("generation_time_s", "generation", Format::kSeconds, value_of(p.generator_busy), 1),
+          job_value("training_time_s", "training", Format::kSeconds, value_of(p.trainer_busy), 1),
+          job_value("weight_sync_time_s", "sync", Format::kSeconds, part_s(p, "weight_sync"), 2),
+          job_value("tokens_per_s", "", Format::kNumber, a_.step_tokens() / step),
+          job_value("tokens_per_s_per_chip", "tok/s/chip", Format::kNumber,
+                    a_.step_tokens() / step / number(q_.train.chips), 1),
+          job_value("generation_share", "", Format::kFraction, value_of(p.generator_busy) / step),
+          job_value("idle_share", "idle", Format::kFraction, p.idle_share.value(), 2),
+          job_value("state_offloaded", "", Format::kFlag, p.offloaded ? 1 : 0)};
+      block.records.push_back({std::move(f), {}});
+    }
+    out_.blocks.push_back(std::move(block));
+  }
+
+  void best(const RlPlan& p) {
+    std::vector<Figure> f;
+    add_parts(f, p.parts, p.step);
+    const SecondsOf<Traced> step = p.step;
+    const Traced tokens = Traced::leaf(a_.step_tokens(), "tokens of a step", "prompts and responses", {});
+    f.push_back(figure("tokens_per_s", "tokens/s", Format::kNumber, tokens / step));
+    f.push_back(figure("tokens_per_s_per_chip", "tokens/s of a chip", Format::kNumber,
+                       tokens / (step * Traced::leaf(number(q_.train.chips), "chips", "asked", {}))));
+    f.push_back(figure("generation_share", "share of generation", Format::kFraction, p.generator_busy / step));
+    f.push_back(figure("training_time_s", "training side", Format::kSeconds, p.trainer_busy));
+    f.push_back(figure("idle_share", "idle", Format::kFraction, p.idle_share));
+    out_.blocks.push_back({.key = "step", .title = "A step", .is_list = false, .records = {{std::move(f), {}}}});
+    rollouts(p.generation);
+    out_.blocks.push_back(trainer_block("trainer", "The trainer's plan", *p.policy, a_.capacity, explain_));
+    if (p.critic) {
+      out_.blocks.push_back(trainer_block("critic", "The critic's plan", *p.critic, a_.capacity, explain_));
+    }
+    if (a_.run) out_.blocks.push_back(run_block(*a_.run, number(q_.steps)));
+  }
+
+  void rollouts(const Generation& g) {
+    std::vector<Figure> f{
+        job_value("sequences", "sequences", Format::kInteger, number(a_.sequences())),
+        job_value("tokens", "tokens of a step", Format::kCount, a_.step_tokens()),
+        job_value("longest_tokens", "longest response", Format::kInteger, a_.tokens.longest),
+        job_value("longest_time_s", "from first to last token of it", Format::kSeconds, g.longest_s),
+        job_value("tail_share", g.tail > 0 ? "last tenth of the responses" : "", Format::kFraction, g.tail),
+        job_value("mean_batch", "sequences of a replica's step", Format::kNumber, g.mean_batch),
+        explain_ ? figure("decode_step_s", "a step of so many", Format::kSeconds,
+                          explain_decode(a_.engine->systems.front().serving, g), "at the mean context")
+                 : job_value("decode_step_s", "a step of so many", Format::kSeconds, g.decode_s),
+        job_value("evictions", g.evictions > 0 ? "evictions of a replica" : "", Format::kInteger, number(g.evictions)),
+        job_value("memory_bytes.weights", "weights of a chip", Format::kBytes, g.weight_bytes),
+        job_value("memory_bytes.kv", "KV cache of a chip", Format::kBytes, g.kv_bytes),
+        job_value("memory_bytes.runtime", "runtime of a chip", Format::kBytes, g.fixed_bytes),
+        job_value("memory_bytes.capacity", "", Format::kBytes, a_.capacity)};
+    out_.blocks.push_back(
+        {.key = "rollouts", .title = "Generation", .is_list = false, .records = {{std::move(f), {}}}});
+  }
+
+  void search() {
+    out_.blocks.push_back(
+        {.key = "search",
+         .is_list = false,
+         .records = {{{job_value("splits", "", Format::kInteger, static_cast<double>(a_.splits)),
+                       job_value("left_out", "", Format::kInteger, static_cast<double>(a_.left_out)),
+                       job_value("simulated", "", Format::kInteger, static_cast<double>(a_.evaluated))},
+                      {}}}});
+  }
+
+  const RlAnswer& a_;
+  const RlQuestion& q_;
+  bool explain_;
+  Sheet out_;
+};
+
+}  // namespace
+
+Sheet rl_sheet(const RlAnswer& answer, bool explain) { return RlSheet(answer, explain).run(); }
+
+}  // namespace scalecalc

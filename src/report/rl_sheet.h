@@ -1,0 +1,12 @@
+// The answer of `scalecalc rl` as a Sheet.
+#pragma once
+
+#include "jobs/rl.h"
+#include "report/sheet.h"
+
+namespace scalecalc {
+
+/// `explain` works out the formulas of the trainer's plan and of the engine's step too.
+Sheet rl_sheet(const RlAnswer& answer, bool explain);
+
+}  // namespace scalecalc
