@@ -43,6 +43,7 @@ class AttentionBuilder {
                  TpRule::kKvColumn);
     list_.last().groups = R(value_of(heads_.kv_heads));
     list_.last().values = heads_.kv_heads * heads_.v_head_dim;
+    list_.last().groups = heads_.kv_heads;
     const R rotated = q_width + heads_.kv_heads * heads_.head_dim;
     list_.add({.name = "rotary embedding",
                .kind = OpKind::kVector,
@@ -137,10 +138,10 @@ class AttentionBuilder {
              .saved_tp = TpRule::kHeads};
     reach(op);
     if (kind_ == MixerKind::kMla) {  // context parallelism sends the expanded keys and values
-      op.groups = R(value_of(heads_.heads));
+      op.groups = heads_.heads;
       op.shared = op.qk_width + op.v_width;
     } else {
-      op.groups = R(value_of(heads_.kv_heads));
+      op.groups = heads_.kv_heads;
       op.shared = heads_.kv_heads * (heads_.head_dim + v_dim);
     }
     // A second set of scores, against the relative positions.

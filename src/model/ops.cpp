@@ -207,6 +207,7 @@ ModelDims<R> read_dims(const Reader<R>& reader, const ModelSpec& model) {
                  .kv_heads = in(a.local->kv_heads, "local kv_heads"),
                  .head_dim = in(a.local->head_dim, "local head_dim"),
                  .v_head_dim = in(a.local->v_head_dim, "local v_head_dim")};
+    if (a.local->v_head_dim == a.local->head_dim) out.local.v_head_dim = out.local.head_dim;
   }
   out.expert_width = moe.latent > 0 ? in(moe.latent, "latent") : out.d_model;
   return out;
