@@ -41,9 +41,8 @@ class AttentionBuilder {
                  TpRule::kColumn);
     list_.matmul("key/value projection", Part::kAttention, TpRule::kKvColumn, dims_.d_model, kv_width, a_.qkv_bias,
                  TpRule::kKvColumn);
-    list_.last().groups = R(value_of(heads_.kv_heads));
-    list_.last().values = heads_.kv_heads * heads_.v_head_dim;
     list_.last().groups = heads_.kv_heads;
+    list_.last().values = heads_.kv_heads * heads_.v_head_dim;
     const R rotated = q_width + heads_.kv_heads * heads_.head_dim;
     list_.add({.name = "rotary embedding",
                .kind = OpKind::kVector,
