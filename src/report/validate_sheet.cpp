@@ -85,12 +85,14 @@ class SheetMaker {
                                  s.predicted - s.by_default, s.by_default),
                      Role::kPlain});
     }
-    if (s.regret) {
-      out.push_back({fmt::format("Order of layouts, mean of {} jobs with three or more: Spearman {:.2f}, Kendall "
-                                 "{:.2f}, regret {}.",
-                                 s.layout_sets, s.spearman.value_or(0), s.kendall.value_or(0), percent(*s.regret)),
+    const auto order = [&](const char* of, const OrderQuality& o) {
+      if (!o.regret) return;
+      out.push_back({fmt::format("Order of layouts, mean of {} {}: Spearman {:.2f}, Kendall {:.2f}, regret {}.", o.sets,
+                                 of, o.spearman.value_or(0), o.kendall.value_or(0), percent(*o.regret)),
                      Role::kPlain});
-    }
+    };
+    order("jobs with three or more", s.of_job);
+    order("models with five or more on a kind of chip", s.of_model);
     if (s.made_to_fit > 0) {
       out.push_back(
           {fmt::format("{} runs fit only by thrift that their sources do not state.", s.made_to_fit), Role::kPlain});
@@ -190,10 +192,15 @@ class SheetMaker {
     out.push_back(figure("out_of_memory", "", Format::kInteger, cell(s.out_of_memory)));
     out.push_back(figure("made_to_fit", "", Format::kInteger, cell(s.made_to_fit)));
     out.push_back(figure("by_default_stack", "", Format::kInteger, cell(s.by_default)));
-    out.push_back(figure("layout_sets", "", Format::kInteger, cell(s.layout_sets)));
-    out.push_back(number("spearman", "Spearman", s.spearman));
-    out.push_back(number("kendall", "", s.kendall));
-    out.push_back(share("regret", "regret", s.regret, 2));
+    out.push_back(figure("layout_sets", "", Format::kInteger, cell(s.of_job.sets)));
+    out.push_back(number("spearman", "Spearman", s.of_job.spearman));
+    out.push_back(number("kendall", "", s.of_job.kendall));
+    out.push_back(share("regret", "regret", s.of_job.regret, 2));
+    out.push_back(figure("model_sets", "", Format::kInteger, cell(s.of_model.sets)));
+    out.push_back(number("model_spearman", "", s.of_model.spearman));
+    out.push_back(number("model_median_spearman", "", s.of_model.median_spearman));
+    out.push_back(number("model_kendall", "", s.of_model.kendall));
+    out.push_back(share("model_regret", "", s.of_model.regret));
     for (const auto& [reason, count] : s.skipped) {
       out.push_back(figure("skipped." + reason, "", Format::kInteger, cell(count)));
     }

@@ -12,8 +12,9 @@
 namespace scalecalc {
 namespace {
 
-/// Below this an order of layouts says little.
+/// Below this an order of layouts says little: of one job, and of one model on one kind of chip.
 constexpr std::size_t kFewestLayouts = 3;
+constexpr std::size_t kFewestOfModel = 5;
 
 /// Runs of one source that differ in layout alone: the same model, machine, batch and precision.
 std::string same_job(const Measurement& row) {
@@ -21,24 +22,39 @@ std::string same_job(const Measurement& row) {
                      row.precision);
 }
 
+/// Runs of one model on one kind of chip, whatever the machine's size, the batch and the source.
+std::string same_model(const Measurement& row) { return fmt::format("{}|{}", row.model, row.chip); }
+
 struct LayoutTimes {
-  std::vector<double> measured, predicted;
+  std::vector<double> measured, predicted;  ///< chip-seconds a token
 };
 
-/// One entry for each layout of a job: the fastest run of it.
-std::vector<LayoutTimes> layout_sets(const std::vector<const PredictedRow*>& rows) {
-  std::map<std::string, std::map<Layout, const PredictedRow*>> jobs;
+using NameOf = std::string (*)(const Measurement&);
+
+/// What layouts are compared in and what makes two of them different beside the layout itself.
+struct LayoutSets {
+  NameOf set;
+  NameOf variant;
+  std::size_t fewest = 0;
+};
+
+/// One entry for each layout of a set: the fastest run of it.
+std::vector<LayoutTimes> layout_sets(const std::vector<const PredictedRow*>& rows, const LayoutSets& kind) {
+  const auto per_token = [](const PredictedRow& row) {
+    return static_cast<double>(row.row.chips) / (row.row.batch_seqs * static_cast<double>(row.row.seq));
+  };
+  std::map<std::string, std::map<std::pair<std::string, Layout>, const PredictedRow*>> sets;
   for (const PredictedRow* row : rows) {
-    const PredictedRow*& best = jobs[same_job(row->row)][row->layout];
-    if (best == nullptr || row->measured < best->measured) best = row;
+    const PredictedRow*& best = sets[kind.set(row->row)][{kind.variant(row->row), row->layout}];
+    if (best == nullptr || row->measured * per_token(*row) < best->measured * per_token(*best)) best = row;
   }
   std::vector<LayoutTimes> out;
-  for (const auto& [job, layouts] : jobs) {
-    if (layouts.size() < kFewestLayouts) continue;
+  for (const auto& [name, layouts] : sets) {
+    if (layouts.size() < kind.fewest) continue;
     LayoutTimes times;
     for (const auto& [layout, row] : layouts) {
-      times.measured.push_back(row->measured);
-      times.predicted.push_back(row->predicted);
+      times.measured.push_back(row->measured * per_token(*row));
+      times.predicted.push_back(row->predicted * per_token(*row));
     }
     out.push_back(std::move(times));
   }
@@ -57,12 +73,13 @@ std::optional<double> mean_if_any(const std::vector<double>& values) {
   return values.empty() ? std::nullopt : std::optional(mean_of(values));
 }
 
-void ranks(const std::vector<const PredictedRow*>& rows, ErrorSummary& out) {
+OrderQuality ranks(const std::vector<const PredictedRow*>& rows, const LayoutSets& kind) {
+  OrderQuality out;
   std::vector<double> spearmans;
   std::vector<double> kendalls;
   std::vector<double> regrets;
-  for (const LayoutTimes& times : layout_sets(rows)) {
-    ++out.layout_sets;
+  for (const LayoutTimes& times : layout_sets(rows, kind)) {
+    ++out.sets;
     if (const auto value = spearman(times.measured, times.predicted)) spearmans.push_back(*value);
     if (const auto value = kendall(times.measured, times.predicted)) kendalls.push_back(*value);
     regrets.push_back(regret_of(times));
@@ -70,6 +87,8 @@ void ranks(const std::vector<const PredictedRow*>& rows, ErrorSummary& out) {
   out.spearman = mean_if_any(spearmans);
   out.kendall = mean_if_any(kendalls);
   out.regret = mean_if_any(regrets);
+  if (!spearmans.empty()) out.median_spearman = quantile(spearmans, 0.5);
+  return out;
 }
 
 /// A large source would drown the others in a plain mean; here each counts once.
@@ -115,7 +134,10 @@ ErrorSummary summary_of(const std::vector<const PredictedRow*>& rows, const std:
   out.bias = mean_of(errors);
   out.coverage = static_cast<double>(inside) / static_cast<double>(rows.size());
   by_source(rows, out);
-  if (compared == Compared::kStepTime) ranks(rows, out);
+  if (compared == Compared::kStepTime) {
+    out.of_job = ranks(rows, {same_job, [](const Measurement&) { return std::string(); }, kFewestLayouts});
+    out.of_model = ranks(rows, {same_model, same_job, kFewestOfModel});
+  }
   return out;
 }
 

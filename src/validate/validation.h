@@ -50,6 +50,13 @@ struct SkippedRow {
   std::string reason, detail;
 };
 
+/// How well predictions order the layouts of sets; means over them. What no set gives is absent.
+struct OrderQuality {
+  std::size_t sets = 0;
+  std::optional<double> spearman, kendall, median_spearman;
+  std::optional<double> regret;  ///< measured time of the layout predicted fastest over the fastest, minus 1
+};
+
 /// Errors over some rows. What no row gives is absent.
 struct ErrorSummary {
   std::size_t rows = 0, predicted = 0;
@@ -61,8 +68,8 @@ struct ErrorSummary {
   std::size_t out_of_memory = 0;  ///< ran, and are declared not to fit
   std::size_t made_to_fit = 0;    ///< fit by thrift that their sources do not state
   std::size_t by_default = 0;     ///< predicted by the chip's default set: it has none of the row's stack
-  std::size_t layout_sets = 0;    ///< sets of three layouts and more of one model, chips and batch
-  std::optional<double> spearman, kendall, regret;  ///< means over those sets
+  OrderQuality of_job;            ///< sets of three layouts and more of one model, chips and batch
+  OrderQuality of_model;          ///< sets of five and more of one model on one kind of chip, by chip-seconds a token
 };
 
 struct GroupSummary {

@@ -74,7 +74,10 @@ def overall_table(train, ideal):
     s = train["summary"]
     out += ["", f"Order of layouts: {s['layout_sets']} jobs of one source were measured in three or more layouts. Mean "
             f"Spearman {number(s['spearman'])}, Kendall {number(s['kendall'])}; the layout scalecalc would pick is "
-            f"{percent(s['regret'])} slower than the best measured one in the mean.", "",
+            f"{percent(s['regret'])} slower than the best measured one in the mean. Of {s['model_sets']} models five "
+            f"layouts and more were measured on one kind of chip, on any machine, batch and source: by chip-seconds a "
+            f"token Spearman is {number(s['model_spearman'])} in the mean and {number(s['model_median_spearman'])} in the "
+            f"median, Kendall {number(s['model_kendall'])}, and the pick {percent(s['model_regret'])} slower.", "",
             f"Runs that are declared not to fit in memory, and ran: {s['out_of_memory']}; that fit only by thrift their "
             f"sources do not state: {s['made_to_fit']}. Runs faster than `--efficiency ideal` says is possible: "
             f"{ideal['summary']['slower_than_measured']} of {ideal['summary']['predicted']}."]

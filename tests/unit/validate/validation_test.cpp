@@ -141,10 +141,25 @@ TEST(Validate, RegretIsWhatThePickedLayoutCosts) {
   const Validation found = run({layout("a", 8, 1, 1.5), layout("b", 4, 2, 1.2), layout("c", 1, 8, 1.0)});
   ASSERT_EQ(found.rows.size(), 3U);
   EXPECT_LT(found.rows[0].predicted, found.rows[2].predicted);
-  EXPECT_EQ(found.summary.layout_sets, 1U);
-  EXPECT_DOUBLE_EQ(*found.summary.regret, 0.5);
-  EXPECT_LT(*found.summary.spearman, 0);
-  EXPECT_FALSE(run({layout("a", 8, 1, 1.5), layout("b", 4, 2, 1.2)}).summary.regret) << "two layouts are no order";
+  EXPECT_EQ(found.summary.of_job.sets, 1U);
+  EXPECT_DOUBLE_EQ(*found.summary.of_job.regret, 0.5);
+  EXPECT_LT(*found.summary.of_job.spearman, 0);
+  EXPECT_FALSE(run({layout("a", 8, 1, 1.5), layout("b", 4, 2, 1.2)}).summary.of_job.regret)
+      << "two layouts are no order";
+}
+
+TEST(Validate, LayoutsOfAModelAreOrderedByChipSecondsOfAToken) {
+  // The same five layouts with twice the batch and twice the time are the same order; four are none.
+  std::vector<Measurement> rows{layout("a", 8, 1, 1.5), layout("b", 4, 2, 1.2), layout("c", 2, 4, 1.1),
+                                layout("d", 1, 8, 1.0)};
+  EXPECT_FALSE(run(rows).summary.of_model.regret);
+  Measurement twice = layout("e", 8, 1, 4.0);
+  twice.batch_seqs *= 2;
+  rows.push_back(twice);
+  const OrderQuality order = run(rows).summary.of_model;
+  EXPECT_EQ(order.sets, 1U);
+  EXPECT_NEAR(*order.regret, 1.0, 1e-12) << "the larger batch is predicted fastest per token, and measured slowest";
+  EXPECT_EQ(*order.median_spearman, *order.spearman);
 }
 
 TEST(Validate, SourcesOfManyRowsDoNotOutvoteOthers) {
