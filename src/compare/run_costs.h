@@ -10,7 +10,6 @@
 namespace scalecalc {
 
 using UsdOf = Quantity<kUsdDim, Traced>;
-using JoulesOf = Quantity<kJouleDim, Traced>;
 using FlopsPerUsdOf = Quantity<kFlopDim - kUsdDim, Traced>;
 
 struct RunCosts {
@@ -18,7 +17,7 @@ struct RunCosts {
   SecondsOf<Traced> time;
   Traced chip_hours;
   std::optional<UsdOf> usd;
-  std::optional<JoulesOf> energy;
+  std::optional<JoulesOf<Traced>> energy;
   std::optional<FlopsPerUsdOf> peak_per_usd;       ///< of the data sheet's dense peak at the compute format
   std::optional<FlopsPerUsdOf> delivered_per_usd;  ///< of the model FLOPs that count for MFU
 };

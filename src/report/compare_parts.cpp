@@ -37,7 +37,7 @@ Figure word_figure(std::string_view key, std::string_view label, std::string val
   return out;
 }
 
-Figure energy_figure(std::string_view key, std::string_view label, const JoulesOf& joules, int importance) {
+Figure energy_figure(std::string_view key, std::string_view label, const JoulesOf<Traced>& joules, int importance) {
   Figure out = traced_figure(key, label, Format::kNumber, joules, importance);
   out.shown = energy_text(joules.value().value());
   return out;

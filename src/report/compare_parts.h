@@ -24,7 +24,7 @@ Figure traced_figure(std::string_view key, std::string_view label, Format format
   return out;
 }
 /// Joules, which people read in watt-hours.
-Figure energy_figure(std::string_view key, std::string_view label, const JoulesOf& joules, int importance = 0);
+Figure energy_figure(std::string_view key, std::string_view label, const JoulesOf<Traced>& joules, int importance = 0);
 
 /// Label, hardware, status, reason, ranks.
 void add_identity(std::vector<Figure>& out, const ComparedSystem& row);

@@ -92,8 +92,8 @@ TEST(Stacks, AFamilysFactorsMultiplyTheChipsCoefficients) {
 
 TEST(Stacks, SourcesNameTheirSoftware) {
   const std::vector<StackSpec> stacks{
-      {.name = "nemo", .title = "", .frameworks = {"megatron-bridge"}, .publications = {"dgx-recipes"}},
-      {.name = "megatron", .title = "", .frameworks = {"megatron-lm"}, .publications = {}}};
+      {.name = "nemo", .title = "", .frameworks = {"megatron-bridge"}, .publications = {"dgx-recipes"}, .recipes = {}},
+      {.name = "megatron", .title = "", .frameworks = {"megatron-lm"}, .publications = {}, .recipes = {}}};
   EXPECT_EQ(stack_of_source(stacks, "NVIDIA/Megatron-LM@f2e5:README.md"), "megatron");
   EXPECT_EQ(stack_of_source(stacks, "Megatron-Bridge summary, Megatron core"), "nemo") << "the longest";
   EXPECT_EQ(stack_of_source(stacks, "dgx-recipes:nemo_megatron/README"), "nemo") << "parts of words are no names";
@@ -124,6 +124,20 @@ TEST(Stacks, AFaultInsideOneIsReported) {
   EXPECT_THROW(with({"hw.efficiency.stacks.acme.hbm.value=0.5"}), UserError) << "no source";
   EXPECT_THROW(with(acme_and({"hw.efficiency.stacks.acme.hmb.value=0.5"})), UserError);
   EXPECT_THROW(with({"hw.efficiency.stacks=acme"}), UserError);
+}
+
+TEST(Stacks, RecipesSayWhatAReleaseSwitchesOn) {
+  const auto stack = [](const std::string& recipe) {
+    return load_stack(
+        read_yaml("schema: scalecalc-stack/1\nname: acme\ntitle: Acme\nrecipes:\n  - {" + recipe + "}\n", "acme.yaml"));
+  };
+  const StackSpec found = stack("since: 2026-06, precision: mxfp8, graphs: step, expert_overlap: true, source: them");
+  ASSERT_EQ(found.recipes.size(), 1U);
+  EXPECT_EQ(found.recipes.front().since, "2026-06");
+  EXPECT_TRUE(found.recipes.front().step_graph);
+  EXPECT_TRUE(found.recipes.front().expert_overlap);
+  EXPECT_THROW(stack("since: 2026-06, precision: mxfp8, graphs: some, source: them"), UserError);
+  EXPECT_THROW(stack("since: 2026-06, precision: mxfp8, graphs: step"), UserError) << "no source";
 }
 
 TEST(Stacks, FrameworksBelongToThem) {

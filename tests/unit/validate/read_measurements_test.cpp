@@ -60,6 +60,26 @@ TEST(ReadMeasurements, UnderstandsWhatSourcesSayInWords) {
   EXPECT_FALSE(test::measurement("  flags: {interconnect: 8x400G IB}\n").node_bandwidth) << "whose, it does not say";
 }
 
+TEST(ReadMeasurements, UnderstandsHowTheStepWasRun) {
+  const Measurement told = test::measurement(
+      "  flags: {cuda_graph: full_iteration, moe_a2a_overlap: true, routing: 'force-balanced, dropless'}\n");
+  EXPECT_EQ(told.graphs, GraphCapture::kStep);
+  EXPECT_EQ(told.expert_overlap, true);
+  EXPECT_TRUE(told.balanced_experts);
+  const Measurement partly = test::measurement(
+      "  flags: {cuda_graph: transformer_engine, moe_dispatcher: deepep with overlap, routing: natural "
+      "(unbalanced)}\n");
+  EXPECT_EQ(partly.graphs, GraphCapture::kLayer);
+  EXPECT_EQ(partly.expert_overlap, true);
+  EXPECT_FALSE(partly.balanced_experts);
+  const Measurement own = test::measurement("  graphs: step\n  expert_overlap: false\n  balanced_experts: true\n");
+  EXPECT_EQ(own.graphs, GraphCapture::kStep);
+  EXPECT_EQ(own.expert_overlap, false);
+  EXPECT_TRUE(own.balanced_experts);
+  EXPECT_FALSE(test::measurement().graphs) << "not said is not none";
+  EXPECT_TRUE(test::measurement("  flags: {moe: 'token drop, capacity factor 1.0'}\n").balanced_experts);
+}
+
 TEST(ReadMeasurements, AttentionIsTheRowsToSay) {
   EXPECT_EQ(test::measurement().attention, std::nullopt);
   EXPECT_EQ(test::measurement("  attention: unfused\n").attention, AttentionKernel::kUnfused);

@@ -54,6 +54,26 @@ TEST(RowQuestion, CoresOfAChipAreNotChips) {
             "the degrees do not multiply to the chips");
 }
 
+TEST(RowQuestion, RecipesOfAReleaseFillInWhatARunDoesNotSay) {
+  const std::string experts =
+      "  model: mixtral-8x7b\n  precision: mxfp8\n  framework: nemo\n  parallel: {dp: 8, tp: 1, pp: 1, ep: 8}\n";
+  const auto ask = [&](const std::string& more) {
+    std::string text = test::row_text(experts + more);
+    for (const char* line : {"  model: tiny-1b\n", "  chip: h100-sxm\n"})
+      text.erase(text.find(line), std::string(line).size());
+    const std::size_t shape = text.find("  model_shape:");
+    text.erase(shape, text.find('\n', shape) + 1 - shape);
+    std::vector<Measurement> rows = test::measurements(text + "  chip: b200\n");
+    name_stacks(rows, Catalog());
+    return question(rows.front()).resolved.workload;
+  };
+  EXPECT_EQ(ask("  date: 2026-08\n").graphs, GraphCapture::kStep);
+  EXPECT_TRUE(ask("  date: 2026-08\n").expert_overlap);
+  EXPECT_EQ(ask("  date: 2026-05\n").graphs, GraphCapture::kNone) << "an earlier release";
+  EXPECT_EQ(ask("  date: 2026-08\n  graphs: layer\n").graphs, GraphCapture::kLayer) << "what the run says comes first";
+  EXPECT_FALSE(ask("  date: 2026-08\n  graphs: layer\n").expert_overlap);
+}
+
 TEST(RowQuestion, PrecisionsGoByTheirFirstWord) {
   for (const auto& [text, word] : {std::pair{"mxfp8", "fp8"},
                                    {"fp8-te (amp_fp8)", "fp8"},
@@ -67,13 +87,11 @@ TEST(RowQuestion, PrecisionsGoByTheirFirstWord) {
 }
 
 TEST(RowQuestion, AdaptersAreAskedForAsTheRowSays) {
-  const RowQuestion q = question(test::measurement(
-      "  workload: lora\n  adapters: {rank: 8, targets: [q, v], base: nf4, experts: true}\n"
-      "  parallel: {dp: 4, tp: 2, pp: 1}\n"));
-  EXPECT_EQ(q.resolved.workload.fine_tune, (FineTune{.rank = 8,
-                                                     .targets = kLoraQ | kLoraV,
-                                                     .experts = true,
-                                                     .base = BaseFormat::kNf4}));
+  const RowQuestion q =
+      question(test::measurement("  workload: lora\n  adapters: {rank: 8, targets: [q, v], base: nf4, experts: true}\n"
+                                 "  parallel: {dp: 4, tp: 2, pp: 1}\n"));
+  EXPECT_EQ(q.resolved.workload.fine_tune,
+            (FineTune{.rank = 8, .targets = kLoraQ | kLoraV, .experts = true, .base = BaseFormat::kNf4}));
 }
 
 TEST(RowQuestion, WhatTheEngineCannotExpressIsRefusedWithItsReason) {
