@@ -80,7 +80,7 @@ struct ServeQuestion {
   std::size_t top = 20;
   std::optional<double> price;  ///< USD per chip and hour
   PowerTerms power;
-  std::string engine;           ///< empty: the chip's usual one
+  std::string engine;  ///< empty: the chip's usual one
   bool ideal = false;
   bool suggest = true;  ///< where nothing meets the limits, try what would
   std::vector<std::string> set;
