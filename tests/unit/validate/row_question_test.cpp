@@ -67,13 +67,11 @@ TEST(RowQuestion, PrecisionsGoByTheirFirstWord) {
 }
 
 TEST(RowQuestion, AdaptersAreAskedForAsTheRowSays) {
-  const RowQuestion q = question(test::measurement(
-      "  workload: lora\n  adapters: {rank: 8, targets: [q, v], base: nf4, experts: true}\n"
-      "  parallel: {dp: 4, tp: 2, pp: 1}\n"));
-  EXPECT_EQ(q.resolved.workload.fine_tune, (FineTune{.rank = 8,
-                                                     .targets = kLoraQ | kLoraV,
-                                                     .experts = true,
-                                                     .base = BaseFormat::kNf4}));
+  const RowQuestion q =
+      question(test::measurement("  workload: lora\n  adapters: {rank: 8, targets: [q, v], base: nf4, experts: true}\n"
+                                 "  parallel: {dp: 4, tp: 2, pp: 1}\n"));
+  EXPECT_EQ(q.resolved.workload.fine_tune,
+            (FineTune{.rank = 8, .targets = kLoraQ | kLoraV, .experts = true, .base = BaseFormat::kNf4}));
 }
 
 TEST(RowQuestion, WhatTheEngineCannotExpressIsRefusedWithItsReason) {
