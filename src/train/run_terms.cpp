@@ -119,6 +119,7 @@ void add_run_terms(const TrainQuestion& question, ResolvedQuestion& job) { RunTe
 RunInput run_input(const ResolvedQuestion& job, const Plan& plan, double mfu) {
   const HardwareSpec& hw = job.hw;
   const ParameterCount counted = count_parameters(job.model);
+  const auto& adapters = job.workload.fine_tune;  // whose checkpoints leave the frozen weights out
   RunInput out{.question = job.run,
                .tokens = *job.workload.tokens,
                .step_tokens = plan.batch_seqs * static_cast<double>(job.workload.seq),
@@ -128,7 +129,7 @@ RunInput run_input(const ResolvedQuestion& job, const Plan& plan, double mfu) {
                .chips = static_cast<double>(plan.slice.chips),
                .chips_per_host = static_cast<double>(hw.chips_per_host),
                .replicas = static_cast<double>(plan.layout.data()),
-               .parameters = counted.total + counted.mtp,
+               .parameters = adapters ? adapter_parameters(job.model, *adapters) : counted.total + counted.mtp,
                .parameter_bytes = saved_bytes(job.workload)};
   if (hw.pcie_bandwidth) out.host_link = hw.pcie_bandwidth->value();
   out.host_link_source = hw.host_source;
