@@ -230,9 +230,10 @@ void price_by_serving(const Arguments& arguments, const Catalog& catalog, std::i
   const ServePoint& p = *found.best;
   const double usd_per_s = static_cast<double>(p.chips) * q.price->usd_per_chip_hour / 3600;
   q.serve_usd_per_million = 1e6 * usd_per_s / (p.requests_per_s * (asked.prompt + asked.generate));
-  q.serve_price_source = fmt::format(
-      "cheapest of scalecalc serve: {} sequences on {} chips, prompts of {}, answers of {}",
-      group_thousands(static_cast<long long>(p.batch)), p.chips, group_thousands(prompt), group_thousands(generate));
+  q.serve_price_source = fmt::format("cheapest of scalecalc serve: {} sequences on {}, prompts of {}, answers of {}",
+                                     group_thousands(static_cast<long long>(p.batch)),
+                                     p.chips == 1 ? "one chip" : fmt::format("{} chips", p.chips),
+                                     group_thousands(prompt), group_thousands(generate));
 }
 
 Sheet answer_scaling(const Arguments& arguments, const Catalog& catalog) {

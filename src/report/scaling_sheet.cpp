@@ -93,7 +93,7 @@ Record size_record(const ScalingQuestion& q, const SizePoint& p) {
   Record out{{figure("factor", "size", Format::kNumber, Cell(p.factor)),
               figure("parameters", "N", Format::kCount, Cell(p.at.parameters)),
               figure("tokens", "tokens", Format::kCount, Cell(p.at.tokens)), loss_figure("loss", p.loss),
-              maybe("wasted", "wasted FLOPs", Format::kFraction, p.wasted),
+              droppable(maybe("wasted", "wasted FLOPs", Format::kFraction, p.wasted), 1),
               figure("tokens_same_loss", "tokens", Format::kCount, Cell{}),
               figure("lifetime_flops_same_loss", "FLOPs", Format::kNumber, Cell{})}};
   out.figures[0].shown = fmt::format("x {}", text_of(Cell(p.factor), Format::kNumber));
@@ -101,7 +101,7 @@ Record size_record(const ScalingQuestion& q, const SizePoint& p) {
   Figure& flops = out.figures[6];
   tokens.label = "tokens for the loss";
   flops.label = q.inference_tokens > 0 ? "FLOPs of a life" : "FLOPs";
-  tokens.importance = 1;
+  tokens.importance = 2;
   if (p.tokens_same_loss) tokens.value = *p.tokens_same_loss;
   tokens.shown = p.tokens_same_loss ? text_of(tokens.value, Format::kCount) : "never";
   if (p.lifetime_same_loss) flops.value = *p.lifetime_same_loss;

@@ -46,8 +46,9 @@ RC_GTEST_PROP(ScalingProperty, MoreComputeIsALargerModelOnMoreTokensWithLessLoss
 
 RC_GTEST_PROP(ScalingProperty, MoreServingIsASmallerModelOnMoreTokens, ()) {
   const LossSurface<double> l = any_law();
-  const double loss = loss_at(l, compute_optimal(l, Flops(spread(1e18, 1e26))));
-  const double kappa = spread(1e8, 1e14);
+  const Allocation<double> trained = compute_optimal(l, Flops(spread(1e18, 1e26)));
+  const double loss = loss_at(l, trained);
+  const double kappa = trained.tokens * spread(0.01, 100);
   const double less = lifetime_tokens_for_loss(l, loss, kappa);
   const double more = lifetime_tokens_for_loss(l, loss, 2 * kappa);
   RC_ASSERT(more > less);
@@ -60,8 +61,9 @@ RC_GTEST_PROP(ScalingProperty, MoreServingIsASmallerModelOnMoreTokens, ()) {
 
 RC_GTEST_PROP(ScalingProperty, NoOtherLifeOfTheLossIsCheaper, ()) {
   const LossSurface<double> l = any_law();
-  const double loss = loss_at(l, compute_optimal(l, Flops(spread(1e18, 1e26))));
-  const double kappa = spread(1e8, 1e14);
+  const Allocation<double> trained = compute_optimal(l, Flops(spread(1e18, 1e26)));
+  const double loss = loss_at(l, trained);
+  const double kappa = trained.tokens * spread(0.01, 100);
   const double best = lifetime_tokens_for_loss(l, loss, kappa);
   const double other = best * spread(0.5, 100);
   RC_PRE(reaches({l.e, l.b, l.a, l.beta, l.alpha}, loss, other));  // the token term alone must leave room
