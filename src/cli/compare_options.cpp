@@ -150,9 +150,9 @@ class CompareOptions {
     }
   }
 
+  /// That --hw is missing has been said if it is.
   Arguments::Values first_system() const {
-    if (systems_.empty()) return {};
-    return {{"--hw", {systems_.front().hardware}}};
+    return {{"--hw", {systems_.empty() ? std::string() : systems_.front().hardware}}};
   }
 
   TrainCompareQuestion train() {
