@@ -102,6 +102,7 @@ class CompareOptions {
     if (const auto word = reader_.word("--rank", kRankByNames)) rank_by_ = static_cast<RankBy>(*word);
     expectations();
     stray_flags(serving);
+    standard_input();
     CompareAsked out;
     if (serving) {
       out.serve = serve();
@@ -124,6 +125,16 @@ class CompareOptions {
       const auto key = reader_.word_of("a word of --expect", text.substr(0, equals), kExpectedKeyNames);
       if (key) expect_.push_back({static_cast<ExpectedKey>(*key), text.substr(equals + 1)});
     }
+  }
+
+  /// Each system asks for the model again, and the prices for the hardware.
+  void standard_input() {
+    const std::vector<std::string>& names = arguments_.positionals();
+    const bool any =
+        std::find(names.begin(), names.end(), "-") != names.end() ||
+        std::any_of(systems_.begin(), systems_.end(), [](const SystemAsked& s) { return s.hardware == "-"; });
+    if (any)
+      reader_.problem("a comparison reads its files several times, and standard input is read once", "name a file");
   }
 
   /// Flags of the other task.
@@ -150,9 +161,9 @@ class CompareOptions {
     }
   }
 
+  /// That --hw is missing has been said if it is.
   Arguments::Values first_system() const {
-    if (systems_.empty()) return {};
-    return {{"--hw", {systems_.front().hardware}}};
+    return {{"--hw", {systems_.empty() ? std::string() : systems_.front().hardware}}};
   }
 
   TrainCompareQuestion train() {

@@ -68,7 +68,8 @@ class ServiceSheet {
 
   void summary() {
     if (!c_.baseline) {
-      out_.summary.push_back({"none of the systems can do it", Role::kBad});
+      out_.summary.push_back(
+          {c_.complete ? "none of the systems can do it" : "interrupted before any system was answered", Role::kBad});
       return;
     }
     for (const ComparedService& row : c_.systems) {

@@ -89,7 +89,8 @@ class RunSheet {
 
   void summary() {
     if (!c_.baseline) {
-      out_.summary.push_back({"none of the systems can do it", Role::kBad});
+      out_.summary.push_back(
+          {c_.complete ? "none of the systems can do it" : "interrupted before any system was answered", Role::kBad});
       return;
     }
     for (const RankBy by : {RankBy::kTime, RankBy::kCost}) {
