@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "config/yaml_reader.h"
 #include "config/yaml_writer.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
