@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/curve_options.h"
 #include "cli/flag_reader.h"
+#include "cli/run_options.h"
 #include "cli/sheet_command.h"
 #include "cli/train_options.h"
 #include "report/sensitivity_sheet.h"
@@ -22,6 +23,7 @@ std::span<const Flag> sensitivity_flags() {
     for (const Flag& flag : train_flags()) {
       constexpr std::array<std::string_view, 7> kOfRankings{"--top",    "--explain",  "--why-not", "--from",
                                                             "--pareto", "--variants", "--set"};
+      if (is_run_flag(flag.name)) continue;
       if (std::find(kOfRankings.begin(), kOfRankings.end(), flag.name) == kOfRankings.end()) out.push_back(flag);
     }
     out.push_back({"--set", 0, FlagKind::kRepeatable, "KEY=VALUE",

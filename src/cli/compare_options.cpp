@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/compared_systems.h"
 #include "cli/flag_reader.h"
+#include "cli/run_options.h"
 #include "cli/serve_options.h"
 #include "cli/sheet_command.h"
 #include "cli/train_options.h"
@@ -174,6 +175,7 @@ class CompareOptions {
     with_problems([&] {
       FlagReader reader(part);
       out.train = read_train_question(reader, part, "compare");
+      out.train.run = read_run_question(reader, part);
       reader.finish();
     });
     out.chips = reader_.count("--chips", kChipRange);

@@ -253,13 +253,13 @@ TrainQuestion read_train_question(FlagReader& reader, const Arguments& arguments
   read_why_not(reader, arguments, question);
   read_from(reader, arguments, question);
   read_ranking(reader, arguments, question);
-  question.run = read_run_question(reader, arguments);
   return question;
 }
 
 TrainQuestion train_question(const Arguments& arguments) {
   FlagReader reader(arguments);
   TrainQuestion question = read_train_question(reader, arguments, "train");
+  question.run = read_run_question(reader, arguments);
   check_curve_flags(reader, arguments);
   reader.finish();
   return question;

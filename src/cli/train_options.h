@@ -19,6 +19,7 @@ std::span<const Flag> train_flags();
 /// taken.
 TrainQuestion train_question(const Arguments& arguments);
 /// The same for another command that takes these flags or some of them; problems stay with the reader.
+/// Flags about the whole run are not among them (run_options.h).
 TrainQuestion read_train_question(FlagReader& reader, const Arguments& arguments, std::string_view command);
 
 }  // namespace scalecalc::cli
