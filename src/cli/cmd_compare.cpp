@@ -56,7 +56,7 @@ constexpr std::string_view kNotes =
     "Flags that say how a model is trained belong to train, those that say how it is served to serve;\n"
     "scalecalc train --help and scalecalc serve --help explain them.\n"
     "\n"
-    "exit status: 0 answered, 1 an --expect does not hold, 2 the question is wrong, 3 no system can do it,\n"
+    "exit status: 0 answered, 1 an --expect fails, 2 the question is wrong, 3 no system can do it,\n"
     "             70 a bug of ours, 74 the output could not be written, 130 interrupted\n";
 
 }  // namespace

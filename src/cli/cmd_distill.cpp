@@ -15,8 +15,8 @@ ExitCode run_distill(const Arguments& arguments, Environment& env) {
 
 constexpr std::string_view kExamples =
     "  scalecalc distill llama3.1-8b --teacher llama3.1-70b --hw h100-sxm --chips 256 --tokens 100B\n"
-    "  scalecalc distill qwen3-1.7b --teacher llama3.1-70b --hw h200 --chips 64 --tokens 10B --loss sequence \\\n"
-    "      --prompt 512 --generate 2048\n";
+    "  scalecalc distill qwen3-1.7b --teacher llama3.1-70b --hw h200 --chips 64 --tokens 10B \\\n"
+    "      --loss sequence --prompt 512 --generate 2048\n";
 
 constexpr std::string_view kNotes =
     "--fix, --max and --stack are of the student; the teacher only passes forward.\n"

@@ -212,7 +212,7 @@ const Command& model_command() {
   static const Command kModel{
       "model",
       "A model taken apart: parameters, FLOPs, attention, KV cache; or the largest one for a machine.",
-      "MODEL [flags] | list [WORD...] | design --hw HW --chips N --deadline TIME [flags]",
+      "MODEL [flags] | list [WORD...] | design --hw HW --chips N --deadline TIME",
       kExamples,
       "",
       all_flags(),

@@ -71,7 +71,7 @@ std::vector<Figure> shape_figures(const DesignedModel& m) {
       figure("parameters", "parameters", Format::kCount, Cell(m.parameters.total)),
       figure("active_parameters", m.shape.experts ? "active" : "", Format::kCount, Cell(m.parameters.active)),
       whole("d_model", "d_model", s.d_model),
-      whole("layers", "layers", s.layers),
+      droppable(whole("layers", "layers", s.layers), 1),
       droppable(whole("heads", "heads", s.heads), 3),
       droppable(whole("kv_heads", "kv_heads", s.kv_heads), 5),
       droppable(whole("head_dim", "", s.head_dim), 5),

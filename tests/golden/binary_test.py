@@ -525,7 +525,10 @@ class Documents(unittest.TestCase):
         self.assertIsNone(systems["gaudi3"]["run"]["cost_usd"])
         alone = json.loads(run(*QUESTION, "--top", "1", "--json").stdout)["plans"][0]
         for key in ("layout", "placement", "step_time_s", "time_s", "mfu", "run", "chips", "idle_chips", "shape"):
-            self.assertEqual(systems["h100-sxm"][key], alone[key], key)
+            found, wanted = systems["h100-sxm"][key], alone[key]
+            if key == "run":  # power and losses are told apart by train alone
+                wanted = {name: wanted[name] for name in found}
+            self.assertEqual(found, wanted, key)
         for pair in document["break_even"]:
             cost = pair["usd_per_chip_hour"] * systems[pair["system"]]["run"]["chip_hours"]
             self.assertAlmostEqual(cost / systems[pair["against"]]["run"]["cost_usd"], 1, places=12)

@@ -19,6 +19,15 @@ TrainQuestion mixtral() {
   return q;
 }
 
+std::vector<std::string> coefficients(const std::vector<std::pair<std::string, std::string>>& values) {
+  std::vector<std::string> out;
+  for (const auto& [name, value] : values) {
+    out.push_back("hw.efficiency." + name + ".value=" + value);
+    out.push_back("hw.efficiency." + name + ".source=test");
+  }
+  return out;
+}
+
 double part(const TrainQuestion& q, const std::string& name) {
   const TrainAnswer found = answer(q, Catalog());
   if (found.plans.empty()) throw std::runtime_error("nothing fits");
@@ -37,13 +46,14 @@ bool assumes(const TrainQuestion& q, const std::string& flag) {
 
 TEST(Runtime, ACapturedStepLeavesAShareOfTheOverheads) {
   TrainQuestion q = mixtral();
-  q.set = {"hw.efficiency.captured_share=0.25", "hw.efficiency.step_overhead=0s"};
+  q.set = coefficients({{"captured_share", "0.25"}, {"step_overhead", "0s"}});
   const double launched = part(q, "overhead");
   q.graphs = GraphCapture::kStep;
   EXPECT_NEAR(part(q, "overhead"), launched / 4, 1e-9 * launched);
   q.graphs = GraphCapture::kLayer;
   const double layers = part(q, "overhead");
-  q.set.push_back("hw.efficiency.expert_overhead=0s");
+  const auto none = coefficients({{"expert_overhead", "0s"}});
+  q.set.insert(q.set.end(), none.begin(), none.end());
   EXPECT_GT(layers, part(q, "overhead")) << "the host still runs the experts";
   EXPECT_FALSE(assumes(q, "--graphs"));
   q.graphs = GraphCapture::kNone;
@@ -52,7 +62,7 @@ TEST(Runtime, ACapturedStepLeavesAShareOfTheOverheads) {
 
 TEST(Runtime, AnotherMicrobatchHidesTheExpertsExchange) {
   TrainQuestion q = mixtral();
-  q.set = {"hw.efficiency.overlap.ep=0.2", "hw.efficiency.overlap.ep_paired=1"};
+  q.set = coefficients({{"overlap.ep", "0.2"}, {"overlap.ep_paired", "1"}});
   const double exposed = part(q, "ep_exposed");
   EXPECT_TRUE(assumes(q, "--ep-overlap"));
   q.expert_overlap = true;
@@ -63,12 +73,12 @@ TEST(Runtime, AnotherMicrobatchHidesTheExpertsExchange) {
 
 TEST(Runtime, EvenLoadsLeaveNoOneWaiting) {
   TrainQuestion q = mixtral();
-  q.set = {"hw.efficiency.moe_imbalance=1.5"};
+  q.set = coefficients({{"moe_imbalance", "1.5"}});
   const double uneven = part(q, "compute");
   q.balanced_experts = true;
   const double even = part(q, "compute");
   q.balanced_experts = false;
-  q.set = {"hw.efficiency.moe_imbalance=1"};
+  q.set = coefficients({{"moe_imbalance", "1"}});
   EXPECT_DOUBLE_EQ(even, part(q, "compute"));
   EXPECT_GT(uneven, 1.2 * even);
 }
@@ -77,11 +87,11 @@ TEST(Runtime, CastsToEightBitsPassMemory) {
   TrainQuestion q = mixtral();
   q.model = "llama3-8b";
   q.fix.ep = 1;
-  q.set = {"hw.efficiency.cast=1"};
+  q.set = coefficients({{"cast", "1"}});
   const double bf16 = part(q, "hbm");
   q.precision = "fp8";
   const double cast = part(q, "hbm");
-  q.set = {"hw.efficiency.cast=0"};
+  q.set = coefficients({{"cast", "0"}});
   const double fused = part(q, "hbm");
   EXPECT_GT(cast, fused);
   q.precision.reset();
