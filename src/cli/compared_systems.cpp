@@ -5,20 +5,11 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "cli/comma_list.h"
 #include "cli/train_options.h"
 
 namespace scalecalc::cli {
 namespace {
-
-std::vector<std::string> items_of(const std::string& text) {
-  std::vector<std::string> out;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    out.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return out;
-}
 
 constexpr std::string_view kForms = "NAME, NAME:1024, NAME:2x4096, NAME@GCP or NAME@GCP/spot";
 
@@ -105,19 +96,19 @@ std::vector<SystemAsked> compared_systems(FlagReader& reader, const Arguments& a
     reader.problem("--hw is missing: which systems are compared?", "for example --hw h100-sxm,tpu-v5p");
     return out;
   }
-  for (const std::string& item : items_of(*text)) {
+  for (const std::string& item : comma_parts(*text)) {
     if (auto system = system_of(reader, item)) out.push_back(std::move(*system));
   }
   for (const std::string& flag : arguments.values("--price")) {
-    for (const std::string& item : items_of(flag)) read_price(reader, item, out);
+    for (const std::string& item : comma_parts(flag)) read_price(reader, item, out);
   }
   return out;
 }
 
 PriceFilter price_filter(FlagReader& reader, const Arguments& arguments) {
   PriceFilter out;
-  if (const auto clouds = arguments.value("--cloud")) out.clouds = items_of(*clouds);
-  if (const auto kinds = arguments.value("--price-kind")) out.kinds = items_of(*kinds);
+  if (const auto clouds = arguments.value("--cloud")) out.clouds = comma_parts(*clouds);
+  if (const auto kinds = arguments.value("--price-kind")) out.kinds = comma_parts(*kinds);
   if (const auto date = arguments.value("--price-date")) {
     out.date = months_of(*date);
     out.date_text = *date;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/comma_list.h"
 #include "cli/flag_reader.h"
 #include "cli/run_options.h"
 #include "cli/sheet_command.h"
@@ -124,19 +125,9 @@ class ServeOptions {
     if (!hw) {
       reader_.problem("--hw is missing: on which hardware?", "a catalog name such as h200, or several: h200,tpu-v6e");
     } else {
-      out_.hardware = split(*hw);
+      out_.hardware = comma_parts(*hw);
     }
     out_.chips = reader_.count("--chips", kServeChipRange);
-  }
-
-  static std::vector<std::string> split(const std::string& text) {
-    std::vector<std::string> out;
-    for (std::size_t at = 0; at <= text.size();) {
-      const std::size_t end = std::min(text.find(',', at), text.size());
-      out.push_back(text.substr(at, end - at));
-      at = end + 1;
-    }
-    return out;
   }
 
   void lengths() {
@@ -162,7 +153,7 @@ class ServeOptions {
   void formats() {
     if (const auto text = arguments_.value(names_.weights)) {
       QuantizationSpec weights{.source = std::string(names_.weights)};
-      for (const std::string& item : split(*text)) {
+      for (const std::string& item : comma_parts(*text)) {
         const std::size_t equals = item.find('=');
         if (equals == std::string::npos) {
           if (const auto format = format_of(names_.weights, item)) {
@@ -186,7 +177,7 @@ class ServeOptions {
     std::vector<std::string_view> names;
     for (const ServeDimension& d : kServeDimensionTable) names.push_back(d.name);
     for (const std::string& text : arguments_.values(flag)) {
-      for (const std::string& item : split(text)) {
+      for (const std::string& item : comma_parts(text)) {
         const std::size_t equals = item.find('=');
         if (equals == std::string::npos) {
           reader_.problem(fmt::format("{}: {} is not KEY=VALUE", flag, in_quotes(item)),
@@ -242,7 +233,7 @@ class ServeOptions {
     constexpr std::array<std::string_view, 3> kKeys{"draft", "k", "accept"};
     SpeculationAsked asked;
     std::optional<double> accept;
-    for (const std::string& item : split(*text)) {
+    for (const std::string& item : comma_parts(*text)) {
       const std::size_t equals = item.find('=');
       const std::string value = equals == std::string::npos ? "" : item.substr(equals + 1);
       const auto key = reader_.word_of("a key of --speculative", item.substr(0, equals), kKeys);

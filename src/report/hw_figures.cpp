@@ -252,13 +252,17 @@ std::vector<Figure> hw_efficiency(const HardwareSpec& hw) {
   share("attention_forward", "attention, forward", e.attention_forward);
   share("attention_backward", "attention, backward", e.attention_backward);
   share("hbm", "memory bandwidth", e.hbm);
+  share("cast", "casts to 8 bits that show", e.cast);
   share("link.scale_up", "links, innermost tier", e.link_scale_up);
   share("link.scale_out", "links beyond it", e.link_scale_out);
   share("overlap.tp", "hidden: tensor parallelism", e.overlap_tp);
   share("overlap.fsdp", "hidden: gathers of weights", e.overlap_fsdp);
   share("overlap.dp", "hidden: gradient reduction", e.overlap_dp);
   share("overlap.ep", "hidden: expert dispatch", e.overlap_ep);
+  share("overlap.ep_paired", "the same under another microbatch", e.overlap_ep_paired);
   coefficient("kernel_overhead_s", "overhead of a kernel", e.kernel_overhead, Format::kSeconds, out);
+  coefficient("expert_overhead_s", "overhead of a pass over experts", e.expert_overhead, Format::kSeconds, out);
+  share("captured_share", "of both, in a captured graph", e.captured_share);
   coefficient("memory_reserve_bytes", "memory kept for the runtime", e.memory_reserve, Format::kBytes, out);
   return std::move(out.record.figures);
 }
