@@ -186,7 +186,8 @@ class LayerCoster : public OpWork<R> {
   /// Outputs of softmax and dropout, and its mask: 5 a s / h of arXiv:2205.05198 equation 1, in 16 bits.
   BytesOf<R> scores_kept(const Op<R>& op) const { return BytesOf<R>(this->scores(op) * R(2 * act_ + 1)); }
 
-  /// Forward: gather before and scatter after attention and MLP (or one all-reduce after each). Backward: the same, and
+  /// Forward: gather before and scatter after attention and MLP (or one all-reduce after each). Backward: the same (a
+  /// gather of the output's gradient before, a scatter of the input's behind), and
   /// under sequence sharding the two gathered inputs are gathered again for the weight gradients, of adapters where the
   /// weights are frozen.
   void communication(LayerCost<R>& out, const std::vector<Op<R>>& ops) const {
@@ -201,17 +202,18 @@ class LayerCoster : public OpWork<R> {
     const double mlp = ends(Part::kMlp) ? 1 : 0;
     const auto in_blocks = [&](double both) { return model_.parallel_block ? std::min(both, 1.0) : both; };
     const double blocks = in_blocks(attention + mlp);
+    const double g = gathered_part();
     if (inner_.tp > 1) {
       out.tp_bytes = named(BytesOf<R>(tokens_ * dims_.d_model * R(act_)), "bytes of one gathered activation",
                            "tokens x d_model x bytes (Korthikanti et al. 2022, section 4.2)");
       if (inner_.sp) {
-        out.forward.tp_gathers = R(2 * blocks);
+        out.forward.tp_gathers = R((1 + g) * blocks);
         const double regathered =
             in_blocks(attention * trains_columns(ops, Part::kAttention) + mlp * trains_columns(ops, Part::kMlp));
-        out.backward.tp_gathers = R(2 * blocks + regathered);
-        again(out, Remat::kAttention).tp_gathers = R(2 * attention);
-        again(out, Remat::kMlp).tp_gathers = R(2 * mlp);
-        again(out, Remat::kFull).tp_gathers = R(2 * blocks);
+        out.backward.tp_gathers = R((1 + g) * blocks + g * regathered);
+        again(out, Remat::kAttention).tp_gathers = R((1 + g) * attention);
+        again(out, Remat::kMlp).tp_gathers = R((1 + g) * mlp);
+        again(out, Remat::kFull).tp_gathers = R((1 + g) * blocks);
       } else {
         out.forward.tp_reduces = R(blocks);
         out.backward.tp_reduces = R(blocks);
@@ -223,6 +225,12 @@ class LayerCoster : public OpWork<R> {
     if (inner_.tp > 1) inner_sums(out, ops);
     if (moe) expert_communication(out);
     if (inner_.cp > 1) context_communication(out, ops);
+  }
+
+  /// Bytes of a gather before a matmul over those of a scatter behind one: 8-bit matmuls may gather what they read.
+  double gathered_part() const {
+    const double bytes = bytes_per_element(workload_.precision.compute);
+    return workload_.runtime.quantized_gathers && bytes < act_ ? bytes / act_ : 1;
   }
 
   /// 1 if a weight gradient of the part needs its gathered input.
@@ -388,9 +396,14 @@ std::string label_of(const LayerKind& kind) {
 InnerDegrees inner_of(const Layout& l) { return {l.tp, l.cp, l.ep, l.etp, l.micro_batch_seqs, l.sp, l.cp_comm}; }
 
 template <class R>
-ModelOps<R> read_model(const Reader<R>& reader, const ModelSpec& model, const std::optional<FineTune>& tune) {
+ModelOps<R> read_model(const Reader<R>& reader, const ModelSpec& model, const std::optional<FineTune>& tune,
+                       const std::optional<double>& expert_capacity) {
   ModelOps<R> out;
   out.dims = read_dims(reader, model);
+  if (expert_capacity) {
+    out.dims.top_k = named(out.dims.top_k * reader.input(*expert_capacity, "expert capacity", "workload"),
+                           "places of a token in experts", "top_k x capacity factor (arXiv:2006.16668 section 2.2)");
+  }
   for (const LayerKind& kind : model.kinds) out.kinds.push_back(trained(layer_ops(model, kind, out.dims), tune));
   out.embedding = trained(embedding_ops(model, out.dims), tune);
   out.head = trained(head_ops(model, out.dims), tune);
@@ -420,7 +433,8 @@ NetworkCost<R> network_cost(const Reader<R>& reader, const ModelSpec& model, con
 }
 
 #define SCALECALC_INSTANTIATE(R)                                                                                    \
-  template ModelOps<R> read_model(const Reader<R>&, const ModelSpec&, const std::optional<FineTune>&);              \
+  template ModelOps<R> read_model(const Reader<R>&, const ModelSpec&, const std::optional<FineTune>&,               \
+                                  const std::optional<double>&);                                                    \
   template NetworkCost<R> network_cost(const Reader<R>&, const ModelSpec&, const ModelOps<R>&, const ChipRates<R>&, \
                                        const Workload&, const InnerDegrees&);
 SCALECALC_INSTANTIATE(double)

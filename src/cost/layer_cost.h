@@ -75,7 +75,8 @@ struct ModelOps {
 };
 /// As they are in training: with adapters if `tune` has any.
 template <class R>
-ModelOps<R> read_model(const Reader<R>& reader, const ModelSpec& model, const std::optional<FineTune>& tune = {});
+ModelOps<R> read_model(const Reader<R>& reader, const ModelSpec& model, const std::optional<FineTune>& tune = {},
+                       const std::optional<double>& expert_capacity = {});
 
 template <class R>
 NetworkCost<R> network_cost(const Reader<R>& reader, const ModelSpec& model, const ModelOps<R>& ops,

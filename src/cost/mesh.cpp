@@ -67,6 +67,8 @@ OverlapRates<R> read_overlap(const Reader<R>& reader, const Efficiency& e) {
     return reader.input(c.value, name, c.source, {}, c.error);
   };
   return {.tp = in(e.overlap_tp, "efficiency.overlap.tp"),
+          .tp_pipelined = max(in(e.overlap_tp, "efficiency.overlap.tp"),
+                              in(e.overlap_tp_pipelined, "efficiency.overlap.tp_pipelined")),
           .fsdp = in(e.overlap_fsdp, "efficiency.overlap.fsdp"),
           .dp = in(e.overlap_dp, "efficiency.overlap.dp"),
           .cp = in(e.overlap_cp, "efficiency.overlap.cp"),

@@ -33,7 +33,9 @@ bool experts_fold(const Placement& placement, const Layout& layout);
 /// How much of each communication runs under compute, and what it costs the compute meanwhile.
 template <class R>
 struct OverlapRates {
-  R tp{1.0}, fsdp{1.0}, dp{1.0}, cp{1.0}, ep{1.0}, pp{1.0};
+  R tp{1.0};
+  R tp_pipelined{1.0};  ///< of tensor ranks whose collectives run in pieces under matmuls; at least tp
+  R fsdp{1.0}, dp{1.0}, cp{1.0}, ep{1.0}, pp{1.0};
   R cp_gather{1.0};  ///< of context ranks that do not pass a ring
   R ep_paired{1.0};  ///< under DualPipe or --ep-overlap; at least ep
   R host{1.0};

@@ -129,7 +129,8 @@ Work<R> OpWork<R>::grouped(const Op<R>& op, bool backward) const {
   const R part(1 / static_cast<double>(inner_.etp));
   const R k = op.tp == TpRule::kExpertRow ? op.k * part : op.k;
   const R n = op.tp == TpRule::kExpertRow ? op.n : op.n * part;
-  const R imbalance = workload_.balanced_experts ? R(1.0) : chip_.moe_imbalance;
+  const bool even = workload_.balanced_experts || workload_.expert_capacity;
+  const R imbalance = even ? R(1.0) : chip_.moe_imbalance;
   const R experts = op.matrices / R(static_cast<double>(inner_.ep));
   const R rows_each = rows / experts;
   const DType dtype = workload_.precision.compute;
@@ -154,7 +155,18 @@ Work<R> OpWork<R>::attention(const Op<R>& op, bool backward) const {
   // Flash attention reads q, k, v and writes the output once; the backward reads them again with their gradients.
   const R elements = (op.qk_width + op.v_width) * R(2.0) * tokens_ / ways;
   const BytesOf<R> bytes(elements * R(act_ * (backward ? 2.0 : 1.0)));
-  return roofline(flops, backward ? chip_.peak_attention_backward : chip_.peak_attention_forward, bytes, chip_.hbm);
+  const FlopsPerSecondOf<R> rate = backward ? chip_.peak_attention_backward : chip_.peak_attention_forward;
+  return roofline(flops, rate * attention_fraction(op, context), bytes, chip_.hbm);
+}
+
+/// [ATTENTION-SHAPE] Short contexts waste the blocks that the mask cuts and the start of each row of blocks; narrow
+/// heads wait for exponentials, of which there is one a score however narrow the head is.
+template <class R>
+R OpWork<R>::attention_fraction(const Op<R>& op, const R& context) const {
+  const R wide(128.0);
+  const R head = min(wide, (op.qk_width + op.v_width) / (R(2.0) * op.heads));
+  const R narrow = (head / (head + chip_.half_head_dim)) * ((wide + chip_.half_head_dim) / wide);
+  return context / (context + chip_.half_context) * narrow;
 }
 
 /// [UNFUSED] A batch of matmuls a head, [S, dh] x [dh, S] and [S, S] x [S, dh], over all scores, and between them

@@ -23,6 +23,9 @@ class PhaseBuilder {
       : in_(in), net_(*in.network), ch_(*in.channels), overlap_(*in.overlap), layout_(in.layout) {
     const bool ring = layout_.cp_comm == CpComm::kRing;
     cp_overlap_ = ring ? overlap_.cp : overlap_.cp_gather;
+    tp_overlap_ = in.workload->tp_overlap == CommOverlap::kPipelined ? overlap_.tp_pipelined
+                  : in.workload->tp_overlap == CommOverlap::kNone    ? R(0.0)
+                                                                     : overlap_.tp;
     const bool paired = layout_.schedule == Schedule::kDualPipe || in.workload->expert_overlap;
     ep_overlap_ = paired ? overlap_.ep_paired : overlap_.ep;
   }
@@ -81,7 +84,7 @@ class PhaseBuilder {
         backward && remat != Remat::kNone ? &cost.recompute[static_cast<std::size_t>(remat)] : nullptr;
     Work<R> work = phase.work;
     std::array<Traffic<R>, kTrafficKinds> traffic;
-    traffic[kTp] = {tp_time(cost, phase), overlap_.tp, contention(ch_.tp), ch_.tp.links};
+    traffic[kTp] = {tp_time(cost, phase), tp_overlap_, contention(ch_.tp), ch_.tp.links};
     traffic[kCp] = {cp_time(cost, phase), cp_overlap_, contention(ch_.cp), ch_.cp.links};
     traffic[kEp] = {ep_time(phase), ep_overlap_, contention(ch_.ep), ch_.ep.links};
     if (again != nullptr) {
@@ -180,7 +183,7 @@ class PhaseBuilder {
   const MeshChannels<R>& ch_;
   const OverlapRates<R>& overlap_;
   const Layout& layout_;
-  R cp_overlap_{1.0}, ep_overlap_{1.0};
+  R tp_overlap_{1.0}, cp_overlap_{1.0}, ep_overlap_{1.0};
   Phases<R> out_;
 };
 

@@ -1,14 +1,48 @@
 #include "cost/pipeline.h"
 
 #include <algorithm>
+#include <limits>
+
+#include "model/accounting.h"
 
 namespace scalecalc {
 namespace {
 
-/// Layers per chunk: even, or with the odd ones in the middle (the last chunk gets an extra layer last of all).
-std::vector<std::int64_t> chunk_sizes(std::int64_t layers, std::int64_t chunks) {
+/// What follows the last layer (head, MTP modules and their heads), in layers' worth of FLOPs. At 4,096 tokens: the
+/// layouts that recipes write down do not change with the sequence.
+double head_layers(const ModelSpec& model) {
+  constexpr double kTokens = 4096;
+  const TrainingFlops all = training_flops(model, kTokens);
+  const TrainingFlops layers = training_flops(model, kTokens, false);
+  const double in_layers = layers.model_causal() - layers.ends;
+  return (all.model_causal() - in_layers) / (in_layers / static_cast<double>(model.layers()));
+}
+
+/// Layers of the last chunk that make the slowest chunk least: it carries `head` layers' worth beside its own.
+std::int64_t balanced_last(std::int64_t layers, std::int64_t chunks, double head) {
+  std::int64_t best = 0;
+  double slowest = std::numeric_limits<double>::infinity();
+  for (std::int64_t last = layers / chunks; last >= 0; --last) {
+    const std::int64_t others = (layers - last + chunks - 2) / (chunks - 1);
+    const double time = std::max(static_cast<double>(others), static_cast<double>(last) + head);
+    if (time >= slowest) continue;
+    slowest = time;
+    best = last;
+  }
+  return best;
+}
+
+/// Layers per chunk. Odd ones go to the middle, since the first chunk carries the embedding.
+std::vector<std::int64_t> chunk_sizes(const ModelSpec& model, std::int64_t chunks, StageSplit split) {
+  const std::int64_t layers = model.layers();
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(chunks), layers / chunks);
-  std::int64_t extra = layers % chunks;
+  const bool by_flags = split == StageSplit::kEven && model.mtp_layers == 0;
+  if (chunks == 1 || (by_flags && layers % chunks == 0)) return sizes;
+  const bool ends_count = by_flags && (layers + 2) % chunks == 0;
+  const std::int64_t last = ends_count ? layers / chunks : balanced_last(layers, chunks, head_layers(model));
+  std::fill(sizes.begin(), sizes.end(), (layers - last) / (chunks - 1));
+  sizes.back() = last;
+  std::int64_t extra = (layers - last) % (chunks - 1);
   for (std::size_t c = 1; c + 1 < sizes.size() && extra > 0; ++c, --extra) ++sizes[c];
   if (extra > 0) ++sizes.front();
   return sizes;
@@ -29,12 +63,12 @@ std::vector<StageShape> folded(const std::vector<StageShape>& stages) {
 
 }  // namespace
 
-std::vector<ChunkShape> deal(const ModelSpec& model, std::int64_t pp, std::int64_t vpp) {
+std::vector<ChunkShape> deal(const ModelSpec& model, std::int64_t pp, std::int64_t vpp, StageSplit split) {
   const std::int64_t chunks = pp * vpp;
   if (chunks > model.layers() + 2 || pp > model.layers()) return {};
   std::vector<ChunkShape> out;
   std::int64_t layer = 0;
-  for (const std::int64_t size : chunk_sizes(model.layers(), chunks)) {
+  for (const std::int64_t size : chunk_sizes(model, chunks, split)) {
     out.push_back({.first_layer = layer, .layers = size});
     layer += size;
   }
@@ -43,8 +77,8 @@ std::vector<ChunkShape> deal(const ModelSpec& model, std::int64_t pp, std::int64
   return out;
 }
 
-std::vector<StageShape> all_stages(const ModelSpec& model, const Layout& layout) {
-  const std::vector<ChunkShape> chunks = deal(model, layout.pp, layout.vpp);
+std::vector<StageShape> all_stages(const ModelSpec& model, const Layout& layout, StageSplit split) {
+  const std::vector<ChunkShape> chunks = deal(model, layout.pp, layout.vpp, split);
   if (chunks.empty()) return {};
   std::vector<StageShape> stages(static_cast<std::size_t>(layout.pp));
   for (std::size_t c = 0; c < chunks.size(); ++c) {
@@ -60,9 +94,9 @@ std::vector<StageShape> all_stages(const ModelSpec& model, const Layout& layout)
   return layout.schedule == Schedule::kDualPipe ? folded(stages) : stages;
 }
 
-std::vector<StageShape> partition(const ModelSpec& model, const Layout& layout) {
+std::vector<StageShape> partition(const ModelSpec& model, const Layout& layout, StageSplit split) {
   std::vector<StageShape> distinct;
-  for (const StageShape& stage : all_stages(model, layout)) {
+  for (const StageShape& stage : all_stages(model, layout, split)) {
     const auto same = std::find(distinct.begin(), distinct.end(), stage);
     if (same == distinct.end()) {
       distinct.push_back(stage);

@@ -13,7 +13,9 @@ class StageEnds {
  public:
   /// Keeps references to `in` and what it points to.
   StageEnds(const StepInput<R>& in, const R& microbatches)
-      : in_(in), ch_(*in.channels), overlap_(*in.overlap), layout_(in.layout), microbatches_(microbatches) {}
+      : in_(in), ch_(*in.channels), overlap_(*in.overlap), layout_(in.layout), microbatches_(microbatches) {
+    hides_ = in.workload->dp_overlap == CommOverlap::kNone ? R(0.0) : in.overlap->dp;
+  }
 
   /// Gradients hide under the last microbatch's backward, updated weights under the next step's first forward.
   template <class Layers>
@@ -35,7 +37,7 @@ class StageEnds {
     if (layout_.zero == 0 || sharded) {
       const SecondsOf<R> reduce = all_reduce_time(channel, gradients) + expert_time(experts, expert_gradients, true);
       out.reduce += reduce;
-      out.dp += exposed(reduce, overlap_.dp, share, backward);
+      out.dp += exposed(reduce, hides_, share, backward);
       return out;
     }
     const SecondsOf<R> scatter = all_gather_time(channel, gradients) + expert_time(experts, expert_gradients, false);
@@ -43,8 +45,8 @@ class StageEnds {
     out.gather = all_gather_time(channel, BytesOf<R>(dense * R(p.weight_bytes))) +
                  expert_time(experts, BytesOf<R>(expert * R(p.weight_bytes)), false);
     const R scatters = layout_.zero == 2 ? microbatches_ : R(1.0);
-    out.gather_exposed = exposed(out.gather, overlap_.dp, share, layers(false));
-    out.dp += scatters * exposed(scatter, overlap_.dp, share, backward) + out.gather_exposed;
+    out.gather_exposed = exposed(out.gather, hides_, share, layers(false));
+    out.dp += scatters * exposed(scatter, hides_, share, backward) + out.gather_exposed;
     return out;
   }
 
@@ -67,11 +69,19 @@ class StageEnds {
   }
 
  private:
-  /// Exposed part of a transfer that may hide under `work`, as in OVERLAP with one kind of traffic.
+  /// Exposed part of a transfer that may hide under `work`, as in OVERLAP with one kind of traffic. Of an interleaved
+  /// stage's chunks each is done with its last group of microbatches a group before the next: all but the last hide
+  /// under the groups that follow.
   SecondsOf<R> exposed(const SecondsOf<R>& time, const R& overlap, const R& contention_share,
                        const SecondsOf<R>& work) const {
-    const SecondsOf<R> hidden = time * overlap;
-    return time * (R(1.0) - overlap) + max(SecondsOf<R>(R(0.0)), hidden - work) + min(hidden, work) * contention_share;
+    const R chunks(static_cast<double>(layout_.vpp));
+    const double group = std::min(static_cast<double>(layout_.pp), value_of(microbatches_));
+    const SecondsOf<R> own = work / chunks;
+    const SecondsOf<R> wait = work * ((chunks - R(1.0)) / chunks * R(group)) + own;
+    const SecondsOf<R> shown = time / chunks * (R(1.0) - overlap);
+    const SecondsOf<R> hidden = time - shown;
+    const SecondsOf<R> last = time / chunks * overlap;
+    return shown + max(SecondsOf<R>(R(0.0)), max(last - own, hidden - wait)) + min(hidden, wait) * contention_share;
   }
 
   /// DualPipe keeps every stage on two chips, which sum what they have reduced: all of it (ZeRO 0), or each half of a
@@ -119,6 +129,7 @@ class StageEnds {
   const OverlapRates<R>& overlap_;
   const Layout& layout_;
   R microbatches_;
+  R hides_{1.0};  ///< share of the reduction and the gather that may hide
 };
 
 }  // namespace scalecalc

@@ -52,8 +52,8 @@ StageTail tail_of(const StageEnd<double>& end, double reductions) {
 
 StepRun step_run(const StepInput<double>& in, const Phases<double>& phases) {
   const Layout& layout = in.layout;
-  StepRun out{.chunks = deal(*in.model, layout.pp, layout.vpp),
-              .stages = all_stages(*in.model, layout),
+  StepRun out{.chunks = deal(*in.model, layout.pp, layout.vpp, in.workload->runtime.stages),
+              .stages = all_stages(*in.model, layout, in.workload->runtime.stages),
               .host_s = in.chip->step_overhead.value()};
   out.run = {.schedule = layout.schedule, .pp = layout.pp, .vpp = layout.vpp, .microbatches = layout.grad_accum};
   std::vector<std::array<std::int64_t, kMaxLayerKinds>> seen(out.stages.size());

@@ -13,6 +13,7 @@
 #include "spec/dtype.h"
 #include "spec/model_spec.h"
 #include "spec/stack_memory.h"
+#include "spec/stack_runtime.h"
 
 namespace scalecalc {
 
@@ -48,6 +49,11 @@ inline constexpr std::array<std::string_view, 2> kAttentionKernelNames{"flash", 
 enum class GraphCapture : std::uint8_t { kNone, kLayer, kStep };
 inline constexpr std::array<std::string_view, 3> kGraphCaptureNames{"none", "layer", "step"};
 
+/// Whether a kind of communication hides under compute: as much as runs of the stack show, not at all, or in pieces
+/// under the matmul that feeds or needs it (userbuffers of Transformer Engine, asynchronous TP).
+enum class CommOverlap : std::uint8_t { kStack, kNone, kPipelined };
+inline constexpr std::array<std::string_view, 3> kCommOverlapNames{"stack", "none", "pipelined"};
+
 /// Known names; UserError with the nearest name otherwise.
 Precision precision_of(std::string_view name);
 Optimizer optimizer_of(std::string_view name);
@@ -65,7 +71,12 @@ struct Workload {
   std::optional<FineTune> fine_tune;  ///< adapters beside frozen weights; absent: the whole model trains
   AttentionKernel attention = AttentionKernel::kFlash;
   GraphCapture graphs = GraphCapture::kNone;
-  bool expert_overlap = false;    ///< expert all-to-alls run under another microbatch's compute, in any schedule
+  StackRuntime runtime;
+  /// Whether a collective runs under compute: as the stack's coefficients say, never, or (tensor ranks) in pieces
+  /// under the matmul beside it.
+  CommOverlap tp_overlap = CommOverlap::kStack, dp_overlap = CommOverlap::kStack;
+  std::optional<double> expert_capacity;  ///< experts take this x their mean load, filled up; absent: what is routed
+  bool expert_overlap = false;            ///< expert all-to-alls run under another microbatch's compute, in any schedule
   bool balanced_experts = false;  ///< routing is forced to be even, or tokens over the mean are dropped
   bool dropout = false;           ///< after attention and MLP, whose masks the backward pass needs
   StackMemory memory;

@@ -129,7 +129,7 @@ const FamilySearch::PipelineStages& FamilySearch::stages_of(const Layout& layout
   const std::array<std::int64_t, 3> key{layout.pp, layout.vpp, layout.schedule == Schedule::kDualPipe ? 1 : 0};
   const auto it = stages_.find(key);
   if (it != stages_.end()) return it->second;
-  std::vector<StageShape> shapes = partition(*in_.request->model, layout);
+  std::vector<StageShape> shapes = partition(*in_.request->model, layout, in_.request->workload.runtime.stages);
   const std::int64_t most = most_treated(*in_.request, shapes);
   return stages_.emplace(key, PipelineStages{std::move(shapes), most}).first->second;
 }

@@ -9,7 +9,7 @@ SearchInputs::SearchInputs(const PlanRequest& r)
       chip(read_chip(Reader<double>{}, *r.hw, r.efficiency, r.workload.precision.high)),
       network(read_network(Reader<double>{}, *r.hw, r.efficiency)),
       overlap(read_overlap(Reader<double>{}, r.efficiency)),
-      ops(read_model(Reader<double>{}, *r.model, r.workload.fine_tune)),
+      ops(read_model(Reader<double>{}, *r.model, r.workload.fine_tune, r.workload.expert_capacity)),
       routing(routing_of(*r.model)) {
   bound_overlap = overlap;
   bound_overlap.contention_up = bound_overlap.contention_out = 0;

@@ -251,11 +251,14 @@ std::vector<Figure> hw_efficiency(const HardwareSpec& hw) {
   };
   share("attention_forward", "attention, forward", e.attention_forward);
   share("attention_backward", "attention, backward", e.attention_backward);
+  coefficient("attention_half_context", "tokens at half its rate", e.attention_half_context, Format::kNumber, out);
+  coefficient("attention_half_head_dim", "head size at half its rate", e.attention_half_head_dim, Format::kNumber, out);
   share("hbm", "memory bandwidth", e.hbm);
   share("cast", "casts to 8 bits that show", e.cast);
   share("link.scale_up", "links, innermost tier", e.link_scale_up);
   share("link.scale_out", "links beyond it", e.link_scale_out);
   share("overlap.tp", "hidden: tensor parallelism", e.overlap_tp);
+  share("overlap.tp_pipelined", "the same in pieces under matmuls", e.overlap_tp_pipelined);
   share("overlap.fsdp", "hidden: gathers of weights", e.overlap_fsdp);
   share("overlap.dp", "hidden: gradient reduction", e.overlap_dp);
   share("overlap.ep", "hidden: expert dispatch", e.overlap_ep);

@@ -118,6 +118,7 @@ void read_overlap(CoefficientReader& reader, Efficiency& out) {
   if (!overlap) return;
   const auto share = [&](const char* key, Coefficient& c) { overlap->read(key, UnitKind::kFraction, {0, 1}, c); };
   share("tp", out.overlap_tp);
+  share("tp_pipelined", out.overlap_tp_pipelined);
   share("fsdp", out.overlap_fsdp);
   share("dp", out.overlap_dp);
   share("cp", out.overlap_cp);
@@ -166,6 +167,8 @@ void read_all(CoefficientReader& reader, Efficiency& out) {
   reader.read("grouped_half_rows", UnitKind::kNumber, {0, 65536}, out.grouped_half_rows);
   reader.read("attention_forward", UnitKind::kFraction, kFraction, out.attention_forward);
   reader.read("attention_backward", UnitKind::kFraction, kFraction, out.attention_backward);
+  reader.read("attention_half_context", UnitKind::kNumber, {0, 65536}, out.attention_half_context);
+  reader.read("attention_half_head_dim", UnitKind::kNumber, {0, 4096}, out.attention_half_head_dim);
   reader.read("vector", UnitKind::kFraction, kFraction, out.vector);
   reader.read("hbm", UnitKind::kFraction, kFraction, out.hbm);
   reader.read("cast", UnitKind::kFraction, {0, 1}, out.cast);
@@ -349,12 +352,12 @@ Efficiency moved(const Efficiency& efficiency, double sign) {
   for (Coefficient& c : out.matmul) share(c);
   for (Coefficient* c :
        {&out.grouped_matmul, &out.attention_forward, &out.attention_backward, &out.vector, &out.hbm, &out.link_scale_up,
-        &out.link_scale_out, &out.overlap_tp, &out.overlap_fsdp, &out.overlap_dp, &out.overlap_cp,
+        &out.link_scale_out, &out.overlap_tp, &out.overlap_tp_pipelined, &out.overlap_fsdp, &out.overlap_dp, &out.overlap_cp,
         &out.overlap_cp_gather, &out.overlap_ep, &out.overlap_ep_paired, &out.overlap_pp, &out.overlap_host}) {
     share(*c);
   }
   for (Coefficient* c :
-       {&out.matmul_half_dim, &out.grouped_half_rows, &out.kernel_overhead, &out.contention_scale_up,
+       {&out.matmul_half_dim, &out.attention_half_context, &out.attention_half_head_dim, &out.grouped_half_rows, &out.kernel_overhead, &out.contention_scale_up,
         &out.contention_scale_out, &out.expert_overhead, &out.captured_share, &out.cast, &out.step_overhead}) {
     cost(*c, 0);
   }

@@ -55,6 +55,7 @@ StackSpec load_stack(const ConfigNode& document) {
   out.publications = fields.text_list("published_in");
   fields.optional_text("note");
   if (const ConfigNode* recipes = fields.node("recipes")) out.recipes = load_recipes(*recipes, problems);
+  if (const ConfigNode* runtime = fields.node("runtime")) out.runtime = read_stack_runtime(*runtime, problems);
   if (const ConfigNode* memory = fields.node("memory")) out.memory = read_stack_memory(*memory, out.name, problems);
   if (const ConfigNode* serving = fields.node("serving")) out.serving = load_engine(*serving, out.name, problems);
   fields.finish();
@@ -119,6 +120,10 @@ std::optional<std::string> stack_of_framework(const Catalog& catalog, const std:
     return std::nullopt;
   }
   return load_stack(document).name;
+}
+
+StackRuntime stack_runtime(const Catalog& catalog, const std::string& stack) {
+  return stack.empty() ? StackRuntime{} : load_stack(catalog.load(CatalogKind::kStack, stack)).runtime;
 }
 
 StackMemory stack_memory(const Catalog& catalog, const std::string& stack) {

@@ -9,6 +9,7 @@
 #include "config/catalog.h"
 #include "config/node.h"
 #include "spec/stack_memory.h"
+#include "spec/stack_runtime.h"
 
 namespace scalecalc {
 
@@ -48,6 +49,7 @@ struct StackSpec {
   std::vector<std::string> frameworks;    ///< that belong to it, by the names measurements give them
   std::vector<std::string> publications;  ///< repositories and pages whose runs are of it, if they name no framework
   std::vector<RecipeDefaults> recipes;    ///< the earliest first
+  StackRuntime runtime;
   StackMemory memory;                     ///< the defaults, under no name, where the file has none
   std::optional<EngineRules> serving;     ///< absent: it does not serve
 };
@@ -64,6 +66,9 @@ StackSpec serving_stack(const Catalog& catalog, const std::string& name);
 
 /// The stack that a framework belongs to, or that is called so; nothing if none is known.
 std::optional<std::string> stack_of_framework(const Catalog& catalog, const std::string& framework);
+
+/// How a stack runs a step, by its name or a framework's; the defaults for an empty name. UserError for an unknown one.
+StackRuntime stack_runtime(const Catalog& catalog, const std::string& stack);
 
 /// The memory rules of a stack, by its name or a framework's; the defaults for an empty name. UserError for an unknown
 /// one.

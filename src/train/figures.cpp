@@ -110,7 +110,7 @@ class Figures {
     if (layout.remat == Remat::kNone) return 0;
     const ModelOps<double> ops = read_model(Reader<double>{}, q_.model, q_.workload.fine_tune);
     double out = 0;
-    for (const StageShape& stage : partition(q_.model, layout)) {
+    for (const StageShape& stage : partition(q_.model, layout, q_.workload.runtime.stages)) {
       for (std::size_t k = 0; k < ops.kinds.size(); ++k) {
         const double layers = static_cast<double>(treated_layers(layout, stage, k)) / stage.parts;
         if (layers > 0) out += layers * static_cast<double>(stage.count) * repeated_flops(ops.kinds[k], seq);

@@ -27,6 +27,7 @@ std::vector<CoefficientSlot> all_slots() {
   share("link.scale_up", {&E::link_scale_up});
   share("link.scale_out", {&E::link_scale_out});
   share("overlap.tp", {&E::overlap_tp});
+  share("overlap.tp_pipelined", {&E::overlap_tp_pipelined});
   share("overlap.fsdp", {&E::overlap_fsdp});
   share("overlap.dp", {&E::overlap_dp});
   share("overlap.cp", {&E::overlap_cp});

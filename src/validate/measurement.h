@@ -79,6 +79,8 @@ struct Measurement {
   std::optional<GraphCapture> graphs;
   bool balanced_experts = false;       ///< routing is forced to be even
   std::optional<bool> expert_overlap;  ///< expert all-to-alls under another microbatch's compute
+  CommOverlap tp_overlap = CommOverlap::kStack, dp_overlap = CommOverlap::kStack;
+  std::optional<double> expert_capacity;  ///< most a expert takes, in its mean load
   std::optional<bool> dropout;         ///< after attention and MLP; absent: as the stack does
   bool fused_loss = false;             ///< logits and their gradient are all that the loss holds, in 16 bits
 

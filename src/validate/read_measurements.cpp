@@ -14,6 +14,7 @@ namespace {
 
 constexpr Range kSize{1, 1e9};
 constexpr Range kMaybe{0, 1e9};
+constexpr Range kCapacity{0.1, 100};
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 bool contains(std::string_view text, std::string_view word) {
@@ -107,6 +108,13 @@ class RowReader {
     }
     if (f_.has("expert_overlap")) out_.expert_overlap = f_.flag("expert_overlap", false);
     out_.balanced_experts = f_.flag("balanced_experts", false);
+    out_.expert_capacity = f_.optional_quantity("expert_capacity", UnitKind::kNumber, kCapacity);
+    if (const auto hidden = f_.optional_word("tp_overlap", {"stack", "none", "pipelined"})) {
+      out_.tp_overlap = static_cast<CommOverlap>(*hidden);
+    }
+    if (const auto hidden = f_.optional_word("dp_overlap", {"stack", "none"})) {
+      out_.dp_overlap = static_cast<CommOverlap>(*hidden);
+    }
     if (f_.has("dropout")) out_.dropout = f_.flag("dropout", false);
     out_.fused_loss = f_.flag("fused_loss", false);
   }
@@ -148,15 +156,40 @@ class RowReader {
     }
     if (flags.has("moe_a2a_overlap")) out_.expert_overlap = flags.flag("moe_a2a_overlap", false);
     if (contains(flags.optional_text("moe_dispatcher").value_or(""), "with overlap")) out_.expert_overlap = true;
-    if (flags.optional_text("routing").value_or("").starts_with("force-balanced") ||
-        contains(flags.optional_text("moe").value_or(""), "capacity factor 1.0")) {
-      out_.balanced_experts = true;
-    }
+    experts(flags);
+    overlaps(flags);
     if (const auto slices = flags.optional_count("slices", kSize)) out_.slices = *slices;
     if (const auto optimizer = flags.optional_text("optimizer")) out_.optimizer = *optimizer;
     if (!out_.node_bandwidth) {
       out_.node_bandwidth = bandwidth_of_node(flags.optional_text("interconnect").value_or(""));
     }
+  }
+
+  /// "force-balanced, token drop", "capacity factor 1.0".
+  void experts(Fields& flags) {
+    const std::string routing = flags.optional_text("routing").value_or("");
+    const std::string moe = flags.optional_text("moe").value_or("");
+    if (routing.starts_with("force-balanced") || routing == "balanced") out_.balanced_experts = true;
+    if (contains(routing, "token drop") && !contains(routing, "no token drop")) out_.expert_capacity = 1;
+    if (contains(moe, "capacity factor 1.0")) out_.expert_capacity = 1;
+    if (const auto capacity = flags.optional_quantity("capacity_factor", UnitKind::kNumber, kCapacity)) {
+      out_.expert_capacity = *capacity;
+    }
+  }
+
+  /// "no DP/TP communication overlap", "none for DP/TP", "TP, PP and DP communication overlapped", "async_tp: true".
+  void overlaps(Fields& flags) {
+    const std::string dp = flags.optional_text("dp_overlap").value_or("");
+    const std::string all =
+        flags.optional_text("overlap").value_or("") + flags.optional_text("comm_overlap").value_or("");
+    const bool none = all.starts_with("no ") || all.starts_with("none");
+    if (none || dp == "none") out_.dp_overlap = CommOverlap::kNone;
+    if (flags.has("async_tp")) {
+      out_.tp_overlap = flags.flag("async_tp", false) ? CommOverlap::kPipelined : CommOverlap::kNone;
+    }
+    if (none) out_.tp_overlap = CommOverlap::kNone;
+    if (contains(flags.optional_text("tp_mode").value_or(""), "async")) out_.tp_overlap = CommOverlap::kPipelined;
+    if (!none && (contains(all, "tp,") || contains(all, "tp and"))) out_.tp_overlap = CommOverlap::kPipelined;
   }
 
   /// A degree, or words instead of one ("interleaved, not stated"), which say nothing a layout could be pinned to.

@@ -244,6 +244,9 @@ void choose_runtime(const Measurement& row, const Catalog& catalog, RowQuestion&
   w.graphs = row.graphs.value_or(GraphCapture::kNone);
   w.balanced_experts = row.balanced_experts;
   w.expert_overlap = row.expert_overlap.value_or(false);
+  w.expert_capacity = row.expert_capacity;
+  w.tp_overlap = row.tp_overlap;
+  w.dp_overlap = row.dp_overlap;
   if (row.graphs || row.expert_overlap || row.stack.empty() || !out.resolved.model.moe.has_value()) return;
   const std::optional<double> year = year_of(row.date);
   for (const RecipeDefaults& recipe : load_stack(catalog.load(CatalogKind::kStack, row.stack)).recipes) {
@@ -257,6 +260,7 @@ void choose_runtime(const Measurement& row, const Catalog& catalog, RowQuestion&
 void choose_memory(const Measurement& row, const Catalog& catalog, RowQuestion& out) {
   StackMemory& rules = out.resolved.workload.memory;
   rules = stack_memory(catalog, row.stack);
+  out.resolved.workload.runtime = stack_runtime(catalog, row.stack);
   out.resolved.workload.dropout = row.dropout.value_or(rules.drops_out && !out.resolved.model.mlp.gated);
   if (row.fused_loss) rules.logit_bytes = kFusedLogitBytes;
   const RowRemat remat = remat_of(row, out.resolved.model, 1);

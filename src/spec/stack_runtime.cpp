@@ -1,0 +1,17 @@
+#include "spec/stack_runtime.h"
+
+namespace scalecalc {
+
+StackRuntime read_stack_runtime(const ConfigNode& node, Problems& problems) {
+  Fields fields(node, "runtime", problems);
+  StackRuntime out;
+  out.source = fields.text("source");
+  if (const auto split = fields.optional_word("stages", {"even", "balanced"})) {
+    out.stages = static_cast<StageSplit>(*split);
+  }
+  out.quantized_gathers = fields.flag("quantized_gathers", false);
+  fields.finish();
+  return out;
+}
+
+}  // namespace scalecalc
