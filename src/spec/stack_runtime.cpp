@@ -9,6 +9,7 @@ StackRuntime read_stack_runtime(const ConfigNode& node, Problems& problems) {
   if (const auto split = fields.optional_word("stages", {"even", "balanced"})) {
     out.stages = static_cast<StageSplit>(*split);
   }
+  out.gradient_overlap_since = fields.optional_text("gradient_overlap_since").value_or("");
   out.quantized_gathers = fields.flag("quantized_gathers", false);
   fields.finish();
   return out;

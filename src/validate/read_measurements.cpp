@@ -188,7 +188,6 @@ class RowReader {
       out_.tp_overlap = flags.flag("async_tp", false) ? CommOverlap::kPipelined : CommOverlap::kNone;
     }
     if (none) out_.tp_overlap = CommOverlap::kNone;
-    if (contains(flags.optional_text("tp_mode").value_or(""), "async")) out_.tp_overlap = CommOverlap::kPipelined;
     if (!none && (contains(all, "tp,") || contains(all, "tp and"))) out_.tp_overlap = CommOverlap::kPipelined;
   }
 

@@ -246,7 +246,6 @@ void choose_runtime(const Measurement& row, const Catalog& catalog, RowQuestion&
   w.expert_overlap = row.expert_overlap.value_or(false);
   w.expert_capacity = row.expert_capacity;
   w.tp_overlap = row.tp_overlap;
-  w.dp_overlap = row.dp_overlap;
   if (row.graphs || row.expert_overlap || row.stack.empty() || !out.resolved.model.moe.has_value()) return;
   const std::optional<double> year = year_of(row.date);
   for (const RecipeDefaults& recipe : load_stack(catalog.load(CatalogKind::kStack, row.stack)).recipes) {
@@ -256,11 +255,20 @@ void choose_runtime(const Measurement& row, const Catalog& catalog, RowQuestion&
   }
 }
 
+/// What the row says of its gradients, or else the age of its software.
+void choose_overlap(const Measurement& row, const StackRuntime& runtime, Workload& w) {
+  w.runtime = runtime;
+  w.dp_overlap = row.dp_overlap;
+  if (row.dp_overlap != CommOverlap::kStack || runtime.gradient_overlap_since.empty()) return;
+  const std::optional<double> year = year_of(row.date);
+  if (year && *year < year_of(runtime.gradient_overlap_since)) w.dp_overlap = CommOverlap::kNone;
+}
+
 /// The stack's memory, whether or not the chip has coefficients of it, and what the row says over it.
 void choose_memory(const Measurement& row, const Catalog& catalog, RowQuestion& out) {
   StackMemory& rules = out.resolved.workload.memory;
   rules = stack_memory(catalog, row.stack);
-  out.resolved.workload.runtime = stack_runtime(catalog, row.stack);
+  choose_overlap(row, stack_runtime(catalog, row.stack), out.resolved.workload);
   out.resolved.workload.dropout = row.dropout.value_or(rules.drops_out && !out.resolved.model.mlp.gated);
   if (row.fused_loss) rules.logit_bytes = kFusedLogitBytes;
   const RowRemat remat = remat_of(row, out.resolved.model, 1);
