@@ -37,7 +37,7 @@ constexpr std::array kFlags{
     kHwFlag,
     Flag{"--chips", 0, FlagKind::kValue, "N", "take the MFU from the best plan of MODEL on so many chips", "1024"},
     Flag{"--mfu", 0, FlagKind::kValue, "SHARE", "FLOPs of 6 N D over the peak of the chips", "40%"},
-    Flag{"--precision", 0, FlagKind::kValue, "NAME", "whose peak: bf16 (default), fp16, fp8, tf32 or fp32", "bf16"},
+    Flag{"--precision", 0, FlagKind::kValue, "NAME", "whose peak: bf16 (default), fp16, fp8, nvfp4, int8, tf32 or fp32", "bf16"},
     Flag{"--price", 0, FlagKind::kValue, "USD", "dollars per chip and hour (default: the hardware file's first)",
          "2.5"},
     Flag{"--serve-mfu", 0, FlagKind::kValue, "SHARE", "the same share when serving", "10%"},

@@ -38,7 +38,7 @@ constexpr std::array kFlags{
          "128,8"},
     Flag{"--vocab", 0, FlagKind::kValue, "N", "design: vocabulary, padded to a multiple of 1,024 (default 131072)",
          "128000"},
-    Flag{"--precision", 0, FlagKind::kValue, "NAME", "design: bf16 (default), fp16, fp8, tf32 or fp32", "bf16"},
+    Flag{"--precision", 0, FlagKind::kValue, "NAME", "design: bf16 (default), fp16, fp8, nvfp4, int8, tf32 or fp32", "bf16"},
     Flag{"--optimizer", 0, FlagKind::kValue, "NAME", "design: adam (default), adam-bf16, adam8bit, sgd or muon",
          "adam"},
     Flag{"--price", 0, FlagKind::kValue, "USD",

@@ -34,7 +34,7 @@ constexpr std::array kFlags{
          "how far the batch a plan runs may lie from the one asked for, to divide over its ranks (default 12.5%)",
          "5%"},
     Flag{"--tokens", 0, FlagKind::kValue, "N", "tokens of the whole run (default: as the model was trained)", "15T"},
-    Flag{"--precision", 0, FlagKind::kValue, "NAME", "bf16, fp16, fp8, tf32 or fp32", "bf16"},
+    Flag{"--precision", 0, FlagKind::kValue, "NAME", "bf16, fp16, fp8, nvfp4, int8, tf32 or fp32", "bf16"},
     Flag{"--optimizer", 0, FlagKind::kValue, "NAME", "adam, adam-bf16, adam8bit, sgd or muon", "adam"},
     kLoraFlag,
     kLoraTargetsFlag,
@@ -47,6 +47,16 @@ constexpr std::array kFlags{
          "step"},
     Flag{"--ep-overlap", 0, FlagKind::kSwitch, "", "expert all-to-alls run under another microbatch's compute", ""},
     Flag{"--balanced-experts", 0, FlagKind::kSwitch, "", "routing is forced to be even, as in benchmarks", ""},
+    Flag{"--expert-capacity", 0, FlagKind::kValue, "FACTOR",
+         "experts take this many times their mean load, filled up or dropped (default: what is routed)", "1.25"},
+    Flag{"--tp-overlap", 0, FlagKind::kValue, "stack|none|pipelined",
+         "how much of the tensor ranks' communication hides: as runs of the stack show (default), nothing, or in "
+         "pieces under matmuls",
+         "pipelined"},
+    Flag{"--dp-overlap", 0, FlagKind::kValue, "stack|none",
+         "whether gradients are reduced under the backward pass (default stack)", "none"},
+    Flag{"--stages", 0, FlagKind::kValue, "even|balanced",
+         "how layers are dealt to pipeline stages where they divide (default: as the stack, mostly even)", "balanced"},
     Flag{"--remat", 0, FlagKind::kValue, "auto|none|selective|attention|mlp|full",
          "what the backward pass computes again", "selective"},
     Flag{"--zero", 0, FlagKind::kValue, "auto|0|1|2|3", "ZeRO stage of the data ranks", "3"},
@@ -157,6 +167,11 @@ void read_workload(FlagReader& reader, const Arguments& arguments, TrainQuestion
   if (const auto word = reader.word("--graphs", kGraphCaptureNames)) q.graphs = static_cast<GraphCapture>(*word);
   q.expert_overlap = arguments.has("--ep-overlap");
   q.balanced_experts = arguments.has("--balanced-experts");
+  q.expert_capacity = reader.positive("--expert-capacity", UnitKind::kNumber);
+  if (const auto word = reader.word("--tp-overlap", kCommOverlapNames)) q.tp_overlap = static_cast<CommOverlap>(*word);
+  if (const auto word = reader.word("--dp-overlap", std::span(kCommOverlapNames).first(2)))
+    q.dp_overlap = static_cast<CommOverlap>(*word);
+  if (const auto word = reader.word("--stages", kStageSplitNames)) q.stages = static_cast<StageSplit>(*word);
   q.price = reader.positive("--price", UnitKind::kUsdPerHour);
 }
 

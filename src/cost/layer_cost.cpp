@@ -176,8 +176,9 @@ class LayerCoster : public OpWork<R> {
     if (op.tp == TpRule::kExpertRow && !rules.keeps_expert_outputs) return BytesOf<R>(R(0.0));
     const bool gathered = rules.keeps_gathered && op.input == KeptInput::kGathered;
     const R part = gathered ? R(1.0) : share(op.saved_tp, op.groups);
-    const bool quantized = rules.quantized_inputs && workload_.precision.compute == DType::kFp8;
-    const double each = quantized && op.input != KeptInput::kNo ? act_ / 2 : act_;
+    const double read = bytes_per_element(workload_.precision.compute);
+    const bool quantized = rules.quantized_inputs && read < act_;
+    const double each = quantized && op.input != KeptInput::kNo ? read : act_;
     const double copies = op.input == KeptInput::kGated ? 1 + rules.gate_copies : 1;
     const double mask = workload_.dropout && op.masked ? 1 : 0;
     return BytesOf<R>(op.saved * tokens_ * part * R(each * copies + mask));

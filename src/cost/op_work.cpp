@@ -56,14 +56,14 @@ Work<R> OpWork<R>::unnamed(const Op<R>& op, bool backward) const {
   return vector(op, backward);
 }
 
-/// [CAST] Operands of 8-bit matmuls are cast from the activations' format: read once and written twice, by rows for the
+/// [CAST] Operands of matmuls of 8 bits and fewer are cast from the activations' format: read once and written twice, by rows for the
 /// product and by columns for the weight's gradient. Forward that is the input, backward the output's gradient; kernels
 /// that cast in the norm or activation before them save part of it (Transformer Engine; `cast` says what shows).
 template <class R>
 SecondsOf<R> OpWork<R>::cast(DType dtype, const R& elements) const {
   if (bytes_per_element(dtype) > 1 || act_ <= 1) return SecondsOf<R>(R(0.0));
-  constexpr double kCopies = 2;
-  return BytesOf<R>(elements * R(act_ + kCopies)) * chip_.cast / chip_.hbm;
+  const double copies = 2 * bytes_per_element(dtype);
+  return BytesOf<R>(elements * R(act_ + copies)) * chip_.cast / chip_.hbm;
 }
 
 /// One kernel per operation forward, two backward: the input's gradient and the weight's, which frozen weights have
@@ -160,10 +160,11 @@ Work<R> OpWork<R>::attention(const Op<R>& op, bool backward) const {
 }
 
 /// [ATTENTION-SHAPE] Short contexts waste the blocks that the mask cuts and the start of each row of blocks; narrow
-/// heads wait for exponentials, of which there is one a score however narrow the head is.
+/// heads wait for exponentials, of which there is one a score however narrow the head is, or leave part of a systolic
+/// array idle.
 template <class R>
 R OpWork<R>::attention_fraction(const Op<R>& op, const R& context) const {
-  const R wide(128.0);
+  const R& wide = chip_.head_width;
   const R head = min(wide, (op.qk_width + op.v_width) / (R(2.0) * op.heads));
   const R narrow = (head / (head + chip_.half_head_dim)) * ((wide + chip_.half_head_dim) / wide);
   return context / (context + chip_.half_context) * narrow;

@@ -24,6 +24,7 @@ ChipRates<R> read_chip(const Reader<R>& reader, const HardwareSpec& hw, const Ef
   out.peak_attention_backward = peak * coefficient(e.attention_backward, "efficiency.attention_backward");
   out.half_context = coefficient(e.attention_half_context, "efficiency.attention_half_context");
   out.half_head_dim = coefficient(e.attention_half_head_dim, "efficiency.attention_half_head_dim");
+  out.head_width = coefficient(e.attention_head_width, "efficiency.attention_head_width");
   out.vector = read(reader, hw.vector_peak.value_or(FlopsPerSecond(0)), "hw.compute.vector", hw.compute_source) *
                coefficient(e.vector, "efficiency.vector");
   out.hbm = read(reader, hw.hbm_bandwidth, "hw.hbm.bandwidth", hw.hbm_source) * coefficient(e.hbm, "efficiency.hbm");

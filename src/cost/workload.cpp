@@ -18,6 +18,8 @@ const std::vector<Precision>& precisions() {
       {.name = "bf16"},
       {.name = "fp16", .compute = DType::kFp16, .high = DType::kFp16},
       {.name = "fp8", .compute = DType::kFp8, .dispatch_bytes = 1},
+      {.name = "nvfp4", .compute = DType::kFp4},
+      {.name = "int8", .compute = DType::kInt8},
       {.name = "tf32",
        .compute = DType::kTf32,
        .high = DType::kTf32,

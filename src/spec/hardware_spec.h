@@ -138,16 +138,17 @@ struct Efficiency {
   Coefficient attention_forward;                ///< fraction of the dense peak
   Coefficient attention_backward;
   Coefficient attention_half_context{0, 0, ""};   ///< tokens: its rate falls by c/(c + this) at a mean context of c
-  Coefficient attention_half_head_dim{0, 0, ""};  ///< and by d/(d + this) in heads narrower than 128, where it is 1
-  Coefficient vector;                     ///< fraction of the vector unit's rate
-  Coefficient hbm;                        ///< fraction of HBM bandwidth
+  Coefficient attention_half_head_dim{0, 0, ""};  ///< and by d/(d + this) in heads narrower than the width below
+  Coefficient attention_head_width{128, 0, ""};   ///< of the heads that the fractions hold for, and of wider ones
+  Coefficient vector;                             ///< fraction of the vector unit's rate
+  Coefficient hbm;                                ///< fraction of HBM bandwidth
   Coefficient cast{0, 0, ""};             ///< share of the traffic of casting matmul operands to 8 bits that shows
   Coefficient link_scale_up;              ///< fraction of link bandwidth, innermost tier
   Coefficient link_scale_out;             ///< beyond it
   Coefficient kernel_overhead{0, 0, ""};  ///< seconds per kernel that nothing hides
   Coefficient expert_overhead{0, 0, ""};  ///< seconds per pass over a layer's routed experts, beside its kernels
   Coefficient captured_share;             ///< share of these two that is left of kernels replayed from a captured graph
-  Coefficient overlap_tp_pipelined;  ///< of tensor ranks whose collectives run in pieces under matmuls
+  Coefficient overlap_tp_pipelined;       ///< of tensor ranks whose collectives run in pieces under matmuls
   Coefficient overlap_tp, overlap_fsdp, overlap_dp, overlap_ep, overlap_pp;
   Coefficient overlap_cp;         ///< ring exchange, under attention
   Coefficient overlap_cp_gather;  ///< all-gather and all-to-all of context ranks, which attention waits for

@@ -169,6 +169,7 @@ void read_all(CoefficientReader& reader, Efficiency& out) {
   reader.read("attention_backward", UnitKind::kFraction, kFraction, out.attention_backward);
   reader.read("attention_half_context", UnitKind::kNumber, {0, 65536}, out.attention_half_context);
   reader.read("attention_half_head_dim", UnitKind::kNumber, {0, 4096}, out.attention_half_head_dim);
+  reader.read("attention_head_width", UnitKind::kNumber, {1, 4096}, out.attention_head_width);
   reader.read("vector", UnitKind::kFraction, kFraction, out.vector);
   reader.read("hbm", UnitKind::kFraction, kFraction, out.hbm);
   reader.read("cast", UnitKind::kFraction, {0, 1}, out.cast);
@@ -350,15 +351,16 @@ Efficiency moved(const Efficiency& efficiency, double sign) {
   const auto share = [&](Coefficient& c) { c.value = std::clamp(c.value * (1 + sign * c.error), 1e-6, 1.0); };
   const auto cost = [&](Coefficient& c, double least) { c.value = std::max(least, c.value * (1 - sign * c.error)); };
   for (Coefficient& c : out.matmul) share(c);
-  for (Coefficient* c :
-       {&out.grouped_matmul, &out.attention_forward, &out.attention_backward, &out.vector, &out.hbm, &out.link_scale_up,
-        &out.link_scale_out, &out.overlap_tp, &out.overlap_tp_pipelined, &out.overlap_fsdp, &out.overlap_dp, &out.overlap_cp,
-        &out.overlap_cp_gather, &out.overlap_ep, &out.overlap_ep_paired, &out.overlap_pp, &out.overlap_host}) {
+  for (Coefficient* c : {&out.grouped_matmul, &out.attention_forward, &out.attention_backward, &out.vector, &out.hbm,
+                         &out.link_scale_up, &out.link_scale_out, &out.overlap_tp, &out.overlap_tp_pipelined,
+                         &out.overlap_fsdp, &out.overlap_dp, &out.overlap_cp, &out.overlap_cp_gather, &out.overlap_ep,
+                         &out.overlap_ep_paired, &out.overlap_pp, &out.overlap_host}) {
     share(*c);
   }
   for (Coefficient* c :
-       {&out.matmul_half_dim, &out.attention_half_context, &out.attention_half_head_dim, &out.grouped_half_rows, &out.kernel_overhead, &out.contention_scale_up,
-        &out.contention_scale_out, &out.expert_overhead, &out.captured_share, &out.cast, &out.step_overhead}) {
+       {&out.matmul_half_dim, &out.attention_half_context, &out.attention_half_head_dim, &out.grouped_half_rows,
+        &out.kernel_overhead, &out.contention_scale_up, &out.contention_scale_out, &out.expert_overhead,
+        &out.captured_share, &out.cast, &out.step_overhead}) {
     cost(*c, 0);
   }
   cost(out.moe_imbalance, 1);

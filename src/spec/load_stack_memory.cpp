@@ -61,7 +61,7 @@ StackMemory read_stack_memory(const ConfigNode& node, const std::string& stack, 
   out.sharded_master = fields.flag("sharded_master", out.sharded_master);
   if (const ConfigNode* bytes = fields.node("gradient_bytes")) {
     Fields by(*bytes, "memory.gradient_bytes", problems);
-    for (const char* precision : {"bf16", "fp16", "fp8", "tf32", "fp32"}) {
+    for (const char* precision : {"bf16", "fp16", "fp8", "nvfp4", "int8", "tf32", "fp32"}) {
       if (const auto value = by.optional_quantity(precision, UnitKind::kNumber, kBytesEach)) {
         out.gradient_bytes.emplace(precision, *value);
       }

@@ -29,7 +29,7 @@ struct StackMemory {
   double logit_bytes = 8;            ///< per logit at the peak of the loss: logits, softmax, gradient
   bool keeps_expert_outputs = true;  ///< what the experts return stays until the backward pass
   bool keeps_gathered = false;       ///< inputs that tensor ranks gather stay gathered (no second all-gather)
-  bool quantized_inputs = false;     ///< in fp8 the inputs of matmuls are kept in 8 bits alone
+  bool quantized_inputs = false;     ///< inputs of matmuls of 8 bits and fewer are kept in these alone
   bool drops_out = false;            ///< unless a script says otherwise, as those of models with gated MLPs do
   bool regathers_in_pipeline =
       true;                    ///< false: under a pipeline ZeRO-3 keeps weights gathered over the step, as ZeRO-1

@@ -18,7 +18,8 @@ inline constexpr std::array<std::string_view, 2> kStageSplitNames{"even", "balan
 struct StackRuntime {
   std::string source;  ///< of all that follows
   StageSplit stages = StageSplit::kEven;
-  std::string gradient_overlap_since;  ///< "2023-12": before it gradients were reduced after the backward; empty: always
+  std::string
+      gradient_overlap_since;      ///< "2023-12": before it gradients were reduced after the backward; empty: always
   bool quantized_gathers = false;  ///< tensor ranks gather what 8-bit matmuls read in 8 bits
 };
 

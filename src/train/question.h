@@ -52,6 +52,9 @@ struct TrainQuestion {
   GraphCapture graphs = GraphCapture::kNone;
   bool expert_overlap = false;
   bool balanced_experts = false;
+  std::optional<double> expert_capacity;  ///< experts take this x their mean load, filled up
+  CommOverlap tp_overlap = CommOverlap::kStack, dp_overlap = CommOverlap::kStack;
+  std::optional<StageSplit> stages;           ///< absent: as the stack
   std::optional<FineTuneQuestion> fine_tune;  ///< absent: the whole model trains
   std::optional<double> price;                ///< USD per chip and hour
   RunQuestion run;

@@ -68,6 +68,7 @@ class Resolver {
   void memory(const Catalog& catalog) {
     StackMemory& rules = out_.workload.memory;
     rules = stack_memory(catalog, q_.stack);
+    out_.workload.runtime = stack_runtime(catalog, q_.stack);
     if (rules.stack.empty()) return;
     if (rules.reserve) out_.efficiency.memory_reserve = *rules.reserve;
     assume(fmt::format("memory as {} keeps it; measured runs lie within {:g} %", rules.stack, 100 * rules.error),
@@ -123,6 +124,10 @@ class Resolver {
     w.graphs = q_.graphs;
     w.expert_overlap = q_.expert_overlap;
     w.balanced_experts = q_.balanced_experts;
+    w.expert_capacity = q_.expert_capacity;
+    w.tp_overlap = q_.tp_overlap;
+    w.dp_overlap = q_.dp_overlap;
+    if (q_.stages) w.runtime.stages = *q_.stages;
     const Efficiency& e = out_.efficiency;
     if (w.graphs == GraphCapture::kNone && e.captured_share.value < 1 && e.kernel_overhead.value > 0) {
       assume("the host launches every kernel; none is replayed from a captured graph", "--graphs", "docs/model.md");
@@ -132,7 +137,7 @@ class Resolver {
       assume("expert all-to-alls hide under other work of their layer alone, except in DualPipe", "--ep-overlap",
              "docs/model.md");
     }
-    if (!w.balanced_experts && !q_.ideal) {
+    if (!w.balanced_experts && !w.expert_capacity && !q_.ideal) {
       assume(fmt::format("the slowest expert group has {:.3g} times the mean load", e.moe_imbalance.value),
              "--balanced-experts", e.moe_imbalance.source);
     }

@@ -23,15 +23,13 @@ struct Words {
 /// What sources call the engine's precisions; the first that fits.
 constexpr std::array kPrecisions{Words{"bf16", "bf16"}, Words{"fp16", "fp16"}, Words{"mxfp8", "fp8"},
                                  Words{"fp8", "fp8"},   Words{"tf32", "tf32"}, Words{"fp32", "fp32"},
-                                 Words{"nvfp4", "fp4"}, Words{"int8", "int8"}};
+                                 Words{"nvfp4", "nvfp4"}, Words{"int8", "int8"}};
 
 /// What the engine cannot express. One line each, to be taken out as it learns them.
 void refuse_inexpressible(const Measurement& row) {
   const auto refuse = [](const char* reason, const std::string& detail) { throw NotPredicted(reason, detail); };
   const bool adapters = row.workload == "lora" || lower_case(row.optimizer).find("adapters") != std::string::npos;
   if (adapters && !row.adapters) refuse("which adapters trained is not known", row.workload);
-  if (precision_word(row) == "fp4" || precision_word(row) == "int8")
-    refuse("the precision is not modelled", row.precision);
 }
 
 /// What sources call the engine's schedules; the first that fits. ZB-1P keeps 1F1B's memory, as the engine's ZB-H1 does

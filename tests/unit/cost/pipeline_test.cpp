@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "support/fixtures.h"
 
 namespace scalecalc {
@@ -24,6 +26,41 @@ TEST(Partition, InterleavedChunksGoRound) {
   ASSERT_EQ(stages.size(), 3u);
   EXPECT_EQ(stages[0].layers[0], 7) << "its first chunk holds only the embedding";
   EXPECT_EQ(stages[1].layers[0], 8);
+}
+
+/// DeepSeek-V3 as Megatron Bridge lays it out on 16 stages (recipes of NeMo 26.04, pp_layout Et*4|(t*4|)*14tmL): two
+/// heads and the MTP module weigh as much as four layers, so the last stage holds one.
+TEST(Partition, TheHeadAndItsModulesCountAsLayers) {
+  const ModelSpec model = test::shipped_model("deepseek-v3");
+  const std::vector<StageShape> stages = all_stages(model, {.pp = 16, .vpp = 1});
+  const auto layers = [&](std::size_t s) {
+    return std::accumulate(stages[s].layers.begin(), stages[s].layers.end(), 0);
+  };
+  for (std::size_t s = 0; s < 15; ++s) EXPECT_EQ(layers(s), 4) << s;
+  EXPECT_EQ(layers(15), 1);
+}
+
+/// A stack that deals by cost does so where layers divide as well.
+TEST(Partition, BalancedStagesWeighTheHead) {
+  ModelSpec model = test::dense_model(8);
+  const auto last = [&](StageSplit split) { return all_stages(model, {.pp = 4, .vpp = 1}, split).back().layers[0]; };
+  EXPECT_EQ(last(StageSplit::kEven), 2);
+  model.vocab = 1;
+  EXPECT_EQ(last(StageSplit::kBalanced), 2) << "a head that costs nothing";
+  model.vocab = 10'000'000;
+  EXPECT_EQ(last(StageSplit::kBalanced), 0) << "a head that costs more than all layers";
+}
+
+TEST(Partition, NoLayerIsLostOrDealtTwice) {
+  for (const StageSplit split : {StageSplit::kEven, StageSplit::kBalanced}) {
+    for (std::int64_t layers = 2; layers < 40; ++layers) {
+      for (std::int64_t pp = 1; pp <= layers; ++pp) {
+        std::int64_t dealt = 0;
+        for (const ChunkShape& chunk : deal(test::dense_model(layers), pp, 1, split)) dealt += chunk.layers;
+        EXPECT_EQ(dealt, layers) << layers << " on " << pp;
+      }
+    }
+  }
 }
 
 TEST(Partition, KindsKeepTheirOrder) {

@@ -141,9 +141,26 @@ TEST(Stacks, RecipesSayWhatAReleaseSwitchesOn) {
   EXPECT_THROW(stack("since: 2026-06, precision: mxfp8, graphs: step"), UserError) << "no source";
 }
 
+TEST(Stacks, SayHowTheyRunAStep) {
+  const auto runtime = [](const std::string& block) {
+    return load_stack(read_yaml("schema: scalecalc-stack/1\nname: acme\ntitle: Acme\n" + block, "acme.yaml")).runtime;
+  };
+  const StackRuntime none = runtime("");
+  EXPECT_EQ(none.stages, StageSplit::kEven);
+  EXPECT_FALSE(none.quantized_gathers);
+  EXPECT_TRUE(none.gradient_overlap_since.empty());
+  const StackRuntime all = runtime(
+      "runtime: {source: them, stages: balanced, quantized_gathers: true, gradient_overlap_since: '2023-12'}\n");
+  EXPECT_EQ(all.stages, StageSplit::kBalanced);
+  EXPECT_TRUE(all.quantized_gathers);
+  EXPECT_EQ(all.gradient_overlap_since, "2023-12");
+  EXPECT_THROW(runtime("runtime: {stages: balanced}\n"), UserError) << "no source";
+  EXPECT_THROW(runtime("runtime: {source: them, stages: odd}\n"), UserError);
+}
+
 TEST(Stacks, FrameworksBelongToThem) {
   const Catalog catalog;
-  EXPECT_EQ(stack_of_framework(catalog, "paxml"), "maxtext");
+  EXPECT_EQ(stack_of_framework(catalog, "megatron-bridge"), "nemo");
   EXPECT_EQ(stack_of_framework(catalog, "Megatron-LM"), "megatron");
   EXPECT_EQ(stack_of_framework(catalog, "nobody-knows"), std::nullopt);
   EXPECT_EQ(stack_of_framework(catalog, "./stacks/megatron.yaml"), std::nullopt);

@@ -83,6 +83,97 @@ TEST(Runtime, EvenLoadsLeaveNoOneWaiting) {
   EXPECT_GT(uneven, 1.2 * even);
 }
 
+/// Experts that are filled up to their capacity multiply as many rows, whatever is routed; nobody waits for another.
+TEST(Runtime, ExpertsOfAFixedCapacityMultiplyItsRows) {
+  TrainQuestion q = mixtral();
+  q.set = coefficients({{"moe_imbalance", "1.5"}, {"grouped_half_rows", "1"}});
+  q.expert_capacity = 1;
+  const double mean = part(q, "compute");
+  const double exchanged = part(q, "ep_exposed");
+  q.expert_capacity = 1.5;
+  const double filled = part(q, "compute");
+  q.expert_capacity.reset();
+  EXPECT_NEAR(filled / part(q, "compute"), 1, 2e-3) << "as many rows as the slowest group's";
+  EXPECT_TRUE(assumes(q, "--balanced-experts"));
+  q.balanced_experts = true;
+  EXPECT_DOUBLE_EQ(mean, part(q, "compute"));
+  q.expert_capacity = 1.5;
+  EXPECT_GT(part(q, "ep_exposed"), 1.2 * exchanged) << "places are sent, filled or not";
+  EXPECT_FALSE(assumes(q, "--balanced-experts"));
+}
+
+TrainQuestion tensor_ranks() {
+  TrainQuestion q{.model = "llama3-70b", .hardware = "h100-sxm", .chips = 64};
+  q.fix = {.dp = 8, .tp = 8, .sp = 1, .cp = 1, .pp = 1, .ep = 1, .micro_batch_seqs = 1};
+  q.fix.remat = Remat::kFull;
+  q.fix.zero = 1;
+  q.top = 1;
+  return q;
+}
+
+TEST(Runtime, TensorRanksHideWhatTheyAreToldTo) {
+  TrainQuestion q = tensor_ranks();
+  q.set = coefficients({{"overlap.tp", "0.3"}, {"overlap.tp_pipelined", "0.8"}, {"contention.scale_up", "0"}});
+  const double stack = part(q, "tp_exposed");
+  q.tp_overlap = CommOverlap::kNone;
+  const double none = part(q, "tp_exposed");
+  q.tp_overlap = CommOverlap::kPipelined;
+  EXPECT_NEAR(stack, 0.7 * none, 1e-6 * none);
+  EXPECT_NEAR(part(q, "tp_exposed"), 0.2 * none, 0.01 * none);
+}
+
+TEST(Runtime, GradientsHideUnlessTold) {
+  TrainQuestion q = tensor_ranks();
+  const double hidden = part(q, "dp_exposed");
+  q.dp_overlap = CommOverlap::kNone;
+  EXPECT_GT(part(q, "dp_exposed"), 2 * hidden);
+}
+
+/// Of two chunks the first to be done hides under the groups of microbatches that follow.
+TEST(Runtime, ChunksReduceTheirGradientsInTurn) {
+  TrainQuestion q{.model = "llama3-70b", .hardware = "h100-sxm", .chips = 256};
+  q.fix = {.dp = 8, .tp = 8, .sp = 1, .cp = 1, .pp = 4, .vpp = 1, .ep = 1, .micro_batch_seqs = 1};
+  q.fix.remat = Remat::kFull;
+  q.fix.zero = 1;
+  q.top = 1;
+  const double whole = part(q, "dp_exposed");
+  q.fix.vpp = 5;
+  EXPECT_LT(part(q, "dp_exposed"), whole / 2);
+}
+
+/// Gathers of 8-bit inputs carry half the bytes, the scatters of 16-bit outputs all: forward 3/4 of the traffic.
+TEST(Runtime, SomeStacksGatherInEightBits) {
+  TrainQuestion q = tensor_ranks();
+  q.precision = "fp8";
+  q.tp_overlap = CommOverlap::kNone;
+  q.fix.remat = Remat::kNone;
+  q.seq = 2048;
+  const auto exposed = [&](const char* stack) {
+    q.stack = stack;
+    q.set = coefficients({{"link.scale_up", "0.8"}, {"link.scale_out", "0.8"}});
+    return part(q, "tp_exposed");
+  };
+  EXPECT_LT(exposed("megatron"), 0.85 * exposed("composer"));
+}
+
+/// [ATTENTION-SHAPE] at a mean context of c tokens and heads of d.
+TEST(Runtime, AttentionDependsOnContextAndHeads) {
+  TrainQuestion q = tensor_ranks();
+  const auto compute = [&](const char* context, const char* narrow, const char* width) {
+    q.set = coefficients(
+        {{"attention_half_context", context}, {"attention_half_head_dim", narrow}, {"attention_head_width", width}});
+    return part(q, "compute");
+  };
+  const double flat = compute("0", "0", "128");
+  const double mean_context = static_cast<double>(q.seq.value_or(8192)) / 2;
+  const std::string half = std::to_string(static_cast<int>(mean_context));
+  const double twice = compute(half.c_str(), "0", "128");
+  EXPECT_GT(twice, flat);
+  EXPECT_DOUBLE_EQ(compute("0", "88", "128"), flat) << "heads of 128 are wide enough";
+  // d / (d + h) (256 + h) / 256 is 1/2 for h beyond all sizes: as much as half the rate.
+  EXPECT_NEAR(compute("0", "4000", "256") - flat, twice - flat, 0.05 * (twice - flat));
+}
+
 TEST(Runtime, CastsToEightBitsPassMemory) {
   TrainQuestion q = mixtral();
   q.model = "llama3-8b";

@@ -142,14 +142,14 @@ TEST(Calibrate, ItsBlockIsReadByTheLoader) {
 /// A chip has one set for each software: runs of another stack teach nothing about this one.
 TEST(Calibrate, FitsTheRunsOfOneStack) {
   std::vector<Measurement> rows = runs_with(kSlower);
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].framework = i % 3 == 0 ? "paxml" : "NeMo";
-  const Calibration c = calibrate({.rows = rows, .hardware = "h100-sxm", .stack = "maxtext"}, Catalog());
-  EXPECT_EQ(c.stack, "maxtext");
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].framework = i % 3 == 0 ? "composer-fsdp" : "NeMo";
+  const Calibration c = calibrate({.rows = rows, .hardware = "h100-sxm", .stack = "composer"}, Catalog());
+  EXPECT_EQ(c.stack, "composer");
   EXPECT_EQ(c.rows.size(), 6U);
   EXPECT_EQ(c.other_stacks, 12U);
-  EXPECT_NE(write_yaml(c.block).find("maxtext:"), std::string::npos);
+  EXPECT_NE(write_yaml(c.block).find("composer:"), std::string::npos);
   EXPECT_THROW(calibrate({.rows = rows, .hardware = "h100-sxm"}, Catalog()), UserError) << "none of the usual stack";
-  EXPECT_THROW(calibrate({.rows = rows, .hardware = "h100-sxm", .stack = "maxtxt"}, Catalog()), UserError);
+  EXPECT_THROW(calibrate({.rows = rows, .hardware = "h100-sxm", .stack = "compose"}, Catalog()), UserError);
 }
 
 /// Runs of another chip of the family, all half as fast as its coefficients say, make a chip with one run of its own

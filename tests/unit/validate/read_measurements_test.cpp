@@ -77,7 +77,27 @@ TEST(ReadMeasurements, UnderstandsHowTheStepWasRun) {
   EXPECT_EQ(own.expert_overlap, false);
   EXPECT_TRUE(own.balanced_experts);
   EXPECT_FALSE(test::measurement().graphs) << "not said is not none";
-  EXPECT_TRUE(test::measurement("  flags: {moe: 'token drop, capacity factor 1.0'}\n").balanced_experts);
+  EXPECT_EQ(test::measurement("  flags: {moe: 'token drop, capacity factor 1.0'}\n").expert_capacity, 1);
+  EXPECT_EQ(test::measurement("  flags: {routing: 'force-balanced, token drop'}\n").expert_capacity, 1);
+  EXPECT_EQ(test::measurement("  flags: {capacity_factor: 1.25}\n").expert_capacity, 1.25);
+  EXPECT_FALSE(test::measurement("  flags: {routing: node-limited to 4 nodes, no token drop}\n").expert_capacity);
+  EXPECT_FALSE(test::measurement("  flags: {routing: balanced/random in benchmark}\n").balanced_experts);
+}
+
+TEST(ReadMeasurements, UnderstandsWhatWasOverlapped) {
+  const auto tp = [](const std::string& text) { return test::measurement("  flags: {" + text + "}\n").tp_overlap; };
+  const auto dp = [](const std::string& text) { return test::measurement("  flags: {" + text + "}\n").dp_overlap; };
+  EXPECT_EQ(tp("overlap: no DP/TP communication overlap"), CommOverlap::kNone);
+  EXPECT_EQ(dp("overlap: no DP/TP communication overlap"), CommOverlap::kNone);
+  EXPECT_EQ(dp("comm_overlap: none for DP/TP"), CommOverlap::kNone);
+  EXPECT_EQ(dp("dp_overlap: none"), CommOverlap::kNone);
+  EXPECT_EQ(tp("dp_overlap: none"), CommOverlap::kStack);
+  EXPECT_EQ(tp("overlap: 'TP, PP and DP communication overlapped'"), CommOverlap::kPipelined);
+  EXPECT_EQ(dp("overlap: 'TP, PP and DP communication overlapped'"), CommOverlap::kStack);
+  EXPECT_EQ(tp("async_tp: true"), CommOverlap::kPipelined);
+  EXPECT_EQ(tp("async_tp: false"), CommOverlap::kNone);
+  EXPECT_EQ(test::measurement("  tp_overlap: pipelined\n  dp_overlap: none\n").tp_overlap, CommOverlap::kPipelined);
+  EXPECT_EQ(test::measurement().tp_overlap, CommOverlap::kStack);
 }
 
 TEST(ReadMeasurements, AttentionIsTheRowsToSay) {

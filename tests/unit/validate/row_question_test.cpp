@@ -74,12 +74,25 @@ TEST(RowQuestion, RecipesOfAReleaseFillInWhatARunDoesNotSay) {
   EXPECT_FALSE(ask("  date: 2026-08\n  graphs: layer\n").expert_overlap);
 }
 
+/// Megatron-LM reduced gradients after the backward until Core 0.4; what a run says of itself comes first.
+TEST(RowQuestion, OldSoftwareOverlapsNoGradients) {
+  const auto ask = [](const std::string& more) {
+    std::vector<Measurement> rows{test::measurement("  framework: megatron-lm\n" + more)};
+    name_stacks(rows, Catalog());
+    return question(rows.front()).resolved.workload.dp_overlap;
+  };
+  EXPECT_EQ(ask("  date: 2022-05\n"), CommOverlap::kNone);
+  EXPECT_EQ(ask("  date: 2024-07\n"), CommOverlap::kStack);
+  EXPECT_EQ(ask("  date: 2024-07\n  dp_overlap: none\n"), CommOverlap::kNone);
+  EXPECT_EQ(ask(""), CommOverlap::kStack) << "no date";
+}
+
 TEST(RowQuestion, PrecisionsGoByTheirFirstWord) {
   for (const auto& [text, word] : {std::pair{"mxfp8", "fp8"},
                                    {"fp8-te (amp_fp8)", "fp8"},
                                    {"bf16", "bf16"},
                                    {"bf16 autocast, fp32 optimizer", "bf16"},
-                                   {"nvfp4", "fp4"}}) {
+                                   {"nvfp4", "nvfp4"}}) {
     Measurement row = test::measurement();
     row.precision = text;
     EXPECT_EQ(precision_word(row), word);
@@ -100,7 +113,7 @@ TEST(RowQuestion, WhatTheEngineCannotExpressIsRefusedWithItsReason) {
   EXPECT_EQ(refusal(row), "which adapters trained is not known");
   row = test::measurement();
   row.precision = "nvfp4";
-  EXPECT_EQ(refusal(row), "the precision is not modelled");
+  EXPECT_EQ(refusal(row), "the chip publishes no rate in the precision");
   row = test::measurement();
   row.chip = "h100-sxx";
   EXPECT_EQ(refusal(row), "the chip is not known");
