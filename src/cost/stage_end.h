@@ -14,7 +14,9 @@ class StageEnds {
   /// Keeps references to `in` and what it points to.
   StageEnds(const StepInput<R>& in, const R& microbatches)
       : in_(in), ch_(*in.channels), overlap_(*in.overlap), layout_(in.layout), microbatches_(microbatches) {
-    hides_ = in.workload->dp_overlap == CommOverlap::kNone ? R(0.0) : in.overlap->dp;
+    const bool hides = in.workload->dp_overlap != CommOverlap::kNone;
+    hides_ = hides ? in.overlap->dp : R(0.0);
+    chunks_ = hides ? layout_.vpp : 1;
   }
 
   /// Gradients hide under the last microbatch's backward, updated weights under the next step's first forward.
@@ -29,15 +31,15 @@ class StageEnds {
     if (channel.size == 1 && experts.size == 1) return out;
     const R shards(sharded ? static_cast<double>(ch_.shard.size) : 1.0);
     const R expert_shards(sharded ? static_cast<double>(ch_.expert_shard.size) : 1.0);
-    const BytesOf<R> gradients(dense * R(p.gradient_bytes) / shards);
-    const BytesOf<R> expert_gradients(expert * R(p.gradient_bytes) / expert_shards);
+    const BytesOf<R> gradients(dense * R(p.reduced_bytes) / shards);
+    const BytesOf<R> expert_gradients(expert * R(p.reduced_bytes) / expert_shards);
     const SecondsOf<R> backward = layers(true);
     // A bound's channels have no links: which tier a placement slows the compute for is not known yet.
     const R share = channel.links == 0 ? R(0.0) : contention_of(overlap_, channel);
     if (layout_.zero == 0 || sharded) {
       const SecondsOf<R> reduce = all_reduce_time(channel, gradients) + expert_time(experts, expert_gradients, true);
       out.reduce += reduce;
-      out.dp += exposed(reduce, hides_, share, backward);
+      out.dp += exposed(reduce, chunks_, share, backward);
       return out;
     }
     const SecondsOf<R> scatter = all_gather_time(channel, gradients) + expert_time(experts, expert_gradients, false);
@@ -45,8 +47,10 @@ class StageEnds {
     out.gather = all_gather_time(channel, BytesOf<R>(dense * R(p.weight_bytes))) +
                  expert_time(experts, BytesOf<R>(expert * R(p.weight_bytes)), false);
     const R scatters = layout_.zero == 2 ? microbatches_ : R(1.0);
-    out.gather_exposed = exposed(out.gather, hides_, share, layers(false));
-    out.dp += scatters * exposed(scatter, hides_, share, backward) + out.gather_exposed;
+    out.gather_exposed = exposed(out.gather, chunks_, share, layers(false));
+    // ZeRO-2 scatters every microbatch, so none waits for the groups that follow.
+    const std::int64_t chunks = layout_.zero == 2 ? 1 : chunks_;
+    out.dp += scatters * exposed(scatter, chunks, share, backward) + out.gather_exposed;
     return out;
   }
 
@@ -69,19 +73,19 @@ class StageEnds {
   }
 
  private:
-  /// Exposed part of a transfer that may hide under `work`, as in OVERLAP with one kind of traffic. Of an interleaved
-  /// stage's chunks each is done with its last group of microbatches a group before the next: all but the last hide
-  /// under the groups that follow.
-  SecondsOf<R> exposed(const SecondsOf<R>& time, const R& overlap, const R& contention_share,
+  /// Exposed part of a transfer once a step that may hide under `work`, one microbatch's pass through the stage, as in
+  /// OVERLAP with one kind of traffic. Of interleaved chunks each is done with its last group of microbatches a group
+  /// before the next: all but the last hide under the groups that follow.
+  SecondsOf<R> exposed(const SecondsOf<R>& time, std::int64_t parts, const R& contention_share,
                        const SecondsOf<R>& work) const {
-    const R chunks(static_cast<double>(layout_.vpp));
+    const R chunks(static_cast<double>(parts));
     const double group = std::min(static_cast<double>(layout_.pp), value_of(microbatches_));
     const SecondsOf<R> own = work / chunks;
     const SecondsOf<R> wait = work * ((chunks - R(1.0)) / chunks * R(group)) + own;
-    const SecondsOf<R> shown = time / chunks * (R(1.0) - overlap);
+    const SecondsOf<R> shown = time / chunks * (R(1.0) - hides_);
     const SecondsOf<R> hidden = time - shown;
-    const SecondsOf<R> last = time / chunks * overlap;
-    return shown + max(SecondsOf<R>(R(0.0)), max(last - own, hidden - wait)) + min(hidden, wait) * contention_share;
+    const SecondsOf<R> late = max(time / chunks * hides_ - own, hidden - wait);
+    return shown + max(SecondsOf<R>(R(0.0)), late) + min(hidden, wait) * contention_share;
   }
 
   /// DualPipe keeps every stage on two chips, which sum what they have reduced: all of it (ZeRO 0), or each half of a
@@ -93,7 +97,7 @@ class StageEnds {
     const bool sharded = layout_.zero > 0;
     const R ways(sharded ? static_cast<double>(ch_.data.size) : 1.0);
     const R expert_ways(sharded ? static_cast<double>(ch_.expert_data.size) : 1.0);
-    const R bytes(sharded ? (p.gradient_bytes + p.weight_bytes) / 2 : p.gradient_bytes);
+    const R bytes(sharded ? (p.reduced_bytes + p.weight_bytes) / 2 : p.reduced_bytes);
     const BytesOf<R> exchanged((dense / ways + expert / expert_ways) * bytes);
     return max(send_time(ch_.pp, exchanged), all_to_all_time(ch_.pp, exchanged));
   }
@@ -129,7 +133,8 @@ class StageEnds {
   const OverlapRates<R>& overlap_;
   const Layout& layout_;
   R microbatches_;
-  R hides_{1.0};  ///< share of the reduction and the gather that may hide
+  R hides_{1.0};             ///< share of the reduction and the gather that may hide
+  std::int64_t chunks_ = 1;  ///< that communicate one after another
 };
 
 }  // namespace scalecalc

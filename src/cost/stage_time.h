@@ -43,7 +43,7 @@ PhaseTime<R> stage_time(const StepInput<R>& in, const Phases<R>& phases, const S
 template <class R>
 SecondsOf<R> weight_gather_time(const StepInput<R>& in, const LayerCost<R>& cost, bool gradients) {
   const Precision& p = in.workload->precision;
-  const R bytes(p.weight_bytes + (gradients ? p.gradient_bytes : 0.0));
+  const R bytes(p.weight_bytes + (gradients ? p.reduced_bytes : 0.0));
   SecondsOf<R> time = all_gather_time(in.channels->shard, BytesOf<R>(cost.dense_parameters * bytes) + cost.frozen);
   const BytesOf<R> experts = BytesOf<R>(cost.expert_parameters * bytes) + cost.frozen_experts;
   if (value_of(experts) > 0) time += all_gather_time(in.channels->expert_shard, experts);

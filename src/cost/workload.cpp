@@ -79,6 +79,16 @@ bool is_unpacked(const FineTune& tune, const Precision& precision) {
   return !(*tune.base == BaseFormat::kFp8 && precision.compute == DType::kFp8);
 }
 
+std::string reduction_format(const Precision& precision) {
+  if (precision.reduced_bytes == 4) return "gradients are accumulated and reduced in fp32";
+  return fmt::format("gradients are accumulated in fp32 and reduced in {:g} bytes", precision.reduced_bytes);
+}
+
+void use_reduced_format(Workload& workload) {
+  const auto by = workload.runtime.reduced_bytes.find(workload.precision.name);
+  if (by != workload.runtime.reduced_bytes.end()) workload.precision.reduced_bytes = by->second;
+}
+
 Precision precision_of(std::string_view name) { return by_name(precisions(), name, "precision", "--precision"); }
 Optimizer optimizer_of(std::string_view name) { return by_name(optimizers(), name, "optimizer", "--optimizer"); }
 

@@ -23,7 +23,8 @@ struct Precision {
   DType compute = DType::kBf16;  ///< layer matmuls
   DType high = DType::kBf16;     ///< attention, head, router: never below 16 bits
   double weight_bytes = 2;       ///< the copy the matmuls read and FSDP gathers
-  double gradient_bytes = 4;     ///< accumulated and reduced in fp32 (Megatron-LM default)
+  double gradient_bytes = 4;     ///< accumulated in fp32 (Megatron-LM default)
+  double reduced_bytes = 4;      ///< what data ranks send of a gradient
   double activation_bytes = 2;   ///< kept for the backward pass, and sent by TP, CP and PP
   double dispatch_bytes = 2;     ///< tokens on their way to the experts
 };
@@ -76,11 +77,17 @@ struct Workload {
   /// under the matmul beside it.
   CommOverlap tp_overlap = CommOverlap::kStack, dp_overlap = CommOverlap::kStack;
   std::optional<double> expert_capacity;  ///< experts take this x their mean load, filled up; absent: what is routed
-  bool expert_overlap = false;            ///< expert all-to-alls run under another microbatch's compute, in any schedule
+  bool expert_overlap = false;    ///< expert all-to-alls run under another microbatch's compute, in any schedule
   bool balanced_experts = false;  ///< routing is forced to be even, or tokens over the mean are dropped
   bool dropout = false;           ///< after attention and MLP, whose masks the backward pass needs
   StackMemory memory;
   double batch_tolerance = 0.125;  ///< how far the batch a plan runs may lie from batch_seqs
 };
+
+/// "gradients are accumulated in fp32 and reduced in 2 bytes".
+std::string reduction_format(const Precision& precision);
+
+/// Sends gradients in the format that the workload's stack sends them in for its precision, if it says so.
+void use_reduced_format(Workload& workload);
 
 }  // namespace scalecalc

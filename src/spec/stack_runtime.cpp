@@ -10,6 +10,14 @@ StackRuntime read_stack_runtime(const ConfigNode& node, Problems& problems) {
     out.stages = static_cast<StageSplit>(*split);
   }
   out.gradient_overlap_since = fields.optional_text("gradient_overlap_since").value_or("");
+  if (const ConfigNode* bytes = fields.node("reduced_bytes")) {
+    Fields by(*bytes, "runtime.reduced_bytes", problems);
+    for (const char* precision : {"bf16", "fp16", "fp8", "nvfp4", "int8", "tf32", "fp32"}) {
+      const auto value = by.optional_quantity(precision, UnitKind::kNumber, {0.5, 8});
+      if (value) out.reduced_bytes.emplace(precision, *value);
+    }
+    by.finish();
+  }
   out.quantized_gathers = fields.flag("quantized_gathers", false);
   fields.finish();
   return out;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -19,8 +20,9 @@ struct StackRuntime {
   std::string source;  ///< of all that follows
   StageSplit stages = StageSplit::kEven;
   std::string
-      gradient_overlap_since;      ///< "2023-12": before it gradients were reduced after the backward; empty: always
-  bool quantized_gathers = false;  ///< tensor ranks gather what 8-bit matmuls read in 8 bits
+      gradient_overlap_since;  ///< "2023-12": before it gradients were reduced after the backward; empty: always
+  std::map<std::string, double> reduced_bytes;  ///< a gradient that data ranks sum, by precision; absent: fp32
+  bool quantized_gathers = false;               ///< tensor ranks gather what 8-bit matmuls read in 8 bits
 };
 
 /// Reads a `runtime:` block; problems are collected.

@@ -128,6 +128,7 @@ class Resolver {
     w.tp_overlap = q_.tp_overlap;
     w.dp_overlap = q_.dp_overlap;
     if (q_.stages) w.runtime.stages = *q_.stages;
+    use_reduced_format(w);
     const Efficiency& e = out_.efficiency;
     if (w.graphs == GraphCapture::kNone && e.captured_share.value < 1 && e.kernel_overhead.value > 0) {
       assume("the host launches every kernel; none is replayed from a captured graph", "--graphs", "docs/model.md");
@@ -404,7 +405,7 @@ class Resolver {
                                   out_.efficiency.stack, other_stacks()),
            "--efficiency", out_.efficiency.basis);
     unmeasured_kernels();
-    assume("gradients are accumulated and reduced in fp32", "", "docs/model.md");
+    assume(reduction_format(out_.workload.precision), "", "docs/model.md");
   }
 
   const TrainQuestion& q_;

@@ -156,6 +156,9 @@ class RowReader {
     }
     if (flags.has("moe_a2a_overlap")) out_.expert_overlap = flags.flag("moe_a2a_overlap", false);
     if (contains(flags.optional_text("moe_dispatcher").value_or(""), "with overlap")) out_.expert_overlap = true;
+    // MaxText's policies that keep every matmul's output are called no recomputation at all.
+    const std::string policy = flags.optional_text("remat_policy").value_or("");
+    if (policy.starts_with("minimal") && out_.recompute == "none") out_.recompute = "selective: " + policy;
     experts(flags);
     overlaps(flags);
     if (const auto slices = flags.optional_count("slices", kSize)) out_.slices = *slices;

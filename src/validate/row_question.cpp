@@ -21,8 +21,8 @@ struct Words {
 };
 
 /// What sources call the engine's precisions; the first that fits.
-constexpr std::array kPrecisions{Words{"bf16", "bf16"}, Words{"fp16", "fp16"}, Words{"mxfp8", "fp8"},
-                                 Words{"fp8", "fp8"},   Words{"tf32", "tf32"}, Words{"fp32", "fp32"},
+constexpr std::array kPrecisions{Words{"bf16", "bf16"},   Words{"fp16", "fp16"}, Words{"mxfp8", "fp8"},
+                                 Words{"fp8", "fp8"},     Words{"tf32", "tf32"}, Words{"fp32", "fp32"},
                                  Words{"nvfp4", "nvfp4"}, Words{"int8", "int8"}};
 
 /// What the engine cannot express. One line each, to be taken out as it learns them.
@@ -256,6 +256,7 @@ void choose_runtime(const Measurement& row, const Catalog& catalog, RowQuestion&
 /// What the row says of its gradients, or else the age of its software.
 void choose_overlap(const Measurement& row, const StackRuntime& runtime, Workload& w) {
   w.runtime = runtime;
+  use_reduced_format(w);
   w.dp_overlap = row.dp_overlap;
   if (row.dp_overlap != CommOverlap::kStack || runtime.gradient_overlap_since.empty()) return;
   const std::optional<double> year = year_of(row.date);

@@ -150,10 +150,12 @@ TEST(Stacks, SayHowTheyRunAStep) {
   EXPECT_FALSE(none.quantized_gathers);
   EXPECT_TRUE(none.gradient_overlap_since.empty());
   const StackRuntime all = runtime(
-      "runtime: {source: them, stages: balanced, quantized_gathers: true, gradient_overlap_since: '2023-12'}\n");
+      "runtime: {source: them, stages: balanced, quantized_gathers: true, gradient_overlap_since: '2023-12', "
+      "reduced_bytes: {bf16: 2}}\n");
   EXPECT_EQ(all.stages, StageSplit::kBalanced);
   EXPECT_TRUE(all.quantized_gathers);
   EXPECT_EQ(all.gradient_overlap_since, "2023-12");
+  EXPECT_EQ(all.reduced_bytes.at("bf16"), 2);
   EXPECT_THROW(runtime("runtime: {stages: balanced}\n"), UserError) << "no source";
   EXPECT_THROW(runtime("runtime: {source: them, stages: odd}\n"), UserError);
 }

@@ -80,8 +80,16 @@ TEST(ReadMeasurements, UnderstandsHowTheStepWasRun) {
   EXPECT_EQ(test::measurement("  flags: {moe: 'token drop, capacity factor 1.0'}\n").expert_capacity, 1);
   EXPECT_EQ(test::measurement("  flags: {routing: 'force-balanced, token drop'}\n").expert_capacity, 1);
   EXPECT_EQ(test::measurement("  flags: {capacity_factor: 1.25}\n").expert_capacity, 1.25);
-  EXPECT_FALSE(test::measurement("  flags: {routing: node-limited to 4 nodes, no token drop}\n").expert_capacity);
+  EXPECT_FALSE(test::measurement("  flags: {routing: 'node-limited to 4 nodes, no token drop'}\n").expert_capacity);
   EXPECT_FALSE(test::measurement("  flags: {routing: balanced/random in benchmark}\n").balanced_experts);
+}
+
+TEST(ReadMeasurements, MinimalPoliciesComputeTheCheapPartsAgain) {
+  EXPECT_EQ(test::measurement("  flags: {remat_policy: minimal_flash}\n").recompute, "selective: minimal_flash");
+  EXPECT_EQ(test::measurement("  flags: {remat_policy: full}\n").recompute, "none") << "the row says which";
+  EXPECT_EQ(
+      test::measurement("  parallel: {dp: 4, tp: 2}\n  recompute: full\n  flags: {remat_policy: minimal}\n").recompute,
+      "full");
 }
 
 TEST(ReadMeasurements, UnderstandsWhatWasOverlapped) {
