@@ -10,6 +10,7 @@
 
 #include "base/explained.h"
 #include "book/operation.h"
+#include "cost/shape_fraction.h"
 #include "spec/hardware_spec.h"
 
 namespace scalecalc {
@@ -44,6 +45,7 @@ struct RooflineRates {
   std::optional<BytesPerSecondOf<Traced>> link;
   SecondsOf<Traced> overhead{Traced(0.0)};  ///< of a kernel, calibrated only
   Traced half_dim{0.0};                     ///< cost/shape_fraction.h, calibrated matmuls only
+  AttentionShortfall<Traced> attention;     ///< the same file, calibrated attention only
   std::string compute_name;                 ///< "bf16 matmul"
   std::string memory_name;                  ///< "hbm"
   std::string link_name;                    ///< "ici"

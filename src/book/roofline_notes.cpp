@@ -41,6 +41,12 @@ void note_rates(const RooflineQuestion& question, const HardwareSpec& hw, const 
                      found.rates.half_dim.value(), found.rates.link ? ", the critical D or F does not" : ""),
          "--set hw.efficiency.matmul_half_dim.value", "hardware file"});
   }
+  if (found.rates.attention.half_context.value() != 0 || found.rates.attention.half_head_dim.value() != 0) {
+    notes.push_back(
+        {"attention reaches less of that in short contexts and narrow heads; the critical prompt does not "
+         "count it",
+         "--set hw.efficiency.attention_half_context.value", "docs/model.md"});
+  }
   if (found.rates.half_dim.value() != 0 && question.sharing.chips > 1 && question.sharing.split == MatmulSplit::kEven) {
     notes.push_back({"each chip's matmul is as efficient as the whole one: how it is cut is not said", "--split", ""});
   }

@@ -152,10 +152,21 @@ RooflineRates roofline_rates(const RooflineQuestion& question, const HardwareSpe
                       e.kernel_overhead.error);
   const bool shaped = std::holds_alternative<Matmul>(operation) || std::holds_alternative<Contraction>(operation);
   if (matrix && shaped) out.half_dim = share(question, e.matmul_half_dim, "matmul_half_dim");
+  if (matrix && std::holds_alternative<Attention>(operation)) {
+    out.attention = {share(question, e.attention_half_context, "attention_half_context"),
+                     share(question, e.attention_half_head_dim, "attention_half_head_dim"),
+                     share(question, e.attention_head_width, "attention_head_width")};
+  }
   return out;
 }
 
 Traced reached_fraction(const Operation& operation, const Sharing& sharing, const RooflineRates& rates) {
+  const bool falls = rates.attention.half_context.value() != 0 || rates.attention.half_head_dim.value() != 0;
+  if (const Attention* attention = std::get_if<Attention>(&operation); attention != nullptr && falls) {
+    const Traced context = asked(attention->causal ? attention->kv - attention->query / 2 : attention->kv, "context");
+    return named(attention_fraction(rates.attention, context, asked(attention->head_dim, "head_dim")),
+                 "fraction at this context and head size", "hardware file's efficiency");
+  }
   if (rates.half_dim.value() == 0) return Traced(1.0);
   const Matmul* matmul = std::get_if<Matmul>(&operation);
   const Extents e = matmul != nullptr ? extents(*matmul, sharing) : extents(std::get<Contraction>(operation));

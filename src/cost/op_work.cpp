@@ -56,9 +56,10 @@ Work<R> OpWork<R>::unnamed(const Op<R>& op, bool backward) const {
   return vector(op, backward);
 }
 
-/// [CAST] Operands of matmuls of 8 bits and fewer are cast from the activations' format: read once and written twice, by rows for the
-/// product and by columns for the weight's gradient. Forward that is the input, backward the output's gradient; kernels
-/// that cast in the norm or activation before them save part of it (Transformer Engine; `cast` says what shows).
+/// [CAST] Operands of matmuls of 8 bits and fewer are cast from the activations' format: read once and written twice,
+/// by rows for the product and by columns for the weight's gradient. Forward that is the input, backward the output's
+/// gradient; kernels that cast in the norm or activation before them save part of it (Transformer Engine; `cast` says
+/// what shows).
 template <class R>
 SecondsOf<R> OpWork<R>::cast(DType dtype, const R& elements) const {
   if (bytes_per_element(dtype) > 1 || act_ <= 1) return SecondsOf<R>(R(0.0));
@@ -156,18 +157,8 @@ Work<R> OpWork<R>::attention(const Op<R>& op, bool backward) const {
   const R elements = (op.qk_width + op.v_width) * R(2.0) * tokens_ / ways;
   const BytesOf<R> bytes(elements * R(act_ * (backward ? 2.0 : 1.0)));
   const FlopsPerSecondOf<R> rate = backward ? chip_.peak_attention_backward : chip_.peak_attention_forward;
-  return roofline(flops, rate * attention_fraction(op, context), bytes, chip_.hbm);
-}
-
-/// [ATTENTION-SHAPE] Short contexts waste the blocks that the mask cuts and the start of each row of blocks; narrow
-/// heads wait for exponentials, of which there is one a score however narrow the head is, or leave part of a systolic
-/// array idle.
-template <class R>
-R OpWork<R>::attention_fraction(const Op<R>& op, const R& context) const {
-  const R& wide = chip_.head_width;
-  const R head = min(wide, (op.qk_width + op.v_width) / (R(2.0) * op.heads));
-  const R narrow = (head / (head + chip_.half_head_dim)) * ((wide + chip_.half_head_dim) / wide);
-  return context / (context + chip_.half_context) * narrow;
+  const R head_dim = (op.qk_width + op.v_width) / (R(2.0) * op.heads);
+  return roofline(flops, rate * attention_fraction(chip_.attention, context, head_dim), bytes, chip_.hbm);
 }
 
 /// [UNFUSED] A batch of matmuls a head, [S, dh] x [dh, S] and [S, S] x [S, dh], over all scores, and between them

@@ -68,7 +68,6 @@ class OpWork {
   Work<R> matmul(const Op<R>& op, bool backward) const;
   Work<R> grouped(const Op<R>& op, bool backward) const;
   Work<R> attention(const Op<R>& op, bool backward) const;
-  R attention_fraction(const Op<R>& op, const R& context) const;
   Work<R> unfused_attention(const Op<R>& op, bool backward) const;
   Work<R> scan(const Op<R>& op, bool backward) const;
   Work<R> vector(const Op<R>& op, bool backward) const;

@@ -22,9 +22,9 @@ ChipRates<R> read_chip(const Reader<R>& reader, const HardwareSpec& hw, const Ef
                                         "hw.compute.matmul." + std::string(kDTypeNames[a]), hw.compute_source);
   out.peak_attention_forward = peak * coefficient(e.attention_forward, "efficiency.attention_forward");
   out.peak_attention_backward = peak * coefficient(e.attention_backward, "efficiency.attention_backward");
-  out.half_context = coefficient(e.attention_half_context, "efficiency.attention_half_context");
-  out.half_head_dim = coefficient(e.attention_half_head_dim, "efficiency.attention_half_head_dim");
-  out.head_width = coefficient(e.attention_head_width, "efficiency.attention_head_width");
+  out.attention = {coefficient(e.attention_half_context, "efficiency.attention_half_context"),
+                   coefficient(e.attention_half_head_dim, "efficiency.attention_half_head_dim"),
+                   coefficient(e.attention_head_width, "efficiency.attention_head_width")};
   out.vector = read(reader, hw.vector_peak.value_or(FlopsPerSecond(0)), "hw.compute.vector", hw.compute_source) *
                coefficient(e.vector, "efficiency.vector");
   out.hbm = read(reader, hw.hbm_bandwidth, "hw.hbm.bandwidth", hw.hbm_source) * coefficient(e.hbm, "efficiency.hbm");
@@ -56,6 +56,13 @@ Work<R>& Work<R>::operator+=(const Work& o) {
 }
 
 template <class R>
+R attention_fraction(const AttentionShortfall<R>& s, const R& context, const R& head_dim) {
+  const R head = min(s.head_width, head_dim);
+  const R narrow = (head / (head + s.half_head_dim)) * ((s.head_width + s.half_head_dim) / s.head_width);
+  return context / (context + s.half_context) * narrow;
+}
+
+template <class R>
 R shape_fraction(const R& half_dim, const R& m, const R& n, const R& k) {
   return (m / (m + half_dim)) * (n / (n + half_dim)) * (k / (k + half_dim));
 }
@@ -81,6 +88,7 @@ Work<R> roofline(const FlopsOf<R>& flops, const FlopsPerSecondOf<R>& rate, const
   template ChipRates<R> read_chip(const Reader<R>&, const HardwareSpec&, const Efficiency&, DType); \
   template struct Work<R>;                                                                          \
   template R shape_fraction(const R&, const R&, const R&, const R&);                                \
+  template R attention_fraction(const AttentionShortfall<R>&, const R&, const R&);                  \
   template Work<R> roofline(const FlopsOf<R>&, const FlopsPerSecondOf<R>&, const BytesOf<R>&,       \
                             const BytesPerSecondOf<R>&);
 SCALECALC_INSTANTIATE(double)

@@ -15,9 +15,7 @@ struct ChipRates {
   std::array<FlopsPerSecondOf<R>, kDTypeCount> matmul;  ///< large dense matmuls; 0 where the chip has no such rate
   FlopsPerSecondOf<R> peak_attention_forward;           ///< at the recipe's 16-bit (or wider) rate
   FlopsPerSecondOf<R> peak_attention_backward;
-  R half_context{0.0};   ///< tokens; attention's rate falls by c / (c + this) at a mean context of c
-  R half_head_dim{0.0};  ///< and by d / (d + this) for heads narrower than the width below, where it is 1
-  R head_width{128.0};
+  AttentionShortfall<R> attention;
   FlopsPerSecondOf<R> vector;  ///< 0: not published, vector work is counted by its memory traffic alone
   BytesPerSecondOf<R> hbm;
   BytesPerSecondOf<R> host;  ///< to and from the host's memory, each way; 0: not published

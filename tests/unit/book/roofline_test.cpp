@@ -247,6 +247,24 @@ HardwareSpec calibrated_chip() {
   return hw;
 }
 
+/// [ATTENTION-SHAPE] of docs/model.md: half the rate at a mean context of half_context tokens.
+TEST(Roofline, ShortContextsAndNarrowHeadsReachLess) {
+  HardwareSpec hw = calibrated_chip();
+  const auto compute_time = [&](double kv, double head_dim) {
+    RooflineQuestion question =
+        asking(Attention{.heads = 8, .kv_heads = 8, .head_dim = head_dim, .query = kv, .kv = kv});
+    question.calibrated = true;
+    return value_of(answer(question, hw).points.front().compute_time);
+  };
+  const double flat = compute_time(1000, 64);
+  hw.efficiency.attention_half_context = {1000, 0, "test"};
+  EXPECT_DOUBLE_EQ(compute_time(1000, 64), 2 * flat);
+  hw.efficiency.attention_half_context = {0, 0, "test"};
+  hw.efficiency.attention_half_head_dim = {64, 0, "test"};
+  EXPECT_DOUBLE_EQ(compute_time(1000, 64), flat / (0.5 * 192 / 128));
+  EXPECT_DOUBLE_EQ(compute_time(1000, 128), 2 * flat) << "wide enough: twice the FLOPs";
+}
+
 TEST(Roofline, CalibratedRates) {
   const HardwareSpec hw = calibrated_chip();
   RooflineQuestion question = matmul(100, 300, 900);
