@@ -69,6 +69,7 @@ Json machine_json(const TrainAnswer& answer, const RankedPlan& ranked) {
   const Plan& plan = ranked.plan;
   Json out = {{"layout", layout_json(plan.layout)},
               {"placement", placement_json(ranked)},
+              {"chunk_layers", ranked.figures.chunk_layers},
               {"chips", plan.layout.chips()},
               {"idle_chips", idle_chips(answer, plan)},
               {"slices", plan.slice.slices},

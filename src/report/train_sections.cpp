@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -33,7 +34,21 @@ constexpr std::array kCauses{
     Cause{"overhead", "kernel and step overhead"},
 };
 
-Section layout_section(const TrainAnswer& answer, const Plan& plan) {
+/// "3, 4 x 14, 1".
+std::string runs_of(const std::vector<std::int64_t>& counts) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < counts.size();) {
+    const auto begin = counts.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto end = std::find_if(begin, counts.end(), [&](std::int64_t n) { return n != *begin; });
+    const auto length = end - begin;
+    out.push_back(length == 1 ? fmt::format("{}", *begin) : fmt::format("{} x {}", *begin, length));
+    i += static_cast<std::size_t>(length);
+  }
+  return join(out, ", ");
+}
+
+Section layout_section(const TrainAnswer& answer, const RankedPlan& ranked) {
+  const Plan& plan = ranked.plan;
   Section out{.title = "Plan 1"};
   out.lines.push_back({fmt::format("{}; {}", degrees_text(plan.layout), recipe_text(plan.layout))});
   const double tokens = plan.batch_seqs * static_cast<double>(answer.workload.seq);
@@ -48,6 +63,11 @@ Section layout_section(const TrainAnswer& answer, const Plan& plan) {
     out.lines.push_back(
         {fmt::format("{} of {} chips stay idle", group_thousands(idle), group_thousands(answer.question.chips)),
          Role::kWarning});
+  }
+  const std::vector<std::int64_t>& chunks = ranked.figures.chunk_layers;
+  if (std::adjacent_find(chunks.begin(), chunks.end(), std::not_equal_to<>()) != chunks.end()) {
+    out.lines.push_back({fmt::format("layers by {}, as the launcher must be told: {}",
+                                     plan.layout.vpp == 1 ? "stage" : "chunk", runs_of(chunks))});
   }
   out.lines.push_back({"this layout alone: " + fix_text(plan.layout), Role::kDim});
   return out;
@@ -186,7 +206,7 @@ Section memory_section(const TrainAnswer& answer, const RankedPlan& ranked, cons
 std::vector<Section> plan_sections(const TrainAnswer& answer) {
   if (answer.plans.empty()) return {};
   const RankedPlan& best = answer.plans.front();
-  std::vector<Section> out{layout_section(answer, best.plan), time_section(best),
+  std::vector<Section> out{layout_section(answer, best), time_section(best),
                            memory_section(answer, best, "Memory of the fullest chip")};
   if (!best.figures.conventions.empty()) out.push_back(conventions_section(answer, best));
   if (!best.figures.placement.empty()) out.push_back(placement_section(best));

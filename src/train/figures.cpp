@@ -69,6 +69,9 @@ class Figures {
     out.time_s = causes(plan_.time);
     out.memory_bytes = parts(plan_.memory);
     places(out);
+    for (const ChunkShape& chunk : deal(q_.model, plan_.layout.pp, plan_.layout.vpp, q_.workload.runtime.stages)) {
+      out.chunk_layers.push_back(chunk.layers);
+    }
     if (q_.workload.tokens) out.run = run_figures(run_input(q_, plan_, out.mfu));
     return out;
   }

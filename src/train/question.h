@@ -88,6 +88,7 @@ struct PlanFigures {
   std::vector<std::pair<std::string, double>> time_s;          ///< cause (contract names) and seconds; sums to the step
   std::vector<std::pair<std::string, double>> memory_bytes;    ///< part and bytes; sums to the total
   std::vector<std::pair<std::string, std::string>> placement;  ///< dimension and where it lies
+  std::vector<std::int64_t> chunk_layers;                      ///< of each pipeline chunk; chunk c is on stage c mod pp
   std::vector<FlopsConvention> conventions;
   std::optional<RunFigures> run;  ///< absent if the length of the run is not known
 };
