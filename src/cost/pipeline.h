@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cost/layout.h"
-#include "spec/stack_runtime.h"
 #include "spec/model_spec.h"
+#include "spec/stack_runtime.h"
 
 namespace scalecalc {
 
@@ -36,20 +36,18 @@ struct ChunkShape {
 
 /// The layers dealt to pp x vpp chunks in order; chunk c belongs to stage c mod pp. Empty if there are more chunks than
 /// layers and ends, or more stages than layers.
-///   kEven: as launchers do by their flags, the same for each chunk, or with embedding and head counted as a layer each;
-///   where neither divides, and for models with MTP modules, as kBalanced, which has to be written down there.
+///   kEven: as launchers do by their flags, the same for each chunk, or with embedding and head counted as a layer
+///   each; where neither divides, and for models with MTP modules, as kBalanced, which has to be written down there.
 ///   kBalanced: such that the slowest chunk is least, the last one carrying the FLOPs of head and MTP modules.
 std::vector<ChunkShape> deal(const ModelSpec& model, std::int64_t pp, std::int64_t vpp,
                              StageSplit split = StageSplit::kEven);
 
 /// What each of the pp stages holds of those chunks; `first` is its own index. Under DualPipe stage s holds chunks s
 /// and pp - 1 - s.
-std::vector<StageShape> all_stages(const ModelSpec& model, const Layout& layout,
-                                   StageSplit split = StageSplit::kEven);
+std::vector<StageShape> all_stages(const ModelSpec& model, const Layout& layout, StageSplit split = StageSplit::kEven);
 
 /// The distinct ones of all_stages, each with how many there are.
-std::vector<StageShape> partition(const ModelSpec& model, const Layout& layout,
-                                  StageSplit split = StageSplit::kEven);
+std::vector<StageShape> partition(const ModelSpec& model, const Layout& layout, StageSplit split = StageSplit::kEven);
 
 /// Microbatches (in units of a whole stage's layers) whose activations stage `index` keeps at its peak: all of them in
 /// GPipe, pp - index in 1F1B and ZB-H1, ((vpp-1) pp + 2 (pp-index-1) + 1) / vpp when interleaved, pp + 1 under

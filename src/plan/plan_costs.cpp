@@ -10,8 +10,10 @@ PlanCosts<R>::PlanCosts(const Reader<R>& reader, const PlanRequest& request, con
       overlap_(read_overlap(reader, request.efficiency)),
       channels_(make_channels(*request.hw, plan.slice, read_network(reader, *request.hw, request.efficiency),
                               plan.placement, plan.layout, routing_of(*request.model))),
-      network_(network_cost(reader, *request.model, read_model(reader, *request.model, request.workload.fine_tune, request.workload.expert_capacity),
-                            chip_, request.workload, inner_of(plan.layout))),
+      network_(
+          network_cost(reader, *request.model,
+                       read_model(reader, *request.model, request.workload.fine_tune, request.workload.expert_capacity),
+                       chip_, request.workload, inner_of(plan.layout))),
       stages_(partition(*request.model, plan.layout, request.workload.runtime.stages)) {
   const Coefficient& reserve = request.efficiency.memory_reserve;
   memory_reserve_ = read(reader, Bytes(reserve.value), "efficiency.memory_reserve", reserve.source, reserve.error);

@@ -50,8 +50,8 @@ struct StackSpec {
   std::vector<std::string> publications;  ///< repositories and pages whose runs are of it, if they name no framework
   std::vector<RecipeDefaults> recipes;    ///< the earliest first
   StackRuntime runtime;
-  StackMemory memory;                     ///< the defaults, under no name, where the file has none
-  std::optional<EngineRules> serving;     ///< absent: it does not serve
+  StackMemory memory;                  ///< the defaults, under no name, where the file has none
+  std::optional<EngineRules> serving;  ///< absent: it does not serve
 };
 
 /// UserError listing every problem of the document.

@@ -81,8 +81,8 @@ struct Measurement {
   std::optional<bool> expert_overlap;  ///< expert all-to-alls under another microbatch's compute
   CommOverlap tp_overlap = CommOverlap::kStack, dp_overlap = CommOverlap::kStack;
   std::optional<double> expert_capacity;  ///< most a expert takes, in its mean load
-  std::optional<bool> dropout;         ///< after attention and MLP; absent: as the stack does
-  bool fused_loss = false;             ///< logits and their gradient are all that the loss holds, in 16 bits
+  std::optional<bool> dropout;            ///< after attention and MLP; absent: as the stack does
+  bool fused_loss = false;                ///< logits and their gradient are all that the loss holds, in 16 bits
 
   std::optional<double> step_s, tokens_per_s_per_chip, flops_per_s_per_chip, mfu, peak_flops_per_s;
   std::string flops_count;  ///< as written; empty if the source does not say
