@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "batch/question.h"
 #include "cli/environment.h"
-#include "study/question.h"
 
 namespace scalecalc::cli {
 

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "batch/manifest.h"
+#include "batch/results.h"
+#include "batch/run_shard.h"
+#include "batch/sample.h"
 #include "cli/environment.h"
 #include "cli/options.h"
 #include "cli/session.h"
-#include "study/manifest.h"
-#include "study/results.h"
-#include "study/run_shard.h"
-#include "study/sample.h"
 
 namespace scalecalc::cli {
 

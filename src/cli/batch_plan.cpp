@@ -6,14 +6,14 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "batch/cases.h"
+#include "batch/diff.h"
+#include "batch/job_script.h"
+#include "batch/merge.h"
 #include "cli/batch_actions.h"
 #include "cli/flag_reader.h"
 #include "cli/outputs.h"
 #include "cli/sheet_command.h"
-#include "study/cases.h"
-#include "study/diff.h"
-#include "study/job_script.h"
-#include "study/merge.h"
 
 namespace scalecalc::cli {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "batch/merge.h"
 #include "cli/batch_actions.h"
-#include "study/merge.h"
 
 namespace scalecalc::cli {
 namespace {

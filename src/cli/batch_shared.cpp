@@ -5,14 +5,14 @@
 #include <thread>
 
 #include "base/text.h"
+#include "batch/cases.h"
+#include "batch/result_place.h"
+#include "batch/sample.h"
 #include "cli/ask_command.h"
 #include "cli/batch_actions.h"
 #include "cli/batch_progress.h"
 #include "cli/flag_reader.h"
 #include "cli/outputs.h"
-#include "study/cases.h"
-#include "study/result_place.h"
-#include "study/sample.h"
 
 namespace scalecalc::cli {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <span>
 
-#include "book/bounds.h"
 #include "cli/options.h"
 #include "config/catalog.h"
+#include "rules/bounds.h"
 
 namespace scalecalc::cli {
 

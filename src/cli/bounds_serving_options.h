@@ -3,10 +3,10 @@
 
 #include <span>
 
-#include "book/bounds.h"
 #include "cli/flag_reader.h"
 #include "cli/options.h"
 #include "config/catalog.h"
+#include "rules/bounds.h"
 
 namespace scalecalc::cli {
 

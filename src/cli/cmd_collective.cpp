@@ -5,11 +5,11 @@
 #include <array>
 
 #include "base/text.h"
-#include "book/collective_answer.h"
 #include "cli/commands.h"
 #include "cli/flag_reader.h"
 #include "cli/sheet_command.h"
-#include "cost/slice.h"
+#include "network/slice.h"
+#include "primitives/collective_answer.h"
 #include "report/collective_sheet.h"
 
 namespace scalecalc::cli {

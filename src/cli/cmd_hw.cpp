@@ -4,11 +4,11 @@
 #include <array>
 
 #include "base/text.h"
-#include "book/hw.h"
-#include "book/hw_list.h"
 #include "cli/commands.h"
 #include "cli/sheet_command.h"
-#include "cost/slice.h"
+#include "network/slice.h"
+#include "primitives/hw.h"
+#include "primitives/hw_list.h"
 #include "report/hw_sheet.h"
 
 namespace scalecalc::cli {

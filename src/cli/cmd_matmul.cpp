@@ -5,11 +5,11 @@
 #include <array>
 
 #include "base/text.h"
-#include "book/matmul.h"
 #include "cli/commands.h"
 #include "cli/flag_reader.h"
 #include "cli/sheet_command.h"
-#include "cost/slice.h"
+#include "network/slice.h"
+#include "primitives/matmul.h"
 #include "report/matmul_sheet.h"
 
 namespace scalecalc::cli {

@@ -7,7 +7,6 @@
 #include <cctype>
 
 #include "base/text.h"
-#include "book/model_figures.h"
 #include "cli/commands.h"
 #include "cli/log.h"
 #include "cli/model_design.h"
@@ -15,6 +14,7 @@
 #include "cli/session.h"
 #include "cli/sheet_command.h"
 #include "config/yaml_writer.h"
+#include "primitives/model_figures.h"
 #include "report/model_sheet.h"
 #include "spec/load.h"
 #include "train/import_assumptions.h"

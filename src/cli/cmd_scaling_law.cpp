@@ -10,10 +10,10 @@
 #include "cli/sheet_command.h"
 #include "cli/train_options.h"
 #include "cost/workload.h"
-#include "design/scaling.h"
 #include "import/named_model.h"
 #include "model/accounting.h"
 #include "report/scaling_sheet.h"
+#include "scaling_law/scaling.h"
 #include "serve/serve_question.h"
 #include "train/import_assumptions.h"
 

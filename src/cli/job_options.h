@@ -5,8 +5,8 @@
 #include <span>
 
 #include "cli/options.h"
-#include "jobs/distill.h"
-#include "jobs/rl.h"
+#include "distill/distill.h"
+#include "rl/rl.h"
 
 namespace scalecalc::cli {
 

@@ -10,8 +10,8 @@
 #include "cli/stack_flag.h"
 #include "cli/train_options.h"
 #include "config/yaml_writer.h"
-#include "cost/slice.h"
 #include "design/design.h"
+#include "network/slice.h"
 #include "report/design_sheet.h"
 
 namespace scalecalc::cli {

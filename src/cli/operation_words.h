@@ -15,8 +15,8 @@
 
 #include "base/diagnostic.h"
 #include "base/explained.h"
-#include "book/operation.h"
 #include "cli/spoken_words.h"
+#include "primitives/operation.h"
 
 namespace scalecalc::cli {
 

@@ -11,7 +11,7 @@
 #include "cli/run_options.h"
 #include "cli/sheet_command.h"
 #include "cli/stack_flag.h"
-#include "cost/slice.h"
+#include "network/slice.h"
 #include "plan/dimensions.h"
 
 namespace scalecalc::cli {

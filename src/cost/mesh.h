@@ -1,9 +1,9 @@
 // The groups a step communicates over, placed on the machine, and how much of each communication hides under compute.
 #pragma once
 
-#include "cost/channel.h"
 #include "cost/layout.h"
-#include "cost/placement.h"
+#include "network/channel.h"
+#include "network/placement.h"
 #include "spec/model_spec.h"
 
 namespace scalecalc {

@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "design/allocation.h"
+#include "scaling_law/allocation.h"
 #include "spec/load.h"
 #include "train/figures.h"
 #include "train/resolve.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/diagnostic.h"
-#include "cost/slice.h"
+#include "network/slice.h"
 
 namespace scalecalc {
 namespace {

@@ -1,8 +1,8 @@
 // The serving side of `scalecalc bounds` in its Sheet: what was asked, and the decoding curve.
 #pragma once
 
-#include "book/bounds.h"
 #include "report/sheet.h"
+#include "rules/bounds.h"
 
 namespace scalecalc {
 

@@ -1,8 +1,8 @@
 // The answer of `scalecalc bounds` as a Sheet.
 #pragma once
 
-#include "book/bounds.h"
 #include "report/sheet.h"
+#include "rules/bounds.h"
 
 namespace scalecalc {
 

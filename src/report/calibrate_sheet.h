@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/calibration.h"
 #include "report/sheet.h"
-#include "validate/calibration.h"
 
 namespace scalecalc {
 

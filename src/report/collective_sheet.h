@@ -1,7 +1,7 @@
 // The points of a collective as a Sheet.
 #pragma once
 
-#include "book/collective_answer.h"
+#include "primitives/collective_answer.h"
 #include "report/sheet.h"
 
 namespace scalecalc {

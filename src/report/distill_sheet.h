@@ -1,7 +1,7 @@
 // The answer of `scalecalc distill` as a Sheet.
 #pragma once
 
-#include "jobs/distill.h"
+#include "distill/distill.h"
 #include "report/sheet.h"
 
 namespace scalecalc {

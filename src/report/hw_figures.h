@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "book/hw.h"
+#include "primitives/hw.h"
 #include "report/sheet.h"
 
 namespace scalecalc {

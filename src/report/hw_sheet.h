@@ -1,8 +1,8 @@
 // What `scalecalc hw` prints: every figure of a chip, or one line for each chip of the catalog.
 #pragma once
 
-#include "book/hw.h"
-#include "book/hw_list.h"
+#include "primitives/hw.h"
+#include "primitives/hw_list.h"
 #include "report/sheet.h"
 
 namespace scalecalc {

@@ -1,7 +1,7 @@
 // The answer of `scalecalc matmul` as a Sheet.
 #pragma once
 
-#include "book/matmul.h"
+#include "primitives/matmul.h"
 #include "report/sheet.h"
 
 namespace scalecalc {

@@ -1,7 +1,7 @@
 // The answer of `scalecalc model` as a Sheet (docs/schema/model.schema.json).
 #pragma once
 
-#include "book/model_figures.h"
+#include "primitives/model_figures.h"
 #include "report/sheet.h"
 
 namespace scalecalc {

@@ -1,8 +1,8 @@
 // The answer of `scalecalc rl` as a Sheet.
 #pragma once
 
-#include "jobs/rl.h"
 #include "report/sheet.h"
+#include "rl/rl.h"
 
 namespace scalecalc {
 

@@ -1,7 +1,7 @@
 // The answer of `scalecalc roofline` as a Sheet.
 #pragma once
 
-#include "book/roofline.h"
+#include "primitives/roofline.h"
 #include "report/sheet.h"
 
 namespace scalecalc {

@@ -1,8 +1,8 @@
 // The answer of `scalecalc scaling-law` as a sheet.
 #pragma once
 
-#include "design/scaling.h"
 #include "report/sheet.h"
+#include "scaling_law/scaling.h"
 
 namespace scalecalc {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/serve_calibration.h"
 #include "report/sheet.h"
-#include "validate/serve_calibration.h"
 
 namespace scalecalc {
 

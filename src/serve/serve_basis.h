@@ -3,10 +3,10 @@
 
 #include <vector>
 
-#include "cost/channel.h"
 #include "cost/roofline.h"
 #include "model/kv_cache.h"
 #include "model/ops.h"
+#include "network/channel.h"
 #include "serve/serve_work.h"
 #include "serve/serving_system.h"
 

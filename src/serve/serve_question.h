@@ -11,8 +11,8 @@
 
 #include "base/explained.h"
 #include "config/catalog.h"
-#include "cost/placement.h"
-#include "cost/slice.h"
+#include "network/placement.h"
+#include "network/slice.h"
 #include "run/power.h"
 #include "serve/serve_layout.h"
 #include "serve/serve_memory.h"

@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "cost/channel.h"
-#include "cost/placement.h"
 #include "cost/roofline.h"
 #include "model/ops.h"
+#include "network/channel.h"
+#include "network/placement.h"
 #include "serve/serve_layout.h"
 #include "serve/serving_system.h"
 

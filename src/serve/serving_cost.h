@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cost/placement.h"
+#include "network/placement.h"
 #include "serve/serve_basis.h"
 #include "serve/serve_layout.h"
 #include "serve/serve_work.h"

@@ -1,12 +1,12 @@
 // Scaling book, chapter 5 ("How to Parallelize a Transformer for Training"), chapter 6 ("Training LLaMA 3 on TPUs")
-// and, behind switches, chapter 12; the formulas are those of `bounds` (cost/thumb.h).
+// and, behind switches, chapter 12; the formulas are those of `bounds` (rules/thumb.h).
 #include "train/rules.h"
 
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "cost/thumb.h"
 #include "model/accounting.h"
+#include "rules/thumb.h"
 
 namespace scalecalc {
 namespace {

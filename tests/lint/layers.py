@@ -4,17 +4,18 @@ import pathlib
 import re
 import sys
 
-LAYERS = ["base", "config", "spec", "import", "model", "cost", "run", "plan", "train", "serve", "sensitivity", "compare",
-          "design", "jobs", "validate", "book", "report", "study", "cli"]
+LAYERS = ["base", "config", "spec", "import", "model", "network", "cost", "primitives", "rules", "run", "plan", "train",
+          "serve", "sensitivity", "compare", "scaling_law", "design", "jobs", "distill", "rl", "validate", "calibrate",
+          "report", "batch", "cli"]
 FENCES = {
     "yaml-cpp/": {"config/yaml_reader.cpp"},
     "nlohmann/": {"report/"},
     "CLI/": {"cli/"},
     "spdlog/": {"cli/log.cpp"},
-    "tbb/": {"plan/planner.cpp", "study/run_shard.cpp"},
-    "sqlite3.h": {"study/database.h"},
-    "sha2.h": {"study/digest.cpp"},
-    "nlopt": {"validate/minimize.cpp"},
+    "tbb/": {"plan/planner.cpp", "batch/run_shard.cpp"},
+    "sqlite3.h": {"batch/database.h"},
+    "sha2.h": {"batch/digest.cpp"},
+    "nlopt": {"calibrate/minimize.cpp"},
 }
 # Two types of one name in one namespace are undefined behaviour that no linker reports.
 TYPE = re.compile(r"^(?:struct|class|enum class) (\w+)[^;]*\{", re.M)
@@ -46,8 +47,8 @@ def main() -> int:
                 if types.setdefault(declared, name) != name:
                     problems.append(f"src/{name}: the type {declared} is in src/{types[declared]} too; rename one")
         lines = text.count("\n")
-        if lines > 450:
-            problems.append(f"src/{name}: {lines} lines; split it by concept (limit 450)")
+        if lines > 600:
+            problems.append(f"src/{name}: {lines} lines; split it by concept (limit 600)")
     if not files:
         problems.append("no sources found")
     print("\n".join(problems) or f"{len(files)} files, every include points one way")

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "book/bounds.h"
+#include "rules/bounds.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "book/permute_time.h"
+#include "primitives/permute_time.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {

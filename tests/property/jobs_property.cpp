@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "jobs/rl.h"
-#include "jobs/rollouts.h"
+#include "rl/rl.h"
+#include "rl/rollouts.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "book/matmul.h"
+#include "primitives/matmul.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {

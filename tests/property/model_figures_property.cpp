@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "book/model_figures.h"
 #include "model/accounting.h"
+#include "primitives/model_figures.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "book/roofline.h"
+#include "primitives/roofline.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "design/allocation.h"
+#include "scaling_law/allocation.h"
 
 namespace scalecalc {
 namespace {

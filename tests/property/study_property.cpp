@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "study/cases.h"
+#include "batch/cases.h"
 #include "support/scratch.h"
 #include "support/studies.h"
 

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/dual.h"
-#include "cost/thumb.h"
+#include "rules/thumb.h"
 
 namespace scalecalc {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "validate/minimize.h"
+#include "calibrate/minimize.h"
 #include "validate/statistics.h"
 
 namespace scalecalc {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "book/matmul.h"
+#include "primitives/matmul.h"
 
 namespace scalecalc::test {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "study/merge.h"
+#include "batch/merge.h"
 
 namespace scalecalc::test {
 

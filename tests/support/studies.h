@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "study/run_shard.h"
+#include "batch/run_shard.h"
 
 namespace scalecalc::test {
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/diagnostic.h"
-#include "cost/slice.h"
+#include "network/slice.h"
 #include "spec/load.h"
 #include "support/fixtures.h"
 

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "book/hw.h"
-#include "book/hw_list.h"
+#include "primitives/hw.h"
+#include "primitives/hw_list.h"
 #include "report/render.h"
 
 namespace scalecalc {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cost/slice.h"
+#include "network/slice.h"
 #include "serve/serving_cost.h"
 #include "support/fixtures.h"
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "config/yaml_reader.h"
-#include "cost/slice.h"
+#include "network/slice.h"
 #include "spec/load.h"
 
 namespace scalecalc {

@@ -1,0 +1,167 @@
+#include "batch/files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "base/diagnostic.h"
+
+namespace scalecalc {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const std::string& path, std::string_view what, int error, ExitCode code) {
+  throw UserError({Diagnostic{SourceSpan{.file = path}, fmt::format("cannot {}: {}", what, std::strerror(error)), ""}},
+                  code);
+}
+
+[[noreturn]] void cannot_write(const std::string& path, int error = errno) {
+  fail(path, "write the file", error, ExitCode::kOutputFailed);
+}
+
+}  // namespace
+
+OpenFile::OpenFile(OpenFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
+
+OpenFile& OpenFile::operator=(OpenFile&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+OpenFile::~OpenFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+OpenFile OpenFile::for_reading(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fail(path, "read the file", errno, ExitCode::kQuestionWrong);
+  return {fd, path};
+}
+
+OpenFile OpenFile::for_writing(const std::string& path) {
+  constexpr mode_t kMode = 0666;
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, kMode);
+  if (fd < 0) cannot_write(path);
+  return {fd, path};
+}
+
+bool OpenFile::lock() { return ::flock(fd_, LOCK_EX | LOCK_NB) == 0; }
+
+bool OpenFile::is_still_named() const {
+  struct stat own {};
+  struct stat named {};
+  return ::fstat(fd_, &own) == 0 && ::stat(path_.c_str(), &named) == 0 && own.st_ino == named.st_ino &&
+         own.st_dev == named.st_dev;
+}
+
+std::uint64_t OpenFile::size() const {
+  struct stat info {};
+  if (::fstat(fd_, &info) != 0) fail(path_, "read the file", errno, ExitCode::kQuestionWrong);
+  return static_cast<std::uint64_t>(info.st_size);
+}
+
+std::size_t OpenFile::read_at(std::uint64_t at, char* into, std::size_t count) const {
+  std::size_t got = 0;
+  while (got < count) {
+    const ssize_t part = ::pread(fd_, into + got, count - got, static_cast<off_t>(at + got));
+    if (part < 0 && errno == EINTR) continue;
+    if (part < 0) fail(path_, "read the file", errno, ExitCode::kQuestionWrong);
+    if (part == 0) break;
+    got += static_cast<std::size_t>(part);
+  }
+  return got;
+}
+
+void OpenFile::append(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t put = ::write(fd_, text.data(), text.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) cannot_write(path_);
+    text.remove_prefix(static_cast<std::size_t>(put));
+  }
+}
+
+void OpenFile::cut(std::uint64_t size) {
+  if (::ftruncate(fd_, static_cast<off_t>(size)) != 0) cannot_write(path_);
+}
+
+void OpenFile::sync() {
+  if (::fsync(fd_) != 0) cannot_write(path_);
+}
+
+LineReader::LineReader(OpenFile file, std::size_t buffer) : file_(std::move(file)), chunk_(buffer) {}
+
+std::optional<std::string_view> LineReader::next() {
+  std::size_t searched = used_;
+  for (;;) {
+    const std::size_t end = buffer_.find('\n', searched);
+    if (end != std::string::npos) {
+      const std::string_view line = std::string_view(buffer_).substr(used_, end - used_);
+      used_ = end + 1;
+      return line;
+    }
+    buffer_.erase(0, used_);
+    used_ = 0;
+    searched = buffer_.size();
+    buffer_.resize(searched + chunk_);
+    const std::size_t got = file_.read_at(at_, buffer_.data() + searched, chunk_);
+    buffer_.resize(searched + got);
+    at_ += got;
+    if (got == 0) return std::nullopt;
+  }
+}
+
+std::string read_whole_file(const std::string& path) {
+  const OpenFile file = OpenFile::for_reading(path);
+  std::string out(file.size(), '\0');
+  out.resize(file.read_at(0, out.data(), out.size()));
+  return out;
+}
+
+void make_directory(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) fail(path, "make the directory", error.value(), ExitCode::kOutputFailed);
+}
+
+void sync_directory(const std::string& path) {
+  const int fd = ::open(path.empty() ? "." : path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;  // its files are written; a directory that cannot be opened cannot be told
+  ::fsync(fd);
+  ::close(fd);
+}
+
+void rename_file(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) cannot_write(to);
+  sync_directory(fs::path(to).parent_path().string());
+}
+
+bool file_exists(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+std::vector<std::string> names_in(const std::string& directory) {
+  std::vector<std::string> out;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(directory, ignored)) out.push_back(entry.path().filename().string());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+void remove_file(const std::string& path) {
+  std::error_code ignored;
+  fs::remove(path, ignored);
+}
+
+}  // namespace scalecalc

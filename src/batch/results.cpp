@@ -1,0 +1,173 @@
+#include "batch/results.h"
+
+#include <memory>
+
+#include "batch/condition.h"
+#include "batch/merge.h"
+#include "batch/result_place.h"
+#include "batch/sqlite_table.h"
+#include "report/render.h"
+
+namespace scalecalc {
+namespace {
+
+/// Text that is gathered and written in large pieces, to a file that appears when it is whole or to a stream.
+class TextResult {
+ public:
+  TextResult(const std::string& directory, const std::string& path, const std::function<void(std::string_view)>& stream)
+      : stream_(stream) {
+    if (!path.empty()) file_ = std::make_unique<ResultFile>(directory, path);
+  }
+
+  void add(std::string_view text) {
+    constexpr std::size_t kPiece = std::size_t{1} << 18U;
+    text_ += text;
+    if (text_.size() >= kPiece) flush();
+  }
+  void finish() {
+    flush();
+    if (file_) file_->commit();
+  }
+
+ private:
+  void flush() {
+    if (file_) {
+      file_->append(text_);
+    } else {
+      stream_(text_);
+    }
+    text_.clear();
+  }
+
+  std::unique_ptr<ResultFile> file_;
+  const std::function<void(std::string_view)>& stream_;
+  std::string text_;
+};
+
+std::string csv_text(const Json& value) {
+  if (value.is_null()) return "";
+  return csv_field(value.is_string() ? value.get<std::string>() : value.dump());
+}
+
+/// A row for one reader after the other, parsed only if one of them asks.
+class ParsedRow {
+ public:
+  explicit ParsedRow(std::string_view line) : line_(line) {}
+
+  std::string_view line() const { return line_; }
+  const Json& json() {
+    if (parsed_.is_null()) parsed_ = Json::parse(line_);
+    return parsed_;
+  }
+  /// nullptr if the row has no such member.
+  const Json* member(const std::string& name) {
+    const auto found = json().find(name);
+    return found == parsed_.end() ? nullptr : &*found;
+  }
+
+ private:
+  std::string_view line_;
+  Json parsed_;
+};
+
+std::vector<std::string> names_of(const std::vector<RowColumn>& columns) {
+  std::vector<std::string> out;
+  out.reserve(columns.size());
+  for (const RowColumn& column : columns) out.push_back(column.name);
+  return out;
+}
+
+Cell cell_of(const Json* value) {
+  if (value == nullptr || value->is_null()) return {};
+  if (value->is_number()) return value->get<double>();
+  if (value->is_boolean()) return value->get<bool>() ? 1.0 : 0.0;
+  return value->is_string() ? value->get<std::string>() : value->dump();
+}
+
+class Conditions {
+ public:
+  Conditions(const std::vector<std::string>& texts, const std::vector<std::string>& columns) : columns_(columns) {
+    for (const std::string& text : texts) {
+      conditions_.emplace_back(text, columns, SourceSpan{});
+      out_.push_back({text, 0, {}});
+    }
+  }
+
+  void look_at(ParsedRow& row) {
+    constexpr std::size_t kShown = 5;
+    if (conditions_.empty()) return;
+    std::vector<Cell> values;
+    for (const std::string& column : columns_) values.push_back(cell_of(row.member(column)));
+    for (std::size_t i = 0; i < conditions_.size(); ++i) {
+      if (!conditions_[i].holds(values)) continue;
+      if (++out_[i].rows <= kShown) out_[i].questions.push_back(row.member("question")->get<std::string>());
+    }
+  }
+
+  std::vector<Violations> take() { return std::move(out_); }
+
+ private:
+  const std::vector<std::string>& columns_;
+  std::vector<Condition> conditions_;
+  std::vector<Violations> out_;
+};
+
+using RowUser = std::function<void(ParsedRow&)>;
+
+/// Appends what `target` does with a row, and when all rows were there.
+void open_target(const ResultTarget& target, const StudyManifest& manifest, const std::string& directory,
+                 const std::vector<RowColumn>& columns, const std::function<void(std::string_view)>& stream,
+                 std::vector<RowUser>& each, std::vector<std::function<void()>>& finish) {
+  if (target.format == ResultFormat::kSqlite) {
+    const auto table = std::make_shared<SqliteTable>(directory, target.path, manifest, columns);
+    each.emplace_back([table](ParsedRow& row) { table->add(row.json()); });
+    finish.emplace_back([table] { table->finish(); });
+    return;
+  }
+  const auto text = std::make_shared<TextResult>(directory, target.path, stream);
+  finish.emplace_back([text] { text->finish(); });
+  if (target.format == ResultFormat::kJsonl) {
+    each.emplace_back([text](ParsedRow& row) {
+      text->add(row.line());
+      text->add("\n");
+    });
+    return;
+  }
+  const std::vector<std::string> names = names_of(columns);
+  for (const std::string& name : names) text->add((&name == &names.front() ? "" : ",") + csv_field(name));
+  text->add("\n");
+  each.emplace_back([text, names](ParsedRow& row) {
+    std::string line;
+    for (const std::string& name : names) {
+      const Json* value = row.member(name);
+      if (&name != &names.front()) line += ',';
+      if (value != nullptr) line += csv_text(*value);
+    }
+    text->add(line + '\n');
+  });
+}
+
+}  // namespace
+
+std::vector<Violations> write_results(const StudyManifest& manifest, const std::string& directory,
+                                      const std::vector<ResultTarget>& targets,
+                                      const std::vector<std::string>& conditions,
+                                      const std::function<void(std::string_view)>& standard_output) {
+  const std::vector<RowColumn> columns = shard_states(manifest, directory).columns;
+  const std::vector<std::string> names = names_of(columns);
+  Conditions checked(conditions, names);
+  std::vector<RowUser> each;
+  std::vector<std::function<void()>> finish;
+  clean_growing(directory);
+  for (const ResultTarget& target : targets)
+    open_target(target, manifest, directory, columns, standard_output, each, finish);
+  merge_shards(manifest, directory, [&](std::string_view line) {
+    ParsedRow row(line);
+    for (const RowUser& use : each) use(row);
+    checked.look_at(row);
+  });
+  for (const auto& last : finish) last();
+  return checked.take();
+}
+
+}  // namespace scalecalc

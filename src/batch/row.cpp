@@ -1,0 +1,124 @@
+#include "batch/row.h"
+
+#include <array>
+#include <charconv>
+
+#include "base/diagnostic.h"
+#include "batch/flat_record.h"
+
+namespace scalecalc {
+namespace {
+
+constexpr std::array<std::string_view, kRowStatuses> kStatuses{"ok", "infeasible", "wrong", "bug"};
+
+/// Notes the members of a flat object.
+class ColumnSax : public SilentSax {
+ public:
+  explicit ColumnSax(RowColumns& columns) : columns_(columns) {}
+
+  bool null() override { return see(ColumnKind::kNothing); }
+  bool boolean(bool) override { return see(ColumnKind::kFlag); }
+  bool number_integer(number_integer_t) override { return see(ColumnKind::kInteger); }
+  bool number_unsigned(number_unsigned_t) override { return see(ColumnKind::kInteger); }
+  bool number_float(number_float_t, const string_t&) override { return see(ColumnKind::kReal); }
+  bool string(string_t& text) override {
+    if (depth_ == 1 && key_ == "status") status = text;
+    return see(ColumnKind::kText);
+  }
+  bool key(string_t& name) override {
+    if (depth_ == 1) key_ = name;
+    return true;
+  }
+  bool start_object(std::size_t) override { return open(); }
+  bool start_array(std::size_t) override { return open(); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  string_t status;
+
+ private:
+  bool see(ColumnKind kind) {
+    if (depth_ == 1) columns_.see(key_, kind);
+    return true;
+  }
+  bool open() {
+    if (depth_ == 1) columns_.see(key_, ColumnKind::kText);
+    ++depth_;
+    return true;
+  }
+  bool close() {
+    --depth_;
+    return true;
+  }
+
+  RowColumns& columns_;
+  int depth_ = 0;
+  string_t key_;
+};
+
+}  // namespace
+
+std::string_view status_name(RowStatus status) { return kStatuses[static_cast<std::size_t>(status)]; }
+
+RowStatus status_of(int exit) {
+  switch (static_cast<ExitCode>(exit)) {
+    case ExitCode::kAnswered:
+    case ExitCode::kCheckFailed: return RowStatus::kOk;  // an answer that failed a check has all its figures
+    case ExitCode::kNothingFits: return RowStatus::kInfeasible;
+    case ExitCode::kQuestionWrong: return RowStatus::kWrong;
+    default: return RowStatus::kBug;
+  }
+}
+
+std::string row_head(std::string_view tool_version, std::string_view command) {
+  return R"({"schema":"scalecalc/batch-row/1","tool_version":)" + json_string(tool_version) + R"(,"command":)" +
+         json_string(command) + R"(,"case":)";
+}
+
+std::string rows_of(std::string_view head, std::uint64_t number, const Cases& cases, const GridPoint& point,
+                    const StudyQuestion& question, const StudyReply& reply, bool all_records) {
+  const RowStatus status = status_of(reply.exit);
+  std::string start = std::string(head) + std::to_string(number);
+  std::string inputs = ",\"status\":\"" + std::string(status_name(status)) + '"';
+  cases.write_inputs(point, inputs);
+  std::string end;
+  if (status != RowStatus::kOk) end += ",\"reason\":" + json_string(reply.reason);
+  if (!reply.warnings.empty()) end += ",\"warnings\":" + json_string(reply.warnings);
+  end += ",\"question\":" + json_string(command_line(question)) + "}\n";
+  std::string out;
+  std::size_t record = 0;
+  std::string_view rest = status == RowStatus::kOk ? std::string_view(reply.records) : std::string_view();
+  do {
+    out += start;
+    if (all_records) out += ",\"record\":" + std::to_string(record++);
+    out += inputs;
+    const std::size_t line_end = std::min(rest.find('\n'), rest.size());
+    if (line_end > 0) write_flat_record(rest.substr(0, line_end), out);
+    rest.remove_prefix(std::min(line_end + 1, rest.size()));
+    out += end;
+  } while (all_records && !rest.empty());
+  return out;
+}
+
+std::optional<std::uint64_t> case_of(std::string_view line, std::string_view head) {
+  if (!line.starts_with(head)) return std::nullopt;
+  std::uint64_t out = 0;
+  const char* first = line.data() + head.size();
+  const auto [end, error] = std::from_chars(first, line.data() + line.size(), out);
+  if (error != std::errc() || end == first || end == line.data() + line.size() || *end != ',') return std::nullopt;
+  return out;
+}
+
+std::optional<RowFacts> read_row(std::string_view line, std::string_view head, RowColumns& columns) {
+  const std::optional<std::uint64_t> number = case_of(line, head);
+  if (!number) return std::nullopt;
+  columns.start(*number);
+  ColumnSax sax(columns);
+  if (!Json::sax_parse(line, &sax)) return std::nullopt;
+  for (std::size_t i = 0; i < kStatuses.size(); ++i) {
+    if (kStatuses[i] == sax.status) return RowFacts{*number, static_cast<RowStatus>(i)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,46 @@
+#include "calibrate/minimize.h"
+
+#include <nlopt.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/check.h"
+
+namespace scalecalc {
+namespace {
+
+using Function = std::function<double(const std::vector<double>&)>;
+
+double call(unsigned n, const double* x, double*, void* f) {
+  return (*static_cast<const Function*>(f))(std::vector<double>(x, x + n));
+}
+
+}  // namespace
+
+std::vector<double> minimize(const Function& f, std::vector<double> start, const Bounds& bounds) {
+  // BOBYQA builds its model of the function from pairs of variables.
+  check(start.size() >= 2, "two variables at least");
+  constexpr int kMostCalls = 600;
+  constexpr double kTolerance = 1e-4;
+  constexpr double kStep = 0.5;
+  const auto n = static_cast<unsigned>(start.size());
+  const std::unique_ptr<nlopt_opt_s, void (*)(nlopt_opt)> solver(nlopt_create(NLOPT_LN_BOBYQA, n), nlopt_destroy);
+  check(solver != nullptr, "no memory for the solver");
+  Function function = f;
+  nlopt_set_min_objective(solver.get(), call, &function);
+  nlopt_set_lower_bounds(solver.get(), bounds.low.data());
+  nlopt_set_upper_bounds(solver.get(), bounds.high.data());
+  nlopt_set_initial_step1(solver.get(), kStep);
+  nlopt_set_xtol_abs1(solver.get(), kTolerance);
+  nlopt_set_ftol_rel(solver.get(), kTolerance * kTolerance);
+  nlopt_set_maxeval(solver.get(), kMostCalls);
+  for (std::size_t i = 0; i < start.size(); ++i) start[i] = std::clamp(start[i], bounds.low[i], bounds.high[i]);
+  double least = 0;
+  const nlopt_result result = nlopt_optimize(solver.get(), start.data(), &least);
+  // Roundoff ends a search that can improve no more; anything else below zero is a wrong call.
+  check(result > 0 || result == NLOPT_ROUNDOFF_LIMITED, "the solver was called wrongly");
+  return start;
+}
+
+}  // namespace scalecalc

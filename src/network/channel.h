@@ -1,0 +1,73 @@
+// What a group of chips can do with its links: seconds per byte and latency of each collective. A collective's time
+// is then one multiplication in the planner's loop, and the same formulas spelled out in --explain.
+//
+// Sizes follow the scaling book: V is the bytes of the gathered array of one group (all-gather output, reduce-scatter
+// input); for an all-to-all v is the bytes one chip holds and redistributes.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/scalar.h"
+#include "network/placement.h"
+#include "spec/hardware_spec.h"
+
+namespace scalecalc {
+
+/// Rates of one tier in one reading, efficiency applied.
+template <class R>
+struct TierRates {
+  BytesPerSecondOf<R> bandwidth;  ///< torus: one link, one direction; switched: per chip; mesh: link to one peer
+  SecondsOf<R> latency;           ///< torus: per hop; others: per message
+};
+
+template <class R>
+struct NetworkRates {
+  std::vector<TierRates<R>> tiers;
+  R in_network_gain{1.0};
+};
+
+template <class R>
+NetworkRates<R> read_network(const Reader<R>& reader, const HardwareSpec& hw, const Efficiency& efficiency);
+
+template <class R>
+struct Channel {
+  std::int64_t size = 1;
+  SecondsPerByteOf<R> gather;    ///< all-gather and reduce-scatter, per byte of V
+  SecondsPerByteOf<R> reduce;    ///< all-reduce, per byte of V
+  SecondsPerByteOf<R> exchange;  ///< all-to-all, per byte of v
+  SecondsPerByteOf<R> send;      ///< to the next member, per byte sent by one chip
+  SecondsOf<R> gather_latency;
+  SecondsOf<R> exchange_latency;
+  SecondsOf<R> send_latency;
+  bool latency_adds = true;  ///< switches: latency + bytes; torus rings: the larger of the two (book, chapter 3)
+  bool scale_out = false;    ///< leaves the innermost tier
+  std::uint32_t links = 0;   ///< bit a: torus axis a; bit 8 + t: switched tier t. Groups that share a bit contend
+};
+
+/// How many copies of a token an all-to-all really sends to another node (see all_to_all_copies).
+struct Routing {
+  double top_k = 1;
+  double node_limit = 0;  ///< 0 = none
+};
+
+/// `label` names the group in an explanation.
+template <class R>
+Channel<R> make_channel(const HardwareSpec& hw, const Slice& slice, const NetworkRates<R>& rates, const Group& group,
+                        std::string_view label, const Routing& routing = {});
+
+/// Copies of one token that cross to other nodes when its top_k experts lie on `nodes` nodes at random: a token is sent
+/// once to each distinct node. Expected distinct nodes M(1 - (1-1/M)^k), at most the routing's node limit; (M-1)/M of
+/// them are not the token's own.
+double copies_to_other_nodes(double nodes, const Routing& routing);
+
+template <class R>
+SecondsOf<R> all_gather_time(const Channel<R>& channel, const BytesOf<R>& gathered);
+template <class R>
+SecondsOf<R> all_reduce_time(const Channel<R>& channel, const BytesOf<R>& array);
+template <class R>
+SecondsOf<R> all_to_all_time(const Channel<R>& channel, const BytesOf<R>& per_chip);
+template <class R>
+SecondsOf<R> send_time(const Channel<R>& channel, const BytesOf<R>& per_chip);
+
+}  // namespace scalecalc

@@ -1,0 +1,253 @@
+#include "network/collective_time.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/diagnostic.h"
+#include "base/text.h"
+#include "network/collective.h"
+
+namespace scalecalc {
+namespace {
+
+const Reader<Traced> kReader;
+constexpr const char* kAsked = "the group asked for";
+
+Traced count(std::int64_t value, std::string_view name) {
+  return kReader.input(static_cast<double>(value), name, kAsked);
+}
+
+/// One collective in one convention. Each tier's part is a time of its own; the slowest is the whole.
+class Timing {
+ public:
+  Timing(const CollectiveNetwork& network, const CollectiveGroup& group, const CollectiveRequest& request)
+      : network_(network), group_(group), request_(request), members_(count(group.size(), "N")) {}
+
+  CollectiveTime run() {
+    if (!group_.axes.empty()) add_torus();
+    for (const CollectiveLevel& level : group_.levels) add_level(level);
+    finish();
+    return std::move(out_);
+  }
+
+ private:
+  bool exact() const { return request_.convention == CollectiveConvention::kExact; }
+  bool first_order() const { return request_.convention == CollectiveConvention::kFirstOrder; }
+  bool is(CollectiveOp op) const { return request_.op == op; }
+  const HardwareSpec& hw() const { return *network_.hw; }
+
+  /// v: what one member of an all-to-all holds, of which top_k of N slots are filled (book, ch. 12, appendix B).
+  BytesOf<Traced> held() const {
+    BytesOf<Traced> v = request_.bytes / members_;
+    if (request_.top_k > 0) {
+      v = v * min(kReader.input(request_.top_k, "top_k", "asked") / members_, Traced(1.0));
+    }
+    return named(v, "v", "book ch. 3 and 12: the part of V a member holds and sends on");
+  }
+
+  /// A reduction and a gather take twice a gather; the latency of an all-reduce is twice as long too.
+  template <class X>
+  X both_ways(const X& gather) const {
+    return is(CollectiveOp::kAllReduce) ? collective::twice(gather) : gather;
+  }
+
+  void add_torus() {
+    const TierRates<Traced>& rates = network_.rates.tiers.front();
+    const bool rings = std::all_of(group_.axes.begin(), group_.axes.end(), [](const auto& axis) { return axis.wraps; });
+    BytesPerSecondOf<Traced> bandwidth;
+    SecondsPerByteOf<Traced> exchange;
+    Traced members(1.0);
+    for (const CollectiveAxis& axis : group_.axes) {
+      const Traced size = count(axis.size, axis.name);
+      members = members * size;
+      bandwidth += collective::axis_bandwidth(rates.bandwidth, 1, axis.wraps);
+      const auto own = collective::axis_exchange(rates.bandwidth, size, 1, axis.wraps);
+      exchange = value_of(exchange) == 0 ? own : max(exchange, own);
+      out_.latency += collective::axis_latency(rates.latency, size, 1, axis.wraps);
+      out_.hops += axis.wraps ? axis.size / 2 : axis.size - 1;
+    }
+    bandwidth = named(bandwidth, "W", "book ch. 3: both directions of each ring, one of each line");
+    if (exact() && group_.twist_gain > 1) {
+      exchange = exchange / kReader.input(group_.twist_gain, "twist gain", "arXiv:2304.01433 s. 2.8");
+    }
+    const bool drops = first_order() || (!exact() && rings);
+    const Traced share = drops ? Traced(1.0) : collective::received_share(members);
+    const SecondsOf<Traced> time =
+        is(CollectiveOp::kAllToAll) ? held() * exchange : both_ways(request_.bytes * share / bandwidth);
+    if (is(CollectiveOp::kAllReduce)) out_.hops *= 2;
+    out_.latency_rule = LatencyRule::kLarger;
+    take(hw().network.front().name, time, "book ch. 3: V over the bandwidth of the group's axes");
+  }
+
+  /// Egress of one chip at this tier. A mesh chip sends over its links to all other members at once.
+  BytesPerSecondOf<Traced> per_chip(const CollectiveLevel& level) const {
+    BytesPerSecondOf<Traced> rate = network_.rates.tiers[level.tier].bandwidth;
+    if (hw().network[level.tier].kind != TierKind::kMesh) return rate;
+    const std::int64_t peers = (exact() ? level.members : level.degree) - 1;
+    return rate * count(std::max<std::int64_t>(peers, 1), "peers");
+  }
+
+  /// Part of V that comes through the uplinks of one child. The book counts each level's own D_i children; in fact all
+  /// that lies outside a node enters it through its uplinks, also from other leaves.
+  Traced share(const CollectiveLevel& level) const {
+    const std::string& tier = hw().network[level.tier].name;
+    if (first_order()) return Traced(1.0);
+    if (!exact()) return collective::received_share(count(level.degree, "D_" + tier));
+    return collective::received_share(level.tier == 0 ? count(level.members, "members of a " + tier)
+                                                      : count(level.beyond, "domains below " + tier));
+  }
+
+  SecondsOf<Traced> gather_time(const CollectiveLevel& level, const Traced& part) const {
+    const Traced below = count(level.below, "members below one child");
+    SecondsOf<Traced> time = request_.bytes * collective::uplink_gather(part, below, per_chip(level));
+    // Book, ch. 12, sharded reductions, first order: V / (W_gpu min(Y, D_node)), so more than D_node inner ranks no
+    // longer shorten the node's part.
+    const std::int64_t degree = group_.levels.front().degree;
+    if (first_order() && level.tier == 0 && group_.inner > degree) {
+      time = time * (count(group_.inner, "Y") / count(degree, "D_node"));
+    }
+    return time;
+  }
+
+  SecondsOf<Traced> reduce_time(const CollectiveLevel& level, bool reduces) const {
+    const SecondsOf<Traced> gather = gather_time(level, share(level));
+    if (!reduces) return collective::twice(gather);
+    const SecondsOf<Traced> pass = gather_time(level, Traced(1.0));
+    return collective::reduced_in_network(gather, network_.rates.in_network_gain, pass);
+  }
+
+  SecondsOf<Traced> exchange_time(const CollectiveLevel& level) const {
+    const double beyond = static_cast<double>(level.tier == 0 ? level.members : level.beyond);
+    const Traced domains = level.tier == 0 ? count(level.members, "members") : count(level.beyond, "domains");
+    if (first_order()) return held() / per_chip(level);
+    if (!exact() || level.tier == 0 || request_.top_k == 0) {
+      return held() * collective::received_share(domains) / per_chip(level);
+    }
+    // The planner's: a token crosses once to each node that holds any of its experts.
+    const double top_k = std::min(request_.top_k, static_cast<double>(group_.size()));
+    const Traced copies = kReader.input(copies_to_other_nodes(beyond, {.top_k = top_k}), "copies to other domains",
+                                        "M (1 - (1 - 1/M)^top_k) (M-1)/M of M domains");
+    return held() * (copies / kReader.input(top_k, "top_k", "asked")) / per_chip(level);
+  }
+
+  void add_level(const CollectiveLevel& level) {
+    const Tier& tier = hw().network[level.tier];
+    const bool reduces = is(CollectiveOp::kAllReduce) &&
+                         (request_.in_network == InNetwork::kOn ||
+                          (request_.in_network == InNetwork::kAsBuilt && tier.switched.in_network_reduction));
+    SecondsOf<Traced> time;
+    if (exact() && level.members == 1) {
+      time = SecondsOf<Traced>();
+    } else if (is(CollectiveOp::kAllToAll)) {
+      time = exchange_time(level);
+    } else if (is(CollectiveOp::kAllReduce)) {
+      time = reduce_time(level, reduces);
+    } else {
+      time = gather_time(level, share(level));
+    }
+    const SecondsOf<Traced> message = network_.rates.tiers[level.tier].latency;
+    if (level.members > 1) {
+      out_.latency += is(CollectiveOp::kAllToAll)
+                          ? message
+                          : collective::tree_latency(message, count(level.members, "members at " + tier.name));
+    }
+    if (group_.axes.empty()) out_.latency_rule = exact() ? LatencyRule::kAdded : LatencyRule::kNotCounted;
+    take(tier.name, time, "book ch. 12: what the uplinks of one child carry");
+    const BytesPerSecondOf<Traced> link = per_chip(level) * count(level.chips_below, "chips below one child");
+    out_.levels.push_back({.level = level,
+                           .name = tier.name,
+                           .link = named(link, "W_" + tier.name, "book ch. 12: the uplinks of one child together"),
+                           .time = last_,
+                           .reduces = reduces && level.members > 1});
+  }
+
+  void take(const std::string& tier, const SecondsOf<Traced>& time, std::string_view source) {
+    const bool alone = group_.levels.size() + (group_.axes.empty() ? 0 : 1) == 1;
+    last_ = named(time, alone ? "bandwidth time" : tier + " time", source, request_.label);
+    const bool first = out_.bound_tier.empty();
+    if (first || out_.bandwidth_time < last_) out_.bound_tier = tier;
+    out_.bandwidth_time = first ? last_ : max(out_.bandwidth_time, last_);
+  }
+
+  void finish() {
+    out_.bandwidth_time =
+        named(out_.bandwidth_time, "bandwidth time", "book ch. 12: the slowest tier binds", request_.label);
+    out_.latency = named(both_ways(out_.latency), "latency",
+                         group_.axes.empty() ? "messages one after the other: log2 of the members at each tier"
+                                             : "book ch. 3: hops, half round a ring or along a line",
+                         request_.label);
+    const char* source = "";
+    switch (out_.latency_rule) {
+      case LatencyRule::kLarger:
+        out_.time = max(out_.latency, out_.bandwidth_time);
+        source = "book ch. 3: the larger of latency and bandwidth time";
+        break;
+      case LatencyRule::kAdded:
+        out_.time = out_.latency + out_.bandwidth_time;
+        source = "messages first, then bytes";
+        break;
+      case LatencyRule::kNotCounted: out_.time = out_.bandwidth_time; break;
+    }
+    if (out_.latency_rule != LatencyRule::kNotCounted) out_.time = named(out_.time, "time", source, request_.label);
+    out_.latency_bound = out_.latency_rule != LatencyRule::kNotCounted && out_.bandwidth_time < out_.latency;
+    if (value_of(out_.bandwidth_time) == 0) out_.bound_tier.clear();
+    out_.algorithm = algorithm();
+  }
+
+  std::string algorithm() const {
+    std::vector<std::string> parts;
+    if (!group_.axes.empty()) parts.push_back(torus_algorithm());
+    std::vector<std::string> tiers;
+    for (const LevelTime& level : out_.levels) tiers.push_back(level.name + (level.reduces ? " (in network)" : ""));
+    if (!tiers.empty()) parts.push_back((tiers.size() > 1 ? "tree: " : "switch: ") + join(tiers, ", "));
+    if (parts.empty()) return "none";
+    const bool network_adds =
+        std::any_of(out_.levels.begin(), out_.levels.end(), [](const LevelTime& level) { return level.reduces; });
+    const bool two_phases = is(CollectiveOp::kAllReduce) && !network_adds;
+    const char* how = two_phases ? "two-phase " : is(CollectiveOp::kAllToAll) ? "direct, " : "";
+    return how + join(parts, ", ");
+  }
+
+  std::string torus_algorithm() const {
+    const auto rings =
+        std::count_if(group_.axes.begin(), group_.axes.end(), [](const auto& axis) { return axis.wraps; });
+    const std::size_t axes = group_.axes.size();
+    const bool all = static_cast<std::size_t>(rings) == axes;
+    if (axes == 1) return all ? "ring" : "line";
+    return fmt::format("{} on {} axes", all ? "rings" : rings == 0 ? "lines" : "rings and lines", axes);
+  }
+
+  const CollectiveNetwork& network_;
+  const CollectiveGroup& group_;
+  const CollectiveRequest& request_;
+  Traced members_;
+  CollectiveTime out_;
+  SecondsOf<Traced> last_;
+};
+
+void check(const CollectiveRequest& request) {
+  const std::string_view op = kCollectiveOpNames[static_cast<std::size_t>(request.op)];
+  if (request.in_network == InNetwork::kOn && request.op != CollectiveOp::kAllReduce) {
+    throw UserError(fmt::format("switches cannot reduce in an {}", op), "in-network reduction is for all-reduce");
+  }
+  if (request.top_k != 0 && request.op != CollectiveOp::kAllToAll) {
+    throw UserError(fmt::format("an {} has no top_k", op), "a ragged collective is an all-to-all");
+  }
+}
+
+}  // namespace
+
+CollectiveNetwork collective_network(const HardwareSpec& hw, const Efficiency& efficiency) {
+  return {.hw = &hw, .rates = read_network(kReader, hw, efficiency)};
+}
+
+CollectiveTime collective_time(const CollectiveNetwork& network, const CollectiveGroup& group,
+                               const CollectiveRequest& request) {
+  check(request);
+  const bool knows_size = request.convention != CollectiveConvention::kFirstOrder;
+  if (group.size() == 1 && (knows_size || group.levels.empty())) return {.algorithm = "none"};
+  return Timing(network, group, request).run();
+}
+
+}  // namespace scalecalc

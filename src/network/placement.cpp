@@ -1,0 +1,255 @@
+#include "network/placement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/divisors.h"
+
+namespace scalecalc {
+namespace {
+
+/// Nesting orders tried under switches, inner to outer. Tensor groups talk most and come first; whether pipeline
+/// stages or data ranks take the outer tiers depends on sizes, so both are tried, as is a pipeline inside the node.
+struct NestingOrder {
+  const char* name;
+  std::array<MeshDim, kMeshDims> dims;
+};
+constexpr std::array<NestingOrder, 3> kOrders{{
+    {"tp-cp-fsdp-dp-pp", {MeshDim::kTp, MeshDim::kCp, MeshDim::kFsdp, MeshDim::kDp, MeshDim::kPp}},
+    {"tp-cp-pp-fsdp-dp", {MeshDim::kTp, MeshDim::kCp, MeshDim::kPp, MeshDim::kFsdp, MeshDim::kDp}},
+    {"tp-pp-cp-fsdp-dp", {MeshDim::kTp, MeshDim::kPp, MeshDim::kCp, MeshDim::kFsdp, MeshDim::kDp}},
+}};
+
+/// Members per tier of a group of `size` chips, `stride` apart, when tier i's domain holds `domains[i]` chips
+/// (ascending; 0 = no limit). A group that would cut the innermost domain unevenly is refused: no launcher places it
+/// so. One that cuts an outer domain unevenly is counted as if its parts lay in different domains there.
+bool members_per_tier(std::int64_t size, std::int64_t stride, const std::vector<std::int64_t>& domains,
+                      std::array<std::int64_t, kMaxTiers>& out) {
+  out.fill(1);
+  std::int64_t reach = stride;  // chips covered so far, from the group's first member
+  std::int64_t left = size;
+  for (std::size_t i = 0; i < domains.size() && left > 1; ++i) {
+    if (domains[i] == 0 || i + 1 == domains.size()) {
+      out[i] = left;
+      return true;
+    }
+    if (reach >= domains[i]) {
+      if (i == 0 && reach % domains[i] != 0) return false;
+      continue;
+    }
+    const std::int64_t room = domains[i] / reach;
+    const bool even = domains[i] % reach == 0 && (left <= room ? room % left == 0 : left % room == 0);
+    if (!even) {
+      if (i == 0) return false;
+      continue;
+    }
+    out[i] = std::min(left, room);
+    left /= out[i];
+    reach *= out[i];
+  }
+  return left == 1;
+}
+
+/// The slice's own chips below one switch domain of each tier: outer domains hold as many inner ones as ever.
+std::vector<std::int64_t> tier_domains(const HardwareSpec& hw, const Slice& slice) {
+  std::vector<std::int64_t> domains;
+  for (const Tier& tier : hw.network) {
+    const std::int64_t innermost = hw.network.front().switched.chips;
+    const bool part = slice.per_domain > 0 && innermost > 0;
+    domains.push_back(part ? tier.switched.chips / innermost * slice.per_domain : tier.switched.chips);
+  }
+  return domains;
+}
+
+std::vector<Placement> switched_placements(const HardwareSpec& hw, const Slice& slice, const Degrees& degrees) {
+  const std::vector<std::int64_t> domains = tier_domains(hw, slice);
+  std::vector<Placement> out;
+  for (const NestingOrder& order : kOrders) {
+    Placement placement;
+    placement.order = order.name;
+    std::int64_t stride = 1;
+    bool fits = true;
+    for (const MeshDim dim : order.dims) {
+      const std::int64_t degree = degrees[static_cast<std::size_t>(dim)];
+      Group& group = placement.dims[static_cast<std::size_t>(dim)];
+      fits = fits && members_per_tier(degree, stride, domains, group.tiers);
+      stride *= degree;
+    }
+    const bool known =
+        std::any_of(out.begin(), out.end(), [&](const Placement& p) { return p.dims == placement.dims; });
+    if (fits && !known) out.push_back(std::move(placement));
+  }
+  return out;
+}
+
+/// Enumerates how the dimensions divide the torus axes (and the slices, for data and pipeline).
+class TorusPlacer {
+ public:
+  TorusPlacer(const Slice& slice, const Degrees& degrees, bool mirrored)
+      : slice_(slice), degrees_(degrees), mirrored_(mirrored) {}
+
+  std::vector<Placement> run() {
+    std::array<std::int64_t, kMaxAxes> used{1, 1, 1};
+    place(0, used, 1);
+    return std::move(out_);
+  }
+
+ private:
+  std::size_t axes() const { return slice_.shape.size(); }
+
+  /// Whether an axis is like the one before it, and all dimensions placed so far take as much of both. Exchanging the
+  /// two then gives a mirrored placement; the one with the smaller part first stands for both.
+  bool like_the_last(std::size_t dim, std::size_t axis) const {
+    if (axis == 0 || slice_.shape[axis] != slice_.shape[axis - 1] || slice_.wraps[axis] != slice_.wraps[axis - 1]) {
+      return false;
+    }
+    return std::all_of(current_.dims.begin(), current_.dims.begin() + static_cast<std::ptrdiff_t>(dim),
+                       [axis](const Group& g) { return g.axes[axis].size == g.axes[axis - 1].size; });
+  }
+
+  void place(std::size_t dim, const std::array<std::int64_t, kMaxAxes>& used, std::int64_t slices_used) {
+    if (dim == kMeshDims) {
+      if (slices_used == slice_.slices) out_.push_back(current_);
+      return;
+    }
+    // Only whole replicas and pipeline stages are worth sending over the data-centre network; FSDP over it is legal
+    // too, so the three outer dimensions may each take a share of the slices.
+    const bool outer = dim >= static_cast<std::size_t>(MeshDim::kFsdp);
+    const std::int64_t degree = degrees_[dim];
+    const std::int64_t free = slice_.slices / slices_used;
+    for (const std::int64_t across : divisors(outer ? std::gcd(degree, free) : 1)) {
+      if (dim + 1 == kMeshDims && across != free) continue;  // slices left over: no placement
+      Group group;
+      group.tiers[1] = across;
+      split(dim, 0, degree / across, used, used, group, slices_used * across);
+    }
+  }
+
+  /// Chooses the dimension's factor on `axis` and the following ones.
+  void split(std::size_t dim, std::size_t axis, std::int64_t left, const std::array<std::int64_t, kMaxAxes>& before,
+             std::array<std::int64_t, kMaxAxes> used, Group& group, std::int64_t slices_used) {
+    if (axis == axes()) {
+      current_.dims[dim] = group;
+      place(dim + 1, used, slices_used);
+      return;
+    }
+    const std::int64_t free = slice_.shape[axis] / before[axis];
+    const bool last = axis + 1 == axes();  // takes all that is left, if it can
+    if (last && free % left != 0) return;
+    const std::int64_t least = !mirrored_ && like_the_last(dim, axis) ? group.axes[axis - 1].size : 1;
+    for (const std::int64_t factor : last ? std::vector{left} : divisors(std::gcd(free, left))) {
+      if (factor < least) continue;
+      AxisPart& part = group.axes[axis];
+      part = {.size = factor, .stride = before[axis], .ring = slice_.wraps[axis] && factor == free && factor > 1};
+      used[axis] = before[axis] * factor;
+      split(dim, axis + 1, left / factor, before, used, group, slices_used);
+      part = {};
+      used[axis] = before[axis];
+    }
+  }
+
+  const Slice& slice_;
+  const Degrees& degrees_;
+  bool mirrored_;
+  Placement current_;
+  std::vector<Placement> out_;
+};
+
+/// Takes the first `left` members of one dimension; false if they cut it unevenly.
+bool take(const Group& from, std::int64_t& left, Group& folded, Group& rest) {
+  for (std::size_t a = 0; a < kMaxAxes; ++a) {
+    const AxisPart& part = from.axes[a];
+    if (part.size == 1) continue;
+    const std::int64_t taken = std::gcd(left, part.size);
+    if (taken < 1 || (taken != part.size && taken != left)) return false;
+    const AxisPart inner{.size = taken, .stride = part.stride, .ring = part.ring && taken == part.size};
+    const AxisPart outer{.size = part.size / taken, .stride = part.stride * taken, .ring = part.ring};
+    if (taken > 1) {
+      folded.axes[a] = folded.axes[a].size == 1 ? inner : merge({.axes = {folded.axes[a]}}, {.axes = {inner}}).axes[0];
+    }
+    if (outer.size > 1) {
+      rest.axes[a] = rest.axes[a].size == 1 ? outer : merge({.axes = {rest.axes[a]}}, {.axes = {outer}}).axes[0];
+    }
+    left /= taken;
+  }
+  for (std::size_t t = 0; t < kMaxTiers; ++t) {
+    const std::int64_t taken = std::gcd(left, from.tiers[t]);
+    if (taken < 1 || (taken != from.tiers[t] && taken != left)) return false;
+    folded.tiers[t] *= taken;
+    rest.tiers[t] *= from.tiers[t] / taken;
+    left /= taken;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::int64_t Group::size() const {
+  std::int64_t out = 1;
+  for (const AxisPart& part : axes) out *= part.size;
+  for (const std::int64_t members : tiers) out *= members;
+  return out;
+}
+
+bool Group::crosses_beyond(std::size_t tier) const {
+  for (std::size_t t = tier + 1; t < kMaxTiers; ++t) {
+    if (tiers[t] > 1) return true;
+  }
+  return false;
+}
+
+Group merge(const Group& inner, const Group& outer) {
+  Group out = inner;
+  for (std::size_t a = 0; a < kMaxAxes; ++a) {
+    const AxisPart& b = outer.axes[a];
+    if (b.size == 1) continue;
+    AxisPart& o = out.axes[a];
+    // Nested parts of one axis form one longer part with the inner stride.
+    o = o.size == 1
+            ? b
+            : AxisPart{.size = o.size * b.size, .stride = std::min(o.stride, b.stride), .ring = o.ring || b.ring};
+  }
+  for (std::size_t t = 0; t < kMaxTiers; ++t) out.tiers[t] *= outer.tiers[t];
+  return out;
+}
+
+std::vector<Placement> placements(const HardwareSpec& hw, const Slice& slice, const Degrees& degrees, bool mirrored) {
+  if (!hw.is_torus()) return switched_placements(hw, slice, degrees);
+  return TorusPlacer(slice, degrees, mirrored).run();
+}
+
+bool fold(const std::vector<Group>& nested, std::int64_t size, Group& folded, Group& rest) {
+  folded = Group{};
+  rest = Group{};
+  std::int64_t left = size;
+  for (const Group& group : nested) {
+    if (!take(group, left, folded, rest)) return false;
+  }
+  return left == 1;
+}
+
+std::string describe(const HardwareSpec& hw, const Slice& slice, const Group& group) {
+  static constexpr const char* kAxisNames[] = {"x", "y", "z"};
+  std::vector<std::string> parts;
+  for (std::size_t a = 0; a < slice.shape.size(); ++a) {
+    const AxisPart& part = group.axes[a];
+    if (part.size == 1) continue;
+    const bool whole = part.size == slice.shape[a];
+    std::string text = fmt::format("{}:{}", kAxisNames[a], part.size);
+    if (!whole) text += fmt::format("/{}", slice.shape[a]);
+    if (part.stride > 1) text += fmt::format(" every {}", part.stride);
+    if (!part.ring) text += " line";
+    parts.push_back(text);
+  }
+  for (std::size_t t = 0; t < hw.network.size() && t < kMaxTiers; ++t) {
+    if (group.tiers[t] > 1) parts.push_back(fmt::format("{} over {}", group.tiers[t], hw.network[t].name));
+  }
+  if (parts.empty()) return "-";
+  std::string out;
+  for (const std::string& part : parts) out += (out.empty() ? "" : " + ") + part;
+  return out;
+}
+
+}  // namespace scalecalc

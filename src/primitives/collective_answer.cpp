@@ -1,0 +1,331 @@
+#include "primitives/collective_answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/diagnostic.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace scalecalc {
+namespace {
+
+const Reader<Traced> kReader;
+
+std::size_t tier_named(const HardwareSpec& hw, const std::string& name) {
+  std::vector<std::string> known;
+  for (std::size_t t = 0; t < hw.network.size(); ++t) {
+    known.push_back(hw.network[t].name);
+    if (known.back().size() == name.size() && edit_distance(known.back(), name) == 0) return t;
+  }
+  const std::string hint = did_you_mean(nearest(name, known));
+  throw UserError(fmt::format("{} has no tier {}", hw.name, in_quotes(name)),
+                  fmt::format("{}{}its tiers: {}", hint, hint.empty() ? "" : " ", join(known, ", ")));
+}
+
+bool is_in(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// The shape of a pod alone may be missing: a forced wraparound needs none.
+void require_links(const HardwareSpec& hw) {
+  if (hw.network.empty()) require_published(hw, {"network"});
+  for (std::size_t t = 0; t < hw.network.size(); ++t) {
+    const std::string path = fmt::format("network.{}", t);
+    require_published(
+        hw, {path + ".link_bandwidth", path + ".hop_latency", path + ".bandwidth_per_chip", path + ".latency"});
+    if (hw.network[t].switched.cabling.ports_per_host > 0) require_published(hw, {"host"});
+  }
+}
+
+class Answering {
+ public:
+  Answering(const CollectiveQuestion& question, const HardwareSpec& hw)
+      : q_(question), hw_(hw), network_(collective_network(hw, efficiency())) {}
+
+  CollectiveAnswer run() {
+    out_.question = q_;
+    for (CollectiveMesh& mesh : meshes()) {
+      mesh.replicated = q_.replicated;
+      mesh.sharded = q_.sharded;
+      mesh.wraparound = q_.wraparound;
+      choose_axes(mesh);
+      const CollectivePlace place = place_of(mesh);
+      if (out_.points.empty()) add(place.assumptions);
+      for (const BytesOf<Traced>& bytes : sizes(mesh)) out_.points.push_back(point(mesh, place, bytes));
+    }
+    compare_with_first();
+    say_convention();
+    say_hardware();
+    return std::move(out_);
+  }
+
+ private:
+  Efficiency efficiency() const { return q_.calibrated ? hw_.efficiency : ideal_efficiency(hw_.efficiency); }
+  bool is(CollectiveOp op) const { return q_.op == op; }
+  bool point_to_point() const { return q_.from.has_value(); }
+
+  void add(const std::vector<Assumption>& assumptions) {
+    out_.assumptions.insert(out_.assumptions.end(), assumptions.begin(), assumptions.end());
+  }
+  void assume(std::string text, std::string flag, std::string source = "", bool warning = false) {
+    out_.assumptions.push_back({std::move(text), std::move(flag), std::move(source), warning});
+  }
+
+  // --- Which chips ---
+
+  std::vector<CollectiveMesh> meshes() {
+    if (!q_.mesh.empty()) return {{.axes = q_.mesh}};
+    if (!q_.topology.empty()) return {topology_mesh()};
+    return hw_.is_torus() ? torus_groups() : switched_groups();
+  }
+
+  CollectiveMesh topology_mesh() const {
+    static constexpr const char* kNames[] = {"X", "Y", "Z"};
+    if (!hw_.is_torus())
+      throw UserError(fmt::format("{} has no torus for --topology", hw_.name), "use --mesh or --group");
+    CollectiveMesh out;
+    if (q_.topology.size() > std::size(kNames)) throw UserError("a topology has up to three axes", "such as 4x4x4");
+    for (std::size_t i = 0; i < q_.topology.size(); ++i) out.axes.push_back({kNames[i], q_.topology[i]});
+    return out;
+  }
+
+  std::vector<CollectiveMesh> torus_groups() const {
+    std::string axis = "X";
+    if (q_.tier) {
+      const std::size_t tier = tier_named(hw_, *q_.tier);
+      if (tier > 0) axis = hw_.network[tier].name;
+      if (tier > 0 && q_.groups.empty())
+        throw UserError(fmt::format("over how many slices of the {}?", axis), "--group 2");
+    }
+    if (q_.groups.empty()) {
+      throw UserError("over which chips?",
+                      "--mesh X=4,Y=4 with --axes X, --topology 4x4x4, or --group 16 for one axis");
+    }
+    std::vector<CollectiveMesh> out;
+    for (const std::int64_t size : q_.groups) out.push_back({.axes = {{axis, size}}});
+    return out;
+  }
+
+  std::vector<CollectiveMesh> switched_groups() {
+    const std::size_t tier = q_.tier ? tier_named(hw_, *q_.tier) : 0;
+    const Tier& domain = hw_.network.at(tier);
+    const std::int64_t chips = domain.switched.chips;
+    std::vector<std::int64_t> sizes = q_.groups;
+    if (point_to_point()) {
+      sizes = {std::max(q_.from->front(), q_.to->front()) + 1};
+    } else if (sizes.empty()) {
+      if (chips == 0) {
+        throw UserError(fmt::format("a {} {} has no limit", hw_.name, domain.name), "say how many chips: --group 1024");
+      }
+      sizes = {chips};
+      if (!q_.tier) assume(fmt::format("all {} chips of a {}", chips, domain.name), "--group", domain.source);
+    }
+    std::vector<CollectiveMesh> out;
+    for (const std::int64_t size : sizes) {
+      if (q_.tier && chips != 0 && size > chips) {
+        throw UserError(fmt::format("a {} {} has {} chips, not {}", hw_.name, domain.name, group_thousands(chips),
+                                    group_thousands(size)),
+                        "a wider tier, or a smaller --group");
+      }
+      out.push_back({.axes = {{"X", size}}});
+    }
+    return out;
+  }
+
+  void choose_axes(CollectiveMesh& mesh) {
+    mesh.over = q_.axes;
+    if (!mesh.over.empty() || point_to_point()) return;
+    for (const NamedAxis& axis : mesh.axes) {
+      if (!is_in(q_.replicated, axis.name) && !is_in(q_.sharded, axis.name)) mesh.over.push_back(axis.name);
+    }
+    if (mesh.over.size() > 1) assume(fmt::format("over all axes: {}", join_and(mesh.over)), "--axes");
+  }
+
+  /// From rank to rank behind switches nothing has to fill whole domains.
+  CollectivePlace place_of(const CollectiveMesh& mesh) const {
+    if (!point_to_point() || hw_.is_torus()) return place_collective(hw_, mesh);
+    return {.tiers = std::vector<std::string>(mesh.axes.size())};
+  }
+
+  std::vector<BytesOf<Traced>> sizes(const CollectiveMesh& mesh) const {
+    if (q_.array) {
+      const BytesOf<Traced> bytes = group_bytes(*q_.array, mesh, q_.op);
+      if (value_of(bytes) > kMostCollectiveBytes) {
+        throw UserError(fmt::format("{} has more than 10^18 bytes", q_.array->text), "smaller dimensions");
+      }
+      return {bytes};
+    }
+    std::vector<BytesOf<Traced>> out;
+    for (const double bytes : q_.bytes) out.push_back(group_bytes(bytes, mesh));
+    return out;
+  }
+
+  // --- One point ---
+
+  CollectivePoint point(const CollectiveMesh& mesh, const CollectivePlace& place, const BytesOf<Traced>& bytes) const {
+    CollectivePoint out{.mesh = mesh, .group = mesh.members(), .place = place.group, .bytes = bytes, .shard = bytes};
+    if (q_.op) {
+      const CollectiveRequest request{
+          .op = *q_.op, .bytes = bytes, .convention = q_.convention, .in_network = q_.in_network, .top_k = q_.top_k};
+      out.shard = bytes / kReader.input(static_cast<double>(out.group), "members", "the group asked for");
+      out.time = collective_time(network_, place.group, request);
+      out.figures = collective_figures(network_, place.group, request, out.time);
+    } else {
+      if (point_to_point()) out.group = 2;
+      permute(mesh, place, out);
+    }
+    if (value_of(out.time.time) > 0) out.bytes_per_s = bytes / out.time.time;
+    add_measured(out);
+    return out;
+  }
+
+  void permute(const CollectiveMesh& mesh, const CollectivePlace& place, CollectivePoint& out) const {
+    const PermuteTime way =
+        permute_time(network_, mesh, place, {.bytes = out.bytes, .from = q_.from, .to = q_.to, .ports = q_.ports});
+    out.time = {.time = way.time,
+                .bandwidth_time = way.bandwidth_time,
+                .latency = way.latency,
+                .latency_rule = LatencyRule::kAdded,
+                .latency_bound = way.bandwidth_time < way.latency,
+                .bound_tier = way.tier,
+                .algorithm = way.tier.empty() ? "none" : "direct, " + way.tier,
+                .hops = way.hops};
+    if (way.hops > 0) out.ports = way.ports;
+    if (value_of(way.bandwidth_time) == 0) return;
+    out.figures.latency_bound_below = way.latency / (way.bandwidth_time / out.bytes);
+    if (way.hops > 0) out.figures.link_bytes = out.bytes / kReader.input(static_cast<double>(way.ports), "links", "");
+  }
+
+  void add_measured(CollectivePoint& out) const {
+    if (q_.measured.empty()) return;
+    const BytesOf<Traced> bus = q_.op ? bus_bytes(*q_.op, out.bytes, out.group) : out.bytes;
+    if (value_of(bus) == 0 || value_of(out.time.time) == 0) {
+      throw UserError("--measured: this group sends nothing that could be measured", "a group of two at least");
+    }
+    for (const Measured& given : q_.measured) {
+      MeasuredPoint one;
+      if (given.is_time) {
+        one.time = read(kReader, Seconds(given.value), "measured time", "--measured");
+        one.bus = bus / one.time;
+      } else {
+        one.bus = read(kReader, BytesPerSecond(given.value), "measured bus bandwidth", "--measured");
+        one.time = bus / one.bus;
+      }
+      one.over_model = one.time / out.time.time;
+      const BytesPerSecondOf<Traced> first = out.measured.empty() ? one.bus : out.measured.front().bus;
+      one.gain_over_first = one.bus / first - Traced(1.0);
+      out.measured.push_back(one);
+    }
+  }
+
+  void compare_with_first() {
+    if (out_.points.size() < 2) return;
+    const SecondsOf<Traced> first = out_.points.front().time.time;
+    if (value_of(first) == 0) return;
+    for (CollectivePoint& p : out_.points) p.time_over_first = p.time.time / first;
+  }
+
+  // --- What was assumed ---
+
+  void say_convention() {
+    if (!q_.op) return assume("the latency of the way and the transfer add", "", "book ch. 2, question 5");
+    const bool torus = !out_.points.front().place.axes.empty();
+    switch (q_.convention) {
+      case CollectiveConvention::kBook:
+        assume(torus ? "convention book: rings without the factor (N-1)/N, lines with it; the larger of latency and "
+                       "bandwidth time counts (ch. 3)"
+                     : "convention book: each tier with its own (D-1)/D, message latencies not counted (ch. 12)",
+               "--convention");
+        break;
+      case CollectiveConvention::kFirstOrder:
+        assume("convention first-order: every factor (N-1)/N dropped, as for large groups", "--convention");
+        break;
+      case CollectiveConvention::kExact:
+        assume(torus ? "convention exact: the factor (N-1)/N kept, as in train"
+                     : "convention exact: a domain receives all that lies outside it, message latencies added, as in "
+                       "train",
+               "--convention");
+        break;
+    }
+    warn_of_latency();
+    warn_of_single();
+    say_twist();
+    if (q_.top_k > 0) {
+      assume(fmt::format("V counts a slot for each member, of which {:g} are filled", q_.top_k), "--top-k");
+    }
+    if (!q_.replicated.empty()) {
+      assume(fmt::format("the copies along {} are cut for free first, then all axes gather", join_and(q_.replicated)),
+             "--replicated", "book ch. 3, question 2");
+    }
+  }
+
+  void warn_of_latency() {
+    const auto hidden = std::count_if(out_.points.begin(), out_.points.end(), [](const CollectivePoint& p) {
+      return p.time.latency_rule == LatencyRule::kNotCounted && p.time.bandwidth_time < p.time.latency;
+    });
+    if (hidden == 0) return;
+    const std::string where =
+        out_.points.size() == 1 ? "" : fmt::format("{} of {} points: ", hidden, out_.points.size());
+    assume(where + "the latency of the messages, not counted here, is longer than the time shown", "--convention exact",
+           "", true);
+  }
+
+  void say_twist() {
+    const double gain = out_.points.front().place.twist_gain;
+    if (!is(CollectiveOp::kAllToAll) || gain == 1) return;
+    const bool counted = q_.convention == CollectiveConvention::kExact;
+    assume(fmt::format("a twisted torus exchanges {:g} times faster: {}", gain,
+                       counted ? "counted" : "not counted in this convention"),
+           "--convention", "arXiv:2304.01433 s. 2.8");
+  }
+
+  void warn_of_single() {
+    const bool bound_only = std::any_of(out_.points.begin(), out_.points.end(), [](const CollectivePoint& p) {
+      return p.place.size() == 1 && value_of(p.time.time) > 0;
+    });
+    if (!bound_only) return;
+    assume("the group has one member, so nothing is left to send: the first-order form is a bound only", "--convention",
+           "", true);
+  }
+
+  void say_hardware() {
+    if (is(CollectiveOp::kAllReduce)) say_in_network();
+    if (q_.calibrated) {
+      const Efficiency& e = hw_.efficiency;
+      assume(fmt::format("efficiency calibrated: links reach {:g} of their rate inside the innermost tier, {:g} beyond",
+                         e.link_scale_up.value, e.link_scale_out.value),
+             "--efficiency", e.link_scale_up.source);
+    } else {
+      assume("efficiency ideal: links at their full rate", "--efficiency");
+    }
+  }
+
+  void say_in_network() {
+    std::vector<std::string> tiers;
+    for (const CollectivePoint& p : out_.points) {
+      for (const LevelTime& level : p.time.levels) {
+        const bool known = std::find(tiers.begin(), tiers.end(), level.name) != tiers.end();
+        if (level.reduces && !known) tiers.push_back(level.name);
+      }
+    }
+    if (tiers.empty()) return;
+    assume(fmt::format("switches reduce in the network: {}", join_and(tiers)), "--in-network",
+           q_.in_network == InNetwork::kOn ? "command line" : "hardware file");
+  }
+
+  const CollectiveQuestion& q_;
+  const HardwareSpec& hw_;
+  CollectiveNetwork network_;
+  CollectiveAnswer out_;
+};
+
+}  // namespace
+
+CollectiveAnswer answer_collective(const CollectiveQuestion& question, const HardwareSpec& hw) {
+  require_links(hw);
+  return Answering(question, hw).run();
+}
+
+}  // namespace scalecalc

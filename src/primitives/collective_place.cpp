@@ -1,0 +1,342 @@
+#include "primitives/collective_place.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/diagnostic.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "network/collective.h"
+#include "network/slice.h"
+
+namespace scalecalc {
+namespace {
+
+bool same_name(std::string_view a, std::string_view b) { return a.size() == b.size() && edit_distance(a, b) == 0; }
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void check_names(const CollectiveMesh& mesh, const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const NamedAxis& axis : mesh.axes) known.push_back(axis.name);
+  for (const std::string& name : names) {
+    if (contains(known, name)) continue;
+    const std::string hint = did_you_mean(nearest(name, known));
+    throw UserError(fmt::format("the mesh has no axis {}", in_quotes(name)),
+                    fmt::format("{}{}its axes: {}", hint, hint.empty() ? "" : " ", join(known, ", ")));
+  }
+}
+
+Shape ascending(Shape shape) {
+  std::sort(shape.begin(), shape.end());
+  return shape;
+}
+
+std::string shape_text(const std::vector<CollectiveAxis>& axes) {
+  std::string out;
+  for (const CollectiveAxis& axis : axes) out += fmt::format("{}{}", out.empty() ? "" : "x", axis.size);
+  return out;
+}
+
+std::string names_of(const std::vector<CollectiveAxis>& axes, bool wraps) {
+  std::vector<std::string> names;
+  for (const CollectiveAxis& axis : axes) {
+    if (axis.wraps == wraps && axis.size > 1) names.push_back(axis.name);
+  }
+  return join_and(names);
+}
+
+std::string wraparound_text(const std::vector<CollectiveAxis>& axes) {
+  const std::string rings = names_of(axes, true);
+  const std::string lines = names_of(axes, false);
+  if (lines.empty()) return fmt::format("{} with wraparound", rings);
+  if (rings.empty()) return fmt::format("{} without wraparound", lines);
+  return fmt::format("{} with wraparound, {} without", rings, lines);
+}
+
+/// The torus part of a mesh.
+class TorusPlace {
+ public:
+  TorusPlace(const HardwareSpec& hw, const CollectiveMesh& mesh)
+      : hw_(hw), torus_(hw.network.front().torus), mesh_(mesh) {}
+
+  CollectivePlace run() {
+    split();
+    decide_wraparound();
+    std::vector<CollectiveAxis> group;
+    std::int64_t inner = 1;
+    std::int64_t across = 1;
+    for (std::size_t i = 0, a = 0; i < mesh_.axes.size(); ++i) {
+      const NamedAxis& axis = mesh_.axes[i];
+      const bool takes_part = contains(mesh_.over, axis.name) || contains(mesh_.replicated, axis.name);
+      if (!out_.tiers[i].empty()) {
+        if (takes_part) across *= axis.size;
+        continue;
+      }
+      if (takes_part) group.push_back(out_.slice[a]);
+      if (!takes_part) inner *= axis.size;
+      ++a;
+    }
+    const bool whole = group.size() == out_.slice.size() && across == 1;
+    out_.group = torus_group(hw_, std::move(group), across, inner);
+    if (whole && twisted_) {
+      Shape shape;
+      for (const CollectiveAxis& axis : out_.slice) shape.push_back(axis.size);
+      out_.group.twist_gain = collective::twist_gain(ascending(shape));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  /// Axes of the slice, and axes that count slices.
+  void split() {
+    for (const NamedAxis& axis : mesh_.axes) {
+      std::string tier;
+      for (std::size_t t = 1; t < hw_.network.size(); ++t) {
+        if (same_name(axis.name, hw_.network[t].name)) tier = hw_.network[t].name;
+      }
+      if (tier.empty()) out_.slice.push_back({axis.name, axis.size, false});
+      out_.tiers.push_back(tier);
+    }
+    if (static_cast<std::int64_t>(out_.slice.size()) > torus_.dimensions()) {
+      throw UserError(fmt::format("the mesh {} has {} axes inside a slice, and {} has {}", mesh_.text(),
+                                  out_.slice.size(), hw_.name, torus_.dimensions()),
+                      hw_.network.size() < 2 ? "" : fmt::format("an axis named {} counts slices", hw_.network[1].name));
+    }
+  }
+
+  void decide_wraparound() {
+    const bool any = std::any_of(out_.slice.begin(), out_.slice.end(), [](const auto& axis) { return axis.size > 1; });
+    if (!any) return;
+    if (mesh_.wraparound) {
+      for (CollectiveAxis& axis : out_.slice) axis.wraps = *mesh_.wraparound && axis.size > 1;
+      out_.assumptions.push_back(
+          {fmt::format("{}: forced, whether {} builds such a slice or not", wraparound_text(out_.slice), hw_.name),
+           "--wraparound", "command line"});
+      return;
+    }
+    if (torus_.wraparound == Wraparound::kNone && torus_.pod.empty()) {
+      out_.assumptions.push_back({fmt::format("{}: {} has none", wraparound_text(out_.slice), hw_.name), "--wraparound",
+                                  hw_.network.front().source});
+      return;
+    }
+    require_published(hw_, {"network.0.pod"});
+    if (out_.slice.size() == torus_.pod.size()) {
+      whole_slice();
+    } else {
+      part_of_slice();
+    }
+  }
+
+  void whole_slice() {
+    Shape shape;
+    for (const CollectiveAxis& axis : out_.slice) shape.push_back(axis.size);
+    const std::vector<Slice> slices = slice_of_shape(hw_, shape, 1);
+    if (slices.empty()) not_built(shape_text(out_.slice));
+    const Slice& slice = slices.front();
+    // A slice lists its axes in ascending order.
+    std::vector<std::size_t> order(shape.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return shape[a] < shape[b]; });
+    for (std::size_t i = 0; i < order.size(); ++i) out_.slice[order[i]].wraps = slice.wraps[i];
+    twisted_ = slice.twisted;
+    out_.assumptions.push_back(
+        {fmt::format("{}: how {} builds a slice of {}", wraparound_text(out_.slice), hw_.name, shape_text(out_.slice)),
+         "--wraparound", hw_.network.front().source});
+  }
+
+  void part_of_slice() {
+    for (CollectiveAxis& axis : out_.slice) {
+      const std::optional<bool> wraps = axis_wraps(torus_, axis.size);
+      if (!wraps) not_built(fmt::format("axis of {}", axis.size));
+      axis.wraps = *wraps;
+    }
+    out_.assumptions.push_back({fmt::format("{}, as in a larger {} slice whose other axes are whole units",
+                                            wraparound_text(out_.slice), hw_.name),
+                                "--mesh", hw_.network.front().source});
+  }
+
+  [[noreturn]] void not_built(const std::string& what) const {
+    std::vector<std::string> sizes;
+    for (const std::int64_t size : torus_.pod) sizes.push_back(std::to_string(size));
+    std::string unit;
+    for (const std::int64_t size : torus_.unit) unit += fmt::format("{}{}", unit.empty() ? "" : "x", size);
+    throw UserError(
+        fmt::format("no {} slice has {} {}", hw_.name, what.starts_with("axis") ? "an" : "the shape", what),
+        fmt::format("{}a pod is {}; --wraparound on or off takes any shape",
+                    unit.empty() ? "" : fmt::format("slices are whole units of {}, ", unit), join(sizes, "x")));
+  }
+
+  const HardwareSpec& hw_;
+  const TorusTier& torus_;
+  const CollectiveMesh& mesh_;
+  CollectivePlace out_;
+  bool twisted_ = false;
+};
+
+CollectivePlace behind_switches(const HardwareSpec& hw, const CollectiveMesh& mesh) {
+  if (mesh.wraparound) {
+    throw UserError(fmt::format("{} has no torus whose axes could wrap", hw.name), "leave --wraparound out");
+  }
+  CollectivePlace out;
+  std::vector<RankRange> ranks;
+  std::int64_t stride = 1;
+  for (std::size_t i = mesh.axes.size(); i-- > 0;) {
+    const NamedAxis& axis = mesh.axes[i];
+    if (contains(mesh.over, axis.name) || contains(mesh.replicated, axis.name)) ranks.push_back({axis.size, stride});
+    stride *= axis.size;
+  }
+  out.tiers.assign(mesh.axes.size(), "");
+  out.group = switched_group(hw, ranks);
+  return out;
+}
+
+/// The axes a subscript names: one name, or several of one letter each, or a list with commas.
+std::vector<std::string> axes_of(const std::string& subscript, const CollectiveMesh& mesh) {
+  std::vector<std::string> known;
+  for (const NamedAxis& axis : mesh.axes) known.push_back(axis.name);
+  if (contains(known, subscript)) return {subscript};
+  std::vector<std::string> out;
+  if (subscript.find(',') == std::string::npos) {
+    for (const char letter : subscript) out.emplace_back(1, letter);
+    return out;
+  }
+  for (std::size_t begin = 0; begin <= subscript.size();) {
+    const std::size_t end = std::min(subscript.find(',', begin), subscript.size());
+    out.push_back(subscript.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return out;
+}
+
+std::int64_t size_of(const CollectiveMesh& mesh, const std::string& name) {
+  const auto found =
+      std::find_if(mesh.axes.begin(), mesh.axes.end(), [&](const NamedAxis& axis) { return axis.name == name; });
+  return found == mesh.axes.end() ? 1 : found->size;
+}
+
+/// Names of all axes that cut the array.
+std::vector<std::string> cutting_axes(const SizedArray& array, const CollectiveMesh& mesh) {
+  std::vector<std::string> out;
+  for (const SizedDimension& dim : array.dims) {
+    const std::vector<std::string> axes = axes_of(dim.subscript, mesh);
+    check_names(mesh, axes);
+    std::int64_t ways = 1;
+    for (const std::string& axis : axes) {
+      if (contains(out, axis)) {
+        throw UserError(fmt::format("{} is cut over axis {} twice", array.text, axis),
+                        "each mesh axis cuts at most one dimension of an array");
+      }
+      out.push_back(axis);
+      ways *= size_of(mesh, axis);
+    }
+    if (dim.size % ways != 0) {
+      throw UserError(
+          fmt::format("{} does not divide over the {} chips of {}", group_thousands(dim.size), ways, dim.subscript),
+          "a dimension that is a multiple of the axes that cut it");
+    }
+  }
+  return out;
+}
+
+/// What is gathered or exchanged must be cut over the group, what is all-reduced must not; no subscript at all says
+/// nothing about that. Over a replicated axis nothing may be cut.
+void check_cut(const SizedArray& array, const CollectiveMesh& mesh, const std::vector<std::string>& cutting,
+               std::optional<CollectiveOp> op) {
+  for (const std::string& axis : mesh.replicated) {
+    if (!contains(cutting, axis)) continue;
+    throw UserError(fmt::format("{} is cut over axis {}, so that axis holds no copies", array.text, axis),
+                    "--replicated names axes the array is not cut over");
+  }
+  if (!op || cutting.empty()) return;
+  const bool wants_cut = *op == CollectiveOp::kAllGather || *op == CollectiveOp::kAllToAll;
+  for (const std::string& axis : mesh.over) {
+    if (wants_cut && !contains(cutting, axis)) {
+      throw UserError(fmt::format("{} is not cut over axis {}: there is nothing to gather over it", array.text, axis),
+                      fmt::format("write the cut as a subscript, such as 1024_{}", axis));
+    }
+    if (*op == CollectiveOp::kAllReduce && contains(cutting, axis)) {
+      throw UserError(fmt::format("{} is cut over axis {}, and an all-reduce adds up whole copies", array.text, axis),
+                      "a reduce-scatter leaves its result cut");
+    }
+  }
+}
+
+}  // namespace
+
+std::int64_t CollectiveMesh::chips() const {
+  std::int64_t out = 1;
+  for (const NamedAxis& axis : axes) out *= axis.size;
+  return out;
+}
+
+std::int64_t CollectiveMesh::members() const {
+  std::int64_t out = 1;
+  for (const std::string& name : over) out *= size_of(*this, name);
+  return out;
+}
+
+std::string CollectiveMesh::text() const {
+  std::vector<std::string> parts;
+  for (const NamedAxis& axis : axes) parts.push_back(fmt::format("{}={}", axis.name, axis.size));
+  return join(parts, ", ");
+}
+
+CollectivePlace place_collective(const HardwareSpec& hw, const CollectiveMesh& mesh) {
+  if (hw.network.empty()) {
+    throw UserError(fmt::format("{} has no network: nothing joins its chips", hw.name),
+                    "describe one under network: in a hardware file");
+  }
+  check_names(mesh, mesh.over);
+  check_names(mesh, mesh.replicated);
+  check_names(mesh, mesh.sharded);
+  for (const std::string& axis : mesh.replicated) {
+    if (contains(mesh.over, axis) || contains(mesh.sharded, axis)) {
+      throw UserError(
+          fmt::format("axis {} cannot both hold shards and copies", axis),
+          "--axes names the axes to gather over, --sharded others that cut the array, --replicated idle ones");
+    }
+  }
+  for (const std::string& axis : mesh.sharded) {
+    if (contains(mesh.over, axis)) {
+      throw UserError(fmt::format("axis {} stands in --axes and --sharded", axis),
+                      "--sharded names the other axes that cut the array");
+    }
+  }
+  return hw.is_torus() ? TorusPlace(hw, mesh).run() : behind_switches(hw, mesh);
+}
+
+BytesOf<Traced> group_bytes(const SizedArray& array, const CollectiveMesh& mesh, std::optional<CollectiveOp> op) {
+  const std::vector<std::string> cutting = cutting_axes(array, mesh);
+  check_cut(array, mesh, cutting, op);
+  const Reader<Traced> reader;
+  Traced elements(1.0);
+  for (const SizedDimension& dim : array.dims) {
+    elements = elements * reader.input(static_cast<double>(dim.size), group_thousands(dim.size), array.text);
+  }
+  const auto element =
+      read(reader, Bytes(bytes_per_element(array.dtype)), fmt::format("bytes of {}", name_of(array.dtype)), array.text);
+  BytesOf<Traced> bytes = element * elements;
+  for (const std::string& axis : cutting) {
+    if (contains(mesh.over, axis)) continue;
+    bytes = bytes / reader.input(static_cast<double>(size_of(mesh, axis)), axis, "--mesh");
+  }
+  return named(bytes, "V", "book ch. 3: bytes of the array, over the other axes that cut it");
+}
+
+BytesOf<Traced> group_bytes(double bytes, const CollectiveMesh& mesh) {
+  const Reader<Traced> reader;
+  auto whole = read(reader, Bytes(bytes), mesh.sharded.empty() ? "V" : "bytes", "--bytes");
+  if (mesh.sharded.empty()) return whole;
+  BytesOf<Traced> out = whole;
+  for (const std::string& axis : mesh.sharded) {
+    out = out / reader.input(static_cast<double>(size_of(mesh, axis)), axis, "--mesh");
+  }
+  return named(out, "V", "book ch. 3: bytes of the array, over the other axes that cut it");
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,44 @@
+// All ways to run a sharded matmul: each mesh axis cuts one of the loops of a product (a dimension of either operand)
+// or none, in which case its chips repeat the work. That fixes how the operands must lie before the multiplication and
+// how the result comes out of it; the cheapest routes (sharding_graph.h) lead there and on to the layout asked for.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "primitives/matmul_problem.h"
+#include "primitives/sharding_graph.h"
+
+namespace scalecalc {
+
+/// Axes that cut each loop of a product, in the order of Product::loops.
+using LoopCut = std::vector<AxisList>;
+
+struct ProductPlan {
+  LoopCut cut;
+  Sharding left_given, left;  ///< before and at the multiplication
+  Sharding right_given, right;
+  Sharding produced, result;  ///< behind it, and after the last collective
+  Route to_left, to_right, to_result;
+};
+
+struct MatmulPlan {
+  std::vector<ProductPlan> products;
+  double compute_s = 0;
+  double communication_s = 0;
+  std::size_t steps = 0;  ///< slices and collectives
+  std::size_t collectives = 0;
+  bool detour = false;  ///< moves data over axes that could have been left alone, because that is faster
+};
+
+struct SearchCosts {
+  CollectiveSeconds collective;
+  std::function<double(std::size_t product, const LoopCut& cut)> compute;
+};
+
+/// Of one product: every cut, by the fastest routes and, where those use axes that need not take part, by the plain
+/// ones too. Of a chain: every cut of the last product with those ways through the others that none beats in both
+/// compute and communication.
+std::vector<MatmulPlan> all_plans(const MatmulProblem& problem, const SearchCosts& costs);
+
+}  // namespace scalecalc

@@ -1,0 +1,238 @@
+#include "primitives/model_figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "base/units.h"
+
+namespace scalecalc {
+namespace {
+
+const Reader<Traced> kReader;
+using TracedOps = std::vector<Op<Traced>>;
+
+std::size_t index_of(Part part) { return static_cast<std::size_t>(part); }
+
+PartSums sums_of(const TracedOps& ops, const Traced& seq, bool causal) {
+  PartSums out;
+  for (const Op<Traced>& op : ops) {
+    const std::size_t part = index_of(op.part);
+    out.parameters[part] = out.parameters[part] + op.parameters();
+    out.matmul[part] += op.matmul_flops();
+    out.scans += FlopsOf<Traced>(op.recurrence);
+    if (op.kind != OpKind::kAttention) continue;
+    // The whole square ignores windows and chunks, as the book's sums do.
+    out.scores += attention_flops(op, causal ? mean_context(op.reach, op.span, seq) : seq);
+  }
+  return out;
+}
+
+void name_sums(PartSums& sums, std::string_view of) {
+  for (std::size_t p = 0; p < kPartCount; ++p) {
+    sums.parameters[p] = named(sums.parameters[p], fmt::format("{} parameters", kPartKeys[p]), "operation list", of);
+    sums.matmul[p] =
+        named(sums.matmul[p], fmt::format("{} FLOPs per token", kPartKeys[p]), "book ch. 4: 2 x rows x k x n", of);
+  }
+  sums.scans = named(sums.scans, "recurrence FLOPs per token", "docs/model.md: state updates and reads", of);
+  sums.scores = named(sums.scores, "attention score FLOPs per token", "book ch. 4: 2 x context x (qk + v width)", of);
+}
+
+void add(PartSums& sum, const PartSums& more, const Traced& times) {
+  for (std::size_t p = 0; p < kPartCount; ++p) {
+    sum.parameters[p] = sum.parameters[p] + times * more.parameters[p];
+    sum.matmul[p] += times * more.matmul[p];
+  }
+  sum.scores += times * more.scores;
+  sum.scans += times * more.scans;
+}
+
+Traced length_input(double seq) { return kReader.input(seq, "seq", "--seq"); }
+
+FlopsOf<Traced> matmul_flops(const PartSums& sums) {
+  FlopsOf<Traced> out(Traced(0.0));
+  for (const FlopsOf<Traced>& part : sums.matmul) out += part;
+  return out;
+}
+
+class Figures {
+ public:
+  Figures(const ModelSpec& model, const ModelQuestion& question)
+      : model_(model), q_(question), dims_(read_dims(kReader, model)) {
+    for (const LayerKind& kind : model.kinds) ops_.push_back(layer_ops(model, kind, dims_));
+  }
+
+  ModelFigures run() {
+    out_.sums = network(q_.seq, true);
+    parameters();
+    flops();
+    contexts();
+    kept();
+    cache();
+    assumptions();
+    return std::move(out_);
+  }
+
+ private:
+  std::int64_t layers_of(std::size_t kind) const {
+    return std::count(model_.layer_kind.begin(), model_.layer_kind.end(), static_cast<std::uint8_t>(kind));
+  }
+
+  Traced layers_input(std::size_t kind) const {
+    return kReader.input(
+        static_cast<double>(layers_of(kind)),
+        fmt::format("layers of kind {}/{}", name_of(model_.kinds[kind].mixer), name_of(model_.kinds[kind].ffn)),
+        model_.source);
+  }
+
+  PartSums layers(double seq, bool keep) {
+    PartSums out;
+    for (std::size_t k = 0; k < ops_.size(); ++k) {
+      PartSums one = sums_of(ops_[k], length_input(seq), q_.causal);
+      const std::string kind = fmt::format("{}/{}", name_of(model_.kinds[k].mixer), name_of(model_.kinds[k].ffn));
+      name_sums(one, kind + " layer:");
+      add(out, one, layers_input(k));
+      if (keep) out_.layers.push_back({kind, layers_of(k), std::move(one)});
+    }
+    return out;
+  }
+
+  PartSums network(double seq, bool keep) {
+    PartSums out = layers(seq, keep);
+    const Traced once(1.0);
+    add(out, sums_of(embedding_ops(model_, dims_), length_input(seq), q_.causal), once);
+    add(out, sums_of(head_ops(model_, dims_), length_input(seq), q_.causal), once);
+    name_sums(out, "network:");
+    return out;
+  }
+
+  void parameters() {
+    const auto& parts = out_.sums.parameters;
+    Traced total(0.0);
+    for (const Traced& part : parts) total = total + part;
+    out_.total = named(total, "parameters", "sum of the parts; tied matrices once, MTP modules apart");
+    const Traced idle = model_.moe ? Traced(1.0) - dims_.top_k / dims_.experts : Traced(0.0);
+    out_.active = named(out_.total - parts[index_of(Part::kExperts)] * idle, "active parameters",
+                        "book ch. 4: without the experts a token does not visit");
+    const Traced small = parts[index_of(Part::kNorm)] + parts[index_of(Part::kRouter)];
+    out_.book_total = named(out_.total - small, "parameters without norms and routers", "as the book adds up, ch. 4");
+    out_.book_active =
+        named(out_.active - small, "active parameters without norms and routers", "as the book adds up, ch. 7");
+    for (std::size_t p = 0; p < kPartCount; ++p) {
+      out_.shares[p] = named(parts[p] / out_.book_total, fmt::format("{} share", kPartKeys[p]),
+                             "of the parameters without norms and routers");
+    }
+    const Traced each = kReader.input(bytes_per_element(q_.weights), "bytes per weight", "--weights");
+    out_.bytes = BytesOf<Traced>(out_.total * each);
+    out_.book_bytes = BytesOf<Traced>(out_.book_total * each);
+  }
+
+  void flops() {
+    out_.forward = named(matmul_flops(out_.sums) + out_.sums.scores + out_.sums.scans, "forward FLOPs per token",
+                         "matmuls, attention scores and recurrences");
+    out_.training =
+        named(out_.forward * Traced(3.0), "training FLOPs per token", "book ch. 4: backward costs twice the forward");
+    out_.two_n =
+        named(FlopsOf<Traced>(Traced(2.0) * out_.book_active), "2 N per token", "book ch. 7: 2 x active parameters");
+    out_.six_n =
+        named(FlopsOf<Traced>(Traced(6.0) * out_.book_active), "6 N per token", "book ch. 4: 6 x active parameters");
+  }
+
+  void contexts() {
+    for (const double seq : q_.contexts) {
+      const PartSums in_layers = layers(seq, false);
+      const PartSums all = network(seq, false);
+      ContextFigures row{.seq = seq};
+      row.forward = matmul_flops(all) + all.scores + all.scans;
+      row.attention_share = named(all.scores / row.forward, "attention share", "scores over all forward FLOPs");
+      row.to_matmul = named(all.scores / matmul_flops(in_layers), "scores over matmuls",
+                            "book ch. 4: T / (8 D) for F = 4 D, full attention and as many KV heads as heads");
+      out_.contexts.push_back(std::move(row));
+    }
+    out_.break_even_rule = named(Traced(8.0) * dims_.d_model, "rule for the break-even length", "book ch. 4: T = 8 D");
+    break_even();
+  }
+
+  double scores_over_matmuls(double seq) {
+    const PartSums all = layers(seq, false);
+    return (all.scores / matmul_flops(all)).value();
+  }
+
+  /// Scores grow with the length and matmuls do not, so the length is found by halving; windows may keep them below.
+  void break_even() {
+    double low = 1;
+    double high = 1e9;
+    if (scores_over_matmuls(high) < 1 || scores_over_matmuls(low) > 1) return;
+    while (high - low > 0.5) {
+      const double middle = (low + high) / 2;
+      (scores_over_matmuls(middle) < 1 ? low : high) = middle;
+    }
+    out_.break_even = std::round(high);
+  }
+
+  void kept() {
+    const Traced tokens = kReader.input(q_.seq * q_.batch_seqs, "tokens", "--seq x --batch-seqs");
+    const Traced each = kReader.input(bytes_per_element(q_.activations), "bytes per activation", "--activations");
+    const auto add_kept = [&](std::string policy, const Traced& per_token, std::string source) {
+      const Traced named_elements = named(per_token, "kept elements per token", source, policy);
+      out_.kept.push_back(
+          {std::move(policy), named_elements, BytesOf<Traced>(named_elements * tokens * each), std::move(source)});
+    };
+    constexpr std::array kPolicies{std::pair{Keep::kWithoutRemat, "remat none"},
+                                   std::pair{Keep::kSelective, "remat selective"},
+                                   std::pair{Keep::kAlways, "remat full"}};
+    for (const auto& [until, name] : kPolicies) {
+      Traced elements(0.0);
+      for (std::size_t k = 0; k < ops_.size(); ++k) {
+        Traced of_layer(0.0);
+        for (const Op<Traced>& op : ops_[k]) {
+          if (op.keep >= until) of_layer = of_layer + op.saved;
+        }
+        elements = elements + layers_input(k) * of_layer;
+      }
+      add_kept(name, elements, "operation list; arXiv:2205.05198 section 4");
+    }
+    const Traced width = kReader.input(static_cast<double>(model_.layers()), "layers", model_.source) * dims_.d_model;
+    add_kept("book: everything", Traced(20.0) * width, "book ch. 4: about 20 tensors of d_model a layer");
+    add_kept("book: matmul outputs", Traced(7.0) * width, "book ch. 4: about 7 tensors of d_model a layer");
+    add_kept("book: block inputs", width, "book ch. 4: one tensor of d_model a layer");
+  }
+
+  void cache() {
+    const KvCache cache = kv_cache(model_);
+    const double each = bytes_per_element(q_.kv);
+    const CacheFormat format{.token_bytes = each, .index_bytes = each};
+    out_.kv_elements_per_token = cache.elements_per_token();
+    out_.kv_bytes_per_token = cache.elements_per_token() * each;
+    out_.kv_unlimited_bytes_per_token = cache.unlimited_elements_per_token() * each;
+    out_.kv_bytes_per_sequence = cache.sequence_bytes(q_.seq, format);
+    out_.kv_state_bytes = cache.sequence_bytes(0, format);
+    out_.cache = cache.kinds;
+  }
+
+  void assumptions() {
+    out_.assumptions.push_back({q_.causal ? "attention scores over the half a causal mask leaves"
+                                          : "attention scores over the whole square, masked half included",
+                                "--attention", "book ch. 4", false});
+    out_.assumptions.push_back(
+        {"parameters: tied matrices once, MTP modules and vision towers apart; active: all but "
+         "the experts a token does not visit, embeddings included",
+         "", "docs/model.md", false});
+  }
+
+  const ModelSpec& model_;
+  const ModelQuestion& q_;
+  ModelDims<Traced> dims_;
+  std::vector<TracedOps> ops_;
+  ModelFigures out_;
+};
+
+}  // namespace
+
+ModelFigures model_figures(const ModelSpec& model, const ModelQuestion& question) {
+  return Figures(model, question).run();
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,111 @@
+#include "primitives/named_rates.h"
+
+#include <fmt/format.h>
+
+#include "base/diagnostic.h"
+#include "base/text.h"
+
+namespace scalecalc {
+namespace {
+
+const Reader<Traced> kReader;
+
+}  // namespace
+
+void NamedRates::missing(const char* what, const char* hint) const {
+  throw UserError(fmt::format("{} gives no {}", hw_.name, what), hint);
+}
+
+FlopsPerSecondOf<Traced> NamedRates::matmul(DType dtype) const {
+  require_published(hw_, {fmt::format("compute.matmul.{}", name_of(dtype))});
+  const std::size_t at = static_cast<std::size_t>(dtype);
+  if (!hw_.matmul_peak[at]) {
+    std::vector<std::string> known;
+    for (std::size_t i = 0; i < kDTypeCount; ++i) {
+      if (hw_.matmul_peak[i]) known.emplace_back(kDTypeNames[i]);
+    }
+    throw UserError(
+        fmt::format("{} publishes no {} matmul rate", hw_.name, kDTypeNames[at]),
+        fmt::format("its matmul rates: {}; or --set hw.compute.matmul.{}=RATE", join(known, ", "), kDTypeNames[at]));
+  }
+  return read(kReader, *hw_.matmul_peak[at], fmt::format("hw.compute.matmul.{}", kDTypeNames[at]), hw_.compute_source);
+}
+
+FlopsPerSecondOf<Traced> NamedRates::vector() const {
+  if (!hw_.vector_peak) missing("vector rate", "give one: --set hw.compute.vector=RATE");
+  return read(kReader, *hw_.vector_peak, "hw.compute.vector", hw_.compute_source);
+}
+
+BytesPerSecondOf<Traced> NamedRates::hbm() const {
+  require_published(hw_, {"hbm.bandwidth"});
+  return read(kReader, hw_.hbm_bandwidth, "hw.hbm.bandwidth", hw_.hbm_source);
+}
+
+BytesOf<Traced> NamedRates::hbm_capacity() const {
+  require_published(hw_, {"hbm.capacity"});
+  return read(kReader, hw_.hbm_capacity, "hw.hbm.capacity", hw_.hbm_source);
+}
+
+BytesPerSecondOf<Traced> NamedRates::pcie() const {
+  if (!hw_.pcie_bandwidth) missing("host link rate", "give one: --set hw.host.pcie_bandwidth=RATE");
+  return read(kReader, *hw_.pcie_bandwidth, "hw.host.pcie_bandwidth", hw_.host_source);
+}
+
+const Tier& NamedRates::torus() const {
+  if (!hw_.is_torus()) missing("torus: its chips are joined by switches", "this needs a TPU-like interconnect");
+  return hw_.network.front();
+}
+
+const Tier& NamedRates::domain() const {
+  if (hw_.network.empty()) missing("network between chips", "describe one under network: in a hardware file");
+  if (hw_.is_torus()) missing("switch domain: its chips form a torus", "this needs a GPU-like node");
+  return hw_.network.front();
+}
+
+const Tier& NamedRates::beyond() const {
+  if (hw_.network.size() < 2)
+    missing("network beyond its innermost tier", "describe one under network: in a hardware file");
+  return hw_.network[1];
+}
+
+BytesPerSecondOf<Traced> NamedRates::link() const {
+  const Tier& tier = torus();
+  require_published(hw_, {"network.0.link_bandwidth"});
+  return read(kReader, tier.torus.link_bandwidth, "hw.network.0.link_bandwidth", tier.source);
+}
+
+BytesPerSecondOf<Traced> NamedRates::ici() const {
+  return named(link() * Traced(2.0), "W_ici", "book ch. 2: both directions of one axis");
+}
+
+SecondsOf<Traced> NamedRates::hop_latency() const {
+  const Tier& tier = torus();
+  require_published(hw_, {"network.0.hop_latency"});
+  return read(kReader, tier.torus.hop_latency, "hw.network.0.hop_latency", tier.source);
+}
+
+std::int64_t NamedRates::axes() const { return torus().torus.dimensions(); }
+
+BytesPerSecondOf<Traced> NamedRates::scale_up() const {
+  const Tier& tier = domain();
+  require_published(hw_, {"network.0.bandwidth_per_chip"});
+  const auto rate = read(kReader, tier.switched.bandwidth_per_chip, "hw.network.0.bandwidth_per_chip", tier.source);
+  if (tier.kind != TierKind::kMesh) return rate;
+  const Traced peers = kReader.input(static_cast<double>(tier.switched.chips - 1), "peers", tier.source);
+  return named(rate * peers, "W_gpu", "a link to each other chip of the domain");
+}
+
+std::int64_t NamedRates::node_size() const { return domain().switched.chips; }
+
+BytesPerSecondOf<Traced> NamedRates::scale_out() const {
+  const Tier& tier = beyond();
+  require_published(hw_, {"network.1.bandwidth_per_chip"});
+  return read(kReader, tier.switched.bandwidth_per_chip, "hw.network.1.bandwidth_per_chip", tier.source);
+}
+
+BytesPerSecondOf<Traced> NamedRates::node_egress() const {
+  const Traced chips = kReader.input(static_cast<double>(node_size()), "chips of a node", domain().source);
+  return named(scale_out() * chips, "W_node", "book ch. 12: every chip's own network port");
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,308 @@
+#include "rl/rl.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <queue>
+
+#include "base/diagnostic.h"
+#include "base/units.h"
+#include "jobs/job_links.h"
+#include "jobs/job_run.h"
+#include "rl/rl_half.h"
+#include "serve/serve_resolve.h"
+
+namespace scalecalc {
+namespace {
+
+double number(std::int64_t count) { return static_cast<double>(count); }
+
+/// Packed sequences are padded to a whole number of these, which tensor and context ranks divide.
+constexpr std::int64_t kPacking = 128;
+
+std::int64_t packed_length(const RolloutTokens& tokens) {
+  const auto length = static_cast<std::int64_t>(std::llround(tokens.packed()));
+  return length <= kPacking ? length : (length + kPacking - 1) / kPacking * kPacking;
+}
+
+/// The training question that the rollouts make.
+RlQuestion with_batch(RlQuestion q, const RolloutTokens& tokens) {
+  q.train.seq = packed_length(tokens);
+  q.train.batch_tokens = number(q.prompts * q.rollouts) * tokens.total() / number(q.updates);
+  if (*q.train.batch_tokens < number(*q.train.seq)) {
+    throw UserError(fmt::format("--updates {} leaves each less than one packed sequence of {} tokens",
+                                group_thousands(q.updates), group_thousands(*q.train.seq)),
+                    "fewer updates, or more --prompts or --rollouts");
+  }
+  q.train.tokens = *q.train.batch_tokens * number(q.updates * q.epochs * q.steps);
+  q.train.top = 1;
+  return q;
+}
+
+class RlSearch {
+ public:
+  RlSearch(const RlQuestion& question, const Catalog& catalog)
+      : catalog_(catalog), tokens_(rollout_tokens(question.mix, question.prompts * question.rollouts)) {
+    out_.question = with_batch(question, tokens_);
+    out_.tokens = tokens_;
+  }
+
+  RlAnswer run() {
+    out_.engine = std::make_shared<const ServeAnswer>(resolve_serving(out_.question.engine, catalog_));
+    trainers_.emplace(q_, tokens_, catalog_);
+    load_ = {.mix = q_.mix, .prompts = q_.prompts, .rollouts = q_.rollouts, .depth = q_.depth};
+    load_.prefix_hit = q_.prefix_hit.value_or(1 - 1 / number(q_.rollouts));
+    describe_job();
+    if (q_.placement != RlPlacement::kSplit) colocated();
+    if (q_.placement != RlPlacement::kColocated) split();
+    std::stable_sort(out_.plans.begin(), out_.plans.end(),
+                     [](const RlPlan& a, const RlPlan& b) { return a.step < b.step; });
+    if (out_.plans.empty()) shortages();
+    if (!out_.plans.empty()) out_.run = job_run(trainers_->policy().job(), q_.train.chips, total_time());
+    return std::move(out_);
+  }
+
+ private:
+  const ServeSystem& system() const { return out_.engine->systems.front(); }
+  const HardwareSpec& hw() const { return *system().hw; }
+
+  SecondsOf<Traced> total_time() const {
+    return named(out_.plans.front().step * Traced::leaf(number(q_.steps), "steps", "asked", {}), "the whole run",
+                 "steps x step");
+  }
+
+  void assume(std::string text, std::string flag, std::string source) {
+    out_.assumptions.push_back({std::move(text), std::move(flag), std::move(source)});
+  }
+
+  void describe_job() {
+    out_.model = out_.engine->model->title;
+    out_.hardware_title = hw().title;
+    out_.capacity = hw().hbm_capacity.value();
+    assume(fmt::format("responses are packed without padding: they train as sequences of {} tokens, which attend to as "
+                       "many pairs",
+                       group_thousands(*q_.train.seq)),
+           "", "E[L^2] / E[L] of the lengths, rounded up to 128");
+    if (!q_.prefix_hit) {
+      assume(
+          fmt::format("{:.3g} % of every prompt is found in the cache: its rollouts share it", 100 * load_.prefix_hit),
+          "--prefix-hit", "vLLM, arXiv:2309.06180, section 4.4");
+    }
+    if (q_.reference.empty()) {
+      assume("a reference pass with the policy's first weights", "--reference", "arXiv:2402.03300, equation 4");
+    }
+    if (q_.reward.empty()) {
+      assume("rewards come from a rule that takes no time", "--reward", "arXiv:2501.12948, section 2.2.2");
+    }
+    if (q_.algorithm == RlAlgorithm::kPpo && q_.critic.empty()) {
+      assume("the critic is as large as the policy", "--critic", "arXiv:2203.02155 took a smaller one");
+    }
+    add_new(trainers_->assumptions());
+    add_new(out_.engine->assumptions);
+    if (trainers_->reward() != nullptr) add_new(trainers_->reward()->assumptions);
+  }
+
+  void add_new(const std::vector<Assumption>& found) {
+    for (const Assumption& a : found) {
+      const bool known = std::any_of(out_.assumptions.begin(), out_.assumptions.end(),
+                                     [&](const Assumption& other) { return other.text == a.text; });
+      // One price and one mean context are said once: the trainer's, and the engine's own lengths.
+      if (!known && !(a.flag == "--price" && &found == &out_.engine->assumptions)) out_.assumptions.push_back(a);
+    }
+  }
+
+  SecondsOf<Traced> weight_sync(const Generation& g, std::int64_t trainers, bool apart) const {
+    const std::int64_t chips = apart ? g.chips + trainers : g.chips;
+    if (chips == 1) return SecondsOf<Traced>(Traced(0.0));
+    const BytesPerSecondOf<Traced> rate = chip_ingress(hw(), system().serving.efficiency, chips, apart);
+    const BytesOf<Traced> in = searched_bytes(g.weight_bytes, "weights of an engine's chip", "layout of the engine");
+    if (!apart) return named(in / rate, "weights to the engine", "each chip gathers the engine's part of them");
+    const BytesOf<Traced> sent = searched_bytes(g.weight_bytes * number(g.layout.replica_chips()),
+                                                "weights of a replica", "layout of the engine") /
+                                 Traced::leaf(number(trainers), "chips that send", "split", {});
+    return named(max(in, sent) / rate, "weights to the engine",
+                 "a pipelined broadcast ends with the last byte into a chip or out of one");
+  }
+
+  /// Both halves on all chips, in turn.
+  void colocated() {
+    for (const bool offloaded : {false, true}) {
+      if (q_.state == TrainerState::kResident && offloaded) continue;
+      if (q_.state == TrainerState::kOffloaded && !offloaded) continue;
+      in_turn(offloaded);
+    }
+  }
+
+  void in_turn(bool offloaded) {
+    const std::int64_t chips = q_.train.chips;
+    // Captured graphs stay where they are when an engine sleeps.
+    const double graphs = system().serving.engine.graph_bytes;
+    const std::optional<TrainingHalf> half = trainers_->on(chips, graphs);
+    if (!half) return;
+    const auto link = host_link(hw());
+    if (offloaded && (!link || half->kept_bytes + half->host_bytes > hw().host_memory().value())) return;
+    // An engine that gives its chips away finishes what it began.
+    RolloutLoad load = load_;
+    load.depth = 0;
+    Generator generator(system().serving, load, q_.engine.fix, q_.engine.max, offloaded ? 0 : half->state_bytes);
+    const auto made = generator.best(chips, std::numeric_limits<double>::infinity());
+    out_.evaluated += generator.simulated();
+    if (!made) {
+      remember(generator);
+      return;
+    }
+    RlPlan plan{
+        .placement = RlPlacement::kColocated, .offloaded = offloaded, .generator_chips = chips, .trainer_chips = chips};
+    plan.parts.push_back({"generation", "generation", generation_time(*made, 0)});
+    plan.parts.push_back({"weight_sync", "weights to the engine", weight_sync(*made, chips, false)});
+    if (offloaded) {
+      plan.parts.push_back(
+          {"state_swap", "trainer state out and in",
+           named(searched_bytes(half->kept_bytes, "state of a chip", "plan of the trainer") * Traced(2.0) / *link,
+                 "trainer state out and in", "over the link to the host, once each way")});
+    }
+    plan.parts.insert(plan.parts.end(), half->parts.begin(), half->parts.end());
+    finish(std::move(plan), *half, *made, named(sum_of_parts(plan.parts), "step", "its parts, one after another"));
+  }
+
+  static SecondsOf<Traced> generation_time(const Generation& g, std::int64_t depth) {
+    return searched_seconds(g.seconds, "generation",
+                            depth < 2 ? "a replica's share through the engine, event by event, to the last token"
+                                      : "responses over the engine's largest rate [RATE-MAX]");
+  }
+
+  /// Pools of their own: every split whose halves are built. A split is left when no layout of its halves can reach the
+  /// best step known.
+  void split() {
+    const ChipSplits all = chip_splits(hw(), q_.train.chips);
+    out_.splits = all.splits.size();
+    out_.left_out = all.left_out;
+    if (all.left_out > 0) {
+      out_.notes.push_back(fmt::format("{} of {} splits were searched, evenly spaced", all.splits.size(),
+                                       all.splits.size() + all.left_out));
+    }
+    Generator generator(system().serving, load_, q_.engine.fix, q_.engine.max);
+    // Least bound first. A split's bound is made once from FLOPs, then from its training side's own time; only then, if
+    // it is still the least, are engines simulated.
+    struct Bounded {
+      double bound = 0;
+      ChipSplit split;
+      bool trained = false;
+      bool operator<(const Bounded& other) const { return bound > other.bound; }
+    };
+    std::priority_queue<Bounded> order;
+    for (const ChipSplit& s : all.splits) {
+      const std::optional<double> generation = generator.bound(s.first);
+      if (generation) order.push({joined(*generation, trainers_->bound(s.second)), s});
+    }
+    const bool any = !order.empty();
+    std::optional<RlPlan> best;
+    const auto limit = [&] { return best ? value_of(best->step) : std::numeric_limits<double>::infinity(); };
+    while (!order.empty() && order.top().bound < limit()) {
+      Bounded least = order.top();
+      order.pop();
+      const std::optional<TrainingHalf> half = trainers_->on(least.split.second, 0);
+      if (!half) continue;
+      if (!least.trained) {
+        least.bound = joined(*generator.bound(least.split.first), value_of(half->time));
+        least.trained = true;
+        order.push(least);
+        continue;
+      }
+      auto plan = apart(generator, least.split, *half, limit());
+      if (plan && (!best || plan->step < best->step)) best = std::move(plan);
+    }
+    out_.evaluated += generator.simulated();
+    if (!any) remember(generator);
+    if (best) out_.plans.push_back(std::move(*best));
+  }
+
+  /// Halves that overlap, or follow each other.
+  double joined(double generation, double training) const {
+    return q_.depth > 0 ? std::max(generation, training) : generation + training;
+  }
+
+  std::optional<RlPlan> apart(Generator& generator, const ChipSplit& s, const TrainingHalf& half, double limit) {
+    const auto made = generator.best(s.first, q_.depth > 0 ? limit : limit - half.time.value().value());
+    if (!made) return std::nullopt;
+    RlPlan plan{.placement = RlPlacement::kSplit,
+                .generator_chips = s.first,
+                .trainer_chips = s.second,
+                .idle_chips = q_.train.chips - s.first - s.second};
+    const SecondsOf<Traced> generation = generation_time(*made, q_.depth);
+    const SecondsOf<Traced> sync = weight_sync(*made, s.second, true);
+    plan.parts.push_back({"generation", "generation", generation});
+    plan.parts.push_back({"weight_sync", "weights to the engine", sync});
+    if (q_.depth == 0) {
+      plan.parts.insert(plan.parts.end(), half.parts.begin(), half.parts.end());
+    } else {
+      plan.parts.push_back({"waiting", "waiting for the trainer",
+                            named(max(half.time, generation) - generation, "waiting for the trainer",
+                                  "what the training side takes beyond generation")});
+    }
+    return finished(std::move(plan), half, *made, named(sum_of_parts(plan.parts), "step", "its parts"));
+  }
+
+  void finish(RlPlan plan, const TrainingHalf& half, const Generation& made, const SecondsOf<Traced>& step) {
+    RlPlan done = finished(std::move(plan), half, made, step);
+    const auto other = std::find_if(out_.plans.begin(), out_.plans.end(),
+                                    [&](const RlPlan& p) { return p.placement == done.placement; });
+    if (other == out_.plans.end()) {
+      out_.plans.push_back(std::move(done));
+    } else if (done.step < other->step) {
+      *other = std::move(done);
+    }
+  }
+
+  RlPlan finished(RlPlan plan, const TrainingHalf& half, const Generation& made, const SecondsOf<Traced>& step) const {
+    plan.generation = made;
+    plan.policy = half.policy;
+    plan.critic = half.critic;
+    plan.reward_layout = half.reward_layout;
+    plan.step = step;
+    plan.generator_busy = plan.parts.front().time;
+    plan.trainer_busy = half.time;
+    const Traced all = Traced::leaf(number(q_.train.chips), "chips", "asked", {});
+    if (plan.placement == RlPlacement::kColocated) {
+      plan.idle_share = Traced(0.0);
+      return plan;
+    }
+    const SecondsOf<Traced> moved = plan.parts[1].time;
+    const Traced generators = Traced::leaf(number(plan.generator_chips), "generator chips", "split", {});
+    // A plan may leave chips of its pool alone.
+    const Traced trainers =
+        Traced::leaf(number(half.policy->ranked.plan.layout.chips()), "trainer chips at work", "its plan", {});
+    const SecondsOf<Traced> busy = (plan.generator_busy + moved) * generators + (plan.trainer_busy + moved) * trainers;
+    plan.idle_share = named(Traced(1.0) - busy / (step * all), "idle share", "chips of one half wait for the other");
+    return plan;
+  }
+
+  void remember(const Generator& generator) {
+    if (!generator.shortage()) return;
+    const BindingLimit& l = *generator.shortage();
+    out_.shortages.push_back({"generation", l.nearest, l.asked, l.how});
+  }
+
+  void shortages() {
+    if (const auto training = trainers_->shortage()) {
+      out_.shortages.insert(out_.shortages.begin(), *training);
+    } else if (out_.shortages.empty()) {
+      out_.shortages.push_back({"placement", 0, out_.capacity, "no layout is legal on these chips"});
+    }
+  }
+
+  const Catalog& catalog_;
+  RolloutTokens tokens_;
+  RlAnswer out_;
+  const RlQuestion& q_ = out_.question;
+  std::optional<RlTrainers> trainers_;
+  RolloutLoad load_;
+};
+
+}  // namespace
+
+RlAnswer rl_answer(const RlQuestion& question, const Catalog& catalog) { return RlSearch(question, catalog).run(); }
+
+}  // namespace scalecalc

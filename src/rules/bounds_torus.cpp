@@ -1,0 +1,308 @@
+// Scaling book, chapter 5: data, tensor and mixed parallelism on a torus, and slices joined by the data-center network.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "rules/bound_rules.h"
+#include "rules/thumb.h"
+
+namespace scalecalc {
+namespace {
+
+const Reader<Traced> kReader;
+
+Traced axes_input(std::int64_t axes, const char* symbol, bool given, const char* flag) {
+  return kReader.input(static_cast<double>(axes), symbol, given ? flag : "axes of the torus");
+}
+
+class TorusRules {
+ public:
+  TorusRules(const BoundInputs& in, BoundList& list)
+      : in_(in),
+        list_(list),
+        alpha_(in.axis_intensity()),
+        sparsity_(in.shape ? in.shape->sparsity : Traced(1.0)),
+        data_axes_(axes_input(in.data_axes_alone(), "M_X", in.question().data_axes.has_value(), "--mx")),
+        tensor_axes_(axes_input(in.tensor_axes(), "M_Y", in.question().tensor_axes.has_value(), "--my")) {}
+
+  void run() {
+    data();
+    tensor();
+    mixed();
+    several_slices();
+    headroom();
+    if (in_.shape && in_.shape->experts) {
+      list_.leave_out("expert parallelism", "a network of switches: the book has no rule for a torus");
+    }
+    layer_passes(in_, split_tensor_degree_, list_);
+  }
+
+ private:
+  /// alpha / M for one number of axes, judged against the tokens of a chip.
+  Traced data_rule(const std::string& name, const Traced& scale, const Traced& axes, const std::string& says) {
+    const Traced limit = thumb::data_limit(alpha_, scale, axes, sparsity_);
+    const char* symbol = in_.shape && in_.shape->experts ? "(E/k) alpha_ici / M_X" : "alpha_ici / M_X";
+    return list_.add(BoundGroup::kData, {name, symbol, "tokens per chip", says, "book ch. 5, Data Parallelism, FSDP"},
+                     limit, in_.more_tokens_than(limit));
+  }
+
+  void data() {
+    if (in_.tokens_per_chip) {
+      list_.add(BoundGroup::kData,
+                {"tokens_per_chip", "B / n", "tokens", "what every limit per chip is held against", "book ch. 5"},
+                *in_.tokens_per_chip);
+    } else {
+      list_.leave_out("whether the limits are kept", in_.missing_for_tokens_per_chip());
+    }
+    limit_ = data_rule("fsdp_limit", in_.fsdp_scale(), data_axes_,
+                       fmt::format("FSDP over all chips and {} axes is compute-bound with more tokens on each chip",
+                                   in_.data_axes_alone()));
+    data_rule("dp_limit", in_.gradient_scale(), data_axes_,
+              "the same for plain data parallelism, which reduces gradients");
+    for (std::int64_t axes = 1; axes <= in_.axes(); ++axes) {
+      all_axes_limit_ =
+          data_rule(fmt::format("fsdp_limit_{}_{}", axes, axes == 1 ? "axis" : "axes"), in_.fsdp_scale(),
+                    kReader.input(static_cast<double>(axes), "M_X", "axes of the torus"),
+                    fmt::format("FSDP over {} of the torus", axes == 1 ? "one axis" : fmt::format("{} axes", axes)));
+    }
+    data_batches();
+  }
+
+  void data_batches() {
+    const TorusTier& torus = in_.hw().network.front().torus;
+    std::optional<Traced> pod;  // some files do not publish it
+    if (torus.max_chips > 0) {
+      pod = kReader.input(static_cast<double>(torus.max_chips), "pod", in_.hw().network.front().source);
+      list_.add(BoundGroup::kData,
+                {"fsdp_pod_batch", "limit x pod", "tokens", "batch that keeps a whole pod compute-bound under FSDP",
+                 "book ch. 5, Data Parallelism"},
+                limit_ * *pod);
+    }
+    if (in_.chips) {
+      const Traced least = limit_ * *in_.chips;
+      std::optional<bool> holds;
+      if (in_.batch) holds = least < *in_.batch;
+      list_.add(BoundGroup::kData,
+                {"fsdp_min_batch", "limit x n", "tokens", "FSDP over all chips is compute-bound with a larger batch",
+                 "book ch. 5"},
+                least, holds);
+    }
+    if (!in_.batch) return list_.leave_out("the most chips FSDP can use", "--batch-tokens");
+    const Traced most = list_.add(BoundGroup::kData,
+                                  {"fsdp_most_chips", "B / limit", "chips",
+                                   "chips over which FSDP stays compute-bound with this batch", "book ch. 5, FSDP"},
+                                  *in_.batch / limit_);
+    if (pod) {
+      list_.add(BoundGroup::kData,
+                {"fsdp_most_pods", "B / (limit x pod)", "pods", "the same in whole pods", "book ch. 5"}, most / *pod);
+    }
+    if (in_.tokens) {
+      const auto time = thumb::run_time(thumb::training_flops(in_.active_parameters, *in_.tokens), most, in_.peak(),
+                                        assumed_mfu(in_));
+      list_.add(BoundGroup::kData,
+                {"fsdp_most_chips_days", "6 P tokens / (chips C MFU)", "days", "the run on that many chips",
+                 "book ch. 5, FSDP"},
+                time.value() / Traced(thumb::kSecondsPerDay));
+    }
+  }
+
+  void tensor() {
+    if (!in_.shape) return list_.leave_out("tensor and mixed parallelism", "a model whose d_ff is known");
+    const Traced limit = thumb::tensor_limit(alpha_, in_.activation_scale(), tensor_axes_, in_.shape->width);
+    std::optional<bool> holds;
+    if (in_.question().fix.tp) holds = static_cast<double>(in_.tensor_degree()) < limit.value();
+    const char* source = "book ch. 5, Tensor Parallelism";
+    list_.add(BoundGroup::kTensor,
+              {"tp_limit", "M_Y F / alpha_ici", "chips",
+               fmt::format("tensor parallelism over {} is compute-bound over fewer chips, whatever the batch",
+                           in_.tensor_axes() == 1 ? "one axis" : fmt::format("{} axes", in_.tensor_axes())),
+               source},
+              limit, holds);
+    for (std::size_t i = 0; i < kDTypeCount; ++i) {
+      const DType other = static_cast<DType>(i);
+      if (!in_.hw().matmul_peak[i] || other == in_.question().compute) continue;
+      const Traced scale = kReader.input(bytes_per_element(other) / 2, "b_a / 2", std::string(name_of(other)));
+      list_.add(BoundGroup::kTensor,
+                {fmt::format("tp_limit_in_{}", name_of(other)), "M_Y F / alpha_ici (2 / b_a)", "chips",
+                 fmt::format("the same with everything in {}", name_of(other)), source},
+                thumb::tensor_limit(in_.compute(other) / in_.axis(), scale, tensor_axes_, in_.shape->width));
+    }
+    double power = 1;
+    while (power * 2 <= limit.value()) power *= 2;
+    list_.add(BoundGroup::kTensor,
+              {"tp_power_of_two", "2^i <= limit", "chips", "the power of two below the limit", source},
+              kReader.input(power, "power of two below the limit", "tp_limit"));
+  }
+
+  void mixed() {
+    if (!in_.shape) return;
+    const auto beside = in_.data_axes_beside();
+    if (!beside) {
+      return list_.leave_out("FSDP with tensor parallelism",
+                             fmt::format("an axis for each: M_X and M_Y share {}", in_.axes()));
+    }
+    const thumb::MixedSplit<Traced> split{
+        .alpha = alpha_,
+        .weight_scale = in_.weight_scale(),
+        .activation_scale = in_.activation_scale(),
+        .data_axes = axes_input(*beside, "M_X", in_.question().data_axes.has_value(), "--mx"),
+        .tensor_axes = tensor_axes_,
+        .width = in_.shape->width,
+        .sparsity = sparsity_};
+    const char* source = "book ch. 5, Combining FSDP and Tensor Parallelism";
+    mixed_limit_ = list_.add(BoundGroup::kMixed,
+                             {"mixed_limit", "alpha_ici^2 / (M_X M_Y F)", "tokens per chip",
+                              fmt::format("FSDP over {} axes with tensor parallelism over {} is compute-bound at the "
+                                          "best split with more tokens on each chip",
+                                          *beside, in_.tensor_axes()),
+                              source},
+                             thumb::mixed_limit(split), in_.more_tokens_than(thumb::mixed_limit(split)));
+    const Traced in_turn = Traced(4.0) * *mixed_limit_;
+    list_.add(BoundGroup::kMixed,
+              {"mixed_limit_in_turn", "4 alpha_ici^2 / (M_X M_Y F)", "tokens per chip",
+               "the same if the two exchanges take turns (first edition of the book)", source},
+              in_turn, in_.more_tokens_than(in_turn));
+    list_.add(BoundGroup::kMixed,
+              {"mixed_gain_over_fsdp", "FSDP limit / mixed limit", "times",
+               "how many times smaller the batch may be than for FSDP over all axes", source},
+              all_axes_limit_ / *mixed_limit_);
+    if (!in_.chips) return list_.leave_out("the best FSDP x TP split", in_.missing_for_tokens_per_chip());
+    const Traced least = *mixed_limit_ * *in_.chips;
+    std::optional<bool> holds;
+    if (in_.batch) holds = least < *in_.batch;
+    list_.add(BoundGroup::kMixed,
+              {"mixed_min_batch", "limit x n", "tokens", "the best split is compute-bound with a larger batch", source},
+              least, holds);
+    if (!in_.batch) return list_.leave_out("the best FSDP x TP split", "--batch-tokens");
+    best_split(split);
+  }
+
+  /// A slice's share of a quantity of all slices.
+  Traced per_slice(const Traced& whole, const char* name) const {
+    if (in_.slices() == 1) return whole;
+    return named(whole / kReader.input(static_cast<double>(in_.slices()), "slices", "--slices"), name, "of one slice");
+  }
+
+  void best_split(const thumb::MixedSplit<Traced>& split) {
+    const char* source = "book ch. 5, Combining FSDP and Tensor Parallelism";
+    const Traced chips = per_slice(*in_.chips, "n_slice");
+    const Traced batch = per_slice(*in_.batch, "B_slice");
+    const Traced x = thumb::optimal_data_ranks(split, batch, chips);
+    const Traced x_opt = list_.add(BoundGroup::kMixed,
+                                   {"mixed_optimal_fsdp", "X_opt = sqrt((B/F) (M_X/M_Y) n)", "chips",
+                                    "FSDP ranks at which weights and activations take equally long", source},
+                                   x, !(chips < x));
+    const Traced y_opt = list_.add(
+        BoundGroup::kMixed,
+        {"mixed_optimal_tp", "Y_opt = n / X_opt", "chips", "tensor-parallel ranks beside them", source}, chips / x_opt);
+    list_.add(BoundGroup::kMixed,
+              {"mixed_math_over_comms", "sqrt(B F M_X M_Y / n) / alpha_ici", "times",
+               "computing against communication at that split", source},
+              thumb::mixed_math_over_comms(split, *in_.tokens_per_chip),
+              in_.more_tokens_than(thumb::mixed_limit(split)));
+    const auto weights = split.weight_scale * in_.shape->total_width / (y_opt * split.data_axes);
+    const auto activations = split.activation_scale * batch / (x_opt * split.tensor_axes);
+    const Traced math = batch * in_.shape->width / chips;
+    const Traced ratio = math / (split.alpha.value() * max(weights, activations));
+    list_.add(BoundGroup::kMixed,
+              {"mixed_math_over_comms_at_optimum", "T_math / max(T_fsdp, T_tp)", "times",
+               "the same from the two times, for the check", source},
+              ratio, Traced(1.0) < ratio);
+    feasible(split, batch, chips);
+  }
+
+  /// The power of two for tensor parallelism, dividing chips and F, whose slower exchange is the fastest.
+  void feasible(const thumb::MixedSplit<Traced>& split, const Traced& batch, const Traced& chips) {
+    const auto n = static_cast<std::int64_t>(chips.value());
+    const auto exchange = [&](std::int64_t tp) {
+      const double y = static_cast<double>(tp);
+      const double weights =
+          split.weight_scale.value() * in_.shape->total_width.value() / (y * split.data_axes.value());
+      const double activations =
+          split.activation_scale.value() * batch.value() * y / (chips.value() * split.tensor_axes.value());
+      return std::max(weights, activations);
+    };
+    const auto d_ff = static_cast<std::int64_t>(in_.shape->expert_d_ff.value_or(in_.shape->width).value());
+    std::int64_t best = 1;
+    for (std::int64_t tp = 2; n % tp == 0 && d_ff % tp == 0; tp *= 2) {
+      if (exchange(tp) < exchange(best)) best = tp;
+    }
+    split_tensor_degree_ = best;
+    const char* source = "book ch. 5, Combining FSDP and Tensor Parallelism";
+    const Traced tp = list_.add(BoundGroup::kMixed,
+                                {"mixed_feasible_tp", "2^i near Y_opt", "chips",
+                                 "power of two that divides the chips and F and communicates least", source},
+                                kReader.input(static_cast<double>(best), "power of two", "search"));
+    const Traced fsdp = list_.add(
+        BoundGroup::kMixed,
+        {"mixed_feasible_fsdp", "n / that", "chips", "FSDP ranks (sequence sharding among them) beside it", source},
+        chips / tp);
+    conclude(best, fsdp.value());
+  }
+
+  void conclude(std::int64_t tp, double fsdp) {
+    const double tokens = in_.tokens_per_chip->value();
+    const auto bound = [&](const Traced& limit) {
+      return limit.value() < tokens ? "compute-bound" : "communication-bound";
+    };
+    list_.conclude(fmt::format("FSDP alone is {}: {} tokens on each chip, and it needs {}.", bound(limit_),
+                               tokens_text(tokens), tokens_text(limit_.value())));
+    const std::string split = tp == 1 ? "no tensor parallelism" : fmt::format("fsdp {:.0f} x tp {}", fsdp, tp);
+    list_.conclude(fmt::format("FSDP with tensor parallelism is {}: it needs {}; {} communicates least.",
+                               bound(*mixed_limit_), tokens_text(mixed_limit_->value()), split));
+  }
+
+  void several_slices() {
+    if (!in_.has_outer_network()) return;
+    const FlopsPerByteOf<Traced> alpha = named(in_.compute() / in_.scale_out(), "alpha_dcn", "book ch. 5: C / W_dcn");
+    const Traced limit = thumb::data_limit(alpha, in_.gradient_scale(), Traced(1.0), sparsity_);
+    std::optional<bool> holds;
+    std::optional<Traced> tokens;
+    if (in_.batch && in_.slices() > 1) tokens = per_slice(*in_.batch, "tokens_per_slice");
+    if (tokens) holds = limit < *tokens;
+    const char* source = "book ch. 5, Scaling Across Pods";
+    const Traced known = list_.add(
+        BoundGroup::kMultiSlice,
+        {"dcn_limit", "alpha_dcn = C / W_dcn", "tokens per slice",
+         "data parallelism over the data-center network is compute-bound with more tokens in each slice", source},
+        limit, holds);
+    if (!tokens) return;
+    list_.add(BoundGroup::kMultiSlice,
+              {"tokens_per_slice", "B / slices", "tokens", "what that limit is held against", source}, *tokens);
+    list_.conclude(fmt::format("Between slices it is {}: {} tokens in each, and it needs {}.",
+                               *holds ? "compute-bound" : "communication-bound", tokens_text(tokens->value()),
+                               tokens_text(known.value())));
+    slice_room_ = *tokens / known;
+  }
+
+  /// The batch against everything that limits it at once.
+  void headroom() {
+    if (!in_.tokens_per_chip) return;
+    const Traced inside = *in_.tokens_per_chip / (mixed_limit_ ? min(limit_, *mixed_limit_) : limit_);
+    const Traced room = slice_room_ ? min(inside, *slice_room_) : inside;
+    list_.add(slice_room_ ? BoundGroup::kMultiSlice : BoundGroup::kMixed,
+              {"batch_headroom", "batch / needed", "times",
+               fmt::format("the batch against what {} {}", mixed_limit_ ? "FSDP or the best split" : "FSDP",
+                           slice_room_ ? "and the network between slices need" : "needs"),
+               "book ch. 5 and 6"},
+              room, Traced(1.0) < room);
+  }
+
+  const BoundInputs& in_;
+  BoundList& list_;
+  FlopsPerByteOf<Traced> alpha_;
+  Traced sparsity_;
+  Traced data_axes_, tensor_axes_;
+  Traced limit_;           ///< of FSDP over M_X axes
+  Traced all_axes_limit_;  ///< and over all of them
+  std::optional<Traced> mixed_limit_;
+  std::optional<Traced> slice_room_;  ///< tokens of a slice over what the network between slices needs
+  std::optional<std::int64_t> split_tensor_degree_;
+};
+
+}  // namespace
+
+void torus_bounds(const BoundInputs& in, BoundList& list) { TorusRules(in, list).run(); }
+
+}  // namespace scalecalc

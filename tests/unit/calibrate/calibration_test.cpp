@@ -1,0 +1,191 @@
+#include "calibrate/calibration.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/io.h"
+#include "calibrate/minimize.h"
+#include "config/yaml_writer.h"
+#include "spec/load.h"
+#include "unit/validate/measured.h"
+
+namespace scalecalc {
+namespace {
+
+TEST(Minimize, FindsTheBottomOfABowl) {
+  const auto bowl = [](const std::vector<double>& x) { return std::pow(x[0] - 1, 2) + 3 * std::pow(x[1] + 2, 2); };
+  const std::vector<double> found = minimize(bowl, {0, 0}, {{-4, -4}, {4, 4}});
+  EXPECT_NEAR(found[0], 1, 1e-3);
+  EXPECT_NEAR(found[1], -2, 1e-3);
+}
+
+TEST(Minimize, StaysWithinItsBounds) {
+  const auto slope = [](const std::vector<double>& x) { return x[0] - x[1]; };
+  const std::vector<double> found = minimize(slope, {0, 0}, {{-1, -1}, {1, 2}});
+  EXPECT_DOUBLE_EQ(found[0], -1);
+  EXPECT_DOUBLE_EQ(found[1], 2);
+}
+
+TEST(CoefficientSlot, FieldsThatMoveTogetherKeepTheirRatio) {
+  Efficiency e;
+  e.attention_forward = {0.6, 0.2, ""};
+  e.attention_backward = {0.3, 0.2, ""};
+  for (const CoefficientSlot& slot : fitted_slots()) {
+    if (slot.path == "attention_forward") slot.set(e, 0.5, 0.1);
+  }
+  EXPECT_DOUBLE_EQ(e.attention_forward.value, 0.5);
+  EXPECT_DOUBLE_EQ(e.attention_backward.value, 0.25);
+  EXPECT_DOUBLE_EQ(e.attention_backward.error, 0.1);
+}
+
+/// Runs of two sources on eight H100, over batch, sequence and layout; the step times are the engine's own with other
+/// coefficients, so that the fit has something to find.
+std::vector<Measurement> runs_with(const std::vector<std::string>& set) {
+  std::vector<Measurement> rows;
+  for (const std::int64_t tp : {1, 2, 8}) {
+    for (const std::int64_t seq : {1024, 8192, 32768}) {
+      for (const double batch : {16.0, 64.0}) {
+        Measurement row = test::measurement();
+        row.id = std::to_string(tp) + "-" + std::to_string(seq) + "-" + std::to_string(batch);
+        row.group = batch > 16 ? "large" : "small";
+        row.layout.tp = tp;
+        row.layout.dp = 8 / tp;
+        row.seq = seq;
+        row.batch_seqs = batch;
+        row.step_s = 1;
+        rows.push_back(row);
+      }
+    }
+  }
+  const Validation truth = validate({.rows = rows, .set = set}, Catalog());
+  EXPECT_EQ(truth.rows.size(), rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].step_s = truth.rows[i].predicted;
+  return rows;
+}
+
+const std::vector<std::string> kSlower{"hw.efficiency.matmul.bf16.value=0.55", "hw.efficiency.matmul.bf16.error=0",
+                                       "hw.efficiency.matmul.bf16.source=test"};
+
+double after(const Calibration& c, const std::string& path) {
+  for (const FittedCoefficient& f : c.coefficients) {
+    if (f.path == path) return f.after;
+  }
+  ADD_FAILURE() << path << " was not fitted";
+  return 0;
+}
+
+/// The file's values pull as well, so a few runs move the coefficients most of the way.
+TEST(Calibrate, MovesTowardsTheCoefficientTheRunsWereMadeWith) {
+  const Calibration c = calibrate({.rows = runs_with(kSlower), .hardware = "h100-sxm"}, Catalog());
+  EXPECT_EQ(c.rows.size(), 18U);
+  EXPECT_EQ(c.sources, 2U);
+  EXPECT_EQ(c.folds.size(), 2U);
+  EXPECT_GT(c.before.mean_abs, 0.05);
+  EXPECT_LT(c.inside.mean_abs, c.before.mean_abs / 2);
+  EXPECT_LT(c.outside.mean_abs, c.before.mean_abs);
+  EXPECT_LT(after(c, "matmul.bf16"), 0.64) << "the file's is above 0.66";
+  EXPECT_GT(after(c, "matmul.bf16"), 0.55);
+  EXPECT_GE(*c.coverage, 0.9);
+}
+
+TEST(Calibrate, LeavesCoefficientsAloneThatAlreadyFit) {
+  const Calibration c = calibrate({.rows = runs_with({}), .hardware = "h100"}, Catalog());
+  EXPECT_LT(c.before.mean_abs, 1e-9);
+  for (const FittedCoefficient& f : c.coefficients) EXPECT_NEAR(f.after / f.before, 1, 2e-3) << f.path;
+}
+
+TEST(Calibrate, ASourceNeverBothTrainsAndTests) {
+  std::vector<Measurement> rows = runs_with({});
+  const Calibration c = calibrate({.rows = rows, .hardware = "h100-sxm"}, Catalog());
+  ASSERT_EQ(c.folds.size(), 2U);
+  for (const FoldReport& fold : c.folds) {
+    EXPECT_EQ(fold.held_out.size(), 1U);
+    EXPECT_EQ(fold.rows, 9U);
+  }
+  for (Measurement& row : rows) row.group = "one";
+  const Calibration alone = calibrate({.rows = rows, .hardware = "h100-sxm"}, Catalog());
+  EXPECT_TRUE(alone.folds.empty()) << "nor is there a second model";
+  EXPECT_EQ(alone.held_out, HeldOut::kNothing);
+  EXPECT_FALSE(alone.better());
+  EXPECT_FALSE(alone.coverage);
+  for (std::size_t i = 0; i < rows.size(); i += 2) rows[i].model = "other";
+  const Calibration models = calibrate({.rows = rows, .hardware = "h100-sxm"}, Catalog());
+  EXPECT_EQ(models.held_out, HeldOut::kModel);
+  EXPECT_EQ(models.folds.size(), 2U);
+}
+
+TEST(Calibrate, SaysTheSameTwice) {
+  const CalibrateQuestion q{.rows = runs_with(kSlower), .hardware = "h100-sxm", .date = "2026-11"};
+  EXPECT_EQ(write_yaml(calibrate(q, Catalog()).block), write_yaml(calibrate(q, Catalog()).block));
+}
+
+/// What is written down can be put into a hardware file.
+TEST(Calibrate, ItsBlockIsReadByTheLoader) {
+  const CalibrateQuestion q{.rows = runs_with(kSlower), .hardware = "h100-sxm", .date = "2026-11"};
+  const Calibration c = calibrate(q, Catalog());
+  const Catalog catalog;
+  ConfigNode document = catalog.load(CatalogKind::kHardware, "h100-sxm");
+  const ConfigNode block = read_yaml(write_yaml(c.block), "block.yaml");
+  for (ConfigNode::Entry& entry : document.entries) {
+    if (entry.key == "efficiency") entry.value = block.entries.front().value;
+  }
+  const HardwareSpec hw = load_hardware(document, catalog);
+  const Efficiency& usual = efficiency_under(hw, "megatron");
+  const auto bf16 = static_cast<std::size_t>(DType::kBf16);
+  EXPECT_NEAR(usual.matmul[bf16].value, after(c, "matmul.bf16"), 1e-4);
+  EXPECT_NE(usual.matmul[bf16].source.find("fitted 2026-11: 18 runs"), std::string::npos);
+  EXPECT_NEAR(usual.step_overhead.value / after(c, "step_overhead"), 1, 1e-2);
+  EXPECT_NE(hw.efficiency.matmul[bf16].value, usual.matmul[bf16].value) << "kernels alone keep their coefficients";
+}
+
+/// A chip has one set for each software: runs of another stack teach nothing about this one.
+TEST(Calibrate, FitsTheRunsOfOneStack) {
+  std::vector<Measurement> rows = runs_with(kSlower);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].framework = i % 3 == 0 ? "composer-fsdp" : "NeMo";
+  const Calibration c = calibrate({.rows = rows, .hardware = "h100-sxm", .stack = "composer"}, Catalog());
+  EXPECT_EQ(c.stack, "composer");
+  EXPECT_EQ(c.rows.size(), 6U);
+  EXPECT_EQ(c.other_stacks, 12U);
+  EXPECT_NE(write_yaml(c.block).find("composer:"), std::string::npos);
+  EXPECT_THROW(calibrate({.rows = rows, .hardware = "h100-sxm"}, Catalog()), UserError) << "none of the usual stack";
+  EXPECT_THROW(calibrate({.rows = rows, .hardware = "h100-sxm", .stack = "compose"}, Catalog()), UserError);
+}
+
+/// Runs of another chip of the family, all half as fast as its coefficients say, make a chip with one run of its own
+/// slower than that run alone does.
+TEST(Calibrate, LeansOnTheFamilysOtherChips) {
+  std::vector<Measurement> own{runs_with({}).front()};
+  std::vector<Measurement> all = own;
+  for (Measurement row : runs_with({})) {
+    row.chip = "h200";
+    row.id += "-h200";
+    row.group = "elsewhere";
+    all.push_back(row);
+  }
+  const Validation other = validate({.rows = all}, Catalog());
+  for (std::size_t i = 1; i < all.size(); ++i) all[i].step_s = 1.5 * other.rows[i].predicted;
+  const Calibration alone = calibrate({.rows = own, .hardware = "h100-sxm"}, Catalog());
+  const Calibration leaning = calibrate({.rows = all, .hardware = "h100-sxm"}, Catalog());
+  EXPECT_EQ(alone.relatives, 0U);
+  EXPECT_EQ(leaning.relatives, 18U);
+  EXPECT_EQ(leaning.rows.size(), 1U);
+  EXPECT_LT(after(leaning, "matmul.bf16"), 0.97 * after(alone, "matmul.bf16"));
+}
+
+TEST(Calibrate, AFamilysFactorsAreWrittenForItsFile) {
+  std::vector<Measurement> rows = runs_with(kSlower);
+  const Calibration c = calibrate({.rows = rows, .hardware = {}, .family = "nvidia", .stack = "megatron"}, Catalog());
+  EXPECT_EQ(c.rows.size(), 18U);
+  const std::string block = write_yaml(c.block);
+  EXPECT_EQ(block.find("stacks:\n  megatron:\n"), 0U) << block;
+  EXPECT_NE(block.find("{times: "), std::string::npos) << block;
+}
+
+TEST(Calibrate, RefusesChipsWithoutRuns) {
+  EXPECT_THROW(calibrate({.rows = {test::measurement()}, .hardware = "tpu-v5e"}, Catalog()), UserError);
+  EXPECT_THROW(calibrate({.rows = {test::measurement()}, .hardware = "h101"}, Catalog()), UserError);
+}
+
+}  // namespace
+}  // namespace scalecalc

@@ -1,0 +1,188 @@
+#include "network/collective_time.h"
+
+#include <gtest/gtest.h>
+
+#include "base/diagnostic.h"
+#include "support/fixtures.h"
+
+namespace scalecalc {
+namespace {
+
+using Op = CollectiveOp;
+using Convention = CollectiveConvention;
+
+constexpr double kLink = 50e9;   // the fixtures' rates
+constexpr double kNode = 400e9;  // a chip inside a node
+constexpr double kLeaf = 50e9;   // a chip beyond it
+constexpr double kV = 1e9;
+
+CollectiveTime run(const HardwareSpec& hw, const CollectiveGroup& group, Op op, double bytes = kV,
+                   Convention convention = Convention::kBook, InNetwork in_network = InNetwork::kAsBuilt,
+                   double top_k = 0) {
+  const CollectiveNetwork network = collective_network(hw, ideal_efficiency(hw.efficiency));
+  return collective_time(
+      network, group,
+      {.op = op, .bytes = BytesOf<Traced>(bytes), .convention = convention, .in_network = in_network, .top_k = top_k});
+}
+
+class TorusTime : public testing::Test {
+ protected:
+  HardwareSpec hw = test::torus_chip();
+  CollectiveGroup axis(std::int64_t size, bool wraps) { return torus_group(hw, {{"X", size, wraps}}); }
+};
+
+/// Book, chapter 3: V / W_ici on a ring whatever its size; hops of V/A over one link on a line.
+TEST_F(TorusTime, RingAndLine) {
+  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(8, true), Op::kAllGather).time), kV / (2 * kLink));
+  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(16, true), Op::kReduceScatter).time), kV / (2 * kLink));
+  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(8, true), Op::kAllReduce).time), kV / kLink);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(4, false), Op::kAllGather).time), 3 * (kV / 4) / kLink);
+  EXPECT_EQ(run(hw, axis(8, true), Op::kAllGather).algorithm, "ring");
+  EXPECT_EQ(run(hw, axis(4, false), Op::kAllReduce).algorithm, "two-phase line");
+}
+
+TEST_F(TorusTime, ExactKeepsTheShareThatArrives) {
+  const double ring = kV / (2 * kLink);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(8, true), Op::kAllGather, kV, Convention::kExact).time), ring * 7 / 8);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(4, false), Op::kAllGather, kV, Convention::kFirstOrder).time), kV / kLink);
+}
+
+TEST_F(TorusTime, AxesAddTheirLinks) {
+  const CollectiveGroup three = torus_group(hw, {{"X", 8, true}, {"Y", 8, true}, {"Z", 8, true}});
+  const CollectiveTime found = run(hw, three, Op::kAllGather);
+  EXPECT_DOUBLE_EQ(value_of(found.time), kV / (6 * kLink));
+  EXPECT_DOUBLE_EQ(value_of(found.latency), 12e-6) << "half the sum of the axes, in hops of 1 us";
+  EXPECT_EQ(found.hops, 12);
+  EXPECT_EQ(found.algorithm, "rings on 3 axes");
+  const CollectiveGroup mixed = torus_group(hw, {{"X", 8, true}, {"Y", 2, false}});
+  EXPECT_DOUBLE_EQ(value_of(run(hw, mixed, Op::kAllGather).time), kV * 15 / 16 / (3 * kLink));
+}
+
+TEST_F(TorusTime, SmallArraysCostHops) {
+  const CollectiveTime ring = run(hw, axis(8, true), Op::kAllGather, 1000);
+  EXPECT_TRUE(ring.latency_bound);
+  EXPECT_DOUBLE_EQ(value_of(ring.time), 4e-6);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(4, false), Op::kAllReduce, 1000).time), 6e-6);
+  EXPECT_FALSE(run(hw, axis(8, true), Op::kAllGather).latency_bound);
+}
+
+/// Book, chapter 3: a quarter of the all-gather on one ring; V max(A) / (4 N W_ici) on several; a line has one cut.
+TEST_F(TorusTime, AllToAll) {
+  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(8, true), Op::kAllToAll).time), kV / (2 * kLink) / 4);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(8, false), Op::kAllToAll).time), kV / (2 * kLink) / 2);
+  const CollectiveGroup two = torus_group(hw, {{"X", 8, true}, {"Y", 16, true}});
+  EXPECT_DOUBLE_EQ(value_of(run(hw, two, Op::kAllToAll).time), kV * 16 / (4 * 128 * 2 * kLink));
+  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(8, true), Op::kAllToAll, kV, Convention::kBook, InNetwork::kAsBuilt, 2).time),
+                   kV / (2 * kLink) / 4 * 2 / 8);
+}
+
+TEST_F(TorusTime, TwistingCountsInTheExactConvention) {
+  CollectiveGroup group = torus_group(hw, {{"X", 4, true}, {"Y", 4, true}, {"Z", 8, true}});
+  const double plain = value_of(run(hw, group, Op::kAllToAll, kV, Convention::kExact).time);
+  group.twist_gain = 1.63;
+  EXPECT_DOUBLE_EQ(value_of(run(hw, group, Op::kAllToAll, kV, Convention::kExact).time), plain / 1.63);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, group, Op::kAllToAll).time), plain);
+}
+
+TEST_F(TorusTime, SlicesJoinOverTheOuterNetwork) {
+  const double dcn = value_of(hw.network[1].switched.bandwidth_per_chip);
+  // One chip of each slice: its own egress. Whole slices: every chip carries its part.
+  const CollectiveGroup alone = torus_group(hw, {}, 4, 64);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, alone, Op::kAllGather).bandwidth_time), kV * 3 / 4 / dcn);
+  const CollectiveGroup whole = torus_group(hw, {{"X", 8, true}, {"Y", 8, true}}, 4);
+  const CollectiveTime found = run(hw, whole, Op::kAllGather);
+  EXPECT_DOUBLE_EQ(value_of(found.bandwidth_time), std::max(kV / (4 * kLink), kV * 3 / 4 / (64 * dcn)));
+  EXPECT_EQ(whole.size(), 256);
+  EXPECT_EQ(found.levels.at(0).level.chips_below, 64);
+}
+
+class SwitchedTime : public testing::Test {
+ protected:
+  HardwareSpec hw = test::switched_chip();
+  CollectiveGroup ranks(std::int64_t size, std::int64_t inner = 1) { return switched_group(hw, size, inner); }
+};
+
+/// Book, chapter 12: V (N-1)/(N W_gpu) in a node, about V / W_gpu; no latency.
+TEST_F(SwitchedTime, Node) {
+  EXPECT_DOUBLE_EQ(value_of(run(hw, ranks(8), Op::kAllGather).time), kV * 7 / 8 / kNode);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, ranks(6), Op::kAllGather).time), kV * 5 / 6 / kNode);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, ranks(8), Op::kAllGather, kV, Convention::kFirstOrder).time), kV / kNode);
+  const CollectiveTime book = run(hw, ranks(8), Op::kAllReduce);
+  EXPECT_DOUBLE_EQ(value_of(book.time), 2 * kV * 7 / 8 / kNode);
+  EXPECT_EQ(book.latency_rule, LatencyRule::kNotCounted);
+  const CollectiveTime exact = run(hw, ranks(8), Op::kAllReduce, kV, Convention::kExact);
+  EXPECT_DOUBLE_EQ(value_of(exact.time), 2 * kV * 7 / 8 / kNode + 2 * 3 * 10e-6);
+}
+
+/// Book, chapter 12: V max_i (D_i-1)/(D_i W_i) with W_i the uplinks of one child together.
+TEST_F(SwitchedTime, Tree) {
+  const CollectiveTime tree = run(hw, ranks(64), Op::kAllGather);
+  ASSERT_EQ(tree.levels.size(), 3);
+  EXPECT_DOUBLE_EQ(value_of(tree.levels[0].time), kV * 7 / 8 / kNode);
+  EXPECT_DOUBLE_EQ(value_of(tree.levels[1].time), kV * 3 / 4 / (8 * kLeaf));
+  EXPECT_DOUBLE_EQ(value_of(tree.levels[1].link), 8 * kLeaf);
+  EXPECT_DOUBLE_EQ(value_of(tree.levels[2].time), kV * 1 / 2 / (32 * kLeaf));
+  EXPECT_DOUBLE_EQ(value_of(tree.time), value_of(tree.levels[0].time));
+  EXPECT_EQ(tree.bound_tier, "node");
+  EXPECT_EQ(tree.algorithm, "tree: node, leaf, spine");
+  // In fact a node receives what lies in the other leaf through its own uplinks as well.
+  const CollectiveTime exact = run(hw, ranks(64), Op::kAllGather, kV, Convention::kExact);
+  EXPECT_DOUBLE_EQ(value_of(exact.levels[1].time), kV * 7 / 8 / (8 * kLeaf));
+}
+
+/// Book, chapter 12, sharded reductions, with V the bytes of one group (the whole array over Y).
+TEST_F(SwitchedTime, InnerAxis) {
+  const CollectiveTime four = run(hw, ranks(8, 4), Op::kAllGather);
+  EXPECT_DOUBLE_EQ(value_of(four.levels[1].time), kV * 3 / 4 / (2 * kLeaf)) << "two members of the node share";
+  const CollectiveTime sixteen = run(hw, ranks(2, 16), Op::kAllGather, kV, Convention::kFirstOrder);
+  EXPECT_DOUBLE_EQ(value_of(sixteen.levels[1].time), kV / kLeaf);
+  EXPECT_DOUBLE_EQ(value_of(sixteen.levels[0].time), kV * 16 / 8 / kNode) << "V full / (W_gpu min(Y, 8))";
+  const CollectiveTime exact = run(hw, ranks(2, 16), Op::kAllGather, kV, Convention::kExact);
+  EXPECT_EQ(value_of(exact.levels[0].time), 0) << "no two members share a node";
+}
+
+TEST_F(SwitchedTime, InNetworkReduction) {
+  const CollectiveTime on = run(hw, ranks(8), Op::kAllReduce, kV, Convention::kBook, InNetwork::kOn);
+  EXPECT_DOUBLE_EQ(value_of(on.time), kV / kNode);
+  EXPECT_EQ(on.algorithm, "switch: node (in network)");
+  EXPECT_EQ(value_of(run(hw, ranks(8), Op::kAllReduce).time), 2 * kV * 7 / 8 / kNode) << "as built: it does not";
+  hw.network[0].switched.in_network_reduction = true;
+  EXPECT_DOUBLE_EQ(value_of(run(hw, ranks(8), Op::kAllReduce).time), kV / kNode);
+  EXPECT_THROW(run(hw, ranks(8), Op::kAllGather, kV, Convention::kBook, InNetwork::kOn), UserError);
+}
+
+/// Book, chapter 12: V (N-1)/(N^2 W_gpu), and V (M-1)/(M^2 W_node) over M nodes.
+TEST_F(SwitchedTime, AllToAll) {
+  EXPECT_DOUBLE_EQ(value_of(run(hw, ranks(8), Op::kAllToAll).time), kV * 7 / 64 / kNode);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, ranks(32), Op::kAllToAll).time), kV * 3 / 16 / (8 * kLeaf));
+  const auto ragged = [&](Convention convention) {
+    return value_of(run(hw, ranks(8), Op::kAllToAll, kV, convention, InNetwork::kAsBuilt, 4).time);
+  };
+  EXPECT_DOUBLE_EQ(ragged(Convention::kFirstOrder), kV / 8 / kNode / 2);
+  EXPECT_DOUBLE_EQ(ragged(Convention::kBook), kV * 7 / 64 / kNode / 2);
+  EXPECT_THROW(run(hw, ranks(8), Op::kAllReduce, kV, Convention::kBook, InNetwork::kAsBuilt, 4), UserError);
+}
+
+TEST_F(SwitchedTime, GroupsThatCutADomainAreRefused) {
+  EXPECT_THROW(ranks(12), UserError);
+  EXPECT_THROW(ranks(4, 3), UserError);
+  EXPECT_EQ(ranks(24).levels.at(1).members, 3) << "whole nodes need not fill the leaf";
+  hw.network.back().switched.chips = 64;
+  EXPECT_THROW(ranks(128), UserError);
+}
+
+TEST_F(SwitchedTime, AGroupOfOneIsFree) {
+  EXPECT_EQ(value_of(run(hw, ranks(1), Op::kAllGather).time), 0);
+  EXPECT_EQ(value_of(run(hw, ranks(1, 32), Op::kAllReduce, kV, Convention::kExact).time), 0);
+  EXPECT_EQ(run(hw, ranks(1), Op::kAllGather).algorithm, "none");
+}
+
+TEST(CollectiveExplained, FormulaNamesItsInputs) {
+  const HardwareSpec hw = test::switched_chip();
+  const std::vector<ExplainedStep> steps = explain(run(hw, switched_group(hw, 8), Op::kAllGather).time.value());
+  ASSERT_FALSE(steps.empty());
+  EXPECT_NE(steps.front().formula.find("(D_node - 1) / D_node"), std::string::npos) << steps.front().formula;
+}
+
+}  // namespace
+}  // namespace scalecalc
