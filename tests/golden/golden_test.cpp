@@ -116,18 +116,18 @@ TEST(Transcript, SaysWhatDiffersInEachStream) {
 }
 
 TEST(Transcript, SelectsMembers) {
-  const std::string json = R"({"a": {"b": 1.5, "c": "x"}, "l": [{"n": 1}, {"n": null}], "e": []})";
-  const auto selected = [&](const std::string& paths) { return select(json, expand_paths(paths)); };
-  EXPECT_EQ(selected("a.{b,c}  l[1].n"), "a.b = 1.5\na.c = \"x\"\nl[1].n = null\n");
-  EXPECT_EQ(selected("l[].n e[].n a"), "l[0].n = 1\nl[1].n = null\ne[] = none\na = {\"b\":1.5,\"c\":\"x\"}\n");
-  EXPECT_EQ(select("{\"n\": 1}\n{\"n\": 2}\n", {"[].n"}), "[0].n = 1\n[1].n = 2\n");
-  EXPECT_EQ(select("error: no\n", {"a"}), "error: no\n");
+  const std::string json = R"({"a": {"b": 1.5, "c": "x"}, "l": [{"n": 1, "m": "p"}, {"n": null, "m": "q"}], "e": []})";
+  EXPECT_EQ(select(json, "a.{b,c}  l[1].n"), "a.b = 1.5\na.c = \"x\"\nl[1].n = null\n");
+  EXPECT_EQ(select(json, "l[].{n,m}"), "l[0].n = 1\nl[0].m = \"p\"\nl[1].n = null\nl[1].m = \"q\"\n");
+  EXPECT_EQ(select(json, "l[m=q].n e[].n a"), "l[m=q].n = null\ne[] = none\na = {\"b\":1.5,\"c\":\"x\"}\n");
+  EXPECT_EQ(select("{\"n\": 1}\n{\"n\": 2}\n", "[].n"), "[0].n = 1\n[1].n = 2\n");
+  EXPECT_EQ(select("error: no\n", "a"), "error: no\n");
 }
 
 TEST(Transcript, RefusesAPathThatLeadsNowhere) {
   const auto said = [](const std::string& paths) -> std::string {
     try {
-      select(R"({"a": {"b": 1, "c": 2}, "l": [1]})", expand_paths(paths));
+      select(R"({"a": {"b": 1, "c": 2}, "l": [1]})", paths);
     } catch (const std::runtime_error& error) {
       return error.what();
     }
@@ -136,9 +136,10 @@ TEST(Transcript, RefusesAPathThatLeadsNowhere) {
   EXPECT_EQ(said("a.d"), "| select: a has no \"d\"; it has b c");
   EXPECT_EQ(said("x"), "| select: the document has no \"x\"; it has a l");
   EXPECT_EQ(said("l[1]"), "| select: l has no [1]; it is an array of 1");
+  EXPECT_EQ(said("l[n=1]"), "| select: l has no [n=1]; it is an array of 1");
   EXPECT_EQ(said("a[]"), "| select: a has no []; it has b c");
   EXPECT_EQ(said("l[0].b"), "| select: l[0] has no \"b\"; it is 1");
-  EXPECT_EQ(said("a.{b"), "| select: no } in a.{b");
+  EXPECT_EQ(said("a.{b"), "| select: no } in {b");
 }
 
 TEST(Transcript, SplitsWordsAsAShellWould) {

@@ -37,64 +37,66 @@ Json parse(const std::string& text) {
   throw std::runtime_error(what);
 }
 
-/// `shown` is the path so far with indices for [], `rest` what is left of it.
+/// The text between a bracket and its partner at the start of `rest`, which is what follows then.
+std::string bracketed(std::string_view& rest, char close) {
+  const std::size_t end = rest.find(close);
+  if (end == std::string_view::npos) throw std::runtime_error("| select: no " + (close + (" in " + std::string(rest))));
+  std::string out(rest.substr(1, end - 1));
+  rest.remove_prefix(end + 1);
+  return out;
+}
+
+/// The element of an array that [index] names, by its number or by a member it has.
+const Json* element(const Json& from, const std::string& index) {
+  const std::size_t equals = index.find('=');
+  for (std::size_t i = 0; from.is_array() && i < from.size(); ++i) {
+    if (equals == std::string::npos) {
+      if (index == std::to_string(i)) return &from[i];
+    } else if (from[i].is_object() && from[i].value(index.substr(0, equals), Json()) == index.substr(equals + 1)) {
+      return &from[i];
+    }
+  }
+  return nullptr;
+}
+
+/// `shown` is the path so far with numbers for [], `rest` what is left of it.
 void follow(const Json& from, const std::string& shown, std::string_view rest, std::string& out) {
   if (rest.empty()) {
     out += shown + " = " + from.dump() + "\n";
     return;
   }
   if (rest.front() == '[') {
-    const std::size_t close = rest.find(']');
-    if (close == std::string_view::npos) throw std::runtime_error("| select: no ] in " + std::string(rest));
-    const std::string index(rest.substr(1, close - 1));
+    const std::string index = bracketed(rest, ']');
     if (index.empty() && from.is_array()) {
       if (from.empty()) out += shown + "[] = none\n";
-      for (std::size_t i = 0; i < from.size(); ++i) {
-        follow(from[i], shown + "[" + std::to_string(i) + "]", rest.substr(close + 1), out);
-      }
+      for (std::size_t i = 0; i < from.size(); ++i) follow(from[i], shown + "[" + std::to_string(i) + "]", rest, out);
       return;
     }
-    const bool number = !index.empty() && index.find_first_not_of("0123456789") == std::string::npos;
-    if (!number || !from.is_array() || std::stoul(index) >= from.size()) leads_nowhere(from, shown, "[" + index + "]");
-    follow(from[std::stoul(index)], shown + "[" + index + "]", rest.substr(close + 1), out);
+    const Json* found = element(from, index);
+    if (found == nullptr) leads_nowhere(from, shown, "[" + index + "]");
+    follow(*found, shown + "[" + index + "]", rest, out);
     return;
   }
   if (rest.front() == '.') rest.remove_prefix(1);
-  const std::string_view key = rest.substr(0, rest.find_first_of(".["));
-  const auto found = from.is_object() ? from.find(std::string(key)) : from.end();
-  if (found == from.end()) leads_nowhere(from, shown, "\"" + std::string(key) + "\"");
-  follow(*found, shown + (shown.empty() ? "" : ".") + std::string(key), rest.substr(key.size()), out);
-}
-
-/// The first choice spelled out, and those after it.
-void expand(const std::string& path, std::vector<std::string>& out) {
-  const std::size_t open = path.find('{');
-  if (open == std::string::npos) {
-    out.push_back(path);
+  if (rest.starts_with('{')) {
+    std::istringstream choices(bracketed(rest, '}'));
+    for (std::string choice; std::getline(choices, choice, ',');) follow(from, shown, choice + std::string(rest), out);
     return;
   }
-  const std::size_t close = path.find('}', open);
-  if (close == std::string::npos) throw std::runtime_error("| select: no } in " + path);
-  std::istringstream choices(path.substr(open + 1, close - open - 1));
-  for (std::string choice; std::getline(choices, choice, ',');) {
-    expand(path.substr(0, open) + choice + path.substr(close + 1), out);
-  }
+  const std::string key(rest.substr(0, rest.find_first_of(".[")));
+  const auto found = from.is_object() ? from.find(key) : from.end();
+  if (found == from.end()) leads_nowhere(from, shown, "\"" + key + "\"");
+  follow(*found, shown + (shown.empty() ? "" : ".") + key, rest.substr(key.size()), out);
 }
 
 }  // namespace
 
-std::string select(const std::string& json, const std::vector<std::string>& paths) {
+std::string select(const std::string& json, const std::string& paths) {
   const Json document = parse(json);
   if (document.is_discarded()) return json;
   std::string out;
-  for (const std::string& path : paths) follow(document, "", path, out);
-  return out;
-}
-
-std::vector<std::string> expand_paths(const std::string& text) {
-  std::vector<std::string> out;
-  std::istringstream words(text);
-  for (std::string word; words >> word;) expand(word, out);
+  std::istringstream words(paths);
+  for (std::string path; words >> path;) follow(document, "", path, out);
   return out;
 }
 

@@ -122,7 +122,7 @@ Case run_case(const Transcript& transcript, const Case& item) {
   if (found.select.empty()) return found;
   std::string paths;
   for (const std::string& line : found.select) paths += line + " ";
-  found.out = select(found.out, expand_paths(paths));
+  found.out = select(found.out, paths);
   return found;
 }
 
