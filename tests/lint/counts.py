@@ -34,7 +34,7 @@ SAID = [
     (r"\b([\d,]+) chips and systems\b(?!;)", "chips and systems"),
     (r"(?<=and )([\d,]+) models\b(?! of every)", "models"),
     (r"`model list` \(([\d,]+) models", "models"),
-    (r"`scalecalc model list` shows the ([\d,]+)", "models"),
+    (r"`scalecalc model list` shows the (\d+)", "models"),
     (r"\b([\d,]{3,}) published runs\b", "published runs"),
     (r"\b([\d,]+) published figures of serving\b", "published figures of serving"),
     (r"\b([\d,]+) worked numbers\b", "worked numbers"),
