@@ -44,7 +44,7 @@ struct ServeDegrees {
 struct ServeMeasurement {
   SourceSpan where;
   std::string id, source, group, date, engine, model;
-  std::string stack;                ///< the engine's name in configs/stacks; see name_engines
+  std::string stack;                ///< the engine's name in configs/stacks; see name_stacks
   std::string doubt;                ///< why its figures may not be what they seem; empty if they are
   bool complete = true;             ///< false: the source leaves out what a prediction needs
   std::optional<ModelShape> shape;  ///< absent: the catalog's model of that name

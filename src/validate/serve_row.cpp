@@ -246,7 +246,7 @@ double as_figure(const ServeMeasurement& row, const ServeLoad& load, double seco
 
 }  // namespace
 
-void name_engines(std::vector<ServeMeasurement>& rows, const Catalog& catalog) {
+void name_stacks(std::vector<ServeMeasurement>& rows, const Catalog& catalog) {
   for (ServeMeasurement& row : rows) {
     std::string words = lower_case(row.engine);
     std::replace_if(

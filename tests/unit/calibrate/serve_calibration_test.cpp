@@ -1,4 +1,4 @@
-#include "calibrate/serve_calibration.h"
+#include "calibrate/serving_calibration.h"
 
 #include <gtest/gtest.h>
 
