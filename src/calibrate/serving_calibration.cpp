@@ -42,8 +42,8 @@ class ServingFitter final : CrossFit {
   }
 
   ServeCalibration run(const Catalog& catalog, const std::function<bool()>& stop) {
-    std::vector<std::size_t> fold_of = folds();
-    cross_fit(std::move(fold_of), out_.folds, stop);
+    std::vector<std::size_t> dealt = folds();
+    cross_fit(std::move(dealt), out_.folds, stop);
     report_naive();
     report_errors(out_, Factors(system_.stray.size(), 0.0));
     const std::vector<bool> all(rows_.size(), true);

@@ -12,7 +12,6 @@
 #include "spec/load_stack.h"
 
 namespace scalecalc {
-
 namespace {
 
 /// Sources differ by more than the models of one source do: assumed, by half as much again.
@@ -50,14 +49,14 @@ class TrainingFitter final : CrossFit {
   }
 
   Calibration run(const std::function<bool()>& stop) {
-    std::vector<std::size_t> fold_of;
+    std::vector<std::size_t> folds;
     if (folds_.count > 0) {
-      for (const FitRow* row : rows_) fold_of.push_back(folds_.of_part.at(part_of(*row, out_.held_out)));
+      for (const FitRow* row : rows_) folds.push_back(folds_.of_part.at(part_of(*row, out_.held_out)));
     }
-    cross_fit(std::move(fold_of), folds_.count, stop);
+    cross_fit(std::move(folds), folds_.count, stop);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       out_.rows.push_back({.row = rows_[i]->row, .measured = rows_[i]->measured});
-      if (held_out(i)) out_.rows[i].baseline = error_by(i, centres_[CrossFit::fold_of(i)]);
+      if (held_out(i)) out_.rows[i].baseline = error_by(i, centres_[fold_of(i)]);
     }
     report_errors(out_, fit_->none());
     for (std::size_t fold = 0; fold < blind().size(); ++fold) out_.folds.push_back(report_of(fold));

@@ -130,12 +130,7 @@ std::shared_ptr<const HardwareSpec> hardware_of(const ServeMeasurement& row, con
 }
 
 ModelSpec model_served(const ServeMeasurement& row, const Catalog& catalog) {
-  Measurement shape;  // one way from a row's shape into a model
-  shape.where = row.where;
-  shape.id = row.id;
-  shape.source = row.source;
-  shape.model = row.model;
-  shape.shape = row.shape;
+  Measurement shape{row};  // one way from a row's shape into a model
   shape.seq = static_cast<std::int64_t>(row.input_len.value_or(1) + row.output_len.value_or(0));
   return model_of(shape, catalog);
 }
