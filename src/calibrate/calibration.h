@@ -37,25 +37,40 @@ struct CalibrateQuestionOf {
   std::string files;                 ///< for the provenance: where the rows were read
 };
 
-/// One row's errors: by the file's coefficients, by the fit to all rows, by the fit that had not seen it.
+/// One row's errors, by the coefficients that FitErrors says. Those it was not held out of have no `outside`.
 template <class Kind>
 struct FittedOf {
   typename Kind::Measured row;
   double measured = 0;  ///< seconds, or the row's figure
-  double before = 0, inside = 0;
-  std::optional<double> outside;
-  std::optional<double> baseline;  ///< by what the fit must beat
-  bool in_band = false;            ///< of the fit that had not seen it, with the errors written down
+  std::optional<double> before, inside, outside, baseline;
+  bool in_band = false;  ///< of the fit that had not seen it, with the errors written down
+};
+
+struct FitErrors {
+  Errors before;    ///< with the file's coefficients
+  Errors inside;    ///< of the fit to all rows
+  Errors outside;   ///< each row by the fit that had not seen it; as inside if nothing was held out
+  Errors baseline;  ///< of what the fit must beat, as far as known without the row's part
 };
 
 template <class Kind>
-struct FitReportOf {
+FitErrors fit_errors(const std::vector<FittedOf<Kind>>& rows) {
+  const auto over = [&](auto which, const Errors& otherwise) {
+    std::vector<double> errors;
+    for (const FittedOf<Kind>& row : rows) {
+      if (row.*which) errors.push_back(*(row.*which));
+    }
+    return errors.empty() ? otherwise : errors_of(errors);
+  };
+  using Fitted = FittedOf<Kind>;
+  const Errors inside = over(&Fitted::inside, {});
+  return {over(&Fitted::before, {}), inside, over(&Fitted::outside, inside), over(&Fitted::baseline, inside)};
+}
+
+template <class Kind>
+struct FitReportOf : FitErrors {
   std::vector<FittedOf<Kind>> rows;
   std::vector<SkippedOf<Kind>> skipped;
-  Errors before;                   ///< with the file's coefficients
-  Errors inside;                   ///< of the fit to all rows
-  Errors outside;                  ///< each row by the fit that had not seen it; as inside if nothing was held out
-  Errors baseline;                 ///< of what the fit must beat, as far as known without the row's part
   std::optional<double> coverage;  ///< of the held-out rows, within the errors written down
 };
 
@@ -77,16 +92,6 @@ std::string fitted_to(const std::string& date, const std::string& files, std::si
 
 /// ln of what coefficients are multiplied by.
 using Factors = std::vector<double>;
-
-/// Errors over rows by their number; `error(i)` may have none.
-template <class Error>
-Errors errors_of_rows(std::size_t rows, const Error& error) {
-  std::vector<double> found;
-  for (std::size_t i = 0; i < rows; ++i) {
-    if (const std::optional<double> one = error(i)) found.push_back(*one);
-  }
-  return errors_of(found);
-}
 
 /// A fit and its cross-validation over rows by their number. What a fit is, the kinds say.
 class CrossFit {
@@ -118,17 +123,12 @@ class CrossFit {
   /// Every row's errors and those over all; `out` has the rows with their baselines.
   template <class Kind>
   void report_errors(FitReportOf<Kind>& out, const Factors& none) const {
-    auto& rows = out.rows;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      rows[i].before = error_by(i, none);
-      rows[i].inside = error_by(i, fitted_);
-      if (held_out(i)) rows[i].outside = error_by(i, blind_[fold_of_[i]]);
+    for (std::size_t i = 0; i < out.rows.size(); ++i) {
+      out.rows[i].before = error_by(i, none);
+      out.rows[i].inside = error_by(i, fitted_);
+      if (held_out(i)) out.rows[i].outside = error_by(i, blind_[fold_of_[i]]);
     }
-    out.before = errors_of_rows(rows.size(), [&](std::size_t i) { return std::optional(rows[i].before); });
-    out.inside = errors_of_rows(rows.size(), [&](std::size_t i) { return std::optional(rows[i].inside); });
-    if (blind_.empty()) return void(out.outside = out.baseline = out.inside);
-    out.outside = errors_of_rows(rows.size(), [&](std::size_t i) { return rows[i].outside; });
-    out.baseline = errors_of_rows(rows.size(), [&](std::size_t i) { return rows[i].baseline; });
+    static_cast<FitErrors&>(out) = fit_errors(out.rows);
   }
 
   template <class Kind>

@@ -9,7 +9,6 @@
 #include <tuple>
 
 #include "calibrate/ridge.h"
-#include "calibrate/serve_slots.h"
 
 namespace scalecalc {
 namespace {
@@ -239,23 +238,19 @@ class ServingFitter final : CrossFit {
       const ServedRow& served = rows_[i].served;
       const std::size_t label = rows_[i].labels.back();
       if (served.row.stack.empty() || !done.insert(label).second) continue;
-      ServeSet set{.hardware = served.hw->name, .stack = served.row.stack};
+      ServeSet set;
+      set.hardware = served.hw->name;
+      set.stack = served.row.stack;
+      std::vector<FittedOf<Serving>> rows;
       std::set<std::string> sources;
-      for (const FitServing& other : rows_) {
-        if (other.labels.back() != label) continue;
-        ++set.rows;
-        sources.insert(other.served.row.group);
+      for (std::size_t j = 0; j < rows_.size(); ++j) {
+        if (rows_[j].labels.back() != label) continue;
+        rows.push_back(out_.rows[j]);
+        sources.insert(rows.back().row.group);
       }
+      set.rows = rows.size();
       set.sources = sources.size();
-      const auto over = [&](const auto& pick) {
-        return errors_of_rows(rows_.size(), [&](std::size_t j) -> std::optional<double> {
-          return rows_[j].labels.back() == label ? pick(out_.rows[j]) : std::nullopt;
-        });
-      };
-      using Fitted = FittedOf<Serving>;
-      set.before = over([](const Fitted& row) { return std::optional(row.before); });
-      set.inside = over([](const Fitted& row) { return std::optional(row.inside); });
-      set.outside = over([](const Fitted& row) { return row.outside; });
+      static_cast<FitErrors&>(set) = fit_errors(rows);
       const Efficiency efficiency = widened(i, at(i, fitted()), scale);
       for (const ServeSlot& slot : serve_slots()) {
         const Coefficient& c = efficiency.serving.*(slot.field);

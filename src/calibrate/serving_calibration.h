@@ -13,10 +13,9 @@ namespace scalecalc {
 using ServeCalibrateQuestion = CalibrateQuestionOf<Serving>;
 
 /// The coefficients of one engine on one chip.
-struct ServeSet {
+struct ServeSet : FitErrors {
   std::string hardware, stack;
   std::size_t rows = 0, sources = 0;
-  Errors before, inside, outside;
   std::vector<WrittenCoefficient> coefficients;
   ConfigNode block;  ///< an `efficiency:` block of a hardware file
 };

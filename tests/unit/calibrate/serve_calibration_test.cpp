@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "calibrate/serve_slots.h"
 #include "unit/validate/served.h"
 
 namespace scalecalc {
