@@ -8,7 +8,6 @@
 #include "cli/measurement_files.h"
 #include "cli/session.h"
 #include "cli/sheet_command.h"
-#include "report/serve_validate_sheet.h"
 #include "report/validate_sheet.h"
 
 namespace scalecalc::cli {
@@ -103,7 +102,7 @@ ExitCode run_validate(const Arguments& arguments, Environment& env) {
       asked.question.rows = std::move(read.serving);
       const ServeValidation found = validate_serving(asked.question, catalog, env.interrupted);
       verdict = objection(found.summary.mean_abs, asked.max_error);
-      Sheet sheet = serve_validate_sheet(found, asked.question, asked.view);
+      Sheet sheet = validate_sheet(found, asked.question, asked.view);
       note_sets(arguments, sheet.assumptions);
       return sheet;
     }
