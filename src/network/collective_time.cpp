@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/diagnostic.h"
+#include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "network/collective.h"

@@ -4,7 +4,7 @@ namespace scalecalc {
 namespace {
 
 Traced counted(std::int64_t value, std::string_view name) {
-  return Reader<Traced>{}.input(static_cast<double>(value), name, "the way asked for");
+  return kReader.input(static_cast<double>(value), name, "the way asked for");
 }
 
 }  // namespace

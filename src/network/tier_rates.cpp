@@ -86,18 +86,17 @@ NetworkRates<R> read_network(const Reader<R>& reader, const HardwareSpec& hw, co
 }
 
 BytesPerSecondOf<Traced> chip_egress(const HardwareSpec& hw, std::size_t tier) {
-  const Reader<Traced> reader;
   const Tier& t = hw.network[tier];
-  const BytesPerSecondOf<Traced> rate = tier_bandwidth(reader, hw, tier);
+  const BytesPerSecondOf<Traced> rate = tier_bandwidth(kReader, hw, tier);
   if (t.kind != TierKind::kMesh) return rate;
-  const Traced peers = reader.input(static_cast<double>(t.switched.chips - 1), "peers", t.source);
+  const Traced peers = kReader.input(static_cast<double>(t.switched.chips - 1), "peers", t.source);
   return named(rate * peers, "W_gpu", "a link to each other chip of the domain");
 }
 
 BytesPerSecondOf<Traced> node_egress(const HardwareSpec& hw, std::int64_t chips) {
   const Tier& node = hw.network.front();
   const std::int64_t used = chips > 0 ? chips : node.switched.chips;
-  const Traced count = Reader<Traced>{}.input(static_cast<double>(used), "chips of a node", node.source);
+  const Traced count = kReader.input(static_cast<double>(used), "chips of a node", node.source);
   return named(chip_egress(hw, 1) * count, "W_node", "book ch. 12: every chip's own network port");
 }
 

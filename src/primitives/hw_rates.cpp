@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/diagnostic.h"
+#include "base/scalar.h"
 #include "base/text.h"
 #include "network/tier_rates.h"
 #include "primitives/hw.h"
@@ -12,8 +13,6 @@
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 std::size_t at(DType dtype) { return static_cast<std::size_t>(dtype); }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/diagnostic.h"
+#include "base/scalar.h"
 #include "base/units.h"
 #include "network/slice.h"
 #include "network/tier_rates.h"
@@ -13,8 +14,6 @@
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 std::int64_t product(const Shape& shape) {
   std::int64_t out = 1;

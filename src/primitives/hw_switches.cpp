@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/scalar.h"
 #include "base/units.h"
 #include "network/tier_rates.h"
 #include "primitives/hw.h"
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 class Switches {
  public:

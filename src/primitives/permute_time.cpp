@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/diagnostic.h"
+#include "base/scalar.h"
 #include "base/units.h"
 #include "network/point_to_point.h"
 

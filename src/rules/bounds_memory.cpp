@@ -4,13 +4,12 @@
 
 #include <cmath>
 
+#include "base/scalar.h"
 #include "base/units.h"
 #include "rules/bound_rules.h"
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 class MemoryRules {
  public:

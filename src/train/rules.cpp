@@ -141,14 +141,14 @@ class Rules {
     const SecondsOf<Traced> one = named(total / rate_, "time on one chip at peak", "book ch. 6");
     step(one);
     const Traced years =
-        named(one.value() / Traced(thumb::kSecondsPerYear), "chip-years at peak", "book ch. 6: years of 365 days");
+        named(one.value() / Traced(kSecondsPerYear), "chip-years at peak", "book ch. 6: years of 365 days");
     step(years);
     const SecondsOf<Traced> at40 =
         named(thumb::run_time(total, chips_, rate_, Traced(0.4)), "time at 40 % MFU", "book ch. 6");
     step(at40);
     section_.remarks.push_back(fmt::format(
         "{:.0f} chip-years; {:.1f} days on {} chips at 40 % MFU, with N = {} as {}; {} parameters by our count{}",
-        years.value(), at40.value().value() / thumb::kSecondsPerDay, group_thousands(q_.slices.front().chips),
+        years.value(), at40.value().value() / kSecondsPerDay, group_thousands(q_.slices.front().chips),
         format_quantity(parameters_.value(), UnitKind::kCount), stated_ ? "stated" : "counted",
         format_quantity(exact_, UnitKind::kCount, 5),
         q_.model.moe
