@@ -132,7 +132,6 @@ namespace {
 
 // --- What it takes ---
 
-const Reader<Traced> kReader;
 constexpr const char* kAsked = "the group asked for";
 
 Traced count(std::int64_t value, std::string_view name) {
