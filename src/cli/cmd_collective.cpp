@@ -11,6 +11,7 @@
 #include "network/slice.h"
 #include "primitives/collective_answer.h"
 #include "report/collective_sheet.h"
+#include "spec/load_stack.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -57,6 +58,9 @@ constexpr std::array kFlags{
          "measured times or bus bandwidths of the same collective, to set beside the model", "370GB/s,480GB/s"},
     Flag{"--efficiency", 0, FlagKind::kValue, "ideal|calibrated",
          "ideal (default): links at their full rate; calibrated: at the share the hardware file gives", "calibrated"},
+    Flag{"--stack", 0, FlagKind::kValue, "NAME",
+         "with --efficiency calibrated: software stack or serving engine whose measured kernels and links count",
+         "vllm"},
     kSetFlag,
     kExplainFlag,
 };
@@ -219,6 +223,10 @@ class Options {
     if (const auto word = reader_.word("--wraparound", kWraparounds); word && *word > 0) q_.wraparound = *word == 1;
     constexpr std::array<std::string_view, 2> kEfficiencies{"ideal", "calibrated"};
     if (const auto word = reader_.word("--efficiency", kEfficiencies)) q_.calibrated = *word == 1;
+    if (arguments_.has("--stack") && !q_.calibrated) {
+      reader_.problem("--stack chooses measured coefficients, and the links are ideal", "add --efficiency calibrated");
+    }
+    q_.stack = arguments_.value("--stack").value_or("");
     if (const auto top_k = reader_.count("--top-k", kChipRange)) q_.top_k = static_cast<double>(*top_k);
     only_for("--top-k", "all-to-all", q_.op == CollectiveOp::kAllToAll);
     only_for("--replicated", "all-gather", q_.op == CollectiveOp::kAllGather);
@@ -280,11 +288,20 @@ class Options {
   bool permute_ = false;
 };
 
+/// Of an engine, or of a stack that trains; engines without coefficients of their own on the chip serve by the chip's.
+bool is_engine(const std::string& stack, const HardwareSpec& hw, const Catalog& catalog) {
+  if (stack.empty()) return false;
+  if (const StackCoefficients* own = coefficients_under(hw, stack)) return own->serves;
+  const std::optional<std::string> known = stack_of_framework(catalog, stack);
+  return known && load_stack(catalog.load(CatalogKind::kStack, *known)).serving.has_value();
+}
+
 ExitCode run_collective(const Arguments& arguments, Environment& env) {
-  const CollectiveQuestion question = Options(arguments).question();
+  CollectiveQuestion question = Options(arguments).question();
   return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
     // Only the network matters here; answer_collective looks at what of it is published.
     const HardwareSpec hw = hardware_asked_for(arguments, catalog, Unpublished::kAllowed);
+    question.serving = is_engine(question.stack, hw, catalog);
     CollectiveAnswer answer = answer_collective(question, hw);
     note_sets(arguments, answer.assumptions);
     return collective_sheet(answer, hw);

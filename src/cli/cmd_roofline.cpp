@@ -39,6 +39,10 @@ constexpr std::array kFlags{
          "what they exchange over: one link in one direction, one torus axis in both, the node's switches, the network "
          "beyond; with --split contraction or output",
          "ici"},
+    Flag{"--convention", 0, FlagKind::kValue, "book|first-order|exact",
+         "how the exchange is timed, as in collective: the book's forms (default), to first order, or exact with the "
+         "latency of messages",
+         "exact"},
     Flag{"--measured", 0, FlagKind::kValue, "T[,T...]",
          "measured times, to set beside the roofline: trials of one point, or one for each point of a sweep",
          "184ms,67ms"},
@@ -108,6 +112,7 @@ void read_sharing(FlagReader& reader, const Arguments& arguments, RooflineQuesti
   q.sharing.chips = reader.count("--chips", kChipRange).value_or(1);
   read_word(reader, "--split", kSplits, q.sharing.split);
   if (const auto word = reader.word("--over", kFabrics)) q.over = static_cast<Fabric>(*word);
+  read_word(reader, "--convention", kCollectiveConventionNames, q.convention);
   const bool split = q.sharing.split != MatmulSplit::kEven;
   const bool exchanges = q.sharing.split == MatmulSplit::kContraction || q.sharing.split == MatmulSplit::kOutput;
   if (split && q.sharing.chips == 1)
@@ -115,6 +120,10 @@ void read_sharing(FlagReader& reader, const Arguments& arguments, RooflineQuesti
   if (exchanges && !arguments.has("--over")) {
     reader.problem(fmt::format("--split {} makes the chips exchange data: over what?", *arguments.value("--split")),
                    "add --over link, ici, scale-up or scale-out");
+  }
+  if (!exchanges && arguments.has("--convention")) {
+    reader.problem("--convention says how an exchange is timed, and nothing is exchanged",
+                   "add --split contraction or output");
   }
   if (!exchanges && q.over) {
     reader.problem("--over says what chips exchange over, and nothing is exchanged",

@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "model/accounting.h"
+#include "primitives/named_rates.h"
 #include "rules/thumb.h"
 
 namespace scalecalc {
@@ -78,8 +79,8 @@ class Rules {
   void on_torus() {
     const Reader<Traced> reader;
     const Tier& tier = q_.hw.network.front();
-    const Bandwidth axis = read(reader, tier.torus.link_bandwidth * 2.0, "W", tier.source);
-    const FlopsPerByteOf<Traced> alpha = named(rate_ / axis, "alpha", "book ch. 5: C / W, FLOPs per byte of one axis");
+    const FlopsPerByteOf<Traced> alpha =
+        named(rate_ / NamedRates(q_.hw).ici(), "alpha", "book ch. 5: C / W, FLOPs per byte of one axis");
     step(alpha);
     const double axes = static_cast<double>(tier.torus.pod.size());
     const Traced limit =
@@ -110,16 +111,14 @@ class Rules {
   void behind_switches() {
     const Reader<Traced> reader;
     const Tier& node = q_.hw.network.front();
-    const double peers = node.kind == TierKind::kMesh ? static_cast<double>(node.switched.chips - 1) : 1;
-    const Bandwidth inside = read(reader, node.switched.bandwidth_per_chip * peers, "W_gpu", node.source);
+    const NamedRates rates(q_.hw);
+    const Bandwidth inside = rates.scale_up();
     Bandwidth slower = inside;
     if (q_.hw.network.size() > 1) {
-      const Tier& beyond = q_.hw.network[1];
       const std::int64_t used = q_.slices.front().per_domain;
       const double chips = static_cast<double>(used > 0 ? used : node.switched.chips);
-      const Bandwidth egress = read(reader, beyond.switched.bandwidth_per_chip * chips, "W_node", beyond.source);
       if (chips_.value() > chips)
-        slower = named(min(inside, egress), "W", "book ch. 12: the slower of node and network");
+        slower = named(min(inside, rates.node_egress(used)), "W", "book ch. 12: the slower of node and network");
     }
     const FlopsPerByteOf<Traced> alpha = named(rate_ / slower, "alpha", "book ch. 12: C / W");
     step(alpha);

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "network/tier_rates.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
 #include "validate/row_remat.h"
@@ -162,7 +163,7 @@ void set_node_bandwidth(const Measurement& row, HardwareSpec& hw) {
   if (!row.node_bandwidth || hw.is_torus()) return;
   const auto chips = static_cast<double>(row.chips_per_node > 0 ? row.chips_per_node : hw.chips_per_host);
   for (std::size_t tier = 1; tier < hw.network.size(); ++tier) {
-    hw.network[tier].switched.bandwidth_per_chip = BytesPerSecond(*row.node_bandwidth / chips);
+    set_bandwidth(hw, tier, BytesPerSecond(*row.node_bandwidth / chips));
   }
 }
 
