@@ -64,7 +64,7 @@ struct KeptFigures {
 };
 
 struct ModelFigures {
-  PartSums sums;                          ///< of the network, MTP modules apart
+  PartSums sums;                          ///< of the network; MTP modules, a part of their own, are in no total
   Traced total;                           ///< distinct weights
   Traced active;                          ///< without the experts a token does not visit
   Traced book_total;                      ///< without norms and routers, as the book adds parts up
