@@ -1,12 +1,16 @@
 // What is wrong with a user's question: where, what was found, what was expected, the nearest valid name.
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace scalecalc {
+
+/// Problems told of one file: more help nobody.
+inline constexpr std::size_t kMostProblems = 20;
 
 /// A place in a file, or on the command line (file "<command line>"). Lines and columns count from 1; 0 = none.
 struct SourceSpan {

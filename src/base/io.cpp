@@ -37,6 +37,8 @@ namespace {
                   ExitCode::kOutputFailed);
 }
 
+}  // namespace
+
 /// Closes a descriptor on every way out; close() hands errors to the caller who wants them.
 class Descriptor {
  public:
@@ -55,6 +57,8 @@ class Descriptor {
   int fd_;
   bool owned_;
 };
+
+namespace {
 
 std::string read_all(int fd, const std::string& path) {
   std::string text;

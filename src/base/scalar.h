@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -116,5 +117,10 @@ Quantity<D, R> read(const Reader<R>& reader, const Quantity<D>& value, std::stri
                     double error = 0) {
   return Quantity<D, R>(reader.input(value.value(), name, source, D, error));
 }
+
+/// Reads inputs with their names, for answers that explain themselves.
+inline const Reader<Traced> kReader;
+
+inline double to_double(std::int64_t count) { return static_cast<double>(count); }
 
 }  // namespace scalecalc

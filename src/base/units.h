@@ -50,6 +50,16 @@ std::variant<double, UnitError> parse_quantity(std::string_view text, UnitKind k
 /// min, h, d; counts as k, M, B (10^9), T).
 std::string format_quantity(double value, UnitKind kind, int digits = 3);
 
+/// "4.19M", "8.26M": a count with its prefix, no blank between.
+std::string compact_count(double value, int digits = 3);
+
+inline constexpr double kSecondsPerHour = 3600;
+inline constexpr double kSecondsPerDay = 86400;
+inline constexpr double kSecondsPerYear = 365 * kSecondsPerDay;
+
+/// "17.2 ms".
+inline std::string seconds_text(double seconds) { return format_quantity(seconds, UnitKind::kSeconds); }
+
 /// 8960 -> "8,960"; for whole counts in tables.
 std::string group_thousands(long long value);
 

@@ -115,6 +115,12 @@ std::string format_quantity(double value, UnitKind kind, int digits) {
   return scaled(value, scales(kind), digits);
 }
 
+std::string compact_count(double value, int digits) {
+  std::string text = format_quantity(value, UnitKind::kCount, digits);
+  std::erase(text, ' ');
+  return text;
+}
+
 std::string group_thousands(long long value) {
   std::string digits = std::to_string(value);
   const std::size_t first = value < 0 ? 1 : 0;

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse(const std::string& path, std::string message, std::string hint) {
+[[noreturn]] void refuse_result(const std::string& path, std::string message, std::string hint) {
   throw UserError({Diagnostic{SourceSpan{.file = path}, std::move(message), std::move(hint)}});
 }
 
@@ -72,7 +72,7 @@ class ShardLines {
   }
 
   [[noreturn]] void damaged() const {
-    refuse(path_, "the shard is damaged: its rows are not those its last line speaks of", again(path_));
+    refuse_result(path_, "the shard is damaged: its rows are not those its last line speaks of", again(path_));
   }
 
  private:

@@ -13,20 +13,20 @@
 #include "validate/statistics.h"
 
 namespace scalecalc {
-namespace {
-
-constexpr double kWantedCoverage = 0.9;
-/// Sources differ by more than the models of one source do: assumed, by half as much again.
-constexpr double kOneSourceWidening = 1.5;
-constexpr double kLargestError = 0.95;
-/// A source of n rows counts as n^(1 - this): chosen among 0, 1/4 and 1/2 by the error on runs held out.
-constexpr double kSourceDiscount = 0.25;
 
 FitErrors errors_of(const std::vector<double>& errors) {
+  if (errors.empty()) return {};
   std::vector<double> sizes(errors.size());
   std::transform(errors.begin(), errors.end(), sizes.begin(), [](double error) { return std::abs(error); });
   return {mean_of(sizes), quantile(sizes, 0.5), quantile(sizes, 0.9), mean_of(errors)};
 }
+
+namespace {
+
+/// Sources differ by more than the models of one source do: assumed, by half as much again.
+constexpr double kOneSourceWidening = 1.5;
+/// A source of n rows counts as n^(1 - this): chosen among 0, 1/4 and 1/2 by the error on runs held out.
+constexpr double kSourceDiscount = 0.25;
 
 /// What is held out together.
 const std::string& part_of(const FitRow& row, HeldOut by) {

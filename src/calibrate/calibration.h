@@ -58,6 +58,11 @@ struct FittedRow {
 struct FitErrors {
   double mean_abs = 0, median_abs = 0, p90_abs = 0, bias = 0;
 };
+FitErrors errors_of(const std::vector<double>& errors);
+
+/// Share of rows that a coefficient's stated error shall enclose, and the largest such error.
+inline constexpr double kWantedCoverage = 0.9;
+inline constexpr double kLargestError = 0.95;
 
 struct Calibration {
   std::string hardware;  ///< empty for a family

@@ -21,8 +21,6 @@ constexpr double kHuber = 0.15;
 /// The factor of all rows may stray so much farther than an engine's, and that of an engine on one chip less.
 constexpr double kAllStray = 1.5;
 constexpr double kPairStray = 0.5;
-constexpr double kWantedCoverage = 0.9;
-constexpr double kLargestError = 0.95;
 constexpr int kSteps = 20;
 
 struct FitServing {
@@ -36,13 +34,6 @@ struct FitServing {
 double huber(double residual) {
   const double size = std::abs(residual) / kHuber;
   return size <= 1 ? size * size / 2 : size - 0.5;
-}
-
-FitErrors errors_of(const std::vector<double>& errors) {
-  if (errors.empty()) return {};
-  std::vector<double> sizes(errors.size());
-  std::transform(errors.begin(), errors.end(), sizes.begin(), [](double error) { return std::abs(error); });
-  return {mean_of(sizes), quantile(sizes, 0.5), quantile(sizes, 0.9), mean_of(errors)};
 }
 
 class ServeFitter {

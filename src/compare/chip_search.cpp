@@ -4,13 +4,13 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/units.h"
 #include "model/accounting.h"
 #include "train/figures.h"
 
 namespace scalecalc {
 namespace {
 
-constexpr double kHour = 3600;
 /// A run that takes exactly as long as it may is in time, whichever way its product is rounded.
 constexpr double kExactlyInTime = 1 + 1e-12;
 
@@ -29,7 +29,7 @@ double best_matmul_rate(const ResolvedQuestion& job) {
 std::optional<double> RunLimits::longest(double chips) const {
   std::optional<double> out = time_s;
   if (usd && usd_per_chip_hour > 0) {
-    const double paid_s = *usd / (usd_per_chip_hour * chips) * kHour;
+    const double paid_s = *usd / (usd_per_chip_hour * chips) * kSecondsPerHour;
     out = out ? std::min(*out, paid_s) : paid_s;
   }
   return out;

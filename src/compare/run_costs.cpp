@@ -4,12 +4,11 @@
 
 #include <cmath>
 
+#include "base/units.h"
 #include "plan/request.h"
 
 namespace scalecalc {
 namespace {
-
-constexpr double kHour = 3600;
 
 /// Two figures that differ by rounding alone.
 bool equal(double a, double b) { return std::abs(a - b) <= 1e-9 * std::abs(b); }
@@ -58,12 +57,12 @@ class Costs {
   }
 
   void chip_hours() {
-    const double paid = run_.chip_hours * kHour / run_.time_s;
+    const double paid = run_.chip_hours * kSecondsPerHour / run_.time_s;
     const double used = static_cast<double>(plan_.slice.chips);
     const Traced chips = equal(paid, used) ? input(used, "chips", "layout")
                                            : input(paid, "chips, spares included", "train --explain of the same plan");
     out_.chip_hours =
-        (chips * out_.time.value() / Traced(kHour)).with_name(row_.label + " chip-hours", "chips x hours");
+        (chips * out_.time.value() / Traced(kSecondsPerHour)).with_name(row_.label + " chip-hours", "chips x hours");
   }
 
   void usd() {
@@ -78,7 +77,7 @@ class Costs {
     const FlopsPerSecondOf<Traced> peak =
         read(Reader<Traced>{}, *hw_.matmul_peak[static_cast<std::size_t>(format)],
              fmt::format("hw.compute.matmul.{}", name_of(format)), hw_.compute_source);
-    const SecondsOf<Traced> hour((Traced(kHour)));
+    const SecondsOf<Traced> hour((Traced(kSecondsPerHour)));
     out_.peak_per_usd =
         named(peak * hour / price, "peak FLOPs per dollar", "peak x hour / price, book ch. 8", row_.label);
     const Traced mfu = input(row_.sized->plan.figures.mfu, "MFU", "docs/model.md, Figures");
@@ -87,10 +86,10 @@ class Costs {
   }
 
   void energy() {
-    const double chip_seconds = run_.chip_hours * kHour;
+    const double chip_seconds = run_.chip_hours * kSecondsPerHour;
     const Quantity<kJouleDim - kSecondDim, Traced> draw(
         input(*run_.energy_j / chip_seconds, "mean draw of a chip", hw_.tdp_source, kJouleDim - kSecondDim));
-    const SecondsOf<Traced> busy(out_.chip_hours * Traced(kHour));
+    const SecondsOf<Traced> busy(out_.chip_hours * Traced(kSecondsPerHour));
     out_.energy = named(draw * busy, "energy", "chip-seconds x mean draw", row_.label);
   }
 

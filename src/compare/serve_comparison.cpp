@@ -8,10 +8,7 @@
 namespace scalecalc {
 namespace {
 
-constexpr double kHour = 3600;
 constexpr double kMillionTokens = 1e6;
-
-std::string seconds(double value) { return format_quantity(value, UnitKind::kSeconds); }
 
 /// What keeps a system from the limits, in one sentence.
 std::string shortage(const ServeAnswer& answer) {
@@ -22,8 +19,8 @@ std::string shortage(const ServeAnswer& answer) {
                        format_quantity(limit.asked, UnitKind::kBytes), format_quantity(limit.nearest, UnitKind::kBytes),
                        limit.how);
   }
-  return fmt::format("--slo-{} {}: nearest is {} ({})", limit.name, seconds(limit.asked), seconds(limit.nearest),
-                     limit.how);
+  return fmt::format("--slo-{} {}: nearest is {} ({})", limit.name, seconds_text(limit.asked),
+                     seconds_text(limit.nearest), limit.how);
 }
 
 class ServiceComparer {
@@ -151,7 +148,7 @@ ServiceCosts service_costs(const ComparedService& row) {
   const ServePoint& p = row.best();
   const Traced chips = Traced::leaf(static_cast<double>(p.chips), "chips", "layout", {});
   const Traced rate = Traced::leaf(p.tokens_per_s, "output tokens per second", "serve, best point", {});
-  ServiceCosts out{.chip_hours = (Traced(kMillionTokens) * chips / rate / Traced(kHour))
+  ServiceCosts out{.chip_hours = (Traced(kMillionTokens) * chips / rate / Traced(kSecondsPerHour))
                                      .with_name(row.label + " chip-hours per million output tokens",
                                                 "chips x time, all of it on the output: book ch. 7")};
   if (row.price) {

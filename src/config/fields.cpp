@@ -12,8 +12,6 @@
 namespace scalecalc {
 namespace {
 
-constexpr std::size_t kMostProblems = 20;
-
 /// Stands for a required node that is missing and has been reported.
 const ConfigNode& missing_node() {
   static const ConfigNode kMissing;

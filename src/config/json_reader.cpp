@@ -15,7 +15,7 @@
 namespace scalecalc {
 namespace {
 
-constexpr std::size_t kDeepest = 32;
+constexpr std::size_t kDeepestJson = 32;
 constexpr std::size_t kMostNodes = 100'000;
 constexpr std::string_view kBlank = " \t\r\n";
 
@@ -124,7 +124,7 @@ class JsonParser {
   }
 
   ConfigNode value(std::size_t depth) {
-    if (depth >= kDeepest) fail(at_, at_ + 1, fmt::format("nested more than {} levels deep", kDeepest));
+    if (depth >= kDeepestJson) fail(at_, at_ + 1, fmt::format("nested more than {} levels deep", kDeepestJson));
     switch (peek()) {
       case '{': return map(depth);
       case '[': return list(depth);

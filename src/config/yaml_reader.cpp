@@ -18,8 +18,7 @@
 namespace scalecalc {
 namespace {
 
-constexpr std::size_t kDeepest = 32;
-constexpr std::size_t kMostProblems = 20;
+constexpr std::size_t kDeepestYaml = 32;
 constexpr const char* kUnclosedQuote = "the quote opened here is never closed";
 
 /// Problems so far; throws them all when asked, or when there are too many.
@@ -191,8 +190,8 @@ class Builder : public YAML::EventHandler {
     frame.flow = style == YAML::EmitterStyle::Flow;
     frame.opening = source_.span(at);
     frame.node.span = frame.opening;
-    if (stack_.size() >= kDeepest) {
-      findings_.fatal(frame.opening, fmt::format("nested more than {} levels deep", kDeepest));
+    if (stack_.size() >= kDeepestYaml) {
+      findings_.fatal(frame.opening, fmt::format("nested more than {} levels deep", kDeepestYaml));
     }
     check_tag(mark, tag);
     if (anchor != YAML::NullAnchor) {

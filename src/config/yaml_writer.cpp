@@ -44,7 +44,7 @@ bool is_plain(const ConfigNode& node) {
   return !node.quoted || !(is_word_of_yaml(text) || starts_like_number(text));
 }
 
-std::string quoted(std::string_view text) {
+std::string in_double_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -62,7 +62,7 @@ std::string quoted(std::string_view text) {
 
 std::string scalar(const ConfigNode& node) {
   if (node.text.empty() && !node.quoted) return "null";
-  return is_plain(node) ? node.text : quoted(node.text);
+  return is_plain(node) ? node.text : in_double_quotes(node.text);
 }
 
 std::string key_text(const std::string& key) {

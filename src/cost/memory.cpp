@@ -10,8 +10,6 @@
 namespace scalecalc {
 namespace {
 
-constexpr double kMasterBytes = 4;  ///< of an fp32 copy of the weights
-
 /// Layers of the multi-token prediction modules run as one more of their kind.
 double modules_of(const ModelSpec& model, const StageShape& stage, std::size_t kind) {
   return stage.head && model.mtp_layers > 0 && model.mtp_kind == kind ? static_cast<double>(model.mtp_layers) : 0.0;

@@ -38,7 +38,6 @@ const std::vector<Precision>& precisions() {
 
 /// Traffic of an update: the gradient is read, state is read and written, the working copy is written.
 Optimizer optimizer(const char* name, double moments, double moment_bytes, double flops, bool orthogonalizes = false) {
-  constexpr double kMasterBytes = 4;
   const double state_bytes = moments * moment_bytes + kMasterBytes;
   return {.name = name,
           .moments = moments,

@@ -92,4 +92,6 @@ std::string reduction_format(const Precision& precision);
 /// Sends gradients in the format that the workload's stack sends them in for its precision, if it says so.
 void use_reduced_format(Workload& workload);
 
+inline constexpr double kMasterBytes = 4;  ///< of a parameter of the fp32 copy of the weights
+
 }  // namespace scalecalc

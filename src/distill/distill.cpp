@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/diagnostic.h"
+#include "base/scalar.h"
 #include "base/units.h"
 #include "jobs/job_links.h"
 #include "jobs/job_run.h"
@@ -15,8 +16,6 @@ namespace scalecalc {
 namespace {
 
 constexpr double kValueBytes = 2, kIndexBytes = 4;
-
-double number(std::int64_t count) { return static_cast<double>(count); }
 
 double seconds_of(const SecondsOf<Traced>& time) { return value_of(time); }
 
@@ -72,7 +71,7 @@ class DistillSearch {
     out_.teacher = engine_->model->title;
     out_.hardware_title = hw().title;
     out_.step_tokens = students_.step_tokens();
-    out_.seq = number(job().workload.seq);
+    out_.seq = to_double(job().workload.seq);
     out_.capacity = hw().hbm_capacity.value();
     if (!job().workload.tokens) {
       throw UserError("the length of the run is not known", "give --tokens: what the student trains on");
@@ -171,7 +170,7 @@ class DistillSearch {
     const std::int64_t narrow = apart ? std::min(plan.student_chips, plan.teacher_chips) : plan.student_chips;
     const BytesPerSecondOf<Traced> rate =
         chip_ingress(hw(), job().efficiency, q_.student.chips, apart) *
-        Traced::leaf(number(narrow), "chips that send or receive", "the smaller pool", {});
+        Traced::leaf(to_double(narrow), "chips that send or receive", "the smaller pool", {});
     plan.transfer_time = named(plan.logit_bytes / rate, "logits to the student", "bytes over the smaller pool's links");
   }
 
@@ -213,11 +212,11 @@ class DistillSearch {
     plan.bound_by = seconds_of(plan.transfer_time) >= seconds_of(slowest)  ? "transfer"
                     : seconds_of(plan.teacher_time) >= seconds_of(slowest) ? "teacher"
                                                                            : "student";
-    const Traced all = Traced::leaf(number(q_.student.chips), "chips", "asked", {});
+    const Traced all = Traced::leaf(to_double(q_.student.chips), "chips", "asked", {});
     const SecondsOf<Traced> busy =
         plan.student_time *
-            Traced::leaf(number(plan.student->ranked.plan.layout.chips()), "student chips at work", "its plan", {}) +
-        plan.teacher_time * Traced::leaf(number(plan.teacher_chips), "teacher chips", "split", {});
+            Traced::leaf(to_double(plan.student->ranked.plan.layout.chips()), "student chips at work", "its plan", {}) +
+        plan.teacher_time * Traced::leaf(to_double(plan.teacher_chips), "teacher chips", "split", {});
     plan.idle_share =
         named(Traced(1.0) - busy / (plan.step * all), "idle share", "chips of one half wait for the other");
   }
@@ -228,7 +227,7 @@ class DistillSearch {
           Traced::leaf(*q_.storage, "storage bandwidth", "--storage-bandwidth", BytesPerSecondOf<Traced>::dim));
     }
     if (!hw().storage_bandwidth) return std::nullopt;
-    const double hosts = std::ceil(number(q_.student.chips) / number(hw().chips_per_host));
+    const double hosts = std::ceil(to_double(q_.student.chips) / to_double(hw().chips_per_host));
     return read(Reader<Traced>{}, *hw().storage_bandwidth, "hw.host.storage_bandwidth", hw().host_source) *
            Traced::leaf(hosts, "hosts", "chips over chips of a host", {});
   }
@@ -356,7 +355,7 @@ ForwardLoad teacher_load(const DistillAnswer& answer) {
 }
 
 double logit_bytes_per_token(std::int64_t vocab, std::optional<std::int64_t> top_k) {
-  return top_k ? number(*top_k) * (kValueBytes + kIndexBytes) : number(vocab) * kValueBytes;
+  return top_k ? to_double(*top_k) * (kValueBytes + kIndexBytes) : to_double(vocab) * kValueBytes;
 }
 
 DistillAnswer distill_answer(const DistillQuestion& question, const Catalog& catalog) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/scalar.h"
 #include "serve/serve_layouts.h"
 #include "serve/serve_memory.h"
 
@@ -10,8 +11,6 @@ namespace scalecalc {
 namespace {
 
 constexpr double kLogitBytes = 4;  // logits are reduced to probabilities in fp32
-
-double number(std::int64_t count) { return static_cast<double>(count); }
 
 /// Sequences that a rank takes in one step.
 double at_a_time(const ServeBasis<double>& basis, const ForwardLoad& load) {
@@ -21,7 +20,7 @@ double at_a_time(const ServeBasis<double>& basis, const ForwardLoad& load) {
 double memory_of(const ServeBasis<double>& basis, const ServeLayout& layout, const ForwardLoad& load) {
   const double fixed = ServeMemory(basis, layout).parts(0, 0).total();
   const double rows = load.all_logits ? at_a_time(basis, load) * load.tokens : 0;
-  return fixed + rows * number(basis.system.model->vocab) * kLogitBytes / number(layout.tp * layout.cp);
+  return fixed + rows * to_double(basis.system.model->vocab) * kLogitBytes / to_double(layout.tp * layout.cp);
 }
 
 ServeStep batch_of(const ForwardLoad& load, double sequences) {
@@ -32,8 +31,8 @@ ServeStep batch_of(const ForwardLoad& load, double sequences) {
 void fill_batches(const ServeBasis<double>& basis, const ForwardLoad& load, ForwardPass& pass) {
   const ServeLayout& layout = pass.layout;
   const double ranks =
-      number(layout.attention_dp * layout.pp) * (layout.scheme == ServeScheme::kGathered ? number(layout.tp) : 1);
-  const double share = std::ceil(load.sequences / number(layout.dp));
+      to_double(layout.attention_dp * layout.pp) * (layout.scheme == ServeScheme::kGathered ? to_double(layout.tp) : 1);
+  const double share = std::ceil(load.sequences / to_double(layout.dp));
   pass.at_once = std::min(share, ranks * at_a_time(basis, load));
   pass.batches = std::ceil(share / pass.at_once);
 }

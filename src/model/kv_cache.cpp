@@ -2,26 +2,25 @@
 // section 2.1. Index keys: DeepSeek-V3.2, arXiv:2512.02556 section 2. States: the sources of recurrence_ops.cpp; a
 // convolution of k taps keeps the last k - 1 inputs.
 #include "model/kv_cache.h"
+#include "base/scalar.h"
 
 #include <algorithm>
 
 namespace scalecalc {
 namespace {
 
-double number(std::int64_t count) { return static_cast<double>(count); }
-
 LayerCache attention_cache(const AttentionSpec& a, MixerKind kind) {
   LayerCache out;
   if (kind == MixerKind::kMla) {
-    out.token_elements = number(a.mla->kv_lora_rank + a.mla->qk_rope_head_dim);
+    out.token_elements = to_double(a.mla->kv_lora_rank + a.mla->qk_rope_head_dim);
   } else {
     const AttentionShape shape = a.shape(kind);
-    out.token_elements = number(shape.kv_heads * (shape.head_dim + shape.v_head_dim));
+    out.token_elements = to_double(shape.kv_heads * (shape.head_dim + shape.v_head_dim));
     out.ways = shape.kv_heads;
   }
   if (kind == MixerKind::kSliding) out.limit = a.window;
   if (kind == MixerKind::kChunked) out.limit = a.chunk;
-  if (a.indexer && out.limit == 0) out.index_elements = number(a.indexer->head_dim);
+  if (a.indexer && out.limit == 0) out.index_elements = to_double(a.indexer->head_dim);
   return out;
 }
 
@@ -34,29 +33,29 @@ LayerCache layer_cache(const ModelSpec& model, MixerKind kind) {
     case MixerKind::kMla: return attention_cache(model.attention, kind);
     case MixerKind::kGdn: {
       const GdnSpec& g = *model.gdn;
-      const double keys = number(g.key_heads * g.key_head_dim), values = number(g.value_heads * g.value_head_dim);
-      out.state_elements = values * number(g.key_head_dim);
-      out.conv_elements = (2 * keys + values) * number(g.conv_kernel - 1);
+      const double keys = to_double(g.key_heads * g.key_head_dim), values = to_double(g.value_heads * g.value_head_dim);
+      out.state_elements = values * to_double(g.key_head_dim);
+      out.conv_elements = (2 * keys + values) * to_double(g.conv_kernel - 1);
       out.state_ways = g.key_heads;
       return out;
     }
     case MixerKind::kLightning: {
       const LightningSpec& l = *model.lightning;
-      out.state_elements = number(l.heads * l.head_dim * l.head_dim);
+      out.state_elements = to_double(l.heads * l.head_dim * l.head_dim);
       out.state_ways = l.heads;
       return out;
     }
     case MixerKind::kMamba1: {
       const Mamba1Spec& m = *model.mamba1;
-      out.state_elements = number(m.d_inner * m.d_state);
-      out.conv_elements = number(m.d_inner * (m.d_conv - 1));
+      out.state_elements = to_double(m.d_inner * m.d_state);
+      out.conv_elements = to_double(m.d_inner * (m.d_conv - 1));
       out.state_ways = m.d_inner;
       return out;
     }
     case MixerKind::kMamba2: {
       const Mamba2Spec& m = *model.mamba2;
-      out.state_elements = number(m.d_inner() * m.d_state);
-      out.conv_elements = number((m.d_inner() + 2 * m.groups * m.d_state) * (m.d_conv - 1));
+      out.state_elements = to_double(m.d_inner() * m.d_state);
+      out.conv_elements = to_double((m.d_inner() + 2 * m.groups * m.d_state) * (m.d_conv - 1));
       out.state_ways = m.heads;
       return out;
     }
@@ -90,14 +89,14 @@ KvCache kv_cache(const ModelSpec& model) {
 
 double KvCache::elements_per_token() const {
   double out = 0;
-  for (const LayerCache& c : kinds) out += number(c.layers) * (c.token_elements + c.index_elements);
+  for (const LayerCache& c : kinds) out += to_double(c.layers) * (c.token_elements + c.index_elements);
   return out;
 }
 
 double KvCache::unlimited_elements_per_token() const {
   double out = 0;
   for (const LayerCache& c : kinds) {
-    if (c.limit == 0) out += number(c.layers) * (c.token_elements + c.index_elements);
+    if (c.limit == 0) out += to_double(c.layers) * (c.token_elements + c.index_elements);
   }
   return out;
 }
@@ -105,11 +104,11 @@ double KvCache::unlimited_elements_per_token() const {
 double KvCache::sequence_bytes(double tokens, const CacheFormat& format, std::int64_t tp) const {
   double out = 0;
   for (const LayerCache& c : kinds) {
-    const double kept = c.limit > 0 ? std::min(tokens, number(c.limit)) : tokens;
-    const double tokens_bytes = c.token_elements * format.token_bytes / number(std::min(tp, c.ways));
+    const double kept = c.limit > 0 ? std::min(tokens, to_double(c.limit)) : tokens;
+    const double tokens_bytes = c.token_elements * format.token_bytes / to_double(std::min(tp, c.ways));
     const double state_bytes = c.state_elements * format.state_bytes + c.conv_elements * format.conv_bytes;
-    out += number(c.layers) * (kept * (tokens_bytes + c.index_elements * format.index_bytes) +
-                               state_bytes / number(std::min(tp, c.state_ways)));
+    out += to_double(c.layers) * (kept * (tokens_bytes + c.index_elements * format.index_bytes) +
+                                  state_bytes / to_double(std::min(tp, c.state_ways)));
   }
   return out;
 }

@@ -5,13 +5,13 @@
 #include <algorithm>
 
 #include "base/diagnostic.h"
+#include "base/scalar.h"
 #include "base/text.h"
 #include "network/collective.h"
 
 namespace scalecalc {
 namespace {
 
-const Reader<Traced> kReader;
 constexpr const char* kAsked = "the group asked for";
 
 Traced count(std::int64_t value, std::string_view name) {

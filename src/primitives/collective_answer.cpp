@@ -5,13 +5,12 @@
 #include <algorithm>
 
 #include "base/diagnostic.h"
+#include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 std::size_t tier_named(const HardwareSpec& hw, const std::string& name) {
   std::vector<std::string> known;

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/scalar.h"
 #include "network/collective.h"
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 Traced count(std::int64_t value, std::string_view name) {
   return kReader.input(static_cast<double>(value), name, "the group asked for");

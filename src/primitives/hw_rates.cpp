@@ -5,14 +5,13 @@
 #include <array>
 
 #include "base/diagnostic.h"
+#include "base/scalar.h"
 #include "base/text.h"
 #include "primitives/hw.h"
 #include "primitives/named_rates.h"
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 std::size_t at(DType dtype) { return static_cast<std::size_t>(dtype); }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/diagnostic.h"
+#include "base/scalar.h"
 #include "base/units.h"
 #include "network/slice.h"
 #include "primitives/hw.h"
@@ -12,8 +13,6 @@
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 std::int64_t product(const Shape& shape) {
   std::int64_t out = 1;

@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/scalar.h"
 #include "base/units.h"
 #include "primitives/hw.h"
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 class Switches {
  public:

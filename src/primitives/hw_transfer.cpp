@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/diagnostic.h"
+#include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "network/slice.h"
@@ -14,8 +15,6 @@
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 Traced count(std::int64_t value, const char* name, const std::string& source) {
   return kReader.input(static_cast<double>(value), name, source);

@@ -1,11 +1,10 @@
 // A chip's rates from its clocks and units. Scaling book, chapter 2 (MXU, appendix A for the VPU) and chapter 12 (SMs,
 // tensor cores, registers).
+#include "base/scalar.h"
 #include "primitives/hw.h"
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 using Frequency = Quantity<Dim{} - kSecondDim, Traced>;
 

@@ -5,14 +5,13 @@
 #include <algorithm>
 
 #include "base/diagnostic.h"
+#include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "primitives/named_rates.h"
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 ArrayShare share_of(const MatmulProblem& problem, const ShardedArray& array, std::string role, const HardwareSpec* hw,
                     const MatmulQuestion& question) {

@@ -10,6 +10,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/scalar.h"
 #include "base/text.h"
 #include "cost/shape_fraction.h"
 #include "primitives/matmul.h"
@@ -18,7 +19,6 @@
 namespace scalecalc {
 namespace {
 
-const Reader<Traced> kReader;
 constexpr std::string_view kBook = "book ch. 3";
 
 AxisMask cut_mask(const LoopCut& cut) {

@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/scalar.h"
 #include "primitives/matmul.h"
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 class Thresholds {
  public:

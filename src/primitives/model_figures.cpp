@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
 
 namespace scalecalc {
 namespace {
 
-const Reader<Traced> kReader;
 using TracedOps = std::vector<Op<Traced>>;
 
 std::size_t index_of(Part part) { return static_cast<std::size_t>(part); }
@@ -57,9 +57,9 @@ FlopsOf<Traced> matmul_flops(const PartSums& sums) {
   return out;
 }
 
-class Figures {
+class ModelArithmetic {
  public:
-  Figures(const ModelSpec& model, const ModelQuestion& question)
+  ModelArithmetic(const ModelSpec& model, const ModelQuestion& question)
       : model_(model), q_(question), dims_(read_dims(kReader, model)) {
     for (const LayerKind& kind : model.kinds) ops_.push_back(layer_ops(model, kind, dims_));
   }
@@ -136,9 +136,9 @@ class Figures {
     out_.training =
         named(out_.forward * Traced(3.0), "training FLOPs per token", "book ch. 4: backward costs twice the forward");
     out_.two_n =
-        named(FlopsOf<Traced>(Traced(2.0) * out_.book_active), "2 N per token", "book ch. 7: 2 x active parameters");
+        named(FlopsOf<Traced>(Traced(2.0) * out_.active), "2 N per token", "book ch. 7: 2 x active parameters");
     out_.six_n =
-        named(FlopsOf<Traced>(Traced(6.0) * out_.book_active), "6 N per token", "book ch. 4: 6 x active parameters");
+        named(FlopsOf<Traced>(Traced(6.0) * out_.active), "6 N per token", "book ch. 4: 6 x active parameters");
   }
 
   /// Modules of multi-token prediction stand beside the totals: each its own operations, one more layer of its kind and
@@ -250,7 +250,7 @@ class Figures {
 }  // namespace
 
 ModelFigures model_figures(const ModelSpec& model, const ModelQuestion& question) {
-  return Figures(model, question).run();
+  return ModelArithmetic(model, question).run();
 }
 
 }  // namespace scalecalc

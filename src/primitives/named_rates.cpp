@@ -3,14 +3,11 @@
 #include <fmt/format.h>
 
 #include "base/diagnostic.h"
+#include "base/scalar.h"
 #include "base/text.h"
 
 namespace scalecalc {
-namespace {
-
-const Reader<Traced> kReader;
-
-}  // namespace
+namespace {}  // namespace
 
 void NamedRates::missing(const char* what, const char* hint) const {
   throw UserError(fmt::format("{} gives no {}", hw_.name, what), hint);

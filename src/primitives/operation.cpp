@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/scalar.h"
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 using TracedBytes = BytesOf<Traced>;
 using TracedFlops = FlopsOf<Traced>;

@@ -6,14 +6,13 @@
 #include <cstdlib>
 
 #include "base/diagnostic.h"
+#include "base/scalar.h"
 #include "base/units.h"
 
 namespace scalecalc {
 namespace {
 
-const Reader<Traced> kReader;
-
-Traced count(std::int64_t value, std::string_view name) {
+Traced way_count(std::int64_t value, std::string_view name) {
   return kReader.input(static_cast<double>(value), name, "the way asked for");
 }
 
@@ -88,7 +87,7 @@ class Permute {
   void over_torus() {
     const TierRates<Traced>& rates = network_.rates.tiers.front();
     rate_ = rates.bandwidth;
-    out_.latency = rates.latency * count(out_.hops, "hops");
+    out_.latency = rates.latency * way_count(out_.hops, "hops");
     out_.tier = hw().network.front().name;
   }
 
@@ -138,7 +137,7 @@ class Permute {
   void finish() {
     if (moves()) {
       BytesPerSecondOf<Traced> rate = rate_;
-      if (out_.hops > 0) rate = rate * count(out_.ports, "links used at once");
+      if (out_.hops > 0) rate = rate * way_count(out_.ports, "links used at once");
       out_.bandwidth_time = request_.bytes / rate;
     }
     out_.bandwidth_time = named(out_.bandwidth_time, "bandwidth time", "book ch. 2: bytes over the links used at once");

@@ -7,14 +7,13 @@
 
 #include "base/check.h"
 #include "base/diagnostic.h"
+#include "base/scalar.h"
 #include "base/units.h"
 
 namespace scalecalc {
 namespace {
 
 constexpr std::string_view kSource = "book ch. 1";
-const Reader<Traced> kReader;
-
 BytesOf<Traced> counted_bytes(const OperationWork& work, Counted counted) {
   switch (counted) {
     case Counted::kAll: return named(work.input + work.weight + work.result, "bytes", kSource);

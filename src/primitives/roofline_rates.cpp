@@ -3,14 +3,13 @@
 
 #include "base/check.h"
 #include "base/diagnostic.h"
+#include "base/scalar.h"
 #include "cost/shape_fraction.h"
 #include "primitives/named_rates.h"
 #include "primitives/roofline.h"
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 /// A coefficient of the efficiency block; 1, which nobody needs to see, for the peak.
 Traced share(const RooflineQuestion& question, const Coefficient& coefficient, const std::string& name) {

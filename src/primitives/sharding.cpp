@@ -1,4 +1,5 @@
 #include "primitives/sharding.h"
+#include "base/scalar.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +7,6 @@
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 std::string subscript(const Mesh& mesh, const AxisList& axes) {
   const std::string names = mesh.text(axes);

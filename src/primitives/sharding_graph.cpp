@@ -9,7 +9,7 @@ namespace scalecalc {
 namespace {
 
 /// Two times nearer than this are one; the rounding of sums must not decide.
-constexpr double kSame = 1e-9;
+constexpr double kSameSeconds = 1e-9;
 /// Longer sequences never paid in any case tried; each layer costs a pass over the graph.
 constexpr std::size_t kMostSteps = 6;
 
@@ -184,7 +184,7 @@ const ShardingGraph::Tree& ShardingGraph::tree_from(std::size_t source, AxisMask
         if ((edge.axes & frozen) != 0) continue;
         const double seconds = tree.labels[label].seconds + edge.seconds;
         const std::size_t known = tree.best[edge.to];
-        if (known != kUnreached && seconds >= tree.labels[known].seconds * (1 - kSame)) continue;
+        if (known != kUnreached && seconds >= tree.labels[known].seconds * (1 - kSameSeconds)) continue;
         const Label better{seconds, edge.to, label, &edge};
         if (known != kUnreached && known >= end) {
           tree.labels[known] = better;

@@ -9,9 +9,10 @@
 namespace scalecalc {
 namespace {
 
-constexpr std::string_view kForm = "a format and sizes, such as bf16[1024_X,4096] with dimension 1024 cut over axis X";
+constexpr std::string_view kArrayForm =
+    "a format and sizes, such as bf16[1024_X,4096] with dimension 1024 cut over axis X";
 
-UnitError wrong(std::string_view text, std::string_view why, std::string hint = std::string(kForm)) {
+UnitError wrong(std::string_view text, std::string_view why, std::string hint = std::string(kArrayForm)) {
   return {fmt::format("{} is not an array: {}", in_quotes(text), why), std::move(hint)};
 }
 
@@ -21,12 +22,12 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_ascii_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 /// Position of the underscore before a subscript: 16_384 has none, 16_384_X one.
 std::size_t subscript_at(std::string_view dim) {
   for (std::size_t i = dim.find('_'); i != std::string_view::npos; i = dim.find('_', i + 1)) {
-    if (i + 1 < dim.size() && (is_letter(dim[i + 1]) || dim[i + 1] == '{')) return i;
+    if (i + 1 < dim.size() && (is_ascii_letter(dim[i + 1]) || dim[i + 1] == '{')) return i;
   }
   return std::string_view::npos;
 }

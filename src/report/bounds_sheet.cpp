@@ -34,7 +34,7 @@ std::string words(const std::string& name) {
 }
 
 template <class T>
-Cell cell_of(const std::optional<T>& value) {
+Cell limit_cell(const std::optional<T>& value) {
   if (!value) return {};
   return static_cast<double>(*value);
 }
@@ -49,7 +49,7 @@ Record record_of(const Bound& bound) {
   Figure condition = figure("condition", "says", Format::kText, bound.condition);
   condition.importance = 1;
   return {{std::move(name), std::move(symbol), std::move(value), figure("unit", "", Format::kText, bound.unit),
-           figure("holds", "holds", Format::kFlag, cell_of(bound.holds)), std::move(condition),
+           figure("holds", "holds", Format::kFlag, limit_cell(bound.holds)), std::move(condition),
            figure("source", "", Format::kText, bound.source)},
           std::string(title_of(bound.group))};
 }
@@ -76,7 +76,7 @@ Record record_of(const LayerPass& pass) {
 
 template <class T>
 Figure asked(std::string_view key, const std::optional<T>& value) {
-  return figure(key, "", Format::kNumber, cell_of(value));
+  return figure(key, "", Format::kNumber, limit_cell(value));
 }
 
 Figure asked(std::string_view key, const std::string& text) {

@@ -13,13 +13,6 @@ std::string text_of_bound(const CollectiveTime& time) {
   return time.latency_bound ? "latency" : "bandwidth";
 }
 
-Figure text_figure(std::string_view key, std::string_view label, const std::string& text) {
-  return figure(key, label, Format::kText, Cell(text));
-}
-Figure number_figure(std::string_view key, std::string_view label, Format format, double value) {
-  return figure(key, label, format, Cell(value));
-}
-
 /// A point's figures. Points far along a curve carry no working: it would be made and thrown away.
 class PointFigures {
  public:

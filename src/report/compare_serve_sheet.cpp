@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/scalar.h"
 #include "base/units.h"
 #include "report/compare_parts.h"
 #include "report/compare_sheet.h"
@@ -9,8 +10,6 @@
 
 namespace scalecalc {
 namespace {
-
-double number(std::int64_t count) { return static_cast<double>(count); }
 
 class ServiceSheet {
  public:
@@ -53,7 +52,8 @@ class ServiceSheet {
     std::vector<Cell> names;
     for (const SystemAsked& s : c_.question.systems) names.emplace_back(s.hardware);
     f.push_back(list_figure("hardware", "", std::move(names)));
-    f.push_back(sized_figure("chips", "", Format::kInteger, q.chips ? std::optional(number(*q.chips)) : std::nullopt));
+    f.push_back(
+        sized_figure("chips", "", Format::kInteger, q.chips ? std::optional(to_double(*q.chips)) : std::nullopt));
     f.push_back(sized_figure("prompt", "", Format::kInteger, q.prompt));
     f.push_back(sized_figure("generate", "", Format::kInteger, q.generate));
     f.push_back(list_figure("set", "", {q.set.begin(), q.set.end()}));
@@ -103,7 +103,7 @@ class ServiceSheet {
       return out;
     }
     const ServePoint& p = row.best();
-    f.push_back(sized_figure("chips", "chips", Format::kInteger, number(p.chips)));
+    f.push_back(sized_figure("chips", "chips", Format::kInteger, to_double(p.chips)));
     add_price(f, row);
     f.push_back(word_figure("layout_text", "layout", describe(p.layout), 6));
     add_serve_layout(f, "layout.", p.layout);

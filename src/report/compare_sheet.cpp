@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/scalar.h"
 #include "base/units.h"
 #include "plan/dimensions.h"
 #include "report/compare_parts.h"
@@ -12,15 +13,13 @@
 namespace scalecalc {
 namespace {
 
-double number(std::int64_t count) { return static_cast<double>(count); }
-
 std::string time_text(double seconds) { return format_quantity(seconds, UnitKind::kSeconds); }
 
 Figure dimension_figure(const LayoutDimension& d, const Layout& layout) {
   const std::string key = fmt::format("layout.{}", d.json_key);
   const std::int64_t value = d.value(layout);
   switch (d.kind) {
-    case DimensionKind::kCount: return sized_figure(key, "", Format::kInteger, number(value));
+    case DimensionKind::kCount: return sized_figure(key, "", Format::kInteger, to_double(value));
     case DimensionKind::kSwitch: return sized_figure(key, "", Format::kFlag, value != 0 ? 1.0 : 0.0);
     case DimensionKind::kWord: break;
   }
@@ -72,10 +71,10 @@ class RunSheet {
     for (const SystemAsked& s : q_.systems) names.emplace_back(s.hardware);
     f.push_back(list_figure("hardware", "", std::move(names)));
     f.push_back(
-        sized_figure("chips", "", Format::kInteger, q_.chips ? std::optional(number(*q_.chips)) : std::nullopt));
+        sized_figure("chips", "", Format::kInteger, q_.chips ? std::optional(to_double(*q_.chips)) : std::nullopt));
     f.push_back(sized_figure("tokens", "", Format::kCount, tokens()));
-    f.push_back(sized_figure("seq", "", Format::kInteger, number(c_.workload.seq)));
-    f.push_back(sized_figure("batch_tokens", "", Format::kCount, c_.workload.batch_seqs * number(c_.workload.seq)));
+    f.push_back(sized_figure("seq", "", Format::kInteger, to_double(c_.workload.seq)));
+    f.push_back(sized_figure("batch_tokens", "", Format::kCount, c_.workload.batch_seqs * to_double(c_.workload.seq)));
     f.push_back(word_figure("optimizer", "", c_.workload.optimizer.name));
     f.push_back(word_figure("fix", "", pins_text(q_.train.fix)));
     f.push_back(word_figure("max", "", pins_text(q_.train.max)));
@@ -117,7 +116,7 @@ class RunSheet {
     add_identity(out.figures, row);
     if (!row.answered()) {
       out.group = "Not possible";
-      out.figures.push_back(sized_figure("chips", "", Format::kInteger, number(row.chips_asked)));
+      out.figures.push_back(sized_figure("chips", "", Format::kInteger, to_double(row.chips_asked)));
       return out;
     }
     machine(row, out.figures);
@@ -132,12 +131,12 @@ class RunSheet {
 
   static void machine(const ComparedRun& row, std::vector<Figure>& f) {
     const Plan& plan = row.sized->plan.plan;
-    f.push_back(sized_figure("chips", "chips", Format::kInteger, number(plan.slice.chips)));
+    f.push_back(sized_figure("chips", "chips", Format::kInteger, to_double(plan.slice.chips)));
     f.push_back(word_figure("slice", "", plan.slice.name()));
-    f.push_back(sized_figure("idle_chips", "", Format::kInteger, number(row.chips_rented() - plan.slice.chips)));
-    f.push_back(sized_figure("slices", "", Format::kInteger, number(plan.slice.slices)));
+    f.push_back(sized_figure("idle_chips", "", Format::kInteger, to_double(row.chips_rented() - plan.slice.chips)));
+    f.push_back(sized_figure("slices", "", Format::kInteger, to_double(plan.slice.slices)));
     std::vector<Cell> axes;
-    for (const std::int64_t axis : plan.slice.shape) axes.emplace_back(number(axis));
+    for (const std::int64_t axis : plan.slice.shape) axes.emplace_back(to_double(axis));
     f.push_back(list_figure("shape", "", std::move(axes)));
     f.push_back(word_figure("layout_text", "layout", degrees_text(plan.layout), 6));
     for (const LayoutDimension& d : layout_dimensions()) f.push_back(dimension_figure(d, plan.layout));
@@ -149,7 +148,7 @@ class RunSheet {
     f.push_back(word_figure("precision", "", row.sized->machine.workload.precision.name));
     f.push_back(sized_figure("batch_seqs", "", Format::kNumber, ranked.plan.batch_seqs));
     f.push_back(sized_figure("batch_tokens", "", Format::kCount,
-                             ranked.plan.batch_seqs * number(row.sized->machine.workload.seq)));
+                             ranked.plan.batch_seqs * to_double(row.sized->machine.workload.seq)));
     f.push_back(traced_figure("step_time_s", "step", Format::kSeconds, costs.step, 5));
     f.push_back(sized_figure("step_time_low_s", "", Format::kSeconds, p.step_low_s));
     f.push_back(sized_figure("step_time_high_s", "", Format::kSeconds, p.step_high_s));
@@ -231,7 +230,7 @@ class RunSheet {
     const RunFigures* run = found ? &*found->plan.figures.run : nullptr;
     const auto of = [&](auto figure) { return run ? std::optional<double>(figure(*run)) : std::nullopt; };
     f.push_back(sized_figure("equal_time.chips", "same time on", Format::kInteger,
-                             found ? std::optional(number(found->plan.plan.slice.chips)) : std::nullopt));
+                             found ? std::optional(to_double(found->plan.plan.slice.chips)) : std::nullopt));
     f.push_back(
         sized_figure("equal_time.time_s", "in", Format::kSeconds, of([](const RunFigures& r) { return r.time_s; }), 4));
     f.push_back(sized_figure(

@@ -12,17 +12,8 @@ namespace {
 
 constexpr double kDay = 86400;
 
-Figure droppable(Figure f, int importance) {
-  f.importance = importance;
-  return f;
-}
-
-Figure whole(std::string_view key, std::string_view label, std::int64_t value) {
+Figure whole_figure(std::string_view key, std::string_view label, std::int64_t value) {
   return figure(key, label, Format::kInteger, Cell(static_cast<double>(value)));
-}
-
-Figure maybe(std::string_view key, std::string_view label, Format format, const std::optional<double>& value) {
-  return figure(key, label, format, value ? Cell(*value) : Cell{});
 }
 
 /// Run, time and money with their working; the step's is that of `train --explain` on the file.
@@ -70,19 +61,19 @@ std::vector<Figure> shape_figures(const DesignedModel& m) {
   std::vector<Figure> out{
       figure("parameters", "parameters", Format::kCount, Cell(m.parameters.total)),
       figure("active_parameters", m.shape.experts ? "active" : "", Format::kCount, Cell(m.parameters.active)),
-      whole("d_model", "d_model", s.d_model),
-      droppable(whole("layers", "layers", s.layers), 1),
-      droppable(whole("heads", "heads", s.heads), 3),
-      droppable(whole("kv_heads", "kv_heads", s.kv_heads), 5),
-      droppable(whole("head_dim", "", s.head_dim), 5),
-      droppable(whole("d_ff", "d_ff", s.d_ff), 2)};
+      whole_figure("d_model", "d_model", s.d_model),
+      with_importance(whole_figure("layers", "layers", s.layers), 1),
+      with_importance(whole_figure("heads", "heads", s.heads), 3),
+      with_importance(whole_figure("kv_heads", "kv_heads", s.kv_heads), 5),
+      with_importance(whole_figure("head_dim", "", s.head_dim), 5),
+      with_importance(whole_figure("d_ff", "d_ff", s.d_ff), 2)};
   if (s.experts) {
-    out.push_back(whole("experts", "", s.experts->experts));
-    out.push_back(whole("top_k", "", s.experts->top_k));
+    out.push_back(whole_figure("experts", "", s.experts->experts));
+    out.push_back(whole_figure("top_k", "", s.experts->top_k));
   }
-  out.push_back(whole("vocab", "", s.vocab));
-  out.push_back(whole("tensor_ways", "", tensor_ways(s)));
-  out.push_back(whole("pipeline_ways", "", pipeline_ways(s)));
+  out.push_back(whole_figure("vocab", "", s.vocab));
+  out.push_back(whole_figure("tensor_ways", "", tensor_ways(s)));
+  out.push_back(whole_figure("pipeline_ways", "", pipeline_ways(s)));
   return out;
 }
 
@@ -90,22 +81,22 @@ Record model_record(const DesignQuestion& q, const TrainedDesign& d, std::size_t
   const PlanFigures& f = d.plan.figures;
   const Plan& plan = d.plan.plan;
   const RunWorking run = working_of(q, d);
-  Record out{
-      {whole("rank", "#", static_cast<std::int64_t>(rank)), figure("name", "", Format::kText, Cell(d.model.name))}};
+  Record out{{whole_figure("rank", "#", static_cast<std::int64_t>(rank)),
+              figure("name", "", Format::kText, Cell(d.model.name))}};
   for (Figure& shape : shape_figures(d.model)) out.figures.push_back(std::move(shape));
-  out.figures.push_back(droppable(figure("tokens", "tokens", Format::kCount, run.tokens), 1));
+  out.figures.push_back(with_importance(figure("tokens", "tokens", Format::kCount, run.tokens), 1));
   if (q.tokens) out.figures.back().value = *q.tokens;
   out.figures.push_back(figure("batch_tokens", "", Format::kCount, Cell(run.batch.value())));
   out.figures.push_back(figure("chips", "", Format::kInteger, Cell(static_cast<double>(plan.slice.chips))));
-  out.figures.push_back(droppable(figure("layout", "layout", Format::kText, Cell(layout_text(plan))), 4));
-  out.figures.push_back(droppable(figure("step_time_s", "step", Format::kSeconds, Cell(plan.step_s)), 4));
+  out.figures.push_back(with_importance(figure("layout", "layout", Format::kText, Cell(layout_text(plan))), 4));
+  out.figures.push_back(with_importance(figure("step_time_s", "step", Format::kSeconds, Cell(plan.step_s)), 4));
   out.figures.push_back(figure("mfu", "MFU", Format::kFraction, Cell(f.mfu)));
   out.figures.push_back(figure("run_time_s", "run", Format::kSeconds, run.time));
   out.figures.push_back(run.usd ? figure("cost_usd", "cost", Format::kUsd, *run.usd)
                                 : figure("cost_usd", "cost", Format::kUsd, Cell{}));
   out.figures.push_back(
-      droppable(figure("memory_bytes", "memory", Format::kBytes, Cell(plan.memory.total().value())), 2));
-  Figure loss = droppable(maybe("loss", "loss", Format::kNumber, d.loss), 3);
+      with_importance(figure("memory_bytes", "memory", Format::kBytes, Cell(plan.memory.total().value())), 2));
+  Figure loss = with_importance(maybe_figure("loss", "loss", Format::kNumber, d.loss), 3);
   if (d.loss) loss.shown = format_quantity(*d.loss, UnitKind::kNumber, 4);
   out.figures.push_back(std::move(loss));
   return out;
@@ -135,9 +126,10 @@ Record miss_record(const MissedDesign& m) {
 }
 
 Record search_record(const DesignAnswer& found) {
-  return {{whole("shapes", "shapes", static_cast<std::int64_t>(found.shapes)),
-           whole("too_large", "too long even at the rate of large matmuls", static_cast<std::int64_t>(found.too_large)),
-           whole("searched", "whose layouts were searched", static_cast<std::int64_t>(found.searched))}};
+  return {{whole_figure("shapes", "shapes", static_cast<std::int64_t>(found.shapes)),
+           whole_figure("too_large", "too long even at the rate of large matmuls",
+                        static_cast<std::int64_t>(found.too_large)),
+           whole_figure("searched", "whose layouts were searched", static_cast<std::int64_t>(found.searched))}};
 }
 
 Record query_of(const DesignQuestion& q, const DesignAnswer& found) {
@@ -146,13 +138,14 @@ Record query_of(const DesignQuestion& q, const DesignAnswer& found) {
     experts = static_cast<double>(q.experts->experts);
     top_k = static_cast<double>(q.experts->top_k);
   }
-  return {{figure("hardware", "", Format::kText, Cell(found.hw.name)), whole("chips", "", q.machine.chips),
-           maybe("deadline_s", "", Format::kNumber, q.deadline_s),
-           maybe("budget_usd", "", Format::kNumber, q.budget_usd), maybe("tokens", "", Format::kNumber, q.tokens),
+  return {{figure("hardware", "", Format::kText, Cell(found.hw.name)), whole_figure("chips", "", q.machine.chips),
+           maybe_figure("deadline_s", "", Format::kNumber, q.deadline_s),
+           maybe_figure("budget_usd", "", Format::kNumber, q.budget_usd),
+           maybe_figure("tokens", "", Format::kNumber, q.tokens),
            figure("tokens_per_parameter", "", Format::kNumber, q.tokens ? Cell{} : Cell(q.tokens_per_parameter)),
-           whole("seq", "", q.seq), maybe("batch_tokens", "", Format::kNumber, q.batch_tokens),
-           whole("vocab", "", q.vocab), maybe("experts", "", Format::kNumber, experts),
-           maybe("top_k", "", Format::kNumber, top_k), figure("precision", "", Format::kText, Cell(q.precision)),
+           whole_figure("seq", "", q.seq), maybe_figure("batch_tokens", "", Format::kNumber, q.batch_tokens),
+           whole_figure("vocab", "", q.vocab), maybe_figure("experts", "", Format::kNumber, experts),
+           maybe_figure("top_k", "", Format::kNumber, top_k), figure("precision", "", Format::kText, Cell(q.precision)),
            figure("optimizer", "", Format::kText, Cell(q.optimizer)),
            figure("law", "", Format::kText, Cell(q.law.name))}};
 }

@@ -2,15 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "base/scalar.h"
 #include "base/units.h"
 #include "report/job_figures.h"
 
 namespace scalecalc {
 namespace {
-
-double number(std::int64_t count) { return static_cast<double>(count); }
-
-std::string seconds(double value) { return format_quantity(value, UnitKind::kSeconds); }
 
 std::string name_of_place(TeacherPlace place) {
   return std::string(kTeacherPlaceNames[static_cast<std::size_t>(place)]);
@@ -56,12 +53,12 @@ class DistillSheet {
     f.push_back(job_word("student", "", q_.student.model));
     f.push_back(job_word("teacher", "", q_.teacher.model));
     f.push_back(job_word("hardware", "", q_.student.hardware));
-    f.push_back(job_value("chips", "", Format::kInteger, number(q_.student.chips)));
+    f.push_back(job_value("chips", "", Format::kInteger, to_double(q_.student.chips)));
     f.push_back(job_value("batch_tokens", "", Format::kNumber, a_.step_tokens));
     f.push_back(job_value("tokens", "", Format::kNumber, a_.tokens));
     f.push_back(job_word("loss", "", std::string(kDistillLossNames[static_cast<std::size_t>(q_.loss)])));
     f.push_back(job_word("teacher_on", "", name_of_place(q_.place)));
-    f.push_back(asked_number("top_k", Format::kInteger, q_.top_k ? std::optional(number(*q_.top_k)) : std::nullopt));
+    f.push_back(asked_number("top_k", Format::kInteger, q_.top_k ? std::optional(to_double(*q_.top_k)) : std::nullopt));
     f.push_back(job_value("epochs", "", Format::kNumber, q_.epochs));
     f.push_back(asked_number("storage_bytes_per_s", Format::kBytesPerSecond, q_.storage));
   }
@@ -76,7 +73,7 @@ class DistillSheet {
       case TeacherPlace::kStored:
         return fmt::format(
             "the teacher {} beforehand in {}{}", q_.loss == DistillLoss::kSequence ? "writes" : "passes once",
-            seconds(value_of(*p.stored_pass)),
+            seconds_text(value_of(*p.stored_pass)),
             p.stored_bytes
                 ? fmt::format(" and {} are stored", format_quantity(value_of(*p.stored_bytes), UnitKind::kBytes))
                 : "");
@@ -89,7 +86,7 @@ class DistillSheet {
 
   void summary(const DistillPlan& p) {
     out_.summary.push_back(
-        {fmt::format("a step takes {}{}; the {} binds", seconds(value_of(p.step)),
+        {fmt::format("a step takes {}{}; the {} binds", seconds_text(value_of(p.step)),
                      a_.over_alone ? fmt::format(", {:.3g} times the student alone", a_.over_alone->value()) : "",
                      p.bound_by),
          Role::kGood});
@@ -100,8 +97,8 @@ class DistillSheet {
     Block block{.key = "plans", .title = a_.plans.empty() ? "" : "Ways to bring the teacher in"};
     for (const DistillPlan& p : a_.plans) {
       std::vector<Figure> f{job_word("teacher_on", "teacher", name_of_place(p.place)),
-                            job_value("teacher_chips", "teach", Format::kInteger, number(p.teacher_chips)),
-                            job_value("student_chips", "train", Format::kInteger, number(p.student_chips)),
+                            job_value("teacher_chips", "teach", Format::kInteger, to_double(p.teacher_chips)),
+                            job_value("student_chips", "train", Format::kInteger, to_double(p.student_chips)),
                             job_word("teacher_layout", "teacher's layout", describe(p.teacher_layout), 2),
                             job_word("student_layout", "student's layout", plan_words(*p.student), 3),
                             job_value("step_time_s", "step", Format::kSeconds, value_of(p.step)),

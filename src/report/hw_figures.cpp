@@ -36,7 +36,7 @@ std::string_view word_of(Wraparound rule) {
   return "";
 }
 
-std::string shape_text(const Shape& shape) {
+std::string slice_shape_text(const Shape& shape) {
   std::string out;
   for (const std::int64_t axis : shape) out += fmt::format("{}{}", out.empty() ? "" : "x", axis);
   return out;
@@ -62,11 +62,11 @@ void torus_facts(const TorusTier& torus, Figures& out) {
   given(out, "link_bandwidth_bytes_per_s", "link, one way", Format::kBytesPerSecond, torus.link_bandwidth.value());
   given(out, "hop_latency_s", "latency of a hop", Format::kSeconds, torus.hop_latency.value());
   given(out, "axes", "axes", torus.dimensions());
-  if (!torus.pod.empty()) out.text("pod", "pod", shape_text(torus.pod));
+  if (!torus.pod.empty()) out.text("pod", "pod", slice_shape_text(torus.pod));
   given(out, "max_chips", "chips of the pod", torus.max_chips);
   given(out, "largest_job", "largest slice rented", torus.largest_job);
   out.text("wraparound", "wraparound", std::string(word_of(torus.wraparound)));
-  if (!torus.unit.empty()) out.text("unit", "unit", shape_text(torus.unit));
+  if (!torus.unit.empty()) out.text("unit", "unit", slice_shape_text(torus.unit));
   out.flag("twisted", "twisted tori", torus.twisted);
 }
 
@@ -191,7 +191,7 @@ std::vector<Figure> hw_memory(const HardwareSpec& hw) {
   }
   given(out, "host_memory_bytes", "memory of a host", Format::kBytes, hw.host_ram.value());
   if (hw.publishes("host")) given(out, "chips_per_host", "chips of a host", hw.chips_per_host);
-  if (!hw.host_shape.empty()) out.text("host_shape", "", shape_text(hw.host_shape));
+  if (!hw.host_shape.empty()) out.text("host_shape", "", slice_shape_text(hw.host_shape));
   return std::move(out.record.figures);
 }
 

@@ -20,13 +20,8 @@ double scale_up(const HardwareSpec& hw) {
   return 0;
 }
 
-Figure ranked(Figure figure, int importance) {
-  figure.importance = importance;
-  return figure;
-}
-
 Figure quantity(std::string_view key, std::string_view label, Format format, double value, int importance) {
-  return ranked(figure(key, label, format, value > 0 ? Cell(value) : Cell{}), importance);
+  return with_importance(figure(key, label, format, value > 0 ? Cell(value) : Cell{}), importance);
 }
 
 /// One line; the rates of every format follow for machines.
@@ -34,7 +29,7 @@ Record chip_line(const HardwareSpec& hw, std::optional<DType> dtype) {
   Figures out;
   out.text("name", "chip", hw.name);
   out.text("title", "", hw.title);
-  out.record.figures.push_back(ranked(figure("vendor", "vendor", Format::kText, Cell(hw.vendor)), 3));
+  out.record.figures.push_back(with_importance(figure("vendor", "vendor", Format::kText, Cell(hw.vendor)), 3));
   out.text("family", "", hw.family);
   out.record.figures.push_back(quantity("year", "year", Format::kText, static_cast<double>(hw.year), 4));
   out.flag("announced", "", hw.announced);

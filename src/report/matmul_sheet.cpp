@@ -9,7 +9,6 @@ namespace scalecalc {
 namespace {
 
 Cell text(std::string_view value) { return std::string(value); }
-Cell number(double value) { return value; }
 Cell flag(bool value) { return value ? 1.0 : 0.0; }
 
 std::vector<Cell> texts(const std::vector<std::string>& values) { return {values.begin(), values.end()}; }
@@ -31,17 +30,6 @@ Figure list(std::string_view key, std::string_view label, std::vector<Cell> item
   return out;
 }
 
-template <class X>
-Figure maybe(std::string_view key, std::string_view label, Format format, const std::optional<X>& value,
-             std::string_view source = {}) {
-  return value ? figure(key, label, format, *value, source) : figure(key, label, format, Cell{});
-}
-
-Figure ranked(Figure f, int importance) {
-  f.importance = importance;
-  return f;
-}
-
 Record query(const MatmulQuestion& question, const MatmulAnswer& found, const HardwareSpec* hw) {
   const ShardingTables& tables = found.problem.tables;
   Record out;
@@ -49,11 +37,11 @@ Record query(const MatmulQuestion& question, const MatmulAnswer& found, const Ha
   f.push_back(figure("expression", "", Format::kText, text(found.problem.expression)));
   f.push_back(figure("hardware", "", Format::kText, hw == nullptr ? Cell{} : text(hw->name)));
   for (const MeshAxis& axis : tables.mesh.axes) {
-    f.push_back(figure("mesh." + axis.name, "", Format::kInteger, number(static_cast<double>(axis.size))));
+    f.push_back(figure("mesh." + axis.name, "", Format::kInteger, cell_of(axis.size)));
   }
-  f.push_back(figure("chips", "", Format::kInteger, number(static_cast<double>(tables.mesh.chips()))));
+  f.push_back(figure("chips", "", Format::kInteger, cell_of(tables.mesh.chips())));
   for (const Dimension& dim : tables.dims) {
-    f.push_back(figure("dims." + dim.name, "", Format::kInteger, number(static_cast<double>(dim.size))));
+    f.push_back(figure("dims." + dim.name, "", Format::kInteger, cell_of(dim.size)));
   }
   f.push_back(figure("efficiency", "", Format::kText, text(question.calibrated ? "calibrated" : "ideal")));
   f.push_back(figure("convention", "", Format::kText,
@@ -65,12 +53,12 @@ Record collective_record(const CollectiveUse& use) {
   return {{figure("op", "collective", Format::kText, text(name_of(use.kind))),
            figure("array", "of", Format::kText, text(use.array)), figure("axis", "over", Format::kText, text(use.axes)),
            figure("bytes", "V", Format::kBytes, use.bytes),
-           ranked(figure("received_bytes", "a chip receives", Format::kBytes, use.received,
-                         "what it does not hold already"),
-                  1),
+           with_importance(figure("received_bytes", "a chip receives", Format::kBytes, use.received,
+                                  "what it does not hold already"),
+                           1),
            figure("time_s", "time", Format::kSeconds, use.time),
            figure("latency_bound", "", Format::kFlag, flag(use.latency_bound)),
-           ranked(figure("algorithm", "as", Format::kText, text(use.algorithm)), 2)}};
+           with_importance(figure("algorithm", "as", Format::kText, text(use.algorithm)), 2)}};
 }
 
 Record strategy_record(const Strategy& s) {
@@ -82,21 +70,22 @@ Record strategy_record(const Strategy& s) {
   }
   Record out;
   auto& f = out.figures;
-  f.push_back(figure("rank", "#", Format::kInteger, number(static_cast<double>(s.rank))));
+  f.push_back(figure("rank", "#", Format::kInteger, cell_of(s.rank)));
   f.push_back(figure("name", "strategy", Format::kText, text(s.name)));
   f.push_back(figure("compute_time_s", "compute", Format::kSeconds, s.compute_time));
   f.push_back(figure("communication_time_s", "comms", Format::kSeconds, s.communication_time));
   f.push_back(figure("time_s", "time", Format::kSeconds, s.time));
-  f.push_back(ranked(figure("upper_time_s", "no overlap", Format::kSeconds, s.upper_time), 1));
-  f.push_back(
-      ranked(figure("bound_by", "bound by", Format::kText, text(s.compute_bound ? "compute" : "communication")), 1));
+  f.push_back(with_importance(figure("upper_time_s", "no overlap", Format::kSeconds, s.upper_time), 1));
+  f.push_back(with_importance(
+      figure("bound_by", "bound by", Format::kText, text(s.compute_bound ? "compute" : "communication")), 1));
   f.push_back(figure("compute_bound", "", Format::kFlag, flag(s.compute_bound)));
-  f.push_back(ranked(figure("flops_per_chip", "FLOPs/chip", Format::kFlops, s.flops_per_chip), 2));
-  f.push_back(ranked(
+  f.push_back(with_importance(figure("flops_per_chip", "FLOPs/chip", Format::kFlops, s.flops_per_chip), 2));
+  f.push_back(with_importance(
       figure("redundancy", "times done", Format::kNumber, s.redundancy, "all chips' FLOPs over the product's"), 4));
-  f.push_back(ranked(figure("memory_bytes", "memory/chip", Format::kBytes, s.memory), 2));
-  f.push_back(ranked(figure("memory_time_s", "HBM", Format::kSeconds, s.memory_time), 3));
-  f.push_back(maybe("communication_ratio", "", Format::kNumber, s.communication_ratio, "over the best strategy's"));
+  f.push_back(with_importance(figure("memory_bytes", "memory/chip", Format::kBytes, s.memory), 2));
+  f.push_back(with_importance(figure("memory_time_s", "HBM", Format::kSeconds, s.memory_time), 3));
+  f.push_back(
+      maybe_figure("communication_ratio", "", Format::kNumber, s.communication_ratio, "over the best strategy's"));
   f.push_back(
       figure("communication_over_compute", "", Format::kNumber, s.communication_time / s.compute_time, "book ch. 3"));
   f.push_back(figure("output", "", Format::kText, text(s.output)));
@@ -127,13 +116,11 @@ Block overview(const MatmulAnswer& found) {
   Record out;
   const bool chain = found.products.size() > 1;
   const AxisCase& whole = found.products.front().whole;
-  out.figures.push_back(
-      figure("case", "", Format::kInteger, chain ? Cell{} : number(static_cast<double>(whole.number))));
+  out.figures.push_back(figure("case", "", Format::kInteger, chain ? Cell{} : cell_of(whole.number)));
   out.figures.push_back(figure("case_text", "", Format::kText, chain ? Cell{} : text(whole.reason)));
   out.figures.push_back(figure("output", "output", Format::kText, text(found.strategies.front().output)));
   out.figures.push_back(figure("best", "", Format::kText, text(found.strategies.front().name)));
-  out.figures.push_back(
-      figure("strategies_total", "strategies", Format::kInteger, number(static_cast<double>(found.strategies.size()))));
+  out.figures.push_back(figure("strategies_total", "strategies", Format::kInteger, cell_of(found.strategies.size())));
   const MatmulRates& rates = *found.rates;
   out.figures.push_back(figure("machine.mesh", "mesh", Format::kText, text(found.mesh)));
   out.figures.push_back(
@@ -154,12 +141,12 @@ Block products(const MatmulAnswer& found) {
     std::vector<Record> axes;
     for (const AxisCase& axis : product.axes) {
       axes.push_back({{figure("axis", "", Format::kText, text(axis.axis)),
-                       figure("case", "", Format::kInteger, number(axis.number)),
+                       figure("case", "", Format::kInteger, cell_of(axis.number)),
                        figure("reason", "", Format::kText, text(axis.reason))}});
     }
     out.records.push_back(
         {{figure("product", "product", Format::kText, text(product.notation)),
-          figure("case", "case", Format::kInteger, number(product.whole.number)),
+          figure("case", "case", Format::kInteger, cell_of(product.whole.number)),
           list("contracted", "summed over", texts(product.contracted),
                product.contracted.empty() ? "nothing" : join(product.contracted, ", ")),
           figure("flops", "FLOPs", Format::kFlops, product.flops), records_figure("axes", "", "", std::move(axes))}});
@@ -178,7 +165,7 @@ Block axes(const MatmulAnswer& found) {
         record.figures.push_back(figure("product", "product", Format::kText, text(product.notation)));
       }
       record.figures.push_back(figure("axis", "axis", Format::kText, text(axis.axis)));
-      record.figures.push_back(figure("case", "case", Format::kInteger, number(axis.number)));
+      record.figures.push_back(figure("case", "case", Format::kInteger, cell_of(axis.number)));
       record.figures.push_back(figure("reason", "it", Format::kText, text(axis.reason)));
       out.records.push_back(std::move(record));
     }
@@ -192,16 +179,17 @@ Block arrays(const MatmulAnswer& found, bool alone) {
     Record record{{figure("name", "", Format::kText, text(array.name)),
                    figure("notation", "array", Format::kText, text(array.notation)),
                    figure("role", "", Format::kText, text(array.role)),
-                   ranked(figure("dtype", "format", Format::kText, text(name_of(array.dtype))), 2),
-                   ranked(list("shape", "shape", sizes(array.shape), shape_text(array.shape)), 2),
+                   with_importance(figure("dtype", "format", Format::kText, text(name_of(array.dtype))), 2),
+                   with_importance(list("shape", "shape", sizes(array.shape), shape_text(array.shape)), 2),
                    list("local_shape", "on a chip", sizes(array.local_shape), shape_text(array.local_shape)),
                    figure("local_bytes", "bytes/chip", Format::kBytes, array.local_bytes),
-                   ranked(figure("bytes", "one copy", Format::kBytes, array.bytes), 3),
-                   ranked(figure("total_bytes", "all chips", Format::kBytes, array.total_bytes), 1),
+                   with_importance(figure("bytes", "one copy", Format::kBytes, array.bytes), 3),
+                   with_importance(figure("total_bytes", "all chips", Format::kBytes, array.total_bytes), 1),
                    figure("replicas", "copies", Format::kNumber, array.replicas, "all chips over one copy"),
                    figure("local_fraction", "", Format::kNumber, array.fraction, "a chip over one copy")}};
     if (array.load_time)
-      record.figures.push_back(ranked(figure("load_time_s", "HBM read", Format::kSeconds, *array.load_time), 1));
+      record.figures.push_back(
+          with_importance(figure("load_time_s", "HBM read", Format::kSeconds, *array.load_time), 1));
     out.records.push_back(std::move(record));
   }
   return out;
@@ -236,13 +224,13 @@ Block thresholds(const MatmulAnswer& found) {
 Block measured(const MatmulAnswer& found) {
   Block out{"measured", "Measured, beside the best strategy's time"};
   for (const MeasuredMatmul& m : found.measured) {
-    out.records.push_back(
-        {{figure("time_s", "measured", Format::kSeconds, m.time),
-          figure("roofline_fraction", "of the roofline", Format::kFraction, m.roofline_fraction,
-                 "best time over measured"),
-          maybe("speedup_over_first", "over the first", Format::kNumber, m.speedup_over_first, "first over this"),
-          maybe("speedup_over_previous", "over the one before", Format::kNumber, m.speedup_over_previous,
-                "the one before over this")}});
+    out.records.push_back({{figure("time_s", "measured", Format::kSeconds, m.time),
+                            figure("roofline_fraction", "of the roofline", Format::kFraction, m.roofline_fraction,
+                                   "best time over measured"),
+                            maybe_figure("speedup_over_first", "over the first", Format::kNumber, m.speedup_over_first,
+                                         "first over this"),
+                            maybe_figure("speedup_over_previous", "over the one before", Format::kNumber,
+                                         m.speedup_over_previous, "the one before over this")}});
   }
   return out;
 }

@@ -33,11 +33,6 @@ Record query(const ModelSpec& model, const ModelQuestion& q) {
 }
 
 /// A column that a narrow terminal leaves out before those of less importance (Figure::importance).
-Figure droppable(Figure f, int importance) {
-  f.importance = importance;
-  return f;
-}
-
 /// Rows people read: what a part holds and what it costs a token. Machines get the same as objects.
 Block parts_block(const ModelFigures& f) {
   Block out{.key = "parts", .title = "Parts"};
@@ -47,18 +42,20 @@ Block parts_block(const ModelFigures& f) {
     out.records.push_back(
         {{figure("part", "part", Format::kText, Cell(std::string(kPartLabels[p]))),
           figure("parameters", "parameters", Format::kCount, f.sums.parameters[p]),
-          droppable(figure("share", "share", Format::kFraction, p == kMtpPart ? Cell{} : Cell(f.shares[p].value())), 1),
+          with_importance(
+              figure("share", "share", Format::kFraction, p == kMtpPart ? Cell{} : Cell(f.shares[p].value())), 1),
           figure("forward_flops", "forward FLOPs a token", Format::kFlops, flops > 0 ? Cell(flops) : Cell{}),
-          droppable(figure("backward_flops", "backward", Format::kFlops, flops > 0 ? Cell(2 * flops) : Cell{}), 2)}});
+          with_importance(figure("backward_flops", "backward", Format::kFlops, flops > 0 ? Cell(2 * flops) : Cell{}),
+                          2)}});
   }
   const auto without_weights = [&](std::string name, const FlopsOf<Traced>& flops) {
     if (flops.value().value() == 0) return;
     out.records.push_back(
         {{figure("part", "part", Format::kText, Cell(std::move(name))),
           figure("parameters", "parameters", Format::kCount, Cell(0.0)),
-          droppable(figure("share", "share", Format::kFraction, Cell{}), 1),
+          with_importance(figure("share", "share", Format::kFraction, Cell{}), 1),
           figure("forward_flops", "forward FLOPs a token", Format::kFlops, flops),
-          droppable(figure("backward_flops", "backward", Format::kFlops, Cell(2 * flops.value().value())), 2)}});
+          with_importance(figure("backward_flops", "backward", Format::kFlops, Cell(2 * flops.value().value())), 2)}});
   };
   without_weights("attention scores", f.sums.scores);
   without_weights("recurrences", f.sums.scans);
@@ -144,7 +141,7 @@ Block layers_block(const ModelQuestion& q, const ModelFigures& f) {
     const double attention = layer.sums.parameters[0].value();
     r.figures.push_back(figure("parameters.total", "parameters of one", Format::kCount, Cell(parameters)));
     r.figures.push_back(
-        droppable(figure("forward_flops_per_token", "forward FLOPs a token", Format::kFlops, Cell(forward)), 1));
+        with_importance(figure("forward_flops_per_token", "forward FLOPs a token", Format::kFlops, Cell(forward)), 1));
     for (std::size_t p = 0; p < kPartCount; ++p) {
       const double flops = layer.sums.matmul[p].value().value();
       r.figures.push_back(figure(key("parameters", kPartKeys[p]), "", Format::kCount, layer.sums.parameters[p]));
@@ -156,9 +153,9 @@ Block layers_block(const ModelQuestion& q, const ModelFigures& f) {
     r.figures.push_back(figure("batch_flops.forward.attention_scores", "", Format::kFlops, Cell(scores * tokens)));
     r.figures.push_back(figure("batch_flops.training.attention_scores", "", Format::kFlops, Cell(3 * scores * tokens)));
     const double norms = layer.sums.parameters[static_cast<std::size_t>(Part::kNorm)].value();
-    r.figures.push_back(droppable(figure("parameter_shares.attention", "attention share", Format::kFraction,
-                                         parameters > norms ? Cell(attention / (parameters - norms)) : Cell{}),
-                                  2));
+    r.figures.push_back(with_importance(figure("parameter_shares.attention", "attention share", Format::kFraction,
+                                               parameters > norms ? Cell(attention / (parameters - norms)) : Cell{}),
+                                        2));
     out.records.push_back(std::move(r));
   }
   return out;
@@ -183,7 +180,7 @@ Block kept_block(const ModelQuestion& q, const ModelFigures& f) {
     out.records.push_back({{figure("policy", "policy", Format::kText, Cell(row.policy)),
                             figure("elements_per_token", "elements a token", Format::kCount, row.per_token),
                             figure("bytes", "bytes", Format::kBytes, row.bytes),
-                            droppable(figure("source", "source", Format::kText, Cell(row.source)), 1)}});
+                            with_importance(figure("source", "source", Format::kText, Cell(row.source)), 1)}});
   }
   return out;
 }
@@ -234,17 +231,17 @@ Record list_record(const ModelSpec& model) {
   const ParameterCount count = count_parameters(model);
   constexpr double kBytes = 2;  // bf16
   return {{figure("name", "name", Format::kText, Cell(model.name)),
-           droppable(figure("title", "model", Format::kText, Cell(model.title)), 6),
-           droppable(figure("vendor", "vendor", Format::kText, known(model.vendor)), 5),
-           droppable(figure("released", "released", Format::kText, known(model.released)), 4),
+           with_importance(figure("title", "model", Format::kText, Cell(model.title)), 6),
+           with_importance(figure("vendor", "vendor", Format::kText, known(model.vendor)), 5),
+           with_importance(figure("released", "released", Format::kText, known(model.released)), 4),
            figure("parameters", "parameters", Format::kCount, Cell(count.total)),
            figure("active", "active", Format::kCount, Cell(count.active)),
            figure("layers", "layers", Format::kInteger, Cell(static_cast<double>(model.layers()))),
-           droppable(figure("d_model", "d_model", Format::kInteger, Cell(static_cast<double>(model.d_model))), 3),
-           droppable(figure("max_seq", "context", Format::kInteger, Cell(static_cast<double>(model.max_seq))), 1),
-           droppable(figure("kv_bytes_per_token", "KV a token, bf16", Format::kBytes,
-                            Cell(kBytes * kv_cache(model).elements_per_token())),
-                     2)}};
+           with_importance(figure("d_model", "d_model", Format::kInteger, Cell(static_cast<double>(model.d_model))), 3),
+           with_importance(figure("max_seq", "context", Format::kInteger, Cell(static_cast<double>(model.max_seq))), 1),
+           with_importance(figure("kv_bytes_per_token", "KV a token, bf16", Format::kBytes,
+                                  Cell(kBytes * kv_cache(model).elements_per_token())),
+                           2)}};
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ constexpr const char* kStyle =
     ".good{background:#e8f5e9}.warning{color:#8a5a00}.bad{color:#b00020}.dim{color:#666}"
     "h1{font-size:1.3rem}h2{font-size:1.05rem;margin-top:1.6rem}";
 
-std::string escaped(const std::string& text) {
+std::string html_escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
     switch (c) {
@@ -42,18 +42,18 @@ std::string_view class_of(Role role) {
   return "";
 }
 
-void write_table(std::string& out, const Table& table) {
+void write_html_table(std::string& out, const Table& table) {
   if (table.rows.empty()) return;
   out += "<table>\n<tr>";
   for (const Column& column : table.columns) {
-    out += fmt::format("<th{}>{}</th>", is_number(column.format) ? " class=\"n\"" : "", escaped(column.title));
+    out += fmt::format("<th{}>{}</th>", is_number(column.format) ? " class=\"n\"" : "", html_escaped(column.title));
   }
   out += "</tr>\n";
   for (const Row& row : table.rows) {
     out += fmt::format("<tr{}>", class_of(row.role));
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
       const Column& column = table.columns[i];
-      const std::string text = i < row.cells.size() ? escaped(text_of(row.cells[i], column.format)) : "";
+      const std::string text = i < row.cells.size() ? html_escaped(text_of(row.cells[i], column.format)) : "";
       out += fmt::format("<td{}>{}</td>", is_number(column.format) ? " class=\"n\"" : "", text);
     }
     out += "</tr>\n";
@@ -62,7 +62,7 @@ void write_table(std::string& out, const Table& table) {
 }
 
 void write_line(std::string& out, const char* tag, const std::string& text, Role role) {
-  out += fmt::format("<{0}{1}>{2}</{0}>\n", tag, class_of(role), escaped(text));
+  out += fmt::format("<{0}{1}>{2}</{0}>\n", tag, class_of(role), html_escaped(text));
 }
 
 }  // namespace
@@ -71,14 +71,14 @@ std::string render_html(const Report& report) {
   std::string out = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{0}</title>\n"
       "<style>{1}</style>\n</head>\n<body>\n<h1>{0}</h1>\n",
-      escaped(report.title), kStyle);
+      html_escaped(report.title), kStyle);
   for (const Line& line : report.summary) write_line(out, "p", line.text, line.role);
   for (const std::string& warning : report.warnings) write_line(out, "p", "Warning: " + warning, Role::kWarning);
-  write_table(out, report.plans);
+  write_html_table(out, report.plans);
   for (const std::string& note : report.notes) write_line(out, "p", note, Role::kDim);
   for (const Section& section : report.sections) {
     write_line(out, "h2", section.title, Role::kPlain);
-    write_table(out, section.table);
+    write_html_table(out, section.table);
     if (section.lines.empty()) continue;
     out += "<ul>\n";
     for (const Line& line : section.lines) write_line(out, "li", line.text, line.role);

@@ -13,11 +13,8 @@ namespace scalecalc {
 
 bool is_number(Format format) { return format != Format::kText && format != Format::kFlag; }
 
-std::string compact_count(double value) {
-  std::string text = format_quantity(value, UnitKind::kCount);
-  if (const std::size_t blank = text.find(' '); blank != std::string::npos) text.erase(blank, 1);
-  return text;
-}
+std::string percent_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string signed_percent_text(double share) { return fmt::format("{:+.1f} %", 100 * share); }
 
 std::string energy_text(double joules) {
   constexpr double kJoulesPerWattHour = 3600;

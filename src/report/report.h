@@ -2,6 +2,8 @@
 // lines. Whoever fills a Report has done all the arithmetic; renderers only format.
 #pragma once
 
+#include <concepts>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -28,6 +30,11 @@ enum class Format {
 
 /// Nothing, a text, or a number in base units (a fraction as 0..1).
 using Cell = std::variant<std::monostate, std::string, double>;
+
+/// A number, or nothing.
+inline Cell cell_of(double value) { return value; }
+inline Cell cell_of(std::integral auto value) { return static_cast<double>(value); }
+inline Cell cell_of(const std::optional<double>& value) { return value ? Cell(*value) : Cell{}; }
 
 /// What a colour may say; a renderer without colour drops it.
 enum class Role { kPlain, kHeading, kGood, kWarning, kBad, kDim };
@@ -78,8 +85,9 @@ std::string raw_text_of(const Cell& cell);
 /// Numbers stand right.
 bool is_number(Format format);
 
-/// "4.19M", "8.26M": a count with its prefix, no blank between.
-std::string compact_count(double value);
+/// "4.2 %" of 0.042; the second with its sign.
+std::string percent_text(double share);
+std::string signed_percent_text(double share);
 /// "$34.7M".
 std::string compact_usd(double value);
 /// "12.3 GWh".

@@ -4,15 +4,12 @@
 
 #include <cmath>
 
+#include "base/scalar.h"
 #include "base/units.h"
 #include "report/job_figures.h"
 
 namespace scalecalc {
 namespace {
-
-double number(std::int64_t count) { return static_cast<double>(count); }
-
-std::string seconds(double value) { return format_quantity(value, UnitKind::kSeconds); }
 
 std::string name_of_placement(RlPlacement placement) {
   return std::string(kRlPlacementNames[static_cast<std::size_t>(placement)]);
@@ -58,17 +55,17 @@ class RlSheet {
     std::vector<Figure>& f = out_.query.figures;
     f.push_back(job_word("model", "", q_.train.model));
     f.push_back(job_word("hardware", "", q_.train.hardware));
-    f.push_back(job_value("chips", "", Format::kInteger, number(q_.train.chips)));
+    f.push_back(job_value("chips", "", Format::kInteger, to_double(q_.train.chips)));
     f.push_back(job_word("algorithm", "", std::string(kRlAlgorithmNames[static_cast<std::size_t>(q_.algorithm)])));
-    f.push_back(job_value("prompts", "", Format::kInteger, number(q_.prompts)));
-    f.push_back(job_value("rollouts", "", Format::kInteger, number(q_.rollouts)));
+    f.push_back(job_value("prompts", "", Format::kInteger, to_double(q_.prompts)));
+    f.push_back(job_value("rollouts", "", Format::kInteger, to_double(q_.rollouts)));
     f.push_back(job_value("prompt_tokens", "", Format::kNumber, a_.tokens.prompt));
     f.push_back(job_value("response_tokens", "", Format::kNumber, a_.tokens.response));
     f.push_back(job_value("longest_response", "", Format::kInteger, a_.tokens.longest));
-    f.push_back(job_value("updates", "", Format::kInteger, number(q_.updates)));
-    f.push_back(job_value("epochs", "", Format::kInteger, number(q_.epochs)));
-    f.push_back(job_value("steps", "", Format::kInteger, number(q_.steps)));
-    f.push_back(job_value("async", "", Format::kInteger, number(q_.depth)));
+    f.push_back(job_value("updates", "", Format::kInteger, to_double(q_.updates)));
+    f.push_back(job_value("epochs", "", Format::kInteger, to_double(q_.epochs)));
+    f.push_back(job_value("steps", "", Format::kInteger, to_double(q_.steps)));
+    f.push_back(job_value("async", "", Format::kInteger, to_double(q_.depth)));
     f.push_back(job_word("placement", "", name_of_placement(q_.placement)));
     f.push_back(job_word("reference", "", q_.reference.empty() ? "policy" : q_.reference));
     f.push_back(job_word("reward", "", q_.reward.empty() ? "rule" : q_.reward));
@@ -81,10 +78,10 @@ class RlSheet {
     const double step = value_of(p.step);
     const double generation = value_of(p.generator_busy);
     out_.summary.push_back(
-        {fmt::format("a step takes {}: {} generates for {} ({:.3g} %), training side {}", seconds(step),
+        {fmt::format("a step takes {}: {} generates for {} ({:.3g} %), training side {}", seconds_text(step),
                      p.placement == RlPlacement::kSplit ? fmt::format("a pool of {} chips", p.generator_chips)
                                                         : std::string("the engine"),
-                     seconds(generation), 100 * generation / step, seconds(value_of(p.trainer_busy))),
+                     seconds_text(generation), 100 * generation / step, seconds_text(value_of(p.trainer_busy))),
          Role::kGood});
     if (p.placement == RlPlacement::kSplit) {
       out_.summary.push_back(
@@ -113,8 +110,8 @@ class RlSheet {
       const double step = value_of(p.step);
       std::vector<Figure> f{
           job_word("placement", "placement", name_of_placement(p.placement)),
-          job_value("generator_chips", "generate", Format::kInteger, number(p.generator_chips)),
-          job_value("trainer_chips", "train", Format::kInteger, number(p.trainer_chips)),
+          job_value("generator_chips", "generate", Format::kInteger, to_double(p.generator_chips)),
+          job_value("trainer_chips", "train", Format::kInteger, to_double(p.trainer_chips)),
           job_word("generator_layout", "engine", describe(p.generation.layout), 2),
           job_word("trainer_layout", "trainer", plan_words(*p.policy), 3),
           job_value("step_time_s", "step", Format::kSeconds, step),
@@ -123,7 +120,7 @@ class RlSheet {
           job_value("weight_sync_time_s", "sync", Format::kSeconds, part_s(p, "weight_sync"), 2),
           job_value("tokens_per_s", "", Format::kNumber, a_.step_tokens() / step),
           job_value("tokens_per_s_per_chip", "tok/s/chip", Format::kNumber,
-                    a_.step_tokens() / step / number(q_.train.chips), 1),
+                    a_.step_tokens() / step / to_double(q_.train.chips), 1),
           job_value("generation_share", "", Format::kFraction, value_of(p.generator_busy) / step),
           job_value("idle_share", "idle", Format::kFraction, p.idle_share.value(), 2),
           job_value("state_offloaded", "", Format::kFlag, p.offloaded ? 1 : 0)};
@@ -139,7 +136,7 @@ class RlSheet {
     const Traced tokens = Traced::leaf(a_.step_tokens(), "tokens of a step", "prompts and responses", {});
     f.push_back(figure("tokens_per_s", "tokens/s", Format::kNumber, tokens / step));
     f.push_back(figure("tokens_per_s_per_chip", "tokens/s of a chip", Format::kNumber,
-                       tokens / (step * Traced::leaf(number(q_.train.chips), "chips", "asked", {}))));
+                       tokens / (step * Traced::leaf(to_double(q_.train.chips), "chips", "asked", {}))));
     f.push_back(figure("generation_share", "share of generation", Format::kFraction, p.generator_busy / step));
     f.push_back(figure("training_time_s", "training side", Format::kSeconds, p.trainer_busy));
     f.push_back(figure("idle_share", "idle", Format::kFraction, p.idle_share));
@@ -149,12 +146,12 @@ class RlSheet {
     if (p.critic) {
       out_.blocks.push_back(trainer_block("critic", "The critic's plan", *p.critic, a_.capacity, explain_));
     }
-    if (a_.run) out_.blocks.push_back(run_block(*a_.run, number(q_.steps)));
+    if (a_.run) out_.blocks.push_back(run_block(*a_.run, to_double(q_.steps)));
   }
 
   void rollouts(const Generation& g) {
     std::vector<Figure> f{
-        job_value("sequences", "sequences", Format::kInteger, number(a_.sequences())),
+        job_value("sequences", "sequences", Format::kInteger, to_double(a_.sequences())),
         job_value("tokens", "tokens of a step", Format::kCount, a_.step_tokens()),
         job_value("longest_tokens", "longest response", Format::kInteger, a_.tokens.longest),
         job_value("longest_time_s", "from first to last token of it", Format::kSeconds, g.longest_s),
@@ -163,7 +160,8 @@ class RlSheet {
         explain_ ? figure("decode_step_s", "a step of so many", Format::kSeconds,
                           explain_decode(a_.engine->systems.front().serving, g), "at the mean context")
                  : job_value("decode_step_s", "a step of so many", Format::kSeconds, g.decode_s),
-        job_value("evictions", g.evictions > 0 ? "evictions of a replica" : "", Format::kInteger, number(g.evictions)),
+        job_value("evictions", g.evictions > 0 ? "evictions of a replica" : "", Format::kInteger,
+                  to_double(g.evictions)),
         job_value("memory_bytes.weights", "weights of a chip", Format::kBytes, g.weight_bytes),
         job_value("memory_bytes.kv", "KV cache of a chip", Format::kBytes, g.kv_bytes),
         job_value("memory_bytes.runtime", "runtime of a chip", Format::kBytes, g.fixed_bytes),

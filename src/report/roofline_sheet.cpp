@@ -10,15 +10,10 @@ namespace scalecalc {
 namespace {
 
 /// A figure that may not exist: null then.
-template <class X>
-Figure maybe(std::string_view key, std::string_view label, Format format, const std::optional<X>& value) {
-  return value ? figure(key, label, format, *value) : figure(key, label, format, Cell{});
-}
-
 /// Figures with their working, or, for the points of a long curve, which nobody explains, without.
-class PointFigures {
+class RooflineFigures {
  public:
-  explicit PointFigures(bool explained) : explained_(explained) {}
+  explicit RooflineFigures(bool explained) : explained_(explained) {}
 
   template <class X>
   void add(std::string_view key, std::string_view label, Format format, const X& value) {
@@ -45,14 +40,6 @@ std::string_view memory_label(OperandHome home) {
     case OperandHome::kHost: return "PCIe";
   }
   return "";
-}
-
-Figure text_figure(std::string_view key, std::string_view label, std::string_view text) {
-  return figure(key, label, Format::kText, Cell(std::string(text)));
-}
-
-Figure number_figure(std::string_view key, std::string_view label, Format format, double value) {
-  return figure(key, label, format, Cell(value));
 }
 
 Figure flag_figure(std::string_view key, bool value) { return number_figure(key, "", Format::kFlag, value ? 1 : 0); }
@@ -88,7 +75,7 @@ Shown shown_of(const RooflineAnswer& found) {
 }
 
 void add_times(const RooflinePoint& p, const RooflineQuestion& question, const RooflineAnswer& found,
-               const Shown& shown, PointFigures& out) {
+               const Shown& shown, RooflineFigures& out) {
   const bool linked = found.rates.link.has_value();
   const bool overhead = value_of(p.overhead) > 0;
   out.add("compute_time_s", shown.compute ? "compute" : "", Format::kSeconds, p.compute_time);
@@ -99,7 +86,7 @@ void add_times(const RooflinePoint& p, const RooflineQuestion& question, const R
   out.add("upper_time_s", "at most", Format::kSeconds, p.upper_time);
 }
 
-void add_work(const RooflinePoint& p, const RooflineQuestion& question, const Shown& shown, PointFigures& out) {
+void add_work(const RooflinePoint& p, const RooflineQuestion& question, const Shown& shown, RooflineFigures& out) {
   const Traced chips(static_cast<double>(question.sharing.chips));
   const bool shared = question.sharing.chips > 1;
   out.add("flops", shown.compute ? "FLOPs" : "", Format::kFlops, p.work.flops);
@@ -119,7 +106,7 @@ void add_work(const RooflinePoint& p, const RooflineQuestion& question, const Sh
 
 Record point_record(const RooflinePoint& p, const RooflineQuestion& question, const RooflineAnswer& found,
                     const Shown& shown, bool explained) {
-  PointFigures out(explained);
+  RooflineFigures out(explained);
   for (Figure& size : size_figures(p.operation, question.swept)) out.add(std::move(size));
   add_work(p, question, shown, out);
   add_times(p, question, found, shown, out);
@@ -146,7 +133,7 @@ void set_importance(Record& record) {
 void add_critical(std::vector<Figure>& out, const std::optional<Critical>& critical, const std::string& key,
                   const std::string& label) {
   if (!critical) return;
-  out.push_back(maybe(key, label, Format::kNumber, critical->value));
+  out.push_back(maybe_figure(key, label, Format::kNumber, critical->value));
   out.push_back(flag_figure(key + "_exists", critical->value.has_value()));
   if (critical->reason.empty()) {
     out.push_back(figure(key + "_reason", "", Format::kText, Cell{}));
@@ -159,8 +146,8 @@ Record critical_record(const RooflineQuestion& question, const RooflineAnswer& f
   Record out;
   add_critical(out.figures, found.critical_batch, "critical_batch", "critical batch");
   if (found.critical_batch) {
-    out.figures.push_back(maybe("critical_batch_approximate", "critical batch, weights' bytes alone", Format::kNumber,
-                                found.critical_batch->approximate));
+    out.figures.push_back(maybe_figure("critical_batch_approximate", "critical batch, weights' bytes alone",
+                                       Format::kNumber, found.critical_batch->approximate));
   }
   add_critical(out.figures, found.critical_prompt, "critical_prompt", "critical prompt length");
   const bool contraction = question.sharing.split == MatmulSplit::kContraction;
@@ -173,20 +160,21 @@ Record machine_record(const RooflineQuestion& question, const RooflineAnswer& fo
   const RooflineRates& rates = found.rates;
   Record out;
   std::vector<Figure>& f = out.figures;
-  f.push_back(maybe("peak_flops_per_s", rates.compute_name + " peak", Format::kFlopsPerSecond, rates.peak));
+  f.push_back(maybe_figure("peak_flops_per_s", rates.compute_name + " peak", Format::kFlopsPerSecond, rates.peak));
   const bool below = rates.peak && value_of(*rates.peak) != value_of(*rates.compute);
-  f.push_back(
-      maybe("compute_flops_per_s", below ? "reached by large shapes" : "", Format::kFlopsPerSecond, rates.compute));
+  f.push_back(maybe_figure("compute_flops_per_s", below ? "reached by large shapes" : "", Format::kFlopsPerSecond,
+                           rates.compute));
   f.push_back(text_figure("memory", "", rates.memory_name));
   const std::string_view memory = memory_label(question.from);
   f.push_back(figure("memory_bytes_per_s", fmt::format("{} bandwidth", memory), Format::kBytesPerSecond, rates.memory));
-  f.push_back(maybe("link_bytes_per_s", rates.link_name + " bandwidth", Format::kBytesPerSecond, rates.link));
+  f.push_back(maybe_figure("link_bytes_per_s", rates.link_name + " bandwidth", Format::kBytesPerSecond, rates.link));
   const std::string_view key = "critical_intensity_flops_per_byte.";
-  f.push_back(maybe(std::string(key) + rates.memory_name, fmt::format("FLOP/byte to be compute-bound, {}", memory),
-                    Format::kNumber, found.memory_intensity));
+  f.push_back(maybe_figure(std::string(key) + rates.memory_name,
+                           fmt::format("FLOP/byte to be compute-bound, {}", memory), Format::kNumber,
+                           found.memory_intensity));
   if (rates.link) {
-    f.push_back(maybe(std::string(key) + rates.link_name, "FLOP/byte to be compute-bound, " + rates.link_name,
-                      Format::kNumber, found.link_intensity));
+    f.push_back(maybe_figure(std::string(key) + rates.link_name, "FLOP/byte to be compute-bound, " + rates.link_name,
+                             Format::kNumber, found.link_intensity));
   }
   return out;
 }
@@ -197,9 +185,9 @@ Record measured_record(const MeasuredTime& m, std::size_t number, const Shown& s
               figure("measured_s", "measured", Format::kSeconds, m.seconds),
               figure("roofline_fraction", "of roofline", Format::kFraction, m.roofline_fraction),
               figure("attained_flops_per_s", shown.compute ? "attained" : "", Format::kFlopsPerSecond, m.attained),
-              maybe("fraction_of_peak", "of peak", Format::kFraction, m.fraction_of_peak),
-              maybe("speedup_over_first", "vs first", Format::kNumber, m.speedup_over_first),
-              maybe("speedup_over_previous", "vs previous", Format::kNumber, m.speedup_over_previous)}};
+              maybe_figure("fraction_of_peak", "of peak", Format::kFraction, m.fraction_of_peak),
+              maybe_figure("speedup_over_first", "vs first", Format::kNumber, m.speedup_over_first),
+              maybe_figure("speedup_over_previous", "vs previous", Format::kNumber, m.speedup_over_previous)}};
   set_importance(out);
   return out;
 }

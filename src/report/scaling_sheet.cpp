@@ -26,15 +26,6 @@ Figure loss_figure(const std::string& key, const std::optional<double>& loss) {
   return out;
 }
 
-Figure maybe(std::string_view key, std::string_view label, Format format, const std::optional<double>& value) {
-  return figure(key, label, format, value ? Cell(*value) : Cell{});
-}
-
-Figure droppable(Figure f, int importance) {
-  f.importance = importance;
-  return f;
-}
-
 /// "train" is that of the FLOPs alone, "lifetime" with serving; an answer without serving has no use for the second.
 std::string label_of(const ScalingQuestion& q, AllocationKind kind) {
   switch (kind) {
@@ -50,17 +41,19 @@ Record record_of(const ScalingQuestion& q, const AllocationFigures& a) {
   Figure kind =
       figure("kind", "choice", Format::kText, Cell(std::string(kAllocationNames.at(static_cast<std::size_t>(a.kind)))));
   kind.shown = label_of(q, a.kind);
-  Record out{{std::move(kind), figure("parameters", "N", Format::kCount, a.at.parameters),
-              figure("tokens", "tokens", Format::kCount, a.at.tokens),
-              droppable(figure("tokens_per_parameter", "tokens / N", Format::kNumber, a.tokens_per_parameter), 3),
-              loss_figure("loss", a.loss),
-              droppable(figure("training_flops", "training FLOPs", Format::kNumber, a.training), serves ? 1 : 0)}};
+  Record out{
+      {std::move(kind), figure("parameters", "N", Format::kCount, a.at.parameters),
+       figure("tokens", "tokens", Format::kCount, a.at.tokens),
+       with_importance(figure("tokens_per_parameter", "tokens / N", Format::kNumber, a.tokens_per_parameter), 3),
+       loss_figure("loss", a.loss),
+       with_importance(figure("training_flops", "training FLOPs", Format::kNumber, a.training), serves ? 1 : 0)}};
   if (serves) {
-    out.figures.push_back(droppable(figure("serving_flops", "serving FLOPs", Format::kNumber, a.serving), 2));
+    out.figures.push_back(with_importance(figure("serving_flops", "serving FLOPs", Format::kNumber, a.serving), 2));
     out.figures.push_back(figure("lifetime_flops", "of a life", Format::kNumber, a.lifetime));
   }
   if (a.usd) {
-    out.figures.push_back(droppable(figure("training_usd", "training", Format::kUsd, a.usd->training), serves ? 1 : 0));
+    out.figures.push_back(
+        with_importance(figure("training_usd", "training", Format::kUsd, a.usd->training), serves ? 1 : 0));
     if (serves) out.figures.push_back(figure("lifetime_usd", "life", Format::kUsd, a.usd->lifetime));
   }
   return out;
@@ -79,7 +72,8 @@ Record standing_record(const ModelStanding& s) {
     out.figures.push_back(
         figure("compute_ratio", "training FLOPs, times the fewest for its loss", Format::kNumber, *s.compute_ratio));
   }
-  Figure served = maybe("serving_tokens", "cheapest life of its loss if it serves", Format::kCount, s.serving_tokens);
+  Figure served =
+      maybe_figure("serving_tokens", "cheapest life of its loss if it serves", Format::kCount, s.serving_tokens);
   if (s.serving_tokens) {
     served.shown = text_of(served.value, Format::kCount) + " tokens";
   } else if (s.compute_ratio) {
@@ -93,7 +87,7 @@ Record size_record(const ScalingQuestion& q, const SizePoint& p) {
   Record out{{figure("factor", "size", Format::kNumber, Cell(p.factor)),
               figure("parameters", "N", Format::kCount, Cell(p.at.parameters)),
               figure("tokens", "tokens", Format::kCount, Cell(p.at.tokens)), loss_figure("loss", p.loss),
-              droppable(maybe("wasted", "wasted FLOPs", Format::kFraction, p.wasted), 1),
+              with_importance(maybe_figure("wasted", "wasted FLOPs", Format::kFraction, p.wasted), 1),
               figure("tokens_same_loss", "tokens", Format::kCount, Cell{}),
               figure("lifetime_flops_same_loss", "FLOPs", Format::kNumber, Cell{})}};
   out.figures[0].shown = fmt::format("x {}", text_of(Cell(p.factor), Format::kNumber));
@@ -122,7 +116,7 @@ Record query_of(const ScalingQuestion& q) {
     return figure(key, "", Format::kText, value.empty() ? Cell{} : Cell(value));
   };
   const auto number = [](std::string_view key, const std::optional<double>& value) {
-    return maybe(key, "", Format::kNumber, value);
+    return maybe_figure(key, "", Format::kNumber, value);
   };
   std::optional<double> price, mfu;
   if (q.price) {

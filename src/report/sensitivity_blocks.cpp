@@ -33,19 +33,13 @@ Figure value_figure(const SensitiveInput& input) {
   return out;
 }
 
-Figure number(std::string_view key, std::string_view label, const std::optional<double>& value, int importance = 0) {
-  Figure out = figure(key, label, Format::kNumber, value ? Cell(*value) : Cell{});
-  out.importance = importance;
-  return out;
-}
-
-Figure important(Figure f, int importance) {
-  f.importance = importance;
-  return f;
+Figure optional_number(std::string_view key, std::string_view label, const std::optional<double>& value,
+                       int importance = 0) {
+  return with_importance(maybe_figure(key, label, Format::kNumber, value), importance);
 }
 
 Figure text(std::string_view key, std::string_view label, std::string value, int importance = 0) {
-  return important(figure(key, label, Format::kText, Cell(std::move(value))), importance);
+  return with_importance(figure(key, label, Format::kText, Cell(std::move(value))), importance);
 }
 
 Figure flag(std::string_view key, bool value) { return figure(key, "", Format::kFlag, Cell(value ? 1.0 : 0.0)); }
@@ -64,8 +58,8 @@ void add_swung(std::vector<Figure>& out, const InputElasticity& e, const SwungSt
   const Traced change = (there / step_leaf(e.step_s) - Traced(1.0))
                             .with_name(fmt::format("change at {} of {}", swing_text(share), e.input.name),
                                        "step time there / step time - 1");
-  out.push_back(number(fmt::format("{}_value", key), "", at.value));
-  out.push_back(number(fmt::format("{}_step_time_s", key), "", at.step_s));
+  out.push_back(optional_number(fmt::format("{}_value", key), "", at.value));
+  out.push_back(optional_number(fmt::format("{}_step_time_s", key), "", at.step_s));
   out.push_back(figure(fmt::format("{}_change", key), "at " + swing_text(share), Format::kFraction, change));
   out.push_back(flag(fmt::format("{}_fits", key), at.fits));
 }
@@ -100,14 +94,14 @@ Record elasticity_record(const SensitivityAnswer& a, const InputElasticity& e, b
   f.push_back(value_figure(e.input));
   f.push_back(text("unit", "", unit_name(e.input.unit)));
   f.push_back(figure("elasticity", "elasticity", Format::kNumber, elasticity));
-  f.push_back(important(figure("elasticity_tokens_per_s", "of tokens/s", Format::kNumber, tokens), 3));
+  f.push_back(with_importance(figure("elasticity_tokens_per_s", "of tokens/s", Format::kNumber, tokens), 3));
   if (a.resolved.usd_per_chip_hour) {
     const Traced usd = (Traced(0.0) - tokens)
                            .with_name("elasticity of dollars by " + e.input.name,
                                       "price per chip-hour x chips / tokens per second, at a fixed price");
-    f.push_back(important(figure("elasticity_usd", "of dollars", Format::kNumber, usd), 4));
+    f.push_back(with_importance(figure("elasticity_usd", "of dollars", Format::kNumber, usd), 4));
   } else {
-    f.push_back(number("elasticity_usd", "", std::nullopt));
+    f.push_back(optional_number("elasticity_usd", "", std::nullopt));
   }
   add_swung(f, e, e.low, "low", -a.question.swing);
   add_swung(f, e, e.high, "high", a.question.swing);
@@ -126,7 +120,7 @@ Figure changes_figure(const std::vector<ComparedDimension>& changes) {
   for (const ComparedDimension& c : changes) {
     records.push_back({{text("dimension", "", c.name), text("from", "", c.best), text("to", "", c.other)}});
   }
-  return important(records_figure("changes", "layout changes", changes_text(changes), std::move(records)), 1);
+  return with_importance(records_figure("changes", "layout changes", changes_text(changes), std::move(records)), 1);
 }
 
 /// The time a move leaves, against the step's.
@@ -148,8 +142,8 @@ Record rate_record(const SensitivityAnswer& a, const RateChange& change) {
   f.push_back(moved("loss", "10% less", change, a.reoptimised.base.step_s, false));
   f.push_back(flag("less_fits", change.less_fits));
   if (!change.free) {
-    f.push_back(number("gain_reoptimised", "", std::nullopt));
-    f.push_back(number("elasticity_reoptimised", "", std::nullopt));
+    f.push_back(optional_number("gain_reoptimised", "", std::nullopt));
+    f.push_back(optional_number("elasticity_reoptimised", "", std::nullopt));
     f.push_back(records_figure("changes", "", "", {}));
     return out;
   }
@@ -162,7 +156,7 @@ Record rate_record(const SensitivityAnswer& a, const RateChange& change) {
       (before / after - Traced(1.0))
           .with_name("tokens/s with 10% more " + change.rate.name + ", plan free", "best time / best time there - 1");
   f.push_back(figure("gain_reoptimised", "10% more, plan free", Format::kFraction, gain));
-  f.push_back(number("elasticity_reoptimised", "", free.elasticity));
+  f.push_back(optional_number("elasticity_reoptimised", "", free.elasticity));
   f.push_back(changes_figure(free.changes));
   return out;
 }
@@ -170,15 +164,15 @@ Record rate_record(const SensitivityAnswer& a, const RateChange& change) {
 /// FLOP/s of the job's format for each byte a second of the rate.
 Figure per_byte(std::string_view key, std::string_view label, const std::optional<double>& rate,
                 const BalanceGroup& compute, const BalanceGroup& group, std::string_view where, int importance) {
-  if (!rate || group.unit == compute.unit) return number(key, label, std::nullopt, importance);
+  if (!rate || group.unit == compute.unit) return optional_number(key, label, std::nullopt, importance);
   const Traced peak = Traced::leaf(compute.rate, compute.name, "hardware file", compute.unit);
   const Traced bytes =
       Traced::leaf(*rate, where.empty() ? group.name : fmt::format("{} of {}", where, group.name),
                    where.empty() ? "hardware file" : "bisected on the dual-number reading", group.unit);
   const std::string name =
       fmt::format("FLOP/s per byte/s of {}{}", group.name, where.empty() ? "" : fmt::format(", {}", where));
-  return important(figure(key, label, Format::kNumber, (peak / bytes).with_name(name, "KNEE, docs/model.md")),
-                   importance);
+  return with_importance(figure(key, label, Format::kNumber, (peak / bytes).with_name(name, "KNEE, docs/model.md")),
+                         importance);
 }
 
 }  // namespace
@@ -206,7 +200,8 @@ Block balance_block(const SensitivityAnswer& a) {
     out.records.push_back(
         {{text("input", "rate", g.name), quantity("value", "has", g.rate, g.unit), text("unit", "", unit_name(g.unit)),
           per_byte("flops_per_byte", "FLOP/byte", g.rate, compute, g, "", 1),
-          number("elasticity", "elasticity", g.elasticity, 5), quantity("knee", "stops helping at", g.knee, g.unit),
+          optional_number("elasticity", "elasticity", g.elasticity, 5),
+          quantity("knee", "stops helping at", g.knee, g.unit),
           per_byte("knee_flops_per_byte", "FLOP/byte there", g.knee, compute, g, "knee", 2),
           quantity("as_compute", "counts as compute at", g.as_compute, g.unit, 3),
           per_byte("as_compute_flops_per_byte", "FLOP/byte then", g.as_compute, compute, g,
@@ -230,11 +225,12 @@ Block codesign_block(const Codesign& sweep) {
     const PlanFigures figures = point.plan ? point.plan->figures : PlanFigures{};
     const double step = point.plan ? point.plan->plan.step_s : 0;
     f.push_back(figure("step_time_s", "step", Format::kSeconds, point.plan ? Cell(step) : Cell{}));
-    f.push_back(important(number("tokens_per_s_per_chip", "tok/s/chip", from_plan(figures.tokens_per_s_per_chip)), 1));
-    f.push_back(important(figure("mfu", "MFU", Format::kFraction, point.plan ? Cell(figures.mfu) : Cell{}), 2));
-    f.push_back(number("elasticity_compute", "compute", from_plan(point.elasticity.compute)));
-    f.push_back(number("elasticity_hbm", "HBM", from_plan(point.elasticity.hbm)));
-    f.push_back(number("elasticity_links", "links", from_plan(point.elasticity.links)));
+    f.push_back(with_importance(
+        optional_number("tokens_per_s_per_chip", "tok/s/chip", from_plan(figures.tokens_per_s_per_chip)), 1));
+    f.push_back(with_importance(figure("mfu", "MFU", Format::kFraction, point.plan ? Cell(figures.mfu) : Cell{}), 2));
+    f.push_back(optional_number("elasticity_compute", "compute", from_plan(point.elasticity.compute)));
+    f.push_back(optional_number("elasticity_hbm", "HBM", from_plan(point.elasticity.hbm)));
+    f.push_back(optional_number("elasticity_links", "links", from_plan(point.elasticity.links)));
     f.push_back(text("bound_by", "bound by", point.plan ? figures.bound_by : "nothing fits", 4));
     f.push_back(text("layout", "layout", point.plan ? degrees_text(point.plan->plan.layout) : "", 3));
     f.push_back(text("fix", "", point.plan ? fix_text(point.plan->plan.layout) : ""));

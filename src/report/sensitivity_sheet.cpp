@@ -14,7 +14,7 @@ namespace {
 /// Less than this of tokens per second is nothing one would pay for.
 constexpr double kNothing = 0.0005;
 
-std::string percent(double share) { return fmt::format("{:.3g}%", 100 * share); }
+std::string share_text(double share) { return fmt::format("{:.3g}%", 100 * share); }
 
 class SensitivitySheet {
  public:
@@ -100,9 +100,9 @@ class SensitivitySheet {
 
   void helps_most() {
     const RateChange& best = a_.reoptimised.rates.front();
-    std::string text = fmt::format("10% more {} helps most: {} more tokens/s", best.rate.name, percent(best.gain));
+    std::string text = fmt::format("10% more {} helps most: {} more tokens/s", best.rate.name, share_text(best.gain));
     if (best.free) {
-      text += fmt::format(", {} with the plan free", percent(best.free->gain));
+      text += fmt::format(", {} with the plan free", share_text(best.free->gain));
       if (best.free->changes.empty()) text += ", which stays";
     }
     out_.summary.push_back({std::move(text), Role::kGood});
@@ -118,10 +118,10 @@ class SensitivitySheet {
       if (least == nullptr || change.loss < least->loss) least = &change;
     }
     if (least == nullptr) return;
-    const std::string loss = fmt::format("under {}", percent(kNothing));
+    const std::string loss = fmt::format("under {}", share_text(kNothing));
     out_.summary.push_back(
         {idle.empty()
-             ? fmt::format("10% less {} costs least: {} of the tokens/s", least->rate.name, percent(least->loss))
+             ? fmt::format("10% less {} costs least: {} of the tokens/s", least->rate.name, share_text(least->loss))
              : fmt::format("10% less costs {} of the tokens/s: {}", loss, join(idle, ", "))});
   }
 
@@ -142,10 +142,9 @@ class SensitivitySheet {
         figure("bound_by", "bound by", Format::kText, Cell(p.figures.bound_by))};
     if (const auto usd = r_.usd_per_chip_hour) {
       constexpr double kMillion = 1e6;
-      constexpr double kHour = 3600;
       const Traced price = Traced::leaf(*usd, "price per chip-hour", "--price or the hardware file", {});
       const Traced chips = Traced::leaf(static_cast<double>(p.plan.slice.chips), "chips", "layout", {});
-      const Traced cost = price / Traced(kHour) * chips * Traced(kMillion) / rate.with_name("tokens/s", "");
+      const Traced cost = price / Traced(kSecondsPerHour) * chips * Traced(kMillion) / rate.with_name("tokens/s", "");
       f.push_back(figure("usd_per_million_tokens", "$/M tokens", Format::kUsd,
                          cost.with_name("dollars per million tokens", "price x chips / tokens per second")));
     } else {
@@ -183,7 +182,7 @@ class SensitivitySheet {
       out_.notes.push_back(fmt::format(
           "ten per cent of a rate: from the strictly best plan ({}; {}), which is {} better than plan 1 and needs more "
           "memory",
-          degrees_text(base), recipe_text(base), percent(a_.reoptimised.plan_slower)));
+          degrees_text(base), recipe_text(base), share_text(a_.reoptimised.plan_slower)));
     }
     for (const RateChange& change : a_.reoptimised.rates) {
       if (!change.less_fits) out_.notes.push_back(fmt::format("10% less {} does not hold this plan", change.rate.name));

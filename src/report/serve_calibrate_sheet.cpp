@@ -7,23 +7,14 @@
 namespace scalecalc {
 namespace {
 
-Figure droppable(Figure f, int importance) {
-  f.importance = importance;
-  return f;
-}
-
-Cell cell(std::size_t value) { return static_cast<double>(value); }
-
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-
 std::string errors_text(const char* name, const FitErrors& e) {
-  return fmt::format("{}: median {}, mean {}, 90th percentile {}, bias {:+.1f} %.", name, percent(e.median_abs),
-                     percent(e.mean_abs), percent(e.p90_abs), 100 * e.bias);
+  return fmt::format("{}: median {}, mean {}, 90th percentile {}, bias {:+.1f} %.", name, percent_text(e.median_abs),
+                     percent_text(e.mean_abs), percent_text(e.p90_abs), 100 * e.bias);
 }
 
 void add_errors(Record& out, const std::string& key, const char* label, const FitErrors& e) {
   const auto share = [&](const char* name, double value, bool shown) {
-    return droppable(figure(key + "." + name, shown ? label : "", Format::kFraction, Cell(value)), shown ? 1 : 0);
+    return with_importance(figure(key + "." + name, shown ? label : "", Format::kFraction, Cell(value)), shown ? 1 : 0);
   };
   out.figures.push_back(share("median_abs_error", e.median_abs, true));
   out.figures.push_back(share("mean_abs_error", e.mean_abs, false));
@@ -36,8 +27,8 @@ Block sets_block(const ServeCalibration& c) {
   for (const ServeSet& set : c.sets) {
     Record record{{figure("chip", "chip", Format::kText, Cell(set.hardware)),
                    figure("stack", "engine", Format::kText, Cell(set.stack)),
-                   figure("rows", "rows", Format::kInteger, cell(set.rows)),
-                   figure("sources", "sources", Format::kInteger, cell(set.sources))}};
+                   figure("rows", "rows", Format::kInteger, cell_of(set.rows)),
+                   figure("sources", "sources", Format::kInteger, cell_of(set.sources))}};
     add_errors(record, "before", "family's", set.before);
     add_errors(record, "inside", "fitted", set.inside);
     add_errors(record, "outside", "held out", set.outside);
@@ -59,8 +50,8 @@ Block rows_block(const ServeCalibration& c) {
     };
     out.records.push_back(
         {{figure("id", "row", Format::kText, Cell(r.row.id)), figure("group", "", Format::kText, Cell(r.row.group)),
-          droppable(figure("chip", "chip", Format::kText, Cell(r.row.chip)), 2),
-          droppable(figure("stack", "engine", Format::kText, Cell(r.row.stack)), 2),
+          with_importance(figure("chip", "chip", Format::kText, Cell(r.row.chip)), 2),
+          with_importance(figure("stack", "engine", Format::kText, Cell(r.row.stack)), 2),
           figure("phase", "", Format::kText, Cell(serve_group_name(r.row, "phase"))),
           figure("batch_class", "", Format::kText, Cell(r.row.batch_class())),
           error("error_before", "family's", r.before), error("error_inside", "fitted", r.inside),
@@ -75,7 +66,7 @@ Block skipped_block(const ServeCalibration& c) {
   for (const SkippedServing& s : c.skipped) {
     out.records.push_back(
         {{figure("id", "row", Format::kText, Cell(s.row.id)), figure("reason", "reason", Format::kText, Cell(s.reason)),
-          droppable(figure("detail", "here", Format::kText, Cell(s.detail)), 1)}});
+          with_importance(figure("detail", "here", Format::kText, Cell(s.detail)), 1)}});
   }
   return out;
 }
@@ -91,10 +82,10 @@ Sheet serve_calibrate_sheet(const ServeCalibration& c, const std::vector<std::st
   line(errors_text("Fitted", c.inside));
   line(errors_text("Held out", c.outside));
   line(errors_text("Naive baseline, other sources' share of the floor", c.naive));
-  line(percent(c.coverage) + " of the held-out rows lie within the errors written down.");
+  line(percent_text(c.coverage) + " of the held-out rows lie within the errors written down.");
   out.query.figures = {list_figure("files", "measurements", {files.begin(), files.end()})};
   Record summary;
-  summary.figures.push_back(figure("rows", "rows", Format::kInteger, cell(c.rows.size())));
+  summary.figures.push_back(figure("rows", "rows", Format::kInteger, cell_of(c.rows.size())));
   add_errors(summary, "before", "median by the families'", c.before);
   add_errors(summary, "inside", "fitted", c.inside);
   add_errors(summary, "outside", "held out", c.outside);

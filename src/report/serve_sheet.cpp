@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "serve/serve_question.h"
@@ -10,19 +11,8 @@
 namespace scalecalc {
 namespace {
 
-double number(std::int64_t count) { return static_cast<double>(count); }
-
-std::string seconds(double value) { return format_quantity(value, UnitKind::kSeconds); }
-
 Figure value(std::string_view key, std::string_view label, Format format, double v, int importance = 0) {
   Figure out = figure(key, label, format, Cell(v));
-  out.importance = importance;
-  return out;
-}
-
-Figure maybe(std::string_view key, std::string_view label, Format format, const std::optional<double>& v,
-             int importance = 0) {
-  Figure out = figure(key, label, format, v ? Cell(*v) : Cell{});
   out.importance = importance;
   return out;
 }
@@ -99,7 +89,8 @@ class ServeSheet {
     std::vector<Cell> names;
     for (const ServeSystem& s : a_.systems) names.emplace_back(s.hw->name);
     f.push_back(list_figure("hardware", "", std::move(names)));
-    f.push_back(maybe("chips", "", Format::kInteger, q_.chips ? std::optional(number(*q_.chips)) : std::nullopt));
+    f.push_back(
+        maybe_figure("chips", "", Format::kInteger, q_.chips ? std::optional(to_double(*q_.chips)) : std::nullopt));
     f.push_back(value("prompt", "", Format::kInteger, q_.prompt));
     f.push_back(value("generate", "", Format::kInteger, q_.generate));
     f.push_back(value("context", "", Format::kNumber, q_.context.value_or(q_.prompt + q_.generate / 2)));
@@ -109,9 +100,9 @@ class ServeSheet {
     f.push_back(word("kv", "", std::string(name_of(formats.kv))));
     f.push_back(word("flops", "", std::string(name_of(formats.compute))));
     f.push_back(value("prefix_hit", "", Format::kFraction, q_.prefix_hit));
-    f.push_back(maybe("slo_ttft_s", "", Format::kSeconds, q_.slo_ttft));
-    f.push_back(maybe("slo_tpot_s", "", Format::kSeconds, q_.slo_tpot));
-    f.push_back(maybe("slo_request_s", "", Format::kSeconds, q_.slo_request));
+    f.push_back(maybe_figure("slo_ttft_s", "", Format::kSeconds, q_.slo_ttft));
+    f.push_back(maybe_figure("slo_tpot_s", "", Format::kSeconds, q_.slo_tpot));
+    f.push_back(maybe_figure("slo_request_s", "", Format::kSeconds, q_.slo_request));
     f.push_back(word("regime", "", std::string(kServeRegimeNames[static_cast<std::size_t>(q_.regime)])));
     f.push_back(word("disaggregate", "", std::string(kDisaggregationNames[static_cast<std::size_t>(q_.disaggregate)])));
     f.push_back(word("objective", "", std::string(kServeObjectiveNames[static_cast<std::size_t>(q_.objective)])));
@@ -132,7 +123,7 @@ class ServeSheet {
              "best {}: {} on {} chips{}, batch {:g}: {:.4g} tokens/s per chip, {:.4g} per user, TTFT {}, TPOT {}",
              kServeObjectiveNames[static_cast<std::size_t>(q_.objective)], describe(p.layout), p.chips,
              several() ? " of " + a_.systems[p.system].hw->name : "", p.batch, p.tokens_per_s_per_chip(),
-             p.tokens_per_s_per_user(), seconds(p.ttft_s), seconds(p.tpot_s)),
+             p.tokens_per_s_per_user(), seconds_text(p.ttft_s), seconds_text(p.tpot_s)),
          Role::kGood});
     if (p.pools) {
       out_.summary.push_back(
@@ -142,17 +133,17 @@ class ServeSheet {
                        p.pools->prefill_hardware.empty() ? "" : " of " + p.pools->prefill_hardware,
                        p.pools->prefill_replicas, describe(p.pools->prefill_layout), p.pools->decode_chips,
                        p.pools->decode_replicas, p.pools->ratio,
-                       format_quantity(p.pools->transfer_bytes, UnitKind::kBytes), seconds(p.pools->transfer_s)),
+                       format_quantity(p.pools->transfer_bytes, UnitKind::kBytes), seconds_text(p.pools->transfer_s)),
            Role::kPlain});
     }
     if (p.speculation) {
       const SpeculationFigures& s = *p.speculation;
       out_.summary.push_back(
-          {fmt::format("speculation: {:.3g} tokens for {} of drafts and {} of checking; without it {} a token; {}",
-                       s.tokens_per_step, seconds(s.draft_s), seconds(s.verify_s), seconds(s.plain_tpot_s),
-                       s.break_even_batch
-                           ? fmt::format("it pays up to {:g} sequences of a replica", *s.break_even_batch)
-                           : std::string("it pays at every batch that fits")),
+          {fmt::format(
+               "speculation: {:.3g} tokens for {} of drafts and {} of checking; without it {} a token; {}",
+               s.tokens_per_step, seconds_text(s.draft_s), seconds_text(s.verify_s), seconds_text(s.plain_tpot_s),
+               s.break_even_batch ? fmt::format("it pays up to {:g} sequences of a replica", *s.break_even_batch)
+                                  : std::string("it pays at every batch that fits")),
            Role::kPlain});
     }
     out_.summary.push_back({p.memory_rule, Role::kDim});
@@ -164,8 +155,8 @@ class ServeSheet {
                          format_quantity(l.asked, UnitKind::kBytes), format_quantity(l.nearest, UnitKind::kBytes),
                          l.how);
     }
-    const std::string asked = seconds(l.asked);
-    std::string nearest = seconds(l.nearest);
+    const std::string asked = seconds_text(l.asked);
+    std::string nearest = seconds_text(l.nearest);
     if (nearest == asked) nearest = fmt::format("{:.1f} % more", 100 * (l.nearest / l.asked - 1));
     return fmt::format("--slo-{} {}: nearest is {} ({})", l.name, asked, nearest, l.how);
   }
@@ -175,7 +166,7 @@ class ServeSheet {
     f.push_back(word("hardware", several() ? "hardware" : "", a_.systems[p.system].hw->name));
     f.push_back(word("layout_text", "layout", describe(p.layout)));
     add_serve_layout(f, "layout.", p.layout);
-    f.push_back(value("chips", "chips", Format::kInteger, number(p.chips)));
+    f.push_back(value("chips", "chips", Format::kInteger, to_double(p.chips)));
     f.push_back(word("slice", "", p.slice.name()));
     f.push_back(value("batch", "batch", Format::kInteger, p.batch));
     f.push_back(value("max_batch", alone ? "most that fit" : "", Format::kNumber, p.max_batch));
@@ -190,7 +181,7 @@ class ServeSheet {
     f.push_back(value("tokens_per_s", "", Format::kNumber, p.tokens_per_s));
     f.push_back(value("tokens_per_s_per_chip", "tok/s/chip", Format::kNumber, p.tokens_per_s_per_chip()));
     f.push_back(value("tokens_per_s_per_user", "tok/s/user", Format::kNumber, p.tokens_per_s_per_user()));
-    const double decoding = p.batch / p.decode_step_s / number(p.pools ? p.pools->decode_chips : p.chips);
+    const double decoding = p.batch / p.decode_step_s / to_double(p.pools ? p.pools->decode_chips : p.chips);
     f.push_back(
         value("decode_tokens_per_s_per_chip", alone ? "decoding alone tok/s/chip" : "", Format::kNumber, decoding));
     f.push_back(value("decode_requests_per_s_per_chip", alone ? "decoding alone req/s/chip" : "", Format::kNumber,
@@ -202,17 +193,20 @@ class ServeSheet {
                       p.batch / q_.generate * q_.prompt * (1 - q_.prefix_hit)));
     f.push_back(value("evicted_tokens_per_step", alone ? "tokens evicted per step" : "", Format::kNumber,
                       p.batch / q_.generate * (q_.prompt + q_.generate)));
-    f.push_back(maybe("usd_per_million_output_tokens", "$/M out", Format::kUsd, p.usd_per_million_output, 2));
-    f.push_back(maybe("usd_per_million_input_tokens", alone ? "$/M in" : "", Format::kUsd, p.usd_per_million_input));
-    f.push_back(maybe("energy_j_per_output_token", alone ? "J per output token" : "", Format::kNumber,
-                      p.joules_per_output_token));
+    f.push_back(with_importance(
+        maybe_figure("usd_per_million_output_tokens", "$/M out", Format::kUsd, p.usd_per_million_output), 2));
+    f.push_back(
+        maybe_figure("usd_per_million_input_tokens", alone ? "$/M in" : "", Format::kUsd, p.usd_per_million_input));
+    f.push_back(maybe_figure("energy_j_per_output_token", alone ? "J per output token" : "", Format::kNumber,
+                             p.joules_per_output_token));
     if (q_.power.carbon_g_per_kwh) {
       constexpr double kMillionTokensPerKwh = 1e6 / 3.6e6;
       const auto grams =
           p.joules_per_output_token
               ? std::optional(*p.joules_per_output_token * *q_.power.carbon_g_per_kwh * kMillionTokensPerKwh)
               : std::nullopt;
-      f.push_back(maybe("carbon_g_per_million_output_tokens", alone ? "g CO2/M out" : "", Format::kNumber, grams));
+      f.push_back(
+          maybe_figure("carbon_g_per_million_output_tokens", alone ? "g CO2/M out" : "", Format::kNumber, grams));
     }
     f.push_back(word("bound_by", "bound by", p.bound_by, 3));
     add_time(f, p.time, alone);
@@ -255,10 +249,10 @@ class ServeSheet {
   void pools(const PoolSplit& s) {
     const std::string& other = s.prefill_hardware;
     std::vector<Figure> f{word("prefill_hardware", "", other.empty() ? a_.systems[a_.best->system].hw->name : other),
-                          value("prefill_chips", "", Format::kInteger, number(s.prefill_chips)),
-                          value("decode_chips", "", Format::kInteger, number(s.decode_chips)),
-                          value("prefill_replicas", "", Format::kInteger, number(s.prefill_replicas)),
-                          value("decode_replicas", "", Format::kInteger, number(s.decode_replicas)),
+                          value("prefill_chips", "", Format::kInteger, to_double(s.prefill_chips)),
+                          value("decode_chips", "", Format::kInteger, to_double(s.decode_chips)),
+                          value("prefill_replicas", "", Format::kInteger, to_double(s.prefill_replicas)),
+                          value("decode_replicas", "", Format::kInteger, to_double(s.decode_replicas)),
                           value("ratio", "", Format::kNumber, s.ratio),
                           value("transfer_bytes", "", Format::kBytes, s.transfer_bytes),
                           value("transfer_time_s", "", Format::kSeconds, s.transfer_s)};
@@ -273,7 +267,7 @@ class ServeSheet {
                                          value("draft_time_s", "", Format::kSeconds, s.draft_s),
                                          value("verify_time_s", "", Format::kSeconds, s.verify_s),
                                          value("plain_tpot_s", "", Format::kSeconds, s.plain_tpot_s),
-                                         maybe("break_even_batch", "", Format::kNumber, s.break_even_batch)}}}});
+                                         maybe_figure("break_even_batch", "", Format::kNumber, s.break_even_batch)}}}});
   }
 
   void failures() {
@@ -302,7 +296,7 @@ void add_serve_layout(std::vector<Figure>& out, const std::string& at, const Ser
   const std::initializer_list<std::pair<const char*, std::int64_t>> degrees{
       {"tp", l.tp}, {"pp", l.pp}, {"ep", l.ep},    {"etp", l.etp}, {"attention_dp", l.attention_dp},
       {"cp", l.cp}, {"dp", l.dp}, {"tp_x", l.tp_x}};
-  for (const auto& [name, degree] : degrees) out.push_back(value(at + name, "", Format::kInteger, number(degree)));
+  for (const auto& [name, degree] : degrees) out.push_back(value(at + name, "", Format::kInteger, to_double(degree)));
   out.push_back(word(at + "scheme", "", std::string(name_of(l.scheme))));
 }
 

@@ -10,22 +10,11 @@
 namespace scalecalc {
 namespace {
 
-Figure droppable(Figure f, int importance) {
-  f.importance = importance;
-  return f;
-}
-
-Cell cell(const std::optional<double>& value) { return value ? Cell(*value) : Cell{}; }
-Cell cell(std::size_t value) { return static_cast<double>(value); }
-
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-std::string signed_percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
-
 double time_of(double figure, bool rate) { return rate ? 1 / figure : figure; }
 
-class SheetMaker {
+class ServingSheet {
  public:
-  SheetMaker(const ServeValidation& v, const ServeValidateQuestion& q, const ValidateView& view)
+  ServingSheet(const ServeValidation& v, const ServeValidateQuestion& q, const ValidateView& view)
       : v_(v), q_(q), view_(view) {}
 
   Sheet run() {
@@ -60,18 +49,19 @@ class SheetMaker {
          s.predicted == 0 ? Role::kBad : Role::kPlain);
     if (!s.mean_abs) return out;
     line(fmt::format("Error of the time per token: median {}, mean {}, 90th percentile {}, largest {}; bias {}.",
-                     percent(*s.median_abs), percent(*s.mean_abs), percent(*s.p90_abs), percent(*s.max_abs),
-                     signed_percent(*s.bias)));
+                     percent_text(*s.median_abs), percent_text(*s.mean_abs), percent_text(*s.p90_abs),
+                     percent_text(*s.max_abs), signed_percent_text(*s.bias)));
     line(
         fmt::format("Naive baseline (the usual share of the chip's other sources of the weights-and-contexts floor): "
                     "median {}, mean {}.",
-                    percent(*s.naive_median_abs), percent(*s.naive_mean_abs)));
+                    percent_text(*s.naive_median_abs), percent_text(*s.naive_mean_abs)));
     if (s.first_token_median_abs) {
       line(fmt::format("Time to the first token, {} rows: median {}, bias {}; no waiting for a slot is predicted.",
-                       s.first_tokens, percent(*s.first_token_median_abs), signed_percent(*s.first_token_bias)));
+                       s.first_tokens, percent_text(*s.first_token_median_abs),
+                       signed_percent_text(*s.first_token_bias)));
     }
     if (!q_.ideal) {
-      line(percent(*s.coverage) + " of the measurements lie in the predicted band.");
+      line(percent_text(*s.coverage) + " of the measurements lie in the predicted band.");
       line(fmt::format("Coefficients: {} rows by those of their engine on their chip, {} by the family's.",
                        s.predicted - s.by_default, s.by_default));
     }
@@ -100,7 +90,7 @@ class SheetMaker {
   static Record row_record(const PredictedServing& p) {
     const ServeMeasurement& m = p.row;
     const auto text = [](const char* key, const char* label, std::string value, int importance = 0) {
-      return droppable(figure(key, label, Format::kText, Cell(std::move(value))), importance);
+      return with_importance(figure(key, label, Format::kText, Cell(std::move(value))), importance);
     };
     // Rates are shown as the time of a token, so that every row's figures are times.
     const bool rate = m.figure == ServeFigure::kOutputRate || m.figure == ServeFigure::kInputRate;
@@ -110,7 +100,7 @@ class SheetMaker {
     Record out{{text("id", "row", m.id),
                 text("group", "", m.group),
                 text("chip", "chip", m.chip, 3),
-                droppable(figure("chips", "chips", Format::kInteger, Cell(static_cast<double>(m.chips))), 3),
+                with_importance(figure("chips", "chips", Format::kInteger, Cell(static_cast<double>(m.chips))), 3),
                 text("model", "", m.model),
                 text("engine", "", m.engine),
                 text("stack", "stack", m.stack, 4),
@@ -118,14 +108,14 @@ class SheetMaker {
                 text("degrees", "layout", describe(p.layout), 5),
                 text("phase", "", serve_group_name(m, "phase")),
                 text("batch_class", "", m.batch_class()),
-                droppable(figure("batch", "batch", Format::kNumber, Cell(p.batch)), 2),
+                with_importance(figure("batch", "batch", Format::kNumber, Cell(p.batch)), 2),
                 text("figure", "figure", std::string(kServeFigureNames[static_cast<std::size_t>(m.figure)]), 1),
                 figure("measured", "measured", Format::kSeconds, time(m.measured)),
                 figure("predicted", "predicted", Format::kSeconds, time(p.predicted)),
-                droppable(figure("low", "", Format::kSeconds, Cell(fast)), 2),
-                droppable(figure("high", "", Format::kSeconds, Cell(slow)), 2),
+                with_importance(figure("low", "", Format::kSeconds, Cell(fast)), 2),
+                with_importance(figure("high", "", Format::kSeconds, Cell(slow)), 2),
                 figure("error", "error", Format::kFraction, Cell(p.error)),
-                droppable(figure("naive_error", "naive", Format::kFraction, Cell(p.naive_error)), 3),
+                with_importance(figure("naive_error", "naive", Format::kFraction, Cell(p.naive_error)), 3),
                 figure("floor_share", "", Format::kFraction, Cell(1 + served_error(m, p.floor))),
                 text("doubt", "", m.doubt)}};
     if (p.first_token) {
@@ -143,17 +133,17 @@ class SheetMaker {
           {{figure("id", "row", Format::kText, Cell(s.row.id)), figure("group", "", Format::kText, Cell(s.row.group)),
             figure("chip", "", Format::kText, Cell(s.row.chip)),
             figure("reason", "reason", Format::kText, Cell(s.reason)),
-            droppable(figure("detail", "here", Format::kText, Cell(s.detail)), 1)}});
+            with_importance(figure("detail", "here", Format::kText, Cell(s.detail)), 1)}});
     }
     return out;
   }
 
   static void add_errors(std::vector<Figure>& out, const ServeErrors& s) {
     const auto share = [](const char* key, const char* label, const std::optional<double>& value, int importance = 0) {
-      return droppable(figure(key, label, Format::kFraction, cell(value)), importance);
+      return with_importance(figure(key, label, Format::kFraction, cell_of(value)), importance);
     };
-    out.push_back(figure("rows", "rows", Format::kInteger, cell(s.rows)));
-    out.push_back(figure("predicted", "predicted", Format::kInteger, cell(s.predicted)));
+    out.push_back(figure("rows", "rows", Format::kInteger, cell_of(s.rows)));
+    out.push_back(figure("predicted", "predicted", Format::kInteger, cell_of(s.predicted)));
     out.push_back(share("median_abs_error", "median error", s.median_abs));
     out.push_back(share("mean_abs_error", "mean", s.mean_abs));
     out.push_back(share("p90_abs_error", "p90", s.p90_abs, 1));
@@ -162,13 +152,13 @@ class SheetMaker {
     out.push_back(share("coverage", "in band", s.coverage, 3));
     out.push_back(share("naive_median_abs_error", "naive median", s.naive_median_abs, 1));
     out.push_back(share("naive_mean_abs_error", "naive mean", s.naive_mean_abs, 2));
-    out.push_back(figure("first_tokens", "", Format::kInteger, cell(s.first_tokens)));
+    out.push_back(figure("first_tokens", "", Format::kInteger, cell_of(s.first_tokens)));
     out.push_back(share("ttft_median_abs_error", "ttft median", s.first_token_median_abs, 3));
     out.push_back(share("ttft_bias", "", s.first_token_bias));
-    out.push_back(figure("by_default_stack", "", Format::kInteger, cell(s.by_default)));
-    out.push_back(figure("below_floor", "", Format::kInteger, cell(s.below_floor)));
+    out.push_back(figure("by_default_stack", "", Format::kInteger, cell_of(s.by_default)));
+    out.push_back(figure("below_floor", "", Format::kInteger, cell_of(s.below_floor)));
     for (const auto& [reason, count] : s.skipped) {
-      out.push_back(figure("skipped." + reason, "", Format::kInteger, cell(count)));
+      out.push_back(figure("skipped." + reason, "", Format::kInteger, cell_of(count)));
     }
   }
 
@@ -197,7 +187,7 @@ class SheetMaker {
 
 Sheet serve_validate_sheet(const ServeValidation& validation, const ServeValidateQuestion& question,
                            const ValidateView& view) {
-  return SheetMaker(validation, question, view).run();
+  return ServingSheet(validation, question, view).run();
 }
 
 }  // namespace scalecalc

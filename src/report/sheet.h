@@ -48,6 +48,20 @@ Figure figure(std::string_view key, std::string_view label, Format format, const
               std::string_view source = {}) {
   return figure(key, label, format, value.value().with_name(label, source, D));
 }
+Figure text_figure(std::string_view key, std::string_view label, std::string_view text);
+Figure number_figure(std::string_view key, std::string_view label, Format format, double value);
+/// Null where there is none.
+template <class X>
+Figure maybe_figure(std::string_view key, std::string_view label, Format format, const std::optional<X>& value,
+                    std::string_view source = {}) {
+  if (!value) return figure(key, label, format, Cell{});
+  if constexpr (std::is_same_v<X, double>)
+    return figure(key, label, format, Cell(*value));
+  else
+    return figure(key, label, format, *value, source);
+}
+/// On a narrow terminal the highest is left out first.
+Figure with_importance(Figure figure, int importance);
 Figure list_figure(std::string_view key, std::string_view label, std::vector<Cell> items);
 Figure records_figure(std::string_view key, std::string_view label, std::string shown, std::vector<Record> records);
 

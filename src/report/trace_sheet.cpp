@@ -11,8 +11,6 @@
 namespace scalecalc {
 namespace {
 
-Cell number(std::int64_t value) { return static_cast<double>(value); }
-
 std::int64_t layer_slices(const StepTrace& trace) {
   std::int64_t parts = 0;
   for (const auto& chunk : trace.step.parts) parts += static_cast<std::int64_t>(chunk.size());
@@ -29,20 +27,15 @@ std::string holds_text(const StageFigures& stage) {
          (stage.holds.head ? ", head" : "");
 }
 
-Figure importance(Figure f, int value) {
-  f.importance = value;
-  return f;
-}
-
 Record stage_record(const StageFigures& stage, double step_s) {
-  Figure holds = figure("layers", "holds", Format::kInteger, number(stage.layers));
+  Figure holds = figure("layers", "holds", Format::kInteger, cell_of(stage.layers));
   holds.shown = holds_text(stage);
   Figure flight = figure("peak_in_flight", "in flight", Format::kNumber, Cell(stage.peak_in_flight));
-  return {{figure("stage", "stage", Format::kInteger, number(stage.holds.first)), importance(std::move(holds), 3),
+  return {{figure("stage", "stage", Format::kInteger, cell_of(stage.holds.first)), with_importance(std::move(holds), 3),
            figure("embedding", "", Format::kFlag, Cell(stage.holds.embedding ? 1.0 : 0.0)),
            figure("head", "", Format::kFlag, Cell(stage.holds.head ? 1.0 : 0.0)),
-           importance(figure("forward_s", "forward", Format::kSeconds, Cell(stage.forward_s)), 1),
-           importance(figure("backward_s", "backward", Format::kSeconds, Cell(stage.backward_s)), 1),
+           with_importance(figure("forward_s", "forward", Format::kSeconds, Cell(stage.forward_s)), 1),
+           with_importance(figure("backward_s", "backward", Format::kSeconds, Cell(stage.backward_s)), 1),
            figure("busy_share", "busy", Format::kFraction, Cell(stage.busy_s / step_s)),
            figure("end_share", "end", Format::kFraction, Cell(stage.end_s / step_s)),
            figure("idle_share", "idle", Format::kFraction, Cell(stage.idle_s / step_s)),
@@ -73,7 +66,7 @@ Block step_block(const TracedPlan& traced) {
   constexpr double kShown = 5e-5;
   apart.shown = std::fabs(difference) < kShown ? "none" : fmt::format("{:+.2f}%", 100 * difference);
   const StageFigures& slow = slowest(trace.stages);
-  Figure stage = figure("slowest_stage", "slowest stage", Format::kInteger, number(slow.holds.first));
+  Figure stage = figure("slowest_stage", "slowest stage", Format::kInteger, cell_of(slow.holds.first));
   stage.shown = fmt::format("{} ({})", slow.holds.first, holds_text(slow));
   const bool sends = trace.step.run.send_s > 0;
   Record out{
@@ -81,13 +74,13 @@ Block step_block(const TracedPlan& traced) {
        figure("step_time_s", "step, closed form (train)", Format::kSeconds, Cell(plan.step_s)), std::move(apart),
        figure("bound_by", "bound by", Format::kText, Cell(traced.plan->figures.bound_by)), std::move(stage),
        figure("schedule", "schedule", Format::kText, Cell(std::string(name_of(plan.layout.schedule)))),
-       figure("stages_total", "", Format::kInteger, number(plan.layout.pp)),
+       figure("stages_total", "", Format::kInteger, cell_of(plan.layout.pp)),
        figure("chunks_per_stage", plan.layout.vpp > 1 ? "chunks per stage" : "", Format::kInteger,
-              number(plan.layout.vpp)),
-       figure("microbatches", "microbatches", Format::kInteger, number(plan.layout.grad_accum)),
+              cell_of(plan.layout.vpp)),
+       figure("microbatches", "microbatches", Format::kInteger, cell_of(plan.layout.grad_accum)),
        figure("send_time_s", sends ? "one transfer between stages" : "", Format::kSeconds, Cell(trace.step.run.send_s)),
        figure("host_time_s", "host's share of a step", Format::kSeconds, Cell(trace.step.host_s)),
-       figure("replicas", "", Format::kInteger, number(plan.layout.data())), nothing_fits({})}};
+       figure("replicas", "", Format::kInteger, cell_of(plan.layout.data())), nothing_fits({})}};
   return {.key = "", .title = "Step", .is_list = false, .records = {std::move(out)}};
 }
 
@@ -100,8 +93,8 @@ Block stages_block(const StepTrace& trace) {
 Record query_of(const TracedPlan& traced) {
   const TrainAnswer& a = *traced.answer;
   return {{figure("model", "", Format::kText, a.model.name), figure("hardware", "", Format::kText, a.hw.name),
-           figure("chips", "", Format::kInteger, number(a.question.chips)),
-           figure("rank", "", Format::kInteger, number(static_cast<std::int64_t>(traced.rank))),
+           figure("chips", "", Format::kInteger, cell_of(a.question.chips)),
+           figure("rank", "", Format::kInteger, cell_of(static_cast<std::int64_t>(traced.rank))),
            figure("fix", "", Format::kText, traced.plan == nullptr ? Cell{} : Cell(fix_text(traced.plan->plan.layout))),
            figure("layers_drawn", "", Format::kFlag, Cell(draws_layers(traced) ? 1.0 : 0.0))}};
 }

@@ -2,19 +2,17 @@
 
 #include <fmt/format.h>
 
+#include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
 
 namespace scalecalc {
 namespace {
 
-std::string seconds(double value) { return format_quantity(value, UnitKind::kSeconds); }
-std::string whole(std::int64_t value) { return group_thousands(value); }
-double number(std::int64_t value) { return static_cast<double>(value); }
-
+std::string grouped(std::int64_t value) { return group_thousands(value); }
 std::string lengths_of(const RequestMix& mix) {
   if (!mix.rows.empty()) {
-    return fmt::format("lengths from a trace of {} requests", whole(static_cast<std::int64_t>(mix.rows.size())));
+    return fmt::format("lengths from a trace of {} requests", grouped(static_cast<std::int64_t>(mix.rows.size())));
   }
   return fmt::format("prompts of {}, answers of {} tokens", lengths_text(mix.prompt), lengths_text(mix.generate));
 }
@@ -75,17 +73,17 @@ Block queueing_block(const ServeAnswer& answer, const TrafficAsked& asked, const
     f.push_back(figure(key, label, format, Cell(value)));
   };
   add("rate_requests_per_s", "requests/s", Format::kNumber, asked.rate);
-  add("simulated_requests", "simulated", Format::kInteger, number(t.figures.requests));
+  add("simulated_requests", "simulated", Format::kInteger, to_double(t.figures.requests));
   add("seed", "", Format::kInteger, static_cast<double>(asked.seed));
   f.push_back(figure("hardware", "", Format::kText, answer.systems[t.system].hw->name));
   f.push_back(figure("layout_text", "replicas", Format::kText, describe(t.layout)));
-  add("replicas", "", Format::kInteger, number(t.layout.dp));
-  add("chips", "chips", Format::kInteger, number(t.chips));
+  add("replicas", "", Format::kInteger, to_double(t.layout.dp));
+  add("chips", "chips", Format::kInteger, to_double(t.chips));
   f.push_back(cell("usd_per_hour", "$ an hour", Format::kUsd, t.usd_per_hour));
   add("carries", "carries it", Format::kFlag, t.carries ? 1 : 0);
   add("stable", "queue is stable", Format::kFlag, t.figures.stable ? 1 : 0);
   f.push_back(cell("largest_rate_requests_per_s", "most requests/s", Format::kNumber,
-                   t.steady ? std::optional(t.steady->largest_rate * number(t.layout.dp)) : std::nullopt));
+                   t.steady ? std::optional(t.steady->largest_rate * to_double(t.layout.dp)) : std::nullopt));
   add("utilisation", "time in steps", Format::kFraction, t.figures.utilisation);
   add("mean_batch", "batch of a decode step", Format::kNumber, t.figures.mean_batch);
   add("mean_in_system", "requests in the system", Format::kNumber, t.figures.mean_in_system);
@@ -94,15 +92,15 @@ Block queueing_block(const ServeAnswer& answer, const TrafficAsked& asked, const
                    t.steady && t.steady->stable ? std::optional(t.steady->admitted_tokens_per_step) : std::nullopt));
   f.push_back(cell("evicted_tokens_per_step", "evicted tokens a step", Format::kNumber,
                    t.steady && t.steady->stable ? std::optional(t.steady->evicted_tokens_per_step) : std::nullopt));
-  add("preemptions", "preemptions", Format::kInteger, number(t.figures.evictions));
-  add("recomputed_tokens", "", Format::kInteger, number(t.figures.recomputed_tokens));
-  add("steps", "", Format::kInteger, number(t.figures.steps));
-  add("kv_tokens", "cache of a replica, tokens", Format::kInteger, number(cache_tokens(t.rules)));
-  add("token_budget", "", Format::kInteger, number(t.rules.token_budget));
+  add("preemptions", "preemptions", Format::kInteger, to_double(t.figures.evictions));
+  add("recomputed_tokens", "", Format::kInteger, to_double(t.figures.recomputed_tokens));
+  add("steps", "", Format::kInteger, to_double(t.figures.steps));
+  add("kv_tokens", "cache of a replica, tokens", Format::kInteger, to_double(cache_tokens(t.rules)));
+  add("token_budget", "", Format::kInteger, to_double(t.rules.token_budget));
   f.push_back(cell("prefill_servers", "", Format::kInteger,
-                   t.pools ? std::optional(number(t.pools->prefill_servers)) : std::nullopt));
+                   t.pools ? std::optional(to_double(t.pools->prefill_servers)) : std::nullopt));
   f.push_back(cell("decode_servers", "", Format::kInteger,
-                   t.pools ? std::optional(number(t.pools->decode_servers)) : std::nullopt));
+                   t.pools ? std::optional(to_double(t.pools->decode_servers)) : std::nullopt));
   add_percentiles(f, t);
   return {.key = "queueing",
           .title = "Requests at a rate",
@@ -115,12 +113,13 @@ Block queueing_block(const ServeAnswer& answer, const TrafficAsked& asked, const
 std::string shortfall(const TrafficAnswer& t) {
   if (t.steady && !t.steady->stable) {
     return fmt::format("the queue grows: these replicas keep up with {:.3g} requests/s",
-                       t.steady->largest_rate * number(t.layout.dp));
+                       t.steady->largest_rate * to_double(t.layout.dp));
   }
   if (!t.figures.stable || (t.pools && !t.pools->result.decode.stable)) return "the queue grows";
   const auto over = [](const char* name, const std::optional<double>& limit, const Percentiles& p) {
     if (!limit || p.p95 <= *limit) return std::string();
-    return fmt::format("{} {} at the 95th percentile, the limit is {}", name, seconds(p.p95), seconds(*limit));
+    return fmt::format("{} {} at the 95th percentile, the limit is {}", name, seconds_text(p.p95),
+                       seconds_text(*limit));
   };
   std::vector<std::string> out;
   const std::string found[] = {over("TTFT", t.limits.ttft_s, t.figures.ttft_s),
@@ -136,14 +135,14 @@ std::string fleet_text(const ServeAnswer& answer, const TrafficAnswer& t) {
   const std::string& hw = answer.systems[t.system].hw->name;
   const auto servers = [](std::int64_t count, const char* what, ServeLayout layout) {
     layout.dp = 1;
-    return fmt::format("{} {}{} of {}", whole(count), what, count == 1 ? "" : "s", describe(layout));
+    return fmt::format("{} {}{} of {}", grouped(count), what, count == 1 ? "" : "s", describe(layout));
   };
   const std::string prompts_on =
       answer.prefill_system ? " on " + answer.systems[*answer.prefill_system].hw->name : std::string();
   std::string out = t.pools ? servers(t.pools->prefill_servers, "prefill server", t.prefill_layout) + prompts_on +
                                   " and " + servers(t.pools->decode_servers, "decode server", t.layout)
                             : servers(t.layout.dp, "replica", t.layout);
-  out += fmt::format(", {} {} of {}", whole(t.chips), t.chips == 1 ? "chip" : "chips", hw);
+  out += fmt::format(", {} {} of {}", grouped(t.chips), t.chips == 1 ? "chip" : "chips", hw);
   if (t.usd_per_hour) out += fmt::format(", {:.2f} USD an hour", *t.usd_per_hour);
   return out;
 }

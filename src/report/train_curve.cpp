@@ -12,10 +12,6 @@
 namespace scalecalc {
 namespace {
 
-Cell whole(std::int64_t value) { return static_cast<double>(value); }
-
-std::string percent(double share) { return text_of(share, Format::kFraction); }
-
 /// One count has no curve.
 bool front_alone(const TrainCurve& curve) { return curve.pareto && curve.points.size() == 1; }
 
@@ -88,14 +84,14 @@ std::string status_text(const CurvePoint& point) {
 }
 
 Row curve_row(const TrainCurve& curve, const CurvePoint& point, bool idle) {
-  Row row{{whole(point.chips)}};
+  Row row{{cell_of(point.chips)}};
   if (!point.plan) {
     if (idle) row.cells.emplace_back();
     row.cells.emplace_back(status_text(point));
     row.role = Role::kDim;
     return row;
   }
-  if (idle) row.cells.push_back(whole(point.plan->plan.layout.chips()));
+  if (idle) row.cells.push_back(cell_of(point.plan->plan.layout.chips()));
   append(row.cells, plan_cells(curve, *point.plan));
   append(row.cells, {point.speed_up, point.efficiency});
   append(row.cells, run_cells(*point.plan));
@@ -135,7 +131,7 @@ Table front_table(const TrainCurve& curve) {
       {.title = "per chip", .key = "tokens_per_s_per_chip", .format = Format::kCount, .importance = 1});
   append(table.columns, run_columns(curve));
   for (const RankedPlan& p : curve.front) {
-    Row row{{whole(p.plan.layout.chips())}};
+    Row row{{cell_of(p.plan.layout.chips())}};
     append(row.cells, plan_cells(curve, p));
     row.cells.emplace_back(p.figures.tokens_per_s_per_chip);
     append(row.cells, run_cells(p));
@@ -177,7 +173,8 @@ std::string growth_text(const CurveEnd& end) {
   if (end.cause.empty()) return "Everything takes longer alike.";
   const bool idle = end.cause == "idle";
   return fmt::format("Grown most: {}, {} -> {} of the {}.", idle ? "idle chips" : cause_words(end.cause),
-                     percent(end.share_before), percent(end.share_after), idle ? "machine" : "machine's time");
+                     text_of(end.share_before, Format::kFraction), text_of(end.share_after, Format::kFraction),
+                     idle ? "machine" : "machine's time");
 }
 
 /// What grew, and what a batch that grows with the machine would be.
@@ -188,12 +185,13 @@ std::vector<Line> linear_lines(const TrainCurve& curve) {
       std::find_if(curve.points.begin(), curve.points.end(), [](const auto& p) { return p.plan.has_value(); });
   std::vector<Line> out{{fmt::format("{} {}: each chip does {} of the work it does at {}; linear is at least {}.",
                                      end.next ? "Up to" : "The whole range, up to", machine_of(last),
-                                     percent(last.efficiency), group_thousands(first->chips), percent(kLinearShare))}};
+                                     text_of(last.efficiency, Format::kFraction), group_thousands(first->chips),
+                                     text_of(kLinearShare, Format::kFraction))}};
   const auto best = std::max_element(curve.points.begin(), curve.points.end(),
                                      [](const auto& a, const auto& b) { return a.efficiency < b.efficiency; });
   if (best->efficiency > 1 / kLinearShare) {  // the first count is short of memory, as a rule
     out.push_back({fmt::format("Chips do most at {}, {} of the first: a curve from there bends earlier.",
-                               group_thousands(best->chips), percent(best->efficiency))});
+                               group_thousands(best->chips), text_of(best->efficiency, Format::kFraction))});
   }
   if (!end.next) return out;
   const CurvePoint& next = curve.points[*end.next];
@@ -201,7 +199,8 @@ std::vector<Line> linear_lines(const TrainCurve& curve) {
     out.push_back({fmt::format("At {} there is no plan: {}.", machine_of(next), status_text(next)), Role::kWarning});
     return out;
   }
-  out.push_back({fmt::format("At {} it is {}. {}", machine_of(next), percent(next.efficiency), growth_text(end)),
+  out.push_back({fmt::format("At {} it is {}. {}", machine_of(next), text_of(next.efficiency, Format::kFraction),
+                             growth_text(end)),
                  Role::kWarning});
   const Layout& layout = next.plan->plan.layout;
   if (layout.micro_batch_seqs * layout.grad_accum == 1) {
@@ -255,7 +254,7 @@ Table curve_records(const TrainCurve& curve) {
   const Table none = plan_records(answer_at(curve, 0, {}));
   out.columns.insert(out.columns.end(), none.columns.begin() + 1, none.columns.end());
   for (const CurvePoint& point : curve.points) {
-    Row row{{whole(point.chips)}};
+    Row row{{cell_of(point.chips)}};
     if (point.plan) {
       row.cells.insert(row.cells.end(), {Cell(), point.speed_up, point.efficiency});
       const Row plan = plan_records(answer_at(curve, point.chips, {*point.plan})).rows.front();

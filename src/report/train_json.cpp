@@ -22,8 +22,6 @@ constexpr std::array<std::string_view, 12> kTimeKeys{"compute",         "hbm",  
 constexpr std::array<std::string_view, 7> kMemoryKeys{"weights", "gradients", "optimizer", "activations",
                                                       "logits",  "buffers",   "reserve"};
 
-Json maybe(const std::optional<double>& value) { return value ? Json(finite(*value)) : Json(nullptr); }
-
 /// The keys of the contract in their order, absent ones as 0, then any others.
 Json figures_json(const Figures& figures, std::span<const std::string_view> keys) {
   Json out = Json::object();
@@ -173,13 +171,13 @@ Json query_json(const TrainAnswer& a) {
           {"graphs", kGraphCaptureNames.at(static_cast<std::size_t>(a.workload.graphs))},
           {"expert_overlap", a.workload.expert_overlap},
           {"balanced_experts", a.workload.balanced_experts},
-          {"expert_capacity", maybe(a.workload.expert_capacity)},
+          {"expert_capacity", number_or_null(a.workload.expert_capacity)},
           {"tp_overlap", kCommOverlapNames.at(static_cast<std::size_t>(a.workload.tp_overlap))},
           {"dp_overlap", kCommOverlapNames.at(static_cast<std::size_t>(a.workload.dp_overlap))},
           {"stages", kStageSplitNames.at(static_cast<std::size_t>(a.workload.runtime.stages))},
           {"efficiency", q.ideal ? "ideal" : "calibrated"},
           {"stack", q.ideal ? Json(nullptr) : Json(efficiency_asked_for(q, a.hw).stack)},
-          {"price_usd_per_chip_hour", maybe(price_of(a))},
+          {"price_usd_per_chip_hour", number_or_null(price_of(a))},
           {"objective", kObjectiveNames.at(static_cast<std::size_t>(q.objective))},
           {"top", q.top},
           {"variants", q.variants},

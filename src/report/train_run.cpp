@@ -8,7 +8,6 @@
 namespace scalecalc {
 namespace {
 
-std::string seconds(double value) { return format_quantity(value, UnitKind::kSeconds); }
 std::string share(double value) { return format_quantity(value, UnitKind::kFraction); }
 
 const char* part_words(std::string_view part) {
@@ -22,7 +21,7 @@ const char* part_words(std::string_view part) {
 
 std::string totals(const TrainAnswer& answer, const RunFigures& run) {
   std::string text = fmt::format("{} tokens in {} steps: {}, {} chip-hours", compact_count(run.tokens),
-                                 compact_count(run.steps), seconds(run.time_s), compact_count(run.chip_hours));
+                                 compact_count(run.steps), seconds_text(run.time_s), compact_count(run.chip_hours));
   if (run.cost_usd) text += ", " + compact_usd(*run.cost_usd);
   if (const auto price = price_of(answer); run.cost_usd && price) {
     text += fmt::format(" at {} a chip", format_quantity(*price, UnitKind::kUsdPerHour));
@@ -46,16 +45,17 @@ std::string interval_words(const RunEconomics& e) {
   const auto off = e.interval_s / e.optimal_interval_s;
   constexpr double kSame = 1e-6;
   if (off > 1 - kSame && off < 1 + kSame) return "the best interval";
-  return fmt::format("best: {}", seconds(e.optimal_interval_s));
+  return fmt::format("best: {}", seconds_text(e.optimal_interval_s));
 }
 
 void add_failures(const RunEconomics& e, Section& out) {
   out.lines.push_back({fmt::format("{} interruptions, one every {}; a restart takes {}", compact_count(e.interruptions),
-                                   seconds(e.mtbf_s), seconds(e.restart_s))});
-  std::string checkpoint = fmt::format("a checkpoint of {} every {} ({}): the job waits {}",
-                                       format_quantity(e.checkpoint_bytes, UnitKind::kBytes), seconds(e.interval_s),
-                                       interval_words(e), seconds(e.checkpoint_blocked_s));
-  if (e.checkpoint_behind_s > 0) checkpoint += fmt::format(", and it is safe {} later", seconds(e.checkpoint_behind_s));
+                                   seconds_text(e.mtbf_s), seconds_text(e.restart_s))});
+  std::string checkpoint = fmt::format(
+      "a checkpoint of {} every {} ({}): the job waits {}", format_quantity(e.checkpoint_bytes, UnitKind::kBytes),
+      seconds_text(e.interval_s), interval_words(e), seconds_text(e.checkpoint_blocked_s));
+  if (e.checkpoint_behind_s > 0)
+    checkpoint += fmt::format(", and it is safe {} later", seconds_text(e.checkpoint_behind_s));
   checkpoint +=
       fmt::format("; {} to storage in the mean", format_quantity(e.storage_bytes_per_s, UnitKind::kBytesPerSecond));
   out.lines.push_back({std::move(checkpoint)});
@@ -64,11 +64,11 @@ void add_failures(const RunEconomics& e, Section& out) {
 void add_spares(const SpareFigures& s, Section& out) {
   std::string text = fmt::format("{} spare {} ({} chips), repairs of {}: a failure finds none with a chance of {}",
                                  group_thousands(s.hosts), s.hosts == 1 ? "host" : "hosts", compact_count(s.chips),
-                                 seconds(s.repair_s), share(s.chance_none_left));
+                                 seconds_text(s.repair_s), share(s.chance_none_left));
   if (s.other_time_s) {
     text += fmt::format("; {} the run would take {}",
                         s.elastic ? "waiting for repairs" : "going on with fewer data ranks (--elastic)",
-                        seconds(*s.other_time_s));
+                        seconds_text(*s.other_time_s));
   } else {
     text += "; with fewer data ranks (--elastic) it would not go on";
   }

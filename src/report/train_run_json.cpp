@@ -4,8 +4,6 @@
 namespace scalecalc {
 namespace {
 
-Json maybe(const std::optional<double>& value) { return value ? Json(finite(*value)) : Json(nullptr); }
-
 Json checkpoint_json(const RunEconomics& e) {
   return {{"bytes", finite(e.checkpoint_bytes)},
           {"blocked_s", finite(e.checkpoint_blocked_s)},
@@ -25,7 +23,7 @@ Json spares_json(const SpareFigures& s) {
           {"repair_s", finite(s.repair_s)},
           {"chance_none_left", finite(s.chance_none_left)},
           {"policy", s.elastic ? "elastic" : "wait"},
-          {"other_policy_time_s", maybe(s.other_time_s)}};
+          {"other_policy_time_s", number_or_null(s.other_time_s)}};
 }
 
 Json economics_json(const RunEconomics& e) {
@@ -54,8 +52,8 @@ Json power_json(const RunPower& p) {
           {"pue", finite(p.pue)},
           {"facility_w", finite(p.facility_w)},
           {"energy_j_per_token", finite(p.energy_per_token_j)},
-          {"carbon_g_per_kwh", maybe(p.carbon_g_per_kwh)},
-          {"carbon_kg", maybe(p.carbon_kg)}};
+          {"carbon_g_per_kwh", number_or_null(p.carbon_g_per_kwh)},
+          {"carbon_kg", number_or_null(p.carbon_kg)}};
 }
 
 }  // namespace
@@ -72,8 +70,8 @@ Json run_json(const std::optional<RunFigures>& run) {
           {"steps", whole(run->steps)},
           {"time_s", finite(run->time_s)},
           {"chip_hours", finite(run->chip_hours)},
-          {"cost_usd", maybe(run->cost_usd)},
-          {"energy_j", maybe(run->energy_j)},
+          {"cost_usd", number_or_null(run->cost_usd)},
+          {"energy_j", number_or_null(run->energy_j)},
           {"economics", run->economics ? economics_json(*run->economics) : Json(nullptr)},
           {"power", run->power ? power_json(*run->power) : Json(nullptr)}};
 }

@@ -10,10 +10,6 @@
 namespace scalecalc {
 namespace {
 
-Cell number(double value) { return value; }
-Cell whole(std::int64_t value) { return static_cast<double>(value); }
-Cell maybe(const std::optional<double>& value) { return value ? Cell(*value) : Cell(); }
-
 /// What a column says is worth its place only where rows differ.
 template <class Value>
 bool differs(const TrainAnswer& answer, Value value) {
@@ -23,7 +19,7 @@ bool differs(const TrainAnswer& answer, Value value) {
 
 Cell dimension_cell(const LayoutDimension& dimension, const Layout& layout) {
   const std::int64_t value = dimension.value(layout);
-  return dimension.kind == DimensionKind::kWord ? Cell(value_text(dimension, value)) : whole(value);
+  return dimension.kind == DimensionKind::kWord ? Cell(value_text(dimension, value)) : cell_of(value);
 }
 
 double batch_tokens(const TrainAnswer& answer, const Plan& plan) {
@@ -31,29 +27,29 @@ double batch_tokens(const TrainAnswer& answer, const Plan& plan) {
 }
 
 /// A machine column and where its value comes from.
-struct Record {
+struct MachineColumn {
   const char* key;
   Cell (*value)(const TrainAnswer&, const RankedPlan&);
 };
 
 template <double PlanFigures::*Field>
 Cell plan_figure(const TrainAnswer&, const RankedPlan& p) {
-  return number(p.figures.*Field);
+  return cell_of(p.figures.*Field);
 }
 template <std::optional<double> RunFigures::*Field>
 Cell optional_run_figure(const TrainAnswer&, const RankedPlan& p) {
-  return p.figures.run ? maybe((*p.figures.run).*Field) : Cell();
+  return p.figures.run ? cell_of((*p.figures.run).*Field) : Cell();
 }
 template <double RunFigures::*Field>
 Cell run_figure(const TrainAnswer&, const RankedPlan& p) {
-  return p.figures.run ? number((*p.figures.run).*Field) : Cell();
+  return p.figures.run ? cell_of((*p.figures.run).*Field) : Cell();
 }
 
 /// Empty where failures and slow chips are not counted.
 template <double RunEconomics::*Field>
 Cell economic_figure(const TrainAnswer&, const RankedPlan& p) {
   if (!p.figures.run || !p.figures.run->economics) return {};
-  return number((*p.figures.run->economics).*Field);
+  return cell_of((*p.figures.run->economics).*Field);
 }
 template <double RunEconomics::*Field>
 Cell failure_figure(const TrainAnswer& a, const RankedPlan& p) {
@@ -61,21 +57,21 @@ Cell failure_figure(const TrainAnswer& a, const RankedPlan& p) {
 }
 Cell power_cell(const RankedPlan& p, double RunPower::*field) {
   if (!p.figures.run || !p.figures.run->power) return {};
-  return number((*p.figures.run->power).*field);
+  return cell_of((*p.figures.run->power).*field);
 }
 
 using A = TrainAnswer;
 using P = RankedPlan;
 
-constexpr Record kMachineRecords[] = {
-    {"chips", [](const A&, const P& p) { return whole(p.plan.layout.chips()); }},
+constexpr MachineColumn kMachineRecords[] = {
+    {"chips", [](const A&, const P& p) { return cell_of(p.plan.layout.chips()); }},
     {"slice", [](const A&, const P& p) { return Cell(p.plan.slice.name()); }},
 };
 
-constexpr Record kFigureRecords[] = {
-    {"batch_seqs", [](const A&, const P& p) { return number(p.plan.batch_seqs); }},
-    {"batch_tokens", [](const A& a, const P& p) { return number(batch_tokens(a, p.plan)); }},
-    {"step_time_s", [](const A&, const P& p) { return number(p.plan.step_s); }},
+constexpr MachineColumn kFigureRecords[] = {
+    {"batch_seqs", [](const A&, const P& p) { return cell_of(p.plan.batch_seqs); }},
+    {"batch_tokens", [](const A& a, const P& p) { return cell_of(batch_tokens(a, p.plan)); }},
+    {"step_time_s", [](const A&, const P& p) { return cell_of(p.plan.step_s); }},
     {"step_time_low_s", plan_figure<&PlanFigures::step_low_s>},
     {"step_time_high_s", plan_figure<&PlanFigures::step_high_s>},
     {"mfu", plan_figure<&PlanFigures::mfu>},
@@ -84,8 +80,8 @@ constexpr Record kFigureRecords[] = {
     {"tokens_per_s_per_chip", plan_figure<&PlanFigures::tokens_per_s_per_chip>},
     {"tflops_per_chip", plan_figure<&PlanFigures::tflops_per_chip>},
     {"bound_by", [](const A&, const P& p) { return Cell(p.figures.bound_by); }},
-    {"memory_bytes", [](const A&, const P& p) { return number(sum_of(p.figures.memory_bytes)); }},
-    {"capacity_bytes", [](const A& a, const P&) { return number(a.hw.hbm_capacity.value()); }},
+    {"memory_bytes", [](const A&, const P& p) { return cell_of(sum_of(p.figures.memory_bytes)); }},
+    {"capacity_bytes", [](const A& a, const P&) { return cell_of(a.hw.hbm_capacity.value()); }},
     {"run_tokens", run_figure<&RunFigures::tokens>},
     {"run_steps", run_figure<&RunFigures::steps>},
     {"run_time_s", run_figure<&RunFigures::time_s>},
@@ -107,15 +103,15 @@ Table plan_records(const TrainAnswer& answer) {
   Table table;
   table.columns.push_back({.title = "rank", .key = "rank", .format = Format::kInteger});
   const auto column = [&](std::string key) { table.columns.push_back({.title = key, .key = key}); };
-  for (const Record& record : kMachineRecords) column(record.key);
+  for (const MachineColumn& record : kMachineRecords) column(record.key);
   for (const LayoutDimension& dimension : layout_dimensions()) column(std::string(dimension.json_key));
-  for (const Record& record : kFigureRecords) column(record.key);
+  for (const MachineColumn& record : kFigureRecords) column(record.key);
   for (std::size_t i = 0; i < answer.plans.size(); ++i) {
     const RankedPlan& plan = answer.plans[i];
     Row row{.cells = {static_cast<double>(i + 1)}};
-    for (const Record& record : kMachineRecords) row.cells.push_back(record.value(answer, plan));
+    for (const MachineColumn& record : kMachineRecords) row.cells.push_back(record.value(answer, plan));
     for (const LayoutDimension& d : layout_dimensions()) row.cells.push_back(dimension_cell(d, plan.plan.layout));
-    for (const Record& record : kFigureRecords) row.cells.push_back(record.value(answer, plan));
+    for (const MachineColumn& record : kFigureRecords) row.cells.push_back(record.value(answer, plan));
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -154,7 +150,7 @@ Table plan_table(const TrainAnswer& answer) {
   for (std::size_t i = 0; i < answer.plans.size(); ++i) {
     const auto& [plan, figures] = answer.plans[i];
     const double memory = sum_of(figures.memory_bytes);
-    Row row{{static_cast<double>(i + 1), whole(plan.layout.chips()), degrees_text(plan.layout),
+    Row row{{static_cast<double>(i + 1), cell_of(plan.layout.chips()), degrees_text(plan.layout),
              recipe_text(plan.layout), batch_tokens(answer, plan), plan.step_s, figures.step_low_s, figures.step_high_s,
              figures.mfu, memory, memory / capacity},
             i == 0 ? Role::kGood : Role::kPlain};

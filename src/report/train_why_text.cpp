@@ -13,10 +13,8 @@
 namespace scalecalc {
 namespace {
 
-std::string percent(double fraction) { return format_quantity(std::abs(fraction), UnitKind::kFraction); }
+std::string size_percent(double fraction) { return format_quantity(std::abs(fraction), UnitKind::kFraction); }
 std::string bytes(double value) { return format_quantity(value, UnitKind::kBytes); }
-std::string seconds(double value) { return format_quantity(value, UnitKind::kSeconds); }
-
 /// The largest of the figures that grew; nullptr if none did.
 const ComparedFigure* main_loss(const std::vector<ComparedFigure>& figures) {
   const auto found = std::find_if(figures.begin(), figures.end(), [](const auto& f) { return f.change() > 0; });
@@ -32,7 +30,7 @@ std::string main_cause(const PlanComparison& against) {
   const ComparedFigure* first = main_loss(against.time_s);
   if (first == nullptr || total <= 0) return "";
   const auto named = [](const ComparedFigure& f) {
-    return fmt::format("{} (+{})", cause_words(f.name), seconds(f.change()));
+    return fmt::format("{} (+{})", cause_words(f.name), seconds_text(f.change()));
   };
   std::string out = ", mainly " + named(*first);
   for (const ComparedFigure& f : against.time_s) {
@@ -40,7 +38,7 @@ std::string main_cause(const PlanComparison& against) {
     out += " and " + named(f);
     break;
   }
-  return out + fmt::format("; all causes together +{} a step", seconds(total));
+  return out + fmt::format("; all causes together +{} a step", seconds_text(total));
 }
 
 std::string main_part(const PlanComparison& against) {
@@ -56,7 +54,8 @@ double memory_change(const PlanComparison& against) {
 
 std::string speed(const PlanComparison& against) {
   if (against.slower == 0) return "as fast as plan 1";
-  return fmt::format("{} {} per token than plan 1", percent(against.slower), against.slower < 0 ? "faster" : "slower");
+  return fmt::format("{} {} per token than plan 1", size_percent(against.slower),
+                     against.slower < 0 ? "faster" : "slower");
 }
 
 /// What the objective counts, and by how much plan 1 has less of it.
@@ -68,7 +67,7 @@ std::string outranked(const TrainAnswer& a, const LayoutVerdict& v) {
     case Objective::kTime: return speed(against) + main_cause(against);
     case Objective::kCost:
       return fmt::format("costs {} more per token than plan 1: {} chips against {}, {}",
-                         percent(chips / best_chips * (1 + against.slower) - 1),
+                         size_percent(chips / best_chips * (1 + against.slower) - 1),
                          group_thousands(v.plan->plan.slice.chips), group_thousands(a.plans.front().plan.slice.chips),
                          speed(against)) +
              main_cause(against);
@@ -116,7 +115,7 @@ std::string better(const TrainAnswer& a, const LayoutVerdict& v) {
 }  // namespace
 
 std::string verdict_text(const TrainAnswer& answer, const LayoutVerdict& verdict) {
-  const auto fits = [&] { return fmt::format("fits, step {}, ", seconds(verdict.plan->plan.step_s)); };
+  const auto fits = [&] { return fmt::format("fits, step {}, ", seconds_text(verdict.plan->plan.step_s)); };
   switch (verdict.outcome) {
     case LayoutOutcome::kIllegal: return "no layout is legal: " + verdict.obstacles.front();
     case LayoutOutcome::kOutOfMemory: return out_of_memory(answer, verdict);

@@ -11,20 +11,9 @@
 namespace scalecalc {
 namespace {
 
-Figure droppable(Figure f, int importance) {
-  f.importance = importance;
-  return f;
-}
-
-Cell cell(const std::optional<double>& value) { return value ? Cell(*value) : Cell{}; }
-Cell cell(std::size_t value) { return static_cast<double>(value); }
-
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-std::string signed_percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
-
-class SheetMaker {
+class TrainingSheet {
  public:
-  SheetMaker(const Validation& v, const ValidateQuestion& q, const ValidateView& view) : v_(v), q_(q), view_(view) {}
+  TrainingSheet(const Validation& v, const ValidateQuestion& q, const ValidateView& view) : v_(v), q_(q), view_(view) {}
 
   Sheet run() {
     const bool memory = v_.compared == Compared::kMemory;
@@ -59,7 +48,7 @@ class SheetMaker {
   /// Ideal efficiency has no band; what counts there is whether a run beat the bound.
   Line band_line() const {
     const ErrorSummary& s = v_.summary;
-    if (!q_.ideal) return {percent(*s.coverage) + " of the measurements lie in the predicted band.", Role::kPlain};
+    if (!q_.ideal) return {percent_text(*s.coverage) + " of the measurements lie in the predicted band.", Role::kPlain};
     if (s.too_slow == 0) return {"No run was faster than the bound.", Role::kGood};
     return {fmt::format("{} runs were faster than the bound: wrong rows, or a bug.", s.too_slow), Role::kBad};
   }
@@ -71,13 +60,14 @@ class SheetMaker {
         {fmt::format("{} of {} rows predicted, {} left out with a reason.", s.predicted, s.rows, s.rows - s.predicted),
          s.predicted == 0 ? Role::kBad : Role::kPlain});
     if (!s.mean_abs) return out;
-    out.push_back(
-        {fmt::format("Error: mean {}, median {}, 90th percentile {}, largest {}; bias {}.", percent(*s.mean_abs),
-                     percent(*s.median_abs), percent(*s.p90_abs), percent(*s.max_abs), signed_percent(*s.bias)),
-         Role::kPlain});
-    out.push_back({fmt::format("Sources counted equally: mean {}, median {}, bias {}.", percent(*s.source_mean_abs),
-                               percent(*s.source_median_abs), signed_percent(*s.source_bias)),
+    out.push_back({fmt::format("Error: mean {}, median {}, 90th percentile {}, largest {}; bias {}.",
+                               percent_text(*s.mean_abs), percent_text(*s.median_abs), percent_text(*s.p90_abs),
+                               percent_text(*s.max_abs), signed_percent_text(*s.bias)),
                    Role::kPlain});
+    out.push_back(
+        {fmt::format("Sources counted equally: mean {}, median {}, bias {}.", percent_text(*s.source_mean_abs),
+                     percent_text(*s.source_median_abs), signed_percent_text(*s.source_bias)),
+         Role::kPlain});
     out.push_back(band_line());
     if (!q_.ideal) {
       out.push_back({fmt::format("Coefficients: {} rows by those of their software on their chip, {} by the chip's "
@@ -88,7 +78,7 @@ class SheetMaker {
     const auto order = [&](const char* of, const OrderQuality& o) {
       if (!o.regret) return;
       out.push_back({fmt::format("Order of layouts, mean of {} {}: Spearman {:.2f}, Kendall {:.2f}, regret {}.", o.sets,
-                                 of, o.spearman.value_or(0), o.kendall.value_or(0), percent(*o.regret)),
+                                 of, o.spearman.value_or(0), o.kendall.value_or(0), percent_text(*o.regret)),
                      Role::kPlain});
     };
     order("jobs with three or more", s.of_job);
@@ -121,13 +111,13 @@ class SheetMaker {
   Record row_record(const PredictedRow& p) const {
     const Measurement& m = p.row;
     const auto text = [](const char* key, const char* label, std::string value, int importance = 0) {
-      return droppable(figure(key, label, Format::kText, Cell(std::move(value))), importance);
+      return with_importance(figure(key, label, Format::kText, Cell(std::move(value))), importance);
     };
     Record out{{text("id", "row", m.id),
                 text("group", "", m.group),
                 text("subset", "", m.subset),
                 text("chip", "chip", m.chip, 3),
-                droppable(figure("chips", "chips", Format::kInteger, Cell(static_cast<double>(m.chips))), 3),
+                with_importance(figure("chips", "chips", Format::kInteger, Cell(static_cast<double>(m.chips))), 3),
                 text("model", "", m.model),
                 text("family", "", m.family()),
                 text("framework", "", m.framework),
@@ -139,8 +129,8 @@ class SheetMaker {
                 text("recipe", "", recipe_text(p.layout)),
                 figure("measured", "measured", format(), Cell(p.measured)),
                 figure("predicted", "predicted", format(), Cell(p.predicted)),
-                droppable(figure("low", "low", format(), Cell(p.low)), 2),
-                droppable(figure("high", "high", format(), Cell(p.high)), 2),
+                with_importance(figure("low", "low", format(), Cell(p.low)), 2),
+                with_importance(figure("high", "high", format(), Cell(p.high)), 2),
                 figure("error", "error", Format::kFraction, Cell(p.error())),
                 figure("fits", "", Format::kFlag, Cell(p.fits ? 1.0 : 0.0)),
                 text("bound_by", "bound by", p.figures.bound_by, 5),
@@ -164,7 +154,7 @@ class SheetMaker {
           {{figure("id", "row", Format::kText, Cell(s.row.id)), figure("group", "", Format::kText, Cell(s.row.group)),
             figure("chip", "", Format::kText, Cell(s.row.chip)),
             figure("reason", "reason", Format::kText, Cell(s.reason)),
-            droppable(figure("detail", "here", Format::kText, Cell(s.detail)), 1)}});
+            with_importance(figure("detail", "here", Format::kText, Cell(s.detail)), 1)}});
     }
     return out;
   }
@@ -172,13 +162,13 @@ class SheetMaker {
   /// The same figures for all rows and for each group.
   static void add_errors(std::vector<Figure>& out, const ErrorSummary& s) {
     const auto share = [](const char* key, const char* label, const std::optional<double>& value, int importance = 0) {
-      return droppable(figure(key, label, Format::kFraction, cell(value)), importance);
+      return with_importance(figure(key, label, Format::kFraction, cell_of(value)), importance);
     };
     const auto number = [](const char* key, const char* label, const std::optional<double>& value) {
-      return droppable(figure(key, label, Format::kNumber, cell(value)), 2);
+      return with_importance(figure(key, label, Format::kNumber, cell_of(value)), 2);
     };
-    out.push_back(figure("rows", "rows", Format::kInteger, cell(s.rows)));
-    out.push_back(figure("predicted", "predicted", Format::kInteger, cell(s.predicted)));
+    out.push_back(figure("rows", "rows", Format::kInteger, cell_of(s.rows)));
+    out.push_back(figure("predicted", "predicted", Format::kInteger, cell_of(s.predicted)));
     out.push_back(share("mean_abs_error", "mean error", s.mean_abs));
     out.push_back(share("median_abs_error", "median", s.median_abs));
     out.push_back(share("p90_abs_error", "p90", s.p90_abs, 1));
@@ -188,21 +178,21 @@ class SheetMaker {
     out.push_back(share("source_median_abs_error", "", s.source_median_abs));
     out.push_back(share("source_bias", "", s.source_bias));
     out.push_back(share("coverage", "in band", s.coverage, 3));
-    out.push_back(figure("slower_than_measured", "", Format::kInteger, cell(s.too_slow)));
-    out.push_back(figure("out_of_memory", "", Format::kInteger, cell(s.out_of_memory)));
-    out.push_back(figure("made_to_fit", "", Format::kInteger, cell(s.made_to_fit)));
-    out.push_back(figure("by_default_stack", "", Format::kInteger, cell(s.by_default)));
-    out.push_back(figure("layout_sets", "", Format::kInteger, cell(s.of_job.sets)));
+    out.push_back(figure("slower_than_measured", "", Format::kInteger, cell_of(s.too_slow)));
+    out.push_back(figure("out_of_memory", "", Format::kInteger, cell_of(s.out_of_memory)));
+    out.push_back(figure("made_to_fit", "", Format::kInteger, cell_of(s.made_to_fit)));
+    out.push_back(figure("by_default_stack", "", Format::kInteger, cell_of(s.by_default)));
+    out.push_back(figure("layout_sets", "", Format::kInteger, cell_of(s.of_job.sets)));
     out.push_back(number("spearman", "Spearman", s.of_job.spearman));
     out.push_back(number("kendall", "", s.of_job.kendall));
     out.push_back(share("regret", "regret", s.of_job.regret, 2));
-    out.push_back(figure("model_sets", "", Format::kInteger, cell(s.of_model.sets)));
+    out.push_back(figure("model_sets", "", Format::kInteger, cell_of(s.of_model.sets)));
     out.push_back(number("model_spearman", "", s.of_model.spearman));
     out.push_back(number("model_median_spearman", "", s.of_model.median_spearman));
     out.push_back(number("model_kendall", "", s.of_model.kendall));
     out.push_back(share("model_regret", "", s.of_model.regret));
     for (const auto& [reason, count] : s.skipped) {
-      out.push_back(figure("skipped." + reason, "", Format::kInteger, cell(count)));
+      out.push_back(figure("skipped." + reason, "", Format::kInteger, cell_of(count)));
     }
   }
 
@@ -230,7 +220,7 @@ class SheetMaker {
 }  // namespace
 
 Sheet validate_sheet(const Validation& validation, const ValidateQuestion& question, const ValidateView& view) {
-  return SheetMaker(validation, question, view).run();
+  return TrainingSheet(validation, question, view).run();
 }
 
 }  // namespace scalecalc

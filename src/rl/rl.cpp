@@ -8,6 +8,7 @@
 #include <queue>
 
 #include "base/diagnostic.h"
+#include "base/scalar.h"
 #include "base/units.h"
 #include "jobs/job_links.h"
 #include "jobs/job_run.h"
@@ -16,8 +17,6 @@
 
 namespace scalecalc {
 namespace {
-
-double number(std::int64_t count) { return static_cast<double>(count); }
 
 /// Packed sequences are padded to a whole number of these, which tensor and context ranks divide.
 constexpr std::int64_t kPacking = 128;
@@ -30,13 +29,13 @@ std::int64_t packed_length(const RolloutTokens& tokens) {
 /// The training question that the rollouts make.
 RlQuestion with_batch(RlQuestion q, const RolloutTokens& tokens) {
   q.train.seq = packed_length(tokens);
-  q.train.batch_tokens = number(q.prompts * q.rollouts) * tokens.total() / number(q.updates);
-  if (*q.train.batch_tokens < number(*q.train.seq)) {
+  q.train.batch_tokens = to_double(q.prompts * q.rollouts) * tokens.total() / to_double(q.updates);
+  if (*q.train.batch_tokens < to_double(*q.train.seq)) {
     throw UserError(fmt::format("--updates {} leaves each less than one packed sequence of {} tokens",
                                 group_thousands(q.updates), group_thousands(*q.train.seq)),
                     "fewer updates, or more --prompts or --rollouts");
   }
-  q.train.tokens = *q.train.batch_tokens * number(q.updates * q.epochs * q.steps);
+  q.train.tokens = *q.train.batch_tokens * to_double(q.updates * q.epochs * q.steps);
   q.train.top = 1;
   return q;
 }
@@ -53,7 +52,7 @@ class RlSearch {
     out_.engine = std::make_shared<const ServeAnswer>(resolve_serving(out_.question.engine, catalog_));
     trainers_.emplace(q_, tokens_, catalog_);
     load_ = {.mix = q_.mix, .prompts = q_.prompts, .rollouts = q_.rollouts, .depth = q_.depth};
-    load_.prefix_hit = q_.prefix_hit.value_or(1 - 1 / number(q_.rollouts));
+    load_.prefix_hit = q_.prefix_hit.value_or(1 - 1 / to_double(q_.rollouts));
     describe_job();
     if (q_.placement != RlPlacement::kSplit) colocated();
     if (q_.placement != RlPlacement::kColocated) split();
@@ -69,7 +68,7 @@ class RlSearch {
   const HardwareSpec& hw() const { return *system().hw; }
 
   SecondsOf<Traced> total_time() const {
-    return named(out_.plans.front().step * Traced::leaf(number(q_.steps), "steps", "asked", {}), "the whole run",
+    return named(out_.plans.front().step * Traced::leaf(to_double(q_.steps), "steps", "asked", {}), "the whole run",
                  "steps x step");
   }
 
@@ -119,9 +118,9 @@ class RlSearch {
     const BytesPerSecondOf<Traced> rate = chip_ingress(hw(), system().serving.efficiency, chips, apart);
     const BytesOf<Traced> in = searched_bytes(g.weight_bytes, "weights of an engine's chip", "layout of the engine");
     if (!apart) return named(in / rate, "weights to the engine", "each chip gathers the engine's part of them");
-    const BytesOf<Traced> sent = searched_bytes(g.weight_bytes * number(g.layout.replica_chips()),
+    const BytesOf<Traced> sent = searched_bytes(g.weight_bytes * to_double(g.layout.replica_chips()),
                                                 "weights of a replica", "layout of the engine") /
-                                 Traced::leaf(number(trainers), "chips that send", "split", {});
+                                 Traced::leaf(to_double(trainers), "chips that send", "split", {});
     return named(max(in, sent) / rate, "weights to the engine",
                  "a pipelined broadcast ends with the last byte into a chip or out of one");
   }
@@ -264,16 +263,16 @@ class RlSearch {
     plan.step = step;
     plan.generator_busy = plan.parts.front().time;
     plan.trainer_busy = half.time;
-    const Traced all = Traced::leaf(number(q_.train.chips), "chips", "asked", {});
+    const Traced all = Traced::leaf(to_double(q_.train.chips), "chips", "asked", {});
     if (plan.placement == RlPlacement::kColocated) {
       plan.idle_share = Traced(0.0);
       return plan;
     }
     const SecondsOf<Traced> moved = plan.parts[1].time;
-    const Traced generators = Traced::leaf(number(plan.generator_chips), "generator chips", "split", {});
+    const Traced generators = Traced::leaf(to_double(plan.generator_chips), "generator chips", "split", {});
     // A plan may leave chips of its pool alone.
     const Traced trainers =
-        Traced::leaf(number(half.policy->ranked.plan.layout.chips()), "trainer chips at work", "its plan", {});
+        Traced::leaf(to_double(half.policy->ranked.plan.layout.chips()), "trainer chips at work", "its plan", {});
     const SecondsOf<Traced> busy = (plan.generator_busy + moved) * generators + (plan.trainer_busy + moved) * trainers;
     plan.idle_share = named(Traced(1.0) - busy / (step * all), "idle share", "chips of one half wait for the other");
     return plan;

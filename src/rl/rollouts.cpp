@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/scalar.h"
 #include "jobs/forward_pass.h"
 #include "serve/serve_layouts.h"
 #include "serve/serving_cost.h"
@@ -12,8 +13,6 @@
 
 namespace scalecalc {
 namespace {
-
-double number(std::int64_t count) { return static_cast<double>(count); }
 
 /// The engine on chips that have so much less memory.
 std::shared_ptr<const HardwareSpec> with_less(const HardwareSpec& hw, double taken) {
@@ -39,13 +38,13 @@ ServedRequest request_at(const RequestMix& mix, double u, double v) {
 
 /// A whole number near 0.618 n that shares no factor with n: its multiples visit 0 ... n - 1 in an even mixture.
 std::int64_t mixing_stride(std::int64_t n) {
-  auto stride = std::max<std::int64_t>(1, static_cast<std::int64_t>(0.6180339887498949 * number(n)));
+  auto stride = std::max<std::int64_t>(1, static_cast<std::int64_t>(0.6180339887498949 * to_double(n)));
   while (std::gcd(stride, n) != 1) ++stride;
   return stride;
 }
 
 std::int64_t longest_response(const RequestMix& mix, std::int64_t sequences) {
-  if (mix.rows.empty()) return mix.generate.at((number(sequences) - 0.5) / number(sequences));
+  if (mix.rows.empty()) return mix.generate.at((to_double(sequences) - 0.5) / to_double(sequences));
   return std::max_element(mix.rows.begin(), mix.rows.end(),
                           [](const ServedRequest& a, const ServedRequest& b) { return a.generate < b.generate; })
       ->generate;
@@ -54,7 +53,7 @@ std::int64_t longest_response(const RequestMix& mix, std::int64_t sequences) {
 }  // namespace
 
 RolloutTokens rollout_tokens(const RequestMix& mix, std::int64_t sequences) {
-  RolloutTokens out{.longest = number(longest_response(mix, sequences))};
+  RolloutTokens out{.longest = to_double(longest_response(mix, sequences))};
   if (mix.rows.empty()) {
     out.prompt = mix.prompt.mean();
     out.response = mix.generate.mean();
@@ -63,9 +62,9 @@ RolloutTokens rollout_tokens(const RequestMix& mix, std::int64_t sequences) {
   }
   const double count = static_cast<double>(mix.rows.size());
   for (const ServedRequest& row : mix.rows) {
-    out.prompt += number(row.prompt) / count;
-    out.response += number(row.generate) / count;
-    out.square += number(row.prompt + row.generate) * number(row.prompt + row.generate) / count;
+    out.prompt += to_double(row.prompt) / count;
+    out.response += to_double(row.generate) / count;
+    out.square += to_double(row.prompt + row.generate) * to_double(row.prompt + row.generate) / count;
   }
   return out;
 }
@@ -74,7 +73,7 @@ std::vector<ServedRequest> rollout_share(const RequestMix& mix, std::int64_t seq
   std::vector<ServedRequest> out;
   const std::int64_t stride = mixing_stride(share);
   for (std::int64_t i = 0; i < share; ++i) {
-    const auto at = [&](std::int64_t k) { return (number(k) + 0.5) / number(share); };
+    const auto at = [&](std::int64_t k) { return (to_double(k) + 0.5) / to_double(share); };
     out.push_back(request_at(mix, at(i * stride % share), at(i)));
   }
   const auto longest = std::max_element(
@@ -123,19 +122,19 @@ double Generator::bound_of(const Candidate& c) const {
   const auto shortest =
       std::min_element(requests.begin(), requests.end(),
                        [](const ServedRequest& a, const ServedRequest& b) { return a.prompt < b.prompt; });
-  const double prompt = number(shortest->prompt);
-  const double lanes = number(c.layout.attention_dp * c.layout.pp * c.layout.tp);
-  const double held = std::min(number(c.server.rules.most_sequences), c.server.rules.kv_tokens / (prompt + 1));
+  const double prompt = to_double(shortest->prompt);
+  const double lanes = to_double(c.layout.attention_dp * c.layout.pp * c.layout.tp);
+  const double held = std::min(to_double(c.server.rules.most_sequences), c.server.rules.kv_tokens / (prompt + 1));
   const double most = std::ceil(held / lanes) * lanes;
   double out = 0;
   double done = 0;
   for (std::int64_t s = 1; s <= kStretches; ++s) {
     const auto rank = static_cast<std::size_t>((share - 1) * s / kStretches);
-    const double end = number(requests[rank].generate - 1);
+    const double end = to_double(requests[rank].generate - 1);
     if (end <= done) continue;
     const auto first =
         std::lower_bound(requests.begin(), requests.end(), end + 1,
-                         [](const ServedRequest& r, double length) { return number(r.generate) < length; });
+                         [](const ServedRequest& r, double length) { return to_double(r.generate) < length; });
     const double alive = static_cast<double>(requests.end() - first);
     const double batch = std::min(alive, most);
     const double step = c.server.seconds({.sequences = batch, .context_tokens = batch * (prompt + done)});
@@ -150,7 +149,7 @@ const std::vector<Generator::Candidate>& Generator::candidates(std::int64_t chip
   if (!fresh) return at->second;
   const std::optional<Slice> slice = engine_slice(*hw_, chips);
   if (!slice) return at->second;
-  const double longest = number(load_.mix.largest_cached());
+  const double longest = to_double(load_.mix.largest_cached());
   for (const ServeLayout& layout : serve_layouts(*basis_.system.model, *hw_, chips, fix_, max_)) {
     if (layout.dp > load_.sequences()) continue;  // replicas without work
     ++layouts_;
@@ -202,8 +201,8 @@ Generation Generator::stream(const Candidate& c, std::int64_t chips) const {
   for (; rules.most_sequences >= 1; rules.most_sequences /= 2) {
     const double rate = largest_rate(c.server.seconds, rules, load_.mix);
     const SteadyState full = steady_state(c.server.seconds, rules, load_.mix, 0.999 * rate);
-    const double longest = full.gap_s * number(longest_response(load_.mix, load_.sequences()));
-    const double seconds = std::max(number(share_of(c.layout)) / rate, longest / number(load_.depth));
+    const double longest = full.gap_s * to_double(longest_response(load_.mix, load_.sequences()));
+    const double seconds = std::max(to_double(share_of(c.layout)) / rate, longest / to_double(load_.depth));
     if (seconds >= out.seconds) continue;
     out = {.layout = c.layout, .chips = chips, .seconds = seconds, .longest_s = longest, .mean_batch = full.batch};
   }

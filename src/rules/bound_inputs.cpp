@@ -4,20 +4,11 @@
 
 #include "base/check.h"
 #include "base/diagnostic.h"
+#include "base/scalar.h"
 #include "base/units.h"
 
 namespace scalecalc {
-namespace {
-
-const Reader<Traced> kReader;
-
-std::string count_text(double value, int digits = 3) {
-  std::string text = format_quantity(value, UnitKind::kCount, digits);
-  std::erase(text, ' ');
-  return text;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 BoundInputs::BoundInputs(const BoundsQuestion& question, BoundList& list)
     : BoundRates(question.hw, question.compute, question.ideal), q_(question) {
@@ -86,16 +77,17 @@ void BoundInputs::parameters_of_model(BoundList& list) {
   if (q_.parameters) take(total, total_source, *q_.parameters, q_.model ? "--params" : "MODEL");
   if (q_.active_parameters) take(active, active_source, *q_.active_parameters, "--active-params");
   parameters = kReader.input(total, "P", total_source);
-  list.assume({fmt::format("{} parameters, {}", count_text(total, 6), total_source), q_.model ? "--params" : "", ""});
+  list.assume(
+      {fmt::format("{} parameters, {}", compact_count(total, 6), total_source), q_.model ? "--params" : "", ""});
   active_parameters = parameters;
   if (!moe && !q_.active_parameters) return;
   if (active > total) {
-    throw UserError(
-        fmt::format("{} active parameters are more than the {} there are", count_text(active, 6), count_text(total, 6)),
-        "see --params and --active-params");
+    throw UserError(fmt::format("{} active parameters are more than the {} there are", compact_count(active, 6),
+                                compact_count(total, 6)),
+                    "see --params and --active-params");
   }
   active_parameters = kReader.input(active, "P_act", active_source);
-  list.assume({fmt::format("{} of them active, {}", count_text(active, 6), active_source), "--active-params", ""});
+  list.assume({fmt::format("{} of them active, {}", compact_count(active, 6), active_source), "--active-params", ""});
 }
 
 void BoundInputs::shape_of_model(BoundList& list) {
@@ -132,7 +124,7 @@ void BoundInputs::job(BoundList& list) {
     tokens = kReader.input(*q_.training.tokens, "tokens", "--tokens");
   } else if (facts != nullptr && facts->tokens) {
     tokens = kReader.input(*facts->tokens, "tokens", fact_source("tokens"));
-    list.assume({count_text(*facts->tokens) + " training tokens", "--tokens", fact_source("tokens")});
+    list.assume({compact_count(*facts->tokens) + " training tokens", "--tokens", fact_source("tokens")});
   }
   const std::optional<std::string> trained = facts != nullptr ? facts->optimizer : std::nullopt;
   optimizer = optimizer_of(q_.training.optimizer.value_or(trained.value_or("adam")));
@@ -151,7 +143,7 @@ void BoundInputs::batch_of(BoundList& list) {
     batch = named(kReader.input(*q_.training.batch_seqs, "sequences", "--batch-seqs") * *seq, "B", "sequences x T");
   } else if (facts != nullptr && facts->batch_tokens) {
     batch = kReader.input(*facts->batch_tokens, "B", fact_source("batch_tokens"));
-    list.assume({fmt::format("batch of {} tokens", count_text(*facts->batch_tokens)), "--batch-tokens",
+    list.assume({fmt::format("batch of {} tokens", compact_count(*facts->batch_tokens)), "--batch-tokens",
                  fact_source("batch_tokens")});
   }
   if (batch && chips) tokens_per_chip = named(*batch / *chips, "tokens_per_chip", "B / n");

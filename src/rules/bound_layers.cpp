@@ -1,11 +1,10 @@
 // Scaling book, chapter 5, the algorithms of each section and the table of its takeaways; chapter 12 for the rates
 // behind switches. One layer of two matmuls, averaged over the chips: pipeline stages work side by side.
+#include "base/scalar.h"
 #include "rules/bound_rules.h"
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 class Passes {
  public:

@@ -5,13 +5,12 @@
 #include <numeric>
 
 #include "base/diagnostic.h"
+#include "base/scalar.h"
 #include "base/units.h"
 #include "rules/bound_inputs.h"
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 std::string shape_text(const Shape& shape) {
   std::string out;

@@ -1,13 +1,12 @@
 // Degrees together: sequences against data ranks (ch. 5 and 6), layouts of chapter 12's examples, pipeline stages.
 #include <fmt/format.h>
 
+#include "base/scalar.h"
 #include "base/units.h"
 #include "rules/bound_rules.h"
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 class DegreeRules {
  public:

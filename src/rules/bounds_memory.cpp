@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/scalar.h"
 #include "base/units.h"
 #include "cost/step.h"
 #include "model/sharding.h"
@@ -11,8 +12,6 @@
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 class MemoryRules {
  public:

@@ -2,13 +2,13 @@
 // Question 7.
 #include <fmt/format.h>
 
+#include "base/scalar.h"
+#include "base/units.h"
 #include "rules/bound_rules.h"
 #include "rules/thumb.h"
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 class RunRules {
  public:
@@ -20,7 +20,7 @@ class RunRules {
                     thumb::training_flops(in_.active_parameters, *in_.tokens));
       const SecondsOf<Traced> alone = flops_ / in_.peak();
       rule("chip_years", "training FLOPs / C", "one chip at its peak", "years of 365 days",
-           alone.value() / Traced(thumb::kSecondsPerYear));
+           alone.value() / Traced(kSecondsPerYear));
     } else {
       list_.leave_out("the training run", "--tokens");
     }
@@ -48,8 +48,7 @@ class RunRules {
   void whole(const Traced& mfu) {
     const SecondsOf<Traced> time = rule("run_time", "training FLOPs / (n C MFU)", "the run at that MFU", "",
                                         thumb::run_time(flops_, *in_.chips, in_.peak(), mfu));
-    rule("run_days", "run time / 86400", "the same in days", "days", time.value() / Traced(thumb::kSecondsPerDay));
-    constexpr double kSecondsPerHour = 3600;
+    rule("run_days", "run time / 86400", "the same in days", "days", time.value() / Traced(kSecondsPerDay));
     const Traced hours = rule("chip_hours", "n x run time / 3600", "what a cloud bills", "chip-hours",
                               *in_.chips * time.value() / Traced(kSecondsPerHour));
     const auto [usd, source] = price();
@@ -76,7 +75,6 @@ class RunRules {
     if (!hours) return;
     if (!in_.tokens) return list_.leave_out("MFU of the finished run", "--tokens");
     const char* source = "book ch. 4, Question 7";
-    constexpr double kSecondsPerHour = 3600;
     const SecondsOf<Traced> taken(kReader.input(*hours, "chip_hours", "--gpu-hours") * Traced(kSecondsPerHour));
     const FlopsOf<Traced> available = list_.add(
         BoundGroup::kRun,

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/diagnostic.h"
+#include "base/scalar.h"
 #include "base/units.h"
 #include "model/kv_cache.h"
 #include "rules/bound_rules.h"
@@ -11,11 +12,9 @@
 namespace scalecalc {
 namespace {
 
-const Reader<Traced> kReader;
-constexpr double kSecondsPerHour = 3600;
 constexpr std::int64_t kMostChips = 16'777'216;
 
-std::string count_text(double value) { return group_thousands(std::llround(value)); }
+std::string whole_text(double value) { return group_thousands(std::llround(value)); }
 
 BytesOf<Traced> element(DType dtype, std::string_view symbol) {
   return read(kReader, Bytes(bytes_per_element(dtype)), symbol, name_of(dtype));
@@ -103,14 +102,14 @@ void ServingInputs::lengths(BoundList& list) {
   context = tokens(job_.context, "S", "--context");
   if (!context && prompt) {
     context = generate ? named(*prompt + *generate, "S", "prompt and answer") : *prompt;
-    list.assume({fmt::format("sequences of {} tokens in the KV cache: the prompt{}", count_text(context->value()),
+    list.assume({fmt::format("sequences of {} tokens in the KV cache: the prompt{}", whole_text(context->value()),
                              generate ? " and the whole answer" : ""),
                  "--context", ""});
   }
   if (job_.batches.size() == 1) batch = kReader.input(job_.batches.front(), "B", "--batch");
   if (job_.cached && prompt && *job_.cached > prompt->value()) {
-    throw UserError(fmt::format("--cached {} is more than the prompt of {} tokens", count_text(*job_.cached),
-                                count_text(prompt->value())),
+    throw UserError(fmt::format("--cached {} is more than the prompt of {} tokens", whole_text(*job_.cached),
+                                whole_text(prompt->value())),
                     "tokens of the prompt that are in the prefix cache");
   }
 }
@@ -215,13 +214,13 @@ void ServingInputs::read_price(BoundList& list) {
 void ServingInputs::count_chips(BoundList& list) {
   chips = in_.chips;
   if (chips) {
-    list.assume({fmt::format("one copy of the model is served on all {} chips", count_text(chips->value())), "--chips",
+    list.assume({fmt::format("one copy of the model is served on all {} chips", whole_text(chips->value())), "--chips",
                  "--chips"});
     return;
   }
   if (capacity) chips = slice_for(ceil(weights / *capacity), "n");
   if (chips) {
-    list.assume({fmt::format("{} chips: the smallest slice that holds the weights", count_text(chips->value())),
+    list.assume({fmt::format("{} chips: the smallest slice that holds the weights", whole_text(chips->value())),
                  "--chips", ""});
   } else {
     list.leave_out("all that depends on the number of chips", "--chips: no one slice is known to hold the weights");

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/scalar.h"
 #include "base/units.h"
 #include "rules/bounds_serving.h"
 
 namespace scalecalc {
 namespace {
 
-const Reader<Traced> kReader;
 std::string count_of(double count, const char* what) {
   return fmt::format("{} {}{}", group_thousands(std::llround(count)), what, count == 1 ? "" : "s");
 }

@@ -1,11 +1,10 @@
 // Reading prompts, and what shortens either phase: scaling book, chapter 7 "Designing an Effective Inference Engine",
 // "Prefix caching" and Appendix D, chapter 8 "What about prefill?".
+#include "base/scalar.h"
 #include "rules/bounds_serving.h"
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 void chunk_rule(const ServingInputs& in, BoundList& list) {
   if (!in.batch) return;

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/scalar.h"
 #include "base/units.h"
 #include "rules/bound_rules.h"
 #include "rules/thumb.h"
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 class SwitchedRules {
  public:

@@ -3,14 +3,13 @@
 
 #include <algorithm>
 
+#include "base/scalar.h"
 #include "base/units.h"
 #include "rules/bound_rules.h"
 #include "rules/thumb.h"
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 Traced axes_input(std::int64_t axes, const char* symbol, bool given, const char* flag) {
   return kReader.input(static_cast<double>(axes), symbol, given ? flag : "axes of the torus");
@@ -103,7 +102,7 @@ class TorusRules {
       list_.add(BoundGroup::kData,
                 {"fsdp_most_chips_days", "6 P tokens / (chips C MFU)", "days", "the run on that many chips",
                  "book ch. 5, FSDP"},
-                time.value() / Traced(thumb::kSecondsPerDay));
+                time.value() / Traced(kSecondsPerDay));
     }
   }
 

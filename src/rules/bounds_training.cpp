@@ -5,13 +5,12 @@
 
 #include <algorithm>
 
+#include "base/scalar.h"
 #include "base/units.h"
 #include "rules/thumb.h"
 
 namespace scalecalc {
 namespace {
-
-const Reader<Traced> kReader;
 
 /// The formats a chip computes in besides the one asked for, of those it publishes.
 std::vector<DType> other_formats(const BoundInputs& in) {

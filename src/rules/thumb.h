@@ -88,7 +88,4 @@ SecondsOf<R> run_time(const FlopsOf<R>& flops, const R& chips, const FlopsPerSec
   return flops / (peak * (chips * mfu));
 }
 
-inline constexpr double kSecondsPerDay = 86400;
-inline constexpr double kSecondsPerYear = 365 * kSecondsPerDay;
-
 }  // namespace scalecalc::thumb

@@ -13,7 +13,6 @@
 namespace scalecalc {
 namespace {
 
-constexpr double kSecondsPerHour = 3600;
 constexpr double kJoulesPerKwh = 3.6e6;
 
 double hosts_of(const RunInput& in) { return std::ceil(in.chips / in.chips_per_host); }

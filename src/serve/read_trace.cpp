@@ -13,7 +13,6 @@
 namespace scalecalc {
 namespace {
 
-constexpr std::size_t kMostProblems = 20;
 constexpr std::string_view kColumnsHint = "a trace has the columns prompt, generate and, if wanted, arrival (seconds)";
 
 /// The columns, in the order of a row's fields here.

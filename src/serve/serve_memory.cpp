@@ -9,24 +9,23 @@
 #include <limits>
 #include <numeric>
 
+#include "base/scalar.h"
 #include "base/units.h"
 
 namespace scalecalc {
 namespace {
 
-double number(std::int64_t count) { return static_cast<double>(count); }
-
 /// Ranks that an operation's weights divide over.
 double weight_ways(const Op<double>& op, const ServeLayout& l) {
-  const double tensor = number(l.tp * l.cp);
-  if (l.scheme == ServeScheme::kGathered) return op.part == Part::kExperts ? number(l.group()) : number(l.tp);
+  const double tensor = to_double(l.tp * l.cp);
+  if (l.scheme == ServeScheme::kGathered) return op.part == Part::kExperts ? to_double(l.group()) : to_double(l.tp);
   switch (op.tp) {
-    case TpRule::kColumn: return op.part == Part::kAttention ? number(l.tp) : tensor;
+    case TpRule::kColumn: return op.part == Part::kAttention ? to_double(l.tp) : tensor;
     case TpRule::kRow: return tensor;
-    case TpRule::kKvColumn: return number(l.tp_x) * std::min(number(l.tp / l.tp_x), op.groups);
-    case TpRule::kHeads: return number(l.tp);
+    case TpRule::kKvColumn: return to_double(l.tp_x) * std::min(to_double(l.tp / l.tp_x), op.groups);
+    case TpRule::kHeads: return to_double(l.tp);
     case TpRule::kExpert:
-    case TpRule::kExpertRow: return number(l.group());
+    case TpRule::kExpertRow: return to_double(l.group());
     case TpRule::kSequence:
     case TpRule::kWhole: break;
   }
@@ -49,11 +48,11 @@ class MemoryBuilder {
   }
 
   double stage_share() const {
-    return number((model_.layers() + layout_.pp - 1) / layout_.pp) / number(model_.layers());
+    return to_double((model_.layers() + layout_.pp - 1) / layout_.pp) / to_double(model_.layers());
   }
 
   double activations() const {
-    const double tensor = number(layout_.tp * layout_.cp);
+    const double tensor = to_double(layout_.tp * layout_.cp);
     double width = 0;
     for (const KindOps<double>& kind : basis_.kinds) {
       for (const Op<double>& op : kind.ops) {
@@ -62,7 +61,7 @@ class MemoryBuilder {
         if (op.kind == OpKind::kGroupedMatmul) width = std::max(width, op.rows * (gates * op.n + op.k) / tensor);
       }
     }
-    return system_.chunk_tokens * system_.formats.activation_bytes * (2 * number(model_.d_model) + width);
+    return system_.chunk_tokens * system_.formats.activation_bytes * (2 * to_double(model_.d_model) + width);
   }
 
  private:
@@ -81,8 +80,8 @@ class MemoryBuilder {
   double tied_head() const {
     if (!model_.tied_embeddings) return 0;
     const double each = system_.formats.weights.bits(WeightPart::kHead) / 8;
-    return number(model_.vocab) * number(model_.embedding_dim > 0 ? model_.embedding_dim : model_.d_model) * each /
-           number(layout_.tp * layout_.cp);
+    return to_double(model_.vocab) * to_double(model_.embedding_dim > 0 ? model_.embedding_dim : model_.d_model) *
+           each / to_double(layout_.tp * layout_.cp);
   }
 
   const ServeBasis<double>& basis_;
@@ -108,16 +107,16 @@ ServeMemory::ServeMemory(const ServeBasis<double>& basis, const ServeLayout& lay
   capacity_ = system.hw->hbm_capacity.value();
   stage_share_ = builder.stage_share();
   const bool gathered = layout.scheme == ServeScheme::kGathered;
-  ways_ = gathered ? 1 : number(layout.tp);
-  batch_ways_ = number(layout.attention_dp) * (gathered ? number(layout.tp) : 1);
+  ways_ = gathered ? 1 : to_double(layout.tp);
+  batch_ways_ = to_double(layout.attention_dp) * (gathered ? to_double(layout.tp) : 1);
   if (layout.scheme == ServeScheme::kStationary2d) {
     // Heads as far as there are KV heads, sequences over the ranks that are left.
     std::int64_t heads = 1;
     for (const LayerCache& cache : cache_.kinds) heads = std::max(heads, std::gcd(cache.ways, layout.tp));
-    ways_ = number(heads);
-    batch_ways_ *= number(layout.tp / heads);
+    ways_ = to_double(heads);
+    batch_ways_ *= to_double(layout.tp / heads);
   }
-  context_ways_ = number(layout.cp);
+  context_ways_ = to_double(layout.cp);
   const double left = capacity_ - fixed_.weights - fixed_.activations - fixed_.graphs;
   switch (engine_.rule) {
     case CacheRule::kAll: room_ = left - fixed_.reserve; break;
@@ -143,7 +142,7 @@ double ServeMemory::max_batch(double context) const {
   const double each = sequence_bytes(context);
   if (room_ <= 0) return 0;
   double most = each > 0 ? std::floor(room_ / each) * batch_ways_ : std::numeric_limits<double>::max();
-  if (engine_.most_sequences > 0) most = std::min(most, number(engine_.most_sequences) * batch_ways_);
+  if (engine_.most_sequences > 0) most = std::min(most, to_double(engine_.most_sequences) * batch_ways_);
   return most;
 }
 

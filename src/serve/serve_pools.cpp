@@ -4,14 +4,13 @@
 #include <cmath>
 #include <limits>
 
+#include "base/scalar.h"
 #include "serve/serve_power.h"
 #include "serve/serve_search.h"
 #include "serve/serve_speculation.h"
 
 namespace scalecalc {
 namespace {
-
-double number(std::int64_t count) { return static_cast<double>(count); }
 
 constexpr double kPerHourAndMillion = 1e6 / 3600;
 
@@ -28,9 +27,9 @@ std::optional<ServeSearch::Pool> ServeSearch::prefill_pool(const std::vector<std
                       .prefill = cost.prefill(load_.prompt, load_.cached).total().value(),
                       .occupancy = cost.prefill_occupancy(load_.prompt, load_.cached).value(),
                       .chips = count,
-                      .transfer = transfer_time(number(count))};
+                      .transfer = transfer_time(to_double(count))};
       const bool ok = pool.prefill + pool.transfer <= q_.slo_ttft.value_or(std::numeric_limits<double>::infinity());
-      const auto chip_seconds = [](const Pool& p) { return p.occupancy * number(p.chips); };
+      const auto chip_seconds = [](const Pool& p) { return p.occupancy * to_double(p.chips); };
       const bool better =
           !out || (ok && !in_time) ||
           (ok == in_time && (ok ? chip_seconds(pool) < chip_seconds(*out) : pool.prefill < out->prefill));
@@ -60,8 +59,8 @@ void ServeSearch::on_pools(std::int64_t chips) {
     const std::vector<ServeCandidate> all = candidates(size, true);
     const std::vector<double> sweep = batches(all);
     for (std::int64_t replicas = 1; replicas * size <= chips; ++replicas) {
-      const double left = apart ? std::numeric_limits<double>::infinity() : number(chips - replicas * size);
-      const double room = std::floor(left / number(pool->chips));
+      const double left = apart ? std::numeric_limits<double>::infinity() : to_double(chips - replicas * size);
+      const double room = std::floor(left / to_double(pool->chips));
       if (room < 1) break;
       for (const double batch : sweep) decode_beside(*pool, room, all, batch, replicas, chips);
     }
@@ -71,7 +70,7 @@ void ServeSearch::on_pools(std::int64_t chips) {
 /// The point of `replicas` decode replicas with the best of `all`, beside at most `room` prefill replicas.
 void ServeSearch::decode_beside(const Pool& pool, double room, const std::vector<ServeCandidate>& all, double batch,
                                 std::int64_t replicas, std::int64_t chips) {
-  const double each = std::ceil(batch / number(replicas));
+  const double each = std::ceil(batch / to_double(replicas));
   const ServeCandidate* chosen = nullptr;
   Times best;
   for (const ServeCandidate& c : all) {
@@ -98,7 +97,7 @@ void ServeSearch::decode_beside(const Pool& pool, double room, const std::vector
                   .prefill_replicas = static_cast<std::int64_t>(prefills),
                   .decode_replicas = replicas,
                   .prefill_layout = pool.layout,
-                  .ratio = wanted / number(replicas) * pool.occupancy,
+                  .ratio = wanted / to_double(replicas) * pool.occupancy,
                   .transfer_bytes = prompt_bytes(),
                   .transfer_s = pool.transfer};
   const bool apart = answer_.prefill_system.has_value();
@@ -106,7 +105,7 @@ void ServeSearch::decode_beside(const Pool& pool, double room, const std::vector
   p.requests_per_s = rate;
   p.tokens_per_s = rate * load_.generate;
   p.pools = std::move(split);
-  pay(p, pool.occupancy * number(pool.chips));
+  pay(p, pool.occupancy * to_double(pool.chips));
   if (apart) pay_apart(p, *p.pools, pool);
   keep(std::move(p));
 }
@@ -119,16 +118,16 @@ void ServeSearch::pay_apart(ServePoint& p, PoolSplit& split, const Pool& pool) c
   p.usd_per_million_input.reset();
   p.joules_per_output_token.reset();
   if (system_.usd_per_chip_hour && other.usd_per_chip_hour) {
-    const double usd = number(split.decode_chips) * *system_.usd_per_chip_hour +
-                       number(split.prefill_chips) * *other.usd_per_chip_hour;
+    const double usd = to_double(split.decode_chips) * *system_.usd_per_chip_hour +
+                       to_double(split.prefill_chips) * *other.usd_per_chip_hour;
     p.usd_per_million_output = kPerHourAndMillion * usd / p.tokens_per_s;
     p.usd_per_million_input =
-        kPerHourAndMillion * *other.usd_per_chip_hour * pool.occupancy * number(pool.chips) / q_.prompt;
+        kPerHourAndMillion * *other.usd_per_chip_hour * pool.occupancy * to_double(pool.chips) / q_.prompt;
   }
   if (system_.hw->tdp && other.hw->tdp) {
     const double watts =
-        number(split.decode_chips) * facility_watts(*system_.hw, q_.power, serving_activity(p.time, 0)) +
-        number(split.prefill_chips) * facility_watts(*other.hw, q_.power, serving_activity(p.time, 1));
+        to_double(split.decode_chips) * facility_watts(*system_.hw, q_.power, serving_activity(p.time, 0)) +
+        to_double(split.prefill_chips) * facility_watts(*other.hw, q_.power, serving_activity(p.time, 1));
     p.joules_per_output_token = watts / p.tokens_per_s;
   }
 }

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/scalar.h"
+#include "base/units.h"
 #include "serve/serve_layouts.h"
 #include "serve/serve_power.h"
 #include "serve/serve_speculation.h"
@@ -14,9 +16,6 @@
 namespace scalecalc {
 namespace {
 
-double number(std::int64_t count) { return static_cast<double>(count); }
-
-constexpr double kSecondsPerHour = 3600;
 constexpr double kMillion = 1e6;
 
 std::string cause_of(const ServeTime<double>& time) {
@@ -115,7 +114,7 @@ std::vector<double> ServeSearch::batches(const std::vector<ServeCandidate>& all)
   constexpr double kMostSequences = 65536;
   double largest = 0;
   for (const ServeCandidate& c : all) {
-    largest = std::max(largest, std::min(most(c.memory) * number(c.layout.dp), kMostSequences));
+    largest = std::max(largest, std::min(most(c.memory) * to_double(c.layout.dp), kMostSequences));
   }
   std::vector<double> out;
   for (double batch = 1; batch < largest; batch *= 2) out.push_back(batch);
@@ -161,7 +160,7 @@ void ServeSearch::on_shared_chips(std::int64_t chips) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       const std::size_t at = i == 0 ? first : i == first ? 0 : i;
       const ServeCandidate& c = all[at];
-      const double each = batch / number(c.layout.dp);
+      const double each = batch / to_double(c.layout.dp);
       if (std::ceil(each) > most(c.memory)) continue;
       const bool hopeless = chosen != nullptr && least[at] > best.tpot;
       if (bounded && hopeless && (!limited || (meeting != nullptr && least[at] > met.tpot))) continue;
@@ -194,7 +193,7 @@ void ServeSearch::keep(ServePoint point) {
 
 ServePoint ServeSearch::point(const ServeCandidate& c, double batch, std::int64_t chips, std::int64_t replicas,
                               const Times& t) const {
-  const double each = std::ceil(batch / number(replicas));
+  const double each = std::ceil(batch / to_double(replicas));
   ServePoint out;
   out.system = index_;
   out.layout = c.layout;
@@ -224,20 +223,20 @@ ServePoint ServeSearch::point(const ServeCandidate& c, double batch, std::int64_
   out.floor_s = c.cost.floor(each, load_.context).value();
   out.memory = c.memory.parts(each, load_.context);
   out.capacity = c.memory.capacity();
-  out.max_batch = most(c.memory) * number(replicas);
+  out.max_batch = most(c.memory) * to_double(replicas);
   out.memory_rule = c.memory.equation();
   out.bound_by = cause_of(out.time);
   out.speculation = t.speculation;
   if (out.speculation) {
     speculator_->find_break_even(*out.speculation, c.layout, *c.slice, c.cost, most(c.memory), load_.context);
   }
-  pay(out, prompts.prefill_occupancy(load_.prompt, load_.cached).value() * number(c.layout.replica_chips()));
+  pay(out, prompts.prefill_occupancy(load_.prompt, load_.cached).value() * to_double(c.layout.replica_chips()));
   return out;
 }
 
 /// Everything a chip-hour costs falls on the output; the input's price is what its prefill alone takes of it.
 void ServeSearch::pay(ServePoint& p, double prefill_chip_s) const {
-  const double chip_s = number(p.chips) / p.tokens_per_s;
+  const double chip_s = to_double(p.chips) / p.tokens_per_s;
   if (system_.usd_per_chip_hour) {
     const double usd = *system_.usd_per_chip_hour / kSecondsPerHour * kMillion;
     p.usd_per_million_output = usd * chip_s;

@@ -6,17 +6,16 @@
 #include <cmath>
 
 #include "base/diagnostic.h"
+#include "base/scalar.h"
 
 namespace scalecalc {
 namespace {
 
-double number(std::int64_t count) { return static_cast<double>(count); }
-
 /// How one chip sees a replica's sequences: those of its attention-data rank and of the pipeline stage's turn.
 double on_a_rank(double sequences, const ServeLayout& layout) {
   if (sequences <= 0) return 0;
-  const double split = layout.scheme == ServeScheme::kGathered ? number(layout.tp) : 1;
-  return std::ceil(sequences / (number(layout.attention_dp * layout.pp) * split));
+  const double split = layout.scheme == ServeScheme::kGathered ? to_double(layout.tp) : 1;
+  return std::ceil(sequences / (to_double(layout.attention_dp * layout.pp) * split));
 }
 
 }  // namespace
@@ -62,8 +61,8 @@ ServeTime<R> ServingCost<R>::mixed_step(double batch, double context, double chu
 
 template <class R>
 SecondsOf<R> ServingCost<R>::prefill_occupancy(double tokens, double cached) const {
-  const double at_once =
-      number(layout_.attention_dp * layout_.pp) * (layout_.scheme == ServeScheme::kGathered ? number(layout_.tp) : 1);
+  const double at_once = to_double(layout_.attention_dp * layout_.pp) *
+                         (layout_.scheme == ServeScheme::kGathered ? to_double(layout_.tp) : 1);
   return prefill(tokens, cached, at_once).total() / R(at_once);
 }
 

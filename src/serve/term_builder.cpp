@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/scalar.h"
 #include "model/kv_cache.h"
 
 namespace scalecalc {
@@ -20,8 +21,6 @@ void add_or_merge(std::vector<Term>& terms, Term term, const Same& same) {
   }
 }
 
-double number(std::int64_t count) { return static_cast<double>(count); }
-
 }  // namespace
 
 template <class R>
@@ -31,20 +30,20 @@ TermBuilder<R>::TermBuilder(const ServeBasis<R>& basis, const ServeLayout& layou
   out_.peak_bandwidth = basis.peak_bandwidth;
   out_.onchip = basis.onchip;
   out_.vector_rate = chip_.vector;
-  out_.sharing = number(layout.attention_dp) * (layout.scheme == ServeScheme::kGathered ? number(layout.tp) : 1);
+  out_.sharing = to_double(layout.attention_dp) * (layout.scheme == ServeScheme::kGathered ? to_double(layout.tp) : 1);
   if (layout.scheme != ServeScheme::kGathered) {
-    tensor_ = number(layout.tp * layout.cp);
-    heads_ = number(layout.tp / layout.tp_x);
+    tensor_ = to_double(layout.tp * layout.cp);
+    heads_ = to_double(layout.tp / layout.tp_x);
   }
 }
 
 template <class R>
 StepTerms<R> TermBuilder<R>::build() {
-  const double layers = number(model_.layers());
+  const double layers = to_double(model_.layers());
   out_.layers = R(layers);
-  out_.stages = R(number(layout_.pp));
+  out_.stages = R(to_double(layout_.pp));
   const std::int64_t fullest = (model_.layers() + layout_.pp - 1) / layout_.pp;
-  out_.uneven = R(number(fullest * layout_.pp) / layers);
+  out_.uneven = R(to_double(fullest * layout_.pp) / layers);
   for (const KindOps<R>& kind : basis_.kinds) {
     for (const Op<R>& op : kind.ops) add_op(op, kind.kind, R(kind.layers), false);
   }
@@ -68,12 +67,12 @@ void TermBuilder<R>::add_op(const Op<R>& op, const LayerKind& kind, const R& lay
 template <class R>
 double TermBuilder<R>::ways_of(TpRule rule, Part part) const {
   switch (rule) {
-    case TpRule::kColumn: return part == Part::kAttention ? heads_ * number(layout_.tp_x) : tensor_;
+    case TpRule::kColumn: return part == Part::kAttention ? heads_ * to_double(layout_.tp_x) : tensor_;
     case TpRule::kRow: return tensor_;
     case TpRule::kKvColumn:
     case TpRule::kHeads: return heads_;
     case TpRule::kExpert:
-    case TpRule::kExpertRow: return number(layout_.group()) / out_.sharing;
+    case TpRule::kExpertRow: return to_double(layout_.group()) / out_.sharing;
     case TpRule::kSequence:
     case TpRule::kWhole: break;
   }
@@ -88,7 +87,7 @@ double TermBuilder<R>::dispatch_bytes() const {
 
 template <class R>
 void TermBuilder<R>::add_matmul(const Op<R>& op, const LayerKind& kind, const R& layers, bool logits) {
-  const double ways = op.tp == TpRule::kKvColumn ? std::min(heads_, value_of(op.groups)) * number(layout_.tp_x)
+  const double ways = op.tp == TpRule::kKvColumn ? std::min(heads_, value_of(op.groups)) * to_double(layout_.tp_x)
                                                  : ways_of(op.tp, op.part);
   const R k = op.tp == TpRule::kRow ? op.k / R(ways) : op.k;
   const R n = op.tp == TpRule::kRow ? op.n : op.n / R(ways);
@@ -103,7 +102,7 @@ void TermBuilder<R>::add_matmul(const Op<R>& op, const LayerKind& kind, const R&
   term.rate = chip_.matmul[static_cast<std::size_t>(dtype)] * out_.rates.matmul * (n / (n + h)) * (k / (k + h));
   const bool weight_only = stored < 8 * bytes_per_element(dtype);
   term.bandwidth = weight_only ? out_.rates.weights * out_.rates.dequantise : out_.rates.weights;
-  layer_bytes_ += logits ? 0 : value_of(term.weight_bytes * layers) / number(model_.layers());
+  layer_bytes_ += logits ? 0 : value_of(term.weight_bytes * layers) / to_double(model_.layers());
   add_or_merge(out_.dense, std::move(term), [](const auto& a, const auto& b) {
     return a.name == b.name && value_of(a.flops) == value_of(b.flops) &&
            value_of(a.weight_bytes) == value_of(b.weight_bytes) && a.logits == b.logits;
@@ -112,7 +111,7 @@ void TermBuilder<R>::add_matmul(const Op<R>& op, const LayerKind& kind, const R&
 
 template <class R>
 void TermBuilder<R>::add_grouped(const Op<R>& op, const R& layers) {
-  const R part(1 / number(layout_.etp));
+  const R part(1 / to_double(layout_.etp));
   const R k = op.tp == TpRule::kExpertRow ? op.k * part : op.k;
   const R n = op.tp == TpRule::kExpertRow ? op.n : op.n * part;
   const double stored = basis_.stored_bits(Part::kExperts, nullptr);
@@ -123,7 +122,7 @@ void TermBuilder<R>::add_grouped(const Op<R>& op, const R& layers) {
                      .layers = layers,
                      .experts = value_of(op.matrices),
                      .top_k = value_of(op.rows),
-                     .here = value_of(op.matrices) / number(layout_.ep)};
+                     .here = value_of(op.matrices) / to_double(layout_.ep)};
   term.flops = FlopsOf<R>(R(2.0) * k * n);
   term.weight_bytes = bytes(k * n, stored / 8);
   term.row_bytes = bytes(k, std::min(act, bytes_per_element(dtype))) + bytes(n, act);
@@ -141,7 +140,7 @@ template <class R>
 void TermBuilder<R>::add_attention(const Op<R>& op, const LayerKind& kind, const R& layers) {
   // Two-dimensional layouts divide sequences where heads give out, so that no rank repeats keys and values.
   const bool by_sequence = layout_.scheme == ServeScheme::kStationary2d;
-  const double heads = by_sequence ? number(layout_.tp) : heads_;
+  const double heads = by_sequence ? to_double(layout_.tp) : heads_;
   const R ways(op.tp == TpRule::kHeads ? heads : 1.0);
   const double act = system_.formats.activation_bytes;
   const double kv = bits_of(system_.formats.kv) / 8;
@@ -150,11 +149,11 @@ void TermBuilder<R>::add_attention(const Op<R>& op, const LayerKind& kind, const
   term.decode_flops = term.prefill_flops;
   term.row_bytes = bytes(op.qk_width + op.v_width, act) / ways;
   term.rate = out_.rates.attention;
-  term.context_ways = R(number(layout_.cp));
+  term.context_ways = R(to_double(layout_.cp));
   const bool index = op.tp == TpRule::kWhole;  // the indexer's keys are one head's, whole on every rank
   if (kind.mixer == MixerKind::kMla && !index) {
     const MlaSpec& m = *model_.attention.mla;
-    const R latent(number(m.kv_lora_rank)), rope(number(m.qk_rope_head_dim));
+    const R latent(to_double(m.kv_lora_rank)), rope(to_double(m.qk_rope_head_dim));
     term.decode_flops = FlopsOf<R>(R(2.0) * op.heads * (R(2.0) * latent + rope) / ways);
     term.token_bytes = bytes(latent + rope, by_sequence ? kv / heads : kv);
   } else {

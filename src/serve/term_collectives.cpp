@@ -4,13 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/scalar.h"
 #include "cost/mesh.h"
 #include "serve/term_builder.h"
 
 namespace scalecalc {
 namespace {
-
-double number(std::int64_t count) { return static_cast<double>(count); }
 
 template <class R>
 class CollectiveBuilder {
@@ -69,7 +68,7 @@ class CollectiveBuilder {
                            .times = R(times),
                            .latency = (channel.latency_adds ? start : start + hops) * factor,
                            .per_row = row_bytes * per_byte * factor,
-                           .ramp = terms_.rates.ramp * R(std::log2(number(channel.size))) * factor,
+                           .ramp = terms_.rates.ramp * R(std::log2(to_double(channel.size))) * factor,
                            .row_bytes = row_bytes,
                            .fixed = fixed * factor,
                            .latency_adds = channel.latency_adds,
@@ -84,7 +83,7 @@ class CollectiveBuilder {
 
   SecondsOf<R> reduce_start(const Channel<R>& channel) const {
     const SecondsOf<R>& two = channel.scale_out ? terms_.rates.latency_out : terms_.rates.latency_up;
-    return two * R(1 + 0.25 * std::log2(std::max(1.0, number(channel.size) / 2)));
+    return two * R(1 + 0.25 * std::log2(std::max(1.0, to_double(channel.size) / 2)));
   }
 
   void all_reduce(std::string_view name, double times, const Channel<R>& channel, const R& elements) {
@@ -105,10 +104,10 @@ class CollectiveBuilder {
     for (const Op<R>& op : ops) {
       if (value_of(op.summed) > 0) all_reduce("inner all-reduce", count, tp_, op.summed);
       if (op.kind == OpKind::kAttention && op.tp == TpRule::kHeads) {
-        exchange("context all-to-all", count, cp_, op.v_width / R(number(layout_.tp)), act());
+        exchange("context all-to-all", count, cp_, op.v_width / R(to_double(layout_.tp)), act());
         if (layout_.scheme == ServeScheme::kStationary2d) {
           // Queries, keys and values go from heads to sequences, the outputs back.
-          const R moved = (op.qk_width + op.v_width + op.shared) / R(number(layout_.tp));
+          const R moved = (op.qk_width + op.v_width + op.shared) / R(to_double(layout_.tp));
           exchange("sequence all-to-all", count * 2, tp_, moved * R(0.5), act());
         }
       }
@@ -131,7 +130,7 @@ class CollectiveBuilder {
 
   /// Inputs lie in parts of d_model, so that wide outputs are summed over x as well, and narrow ones over y in parts.
   void reductions_2d(const LayerKind& kind, const std::vector<Op<R>>& ops, double count) {
-    const R x(number(layout_.tp_x)), y(number(layout_.tp / layout_.tp_x));
+    const R x(to_double(layout_.tp_x)), y(to_double(layout_.tp / layout_.tp_x));
     R wide(0.0);
     for (const Op<R>& op : ops) {
       if (op.kind == OpKind::kMatmul && (op.tp == TpRule::kColumn || op.tp == TpRule::kKvColumn))
@@ -152,7 +151,7 @@ class CollectiveBuilder {
   /// ranks all tokens go everywhere.
   void expert_exchange(double count) {
     const R& width = dims_.expert_width;
-    const R each(1 / number(layout_.tp * layout_.cp));
+    const R each(1 / to_double(layout_.tp * layout_.cp));
     if (layout_.ep == 1) {
       const R rows(terms_.sharing);
       gather("expert all-gather", count, group_, rows * width, dispatch_);
@@ -163,7 +162,7 @@ class CollectiveBuilder {
     exchange("expert dispatch", count, ep_, routed, dispatch_);
     exchange("expert combine", count, ep_, routed, act());
     if (layout_.etp > 1) {
-      const R arrived = routed * R(number(layout_.etp));
+      const R arrived = routed * R(to_double(layout_.etp));
       gather("expert tensor all-gather", count, etp_, arrived, dispatch_);
       gather("expert tensor reduce-scatter", count, etp_, arrived, act());
     }

@@ -13,9 +13,9 @@
 namespace scalecalc {
 namespace {
 
-class Traffic {
+class TrafficSizing {
  public:
-  Traffic(const ServeAnswer& answer, const TrafficAsked& asked) : a_(answer), q_(answer.question), asked_(asked) {
+  TrafficSizing(const ServeAnswer& answer, const TrafficAsked& asked) : a_(answer), q_(answer.question), asked_(asked) {
     demand_.mix = asked.mix;
     demand_.rate = asked.rate;
     demand_.requests = asked.requests;
@@ -153,7 +153,7 @@ class Traffic {
 }  // namespace
 
 std::optional<TrafficAnswer> answer_traffic(const ServeAnswer& answer, const TrafficAsked& asked) {
-  return Traffic(answer, asked).run();
+  return TrafficSizing(answer, asked).run();
 }
 
 }  // namespace scalecalc

@@ -8,10 +8,10 @@
 namespace scalecalc {
 namespace {
 
-using Figures = std::vector<std::pair<std::string, double>>;
+using NamedFigures = std::vector<std::pair<std::string, double>>;
 
-/// Figures that differ, the largest difference first. Both lists have the same names in the same order.
-std::vector<ComparedFigure> differences(const Figures& best, const Figures& other, double scale) {
+/// NamedFigures that differ, the largest difference first. Both lists have the same names in the same order.
+std::vector<ComparedFigure> differences(const NamedFigures& best, const NamedFigures& other, double scale) {
   std::vector<ComparedFigure> out;
   for (std::size_t i = 0; i < best.size() && i < other.size(); ++i) {
     ComparedFigure figure{best[i].first, best[i].second, other[i].second * scale};

@@ -51,9 +51,9 @@ std::string bound_by(const StepTime<double>& time, double step) {
   return name == "hbm" ? "HBM bandwidth" : name;
 }
 
-class Figures {
+class PlanArithmetic {
  public:
-  Figures(const ResolvedQuestion& question, const PlanRequest& request, const Plan& plan)
+  PlanArithmetic(const ResolvedQuestion& question, const PlanRequest& request, const Plan& plan)
       : q_(question), request_(request), plan_(plan), chips_(static_cast<double>(plan.slice.chips)) {
     tokens_ = plan.batch_seqs * static_cast<double>(q_.workload.seq);
     peak_ = q_.hw.matmul_peak[static_cast<std::size_t>(q_.workload.precision.compute)]->value();
@@ -163,7 +163,7 @@ class Figures {
 }  // namespace
 
 PlanFigures figures(const ResolvedQuestion& question, const PlanRequest& request, const Plan& plan) {
-  return Figures(question, request, plan).run();
+  return PlanArithmetic(question, request, plan).run();
 }
 
 RankedPlan ranked(const ResolvedQuestion& question, const PlanRequest& request, Plan plan) {

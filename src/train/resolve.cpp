@@ -17,12 +17,6 @@ namespace scalecalc {
 namespace {
 
 /// "4.19M", as the table writes it.
-std::string count_text(double value) {
-  std::string text = format_quantity(value, UnitKind::kCount);
-  std::erase(text, ' ');
-  return text;
-}
-
 std::string sequences_text(double value) {
   return value == std::floor(value) ? group_thousands(static_cast<long long>(value)) : fmt::format("{:.1f}", value);
 }
@@ -152,7 +146,7 @@ class Resolver {
       assume("how many tokens the adapters train on is not known: days, dollars and energy of the run are left out",
              "--tokens", "scalecalc", true);
     } else if (w.tokens) {
-      assume(fmt::format("{} training tokens", count_text(*w.tokens)), "--tokens", fact_source("tokens"));
+      assume(fmt::format("{} training tokens", compact_count(*w.tokens)), "--tokens", fact_source("tokens"));
     } else {
       assume("the model file gives no training tokens: days, dollars and energy of the run are left out", "--tokens",
              "model file", true);
@@ -173,12 +167,12 @@ class Resolver {
         q_.batch_seqs ? *q_.batch_seqs * seq : q_.batch_tokens.value_or(out_.model.training.batch_tokens.value_or(0));
     w.batch_seqs = tokens / seq;
     if (w.batch_seqs < 1) {
-      throw UserError(fmt::format("a batch of {} tokens is less than one sequence of {}", count_text(tokens),
+      throw UserError(fmt::format("a batch of {} tokens is less than one sequence of {}", compact_count(tokens),
                                   group_thousands(w.seq)),
                       "raise --batch-tokens or lower --seq");
     }
     if (!q_.batch_seqs && !q_.batch_tokens) {
-      assume(fmt::format("batch of {} tokens ({} sequences of {})", count_text(tokens), sequences_text(w.batch_seqs),
+      assume(fmt::format("batch of {} tokens ({} sequences of {})", compact_count(tokens), sequences_text(w.batch_seqs),
                          group_thousands(w.seq)),
              "--batch-tokens", fact_source("batch_tokens"));
     }

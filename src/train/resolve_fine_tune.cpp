@@ -9,12 +9,6 @@
 namespace scalecalc {
 namespace {
 
-std::string count_text(double value) {
-  std::string text = format_quantity(value, UnitKind::kCount);
-  std::erase(text, ' ');
-  return text;
-}
-
 /// Of the targets asked for, those that the model has.
 std::uint8_t targets_of(const ModelSpec& model, FineTune tune) {
   std::uint8_t out = 0;
@@ -61,11 +55,12 @@ void resolve_fine_tune(const TrainQuestion& question, ResolvedQuestion& out) {
   const std::uint8_t present = targets_of(out.model, tune);
   if (present == 0) refuse_targets(out.model, tune);
   tune.targets = present;
-  assume(fmt::format("LoRA rank {} on {}: {} of {} parameters train", tune.rank, target_names(tune.targets),
-                     count_text(adapter_parameters(out.model, tune)), count_text(count_parameters(out.model).total)),
-         "--lora-targets",
-         asked.targets ? "arXiv:2106.09685 section 4.1"
-                       : "assumed: every projection of mixer and FFN, arXiv:2305.14314 section 4");
+  assume(
+      fmt::format("LoRA rank {} on {}: {} of {} parameters train", tune.rank, target_names(tune.targets),
+                  compact_count(adapter_parameters(out.model, tune)), compact_count(count_parameters(out.model).total)),
+      "--lora-targets",
+      asked.targets ? "arXiv:2106.09685 section 4.1"
+                    : "assumed: every projection of mixer and FFN, arXiv:2305.14314 section 4");
   if (out.model.moe && !asked.experts) {
     assume("routed experts carry no adapters of their own", "--lora-experts", "assumed");
   }

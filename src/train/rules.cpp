@@ -137,14 +137,14 @@ class Rules {
     const SecondsOf<Traced> one = named(total / rate_, "time on one chip at peak", "book ch. 6");
     step(one);
     const Traced years =
-        named(one.value() / Traced(thumb::kSecondsPerYear), "chip-years at peak", "book ch. 6: years of 365 days");
+        named(one.value() / Traced(kSecondsPerYear), "chip-years at peak", "book ch. 6: years of 365 days");
     step(years);
     const SecondsOf<Traced> at40 =
         named(thumb::run_time(total, chips_, rate_, Traced(0.4)), "time at 40 % MFU", "book ch. 6");
     step(at40);
     section_.remarks.push_back(fmt::format(
         "{:.0f} chip-years; {:.1f} days on {} chips at 40 % MFU, with N = {} as counted{}", years.value(),
-        at40.value().value() / thumb::kSecondsPerDay, group_thousands(q_.slices.front().chips),
+        at40.value().value() / kSecondsPerDay, group_thousands(q_.slices.front().chips),
         format_quantity(parameters_.value(), UnitKind::kCount, 5),
         q_.model.moe
             ? fmt::format(" active, {} in all", format_quantity(count_parameters(q_.model).total, UnitKind::kCount, 5))

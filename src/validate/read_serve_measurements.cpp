@@ -9,7 +9,7 @@
 namespace scalecalc {
 namespace {
 
-constexpr Range kSize{1, 1e9};
+constexpr Range kServedSize{1, 1e9};
 constexpr double kMilli = 1e-3;
 
 class ServeRowReader {
@@ -66,7 +66,7 @@ class ServeRowReader {
     Fields p(*node, "parallel", problems_);
     ServeDegrees& d = out_.degrees;
     const auto degree = [&](const char* key, std::optional<std::int64_t>& to) {
-      if (p.has(key)) to = p.optional_count(key, kSize);
+      if (p.has(key)) to = p.optional_count(key, kServedSize);
     };
     degree("tp", d.tp);
     degree("pp", d.pp);

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/scalar.h"
 #include "base/text.h"
 #include "serve/serve_memory.h"
 #include "serve/serve_resolve.h"
@@ -16,8 +17,6 @@
 
 namespace scalecalc {
 namespace {
-
-double number(std::int64_t count) { return static_cast<double>(count); }
 
 std::optional<WeightFormat> format_named(const std::string& text) {
   static constexpr std::array<std::pair<std::string_view, WeightFormat>, 9> kWords{{{"nvfp4", WeightFormat::kNvfp4},
@@ -164,15 +163,15 @@ ServeLoad load_of(const ServedRow& served) {
 /// Sequences of one replica.
 double replica_batch(const ServedRow& served, const ServeBasis<double>& basis, const ServeLoad& load) {
   const ServeMeasurement& row = served.row;
-  const double replicas = number(served.layout.dp);
+  const double replicas = to_double(served.layout.dp);
   if (row.batch) return *row.batch / replicas;
   if (row.saturated) {
     const double most = ServeMemory(basis, served.layout).max_batch(load.prompt + load.generate);
     return std::max(1.0, most);
   }
   // Prompts of one pass.
-  const double tokens = row.tokens_per_chip ? *row.tokens_per_chip * number(served.layout.replica_chips())
-                                            : load.chunk * number(served.layout.attention_dp);
+  const double tokens = row.tokens_per_chip ? *row.tokens_per_chip * to_double(served.layout.replica_chips())
+                                            : load.chunk * to_double(served.layout.attention_dp);
   return std::max(1.0, std::floor(tokens / load.prompt));
 }
 
@@ -214,7 +213,7 @@ double floor_of(const ServedRow& served, const ServingCost<double>& cost, const 
       if (op.kind == OpKind::kGroupedMatmul) flops += 2 * kind.layers * op.rows * op.k * op.n;
     }
   }
-  const double time = flops * batch * load.prompt / number(served.layout.replica_chips()) / peak->value();
+  const double time = flops * batch * load.prompt / to_double(served.layout.replica_chips()) / peak->value();
   return std::max(time, cost.floor(1, 1).value());
 }
 
@@ -277,7 +276,7 @@ ServedFigures served_figures(const ServedRow& served, const Efficiency& efficien
   const ServeBasis<double> basis({}, system);
   const ServingCost<double> cost(basis, served.layout, served.slice, served.placement);
   const ServeLoad load = load_of(served);
-  const double replicas = number(served.layout.dp);
+  const double replicas = to_double(served.layout.dp);
   const double batch = replica_batch(served, basis, load);
   const double occupancy = served.row.saturated ? efficiency.serving.occupancy.value : 1;
   const Raw raw = seconds_of(served, cost, load, batch, occupancy);

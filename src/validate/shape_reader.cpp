@@ -8,8 +8,8 @@
 namespace scalecalc {
 namespace {
 
-constexpr Range kSize{1, 1e9};
-constexpr Range kMaybe{0, 1e9};
+constexpr Range kDimension{1, 1e9};
+constexpr Range kOptionalDimension{0, 1e9};
 
 bool is_note(std::string_view key) { return key.ends_with("_note"); }
 
@@ -41,11 +41,11 @@ class ShapeReader {
  private:
   std::int64_t required(const char* key) {
     known_.insert(key);
-    return f_.count(key, kSize);
+    return f_.count(key, kDimension);
   }
   std::int64_t optional(const char* key, std::int64_t otherwise = 0) {
     known_.insert(key);
-    return f_.optional_count(key, kMaybe).value_or(otherwise);
+    return f_.optional_count(key, kOptionalDimension).value_or(otherwise);
   }
   bool flag(const char* key) {
     known_.insert(key);
@@ -82,16 +82,16 @@ class ShapeReader {
 
   void attention() {
     known_.insert({"mla", "attn_window", "attn_window_every"});
-    out_.window = f_.optional_count("attn_window", kSize).value_or(0);
+    out_.window = f_.optional_count("attn_window", kDimension).value_or(0);
     out_.window_every = window_every(f_.optional_text("attn_window_every").value_or("0"));
     const ConfigNode* mla = f_.node("mla");
     if (mla == nullptr) return;
     Fields m(*mla, "mla", f_.problems());
-    out_.mla = MlaShape{.q_lora = m.optional_count("q_lora", kMaybe).value_or(0),
-                        .kv_lora = m.count("kv_lora", kSize),
-                        .qk_nope = m.count("qk_nope", kSize),
-                        .qk_rope = m.count("qk_rope", kSize),
-                        .v_head = m.count("v_head", kSize)};
+    out_.mla = MlaShape{.q_lora = m.optional_count("q_lora", kOptionalDimension).value_or(0),
+                        .kv_lora = m.count("kv_lora", kDimension),
+                        .qk_nope = m.count("qk_nope", kDimension),
+                        .qk_rope = m.count("qk_rope", kDimension),
+                        .v_head = m.count("v_head", kDimension)};
     m.finish();
   }
 
@@ -126,11 +126,11 @@ class HfShapeReader {
  private:
   std::int64_t size(const char* key) {
     known_.insert(key);
-    return f_.count(key, kSize);
+    return f_.count(key, kDimension);
   }
   std::int64_t maybe(const char* key) {
     known_.insert(key);
-    return f_.has(key) ? f_.optional_count(key, kMaybe).value_or(0) : 0;
+    return f_.has(key) ? f_.optional_count(key, kOptionalDimension).value_or(0) : 0;
   }
   std::string text(const char* key) {
     known_.insert(key);
