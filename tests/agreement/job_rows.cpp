@@ -52,6 +52,18 @@ void server_rows(const std::string& model, const std::string& machine, Rows& row
   }
 }
 
+/// What a question that says nothing of it takes.
+void default_rows(const std::string& model, const std::string& machine, Rows& rows) {
+  const std::string words = model + " --hw " + machine;
+  for (const std::string key : {"batch_tokens", "seq", "tokens"}) {
+    rows.push_back({key + " by default",
+                    words,
+                    {{"bounds " + words, "query." + key},
+                     {"train " + words + " --top 1", "query." + key},
+                     {"compare " + words, "query." + key}}});
+  }
+}
+
 }  // namespace
 
 void job_rows(Rows& rows) {
@@ -73,6 +85,15 @@ void job_rows(Rows& rows) {
                   {{train, "plans[0].run.energy_j"},
                    {train, "plans[0].run.power.energy_j_per_token * plans[0].run.tokens"},
                    {"compare llama3-8b --hw h100-sxm --chips 64", "systems[0].run.energy_j"}}});
+  default_rows("llama3-8b", "h100-sxm --chips 64", rows);
+  default_rows("chinchilla-70b", "tpu-v5p --chips 256", rows);
+  // One price for prompts and answers, 2048 + 256 tokens of a request.
+  rows.push_back({"dollars of a million tokens served",
+                  "llama3-8b on h100-sxm",
+                  {{"serve llama3-8b --hw h100-sxm --prompt 2048 --generate 256 --objective cost",
+                    "6.88 * best.chips / 3600 / best.requests_per_s / 2304 * 1e6"},
+                   {"scaling-law llama3-8b --hw h100-sxm --mfu 40% --inference-tokens 10T --prompt 2048 --generate 256",
+                    "query.serve_usd_per_million_tokens"}}});
   server_rows("llama3-8b", "h100-sxm --chips 4", rows);
   server_rows("gpt-oss-120b", "b200 --chips 2", rows);
 }

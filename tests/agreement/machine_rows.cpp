@@ -98,6 +98,16 @@ void machine_rows(Rows& rows) {
          "models[0].cost_usd * 3600 / models[0].chips / models[0].run_time_s"},
         {"serve llama3-8b --hw h100-sxm --chips 1 --batch 16",
          "points[0].usd_per_million_output_tokens * points[0].tokens_per_s * 3600 / 1e6 / points[0].chips"}}});
+  rows.push_back({"watts of a chip",
+                  "h100-sxm",
+                  {by_hand("700"),
+                   {"hw h100-sxm", "chips[0].tdp_w"},
+                   {train, "plans[0].run.power.chip_w"},
+                   {compare, h100 + "run.energy_j / " + h100 + "run.chip_hours / 3600"},
+                   {distill, "run.energy_j / run.chip_hours / 3600"},
+                   {rl, "run.energy_j / run.chip_hours / 3600"},
+                   {"serve llama3-8b --hw h100-sxm --chips 1 --batch 16",
+                    "points[0].energy_j_per_output_token * points[0].tokens_per_s / points[0].chips"}}});
   rows.push_back({"FLOPs for a dollar",
                   "h100-sxm",
                   {{"hw h100-sxm", "chips[0].flops_per_usd.bf16"},

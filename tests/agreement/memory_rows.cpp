@@ -66,6 +66,18 @@ void state_rows(Rows& rows) {
   }
 }
 
+/// Sequences that the weights leave room for.
+void room_rows(Rows& rows) {
+  for (const std::string model : {"llama3-8b", "llama3-70b"}) {
+    const std::string words = model + " --hw h100-sxm --chips 8 --batch 16 --context 8192";
+    rows.push_back({"most sequences of 8192 tokens",
+                    words,
+                    {{"bounds " + words + " --for serving", "bounds[name=max_batch].value"},
+                     {"serve " + words + " --prompt 8192 --generate 1 --efficiency ideal --fix tp=8,dp=1",
+                      "points[0].max_batch"}}});
+  }
+}
+
 /// A plan lies in memory as the stack it is timed under keeps it.
 void stack_rows(Rows& rows) {
   struct Usual {
@@ -128,6 +140,7 @@ void served_row(Rows& rows, const std::string& id, const std::string& model, con
 void memory_rows(Rows& rows) {
   least_rows(rows);
   state_rows(rows);
+  room_rows(rows);
   stack_rows(rows);
   run_row(rows, "llama", "llama3-8b", "--seq 8192", "dp=1,fsdp=1,tp=8,pp=1,sp=1,zero=1,remat=selective,remat_layers=0",
           "seq_len: 8192, recompute: selective, parallel: {dp: 1, tp: 8, pp: 1, cp: 1, sp: true, zero_stage: 1}");
