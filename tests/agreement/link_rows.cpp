@@ -6,8 +6,6 @@ namespace {
 
 const std::string kOversubscribed = " --set hw.network.leaf.oversubscription=4";
 
-std::string rule(const std::string& name) { return "explain[title~Rules of thumb].steps[name=" + name + "].value"; }
-
 std::string explained(const std::string& words) { return "train " + words + " --top 1 --explain"; }
 
 std::string contraction(const std::string& machine) {

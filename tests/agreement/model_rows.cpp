@@ -6,9 +6,6 @@ namespace {
 
 const std::string kTrain8b = "train llama3-8b --hw h100-sxm --chips 64 --top 1";
 
-/// A figure that train --explain works out by rules of thumb.
-std::string rule(const std::string& name) { return "explain[title~Rules of thumb].steps[name=" + name + "].value"; }
-
 /// FLOPs of a token as the first plan's row of that convention has them.
 std::string flops_by(const std::string& rate) {
   return rate + " * 1e12 * plans[0].chips * plans[0].step_time_s / plans[0].batch_tokens";

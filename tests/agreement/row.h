@@ -23,6 +23,11 @@ using Rows = std::vector<Row>;
 /// Known by hand, not by any command.
 inline Cell by_hand(const std::string& value) { return {"", value}; }
 
+/// A figure that `train --explain` works out by rules of thumb.
+inline std::string rule(const std::string& name) {
+  return "explain[title~Rules of thumb].steps[name=" + name + "].value";
+}
+
 // The parts of the table.
 void model_rows(Rows& rows);    ///< parameters, FLOPs, KV bytes
 void machine_rows(Rows& rows);  ///< rates, capacity, price
