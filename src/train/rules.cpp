@@ -47,12 +47,7 @@ class Rules {
     tokens_ = reader.input(q_.workload.tokens.value_or(0), "D_tokens", "workload");
     shape_ = thumb::layer_shape(q_.model);
     if (shape_) sparsity_ = shape_->sparsity;
-    const double exact = count_parameters(q_.model).active;
-    const bool moe = q_.model.moe.has_value();
-    const double stated = moe ? q_.model.official.active : q_.model.official.stated;
-    stated_ = stated > 0;
-    parameters_ = reader.input(stated_ ? stated : exact, "N", stated_ ? "as the vendor states it" : "counted");
-    exact_ = exact;
+    parameters_ = reader.input(count_parameters(q_.model).active, "N", "counted from the model file");
   }
 
   template <class T>
@@ -147,10 +142,9 @@ class Rules {
         named(thumb::run_time(total, chips_, rate_, Traced(0.4)), "time at 40 % MFU", "book ch. 6");
     step(at40);
     section_.remarks.push_back(fmt::format(
-        "{:.0f} chip-years; {:.1f} days on {} chips at 40 % MFU, with N = {} as {}; {} parameters by our count{}",
-        years.value(), at40.value().value() / kSecondsPerDay, group_thousands(q_.slices.front().chips),
-        format_quantity(parameters_.value(), UnitKind::kCount), stated_ ? "stated" : "counted",
-        format_quantity(exact_, UnitKind::kCount, 5),
+        "{:.0f} chip-years; {:.1f} days on {} chips at 40 % MFU, with N = {} as counted{}", years.value(),
+        at40.value().value() / kSecondsPerDay, group_thousands(q_.slices.front().chips),
+        format_quantity(parameters_.value(), UnitKind::kCount, 5),
         q_.model.moe
             ? fmt::format(" active, {} in all", format_quantity(count_parameters(q_.model).total, UnitKind::kCount, 5))
             : ""));
@@ -163,8 +157,6 @@ class Rules {
   std::optional<thumb::LayerShape> shape_;
   Traced sparsity_{1.0};
   std::optional<Traced> mixed_;
-  double exact_ = 0;
-  bool stated_ = false;
 };
 
 }  // namespace

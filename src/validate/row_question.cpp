@@ -233,25 +233,25 @@ void choose_runtime(const Measurement& row, const Catalog& catalog, RowQuestion&
 }
 
 /// What the row says of its gradients, or else the age of its software.
-void choose_overlap(const Measurement& row, const StackRuntime& runtime, Workload& w) {
-  w.runtime = runtime;
+void choose_overlap(const Measurement& row, Workload& w) {
   use_reduced_format(w);
   w.dp_overlap = row.dp_overlap;
-  if (row.dp_overlap != CommOverlap::kStack || runtime.gradient_overlap_since.empty()) return;
+  const std::string& since = w.runtime.gradient_overlap_since;
+  if (row.dp_overlap != CommOverlap::kStack || since.empty()) return;
   const std::optional<double> year = year_of(row.date);
-  if (year && *year < year_of(runtime.gradient_overlap_since)) w.dp_overlap = CommOverlap::kNone;
+  if (year && *year < year_of(since)) w.dp_overlap = CommOverlap::kNone;
 }
 
 /// The stack's memory, whether or not the chip has coefficients of it, and what the row says over it.
 void choose_memory(const Measurement& row, const Catalog& catalog, RowQuestion& out) {
-  StackMemory& rules = out.resolved.workload.memory;
-  rules = stack_memory(catalog, row.stack);
-  choose_overlap(row, stack_runtime(catalog, row.stack), out.resolved.workload);
-  out.resolved.workload.dropout = row.dropout.value_or(rules.drops_out && !out.resolved.model.mlp.gated);
+  run_under_stack(catalog, row.stack, out.resolved);
+  Workload& w = out.resolved.workload;
+  StackMemory& rules = w.memory;
+  choose_overlap(row, w);
+  if (row.dropout) w.dropout = *row.dropout;
   if (row.fused_loss) rules.logit_bytes = kFusedLogitBytes;
   const RowRemat remat = remat_of(row, out.resolved.model, 1);
   if (!remat.operations.empty()) rules.selective = remat.operations;
-  if (rules.reserve) out.resolved.efficiency.memory_reserve = *rules.reserve;
 }
 
 }  // namespace
