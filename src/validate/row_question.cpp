@@ -256,7 +256,7 @@ void choose_memory(const Measurement& row, const Catalog& catalog, RowQuestion& 
 
 }  // namespace
 
-HardwareSpec chip_of(const RowFacts& row, const Catalog& catalog, const std::vector<std::string>& set,
+HardwareSpec chip_of(const MeasuredFacts& row, const Catalog& catalog, const std::vector<std::string>& set,
                      std::initializer_list<std::string_view> needs) {
   ConfigNode document;
   try {
