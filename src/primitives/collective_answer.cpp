@@ -63,6 +63,7 @@ class Answering {
   /// An engine that the chip has no coefficients of its own for gets those of the chip, as in serve.
   Efficiency efficiency() const {
     if (!q_.calibrated) return ideal_efficiency(hw_.efficiency);
+    if (q_.stack.empty()) return hw_.efficiency;
     const StackCoefficients* own = coefficients_under(hw_, q_.stack);
     if (own != nullptr && own->serves == q_.serving) return own->efficiency;
     return q_.serving ? hw_.efficiency : efficiency_under(hw_, q_.stack);

@@ -58,8 +58,9 @@ void set_times(RooflinePoint& point, const RooflineQuestion& question, const Roo
   }
   point.memory_time = named(point.bytes / (chips * rates.memory), "T_memory", kSource);
   if (rates.link) {
-    point.link_time =
-        named(exchange_time(question, rates, point.work.exchanged).time, "T_link", "book ch. 1, 3 and 12");
+    const CollectiveTime exchange = exchange_time(question, rates, point.work.exchanged);
+    const bool exact = question.convention == CollectiveConvention::kExact;
+    point.link_time = named(exact ? exchange.time : exchange.bandwidth_time, "T_link", "book ch. 1, 3 and 12");
   }
   point.overhead = rates.overhead;
   const SecondsOf<Traced> lower = longer(longer(point.compute_time, point.memory_time), point.link_time);

@@ -112,7 +112,8 @@ ComputeUnit unit_of(const RooflineQuestion& question);
 RooflineRates roofline_rates(const RooflineQuestion& question, const HardwareSpec& hw);
 /// Share of the large-shape rate that this shape reaches on each chip; 1 unless rates are calibrated.
 Traced reached_fraction(const Operation& operation, const Sharing& sharing, const RooflineRates& rates);
-/// What the chips of a split matmul exchange: an all-reduce of the result, or an all-gather of the input.
+/// What the chips of a split matmul exchange: an all-reduce of the result, or an all-gather of the input. T_link is its
+/// transfer, as in chapter 1 of the book; the exact convention counts latency as well.
 CollectiveTime exchange_time(const RooflineQuestion& question, const RooflineRates& rates,
                              const BytesOf<Traced>& bytes);
 

@@ -32,7 +32,7 @@ TEST(TierRates, AMeshChipSendsToAllPeersAtOnce) {
 TEST(TierRates, InputsHaveTheNamesThatSetTakes) {
   HardwareSpec hw = test::switched_chip();
   hw.network[1].switched.oversubscription = 4;
-  EXPECT_EQ(explain(chip_egress(hw, 1).value()).at(0).formula,
+  EXPECT_EQ(explain(named(chip_egress(hw, 1), "W", "").value()).at(0).formula,
             "hw.network.leaf.bandwidth_per_chip / hw.network.leaf.oversubscription");
   const HardwareSpec torus = test::torus_chip();
   EXPECT_EQ(bandwidth_name(torus.network[0]), "hw.network.ici.link_bandwidth");
