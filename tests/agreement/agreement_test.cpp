@@ -13,7 +13,7 @@
 namespace scalecalc::agreement {
 namespace {
 
-constexpr bool kLinksHaveOneOwner = false;  // true: the rows that wait for it are held to the rest
+constexpr bool kLinksHaveOneOwner = true;  // true: the rows that wait for it are held to the rest
 
 Rows table() {
   Rows out;
