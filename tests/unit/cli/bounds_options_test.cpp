@@ -8,7 +8,7 @@ namespace scalecalc::cli {
 namespace {
 
 BoundsQuestion read(std::vector<std::string> words) {
-  return bounds_question(parse_arguments(words, bounds_flags(), "bounds"), Catalog());
+  return bounds_question(parse_arguments(words, bounds_command()), Catalog());
 }
 
 std::string problems(const std::vector<std::string>& words) {
