@@ -19,7 +19,7 @@ namespace scalecalc::cli {
 
 class FlagReader;
 
-using Words = std::span<const std::string_view>;
+using LegalWords = std::span<const std::string_view>;
 
 /// How many values the command line gives it.
 enum class FlagKind {
@@ -57,7 +57,7 @@ struct Flag {
   std::string_view value;    ///< what help calls the value: "N"; empty: its words
   std::string_view help;     ///< "{}" stands for its words
   std::string_view example;  ///< a right value, for the message that one is missing and for tests
-  Words words{};
+  LegalWords words{};
   UnitKind unit = UnitKind::kCount;
   CountRange range{};
 
@@ -189,7 +189,7 @@ constexpr Flag some_share(std::string_view name, std::string_view help, std::str
 }
 /// Help shows the words unless called() names them.
 template <auto... kMembers>
-constexpr Flag word(std::string_view name, Words words, std::string_view help) {
+constexpr Flag word(std::string_view name, LegalWords words, std::string_view help) {
   Flag out = text<kMembers...>(name, "", help, words.back());
   out.reading = Reading::kWord;
   out.words = words;

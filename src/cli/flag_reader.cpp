@@ -151,7 +151,7 @@ std::optional<double> FlagReader::quantity_of(std::string_view name, std::string
   return std::nullopt;
 }
 
-std::optional<std::size_t> FlagReader::word_of(std::string_view name, std::string_view text, Words words) {
+std::optional<std::size_t> FlagReader::word_of(std::string_view name, std::string_view text, LegalWords words) {
   const auto found = std::find(words.begin(), words.end(), text);
   if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
   const std::vector<std::string> known(words.begin(), words.end());

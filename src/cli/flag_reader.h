@@ -61,7 +61,7 @@ class FlagReader {
   // The same for a text from elsewhere; `name` says in messages where it stands.
   std::optional<std::int64_t> count_of(std::string_view name, std::string_view text, CountRange range);
   std::optional<double> quantity_of(std::string_view name, std::string_view text, UnitKind kind);
-  std::optional<std::size_t> word_of(std::string_view name, std::string_view text, Words words);
+  std::optional<std::size_t> word_of(std::string_view name, std::string_view text, LegalWords words);
 
   /// Stands for a kind of question.
   template <class Question>

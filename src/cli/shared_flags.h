@@ -81,14 +81,14 @@ inline constexpr auto read_shape = &read_shape_into<kShape, typename detail::Fir
 
 /// How a collective's time is counted.
 template <auto... kMembers>
-constexpr Flag convention_flag(Words names) {
+constexpr Flag convention_flag(LegalWords names) {
   return word<kMembers...>(
       "--convention", names,
       "book (default): rings drop (N-1)/N, switches keep it and have no latency; first-order: dropped "
       "everywhere; exact: kept everywhere, with latencies, as train computes");
 }
 template <auto... kMembers>
-constexpr Flag in_network_flag(Words names) {
+constexpr Flag in_network_flag(LegalWords names) {
   return word<kMembers...>("--in-network", names,
                            "switches reduce (SHARP); auto (default): where the hardware file says so");
 }

@@ -88,7 +88,7 @@ std::vector<Flag> make_train_flags() {
           "--tp-overlap", kCommOverlapNames,
           "how much of the tensor ranks' communication hides: as runs of the stack show (default), nothing, or in "
           "pieces under matmuls"),
-      word<&TrainQuestion::dp_overlap>("--dp-overlap", Words(kCommOverlapNames).first(2),
+      word<&TrainQuestion::dp_overlap>("--dp-overlap", LegalWords(kCommOverlapNames).first(2),
                                        "whether gradients are reduced under the backward pass (default stack)"),
       word<&TrainQuestion::stages>(
           "--stages", kStageSplitNames,

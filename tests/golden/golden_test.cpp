@@ -5,8 +5,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <regex>
+#include <set>
 #include <sstream>
+#include <stdexcept>
 
+#include "golden/select.h"
 #include "golden/transcript.h"
 
 namespace scalecalc::golden {
@@ -47,12 +52,17 @@ TEST_P(Golden, PrintsWhatTheTranscriptSays) {
     std::ofstream(path, std::ios::binary) << write_transcript(transcript);
     return;
   }
+  std::string differences;
   for (std::size_t i = 0; i < found.size(); ++i) {
-    SCOPED_TRACE("$ " + found[i].command);
-    EXPECT_EQ(found[i].out, transcript.cases[i].out);
-    EXPECT_EQ(found[i].err, transcript.cases[i].err);
-    EXPECT_EQ(found[i].exit, transcript.cases[i].exit);
+    const std::string different = difference(transcript.cases[i], found[i]);
+    if (!different.empty()) differences += "$ " + found[i].command + "\n" + different + "\n";
   }
+  if (differences.empty()) return;
+  FAIL() << "tests/golden/" << GetParam() << ".transcript does not say what is printed.\n"
+         << differences
+         << "If that is meant: SCALECALC_UPDATE_GOLDEN=1 build/release/tests/golden_tests --gtest_filter='*/"
+         << testing::UnitTest::GetInstance()->current_test_info()->name()
+         << "' writes it; read git diff before keeping it.";
 }
 
 std::string test_name(const testing::TestParamInfo<std::string>& info) {
@@ -64,16 +74,72 @@ std::string test_name(const testing::TestParamInfo<std::string>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Transcripts, Golden, testing::ValuesIn(names()), test_name);
 
+// A member that is added to a command's JSON changes the transcripts with a whole document of it. There is one, as the
+// contract's example, and one more at most for a document that has parts of it; all others say what they pin.
+TEST(Transcripts, HaveTwoWholeDocumentsOfAKindAtMost) {
+  static const std::regex kSchema(R"re("schema": ?"scalecalc/([a-z-]+)/)re");
+  std::map<std::string, std::set<std::string>> whole;
+  for (const std::string& name : names()) {
+    for (const Case& item : parse_transcript(read(directory() / (name + ".transcript"))).cases) {
+      std::smatch found;
+      if (std::regex_search(item.out, found, kSchema)) whole[found[1]].insert(name);
+    }
+  }
+  whole.erase("error");  // errors-as-json and what goes wrong with --json elsewhere
+  EXPECT_GE(whole.size(), 10U);
+  for (const auto& [schema, transcripts] : whole) {
+    EXPECT_LE(transcripts.size(), 2U) << schema << ": " << testing::PrintToString(transcripts);
+  }
+}
+
 TEST(Transcript, KeepsItselfWhenWrittenAgain) {
   const std::string text =
       "# words\n# file: a.yaml\nx: 1\n# end\n# env: A=b=c\n# tty: 70\n$ scalecalc x\nout\n[stderr]\nerr\n[exit 2]\n"
-      "$ scalecalc y\n[exit 0]\n";
+      "$ scalecalc y --json\n| select a b\n| select c\nx\n| select d\n[exit 0]\n";
   const Transcript transcript = parse_transcript(text);
   EXPECT_EQ(write_transcript(transcript), text);
   EXPECT_EQ(transcript.tty, 70U);
   EXPECT_EQ(transcript.variables.at("A"), "b=c");
   ASSERT_EQ(transcript.files.size(), 1U);
   EXPECT_EQ(transcript.files[0].second, "x: 1\n");
+  EXPECT_EQ(transcript.cases[1].select, (std::vector<std::string>{"a b", "c"}));
+  EXPECT_EQ(transcript.cases[1].out, "x\n| select d\n");
+}
+
+TEST(Transcript, SaysWhatDiffersInEachStream) {
+  const Case expected{"scalecalc x", {}, "a\nb\n", "", 0};
+  EXPECT_EQ(difference(expected, expected), "");
+  EXPECT_EQ(difference(expected, {"scalecalc x", {}, "a\nc\n", "d\n", 2}),
+            "--- standard output, the transcript\n+++ standard output, printed now\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
+            "--- standard error, the transcript\n+++ standard error, printed now\n@@ -0,0 +1,1 @@\n+d\n"
+            "-[exit 0]\n+[exit 2]\n");
+}
+
+TEST(Transcript, SelectsMembers) {
+  const std::string json = R"({"a": {"b": 1.5, "c": "x"}, "l": [{"n": 1, "m": "p"}, {"n": null, "m": "q"}], "e": []})";
+  EXPECT_EQ(select(json, "a.{b,c}  l[1].n"), "a.b = 1.5\na.c = \"x\"\nl[1].n = null\n");
+  EXPECT_EQ(select(json, "l[].{n,m}"), "l[0].n = 1\nl[0].m = \"p\"\nl[1].n = null\nl[1].m = \"q\"\n");
+  EXPECT_EQ(select(json, "l[m=q].n e[].n a"), "l[m=q].n = null\ne[] = none\na = {\"b\":1.5,\"c\":\"x\"}\n");
+  EXPECT_EQ(select("{\"n\": 1}\n{\"n\": 2}\n", "[].n"), "[0].n = 1\n[1].n = 2\n");
+  EXPECT_EQ(select("error: no\n", "a"), "error: no\n");
+}
+
+TEST(Transcript, RefusesAPathThatLeadsNowhere) {
+  const auto said = [](const std::string& paths) -> std::string {
+    try {
+      select(R"({"a": {"b": 1, "c": 2}, "l": [1]})", paths);
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(said("a.d"), "| select: a has no \"d\"; it has b c");
+  EXPECT_EQ(said("x"), "| select: the document has no \"x\"; it has a l");
+  EXPECT_EQ(said("l[1]"), "| select: l has no [1]; it is an array of 1");
+  EXPECT_EQ(said("l[n=1]"), "| select: l has no [n=1]; it is an array of 1");
+  EXPECT_EQ(said("a[]"), "| select: a has no []; it has b c");
+  EXPECT_EQ(said("l[0].b"), "| select: l[0] has no \"b\"; it is 1");
+  EXPECT_EQ(said("a.{b"), "| select: no } in {b");
 }
 
 TEST(Transcript, SplitsWordsAsAShellWould) {

@@ -8,6 +8,8 @@
 #include <string_view>
 
 #include "cli/run.h"
+#include "golden/select.h"
+#include "support/unified_diff.h"
 
 namespace scalecalc::golden {
 namespace {
@@ -99,9 +101,11 @@ class Place {
   fs::path place_;
 };
 
-Case run_case(const Transcript& transcript, const std::string& command) {
-  std::vector<std::string> words = split_words(command);
-  if (words.empty() || words.front() != "scalecalc") throw std::runtime_error("not a scalecalc command: " + command);
+Case run_case(const Transcript& transcript, const Case& item) {
+  std::vector<std::string> words = split_words(item.command);
+  if (words.empty() || words.front() != "scalecalc") {
+    throw std::runtime_error("not a scalecalc command: " + item.command);
+  }
   words.erase(words.begin());
   std::ostringstream out;
   std::ostringstream err;
@@ -114,7 +118,12 @@ Case run_case(const Transcript& transcript, const std::string& command) {
   env.width = transcript.tty;
   env.utf8 = transcript.utf8;
   const int code = cli::run(words, env);
-  return {command, masked(out.str()), masked(err.str()), code};
+  Case found{item.command, item.select, masked(out.str()), masked(err.str()), code};
+  if (found.select.empty()) return found;
+  std::string paths;
+  for (const std::string& line : found.select) paths += line + " ";
+  found.out = select(found.out, paths);
+  return found;
 }
 
 }  // namespace
@@ -147,6 +156,20 @@ std::vector<std::string> split_words(const std::string& command) {
   return out;
 }
 
+std::string difference(const Case& expected, const Case& found) {
+  std::string out;
+  const auto stream = [&](const char* name, const std::string& was, const std::string& is) {
+    const std::string diff = test::unified_diff(was, is);
+    if (!diff.empty()) out += std::string("--- ") + name + ", the transcript\n+++ " + name + ", printed now\n" + diff;
+  };
+  stream("standard output", expected.out, found.out);
+  stream("standard error", expected.err, found.err);
+  if (expected.exit != found.exit) {
+    out += "-[exit " + std::to_string(expected.exit) + "]\n+[exit " + std::to_string(found.exit) + "]\n";
+  }
+  return out;
+}
+
 Transcript parse_transcript(const std::string& text) {
   Transcript out;
   std::istringstream in(text);
@@ -154,11 +177,13 @@ Transcript parse_transcript(const std::string& text) {
   std::string rest;
   for (std::string line; std::getline(in, line);) {
     if (starts(line, "$ ", rest)) {
-      out.cases.push_back({rest, "", "", 0});
+      out.cases.push_back({rest, {}, "", "", 0});
       to_err = false;
     } else if (out.cases.empty()) {
       out.preamble += line + "\n";
       read_directive(line, in, out);
+    } else if (out.cases.back().out.empty() && starts(line, "| select ", rest)) {
+      out.cases.back().select.push_back(rest);
     } else if (line == "[stderr]") {
       to_err = true;
     } else if (starts(line, "[exit ", rest)) {
@@ -175,7 +200,9 @@ Transcript parse_transcript(const std::string& text) {
 std::string write_transcript(const Transcript& transcript) {
   std::string out = transcript.preamble;
   for (const Case& item : transcript.cases) {
-    out += "$ " + item.command + "\n" + item.out;
+    out += "$ " + item.command + "\n";
+    for (const std::string& paths : item.select) out += "| select " + paths + "\n";
+    out += item.out;
     if (!item.err.empty()) out += "[stderr]\n" + item.err;
     out += "[exit " + std::to_string(item.exit) + "]\n";
   }
@@ -185,7 +212,7 @@ std::string write_transcript(const Transcript& transcript) {
 std::vector<Case> run_transcript(const Transcript& transcript) {
   const Place place(transcript);
   std::vector<Case> out;
-  for (const Case& item : transcript.cases) out.push_back(run_case(transcript, item.command));
+  for (const Case& item : transcript.cases) out.push_back(run_case(transcript, item));
   return out;
 }
 

@@ -10,6 +10,7 @@
 //   # repeat: NAME N TEXT a file of N times the text, a line each
 //   # dir: NAME           a directory
 //   $ scalecalc train ...
+//   | select PATH ...     of the JSON it prints, these members alone (golden/select.h); as many such lines as one likes
 //   expected standard output
 //   [stderr]
 //   expected standard error
@@ -26,7 +27,8 @@
 namespace scalecalc::golden {
 
 struct Case {
-  std::string command;  ///< as written, without "$ "
+  std::string command;              ///< as written, without "$ "
+  std::vector<std::string> select;  ///< the lines after it, without "| select "
   std::string out;
   std::string err;
   int exit = 0;
@@ -42,6 +44,10 @@ struct Transcript {
   std::vector<Case> cases;
 };
 
+/// What differs between a case and what was found, for a reader: a unified diff of each stream, and the status; "" if
+/// nothing does.
+std::string difference(const Case& expected, const Case& found);
+
 /// std::runtime_error on a malformed file.
 Transcript parse_transcript(const std::string& text);
 std::string write_transcript(const Transcript& transcript);
@@ -49,7 +55,7 @@ std::string write_transcript(const Transcript& transcript);
 /// The words of a command line; single and double quotes group, a backslash is an ordinary character.
 std::vector<std::string> split_words(const std::string& command);
 
-/// Runs every case of a transcript; the results have the same commands.
+/// Runs every case of a transcript; the results have the same commands. std::runtime_error if a | select leads nowhere.
 std::vector<Case> run_transcript(const Transcript& transcript);
 
 }  // namespace scalecalc::golden

@@ -1,8 +1,8 @@
-"""docs/manual.md against the flags that the program has: `scalecalc COMMAND --help` is printed from the command's table.
+"""docs/manual/ against the flags that the program has: `scalecalc COMMAND --help` is printed from the command's table.
 Usage: flags.py ROOT BINARY
 
-In the section "# `scalecalc COMMAND`" (the first is of train)
-  every flag of the command is named, or in the section of train or serve if that is where it is from;
+On the page of a command
+  every flag of the command is named, or on the page of train or serve if that is where it is from;
   every flag in the first column of a table is one of the command;
   words written there as `--flag a\\|b` are those of its help, where help lists them."""
 import pathlib
@@ -12,18 +12,11 @@ import sys
 
 FLAG = re.compile(r"--[a-z][a-z0-9-]*")
 HELP_LINE = re.compile(r"^ {2,6}(?:-\w, )?(--[a-z][a-z0-9-]*)(?: (\S+))?", re.M)
-SECTION = re.compile(r"^# .*?`scalecalc ([a-z-]+)`", re.M)
 COMMON = "flags of every command:"
 
 
-def sections(manual):
-    heads = list(SECTION.finditer(manual))
-    ends = [head.start() for head in heads[1:]] + [len(manual)]
-    return {head.group(1): manual[head.end():end] for head, end in zip(heads, ends)}
-
-
-def first_columns(section):
-    for line in section.splitlines():
+def first_columns(page):
+    for line in page.splitlines():
         if line.startswith("|"):
             yield line.replace("\\|", "\0").split("|")[1].replace("\0", "|")
 
@@ -39,22 +32,22 @@ def words_of(cell):
 def main(root, binary):
     help_of = lambda *words: subprocess.run([binary, *words], capture_output=True, text=True, check=True).stdout
     commands = re.findall(r"^  ([a-z-]+) +[A-Z]", help_of("--help").split("\ncommands:\n")[1], re.M)
-    manual = sections((pathlib.Path(root) / "docs/manual.md").read_text())
-    problems = [f"no section for {command}" for command in commands if command not in manual]
+    manual = {page.stem: page.read_text() for page in (pathlib.Path(root) / "docs/manual").glob("*.md")}
+    problems = [f"no page for {command}" for command in commands if command not in manual]
     own, common = {}, {}
     for command in commands:
         head, tail = help_of(command, "--help").split(COMMON)
         own[command] = dict(HELP_LINE.findall(head.split("\nflags:\n")[1]))
         common = dict(HELP_LINE.findall(tail))
     for command in commands:
-        section = manual.get(command, "")
-        named = set(FLAG.findall(section))
+        page = manual.get(command, "")
+        named = set(FLAG.findall(page))
         for donor in ("train", "serve"):
-            if re.search(rf"of\s+(\[{donor}\]|`{donor}`)", section):
+            if re.search(rf"of\s+(\[{donor}\]|`{donor}`)", page):
                 named |= set(FLAG.findall(manual[donor])) & set(own[donor])
         problems += [f"{command}: the manual does not name {flag}" for flag in own[command] if flag not in named]
         known = {**common, **own[command]}
-        for cell in first_columns(section):
+        for cell in first_columns(page):
             problems += [f"{command}: the manual lists {flag}, which it has not"
                          for flag in FLAG.findall(cell) if flag not in known]
             for flag, words in words_of(cell):

@@ -11,7 +11,7 @@
 namespace scalecalc {
 namespace {
 
-BoundsQuestion random_question() {
+BoundsQuestion random_bounds_question() {
   BoundsQuestion q;
   q.parameters = 1e8 * *rc::gen::inRange(1, 5000);
   q.hw = test::torus_chip();
@@ -33,7 +33,7 @@ double value(const BoundsAnswer& answer, const std::string& name) {
 }
 
 RC_GTEST_PROP(ServingBounds, MoreBandwidthOrComputeIsNeverSlower, ()) {
-  BoundsQuestion q = random_question();
+  BoundsQuestion q = random_bounds_question();
   const double before = step(q);
   q.hw.hbm_bandwidth = q.hw.hbm_bandwidth * 1.5;
   const double wider = step(q);
@@ -45,7 +45,7 @@ RC_GTEST_PROP(ServingBounds, MoreBandwidthOrComputeIsNeverSlower, ()) {
 }
 
 RC_GTEST_PROP(ServingBounds, MoreSequencesAreSlowerTogetherAndCheaperEach, ()) {
-  BoundsQuestion q = random_question();
+  BoundsQuestion q = random_bounds_question();
   const double before = step(q);
   const double batch = q.serving.batches.front();
   q.serving.batches = {batch + 1};
@@ -55,7 +55,7 @@ RC_GTEST_PROP(ServingBounds, MoreSequencesAreSlowerTogetherAndCheaperEach, ()) {
 }
 
 RC_GTEST_PROP(ServingBounds, ThroughputStaysBelowItsPlateau, ()) {
-  const BoundsAnswer answer = bounds(random_question());
+  const BoundsAnswer answer = bounds(random_bounds_question());
   const double tokens = answer.points.front().tokens_per_s->value().value();
   const double plateau = value(answer, "throughput_plateau");
   RC_ASSERT(tokens <= plateau * (1 + 1e-12));
@@ -63,7 +63,7 @@ RC_GTEST_PROP(ServingBounds, ThroughputStaysBelowItsPlateau, ()) {
 }
 
 RC_GTEST_PROP(ServingBounds, TheLargestBatchFitsAndOneMoreDoesNot, ()) {
-  BoundsQuestion q = random_question();
+  BoundsQuestion q = random_bounds_question();
   const double most = value(bounds(q), "max_batch");
   RC_PRE(most >= 1);
   q.serving.batches = {most};
@@ -73,7 +73,7 @@ RC_GTEST_PROP(ServingBounds, TheLargestBatchFitsAndOneMoreDoesNot, ()) {
 }
 
 RC_GTEST_PROP(ServingBounds, TheLargestBatchWithinALimitKeepsItAndOneMoreDoesNot, ()) {
-  BoundsQuestion q = random_question();
+  BoundsQuestion q = random_bounds_question();
   q.serving.latency = step(q) * 1.01;
   const double most = value(bounds(q), "max_batch_for_latency");
   RC_ASSERT(most >= q.serving.batches.front());

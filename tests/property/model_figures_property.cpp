@@ -12,7 +12,7 @@
 namespace scalecalc {
 namespace {
 
-ModelSpec random_model() {
+ModelSpec figures_model() {
   ModelSpec model = test::hybrid_model(7 * *rc::gen::inRange<std::int64_t>(1, 4), *rc::gen::arbitrary<bool>());
   model.d_model = 64 * *rc::gen::inRange<std::int64_t>(1, 40);
   model.attention.kv_heads = *rc::gen::element<std::int64_t>(1, 2, 4, 16);
@@ -31,7 +31,7 @@ double value(const FlopsOf<Traced>& flops) { return flops.value().value(); }
 bool same(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)); }
 
 RC_GTEST_PROP(ModelParts, AddUpToTheWhole, ()) {
-  const ModelSpec model = random_model();
+  const ModelSpec model = figures_model();
   const ModelFigures f = model_figures(model, random_question());
   double parameters = 0;
   double flops = value(f.sums.scores) + value(f.sums.scans);
@@ -48,7 +48,7 @@ RC_GTEST_PROP(ModelParts, AddUpToTheWhole, ()) {
 }
 
 RC_GTEST_PROP(ModelParts, LayersAndEndsAddUpToTheWhole, ()) {
-  const ModelFigures f = model_figures(random_model(), random_question());
+  const ModelFigures f = model_figures(figures_model(), random_question());
   double parameters = 0;
   for (const LayerFigures& layer : f.layers) {
     for (const Traced& part : layer.sums.parameters) parameters += static_cast<double>(layer.layers) * part.value();
@@ -61,7 +61,7 @@ RC_GTEST_PROP(ModelParts, LayersAndEndsAddUpToTheWhole, ()) {
 }
 
 RC_GTEST_PROP(ModelFlops, AreThoseOfTheAccounting, ()) {
-  const ModelSpec model = random_model();
+  const ModelSpec model = figures_model();
   ModelQuestion q = random_question();
   q.contexts = {q.seq};
   const ModelFigures f = model_figures(model, q);
@@ -71,7 +71,7 @@ RC_GTEST_PROP(ModelFlops, AreThoseOfTheAccounting, ()) {
 }
 
 RC_GTEST_PROP(ModelFlops, GrowWithTheSequence, ()) {
-  const ModelSpec model = random_model();
+  const ModelSpec model = figures_model();
   const ModelQuestion shorter = random_question();
   ModelQuestion longer = shorter;
   longer.seq += static_cast<double>(*rc::gen::inRange(1, 100000));
@@ -84,7 +84,7 @@ RC_GTEST_PROP(ModelFlops, GrowWithTheSequence, ()) {
 }
 
 RC_GTEST_PROP(ModelFlops, TheWholeSquareCostsAtLeastTheCausalHalf, ()) {
-  const ModelSpec model = random_model();
+  const ModelSpec model = figures_model();
   ModelQuestion q = random_question();
   q.causal = true;
   const double causal = value(model_figures(model, q).sums.scores);

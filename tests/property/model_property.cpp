@@ -9,7 +9,7 @@
 namespace scalecalc {
 namespace {
 
-ModelSpec random_model() {
+ModelSpec counted_model() {
   ModelSpec model = test::hybrid_model(7 * *rc::gen::inRange<std::int64_t>(1, 4), *rc::gen::arbitrary<bool>());
   model.d_model = 64 * *rc::gen::inRange<std::int64_t>(1, 40);
   model.attention.kv_heads = *rc::gen::element<std::int64_t>(1, 2, 4, 16);
@@ -24,7 +24,7 @@ ModelSpec random_model() {
 double random_seq() { return static_cast<double>(*rc::gen::inRange(1, 10000)); }
 
 RC_GTEST_PROP(Counts, GrowWithEachLayer, ()) {
-  ModelSpec model = random_model();
+  ModelSpec model = counted_model();
   const double seq = random_seq();
   const ParameterCount count = count_parameters(model);
   const TrainingFlops flops = training_flops(model, seq);
@@ -35,13 +35,13 @@ RC_GTEST_PROP(Counts, GrowWithEachLayer, ()) {
 }
 
 RC_GTEST_PROP(Counts, ActiveIsAtMostTotalAndPartsSum, ()) {
-  const ParameterCount c = count_parameters(random_model());
+  const ParameterCount c = count_parameters(counted_model());
   RC_ASSERT(c.active <= c.total);
   RC_ASSERT(c.total == c.embedding + c.head + c.attention + c.mlp + c.experts + c.router + c.norms);
 }
 
 RC_GTEST_PROP(Work, AWindowOrChunkNeverAddsAttention, ()) {
-  ModelSpec model = random_model();
+  ModelSpec model = counted_model();
   const double seq = random_seq();
   for (const MixerKind kind : {MixerKind::kSliding, MixerKind::kChunked}) {
     model.kinds[0].mixer = kind;
@@ -67,7 +67,7 @@ RC_GTEST_PROP(Work, ContextsGrowWithTheSequenceAndTheSpan, ()) {
 }
 
 RC_GTEST_PROP(Cache, BytesGrowWithTokensAndShrinkWithRanks, ()) {
-  const KvCache cache = kv_cache(random_model());
+  const KvCache cache = kv_cache(counted_model());
   const double tokens = random_seq();
   const double bytes = cache.sequence_bytes(tokens, {});
   RC_ASSERT(bytes <= cache.sequence_bytes(tokens + 1, {}));

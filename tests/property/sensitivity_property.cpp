@@ -27,7 +27,7 @@ ResolvedQuestion resolved_of(const PlanCase& c) {
           .slices = c.request.slices};
 }
 
-double step_of(const PlanRequest& request, const Plan& plan) {
+double planned_step(const PlanRequest& request, const Plan& plan) {
   return read_plan(Reader<double>{}, request, plan).time.total().value();
 }
 
@@ -53,7 +53,7 @@ RC_GTEST_PROP(Sensitivity, ElasticitiesOfRatesAreFiniteDifferencesOfChangedMachi
       rate.scale(hw, factor);
       PlanRequest moved = r.c->request;
       moved.hw = &hw;
-      return step_of(moved, r.plan);
+      return planned_step(moved, r.plan);
     };
     RC_ASSERT(is_derivative(step, at.slope_s));
     RC_ASSERT(std::abs(step_at(r.c->request, r.plan, rate.read_as, 1.3).step_s - step(1.3)) <= 1e-12 * at.step_s);
@@ -81,7 +81,7 @@ RC_GTEST_PROP(Sensitivity, AReadingAtAFactorIsTheModelWithThatDimension, ()) {
     twice(model);
     PlanRequest moved = r.c->request;
     moved.model = &model;
-    const double really = step_of(moved, r.plan);
+    const double really = planned_step(moved, r.plan);
     const double read = step_at(r.c->request, r.plan, {name}, 2).step_s;
     RC_ASSERT(std::abs(read - really) <= 1e-9 * really);
   };

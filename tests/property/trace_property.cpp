@@ -15,7 +15,7 @@
 namespace scalecalc {
 namespace {
 
-constexpr double kRounding = 1e-9;
+constexpr double kTraceRounding = 1e-9;
 
 double length(const ChunkTimes& t) { return t.forward + t.backward_input + t.backward_weight; }
 
@@ -24,7 +24,7 @@ void check_tracks(const Timeline& timeline) {
   for (const PipelineBlock& b : timeline.blocks) {
     if (b.kind >= BlockKind::kReduce) continue;
     double& end = until[{b.stage, is_compute(b.kind) ? 0 : (b.onward ? 1 : 2)}];
-    RC_ASSERT(b.start_s >= end - kRounding * timeline.end_s);
+    RC_ASSERT(b.start_s >= end - kTraceRounding * timeline.end_s);
     end = b.end_s;
   }
 }
@@ -41,14 +41,14 @@ void check_nothing_is_lost(const PipelineRun& run, const Timeline& timeline) {
     double work = 0;
     for (std::size_t c = s; c < run.chunks.size(); c += timeline.busy_s.size()) work += length(run.chunks[c]);
     work *= static_cast<double>(run.microbatches);
-    RC_ASSERT(std::abs(timeline.busy_s[s] - work) <= kRounding * work);
+    RC_ASSERT(std::abs(timeline.busy_s[s] - work) <= kTraceRounding * work);
   }
 }
 
 /// A stage waits for the first forward to reach it, works, and what it made last goes back to the first stage. One
 /// microbatch goes through everything.
 void check_critical_paths(const PipelineRun& run, const Timeline& timeline) {
-  const double longest = timeline.compute_end_s * (1 + kRounding);
+  const double longest = timeline.compute_end_s * (1 + kTraceRounding);
   double before = 0;
   double one = 2 * static_cast<double>(run.pp > 1 ? run.chunks.size() - 1 : 0) * run.send_s;
   for (std::size_t s = 0; s < timeline.busy_s.size(); ++s) {
@@ -61,7 +61,7 @@ void check_critical_paths(const PipelineRun& run, const Timeline& timeline) {
   for (const PipelineBlock& b : timeline.blocks) {
     if (b.kind < BlockKind::kReduce) all += b.end_s - b.start_s;
   }
-  RC_ASSERT(timeline.compute_end_s <= all * (1 + kRounding));
+  RC_ASSERT(timeline.compute_end_s <= all * (1 + kTraceRounding));
   RC_ASSERT(timeline.end_s >= timeline.compute_end_s);
 }
 
@@ -72,27 +72,27 @@ void check_run(const PipelineRun& run) {
   check_critical_paths(run, timeline);
 }
 
-double between(int least, int most) { return *rc::gen::inRange(least, most) / 100.0; }
+double hundredths(int least, int most) { return *rc::gen::inRange(least, most) / 100.0; }
 
 TEST(TraceProperty, AnyTimesRunSoundly) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     PipelineRun run;
     run.pp = *rc::gen::inRange(1, 7);
     run.schedule = *rc::gen::element(Schedule::kGpipe, Schedule::k1F1B, Schedule::kInterleaved);
     if (run.schedule == Schedule::kInterleaved && run.pp > 1) run.vpp = *rc::gen::inRange(1, 5);
     run.microbatches = *rc::gen::inRange(1, 9) * (run.schedule == Schedule::kInterleaved ? run.pp : 1);
     for (std::int64_t c = 0; c < run.pp * run.vpp; ++c) {
-      run.chunks.push_back({between(1, 300), between(1, 300), between(0, 300)});
+      run.chunks.push_back({hundredths(1, 300), hundredths(1, 300), hundredths(0, 300)});
     }
-    run.send_s = *rc::gen::arbitrary<bool>() ? 0 : between(0, 400);
+    run.send_s = *rc::gen::arbitrary<bool>() ? 0 : hundredths(0, 400);
     for (std::int64_t s = 0; s < run.pp; ++s) {
-      run.tails.push_back({between(0, 100), between(0, 100), between(0, 100), between(0, 100)});
+      run.tails.push_back({hundredths(0, 100), hundredths(0, 100), hundredths(0, 100), hundredths(0, 100)});
     }
     check_run(run);
-  });
+  }));
 }
 
-ModelSpec random_model() {
+ModelSpec traced_model() {
   switch (*rc::gen::inRange(0, 3)) {
     case 0: return test::hybrid_model(14);
     case 1: return test::moe_model(*rc::gen::inRange(4, 17));
@@ -101,12 +101,12 @@ ModelSpec random_model() {
 }
 
 TEST(TraceProperty, UnevenPlansRunSoundly) {
-  rc::check([] {
-    const ModelSpec model = random_model();
+  EXPECT_TRUE(rc::check([] {
+    const ModelSpec model = traced_model();
     HardwareSpec hw = test::switched_chip();
     hw.hbm_capacity = Bytes(1e15);
-    hw.efficiency.overlap_dp.value = between(0, 101);
-    hw.efficiency.overlap_tp.value = between(0, 101);
+    hw.efficiency.overlap_dp.value = hundredths(0, 101);
+    hw.efficiency.overlap_tp.value = hundredths(0, 101);
     PlanRequest request = test::request(model, hw, 16);
     request.workload = test::workload(1024, *rc::gen::element(16.0, 32.0, 48.0));
     request.top = 1;
@@ -124,9 +124,9 @@ TEST(TraceProperty, UnevenPlansRunSoundly) {
     for (std::size_t s = 0; s < step.stages.size(); ++s) {
       const StageTail& tail = step.run.tails[s];
       const double busy = simulate(step.run).busy_s[s];
-      RC_ASSERT(simulated * (1 + kRounding) >= busy + tail.reduce_s + tail.update_s + tail.gather_s + step.host_s);
+      RC_ASSERT(simulated * (1 + kTraceRounding) >= busy + tail.reduce_s + tail.update_s + tail.gather_s + step.host_s);
     }
-  });
+  }));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ constexpr UnitKind kKinds[] = {UnitKind::kCount,          UnitKind::kNumber,    
 UnitKind any_kind() { return kKinds[*rc::gen::inRange<std::size_t>(0, std::size(kKinds))]; }
 
 /// A value of the kind, spread over the magnitudes that kind is printed at.
-double any_value(UnitKind kind) {
+double value_of_kind(UnitKind kind) {
   const double mantissa = 1 + *rc::gen::inRange(0, 900'000'000) / 1e8;
   const int magnitude = *rc::gen::inRange(-9, 20);
   switch (kind) {
@@ -31,7 +31,7 @@ double any_value(UnitKind kind) {
 
 RC_GTEST_PROP(Units, ParseUndoesFormat, ()) {
   const UnitKind kind = any_kind();
-  const double value = any_value(kind);
+  const double value = value_of_kind(kind);
   const int digits = *rc::gen::inRange(2, 10);
   const std::string text = format_quantity(value, kind, digits);
   const auto parsed = parse_quantity(text, kind);
@@ -45,7 +45,7 @@ RC_GTEST_PROP(Units, ParseUndoesFormat, ()) {
 
 RC_GTEST_PROP(Units, FormatOfParseOfFormatIsTheSameText, ()) {
   const UnitKind kind = any_kind();
-  const std::string text = format_quantity(any_value(kind), kind, 4);
+  const std::string text = format_quantity(value_of_kind(kind), kind, 4);
   RC_ASSERT(format_quantity(std::get<double>(parse_quantity(text, kind)), kind, 4) == text);
 }
 

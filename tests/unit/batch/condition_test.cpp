@@ -11,7 +11,7 @@ const std::vector<std::string> kNames{"mfu", "in_hw", "odd name"};
 
 bool holds(const std::string& text, std::vector<Cell> values) { return Condition(text, kNames, {}).holds(values); }
 
-std::string wrong(const std::string& text) {
+std::string wrong_condition(const std::string& text) {
   return test::problems_of([&] { Condition(text, kNames, {}); });
 }
 
@@ -30,15 +30,15 @@ TEST(Condition, NothingIsNeitherAboveNorBelow) {
 }
 
 TEST(Condition, SaysWhatItCannotRead) {
-  EXPECT_NE(wrong("mfuu < 1").find("did you mean 'mfu'?"), std::string::npos);
-  EXPECT_NE(wrong("\"mfuu\" < 1").find("no such column"), std::string::npos);
-  EXPECT_NE(wrong("mfu <").find("cannot read the condition"), std::string::npos);
-  EXPECT_NE(wrong("mfu, 1").find("cannot read the condition"), std::string::npos);
+  EXPECT_NE(wrong_condition("mfuu < 1").find("did you mean 'mfu'?"), std::string::npos);
+  EXPECT_NE(wrong_condition("\"mfuu\" < 1").find("no such column"), std::string::npos);
+  EXPECT_NE(wrong_condition("mfu <").find("cannot read the condition"), std::string::npos);
+  EXPECT_NE(wrong_condition("mfu, 1").find("cannot read the condition"), std::string::npos);
 }
 
 TEST(Condition, ComputesAndDoesNothingElse) {
-  EXPECT_NE(wrong("1); DROP TABLE x; --"), "");
-  EXPECT_NE(wrong("1) ; ATTACH 'x.db' AS y; SELECT (1"), "");
+  EXPECT_NE(wrong_condition("1); DROP TABLE x; --"), "");
+  EXPECT_NE(wrong_condition("1) ; ATTACH 'x.db' AS y; SELECT (1"), "");
 }
 
 TEST(Condition, CanBeAskedAgain) {

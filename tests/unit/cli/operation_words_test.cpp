@@ -17,7 +17,7 @@ struct Read {
   }
 };
 
-Read read(std::vector<std::string> words, const Batch& batch = {}) {
+Read read_operations(std::vector<std::string> words, const Batch& batch = {}) {
   std::vector<Diagnostic> problems;
   Read out;
   out.spoken = read_operation(SpokenWords(std::move(words)), batch, problems);
@@ -26,32 +26,32 @@ Read read(std::vector<std::string> words, const Batch& batch = {}) {
 }
 
 TEST(OperationWords, MatmulShapes) {
-  const Read three = read({"matmul", "512x8192x28672"});
+  const Read three = read_operations({"matmul", "512x8192x28672"});
   EXPECT_EQ(three.problems, "");
   EXPECT_EQ(three.as<Matmul>().rows, 512);
   EXPECT_EQ(three.as<Matmul>().contraction, 8192);
   EXPECT_EQ(three.as<Matmul>().columns, 28672);
   EXPECT_EQ(three.as<Matmul>().matrices, 1);
-  const Read four = read({"matmul", "16x1Kix64x128"});
+  const Read four = read_operations({"matmul", "16x1Kix64x128"});
   EXPECT_EQ(four.as<Matmul>().matrices, 16);
   EXPECT_EQ(four.as<Matmul>().rows, 1024);
-  const Read words = read({"matmul", "8x64x64", "weights=per-row", "pad=128"});
+  const Read words = read_operations({"matmul", "8x64x64", "weights=per-row", "pad=128"});
   EXPECT_TRUE(words.as<Matmul>().per_row_weights);
   EXPECT_EQ(words.as<Matmul>().pad, 128);
-  const Read tiled = read({"matmul", "8x64x64", "tile=4x16x32", "weights=shared"});
+  const Read tiled = read_operations({"matmul", "8x64x64", "tile=4x16x32", "weights=shared"});
   ASSERT_TRUE(tiled.as<Matmul>().tile);
   EXPECT_EQ(tiled.as<Matmul>().tile->columns, 32);
 }
 
 TEST(OperationWords, MatmulSweeps) {
-  const Read flag = read({"matmul", "64x128"}, Batch{{8, 16}});
+  const Read flag = read_operations({"matmul", "64x128"}, Batch{{8, 16}});
   EXPECT_EQ(flag.spoken.swept, "batch");
   ASSERT_EQ(flag.spoken.points.size(), 2U);
   EXPECT_EQ(flag.as<Matmul>(1).rows, 16);
   EXPECT_EQ(flag.as<Matmul>(1).contraction, 64);
-  const Read word = read({"matmul", "8..32*2x64x128"});
+  const Read word = read_operations({"matmul", "8..32*2x64x128"});
   EXPECT_EQ(word.spoken.points.size(), 3U);
-  const Read both = read({"matmul", "512x64x128"}, Batch{{8}});
+  const Read both = read_operations({"matmul", "512x64x128"}, Batch{{8}});
   EXPECT_EQ(both.as<Matmul>().rows, 8);
   EXPECT_EQ(both.spoken.swept, "");
   ASSERT_EQ(both.spoken.assumptions.size(), 1U);
@@ -59,18 +59,18 @@ TEST(OperationWords, MatmulSweeps) {
 }
 
 TEST(OperationWords, WrongMatmuls) {
-  EXPECT_EQ(read({"matmul"}).problems,
+  EXPECT_EQ(read_operations({"matmul"}).problems,
             "<command line>: error: the shape is missing\n"
             "     | matmul\n"
             "     |       ^\n"
             "hint: BxDxF such as 512x8192x28672, DxF with --batch, or NxBxDxF for N matmuls alike\n");
-  EXPECT_EQ(read({"matmul", "512x81q2x64"}).problems,
+  EXPECT_EQ(read_operations({"matmul", "512x81q2x64"}).problems,
             "<command line>: error: '81q2' is not a count: unknown unit 'q2'\n"
             "     | matmul 512x81q2x64\n"
             "     |            ^~~~\n"
             "hint: accepted: 8960, 4M, 70B, 15T, 128k, 16e6, 4Mi\n");
   const auto complains = [](std::vector<std::string> words, const std::string& message, const Batch& batch = {}) {
-    const Read found = read(std::move(words), batch);
+    const Read found = read_operations(std::move(words), batch);
     EXPECT_NE(found.problems.find(message), std::string::npos) << found.problems;
     EXPECT_TRUE(found.spoken.points.empty());
   };
@@ -91,19 +91,19 @@ TEST(OperationWords, WrongMatmuls) {
 }
 
 TEST(OperationWords, UnknownOperationsNameTheNearest) {
-  EXPECT_EQ(read({"atention", "heads=32"}).problems,
+  EXPECT_EQ(read_operations({"atention", "heads=32"}).problems,
             "<command line>: error: unknown operation 'atention'\n"
             "     | atention heads=32\n"
             "     | ^~~~~~~~\n"
             "hint: did you mean 'attention'? operations: matmul, attention, contract, einsum, add, elementwise, dot, "
             "load, flops, bytes\n");
-  EXPECT_NE(read({}).problems.find("the operation is missing"), std::string::npos);
+  EXPECT_NE(read_operations({}).problems.find("the operation is missing"), std::string::npos);
 }
 
 TEST(OperationWords, Attention) {
-  const Read full =
-      read({"attention", "heads=32", "kv_heads=8", "head_dim=128", "query=1", "kv=8Ki", "mask=causal", "pass=backward"},
-           Batch{{4}});
+  const Read full = read_operations(
+      {"attention", "heads=32", "kv_heads=8", "head_dim=128", "query=1", "kv=8Ki", "mask=causal", "pass=backward"},
+      Batch{{4}});
   EXPECT_EQ(full.problems, "");
   const Attention& a = full.as<Attention>();
   EXPECT_EQ(a.kv_heads, 8);
@@ -112,7 +112,7 @@ TEST(OperationWords, Attention) {
   EXPECT_TRUE(a.causal);
   EXPECT_TRUE(a.backward);
   EXPECT_TRUE(full.spoken.assumptions.empty());
-  const Read least = read({"attention", "heads=32", "head_dim=128", "query=64"});
+  const Read least = read_operations({"attention", "heads=32", "head_dim=128", "query=64"});
   EXPECT_EQ(least.as<Attention>().kv_heads, 32);
   EXPECT_EQ(least.as<Attention>().kv, 64);
   EXPECT_FALSE(least.as<Attention>().causal);
@@ -120,15 +120,15 @@ TEST(OperationWords, Attention) {
 }
 
 TEST(OperationWords, AttentionSweeps) {
-  const Read prompt = read({"attention", "heads=8", "head_dim=64", "query=64..256"});
+  const Read prompt = read_operations({"attention", "heads=8", "head_dim=64", "query=64..256"});
   EXPECT_EQ(prompt.spoken.swept, "query");
   EXPECT_EQ(prompt.as<Attention>(2).query, 256);
   EXPECT_EQ(prompt.as<Attention>(2).kv, 256);
-  const Read context = read({"attention", "heads=8", "head_dim=64", "query=1", "kv=64,128"});
+  const Read context = read_operations({"attention", "heads=8", "head_dim=64", "query=1", "kv=64,128"});
   EXPECT_EQ(context.spoken.swept, "kv");
   EXPECT_EQ(context.as<Attention>(1).query, 1);
   EXPECT_EQ(context.as<Attention>(1).kv, 128);
-  const Read batch = read({"attention", "heads=8", "head_dim=64", "query=1", "kv=64"}, Batch{{1, 2}});
+  const Read batch = read_operations({"attention", "heads=8", "head_dim=64", "query=1", "kv=64"}, Batch{{1, 2}});
   EXPECT_EQ(batch.spoken.swept, "batch");
   EXPECT_EQ(batch.as<Attention>(1).sequences, 2);
 }
@@ -136,7 +136,7 @@ TEST(OperationWords, AttentionSweeps) {
 TEST(OperationWords, WrongAttention) {
   const auto complaint = [](std::vector<std::string> words, const Batch& batch = {}) {
     words.insert(words.begin(), "attention");
-    return read(std::move(words), batch).problems;
+    return read_operations(std::move(words), batch).problems;
   };
   EXPECT_NE(complaint({"query=1"}).find("heads= is missing"), std::string::npos);
   EXPECT_NE(complaint({"query=1"}).find("head_dim= is missing"), std::string::npos);
@@ -154,9 +154,9 @@ TEST(OperationWords, WrongAttention) {
 }
 
 TEST(OperationWords, ContractionsInBothNotations) {
-  const Read letters = read({"contract", "ij,jk->ik", "i=2", "j=3", "k=5"});
+  const Read letters = read_operations({"contract", "ij,jk->ik", "i=2", "j=3", "k=5"});
   EXPECT_EQ(letters.problems, "");
-  const Read arrays = read({"einsum", "A[i, j] * B[j, k] -> C[i, k]", "i=2", "j=3", "k=5"});
+  const Read arrays = read_operations({"einsum", "A[i, j] * B[j, k] -> C[i, k]", "i=2", "j=3", "k=5"});
   EXPECT_EQ(arrays.problems, "");
   for (const Read* found : {&letters, &arrays}) {
     const Contraction& c = found->as<Contraction>();
@@ -166,19 +166,19 @@ TEST(OperationWords, ContractionsInBothNotations) {
     EXPECT_TRUE(c.indices[1].in_first && c.indices[1].in_second && !c.indices[1].in_result);
     EXPECT_TRUE(c.indices[2].in_second && c.indices[2].in_result && !c.indices[2].in_first);
   }
-  EXPECT_EQ(read({"contract", "p,p->", "p=8"}).as<Contraction>().indices.size(), 1U);
-  EXPECT_EQ(read({"contract", "A[P] * B[P] -> C[]", "P=8"}).as<Contraction>().indices.size(), 1U);
+  EXPECT_EQ(read_operations({"contract", "p,p->", "p=8"}).as<Contraction>().indices.size(), 1U);
+  EXPECT_EQ(read_operations({"contract", "A[P] * B[P] -> C[]", "P=8"}).as<Contraction>().indices.size(), 1U);
 }
 
 TEST(OperationWords, WrongContractions) {
-  EXPECT_EQ(read({"contract", "ij,jk->il", "i=2", "j=2", "k=2"}).problems,
+  EXPECT_EQ(read_operations({"contract", "ij,jk->il", "i=2", "j=2", "k=2"}).problems,
             "<command line>: error: the result's 'l' is in neither array\n"
             "     | contract ij,jk->il i=2 j=2 k=2\n"
             "     |                  ^\n"
             "hint: \"ij,jk->ik\" or \"A[I,J] * B[J,K] -> C[I,K]\"\n");
   const auto complaint = [](std::vector<std::string> words) {
     words.insert(words.begin(), "contract");
-    return read(std::move(words)).problems;
+    return read_operations(std::move(words)).problems;
   };
   EXPECT_NE(complaint({}).find("the contraction is missing"), std::string::npos);
   EXPECT_NE(complaint({"ij,jk"}).find("has no '->'"), std::string::npos);
@@ -194,25 +194,25 @@ TEST(OperationWords, WrongContractions) {
 }
 
 TEST(OperationWords, VectorWorkAndGivenWork) {
-  const Read add = read({"add", "1Gi", "inputs=4"});
+  const Read add = read_operations({"add", "1Gi", "inputs=4"});
   EXPECT_EQ(add.as<Elementwise>().elements, 1073741824);
   EXPECT_EQ(add.as<Elementwise>().inputs, 4);
   EXPECT_EQ(add.as<Elementwise>().flops, 3);
-  EXPECT_EQ(read({"elementwise", "1024x8"}).as<Elementwise>().elements, 8192);
-  EXPECT_EQ(read({"elementwise", "8", "flops=2.5"}).as<Elementwise>().flops, 2.5);
-  const Read dots = read({"dot", "1k..4k"});
+  EXPECT_EQ(read_operations({"elementwise", "1024x8"}).as<Elementwise>().elements, 8192);
+  EXPECT_EQ(read_operations({"elementwise", "8", "flops=2.5"}).as<Elementwise>().flops, 2.5);
+  const Read dots = read_operations({"dot", "1k..4k"});
   EXPECT_EQ(dots.spoken.swept, "elements");
   EXPECT_EQ(dots.as<DotProduct>(2).elements, 4000);
-  EXPECT_EQ(read({"load", "70B"}).as<ParameterLoad>().parameters, 70e9);
-  EXPECT_EQ(read({"flops", "1e12"}).as<GivenWork>().flops, 1e12);
-  EXPECT_EQ(read({"flops", "1e12", "bytes=4GB"}).as<GivenWork>().bytes, 4e9);
-  EXPECT_EQ(read({"bytes", "400GB"}).as<GivenWork>().bytes, 400e9);
-  EXPECT_EQ(read({"bytes", "400GB", "flops=1T"}).as<GivenWork>().flops, 1e12);
+  EXPECT_EQ(read_operations({"load", "70B"}).as<ParameterLoad>().parameters, 70e9);
+  EXPECT_EQ(read_operations({"flops", "1e12"}).as<GivenWork>().flops, 1e12);
+  EXPECT_EQ(read_operations({"flops", "1e12", "bytes=4GB"}).as<GivenWork>().bytes, 4e9);
+  EXPECT_EQ(read_operations({"bytes", "400GB"}).as<GivenWork>().bytes, 400e9);
+  EXPECT_EQ(read_operations({"bytes", "400GB", "flops=1T"}).as<GivenWork>().flops, 1e12);
 }
 
 TEST(OperationWords, WrongVectorWorkAndGivenWork) {
   const auto complaint = [](std::vector<std::string> words, const Batch& batch = {}) {
-    return read(std::move(words), batch).problems;
+    return read_operations(std::move(words), batch).problems;
   };
   EXPECT_NE(complaint({"add"}).find("the size is missing"), std::string::npos);
   EXPECT_NE(complaint({"add", "8", "inputs=1"}).find("'1' is out of range"), std::string::npos);

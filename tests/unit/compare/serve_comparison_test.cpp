@@ -7,7 +7,7 @@
 namespace scalecalc {
 namespace {
 
-ServeCompareQuestion question(std::vector<SystemAsked> systems) {
+ServeCompareQuestion serve_question(std::vector<SystemAsked> systems) {
   ServeCompareQuestion out;
   out.serve.model = "llama3-8b";
   out.serve.prompt = 1024;
@@ -20,7 +20,7 @@ ServeCompareQuestion question(std::vector<SystemAsked> systems) {
 
 TEST(CompareServing, ItsPointIsTheBestThatServeFinds) {
   const Catalog catalog;
-  ServeCompareQuestion q = question({{.hardware = "h100-sxm"}, {.hardware = "tpu-v6e"}});
+  ServeCompareQuestion q = serve_question({{.hardware = "h100-sxm"}, {.hardware = "tpu-v6e"}});
   q.serve.slo_tpot = 0.02;
   const ServeComparison found = compare_serving(q, catalog);
   for (const ComparedService& row : found.systems) {
@@ -37,7 +37,7 @@ TEST(CompareServing, ItsPointIsTheBestThatServeFinds) {
 
 TEST(CompareServing, AtTheBreakEvenPriceATokenCostsTheSame) {
   const Catalog catalog;
-  ServeCompareQuestion q = question({{.hardware = "h100-sxm"}, {.hardware = "tpu-v6e"}});
+  ServeCompareQuestion q = serve_question({{.hardware = "h100-sxm"}, {.hardware = "tpu-v6e"}});
   const ServeComparison found = compare_serving(q, catalog);
   q.systems[1].price =
       break_even_price(*service_costs(found.systems[0]).usd, service_costs(found.systems[1]).chip_hours)
@@ -48,7 +48,7 @@ TEST(CompareServing, AtTheBreakEvenPriceATokenCostsTheSame) {
 }
 
 TEST(CompareServing, WhatMissesTheLimitsStaysWithItsReason) {
-  ServeCompareQuestion q = question({{.hardware = "h100-sxm"}, {.hardware = "t4"}});
+  ServeCompareQuestion q = serve_question({{.hardware = "h100-sxm"}, {.hardware = "t4"}});
   q.serve.slo_tpot = 0.01;
   const ServeComparison found = compare_serving(q, Catalog());
   EXPECT_TRUE(found.systems[0].answered());
@@ -57,7 +57,7 @@ TEST(CompareServing, WhatMissesTheLimitsStaysWithItsReason) {
 }
 
 TEST(CompareServing, WhatEverySystemRefusesIsAWrongQuestion) {
-  ServeCompareQuestion q = question({{.hardware = "h100-sxm"}});
+  ServeCompareQuestion q = serve_question({{.hardware = "h100-sxm"}});
   q.serve.model = "llama3-9b";
   EXPECT_THROW(compare_serving(q, Catalog()), UserError);
 }

@@ -90,7 +90,7 @@ class FieldsWrong : public testing::TestWithParam<Wrong> {};
 
 TEST_P(FieldsWrong, IsExplained) { EXPECT_EQ(problems(GetParam().text, GetParam().use), GetParam().shown); }
 
-std::string name_of(const testing::TestParamInfo<Wrong>& info) { return info.param.name; }
+std::string name_of_wrong(const testing::TestParamInfo<Wrong>& info) { return info.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(
     All, FieldsWrong,
@@ -170,7 +170,7 @@ INSTANTIATE_TEST_SUITE_P(
               "x.yaml:1:1: error: hardware has no 'hbm'\n"
               "   1 | name: a\n"
               "     | ^\n"}),
-    name_of);
+    name_of_wrong);
 
 TEST(Problems, KeepsTwenty) {
   Problems found;

@@ -10,7 +10,7 @@ namespace scalecalc {
 namespace {
 
 /// Everything the reader has to say about a text, as a user sees it; "" if it reads.
-std::string problems(const std::string& text) {
+std::string json_problems(const std::string& text) {
   return test::problems_of([&] { read_json(text, "x.json"); });
 }
 
@@ -26,7 +26,7 @@ std::string problem(const std::string& text) {
   return "";
 }
 
-std::string place(const SourceSpan& span) {
+std::string json_place(const SourceSpan& span) {
   return std::to_string(span.line) + ":" + std::to_string(span.column) + "+" + std::to_string(span.length);
 }
 
@@ -48,12 +48,12 @@ TEST(ReadJson, KeepsScalarsAsTextAndKnowsQuotes) {
 
 TEST(ReadJson, KnowsWhereThingsStand) {
   const ConfigNode root = read_json("{\n\t\"\u00e9t\u00e9\": \"\u00fc\",\n\t\"m\": {\"n\": 12}\n}\n", "x.json");
-  EXPECT_EQ(place(root.span), "1:1+1");
-  EXPECT_EQ(place(root.entries[0].key_span), "2:2+5");
-  EXPECT_EQ(place(root.entries[0].value.span), "2:9+3");
+  EXPECT_EQ(json_place(root.span), "1:1+1");
+  EXPECT_EQ(json_place(root.entries[0].key_span), "2:2+5");
+  EXPECT_EQ(json_place(root.entries[0].value.span), "2:9+3");
   EXPECT_EQ(root.entries[0].value.span.line_text, "\t\"\u00e9t\u00e9\": \"\u00fc\",");
-  EXPECT_EQ(place(root.find("m")->span), "3:7+1");
-  EXPECT_EQ(place(root.find("m")->find("n")->span), "3:13+2");
+  EXPECT_EQ(json_place(root.find("m")->span), "3:7+1");
+  EXPECT_EQ(json_place(root.find("m")->find("n")->span), "3:13+2");
   EXPECT_EQ(root.find("m")->find("n")->span.file, "x.json");
 }
 
@@ -75,11 +75,11 @@ TEST(ReadJson, TakesTheWordsThatPythonWrites) {
 
 TEST(ReadJson, ReadsWindowsLineEndsByteOrderMarksAndTabs) {
   const ConfigNode root = read_json("\xEF\xBB\xBF{\r\n\t\"a\":\t1\r\n}\r\n", "x.json");
-  EXPECT_EQ(place(root.find("a")->span), "2:7+1");
+  EXPECT_EQ(json_place(root.find("a")->span), "2:7+1");
 }
 
 TEST(ReadJson, RefusesWhatOnlyYamlAllows) {
-  EXPECT_EQ(problems("{\n  \"a\": 1,\n}\n"),
+  EXPECT_EQ(json_problems("{\n  \"a\": 1,\n}\n"),
             "x.json:2:9: error: JSON allows no comma before '}'\n"
             "   2 |   \"a\": 1,\n"
             "     |         ^\n");

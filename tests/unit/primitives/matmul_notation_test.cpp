@@ -5,7 +5,7 @@
 namespace scalecalc {
 namespace {
 
-std::string error_of(const std::string& text) {
+std::string notation_error(const std::string& text) {
   try {
     parse_notation(text);
   } catch (const UserError& error) {
@@ -57,18 +57,19 @@ TEST(MatmulNotation, ChainsAndResultsBetween) {
 }
 
 TEST(MatmulNotation, ErrorsPointAtTheirPlace) {
-  EXPECT_EQ(error_of("A[I_X, J * B[J, K]"),
+  EXPECT_EQ(notation_error("A[I_X, J * B[J, K]"),
             "<command line>: error: '*' stands where ',' or ']' was expected\n"
             "     | A[I_X, J * B[J, K]\n"
             "     |          ^\n"
             "hint: for example \"A[I_X, J_Y] * B[J_Y, K] -> C[I_X, K]\"\n");
   // A sign of several bytes is one character.
-  EXPECT_NE(error_of("A[I]·B[I] ? C").find("\n     |           ^\n"), std::string::npos) << error_of("A[I]·B[I] ? C");
+  EXPECT_NE(notation_error("A[I]·B[I] ? C").find("\n     |           ^\n"), std::string::npos)
+      << notation_error("A[I]·B[I] ? C");
 }
 
 TEST(MatmulNotation, WhatIsExpected) {
   const auto expect = [](const std::string& text, const std::string& part) {
-    EXPECT_NE(error_of(text).find(part), std::string::npos) << text << "\n" << error_of(text);
+    EXPECT_NE(notation_error(text).find(part), std::string::npos) << text << "\n" << notation_error(text);
   };
   expect("", "the expression ends where an array such as A[I_X, J] was expected");
   expect("A", "the expression ends where '[' was expected");

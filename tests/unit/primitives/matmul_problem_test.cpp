@@ -11,9 +11,10 @@ namespace {
 using Messages = std::vector<std::string>;
 
 const test::Sizes kMesh{{"X", 4}, {"Y", 2}};
-const test::Sizes kDims{{"I", 64}, {"J", 32}, {"K", 16}};
+const test::Sizes kSmallDims{{"I", 64}, {"J", 32}, {"K", 16}};
 
-MatmulProblem read(const std::string& expression, const test::Sizes& mesh = kMesh, const test::Sizes& dims = kDims) {
+MatmulProblem read(const std::string& expression, const test::Sizes& mesh = kMesh,
+                   const test::Sizes& dims = kSmallDims) {
   return understand(test::matmul_input(expression, mesh, dims));
 }
 
@@ -26,7 +27,8 @@ Messages errors_of(const MatmulInput& input) {
   }
   return out;
 }
-Messages errors_of(const std::string& expression, const test::Sizes& mesh = kMesh, const test::Sizes& dims = kDims) {
+Messages errors_of(const std::string& expression, const test::Sizes& mesh = kMesh,
+                   const test::Sizes& dims = kSmallDims) {
   return errors_of(test::matmul_input(expression, mesh, dims));
 }
 
@@ -111,7 +113,7 @@ TEST(MatmulProblem, FormatsOfResults) {
   EXPECT_EQ(mixed.products[0].result.dtype, DType::kBf16);
   EXPECT_EQ(read("int8 A[I, J] * int8 B[J, K]").products[0].result.dtype, DType::kInt8);
   EXPECT_EQ(read("int8 A[I, J] * int8 B[J, K] -> fp32 C[I, K]").products[0].result.dtype, DType::kFp32);
-  MatmulInput input = test::matmul_input("A[I, J] * B[J, K]", kMesh, kDims);
+  MatmulInput input = test::matmul_input("A[I, J] * B[J, K]", kMesh, kSmallDims);
   input.dtype = DType::kFp8;
   EXPECT_EQ(understand(input).products[0].result.dtype, DType::kFp8);
 }

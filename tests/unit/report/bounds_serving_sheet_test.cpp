@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-BoundsQuestion question() {
+BoundsQuestion serving_question() {
   BoundsQuestion q;
   q.parameters = 8e9;
   q.hw = test::torus_chip();
@@ -26,10 +26,12 @@ BoundsQuestion question() {
   return q;
 }
 
-json document(const BoundsQuestion& q) { return json::parse(sheet_json(bounds_sheet(q, bounds(q)), "1.0", false)); }
+json serving_document(const BoundsQuestion& q) {
+  return json::parse(sheet_json(bounds_sheet(q, bounds(q)), "1.0", false));
+}
 
 TEST(BoundsServingSheet, ThePointsAreACurve) {
-  const json doc = document(question());
+  const json doc = serving_document(serving_question());
   ASSERT_EQ(doc["points"].size(), 2U);
   EXPECT_EQ(doc["points"][0]["batch"], 8);
   EXPECT_DOUBLE_EQ(doc["points"][0]["kv_time_s"], 1e-4);
@@ -41,16 +43,16 @@ TEST(BoundsServingSheet, ThePointsAreACurve) {
 }
 
 TEST(BoundsServingSheet, RequestsComeWithALengthOfAnswers) {
-  BoundsQuestion q = question();
+  BoundsQuestion q = serving_question();
   q.serving.generate = 100;
-  const json doc = document(q);
+  const json doc = serving_document(q);
   EXPECT_DOUBLE_EQ(doc["requests"][0]["finished_sequences_per_step"], 0.08);
   EXPECT_TRUE(doc["requests"][0]["evicted_tokens_per_step"].is_null());  // no --prompt
   EXPECT_TRUE(doc["requests"][0]["usd_per_million_output_tokens"].is_null());
 }
 
 TEST(BoundsServingSheet, PeopleReadTheStepAndWhatBindsIt) {
-  const BoundsQuestion q = question();
+  const BoundsQuestion q = serving_question();
   const std::string text = render_table(sheet_report(bounds_sheet(q, bounds(q)), false), {});
   EXPECT_NE(text.find("Decode step"), std::string::npos) << text;
   EXPECT_NE(text.find("weights"), std::string::npos);
@@ -58,11 +60,11 @@ TEST(BoundsServingSheet, PeopleReadTheStepAndWhatBindsIt) {
 }
 
 TEST(BoundsServingSheet, TheQueryHoldsWhatWasAsked) {
-  BoundsQuestion q = question();
+  BoundsQuestion q = serving_question();
   q.serving.kv = DType::kInt8;
   q.serving.latency = 0.015;
   q.serving.speculation = BoundSpeculation{.drafted = 4, .accept = 0.7, .cost = 0.1};
-  const json serving = document(q)["query"]["serving"];
+  const json serving = serving_document(q)["query"]["serving"];
   EXPECT_EQ(serving["batch"], (json{8, 16}));
   EXPECT_EQ(serving["context"], 1000);
   EXPECT_TRUE(serving["prompt"].is_null());
@@ -71,11 +73,11 @@ TEST(BoundsServingSheet, TheQueryHoldsWhatWasAsked) {
   EXPECT_EQ(serving["slo_tpot_s"], 0.015);
   EXPECT_EQ(serving["speculative"]["k"], 4);
   q.scope = BoundScope::kTraining;
-  EXPECT_FALSE(document(q)["query"].contains("serving"));
+  EXPECT_FALSE(serving_document(q)["query"].contains("serving"));
 }
 
 TEST(BoundsServingSheet, ACurveIsWhatCsvWrites) {
-  BoundsQuestion q = question();
+  BoundsQuestion q = serving_question();
   const auto head = [&] {
     const std::string csv = render_csv(sheet_report(bounds_sheet(q, bounds(q)), false));
     return csv.substr(0, csv.find(','));
@@ -86,9 +88,9 @@ TEST(BoundsServingSheet, ACurveIsWhatCsvWrites) {
 }
 
 TEST(BoundsServingSheet, WithoutABatchThereIsNoCurve) {
-  BoundsQuestion q = question();
+  BoundsQuestion q = serving_question();
   q.serving.batches.clear();
-  EXPECT_FALSE(document(q).contains("points"));
+  EXPECT_FALSE(serving_document(q).contains("points"));
 }
 
 }  // namespace

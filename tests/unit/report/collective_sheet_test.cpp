@@ -25,12 +25,12 @@ CollectiveQuestion gather(std::int64_t group, std::vector<double> bytes) {
   return out;
 }
 
-ordered_json json_of(const Sheet& sheet, bool explain = false) {
+ordered_json collective_json(const Sheet& sheet, bool explain = false) {
   return ordered_json::parse(sheet_json(sheet, "1.0", explain));
 }
 
 TEST(CollectiveSheet, ThePromisedKeysComeFirst) {
-  const ordered_json point = json_of(sheet_of(gather(8, {1e9}), test::switched_chip()))["points"][0];
+  const ordered_json point = collective_json(sheet_of(gather(8, {1e9}), test::switched_chip()))["points"][0];
   std::vector<std::string> keys;
   for (const auto& [key, value] : point.items()) keys.push_back(key);
   keys.resize(8);
@@ -42,7 +42,7 @@ TEST(CollectiveSheet, ThePromisedKeysComeFirst) {
 }
 
 TEST(CollectiveSheet, NothingThatMovesHasNoRate) {
-  const ordered_json point = json_of(sheet_of(gather(1, {1e9}), test::switched_chip()))["points"][0];
+  const ordered_json point = collective_json(sheet_of(gather(1, {1e9}), test::switched_chip()))["points"][0];
   EXPECT_EQ(point["time_s"], 0);
   EXPECT_EQ(point["bytes_per_s"], nullptr);
   EXPECT_EQ(point["bound_tier"], nullptr);
@@ -60,7 +60,7 @@ TEST(CollectiveSheet, OnePointIsShownInDetailSeveralAsATable) {
 }
 
 TEST(CollectiveSheet, EveryFigureOfAPointHasItsWorking) {
-  const ordered_json json = json_of(sheet_of(gather(8, {1e9}), test::torus_chip()), true);
+  const ordered_json json = collective_json(sheet_of(gather(8, {1e9}), test::torus_chip()), true);
   std::vector<std::string> names;
   for (const auto& step : json["explain"][0]["steps"]) names.push_back(step["name"]);
   for (const char* name : {"time", "bandwidth time", "latency", "time of a hop", "latency-bound below",
@@ -80,7 +80,7 @@ TEST(CollectiveSheet, FarPointsOfACurveCarryNoWorking) {
   };
   EXPECT_GT(steps(0), 0u);
   EXPECT_EQ(steps(19), 0u);
-  EXPECT_EQ(json_of(sheet)["points"][19]["time_s"], 20e6 / 100e9);
+  EXPECT_EQ(collective_json(sheet)["points"][19]["time_s"], 20e6 / 100e9);
 }
 
 }  // namespace

@@ -15,10 +15,10 @@ using nlohmann::ordered_json;
 
 Sheet chips(std::vector<std::string> names) { return hw_sheet(answer({.hardware = std::move(names)}, Catalog())); }
 
-ordered_json json_of(const Sheet& sheet) { return ordered_json::parse(sheet_json(sheet, "1.0", false)); }
+ordered_json hw_json(const Sheet& sheet) { return ordered_json::parse(sheet_json(sheet, "1.0", false)); }
 
 TEST(HwSheet, ThePromisedKeysStandInBaseUnits) {
-  const ordered_json chip = json_of(chips({"tpu-v5p"}))["chips"][0];
+  const ordered_json chip = hw_json(chips({"tpu-v5p"}))["chips"][0];
   EXPECT_EQ(chip["matmul_flops_per_s"]["bf16"], 459e12);
   EXPECT_EQ(chip["memory_bandwidth_bytes_per_s"], 2.765e12);
   EXPECT_EQ(chip["critical_intensity_dtype"], "bf16");
@@ -31,7 +31,7 @@ TEST(HwSheet, ThePromisedKeysStandInBaseUnits) {
 }
 
 TEST(HwSheet, TheFirstChipOverEachOther) {
-  const ordered_json json = json_of(chips({"b200", "h100-sxm", "a100-80g"}));
+  const ordered_json json = hw_json(chips({"b200", "h100-sxm", "a100-80g"}));
   ASSERT_EQ(json["ratios"].size(), 2u);
   EXPECT_EQ(json["ratios"][1]["over"], "a100-80g");
   const double b200 = json["chips"][0]["matmul_flops_per_s"]["bf16"];
@@ -46,12 +46,12 @@ TEST(HwSheet, SourcesAreTextForOneChipAndDataForSeveral) {
   EXPECT_NE(alone.find("network tier leaf: "), std::string::npos);
   const Sheet two = chips({"h100-sxm", "h200"});
   EXPECT_EQ(render_table(sheet_report(two, false), {}).find("hbm: "), std::string::npos);
-  EXPECT_FALSE(json_of(two)["chips"][1]["sources"].empty());
+  EXPECT_FALSE(hw_json(two)["chips"][1]["sources"].empty());
 }
 
 TEST(HwListSheet, TheQuestionHoldsTheConditions) {
   const HwListQuestion question{.vendor = "google", .since = 2023, .sold = true};
-  const ordered_json json = json_of(hw_list_sheet(list_hardware(question, Catalog())));
+  const ordered_json json = hw_json(hw_list_sheet(list_hardware(question, Catalog())));
   EXPECT_EQ(json["schema"], "scalecalc/hw-list/1");
   EXPECT_EQ(json["query"]["vendor"], "google");
   EXPECT_EQ(json["query"]["since"], 2023);

@@ -10,7 +10,7 @@
 namespace scalecalc {
 namespace {
 
-Report small() {
+Report small_report() {
   Report report{.title = "A <b> & \"c\""};
   report.summary = {{"all *well*", Role::kGood}};
   report.warnings = {"careful"};
@@ -25,7 +25,7 @@ Report small() {
 }
 
 TEST(RenderTable, PlainForAPipe) {
-  EXPECT_EQ(render_table(small(), {}),
+  EXPECT_EQ(render_table(small_report(), {}),
             "A <b> & \"c\"\n"
             "all *well*\n"
             "warning: careful\n"
@@ -42,7 +42,7 @@ TEST(RenderTable, PlainForAPipe) {
 TEST(RenderTable, ColoursByRoleAndDrawsTheRule) {
   std::string rule;
   for (int i = 0; i < 17; ++i) rule += "\u2500";
-  EXPECT_EQ(render_table(small(), {.width = 80, .unicode = true, .colour = true}),
+  EXPECT_EQ(render_table(small_report(), {.width = 80, .unicode = true, .colour = true}),
             "\x1b[1mA <b> & \"c\"\x1b[0m\n"
             "\x1b[32mall *well*\x1b[0m\n"
             "\x1b[33mwarning: careful\x1b[0m\n"
@@ -83,8 +83,8 @@ TEST(RenderTable, TreatsNarrowerTerminalsAsSixty) {
 }
 
 TEST(RenderCsv, QuotesAndGivesBaseUnits) {
-  EXPECT_EQ(render_csv(small()), "rank,layout,time_s\n1,\"x, \"\"y\"\"\",0.5\n");
-  Report empty = small();
+  EXPECT_EQ(render_csv(small_report()), "rank,layout,time_s\n1,\"x, \"\"y\"\"\",0.5\n");
+  Report empty = small_report();
   empty.records.rows.clear();
   EXPECT_EQ(render_csv(empty), "rank,layout,time_s\n");
 }
@@ -101,7 +101,7 @@ TEST(RenderCsv, HasUnitsInTheHeaderWords) {
 }
 
 TEST(RenderMarkdown, EscapesMarkup) {
-  EXPECT_EQ(render_markdown(small()),
+  EXPECT_EQ(render_markdown(small_report()),
             "# A \\<b> & \"c\"\n"
             "\n"
             "all \\*well\\*\n"
@@ -120,7 +120,7 @@ TEST(RenderMarkdown, EscapesMarkup) {
 }
 
 TEST(RenderHtml, EscapesAndNeedsNothingElse) {
-  const std::string page = render_html(small());
+  const std::string page = render_html(small_report());
   EXPECT_TRUE(page.starts_with("<!DOCTYPE html>\n"));
   EXPECT_NE(page.find("<h1>A &lt;b&gt; &amp; &quot;c&quot;</h1>"), std::string::npos);
   EXPECT_NE(page.find("<tr class=\"good\"><td class=\"n\">1</td><td>x, &quot;y&quot;</td><td class=\"n\">500 ms</td>"),

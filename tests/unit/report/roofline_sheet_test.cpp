@@ -12,19 +12,23 @@ namespace {
 
 using nlohmann::ordered_json;
 
-RooflineQuestion question() { return {.operations = {Matmul{.rows = 64, .contraction = 1000, .columns = 1000}}}; }
+RooflineQuestion roofline_question() {
+  return {.operations = {Matmul{.rows = 64, .contraction = 1000, .columns = 1000}}};
+}
 
 Sheet sheet_of(const RooflineQuestion& q) {
   const HardwareSpec hw = test::torus_chip();
   return roofline_sheet(q, answer(q, hw), hw, {{"said before", "--before", "", false}});
 }
 
-ordered_json json_of(const RooflineQuestion& q) { return ordered_json::parse(sheet_json(sheet_of(q), "1.0", false)); }
+ordered_json roofline_json(const RooflineQuestion& q) {
+  return ordered_json::parse(sheet_json(sheet_of(q), "1.0", false));
+}
 
 std::string table_of(const RooflineQuestion& q) { return render_table(sheet_report(sheet_of(q), false), {}); }
 
 TEST(RooflineSheet, HoldsTheFiguresOfTheContract) {
-  const ordered_json json = json_of(question());
+  const ordered_json json = roofline_json(roofline_question());
   EXPECT_EQ(json["schema"], "scalecalc/roofline/1");
   const auto& point = json["points"][0];
   EXPECT_EQ(point["batch"], 64);
@@ -48,9 +52,9 @@ TEST(RooflineSheet, HoldsTheFiguresOfTheContract) {
 }
 
 TEST(RooflineSheet, ACriticalBatchThatDoesNotExistIsNullWithItsReason) {
-  RooflineQuestion q = question();
+  RooflineQuestion q = roofline_question();
   q.operations = {Matmul{.rows = 64, .contraction = 100, .columns = 100}};
-  const ordered_json json = json_of(q);
+  const ordered_json json = roofline_json(q);
   EXPECT_TRUE(json["critical_batch"].is_null());
   EXPECT_EQ(json["critical_batch_exists"], false);
   EXPECT_NE(json["critical_batch_reason"].get<std::string>().find("no batch is compute-bound"), std::string::npos);
@@ -59,39 +63,40 @@ TEST(RooflineSheet, ACriticalBatchThatDoesNotExistIsNullWithItsReason) {
 }
 
 TEST(RooflineSheet, OnlyMatmulsHaveACriticalBatch) {
-  RooflineQuestion q = question();
+  RooflineQuestion q = roofline_question();
   q.operations = {DotProduct{1000}};
-  EXPECT_FALSE(json_of(q).contains("critical_batch"));
+  EXPECT_FALSE(roofline_json(q).contains("critical_batch"));
   q.operations = {Attention{.heads = 8, .kv_heads = 8, .head_dim = 64, .query = 64, .kv = 64}};
-  EXPECT_FALSE(json_of(q).contains("critical_batch"));
-  EXPECT_EQ(json_of(q)["critical_prompt"], 200);
+  EXPECT_FALSE(roofline_json(q).contains("critical_batch"));
+  EXPECT_EQ(roofline_json(q)["critical_prompt"], 200);
 }
 
 TEST(RooflineSheet, ShowsColumnsForWhatIsDone) {
-  EXPECT_EQ(table_of(question()).find("link "), std::string::npos);
-  EXPECT_EQ(table_of(question()).find("overhead"), std::string::npos);
-  EXPECT_NE(table_of(question()).find("compute      HBM     time"), std::string::npos) << table_of(question());
-  RooflineQuestion load = question();
+  EXPECT_EQ(table_of(roofline_question()).find("link "), std::string::npos);
+  EXPECT_EQ(table_of(roofline_question()).find("overhead"), std::string::npos);
+  EXPECT_NE(table_of(roofline_question()).find("compute      HBM     time"), std::string::npos)
+      << table_of(roofline_question());
+  RooflineQuestion load = roofline_question();
   load.operations = {ParameterLoad{1e9}};
   EXPECT_EQ(table_of(load).find("FLOP"), std::string::npos) << table_of(load);
-  RooflineQuestion split = question();
+  RooflineQuestion split = roofline_question();
   split.sharing = {4, MatmulSplit::kOutput};
   split.over = Fabric::kIci;
   split.counted = Counted::kNone;
   EXPECT_NE(table_of(split).find("compute     link     time"), std::string::npos) << table_of(split);
-  EXPECT_EQ(json_of(split)["query"]["over"], "ici");
-  EXPECT_EQ(json_of(split)["machine"]["critical_intensity_flops_per_byte"]["ici"], 1000);
+  EXPECT_EQ(roofline_json(split)["query"]["over"], "ici");
+  EXPECT_EQ(roofline_json(split)["machine"]["critical_intensity_flops_per_byte"]["ici"], 1000);
 }
 
 TEST(RooflineSheet, ASweepHasAColumnForWhatVaries) {
-  RooflineQuestion q = question();
+  RooflineQuestion q = roofline_question();
   for (double rows = 128; rows <= 8192; rows *= 2) {
     q.operations.emplace_back(Matmul{.rows = rows, .contraction = 1000, .columns = 1000});
   }
   q.swept = "batch";
   EXPECT_NE(table_of(q).find("batch  "), std::string::npos);
   EXPECT_NE(table_of(q).find("bf16[B,1000]"), std::string::npos);
-  EXPECT_EQ(table_of(question()).find("\nbatch"), std::string::npos);
+  EXPECT_EQ(table_of(roofline_question()).find("\nbatch"), std::string::npos);
   EXPECT_EQ(sheet_explanation(sheet_of(q))[0].remarks.size(), 0U);
   // Far points of a long curve have no working, and the same figures.
   for (int i = 0; i < 20; ++i) q.operations.push_back(q.operations.back());
@@ -103,14 +108,14 @@ TEST(RooflineSheet, ASweepHasAColumnForWhatVaries) {
 }
 
 TEST(RooflineSheet, MeasuredTimesStandBesideTheRoofline) {
-  RooflineQuestion q = question();
+  RooflineQuestion q = roofline_question();
   q.measured = {4.512e-6, 2.256e-6 * 1.25};
-  const ordered_json rows = json_of(q)["measured"];
+  const ordered_json rows = roofline_json(q)["measured"];
   EXPECT_NEAR(rows[0]["roofline_fraction"].get<double>(), 0.5, 1e-12);
   EXPECT_TRUE(rows[0]["speedup_over_first"].is_null());
   EXPECT_NEAR(rows[1]["speedup_over_first"].get<double>(), 1.6, 1e-12);
   EXPECT_NE(table_of(q).find("Measured"), std::string::npos);
-  EXPECT_FALSE(json_of(question()).contains("measured"));
+  EXPECT_FALSE(roofline_json(roofline_question()).contains("measured"));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-Sheet sample() {
+Sheet sample_sheet() {
   const Reader<Traced> reader;
   const auto flops = read(reader, Flops(2e12), "flops", "shape");
   const auto rate = read(reader, FlopsPerSecond(1e12), "C", "data sheet");
@@ -29,7 +29,7 @@ Sheet sample() {
 }
 
 TEST(Sheet, JsonNestsKeysAndKeepsTheirOrder) {
-  const ordered_json json = ordered_json::parse(sheet_json(sample(), "1.0", false));
+  const ordered_json json = ordered_json::parse(sheet_json(sample_sheet(), "1.0", false));
   EXPECT_EQ(json.begin().key(), "schema");
   EXPECT_EQ(json["schema"], "scalecalc/sample/1");
   EXPECT_EQ(json["query"]["shape"], "4x4");
@@ -42,19 +42,19 @@ TEST(Sheet, JsonNestsKeysAndKeepsTheirOrder) {
 }
 
 TEST(Sheet, ExplainTellsTheFormulaUnderTheFiguresLabel) {
-  const ordered_json json = ordered_json::parse(sheet_json(sample(), "1.0", true));
+  const ordered_json json = ordered_json::parse(sheet_json(sample_sheet(), "1.0", true));
   const auto& step = json["explain"][0]["steps"][0];
   EXPECT_EQ(step["name"], "time");
   EXPECT_EQ(step["formula"], "flops / C");
   EXPECT_EQ(step["unit"], "s");
   EXPECT_EQ(step["value"], 2);
-  const std::string text = render_table(sheet_report(sample(), true), {});
+  const std::string text = render_table(sheet_report(sample_sheet(), true), {});
   EXPECT_NE(text.find("time = flops / C"), std::string::npos) << text;
-  EXPECT_EQ(render_table(sheet_report(sample(), false), {}).find("flops / C"), std::string::npos);
+  EXPECT_EQ(render_table(sheet_report(sample_sheet(), false), {}).find("flops / C"), std::string::npos);
 }
 
 TEST(Sheet, ABlockForPeopleIsInTablesOnly) {
-  Sheet sheet = sample();
+  Sheet sheet = sample_sheet();
   Block view{"", "In detail", true, {Record{{figure("more", "more", Format::kNumber, Cell(7.0))}}}, true};
   sheet.blocks.insert(sheet.blocks.begin(), view);
   EXPECT_NE(render_table(sheet_report(sheet, false), {}).find("In detail"), std::string::npos);
@@ -65,7 +65,7 @@ TEST(Sheet, ABlockForPeopleIsInTablesOnly) {
 }
 
 TEST(Sheet, TableShowsLabelledFiguresOnly) {
-  const std::string text = render_table(sheet_report(sample(), false), {});
+  const std::string text = render_table(sheet_report(sample_sheet(), false), {});
   EXPECT_NE(text.find("FLOPs    time  fits"), std::string::npos) << text;
   EXPECT_NE(text.find("2.00 TFLOP"), std::string::npos) << text;
   EXPECT_NE(text.find("yes"), std::string::npos) << text;
@@ -74,29 +74,29 @@ TEST(Sheet, TableShowsLabelledFiguresOnly) {
 }
 
 TEST(Sheet, CsvHasEveryFigureByItsKey) {
-  EXPECT_EQ(render_csv(sheet_report(sample(), false)), "flops,time_s,rates.inner,fits\n2000000000000,2,3.5,1\n");
+  EXPECT_EQ(render_csv(sheet_report(sample_sheet(), false)), "flops,time_s,rates.inner,fits\n2000000000000,2,3.5,1\n");
 }
 
 TEST(Sheet, JsonLinesCarryTheQuery) {
-  const ordered_json line = ordered_json::parse(sheet_jsonl(sample(), "1.0"));
+  const ordered_json line = ordered_json::parse(sheet_jsonl(sample_sheet(), "1.0"));
   EXPECT_EQ(line["query"]["shape"], "4x4");
   EXPECT_EQ(line["time_s"], 2);
 }
 
 TEST(Sheet, ARecordWithoutAFigureLeavesItsCellEmpty) {
-  Sheet sheet = sample();
+  Sheet sheet = sample_sheet();
   sheet.blocks[0].records.push_back(Record{{figure("time_s", "time", Format::kSeconds, Cell(4.0))}});
   EXPECT_EQ(render_csv(sheet_report(sheet, false)), "flops,time_s,rates.inner,fits\n2000000000000,2,3.5,1\n,4,,\n");
 }
 
 TEST(Sheet, AFormulaSharedByFiguresIsToldOnce) {
-  Sheet sheet = sample();
+  Sheet sheet = sample_sheet();
   sheet.blocks[0].records.push_back(sheet.blocks[0].records[0]);
   EXPECT_EQ(sheet_explanation(sheet)[0].steps.size(), 1U);
 }
 
 TEST(Sheet, RecordsOfAGroupAreATableForPeopleAndOneListForMachines) {
-  Sheet sheet = sample();
+  Sheet sheet = sample_sheet();
   Record other{{figure("time_s", "time", Format::kSeconds, Cell(4.0))}, "Second"};
   sheet.blocks[0].records[0].group = "First";
   sheet.blocks[0].records.push_back(other);
@@ -106,7 +106,7 @@ TEST(Sheet, RecordsOfAGroupAreATableForPeopleAndOneListForMachines) {
 }
 
 TEST(Sheet, PeopleReadWhatIsShownAndMachinesTheValue) {
-  Sheet sheet = sample();
+  Sheet sheet = sample_sheet();
   sheet.blocks[0].records[0].figures[1].shown = "a while";
   EXPECT_NE(render_table(sheet_report(sheet, false), {}).find("a while"), std::string::npos);
   EXPECT_EQ(ordered_json::parse(sheet_json(sheet, "1.0", false))["points"][0]["time_s"], 2);

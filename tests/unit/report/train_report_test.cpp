@@ -16,7 +16,7 @@ const Section* find_section(const Report& report, const std::string& title_start
   return nullptr;
 }
 
-std::vector<std::string> lines(const Section& section) {
+std::vector<std::string> section_lines(const Section& section) {
   std::vector<std::string> out;
   for (const Line& line : section.lines) out.push_back(line.text);
   return out;
@@ -85,14 +85,15 @@ TEST(TrainReport, SaysWhatStaysIdleAndWhatItCosts) {
   const Report report = train_report(sample_answer());
   const Section* plan = find_section(report, "Plan 1");
   ASSERT_NE(plan, nullptr);
-  EXPECT_EQ(lines(*plan), (std::vector<std::string>{
-                              "fsdp 8, tp 4+sp; mb 2 x 4, remat selective, zero 3",
-                              "each step runs 64 sequences of 8,192, 524k tokens: as asked", "4 of 36 chips stay idle",
-                              "this layout alone: --fix dp=1,fsdp=8,tp=4,sp=1,cp=1 --fix pp=1,vpp=1,ep=1,etp=1 --fix "
-                              "zero=3,remat_layers=0,mb=2,ga=4,remat=selective"}));
+  EXPECT_EQ(section_lines(*plan),
+            (std::vector<std::string>{
+                "fsdp 8, tp 4+sp; mb 2 x 4, remat selective, zero 3",
+                "each step runs 64 sequences of 8,192, 524k tokens: as asked", "4 of 36 chips stay idle",
+                "this layout alone: --fix dp=1,fsdp=8,tp=4,sp=1,cp=1 --fix pp=1,vpp=1,ep=1,etp=1 --fix "
+                "zero=3,remat_layers=0,mb=2,ga=4,remat=selective"}));
   const Section* run = find_section(report, "The whole run");
   ASSERT_NE(run, nullptr);
-  EXPECT_EQ(lines(*run),
+  EXPECT_EQ(section_lines(*run),
             (std::vector<std::string>{"1T tokens in 1.91M steps: 44.2 d, 33.9k chip-hours, $136k at $4.00/h a chip",
                                       "262k tokens/s, 8.19k tokens/s per chip"}));
 }
@@ -101,8 +102,8 @@ TEST(TrainReport, NamesTheFlagOfEachAssumption) {
   const Report report = train_report(sample_answer());
   const Section* assumed = find_section(report, "Assumed");
   ASSERT_NE(assumed, nullptr);
-  EXPECT_EQ(lines(*assumed), (std::vector<std::string>{"sequences of 8,192 tokens [as trained] (change: --seq)",
-                                                       "warning: no price is known"}));
+  EXPECT_EQ(section_lines(*assumed), (std::vector<std::string>{"sequences of 8,192 tokens [as trained] (change: --seq)",
+                                                               "warning: no price is known"}));
   EXPECT_EQ(assumed->lines[1].role, Role::kWarning);
 }
 
@@ -144,7 +145,7 @@ TEST(TrainReport, PrintsExplanationsAsFormulaNumbersValueSource) {
                          {"a remark"}}};
   const Report report = train_report(answer);
   EXPECT_EQ(report.sections.back().title, "Explained, plan 1: Memory");
-  EXPECT_EQ(lines(report.sections.back()),
+  EXPECT_EQ(section_lines(report.sections.back()),
             (std::vector<std::string>{"weights = params * 2 / fsdp\n= 80e9 * 2 / 8\n= 20 GB [book ch. 4]",
                                       "ratio = a / b\n= 1 / 3\n= 0.3333", "a remark"}));
 }

@@ -7,10 +7,15 @@
 #include <cmath>
 
 #include "base/diagnostic.h"
+#include "support/bound_of.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {
 namespace {
+
+using test::find;
+using test::holds;
+using test::value;
 
 BoundsQuestion about(HardwareSpec hw) {
   BoundsQuestion q;
@@ -32,24 +37,6 @@ BoundsQuestion behind_switches(std::int64_t chips = 64, double batch = 65536) {
   q.chips = chips;
   q.training.batch_tokens = batch;
   return q;
-}
-
-const Bound* find(const BoundsAnswer& answer, const std::string& name) {
-  const auto at =
-      std::find_if(answer.bounds.begin(), answer.bounds.end(), [&](const Bound& b) { return b.name == name; });
-  return at == answer.bounds.end() ? nullptr : &*at;
-}
-
-double value(const BoundsAnswer& answer, const std::string& name) {
-  const Bound* bound = find(answer, name);
-  EXPECT_NE(bound, nullptr) << name;
-  return bound == nullptr ? std::nan("") : bound->value.value();
-}
-
-std::optional<bool> holds(const BoundsAnswer& answer, const std::string& name) {
-  const Bound* bound = find(answer, name);
-  EXPECT_NE(bound, nullptr) << name;
-  return bound == nullptr ? std::nullopt : bound->holds;
 }
 
 const LayerPass& pass(const BoundsAnswer& answer, const std::string& name) {

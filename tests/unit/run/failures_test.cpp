@@ -10,25 +10,25 @@ namespace scalecalc {
 namespace {
 
 constexpr double kMinute = 60;
-constexpr double kHour = 3600;
+constexpr double kSecondsPerHour = 3600;
 
 /// Figures 3 to 5 of Daly 2006: dumps of 5 min.
 TEST(CheckpointInterval, IsThatOfDalysFigures) {
-  EXPECT_NEAR(daly_interval(24 * kHour, 5 * kMinute) / kMinute, 117, 0.5);
-  EXPECT_NEAR(daly_interval(6 * kHour, 5 * kMinute) / kMinute, 57, 0.5);
+  EXPECT_NEAR(daly_interval(24 * kSecondsPerHour, 5 * kMinute) / kMinute, 117, 0.5);
+  EXPECT_NEAR(daly_interval(6 * kSecondsPerHour, 5 * kMinute) / kMinute, 57, 0.5);
   EXPECT_NEAR(daly_interval(15 * kMinute, 5 * kMinute) / kMinute, 9.1, 0.05);
   EXPECT_EQ(daly_interval(kMinute, 5 * kMinute), kMinute);
   EXPECT_DOUBLE_EQ(young_interval(2, 9), 6);
 }
 
 TEST(CheckpointInterval, ExactOneIsNearDalysAndMeetsItsEquation) {
-  for (const double mtbf : {15 * kMinute, 6 * kHour, 24 * kHour}) {
+  for (const double mtbf : {15 * kMinute, 6 * kSecondsPerHour, 24 * kSecondsPerHour}) {
     const double blocked = 5 * kMinute;
     const double t = optimal_interval(mtbf, blocked);
     EXPECT_NEAR((1 - t / mtbf) * std::exp((t + blocked) / mtbf), 1, 1e-12);
     EXPECT_NEAR(t, daly_interval(mtbf, blocked), 0.01 * t);
   }
-  EXPECT_EQ(optimal_interval(kHour, 0), 0);
+  EXPECT_EQ(optimal_interval(kSecondsPerHour, 0), 0);
 }
 
 struct Case {

@@ -34,7 +34,7 @@ TEST(SetRange, WrongOnesAreErrors) {
   EXPECT_THROW(parse_set_range("hw.hbm.bandwidth=8TB/s..2TB/s"), UserError);
 }
 
-TrainQuestion small() {
+TrainQuestion small_job() {
   TrainQuestion q{.model = "gpt2-1.5b", .hardware = "h100-sxm", .chips = 8};
   q.batch_seqs = 64;
   return q;
@@ -42,7 +42,7 @@ TrainQuestion small() {
 
 TEST(Codesign, IsAGridWhoseLastRangeMovesFastest) {
   const Codesign out = codesign(
-      small(),
+      small_job(),
       {parse_set_range("hw.hbm.bandwidth=2TB/s,4TB/s"), parse_set_range("hw.compute.matmul.bf16=500TFLOP/s,1PFLOP/s")},
       nullptr, Catalog(), {});
   ASSERT_EQ(out.points.size(), 4U);
@@ -54,33 +54,33 @@ TEST(Codesign, IsAGridWhoseLastRangeMovesFastest) {
 }
 
 TEST(Codesign, EachPointIsTheQuestionWithThoseValues) {
-  const Codesign out = codesign(small(), {parse_set_range("hw.hbm.bandwidth=2TB/s,4TB/s")}, nullptr, Catalog(), {});
-  TrainQuestion same = small();
+  const Codesign out = codesign(small_job(), {parse_set_range("hw.hbm.bandwidth=2TB/s,4TB/s")}, nullptr, Catalog(), {});
+  TrainQuestion same = small_job();
   same.set = {"hw.hbm.bandwidth=4TB/s"};
   EXPECT_EQ(out.points[1].plan->plan.step_s, answer(same, Catalog()).plans.front().plan.step_s);
 }
 
 TEST(Codesign, APlanMayBeKept) {
-  const Plan plan = answer(small(), Catalog()).plans.front().plan;
-  const Codesign out = codesign(small(), {parse_set_range("hw.hbm.bandwidth=1TB/s,2TB/s")}, &plan, Catalog(), {});
+  const Plan plan = answer(small_job(), Catalog()).plans.front().plan;
+  const Codesign out = codesign(small_job(), {parse_set_range("hw.hbm.bandwidth=1TB/s,2TB/s")}, &plan, Catalog(), {});
   for (const CodesignPoint& point : out.points) EXPECT_EQ(point.plan->plan.layout, plan.layout);
   EXPECT_GT(out.points[0].plan->plan.step_s, out.points[1].plan->plan.step_s);
 }
 
 TEST(Codesign, AMachineTooSmallHasNoPlan) {
-  const Codesign out = codesign(small(), {parse_set_range("hw.hbm.capacity=1GB,80GB")}, nullptr, Catalog(), {});
+  const Codesign out = codesign(small_job(), {parse_set_range("hw.hbm.capacity=1GB,80GB")}, nullptr, Catalog(), {});
   EXPECT_FALSE(out.points[0].plan);
   EXPECT_TRUE(out.points[1].plan);
 }
 
 TEST(Codesign, TooManyPointsAreRefused) {
   const SetRange range = parse_set_range("model.vocab=1000..50000+100");
-  EXPECT_THROW(codesign(small(), {range, range}, nullptr, Catalog(), {}), UserError);
+  EXPECT_THROW(codesign(small_job(), {range, range}, nullptr, Catalog(), {}), UserError);
 }
 
 TEST(Codesign, StopsWhenAsked) {
   const Codesign out =
-      codesign(small(), {parse_set_range("hw.hbm.bandwidth=2TB/s,4TB/s")}, nullptr, Catalog(), [] { return true; });
+      codesign(small_job(), {parse_set_range("hw.hbm.bandwidth=2TB/s,4TB/s")}, nullptr, Catalog(), [] { return true; });
   EXPECT_FALSE(out.complete);
   EXPECT_TRUE(out.points.empty());
 }

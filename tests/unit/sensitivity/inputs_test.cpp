@@ -9,8 +9,8 @@
 namespace scalecalc {
 namespace {
 
-struct Planned {
-  explicit Planned(HardwareSpec chip, std::int64_t chips = 64) : hw(std::move(chip)) {
+struct PlannedInputs {
+  explicit PlannedInputs(HardwareSpec chip, std::int64_t chips = 64) : hw(std::move(chip)) {
     request = test::request(model, hw, chips);
     plan = scalecalc::plan(request).plans.at(0);
   }
@@ -28,7 +28,7 @@ struct Planned {
 };
 
 TEST(SensitiveInputs, AreNamedAsSetTakesThem) {
-  Planned p(test::torus_chip());
+  PlannedInputs p(test::torus_chip());
   const SensitiveInput* hbm = p.find("hw.hbm.bandwidth");
   ASSERT_NE(hbm, nullptr);
   EXPECT_EQ(hbm->kind, InputKind::kRate);
@@ -55,7 +55,7 @@ TEST(SensitiveInputs, AnOversubscribedTierIsNamedByItsPorts) {
   HardwareSpec chip = test::switched_chip();
   Tier& node = chip.network.front();
   node.switched.oversubscription = 2;
-  Planned p(chip, 8);
+  PlannedInputs p(chip, 8);
   p.plan = scalecalc::plan([&] {
              PlanRequest request = p.request;
              request.fix.tp = 8;
@@ -71,7 +71,7 @@ TEST(SensitiveInputs, SharesEndAtOne) {
   HardwareSpec chip = test::torus_chip();
   chip.efficiency.hbm = {0.9, 0.1, "test"};
   chip.efficiency.moe_imbalance = {1.1, 0.1, "test"};
-  Planned p(chip);
+  PlannedInputs p(chip);
   EXPECT_EQ(p.find("efficiency.hbm")->most, 1);
 }
 

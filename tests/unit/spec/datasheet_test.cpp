@@ -17,7 +17,7 @@ constexpr double kTolerance = 0.03;
 
 std::string data(const std::string& name) { return std::string(SCALECALC_SOURCE_DIR) + "/tests/data/" + name; }
 
-HardwareSpec loaded(const std::string& name) {
+HardwareSpec loaded_chip(const std::string& name) {
   const Catalog catalog;
   return load_hardware(catalog.load(CatalogKind::kHardware, name), catalog, Unpublished::kAllowed);
 }
@@ -70,7 +70,7 @@ TEST(Datasheets, EveryChipIsWithinItsSheet) {
   std::set<std::string> compared;
   const ConfigNode sheets = datasheets();
   for (const ConfigNode::Entry& chip : sheets.find("chips")->entries) {
-    EXPECT_EQ(differences(loaded(chip.key), chip.value), "");
+    EXPECT_EQ(differences(loaded_chip(chip.key), chip.value), "");
     compared.insert(chip.key);
   }
   for (const std::string& name : Catalog().names(CatalogKind::kHardware)) {
@@ -82,12 +82,12 @@ TEST(Datasheets, EveryChipIsWithinItsSheet) {
 TEST(Datasheets, ATenthMoreIsSeen) {
   const ConfigNode sheets = datasheets();
   for (const ConfigNode::Entry& chip : sheets.find("chips")->entries) {
-    HardwareSpec rate = loaded(chip.key);
+    HardwareSpec rate = loaded_chip(chip.key);
     for (auto& peak : rate.matmul_peak) {
       if (peak) peak = *peak * 1.1;
     }
     EXPECT_NE(differences(rate, chip.value), "") << chip.key;
-    HardwareSpec memory = loaded(chip.key);
+    HardwareSpec memory = loaded_chip(chip.key);
     memory.hbm_bandwidth = memory.hbm_bandwidth * 0.9;
     EXPECT_NE(differences(memory, chip.value), "") << chip.key;
   }
@@ -99,24 +99,24 @@ TEST(CatalogNames, EveryNameOfTheReferencesAndMeasurementsFindsItsChip) {
   for (std::string id; std::getline(ids, id);) {
     if (id.empty() || id.front() == '#') continue;
     ++found;
-    EXPECT_NO_THROW(loaded(id)) << id;
+    EXPECT_NO_THROW(loaded_chip(id)) << id;
   }
   EXPECT_GT(found, 100);
 }
 
 TEST(CatalogNames, BoardVariantsAreFilesOfTheirOwn) {
-  EXPECT_NE(loaded("H100-SXM-80GB").name, loaded("h100-96g-hbm2e").name);
-  EXPECT_NE(loaded("A100-SXM-40GB").name, loaded("A100-SXM-80GB").name);
-  EXPECT_NE(loaded("v100-sxm-16g").name, loaded("v100-sxm-32g").name);
-  EXPECT_NE(loaded("A100-PCIe-80GB").name, loaded("A100-SXM-80GB").name);
-  EXPECT_NE(loaded("MI250X-1GCD-64GB").name, loaded("mi250x").name);
-  EXPECT_EQ(loaded("GB200-NVL72").name, loaded("gb200").name);
+  EXPECT_NE(loaded_chip("H100-SXM-80GB").name, loaded_chip("h100-96g-hbm2e").name);
+  EXPECT_NE(loaded_chip("A100-SXM-40GB").name, loaded_chip("A100-SXM-80GB").name);
+  EXPECT_NE(loaded_chip("v100-sxm-16g").name, loaded_chip("v100-sxm-32g").name);
+  EXPECT_NE(loaded_chip("A100-PCIe-80GB").name, loaded_chip("A100-SXM-80GB").name);
+  EXPECT_NE(loaded_chip("MI250X-1GCD-64GB").name, loaded_chip("mi250x").name);
+  EXPECT_EQ(loaded_chip("GB200-NVL72").name, loaded_chip("gb200").name);
 }
 
 TEST(Catalog, FilesThatDeclareAGapAreTheKnownOnes) {
   std::set<std::string> with_gaps;
   for (const std::string& name : Catalog().names(CatalogKind::kHardware)) {
-    const HardwareSpec hw = loaded(name);
+    const HardwareSpec hw = loaded_chip(name);
     if (!hw.unpublished.empty() || hw.network.empty()) with_gaps.insert(name);
   }
   EXPECT_EQ(with_gaps, (std::set<std::string>{"apple-m2-ultra", "apple-m3-ultra", "apple-m4-max", "ascend-950dt",

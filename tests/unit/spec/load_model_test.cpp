@@ -21,12 +21,12 @@ std::string model_errors(const std::string& yaml) {
   }
 }
 
-constexpr const char* kHead =
+constexpr const char* kModelHead =
     "schema: scalecalc-model/1\nname: m\ntitle: M\nd_model: 64\nvocab: 100\nmax_seq: 128\nnorm: {kind: rmsnorm}\n"
     "mlp: {d_ff: 128}\n";
 constexpr const char* kHeads = "attention: {kind: mha, heads: 4, head_dim: 16}\n";
 
-std::string model(const std::string& rest) { return kHead + rest; }
+std::string model(const std::string& rest) { return kModelHead + rest; }
 ModelSpec loaded(const std::string& rest) { return load_model(read_yaml(model(rest), "m.yaml")); }
 
 TEST(LoadModel, AcceptsTheSmallestModel) {

@@ -7,16 +7,16 @@
 namespace scalecalc {
 namespace {
 
-QuantizationSpec load(const std::string& yaml) {
+QuantizationSpec load_format(const std::string& yaml) {
   Problems problems;
   QuantizationSpec out = load_quantization(read_yaml(yaml, "m.yaml"), problems);
   problems.throw_if_any();
   return out;
 }
 
-std::string problem(const std::string& yaml) {
+std::string format_problem(const std::string& yaml) {
   try {
-    load(yaml);
+    load_format(yaml);
     return "";
   } catch (const UserError& error) {
     const Diagnostic& d = error.diagnostics().front();
@@ -25,7 +25,7 @@ std::string problem(const std::string& yaml) {
 }
 
 TEST(LoadQuantization, GivesTheBitsOfEachPart) {
-  const QuantizationSpec q = load(
+  const QuantizationSpec q = load_format(
       "weights: int4\nbits_per_weight: 4.125\nkv: fp8\nparts: {embedding: bf16, head: bf16, experts: nvfp4}\nsource: "
       "x\n");
   EXPECT_EQ(q.bits(WeightPart::kAttention), 4.125);
@@ -33,18 +33,18 @@ TEST(LoadQuantization, GivesTheBitsOfEachPart) {
   EXPECT_EQ(q.bits(WeightPart::kExperts), 4.5);
   EXPECT_EQ(q.kv, WeightFormat::kFp8);
   EXPECT_EQ(q.source, "x");
-  EXPECT_EQ(load("weights: mxfp4\n").bits_per_weight, 4.25);
-  EXPECT_FALSE(load("weights: fp8\n").kv.has_value());
+  EXPECT_EQ(load_format("weights: mxfp4\n").bits_per_weight, 4.25);
+  EXPECT_FALSE(load_format("weights: fp8\n").kv.has_value());
 }
 
 TEST(LoadQuantization, RefusesWhatItDoesNotKnow) {
-  EXPECT_EQ(problem("bits_per_weight: 8\n"), "1: quantization has no 'weights'");
-  EXPECT_EQ(problem("weights: fp9\n"),
+  EXPECT_EQ(format_problem("bits_per_weight: 8\n"), "1: quantization has no 'weights'");
+  EXPECT_EQ(format_problem("weights: fp9\n"),
             "1: 'weights' is 'fp9'; it must be one of fp32, bf16, fp16, fp8, mxfp8, int8, int4, nf4, mxfp4, nvfp4");
-  EXPECT_EQ(problem("weights: fp8\nparts: {heads: bf16}\n"), "2: unknown key 'heads' in quantization.parts");
-  EXPECT_EQ(problem("weights: fp8\nbits_per_weight: 4\n"),
+  EXPECT_EQ(format_problem("weights: fp8\nparts: {heads: bf16}\n"), "2: unknown key 'heads' in quantization.parts");
+  EXPECT_EQ(format_problem("weights: fp8\nbits_per_weight: 4\n"),
             "2: 4 bits for a weight of fp8 (8 bits without scales of its own)");
-  EXPECT_EQ(problem("weights: fp8\nkv_cache: fp8\n"), "2: unknown key 'kv_cache' in quantization");
+  EXPECT_EQ(format_problem("weights: fp8\nkv_cache: fp8\n"), "2: unknown key 'kv_cache' in quantization");
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace scalecalc {
 namespace {
 
-HardwareSpec with(const std::vector<std::string>& sets) {
+HardwareSpec chip_with(const std::vector<std::string>& sets) {
   const Catalog catalog;
   ConfigNode document = catalog.load(CatalogKind::kHardware, "h800");
   apply_sets(sets, {{"hw", &document}});
@@ -32,7 +32,7 @@ std::vector<std::string> acme_and(std::initializer_list<std::string> more) {
 }
 
 TEST(Stacks, WhatAStackDoesNotSayIsTheChips) {
-  const HardwareSpec hw = with(kAcme);
+  const HardwareSpec hw = chip_with(kAcme);
   const Efficiency& acme = efficiency_under(hw, "acme");
   EXPECT_DOUBLE_EQ(acme.hbm.value, 0.5);
   EXPECT_DOUBLE_EQ(acme.hbm.error, 0.07);
@@ -44,23 +44,23 @@ TEST(Stacks, WhatAStackDoesNotSayIsTheChips) {
 }
 
 TEST(Stacks, TheFamilysUsualOneComesFirst) {
-  const HardwareSpec hw = with({});
+  const HardwareSpec hw = chip_with({});
   EXPECT_EQ(hw.stacks.front().name, "megatron");
   EXPECT_EQ(efficiency_under(hw, "").stack, "megatron");
   EXPECT_EQ(efficiency_under(hw, "megatron-lm").stack, "megatron") << "by one of its frameworks";
-  EXPECT_EQ(efficiency_under(with(kAcme), "").stack, "megatron");
+  EXPECT_EQ(efficiency_under(chip_with(kAcme), "").stack, "megatron");
 }
 
 TEST(Stacks, AUsualStackMayBeMeasured) {
   const HardwareSpec hw =
-      with({"hw.efficiency.stacks.megatron.source=our runs", "hw.efficiency.stacks.megatron.hbm.value=0.5"});
+      chip_with({"hw.efficiency.stacks.megatron.source=our runs", "hw.efficiency.stacks.megatron.hbm.value=0.5"});
   EXPECT_EQ(hw.stacks.front().basis, StackBasis::kChip);
   EXPECT_DOUBLE_EQ(efficiency_under(hw, "").hbm.value, 0.5);
 }
 
 TEST(Stacks, WhatIsTypedOfTheChipHoldsUnderEveryStack) {
-  const HardwareSpec hw = with(acme_and({"hw.efficiency.hbm.value=0.6", "hw.efficiency.hbm.source=typed",
-                                         "hw.efficiency.vector.value=0.3", "hw.efficiency.vector.source=typed"}));
+  const HardwareSpec hw = chip_with(acme_and({"hw.efficiency.hbm.value=0.6", "hw.efficiency.hbm.source=typed",
+                                              "hw.efficiency.vector.value=0.3", "hw.efficiency.vector.source=typed"}));
   EXPECT_DOUBLE_EQ(efficiency_under(hw, "acme").hbm.value, 0.6);
   EXPECT_DOUBLE_EQ(efficiency_under(hw, "acme").vector.value, 0.3);
 }
@@ -103,7 +103,7 @@ TEST(Stacks, SourcesNameTheirSoftware) {
 }
 
 TEST(Stacks, AnUnknownOneNamesThoseThereAre) {
-  const HardwareSpec hw = with(kAcme);
+  const HardwareSpec hw = chip_with(kAcme);
   try {
     efficiency_under(hw, "acne");
     FAIL();
@@ -118,13 +118,13 @@ TEST(Stacks, AnUnknownOneNamesThoseThereAre) {
 TEST(Stacks, EnginesDoNotTrain) {
   const std::vector<std::string> serving{"hw.efficiency.stacks.vllm.source=test",
                                          "hw.efficiency.stacks.vllm.serving.weight_read.value=0.5"};
-  EXPECT_THROW(efficiency_under(with(serving), "vllm"), UserError);
+  EXPECT_THROW(efficiency_under(chip_with(serving), "vllm"), UserError);
 }
 
 TEST(Stacks, AFaultInsideOneIsReported) {
-  EXPECT_THROW(with({"hw.efficiency.stacks.acme.hbm.value=0.5"}), UserError) << "no source";
-  EXPECT_THROW(with(acme_and({"hw.efficiency.stacks.acme.hmb.value=0.5"})), UserError);
-  EXPECT_THROW(with({"hw.efficiency.stacks=acme"}), UserError);
+  EXPECT_THROW(chip_with({"hw.efficiency.stacks.acme.hbm.value=0.5"}), UserError) << "no source";
+  EXPECT_THROW(chip_with(acme_and({"hw.efficiency.stacks.acme.hmb.value=0.5"})), UserError);
+  EXPECT_THROW(chip_with({"hw.efficiency.stacks=acme"}), UserError);
 }
 
 TEST(Stacks, RecipesSayWhatAReleaseSwitchesOn) {

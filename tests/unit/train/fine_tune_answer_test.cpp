@@ -10,7 +10,7 @@
 namespace scalecalc {
 namespace {
 
-TrainAnswer ask(const TrainQuestion& question) { return answer(question, Catalog()); }
+TrainAnswer ask_fine_tune(const TrainQuestion& question) { return answer(question, Catalog()); }
 
 /// LLaMA with QLoRA's recipe: rank 64 on every projection, sequences of 512, 16 of them a step (arXiv:2305.14314
 /// appendix B), Adam's state with the host as the paper's paged optimizer puts it there.
@@ -33,11 +33,11 @@ double part(const RankedPlan& plan, const char* name) {
 
 /// arXiv:2305.14314 abstract: a 65B model on a single 48 GB GPU.
 TEST(Qlora, Fits65BInto48GB) {
-  const TrainAnswer packed = ask(qlora("llama1-65b", BaseFormat::kNf4));
+  const TrainAnswer packed = ask_fine_tune(qlora("llama1-65b", BaseFormat::kNf4));
   ASSERT_FALSE(packed.plans.empty());
   // 64.8G weights of the layers in 4.127 bits; table, head, norms and 0.8G of adapters in 16.
   EXPECT_NEAR(part(packed.plans.front(), "weights"), 36.06e9, 0.01e9);
-  const TrainAnswer plain = ask(qlora("llama1-65b", std::nullopt));
+  const TrainAnswer plain = ask_fine_tune(qlora("llama1-65b", std::nullopt));
   EXPECT_TRUE(plain.plans.empty());
   ASSERT_TRUE(plain.would_fit);
   EXPECT_NE(plain.would_fit->find("--base nf4"), std::string::npos) << *plain.would_fit;
@@ -47,9 +47,9 @@ TEST(Qlora, Fits65BInto48GB) {
 TEST(Qlora, SmallerChipsHoldSmallerModels) {
   TrainQuestion q = qlora("llama1-33b", BaseFormat::kNf4);
   q.hardware = "rtx4090";
-  EXPECT_FALSE(ask(q).plans.empty());
+  EXPECT_FALSE(ask_fine_tune(q).plans.empty());
   q.model = "llama1-65b";
-  EXPECT_TRUE(ask(q).plans.empty());
+  EXPECT_TRUE(ask_fine_tune(q).plans.empty());
 }
 
 /// arXiv:2106.09685 section 4.2: GPT-3 175B with rank 4 on queries and values keeps 350 GB of weights, and its
@@ -62,7 +62,7 @@ TEST(Lora, Gpt3KeepsItsWeightsAndLittleElse) {
   q.fine_tune = FineTuneQuestion{.rank = 4, .targets = static_cast<std::uint8_t>(kLoraQ | kLoraV)};
   q.fix = {.dp = 1, .tp = 16, .pp = 1};
   q.top = 1;
-  const TrainAnswer a = ask(q);
+  const TrainAnswer a = ask_fine_tune(q);
   ASSERT_FALSE(a.plans.empty());
   EXPECT_NEAR(16 * part(a.plans.front(), "weights"), 350e9, 0.01 * 350e9);
   EXPECT_LT(16 * part(a.plans.front(), "optimizer"), 5e9);
@@ -80,9 +80,9 @@ TEST(Lora, Gpt3TrainsAQuarterFaster) {
   q.fix = {.dp = 1, .tp = 8, .pp = 16, .micro_batch_seqs = 1, .remat_layers = 0, .remat = Remat::kFull};
   q.fix.schedule = Schedule::k1F1B;
   q.top = 1;
-  const TrainAnswer whole = ask(q);
+  const TrainAnswer whole = ask_fine_tune(q);
   q.fine_tune = FineTuneQuestion{.rank = 4, .targets = static_cast<std::uint8_t>(kLoraQ | kLoraV)};
-  const TrainAnswer adapters = ask(q);
+  const TrainAnswer adapters = ask_fine_tune(q);
   ASSERT_FALSE(whole.plans.empty() || adapters.plans.empty());
   const double full = whole.plans.front().figures.tokens_per_s_per_chip;
   const double lora = adapters.plans.front().figures.tokens_per_s_per_chip;
@@ -97,7 +97,7 @@ TEST(Lora, SaysWhatTrainsAndWhatIsNotKnown) {
   q.fine_tune = FineTuneQuestion{.rank = 16};
   q.precision = "bf16";
   q.top = 1;
-  const TrainAnswer a = ask(q);
+  const TrainAnswer a = ask_fine_tune(q);
   const auto said = [&](const std::string& words) {
     return std::any_of(a.assumptions.begin(), a.assumptions.end(),
                        [&](const Assumption& x) { return x.text.find(words) != std::string::npos; });
@@ -113,7 +113,7 @@ TEST(Lora, SaysWhatTrainsAndWhatIsNotKnown) {
 TEST(Lora, ExplainsFrozenWeights) {
   TrainQuestion q = qlora("llama1-7b", BaseFormat::kNf4);
   q.explain = 1;
-  const TrainAnswer a = ask(q);
+  const TrainAnswer a = ask_fine_tune(q);
   ASSERT_EQ(a.explanation.size(), 3U);
   const auto explained = [&](std::size_t section, const std::string& words) {
     const std::vector<ExplainedStep>& steps = a.explanation[section].steps;
@@ -131,7 +131,7 @@ TEST(Lora, CountsFourOfSixFlops) {
   q.batch_seqs = 32;
   q.fine_tune = FineTuneQuestion{.rank = 1};
   q.top = 1;
-  const TrainAnswer a = ask(q);
+  const TrainAnswer a = ask_fine_tune(q);
   ASSERT_FALSE(a.plans.empty());
   const std::vector<FlopsConvention>& c = a.plans.front().figures.conventions;
   ASSERT_EQ(c.size(), 4U);
@@ -144,7 +144,7 @@ TEST(Lora, CountsFourOfSixFlops) {
 TEST(Lora, TargetsTheModelDoesNotHaveAreAnError) {
   TrainQuestion q{.model = "gpt3-175b", .hardware = "h100-sxm", .chips = 64};
   q.fine_tune = FineTuneQuestion{.rank = 8, .targets = kLoraGate};
-  EXPECT_THROW(ask(q), UserError);
+  EXPECT_THROW(ask_fine_tune(q), UserError);
 }
 
 }  // namespace

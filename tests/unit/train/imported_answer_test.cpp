@@ -8,7 +8,7 @@
 namespace scalecalc {
 namespace {
 
-TrainQuestion question(const std::string& file) {
+TrainQuestion question_of_file(const std::string& file) {
   TrainQuestion q{.model = SCALECALC_SOURCE_DIR "/tests/data/hf/" + file, .hardware = "h100-sxm", .chips = 64};
   q.batch_tokens = 1048576;
   q.top = 1;
@@ -22,7 +22,7 @@ const Assumption* find(const TrainAnswer& answer, const std::string& text) {
 }
 
 TEST(ImportedModel, IsAnsweredWithHowItWasRead) {
-  const TrainAnswer a = answer(question("gemma-3-4b.json"), Catalog());
+  const TrainAnswer a = answer(question_of_file("gemma-3-4b.json"), Catalog());
   ASSERT_FALSE(a.plans.empty());
   EXPECT_EQ(a.model.layers(), 34);
   ASSERT_NE(find(a, "gemma-3-4b.json read as a model of family 'gemma3'"), nullptr);
@@ -35,7 +35,7 @@ TEST(ImportedModel, IsAnsweredWithHowItWasRead) {
 }
 
 TEST(ImportedModel, IsWarnedOfWhenItsFamilyWasForced) {
-  TrainQuestion q = question("llama-3.2-1b.json");
+  TrainQuestion q = question_of_file("llama-3.2-1b.json");
   q.assume = "olmo2";
   const TrainAnswer a = answer(q, Catalog());
   const Assumption* forced = find(a, "read as family 'olmo2' because --assume says so");
@@ -44,7 +44,7 @@ TEST(ImportedModel, IsWarnedOfWhenItsFamilyWasForced) {
 }
 
 TEST(ImportedModel, TakesOverridesByTheDocumentsNames) {
-  TrainQuestion q = question("qwen3-0.6b.json");
+  TrainQuestion q = question_of_file("qwen3-0.6b.json");
   q.set = {"model.attention.kv_heads=16"};
   EXPECT_EQ(answer(q, Catalog()).model.attention.kv_heads, 16);
 }

@@ -13,13 +13,13 @@ namespace {
 
 TrainQuestion small() { return {.model = "llama3-8b", .hardware = "h100-sxm", .chips = 64, .top = 5}; }
 
-TrainAnswer ask(TrainQuestion question, const LayoutFilter& pins) {
+TrainAnswer ask_with_pins(TrainQuestion question, const LayoutFilter& pins) {
   question.why_not = {pins};
   return answer(question, Catalog());
 }
 
 LayoutVerdict verdict(const TrainQuestion& question, const LayoutFilter& pins) {
-  return ask(question, pins).why_not.at(0);
+  return ask_with_pins(question, pins).why_not.at(0);
 }
 
 bool has(const std::vector<std::string>& lines, const std::string& text) {
@@ -84,7 +84,7 @@ TEST(WhyNot, ALegalLayoutNeverGetsAnObstacle) {
 
 TEST(WhyNot, OutOfMemorySaysTheLeastAndWhatWasSeenToFit) {
   TrainQuestion q{.model = "llama3-70b", .hardware = "h100-sxm", .chips = 64, .top = 3};
-  const TrainAnswer a = ask(q, {.tp = 1, .pp = 1, .zero = 1});
+  const TrainAnswer a = ask_with_pins(q, {.tp = 1, .pp = 1, .zero = 1});
   const LayoutVerdict& v = a.why_not.at(0);
   ASSERT_EQ(v.outcome, LayoutOutcome::kOutOfMemory);
   ASSERT_TRUE(v.plan && v.against_best);
@@ -99,7 +99,7 @@ TEST(WhyNot, OutOfMemorySaysTheLeastAndWhatWasSeenToFit) {
 }
 
 TEST(WhyNot, AnOutrankedLayoutIsTakenApartAgainstPlanOne) {
-  const TrainAnswer a = ask(small(), {.tp = 8});
+  const TrainAnswer a = ask_with_pins(small(), {.tp = 8});
   const LayoutVerdict& v = a.why_not.at(0);
   ASSERT_EQ(v.outcome, LayoutOutcome::kOutranked);
   ASSERT_TRUE(v.plan && v.against_best);
@@ -119,14 +119,14 @@ TEST(WhyNot, AnOutrankedLayoutIsTakenApartAgainstPlanOne) {
 TEST(WhyNot, LargerBatchesAreNoSlowerPlans) {
   TrainQuestion q = small();
   q.batch_seqs = 500;  // plans may run 448 to 512
-  const TrainAnswer a = ask(q, {.tp = 8});
+  const TrainAnswer a = ask_with_pins(q, {.tp = 8});
   const PlanComparison& c = *a.why_not.at(0).against_best;
   const RankedPlan& theirs = *a.why_not.at(0).plan;
   EXPECT_DOUBLE_EQ(c.slower, a.plans.front().figures.tokens_per_s / theirs.figures.tokens_per_s - 1);
 }
 
 TEST(WhyNot, WithinATieMemoryRanksAndTheVerdictSaysSo) {
-  const TrainAnswer a = ask(small(), {.cp = 2});
+  const TrainAnswer a = ask_with_pins(small(), {.cp = 2});
   const LayoutVerdict& v = a.why_not.at(0);
   EXPECT_EQ(v.outcome, LayoutOutcome::kTied);
   EXPECT_LE(v.against_best->slower, 0.01);

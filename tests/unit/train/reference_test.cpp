@@ -12,7 +12,7 @@
 namespace scalecalc {
 namespace {
 
-TrainQuestion asked(std::int64_t chips) {
+TrainQuestion asked_on(std::int64_t chips) {
   return {.model = "llama3-8b", .hardware = "h100-sxm", .chips = chips, .top = 3};
 }
 
@@ -48,7 +48,7 @@ std::string problem_of(const std::string& text, std::size_t rank = 1) {
 }
 
 TEST(Reference, LegalAsItStandsIsTakenAsItStands) {
-  const ReferenceVerdict r = from(asked(64), {.dp = 8, .fsdp = 1, .tp = 8, .cp = 1, .pp = 1});
+  const ReferenceVerdict r = from(asked_on(64), {.dp = 8, .fsdp = 1, .tp = 8, .cp = 1, .pp = 1});
   EXPECT_TRUE(r.adapted.empty());
   EXPECT_EQ(r.verdict.outcome, LayoutOutcome::kOutranked);
   EXPECT_EQ(r.verdict.plan->plan.layout.dp, 8);
@@ -57,9 +57,9 @@ TEST(Reference, LegalAsItStandsIsTakenAsItStands) {
 }
 
 TEST(Reference, DataRanksAndMicrobatchesTakeUpTheChangeInChips) {
-  const TrainAnswer large = answer(asked(128), Catalog());
+  const TrainAnswer large = answer(asked_on(128), Catalog());
   const Layout& layout = large.plans.front().plan.layout;
-  const ReferenceVerdict r = from(asked(64), pins_of(layout));
+  const ReferenceVerdict r = from(asked_on(64), pins_of(layout));
   ASSERT_TRUE(r.verdict.plan.has_value());
   const Layout& there = r.verdict.plan->plan.layout;
   EXPECT_EQ(there.data() * 2, layout.data());
@@ -72,27 +72,27 @@ TEST(Reference, DataRanksAndMicrobatchesTakeUpTheChangeInChips) {
 }
 
 TEST(Reference, ALayoutThatCannotBeScaledSaysWhy) {
-  const ReferenceVerdict r = from(asked(64), {.dp = 4, .fsdp = 1, .tp = 8, .cp = 1, .pp = 3});
+  const ReferenceVerdict r = from(asked_on(64), {.dp = 4, .fsdp = 1, .tp = 8, .cp = 1, .pp = 3});
   EXPECT_EQ(r.verdict.outcome, LayoutOutcome::kIllegal);
   ASSERT_FALSE(r.verdict.obstacles.empty());
 }
 
 TEST(Reference, StandsByItselfBesideThePinsOfTheQuestion) {
-  TrainQuestion q = asked(64);
+  TrainQuestion q = asked_on(64);
   q.fix = {.tp = 8};
   const ReferenceVerdict r = from(q, {.dp = 64, .tp = 1});
   EXPECT_EQ(r.verdict.outcome, LayoutOutcome::kBetter);
   EXPECT_LT(r.verdict.against_best->slower, 0);
   // Ties are counted from the reference, which is faster: the fastest variant, not any that beats plan 1.
-  const TrainAnswer free = answer(asked(64), Catalog());
+  const TrainAnswer free = answer(asked_on(64), Catalog());
   EXPECT_EQ(r.verdict.plan->plan.layout, free.plans.front().plan.layout);
 }
 
 TEST(Reference, ASavedAnswerGivesItsPlanAndWhatItRecorded) {
-  const TrainAnswer saved = answer(asked(64), Catalog());
+  const TrainAnswer saved = answer(asked_on(64), Catalog());
   const SavedAnswer file(train_json(saved, "1.0.0"));
   for (const std::size_t rank : {1u, 2u}) {
-    TrainQuestion q = asked(64);
+    TrainQuestion q = asked_on(64);
     q.from = ReferenceLayout{.pins = {}, .file = file.path(), .rank = rank};
     const ReferenceVerdict r = *answer(q, Catalog()).from;
     EXPECT_EQ(r.verdict.rank, rank);

@@ -15,7 +15,7 @@
 namespace scalecalc {
 namespace {
 
-TrainAnswer ask(LayoutFilter fix) {
+TrainAnswer ask_fixed(LayoutFilter fix) {
   TrainQuestion q{.model = "llama3-8b", .hardware = "h100-sxm", .chips = 64};
   q.fix = fix;
   return answer(q, Catalog());
@@ -26,7 +26,7 @@ TEST(StepTrace, EveryStageAccountsForTheWholeStep) {
        {LayoutFilter{.pp = 1}, LayoutFilter{.pp = 4, .vpp = 1}, LayoutFilter{.pp = 4, .vpp = 4},
         LayoutFilter{.pp = 8, .schedule = Schedule::kGpipe}, LayoutFilter{.pp = 4, .schedule = Schedule::kZeroBubble},
         LayoutFilter{.pp = 4, .schedule = Schedule::kDualPipe}}) {
-    const TrainAnswer a = ask(fix);
+    const TrainAnswer a = ask_fixed(fix);
     ASSERT_FALSE(a.plans.empty());
     const StepTrace trace = trace_step(a, a.plans.front().plan);
     EXPECT_NEAR(trace.simulated_s / a.plans.front().plan.step_s, 1, 0.02);
@@ -40,7 +40,7 @@ TEST(StepTrace, EveryStageAccountsForTheWholeStep) {
 }
 
 TEST(StepTrace, ActivationsAreThoseOfTheMemoryFigures) {
-  const TrainAnswer a = ask({.pp = 4, .vpp = 1});
+  const TrainAnswer a = ask_fixed({.pp = 4, .vpp = 1});
   ASSERT_FALSE(a.plans.empty());
   const StepTrace trace = trace_step(a, a.plans.front().plan);
   const double counted = a.plans.front().plan.memory.activations.value();
@@ -50,7 +50,7 @@ TEST(StepTrace, ActivationsAreThoseOfTheMemoryFigures) {
 }
 
 TEST(StepTrace, AStepTooLongToDrawIsAWrongQuestion) {
-  const TrainAnswer a = ask({.pp = 4, .vpp = 1});
+  const TrainAnswer a = ask_fixed({.pp = 4, .vpp = 1});
   ASSERT_FALSE(a.plans.empty());
   Plan endless = a.plans.front().plan;
   endless.layout.grad_accum = 100'000;

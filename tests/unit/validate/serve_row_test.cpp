@@ -7,12 +7,12 @@
 namespace scalecalc {
 namespace {
 
-const Catalog kCatalog;
+const Catalog kShipped;
 
 ServedRow ready(const std::string& text) {
   std::vector<ServeMeasurement> rows = test::served(text);
-  name_engines(rows, kCatalog);
-  return served_row(rows.front(), kCatalog, {}, false);
+  name_engines(rows, kShipped);
+  return served_row(rows.front(), kShipped, {}, false);
 }
 
 double figure(const std::string& text) {
@@ -37,7 +37,7 @@ TEST(ServeRow, NamesEnginesByTheStartOfWhatSourcesCallThem) {
   rows[3].engine = "gpt-fast (PyTorch nightly)";
   rows[4].engine = "vLLM TPU 0.12.0";
   rows[5].engine = "our own";
-  name_engines(rows, kCatalog);
+  name_engines(rows, kShipped);
   EXPECT_EQ(rows[0].stack, "trtllm");
   EXPECT_EQ(rows[1].stack, "trtllm-static") << "the longest start counts";
   EXPECT_EQ(rows[2].stack, "sglang");
