@@ -145,7 +145,7 @@ struct MatmulAsked {
 MatmulAsked matmul_asked(const Arguments& arguments) {
   FlagReader reader(arguments);
   MatmulAsked out;
-  out.question.input.expression = reader.only_word("EXPRESSION", "which arrays?");
+  out.question.input.expression = reader.only_word("EXPRESSION in quotes", "which arrays?");
   reader.read(out.question);
   if (const auto top = reader.count("--top")) out.top = static_cast<std::size_t>(*top);
   reader.finish();

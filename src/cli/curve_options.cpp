@@ -58,7 +58,7 @@ std::vector<std::int64_t> chip_counts(FlagReader& reader, std::string_view text,
 }
 
 std::span<const Mode> train_modes() {
-  static constexpr std::array kTrainModes{Mode{"one count of --chips"},
+  static constexpr std::array kTrainModes{Mode{"one count of --chips without --pareto"},
                                           Mode{"a range of --chips", "the fastest plan of each count is shown"},
                                           Mode{"--pareto", "the whole front is shown"}};
   return kTrainModes;

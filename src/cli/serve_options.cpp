@@ -244,9 +244,10 @@ ServeAsked read_engine_question(FlagReader& reader, const Arguments& arguments) 
 }
 
 ServeAsked read_serve_question(FlagReader& reader, const Arguments& arguments) {
+  const std::string model = reader.only_word("MODEL", "what is served?");
   ServeAsked out = read_engine_question(reader, arguments);
   ServeQuestion& q = out.question;
-  q.model = reader.only_word("MODEL", "what is served?");
+  q.model = model;
   q.power = read_power_terms(reader);
   if (!q.prefill_hardware.empty() && q.disaggregate != Disaggregation::kOn) {
     reader.problem("--prefill-hw needs pools of their own", "add --disaggregate on");
