@@ -11,7 +11,6 @@
 #include "cli/sheet_command.h"
 #include "config/yaml_writer.h"
 #include "report/calibrate_sheet.h"
-#include "report/serve_calibrate_sheet.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -65,22 +64,13 @@ ServeCalibration fit_serving(const Arguments& arguments, MeasuredRows read, cons
   }
   if (const auto folds = reader.count("--folds")) q.folds = static_cast<std::size_t>(*folds);
   q.date = arguments.value("--date").value_or("");
+  q.hardware = arguments.value("--hw").value_or("");
+  q.stack = arguments.value("--stack").value_or("");
   q.only = serve_row_filters(reader, arguments);
   reader.finish();
   q.files = join(read.files, ", ");
   q.rows = std::move(read.serving);
-  ServeCalibration out = calibrate_serving(q, catalog, stop);
-  const std::optional<std::string> stack = arguments.value("--stack");
-  const std::optional<std::string> hardware = arguments.value("--hw");
-  const std::string chip = hardware ? catalog.load(CatalogKind::kHardware, *hardware).find("name")->text : "";
-  std::erase_if(out.sets, [&](const ServeSet& set) {
-    return (hardware && set.hardware != chip) || (stack && set.stack != *stack);
-  });
-  if (out.sets.empty()) {
-    throw UserError(fmt::format("no row of {}{} is known", chip, stack ? " under " + *stack : std::string()),
-                    "without --hw and --stack all that are known are shown");
-  }
-  return out;
+  return calibrate_serving(q, catalog, stop);
 }
 
 /// The block that was fitted, for the file it goes into.
@@ -99,7 +89,7 @@ Sheet calibration_sheet(const Arguments& arguments, const Catalog& catalog, cons
   MeasuredRows read = read_measurement_files(arguments.positionals(), catalog);
   const std::vector<std::string> files = read.files;
   if (read.serving.empty()) return calibrate_sheet(fit(arguments, std::move(read), catalog, stop), files);
-  return serve_calibrate_sheet(fit_serving(arguments, std::move(read), catalog, stop), files);
+  return calibrate_sheet(fit_serving(arguments, std::move(read), catalog, stop), files);
 }
 
 ExitCode run_calibrate(const Arguments& arguments, Environment& env) {

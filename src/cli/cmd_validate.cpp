@@ -8,7 +8,6 @@
 #include "cli/measurement_files.h"
 #include "cli/session.h"
 #include "cli/sheet_command.h"
-#include "report/serve_validate_sheet.h"
 #include "report/validate_sheet.h"
 
 namespace scalecalc::cli {
@@ -71,7 +70,7 @@ ExitCode run_validate(const Arguments& arguments, Environment& env) {
       asked.view.files = arguments.positionals();
       const ServeValidation found = validate_serving(question, catalog, env.interrupted);
       verdict = objection(found.summary.mean_abs, asked.max_error);
-      sheet = serve_validate_sheet(found, question, asked.view);
+      sheet = validate_sheet(found, question, asked.view);
     } else {
       auto question = question_of<ValidateQuestion>(asked);
       question.only = row_filters(reader, arguments);

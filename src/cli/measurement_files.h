@@ -6,8 +6,8 @@
 
 #include "cli/flag_reader.h"
 #include "cli/options.h"
-#include "validate/serve_validation.h"
-#include "validate/validation.h"
+#include "validate/serving_validation.h"
+#include "validate/training_validation.h"
 
 namespace scalecalc::cli {
 

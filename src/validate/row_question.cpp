@@ -172,28 +172,6 @@ std::int64_t slices_of_row(const Measurement& row, const HardwareSpec& hw) {
   return torus > 0 && row.chips > torus && row.chips % torus == 0 ? row.chips / torus : 1;
 }
 
-ConfigNode hardware_document(const Measurement& row, const Catalog& catalog) {
-  try {
-    return catalog.load(CatalogKind::kHardware, row.chip);
-  } catch (const UserError& error) {
-    throw NotPredicted("the chip is not known", error.diagnostics().front().message);
-  }
-}
-
-HardwareSpec hardware_of(const Measurement& row, const Catalog& catalog, const std::vector<std::string>& set) {
-  ConfigNode document = hardware_document(row, catalog);
-  apply_sets(set, {{"hw", &document}});
-  HardwareSpec hw = load_hardware(document, catalog, Unpublished::kAllowed);
-  try {
-    require_published(hw, {"compute.matmul", "hbm", "host"});
-    if (row.chips > 1) require_published(hw, {"network"});
-  } catch (const UserError& error) {
-    throw NotPredicted("the chip's figures are not published", error.diagnostics().front().message);
-  }
-  set_node_bandwidth(row, hw);
-  return hw;
-}
-
 /// "2026-05", "~2025-09", "2025" (its middle) in years; nothing for other texts.
 std::optional<double> year_of(std::string_view date) {
   if (date.starts_with('~')) date.remove_prefix(1);
@@ -277,6 +255,25 @@ void choose_memory(const Measurement& row, const Catalog& catalog, RowQuestion& 
 
 }  // namespace
 
+HardwareSpec chip_of(const RowFacts& row, const Catalog& catalog, const std::vector<std::string>& set,
+                     std::initializer_list<std::string_view> needs) {
+  ConfigNode document;
+  try {
+    document = catalog.load(CatalogKind::kHardware, row.chip);
+  } catch (const UserError& error) {
+    throw NotPredicted("the chip is not known", error.diagnostics().front().message);
+  }
+  apply_sets(set, {{"hw", &document}});
+  HardwareSpec hw = load_hardware(document, catalog, Unpublished::kAllowed);
+  try {
+    require_published(hw, needs);
+    if (row.chips > 1) require_published(hw, {"network"});
+  } catch (const UserError& error) {
+    throw NotPredicted("the chip's figures are not published", error.diagnostics().front().message);
+  }
+  return hw;
+}
+
 const StackCoefficients& stack_of(const Measurement& row, const HardwareSpec& hw) {
   const auto named =
       std::find_if(hw.stacks.begin(), hw.stacks.end(), [&](const StackCoefficients& s) { return s.name == row.stack; });
@@ -311,7 +308,8 @@ RowQuestion row_question(const Measurement& row, const Catalog& catalog, const s
   RowQuestion out;
   ResolvedQuestion& r = out.resolved;
   r.model = model_of(row, catalog);
-  r.hw = hardware_of(row, catalog, set);
+  r.hw = chip_of(row, catalog, set, {"compute.matmul", "hbm", "host"});
+  set_node_bandwidth(row, r.hw);
   r.workload = workload_of(row, r.hw);
   const StackCoefficients& stack = stack_of(row, r.hw);
   out.basis = row.stack.empty() || stack.name == row.stack ? stack.basis : StackBasis::kDefault;

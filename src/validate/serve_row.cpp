@@ -110,32 +110,8 @@ ServeLayout layout_of(const ServeMeasurement& row, const ModelSpec& model) {
   return out;
 }
 
-std::shared_ptr<const HardwareSpec> hardware_of(const ServeMeasurement& row, const Catalog& catalog,
-                                                const std::vector<std::string>& set) {
-  ConfigNode document;
-  try {
-    document = catalog.load(CatalogKind::kHardware, row.chip);
-  } catch (const UserError& error) {
-    throw NotPredicted("the chip is not known", error.diagnostics().front().message);
-  }
-  apply_sets(set, {{"hw", &document}});
-  HardwareSpec hw = load_hardware(document, catalog, Unpublished::kAllowed);
-  try {
-    require_published(hw, {"compute.matmul", "hbm"});
-    if (row.chips > 1) require_published(hw, {"network"});
-  } catch (const UserError& error) {
-    throw NotPredicted("the chip's figures are not published", error.diagnostics().front().message);
-  }
-  return std::make_shared<const HardwareSpec>(std::move(hw));
-}
-
 ModelSpec model_served(const ServeMeasurement& row, const Catalog& catalog) {
-  Measurement shape;  // one way from a row's shape into a model
-  shape.where = row.where;
-  shape.id = row.id;
-  shape.source = row.source;
-  shape.model = row.model;
-  shape.shape = row.shape;
+  Measurement shape{row};  // one way from a row's shape into a model
   shape.seq = static_cast<std::int64_t>(row.input_len.value_or(1) + row.output_len.value_or(0));
   return model_of(shape, catalog);
 }
@@ -246,7 +222,7 @@ double as_figure(const ServeMeasurement& row, const ServeLoad& load, double seco
 
 }  // namespace
 
-void name_engines(std::vector<ServeMeasurement>& rows, const Catalog& catalog) {
+void name_stacks(std::vector<ServeMeasurement>& rows, const Catalog& catalog) {
   for (ServeMeasurement& row : rows) {
     std::string words = lower_case(row.engine);
     std::replace_if(
@@ -265,7 +241,7 @@ ServedRow served_row(const ServeMeasurement& row, const Catalog& catalog, const 
   ServedRow out;
   out.row = row;
   out.model = std::make_shared<const ModelSpec>(model_served(row, catalog));
-  out.hw = hardware_of(row, catalog, set);
+  out.hw = std::make_shared<const HardwareSpec>(chip_of(row, catalog, set, {"compute.matmul", "hbm"}));
   out.system.model = out.model.get();
   out.system.hw = out.hw.get();
   choose_engine(row, catalog, ideal, out);

@@ -11,8 +11,6 @@
 namespace scalecalc {
 namespace {
 
-using nlohmann::json;
-
 BoundsQuestion serving_question() {
   BoundsQuestion q;
   q.parameters = 8e9;
@@ -26,12 +24,12 @@ BoundsQuestion serving_question() {
   return q;
 }
 
-json serving_document(const BoundsQuestion& q) {
-  return json::parse(sheet_json(bounds_sheet(q, bounds(q)), "1.0", false));
+nlohmann::json serving_document(const BoundsQuestion& q) {
+  return nlohmann::json::parse(sheet_json(bounds_sheet(q, bounds(q)), "1.0", false));
 }
 
 TEST(BoundsServingSheet, ThePointsAreACurve) {
-  const json doc = serving_document(serving_question());
+  const nlohmann::json doc = serving_document(serving_question());
   ASSERT_EQ(doc["points"].size(), 2U);
   EXPECT_EQ(doc["points"][0]["batch"], 8);
   EXPECT_DOUBLE_EQ(doc["points"][0]["kv_time_s"], 1e-4);
@@ -45,7 +43,7 @@ TEST(BoundsServingSheet, ThePointsAreACurve) {
 TEST(BoundsServingSheet, RequestsComeWithALengthOfAnswers) {
   BoundsQuestion q = serving_question();
   q.serving.generate = 100;
-  const json doc = serving_document(q);
+  const nlohmann::json doc = serving_document(q);
   EXPECT_DOUBLE_EQ(doc["requests"][0]["finished_sequences_per_step"], 0.08);
   EXPECT_TRUE(doc["requests"][0]["evicted_tokens_per_step"].is_null());  // no --prompt
   EXPECT_TRUE(doc["requests"][0]["usd_per_million_output_tokens"].is_null());
@@ -64,8 +62,8 @@ TEST(BoundsServingSheet, TheQueryHoldsWhatWasAsked) {
   q.serving.kv = DType::kInt8;
   q.serving.latency = 0.015;
   q.serving.speculation = BoundSpeculation{.drafted = 4, .accept = 0.7, .cost = 0.1};
-  const json serving = serving_document(q)["query"]["serving"];
-  EXPECT_EQ(serving["batch"], (json{8, 16}));
+  const nlohmann::json serving = serving_document(q)["query"]["serving"];
+  EXPECT_EQ(serving["batch"], (nlohmann::json{8, 16}));
   EXPECT_EQ(serving["context"], 1000);
   EXPECT_TRUE(serving["prompt"].is_null());
   EXPECT_EQ(serving["flops"], "bf16");
