@@ -182,7 +182,8 @@ constexpr std::array kCollectiveFlags{
         .when<1, &CollectiveQuestion::calibrated>(),
     text<&CollectiveQuestion::stack>(
         "--stack", "NAME",
-        "with --efficiency calibrated: software stack or serving engine whose measured kernels and links count", "vllm"),
+        "with --efficiency calibrated: software stack or serving engine whose measured kernels and links count",
+        "vllm"),
     kSetFlag,
     kExplainFlag,
 };
