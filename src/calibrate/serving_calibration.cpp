@@ -270,7 +270,7 @@ class ServingFitter final : CrossFit {
     std::erase_if(out_.sets, [&](const ServeSet& set) {
       return (!chip.empty() && set.hardware != chip) || (!q_.stack.empty() && set.stack != q_.stack);
     });
-    if (!out_.sets.empty() || (chip.empty() && q_.stack.empty())) return;
+    if (!out_.sets.empty()) return;
     throw UserError(fmt::format("no row of {}{} is known", chip, q_.stack.empty() ? "" : " under " + q_.stack),
                     "without --hw and --stack all that are known are shown");
   }

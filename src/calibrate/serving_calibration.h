@@ -31,7 +31,8 @@ struct ServeCalibration : FitReportOf<Serving> {
 /// measured), plus each factor's squared logarithm in units of how far such factors are expected to stray, least;
 /// Gauss-Newton steps. What few rows say little about stays near the values of its engine, chip and family. Sources are
 /// held out whole; those of a chip that has no other are held out model by model. Errors are scaled alike until the
-/// band holds 90 % of the held-out rows. UserError if no row can be used.
+/// band holds 90 % of the held-out rows. UserError if no row can be used, or none of
+/// an engine that is known, on the chip and of the stack to tell of.
 ServeCalibration calibrate_serving(const ServeCalibrateQuestion& question, const Catalog& catalog,
                                    const std::function<bool()>& stop = {});
 

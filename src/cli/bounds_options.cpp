@@ -12,6 +12,7 @@
 #include "import/named_model.h"
 #include "model/accounting.h"
 #include "spec/load.h"
+#include "spec/load_stack.h"
 #include "train/import_assumptions.h"
 
 namespace scalecalc::cli {
@@ -220,6 +221,7 @@ void load_files(const Arguments& arguments, const Catalog& catalog, const std::s
   }
   apply_sets(arguments.values("--set"), targets);
   q.hw = load_hardware(hw_document, catalog, Unpublished::kAllowed);
+  if (!q.ideal) q.memory = stack_memory(catalog, stack_of_framework(catalog, q.hw.efficiency.stack).value_or(""));
   if (!model.empty()) q.model = load_model(model_document.document);
   if (const auto other = arguments.value("--versus")) {
     q.versus = load_hardware(catalog.load(CatalogKind::kHardware, *other), catalog, Unpublished::kAllowed);

@@ -12,6 +12,7 @@
 #include "network/slice.h"
 #include "primitives/collective_answer.h"
 #include "report/collective_sheet.h"
+#include "spec/load_stack.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -179,6 +180,10 @@ constexpr std::array kCollectiveFlags{
         .by<read_collective_measured>(),
     efficiency_flag("ideal (default): links at their full rate; calibrated: at the share the hardware file gives")
         .when<1, &CollectiveQuestion::calibrated>(),
+    text<&CollectiveQuestion::stack>(
+        "--stack", "NAME",
+        "with --efficiency calibrated: software stack or serving engine whose measured kernels and links count",
+        "vllm"),
     kSetFlag,
     kExplainFlag,
 };
@@ -223,6 +228,9 @@ CollectiveQuestion collective_question(const Arguments& arguments) {
   if (arguments.has("--from") != arguments.has("--to")) {
     reader.problem("--from and --to belong together", "give both, or neither for a permute to the next member");
   }
+  if (!q.stack.empty() && !q.calibrated) {
+    reader.problem("--stack chooses measured coefficients, and the links are ideal", "add --efficiency calibrated");
+  }
   exclude_others(reader, arguments, {"--mesh", "--topology", "--group"});
   exclude_others(reader, arguments, {"--mesh", "--topology", "--tier"});
   exclude_others(reader, arguments, {"--bytes", "--array"});
@@ -232,11 +240,20 @@ CollectiveQuestion collective_question(const Arguments& arguments) {
   return q;
 }
 
+/// Of an engine, or of a stack that trains; engines without coefficients of their own on the chip serve by the chip's.
+bool is_engine(const std::string& stack, const HardwareSpec& hw, const Catalog& catalog) {
+  if (stack.empty()) return false;
+  if (const StackCoefficients* own = coefficients_under(hw, stack)) return own->serves;
+  const std::optional<std::string> known = stack_of_framework(catalog, stack);
+  return known && load_stack(catalog.load(CatalogKind::kStack, *known)).serving.has_value();
+}
+
 ExitCode run_collective(const Arguments& arguments, Environment& env) {
-  const CollectiveQuestion question = collective_question(arguments);
+  CollectiveQuestion question = collective_question(arguments);
   return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
     // Only the network matters here; answer_collective looks at what of it is published.
     const HardwareSpec hw = hardware_asked_for(arguments, catalog, Unpublished::kAllowed);
+    question.serving = is_engine(question.stack, hw, catalog);
     CollectiveAnswer answer = answer_collective(question, hw);
     note_sets(arguments, answer.assumptions);
     return collective_sheet(answer, hw);

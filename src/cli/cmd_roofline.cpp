@@ -45,6 +45,9 @@ constexpr std::array kRooflineFlags{
         "--over", kFabricNames,
         "what they exchange over: one link in one direction, one torus axis in both, the node's switches, the network "
         "beyond; with --split contraction or output"),
+    word<&RooflineQuestion::convention>("--convention", kCollectiveConventionNames,
+                                        "how the exchange is timed, as in collective: the book's forms (default), to "
+                                        "first order, or exact with the latency of messages"),
     sweep<&RooflineQuestion::measured>(
         "--measured", UnitKind::kSeconds, "T[,T...]",
         "measured times, to set beside the roofline: trials of one point, or one for each point of a sweep",
@@ -107,6 +110,10 @@ void check_sharing(FlagReader& reader, const Arguments& arguments, const Rooflin
   }
   if (!exchanges && q.over) {
     reader.problem("--over says what chips exchange over, and nothing is exchanged",
+                   "add --split contraction or output");
+  }
+  if (!exchanges && arguments.has("--convention")) {
+    reader.problem("--convention says how an exchange is timed, and nothing is exchanged",
                    "add --split contraction or output");
   }
 }

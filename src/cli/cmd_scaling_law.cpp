@@ -155,8 +155,9 @@ SizedModel sized(const Arguments& arguments, const Catalog& catalog, const Scali
   return out;
 }
 
-/// The share of the peak that 6 N D is in the best plan, as the law counts FLOPs.
-double planned_mfu(const Arguments& arguments, const Catalog& catalog, std::int64_t chips) {
+/// The share of the peak that 6 N D is in the best plan, N being what the law counts.
+double planned_mfu(const Arguments& arguments, const Catalog& catalog, std::int64_t chips, double parameters,
+                   FlopsPerSecond peak) {
   TrainQuestion q{.model = arguments.positionals().front(),
                   .assume = arguments.value("--assume").value_or(""),
                   .hardware = *arguments.value("--hw"),
@@ -169,14 +170,13 @@ double planned_mfu(const Arguments& arguments, const Catalog& catalog, std::int6
     throw UserError(fmt::format("no layout of {} fits on {} chips", q.model, group_thousands(chips)),
                     "give --mfu, or more --chips; scalecalc train says what is short");
   }
-  for (const FlopsConvention& convention : found.plans.front().figures.conventions) {
-    if (convention.name == "6n") return convention.mfu;
-  }
-  internal_error("a plan has its MFU under 6n");
+  const double flops_per_s = 6 * parameters * found.plans.front().figures.tokens_per_s_per_chip;
+  return flops_per_s / peak.value();
 }
 
 ComputePrice price_asked_for(const Arguments& arguments, const Catalog& catalog, const std::optional<double>& mfu,
-                             const std::optional<std::int64_t>& chips, const std::optional<double>& price) {
+                             const std::optional<std::int64_t>& chips, const std::optional<double>& price,
+                             const std::optional<SizedModel>& model) {
   const std::vector<std::string> sets = sets_for(arguments, "model.", !arguments.positionals().empty());
   ConfigNode document = catalog.load(CatalogKind::kHardware, *arguments.value("--hw"));
   apply_sets(sets, {{"hw", &document}});
@@ -196,7 +196,7 @@ ComputePrice price_asked_for(const Arguments& arguments, const Catalog& catalog,
   } else {
     throw UserError(fmt::format("no price is published for {}", hw.title), "give --price 2.5, dollars per chip-hour");
   }
-  out.mfu = mfu ? *mfu : planned_mfu(arguments, catalog, *chips);
+  out.mfu = mfu ? *mfu : planned_mfu(arguments, catalog, *chips, model->parameters, *peak);
   out.mfu_source = mfu ? "command line"
                        : fmt::format("best plan of {} on {} chips (scalecalc train), 6 N alone",
                                      arguments.positionals().front(), group_thousands(*chips));
@@ -250,7 +250,7 @@ Sheet answer_scaling(const Arguments& arguments, const Catalog& catalog) {
   }
   std::vector<Assumption> read;
   if (!arguments.positionals().empty()) q.model = sized(arguments, catalog, q.law, tokens, read);
-  if (arguments.has("--hw")) q.price = price_asked_for(arguments, catalog, mfu, chips, price);
+  if (arguments.has("--hw")) q.price = price_asked_for(arguments, catalog, mfu, chips, price, q.model);
   if (prompt) price_by_serving(arguments, catalog, *prompt, *generate, q);
   Sheet out = scaling_sheet(q, answer(q));
   out.assumptions.insert(out.assumptions.end(), read.begin(), read.end());

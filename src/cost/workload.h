@@ -61,6 +61,8 @@ inline constexpr std::array<std::string_view, 5> kOptimizerNames{"adam", "adam-b
 /// Of these names; UserError with the nearest otherwise.
 Precision precision_of(std::string_view name);
 Optimizer optimizer_of(std::string_view name);
+/// The recipe whose layers compute in that format, if there is one.
+std::optional<Precision> precision_computing_in(DType compute);
 
 /// Bytes of a frozen matrix's weight in memory, and whether it is unpacked before the matmul reads it.
 double base_bytes(const FineTune& tune, const Precision& precision);

@@ -57,7 +57,7 @@ struct RowLayout {
 };
 
 /// What every measured row says, of training or of serving.
-struct RowFacts {
+struct MeasuredFacts {
   SourceSpan where;
   std::string id, source, group, date, model;
   std::string stack;                ///< of its framework or engine, by its name in configs/stacks; see name_stacks
@@ -67,7 +67,7 @@ struct RowFacts {
   std::int64_t chips = 0;
 };
 
-struct Measurement : RowFacts {
+struct Measurement : MeasuredFacts {
   std::string subset, workload, framework;
   std::string reference;  ///< the document a source names: "owner/name:path", "arXiv:..."; may be empty
   std::int64_t mtp_layers = 0;

@@ -28,7 +28,7 @@ struct SharedFacts {
     return source;
   }
   /// All but the stack and the shape.
-  void read(Fields& row, RowFacts& out, Problems& problems) const {
+  void read(Fields& row, MeasuredFacts& out, Problems& problems) const {
     out.where = row.span();
     out.id = row.text("id");
     out.source = source_of(row, problems);

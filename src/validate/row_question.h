@@ -38,7 +38,7 @@ void name_stacks(std::vector<Measurement>& rows, const Catalog& catalog);
 
 /// The row's chip. NotPredicted for one that is not known, or that does not publish what is needed (and, where the row
 /// has several, its network).
-HardwareSpec chip_of(const RowFacts& row, const Catalog& catalog, const std::vector<std::string>& set,
+HardwareSpec chip_of(const MeasuredFacts& row, const Catalog& catalog, const std::vector<std::string>& set,
                      std::initializer_list<std::string_view> needs);
 
 /// The row's own shape as a model, or the catalog's model of its name. NotPredicted for what no model file can say.

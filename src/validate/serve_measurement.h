@@ -41,7 +41,7 @@ struct ServeDegrees {
   bool gathered = false;             ///< weights are gathered instead
 };
 
-struct ServeMeasurement : RowFacts {
+struct ServeMeasurement : MeasuredFacts {
   std::string engine;
   bool complete = true;  ///< false: the source leaves out what a prediction needs
   ServeDegrees degrees;
