@@ -35,9 +35,10 @@ struct TraceNode {
   Op op = Op::kConstant;
   double value = 0;
   std::vector<TracePtr> args;
-  std::string name;    ///< inputs and named results
-  std::string source;  ///< where the figure or the formula comes from
-  Dim unit;            ///< inputs and named results
+  std::string name;       ///< inputs and named results
+  std::string source;     ///< where the figure or the formula comes from
+  Dim unit;               ///< inputs and named results
+  bool positive = false;  ///< cannot be below zero, so that a zero beside it in max() says nothing
 };
 
 class Traced {
@@ -81,7 +82,8 @@ struct ExplainedStep {
   std::string source;
 };
 
-/// The named results below `root`, operands before what uses them, each once; `root` itself last.
+/// The named results below `root`, operands before what uses them, each once; `root` itself last. A formula too long
+/// for a line is told in parts, "part 1 of NAME", which it calls "part 1"; results that are zero are left out of sums.
 std::vector<ExplainedStep> explain(const Traced& root);
 
 /// Evaluates the recorded expression again from its inputs: equals root.value() bit for bit.

@@ -7,36 +7,12 @@
 #include "cli/curve_options.h"
 #include "cli/outputs.h"
 #include "cli/session.h"
+#include "cli/sheet_command.h"
 #include "cli/train_options.h"
-#include "report/render.h"
-#include "report/train_json.h"
-#include "report/train_report.h"
+#include "report/train_sheet.h"
 
 namespace scalecalc::cli {
 namespace {
-
-std::string rendered_train(const TrainAnswer& answer, OutputFormat format, const TextOptions& text, bool complete,
-                           bool all_reasons) {
-  switch (format) {
-    case OutputFormat::kTable: return render_table(train_report(answer, complete, all_reasons), text);
-    case OutputFormat::kJson: return train_json(answer, tool_version(), complete);
-    case OutputFormat::kJsonl: return train_jsonl(answer, tool_version());
-    case OutputFormat::kCsv: return render_csv(train_report(answer, complete));
-    case OutputFormat::kMarkdown: return render_markdown(train_report(answer, complete, all_reasons));
-    case OutputFormat::kHtml: return render_html(train_report(answer, complete, all_reasons));
-  }
-  return "";
-}
-
-/// What a table would have said, for those who read something else.
-void say_train_warnings(Log& log, const TrainAnswer& answer, bool complete) {
-  for (const Assumption& assumption : answer.assumptions) {
-    if (assumption.warning) log.warning(assumption.text);
-  }
-  if (!complete) log.warning("interrupted: the search is incomplete, better layouts may be missing");
-  if (!answer.plans.empty() || !complete) return;
-  for (const Line& line : train_report(answer).summary) log.warning(line.text);
-}
 
 void log_work(Log& log, const TrainAnswer& answer) {
   log.info(fmt::format("model: {} ({})", answer.model.title, answer.model.source));
@@ -59,14 +35,8 @@ ExitCode run_train(const Arguments& arguments, Environment& env) {
 
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   log_work(log, found);
-  if (!for_people(outputs.standard_output())) say_train_warnings(log, found, complete);
-  const TextOptions text = text_options(env, session.color);
-  outputs.write(env, [&](OutputFormat format, bool to_file) {
-    return rendered_train(found, format, to_file ? TextOptions{} : text, complete,
-                          session.verbosity == Verbosity::kVerbose);
-  });
-  if (!complete) return ExitCode::kInterrupted;
-  return found.plans.empty() ? ExitCode::kNothingFits : ExitCode::kAnswered;
+  const Sheet sheet = train_sheet(found, complete, session.verbosity == Verbosity::kVerbose);
+  return write_sheet(sheet, session, outputs, question.explain > 0, log, env);
 }
 
 }  // namespace

@@ -4,23 +4,11 @@
 
 #include "cli/outputs.h"
 #include "cli/session.h"
-#include "report/render.h"
-#include "report/train_curve.h"
+#include "cli/sheet_command.h"
+#include "report/train_curve_sheet.h"
 
 namespace scalecalc::cli {
 namespace {
-
-std::string rendered_curve(const TrainCurve& curve, OutputFormat format, const TextOptions& text, bool complete) {
-  switch (format) {
-    case OutputFormat::kTable: return render_table(train_curve_report(curve, complete), text);
-    case OutputFormat::kJson: return train_curve_json(curve, tool_version(), complete);
-    case OutputFormat::kJsonl: return train_curve_jsonl(curve, tool_version());
-    case OutputFormat::kCsv: return render_csv(train_curve_report(curve, complete));
-    case OutputFormat::kMarkdown: return render_markdown(train_curve_report(curve, complete));
-    case OutputFormat::kHtml: return render_html(train_curve_report(curve, complete));
-  }
-  return "";
-}
 
 /// 16,384 is two counts, and also how this program prints one.
 void note_grouping(const Arguments& arguments, TrainCurve& curve) {
@@ -35,15 +23,6 @@ void note_grouping(const Arguments& arguments, TrainCurve& curve) {
        "--chips", "command line"});
 }
 
-/// What a table would have said, for those who read something else.
-void say_curve_warnings(Log& log, const TrainCurve& curve, bool complete) {
-  for (const Assumption& assumption : curve.job.assumptions) {
-    if (assumption.warning) log.warning(assumption.text);
-  }
-  if (!complete) log.warning("interrupted: the curve is incomplete, better layouts may be missing");
-  if (!any_plan(curve) && complete) log.warning("there is no plan at any count asked for");
-}
-
 }  // namespace
 
 ExitCode run_train_curve(const CurveQuestion& question, const Arguments& arguments, Environment& env) {
@@ -56,13 +35,7 @@ ExitCode run_train_curve(const CurveQuestion& question, const Arguments& argumen
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   log.info(fmt::format("model: {} ({})", curve.job.model.title, curve.job.model.source));
   log.info(fmt::format("hardware: {}", curve.job.hw.title));
-  if (!for_people(outputs.standard_output())) say_curve_warnings(log, curve, complete);
-  const TextOptions text = text_options(env, session.color);
-  outputs.write(env, [&](OutputFormat format, bool to_file) {
-    return rendered_curve(curve, format, to_file ? TextOptions{} : text, complete);
-  });
-  if (!complete) return ExitCode::kInterrupted;
-  return any_plan(curve) ? ExitCode::kAnswered : ExitCode::kNothingFits;
+  return write_sheet(train_curve_sheet(curve, complete), session, outputs, false, log, env);
 }
 
 }  // namespace scalecalc::cli

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "cli/session.h"
 
 namespace scalecalc::cli {
 
@@ -23,6 +22,20 @@ void say_warnings(Log& log, const Sheet& sheet) {
   for (const Assumption& assumption : sheet.assumptions) {
     if (assumption.warning) log.warning(assumption.text);
   }
+  for (const std::string& warning : sheet.warnings) log.warning(warning);
+  if (!sheet.nothing_fits) return;
+  for (const Line& line : sheet.summary) log.warning(line.text);
+}
+
+ExitCode write_sheet(const Sheet& sheet, const Session& session, Outputs& outputs, bool explain, Log& log,
+                     Environment& env) {
+  if (!for_people(outputs.standard_output())) say_warnings(log, sheet);
+  const TextOptions text = text_options(env, session.color);
+  outputs.write(env, [&](OutputFormat format, bool to_file) {
+    return render_sheet(sheet, format, to_file ? TextOptions{} : text, explain);
+  });
+  if (!sheet.complete) return ExitCode::kInterrupted;
+  return sheet.nothing_fits ? ExitCode::kNothingFits : ExitCode::kAnswered;
 }
 
 ExitCode answer_with_sheet(const Arguments& arguments, Environment& env,
@@ -31,14 +44,8 @@ ExitCode answer_with_sheet(const Arguments& arguments, Environment& env,
   Outputs outputs(arguments.values("--output"), arguments.has("--json"));
   const Catalog catalog(session.config_directories, session.remembered);
   const Sheet sheet = answer(catalog);
-  const bool explain = arguments.has("--explain");
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
-  if (!for_people(outputs.standard_output())) say_warnings(log, sheet);
-  const TextOptions text = text_options(env, session.color);
-  outputs.write(env, [&](OutputFormat format, bool to_file) {
-    return render_sheet(sheet, format, to_file ? TextOptions{} : text, explain);
-  });
-  return sheet.nothing_fits ? ExitCode::kNothingFits : ExitCode::kAnswered;
+  return write_sheet(sheet, session, outputs, arguments.has("--explain"), log, env);
 }
 
 HardwareSpec hardware_asked_for(const Arguments& arguments, const Catalog& catalog, Unpublished unpublished) {

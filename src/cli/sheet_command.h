@@ -12,6 +12,7 @@
 #include "cli/log.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
+#include "cli/session.h"
 #include "cli/shared_flags.h"
 #include "config/catalog.h"
 #include "report/render.h"
@@ -30,6 +31,11 @@ std::string render_sheet(const Sheet& sheet, OutputFormat format, const TextOpti
 
 /// What a table would have said, for those who read something else.
 void say_warnings(Log& log, const Sheet& sheet);
+
+/// Writes a sheet to the outputs, its warnings to standard error when nobody reads a table. Answered, nothing fits, or
+/// interrupted.
+ExitCode write_sheet(const Sheet& sheet, const Session& session, Outputs& outputs, bool explain, Log& log,
+                     Environment& env);
 
 /// The hardware of --hw with --set hw.KEY=VALUE applied. UserError if --hw is missing, or, unless allowed, if the file
 /// leaves figures unpublished.

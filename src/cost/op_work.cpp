@@ -5,6 +5,12 @@
 #include "cost/remat.h"
 
 namespace scalecalc {
+namespace {
+
+constexpr std::string_view kWidth = "of the matrix on one chip";
+constexpr std::string_view kRate = "rate of", kBackwardRate = "backward rate of";
+
+}  // namespace
 
 template <class R>
 OpWork<R>::OpWork(const Reader<R>& reader, const ChipRates<R>& chip, const Workload& workload,
@@ -42,6 +48,15 @@ Work<R> OpWork<R>::work(const Op<R>& op, bool backward) const {
   out.compute = named(out.compute, op.name, "max(FLOPs / rate, bytes / HBM bandwidth), book ch. 1", phase);
   out.hbm = named(out.hbm, op.name, "max(FLOPs / rate, bytes / HBM bandwidth), book ch. 1", phase);
   return out;
+}
+
+template <class R>
+Work<R> OpWork<R>::timed(const Op<R>& op, const Kernel& kernel, double flops_times, double bytes_times) const {
+  const FlopsOf<R> flops = named(kernel.flops, op.name, "of a microbatch on one chip", "FLOPs of");
+  const BytesOf<R> bytes = named(kernel.bytes, op.name, "read and written", "bytes of");
+  return roofline(flops * R(flops_times),
+                  named(kernel.rate, op.name, "peak x efficiency x what its shape reaches", kernel.rate_label),
+                  bytes * R(bytes_times), chip_.hbm);
 }
 
 template <class R>
@@ -106,16 +121,17 @@ template <class R>
 Work<R> OpWork<R>::matmul(const Op<R>& op, bool backward) const {
   const R part = share(op.tp, op.groups);
   const R rows = op.tp == TpRule::kSequence ? tokens_ * part : tokens_;
-  const R k = op.tp == TpRule::kRow ? op.k * part : op.k;
-  const R n = op.tp == TpRule::kColumn || op.tp == TpRule::kKvColumn ? op.n * part : op.n;
+  const R k = named(op.tp == TpRule::kRow ? op.k * part : op.k, op.name, kWidth, "input width of");
+  const bool columns = op.tp == TpRule::kColumn || op.tp == TpRule::kKvColumn;
+  const R n = named(columns ? op.n * part : op.n, op.name, kWidth, "output width of");
   const bool high = op.part == Part::kHead || op.part == Part::kRouter || op.part == Part::kMtp;
   const DType dtype = high ? workload_.precision.high : workload_.precision.compute;
   const FlopsPerSecondOf<R> rate =
       chip_.matmul[static_cast<std::size_t>(dtype)] * shape_fraction(chip_.half_dim, rows, n, k);
   const double in = std::min(act_, bytes_per_element(dtype));
   const BytesOf<R> bytes(R(in) * rows * k + R(in) * k * n + R(act_) * rows * n);
-  const R times(backward && !op.frozen ? 2.0 : 1.0);
-  Work<R> out = roofline(FlopsOf<R>(R(2.0) * times * rows * k * n), rate, bytes * times, chip_.hbm);
+  const double times = backward && !op.frozen ? 2 : 1;
+  Work<R> out = timed(op, {FlopsOf<R>(R(2.0) * rows * k * n), rate, bytes}, times, times);
   beside(op, k * n, out);
   out.hbm += cast(dtype, rows * (backward ? n : k));
   return out;
@@ -128,8 +144,8 @@ Work<R> OpWork<R>::grouped(const Op<R>& op, bool backward) const {
   const R rows = tokens_ * op.rows / R(static_cast<double>(ranks));
   // The expert's d_ff is divided by etp: the output of gate and up, the contracted width of down.
   const R part(1 / static_cast<double>(inner_.etp));
-  const R k = op.tp == TpRule::kExpertRow ? op.k * part : op.k;
-  const R n = op.tp == TpRule::kExpertRow ? op.n : op.n * part;
+  const R k = named(op.tp == TpRule::kExpertRow ? op.k * part : op.k, op.name, kWidth, "input width of");
+  const R n = named(op.tp == TpRule::kExpertRow ? op.n : op.n * part, op.name, kWidth, "output width of");
   const bool even = workload_.balanced_experts || workload_.expert_capacity;
   const R imbalance = even ? R(1.0) : chip_.moe_imbalance;
   const R experts = op.matrices / R(static_cast<double>(inner_.ep));
@@ -140,8 +156,8 @@ Work<R> OpWork<R>::grouped(const Op<R>& op, bool backward) const {
                                    (k / (k + chip_.half_dim)) / imbalance;
   const double in = std::min(act_, bytes_per_element(dtype));
   const BytesOf<R> bytes(R(in) * rows * k + R(in) * k * n * experts + R(act_) * rows * n);
-  const R times(backward && !op.frozen ? 2.0 : 1.0);
-  Work<R> out = roofline(FlopsOf<R>(R(2.0) * times * rows * k * n), rate, bytes * times, chip_.hbm);
+  const double times = backward && !op.frozen ? 2 : 1;
+  Work<R> out = timed(op, {FlopsOf<R>(R(2.0) * rows * k * n), rate, bytes}, times, times);
   beside(op, k * n * experts, out);
   out.hbm += cast(dtype, rows * (backward ? n : k));
   return out;
@@ -151,14 +167,19 @@ template <class R>
 Work<R> OpWork<R>::attention(const Op<R>& op, bool backward) const {
   if (writes_scores(workload_.attention, op)) return unfused_attention(op, backward);
   const R ways = op.tp == TpRule::kHeads ? tp_ : R(1.0);
-  const R context = mean_context(op.reach, op.span, seq_);
-  const FlopsOf<R> flops = attention_flops(op, context) * (tokens_ / ways) * R(backward ? 2.5 : 1.0);
+  const R context =
+      named(mean_context(op.reach, op.span, seq_), op.name, "tokens a query sees in the mean", "context of");
+  const FlopsOf<R> flops = attention_flops(op, context) * (tokens_ / ways);
   // Flash attention reads q, k, v and writes the output once; the backward reads them again with their gradients.
   const R elements = (op.qk_width + op.v_width) * R(2.0) * tokens_ / ways;
-  const BytesOf<R> bytes(elements * R(act_ * (backward ? 2.0 : 1.0)));
+  const BytesOf<R> bytes(elements * R(act_));
   const FlopsPerSecondOf<R> rate = backward ? chip_.peak_attention_backward : chip_.peak_attention_forward;
-  const R head_dim = (op.qk_width + op.v_width) / (R(2.0) * op.heads);
-  return roofline(flops, rate * attention_fraction(chip_.attention, context, head_dim), bytes, chip_.hbm);
+  const R head_dim =
+      named((op.qk_width + op.v_width) / (R(2.0) * op.heads), op.name, "mean of queries' and values'", "head width of");
+  return timed(
+      op,
+      {flops, rate * attention_fraction(chip_.attention, context, head_dim), bytes, backward ? kBackwardRate : kRate},
+      backward ? 2.5 : 1, backward ? 2 : 1);
 }
 
 /// [UNFUSED] A batch of matmuls a head, [S, dh] x [dh, S] and [S, S] x [S, dh], over all scores, and between them
@@ -169,12 +190,12 @@ template <class R>
 Work<R> OpWork<R>::unfused_attention(const Op<R>& op, bool backward) const {
   constexpr double kSoftmaxFlops = 8;  // scale, mask, maximum, difference, exponential, sum, division, dropout
   const R ways = op.tp == TpRule::kHeads ? tp_ : R(1.0);
-  const R times(backward ? 2.0 : 1.0);
+  const double times = backward ? 2 : 1;
   const FlopsPerSecondOf<R> rate = chip_.matmul[static_cast<std::size_t>(workload_.precision.high)] *
                                    shape_fraction(chip_.half_dim, seq_, seq_, op.v_width / op.heads);
   const R elements = (op.qk_width + op.v_width) * R(2.0) * tokens_ / ways;
-  const BytesOf<R> operands((elements + R(2.0) * scores(op)) * times * R(act_));
-  Work<R> out = roofline(attention_flops(op, seq_) * (tokens_ / ways) * times, rate, operands, chip_.hbm);
+  const BytesOf<R> operands((elements + R(2.0) * scores(op)) * R(act_));
+  Work<R> out = timed(op, {attention_flops(op, seq_) * (tokens_ / ways), rate, operands}, times, times);
   const BytesOf<R> passes(scores(op) * R((backward ? 5 : 4) * act_ + 1));
   out += roofline(FlopsOf<R>(scores(op) * R(kSoftmaxFlops)), chip_.vector, passes, chip_.hbm);
   return out;
@@ -184,19 +205,21 @@ Work<R> OpWork<R>::unfused_attention(const Op<R>& op, bool backward) const {
 template <class R>
 Work<R> OpWork<R>::scan(const Op<R>& op, bool backward) const {
   const R part = tokens_ / tp_;
-  const BytesOf<R> bytes((op.reads + op.writes) * part * R(act_ * (backward ? 2.0 : 1.0)));
+  const BytesOf<R> bytes((op.reads + op.writes) * part * R(act_));
   const FlopsPerSecondOf<R>& chunked = backward ? chip_.peak_attention_backward : chip_.peak_attention_forward;
-  return roofline(FlopsOf<R>(op.flops * part * R(backward ? 2.5 : 1.0)), op.by_element ? chip_.vector : chunked, bytes,
-                  chip_.hbm);
+  return timed(
+      op,
+      {FlopsOf<R>(op.flops * part), op.by_element ? chip_.vector : chunked, bytes, backward ? kBackwardRate : kRate},
+      backward ? 2.5 : 1, backward ? 2 : 1);
 }
 
 template <class R>
 Work<R> OpWork<R>::vector(const Op<R>& op, bool backward) const {
   const R part = tokens_ * share(op.tp, op.groups);
-  const R times(backward ? 2.0 : 1.0);
-  const BytesOf<R> bytes((op.reads + op.writes) * part * R(act_) * times);
+  const double times = backward ? 2 : 1;
+  const BytesOf<R> bytes((op.reads + op.writes) * part * R(act_));
   if (value_of(bytes) <= 0) return {};
-  return roofline(FlopsOf<R>(op.flops * part * times), chip_.vector, bytes, chip_.hbm);
+  return timed(op, {FlopsOf<R>(op.flops * part), chip_.vector, bytes}, times, times);
 }
 
 template class OpWork<double>;

@@ -64,6 +64,14 @@ class OpWork {
 
  private:
   Work<R> unnamed(const Op<R>& op, bool backward) const;
+  struct Kernel {
+    FlopsOf<R> flops;  ///< of the forward
+    FlopsPerSecondOf<R> rate;
+    BytesOf<R> bytes;
+    std::string_view rate_label = "rate of";
+  };
+  /// The roofline of an operation's main kernel, which does so many times the forward's work; its sides by name.
+  Work<R> timed(const Op<R>& op, const Kernel& kernel, double flops_times, double bytes_times) const;
   SecondsOf<R> cast(DType dtype, const R& elements) const;
   Work<R> matmul(const Op<R>& op, bool backward) const;
   Work<R> grouped(const Op<R>& op, bool backward) const;

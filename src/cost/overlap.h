@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "base/scalar.h"
 
@@ -15,6 +16,33 @@ enum TrafficKind : std::size_t { kTp, kFsdp, kCp, kEp, kHost, kTrafficKinds };
 
 /// The link to the host, beside those of a channel (Channel::links).
 inline constexpr std::uint32_t kHostLink = std::uint32_t{1} << 31;
+
+/// What an explanation calls the parts of one kind of communication.
+struct TrafficNames {
+  std::string_view whole, hidden, slowed, beyond, exposed;
+};
+inline constexpr std::array<TrafficNames, kTrafficKinds> kForwardNames{
+    {{"forward tp communication", "forward tp that may hide", "forward slowed by tp", "forward tp beyond the work",
+      "forward exposed tp"},
+     {"forward fsdp gather", "forward fsdp that may hide", "forward slowed by fsdp", "forward fsdp beyond the work",
+      "forward exposed fsdp"},
+     {"forward cp communication", "forward cp that may hide", "forward slowed by cp", "forward cp beyond the work",
+      "forward exposed cp"},
+     {"forward ep all-to-all", "forward ep that may hide", "forward slowed by ep", "forward ep beyond the work",
+      "forward exposed ep"},
+     {"forward host transfer", "forward offload that may hide", "forward slowed by offload",
+      "forward offload beyond the work", "forward exposed offload"}}};
+inline constexpr std::array<TrafficNames, kTrafficKinds> kBackwardNames{
+    {{"backward tp communication", "backward tp that may hide", "backward slowed by tp", "backward tp beyond the work",
+      "backward exposed tp"},
+     {"backward fsdp gather and scatter", "backward fsdp that may hide", "backward slowed by fsdp",
+      "backward fsdp beyond the work", "backward exposed fsdp"},
+     {"backward cp communication", "backward cp that may hide", "backward slowed by cp", "backward cp beyond the work",
+      "backward exposed cp"},
+     {"backward ep all-to-all", "backward ep that may hide", "backward slowed by ep", "backward ep beyond the work",
+      "backward exposed ep"},
+     {"backward host transfer", "backward offload that may hide", "backward slowed by offload",
+      "backward offload beyond the work", "backward exposed offload"}}};
 
 /// One kind of communication in one phase of one layer: its time and how it may hide.
 template <class R>
@@ -48,19 +76,23 @@ struct PhaseTime {
 
 /// [OVERLAP] time = work + sum_x (1 - o_x) t_x + max(0, max_link sum_{x on link} o_x t_x - work) + contention.
 /// With every o = 1 and no shared link this is the book's max(work, t_x ...); with o = 0 it is the sum. Traffic that
-/// shares a link queues; what does not fit under the work is charged to the largest user of the fullest link.
+/// shares a link queues; what does not fit under the work is charged to the largest user of the fullest link. Terms are
+/// named "LABEL NAME".
 template <class R>
 void hide(const std::array<Traffic<R>, kTrafficKinds>& traffic, const SecondsOf<R>& work,
+          const std::array<TrafficNames, kTrafficKinds>& names, std::string_view label,
           std::array<SecondsOf<R>, kTrafficKinds>& exposed, std::array<double, kTrafficKinds>& spilled) {
+  constexpr std::string_view kShare = "its overlap x its time";
   const SecondsOf<R> zero(R(0.0));
   std::array<SecondsOf<R>, kTrafficKinds> hidden;
   std::uint32_t used = 0;
   for (std::size_t x = 0; x < kTrafficKinds; ++x) {
-    hidden[x] = traffic[x].time * traffic[x].overlap;
+    hidden[x] = named(traffic[x].time * traffic[x].overlap, names[x].hidden, kShare, label);
     exposed[x] = traffic[x].time * (R(1.0) - traffic[x].overlap);
     if (traffic[x].links == 0) continue;
     used |= traffic[x].links;
-    exposed[x] += min(hidden[x], work) * traffic[x].contention;
+    exposed[x] += named(min(hidden[x], work) * traffic[x].contention, names[x].slowed,
+                        "communication beside work takes part of the chip", label);
   }
   SecondsOf<R> fullest = zero;
   std::size_t cause = kTp;
@@ -80,7 +112,8 @@ void hide(const std::array<Traffic<R>, kTrafficKinds>& traffic, const SecondsOf<
     if (value_of(busy) > value_of(fullest)) cause = largest;
     fullest = max(fullest, busy);
   }
-  const SecondsOf<R> excess = max(zero, fullest - work);
+  const SecondsOf<R> excess =
+      named(max(zero, fullest - work), names[cause].beyond, "of the fullest link, charged to its largest user", label);
   exposed[cause] += excess;
   spilled[cause] = value_of(excess);
 }

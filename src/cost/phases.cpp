@@ -99,7 +99,11 @@ class PhaseBuilder {
     if (layout_.offload != 0) {
       traffic[kHost] = {host_time(cost, remat, in_layer), overlap_.host, R(0.0), kHostLink};
     }
-    name_traffic(traffic, label, backward);
+    const auto& names = backward ? kBackwardNames : kForwardNames;
+    for (std::size_t x = 0; x < kTrafficKinds; ++x) {
+      traffic[x].time =
+          named(traffic[x].time, names[x].whole, "bytes x seconds per byte, or latency (book ch. 3, 5, 12)", label);
+    }
     std::array<SecondsOf<R>, kTrafficKinds> exposed;
     PhaseTime<R> out;
     out.compute =
@@ -109,29 +113,14 @@ class PhaseBuilder {
     out.overhead = work.overhead;
     const SecondsOf<R> beside = named(out.compute + out.hbm + out.overhead, backward ? "backward work" : "forward work",
                                       "what communication may hide under", label);
-    hide(traffic, beside, exposed, out.spilled);
-    out.tp = named(exposed[kTp], backward ? "backward exposed tp" : "forward exposed tp", kOverlapRule, label);
-    out.fsdp = named(exposed[kFsdp], backward ? "backward exposed fsdp" : "forward exposed fsdp", kOverlapRule, label);
-    out.cp = named(exposed[kCp], backward ? "backward exposed cp" : "forward exposed cp", kOverlapRule, label);
-    out.ep = named(exposed[kEp], backward ? "backward exposed ep" : "forward exposed ep", kOverlapRule, label);
-    if (layout_.offload != 0) {
-      out.host =
-          named(exposed[kHost], backward ? "backward exposed offload" : "forward exposed offload", kOverlapRule, label);
-    }
+    hide(traffic, beside, names, label, exposed, out.spilled);
+    const auto shown = [&](std::size_t x) { return named(exposed[x], names[x].exposed, kOverlapRule, label); };
+    out.tp = shown(kTp);
+    out.fsdp = shown(kFsdp);
+    out.cp = shown(kCp);
+    out.ep = shown(kEp);
+    if (layout_.offload != 0) out.host = shown(kHost);
     return out;
-  }
-
-  static void name_traffic(std::array<Traffic<R>, kTrafficKinds>& traffic, std::string_view label, bool backward) {
-    static constexpr std::array<std::string_view, kTrafficKinds> kForward{
-        "forward tp communication", "forward fsdp gather", "forward cp communication", "forward ep all-to-all",
-        "forward host transfer"};
-    static constexpr std::array<std::string_view, kTrafficKinds> kBackward{
-        "backward tp communication", "backward fsdp gather and scatter", "backward cp communication",
-        "backward ep all-to-all", "backward host transfer"};
-    for (std::size_t x = 0; x < kTrafficKinds; ++x) {
-      traffic[x].time = named(traffic[x].time, backward ? kBackward[x] : kForward[x],
-                              "bytes x seconds per byte, or latency (book ch. 3, 5, 12)", label);
-    }
   }
 
   void phase_times() {

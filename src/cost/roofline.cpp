@@ -25,9 +25,12 @@ ChipRates<R> read_chip(const Reader<R>& reader, const HardwareSpec& hw, const Ef
   out.attention = {coefficient(e.attention_half_context, "efficiency.attention_half_context"),
                    coefficient(e.attention_half_head_dim, "efficiency.attention_half_head_dim"),
                    coefficient(e.attention_head_width, "efficiency.attention_head_width")};
-  out.vector = read(reader, hw.vector_peak.value_or(FlopsPerSecond(0)), "hw.compute.vector", hw.compute_source) *
-               coefficient(e.vector, "efficiency.vector");
-  out.hbm = read(reader, hw.hbm_bandwidth, "hw.hbm.bandwidth", hw.hbm_source) * coefficient(e.hbm, "efficiency.hbm");
+  out.vector = named(read(reader, hw.vector_peak.value_or(FlopsPerSecond(0)), "hw.compute.vector", hw.compute_source) *
+                         coefficient(e.vector, "efficiency.vector"),
+                     "vector rate", hw.compute_source);
+  out.hbm =
+      named(read(reader, hw.hbm_bandwidth, "hw.hbm.bandwidth", hw.hbm_source) * coefficient(e.hbm, "efficiency.hbm"),
+            "HBM rate", hw.hbm_source);
   out.host = read(reader, hw.host_bandwidth().value_or(BytesPerSecond(0)),
                   hw.offload ? "hw.offload.bandwidth" : "hw.host.pcie_bandwidth",
                   hw.offload ? hw.offload->source : hw.host_source);

@@ -21,7 +21,8 @@ class StageEnds {
 
   /// Gradients hide under the last microbatch's backward, updated weights under the next step's first forward.
   template <class Layers>
-  StageEnd<R> data_parallel(const StageShape& stage, const R& dense, const R& expert, const Layers& layers) const {
+  StageEnd<R> data_parallel(const StageShape& stage, const R& dense, const R& expert, const Layers& layers,
+                            std::string_view label = "") const {
     StageEnd<R> out;
     const Precision& p = in_.workload->precision;
     const bool sharded = layout_.zero == 3;
@@ -33,29 +34,35 @@ class StageEnds {
     const R expert_shards(sharded ? static_cast<double>(ch_.expert_shard.size) : 1.0);
     const BytesOf<R> gradients(dense * R(p.reduced_bytes) / shards);
     const BytesOf<R> expert_gradients(expert * R(p.reduced_bytes) / expert_shards);
-    const SecondsOf<R> backward = layers(true);
+    const SecondsOf<R> backward = named(layers(true), "backward of a microbatch", kPass, label);
     // A bound's channels have no links: which tier a placement slows the compute for is not known yet.
     const R share = channel.links == 0 ? R(0.0) : contention_of(overlap_, channel);
     if (layout_.zero == 0 || sharded) {
-      const SecondsOf<R> reduce = all_reduce_time(channel, gradients) + expert_time(experts, expert_gradients, true);
+      const SecondsOf<R> reduce =
+          named(all_reduce_time(channel, gradients) + expert_time(experts, expert_gradients, true),
+                "gradients' all-reduce", kWhole, label);
       out.reduce += reduce;
-      out.dp += exposed(reduce, chunks_, share, backward);
+      out.dp += exposed(reduce, chunks_, share, backward, kGradients, label);
       return out;
     }
-    const SecondsOf<R> scatter = all_gather_time(channel, gradients) + expert_time(experts, expert_gradients, false);
+    const SecondsOf<R> scatter =
+        named(all_gather_time(channel, gradients) + expert_time(experts, expert_gradients, false),
+              "gradients' reduce-scatter", kWhole, label);
     out.reduce += scatter;
-    out.gather = all_gather_time(channel, BytesOf<R>(dense * R(p.weight_bytes))) +
-                 expert_time(experts, BytesOf<R>(expert * R(p.weight_bytes)), false);
+    out.gather = named(all_gather_time(channel, BytesOf<R>(dense * R(p.weight_bytes))) +
+                           expert_time(experts, BytesOf<R>(expert * R(p.weight_bytes)), false),
+                       "weights' all-gather", kWhole, label);
     const R scatters = layout_.zero == 2 ? microbatches_ : R(1.0);
-    out.gather_exposed = exposed(out.gather, chunks_, share, layers(false));
+    out.gather_exposed = exposed(out.gather, chunks_, share,
+                                 named(layers(false), "forward of a microbatch", kPass, label), kWeights, label);
     // ZeRO-2 scatters every microbatch, so none waits for the groups that follow.
     const std::int64_t chunks = layout_.zero == 2 ? 1 : chunks_;
-    out.dp += scatters * exposed(scatter, chunks, share, backward) + out.gather_exposed;
+    out.dp += scatters * exposed(scatter, chunks, share, backward, kGradients, label) + out.gather_exposed;
     return out;
   }
 
   /// Each chip updates its shard: memory traffic against vector work, as any operation.
-  SecondsOf<R> optimizer(const StageShape& stage, const R& dense, const R& expert) const {
+  SecondsOf<R> optimizer(const StageShape& stage, const R& dense, const R& expert, std::string_view label = "") const {
     const Optimizer& o = in_.workload->optimizer;
     const double ways =
         layout_.zero == 0 ? 1.0 : static_cast<double>(layout_.zero == 3 ? ch_.shard.size : ch_.data.size);
@@ -63,29 +70,45 @@ class StageEnds {
         layout_.zero == 0 ? 1.0 : static_cast<double>(layout_.zero == 3 ? ch_.expert_shard.size : ch_.expert_data.size);
     const double twins = layout_.zero == 0 ? 1.0 : static_cast<double>(stage.parts);
     const R updated = named(dense / R(ways * twins) + expert / R(expert_ways * twins), "parameters one chip updates",
-                            "its shard of the stage");
+                            "its shard of the stage", label);
     const Work<R> update = roofline(FlopsOf<R>(updated * R(o.update_flops)), in_.chip->vector,
                                     BytesOf<R>(updated * R(o.update_bytes)), in_.chip->hbm);
     SecondsOf<R> time = update.total();
     if (o.orthogonalizes) time += orthogonalization(updated);
     if (layout_.offload != 0) time = from_host(updated, time);
-    return named(time, "optimizer step", "parameters of the shard x bytes per update / HBM bandwidth");
+    return named(time, "optimizer step", "parameters of the shard x bytes per update / HBM bandwidth", label);
   }
 
  private:
+  static constexpr std::string_view kWhole = "bytes x seconds per byte, and latency";
+  static constexpr std::string_view kPass = "through the layers of the stage";
+
+  /// What an explanation calls the parts of a transfer.
+  struct Names {
+    std::string_view wait, never, may, beyond, slowed, exposed;
+  };
+  static constexpr Names kGradients{"time for gradients to hide under", "gradients that never hide",
+                                    "gradients that may hide",          "gradients beyond the work",
+                                    "work slowed by gradients",         "exposed gradients"};
+  static constexpr Names kWeights{"time for weights to hide under", "weights that never hide", "weights that may hide",
+                                  "weights beyond the work",        "work slowed by weights",  "exposed weights"};
+
   /// Exposed part of a transfer once a step that may hide under `work`, one microbatch's pass through the stage, as in
   /// OVERLAP with one kind of traffic. Of interleaved chunks each is done with its last group of microbatches a group
   /// before the next: all but the last hide under the groups that follow.
   SecondsOf<R> exposed(const SecondsOf<R>& time, std::int64_t parts, const R& contention_share,
-                       const SecondsOf<R>& work) const {
+                       const SecondsOf<R>& work, const Names& names, std::string_view label) const {
     const R chunks(static_cast<double>(parts));
     const double group = std::min(static_cast<double>(layout_.pp), value_of(microbatches_));
     const SecondsOf<R> own = work / chunks;
-    const SecondsOf<R> wait = work * ((chunks - R(1.0)) / chunks * R(group)) + own;
-    const SecondsOf<R> shown = time / chunks * (R(1.0) - hides_);
-    const SecondsOf<R> hidden = time - shown;
+    const SecondsOf<R> wait = named(work * ((chunks - R(1.0)) / chunks * R(group)) + own, names.wait,
+                                    "the work that follows its first chunk", label);
+    const SecondsOf<R> shown = named(time / chunks * (R(1.0) - hides_), names.never, "", label);
+    const SecondsOf<R> hidden = named(time - shown, names.may, "", label);
     const SecondsOf<R> late = max(time / chunks * hides_ - own, hidden - wait);
-    return shown + max(SecondsOf<R>(R(0.0)), late) + min(hidden, wait) * contention_share;
+    const SecondsOf<R> over = named(max(SecondsOf<R>(R(0.0)), late), names.beyond, "", label);
+    const SecondsOf<R> slowed = named(min(hidden, wait) * contention_share, names.slowed, "", label);
+    return named(shown + over + slowed, names.exposed, "OVERLAP, docs/model.md, with one kind of traffic", label);
   }
 
   /// DualPipe keeps every stage on two chips, which sum what they have reduced: all of it (ZeRO 0), or each half of a

@@ -3,6 +3,9 @@
 // section 2.2. ZeRO stages: Rajbhandari et al. 2020, arXiv:1910.02054 section 7.
 #include "cost/step.h"
 
+#include <algorithm>
+#include <array>
+
 #include "cost/stage_end.h"
 
 namespace scalecalc {
@@ -57,44 +60,77 @@ class StepBuilder {
   void ends(StepTime<R>& out) const {
     const StageEnd<R> own = stage_end(*shape_);
     out.optimizer = own.optimizer;
+    const SecondsOf<R> own_end = named(own.dp + own.optimizer, "end of the slowest stage", "its gradients and update");
     SecondsOf<R> longer(R(0.0));
     for (const StageShape& stage : *in_.stages) {
       if (&stage == shape_) continue;
       const StageEnd<R> other = stage_end(stage);
-      const SecondsOf<R> lead = microbatches_ * (slowest_.total() - stage_time(in_, phases_, stage).total());
-      longer = max(longer, other.dp + other.optimizer - own.dp - own.optimizer - lead);
+      const std::string_view name = stage_name(stage);
+      const SecondsOf<R> time =
+          named(stage_time(in_, phases_, stage).total(), name, "one microbatch, forward and backward");
+      const SecondsOf<R> lead =
+          named(microbatches_ * (slowest_time_ - time), name, "it is done this much before the slowest", "lead of the");
+      const SecondsOf<R> end = named(other.dp + other.optimizer, name, "its gradients and update", "end of the");
+      longer = max(longer, end - own_end - lead);
     }
+    longer = named(longer, "stages that end later", "[LAST], docs/model.md");
     out.dp = named(own.dp + longer, "exposed gradient reduction",
                    "reduce-scatter and all-gather of the stage's weights; ZeRO, arXiv:1910.02054");
   }
 
   StageEnd<R> stage_end(const StageShape& stage) const {
-    StageEnd<R> out = ends_.data_parallel(stage, dense_parameters(*in_.model, net_, stage),
-                                          expert_parameters(*in_.model, net_, stage),
-                                          [&](bool backward) { return layers_of(stage, backward); });
-    out.optimizer =
-        ends_.optimizer(stage, dense_parameters(*in_.model, net_, stage), expert_parameters(*in_.model, net_, stage));
+    const std::string_view label = in_.stages->size() > 1 ? stage_name(stage) : "";
+    StageEnd<R> out = ends_.data_parallel(
+        stage, dense_parameters(*in_.model, net_, stage), expert_parameters(*in_.model, net_, stage),
+        [&](bool backward) { return layers_of(stage, backward); }, label);
+    out.optimizer = ends_.optimizer(stage, dense_parameters(*in_.model, net_, stage),
+                                    expert_parameters(*in_.model, net_, stage), label);
     return out;
   }
 
  private:
+  /// "first kind of stage", as explanations call it.
+  std::string_view stage_name(const StageShape& stage) const {
+    static constexpr std::array<std::string_view, 5> kNames{"first kind of stage", "second kind of stage",
+                                                            "third kind of stage", "fourth kind of stage",
+                                                            "another kind of stage"};
+    return kNames[std::min(static_cast<std::size_t>(&stage - in_.stages->data()), kNames.size() - 1)];
+  }
+
   void slowest_stage() {
     double slowest = -1;
     for (const StageShape& stage : *in_.stages) {
       PhaseTime<R> time = stage_time(in_, phases_, stage);
-      all_stages_ += time.total() * R(static_cast<double>(stage.count));
+      all_stages_ += named(time.total(), stage_name(stage), "one microbatch, forward and backward") *
+                     R(static_cast<double>(stage.count));
       const double total = value_of(time.total());
       if (total <= slowest) continue;
       slowest = total;
       slowest_ = time;
       shape_ = &stage;
     }
+    name_slowest();
+  }
+
+  void name_slowest() {
+    constexpr std::string_view kSource = "its layers, forward and backward, of one microbatch";
+    constexpr std::string_view kLabel = "slowest stage's";
+    slowest_.compute = named(slowest_.compute, "compute", kSource, kLabel);
+    slowest_.hbm = named(slowest_.hbm, "memory-bound work", kSource, kLabel);
+    slowest_.overhead = named(slowest_.overhead, "kernel overhead", kSource, kLabel);
+    slowest_.tp = named(slowest_.tp, "exposed tp", kSource, kLabel);
+    slowest_.fsdp = named(slowest_.fsdp, "exposed fsdp", kSource, kLabel);
+    slowest_.cp = named(slowest_.cp, "exposed cp", kSource, kLabel);
+    slowest_.ep = named(slowest_.ep, "exposed ep", kSource, kLabel);
+    slowest_.host = named(slowest_.host, "exposed offload", kSource, kLabel);
+    slowest_time_ = named(slowest_.total(), "slowest stage", "one microbatch, forward and backward");
   }
 
   void pipeline(StepTime<R>& out) {
     if (layout_.pp == 1) return;
-    out.bubble = named(bubble_time(layout_.schedule, stages_, chunks_, all_stages_, slowest_.total(),
-                                   phases_.forward_whole, phases_.weight_whole),
+    const SecondsOf<R> all = named(all_stages_, "all stages", "one microbatch through every stage");
+    out.bubble = named(bubble_time(layout_.schedule, stages_, chunks_, all, slowest_time_, phases_.forward_whole,
+                                   phases_.weight_whole),
                        "pipeline bubble", bubble_source(layout_.schedule));
     out.pp = named(exposed_sends(in_, microbatches_, stages_, chunks_), "exposed pipeline communication",
                    "2 sends per microbatch and chunk; filling and draining hide none");
@@ -122,6 +158,7 @@ class StepBuilder {
   StageEnds<R> ends_;
   R stages_{1.0}, chunks_{1.0};
   PhaseTime<R> slowest_;
+  SecondsOf<R> slowest_time_{R(0.0)};
   SecondsOf<R> all_stages_{R(0.0)};  ///< one microbatch through every stage
   const StageShape* shape_ = nullptr;
 };

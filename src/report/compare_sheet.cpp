@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "plan/dimensions.h"
 #include "report/compare_parts.h"
-#include "report/train_report.h"
+#include "report/train_words.h"
 
 namespace scalecalc {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "report/train_report.h"
+#include "report/train_words.h"
 
 namespace scalecalc {
 

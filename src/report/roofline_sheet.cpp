@@ -42,8 +42,6 @@ std::string_view memory_label(OperandHome home) {
   return "";
 }
 
-Figure flag_figure(std::string_view key, bool value) { return number_figure(key, "", Format::kFlag, value ? 1 : 0); }
-
 /// The sizes that tell one point from another. The one that is swept gets a column.
 std::vector<Figure> size_figures(const Operation& operation, std::string_view swept) {
   std::vector<Figure> out;

@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "report/sensitivity_sheet.h"
-#include "report/train_report.h"
+#include "report/train_words.h"
 
 namespace scalecalc {
 namespace {

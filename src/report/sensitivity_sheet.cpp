@@ -6,7 +6,8 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "report/train_report.h"
+#include "report/train_sheet.h"
+#include "report/train_words.h"
 
 namespace scalecalc {
 namespace {
@@ -62,7 +63,7 @@ class SensitivitySheet {
 
   void nothing() {
     out_.nothing_fits = true;
-    out_.summary = train_report(*a_.none, a_.complete).summary;
+    out_.summary = train_sheet(*a_.none, a_.complete).summary;
     std::vector<Cell> why;
     for (const Line& line : out_.summary) why.emplace_back(line.text);
     out_.blocks.push_back({.key = "elasticities"});

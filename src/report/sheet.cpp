@@ -23,26 +23,83 @@ const Record& widest(const std::vector<Record>& records) {
                            [](const Record& a, const Record& b) { return a.figures.size() < b.figures.size(); });
 }
 
-const Figure* find(const Record& record, const std::string& key) {
+const std::string& column_of(const Figure& f) { return f.column.empty() ? f.key : f.column; }
+
+const Figure* find(const std::vector<const Figure*>& figures, const std::string& column) {
   const auto at =
-      std::find_if(record.figures.begin(), record.figures.end(), [&](const Figure& f) { return f.key == key; });
-  return at == record.figures.end() ? nullptr : &*at;
+      std::find_if(figures.begin(), figures.end(), [&](const Figure* f) { return column_of(*f) == column; });
+  return at == figures.end() ? nullptr : *at;
 }
 
-Table table_of(const std::vector<Record>& records, bool for_people) {
-  Table out;
-  if (records.empty()) return out;
-  for (const Figure& f : widest(records).figures) {
-    if (f.key.empty() || (for_people && f.label.empty())) continue;
-    const Format format = for_people && !f.shown.empty() ? Format::kText : f.format;
-    const bool breakable = f.format == Format::kText;  // a number with its unit stays whole
-    out.columns.push_back({f.label, f.key, format, f.importance, breakable});
+/// The figures that people or CSV read, objects opened: of an object for JSON those that name their column.
+void open_objects(const Record& record, Readers reader, bool named_only, std::vector<const Figure*>& out) {
+  for (const Figure& f : record.figures) {
+    const bool read = f.readers == Readers::kAll || f.readers == reader;
+    if (f.is_object && !f.records.empty()) {
+      open_objects(f.records.front(), reader, named_only || !read, out);
+    } else if (read && !f.is_object && (!named_only || !f.column.empty())) {
+      out.push_back(&f);
+    }
   }
-  for (const Record& record : records) {
+}
+
+std::vector<const Figure*> people_figures(const Record& record) {
+  std::vector<const Figure*> out;
+  open_objects(record, Readers::kPeople, false, out);
+  std::erase_if(out, [](const Figure* f) { return f->key.empty() || f->label.empty(); });
+  return out;
+}
+
+/// A record of CSV: every figure with a column.
+Table csv_table(const Block& block) {
+  Table out;
+  if (block.records.empty() && block.header.figures.empty()) return out;
+  for (const Figure* f : csv_figures(block.header.figures.empty() ? widest(block.records) : block.header)) {
+    out.columns.push_back({f->label, column_of(*f), f->format, f->importance, false});
+  }
+  for (const Record& record : block.records) {
+    const std::vector<const Figure*> figures = csv_figures(record);
     Row row;
     for (const Column& column : out.columns) {
-      const Figure* f = find(record, column.key);
-      row.cells.push_back(f == nullptr ? Cell{} : plain_cell(*f, for_people));
+      const Figure* f = find(figures, column.key);
+      row.cells.push_back(f == nullptr ? Cell{} : plain_cell(*f, false));
+    }
+    out.rows.push_back(std::move(row));
+  }
+  return out;
+}
+
+Column people_column(const Figure& f, int importance) {
+  // A number with its unit stays whole.
+  const bool flexible = f.format == Format::kText && !f.rigid;
+  return {f.label, column_of(f), f.shown.empty() ? f.format : Format::kText, importance, flexible};
+}
+
+/// What people read: every figure with a label, or the columns the block names.
+Table table_of(const Block& block) {
+  Table out;
+  if (block.records.empty()) return out;
+  std::vector<std::vector<const Figure*>> rows;
+  for (const Record& record : block.records) rows.push_back(people_figures(record));
+  for (const ShownColumn& shown : block.columns) {
+    for (const std::vector<const Figure*>& figures : rows) {
+      const Figure* f = find(figures, shown.column);
+      if (f == nullptr) continue;
+      out.columns.push_back(people_column(*f, shown.importance));
+      if (!shown.title.empty()) out.columns.back().title = shown.title;
+      break;
+    }
+  }
+  if (block.columns.empty()) {
+    for (const Figure* f : people_figures(widest(block.records))) {
+      out.columns.push_back(people_column(*f, f->importance));
+    }
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Row row{.role = block.records[i].role};
+    for (const Column& column : out.columns) {
+      const Figure* f = find(rows[i], column.key);
+      row.cells.push_back(f == nullptr ? Cell{} : plain_cell(*f, true));
     }
     out.rows.push_back(std::move(row));
   }
@@ -60,31 +117,36 @@ Table pairs_of(const Record& record) {
   return out;
 }
 
-/// The records of a list by their group, in the order in which the groups first appear.
+/// The records of a list by their group, in the order in which the groups first appear; its lines stand below the last.
 std::vector<Block> by_group(const Block& block) {
   std::vector<Block> out;
+  const auto part = [&](const std::string& title) {
+    return Block{.key = block.key,
+                 .title = title,
+                 .is_list = block.is_list,
+                 .for_people = block.for_people,
+                 .by_figure = block.by_figure,
+                 .columns = block.columns};
+  };
   for (const Record& record : block.records) {
     const std::string& title = record.group.empty() ? block.title : record.group;
     auto at = std::find_if(out.begin(), out.end(), [&](const Block& b) { return b.title == title; });
-    if (at == out.end()) {
-      at = out.insert(out.end(), {block.key, title, block.is_list, {}, block.for_people, block.by_figure});
-    }
+    if (at == out.end()) at = out.insert(out.end(), part(title));
     at->records.push_back(record);
   }
-  if (out.empty()) out.push_back(block);
+  if (out.empty()) out.push_back(part(block.title));
+  out.back().lines = block.lines;
   return out;
 }
 
-Table people_table(const Block& block) {
-  return block.by_figure ? side_by_side(block.records) : table_of(block.records, true);
-}
+Table people_table(const Block& block) { return block.by_figure ? side_by_side(block.records) : table_of(block); }
 
 Section section_of(const Block& block) {
-  Section out{.title = block.title};
+  Section out{.title = block.title, .lines = block.lines};
   if (block.is_list) {
     out.table = people_table(block);
-    if (block.records.empty()) out.lines.push_back({"none", Role::kDim});
-  } else {
+    if (block.records.empty() && block.lines.empty()) out.lines.push_back({"none", Role::kDim});
+  } else if (!block.records.empty()) {
     check(block.records.size() == 1, "an object block has one record");
     out.table = pairs_of(block.records.front());
   }
@@ -120,13 +182,32 @@ Figure heading(std::string_view label) { return figure("", label, Format::kText,
 
 Cell shown_cell(const Figure& f) { return plain_cell(f, true); }
 
+std::vector<const Figure*> csv_figures(const Record& record) {
+  std::vector<const Figure*> out;
+  open_objects(record, Readers::kCsv, false, out);
+  std::erase_if(out, [](const Figure* f) { return column_of(*f).empty(); });
+  return out;
+}
+
+namespace {
+
+/// The first list, or the first block, that `wanted` takes.
+template <class Wanted>
+const Block* first_block(const Sheet& sheet, Wanted wanted) {
+  const Block* out = nullptr;
+  for (const Block& b : sheet.blocks) {
+    if (!wanted(b)) continue;
+    if (b.is_list) return &b;
+    if (out == nullptr) out = &b;
+  }
+  return out;
+}
+
+}  // namespace
+
 const Block* record_block(const Sheet& sheet) {
-  const auto first = [&](auto wanted) {
-    const auto found = std::find_if(sheet.blocks.begin(), sheet.blocks.end(), wanted);
-    return found == sheet.blocks.end() ? nullptr : &*found;
-  };
-  const Block* list = first([](const Block& b) { return b.is_list && !b.for_people; });
-  return list != nullptr ? list : first([](const Block& b) { return !b.for_people; });
+  return first_block(
+      sheet, [&](const Block& b) { return !b.for_people && (sheet.lines_of.empty() || b.key == sheet.lines_of); });
 }
 
 Figure figure(std::string_view key, std::string_view label, Format format, Cell value) {
@@ -178,10 +259,43 @@ Figure records_figure(std::string_view key, std::string_view label, std::string 
   return out;
 }
 
+Figure datum(std::string_view key, Cell value) {
+  const bool text = std::holds_alternative<std::string>(value);
+  return figure(key, "", text ? Format::kText : Format::kNumber, std::move(value));
+}
+
+Figure object_figure(std::string_view key, std::optional<Record> members) {
+  Figure out = figure(key, "", Format::kText, Cell{});
+  out.is_object = true;
+  if (members) out.records.push_back(std::move(*members));
+  return out;
+}
+
+Figure read_by(Readers readers, Figure figure) {
+  figure.readers = readers;
+  return figure;
+}
+
+Figure in_column(std::string_view column, Figure figure) {
+  figure.column = column;
+  return figure;
+}
+
+Block lines_block(std::string_view title, std::vector<Line> lines) {
+  return {.title = std::string(title), .for_people = true, .lines = std::move(lines)};
+}
+
+Record parts_record(const PartsTable& table, std::string_view part, double value, Role role) {
+  return {.figures = {figure("part", table.what, Format::kText, Cell(std::string(part))),
+                      figure("value", table.value, table.format, Cell(value)),
+                      figure("share", table.share, Format::kFraction, Cell(value / table.whole))},
+          .role = role};
+}
+
 std::vector<ExplainSection> sheet_explanation(const Sheet& sheet) {
   // A curve repeats one formula at every point; a dozen is what one reads.
   constexpr std::size_t kMostExplained = 12;
-  std::vector<ExplainSection> out;
+  std::vector<ExplainSection> out = sheet.explanation;
   for (const Block& whole : sheet.blocks) {
     if (whole.for_people) continue;
     for (const Block& block : by_group(whole)) {
@@ -200,26 +314,37 @@ std::vector<ExplainSection> sheet_explanation(const Sheet& sheet) {
 }
 
 Report sheet_report(const Sheet& sheet, bool explain) {
-  Report out{.title = sheet.title, .summary = sheet.summary, .notes = sheet.notes};
-  const Block* records = record_block(sheet);
-  if (records != nullptr) out.records = table_of(records->records, false);
-  for (const Block& block : sheet.blocks) {
-    const bool first = &block == records && block.is_list && block.title.empty();
+  Report out{.title = sheet.title, .summary = sheet.summary, .warnings = sheet.warnings};
+  if (const Block* records = record_block(sheet)) out.records = csv_table(*records);
+  // The first list stands right below the summary.
+  const Block* leading = first_block(sheet, [](const Block& b) { return !b.for_people && !b.for_files; });
+  const auto add = [&](const Block& block) {
+    const bool first = &block == leading && block.is_list && block.title.empty();
     for (const Block& part : by_group(block)) {
       if (first && part.title.empty()) {
         out.plans = people_table(part);
+        for (const Line& line : part.lines) out.notes.push_back(line.text);
         continue;
       }
       Section section = section_of(part);
       const bool silent = section.title.empty() && section.table.rows.empty() && section.lines.empty();
       if (!silent) out.sections.push_back(std::move(section));
     }
+  };
+  for (const Block& block : sheet.blocks) {
+    if (!block.last && !block.for_files) add(block);
   }
+  out.notes.insert(out.notes.end(), sheet.notes.begin(), sheet.notes.end());
   if (explain) {
-    for (const ExplainSection& part : sheet_explanation(sheet))
-      out.sections.push_back(explained_section(part, "Explained: " + part.title));
+    const std::string of = sheet.explained.empty() ? "" : ", " + sheet.explained;
+    for (const ExplainSection& part : sheet_explanation(sheet)) {
+      out.sections.push_back(explained_section(part, fmt::format("Explained{}: {}", of, part.title)));
+    }
   }
   if (!sheet.assumptions.empty()) out.sections.push_back(assumed_section(sheet.assumptions));
+  for (const Block& block : sheet.blocks) {
+    if (block.last && !block.for_files) add(block);
+  }
   return out;
 }
 

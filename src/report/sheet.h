@@ -1,8 +1,8 @@
-// The answer of a small command (roofline, hw, collective, matmul, model, bounds): named figures, once. The table, the
-// CSV, the JSON and --explain are all made from it, so they cannot disagree, and a command is its formulas and one
-// line per figure.
+// The answer of a command: named figures, once. The table, the CSV, the JSON and --explain are all made from it, so
+// they cannot disagree, and a command is its formulas and one line per figure.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +15,9 @@ namespace scalecalc {
 
 struct Record;
 
+/// Who reads a figure or a block. Of everyone's figures people read those with a label, files those with a key.
+enum class Readers : std::uint8_t { kAll, kPeople, kCsv, kJson };
+
 /// One figure: a JSON member and a table cell.
 struct Figure {
   std::string key;    ///< JSON member with its unit: "time_s"; dots nest: "critical_intensity_flops_per_byte.hbm"
@@ -24,9 +27,13 @@ struct Figure {
   int importance = 0;             ///< as Column::importance
   std::optional<Traced> working;  ///< how it came about, in words only when steps() asks; nothing for an input
   bool is_list = false;           ///< JSON: an array of `records`, or of `items` if there are no records
+  bool is_object = false;         ///< JSON: the object `records.front()`, null without one
   std::vector<Record> records;    ///< people read `value` instead, e.g. "all-gather X 1.2 ms"
   std::vector<Cell> items;
-  std::string shown;  ///< people read this instead of the value, e.g. a number with a unit of its own
+  std::string shown;   ///< people read this instead of the value, e.g. a number with a unit of its own
+  std::string column;  ///< CSV column; empty = the key
+  Readers readers = Readers::kAll;
+  bool rigid = false;  ///< a text that stays on one line of a table
 
   std::vector<ExplainedStep> steps() const { return working ? explain(*working) : std::vector<ExplainedStep>{}; }
 };
@@ -34,6 +41,7 @@ struct Figure {
 struct Record {
   std::vector<Figure> figures;
   std::string group;  ///< for people, records of a list that share it are a table of their own under this heading
+  Role role = Role::kPlain;
 };
 
 /// A line above the figures that follow, for people alone, in a block that is shown by figure.
@@ -64,32 +72,78 @@ Figure maybe_figure(std::string_view key, std::string_view label, Format format,
 Figure with_importance(Figure figure, int importance);
 Figure list_figure(std::string_view key, std::string_view label, std::vector<Cell> items);
 Figure records_figure(std::string_view key, std::string_view label, std::string shown, std::vector<Record> records);
+/// Figures for files alone: a text or a number, nothing (null), and a number that is whole.
+Figure datum(std::string_view key, Cell value);
+Figure count_figure(std::string_view key, auto count, std::string_view label = "") {
+  return number_figure(key, label, Format::kInteger, static_cast<double>(count));
+}
+inline Figure flag_figure(std::string_view key, bool value) {
+  return number_figure(key, "", Format::kFlag, value ? 1 : 0);
+}
+/// An object inside an object; null if there is none. Its figures are columns of CSV; if only JSON reads the object,
+/// those that name their column.
+Figure object_figure(std::string_view key, std::optional<Record> members);
+Figure read_by(Readers readers, Figure figure);
+/// A figure whose CSV column has another name than its JSON member.
+Figure in_column(std::string_view column, Figure figure);
+
+/// A column of a table for people: a figure of the block's records.
+struct ShownColumn {
+  std::string column;  ///< as CSV names it
+  int importance = 0;  ///< on a narrow terminal the highest is left out first; 0 always stays
+  std::string title;   ///< empty: the figure's label
+};
 
 /// A table of records alike, or the members of one object.
 struct Block {
   std::string key;    ///< JSON member; empty: its figures are members of the document itself
   std::string title;  ///< heading for people; empty = none
   bool is_list = true;
-  std::vector<Record> records;  ///< exactly one unless is_list
-  bool for_people = false;      ///< a view of figures that stand in another block: in tables only
-  bool by_figure = false;       ///< people read it as side_by_side() lays it out
+  std::vector<Record> records;       ///< one unless is_list, or none: null
+  bool for_people = false;           ///< a view of figures that stand in another block: in tables only
+  bool by_figure = false;            ///< people read it as side_by_side() lays it out
+  bool for_files = false;            ///< in JSON and CSV only
+  std::vector<ShownColumn> columns;  ///< what people read, in this order; empty: every figure with a label
+  Record header;                     ///< whose figures are the columns of CSV; without figures the longest record's
+  std::vector<Line> lines;           ///< for people, below the table
+  bool last = false;                 ///< people read it below what was assumed
 };
+
+/// A block of lines for people.
+Block lines_block(std::string_view title, std::vector<Line> lines);
+/// For people, a sum taken apart: parts, their shares of `whole`, and the whole.
+struct PartsTable {
+  std::string what, value, share;  ///< titles of the columns
+  Format format = Format::kSeconds;
+  double whole = 0;
+};
+Record parts_record(const PartsTable& table, std::string_view part, double value, Role role = Role::kPlain);
 
 struct Sheet {
   std::string command;  ///< "roofline": the schema is scalecalc/roofline/1
   std::string title;
   std::vector<Line> summary;  ///< what must be read first
-  Record query;               ///< what was asked, as understood; member "query"
-  std::vector<Block> blocks;  ///< CSV and JSON Lines write the first list, or the first block if there is no list
+  std::vector<std::string> warnings;
+  Record query;                     ///< what was asked, as understood; member "query"
+  std::vector<Block> blocks;        ///< CSV and JSON Lines write `lines_of`, or the first list, or the first block
+  std::string lines_of;             ///< key of a block; empty: as above
+  std::string line_schema;          ///< of JSON Lines: "train-plan"; empty: the command
+  std::optional<Record> line_head;  ///< members of each JSON line before the record's; without it "query"
   std::vector<Assumption> assumptions;
   std::vector<std::string> notes;
-  bool nothing_fits = false;  ///< well asked, and nothing answers it: exit status 3
+  std::vector<ExplainSection> explanation;  ///< beside the workings of the figures
+  std::string explained;                    ///< "plan 2": whose explanation it is; empty: of the whole sheet
+  bool nothing_fits = false;                ///< well asked, and nothing answers it: exit status 3
+  bool complete = true;                     ///< false: interrupted, exit status 130
+  bool keeps_points = false;                ///< JSON writes 2.0 for a figure that is no count, where others write 2
 };
 
 /// What people read of a figure; nothing if they read none of it.
 Cell shown_cell(const Figure& f);
 /// The block whose records CSV and JSON Lines write; nullptr if the sheet has no block.
 const Block* record_block(const Sheet& sheet);
+/// The figures of a record that have a CSV column, those of objects inside it too.
+std::vector<const Figure*> csv_figures(const Record& record);
 /// The working of each block's figures, each formula once.
 std::vector<ExplainSection> sheet_explanation(const Sheet& sheet);
 

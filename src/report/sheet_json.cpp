@@ -7,21 +7,23 @@
 namespace scalecalc {
 namespace {
 
-Json record_json(const Record& record);
+Json record_json(const Record& record, bool keep_points);
 
-Json cell_json(const Cell& cell, Format format) {
+Json cell_json(const Cell& cell, Format format, bool keep_points) {
   if (const std::string* text = std::get_if<std::string>(&cell)) return *text;
   const double* number = std::get_if<double>(&cell);
   if (number == nullptr) return nullptr;
   if (format == Format::kFlag) return *number != 0;
-  return whole(*number);
+  const bool counted = format == Format::kInteger || format == Format::kCount;
+  return keep_points && !counted ? Json(finite(*number)) : whole(*number);
 }
 
-Json figure_json(const Figure& f) {
-  if (!f.is_list) return cell_json(f.value, f.format);
+Json figure_json(const Figure& f, bool keep_points) {
+  if (f.is_object) return f.records.empty() ? Json(nullptr) : record_json(f.records.front(), keep_points);
+  if (!f.is_list) return cell_json(f.value, f.format, keep_points);
   Json out = Json::array();
-  for (const Record& record : f.records) out.push_back(record_json(record));
-  for (const Cell& item : f.items) out.push_back(cell_json(item, f.format));
+  for (const Record& record : f.records) out.push_back(record_json(record, keep_points));
+  for (const Cell& item : f.items) out.push_back(cell_json(item, f.format, keep_points));
   return out;
 }
 
@@ -35,35 +37,36 @@ void place(Json& object, std::string_view key, Json value) {
   }
 }
 
-Json record_json(const Record& record) {
+Json record_json(const Record& record, bool keep_points) {
   Json out = Json::object();
   for (const Figure& f : record.figures) {
-    if (!f.key.empty()) place(out, f.key, figure_json(f));
+    const bool read = f.readers == Readers::kAll || f.readers == Readers::kJson;
+    if (read && !f.key.empty()) place(out, f.key, figure_json(f, keep_points));
   }
   return out;
 }
 
-Json block_json(const Block& block) {
-  if (!block.is_list) return record_json(block.records.front());
+Json block_json(const Block& block, bool keep_points) {
+  if (!block.is_list) return block.records.empty() ? Json(nullptr) : record_json(block.records.front(), keep_points);
   Json out = Json::array();
-  for (const Record& record : block.records) out.push_back(record_json(record));
+  for (const Record& record : block.records) out.push_back(record_json(record, keep_points));
   return out;
 }
 
-std::string schema_of(const Sheet& sheet) { return "scalecalc/" + sheet.command + "/1"; }
+std::string schema_of(const std::string& document) { return "scalecalc/" + document + "/1"; }
 
 }  // namespace
 
 std::string sheet_json(const Sheet& sheet, std::string_view tool_version, bool explain) {
-  Json out = document_head(schema_of(sheet), tool_version);
-  out["query"] = record_json(sheet.query);
+  Json out = document_head(schema_of(sheet.command), tool_version);
+  out["query"] = record_json(sheet.query, sheet.keeps_points);
   out["assumptions"] = assumptions_json(sheet.assumptions);
   for (const Block& block : sheet.blocks) {
     if (block.for_people) continue;
     if (block.key.empty()) {
-      out.update(block_json(block));
+      out.update(block_json(block, sheet.keeps_points));
     } else {
-      out[block.key] = block_json(block);
+      out[block.key] = block_json(block, sheet.keeps_points);
     }
   }
   if (!sheet.notes.empty()) out["notes"] = sheet.notes;
@@ -76,9 +79,14 @@ std::string sheet_jsonl(const Sheet& sheet, std::string_view tool_version) {
   if (block == nullptr) return "";
   std::string out;
   for (const Record& record : block->records) {
-    Json line = {{"schema", schema_of(sheet)}, {"tool_version", tool_version}};
-    line["query"] = record_json(sheet.query);
-    line.update(record_json(record));
+    Json line = {{"schema", schema_of(sheet.line_schema.empty() ? sheet.command : sheet.line_schema)},
+                 {"tool_version", tool_version}};
+    if (sheet.line_head) {
+      line.update(record_json(*sheet.line_head, sheet.keeps_points));
+    } else {
+      line["query"] = record_json(sheet.query, sheet.keeps_points);
+    }
+    line.update(record_json(record, sheet.keeps_points));
     out += json_text(line, -1);
   }
   return out;

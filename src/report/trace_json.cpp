@@ -10,7 +10,7 @@
 
 #include "report/json_text.h"
 #include "report/trace_sheet.h"
-#include "report/train_report.h"
+#include "report/train_words.h"
 
 namespace scalecalc {
 namespace {

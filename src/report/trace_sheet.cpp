@@ -6,7 +6,8 @@
 #include <cmath>
 
 #include "base/units.h"
-#include "report/train_report.h"
+#include "report/train_sheet.h"
+#include "report/train_words.h"
 
 namespace scalecalc {
 namespace {
@@ -148,7 +149,7 @@ Sheet trace_sheet(const TracedPlan& traced, bool complete) {
     out.assumptions.push_back({"interrupted: the search is incomplete, better layouts may be missing", "", "", true});
   }
   if (traced.plan == nullptr) {
-    out.summary = train_report(a, complete).summary;
+    out.summary = train_sheet(a, complete).summary;
     out.blocks.push_back({.key = "stages"});
     out.blocks.push_back({.key = "", .is_list = false, .records = {{{nothing_fits(out.summary)}}}});
   } else {

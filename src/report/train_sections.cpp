@@ -1,38 +1,18 @@
-// What stands below the ranking: the best plan taken apart, and what was searched.
+#include "report/train_sections.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 
 #include "base/text.h"
 #include "base/units.h"
-#include "report/explained_text.h"
-#include "report/train_report.h"
+#include "report/train_plan.h"
+#include "report/train_words.h"
 
 namespace scalecalc {
 namespace {
-
-struct Cause {
-  std::string_view key;
-  const char* words;
-};
-
-constexpr std::array kCauses{
-    Cause{"compute", "compute"},
-    Cause{"hbm", "memory-bound work"},
-    Cause{"tp_exposed", "tensor-parallel communication"},
-    Cause{"fsdp_exposed", "FSDP communication"},
-    Cause{"dp_exposed", "gradient reduction"},
-    Cause{"cp_exposed", "context-parallel communication"},
-    Cause{"ep_exposed", "expert exchange"},
-    Cause{"pp_exposed", "pipeline transfers"},
-    Cause{"offload_exposed", "transfers to and from the host"},
-    Cause{"bubble", "pipeline bubble"},
-    Cause{"optimizer", "optimizer"},
-    Cause{"overhead", "kernel and step overhead"},
-};
 
 /// "3, 4 x 14, 1".
 std::string runs_of(const std::vector<std::int64_t>& counts) {
@@ -47,62 +27,62 @@ std::string runs_of(const std::vector<std::int64_t>& counts) {
   return join(out, ", ");
 }
 
-Section layout_section(const TrainAnswer& answer, const RankedPlan& ranked) {
+Block layout_block(const TrainAnswer& answer, const RankedPlan& ranked) {
   const Plan& plan = ranked.plan;
-  Section out{.title = "Plan 1"};
-  out.lines.push_back({fmt::format("{}; {}", degrees_text(plan.layout), recipe_text(plan.layout))});
-  const double tokens = plan.batch_seqs * static_cast<double>(answer.workload.seq);
+  std::vector<Line> out{{fmt::format("{}; {}", degrees_text(plan.layout), recipe_text(plan.layout))}};
   const double off = plan.batch_seqs / answer.workload.batch_seqs - 1;
   const std::string against = off == 0
                                   ? "as asked"
                                   : fmt::format("{:.3g}% {} than the {} sequences asked for", 100 * std::abs(off),
                                                 off > 0 ? "more" : "fewer", compact_count(answer.workload.batch_seqs));
-  out.lines.push_back({fmt::format("each step runs {} sequences of {}, {} tokens: {}", compact_count(plan.batch_seqs),
-                                   group_thousands(answer.workload.seq), compact_count(tokens), against)});
-  if (const std::int64_t idle = idle_chips(answer, plan); idle > 0) {
-    out.lines.push_back(
+  out.push_back({fmt::format("each step runs {} sequences of {}, {} tokens: {}", compact_count(plan.batch_seqs),
+                             group_thousands(answer.workload.seq), compact_count(step_tokens(answer, plan)), against)});
+  if (const std::int64_t idle = answer.question.chips - plan.layout.chips(); idle > 0) {
+    out.push_back(
         {fmt::format("{} of {} chips stay idle", group_thousands(idle), group_thousands(answer.question.chips)),
          Role::kWarning});
   }
   const std::vector<std::int64_t>& chunks = ranked.figures.chunk_layers;
   if (std::adjacent_find(chunks.begin(), chunks.end(), std::not_equal_to<>()) != chunks.end()) {
-    out.lines.push_back({fmt::format("layers by {}, as the launcher must be told: {}",
-                                     plan.layout.vpp == 1 ? "stage" : "chunk", runs_of(chunks))});
+    out.push_back({fmt::format("layers by {}, as the launcher must be told: {}",
+                               plan.layout.vpp == 1 ? "stage" : "chunk", runs_of(chunks))});
   }
-  out.lines.push_back({"this layout alone: " + fix_text(plan.layout), Role::kDim});
-  return out;
+  out.push_back({"this layout alone: " + fix_text(plan.layout), Role::kDim});
+  return lines_block("Plan 1", std::move(out));
 }
 
-Section time_section(const RankedPlan& ranked) {
+Block time_block(const RankedPlan& ranked) {
   const double step = ranked.plan.step_s;
-  Section out{.title =
-                  fmt::format("Where the step goes ({}, between {} and {})", format_quantity(step, UnitKind::kSeconds),
-                              format_quantity(ranked.figures.step_low_s, UnitKind::kSeconds),
-                              format_quantity(ranked.figures.step_high_s, UnitKind::kSeconds))};
-  out.table.columns = {{.title = "cause", .key = "cause", .flexible = true},
-                       {.title = "time", .key = "time_s", .format = Format::kSeconds},
-                       {.title = "share", .key = "share", .format = Format::kFraction}};
+  const PartsTable table{"cause", "time", "share", Format::kSeconds, step};
+  Block out =
+      lines_block(fmt::format("Where the step goes ({}, between {} and {})", seconds_text(step),
+                              seconds_text(ranked.figures.step_low_s), seconds_text(ranked.figures.step_high_s)),
+                  {});
   for (const auto& [cause, seconds] : ranked.figures.time_s) {
-    if (seconds == 0) continue;
     const bool exposed = cause.ends_with("_exposed");
-    out.table.rows.push_back({{cause_words(cause) + (exposed ? ", exposed" : ""), seconds, seconds / step}});
+    if (seconds != 0)
+      out.records.push_back(parts_record(table, cause_words(cause) + (exposed ? ", exposed" : ""), seconds));
   }
-  out.table.rows.push_back({{std::string("step"), step, 1.0}, Role::kHeading});
+  out.records.push_back(parts_record(table, "step", step, Role::kHeading));
   return out;
 }
 
-Section conventions_section(const TrainAnswer& answer, const RankedPlan& ranked) {
-  Section out{.title = "FLOP/s per chip as each framework would log it"};
-  out.table.columns = {{.title = "convention", .key = "name"},
-                       {.title = "TFLOP/s", .key = "tflops_per_chip", .format = Format::kNumber},
-                       {.title = "MFU", .key = "mfu", .format = Format::kFraction},
-                       {.title = "counts", .key = "counts", .flexible = true}};
+Figure rigid_text(std::string_view key, std::string_view label, std::string_view text) {
+  Figure out = text_figure(key, label, text);
+  out.rigid = true;
+  return out;
+}
+
+Block conventions_block(const TrainAnswer& answer, const RankedPlan& ranked) {
+  Block out = lines_block("FLOP/s per chip as each framework would log it", {});
   for (const FlopsConvention& c : ranked.figures.conventions) {
-    out.table.rows.push_back({{c.name, c.tflops_per_chip, c.mfu, c.counts}});
+    out.records.push_back(
+        {{rigid_text("name", "convention", c.name),
+          number_figure("tflops_per_chip", "TFLOP/s", Format::kNumber, c.tflops_per_chip),
+          number_figure("mfu", "MFU", Format::kFraction, c.mfu), text_figure("counts", "counts", c.counts)}});
   }
   const Precision& precision = answer.workload.precision;
-  const auto& peak = answer.hw.matmul_peak[static_cast<std::size_t>(precision.compute)];
-  if (peak) {
+  if (const auto& peak = answer.hw.matmul_peak[static_cast<std::size_t>(precision.compute)]) {
     out.lines.push_back({fmt::format("MFU is of the dense {} peak, {}", name_of(precision.compute),
                                      format_quantity(peak->value(), UnitKind::kFlopsPerSecond, 4))});
   }
@@ -111,45 +91,126 @@ Section conventions_section(const TrainAnswer& answer, const RankedPlan& ranked)
   return out;
 }
 
-Section placement_section(const RankedPlan& ranked) {
-  Section out{.title = fmt::format("Placement on {}", ranked.plan.slice.name())};
-  out.table.columns = {{.title = "dimension", .key = "dimension"},
-                       {.title = "where", .key = "where", .flexible = true}};
-  for (const auto& [dimension, where] : ranked.figures.placement) out.table.rows.push_back({{dimension, where}});
+Block placement_block(const RankedPlan& ranked) {
+  Block out = lines_block(fmt::format("Placement on {}", ranked.plan.slice.name()), {});
+  for (const auto& [dimension, where] : ranked.figures.placement) {
+    out.records.push_back({{rigid_text("dimension", "dimension", dimension), text_figure("where", "where", where)}});
+  }
   return out;
 }
 
-Section searched_section(const TrainAnswer& answer) {
-  const SearchStats& s = answer.search;
-  Section out{.title = "Searched"};
-  const auto count = [](std::uint64_t n) { return compact_count(static_cast<double>(n)); };
-  out.lines.push_back(
-      {fmt::format("{} legal layouts: {} proven slower by their lower bound, {} costed; {} seen to fit "
-                   "in memory",
-                   count(s.candidates), count(s.pruned), count(s.evaluated), count(s.feasible))});
-  // A line of its own, never broken, so that transcripts can mask it.
-  out.lines.push_back({fmt::format("searched in {}", format_quantity(s.elapsed_s, UnitKind::kSeconds))});
-  for (const std::string& line : answer.completeness) out.lines.push_back({line});
+std::string_view part_words(std::string_view part) {
+  if (part == "ideal") return "the steps";
+  if (part == "straggler") return "waiting for slow chips";
+  if (part == "checkpoint") return "waiting for checkpoints";
+  if (part == "rework") return "work done again after failures";
+  if (part == "restart") return "restarts";
+  return "short of hosts";
+}
+
+std::string fraction_text(double value) { return format_quantity(value, UnitKind::kFraction); }
+std::string rate_text(double value) { return format_quantity(value, UnitKind::kBytesPerSecond); }
+
+std::string totals(const TrainAnswer& answer, const RunFigures& run) {
+  std::string text = fmt::format("{} tokens in {} steps: {}, {} chip-hours", compact_count(run.tokens),
+                                 compact_count(run.steps), seconds_text(run.time_s), compact_count(run.chip_hours));
+  if (run.cost_usd) text += ", " + compact_usd(*run.cost_usd);
+  if (const auto price = price_of(answer); run.cost_usd && price) {
+    text += fmt::format(" at {} a chip", format_quantity(*price, UnitKind::kUsdPerHour));
+  }
+  if (run.energy_j) text += ", " + energy_text(*run.energy_j);
+  return text;
+}
+
+/// The optimum, or how far the interval taken lies from it.
+std::string interval_words(const RunEconomics& e) {
+  const auto off = e.interval_s / e.optimal_interval_s;
+  constexpr double kSame = 1e-6;
+  if (off > 1 - kSame && off < 1 + kSame) return "the best interval";
+  return fmt::format("best: {}", seconds_text(e.optimal_interval_s));
+}
+
+void add_failures(const RunEconomics& e, std::vector<Line>& out) {
+  out.push_back({fmt::format("{} interruptions, one every {}; a restart takes {}", compact_count(e.interruptions),
+                             seconds_text(e.mtbf_s), seconds_text(e.restart_s))});
+  const std::string behind =
+      e.checkpoint_behind_s > 0 ? fmt::format(", and it is safe {} later", seconds_text(e.checkpoint_behind_s)) : "";
+  out.push_back(
+      {fmt::format("a checkpoint of {} every {} ({}): the job waits {}{}; {} to storage in the mean",
+                   format_quantity(e.checkpoint_bytes, UnitKind::kBytes), seconds_text(e.interval_s), interval_words(e),
+                   seconds_text(e.checkpoint_blocked_s), behind, rate_text(e.storage_bytes_per_s))});
+}
+
+std::string spares_text(const SpareFigures& s) {
+  const std::string other =
+      s.other_time_s ? fmt::format("{} the run would take {}",
+                                   s.elastic ? "waiting for repairs" : "going on with fewer data ranks (--elastic)",
+                                   seconds_text(*s.other_time_s))
+                     : "with fewer data ranks (--elastic) it would not go on";
+  return fmt::format("{} spare {} ({} chips), repairs of {}: a failure finds none with a chance of {}; {}",
+                     group_thousands(s.hosts), s.hosts == 1 ? "host" : "hosts", compact_count(s.chips),
+                     seconds_text(s.repair_s), fraction_text(s.chance_none_left), other);
+}
+
+Block economics_block(const RankedPlan& ranked) {
+  const RunFigures& run = *ranked.figures.run;
+  const RunEconomics& e = *run.economics;
+  const PartsTable table{"cause", "time", "share", Format::kSeconds, run.time_s};
+  Block out = lines_block("Where the time of the run goes", {});
+  for (const auto& [part, time] : e.time_s) {
+    if (time > 0) out.records.push_back(parts_record(table, part_words(part), time));
+  }
+  out.records.push_back(parts_record(table, "run", run.time_s, Role::kHeading));
+  out.lines.push_back({fmt::format("goodput {}, effective MFU {} (of {})", fraction_text(e.goodput),
+                                   fraction_text(e.effective_mfu), fraction_text(ranked.figures.mfu))});
+  if (e.mtbf_s > 0) add_failures(e, out.lines);
+  if (e.spares) out.lines.push_back({spares_text(*e.spares)});
+  out.lines.push_back({fmt::format("{} of tokens to load", rate_text(e.data_bytes_per_s))});
   return out;
+}
+
+std::string power_text(const RunPower& p) {
+  const auto watts = [](double value) { return format_quantity(value, UnitKind::kWatts); };
+  std::string text = fmt::format("power {}: {} a chip", watts(p.facility_w), watts(p.chip_w));
+  if (p.host_w > 0) text += fmt::format(" and {} of its host", watts(p.host_w));
+  if (p.pue != 1) text += fmt::format(", x {:g} for the facility", p.pue);
+  text += fmt::format("; {} J per token", format_quantity(p.energy_per_token_j, UnitKind::kNumber));
+  if (p.carbon_kg) {
+    constexpr double kKgPerTonne = 1000;
+    text += fmt::format("; {} t CO2 at {}", format_quantity(*p.carbon_kg / kKgPerTonne, UnitKind::kNumber),
+                        format_quantity(*p.carbon_g_per_kwh, UnitKind::kGramsPerKwh));
+  }
+  return text;
+}
+
+Block searched_block(const TrainAnswer& answer) {
+  const SearchStats& s = answer.search;
+  const auto count = [](std::uint64_t n) { return compact_count(static_cast<double>(n)); };
+  std::vector<Line> out{
+      {fmt::format("{} legal layouts: {} proven slower by their lower bound, {} costed; {} seen to fit in memory",
+                   count(s.candidates), count(s.pruned), count(s.evaluated), count(s.feasible))},
+      // A line of its own, never broken, so that transcripts can mask it.
+      {fmt::format("searched in {}", seconds_text(s.elapsed_s))}};
+  for (const std::string& line : answer.completeness) out.push_back({line});
+  return lines_block("Searched", std::move(out));
 }
 
 /// What was cut, by constraint, the most frequent first.
-std::vector<std::pair<std::uint64_t, Reject>> cuts(const SearchStats& stats) {
-  std::vector<std::pair<std::uint64_t, Reject>> out;
+std::vector<std::pair<double, Reject>> cuts(const SearchStats& stats) {
+  std::vector<std::pair<double, Reject>> out;
   for (std::size_t i = 0; i < kRejectCount; ++i) {
-    if (stats.rejected[i] > 0) out.emplace_back(stats.rejected[i], static_cast<Reject>(i));
+    if (stats.rejected[i] > 0) out.emplace_back(static_cast<double>(stats.rejected[i]), static_cast<Reject>(i));
   }
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   return out;
 }
 
 /// The most frequent constraints in one line.
-std::string excluded_text(const TrainAnswer& answer) {
+std::string excluded_text(const std::vector<std::pair<double, Reject>>& all) {
   constexpr std::size_t kShown = 3;
-  const auto all = cuts(answer.search);
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < std::min(kShown, all.size()); ++i) {
-    parts.push_back(fmt::format("{} x {}", compact_count(static_cast<double>(all[i].first)), describe(all[i].second)));
+    parts.push_back(fmt::format("{} x {}", compact_count(all[i].first), describe(all[i].second)));
   }
   std::string out =
       "excluded, counted where the search cut, so that one count may stand for many layouts: " + join(parts, "; ");
@@ -157,44 +218,33 @@ std::string excluded_text(const TrainAnswer& answer) {
   return out;
 }
 
-Section excluded_section(const TrainAnswer& answer) {
-  Section out{.title = "Excluded, by constraint"};
-  out.table.columns = {{.title = "cuts", .key = "count", .format = Format::kCount},
-                       {.title = "constraint", .key = "reason", .flexible = true},
-                       {.title = "search.rejected", .key = "key", .importance = 1}};
-  for (const auto& [count, reason] : cuts(answer.search)) {
-    out.table.rows.push_back(
-        {{static_cast<double>(count), std::string(describe(reason)), std::string(key_of(reason))}});
+Block excluded_block(const std::vector<std::pair<double, Reject>>& all) {
+  Block out = lines_block("Excluded, by constraint",
+                          {{"counted where the search cut: a cut early in the search stands for many layouts, one "
+                            "late for a single one, so counts do not compare across constraints",
+                            Role::kDim}});
+  for (const auto& [count, reason] : all) {
+    out.records.push_back(
+        {{number_figure("count", "cuts", Format::kCount, count), text_figure("reason", "constraint", describe(reason)),
+          with_importance(rigid_text("key", "search.rejected", key_of(reason)), 1)}});
   }
-  out.lines.push_back(
-      {"counted where the search cut: a cut early in the search stands for many layouts, one late for a "
-       "single one, so counts do not compare across constraints",
-       Role::kDim});
   return out;
 }
 
 }  // namespace
 
-std::string cause_words(const std::string& key) {
-  const auto* const found = std::find_if(kCauses.begin(), kCauses.end(), [&](const Cause& c) { return c.key == key; });
-  return found == kCauses.end() ? key : found->words;
-}
-
-Section memory_section(const TrainAnswer& answer, const RankedPlan& ranked, const std::string& title) {
+Block memory_block(const TrainAnswer& answer, const RankedPlan& ranked, std::string_view title) {
   const double capacity = answer.hw.hbm_capacity.value();
   const double total = sum_of(ranked.figures.memory_bytes);
-  Section out{.title = title};
-  out.table.columns = {{.title = "part", .key = "part", .flexible = true},
-                       {.title = "bytes", .key = "bytes", .format = Format::kBytes},
-                       {.title = "of capacity", .key = "share", .format = Format::kFraction}};
-  for (const auto& [part, bytes] : ranked.figures.memory_bytes) {
-    if (bytes != 0) out.table.rows.push_back({{part, bytes, bytes / capacity}});
-  }
   const bool fits = total <= capacity;
-  out.table.rows.push_back({{std::string("total"), total, total / capacity}, fits ? Role::kHeading : Role::kBad});
-  out.table.rows.push_back({{std::string("capacity"), capacity, 1.0}});
-  const double left = fits ? capacity - total : total - capacity;
-  out.table.rows.push_back({{std::string(fits ? "free" : "short"), left, left / capacity}});
+  const PartsTable table{"part", "bytes", "of capacity", Format::kBytes, capacity};
+  Block out = lines_block(title, {});
+  for (const auto& [part, bytes] : ranked.figures.memory_bytes) {
+    if (bytes != 0) out.records.push_back(parts_record(table, part, bytes));
+  }
+  out.records.push_back(parts_record(table, "total", total, fits ? Role::kHeading : Role::kBad));
+  out.records.push_back(parts_record(table, "capacity", capacity));
+  out.records.push_back(parts_record(table, fits ? "free" : "short", std::abs(capacity - total)));
   if (const double host = ranked.plan.memory.host.value(); host > 0) {
     out.lines.push_back(
         {fmt::format("offloaded to the host: {} of {} for each chip", format_quantity(host, UnitKind::kBytes),
@@ -203,28 +253,37 @@ Section memory_section(const TrainAnswer& answer, const RankedPlan& ranked, cons
   return out;
 }
 
-std::vector<Section> plan_sections(const TrainAnswer& answer) {
-  if (answer.plans.empty()) return {};
-  const RankedPlan& best = answer.plans.front();
-  std::vector<Section> out{layout_section(answer, best), time_section(best),
-                           memory_section(answer, best, "Memory of the fullest chip")};
-  if (!best.figures.conventions.empty()) out.push_back(conventions_section(answer, best));
-  if (!best.figures.placement.empty()) out.push_back(placement_section(best));
-  for (Section& section : run_sections(answer, best)) out.push_back(std::move(section));
+std::vector<Block> run_blocks(const TrainAnswer& answer, const RankedPlan& ranked) {
+  const PlanFigures& f = ranked.figures;
+  const Line rates{fmt::format("{} tokens/s, {} tokens/s per chip", compact_count(f.tokens_per_s),
+                               compact_count(f.tokens_per_s_per_chip))};
+  if (!f.run) return {lines_block("Tokens per second", {rates})};
+  std::vector<Block> out{lines_block("The whole run", {{totals(answer, *f.run)}, rates})};
+  if (f.run->power) out.back().lines.push_back({power_text(*f.run->power)});
+  if (f.run->economics) out.push_back(economics_block(ranked));
   return out;
 }
 
-std::vector<Section> search_sections(const TrainAnswer& answer, bool all_reasons) {
-  std::vector<Section> out;
-  if (!answer.assumptions.empty()) out.push_back(assumed_section(answer.assumptions));
-  out.push_back(searched_section(answer));
-  if (cuts(answer.search).empty()) return out;
+std::vector<Block> plan_blocks(const TrainAnswer& answer) {
+  const RankedPlan& best = answer.plans.front();
+  std::vector<Block> out{layout_block(answer, best), time_block(best),
+                         memory_block(answer, best, "Memory of the fullest chip")};
+  if (!best.figures.conventions.empty()) out.push_back(conventions_block(answer, best));
+  if (!best.figures.placement.empty()) out.push_back(placement_block(best));
+  for (Block& block : run_blocks(answer, best)) out.push_back(std::move(block));
+  return out;
+}
+
+std::vector<Block> search_blocks(const TrainAnswer& answer, bool all_reasons) {
+  std::vector<Block> out{searched_block(answer)};
+  const auto all = cuts(answer.search);
   // Without a plan the reasons are the answer.
   if (all_reasons || answer.question.explain > 0 || answer.plans.empty()) {
-    out.push_back(excluded_section(answer));
-  } else {
-    out.back().lines.push_back({excluded_text(answer)});
+    if (!all.empty()) out.push_back(excluded_block(all));
+  } else if (!all.empty()) {
+    out.back().lines.push_back({excluded_text(all)});
   }
+  for (Block& block : out) block.last = true;
   return out;
 }
 

@@ -1,11 +1,10 @@
-// What became of the layouts an asker had in mind (--why-not) or came from (--from): sections of the report, and JSON.
+// What became of the layouts an asker had in mind (--why-not) or came from (--from).
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "report/json_text.h"
-#include "report/report.h"
+#include "report/sheet.h"
 #include "train/question.h"
 
 namespace scalecalc {
@@ -13,10 +12,11 @@ namespace scalecalc {
 /// One sentence: the outcome, how far from plan 1, and the main reason.
 std::string verdict_text(const TrainAnswer& answer, const LayoutVerdict& verdict);
 
-/// Each --why-not, then --from.
-std::vector<Section> why_sections(const TrainAnswer& answer);
+/// Each --why-not, then --from, for people.
+std::vector<Block> why_blocks(const TrainAnswer& answer);
 
-Json why_not_json(const TrainAnswer& answer);
-Json from_json(const TrainAnswer& answer);
+/// "why_not" and "from".
+Figure why_not_figure(const TrainAnswer& answer);
+Record from_record(const TrainAnswer& answer);
 
 }  // namespace scalecalc

@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "report/measured_rows.h"
-#include "report/train_report.h"
+#include "report/train_words.h"
 
 namespace scalecalc {
 namespace {

@@ -199,14 +199,26 @@ ServeTime<R> time_of(const StepTerms<R>& terms, const StepRows<R>& rows) {
   add_experts(terms, rows, out);
   add_caches(terms, rows, out);
   add_vectors(terms, rows, out);
+  constexpr std::string_view kOperations = "sum of the operations of all layers";
   // [SERVE-OVERLAP] A share of the collectives runs under the rest of the step, as long as there is any of it.
   const SecondsOf<R> collectives = collectives_time(terms, rows);
-  out.collectives = max(collectives * (R(1.0) - terms.rates.overlap), collectives - out.local());
-  out.overhead = terms.rates.layer_overhead * terms.layers + terms.rates.step_overhead +
-                 terms.rates.sequence_overhead * rows.sequences;
+  out.compute = named(out.compute, "compute-bound operations", kOperations);
+  out.weights = named(out.weights, "reading of weights", kOperations);
+  out.kv = named(out.kv, "reading of the cache", kOperations);
+  out.activations = named(out.activations, "other memory-bound operations", kOperations);
+  const SecondsOf<R> work = named(out.local(), "work on the chips", kOperations);
+  const SecondsOf<R> sent = named(collectives, "all collectives", "sum over all layers");
+  out.collectives = named(max(sent * (R(1.0) - terms.rates.overlap), sent - work), "exposed collectives",
+                          "[SERVE-OVERLAP], docs/model.md");
+  out.overhead = named(terms.rates.layer_overhead * terms.layers + terms.rates.step_overhead +
+                           terms.rates.sequence_overhead * rows.sequences,
+                       "overhead of the engine", "of layers, steps and sequences");
   if (value_of(terms.stages) > 1) {
-    out.pipeline = (terms.stage_send_latency + terms.stage_send_per_row * rows.rows()) * (terms.stages - R(1.0)) +
-                   (out.local() + out.collectives) * (terms.uneven - R(1.0));
+    const SecondsOf<R> send = named(terms.stage_send_latency + terms.stage_send_per_row * rows.rows(),
+                                    "send between stages", "latency and transfer");
+    const SecondsOf<R> uneven = named((work + out.collectives) * (terms.uneven - R(1.0)), "wait for the fullest stage",
+                                      "its share of the layers over the mean");
+    out.pipeline = named(send * (terms.stages - R(1.0)) + uneven, "pipeline", "sends and waiting");
   }
   return out;
 }

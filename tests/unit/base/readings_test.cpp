@@ -69,6 +69,32 @@ TEST(Traced, KeepsBracketsThatMatter) {
   EXPECT_EQ(floor(a / (b - c / a)).value(), 2);
 }
 
+TEST(Traced, ZerosThatSayNothingAreNotTold) {
+  const Traced a = Traced::leaf(8, "a", "", {});
+  const Traced b = Traced::leaf(4, "b", "", {});
+  const auto text = [](const Traced& t) { return explain(t.with_name("x", "")).back().formula; };
+  EXPECT_EQ(text(max(max(Traced(0.0), a * b), a / b)), "max(a * b, a / b)");
+  EXPECT_EQ(text(max(Traced(0.0), b - a)), "max(0, b - a)") << "here it is a limit";
+  EXPECT_EQ(text(max(max(a, b + a), a)), "max(a, b + a)");
+  EXPECT_EQ(text((a - a).with_name("nothing", "") + a * b), "a * b");
+  EXPECT_EQ(text(a.with_name("second name", "") * b), "a * b") << "it has no line of its own";
+}
+
+TEST(Traced, TellsALongFormulaInPartsThatAddUp) {
+  Traced sum(0.0);
+  for (int i = 1; i <= 40; ++i) sum = sum + Traced::leaf(i, "the length of term " + std::to_string(i), "", kSecondDim);
+  const std::vector<ExplainedStep> steps = explain(sum.with_name("whole", "", kSecondDim));
+  ASSERT_GT(steps.size(), 4u);
+  EXPECT_EQ(steps.front().name, "part 1 of whole");
+  EXPECT_TRUE(steps[1].formula.starts_with("part 1 + the length of term ")) << steps[1].formula;
+  EXPECT_EQ(steps.back().name, "whole");
+  EXPECT_EQ(steps.back().value, 820);
+  for (const ExplainedStep& step : steps) {
+    EXPECT_LE(step.name.size() + step.formula.size(), 180u) << step.formula;
+    EXPECT_EQ(step.unit, kSecondDim);
+  }
+}
+
 TEST(DualReader, ReadsByOneInputOrByAFactorOnSeveral) {
   const Reader<Dual> one("x");
   EXPECT_EQ(one.input(3, "x", "").derivative, 1);

@@ -4,8 +4,9 @@
 
 #include "base/text.h"
 #include "report/render.h"
-#include "report/train_report.h"
+
 #include "unit/report/sample_answer.h"
+#include "unit/report/train_texts.h"
 
 namespace scalecalc {
 namespace {

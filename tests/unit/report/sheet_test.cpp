@@ -129,5 +129,60 @@ TEST(Sheet, ALongListOfDifferentFormulasIsExplainedWhole) {
   EXPECT_EQ(sheet_explanation(curve)[0].steps.size(), 1U);
 }
 
+/// A ranking with an object that only JSON reads, which lends a column, and a second row without it.
+Sheet ranking() {
+  const auto row = [](double rank, std::optional<Record> run) {
+    return Record{{count_figure("rank", rank, "#"), datum("time_s", 2.0),
+                   read_by(Readers::kPeople, text_figure("layout", "layout", "tp 4")),
+                   read_by(Readers::kCsv, count_figure("tp", 4)),
+                   read_by(Readers::kJson, object_figure("run", std::move(run)))}};
+  };
+  const Record run{{in_column("run_cost", number_figure("cost", "cost", Format::kUsd, 8)), datum("other", 1.5)}};
+  Sheet out{.command = "rank", .title = "Ranked"};
+  out.blocks.push_back({.key = "plans",
+                        .records = {row(1, run), row(2, std::nullopt)},
+                        .columns = {{"run_cost"}, {"layout", 3, "how"}},
+                        .lines = {{"a note"}}});
+  return out;
+}
+
+TEST(Sheet, OneDescriptionServesEveryReader) {
+  const Sheet sheet = ranking();
+  const ordered_json json = ordered_json::parse(sheet_json(sheet, "1.0", false));
+  EXPECT_EQ(json["plans"].dump(), R"([{"rank":1,"time_s":2,"run":{"cost":8,"other":1.5}},)"
+                                  R"({"rank":2,"time_s":2,"run":null}])");
+  const Report report = sheet_report(sheet, false);
+  EXPECT_EQ(render_csv(report), "rank,time_s,tp,run_cost\n1,2,4,8\n2,2,4,\n");
+  ASSERT_EQ(report.plans.columns.size(), 2u);
+  EXPECT_EQ(report.plans.columns[0].title, "cost");
+  EXPECT_EQ(report.plans.columns[1].title, "how");
+  EXPECT_EQ(report.plans.columns[1].importance, 3);
+  EXPECT_EQ(report.notes, std::vector<std::string>{"a note"});
+}
+
+TEST(Sheet, CsvWithoutRecordsHasItsHeader) {
+  Sheet sheet = ranking();
+  sheet.blocks[0].header = sheet.blocks[0].records[0];
+  sheet.blocks[0].records.clear();
+  EXPECT_EQ(render_csv(sheet_report(sheet, false)), "rank,time_s,tp,run_cost\n");
+}
+
+TEST(Sheet, JsonLinesMayNameAnotherBlockSchemaAndHead) {
+  Sheet sheet = ranking();
+  sheet.blocks.push_back({.key = "front", .title = "Front", .records = {{{datum("x", 1.0)}}}});
+  sheet.lines_of = "front";
+  sheet.line_schema = "plan";
+  sheet.line_head = Record{{datum("model", "tiny")}};
+  sheet.keeps_points = true;
+  EXPECT_EQ(sheet_jsonl(sheet, "1"), R"({"schema":"scalecalc/plan/1","tool_version":"1","model":"tiny","x":1.0})"
+                                     "\n");
+}
+
+TEST(Sheet, AnObjectThatIsNotThereIsNull) {
+  Sheet sheet = ranking();
+  sheet.blocks.push_back({.key = "miss", .is_list = false});
+  EXPECT_TRUE(ordered_json::parse(sheet_json(sheet, "1", false))["miss"].is_null());
+}
+
 }  // namespace
 }  // namespace scalecalc

@@ -1,4 +1,4 @@
-#include "report/train_json.h"
+
 #include "report/json_text.h"
 
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "unit/report/sample_answer.h"
+#include "unit/report/train_texts.h"
 
 namespace scalecalc {
 namespace {

@@ -4,9 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "report/render.h"
-#include "report/train_report.h"
+#include "report/train_words.h"
 #include "train/compare_layouts.h"
 #include "unit/report/sample_answer.h"
+#include "unit/report/train_texts.h"
 
 namespace scalecalc {
 namespace {

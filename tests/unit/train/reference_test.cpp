@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "plan/dimensions.h"
-#include "report/train_json.h"
+#include "unit/report/train_texts.h"
 
 namespace scalecalc {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/train_curve.h"
+#include "report/train_curve_sheet.h"
 
 #include <gtest/gtest.h>
 
@@ -6,6 +6,7 @@
 
 #include "report/render.h"
 #include "unit/report/sample_answer.h"
+#include "unit/report/train_texts.h"
 
 namespace scalecalc {
 namespace {
@@ -70,7 +71,7 @@ TEST(TrainCurveReport, AFrontOfOneMachineSaysThatThereIsNoChoice) {
 }
 
 TEST(TrainCurveJson, EveryPointHasEveryKey) {
-  const Json json = Json::parse(train_curve_json(sample_curve(), "1"));
+  const Json json = Json::parse(sheet_json(train_curve_sheet(sample_curve()), "1", false));
   EXPECT_EQ(json["schema"], "scalecalc/train-curve/1");
   EXPECT_EQ(json["query"]["chips"], (Json{32, 64, 100, 256}));
   for (const Json& point : json["curve"]) {

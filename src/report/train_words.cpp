@@ -1,14 +1,64 @@
 // Layouts and reasons in words.
+#include "report/train_words.h"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "plan/dimensions.h"
-#include "report/train_report.h"
 
 namespace scalecalc {
+namespace {
+
+constexpr std::array kCauses{
+    StepCause{"compute", "compute"},
+    StepCause{"hbm", "memory-bound work"},
+    StepCause{"tp_exposed", "tensor-parallel communication"},
+    StepCause{"fsdp_exposed", "FSDP communication"},
+    StepCause{"dp_exposed", "gradient reduction"},
+    StepCause{"cp_exposed", "context-parallel communication"},
+    StepCause{"ep_exposed", "expert exchange"},
+    StepCause{"pp_exposed", "pipeline transfers"},
+    StepCause{"offload_exposed", "transfers to and from the host"},
+    StepCause{"bubble", "pipeline bubble"},
+    StepCause{"optimizer", "optimizer"},
+    StepCause{"overhead", "kernel and step overhead"},
+};
+
+/// Dimensions that the others leave no choice: nothing is offloaded where a layout fits.
+bool goes_without_saying(const LayoutDimension& d, const Layout& layout) {
+  return (d.name == "cp_comm" && layout.cp == 1) || (d.name == "offload" && layout.offload == 0) ||
+         (d.name == "remat_layers" && layout.remat == Remat::kNone);
+}
+
+}  // namespace
+
+std::span<const StepCause> step_causes() { return kCauses; }
+
+std::string cause_words(std::string_view key) {
+  const auto* const found =
+      std::find_if(kCauses.begin(), kCauses.end(), [&](const StepCause& c) { return c.key == key; });
+  return std::string(found == kCauses.end() ? key : found->words);
+}
+
+std::string training_words(const Workload& workload) {
+  if (!workload.fine_tune) return "Training";
+  const FineTune& tune = *workload.fine_tune;
+  const std::string rank = fmt::format("rank {}", tune.rank);
+  if (!is_unpacked(tune, workload.precision)) return fmt::format("LoRA fine-tuning ({}) of", rank);
+  return fmt::format("QLoRA fine-tuning ({}, {} base) of", rank,
+                     kBaseFormatNames.at(static_cast<std::size_t>(*tune.base)));
+}
+
+std::string workload_words(const Workload& w) {
+  return fmt::format("batch {} tokens, sequences of {}, {}, {}",
+                     compact_count(w.batch_seqs * static_cast<double>(w.seq)), group_thousands(w.seq), w.precision.name,
+                     w.optimizer.name);
+}
 
 std::string degrees_text(const Layout& l) {
   std::vector<std::string> parts;
@@ -39,16 +89,6 @@ std::string recipe_text(const Layout& l) {
   return out;
 }
 
-namespace {
-
-/// Dimensions that the others leave no choice: nothing is offloaded where a layout fits.
-bool goes_without_saying(const LayoutDimension& d, const Layout& layout) {
-  return (d.name == "cp_comm" && layout.cp == 1) || (d.name == "offload" && layout.offload == 0) ||
-         (d.name == "remat_layers" && layout.remat == Remat::kNone);
-}
-
-}  // namespace
-
 std::string fix_text(const Layout& layout) {
   // Short flags, so that a narrow terminal can break between them; words stand last.
   std::string out;
@@ -71,20 +111,9 @@ std::string_view key_of(Reject reason) {
   return kKeys.at(static_cast<std::size_t>(reason));
 }
 
-double figure(const std::vector<std::pair<std::string, double>>& figures, std::string_view name) {
-  for (const auto& [key, value] : figures) {
-    if (key == name) return value;
-  }
-  return 0;
-}
-
 double sum_of(const std::vector<std::pair<std::string, double>>& figures) {
   return std::accumulate(figures.begin(), figures.end(), 0.0,
                          [](double sum, const auto& entry) { return sum + entry.second; });
-}
-
-std::int64_t idle_chips(const TrainAnswer& answer, const Plan& plan) {
-  return answer.question.chips - plan.layout.chips();
 }
 
 std::optional<double> price_of(const TrainAnswer& answer) {

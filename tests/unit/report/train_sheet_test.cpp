@@ -1,10 +1,11 @@
-#include "report/train_report.h"
+#include "report/train_words.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "unit/report/sample_answer.h"
+#include "unit/report/train_texts.h"
 
 namespace scalecalc {
 namespace {
@@ -144,8 +145,9 @@ TEST(TrainReport, PrintsExplanationsAsFormulaNumbersValueSource) {
                           {"ratio", "a / b", "1 / 3", 1.0 / 3, Dim{}, ""}},
                          {"a remark"}}};
   const Report report = train_report(answer);
-  EXPECT_EQ(report.sections.back().title, "Explained, plan 1: Memory");
-  EXPECT_EQ(section_lines(report.sections.back()),
+  const Section* explained = find_section(report, "Explained, plan 1: Memory");
+  ASSERT_NE(explained, nullptr);
+  EXPECT_EQ(section_lines(*explained),
             (std::vector<std::string>{"weights = params * 2 / fsdp\n= 80e9 * 2 / 8\n= 20 GB [book ch. 4]",
                                       "ratio = a / b\n= 1 / 3\n= 0.3333", "a remark"}));
 }

@@ -1,0 +1,47 @@
+// Layouts, causes and reasons in words, for every command that shows a training plan.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "train/question.h"
+
+namespace scalecalc {
+
+/// "fsdp 1120, tp 4+sp, cp 2": the degrees above one.
+std::string degrees_text(const Layout& layout);
+/// "mb 1 x 4, remat selective, zero 3": what else tells two layouts apart.
+std::string recipe_text(const Layout& layout);
+/// "--fix dp=1,fsdp=1120,... --fix ...": the flags that leave exactly this layout.
+std::string fix_text(const Layout& layout);
+
+/// "Training", or with which adapters a model is fine-tuned.
+std::string training_words(const Workload& workload);
+/// "batch 4.19M tokens, sequences of 8,192, bf16, adam": what a step does, in titles.
+std::string workload_words(const Workload& workload);
+
+/// A cause of the step: its key and what people call it.
+struct StepCause {
+  std::string_view key;
+  std::string_view words;
+};
+/// All of them, in the order of the contract.
+std::span<const StepCause> step_causes();
+
+/// A cause of the step in words ("tensor-parallel communication"); a name that is none stays as it is.
+std::string cause_words(std::string_view key);
+
+/// Key of a Reject in JSON, in the order of the enum: "batch_small".
+std::string_view key_of(Reject reason);
+
+/// The sum of figures with names.
+double sum_of(const std::vector<std::pair<std::string, double>>& figures);
+/// The price the run is charged at: the one given, else the hardware's first.
+std::optional<double> price_of(const TrainAnswer& answer);
+
+}  // namespace scalecalc
