@@ -379,13 +379,13 @@ std::optional<Traced> tensor_degree(const ServingInputs& in) {
 
 /// What activations travel over: one axis of the torus; a chip's link into its switch, or of a group of more chips than
 /// a switch joins the network card of the node (book ch. 12).
-struct Channel {
+struct ServingChannel {
   BytesPerSecondOf<Traced> rate;
   std::string symbol;
   std::string byte;
 };
 
-Channel channel(const ServingInputs& in) {
+ServingChannel channel(const ServingInputs& in) {
   const BoundInputs& base = in.base();
   if (base.is_torus()) return {base.axis(), "W_ici", "crosses one wrapped axis"};
   const auto degree = tensor_degree(in);
@@ -398,7 +398,7 @@ std::optional<bool> below(const std::optional<Traced>& value, const Traced& limi
   return value ? std::optional(value->value() < limit.value()) : std::nullopt;
 }
 
-void prefill_limit(const ServingInputs& in, const LayerShape& shape, const Channel& via, BoundList& list) {
+void prefill_limit(const ServingInputs& in, const LayerShape& shape, const ServingChannel& via, BoundList& list) {
   const FlopsPerByteOf<Traced> alpha =
       list.add(kShardingGroup,
                {"serving_link_intensity", "alpha = C / " + via.symbol, "FLOPs per byte",
@@ -415,7 +415,7 @@ void prefill_limit(const ServingInputs& in, const LayerShape& shape, const Chann
 }
 
 /// One matmul of the MLP in decode, activations gathered once: what each of the three costs.
-void decode_limit(const ServingInputs& in, const LayerShape& shape, const Channel& via, BoundList& list) {
+void decode_limit(const ServingInputs& in, const LayerShape& shape, const ServingChannel& via, BoundList& list) {
   const Traced& batch = *in.batch;
   const auto degree = tensor_degree(in);
   const Traced ratio = named(in.hbm / via.rate, "beta", "book ch. 7: W_hbm / " + via.symbol);
@@ -467,7 +467,7 @@ void cache_rules(const ServingInputs& in, BoundList& list) {
 }
 
 /// Weights that stay where they are, sharded over both their dimensions, against sharding over F alone.
-void two_dimensional(const ServingInputs& in, const LayerShape& shape, const Channel& via, BoundList& list) {
+void two_dimensional(const ServingInputs& in, const LayerShape& shape, const ServingChannel& via, BoundList& list) {
   const Traced axes = kReader.input(static_cast<double>(in.base().axes()), "axes", "axes of the torus");
   const Traced threshold = Traced(2.0) * axes * axes * shape.total_width / shape.d_model;
   const bool known = in.chips.has_value();
@@ -511,7 +511,7 @@ void serving_sharding_rules(const ServingInputs& in, BoundList& list) {
                           "a network between chips with a published rate: " + in.hw().name + " has none");
   }
   const LayerShape& shape = *in.base().shape;
-  const Channel via = channel(in);
+  const ServingChannel via = channel(in);
   prefill_limit(in, shape, via, list);
   if (in.batch) decode_limit(in, shape, via, list);
   if (in.base().is_torus()) two_dimensional(in, shape, via, list);
