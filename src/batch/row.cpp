@@ -109,14 +109,14 @@ std::optional<std::uint64_t> case_of(std::string_view line, std::string_view hea
   return out;
 }
 
-std::optional<RowFacts> read_row(std::string_view line, std::string_view head, RowColumns& columns) {
+std::optional<RowStanding> read_row(std::string_view line, std::string_view head, RowColumns& columns) {
   const std::optional<std::uint64_t> number = case_of(line, head);
   if (!number) return std::nullopt;
   columns.start(*number);
   ColumnSax sax(columns);
   if (!Json::sax_parse(line, &sax)) return std::nullopt;
   for (std::size_t i = 0; i < kStatuses.size(); ++i) {
-    if (kStatuses[i] == sax.status) return RowFacts{*number, static_cast<RowStatus>(i)};
+    if (kStatuses[i] == sax.status) return RowStanding{*number, static_cast<RowStatus>(i)};
   }
   return std::nullopt;
 }

@@ -35,11 +35,11 @@ std::string rows_of(std::string_view head, std::uint64_t number, const Cases& ca
 
 /// A line read back: its case, its status, and its members noted in `columns`. Nothing if it is not a whole row; then
 /// `columns` may have members of it.
-struct RowFacts {
+struct RowStanding {
   std::uint64_t number = 0;
   RowStatus status = RowStatus::kOk;
 };
-std::optional<RowFacts> read_row(std::string_view line, std::string_view head, RowColumns& columns);
+std::optional<RowStanding> read_row(std::string_view line, std::string_view head, RowColumns& columns);
 /// The case alone, without reading the rest.
 std::optional<std::uint64_t> case_of(std::string_view line, std::string_view head);
 

@@ -1,12 +1,16 @@
-// Efficiency coefficients of one chip fitted to measured runs, and what the fit is worth on runs it has not seen.
+// What fits of every kind share: which rows are held out together, what a fit is worth on rows it has not seen, and how
+// wide the errors of its coefficients must be. How coefficients are found differs by nature. A chip's training steps
+// hang on a dozen of them, within bounds and with kinks where an overlap hides a transfer, so that a solver without
+// derivatives finds them (BOBYQA, fit.h). Serving figures of all chips and engines are fitted at once over hundreds of
+// factors, each near none unless rows say otherwise: only slopes reach that many (ridge.h).
 #pragma once
 
-#include <array>
-#include <cstdint>
+#include <cmath>
+#include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "calibrate/coefficients.h"
@@ -14,88 +18,133 @@
 
 namespace scalecalc {
 
-struct CalibrateQuestion {
-  std::vector<Measurement> rows;
-  std::string hardware;  ///< catalog name or path; rows of other chips of its family shape the values it leans on
-  std::string family;    ///< instead of a chip: factors for all chips of the family
-  std::string stack;     ///< by its name or a framework's; empty: the chip's usual one. Rows of others are left aside
-  std::vector<RowFilter> only;
-  std::size_t folds = 5;
-  std::string date;   ///< for the provenance; empty: not said
-  std::string files;  ///< for the provenance: where the rows were read
-};
-
-struct FittedCoefficient {
-  std::string path;
-  double before = 0, error_before = 0;
-  double after = 0, error_after = 0;
-  double factor = 1;               ///< after over before
-  double lowest = 0, highest = 0;  ///< over the folds
-};
-
-/// What the folds are made of: whole sources; whole models where there is one source only.
-enum class HeldOut : std::uint8_t { kNothing, kSource, kModel };
-inline constexpr std::array<std::string_view, 3> kHeldOutNames{"nothing", "source", "model"};
-
-struct FoldReport {
-  std::vector<std::string> held_out;  ///< sources, or models
-  std::size_t rows = 0;               ///< of them
-  double inside_mean_abs = 0;         ///< on the runs it was fitted to
-  double outside_mean_abs = 0, outside_bias = 0;
-};
-
-/// One row's errors: by the file's coefficients, by the fit to all rows, by the fit that had not seen it.
-struct FittedRow {
-  Measurement row;
-  double measured = 0;  ///< seconds
-  double before = 0, inside = 0;
-  std::optional<double> outside;
-  std::optional<double> by_family;  ///< by what that fit leaned on
-  bool in_band = false;             ///< of the fit that had not seen it, with the errors written down
-};
-
-/// Errors over all rows, each row's from one fit.
-struct FitErrors {
-  double mean_abs = 0, median_abs = 0, p90_abs = 0, bias = 0;
-};
-FitErrors errors_of(const std::vector<double>& errors);
-
 /// Share of rows that a coefficient's stated error shall enclose, and the largest such error.
 inline constexpr double kWantedCoverage = 0.9;
 inline constexpr double kLargestError = 0.95;
 
-struct Calibration {
-  std::string hardware;  ///< empty for a family
-  std::string family, stack;
-  std::size_t sources = 0, other_chips = 0, other_stacks = 0;
-  std::size_t relatives = 0;  ///< runs of the family's other chips under the same stack
-  std::vector<FittedRow> rows;
-  HeldOut held_out = HeldOut::kNothing;
-  std::vector<SkippedRow> skipped;
-  std::vector<FittedCoefficient> coefficients;
-  std::vector<FoldReport> folds;
-  FitErrors before;                ///< with the file's coefficients
-  FitErrors inside;                ///< of the fit to all rows
-  FitErrors outside;               ///< each row by the fit that had not seen it; as inside if nothing was held out
-  FitErrors by_family;             ///< the same by what the fit leaned on: the family's factors without the row's part
-  std::optional<double> coverage;  ///< of the held-out rows, within the errors written down
-  ConfigNode block;                ///< the `efficiency:` block
-
-  /// Whether runs that the fit has not seen are predicted better than by the file's coefficients
-  /// and by the family's factors alone.
-  bool better() const {
-    return held_out != HeldOut::kNothing && outside.mean_abs < before.mean_abs &&
-           outside.mean_abs <= by_family.mean_abs;
-  }
+template <class Kind>
+struct CalibrateQuestionOf {
+  std::vector<typename Kind::Measured> rows;
+  /// Catalog name or path of the chip to fit; rows of other chips of its family shape the values it leans on. Serving
+  /// fits all chips: those to tell of, all if empty.
+  std::string hardware;
+  std::string family;  ///< of training, instead of a chip: factors for all chips of the family
+  /// By its name or a framework's; rows of others are left aside. Empty: the chip's usual one. Serving as `hardware`.
+  std::string stack;
+  std::vector<RowFilter> only;
+  std::optional<std::size_t> folds;  ///< absent: five, or for serving one for each source
+  std::string date;                  ///< for the provenance; empty: not said
+  std::string files;                 ///< for the provenance: where the rows were read
 };
 
-/// Robust regression (CoefficientFit) on the rows of the chip whose framework belongs to the stack (of the usual stack
-/// also those that name none). What it leans on are the family's factors: the same regression on the family's rows of
-/// this stack, other chips' among them, each from its own chip's coefficients. A source of n rows counts as n^(3/4) of
-/// them, since its rows err alike. Layouts are those of the file's coefficients. What is held out is held out of both
-/// regressions. Errors are scaled alike until the band holds 90 % of the held-out rows, and half as much again where
-/// they are of the same source as the rest. UserError if no row can be used.
-Calibration calibrate(const CalibrateQuestion& question, const Catalog& catalog,
-                      const std::function<bool()>& stop = {});
+/// One row's errors, by the coefficients that FitErrors says. Those it was not held out of have no `outside`.
+template <class Kind>
+struct FittedOf {
+  typename Kind::Measured row;
+  double measured = 0;  ///< seconds, or the row's figure
+  std::optional<double> before, inside, outside, baseline;
+  bool in_band = false;  ///< of the fit that had not seen it, with the errors written down
+};
+
+struct FitErrors {
+  Errors before;    ///< with the file's coefficients
+  Errors inside;    ///< of the fit to all rows
+  Errors outside;   ///< each row by the fit that had not seen it; as inside if nothing was held out
+  Errors baseline;  ///< of what the fit must beat, as far as known without the row's part
+};
+
+template <class Kind>
+FitErrors fit_errors(const std::vector<FittedOf<Kind>>& rows) {
+  const auto over = [&](auto which, const Errors& otherwise) {
+    std::vector<double> errors;
+    for (const FittedOf<Kind>& row : rows) {
+      if (row.*which) errors.push_back(*(row.*which));
+    }
+    return errors.empty() ? otherwise : errors_of(errors);
+  };
+  using Fitted = FittedOf<Kind>;
+  const Errors inside = over(&Fitted::inside, {});
+  return {over(&Fitted::before, {}), inside, over(&Fitted::outside, inside), over(&Fitted::baseline, inside)};
+}
+
+template <class Kind>
+struct FitReportOf : FitErrors {
+  std::vector<FittedOf<Kind>> rows;
+  std::vector<SkippedOf<Kind>> skipped;
+  std::optional<double> coverage;  ///< of the held-out rows, within the errors written down
+};
+
+/// Loss of a residual that counts linearly beyond `limit`, so that one odd row cannot turn a fit.
+inline double huber(double residual, double limit) {
+  const double size = std::abs(residual) / limit;
+  return size <= 1 ? size * size / 2 : size - 0.5;
+}
+
+struct Folds {
+  std::map<std::string, std::size_t> of_part;
+  std::size_t count = 0;
+};
+/// Whole parts (of so many rows) to at most so many folds: the largest first, each to the emptiest.
+Folds deal(const std::map<std::string, std::size_t>& sizes, std::size_t most);
+
+/// "fitted 2026-11 to train.yaml: 12 runs of 3 sources".
+std::string fitted_to(const std::string& date, const std::string& files, std::size_t runs, std::size_t sources);
+
+/// ln of what coefficients are multiplied by.
+using Factors = std::vector<double>;
+
+/// A fit and its cross-validation over rows by their number. What a fit is, the kinds say.
+class CrossFit {
+ protected:
+  ~CrossFit() = default;
+
+  /// Fit to the rows that are not in `fold`; to all where there is none.
+  virtual Factors fit(std::optional<std::size_t> fold) = 0;
+  /// The row's starting coefficients times the factors.
+  virtual Efficiency at(std::size_t row, const Factors& factors) const = 0;
+  /// `efficiency` with the errors to write down: `scale` times those of the row.
+  virtual Efficiency widened(std::size_t row, Efficiency efficiency, double scale) const = 0;
+  /// Predicted over measured time, minus 1.
+  virtual double error(std::size_t row, const Efficiency& efficiency) const = 0;
+
+  double error_by(std::size_t row, const Factors& factors) const { return error(row, at(row, factors)); }
+
+  /// Fits everything, then everything but each of the folds; `fold_of` has one for every row where there are any.
+  void cross_fit(std::vector<std::size_t> fold_of, std::size_t folds, const std::function<bool()>& stop);
+  const Factors& fitted() const { return fitted_; }
+  const std::vector<Factors>& blind() const { return blind_; }  ///< one for each fold; fewer if stopped
+  std::size_t fold_of(std::size_t row) const { return fold_of_[row]; }
+  bool held_out(std::size_t row) const { return !blind_.empty() && fold_of_[row] < blind_.size(); }
+
+  /// The smallest factor on the errors with which the band holds the wanted share of held-out rows, times `more`; 1 if
+  /// nothing was held out.
+  double scale_of_errors(int halvings, double more = 1) const;
+
+  /// Every row's errors and those over all; `out` has the rows with their baselines.
+  template <class Kind>
+  void report_errors(FitReportOf<Kind>& out, const Factors& none) const {
+    for (std::size_t i = 0; i < out.rows.size(); ++i) {
+      out.rows[i].before = error_by(i, none);
+      out.rows[i].inside = error_by(i, fitted_);
+      if (held_out(i)) out.rows[i].outside = error_by(i, blind_[fold_of_[i]]);
+    }
+    static_cast<FitErrors&>(out) = fit_errors(out.rows);
+  }
+
+  template <class Kind>
+  void report_bands(FitReportOf<Kind>& out, double scale) const {
+    if (blind_.empty()) return;
+    for (std::size_t i = 0; i < out.rows.size(); ++i) out.rows[i].in_band = in_band(i, scale);
+    out.coverage = coverage_of(scale);
+  }
+
+ private:
+  bool in_band(std::size_t row, double scale) const;
+  double coverage_of(double scale) const;
+
+  std::vector<std::size_t> fold_of_;
+  Factors fitted_;
+  std::vector<Factors> blind_;
+};
 
 }  // namespace scalecalc

@@ -26,6 +26,17 @@ struct CoefficientSlot {
 /// Matmul fractions of every format, attention, HBM, links, overlaps, expert matmuls and balance, overheads.
 const std::vector<CoefficientSlot>& fitted_slots();
 
+/// A serving coefficient, under `serving:` in the file.
+struct ServeSlot {
+  const char* path;
+  Coefficient ServingEfficiency::*field;
+  double least = 0, most = 1;
+  double stray = 0.1;  ///< standard deviation of the logarithm of an engine's or chip's factor, expected
+};
+
+/// Those that measured serving rows tell apart; the rest keep the kernels' values of the family.
+const std::vector<ServeSlot>& serve_slots();
+
 struct WrittenCoefficient {
   std::string path;
   double value = 0, error = 0;

@@ -9,15 +9,10 @@
 namespace scalecalc {
 namespace {
 
-/// Errors beyond this (of the logarithm) count linearly, so that one odd row cannot turn the fit.
+/// Errors beyond this (of the logarithm) count linearly.
 constexpr double kStepHuber = 0.1;
 /// A coefficient moves at most so many of its errors.
 constexpr double kFarthest = 4;
-
-double step_huber(double residual) {
-  const double size = std::abs(residual) / kStepHuber;
-  return size <= 1 ? size * size / 2 : size - 0.5;
-}
 
 }  // namespace
 
@@ -83,7 +78,7 @@ Factors CoefficientFit::fit(const FitRows& rows, const Factors& centre) const {
   const auto loss = [&](const std::vector<double>& u) {
     const Factors moved = factors(u);
     double sum = 0;
-    for (const FitRow* row : rows) sum += row->weight * step_huber(std::log1p(error(*row, moved)));
+    for (const FitRow* row : rows) sum += row->weight * huber(std::log1p(error(*row, moved)), kStepHuber);
     for (std::size_t i = 0; i < u.size(); ++i) sum += std::pow(u[i] - centre[i] / unit[i], 2) / 2;
     return sum;
   };

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/coefficients.h"
+#include "calibrate/calibration.h"
 #include "validate/evaluate.h"
 
 namespace scalecalc {
@@ -29,9 +29,7 @@ using FitRows = std::vector<const FitRow*>;
 /// The row's layout under its coefficients. NotPredicted as `evaluate`.
 std::unique_ptr<FitRow> fit_row(const Measurement& row, const Catalog& catalog);
 
-/// ln of what each coefficient is multiplied by, in the order of the fit's coefficients.
-using Factors = std::vector<double>;
-
+/// Factors are in the order of `slots`.
 class CoefficientFit {
  public:
   /// The coefficients that any of `rows` depends on, by more than a part in a thousand within their error. `reference`

@@ -91,7 +91,7 @@ Ask ask_commands(const Environment& env, std::vector<std::string> config_directo
     std::ostringstream out;
     std::ostringstream err;
     Environment inner{.out = out, .err = err, .interrupted = interrupted, .remembered = remembered};
-    return reply_to(*command, Arguments::of(question.positionals, std::move(flags)), inner, out, err);
+    return reply_to(*command, Arguments::of(*command, question.positionals, std::move(flags)), inner, out, err);
   };
 }
 

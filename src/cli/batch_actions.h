@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "base/units.h"
 #include "batch/manifest.h"
 #include "batch/results.h"
 #include "batch/run_shard.h"
@@ -26,6 +27,8 @@ ExitCode batch_script(const Arguments& arguments, Environment& env);
 ExitCode batch_diff(const Arguments& arguments, Environment& env);
 
 // What several actions share.
+
+inline std::string grouped(std::uint64_t n) { return group_thousands(static_cast<long long>(n)); }
 
 /// The one positional behind the action's name. UserError if there is none or more.
 std::string only_positional(const Arguments& arguments, std::string_view what, std::size_t skip);

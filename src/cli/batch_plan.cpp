@@ -11,6 +11,7 @@
 #include "batch/job_script.h"
 #include "batch/merge.h"
 #include "cli/batch_actions.h"
+#include "cli/comma_list.h"
 #include "cli/flag_reader.h"
 #include "cli/outputs.h"
 #include "cli/sheet_command.h"
@@ -18,7 +19,6 @@
 namespace scalecalc::cli {
 namespace {
 
-constexpr CountRange kShardRange{1, 100'000};
 /// Four parts for each of eight workers: few enough for a scheduler, many enough that none waits long for the last.
 constexpr std::int64_t kUsualShards = 32;
 
@@ -41,7 +41,7 @@ ExitCode batch_plan(const Arguments& arguments, Environment& env) {
   const Session session = read_session(arguments, env);
   const std::string path = only_positional(arguments, "STUDY.yaml", 1);
   FlagReader reader(arguments);
-  const auto shards = reader.count("--shards", kShardRange);
+  const auto shards = reader.count("--shards");
   reader.finish();
   const std::vector<std::string> places = arguments.values("--output");
   if (places.size() != 1) {
@@ -108,7 +108,7 @@ ExitCode batch_script(const Arguments& arguments, Environment& env) {
   const std::string directory = only_positional(arguments, "DIR", 1);
   const StudyManifest manifest = read_manifest(directory, tool_version());
   FlagReader reader(arguments);
-  const auto engine = reader.word("--engine", kJobEngines);
+  const auto engine = reader.word("--engine");
   if (!arguments.has("--engine")) {
     reader.problem("--engine is missing: whose job file?", fmt::format("one of {}", fmt::join(kJobEngines, ", ")));
   }
@@ -125,14 +125,9 @@ ExitCode batch_diff(const Arguments& arguments, Environment& env) {
     throw UserError("batch diff compares two files of results", "scalecalc batch diff old.jsonl new.jsonl");
   }
   FlagReader reader(arguments);
-  DiffOptions options{.tolerance = reader.fraction("--tolerance").value_or(0)};
+  DiffOptions options{.tolerance = reader.quantity("--tolerance").value_or(0)};
   reader.finish();
-  std::string columns = arguments.value("--columns").value_or("");
-  for (std::size_t at = 0; at < columns.size();) {
-    const std::size_t end = std::min(columns.find(',', at), columns.size());
-    options.columns.push_back(columns.substr(at, end - at));
-    at = end + 1;
-  }
+  if (const auto columns = arguments.value("--columns")) options.columns = comma_parts(*columns);
   const ResultDiff diff = diff_results(words[1], words[2], options);
   write_sheet(diff_sheet(diff, options), arguments, session, env, arguments.values("--output"));
   return diff.differences.empty() ? ExitCode::kAnswered : ExitCode::kCheckFailed;

@@ -18,8 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string count(std::uint64_t n) { return group_thousands(static_cast<long long>(n)); }
-
 /// A directory of its own, for results that go to standard output only.
 class TemporaryDirectory {
  public:
@@ -56,10 +54,10 @@ void say_summary(const StudyManifest& manifest, const std::string& directory, co
   std::string text;
   for (std::size_t i = 0; i < kRowStatuses; ++i) {
     if (states.statuses[i] == 0) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count(states.statuses[i]),
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", grouped(states.statuses[i]),
                         status_name(static_cast<RowStatus>(i)));
   }
-  env.err << fmt::format("{} rows: {}\n", count(states.rows), text.empty() ? "none" : text);
+  env.err << fmt::format("{} rows: {}\n", grouped(states.rows), text.empty() ? "none" : text);
 }
 
 std::optional<std::uint64_t> number_of(std::string_view text) {

@@ -28,26 +28,24 @@ struct FormatWord {
   std::string_view ending;
   ResultFormat format;
 };
-constexpr std::array kFormats{
+constexpr std::array kResultFormats{
     FormatWord{"jsonl", ".jsonl", ResultFormat::kJsonl}, FormatWord{"csv", ".csv", ResultFormat::kCsv},
     FormatWord{"sqlite", ".db", ResultFormat::kSqlite}, FormatWord{"sqlite", ".sqlite", ResultFormat::kSqlite}};
 
 ResultTarget target_of(const std::string& value) {
   const std::size_t equals = value.find('=');
   const std::string word = value.substr(0, equals);
-  for (const FormatWord& format : kFormats) {
+  for (const FormatWord& format : kResultFormats) {
     if (word != format.word) continue;
     const std::string path = equals == std::string::npos ? "" : value.substr(equals + 1);
     return {format.format, path == "-" ? "" : path};
   }
-  for (const FormatWord& format : kFormats) {
+  for (const FormatWord& format : kResultFormats) {
     if (value.ends_with(format.ending)) return {format.format, value};
   }
   throw UserError(fmt::format("cannot tell the format of {}", in_quotes(value)),
                   "jsonl, csv or sqlite, as -o csv=FILE, or a file that ends in .jsonl, .csv or .db");
 }
-
-std::string count(std::uint64_t n) { return group_thousands(static_cast<long long>(n)); }
 
 void refuse_huge(const Study& study) {
   if (grid_size(study)) return;
@@ -57,7 +55,7 @@ void refuse_huge(const Study& study) {
 
 void ask_leave(std::uint64_t cases, double seconds) {
   if (cases <= kManyCases) return;
-  throw UserError(fmt::format("the study has {} points, about {} on this machine", count(cases),
+  throw UserError(fmt::format("the study has {} points, about {} on this machine", grouped(cases),
                               format_quantity(seconds, UnitKind::kSeconds, 2)),
                   "--yes asks them all the same");
 }
@@ -112,9 +110,8 @@ std::vector<ResultTarget> result_targets(const Arguments& arguments) {
 }
 
 unsigned jobs_of(const Arguments& arguments) {
-  constexpr CountRange kJobs{1, 1024};
   FlagReader reader(arguments);
-  const auto jobs = reader.count("--jobs", kJobs);
+  const auto jobs = reader.count("--jobs");
   reader.finish();
   return jobs ? static_cast<unsigned>(*jobs) : std::max(1U, std::thread::hardware_concurrency());
 }
@@ -146,7 +143,7 @@ PlannedStudy planned_study(const std::string& path, const std::string& directory
                             out.sample->asked, first.question, first.reason));
   }
   const std::string size =
-      fmt::format("{} points, about {}", count(cases.size()), format_quantity(seconds, UnitKind::kSeconds, 2));
+      fmt::format("{} points, about {}", grouped(cases.size()), format_quantity(seconds, UnitKind::kSeconds, 2));
   if (env.err_is_tty && session.verbosity == Verbosity::kNormal) env.err << size << std::endl;
   log.info(size);
   write_manifest(out.manifest, directory);
@@ -187,7 +184,7 @@ ExitCode merge_results(const StudyManifest& manifest, const std::string& directo
   for (const Violations& found : violations) {
     if (found.rows == 0) continue;
     out = ExitCode::kCheckFailed;
-    std::string text = fmt::format("{} holds for {} rows:", found.condition, count(found.rows));
+    std::string text = fmt::format("{} holds for {} rows:", found.condition, grouped(found.rows));
     for (const std::string& question : found.questions) text += "\n  " + question;
     if (found.rows > found.questions.size()) text += "\n  ...";
     log.warning(text);

@@ -2,135 +2,189 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/text.h"
-#include "cli/bounds_serving_options.h"
-#include "cli/flag_reader.h"
+#include "cli/comma_list.h"
 #include "cli/layout_flags.h"
 #include "cli/sheet_command.h"
+#include "import/named_model.h"
+#include "model/accounting.h"
 #include "spec/load.h"
+#include "spec/load_stack.h"
 #include "train/import_assumptions.h"
 
 namespace scalecalc::cli {
 namespace {
 
-constexpr std::int64_t kMostChips = 16'777'216;
-constexpr CountRange kChipRange{1, kMostChips};
-constexpr CountRange kSequenceRange{1, 1'000'000'000};
+constexpr std::array<std::string_view, 3> kScopeNames{"training", "serving", "both"};
+constexpr std::array kBoundsModes{Mode{"bounds --for training"}, Mode{"bounds --for serving"},
+                                  Mode{"bounds --for both"}};
+constexpr Modes kOfTrainingRules = 1U << 0U | 1U << 2U;
+constexpr Modes kOfServingRules = 1U << 1U | 1U << 2U;
 
-constexpr std::array kFlags{
+constexpr CountRange kPodRange{1, 1024};
+constexpr CountRange kAxesRange{1, 6};
+constexpr CountRange kDraftRange{1, 1000};
+constexpr std::array<std::string_view, 4> kPolicyNames{"all", "matmuls", "mlp", "block"};
+
+void read_parameters(FlagReader& reader, const Flag& flag, const std::string& text, BoundsQuestion& q) {
+  if (q.parameters) {
+    reader.problem("--params and MODEL both give the parameters", "give one of them");
+  } else if (text == "stated") {
+    q.stated_parameters = true;
+  } else {
+    q.parameters = reader.quantity(flag);
+  }
+}
+
+void read_bounds_topology(FlagReader& reader, const Flag& flag, const std::string& text, BoundsQuestion& q) {
+  const Shape& shape = q.topology.emplace(parse_shape(text));
+  double chips = static_cast<double>(q.slices);
+  for (const std::int64_t axis : shape) chips *= static_cast<double>(axis);
+  if (!shape.empty() && chips <= static_cast<double>(kMostChips)) return;
+  reader.problem(
+      fmt::format("{}: {} is not a shape of at most {} chips", flag.name, in_quotes(text), group_thousands(kMostChips)),
+      fmt::format("axis sizes with x between them, such as {}", flag.example));
+}
+
+void read_checkpoints(FlagReader& reader, const Flag& flag, const std::string& text, BoundTraining& job) {
+  const auto count = parse_quantity(text, UnitKind::kNumber);
+  if (const double* number = std::get_if<double>(&count)) {
+    if (*number > 0 && *number <= 1000) {
+      job.checkpoints = {CheckpointPolicy::Kind::kCount, *number};
+    } else {
+      reader.problem(fmt::format("{} {} is out of range", flag.name, in_quotes(text)), "a number from 1 to 1000");
+    }
+  } else if (const auto word = reader.word(flag)) {
+    job.checkpoints = {static_cast<CheckpointPolicy::Kind>(*word), 0};
+  }
+}
+
+constexpr std::string_view kStepSize = "how large a step is";
+
+constexpr std::array kBoundsFlags{
     kHwFlag,
-    Flag{"--for", 0, FlagKind::kValue, "training|serving|both", "which rules (default both)", "training"},
-    Flag{"--params", 0, FlagKind::kValue, "N|stated",
-         "parameters in place of the exact count: a number, or the vendor's rounded figure", "70B"},
-    Flag{"--active-params", 0, FlagKind::kValue, "N", "the same of those one token uses", "37B"},
-    Flag{"--chips", 0, FlagKind::kValue, "N", "chips, of all slices together", "8960"},
-    Flag{"--topology", 0, FlagKind::kValue, "AxBxC", "shape of each slice, in place of --chips", "16x20x28"},
-    Flag{"--slices", 0, FlagKind::kValue, "K", "slices joined by the outer network (default 1)", "4"},
-    Flag{"--pods", 0, FlagKind::kValue, "K", "that many whole pods, in place of --chips and --slices", "4"},
-    Flag{"--mx", 0, FlagKind::kValue, "N",
-         "torus axes that carry data parallelism, M_X (default: all, or all but M_Y beside tensor parallelism)", "2"},
-    Flag{"--my", 0, FlagKind::kValue, "N", "torus axes that carry tensor parallelism, M_Y (default 1)", "1"},
-    Flag{"--fix", 0, FlagKind::kRepeatable, "KEY=N,...",
+    word<&BoundsQuestion::scope>("--for", kScopeNames, "which rules (default both)"),
+    quantity("--params", UnitKind::kCount, "N|stated",
+             "parameters in place of the exact count: a number, or the vendor's rounded figure", "70B")
+        .by<read_parameters>(),
+    quantity<&BoundsQuestion::active_parameters>("--active-params", UnitKind::kCount, "N",
+                                                 "the same of those one token uses", "37B"),
+    count<&BoundsQuestion::chips>("--chips", kChipRange, "N", "chips, of all slices together", "8960"),
+    // Before --topology, whose chips it multiplies.
+    count<&BoundsQuestion::slices>("--slices", kChipRange, "K", "slices joined by the outer network (default 1)", "4"),
+    text("--topology", "AxBxC", "shape of each slice, in place of --chips", "16x20x28").by<read_bounds_topology>(),
+    count<&BoundsQuestion::pods>("--pods", kPodRange, "K", "that many whole pods, in place of --chips and --slices",
+                                 "4"),
+    count<&BoundsQuestion::tensor_axes>("--my", kAxesRange, "N",
+                                        "torus axes that carry tensor parallelism, M_Y (default 1)", "1"),
+    text("--fix", "KEY=N,...",
          "degrees to judge: dp, fsdp, tp, cp, pp, ep (experts on chips of their own), ga (microbatches of a step)",
-         "tp=8,pp=16"},
-    Flag{"--nodes-spanned", 0, FlagKind::kValue, "N",
-         "nodes that one copy of the model covers (default: as --fix says)", "8"},
-    Flag{"--seq", 0, FlagKind::kValue, "N", "tokens of a sequence (default: as the model was trained)", "8192"},
-    Flag{"--batch-tokens", 0, FlagKind::kValue, "N", "tokens of a training step (default: as the model was trained)",
-         "4M"},
-    Flag{"--batch-seqs", 0, FlagKind::kValue, "N", "the same in sequences", "1024"},
-    Flag{"--tokens", 0, FlagKind::kValue, "N", "tokens of the training run (default: as the model was trained)", "15T"},
-    Flag{"--mfu", 0, FlagKind::kValue, "SHARE",
-         "model FLOPs utilization of the run planned and of prefill (default 40%)", "40%"},
-    Flag{"--price", 0, FlagKind::kValue, "USD", "dollars per chip and hour (default: the hardware file's first)",
-         "4.2"},
-    Flag{"--gpu-hours", 0, FlagKind::kValue, "N", "chip-hours of a finished run: its MFU", "2.79M"},
-    Flag{"--precision", 0, FlagKind::kValue, "DTYPE", "format the matmuls compute in (default bf16)", "bf16"},
-    Flag{"--weights", 0, FlagKind::kValue, "DTYPE", "format weights are held and sent in (default: --precision)",
-         "int8"},
-    Flag{"--gradients", 0, FlagKind::kValue, "DTYPE", "format gradients are reduced in (default: --precision)", "fp32"},
-    Flag{"--activations", 0, FlagKind::kValue, "DTYPE",
-         "format activations are kept and sent in (default: --precision)", "bf16"},
-    Flag{"--optimizer", 0, FlagKind::kValue, "NAME", "adam, adam-bf16, adam8bit, sgd or muon", "adam"},
-    Flag{"--checkpoints", 0, FlagKind::kValue, "all|matmuls|mlp|block|N",
-         "activations kept for the backward pass: a policy, or N tensors of d_model a layer (default 4)", "block"},
-    Flag{"--versus", 0, FlagKind::kValue, "HW", "how the limits differ from those of other hardware", "book/h100"},
-    Flag{"--efficiency", 0, FlagKind::kValue, "ideal|calibrated",
-         "ideal (default): data-sheet rates, as the book; calibrated: times the hardware file's efficiencies",
-         "calibrated"},
+         "tp=8,pp=16")
+        .repeatable(),
+    some_share<&BoundTraining::mfu>("--mfu", "model FLOPs utilization of the run planned and of prefill (default 40%)",
+                                    "40%"),
+    kPriceFlag.to<&BoundTraining::price>(),
+    dtype_flag<&BoundsQuestion::compute>("--precision", "format the matmuls compute in (default bf16)"),
+    dtype_flag<&BoundsQuestion::weights>("--weights", "format weights are held and sent in (default: --precision)",
+                                         "int8"),
+    dtype_flag<&BoundsQuestion::activations>("--activations",
+                                             "format activations are kept and sent in (default: --precision)"),
+    text("--versus", "HW", "how the limits differ from those of other hardware", "book/h100"),
+    efficiency_flag(
+        "ideal (default): data-sheet rates, as the book; calibrated: times the hardware file's efficiencies")
+        .when<0, &BoundsQuestion::ideal>(),
+};
+
+constexpr std::array kBoundsTrainingFlags{
+    count<&BoundsQuestion::data_axes>(
+        "--mx", kAxesRange, "N",
+        "torus axes that carry data parallelism, M_X (default: all, or all but M_Y beside tensor parallelism)", "2"),
+    count<&BoundsQuestion::nodes_spanned>("--nodes-spanned", kChipRange, "N",
+                                          "nodes that one copy of the model covers (default: as --fix says)", "8"),
+    count<&BoundTraining::seq>("--seq", kSequenceRange, "N", "tokens of a sequence (default: as the model was trained)",
+                               "8192"),
+    quantity<&BoundTraining::batch_tokens>("--batch-tokens", UnitKind::kCount, "N",
+                                           "tokens of a training step (default: as the model was trained)", "4M")
+        .saying(kStepSize),
+    quantity<&BoundTraining::batch_seqs>("--batch-seqs", UnitKind::kCount, "N", "the same in sequences", "1024")
+        .saying(kStepSize),
+    quantity<&BoundTraining::tokens>("--tokens", UnitKind::kCount, "N",
+                                     "tokens of the training run (default: as the model was trained)", "15T"),
+    quantity<&BoundTraining::gpu_hours>("--gpu-hours", UnitKind::kCount, "N", "chip-hours of a finished run: its MFU",
+                                        "2.79M"),
+    dtype_flag<&BoundsQuestion::gradients>("--gradients", "format gradients are reduced in (default: --precision)",
+                                           "fp32"),
+    optimizer_flag<&BoundTraining::optimizer>("{} (default: as the model was trained, else adam)"),
+    word("--checkpoints", kPolicyNames,
+         "activations kept for the backward pass: a policy, or N tensors of d_model a layer (default 4)")
+        .called("all|matmuls|mlp|block|N")
+        .by<read_checkpoints>(),
+};
+
+constexpr std::array kBoundsServingFlags{
+    sweep<&BoundServing::batches>("--batch", UnitKind::kCount, "N",
+                                  "sequences decoded together; several draw a curve: 1..512, 32,64", "32"),
+    quantity<&BoundServing::context>("--context", UnitKind::kCount, "N",
+                                     "tokens of each sequence in the KV cache (default: --prompt + --generate)",
+                                     "8192"),
+    quantity<&BoundServing::prompt>("--prompt", UnitKind::kCount, "N", "tokens of a prompt", "8192"),
+    quantity<&BoundServing::generate>("--generate", UnitKind::kCount, "N", "tokens of an answer", "512"),
+    quantity<&BoundServing::cached>("--cached", UnitKind::kCount, "N", "tokens of the prompt found in the prefix cache",
+                                    "4096")
+        .saying("how much of the prompt is cached")
+        .needing("--prompt", "{} needs --prompt: cached tokens of a prompt of how many?", "for example: --prompt 8192"),
+    share<&BoundServing::prefix_hit>("--prefix-hit", "the same as a share of the prompt", "60%")
+        .saying("how much of the prompt is cached"),
+    dtype_flag<&BoundServing::compute>("--flops", "format the matmuls of serving compute in (default: --precision)",
+                                       "int8"),
+    dtype_flag<&BoundServing::kv>("--kv", "format of the KV cache (default: that of the activations)", "int8"),
+    quantity<&BoundServing::latency>("--slo-tpot", UnitKind::kSeconds, "TIME", "time a decode step may take", "15ms"),
+    text("--speculative", "k=N,accept=SHARE,...",
+         "speculative decoding: k drafted tokens, the share of them kept, and draft=MODEL or cost=SHARE, the time of a "
+         "draft step in steps of the model",
+         "draft=llama3-8b,k=4,accept=0.7"),
+    quantity<&BoundServing::weight_bytes>("--weight-bytes", UnitKind::kBytes, "BYTES",
+                                          "bytes of all weights, in place of parameters x format", "26GB"),
+    quantity<&BoundServing::kv_bytes_per_token>("--kv-bytes-per-token", UnitKind::kBytes, "BYTES",
+                                                "KV cache of one token, in place of the model's", "100kB"),
+    quantity<&BoundServing::total_bytes>("--total-bytes", UnitKind::kBytes, "BYTES",
+                                         "weights and KV cache of the batch, in place of their sum", "112GB"),
+    quantity<&BoundServing::step_time>("--step-time", UnitKind::kSeconds, "TIME",
+                                       "decode step, in place of the one derived", "19ms"),
+    quantity<&BoundServing::prefill_time>("--prefill-time", UnitKind::kSeconds, "TIME",
+                                          "time of one prompt, in place of the one derived", "0.91s"),
+};
+
+constexpr std::array kBoundsFileFlags{
     kAssumeFlag,
     kSetFlag,
     kExplainFlag,
 };
 
-constexpr const char* kExample = "for example: scalecalc bounds llama3-70b --hw tpu-v5p --chips 8960";
-
-/// The positional: a catalog name, a file, or a bare size such as 70B.
-std::string read_model(FlagReader& reader, const Arguments& arguments, BoundsQuestion& q) {
-  const std::vector<std::string>& names = arguments.positionals();
-  if (names.empty()) {
-    reader.problem("MODEL is missing: a catalog name, a file, or a parameter count such as 70B", kExample);
-    return "";
-  }
-  if (names.size() > 1) {
-    reader.problem(fmt::format("unexpected argument {}: bounds takes one MODEL, and that is {}", in_quotes(names[1]),
-                               in_quotes(names[0])),
-                   kExample);
-  }
-  const auto count = parse_quantity(names.front(), UnitKind::kCount);
-  if (const double* size = std::get_if<double>(&count)) {
-    if (*size <= 0) reader.problem("a model of no parameters", kExample);
-    q.parameters = *size;
-    return "";
-  }
-  return names.front();
-}
-
-void read_parameters(FlagReader& reader, const Arguments& arguments, BoundsQuestion& q) {
-  q.active_parameters = reader.positive("--active-params", UnitKind::kCount);
-  const auto text = arguments.value("--params");
-  if (!text) return;
-  if (q.parameters) {
-    reader.problem("--params and MODEL both give the parameters", "give one of them");
-  } else if (*text == "stated") {
-    q.stated_parameters = true;
-  } else {
-    q.parameters = reader.positive("--params", UnitKind::kCount);
-  }
+/// Of MODEL a catalog name or a file; empty if it is a bare size such as 70B.
+std::string read_bounds_model(FlagReader& reader, BoundsQuestion& q) {
+  const std::string name = reader.only_word("MODEL", "a catalog name, a file, or a parameter count such as 70B");
+  const auto count = parse_quantity(name, UnitKind::kCount);
+  const double* size = std::get_if<double>(&count);
+  if (size == nullptr) return name;
+  if (*size <= 0) reader.problem("a model of no parameters", reader.example());
+  q.parameters = *size;
+  return "";
 }
 
 /// One of several ways to say how many chips.
-void exclude(FlagReader& reader, const Arguments& arguments, std::string_view one, std::string_view other) {
-  if (arguments.has(one) && arguments.has(other)) {
-    reader.problem(fmt::format("{} and {} both say which chips", one, other), "give one of them");
+void exclude_pods(FlagReader& reader, const Arguments& arguments) {
+  for (const char* other : {"--chips", "--topology", "--slices"}) {
+    if (!arguments.has("--pods") || !arguments.has(other)) continue;
+    reader.problem(fmt::format("--pods and {} both say which chips", other), "give one of them");
   }
-}
-
-void read_machine(FlagReader& reader, const Arguments& arguments, BoundsQuestion& q) {
-  for (const char* other : {"--chips", "--topology", "--slices"}) exclude(reader, arguments, "--pods", other);
-  q.chips = reader.count("--chips", kChipRange);
-  q.pods = reader.count("--pods", {1, 1024});
-  q.slices = reader.count("--slices", kChipRange).value_or(1);
-  if (const auto text = arguments.value("--topology")) {
-    const Shape shape = parse_shape(*text);
-    double chips = static_cast<double>(q.slices);
-    for (const std::int64_t axis : shape) chips *= static_cast<double>(axis);
-    if (shape.empty() || chips > static_cast<double>(kMostChips)) {
-      reader.problem(fmt::format("--topology: {} is not a shape of at most {} chips", in_quotes(*text),
-                                 group_thousands(kMostChips)),
-                     "axis sizes with x between them, such as 16x20x28");
-    }
-    q.topology = shape;
-  }
-  q.data_axes = reader.count("--mx", {1, 6});
-  q.tensor_axes = reader.count("--my", {1, 6});
-  q.nodes_spanned = reader.count("--nodes-spanned", kChipRange);
 }
 
 /// Of the dimensions a plan has, those the rules of thumb know.
-void read_degrees(FlagReader& reader, const Arguments& arguments, BoundsQuestion& q) {
+void read_bounds_degrees(FlagReader& reader, const Arguments& arguments, BoundsQuestion& q) {
   LayoutFilter given;
   read_layout_filter(reader, arguments, "--fix", given);
   using Pin = std::pair<std::optional<std::int64_t>, const char*>;
@@ -155,56 +209,6 @@ void read_degrees(FlagReader& reader, const Arguments& arguments, BoundsQuestion
   }
 }
 
-std::optional<DType> read_dtype(FlagReader& reader, std::string_view flag) {
-  const auto word = reader.word(flag, kDTypeNames);
-  return word ? std::optional(static_cast<DType>(*word)) : std::nullopt;
-}
-
-void read_formats(FlagReader& reader, BoundsQuestion& q) {
-  q.compute = read_dtype(reader, "--precision").value_or(DType::kBf16);
-  q.weights = read_dtype(reader, "--weights");
-  q.gradients = read_dtype(reader, "--gradients");
-  q.activations = read_dtype(reader, "--activations");
-}
-
-std::optional<CheckpointPolicy> read_checkpoints(FlagReader& reader, const Arguments& arguments) {
-  constexpr std::array<std::string_view, 4> kPolicies{"all", "matmuls", "mlp", "block"};
-  const auto text = arguments.value("--checkpoints");
-  if (!text) return std::nullopt;
-  const auto count = parse_quantity(*text, UnitKind::kNumber);
-  if (const double* number = std::get_if<double>(&count)) {
-    if (*number > 0 && *number <= 1000) return CheckpointPolicy{CheckpointPolicy::Kind::kCount, *number};
-    reader.problem(fmt::format("--checkpoints {} is out of range", in_quotes(*text)), "a number from 1 to 1000");
-    return std::nullopt;
-  }
-  const auto word = reader.word("--checkpoints", kPolicies);
-  if (!word) return std::nullopt;
-  return CheckpointPolicy{static_cast<CheckpointPolicy::Kind>(*word), 0};
-}
-
-void read_job(FlagReader& reader, const Arguments& arguments, BoundTraining& job) {
-  job.seq = reader.count("--seq", kSequenceRange);
-  job.batch_tokens = reader.positive("--batch-tokens", UnitKind::kCount);
-  job.batch_seqs = reader.positive("--batch-seqs", UnitKind::kCount);
-  if (job.batch_tokens && job.batch_seqs) {
-    reader.problem("--batch-tokens and --batch-seqs both say how large a step is", "give one of them");
-  }
-  job.tokens = reader.positive("--tokens", UnitKind::kCount);
-  job.mfu = reader.fraction("--mfu");
-  if (job.mfu && *job.mfu <= 0) reader.problem("--mfu 0: the run would never end", "a share above 0, such as 40%");
-  job.gpu_hours = reader.positive("--gpu-hours", UnitKind::kCount);
-  job.price = reader.positive("--price", UnitKind::kUsdPerHour);
-  job.optimizer = arguments.value("--optimizer");
-  job.checkpoints = read_checkpoints(reader, arguments);
-}
-
-void read_scope(FlagReader& reader, BoundsQuestion& q) {
-  constexpr std::array<std::string_view, 3> kScopes{"training", "serving", "both"};
-  if (const auto word = reader.word("--for", kScopes)) q.scope = static_cast<BoundScope>(*word);
-  constexpr std::array<std::string_view, 2> kEfficiencies{"ideal", "calibrated"};
-  if (const auto word = reader.word("--efficiency", kEfficiencies)) q.ideal = *word == 0;
-}
-
 void load_files(const Arguments& arguments, const Catalog& catalog, const std::string& model, const std::string& hw,
                 BoundsQuestion& q) {
   ConfigNode hw_document = catalog.load(CatalogKind::kHardware, hw);
@@ -217,43 +221,119 @@ void load_files(const Arguments& arguments, const Catalog& catalog, const std::s
   }
   apply_sets(arguments.values("--set"), targets);
   q.hw = load_hardware(hw_document, catalog, Unpublished::kAllowed);
+  if (!q.ideal) q.memory = stack_memory(catalog, stack_of_framework(catalog, q.hw.efficiency.stack).value_or(""));
   if (!model.empty()) q.model = load_model(model_document.document);
   if (const auto other = arguments.value("--versus")) {
     q.versus = load_hardware(catalog.load(CatalogKind::kHardware, *other), catalog, Unpublished::kAllowed);
   }
 }
 
+constexpr const char* kSpeculativeExample = "for example: --speculative draft=llama3-8b,k=4,accept=0.7";
+/// Parameters of the draft: a catalog name, a file, or a size such as 1B.
+double draft_parameters(const std::string& name, const Catalog& catalog) {
+  const auto size = parse_quantity(name, UnitKind::kCount);
+  if (const double* count = std::get_if<double>(&size); count != nullptr && *count > 0) return *count;
+  return count_parameters(load_model(load_model_document(catalog, name).document)).total;
+}
+
+class SpeculationReader {
+ public:
+  SpeculationReader(FlagReader& reader, const Catalog& catalog) : reader_(reader), catalog_(catalog) {}
+
+  std::optional<BoundSpeculation> read(const std::string& text) {
+    for (const std::string& part : comma_parts(text)) item(part);
+    const auto given = [&](std::string_view key) { return std::find(seen_.begin(), seen_.end(), key) != seen_.end(); };
+    if (!given("k") || !given("accept")) {
+      reader_.problem("--speculative needs k= and accept=: how many tokens are drafted and how many of them kept",
+                      kSpeculativeExample);
+    }
+    if (given("draft") && given("cost")) {
+      reader_.problem("draft= and cost= of --speculative both say what a draft step takes", "give one of them");
+    }
+    return out_;
+  }
+
+ private:
+  void item(const std::string& text) {
+    const std::size_t equals = text.find('=');
+    const std::string key = text.substr(0, equals);
+    const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
+    constexpr std::array<std::string_view, 4> kKeys{"k", "accept", "cost", "draft"};
+    if (value.empty()) {
+      reader_.problem(fmt::format("--speculative: {} is not KEY=VALUE", in_quotes(text)), kSpeculativeExample);
+    } else if (!reader_.word_of("a key of --speculative", key, kKeys)) {
+      return;
+    } else if (std::find(seen_.begin(), seen_.end(), key) != seen_.end()) {
+      reader_.problem(fmt::format("--speculative gives {} twice", in_quotes(key)));
+    } else if (key == "k") {
+      out_.drafted = reader_.count_of("--speculative k", value, kDraftRange).value_or(1);
+    } else if (key == "draft") {
+      out_.draft_parameters = draft_parameters(value, catalog_);
+    } else {
+      share(key, value);
+    }
+    seen_.push_back(key);
+  }
+
+  void share(const std::string& key, const std::string& value) {
+    const auto parsed = reader_.quantity_of(fmt::format("--speculative {}", key), value, UnitKind::kFraction);
+    if (!parsed) return;
+    key == "accept" ? out_.accept = *parsed : out_.cost.emplace(*parsed);
+  }
+
+  FlagReader& reader_;
+  const Catalog& catalog_;
+  BoundSpeculation out_;
+  std::vector<std::string> seen_;
+};
+
 }  // namespace
 
 std::span<const Flag> bounds_flags() {
-  static const std::vector<Flag> kAll = [] {
-    std::vector<Flag> all(kFlags.begin(), kFlags.end());
-    const std::span<const Flag> serving = bounds_serving_flags();
-    all.insert(all.end() - 3, serving.begin(), serving.end());  // before --assume, --set and --explain
-    return all;
-  }();
+  static const std::vector<Flag> kAll = composed({{kBoundsFlags},
+                                                  {kBoundsTrainingFlags, kOfTrainingRules},
+                                                  {kBoundsServingFlags, kOfServingRules},
+                                                  {kBoundsFileFlags}});
   return kAll;
+}
+
+std::span<const Mode> bounds_modes() { return kBoundsModes; }
+
+std::optional<std::size_t> bounds_mode(const Arguments& arguments) {
+  const std::string scope = arguments.value("--for").value_or("both");
+  const auto at = std::find(kScopeNames.begin(), kScopeNames.end(), scope);
+  if (at == kScopeNames.end()) return std::nullopt;
+  return static_cast<std::size_t>(at - kScopeNames.begin());
+}
+
+BoundServing read_bounds_serving(FlagReader& reader, const Catalog& catalog) {
+  BoundServing out;
+  reader.read(out);
+  if (const std::string text = reader.text("--speculative"); !text.empty()) {
+    out.speculation = SpeculationReader(reader, catalog).read(text);
+  }
+  if (out.total_bytes && out.batches.size() > 1) {
+    reader.problem("--total-bytes holds for one batch, and --batch gives several", "give one --batch");
+  }
+  return out;
 }
 
 BoundsQuestion bounds_question(const Arguments& arguments, const Catalog& catalog) {
   FlagReader reader(arguments);
   BoundsQuestion question;
-  const std::string model = read_model(reader, arguments, question);
-  const std::string hw = arguments.value("--hw").value_or("");
-  if (hw.empty()) reader.problem("--hw is missing: on which hardware?", kExample);
+  const std::string model = read_bounds_model(reader, question);
+  const std::string hw = reader.text("--hw");
   if (model == "-" && hw == "-") {
     reader.problem("the model and the hardware cannot both be standard input", "name a file for one of them");
   }
   if (arguments.has("--assume") && model.empty()) {
     reader.problem("--assume says how to read a config.json, and MODEL is none", "leave it out");
   }
-  read_parameters(reader, arguments, question);
-  read_machine(reader, arguments, question);
-  read_degrees(reader, arguments, question);
-  read_formats(reader, question);
-  read_job(reader, arguments, question.training);
-  read_scope(reader, question);
-  question.serving = read_bounds_serving(reader, arguments, catalog);
+  reader.read(question);
+  reader.read(question.training);
+  exclude_pods(reader, arguments);
+  read_bounds_degrees(reader, arguments, question);
+  question.serving = read_bounds_serving(reader, catalog);
   reader.finish();
   load_files(arguments, catalog, model, hw, question);
   return question;

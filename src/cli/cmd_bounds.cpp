@@ -17,26 +17,21 @@ ExitCode run_bounds(const Arguments& arguments, Environment& env) {
   });
 }
 
-constexpr std::string_view kExamples =
-    "  scalecalc bounds llama3-70b --hw tpu-v5p --chips 8960\n"
-    "  scalecalc bounds 70B --hw book/h100 --for training\n";
-
-constexpr std::string_view kNotes =
-    "A rule that needs more than was said is left out and named below the tables, with what it needs.\n"
-    "\n"
-    "exit status: 0 answered, 2 the question is wrong, 70 a bug of ours,\n"
-    "             74 the output could not be written\n";
-
 }  // namespace
 
 const Command& bounds_command() {
-  static const Command kBounds{"bounds",
-                               "The rules of thumb with this model's and this chip's numbers in them.",
-                               "MODEL --hw HW [flags]",
-                               kExamples,
-                               kNotes,
-                               bounds_flags(),
-                               run_bounds};
+  static const Command kBounds{
+      .name = "bounds",
+      .summary = "The rules of thumb with this model's and this chip's numbers in them.",
+      .usage = "MODEL --hw HW [flags]",
+      .examples =
+          "  scalecalc bounds llama3-70b --hw tpu-v5p --chips 8960\n"
+          "  scalecalc bounds 70B --hw book/h100 --for training\n",
+      .notes = "A rule that needs more than was said is left out and named below the tables, with what it needs.\n",
+      .flags = bounds_flags(),
+      .run = run_bounds,
+      .modes = bounds_modes(),
+      .mode_of = bounds_mode};
   return kBounds;
 }
 

@@ -11,45 +11,43 @@
 #include "cli/sheet_command.h"
 #include "config/yaml_writer.h"
 #include "report/calibrate_sheet.h"
-#include "report/serve_calibrate_sheet.h"
 
 namespace scalecalc::cli {
 namespace {
 
 constexpr CountRange kFoldRange{2, 100};
 
-constexpr std::array kFlags{
-    Flag{"--hw", 0, FlagKind::kValue, "HW", "the chip to fit: a catalog name or a YAML file", "h100-sxm"},
-    Flag{"--family", 0, FlagKind::kValue, "NAME", "instead of a chip: factors for all chips of an efficiency family",
-         "nvidia"},
-    Flag{"--stack", 0, FlagKind::kValue, "NAME",
-         "the software stack to fit: rows of its frameworks count (default: the chip's usual one)", "nemo"},
-    kOnlyFlag,
-    Flag{"--folds", 0, FlagKind::kValue, "N",
-         "folds of whole sources for the error on unseen runs (default 5; serving: all)", "5"},
-    Flag{"--date", 0, FlagKind::kValue, "DATE", "date to write into the provenance", "2026-11"},
-    Flag{"--dump-yaml", 0, FlagKind::kSwitch, "", "print the efficiency block of a hardware file and nothing else", ""},
-};
+constexpr std::array kCalibrateModes{
+    Mode{"calibrate"},
+    Mode{.name = "calibrate --dump-yaml", .why = "the block is printed and nothing else", .has_outputs = false}};
 
-constexpr std::string_view kExamples =
-    "  scalecalc calibrate runs.yaml --hw h100-sxm\n"
-    "  scalecalc calibrate runs.yaml --hw h100-sxm --stack nemo --date 2026-11 --dump-yaml\n"
-    "  scalecalc calibrate configs/measurements/serve.yaml --stack vllm\n";
+std::optional<std::size_t> calibrate_mode(const Arguments& arguments) { return arguments.has("--dump-yaml") ? 1 : 0; }
+
+constexpr std::array kCalibrateFlags{
+    text<&CalibrateQuestion::hardware>("--hw", "HW", "the chip to fit: a catalog name or a YAML file", "h100-sxm")
+        .saying("what to fit"),
+    text<&CalibrateQuestion::family>("--family", "NAME",
+                                     "instead of a chip: factors for all chips of an efficiency family", "nvidia")
+        .saying("what to fit"),
+    text<&CalibrateQuestion::stack>(
+        "--stack", "NAME", "the software stack to fit: rows of its frameworks count (default: the chip's usual one)",
+        "nemo"),
+    kOnlyFlag,
+    count("--folds", kFoldRange, "N", "folds of whole sources for the error on unseen runs (default 5; serving: all)",
+          "5"),
+    text<&CalibrateQuestion::date>("--date", "DATE", "date to write into the provenance", "2026-11"),
+    toggle("--dump-yaml", "print the efficiency block of a hardware file and nothing else"),
+};
 
 Calibration fit(const Arguments& arguments, MeasuredRows read, const Catalog& catalog,
                 const std::function<bool()>& stop) {
   FlagReader reader(arguments);
   CalibrateQuestion q;
-  const auto hardware = arguments.value("--hw");
-  q.family = arguments.value("--family").value_or("");
-  if (hardware && !q.family.empty()) reader.problem("--hw and --family both say what to fit", "keep one of them");
-  if (!hardware && q.family.empty()) {
+  reader.read(q);
+  if (q.hardware.empty() && q.family.empty()) {
     reader.problem("--hw is missing: which chip?", "a catalog name such as h100-sxm, a YAML file, or --family nvidia");
   }
-  q.hardware = hardware.value_or("");
-  q.folds = static_cast<std::size_t>(reader.count("--folds", kFoldRange).value_or(5));
-  q.date = arguments.value("--date").value_or("");
-  q.stack = arguments.value("--stack").value_or("");
+  if (const auto folds = reader.count("--folds")) q.folds = static_cast<std::size_t>(*folds);
   q.only = row_filters(reader, arguments);
   reader.finish();
   q.files = join(read.files, ", ");
@@ -61,24 +59,18 @@ ServeCalibration fit_serving(const Arguments& arguments, MeasuredRows read, cons
                              const std::function<bool()>& stop) {
   FlagReader reader(arguments);
   ServeCalibrateQuestion q;
-  if (const auto folds = reader.count("--folds", kFoldRange)) q.folds = static_cast<std::size_t>(*folds);
+  if (arguments.has("--family")) {
+    reader.problem("--family fits training runs, and these are of serving", "name a chip: --hw h100-sxm");
+  }
+  if (const auto folds = reader.count("--folds")) q.folds = static_cast<std::size_t>(*folds);
   q.date = arguments.value("--date").value_or("");
+  q.hardware = arguments.value("--hw").value_or("");
+  q.stack = arguments.value("--stack").value_or("");
   q.only = serve_row_filters(reader, arguments);
   reader.finish();
   q.files = join(read.files, ", ");
   q.rows = std::move(read.serving);
-  ServeCalibration out = calibrate_serving(q, catalog, stop);
-  const std::optional<std::string> stack = arguments.value("--stack");
-  const std::optional<std::string> hardware = arguments.value("--hw");
-  const std::string chip = hardware ? catalog.load(CatalogKind::kHardware, *hardware).find("name")->text : "";
-  std::erase_if(out.sets, [&](const ServeSet& set) {
-    return (hardware && set.hardware != chip) || (stack && set.stack != *stack);
-  });
-  if (out.sets.empty()) {
-    throw UserError(fmt::format("no row of {}{} is known", chip, stack ? " under " + *stack : std::string()),
-                    "without --hw and --stack all that are known are shown");
-  }
-  return out;
+  return calibrate_serving(q, catalog, stop);
 }
 
 /// The block that was fitted, for the file it goes into.
@@ -93,11 +85,11 @@ ConfigNode block_of(const Arguments& arguments, const Catalog& catalog, const st
   return found.sets.front().block;
 }
 
-Sheet sheet_of(const Arguments& arguments, const Catalog& catalog, const std::function<bool()>& stop) {
+Sheet calibration_sheet(const Arguments& arguments, const Catalog& catalog, const std::function<bool()>& stop) {
   MeasuredRows read = read_measurement_files(arguments.positionals(), catalog);
   const std::vector<std::string> files = read.files;
   if (read.serving.empty()) return calibrate_sheet(fit(arguments, std::move(read), catalog, stop), files);
-  return serve_calibrate_sheet(fit_serving(arguments, std::move(read), catalog, stop), files);
+  return calibrate_sheet(fit_serving(arguments, std::move(read), catalog, stop), files);
 }
 
 ExitCode run_calibrate(const Arguments& arguments, Environment& env) {
@@ -107,7 +99,7 @@ ExitCode run_calibrate(const Arguments& arguments, Environment& env) {
                                               env.interrupted)));
   } else {
     answer_with_sheet(arguments, env,
-                      [&](const Catalog& catalog) { return sheet_of(arguments, catalog, env.interrupted); });
+                      [&](const Catalog& catalog) { return calibration_sheet(arguments, catalog, env.interrupted); });
   }
   return env.interrupted && env.interrupted() ? ExitCode::kInterrupted : ExitCode::kAnswered;
 }
@@ -115,13 +107,19 @@ ExitCode run_calibrate(const Arguments& arguments, Environment& env) {
 }  // namespace
 
 const Command& calibrate_command() {
-  static const Command kCalibrate{"calibrate",
-                                  "Efficiency coefficients of a chip fitted to measured runs, with held-out error.",
-                                  "[FILE.yaml...] --hw HW [flags]",
-                                  kExamples,
-                                  "",
-                                  kFlags,
-                                  run_calibrate};
+  static const Command kCalibrate{
+      .name = "calibrate",
+      .summary = "Efficiency coefficients of a chip fitted to measured runs, with held-out error.",
+      .usage = "[FILE.yaml...] --hw HW [flags]",
+      .examples =
+          "  scalecalc calibrate runs.yaml --hw h100-sxm\n"
+          "  scalecalc calibrate runs.yaml --hw h100-sxm --stack nemo --date 2026-11 --dump-yaml\n"
+          "  scalecalc calibrate configs/measurements/serve.yaml --stack vllm\n",
+      .flags = kCalibrateFlags,
+      .run = run_calibrate,
+      .modes = kCalibrateModes,
+      .mode_of = calibrate_mode,
+      .interruptible = true};
   return kCalibrate;
 }
 

@@ -13,7 +13,7 @@ namespace scalecalc::cli {
 namespace {
 
 /// Exit status 1, and a line for each that does not hold.
-ExitCode check(const std::vector<ExpectationResult>& results, const Arguments& arguments, const Environment& env) {
+ExitCode judged(const std::vector<ExpectationResult>& results, const Arguments& arguments, const Environment& env) {
   const Session session = read_session(arguments, env);
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   bool holds = true;
@@ -43,32 +43,31 @@ ExitCode run_compare(const Arguments& arguments, Environment& env) {
     return sheet;
   });
   if (env.interrupted && env.interrupted()) return ExitCode::kInterrupted;
-  return answered == ExitCode::kAnswered ? check(expectations, arguments, env) : answered;
+  return answered == ExitCode::kAnswered ? judged(expectations, arguments, env) : answered;
 }
-
-constexpr std::string_view kExamples =
-    "  scalecalc compare llama3-70b --hw h100-sxm,tpu-v5p,tpu-v5e --chips 256 --cloud GCP\n"
-    "  scalecalc compare llama3-70b --hw h100-sxm,tpu-v5p --deadline 60d --price h100-sxm=2.5\n"
-    "  scalecalc compare llama3-8b --hw h100-sxm:512,h200:512 --budget 1M --expect fastest=h200\n"
-    "  scalecalc compare llama3-70b --serve --hw h100-sxm,tpu-v6e --chips 8 --slo-tpot 50ms\n";
-
-constexpr std::string_view kNotes =
-    "Flags that say how a model is trained belong to train, those that say how it is served to serve;\n"
-    "scalecalc train --help and scalecalc serve --help explain them.\n"
-    "\n"
-    "exit status: 0 answered, 1 an --expect fails, 2 the question is wrong, 3 no system can do it,\n"
-    "             70 a bug of ours, 74 the output could not be written, 130 interrupted\n";
 
 }  // namespace
 
 const Command& compare_command() {
-  static const Command kCompare{"compare",
-                                "One job on several systems: time, dollars, energy, chips needed, break-even prices.",
-                                "MODEL --hw SYSTEMS [--chips N | --deadline TIME | --budget USD] [flags]",
-                                kExamples,
-                                kNotes,
-                                compare_flags(),
-                                run_compare};
+  static const Command kCompare{
+      .name = "compare",
+      .summary = "One job on several systems: time, dollars, energy, chips needed, break-even prices.",
+      .usage = "MODEL --hw SYSTEMS [--chips N | --deadline TIME | --budget USD] [flags]",
+      .examples =
+          "  scalecalc compare llama3-70b --hw h100-sxm,tpu-v5p,tpu-v5e --chips 256 --cloud GCP\n"
+          "  scalecalc compare llama3-70b --hw h100-sxm,tpu-v5p --deadline 60d --price h100-sxm=2.5\n"
+          "  scalecalc compare llama3-8b --hw h100-sxm:512,h200:512 --budget 1M --expect fastest=h200\n"
+          "  scalecalc compare llama3-70b --serve --hw h100-sxm,tpu-v6e --chips 8 --slo-tpot 50ms\n",
+      .notes =
+          "Flags that say how a model is trained belong to train, those that say how it is served to serve;\n"
+          "scalecalc train --help and scalecalc serve --help explain them.\n",
+      .flags = compare_flags(),
+      .run = run_compare,
+      .modes = compare_modes(),
+      .mode_of = compare_mode,
+      .check_fails = "an --expect fails",
+      .nothing_fits = "no system can do it",
+      .interruptible = true};
   return kCompare;
 }
 

@@ -13,27 +13,23 @@ ExitCode run_distill(const Arguments& arguments, Environment& env) {
   });
 }
 
-constexpr std::string_view kExamples =
-    "  scalecalc distill llama3.1-8b --teacher llama3.1-70b --hw h100-sxm --chips 256 --tokens 100B\n"
-    "  scalecalc distill qwen3-1.7b --teacher llama3.1-70b --hw h200 --chips 64 --tokens 10B \\\n"
-    "      --loss sequence --prompt 512 --generate 2048\n";
-
-constexpr std::string_view kNotes =
-    "--fix, --max and --stack are of the student; the teacher only passes forward.\n"
-    "\n"
-    "exit status: 0 answered, 2 the question is wrong, 3 nothing fits, 70 a bug of ours,\n"
-    "             74 the output could not be written\n";
-
 }  // namespace
 
 const Command& distill_command() {
-  static const Command kDistill{"distill",
-                                "Knowledge distillation: teacher's passes and student's training on one budget.",
-                                "STUDENT --teacher TEACHER --hw HW --chips N [flags]",
-                                kExamples,
-                                kNotes,
-                                distill_flags(),
-                                run_distill};
+  static const Command kDistill{
+      .name = "distill",
+      .summary = "Knowledge distillation: teacher's passes and student's training on one budget.",
+      .usage = "STUDENT --teacher TEACHER --hw HW --chips N [flags]",
+      .examples =
+          "  scalecalc distill llama3.1-8b --teacher llama3.1-70b --hw h100-sxm --chips 256 --tokens 100B\n"
+          "  scalecalc distill qwen3-1.7b --teacher llama3.1-70b --hw h200 --chips 64 --tokens 10B \\\n"
+          "      --loss sequence --prompt 512 --generate 2048\n",
+      .notes = "--fix, --max and --stack are of the student; the teacher only passes forward.\n",
+      .flags = distill_flags(),
+      .run = run_distill,
+      .modes = distill_modes(),
+      .mode_of = distill_mode,
+      .nothing_fits = "nothing fits"};
   return kDistill;
 }
 

@@ -4,7 +4,9 @@
 #include <array>
 
 #include "base/text.h"
+#include "cli/comma_list.h"
 #include "cli/commands.h"
+#include "cli/flag_reader.h"
 #include "cli/sheet_command.h"
 #include "network/slice.h"
 #include "primitives/hw.h"
@@ -14,84 +16,35 @@
 namespace scalecalc::cli {
 namespace {
 
-constexpr CountRange kChipRange{1, 16'777'216};
-constexpr CountRange kPortRange{1, 1024};
-constexpr CountRange kBatchRange{1, 1'000'000'000};
+constexpr CountRange kHwPortRange{1, 1024};
+constexpr CountRange kHwBatchRange{1, 1'000'000'000};
 constexpr CountRange kYearRange{1990, 2100};
-constexpr std::array<std::string_view, 6> kOrders{"name", "year", "matmul", "memory", "bandwidth", "price"};
+constexpr CountRange kRegisterRange{1, 1'000'000};
+constexpr std::array<std::string_view, 6> kHwOrderNames{"name", "year", "matmul", "memory", "bandwidth", "price"};
 
-constexpr std::array kFlags{
-    Flag{"--set", 0, FlagKind::kRepeatable, "KEY=VALUE",
-         "replace one field of every chip (hw.), or of the first, second ... (hw1., hw2.), such as "
-         "hw.hbm.bandwidth=5TB/s",
-         "hw.hbm.bandwidth=5TB/s"},
-    kExplainFlag,
-    Flag{"--dtype", 0, FlagKind::kValue, "FORMAT",
-         "number format of the intensities (default bf16); in a list, chips that have a rate in it", "fp8"},
-    Flag{"--chips", 0, FlagKind::kValue, "N", "chips of the machine (default: the whole pod, or one node)", "1024"},
-    Flag{"--topology", 0, FlagKind::kValue, "AxBxC", "shape of a torus slice", "4x4x8"},
-    Flag{"--from", 0, FlagKind::kValue, "X,Y", "send from this chip: coordinates on a torus, a number under switches",
-         "0,0"},
-    Flag{"--to", 0, FlagKind::kValue, "X,Y", "to this one", "3,3"},
-    Flag{"--bytes", 0, FlagKind::kValue, "SIZE", "so many bytes", "16MiB"},
-    Flag{"--load", 0, FlagKind::kValue, "SIZE|ROWSxCOLS",
-         "load an array from the hosts, gather it on one chip and read it", "128Kix128Ki"},
-    Flag{"--load-dtype", 0, FlagKind::kValue, "FORMAT", "number format of ROWSxCOLS (default int8)", "bf16"},
-    Flag{"--batch", 0, FlagKind::kValue, "N", "then multiply it with N rows", "8"},
-    Flag{"--ports", 0, FlagKind::kValue, "N",
-         "links that carry a transfer or a gather at once (default: those the chip has on the way)", "2"},
-    Flag{"--pad", 0, FlagKind::kValue, "ROWSxCOLS", "pad a weight to the matrix unit: the useful share", "100x300"},
-    Flag{"--registers", 0, FlagKind::kValue, "N", "registers of a thread: how many warps an SM holds", "256"},
-    Flag{"--vendor", 0, FlagKind::kValue, "NAME", "list: chips of this vendor", "AMD"},
-    Flag{"--family", 0, FlagKind::kValue, "NAME", "list: chips of this family of efficiency coefficients", "tpu"},
-    Flag{"--since", 0, FlagKind::kValue, "YEAR", "list: chips of this year and later", "2023"},
-    Flag{"--min-memory", 0, FlagKind::kValue, "SIZE", "list: at least so much memory", "80GB"},
-    Flag{"--min-bandwidth", 0, FlagKind::kValue, "RATE", "list: at least so much memory bandwidth", "3TB/s"},
-    Flag{"--priced", 0, FlagKind::kSwitch, "", "list: chips with a price", ""},
-    Flag{"--sold", 0, FlagKind::kSwitch, "", "list: not those merely announced", ""},
-    Flag{"--book", 0, FlagKind::kSwitch, "", "list: the entries with the scaling book's rounded rates instead", ""},
-    Flag{"--sort", 0, FlagKind::kValue, "name|year|matmul|memory|bandwidth|price", "list: order", "price"},
-};
+constexpr std::array kHwModes{Mode{"hw list", "a list has many chips"}, Mode{"hw HW", "a chip was named"}};
+constexpr Modes kOfLists = 1U << 0U;
+constexpr Modes kOfChips = 1U << 1U;
 
-constexpr std::array<std::string_view, 13> kChipFlags{"--chips",     "--topology",   "--from",   "--to",    "--bytes",
-                                                      "--load",      "--load-dtype", "--batch",  "--ports", "--pad",
-                                                      "--registers", "--set",        "--explain"};
-constexpr std::array<std::string_view, 8> kListFlags{"--vendor",        "--family", "--since", "--min-memory",
-                                                     "--min-bandwidth", "--priced", "--sold",  "--book"};
-
-/// Flags of the other form: a list has no topology, a chip no vendor to be asked for.
-template <std::size_t N>
-void refuse(FlagReader& reader, const Arguments& arguments, const std::array<std::string_view, N>& flags,
-            const char* why) {
-  for (const std::string_view flag : flags) {
-    if (arguments.has(flag))
-      reader.problem(fmt::format("{} {}", flag, why), "scalecalc hw --help says which go together");
-  }
+bool is_hw_list(const Arguments& arguments) {
+  const std::vector<std::string>& names = arguments.positionals();
+  return names.empty() || (names.size() == 1 && names.front() == "list");
 }
-
-std::optional<DType> dtype_flag(FlagReader& reader, std::string_view flag) {
-  const auto word = reader.word(flag, kDTypeNames);
-  return word ? std::optional(static_cast<DType>(*word)) : std::nullopt;
-}
+std::optional<std::size_t> hw_mode(const Arguments& arguments) { return is_hw_list(arguments) ? 0 : 1; }
 
 /// "3,3" to numbers; at least one, none negative.
-Shape coordinates(FlagReader& reader, const Arguments& arguments, std::string_view flag) {
-  Shape out;
-  const std::optional<std::string> text = arguments.value(flag);
-  if (!text) return out;
-  for (std::size_t at = 0; at <= text->size();) {
-    const std::size_t end = std::min(text->find(',', at), text->size());
-    const auto parsed = parse_quantity(std::string_view(*text).substr(at, end - at), UnitKind::kCount);
+template <Shape SendQuestion::*kEnd>
+void read_chip_position(FlagReader& reader, const Flag& flag, const std::string& text, SendQuestion& send) {
+  for (const std::string& part : comma_parts(text)) {
+    const auto parsed = parse_quantity(part, UnitKind::kCount);
     const double* value = std::get_if<double>(&parsed);
     if (value == nullptr || *value > 1e9) {
-      reader.problem(fmt::format("{}: {} is no chip", flag, in_quotes(*text)),
+      reader.problem(fmt::format("{}: {} is no chip", flag.name, in_quotes(text)),
                      "coordinates on a torus such as 3,3, or the number of a chip");
-      return {};
+      return;
     }
-    out.push_back(static_cast<std::int64_t>(*value));
-    at = end + 1;
+    (send.*kEnd).push_back(static_cast<std::int64_t>(*value));
   }
-  return out;
 }
 
 /// "100x300"; nothing and a problem if it is none.
@@ -108,101 +61,119 @@ std::optional<std::pair<std::int64_t, std::int64_t>> matrix(const std::string& t
   return std::pair{static_cast<std::int64_t>(*r), static_cast<std::int64_t>(*c)};
 }
 
-std::optional<SendQuestion> send_question(FlagReader& reader, const Arguments& arguments) {
-  if (!arguments.has("--from") && !arguments.has("--to")) {
-    if (arguments.has("--bytes"))
-      reader.problem("--bytes needs --from and --to: between which chips?", "such as --from 0,0 --to 3,3");
-    return std::nullopt;
+void read_padded(FlagReader& reader, const Flag& flag, const std::string& text, HwQuestion& q) {
+  q.weight = matrix(text);
+  if (!q.weight) {
+    reader.problem(fmt::format("{}: {} is not a matrix", flag.name, in_quotes(text)),
+                   fmt::format("rows x columns, such as {}", flag.example));
   }
-  if (!arguments.has("--from") || !arguments.has("--to")) {
-    reader.problem("--from and --to go together", "such as --from 0,0 --to 3,3 --bytes 16MiB");
-    return std::nullopt;
-  }
-  SendQuestion out{.from = coordinates(reader, arguments, "--from"), .to = coordinates(reader, arguments, "--to")};
-  out.bytes = Bytes(reader.positive("--bytes", UnitKind::kBytes).value_or(1));
-  out.ports = reader.count("--ports", kPortRange);
-  return out;
 }
 
-std::optional<LoadQuestion> load_question(FlagReader& reader, const Arguments& arguments) {
-  const std::optional<std::string> text = arguments.value("--load");
-  const auto dtype = dtype_flag(reader, "--load-dtype");
-  const auto batch = reader.count("--batch", kBatchRange);
-  if (!text) {
-    for (const char* flag : {"--load-dtype", "--batch"}) {
-      if (arguments.has(flag))
-        reader.problem(fmt::format("{} needs --load: of which array?", flag), "such as --load 128Kix128Ki");
-    }
-    return std::nullopt;
+void read_load(FlagReader& reader, const Flag& flag, const std::string& text, LoadQuestion& load) {
+  if (const auto shape = matrix(text)) {
+    load.rows = shape->first;
+    load.columns = shape->second;
+    load.elements = static_cast<double>(shape->first) * static_cast<double>(shape->second);
+  } else {
+    load.elements = reader.quantity(flag).value_or(1);
   }
-  LoadQuestion out{.batch = batch.value_or(0), .ports = reader.count("--ports", kPortRange)};
-  if (const auto shape = matrix(*text)) {
-    out.rows = shape->first;
-    out.columns = shape->second;
-    out.elements = static_cast<double>(shape->first) * static_cast<double>(shape->second);
-    out.dtype = dtype.value_or(DType::kInt8);
-    return out;
-  }
-  if (dtype)
-    reader.problem("--load-dtype goes with --load ROWSxCOLS: a size is in bytes", "such as --load 128Kix128Ki");
-  if (batch)
-    reader.problem("--batch goes with --load ROWSxCOLS: a size has no columns to multiply",
-                   "such as --load 128Kix128Ki");
-  out.elements = reader.positive("--load", UnitKind::kBytes).value_or(1);
-  return out;
+}
+
+constexpr std::string_view kNoArray = "{} needs --load: of which array?";
+constexpr std::string_view kSomeArray = "such as --load 128Kix128Ki";
+
+constexpr std::array kHwFlags{
+    dtype_flag("--dtype", "number format of the intensities (default bf16); in a list, chips that have a rate in it",
+               "fp8"),
+};
+
+constexpr std::array kChipFlags{
+    text<&HwQuestion::set>("--set", "KEY=VALUE",
+                           "replace one field of every chip (hw.), or of the first, second ... (hw1., hw2.), such as "
+                           "hw.hbm.bandwidth=5TB/s",
+                           "hw.hbm.bandwidth=5TB/s")
+        .repeatable(),
+    kExplainFlag,
+    count<&HwQuestion::chips>("--chips", kChipRange, "N", "chips of the machine (default: the whole pod, or one node)",
+                              "1024"),
+    text("--topology", "AxBxC", "shape of a torus slice", "16x20x28").by<read_shape<&HwQuestion::topology>>(),
+    text("--from", "X,Y", "send from this chip: coordinates on a torus, a number under switches", "0,0")
+        .by<read_chip_position<&SendQuestion::from>>()
+        .needing("--to", "--from and --to go together", "such as --from 0,0 --to 3,3 --bytes 16MiB"),
+    text("--to", "X,Y", "to this one", "3,3")
+        .by<read_chip_position<&SendQuestion::to>>()
+        .needing("--from", "--from and --to go together", "such as --from 0,0 --to 3,3 --bytes 16MiB"),
+    quantity<&SendQuestion::bytes>("--bytes", UnitKind::kBytes, "SIZE", "so many bytes", "16MiB")
+        .needing("--from --to", "{} needs --from and --to: between which chips?", "such as --from 0,0 --to 3,3"),
+    quantity("--load", UnitKind::kBytes, "SIZE|ROWSxCOLS",
+             "load an array from the hosts, gather it on one chip and read it", "128Kix128Ki")
+        .by<read_load>(),
+    dtype_flag<&LoadQuestion::dtype>("--load-dtype", "number format of ROWSxCOLS (default int8)")
+        .needing("--load", kNoArray, kSomeArray),
+    count<&LoadQuestion::batch>("--batch", kHwBatchRange, "N", "then multiply it with N rows", "8")
+        .needing("--load", kNoArray, kSomeArray),
+    count("--ports", kHwPortRange, "N",
+          "links that carry a transfer or a gather at once (default: those the chip has on the way)", "2")
+        .needing("--from --to --load", "{} needs a transfer: --from and --to, or --load", ""),
+    text("--pad", "ROWSxCOLS", "pad a weight to the matrix unit: the useful share", "100x300").by<read_padded>(),
+    count<&HwQuestion::registers_per_thread>("--registers", kRegisterRange, "N",
+                                             "registers of a thread: how many warps an SM holds", "256"),
+};
+
+constexpr std::array kHwListFlags{
+    text<&HwListQuestion::vendor>("--vendor", "NAME", "chips of this vendor", "AMD"),
+    text<&HwListQuestion::family>("--family", "NAME", "chips of this family of efficiency coefficients", "tpu"),
+    count<&HwListQuestion::since>("--since", kYearRange, "YEAR", "chips of this year and later", "2023"),
+    quantity<&HwListQuestion::min_memory>("--min-memory", UnitKind::kBytes, "SIZE", "at least so much memory", "80GB"),
+    quantity<&HwListQuestion::min_bandwidth>("--min-bandwidth", UnitKind::kBytesPerSecond, "RATE",
+                                             "at least so much memory bandwidth", "3TB/s"),
+    toggle<&HwListQuestion::priced>("--priced", "chips with a price"),
+    toggle<&HwListQuestion::sold>("--sold", "not those merely announced"),
+    toggle<&HwListQuestion::book>("--book", "the entries with the scaling book's rounded rates instead"),
+    word<&HwListQuestion::order>("--sort", kHwOrderNames, "order of the list"),
+};
+
+std::span<const Flag> hw_flags() {
+  static const std::vector<Flag> kAll = composed({{kHwFlags}, {kChipFlags, kOfChips}, {kHwListFlags, kOfLists}});
+  return kAll;
+}
+
+std::optional<DType> hw_dtype(FlagReader& reader) {
+  const auto at = reader.word("--dtype");
+  return at ? std::optional(static_cast<DType>(*at)) : std::nullopt;
 }
 
 HwQuestion chip_question(FlagReader& reader, const Arguments& arguments) {
-  HwQuestion q{.hardware = arguments.positionals(), .set = arguments.values("--set")};
-  refuse(reader, arguments, kListFlags, "chooses chips for a list, and a chip was named");
-  if (arguments.has("--sort"))
-    reader.problem("--sort orders a list, and a chip was named", "scalecalc hw list --sort price");
-  q.dtype = dtype_flag(reader, "--dtype");
-  q.chips = reader.count("--chips", kChipRange);
-  if (const auto text = arguments.value("--topology")) {
-    q.topology = parse_shape(*text);
-    if (q.topology.empty()) {
-      reader.problem(fmt::format("--topology: {} is not a shape", in_quotes(*text)),
-                     "axis sizes with x between them, such as 16x20x28");
+  HwQuestion q{.hardware = arguments.positionals(), .dtype = hw_dtype(reader)};
+  reader.read(q);
+  const auto ports = reader.count("--ports");
+  if (arguments.has("--from") && arguments.has("--to")) {
+    reader.read(q.send.emplace(SendQuestion{.bytes = Bytes(1), .ports = ports}));
+  }
+  if (arguments.has("--load")) {
+    LoadQuestion& load = q.load.emplace(LoadQuestion{.ports = ports});
+    reader.read(load);
+    if (!load.rows && arguments.has("--load-dtype")) {
+      reader.problem("--load-dtype goes with --load ROWSxCOLS: a size is in bytes", std::string(kSomeArray));
+    }
+    if (!load.rows && arguments.has("--batch")) {
+      reader.problem("--batch goes with --load ROWSxCOLS: a size has no columns to multiply", std::string(kSomeArray));
     }
   }
-  q.send = send_question(reader, arguments);
-  q.load = load_question(reader, arguments);
-  if (arguments.has("--ports") && !q.send && !q.load) {
-    reader.problem("--ports needs a transfer: --from and --to, or --load", "");
-  }
-  if (const auto text = arguments.value("--pad")) {
-    q.weight = matrix(*text);
-    if (!q.weight)
-      reader.problem(fmt::format("--pad: {} is not a matrix", in_quotes(*text)), "rows x columns, such as 100x300");
-  }
-  q.registers_per_thread = reader.count("--registers", {1, 1'000'000});
   return q;
 }
 
-HwListQuestion list_question(FlagReader& reader, const Arguments& arguments) {
-  HwListQuestion q;
-  refuse(reader, arguments, kChipFlags, "asks about a chip, and none was named");
-  q.vendor = arguments.value("--vendor");
-  q.family = arguments.value("--family");
-  q.since = reader.count("--since", kYearRange);
-  q.dtype = dtype_flag(reader, "--dtype");
-  if (const auto bytes = reader.positive("--min-memory", UnitKind::kBytes)) q.min_memory = Bytes(*bytes);
-  if (const auto rate = reader.positive("--min-bandwidth", UnitKind::kBytesPerSecond))
-    q.min_bandwidth = BytesPerSecond(*rate);
-  q.priced = arguments.has("--priced");
-  q.sold = arguments.has("--sold");
-  q.book = arguments.has("--book");
-  q.order = static_cast<HwOrder>(reader.word("--sort", kOrders).value_or(0));
+HwListQuestion list_question(FlagReader& reader) {
+  HwListQuestion q{.dtype = hw_dtype(reader)};
+  reader.read(q);
   return q;
 }
 
 ExitCode run_hw(const Arguments& arguments, Environment& env) {
-  const std::vector<std::string>& names = arguments.positionals();
-  const bool list = names.empty() || (names.size() == 1 && names.front() == "list");
+  const bool list = is_hw_list(arguments);
   FlagReader reader(arguments);
   const HwQuestion chip = list ? HwQuestion{} : chip_question(reader, arguments);
-  const HwListQuestion all = list ? list_question(reader, arguments) : HwListQuestion{};
+  const HwListQuestion all = list ? list_question(reader) : HwListQuestion{};
   reader.finish();
   return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
     if (list) return hw_list_sheet(list_hardware(all, catalog));
@@ -212,28 +183,23 @@ ExitCode run_hw(const Arguments& arguments, Environment& env) {
   });
 }
 
-constexpr std::string_view kExamples =
-    "  scalecalc hw list --since 2023 --sort matmul\n"
-    "  scalecalc hw tpu-v5p --topology 4x4x8\n"
-    "  scalecalc hw h100-sxm b200 --dtype fp8\n"
-    "  scalecalc hw book/tpu-v5e --topology 4x4 --load 128Kix128Ki --batch 8\n";
-
-constexpr std::string_view kNotes =
-    "Bandwidths are one way and of one chip unless the line says otherwise.\n"
-    "\n"
-    "exit status: 0 answered, 2 the question is wrong, 70 a bug of ours,\n"
-    "             74 the output could not be written\n";
-
 }  // namespace
 
 const Command& hw_command() {
-  static const Command kHw{"hw",
-                           "Chips: rates, critical intensities, topology, switches, prices, sources; or a list.",
-                           "[list | HW...] [flags]",
-                           kExamples,
-                           kNotes,
-                           kFlags,
-                           run_hw};
+  static const Command kHw{
+      .name = "hw",
+      .summary = "Chips: rates, critical intensities, topology, switches, prices, sources; or a list.",
+      .usage = "[list | HW...] [flags]",
+      .examples =
+          "  scalecalc hw list --since 2023 --sort matmul\n"
+          "  scalecalc hw tpu-v5p --topology 4x4x8\n"
+          "  scalecalc hw h100-sxm b200 --dtype fp8\n"
+          "  scalecalc hw book/tpu-v5e --topology 4x4 --load 128Kix128Ki --batch 8\n",
+      .notes = "Bandwidths are one way and of one chip unless the line says otherwise.\n",
+      .flags = hw_flags(),
+      .run = run_hw,
+      .modes = kHwModes,
+      .mode_of = hw_mode};
   return kHw;
 }
 

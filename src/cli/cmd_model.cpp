@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/flag_reader.h"
 #include "cli/log.h"
 #include "cli/model_design.h"
 #include "cli/outputs.h"
@@ -22,38 +23,59 @@
 namespace scalecalc::cli {
 namespace {
 
-constexpr std::array kFlags{
-    Flag{"--seq", 0, FlagKind::kValue, "N", "tokens of a sequence (default: as trained, else 8192)", "8192"},
-    Flag{"--batch-seqs", 0, FlagKind::kValue, "N", "sequences that FLOPs and kept tensors are counted for (default 1)",
-         "8"},
-    Flag{"--batch-tokens", 0, FlagKind::kValue, "N", "the same in tokens", "4M"},
-    Flag{"--contexts", 0, FlagKind::kValue, "RANGE",
-         "sequence lengths of the attention table (default 1Ki, 4Ki.., longest)", "1Ki..1Mi*4"},
-    Flag{"--attention", 0, FlagKind::kValue, "causal|full",
-         "count scores over the causal half (default) or the whole square, as the book does", "full"},
-    Flag{"--weights", 0, FlagKind::kValue, "DTYPE", "number format of the weights (default bf16)", "int8"},
-    Flag{"--kv", 0, FlagKind::kValue, "DTYPE", "number format of the KV cache (default bf16)", "int8"},
-    Flag{"--activations", 0, FlagKind::kValue, "DTYPE", "number format of kept activations (default bf16)", "bf16"},
-    Flag{"--against", 0, FlagKind::kValue, "MODEL|N", "compare the size with another model's, or with a count",
-         "18.4B"},
-    kAssumeFlag,
-    Flag{"--dump-yaml", 0, FlagKind::kSwitch, "", "print the model as a scalecalc-model/1 file and nothing else", ""},
-    kSetFlag,
-    kExplainFlag,
+enum ModelMode : std::size_t { kOneModel, kModelList, kModelDesign, kModelDump };
+constexpr std::array kModelModes{Mode{"model MODEL"}, Mode{"model list"},
+                                 Mode{.name = "model design",
+                                      .why = "the model is what is looked for",
+                                      .example = "scalecalc model design --hw h100-sxm --chips 1024 --deadline 30d"},
+                                 Mode{.name = "model MODEL --dump-yaml",
+                                      .why = "the model's file is printed and nothing else",
+                                      .has_outputs = false}};
+
+std::optional<std::size_t> model_mode(const Arguments& arguments) {
+  const std::string first = arguments.positionals().empty() ? "" : arguments.positionals().front();
+  if (first == "design") return kModelDesign;
+  if (first == "list") return kModelList;
+  return arguments.has("--dump-yaml") ? kModelDump : kOneModel;
+}
+
+constexpr Modes kOfOne = 1U << kOneModel;
+constexpr Modes kOfFiles = kOfOne | 1U << kModelDump;
+constexpr Modes kOfDesign = 1U << kModelDesign;
+
+constexpr CountRange kTokenRange{1, 1'000'000'000'000'000};
+constexpr std::array<std::string_view, 2> kAttentionNames{"causal", "full"};
+
+constexpr std::array kModelFlags{
+    count("--seq", kTokenRange, "N", "tokens of a sequence (default: as trained, else 8192)", "8192")
+        .in(kOfOne | kOfDesign),
+    quantity("--batch-seqs", UnitKind::kNumber, "N",
+             "sequences that FLOPs and kept tensors are counted for (default 1)", "8")
+        .in(kOfOne)
+        .saying("how large the batch is"),
+    quantity("--batch-tokens", UnitKind::kCount, "N", "the same in tokens", "4M")
+        .in(kOfOne | kOfDesign)
+        .saying("how large the batch is"),
+    sweep<&ModelQuestion::contexts>("--contexts", UnitKind::kCount, "RANGE",
+                                    "sequence lengths of the attention table (default 1Ki, 4Ki.., longest)",
+                                    "1Ki..1Mi*4")
+        .in(kOfOne),
+    word("--attention", kAttentionNames,
+         "count scores over the causal half (default) or the whole square, as the book does")
+        .when<0, &ModelQuestion::causal>()
+        .in(kOfOne),
+    dtype_flag<&ModelQuestion::weights>("--weights", "number format of the weights (default bf16)", "int8").in(kOfOne),
+    dtype_flag<&ModelQuestion::kv>("--kv", "number format of the KV cache (default bf16)", "int8").in(kOfOne),
+    dtype_flag<&ModelQuestion::activations>("--activations", "number format of kept activations (default bf16)")
+        .in(kOfOne),
+    text("--against", "MODEL|N", "compare the size with another model's, or with a count", "18.4B").in(kOfOne),
+    kAssumeFlag.in(kOfFiles),
+    toggle("--dump-yaml", "print the model as a scalecalc-model/1 file and nothing else").in(1U << kModelDump),
+    kSetFlag.in(kOfFiles | kOfDesign),
+    kExplainFlag.in(kOfOne | kOfDesign),
 };
 
-constexpr std::string_view kExamples =
-    "  scalecalc model llama3-70b --seq 8192\n"
-    "  scalecalc model deepseek-v3 --kv fp8 --json\n"
-    "  scalecalc model list\n"
-    "  scalecalc model design --hw h100-sxm --chips 1024 --deadline 30d\n";
-
-constexpr const char* kExample = "for example: scalecalc model llama3-70b";
-
-DType dtype_flag(FlagReader& reader, std::string_view flag) {
-  const auto at = reader.word(flag, kDTypeNames);
-  return at ? static_cast<DType>(*at) : DType::kBf16;
-}
+constexpr const char* kModelExample = "for example: scalecalc model llama3-70b";
 
 /// Ends with the longest sequence the model is published for.
 std::vector<double> default_contexts(const ModelSpec& model) {
@@ -94,8 +116,8 @@ void settle_seq(const std::optional<std::int64_t>& asked, const ModelSpec& model
 
 ModelDocument document_asked_for(const Arguments& arguments, const Catalog& catalog) {
   const std::vector<std::string>& names = arguments.positionals();
-  if (names.empty()) throw UserError("MODEL is missing: which model?", kExample);
-  if (names.size() > 1) throw UserError(fmt::format("unexpected argument {}", in_quotes(names[1])), kExample);
+  if (names.empty()) throw UserError("MODEL is missing: which model?", kModelExample);
+  if (names.size() > 1) throw UserError(fmt::format("unexpected argument {}", in_quotes(names[1])), kModelExample);
   ModelDocument out = load_model_document(catalog, names.front(), arguments.value("--assume").value_or(""));
   apply_sets(arguments.values("--set"), {{"model", &out.document}});
   return out;
@@ -109,7 +131,7 @@ bool contains(std::string_view text, std::string_view word) {
 }
 
 /// The catalog, or of it what has every word in its name, title or vendor.
-Sheet list(const Arguments& arguments, const Catalog& catalog) {
+Sheet model_list(const Arguments& arguments, const Catalog& catalog) {
   const std::vector<std::string> words(arguments.positionals().begin() + 1, arguments.positionals().end());
   std::vector<ModelSpec> models;
   for (const std::string& name : catalog.names(CatalogKind::kModel)) {
@@ -125,20 +147,13 @@ Sheet list(const Arguments& arguments, const Catalog& catalog) {
   return model_list_sheet(models, words);
 }
 
-Sheet answer(const Arguments& arguments, const Catalog& catalog) {
+Sheet model_answer(const Arguments& arguments, const Catalog& catalog) {
   FlagReader reader(arguments);
-  constexpr CountRange kTokens{1, 1'000'000'000'000'000};
-  const auto seq = reader.count("--seq", kTokens);
-  const auto seqs = reader.positive("--batch-seqs", UnitKind::kNumber);
-  const auto tokens = reader.positive("--batch-tokens", UnitKind::kCount);
-  if (seqs && tokens) reader.problem("--batch-seqs and --batch-tokens both give the batch", "keep one of them");
-  constexpr std::array<std::string_view, 2> kAttention{"causal", "full"};
+  const auto seq = reader.count("--seq");
+  const auto seqs = reader.quantity("--batch-seqs");
+  const auto tokens = reader.quantity("--batch-tokens");
   ModelQuestion q;
-  q.causal = reader.word("--attention", kAttention).value_or(0) == 0;
-  q.weights = dtype_flag(reader, "--weights");
-  q.kv = dtype_flag(reader, "--kv");
-  q.activations = dtype_flag(reader, "--activations");
-  const auto contexts = sweep_flag(reader, arguments, "--contexts", UnitKind::kCount);
+  reader.read(q);
   reader.finish();
 
   const ModelDocument document = document_asked_for(arguments, catalog);
@@ -146,7 +161,7 @@ Sheet answer(const Arguments& arguments, const Catalog& catalog) {
   std::vector<Assumption> assumptions;
   settle_seq(seq, model, q, assumptions);
   q.batch_seqs = tokens ? *tokens / q.seq : seqs.value_or(1);
-  q.contexts = contexts.value_or(default_contexts(model));
+  if (q.contexts.empty()) q.contexts = default_contexts(model);
   if (const auto against = arguments.value("--against")) q.against = size_of(*against, catalog);
   const std::vector<Assumption> read = import_assumptions(document);
   assumptions.insert(assumptions.end(), read.begin(), read.end());
@@ -156,26 +171,11 @@ Sheet answer(const Arguments& arguments, const Catalog& catalog) {
   return out;
 }
 
-/// Flags that both `model MODEL` and `model design` have.
-constexpr std::array<std::string_view, 4> kShared{"--seq", "--batch-tokens", "--set", "--explain"};
-
-/// UserError for flags of the other action.
-void check_flags(const Arguments& arguments, bool design) {
-  FlagReader reader(arguments);
-  const std::span<const Flag> others = design ? std::span<const Flag>(kFlags) : design_flags();
-  for (const Flag& flag : others) {
-    if (!arguments.has(flag.name) || std::find(kShared.begin(), kShared.end(), flag.name) != kShared.end()) continue;
-    reader.problem(fmt::format("{} has no meaning for model {}", flag.name, design ? "design" : "MODEL"),
-                   fmt::format("it belongs to model {}", design ? "MODEL" : "design"));
-  }
-  reader.finish();
-}
-
 ExitCode run_model(const Arguments& arguments, Environment& env) {
-  const bool design = !arguments.positionals().empty() && arguments.positionals().front() == "design";
-  check_flags(arguments, design);
-  if (design) return run_model_design(arguments, env);
-  if (arguments.has("--dump-yaml")) {
+  FlagReader(arguments).finish();  // flags of another mode
+  const auto mode = model_mode(arguments);
+  if (mode == kModelDesign) return run_model_design(arguments, env);
+  if (mode == kModelDump) {
     const Session session = read_session(arguments, env);
     const Catalog catalog(session.config_directories, session.remembered);
     const ModelDocument document = document_asked_for(arguments, catalog);
@@ -187,22 +187,13 @@ ExitCode run_model(const Arguments& arguments, Environment& env) {
     write_result(env.out, write_yaml(document.document));
     return ExitCode::kAnswered;
   }
-  const bool all = !arguments.positionals().empty() && arguments.positionals().front() == "list";
   return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
-    return all ? list(arguments, catalog) : answer(arguments, catalog);
+    return mode == kModelList ? model_list(arguments, catalog) : model_answer(arguments, catalog);
   });
 }
 
-}  // namespace
-
-namespace {
-
-std::span<const Flag> all_flags() {
-  static const std::vector<Flag> kAll = [] {
-    std::vector<Flag> out(kFlags.begin(), kFlags.end());
-    out.insert(out.end(), design_flags().begin(), design_flags().end());
-    return out;
-  }();
+std::span<const Flag> model_flags() {
+  static const std::vector<Flag> kAll = composed({{kModelFlags}, {design_flags(), kOfDesign}});
   return kAll;
 }
 
@@ -210,13 +201,18 @@ std::span<const Flag> all_flags() {
 
 const Command& model_command() {
   static const Command kModel{
-      "model",
-      "A model taken apart: parameters, FLOPs, attention, KV cache; or the largest one for a machine.",
-      "MODEL [flags] | list [WORD...] | design --hw HW --chips N --deadline TIME",
-      kExamples,
-      "",
-      all_flags(),
-      run_model};
+      .name = "model",
+      .summary = "A model taken apart: parameters, FLOPs, attention, KV cache; or the largest one for a machine.",
+      .usage = "MODEL [flags] | list [WORD...] | design --hw HW --chips N --deadline TIME",
+      .examples =
+          "  scalecalc model llama3-70b --seq 8192\n"
+          "  scalecalc model deepseek-v3 --kv fp8 --json\n"
+          "  scalecalc model list\n"
+          "  scalecalc model design --hw h100-sxm --chips 1024 --deadline 30d\n",
+      .flags = model_flags(),
+      .run = run_model,
+      .modes = kModelModes,
+      .mode_of = model_mode};
   return kModel;
 }
 

@@ -13,29 +13,24 @@ ExitCode run_rl(const Arguments& arguments, Environment& env) {
   });
 }
 
-constexpr std::string_view kExamples =
-    "  scalecalc rl llama3.1-8b --hw h100-sxm --chips 64 --prompt 512 --generate 1024..8192\n"
-    "  scalecalc rl qwen3-32b --hw h200 --chips 128 --prompt 512 --generate 4096 --async 1\n"
-    "  scalecalc rl llama3.1-8b --hw h100-sxm --chips 32 --prompt 512 --generate 1024 --algorithm ppo \\\n"
-    "      --reward llama3.1-8b\n";
-
-constexpr std::string_view kNotes =
-    "--fix, --max and --stack are of the trainer; --gen-fix and --gen-max of the engine.\n"
-    "A synchronous step lasts until the longest response ends: give lengths, not a mean.\n"
-    "\n"
-    "exit status: 0 answered, 2 the question is wrong, 3 nothing fits, 70 a bug of ours,\n"
-    "             74 the output could not be written\n";
-
 }  // namespace
 
 const Command& rl_command() {
-  static const Command kRl{"rl",
-                           "Reinforcement learning: generation, scoring and training of a step on one budget.",
-                           "MODEL --hw HW --chips N --prompt LENGTHS --generate LENGTHS [flags]",
-                           kExamples,
-                           kNotes,
-                           rl_flags(),
-                           run_rl};
+  static const Command kRl{
+      .name = "rl",
+      .summary = "Reinforcement learning: generation, scoring and training of a step on one budget.",
+      .usage = "MODEL --hw HW --chips N --prompt LENGTHS --generate LENGTHS [flags]",
+      .examples =
+          "  scalecalc rl llama3.1-8b --hw h100-sxm --chips 64 --prompt 512 --generate 1024..8192\n"
+          "  scalecalc rl qwen3-32b --hw h200 --chips 128 --prompt 512 --generate 4096 --async 1\n"
+          "  scalecalc rl llama3.1-8b --hw h100-sxm --chips 32 --prompt 512 --generate 1024 --algorithm ppo \\\n"
+          "      --reward llama3.1-8b\n",
+      .notes =
+          "--fix, --max and --stack are of the trainer; --gen-fix and --gen-max of the engine.\n"
+          "A synchronous step lasts until the longest response ends: give lengths, not a mean.\n",
+      .flags = rl_flags(),
+      .run = run_rl,
+      .nothing_fits = "nothing fits"};
   return kRl;
 }
 

@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/sheet_command.h"
-#include "cli/train_options.h"
 #include "cost/workload.h"
 #include "import/named_model.h"
 #include "model/accounting.h"
@@ -20,120 +19,112 @@
 namespace scalecalc::cli {
 namespace {
 
-constexpr std::string_view kUsualLaw = "chinchilla-besiroglu";
+constexpr CountRange kLengthRange{1, 1'000'000'000};
 
-constexpr std::array kFlags{
-    Flag{"--flops", 0, FlagKind::kValue, "C", "training FLOPs to spend", "1e24"},
-    Flag{"--budget", 0, FlagKind::kValue, "USD", "dollars to spend instead; needs --hw and --mfu, or MODEL and --chips",
-         "5M"},
-    Flag{"--target-loss", 0, FlagKind::kValue, "L", "loss to reach instead, in nats per token", "2.0"},
-    Flag{
-        "--law", 0, FlagKind::kValue, "LAW",
+constexpr std::array kScalingModes{Mode{"scaling-law without MODEL", "it is about a model, and none is named"},
+                                   Mode{"scaling-law MODEL"}};
+constexpr Modes kOfModels = 1U << 1U;
+std::optional<std::size_t> scaling_mode(const Arguments& arguments) { return arguments.positionals().empty() ? 0 : 1; }
+
+constexpr Flag of_serving(const Flag& flag) {
+  return flag.needing("--inference-tokens", "{} is about serving, and nothing is to be served",
+                      "add --inference-tokens 1T");
+}
+constexpr Flag of_hardware(const Flag& flag) {
+  return flag.needing("--hw", "{} needs --hw: whose price and peak?",
+                      "a catalog name such as h100-sxm, or a YAML file");
+}
+constexpr std::string_view kAim = "what is to be had";
+constexpr std::string_view kShareOfPeak = "which share of the peak training reaches";
+
+constexpr std::array kScalingFlags{
+    quantity<&ScalingQuestion::flops>("--flops", UnitKind::kNumber, "C", "training FLOPs to spend", "1e24")
+        .saying(kAim),
+    of_hardware(quantity<&ScalingQuestion::budget_usd>(
+                    "--budget", UnitKind::kCount, "USD",
+                    "dollars to spend instead; needs --hw and --mfu, or MODEL and --chips", "5M")
+                    .saying(kAim)),
+    quantity<&ScalingQuestion::loss>("--target-loss", UnitKind::kNumber, "L",
+                                     "loss to reach instead, in nats per token", "2.0")
+        .saying(kAim),
+    text(
+        "--law", "LAW",
         "scaling law: a catalog name or a YAML file (default chinchilla-besiroglu); all known ones are shown beside it",
-        "chinchilla"},
-    Flag{"--tokens", 0, FlagKind::kValue, "N", "training tokens of MODEL (default: as trained)", "15T"},
-    Flag{"--inference-tokens", 0, FlagKind::kValue, "N", "tokens to be served over the model's life", "1T"},
-    Flag{"--lifetime", 0, FlagKind::kSwitch, "", "--flops or --budget pays for serving them too", ""},
-    kHwFlag,
-    Flag{"--chips", 0, FlagKind::kValue, "N", "take the MFU from the best plan of MODEL on so many chips", "1024"},
-    Flag{"--mfu", 0, FlagKind::kValue, "SHARE", "FLOPs of 6 N D over the peak of the chips", "40%"},
-    Flag{"--precision", 0, FlagKind::kValue, "NAME", "whose peak: bf16 (default), fp16, fp8, nvfp4, int8, tf32 or fp32",
-         "bf16"},
-    Flag{"--price", 0, FlagKind::kValue, "USD", "dollars per chip and hour (default: the hardware file's first)",
-         "2.5"},
-    Flag{"--serve-mfu", 0, FlagKind::kValue, "SHARE", "the same share when serving", "10%"},
-    Flag{"--serve-price", 0, FlagKind::kValue, "USD",
-         "dollars per million tokens of MODEL served, for other sizes in proportion", "0.6"},
-    Flag{
-        "--prompt", 0, FlagKind::kValue, "N",
-        "with --generate: take that price from the cheapest way to serve MODEL on --hw, over prompts and answers alike",
-        "2048"},
-    Flag{"--generate", 0, FlagKind::kValue, "N", "tokens of an answer", "256"},
+        "chinchilla"),
+    quantity("--tokens", UnitKind::kCount, "N", "training tokens of MODEL (default: as trained)", "15T").in(kOfModels),
+    quantity<&ScalingQuestion::inference_tokens>("--inference-tokens", UnitKind::kCount, "N",
+                                                 "tokens to be served over the model's life", "1T"),
+    of_serving(
+        toggle<&ScalingQuestion::lifetime_budget>("--lifetime", "--flops or --budget pays for serving them too")),
+    kHwFlag.asking(""),
+    of_hardware(count("--chips", kChipRange, "N", "take the MFU from the best plan of MODEL on so many chips", "1024"))
+        .in(kOfModels)
+        .saying(kShareOfPeak),
+    of_hardware(some_share("--mfu", "FLOPs of 6 N D over the peak of the chips", "40%")).saying(kShareOfPeak),
+    of_hardware(precision_flag("whose peak: {} (default bf16)")),
+    of_hardware(kPriceFlag),
+    of_serving(some_share<&ScalingQuestion::serve_mfu>("--serve-mfu", "the same share when serving", "10%")),
+    of_serving(quantity<&ScalingQuestion::serve_usd_per_million>(
+                   "--serve-price", UnitKind::kUsdPerHour, "USD",
+                   "dollars per million tokens of MODEL served, for other sizes in proportion", "0.6")
+                   .in(kOfModels)),
+    of_serving(count("--prompt", kLengthRange, "N",
+                     "with --generate: take that price from the cheapest way to serve MODEL on --hw, over prompts and "
+                     "answers alike",
+                     "2048"))
+        .in(kOfModels),
+    of_serving(count("--generate", kLengthRange, "N", "tokens of an answer", "256")).in(kOfModels),
     kSetFlag,
-    kAssumeFlag,
+    kAssumeFlag.in(kOfModels),
     kExplainFlag,
 };
 
-constexpr std::string_view kExamples =
-    "  scalecalc scaling-law --flops 1e24\n"
-    "  scalecalc scaling-law llama3-8b\n"
-    "  scalecalc scaling-law --budget 5M --hw h100-sxm --mfu 40% --inference-tokens 1T\n";
-
-constexpr const char* kExample = "for example: scalecalc scaling-law --flops 1e24";
-
 constexpr double kLeastFlops = 1e15;
 constexpr double kMostFlops = 1e33;
-constexpr CountRange kLengthRange{1, 1'000'000'000};
-
 /// Refuses what a power law says nothing about.
-void read_budget(FlagReader& reader, const Arguments& arguments, ScalingQuestion& q) {
-  q.flops = reader.positive("--flops", UnitKind::kNumber);
+void check_aim(FlagReader& reader, const Arguments& arguments, const ScalingQuestion& q) {
   if (q.flops && (*q.flops < kLeastFlops || *q.flops > kMostFlops)) {
     reader.problem(fmt::format("--flops {} is out of range", in_quotes(*arguments.value("--flops"))),
                    "from 1e15 to 1e33");
   }
-  q.budget_usd = reader.positive("--budget", UnitKind::kCount);
-  q.loss = reader.positive("--target-loss", UnitKind::kNumber);
-  std::vector<std::string> given;
-  for (const char* flag : {"--flops", "--budget", "--target-loss"}) {
-    if (arguments.has(flag)) given.emplace_back(flag);
-  }
-  if (given.size() > 1) reader.problem(join_and(given) + " each say what is to be had", "keep one of them");
-  if (given.empty() && arguments.positionals().empty()) {
+  if (!arguments.has("--flops") && !arguments.has("--budget") && !arguments.has("--target-loss") &&
+      arguments.positionals().empty()) {
     reader.problem("--flops is missing: how much compute?",
-                   fmt::format("or --budget, --target-loss or MODEL; {}", kExample));
+                   fmt::format("or --budget, --target-loss or MODEL; {}", reader.example()));
   }
   if (arguments.positionals().size() > 1) {
-    reader.problem(fmt::format("unexpected argument {}", in_quotes(arguments.positionals()[1])), kExample);
+    reader.problem(fmt::format("unexpected argument {}", in_quotes(arguments.positionals()[1])), reader.example());
   }
-}
-
-void read_serving(FlagReader& reader, const Arguments& arguments, ScalingQuestion& q) {
-  q.inference_tokens = reader.positive("--inference-tokens", UnitKind::kCount).value_or(0);
-  q.lifetime_budget = arguments.has("--lifetime");
-  q.serve_mfu = reader.fraction("--serve-mfu");
-  q.serve_usd_per_million = reader.positive("--serve-price", UnitKind::kUsdPerHour);
-  const bool model = !arguments.positionals().empty();
-  const auto needs_tokens = [&](const char* flag) {
-    if (!arguments.has(flag) || arguments.has("--inference-tokens")) return;
-    reader.problem(fmt::format("{} is about serving, and nothing is to be served", flag), "add --inference-tokens 1T");
-  };
-  for (const char* flag : {"--lifetime", "--serve-mfu", "--serve-price", "--prompt", "--generate"}) needs_tokens(flag);
   if (q.lifetime_budget && !arguments.has("--flops") && !arguments.has("--budget")) {
     reader.problem("--lifetime says what a budget pays for, and there is none", "add --flops or --budget");
   }
+}
+
+void check_serving(FlagReader& reader, const Arguments& arguments) {
   const bool engine = arguments.has("--prompt") || arguments.has("--generate");
   if (arguments.has("--serve-mfu") + arguments.has("--serve-price") + engine > 1) {
     reader.problem("--serve-mfu, --serve-price and --prompt with --generate each say what serving costs",
                    "keep one of them");
   }
-  if (engine && arguments.has("--prompt") != arguments.has("--generate")) {
+  if (arguments.has("--prompt") != arguments.has("--generate")) {
     reader.problem("--prompt and --generate say together what is served", "give both: --prompt 2048 --generate 256");
   }
-  if (q.serve_mfu && *q.serve_mfu <= 0) reader.problem("--serve-mfu must be above zero");
-  if ((q.serve_usd_per_million || engine) && !model) {
-    reader.problem(fmt::format("{} is about a model, and none is named", engine ? "--prompt" : "--serve-price"),
-                   "name the MODEL that the price is of");
+  for (const char* flag : {"--serve-mfu", "--serve-price", "--prompt"}) {
+    if (arguments.has(flag) && !arguments.has("--hw")) {
+      reader.problem(fmt::format("{} needs --hw: whose price and peak?", flag),
+                     "a catalog name such as h100-sxm, or a YAML file");
+    }
   }
-  q.serve_price_source = "command line";
 }
 
-/// Dollars need a chip and a share of its peak; so does a serving cost that is not counted in FLOPs.
-void check_price_flags(FlagReader& reader, const Arguments& arguments) {
-  constexpr std::array kNeedHw{"--budget", "--serve-price", "--serve-mfu", "--mfu", "--chips", "--price", "--prompt"};
-  const bool needs_hw =
-      std::any_of(kNeedHw.begin(), kNeedHw.end(), [&](const char* flag) { return arguments.has(flag); });
-  if (needs_hw && !arguments.has("--hw")) {
-    reader.problem("--hw is missing: whose price and peak?", "a catalog name such as h100-sxm, or a YAML file");
-  }
-  if (!arguments.has("--hw")) return;
-  if (arguments.has("--mfu") && arguments.has("--chips")) {
-    reader.problem("--mfu and --chips both say which share of the peak training reaches", "keep one of them");
-  } else if (!arguments.has("--mfu") && !arguments.has("--chips")) {
+/// Dollars need a chip and a share of its peak.
+void check_peak(FlagReader& reader, const Arguments& arguments) {
+  if (arguments.has("--hw") && !arguments.has("--mfu") && !arguments.has("--chips")) {
     reader.problem("--mfu is missing: which share of the peak does training reach?",
                    "--mfu 40%, or MODEL and --chips N for that of its best plan");
-  } else if (arguments.has("--chips") && arguments.positionals().empty()) {
-    reader.problem("--chips asks for the best plan of a model, and none is named", "name a MODEL, or give --mfu");
+  }
+  if (arguments.has("--set") && arguments.positionals().empty() && !arguments.has("--hw")) {
+    reader.problem("--set changes a model or a chip, and none is named", "name a MODEL, or add --hw h100-sxm");
   }
 }
 
@@ -164,8 +155,9 @@ SizedModel sized(const Arguments& arguments, const Catalog& catalog, const Scali
   return out;
 }
 
-/// The share of the peak that 6 N D is in the best plan, as the law counts FLOPs.
-double planned_mfu(const Arguments& arguments, const Catalog& catalog, std::int64_t chips) {
+/// The share of the peak that 6 N D is in the best plan, N being what the law counts.
+double planned_mfu(const Arguments& arguments, const Catalog& catalog, std::int64_t chips, double parameters,
+                   FlopsPerSecond peak) {
   TrainQuestion q{.model = arguments.positionals().front(),
                   .assume = arguments.value("--assume").value_or(""),
                   .hardware = *arguments.value("--hw"),
@@ -178,14 +170,13 @@ double planned_mfu(const Arguments& arguments, const Catalog& catalog, std::int6
     throw UserError(fmt::format("no layout of {} fits on {} chips", q.model, group_thousands(chips)),
                     "give --mfu, or more --chips; scalecalc train says what is short");
   }
-  for (const FlopsConvention& convention : found.plans.front().figures.conventions) {
-    if (convention.name == "6n") return convention.mfu;
-  }
-  internal_error("a plan has its MFU under 6n");
+  const double flops_per_s = 6 * parameters * found.plans.front().figures.tokens_per_s_per_chip;
+  return flops_per_s / peak.value();
 }
 
 ComputePrice price_asked_for(const Arguments& arguments, const Catalog& catalog, const std::optional<double>& mfu,
-                             const std::optional<std::int64_t>& chips, const std::optional<double>& price) {
+                             const std::optional<std::int64_t>& chips, const std::optional<double>& price,
+                             const std::optional<SizedModel>& model) {
   const std::vector<std::string> sets = sets_for(arguments, "model.", !arguments.positionals().empty());
   ConfigNode document = catalog.load(CatalogKind::kHardware, *arguments.value("--hw"));
   apply_sets(sets, {{"hw", &document}});
@@ -205,7 +196,7 @@ ComputePrice price_asked_for(const Arguments& arguments, const Catalog& catalog,
   } else {
     throw UserError(fmt::format("no price is published for {}", hw.title), "give --price 2.5, dollars per chip-hour");
   }
-  out.mfu = mfu ? *mfu : planned_mfu(arguments, catalog, *chips);
+  out.mfu = mfu ? *mfu : planned_mfu(arguments, catalog, *chips, model->parameters, *peak);
   out.mfu_source = mfu ? "command line"
                        : fmt::format("best plan of {} on {} chips (scalecalc train), 6 N alone",
                                      arguments.positionals().front(), group_thousands(*chips));
@@ -239,18 +230,18 @@ void price_by_serving(const Arguments& arguments, const Catalog& catalog, std::i
 
 Sheet answer_scaling(const Arguments& arguments, const Catalog& catalog) {
   FlagReader reader(arguments);
-  ScalingQuestion q;
-  read_budget(reader, arguments, q);
-  const auto tokens = reader.positive("--tokens", UnitKind::kCount);
-  if (tokens && arguments.positionals().empty()) reader.problem("--tokens are a model's, and none is named");
-  read_serving(reader, arguments, q);
-  check_price_flags(reader, arguments);
-  const auto mfu = reader.fraction("--mfu");
-  if (mfu && *mfu <= 0) reader.problem("--mfu must be above zero");
-  const auto chips = reader.count("--chips", kChipRange);
-  const auto price = reader.positive("--price", UnitKind::kUsdPerHour);
-  const auto prompt = reader.count("--prompt", kLengthRange);
-  const auto generate = reader.count("--generate", kLengthRange);
+  ScalingQuestion q{.serve_price_source = "command line"};
+  reader.read(q);
+  check_aim(reader, arguments, q);
+  check_serving(reader, arguments);
+  check_peak(reader, arguments);
+  reader.word("--precision");
+  const auto tokens = reader.quantity("--tokens");
+  const auto mfu = reader.quantity("--mfu");
+  const auto chips = reader.count("--chips");
+  const auto price = reader.quantity("--price");
+  const auto prompt = reader.count("--prompt");
+  const auto generate = reader.count("--generate");
   reader.finish();
 
   q.law = load_law(catalog.load(CatalogKind::kLaw, arguments.value("--law").value_or(std::string(kUsualLaw))));
@@ -259,7 +250,7 @@ Sheet answer_scaling(const Arguments& arguments, const Catalog& catalog) {
   }
   std::vector<Assumption> read;
   if (!arguments.positionals().empty()) q.model = sized(arguments, catalog, q.law, tokens, read);
-  if (arguments.has("--hw")) q.price = price_asked_for(arguments, catalog, mfu, chips, price);
+  if (arguments.has("--hw")) q.price = price_asked_for(arguments, catalog, mfu, chips, price, q.model);
   if (prompt) price_by_serving(arguments, catalog, *prompt, *generate, q);
   Sheet out = scaling_sheet(q, answer(q));
   out.assumptions.insert(out.assumptions.end(), read.begin(), read.end());
@@ -275,13 +266,17 @@ ExitCode run_scaling_law(const Arguments& arguments, Environment& env) {
 
 const Command& scaling_law_command() {
   static const Command kScalingLaw{
-      "scaling-law",
-      "Parameters and tokens for a budget, by published scaling laws, lifetime serving included.",
-      "[MODEL] --flops C | --budget USD | --target-loss L [flags]",
-      kExamples,
-      "",
-      kFlags,
-      run_scaling_law};
+      .name = "scaling-law",
+      .summary = "Parameters and tokens for a budget, by published scaling laws, lifetime serving included.",
+      .usage = "[MODEL] --flops C | --budget USD | --target-loss L [flags]",
+      .examples =
+          "  scalecalc scaling-law --flops 1e24\n"
+          "  scalecalc scaling-law llama3-8b\n"
+          "  scalecalc scaling-law --budget 5M --hw h100-sxm --mfu 40% --inference-tokens 1T\n",
+      .flags = kScalingFlags,
+      .run = run_scaling_law,
+      .modes = kScalingModes,
+      .mode_of = scaling_mode};
   return kScalingLaw;
 }
 

@@ -18,29 +18,27 @@ namespace {
 
 /// The flags of train that choose a plan, and what to vary.
 std::span<const Flag> sensitivity_flags() {
-  static const std::vector<Flag> kFlags = [] {
-    std::vector<Flag> out;
-    for (const Flag& flag : train_flags()) {
-      constexpr std::array<std::string_view, 7> kOfRankings{"--top",    "--explain",  "--why-not", "--from",
-                                                            "--pareto", "--variants", "--set"};
-      if (is_run_flag(flag.name)) continue;
-      if (std::find(kOfRankings.begin(), kOfRankings.end(), flag.name) == kOfRankings.end()) out.push_back(flag);
-    }
-    out.push_back({"--set", 0, FlagKind::kRepeatable, "KEY=VALUE",
-                   "replace one field of the model or the hardware; several values (hw.hbm.bandwidth=2TB/s..8TB/s*2) "
-                   "are swept, those of several flags as a grid",
-                   "hw.hbm.bandwidth=2TB/s..8TB/s*2"});
-    out.push_back({"--swing", 0, FlagKind::kValue, "SHARE",
-                   "how far each input is moved down and up for the change of the step (default 20%)", "20%"});
-    out.push_back({"--coefficients", 0, FlagKind::kSwitch, "", "list the efficiency coefficients too", ""});
-    out.push_back({"--fixed", 0, FlagKind::kSwitch, "",
-                   "keep the plan: search no better one for 10% more of a rate or "
-                   "at the points of a sweep",
-                   ""});
-    out.push_back(kExplainFlag);
+  static const std::vector<Flag> kAll = [] {
+    std::vector<Flag> out =
+        flags_but(train_flags(), {"--top", "--explain", "--why-not", "--from", "--pareto", "--variants", "--set"});
+    std::erase_if(out, [](const Flag& flag) { return is_run_flag(flag.name); });
+    out.insert(
+        out.end(),
+        {text<&TrainQuestion::set>(
+             "--set", "KEY=VALUE",
+             "replace one field of the model or the hardware; several values (hw.hbm.bandwidth=2TB/s..8TB/s*2) "
+             "are swept, those of several flags as a grid",
+             "hw.hbm.bandwidth=2TB/s..8TB/s*2")
+             .repeatable(),
+         share<&SensitivityQuestion::swing>(
+             "--swing", "how far each input is moved down and up for the change of the step (default 20%)", "20%"),
+         toggle<&SensitivityQuestion::coefficients>("--coefficients", "list the efficiency coefficients too"),
+         toggle<&SensitivityQuestion::fixed>(
+             "--fixed", "keep the plan: search no better one for 10% more of a rate or at the points of a sweep"),
+         kExplainFlag});
     return out;
   }();
-  return kFlags;
+  return kAll;
 }
 
 void refuse_other_rankings(FlagReader& reader, const TrainQuestion& q) {
@@ -68,20 +66,18 @@ void read_sets(FlagReader& reader, SensitivityQuestion& q) {
 
 SensitivityQuestion sensitivity_question(const Arguments& arguments) {
   FlagReader reader(arguments);
-  SensitivityQuestion out{.train = read_train_question(reader, arguments, "sensitivity")};
+  SensitivityQuestion out{.train = read_train_question(reader, arguments)};
   if (const auto chips = arguments.value("--chips"); chips && is_sweep(*chips)) {
     reader.problem(fmt::format("--chips: {} is several counts, and one plan is asked about", in_quotes(*chips)),
                    "one count, such as 8960");
   }
   refuse_other_rankings(reader, out.train);
   read_sets(reader, out);
-  out.swing = reader.fraction("--swing").value_or(out.swing);
+  reader.read(out);
   if (out.swing <= 0 || out.swing >= 1) {
     reader.problem(fmt::format("--swing {} moves no input to another value above zero", *arguments.value("--swing")),
                    "a share above 0 and below 1, such as 20%");
   }
-  out.coefficients = arguments.has("--coefficients");
-  out.fixed = arguments.has("--fixed");
   reader.finish();
   return out;
 }
@@ -97,28 +93,24 @@ ExitCode run_sensitivity(const Arguments& arguments, Environment& env) {
   return complete ? code : ExitCode::kInterrupted;
 }
 
-constexpr std::string_view kExamples =
-    "  scalecalc sensitivity llama3-70b --hw tpu-v5p --chips 8960\n"
-    "  scalecalc sensitivity mixtral-8x7b --hw h100-sxm --chips 256 --fixed --coefficients --explain\n"
-    "  scalecalc sensitivity llama3-8b --hw h100-sxm --chips 64 --set hw.hbm.bandwidth=1TB/s..8TB/s*2\n";
-
-constexpr std::string_view kNotes =
-    "Elasticities are exact derivatives of the step's formulas, of its plan as it is. With 10% more of a\n"
-    "rate the layout is searched for again, unless --fixed says not to.\n"
-    "\n"
-    "exit status: 0 answered, 2 the question is wrong, 3 nothing fits, 70 a bug of ours,\n"
-    "             74 the output could not be written, 130 interrupted\n";
-
 }  // namespace
 
 const Command& sensitivity_command() {
-  static const Command kSensitivity{"sensitivity",
-                                    "What a training plan's time depends on, what to buy next, the balance it wants.",
-                                    "MODEL --hw HW --chips N [flags]",
-                                    kExamples,
-                                    kNotes,
-                                    sensitivity_flags(),
-                                    run_sensitivity};
+  static const Command kSensitivity{
+      .name = "sensitivity",
+      .summary = "What a training plan's time depends on, what to buy next, the balance it wants.",
+      .usage = "MODEL --hw HW --chips N [flags]",
+      .examples =
+          "  scalecalc sensitivity llama3-70b --hw tpu-v5p --chips 8960\n"
+          "  scalecalc sensitivity mixtral-8x7b --hw h100-sxm --chips 256 --fixed --coefficients --explain\n"
+          "  scalecalc sensitivity llama3-8b --hw h100-sxm --chips 64 --set hw.hbm.bandwidth=1TB/s..8TB/s*2\n",
+      .notes =
+          "Elasticities are exact derivatives of the step's formulas, of its plan as it is. With 10% more of a\n"
+          "rate the layout is searched for again, unless --fixed says not to.\n",
+      .flags = sensitivity_flags(),
+      .run = run_sensitivity,
+      .nothing_fits = "nothing fits",
+      .interruptible = true};
   return kSensitivity;
 }
 

@@ -19,8 +19,7 @@
 namespace scalecalc::cli {
 namespace {
 
-constexpr CountRange kRankRange{1, 10'000};
-constexpr std::array<std::string_view, 3> kDetails{"auto", "blocks", "layers"};
+constexpr std::array<std::string_view, 3> kDetailNames{"auto", "blocks", "layers"};
 
 struct TraceQuestion {
   TrainQuestion train;
@@ -30,28 +29,25 @@ struct TraceQuestion {
 
 /// The flags of train that choose a plan, and how to draw it.
 std::span<const Flag> trace_flags() {
-  static const std::vector<Flag> kFlags = [] {
-    std::vector<Flag> out;
-    for (const Flag& flag : train_flags()) {
-      constexpr std::array<std::string_view, 5> kOfRankings{"--top", "--explain", "--why-not", "--from", "--pareto"};
-      if (is_run_flag(flag.name)) continue;
-      if (std::find(kOfRankings.begin(), kOfRankings.end(), flag.name) == kOfRankings.end()) out.push_back(flag);
-    }
-    out.push_back({"--rank", 0, FlagKind::kValue, "K", "which of the ranked plans (default 1)", "2"});
-    out.push_back({"--detail", 0, FlagKind::kValue, "auto|blocks|layers",
-                   "what the JSON draws: forwards and backwards, or their layers too (default: layers up to 50,000)",
-                   "blocks"});
+  static const std::vector<Flag> kAll = [] {
+    std::vector<Flag> out = flags_but(train_flags(), {"--top", "--explain", "--why-not", "--from", "--pareto"});
+    std::erase_if(out, [](const Flag& flag) { return is_run_flag(flag.name); });
+    out.insert(out.end(),
+               {count<&TraceQuestion::rank>("--rank", kTopRange, "K", "which of the ranked plans (default 1)", "2"),
+                word<&TraceQuestion::detail>(
+                    "--detail", kDetailNames,
+                    "what the JSON draws: forwards and backwards, or their layers too (default: layers up to 50,000)")
+                    .like("blocks")});
     return out;
   }();
-  return kFlags;
+  return kAll;
 }
 
 TraceQuestion trace_question(const Arguments& arguments) {
   FlagReader reader(arguments);
   TraceQuestion out;
-  out.rank = static_cast<std::size_t>(reader.count("--rank", kRankRange).value_or(1));
-  if (const auto word = reader.word("--detail", kDetails)) out.detail = static_cast<TraceDetail>(*word);
-  out.train = read_train_question(reader, arguments, "trace");
+  reader.read(out);
+  out.train = read_train_question(reader, arguments);
   out.train.top = out.rank;
   if (const auto chips = arguments.value("--chips"); chips && is_sweep(*chips)) {
     reader.problem(fmt::format("--chips: {} is several counts, and one step is drawn", in_quotes(*chips)),
@@ -61,7 +57,7 @@ TraceQuestion trace_question(const Arguments& arguments) {
   return out;
 }
 
-std::string rendered(const TracedPlan& traced, const Sheet& sheet, OutputFormat format, const TextOptions& text) {
+std::string rendered_trace(const TracedPlan& traced, const Sheet& sheet, OutputFormat format, const TextOptions& text) {
   if (format == OutputFormat::kJson) return trace_json(traced, sheet, tool_version());
   return render_sheet(sheet, format, text, false);
 }
@@ -96,33 +92,29 @@ ExitCode run_trace(const Arguments& arguments, Environment& env) {
   }
   const TextOptions text = text_options(env, session.color);
   outputs.write(env, [&](OutputFormat format, bool to_file) {
-    return rendered(traced, sheet, format, to_file ? TextOptions{} : text);
+    return rendered_trace(traced, sheet, format, to_file ? TextOptions{} : text);
   });
   if (!complete) return ExitCode::kInterrupted;
   return traced.plan == nullptr ? ExitCode::kNothingFits : ExitCode::kAnswered;
 }
 
-constexpr std::string_view kExamples =
-    "  scalecalc trace gpt3-175b --hw a100-80g --chips 1024 --fix tp=8,pp=8 -o json=step.json\n"
-    "  scalecalc trace llama3-70b --hw h100-sxm --chips 512 --rank 2\n";
-
-constexpr std::string_view kNotes =
-    "-o json=FILE is a trace that ui.perfetto.dev and chrome://tracing open; the table says what each\n"
-    "stage does with the step.\n"
-    "\n"
-    "exit status: 0 answered, 2 the question is wrong, 3 nothing fits, 70 a bug of ours,\n"
-    "             74 the output could not be written, 130 interrupted\n";
-
 }  // namespace
 
 const Command& trace_command() {
-  static const Command kTrace{"trace",
-                              "The step of a planned layout block by block, as a table and for Perfetto.",
-                              "MODEL --hw HW --chips N [flags]",
-                              kExamples,
-                              kNotes,
-                              trace_flags(),
-                              run_trace};
+  static const Command kTrace{
+      .name = "trace",
+      .summary = "The step of a planned layout block by block, as a table and for Perfetto.",
+      .usage = "MODEL --hw HW --chips N [flags]",
+      .examples =
+          "  scalecalc trace gpt3-175b --hw a100-80g --chips 1024 --fix tp=8,pp=8 -o json=step.json\n"
+          "  scalecalc trace llama3-70b --hw h100-sxm --chips 512 --rank 2\n",
+      .notes =
+          "-o json=FILE is a trace that ui.perfetto.dev and chrome://tracing open; the table says what each\n"
+          "stage does with the step.\n",
+      .flags = trace_flags(),
+      .run = run_trace,
+      .nothing_fits = "nothing fits",
+      .interruptible = true};
   return kTrace;
 }
 

@@ -15,8 +15,8 @@
 namespace scalecalc::cli {
 namespace {
 
-std::string rendered(const TrainAnswer& answer, OutputFormat format, const TextOptions& text, bool complete,
-                     bool all_reasons) {
+std::string rendered_train(const TrainAnswer& answer, OutputFormat format, const TextOptions& text, bool complete,
+                           bool all_reasons) {
   switch (format) {
     case OutputFormat::kTable: return render_table(train_report(answer, complete, all_reasons), text);
     case OutputFormat::kJson: return train_json(answer, tool_version(), complete);
@@ -29,7 +29,7 @@ std::string rendered(const TrainAnswer& answer, OutputFormat format, const TextO
 }
 
 /// What a table would have said, for those who read something else.
-void say_on_stderr(Log& log, const TrainAnswer& answer, bool complete) {
+void say_train_warnings(Log& log, const TrainAnswer& answer, bool complete) {
   for (const Assumption& assumption : answer.assumptions) {
     if (assumption.warning) log.warning(assumption.text);
   }
@@ -59,36 +59,34 @@ ExitCode run_train(const Arguments& arguments, Environment& env) {
 
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   log_work(log, found);
-  if (!for_people(outputs.standard_output())) say_on_stderr(log, found, complete);
+  if (!for_people(outputs.standard_output())) say_train_warnings(log, found, complete);
   const TextOptions text = text_options(env, session.color);
   outputs.write(env, [&](OutputFormat format, bool to_file) {
-    return rendered(found, format, to_file ? TextOptions{} : text, complete, session.verbosity == Verbosity::kVerbose);
+    return rendered_train(found, format, to_file ? TextOptions{} : text, complete,
+                          session.verbosity == Verbosity::kVerbose);
   });
   if (!complete) return ExitCode::kInterrupted;
   return found.plans.empty() ? ExitCode::kNothingFits : ExitCode::kAnswered;
 }
 
-constexpr std::string_view kExamples =
-    "  scalecalc train llama3-70b --hw tpu-v5p --chips 8960\n"
-    "  scalecalc train mixtral-8x7b --hw h100-sxm --chips 256 --tokens 2T --json\n"
-    "  scalecalc train llama3.1-405b --hw h100-sxm --chips 512..65536*2 --pareto\n";
-
-constexpr std::string_view kNotes =
-    "Quantities take a suffix: 4M, 15T, 128k (powers of ten), 4Mi (powers of two), 3.35TB/s, 80GiB, 17ms.\n"
-    "\n"
-    "exit status: 0 answered, 2 the question is wrong, 3 nothing fits, 70 a bug of ours,\n"
-    "             74 the output could not be written, 130 interrupted\n";
-
 }  // namespace
 
 const Command& train_command() {
-  static const Command kTrain{"train",
-                              "Ranked training layouts: step time, MFU, memory, days and dollars of the run.",
-                              "MODEL --hw HW --chips N [flags]",
-                              kExamples,
-                              kNotes,
-                              train_flags(),
-                              run_train};
+  static const Command kTrain{
+      .name = "train",
+      .summary = "Ranked training layouts: step time, MFU, memory, days and dollars of the run.",
+      .usage = "MODEL --hw HW --chips N [flags]",
+      .examples =
+          "  scalecalc train llama3-70b --hw tpu-v5p --chips 8960\n"
+          "  scalecalc train mixtral-8x7b --hw h100-sxm --chips 256 --tokens 2T --json\n"
+          "  scalecalc train llama3.1-405b --hw h100-sxm --chips 512..65536*2 --pareto\n",
+      .notes = "Quantities take a suffix: 4M, 15T, 128k (powers of ten), 4Mi (powers of two), 3.35TB/s, 80GiB, 17ms.\n",
+      .flags = train_flags(),
+      .run = run_train,
+      .modes = train_modes(),
+      .mode_of = train_mode,
+      .nothing_fits = "nothing fits",
+      .interruptible = true};
   return kTrain;
 }
 

@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "base/text.h"
+
 namespace scalecalc::cli {
 
 std::span<const Command> commands() {
@@ -23,20 +25,39 @@ const Command* find_command(std::string_view name) {
 }
 
 std::vector<Flag> flags_of(const Command& command) {
-  std::vector<Flag> out(command.flags.begin(), command.flags.end());
+  std::vector<Flag> out;
+  for (const Flag& flag : command.flags) {
+    if (find_flag(command.flags, flag.name) == &flag) out.push_back(flag);
+  }
   out.insert(out.end(), common_flags().begin(), common_flags().end());
   return out;
 }
 
-namespace {
-
-/// The first of a command's examples; a line that ends in a backslash goes on.
 std::string_view first_example(const Command& command) {
   std::size_t end = command.examples.find('\n');
   while (end != std::string_view::npos && end > 0 && command.examples[end - 1] == '\\') {
     end = command.examples.find('\n', end + 1);
   }
   return end == std::string_view::npos ? command.examples : command.examples.substr(0, end + 1);
+}
+
+std::optional<std::size_t> mode_of(const Arguments& arguments) {
+  const Command& command = arguments.command();
+  return command.mode_of == nullptr ? std::nullopt : command.mode_of(arguments);
+}
+
+namespace {
+
+std::string exit_statuses(const Command& command) {
+  std::string out = "exit status: 0 answered, ";
+  if (!command.check_fails.empty()) out += fmt::format("1 {}, ", command.check_fails);
+  out += "2 the question is wrong, ";
+  if (!command.nothing_fits.empty()) out += fmt::format("3 {}, ", command.nothing_fits);
+  out += "70 a bug of ours, 74 the output could not be written";
+  if (command.interruptible) out += ", 130 interrupted";
+  constexpr std::size_t kWidth = 96;
+  constexpr std::size_t kIndent = 13;
+  return wrap(out, kWidth, kIndent) + '\n';
 }
 
 }  // namespace
@@ -55,19 +76,19 @@ std::string general_help() {
 }
 
 std::string command_help(const Command& command) {
-  return fmt::format(
+  std::string out = fmt::format(
       "{}\n"
       "\n"
       "usage: scalecalc {} {}\n"
       "\n"
       "examples:\n{}"
-      "\n"
-      "flags:\n{}"
-      "\n"
-      "flags of every command:\n{}"
+      "\n{}"
       "\n{}",
-      command.summary, command.name, command.usage, command.examples, flag_help(command.flags),
-      flag_help(common_flags()), command.notes);
+      command.summary, command.name, command.usage, command.examples, flag_help("flags", command.flags, command.modes),
+      flag_help("flags of every command", common_flags(), {}));
+  if (!command.notes.empty()) out += fmt::format("\n{}", command.notes);
+  if (!command.own_exits) out += '\n' + exit_statuses(command);
+  return out;
 }
 
 }  // namespace scalecalc::cli

@@ -1,6 +1,7 @@
 // The table of commands: adding one is one file and one row in commands.cpp.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,14 @@
 
 namespace scalecalc::cli {
 
+/// One way to ask a command that uses flags of its own. Flag::modes says which do.
+struct Mode {
+  std::string_view name;       ///< "bounds --for training"
+  std::string_view why;        ///< why flags of other modes have no meaning in it; may be empty
+  bool has_outputs = true;     ///< takes --output and --json
+  std::string_view example{};  ///< a whole line; empty: the first of the command
+};
+
 struct Command {
   std::string_view name;
   std::string_view summary;   ///< one line
@@ -19,13 +28,25 @@ struct Command {
   std::string_view notes;     ///< below the flags; whole lines
   std::span<const Flag> flags;
   ExitCode (*run)(const Arguments&, Environment&);
+  std::span<const Mode> modes{};  ///< empty: every flag has a meaning in every question
+  /// Position of the mode that is asked for; nothing if that is not clear, which the command complains about.
+  std::optional<std::size_t> (*mode_of)(const Arguments&) = nullptr;
+  std::string_view check_fails{};   ///< exit status 1: "an --expect fails"; empty: it never exits so
+  std::string_view nothing_fits{};  ///< exit status 3, the same
+  bool interruptible = false;       ///< exit status 130
+  bool own_exits = false;           ///< the notes say what its exit statuses are
 };
+
+std::optional<std::size_t> mode_of(const Arguments& arguments);
 
 std::span<const Command> commands();
 const Command* find_command(std::string_view name);
 
-/// The command's own flags, then the common ones.
+/// The command's own flags, each name once, then the common ones.
 std::vector<Flag> flags_of(const Command& command);
+
+/// The first of its examples, a whole line or several that end in a backslash.
+std::string_view first_example(const Command& command);
 
 /// Help of the program, or of one command.
 std::string general_help();

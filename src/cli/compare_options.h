@@ -4,13 +4,15 @@
 #include <optional>
 #include <span>
 
-#include "cli/options.h"
+#include "cli/commands.h"
 #include "compare/serve_comparison.h"
 #include "compare/train_comparison.h"
 
 namespace scalecalc::cli {
 
 std::span<const Flag> compare_flags();
+std::span<const Mode> compare_modes();
+std::optional<std::size_t> compare_mode(const Arguments& arguments);
 
 /// One of the two is there.
 struct CompareAsked {

@@ -6,15 +6,15 @@
 
 #include "base/text.h"
 #include "cli/comma_list.h"
-#include "cli/train_options.h"
+#include "cli/shared_flags.h"
 
 namespace scalecalc::cli {
 namespace {
 
-constexpr std::string_view kForms = "NAME, NAME:1024, NAME:2x4096, NAME@GCP or NAME@GCP/spot";
+constexpr std::string_view kSystemForms = "NAME, NAME:1024, NAME:2x4096, NAME@GCP or NAME@GCP/spot";
 
 /// "1024" or "2x4096" behind the name.
-void read_size(FlagReader& reader, const std::string& text, SystemAsked& out) {
+void read_system_size(FlagReader& reader, const std::string& text, SystemAsked& out) {
   const std::string name = fmt::format("--hw {}: chips", out.hardware);
   const std::size_t times = text.find('x');
   if (times != std::string::npos) {
@@ -41,7 +41,7 @@ std::optional<SystemAsked> system_of(FlagReader& reader, const std::string& text
     if (slash != std::string::npos) out.kind = price.substr(slash + 1);
     if (out.cloud.empty() || (slash != std::string::npos && out.kind.empty())) {
       reader.problem(fmt::format("--hw: {} names no cloud or kind behind @ and /", in_quotes(text)),
-                     std::string(kForms));
+                     std::string(kSystemForms));
       return std::nullopt;
     }
   }
@@ -52,14 +52,14 @@ std::optional<SystemAsked> system_of(FlagReader& reader, const std::string& text
     out.hardware.erase(colon);
   }
   if (out.hardware.empty()) {
-    reader.problem(fmt::format("--hw: {} names no system", in_quotes(text)), std::string(kForms));
+    reader.problem(fmt::format("--hw: {} names no system", in_quotes(text)), std::string(kSystemForms));
     return std::nullopt;
   }
-  if (colon != std::string::npos) read_size(reader, size, out);
+  if (colon != std::string::npos) read_system_size(reader, size, out);
   return out;
 }
 
-void read_price(FlagReader& reader, const std::string& text, std::vector<SystemAsked>& systems) {
+void read_system_price(FlagReader& reader, const std::string& text, std::vector<SystemAsked>& systems) {
   const std::size_t equals = text.rfind('=');
   const std::string name = equals == std::string::npos ? "" : text.substr(0, equals);
   const auto parsed =
@@ -91,16 +91,13 @@ void read_price(FlagReader& reader, const std::string& text, std::vector<SystemA
 
 std::vector<SystemAsked> compared_systems(FlagReader& reader, const Arguments& arguments) {
   std::vector<SystemAsked> out;
-  const auto text = arguments.value("--hw");
-  if (!text) {
-    reader.problem("--hw is missing: which systems are compared?", "for example --hw h100-sxm,tpu-v5p");
-    return out;
-  }
-  for (const std::string& item : comma_parts(*text)) {
+  const std::string text = reader.text("--hw");
+  if (text.empty()) return out;
+  for (const std::string& item : comma_parts(text)) {
     if (auto system = system_of(reader, item)) out.push_back(std::move(*system));
   }
   for (const std::string& flag : arguments.values("--price")) {
-    for (const std::string& item : comma_parts(flag)) read_price(reader, item, out);
+    for (const std::string& item : comma_parts(flag)) read_system_price(reader, item, out);
   }
   return out;
 }

@@ -10,7 +10,7 @@
 namespace scalecalc::cli {
 namespace {
 
-constexpr std::string_view kForms = "\"ij,jk->ik\" or \"A[I,J] * B[J,K] -> C[I,K]\"";
+constexpr std::string_view kContractionForms = "\"ij,jk->ik\" or \"A[I,J] * B[J,K] -> C[I,K]\"";
 constexpr std::size_t kMostIndices = 16;
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -65,7 +65,8 @@ class ContractionReader {
     return std::nullopt;
   }
   bool complain(const Part& part, std::string message) {
-    problems_.push_back({words_.span(word_, part.at, part.text.size()), std::move(message), std::string(kForms)});
+    problems_.push_back(
+        {words_.span(word_, part.at, part.text.size()), std::move(message), std::string(kContractionForms)});
     return false;
   }
 

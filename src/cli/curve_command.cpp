@@ -10,7 +10,7 @@
 namespace scalecalc::cli {
 namespace {
 
-std::string rendered(const TrainCurve& curve, OutputFormat format, const TextOptions& text, bool complete) {
+std::string rendered_curve(const TrainCurve& curve, OutputFormat format, const TextOptions& text, bool complete) {
   switch (format) {
     case OutputFormat::kTable: return render_table(train_curve_report(curve, complete), text);
     case OutputFormat::kJson: return train_curve_json(curve, tool_version(), complete);
@@ -36,7 +36,7 @@ void note_grouping(const Arguments& arguments, TrainCurve& curve) {
 }
 
 /// What a table would have said, for those who read something else.
-void say_on_stderr(Log& log, const TrainCurve& curve, bool complete) {
+void say_curve_warnings(Log& log, const TrainCurve& curve, bool complete) {
   for (const Assumption& assumption : curve.job.assumptions) {
     if (assumption.warning) log.warning(assumption.text);
   }
@@ -56,10 +56,10 @@ ExitCode run_train_curve(const CurveQuestion& question, const Arguments& argumen
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   log.info(fmt::format("model: {} ({})", curve.job.model.title, curve.job.model.source));
   log.info(fmt::format("hardware: {}", curve.job.hw.title));
-  if (!for_people(outputs.standard_output())) say_on_stderr(log, curve, complete);
+  if (!for_people(outputs.standard_output())) say_curve_warnings(log, curve, complete);
   const TextOptions text = text_options(env, session.color);
   outputs.write(env, [&](OutputFormat format, bool to_file) {
-    return rendered(curve, format, to_file ? TextOptions{} : text, complete);
+    return rendered_curve(curve, format, to_file ? TextOptions{} : text, complete);
   });
   if (!complete) return ExitCode::kInterrupted;
   return any_plan(curve) ? ExitCode::kAnswered : ExitCode::kNothingFits;

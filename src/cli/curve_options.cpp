@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <array>
 #include <set>
 
 #include "base/sweep.h"
@@ -57,20 +57,23 @@ std::vector<std::int64_t> chip_counts(FlagReader& reader, std::string_view text,
   return {counts.begin(), counts.end()};
 }
 
+std::span<const Mode> train_modes() {
+  static constexpr std::array kTrainModes{Mode{"one count of --chips without --pareto"},
+                                          Mode{"a range of --chips", "the fastest plan of each count is shown"},
+                                          Mode{"--pareto", "the whole front is shown"}};
+  return kTrainModes;
+}
+
+std::optional<std::size_t> train_mode(const Arguments& arguments) {
+  const TrainMode mode = has_sweep(arguments)        ? TrainMode::kCurve
+                         : arguments.has("--pareto") ? TrainMode::kFront
+                                                     : TrainMode::kRanking;
+  return static_cast<std::size_t>(mode);
+}
+
 void check_curve_flags(FlagReader& reader, const Arguments& arguments) {
-  const bool sweep = has_sweep(arguments);
-  const bool pareto = arguments.has("--pareto");
-  if (!sweep && !pareto) return;
-  const std::string_view what = sweep ? "a range of --chips" : "--pareto";
-  const std::string_view shows = sweep ? "the fastest plan of each count is shown" : "the whole front is shown";
-  for (const std::string_view flag : {"--top", "--variants", "--objective", "--explain", "--why-not", "--from"}) {
-    if (!arguments.has(flag)) continue;
-    reader.problem(fmt::format("{} has no meaning with {}: {}", flag, what, shows),
-                   "leave it out, or ask about one count of chips alone");
-  }
-  if (sweep && arguments.has("--topology")) {
-    reader.problem("--topology is one shape, and --chips asks for several counts", "leave one of them out");
-  }
+  if (!has_sweep(arguments) || !arguments.has("--topology")) return;
+  reader.problem("--topology is one shape, and --chips asks for several counts", "leave one of them out");
 }
 
 std::optional<CurveQuestion> curve_question(const Arguments& arguments) {

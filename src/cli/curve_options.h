@@ -5,15 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/commands.h"
 #include "cli/flag_reader.h"
-#include "cli/options.h"
 #include "train/curve.h"
 
 namespace scalecalc::cli {
-
-inline constexpr Flag kParetoFlag{
-    "--pareto", 0, FlagKind::kSwitch, "", "the plans that no other beats in both time and cost, instead of a ranking",
-    ""};
 
 /// Whether a value of --chips is several counts: 256..16384*2, or 64,512. A number with grouping commas is none.
 bool is_sweep(std::string_view chips);
@@ -21,7 +17,11 @@ bool is_sweep(std::string_view chips);
 /// The counts of such a value, ascending; empty, with problems, if it is wrong.
 std::vector<std::int64_t> chip_counts(FlagReader& reader, std::string_view text, CountRange range);
 
-/// Problems of flags that have no meaning for a curve or a front.
+/// One for each TrainMode.
+std::span<const Mode> train_modes();
+std::optional<std::size_t> train_mode(const Arguments& arguments);
+
+/// That one shape was given for several counts.
 void check_curve_flags(FlagReader& reader, const Arguments& arguments);
 
 /// The curve or the front asked for; nothing if neither is. UserError as train_question().

@@ -6,9 +6,81 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/check.h"
+#include "base/sweep.h"
 #include "base/text.h"
+#include "cli/comma_list.h"
+#include "cli/commands.h"
 
 namespace scalecalc::cli {
+
+FlagReader::FlagReader(const Arguments& arguments)
+    : arguments_(arguments), flags_(arguments.command().flags), mode_(mode_of(arguments)) {
+  refuse_other_modes();
+  refuse_lonely();
+  refuse_both();
+}
+
+const Flag& FlagReader::of(std::string_view name) const {
+  const Flag* found = nullptr;
+  for (const Flag& flag : flags_) {
+    if (flag.name == name && (found == nullptr || is_ours(flag))) found = &flag;
+  }
+  check(found != nullptr, "a flag that is read stands in its command's table");
+  return *found;
+}
+
+void FlagReader::refuse_other_modes() {
+  if (!mode_) return;
+  const std::span<const Mode> modes = arguments_.command().modes;
+  const auto refuse = [&](std::string_view name, Modes those) {
+    if (!arguments_.has(name) || (those & (1U << *mode_)) != 0) return;
+    std::vector<std::string> owners;
+    for (std::size_t m = 0; m < modes.size(); ++m) {
+      if ((those & (1U << m)) != 0) owners.emplace_back(modes[m].name);
+    }
+    const Mode& asked = modes[*mode_];
+    problem(fmt::format("{} has no meaning for {}{}{}", name, asked.name, asked.why.empty() ? "" : ": ", asked.why),
+            fmt::format("it belongs to {}", join_and(owners)));
+  };
+  for (const Flag& flag : flags_) {
+    if (find_flag(flags_, flag.name) == &flag) refuse(flag.name, modes_of(flags_, flag.name));
+  }
+  Modes with_outputs = 0;
+  for (std::size_t m = 0; m < modes.size(); ++m) with_outputs |= modes[m].has_outputs ? 1U << m : 0U;
+  for (const std::string_view output : {"--output", "--json"}) refuse(output, with_outputs);
+}
+
+void FlagReader::missing(const Flag& flag) {
+  if (flag.ask.empty() || !is_ours(flag)) return;
+  problem(fmt::format("{} is missing: {}", flag.name, flag.ask), example());
+}
+
+std::string FlagReader::text(std::string_view name) {
+  const Flag& flag = of(name);
+  const auto given = arguments_.value(name);
+  if (!given) missing(flag);
+  return given.value_or("");
+}
+
+void FlagReader::refuse_lonely() {
+  for (const Flag& flag : flags_) {
+    if (flag.needs.empty() || !arguments_.has(flag.name) || !is_ours(flag)) continue;
+    bool beside = false;
+    for (const std::string& other : parts_between(flag.needs, ' ')) beside = beside || arguments_.has(other);
+    if (!beside) problem(fmt::format(fmt::runtime(flag.needs_why), flag.name), std::string(flag.needs_hint));
+  }
+}
+
+void FlagReader::refuse_both() {
+  for (auto one = flags_.begin(); one != flags_.end(); ++one) {
+    if (one->says.empty() || !arguments_.has(one->name) || !is_ours(*one)) continue;
+    for (auto other = one + 1; other != flags_.end(); ++other) {
+      if (other->says != one->says || !arguments_.has(other->name) || !is_ours(*other)) continue;
+      problem(fmt::format("{} and {} both say {}", one->name, other->name, one->says), "give one of them");
+    }
+  }
+}
 
 void FlagReader::problem(std::string message, std::string hint) {
   problems_.push_back({SourceSpan{}, std::move(message), std::move(hint)});
@@ -20,6 +92,37 @@ void FlagReader::problems(std::vector<Diagnostic> found) {
 
 void FlagReader::finish() {
   if (!problems_.empty()) throw UserError(std::move(problems_));
+}
+
+std::string FlagReader::example() const {
+  const Command& command = arguments_.command();
+  const std::string_view own = mode_ ? command.modes[*mode_].example : "";
+  const std::string_view line = own.empty() ? first_example(command) : own;
+  std::string out;  // a long example goes on behind a backslash, indented
+  for (const char c : line) {
+    const bool blank = c == ' ' || c == '\n' || c == '\\';
+    if (!blank) {
+      out += c;
+    } else if (!out.empty() && out.back() != ' ') {
+      out += ' ';
+    }
+  }
+  while (out.ends_with(' ')) out.pop_back();
+  return "for example: " + out;
+}
+
+std::string FlagReader::only_word(std::string_view name, std::string_view ask) {
+  const std::vector<std::string>& words = arguments_.positionals();
+  if (words.empty()) {
+    problem(fmt::format("{} is missing: {}", name, ask), example());
+    return "";
+  }
+  if (words.size() > 1) {
+    problem(fmt::format("unexpected argument {}: {} takes one {}, and that is {}", in_quotes(words[1]),
+                        arguments_.command().name, name, in_quotes(words[0])),
+            example());
+  }
+  return words.front();
 }
 
 std::optional<std::int64_t> FlagReader::count_of(std::string_view name, std::string_view text, CountRange range) {
@@ -40,40 +143,15 @@ std::optional<std::int64_t> FlagReader::count_of(std::string_view name, std::str
   return static_cast<std::int64_t>(std::get<double>(parsed));
 }
 
-std::optional<std::int64_t> FlagReader::count(std::string_view flag, CountRange range) {
-  const std::optional<std::string> text = arguments_.value(flag);
-  if (!text) return std::nullopt;
-  return count_of(flag, *text, range);
-}
-
-std::optional<double> FlagReader::fraction(std::string_view flag) {
-  const std::optional<std::string> text = arguments_.value(flag);
-  if (!text) return std::nullopt;
-  const auto parsed = parse_quantity(*text, UnitKind::kFraction);
+std::optional<double> FlagReader::quantity_of(std::string_view name, std::string_view text, UnitKind kind) {
+  const auto parsed = parse_quantity(text, kind);
   if (const double* value = std::get_if<double>(&parsed)) return *value;
   const UnitError& error = std::get<UnitError>(parsed);
-  problem(fmt::format("{}: {}", flag, error.message), error.hint);
+  problem(fmt::format("{}: {}", name, error.message), error.hint);
   return std::nullopt;
 }
 
-std::optional<double> FlagReader::positive(std::string_view flag, UnitKind kind) {
-  const std::optional<std::string> text = arguments_.value(flag);
-  if (!text) return std::nullopt;
-  const auto parsed = parse_quantity(*text, kind);
-  if (const UnitError* error = std::get_if<UnitError>(&parsed)) {
-    problem(fmt::format("{}: {}", flag, error->message), error->hint);
-    return std::nullopt;
-  }
-  const double value = std::get<double>(parsed);
-  if (value <= 0) {
-    problem(fmt::format("{} {} is not above zero", flag, in_quotes(*text)), std::string(accepted_forms(kind)));
-    return std::nullopt;
-  }
-  return value;
-}
-
-std::optional<std::size_t> FlagReader::word_of(std::string_view name, std::string_view text,
-                                               std::span<const std::string_view> words) {
+std::optional<std::size_t> FlagReader::word_of(std::string_view name, std::string_view text, LegalWords words) {
   const auto found = std::find(words.begin(), words.end(), text);
   if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
   const std::vector<std::string> known(words.begin(), words.end());
@@ -84,10 +162,39 @@ std::optional<std::size_t> FlagReader::word_of(std::string_view name, std::strin
   return std::nullopt;
 }
 
-std::optional<std::size_t> FlagReader::word(std::string_view flag, std::span<const std::string_view> words) {
-  const std::optional<std::string> text = arguments_.value(flag);
-  if (!text) return std::nullopt;
-  return word_of(flag, *text, words);
+std::optional<std::int64_t> FlagReader::count(const Flag& flag) {
+  const auto given = text(flag);
+  return given ? count_of(flag.name, *given, flag.range) : std::nullopt;
+}
+
+std::optional<double> FlagReader::quantity(const Flag& flag) {
+  const auto given = text(flag);
+  if (!given) return std::nullopt;
+  const bool share = flag.reading == Reading::kShare || flag.reading == Reading::kSomeShare;
+  const UnitKind unit = share ? UnitKind::kFraction : flag.unit;
+  const auto value = quantity_of(flag.name, *given, unit);
+  if (!value || *value > 0 || flag.reading == Reading::kShare) return value;
+  problem(fmt::format("{} {} is not above zero", flag.name, in_quotes(*given)), std::string(accepted_forms(unit)));
+  return std::nullopt;
+}
+
+std::optional<std::size_t> FlagReader::word(const Flag& flag) {
+  const auto given = text(flag);
+  return given ? word_of(flag.name, *given, flag.words) : std::nullopt;
+}
+
+std::optional<std::vector<double>> FlagReader::sweep(const Flag& flag) {
+  const auto given = text(flag);
+  if (!given) return std::nullopt;
+  const auto parsed = parse_sweep(*given, flag.unit);
+  if (const UnitError* error = std::get_if<UnitError>(&parsed)) {
+    problem(fmt::format("{}: {}", flag.name, error->message), error->hint);
+    return std::nullopt;
+  }
+  const auto& values = std::get<std::vector<double>>(parsed);
+  if (std::all_of(values.begin(), values.end(), [](double value) { return value > 0; })) return values;
+  problem(fmt::format("{} {} is out of range", flag.name, in_quotes(*given)), "values above 0");
+  return std::nullopt;
 }
 
 }  // namespace scalecalc::cli

@@ -1,51 +1,201 @@
-// Texts of flags to values. Problems are collected, so that one run shows all of them.
+// Texts of flags to values, as the command's table of flags says. Problems are collected, so that one run shows all of
+// them.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/diagnostic.h"
 #include "base/units.h"
+#include "cli/flag.h"
 #include "cli/options.h"
 
 namespace scalecalc::cli {
 
-struct CountRange {
-  std::int64_t least = 1;
-  std::int64_t most = 0;
-};
-
 class FlagReader {
  public:
-  explicit FlagReader(const Arguments& arguments) : arguments_(arguments) {}
+  /// Problems of the table are found at once: flags of another mode of the command, flags that need another or
+  /// contradict it, and those that must be given and are not.
+  explicit FlagReader(const Arguments& arguments);
+  /// For flags that another table of the same arguments describes, such as the common ones.
+  FlagReader(const Arguments& arguments, std::span<const Flag> flags) : arguments_(arguments), flags_(flags) {}
+
+  /// Every flag that goes into such a question (Flag::to, when, by), in the order of the table.
+  template <class Question>
+  void read(Question& question) {
+    for (const Flag& flag : flags_) {
+      if (flag.question != &kTag<Question> || !is_ours(flag)) continue;
+      arguments_.has(flag.name) ? flag.store(*this, flag, &question) : missing(flag);
+    }
+  }
 
   void problem(std::string message, std::string hint = "");
   /// Problems found elsewhere, with their places.
   void problems(std::vector<Diagnostic> found);
   /// Throws what was found.
   void finish();
+  /// "for example: scalecalc train llama3-70b ...": the first of the command's examples.
+  std::string example() const;
 
-  std::optional<std::int64_t> count(std::string_view flag, CountRange range);
-  /// A quantity above zero.
-  std::optional<double> positive(std::string_view flag, UnitKind kind);
-  /// A share from 0 to 1.
-  std::optional<double> fraction(std::string_view flag);
-  /// Position of the word in `words`; unknown words are a problem with the nearest ones.
-  std::optional<std::size_t> word(std::string_view flag, std::span<const std::string_view> words);
+  /// The one positional; nothing, and a problem, if there is none or more: "MODEL is missing: which model?".
+  std::string only_word(std::string_view name, std::string_view ask);
+
+  // One flag of the table, for what is read by hand. Nothing if it was not given, or with a problem if it is wrong.
+  std::string text(std::string_view flag);  ///< with a problem too if it must be given
+  std::optional<std::int64_t> count(std::string_view flag) { return count(of(flag)); }
+  std::optional<double> quantity(std::string_view flag) { return quantity(of(flag)); }
+  std::optional<std::size_t> word(std::string_view flag) { return word(of(flag)); }
+  std::optional<std::vector<double>> sweep(std::string_view flag) { return sweep(of(flag)); }
+
+  std::optional<std::int64_t> count(const Flag& flag);
+  std::optional<double> quantity(const Flag& flag);  ///< or a share
+  std::optional<std::size_t> word(const Flag& flag);
+  std::optional<std::vector<double>> sweep(const Flag& flag);
+  std::optional<std::string> text(const Flag& flag) const { return arguments_.value(flag.name); }
+  std::vector<std::string> texts(const Flag& flag) const { return arguments_.values(flag.name); }
 
   // The same for a text from elsewhere; `name` says in messages where it stands.
   std::optional<std::int64_t> count_of(std::string_view name, std::string_view text, CountRange range);
-  std::optional<std::size_t> word_of(std::string_view name, std::string_view text,
-                                     std::span<const std::string_view> words);
+  std::optional<double> quantity_of(std::string_view name, std::string_view text, UnitKind kind);
+  std::optional<std::size_t> word_of(std::string_view name, std::string_view text, LegalWords words);
+
+  /// Stands for a kind of question.
+  template <class Question>
+  static constexpr char kTag = 0;
+
+  /// Of what `flag` gives, as the type asks.
+  template <class Value>
+  std::optional<Value> get(const Flag& flag);
 
  private:
+  const Flag& of(std::string_view name) const;
+  /// Of the mode asked for; of any if that is not clear.
+  bool is_ours(const Flag& flag) const { return !mode_ || flag.is_of(*mode_); }
+  void refuse_other_modes();
+  void refuse_lonely();
+  void refuse_both();
+  void missing(const Flag& flag);
+
   const Arguments& arguments_;
+  std::span<const Flag> flags_;
+  std::optional<std::size_t> mode_;
   std::vector<Diagnostic> problems_;
 };
+
+namespace detail {
+
+template <class Member>
+struct MemberOf;
+template <class Owner, class Type>
+struct MemberOf<Type Owner::*> {
+  using Question = Owner;
+  using Value = Type;
+};
+template <auto kFirst, auto... kRest>
+struct FirstOf {
+  using Question = typename MemberOf<decltype(kFirst)>::Question;
+};
+
+template <class Question, class Type>
+Type& member(Question& question, Type Question::*at) {
+  return question.*at;
+}
+template <class Question, class Type, class... Rest>
+auto& member(Question& question, Type Question::*at, Rest... rest) {
+  return member(question.*at, rest...);
+}
+
+template <class T>
+struct Unwrapped {
+  using Value = T;
+};
+template <class T>
+struct Unwrapped<std::optional<T>> {
+  using Value = T;
+};
+
+template <class T>
+void assign(FlagReader& reader, const Flag& flag, T& target) {
+  if (auto value = reader.get<typename Unwrapped<T>::Value>(flag)) target = std::move(*value);
+}
+
+template <auto... kMembers>
+void store_member(FlagReader& reader, const Flag& flag, void* question) {
+  assign(reader, flag, member(*static_cast<typename FirstOf<kMembers...>::Question*>(question), kMembers...));
+}
+
+template <std::size_t kWord, auto... kMembers>
+void store_when(FlagReader& reader, const Flag& flag, void* question) {
+  const auto at = reader.word(flag);
+  if (at) member(*static_cast<typename FirstOf<kMembers...>::Question*>(question), kMembers...) = *at == kWord;
+}
+
+template <class Function>
+struct ReaderOf;
+template <class Asked>
+struct ReaderOf<void (*)(FlagReader&, const Flag&, const std::string&, Asked&)> {
+  using Question = Asked;
+};
+
+template <auto kRead>
+void store_by(FlagReader& reader, const Flag& flag, void* question) {
+  auto& asked = *static_cast<typename ReaderOf<decltype(kRead)>::Question*>(question);
+  for (const std::string& text : reader.texts(flag)) kRead(reader, flag, text, asked);
+}
+
+}  // namespace detail
+
+template <auto... kMembers>
+constexpr Flag Flag::to() const {
+  Flag out = *this;
+  out.question = &FlagReader::kTag<typename detail::FirstOf<kMembers...>::Question>;
+  out.store = &detail::store_member<kMembers...>;
+  return out;
+}
+
+template <std::size_t kWord, auto... kMembers>
+constexpr Flag Flag::when() const {
+  Flag out = *this;
+  out.question = &FlagReader::kTag<typename detail::FirstOf<kMembers...>::Question>;
+  out.store = &detail::store_when<kWord, kMembers...>;
+  return out;
+}
+
+template <auto kRead>
+constexpr Flag Flag::by() const {
+  Flag out = *this;
+  out.question = &FlagReader::kTag<typename detail::ReaderOf<decltype(kRead)>::Question>;
+  out.store = &detail::store_by<kRead>;
+  return out;
+}
+
+template <class Value>
+std::optional<Value> FlagReader::get(const Flag& flag) {
+  if constexpr (std::is_same_v<Value, bool>) {
+    if (flag.reading != Reading::kWord) return true;  // a switch that is given
+    const auto at = word(flag);                       // auto, on or off
+    return at && *at > 0 ? std::optional(*at == 1) : std::nullopt;
+  } else if constexpr (std::is_enum_v<Value>) {
+    const auto at = word(flag);
+    return at ? std::optional(static_cast<Value>(*at)) : std::nullopt;
+  } else if constexpr (std::is_integral_v<Value>) {
+    const auto n = count(flag);
+    return n ? std::optional(static_cast<Value>(*n)) : std::nullopt;
+  } else if constexpr (std::is_same_v<Value, std::string>) {
+    if (!flag.words.empty() && !word(flag)) return std::nullopt;
+    return text(flag);
+  } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
+    return texts(flag);
+  } else if constexpr (std::is_same_v<Value, std::vector<double>>) {
+    return sweep(flag);
+  } else {
+    const auto number = flag.reading == Reading::kCount ? std::optional<double>(count(flag)) : quantity(flag);
+    return number ? std::optional(Value(*number)) : std::nullopt;
+  }
+}
 
 }  // namespace scalecalc::cli

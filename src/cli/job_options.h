@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "cli/options.h"
+#include "cli/commands.h"
 #include "distill/distill.h"
 #include "rl/rl.h"
 
@@ -12,6 +12,10 @@ namespace scalecalc::cli {
 
 std::span<const Flag> distill_flags();
 std::span<const Flag> rl_flags();
+
+/// One for each DistillLoss.
+std::span<const Mode> distill_modes();
+std::optional<std::size_t> distill_mode(const Arguments& arguments);
 
 /// UserError with every problem found.
 DistillQuestion distill_question(const Arguments& arguments);

@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/text.h"
+#include "cli/comma_list.h"
 #include "plan/dimensions.h"
 
 namespace scalecalc::cli {
 namespace {
+
+constexpr std::int64_t kMostWords = 16;  // dimensions with more values are numbers
 
 /// Bounds are numbers; words have no order.
 bool takes_words(std::string_view flag) { return flag != "--max"; }
@@ -88,33 +92,41 @@ class FilterReader {
   std::vector<std::string> seen_;
 };
 
-/// A pin from a flag of its own, merged with the one from --fix.
-void read_pin_flag(FlagReader& reader, const LayoutDimension& dimension, LayoutFilter& fix) {
-  const std::vector<std::string> words = choices(dimension);
-  const std::vector<std::string_view> views(words.begin(), words.end());
-  std::string flag = fmt::format("--{}", dimension.name);
-  std::replace(flag.begin(), flag.end(), '_', '-');
-  const auto word = reader.word(flag, views);
-  const auto given = word ? choice(dimension, *word) : std::nullopt;
-  if (!given) return;
-  const auto fixed = dimension.pin(fix);
-  if (fixed && *fixed != *given) {
-    reader.problem(fmt::format("{} and --fix {}= say different things", flag, dimension.name), "give one of them");
-  }
-  dimension.set_pin(fix, given);
+/// "cp_comm" is pinned by --cp-comm.
+std::string flag_of(const LayoutDimension& dimension) {
+  std::string out = fmt::format("--{}", dimension.name);
+  std::replace(out.begin(), out.end(), '_', '-');
+  return out;
 }
 
 }  // namespace
+
+Flag layout_flag(std::string_view dimension, std::string_view help) {
+  struct Named {
+    std::string flag;
+    std::vector<std::string> words;
+    std::vector<std::string_view> views;
+  };
+  static std::map<std::string_view, Named> kNamed = [] {
+    std::map<std::string_view, Named> out;
+    for (const LayoutDimension& d : layout_dimensions()) {
+      if (d.most - d.least > kMostWords) continue;
+      Named& named = out[d.name];
+      named.flag = flag_of(d);
+      named.words = choices(d);
+      named.views.assign(named.words.begin(), named.words.end());
+    }
+    return out;
+  }();
+  const Named& named = kNamed.at(dimension);
+  return word(named.flag, named.views, help);
+}
 
 void read_layout_pins(FlagReader& reader, std::string_view flag, const std::vector<std::string>& texts,
                       LayoutFilter& filter) {
   FilterReader items(reader, flag, filter);
   for (const std::string& text : texts) {
-    for (std::size_t at = 0; at <= text.size();) {
-      const std::size_t end = std::min(text.find(',', at), text.size());
-      items.item(std::string_view(text).substr(at, end - at));
-      at = end + 1;
-    }
+    for (const std::string& part : comma_parts(text)) items.item(part);
   }
 }
 
@@ -123,8 +135,18 @@ void read_layout_filter(FlagReader& reader, const Arguments& arguments, std::str
 }
 
 void read_layout_flags(FlagReader& reader, LayoutFilter& fix) {
-  for (const char* name : {"remat", "schedule", "zero", "cp_comm", "offload"})
-    read_pin_flag(reader, *find_dimension(name), fix);
+  for (const char* name : {"remat", "schedule", "zero", "cp_comm", "offload"}) {
+    const LayoutDimension& dimension = *find_dimension(name);
+    const std::string flag = flag_of(dimension);
+    const auto word = reader.word(flag);
+    const auto given = word ? choice(dimension, *word) : std::nullopt;
+    if (!given) continue;
+    const auto fixed = dimension.pin(fix);
+    if (fixed && *fixed != *given) {
+      reader.problem(fmt::format("{} and --fix {}= say different things", flag, name), "give one of them");
+    }
+    dimension.set_pin(fix, given);
+  }
 }
 
 }  // namespace scalecalc::cli

@@ -6,6 +6,9 @@
 
 namespace scalecalc::cli {
 
+/// A flag that pins one dimension whose values are few: "--remat" with "auto" and its values as words.
+Flag layout_flag(std::string_view dimension, std::string_view help);
+
 /// Reads the texts "tp=8,remat=full" of one filter into it; `flag` names their place in messages.
 void read_layout_pins(FlagReader& reader, std::string_view flag, const std::vector<std::string>& texts,
                       LayoutFilter& filter);
@@ -13,7 +16,7 @@ void read_layout_pins(FlagReader& reader, std::string_view flag, const std::vect
 /// Reads every `flag` ("--fix" or "--max") into `filter`. Words (remat, offload) can only be pinned.
 void read_layout_filter(FlagReader& reader, const Arguments& arguments, std::string_view flag, LayoutFilter& filter);
 
-/// --remat, --zero, --schedule, --cp-comm and --offload, which are pins too; a --fix that says otherwise is a problem.
+/// --remat, --zero, --schedule, --cp-comm and --offload, after --fix; one that says otherwise is a problem.
 void read_layout_flags(FlagReader& reader, LayoutFilter& fix);
 
 }  // namespace scalecalc::cli

@@ -40,11 +40,11 @@ std::vector<RowFilter> filters_by(std::vector<std::string> known, FlagReader& re
 }  // namespace
 
 std::vector<RowFilter> row_filters(FlagReader& reader, const Arguments& arguments) {
-  return filters_by(group_axes(), reader, arguments);
+  return filters_by(Training::axes(), reader, arguments);
 }
 
 std::vector<RowFilter> serve_row_filters(FlagReader& reader, const Arguments& arguments) {
-  return filters_by(serve_axes(), reader, arguments);
+  return filters_by(Serving::axes(), reader, arguments);
 }
 
 MeasuredRows read_measurement_files(const std::vector<std::string>& files, const Catalog& catalog) {

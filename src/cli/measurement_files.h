@@ -6,19 +6,17 @@
 
 #include "cli/flag_reader.h"
 #include "cli/options.h"
-#include "validate/serve_validation.h"
-#include "validate/validation.h"
+#include "validate/serving_validation.h"
+#include "validate/training_validation.h"
 
 namespace scalecalc::cli {
 
-inline constexpr Flag kOnlyFlag{
-    "--only",
-    0,
-    FlagKind::kRepeatable,
-    "KEY=NAME,...",
-    "only rows of this subset, chip, family, framework, stack, precision, group (of sources) or id; of serving: chip, "
-    "stack, phase, batch, model, group or id",
-    "chip=h100-sxm"};
+inline constexpr Flag kOnlyFlag =
+    text("--only", "KEY=NAME,...",
+         "only rows of this subset, chip, family, framework, stack, precision, group (of sources) or id; of serving: "
+         "chip, stack, phase, batch, model, group or id",
+         "chip=h100-sxm")
+        .repeatable();
 
 std::vector<RowFilter> row_filters(FlagReader& reader, const Arguments& arguments);
 /// The same for rows of serving.

@@ -84,9 +84,9 @@ class OperationReader {
 };
 
 bool OperationReader::matmul_sizes(Matmul& m, Values& rows) {
-  constexpr const char* kForms = "BxDxF such as 512x8192x28672, DxF with --batch, or NxBxDxF for N matmuls alike";
+  constexpr const char* kMatmulForms = "BxDxF such as 512x8192x28672, DxF with --batch, or NxBxDxF for N matmuls alike";
   if (words_.size() < 2) {
-    problem(words_.end(), "the shape is missing", kForms);
+    problem(words_.end(), "the shape is missing", kMatmulForms);
     return false;
   }
   const ShapeWord shape = read_shape(words_, 1, problems_);
@@ -96,7 +96,7 @@ bool OperationReader::matmul_sizes(Matmul& m, Values& rows) {
     problem(words_.span(1),
             dims == 2 ? fmt::format("{} has no batch", in_quotes(words_[1]))
                       : fmt::format("a matmul has 3 sizes, and {} has {}", in_quotes(words_[1]), dims),
-            kForms);
+            kMatmulForms);
     return false;
   }
   if (dims == 4) {

@@ -1,6 +1,6 @@
-// CLI11 collects the values; what a user reads is ours. CLI11 2.1.2 takes a following flag for a missing value, loses
-// unknown flags behind other errors and reads 010 as 8, so the words are sorted here first and every value stays a
-// text.
+// CLI11 parses; what a user reads is ours. Every value stays a text, since CLI11 reads 010 as 8. Its version 2.1.2
+// needs three things to be said differently beforehand, see spelled_out(), and takes the word after a flag for its
+// value whatever it is, see checked().
 #include "cli/options.h"
 
 #include <fmt/format.h>
@@ -12,26 +12,45 @@
 #include "base/check.h"
 #include "base/diagnostic.h"
 #include "base/text.h"
+#include "cli/commands.h"
 
 namespace scalecalc::cli {
 namespace {
 
-constexpr std::array kCommon{
-    Flag{"--output", 'o', FlagKind::kRepeatable, "FORMAT[=FILE]",
-         "table (default), json, jsonl, csv, markdown or html; to a file if one is named; repeatable", "json"},
-    Flag{"--json", 0, FlagKind::kSwitch, "", "same as -o json", ""},
-    Flag{"--config-dir", 0, FlagKind::kRepeatable, "DIR",
-         "look for models and hardware here first, before SCALECALC_CONFIG_PATH and the built-in catalog", "./configs"},
-    Flag{"--color", 0, FlagKind::kValue, "auto|always|never", "colour; NO_COLOR is honoured (default auto)", "never"},
-    Flag{"--quiet", 'q', FlagKind::kSwitch, "", "errors only on standard error", ""},
-    Flag{"--verbose", 'v', FlagKind::kSwitch, "", "say what was read and searched, on standard error", ""},
-    Flag{"--version", 'V', FlagKind::kSwitch, "", "print the version", ""},
-    Flag{"--help", 'h', FlagKind::kSwitch, "", "print this", ""},
+constexpr std::array<std::string_view, 3> kColorNames{"auto", "always", "never"};
+
+constexpr std::array kCommonFlags{
+    text("--output", "FORMAT[=FILE]",
+         "table (default), json, jsonl, csv, markdown or html; to a file if one is named; repeatable", "json")
+        .repeatable()
+        .lettered('o'),
+    toggle("--json", "same as -o json"),
+    text("--config-dir", "DIR",
+         "look for models and hardware here first, before SCALECALC_CONFIG_PATH and the built-in catalog", "./configs")
+        .repeatable(),
+    word("--color", kColorNames, "colour; NO_COLOR is honoured (default auto)"),
+    toggle("--quiet", "errors only on standard error").lettered('q'),
+    toggle("--verbose", "say what was read and searched, on standard error").lettered('v'),
+    toggle("--version", "print the version").lettered('V'),
+    toggle("--help", "print this").lettered('h'),
 };
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool digit(char c) { return c >= '0' && c <= '9'; }
 
-bool all_digits(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
+/// Starts with a dash, but is no number and not the name of standard input.
+bool looks_like_flag(std::string_view word) {
+  return word.size() > 1 && word[0] == '-' && !digit(word[1]) && word[1] != '.';
+}
+
+/// The flag of "--chips" or "--chips=4".
+const Flag* named_flag(std::string_view word, std::span<const Flag> flags) {
+  return find_flag(flags, word.substr(0, word.find('=')));
+}
+
+const Flag* lettered_flag(char letter, std::span<const Flag> flags) {
+  const auto it = std::find_if(flags.begin(), flags.end(), [&](const Flag& flag) { return flag.letter == letter; });
+  return it == flags.end() ? nullptr : &*it;
+}
 
 [[noreturn]] void unknown_flag(std::string_view word, std::span<const Flag> flags, std::string_view command) {
   const std::string_view name = word.substr(0, word.find('='));
@@ -52,111 +71,106 @@ bool all_digits(std::string_view text) { return !text.empty() && std::all_of(tex
                   fmt::format("for example {} {}", flag.name, flag.example));
 }
 
-/// A cluster such as -qv: every letter must be a flag. Returns the first that takes a value, else the last.
-const Flag* last_of_cluster(std::string_view word, std::span<const Flag> flags) {
-  const Flag* found = nullptr;
-  for (std::size_t i = 1; i < word.size(); ++i) {
-    const auto it = std::find_if(flags.begin(), flags.end(), [&](const Flag& f) { return f.letter == word[i]; });
-    if (it == flags.end()) return nullptr;
-    found = &*it;
-    if (found->kind != FlagKind::kSwitch) return found;
+/// What CLI11 would misread: it takes "--hw= x" for "--hw x", "--json=x" for "--json", and the word after "--explain"
+/// for its value though it is no number.
+std::vector<std::string> spelled_out(std::vector<std::string> words, std::span<const Flag> flags) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const Flag* flag = named_flag(words[i], flags);
+    if (flag == nullptr) continue;
+    const std::size_t equals = words[i].find('=');
+    if (equals == std::string::npos) {
+      const bool number = i + 1 < words.size() && std::all_of(words[i + 1].begin(), words[i + 1].end(), digit);
+      if (flag->kind == FlagKind::kOptionalCount && !number) words[i] += "=1";
+    } else if (flag->kind == FlagKind::kSwitch) {
+      throw UserError(fmt::format("{} takes no value", flag->name), "");
+    } else if (equals + 1 == words[i].size()) {
+      missing_value(*flag);
+    }
   }
-  return found;
+  return words;
 }
 
-/// The command line sorted: flags as "--name" or "--name=value", and everything else.
-struct Words {
-  std::vector<std::string> flags;
-  std::vector<std::string> positionals;
-};
-
-class Sorter {
- public:
-  Sorter(const std::vector<std::string>& args, std::span<const Flag> flags, std::string_view command)
-      : args_(args), flags_(flags), command_(command) {}
-
-  Words sort() {
-    while (at_ < args_.size()) {
-      const std::string& word = args_[at_++];
-      if (word == "--") {
-        out_.positionals.insert(out_.positionals.end(), args_.begin() + static_cast<std::ptrdiff_t>(at_), args_.end());
-        break;
-      }
-      if (!looks_like_flag(word)) {
-        out_.positionals.push_back(word);
-      } else if (word.starts_with("--")) {
-        long_flag(word);
-      } else {
-        cluster(word);
-      }
-    }
-    return std::move(out_);
+/// The values of a flag that may be given so often, none of them empty or another flag.
+std::vector<std::string> checked(const Flag& flag, std::vector<std::string> values, std::span<const Flag> flags) {
+  for (const std::string& value : values) {
+    const bool is_flag =
+        looks_like_flag(value) &&
+        (value.starts_with("--") ? named_flag(value, flags) != nullptr : lettered_flag(value[1], flags) != nullptr);
+    if (value.empty() || is_flag) missing_value(flag);
   }
-
- private:
-  void long_flag(const std::string& word) {
-    const Flag* flag = find_flag(word, flags_);
-    if (flag == nullptr) unknown_flag(word, flags_, command_);
-    const std::size_t equals = word.find('=');
-    if (equals == std::string::npos) return take(*flag, std::nullopt);
-    if (flag->kind == FlagKind::kSwitch) throw UserError(fmt::format("{} takes no value", flag->name), "");
-    if (equals + 1 == word.size()) missing_value(*flag);
-    take(*flag, word.substr(equals + 1));
+  if (values.size() > 1 && flag.kind != FlagKind::kRepeatable) {
+    throw UserError(fmt::format("{} is given twice: {} and {}", flag.name, in_quotes(values[0]), in_quotes(values[1])),
+                    "");
   }
+  return values;
+}
 
-  /// -q, -qv, -ojson, -vo json.
-  void cluster(const std::string& word) {
-    if (find_flag(word, flags_) == nullptr) unknown_flag(word, flags_, command_);
-    for (std::size_t i = 1; i < word.size(); ++i) {
-      const Flag& flag = *find_flag(fmt::format("-{}", word[i]), flags_);
-      if (flag.kind == FlagKind::kSwitch) {
-        take(flag, std::nullopt);
-        continue;
-      }
-      return take(flag, i + 1 < word.size() ? std::optional(word.substr(i + 1)) : std::nullopt);
-    }
+/// What CLI11 left over: words, and flags it does not know. It splits clusters of letters, so that what is unknown may
+/// be the end of the word that was typed.
+std::vector<std::string> words_of(const std::vector<std::string>& left, const std::vector<std::string>& typed,
+                                  std::span<const Flag> flags, std::string_view command) {
+  for (const std::string& word : left) {
+    if (!looks_like_flag(word)) continue;
+    const auto whole = std::find_if(typed.begin(), typed.end(), [&](const std::string& t) {
+      return t == word || (word[1] != '-' && looks_like_flag(t) && t[1] != '-' && t.ends_with(word.substr(1)));
+    });
+    unknown_flag(whole == typed.end() ? word : *whole, flags, command);
   }
-
-  void take(const Flag& flag, std::optional<std::string> value) {
-    if (flag.kind == FlagKind::kSwitch) {
-      out_.flags.emplace_back(flag.name);
-      return;
-    }
-    const bool another = at_ < args_.size();
-    if (flag.kind == FlagKind::kOptionalCount && !value) value = another && all_digits(args_[at_]) ? args_[at_++] : "1";
-    if (!value) {
-      if (!another || (looks_like_flag(args_[at_]) && find_flag(args_[at_], flags_) != nullptr)) missing_value(flag);
-      value = args_[at_++];
-    }
-    if (value->empty()) missing_value(flag);
-    out_.flags.push_back(fmt::format("{}={}", flag.name, *value));
-  }
-
-  const std::vector<std::string>& args_;
-  std::span<const Flag> flags_;
-  std::string_view command_;
-  std::size_t at_ = 0;
-  Words out_;
-};
+  return left;
+}
 
 }  // namespace
 
-std::span<const Flag> common_flags() { return kCommon; }
-
-bool looks_like_flag(std::string_view word) {
-  return word.size() > 1 && word[0] == '-' && !is_digit(word[1]) && word[1] != '.';
-}
-
-const Flag* find_flag(std::string_view word, std::span<const Flag> flags) {
-  if (!word.starts_with("--")) return looks_like_flag(word) ? last_of_cluster(word, flags) : nullptr;
-  const std::string_view name = word.substr(0, word.find('='));
-  const auto it = std::find_if(flags.begin(), flags.end(), [&](const Flag& f) { return f.name == name; });
+const Flag* find_flag(std::span<const Flag> flags, std::string_view name) {
+  const auto it = std::find_if(flags.begin(), flags.end(), [&](const Flag& flag) { return flag.name == name; });
   return it == flags.end() ? nullptr : &*it;
 }
 
-bool takes_next(std::string_view word, const Flag& flag) {
-  if (flag.kind != FlagKind::kValue && flag.kind != FlagKind::kRepeatable) return false;
-  return word.starts_with("--") ? word.find('=') == std::string_view::npos : word.back() == flag.letter;
+Modes modes_of(std::span<const Flag> flags, std::string_view name) {
+  Modes out = 0;
+  for (const Flag& flag : flags) out |= flag.name == name ? flag.modes : 0U;
+  return out;
+}
+
+std::vector<Flag> flags_named(std::span<const Flag> flags, std::initializer_list<std::string_view> names) {
+  std::vector<Flag> out;
+  for (const std::string_view name : names) {
+    const Flag* flag = find_flag(flags, name);
+    check(flag != nullptr, "a flag that is taken over exists");
+    out.push_back(flag->in(kAllModes));
+  }
+  return out;
+}
+
+std::vector<Flag> flags_but(std::span<const Flag> flags, std::initializer_list<std::string_view> names) {
+  std::vector<Flag> out;
+  std::copy_if(flags.begin(), flags.end(), std::back_inserter(out),
+               [&](const Flag& flag) { return std::find(names.begin(), names.end(), flag.name) == names.end(); });
+  for (const std::string_view name : names) check(find_flag(flags, name) != nullptr, "a flag left out exists");
+  for (Flag& flag : out) flag.modes = kAllModes;  // those of this command are none of the other's
+  return out;
+}
+
+std::vector<Flag> composed(std::initializer_list<TablePart> parts) {
+  std::vector<Flag> out;
+  for (const TablePart& part : parts) {
+    for (const Flag& flag : part.flags) out.push_back(flag.in(flag.modes & part.modes));
+  }
+  return out;
+}
+
+std::span<const Flag> common_flags() { return kCommonFlags; }
+
+std::size_t first_word(const std::vector<std::string>& args, std::span<const Flag> flags) {
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const std::string& word = args[i];
+    if (!looks_like_flag(word)) return i;
+    const bool whole = word.starts_with("--");
+    const Flag* flag = whole ? named_flag(word, flags) : lettered_flag(word.back(), flags);
+    const bool takes = flag != nullptr && (flag->kind == FlagKind::kValue || flag->kind == FlagKind::kRepeatable);
+    if (takes && word.find('=') == std::string::npos) ++i;
+  }
+  return args.size();
 }
 
 std::optional<std::string> Arguments::value(std::string_view flag) const {
@@ -170,62 +184,101 @@ std::vector<std::string> Arguments::values(std::string_view flag) const {
   return found == values_.end() ? std::vector<std::string>{} : found->second;
 }
 
-Arguments Arguments::of(std::vector<std::string> positionals, Values values) {
+Arguments Arguments::of(const Command& command, std::vector<std::string> positionals, Values values) {
   Arguments out;
+  out.command_ = &command;
   out.positionals_ = std::move(positionals);
   out.values_ = std::move(values);
   return out;
 }
 
-Arguments parse_arguments(const std::vector<std::string>& args, std::span<const Flag> flags, std::string_view command) {
+Arguments parse_arguments(const std::vector<std::string>& args, const Command& command) {
+  const std::vector<Flag> flags = flags_of(command);
   CLI::App app;
   app.set_help_flag();
-  Arguments out;
-  std::map<const Flag*, std::vector<std::string>> values;
+  app.allow_extras();
+  std::map<const Flag*, CLI::Option*> options;
   for (const Flag& flag : flags) {
-    const std::string names(flag.name);
-    if (flag.kind == FlagKind::kSwitch) {
-      app.add_flag_callback(names, [&out, &flag] { out.values_[std::string(flag.name)]; });
-    } else {
-      app.add_option(names, values[&flag])->allow_extra_args(false);
-    }
+    const std::string names = flag.letter == 0 ? std::string(flag.name) : fmt::format("-{},{}", flag.letter, flag.name);
+    options[&flag] = flag.kind == FlagKind::kSwitch ? app.add_flag(names) : app.add_option(names);
+    options[&flag]->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
   }
-  Words words = Sorter(args, flags, command).sort();
-  out.positionals_ = std::move(words.positionals);
-  std::reverse(words.flags.begin(), words.flags.end());  // CLI11 takes them from the back
+  // What stands behind "--" is no flag; CLI11 would still read some of it as one.
+  const auto end = std::find(args.begin(), args.end(), "--");
+  const std::vector<std::string> typed = spelled_out({args.begin(), end}, flags);
   try {
-    app.parse(words.flags);
-  } catch (const CLI::ParseError& error) {
-    internal_error(fmt::format("the command line was checked and still refused: {}", error.what()));
+    app.parse(std::vector<std::string>(typed.rbegin(), typed.rend()));  // CLI11 takes them from the back
+  } catch (const CLI::ArgumentMismatch&) {                              // the last word is a flag without its value
+    const std::string& last = typed.back();
+    const Flag* flag = last.starts_with("--") ? named_flag(last, flags) : lettered_flag(last.back(), flags);
+    missing_value(*flag);
   }
-  for (const auto& [flag, given] : values) {
-    if (given.empty()) continue;
-    if (given.size() > 1 && flag->kind != FlagKind::kRepeatable) {
-      throw UserError(fmt::format("{} is given twice: {} and {}", flag->name, in_quotes(given[0]), in_quotes(given[1])),
-                      "");
-    }
-    out.values_[std::string(flag->name)] = given;
+  Arguments out;
+  out.command_ = &command;
+  out.positionals_ = words_of(app.remaining(), typed, flags, command.name);
+  if (end != args.end()) out.positionals_.insert(out.positionals_.end(), end + 1, args.end());
+  for (const auto& [flag, option] : options) {
+    if (option->count() == 0) continue;
+    out.values_[std::string(flag->name)] =
+        flag->kind == FlagKind::kSwitch ? std::vector<std::string>{} : checked(*flag, option->results(), flags);
   }
   return out;
 }
 
-std::string flag_help(std::span<const Flag> flags) {
+std::string value_name(const Flag& flag) {
+  if (!flag.value.empty() || flag.words.empty()) return std::string(flag.value);
+  return fmt::format("{}", fmt::join(flag.words, "|"));
+}
+
+std::string help_text(const Flag& flag) {
+  std::string out(flag.help);
+  const std::size_t at = out.find("{}");
+  if (at == std::string::npos) return out;
+  std::string words;
+  for (std::size_t i = 0; i < flag.words.size(); ++i) {
+    words += i == 0 ? "" : i + 1 == flag.words.size() ? " or " : ", ";
+    words += flag.words[i];
+  }
+  return out.replace(at, 2, words);
+}
+
+namespace {
+
+std::string flag_lines(const Flag& flag) {
   constexpr std::size_t kWidth = 96;
   constexpr std::size_t kColumn = 26;
-  std::string out;
+  std::string left =
+      flag.letter != 0 ? fmt::format("  -{}, {}", flag.letter, flag.name) : fmt::format("      {}", flag.name);
+  if (const std::string value = value_name(flag); !value.empty()) left += ' ' + value;
+  std::string right;
+  for (const char c : wrap(help_text(flag), kWidth - kColumn, 0)) {
+    right += c;
+    if (c == '\n') right.append(kColumn, ' ');
+  }
+  const bool fits = left.size() + 2 <= kColumn;
+  return fits ? fmt::format("{:<{}}{}\n", left, kColumn, right)
+              : fmt::format("{}\n{:<{}}{}\n", left, "", kColumn, right);
+}
+
+}  // namespace
+
+std::string flag_help(std::string_view title, std::span<const Flag> flags, std::span<const Mode> modes) {
+  const Modes all = (1U << modes.size()) - 1;
+  std::vector<std::pair<Modes, std::string>> groups{{all, ""}};  // those of every mode first
   for (const Flag& flag : flags) {
-    std::string left =
-        flag.letter != 0 ? fmt::format("  -{}, {}", flag.letter, flag.name) : fmt::format("      {}", flag.name);
-    if (!flag.value.empty()) left += fmt::format(" {}", flag.value);
-    const std::string text = wrap(flag.help, kWidth - kColumn, 0);
-    std::string right;
-    for (const char c : text) {
-      right += c;
-      if (c == '\n') right.append(kColumn, ' ');
+    if (find_flag(flags, flag.name) != &flag) continue;
+    const Modes those = modes_of(flags, flag.name) & all;
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.first == those; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {those, ""});
+    group->second += flag_lines(flag);
+  }
+  std::string out = fmt::format("{}:\n{}", title, groups.front().second);
+  for (auto group = groups.begin() + 1; group != groups.end(); ++group) {
+    std::vector<std::string> names;
+    for (std::size_t m = 0; m < modes.size(); ++m) {
+      if ((group->first & (1U << m)) != 0) names.emplace_back(modes[m].name);
     }
-    const bool fits = left.size() + 2 <= kColumn;
-    out += fits ? fmt::format("{:<{}}{}\n", left, kColumn, right)
-                : fmt::format("{}\n{:<{}}{}\n", left, "", kColumn, right);
+    out += fmt::format("\nof {}:\n{}", join_and(names), group->second);
   }
   return out;
 }

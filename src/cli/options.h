@@ -1,4 +1,4 @@
-// The command line as flags and texts. What a text means is for the command to say (train_options.h).
+// The command line as flags and texts. What a text means is for the reader to say (flag_reader.h).
 #pragma once
 
 #include <map>
@@ -8,23 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/flag.h"
+
 namespace scalecalc::cli {
 
-enum class FlagKind {
-  kSwitch,         ///< takes no value
-  kValue,          ///< takes one
-  kRepeatable,     ///< takes one each time
-  kOptionalCount,  ///< may take a number
-};
-
-struct Flag {
-  std::string_view name;  ///< "--chips"
-  char letter = 0;        ///< 'o' for -o
-  FlagKind kind = FlagKind::kValue;
-  std::string_view value;  ///< what help calls the value: "N"
-  std::string_view help;
-  std::string_view example;  ///< a value, for the message that one is missing
-};
+struct Command;
+struct Mode;
 
 /// Flags of every command.
 std::span<const Flag> common_flags();
@@ -36,28 +25,27 @@ class Arguments {
   std::optional<std::string> value(std::string_view flag) const;
   std::vector<std::string> values(std::string_view flag) const;
   const std::vector<std::string>& positionals() const { return positionals_; }
+  const Command& command() const { return *command_; }
 
   using Values = std::map<std::string, std::vector<std::string>, std::less<>>;
   /// Without a command line: flags by name, each of which the command has; a switch has no values.
-  static Arguments of(std::vector<std::string> positionals, Values values);
+  static Arguments of(const Command& command, std::vector<std::string> positionals, Values values);
 
  private:
-  friend Arguments parse_arguments(const std::vector<std::string>&, std::span<const Flag>, std::string_view);
+  friend Arguments parse_arguments(const std::vector<std::string>&, const Command&);
+  const Command* command_ = nullptr;
   Values values_;
   std::vector<std::string> positionals_;
 };
 
-/// UserError for unknown flags (with the nearest), a missing value, and flags given twice.
-Arguments parse_arguments(const std::vector<std::string>& args, std::span<const Flag> flags, std::string_view command);
+/// UserError for unknown flags (with the nearest), a missing value, and flags given twice. The command outlives the
+/// result.
+Arguments parse_arguments(const std::vector<std::string>& args, const Command& command);
 
-/// The flag a word stands for ("--chips", "--chips=4", "-ojson"); nullptr if none.
-const Flag* find_flag(std::string_view word, std::span<const Flag> flags);
-/// The word after this one is the flag's value.
-bool takes_next(std::string_view word, const Flag& flag);
-/// Looks like a flag: starts with a dash, but is no number and not the name of standard input.
-bool looks_like_flag(std::string_view word);
+/// Position of the first word that is neither a flag nor the value of one of `flags`; the number of words if none is.
+std::size_t first_word(const std::vector<std::string>& args, std::span<const Flag> flags);
 
-/// "  --chips N   how many chips", wrapped.
-std::string flag_help(std::span<const Flag> flags);
+/// The title and a line or more for each: "  --chips N   how many chips"; those of some modes alone behind the others.
+std::string flag_help(std::string_view title, std::span<const Flag> flags, std::span<const Mode> modes);
 
 }  // namespace scalecalc::cli

@@ -13,13 +13,13 @@
 namespace scalecalc::cli {
 namespace {
 
-constexpr std::array<std::string_view, 6> kFormats{"table", "json", "jsonl", "csv", "markdown", "html"};
+constexpr std::array<std::string_view, 6> kOutputFormatNames{"table", "json", "jsonl", "csv", "markdown", "html"};
 
-OutputFormat format_of(std::string_view word) {
-  for (std::size_t i = 0; i < kFormats.size(); ++i) {
-    if (kFormats[i] == word) return static_cast<OutputFormat>(i);
+OutputFormat output_format_of(std::string_view word) {
+  for (std::size_t i = 0; i < kOutputFormatNames.size(); ++i) {
+    if (kOutputFormatNames[i] == word) return static_cast<OutputFormat>(i);
   }
-  const std::vector<std::string> known(kFormats.begin(), kFormats.end());
+  const std::vector<std::string> known(kOutputFormatNames.begin(), kOutputFormatNames.end());
   std::string hint = did_you_mean(nearest(word, known));
   if (!hint.empty()) hint += ' ';
   throw UserError(fmt::format("unknown output format {}", in_quotes(word)),
@@ -52,13 +52,14 @@ Outputs::Outputs(const std::vector<std::string>& values, bool json) {
 
 void Outputs::add(std::string_view value) {
   const std::size_t equals = value.find('=');
-  const OutputFormat format = format_of(value.substr(0, equals));
+  const OutputFormat format = output_format_of(value.substr(0, equals));
   const std::string path = equals == std::string_view::npos ? "-" : std::string(value.substr(equals + 1));
   if (path == "-") {
     if (standard_output_ && *standard_output_ != format) {
-      throw UserError(fmt::format("{} and {} cannot both go to standard output",
-                                  kFormats[static_cast<std::size_t>(*standard_output_)], value.substr(0, equals)),
-                      fmt::format("name a file for one of them: -o {}=FILE", value.substr(0, equals)));
+      throw UserError(
+          fmt::format("{} and {} cannot both go to standard output",
+                      kOutputFormatNames[static_cast<std::size_t>(*standard_output_)], value.substr(0, equals)),
+          fmt::format("name a file for one of them: -o {}=FILE", value.substr(0, equals)));
     }
     standard_output_ = format;
     return;

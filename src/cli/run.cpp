@@ -16,27 +16,11 @@
 namespace scalecalc::cli {
 namespace {
 
-/// Every flag of every command once, to tell values from the command while it is not known yet.
-std::vector<Flag> all_flags() {
-  std::vector<Flag> out(common_flags().begin(), common_flags().end());
-  for (const Command& command : commands()) {
-    for (const Flag& flag : command.flags) {
-      const auto same = [&](const Flag& known) { return known.name == flag.name; };
-      if (std::none_of(out.begin(), out.end(), same)) out.push_back(flag);
-    }
-  }
+/// Every flag of every command, to tell values from the command while it is not known yet.
+std::vector<Flag> flags_of_all() {
+  std::vector<Flag> out;
+  for (const Command& command : commands()) out.insert(out.end(), command.flags.begin(), command.flags.end());
   return out;
-}
-
-/// Position of the first word that is neither a flag nor a flag's value; the number of words if there is none.
-std::size_t command_position(const std::vector<std::string>& args) {
-  const std::vector<Flag> flags = all_flags();
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    if (!looks_like_flag(args[i])) return i;
-    const Flag* flag = find_flag(args[i], flags);
-    if (flag != nullptr && takes_next(args[i], *flag)) ++i;
-  }
-  return args.size();
 }
 
 bool contains(const std::vector<std::string>& args, std::string_view word, std::string_view letter) {
@@ -68,11 +52,13 @@ int help(const std::vector<std::string>& words, Environment& env) {
 
 int dispatch(std::vector<std::string> args, Environment& env) {
   const std::string version = fmt::format("scalecalc {}\n", tool_version());
-  const std::size_t at = command_position(args);
+  const std::vector<Flag> own = flags_of_all();
+  const Command any{.name = "train", .flags = own};
+  const std::size_t at = first_word(args, flags_of(any));
   if (at == args.size()) {
     if (contains(args, "--help", "-h")) return help({}, env);
     if (contains(args, "--version", "-V")) return print(env, version);
-    parse_arguments(args, all_flags(), "train");  // a mistyped flag is the better complaint
+    parse_arguments(args, any);  // a mistyped flag is the better complaint
     if (!args.empty()) throw UserError("no command is given", "for example: scalecalc train --help");
     env.err << general_help();
     return static_cast<int>(ExitCode::kQuestionWrong);
@@ -84,8 +70,7 @@ int dispatch(std::vector<std::string> args, Environment& env) {
   if (command == nullptr) unknown_command(name);
   if (contains(args, "--help", "-h")) return print(env, command_help(*command));
   if (contains(args, "--version", "-V")) return print(env, version);
-  const std::vector<Flag> flags = flags_of(*command);
-  return static_cast<int>(command->run(parse_arguments(args, flags, command->name), env));
+  return static_cast<int>(command->run(parse_arguments(args, *command), env));
 }
 
 /// Problems for people on standard error and, where JSON was asked for, as a document on standard output.

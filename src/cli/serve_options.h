@@ -5,11 +5,13 @@
 #include <string_view>
 
 #include "cli/flag_reader.h"
-#include "cli/options.h"
+#include "cli/shared_flags.h"
 #include "serve/serve_question.h"
 #include "serve/traffic.h"
 
 namespace scalecalc::cli {
+
+inline constexpr CountRange kServeChipRange{1, 65'536};
 
 std::span<const Flag> serve_flags();
 
@@ -21,15 +23,9 @@ struct ServeAsked {
 
 /// UserError with every problem found.
 ServeAsked serve_asked(const Arguments& arguments);
-
-/// What another command calls the flags of an engine that it has for something else.
-struct EngineFlagNames {
-  std::string_view fix = "--fix";
-  std::string_view max = "--max";
-  std::string_view weights = "--weights";
-};
-/// Lengths, formats, pins and engine for a command that takes these flags or some of them; what is served, and where,
-/// is its own to say. Problems stay with the reader.
-ServeAsked read_engine_question(FlagReader& reader, const Arguments& arguments, const EngineFlagNames& names);
+/// The same without traffic, for another command that has these flags; problems stay with the reader.
+ServeAsked read_serve_question(FlagReader& reader, const Arguments& arguments);
+/// An engine inside another command's job: what is served, and where, is that one's own to say.
+ServeAsked read_engine_question(FlagReader& reader, const Arguments& arguments);
 
 }  // namespace scalecalc::cli

@@ -1,7 +1,6 @@
 #include "cli/session.h"
 
 #include <algorithm>
-#include <array>
 
 #include "cli/flag_reader.h"
 
@@ -11,9 +10,8 @@ std::string_view tool_version() { return SCALECALC_VERSION; }
 
 Session read_session(const Arguments& arguments, const Environment& env) {
   Session out;
-  FlagReader reader(arguments);
-  constexpr std::array<std::string_view, 3> kColors{"auto", "always", "never"};
-  if (const auto word = reader.word("--color", kColors)) out.color = static_cast<ColorMode>(*word);
+  FlagReader reader(arguments, common_flags());
+  if (const auto word = reader.word("--color")) out.color = static_cast<ColorMode>(*word);
   if (arguments.has("--verbose")) out.verbosity = Verbosity::kVerbose;
   if (arguments.has("--quiet")) out.verbosity = Verbosity::kQuiet;
   if (arguments.has("--quiet") && arguments.has("--verbose")) {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/sweep.h"
 #include "base/text.h"
 #include "cli/session.h"
 
@@ -55,24 +54,6 @@ HardwareSpec hardware_asked_for(const Arguments& arguments, const Catalog& catal
   const std::string key =
       fmt::format("hardware\n{}\n{}\n{}", *name, unpublished == Unpublished::kAllowed, join(sets, "\n"));
   return *catalog.remembered()->get<HardwareSpec>(key, load);
-}
-
-std::optional<std::vector<double>> sweep_flag(FlagReader& reader, const Arguments& arguments, std::string_view flag,
-                                              UnitKind kind) {
-  const std::optional<std::string> text = arguments.value(flag);
-  if (!text) return std::nullopt;
-  const auto parsed = parse_sweep(*text, kind);
-  if (const UnitError* error = std::get_if<UnitError>(&parsed)) {
-    reader.problem(fmt::format("{}: {}", flag, error->message), error->hint);
-    return std::nullopt;
-  }
-  const auto& values = std::get<std::vector<double>>(parsed);
-  for (const double value : values) {
-    if (value > 0) continue;
-    reader.problem(fmt::format("{} {} is out of range", flag, in_quotes(*text)), "values above 0");
-    return std::nullopt;
-  }
-  return values;
 }
 
 void note_sets(const Arguments& arguments, std::vector<Assumption>& assumptions) {

@@ -5,126 +5,144 @@
 #include <array>
 
 #include "base/text.h"
+#include "cli/comma_list.h"
 #include "cli/curve_options.h"
 #include "cli/layout_flags.h"
-#include "cli/lora_options.h"
 #include "cli/run_options.h"
-#include "cli/sheet_command.h"
-#include "cli/stack_flag.h"
-#include "network/slice.h"
 #include "plan/dimensions.h"
 
 namespace scalecalc::cli {
 namespace {
 
-constexpr CountRange kSequenceRange{1, 1'000'000'000};
-constexpr CountRange kTopRange{1, 10'000};
+constexpr CountRange kLoraRankRange{1, 65'536};
+constexpr std::array<std::string_view, 3> kLoraGroups{"attention", "mlp", "all"};
+constexpr std::array<std::uint8_t, 3> kLoraGroupBits{kLoraAttention, kLoraMlp, kLoraAll};
 
-constexpr std::array kFlags{
-    Flag{"--hw", 0, FlagKind::kValue, "HW", "hardware: a catalog name or a YAML file", "tpu-v5p"},
-    Flag{"--chips", 0, FlagKind::kValue, "N",
-         "chips of the machine, up to 16,777,216; several (256..16384*2 or 64,512) draw the scaling curve", "8960"},
-    Flag{"--topology", 0, FlagKind::kValue, "AxBxC", "shape of the slice (default: the best the vendor builds)",
-         "16x20x28"},
-    Flag{"--slices", 0, FlagKind::kValue, "K", "slices joined by the outer network (default 1)", "2"},
-    Flag{"--seq", 0, FlagKind::kValue, "N", "tokens of a sequence (default: as the model was trained)", "8192"},
-    Flag{"--batch-tokens", 0, FlagKind::kValue, "N", "tokens of a step (default: as the model was trained)", "4M"},
-    Flag{"--batch-seqs", 0, FlagKind::kValue, "N", "the same in sequences", "1024"},
-    Flag{"--batch-tolerance", 0, FlagKind::kValue, "SHARE",
-         "how far the batch a plan runs may lie from the one asked for, to divide over its ranks (default 12.5%)",
-         "5%"},
-    Flag{"--tokens", 0, FlagKind::kValue, "N", "tokens of the whole run (default: as the model was trained)", "15T"},
-    Flag{"--precision", 0, FlagKind::kValue, "NAME", "bf16, fp16, fp8, nvfp4, int8, tf32 or fp32", "bf16"},
-    Flag{"--optimizer", 0, FlagKind::kValue, "NAME", "adam, adam-bf16, adam8bit, sgd or muon", "adam"},
-    kLoraFlag,
-    kLoraTargetsFlag,
-    kLoraExpertsFlag,
-    kBaseFlag,
-    Flag{"--attention", 0, FlagKind::kValue, "flash|unfused",
-         "whether attention keeps its scores out of HBM (default flash)", "unfused"},
-    Flag{"--graphs", 0, FlagKind::kValue, "none|layer|step",
-         "what is replayed from captured graphs: nothing, all of a layer but its experts, the step (default none)",
-         "step"},
-    Flag{"--ep-overlap", 0, FlagKind::kSwitch, "", "expert all-to-alls run under another microbatch's compute", ""},
-    Flag{"--balanced-experts", 0, FlagKind::kSwitch, "", "routing is forced to be even, as in benchmarks", ""},
-    Flag{"--expert-capacity", 0, FlagKind::kValue, "FACTOR",
-         "experts take this many times their mean load, filled up or dropped (default: what is routed)", "1.25"},
-    Flag{"--tp-overlap", 0, FlagKind::kValue, "stack|none|pipelined",
-         "how much of the tensor ranks' communication hides: as runs of the stack show (default), nothing, or in "
-         "pieces under matmuls",
-         "pipelined"},
-    Flag{"--dp-overlap", 0, FlagKind::kValue, "stack|none",
-         "whether gradients are reduced under the backward pass (default stack)", "none"},
-    Flag{"--stages", 0, FlagKind::kValue, "even|balanced",
-         "how layers are dealt to pipeline stages where they divide (default: as the stack, mostly even)", "balanced"},
-    Flag{"--remat", 0, FlagKind::kValue, "auto|none|selective|attention|mlp|full",
-         "what the backward pass computes again", "selective"},
-    Flag{"--zero", 0, FlagKind::kValue, "auto|0|1|2|3", "ZeRO stage of the data ranks", "3"},
-    Flag{"--schedule", 0, FlagKind::kValue, "auto|gpipe|1f1b|interleaved|zero-bubble|dualpipe", "pipeline schedule",
-         "1f1b"},
-    Flag{"--cp-comm", 0, FlagKind::kValue, "auto|all-gather|ring|ulysses",
-         "how context ranks bring queries and keys together", "ring"},
-    Flag{"--offload", 0, FlagKind::kValue, "auto|none|WHAT+...",
-         "what the host's memory keeps: optimizer, weights, activations or all (default: what makes a layout fit)",
-         "optimizer+activations"},
-    Flag{"--fix", 0, FlagKind::kRepeatable, "KEY=N,...",
-         "pin layout dimensions: dp, fsdp, tp, sp, cp, pp, vpp, ep, etp, zero, mb (sequences of a microbatch), ga "
-         "(microbatches of a step), remat, remat_layers (of a stage; 0 = all), schedule, cp_comm, offload",
-         "tp=8,pp=16"},
-    Flag{"--max", 0, FlagKind::kRepeatable, "KEY=N,...", "bound them from above", "tp=16"},
-    Flag{"--why-not", 0, FlagKind::kRepeatable, "KEY=N,...",
-         "what ruled out or outranked the layouts with these dimensions; keys as of --fix", "tp=16,pp=4"},
-    Flag{"--from", 0, FlagKind::kValue, "LAYOUT",
-         "what changes against a layout: KEY=N,... or FILE.json of train --json (FILE.json#2: its plan 2)",
-         "answer.json"},
-    Flag{"--objective", 0, FlagKind::kValue, "time|cost|memory|chips", "what to rank by (default time)", "cost"},
-    Flag{"--top", 0, FlagKind::kValue, "N", "plans to show (default 10)", "10"},
-    kParetoFlag,
-    Flag{"--variants", 0, FlagKind::kSwitch, "", "rank variants of the same parallel degrees too", ""},
-    Flag{"--price", 0, FlagKind::kValue, "USD", "dollars per chip and hour (default: the hardware file's first)",
-         "4.2"},
-    Flag{"--efficiency", 0, FlagKind::kValue, "ideal|calibrated",
-         "ideal: the pure roofline; calibrated (default): the hardware's measured efficiencies", "calibrated"},
-    kStackFlag,
-    Flag{"--set", 0, FlagKind::kRepeatable, "KEY=VALUE",
-         "replace one field of the model or the hardware, such as hw.hbm.bandwidth=5TB/s", "hw.hbm.bandwidth=5TB/s"},
-    kAssumeFlag,
-    Flag{"--explain", 0, FlagKind::kOptionalCount, "[RANK]",
-         "the formulas behind a plan, with their numbers "
-         "(default rank 1)",
-         "1"},
-};
+void read_lora_targets(FlagReader& reader, const Flag& flag, const std::string& text, FineTuneQuestion& tune) {
+  std::vector<std::string_view> words(kLoraGroups.begin(), kLoraGroups.end());
+  words.insert(words.end(), kLoraTargetNames.begin(), kLoraTargetNames.end());
+  unsigned bits = 0;
+  for (const std::string& part : comma_parts(text)) {
+    const auto word = reader.word_of(flag.name, part, words);
+    if (!word) continue;
+    bits |= *word < kLoraGroups.size() ? kLoraGroupBits.at(*word) : 1U << (*word - kLoraGroups.size());
+  }
+  tune.targets = static_cast<std::uint8_t>(bits);
+}
+constexpr std::array<std::string_view, 2> kLoraExpertNames{"each", "none"};
 
-std::string example(std::string_view command) {
-  return fmt::format("for example: scalecalc {} llama3-70b --hw tpu-v5p --chips 8960", command);
+constexpr Flag of_adapters(const Flag& flag) {
+  return flag.needing("--lora", "{} says how adapters train, and the whole model does",
+                      "add the adapters' rank, such as --lora 16");
 }
 
-void read_names(FlagReader& reader, const Arguments& arguments, std::string_view command, TrainQuestion& q) {
-  const std::vector<std::string>& names = arguments.positionals();
-  if (names.empty()) {
-    reader.problem("MODEL is missing: which model is to be trained?", example(command));
-  } else if (names.size() > 1) {
-    reader.problem(fmt::format("unexpected argument {}: {} takes one MODEL, and that is {}", in_quotes(names[1]),
-                               command, in_quotes(names[0])),
-                   example(command));
-  } else {
-    q.model = names.front();
-  }
-  q.assume = arguments.value("--assume").value_or("");
-  if (const auto hw = arguments.value("--hw")) {
-    q.hardware = *hw;
-  } else {
-    reader.problem("--hw is missing: on which hardware?", example(command));
-  }
-  if (q.model == "-" && q.hardware == "-") {
-    reader.problem("the model and the hardware cannot both be standard input", "name a file for one of them");
-  }
+constexpr Modes kOfRankings = 1U << static_cast<unsigned>(TrainMode::kRanking);
+constexpr Modes kOfFronts = ~kOfRankings;
+
+std::vector<Flag> make_train_flags() {
+  std::vector<Flag> out{
+      kHwFlag.to<&TrainQuestion::hardware>(),
+      text("--chips", "N",
+           "chips of the machine, up to 16,777,216; several (256..16384*2 or 64,512) draw the scaling curve", "8960"),
+      kTopologyFlag.to<&TrainQuestion::topology>(),
+      kSlicesFlag.to<&TrainQuestion::slices>(),
+      count<&TrainQuestion::seq>("--seq", kSequenceRange, "N",
+                                 "tokens of a sequence (default: as the model was trained)", "8192"),
+      quantity<&TrainQuestion::batch_tokens>("--batch-tokens", UnitKind::kCount, "N",
+                                             "tokens of a step (default: as the model was trained)", "4M")
+          .saying("how large a step is"),
+      quantity<&TrainQuestion::batch_seqs>("--batch-seqs", UnitKind::kCount, "N", "the same in sequences", "1024")
+          .saying("how large a step is"),
+      share<&TrainQuestion::batch_tolerance>(
+          "--batch-tolerance",
+          "how far the batch a plan runs may lie from the one asked for, to divide over its ranks (default 12.5%)",
+          "5%"),
+      quantity<&TrainQuestion::tokens>("--tokens", UnitKind::kCount, "N",
+                                       "tokens of the whole run (default: as the model was trained)", "15T"),
+      precision_flag<&TrainQuestion::precision>("{}"),
+      optimizer_flag<&TrainQuestion::optimizer>("{}"),
+      count<&FineTuneQuestion::rank>(
+          "--lora", kLoraRankRange, "RANK",
+          "train adapters of this rank beside frozen weights (default: the whole model trains)", "16"),
+      of_adapters(text("--lora-targets", "attention|mlp|all|NAME,...",
+                       "projections that carry adapters: groups or q, k, v, o, gate, up, down, recurrent (default all)",
+                       "q,v")
+                      .by<read_lora_targets>()),
+      of_adapters(
+          word("--lora-experts", kLoraExpertNames, "adapters in each routed expert, or in none of them (default none)")
+              .when<0, &FineTuneQuestion::experts>()),
+      of_adapters(word<&FineTuneQuestion::base>("--base", kBaseFormatNames,
+                                                "format of the frozen weights; nf4 is QLoRA (default: the recipe's)")),
+      word<&TrainQuestion::attention>("--attention", kAttentionKernelNames,
+                                      "whether attention keeps its scores out of HBM (default flash)"),
+      word<&TrainQuestion::graphs>(
+          "--graphs", kGraphCaptureNames,
+          "what is replayed from captured graphs: nothing, all of a layer but its experts, the step (default none)"),
+      toggle<&TrainQuestion::expert_overlap>("--ep-overlap",
+                                             "expert all-to-alls run under another microbatch's compute"),
+      toggle<&TrainQuestion::balanced_experts>("--balanced-experts", "routing is forced to be even, as in benchmarks"),
+      quantity<&TrainQuestion::expert_capacity>(
+          "--expert-capacity", UnitKind::kNumber, "FACTOR",
+          "experts take this many times their mean load, filled up or dropped (default: what is routed)", "1.25"),
+      word<&TrainQuestion::tp_overlap>(
+          "--tp-overlap", kCommOverlapNames,
+          "how much of the tensor ranks' communication hides: as runs of the stack show (default), nothing, or in "
+          "pieces under matmuls"),
+      word<&TrainQuestion::dp_overlap>("--dp-overlap", LegalWords(kCommOverlapNames).first(2),
+                                       "whether gradients are reduced under the backward pass (default stack)"),
+      word<&TrainQuestion::stages>(
+          "--stages", kStageSplitNames,
+          "how layers are dealt to pipeline stages where they divide (default: as the stack, mostly even)"),
+      layout_flag("remat", "what the backward pass computes again").like("selective"),
+      layout_flag("zero", "ZeRO stage of the data ranks"),
+      layout_flag("schedule", "pipeline schedule").like("1f1b"),
+      layout_flag("cp_comm", "how context ranks bring queries and keys together").like("ring"),
+      layout_flag("offload",
+                  "what the host's memory keeps: optimizer, weights, activations or all (default: what makes a layout "
+                  "fit)")
+          .called("auto|none|WHAT+...")
+          .like("optimizer+activations"),
+      text("--fix", "KEY=N,...",
+           "pin layout dimensions: dp, fsdp, tp, sp, cp, pp, vpp, ep, etp, zero, mb (sequences of a microbatch), ga "
+           "(microbatches of a step), remat, remat_layers (of a stage; 0 = all), schedule, cp_comm, offload",
+           "tp=8,pp=16")
+          .repeatable(),
+      text("--max", "KEY=N,...", "bound them from above", "tp=16").repeatable(),
+      text("--why-not", "KEY=N,...", "what ruled out or outranked the layouts with these dimensions; keys as of --fix",
+           "tp=16,pp=4")
+          .repeatable()
+          .in(kOfRankings),
+      text("--from", "LAYOUT",
+           "what changes against a layout: KEY=N,... or FILE.json of train --json (FILE.json#2: its plan 2)",
+           "answer.json")
+          .in(kOfRankings),
+      word<&TrainQuestion::objective>("--objective", kObjectiveNames, "what to rank by (default time)")
+          .like("cost")
+          .in(kOfRankings),
+      count<&TrainQuestion::top>("--top", kTopRange, "N", "plans to show (default 10)", "10").in(kOfRankings),
+      toggle("--pareto", "the plans that no other beats in both time and cost, instead of a ranking").in(kOfFronts),
+      toggle<&TrainQuestion::variants>("--variants", "rank variants of the same parallel degrees too").in(kOfRankings),
+      kPriceFlag.to<&TrainQuestion::price>(),
+  };
+  out.insert(out.end(), run_flags().begin(), run_flags().end());
+  Flag explain = count<&TrainQuestion::explain>("--explain", kTopRange, "[RANK]",
+                                                "the formulas behind a plan, with their numbers (default rank 1)", "1")
+                     .in(kOfRankings);
+  explain.kind = FlagKind::kOptionalCount;
+  out.insert(out.end(), {efficiency_flag("ideal: the pure roofline; calibrated (default): the hardware's measured "
+                                         "efficiencies")
+                             .when<0, &TrainQuestion::ideal>(),
+                         kStackFlag.to<&TrainQuestion::stack>(),
+                         kSetFlag
+                             .explained("replace one field of the model or the hardware, such as "
+                                        "hw.hbm.bandwidth=5TB/s")
+                             .to<&TrainQuestion::set>(),
+                         kAssumeFlag.to<&TrainQuestion::assume>(), explain});
+  return out;
 }
 
 /// A topology says how many chips there are, so it may stand alone.
-void read_machine(FlagReader& reader, const Arguments& arguments, std::string_view command, TrainQuestion& q) {
-  q.slices = reader.count("--slices", {1, kMostChips}).value_or(1);
-  q.topology = arguments.value("--topology");
+void settle_machine(FlagReader& reader, const Arguments& arguments, TrainQuestion& q) {
   double product = static_cast<double>(q.slices);
   if (q.topology) {
     const Shape shape = parse_shape(*q.topology);
@@ -141,57 +159,12 @@ void read_machine(FlagReader& reader, const Arguments& arguments, std::string_vi
   const auto chips = arguments.value("--chips");
   if (!chips) {
     if (q.topology && product <= static_cast<double>(kMostChips)) q.chips = static_cast<std::int64_t>(product);
-    if (!q.topology) reader.problem("--chips is missing: on how many chips?", example(command));
+    if (!q.topology) reader.problem("--chips is missing: on how many chips?", reader.example());
   } else if (is_sweep(*chips)) {
     const std::vector<std::int64_t> counts = chip_counts(reader, *chips, kChipRange);
     q.chips = counts.empty() ? 0 : counts.back();
   } else {
-    q.chips = reader.count("--chips", kChipRange).value_or(0);
-  }
-}
-
-void read_workload(FlagReader& reader, const Arguments& arguments, TrainQuestion& q) {
-  q.seq = reader.count("--seq", kSequenceRange);
-  q.batch_tokens = reader.positive("--batch-tokens", UnitKind::kCount);
-  q.batch_seqs = reader.positive("--batch-seqs", UnitKind::kCount);
-  if (arguments.has("--batch-tokens") && arguments.has("--batch-seqs")) {
-    reader.problem("--batch-tokens and --batch-seqs both say how large a step is", "give one of them");
-  }
-  q.batch_tolerance = reader.fraction("--batch-tolerance");
-  q.tokens = reader.positive("--tokens", UnitKind::kCount);
-  q.precision = arguments.value("--precision");
-  q.optimizer = arguments.value("--optimizer");
-  if (const auto word = reader.word("--attention", kAttentionKernelNames)) {
-    q.attention = static_cast<AttentionKernel>(*word);
-  }
-  if (const auto word = reader.word("--graphs", kGraphCaptureNames)) q.graphs = static_cast<GraphCapture>(*word);
-  q.expert_overlap = arguments.has("--ep-overlap");
-  q.balanced_experts = arguments.has("--balanced-experts");
-  q.expert_capacity = reader.positive("--expert-capacity", UnitKind::kNumber);
-  if (const auto word = reader.word("--tp-overlap", kCommOverlapNames)) q.tp_overlap = static_cast<CommOverlap>(*word);
-  if (const auto word = reader.word("--dp-overlap", std::span(kCommOverlapNames).first(2)))
-    q.dp_overlap = static_cast<CommOverlap>(*word);
-  if (const auto word = reader.word("--stages", kStageSplitNames)) q.stages = static_cast<StageSplit>(*word);
-  q.price = reader.positive("--price", UnitKind::kUsdPerHour);
-}
-
-void read_ranking(FlagReader& reader, const Arguments& arguments, TrainQuestion& q) {
-  if (const auto word = reader.word("--objective", kObjectiveNames)) q.objective = static_cast<Objective>(*word);
-  if (const auto top = reader.count("--top", kTopRange)) q.top = static_cast<std::size_t>(*top);
-  q.variants = arguments.has("--variants");
-  constexpr std::array<std::string_view, 2> kEfficiencies{"ideal", "calibrated"};
-  if (const auto word = reader.word("--efficiency", kEfficiencies)) q.ideal = *word == 0;
-  q.stack = arguments.value("--stack").value_or("");
-  if (q.ideal && !q.stack.empty()) {
-    reader.problem("--stack chooses measured coefficients, and --efficiency ideal has none", "give one of them");
-  }
-  q.set = arguments.values("--set");
-  if (const auto rank = reader.count("--explain", kTopRange)) {
-    q.explain = static_cast<std::size_t>(*rank);
-    if (q.explain > q.top) {
-      reader.problem(fmt::format("--explain {} is beyond the {} plans shown", q.explain, q.top),
-                     fmt::format("add --top {}", q.explain));
-    }
+    q.chips = reader.count_of("--chips", *chips, kChipRange).value_or(0);
   }
 }
 
@@ -245,39 +218,44 @@ void read_from(FlagReader& reader, const Arguments& arguments, TrainQuestion& q)
 }  // namespace
 
 std::span<const Flag> train_flags() {
-  static const std::vector<Flag> kAll = [] {
-    std::vector<Flag> out;
-    for (const Flag& flag : kFlags) {
-      out.push_back(flag);
-      if (flag.name == "--price") out.insert(out.end(), run_flags().begin(), run_flags().end());
-    }
-    return out;
-  }();
+  static const std::vector<Flag> kAll = make_train_flags();
   return kAll;
 }
 
-TrainQuestion read_train_question(FlagReader& reader, const Arguments& arguments, std::string_view command) {
-  TrainQuestion question;
-  read_names(reader, arguments, command, question);
-  read_machine(reader, arguments, command, question);
-  read_workload(reader, arguments, question);
-  read_fine_tune(reader, arguments, question);
-  read_layout_filter(reader, arguments, "--fix", question.fix);
-  read_layout_flags(reader, question.fix);
-  read_layout_filter(reader, arguments, "--max", question.max);
-  read_why_not(reader, arguments, question);
-  read_from(reader, arguments, question);
-  read_ranking(reader, arguments, question);
-  return question;
+TrainQuestion read_train_job(FlagReader& reader, const Arguments& arguments) {
+  TrainQuestion q;
+  q.model = reader.only_word("MODEL", "which model is to be trained?");
+  reader.read(q);
+  if (q.model == "-" && q.hardware == "-") {
+    reader.problem("the model and the hardware cannot both be standard input", "name a file for one of them");
+  }
+  if (arguments.has("--lora")) reader.read(q.fine_tune.emplace());
+  read_layout_filter(reader, arguments, "--fix", q.fix);
+  read_layout_flags(reader, q.fix);
+  read_layout_filter(reader, arguments, "--max", q.max);
+  refuse_stack_of_ideal(reader, q.ideal, q.stack);
+  return q;
+}
+
+TrainQuestion read_train_question(FlagReader& reader, const Arguments& arguments) {
+  TrainQuestion q = read_train_job(reader, arguments);
+  settle_machine(reader, arguments, q);
+  return q;
 }
 
 TrainQuestion train_question(const Arguments& arguments) {
   FlagReader reader(arguments);
-  TrainQuestion question = read_train_question(reader, arguments, "train");
-  question.run = read_run_question(reader, arguments);
+  TrainQuestion q = read_train_question(reader, arguments);
+  read_why_not(reader, arguments, q);
+  read_from(reader, arguments, q);
+  q.run = read_run_question(reader, arguments);
+  if (q.explain > q.top) {
+    reader.problem(fmt::format("--explain {} is beyond the {} plans shown", q.explain, q.top),
+                   fmt::format("add --top {}", q.explain));
+  }
   check_curve_flags(reader, arguments);
   reader.finish();
-  return question;
+  return q;
 }
 
 }  // namespace scalecalc::cli

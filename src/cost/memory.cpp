@@ -248,6 +248,37 @@ MemoryUse<R> memory_use(const StepInput<R>& in) {
   return MemoryCounter<R>(in).fullest();
 }
 
+std::optional<MemoryUse<double>> memory_of_layout(const ModelSpec& model, const HardwareSpec& hw,
+                                                  const Efficiency& efficiency, const Workload& workload,
+                                                  const Layout& layout) {
+  const Reader<double> reader;
+  const std::vector<StageShape> stages = partition(model, layout, workload.runtime.stages);
+  if (stages.empty()) return std::nullopt;
+  const ChipRates<double> chip = read_chip(reader, hw, efficiency, workload.precision.high);
+  const NetworkCost<double> network =
+      network_cost(reader, model, read_model(reader, model, workload.fine_tune, workload.expert_capacity), chip,
+                   workload, inner_of(layout));
+  const std::int64_t sharing = (layout.etp == 1 ? layout.tp : 1) * layout.cp * layout.fsdp;  // ranks experts fold over
+  MeshChannels<double> channels;
+  channels.tp.size = layout.tp;
+  channels.cp.size = layout.cp;
+  channels.pp.size = layout.pp;
+  channels.ep.size = layout.ep;
+  channels.shard.size = layout.cp * layout.fsdp;
+  channels.replicate.size = channels.expert_replicate.size = layout.dp;
+  channels.data.size = channels.shard.size * layout.dp;
+  channels.expert_shard.size = sharing / layout.ep;
+  channels.expert_data.size = sharing * layout.dp / layout.ep;
+  return memory_use(StepInput<double>{.model = &model,
+                                      .workload = &workload,
+                                      .network = &network,
+                                      .channels = &channels,
+                                      .chip = &chip,
+                                      .stages = &stages,
+                                      .memory_reserve = Bytes(efficiency.memory_reserve.value),
+                                      .layout = layout});
+}
+
 StageBytes state_bytes(const StepInput<double>& in, const StageShape& stage) {
   const MemoryCounter<double> counter(in);
   MemoryUse<double> use = counter.state(stage);

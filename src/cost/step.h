@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "cost/layer_cost.h"
@@ -76,6 +77,12 @@ StepTime<R> step_time(const Reader<R>& reader, const StepInput<R>& in) {
 
 template <class R>
 MemoryUse<R> memory_use(const StepInput<R>& in);
+
+/// The same of a layout that is not placed: memory depends on the sizes of its groups alone. Nothing if the model has
+/// too few layers for its stages.
+std::optional<MemoryUse<double>> memory_of_layout(const ModelSpec& model, const HardwareSpec& hw,
+                                                  const Efficiency& efficiency, const Workload& workload,
+                                                  const Layout& layout);
 
 /// What memory_use adds up for one stage while nothing is offloaded, by what decides it: the sharding `state` and
 /// `buffers`, the remat policy `activations`.

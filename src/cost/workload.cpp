@@ -69,6 +69,12 @@ const T& by_name(const std::vector<T>& all, std::string_view name, const char* w
 
 }  // namespace
 
+std::optional<Precision> precision_computing_in(DType compute) {
+  const auto& all = precisions();
+  const auto it = std::find_if(all.begin(), all.end(), [&](const Precision& p) { return p.compute == compute; });
+  return it == all.end() ? std::nullopt : std::optional(*it);
+}
+
 double base_bytes(const FineTune& tune, const Precision& precision) {
   return tune.base ? bits_of(*tune.base) / 8 : precision.weight_bytes;
 }

@@ -55,9 +55,14 @@ inline constexpr std::array<std::string_view, 3> kGraphCaptureNames{"none", "lay
 enum class CommOverlap : std::uint8_t { kStack, kNone, kPipelined };
 inline constexpr std::array<std::string_view, 3> kCommOverlapNames{"stack", "none", "pipelined"};
 
-/// Known names; UserError with the nearest name otherwise.
+inline constexpr std::array<std::string_view, 7> kPrecisionNames{"bf16", "fp16", "fp8", "nvfp4",
+                                                                 "int8", "tf32", "fp32"};
+inline constexpr std::array<std::string_view, 5> kOptimizerNames{"adam", "adam-bf16", "adam8bit", "sgd", "muon"};
+/// Of these names; UserError with the nearest otherwise.
 Precision precision_of(std::string_view name);
 Optimizer optimizer_of(std::string_view name);
+/// The recipe whose layers compute in that format, if there is one.
+std::optional<Precision> precision_computing_in(DType compute);
 
 /// Bytes of a frozen matrix's weight in memory, and whether it is unpacked before the matmul reads it.
 double base_bytes(const FineTune& tune, const Precision& precision);

@@ -1,38 +1,15 @@
 #include "jobs/job_links.h"
 
-#include <fmt/format.h>
-
-#include "base/diagnostic.h"
 #include "network/slice.h"
+#include "network/tier_rates.h"
 
 namespace scalecalc {
-namespace {
-
-const Tier& tier_spanning(const HardwareSpec& hw, std::int64_t chips, bool apart) {
-  if (hw.network.empty()) {
-    throw UserError(fmt::format("{} stands alone: nothing can be sent to it", hw.name), "chips with a network");
-  }
-  if (hw.is_torus()) return apart && hw.network.size() > 1 ? hw.network[1] : hw.network.front();
-  for (const Tier& tier : hw.network) {
-    if (tier.switched.chips == 0 || tier.switched.chips >= chips) return tier;
-  }
-  return hw.network.back();
-}
-
-}  // namespace
 
 BytesPerSecondOf<Traced> chip_ingress(const HardwareSpec& hw, const Efficiency& efficiency, std::int64_t chips,
                                       bool apart) {
-  const Tier& tier = tier_spanning(hw, chips, apart);
-  const bool inner = &tier == &hw.network.front();
-  const Coefficient& share = inner ? efficiency.link_scale_up : efficiency.link_scale_out;
   const Reader<Traced> reader;
-  const BytesPerSecond rate = tier.kind == TierKind::kTorus
-                                  ? tier.torus.link_bandwidth
-                                  : tier.switched.bandwidth_per_chip / tier.switched.oversubscription;
-  const Traced reached = reader.input(share.value, inner ? "efficiency.link_scale_up" : "efficiency.link_scale_out",
-                                      share.source, {}, share.error);
-  return named(read(reader, rate, "bandwidth of " + tier.name, tier.source) * reached, "rate into a chip",
+  const std::size_t tier = spanning_tier(hw, chips, apart);
+  return named(tier_bandwidth(reader, hw, tier) * link_efficiency(reader, efficiency, tier), "rate into a chip",
                "book ch. 3, 12");
 }
 

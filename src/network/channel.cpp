@@ -1,24 +1,24 @@
 // Sources: scaling book, chapter 3 ("A Deeper Dive into TPU Communication Primitives") for tori, chapter 12
-// ("Collectives", "Cross-node collectives") for switched tiers; NCCL's tree and PAT algorithms for the logarithmic
-// latency of switched groups.
+// ("Collectives", "Cross-node collectives") for switched tiers; network/latency.h for what groups wait.
 #include "network/channel.h"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "network/collective.h"
+#include "network/latency.h"
 
 namespace scalecalc {
 namespace {
+
+constexpr std::string_view kLatencySource = "[COLL-LATENCY]: hops, operations or messages; or measured kernels";
 
 bool is_torus_tier(const HardwareSpec& hw, std::size_t t) { return hw.network[t].kind == TierKind::kTorus; }
 
 /// V is gathered over all axes of the group at once, each carrying a share in proportion to its bandwidth:
 ///   t = V * (N-1)/N / sum_a W_a.
 template <class R>
-void add_torus(const TierRates<R>& rates, const Group& group, Channel<R>& channel) {
+void add_torus(const TierRates<R>& rates, const Group& group, Latency<R>& waits, Channel<R>& channel) {
   BytesPerSecondOf<R> bandwidth(R(0.0));
   BytesPerSecondOf<R> slowest_hop(R(0.0));
   SecondsOf<R> latency(R(0.0));
@@ -45,9 +45,7 @@ void add_torus(const TierRates<R>& rates, const Group& group, Channel<R>& channe
   channel.reduce = collective::twice(channel.gather);
   channel.exchange = exchange;
   channel.send = R(1.0) / slowest_hop;
-  channel.gather_latency = latency;
-  channel.exchange_latency = latency;
-  channel.send_latency = rates.latency;
+  waits.hops(latency, rates.latency);
 }
 
 /// [AG-TREE] Domains of `below` members already gathered act as one unit with `below` uplinks, through which all
@@ -58,7 +56,7 @@ void add_torus(const TierRates<R>& rates, const Group& group, Channel<R>& channe
 template <class R>
 void add_switched(const HardwareSpec& hw, std::size_t t, const TierRates<R>& rates, std::int64_t members,
                   std::int64_t below, std::int64_t beyond, const NetworkRates<R>& network, const Routing& routing,
-                  Channel<R>& channel) {
+                  Latency<R>& waits, Channel<R>& channel) {
   if (members == 1) return;
   const Tier& tier = hw.network[t];
   const double g = static_cast<double>(t == 0 ? members : beyond);
@@ -76,9 +74,7 @@ void add_switched(const HardwareSpec& hw, std::size_t t, const TierRates<R>& rat
   const double share = t == 0 ? (g - 1) / g : copies_to_other_nodes(g, routing) / routing.top_k;
   channel.exchange = max(channel.exchange, R(share) / per_chip);
   channel.send = max(channel.send, R(1.0) / (mesh ? rates.bandwidth : per_chip));
-  channel.gather_latency += collective::tree_latency(rates.latency, R(static_cast<double>(members)));
-  channel.exchange_latency += rates.latency;
-  channel.send_latency = max(channel.send_latency, rates.latency);
+  waits.tier(tier.switched, rates.latency, R(static_cast<double>(members)), tier.switched.in_network_reduction);
   channel.links |= 1U << (8 + t);
   channel.scale_out = channel.scale_out || t > 0;
 }
@@ -91,26 +87,22 @@ double copies_to_other_nodes(double nodes, const Routing& routing) {
   return distinct * (nodes - 1) / nodes;
 }
 
+namespace {
+
 template <class R>
-NetworkRates<R> read_network(const Reader<R>& reader, const HardwareSpec& hw, const Efficiency& efficiency) {
-  NetworkRates<R> out;
-  for (std::size_t t = 0; t < hw.network.size(); ++t) {
-    const Tier& tier = hw.network[t];
-    const bool torus = tier.kind == TierKind::kTorus;
-    const Coefficient& fraction = t == 0 ? efficiency.link_scale_up : efficiency.link_scale_out;
-    const std::string path = "hw.network." + tier.name;
-    const R usable = reader.input(fraction.value, t == 0 ? "efficiency.link.scale_up" : "efficiency.link.scale_out",
-                                  fraction.source, {}, fraction.error);
-    const BytesPerSecond rate =
-        torus ? tier.torus.link_bandwidth : tier.switched.bandwidth_per_chip / tier.switched.oversubscription;
-    const Seconds latency = torus ? tier.torus.hop_latency : tier.switched.latency;
-    out.tiers.push_back({read(reader, rate, path + (torus ? ".link_bandwidth" : ".bandwidth"), tier.source) * usable,
-                         read(reader, latency, path + ".latency", tier.source)});
-  }
-  out.in_network_gain = reader.input(efficiency.in_network_gain.value, "efficiency.in_network_gain",
-                                     efficiency.in_network_gain.source, {}, efficiency.in_network_gain.error);
-  return out;
+void take_waits(const Waits<R>& waits, const R& factor, Channel<R>& channel) {
+  channel.gather_latency = waits.gather;
+  channel.reduce_latency = waits.reduce;
+  channel.exchange_latency = waits.exchange;
+  channel.send_latency = waits.send;
+  channel.ramp = waits.ramp;
+  if (value_of(factor) == 1) return;
+  channel.gather = channel.gather * factor;
+  channel.reduce = channel.reduce * factor;
+  channel.exchange = channel.exchange * factor;
 }
+
+}  // namespace
 
 template <class R>
 Channel<R> make_channel(const HardwareSpec& hw, const Slice& slice, const NetworkRates<R>& rates, const Group& group,
@@ -118,10 +110,11 @@ Channel<R> make_channel(const HardwareSpec& hw, const Slice& slice, const Networ
   Channel<R> channel;
   channel.size = group.size();
   if (channel.size == 1) return channel;
+  Latency<R> waits;
   std::int64_t below = 1;
   for (std::size_t t = 0; t < hw.network.size() && t < kMaxTiers; ++t) {
     if (is_torus_tier(hw, t)) {
-      add_torus(rates.tiers[t], group, channel);
+      add_torus(rates.tiers[t], group, waits, channel);
       if (slice.twisted) {
         bool whole = true;
         for (std::size_t a = 0; a < slice.shape.size(); ++a) whole = whole && group.axes[a].size == slice.shape[a];
@@ -130,23 +123,27 @@ Channel<R> make_channel(const HardwareSpec& hw, const Slice& slice, const Networ
       for (const AxisPart& part : group.axes) below *= part.size;
       continue;
     }
-    add_switched(hw, t, rates.tiers[t], group.tiers[t], below, channel.size / below, rates, routing, channel);
+    add_switched(hw, t, rates.tiers[t], group.tiers[t], below, channel.size / below, rates, routing, waits, channel);
     below *= group.tiers[t];
   }
+  take_waits(waits.waits(rates.kernels, channel.size, channel.scale_out), rates.kernels.factor, channel);
   channel.gather = named(channel.gather, "all-gather seconds per byte",
                          "book ch. 3 and 12: V (N-1)/N over the bandwidth of the group's links", label);
   channel.reduce =
       named(channel.reduce, "all-reduce seconds per byte", "twice an all-gather, or reduced in the network", label);
   channel.exchange =
       named(channel.exchange, "all-to-all seconds per byte", "book ch. 3 and 12: bisection, uplinks", label);
-  channel.gather_latency =
-      named(channel.gather_latency, "all-gather latency", "hops, or log2 of the members at each tier", label);
+  channel.gather_latency = named(channel.gather_latency, "all-gather latency", kLatencySource, label);
+  channel.reduce_latency = named(channel.reduce_latency, "all-reduce latency", kLatencySource, label);
   return channel;
 }
 
 namespace {
 template <class R>
-SecondsOf<R> with_latency(const Channel<R>& channel, const SecondsOf<R>& latency, const SecondsOf<R>& transfer) {
+SecondsOf<R> collective_seconds(const Channel<R>& channel, const SecondsOf<R>& latency, const BytesOf<R>& bytes,
+                                const SecondsPerByteOf<R>& per_byte) {
+  SecondsOf<R> transfer = bytes * per_byte;
+  if (value_of(channel.ramp) > 0) transfer += ramp_time(channel.ramp, bytes);
   return channel.latency_adds ? latency + transfer : max(latency, transfer);
 }
 }  // namespace
@@ -154,19 +151,19 @@ SecondsOf<R> with_latency(const Channel<R>& channel, const SecondsOf<R>& latency
 template <class R>
 SecondsOf<R> all_gather_time(const Channel<R>& channel, const BytesOf<R>& gathered) {
   if (channel.size == 1) return SecondsOf<R>(R(0.0));
-  return with_latency(channel, channel.gather_latency, gathered * channel.gather);
+  return collective_seconds(channel, channel.gather_latency, gathered, channel.gather);
 }
 
 template <class R>
 SecondsOf<R> all_reduce_time(const Channel<R>& channel, const BytesOf<R>& array) {
   if (channel.size == 1) return SecondsOf<R>(R(0.0));
-  return with_latency(channel, R(2.0) * channel.gather_latency, array * channel.reduce);
+  return collective_seconds(channel, channel.reduce_latency, array, channel.reduce);
 }
 
 template <class R>
 SecondsOf<R> all_to_all_time(const Channel<R>& channel, const BytesOf<R>& per_chip) {
   if (channel.size == 1) return SecondsOf<R>(R(0.0));
-  return with_latency(channel, channel.exchange_latency, per_chip * channel.exchange);
+  return collective_seconds(channel, channel.exchange_latency, per_chip, channel.exchange);
 }
 
 template <class R>
@@ -176,7 +173,6 @@ SecondsOf<R> send_time(const Channel<R>& channel, const BytesOf<R>& per_chip) {
 }
 
 #define SCALECALC_INSTANTIATE(R)                                                                            \
-  template NetworkRates<R> read_network(const Reader<R>&, const HardwareSpec&, const Efficiency&);          \
   template Channel<R> make_channel(const HardwareSpec&, const Slice&, const NetworkRates<R>&, const Group&, \
                                    std::string_view, const Routing&);                                       \
   template SecondsOf<R> all_gather_time(const Channel<R>&, const BytesOf<R>&);                              \

@@ -6,29 +6,13 @@
 #pragma once
 
 #include <string_view>
-#include <vector>
 
 #include "base/scalar.h"
 #include "network/placement.h"
+#include "network/tier_rates.h"
 #include "spec/hardware_spec.h"
 
 namespace scalecalc {
-
-/// Rates of one tier in one reading, efficiency applied.
-template <class R>
-struct TierRates {
-  BytesPerSecondOf<R> bandwidth;  ///< torus: one link, one direction; switched: per chip; mesh: link to one peer
-  SecondsOf<R> latency;           ///< torus: per hop; others: per message
-};
-
-template <class R>
-struct NetworkRates {
-  std::vector<TierRates<R>> tiers;
-  R in_network_gain{1.0};
-};
-
-template <class R>
-NetworkRates<R> read_network(const Reader<R>& reader, const HardwareSpec& hw, const Efficiency& efficiency);
 
 template <class R>
 struct Channel {
@@ -38,11 +22,13 @@ struct Channel {
   SecondsPerByteOf<R> exchange;  ///< all-to-all, per byte of v
   SecondsPerByteOf<R> send;      ///< to the next member, per byte sent by one chip
   SecondsOf<R> gather_latency;
+  SecondsOf<R> reduce_latency;
   SecondsOf<R> exchange_latency;
   SecondsOf<R> send_latency;
-  bool latency_adds = true;  ///< switches: latency + bytes; torus rings: the larger of the two (book, chapter 3)
-  bool scale_out = false;    ///< leaves the innermost tier
-  std::uint32_t links = 0;   ///< bit a: torus axis a; bit 8 + t: switched tier t. Groups that share a bit contend
+  SecondsOf<R> ramp{R(0.0)};  ///< of kernels that small collectives do not fill (network/latency.h)
+  bool latency_adds = true;   ///< switches: latency + bytes; torus rings: the larger of the two (book, chapter 3)
+  bool scale_out = false;     ///< leaves the innermost tier
+  std::uint32_t links = 0;    ///< bit a: torus axis a; bit 8 + t: switched tier t. Groups that share a bit contend
 };
 
 /// How many copies of a token an all-to-all really sends to another node (see all_to_all_copies).

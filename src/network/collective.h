@@ -62,10 +62,4 @@ X reduced_in_network(const X& gather, const typename X::Scalar& gain, const X& o
   return max(twice(gather) / gain, one_pass);
 }
 
-/// Messages one after the other: log2 of the members.
-template <class R>
-SecondsOf<R> tree_latency(const SecondsOf<R>& message, const R& members) {
-  return message * ceil(log2(members));
-}
-
 }  // namespace scalecalc::collective

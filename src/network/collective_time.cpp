@@ -7,10 +7,130 @@
 #include "base/diagnostic.h"
 #include "base/scalar.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "network/collective.h"
+#include "network/latency.h"
 
 namespace scalecalc {
 namespace {
+
+// --- Where a group lies: members, domains and chips at each switched tier ---
+
+using PerTier = std::array<std::int64_t, kMaxTiers>;
+
+[[noreturn]] void uneven(const HardwareSpec& hw, const Tier& tier, const RankRange& ranks) {
+  throw UserError(fmt::format("{} ranks {} apart cut a {} of {} {} unevenly", group_thousands(ranks.size),
+                              group_thousands(ranks.stride), tier.name, group_thousands(tier.switched.chips), hw.name),
+                  fmt::format("sizes that divide {} or are multiples of it", group_thousands(tier.switched.chips)));
+}
+
+/// Members of `ranks` that lie in different children of one domain, for every tier from `first` on.
+PerTier members_at_tiers(const HardwareSpec& hw, const RankRange& ranks, std::size_t first) {
+  PerTier out{1, 1, 1, 1};
+  std::int64_t left = ranks.size;
+  std::int64_t reach = ranks.stride;
+  for (std::size_t t = first; t < hw.network.size() && left > 1; ++t) {
+    const Tier& tier = hw.network[t];
+    const std::int64_t domain = tier.switched.chips;
+    if (domain == 0 || left <= domain / reach) {
+      out[t] = left;
+      return out;
+    }
+    if (t + 1 == hw.network.size()) {
+      throw UserError(fmt::format("the group spans {} chips, and a {} {} has {}", group_thousands(left * reach),
+                                  hw.name, tier.name, group_thousands(domain)),
+                      "");
+    }
+    if (reach >= domain) {
+      if (reach % domain != 0) uneven(hw, tier, ranks);
+      continue;
+    }
+    const std::int64_t room = domain / reach;
+    if (domain % reach != 0 || left % room != 0) uneven(hw, tier, ranks);
+    out[t] = room;
+    left /= room;
+    reach = domain;
+  }
+  if (left > 1) throw UserError(fmt::format("{} has no network that joins {} chips", hw.name, left * reach), "");
+  return out;
+}
+
+/// Chips below one child of a tier, at most those that the group spans.
+std::int64_t chips_below(const HardwareSpec& hw, std::size_t tier, std::size_t first, std::int64_t innermost) {
+  return tier == first ? innermost : hw.network[tier - 1].switched.chips;
+}
+
+void add_levels(const HardwareSpec& hw, const PerTier& members, const PerTier& degrees, std::size_t first,
+                std::int64_t innermost, CollectiveGroup& group) {
+  std::int64_t size = 1;
+  for (const CollectiveAxis& axis : group.axes) size *= axis.size;
+  std::int64_t below = size;
+  for (const std::int64_t count : members) size *= count;
+  for (std::size_t t = first; t < hw.network.size() && t < kMaxTiers; ++t) {
+    if (degrees[t] > 1) {
+      group.levels.push_back({.tier = t,
+                              .degree = degrees[t],
+                              .members = members[t],
+                              .beyond = size / below,
+                              .below = below,
+                              .chips_below = chips_below(hw, t, first, innermost)});
+    }
+    below *= members[t];
+  }
+}
+
+}  // namespace
+
+std::int64_t CollectiveGroup::size() const {
+  std::int64_t out = 1;
+  for (const CollectiveAxis& axis : axes) out *= axis.size;
+  for (const CollectiveLevel& level : levels) out *= level.members;
+  return out;
+}
+
+CollectiveGroup torus_group(const HardwareSpec& hw, std::vector<CollectiveAxis> axes, std::int64_t slices,
+                            std::int64_t inner) {
+  if (!hw.is_torus()) throw UserError(fmt::format("{} has no torus: its chips are joined by switches", hw.name), "");
+  CollectiveGroup out{.axes = std::move(axes), .inner = inner};
+  std::erase_if(out.axes, [](const CollectiveAxis& axis) { return axis.size == 1; });
+  if (slices == 1) return out;
+  if (hw.network.size() < 2) {
+    throw UserError(fmt::format("{} has no network that joins slices", hw.name),
+                    "describe one under network: in a hardware file");
+  }
+  std::int64_t slice = inner;
+  for (const CollectiveAxis& axis : out.axes) slice *= axis.size;
+  const PerTier members = members_at_tiers(hw, {slices, slice}, 1);
+  add_levels(hw, members, members, 1, slice, out);
+  return out;
+}
+
+CollectiveGroup switched_group(const HardwareSpec& hw, const std::vector<RankRange>& ranks) {
+  if (hw.network.empty() || hw.is_torus()) {
+    throw UserError(fmt::format("{} has no switches around its chips: they form a torus", hw.name), "");
+  }
+  CollectiveGroup out;
+  PerTier members{1, 1, 1, 1};
+  std::int64_t span = 1;
+  std::int64_t size = 1;
+  for (const RankRange& range : ranks) {
+    const PerTier own = members_at_tiers(hw, range, 0);
+    for (std::size_t t = 0; t < kMaxTiers; ++t) members[t] *= own[t];
+    span = std::max(span, range.size * range.stride);
+    size *= range.size;
+  }
+  out.inner = span / size;
+  add_levels(hw, members, members_at_tiers(hw, {span, 1}, 0), 0, 1, out);
+  return out;
+}
+
+CollectiveGroup switched_group(const HardwareSpec& hw, std::int64_t size, std::int64_t inner) {
+  return switched_group(hw, {{.size = size, .stride = inner}});
+}
+
+namespace {
+
+// --- What it takes ---
 
 constexpr const char* kAsked = "the group asked for";
 
@@ -46,7 +166,7 @@ class Timing {
     return named(v, "v", "book ch. 3 and 12: the part of V a member holds and sends on");
   }
 
-  /// A reduction and a gather take twice a gather; the latency of an all-reduce is twice as long too.
+  /// A reduction and a gather take twice a gather.
   template <class X>
   X both_ways(const X& gather) const {
     return is(CollectiveOp::kAllReduce) ? collective::twice(gather) : gather;
@@ -57,6 +177,7 @@ class Timing {
     const bool rings = std::all_of(group_.axes.begin(), group_.axes.end(), [](const auto& axis) { return axis.wraps; });
     BytesPerSecondOf<Traced> bandwidth;
     SecondsPerByteOf<Traced> exchange;
+    SecondsOf<Traced> way;
     Traced members(1.0);
     for (const CollectiveAxis& axis : group_.axes) {
       const Traced size = count(axis.size, axis.name);
@@ -64,9 +185,10 @@ class Timing {
       bandwidth += collective::axis_bandwidth(rates.bandwidth, 1, axis.wraps);
       const auto own = collective::axis_exchange(rates.bandwidth, size, 1, axis.wraps);
       exchange = value_of(exchange) == 0 ? own : max(exchange, own);
-      out_.latency += collective::axis_latency(rates.latency, size, 1, axis.wraps);
+      way += collective::axis_latency(rates.latency, size, 1, axis.wraps);
       out_.hops += axis.wraps ? axis.size / 2 : axis.size - 1;
     }
+    latency_.hops(named(way, "hops' latency", "book ch. 3: half round a ring or along a line"), rates.latency);
     bandwidth = named(bandwidth, "W", "book ch. 3: both directions of each ring, one of each line");
     if (exact() && group_.twist_gain > 1) {
       exchange = exchange / kReader.input(group_.twist_gain, "twist gain", "arXiv:2304.01433 s. 2.8");
@@ -146,11 +268,9 @@ class Timing {
     } else {
       time = gather_time(level, share(level));
     }
-    const SecondsOf<Traced> message = network_.rates.tiers[level.tier].latency;
     if (level.members > 1) {
-      out_.latency += is(CollectiveOp::kAllToAll)
-                          ? message
-                          : collective::tree_latency(message, count(level.members, "members at " + tier.name));
+      latency_.tier(tier.switched, network_.rates.tiers[level.tier].latency,
+                    count(level.members, "members at " + tier.name), reduces);
     }
     if (group_.axes.empty()) out_.latency_rule = exact() ? LatencyRule::kAdded : LatencyRule::kNotCounted;
     take(tier.name, time, "book ch. 12: what the uplinks of one child carry");
@@ -170,13 +290,30 @@ class Timing {
     out_.bandwidth_time = first ? last_ : max(out_.bandwidth_time, last_);
   }
 
-  void finish() {
-    out_.bandwidth_time =
-        named(out_.bandwidth_time, "bandwidth time", "book ch. 12: the slowest tier binds", request_.label);
-    out_.latency = named(both_ways(out_.latency), "latency",
-                         group_.axes.empty() ? "messages one after the other: log2 of the members at each tier"
+  /// The planner's reading counts what the stack's kernels add; the book's forms know no kernels.
+  void add_waits() {
+    const KernelRates<Traced> kernels = exact() ? network_.rates.kernels : KernelRates<Traced>{};
+    const bool scale_out = std::any_of(group_.levels.begin(), group_.levels.end(),
+                                       [](const CollectiveLevel& l) { return l.tier > 0 && l.members > 1; });
+    const Waits<Traced> waits = latency_.waits(kernels, group_.size(), scale_out);
+    out_.latency = is(CollectiveOp::kAllReduce)  ? waits.reduce
+                   : is(CollectiveOp::kAllToAll) ? waits.exchange
+                                                 : waits.gather;
+    out_.latency = named(out_.latency, "latency",
+                         group_.axes.empty() ? "[COLL-LATENCY]: operations or messages; or measured kernels"
                                              : "book ch. 3: hops, half round a ring or along a line",
                          request_.label);
+    if (value_of(kernels.factor) != 1) out_.bandwidth_time = out_.bandwidth_time * kernels.factor;
+    if (value_of(waits.ramp) > 0) {
+      const BytesOf<Traced> bytes = is(CollectiveOp::kAllToAll) ? held() : request_.bytes;
+      out_.bandwidth_time += ramp_time(waits.ramp, bytes);
+    }
+  }
+
+  void finish() {
+    add_waits();
+    out_.bandwidth_time =
+        named(out_.bandwidth_time, "bandwidth time", "book ch. 12: the slowest tier binds", request_.label);
     const char* source = "";
     switch (out_.latency_rule) {
       case LatencyRule::kLarger:
@@ -222,6 +359,7 @@ class Timing {
   const CollectiveGroup& group_;
   const CollectiveRequest& request_;
   Traced members_;
+  Latency<Traced> latency_;
   CollectiveTime out_;
   SecondsOf<Traced> last_;
 };
@@ -238,8 +376,8 @@ void check(const CollectiveRequest& request) {
 
 }  // namespace
 
-CollectiveNetwork collective_network(const HardwareSpec& hw, const Efficiency& efficiency) {
-  return {.hw = &hw, .rates = read_network(kReader, hw, efficiency)};
+CollectiveNetwork collective_network(const HardwareSpec& hw, const Efficiency& efficiency, bool serving) {
+  return {.hw = &hw, .rates = read_network(kReader, hw, efficiency, serving)};
 }
 
 CollectiveTime collective_time(const CollectiveNetwork& network, const CollectiveGroup& group,

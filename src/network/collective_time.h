@@ -81,8 +81,8 @@ struct CollectiveNetwork {
   const HardwareSpec* hw = nullptr;
   NetworkRates<Traced> rates;
 };
-/// Keeps a pointer to `hw`.
-CollectiveNetwork collective_network(const HardwareSpec& hw, const Efficiency& efficiency);
+/// Keeps a pointer to `hw`. `serving`: with an engine's kernels in place of training's.
+CollectiveNetwork collective_network(const HardwareSpec& hw, const Efficiency& efficiency, bool serving = false);
 
 struct CollectiveRequest {
   CollectiveOp op = CollectiveOp::kAllGather;

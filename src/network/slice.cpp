@@ -265,6 +265,15 @@ SliceError no_slice(const HardwareSpec& hw, std::int64_t chips, std::int64_t sli
   return out;
 }
 
+bool publishes_pod(const HardwareSpec& hw) {
+  return hw.network.empty() || hw.publishes(fmt::format("network.{}.pod", hw.network.front().name));
+}
+
+void require_pod(const HardwareSpec& hw) {
+  const std::string tier = hw.network.empty() ? "" : "." + hw.network.front().name;
+  require_published(hw, {fmt::format("network{}.pod", tier)});
+}
+
 Shape parse_shape(const std::string& text) {
   Shape shape;
   std::size_t start = 0;

@@ -45,6 +45,10 @@ std::optional<bool> axis_wraps(const TorusTier& torus, std::int64_t size);
 /// Which axes of a box on this torus close to rings, in the order given; the vendor need not rent the box.
 std::vector<bool> wraparounds(const TorusTier& torus, const Shape& shape);
 
+/// Whether the file gives the pod of its torus, or has none; and UserError if it does not.
+bool publishes_pod(const HardwareSpec& hw);
+void require_pod(const HardwareSpec& hw);
+
 SliceError no_slice(const HardwareSpec& hw, std::int64_t chips, std::int64_t slices);
 
 /// Largest count <= `chips` that exists as a slice; 0 if none.

@@ -31,9 +31,8 @@ bool is_in(const std::vector<std::string>& names, const std::string& name) {
 void require_links(const HardwareSpec& hw) {
   if (hw.network.empty()) require_published(hw, {"network"});
   for (std::size_t t = 0; t < hw.network.size(); ++t) {
-    const std::string path = fmt::format("network.{}", t);
-    require_published(
-        hw, {path + ".link_bandwidth", path + ".hop_latency", path + ".bandwidth_per_chip", path + ".latency"});
+    require_bandwidth(hw, t);
+    require_latency(hw, t);
     if (hw.network[t].switched.cabling.ports_per_host > 0) require_published(hw, {"host"});
   }
 }
@@ -41,7 +40,7 @@ void require_links(const HardwareSpec& hw) {
 class Answering {
  public:
   Answering(const CollectiveQuestion& question, const HardwareSpec& hw)
-      : q_(question), hw_(hw), network_(collective_network(hw, efficiency())) {}
+      : q_(question), hw_(hw), network_(collective_network(hw, efficiency(), question.serving)) {}
 
   CollectiveAnswer run() {
     out_.question = q_;
@@ -61,7 +60,14 @@ class Answering {
   }
 
  private:
-  Efficiency efficiency() const { return q_.calibrated ? hw_.efficiency : ideal_efficiency(hw_.efficiency); }
+  /// An engine that the chip has no coefficients of its own for gets those of the chip, as in serve.
+  Efficiency efficiency() const {
+    if (!q_.calibrated) return ideal_efficiency(hw_.efficiency);
+    if (q_.stack.empty()) return hw_.efficiency;
+    const StackCoefficients* own = coefficients_under(hw_, q_.stack);
+    if (own != nullptr && own->serves == q_.serving) return own->efficiency;
+    return q_.serving ? hw_.efficiency : efficiency_under(hw_, q_.stack);
+  }
   bool is(CollectiveOp op) const { return q_.op == op; }
   bool point_to_point() const { return q_.from.has_value(); }
 
@@ -292,13 +298,26 @@ class Answering {
   void say_hardware() {
     if (is(CollectiveOp::kAllReduce)) say_in_network();
     if (q_.calibrated) {
-      const Efficiency& e = hw_.efficiency;
+      const Efficiency e = efficiency();
       assume(fmt::format("efficiency calibrated: links reach {:g} of their rate inside the innermost tier, {:g} beyond",
                          e.link_scale_up.value, e.link_scale_out.value),
              "--efficiency", e.link_scale_up.source);
+      say_kernels(q_.serving ? e.serving : e.collectives);
     } else {
       assume("efficiency ideal: links at their full rate", "--efficiency");
     }
+  }
+
+  void say_kernels(const CollectiveKernels& kernels) {
+    if (q_.convention != CollectiveConvention::kExact || kernels.latency_scale_up.value == 0) return;
+    assume(
+        fmt::format("measured kernels{}: a small all-reduce of two takes {} inside the innermost tier, {} beyond, and "
+                    "{:.0f} % of it more for each doubling",
+                    q_.stack.empty() ? "" : " of " + q_.stack,
+                    format_quantity(kernels.latency_scale_up.value, UnitKind::kSeconds),
+                    format_quantity(kernels.latency_scale_out.value, UnitKind::kSeconds),
+                    100 * kernels.latency_growth.value),
+        "--stack", kernels.latency_scale_up.source);
   }
 
   void say_in_network() {

@@ -40,6 +40,8 @@ struct CollectiveQuestion {
   InNetwork in_network = InNetwork::kAsBuilt;
   double top_k = 0;
   bool calibrated = false;
+  std::string stack;     ///< with `calibrated`: whose coefficients; empty: the chip's, whatever the software
+  bool serving = false;  ///< `stack` is an engine
   std::optional<MeshPosition> from;
   std::optional<MeshPosition> to;
   std::optional<std::int64_t> ports;

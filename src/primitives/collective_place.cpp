@@ -124,7 +124,7 @@ class TorusPlace {
                                   hw_.network.front().source});
       return;
     }
-    require_published(hw_, {"network.0.pod"});
+    require_pod(hw_);
     if (out_.slice.size() == torus_.pod.size()) {
       whole_slice();
     } else {

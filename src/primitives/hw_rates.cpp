@@ -7,6 +7,7 @@
 #include "base/diagnostic.h"
 #include "base/scalar.h"
 #include "base/text.h"
+#include "network/tier_rates.h"
 #include "primitives/hw.h"
 #include "primitives/named_rates.h"
 
@@ -34,7 +35,7 @@ TracedBandwidth onchip_bandwidth(const HardwareSpec& hw, const MemoryLevel& leve
 /// The channels of the innermost tier.
 void add_scale_up(const HardwareSpec& hw, const NamedRates& rates, std::vector<HwChannel>& out) {
   const Tier& tier = hw.network.front();
-  if (!hw.publishes("network.0")) return;
+  if (!publishes_tier(hw, 0)) return;
   if (tier.kind != TierKind::kTorus) {
     out.push_back({tier.name, fmt::format("{}, one chip's egress", tier.name), rates.scale_up()});
     return;
@@ -49,15 +50,9 @@ void add_scale_up(const HardwareSpec& hw, const NamedRates& rates, std::vector<H
 /// The tiers beyond, as seen by one chip; and the first of them as seen by a whole node.
 void add_scale_out(const HardwareSpec& hw, const NamedRates& rates, std::vector<HwChannel>& out) {
   for (std::size_t t = 1; t < hw.network.size(); ++t) {
-    if (!hw.publishes(fmt::format("network.{}", t))) continue;
+    if (!publishes_tier(hw, t)) continue;
     const Tier& tier = hw.network[t];
-    TracedBandwidth rate = read(kReader, tier.switched.bandwidth_per_chip,
-                                fmt::format("hw.network.{}.bandwidth_per_chip", t), tier.source);
-    if (tier.switched.oversubscription > 1) {
-      rate = rate / kReader.input(tier.switched.oversubscription, fmt::format("hw.network.{}.oversubscription", t),
-                                  tier.source);
-    }
-    out.push_back({tier.name, fmt::format("{}, one chip's share", tier.name), rate});
+    out.push_back({tier.name, fmt::format("{}, one chip's share", tier.name), chip_egress(hw, t)});
   }
   if (!hw.is_torus() && hw.network.size() > 1 && hw.publishes("network")) {
     out.push_back({"node_egress", "a whole node's egress", rates.node_egress()});

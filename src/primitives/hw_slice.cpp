@@ -8,6 +8,7 @@
 #include "base/scalar.h"
 #include "base/units.h"
 #include "network/slice.h"
+#include "network/tier_rates.h"
 #include "primitives/hw.h"
 #include "primitives/named_rates.h"
 
@@ -45,7 +46,7 @@ class Slicer {
 
  private:
   void torus() {
-    if (!q_.topology.empty() || q_.chips) require_published(hw_, {"network.0.pod"});
+    if (!q_.topology.empty() || q_.chips) require_pod(hw_);
     const TorusTier& torus = hw_.network.front().torus;
     if (!q_.topology.empty()) {
       given(torus);
@@ -146,7 +147,7 @@ class Slicer {
   /// Half of the chips on each side of a cut through the longest axis; a ring is cut at two links.
   void bisect() {
     const auto longest = std::max_element(shape_.begin(), shape_.end());
-    if (*longest < 2 || !hw_.publishes("network.0.link_bandwidth")) return;
+    if (*longest < 2 || !publishes_bandwidth(hw_, 0)) return;
     const std::size_t axis = static_cast<std::size_t>(longest - shape_.begin());
     const Traced across =
         kReader.input(static_cast<double>(chips_ / *longest), "lines along the longest axis", source_);
@@ -192,7 +193,7 @@ class Slicer {
   }
 
   void egress(const NamedRates& rates) {
-    if (hw_.network.size() < 2 || !hw_.publishes("network.1") || !hw_.publishes("host")) return;
+    if (hw_.network.size() < 2 || !publishes_tier(hw_, 1) || !hw_.publishes("host")) return;
     const Traced each = kReader.input(static_cast<double>(hw_.chips_per_host), "hw.host.chips", hw_.host_source);
     out_.host_egress =
         named(rates.scale_out() * each, "egress of a host", "book ch. 2: a chip's share x chips of a host");

@@ -7,6 +7,7 @@
 
 #include "base/scalar.h"
 #include "base/units.h"
+#include "network/tier_rates.h"
 #include "primitives/hw.h"
 
 namespace scalecalc {
@@ -30,7 +31,9 @@ class Switches {
 
  private:
   const SwitchedTier& tier(std::size_t t) const { return hw_.network[t].switched; }
-  std::string path(std::size_t t, const char* key) const { return fmt::format("hw.network.{}.{}", t, key); }
+  std::string path(std::size_t t, const char* key) const {
+    return fmt::format("hw.network.{}.{}", hw_.network[t].name, key);
+  }
   Traced count(std::size_t t, std::int64_t value, const char* key) const {
     return kReader.input(static_cast<double>(value), path(t, key), hw_.network[t].source);
   }
@@ -55,10 +58,7 @@ class Switches {
   }
 
   void bandwidths(std::size_t t, HwLevel& level) {
-    const bool mesh = hw_.network[t].kind == TierKind::kMesh;
-    const char* key = mesh ? "link_bandwidth" : "bandwidth_per_chip";
-    TracedBandwidth egress = read(kReader, tier(t).bandwidth_per_chip, path(t, key), hw_.network[t].source);
-    if (mesh) egress = egress * (count(t, tier(t).chips, "chips") - Traced(1.0));
+    const TracedBandwidth egress = chip_egress(hw_, t);
     const Traced inside =
         kReader.input(static_cast<double>(*below(t)), t == 0 ? "a chip" : path(t - 1, "chips"), hw_.network[t].source);
     level.child_bandwidth = named(egress * inside, level.tier + ": W, egress of a child",
@@ -200,7 +200,7 @@ class Switches {
   /// Every node's share of this tier's cables and switches is at least what a node sends.
   void full_bisection(std::size_t t, HwLevel& level) {
     constexpr double kRounding = 1e-9;
-    const double node = tier(t).bandwidth_per_chip.value() * static_cast<double>(tier(0).chips);
+    const double node = port_bandwidth(hw_.network[t]).value() * static_cast<double>(tier(0).chips);
     std::optional<double> share;
     if (level.cable_per_child && t == 1) share = level.cable_per_child->value().value();
     if (level.capacity_per_node) {

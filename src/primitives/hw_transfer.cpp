@@ -9,6 +9,7 @@
 #include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "network/point_to_point.h"
 #include "network/slice.h"
 #include "primitives/hw.h"
 #include "primitives/named_rates.h"
@@ -42,7 +43,11 @@ void check_inside(const char* flag, const Shape& at, const Shape& shape) {
 class Sender {
  public:
   Sender(const HardwareSpec& hw, const SendQuestion& send, const HwSlice& slice, std::vector<Assumption>& assumptions)
-      : hw_(hw), send_(send), slice_(slice), assumptions_(assumptions) {}
+      : hw_(hw),
+        rates_(read_network(kReader, hw, ideal_efficiency(hw.efficiency))),
+        send_(send),
+        slice_(slice),
+        assumptions_(assumptions) {}
 
   HwSend run() { return hw_.is_torus() ? over_torus() : over_switches(); }
 
@@ -66,11 +71,10 @@ class Sender {
     }
     HwSend out;
     out.hops = count(hops, "hops", "shortest way, round the ring where an axis wraps");
-    const NamedRates rates(hw_);
-    out.first_byte = named(rates.hop_latency() * *out.hops, "first byte", "book ch. 2, question 5: hops x t_hop");
     out.ports = ports(axes);
-    out.transfer = named(bytes() / (rates.link() * *out.ports), "transfer", "book ch. 2: bytes / (ports x W_uni)");
-    out.total = named(out.transfer + out.first_byte, "whole transfer", "point to point: the terms add");
+    require_bandwidth(hw_, 0);
+    require_latency(hw_, 0);
+    take(torus_way(hw_, rates_, hops), static_cast<std::int64_t>(out.ports->value()), out);
     return out;
   }
 
@@ -83,7 +87,6 @@ class Sender {
     return count(used, "ports", "axes it moves along");
   }
 
-  /// Over the innermost tier that has both chips below one domain; the slowest tier on the way carries the bytes.
   HwSend over_switches() {
     const std::int64_t chips = static_cast<std::int64_t>(slice_.chips.value());
     for (const auto& [flag, at] : {std::pair{"--from", &send_.from}, std::pair{"--to", &send_.to}}) {
@@ -92,25 +95,19 @@ class Sender {
                       fmt::format("chips are numbered 0 to {}; --chips asks for more", group_thousands(chips - 1)));
     }
     HwSend out;
-    TracedBandwidth rate;
-    for (std::size_t t = 0; t < hw_.network.size(); ++t) {
-      const SwitchedTier& tier = hw_.network[t].switched;
-      const TracedBandwidth here = read(kReader, tier.bandwidth_per_chip,
-                                        fmt::format("egress into {}", hw_.network[t].name), hw_.network[t].source);
-      rate = t == 0 ? here : min(rate, here);
-      const bool met = tier.chips == 0 || send_.from.front() / tier.chips == send_.to.front() / tier.chips;
-      if (!met) continue;
-      out.first_byte = named(
-          read(kReader, tier.latency, fmt::format("hw.network.{}.latency", t), hw_.network[t].source) * Traced(1.0),
-          "first byte", "latency of the tier that joins the two");
-      break;
-    }
-    out.transfer = named(bytes() / rate, "transfer", "bytes over the slowest tier on the way");
-    out.total = named(out.transfer + out.first_byte, "whole transfer", "point to point: the terms add");
+    take(switched_way(hw_, rates_, send_.from.front(), send_.to.front()), 1, out);
     return out;
   }
 
+  void take(const Way& way, std::int64_t links, HwSend& out) const {
+    const TransferTime time = transfer_time(way, bytes(), links);
+    out.first_byte = time.latency;
+    out.transfer = time.bandwidth_time;
+    out.total = time.time;
+  }
+
   const HardwareSpec& hw_;
+  NetworkRates<Traced> rates_;
   const SendQuestion& send_;
   const HwSlice& slice_;
   std::vector<Assumption>& assumptions_;

@@ -68,6 +68,7 @@ class ModelArithmetic {
     out_.sums = network(q_.seq, true);
     parameters();
     flops();
+    modules();
     contexts();
     kept();
     cache();
@@ -135,9 +136,26 @@ class ModelArithmetic {
     out_.training =
         named(out_.forward * Traced(3.0), "training FLOPs per token", "book ch. 4: backward costs twice the forward");
     out_.two_n =
-        named(FlopsOf<Traced>(Traced(2.0) * out_.book_active), "2 N per token", "book ch. 7: 2 x active parameters");
+        named(FlopsOf<Traced>(Traced(2.0) * out_.active), "2 N per token", "book ch. 7: 2 x active parameters");
     out_.six_n =
-        named(FlopsOf<Traced>(Traced(6.0) * out_.book_active), "6 N per token", "book ch. 4: 6 x active parameters");
+        named(FlopsOf<Traced>(Traced(6.0) * out_.active), "6 N per token", "book ch. 4: 6 x active parameters");
+  }
+
+  /// Modules of multi-token prediction stand beside the totals: each its own operations, one more layer of its kind and
+  /// one more use of the head, whose weights are there already.
+  void modules() {
+    if (model_.mtp_layers == 0) return;
+    PartSums one = sums_of(mtp_ops(model_, dims_), length_input(q_.seq), q_.causal);
+    add(one, sums_of(ops_[model_.mtp_kind], length_input(q_.seq), q_.causal), Traced(1.0));
+    Traced parameters(0.0);
+    for (const Traced& part : one.parameters) parameters = parameters + part;
+    const FlopsOf<Traced> head = matmul_flops(sums_of(head_ops(model_, dims_), length_input(q_.seq), q_.causal));
+    const FlopsOf<Traced> flops = matmul_flops(one) + one.scores + one.scans + head;
+    const Traced count = kReader.input(static_cast<double>(model_.mtp_layers), "MTP modules", model_.source);
+    constexpr std::string_view kSource = "docs/model.md: their own matrices, a layer each, the head again";
+    const std::size_t mtp = index_of(Part::kMtp);
+    out_.sums.parameters[mtp] = named(count * parameters, "MTP parameters", kSource);
+    out_.sums.matmul[mtp] = named(count * flops, "MTP FLOPs per token", kSource);
   }
 
   void contexts() {

@@ -64,7 +64,7 @@ struct KeptFigures {
 };
 
 struct ModelFigures {
-  PartSums sums;                          ///< of the network, MTP modules apart
+  PartSums sums;                          ///< of the network; MTP modules, a part of their own, are in no total
   Traced total;                           ///< distinct weights
   Traced active;                          ///< without the experts a token does not visit
   Traced book_total;                      ///< without norms and routers, as the book adds parts up
@@ -74,7 +74,7 @@ struct ModelFigures {
   BytesOf<Traced> book_bytes;
   FlopsOf<Traced> forward;   ///< per token
   FlopsOf<Traced> training;  ///< per token, forward and backward
-  FlopsOf<Traced> two_n;     ///< the rule of thumb 2 x active, as the book counts
+  FlopsOf<Traced> two_n;     ///< the rule of thumb 2 x active
   FlopsOf<Traced> six_n;     ///< the rule of thumb 6 x active
   std::vector<LayerFigures> layers;
   std::vector<ContextFigures> contexts;

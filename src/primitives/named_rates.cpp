@@ -5,6 +5,7 @@
 #include "base/diagnostic.h"
 #include "base/scalar.h"
 #include "base/text.h"
+#include "network/tier_rates.h"
 
 namespace scalecalc {
 namespace {}  // namespace
@@ -66,43 +67,36 @@ const Tier& NamedRates::beyond() const {
 }
 
 BytesPerSecondOf<Traced> NamedRates::link() const {
-  const Tier& tier = torus();
-  require_published(hw_, {"network.0.link_bandwidth"});
-  return read(kReader, tier.torus.link_bandwidth, "hw.network.0.link_bandwidth", tier.source);
+  torus();
+  require_bandwidth(hw_, 0);
+  return tier_bandwidth(kReader, hw_, 0);
 }
 
 BytesPerSecondOf<Traced> NamedRates::ici() const {
   return named(link() * Traced(2.0), "W_ici", "book ch. 2: both directions of one axis");
 }
 
-SecondsOf<Traced> NamedRates::hop_latency() const {
-  const Tier& tier = torus();
-  require_published(hw_, {"network.0.hop_latency"});
-  return read(kReader, tier.torus.hop_latency, "hw.network.0.hop_latency", tier.source);
-}
-
 std::int64_t NamedRates::axes() const { return torus().torus.dimensions(); }
 
 BytesPerSecondOf<Traced> NamedRates::scale_up() const {
-  const Tier& tier = domain();
-  require_published(hw_, {"network.0.bandwidth_per_chip"});
-  const auto rate = read(kReader, tier.switched.bandwidth_per_chip, "hw.network.0.bandwidth_per_chip", tier.source);
-  if (tier.kind != TierKind::kMesh) return rate;
-  const Traced peers = kReader.input(static_cast<double>(tier.switched.chips - 1), "peers", tier.source);
-  return named(rate * peers, "W_gpu", "a link to each other chip of the domain");
+  domain();
+  require_bandwidth(hw_, 0);
+  return chip_egress(hw_, 0);
 }
 
 std::int64_t NamedRates::node_size() const { return domain().switched.chips; }
 
 BytesPerSecondOf<Traced> NamedRates::scale_out() const {
-  const Tier& tier = beyond();
-  require_published(hw_, {"network.1.bandwidth_per_chip"});
-  return read(kReader, tier.switched.bandwidth_per_chip, "hw.network.1.bandwidth_per_chip", tier.source);
+  beyond();
+  require_bandwidth(hw_, 1);
+  return chip_egress(hw_, 1);
 }
 
-BytesPerSecondOf<Traced> NamedRates::node_egress() const {
-  const Traced chips = kReader.input(static_cast<double>(node_size()), "chips of a node", domain().source);
-  return named(scale_out() * chips, "W_node", "book ch. 12: every chip's own network port");
+BytesPerSecondOf<Traced> NamedRates::node_egress(std::int64_t chips) const {
+  domain();
+  beyond();
+  require_bandwidth(hw_, 1);
+  return scalecalc::node_egress(hw_, chips);
 }
 
 }  // namespace scalecalc

@@ -1,5 +1,5 @@
-// A chip's rates as the scaling book names them, each an input of the formula it enters. What a hardware file does not
-// give is an error that says so; nothing is assumed.
+// A chip's rates as the scaling book names them, each an input of the formula it enters: those of links are
+// network/tier_rates.h's. What a hardware file does not give is an error that says so; nothing is assumed.
 #pragma once
 
 #include "base/quantity.h"
@@ -29,8 +29,6 @@ class NamedRates {
   BytesPerSecondOf<Traced> link() const;
   /// W_ici: both directions of one axis, what a collective on a wrapped axis sees.
   BytesPerSecondOf<Traced> ici() const;
-  /// t_hop.
-  SecondsOf<Traced> hop_latency() const;
   /// Axes of the torus.
   std::int64_t axes() const;
 
@@ -40,8 +38,8 @@ class NamedRates {
   std::int64_t node_size() const;
   /// Egress of one chip into the first network beyond the torus or the node: W_dcn, or W_node over its chips.
   BytesPerSecondOf<Traced> scale_out() const;
-  /// W_node: egress of a whole node into the network beyond it.
-  BytesPerSecondOf<Traced> node_egress() const;
+  /// W_node: egress of a whole node into the network beyond it, or of `chips` of its chips.
+  BytesPerSecondOf<Traced> node_egress(std::int64_t chips = 0) const;
 
  private:
   const Tier& torus() const;

@@ -8,13 +8,10 @@
 #include "base/diagnostic.h"
 #include "base/scalar.h"
 #include "base/units.h"
+#include "network/point_to_point.h"
 
 namespace scalecalc {
 namespace {
-
-Traced way_count(std::int64_t value, std::string_view name) {
-  return kReader.input(static_cast<double>(value), name, "the way asked for");
-}
 
 class Permute {
  public:
@@ -24,19 +21,24 @@ class Permute {
 
   PermuteTime run() {
     if (request_.from) {
-      network_.hw->is_torus() ? across_torus(position(*request_.from), position(*request_.to))
-                              : between_ranks(rank(*request_.from), rank(*request_.to));
+      hw().is_torus() ? across_torus(position(*request_.from), position(*request_.to))
+                      : take(switched_way(hw(), network_.rates, rank(*request_.from), rank(*request_.to)));
     } else {
       to_neighbour();
     }
     if (request_.ports) set_ports(*request_.ports);
-    finish();
+    const TransferTime time = transfer_time(way_, request_.bytes, out_.ports);
+    out_.time = time.time;
+    out_.bandwidth_time = time.bandwidth_time;
+    out_.latency = time.latency;
+    out_.hops = way_.hops;
+    out_.tier = way_.tier;
     return std::move(out_);
   }
 
  private:
   const HardwareSpec& hw() const { return *network_.hw; }
-  bool moves() const { return !out_.tier.empty(); }
+  void take(Way way) { way_ = std::move(way); }
 
   /// One coordinate for each mesh axis, or a rank behind switches.
   MeshPosition position(const MeshPosition& given) const {
@@ -67,6 +69,7 @@ class Permute {
   }
 
   void across_torus(const MeshPosition& from, const MeshPosition& to) {
+    std::int64_t hops = 0;
     std::int64_t ports = 0;
     for (std::size_t i = 0, a = 0; i < from.size(); ++i) {
       if (!place_.tiers[i].empty()) {
@@ -76,40 +79,12 @@ class Permute {
       }
       const CollectiveAxis& axis = place_.slice[a++];
       const std::int64_t apart = std::abs(from[i] - to[i]);
-      out_.hops += axis.wraps ? std::min(apart, axis.size - apart) : apart;
+      hops += axis.wraps ? std::min(apart, axis.size - apart) : apart;
       if (apart > 0) ++ports;
     }
     if (ports == 0) return;
     out_.ports = ports;
-    over_torus();
-  }
-
-  void over_torus() {
-    const TierRates<Traced>& rates = network_.rates.tiers.front();
-    rate_ = rates.bandwidth;
-    out_.latency = rates.latency * way_count(out_.hops, "hops");
-    out_.tier = hw().network.front().name;
-  }
-
-  /// Behind switches: over the lowest tier that holds both. The chip's port of every tier beyond the innermost lies on
-  /// the way; inside the innermost domain its own link does.
-  void between_ranks(std::int64_t from, std::int64_t to) {
-    if (from == to) return;
-    std::size_t top = 0;
-    for (; top + 1 < hw().network.size(); ++top) {
-      const std::int64_t domain = hw().network[top].switched.chips;
-      if (domain == 0 || from / domain == to / domain) break;
-    }
-    for (std::size_t t = top == 0 ? 0 : 1; t <= top; ++t) over_tier(t);
-  }
-
-  void over_tier(std::size_t tier) {
-    const TierRates<Traced>& rates = network_.rates.tiers[tier];
-    if (!moves() || rates.bandwidth < rate_) {
-      rate_ = rates.bandwidth;
-      out_.tier = hw().network[tier].name;
-    }
-    out_.latency = value_of(out_.latency) < value_of(rates.latency) ? rates.latency : out_.latency;
+    take(torus_way(hw(), network_.rates, hops));
   }
 
   void to_neighbour() {
@@ -118,39 +93,24 @@ class Permute {
     if (mesh_.over.size() != 1) {
       throw UserError("a permute sends to the next member along one axis", "name one with --axes, or --from and --to");
     }
-    if (!group.axes.empty()) {
-      out_.hops = 1;
-      return over_torus();
-    }
+    if (!group.axes.empty()) return take(torus_way(hw(), network_.rates, 1));
     for (const CollectiveLevel& level : group.levels) {
-      if (level.members > 1) over_tier(level.tier);
+      if (level.members > 1) cross(hw(), network_.rates, level.tier, way_);
     }
   }
 
   void set_ports(std::int64_t ports) {
-    if (!hw().is_torus() || out_.hops == 0) {
+    if (way_.hops == 0) {
       throw UserError("--ports counts torus links, and this way has none", "leave it out");
     }
     out_.ports = ports;
-  }
-
-  void finish() {
-    if (moves()) {
-      BytesPerSecondOf<Traced> rate = rate_;
-      if (out_.hops > 0) rate = rate * way_count(out_.ports, "links used at once");
-      out_.bandwidth_time = request_.bytes / rate;
-    }
-    out_.bandwidth_time = named(out_.bandwidth_time, "bandwidth time", "book ch. 2: bytes over the links used at once");
-    out_.latency = named(out_.latency, "latency", "book ch. 2: hops, one after the other");
-    out_.time =
-        named(out_.latency + out_.bandwidth_time, "time", "book ch. 2, question 5: point to point the terms add");
   }
 
   const CollectiveNetwork& network_;
   const CollectiveMesh& mesh_;
   const CollectivePlace& place_;
   const PermuteRequest& request_;
-  BytesPerSecondOf<Traced> rate_;
+  Way way_;
   PermuteTime out_;
 };
 

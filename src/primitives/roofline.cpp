@@ -58,8 +58,9 @@ void set_times(RooflinePoint& point, const RooflineQuestion& question, const Roo
   }
   point.memory_time = named(point.bytes / (chips * rates.memory), "T_memory", kSource);
   if (rates.link) {
-    const BytesOf<Traced> sent = exchange_factor(question) * point.work.exchanged;
-    point.link_time = named(sent / *rates.link, "T_link", "book ch. 1 and 3");
+    const CollectiveTime exchange = exchange_time(question, rates, point.work.exchanged);
+    const bool exact = question.convention == CollectiveConvention::kExact;
+    point.link_time = named(exact ? exchange.time : exchange.bandwidth_time, "T_link", "book ch. 1, 3 and 12");
   }
   point.overhead = rates.overhead;
   const SecondsOf<Traced> lower = longer(longer(point.compute_time, point.memory_time), point.link_time);
@@ -129,6 +130,15 @@ std::vector<MeasuredTime> measured_times(const RooflineQuestion& question, const
 }
 
 }  // namespace
+
+CollectiveTime exchange_time(const RooflineQuestion& question, const RooflineRates& rates,
+                             const BytesOf<Traced>& bytes) {
+  const bool sums = question.sharing.split == MatmulSplit::kContraction;
+  return collective_time(rates.network, rates.group,
+                         {.op = sums ? CollectiveOp::kAllReduce : CollectiveOp::kAllGather,
+                          .bytes = bytes,
+                          .convention = question.convention});
+}
 
 RooflineAnswer answer(const RooflineQuestion& question, const HardwareSpec& hw) {
   check(!question.operations.empty(), "a roofline has a point");

@@ -10,6 +10,7 @@
 
 #include "base/explained.h"
 #include "cost/shape_fraction.h"
+#include "network/collective_time.h"
 #include "primitives/operation.h"
 #include "spec/hardware_spec.h"
 
@@ -20,7 +21,8 @@ enum class ComputeUnit { kMatrix, kVector };
 enum class OperandHome { kHbm, kVmem, kHost };
 /// Whose bytes count: all operands, the weights alone (the book's small-batch approximation), or none.
 enum class Counted { kAll, kWeights, kNone };
-/// What the chips of a split matmul exchange over.
+/// What the chips of a split matmul exchange over: a line of them on a torus, a ring, the switches from the innermost
+/// on, or those beyond it with one chip in each domain (or slice).
 enum class Fabric { kLink, kIci, kScaleUp, kScaleOut };
 
 struct RooflineQuestion {
@@ -33,6 +35,7 @@ struct RooflineQuestion {
   Counted counted = Counted::kAll;
   Sharing sharing;
   std::optional<Fabric> over;
+  CollectiveConvention convention = CollectiveConvention::kBook;  ///< of what the chips exchange
   bool calibrated = false;       ///< with the hardware file's efficiencies; otherwise its peak rates
   std::vector<double> measured;  ///< seconds: of the one point, in the order of trials, or one for each point
 };
@@ -43,6 +46,8 @@ struct RooflineRates {
   std::optional<FlopsPerSecondOf<Traced>> compute;  ///< what large shapes reach of it
   BytesPerSecondOf<Traced> memory;
   std::optional<BytesPerSecondOf<Traced>> link;
+  CollectiveNetwork network;                ///< with `link`: what the exchange runs over, and
+  CollectiveGroup group;                    ///< between which chips
   SecondsOf<Traced> overhead{Traced(0.0)};  ///< of a kernel, calibrated only
   Traced half_dim{0.0};                     ///< cost/shape_fraction.h, calibrated matmuls only
   AttentionShortfall<Traced> attention;     ///< the same file, calibrated attention only
@@ -107,8 +112,10 @@ ComputeUnit unit_of(const RooflineQuestion& question);
 RooflineRates roofline_rates(const RooflineQuestion& question, const HardwareSpec& hw);
 /// Share of the large-shape rate that this shape reaches on each chip; 1 unless rates are calibrated.
 Traced reached_fraction(const Operation& operation, const Sharing& sharing, const RooflineRates& rates);
-/// How many times the exchanged array passes a chip's link.
-Traced exchange_factor(const RooflineQuestion& question);
+/// What the chips of a split matmul exchange: an all-reduce of the result, or an all-gather of the input. T_link is its
+/// transfer, as in chapter 1 of the book; the exact convention counts latency as well.
+CollectiveTime exchange_time(const RooflineQuestion& question, const RooflineRates& rates,
+                             const BytesOf<Traced>& bytes);
 
 void note_assumptions(const RooflineQuestion& question, const HardwareSpec& hw, RooflineAnswer& found);
 

@@ -115,26 +115,20 @@ Critical critical_prompt(const Attention& attention, const RooflineQuestion& que
   return out;
 }
 
-Traced exchange_factor(const RooflineQuestion& question) {
-  Traced passes(question.sharing.split == MatmulSplit::kContraction ? 2.0 : 1.0);
-  // The book drops the chip's own share on a torus and keeps it elsewhere (chapters 3 and 12).
-  if (question.over == Fabric::kIci) return passes;
-  const Traced chips = asked(static_cast<double>(question.sharing.chips), "chips");
-  return passes * ((chips - Traced(1.0)) / chips);
-}
-
 Critical critical_dimension(const RooflineQuestion& question, const RooflineRates& rates) {
   check(rates.link.has_value(), "a split matmul with an exchange has a link");
   const bool contraction = question.sharing.split == MatmulSplit::kContraction;
   const BytesOf<Traced> element =
       contraction ? element_bytes(question.types.result, "result") : element_bytes(question.types.input, "input");
   const Traced chips = asked(static_cast<double>(question.sharing.chips), "chips");
+  const BytesOf<Traced> one = read(Reader<Traced>{}, Bytes(1), "a byte", "");
+  const auto per_byte = exchange_time(question, rates, one).bandwidth_time / one;
   const Intensity alpha =
-      named(*rates.compute / *rates.link, "alpha_link", "book ch. 1: FLOPs computed while a byte is sent");
+      named(*rates.compute * per_byte, "alpha_exchange", "book ch. 1: FLOPs computed while a byte is exchanged");
   const FlopsOf<Traced> two{Traced(2.0)};
   Critical out;
-  out.value = named(alpha * element * chips * exchange_factor(question) / two, contraction ? "D_crit" : "F_crit",
-                    "book ch. 1: T_math = T_link");
+  out.value = named(alpha * element * chips / two, contraction ? "D_crit" : "F_crit",
+                    "book ch. 1: T_math = T_link, latency not counted");
   return out;
 }
 

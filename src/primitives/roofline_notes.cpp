@@ -78,7 +78,16 @@ void note_bytes(const RooflineQuestion& question, Notes& notes) {
   }
 }
 
-void note_sharing(const RooflineQuestion& question, Notes& notes) {
+void note_exchange(const RooflineQuestion& question, const RooflineAnswer& found, Notes& notes) {
+  const CollectiveTime exchange = exchange_time(question, found.rates, found.points.front().work.exchanged);
+  notes.push_back(
+      {fmt::format("convention {}: {}, as in collective; latency {}",
+                   kCollectiveConventionNames[static_cast<std::size_t>(question.convention)], exchange.algorithm,
+                   question.convention == CollectiveConvention::kExact ? "counted" : "not counted"),
+       "--convention", "book ch. 3 and 12"});
+}
+
+void note_sharing(const RooflineQuestion& question, const RooflineAnswer& found, Notes& notes) {
   if (question.sharing.chips == 1) return;
   const std::string chips = group_thousands(question.sharing.chips);
   switch (question.sharing.split) {
@@ -91,15 +100,13 @@ void note_sharing(const RooflineQuestion& question, Notes& notes) {
           {fmt::format("{} chips hold all weights each and divide the rows", chips), "--split", "book ch. 1"});
       return;
     case MatmulSplit::kContraction:
-      notes.push_back({fmt::format("{} chips divide D and add up their partial results (an all-reduce{})", chips,
-                                   question.over == Fabric::kIci ? ", 2 V / W_ici" : ", 2 V (N - 1) / (N W)"),
+      notes.push_back({fmt::format("{} chips divide D and add up their partial results: an all-reduce", chips),
                        "--split, --over", "book ch. 1 and 3"});
-      return;
+      return note_exchange(question, found, notes);
     case MatmulSplit::kOutput:
-      notes.push_back({fmt::format("{} chips divide F and gather the input (an all-gather{})", chips,
-                                   question.over == Fabric::kIci ? ", V / W_ici" : ", V (N - 1) / (N W)"),
-                       "--split, --over", "book ch. 3"});
-      return;
+      notes.push_back({fmt::format("{} chips divide F and gather the input: an all-gather", chips), "--split, --over",
+                       "book ch. 3"});
+      return note_exchange(question, found, notes);
   }
 }
 
@@ -132,7 +139,7 @@ void warn_of_impossible_times(const RooflineAnswer& found, Notes& notes) {
 void note_assumptions(const RooflineQuestion& question, const HardwareSpec& hw, RooflineAnswer& found) {
   Notes& notes = found.assumptions;
   note_bytes(question, notes);
-  note_sharing(question, notes);
+  note_sharing(question, found, notes);
   const Matmul* matmul = std::get_if<Matmul>(&question.operations.front());
   if (matmul != nullptr && matmul->pad != 1) {
     notes.push_back({"padding is computed and not moved: bytes are those of the arrays", "", "book ch. 2"});

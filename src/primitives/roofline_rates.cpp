@@ -71,6 +71,19 @@ BytesPerSecondOf<Traced> link_rate(const RooflineQuestion& question, Fabric fabr
   internal_error("no such fabric");
 }
 
+/// The chips that exchange. Between slices and nodes one of each takes part.
+CollectiveGroup exchange_group(const RooflineQuestion& question, const HardwareSpec& hw) {
+  const std::int64_t chips = question.sharing.chips;
+  switch (*question.over) {
+    case Fabric::kLink: return torus_group(hw, {{"chips", chips, false}});
+    case Fabric::kIci: return torus_group(hw, {{"chips", chips, true}});
+    case Fabric::kScaleUp: return switched_group(hw, chips);
+    case Fabric::kScaleOut:
+      return hw.is_torus() ? torus_group(hw, {}, chips) : switched_group(hw, chips, hw.network.front().switched.chips);
+  }
+  internal_error("no such fabric");
+}
+
 std::string_view name_of_memory(OperandHome home) {
   switch (home) {
     case OperandHome::kHbm: return "hbm";
@@ -144,6 +157,8 @@ RooflineRates roofline_rates(const RooflineQuestion& question, const HardwareSpe
   if (question.over) {
     out.link = unless_named(link_rate(question, *question.over, chip), "W_link", "hardware file's efficiency");
     out.link_name = name_of_fabric(*question.over);
+    out.network = collective_network(hw, question.calibrated ? hw.efficiency : ideal_efficiency(hw.efficiency));
+    out.group = exchange_group(question, hw);
   }
   if (!question.calibrated) return out;
   const Efficiency& e = hw.efficiency;

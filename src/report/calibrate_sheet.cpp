@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "config/yaml_writer.h"
+#include "report/measured_rows.h"
 
 namespace scalecalc {
 namespace {
@@ -14,14 +15,10 @@ std::string value_text(const std::string& path, double value) {
   return path.ends_with("overhead") ? format_quantity(value, UnitKind::kSeconds) : fmt::format("{:.3f}", value);
 }
 
-Figure value(const std::string& path, const char* key, const char* label, double number) {
+Figure coefficient(const std::string& path, const char* key, const char* label, double number) {
   Figure out = figure(key, label, Format::kNumber, Cell(number));
   out.shown = value_text(path, number);
   return out;
-}
-
-Figure share(const char* key, const char* label, double number) {
-  return figure(key, label, Format::kFraction, Cell(number));
 }
 
 std::string_view held_out_name(const Calibration& c) { return kHeldOutNames.at(static_cast<std::size_t>(c.held_out)); }
@@ -29,10 +26,11 @@ std::string_view held_out_name(const Calibration& c) { return kHeldOutNames.at(s
 Block coefficients_block(const Calibration& c) {
   Block out{.key = "coefficients"};
   for (const FittedCoefficient& f : c.coefficients) {
-    Record record{{figure("name", "coefficient", Format::kText, Cell(f.path)),
-                   value(f.path, "before", "before", f.before), share("error_before", "error", f.error_before),
-                   value(f.path, "after", "after", f.after), share("error_after", "error", f.error_after),
-                   value(f.path, "lowest", "lowest fold", f.lowest), value(f.path, "highest", "highest", f.highest)}};
+    Record record{{row_text("name", "coefficient", f.path), coefficient(f.path, "before", "before", f.before),
+                   error_share("error_before", "error", f.error_before), coefficient(f.path, "after", "after", f.after),
+                   error_share("error_after", "error", f.error_after),
+                   coefficient(f.path, "lowest", "lowest fold", f.lowest),
+                   coefficient(f.path, "highest", "highest", f.highest)}};
     record.figures[5].importance = record.figures[6].importance = 1;
     out.records.push_back(std::move(record));
   }
@@ -43,38 +41,28 @@ Block folds_block(const Calibration& c) {
   Block out{.key = "folds", .title = fmt::format("Cross-validation by {}", held_out_name(c))};
   for (const FoldReport& fold : c.folds) {
     out.records.push_back({{list_figure("held_out", "held out", {fold.held_out.begin(), fold.held_out.end()}),
-                            figure("rows", "rows", Format::kInteger, Cell(static_cast<double>(fold.rows))),
-                            share("inside_mean_abs_error", "error inside", fold.inside_mean_abs),
-                            share("outside_mean_abs_error", "outside", fold.outside_mean_abs),
-                            share("outside_bias", "bias outside", fold.outside_bias)}});
+                            row_count("rows", "rows", fold.rows),
+                            error_share("inside_mean_abs_error", "error inside", fold.inside_mean_abs),
+                            error_share("outside_mean_abs_error", "outside", fold.outside_mean_abs),
+                            error_share("outside_bias", "bias outside", fold.outside_bias)}});
   }
   return out;
 }
 
 Block errors_block(const Calibration& c) {
   Block out{.key = "errors", .title = "Errors"};
-  const auto add = [&](const char* of, const char* label, const FitErrors& e) {
-    Record record{{figure("of", "", Format::kText, Cell(std::string(of))),
-                   figure("label", "coefficients", Format::kText, Cell(std::string(label))),
-                   share("mean_abs_error", "mean error", e.mean_abs), share("median_abs_error", "median", e.median_abs),
-                   share("p90_abs_error", "p90", e.p90_abs), share("bias", "bias", e.bias)}};
+  const auto add = [&](const char* of, const char* label, const Errors& e) {
+    Record record{{row_text("of", "", of), row_text("label", "coefficients", label),
+                   error_share("mean_abs_error", "mean error", e.mean_abs),
+                   error_share("median_abs_error", "median", e.median_abs),
+                   error_share("p90_abs_error", "p90", e.p90_abs), error_share("bias", "bias", e.bias)}};
     out.records.push_back(std::move(record));
   };
   add("before", "the file's", c.before);
   add("inside", "fitted to these rows", c.inside);
   add("outside", c.held_out == HeldOut::kModel ? "fitted without the row's model" : "fitted without the row's source",
       c.outside);
-  if (c.relatives > 0) add("family", "the family's factors, without the row's part", c.by_family);
-  return out;
-}
-
-Block skipped_block(const Calibration& c) {
-  Block out{.key = "skipped_rows", .title = "Left out"};
-  for (const SkippedRow& s : c.skipped) {
-    out.records.push_back(
-        {{figure("id", "row", Format::kText, Cell(s.row.id)), figure("reason", "reason", Format::kText, Cell(s.reason)),
-          figure("detail", "here", Format::kText, Cell(s.detail))}});
-  }
+  if (c.relatives > 0) add("family", "the family's factors, without the row's part", c.baseline);
   return out;
 }
 
@@ -95,21 +83,60 @@ Line verdict(const Calibration& c) {
 Block fit_block(const Calibration& c) {
   Block out{.key = "fit", .is_list = false};
   std::vector<Record> rows;
-  for (const FittedRow& f : c.rows) {
+  for (const FittedOf<Training>& f : c.rows) {
     rows.push_back(
-        {{figure("id", "", Format::kText, Cell(f.row.id)), figure("group", "", Format::kText, Cell(f.row.group)),
-          figure("subset", "", Format::kText, Cell(f.row.subset)),
-          figure("measured", "", Format::kSeconds, Cell(f.measured)),
-          figure("error_before", "", Format::kFraction, Cell(f.before)),
-          figure("error_inside", "", Format::kFraction, Cell(f.inside)),
-          figure("error_outside", "", Format::kFraction, f.outside ? Cell(*f.outside) : Cell{}),
-          figure("error_by_family", "", Format::kFraction, f.by_family ? Cell(*f.by_family) : Cell{}),
-          figure("in_band", "", Format::kFlag, Cell(f.in_band ? 1.0 : 0.0))}});
+        {{row_text("id", "", f.row.id), row_text("group", "", f.row.group), row_text("subset", "", f.row.subset),
+          row_number("measured", "", Format::kSeconds, f.measured), error_share("error_before", "", f.before),
+          error_share("error_inside", "", f.inside), error_share("error_outside", "", f.outside),
+          error_share("error_by_family", "", f.baseline), row_flag("in_band", f.in_band)}});
   }
-  out.records = {{{figure("held_out_by", "", Format::kText, Cell(std::string(held_out_name(c)))),
-                   figure("better", "", Format::kFlag, Cell(c.better() ? 1.0 : 0.0)),
-                   figure("yaml", "", Format::kText, Cell(write_yaml(c.block))),
-                   records_figure("rows", "", "", std::move(rows))}}};
+  out.records = {{{row_text("held_out_by", "", held_out_name(c)), row_flag("better", c.better()),
+                   row_text("yaml", "", write_yaml(c.block)), records_figure("rows", "", "", std::move(rows))}}};
+  return out;
+}
+
+// Serving.
+
+std::string errors_text(const char* name, const Errors& e) {
+  return fmt::format("{}: median {}, mean {}, 90th percentile {}, bias {:+.1f} %.", name, percent_text(e.median_abs),
+                     percent_text(e.mean_abs), percent_text(e.p90_abs), 100 * e.bias);
+}
+
+void add_errors(Record& out, const std::string& key, const char* label, const Errors& e) {
+  out.figures.push_back(error_share(key + ".median_abs_error", label, e.median_abs, 1));
+  out.figures.push_back(error_share(key + ".mean_abs_error", "", e.mean_abs));
+  out.figures.push_back(error_share(key + ".p90_abs_error", "", e.p90_abs));
+  out.figures.push_back(error_share(key + ".bias", "", e.bias));
+}
+
+Block sets_block(const ServeCalibration& c) {
+  Block out{.key = "sets", .title = "Engines on chips: median errors"};
+  for (const ServeSet& set : c.sets) {
+    Record record{{row_text("chip", "chip", set.hardware), row_text("stack", "engine", set.stack),
+                   row_count("rows", "rows", set.rows), row_count("sources", "sources", set.sources)}};
+    add_errors(record, "before", "family's", set.before);
+    add_errors(record, "inside", "fitted", set.inside);
+    add_errors(record, "outside", "held out", set.outside);
+    for (const WrittenCoefficient& w : set.coefficients) {
+      record.figures.push_back(figure("coefficients." + w.path, "", Format::kNumber, Cell(w.value)));
+      record.figures.push_back(figure("errors." + w.path, "", Format::kNumber, Cell(w.error)));
+    }
+    record.figures.push_back(row_text("yaml", "", write_yaml(set.block)));
+    out.records.push_back(std::move(record));
+  }
+  return out;
+}
+
+Block rows_block(const ServeCalibration& c) {
+  Block out{.key = "rows", .title = "Rows"};
+  for (const FittedOf<Serving>& r : c.rows) {
+    out.records.push_back(
+        {{row_text("id", "row", r.row.id), row_text("group", "", r.row.group), row_text("chip", "chip", r.row.chip, 2),
+          row_text("stack", "engine", r.row.stack, 2), row_text("phase", "", group_name(r.row, "phase")),
+          row_text("batch_class", "", r.row.batch_class()), error_share("error_before", "family's", r.before),
+          error_share("error_inside", "fitted", r.inside), error_share("error_outside", "held out", r.outside),
+          error_share("error_naive", "naive", r.baseline), row_flag("in_band", r.in_band)}});
+  }
   return out;
 }
 
@@ -121,19 +148,43 @@ Sheet calibrate_sheet(const Calibration& c, const std::vector<std::string>& file
                                  c.hardware.empty() ? "Chips of " + c.family : c.hardware, c.stack, c.rows.size(),
                                  c.sources, c.sources == 1 ? "" : "s")};
   out.summary.push_back(verdict(c));
-  out.query.figures = {
-      list_figure("files", "measurements", {files.begin(), files.end()}),
-      figure("hardware", "hardware", Format::kText, Cell(c.hardware)),
-      figure("family", "family", Format::kText, Cell(c.family)),
-      figure("stack", "stack", Format::kText, Cell(c.stack)),
-      figure("rows", "rows", Format::kInteger, Cell(static_cast<double>(c.rows.size()))),
-      figure("sources", "sources", Format::kInteger, Cell(static_cast<double>(c.sources))),
-      figure("other_chips", "rows of other chips", Format::kInteger, Cell(static_cast<double>(c.other_chips))),
-      figure("relatives", "runs of the family's other chips", Format::kInteger, Cell(static_cast<double>(c.relatives))),
-      figure("other_stacks", "rows of other software", Format::kInteger, Cell(static_cast<double>(c.other_stacks))),
-      figure("coverage", "held-out runs in the band", Format::kFraction, c.coverage ? Cell(*c.coverage) : Cell{})};
-  out.blocks = {coefficients_block(c), errors_block(c), folds_block(c), skipped_block(c), fit_block(c)};
+  out.query.figures = {list_figure("files", "measurements", {files.begin(), files.end()}),
+                       row_text("hardware", "hardware", c.hardware),
+                       row_text("family", "family", c.family),
+                       row_text("stack", "stack", c.stack),
+                       row_count("rows", "rows", c.rows.size()),
+                       row_count("sources", "sources", c.sources),
+                       row_count("other_chips", "rows of other chips", c.other_chips),
+                       row_count("relatives", "runs of the family's other chips", c.relatives),
+                       row_count("other_stacks", "rows of other software", c.other_stacks),
+                       error_share("coverage", "held-out runs in the band", c.coverage)};
+  out.blocks = {coefficients_block(c), errors_block(c), folds_block(c),
+                skipped_block(c.skipped, 0, [](auto&, const auto&) {}), fit_block(c)};
   out.notes.emplace_back("--dump-yaml prints the coefficients as the stack's block for a hardware file");
+  return out;
+}
+
+Sheet calibrate_sheet(const ServeCalibration& c, const std::vector<std::string>& files) {
+  Sheet out{.command = "calibrate", .title = "Serving coefficients fitted to measured runs"};
+  const auto line = [&](std::string text) { out.summary.push_back({std::move(text), Role::kPlain}); };
+  line(fmt::format("{} rows, {} left out; {} engines on chips; held out in {} parts, sources whole.", c.rows.size(),
+                   c.skipped.size(), c.sets.size(), c.folds));
+  line(errors_text("By the families' coefficients", c.before));
+  line(errors_text("Fitted", c.inside));
+  line(errors_text("Held out", c.outside));
+  line(errors_text("Naive baseline, other sources' share of the floor", c.baseline));
+  line(percent_text(c.coverage.value_or(0)) + " of the held-out rows lie within the errors written down.");
+  out.query.figures = {list_figure("files", "measurements", {files.begin(), files.end()})};
+  Record summary;
+  summary.figures.push_back(row_count("rows", "rows", c.rows.size()));
+  add_errors(summary, "before", "median by the families'", c.before);
+  add_errors(summary, "inside", "fitted", c.inside);
+  add_errors(summary, "outside", "held out", c.outside);
+  add_errors(summary, "naive", "naive", c.baseline);
+  summary.figures.push_back(error_share("coverage", "in band", c.coverage));
+  Block total{.key = "summary", .title = "All rows", .is_list = false};
+  total.records.push_back(std::move(summary));
+  out.blocks = {sets_block(c), rows_block(c), skipped_block(c.skipped, 1, [](auto&, const auto&) {}), std::move(total)};
   return out;
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "network/tier_rates.h"
+
 namespace scalecalc {
 namespace {
 
@@ -58,9 +60,10 @@ void given(Figures& out, std::string_view key, std::string_view label, std::int6
   given(out, key, label, Format::kInteger, static_cast<double>(value));
 }
 
-void torus_facts(const TorusTier& torus, Figures& out) {
-  given(out, "link_bandwidth_bytes_per_s", "link, one way", Format::kBytesPerSecond, torus.link_bandwidth.value());
-  given(out, "hop_latency_s", "latency of a hop", Format::kSeconds, torus.hop_latency.value());
+void torus_facts(const Tier& tier, Figures& out) {
+  const TorusTier& torus = tier.torus;
+  given(out, "link_bandwidth_bytes_per_s", "link, one way", Format::kBytesPerSecond, port_bandwidth(tier).value());
+  given(out, "hop_latency_s", "latency of a hop", Format::kSeconds, link_latency(tier).value());
   given(out, "axes", "axes", torus.dimensions());
   if (!torus.pod.empty()) out.text("pod", "pod", slice_shape_text(torus.pod));
   given(out, "max_chips", "chips of the pod", torus.max_chips);
@@ -70,12 +73,18 @@ void torus_facts(const TorusTier& torus, Figures& out) {
   out.flag("twisted", "twisted tori", torus.twisted);
 }
 
-void switched_facts(const SwitchedTier& tier, bool mesh, Figures& out) {
+void switched_facts(const Tier& described, Figures& out) {
+  const SwitchedTier& tier = described.switched;
+  const bool mesh = described.kind == TierKind::kMesh;
   given(out, "chips", "chips of a domain", tier.chips);
   given(out, mesh ? "link_bandwidth_bytes_per_s" : "bandwidth_per_chip_bytes_per_s",
         mesh ? "link to one peer, one way" : "egress of a chip", Format::kBytesPerSecond,
-        tier.bandwidth_per_chip.value());
-  given(out, "latency_s", "latency", Format::kSeconds, tier.latency.value());
+        port_bandwidth(described).value());
+  given(out, "latency_s", "latency", Format::kSeconds, link_latency(described).value());
+  const bool waits = link_latency(described).value() > 0;
+  if (waits) out.text("latency_per", "latency of", std::string(name_of(tier.latency_per)));
+  if (waits && tier.latency_per == LatencyPer::kMessage)
+    out.text("algorithm", "messages in a", std::string(name_of(tier.algorithm)));
   if (tier.oversubscription > 1)
     out.number("oversubscription", "oversubscription", Format::kNumber, tier.oversubscription);
   out.flag("in_network_reduction", "switches reduce", tier.in_network_reduction);
@@ -225,9 +234,9 @@ Record hw_tier(const Tier& tier, const HwLevel* level) {
   out.text("kind", "kind", std::string(word_of(tier.kind)));
   out.text("technology", "", tier.technology);  // long; people find it in the notes
   if (tier.kind == TierKind::kTorus) {
-    torus_facts(tier.torus, out);
+    torus_facts(tier, out);
   } else {
-    switched_facts(tier.switched, tier.kind == TierKind::kMesh, out);
+    switched_facts(tier, out);
   }
   if (level != nullptr) level_figures(*level, out);
   return std::move(out.record);

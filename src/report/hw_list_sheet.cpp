@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "network/tier_rates.h"
 #include "report/hw_figures.h"
 #include "report/hw_sheet.h"
 
@@ -9,11 +10,11 @@ namespace {
 
 /// What one chip sends to its neighbours, all links of the innermost tier; 0 if not published.
 double scale_up(const HardwareSpec& hw) {
-  if (hw.network.empty() || !hw.publishes("network.0")) return 0;
+  if (hw.network.empty() || !publishes_tier(hw, 0)) return 0;
   const Tier& tier = hw.network.front();
-  const double rate = tier.switched.bandwidth_per_chip.value();
+  const double rate = port_bandwidth(tier).value();
   switch (tier.kind) {
-    case TierKind::kTorus: return 2 * static_cast<double>(tier.torus.dimensions()) * tier.torus.link_bandwidth.value();
+    case TierKind::kTorus: return 2 * static_cast<double>(tier.torus.dimensions()) * rate;
     case TierKind::kMesh: return rate * static_cast<double>(tier.switched.chips - 1);
     case TierKind::kSwitched: return rate;
   }

@@ -14,6 +14,9 @@ namespace {
 constexpr std::array<std::string_view, kPartCount> kPartLabels{
     "attention", "MLP", "routed experts", "router", "norms", "embedding", "output head", "MTP modules"};
 
+/// Beside every total, so it has no share of one.
+constexpr std::size_t kMtpPart = static_cast<std::size_t>(Part::kMtp);
+
 std::string key(std::string_view group, std::string_view member) { return fmt::format("{}.{}", group, member); }
 
 std::string length_text(double tokens) { return group_thousands(static_cast<long long>(tokens)); }
@@ -39,7 +42,8 @@ Block parts_block(const ModelFigures& f) {
     out.records.push_back(
         {{figure("part", "part", Format::kText, Cell(std::string(kPartLabels[p]))),
           figure("parameters", "parameters", Format::kCount, f.sums.parameters[p]),
-          with_importance(figure("share", "share", Format::kFraction, Cell(f.shares[p].value())), 1),
+          with_importance(
+              figure("share", "share", Format::kFraction, p == kMtpPart ? Cell{} : Cell(f.shares[p].value())), 1),
           figure("forward_flops", "forward FLOPs a token", Format::kFlops, flops > 0 ? Cell(flops) : Cell{}),
           with_importance(figure("backward_flops", "backward", Format::kFlops, flops > 0 ? Cell(2 * flops) : Cell{}),
                           2)}});
@@ -77,7 +81,7 @@ Block parameters_block(const ModelSpec& model, const ModelQuestion& q, const Mod
   for (std::size_t p = 0; p < kPartCount; ++p) {
     r.figures.push_back(figure(key("parameter_shares", kPartKeys[p]), "", Format::kFraction, f.shares[p]));
     r.figures.push_back(figure(key("parameter_shares_of_total", kPartKeys[p]), "", Format::kFraction,
-                               Cell(f.sums.parameters[p].value() / f.total.value())));
+                               Cell(p == kMtpPart ? 0 : f.sums.parameters[p].value() / f.total.value())));
   }
   const std::size_t embedding = static_cast<std::size_t>(Part::kEmbedding);
   const std::size_t head = static_cast<std::size_t>(Part::kHead);

@@ -225,6 +225,9 @@ Record query_record(const RooflineQuestion& question, const RooflineAnswer& foun
               text_figure("split", "", name_of(question.sharing.split))}};
   out.figures.push_back(found.rates.link ? text_figure("over", "", found.rates.link_name)
                                          : figure("over", "", Format::kText, Cell{}));
+  const std::string_view convention = kCollectiveConventionNames[static_cast<std::size_t>(question.convention)];
+  out.figures.push_back(found.rates.link ? text_figure("convention", "", convention)
+                                         : figure("convention", "", Format::kText, Cell{}));
   out.figures.push_back(text_figure("efficiency", "", question.calibrated ? "calibrated" : "ideal"));
   return out;
 }

@@ -4,223 +4,296 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
-#include "report/error_blocks.h"
+#include "report/measured_rows.h"
 #include "report/train_report.h"
 
 namespace scalecalc {
 namespace {
 
-class TrainingSheet {
- public:
-  TrainingSheet(const Validation& v, const ValidateQuestion& q, const ValidateView& view) : v_(v), q_(q), view_(view) {}
+Line plain_line(std::string text) { return {std::move(text), Role::kPlain}; }
 
-  Sheet run() {
-    const bool memory = v_.compared == Compared::kMemory;
-    Sheet out{.command = "validate",
-              .title = memory ? "Predicted against measured memory of the fullest chip"
-                              : "Predicted against measured step times"};
-    out.summary = summary_lines();
-    out.query = query();
-    out.blocks = {rows_block(), skipped_block(), groups_block(), summary_block()};
-    return out;
+std::string title_of(Compared compared) {
+  switch (compared) {
+    case Compared::kStepTime: return "Predicted against measured step times";
+    case Compared::kMemory: return "Predicted against measured memory of the fullest chip";
+    case Compared::kServing: break;
   }
+  return "Predicted against measured serving";
+}
 
- private:
-  Format format() const { return v_.compared == Compared::kMemory ? Format::kBytes : Format::kSeconds; }
+// What training says of its rows.
 
-  Record query() const {
-    std::vector<Cell> files(view_.files.begin(), view_.files.end());
-    Record out;
-    out.figures = {
-        list_figure("files", "measurements", std::move(files)),
-        figure("quantity", "compared", Format::kText,
-               Cell(std::string(v_.compared == Compared::kMemory ? "memory_bytes" : "step_time_s"))),
-        figure("efficiency", "efficiency", Format::kText, Cell(std::string(q_.ideal ? "ideal" : "calibrated")))};
-    if (!q_.stack.empty()) out.figures.push_back(figure("stack", "stack", Format::kText, Cell(q_.stack)));
-    for (const RowFilter& filter : q_.only) {
-      out.figures.push_back(
-          list_figure("only." + filter.by, "only " + filter.by, {filter.names.begin(), filter.names.end()}));
-    }
-    return out;
+/// Ideal efficiency has no band; what counts there is whether a run beat the bound.
+Line band_line(const ErrorSummary& s, bool ideal) {
+  if (!ideal) return plain_line(percent_text(*s.coverage) + " of the measurements lie in the predicted band.");
+  if (s.too_slow == 0) return {"No run was faster than the bound.", Role::kGood};
+  return {fmt::format("{} runs were faster than the bound: wrong rows, or a bug.", s.too_slow), Role::kBad};
+}
+
+void add_lines(std::vector<Line>& out, const ErrorSummary& s, bool ideal) {
+  out.push_back(plain_line(fmt::format("Error: mean {}, median {}, 90th percentile {}, largest {}; bias {}.",
+                                       percent_text(*s.mean_abs), percent_text(*s.median_abs), percent_text(*s.p90_abs),
+                                       percent_text(*s.max_abs), signed_percent_text(*s.bias))));
+  out.push_back(
+      plain_line(fmt::format("Sources counted equally: mean {}, median {}, bias {}.", percent_text(*s.source_mean_abs),
+                             percent_text(*s.source_median_abs), signed_percent_text(*s.source_bias))));
+  out.push_back(band_line(s, ideal));
+  if (!ideal) {
+    out.push_back(plain_line(
+        fmt::format("Coefficients: {} rows by those of their software on their chip, {} by the chip's default ones.",
+                    s.predicted - s.by_default, s.by_default)));
   }
-
-  /// Ideal efficiency has no band; what counts there is whether a run beat the bound.
-  Line band_line() const {
-    const ErrorSummary& s = v_.summary;
-    if (!q_.ideal) return {percent_text(*s.coverage) + " of the measurements lie in the predicted band.", Role::kPlain};
-    if (s.too_slow == 0) return {"No run was faster than the bound.", Role::kGood};
-    return {fmt::format("{} runs were faster than the bound: wrong rows, or a bug.", s.too_slow), Role::kBad};
-  }
-
-  std::vector<Line> summary_lines() const {
-    const ErrorSummary& s = v_.summary;
-    std::vector<Line> out;
+  const auto order = [&](const char* of, const OrderQuality& o) {
+    if (!o.regret) return;
     out.push_back(
-        {fmt::format("{} of {} rows predicted, {} left out with a reason.", s.predicted, s.rows, s.rows - s.predicted),
-         s.predicted == 0 ? Role::kBad : Role::kPlain});
-    if (!s.mean_abs) return out;
-    out.push_back({fmt::format("Error: mean {}, median {}, 90th percentile {}, largest {}; bias {}.",
-                               percent_text(*s.mean_abs), percent_text(*s.median_abs), percent_text(*s.p90_abs),
-                               percent_text(*s.max_abs), signed_percent_text(*s.bias)),
-                   Role::kPlain});
+        plain_line(fmt::format("Order of layouts, mean of {} {}: Spearman {:.2f}, Kendall {:.2f}, regret {}.", o.sets,
+                               of, o.spearman.value_or(0), o.kendall.value_or(0), percent_text(*o.regret))));
+  };
+  order("jobs with three or more", s.of_job);
+  order("models with five or more on a kind of chip", s.of_model);
+  if (s.made_to_fit > 0) {
     out.push_back(
-        {fmt::format("Sources counted equally: mean {}, median {}, bias {}.", percent_text(*s.source_mean_abs),
-                     percent_text(*s.source_median_abs), signed_percent_text(*s.source_bias)),
-         Role::kPlain});
-    out.push_back(band_line());
-    if (!q_.ideal) {
-      out.push_back({fmt::format("Coefficients: {} rows by those of their software on their chip, {} by the chip's "
-                                 "default ones.",
-                                 s.predicted - s.by_default, s.by_default),
-                     Role::kPlain});
-    }
-    const auto order = [&](const char* of, const OrderQuality& o) {
-      if (!o.regret) return;
-      out.push_back({fmt::format("Order of layouts, mean of {} {}: Spearman {:.2f}, Kendall {:.2f}, regret {}.", o.sets,
-                                 of, o.spearman.value_or(0), o.kendall.value_or(0), percent_text(*o.regret)),
-                     Role::kPlain});
-    };
-    order("jobs with three or more", s.of_job);
-    order("models with five or more on a kind of chip", s.of_model);
-    if (s.made_to_fit > 0) {
-      out.push_back(
-          {fmt::format("{} runs fit only by thrift that their sources do not state.", s.made_to_fit), Role::kPlain});
-    }
-    if (s.out_of_memory > 0) {
-      out.push_back(
-          {fmt::format("{} runs would not fit by our count of memory, and ran.", s.out_of_memory), Role::kWarning});
-    }
-    return out;
+        plain_line(fmt::format("{} runs fit only by thrift that their sources do not state.", s.made_to_fit)));
   }
-
-  Block rows_block() const {
-    std::vector<const PredictedRow*> rows;
-    for (const PredictedRow& row : v_.rows) rows.push_back(&row);
-    if (view_.worst > 0) {
-      std::stable_sort(rows.begin(), rows.end(), [](const PredictedRow* a, const PredictedRow* b) {
-        return std::abs(a->error()) > std::abs(b->error());
-      });
-      rows.resize(std::min(rows.size(), view_.worst));
-    }
-    Block out{.key = "rows"};
-    for (const PredictedRow* row : rows) out.records.push_back(row_record(*row));
-    return out;
+  if (s.out_of_memory > 0) {
+    out.push_back(
+        {fmt::format("{} runs would not fit by our count of memory, and ran.", s.out_of_memory), Role::kWarning});
   }
+}
 
-  Record row_record(const PredictedRow& p) const {
-    const Measurement& m = p.row;
-    const auto text = [](const char* key, const char* label, std::string value, int importance = 0) {
-      return with_importance(figure(key, label, Format::kText, Cell(std::move(value))), importance);
-    };
-    Record out{{text("id", "row", m.id),
-                text("group", "", m.group),
-                text("subset", "", m.subset),
-                text("chip", "chip", m.chip, 3),
-                with_importance(figure("chips", "chips", Format::kInteger, Cell(static_cast<double>(m.chips))), 3),
-                text("model", "", m.model),
-                text("family", "", m.family()),
-                text("framework", "", m.framework),
-                text("stack", "", p.stack),
-                figure("stack_measured", "", Format::kFlag, Cell(p.basis == StackBasis::kChip ? 1.0 : 0.0)),
-                figure("stack_basis", "", Format::kText, Cell(std::string(name_of(p.basis)))),
-                text("precision", "", group_name(m, "precision")),
-                text("degrees", "layout", degrees_text(p.layout), 4),
-                text("recipe", "", recipe_text(p.layout)),
-                figure("measured", "measured", format(), Cell(p.measured)),
-                figure("predicted", "predicted", format(), Cell(p.predicted)),
-                with_importance(figure("low", "low", format(), Cell(p.low)), 2),
-                with_importance(figure("high", "high", format(), Cell(p.high)), 2),
-                figure("error", "error", Format::kFraction, Cell(p.error())),
-                figure("fits", "", Format::kFlag, Cell(p.fits ? 1.0 : 0.0)),
-                text("bound_by", "bound by", p.figures.bound_by, 5),
-                figure("mfu", "", Format::kFraction, Cell(p.figures.mfu)),
-                text("doubt", "", m.doubt),
-                list_figure("chosen", "", {p.chosen.begin(), p.chosen.end()}),
-                list_figure("assumed_to_fit", "", {p.assumed.begin(), p.assumed.end()})}};
-    for (const auto& [cause, seconds] : p.figures.time_s) {
-      out.figures.push_back(figure("time_s." + cause, "", Format::kSeconds, Cell(seconds)));
-    }
-    for (const auto& [part, bytes] : p.figures.memory_bytes) {
-      out.figures.push_back(figure("memory_bytes." + part, "", Format::kBytes, Cell(bytes)));
-    }
-    return out;
+std::vector<Figure> row_figures(const PredictedRow& p, Compared compared) {
+  const Measurement& m = p.row;
+  const Format format = compared == Compared::kMemory ? Format::kBytes : Format::kSeconds;
+  std::vector<Figure> out{row_text("id", "row", m.id),
+                          row_text("group", "", m.group),
+                          row_text("subset", "", m.subset),
+                          row_text("chip", "chip", m.chip, 3),
+                          row_count("chips", "chips", m.chips, 3),
+                          row_text("model", "", m.model),
+                          row_text("family", "", m.family()),
+                          row_text("framework", "", m.framework),
+                          row_text("stack", "", p.stack),
+                          row_flag("stack_measured", p.basis == StackBasis::kChip),
+                          row_text("stack_basis", "", name_of(p.basis)),
+                          row_text("precision", "", group_name(m, "precision")),
+                          row_text("degrees", "layout", degrees_text(p.layout), 4),
+                          row_text("recipe", "", recipe_text(p.layout)),
+                          row_number("measured", "measured", format, p.measured),
+                          row_number("predicted", "predicted", format, p.predicted),
+                          row_number("low", "low", format, p.low, 2),
+                          row_number("high", "high", format, p.high, 2),
+                          error_share("error", "error", p.error),
+                          row_flag("fits", p.fits),
+                          row_text("bound_by", "bound by", p.figures.bound_by, 5),
+                          error_share("mfu", "", p.figures.mfu),
+                          row_text("doubt", "", m.doubt),
+                          list_figure("chosen", "", {p.chosen.begin(), p.chosen.end()}),
+                          list_figure("assumed_to_fit", "", {p.assumed.begin(), p.assumed.end()})};
+  for (const auto& [cause, seconds] : p.figures.time_s) {
+    out.push_back(number_figure("time_s." + cause, "", Format::kSeconds, seconds));
   }
-
-  Block skipped_block() const {
-    Block out{.key = "skipped_rows", .title = "Left out"};
-    for (const SkippedRow& s : v_.skipped) {
-      out.records.push_back(
-          {{figure("id", "row", Format::kText, Cell(s.row.id)), figure("group", "", Format::kText, Cell(s.row.group)),
-            figure("chip", "", Format::kText, Cell(s.row.chip)),
-            figure("reason", "reason", Format::kText, Cell(s.reason)),
-            with_importance(figure("detail", "here", Format::kText, Cell(s.detail)), 1)}});
-    }
-    return out;
+  for (const auto& [part, bytes] : p.figures.memory_bytes) {
+    out.push_back(number_figure("memory_bytes." + part, "", Format::kBytes, bytes));
   }
+  return out;
+}
 
-  /// The same figures for all rows and for each group.
-  static void add_errors(std::vector<Figure>& out, const ErrorSummary& s) {
-    const auto share = [](const char* key, const char* label, const std::optional<double>& value, int importance = 0) {
-      return with_importance(figure(key, label, Format::kFraction, cell_of(value)), importance);
-    };
-    const auto number = [](const char* key, const char* label, const std::optional<double>& value) {
-      return with_importance(figure(key, label, Format::kNumber, cell_of(value)), 2);
-    };
-    out.push_back(figure("rows", "rows", Format::kInteger, cell_of(s.rows)));
-    out.push_back(figure("predicted", "predicted", Format::kInteger, cell_of(s.predicted)));
-    out.push_back(share("mean_abs_error", "mean error", s.mean_abs));
-    out.push_back(share("median_abs_error", "median", s.median_abs));
-    out.push_back(share("p90_abs_error", "p90", s.p90_abs, 1));
-    out.push_back(share("max_abs_error", "largest", s.max_abs, 1));
-    out.push_back(share("bias", "bias", s.bias));
-    out.push_back(share("source_mean_abs_error", "mean, sources equal", s.source_mean_abs, 3));
-    out.push_back(share("source_median_abs_error", "", s.source_median_abs));
-    out.push_back(share("source_bias", "", s.source_bias));
-    out.push_back(share("coverage", "in band", s.coverage, 3));
-    out.push_back(figure("slower_than_measured", "", Format::kInteger, cell_of(s.too_slow)));
-    out.push_back(figure("out_of_memory", "", Format::kInteger, cell_of(s.out_of_memory)));
-    out.push_back(figure("made_to_fit", "", Format::kInteger, cell_of(s.made_to_fit)));
-    out.push_back(figure("by_default_stack", "", Format::kInteger, cell_of(s.by_default)));
-    out.push_back(figure("layout_sets", "", Format::kInteger, cell_of(s.of_job.sets)));
-    out.push_back(number("spearman", "Spearman", s.of_job.spearman));
-    out.push_back(number("kendall", "", s.of_job.kendall));
-    out.push_back(share("regret", "regret", s.of_job.regret, 2));
-    out.push_back(figure("model_sets", "", Format::kInteger, cell_of(s.of_model.sets)));
-    out.push_back(number("model_spearman", "", s.of_model.spearman));
-    out.push_back(number("model_median_spearman", "", s.of_model.median_spearman));
-    out.push_back(number("model_kendall", "", s.of_model.kendall));
-    out.push_back(share("model_regret", "", s.of_model.regret));
-    for (const auto& [reason, count] : s.skipped) {
-      out.push_back(figure("skipped." + reason, "", Format::kInteger, cell_of(count)));
-    }
+std::vector<Figure> error_figures(const ErrorSummary& s) {
+  const auto order = [](const char* key, const char* label, const std::optional<double>& value) {
+    return row_number(key, label, Format::kNumber, value, 2);
+  };
+  return {error_share("mean_abs_error", "mean error", s.mean_abs),
+          error_share("median_abs_error", "median", s.median_abs),
+          error_share("p90_abs_error", "p90", s.p90_abs, 1),
+          error_share("max_abs_error", "largest", s.max_abs, 1),
+          error_share("bias", "bias", s.bias),
+          error_share("source_mean_abs_error", "mean, sources equal", s.source_mean_abs, 3),
+          error_share("source_median_abs_error", "", s.source_median_abs),
+          error_share("source_bias", "", s.source_bias),
+          error_share("coverage", "in band", s.coverage, 3),
+          row_count("slower_than_measured", "", s.too_slow),
+          row_count("out_of_memory", "", s.out_of_memory),
+          row_count("made_to_fit", "", s.made_to_fit),
+          row_count("by_default_stack", "", s.by_default),
+          row_count("layout_sets", "", s.of_job.sets),
+          order("spearman", "Spearman", s.of_job.spearman),
+          order("kendall", "", s.of_job.kendall),
+          error_share("regret", "regret", s.of_job.regret, 2),
+          row_count("model_sets", "", s.of_model.sets),
+          order("model_spearman", "", s.of_model.spearman),
+          order("model_median_spearman", "", s.of_model.median_spearman),
+          order("model_kendall", "", s.of_model.kendall),
+          error_share("model_regret", "", s.of_model.regret)};
+}
+
+// What serving says of its rows.
+
+void add_lines(std::vector<Line>& out, const ServeErrors& s, bool ideal) {
+  out.push_back(plain_line(
+      fmt::format("Error of the time per token: median {}, mean {}, 90th percentile {}, largest {}; bias {}.",
+                  percent_text(*s.median_abs), percent_text(*s.mean_abs), percent_text(*s.p90_abs),
+                  percent_text(*s.max_abs), signed_percent_text(*s.bias))));
+  out.push_back(
+      plain_line(fmt::format("Naive baseline (the usual share of the chip's other sources of the weights-and-contexts "
+                             "floor): median {}, mean {}.",
+                             percent_text(*s.naive_median_abs), percent_text(*s.naive_mean_abs))));
+  if (s.first_token_median_abs) {
+    out.push_back(plain_line(fmt::format(
+        "Time to the first token, {} rows: median {}, bias {}; no waiting for a slot is predicted.", s.first_tokens,
+        percent_text(*s.first_token_median_abs), signed_percent_text(*s.first_token_bias))));
   }
-
-  Block groups_block() const {
-    Block out{.key = "groups"};
-    for (const GroupSummary& group : v_.groups) {
-      Record record = error_group(group.by, group.name);
-      add_errors(record.figures, group.errors);
-      out.records.push_back(std::move(record));
-    }
-    return out;
+  if (!ideal) {
+    out.push_back(plain_line(percent_text(*s.coverage) + " of the measurements lie in the predicted band."));
+    out.push_back(
+        plain_line(fmt::format("Coefficients: {} rows by those of their engine on their chip, {} by the family's.",
+                               s.predicted - s.by_default, s.by_default)));
   }
-
-  Block summary_block() const {
-    Record record;
-    add_errors(record.figures, v_.summary);
-    return error_summary(std::move(record));
+  if (s.below_floor > 0) {
+    out.push_back(
+        {fmt::format("{} measured faster than weights and contexts can be read: wrong rows, or a bug.", s.below_floor),
+         Role::kBad});
   }
+}
 
-  const Validation& v_;
-  const ValidateQuestion& q_;
-  const ValidateView& view_;
-};
+/// Rates are shown as the time of a token, so that every row's figures are times.
+std::vector<Figure> row_figures(const PredictedServing& p, Compared) {
+  const ServeMeasurement& m = p.row;
+  const bool rate = m.figure == ServeFigure::kOutputRate || m.figure == ServeFigure::kInputRate;
+  const auto time = [&](double value) { return rate ? 1 / value : value; };
+  const auto [fast, slow] = std::minmax({time(p.low), time(p.high)});
+  std::vector<Figure> out{row_text("id", "row", m.id),
+                          row_text("group", "", m.group),
+                          row_text("chip", "chip", m.chip, 3),
+                          row_count("chips", "chips", m.chips, 3),
+                          row_text("model", "", m.model),
+                          row_text("engine", "", m.engine),
+                          row_text("stack", "stack", m.stack, 4),
+                          row_flag("stack_measured", !p.by_default),
+                          row_text("degrees", "layout", describe(p.layout), 5),
+                          row_text("phase", "", group_name(m, "phase")),
+                          row_text("batch_class", "", m.batch_class()),
+                          row_number("batch", "batch", Format::kNumber, p.batch, 2),
+                          row_text("figure", "figure", kServeFigureNames[static_cast<std::size_t>(m.figure)], 1),
+                          row_number("measured", "measured", Format::kSeconds, time(p.measured)),
+                          row_number("predicted", "predicted", Format::kSeconds, time(p.predicted)),
+                          row_number("low", "", Format::kSeconds, fast, 2),
+                          row_number("high", "", Format::kSeconds, slow, 2),
+                          error_share("error", "error", p.error),
+                          error_share("naive_error", "naive", p.naive_error, 3),
+                          error_share("floor_share", "", 1 + served_error(m, p.floor)),
+                          row_text("doubt", "", m.doubt)};
+  if (p.first_token) {
+    out.push_back(row_number("ttft", "", Format::kSeconds, *p.first_token));
+    out.push_back(row_number("ttft_measured", "", Format::kSeconds, *m.first_token));
+    out.push_back(error_share("ttft_error", "", *p.first_token_error));
+  }
+  return out;
+}
+
+std::vector<Figure> error_figures(const ServeErrors& s) {
+  return {error_share("median_abs_error", "median error", s.median_abs),
+          error_share("mean_abs_error", "mean", s.mean_abs),
+          error_share("p90_abs_error", "p90", s.p90_abs, 1),
+          error_share("max_abs_error", "largest", s.max_abs, 2),
+          error_share("bias", "bias", s.bias),
+          error_share("coverage", "in band", s.coverage, 3),
+          error_share("naive_median_abs_error", "naive median", s.naive_median_abs, 1),
+          error_share("naive_mean_abs_error", "naive mean", s.naive_mean_abs, 2),
+          row_count("first_tokens", "", s.first_tokens),
+          error_share("ttft_median_abs_error", "ttft median", s.first_token_median_abs, 3),
+          error_share("ttft_bias", "", s.first_token_bias),
+          row_count("by_default_stack", "", s.by_default),
+          row_count("below_floor", "", s.below_floor)};
+}
+
+// What both say.
+
+template <class Kind>
+std::vector<Line> summary_lines(const ErrorsOf<Kind>& s, bool ideal) {
+  std::vector<Line> out{
+      {fmt::format("{} of {} rows predicted, {} left out with a reason.", s.predicted, s.rows, s.rows - s.predicted),
+       s.predicted == 0 ? Role::kBad : Role::kPlain}};
+  if (s.mean_abs) add_lines(out, s, ideal);
+  return out;
+}
+
+template <class Kind>
+Record query_of(const ValidateQuestionOf<Kind>& q, const ValidateView& view) {
+  Record out{{list_figure("files", "measurements", {view.files.begin(), view.files.end()}),
+              row_text("quantity", "compared", kComparedNames.at(static_cast<std::size_t>(q.compared))),
+              row_text("efficiency", "efficiency", q.ideal ? "ideal" : "calibrated")}};
+  if (!q.stack.empty()) out.figures.push_back(row_text("stack", "stack", q.stack));
+  for (const RowFilter& filter : q.only) {
+    out.figures.push_back(
+        list_figure("only." + filter.by, "only " + filter.by, {filter.names.begin(), filter.names.end()}));
+  }
+  return out;
+}
+
+template <class Kind>
+Block rows_block(const ValidationOf<Kind>& v, std::size_t worst) {
+  using Predicted = PredictedOf<Kind>;
+  std::vector<const Predicted*> rows;
+  for (const Predicted& row : v.rows) rows.push_back(&row);
+  if (worst > 0) {
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const Predicted* a, const Predicted* b) { return std::abs(a->error) > std::abs(b->error); });
+    rows.resize(std::min(rows.size(), worst));
+  }
+  Block out{.key = "rows"};
+  for (const Predicted* row : rows) out.records.push_back({row_figures(*row, v.compared)});
+  return out;
+}
+
+/// What was left out is in words where `labelled`.
+template <class Kind>
+void add_errors(std::vector<Figure>& out, const ErrorsOf<Kind>& s, bool labelled) {
+  out.push_back(row_count("rows", "rows", s.rows));
+  out.push_back(row_count("predicted", "predicted", s.predicted));
+  std::ranges::move(error_figures(s), std::back_inserter(out));
+  for (const auto& [reason, rows] : s.skipped) {
+    out.push_back(figure("skipped." + reason, labelled ? "left out: " + reason : "", Format::kInteger, cell_of(rows)));
+  }
+}
+
+/// One line of "By chip" and the like for each group.
+template <class Kind>
+Block groups_block(const std::vector<GroupOf<Kind>>& groups) {
+  Block out{.key = "groups"};
+  for (const GroupOf<Kind>& group : groups) {
+    Record record{{row_text("by", "", group.by), row_text("name", "name", group.name)},
+                  "By " + (group.by == "group" ? "source group" : group.by)};
+    add_errors(record.figures, group.errors, false);
+    out.records.push_back(std::move(record));
+  }
+  return out;
+}
+
+template <class Kind>
+Block summary_block(const ErrorsOf<Kind>& errors) {
+  Block out{.key = "summary", .title = "All rows", .is_list = false, .records = {{}}};
+  add_errors(out.records.front().figures, errors, true);
+  return out;
+}
 
 }  // namespace
 
-Sheet validate_sheet(const Validation& validation, const ValidateQuestion& question, const ValidateView& view) {
-  return TrainingSheet(validation, question, view).run();
+template <class Kind>
+Sheet validate_sheet(const ValidationOf<Kind>& v, const ValidateQuestionOf<Kind>& q, const ValidateView& view) {
+  const Block skipped = skipped_block(v.skipped, 1, [](std::vector<Figure>& out, const auto& row) {
+    out.push_back(row_text("group", "", row.group));
+    out.push_back(row_text("chip", "", row.chip));
+  });
+  return {.command = "validate",
+          .title = title_of(v.compared),
+          .summary = summary_lines(v.summary, q.ideal),
+          .query = query_of(q, view),
+          .blocks = {rows_block(v, view.worst), skipped, groups_block(v.groups), summary_block(v.summary)}};
 }
+
+template Sheet validate_sheet(const Validation&, const ValidateQuestion&, const ValidateView&);
+template Sheet validate_sheet(const ServeValidation&, const ServeValidateQuestion&, const ValidateView&);
 
 }  // namespace scalecalc

@@ -1,11 +1,12 @@
-// Predicted against measured as a sheet.
+// Predicted against measured, of training or of serving, as a sheet.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "report/sheet.h"
-#include "validate/validation.h"
+#include "validate/serving_validation.h"
+#include "validate/training_validation.h"
 
 namespace scalecalc {
 
@@ -14,6 +15,9 @@ struct ValidateView {
   std::size_t worst = 0;  ///< list only so many rows, the largest errors first; 0 = all in the files' order
 };
 
-Sheet validate_sheet(const Validation& validation, const ValidateQuestion& question, const ValidateView& view);
+/// Of Training and of Serving.
+template <class Kind>
+Sheet validate_sheet(const ValidationOf<Kind>& validation, const ValidateQuestionOf<Kind>& question,
+                     const ValidateView& view);
 
 }  // namespace scalecalc

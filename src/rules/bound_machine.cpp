@@ -46,7 +46,7 @@ void BoundInputs::machine(BoundList& list) {
   std::optional<std::int64_t> count = q_.chips;
   std::string source = "--chips";
   if (q_.pods) {
-    require_published(hw(), {"network.0.pod"});
+    require_pod(hw());
     count = *q_.pods * q_.hw.network.front().torus.max_chips;
     source = "--pods, whole ones";
   } else if (q_.topology) {
@@ -71,7 +71,7 @@ void BoundInputs::machine(BoundList& list) {
 }
 
 void BoundInputs::machine_of_shape() {
-  require_published(hw(), {"network.0.pod"});
+  require_pod(hw());
   const std::vector<Slice> found = slice_of_shape(q_.hw, *q_.topology, q_.slices);
   if (found.empty()) {
     throw UserError(fmt::format("{} builds no {} slice", q_.hw.name, shape_text(*q_.topology)),
@@ -90,7 +90,7 @@ void BoundInputs::machine_of_shape() {
 
 /// A rule of thumb holds for any count; that nobody builds it is worth saying.
 void BoundInputs::check_chips(std::int64_t count, BoundList& list) {
-  if (hw().network.empty() || !hw().publishes("host") || !hw().publishes("network.0.pod")) {
+  if (hw().network.empty() || !hw().publishes("host") || !publishes_pod(hw())) {
     list.assume({fmt::format("whether {} is built with {} chips is not known", hw().name, group_thousands(count)),
                  "--chips", "hardware file", true});
     return;

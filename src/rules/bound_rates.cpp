@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "network/tier_rates.h"
+
 namespace scalecalc {
 namespace {
 
@@ -16,10 +18,11 @@ Quantity<D, Traced> reached(const Quantity<D, Traced>& rate, const Coefficient& 
 
 }  // namespace
 
-bool BoundRates::has_network() const {
-  return !hw().network.empty() && hw().publishes("network.0.link_bandwidth") &&
-         hw().publishes("network.0.bandwidth_per_chip");
+bool BoundRates::has_outer_network() const {
+  return has_network() && hw().network.size() > 1 && publishes_bandwidth(hw(), 1);
 }
+
+bool BoundRates::has_network() const { return !hw().network.empty() && publishes_bandwidth(hw(), 0); }
 
 FlopsPerSecondOf<Traced> BoundRates::compute(DType dtype) const {
   return reached(chip_.matmul(dtype), hw().efficiency.matmul[static_cast<std::size_t>(dtype)], ideal_, "C",

@@ -15,9 +15,7 @@ class BoundRates {
   bool is_torus() const { return chip_.is_torus(); }
   /// Whether the file describes a network between chips with its rate, and one between slices or nodes.
   bool has_network() const;
-  bool has_outer_network() const {
-    return has_network() && hw().network.size() > 1 && hw().publishes("network.1.bandwidth_per_chip");
-  }
+  bool has_outer_network() const;
 
   FlopsPerSecondOf<Traced> compute() const { return compute(compute_); }  ///< C
   FlopsPerSecondOf<Traced> compute(DType dtype) const;

@@ -16,6 +16,7 @@
 #include "rules/bounds_serving_point.h"
 #include "spec/hardware_spec.h"
 #include "spec/model_spec.h"
+#include "spec/stack_memory.h"
 
 namespace scalecalc {
 
@@ -129,6 +130,7 @@ struct BoundsQuestion {
   std::optional<DType> gradients;    ///< as reduced; absent: the compute format
   std::optional<DType> activations;  ///< as kept and sent; absent: the compute format
   bool ideal = true;                 ///< data-sheet rates; otherwise times the hardware file's efficiencies
+  StackMemory memory;                ///< of the stack that calibrated efficiencies are of
 
   BoundTraining training;
   BoundServing serving;

@@ -6,6 +6,8 @@
 
 #include "base/scalar.h"
 #include "base/units.h"
+#include "cost/step.h"
+#include "model/sharding.h"
 #include "rules/bound_rules.h"
 
 namespace scalecalc {
@@ -127,9 +129,86 @@ class MemoryRules {
     const Bytes each = total / *in_.chips;
     const bool fits = each.value().value() <= hbm.value().value();
     rule("training_bytes_per_chip", "training bytes / n", "it fits when divided over all chips", source, each, fits);
-    list_.conclude(fmt::format("Memory {}: {} on each chip of {}, everything divided over all of them.",
-                               fits ? "is enough" : "is short", format_quantity(each.value().value(), UnitKind::kBytes),
-                               format_quantity(hbm.value().value(), UnitKind::kBytes)));
+    const std::optional<double> least = least_bytes();
+    if (least) {
+      rule("least_bytes_per_chip", "as train counts, remat full, mb 1",
+           "it fits with one sequence at a time and every layer run again, weights sharded over all data ranks",
+           "docs/model.md", Bytes(kReader.input(*least, "memory of a chip", "docs/model.md", kByteDim)),
+           *least <= hbm.value().value());
+    }
+    conclude(each.value().value(), hbm.value().value(), policy, least);
+  }
+
+  /// The book keeps the activations of all tokens at once; a step may go through them one sequence at a time.
+  void conclude(double book, double hbm, const CheckpointPolicy& policy, const std::optional<double>& least) {
+    const auto bytes = [](double value) { return format_quantity(value, UnitKind::kBytes); };
+    const std::string counted =
+        fmt::format("{} on each chip of {}, everything divided over all of them", bytes(book), bytes(hbm));
+    const bool fits = book <= hbm;
+    const bool least_fits = least ? *least <= hbm : fits;
+    if (fits && least_fits) return list_.conclude(fmt::format("Memory is enough: {}.", counted));
+    if (fits) {
+      return list_.conclude(fmt::format(
+          "Memory is short: {} by the book's count, but {} as train counts, with one sequence at a time and "
+          "every layer run again.",
+          counted, bytes(*least)));
+    }
+    if (!least) return list_.conclude(fmt::format("Memory is short: {}.", counted));
+    list_.conclude(fmt::format(
+        "Memory is {}: keeping {} of all tokens takes {}; one sequence at a time, every layer run again, takes {}.",
+        least_fits ? "enough only with less kept" : "short", text_of(policy), counted, bytes(*least)));
+  }
+
+  /// Of train's recipe that needs least beside the degrees given, by the same count (cost/memory.cpp). Nothing where
+  /// the model cannot be divided so, or its chips cannot each have a sequence.
+  std::optional<double> least_bytes() const {
+    if (in_.model() == nullptr || !in_.seq || in_.question().parameters) return std::nullopt;
+    const std::optional<Workload> workload = workload_of();
+    const std::optional<Layout> layout = workload ? layout_of(*workload) : std::nullopt;
+    if (!layout) return std::nullopt;
+    Efficiency efficiency = in_.question().ideal ? ideal_efficiency(in_.hw().efficiency) : in_.hw().efficiency;
+    if (workload->memory.reserve) efficiency.memory_reserve = *workload->memory.reserve;
+    const auto use = memory_of_layout(*in_.model(), in_.hw(), efficiency, *workload, *layout);
+    return use ? std::optional(use->total().value()) : std::nullopt;
+  }
+
+  std::optional<Workload> workload_of() const {
+    const BoundsQuestion& q = in_.question();
+    const std::optional<Precision> recipe = precision_computing_in(q.compute);
+    if (!recipe) return std::nullopt;
+    Workload out{.seq = static_cast<std::int64_t>(in_.seq->value()), .precision = *recipe, .optimizer = in_.optimizer};
+    out.batch_seqs = in_.batch->value() / in_.seq->value();
+    if (q.weights) out.precision.weight_bytes = bytes_per_element(*q.weights);
+    if (q.activations) out.precision.activation_bytes = bytes_per_element(*q.activations);
+    out.memory = q.memory;
+    out.dropout = q.memory.drops_out && !in_.model()->mlp.gated;
+    return out;
+  }
+
+  /// Experts lie over data ranks, as train lays them; tensor ranks divide sequences too.
+  std::optional<Layout> layout_of(const Workload& workload) const {
+    const BoundDegrees& fix = in_.question().fix;
+    const auto chips = static_cast<std::int64_t>(in_.chips->value());
+    Layout out{.tp = fix.tp.value_or(1), .cp = fix.cp.value_or(1), .pp = fix.pp.value_or(1), .ep = fix.ep.value_or(1)};
+    const std::int64_t copy = out.tp * out.cp * out.pp;
+    const std::int64_t data = chips / copy;
+    out.dp = fix.dp.value_or(fix.fsdp && data % *fix.fsdp == 0 ? data / *fix.fsdp : 1);
+    out.fsdp = fix.fsdp.value_or(data % out.dp == 0 ? data / out.dp : 1);
+    const auto sequences = static_cast<std::int64_t>(workload.batch_seqs);
+    if (out.chips() != chips || sequences < data) return std::nullopt;
+    if (!undivided_heads(*in_.model(), out.tp).empty() || !undivided_widths(*in_.model(), out.tp).empty()) {
+      return std::nullopt;
+    }
+    if (out.ep > 1 &&
+        (!in_.model()->moe || in_.model()->moe->experts % out.ep != 0 || out.data() * out.cp * out.tp % out.ep != 0)) {
+      return std::nullopt;
+    }
+    out.grad_accum = sequences / data;
+    out.sp = out.tp > 1 && workload.seq / out.cp % out.tp == 0;
+    out.zero = 3;
+    out.remat = Remat::kFull;
+    out.schedule = out.pp > 1 ? Schedule::k1F1B : Schedule::kNone;
+    return out;
   }
 
   const BoundInputs& in_;

@@ -228,7 +228,7 @@ void ServingInputs::count_chips(BoundList& list) {
 }
 
 std::optional<Traced> ServingInputs::slice_for(const Traced& least, const char* name) const {
-  if (!hw().network.empty() && (!hw().publishes("host") || !hw().publishes("network.0.pod"))) return std::nullopt;
+  if (!hw().network.empty() && (!hw().publishes("host") || !publishes_pod(hw()))) return std::nullopt;
   std::int64_t count = 1;
   while (count <= kMostChips && (static_cast<double>(count) < least.value() || slices_of(hw(), count, 1).empty())) {
     count *= 2;

@@ -143,7 +143,7 @@ class TorusRules {
     }
     const thumb::MixedSplit<Traced> split{
         .alpha = alpha_,
-        .weight_scale = in_.weight_scale(),
+        .weight_scale = in_.fsdp_scale(),
         .activation_scale = in_.activation_scale(),
         .data_axes = axes_input(*beside, "M_X", in_.question().data_axes.has_value(), "--mx"),
         .tensor_axes = tensor_axes_,
@@ -237,19 +237,37 @@ class TorusRules {
         BoundGroup::kMixed,
         {"mixed_feasible_fsdp", "n / that", "chips", "FSDP ranks (sequence sharding among them) beside it", source},
         chips / tp);
-    conclude(best, fsdp.value());
+    const double math = batch.value() * in_.shape->width.value() / chips.value();
+    const double ratio = math / (split.alpha.value().value() * exchange(best));
+    if (best > 1) {
+      list_.add(BoundGroup::kMixed,
+                {"mixed_feasible_math_over_comms", "T_math / max(T_fsdp, T_tp)", "times",
+                 "computing against communication at that split, in the pass that is bound first", source},
+                kReader.input(ratio, "at that split", "search"), ratio > 1);
+    }
+    conclude(best, fsdp.value(), ratio > 1);
   }
 
-  void conclude(std::int64_t tp, double fsdp) {
+  /// The best split need not be a whole number of chips, or divide them: the verdict is of the one that does.
+  void conclude(std::int64_t tp, double fsdp, bool computes) {
     const double tokens = in_.tokens_per_chip->value();
-    const auto bound = [&](const Traced& limit) {
-      return limit.value() < tokens ? "compute-bound" : "communication-bound";
-    };
-    list_.conclude(fmt::format("FSDP alone is {}: {} tokens on each chip, and it needs {}.", bound(limit_),
-                               tokens_text(tokens), tokens_text(limit_.value())));
-    const std::string split = tp == 1 ? "no tensor parallelism" : fmt::format("fsdp {:.0f} x tp {}", fsdp, tp);
-    list_.conclude(fmt::format("FSDP with tensor parallelism is {}: it needs {}; {} communicates least.",
-                               bound(*mixed_limit_), tokens_text(mixed_limit_->value()), split));
+    const auto word = [](bool compute) { return compute ? "compute-bound" : "communication-bound"; };
+    list_.conclude(fmt::format("FSDP alone is {}: {} tokens on each chip, and it needs {}.",
+                               word(limit_.value() < tokens), tokens_text(tokens), tokens_text(limit_.value())));
+    const std::string needs = tokens_text(mixed_limit_->value());
+    if (tp == 1) {
+      list_.conclude(
+          "Tensor parallelism gains nothing: no power of two that divides the chips and F communicates less.");
+    } else if (computes == (mixed_limit_->value() < tokens)) {
+      list_.conclude(
+          fmt::format("FSDP with tensor parallelism is {}: it needs {}; fsdp {:.0f} x tp {} communicates least.",
+                      word(computes), needs, fsdp, tp));
+    } else {
+      list_.conclude(
+          fmt::format("FSDP with tensor parallelism is {} at fsdp {:.0f} x tp {}, which communicates least of "
+                      "what divides the chips; between powers of two it would need {}.",
+                      word(computes), fsdp, tp, needs));
+    }
   }
 
   void several_slices() {

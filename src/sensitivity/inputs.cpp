@@ -9,7 +9,6 @@
 namespace scalecalc {
 namespace {
 
-constexpr std::string_view kTier = "hw.network.";
 constexpr std::string_view kEfficiency = "efficiency.";
 
 /// Inputs below a node, each once, in the order of the formulas.
@@ -24,7 +23,8 @@ void collect_inputs(const TracePtr& node, std::unordered_set<const TraceNode*>& 
 InputKind kind_of(const TraceNode& input) {
   if (input.unit == kFlopDim - kSecondDim || input.unit == kByteDim - kSecondDim) return InputKind::kRate;
   if (input.unit == kSecondDim) return InputKind::kTime;
-  return input.name.starts_with(kEfficiency) ? InputKind::kCoefficient : InputKind::kModel;
+  const bool factor = input.name.starts_with(kEfficiency) || input.name.starts_with("hw.");
+  return factor ? InputKind::kCoefficient : InputKind::kModel;
 }
 
 /// Where a model file has what the op lists call by these names.
@@ -54,20 +54,12 @@ std::string model_name(std::string_view name) {
   return fmt::format("model.{}", block_of(name));
 }
 
-/// A tier's rate is read as what its oversubscription leaves, and given as what a chip's ports carry.
-double given_per_read(const HardwareSpec& hw, std::string_view read_as) {
-  if (!read_as.ends_with(".bandwidth")) return 1;
-  for (const Tier& tier : hw.network) {
-    if (read_as == fmt::format("{}{}.bandwidth", kTier, tier.name)) return tier.switched.oversubscription;
-  }
-  return 1;
-}
-
 /// A share of a peak or of what may hide ends at 1; a factor that begins at 1 does not fall below it.
 void bound(SensitiveInput& input) {
   if (input.kind != InputKind::kCoefficient) return;
+  const std::string& name = input.read_as.front();
   const bool factor =
-      input.read_as.front() == "efficiency.moe_imbalance" || input.read_as.front() == "efficiency.in_network_gain";
+      name == "efficiency.moe_imbalance" || name == "efficiency.in_network_gain" || name.ends_with(".oversubscription");
   if (factor) {
     input.least = 1;
   } else if (input.value <= 1) {
@@ -77,20 +69,6 @@ void bound(SensitiveInput& input) {
 
 }  // namespace
 
-std::string set_name(const HardwareSpec& hw, std::string_view read_as) {
-  if (!read_as.starts_with(kTier)) return std::string(read_as);
-  const std::size_t dot = read_as.rfind('.');
-  const std::string_view tier = read_as.substr(kTier.size(), dot - kTier.size());
-  const std::string_view field = read_as.substr(dot + 1);
-  const auto found = std::find_if(hw.network.begin(), hw.network.end(), [&](const Tier& t) { return t.name == tier; });
-  const bool torus = found != hw.network.end() && found->kind == TierKind::kTorus;
-  const bool mesh = found != hw.network.end() && found->kind == TierKind::kMesh;
-  std::string_view key = field;
-  if (field == "latency" && torus) key = "hop_latency";
-  if (field == "bandwidth") key = mesh ? "link_bandwidth" : "bandwidth_per_chip";
-  return fmt::format("{}{}.{}", kTier, tier, key);
-}
-
 std::vector<SensitiveInput> inputs_of(const PlanRequest& request, const Plan& plan) {
   const SecondsOf<Traced> step = read_plan(Reader<Traced>{}, request, plan).time.total();
   std::unordered_set<const TraceNode*> seen;
@@ -99,10 +77,10 @@ std::vector<SensitiveInput> inputs_of(const PlanRequest& request, const Plan& pl
   std::vector<SensitiveInput> out;
   for (const TracePtr& node : found) {
     if (node->source == "layout" || node->value == 0) continue;
-    SensitiveInput input{.name = set_name(*request.hw, node->name),
+    SensitiveInput input{.name = node->name,
                          .read_as = {node->name},
                          .kind = kind_of(*node),
-                         .value = node->value * given_per_read(*request.hw, node->name),
+                         .value = node->value,
                          .unit = node->unit,
                          .source = node->source};
     if (input.kind == InputKind::kModel) input.name = model_name(node->name);

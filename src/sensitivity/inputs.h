@@ -15,7 +15,7 @@ namespace scalecalc {
 enum class InputKind : std::uint8_t {
   kRate,         ///< FLOP/s or bytes/s: more is faster
   kTime,         ///< a latency or an overhead: less is faster
-  kCoefficient,  ///< a share or factor of the efficiency block
+  kCoefficient,  ///< a share or factor of the efficiency block, or of the network
   kModel,        ///< a dimension of the model, its sequences or its batch
 };
 inline constexpr std::array<std::string_view, 4> kInputKindNames{"rate", "time", "coefficient", "model"};
@@ -36,8 +36,5 @@ struct SensitiveInput {
 /// The inputs of the plan's step in the order in which the formulas meet them. Layout degrees are no inputs; the batch
 /// is the layout's microbatches of a step, `layers` all stages' layers in proportion.
 std::vector<SensitiveInput> inputs_of(const PlanRequest& request, const Plan& plan);
-
-/// The name under which --set knows what a reading calls `read_as`.
-std::string set_name(const HardwareSpec& hw, std::string_view read_as);
 
 }  // namespace scalecalc

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "sensitivity/inputs.h"
+#include "network/tier_rates.h"
 
 namespace scalecalc {
 namespace {
@@ -31,8 +31,7 @@ class RateList {
 
  private:
   void add(std::string read_as, double value, Dim unit, std::function<void(HardwareSpec&, double)> scale) {
-    std::string name = set_name(hw_, read_as);
-    out_.push_back({.name = std::move(name),
+    out_.push_back({.name = read_as,
                     .read_as = {std::move(read_as)},
                     .value = value,
                     .unit = unit,
@@ -48,20 +47,11 @@ class RateList {
 
   void tier(std::size_t t) {
     const Tier& tier = hw_.network[t];
-    const bool torus = tier.kind == TierKind::kTorus;
-    const std::string path = "hw.network." + tier.name;
-    const BytesPerSecond rate = torus ? tier.torus.link_bandwidth : tier.switched.bandwidth_per_chip;
-    add(path + (torus ? ".link_bandwidth" : ".bandwidth"), rate.value(), kByteDim - kSecondDim,
-        [t](HardwareSpec& hw, double k) {
-          hw.network[t].torus.link_bandwidth = hw.network[t].torus.link_bandwidth * k;
-          hw.network[t].switched.bandwidth_per_chip = hw.network[t].switched.bandwidth_per_chip * k;
-        });
-    const Seconds latency = torus ? tier.torus.hop_latency : tier.switched.latency;
-    if (latency.value() <= 0) return;
-    add(path + ".latency", latency.value(), kSecondDim, [t](HardwareSpec& hw, double k) {
-      hw.network[t].torus.hop_latency = hw.network[t].torus.hop_latency * k;
-      hw.network[t].switched.latency = hw.network[t].switched.latency * k;
-    });
+    add(bandwidth_name(tier), port_bandwidth(tier).value(), kByteDim - kSecondDim,
+        [t](HardwareSpec& hw, double k) { scale_bandwidth(hw, t, k); });
+    if (link_latency(tier).value() <= 0) return;
+    add(latency_name(tier), link_latency(tier).value(), kSecondDim,
+        [t](HardwareSpec& hw, double k) { scale_latency(hw, t, k); });
   }
 
   void host() {

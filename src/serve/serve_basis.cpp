@@ -37,7 +37,7 @@ ServeBasis<R>::ServeBasis(const Reader<R>& reader, const ServingSystem& s) : sys
   dims = read_dims(reader, model);
   chip = read_chip(reader, *system.hw, system.efficiency, format_of(16));
   rates = read_serving(reader, *system.hw, system.efficiency, chip, format_of(16));
-  network = read_network(reader, *system.hw, system.efficiency);
+  network = read_network(reader, *system.hw, system.efficiency, true);
   peak_bandwidth = read(reader, system.hw->hbm_bandwidth, "hw.hbm.bandwidth", system.hw->hbm_source);
   onchip = read(reader, Bytes(onchip_bytes(*system.hw)), "hw.onchip", system.hw->onchip.source);
   for (std::size_t k = 0; k < model.kinds.size(); ++k) {

@@ -148,12 +148,8 @@ double ServeSearch::prompt_bytes() const {
 /// A prompt's cache over the scale-out links of the replica that made it, or those of one chip where there is one tier.
 double ServeSearch::transfer_time(double chips) const {
   if (system_.hw->network.empty()) return 0;
-  const Tier& outer = system_.hw->network.size() > 1 ? system_.hw->network[1] : system_.hw->network.front();
-  const bool torus = outer.kind == TierKind::kTorus;
-  const double each = torus ? outer.torus.link_bandwidth.value()
-                            : outer.switched.bandwidth_per_chip.value() / outer.switched.oversubscription;
-  const double latency = torus ? outer.torus.hop_latency.value() : outer.switched.latency.value();
-  return latency + prompt_bytes() / (each * serving_.efficiency.link_scale_out.value * chips);
+  const TierRates<double>& outer = basis_.network.tiers[system_.hw->network.size() > 1 ? 1 : 0];
+  return (outer.latency + Bytes(prompt_bytes()) / (outer.bandwidth * chips)).value();
 }
 
 }  // namespace scalecalc

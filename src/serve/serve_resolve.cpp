@@ -17,32 +17,17 @@ bool has_rate(const HardwareSpec& hw, DType dtype) {
   return hw.matmul_peak[static_cast<std::size_t>(dtype)].has_value();
 }
 
+/// What most of the weights a token is multiplied by are stored in: of a model with experts, theirs.
+WeightFormat main_format(const QuantizationSpec& weights) {
+  return weights.parts[static_cast<std::size_t>(WeightPart::kExperts)].value_or(weights.weights);
+}
+
 std::string rates_listed(const HardwareSpec& hw) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < kDTypeCount; ++i) {
     if (hw.matmul_peak[i]) names.emplace_back(kDTypeNames[i]);
   }
   return join(names, ", ");
-}
-
-/// What engines compute in when weights are stored so: the format itself where the chip has a rate for it, else the
-/// 16-bit one (weights are widened as they are read).
-DType usual_compute(WeightFormat weights, const HardwareSpec& hw) {
-  const DType wide = has_rate(hw, DType::kBf16) ? DType::kBf16 : DType::kFp16;
-  DType own = wide;
-  switch (weights) {
-    case WeightFormat::kFp8:
-    case WeightFormat::kMxfp8: own = DType::kFp8; break;
-    case WeightFormat::kInt8: own = DType::kInt8; break;
-    case WeightFormat::kMxfp4:
-    case WeightFormat::kNvfp4: own = DType::kFp4; break;
-    case WeightFormat::kFp32:
-    case WeightFormat::kBf16:
-    case WeightFormat::kFp16:
-    case WeightFormat::kInt4:
-    case WeightFormat::kNf4: break;
-  }
-  return has_rate(hw, own) ? own : wide;
 }
 
 class ServeResolver {
@@ -186,14 +171,14 @@ class ServeResolver {
   void compute(const HardwareSpec& hw, ServingSystem& out) {
     out.formats.weights = weights_;
     out.formats.kv = kv_;
-    out.formats.compute = q_.compute.value_or(usual_compute(weights_.weights, hw));
+    out.formats.compute = q_.compute.value_or(usual_compute(weights_, hw));
     if (!has_rate(hw, out.formats.compute)) {
       throw UserError(fmt::format("{} publishes no rate for --flops {}", hw.name, name_of(out.formats.compute)),
                       fmt::format("its matmul rates: {}", rates_listed(hw)));
     }
     if (!q_.compute) {
       assume(fmt::format("{} matmuls compute in {}", hw.name, name_of(out.formats.compute)), "--flops",
-             fmt::format("the fastest rate of the chip for {} weights", name_of(weights_.weights)));
+             fmt::format("what engines run {} weights in on this chip", name_of(main_format(weights_))));
     }
     if (q_.mfu) {
       const std::size_t d = static_cast<std::size_t>(out.formats.compute);
@@ -247,6 +232,24 @@ class ServeResolver {
 };
 
 }  // namespace
+
+DType usual_compute(const QuantizationSpec& weights, const HardwareSpec& hw) {
+  const DType wide = has_rate(hw, DType::kBf16) ? DType::kBf16 : DType::kFp16;
+  const auto own = [&](DType narrow) { return has_rate(hw, narrow) ? narrow : wide; };
+  switch (main_format(weights)) {
+    case WeightFormat::kFp8:
+    case WeightFormat::kMxfp8: return own(DType::kFp8);
+    case WeightFormat::kNvfp4: return own(DType::kFp4);
+    case WeightFormat::kMxfp4: return has_rate(hw, DType::kFp4) ? own(DType::kFp8) : wide;
+    case WeightFormat::kFp32:
+    case WeightFormat::kBf16:
+    case WeightFormat::kFp16:
+    case WeightFormat::kInt8:
+    case WeightFormat::kInt4:
+    case WeightFormat::kNf4: break;
+  }
+  return wide;
+}
 
 ServeAnswer resolve_serving(const ServeQuestion& question, const Catalog& catalog) {
   return ServeResolver(question, catalog).run();

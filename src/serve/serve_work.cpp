@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "network/latency.h"
 #include "serve/term_builder.h"
 
 namespace scalecalc {
@@ -45,12 +46,6 @@ ServingRates<R> read_serving(const Reader<R>& reader, const HardwareSpec& hw, co
   out.layer_overhead = seconds(s.layer_overhead, "layer_overhead");
   out.step_overhead = seconds(s.step_overhead, "step_overhead");
   out.sequence_overhead = seconds(s.sequence_overhead, "sequence_overhead");
-  out.latency_up = seconds(s.latency_scale_up, "latency.scale_up");
-  out.latency_out = seconds(s.latency_scale_out, "latency.scale_out");
-  out.exchange_up = seconds(s.exchange_scale_up, "exchange_latency.scale_up");
-  out.exchange_out = seconds(s.exchange_scale_out, "exchange_latency.scale_out");
-  out.ramp = seconds(s.collective_ramp, "collective_ramp");
-  out.collective_factor = in(s.collective_factor, "collective_factor");
   return out;
 }
 
@@ -181,8 +176,6 @@ void add_vectors(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R
   }
 }
 
-constexpr double kRampBytes = 1e6;
-
 template <class R>
 SecondsOf<R> collectives_time(const StepTerms<R>& terms, const StepRows<R>& rows) {
   SecondsOf<R> out(R(0.0));
@@ -190,9 +183,9 @@ SecondsOf<R> collectives_time(const StepTerms<R>& terms, const StepRows<R>& rows
   for (const CollectiveTerm<R>& t : terms.collectives) {
     const R& m = t.logits ? rows.logits : all;
     SecondsOf<R> transfer = t.fixed + t.per_row * m;
-    if (value_of(t.ramp) > 0) transfer += t.ramp * min(R(1.0), t.row_bytes * m / BytesOf<R>(R(kRampBytes)));
+    if (value_of(t.ramp) > 0) transfer += ramp_time(t.ramp, t.row_bytes * m);
     out += named((t.latency_adds ? t.latency + transfer : max(t.latency, transfer)) * t.times, t.name,
-                 "latency and transfer, book ch. 3 and 12; docs/model.md [SERVE-COLL]", "all layers'");
+                 "latency and transfer, book ch. 3 and 12; docs/model.md [COLL-LATENCY]", "all layers'");
   }
   return out;
 }

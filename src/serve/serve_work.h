@@ -44,8 +44,6 @@ struct ServingRates {
   R overlap{1.0};    ///< share of a collective that runs under other work
   R imbalance{1.0};  ///< slowest expert rank over the mean
   SecondsOf<R> layer_overhead, step_overhead, sequence_overhead;
-  SecondsOf<R> latency_up, latency_out, exchange_up, exchange_out, ramp;
-  R collective_factor{1.0};
 };
 template <class R>
 ServingRates<R> read_serving(const Reader<R>& reader, const HardwareSpec& hw, const Efficiency& efficiency,

@@ -56,21 +56,18 @@ class CollectiveBuilder {
     return make_channel(*system_.hw, slice_, basis_.network, group, label);
   }
 
-  /// [SERVE-COLL] Behind switches the engine's measured latency takes the place of the link's: L (1 + log2(n/2) / 4)
-  /// for n ranks; on a torus it comes on top of the hops, beside which the transfer runs (book, chapter 3). Until a
-  /// message has a MB, it pays the ramp in proportion, once for each doubling of the ranks.
-  void add(std::string_view name, double times, const Channel<R>& channel, const SecondsOf<R>& hops,
-           const SecondsOf<R>& start, const BytesOf<R>& row_bytes, const SecondsPerByteOf<R>& per_byte,
-           bool logits = false, const SecondsOf<R>& fixed = SecondsOf<R>(R(0.0))) {
+  /// `row_bytes` for each row, and `fixed` whatever the rows.
+  void add(std::string_view name, double times, const Channel<R>& channel, const SecondsOf<R>& latency,
+           const BytesOf<R>& row_bytes, const SecondsPerByteOf<R>& per_byte, bool logits = false,
+           const SecondsOf<R>& fixed = SecondsOf<R>(R(0.0))) {
     if (channel.size == 1) return;
-    const R& factor = terms_.rates.collective_factor;
     CollectiveTerm<R> term{.name = name,
                            .times = R(times),
-                           .latency = (channel.latency_adds ? start : start + hops) * factor,
-                           .per_row = row_bytes * per_byte * factor,
-                           .ramp = terms_.rates.ramp * R(std::log2(to_double(channel.size))) * factor,
+                           .latency = latency,
+                           .per_row = row_bytes * per_byte,
+                           .ramp = channel.ramp,
                            .row_bytes = row_bytes,
-                           .fixed = fixed * factor,
+                           .fixed = fixed,
                            .latency_adds = channel.latency_adds,
                            .logits = logits};
     for (CollectiveTerm<R>& known : terms_.collectives) {
@@ -81,23 +78,15 @@ class CollectiveBuilder {
     terms_.collectives.push_back(std::move(term));
   }
 
-  SecondsOf<R> reduce_start(const Channel<R>& channel) const {
-    const SecondsOf<R>& two = channel.scale_out ? terms_.rates.latency_out : terms_.rates.latency_up;
-    return two * R(1 + 0.25 * std::log2(std::max(1.0, to_double(channel.size) / 2)));
-  }
-
   void all_reduce(std::string_view name, double times, const Channel<R>& channel, const R& elements) {
-    add(name, times, channel, channel.gather_latency * R(2.0), reduce_start(channel), bytes(elements, act()),
-        channel.reduce);
+    add(name, times, channel, channel.reduce_latency, bytes(elements, act()), channel.reduce);
   }
   void gather(std::string_view name, double times, const Channel<R>& channel, const R& elements, double each,
               bool logits = false) {
-    add(name, times, channel, channel.gather_latency, reduce_start(channel), bytes(elements, each), channel.gather,
-        logits);
+    add(name, times, channel, channel.gather_latency, bytes(elements, each), channel.gather, logits);
   }
   void exchange(std::string_view name, double times, const Channel<R>& channel, const R& elements, double each) {
-    const SecondsOf<R>& start = channel.scale_out ? terms_.rates.exchange_out : terms_.rates.exchange_up;
-    add(name, times, channel, channel.exchange_latency, start, bytes(elements, each), channel.exchange);
+    add(name, times, channel, channel.exchange_latency, bytes(elements, each), channel.exchange);
   }
 
   void layer(const LayerKind& kind, const std::vector<Op<R>>& ops, double count) {
@@ -143,8 +132,7 @@ class CollectiveBuilder {
 
   void gathers(double count) {
     const SecondsOf<R> transfer = BytesOf<R>(R(layer_bytes_)) * tp_.gather;
-    add("weight all-gather", count, tp_, tp_.gather_latency, reduce_start(tp_), BytesOf<R>(R(0.0)), tp_.gather, false,
-        transfer);
+    add("weight all-gather", count, tp_, tp_.gather_latency, BytesOf<R>(R(0.0)), tp_.gather, false, transfer);
   }
 
   /// Each rank sends its part of its group's tokens to the experts they chose and gets the sums back; without expert
@@ -171,7 +159,7 @@ class CollectiveBuilder {
   void ends() {
     if (layout_.scheme == ServeScheme::kStationary1d) gather("logits gather", 1, reduce_, dims_.vocab, act(), true);
     if (layout_.pp == 1) return;
-    terms_.stage_send_latency = pp_.send_latency + (pp_.scale_out ? terms_.rates.latency_out : terms_.rates.latency_up);
+    terms_.stage_send_latency = pp_.send_latency;
     terms_.stage_send_per_row = bytes(dims_.d_model, act()) * pp_.send;
   }
 

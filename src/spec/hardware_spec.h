@@ -64,11 +64,24 @@ struct Cabling {
   std::int64_t links_up = 0;    ///< cables from one switch to each switch of the next tier
 };
 
+/// What waits a tier's latency: a whole collective or transfer, as Calculon charges it, or every message of those that
+/// follow one another. A torus gives its own per hop.
+enum class LatencyPer : std::uint8_t { kOperation, kMessage };
+inline constexpr std::array<std::string_view, 2> kLatencyPerNames{"operation", "message"};
+constexpr std::string_view name_of(LatencyPer per) { return kLatencyPerNames[static_cast<std::size_t>(per)]; }
+/// Which messages of a collective follow one another: log2 of the members, or one for each other member. Switches that
+/// reduce need two, up and down.
+enum class MessageOrder : std::uint8_t { kTree, kRing };
+inline constexpr std::array<std::string_view, 2> kMessageOrderNames{"tree", "ring"};
+constexpr std::string_view name_of(MessageOrder order) { return kMessageOrderNames[static_cast<std::size_t>(order)]; }
+
 struct SwitchedTier {
   std::int64_t chips = 0;             ///< chips below one switch domain; 0 = no limit (outermost tier)
   BytesPerSecond bandwidth_per_chip;  ///< switched: one direction. mesh: one direction of the link to one peer
-  Seconds latency;                    ///< per message
-  double oversubscription = 1;        ///< how many times less leaves the domain below than enters it
+  Seconds latency;
+  LatencyPer latency_per = LatencyPer::kOperation;
+  MessageOrder algorithm = MessageOrder::kTree;  ///< counts where the latency is per message
+  double oversubscription = 1;                   ///< how many times less leaves the domain below than enters it
   bool in_network_reduction = false;
   Cabling cabling;
 };
@@ -98,9 +111,20 @@ struct Coefficient {
   std::string source;
 };
 
+/// What a stack's kernels add to the links in a collective, measured. Where a latency is 0 the network's own counts.
+struct CollectiveKernels {
+  Coefficient latency_scale_up{0, 0, ""};    ///< seconds of a small all-reduce of two inside the innermost tier
+  Coefficient latency_scale_out{0, 0, ""};   ///< and of one that leaves it
+  Coefficient latency_growth{0, 0, ""};      ///< share of these that every doubling of the ranks adds
+  Coefficient exchange_scale_up{0, 0, ""};   ///< seconds of a small all-to-all, likewise
+  Coefficient exchange_scale_out{0, 0, ""};  ///<
+  Coefficient collective_ramp{0, 0, ""};     ///< seconds that a MB costs until a collective runs at full bandwidth
+  Coefficient collective_factor;             ///< on all of these and the transfer
+};
+
 /// What serving reaches where it differs from training (`serving:` inside the efficiency block): steps of few rows,
 /// bound by memory and by the engine itself. The ideal is every share 1 and every time 0.
-struct ServingEfficiency {
+struct ServingEfficiency : CollectiveKernels {
   Coefficient weight_read{0, 0, ""};  ///< fraction of HBM bandwidth at which matmuls of few rows read weights; 0: hbm
   Coefficient kv_read{0, 0, ""};      ///< the same of attention over the cache; 0: hbm
   Coefficient dequantise;             ///< on weight_read, for weights of fewer bits than the matmul computes in
@@ -111,18 +135,12 @@ struct ServingEfficiency {
   Coefficient grouped_half_rows{0, 0, ""};  ///< rows an expert touched costs beyond those it gets
   /// 0: the larger of FLOPs and bytes counts; 1: the fourth root of the sum of their fourth powers.
   Coefficient blend{0, 0, ""};
-  Coefficient overlap;                       ///< share of collectives that runs under other work
-  Coefficient expert_imbalance;              ///< slowest expert rank over the mean
-  Coefficient layer_overhead{0, 0, ""};      ///< seconds per layer and step that nothing hides
-  Coefficient step_overhead{0, 0, ""};       ///< seconds per step
-  Coefficient sequence_overhead{0, 0, ""};   ///< seconds per sequence and step
-  Coefficient latency_scale_up{0, 0, ""};    ///< seconds of a small all-reduce of two inside the innermost tier
-  Coefficient latency_scale_out{0, 0, ""};   ///< and of one that leaves it
-  Coefficient exchange_scale_up{0, 0, ""};   ///< seconds of a small all-to-all, likewise
-  Coefficient exchange_scale_out{0, 0, ""};  ///<
-  Coefficient collective_ramp{0, 0, ""};     ///< seconds that a MB costs until a collective runs at full bandwidth
-  Coefficient collective_factor;             ///< on all of these and the transfer
-  Coefficient occupancy;                     ///< share of the batch's slots that work in a saturated engine
+  Coefficient overlap;                      ///< share of collectives that runs under other work
+  Coefficient expert_imbalance;             ///< slowest expert rank over the mean
+  Coefficient layer_overhead{0, 0, ""};     ///< seconds per layer and step that nothing hides
+  Coefficient step_overhead{0, 0, ""};      ///< seconds per step
+  Coefficient sequence_overhead{0, 0, ""};  ///< seconds per sequence and step
+  Coefficient occupancy;                    ///< share of the batch's slots that work in a saturated engine
 };
 
 /// How far real kernels and links stay below the data sheet, per chip and software stack (the `efficiency:` block).
@@ -161,6 +179,7 @@ struct Efficiency {
   Coefficient moe_imbalance;             ///< slowest expert group over the mean
   Coefficient step_overhead{0, 0, ""};   ///< seconds per step
   Coefficient memory_reserve{0, 0, ""};  ///< bytes the runtime keeps: context, communication buffers, allocator
+  CollectiveKernels collectives;         ///< of training; those of serving are among its own
   ServingEfficiency serving;
   bool has_serving = false;  ///< some coefficient of serving was given
 };
@@ -193,7 +212,7 @@ struct OffloadMemory {
 
 /// A figure that the file says its source does not give.
 struct UnpublishedFigure {
-  std::string path;  ///< as --set names it: "hbm.bandwidth", "network.0.latency", "network"
+  std::string path;  ///< as --set names it: "hbm.bandwidth", "network.node.latency", "network"
   SourceSpan where;
   std::string flag;  ///< how to give it on the command line, for hints; empty where a file is needed
 };
@@ -252,6 +271,9 @@ struct HardwareSpec {
 /// The coefficients of training under a stack, by its name or one of its frameworks; empty: the family's usual stack.
 /// UserError for one that the chip has none of.
 const Efficiency& efficiency_under(const HardwareSpec& hw, std::string_view stack);
+
+/// Those of a stack that trains or serves; null if the chip has none of its own under that name.
+const StackCoefficients* coefficients_under(const HardwareSpec& hw, std::string_view stack);
 
 /// UserError that names those of `paths` which the file leaves unpublished; and "network" if the chip stands alone.
 void require_published(const HardwareSpec& hw, std::initializer_list<std::string_view> paths);

@@ -131,6 +131,16 @@ void read_overlap(CoefficientReader& reader, Efficiency& out) {
   reader.take_given("overlap", *overlap);
 }
 
+/// Optional in training, where the network's own latency stands for what was not measured.
+void read_latencies(CoefficientReader& reader, bool optional, CollectiveKernels& out) {
+  const auto asked = [&](const char* key) { return !optional || reader.fields().has(key); };
+  if (asked("latency"))
+    read_pair(reader, "latency", UnitKind::kSeconds, {0, 1}, out.latency_scale_up, out.latency_scale_out);
+  if (asked("latency_growth")) reader.read("latency_growth", UnitKind::kNumber, {0, 4}, out.latency_growth);
+  if (asked("exchange_latency"))
+    read_pair(reader, "exchange_latency", UnitKind::kSeconds, {0, 1}, out.exchange_scale_up, out.exchange_scale_out);
+}
+
 /// Optional everywhere: a chip of which nobody measured serving has none, and the answer says so.
 void read_serving_block(CoefficientReader& reader, Efficiency& out) {
   if (!reader.fields().has("serving")) return;
@@ -150,8 +160,7 @@ void read_serving_block(CoefficientReader& reader, Efficiency& out) {
   block->read("layer_overhead", UnitKind::kSeconds, {0, 1}, s.layer_overhead);
   block->read("step_overhead", UnitKind::kSeconds, {0, 1}, s.step_overhead);
   block->read("sequence_overhead", UnitKind::kSeconds, {0, 1}, s.sequence_overhead);
-  read_pair(*block, "latency", UnitKind::kSeconds, {0, 1}, s.latency_scale_up, s.latency_scale_out);
-  read_pair(*block, "exchange_latency", UnitKind::kSeconds, {0, 1}, s.exchange_scale_up, s.exchange_scale_out);
+  read_latencies(*block, false, s);
   block->read("collective_ramp", UnitKind::kSeconds, {0, 1}, s.collective_ramp);
   block->read("collective_factor", UnitKind::kNumber, {0.05, 20}, s.collective_factor);
   block->read("occupancy", UnitKind::kFraction, {0.1, 1}, s.occupancy);
@@ -177,6 +186,7 @@ void read_all(CoefficientReader& reader, Efficiency& out) {
   reader.read("kernel_overhead", UnitKind::kSeconds, {0, 1e-2}, out.kernel_overhead);
   reader.read("expert_overhead", UnitKind::kSeconds, {0, 1}, out.expert_overhead);
   reader.read("captured_share", UnitKind::kFraction, {0, 1}, out.captured_share);
+  read_latencies(reader, true, out.collectives);
   read_overlap(reader, out);
   read_pair(reader, "contention", UnitKind::kFraction, {0, 1}, out.contention_scale_up, out.contention_scale_out);
   reader.read("in_network_gain", UnitKind::kNumber, {1, 2}, out.in_network_gain);
@@ -297,6 +307,13 @@ void load_efficiency(const ConfigNode& family, const ConfigNode* own, const Cata
   for (StackCoefficients& stack : hw.stacks) stack.frameworks = frameworks_of(stack.name, catalog);
 }
 
+const StackCoefficients* coefficients_under(const HardwareSpec& hw, std::string_view stack) {
+  const auto found = std::find_if(hw.stacks.begin(), hw.stacks.end(), [&](const StackCoefficients& s) {
+    return s.name == stack || std::find(s.frameworks.begin(), s.frameworks.end(), stack) != s.frameworks.end();
+  });
+  return found == hw.stacks.end() ? nullptr : &*found;
+}
+
 const Efficiency& efficiency_under(const HardwareSpec& hw, std::string_view stack) {
   if (stack.empty()) return hw.stacks.empty() ? hw.efficiency : hw.stacks.front().efficiency;
   std::vector<std::string> names;
@@ -336,9 +353,9 @@ void move_serving(ServingEfficiency& s, double sign) {
                          &s.grouped_matmul, &s.overlap, &s.occupancy}) {
     c->value = std::min(c->value * (1 + sign * c->error), 1.0);
   }
-  for (Coefficient* c :
-       {&s.grouped_half_rows, &s.blend, &s.layer_overhead, &s.step_overhead, &s.sequence_overhead, &s.latency_scale_up,
-        &s.latency_scale_out, &s.exchange_scale_up, &s.exchange_scale_out, &s.collective_ramp, &s.collective_factor}) {
+  for (Coefficient* c : {&s.grouped_half_rows, &s.blend, &s.layer_overhead, &s.step_overhead, &s.sequence_overhead,
+                         &s.latency_scale_up, &s.latency_scale_out, &s.latency_growth, &s.exchange_scale_up,
+                         &s.exchange_scale_out, &s.collective_ramp, &s.collective_factor}) {
     c->value *= 1 - sign * c->error;
   }
   s.expert_imbalance.value = std::max(1.0, s.expert_imbalance.value * (1 - sign * s.expert_imbalance.error));
@@ -363,6 +380,11 @@ Efficiency moved(const Efficiency& efficiency, double sign) {
         &out.captured_share, &out.cast, &out.step_overhead}) {
     cost(*c, 0);
   }
+  CollectiveKernels& k = out.collectives;
+  for (Coefficient* c : {&k.latency_scale_up, &k.latency_scale_out, &k.exchange_scale_up, &k.exchange_scale_out}) {
+    cost(*c, std::min(c->value, 1e-9));  // at 0 the network's own latency would count
+  }
+  cost(k.latency_growth, 0);
   cost(out.moe_imbalance, 1);
   move_serving(out.serving, sign);
   out.in_network_gain.value = std::clamp(out.in_network_gain.value * (1 + sign * out.in_network_gain.error), 1.0, 2.0);

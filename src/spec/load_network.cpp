@@ -116,6 +116,19 @@ void load_rate(Fields& fields, const char* key, bool mesh, const std::string& pa
   }
 }
 
+/// What waits for the latency, and in which order messages follow where each of them does.
+void load_latency_meaning(Fields& fields, SwitchedTier& out) {
+  constexpr LatencyPer kPer[] = {LatencyPer::kOperation, LatencyPer::kMessage};
+  constexpr MessageOrder kOrders[] = {MessageOrder::kTree, MessageOrder::kRing};
+  if (fields.has("latency_per")) out.latency_per = kPer[fields.word("latency_per", {"operation", "message"})];
+  if (!fields.has("algorithm")) return;
+  out.algorithm = kOrders[fields.word("algorithm", {"tree", "ring"})];
+  if (out.latency_per == LatencyPer::kOperation) {
+    fields.problems().add(fields.span(), "'algorithm' orders messages, and this tier's latency is that of an operation",
+                          "latency_per: message, or leave 'algorithm' out");
+  }
+}
+
 SwitchedTier load_switched(Fields& fields, TierKind kind, const std::string& path, const HardwareReading& in) {
   const bool mesh = kind == TierKind::kMesh;
   SwitchedTier out;
@@ -127,16 +140,17 @@ SwitchedTier load_switched(Fields& fields, TierKind kind, const std::string& pat
   out.cabling = load_cabling(fields);
   load_rate(fields, mesh ? "link_bandwidth" : "bandwidth_per_chip", mesh, path, in, out);
   out.latency = Seconds(in.figure(fields, "latency", UnitKind::kSeconds, path + ".latency", {0, 1}).value_or(0));
+  load_latency_meaning(fields, out);
   out.oversubscription = fields.optional_quantity("oversubscription", UnitKind::kNumber, {1, 1000}).value_or(1);
   out.in_network_reduction = fields.flag("in_network_reduction", false);
   return out;
 }
 
-Tier load_tier(const ConfigNode& node, std::size_t position, const HardwareReading& in) {
+Tier load_tier(const ConfigNode& node, const HardwareReading& in) {
   Fields fields(node, "network tier", in.problems);
   Tier tier;
   tier.name = fields.text("tier");
-  const std::string path = fmt::format("network.{}", position);
+  const std::string path = "network." + tier.name;
   constexpr TierKind kKinds[] = {TierKind::kTorus, TierKind::kSwitched, TierKind::kMesh};
   tier.kind = kKinds[fields.word("kind", {"torus", "switched", "mesh"})];
   if (tier.kind == TierKind::kTorus) {
@@ -183,7 +197,7 @@ void load_network(const ConfigNode& node, const HardwareReading& in) {
                     "'none' says that the chip stands alone, 'unpublished' that its source does not tell");
     return;
   }
-  for (const ConfigNode& item : node.items) in.hw.network.push_back(load_tier(item, in.hw.network.size(), in));
+  for (const ConfigNode& item : node.items) in.hw.network.push_back(load_tier(item, in));
   if (in.hw.network.size() > kMaxTiers) {
     in.problems.add(node.span,
                     fmt::format("network lists {} tiers, at most {} are modelled", in.hw.network.size(), kMaxTiers));

@@ -54,17 +54,17 @@ class Resolver {
     require_published(out_.hw, {"compute.matmul", "hbm", "host"});
     if (q_.chips > 1 || q_.topology) require_published(out_.hw, {"network"});  // one chip needs none
     out_.efficiency = efficiency_asked_for(q_, out_.hw);
-    memory(catalog);
+    stack(catalog);
     resolve_fine_tune(q_, out_);
   }
 
-  /// A stack that is asked for brings its memory with it.
-  void memory(const Catalog& catalog) {
-    StackMemory& rules = out_.workload.memory;
-    rules = stack_memory(catalog, q_.stack);
-    out_.workload.runtime = stack_runtime(catalog, q_.stack);
+  /// The stack whose coefficients the step is timed with also keeps its memory and runs the step: the one asked for, or
+  /// the chip's usual one. Pure rooflines are nobody's, and neither are stacks that have no file.
+  void stack(const Catalog& catalog) {
+    const std::string usual = q_.ideal ? "" : stack_of_framework(catalog, out_.efficiency.stack).value_or("");
+    run_under_stack(catalog, q_.stack.empty() ? usual : q_.stack, out_);
+    const StackMemory& rules = out_.workload.memory;
     if (rules.stack.empty()) return;
-    if (rules.reserve) out_.efficiency.memory_reserve = *rules.reserve;
     assume(fmt::format("memory as {} keeps it; measured runs lie within {:g} %", rules.stack, 100 * rules.error),
            "--stack", rules.source);
   }
@@ -410,6 +410,14 @@ class Resolver {
 
 Efficiency efficiency_asked_for(const TrainQuestion& question, const HardwareSpec& hw) {
   return question.ideal ? ideal_efficiency(hw.efficiency) : efficiency_under(hw, question.stack);
+}
+
+void run_under_stack(const Catalog& catalog, const std::string& stack, ResolvedQuestion& out) {
+  Workload& w = out.workload;
+  w.memory = stack_memory(catalog, stack);
+  w.runtime = stack_runtime(catalog, stack);
+  w.dropout = w.memory.drops_out && !out.model.mlp.gated;
+  if (w.memory.reserve) out.efficiency.memory_reserve = *w.memory.reserve;
 }
 
 ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog) {

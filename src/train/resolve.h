@@ -29,6 +29,9 @@ TrainAnswer answer(const TrainQuestion& question, ResolvedQuestion resolved, con
 
 /// The hardware's coefficients under the stack asked for, or the pure roofline's. UserError for a stack it has none of.
 Efficiency efficiency_asked_for(const TrainQuestion& question, const HardwareSpec& hw);
+/// Memory and runtime of a stack by its name or a framework's, and whether its models drop out: into `out`, whose model
+/// and efficiency are there already. No particular stack's for an empty name. UserError for an unknown one.
+void run_under_stack(const Catalog& catalog, const std::string& stack, ResolvedQuestion& out);
 /// All but the machine, for questions about many: `slices` stays empty, and `question.chips` is the largest count.
 ResolvedQuestion resolve_job(const TrainQuestion& question, const Catalog& catalog);
 /// The job on the machine of `question`. UserError if it is not built; reads no file.

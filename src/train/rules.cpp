@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "model/accounting.h"
+#include "primitives/named_rates.h"
 #include "rules/thumb.h"
 
 namespace scalecalc {
@@ -46,12 +47,7 @@ class Rules {
     tokens_ = reader.input(q_.workload.tokens.value_or(0), "D_tokens", "workload");
     shape_ = thumb::layer_shape(q_.model);
     if (shape_) sparsity_ = shape_->sparsity;
-    const double exact = count_parameters(q_.model).active;
-    const bool moe = q_.model.moe.has_value();
-    const double stated = moe ? q_.model.official.active : q_.model.official.stated;
-    stated_ = stated > 0;
-    parameters_ = reader.input(stated_ ? stated : exact, "N", stated_ ? "as the vendor states it" : "counted");
-    exact_ = exact;
+    parameters_ = reader.input(count_parameters(q_.model).active, "N", "counted from the model file");
   }
 
   template <class T>
@@ -78,8 +74,8 @@ class Rules {
   void on_torus() {
     const Reader<Traced> reader;
     const Tier& tier = q_.hw.network.front();
-    const Bandwidth axis = read(reader, tier.torus.link_bandwidth * 2.0, "W", tier.source);
-    const FlopsPerByteOf<Traced> alpha = named(rate_ / axis, "alpha", "book ch. 5: C / W, FLOPs per byte of one axis");
+    const FlopsPerByteOf<Traced> alpha =
+        named(rate_ / NamedRates(q_.hw).ici(), "alpha", "book ch. 5: C / W, FLOPs per byte of one axis");
     step(alpha);
     const double axes = static_cast<double>(tier.torus.pod.size());
     const Traced limit =
@@ -110,16 +106,14 @@ class Rules {
   void behind_switches() {
     const Reader<Traced> reader;
     const Tier& node = q_.hw.network.front();
-    const double peers = node.kind == TierKind::kMesh ? static_cast<double>(node.switched.chips - 1) : 1;
-    const Bandwidth inside = read(reader, node.switched.bandwidth_per_chip * peers, "W_gpu", node.source);
+    const NamedRates rates(q_.hw);
+    const Bandwidth inside = rates.scale_up();
     Bandwidth slower = inside;
     if (q_.hw.network.size() > 1) {
-      const Tier& beyond = q_.hw.network[1];
       const std::int64_t used = q_.slices.front().per_domain;
       const double chips = static_cast<double>(used > 0 ? used : node.switched.chips);
-      const Bandwidth egress = read(reader, beyond.switched.bandwidth_per_chip * chips, "W_node", beyond.source);
       if (chips_.value() > chips)
-        slower = named(min(inside, egress), "W", "book ch. 12: the slower of node and network");
+        slower = named(min(inside, rates.node_egress(used)), "W", "book ch. 12: the slower of node and network");
     }
     const FlopsPerByteOf<Traced> alpha = named(rate_ / slower, "alpha", "book ch. 12: C / W");
     step(alpha);
@@ -148,10 +142,9 @@ class Rules {
         named(thumb::run_time(total, chips_, rate_, Traced(0.4)), "time at 40 % MFU", "book ch. 6");
     step(at40);
     section_.remarks.push_back(fmt::format(
-        "{:.0f} chip-years; {:.1f} days on {} chips at 40 % MFU, with N = {} as {}; {} parameters by our count{}",
-        years.value(), at40.value().value() / kSecondsPerDay, group_thousands(q_.slices.front().chips),
-        format_quantity(parameters_.value(), UnitKind::kCount), stated_ ? "stated" : "counted",
-        format_quantity(exact_, UnitKind::kCount, 5),
+        "{:.0f} chip-years; {:.1f} days on {} chips at 40 % MFU, with N = {} as counted{}", years.value(),
+        at40.value().value() / kSecondsPerDay, group_thousands(q_.slices.front().chips),
+        format_quantity(parameters_.value(), UnitKind::kCount, 5),
         q_.model.moe
             ? fmt::format(" active, {} in all", format_quantity(count_parameters(q_.model).total, UnitKind::kCount, 5))
             : ""));
@@ -164,8 +157,6 @@ class Rules {
   std::optional<thumb::LayerShape> shape_;
   Traced sparsity_{1.0};
   std::optional<Traced> mixed_;
-  double exact_ = 0;
-  bool stated_ = false;
 };
 
 }  // namespace

@@ -56,16 +56,21 @@ struct RowLayout {
   std::string cp_comm;
 };
 
-struct Measurement {
+/// What every measured row says, of training or of serving.
+struct MeasuredFacts {
   SourceSpan where;
-  std::string id, subset, group, source, date, workload, framework, model;
-  std::string reference;            ///< the document a source names: "owner/name:path", "arXiv:..."; may be empty
-  std::string stack;                ///< software stack of the framework; see name_stacks
+  std::string id, source, group, date, model;
+  std::string stack;                ///< of its framework or engine, by its name in configs/stacks; see name_stacks
   std::string doubt;                ///< why its figures may not be what they seem; empty if they are
   std::optional<ModelShape> shape;  ///< absent: the catalog's model of that name
-  std::int64_t mtp_layers = 0;
   std::string chip;
   std::int64_t chips = 0;
+};
+
+struct Measurement : MeasuredFacts {
+  std::string subset, workload, framework;
+  std::string reference;  ///< the document a source names: "owner/name:path", "arXiv:..."; may be empty
+  std::int64_t mtp_layers = 0;
   std::int64_t chips_per_node = 0;       ///< 0: not said, as the two below
   std::int64_t scaleup_domain = 0;       ///< chips under one switch domain, or of one torus
   std::int64_t slices = 0;               ///< tori joined by another network

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "config/fields.h"
+#include "validate/measurement.h"
 
 namespace scalecalc {
 
@@ -25,6 +26,20 @@ struct SharedFacts {
     if (const ConfigNode* text = sources->find(source)) return text->text;
     problems.add(row.span(), fmt::format("source {} is not among the file's sources", in_quotes(source)));
     return source;
+  }
+  /// All but the stack and the shape.
+  void read(Fields& row, MeasuredFacts& out, Problems& problems) const {
+    out.where = row.span();
+    out.id = row.text("id");
+    out.source = source_of(row, problems);
+    out.group = row.optional_text("group").value_or(out.source);
+    out.date = row.optional_text("date").value_or("");
+    out.model = row.text("model");
+    out.chip = row.text("chip");
+    out.chips = row.count("chips", {1, 16'777'216});
+    const std::vector<std::string> flags = row.text_list("flag");
+    const std::vector<std::string> doubts = row.text_list("doubt");
+    out.doubt = join(flags.empty() ? doubts : flags, "; ");
   }
   /// The row's `model_shape`, or the document's of that model; null if neither is there.
   const ConfigNode* shape_of(Fields& row, const std::string& model) const {

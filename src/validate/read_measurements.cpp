@@ -41,9 +41,7 @@ std::optional<double> bandwidth_of_node(const std::string& text) {
 class RowReader {
  public:
   RowReader(const ConfigNode& node, const SharedFacts& shared, Problems& problems)
-      : f_(node, "measurement", problems), shared_(shared), problems_(problems) {
-    out_.where = node.span;
-  }
+      : f_(node, "measurement", problems), shared_(shared), problems_(problems) {}
 
   Measurement run() {
     run_facts();
@@ -52,7 +50,6 @@ class RowReader {
     flags();
     parallel();
     measured();
-    doubt();
     for (const char* ignored : {"stated", "notes", "check", "params_b", "nodes", "global_batch_tokens"}) {
       f_.node(ignored);
     }
@@ -62,30 +59,18 @@ class RowReader {
 
  private:
   void run_facts() {
-    out_.id = f_.text("id");
+    shared_.read(f_, out_, problems_);
     out_.subset = f_.optional_text("subset").value_or("core");
-    out_.source = shared_.source_of(f_, problems_);
     out_.reference = f_.optional_text("source_ref").value_or("");
-    out_.group = f_.optional_text("group").value_or(out_.source);
-    out_.date = f_.optional_text("date").value_or("");
     constexpr std::array<const char*, 3> kWorkloads{"pretrain", "sft", "lora"};
     out_.workload = kWorkloads[f_.optional_word("workload", {"pretrain", "sft", "lora"}).value_or(0)];
     out_.framework = f_.optional_text("framework").value_or("");
-    out_.model = f_.text("model");
     const ConfigNode* shape = shared_.shape_of(f_, out_.model);
     if (shape != nullptr) out_.shape = read_shape(*shape, problems_);
     out_.mtp_layers = f_.optional_count("mtp_layers", kMaybe).value_or(0);
   }
 
-  void doubt() {
-    const std::vector<std::string> flags = f_.text_list("flag");
-    const std::vector<std::string> doubts = f_.text_list("doubt");
-    out_.doubt = join(flags.empty() ? doubts : flags, "; ");
-  }
-
   void machine() {
-    out_.chip = f_.text("chip");
-    out_.chips = f_.count("chips", {1, 16'777'216});
     out_.chips_per_node = f_.optional_count("chips_per_node", kSize).value_or(0);
     out_.scaleup_domain = f_.optional_count("scaleup_domain", kSize).value_or(0);
     out_.slices = f_.optional_count("slices", kSize).value_or(0);

@@ -15,9 +15,7 @@ constexpr double kMilli = 1e-3;
 class ServeRowReader {
  public:
   ServeRowReader(const ConfigNode& node, const SharedFacts& shared, Problems& problems)
-      : f_(node, "measurement", problems), shared_(shared), problems_(problems) {
-    out_.where = node.span;
-  }
+      : f_(node, "measurement", problems), shared_(shared), problems_(problems) {}
 
   ServeMeasurement run() {
     facts();
@@ -36,20 +34,9 @@ class ServeRowReader {
 
  private:
   void facts() {
-    out_.id = f_.text("id");
-    out_.source = shared_.source_of(f_, problems_);
-    out_.group = f_.optional_text("group").value_or(out_.source);
-    out_.date = f_.optional_text("date").value_or("");
+    shared_.read(f_, out_, problems_);
     out_.engine = f_.optional_text("engine").value_or("");
     out_.complete = f_.flag("complete", true);
-    const std::vector<std::string> flags = f_.text_list("flag");
-    const std::vector<std::string> doubts = f_.text_list("doubt");
-    out_.doubt = join(flags.empty() ? doubts : flags, "; ");
-    model();
-  }
-
-  void model() {
-    out_.model = f_.text("model");
     const ConfigNode* shape = shared_.shape_of(f_, out_.model);
     if (shape == nullptr) return;
     const bool hugging_face = shape->find("num_hidden_layers") != nullptr;
@@ -57,8 +44,6 @@ class ServeRowReader {
   }
 
   void machine() {
-    out_.chip = f_.text("chip");
-    out_.chips = f_.count("chips", {1, 16'777'216});
     out_.weights_dtype = f_.text("weights_dtype");
     out_.kv_dtype = f_.optional_text("kv_dtype").value_or("bf16");
     const ConfigNode* node = f_.node("parallel");

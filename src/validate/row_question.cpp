@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "network/tier_rates.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
 #include "validate/row_remat.h"
@@ -162,7 +163,7 @@ void set_node_bandwidth(const Measurement& row, HardwareSpec& hw) {
   if (!row.node_bandwidth || hw.is_torus()) return;
   const auto chips = static_cast<double>(row.chips_per_node > 0 ? row.chips_per_node : hw.chips_per_host);
   for (std::size_t tier = 1; tier < hw.network.size(); ++tier) {
-    hw.network[tier].switched.bandwidth_per_chip = BytesPerSecond(*row.node_bandwidth / chips);
+    set_bandwidth(hw, tier, BytesPerSecond(*row.node_bandwidth / chips));
   }
 }
 
@@ -170,28 +171,6 @@ std::int64_t slices_of_row(const Measurement& row, const HardwareSpec& hw) {
   if (!hw.is_torus() || row.slices > 0) return std::max<std::int64_t>(1, row.slices);
   const std::int64_t torus = row.scaleup_domain;
   return torus > 0 && row.chips > torus && row.chips % torus == 0 ? row.chips / torus : 1;
-}
-
-ConfigNode hardware_document(const Measurement& row, const Catalog& catalog) {
-  try {
-    return catalog.load(CatalogKind::kHardware, row.chip);
-  } catch (const UserError& error) {
-    throw NotPredicted("the chip is not known", error.diagnostics().front().message);
-  }
-}
-
-HardwareSpec hardware_of(const Measurement& row, const Catalog& catalog, const std::vector<std::string>& set) {
-  ConfigNode document = hardware_document(row, catalog);
-  apply_sets(set, {{"hw", &document}});
-  HardwareSpec hw = load_hardware(document, catalog, Unpublished::kAllowed);
-  try {
-    require_published(hw, {"compute.matmul", "hbm", "host"});
-    if (row.chips > 1) require_published(hw, {"network"});
-  } catch (const UserError& error) {
-    throw NotPredicted("the chip's figures are not published", error.diagnostics().front().message);
-  }
-  set_node_bandwidth(row, hw);
-  return hw;
 }
 
 /// "2026-05", "~2025-09", "2025" (its middle) in years; nothing for other texts.
@@ -254,28 +233,47 @@ void choose_runtime(const Measurement& row, const Catalog& catalog, RowQuestion&
 }
 
 /// What the row says of its gradients, or else the age of its software.
-void choose_overlap(const Measurement& row, const StackRuntime& runtime, Workload& w) {
-  w.runtime = runtime;
+void choose_overlap(const Measurement& row, Workload& w) {
   use_reduced_format(w);
   w.dp_overlap = row.dp_overlap;
-  if (row.dp_overlap != CommOverlap::kStack || runtime.gradient_overlap_since.empty()) return;
+  const std::string& since = w.runtime.gradient_overlap_since;
+  if (row.dp_overlap != CommOverlap::kStack || since.empty()) return;
   const std::optional<double> year = year_of(row.date);
-  if (year && *year < year_of(runtime.gradient_overlap_since)) w.dp_overlap = CommOverlap::kNone;
+  if (year && *year < year_of(since)) w.dp_overlap = CommOverlap::kNone;
 }
 
 /// The stack's memory, whether or not the chip has coefficients of it, and what the row says over it.
 void choose_memory(const Measurement& row, const Catalog& catalog, RowQuestion& out) {
-  StackMemory& rules = out.resolved.workload.memory;
-  rules = stack_memory(catalog, row.stack);
-  choose_overlap(row, stack_runtime(catalog, row.stack), out.resolved.workload);
-  out.resolved.workload.dropout = row.dropout.value_or(rules.drops_out && !out.resolved.model.mlp.gated);
+  run_under_stack(catalog, row.stack, out.resolved);
+  Workload& w = out.resolved.workload;
+  StackMemory& rules = w.memory;
+  choose_overlap(row, w);
+  if (row.dropout) w.dropout = *row.dropout;
   if (row.fused_loss) rules.logit_bytes = kFusedLogitBytes;
   const RowRemat remat = remat_of(row, out.resolved.model, 1);
   if (!remat.operations.empty()) rules.selective = remat.operations;
-  if (rules.reserve) out.resolved.efficiency.memory_reserve = *rules.reserve;
 }
 
 }  // namespace
+
+HardwareSpec chip_of(const MeasuredFacts& row, const Catalog& catalog, const std::vector<std::string>& set,
+                     std::initializer_list<std::string_view> needs) {
+  ConfigNode document;
+  try {
+    document = catalog.load(CatalogKind::kHardware, row.chip);
+  } catch (const UserError& error) {
+    throw NotPredicted("the chip is not known", error.diagnostics().front().message);
+  }
+  apply_sets(set, {{"hw", &document}});
+  HardwareSpec hw = load_hardware(document, catalog, Unpublished::kAllowed);
+  try {
+    require_published(hw, needs);
+    if (row.chips > 1) require_published(hw, {"network"});
+  } catch (const UserError& error) {
+    throw NotPredicted("the chip's figures are not published", error.diagnostics().front().message);
+  }
+  return hw;
+}
 
 const StackCoefficients& stack_of(const Measurement& row, const HardwareSpec& hw) {
   const auto named =
@@ -311,7 +309,8 @@ RowQuestion row_question(const Measurement& row, const Catalog& catalog, const s
   RowQuestion out;
   ResolvedQuestion& r = out.resolved;
   r.model = model_of(row, catalog);
-  r.hw = hardware_of(row, catalog, set);
+  r.hw = chip_of(row, catalog, set, {"compute.matmul", "hbm", "host"});
+  set_node_bandwidth(row, r.hw);
   r.workload = workload_of(row, r.hw);
   const StackCoefficients& stack = stack_of(row, r.hw);
   out.basis = row.stack.empty() || stack.name == row.stack ? stack.basis : StackBasis::kDefault;

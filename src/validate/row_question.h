@@ -2,7 +2,9 @@
 #pragma once
 
 #include <exception>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/catalog.h"
@@ -34,13 +36,18 @@ struct RowQuestion {
 /// published (stack_of_source); what the catalog does not know leaves it empty.
 void name_stacks(std::vector<Measurement>& rows, const Catalog& catalog);
 
+/// The row's chip. NotPredicted for one that is not known, or that does not publish what is needed (and, where the row
+/// has several, its network).
+HardwareSpec chip_of(const MeasuredFacts& row, const Catalog& catalog, const std::vector<std::string>& set,
+                     std::initializer_list<std::string_view> needs);
+
 /// The row's own shape as a model, or the catalog's model of its name. NotPredicted for what no model file can say.
 ModelSpec model_of(const Measurement& row, const Catalog& catalog);
 
 /// The precision the engine knows it by: "mxfp8" and "fp8-cs" are fp8.
 std::string precision_word(const Measurement& row);
 
-/// The coefficients under `row.stack` that the chip or its family has, otherwise the chip's usual ones; .
+/// The coefficients under `row.stack` that the chip or its family has, otherwise the chip's usual ones.
 const StackCoefficients& stack_of(const Measurement& row, const HardwareSpec& hw);
 
 /// `set` as --set of hardware fields; coefficients of `row.stack` where the chip has any. NotPredicted for a row

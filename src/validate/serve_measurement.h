@@ -41,15 +41,9 @@ struct ServeDegrees {
   bool gathered = false;             ///< weights are gathered instead
 };
 
-struct ServeMeasurement {
-  SourceSpan where;
-  std::string id, source, group, date, engine, model;
-  std::string stack;                ///< the engine's name in configs/stacks; see name_engines
-  std::string doubt;                ///< why its figures may not be what they seem; empty if they are
-  bool complete = true;             ///< false: the source leaves out what a prediction needs
-  std::optional<ModelShape> shape;  ///< absent: the catalog's model of that name
-  std::string chip;
-  std::int64_t chips = 0;
+struct ServeMeasurement : MeasuredFacts {
+  std::string engine;
+  bool complete = true;  ///< false: the source leaves out what a prediction needs
   ServeDegrees degrees;
   std::string weights_dtype, kv_dtype;
   ServePhase phase = ServePhase::kDecode;

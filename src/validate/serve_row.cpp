@@ -11,15 +11,12 @@
 #include "base/scalar.h"
 #include "base/text.h"
 #include "serve/serve_memory.h"
+#include "serve/serve_resolve.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
 
 namespace scalecalc {
 namespace {
-
-bool has_rate(const HardwareSpec& hw, DType dtype) {
-  return hw.matmul_peak[static_cast<std::size_t>(dtype)].has_value();
-}
 
 std::optional<WeightFormat> format_named(const std::string& text) {
   static constexpr std::array<std::pair<std::string_view, WeightFormat>, 9> kWords{{{"nvfp4", WeightFormat::kNvfp4},
@@ -38,8 +35,6 @@ std::optional<WeightFormat> format_named(const std::string& text) {
 }
 
 /// Checkpoints keep embedding, head and router in 16 bits; those "of experts" and mxfp4 ones everything but experts.
-/// Integer weights are widened as they are read; 4-bit floats compute as such where the chip can, mxfp4 with 8-bit
-/// activations.
 ServeFormats formats_of(const ServeMeasurement& row, const HardwareSpec& hw) {
   const std::string text = lower_case(row.weights_dtype);
   const std::optional<WeightFormat> format = format_named(text);
@@ -47,11 +42,8 @@ ServeFormats formats_of(const ServeMeasurement& row, const HardwareSpec& hw) {
   if (!format || !kv) {
     throw NotPredicted("the format is not modelled", fmt::format("{}, KV {}", row.weights_dtype, row.kv_dtype));
   }
-  const DType wide = has_rate(hw, DType::kBf16) ? DType::kBf16 : DType::kFp16;
-  const auto usual = [&](DType narrow) { return has_rate(hw, narrow) ? narrow : wide; };
   ServeFormats out;
   out.kv = *kv;
-  out.compute = wide;
   QuantizationSpec& weights = out.weights;
   const auto set = [&](WeightPart part, WeightFormat as) { weights.parts[static_cast<std::size_t>(part)] = as; };
   const bool experts_only = text.find("experts") != std::string::npos || *format == WeightFormat::kMxfp4;
@@ -69,13 +61,7 @@ ServeFormats formats_of(const ServeMeasurement& row, const HardwareSpec& hw) {
       }
     }
   }
-  switch (*format) {
-    case WeightFormat::kFp8:
-    case WeightFormat::kMxfp8: out.compute = usual(DType::kFp8); break;
-    case WeightFormat::kNvfp4: out.compute = usual(DType::kFp4); break;
-    case WeightFormat::kMxfp4: out.compute = has_rate(hw, DType::kFp4) ? DType::kFp8 : wide; break;
-    default: break;
-  }
+  out.compute = usual_compute(weights, hw);
   return out;
 }
 
@@ -110,32 +96,8 @@ ServeLayout layout_of(const ServeMeasurement& row, const ModelSpec& model) {
   return out;
 }
 
-std::shared_ptr<const HardwareSpec> hardware_of(const ServeMeasurement& row, const Catalog& catalog,
-                                                const std::vector<std::string>& set) {
-  ConfigNode document;
-  try {
-    document = catalog.load(CatalogKind::kHardware, row.chip);
-  } catch (const UserError& error) {
-    throw NotPredicted("the chip is not known", error.diagnostics().front().message);
-  }
-  apply_sets(set, {{"hw", &document}});
-  HardwareSpec hw = load_hardware(document, catalog, Unpublished::kAllowed);
-  try {
-    require_published(hw, {"compute.matmul", "hbm"});
-    if (row.chips > 1) require_published(hw, {"network"});
-  } catch (const UserError& error) {
-    throw NotPredicted("the chip's figures are not published", error.diagnostics().front().message);
-  }
-  return std::make_shared<const HardwareSpec>(std::move(hw));
-}
-
 ModelSpec model_served(const ServeMeasurement& row, const Catalog& catalog) {
-  Measurement shape;  // one way from a row's shape into a model
-  shape.where = row.where;
-  shape.id = row.id;
-  shape.source = row.source;
-  shape.model = row.model;
-  shape.shape = row.shape;
+  Measurement shape{row};  // one way from a row's shape into a model
   shape.seq = static_cast<std::int64_t>(row.input_len.value_or(1) + row.output_len.value_or(0));
   return model_of(shape, catalog);
 }
@@ -246,7 +208,7 @@ double as_figure(const ServeMeasurement& row, const ServeLoad& load, double seco
 
 }  // namespace
 
-void name_engines(std::vector<ServeMeasurement>& rows, const Catalog& catalog) {
+void name_stacks(std::vector<ServeMeasurement>& rows, const Catalog& catalog) {
   for (ServeMeasurement& row : rows) {
     std::string words = lower_case(row.engine);
     std::replace_if(
@@ -265,7 +227,7 @@ ServedRow served_row(const ServeMeasurement& row, const Catalog& catalog, const 
   ServedRow out;
   out.row = row;
   out.model = std::make_shared<const ModelSpec>(model_served(row, catalog));
-  out.hw = hardware_of(row, catalog, set);
+  out.hw = std::make_shared<const HardwareSpec>(chip_of(row, catalog, set, {"compute.matmul", "hbm"}));
   out.system.model = out.model.get();
   out.system.hw = out.hw.get();
   choose_engine(row, catalog, ideal, out);

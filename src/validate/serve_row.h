@@ -15,7 +15,7 @@ namespace scalecalc {
 
 /// Sets every row's stack: the longest start of what its source calls the engine that the catalog knows ("TensorRT-LLM
 /// 1.0 (PyTorch backend)" is TensorRT-LLM). What the catalog does not know leaves it empty.
-void name_engines(std::vector<ServeMeasurement>& rows, const Catalog& catalog);
+void name_stacks(std::vector<ServeMeasurement>& rows, const Catalog& catalog);
 
 /// A row ready to be costed under any coefficients.
 struct ServedRow {

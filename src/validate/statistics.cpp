@@ -42,6 +42,21 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
+std::optional<double> mean_if_any(const std::vector<double>& values) {
+  return values.empty() ? std::nullopt : std::optional(mean_of(values));
+}
+
+std::optional<double> median_if_any(const std::vector<double>& values) {
+  return values.empty() ? std::nullopt : std::optional(quantile(values, 0.5));
+}
+
+Errors errors_of(const std::vector<double>& errors) {
+  if (errors.empty()) return {};
+  std::vector<double> sizes(errors.size());
+  std::transform(errors.begin(), errors.end(), sizes.begin(), [](double error) { return std::abs(error); });
+  return {mean_of(sizes), quantile(sizes, 0.5), quantile(sizes, 0.9), quantile(sizes, 1), mean_of(errors)};
+}
+
 std::optional<double> spearman(const std::vector<double>& a, const std::vector<double>& b) {
   check(a.size() == b.size(), "a correlation is of pairs");
   const std::vector<double> x = ranks(a);

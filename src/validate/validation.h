@@ -1,19 +1,33 @@
-// Predicted against measured, row by row and in sum.
+// Predicted against measured, row by row and in sum: one run for rows of every kind. A kind (Training, Serving) says
+//   Measured            what a row holds: id, group, chip, stack and more
+//   Costed, Counts      what its predictions and sums hold beside those of every kind
+//   kUsual              what is compared unless the question says otherwise
+//   axes()              what its rows are grouped by; group_name(row, axis) is the group of one
+//   stack_named()       a stack of --stack by its name; name_stacks(rows, catalog) sets each row's own
+//   predict()           one row, or NotPredicted
+//   weigh_together()    what a prediction is worth beside the other rows'; may do nothing
+//   count()             its own sums
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
-#include "train/question.h"
-#include "validate/measurement.h"
+#include "config/catalog.h"
+#include "validate/row_question.h"
+#include "validate/statistics.h"
 
 namespace scalecalc {
 
-enum class Compared { kStepTime, kMemory };
+enum class Compared : std::uint8_t { kStepTime, kMemory, kServing };
+inline constexpr std::array<std::string_view, 3> kComparedNames{"step_time_s", "memory_bytes", "serving"};
 
 /// Rows whose `by` (as a group's, or "id") is one of `names`.
 struct RowFilter {
@@ -21,86 +35,137 @@ struct RowFilter {
   std::vector<std::string> names;
 };
 
-struct ValidateQuestion {
-  std::vector<Measurement> rows;
-  Compared compared = Compared::kStepTime;
+template <class Kind>
+struct ValidateQuestionOf {
+  std::vector<typename Kind::Measured> rows;
+  Compared compared = Kind::kUsual;
   bool ideal = false;
   std::string stack;             ///< of every row; empty: each row's own
   std::vector<std::string> set;  ///< "hw.hbm.bandwidth=5TB/s", on every chip
   std::vector<RowFilter> only;
 };
 
-/// A row that was predicted: seconds of a step, or bytes on the fullest chip.
-struct PredictedRow {
-  Measurement row;
-  double measured = 0, predicted = 0, low = 0, high = 0;
-  Layout layout;
-  PlanFigures figures;
-  std::string stack;                        ///< whose coefficients
-  StackBasis basis = StackBasis::kDefault;  ///< of these
-  bool fits = true;                         ///< false: by our count it runs out of memory, and it ran
-  std::vector<std::string> chosen;          ///< what the row does not say and the search chose
-  std::vector<std::string> assumed;         ///< thrift assumed so that it fits
+/// A row that was predicted. Figures are in the row's unit: seconds, bytes or tokens/s; the error compares times, or
+/// bytes.
+template <class Kind>
+struct PredictedOf : Kind::Costed {
+  typename Kind::Measured row;
+  double measured = 0, predicted = 0, low = 0, high = 0;  ///< slowest and fastest corner of the coefficients
+  double error = 0;                                       ///< predicted over measured, minus 1
+  bool by_default = false;  ///< by usual coefficients: the chip has none of the row's stack
 
-  double error() const { return predicted / measured - 1; }
+  bool in_band() const { return low <= measured && measured <= high; }
 };
 
-struct SkippedRow {
-  Measurement row;
+template <class Kind>
+struct SkippedOf {
+  typename Kind::Measured row;
   std::string reason, detail;
 };
 
-/// How well predictions order the layouts of sets; means over them. What no set gives is absent.
-struct OrderQuality {
-  std::size_t sets = 0;
-  std::optional<double> spearman, kendall, median_spearman;
-  std::optional<double> regret;  ///< measured time of the layout predicted fastest over the fastest, minus 1
-};
-
 /// Errors over some rows. What no row gives is absent.
-struct ErrorSummary {
+template <class Kind>
+struct ErrorsOf : Kind::Counts {
   std::size_t rows = 0, predicted = 0;
   std::map<std::string, std::size_t> skipped;  ///< by reason
   std::optional<double> mean_abs, median_abs, p90_abs, max_abs, bias;
-  std::optional<double> source_mean_abs, source_median_abs, source_bias;  ///< mean over source groups of each group's
-  std::optional<double> coverage;                                         ///< share measured within low..high
-  std::size_t too_slow = 0;       ///< predicted slower than measured: none may be under ideal efficiency
-  std::size_t out_of_memory = 0;  ///< ran, and are declared not to fit
-  std::size_t made_to_fit = 0;    ///< fit by thrift that their sources do not state
-  std::size_t by_default = 0;     ///< predicted by the chip's default set: it has none of the row's stack
-  OrderQuality of_job;            ///< sets of three layouts and more of one model, chips and batch
-  OrderQuality of_model;          ///< sets of five and more of one model on one kind of chip, by chip-seconds a token
+  std::optional<double> coverage;  ///< share measured within low..high
+  std::size_t by_default = 0;      ///< predicted by usual coefficients
 };
 
-struct GroupSummary {
+template <class Kind>
+struct GroupOf {
   std::string by, name;
-  ErrorSummary errors;
+  ErrorsOf<Kind> errors;
 };
 
-struct Validation {
-  Compared compared = Compared::kStepTime;
-  std::vector<PredictedRow> rows;
-  std::vector<SkippedRow> skipped;
-  ErrorSummary summary;
-  std::vector<GroupSummary> groups;
+template <class Kind>
+struct ValidationOf {
+  Compared compared = Kind::kUsual;
+  std::vector<PredictedOf<Kind>> rows;
+  std::vector<SkippedOf<Kind>> skipped;
+  ErrorsOf<Kind> summary;
+  std::vector<GroupOf<Kind>> groups;  ///< by every axis, in the order of their names
 };
 
-/// What rows are grouped by: subset, chip, family, framework, stack, precision, group (of sources).
-const std::vector<std::string>& group_axes();
-/// A row's name along one of them, or its id.
-std::string group_name(const Measurement& row, const std::string& by);
+/// Hands every row that passes all filters to `take`, its stack named. A row that it refuses is left out with the
+/// reason.
+template <class Kind, class Take>
+void take_rows(std::vector<typename Kind::Measured> rows, const std::vector<RowFilter>& only, const Catalog& catalog,
+               std::vector<SkippedOf<Kind>>& skipped, const Take& take) {
+  name_stacks(rows, catalog);
+  for (typename Kind::Measured& row : rows) {
+    const bool passes = std::all_of(only.begin(), only.end(), [&](const RowFilter& filter) {
+      return std::find(filter.names.begin(), filter.names.end(), group_name(row, filter.by)) != filter.names.end();
+    });
+    if (!passes) continue;
+    try {
+      take(row);
+    } catch (const NotPredicted& why) {
+      skipped.push_back({row, why.reason(), why.detail()});
+    }
+  }
+}
 
-/// Whether every filter names the row.
-bool passes(const Measurement& row, const std::vector<RowFilter>& filters);
-
-/// Memory if no row has anything else to compare.
-Compared compared_by_default(const std::vector<Measurement>& rows);
+/// Errors over the rows that `wanted` names.
+template <class Kind, class Wanted>
+ErrorsOf<Kind> errors_over(const ValidationOf<Kind>& v, const Wanted& wanted) {
+  ErrorsOf<Kind> out;
+  for (const SkippedOf<Kind>& row : v.skipped) {
+    if (wanted(row.row)) ++out.skipped[row.reason], ++out.rows;
+  }
+  std::vector<const PredictedOf<Kind>*> rows;
+  for (const PredictedOf<Kind>& row : v.rows) {
+    if (wanted(row.row)) rows.push_back(&row);
+  }
+  out.rows += out.predicted = rows.size();
+  if (rows.empty()) return out;
+  std::vector<double> errors;
+  std::size_t inside = 0;
+  for (const PredictedOf<Kind>* row : rows) {
+    errors.push_back(row->error);
+    if (row->in_band()) ++inside;
+    if (row->by_default) ++out.by_default;
+  }
+  const Errors all = errors_of(errors);
+  out.mean_abs = all.mean_abs;
+  out.median_abs = all.median_abs;
+  out.p90_abs = all.p90_abs;
+  out.max_abs = all.max_abs;
+  out.bias = all.bias;
+  out.coverage = static_cast<double>(inside) / static_cast<double>(rows.size());
+  Kind::count(rows, v.compared, out);
+  return out;
+}
 
 /// Every row is predicted or skipped with a reason. UserError for a filter nothing passes. `stop` is polled between
 /// rows; rows that it cuts off are skipped as such.
-Validation validate(const ValidateQuestion& question, const Catalog& catalog, const std::function<bool()>& stop = {});
-
-/// Sums the rows up; groups by every axis in the order of their names.
-void summarize(Validation& validation);
+template <class Kind>
+ValidationOf<Kind> validate_rows(const ValidateQuestionOf<Kind>& question, const Catalog& catalog,
+                                 const std::function<bool()>& stop) {
+  using Measured = typename Kind::Measured;
+  ValidationOf<Kind> out{.compared = question.compared};
+  const std::string stack = question.stack.empty() ? "" : Kind::stack_named(catalog, question.stack);
+  take_rows<Kind>(question.rows, question.only, catalog, out.skipped, [&](Measured& row) {
+    if (!stack.empty()) row.stack = stack;
+    if (stop && stop()) throw NotPredicted("interrupted", "");
+    out.rows.push_back(Kind::predict(row, question, catalog));
+  });
+  if (out.rows.empty() && out.skipped.empty()) {
+    throw UserError("no row is left to compare", question.only.empty() ? "the files hold no rows" : "see --only");
+  }
+  Kind::weigh_together(out.rows);
+  out.summary = errors_over(out, [](const Measured&) { return true; });
+  for (const std::string& by : Kind::axes()) {
+    std::set<std::string> names;
+    for (const auto& row : out.rows) names.insert(group_name(row.row, by));
+    for (const auto& row : out.skipped) names.insert(group_name(row.row, by));
+    for (const std::string& name : names) {
+      out.groups.push_back(
+          {by, name, errors_over(out, [&](const Measured& row) { return group_name(row, by) == name; })});
+    }
+  }
+  return out;
+}
 
 }  // namespace scalecalc

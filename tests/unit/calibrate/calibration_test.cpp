@@ -1,4 +1,4 @@
-#include "calibrate/calibration.h"
+#include "calibrate/training_calibration.h"
 
 #include <gtest/gtest.h>
 

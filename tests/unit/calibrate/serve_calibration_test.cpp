@@ -1,10 +1,9 @@
-#include "calibrate/serve_calibration.h"
+#include "calibrate/serving_calibration.h"
 
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
 
-#include "calibrate/serve_slots.h"
 #include "unit/validate/served.h"
 
 namespace scalecalc {

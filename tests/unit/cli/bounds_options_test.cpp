@@ -8,7 +8,7 @@ namespace scalecalc::cli {
 namespace {
 
 BoundsQuestion read_bounds(std::vector<std::string> words) {
-  return bounds_question(parse_arguments(words, bounds_flags(), "bounds"), Catalog());
+  return bounds_question(parse_arguments(words, bounds_command()), Catalog());
 }
 
 std::string bounds_problems(const std::vector<std::string>& words) {

@@ -1,8 +1,7 @@
-#include "cli/bounds_serving_options.h"
-
 #include <gtest/gtest.h>
 
 #include "base/diagnostic.h"
+#include "cli/bounds_options.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -10,9 +9,9 @@ namespace {
 using Words = std::vector<std::string>;
 
 BoundServing read_serving(const Words& words) {
-  const Arguments arguments = parse_arguments(words, bounds_serving_flags(), "bounds");
+  const Arguments arguments = parse_arguments(words, bounds_command());
   FlagReader reader(arguments);
-  BoundServing out = read_bounds_serving(reader, arguments, Catalog{});
+  BoundServing out = read_bounds_serving(reader, Catalog{});
   reader.finish();
   return out;
 }

@@ -13,7 +13,7 @@ using Counts = std::vector<std::int64_t>;
 std::optional<CurveQuestion> ask(std::vector<std::string> more) {
   std::vector<std::string> words{"llama3-8b", "--hw", "h100-sxm"};
   words.insert(words.end(), more.begin(), more.end());
-  return curve_question(parse_arguments(words, flags_of(train_command()), "train"));
+  return curve_question(parse_arguments(words, train_command()));
 }
 
 std::size_t problems(std::vector<std::string> more) {

@@ -10,10 +10,10 @@
 namespace scalecalc::cli {
 namespace {
 
-Arguments arguments(std::initializer_list<std::pair<const char*, const char*>> flags, const char* model = "llama3-8b") {
+Arguments arguments(const Command& command, std::initializer_list<std::pair<const char*, const char*>> flags) {
   Arguments::Values values;
   for (const auto& [flag, value] : flags) values[flag].push_back(value);
-  return Arguments::of({model}, std::move(values));
+  return Arguments::of(command, {"llama3-8b"}, std::move(values));
 }
 
 TEST(JobOptions, NoFlagStandsTwice) {
@@ -24,14 +24,14 @@ TEST(JobOptions, NoFlagStandsTwice) {
 }
 
 TEST(JobOptions, TrainerAndEngineEachGetTheirPins) {
-  const RlQuestion q = rl_question(arguments({{"--hw", "h100-sxm"},
-                                              {"--chips", "16"},
-                                              {"--prompt", "256"},
-                                              {"--generate", "128..1024"},
-                                              {"--fix", "tp=2"},
-                                              {"--gen-fix", "tp=4"},
-                                              {"--gen-max", "pp=1"},
-                                              {"--kv", "fp8"}}));
+  const RlQuestion q = rl_question(arguments(rl_command(), {{"--hw", "h100-sxm"},
+                                                            {"--chips", "16"},
+                                                            {"--prompt", "256"},
+                                                            {"--generate", "128..1024"},
+                                                            {"--fix", "tp=2"},
+                                                            {"--gen-fix", "tp=4"},
+                                                            {"--gen-max", "pp=1"},
+                                                            {"--kv", "fp8"}}));
   EXPECT_EQ(q.train.fix.tp, 2);
   EXPECT_EQ(q.engine.fix.tp, 4);
   EXPECT_EQ(q.engine.max.pp, 1);
@@ -44,7 +44,7 @@ TEST(JobOptions, TrainerAndEngineEachGetTheirPins) {
 
 TEST(JobOptions, RlNeedsLengths) {
   try {
-    rl_question(arguments({{"--hw", "h100-sxm"}, {"--chips", "16"}}));
+    rl_question(arguments(rl_command(), {{"--hw", "h100-sxm"}, {"--chips", "16"}}));
     FAIL() << "accepted";
   } catch (const UserError& error) {
     EXPECT_EQ(error.diagnostics().size(), 2U);
@@ -52,11 +52,11 @@ TEST(JobOptions, RlNeedsLengths) {
 }
 
 TEST(JobOptions, SetsOfTheModelAreTheStudents) {
-  const DistillQuestion q = distill_question(arguments({{"--hw", "h100-sxm"},
-                                                        {"--chips", "16"},
-                                                        {"--teacher", "llama3-70b"},
-                                                        {"--teacher-weights", "fp8"},
-                                                        {"--set", "model.d_ff=1024"}}));
+  const DistillQuestion q = distill_question(arguments(distill_command(), {{"--hw", "h100-sxm"},
+                                                                           {"--chips", "16"},
+                                                                           {"--teacher", "llama3-70b"},
+                                                                           {"--teacher-weights", "fp8"},
+                                                                           {"--set", "model.d_ff=1024"}}));
   EXPECT_EQ(q.student.set.size(), 1U);
   EXPECT_TRUE(q.teacher.set.empty());
   ASSERT_TRUE(q.teacher.weights.has_value());

@@ -14,10 +14,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-Arguments parse(const Words& words) {
-  static const std::vector<Flag> flags = flags_of(train_command());
-  return parse_arguments(words, flags, "train");
-}
+Arguments parse(const Words& words) { return parse_arguments(words, train_command()); }
 
 /// Every message with its hint, a line each.
 std::string complaint(const std::function<void()>& work) {

@@ -86,7 +86,7 @@ TEST_F(Switched, AllGatherInANode) {
   const Channel<double> c = channel(hw, slice, members(8, 1, 1));
   EXPECT_DOUBLE_EQ(c.gather.value(), 7.0 / 8 / 400e9);
   EXPECT_FALSE(c.scale_out);
-  EXPECT_DOUBLE_EQ(all_gather_time(c, Bytes(1e9)).value(), 3e-5 + 1e9 * 7 / 8 / 400e9);
+  EXPECT_DOUBLE_EQ(all_gather_time(c, Bytes(1e9)).value(), 1e-5 + 1e9 * 7 / 8 / 400e9);
 }
 
 /// Eight members in a node stripe what comes from outside over eight uplinks; one alone has one.

@@ -215,7 +215,7 @@ TEST_F(BehindSwitches, WarnsWhereTheBookIsTooSimple) {
 TEST_F(BehindSwitches, OnlyTheLinksMustBePublished) {
   hw.unpublished = {{.path = "hbm.bandwidth"}};
   EXPECT_NO_THROW(answer_collective(asked(Op::kAllGather, {8}), hw));
-  hw.unpublished = {{.path = "network.1.latency"}};
+  hw.unpublished = {{.path = "network.leaf.latency"}};
   EXPECT_THROW(answer_collective(asked(Op::kAllGather, {8}), hw), UserError);
   hw.unpublished = {};
   hw.network.clear();
@@ -224,7 +224,7 @@ TEST_F(BehindSwitches, OnlyTheLinksMustBePublished) {
 
 TEST_F(OnTorus, WithoutAPodAForcedWraparoundAnswers) {
   hw.network[0].torus.pod.clear();
-  hw.unpublished = {{.path = "network.0.pod"}};
+  hw.unpublished = {{.path = "network.ici.pod"}};
   CollectiveQuestion q = asked(Op::kAllGather, {8});
   EXPECT_THROW(answer_collective(q, hw), UserError);
   q.wraparound = true;

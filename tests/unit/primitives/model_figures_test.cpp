@@ -52,6 +52,22 @@ TEST(ModelFigures, ATiedMatrixIsCountedOnceAndMultipliedAnyway) {
   EXPECT_EQ(value(f.sums.matmul[kHead]), 2 * kVocabulary);
 }
 
+/// A module: a projection of 2 x 1024 to 1024, three norms (two inputs, one output) and one more layer; its FLOPs are
+/// those of its matrices, of the head again and of a layer's scores over half of 2,048 tokens.
+TEST(ModelFigures, ModulesOfMultiTokenPredictionStandBesideTheTotals) {
+  ModelSpec model = test::dense_model(8);
+  const ModelFigures without = model_figures(model, question());
+  model.mtp_layers = 2;
+  model.mtp_kind = 0;
+  const ModelFigures with = model_figures(model, question());
+  constexpr std::size_t kMtp = 7;
+  constexpr double kMatrices = 2 * 1024 * 1024 + kAttentionLayer + kMlpLayer;
+  EXPECT_EQ(value(with.sums.parameters[kMtp]), 2 * (kMatrices + 3 * 1024 + 2 * 1024));
+  EXPECT_EQ(value(with.sums.matmul[kMtp]), 2 * (2 * (kMatrices + kVocabulary) + 2 * 1024 * 2 * 1024));
+  EXPECT_EQ(value(with.total), value(without.total));
+  EXPECT_EQ(value(with.training), value(without.training));
+}
+
 TEST(ModelFigures, CountTheFlopsOfADenseModelByPart) {
   const ModelFigures f = model_figures(test::dense_model(8), question(2048));
   EXPECT_EQ(value(f.sums.matmul[kAttention]), 2 * 8 * kAttentionLayer);
@@ -60,8 +76,8 @@ TEST(ModelFigures, CountTheFlopsOfADenseModelByPart) {
   EXPECT_EQ(value(f.sums.matmul[kHead]), 2 * kVocabulary);
   EXPECT_EQ(value(f.sums.scores), 8 * 2.0 * (2048 / 2) * (1024 + 1024));
   EXPECT_EQ(value(f.forward), 2 * (8 * (kAttentionLayer + kMlpLayer) + kVocabulary) + value(f.sums.scores));
-  EXPECT_EQ(value(f.two_n), 2 * value(f.book_total));
-  EXPECT_EQ(value(f.six_n), 6 * value(f.book_total));
+  EXPECT_EQ(value(f.two_n), 2 * value(f.active));
+  EXPECT_EQ(value(f.six_n), 6 * value(f.active));
 }
 
 TEST(ModelFigures, TrainingIsThreeTimesTheForwardPass) {

@@ -404,7 +404,7 @@ TEST(BoundsMissingFigures, AreNamedAndTheRestIsAnswered) {
   EXPECT_EQ(find(a, "state_chips"), nullptr);
   EXPECT_DOUBLE_EQ(value(a, "dp_limit"), 250);
   q = behind_switches();
-  q.hw.unpublished.push_back({"network.1.bandwidth_per_chip", {}, ""});
+  q.hw.unpublished.push_back({"network.leaf.bandwidth_per_chip", {}, ""});
   a = bounds(q);
   EXPECT_EQ(find(a, "dp_limit"), nullptr);
   EXPECT_DOUBLE_EQ(value(a, "tp_limit"), 4096 / 250.0);
@@ -418,7 +418,7 @@ TEST(BoundsMissingFigures, AreNamedAndTheRestIsAnswered) {
   q = on_torus();
   q.hw.network[0].torus.pod.clear();
   q.hw.network[0].torus.max_chips = 0;
-  q.hw.unpublished.push_back({"network.0.pod", {}, ""});
+  q.hw.unpublished.push_back({"network.ici.pod", {}, ""});
   a = bounds(q);
   EXPECT_EQ(find(a, "fsdp_pod_batch"), nullptr);
   EXPECT_DOUBLE_EQ(value(a, "fsdp_limit"), 1000.0 / 3);

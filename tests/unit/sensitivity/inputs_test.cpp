@@ -39,18 +39,6 @@ TEST(SensitiveInputs, AreNamedAsSetTakesThem) {
   EXPECT_EQ(p.find("batch")->tokens, 1);
 }
 
-TEST(SensitiveInputs, TiersHaveTheNamesOfTheirFiles) {
-  const HardwareSpec torus = test::torus_chip();
-  const std::string ici = "hw.network." + torus.network.front().name;
-  EXPECT_EQ(set_name(torus, ici + ".latency"), ici + ".hop_latency");
-  EXPECT_EQ(set_name(torus, ici + ".link_bandwidth"), ici + ".link_bandwidth");
-  const HardwareSpec switched = test::switched_chip();
-  const std::string node = "hw.network." + switched.network.front().name;
-  EXPECT_EQ(set_name(switched, node + ".bandwidth"), node + ".bandwidth_per_chip");
-  EXPECT_EQ(set_name(switched, node + ".latency"), node + ".latency");
-  EXPECT_EQ(set_name(switched, "hw.hbm.bandwidth"), "hw.hbm.bandwidth");
-}
-
 TEST(SensitiveInputs, AnOversubscribedTierIsNamedByItsPorts) {
   HardwareSpec chip = test::switched_chip();
   Tier& node = chip.network.front();
@@ -65,6 +53,11 @@ TEST(SensitiveInputs, AnOversubscribedTierIsNamedByItsPorts) {
   const SensitiveInput* rate = p.find("hw.network." + node.name + ".bandwidth_per_chip");
   ASSERT_NE(rate, nullptr);
   EXPECT_EQ(rate->value, node.switched.bandwidth_per_chip.value());
+  const SensitiveInput* share = p.find("hw.network." + node.name + ".oversubscription");
+  ASSERT_NE(share, nullptr);
+  EXPECT_EQ(share->kind, InputKind::kCoefficient);
+  EXPECT_EQ(share->least, 1);
+  EXPECT_NE(p.find("hw.network." + node.name + ".latency"), nullptr);
 }
 
 TEST(SensitiveInputs, SharesEndAtOne) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "network/collective_time.h"
 #include "serve/serve_speculation.h"
 #include "support/fixtures.h"
 
@@ -46,6 +47,27 @@ TEST(ServingCost, CausesSumToTheStep) {
   const double sum = t.compute.value() + t.weights.value() + t.kv.value() + t.activations.value() +
                      t.collectives.value() + t.pipeline.value() + t.overhead.value();
   EXPECT_DOUBLE_EQ(sum, t.total().value());
+}
+
+/// 512 rows of 1,024 elements in 16 bits are 1 MiB, summed after each half of 8 layers, and the logits are gathered:
+/// what `collective` says of the same bytes with the same kernels.
+TEST(ServingCost, CollectivesAreTheNetworks) {
+  Subject s(test::dense_model());
+  ServingEfficiency& kernels = s.system.efficiency.serving;
+  kernels.latency_scale_up.value = 4e-6;
+  kernels.latency_growth.value = 0.25;
+  kernels.collective_ramp.value = 6e-6;
+  kernels.collective_factor.value = 1.184;
+  kernels.overlap.value = 0;
+  const auto time = [&](CollectiveOp op, double bytes) {
+    return value_of(
+        collective_time(collective_network(s.hw, s.system.efficiency, true), switched_group(s.hw, 8),
+                        {.op = op, .bytes = BytesOf<Traced>(bytes), .convention = CollectiveConvention::kExact})
+            .time);
+  };
+  const double expected =
+      16 * time(CollectiveOp::kAllReduce, 512 * 1024 * 2.0) + time(CollectiveOp::kAllGather, 512 * 32000 * 2.0);
+  EXPECT_NEAR(s.cost({.tp = 8, .etp = 8}).decode_step(512, 1000).collectives.value(), expected, expected * 1e-12);
 }
 
 TEST(ServingCost, TensorRanksBeyondTheKvHeadsRepeatThem) {

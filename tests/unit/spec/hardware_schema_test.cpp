@@ -216,8 +216,8 @@ TEST(UnpublishedFigures, ATorusMayLackItsPod) {
   const HardwareSpec hw = load(cabled(network), {}, Unpublished::kAllowed);
   EXPECT_EQ(hw.network[0].torus.dimensions(), 2);
   EXPECT_TRUE(hw.network[0].torus.pod.empty());
-  EXPECT_FALSE(hw.publishes("network.0.pod"));
-  EXPECT_TRUE(hw.publishes("network.0.link_bandwidth"));
+  EXPECT_FALSE(hw.publishes("network.ici.pod"));
+  EXPECT_TRUE(hw.publishes("network.ici.link_bandwidth"));
 }
 
 TEST(StandAloneChip, HasNoNetworkAndNoSecondChip) {

@@ -63,9 +63,11 @@ TEST(BookChapter6, ExplainShowsTheBooksNumbers) {
   EXPECT_DOUBLE_EQ(value("FSDP limit, tokens per chip"), 850);
   EXPECT_NEAR(value("X_opt"), 1619.086, 1e-3);
   EXPECT_NEAR(value("FSDP x TP limit, tokens per chip"), 113.395, 1e-3);
-  EXPECT_DOUBLE_EQ(value("training FLOPs"), 6.3e24);
-  EXPECT_NEAR(value("chip-years at peak"), 435.232, 1e-3);
-  EXPECT_NEAR(value("time at 40 % MFU") / 86400, 44.3247, 1e-3);
+  // The book rounds the parameters to 70e9: 6.3e24, 435 and 44.3.
+  EXPECT_DOUBLE_EQ(value("training FLOPs"), 6 * 70553706496.0 * 15e12);
+  EXPECT_NEAR(value("training FLOPs"), 6.3e24, 0.01 * 6.3e24);
+  EXPECT_NEAR(value("chip-years at peak"), 435.232 * 70.553706496 / 70, 1e-3);
+  EXPECT_NEAR(value("time at 40 % MFU") / 86400, 44.3247 * 70.553706496 / 70, 1e-3);
 }
 
 /// Scaling book, chapter 12: behind switches it is the node's egress that counts, and tensor parallelism in the node.
@@ -181,7 +183,8 @@ TEST(NothingFits, SaysByHowMuchAndWhatWould) {
   ASSERT_TRUE(a.nearest_miss.has_value());
   EXPECT_GT(a.nearest_miss->plan.memory.total().value(), a.hw.hbm_capacity.value());
   ASSERT_TRUE(a.would_fit.has_value());
-  EXPECT_EQ(*a.would_fit, "--chips 2 or --offload auto");
+  // 6.74e9 parameters of 2 + 4 + 6 bytes are 80.9 GB, activations and loss 2.6 GB, megatron's reserve 2.1 GB: 85.6 GB.
+  EXPECT_EQ(*a.would_fit, "--chips 2 or --offload auto or --optimizer adam8bit");
 }
 
 TEST(Figures, SumAndAgree) {

@@ -15,6 +15,7 @@ TrainQuestion mixtral() {
   q.fix.dp = 64;
   q.fix.micro_batch_seqs = 1;
   q.fix.remat = Remat::kFull;
+  q.fix.remat_layers = 0;  // of all layers, however many more would fit
   q.top = 1;
   return q;
 }

@@ -11,7 +11,7 @@ const Catalog kShipped;
 
 ServedRow ready(const std::string& text) {
   std::vector<ServeMeasurement> rows = test::served(text);
-  name_engines(rows, kShipped);
+  name_stacks(rows, kShipped);
   return served_row(rows.front(), kShipped, {}, false);
 }
 
@@ -37,7 +37,7 @@ TEST(ServeRow, NamesEnginesByTheStartOfWhatSourcesCallThem) {
   rows[3].engine = "gpt-fast (PyTorch nightly)";
   rows[4].engine = "vLLM TPU 0.12.0";
   rows[5].engine = "our own";
-  name_engines(rows, kShipped);
+  name_stacks(rows, kShipped);
   EXPECT_EQ(rows[0].stack, "trtllm");
   EXPECT_EQ(rows[1].stack, "trtllm-static") << "the longest start counts";
   EXPECT_EQ(rows[2].stack, "sglang");

@@ -1,4 +1,4 @@
-#include "validate/serve_validation.h"
+#include "validate/serving_validation.h"
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ TEST(ServeValidation, EveryRowIsPredictedOrCounted) {
   EXPECT_TRUE(found.rows[1].first_token_error);
   EXPECT_EQ(found.summary.first_tokens, 1U);
   const auto groups =
-      std::count_if(found.groups.begin(), found.groups.end(), [](const ServeGroup& g) { return g.by == "batch"; });
+      std::count_if(found.groups.begin(), found.groups.end(), [](const GroupOf<Serving>& g) { return g.by == "batch"; });
   EXPECT_EQ(groups, 3) << "1-32, 33-256, not said";
 }
 
@@ -52,7 +52,7 @@ PredictedServing row_with_share(double share, const std::string& group, const st
 TEST(ServeValidation, TheNaiveBaselineKnowsOtherSourcesOfTheChipOnly) {
   std::vector<PredictedServing> rows{row_with_share(0.5, "x", "h100"), row_with_share(0.9, "x", "h100"),
                                      row_with_share(0.25, "y", "h100"), row_with_share(0.8, "z", "tpu")};
-  add_naive_errors(rows);
+  Serving::weigh_together(rows);
   EXPECT_DOUBLE_EQ(rows[0].naive_error, 0.5 / 0.25 - 1);
   EXPECT_DOUBLE_EQ(rows[2].naive_error, 0.25 / 0.7 - 1) << "the median of the two others";
   EXPECT_DOUBLE_EQ(rows[3].naive_error, 0.8 / 0.5 - 1) << "no other source of the chip: those of all chips";

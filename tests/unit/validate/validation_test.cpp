@@ -1,4 +1,4 @@
-#include "validate/validation.h"
+#include "validate/training_validation.h"
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ TEST(Validate, TheErrorIsSigned) {
   Measurement slower = test::measurement();
   slower.step_s = 2 * predicted_s;
   const Validation found = run({slower});
-  EXPECT_DOUBLE_EQ(found.rows[0].error(), -0.5);
+  EXPECT_DOUBLE_EQ(found.rows[0].error, -0.5);
   EXPECT_DOUBLE_EQ(*found.summary.bias, -0.5);
   EXPECT_DOUBLE_EQ(*found.summary.mean_abs, 0.5);
   EXPECT_EQ(found.summary.too_slow, 0U);
@@ -217,7 +217,7 @@ TEST(Validate, NoMeasuredStepIsFasterThanTheIdealOne) {
   const std::string path = SCALECALC_SOURCE_DIR "/configs/measurements/train.yaml";
   const Validation found = validate(
       {.rows = read_measurements(read_yaml(read_text_file(path), path, kMostTableNodes)), .ideal = true}, Catalog());
-  for (const PredictedRow& row : found.rows) EXPECT_LE(row.error(), 0) << row.row.id;
+  for (const PredictedRow& row : found.rows) EXPECT_LE(row.error, 0) << row.row.id;
 }
 
 }  // namespace

@@ -1,16 +1,42 @@
-#include <algorithm>
-#include <cmath>
+#include "validate/training_validation.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "base/check.h"
-#include "validate/grouping.h"
-#include "validate/row_question.h"
-#include "validate/statistics.h"
-#include "validate/validation.h"
+#include "spec/load_stack.h"
+#include "train/figures.h"
+#include "validate/evaluate.h"
 
 namespace scalecalc {
 namespace {
+
+void compare_time(PredictedRow& out, const Plan& plan) {
+  // A batch that does not divide runs a nearby one; its time is stretched to the tokens of the row's.
+  const double stretch = out.row.batch_seqs / plan.batch_seqs;
+  out.predicted = plan.step_s * stretch;
+  out.low = out.figures.step_low_s * stretch;
+  out.high = out.figures.step_high_s * stretch;
+}
+
+/// Live tensors; what the allocator holds of the device beside them; and all that the driver sees.
+double counted(const MemoryUse<double>& memory, MemoryCount count) {
+  const double reserved = memory.total().value() - memory.reserve.value();
+  switch (count) {
+    case MemoryCount::kAllocated: return reserved - memory.allocator.value();
+    case MemoryCount::kReserved: return reserved;
+    case MemoryCount::kDevice: break;
+  }
+  return reserved + memory.reserve.value();
+}
+
+void compare_memory(PredictedRow& out, const Plan& plan, const StackMemory& rules) {
+  out.predicted = counted(plan.memory, out.row.memory_count);
+  out.low = out.predicted / (1 + rules.error);
+  out.high = out.predicted * (1 + rules.error);
+}
 
 /// Below this an order of layouts says little: of one job, and of one model on one kind of chip.
 constexpr std::size_t kFewestLayouts = 3;
@@ -69,10 +95,6 @@ double regret_of(const LayoutTimes& times) {
          1;
 }
 
-std::optional<double> mean_if_any(const std::vector<double>& values) {
-  return values.empty() ? std::nullopt : std::optional(mean_of(values));
-}
-
 OrderQuality ranks(const std::vector<const PredictedRow*>& rows, const LayoutSets& kind) {
   OrderQuality out;
   std::vector<double> spearmans;
@@ -87,63 +109,29 @@ OrderQuality ranks(const std::vector<const PredictedRow*>& rows, const LayoutSet
   out.spearman = mean_if_any(spearmans);
   out.kendall = mean_if_any(kendalls);
   out.regret = mean_if_any(regrets);
-  if (!spearmans.empty()) out.median_spearman = quantile(spearmans, 0.5);
+  out.median_spearman = median_if_any(spearmans);
   return out;
 }
 
 /// A large source would drown the others in a plain mean; here each counts once.
 void by_source(const std::vector<const PredictedRow*>& rows, ErrorSummary& out) {
   std::map<std::string, std::vector<double>> sources;
-  for (const PredictedRow* row : rows) sources[row->row.group].push_back(row->error());
-  std::vector<double> means;
-  std::vector<double> medians;
-  std::vector<double> biases;
+  for (const PredictedRow* row : rows) sources[row->row.group].push_back(row->error);
+  std::vector<double> means, medians, biases;
   for (const auto& [source, errors] : sources) {
-    std::vector<double> sizes;
-    for (const double error : errors) sizes.push_back(std::abs(error));
-    means.push_back(mean_of(sizes));
-    medians.push_back(quantile(sizes, 0.5));
-    biases.push_back(mean_of(errors));
+    const Errors one = errors_of(errors);
+    means.push_back(one.mean_abs);
+    medians.push_back(one.median_abs);
+    biases.push_back(one.bias);
   }
   out.source_mean_abs = mean_if_any(means);
   out.source_median_abs = mean_if_any(medians);
   out.source_bias = mean_if_any(biases);
 }
 
-ErrorSummary summary_of(const std::vector<const PredictedRow*>& rows, const std::vector<const SkippedRow*>& skipped,
-                        Compared compared) {
-  ErrorSummary out{.rows = rows.size() + skipped.size(), .predicted = rows.size()};
-  for (const SkippedRow* row : skipped) ++out.skipped[row->reason];
-  if (rows.empty()) return out;
-  std::vector<double> errors;
-  std::vector<double> sizes;
-  std::size_t inside = 0;
-  for (const PredictedRow* row : rows) {
-    errors.push_back(row->error());
-    sizes.push_back(std::abs(row->error()));
-    if (row->low <= row->measured && row->measured <= row->high) ++inside;
-    if (row->error() > 0) ++out.too_slow;
-    if (!row->fits) ++out.out_of_memory;
-    if (!row->assumed.empty()) ++out.made_to_fit;
-    if (row->basis == StackBasis::kDefault) ++out.by_default;
-  }
-  out.mean_abs = mean_of(sizes);
-  out.median_abs = quantile(sizes, 0.5);
-  out.p90_abs = quantile(sizes, 0.9);
-  out.max_abs = *std::max_element(sizes.begin(), sizes.end());
-  out.bias = mean_of(errors);
-  out.coverage = static_cast<double>(inside) / static_cast<double>(rows.size());
-  by_source(rows, out);
-  if (compared == Compared::kStepTime) {
-    out.of_job = ranks(rows, {same_job, [](const Measurement&) { return std::string(); }, kFewestLayouts});
-    out.of_model = ranks(rows, {same_model, same_job, kFewestOfModel});
-  }
-  return out;
-}
-
 }  // namespace
 
-const std::vector<std::string>& group_axes() {
+const std::vector<std::string>& Training::axes() {
   static const std::vector<std::string> kAxes{"subset", "chip", "family", "framework", "stack", "precision", "group"};
   return kAxes;
 }
@@ -160,17 +148,57 @@ std::string group_name(const Measurement& row, const std::string& by) {
   internal_error("unknown axis");
 }
 
-void summarize(Validation& v) {
-  std::vector<const PredictedRow*> rows;
-  std::vector<const SkippedRow*> skipped;
-  for (const PredictedRow& row : v.rows) rows.push_back(&row);
-  for (const SkippedRow& row : v.skipped) skipped.push_back(&row);
-  v.summary = summary_of(rows, skipped, v.compared);
-  v.groups.clear();
-  for_each_group(v.rows, v.skipped, group_axes(), group_name,
-                 [&](const auto& by, const auto& name, const auto& in_group, const auto& left_out) {
-                   v.groups.push_back({by, name, summary_of(in_group, left_out, v.compared)});
-                 });
+std::string Training::stack_named(const Catalog& catalog, const std::string& name) {
+  return load_stack(catalog.load(CatalogKind::kStack, name)).name;
+}
+
+PredictedRow Training::predict(const Measurement& row, const ValidateQuestion& q, const Catalog& catalog) {
+  if (q.compared == Compared::kMemory && !row.memory_bytes) {
+    throw NotPredicted("no memory was measured", "the row gives none");
+  }
+  RowQuestion question = row_question(row, catalog, q.set, q.ideal);
+  PredictedRow out;
+  out.row = row;
+  out.measured = q.compared == Compared::kMemory ? row.memory_bytes.value_or(0) : measured_step(row, question.resolved);
+  const Evaluated found = evaluate(question);
+  out.layout = found.plan.layout;
+  out.fits = found.fits;
+  out.chosen = question.chosen;
+  out.assumed = found.assumed;
+  out.stack = question.resolved.efficiency.stack;
+  out.basis = question.basis;
+  out.by_default = question.basis == StackBasis::kDefault;
+  out.figures = figures(question.resolved, request_of(question), found.plan);
+  if (q.compared == Compared::kMemory) {
+    compare_memory(out, found.plan, question.resolved.workload.memory);
+  } else {
+    compare_time(out, found.plan);
+  }
+  out.error = out.predicted / out.measured - 1;
+  return out;
+}
+
+void Training::count(const std::vector<const PredictedRow*>& rows, Compared compared, ErrorSummary& out) {
+  for (const PredictedRow* row : rows) {
+    if (row->error > 0) ++out.too_slow;
+    if (!row->fits) ++out.out_of_memory;
+    if (!row->assumed.empty()) ++out.made_to_fit;
+  }
+  by_source(rows, out);
+  if (compared != Compared::kStepTime) return;
+  out.of_job = ranks(rows, {same_job, [](const Measurement&) { return std::string(); }, kFewestLayouts});
+  out.of_model = ranks(rows, {same_model, same_job, kFewestOfModel});
+}
+
+Compared compared_by_default(const std::vector<Measurement>& rows) {
+  const bool time = std::any_of(rows.begin(), rows.end(), [](const Measurement& row) {
+    return row.step_s || row.tokens_per_s_per_chip || row.flops_per_s_per_chip || row.mfu;
+  });
+  return time ? Compared::kStepTime : Compared::kMemory;
+}
+
+Validation validate(const ValidateQuestion& question, const Catalog& catalog, const std::function<bool()>& stop) {
+  return validate_rows<Training>(question, catalog, stop);
 }
 
 }  // namespace scalecalc

@@ -1,0 +1,249 @@
+#include "calibrate/training_calibration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+
+#include "calibrate/fit.h"
+#include "spec/load.h"
+#include "spec/load_stack.h"
+
+namespace scalecalc {
+namespace {
+
+/// Sources differ by more than the models of one source do: assumed, by half as much again.
+constexpr double kOneSourceWidening = 1.5;
+/// A source of n rows counts as n^(1 - this): chosen among 0, 1/4 and 1/2 by the error on runs held out.
+constexpr double kSourceDiscount = 0.25;
+constexpr std::size_t kUsualFolds = 5;
+
+/// What is held out together.
+const std::string& part_of(const FitRow& row, HeldOut by) {
+  return by == HeldOut::kModel ? row.row.model : row.row.group;
+}
+
+std::map<std::string, std::size_t> sizes_of(const FitRows& rows, HeldOut by) {
+  std::map<std::string, std::size_t> out;
+  for (const FitRow* row : rows) ++out[part_of(*row, by)];
+  return out;
+}
+
+class TrainingFitter final : CrossFit {
+ public:
+  TrainingFitter(const CalibrateQuestion& question, const Catalog& catalog) : q_(question) {
+    name_target(catalog);
+    take_rows<Training>(q_.rows, q_.only, catalog, out_.skipped, [&](const Measurement& row) { take(row, catalog); });
+    if (rows_.empty()) {
+      throw UserError(fmt::format("no measured step time of {} under {} can be used",
+                                  q_.family.empty() ? out_.hardware : out_.family, out_.stack),
+                      "scalecalc validate says why of each row; --stack NAME fits another software stack");
+    }
+    weigh();
+    choose_parts();
+    FitRows all = rows_;
+    all.insert(all.end(), relatives_.begin(), relatives_.end());
+    fit_ = std::make_unique<CoefficientFit>(all, rows_.front()->base);
+  }
+
+  Calibration run(const std::function<bool()>& stop) {
+    std::vector<std::size_t> folds;
+    if (folds_.count > 0) {
+      for (const FitRow* row : rows_) folds.push_back(folds_.of_part.at(part_of(*row, out_.held_out)));
+    }
+    cross_fit(std::move(folds), folds_.count, stop);
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      out_.rows.push_back({.row = rows_[i]->row, .measured = rows_[i]->measured});
+      if (held_out(i)) out_.rows[i].baseline = error_by(i, centres_[fold_of(i)]);
+    }
+    report_errors(out_, fit_->none());
+    for (std::size_t fold = 0; fold < blind().size(); ++fold) out_.folds.push_back(report_of(fold));
+    constexpr int kHalvings = 12;
+    const double scale = scale_of_errors(kHalvings, out_.held_out == HeldOut::kModel ? kOneSourceWidening : 1);
+    report_bands(out_, scale);
+    report_coefficients(scale);
+    write();
+    return std::move(out_);
+  }
+
+ private:
+  void name_target(const Catalog& catalog) {
+    if (q_.family.empty()) {
+      const HardwareSpec hw =
+          load_hardware(catalog.load(CatalogKind::kHardware, q_.hardware), catalog, Unpublished::kAllowed);
+      out_.hardware = hw.name;
+      out_.family = hw.family;
+      usual_stack_ = hw.stacks.front().name;
+    } else {
+      const ConfigNode document = catalog.load(CatalogKind::kEfficiency, q_.family);
+      out_.family = document.find("name")->text;
+      usual_stack_ = document.find("stack")->text;
+    }
+    out_.stack = q_.stack.empty() ? usual_stack_ : load_stack(catalog.load(CatalogKind::kStack, q_.stack)).name;
+  }
+
+  /// A text of the row's chip in the catalog; empty if it has none.
+  static std::string chip_field(const Measurement& row, std::string_view key, const Catalog& catalog) {
+    try {
+      const ConfigNode document = catalog.load(CatalogKind::kHardware, row.chip);
+      const ConfigNode* field = document.find(key);
+      return field == nullptr ? "" : field->text;
+    } catch (const UserError&) {
+      return "";
+    }
+  }
+
+  void take(const Measurement& row, const Catalog& catalog) {
+    const bool target = q_.family.empty() ? chip_field(row, "name", catalog) == out_.hardware
+                                          : chip_field(row, "family", catalog) == out_.family;
+    const bool of_stack = row.stack == out_.stack || (row.stack.empty() && out_.stack == usual_stack_);
+    if (!target) ++out_.other_chips;
+    if (target && !of_stack) ++out_.other_stacks;
+    if (!of_stack || (!target && chip_field(row, "family", catalog) != out_.family)) return;
+    try {
+      held_.push_back(fit_row(row, catalog));
+      (target ? rows_ : relatives_).push_back(held_.back().get());
+    } catch (const NotPredicted&) {
+      if (target) throw;
+    }
+  }
+
+  void weigh() {
+    out_.relatives = relatives_.size();
+    out_.sources = sizes_of(rows_, HeldOut::kSource).size();
+    std::map<std::string, std::size_t> sizes;
+    for (const auto& row : held_) ++sizes[row->row.group];
+    for (const auto& row : held_) {
+      row->weight = std::pow(static_cast<double>(sizes[row->row.group]), -kSourceDiscount);
+    }
+  }
+
+  /// Folds of whole sources, or else of whole models.
+  void choose_parts() {
+    for (const HeldOut by : {HeldOut::kSource, HeldOut::kModel}) {
+      const std::map<std::string, std::size_t> sizes = sizes_of(rows_, by);
+      if (sizes.size() < 2) continue;
+      out_.held_out = by;
+      folds_ = deal(sizes, std::max<std::size_t>(2, q_.folds.value_or(kUsualFolds)));
+      return;
+    }
+  }
+
+  /// Rows whose part is not in the fold.
+  FitRows without(const FitRows& rows, std::optional<std::size_t> fold) const {
+    FitRows out;
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(out), [&](const FitRow* row) {
+      const auto at = folds_.of_part.find(part_of(*row, out_.held_out));
+      return at == folds_.of_part.end() || at->second != fold;
+    });
+    return out;
+  }
+
+  /// The factors of the whole family, as far as known without the fold.
+  Factors family_factors(const FitRows& seen, std::optional<std::size_t> fold) const {
+    if (relatives_.empty()) return fit_->none();
+    FitRows family = without(relatives_, fold);
+    family.insert(family.end(), seen.begin(), seen.end());
+    return fit_->fit(family, fit_->none());
+  }
+
+  Factors fit(std::optional<std::size_t> fold) override {
+    const FitRows seen = without(rows_, fold);
+    Factors centre = family_factors(seen, fold);
+    Factors out = fit_->fit(seen, centre);
+    if (fold) centres_.push_back(std::move(centre));
+    return out;
+  }
+
+  Efficiency at(std::size_t row, const Factors& factors) const override { return fit_->at(rows_[row]->base, factors); }
+
+  Efficiency widened(std::size_t row, Efficiency efficiency, double scale) const override {
+    for (const CoefficientSlot* slot : fit_->slots()) {
+      slot->set(efficiency, slot->value(efficiency), std::min(kLargestError, scale * slot->error(rows_[row]->base)));
+    }
+    return efficiency;
+  }
+
+  double error(std::size_t row, const Efficiency& efficiency) const override {
+    return rows_[row]->step(efficiency) / rows_[row]->measured - 1;
+  }
+
+  FoldReport report_of(std::size_t fold) const {
+    FoldReport out;
+    for (const auto& [part, at] : folds_.of_part) {
+      if (at == fold) out.held_out.push_back(part);
+    }
+    std::vector<double> seen, unseen;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (fold_of(i) == fold)
+        unseen.push_back(*out_.rows[i].outside);
+      else
+        seen.push_back(error_by(i, blind()[fold]));
+    }
+    out.rows = unseen.size();
+    out.inside_mean_abs = errors_of(seen).mean_abs;
+    out.outside_mean_abs = errors_of(unseen).mean_abs;
+    out.outside_bias = errors_of(unseen).bias;
+    return out;
+  }
+
+  void report_coefficients(double scale) {
+    const Efficiency& base = rows_.front()->base;
+    for (std::size_t i = 0; i < fit_->slots().size(); ++i) {
+      const CoefficientSlot& slot = *fit_->slots()[i];
+      FittedCoefficient c{.path = slot.path, .before = slot.value(base), .error_before = slot.error(base)};
+      c.factor = std::exp(fitted()[i]);
+      c.after = c.lowest = c.highest = slot.value(fit_->at(base, fitted()));
+      c.error_after = std::min(kLargestError, scale * c.error_before);
+      for (const Factors& fold : blind()) {
+        const double value = slot.value(fit_->at(base, fold));
+        c.lowest = std::min(c.lowest, value);
+        c.highest = std::max(c.highest, value);
+      }
+      out_.coefficients.push_back(c);
+    }
+  }
+
+  std::string provenance() const {
+    std::string out = fitted_to(q_.date, q_.files, rows_.size(), out_.sources);
+    if (!relatives_.empty()) out += fmt::format(", leaning on {} of other chips", relatives_.size());
+    out += fmt::format("; mean error {:.1f} %, ", 100 * out_.inside.mean_abs);
+    if (blind().empty()) return out + "nothing was held out";
+    out += fmt::format("{:.1f} % on {}, {:.1f} % before; {:.0f} % of those in the band", 100 * out_.outside.mean_abs,
+                       out_.held_out == HeldOut::kSource ? "runs of a source held out" : "a model held out",
+                       100 * out_.before.mean_abs, 100 * out_.coverage.value_or(0));
+    return out;
+  }
+
+  void write() {
+    const bool factors = !q_.family.empty();
+    std::vector<WrittenCoefficient> written;
+    for (const FittedCoefficient& c : out_.coefficients) {
+      written.push_back({c.path, factors ? c.factor : c.after, c.error_after});
+      if (c.path != "attention_forward") continue;
+      const double backward = fit_->at(rows_.front()->base, fitted()).attention_backward.value;
+      written.push_back({"attention_backward", factors ? c.factor : backward, c.error_after});
+    }
+    out_.block = stack_block(written, out_.stack, provenance(), factors);
+  }
+
+  const CalibrateQuestion& q_;
+  std::vector<std::unique_ptr<FitRow>> held_;
+  FitRows rows_;       ///< of the chip, or of the family
+  FitRows relatives_;  ///< of the family's other chips, under the same stack
+  std::unique_ptr<CoefficientFit> fit_;
+  std::string usual_stack_;
+  Folds folds_;                   ///< of sources, or of models
+  std::vector<Factors> centres_;  ///< of the family, for each fold
+  Calibration out_;
+};
+
+}  // namespace
+
+Calibration calibrate(const CalibrateQuestion& question, const Catalog& catalog, const std::function<bool()>& stop) {
+  return TrainingFitter(question, catalog).run(stop);
+}
+
+}  // namespace scalecalc

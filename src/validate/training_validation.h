@@ -1,0 +1,63 @@
+// Measured training runs against the engine: step times, or memory of the fullest chip.
+#pragma once
+
+#include "train/question.h"
+#include "validate/measurement.h"
+#include "validate/validation.h"
+
+namespace scalecalc {
+
+/// How well predictions order the layouts of sets; means over them. What no set gives is absent.
+struct OrderQuality {
+  std::size_t sets = 0;
+  std::optional<double> spearman, kendall, median_spearman;
+  std::optional<double> regret;  ///< measured time of the layout predicted fastest over the fastest, minus 1
+};
+
+struct Training {
+  using Measured = Measurement;
+  using Predicted = PredictedOf<Training>;
+  static constexpr Compared kUsual = Compared::kStepTime;
+
+  struct Costed {
+    Layout layout;
+    PlanFigures figures;
+    std::string stack;                        ///< whose coefficients
+    StackBasis basis = StackBasis::kDefault;  ///< of these
+    bool fits = true;                         ///< false: by our count it runs out of memory, and it ran
+    std::vector<std::string> chosen;          ///< what the row does not say and the search chose
+    std::vector<std::string> assumed;         ///< thrift assumed so that it fits
+  };
+  struct Counts {
+    std::optional<double> source_mean_abs, source_median_abs, source_bias;  ///< mean over source groups of each group's
+    std::size_t too_slow = 0;       ///< predicted slower than measured: none may be under ideal efficiency
+    std::size_t out_of_memory = 0;  ///< ran, and are declared not to fit
+    std::size_t made_to_fit = 0;    ///< fit by thrift that their sources do not state
+    OrderQuality of_job;            ///< sets of three layouts and more of one model, chips and batch
+    OrderQuality of_model;          ///< sets of five and more of one model on one kind of chip, by chip-seconds a token
+  };
+
+  /// subset, chip, family, framework, stack, precision, group (of sources)
+  static const std::vector<std::string>& axes();
+  static std::string stack_named(const Catalog& catalog, const std::string& name);
+  static Predicted predict(const Measurement& row, const ValidateQuestionOf<Training>& question,
+                           const Catalog& catalog);
+  static void weigh_together(std::vector<Predicted>&) {}
+  static void count(const std::vector<const Predicted*>& rows, Compared compared, ErrorsOf<Training>& out);
+};
+
+using ValidateQuestion = ValidateQuestionOf<Training>;
+using PredictedRow = PredictedOf<Training>;
+using SkippedRow = SkippedOf<Training>;
+using ErrorSummary = ErrorsOf<Training>;
+using Validation = ValidationOf<Training>;
+
+/// A row's name along an axis, or its id.
+std::string group_name(const Measurement& row, const std::string& by);
+
+/// Memory if no row has anything else to compare.
+Compared compared_by_default(const std::vector<Measurement>& rows);
+
+Validation validate(const ValidateQuestion& question, const Catalog& catalog, const std::function<bool()>& stop = {});
+
+}  // namespace scalecalc
