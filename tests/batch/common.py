@@ -1,4 +1,4 @@
-"""What the tests of `scalecalc batch` share: the binary, a directory, a study of 10,000 questions and its hash."""
+"""What the tests of `scalecalc batch` share: the binary, a directory, a study of some thousand questions and its hash."""
 import hashlib
 import os
 import pathlib
@@ -10,14 +10,15 @@ import unittest
 BINARY = ""
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
-LARGE = """command: roofline
-arguments: [matmul, "{batch}x{d}x8192"]
+def study(cases):
+    """Roofline questions, 100 for each batch."""
+    return f"""command: roofline
+arguments: [matmul, "{{batch}}x{{d}}x8192"]
 axes:
   hw: [tpu-v5e, h100-sxm]
-  batch: 1..100+1
+  batch: 1..{cases // 100}+1
   d: 512..25600+512
 """
-LARGE_CASES = 10_000
 
 
 def sha256(path):
@@ -25,10 +26,12 @@ def sha256(path):
 
 
 class BatchTest(unittest.TestCase):
+    CASES = 2_500  # of large.yaml, 2 MB of rows: enough for a process to be killed at work
+
     def setUp(self):
         self.place = pathlib.Path(tempfile.mkdtemp(prefix="scalecalc-batch-"))
         self.addCleanup(shutil.rmtree, self.place, True)
-        self.put("large.yaml", LARGE)
+        self.put("large.yaml", study(self.CASES))
 
     def put(self, name, text):
         path = self.place / name
