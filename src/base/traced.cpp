@@ -189,7 +189,7 @@ class Explainer {
       const TraceNode* part = largest_part(formula, node->name);
       if (part == nullptr) break;
       const Part line{part_name(), units_[part]};
-      add(line.name + " of " + node->name, *part, line.unit, "");
+      add(line.name + " of " + node->name, *part, line.unit, node->source);
       parts_.emplace(part, line);
     }
     add(node->name, formula, node->unit, node->source);

@@ -81,6 +81,7 @@ class StageEnds {
 
  private:
   static constexpr std::string_view kWhole = "bytes x seconds per byte, and latency";
+  static constexpr std::string_view kHiding = "OVERLAP, docs/model.md, with one kind of traffic";
   static constexpr std::string_view kPass = "through the layers of the stage";
 
   /// What an explanation calls the parts of a transfer.
@@ -103,12 +104,12 @@ class StageEnds {
     const SecondsOf<R> own = work / chunks;
     const SecondsOf<R> wait = named(work * ((chunks - R(1.0)) / chunks * R(group)) + own, names.wait,
                                     "the work that follows its first chunk", label);
-    const SecondsOf<R> shown = named(time / chunks * (R(1.0) - hides_), names.never, "", label);
-    const SecondsOf<R> hidden = named(time - shown, names.may, "", label);
+    const SecondsOf<R> shown = named(time / chunks * (R(1.0) - hides_), names.never, kHiding, label);
+    const SecondsOf<R> hidden = named(time - shown, names.may, kHiding, label);
     const SecondsOf<R> late = max(time / chunks * hides_ - own, hidden - wait);
-    const SecondsOf<R> over = named(max(SecondsOf<R>(R(0.0)), late), names.beyond, "", label);
-    const SecondsOf<R> slowed = named(min(hidden, wait) * contention_share, names.slowed, "", label);
-    return named(shown + over + slowed, names.exposed, "OVERLAP, docs/model.md, with one kind of traffic", label);
+    const SecondsOf<R> over = named(max(SecondsOf<R>(R(0.0)), late), names.beyond, kHiding, label);
+    const SecondsOf<R> slowed = named(min(hidden, wait) * contention_share, names.slowed, kHiding, label);
+    return named(shown + over + slowed, names.exposed, kHiding, label);
   }
 
   /// DualPipe keeps every stage on two chips, which sum what they have reduced: all of it (ZeRO 0), or each half of a

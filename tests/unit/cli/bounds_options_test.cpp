@@ -42,7 +42,7 @@ TEST(BoundsOptions, TheJob) {
                                         "1Ki",  "--seq",   "8192",      "--tokens",     "15T",       "--mfu",
                                         "45%",  "--price", "2.5",       "--gpu-hours",  "2.79M",     "--optimizer",
                                         "muon", "--fix",   "tp=8,pp=4", "--fix",        "ga=16",     "--nodes-spanned",
-                                        "4",    "--for",   "serving",   "--efficiency", "calibrated"});
+                                        "4",    "--for",   "training",  "--efficiency", "calibrated"});
   EXPECT_EQ(q.chips, 4096);
   EXPECT_EQ(q.training.batch_seqs, 1024);
   EXPECT_EQ(q.training.seq, 8192);
@@ -55,7 +55,7 @@ TEST(BoundsOptions, TheJob) {
   EXPECT_EQ(q.fix.pp, 4);
   EXPECT_EQ(q.fix.microbatches, 16);
   EXPECT_EQ(q.nodes_spanned, 4);
-  EXPECT_EQ(q.scope, BoundScope::kServing);
+  EXPECT_EQ(q.scope, BoundScope::kTraining);
   EXPECT_FALSE(q.ideal);
 }
 

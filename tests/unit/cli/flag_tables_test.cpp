@@ -125,6 +125,9 @@ TEST(FlagTables, AFlagIsUsedOrRefusedInEveryMode) {
 /// The whole program, not the reader alone: no command answers before it has looked.
 TEST(FlagTables, TheProgramRefusesThem) {
   each_flag_of_each_mode([&](const Command& command, std::size_t m, const TextLines& words, const Flag& flag) {
+    const bool chooses =
+        std::any_of(words.begin(), words.end(), [&](const std::string& word) { return word.starts_with(flag.name); });
+    if (chooses) return;  // it would be given twice
     TextLines all{std::string(command.name)};
     all.insert(all.end(), words.begin(), words.end());
     all.push_back(given(flag));

@@ -59,7 +59,8 @@ TEST(OneNetwork, SmallAllReducesTakeWhatWasMeasured) {
 double fsdp_limit(const std::vector<std::string>& flags) {
   std::vector<std::string> words{"bounds", "llama3-70b", "--hw", "h100-sxm", "--chips", "64"};
   words.insert(words.end(), flags.begin(), flags.end());
-  for (const nlohmann::json& bound : ask(words)["bounds"]) {
+  const nlohmann::json answer = ask(words);
+  for (const nlohmann::json& bound : answer["bounds"]) {
     if (bound["name"] == "fsdp_limit") return bound["value"];
   }
   return 0;

@@ -175,10 +175,10 @@ TEST(TrainOptions, ReportsEveryProblemAtOnce) {
             "hint: for example: scalecalc train llama3-70b --hw tpu-v5p --chips 8960\n"
             "error: --hw is missing: on which hardware?\n"
             "hint: for example: scalecalc train llama3-70b --hw tpu-v5p --chips 8960\n"
-            "error: --chips '0' is out of range\n"
-            "hint: a whole number from 1 to 16,777,216\n"
             "error: --seq: '4GB' is not a count: 'GB' is a unit of size\n"
-            "hint: accepted: 8960, 4M, 70B, 15T, 128k, 16e6, 4Mi; from 1 to 1,000,000,000\n");
+            "hint: accepted: 8960, 4M, 70B, 15T, 128k, 16e6, 4Mi; from 1 to 1,000,000,000\n"
+            "error: --chips '0' is out of range\n"
+            "hint: a whole number from 1 to 16,777,216\n");
 }
 
 struct Wrong {

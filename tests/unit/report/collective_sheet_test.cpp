@@ -63,7 +63,7 @@ TEST(CollectiveSheet, EveryFigureOfAPointHasItsWorking) {
   const ordered_json json = collective_json(sheet_of(gather(8, {1e9}), test::torus_chip()), true);
   std::vector<std::string> names;
   for (const auto& step : json["explain"][0]["steps"]) names.push_back(step["name"]);
-  for (const char* name : {"time", "bandwidth time", "latency", "time of a hop", "latency-bound below",
+  for (const char* name : {"time", "bandwidth time", "hops' latency", "time of a hop", "latency-bound below",
                            "without wraparound over with it", "gain of the second direction"}) {
     EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
   }

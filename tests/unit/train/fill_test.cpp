@@ -22,11 +22,11 @@ class BatchToFill : public testing::Test {
 };
 
 TEST_F(BatchToFill, IsTheFirstDoublingThatKeepsChipsBusy) {
-  request.workload = test::workload(2048, 8);
-  const auto tokens = batch_to_fill(request, fastest(8));
+  request.workload = test::workload(2048, 2);
+  const auto tokens = batch_to_fill(request, fastest(2));
   ASSERT_TRUE(tokens);
   const double sequences = *tokens / 2048;
-  EXPECT_GT(sequences, 8);
+  EXPECT_GT(sequences, 2);
   EXPECT_GE(busy_share(fastest(sequences)), kBusyShare);
   EXPECT_LT(busy_share(fastest(sequences / 2)), kBusyShare);
 }
