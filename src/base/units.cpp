@@ -199,30 +199,30 @@ UnitError wrong_instead(std::string_view text, UnitKind kind, std::string_view w
 }
 
 /// Spellings from other fields of computing, and words people write out.
-std::string_view habit(UnitKind kind, std::string_view unit) {
-  struct Habit {
+std::string_view range(UnitKind kind, std::string_view unit) {
+  struct ShapeRange {
     UnitKind kind;
     std::string_view written;
     std::string_view accepted;
   };
-  static constexpr std::array<Habit, 17> kHabits{{{UnitKind::kBytes, "byte", "B"},
-                                                  {UnitKind::kSeconds, "sec", "s"},
-                                                  {UnitKind::kSeconds, "secs", "s"},
-                                                  {UnitKind::kSeconds, "seconds", "s"},
-                                                  {UnitKind::kSeconds, "m", "min"},
-                                                  {UnitKind::kSeconds, "mins", "min"},
-                                                  {UnitKind::kSeconds, "minutes", "min"},
-                                                  {UnitKind::kSeconds, "hr", "h"},
-                                                  {UnitKind::kSeconds, "hours", "h"},
-                                                  {UnitKind::kSeconds, "days", "d"},
-                                                  {UnitKind::kBytes, "bytes", "B"},
-                                                  {UnitKind::kBytes, "G", "GB"},
-                                                  {UnitKind::kBytesPerSecond, "bytes/s", "B/s"},
-                                                  {UnitKind::kBytesPerSecond, "TBps", "TB/s"},
-                                                  {UnitKind::kBytesPerSecond, "GBps", "GB/s"},
-                                                  {UnitKind::kBytesPerSecond, "MBps", "MB/s"},
-                                                  {UnitKind::kUsdPerHour, "/hr", "/h"}}};
-  for (const Habit& entry : kHabits) {
+  static constexpr std::array<ShapeRange, 17> kShapeRanges{{{UnitKind::kBytes, "byte", "B"},
+                                                            {UnitKind::kSeconds, "sec", "s"},
+                                                            {UnitKind::kSeconds, "secs", "s"},
+                                                            {UnitKind::kSeconds, "seconds", "s"},
+                                                            {UnitKind::kSeconds, "m", "min"},
+                                                            {UnitKind::kSeconds, "mins", "min"},
+                                                            {UnitKind::kSeconds, "minutes", "min"},
+                                                            {UnitKind::kSeconds, "hr", "h"},
+                                                            {UnitKind::kSeconds, "hours", "h"},
+                                                            {UnitKind::kSeconds, "days", "d"},
+                                                            {UnitKind::kBytes, "bytes", "B"},
+                                                            {UnitKind::kBytes, "G", "GB"},
+                                                            {UnitKind::kBytesPerSecond, "bytes/s", "B/s"},
+                                                            {UnitKind::kBytesPerSecond, "TBps", "TB/s"},
+                                                            {UnitKind::kBytesPerSecond, "GBps", "GB/s"},
+                                                            {UnitKind::kBytesPerSecond, "MBps", "MB/s"},
+                                                            {UnitKind::kUsdPerHour, "/hr", "/h"}}};
+  for (const ShapeRange& entry : kShapeRanges) {
     if (entry.kind == kind && entry.written == unit) return entry.accepted;
   }
   return {};
@@ -238,7 +238,7 @@ std::size_t letters_missing(std::string_view word, std::string_view spelling) {
 std::string nearest_unit(UnitKind kind, std::string_view unit) {
   constexpr std::size_t kLongest = 16;
   if (unit.size() > kLongest) return "";
-  if (const std::string_view known = habit(kind, unit); !known.empty()) return std::string(known);
+  if (const std::string_view known = range(kind, unit); !known.empty()) return std::string(known);
   std::string best;
   std::pair<std::size_t, std::size_t> best_cost{std::max<std::size_t>(1, unit.size() / 2) + 1, 0};
   for (const auto& [spelling, ignored] : spellings(kind)) {

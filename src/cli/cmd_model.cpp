@@ -94,7 +94,7 @@ double size_of(const std::string& text, const Catalog& catalog) {
   return model_figures(model, {.seq = 1}).book_total.value();
 }
 
-void settle_seq(const std::optional<std::int64_t>& asked, const ModelSpec& model, ModelQuestion& q,
+void choose_seq(const std::optional<std::int64_t>& asked, const ModelSpec& model, ModelQuestion& q,
                 std::vector<Assumption>& assumptions) {
   constexpr std::int64_t kUsualSeq = 8192;
   const auto trained = model.training.seq;
@@ -159,7 +159,7 @@ Sheet model_answer(const Arguments& arguments, const Catalog& catalog) {
   const ModelDocument document = document_asked_for(arguments, catalog);
   const ModelSpec model = load_model(document.document);
   std::vector<Assumption> assumptions;
-  settle_seq(seq, model, q, assumptions);
+  choose_seq(seq, model, q, assumptions);
   q.batch_seqs = tokens ? *tokens / q.seq : seqs.value_or(1);
   if (q.contexts.empty()) q.contexts = default_contexts(model);
   if (const auto against = arguments.value("--against")) q.against = size_of(*against, catalog);

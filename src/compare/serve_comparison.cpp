@@ -63,7 +63,7 @@ class ServiceComparer {
     for (std::size_t i = 0; i < rows; ++i) {
       ComparedService offered = row;
       if (i < offers.size()) offered.price = offers[i];
-      settle(offered);
+      conclude_row(offered);
       sizes_.push_back(asked.chips ? fmt::format("{}", *asked.chips) : "");
       out_.systems.push_back(std::move(offered));
     }
@@ -95,7 +95,7 @@ class ServiceComparer {
     }
   }
 
-  static void settle(ComparedService& row) {
+  static void conclude_row(ComparedService& row) {
     if (!row.answered()) return;
     const ServePoint& p = row.best();
     row.chip_hours_per_million = *p.usd_per_million_output;

@@ -97,11 +97,11 @@ class OneSystem {
     } else {
       plan(out);
     }
-    settle(out);
+    conclude_row(out);
     return out;
   }
 
-  static void settle(ComparedRun& row) {
+  static void conclude_row(ComparedRun& row) {
     if (!row.sized) return;
     row.time_s = row.run().time_s;
     row.joules = row.run().energy_j;

@@ -272,12 +272,12 @@ class LayerCoster : public OpWork<R> {
     const R copies = tokens_ * dims_.top_k * dims_.expert_width / R(sharded);
     out.forward.ep_bytes = named(BytesOf<R>(copies * R(p.dispatch_bytes + act_)), "expert dispatch and combine bytes",
                                  "tokens x top_k x d_model, there and back (arXiv:2006.16668)");
-    out.forward.ep_exchanges = R(2.0);
+    out.forward.ep_all_to_alls = R(2.0);
     out.backward.ep_bytes = BytesOf<R>(copies * R(2 * act_));
-    out.backward.ep_exchanges = R(2.0);
+    out.backward.ep_all_to_alls = R(2.0);
     for (const Remat remat : kWithMlp) {
       again(out, remat).ep_bytes = out.forward.ep_bytes;
-      again(out, remat).ep_exchanges = R(2.0);
+      again(out, remat).ep_all_to_alls = R(2.0);
     }
   }
 
@@ -326,7 +326,7 @@ class LayerCoster : public OpWork<R> {
         out.cp_bytes = named(BytesOf<R>(tokens_ * head_shard_width(ops) * R(act_ / 4)), "bytes of one all-to-all",
                              "a quarter of q, k, v and output (DeepSpeed-Ulysses, arXiv:2309.14509 section 3.2)");
         out.cp_buffer = out.cp_bytes * R(4.0);
-        return repeat(out, &Phase<R>::cp_exchanges, R(4.0), R(4.0));
+        return repeat(out, &Phase<R>::cp_all_to_alls, R(4.0), R(4.0));
     }
   }
 

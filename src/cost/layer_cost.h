@@ -24,9 +24,9 @@ struct Phase {
   R etp_gathers{0.0};           ///< all-gathers and reduce-scatters of etp_bytes around the experts
   R cp_gathers{0.0};            ///< all-gathers or reduce-scatters of cp_bytes
   R cp_sends{0.0};              ///< pieces of cp_bytes passed round the ring
-  R cp_exchanges{0.0};          ///< all-to-alls of cp_bytes (Ulysses)
+  R cp_all_to_alls{0.0};        ///< all-to-alls of cp_bytes (Ulysses)
   BytesOf<R> ep_bytes{R(0.0)};  ///< bytes a chip holds before all the phase's all-to-alls, summed over them
-  R ep_exchanges{0.0};          ///< how many all-to-alls
+  R ep_all_to_alls{0.0};        ///< how many all-to-alls
 };
 
 template <class R>

@@ -49,8 +49,8 @@ class PhaseBuilder {
   }
 
   SecondsOf<R> ep_time(const Phase<R>& phase) const {
-    if (ch_.ep.size == 1 || value_of(phase.ep_exchanges) <= 0) return SecondsOf<R>(R(0.0));
-    return phase.ep_exchanges * all_to_all_time(ch_.ep, phase.ep_bytes / phase.ep_exchanges);
+    if (ch_.ep.size == 1 || value_of(phase.ep_all_to_alls) <= 0) return SecondsOf<R>(R(0.0));
+    return phase.ep_all_to_alls * all_to_all_time(ch_.ep, phase.ep_bytes / phase.ep_all_to_alls);
   }
 
   SecondsOf<R> cp_time(const LayerCost<R>& cost, const Phase<R>& phase) const {
@@ -58,7 +58,7 @@ class PhaseBuilder {
     if (ch_.cp.size == 1) return time;
     if (value_of(phase.cp_gathers) > 0) time += phase.cp_gathers * all_gather_time(ch_.cp, cost.cp_bytes);
     if (value_of(phase.cp_sends) > 0) time += phase.cp_sends * send_time(ch_.cp, cost.cp_bytes);
-    if (value_of(phase.cp_exchanges) > 0) time += phase.cp_exchanges * all_to_all_time(ch_.cp, cost.cp_bytes);
+    if (value_of(phase.cp_all_to_alls) > 0) time += phase.cp_all_to_alls * all_to_all_time(ch_.cp, cost.cp_bytes);
     return time;
   }
 

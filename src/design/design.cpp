@@ -118,7 +118,7 @@ class Designing {
   Designing(const DesignQuestion& question, const Catalog& catalog) : q_(question), catalog_(catalog) {}
 
   DesignAnswer run() {
-    out_.habits = habits_of(catalog_);
+    out_.ranges = shape_ranges_of(catalog_);
     grid();
     walk();
     name_misses();
@@ -133,7 +133,7 @@ class Designing {
 
   /// Largest first; of equal ones the shallower, which pipelines less.
   void grid() {
-    for (const DesignShape& shape : shapes(out_.habits, padded_vocab(q_.vocab), q_.experts)) {
+    for (const DesignShape& shape : shapes(out_.ranges, padded_vocab(q_.vocab), q_.experts)) {
       grid_.push_back(designed(q_, shape));
     }
     out_.shapes = grid_.size();
@@ -202,8 +202,8 @@ class Designing {
   }
 
   void assumptions() {
-    const Habits& h = out_.habits;
-    const Habit& ff = q_.experts ? h.expert_ratio : h.ff_ratio;
+    const ShapeRanges& h = out_.ranges;
+    const ShapeRange& ff = q_.experts ? h.expert_ratio : h.ff_ratio;
     assume(fmt::format("{} shapes: d_model by 256 to 1,024, d_model / layers {:.3g} to {:.3g}, {} {:.3g}, {:.3g} or "
                        "{:.3g} of d_model, heads of {}, {} KV heads or as many as divide the heads",
                        group_thousands(static_cast<long long>(out_.shapes)), h.aspect.low, h.aspect.high,

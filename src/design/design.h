@@ -58,7 +58,7 @@ struct MissedDesign {
 
 struct DesignAnswer {
   HardwareSpec hw;
-  Habits habits;
+  ShapeRanges ranges;
   std::vector<TrainedDesign> models;  ///< largest first
   std::vector<MissedDesign> misses;   ///< of those the nearest to the largest model; smallest first
   std::size_t shapes = 0;             ///< of the grid

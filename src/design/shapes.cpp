@@ -26,7 +26,7 @@ std::int64_t rounded(double value, std::int64_t step) {
   return std::max(step, static_cast<std::int64_t>(std::llround(value / static_cast<double>(step))) * step);
 }
 
-std::vector<std::int64_t> layer_counts(std::int64_t width, const Habit& aspect) {
+std::vector<std::int64_t> layer_counts(std::int64_t width, const ShapeRange& aspect) {
   const auto d = static_cast<double>(width);
   const auto least = static_cast<std::int64_t>(std::ceil(d / aspect.high));
   const auto most = static_cast<std::int64_t>(std::floor(d / aspect.low));
@@ -38,9 +38,9 @@ std::vector<std::int64_t> layer_counts(std::int64_t width, const Habit& aspect) 
   return out;
 }
 
-std::vector<std::int64_t> ff_widths(std::int64_t width, const Habits& habits,
+std::vector<std::int64_t> ff_widths(std::int64_t width, const ShapeRanges& ranges,
                                     const std::optional<ExpertChoice>& experts) {
-  const Habit& ratio = experts ? habits.expert_ratio : habits.ff_ratio;
+  const ShapeRange& ratio = experts ? ranges.expert_ratio : ranges.ff_ratio;
   std::vector<std::int64_t> out;
   for (const double share : {ratio.low, ratio.median, ratio.high}) {
     const double wide = share * static_cast<double>(width);
@@ -101,18 +101,19 @@ std::int64_t padded_vocab(std::int64_t vocab) {
   return (vocab + kStep - 1) / kStep * kStep;
 }
 
-std::vector<DesignShape> shapes(const Habits& habits, std::int64_t vocab, const std::optional<ExpertChoice>& experts) {
+std::vector<DesignShape> shapes(const ShapeRanges& ranges, std::int64_t vocab,
+                                const std::optional<ExpertChoice>& experts) {
   std::vector<DesignShape> out;
   for (std::int64_t width = kLeastWidth; width <= kMostWidth; width += width_step(width)) {
-    if (width % habits.head_dim != 0) continue;
-    const std::int64_t heads = width / habits.head_dim;
-    for (const std::int64_t layers : layer_counts(width, habits.aspect)) {
-      for (const std::int64_t d_ff : ff_widths(width, habits, experts)) {
+    if (width % ranges.head_dim != 0) continue;
+    const std::int64_t heads = width / ranges.head_dim;
+    for (const std::int64_t layers : layer_counts(width, ranges.aspect)) {
+      for (const std::int64_t d_ff : ff_widths(width, ranges, experts)) {
         out.push_back({.d_model = width,
                        .layers = layers,
                        .heads = heads,
-                       .kv_heads = kv_heads_of(heads, habits.kv_heads),
-                       .head_dim = habits.head_dim,
+                       .kv_heads = kv_heads_of(heads, ranges.kv_heads),
+                       .head_dim = ranges.head_dim,
                        .d_ff = d_ff,
                        .vocab = vocab,
                        .experts = experts});

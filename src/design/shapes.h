@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "design/habits.h"
+#include "design/shape_ranges.h"
 #include "import/named_model.h"
 
 namespace scalecalc {
@@ -43,7 +43,8 @@ struct TrainingRecipe {
 std::int64_t padded_vocab(std::int64_t vocab);
 
 /// Every shape of the grid: docs/model.md, [SHAPES]. `vocab` is padded.
-std::vector<DesignShape> shapes(const Habits& habits, std::int64_t vocab, const std::optional<ExpertChoice>& experts);
+std::vector<DesignShape> shapes(const ShapeRanges& ranges, std::int64_t vocab,
+                                const std::optional<ExpertChoice>& experts);
 
 /// The file of a model of schema scalecalc-model/1: RMSNorm, grouped queries, gated MLPs, untied embeddings.
 ModelDocument document_of(const DesignShape& shape, const TrainingRecipe& recipe, const std::string& name);

@@ -22,7 +22,7 @@ void add_torus(const TierRates<R>& rates, const Group& group, Latency<R>& waits,
   BytesPerSecondOf<R> bandwidth(R(0.0));
   BytesPerSecondOf<R> slowest_hop(R(0.0));
   SecondsOf<R> latency(R(0.0));
-  SecondsPerByteOf<R> exchange(R(0.0));
+  SecondsPerByteOf<R> all_to_all(R(0.0));
   double members = 1;
   bool any = false;
   for (std::size_t a = 0; a < kMaxAxes; ++a) {
@@ -34,7 +34,7 @@ void add_torus(const TierRates<R>& rates, const Group& group, Latency<R>& waits,
     channel.links |= 1U << a;
     bandwidth += collective::axis_bandwidth(rates.bandwidth, stride, part.ring);
     latency += collective::axis_latency(rates.latency, R(size), stride, part.ring);
-    exchange = max(exchange, collective::axis_exchange(rates.bandwidth, R(size), stride, part.ring));
+    all_to_all = max(all_to_all, collective::axis_all_to_all(rates.bandwidth, R(size), stride, part.ring));
     const BytesPerSecondOf<R> hop = rates.bandwidth * R(1 / stride);
     slowest_hop = any ? min(slowest_hop, hop) : hop;
     any = true;
@@ -43,7 +43,7 @@ void add_torus(const TierRates<R>& rates, const Group& group, Latency<R>& waits,
   channel.latency_adds = false;
   channel.gather = collective::received_share(R(members)) / bandwidth;
   channel.reduce = collective::twice(channel.gather);
-  channel.exchange = exchange;
+  channel.all_to_all = all_to_all;
   channel.send = R(1.0) / slowest_hop;
   waits.hops(latency, rates.latency);
 }
@@ -72,7 +72,7 @@ void add_switched(const HardwareSpec& hw, std::size_t t, const TierRates<R>& rat
                               : collective::twice(gather));
   // [A2A-TREE] Of the v bytes a chip holds, the share bound for other domains of this tier leaves through its uplink.
   const double share = t == 0 ? (g - 1) / g : copies_to_other_nodes(g, routing) / routing.top_k;
-  channel.exchange = max(channel.exchange, R(share) / per_chip);
+  channel.all_to_all = max(channel.all_to_all, R(share) / per_chip);
   channel.send = max(channel.send, R(1.0) / (mesh ? rates.bandwidth : per_chip));
   waits.tier(tier.switched, rates.latency, R(static_cast<double>(members)), tier.switched.in_network_reduction);
   channel.links |= 1U << (8 + t);
@@ -93,13 +93,13 @@ template <class R>
 void take_waits(const Waits<R>& waits, const R& factor, Channel<R>& channel) {
   channel.gather_latency = waits.gather;
   channel.reduce_latency = waits.reduce;
-  channel.exchange_latency = waits.exchange;
+  channel.all_to_all_latency = waits.all_to_all;
   channel.send_latency = waits.send;
   channel.ramp = waits.ramp;
   if (value_of(factor) == 1) return;
   channel.gather = channel.gather * factor;
   channel.reduce = channel.reduce * factor;
-  channel.exchange = channel.exchange * factor;
+  channel.all_to_all = channel.all_to_all * factor;
 }
 
 }  // namespace
@@ -118,7 +118,7 @@ Channel<R> make_channel(const HardwareSpec& hw, const Slice& slice, const Networ
       if (slice.twisted) {
         bool whole = true;
         for (std::size_t a = 0; a < slice.shape.size(); ++a) whole = whole && group.axes[a].size == slice.shape[a];
-        if (whole) channel.exchange = channel.exchange / R(collective::twist_gain(slice.shape));
+        if (whole) channel.all_to_all = channel.all_to_all / R(collective::twist_gain(slice.shape));
       }
       for (const AxisPart& part : group.axes) below *= part.size;
       continue;
@@ -131,8 +131,8 @@ Channel<R> make_channel(const HardwareSpec& hw, const Slice& slice, const Networ
                          "book ch. 3 and 12: V (N-1)/N over the bandwidth of the group's links", label);
   channel.reduce =
       named(channel.reduce, "all-reduce seconds per byte", "twice an all-gather, or reduced in the network", label);
-  channel.exchange =
-      named(channel.exchange, "all-to-all seconds per byte", "book ch. 3 and 12: bisection, uplinks", label);
+  channel.all_to_all =
+      named(channel.all_to_all, "all-to-all seconds per byte", "book ch. 3 and 12: bisection, uplinks", label);
   channel.gather_latency = named(channel.gather_latency, "all-gather latency", kLatencySource, label);
   channel.reduce_latency = named(channel.reduce_latency, "all-reduce latency", kLatencySource, label);
   return channel;
@@ -163,7 +163,7 @@ SecondsOf<R> all_reduce_time(const Channel<R>& channel, const BytesOf<R>& array)
 template <class R>
 SecondsOf<R> all_to_all_time(const Channel<R>& channel, const BytesOf<R>& per_chip) {
   if (channel.size == 1) return SecondsOf<R>(R(0.0));
-  return collective_seconds(channel, channel.exchange_latency, per_chip, channel.exchange);
+  return collective_seconds(channel, channel.all_to_all_latency, per_chip, channel.all_to_all);
 }
 
 template <class R>

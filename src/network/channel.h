@@ -17,13 +17,13 @@ namespace scalecalc {
 template <class R>
 struct Channel {
   std::int64_t size = 1;
-  SecondsPerByteOf<R> gather;    ///< all-gather and reduce-scatter, per byte of V
-  SecondsPerByteOf<R> reduce;    ///< all-reduce, per byte of V
-  SecondsPerByteOf<R> exchange;  ///< all-to-all, per byte of v
-  SecondsPerByteOf<R> send;      ///< to the next member, per byte sent by one chip
+  SecondsPerByteOf<R> gather;      ///< all-gather and reduce-scatter, per byte of V
+  SecondsPerByteOf<R> reduce;      ///< all-reduce, per byte of V
+  SecondsPerByteOf<R> all_to_all;  ///< all-to-all, per byte of v
+  SecondsPerByteOf<R> send;        ///< to the next member, per byte sent by one chip
   SecondsOf<R> gather_latency;
   SecondsOf<R> reduce_latency;
-  SecondsOf<R> exchange_latency;
+  SecondsOf<R> all_to_all_latency;
   SecondsOf<R> send_latency;
   SecondsOf<R> ramp{R(0.0)};  ///< of kernels that small collectives do not fill (network/latency.h)
   bool latency_adds = true;   ///< switches: latency + bytes; torus rings: the larger of the two (book, chapter 3)

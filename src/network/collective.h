@@ -28,7 +28,7 @@ SecondsOf<R> axis_latency(const SecondsOf<R>& hop, const R& size, double stride,
 /// [A2A-TORUS] Per byte of v: half the data crosses the bisection, which a ring cuts at two links and a line at one,
 /// so v size / (8 link) or v size / (4 link) (book, chapter 3, all-to-all). The slowest axis binds.
 template <class R>
-SecondsPerByteOf<R> axis_exchange(const BytesPerSecondOf<R>& link, const R& size, double stride, bool ring) {
+SecondsPerByteOf<R> axis_all_to_all(const BytesPerSecondOf<R>& link, const R& size, double stride, bool ring) {
   return R(stride) * size / R(ring ? 8.0 : 4.0) / link;
 }
 

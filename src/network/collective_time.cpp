@@ -176,27 +176,27 @@ class Timing {
     const TierRates<Traced>& rates = network_.rates.tiers.front();
     const bool rings = std::all_of(group_.axes.begin(), group_.axes.end(), [](const auto& axis) { return axis.wraps; });
     BytesPerSecondOf<Traced> bandwidth;
-    SecondsPerByteOf<Traced> exchange;
+    SecondsPerByteOf<Traced> all_to_all;
     SecondsOf<Traced> way;
     Traced members(1.0);
     for (const CollectiveAxis& axis : group_.axes) {
       const Traced size = count(axis.size, axis.name);
       members = members * size;
       bandwidth += collective::axis_bandwidth(rates.bandwidth, 1, axis.wraps);
-      const auto own = collective::axis_exchange(rates.bandwidth, size, 1, axis.wraps);
-      exchange = value_of(exchange) == 0 ? own : max(exchange, own);
+      const auto own = collective::axis_all_to_all(rates.bandwidth, size, 1, axis.wraps);
+      all_to_all = value_of(all_to_all) == 0 ? own : max(all_to_all, own);
       way += collective::axis_latency(rates.latency, size, 1, axis.wraps);
       out_.hops += axis.wraps ? axis.size / 2 : axis.size - 1;
     }
     latency_.hops(named(way, "hops' latency", "book ch. 3: half round a ring or along a line"), rates.latency);
     bandwidth = named(bandwidth, "W", "book ch. 3: both directions of each ring, one of each line");
     if (exact() && group_.twist_gain > 1) {
-      exchange = exchange / kReader.input(group_.twist_gain, "twist gain", "arXiv:2304.01433 s. 2.8");
+      all_to_all = all_to_all / kReader.input(group_.twist_gain, "twist gain", "arXiv:2304.01433 s. 2.8");
     }
     const bool drops = first_order() || (!exact() && rings);
     const Traced share = drops ? Traced(1.0) : collective::received_share(members);
     const SecondsOf<Traced> time =
-        is(CollectiveOp::kAllToAll) ? held() * exchange : both_ways(request_.bytes * share / bandwidth);
+        is(CollectiveOp::kAllToAll) ? held() * all_to_all : both_ways(request_.bytes * share / bandwidth);
     if (is(CollectiveOp::kAllReduce)) out_.hops *= 2;
     out_.latency_rule = LatencyRule::kLarger;
     take(hw().network.front().name, time, "book ch. 3: V over the bandwidth of the group's axes");
@@ -239,7 +239,7 @@ class Timing {
     return collective::reduced_in_network(gather, network_.rates.in_network_gain, pass);
   }
 
-  SecondsOf<Traced> exchange_time(const CollectiveLevel& level) const {
+  SecondsOf<Traced> all_to_all_seconds(const CollectiveLevel& level) const {
     const double beyond = static_cast<double>(level.tier == 0 ? level.members : level.beyond);
     const Traced domains = level.tier == 0 ? count(level.members, "members") : count(level.beyond, "domains");
     if (first_order()) return held() / per_chip(level);
@@ -262,7 +262,7 @@ class Timing {
     if (exact() && level.members == 1) {
       time = SecondsOf<Traced>();
     } else if (is(CollectiveOp::kAllToAll)) {
-      time = exchange_time(level);
+      time = all_to_all_seconds(level);
     } else if (is(CollectiveOp::kAllReduce)) {
       time = reduce_time(level, reduces);
     } else {
@@ -297,7 +297,7 @@ class Timing {
                                        [](const CollectiveLevel& l) { return l.tier > 0 && l.members > 1; });
     const Waits<Traced> waits = latency_.waits(kernels, group_.size(), scale_out);
     out_.latency = is(CollectiveOp::kAllReduce)  ? waits.reduce
-                   : is(CollectiveOp::kAllToAll) ? waits.exchange
+                   : is(CollectiveOp::kAllToAll) ? waits.all_to_all
                                                  : waits.gather;
     out_.latency = named(out_.latency, "latency",
                          group_.axes.empty() ? "[COLL-LATENCY]: operations or messages; or measured kernels"

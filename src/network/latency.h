@@ -28,7 +28,7 @@ template <class R>
 struct Waits {
   SecondsOf<R> gather{R(0.0)};  ///< all-gather and reduce-scatter
   SecondsOf<R> reduce{R(0.0)};  ///< all-reduce
-  SecondsOf<R> exchange{R(0.0)};
+  SecondsOf<R> all_to_all{R(0.0)};
   SecondsOf<R> send{R(0.0)};
   SecondsOf<R> ramp{R(0.0)};
 };
@@ -65,7 +65,7 @@ class Latency {
     Waits<R> out;
     add(out.gather, sum(hops_, sum(operation_, gather_)));
     add(out.reduce, sum(value_of(hops_) > 0 ? R(2.0) * hops_ : hops_, sum(operation_, reduce_)));
-    add(out.exchange, sum(hops_, sum(operation_, exchange_)));
+    add(out.all_to_all, sum(hops_, sum(operation_, exchange_)));
     add(out.send, send_);
     add_kernels(kernels, static_cast<double>(members), scale_out, out);
     return out;
@@ -81,11 +81,11 @@ class Latency {
       begin(out.reduce, start);
       add(out.send, two);
     }
-    const SecondsOf<R>& exchange = scale_out ? k.exchange_out : k.exchange_up;
-    if (value_of(exchange) > 0) begin(out.exchange, exchange);
+    const SecondsOf<R>& all_to_all = scale_out ? k.all_to_all_out : k.all_to_all_up;
+    if (value_of(all_to_all) > 0) begin(out.all_to_all, all_to_all);
     if (value_of(k.ramp) > 0) out.ramp = k.ramp * R(std::log2(members));
     if (value_of(k.factor) == 1) return;
-    for (SecondsOf<R>* wait : {&out.gather, &out.reduce, &out.exchange, &out.ramp}) {
+    for (SecondsOf<R>* wait : {&out.gather, &out.reduce, &out.all_to_all, &out.ramp}) {
       if (value_of(*wait) > 0) *wait = *wait * k.factor;
     }
   }

@@ -40,8 +40,8 @@ KernelRates<R> read_kernels(const Reader<R>& reader, const CollectiveKernels& ke
   in(kernels.latency_scale_up, "latency.scale_up", out.latency_up);
   in(kernels.latency_scale_out, "latency.scale_out", out.latency_out);
   in(kernels.latency_growth, "latency_growth", out.growth);
-  in(kernels.exchange_scale_up, "exchange_latency.scale_up", out.exchange_up);
-  in(kernels.exchange_scale_out, "exchange_latency.scale_out", out.exchange_out);
+  in(kernels.all_to_all_scale_up, "exchange_latency.scale_up", out.all_to_all_up);
+  in(kernels.all_to_all_scale_out, "exchange_latency.scale_out", out.all_to_all_out);
   in(kernels.collective_ramp, "collective_ramp", out.ramp);
   in(kernels.collective_factor, "collective_factor", out.factor);
   return out;

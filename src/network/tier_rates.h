@@ -22,8 +22,8 @@ struct TierRates {
 /// What kernels add to a collective; zeros where nothing is measured.
 template <class R>
 struct KernelRates {
-  SecondsOf<R> latency_up{R(0.0)}, latency_out{R(0.0)};    ///< of two ranks; inside the innermost tier, and beyond
-  SecondsOf<R> exchange_up{R(0.0)}, exchange_out{R(0.0)};  ///< of an all-to-all
+  SecondsOf<R> latency_up{R(0.0)}, latency_out{R(0.0)};        ///< of two ranks; inside the innermost tier, and beyond
+  SecondsOf<R> all_to_all_up{R(0.0)}, all_to_all_out{R(0.0)};  ///< of an all-to-all
   R growth{0.0};
   SecondsOf<R> ramp{R(0.0)};
   R factor{1.0};

@@ -340,7 +340,7 @@ std::int64_t most_treated(const PlanRequest& request, const std::vector<StageSha
   return request.max.remat_layers ? std::min(most, *request.max.remat_layers) : most;
 }
 
-Settled settle_remat(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory) {
+FitOutcome fit_with_remat(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory) {
   const auto fits_with = [&](std::int64_t layers) {
     in.layout.remat_layers = layers;
     memory = memory_use(in);
@@ -349,12 +349,12 @@ Settled settle_remat(const PlanRequest& request, StepInput<double>& in, MemoryUs
   std::int64_t most = most_treated(request, *in.stages);
   in.layout.offload = request.fix.offload.value_or(0);
   if (const auto& pinned = request.fix.remat_layers) {
-    return *pinned <= most && fits_with(*pinned) ? Settled::kFits : Settled::kTooLarge;
+    return *pinned <= most && fits_with(*pinned) ? FitOutcome::kFits : FitOutcome::kTooLarge;
   }
   StepInput<double> kept = in;
   kept.layout.remat = Remat::kNone;
-  if (most < 1 || fits(*request.hw, memory_use(kept))) return Settled::kNotNeeded;
-  if (!fits_with(most)) return Settled::kTooLarge;
+  if (most < 1 || fits(*request.hw, memory_use(kept))) return FitOutcome::kNotNeeded;
+  if (!fits_with(most)) return FitOutcome::kTooLarge;
   std::int64_t least = 1;
   while (least < most) {
     const std::int64_t middle = (least + most) / 2;
@@ -365,7 +365,7 @@ Settled settle_remat(const PlanRequest& request, StepInput<double>& in, MemoryUs
     }
   }
   fits_with(most);
-  return Settled::kFits;
+  return FitOutcome::kFits;
 }
 
 std::uint8_t most_offload(const PlanRequest& request) {
@@ -374,23 +374,23 @@ std::uint8_t most_offload(const PlanRequest& request) {
   return hw.host_bandwidth() && hw.host_memory().value() > 0 ? kOffloadAll : std::uint8_t{0};
 }
 
-Settled settle_offload(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory) {
+FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory) {
   const std::uint8_t most = most_offload(request);
   constexpr std::array<std::uint8_t, 4> kSteps{kOffloadOptimizer, kOffloadActivations,
                                                kOffloadOptimizer | kOffloadActivations, kOffloadAll};
   in.layout.offload = request.fix.offload.value_or(0);
   memory = memory_use(in);
-  if (fits(*request.hw, memory)) return Settled::kFits;
-  if (request.fix.offload || most == 0) return Settled::kTooLarge;
+  if (fits(*request.hw, memory)) return FitOutcome::kFits;
+  if (request.fix.offload || most == 0) return FitOutcome::kTooLarge;
   for (const std::uint8_t step : kSteps) {
     in.layout.offload = step;
     const MemoryUse<double> lighter = memory_use(in);
     if (!fits(*request.hw, lighter)) continue;
     memory = lighter;
-    return Settled::kFits;
+    return FitOutcome::kFits;
   }
   in.layout.offload = 0;
-  return Settled::kTooLarge;
+  return FitOutcome::kTooLarge;
 }
 
 Layout sharded(const Layout& branch, const StateSharding& sharding) {

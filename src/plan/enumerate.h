@@ -108,7 +108,7 @@ std::vector<Recipe> recipes(const PlanRequest& request, SearchStats& stats);
 std::int64_t most_treated(const PlanRequest& request, const std::vector<StageShape>& stages);
 
 /// How a layout whose recipe is open was made to fit.
-enum class Settled : std::uint8_t {
+enum class FitOutcome : std::uint8_t {
   kFits,
   kTooLarge,
   kNotNeeded,  ///< it fits without the policy, which is another layout
@@ -117,11 +117,11 @@ enum class Settled : std::uint8_t {
 /// A policy for some layers treats the fewest that make the layout fit (or the number pinned), where it does not fit
 /// without. Sets `in.layout.remat_layers`. Time does not fall and memory does not grow with the number, so no other is
 /// ever faster.
-Settled settle_remat(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory);
+FitOutcome fit_with_remat(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory);
 
 /// What a layout that does not fit offloads: the first of optimizer state, activations, both, and weights too that
 /// makes it fit, or what the request pins. Sets `in.layout.offload`.
-Settled settle_offload(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory);
+FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory);
 /// The most that may be offloaded.
 std::uint8_t most_offload(const PlanRequest& request);
 

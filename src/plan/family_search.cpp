@@ -135,9 +135,9 @@ bool FamilySearch::may_fit(const Member& member, Layout& layout) {
       tables_.activations_fit(static_cast<std::size_t>(least - options.begin()), capacity(), reserve())) {
     return true;
   }
-  const Layout thriftiest = sharded(layout, {least->zero, least->fsdp});
-  const MeshChannels<double> sizes = sizes_of(thriftiest);
-  StepInput<double> in = input(member.stages, thriftiest, sizes);
+  const Layout leanest = sharded(layout, {least->zero, least->fsdp});
+  const MeshChannels<double> sizes = sizes_of(leanest);
+  StepInput<double> in = input(member.stages, leanest, sizes);
   const auto holds = [&] {
     const MemoryUse<double> memory = memory_use(in);
     return !(in_.request->hw->hbm_capacity < memory.activations + memory.logits + memory.reserve);
@@ -196,10 +196,10 @@ void FamilySearch::visit_sharding(const Member& member, const Layout& recipe, st
   const MeshChannels<double> sizes = sizes_of(layout);
   StepInput<double> in = input(member.stages, layout, sizes);
   MemoryUse<double> memory;
-  switch (some ? settle_remat(*in_.request, in, memory) : settle_offload(*in_.request, in, memory)) {
-    case Settled::kFits: return visit_layout(member, option, in.layout, memory, layout);
-    case Settled::kNotNeeded: ++out_.stats.pruned; return;
-    case Settled::kTooLarge: break;
+  switch (some ? fit_with_remat(*in_.request, in, memory) : fit_with_offload(*in_.request, in, memory)) {
+    case FitOutcome::kFits: return visit_layout(member, option, in.layout, memory, layout);
+    case FitOutcome::kNotNeeded: ++out_.stats.pruned; return;
+    case FitOutcome::kTooLarge: break;
   }
   cut(Reject::kMemory, 1);
   if (!some) miss(member, in.layout, memory);

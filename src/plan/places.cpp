@@ -16,9 +16,9 @@ std::array<Channel<double> MeshChannels<double>::*, 8> used_channels(bool sharde
 
 bool no_slower(const Channel<double>& a, const Channel<double>& b) {
   const auto le = [](const auto& x, const auto& y) { return !(y < x); };
-  return le(a.gather, b.gather) && le(a.reduce, b.reduce) && le(a.exchange, b.exchange) && le(a.send, b.send) &&
+  return le(a.gather, b.gather) && le(a.reduce, b.reduce) && le(a.all_to_all, b.all_to_all) && le(a.send, b.send) &&
          le(a.gather_latency, b.gather_latency) && le(a.reduce_latency, b.reduce_latency) &&
-         le(a.exchange_latency, b.exchange_latency) && le(a.send_latency, b.send_latency) && le(a.ramp, b.ramp) &&
+         le(a.all_to_all_latency, b.all_to_all_latency) && le(a.send_latency, b.send_latency) && le(a.ramp, b.ramp) &&
          a.scale_out == b.scale_out;
 }
 
@@ -52,11 +52,11 @@ void Undominated::offer(PlacedChannels&& newcomer) {
 void lower(Channel<double>& bound, const Channel<double>& c) {
   bound.gather = min(bound.gather, c.gather);
   bound.reduce = min(bound.reduce, c.reduce);
-  bound.exchange = min(bound.exchange, c.exchange);
+  bound.all_to_all = min(bound.all_to_all, c.all_to_all);
   bound.send = min(bound.send, c.send);
   bound.gather_latency = min(bound.gather_latency, c.gather_latency);
   bound.reduce_latency = min(bound.reduce_latency, c.reduce_latency);
-  bound.exchange_latency = min(bound.exchange_latency, c.exchange_latency);
+  bound.all_to_all_latency = min(bound.all_to_all_latency, c.all_to_all_latency);
   bound.send_latency = min(bound.send_latency, c.send_latency);
   bound.ramp = min(bound.ramp, c.ramp);
 }
@@ -89,7 +89,7 @@ Channel<double> best_switched(const HardwareSpec& hw, const Slice& slice, const 
   out.gather_latency = Seconds(0);
   out.reduce_latency = Seconds(0);
   out.ramp = Seconds(0);
-  out.exchange_latency = Seconds(0);
+  out.all_to_all_latency = Seconds(0);
   out.send = SecondsPerByte(0);
   out.send_latency = Seconds(0);
   out.links = 0;

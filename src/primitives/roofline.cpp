@@ -58,9 +58,9 @@ void set_times(RooflinePoint& point, const RooflineQuestion& question, const Roo
   }
   point.memory_time = named(point.bytes / (chips * rates.memory), "T_memory", kSource);
   if (rates.link) {
-    const CollectiveTime exchange = exchange_time(question, rates, point.work.exchanged);
+    const CollectiveTime all_to_all = all_to_all_seconds(question, rates, point.work.exchanged);
     const bool exact = question.convention == CollectiveConvention::kExact;
-    point.link_time = named(exact ? exchange.time : exchange.bandwidth_time, "T_link", "book ch. 1, 3 and 12");
+    point.link_time = named(exact ? all_to_all.time : all_to_all.bandwidth_time, "T_link", "book ch. 1, 3 and 12");
   }
   point.overhead = rates.overhead;
   const SecondsOf<Traced> lower = longer(longer(point.compute_time, point.memory_time), point.link_time);
@@ -131,8 +131,8 @@ std::vector<MeasuredTime> measured_times(const RooflineQuestion& question, const
 
 }  // namespace
 
-CollectiveTime exchange_time(const RooflineQuestion& question, const RooflineRates& rates,
-                             const BytesOf<Traced>& bytes) {
+CollectiveTime all_to_all_seconds(const RooflineQuestion& question, const RooflineRates& rates,
+                                  const BytesOf<Traced>& bytes) {
   const bool sums = question.sharing.split == MatmulSplit::kContraction;
   return collective_time(rates.network, rates.group,
                          {.op = sums ? CollectiveOp::kAllReduce : CollectiveOp::kAllGather,

@@ -114,8 +114,8 @@ RooflineRates roofline_rates(const RooflineQuestion& question, const HardwareSpe
 Traced reached_fraction(const Operation& operation, const Sharing& sharing, const RooflineRates& rates);
 /// What the chips of a split matmul exchange: an all-reduce of the result, or an all-gather of the input. T_link is its
 /// transfer, as in chapter 1 of the book; the exact convention counts latency as well.
-CollectiveTime exchange_time(const RooflineQuestion& question, const RooflineRates& rates,
-                             const BytesOf<Traced>& bytes);
+CollectiveTime all_to_all_seconds(const RooflineQuestion& question, const RooflineRates& rates,
+                                  const BytesOf<Traced>& bytes);
 
 void note_assumptions(const RooflineQuestion& question, const HardwareSpec& hw, RooflineAnswer& found);
 

@@ -122,7 +122,7 @@ Critical critical_dimension(const RooflineQuestion& question, const RooflineRate
       contraction ? element_bytes(question.types.result, "result") : element_bytes(question.types.input, "input");
   const Traced chips = asked(static_cast<double>(question.sharing.chips), "chips");
   const BytesOf<Traced> one = read(Reader<Traced>{}, Bytes(1), "a byte", "");
-  const auto per_byte = exchange_time(question, rates, one).bandwidth_time / one;
+  const auto per_byte = all_to_all_seconds(question, rates, one).bandwidth_time / one;
   const Intensity alpha =
       named(*rates.compute * per_byte, "alpha_exchange", "book ch. 1: FLOPs computed while a byte is exchanged");
   const FlopsOf<Traced> two{Traced(2.0)};

@@ -79,10 +79,10 @@ void note_bytes(const RooflineQuestion& question, Notes& notes) {
 }
 
 void note_exchange(const RooflineQuestion& question, const RooflineAnswer& found, Notes& notes) {
-  const CollectiveTime exchange = exchange_time(question, found.rates, found.points.front().work.exchanged);
+  const CollectiveTime all_to_all = all_to_all_seconds(question, found.rates, found.points.front().work.exchanged);
   notes.push_back(
       {fmt::format("convention {}: {}, as in collective; latency {}",
-                   kCollectiveConventionNames[static_cast<std::size_t>(question.convention)], exchange.algorithm,
+                   kCollectiveConventionNames[static_cast<std::size_t>(question.convention)], all_to_all.algorithm,
                    question.convention == CollectiveConvention::kExact ? "counted" : "not counted"),
        "--convention", "book ch. 3 and 12"});
 }

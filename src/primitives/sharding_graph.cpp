@@ -129,7 +129,7 @@ void ShardingGraph::add_edges(std::size_t node) {
     to.partial &= ~mask_of_all(lists);
     add_edge(node, StepKind::kReduceScatter, mask_of_all(lists), to);
   });
-  add_exchanges(node);
+  add_all_to_alls(node);
 }
 
 /// Drops the last axes of each dimension, in all combinations.
@@ -149,7 +149,7 @@ void ShardingGraph::add_gathers(std::size_t node, std::size_t dim, Sharding& lay
 }
 
 /// Moves the last axes of one dimension behind those of another.
-void ShardingGraph::add_exchanges(std::size_t node) {
+void ShardingGraph::add_all_to_alls(std::size_t node) {
   const Sharding& layout = nodes_[node];
   for (std::size_t from = 0; from < layout.cut.size(); ++from) {
     for (std::size_t kept = 0; kept < layout.cut[from].size(); ++kept) {

@@ -79,7 +79,7 @@ class ShardingGraph {
   void add_edges(std::size_t node);
   void add_edge(std::size_t node, StepKind kind, AxisMask axes, const Sharding& to);
   void add_gathers(std::size_t node, std::size_t dim, Sharding& layout, AxisMask gathered);
-  void add_exchanges(std::size_t node);
+  void add_all_to_alls(std::size_t node);
   const Tree& tree_from(std::size_t source, AxisMask frozen);
 
   const ShardingTables& tables_;

@@ -92,7 +92,7 @@ void BoundInputs::parameters_of_model(BoundList& list) {
 
 void BoundInputs::shape_of_model(BoundList& list) {
   if (!q_.model) return;
-  shape = thumb::layer_shape(*q_.model);
+  shape = rules::layer_shape(*q_.model);
   if (shape && !shape->left_out.empty()) {
     list.assume({"rules for a layer leave out " + shape->left_out, "", "book ch. 12"});
   }

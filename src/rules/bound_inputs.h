@@ -10,11 +10,11 @@
 #include "rules/bound_list.h"
 #include "rules/bound_rates.h"
 #include "rules/bounds.h"
-#include "rules/thumb.h"
+#include "rules/formulas.h"
 
 namespace scalecalc {
 
-using thumb::LayerShape;
+using rules::LayerShape;
 
 class BoundInputs : public BoundRates {
  public:

@@ -5,7 +5,7 @@
 #include "base/scalar.h"
 #include "base/units.h"
 #include "rules/bound_rules.h"
-#include "rules/thumb.h"
+#include "rules/formulas.h"
 
 namespace scalecalc {
 namespace {
@@ -17,7 +17,7 @@ class RunRules {
   void run() {
     if (in_.tokens) {
       flops_ = rule("training_flops", "6 P_act tokens", "of the whole run", "",
-                    thumb::training_flops(in_.active_parameters, *in_.tokens));
+                    rules::training_flops(in_.active_parameters, *in_.tokens));
       const SecondsOf<Traced> alone = flops_ / in_.peak();
       rule("chip_years", "training FLOPs / C", "one chip at its peak", "years of 365 days",
            alone.value() / Traced(kSecondsPerYear));
@@ -37,9 +37,9 @@ class RunRules {
   void steps() {
     const Traced mfu = assumed_mfu(in_);
     if (in_.batch) {
-      const auto step = thumb::training_flops(in_.active_parameters, *in_.batch);
+      const auto step = rules::training_flops(in_.active_parameters, *in_.batch);
       rule("step_time", "6 P_act B / (n C MFU)", "one step at that MFU", "",
-           thumb::run_time(step, *in_.chips, in_.peak(), mfu));
+           rules::run_time(step, *in_.chips, in_.peak(), mfu));
     }
     if (in_.batch && in_.tokens) rule("steps", "tokens / B", "of the run", "steps", *in_.tokens / *in_.batch);
     if (in_.tokens) whole(mfu);
@@ -47,7 +47,7 @@ class RunRules {
 
   void whole(const Traced& mfu) {
     const SecondsOf<Traced> time = rule("run_time", "training FLOPs / (n C MFU)", "the run at that MFU", "",
-                                        thumb::run_time(flops_, *in_.chips, in_.peak(), mfu));
+                                        rules::run_time(flops_, *in_.chips, in_.peak(), mfu));
     rule("run_days", "run time / 86400", "the same in days", "days", time.value() / Traced(kSecondsPerDay));
     const Traced hours = rule("chip_hours", "n x run time / 3600", "what a cloud bills", "chip-hours",
                               *in_.chips * time.value() / Traced(kSecondsPerHour));

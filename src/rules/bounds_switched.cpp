@@ -7,7 +7,7 @@
 #include "base/scalar.h"
 #include "base/units.h"
 #include "rules/bound_rules.h"
-#include "rules/thumb.h"
+#include "rules/formulas.h"
 
 namespace scalecalc {
 namespace {
@@ -31,7 +31,7 @@ class SwitchedRules {
   }
 
   Traced limit_of(const FlopsPerByteOf<Traced>& alpha, const Traced& scale) const {
-    return thumb::data_limit(alpha, scale, Traced(1.0), sparsity_);
+    return rules::data_limit(alpha, scale, Traced(1.0), sparsity_);
   }
 
   void data() {
@@ -121,7 +121,7 @@ class SwitchedRules {
   void tensor() {
     if (!in_.shape) return list_.leave_out("tensor parallelism", "a model whose d_ff is known");
     const auto alpha = named(in_.compute() / in_.scale_up(), "alpha_gpu", "book ch. 12: C / W_gpu");
-    const Traced limit = thumb::tensor_limit(alpha, in_.activation_scale(), Traced(1.0), in_.shape->width);
+    const Traced limit = rules::tensor_limit(alpha, in_.activation_scale(), Traced(1.0), in_.shape->width);
     const char* source = "book ch. 12, Tensor Parallelism";
     const std::optional<std::int64_t> tp = in_.question().fix.tp;
     std::optional<bool> holds;
@@ -139,7 +139,7 @@ class SwitchedRules {
     if (!in_.has_outer_network()) return;
     const auto beyond = named(in_.compute() / in_.node_egress(), "alpha_node", "book ch. 12: C / W_node");
     const Traced node = kReader.input(in_.node_size(), "node", in_.hw().network.front().source);
-    const Traced two = node + thumb::tensor_limit(beyond, in_.activation_scale(), Traced(1.0), in_.shape->width);
+    const Traced two = node + rules::tensor_limit(beyond, in_.activation_scale(), Traced(1.0), in_.shape->width);
     holds.reset();
     if (tp && static_cast<double>(*tp) > in_.node_size()) holds = static_cast<double>(*tp) < two.value();
     list_.add(BoundGroup::kTensor,

@@ -6,7 +6,7 @@
 #include "base/scalar.h"
 #include "base/units.h"
 #include "rules/bound_rules.h"
-#include "rules/thumb.h"
+#include "rules/formulas.h"
 
 namespace scalecalc {
 namespace {
@@ -40,7 +40,7 @@ class TorusRules {
  private:
   /// alpha / M for one number of axes, judged against the tokens of a chip.
   Traced data_rule(const std::string& name, const Traced& scale, const Traced& axes, const std::string& says) {
-    const Traced limit = thumb::data_limit(alpha_, scale, axes, sparsity_);
+    const Traced limit = rules::data_limit(alpha_, scale, axes, sparsity_);
     const char* symbol = in_.shape && in_.shape->experts ? "(E/k) alpha_ici / M_X" : "alpha_ici / M_X";
     return list_.add(BoundGroup::kData, {name, symbol, "tokens per chip", says, "book ch. 5, Data Parallelism, FSDP"},
                      limit, in_.more_tokens_than(limit));
@@ -97,7 +97,7 @@ class TorusRules {
                 {"fsdp_most_pods", "B / (limit x pod)", "pods", "the same in whole pods", "book ch. 5"}, most / *pod);
     }
     if (in_.tokens) {
-      const auto time = thumb::run_time(thumb::training_flops(in_.active_parameters, *in_.tokens), most, in_.peak(),
+      const auto time = rules::run_time(rules::training_flops(in_.active_parameters, *in_.tokens), most, in_.peak(),
                                         assumed_mfu(in_));
       list_.add(BoundGroup::kData,
                 {"fsdp_most_chips_days", "6 P tokens / (chips C MFU)", "days", "the run on that many chips",
@@ -108,7 +108,7 @@ class TorusRules {
 
   void tensor() {
     if (!in_.shape) return list_.leave_out("tensor and mixed parallelism", "a model whose d_ff is known");
-    const Traced limit = thumb::tensor_limit(alpha_, in_.activation_scale(), tensor_axes_, in_.shape->width);
+    const Traced limit = rules::tensor_limit(alpha_, in_.activation_scale(), tensor_axes_, in_.shape->width);
     std::optional<bool> holds;
     if (in_.question().fix.tp) holds = static_cast<double>(in_.tensor_degree()) < limit.value();
     const char* source = "book ch. 5, Tensor Parallelism";
@@ -125,7 +125,7 @@ class TorusRules {
       list_.add(BoundGroup::kTensor,
                 {fmt::format("tp_limit_in_{}", name_of(other)), "M_Y F / alpha_ici (2 / b_a)", "chips",
                  fmt::format("the same with everything in {}", name_of(other)), source},
-                thumb::tensor_limit(in_.compute(other) / in_.axis(), scale, tensor_axes_, in_.shape->width));
+                rules::tensor_limit(in_.compute(other) / in_.axis(), scale, tensor_axes_, in_.shape->width));
     }
     double power = 1;
     while (power * 2 <= limit.value()) power *= 2;
@@ -141,7 +141,7 @@ class TorusRules {
       return list_.leave_out("FSDP with tensor parallelism",
                              fmt::format("an axis for each: M_X and M_Y share {}", in_.axes()));
     }
-    const thumb::MixedSplit<Traced> split{
+    const rules::MixedSplit<Traced> split{
         .alpha = alpha_,
         .weight_scale = in_.fsdp_scale(),
         .activation_scale = in_.activation_scale(),
@@ -156,7 +156,7 @@ class TorusRules {
                                           "best split with more tokens on each chip",
                                           *beside, in_.tensor_axes()),
                               source},
-                             thumb::mixed_limit(split), in_.more_tokens_than(thumb::mixed_limit(split)));
+                             rules::mixed_limit(split), in_.more_tokens_than(rules::mixed_limit(split)));
     const Traced in_turn = Traced(4.0) * *mixed_limit_;
     list_.add(BoundGroup::kMixed,
               {"mixed_limit_in_turn", "4 alpha_ici^2 / (M_X M_Y F)", "tokens per chip",
@@ -183,11 +183,11 @@ class TorusRules {
     return named(whole / kReader.input(static_cast<double>(in_.slices()), "slices", "--slices"), name, "of one slice");
   }
 
-  void best_split(const thumb::MixedSplit<Traced>& split) {
+  void best_split(const rules::MixedSplit<Traced>& split) {
     const char* source = "book ch. 5, Combining FSDP and Tensor Parallelism";
     const Traced chips = per_slice(*in_.chips, "n_slice");
     const Traced batch = per_slice(*in_.batch, "B_slice");
-    const Traced x = thumb::optimal_data_ranks(split, batch, chips);
+    const Traced x = rules::optimal_data_ranks(split, batch, chips);
     const Traced x_opt = list_.add(BoundGroup::kMixed,
                                    {"mixed_optimal_fsdp", "X_opt = sqrt((B/F) (M_X/M_Y) n)", "chips",
                                     "FSDP ranks at which weights and activations take equally long", source},
@@ -198,8 +198,8 @@ class TorusRules {
     list_.add(BoundGroup::kMixed,
               {"mixed_math_over_comms", "sqrt(B F M_X M_Y / n) / alpha_ici", "times",
                "computing against communication at that split", source},
-              thumb::mixed_math_over_comms(split, *in_.tokens_per_chip),
-              in_.more_tokens_than(thumb::mixed_limit(split)));
+              rules::mixed_math_over_comms(split, *in_.tokens_per_chip),
+              in_.more_tokens_than(rules::mixed_limit(split)));
     const auto weights = split.weight_scale * in_.shape->total_width / (y_opt * split.data_axes);
     const auto activations = split.activation_scale * batch / (x_opt * split.tensor_axes);
     const Traced math = batch * in_.shape->width / chips;
@@ -212,9 +212,9 @@ class TorusRules {
   }
 
   /// The power of two for tensor parallelism, dividing chips and F, whose slower exchange is the fastest.
-  void feasible(const thumb::MixedSplit<Traced>& split, const Traced& batch, const Traced& chips) {
+  void feasible(const rules::MixedSplit<Traced>& split, const Traced& batch, const Traced& chips) {
     const auto n = static_cast<std::int64_t>(chips.value());
-    const auto exchange = [&](std::int64_t tp) {
+    const auto all_to_all = [&](std::int64_t tp) {
       const double y = static_cast<double>(tp);
       const double weights =
           split.weight_scale.value() * in_.shape->total_width.value() / (y * split.data_axes.value());
@@ -225,7 +225,7 @@ class TorusRules {
     const auto d_ff = static_cast<std::int64_t>(in_.shape->expert_d_ff.value_or(in_.shape->width).value());
     std::int64_t best = 1;
     for (std::int64_t tp = 2; n % tp == 0 && d_ff % tp == 0; tp *= 2) {
-      if (exchange(tp) < exchange(best)) best = tp;
+      if (all_to_all(tp) < all_to_all(best)) best = tp;
     }
     split_tensor_degree_ = best;
     const char* source = "book ch. 5, Combining FSDP and Tensor Parallelism";
@@ -238,7 +238,7 @@ class TorusRules {
         {"mixed_feasible_fsdp", "n / that", "chips", "FSDP ranks (sequence sharding among them) beside it", source},
         chips / tp);
     const double math = batch.value() * in_.shape->width.value() / chips.value();
-    const double ratio = math / (split.alpha.value().value() * exchange(best));
+    const double ratio = math / (split.alpha.value().value() * all_to_all(best));
     if (best > 1) {
       list_.add(BoundGroup::kMixed,
                 {"mixed_feasible_math_over_comms", "T_math / max(T_fsdp, T_tp)", "times",
@@ -273,7 +273,7 @@ class TorusRules {
   void several_slices() {
     if (!in_.has_outer_network()) return;
     const FlopsPerByteOf<Traced> alpha = named(in_.compute() / in_.scale_out(), "alpha_dcn", "book ch. 5: C / W_dcn");
-    const Traced limit = thumb::data_limit(alpha, in_.gradient_scale(), Traced(1.0), sparsity_);
+    const Traced limit = rules::data_limit(alpha, in_.gradient_scale(), Traced(1.0), sparsity_);
     std::optional<bool> holds;
     std::optional<Traced> tokens;
     if (in_.batch && in_.slices() > 1) tokens = per_slice(*in_.batch, "tokens_per_slice");

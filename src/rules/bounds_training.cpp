@@ -7,7 +7,7 @@
 
 #include "base/scalar.h"
 #include "base/units.h"
-#include "rules/thumb.h"
+#include "rules/formulas.h"
 
 namespace scalecalc {
 namespace {
@@ -81,7 +81,7 @@ void model_bounds(const BoundInputs& in, BoundList& list) {
   const FlopsOf<Traced> each =
       list.add(BoundGroup::kModel,
                {"flops_per_token", "6 P_act", "", "training FLOPs of one token, forward and backward", "book ch. 4"},
-               thumb::training_flops(in.active_parameters, Traced(1.0)));
+               rules::training_flops(in.active_parameters, Traced(1.0)));
   list.add(BoundGroup::kModel,
            {"token_time", "6 P_act / C", "", "time of one chip for a token, at its peak", "book ch. 6"},
            each / in.compute());

@@ -85,24 +85,24 @@ class CollectiveBuilder {
               bool logits = false) {
     add(name, times, channel, channel.gather_latency, bytes(elements, each), channel.gather, logits);
   }
-  void exchange(std::string_view name, double times, const Channel<R>& channel, const R& elements, double each) {
-    add(name, times, channel, channel.exchange_latency, bytes(elements, each), channel.exchange);
+  void all_to_all(std::string_view name, double times, const Channel<R>& channel, const R& elements, double each) {
+    add(name, times, channel, channel.all_to_all_latency, bytes(elements, each), channel.all_to_all);
   }
 
   void layer(const LayerKind& kind, const std::vector<Op<R>>& ops, double count) {
     for (const Op<R>& op : ops) {
       if (value_of(op.summed) > 0) all_reduce("inner all-reduce", count, tp_, op.summed);
       if (op.kind == OpKind::kAttention && op.tp == TpRule::kHeads) {
-        exchange("context all-to-all", count, cp_, op.v_width / R(to_double(layout_.tp)), act());
+        all_to_all("context all-to-all", count, cp_, op.v_width / R(to_double(layout_.tp)), act());
         if (layout_.scheme == ServeScheme::kStationary2d) {
           // Queries, keys and values go from heads to sequences, the outputs back.
           const R moved = (op.qk_width + op.v_width + op.shared) / R(to_double(layout_.tp));
-          exchange("sequence all-to-all", count * 2, tp_, moved * R(0.5), act());
+          all_to_all("sequence all-to-all", count * 2, tp_, moved * R(0.5), act());
         }
       }
     }
     const bool shares_experts = kind.ffn == FfnKind::kMoe && terms_.sharing > 1;
-    if (shares_experts) expert_exchange(count);
+    if (shares_experts) expert_all_to_all(count);
     switch (layout_.scheme) {
       case ServeScheme::kStationary1d: return reductions(kind, count);
       case ServeScheme::kStationary2d: return reductions_2d(kind, ops, count);
@@ -137,7 +137,7 @@ class CollectiveBuilder {
 
   /// Each rank sends its part of its group's tokens to the experts they chose and gets the sums back; without expert
   /// ranks all tokens go everywhere.
-  void expert_exchange(double count) {
+  void expert_all_to_all(double count) {
     const R& width = dims_.expert_width;
     const R each(1 / to_double(layout_.tp * layout_.cp));
     if (layout_.ep == 1) {
@@ -147,8 +147,8 @@ class CollectiveBuilder {
       return;
     }
     const R routed = dims_.top_k * width * each;
-    exchange("expert dispatch", count, ep_, routed, dispatch_);
-    exchange("expert combine", count, ep_, routed, act());
+    all_to_all("expert dispatch", count, ep_, routed, dispatch_);
+    all_to_all("expert combine", count, ep_, routed, act());
     if (layout_.etp > 1) {
       const R arrived = routed * R(to_double(layout_.etp));
       gather("expert tensor all-gather", count, etp_, arrived, dispatch_);

@@ -113,13 +113,13 @@ struct Coefficient {
 
 /// What a stack's kernels add to the links in a collective, measured. Where a latency is 0 the network's own counts.
 struct CollectiveKernels {
-  Coefficient latency_scale_up{0, 0, ""};    ///< seconds of a small all-reduce of two inside the innermost tier
-  Coefficient latency_scale_out{0, 0, ""};   ///< and of one that leaves it
-  Coefficient latency_growth{0, 0, ""};      ///< share of these that every doubling of the ranks adds
-  Coefficient exchange_scale_up{0, 0, ""};   ///< seconds of a small all-to-all, likewise
-  Coefficient exchange_scale_out{0, 0, ""};  ///<
-  Coefficient collective_ramp{0, 0, ""};     ///< seconds that a MB costs until a collective runs at full bandwidth
-  Coefficient collective_factor;             ///< on all of these and the transfer
+  Coefficient latency_scale_up{0, 0, ""};      ///< seconds of a small all-reduce of two inside the innermost tier
+  Coefficient latency_scale_out{0, 0, ""};     ///< and of one that leaves it
+  Coefficient latency_growth{0, 0, ""};        ///< share of these that every doubling of the ranks adds
+  Coefficient all_to_all_scale_up{0, 0, ""};   ///< seconds of a small all-to-all, likewise
+  Coefficient all_to_all_scale_out{0, 0, ""};  ///<
+  Coefficient collective_ramp{0, 0, ""};       ///< seconds that a MB costs until a collective runs at full bandwidth
+  Coefficient collective_factor;               ///< on all of these and the transfer
 };
 
 /// What serving reaches where it differs from training (`serving:` inside the efficiency block): steps of few rows,

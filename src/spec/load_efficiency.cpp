@@ -138,7 +138,8 @@ void read_latencies(CoefficientReader& reader, bool optional, CollectiveKernels&
     read_pair(reader, "latency", UnitKind::kSeconds, {0, 1}, out.latency_scale_up, out.latency_scale_out);
   if (asked("latency_growth")) reader.read("latency_growth", UnitKind::kNumber, {0, 4}, out.latency_growth);
   if (asked("exchange_latency"))
-    read_pair(reader, "exchange_latency", UnitKind::kSeconds, {0, 1}, out.exchange_scale_up, out.exchange_scale_out);
+    read_pair(reader, "exchange_latency", UnitKind::kSeconds, {0, 1}, out.all_to_all_scale_up,
+              out.all_to_all_scale_out);
 }
 
 /// Optional everywhere: a chip of which nobody measured serving has none, and the answer says so.
@@ -354,8 +355,8 @@ void move_serving(ServingEfficiency& s, double sign) {
     c->value = std::min(c->value * (1 + sign * c->error), 1.0);
   }
   for (Coefficient* c : {&s.grouped_half_rows, &s.blend, &s.layer_overhead, &s.step_overhead, &s.sequence_overhead,
-                         &s.latency_scale_up, &s.latency_scale_out, &s.latency_growth, &s.exchange_scale_up,
-                         &s.exchange_scale_out, &s.collective_ramp, &s.collective_factor}) {
+                         &s.latency_scale_up, &s.latency_scale_out, &s.latency_growth, &s.all_to_all_scale_up,
+                         &s.all_to_all_scale_out, &s.collective_ramp, &s.collective_factor}) {
     c->value *= 1 - sign * c->error;
   }
   s.expert_imbalance.value = std::max(1.0, s.expert_imbalance.value * (1 - sign * s.expert_imbalance.error));
@@ -381,7 +382,7 @@ Efficiency moved(const Efficiency& efficiency, double sign) {
     cost(*c, 0);
   }
   CollectiveKernels& k = out.collectives;
-  for (Coefficient* c : {&k.latency_scale_up, &k.latency_scale_out, &k.exchange_scale_up, &k.exchange_scale_out}) {
+  for (Coefficient* c : {&k.latency_scale_up, &k.latency_scale_out, &k.all_to_all_scale_up, &k.all_to_all_scale_out}) {
     cost(*c, std::min(c->value, 1e-9));  // at 0 the network's own latency would count
   }
   cost(k.latency_growth, 0);

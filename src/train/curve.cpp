@@ -10,8 +10,8 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "train/figures.h"
-#include "train/front.h"
 #include "train/obstacles.h"
+#include "train/pareto.h"
 
 namespace scalecalc {
 namespace {

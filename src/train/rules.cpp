@@ -1,5 +1,5 @@
 // Scaling book, chapter 5 ("How to Parallelize a Transformer for Training"), chapter 6 ("Training LLaMA 3 on TPUs")
-// and, behind switches, chapter 12; the formulas are those of `bounds` (rules/thumb.h).
+// and, behind switches, chapter 12; the formulas are those of `bounds` (rules/formulas.h).
 #include "train/rules.h"
 
 #include <fmt/format.h>
@@ -7,7 +7,7 @@
 #include "base/units.h"
 #include "model/accounting.h"
 #include "primitives/named_rates.h"
-#include "rules/thumb.h"
+#include "rules/formulas.h"
 
 namespace scalecalc {
 namespace {
@@ -45,7 +45,7 @@ class Rules {
     batch_ = reader.input(q_.workload.batch_seqs * static_cast<double>(q_.workload.seq), "B", "workload");
     chips_ = reader.input(static_cast<double>(q_.slices.front().chips), "n", "--chips");
     tokens_ = reader.input(q_.workload.tokens.value_or(0), "D_tokens", "workload");
-    shape_ = thumb::layer_shape(q_.model);
+    shape_ = rules::layer_shape(q_.model);
     if (shape_) sparsity_ = shape_->sparsity;
     parameters_ = reader.input(count_parameters(q_.model).active, "N", "counted from the model file");
   }
@@ -79,7 +79,7 @@ class Rules {
     step(alpha);
     const double axes = static_cast<double>(tier.torus.pod.size());
     const Traced limit =
-        named(thumb::data_limit(alpha, Traced(1.0), reader.input(axes, "M_X", "axes of the torus"), sparsity_),
+        named(rules::data_limit(alpha, Traced(1.0), reader.input(axes, "M_X", "axes of the torus"), sparsity_),
               "FSDP limit, tokens per chip", "book ch. 5: alpha / M_X with every axis used for FSDP");
     step(limit);
     if (shape_) mixed(alpha, axes > 1 ? axes - 1 : 1);
@@ -88,13 +88,13 @@ class Rules {
   }
 
   void mixed(const FlopsPerByteOf<Traced>& alpha, double data_axes) {
-    const thumb::MixedSplit<Traced> split{
+    const rules::MixedSplit<Traced> split{
         .alpha = alpha, .data_axes = Traced(data_axes), .width = shape_->width, .sparsity = sparsity_};
-    const Traced x_opt = named(thumb::optimal_data_ranks(split, batch_, chips_), "X_opt",
+    const Traced x_opt = named(rules::optimal_data_ranks(split, batch_, chips_), "X_opt",
                                "book ch. 5: sqrt((B/F)(M_X/M_Y) n), M_X axes for FSDP and one for TP");
     step(x_opt);
     step(named(chips_ / x_opt, "Y_opt", "book ch. 5: n / X_opt"));
-    mixed_ = named(thumb::mixed_limit(split), "FSDP x TP limit, tokens per chip", "book ch. 5: alpha^2 / (M_X M_Y F)");
+    mixed_ = named(rules::mixed_limit(split), "FSDP x TP limit, tokens per chip", "book ch. 5: alpha^2 / (M_X M_Y F)");
     step(*mixed_);
     if (chips_ < x_opt) {
       section_.remarks.push_back(
@@ -117,13 +117,13 @@ class Rules {
     }
     const FlopsPerByteOf<Traced> alpha = named(rate_ / slower, "alpha", "book ch. 12: C / W");
     step(alpha);
-    const Traced limit = named(thumb::data_limit(alpha, Traced(1.0), reader.input(1, "M", "one network"), sparsity_),
+    const Traced limit = named(rules::data_limit(alpha, Traced(1.0), reader.input(1, "M", "one network"), sparsity_),
                                "FSDP limit, tokens per chip", "book ch. 12: C / W, E / k times that with experts");
     step(limit);
     if (shape_) {
       const FlopsPerByteOf<Traced> local = named(rate_ / inside, "alpha_gpu", "book ch. 12: C / W_gpu");
       step(local);
-      step(named(thumb::tensor_limit(local, Traced(1.0), Traced(1.0), shape_->width), "TP limit inside a node, chips",
+      step(named(rules::tensor_limit(local, Traced(1.0), Traced(1.0), shape_->width), "TP limit inside a node, chips",
                  "book ch. 12: F W_gpu / C"));
     }
     verdict("pure FSDP", limit);
@@ -131,7 +131,7 @@ class Rules {
 
   void whole_run() {
     const FlopsOf<Traced> total =
-        named(thumb::training_flops(parameters_, tokens_), "training FLOPs", "book ch. 4: 6 N D_tokens");
+        named(rules::training_flops(parameters_, tokens_), "training FLOPs", "book ch. 4: 6 N D_tokens");
     step(total);
     const SecondsOf<Traced> one = named(total / rate_, "time on one chip at peak", "book ch. 6");
     step(one);
@@ -139,7 +139,7 @@ class Rules {
         named(one.value() / Traced(kSecondsPerYear), "chip-years at peak", "book ch. 6: years of 365 days");
     step(years);
     const SecondsOf<Traced> at40 =
-        named(thumb::run_time(total, chips_, rate_, Traced(0.4)), "time at 40 % MFU", "book ch. 6");
+        named(rules::run_time(total, chips_, rate_, Traced(0.4)), "time at 40 % MFU", "book ch. 6");
     step(at40);
     section_.remarks.push_back(fmt::format(
         "{:.0f} chip-years; {:.1f} days on {} chips at 40 % MFU, with N = {} as counted{}", years.value(),
@@ -154,7 +154,7 @@ class Rules {
   ExplainSection section_;
   Rate rate_;
   Traced batch_, chips_, tokens_, parameters_, per_chip_;
-  std::optional<thumb::LayerShape> shape_;
+  std::optional<rules::LayerShape> shape_;
   Traced sparsity_{1.0};
   std::optional<Traced> mixed_;
 };

@@ -42,7 +42,7 @@ double flops_per_token(const ModelSpec& model, const Workload& workload, double 
 
 /// What published runs do to fit and their sources rarely say, the least intrusive first. False where it changes
 /// nothing.
-struct Thrift {
+struct MemorySaving {
   const char* name;
   bool (*apply)(RowQuestion& question);
 };
@@ -96,14 +96,14 @@ bool run_layers_again(RowQuestion& q) {
   return true;
 }
 
-constexpr std::array kThrift{Thrift{"gathered inputs are gathered again", gather_again},
-                             Thrift{"the allocator wastes nothing", give_back_blocks},
-                             Thrift{"a fused loss", fuse_loss},
-                             Thrift{"16-bit gradients", halve_gradients},
-                             Thrift{"16-bit moments", halve_moments},
-                             Thrift{"no momentum", drop_momentum},
-                             Thrift{"no fp32 copy of the weights", drop_master},
-                             Thrift{"full remat", run_layers_again}};
+constexpr std::array kMemorySavings{MemorySaving{"gathered inputs are gathered again", gather_again},
+                                    MemorySaving{"the allocator wastes nothing", give_back_blocks},
+                                    MemorySaving{"a fused loss", fuse_loss},
+                                    MemorySaving{"16-bit gradients", halve_gradients},
+                                    MemorySaving{"16-bit moments", halve_moments},
+                                    MemorySaving{"no momentum", drop_momentum},
+                                    MemorySaving{"no fp32 copy of the weights", drop_master},
+                                    MemorySaving{"full remat", run_layers_again}};
 
 }  // namespace
 
@@ -145,14 +145,14 @@ Evaluated evaluate(RowQuestion& question) {
   PlanResult found = plan(request);
   if (!found.plans.empty()) return {.plan = std::move(found.plans.front())};
   if (found.stats.rejected[static_cast<std::size_t>(Reject::kMemory)] == 0) refuse_layout(request, found.stats);
-  RowQuestion thrifty = question;
+  RowQuestion saving_more = question;
   std::vector<std::string> assumed;
-  for (const Thrift& thrift : kThrift) {
-    if (!thrift.apply(thrifty)) continue;
-    assumed.emplace_back(thrift.name);
-    found = plan(request_of(thrifty));
+  for (const MemorySaving& saving : kMemorySavings) {
+    if (!saving.apply(saving_more)) continue;
+    assumed.emplace_back(saving.name);
+    found = plan(request_of(saving_more));
     if (found.plans.empty()) continue;
-    question = std::move(thrifty);
+    question = std::move(saving_more);
     return {.plan = std::move(found.plans.front()), .assumed = std::move(assumed)};
   }
   constexpr double kNoLimit = 1e18;

@@ -72,7 +72,7 @@ RC_GTEST_PROP(Collectives, ExactIsThePlannersChannel, ()) {
   kernels.latency_scale_up.value = *rc::gen::element<double>(0, 4e-6);
   kernels.latency_scale_out.value = *rc::gen::element<double>(0, 20e-6);
   kernels.latency_growth.value = *rc::gen::element<double>(0, 0.25);
-  kernels.exchange_scale_up.value = *rc::gen::element<double>(0, 25e-6);
+  kernels.all_to_all_scale_up.value = *rc::gen::element<double>(0, 25e-6);
   kernels.collective_ramp.value = *rc::gen::element<double>(0, 6e-6);
   kernels.collective_factor.value = *rc::gen::element<double>(1, 2.4);
   const bool serving = *rc::gen::arbitrary<bool>();

@@ -1,6 +1,6 @@
 // The Pareto front against all plans of small random problems, and the scaling curve of such problems: more chips are
 // never slower.
-#include "train/front.h"
+#include "train/pareto.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

@@ -168,9 +168,9 @@ class BruteForce {
                          .memory_reserve = Bytes(request_.efficiency.memory_reserve.value),
                          .layout = layout};
     MemoryUse<double> memory;
-    const Settled settled =
-        layout.remat_layers > 0 ? settle_remat(request_, in, memory) : settle_offload(request_, in, memory);
-    if (settled != Settled::kFits) return;
+    const FitOutcome settled =
+        layout.remat_layers > 0 ? fit_with_remat(request_, in, memory) : fit_with_offload(request_, in, memory);
+    if (settled != FitOutcome::kFits) return;
     for (std::size_t i = 0; i < placed.size(); ++i) {
       in.channels = &placed[i];
       Candidate c{.slice = slice_index, .placement = i};

@@ -25,13 +25,13 @@ DesignQuestion asking(std::int64_t chips, double days) {
 }
 
 /// A grid small enough to search all of it.
-std::vector<DesignedModel> all_shapes(const DesignQuestion& q, const Habits& habits) {
+std::vector<DesignedModel> all_shapes(const DesignQuestion& q, const ShapeRanges& ranges) {
   std::vector<DesignedModel> out;
-  for (const DesignShape& shape : shapes(habits, padded_vocab(q.vocab), q.experts)) out.push_back(designed(q, shape));
+  for (const DesignShape& shape : shapes(ranges, padded_vocab(q.vocab), q.experts)) out.push_back(designed(q, shape));
   return out;
 }
 
-TEST(Habits, AreTheMiddleHalf) {
+TEST(ShapeRanges, AreTheMiddleHalf) {
   std::vector<ModelSpec> models(5);
   const std::vector<std::int64_t> widths{100, 200, 300, 400, 1000};
   for (std::size_t i = 0; i < models.size(); ++i) {
@@ -41,7 +41,7 @@ TEST(Habits, AreTheMiddleHalf) {
     models[i].attention = {.heads = 8, .kv_heads = i == 0 ? 2 : 4, .head_dim = 64};
   }
   models[4].moe = MoeSpec{.experts = 8, .top_k = 2, .d_ff = 1500};
-  const Habits h = habits_of(models);
+  const ShapeRanges h = shape_ranges_of(models);
   EXPECT_EQ(h.aspect.low, 20);
   EXPECT_EQ(h.aspect.median, 30);
   EXPECT_EQ(h.aspect.high, 40);
@@ -53,18 +53,18 @@ TEST(Habits, AreTheMiddleHalf) {
 }
 
 TEST(Shapes, DivideIntoTilesAndGroupsAndAreDistinct) {
-  const Habits habits = habits_of(Catalog());
+  const ShapeRanges ranges = shape_ranges_of(Catalog());
   for (const auto& experts : {std::optional<ExpertChoice>{}, std::optional(ExpertChoice{64, 6})}) {
     std::set<std::array<std::int64_t, 3>> seen;
-    for (const DesignShape& s : shapes(habits, padded_vocab(128000), experts)) {
+    for (const DesignShape& s : shapes(ranges, padded_vocab(128000), experts)) {
       EXPECT_EQ(s.heads * s.head_dim, s.d_model);
       EXPECT_EQ(s.heads % s.kv_heads, 0);
       EXPECT_EQ(s.d_model % 256, 0);
       EXPECT_EQ(s.d_ff % 128, 0);
       EXPECT_EQ(s.vocab % 1024, 0);
       const double aspect = static_cast<double>(s.d_model) / static_cast<double>(s.layers);
-      EXPECT_GE(aspect, habits.aspect.low);
-      EXPECT_LE(aspect, habits.aspect.high);
+      EXPECT_GE(aspect, ranges.aspect.low);
+      EXPECT_LE(aspect, ranges.aspect.high);
       EXPECT_TRUE(seen.insert({s.d_model, s.layers, s.d_ff}).second);
     }
     EXPECT_GT(seen.size(), 500U);
@@ -72,7 +72,7 @@ TEST(Shapes, DivideIntoTilesAndGroupsAndAreDistinct) {
 }
 
 TEST(Shapes, APublishedShapeIsInTheGrid) {
-  const std::vector<DesignShape> all = shapes(habits_of(Catalog()), 128256, std::nullopt);
+  const std::vector<DesignShape> all = shapes(shape_ranges_of(Catalog()), 128256, std::nullopt);
   const auto is_llama3_70b = [](const DesignShape& s) {
     return s.d_model == 8192 && s.layers == 80 && s.d_ff == 28672 && s.heads == 64 && s.kv_heads == 8;
   };
@@ -102,7 +102,7 @@ TEST(Design, NoLargerShapeOfTheGridDoes) {
     ASSERT_EQ(found.models.size(), q.top);
     std::vector<double> meets;
     const double least = found.models.back().model.parameters.total;
-    for (const DesignedModel& model : all_shapes(q, found.habits)) {
+    for (const DesignedModel& model : all_shapes(q, found.ranges)) {
       // Three times the size is nine times the FLOPs: no MFU makes up for that.
       if (model.parameters.total < least || model.parameters.total > 3 * least) continue;
       if (judge(q, model, catalog).verdict == DesignVerdict::kMeets) meets.push_back(model.parameters.total);

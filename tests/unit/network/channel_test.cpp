@@ -64,9 +64,9 @@ TEST_F(Torus, TwistingSpeedsTheWholeSlicesAllToAll) {
   for (std::size_t a = 0; a < 3; ++a) whole.axes[a] = {.size = slice.shape[a], .stride = 1, .ring = true};
   Slice twisted = slice;
   twisted.twisted = true;
-  EXPECT_DOUBLE_EQ(channel(hw, slice, whole).exchange / channel(hw, twisted, whole).exchange, 1.63);
+  EXPECT_DOUBLE_EQ(channel(hw, slice, whole).all_to_all / channel(hw, twisted, whole).all_to_all, 1.63);
   EXPECT_EQ(channel(hw, slice, whole).gather.value(), channel(hw, twisted, whole).gather.value());
-  EXPECT_EQ(channel(hw, slice, ring(4)).exchange.value(), channel(hw, twisted, ring(4)).exchange.value());
+  EXPECT_EQ(channel(hw, slice, ring(4)).all_to_all.value(), channel(hw, twisted, ring(4)).all_to_all.value());
 }
 
 class Switched : public testing::Test {

@@ -47,9 +47,9 @@ TEST_F(Graph, OneStepWhereOneWillDo) {
   const std::optional<Route> scatter = route({{{}, {}}, kX}, {{{0}, {}}}, kY);
   EXPECT_EQ(kinds(scatter), Kinds{StepKind::kReduceScatter});
   EXPECT_EQ(scatter->seconds, 64) << "V of a reduce-scatter is what it takes";
-  const std::optional<Route> exchange = route({{{0}, {}}}, {{{}, {0}}}, kY);
-  EXPECT_EQ(kinds(exchange), Kinds{StepKind::kAllToAll});
-  EXPECT_EQ(exchange->seconds, 16) << "V of an all-to-all is the array of all members";
+  const std::optional<Route> all_to_all = route({{{0}, {}}}, {{{}, {0}}}, kY);
+  EXPECT_EQ(kinds(all_to_all), Kinds{StepKind::kAllToAll});
+  EXPECT_EQ(all_to_all->seconds, 16) << "V of an all-to-all is the array of all members";
   EXPECT_EQ(kinds(route({{{}, {}}}, {{{0}, {1}}})), Kinds{StepKind::kSlice});
   EXPECT_EQ(kinds(route({{{}, {}}, kX}, {{{}, {}}}, kY)), Kinds{StepKind::kAllReduce});
   EXPECT_TRUE(kinds(route({{{0}, {}}}, {{{0}, {}}})).empty());

@@ -1,4 +1,4 @@
-#include "design/habits.h"
+#include "design/shape_ranges.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@ namespace scalecalc {
 namespace {
 
 /// Quartiles, between neighbours in proportion.
-Habit habit_of(std::vector<double> values) {
+ShapeRange shape_range_of(std::vector<double> values) {
   check(!values.empty(), "some model has the ratio");
   std::sort(values.begin(), values.end());
   const auto at = [&](double share) {
@@ -34,7 +34,7 @@ std::int64_t most_usual(const std::vector<std::int64_t>& values) {
 
 }  // namespace
 
-Habits habits_of(const std::vector<ModelSpec>& models) {
+ShapeRanges shape_ranges_of(const std::vector<ModelSpec>& models) {
   std::vector<double> aspect, ff, experts;
   std::vector<std::int64_t> head_dims, kv_heads;
   for (const ModelSpec& m : models) {
@@ -47,15 +47,16 @@ Habits habits_of(const std::vector<ModelSpec>& models) {
     head_dims.push_back(a.head_dim);
     if (a.kv_heads < a.heads && a.kv_heads > 1) kv_heads.push_back(a.kv_heads);
   }
-  return {habit_of(aspect), habit_of(ff), habit_of(experts), most_usual(head_dims), most_usual(kv_heads)};
+  return {shape_range_of(aspect), shape_range_of(ff), shape_range_of(experts), most_usual(head_dims),
+          most_usual(kv_heads)};
 }
 
-Habits habits_of(const Catalog& catalog) {
+ShapeRanges shape_ranges_of(const Catalog& catalog) {
   std::vector<ModelSpec> models;
   for (const std::string& name : catalog.names(CatalogKind::kModel)) {
     if (name.find('/') == std::string::npos) models.push_back(load_model(catalog.load(CatalogKind::kModel, name)));
   }
-  return habits_of(models);
+  return shape_ranges_of(models);
 }
 
 }  // namespace scalecalc

@@ -13,7 +13,7 @@
 #include "base/scalar.h"
 #include "spec/model_spec.h"
 
-namespace scalecalc::thumb {
+namespace scalecalc::rules {
 
 /// The feed-forward of the kind of layer most layers of a model are.
 struct LayerShape {
@@ -88,4 +88,4 @@ SecondsOf<R> run_time(const FlopsOf<R>& flops, const R& chips, const FlopsPerSec
   return flops / (peak * (chips * mfu));
 }
 
-}  // namespace scalecalc::thumb
+}  // namespace scalecalc::rules

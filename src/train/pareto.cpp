@@ -1,4 +1,4 @@
-#include "train/front.h"
+#include "train/pareto.h"
 
 #include <algorithm>
 #include <limits>

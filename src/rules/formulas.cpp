@@ -1,4 +1,4 @@
-#include "rules/thumb.h"
+#include "rules/formulas.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-namespace scalecalc::thumb {
+namespace scalecalc::rules {
 namespace {
 
 using FeedForward = std::pair<FfnKind, std::int64_t>;
@@ -66,4 +66,4 @@ std::optional<LayerShape> layer_shape(const ModelSpec& model) {
   return out;
 }
 
-}  // namespace scalecalc::thumb
+}  // namespace scalecalc::rules
