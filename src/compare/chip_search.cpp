@@ -55,15 +55,14 @@ std::int64_t ChipSearch::built_below(std::int64_t chips) const {
   return chips < 1 ? 0 : nearest_below(job_.hw, chips, question_.slices);
 }
 
-std::optional<SizedPlan> ChipSearch::plan_within(std::int64_t chips, const std::optional<double>& longest_s,
-                                                 bool ties) const {
+std::optional<SizedPlan> ChipSearch::plan_within(std::int64_t chips, const std::optional<double>& longest_s) const {
   TrainQuestion question = question_;
   question.chips = chips;
   SizedPlan out{.machine = on_machine(question, job_)};
   std::erase_if(out.machine.slices, [&](const Slice& slice) { return slice.chips != chips; });
   const PlanRequest request = request_of(question, out.machine);
   Planner planner(request, stop_);
-  Goal goal{.objective = Objective::kTime, .top = 1, .ties = ties};
+  Goal goal{.objective = Objective::kTime, .top = 1};
   if (longest_s) goal.below = kExactlyInTime * *longest_s / *job_.workload.tokens;
   PlanResult result = planner.best(goal);
   if (result.plans.empty()) return std::nullopt;
@@ -81,7 +80,7 @@ SizeAnswer ChipSearch::fewest(const RunLimits& limits) const {
       return out;
     }
     ++out.counts;
-    std::optional<SizedPlan> found = plan_within(n, longest, true);
+    std::optional<SizedPlan> found = plan_within(n, longest);
     // What a run takes beside its steps is known of the plan alone.
     if (!found || (longest && found->plan.figures.run->time_s > *longest * kExactlyInTime)) continue;
     out.found = std::move(found);
@@ -105,7 +104,7 @@ SizeAnswer ChipSearch::fastest(const RunLimits& limits) const {
     ++out.counts;
     const double allowed = longest.value_or(best_s);
     if (out.found) longest = std::min(allowed, best_s);
-    std::optional<SizedPlan> found = plan_within(n, longest, false);
+    std::optional<SizedPlan> found = plan_within(n, longest);
     if (!found) continue;
     const double time_s = found->plan.figures.run->time_s;
     if (time_s > allowed * kExactlyInTime || time_s >= best_s) continue;

@@ -51,9 +51,8 @@ class ChipSearch {
   std::int64_t built_below(std::int64_t chips) const;
 
  private:
-  /// The fastest plan on exactly these chips whose run takes no longer; with `ties`, of those as good as the fastest
-  /// the one with least memory.
-  std::optional<SizedPlan> plan_within(std::int64_t chips, const std::optional<double>& longest_s, bool ties) const;
+  /// The fastest plan on exactly these chips whose run takes no longer.
+  std::optional<SizedPlan> plan_within(std::int64_t chips, const std::optional<double>& longest_s) const;
   bool stopped() const { return stop_ && stop_(); }
 
   const TrainQuestion& question_;

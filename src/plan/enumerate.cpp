@@ -344,7 +344,7 @@ FitOutcome fit_with_remat(const PlanRequest& request, StepInput<double>& in, Mem
   const auto fits_with = [&](std::int64_t layers) {
     in.layout.remat_layers = layers;
     memory = memory_use(in);
-    return fits(*request.hw, memory);
+    return fits(*request.hw, memory, request.usable);
   };
   std::int64_t most = most_treated(request, *in.stages);
   in.layout.offload = request.fix.offload.value_or(0);
@@ -353,7 +353,7 @@ FitOutcome fit_with_remat(const PlanRequest& request, StepInput<double>& in, Mem
   }
   StepInput<double> kept = in;
   kept.layout.remat = Remat::kNone;
-  if (most < 1 || fits(*request.hw, memory_use(kept))) return FitOutcome::kNotNeeded;
+  if (most < 1 || fits(*request.hw, memory_use(kept), request.usable)) return FitOutcome::kNotNeeded;
   if (!fits_with(most)) return FitOutcome::kTooLarge;
   std::int64_t least = 1;
   while (least < most) {
@@ -380,12 +380,12 @@ FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, M
                                                kOffloadOptimizer | kOffloadActivations, kOffloadAll};
   in.layout.offload = request.fix.offload.value_or(0);
   memory = memory_use(in);
-  if (fits(*request.hw, memory)) return FitOutcome::kFits;
+  if (fits(*request.hw, memory, request.usable)) return FitOutcome::kFits;
   if (request.fix.offload || most == 0) return FitOutcome::kTooLarge;
   for (const std::uint8_t step : kSteps) {
     in.layout.offload = step;
     const MemoryUse<double> lighter = memory_use(in);
-    if (!fits(*request.hw, lighter)) continue;
+    if (!fits(*request.hw, lighter, request.usable)) continue;
     memory = lighter;
     return FitOutcome::kFits;
   }

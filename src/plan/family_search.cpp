@@ -79,7 +79,7 @@ bool FamilySearch::may_enter(const Member& member, const Layout& layout, double 
   const double chips = chips_of(member.branch->slice);
   const double tokens = tokens_of(layout);
   if (below_ && ranker_->goal(chips, step_s, tokens) >= *below_) return false;
-  return !limit_ || !(*limit_ < (*ranker_)(chips, step_s, tokens, memory));
+  return !limit_ || !(*limit_ < (*ranker_)(layout, chips, step_s, tokens, memory));
 }
 
 /// No recipe is faster than the cheapest, so where that one cannot rank none can. Returns the layouts it answered for;
@@ -140,7 +140,7 @@ bool FamilySearch::may_fit(const Member& member, Layout& layout) {
   StepInput<double> in = input(member.stages, leanest, sizes);
   const auto holds = [&] {
     const MemoryUse<double> memory = memory_use(in);
-    return !(in_.request->hw->hbm_capacity < memory.activations + memory.logits + memory.reserve);
+    return (memory.activations + memory.logits + memory.reserve).value() <= capacity();
   };
   in.layout.offload = pinned.value_or(0);
   if (holds()) {
@@ -261,7 +261,8 @@ void FamilySearch::evaluate(const Member& member, const Layout& layout, const Pl
   const Phases<double>& placed_phases = phases_of(member, layout, place.channels, key);
   const StepTime<double> time = step_time(kReader, input(member.stages, layout, place.channels), placed_phases);
   if (!may_enter(member, layout, time.total().value(), memory.total().value())) return;
-  const Rank rank = (*ranker_)(chips_of(slice), time.total().value(), tokens_of(layout), memory.total().value());
+  const Rank rank =
+      (*ranker_)(layout, chips_of(slice), time.total().value(), tokens_of(layout), memory.total().value());
   Candidate candidate{
       .plan = make_plan(member, layout, place, time, memory), .rank = rank, .slice = slice, .placement = index};
   out_.kept.push_back(candidate);

@@ -99,7 +99,7 @@ class FamilySearch {
   Plan make_plan(const Member& member, const Layout& layout, const PlacedChannels& place, const StepTime<double>& time,
                  const MemoryUse<double>& memory) const;
   double chips_of(std::size_t slice) const { return static_cast<double>(in_.request->slices[slice].chips); }
-  double capacity() const { return in_.request->hw->hbm_capacity.value(); }
+  double capacity() const { return in_.request->usable * in_.request->hw->hbm_capacity.value(); }
   double reserve() const { return in_.request->efficiency.memory_reserve.value; }
   double tokens_of(const Layout& layout) const;
   void cut(Reject reason, std::size_t layouts) { out_.stats.rejected[static_cast<std::size_t>(reason)] += layouts; }

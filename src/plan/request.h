@@ -38,6 +38,7 @@ struct PlanRequest {
   std::size_t top = 10;
   bool variants = false;    ///< rank every variant; otherwise the best one of each set of parallel degrees
   std::size_t threads = 0;  ///< 0 = as many as the machine has; the answer is the same for any number
+  double usable = 1;        ///< share of the chip's memory that a plan may take
 };
 
 /// Why a branch of the search was cut. Counted where it was cut: one count may stand for many layouts.
@@ -80,7 +81,6 @@ struct SearchStats {
 struct PlanResult {
   std::vector<Plan> plans;           ///< best first
   std::optional<Plan> nearest_miss;  ///< if nothing fits: the plan with the least memory over capacity
-  std::optional<double> best_goal;   ///< smallest time (or cost) per token: what ties are counted from
   SearchStats stats;
 };
 
@@ -90,8 +90,8 @@ struct Goal {
   std::size_t top = 10;
   std::optional<double> below;              ///< only plans whose goal per token (see Ranker) is less than this
   std::optional<std::int64_t> fewer_chips;  ///< only machines with fewer chips than this
-  std::optional<double> ties_from;          ///< best_goal of a larger space: its ties are ties here
-  bool ties = true;                         ///< plans near the best rank by memory; false: strictly by the objective
+  bool simplest = false;                    ///< the simplest (plan/mechanisms.h) first, then by the objective
+  double usable = 1;                        ///< share of the chip's memory that a plan may take
 };
 
 /// Exact search over the whole space described in docs/model.md. One planner answers several goals about one request;
@@ -99,7 +99,7 @@ struct Goal {
 /// has.
 class Planner {
  public:
-  /// Keeps a reference to `request`.
+  /// Keeps a copy of `request`, not of what it points to.
   explicit Planner(const PlanRequest& request, const std::function<bool()>& stop = {});
   ~Planner();
   PlanResult best(const Goal& goal);
