@@ -95,7 +95,7 @@ class Planner::Search {
     sum.evaluated += more.evaluated;
     sum.feasible += more.feasible;
     sum.pruned += more.pruned;
-    for (std::size_t i = 0; i < kRejectCount; ++i) sum.rejected[i] += more.rejected[i];
+    sum.add_cuts(more);
   }
 
   /// Lower bound of a family's rank: the least of its members' bounds, none of which is below [FAMILY].
@@ -190,7 +190,8 @@ std::string_view describe(Reject reason) {
       "experts do not divide over their ranks",
       "degrees do not fit the machine's axes or domains",
       "out of memory",
-      "heads do not divide by tp x cp (Ulysses), or no keys and values to pass round (ring)"};
+      "heads do not divide by tp x cp (Ulysses), or no keys and values to pass round (ring)",
+      "not what the software stack can run (--stack any lifts it)"};
   return kTexts[static_cast<std::size_t>(reason)];
 }
 

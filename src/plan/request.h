@@ -14,6 +14,8 @@
 
 namespace scalecalc {
 
+struct StackRelease;  // plan/stack_supports.h
+
 enum class Objective { kTime, kCost, kMemory, kChips };
 inline constexpr std::array<std::string_view, 4> kObjectiveNames{"time", "cost", "memory", "chips"};
 
@@ -31,6 +33,7 @@ struct PlanRequest {
   const HardwareSpec* hw = nullptr;
   Efficiency efficiency;  ///< the hardware's, or ideal_efficiency of it
   Workload workload;
+  std::shared_ptr<const StackRelease> stack;  ///< whose layouts are searched; null: those of any
   std::vector<Slice> slices;  ///< machines to consider: the one asked for, and smaller ones worth offering
   LayoutFilter fix;
   LayoutFilter max;
@@ -55,8 +58,9 @@ enum class Reject : std::uint8_t {
   kPlacement,     ///< the degrees do not fit the machine's axes or domains
   kMemory,        ///< the fullest chip (or the host, of what is offloaded) runs out of memory
   kContext,       ///< context ranks cannot exchange heads (Ulysses) or pass keys and values round (ring)
+  kStack,         ///< the software stack cannot run it; SearchStats::stack says by which fact
 };
-inline constexpr std::size_t kRejectCount = 12;
+inline constexpr std::size_t kRejectCount = 13;
 std::string_view describe(Reject reason);
 
 struct Plan {
@@ -75,7 +79,20 @@ struct SearchStats {
   std::uint64_t feasible = 0;    ///< of those looked at, how many fit in memory
   std::uint64_t pruned = 0;      ///< proven by the lower bound not to reach the ranking
   std::array<std::uint64_t, kRejectCount> rejected{};
+  std::vector<std::uint64_t> stack;  ///< of rejected by the stack: by fact, as its release lists them; may be shorter
   double elapsed_s = 0;
+
+  /// What was cut elsewhere.
+  void add_cuts(const SearchStats& more) {
+    for (std::size_t i = 0; i < kRejectCount; ++i) rejected[i] += more.rejected[i];
+    if (stack.size() < more.stack.size()) stack.resize(more.stack.size());
+    for (std::size_t i = 0; i < more.stack.size(); ++i) stack[i] += more.stack[i];
+  }
+  void refuse(std::size_t fact, std::uint64_t layouts = 1) {
+    rejected[static_cast<std::size_t>(Reject::kStack)] += layouts;
+    if (stack.size() <= fact) stack.resize(fact + 1);
+    stack[fact] += layouts;
+  }
 };
 
 struct PlanResult {

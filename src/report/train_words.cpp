@@ -118,8 +118,8 @@ std::string fix_text(const Layout& layout) {
 
 std::string_view key_of(Reject reason) {
   static constexpr std::array<std::string_view, kRejectCount> kKeys{
-      "pinned", "heads",        "width",   "sequence",  "batch_small", "batch_uneven",
-      "stages", "microbatches", "experts", "placement", "memory",      "context"};
+      "pinned",       "heads",   "width",     "sequence", "batch_small", "batch_uneven", "stages",
+      "microbatches", "experts", "placement", "memory",   "context",     "stack"};
   return kKeys.at(static_cast<std::size_t>(reason));
 }
 
