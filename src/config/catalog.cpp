@@ -28,6 +28,7 @@ std::string_view folder(CatalogKind kind) {
     case CatalogKind::kStack: return "stacks";
     case CatalogKind::kMeasurements: return "measurements";
     case CatalogKind::kLaw: return "laws";
+    case CatalogKind::kEvidence: return "evidence";
   }
   return "";
 }
@@ -40,6 +41,7 @@ std::string_view noun(CatalogKind kind) {
     case CatalogKind::kStack: return "software stack";
     case CatalogKind::kMeasurements: return "measurements";
     case CatalogKind::kLaw: return "scaling law";
+    case CatalogKind::kEvidence: return "evidence";
   }
   return "";
 }

@@ -2,7 +2,9 @@
 // reader must know. Of plans about as fast the one that uses least is the one to run.
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,8 +13,9 @@
 namespace scalecalc {
 
 struct Mechanism {
-  std::string_view name;  ///< "tensor", "zero-bubble"
-  int weight = 1;         ///< what it adds to the complexity
+  std::string_view name;       ///< "tensor", "zero-bubble"
+  std::string_view dimension;  ///< of the layout that says so, by its JSON key
+  int weight = 1;              ///< what it adds to the complexity
   bool (*used)(const Layout&) = nullptr;
 };
 
@@ -22,8 +25,16 @@ std::span<const Mechanism> mechanisms();
 
 std::vector<std::string_view> mechanisms_of(const Layout& layout);
 
-/// The sum of the weights. It does not fall when the open parts of a layout (data ranks, pipeline, sharding, remat,
-/// offload) are filled in, so that of a family is a lower bound.
-int complexity(const Layout& layout);
+/// Of those used, the ones whose dimension is none of these (by JSON key).
+std::vector<std::string_view> mechanisms_beside(const Layout& layout, const std::vector<std::string>& dimensions);
+
+/// Mechanisms as bits, in the order of mechanisms().
+using MechanismSet = std::uint32_t;
+MechanismSet used_by(const Layout& layout);
+
+/// The sum of the weights, and one more for each of the `doubtful`, which no run shows. It does not fall when the open
+/// parts of a layout (data ranks, pipeline, sharding, remat, offload) are filled in, so that of a family is a lower
+/// bound.
+int complexity(const Layout& layout, MechanismSet doubtful = 0);
 
 }  // namespace scalecalc

@@ -36,7 +36,7 @@ class Planner::Search {
     const auto start = std::chrono::steady_clock::now();
     goal_ = goal;
     request_.usable = goal.usable;
-    ranker_ = Ranker(goal.objective, goal.simplest);
+    ranker_ = Ranker(goal.objective, goal.simplest, request_.doubtful);
     ranking_ = Ranking(std::max<std::size_t>(goal.top, 1), request_.variants);
     descend();
     for (const Candidate& c : ranking_.best()) result_.plans.push_back(c.plan);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cost/step.h"
+#include "plan/mechanisms.h"
 
 namespace scalecalc {
 
@@ -39,9 +40,10 @@ struct PlanRequest {
   LayoutFilter max;
   Objective objective = Objective::kTime;
   std::size_t top = 10;
-  bool variants = false;    ///< rank every variant; otherwise the best one of each set of parallel degrees
-  std::size_t threads = 0;  ///< 0 = as many as the machine has; the answer is the same for any number
-  double usable = 1;        ///< share of the chip's memory that a plan may take
+  bool variants = false;      ///< rank every variant; otherwise the best one of each set of parallel degrees
+  std::size_t threads = 0;    ///< 0 = as many as the machine has; the answer is the same for any number
+  double usable = 1;          ///< share of the chip's memory that a plan may take
+  MechanismSet doubtful = 0;  ///< that no measured run shows: they count more where the simplest is looked for
 };
 
 /// Why a branch of the search was cut. Counted where it was cut: one count may stand for many layouts.

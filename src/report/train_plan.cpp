@@ -116,6 +116,17 @@ Figure host_figure(const RankedPlan& ranked) {
   return in_json(datum("host_memory_bytes", ranked.plan.memory.host.value()));
 }
 
+/// Measured runs behind what the layout uses, on this chip under this stack and on its family.
+Figure evidence_figure(const RankedPlan& ranked) {
+  std::vector<Record> out;
+  for (const MechanismEvidence& e : ranked.figures.evidence) {
+    const auto error = [](const MeasuredRuns& m) { return m.runs > 0 ? Cell(m.error) : Cell{}; };
+    out.push_back({{datum("mechanism", e.mechanism), count_figure("runs", e.here.runs), datum("error", error(e.here)),
+                    count_figure("family_runs", e.family.runs), datum("family_error", error(e.family))}});
+  }
+  return in_json(records_figure("evidence", "", "", std::move(out)));
+}
+
 Figure conventions_figure(const RankedPlan& ranked) {
   std::vector<Record> out;
   for (const FlopsConvention& c : ranked.figures.conventions) {
@@ -222,6 +233,7 @@ Record plan_record(const TrainAnswer& job, const RankedPlan& ranked, std::size_t
   const std::initializer_list<Figure> rest{
       in_json(texts_figure("mechanisms", {used.begin(), used.end()})),
       in_json(count_figure("complexity", complexity(ranked.plan.layout))),
+      evidence_figure(ranked),
       datum("hfu", f.hfu),
       number_figure("tokens_per_s", "tokens/s", Format::kCount, f.tokens_per_s),
       number_figure("tokens_per_s_per_chip", "per chip", Format::kCount, f.tokens_per_s_per_chip),

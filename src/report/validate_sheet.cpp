@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "plan/mechanisms.h"
 #include "report/measured_rows.h"
 #include "report/train_words.h"
 
@@ -66,6 +67,8 @@ void add_lines(std::vector<Line>& out, const ErrorSummary& s, bool ideal) {
 std::vector<Figure> row_figures(const PredictedRow& p, Compared compared) {
   const Measurement& m = p.row;
   const Format format = compared == Compared::kMemory ? Format::kBytes : Format::kSeconds;
+  const auto names = mechanisms_beside(p.layout, p.chosen);
+  const std::vector<std::string> stated(names.begin(), names.end());
   std::vector<Figure> out{row_text("id", "row", m.id),
                           row_text("group", "", m.group),
                           row_text("subset", "", m.subset),
@@ -89,6 +92,7 @@ std::vector<Figure> row_figures(const PredictedRow& p, Compared compared) {
                           row_text("bound_by", "bound by", p.figures.bound_by, 5),
                           error_share("mfu", "", p.figures.mfu),
                           row_text("doubt", "", m.doubt),
+                          list_figure("mechanisms", "", {stated.begin(), stated.end()}),
                           list_figure("chosen", "", {p.chosen.begin(), p.chosen.end()}),
                           list_figure("assumed_to_fit", "", {p.assumed.begin(), p.assumed.end()})};
   for (const auto& [cause, seconds] : p.figures.time_s) {

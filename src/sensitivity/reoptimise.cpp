@@ -13,7 +13,7 @@ namespace {
 /// What is ranked by, per token.
 double goal_of(const PlanRequest& request, const Plan& plan, double step_s) {
   const double tokens = plan.batch_seqs * static_cast<double>(request.workload.seq);
-  return Ranker(request.objective, 0).goal(static_cast<double>(plan.slice.chips), step_s, tokens);
+  return Ranker(request.objective).goal(static_cast<double>(plan.slice.chips), step_s, tokens);
 }
 
 class Reoptimiser {

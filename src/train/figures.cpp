@@ -72,6 +72,9 @@ class PlanArithmetic {
     for (const ChunkShape& chunk : deal(q_.model, plan_.layout.pp, plan_.layout.vpp, q_.workload.runtime.stages)) {
       out.chunk_layers.push_back(chunk.layers);
     }
+    for (std::size_t i = 0; i < q_.evidence.size(); ++i) {
+      if ((used_by(plan_.layout) >> i & 1) != 0) out.evidence.push_back(q_.evidence[i]);
+    }
     if (q_.workload.tokens) out.run = run_figures(run_input(q_, plan_, out.mfu));
     return out;
   }
@@ -139,8 +142,9 @@ class PlanArithmetic {
       request.efficiency = corner;
       return read_plan(Reader<double>{}, request, plan_).time.total().value();
     };
-    out.step_low_s = step_at(fastest(request_.efficiency));
-    out.step_high_s = step_at(slowest(request_.efficiency));
+    const bool doubted = (used_by(plan_.layout) & request_.doubtful) != 0;
+    out.step_low_s = step_at(fastest(request_.efficiency)) * (doubted ? 1 - kUnmeasuredBand : 1);
+    out.step_high_s = step_at(slowest(request_.efficiency)) * (doubted ? 1 + kUnmeasuredBand : 1);
   }
 
   void places(PlanFigures& out) const {

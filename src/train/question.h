@@ -15,6 +15,7 @@
 #include "config/catalog.h"
 #include "plan/request.h"
 #include "run/economics.h"
+#include "spec/evidence.h"
 
 namespace scalecalc {
 
@@ -81,6 +82,10 @@ struct FlopsConvention {
   double mfu = 0;
 };
 
+/// The band of a plan that uses what no run of the chip's family shows is this much wider on either side: the mean error
+/// of runs whose source was held out from the fit (9.7 %, docs/accuracy.md), rounded up.
+inline constexpr double kUnmeasuredBand = 0.1;
+
 struct PlanFigures {
   double tokens_per_s = 0, tokens_per_s_per_chip = 0;
   double step_low_s = 0, step_high_s = 0;  ///< step time over the uncertainty of the efficiency coefficients
@@ -92,6 +97,7 @@ struct PlanFigures {
   std::vector<std::pair<std::string, std::string>> placement;  ///< dimension and where it lies
   std::vector<std::int64_t> chunk_layers;                      ///< of each pipeline chunk; chunk c is on stage c mod pp
   std::vector<FlopsConvention> conventions;
+  std::vector<MechanismEvidence> evidence;  ///< measured runs behind each mechanism the layout uses
   std::optional<RunFigures> run;  ///< absent if the length of the run is not known
 };
 

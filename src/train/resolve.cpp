@@ -65,10 +65,21 @@ class Resolver {
     const StackAsked asked = stack_asked(q_.stack);
     run_under_stack(catalog, asked.name.empty() ? usual : asked.name, out_);
     launcher(catalog, asked, asked.name.empty() ? usual : asked.name);
+    evidence(catalog);
     const StackMemory& rules = out_.workload.memory;
     if (rules.stack.empty()) return;
     assume(fmt::format("memory as {} keeps it; measured runs lie within {:g} %", rules.stack, 100 * rules.error),
            "--stack", rules.source);
+  }
+
+  /// Measured runs behind each mechanism; the pure roofline is measured by none.
+  void evidence(const Catalog& catalog) {
+    if (q_.ideal) return;
+    const std::vector<MechanismRuns> rows = load_evidence(catalog.load(CatalogKind::kEvidence, "train"));
+    for (const Mechanism& m : mechanisms()) {
+      out_.evidence.push_back(
+          evidence_of(rows, std::string(m.name), out_.hw.family, out_.hw.name, out_.efficiency.stack));
+    }
   }
 
   /// Layouts are those that the stack can launch, in its newest release or the one asked for.
@@ -464,6 +475,10 @@ ResolvedQuestion on_machine(const TrainQuestion& question, ResolvedQuestion job)
 }
 
 PlanRequest request_of(const TrainQuestion& q, const ResolvedQuestion& resolved) {
+  MechanismSet doubtful = 0;
+  for (std::size_t i = 0; i < resolved.evidence.size(); ++i) {
+    doubtful |= MechanismSet{resolved.evidence[i].family.runs == 0} << i;
+  }
   return {.model = &resolved.model,
           .hw = &resolved.hw,
           .efficiency = resolved.efficiency,
@@ -474,7 +489,8 @@ PlanRequest request_of(const TrainQuestion& q, const ResolvedQuestion& resolved)
           .max = q.max,
           .objective = q.objective,
           .top = q.top,
-          .variants = q.variants};
+          .variants = q.variants,
+          .doubtful = doubtful};
 }
 
 }  // namespace scalecalc
