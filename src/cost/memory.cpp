@@ -243,6 +243,11 @@ bool fits(const HardwareSpec& hw, const MemoryUse<double>& memory, double usable
   return !(usable * hw.hbm_capacity.value() < memory.total().value()) && !(hw.host_memory() < memory.host);
 }
 
+MemoryVerdict memory_verdict(const HardwareSpec& hw, const StackMemory& rules, const MemoryUse<double>& memory) {
+  if (!fits(hw, memory)) return MemoryVerdict::kDoesNotFit;
+  return hw.hbm_capacity * usable_share(rules) < memory.total() ? MemoryVerdict::kTight : MemoryVerdict::kFits;
+}
+
 template <class R>
 MemoryUse<R> memory_use(const StepInput<R>& in) {
   return MemoryCounter<R>(in).fullest();

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "cost/layer_cost.h"
@@ -33,6 +35,14 @@ struct MemoryUse {
 
 /// Whether this share of the chip's memory holds it, and the host the chip's part of what is offloaded.
 bool fits(const HardwareSpec& hw, const MemoryUse<double>& memory, double usable = 1);
+
+enum class MemoryVerdict : std::uint8_t {
+  kFits,   ///< even where more is needed than predicted, by the stack's error
+  kTight,  ///< as predicted, but not where it errs so: may not fit
+  kDoesNotFit,
+};
+inline constexpr std::array<std::string_view, 3> kMemoryVerdictNames{"fits", "tight", "does_not_fit"};
+MemoryVerdict memory_verdict(const HardwareSpec& hw, const StackMemory& rules, const MemoryUse<double>& memory);
 
 /// Everything about a plan that is not in its layer costs.
 template <class R>

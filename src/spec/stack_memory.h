@@ -45,7 +45,9 @@ struct StackMemory {
   double error = 0.15;                  ///< of a prediction by these rules; nine of ten measured ones lie within
 };
 
-/// The share of a chip's memory that a predicted total may take to be sure to fit.
+/// The share of a chip's memory that a prediction may take and still fit where it errs as `error` says: what `fits`
+/// promises; above it a plan is tight.
+inline double usable_share(const StackMemory& rules) { return 1 / (1 + rules.error); }
 inline double usable_share(const StackMemory& rules) { return 1 / (1 + rules.error); }
 
 /// Reads a `memory:` block; problems are collected.
