@@ -23,9 +23,10 @@ namespace {
 constexpr std::int64_t kUsualShards = 32;
 
 /// Writes the sheet as every small command does.
-ExitCode write_sheet(const Sheet& sheet, const Arguments& arguments, const Session& session, Environment& env,
+ExitCode write_sheet(Sheet of_answer, const Arguments& arguments, const Session& session, Environment& env,
                      const std::vector<std::string>& outputs_asked) {
   Outputs outputs(outputs_asked, arguments.has("--json"));
+  const Sheet sheet = with_query(std::move(of_answer), arguments);
   const TextOptions text = text_options(env, session.color);
   outputs.write(env, [&](OutputFormat format, bool to_file) {
     return render_sheet(sheet, format, to_file ? TextOptions{} : text, false);

@@ -69,9 +69,11 @@ constexpr std::array kBoundsFlags{
     word<&BoundsQuestion::scope>("--for", kScopeNames, "which rules (default both)"),
     quantity("--params", UnitKind::kCount, "N|stated",
              "parameters in place of the exact count: a number, or the vendor's rounded figure", "70B")
-        .by<read_parameters>(),
+        .by<read_parameters>()
+        .key("parameters"),
     quantity<&BoundsQuestion::active_parameters>("--active-params", UnitKind::kCount, "N",
-                                                 "the same of those one token uses", "37B"),
+                                                 "the same of those one token uses", "37B")
+        .key("active_parameters"),
     count<&BoundsQuestion::chips>("--chips", kChipRange, "N", "chips, of all slices together", "8960"),
     // Before --topology, whose chips it multiplies.
     count<&BoundsQuestion::slices>("--slices", kChipRange, "K", "slices joined by the outer network (default 1)", "4"),
@@ -292,7 +294,7 @@ class SpeculationReader {
 std::span<const Flag> bounds_flags() {
   static const std::vector<Flag> kAll = composed({{kBoundsFlags},
                                                   {kBoundsTrainingFlags, kOfTrainingRules},
-                                                  {kBoundsServingFlags, kOfServingRules},
+                                                  {kBoundsServingFlags, kOfServingRules, "serving."},
                                                   {kBoundsFileFlags}});
   return kAll;
 }

@@ -13,7 +13,9 @@ ExitCode run_bounds(const Arguments& arguments, Environment& env) {
     BoundsAnswer answer = bounds(question);
     answer.assumptions.insert(answer.assumptions.begin(), question.read.begin(), question.read.end());
     note_sets(arguments, answer.assumptions);
-    return bounds_sheet(question, answer);
+    const Answered serving = question.scope != BoundScope::kTraining ? answered(question.serving) : Answered{};
+    return with_query(bounds_sheet(question, answer), arguments,
+                      {answered(question), answered(question.training), serving});
   });
 }
 

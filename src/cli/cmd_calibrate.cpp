@@ -25,7 +25,8 @@ std::optional<std::size_t> calibrate_mode(const Arguments& arguments) { return a
 
 constexpr std::array kCalibrateFlags{
     text<&CalibrateQuestion::hardware>("--hw", "HW", "the chip to fit: a catalog name or a YAML file", "h100-sxm")
-        .saying("what to fit"),
+        .saying("what to fit")
+        .key("hardware"),
     text<&CalibrateQuestion::family>("--family", "NAME",
                                      "instead of a chip: factors for all chips of an efficiency family", "nvidia")
         .saying("what to fit"),
@@ -36,7 +37,7 @@ constexpr std::array kCalibrateFlags{
     count("--folds", kFoldRange, "N", "folds of whole sources for the error on unseen runs (default 5; serving: all)",
           "5"),
     text<&CalibrateQuestion::date>("--date", "DATE", "date to write into the provenance", "2026-11"),
-    toggle("--dump-yaml", "print the efficiency block of a hardware file and nothing else"),
+    toggle("--dump-yaml", "print the efficiency block of a hardware file and nothing else").of_output(),
 };
 
 Calibration fit(const Arguments& arguments, MeasuredRows read, const Catalog& catalog,
@@ -88,8 +89,10 @@ ConfigNode block_of(const Arguments& arguments, const Catalog& catalog, const st
 Sheet calibration_sheet(const Arguments& arguments, const Catalog& catalog, const std::function<bool()>& stop) {
   MeasuredRows read = read_measurement_files(arguments.positionals(), catalog);
   const std::vector<std::string> files = read.files;
-  if (read.serving.empty()) return calibrate_sheet(fit(arguments, std::move(read), catalog, stop), files);
-  return calibrate_sheet(fit_serving(arguments, std::move(read), catalog, stop), files);
+  return with_query(read.serving.empty()
+                        ? calibrate_sheet(fit(arguments, std::move(read), catalog, stop), files)
+                        : calibrate_sheet(fit_serving(arguments, std::move(read), catalog, stop), files),
+                    arguments);
 }
 
 ExitCode run_calibrate(const Arguments& arguments, Environment& env) {

@@ -147,9 +147,11 @@ constexpr std::array kCollectiveFlags{
         .by<read_axis_names<&CollectiveQuestion::axes>>(),
     text("--replicated", "Z", "mesh axes that hold copies and help an all-gather", "Z")
         .by<read_axis_names<&CollectiveQuestion::replicated>>()
+        .shown<&CollectiveQuestion::replicated>()
         .in(of_op(CollectiveOp::kAllGather)),
     text("--sharded", "Y", "with --bytes: other mesh axes that cut the array", "Y")
-        .by<read_axis_names<&CollectiveQuestion::sharded>>(),
+        .by<read_axis_names<&CollectiveQuestion::sharded>>()
+        .shown<&CollectiveQuestion::sharded>(),
     sweep("--group", UnitKind::kCount, "N",
           "instead of a mesh: members along one torus axis, consecutive chips behind switches; a list or range too",
           "8,16,64"),
@@ -256,7 +258,7 @@ ExitCode run_collective(const Arguments& arguments, Environment& env) {
     question.serving = is_engine(question.stack, hw, catalog);
     CollectiveAnswer answer = answer_collective(question, hw);
     note_sets(arguments, answer.assumptions);
-    return collective_sheet(answer, hw);
+    return with_query(collective_sheet(answer, hw), arguments, {answered(question)});
   });
 }
 

@@ -27,23 +27,25 @@ ExitCode judged(const std::vector<ExpectationResult>& results, const Arguments& 
 
 ExitCode run_compare(const Arguments& arguments, Environment& env) {
   std::vector<ExpectationResult> expectations;
-  const ExitCode answered = answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+  const ExitCode code = answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
     const CompareAsked asked = compare_asked(arguments);
     const bool explain = arguments.has("--explain");
-    Sheet sheet;
     if (asked.serve) {
       const ServeComparison found = compare_serving(*asked.serve, catalog, env.interrupted);
       expectations = found.expectations;
-      sheet = compare_serve_sheet(found, explain);
-    } else {
-      const TrainComparison found = compare_training(*asked.train, catalog, env.interrupted);
-      expectations = found.expectations;
-      sheet = compare_sheet(found, explain);
+      const ServeQuestion& serve = asked.serve->serve;
+      return with_query(compare_serve_sheet(found, explain), arguments,
+                        {answered(serve), answered(serve.power), answered(asked.serve->prices)});
     }
-    return sheet;
+    const TrainComparison found = compare_training(*asked.train, catalog, env.interrupted);
+    expectations = found.expectations;
+    const TrainQuestion train = understood(asked.train->train, found.workload, nullptr);
+    return with_query(compare_sheet(found, explain), arguments,
+                      {answered(asked.train), answered(train), answered(train.fine_tune), answered(train.run), answered(train.run.power),
+                       answered(asked.train->prices)});
   });
   if (env.interrupted && env.interrupted()) return ExitCode::kInterrupted;
-  return answered == ExitCode::kAnswered ? judged(expectations, arguments, env) : answered;
+  return code == ExitCode::kAnswered ? judged(expectations, arguments, env) : code;
 }
 
 }  // namespace

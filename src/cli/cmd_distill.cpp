@@ -9,7 +9,9 @@ namespace {
 
 ExitCode run_distill(const Arguments& arguments, Environment& env) {
   return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
-    return distill_sheet(distill_answer(distill_question(arguments), catalog), arguments.has("--explain"));
+    const DistillQuestion question = distill_question(arguments);
+    return with_query(distill_sheet(distill_answer(question, catalog), arguments.has("--explain")), arguments,
+                      {answered(question), answered(question.student), answered(question.teacher)});
   });
 }
 

@@ -176,10 +176,12 @@ ExitCode run_hw(const Arguments& arguments, Environment& env) {
   const HwListQuestion all = list ? list_question(reader) : HwListQuestion{};
   reader.finish();
   return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
-    if (list) return hw_list_sheet(list_hardware(all, catalog));
+    if (list) {
+      return with_query(hw_list_sheet(list_hardware(all, catalog)), arguments, {answered(all)});
+    }
     HwAnswer found = answer(chip, catalog);
     note_sets(arguments, found.assumptions);
-    return hw_sheet(found);
+    return with_query(hw_sheet(found), arguments, {answered(chip), answered(chip.send), answered(chip.load)});
   });
 }
 

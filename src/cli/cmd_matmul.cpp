@@ -159,7 +159,7 @@ ExitCode run_matmul(const Arguments& arguments, Environment& env) {
     if (arguments.has("--hw")) hw = hardware_asked_for(arguments, catalog);
     MatmulAnswer found = answer(asked.question, hw ? &*hw : nullptr);
     note_sets(arguments, found.assumptions);
-    return matmul_sheet(asked.question, found, hw ? &*hw : nullptr, asked.top);
+    return with_query(matmul_sheet(found, hw ? &*hw : nullptr, asked.top), arguments, {answered(asked.question)});
   });
 }
 

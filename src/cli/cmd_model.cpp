@@ -70,7 +70,9 @@ constexpr std::array kModelFlags{
         .in(kOfOne),
     text("--against", "MODEL|N", "compare the size with another model's, or with a count", "18.4B").in(kOfOne),
     kAssumeFlag.in(kOfFiles),
-    toggle("--dump-yaml", "print the model as a scalecalc-model/1 file and nothing else").in(1U << kModelDump),
+    toggle("--dump-yaml", "print the model as a scalecalc-model/1 file and nothing else")
+        .in(1U << kModelDump)
+        .of_output(),
     kSetFlag.in(kOfFiles | kOfDesign),
     kExplainFlag.in(kOfOne | kOfDesign),
 };
@@ -168,7 +170,7 @@ Sheet model_answer(const Arguments& arguments, const Catalog& catalog) {
   Sheet out = model_sheet(model, q, model_figures(model, q));
   out.assumptions.insert(out.assumptions.begin(), assumptions.begin(), assumptions.end());
   note_sets(arguments, out.assumptions);
-  return out;
+  return with_query(std::move(out), arguments, {answered(q)});
 }
 
 ExitCode run_model(const Arguments& arguments, Environment& env) {

@@ -9,7 +9,9 @@ namespace {
 
 ExitCode run_rl(const Arguments& arguments, Environment& env) {
   return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
-    return rl_sheet(rl_answer(rl_question(arguments), catalog), arguments.has("--explain"));
+    const RlQuestion question = rl_question(arguments);
+    return with_query(rl_sheet(rl_answer(question, catalog), arguments.has("--explain")), arguments,
+                      {answered(question), answered(question.train), answered(question.engine)});
   });
 }
 

@@ -23,10 +23,12 @@ constexpr std::array kRooflineFlags{
     sweep("--batch", UnitKind::kCount, "SWEEP",
           "rows of a matmul (its B), or sequences of attention: 512, or 8..8192*2 for a curve", "8..8192*2"),
     dtype_flag("--dtype", "format of all operands and of the arithmetic (default bf16)"),
-    dtype_flag("--input", "format of the input alone"),
-    dtype_flag("--weight", "of the second operand: a matmul's weights, attention's keys and values", "int8"),
-    dtype_flag("--result", "of the result"),
-    dtype_flag("--compute", "of the arithmetic: whose rate the matrix units run at", "int8"),
+    dtype_flag("--input", "format of the input alone").shown<&RooflineQuestion::types, &OperandTypes::input>(),
+    dtype_flag("--weight", "of the second operand: a matmul's weights, attention's keys and values", "int8")
+        .shown<&RooflineQuestion::types, &OperandTypes::weight>(),
+    dtype_flag("--result", "of the result").shown<&RooflineQuestion::types, &OperandTypes::result>(),
+    dtype_flag("--compute", "of the arithmetic: whose rate the matrix units run at", "int8")
+        .shown<&RooflineQuestion::types, &OperandTypes::compute>(),
     word<&RooflineQuestion::unit>("--unit", kUnitNames,
                                   "where it runs (default: vector for add, elementwise and dot, else matrix)"),
     word<&RooflineQuestion::from>("--from", kHomeNames,
@@ -176,7 +178,8 @@ ExitCode run_roofline(const Arguments& arguments, Environment& env) {
   const RooflineAsked asked = roofline_asked(arguments);
   return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
     const HardwareSpec hw = hardware_asked_for(arguments, catalog, Unpublished::kAllowed);
-    return roofline_sheet(asked.question, answer(asked.question, hw), hw, asked.noted);
+    return with_query(roofline_sheet(asked.question, answer(asked.question, hw), hw, asked.noted), arguments,
+                      {answered(asked.question)});
   });
 }
 

@@ -43,7 +43,8 @@ constexpr std::array kScalingFlags{
     of_hardware(quantity<&ScalingQuestion::budget_usd>(
                     "--budget", UnitKind::kCount, "USD",
                     "dollars to spend instead; needs --hw and --mfu, or MODEL and --chips", "5M")
-                    .saying(kAim)),
+                    .saying(kAim)
+                    .key("budget_usd")),
     quantity<&ScalingQuestion::loss>("--target-loss", UnitKind::kNumber, "L",
                                      "loss to reach instead, in nats per token", "2.0")
         .saying(kAim),
@@ -54,20 +55,21 @@ constexpr std::array kScalingFlags{
     quantity("--tokens", UnitKind::kCount, "N", "training tokens of MODEL (default: as trained)", "15T").in(kOfModels),
     quantity<&ScalingQuestion::inference_tokens>("--inference-tokens", UnitKind::kCount, "N",
                                                  "tokens to be served over the model's life", "1T"),
-    of_serving(
-        toggle<&ScalingQuestion::lifetime_budget>("--lifetime", "--flops or --budget pays for serving them too")),
+    of_serving(toggle<&ScalingQuestion::lifetime_budget>("--lifetime", "--flops or --budget pays for serving them too")
+                   .key("lifetime_budget")),
     kHwFlag.asking(""),
     of_hardware(count("--chips", kChipRange, "N", "take the MFU from the best plan of MODEL on so many chips", "1024"))
         .in(kOfModels)
         .saying(kShareOfPeak),
     of_hardware(some_share("--mfu", "FLOPs of 6 N D over the peak of the chips", "40%")).saying(kShareOfPeak),
     of_hardware(precision_flag("whose peak: {} (default bf16)")),
-    of_hardware(kPriceFlag),
+    of_hardware(kPriceFlag).key("usd_per_chip_hour"),
     of_serving(some_share<&ScalingQuestion::serve_mfu>("--serve-mfu", "the same share when serving", "10%")),
     of_serving(quantity<&ScalingQuestion::serve_usd_per_million>(
                    "--serve-price", UnitKind::kUsdPerHour, "USD",
                    "dollars per million tokens of MODEL served, for other sizes in proportion", "0.6")
-                   .in(kOfModels)),
+                   .in(kOfModels)
+                   .key("serve_usd_per_million_tokens")),
     of_serving(count("--prompt", kLengthRange, "N",
                      "with --generate: take that price from the cheapest way to serve MODEL on --hw, over prompts and "
                      "answers alike",
@@ -255,7 +257,7 @@ Sheet answer_scaling(const Arguments& arguments, const Catalog& catalog) {
   Sheet out = scaling_sheet(q, answer(q));
   out.assumptions.insert(out.assumptions.end(), read.begin(), read.end());
   note_sets(arguments, out.assumptions);
-  return out;
+  return with_query(std::move(out), arguments, {answered(q)});
 }
 
 ExitCode run_scaling_law(const Arguments& arguments, Environment& env) {

@@ -88,7 +88,9 @@ ExitCode run_sensitivity(const Arguments& arguments, Environment& env) {
   const ExitCode code = answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
     const SensitivityAnswer found = sensitivity(question, catalog, arguments.has("--explain"), env.interrupted);
     complete = found.complete;
-    return sensitivity_sheet(found);
+    return with_query(
+        sensitivity_sheet(found), arguments,
+        {answered(question), answered(understood(question.train, found.resolved.workload, &found.resolved.hw)), answered(question.train.fine_tune)});
   });
   return complete ? code : ExitCode::kInterrupted;
 }

@@ -16,7 +16,8 @@ ExitCode run_serve(const Arguments& arguments, Environment& env) {
     if (!asked.mix.is_fixed()) sheet.notes.push_back("the points are of the mean lengths; --rate takes each request's");
     if (asked.traffic && answer.best)
       add_traffic(sheet, answer, *asked.traffic, answer_traffic(answer, *asked.traffic));
-    return sheet;
+    const ServeQuestion& q = asked.question;
+    return with_query(std::move(sheet), arguments, {answered(q), answered(q.power), answered(asked.traffic)});
   });
 }
 

@@ -28,7 +28,8 @@ constexpr std::array kValidateFlags{
     share<&ValidateAsked::max_error>(
         "--max-error", "exit 1 if the mean absolute error is larger, or nothing could be predicted", "10%"),
     toggle("--memory",
-           "compare the memory of the fullest chip instead of the step time (default where no row has a time)"),
+           "compare the memory of the fullest chip instead of the step time (default where no row has a time)")
+        .key("quantity"),
     kOnlyFlag,
     count<&ValidateAsked::view, &ValidateView::worst>(
         "--worst", kRowRange, "N", "list only the N rows with the largest errors; all rows count", "20"),
@@ -54,7 +55,7 @@ Question question_of(const ValidateAsked& asked) {
 
 ExitCode run_validate(const Arguments& arguments, Environment& env) {
   std::optional<std::string> verdict;
-  const ExitCode answered = answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+  const ExitCode code = answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
     MeasuredRows read = read_measurement_files(arguments.positionals(), catalog);
     FlagReader reader(arguments);
     ValidateAsked asked;
@@ -83,10 +84,10 @@ ExitCode run_validate(const Arguments& arguments, Environment& env) {
       sheet = validate_sheet(found, question, asked.view);
     }
     note_sets(arguments, sheet.assumptions);
-    return sheet;
+    return with_query(std::move(sheet), arguments, {answered(asked)});
   });
-  if (answered == ExitCode::kAnswered && env.interrupted && env.interrupted()) return ExitCode::kInterrupted;
-  if (!verdict) return answered;
+  if (code == ExitCode::kAnswered && env.interrupted && env.interrupted()) return ExitCode::kInterrupted;
+  if (!verdict) return code;
   const Session session = read_session(arguments, env);
   Log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty)).warning(*verdict);
   return ExitCode::kCheckFailed;

@@ -57,7 +57,8 @@ constexpr std::array kCompareFlags{
     text("--hw", "SYSTEMS",
          "systems with commas between: NAME, or NAME:CHIPS, NAME:SLICESxCHIPS, NAME@CLOUD, NAME@CLOUD/KIND",
          "h100-sxm:1024,tpu-v5p@GCP/spot")
-        .asking("which systems are compared?"),
+        .asking("which systems are compared?")
+        .key("hardware"),
     count<&TrainCompareQuestion::chips>(
         "--chips", kChipRange, "N",
         "chips of each system that names none; with --deadline or --budget the most to look at", "1024")
@@ -68,27 +69,36 @@ constexpr std::array kCompareFlags{
     text("--budget", "USD",
          "the fastest run of each system that costs no more; with --deadline, the fewest chips inside both", "5M")
         .by<read_budget>()
+        .shown<&TrainCompareQuestion::budget_usd>()
+        .key("budget_usd")
         .in(kOfTrainCompare),
     text("--price", "[NAME=]USD",
          "dollars per chip and hour, of all systems or of one (default: the hardware file's first)", "h100-sxm=2.5")
-        .repeatable(),
-    text("--cloud", "NAMES", "take the prices of these clouds; several, or all: a row for each", "GCP,AWS"),
+        .repeatable()
+        .key("price_usd_per_chip_hour"),
+    text("--cloud", "NAMES", "take the prices of these clouds; several, or all: a row for each", "GCP,AWS")
+        .shown<&PriceFilter::clouds>()
+        .key("clouds"),
     text("--price-kind", "KINDS",
          "on-demand, spot, capacity-block, reserved-1y ...: those the hardware files have; several, or all: a row for "
          "each",
-         "on-demand,spot"),
+         "on-demand,spot")
+        .shown<&PriceFilter::kinds>()
+        .key("price_kinds"),
     text("--price-date", "DATE", "only prices of that time: 2025, 2025-06, 2024-Q4 or 2024-2025", "2025-02"),
     toggle<&TrainCompareQuestion::equal_time>(
         "--equal-time", "search the fewest chips of each system that finish as soon as the first system")
         .in(kOfTrainCompare),
     word<&CompareShared::rank_by>("--rank", kRankByNames,
-                                  "the order of the rows (default: time; with --deadline and --serve cost)"),
+                                  "the order of the rows (default: time; with --deadline and --serve cost)")
+        .key("ranked_by"),
     text("--expect", "WHAT=SYSTEM",
          "exit 1 unless the system is what one expects: cheapest, fastest, least-energy or possible",
          "cheapest=tpu-v5p")
         .repeatable()
         .by<read_expectation>(),
-    toggle("--serve", "compare serving instead of training: dollars per million output tokens under the same limits"),
+    toggle("--serve", "compare serving instead of training: dollars per million output tokens under the same limits")
+        .key("task"),
     kExplainFlag,
 };
 

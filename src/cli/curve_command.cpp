@@ -5,6 +5,7 @@
 #include "cli/outputs.h"
 #include "cli/session.h"
 #include "cli/sheet_command.h"
+#include "cli/train_options.h"
 #include "report/train_curve_sheet.h"
 
 namespace scalecalc::cli {
@@ -35,7 +36,8 @@ ExitCode run_train_curve(const CurveQuestion& question, const Arguments& argumen
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   log.info(fmt::format("model: {} ({})", curve.job.model.title, curve.job.model.source));
   log.info(fmt::format("hardware: {}", curve.job.hw.title));
-  return write_sheet(train_curve_sheet(curve, complete), session, outputs, false, log, env);
+  const Sheet sheet = with_train_query(train_curve_sheet(curve, complete), arguments, curve.job);
+  return write_sheet(sheet, session, outputs, false, log, env);
 }
 
 }  // namespace scalecalc::cli

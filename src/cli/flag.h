@@ -1,6 +1,7 @@
 // One flag of a command, whole: its spelling, how its value is read, what help says of it, which modes of the command
-// use it, what it needs and contradicts, and where in a question its value goes. A command's table of these is all
-// that CLI11, the reader (flag_reader.h), help, the refusals and a study's check of its keys know of its flags.
+// use it, what it needs and contradicts, where in a question its value goes and under which key an answer repeats it. A
+// command's table of these is all that CLI11, the reader (flag_reader.h), help, the refusals, the query of its answers
+// (query.h) and a study's check of its keys know of its flags.
 //
 //   share<&SensitivityQuestion::swing>("--swing", "how far each input is moved ...", "20%"),
 //   word<&HwListQuestion::order>("--sort", kHwOrderNames, "order of the list").in(kOfLists),
@@ -14,6 +15,10 @@
 #include <vector>
 
 #include "base/units.h"
+
+namespace scalecalc {
+struct Figure;
+}
 
 namespace scalecalc::cli {
 
@@ -72,6 +77,12 @@ struct Flag {
   const void* question = nullptr;  ///< which question it goes into (flag_reader.h); nullptr: read by hand
   Store store = nullptr;
 
+  std::string_view query_key;    ///< in the answer's query; empty: by its name and unit (query.h)
+  std::string_view query_group;  ///< what holds it there: "serving."
+  bool asks = true;              ///< false: it says how the answer is given
+  using Show = Figure (*)(const Flag&, const void* question);
+  Show show = nullptr;  ///< the value it has in a question that was answered; nullptr: what was typed
+
   constexpr bool is_of(std::size_t mode) const { return (modes & (1U << mode)) != 0; }
 
   /// Reads into a member, or into a member of a member. Its type says how: an enum takes the word's position.
@@ -83,7 +94,20 @@ struct Flag {
   /// Reads each value by a function (FlagReader&, const Flag&, const std::string& text, Question&).
   template <auto kRead>
   constexpr Flag by() const;
+  /// Of a flag that is read by hand or by a function: the member with what was understood.
+  template <auto... kMembers>
+  constexpr Flag shown() const;
 
+  constexpr Flag key(std::string_view in_query) const {
+    Flag out = *this;
+    out.query_key = in_query;
+    return out;
+  }
+  constexpr Flag of_output() const {
+    Flag out = *this;
+    out.asks = false;
+    return out;
+  }
   constexpr Flag in(Modes those) const {
     Flag out = *this;
     out.modes = those;
@@ -206,6 +230,7 @@ Modes modes_of(std::span<const Flag> flags, std::string_view name);
 struct TablePart {
   std::span<const Flag> flags;
   Modes modes = kAllModes;
+  std::string_view query_group{};
 };
 std::vector<Flag> composed(std::initializer_list<TablePart> parts);
 

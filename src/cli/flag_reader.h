@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "cli/flag.h"
 #include "cli/options.h"
+#include "report/sheet.h"
 
 namespace scalecalc::cli {
 
@@ -28,7 +29,7 @@ class FlagReader {
   template <class Question>
   void read(Question& question) {
     for (const Flag& flag : flags_) {
-      if (flag.question != &kTag<Question> || !is_ours(flag)) continue;
+      if (flag.question != &kTag<Question> || flag.store == nullptr || !is_ours(flag)) continue;
       arguments_.has(flag.name) ? flag.store(*this, flag, &question) : missing(flag);
     }
   }
@@ -100,13 +101,13 @@ struct FirstOf {
   using Question = typename MemberOf<decltype(kFirst)>::Question;
 };
 
-template <class Question, class Type>
-Type& member(Question& question, Type Question::*at) {
-  return question.*at;
-}
-template <class Question, class Type, class... Rest>
-auto& member(Question& question, Type Question::*at, Rest... rest) {
-  return member(question.*at, rest...);
+template <class Question, class At, class... Rest>
+auto& member(Question& question, At at, Rest... rest) {
+  if constexpr (sizeof...(rest) == 0) {
+    return question.*at;
+  } else {
+    return member(question.*at, rest...);
+  }
 }
 
 template <class T>
@@ -118,6 +119,31 @@ struct Unwrapped<std::optional<T>> {
   using Value = T;
 };
 
+/// A value as a member of an answer's query, in base units. Null for what is absent, empty text included.
+template <class T>
+Figure as_asked(const Flag& flag, const T& value) {
+  if constexpr (std::is_same_v<T, std::optional<bool>>) {  // the hardware's own way, on or off
+    return datum("", std::string(flag.words[value ? 2U - *value : 0U]));
+  } else if constexpr (!std::is_same_v<T, typename Unwrapped<T>::Value>) {
+    return value ? as_asked(flag, *value) : Figure{};
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return flag_figure("", value);
+  } else if constexpr (std::is_enum_v<T>) {
+    return datum("", std::string(flag.words[static_cast<std::size_t>(value)]));
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    const bool counts = std::is_integral_v<T> || flag.unit == UnitKind::kCount;
+    return number_figure("", "", counts ? Format::kInteger : Format::kNumber, static_cast<double>(value));
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return datum("", value.empty() ? Cell{} : Cell(value));
+  } else if constexpr (requires { filter_record(value); }) {
+    return object_figure("", filter_record(value));
+  } else if constexpr (requires { value.begin(); }) {
+    return list_figure("", "", {value.begin(), value.end()});
+  } else {
+    return as_asked(flag, value.value());  // a quantity
+  }
+}
+
 template <class T>
 void assign(FlagReader& reader, const Flag& flag, T& target) {
   if (auto value = reader.get<typename Unwrapped<T>::Value>(flag)) target = std::move(*value);
@@ -128,10 +154,22 @@ void store_member(FlagReader& reader, const Flag& flag, void* question) {
   assign(reader, flag, member(*static_cast<typename FirstOf<kMembers...>::Question*>(question), kMembers...));
 }
 
+template <auto... kMembers>
+Figure show_member(const Flag& flag, const void* question) {
+  return as_asked(flag, member(*static_cast<const typename FirstOf<kMembers...>::Question*>(question), kMembers...));
+}
+
 template <std::size_t kWord, auto... kMembers>
 void store_when(FlagReader& reader, const Flag& flag, void* question) {
   const auto at = reader.word(flag);
   if (at) member(*static_cast<typename FirstOf<kMembers...>::Question*>(question), kMembers...) = *at == kWord;
+}
+
+/// Of two words.
+template <std::size_t kWord, auto... kMembers>
+Figure show_when(const Flag& flag, const void* question) {
+  const std::optional<bool> is(member(*static_cast<const typename FirstOf<kMembers...>::Question*>(question), kMembers...));
+  return is ? datum("", std::string(flag.words[*is ? kWord : 1 - kWord])) : Figure{};
 }
 
 template <class Function>
@@ -150,9 +188,16 @@ void store_by(FlagReader& reader, const Flag& flag, void* question) {
 }  // namespace detail
 
 template <auto... kMembers>
-constexpr Flag Flag::to() const {
+constexpr Flag Flag::shown() const {
   Flag out = *this;
   out.question = &FlagReader::kTag<typename detail::FirstOf<kMembers...>::Question>;
+  out.show = &detail::show_member<kMembers...>;
+  return out;
+}
+
+template <auto... kMembers>
+constexpr Flag Flag::to() const {
+  Flag out = shown<kMembers...>();
   out.store = &detail::store_member<kMembers...>;
   return out;
 }
@@ -162,6 +207,7 @@ constexpr Flag Flag::when() const {
   Flag out = *this;
   out.question = &FlagReader::kTag<typename detail::FirstOf<kMembers...>::Question>;
   out.store = &detail::store_when<kWord, kMembers...>;
+  out.show = &detail::show_when<kWord, kMembers...>;
   return out;
 }
 

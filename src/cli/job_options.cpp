@@ -47,7 +47,8 @@ constexpr std::array kDistillFlags{
     quantity<&DistillQuestion::epochs>("--epochs", UnitKind::kNumber, "N",
                                        "times the student sees what was stored (default: 1)", "3"),
     quantity<&DistillQuestion::storage>("--storage-bandwidth", UnitKind::kBytesPerSecond, "RATE",
-                                        "of all hosts together (default: the hardware file's)", "200GB/s"),
+                                        "of all hosts together (default: the hardware file's)", "200GB/s")
+        .key("storage_bytes_per_s"),
 };
 
 constexpr std::array kRlFlags{

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/comma_list.h"
 #include "plan/dimensions.h"
+#include "report/train_plan.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -119,7 +120,7 @@ Flag layout_flag(std::string_view dimension, std::string_view help) {
     return out;
   }();
   const Named& named = kNamed.at(dimension);
-  return word(named.flag, named.views, help);
+  return word(named.flag, named.views, help).shown<&TrainQuestion::fix>().key("fix");
 }
 
 void read_layout_pins(FlagReader& reader, std::string_view flag, const std::vector<std::string>& texts,

@@ -38,6 +38,7 @@ void read_experts(FlagReader& reader, const Flag&, const std::string& text, Desi
 constexpr std::array kDesignFlags{
     text<&DesignQuestion::machine, &TrainQuestion::hardware>(
         "--hw", "HW", "hardware to train on, a catalog name or a YAML file", "h100-sxm")
+        .key("hardware")
         .asking("on which hardware? (A model that is called design is read as ./design.yaml.)"),
     count<&DesignQuestion::machine, &TrainQuestion::chips>("--chips", kChipRange, "N", "chips of the machine", "1024"),
     text<&DesignQuestion::machine, &TrainQuestion::topology>(
@@ -46,7 +47,8 @@ constexpr std::array kDesignFlags{
                                                             "slices joined by the outer network (default 1)", "2"),
     quantity<&DesignQuestion::deadline_s>("--deadline", UnitKind::kSeconds, "TIME", "how long training may take",
                                           "30d"),
-    quantity<&DesignQuestion::budget_usd>("--budget", UnitKind::kCount, "USD", "how many dollars it may cost", "5M"),
+    quantity<&DesignQuestion::budget_usd>("--budget", UnitKind::kCount, "USD", "how many dollars it may cost", "5M")
+        .key("budget_usd"),
     quantity<&DesignQuestion::tokens>("--tokens", UnitKind::kCount, "N", "training tokens, whatever the size", "15T")
         .saying("how long training is"),
     quantity<&DesignQuestion::tokens_per_parameter>("--tokens-per-parameter", UnitKind::kNumber, "N",
@@ -65,7 +67,7 @@ constexpr std::array kDesignFlags{
     kStackFlag.to<&DesignQuestion::machine, &TrainQuestion::stack>(),
     text("--law", "LAW", "scaling law of the loss (default chinchilla-besiroglu)", "chinchilla"),
     count<&DesignQuestion::top>("--top", kShapeRange, "N", "shapes to show (default 5)", "5"),
-    text("--write", "FILE.yaml", "write the largest one as a model file for train", "mine.yaml"),
+    text("--write", "FILE.yaml", "write the largest one as a model file for train", "mine.yaml").of_output(),
 };
 
 /// A topology says how many chips there are, so it may stand alone.
@@ -124,7 +126,7 @@ ExitCode run_model_design(const Arguments& arguments, Environment& env) {
     question.law = load_law(catalog.load(CatalogKind::kLaw, arguments.value("--law").value_or(std::string(kUsualLaw))));
     const DesignAnswer found = answer(question, catalog);
     if (file && !found.models.empty()) file->commit(write_yaml(found.models.front().document));
-    return design_sheet(question, found);
+    return with_query(design_sheet(question, found), arguments, {answered(question)});
   });
 }
 

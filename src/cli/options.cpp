@@ -154,7 +154,10 @@ std::vector<Flag> flags_but(std::span<const Flag> flags, std::initializer_list<s
 std::vector<Flag> composed(std::initializer_list<TablePart> parts) {
   std::vector<Flag> out;
   for (const TablePart& part : parts) {
-    for (const Flag& flag : part.flags) out.push_back(flag.in(flag.modes & part.modes));
+    for (const Flag& flag : part.flags) {
+      out.push_back(flag.in(flag.modes & part.modes));
+      out.back().query_group = part.query_group;
+    }
   }
   return out;
 }

@@ -131,7 +131,8 @@ std::vector<Flag> make_serve_flags() {
            "requests.csv"),
       quantity<&TrafficAsked::rate>(
           "--rate", UnitKind::kNumber, "R",
-          "requests a second to carry: the fewest chips that do, or with --chips whether they do", "5"),
+          "requests a second to carry: the fewest chips that do, or with --chips whether they do", "5")
+          .key("rate_requests_per_s"),
       count<&TrafficAsked::requests>("--simulate", kRequestRange, "N",
                                      "requests to simulate at that rate (default: 10000)", "20000"),
       count<&TrafficAsked::seed>("--seed", kSeedRange, "N", "of the simulated arrivals and lengths (default: 1)", "2"),
@@ -164,7 +165,8 @@ std::vector<Flag> make_serve_flags() {
       word<&ServeQuestion::disaggregate>("--disaggregate", kDisaggregationNames,
                                          "prompts and generation on pools of their own (default: off)"),
       text<&ServeQuestion::prefill_hardware>(
-          "--prefill-hw", "HW", "chips of the prefill pool, if they are others; as many as it takes", "h20"),
+          "--prefill-hw", "HW", "chips of the prefill pool, if they are others; as many as it takes", "h20")
+          .key("prefill_hardware"),
       share<&ServeQuestion::prefix_hit>("--prefix-hit", "share of a prompt found in the prefix cache", "60%"),
       text("--speculative", "draft=MODEL,...",
            "speculative decoding: draft=MODEL,k=N,accept=SHARE; draft=mtp: the model's own heads",

@@ -19,8 +19,9 @@ inline constexpr CountRange kChipRange{1, kMostChips};
 inline constexpr CountRange kSequenceRange{1, 1'000'000'000};
 inline constexpr CountRange kTopRange{1, 10'000};
 
-inline constexpr Flag kHwFlag =
-    text("--hw", "HW", "hardware: a catalog name or a YAML file", "tpu-v5p").asking("on which hardware?");
+inline constexpr Flag kHwFlag = text("--hw", "HW", "hardware: a catalog name or a YAML file", "tpu-v5p")
+                                    .asking("on which hardware?")
+                                    .key("hardware");
 inline constexpr Flag kSetFlag =
     text("--set", "KEY=VALUE",
          "replace one field of the hardware (hw.) or the model (model.), such as hw.hbm.bandwidth=5TB/s",
@@ -29,7 +30,8 @@ inline constexpr Flag kSetFlag =
 inline constexpr Flag kAssumeFlag =
     text("--assume", "FAMILY", "read a Hugging Face config.json as a model of this family (default: the one it names)",
          "llama");
-inline constexpr Flag kExplainFlag = toggle("--explain", "the formula behind each figure, with its numbers");
+inline constexpr Flag kExplainFlag =
+    toggle("--explain", "the formula behind each figure, with its numbers").of_output();
 inline constexpr Flag kPriceFlag = quantity("--price", UnitKind::kUsdPerHour, "USD",
                                             "dollars per chip and hour (default: the hardware file's first)", "4.2");
 inline constexpr Flag kTopologyFlag =

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,27 @@ namespace scalecalc::cli {
 /// error when nobody reads a table.
 ExitCode answer_with_sheet(const Arguments& arguments, Environment& env,
                            const std::function<Sheet(const Catalog&)>& answer);
+
+/// A question that was answered, by its kind; nullptr if there was none of that kind.
+struct Answered {
+  const void* kind = nullptr;
+  const void* question = nullptr;
+};
+template <class Question>
+Answered answered(const Question& question) {
+  return {&FlagReader::kTag<Question>, &question};
+}
+template <class Question>
+Answered answered(const std::optional<Question>& question) {
+  return {&FlagReader::kTag<Question>, question ? &*question : nullptr};
+}
+
+/// "batch_tokens", "serving.slo_tpot_s": the key a flag gives itself, else its name and unit.
+std::string query_key(const Flag& flag);
+/// The sheet with a member of its query for each flag of the mode or of these questions, behind its own figures, which
+/// no flag says; one of a flag's key stands for the flag. Values are those of the questions' members, defaults filled
+/// in; of a flag that goes into none of them what was typed.
+Sheet with_query(Sheet sheet, const Arguments& arguments, std::initializer_list<Answered> questions = {});
 
 std::string render_sheet(const Sheet& sheet, OutputFormat format, const TextOptions& text, bool explain);
 

@@ -9,7 +9,9 @@
 #include "cli/curve_options.h"
 #include "cli/layout_flags.h"
 #include "cli/run_options.h"
+#include "cli/sheet_command.h"
 #include "plan/dimensions.h"
+#include "report/train_plan.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -55,7 +57,8 @@ std::vector<Flag> make_train_flags() {
   std::vector<Flag> out{
       kHwFlag.to<&TrainQuestion::hardware>(),
       text("--chips", "N",
-           "chips of the machine, up to 16,777,216; several (256..16384*2 or 64,512) draw the scaling curve", "8960"),
+           "chips of the machine, up to 16,777,216; several (256..16384*2 or 64,512) draw the scaling curve", "8960")
+          .shown<&TrainQuestion::chips>(),
       kTopologyFlag.to<&TrainQuestion::topology>(),
       kSlicesFlag.to<&TrainQuestion::slices>(),
       count<&TrainQuestion::seq>("--seq", kSequenceRange, "N",
@@ -91,7 +94,8 @@ std::vector<Flag> make_train_flags() {
           "--graphs", kGraphCaptureNames,
           "what is replayed from captured graphs: nothing, all of a layer but its experts, the step (default none)"),
       toggle<&TrainQuestion::expert_overlap>("--ep-overlap",
-                                             "expert all-to-alls run under another microbatch's compute"),
+                                             "expert all-to-alls run under another microbatch's compute")
+          .key("expert_overlap"),
       toggle<&TrainQuestion::balanced_experts>("--balanced-experts", "routing is forced to be even, as in benchmarks"),
       quantity<&TrainQuestion::expert_capacity>(
           "--expert-capacity", UnitKind::kNumber, "FACTOR",
@@ -118,8 +122,9 @@ std::vector<Flag> make_train_flags() {
            "pin layout dimensions: dp, fsdp, tp, sp, cp, pp, vpp, ep, etp, zero, mb (sequences of a microbatch), ga "
            "(microbatches of a step), remat, remat_layers (of a stage; 0 = all), schedule, cp_comm, offload",
            "tp=8,pp=16")
-          .repeatable(),
-      text("--max", "KEY=N,...", "bound them from above", "tp=16").repeatable(),
+          .repeatable()
+          .shown<&TrainQuestion::fix>(),
+      text("--max", "KEY=N,...", "bound them from above", "tp=16").repeatable().shown<&TrainQuestion::max>(),
       text("--why-not", "KEY=N,...", "what ruled out or outranked the layouts with these dimensions; keys as of --fix",
            "tp=16,pp=4")
           .repeatable()
@@ -148,6 +153,7 @@ std::vector<Flag> make_train_flags() {
                      .by<read_explain>()
                      .in(kOfRankings);
   explain.kind = FlagKind::kOptionalCount;
+  explain.asks = false;
   out.insert(out.end(), {efficiency_flag("ideal: the pure roofline; calibrated (default): the hardware's measured "
                                          "efficiencies")
                              .when<0, &TrainQuestion::ideal>(),
@@ -260,6 +266,11 @@ TrainQuestion read_train_question(FlagReader& reader, const Arguments& arguments
   TrainQuestion q = read_train_job(reader, arguments);
   settle_machine(reader, arguments, q);
   return q;
+}
+
+Sheet with_train_query(Sheet sheet, const Arguments& arguments, const TrainAnswer& answer) {
+  const TrainQuestion asked = understood(answer.question, answer.workload, &answer.hw);
+  return with_query(std::move(sheet), arguments, {answered(asked), answered(asked.fine_tune), answered(asked.run), answered(asked.run.power)});
 }
 
 TrainQuestion train_question(const Arguments& arguments) {

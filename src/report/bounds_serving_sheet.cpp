@@ -69,20 +69,6 @@ void add_serving_query(Record& query, const BoundsQuestion& q) {
   if (q.scope == BoundScope::kTraining) return;
   const BoundServing& s = q.serving;
   std::vector<Figure>& out = query.figures;
-  out.push_back(list_figure("serving.batch", "", {s.batches.begin(), s.batches.end()}));
-  using Given = std::pair<const char*, std::optional<double>>;
-  const std::initializer_list<Given> sizes{{"serving.context", s.context},
-                                           {"serving.prompt", s.prompt},
-                                           {"serving.generate", s.generate},
-                                           {"serving.cached", s.cached},
-                                           {"serving.prefix_hit", s.prefix_hit},
-                                           {"serving.slo_tpot_s", s.latency},
-                                           {"serving.weight_bytes", s.weight_bytes},
-                                           {"serving.kv_bytes_per_token", s.kv_bytes_per_token},
-                                           {"serving.total_bytes", s.total_bytes},
-                                           {"serving.step_time_s", s.step_time},
-                                           {"serving.prefill_time_s", s.prefill_time}};
-  for (const auto& [key, value] : sizes) out.push_back(given(key, value));
   const ServingFormats formats = serving_formats(q);
   out.push_back(format("serving.flops", formats.compute));
   out.push_back(format("serving.weights", formats.weights));

@@ -94,17 +94,14 @@ Record query_of(const BoundsQuestion& q, const BoundsAnswer& answer) {
               asked("versus", q.versus ? q.versus->name : ""), asked("parameters", std::optional(a.parameters)),
               asked("active_parameters", std::optional(a.active_parameters)), asked("chips", a.chips),
               asked("slices", std::optional(a.slices)), asked("batch_tokens", a.batch_tokens), asked("seq", a.seq),
-              asked("tokens", a.tokens), asked("mfu", q.training.mfu), asked("gpu_hours", q.training.gpu_hours),
-              asked("precision", std::string(name_of(q.compute))), asked("weights", dtype_text(q.weights, q.compute)),
+              asked("tokens", a.tokens), asked("weights", dtype_text(q.weights, q.compute)),
               asked("gradients", dtype_text(q.gradients, q.compute)),
-              asked("activations", dtype_text(q.activations, q.compute)), asked("mx", q.data_axes),
-              asked("my", q.tensor_axes), asked("nodes_spanned", q.nodes_spanned)}};
+              asked("activations", dtype_text(q.activations, q.compute))}};
   using Degree = std::pair<const char*, std::optional<std::int64_t>>;
   const std::initializer_list<Degree> degrees{
       {"fix.dp", q.fix.dp}, {"fix.fsdp", q.fix.fsdp}, {"fix.tp", q.fix.tp},          {"fix.cp", q.fix.cp},
       {"fix.pp", q.fix.pp}, {"fix.ep", q.fix.ep},     {"fix.ga", q.fix.microbatches}};
   for (const auto& [key, value] : degrees) out.figures.push_back(asked(key, value));
-  out.figures.push_back(asked("efficiency", std::string(q.ideal ? "ideal" : "calibrated")));
   add_serving_query(out, q);
   return out;
 }

@@ -253,26 +253,11 @@ std::string summary_of(const CollectivePoint& point) {
 Record query_of(const CollectiveAnswer& answer, const HardwareSpec& hw) {
   const CollectiveQuestion& q = answer.question;
   const CollectiveMesh& mesh = answer.points.front().mesh;
-  const auto cells = [](const std::vector<std::string>& names) {
-    return std::vector<Cell>(names.begin(), names.end());
-  };
-  Record out{
-      {text_figure("op", "", op_name(q)), text_figure("hardware", "", hw.name),
-       text_figure("hardware_title", "", hw.title), text_figure("mesh", "", mesh.text()),
-       list_figure("axes", "", cells(mesh.over)), list_figure("replicated", "", cells(q.replicated)),
-       list_figure("sharded", "", cells(q.sharded)), figure("tier", "", Format::kText, q.tier ? Cell(*q.tier) : Cell{}),
-       figure("array", "", Format::kText, q.array ? Cell(q.array->text) : Cell{}),
-       text_figure("convention", "", std::string(kCollectiveConventionNames[static_cast<std::size_t>(q.convention)])),
-       text_figure("in_network", "", std::string(kInNetworkNames[static_cast<std::size_t>(q.in_network)])),
-       text_figure("efficiency", "", q.calibrated ? "calibrated" : "ideal"),
-       figure("wraparound", "", Format::kText,
-              Cell(std::string(!q.wraparound   ? "auto"
-                               : *q.wraparound ? "on"
-                                               : "off"))),
-       figure("top_k", "", Format::kNumber, q.top_k > 0 ? Cell(q.top_k) : Cell{}),
-       figure("from", "", Format::kText, q.from ? Cell(position_text(*q.from)) : Cell{}),
-       figure("to", "", Format::kText, q.to ? Cell(position_text(*q.to)) : Cell{})}};
-  return out;
+  return {{text_figure("op", "", op_name(q)), text_figure("hardware", "", hw.name),
+           text_figure("hardware_title", "", hw.title), text_figure("mesh", "", mesh.text()),
+           list_figure("axes", "", {mesh.over.begin(), mesh.over.end()}),
+           figure("array", "", Format::kText, q.array ? Cell(q.array->text) : Cell{}),
+           figure("top_k", "", Format::kNumber, q.top_k > 0 ? Cell(q.top_k) : Cell{})}};
 }
 
 }  // namespace

@@ -99,10 +99,4 @@ std::string winners(const std::vector<const ComparedSystem*>& rows, RankBy by) {
   return join_and(out);
 }
 
-void add_price_filter(std::vector<Figure>& out, const PriceFilter& filter) {
-  out.push_back(list_figure("clouds", "", {filter.clouds.begin(), filter.clouds.end()}));
-  out.push_back(list_figure("price_kinds", "", {filter.kinds.begin(), filter.kinds.end()}));
-  out.push_back(figure("price_date", "", Format::kText, filter.date_text.empty() ? Cell{} : Cell(filter.date_text)));
-}
-
 }  // namespace scalecalc

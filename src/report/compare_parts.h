@@ -47,7 +47,5 @@ void add_break_even(Sheet& sheet, const std::vector<PricedRow>& rows);
 void add_expectations(Sheet& sheet, const std::vector<ExpectationResult>& results);
 /// "fastest", "cheapest": the rows of rank 1 with their figures.
 std::string winners(const std::vector<const ComparedSystem*>& rows, RankBy by);
-/// The limits and choices of prices as members of the query.
-void add_price_filter(std::vector<Figure>& out, const PriceFilter& filter);
 
 }  // namespace scalecalc

@@ -52,17 +52,8 @@ class ServiceSheet {
     std::vector<Cell> names;
     for (const SystemAsked& s : c_.question.systems) names.emplace_back(s.hardware);
     f.push_back(list_figure("hardware", "", std::move(names)));
-    f.push_back(
-        sized_figure("chips", "", Format::kInteger, q.chips ? std::optional(to_double(*q.chips)) : std::nullopt));
     f.push_back(sized_figure("prompt", "", Format::kInteger, q.prompt));
     f.push_back(sized_figure("generate", "", Format::kInteger, q.generate));
-    f.push_back(list_figure("set", "", {q.set.begin(), q.set.end()}));
-    f.push_back(sized_figure("slo_ttft_s", "", Format::kSeconds, q.slo_ttft));
-    f.push_back(sized_figure("slo_tpot_s", "", Format::kSeconds, q.slo_tpot));
-    f.push_back(sized_figure("slo_request_s", "", Format::kSeconds, q.slo_request));
-    add_price_filter(f, c_.question.prices);
-    f.push_back(word_figure("efficiency", "", q.ideal ? "ideal" : "calibrated"));
-    f.push_back(word_figure("objective", "", std::string(kServeObjectiveNames[static_cast<std::size_t>(q.objective)])));
     f.push_back(word_figure("ranked_by", "", std::string(kRankByNames[static_cast<std::size_t>(c_.rank_by)])));
   }
 

@@ -70,19 +70,8 @@ class RunSheet {
     std::vector<Cell> names;
     for (const SystemAsked& s : q_.systems) names.emplace_back(s.hardware);
     f.push_back(list_figure("hardware", "", std::move(names)));
-    f.push_back(
-        sized_figure("chips", "", Format::kInteger, q_.chips ? std::optional(to_double(*q_.chips)) : std::nullopt));
-    f.push_back(sized_figure("tokens", "", Format::kCount, tokens()));
-    f.push_back(sized_figure("seq", "", Format::kInteger, to_double(c_.workload.seq)));
-    f.push_back(sized_figure("batch_tokens", "", Format::kCount, c_.workload.batch_seqs * to_double(c_.workload.seq)));
-    f.push_back(word_figure("optimizer", "", c_.workload.optimizer.name));
     f.push_back(word_figure("fix", "", pins_text(q_.train.fix)));
     f.push_back(word_figure("max", "", pins_text(q_.train.max)));
-    f.push_back(list_figure("set", "", {q_.train.set.begin(), q_.train.set.end()}));
-    f.push_back(sized_figure("deadline_s", "", Format::kSeconds, q_.deadline_s));
-    f.push_back(sized_figure("budget_usd", "", Format::kUsd, q_.budget_usd));
-    add_price_filter(f, q_.prices);
-    f.push_back(word_figure("efficiency", "", q_.train.ideal ? "ideal" : "calibrated"));
     f.push_back(word_figure("ranked_by", "", std::string(kRankByNames[static_cast<std::size_t>(c_.rank_by)])));
   }
 

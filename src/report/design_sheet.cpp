@@ -138,16 +138,10 @@ Record query_of(const DesignQuestion& q, const DesignAnswer& found) {
     experts = static_cast<double>(q.experts->experts);
     top_k = static_cast<double>(q.experts->top_k);
   }
-  return {{figure("hardware", "", Format::kText, Cell(found.hw.name)), whole_figure("chips", "", q.machine.chips),
-           maybe_figure("deadline_s", "", Format::kNumber, q.deadline_s),
-           maybe_figure("budget_usd", "", Format::kNumber, q.budget_usd),
-           maybe_figure("tokens", "", Format::kNumber, q.tokens),
-           figure("tokens_per_parameter", "", Format::kNumber, q.tokens ? Cell{} : Cell(q.tokens_per_parameter)),
-           whole_figure("seq", "", q.seq), maybe_figure("batch_tokens", "", Format::kNumber, q.batch_tokens),
-           whole_figure("vocab", "", q.vocab), maybe_figure("experts", "", Format::kNumber, experts),
-           maybe_figure("top_k", "", Format::kNumber, top_k), figure("precision", "", Format::kText, Cell(q.precision)),
-           figure("optimizer", "", Format::kText, Cell(q.optimizer)),
-           figure("law", "", Format::kText, Cell(q.law.name))}};
+  return {{datum("hardware", found.hw.name), maybe_figure("experts", "", Format::kNumber, experts),
+           maybe_figure("top_k", "", Format::kNumber, top_k),
+           datum("tokens_per_parameter", q.tokens ? Cell{} : Cell(q.tokens_per_parameter)),
+           whole_figure("seq", "", q.seq), datum("law", q.law.name)}};
 }
 
 std::string limits_text(const DesignQuestion& q) {

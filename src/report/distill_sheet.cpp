@@ -13,10 +13,6 @@ std::string name_of_place(TeacherPlace place) {
   return std::string(kTeacherPlaceNames[static_cast<std::size_t>(place)]);
 }
 
-Figure asked_number(std::string_view key, Format format, const std::optional<double>& value) {
-  return figure(key, "", format, value ? Cell(*value) : Cell{});
-}
-
 class DistillSheet {
  public:
   DistillSheet(const DistillAnswer& answer, bool explain) : a_(answer), q_(answer.question), explain_(explain) {}
@@ -51,16 +47,8 @@ class DistillSheet {
   void query() {
     std::vector<Figure>& f = out_.query.figures;
     f.push_back(job_word("student", "", q_.student.model));
-    f.push_back(job_word("teacher", "", q_.teacher.model));
-    f.push_back(job_word("hardware", "", q_.student.hardware));
-    f.push_back(job_value("chips", "", Format::kInteger, to_double(q_.student.chips)));
     f.push_back(job_value("batch_tokens", "", Format::kNumber, a_.step_tokens));
     f.push_back(job_value("tokens", "", Format::kNumber, a_.tokens));
-    f.push_back(job_word("loss", "", std::string(kDistillLossNames[static_cast<std::size_t>(q_.loss)])));
-    f.push_back(job_word("teacher_on", "", name_of_place(q_.place)));
-    f.push_back(asked_number("top_k", Format::kInteger, q_.top_k ? std::optional(to_double(*q_.top_k)) : std::nullopt));
-    f.push_back(job_value("epochs", "", Format::kNumber, q_.epochs));
-    f.push_back(asked_number("storage_bytes_per_s", Format::kBytesPerSecond, q_.storage));
   }
 
   std::string way(const DistillPlan& p) const {

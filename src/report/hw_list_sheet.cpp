@@ -58,26 +58,6 @@ Record chip_line(const HardwareSpec& hw, std::optional<DType> dtype) {
   return std::move(out.record);
 }
 
-Record query_record(const HwListQuestion& q) {
-  Figures out;
-  const auto word = [&](const char* key, const std::optional<std::string>& text) {
-    out.record.figures.push_back(figure(key, "", Format::kText, text ? Cell(*text) : Cell{}));
-  };
-  const auto number = [&](const char* key, std::optional<double> value) {
-    out.record.figures.push_back(figure(key, "", Format::kNumber, value ? Cell(*value) : Cell{}));
-  };
-  word("vendor", q.vendor);
-  word("family", q.family);
-  number("since", q.since ? std::optional(static_cast<double>(*q.since)) : std::nullopt);
-  word("dtype", q.dtype ? std::optional(std::string(name_of(*q.dtype))) : std::nullopt);
-  number("min_memory_bytes", q.min_memory ? std::optional(q.min_memory->value()) : std::nullopt);
-  number("min_bandwidth_bytes_per_s", q.min_bandwidth ? std::optional(q.min_bandwidth->value()) : std::nullopt);
-  out.flag("priced", "", q.priced);
-  out.flag("sold", "", q.sold);
-  out.flag("book", "", q.book);
-  return std::move(out.record);
-}
-
 }  // namespace
 
 Sheet hw_list_sheet(const HwList& list) {
@@ -85,7 +65,6 @@ Sheet hw_list_sheet(const HwList& list) {
   const std::string what = list.question.book ? "entries with the scaling book's rates" : "chips and systems";
   out.title = fmt::format("{} {}", list.chips.size(), what);
   if (list.left_out > 0) out.title += fmt::format("; {} do not meet the conditions", list.left_out);
-  out.query = query_record(list.question);
   Block chips{.key = "chips"};
   for (const HardwareSpec& hw : list.chips) chips.records.push_back(chip_line(hw, list.question.dtype));
   out.blocks.push_back(std::move(chips));

@@ -226,16 +226,7 @@ Record query_record(const HwQuestion& q) {
   Figures out;
   std::vector<std::string> names = q.hardware;
   out.list("hardware", names);
-  if (q.dtype) out.text("dtype", "format", std::string(name_of(*q.dtype)));
-  if (q.chips) out.number("chips", "", Format::kInteger, static_cast<double>(*q.chips));
-  std::string shape;
-  for (const std::int64_t axis : q.topology) shape += fmt::format("{}{}", shape.empty() ? "" : "x", axis);
-  if (!shape.empty()) out.text("topology", "", shape);
-  if (q.send) out.number("bytes", "", Format::kBytes, q.send->bytes.value());
-  if (q.load) {
-    out.number("load_elements", "", Format::kNumber, q.load->elements);
-    out.text("load_dtype", "", std::string(name_of(q.load->dtype)));
-  }
+  if (q.load) out.number("load_elements", "", Format::kNumber, q.load->elements);
   return std::move(out.record);
 }
 

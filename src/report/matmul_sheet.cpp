@@ -30,7 +30,7 @@ Figure list(std::string_view key, std::string_view label, std::vector<Cell> item
   return out;
 }
 
-Record query(const MatmulQuestion& question, const MatmulAnswer& found, const HardwareSpec* hw) {
+Record query(const MatmulAnswer& found, const HardwareSpec* hw) {
   const ShardingTables& tables = found.problem.tables;
   Record out;
   auto& f = out.figures;
@@ -43,9 +43,6 @@ Record query(const MatmulQuestion& question, const MatmulAnswer& found, const Ha
   for (const Dimension& dim : tables.dims) {
     f.push_back(figure("dims." + dim.name, "", Format::kInteger, cell_of(dim.size)));
   }
-  f.push_back(figure("efficiency", "", Format::kText, text(question.calibrated ? "calibrated" : "ideal")));
-  f.push_back(figure("convention", "", Format::kText,
-                     text(kCollectiveConventionNames[static_cast<std::size_t>(question.placement.convention)])));
   return out;
 }
 
@@ -252,12 +249,12 @@ void summarize(const MatmulAnswer& found, Sheet& out) {
 
 }  // namespace
 
-Sheet matmul_sheet(const MatmulQuestion& question, const MatmulAnswer& found, const HardwareSpec* hw, std::size_t top) {
+Sheet matmul_sheet(const MatmulAnswer& found, const HardwareSpec* hw, std::size_t top) {
   const Mesh& mesh = found.problem.tables.mesh;
   Sheet out{.command = "matmul"};
   out.title = fmt::format("{} on {} chip{}{}", found.problem.expression, group_thousands(mesh.chips()),
                           mesh.chips() == 1 ? "" : "s", hw == nullptr ? "" : " of " + hw->title);
-  out.query = query(question, found, hw);
+  out.query = query(found, hw);
   if (found.products.empty()) {
     out.blocks.push_back(arrays(found, true));
   } else {

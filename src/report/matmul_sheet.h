@@ -8,6 +8,6 @@ namespace scalecalc {
 
 /// `top` strategies are listed, and the textbook ones (matmul.h) whatever their rank. `hw` may be nullptr for a single
 /// array.
-Sheet matmul_sheet(const MatmulQuestion& question, const MatmulAnswer& found, const HardwareSpec* hw, std::size_t top);
+Sheet matmul_sheet(const MatmulAnswer& found, const HardwareSpec* hw, std::size_t top);
 
 }  // namespace scalecalc

@@ -25,11 +25,7 @@ Record query(const ModelSpec& model, const ModelQuestion& q) {
   return {{figure("model", "model", Format::kText, Cell(model.name)),
            figure("model_title", "", Format::kText, Cell(model.title)),
            figure("seq", "sequence", Format::kInteger, Cell(q.seq)),
-           figure("batch_seqs", "sequences", Format::kNumber, Cell(q.batch_seqs)),
-           figure("attention", "attention", Format::kText, Cell(std::string(q.causal ? "causal" : "full"))),
-           figure("weights", "weights", Format::kText, Cell(std::string(name_of(q.weights)))),
-           figure("activations", "activations", Format::kText, Cell(std::string(name_of(q.activations)))),
-           figure("kv", "KV cache", Format::kText, Cell(std::string(name_of(q.kv))))}};
+           figure("batch_seqs", "sequences", Format::kNumber, Cell(q.batch_seqs))}};
 }
 
 /// A column that a narrow terminal leaves out before those of less importance (Figure::importance).

@@ -54,19 +54,9 @@ class RlSheet {
   void query() {
     std::vector<Figure>& f = out_.query.figures;
     f.push_back(job_word("model", "", q_.train.model));
-    f.push_back(job_word("hardware", "", q_.train.hardware));
-    f.push_back(job_value("chips", "", Format::kInteger, to_double(q_.train.chips)));
-    f.push_back(job_word("algorithm", "", std::string(kRlAlgorithmNames[static_cast<std::size_t>(q_.algorithm)])));
-    f.push_back(job_value("prompts", "", Format::kInteger, to_double(q_.prompts)));
-    f.push_back(job_value("rollouts", "", Format::kInteger, to_double(q_.rollouts)));
     f.push_back(job_value("prompt_tokens", "", Format::kNumber, a_.tokens.prompt));
     f.push_back(job_value("response_tokens", "", Format::kNumber, a_.tokens.response));
     f.push_back(job_value("longest_response", "", Format::kInteger, a_.tokens.longest));
-    f.push_back(job_value("updates", "", Format::kInteger, to_double(q_.updates)));
-    f.push_back(job_value("epochs", "", Format::kInteger, to_double(q_.epochs)));
-    f.push_back(job_value("steps", "", Format::kInteger, to_double(q_.steps)));
-    f.push_back(job_value("async", "", Format::kInteger, to_double(q_.depth)));
-    f.push_back(job_word("placement", "", name_of_placement(q_.placement)));
     f.push_back(job_word("reference", "", q_.reference.empty() ? "policy" : q_.reference));
     f.push_back(job_word("reward", "", q_.reward.empty() ? "rule" : q_.reward));
     const bool critic = q_.algorithm == RlAlgorithm::kPpo;

@@ -190,43 +190,17 @@ Record measured_record(const MeasuredTime& m, std::size_t number, const Shown& s
   return out;
 }
 
-std::string_view name_of(MatmulSplit split) {
-  switch (split) {
-    case MatmulSplit::kEven: return "even";
-    case MatmulSplit::kBatch: return "batch";
-    case MatmulSplit::kContraction: return "contraction";
-    case MatmulSplit::kOutput: return "output";
-  }
-  return "";
-}
-
-std::string_view name_of(Counted counted) {
-  switch (counted) {
-    case Counted::kAll: return "all";
-    case Counted::kWeights: return "weights";
-    case Counted::kNone: return "none";
-  }
-  return "";
-}
-
 Record query_record(const RooflineQuestion& question, const RooflineAnswer& found, const HardwareSpec& hw,
                     const std::string& operation) {
-  const bool vector = unit_of(question) == ComputeUnit::kVector;
   Record out{{text_figure("operation", "", operation), text_figure("hardware", "", hw.name),
-              text_figure("hardware_title", "", hw.title), text_figure("input", "", name_of(question.types.input)),
-              text_figure("weight", "", name_of(question.types.weight)),
-              text_figure("result", "", name_of(question.types.result)),
-              text_figure("compute", "", name_of(question.types.compute)),
-              text_figure("unit", "", vector ? "vector" : "matrix"), text_figure("from", "", found.rates.memory_name),
-              text_figure("count", "", name_of(question.counted)),
-              number_figure("chips", "", Format::kInteger, static_cast<double>(question.sharing.chips)),
-              text_figure("split", "", name_of(question.sharing.split))}};
-  out.figures.push_back(found.rates.link ? text_figure("over", "", found.rates.link_name)
-                                         : figure("over", "", Format::kText, Cell{}));
-  const std::string_view convention = kCollectiveConventionNames[static_cast<std::size_t>(question.convention)];
-  out.figures.push_back(found.rates.link ? text_figure("convention", "", convention)
-                                         : figure("convention", "", Format::kText, Cell{}));
-  out.figures.push_back(text_figure("efficiency", "", question.calibrated ? "calibrated" : "ideal"));
+              text_figure("hardware_title", "", hw.title),
+              text_figure("unit", "", unit_of(question) == ComputeUnit::kVector ? "vector" : "matrix"),
+              text_figure("from", "", found.rates.memory_name)}};
+  if (found.rates.link) {
+    out.figures.push_back(text_figure("over", "", found.rates.link_name));
+  } else {
+    out.figures.push_back(datum("convention", Cell{}));
+  }
   return out;
 }
 

@@ -112,25 +112,12 @@ Record law_record(const LawPoint& p) {
 }
 
 Record query_of(const ScalingQuestion& q) {
-  const auto text = [](std::string_view key, const std::string& value) {
-    return figure(key, "", Format::kText, value.empty() ? Cell{} : Cell(value));
-  };
-  const auto number = [](std::string_view key, const std::optional<double>& value) {
-    return maybe_figure(key, "", Format::kNumber, value);
-  };
-  std::optional<double> price, mfu;
-  if (q.price) {
-    price = q.price->usd_per_chip_hour;
-    mfu = q.price->mfu;
-  }
-  return {{text("law", q.law.name), number("flops", q.flops), number("budget_usd", q.budget_usd),
-           number("target_loss", q.loss), text("model", q.model ? q.model->name : ""),
-           number("model_parameters", q.model ? std::optional(q.model->parameters) : std::nullopt),
-           number("model_tokens", q.model ? std::optional(q.model->tokens) : std::nullopt),
-           number("inference_tokens", q.inference_tokens),
-           figure("lifetime_budget", "", Format::kFlag, Cell(q.lifetime_budget ? 1.0 : 0.0)),
-           text("hardware", q.price ? q.price->hardware : ""), number("usd_per_chip_hour", price), number("mfu", mfu),
-           number("serve_mfu", q.serve_mfu), number("serve_usd_per_million_tokens", q.serve_usd_per_million)}};
+  return {{datum("law", q.law.name), datum("model", q.model ? Cell(q.model->name) : Cell{}),
+           datum("model_parameters", q.model ? Cell(q.model->parameters) : Cell{}),
+           datum("model_tokens", q.model ? Cell(q.model->tokens) : Cell{}),
+           datum("hardware", q.price ? Cell(q.price->hardware) : Cell{}),
+           datum("usd_per_chip_hour", q.price ? Cell(q.price->usd_per_chip_hour) : Cell{}),
+           datum("mfu", q.price ? Cell(q.price->mfu) : Cell{})}};
 }
 
 std::string choice_text(const AllocationFigures& a) {

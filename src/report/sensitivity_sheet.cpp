@@ -40,25 +40,12 @@ class SensitivitySheet {
 
  private:
   void query() {
-    const TrainQuestion& q = a_.question.train;
     std::vector<Record> sweep;
     for (const SetRange& range : a_.question.ranges) {
       sweep.push_back({{figure("path", "", Format::kText, Cell(range.path)),
                         list_figure("values", "", {range.numbers.begin(), range.numbers.end()})}});
     }
-    out_.query.figures = {figure("model", "", Format::kText, Cell(r_.model.name)),
-                          figure("hardware", "", Format::kText, Cell(r_.hw.name)),
-                          figure("chips", "", Format::kInteger, Cell(static_cast<double>(q.chips))),
-                          figure("seq", "", Format::kInteger, Cell(static_cast<double>(r_.workload.seq))),
-                          figure("batch_tokens", "", Format::kNumber,
-                                 Cell(r_.workload.batch_seqs * static_cast<double>(r_.workload.seq))),
-                          figure("precision", "", Format::kText, Cell(r_.workload.precision.name)),
-                          figure("objective", "", Format::kText,
-                                 Cell(std::string(kObjectiveNames[static_cast<std::size_t>(q.objective)]))),
-                          figure("swing", "", Format::kFraction, Cell(a_.question.swing)),
-                          figure("coefficients", "", Format::kFlag, Cell(a_.question.coefficients ? 1.0 : 0.0)),
-                          figure("fixed", "", Format::kFlag, Cell(a_.question.fixed ? 1.0 : 0.0)),
-                          records_figure("sweep", "", "", std::move(sweep))};
+    out_.query.figures = {datum("model", r_.model.name), records_figure("sweep", "", "", std::move(sweep))};
   }
 
   void nothing() {

@@ -89,25 +89,14 @@ class ServeSheet {
     std::vector<Cell> names;
     for (const ServeSystem& s : a_.systems) names.emplace_back(s.hw->name);
     f.push_back(list_figure("hardware", "", std::move(names)));
-    f.push_back(
-        maybe_figure("chips", "", Format::kInteger, q_.chips ? std::optional(to_double(*q_.chips)) : std::nullopt));
     f.push_back(value("prompt", "", Format::kInteger, q_.prompt));
     f.push_back(value("generate", "", Format::kInteger, q_.generate));
     f.push_back(value("context", "", Format::kNumber, q_.context.value_or(q_.prompt + q_.generate / 2)));
-    f.push_back(list_figure("batch", "", {q_.batches.begin(), q_.batches.end()}));
     const ServeFormats& formats = a_.systems.front().serving.formats;
     f.push_back(word("weights", "", std::string(name_of(formats.weights.weights))));
     f.push_back(word("kv", "", std::string(name_of(formats.kv))));
     f.push_back(word("flops", "", std::string(name_of(formats.compute))));
-    f.push_back(value("prefix_hit", "", Format::kFraction, q_.prefix_hit));
-    f.push_back(maybe_figure("slo_ttft_s", "", Format::kSeconds, q_.slo_ttft));
-    f.push_back(maybe_figure("slo_tpot_s", "", Format::kSeconds, q_.slo_tpot));
-    f.push_back(maybe_figure("slo_request_s", "", Format::kSeconds, q_.slo_request));
-    f.push_back(word("regime", "", std::string(kServeRegimeNames[static_cast<std::size_t>(q_.regime)])));
-    f.push_back(word("disaggregate", "", std::string(kDisaggregationNames[static_cast<std::size_t>(q_.disaggregate)])));
-    f.push_back(word("objective", "", std::string(kServeObjectiveNames[static_cast<std::size_t>(q_.objective)])));
     f.push_back(word("engine", "", a_.systems.front().serving.engine.name));
-    f.push_back(word("efficiency", "", q_.ideal ? "ideal" : "calibrated"));
   }
 
   void summary() {

@@ -93,8 +93,7 @@ Block stages_block(const StepTrace& trace) {
 
 Record query_of(const TracedPlan& traced) {
   const TrainAnswer& a = *traced.answer;
-  return {{figure("model", "", Format::kText, a.model.name), figure("hardware", "", Format::kText, a.hw.name),
-           figure("chips", "", Format::kInteger, cell_of(a.question.chips)),
+  return {{figure("model", "", Format::kText, a.model.name),
            maybe_figure("rank", "", Format::kInteger, detailed_rank(*traced.answer)),
            figure("fix", "", Format::kText, traced.plan == nullptr ? Cell{} : Cell(fix_text(traced.plan->plan.layout))),
            figure("layers_drawn", "", Format::kFlag, Cell(draws_layers(traced) ? 1.0 : 0.0))}};

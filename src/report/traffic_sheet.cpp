@@ -151,7 +151,6 @@ std::string fleet_text(const ServeAnswer& answer, const TrafficAnswer& t) {
 
 void add_traffic(Sheet& sheet, const ServeAnswer& answer, const TrafficAsked& asked,
                  const std::optional<TrafficAnswer>& traffic) {
-  sheet.query.figures.push_back(figure("rate_requests_per_s", "", Format::kNumber, Cell(asked.rate)));
   if (!traffic) {
     sheet.summary.push_back(
         {fmt::format("{:.4g} requests/s: no number of replicas keeps the limits at the 95th percentile; even one that "

@@ -233,24 +233,14 @@ Block searched_counts(const TrainCurve& curve) {
   return out;
 }
 
-/// The counts in place of one, and whether the front was asked for.
-void ask_counts(const TrainCurve& curve, Record& query) {
-  std::vector<Cell> counts;
-  for (const CurvePoint& point : curve.points) counts.push_back(cell_of(point.chips));
-  for (Figure& f : query.figures) {
-    if (f.key != "chips") continue;
-    f = list_figure("chips", "", std::move(counts));
-    f.format = Format::kInteger;
-    break;
-  }
-  query.figures.push_back(flag_figure("pareto", curve.pareto));
-}
-
 }  // namespace
 
 Sheet train_curve_sheet(const TrainCurve& curve, bool complete) {
   Sheet out = training_sheet(curve.job, "train-curve", curve_title(curve), complete, "curve");
-  ask_counts(curve, out.query);
+  std::vector<Cell> counts;
+  for (const CurvePoint& point : curve.points) counts.push_back(cell_of(point.chips));
+  out.query.figures.push_back(list_figure("chips", "", std::move(counts)));
+  out.query.figures.back().format = Format::kInteger;
   if (curve.pareto) {
     out.lines_of = "pareto";
     out.line_head->figures.push_back(count_figure("chips_asked", curve.job.question.chips));

@@ -328,43 +328,8 @@ Figure texts_figure(std::string_view key, const std::vector<std::string>& texts)
 }
 
 Record train_query(const TrainAnswer& a) {
-  const TrainQuestion& q = a.question;
-  const Workload& w = a.workload;
-  const auto maybe_text = [](std::string_view key, const std::optional<std::string>& text) {
-    return figure(key, "", Format::kText, text ? Cell(*text) : Cell{});
-  };
-  return {{datum("model", a.model.name),
-           datum("model_title", a.model.title),
-           datum("hardware", a.hw.name),
-           datum("hardware_title", a.hw.title),
-           count_figure("chips", q.chips),
-           count_figure("slices", q.slices),
-           maybe_text("topology", q.topology),
-           datum("slice", a.slice.name()),
-           count_figure("seq", w.seq),
-           count_figure("batch_seqs", w.batch_seqs),
-           count_figure("batch_tokens", w.batch_seqs * static_cast<double>(w.seq)),
-           maybe_figure("tokens", "", Format::kCount, w.tokens),
-           datum("precision", w.precision.name),
-           datum("optimizer", w.optimizer.name),
-           object_figure("fine_tune", fine_tune_record(a)),
-           word_of("attention", kAttentionKernelNames, w.attention),
-           word_of("graphs", kGraphCaptureNames, w.graphs),
-           flag_figure("expert_overlap", w.expert_overlap),
-           flag_figure("balanced_experts", w.balanced_experts),
-           datum("expert_capacity", cell_of(w.expert_capacity)),
-           word_of("tp_overlap", kCommOverlapNames, w.tp_overlap),
-           word_of("dp_overlap", kCommOverlapNames, w.dp_overlap),
-           word_of("stages", kStageSplitNames, w.runtime.stages),
-           datum("efficiency", q.ideal ? "ideal" : "calibrated"),
-           maybe_text("stack", q.ideal ? std::nullopt : std::optional(efficiency_asked_for(q, a.hw).stack)),
-           datum("price_usd_per_chip_hour", cell_of(price_of(a))),
-           word_of("objective", kObjectiveNames, q.objective),
-           count_figure("top", q.top),
-           flag_figure("variants", q.variants),
-           object_figure("fix", filter_record(q.fix)),
-           object_figure("max", filter_record(q.max)),
-           texts_figure("set", q.set)}};
+  return {{datum("model", a.model.name), datum("model_title", a.model.title), datum("hardware_title", a.hw.title),
+           datum("slice", a.slice.name()), object_figure("fine_tune", fine_tune_record(a))}};
 }
 
 }  // namespace scalecalc

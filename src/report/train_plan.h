@@ -29,6 +29,7 @@ std::vector<ShownColumn> ranking_columns(const TrainAnswer& answer);
 /// The pins of a filter, by the keys of a layout.
 Record filter_record(const LayoutFilter& filter);
 Record search_record(const SearchStats& search, bool complete);
+/// What was asked, but for the flags.
 Record train_query(const TrainAnswer& answer);
 
 /// A word of an enumeration by its list of names.

@@ -225,15 +225,13 @@ std::vector<Line> summary_lines(const ErrorsOf<Kind>& s, bool ideal) {
 
 template <class Kind>
 Record query_of(const ValidateQuestionOf<Kind>& q, const ValidateView& view) {
-  Record out{{list_figure("files", "measurements", {view.files.begin(), view.files.end()}),
-              row_text("quantity", "compared", kComparedNames.at(static_cast<std::size_t>(q.compared))),
-              row_text("efficiency", "efficiency", q.ideal ? "ideal" : "calibrated")}};
-  if (!q.stack.empty()) out.figures.push_back(row_text("stack", "stack", q.stack));
+  Record only;
   for (const RowFilter& filter : q.only) {
-    out.figures.push_back(
-        list_figure("only." + filter.by, "only " + filter.by, {filter.names.begin(), filter.names.end()}));
+    only.figures.push_back(list_figure(filter.by, "", {filter.names.begin(), filter.names.end()}));
   }
-  return out;
+  return {{list_figure("files", "measurements", {view.files.begin(), view.files.end()}),
+           row_text("quantity", "compared", kComparedNames.at(static_cast<std::size_t>(q.compared))),
+           object_figure("only", std::move(only))}};
 }
 
 template <class Kind>

@@ -202,6 +202,9 @@ struct TrainAnswer {
 /// The plan asked for by rank, or the recommended one; nullptr if there is none.
 const RankedPlan* detailed_plan(const TrainAnswer& answer);
 
+/// The question with the defaults in it that it was answered with; those of the hardware if there is one.
+TrainQuestion understood(TrainQuestion question, const Workload& workload, const HardwareSpec* hw);
+
 /// UserError for a wrong question. No plan that fits is an answer: plans is empty, nearest_miss says what is short.
 TrainAnswer answer(const TrainQuestion& question, const Catalog& catalog, const std::function<bool()>& stop = {});
 

@@ -440,6 +440,23 @@ class Resolver {
 
 }  // namespace
 
+TrainQuestion understood(TrainQuestion q, const Workload& w, const HardwareSpec* hw) {
+  q.seq = w.seq;
+  q.batch_seqs = w.batch_seqs;
+  q.batch_tokens = w.batch_seqs * static_cast<double>(w.seq);
+  q.batch_tolerance = w.batch_tolerance;
+  q.tokens = w.tokens;
+  q.precision = w.precision.name;
+  q.optimizer = w.optimizer.name;
+  q.attention = w.attention;
+  q.stages = w.runtime.stages;
+  if (hw == nullptr) return q;
+  q.hardware = hw->name;
+  q.stack = q.ideal ? "" : efficiency_asked_for(q, *hw).stack;
+  if (!q.price && !hw->prices.empty()) q.price = hw->prices.front().usd_per_chip_hour;
+  return q;
+}
+
 Efficiency efficiency_asked_for(const TrainQuestion& question, const HardwareSpec& hw) {
   return question.ideal ? ideal_efficiency(hw.efficiency) : efficiency_under(hw, stack_asked(question.stack).name);
 }

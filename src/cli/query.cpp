@@ -1,0 +1,70 @@
+// The member "query" of every answer, from the command's table of flags.
+#include <algorithm>
+
+#include "cli/commands.h"
+#include "cli/sheet_command.h"
+
+namespace scalecalc::cli {
+namespace {
+
+std::string_view suffix_of(UnitKind unit) {
+  switch (unit) {
+    case UnitKind::kSeconds: return "_s";
+    case UnitKind::kBytes: return "_bytes";
+    case UnitKind::kBytesPerSecond: return "_bytes_per_s";
+    case UnitKind::kUsdPerHour: return "_usd_per_chip_hour";
+    case UnitKind::kGramsPerKwh: return "_g_per_kwh";
+    default: return "";
+  }
+}
+
+bool has_key(const Record& query, const std::string& key) {
+  return std::any_of(query.figures.begin(), query.figures.end(),
+                     [&](const Figure& f) { return f.key == key || f.key.starts_with(key + '.'); });
+}
+
+Figure as_typed(const Flag& flag, const Arguments& arguments) {
+  if (flag.kind == FlagKind::kSwitch) return flag_figure("", arguments.has(flag.name));
+  if (flag.kind == FlagKind::kRepeatable) return detail::as_asked(flag, arguments.values(flag.name));
+  const bool by_function = flag.store != nullptr && flag.show == nullptr;
+  if (by_function || flag.reading == Reading::kText || flag.reading == Reading::kWord) {
+    return detail::as_asked(flag, arguments.value(flag.name));
+  }
+  FlagReader reader(arguments, {&flag, 1});
+  if (flag.reading != Reading::kSweep) return detail::as_asked(flag, reader.get<double>(flag));
+  return detail::as_asked(flag, reader.sweep(flag).value_or(std::vector<double>{}));
+}
+
+}  // namespace
+
+std::string query_key(const Flag& flag) {
+  std::string own(flag.query_key);
+  if (own.empty()) {
+    own = flag.name.substr(2);
+    std::replace(own.begin(), own.end(), '-', '_');
+    if (own.find("bytes") == std::string::npos) own += suffix_of(flag.unit);
+  }
+  return std::string(flag.query_group) + own;
+}
+
+Sheet with_query(Sheet sheet, const Arguments& arguments, std::initializer_list<Answered> questions) {
+  const auto mode = mode_of(arguments);
+  for (const Flag& flag : arguments.command().flags) {
+    const Answered* one = std::find_if(questions.begin(), questions.end(),
+                                       [&](const Answered& q) { return q.kind != nullptr && q.kind == flag.question; });
+    const bool known = one != questions.end();
+    const std::string key = query_key(flag);
+    if (!flag.asks || (!known && mode && !flag.is_of(*mode)) || has_key(sheet.query, key)) continue;
+    Figure out;
+    if (!known || flag.show == nullptr) {
+      out = as_typed(flag, arguments);
+    } else if (one->question != nullptr) {
+      out = flag.show(flag, one->question);
+    }
+    out.key = key;
+    sheet.query.figures.push_back(std::move(out));
+  }
+  return sheet;
+}
+
+}  // namespace scalecalc::cli
