@@ -48,7 +48,6 @@ struct StackMemory {
 /// The share of a chip's memory that a prediction may take and still fit where it errs as `error` says: what `fits`
 /// promises; above it a plan is tight.
 inline double usable_share(const StackMemory& rules) { return 1 / (1 + rules.error); }
-inline double usable_share(const StackMemory& rules) { return 1 / (1 + rules.error); }
 
 /// Reads a `memory:` block; problems are collected.
 StackMemory read_stack_memory(const ConfigNode& node, const std::string& stack, Problems& problems);
