@@ -41,8 +41,8 @@ ExitCode run_compare(const Arguments& arguments, Environment& env) {
     expectations = found.expectations;
     const TrainQuestion train = understood(asked.train->train, found.workload, nullptr);
     return with_query(compare_sheet(found, explain), arguments,
-                      {answered(asked.train), answered(train), answered(train.fine_tune), answered(train.run), answered(train.run.power),
-                       answered(asked.train->prices)});
+                      {answered(asked.train), answered(train), answered(train.fine_tune), answered(train.run),
+                       answered(train.run.power), answered(asked.train->prices)});
   });
   if (env.interrupted && env.interrupted()) return ExitCode::kInterrupted;
   return code == ExitCode::kAnswered ? judged(expectations, arguments, env) : code;

@@ -9,9 +9,12 @@ namespace {
 
 ExitCode run_distill(const Arguments& arguments, Environment& env) {
   return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
-    const DistillQuestion question = distill_question(arguments);
-    return with_query(distill_sheet(distill_answer(question, catalog), arguments.has("--explain")), arguments,
-                      {answered(question), answered(question.student), answered(question.teacher)});
+    DistillQuestion question = distill_question(arguments);
+    const DistillAnswer found = distill_answer(question, catalog);
+    TrainQuestion& student = question.student;
+    if (!found.plans.empty()) student = understood(student, found.plans.front().student->resolved->workload, nullptr);
+    return with_query(distill_sheet(found, arguments.has("--explain")), arguments,
+                      {answered(question), answered(student), answered(question.teacher)});
   });
 }
 

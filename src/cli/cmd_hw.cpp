@@ -82,12 +82,11 @@ void read_load(FlagReader& reader, const Flag& flag, const std::string& text, Lo
 constexpr std::string_view kNoArray = "{} needs --load: of which array?";
 constexpr std::string_view kSomeArray = "such as --load 128Kix128Ki";
 
-constexpr std::array kHwFlags{
-    dtype_flag("--dtype", "number format of the intensities (default bf16); in a list, chips that have a rate in it",
-               "fp8"),
-};
+constexpr std::string_view kDtypeHelp =
+    "number format of the intensities (default bf16); in a list, chips that have a rate in it";
 
 constexpr std::array kChipFlags{
+    dtype_flag<&HwQuestion::dtype>("--dtype", kDtypeHelp, "fp8"),
     text<&HwQuestion::set>("--set", "KEY=VALUE",
                            "replace one field of every chip (hw.), or of the first, second ... (hw1., hw2.), such as "
                            "hw.hbm.bandwidth=5TB/s",
@@ -121,6 +120,7 @@ constexpr std::array kChipFlags{
 };
 
 constexpr std::array kHwListFlags{
+    dtype_flag<&HwListQuestion::dtype>("--dtype", kDtypeHelp, "fp8"),
     text<&HwListQuestion::vendor>("--vendor", "NAME", "chips of this vendor", "AMD"),
     text<&HwListQuestion::family>("--family", "NAME", "chips of this family of efficiency coefficients", "tpu"),
     count<&HwListQuestion::since>("--since", kYearRange, "YEAR", "chips of this year and later", "2023"),
@@ -134,17 +134,12 @@ constexpr std::array kHwListFlags{
 };
 
 std::span<const Flag> hw_flags() {
-  static const std::vector<Flag> kAll = composed({{kHwFlags}, {kChipFlags, kOfChips}, {kHwListFlags, kOfLists}});
+  static const std::vector<Flag> kAll = composed({{kChipFlags, kOfChips}, {kHwListFlags, kOfLists}});
   return kAll;
 }
 
-std::optional<DType> hw_dtype(FlagReader& reader) {
-  const auto at = reader.word("--dtype");
-  return at ? std::optional(static_cast<DType>(*at)) : std::nullopt;
-}
-
 HwQuestion chip_question(FlagReader& reader, const Arguments& arguments) {
-  HwQuestion q{.hardware = arguments.positionals(), .dtype = hw_dtype(reader)};
+  HwQuestion q{.hardware = arguments.positionals()};
   reader.read(q);
   const auto ports = reader.count("--ports");
   if (arguments.has("--from") && arguments.has("--to")) {
@@ -163,17 +158,12 @@ HwQuestion chip_question(FlagReader& reader, const Arguments& arguments) {
   return q;
 }
 
-HwListQuestion list_question(FlagReader& reader) {
-  HwListQuestion q{.dtype = hw_dtype(reader)};
-  reader.read(q);
-  return q;
-}
-
 ExitCode run_hw(const Arguments& arguments, Environment& env) {
   const bool list = is_hw_list(arguments);
   FlagReader reader(arguments);
   const HwQuestion chip = list ? HwQuestion{} : chip_question(reader, arguments);
-  const HwListQuestion all = list ? list_question(reader) : HwListQuestion{};
+  HwListQuestion all;
+  if (list) reader.read(all);
   reader.finish();
   return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
     if (list) {

@@ -94,6 +94,11 @@ void read_dimensions(FlagReader& reader, const Flag& flag, const std::string& te
   });
 }
 
+struct MatmulAsked {
+  MatmulQuestion question;
+  std::size_t top = kUsualStrategies;
+};
+
 constexpr std::array kMatmulFlags{
     text("--mesh", "X=N,Y=N",
          "named axes of the chips: of a torus slice (X=4x4 runs along two of its axes; an axis named after the outer "
@@ -127,8 +132,9 @@ constexpr std::array kMatmulFlags{
     sweep<&MatmulQuestion::measured_s>("--measured", UnitKind::kSeconds, "T[,T...]",
                                        "measured times, to set beside the fastest strategy's", "311us,244us")
         .in(kOfProducts),
-    count("--top", kTopRange, "N",
-          "strategies to list, 10 by default; those with at most one collective are listed in any case", "50")
+    count<&MatmulAsked::top>(
+        "--top", kTopRange, "N",
+        "strategies to list, 10 by default; those with at most one collective are listed in any case", "50")
         .in(kOfProducts),
     efficiency_flag("ideal (default): full rates; calibrated: the hardware's measured efficiencies")
         .when<1, &MatmulQuestion::calibrated>()
@@ -137,17 +143,12 @@ constexpr std::array kMatmulFlags{
     kExplainFlag,
 };
 
-struct MatmulAsked {
-  MatmulQuestion question;
-  std::size_t top = kUsualStrategies;
-};
-
 MatmulAsked matmul_asked(const Arguments& arguments) {
   FlagReader reader(arguments);
   MatmulAsked out;
   out.question.input.expression = reader.only_word("EXPRESSION in quotes", "which arrays?");
   reader.read(out.question);
-  if (const auto top = reader.count("--top")) out.top = static_cast<std::size_t>(*top);
+  reader.read(out);
   reader.finish();
   return out;
 }
@@ -159,7 +160,8 @@ ExitCode run_matmul(const Arguments& arguments, Environment& env) {
     if (arguments.has("--hw")) hw = hardware_asked_for(arguments, catalog);
     MatmulAnswer found = answer(asked.question, hw ? &*hw : nullptr);
     note_sets(arguments, found.assumptions);
-    return with_query(matmul_sheet(found, hw ? &*hw : nullptr, asked.top), arguments, {answered(asked.question)});
+    return with_query(matmul_sheet(found, hw ? &*hw : nullptr, asked.top), arguments,
+                      {answered(asked), answered(asked.question)});
   });
 }
 

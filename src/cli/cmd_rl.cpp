@@ -9,8 +9,12 @@ namespace {
 
 ExitCode run_rl(const Arguments& arguments, Environment& env) {
   return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
-    const RlQuestion question = rl_question(arguments);
-    return with_query(rl_sheet(rl_answer(question, catalog), arguments.has("--explain")), arguments,
+    RlQuestion question = rl_question(arguments);
+    const RlAnswer found = rl_answer(question, catalog);
+    if (!found.plans.empty()) {
+      question.train = understood(question.train, found.plans.front().policy->resolved->workload, nullptr);
+    }
+    return with_query(rl_sheet(found, arguments.has("--explain")), arguments,
                       {answered(question), answered(question.train), answered(question.engine)});
   });
 }

@@ -90,7 +90,8 @@ ExitCode run_sensitivity(const Arguments& arguments, Environment& env) {
     complete = found.complete;
     return with_query(
         sensitivity_sheet(found), arguments,
-        {answered(question), answered(understood(question.train, found.resolved.workload, &found.resolved.hw)), answered(question.train.fine_tune)});
+        {answered(question), answered(understood(question.train, found.resolved.workload, &found.resolved.hw)),
+         answered(question.train.fine_tune)});
   });
   return complete ? code : ExitCode::kInterrupted;
 }

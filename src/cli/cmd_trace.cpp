@@ -79,7 +79,8 @@ ExitCode run_trace(const Arguments& arguments, Environment& env) {
     traced.trace = &*trace;
   }
   const Sheet sheet = with_query(trace_sheet(traced, complete), arguments,
-                                 {answered(question), answered(understood(question.train, found.workload, &found.hw)), answered(question.train.fine_tune)});
+                                 {answered(question), answered(understood(question.train, found.workload, &found.hw)),
+                                  answered(question.train.fine_tune)});
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   if (!for_people(outputs.standard_output())) {
     say_warnings(log, sheet);

@@ -168,7 +168,8 @@ void store_when(FlagReader& reader, const Flag& flag, void* question) {
 /// Of two words.
 template <std::size_t kWord, auto... kMembers>
 Figure show_when(const Flag& flag, const void* question) {
-  const std::optional<bool> is(member(*static_cast<const typename FirstOf<kMembers...>::Question*>(question), kMembers...));
+  const std::optional<bool> is(
+      member(*static_cast<const typename FirstOf<kMembers...>::Question*>(question), kMembers...));
   return is ? datum("", std::string(flag.words[*is ? kWord : 1 - kWord])) : Figure{};
 }
 

@@ -23,11 +23,12 @@ bool has_key(const Record& query, const std::string& key) {
                      [&](const Figure& f) { return f.key == key || f.key.starts_with(key + '.'); });
 }
 
+bool by_function(const Flag& flag) { return flag.store != nullptr && flag.show == nullptr; }
+
 Figure as_typed(const Flag& flag, const Arguments& arguments) {
   if (flag.kind == FlagKind::kSwitch) return flag_figure("", arguments.has(flag.name));
   if (flag.kind == FlagKind::kRepeatable) return detail::as_asked(flag, arguments.values(flag.name));
-  const bool by_function = flag.store != nullptr && flag.show == nullptr;
-  if (by_function || flag.reading == Reading::kText || flag.reading == Reading::kWord) {
+  if (by_function(flag) || flag.reading == Reading::kText || flag.reading == Reading::kWord) {
     return detail::as_asked(flag, arguments.value(flag.name));
   }
   FlagReader reader(arguments, {&flag, 1});
@@ -42,7 +43,7 @@ std::string query_key(const Flag& flag) {
   if (own.empty()) {
     own = flag.name.substr(2);
     std::replace(own.begin(), own.end(), '-', '_');
-    if (own.find("bytes") == std::string::npos) own += suffix_of(flag.unit);
+    if (own.find("bytes") == std::string::npos && !by_function(flag)) own += suffix_of(flag.unit);
   }
   return std::string(flag.query_group) + own;
 }

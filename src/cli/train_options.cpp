@@ -270,7 +270,8 @@ TrainQuestion read_train_question(FlagReader& reader, const Arguments& arguments
 
 Sheet with_train_query(Sheet sheet, const Arguments& arguments, const TrainAnswer& answer) {
   const TrainQuestion asked = understood(answer.question, answer.workload, &answer.hw);
-  return with_query(std::move(sheet), arguments, {answered(asked), answered(asked.fine_tune), answered(asked.run), answered(asked.run.power)});
+  return with_query(std::move(sheet), arguments,
+                    {answered(asked), answered(asked.fine_tune), answered(asked.run), answered(asked.run.power)});
 }
 
 TrainQuestion train_question(const Arguments& arguments) {

@@ -57,29 +57,24 @@ void add(Sheet& sheet, Block block) {
   if (std::any_of(block.records.begin(), block.records.end(), says_something)) sheet.blocks.push_back(std::move(block));
 }
 
-Figure given(const char* key, const std::optional<double>& value) {
-  return figure(key, "", Format::kNumber, value ? Cell(*value) : Cell{});
-}
-
-Figure format(const char* key, DType dtype) { return figure(key, "", Format::kText, std::string(name_of(dtype))); }
+Figure format(const char* key, DType dtype) { return datum(key, std::string(name_of(dtype))); }
 
 }  // namespace
 
 void add_serving_query(Record& query, const BoundsQuestion& q) {
   if (q.scope == BoundScope::kTraining) return;
-  const BoundServing& s = q.serving;
   std::vector<Figure>& out = query.figures;
   const ServingFormats formats = serving_formats(q);
   out.push_back(format("serving.flops", formats.compute));
   out.push_back(format("serving.weights", formats.weights));
   out.push_back(format("serving.activations", formats.activations));
   out.push_back(format("serving.kv", formats.kv));
-  if (!s.speculation) return;
-  out.push_back(
-      figure("serving.speculative.k", "", Format::kInteger, Cell(static_cast<double>(s.speculation->drafted))));
-  out.push_back(given("serving.speculative.accept", s.speculation->accept));
-  out.push_back(given("serving.speculative.cost", s.speculation->cost));
-  out.push_back(given("serving.speculative.draft_parameters", s.speculation->draft_parameters));
+  if (const auto& s = q.serving.speculation) {
+    out.push_back(count_figure("serving.speculative.k", s->drafted));
+    out.push_back(datum("serving.speculative.accept", s->accept));
+    out.push_back(datum("serving.speculative.cost", cell_of(s->cost)));
+    out.push_back(datum("serving.speculative.draft_parameters", cell_of(s->draft_parameters)));
+  }
 }
 
 void add_serving_points(Sheet& sheet, const BoundsAnswer& answer) {

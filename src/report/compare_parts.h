@@ -47,5 +47,14 @@ void add_break_even(Sheet& sheet, const std::vector<PricedRow>& rows);
 void add_expectations(Sheet& sheet, const std::vector<ExpectationResult>& results);
 /// "fastest", "cheapest": the rows of rank 1 with their figures.
 std::string winners(const std::vector<const ComparedSystem*>& rows, RankBy by);
+/// What either comparison says of the question beside its flags.
+template <class Comparison>
+Record compared_query(const char* task, const Comparison& c, const std::vector<SystemAsked>& systems) {
+  std::vector<Cell> names;
+  for (const SystemAsked& s : systems) names.emplace_back(s.hardware);
+  return {{datum("task", task), datum("model", c.model), datum("model_title", c.model_title),
+           list_figure("hardware", "", std::move(names)),
+           datum("ranked_by", std::string(kRankByNames[static_cast<std::size_t>(c.rank_by)]))}};
+}
 
 }  // namespace scalecalc

@@ -25,7 +25,9 @@ class ServiceSheet {
                     c_.systems.size() == 1 ? "" : "s", group_thousands(static_cast<long long>(q.prompt)),
                     group_thousands(static_cast<long long>(q.generate)));
     out_.nothing_fits = !c_.baseline;
-    query();
+    out_.query = compared_query("serve", c_, c_.question.systems);
+    out_.query.figures.push_back(datum("prompt", q.prompt));
+    out_.query.figures.push_back(datum("generate", q.generate));
     summary();
     systems();
     if (c_.baseline) {
@@ -43,20 +45,6 @@ class ServiceSheet {
   }
 
  private:
-  void query() {
-    const ServeQuestion& q = c_.question.serve;
-    std::vector<Figure>& f = out_.query.figures;
-    f.push_back(word_figure("task", "", "serve"));
-    f.push_back(word_figure("model", "", c_.model));
-    f.push_back(word_figure("model_title", "", c_.model_title));
-    std::vector<Cell> names;
-    for (const SystemAsked& s : c_.question.systems) names.emplace_back(s.hardware);
-    f.push_back(list_figure("hardware", "", std::move(names)));
-    f.push_back(sized_figure("prompt", "", Format::kInteger, q.prompt));
-    f.push_back(sized_figure("generate", "", Format::kInteger, q.generate));
-    f.push_back(word_figure("ranked_by", "", std::string(kRankByNames[static_cast<std::size_t>(c_.rank_by)])));
-  }
-
   void summary() {
     if (!c_.baseline) {
       out_.summary.push_back(

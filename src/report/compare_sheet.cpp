@@ -40,7 +40,9 @@ class RunSheet {
     out_.command = "compare";
     out_.title = fmt::format("Training {} ({} tokens) on {}", c_.model_title, compact_count(tokens()), goal());
     out_.nothing_fits = !c_.baseline;
-    query();
+    out_.query = compared_query("train", c_, q_.systems);
+    out_.query.figures.push_back(word_figure("fix", "", pins_text(q_.train.fix)));
+    out_.query.figures.push_back(word_figure("max", "", pins_text(q_.train.max)));
     summary();
     systems();
     against();
@@ -60,19 +62,6 @@ class RunSheet {
     if (q_.deadline_s) out += fmt::format(" within {}", time_text(*q_.deadline_s));
     if (q_.budget_usd) out += fmt::format("{} {}", q_.deadline_s ? " and" : " for", compact_usd(*q_.budget_usd));
     return out;
-  }
-
-  void query() {
-    std::vector<Figure>& f = out_.query.figures;
-    f.push_back(word_figure("task", "", "train"));
-    f.push_back(word_figure("model", "", c_.model));
-    f.push_back(word_figure("model_title", "", c_.model_title));
-    std::vector<Cell> names;
-    for (const SystemAsked& s : q_.systems) names.emplace_back(s.hardware);
-    f.push_back(list_figure("hardware", "", std::move(names)));
-    f.push_back(word_figure("fix", "", pins_text(q_.train.fix)));
-    f.push_back(word_figure("max", "", pins_text(q_.train.max)));
-    f.push_back(word_figure("ranked_by", "", std::string(kRankByNames[static_cast<std::size_t>(c_.rank_by)])));
   }
 
   void summary() {

@@ -133,13 +133,9 @@ Record search_record(const DesignAnswer& found) {
 }
 
 Record query_of(const DesignQuestion& q, const DesignAnswer& found) {
-  std::optional<double> experts, top_k;
-  if (q.experts) {
-    experts = static_cast<double>(q.experts->experts);
-    top_k = static_cast<double>(q.experts->top_k);
-  }
-  return {{datum("hardware", found.hw.name), maybe_figure("experts", "", Format::kNumber, experts),
-           maybe_figure("top_k", "", Format::kNumber, top_k),
+  const auto& e = q.experts;
+  return {{datum("hardware", found.hw.name), datum("experts", e ? cell_of(e->experts) : Cell{}),
+           datum("top_k", e ? cell_of(e->top_k) : Cell{}),
            datum("tokens_per_parameter", q.tokens ? Cell{} : Cell(q.tokens_per_parameter)),
            whole_figure("seq", "", q.seq), datum("law", q.law.name)}};
 }

@@ -23,7 +23,8 @@ class DistillSheet {
                              group_thousands(q_.student.chips), a_.hardware_title, compact_count(a_.step_tokens),
                              compact_count(a_.tokens));
     out_.nothing_fits = a_.plans.empty();
-    query();
+    out_.query.figures = {datum("student", q_.student.model), datum("batch_tokens", a_.step_tokens),
+                          datum("tokens", a_.tokens)};
     if (a_.plans.empty()) {
       out_.summary.push_back({"nothing fits", Role::kBad});
       for (const JobShortage& s : a_.shortages) out_.summary.push_back({shortage_text(s), Role::kBad});
@@ -44,13 +45,6 @@ class DistillSheet {
   }
 
  private:
-  void query() {
-    std::vector<Figure>& f = out_.query.figures;
-    f.push_back(job_word("student", "", q_.student.model));
-    f.push_back(job_value("batch_tokens", "", Format::kNumber, a_.step_tokens));
-    f.push_back(job_value("tokens", "", Format::kNumber, a_.tokens));
-  }
-
   std::string way(const DistillPlan& p) const {
     switch (p.place) {
       case TeacherPlace::kSplit:

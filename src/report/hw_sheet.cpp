@@ -222,14 +222,6 @@ std::string names_of(const HwAnswer& answer) {
   return join(names, ", ");
 }
 
-Record query_record(const HwQuestion& q) {
-  Figures out;
-  std::vector<std::string> names = q.hardware;
-  out.list("hardware", names);
-  if (q.load) out.number("load_elements", "", Format::kNumber, q.load->elements);
-  return std::move(out.record);
-}
-
 /// What stands beside a chip's figures: remarks, networks, prices, disagreements and sources. Of several chips only the
 /// remarks, for people; JSON has all of it.
 std::vector<std::string> notes_of(const HwAnswer& answer) {
@@ -266,7 +258,9 @@ std::vector<std::string> notes_of(const HwAnswer& answer) {
 
 Sheet hw_sheet(const HwAnswer& answer) {
   Sheet out{.command = "hw", .title = names_of(answer)};
-  out.query = query_record(answer.question);
+  const HwQuestion& q = answer.question;
+  out.query.figures = {list_figure("hardware", "", {q.hardware.begin(), q.hardware.end()})};
+  if (q.load) out.query.figures.push_back(datum("load_elements", q.load->elements));
   Block chips{.key = "chips", .by_figure = true};
   for (const HwChip& chip : answer.chips) chips.records.push_back(ChipRecord(chip).run());
   Block ratios{

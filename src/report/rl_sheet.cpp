@@ -52,15 +52,16 @@ class RlSheet {
 
  private:
   void query() {
-    std::vector<Figure>& f = out_.query.figures;
-    f.push_back(job_word("model", "", q_.train.model));
-    f.push_back(job_value("prompt_tokens", "", Format::kNumber, a_.tokens.prompt));
-    f.push_back(job_value("response_tokens", "", Format::kNumber, a_.tokens.response));
-    f.push_back(job_value("longest_response", "", Format::kInteger, a_.tokens.longest));
-    f.push_back(job_word("reference", "", q_.reference.empty() ? "policy" : q_.reference));
-    f.push_back(job_word("reward", "", q_.reward.empty() ? "rule" : q_.reward));
     const bool critic = q_.algorithm == RlAlgorithm::kPpo;
-    f.push_back(job_word("critic", "", !critic ? "none" : q_.critic.empty() ? "policy" : q_.critic));
+    out_.query.figures = {datum("model", q_.train.model),
+                          datum("prompt_tokens", a_.tokens.prompt),
+                          datum("response_tokens", a_.tokens.response),
+                          datum("longest_response", a_.tokens.longest),
+                          datum("reference", q_.reference.empty() ? "policy" : q_.reference),
+                          datum("reward", q_.reward.empty() ? "rule" : q_.reward),
+                          datum("critic", !critic             ? "none"
+                                          : q_.critic.empty() ? "policy"
+                                                              : q_.critic)};
   }
 
   void summary() {

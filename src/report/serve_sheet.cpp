@@ -60,7 +60,18 @@ class ServeSheet {
                              group_thousands(static_cast<long long>(q_.prompt)),
                              group_thousands(static_cast<long long>(q_.generate)));
     out_.nothing_fits = !a_.best;
-    query();
+    const ServingSystem& serving = a_.systems.front().serving;
+    std::vector<Cell> names;
+    for (const ServeSystem& s : a_.systems) names.emplace_back(s.hw->name);
+    out_.query.figures = {datum("model", a_.model->name),
+                          list_figure("hardware", "", std::move(names)),
+                          datum("prompt", q_.prompt),
+                          datum("generate", q_.generate),
+                          datum("context", q_.context.value_or(q_.prompt + q_.generate / 2)),
+                          datum("weights", std::string(name_of(serving.formats.weights.weights))),
+                          datum("kv", std::string(name_of(serving.formats.kv))),
+                          datum("flops", std::string(name_of(serving.formats.compute))),
+                          datum("engine", serving.engine.name)};
     summary();
     points();
     best();
@@ -82,22 +93,6 @@ class ServeSheet {
     return join(names, ", ");
   }
   bool several() const { return q_.hardware.size() > 1; }
-
-  void query() {
-    std::vector<Figure>& f = out_.query.figures;
-    f.push_back(word("model", "", a_.model->name));
-    std::vector<Cell> names;
-    for (const ServeSystem& s : a_.systems) names.emplace_back(s.hw->name);
-    f.push_back(list_figure("hardware", "", std::move(names)));
-    f.push_back(value("prompt", "", Format::kInteger, q_.prompt));
-    f.push_back(value("generate", "", Format::kInteger, q_.generate));
-    f.push_back(value("context", "", Format::kNumber, q_.context.value_or(q_.prompt + q_.generate / 2)));
-    const ServeFormats& formats = a_.systems.front().serving.formats;
-    f.push_back(word("weights", "", std::string(name_of(formats.weights.weights))));
-    f.push_back(word("kv", "", std::string(name_of(formats.kv))));
-    f.push_back(word("flops", "", std::string(name_of(formats.compute))));
-    f.push_back(word("engine", "", a_.systems.front().serving.engine.name));
-  }
 
   void summary() {
     if (!a_.best) {

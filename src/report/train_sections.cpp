@@ -138,7 +138,7 @@ std::string totals(const TrainAnswer& answer, const RunFigures& run) {
   std::string text = fmt::format("{} tokens in {} steps: {}, {} chip-hours", compact_count(run.tokens),
                                  compact_count(run.steps), seconds_text(run.time_s), compact_count(run.chip_hours));
   if (run.cost_usd) text += ", " + compact_usd(*run.cost_usd);
-  if (const auto price = price_of(answer); run.cost_usd && price) {
+  if (const auto price = understood(answer.question, answer.workload, &answer.hw).price; run.cost_usd && price) {
     text += fmt::format(" at {} a chip", format_quantity(*price, UnitKind::kUsdPerHour));
   }
   if (run.energy_j) text += ", " + energy_text(*run.energy_j);

@@ -128,10 +128,4 @@ double sum_of(const std::vector<std::pair<std::string, double>>& figures) {
                          [](double sum, const auto& entry) { return sum + entry.second; });
 }
 
-std::optional<double> price_of(const TrainAnswer& answer) {
-  if (answer.question.price) return answer.question.price;
-  if (answer.hw.prices.empty()) return std::nullopt;
-  return answer.hw.prices.front().usd_per_chip_hour;
-}
-
 }  // namespace scalecalc

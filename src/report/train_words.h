@@ -46,7 +46,5 @@ std::string_view key_of(Reject reason);
 
 /// The sum of figures with names.
 double sum_of(const std::vector<std::pair<std::string, double>>& figures);
-/// The price the run is charged at: the one given, else the hardware's first.
-std::optional<double> price_of(const TrainAnswer& answer);
 
 }  // namespace scalecalc

@@ -22,7 +22,7 @@ MatmulQuestion question(const std::string& expression) {
 
 Sheet sheet_of(const MatmulQuestion& asked, std::size_t top) {
   static const HardwareSpec kHw = test::torus_chip();
-  return matmul_sheet(asked, answer(asked, &kHw), &kHw, top);
+  return matmul_sheet(answer(asked, &kHw), &kHw, top);
 }
 
 TEST(MatmulSheet, JsonHoldsTheContract) {

@@ -59,23 +59,10 @@ TEST(TrainJson, GivesBaseUnits) {
   EXPECT_EQ(plan["time_s"]["compute"], 1.5);
   EXPECT_EQ(plan["time_s"]["bubble"], 0.0);
   EXPECT_EQ(json["plans"][1]["run"]["cost_usd"], nullptr);
-  EXPECT_EQ(json["query"]["price_usd_per_chip_hour"], 4.0);
-  EXPECT_EQ(json["query"]["tokens"], 1000000000000);
   EXPECT_EQ(json["search"]["rejected"], (Json{{"heads", 7}}));
   EXPECT_EQ(json["search"]["complete"], true);
   EXPECT_EQ(json["assumptions"][1]["flag"], nullptr);
   EXPECT_EQ(json["nearest_miss"], nullptr);
-}
-
-TEST(TrainJson, EchoesPinsAndBounds) {
-  TrainAnswer answer = sample_answer();
-  answer.question.fix.tp = 4;
-  answer.question.fix.sp = 1;
-  answer.question.fix.remat = Remat::kFull;
-  answer.question.max.micro_batch_seqs = 2;
-  const Json query = Json::parse(train_json(answer, "1"))["query"];
-  EXPECT_EQ(query["fix"].dump(), R"({"tp":4,"sp":true,"remat":"full"})");
-  EXPECT_EQ(query["max"].dump(), R"({"micro_batch_seqs":2})");
 }
 
 TEST(TrainJson, DescribesTheNearestMiss) {
@@ -108,8 +95,8 @@ TEST(TrainJson, RefusesNumbersJsonDoesNotHave) {
 
 TEST(TrainJson, SurvivesTextThatIsNotUtf8) {
   TrainAnswer answer = sample_answer();
-  answer.question.set = {"model.name=\xff"};
-  EXPECT_EQ(Json::parse(train_json(answer, "1"))["query"]["set"][0], "model.name=\uFFFD");
+  answer.model.name = "model\xff";
+  EXPECT_EQ(Json::parse(train_json(answer, "1"))["query"]["model"], "model\uFFFD");
 }
 
 TEST(TrainJsonl, HasALinePerPlan) {
@@ -149,7 +136,6 @@ TEST(Schemas, RequireExactlyWhatIsWritten) {
   const Json train = schema("train");
   const Json document = Json::parse(train_json(sample_miss(), "1"));
   EXPECT_EQ(train["required"].get<Keys>(), keys(document));
-  EXPECT_EQ(train["properties"]["query"]["required"].get<Keys>(), keys(document["query"]));
   const Json plan = Json::parse(train_json(sample_answer(), "1"))["plans"][0];
   EXPECT_EQ(train["definitions"]["plan"]["required"].get<Keys>(), keys(plan));
   EXPECT_EQ(train["definitions"]["nearest_miss"]["required"].get<Keys>(), keys(document["nearest_miss"]));
