@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "rules/bound_rules.h"
+#include "rules/bound_inputs.h"
 
 namespace scalecalc {
 
