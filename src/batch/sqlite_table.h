@@ -8,7 +8,7 @@
 #include "batch/database.h"
 #include "batch/files.h"
 #include "batch/manifest.h"
-#include "batch/row_columns.h"
+#include "batch/row.h"
 
 namespace scalecalc {
 
