@@ -1,5 +1,9 @@
-// A value with bounds: lower <= value <= upper, where `value` is exactly what the double reading gives and the bounds
-// follow from the uncertainty of the inputs by interval arithmetic. Branches are taken on `value`, as double does.
+// The four readings of a formula. Every cost formula is a template over its scalar R and is evaluated as
+//   double    the planner's hot loop;
+//   Dual      value and exact derivative with respect to one chosen input;
+//   Traced    the expression itself, with names, units and sources, for --explain;
+//   Interval  the value with the bounds that the uncertainty of the efficiency coefficients gives it.
+// Inputs enter through Reader<R>, so that a formula never knows which reading it is in.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +19,8 @@
 
 namespace scalecalc {
 
+/// A value with bounds: lower <= value <= upper, where `value` is exactly what the double reading gives and the bounds
+/// follow from the uncertainty of the inputs by interval arithmetic. Branches are taken on `value`, as double does.
 struct Interval {
   double value = 0;
   double low = 0;
@@ -91,13 +97,6 @@ struct Dual {
   friend Dual expm1(const Dual& a) { return {std::expm1(a.value), a.derivative * std::exp(a.value)}; }
   friend Dual log2(const Dual& a) { return {std::log2(a.value), a.derivative / (a.value * std::log(2.0))}; }
 };
-
-// The four readings of a formula. Every cost formula is a template over its scalar R and is evaluated as
-//   double    the planner's hot loop;
-//   Dual      value and exact derivative with respect to one chosen input;
-//   Traced    the expression itself, with names, units and sources, for --explain;
-//   Interval  the value with the bounds that the uncertainty of the efficiency coefficients gives it.
-// Inputs enter through Reader<R>, so that a formula never knows which reading it is in.
 
 /// The plain value of any reading; only for choosing a branch that all readings must take alike.
 inline double value_of(double x) { return x; }

@@ -19,7 +19,6 @@
 #include "base/text.h"
 
 namespace scalecalc {
-
 namespace {
 
 /// One accepted spelling: the number times 10^exponent times factor is in base units.

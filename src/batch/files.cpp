@@ -15,7 +15,6 @@
 #include "base/diagnostic.h"
 
 namespace scalecalc {
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -1,4 +1,5 @@
-// Files that grow while a study runs: written by appending, read by lines, locked while somebody works on them.
+// Files that grow while a study runs: written by appending, read by lines, locked while somebody works on them; and
+// where a file of results grows until it is whole.
 #pragma once
 
 #include <cstdint>
@@ -76,9 +77,6 @@ bool file_exists(const std::string& path);
 /// The names in a directory, sorted.
 std::vector<std::string> names_in(const std::string& directory);
 void remove_file(const std::string& path);
-
-// Where a file of results grows until it is whole: in the study's directory, so that a process that is killed leaves
-// nothing beside the user's files.
 
 /// UserError (exit 74) if no file of this name can be written.
 void check_result_place(const std::string& target);

@@ -10,14 +10,13 @@
 #include "base/io.h"
 #include "base/sweep.h"
 #include "base/text.h"
-#include "batch/axis_values.h"
 #include "batch/condition.h"
 #include "batch/study.h"
+#include "config/catalog.h"
 #include "config/fields.h"
 #include "config/yaml_reader.h"
 
 namespace scalecalc {
-
 namespace {
 
 std::string shell_word(std::string_view word) {
@@ -68,6 +67,9 @@ std::vector<TextPart> split_placeholders(std::string_view text) {
 }
 
 namespace {
+
+/// More than this along one axis is a mistake, or two axes.
+constexpr std::size_t kMostAxisValues = 1'000'000;
 
 struct Suffix {
   UnitKind kind;
@@ -213,32 +215,10 @@ class ColumnReader {
   StudyColumn out_;
 };
 
-}  // namespace
-
+/// What stands under the name of an axis; problems go to `problems`, and then the column may be empty.
 StudyColumn read_column(const std::string& name, const ConfigNode& node, const Catalog& catalog, Problems& problems) {
   return ColumnReader(name, catalog, problems).read(node);
 }
-
-std::vector<double> numbers_of(const std::vector<std::string>& values) {
-  std::vector<double> out;
-  for (const std::string& value : values) {
-    if (value.ends_with('B')) return {};  // bytes or billions: only the command knows
-    auto parsed = parse_quantity(value, UnitKind::kCount);
-    if (std::holds_alternative<UnitError>(parsed)) parsed = parse_quantity(value, UnitKind::kNumber);
-    const double* number = std::get_if<double>(&parsed);
-    if (number == nullptr) return {};
-    out.push_back(*number);
-  }
-  return out;
-}
-
-std::string row_name(std::string_view column) {
-  std::string out(column);
-  std::replace(out.begin(), out.end(), '-', '_');
-  return out;
-}
-
-namespace {
 
 /// Flags about the output of one command: a study has its own.
 constexpr std::array<std::string_view, 8> kNotForStudies{"--output",  "--json",    "--color", "--quiet",
@@ -468,6 +448,25 @@ class StudyReader {
 };
 
 }  // namespace
+
+std::vector<double> numbers_of(const std::vector<std::string>& values) {
+  std::vector<double> out;
+  for (const std::string& value : values) {
+    if (value.ends_with('B')) return {};  // bytes or billions: only the command knows
+    auto parsed = parse_quantity(value, UnitKind::kCount);
+    if (std::holds_alternative<UnitError>(parsed)) parsed = parse_quantity(value, UnitKind::kNumber);
+    const double* number = std::get_if<double>(&parsed);
+    if (number == nullptr) return {};
+    out.push_back(*number);
+  }
+  return out;
+}
+
+std::string row_name(std::string_view column) {
+  std::string out(column);
+  std::replace(out.begin(), out.end(), '-', '_');
+  return out;
+}
 
 std::vector<std::string> column_names(const Study& study) {
   std::vector<std::string> out;

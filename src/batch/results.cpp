@@ -4,16 +4,19 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/diagnostic.h"
 #include "batch/condition.h"
+#include "batch/database.h"
 #include "batch/files.h"
+#include "batch/manifest.h"
 #include "batch/merge.h"
-#include "batch/sqlite_table.h"
+#include "batch/row.h"
 #include "report/render.h"
 
 namespace scalecalc {
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -44,7 +47,31 @@ void bind_json(const Statement& statement, int position, const Json& value, std:
   }
 }
 
-}  // namespace
+/// Rows as a table of an SQLite database, named like the command, beside the tables of other commands.
+/// The database of `path` gets its new table when finish() returns; until then a copy is worked on.
+class SqliteTable {
+ public:
+  /// Until then the copy lies in the study's `directory`.
+  SqliteTable(const std::string& directory, const std::string& path, const StudyManifest& manifest,
+              const std::vector<RowColumn>& columns);
+  ~SqliteTable();
+  SqliteTable(const SqliteTable&) = delete;
+  SqliteTable& operator=(const SqliteTable&) = delete;
+
+  void add(const Json& row);
+  void finish();
+
+ private:
+  void create(const StudyManifest& manifest);
+  void describe(const StudyManifest& manifest);
+
+  std::string path_;
+  std::string temporary_;
+  OpenFile lock_;  ///< somebody is at it
+  std::vector<RowColumn> columns_;
+  std::unique_ptr<Database> database_;
+  Statement insert_;
+};
 
 SqliteTable::SqliteTable(const std::string& directory, const std::string& path, const StudyManifest& manifest,
                          const std::vector<RowColumn>& columns)
@@ -124,8 +151,6 @@ void SqliteTable::finish() {
   rename_file(temporary_, path_);
   temporary_.clear();
 }
-
-namespace {
 
 /// Text that is gathered and written in large pieces, to a file that appears when it is whole or to a stream.
 class TextResult {

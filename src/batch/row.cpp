@@ -10,7 +10,6 @@
 #include "base/diagnostic.h"
 
 namespace scalecalc {
-
 namespace {
 
 constexpr std::array<std::string_view, 4> kNotAnswers{"schema", "tool_version", "command", "query"};

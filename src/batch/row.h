@@ -1,5 +1,8 @@
-// A record of a command's JSON Lines as flat members: {"layout":{"tp":8}} is "layout_tp":8. Read as a stream of events,
-// because a study flattens a million of them, and numbers keep the digits they came with.
+// A question's answer as lines of results: flat JSON objects, their members in one order.
+//
+//   {"schema":"scalecalc/batch-row/1","tool_version":"0.1.0","command":"train","case":7,"status":"ok",
+//    "in_chips":256, ...what the command answers, nested members joined by _..., "warnings":"...","question":"..."}
+// A question without an answer has "reason" in the place of figures.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +16,9 @@
 #include "report/json_text.h"
 
 namespace scalecalc {
+
+// A record of a command's JSON Lines as flat members: {"layout":{"tp":8}} is "layout_tp":8. Read as a stream of events,
+// because a study flattens a million of them, and numbers keep the digits they came with.
 
 /// A reader that takes everything and does nothing.
 struct SilentSax : nlohmann::json_sax<Json> {
@@ -76,12 +82,6 @@ ColumnKind kind_of(const Json& value);
 Json columns_json(const std::vector<RowColumn>& columns);
 /// What columns_json() wrote.
 std::vector<RowColumn> columns_from(const Json& json);
-
-// A question's answer as lines of results: flat JSON objects, their members in one order.
-//
-//   {"schema":"scalecalc/batch-row/1","tool_version":"0.1.0","command":"train","case":7,"status":"ok",
-//    "in_chips":256, ...what the command answers, nested members joined by _..., "warnings":"...","question":"..."}
-// A question without an answer has "reason" in the place of figures.
 
 enum class RowStatus {
   kOk,

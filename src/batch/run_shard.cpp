@@ -14,7 +14,6 @@
 #include "base/diagnostic.h"
 
 namespace scalecalc {
-
 namespace {
 
 /// Points from the first to the last, equally far apart.

@@ -1,5 +1,16 @@
-// One question of a study as the command line would ask it, and what came back. Who answers is handed in, so that a
-// study can ask every command there is.
+// A study: one command asked at every point of a grid.
+//
+//   command: train
+//   arguments: ["{model}"]               words of the command line; {name} is the value of an axis
+//   flags: {hw: h100-sxm, tokens: 15T}   flags that stay; true is a switch
+//   axes:                                the first varies slowest
+//     model: {models: llama3-*}          names of the catalog; {hardware: tpu-*} likewise, {files: ./m/*.yaml} of files
+//     chips: 256..16384*2                a range (base/sweep.h), a list, or one value
+//     size: {zip: {seq: [8k, 128k], batch-tokens: [4M, 16M]}}    columns that vary together
+//   where: chips <= 4096 OR model = 'llama3-8b'       SQL: points to ask about
+//   records: first                       of an answer of several records: the first, or all
+//
+// An axis whose name no {placeholder} takes is a flag of the command.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +24,9 @@
 #include "config/catalog.h"
 
 namespace scalecalc {
+
+// One question of a study as the command line would ask it, and what came back. Who answers is handed in, so that a
+// study can ask every command there is.
 
 using FlagValues = std::map<std::string, std::vector<std::string>, std::less<>>;  ///< "--chips" to its values
 
@@ -55,20 +69,6 @@ struct TextPart {
 
 /// "{{" and "}}" stand for braces. A brace that is never closed is taken as written.
 std::vector<TextPart> split_placeholders(std::string_view text);
-
-// A study: one command asked at every point of a grid.
-//
-//   command: train
-//   arguments: ["{model}"]               words of the command line; {name} is the value of an axis
-//   flags: {hw: h100-sxm, tokens: 15T}   flags that stay; true is a switch
-//   axes:                                the first varies slowest
-//     model: {models: llama3-*}          names of the catalog; {hardware: tpu-*} likewise, {files: ./m/*.yaml} of files
-//     chips: 256..16384*2                a range (base/sweep.h), a list, or one value
-//     size: {zip: {seq: [8k, 128k], batch-tokens: [4M, 16M]}}    columns that vary together
-//   where: chips <= 4096 OR model = 'llama3-8b'       SQL: points to ask about
-//   records: first                       of an answer of several records: the first, or all
-//
-// An axis whose name no {placeholder} takes is a flag of the command.
 
 /// The values of one name along an axis, as texts of the command line.
 struct StudyColumn {

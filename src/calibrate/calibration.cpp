@@ -7,7 +7,6 @@
 #include "import/hf_document.h"
 
 namespace scalecalc {
-
 namespace {
 
 std::vector<CoefficientSlot> all_slots() {

@@ -1,4 +1,8 @@
-// Efficiency coefficients by name, for fitting and for writing them down.
+// What fits of every kind share: which rows are held out together, what a fit is worth on rows it has not seen, and how
+// wide the errors of its coefficients must be. How coefficients are found differs by nature. A chip's training steps
+// hang on a dozen of them, within bounds and with kinks where an overlap hides a transfer, so that a solver without
+// derivatives finds them (BOBYQA, minimize.h). Serving figures of all chips and engines are fitted at once over
+// hundreds of factors, each near none unless rows say otherwise: only slopes reach that many (ridge_fit).
 #pragma once
 
 #include <cmath>
@@ -15,6 +19,8 @@
 #include "validate/validation.h"
 
 namespace scalecalc {
+
+// Efficiency coefficients by name, for fitting and for writing them down.
 
 /// A coefficient that measured steps can tell something about, and the range it must stay in.
 struct CoefficientSlot {
@@ -52,12 +58,6 @@ struct WrittenCoefficient {
 /// `factors`, the `stacks:` of a family's file.
 ConfigNode stack_block(const std::vector<WrittenCoefficient>& coefficients, const std::string& stack,
                        const std::string& source, bool factors);
-
-// What fits of every kind share: which rows are held out together, what a fit is worth on rows it has not seen, and how
-// wide the errors of its coefficients must be. How coefficients are found differs by nature. A chip's training steps
-// hang on a dozen of them, within bounds and with kinks where an overlap hides a transfer, so that a solver without
-// derivatives finds them (BOBYQA, fit.h). Serving figures of all chips and engines are fitted at once over hundreds of
-// factors, each near none unless rows say otherwise: only slopes reach that many (ridge.h).
 
 /// Share of rows that a coefficient's stated error shall enclose, and the largest such error.
 inline constexpr double kWantedCoverage = 0.9;

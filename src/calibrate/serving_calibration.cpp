@@ -9,7 +9,6 @@
 #include <tuple>
 
 namespace scalecalc {
-
 namespace {
 
 /// Lower triangle of a symmetric positive definite matrix, factorised in place (Cholesky).

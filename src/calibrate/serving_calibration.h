@@ -1,4 +1,5 @@
-// Least squares with a prior, for models whose parameters multiply one another.
+// Serving coefficients of every measured chip and engine, fitted together, and what the fit is worth on sources it has
+// not seen.
 #pragma once
 
 #include <functional>
@@ -9,6 +10,8 @@
 #include "validate/serving_validation.h"
 
 namespace scalecalc {
+
+// Least squares with a prior, for models whose parameters multiply one another.
 
 /// A row of the design: output i moves by `slopes[k]` with the logarithm of coefficient k, which is the sum of the
 /// parameters k * labels + label over the row's labels.
@@ -30,9 +33,6 @@ struct RidgeSystem {
   /// Standard deviation of each coefficient's logarithm at a row's labels, given the rows.
   std::vector<double> spread(const std::vector<RidgeRow>& rows, const std::vector<std::size_t>& at) const;
 };
-
-// Serving coefficients of every measured chip and engine, fitted together, and what the fit is worth on sources it has
-// not seen.
 
 using ServeCalibrateQuestion = CalibrateQuestionOf<Serving>;
 

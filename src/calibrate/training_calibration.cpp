@@ -13,7 +13,6 @@
 #include "spec/load_stack.h"
 
 namespace scalecalc {
-
 namespace {
 
 /// Errors beyond this (of the logarithm) count linearly.

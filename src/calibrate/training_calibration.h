@@ -1,5 +1,4 @@
-// Robust regression of efficiency coefficients on measured steps. Coefficients move by factors, so that runs of several
-// chips, each with coefficients of its own, can be fitted together.
+// Efficiency coefficients of one chip fitted to measured runs, and what the fit is worth on runs it has not seen.
 #pragma once
 
 #include <array>
@@ -14,6 +13,9 @@
 #include "validate/training_validation.h"
 
 namespace scalecalc {
+
+// Robust regression of efficiency coefficients on measured steps. Coefficients move by factors, so that runs of several
+// chips, each with coefficients of its own, can be fitted together.
 
 /// A run with its layout, ready to be costed again and again. Made once, never moved: the plan points into `question`.
 struct FitRow {
@@ -54,8 +56,6 @@ class CoefficientFit {
   std::vector<const CoefficientSlot*> slots_;
   Efficiency reference_;
 };
-
-// Efficiency coefficients of one chip fitted to measured runs, and what the fit is worth on runs it has not seen.
 
 using CalibrateQuestion = CalibrateQuestionOf<Training>;
 

@@ -12,7 +12,6 @@
 #include "spec/load.h"
 
 namespace scalecalc {
-
 namespace {
 
 std::optional<int> digits(std::string_view text, std::size_t length) {

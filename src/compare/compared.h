@@ -1,4 +1,5 @@
-// Which of a hardware file's prices a comparison pays: by cloud, kind and date.
+// What every comparison has, of training and of serving: systems with a price each, what became of them, their ranks,
+// and checks on the ranks.
 #pragma once
 
 #include <array>
@@ -14,6 +15,8 @@
 #include "spec/hardware_spec.h"
 
 namespace scalecalc {
+
+// Which of a hardware file's prices a comparison pays: by cloud, kind and date.
 
 /// Months counted from the year 0, both ends included.
 struct MonthRange {
@@ -48,9 +51,6 @@ std::vector<Price> chosen_prices(const std::vector<Price>& prices, const PriceFi
 
 /// UserError for a cloud or a kind that none of these prices has, with those they have.
 void require_known(const PriceFilter& filter, const std::vector<Price>& prices);
-
-// What every comparison has, of training and of serving: systems with a price each, what became of them, their ranks,
-// and checks on the ranks.
 
 /// One of --hw: "h100-sxm", "tpu-v5p:2x4096@GCP/spot".
 struct SystemAsked {

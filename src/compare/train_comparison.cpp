@@ -15,7 +15,6 @@
 #include "train/figures.h"
 
 namespace scalecalc {
-
 namespace {
 
 /// A run that takes exactly as long as it may is in time, whichever way its product is rounded.

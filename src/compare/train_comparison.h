@@ -1,5 +1,5 @@
-// The fewest chips that finish a training run in time, and the fastest run that a budget pays for: exact over every
-// count of chips that is built (docs/model.md, [COUNTS]).
+// One training job on several systems: the best plan of each, or the count of chips that a deadline or a budget asks
+// for; then what the same dollars and the same time amount to, and at which price two systems cost the same.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,9 @@
 #include "train/resolve.h"
 
 namespace scalecalc {
+
+// The fewest chips that finish a training run in time, and the fastest run that a budget pays for: exact over every
+// count of chips that is built (docs/model.md, [COUNTS]).
 
 /// What a run may take. Without a price there is no limit of dollars.
 struct RunLimits {
@@ -74,8 +77,6 @@ class ChipSearch {
 inline constexpr std::int64_t kMostSwitchedChips = 16'384;
 std::int64_t most_chips_of(const HardwareSpec& hw, std::int64_t slices);
 
-// One training job on several systems: the best plan of each, or the count of chips that a deadline or a budget asks
-// for; then what the same dollars and the same time amount to, and at which price two systems cost the same.
 struct TrainCompareQuestion {
   TrainQuestion train;  ///< its hardware, chips, slices and price are those of each system
   std::vector<SystemAsked> systems;

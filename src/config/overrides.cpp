@@ -1,19 +1,22 @@
+// --set: one field of a document replaced from the command line. The new value carries the flag as its source line,
+// so that a wrong unit or an unknown key is shown in the flag itself.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/text.h"
 #include "base/units.h"
 #include "config/catalog.h"
-#include "config/layer_runs.h"
 
 namespace scalecalc {
-
 namespace {
 
+/// Of a list written as runs, `[{repeat: 3, kinds: [a]}, {repeat: 29, kinds: [b, c]}]`, stretched to another length.
 struct Run {
   std::int64_t repeat = 0;
   std::int64_t kinds = 0;
@@ -49,14 +52,17 @@ std::int64_t length_of(const std::vector<Run>& runs) {
   return out;
 }
 
-}  // namespace
-
+/// Entries a list of runs stands for: repeat x kinds, summed. Nothing if `node` is not such a list, or if a repeat is
+/// not a count: whoever reads the document says what is wrong with it.
 std::optional<std::int64_t> run_length(const ConfigNode& node) {
   const std::vector<Run> runs = runs_of(node);
   if (node.kind != ConfigNode::Kind::kSequence || runs.empty()) return std::nullopt;
   return length_of(runs);
 }
 
+/// Changes `repeat` of the longest run (the first of equals) so that `list` stands for `total` entries; the new value
+/// stands at `where`. UserError at `where` if no repeat of one or more gives that total, naming the nearest that can.
+/// `list` must have a run_length; `name` is for the message.
 void set_run_length(ConfigNode& list, std::int64_t total, std::string_view name, const SourceSpan& where) {
   const std::vector<Run> runs = runs_of(list);
   const auto longest =
@@ -80,11 +86,6 @@ void set_run_length(ConfigNode& list, std::int64_t total, std::string_view name,
   repeat->value.text = std::to_string(left / longest->kinds);
   repeat->value.span = where;
 }
-
-// --set: one field of a document replaced from the command line. The new value carries the flag as its source line,
-// so that a wrong unit or an unknown key is shown in the flag itself.
-
-namespace {
 
 /// Places inside the flag's text. The path and the value stand at its end: "--set hw.hbm.bandwidth=5TB/s".
 class Flag {

@@ -1,5 +1,5 @@
-// The weight matrices of a model by the names checkpoints give them, so that "model.layers.3.self_attn*" can be
-// weighed. Only what a quantizer may touch: no norms, biases or convolutions.
+// quantization_config of a config.json, or hf_quant_config.json beside it, as the `quantization:` block of a model
+// document: AWQ, GPTQ, bitsandbytes, compressed-tensors, fp8, mxfp4 and NVIDIA ModelOpt.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,8 @@
 
 namespace scalecalc {
 
+/// The weight matrices of a model by the names checkpoints give them, so that "model.layers.3.self_attn*" can be
+/// weighed. Only what a quantizer may touch: no norms, biases or convolutions.
 struct HfWeight {
   WeightPart part = WeightPart::kMlp;
   std::string_view name;  ///< "q_proj", "kv_b_proj", "down_proj"
@@ -46,9 +48,6 @@ class HfWeights {
   std::vector<HfWeight> outer_;                ///< embedding and head
   std::vector<std::vector<HfWeight>> layers_;  ///< by layer
 };
-
-// quantization_config of a config.json, or hf_quant_config.json beside it, as the `quantization:` block of a model
-// document: AWQ, GPTQ, bitsandbytes, compressed-tensors, fp8, mxfp4 and NVIDIA ModelOpt.
 
 /// `beside` is the document of hf_quant_config.json, or null; it wins. Empty if the file says neither a quantization
 /// nor a dtype, or says one that is not known, with a warning.

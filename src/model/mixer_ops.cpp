@@ -6,7 +6,6 @@
 #include "model/op_list.h"
 
 namespace scalecalc {
-
 namespace {
 
 template <class R>

@@ -12,7 +12,6 @@
 #include "network/collective.h"
 
 namespace scalecalc {
-
 namespace {
 
 Traced count(std::int64_t value, std::string_view name) {

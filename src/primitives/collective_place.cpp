@@ -15,7 +15,6 @@
 #include "network/slice.h"
 
 namespace scalecalc {
-
 namespace {
 
 bool same_name(std::string_view a, std::string_view b) { return a.size() == b.size() && edit_distance(a, b) == 0; }

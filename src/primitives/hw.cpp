@@ -15,7 +15,6 @@
 #include "spec/load.h"
 
 namespace scalecalc {
-
 namespace {
 
 std::string lower(std::string text) {

@@ -14,7 +14,6 @@
 #include "primitives/named_rates.h"
 
 namespace scalecalc {
-
 namespace {
 
 std::int64_t product(const Shape& shape) {

@@ -12,7 +12,6 @@
 #include "primitives/named_rates.h"
 
 namespace scalecalc {
-
 namespace {
 
 ArrayShare share_of(const MatmulProblem& problem, const ShardedArray& array, std::string role, const HardwareSpec* hw,

@@ -10,7 +10,6 @@
 #include "base/units.h"
 
 namespace scalecalc {
-
 namespace {
 
 constexpr std::string_view kForm = "for example \"A[I_X, J_Y] * B[J_Y, K] -> C[I_X, K]\"";

@@ -10,7 +10,6 @@
 #include "primitives/matmul_problem.h"
 
 namespace scalecalc {
-
 namespace {
 
 constexpr double kSame = 1e-9;

@@ -10,7 +10,6 @@
 #include "base/units.h"
 
 namespace scalecalc {
-
 namespace {
 
 using TracedBytes = BytesOf<Traced>;

@@ -11,7 +11,6 @@
 #include "base/units.h"
 
 namespace scalecalc {
-
 namespace {
 
 constexpr std::string_view kSource = "book ch. 1";

@@ -9,7 +9,6 @@
 #include "base/scalar.h"
 
 namespace scalecalc {
-
 namespace {
 
 std::string subscript(const Mesh& mesh, const AxisList& axes) {

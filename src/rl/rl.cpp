@@ -15,7 +15,6 @@
 #include "serve/serve_resolve.h"
 
 namespace scalecalc {
-
 namespace {
 
 constexpr std::string_view kTrainSource = "the plan that `scalecalc train` ranks first for these sequences";

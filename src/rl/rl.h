@@ -88,7 +88,7 @@ struct RlAnswer {
 /// UserError for a wrong question. Nothing that fits is an answer: `plans` is empty, `shortages` say what is short.
 RlAnswer rl_answer(const RlQuestion& question, const Catalog& catalog);
 
-// Training side of an RL step on some chips: scoring passes and updates, with what they need on each chip.
+/// Training side of an RL step on some chips: scoring passes and updates, with what they need on each chip.
 struct TrainingHalf {
   std::shared_ptr<const TrainedPlan> policy{}, critic{};
   std::optional<ServeLayout> reward_layout{};

@@ -6,7 +6,6 @@
 #include "rules/bound_inputs.h"
 
 namespace scalecalc {
-
 namespace {
 
 std::optional<double> plain(const std::optional<Traced>& value) {

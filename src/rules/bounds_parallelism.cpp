@@ -11,7 +11,6 @@
 #include "rules/formulas.h"
 
 namespace scalecalc {
-
 namespace {
 
 Traced axes_input(std::int64_t axes, const char* symbol, bool given, const char* flag) {

@@ -12,7 +12,6 @@
 #include "rules/bounds_serving.h"
 
 namespace scalecalc {
-
 namespace {
 
 constexpr std::int64_t kMostChips = 16'777'216;

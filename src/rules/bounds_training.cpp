@@ -9,7 +9,6 @@
 #include "rules/formulas.h"
 
 namespace scalecalc {
-
 namespace {
 
 /// The formats a chip computes in besides the one asked for, of those it publishes.

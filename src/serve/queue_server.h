@@ -1,4 +1,10 @@
-// What a step of an inference engine computes, and how long it takes: all that queueing knows of an engine.
+// One engine as a scheduler sees it: a queue, a cache in blocks, steps one after another.
+//
+// Requests are served first come, first served. A step decodes one token of every running sequence, computes chunks of
+// prompts, or both (Batching). When the cache has no block for a next token, the sequence that joined last goes back to
+// the head of the queue and recomputes all its tokens later (vLLM, arXiv:2309.06180 section 4.5). Between two changes
+// decode steps differ in context alone; such runs are taken at once, exactly if a step's time is linear over the run,
+// and to a part in 10^7 of a step otherwise.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +14,7 @@
 
 namespace scalecalc {
 
+/// What a step of an inference engine computes, and how long it takes: all that queueing knows of an engine.
 struct StepLoad {
   double sequences = 0;        ///< decoding, one token each
   double context_tokens = 0;   ///< keys they attend to, their own token included, all sequences together
@@ -84,14 +91,6 @@ class GapLog {
   std::int64_t count_ = 0;
   double sum_ = 0;
 };
-
-// One engine as a scheduler sees it: a queue, a cache in blocks, steps one after another.
-//
-// Requests are served first come, first served. A step decodes one token of every running sequence, computes chunks of
-// prompts, or both (Batching). When the cache has no block for a next token, the sequence that joined last goes back to
-// the head of the queue and recomputes all its tokens later (vLLM, arXiv:2309.06180 section 4.5). Between two changes
-// decode steps differ in context alone; such runs are taken at once, exactly if a step's time is linear over the run,
-// and to a part in 10^7 of a step otherwise.
 
 /// A request as it comes to a server.
 struct QueueJob {

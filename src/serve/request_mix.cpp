@@ -15,7 +15,6 @@
 #include "config/source_text.h"
 
 namespace scalecalc {
-
 namespace {
 
 constexpr std::string_view kForms = "a length 8192, a range 1024..8192, or lengths with shares 512:0.3,2048:0.7";

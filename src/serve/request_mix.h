@@ -84,7 +84,6 @@ std::variant<Lengths, UnitError> parse_lengths(std::string_view text);
 /// The text that parses to it: "8192", "1024..8192", "512:0.3,2048:0.7".
 std::string lengths_text(const Lengths& lengths);
 
-// What the requests of a service look like: lengths drawn from distributions, or the rows of a trace; when they arrive.
 struct ServedRequest {
   double arrival_s = 0;
   std::int64_t prompt = 1;    ///< tokens

@@ -1,4 +1,6 @@
-// The space of serving layouts.
+// Every layout of a system over a sweep of batches. For one count of chips and one batch, the layout with the least
+// time per token is the best for the user and for the chips alike, so one point for each (chips, batch) makes the exact
+// Pareto front.
 #pragma once
 
 #include <map>
@@ -10,6 +12,8 @@
 #include "serve/serving_cost.h"
 
 namespace scalecalc {
+
+// The space of serving layouts.
 
 /// Every legal layout of exactly `chips` chips within the pins. Without pins of their own: contexts are divided only
 /// where attention is not also data-parallel, experts whole or over the tensor ranks or over all; two-dimensional
@@ -59,10 +63,6 @@ StepActivity serving_activity(const ServeTime<double>& decode_step, double promp
 double facility_watts(const HardwareSpec& hw, const PowerTerms& terms, const StepActivity& activity);
 /// Share of a point's chip time that prompts take.
 double prompt_share(const ServePoint& point);
-
-// Every layout of a system over a sweep of batches. For one count of chips and one batch, the layout with the least
-// time per token is the best for the user and for the chips alike, so one point for each (chips, batch) makes the exact
-// Pareto front.
 
 /// A layout on a slice, ready to be asked.
 struct ServeCandidate {

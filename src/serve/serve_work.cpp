@@ -7,7 +7,6 @@
 #include "serve/term_builder.h"
 
 namespace scalecalc {
-
 namespace {
 
 WeightPart weight_part(Part part, const LayerKind* kind) {

@@ -1,4 +1,4 @@
-// How a model is spread over the chips that serve it.
+// What a serving cost is about, the layout, the model, the machine, formats, and the rules of the engine.
 #pragma once
 
 #include <array>
@@ -12,6 +12,8 @@
 #include "spec/model_spec.h"
 
 namespace scalecalc {
+
+// How a model is spread over the chips that serve it.
 
 /// What moves between the tensor ranks (Pope et al. 2022, arXiv:2211.05102, section 3.2).
 enum class ServeScheme : std::uint8_t {
@@ -44,8 +46,6 @@ struct ServeLayout {
 
 /// "tp 8, pp 2, dp 4": the degrees above 1; "one chip" if there are none.
 std::string describe(const ServeLayout& layout);
-
-// What a serving cost is about, besides the layout: model, machine, formats, and the rules of the engine.
 
 /// Formats chosen independently of each other.
 struct ServeFormats {

@@ -10,7 +10,6 @@
 #include "model/kv_cache.h"
 
 namespace scalecalc {
-
 namespace {
 
 /// Adds the term, or its layers to one that is the same in another kind of layer.

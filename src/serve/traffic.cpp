@@ -12,7 +12,6 @@
 #include "serve/steady_state.h"
 
 namespace scalecalc {
-
 namespace {
 
 double at_share(const Percentiles& p, double share) {

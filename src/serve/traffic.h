@@ -1,8 +1,4 @@
-// Fleets that carry a rate of requests under limits of what users see: the fewest replicas, the cheapest kind of
-// replica, prefill and decode servers in proportion.
-//
-// Requests are dealt to replicas at random, so that each sees Poisson arrivals of its share of the rate (thinning:
-// Kleinrock, Queueing Systems I, section 2.4). A router that looks at the queues does better.
+// What requests that arrive one by one see of a serving answer's layouts: `serve --rate`, `--trace`, `--simulate`.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +14,12 @@
 #include "serve/steady_state.h"
 
 namespace scalecalc {
+
+// Fleets that carry a rate of requests under limits of what users see: the fewest replicas, the cheapest kind of
+// replica, prefill and decode servers in proportion.
+//
+// Requests are dealt to replicas at random, so that each sees Poisson arrivals of its share of the rate (thinning:
+// Kleinrock, Queueing Systems I, section 2.4). A router that looks at the queues does better.
 
 /// Limits of a percentile; nothing = no limit.
 struct LatencyLimits {
@@ -86,7 +88,6 @@ struct DisaggregatedFleet {
 std::optional<DisaggregatedFleet> fewest_servers(const FleetDemand& demand, const DisaggregatedPools& pools,
                                                  std::int64_t most_servers = 256);
 
-// What requests that arrive one by one see of a serving answer's layouts: `serve --rate`, `--trace`, `--simulate`.
 struct TrafficAsked {
   RequestMix mix;
   double rate = 1;  ///< requests a second, over all replicas

@@ -10,7 +10,6 @@
 #include "validate/measurement_document.h"
 
 namespace scalecalc {
-
 namespace {
 
 constexpr Range kDimension{1, 1e9};

@@ -17,7 +17,6 @@
 #include "spec/load_stack.h"
 
 namespace scalecalc {
-
 namespace {
 
 /// A shape as a model file, so that there is one way into a model.

@@ -18,7 +18,6 @@
 #include "spec/load_stack.h"
 
 namespace scalecalc {
-
 namespace {
 
 std::optional<WeightFormat> format_named(const std::string& text) {

@@ -1,5 +1,5 @@
-// One measured serving run as a question to the serving engine: its model, machine, formats and layout, and the figure
-// that its source printed.
+// Measured serving figures against the engine, beside a naive baseline. Errors compare times: a rate counts as the time
+// of a token.
 #pragma once
 
 #include <memory>
@@ -13,6 +13,9 @@
 #include "validate/validation.h"
 
 namespace scalecalc {
+
+// One measured serving run as a question to the serving engine: its model, machine, formats and layout, and the figure
+// that its source printed.
 
 /// Sets every row's stack: the longest start of what its source calls the engine that the catalog knows ("TensorRT-LLM
 /// 1.0 (PyTorch backend)" is TensorRT-LLM). What the catalog does not know leaves it empty.
@@ -48,8 +51,6 @@ ServedFigures served_figures(const ServedRow& row, const Efficiency& efficiency)
 /// Time that `predicted` says over the time that `measured` says, minus 1: rates count as the time of a token.
 double served_error(const ServeMeasurement& row, double predicted);
 
-// Measured serving figures against the engine, beside a naive baseline. Errors compare times: a rate counts as the time
-// of a token.
 struct Serving {
   using Measured = ServeMeasurement;
   using Predicted = PredictedOf<Serving>;

@@ -14,7 +14,6 @@
 #include "train/obstacles.h"
 
 namespace scalecalc {
-
 namespace {
 
 /// FLOPs a token costs in the source's own count.

@@ -1,4 +1,4 @@
-// What a row measured, and its layout costed.
+// Measured training runs against the engine: step times, or memory of the fullest chip.
 #pragma once
 
 #include "train/question.h"
@@ -7,6 +7,8 @@
 #include "validate/validation.h"
 
 namespace scalecalc {
+
+// What a row measured, and its layout costed.
 
 /// Seconds of a step as measured, from whatever the source prints. NotPredicted if it prints nothing of the kind, or in
 /// a FLOPs convention that is not known.
@@ -25,8 +27,6 @@ struct Evaluated {
 /// open is chosen among what fits. Where nothing does, thrift that sources leave unsaid is assumed until something
 /// does, or memory is not looked at. NotPredicted for a layout that no launcher would start.
 Evaluated evaluate(RowQuestion& question);
-
-// Measured training runs against the engine: step times, or memory of the fullest chip.
 
 /// How well predictions order the layouts of sets; means over them. What no set gives is absent.
 struct OrderQuality {
