@@ -65,7 +65,7 @@ double rank(const HardwareSpec& hw, const HwListQuestion& q) {
     }
     case HwOrder::kMemory: return -hw.hbm_capacity.value();
     case HwOrder::kBandwidth: return -hw.hbm_bandwidth.value();
-    case HwOrder::kPrice: return hw.prices.empty() ? kLast : hw.prices.front().usd_per_chip_hour;
+    case HwOrder::kPrice: return hw.default_price() == nullptr ? kLast : hw.default_price()->usd_per_chip_hour;
   }
   return 0;
 }
@@ -299,9 +299,8 @@ HwRates rates_of(const HardwareSpec& hw, std::optional<DType> dtype) {
     }
   }
   add_intensities(hw, out);
-  if (!hw.prices.empty()) {
-    const Price& price = hw.prices.front();
-    const Traced usd = kReader.input(price.usd_per_chip_hour, "hw.prices.0.usd_per_chip_hour", price.source);
+  if (const Price* price = hw.default_price()) {
+    const Traced usd = kReader.input(price->usd_per_chip_hour, "hw.prices.0.usd_per_chip_hour", price->source);
     for (const auto& [type, rate] : out.matmul) {
       out.flops_per_usd.emplace_back(
           type, named(rate.value() * Traced(3600.0) / usd, fmt::format("{} FLOPs per dollar", name_of(type)),

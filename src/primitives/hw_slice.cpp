@@ -181,10 +181,9 @@ class Slicer {
       out_.memory_bandwidth = named(rates.hbm() * out_.chips, "memory bandwidth of all chips", "x chips");
     }
     egress(rates);
-    if (!hw_.prices.empty()) {
-      const Price& price = hw_.prices.front();
+    if (const Price* price = hw_.default_price()) {
       out_.usd_per_hour =
-          named(out_.chips * kReader.input(price.usd_per_chip_hour, "hw.prices.0.usd_per_chip_hour", price.source),
+          named(out_.chips * kReader.input(price->usd_per_chip_hour, "hw.prices.0.usd_per_chip_hour", price->source),
                 "dollars per hour", "x chips");
     }
     if (hw_.tdp) {

@@ -117,9 +117,7 @@ double sum_of(const std::vector<std::pair<std::string, double>>& figures) {
 }
 
 std::optional<double> price_of(const TrainAnswer& answer) {
-  if (answer.question.price) return answer.question.price;
-  if (answer.hw.prices.empty()) return std::nullopt;
-  return answer.hw.prices.front().usd_per_chip_hour;
+  return paid_price(answer.hw, answer.question.price).usd_per_chip_hour;
 }
 
 }  // namespace scalecalc

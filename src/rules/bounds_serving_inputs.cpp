@@ -196,21 +196,10 @@ Traced ServingInputs::critical_batch() const {
 }
 
 void ServingInputs::read_price(BoundList& list) {
-  std::string source = "--price";
-  const std::optional<double>& asked = in_.question().training.price;
-  double usd = asked.value_or(0);
-  if (!asked) {
-    if (hw().prices.empty()) {
-      list.assume({"no price is published for this chip: cost is left out", "--price", "hardware file"});
-      return;
-    }
-    const Price& first = hw().prices.front();
-    usd = first.usd_per_chip_hour;
-    source = first.source;
-    list.assume({fmt::format("{:g} USD per chip-hour ({} {}, {})", usd, first.cloud, first.terms, first.date),
-                 "--price", source});
-  }
-  price = read(kReader, UsdPerSecond(usd / kSecondsPerHour), "price", source);
+  const PaidPrice paid = paid_price(hw(), in_.question().training.price);
+  if (paid.assumed) list.assume(*paid.assumed);
+  if (!paid.usd_per_chip_hour) return;
+  price = read(kReader, UsdPerSecond(*paid.usd_per_chip_hour / kSecondsPerHour), "price", paid.source);
 }
 
 void ServingInputs::count_chips(BoundList& list) {

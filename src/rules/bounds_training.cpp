@@ -440,23 +440,13 @@ class RunRules {
     rule("run_days", "run time / 86400", "the same in days", "days", time.value() / Traced(kSecondsPerDay));
     const Traced hours = rule("chip_hours", "n x run time / 3600", "what a cloud bills", "chip-hours",
                               *in_.chips * time.value() / Traced(kSecondsPerHour));
-    const auto [usd, source] = price();
-    if (!usd) {
-      return list_.assume({"no price is published for this chip: cost is left out", "--price", "hardware file"});
-    }
-    list_.add(BoundGroup::kRun,
-              {"cost", "chip-hours x price", "", "of the chips alone", "book ch. 6, Counting parameters and FLOPs"},
-              Quantity<kUsdDim, Traced>(hours * kReader.input(*usd, "USD per chip-hour", source)));
-  }
-
-  std::pair<std::optional<double>, std::string> price() {
-    if (in_.question().training.price) return {in_.question().training.price, "--price"};
-    if (in_.hw().prices.empty()) return {std::nullopt, ""};
-    const Price& first = in_.hw().prices.front();
-    list_.assume({fmt::format("{:g} USD per chip-hour ({} {}, {})", first.usd_per_chip_hour, first.cloud, first.terms,
-                              first.date),
-                  "--price", first.source});
-    return {first.usd_per_chip_hour, first.source};
+    const PaidPrice paid = paid_price(in_.hw(), in_.question().training.price);
+    if (paid.assumed) list_.assume(*paid.assumed);
+    if (!paid.usd_per_chip_hour) return;
+    list_.add(
+        BoundGroup::kRun,
+        {"cost", "chip-hours x price", "", "of the chips alone", "book ch. 6, Counting parameters and FLOPs"},
+        Quantity<kUsdDim, Traced>(hours * kReader.input(*paid.usd_per_chip_hour, "USD per chip-hour", paid.source)));
   }
 
   void measured() {
