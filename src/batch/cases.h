@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "batch/condition.h"
-#include "batch/placeholders.h"
 #include "batch/study.h"
 
 namespace scalecalc {

@@ -1,4 +1,4 @@
-// SQLite handles that close themselves. With condition.cpp and sqlite_table.cpp all that knows SQLite.
+// SQLite handles that close themselves. With condition.cpp and results.cpp all that knows SQLite.
 #pragma once
 
 #include <sqlite3.h>

@@ -1,11 +1,15 @@
-// Files that grow while a study runs: written by appending, read by lines, locked while somebody works on them.
+// Files that grow while a study runs: written by appending, read by lines, locked while somebody works on them; and
+// where a file of results grows until it is whole.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/io.h"
 
 namespace scalecalc {
 
@@ -73,5 +77,33 @@ bool file_exists(const std::string& path);
 /// The names in a directory, sorted.
 std::vector<std::string> names_in(const std::string& directory);
 void remove_file(const std::string& path);
+
+/// UserError (exit 74) if no file of this name can be written.
+void check_result_place(const std::string& target);
+
+/// A name for the growing file of `target`: in `directory` if a rename can take it from there to the target, else
+/// beside the target.
+std::string growing_name(const std::string& directory, const std::string& target);
+
+/// Removes growing files that nobody is at.
+void clean_growing(const std::string& directory);
+
+/// Text that appears under its name at commit() only. Devices and pipes are written in place.
+class ResultFile {
+ public:
+  ResultFile(const std::string& directory, const std::string& target);
+  ~ResultFile();
+  ResultFile(const ResultFile&) = delete;
+  ResultFile& operator=(const ResultFile&) = delete;
+
+  void append(std::string_view text);
+  void commit();
+
+ private:
+  std::string target_;
+  std::string growing_;  ///< empty: `special_` writes
+  OpenFile file_;
+  std::unique_ptr<AtomicFile> special_;
+};
 
 }  // namespace scalecalc

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "base/diagnostic.h"
-#include "batch/result_place.h"
+#include "batch/files.h"
 #include "batch/row.h"
 
 namespace scalecalc {

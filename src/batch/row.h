@@ -6,14 +6,82 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "batch/cases.h"
-#include "batch/row_columns.h"
+#include "report/json_text.h"
 
 namespace scalecalc {
+
+// A record of a command's JSON Lines as flat members: {"layout":{"tp":8}} is "layout_tp":8. Read as a stream of events,
+// because a study flattens a million of them, and numbers keep the digits they came with.
+
+/// A reader that takes everything and does nothing.
+struct SilentSax : nlohmann::json_sax<Json> {
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override { return true; }
+  bool key(string_t&) override { return true; }
+  bool end_object() override { return true; }
+  bool start_array(std::size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+};
+
+/// A text in quotes; bytes that are not UTF-8 are replaced.
+std::string json_string(std::string_view text);
+
+/// Appends ,"name":value for every member but those that rows have already (schema, tool_version, command, query).
+/// Lists stay lists. A name that a row uses itself gets "out_" before it. InternalError if `record` is no JSON object.
+void write_flat_record(std::string_view record, std::string& out);
+
+// The columns that rows have: their names in the order in which they first appear, and what stands in them.
+
+/// Each can be read as those after it.
+enum class ColumnKind { kNothing, kFlag, kInteger, kReal, kText };
+
+struct RowColumn {
+  std::string name;
+  ColumnKind kind = ColumnKind::kNothing;
+  std::uint64_t first_case = 0;  ///< with `position`, what orders columns the same for any number of shards
+  std::size_t position = 0;      ///< in the row where it first appeared
+};
+
+class RowColumns {
+ public:
+  /// Starts a row; its members follow in order.
+  void start(std::uint64_t number) {
+    case_ = number;
+    next_ = 0;
+  }
+  void see(std::string_view name, ColumnKind kind);
+  void merge(const std::vector<RowColumn>& others);
+
+  /// Sorted by where they first appeared.
+  std::vector<RowColumn> sorted() const;
+
+ private:
+  RowColumn& column(std::string_view name);
+
+  std::uint64_t case_ = 0;
+  std::size_t next_ = 0;  ///< rows mostly have the same members in the same order
+  std::vector<RowColumn> columns_;
+  std::map<std::string, std::size_t, std::less<>> by_name_;
+};
+
+ColumnKind kind_of(const Json& value);
+Json columns_json(const std::vector<RowColumn>& columns);
+/// What columns_json() wrote.
+std::vector<RowColumn> columns_from(const Json& json);
 
 enum class RowStatus {
   kOk,

@@ -14,14 +14,61 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/diagnostic.h"
-#include "batch/question.h"
 #include "config/catalog.h"
 
 namespace scalecalc {
+
+// One question of a study as the command line would ask it, and what came back. Who answers is handed in, so that a
+// study can ask every command there is.
+
+using FlagValues = std::map<std::string, std::vector<std::string>, std::less<>>;  ///< "--chips" to its values
+
+struct StudyQuestion {
+  std::string command;
+  std::vector<std::string> positionals;
+  FlagValues flags;  ///< a switch has no values
+};
+
+/// "scalecalc train llama3-8b --hw h100-sxm --chips 8", quoted for a shell.
+std::string command_line(const StudyQuestion& question);
+
+struct StudyReply {
+  int exit = 0;          ///< as the command's own exit status
+  std::string records;   ///< the command's JSON Lines
+  std::string reason;    ///< on one line, if there is no answer
+  std::string warnings;  ///< what the answer rests on and should be known, on one line
+};
+
+using Ask = std::function<StudyReply(const StudyQuestion&)>;
+
+/// What a study may say to a command.
+struct CommandForm {
+  struct Option {
+    std::string flag;  ///< "--chips"
+    bool takes_value = true;
+    bool repeatable = false;
+  };
+  std::string name;
+  std::vector<Option> options;
+};
+
+// Texts with {names} of axes in them: "{batch}x8192x28672".
+
+/// One part of such a text: as written, or the name of an axis.
+struct TextPart {
+  std::string text;
+  bool is_name = false;
+};
+
+/// "{{" and "}}" stand for braces. A brace that is never closed is taken as written.
+std::vector<TextPart> split_placeholders(std::string_view text);
 
 /// The values of one name along an axis, as texts of the command line.
 struct StudyColumn {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "batch/question.h"
+#include "batch/study.h"
 #include "cli/environment.h"
 
 namespace scalecalc::cli {

@@ -11,7 +11,6 @@
 #include "batch/manifest.h"
 #include "batch/results.h"
 #include "batch/run_shard.h"
-#include "batch/sample.h"
 #include "cli/environment.h"
 #include "cli/options.h"
 #include "cli/session.h"

@@ -6,8 +6,8 @@
 
 #include "base/text.h"
 #include "batch/cases.h"
-#include "batch/result_place.h"
-#include "batch/sample.h"
+#include "batch/files.h"
+#include "batch/run_shard.h"
 #include "cli/ask_command.h"
 #include "cli/batch_actions.h"
 #include "cli/batch_progress.h"

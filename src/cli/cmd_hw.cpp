@@ -10,7 +10,6 @@
 #include "cli/sheet_command.h"
 #include "network/slice.h"
 #include "primitives/hw.h"
-#include "primitives/hw_list.h"
 #include "report/hw_sheet.h"
 
 namespace scalecalc::cli {

@@ -191,10 +191,9 @@ ComputePrice price_asked_for(const Arguments& arguments, const Catalog& catalog,
   if (price) {
     out.usd_per_chip_hour = *price;
     out.price_source = "command line";
-  } else if (!hw.prices.empty()) {
-    const Price& p = hw.prices.front();
-    out.usd_per_chip_hour = p.usd_per_chip_hour;
-    out.price_source = fmt::format("{} {}, {}: {}", p.cloud, p.terms, p.date, p.source);
+  } else if (const Price* p = hw.default_price()) {
+    out.usd_per_chip_hour = p->usd_per_chip_hour;
+    out.price_source = fmt::format("{} {}, {}: {}", p->cloud, p->terms, p->date, p->source);
   } else {
     throw UserError(fmt::format("no price is published for {}", hw.title), "give --price 2.5, dollars per chip-hour");
   }

@@ -7,7 +7,6 @@
 #include "base/text.h"
 
 namespace scalecalc::cli {
-
 namespace {
 
 std::vector<RowFilter> filters_by(std::vector<std::string> known, FlagReader& reader, const Arguments& arguments) {

@@ -10,9 +10,47 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/price_choice.h"
+#include "base/explained.h"
+#include "config/catalog.h"
+#include "spec/hardware_spec.h"
 
 namespace scalecalc {
+
+// Which of a hardware file's prices a comparison pays: by cloud, kind and date.
+
+/// Months counted from the year 0, both ends included.
+struct MonthRange {
+  int first = 0;
+  int last = 0;
+  bool meets(const MonthRange& o) const { return first <= o.last && o.first <= last; }
+};
+
+/// "2025", "2025-02", "2024-Q4", "2025-2026"; nothing for another text.
+std::optional<MonthRange> months_of(std::string_view text);
+
+/// What its terms amount to, as a flag takes it: "on-demand", "spot", "capacity-block", "reserved-1y"; a remark in
+/// brackets does not count.
+std::string price_kind(const Price& price);
+
+/// "10.8 USD per chip-hour (GCP on-demand us, 2025-02)".
+std::string price_text(const Price& price);
+
+/// What a price must be. An empty list allows all; with "all", or several words, each combination of cloud and kind is
+/// a price of its own.
+struct PriceFilter {
+  std::vector<std::string> clouds;
+  std::vector<std::string> kinds;
+  std::optional<MonthRange> date;
+  std::string date_text;  ///< as typed
+};
+
+inline constexpr std::string_view kAllPrices = "all";
+
+/// The file's first price that the filter allows; of a filter with several words, the first of each combination.
+std::vector<Price> chosen_prices(const std::vector<Price>& prices, const PriceFilter& filter);
+
+/// UserError for a cloud or a kind that none of these prices has, with those they have.
+void require_known(const PriceFilter& filter, const std::vector<Price>& prices);
 
 /// One of --hw: "h100-sxm", "tpu-v5p:2x4096@GCP/spot".
 struct SystemAsked {
@@ -94,5 +132,21 @@ std::vector<ExpectationResult> check_expectations(const std::vector<Expectation>
 
 /// First problem of an error with its hint: the reason of a row.
 std::string sentence_of(const UserError& error);
+
+// What a comparison needs of each system before it is asked: its file, its prices; and the assumptions of several
+// answers as one list.
+
+/// The file with --set hw.… applied. UserError as the catalog and the loader say.
+HardwareSpec hardware_compared(const std::string& name, const std::vector<std::string>& sets, const Catalog& catalog);
+
+/// The prices it is asked at: the one the user gave, else those of the file that the filter allows.
+std::vector<Price> offers_of(const HardwareSpec& hw, const SystemAsked& asked, const PriceFilter& filter);
+
+/// One list of all; what not every system assumes is said under the names of those that do.
+std::vector<Assumption> shared_assumptions(const std::vector<std::string>& names,
+                                           const std::vector<std::vector<Assumption>>& each);
+
+/// What a row's chips cost, or that nobody says so.
+Assumption price_assumption(const ComparedSystem& row);
 
 }  // namespace scalecalc

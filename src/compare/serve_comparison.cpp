@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "compare/asked_hardware.h"
+#include "compare/compared.h"
 
 namespace scalecalc {
 namespace {

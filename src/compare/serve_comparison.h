@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compare/compared.h"
-#include "compare/run_costs.h"
+#include "compare/train_comparison.h"
 #include "serve/serve_question.h"
 
 namespace scalecalc {

@@ -3,12 +3,236 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
+#include "base/check.h"
 #include "base/units.h"
-#include "compare/asked_hardware.h"
+#include "compare/compared.h"
+#include "model/accounting.h"
+#include "plan/request.h"
 #include "train/curve.h"
+#include "train/figures.h"
 
 namespace scalecalc {
+namespace {
+
+/// A run that takes exactly as long as it may is in time, whichever way its product is rounded.
+constexpr double kExactlyInTime = 1 + 1e-12;
+
+/// The fastest that any matmul of the job runs: large ones, in the faster of the formats.
+double best_matmul_rate(const ResolvedQuestion& job) {
+  double out = 0;
+  for (const DType format : {job.workload.precision.compute, job.workload.precision.high}) {
+    const std::size_t d = static_cast<std::size_t>(format);
+    if (job.hw.matmul_peak[d]) out = std::max(out, job.hw.matmul_peak[d]->value() * job.efficiency.matmul[d].value);
+  }
+  return out * std::max(1.0, job.efficiency.grouped_matmul.value);
+}
+
+}  // namespace
+
+std::optional<double> RunLimits::longest(double chips) const {
+  std::optional<double> out = time_s;
+  if (usd && usd_per_chip_hour > 0) {
+    const double paid_s = *usd / (usd_per_chip_hour * chips) * kSecondsPerHour;
+    out = out ? std::min(*out, paid_s) : paid_s;
+  }
+  return out;
+}
+
+ChipSearch::ChipSearch(const TrainQuestion& question, const ResolvedQuestion& job, const std::function<bool()>& stop)
+    : question_(question), job_(job), stop_(stop) {
+  check(job.workload.tokens.has_value(), "a run of known length");
+  const double seq = static_cast<double>(job.workload.seq);
+  flops_ = training_flops(job.model, seq, false).six_n * *job.workload.tokens;
+  rate_ = best_matmul_rate(job);
+}
+
+double ChipSearch::least_time_s(double chips) const { return flops_ / (rate_ * chips); }
+
+std::int64_t ChipSearch::built_from(std::int64_t chips, std::int64_t most) const {
+  if (chips > most) return 0;
+  const std::int64_t found = nearest_above(job_.hw, chips, question_.slices);
+  return found > most ? 0 : found;
+}
+
+std::int64_t ChipSearch::built_below(std::int64_t chips) const {
+  return chips < 1 ? 0 : nearest_below(job_.hw, chips, question_.slices);
+}
+
+std::optional<SizedPlan> ChipSearch::plan_within(std::int64_t chips, const std::optional<double>& longest_s) const {
+  TrainQuestion question = question_;
+  question.chips = chips;
+  SizedPlan out{.machine = on_machine(question, job_)};
+  std::erase_if(out.machine.slices, [&](const Slice& slice) { return slice.chips != chips; });
+  const PlanRequest request = request_of(question, out.machine);
+  Planner planner(request, stop_);
+  Goal goal{.objective = Objective::kTime, .top = 1};
+  if (longest_s) goal.below = kExactlyInTime * *longest_s / *job_.workload.tokens;
+  PlanResult result = planner.best(goal);
+  if (result.plans.empty()) return std::nullopt;
+  out.plan = ranked(out.machine, request, std::move(result.plans.front()));
+  return out;
+}
+
+SizeAnswer ChipSearch::fewest(const RunLimits& limits) const {
+  SizeAnswer out;
+  for (std::int64_t n = built_from(1, limits.most_chips); n != 0; n = built_from(n + 1, limits.most_chips)) {
+    const std::optional<double> longest = limits.longest(static_cast<double>(n));
+    if (longest && least_time_s(static_cast<double>(n)) > *longest) continue;
+    if (stopped()) {
+      out.complete = false;
+      return out;
+    }
+    ++out.counts;
+    std::optional<SizedPlan> found = plan_within(n, longest);
+    // What a run takes beside its steps is known of the plan alone.
+    if (!found || (longest && found->plan.figures.run->time_s > *longest * kExactlyInTime)) continue;
+    out.found = std::move(found);
+    return out;
+  }
+  out.complete = !stopped();
+  return out;
+}
+
+SizeAnswer ChipSearch::fastest(const RunLimits& limits) const {
+  SizeAnswer out;
+  double best_s = std::numeric_limits<double>::infinity();
+  for (std::int64_t n = built_below(limits.most_chips); n != 0; n = built_below(n - 1)) {
+    if (least_time_s(static_cast<double>(n)) >= best_s) break;
+    std::optional<double> longest = limits.longest(static_cast<double>(n));
+    if (longest && least_time_s(static_cast<double>(n)) > *longest) continue;
+    if (stopped()) {
+      out.complete = false;
+      return out;
+    }
+    ++out.counts;
+    const double allowed = longest.value_or(best_s);
+    if (out.found) longest = std::min(allowed, best_s);
+    std::optional<SizedPlan> found = plan_within(n, longest);
+    if (!found) continue;
+    const double time_s = found->plan.figures.run->time_s;
+    if (time_s > allowed * kExactlyInTime || time_s >= best_s) continue;
+    best_s = time_s;
+    out.found = std::move(found);
+  }
+  out.complete = !stopped();
+  return out;
+}
+
+std::int64_t most_chips_of(const HardwareSpec& hw, std::int64_t slices) {
+  if (hw.network.empty()) return 1;
+  if (hw.is_torus()) return hw.network.front().torus.max_chips * slices;
+  const std::int64_t most = hw.network.back().switched.chips;
+  return most == 0 ? kMostSwitchedChips : std::min(most, kMostSwitchedChips);
+}
+
+namespace {
+
+/// Two figures that differ by rounding alone.
+bool equal(double a, double b) { return std::abs(a - b) <= 1e-9 * std::abs(b); }
+
+SecondsOf<Traced> step_of(const TrainComparison& comparison, const ComparedRun& row, bool explain) {
+  if (explain) {
+    const PlanRequest request = request_of(comparison.question.train, row.sized->machine);
+    const PlanReading<Traced> reading = read_plan(Reader<Traced>{}, request, row.sized->plan.plan);
+    return named(reading.time.total(), "step time", "sum of its causes", row.label);
+  }
+  return SecondsOf<Traced>(Traced::leaf(row.sized->plan.plan.step_s, "step time", "docs/model.md, [STEP]", kSecondDim));
+}
+
+class Costs {
+ public:
+  Costs(const TrainComparison& comparison, const ComparedRun& row, bool explain)
+      : row_(row), run_(row.run()), plan_(row.sized->plan.plan), hw_(row.sized->machine.hw) {
+    out_.step = step_of(comparison, row, explain);
+    batch_ = plan_.batch_seqs * static_cast<double>(row.sized->machine.workload.seq);
+  }
+
+  RunCosts run() {
+    time();
+    chip_hours();
+    if (row_.price) usd();
+    if (run_.energy_j) energy();
+    return std::move(out_);
+  }
+
+ private:
+  static Traced input(double value, std::string_view name, std::string_view source, Dim unit = {}) {
+    return Traced::leaf(value, name, source, unit);
+  }
+
+  void time() {
+    const Traced steps = input(run_.tokens, "tokens of the run", "--tokens, or as trained") /
+                         input(batch_, "tokens of a step", "--batch-tokens, or as trained");
+    const SecondsOf<Traced> busy = out_.step * steps.with_name(row_.label + " steps", "tokens / batch");
+    if (equal(busy.value().value(), run_.time_s)) {
+      out_.time = named(busy, "time to finish", "steps x step time, book ch. 6", row_.label);
+      return;
+    }
+    const Traced goodput = input(busy.value().value() / run_.time_s, "share of the time that makes progress",
+                                 "train --explain of the same plan");
+    out_.time = named(busy / goodput, "time to finish", "steps x step time / goodput", row_.label);
+  }
+
+  void chip_hours() {
+    const double paid = run_.chip_hours * kSecondsPerHour / run_.time_s;
+    const double used = static_cast<double>(plan_.slice.chips);
+    const Traced chips = equal(paid, used) ? input(used, "chips", "layout")
+                                           : input(paid, "chips, spares included", "train --explain of the same plan");
+    out_.chip_hours =
+        (chips * out_.time.value() / Traced(kSecondsPerHour)).with_name(row_.label + " chip-hours", "chips x hours");
+  }
+
+  void usd() {
+    const UsdOf price(input(row_.price->usd_per_chip_hour, row_.label + " price of a chip-hour",
+                            row_.price->source.empty() ? "--price" : row_.price->source, kUsdDim));
+    out_.usd = named(price * out_.chip_hours, "cost", "chip-hours x price, book ch. 6", row_.label);
+    flops_per_usd(price);
+  }
+
+  void flops_per_usd(const UsdOf& price) {
+    const DType format = row_.sized->machine.workload.precision.compute;
+    const FlopsPerSecondOf<Traced> peak =
+        read(Reader<Traced>{}, *hw_.matmul_peak[static_cast<std::size_t>(format)],
+             fmt::format("hw.compute.matmul.{}", name_of(format)), hw_.compute_source);
+    const SecondsOf<Traced> hour((Traced(kSecondsPerHour)));
+    out_.peak_per_usd =
+        named(peak * hour / price, "peak FLOPs per dollar", "peak x hour / price, book ch. 8", row_.label);
+    const Traced mfu = input(row_.sized->plan.figures.mfu, "MFU", "docs/model.md, Figures");
+    out_.delivered_per_usd =
+        named(*out_.peak_per_usd * mfu, "model FLOPs per dollar", "peak FLOPs per dollar x MFU", row_.label);
+  }
+
+  void energy() {
+    const double chip_seconds = run_.chip_hours * kSecondsPerHour;
+    const Quantity<kJouleDim - kSecondDim, Traced> draw(
+        input(*run_.energy_j / chip_seconds, "mean draw of a chip", hw_.tdp_source, kJouleDim - kSecondDim));
+    const SecondsOf<Traced> busy(out_.chip_hours * Traced(kSecondsPerHour));
+    out_.energy = named(draw * busy, "energy", "chip-seconds x mean draw", row_.label);
+  }
+
+  const ComparedRun& row_;
+  const RunFigures& run_;
+  const Plan& plan_;
+  const HardwareSpec& hw_;
+  double batch_ = 0;
+  RunCosts out_;
+};
+
+}  // namespace
+
+RunCosts run_costs(const TrainComparison& comparison, const ComparedRun& row, bool explain) {
+  return Costs(comparison, row, explain).run();
+}
+
+UsdOf break_even_price(const UsdOf& usd, const Traced& chip_hours) { return usd / chip_hours; }
+
+Traced tokens_for_equal_usd(const Traced& tokens, const UsdOf& other_usd, const UsdOf& usd) {
+  return tokens * (other_usd / usd);
+}
+
 namespace {
 
 std::string chips_text(std::int64_t chips) { return group_thousands(chips) + (chips == 1 ? " chip" : " chips"); }

@@ -2,18 +2,79 @@
 // for; then what the same dollars and the same time amount to, and at which price two systems cost the same.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "compare/chip_search.h"
+#include "base/quantity.h"
 #include "compare/compared.h"
 #include "config/catalog.h"
 #include "train/question.h"
+#include "train/resolve.h"
 
 namespace scalecalc {
+
+// The fewest chips that finish a training run in time, and the fastest run that a budget pays for: exact over every
+// count of chips that is built (docs/model.md, [COUNTS]).
+
+/// What a run may take. Without a price there is no limit of dollars.
+struct RunLimits {
+  std::optional<double> time_s;
+  std::optional<double> usd;
+  double usd_per_chip_hour = 0;
+  std::int64_t most_chips = 0;
+
+  /// Longest that a run on so many chips may take; absent: any time.
+  std::optional<double> longest(double chips) const;
+};
+
+/// A plan on exactly the chips of its machine, with what it was searched on.
+struct SizedPlan {
+  ResolvedQuestion machine;
+  RankedPlan plan;
+};
+
+struct SizeAnswer {
+  std::optional<SizedPlan> found;
+  std::size_t counts = 0;  ///< searched; those that peak rates rule out are not
+  bool complete = true;    ///< false: interrupted
+};
+
+class ChipSearch {
+ public:
+  /// Keeps references. `job` is resolved without a machine and knows its tokens.
+  ChipSearch(const TrainQuestion& question, const ResolvedQuestion& job, const std::function<bool()>& stop);
+
+  /// The smallest count with a plan inside the limits.
+  SizeAnswer fewest(const RunLimits& limits) const;
+  /// The plan inside the limits that finishes first; of equally fast ones that on most chips.
+  SizeAnswer fastest(const RunLimits& limits) const;
+
+  /// No run on so many chips is shorter: the matmuls' FLOPs at the rate large ones reach.
+  double least_time_s(double chips) const;
+  /// Smallest count >= `chips` that is built, 0 if it is above `most`.
+  std::int64_t built_from(std::int64_t chips, std::int64_t most) const;
+  /// Largest count <= `chips` that is built, 0 if none is.
+  std::int64_t built_below(std::int64_t chips) const;
+
+ private:
+  /// The fastest plan on exactly these chips whose run takes no longer.
+  std::optional<SizedPlan> plan_within(std::int64_t chips, const std::optional<double>& longest_s) const;
+  bool stopped() const { return stop_ && stop_(); }
+
+  const TrainQuestion& question_;
+  const ResolvedQuestion& job_;
+  const std::function<bool()>& stop_;
+  double flops_ = 0;  ///< of the run's matmuls
+  double rate_ = 0;   ///< of one chip
+};
+
+/// Most chips that a comparison looks at: those of the machine, else kMostSwitchedChips.
+inline constexpr std::int64_t kMostSwitchedChips = 16'384;
+std::int64_t most_chips_of(const HardwareSpec& hw, std::int64_t slices);
 
 struct TrainCompareQuestion {
   TrainQuestion train;  ///< its hardware, chips, slices and price are those of each system
@@ -63,5 +124,29 @@ struct TrainComparison {
 /// is said in their rows.
 TrainComparison compare_training(const TrainCompareQuestion& question, const Catalog& catalog,
                                  const std::function<bool()>& stop = {});
+
+// A compared run's figures as traced formulas, and what follows from two of them: the tokens that equal dollars buy,
+// and the price at which two systems cost the same (docs/model.md, [BREAK-EVEN]).
+
+using UsdOf = Quantity<kUsdDim, Traced>;
+using FlopsPerUsdOf = Quantity<kFlopDim - kUsdDim, Traced>;
+
+struct RunCosts {
+  SecondsOf<Traced> step;  ///< with `explain` as the sum of its causes, else an input
+  SecondsOf<Traced> time;
+  Traced chip_hours;
+  std::optional<UsdOf> usd;
+  std::optional<JoulesOf<Traced>> energy;
+  std::optional<FlopsPerUsdOf> peak_per_usd;       ///< of the data sheet's dense peak at the compute format
+  std::optional<FlopsPerUsdOf> delivered_per_usd;  ///< of the model FLOPs that count for MFU
+};
+
+/// Of an answered row.
+RunCosts run_costs(const TrainComparison& comparison, const ComparedRun& row, bool explain);
+
+/// Dollars per chip and hour at which `chip_hours` cost as much as the other's `usd`.
+UsdOf break_even_price(const UsdOf& usd, const Traced& chip_hours);
+/// Share of the other's tokens, at equal dollars: a run's cost is proportional to its tokens.
+Traced tokens_for_equal_usd(const Traced& tokens, const UsdOf& other_usd, const UsdOf& usd);
 
 }  // namespace scalecalc

@@ -8,8 +8,7 @@
 #include "base/diagnostic.h"
 #include "base/scalar.h"
 #include "base/units.h"
-#include "jobs/job_links.h"
-#include "jobs/job_run.h"
+#include "jobs/job_part.h"
 #include "serve/serve_resolve.h"
 
 namespace scalecalc {

@@ -11,7 +11,6 @@
 #include "import/hf_document.h"
 #include "import/hf_families.h"
 #include "import/hf_quantization.h"
-#include "import/hf_weights.h"
 
 namespace scalecalc {
 namespace {

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "import/hf_weights.h"
 
 namespace scalecalc {
 namespace {

@@ -2,11 +2,52 @@
 // document: AWQ, GPTQ, bitsandbytes, compressed-tensors, fp8, mxfp4 and NVIDIA ModelOpt.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "import/hf_architecture.h"
 #include "import/hf_document.h"
+#include "spec/quantization_spec.h"
 
 namespace scalecalc {
+
+/// The weight matrices of a model by the names checkpoints give them, so that "model.layers.3.self_attn*" can be
+/// weighed. Only what a quantizer may touch: no norms, biases or convolutions.
+struct HfWeight {
+  WeightPart part = WeightPart::kMlp;
+  std::string_view name;  ///< "q_proj", "kv_b_proj", "down_proj"
+  double parameters = 0;
+  WeightFormat format = WeightFormat::kBf16;
+};
+
+class HfWeights {
+ public:
+  HfWeights(const HfArchitecture& model, WeightFormat format);
+
+  /// What a module name or pattern of a quantizer stands for. Patterns are read by the names in them, as globs and
+  /// regular expressions alike: "re:.*self_attn.*" is attention in every layer.
+  enum class Meaning {
+    kWeights,  ///< weights of the model, now of that format
+    kNothing,  ///< norms, biases, towers, prediction modules: nothing that is counted here
+    kUnknown,
+  };
+  Meaning set(std::string_view pattern, WeightFormat format);
+  void set_part(WeightPart part, WeightFormat format);
+
+  double parameters() const;
+  double parameters(WeightPart part) const;
+  double parameters(WeightPart part, WeightFormat format) const;
+
+ private:
+  template <class Visit>
+  void visit(const Visit& visit) const;
+
+  std::vector<HfWeight> outer_;                ///< embedding and head
+  std::vector<std::vector<HfWeight>> layers_;  ///< by layer
+};
 
 /// `beside` is the document of hf_quant_config.json, or null; it wins. Empty if the file says neither a quantization
 /// nor a dtype, or says one that is not known, with a warning.

@@ -1,4 +1,4 @@
-#include "import/hf_weights.h"
+#include "import/hf_quantization.h"
 
 #include <algorithm>
 #include <array>

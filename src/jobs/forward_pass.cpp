@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/scalar.h"
-#include "serve/serve_layouts.h"
 #include "serve/serve_memory.h"
+#include "serve/serve_search.h"
 
 namespace scalecalc {
 namespace {

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
 #include "base/diagnostic.h"
+#include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "network/collective.h"
+#include "network/point_to_point.h"
 #include "network/slice.h"
 
 namespace scalecalc {
@@ -337,6 +340,215 @@ BytesOf<Traced> group_bytes(double bytes, const CollectiveMesh& mesh) {
     out = out / reader.input(static_cast<double>(size_of(mesh, axis)), axis, "--mesh");
   }
   return named(out, "V", "book ch. 3: bytes of the array, over the other axes that cut it");
+}
+
+namespace {
+
+constexpr std::string_view kArrayForm =
+    "a format and sizes, such as bf16[1024_X,4096] with dimension 1024 cut over axis X";
+
+UnitError wrong(std::string_view text, std::string_view why, std::string hint = std::string(kArrayForm)) {
+  return {fmt::format("{} is not an array: {}", in_quotes(text), why), std::move(hint)};
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+bool is_ascii_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/// Position of the underscore before a subscript: 16_384 has none, 16_384_X one.
+std::size_t subscript_at(std::string_view dim) {
+  for (std::size_t i = dim.find('_'); i != std::string_view::npos; i = dim.find('_', i + 1)) {
+    if (i + 1 < dim.size() && (is_ascii_letter(dim[i + 1]) || dim[i + 1] == '{')) return i;
+  }
+  return std::string_view::npos;
+}
+
+std::variant<std::int64_t, UnitError> size_of(std::string_view text) {
+  const auto parsed = parse_quantity(trimmed(text), UnitKind::kCount);
+  if (const UnitError* error = std::get_if<UnitError>(&parsed)) return *error;
+  const double value = std::get<double>(parsed);
+  if (value < 1) return UnitError{fmt::format("{} is not a dimension", in_quotes(text)), "a whole number above 0"};
+  return static_cast<std::int64_t>(value);
+}
+
+std::variant<SizedDimension, UnitError> dimension_of(std::string_view text) {
+  SizedDimension out;
+  const std::size_t subscript = subscript_at(text);
+  if (subscript != std::string_view::npos) {
+    std::string_view axes = trimmed(text.substr(subscript + 1));
+    if (axes.front() == '{') {
+      if (axes.back() != '}') return UnitError{fmt::format("the brace in {} stays open", in_quotes(text)), ""};
+      axes = axes.substr(1, axes.size() - 2);
+    }
+    if (axes.empty()) return UnitError{fmt::format("{} names no axis", in_quotes(text)), ""};
+    out.subscript = axes;
+    text = text.substr(0, subscript);
+  }
+  const std::size_t slash = text.find('/');
+  const auto whole = size_of(text.substr(0, slash));
+  if (const UnitError* error = std::get_if<UnitError>(&whole)) return *error;
+  out.size = std::get<std::int64_t>(whole);
+  if (slash == std::string_view::npos) return out;
+  const auto ways = size_of(text.substr(slash + 1));
+  if (const UnitError* error = std::get_if<UnitError>(&ways)) return *error;
+  if (out.size % std::get<std::int64_t>(ways) != 0) {
+    return UnitError{fmt::format("{} leaves a remainder", in_quotes(trimmed(text))), "a divisor of the dimension"};
+  }
+  out.size /= std::get<std::int64_t>(ways);
+  return out;
+}
+
+/// At commas, but not inside braces.
+std::vector<std::string_view> split_dims(std::string_view text) {
+  std::vector<std::string_view> out;
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    if (i < text.size() && text[i] == '{') ++depth;
+    if (i < text.size() && text[i] == '}') --depth;
+    if (i < text.size() && (text[i] != ',' || depth > 0)) continue;
+    out.push_back(trimmed(text.substr(begin, i - begin)));
+    begin = i + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::variant<SizedArray, UnitError> parse_sized_array(std::string_view text) {
+  SizedArray out{.text = std::string(text)};
+  const std::size_t open = text.find('[');
+  if (open == std::string_view::npos || text.back() != ']') return wrong(text, "its sizes stand in brackets");
+  const std::string_view format = trimmed(text.substr(0, open));
+  const auto* const known = std::find(kDTypeNames.begin(), kDTypeNames.end(), format);
+  if (known == kDTypeNames.end()) {
+    const std::vector<std::string> names(kDTypeNames.begin(), kDTypeNames.end());
+    std::string hint = did_you_mean(nearest(format, names));
+    hint += fmt::format("{}formats: {}", hint.empty() ? "" : " ", join(names, ", "));
+    return wrong(text, fmt::format("unknown format {}", in_quotes(format)), hint);
+  }
+  out.dtype = static_cast<DType>(known - kDTypeNames.begin());
+  for (const std::string_view dim : split_dims(text.substr(open + 1, text.size() - open - 2))) {
+    if (dim.empty()) return wrong(text, "a dimension is empty");
+    const auto parsed = dimension_of(dim);
+    if (const UnitError* error = std::get_if<UnitError>(&parsed)) return wrong(text, error->message, error->hint);
+    out.dims.push_back(std::get<SizedDimension>(parsed));
+  }
+  return out;
+}
+
+namespace {
+
+class Permute {
+ public:
+  Permute(const CollectiveNetwork& network, const CollectiveMesh& mesh, const CollectivePlace& place,
+          const PermuteRequest& request)
+      : network_(network), mesh_(mesh), place_(place), request_(request) {}
+
+  PermuteTime run() {
+    if (request_.from) {
+      hw().is_torus() ? across_torus(position(*request_.from), position(*request_.to))
+                      : take(switched_way(hw(), network_.rates, rank(*request_.from), rank(*request_.to)));
+    } else {
+      to_neighbour();
+    }
+    if (request_.ports) set_ports(*request_.ports);
+    const TransferTime time = transfer_time(way_, request_.bytes, out_.ports);
+    out_.time = time.time;
+    out_.bandwidth_time = time.bandwidth_time;
+    out_.latency = time.latency;
+    out_.hops = way_.hops;
+    out_.tier = way_.tier;
+    return std::move(out_);
+  }
+
+ private:
+  const HardwareSpec& hw() const { return *network_.hw; }
+  void take(Way way) { way_ = std::move(way); }
+
+  /// One coordinate for each mesh axis, or a rank behind switches.
+  MeshPosition position(const MeshPosition& given) const {
+    if (given.size() != mesh_.axes.size()) {
+      throw UserError(
+          fmt::format("a position in {} has {} coordinates, not {}", mesh_.text(), mesh_.axes.size(), given.size()),
+          "one number for each axis, from 0, such as 0,3");
+    }
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      const NamedAxis& axis = mesh_.axes[i];
+      if (given[i] >= axis.size) {
+        throw UserError(fmt::format("{} lies outside axis {}", given[i], axis.name),
+                        fmt::format("from 0 to {}", axis.size - 1));
+      }
+    }
+    return given;
+  }
+
+  std::int64_t rank(const MeshPosition& given) const {
+    if (given.size() == 1 && mesh_.axes.size() != 1) {
+      if (given[0] < mesh_.chips()) return given[0];
+      throw UserError(fmt::format("rank {} lies outside the {} chips", given[0], group_thousands(mesh_.chips())), "");
+    }
+    std::int64_t out = 0;
+    const MeshPosition at = position(given);
+    for (std::size_t i = 0; i < at.size(); ++i) out = out * mesh_.axes[i].size + at[i];
+    return out;
+  }
+
+  void across_torus(const MeshPosition& from, const MeshPosition& to) {
+    std::int64_t hops = 0;
+    std::int64_t ports = 0;
+    for (std::size_t i = 0, a = 0; i < from.size(); ++i) {
+      if (!place_.tiers[i].empty()) {
+        if (from[i] != to[i])
+          throw UserError("--from and --to lie in different slices", "permute over that axis alone");
+        continue;
+      }
+      const CollectiveAxis& axis = place_.slice[a++];
+      const std::int64_t apart = std::abs(from[i] - to[i]);
+      hops += axis.wraps ? std::min(apart, axis.size - apart) : apart;
+      if (apart > 0) ++ports;
+    }
+    if (ports == 0) return;
+    out_.ports = ports;
+    take(torus_way(hw(), network_.rates, hops));
+  }
+
+  void to_neighbour() {
+    const CollectiveGroup& group = place_.group;
+    if (group.size() == 1) return;
+    if (mesh_.over.size() != 1) {
+      throw UserError("a permute sends to the next member along one axis", "name one with --axes, or --from and --to");
+    }
+    if (!group.axes.empty()) return take(torus_way(hw(), network_.rates, 1));
+    for (const CollectiveLevel& level : group.levels) {
+      if (level.members > 1) cross(hw(), network_.rates, level.tier, way_);
+    }
+  }
+
+  void set_ports(std::int64_t ports) {
+    if (way_.hops == 0) {
+      throw UserError("--ports counts torus links, and this way has none", "leave it out");
+    }
+    out_.ports = ports;
+  }
+
+  const CollectiveNetwork& network_;
+  const CollectiveMesh& mesh_;
+  const CollectivePlace& place_;
+  const PermuteRequest& request_;
+  Way way_;
+  PermuteTime out_;
+};
+
+}  // namespace
+
+PermuteTime permute_time(const CollectiveNetwork& network, const CollectiveMesh& mesh, const CollectivePlace& place,
+                         const PermuteRequest& request) {
+  return Permute(network, mesh, place, request).run();
 }
 
 }  // namespace scalecalc

@@ -135,7 +135,7 @@ struct MatmulAnswer {
 /// `hw` may be nullptr for a single array.
 MatmulAnswer answer(const MatmulQuestion& question, const HardwareSpec* hw);
 
-// Parts of answer(), in files of their own.
+// Parts of answer(), used by more than one file.
 
 BytesPerSecondOf<Traced> hbm_rate(const MatmulQuestion& question, const HardwareSpec& hw);
 MatmulRates matmul_rates(const MatmulQuestion& question, const MatmulProblem& problem, const HardwareSpec& hw);

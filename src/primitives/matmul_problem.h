@@ -1,15 +1,63 @@
-// A sharded matmul understood: the notation (matmul_notation.h) with the sizes of its dimensions and the mesh.
+// A sharded matmul understood: the notation with the sizes of its dimensions and the mesh.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/diagnostic.h"
 #include "base/explained.h"
-#include "primitives/matmul_notation.h"
 #include "primitives/sharding.h"
+#include "spec/dtype.h"
 
 namespace scalecalc {
+
+// The scaling book's named-axis notation (chapter 3) as text:
+//
+//   A[I_X, J_Y] * B[J_Y, K] -> C[I_X, K]
+//
+// I_X: dimension I is cut over mesh axis X; I_XY, I_{XY} or I_{X,Y}: over X and then Y; {U_X} behind an array: it holds
+// partial sums that still have to be added over X. A format stands before the array: bf16[I, J], int8 A[I, J] or
+// A: int8[I, J]. A chain A * B * W -> C is read from the left; a result may be written after any product. The result
+// of the last one may be left out. "·", "×" and "@" stand for *, "→" for ->.
+//
+// Only syntax here; what the names mean is read further on.
+
+/// A piece of the expression and the byte at which it starts.
+struct NotedWord {
+  std::string text;
+  std::size_t at = 0;
+};
+
+struct NotedDimension {
+  NotedWord name;
+  std::vector<NotedWord> axes;  ///< as written: "XY" may be one axis or two, only the mesh knows
+};
+
+struct NotedArray {
+  NotedWord name;  ///< empty if only a format stands there
+  std::optional<DType> dtype;
+  std::vector<NotedDimension> dims;
+  std::vector<NotedWord> partial;  ///< axes of {U_X}
+};
+
+struct NotedExpression {
+  std::string text;
+  std::vector<NotedArray> operands;
+  std::vector<std::optional<NotedArray>> results;  ///< behind each product; one shorter than `operands`
+};
+
+/// UserError with the place, what stands there and what was expected.
+NotedExpression parse_notation(std::string_view text);
+
+/// A complaint about a part of the expression, with a caret under it.
+Diagnostic notation_problem(const std::string& expression, std::size_t at, std::size_t length, std::string message,
+                            std::string hint = "");
+inline Diagnostic notation_problem(const std::string& expression, const NotedWord& word, std::string message,
+                                   std::string hint = "") {
+  return notation_problem(expression, word.at, word.text.size(), std::move(message), std::move(hint));
+}
 
 struct GivenSize {
   std::string dim;
@@ -66,7 +114,7 @@ struct MatmulProblem {
 /// or do not divide, products that cannot be.
 MatmulProblem understand(const MatmulInput& input);
 
-/// Loops and results of the products (matmul_products.cpp). `noted` is what was written, for places in messages.
+/// Loops and results of the products. `noted` is what was written, for places in messages.
 void understand_products(const NotedExpression& noted, const std::vector<std::optional<ShardedArray>>& results,
                          MatmulProblem& problem, std::vector<Diagnostic>& problems);
 

@@ -1,13 +1,14 @@
 // All ways to run a sharded matmul: each mesh axis cuts one of the loops of a product (a dimension of either operand)
 // or none, in which case its chips repeat the work. That fixes how the operands must lie before the multiplication and
-// how the result comes out of it; the cheapest routes (sharding_graph.h) lead there and on to the layout asked for.
+// how the result comes out of it; the cheapest routes (sharding.h) lead there and on to the layout asked for.
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "primitives/matmul_problem.h"
-#include "primitives/sharding_graph.h"
+#include "primitives/sharding.h"
 
 namespace scalecalc {
 
@@ -40,5 +41,21 @@ struct SearchCosts {
 /// ones too. Of a chain: every cut of the last product with those ways through the others that none beats in both
 /// compute and communication.
 std::vector<MatmulPlan> all_plans(const MatmulProblem& problem, const SearchCosts& costs);
+
+// A plan of a sharded matmul in words: "slice X into D_X", "multiply", "all-reduce Z over X".
+class PlanText {
+ public:
+  /// Keeps a reference to `problem`.
+  explicit PlanText(const MatmulProblem& problem) : problem_(problem) {}
+
+  std::vector<std::string> steps(const MatmulPlan& plan) const;
+  /// "reduce-scatter C over Y into K_Y".
+  std::string step(const ShardedArray& array, const ReshardStep& done) const;
+
+ private:
+  std::string tail(const std::string& dim, const AxisList& axes, std::size_t first) const;
+
+  const MatmulProblem& problem_;
+};
 
 }  // namespace scalecalc

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "cost/shape_fraction.h"
 #include "primitives/matmul.h"
-#include "primitives/plan_text.h"
+#include "primitives/matmul_search.h"
 
 namespace scalecalc {
 namespace {

@@ -11,7 +11,6 @@
 #include "network/collective_time.h"
 #include "primitives/collective_place.h"
 #include "primitives/sharding.h"
-#include "primitives/sharding_graph.h"
 
 namespace scalecalc {
 

@@ -107,7 +107,7 @@ RooflineAnswer answer(const RooflineQuestion& question, const HardwareSpec& hw);
 /// The unit the question's operation runs on.
 ComputeUnit unit_of(const RooflineQuestion& question);
 
-// Parts of answer(), in files of their own.
+// Parts of answer(), used by more than one file.
 
 RooflineRates roofline_rates(const RooflineQuestion& question, const HardwareSpec& hw);
 /// Share of the large-shape rate that this shape reaches on each chip; 1 unless rates are calibrated.

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/run_costs.h"
+#include "compare/train_comparison.h"
 #include "report/sheet.h"
 
 namespace scalecalc {

@@ -207,8 +207,7 @@ std::vector<Figure> hw_memory(const HardwareSpec& hw) {
 std::vector<Figure> hw_power_and_price(const HardwareSpec& hw) {
   Figures out;
   always(out, "tdp_w", "power", Format::kWatts, hw.tdp ? std::optional(hw.tdp->value()) : std::nullopt);
-  always(out, "usd_per_chip_hour", "price of a chip-hour", Format::kUsd,
-         hw.prices.empty() ? std::nullopt : std::optional(hw.prices.front().usd_per_chip_hour));
+  always(out, "usd_per_chip_hour", "price of a chip-hour", Format::kUsd, paid_price(hw, {}).usd_per_chip_hour);
   return std::move(out.record.figures);
 }
 

@@ -52,8 +52,8 @@ Record chip_line(const HardwareSpec& hw, std::optional<DType> dtype) {
                                         has_both ? *rate / hw.hbm_bandwidth / FlopsPerByte(1) : 0, 2));
   out.record.figures.push_back(quantity("scale_up_bytes_per_s", "scale-up", Format::kBytesPerSecond, scale_up(hw), 1));
   out.record.figures.push_back(quantity("tdp_w", "power", Format::kWatts, hw.tdp ? hw.tdp->value() : 0, 5));
-  out.record.figures.push_back(quantity("usd_per_chip_hour", "$/hour", Format::kUsd,
-                                        hw.prices.empty() ? 0 : hw.prices.front().usd_per_chip_hour, 1));
+  out.record.figures.push_back(
+      quantity("usd_per_chip_hour", "$/hour", Format::kUsd, paid_price(hw, {}).usd_per_chip_hour.value_or(0), 1));
   out.records("sources", "", hw_source_records(hw));
   return std::move(out.record);
 }

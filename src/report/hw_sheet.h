@@ -2,7 +2,6 @@
 #pragma once
 
 #include "primitives/hw.h"
-#include "primitives/hw_list.h"
 #include "report/sheet.h"
 
 namespace scalecalc {

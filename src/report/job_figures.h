@@ -8,7 +8,7 @@
 #include "jobs/job_part.h"
 #include "jobs/job_trainer.h"
 #include "report/sheet.h"
-#include "serve/serve_layout.h"
+#include "serve/serving_system.h"
 
 namespace scalecalc {
 

@@ -7,7 +7,7 @@
 
 #include "base/scalar.h"
 #include "jobs/forward_pass.h"
-#include "serve/serve_layouts.h"
+#include "serve/serve_search.h"
 #include "serve/serving_cost.h"
 #include "serve/steady_state.h"
 

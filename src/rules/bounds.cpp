@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "rules/bound_rules.h"
+#include "rules/bound_inputs.h"
 
 namespace scalecalc {
-
 namespace {
 
 std::optional<double> plain(const std::optional<Traced>& value) {

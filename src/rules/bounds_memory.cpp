@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "cost/step.h"
 #include "model/sharding.h"
-#include "rules/bound_rules.h"
+#include "rules/bound_inputs.h"
 
 namespace scalecalc {
 namespace {

@@ -9,12 +9,88 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <vector>
 
-#include "serve/gap_log.h"
-#include "serve/step_load.h"
-
 namespace scalecalc {
+
+/// What a step of an inference engine computes, and how long it takes: all that queueing knows of an engine.
+struct StepLoad {
+  double sequences = 0;        ///< decoding, one token each
+  double context_tokens = 0;   ///< keys they attend to, their own token included, all sequences together
+  double prompts = 0;          ///< with a chunk in the step
+  double prefill_tokens = 0;   ///< of prompts, all chunks together
+  double prefill_context = 0;  ///< keys a prefill token attends to on average: o + (c + 1) / 2 in a chunk of c after o
+};
+
+/// Seconds of one step; positive, not falling in any member of the load.
+using StepSeconds = std::function<double(const StepLoad&)>;
+
+/// What joins a step. Orca (OSDI 2022) section 4: a scheduler that decides anew each iteration.
+enum class Batching {
+  kChunkedPrefill,  ///< decodes first, chunks of prompts fill the budget: Sarathi-Serve (arXiv:2403.02310) section 4
+  kPrefillFirst,    ///< prompts in steps of their own, before any decode: vLLM (arXiv:2309.06180) as published
+};
+
+/// When a request may join.
+enum class Admission {
+  kPromptFits,   ///< its prompt fits; it may be evicted later
+  kRequestFits,  ///< prompt and whole generation fit, nobody is evicted: TensorRT-LLM's GUARANTEED_NO_EVICT
+};
+
+/// The scheduler's limits. Defaults are vLLM's.
+struct QueueRules {
+  Batching batching = Batching::kChunkedPrefill;
+  Admission admission = Admission::kPromptFits;
+  std::int64_t token_budget = 8192;   ///< tokens a step computes at most
+  std::int64_t prompt_chunk = 8192;   ///< of one prompt; less than the budget where ranks take prompts of their own
+  std::int64_t most_sequences = 256;  ///< sequences with memory at once
+  double kv_tokens = 0;               ///< tokens the cache holds
+  std::int64_t block_tokens = 16;     ///< the cache is given out in blocks: vLLM section 4
+  double prefix_hit = 0;              ///< share of a prompt found in the cache, in whole blocks; never its last token
+  double kv_kept_free = 0.01;         ///< of the cache, for those that run, when another joins: vLLM's watermark
+};
+
+/// Tokens the cache's whole blocks hold.
+inline std::int64_t cache_tokens(const QueueRules& rules) {
+  return static_cast<std::int64_t>(rules.kv_tokens) / rules.block_tokens * rules.block_tokens;
+}
+
+/// Tokens of a prompt that need no prefill.
+inline std::int64_t cached_tokens(const QueueRules& rules, std::int64_t prompt) {
+  const auto hit = static_cast<std::int64_t>(rules.prefix_hit * static_cast<double>(prompt));
+  const std::int64_t whole_blocks = hit / rules.block_tokens * rules.block_tokens;
+  return whole_blocks < prompt ? whole_blocks : prompt - 1;
+}
+
+// The times between the tokens of all sequences, kept as runs: a decode step's time rises evenly with the context, so
+// millions of gaps are thousands of runs.
+class GapLog {
+ public:
+  void add(double seconds, std::int64_t times = 1) { add_run(seconds, seconds, 1, times); }
+  /// `steps` gaps evenly spaced from `first` to `last` seconds, each `times` over.
+  void add_run(double first, double last, std::int64_t steps, std::int64_t times);
+  void add_all(const GapLog& other);
+
+  std::int64_t count() const { return count_; }
+  double mean() const;
+  /// The smallest gap that a share `p` of all does not exceed (nearest rank), to a part in 10^9.
+  double quantile(double p) const;
+
+ private:
+  struct GapRun {
+    double low;
+    double high;
+    std::int64_t steps;
+    std::int64_t times;
+
+    std::int64_t up_to(double seconds) const;
+  };
+
+  std::vector<GapRun> runs_;
+  std::int64_t count_ = 0;
+  double sum_ = 0;
+};
 
 /// A request as it comes to a server.
 struct QueueJob {

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "serve/queueing.h"
-#include "serve/serve_basis.h"
-#include "serve/serve_layout.h"
 #include "serve/serve_memory.h"
+#include "serve/serve_work.h"
+#include "serve/serving_system.h"
 
 namespace scalecalc {
 

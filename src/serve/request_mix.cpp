@@ -1,10 +1,385 @@
 #include "serve/request_mix.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <tuple>
 
 #include "base/check.h"
+#include "base/text.h"
+#include "config/json_reader.h"
+#include "config/source_text.h"
 
 namespace scalecalc {
+namespace {
+
+constexpr std::string_view kForms = "a length 8192, a range 1024..8192, or lengths with shares 512:0.3,2048:0.7";
+constexpr std::size_t kMostBins = 10'000;
+
+UnitError wrong(std::string_view text, std::string_view why) {
+  return {fmt::format("{} {}", in_quotes(text), why), fmt::format("accepted: {}", kForms)};
+}
+
+double width(const LengthBin& bin) { return static_cast<double>(bin.last - bin.first + 1); }
+double middle(const LengthBin& bin) { return (static_cast<double>(bin.first) + static_cast<double>(bin.last)) / 2; }
+
+std::variant<std::int64_t, UnitError> parse_length(std::string_view text) {
+  const auto value = parse_quantity(text, UnitKind::kCount);
+  if (const UnitError* error = std::get_if<UnitError>(&value)) return *error;
+  if (std::get<double>(value) < 1) return wrong(text, "is no length: a request has at least one token");
+  return static_cast<std::int64_t>(std::get<double>(value));
+}
+
+/// A length or a range.
+std::variant<LengthBin, UnitError> parse_bin(std::string_view text) {
+  const std::size_t dots = text.find("..");
+  const auto first = parse_length(text.substr(0, dots));
+  if (const UnitError* error = std::get_if<UnitError>(&first)) return *error;
+  LengthBin bin{.first = std::get<std::int64_t>(first), .last = std::get<std::int64_t>(first)};
+  if (dots == std::string_view::npos) return bin;
+  const auto last = parse_length(text.substr(dots + 2));
+  if (const UnitError* error = std::get_if<UnitError>(&last)) return *error;
+  bin.last = std::get<std::int64_t>(last);
+  if (bin.last < bin.first) return wrong(text, "ends below its start");
+  return bin;
+}
+
+std::variant<LengthBin, UnitError> parse_weighted(std::string_view text, std::size_t colon) {
+  auto bin = parse_bin(text.substr(0, colon));
+  if (std::holds_alternative<UnitError>(bin)) return bin;
+  const auto share = parse_quantity(text.substr(colon + 1), UnitKind::kNumber);
+  if (const UnitError* error = std::get_if<UnitError>(&share)) return *error;
+  if (std::get<double>(share) <= 0) return wrong(text, "has no share: leave it out");
+  std::get<LengthBin>(bin).share = std::get<double>(share);
+  return bin;
+}
+
+}  // namespace
+
+Lengths::Lengths(std::vector<LengthBin> bins) : bins_(std::move(bins)) {
+  check(!bins_.empty(), "a distribution of lengths has a bin");
+  double sum = 0;
+  for (const LengthBin& bin : bins_) {
+    check(bin.first >= 1 && bin.last >= bin.first && bin.share > 0, "a bin holds lengths and has a share");
+    sum += bin.share;
+  }
+  for (LengthBin& bin : bins_) bin.share /= sum;
+  std::sort(bins_.begin(), bins_.end(), [](const LengthBin& a, const LengthBin& b) {
+    return std::tie(a.first, a.last) < std::tie(b.first, b.last);
+  });
+}
+
+Lengths Lengths::of(std::vector<std::int64_t> values) {
+  std::map<std::int64_t, double> counts;
+  for (const std::int64_t value : values) counts[value] += 1;
+  std::vector<LengthBin> bins;
+  for (const auto& [value, count] : counts) bins.push_back({value, value, count});
+  return Lengths(std::move(bins));
+}
+
+std::int64_t Lengths::smallest() const { return bins_.front().first; }
+
+std::int64_t Lengths::largest() const {
+  return std::max_element(bins_.begin(), bins_.end(),
+                          [](const LengthBin& a, const LengthBin& b) { return a.last < b.last; })
+      ->last;
+}
+
+double Lengths::mean() const {
+  double sum = 0;
+  for (const LengthBin& bin : bins_) sum += bin.share * middle(bin);
+  return sum;
+}
+
+double Lengths::mean_square() const {
+  double sum = 0;
+  // Variance of n equally likely whole numbers in a row: (n^2 - 1) / 12.
+  for (const LengthBin& bin : bins_) {
+    sum += bin.share * (middle(bin) * middle(bin) + (width(bin) * width(bin) - 1) / 12);
+  }
+  return sum;
+}
+
+std::int64_t Lengths::quantile(double p) const {
+  const auto share_up_to = [&](std::int64_t tokens) {
+    double sum = 0;
+    for (const LengthBin& bin : bins_) {
+      if (tokens < bin.first) break;
+      const std::int64_t counted = std::min(tokens, bin.last) - bin.first + 1;
+      sum += bin.share * static_cast<double>(counted) / width(bin);
+    }
+    return sum;
+  };
+  // Sums of shares miss 1 by roundings.
+  const double wanted = p - 1e-12;
+  std::int64_t low = smallest();
+  std::int64_t high = largest();
+  while (low < high) {
+    const std::int64_t tried = low + (high - low) / 2;
+    if (share_up_to(tried) >= wanted) {
+      high = tried;
+    } else {
+      low = tried + 1;
+    }
+  }
+  return low;
+}
+
+std::int64_t Lengths::at(double u) const {
+  double below = 0;
+  for (const LengthBin& bin : bins_) {
+    if (u < below + bin.share || &bin == &bins_.back()) {
+      const double inside = std::clamp((u - below) / bin.share, 0.0, 1.0);
+      return std::min(bin.first + static_cast<std::int64_t>(inside * width(bin)), bin.last);
+    }
+    below += bin.share;
+  }
+  return bins_.back().last;
+}
+
+std::variant<Lengths, UnitError> parse_lengths(std::string_view text) {
+  std::vector<LengthBin> bins;
+  const bool has_shares = text.find(':') != std::string_view::npos;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string_view part = text.substr(at, end - at);
+    const std::size_t colon = part.find(':');
+    if (has_shares && colon == std::string_view::npos) {
+      return wrong(text, fmt::format("gives {} no share", in_quotes(part)));
+    }
+    if (!has_shares && end < text.size()) {
+      // 8,192 is rather a number with a comma than two lengths.
+      return wrong(text, "has several lengths without shares");
+    }
+    const auto bin = has_shares ? parse_weighted(part, colon) : parse_bin(part);
+    if (const UnitError* error = std::get_if<UnitError>(&bin)) return *error;
+    if (bins.size() == kMostBins) return wrong(text, fmt::format("has more than {} bins", kMostBins));
+    bins.push_back(std::get<LengthBin>(bin));
+    at = end + 1;
+  }
+  return Lengths(std::move(bins));
+}
+
+std::string lengths_text(const Lengths& lengths) {
+  std::string out;
+  for (const LengthBin& bin : lengths.bins()) {
+    if (!out.empty()) out += ',';
+    out += std::to_string(bin.first);
+    if (bin.last != bin.first) out += fmt::format("..{}", bin.last);
+    if (lengths.bins().size() > 1) out += fmt::format(":{:.4g}", bin.share);
+  }
+  return out;
+}
+
+// Traces of requests as CSV or JSON Lines.
+
+namespace {
+
+constexpr std::string_view kColumnsHint = "a trace has the columns prompt, generate and, if wanted, arrival (seconds)";
+
+/// The columns, in the order of a row's fields here.
+const std::vector<std::string>& column_names() {
+  static const std::vector<std::string> kNames{"prompt", "generate", "arrival"};
+  return kNames;
+}
+constexpr std::size_t kArrival = 2;
+
+/// One cell: its text and its place.
+struct TraceCell {
+  std::string_view text;
+  SourceSpan where;
+};
+
+using TraceCells = std::array<std::optional<TraceCell>, 3>;
+
+class TraceReader {
+ public:
+  TraceReader(std::string_view text, const std::string& file) : source_(text, file), file_(file) {}
+
+  RequestMix read(bool json_lines) {
+    std::string_view rest = source_.text();
+    for (std::size_t at = 0; at < source_.text().size() && problems_.size() < kMostProblems;) {
+      const std::size_t end = std::min(rest.find('\n', at), rest.size());
+      std::size_t stop = end;
+      if (stop > at && rest[stop - 1] == '\r') --stop;
+      ++line_;
+      if (stop > at) {
+        if (json_lines) {
+          read_json_line(at, stop);
+        } else {
+          read_csv_line(at, stop);
+        }
+      }
+      at = end + 1;
+    }
+    if (problems_.empty() && rows_.empty()) problem({.file = file_}, "the trace has no requests", kColumnsHint);
+    if (!problems_.empty()) throw UserError(problems_);
+    return mix();
+  }
+
+ private:
+  void problem(SourceSpan where, std::string message, std::string_view hint) {
+    problems_.push_back({std::move(where), std::move(message), std::string(hint)});
+  }
+
+  /// The column's number, or nothing with a problem said.
+  std::optional<std::size_t> column_of(std::string_view name, const SourceSpan& where) {
+    const auto& names = column_names();
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+    const std::string meant = did_you_mean(nearest(name, names));
+    problem(where, fmt::format("unknown column {}", in_quotes(name)), meant.empty() ? kColumnsHint : meant);
+    return std::nullopt;
+  }
+
+  void read_csv_line(std::size_t begin, std::size_t end) {
+    std::vector<TraceCell> cells;
+    for (std::size_t at = begin; at <= end;) {
+      const std::size_t comma = std::min(source_.text().substr(0, end).find(',', at), end);
+      std::size_t from = at;
+      std::size_t to = comma;
+      while (from < to && source_.text()[from] == ' ') ++from;
+      while (to > from && source_.text()[to - 1] == ' ') --to;
+      cells.push_back({source_.text().substr(from, to - from), source_.span(from, std::max(to, from + 1))});
+      at = comma + 1;
+    }
+    if (columns_.empty()) {
+      read_header(cells);
+      return;
+    }
+    if (cells.size() != columns_.size()) {
+      problem(source_.span(begin, end),
+              fmt::format("the line has {} fields, the header {}", cells.size(), columns_.size()), "");
+      return;
+    }
+    TraceCells row;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (columns_[i]) row[*columns_[i]] = cells[i];
+    }
+    add_row(row, cells.front().where);
+  }
+
+  void read_header(const std::vector<TraceCell>& cells) {
+    for (const TraceCell& cell : cells) {
+      const std::optional<std::size_t> column = column_of(cell.text, cell.where);
+      if (column && std::find(columns_.begin(), columns_.end(), column) != columns_.end()) {
+        problem(cell.where, fmt::format("the column {} stands twice", in_quotes(cell.text)), "");
+      }
+      columns_.push_back(column);
+    }
+    for (std::size_t i = 0; i < kArrival; ++i) {
+      if (std::find(columns_.begin(), columns_.end(), std::optional<std::size_t>(i)) == columns_.end()) {
+        problem(cells.front().where, fmt::format("the column '{}' is missing", column_names()[i]), kColumnsHint);
+      }
+    }
+  }
+
+  void read_json_line(std::size_t begin, std::size_t end) {
+    ConfigNode node;
+    try {
+      node = read_json(source_.text().substr(begin, end - begin), file_);
+    } catch (const UserError& error) {
+      for (Diagnostic diagnostic : error.diagnostics()) {
+        diagnostic.where.line = line_;
+        problems_.push_back(std::move(diagnostic));
+      }
+      return;
+    }
+    const auto place = [&](SourceSpan span) {
+      span.line = line_;
+      return span;
+    };
+    if (node.kind != ConfigNode::Kind::kMap) {
+      problem(place(node.span), fmt::format("{} where one request is expected", kind_name(node.kind)),
+              "one object a line: {\"prompt\": 1024, \"generate\": 128, \"arrival\": 0.25}");
+      return;
+    }
+    TraceCells row;
+    for (const ConfigNode::Entry& entry : node.entries) {
+      const std::optional<std::size_t> column = column_of(entry.key, place(entry.key_span));
+      if (!column) continue;
+      if (entry.value.kind != ConfigNode::Kind::kScalar) {
+        problem(place(entry.value.span), fmt::format("{} where a number is expected", kind_name(entry.value.kind)), "");
+        return;
+      }
+      row[*column] = TraceCell{entry.value.text, place(entry.value.span)};
+    }
+    add_row(row, place(node.span));
+  }
+
+  std::optional<double> number(const TraceCell& cell, UnitKind kind) {
+    const auto value = parse_quantity(cell.text, kind, true);
+    if (const UnitError* error = std::get_if<UnitError>(&value)) {
+      problem(cell.where, error->message, error->hint);
+      return std::nullopt;
+    }
+    return std::get<double>(value);
+  }
+
+  void add_row(const TraceCells& cells, const SourceSpan& where) {
+    std::array<std::int64_t, kArrival> lengths{};
+    for (std::size_t i = 0; i < kArrival; ++i) {
+      if (!cells[i]) {
+        problem(where, fmt::format("the request has no '{}'", column_names()[i]), kColumnsHint);
+        return;
+      }
+      const std::optional<double> value = number(*cells[i], UnitKind::kCount);
+      if (!value) return;
+      if (*value < 1) {
+        problem(cells[i]->where, fmt::format("{} of 0 tokens", column_names()[i]), "a length is 1 or more");
+        return;
+      }
+      lengths[i] = static_cast<std::int64_t>(*value);
+    }
+    ServedRequest row{.prompt = lengths[0], .generate = lengths[1]};
+    if (!rows_.empty() && cells[kArrival].has_value() != has_arrivals_) {
+      problem(where, "some requests have an arrival and others none", "give it to all or to none");
+      return;
+    }
+    has_arrivals_ = cells[kArrival].has_value();
+    if (has_arrivals_) {
+      const std::optional<double> arrival = number(*cells[kArrival], UnitKind::kSeconds);
+      if (!arrival) return;
+      row.arrival_s = *arrival;
+      if (!rows_.empty() && row.arrival_s < rows_.back().arrival_s) {
+        problem(cells[kArrival]->where, "the request arrives before the one above it", "sort the trace by arrival");
+        return;
+      }
+    }
+    rows_.push_back(row);
+  }
+
+  RequestMix mix() const {
+    std::vector<std::int64_t> prompts;
+    std::vector<std::int64_t> generations;
+    for (const ServedRequest& row : rows_) {
+      prompts.push_back(row.prompt);
+      generations.push_back(row.generate);
+    }
+    return {.prompt = Lengths::of(prompts),
+            .generate = Lengths::of(generations),
+            .rows = rows_,
+            .has_arrivals = has_arrivals_};
+  }
+
+  SourceText source_;
+  std::string file_;
+  int line_ = 0;
+  std::vector<std::optional<std::size_t>> columns_;
+  std::vector<ServedRequest> rows_;
+  bool has_arrivals_ = false;
+  std::vector<Diagnostic> problems_;
+};
+
+}  // namespace
+
+RequestMix read_trace(std::string_view text, const std::string& file) {
+  return TraceReader(text, file).read(file.ends_with(".jsonl"));
+}
 
 double RequestMix::decode_context() const {
   double steps = 0;

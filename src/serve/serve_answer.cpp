@@ -5,8 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "serve/pareto.h"
-#include "serve/serve_layouts.h"
 #include "serve/serve_resolve.h"
 #include "serve/serve_search.h"
 

@@ -5,8 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "serve/serve_basis.h"
-#include "serve/serve_layout.h"
+#include "serve/serve_work.h"
 #include "serve/serving_system.h"
 
 namespace scalecalc {

@@ -14,7 +14,6 @@
 #include "network/placement.h"
 #include "network/slice.h"
 #include "run/power.h"
-#include "serve/serve_layout.h"
 #include "serve/serve_memory.h"
 #include "serve/serve_work.h"
 #include "serve/serving_system.h"

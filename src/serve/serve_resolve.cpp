@@ -204,16 +204,9 @@ class ServeResolver {
   }
 
   std::optional<double> price(const HardwareSpec& hw) {
-    if (q_.price) return q_.price;
-    if (hw.prices.empty()) {
-      assume(fmt::format("no price is published for {}: cost is left out", hw.name), "--price", "hardware file");
-      return std::nullopt;
-    }
-    const Price& p = hw.prices.front();
-    assume(fmt::format("{} at {:g} USD per chip-hour ({} {}{}{}, {})", hw.name, p.usd_per_chip_hour, p.cloud, p.terms,
-                       p.region.empty() ? "" : " ", p.region, p.date),
-           "--price", p.source);
-    return p.usd_per_chip_hour;
+    const PaidPrice paid = paid_price(hw, q_.price, hw.name);
+    if (paid.assumed) assume(paid.assumed->text, paid.assumed->flag, paid.assumed->source);
+    return paid.usd_per_chip_hour;
   }
 
   /// Rated power of the chips is what the column says; anything else must be named.

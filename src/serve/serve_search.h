@@ -3,6 +3,7 @@
 // Pareto front.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -11,6 +12,57 @@
 #include "serve/serving_cost.h"
 
 namespace scalecalc {
+
+// The space of serving layouts.
+
+/// Every legal layout of exactly `chips` chips within the pins. Without pins of their own: contexts are divided only
+/// where attention is not also data-parallel, experts whole or over the tensor ranks or over all; two-dimensional
+/// weights on tori alone, for dense models; gathered ones only if a scheme is pinned.
+std::vector<ServeLayout> serve_layouts(const ModelSpec& model, const HardwareSpec& hw, std::int64_t chips,
+                                       const ServePins& fix, const ServePins& max);
+
+/// Why no layout has these pins: the rules in the way.
+std::vector<std::string> serve_obstacles(const ModelSpec& model, std::int64_t chips, const ServePins& fix);
+
+// Speculative decoding: a draft of k tokens, one step that verifies them. Sources: scaling book, chapter 7; expected
+// tokens: Leviathan et al. 2023, arXiv:2211.17192 equation 1.
+
+/// Tokens that a step of k drafted ones yields: (1 - a^(k+1)) / (1 - a); k + 1 if all are kept.
+double speculated_tokens(double accept, double drafted);
+
+class Speculator {
+ public:
+  /// Keeps references.
+  Speculator(const SpeculationAsked& asked, const ServingSystem& system, const ModelSpec& draft);
+
+  /// Of one token with so many sequences of a replica.
+  SpeculationFigures figures(const ServeLayout& layout, const Slice& slice, const ServingCost<double>& target,
+                             double batch, double context) const;
+  /// The same with the largest batch, of 1, 2, 4 ... `most`, at which it still pays.
+  void find_break_even(SpeculationFigures& figures, const ServeLayout& layout, const Slice& slice,
+                       const ServingCost<double>& target, double most, double context) const;
+  /// Bytes of the draft's weights on each chip of a layout.
+  double bytes(const ServeLayout& layout) const;
+
+ private:
+  ServeLayout draft_layout(const ServeLayout& layout) const;
+  const ServingCost<double>& cost(const ServeLayout& layout, const Slice& slice) const;
+
+  const SpeculationAsked& asked_;
+  ServingSystem system_;
+  ServeBasis<double> basis_;
+  mutable std::map<ServeLayout, ServingCost<double>> known_;
+};
+
+// What serving draws: chips by what a decode step and the prompts beside it are to them, with their hosts and the
+// facility if asked (run/power.h).
+
+/// Of a chip that decodes, and spends `prompts` of its time on prompts, which are compute.
+StepActivity serving_activity(const ServeTime<double>& decode_step, double prompts);
+/// Watts of the facility for one working chip. The chip's own must be published.
+double facility_watts(const HardwareSpec& hw, const PowerTerms& terms, const StepActivity& activity);
+/// Share of a point's chip time that prompts take.
+double prompt_share(const ServePoint& point);
 
 /// A layout on a slice, ready to be asked.
 struct ServeCandidate {
@@ -96,5 +148,11 @@ class ServeSearch {
   std::size_t layouts_ = 0;
   std::size_t evaluated_ = 0;
 };
+
+// The front of tokens/s of a chip against tokens/s of a user, or of cost against it.
+
+/// Marks the points that no other beats in both. Cost counts if it is the objective and any point has a price; those
+/// without one are then not marked.
+void mark_pareto(std::vector<ServePoint>& points, ServeObjective objective);
 
 }  // namespace scalecalc

@@ -10,8 +10,6 @@
 #include <vector>
 
 #include "network/placement.h"
-#include "serve/serve_basis.h"
-#include "serve/serve_layout.h"
 #include "serve/serve_work.h"
 #include "serve/serving_system.h"
 

@@ -1,11 +1,51 @@
-// What a serving cost is about, besides the layout: model, machine, formats, and the rules of the engine.
+// What a serving cost is about, the layout, the model, the machine, formats, and the rules of the engine.
 #pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "spec/hardware_spec.h"
 #include "spec/load_stack.h"
 #include "spec/model_spec.h"
 
 namespace scalecalc {
+
+// How a model is spread over the chips that serve it.
+
+/// What moves between the tensor ranks (Pope et al. 2022, arXiv:2211.05102, section 3.2).
+enum class ServeScheme : std::uint8_t {
+  kStationary1d,  ///< weights stay, divided along d_ff and heads; activations are reduced
+  kStationary2d,  ///< weights stay, divided along d_model too; both halves of each reduction shrink
+  kGathered,      ///< sequences are divided, and the weights of each layer gathered
+};
+inline constexpr std::array<std::string_view, 3> kServeSchemeNames{"1d", "2d", "gathered"};
+constexpr std::string_view name_of(ServeScheme scheme) { return kServeSchemeNames[static_cast<std::size_t>(scheme)]; }
+
+/// Degrees of one deployment. The chips of a pipeline stage, group(), are tensor x context x attention-data ranks; the
+/// experts of a layer lie over all of them, ep x etp = group().
+struct ServeLayout {
+  std::int64_t tp = 1;            ///< tensor ranks
+  std::int64_t tp_x = 1;          ///< of these the ways d_model is divided; 1 unless the scheme is 2d
+  std::int64_t pp = 1;            ///< pipeline stages
+  std::int64_t ep = 1;            ///< expert ranks
+  std::int64_t etp = 1;           ///< tensor ranks inside one expert
+  std::int64_t attention_dp = 1;  ///< groups of ranks that attend to sequences of their own and share the experts
+  std::int64_t cp = 1;            ///< ranks that each keep a part of every context
+  std::int64_t dp = 1;            ///< replicas of all of it
+  ServeScheme scheme = ServeScheme::kStationary1d;
+
+  std::int64_t group() const { return tp * cp * attention_dp; }
+  std::int64_t replica_chips() const { return group() * pp; }
+  std::int64_t chips() const { return replica_chips() * dp; }
+
+  friend auto operator<=>(const ServeLayout&, const ServeLayout&) = default;
+};
+
+/// "tp 8, pp 2, dp 4": the degrees above 1; "one chip" if there are none.
+std::string describe(const ServeLayout& layout);
 
 /// Formats chosen independently of each other.
 struct ServeFormats {

@@ -13,8 +13,8 @@
 
 #include <optional>
 
+#include "serve/queue_server.h"
 #include "serve/request_mix.h"
-#include "serve/step_load.h"
 
 namespace scalecalc {
 

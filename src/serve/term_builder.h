@@ -1,7 +1,7 @@
 // From operation lists to the terms of a step: what each operation's shapes are on one chip of the layout.
 #pragma once
 
-#include "serve/serve_basis.h"
+#include "serve/serve_work.h"
 
 namespace scalecalc {
 

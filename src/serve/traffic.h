@@ -2,15 +2,91 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "serve/fleet.h"
+#include "serve/queueing.h"
 #include "serve/serve_question.h"
 #include "serve/steady_state.h"
 
 namespace scalecalc {
+
+// Fleets that carry a rate of requests under limits of what users see: the fewest replicas, the cheapest kind of
+// replica, prefill and decode servers in proportion.
+//
+// Requests are dealt to replicas at random, so that each sees Poisson arrivals of its share of the rate (thinning:
+// Kleinrock, Queueing Systems I, section 2.4). A router that looks at the queues does better.
+
+/// Limits of a percentile; nothing = no limit.
+struct LatencyLimits {
+  std::optional<double> ttft_s;
+  std::optional<double> tpot_s;
+  std::optional<double> latency_s;
+  double share = 0.95;  ///< of requests that keep each of them: 0.5, 0.95 or 0.99
+};
+
+/// Whether the share of requests keeps every limit, and the queue does not grow.
+bool meets(const QueueFigures& figures, const LatencyLimits& limits);
+
+/// The smallest count in first..last that `holds`, which stays true for every larger one; nothing if none does.
+std::optional<std::int64_t> smallest_count(std::int64_t first, std::int64_t last,
+                                           const std::function<bool(std::int64_t)>& holds);
+
+/// What a fleet is asked to carry.
+struct FleetDemand {
+  RequestMix mix;
+  double rate = 1;  ///< requests a second
+  LatencyLimits limits;
+  std::int64_t requests = 2000;  ///< simulated for every count of replicas that is tried
+  std::uint64_t seed = 1;
+  std::int64_t most_replicas = 100'000;
+};
+
+/// A kind of replica: a layout on its chips.
+struct ReplicaKind {
+  std::string name;
+  ServerKind server;
+  double chips = 1;
+  double usd_per_hour = 0;  ///< of the whole replica; 0 = not known
+};
+
+struct Fleet {
+  std::size_t kind = 0;  ///< index into the kinds asked about
+  std::int64_t replicas = 0;
+  double chips = 0;
+  double usd_per_hour = 0;
+  QueueFigures replica;  ///< of one replica at its share of the rate
+};
+
+/// The requests that one of so many replicas sees: Poisson arrivals of its share of the rate; of a trace with arrivals,
+/// stretched to the rate, every so-manieth.
+std::vector<ServedRequest> requests_of_one(const FleetDemand& demand, std::int64_t replicas);
+
+/// The fewest replicas of a kind that carry the demand; nothing if even a replica with hardly a request misses a limit,
+/// or the longest request does not fit one.
+std::optional<Fleet> fewest_replicas(const FleetDemand& demand, const ReplicaKind& kind);
+
+enum class FleetGoal { kChips, kCost };
+
+/// The best fleet over all kinds; ties go to the kind named first. A kind whose fewest replicas by its largest rate
+/// alone are more than the best found is not simulated.
+std::optional<Fleet> best_fleet(const FleetDemand& demand, std::span<const ReplicaKind> kinds, FleetGoal goal);
+
+/// Prefill and decode servers for a demand: each pool the smallest that keeps its limit (TTFT, TPOT). The limit on the
+/// whole latency then holds too or nothing is found.
+struct DisaggregatedFleet {
+  std::int64_t prefill_servers = 0;
+  std::int64_t decode_servers = 0;
+  double ratio() const { return static_cast<double>(prefill_servers) / static_cast<double>(decode_servers); }
+  DisaggregatedResult result;
+};
+
+std::optional<DisaggregatedFleet> fewest_servers(const FleetDemand& demand, const DisaggregatedPools& pools,
+                                                 std::int64_t most_servers = 256);
 
 struct TrafficAsked {
   RequestMix mix;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "base/explained.h"
 #include "base/quantity.h"
 #include "spec/chip_units.h"
 #include "spec/dtype.h"
@@ -252,7 +253,7 @@ struct HardwareSpec {
   std::optional<Watts> host_power;           ///< of a whole host with its chips, rated
   std::optional<Watts> host_power_measured;  ///< the most that a host drew in training
   std::string tdp_source;
-  std::vector<Price> prices;               ///< the first is the default
+  std::vector<Price> prices;               ///< default_price() picks one
   Efficiency efficiency;                   ///< of kernels and links, whatever the software
   std::vector<StackCoefficients> stacks;   ///< the family's usual one first
   std::vector<std::string> disagreements;  ///< "hbm.capacity: picked 95 GiB (vendor); sbook-tpu: 96 GB"
@@ -262,6 +263,9 @@ struct HardwareSpec {
   Bytes host_memory() const { return offload ? offload->capacity : host_ram / static_cast<double>(chips_per_host); }
   /// One direction of the link to it; absent if not published.
   std::optional<BytesPerSecond> host_bandwidth() const { return offload ? offload->bandwidth : pcie_bandwidth; }
+
+  /// What a chip costs where nobody says which price; null if none is published.
+  const Price* default_price() const { return prices.empty() ? nullptr : &prices.front(); }
 
   bool is_torus() const { return !network.empty() && network.front().kind == TierKind::kTorus; }
   /// False if the file leaves the figure unpublished, one above it or one below it: "network" asks for all of it.
@@ -277,6 +281,15 @@ const StackCoefficients* coefficients_under(const HardwareSpec& hw, std::string_
 
 /// UserError that names those of `paths` which the file leaves unpublished; and "network" if the chip stands alone.
 void require_published(const HardwareSpec& hw, std::initializer_list<std::string_view> paths);
+
+/// The price of a chip-hour that a question pays, and the assumption it makes by that.
+struct PaidPrice {
+  std::optional<double> usd_per_chip_hour;
+  std::string source;
+  std::optional<Assumption> assumed;  ///< nothing if the price was asked for
+};
+/// What was asked for, else the default price, else none. `name` tells several chips of one answer apart.
+PaidPrice paid_price(const HardwareSpec& hw, const std::optional<double>& asked, std::string_view name = {});
 
 /// The bound the book computes with: every fraction and overlap 1, no overhead. Memory reserve stays: an ideal chip
 /// still runs out of memory.

@@ -234,6 +234,20 @@ bool HardwareSpec::publishes(std::string_view path) const {
                       [&](const UnpublishedFigure& figure) { return related(figure.path, path); });
 }
 
+PaidPrice paid_price(const HardwareSpec& hw, const std::optional<double>& asked, std::string_view name) {
+  if (asked) return {*asked, "--price", std::nullopt};
+  const Price* p = hw.default_price();
+  if (p == nullptr) {
+    const std::string text =
+        fmt::format("no price is published for {}: cost is left out", name.empty() ? "this chip" : name);
+    return {std::nullopt, "hardware file", Assumption{text, "--price", "hardware file"}};
+  }
+  const std::string text =
+      fmt::format("{}{}{:g} USD per chip-hour ({} {}{}{}, {})", name, name.empty() ? "" : " at ", p->usd_per_chip_hour,
+                  p->cloud, p->terms, p->region.empty() ? "" : " ", p->region, p->date);
+  return {p->usd_per_chip_hour, p->source, Assumption{text, "--price", p->source}};
+}
+
 void require_published(const HardwareSpec& hw, std::initializer_list<std::string_view> paths) {
   std::vector<Diagnostic> missing;
   for (const UnpublishedFigure& figure : hw.unpublished) {

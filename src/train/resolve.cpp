@@ -365,23 +365,10 @@ class Resolver {
   }
 
   void price() {
-    if (q_.price) {
-      out_.usd_per_chip_hour = q_.price;
-      return;
-    }
-    if (!out_.workload.tokens) {  // nothing to pay for is worked out
-      if (!out_.hw.prices.empty()) out_.usd_per_chip_hour = out_.hw.prices.front().usd_per_chip_hour;
-      return;
-    }
-    if (out_.hw.prices.empty()) {
-      assume("no price is published for this chip: cost is left out", "--price", "hardware file");
-      return;
-    }
-    const Price& p = out_.hw.prices.front();
-    out_.usd_per_chip_hour = p.usd_per_chip_hour;
-    assume(fmt::format("{:g} USD per chip-hour ({} {}{}{}, {})", p.usd_per_chip_hour, p.cloud, p.terms,
-                       p.region.empty() ? "" : " ", p.region, p.date),
-           "--price", p.source);
+    const PaidPrice paid = paid_price(out_.hw, q_.price);
+    out_.usd_per_chip_hour = paid.usd_per_chip_hour;
+    if (!paid.assumed || !out_.workload.tokens) return;  // without tokens nothing to pay for is worked out
+    assume(paid.assumed->text, paid.assumed->flag, paid.assumed->source);
   }
 
   /// Kernels that no efficiency coefficient was measured for.

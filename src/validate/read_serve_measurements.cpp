@@ -2,9 +2,8 @@
 
 #include "base/text.h"
 #include "config/fields.h"
+#include "validate/measurement.h"
 #include "validate/measurement_document.h"
-#include "validate/serve_measurement.h"
-#include "validate/shape_reader.h"
 
 namespace scalecalc {
 namespace {

@@ -5,15 +5,221 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <map>
+#include <string_view>
+#include <utility>
 
 #include "base/text.h"
+#include "import/hf_document.h"
 #include "network/tier_rates.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
-#include "validate/row_remat.h"
 
 namespace scalecalc {
+namespace {
+
+/// A shape as a model file, so that there is one way into a model.
+class ShapeDocument {
+ public:
+  ShapeDocument(const Measurement& row, const ModelShape& shape) : row_(row), s_(shape), where_(row.where) {}
+
+  ConfigNode run() {
+    MapBuilder out(where_);
+    ConfigNode label = text_node(row_.model, where_);
+    label.quoted = true;
+    ConfigNode source = text_node(row_.source, where_);
+    source.quoted = true;
+    out.add("schema", "scalecalc-model/1").add("name", label).add("title", label).add("source", std::move(source));
+    out.add("d_model", size(s_.d_model)).add("vocab", size(s_.vocab)).add("max_seq", size(row_.seq));
+    if (s_.learned_positions) out.add("learned_positions", size(row_.seq));
+    out.add("tied_embeddings", s_.tied_embeddings ? "true" : "false").add_if("parallel_block", s_.parallel_block);
+    out.add("norm", norm()).add("attention", attention()).add("mlp", mlp());
+    if (s_.experts > 0) out.add("moe", moe());
+    const std::vector<HfLayer> all = layers();
+    out.add("layers", layers_node(all, where_));
+    if (row_.mtp_layers > 0) {
+      MapBuilder mtp(where_);
+      mtp.add("layers", size(row_.mtp_layers));
+      out.add("mtp", mtp.add("kind", fmt::format("{}/{}", all.back().mixer, all.back().ffn)).take());
+    }
+    return out.take();
+  }
+
+ private:
+  Size size(std::int64_t value) const { return {value, where_}; }
+
+  /// Learned positions came with LayerNorm, gated MLPs with RMSNorm; no row says which, and little depends on it.
+  ConfigNode norm() const {
+    MapBuilder out(where_);
+    return out.add("kind", s_.gated_mlp ? "rmsnorm" : "layernorm").add("per_layer", size(2)).take();
+  }
+
+  ConfigNode attention() const {
+    MapBuilder out(where_);
+    if (s_.mla) {
+      out.add("kind", "mla").add("heads", size(s_.heads)).add_if("q_lora_rank", size(s_.mla->q_lora));
+      out.add("kv_lora_rank", size(s_.mla->kv_lora)).add("qk_nope_head_dim", size(s_.mla->qk_nope));
+      out.add("qk_rope_head_dim", size(s_.mla->qk_rope)).add("v_head_dim", size(s_.mla->v_head));
+      return out.take();
+    }
+    out.add("kind", s_.kv_heads == s_.heads ? "mha" : s_.kv_heads == 1 ? "mqa" : "gqa");
+    out.add("heads", size(s_.heads)).add("kv_heads", size(s_.kv_heads)).add("head_dim", size(s_.head_dim));
+    return out.add_if("window", size(s_.window)).take();
+  }
+
+  ConfigNode mlp() const {
+    MapBuilder out(where_);
+    return out.add("d_ff", size(s_.ffn)).add("gated", s_.gated_mlp ? "true" : "false").take();
+  }
+
+  ConfigNode moe() const {
+    MapBuilder out(where_);
+    out.add("experts", size(s_.experts)).add("top_k", size(s_.top_k)).add("d_ff", size(s_.expert_ffn));
+    out.add_if("shared_experts", size(s_.shared_experts));
+    return out.add_if("shared_d_ff", size(s_.shared_experts * s_.shared_expert_ffn)).take();
+  }
+
+  std::vector<HfLayer> layers() const {
+    std::vector<HfLayer> out;
+    for (std::int64_t i = 0; i < s_.layers; ++i) {
+      HfLayer layer;
+      const bool local = s_.window > 0 && (i + 1) % s_.window_every != 0;
+      layer.mixer = s_.mla ? "mla" : local ? "sliding" : "full";
+      const std::int64_t after = i - s_.dense_layers;
+      if (s_.experts > 0 && after >= 0 && (after + 1) % s_.moe_every == 0) layer.ffn = "moe";
+      out.push_back(layer);
+    }
+    return out;
+  }
+
+  const Measurement& row_;
+  const ModelShape& s_;
+  SourceSpan where_;
+};
+
+std::vector<std::string> unread(const ModelShape& shape) {
+  std::vector<std::string> out = shape.unread;
+  if (shape.window > 0 && shape.window_every == 0) out.emplace_back("attn_window_every");
+  return out;
+}
+
+}  // namespace
+
+ModelSpec model_of(const Measurement& row, const Catalog& catalog) {
+  const std::vector<std::string> missing = row.shape ? unread(*row.shape) : std::vector<std::string>{};
+  try {
+    if (row.shape && missing.empty()) return load_model(ShapeDocument(row, *row.shape).run());
+    ModelSpec model = load_model(catalog.load(CatalogKind::kModel, row.model));
+    if (row.mtp_layers == 0) model.mtp_layers = 0;  // a row says when it trains them
+    return model;
+  } catch (const UserError& error) {
+    if (!missing.empty()) {
+      throw NotPredicted("the architecture is not modelled",
+                         fmt::format("model_shape says {}, and the catalog has no {}", join_and(missing), row.model));
+    }
+    throw NotPredicted("the model is not known", error.diagnostics().front().message);
+  }
+}
+
+namespace {
+
+/// Megatron-LM's --recompute-modules (megatron/core/transformer/transformer_config.py) by the operations they run
+/// again, and the thriftless ones of MaxText's remat_policy (layers/decoders.py), which keep every matmul's output.
+/// `mlp` is the MLP of dense layers, `moe` the layer of experts with its router.
+struct Module {
+  std::string_view name;
+  std::vector<std::string> operations;
+};
+
+const std::vector<Module>& modules() {
+  static const std::vector<Module> kAll{
+      {"core_attn", {"attention"}},
+      {"mlp", {"mlp gate projection", "mlp up projection", "mlp activation"}},
+      {"mla_up_proj", {"query up-projection", "key/value up-projection"}},
+      {"layernorm", {"norm output"}},
+      {"moe_act", {"mlp activation"}},
+      {"moe",
+       {"router", "expert dispatch and combine", "expert gate projection", "expert up projection", "mlp activation",
+        "expert down projection"}},
+      {"minimal", {"norm output", "attention", "mlp activation"}},
+      {"minimal_flash", {"norm output", "mlp activation"}},
+  };
+  return kAll;
+}
+
+/// "selective: mla_up_proj, mlp" and the like; nothing for other words.
+std::optional<std::vector<std::string>> operations_of(std::string_view text) {
+  constexpr std::string_view kStart = "selective: ";
+  if (!text.starts_with(kStart)) return std::nullopt;
+  text.remove_prefix(kStart.size());
+  std::vector<std::string> out;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(", ");
+    const std::string_view word = text.substr(0, comma);
+    const auto found =
+        std::find_if(modules().begin(), modules().end(), [&](const Module& module) { return module.name == word; });
+    if (found == modules().end()) return std::nullopt;
+    out.insert(out.end(), found->operations.begin(), found->operations.end());
+    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 2);
+  }
+  return out;
+}
+
+std::optional<std::int64_t> number_at(std::string_view text, std::size_t at) {
+  std::int64_t value = 0;
+  const char* end = text.data() + text.size();
+  return std::from_chars(text.data() + at, end, value).ec == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+/// Layers of the model that "full on 15 of 61 layers", "full on 1 layer per virtual stage (32 of 61 layers)", "full (5
+/// layers)" and "selective: every 2nd layer" recompute as a whole. The count stands last but for "of 61".
+std::optional<double> layers_said(std::string_view text, std::int64_t layers) {
+  if (text == "selective: every 2nd layer") return static_cast<double>(layers) / 2;
+  if (!text.starts_with("full ") || text.find("layer") == std::string_view::npos) return std::nullopt;
+  const std::size_t bracket = text.find('(');
+  const std::size_t digit = text.find_first_of("0123456789", bracket == std::string_view::npos ? 0 : bracket);
+  if (digit == std::string_view::npos) return std::nullopt;
+  const auto found = number_at(text, digit);
+  return found && *found > 0 && *found <= layers ? std::optional(static_cast<double>(*found)) : std::nullopt;
+}
+
+}  // namespace
+
+RowRemat remat_of(const Measurement& row, const ModelSpec& model, std::int64_t stages) {
+  const std::int64_t layers = model.layers();
+  std::string text = lower_case(row.recompute);
+  RowRemat out;
+  constexpr std::string_view kOffload = "+offload";
+  if (text.ends_with(kOffload)) {
+    text.erase(text.size() - kOffload.size());
+    out.offload = kOffloadActivations;
+    if (text == "selective") text = "full";
+  }
+  if (text == "unknown") return out;
+  out.layers = 0;
+  if (const auto said = layers_said(text, layers)) {
+    out.policy = Remat::kFull;
+    const auto stage = static_cast<std::int64_t>(std::lround(*said / static_cast<double>(stages)));
+    if (*said < static_cast<double>(layers)) out.layers = std::max<std::int64_t>(1, stage);
+    return out;
+  }
+  if (auto operations = operations_of(text)) {
+    out.policy = Remat::kSelective;
+    out.operations = std::move(*operations);
+    return out;
+  }
+  // torchtitan's per-op policy is what its `selective` means.
+  if (text == "selective" || text == "selective: per-op") {
+    out.policy = Remat::kSelective;
+  } else if (text == "none" || text == "full") {
+    out.policy = text == "none" ? Remat::kNone : Remat::kFull;
+  } else {
+    throw NotPredicted("remat of chosen modules is not modelled", row.recompute);
+  }
+  return out;
+}
+
 namespace {
 
 struct Words {

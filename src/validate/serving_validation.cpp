@@ -1,12 +1,275 @@
+// Steady state, static batches and prompts: docs/model.md [SERVE-STEADY]. The batch of a saturated engine: its own rule
+// of memory, prompt and answer reserved whole (TensorRT-LLM's guaranteed-no-evict scheduler).
+
 #include "validate/serving_validation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/check.h"
+#include "base/scalar.h"
+#include "base/text.h"
+#include "serve/serve_memory.h"
+#include "serve/serve_resolve.h"
+#include "spec/load.h"
 #include "spec/load_stack.h"
 
 namespace scalecalc {
+namespace {
+
+std::optional<WeightFormat> format_named(const std::string& text) {
+  static constexpr std::array<std::pair<std::string_view, WeightFormat>, 9> kWords{{{"nvfp4", WeightFormat::kNvfp4},
+                                                                                    {"mxfp4", WeightFormat::kMxfp4},
+                                                                                    {"mxfp8", WeightFormat::kMxfp8},
+                                                                                    {"fp8", WeightFormat::kFp8},
+                                                                                    {"int8", WeightFormat::kInt8},
+                                                                                    {"int4", WeightFormat::kInt4},
+                                                                                    {"fp16", WeightFormat::kFp16},
+                                                                                    {"bf16", WeightFormat::kBf16},
+                                                                                    {"fp32", WeightFormat::kFp32}}};
+  for (const auto& [word, format] : kWords) {
+    if (text.starts_with(word)) return format;
+  }
+  return std::nullopt;
+}
+
+/// Checkpoints keep embedding, head and router in 16 bits; those "of experts" and mxfp4 ones everything but experts.
+ServeFormats formats_of(const ServeMeasurement& row, const HardwareSpec& hw) {
+  const std::string text = lower_case(row.weights_dtype);
+  const std::optional<WeightFormat> format = format_named(text);
+  const std::optional<WeightFormat> kv = format_named(lower_case(row.kv_dtype));
+  if (!format || !kv) {
+    throw NotPredicted("the format is not modelled", fmt::format("{}, KV {}", row.weights_dtype, row.kv_dtype));
+  }
+  ServeFormats out;
+  out.kv = *kv;
+  QuantizationSpec& weights = out.weights;
+  const auto set = [&](WeightPart part, WeightFormat as) { weights.parts[static_cast<std::size_t>(part)] = as; };
+  const bool experts_only = text.find("experts") != std::string::npos || *format == WeightFormat::kMxfp4;
+  if (experts_only) {
+    set(WeightPart::kExperts, *format);
+  } else {
+    weights.weights = *format;
+    // A group of 32 or so shares a 16-bit scale.
+    constexpr double kGroupScaleBits = 0.5;
+    const bool grouped = *format == WeightFormat::kInt4 && text.find("-g") != std::string::npos;
+    weights.bits_per_weight = bits_of(*format) + (grouped ? kGroupScaleBits : 0);
+    if (bits_of(*format) < 16) {
+      for (const WeightPart part : {WeightPart::kEmbedding, WeightPart::kHead, WeightPart::kRouter}) {
+        set(part, WeightFormat::kBf16);
+      }
+    }
+  }
+  out.compute = usual_compute(weights, hw);
+  return out;
+}
+
+/// Degrees as the engine here counts them. A tensor degree that counts the attention-data ranks too is divided by them;
+/// degrees that multiply to twice the chips count cores, two of a chip.
+ServeLayout layout_of(const ServeMeasurement& row, const ModelSpec& model) {
+  const ServeDegrees& d = row.degrees;
+  ServeLayout out;
+  out.tp = d.tp.value_or(1);
+  out.pp = d.pp.value_or(1);
+  out.attention_dp = d.attention_dp.value_or(1);
+  out.tp_x = d.tp_x.value_or(1);
+  if (out.tp_x > 1) out.scheme = ServeScheme::kStationary2d;
+  if (d.gathered) out.scheme = ServeScheme::kGathered;
+  std::int64_t ep = model.moe ? d.ep.value_or(1) : 1;
+  if (out.attention_dp > 1 && out.tp == d.ep.value_or(0) && out.tp % out.attention_dp == 0) out.tp /= out.attention_dp;
+  if (out.replica_chips() == 2 * row.chips) {
+    std::int64_t& cores = out.tp % 2 == 0 ? out.tp : out.attention_dp;
+    cores /= 2;
+    if (ep % 2 == 0) ep /= 2;
+  }
+  out.dp = d.dp.value_or(std::max<std::int64_t>(1, row.chips / std::max<std::int64_t>(1, out.replica_chips())));
+  if (out.chips() != row.chips) {
+    throw NotPredicted("the degrees do not multiply to the chips",
+                       fmt::format("{} on {} chips", describe(out), row.chips));
+  }
+  if (out.group() % ep != 0 || (model.moe && model.moe->experts % ep != 0 && ep < out.group())) {
+    throw NotPredicted("the expert ranks do not divide the group", fmt::format("ep {} of {}", ep, out.group()));
+  }
+  out.ep = ep;
+  out.etp = out.group() / ep;
+  return out;
+}
+
+ModelSpec model_served(const ServeMeasurement& row, const Catalog& catalog) {
+  Measurement shape{row};  // one way from a row's shape into a model
+  shape.seq = static_cast<std::int64_t>(row.input_len.value_or(1) + row.output_len.value_or(0));
+  return model_of(shape, catalog);
+}
+
+void choose_engine(const ServeMeasurement& row, const Catalog& catalog, bool ideal, ServedRow& out) {
+  const auto found = std::find_if(out.hw->stacks.begin(), out.hw->stacks.end(), [&](const StackCoefficients& s) {
+    return s.basis == StackBasis::kChip && s.name == row.stack && s.efficiency.has_serving;
+  });
+  out.stack_measured = found != out.hw->stacks.end();
+  const Efficiency& own = out.stack_measured ? found->efficiency : out.hw->efficiency;
+  out.system.efficiency = ideal ? ideal_efficiency(own) : own;
+  out.system.engine.name = "none";
+  if (!row.stack.empty()) {
+    const StackSpec stack = load_stack(catalog.load(CatalogKind::kStack, row.stack));
+    if (stack.serving) out.system.engine = *stack.serving;
+  }
+  out.system.chunk_tokens = out.system.engine.chunk_tokens;
+}
+
+void require_lengths(const ServeMeasurement& row) {
+  if (!row.complete) throw NotPredicted("the source leaves out what a prediction needs", row.doubt);
+  const bool generates = row.phase != ServePhase::kPrefill;
+  if (!row.input_len || (generates && !row.output_len)) throw NotPredicted("no lengths are given", "");
+  if (generates && !row.batch && !row.saturated) throw NotPredicted("no batch is given", "");
+}
+
+ServeLoad load_of(const ServedRow& served) {
+  const ServeMeasurement& row = served.row;
+  ServeLoad out;
+  out.prompt = *row.input_len;
+  out.generate = row.output_len.value_or(1);
+  // A decode row's length is what its sequences hold already, but for a batch that starts with next to nothing.
+  const bool grows = row.phase != ServePhase::kDecode || out.generate > out.prompt;
+  out.context = out.prompt + (grows ? out.generate / 2 : 0);
+  out.chunk = served.system.chunk_tokens;
+  return out;
+}
+
+/// Sequences of one replica.
+double replica_batch(const ServedRow& served, const ServeBasis<double>& basis, const ServeLoad& load) {
+  const ServeMeasurement& row = served.row;
+  const double replicas = to_double(served.layout.dp);
+  if (row.batch) return *row.batch / replicas;
+  if (row.saturated) {
+    const double most = ServeMemory(basis, served.layout).max_batch(load.prompt + load.generate);
+    return std::max(1.0, most);
+  }
+  // Prompts of one pass.
+  const double tokens = row.tokens_per_chip ? *row.tokens_per_chip * to_double(served.layout.replica_chips())
+                                            : load.chunk * to_double(served.layout.attention_dp);
+  return std::max(1.0, std::floor(tokens / load.prompt));
+}
+
+struct Raw {
+  double figure = 0;       ///< s of a replica
+  double first_token = 0;  ///< s
+};
+
+Raw seconds_of(const ServedRow& served, const ServingCost<double>& cost, const ServeLoad& load, double batch,
+               double occupancy) {
+  switch (served.row.phase) {
+    case ServePhase::kPrefill: return {cost.prefill(load.prompt, 0, batch).total().value(), 0};
+    case ServePhase::kDecode: return {cost.decode_step(batch, load.context).total().value(), 0};
+    case ServePhase::kThroughput:
+      if (!served.row.saturated) {
+        const double prompts = cost.prefill(load.prompt, 0, batch).total().value();
+        return {prompts + load.generate * cost.decode_step(batch, load.context).total().value(), prompts};
+      }
+      return {cost.steady(std::max(1.0, batch * occupancy), load).tpot.value() / occupancy, 0};
+    case ServePhase::kOnline: break;
+  }
+  const SteadyTimes<double> times = cost.steady(batch, load);
+  return {times.tpot.value(), times.ttft.value()};
+}
+
+/// Bytes that must be read, or FLOPs of prompts that must be done, at the data sheet's rates.
+double floor_of(const ServedRow& served, const ServingCost<double>& cost, const ServeBasis<double>& basis,
+                const ServeLoad& load, double batch) {
+  if (served.row.phase != ServePhase::kPrefill) {
+    const double step = cost.floor(batch, load.context).value();
+    const bool whole = served.row.phase == ServePhase::kThroughput && !served.row.saturated;
+    return whole ? step * load.generate : step;
+  }
+  const auto peak = served.hw->matmul_peak[static_cast<std::size_t>(basis.system.formats.compute)];
+  double flops = 0;
+  for (const KindOps<double>& kind : basis.kinds) {
+    for (const Op<double>& op : kind.ops) {
+      if (op.kind == OpKind::kMatmul) flops += 2 * kind.layers * op.k * op.n;
+      if (op.kind == OpKind::kGroupedMatmul) flops += 2 * kind.layers * op.rows * op.k * op.n;
+    }
+  }
+  const double time = flops * batch * load.prompt / to_double(served.layout.replica_chips()) / peak->value();
+  return std::max(time, cost.floor(1, 1).value());
+}
+
+/// From the seconds of a step, a batch or a prefill to the figure of the row.
+double as_figure(const ServeMeasurement& row, const ServeLoad& load, double seconds, double batch, double replicas) {
+  const bool whole = row.phase == ServePhase::kThroughput && !row.saturated;
+  switch (row.figure) {
+    case ServeFigure::kOutputRate: return replicas * batch * (whole ? load.generate : 1) / seconds;
+    case ServeFigure::kInputRate: return replicas * batch * load.prompt / seconds;
+    case ServeFigure::kPrefillTime:
+    case ServeFigure::kStepTime:
+    case ServeFigure::kBatchTime: break;
+  }
+  return seconds;
+}
+
+}  // namespace
+
+void name_stacks(std::vector<ServeMeasurement>& rows, const Catalog& catalog) {
+  for (ServeMeasurement& row : rows) {
+    std::string words = lower_case(row.engine);
+    std::replace_if(
+        words.begin(), words.end(), [](char c) { return c == ' ' || c == '.'; }, '-');
+    for (std::size_t end = words.size(); end != std::string::npos && end > 0; end = words.rfind('-', end - 1)) {
+      const std::optional<std::string> stack = stack_of_framework(catalog, words.substr(0, end));
+      if (stack) row.stack = *stack;
+      if (stack || end == 0) break;
+    }
+  }
+}
+
+ServedRow served_row(const ServeMeasurement& row, const Catalog& catalog, const std::vector<std::string>& set,
+                     bool ideal) {
+  require_lengths(row);
+  ServedRow out;
+  out.row = row;
+  out.model = std::make_shared<const ModelSpec>(model_served(row, catalog));
+  out.hw = std::make_shared<const HardwareSpec>(chip_of(row, catalog, set, {"compute.matmul", "hbm"}));
+  out.system.model = out.model.get();
+  out.system.hw = out.hw.get();
+  choose_engine(row, catalog, ideal, out);
+  out.system.formats = formats_of(row, *out.hw);
+  out.layout = layout_of(row, *out.model);
+  const std::vector<Slice> slices = slices_of(*out.hw, out.layout.chips(), 1);
+  if (slices.empty()) {
+    throw NotPredicted("no machine of that size is built", no_slice(*out.hw, out.layout.chips(), 1).message);
+  }
+  out.slice = slices.front();
+  try {
+    out.placement = best_placement(ServeBasis<double>({}, out.system), out.layout, out.slice);
+  } catch (const UserError& error) {
+    throw NotPredicted("the layout cannot be placed", error.diagnostics().front().message);
+  }
+  return out;
+}
+
+ServedFigures served_figures(const ServedRow& served, const Efficiency& efficiency) {
+  ServingSystem system = served.system;
+  system.efficiency = efficiency;
+  const ServeBasis<double> basis({}, system);
+  const ServingCost<double> cost(basis, served.layout, served.slice, served.placement);
+  const ServeLoad load = load_of(served);
+  const double replicas = to_double(served.layout.dp);
+  const double batch = replica_batch(served, basis, load);
+  const double occupancy = served.row.saturated ? efficiency.serving.occupancy.value : 1;
+  const Raw raw = seconds_of(served, cost, load, batch, occupancy);
+  ServedFigures out{.batch = batch * replicas};
+  out.figure = as_figure(served.row, load, raw.figure, batch, replicas);
+  out.floor = as_figure(served.row, load, floor_of(served, cost, basis, load, batch), batch, replicas);
+  if (served.row.first_token && raw.first_token > 0) out.first_token = raw.first_token;
+  return out;
+}
+
+double served_error(const ServeMeasurement& row, double predicted) {
+  const bool rate = row.figure == ServeFigure::kOutputRate || row.figure == ServeFigure::kInputRate;
+  return rate ? row.measured / predicted - 1 : predicted / row.measured - 1;
+}
+
 namespace {
 
 std::vector<double> sizes_of(std::vector<double> errors) {

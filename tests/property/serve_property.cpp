@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "serve/serve_layouts.h"
 #include "serve/serve_search.h"
 #include "serve/serving_cost.h"
 #include "support/fixtures.h"

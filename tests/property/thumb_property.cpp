@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/dual.h"
+#include "base/scalar.h"
 #include "rules/formulas.h"
 
 namespace scalecalc {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "serve/step_load.h"
+#include "serve/queue_server.h"
 
 namespace scalecalc::test {
 

@@ -1,4 +1,4 @@
-#include "batch/placeholders.h"
+#include "batch/study.h"
 
 #include <gtest/gtest.h>
 

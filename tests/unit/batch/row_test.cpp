@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "batch/flat_record.h"
 #include "support/studies.h"
 
 namespace scalecalc {

@@ -1,4 +1,4 @@
-#include "calibrate/ridge.h"
+#include "calibrate/serving_calibration.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "compare/asked_hardware.h"
+#include "compare/compared.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "compare/price_choice.h"
+#include "compare/compared.h"
 
 #include <gtest/gtest.h>
 

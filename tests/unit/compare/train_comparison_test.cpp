@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "base/diagnostic.h"
-#include "compare/run_costs.h"
 #include "train/figures.h"
 #include "train/resolve.h"
 

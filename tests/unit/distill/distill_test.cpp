@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/diagnostic.h"
-#include "jobs/job_links.h"
+#include "jobs/job_part.h"
 
 namespace scalecalc {
 namespace {

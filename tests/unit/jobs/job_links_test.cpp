@@ -1,4 +1,4 @@
-#include "jobs/job_links.h"
+#include "jobs/job_part.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "primitives/matmul_notation.h"
+#include "primitives/matmul_problem.h"
 
 #include <gtest/gtest.h>
 

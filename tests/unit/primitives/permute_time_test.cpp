@@ -1,4 +1,4 @@
-#include "primitives/permute_time.h"
+#include "primitives/collective_place.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "primitives/sharding_graph.h"
+#include "primitives/sharding.h"
 
 #include <gtest/gtest.h>
 

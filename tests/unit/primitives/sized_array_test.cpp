@@ -1,4 +1,4 @@
-#include "primitives/sized_array.h"
+#include "primitives/collective_place.h"
 
 #include <gtest/gtest.h>
 

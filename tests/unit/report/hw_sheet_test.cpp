@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "primitives/hw.h"
-#include "primitives/hw_list.h"
 #include "report/render.h"
 
 namespace scalecalc {

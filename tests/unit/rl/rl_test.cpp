@@ -5,8 +5,7 @@
 #include <algorithm>
 
 #include "base/diagnostic.h"
-#include "jobs/job_links.h"
-#include "rl/rl_half.h"
+#include "jobs/job_part.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-#include "serve/serve_layouts.h"
+#include "serve/serve_search.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {

@@ -1,4 +1,4 @@
-#include "serve/fleet.h"
+#include "serve/traffic.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "serve/gap_log.h"
+#include "serve/queue_server.h"
 
 #include <gtest/gtest.h>
 

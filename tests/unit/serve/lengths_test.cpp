@@ -1,4 +1,4 @@
-#include "serve/lengths.h"
+#include "serve/request_mix.h"
 
 #include <gtest/gtest.h>
 

@@ -3,9 +3,8 @@
 #include <algorithm>
 
 #include "base/diagnostic.h"
-#include "serve/pareto.h"
-#include "serve/serve_layouts.h"
 #include "serve/serve_question.h"
+#include "serve/serve_search.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {

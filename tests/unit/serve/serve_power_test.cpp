@@ -1,5 +1,5 @@
 // Energy of serving: by what the decode step is to a chip.
-#include "serve/serve_power.h"
+#include "serve/serve_search.h"
 
 #include <gtest/gtest.h>
 

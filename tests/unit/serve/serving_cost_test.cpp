@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "network/collective_time.h"
-#include "serve/serve_speculation.h"
+#include "serve/serve_search.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {

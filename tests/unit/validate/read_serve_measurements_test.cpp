@@ -4,7 +4,7 @@
 
 #include "base/io.h"
 #include "config/yaml_reader.h"
-#include "validate/serve_measurement.h"
+#include "validate/measurement.h"
 
 namespace scalecalc {
 namespace {

@@ -1,4 +1,4 @@
-#include "validate/serve_row.h"
+#include "validate/serving_validation.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "config/yaml_reader.h"
-#include "validate/serve_measurement.h"
+#include "validate/measurement.h"
 
 namespace scalecalc::test {
 
