@@ -39,8 +39,8 @@ class Space {
 
   const std::vector<Family>& families() const { return families_; }
 
-  /// Calls `visit` once for every member of the family, in a fixed order. A cut is counted where it was made, which
-  /// may stand for many layouts.
+  /// Calls `visit` once for every member of the family, in a fixed order: one that overlaps its experts' exchange comes
+  /// just before the same without. A cut is counted where it was made, which may stand for many layouts.
   template <class Visit>
   void members(const Family& family, SearchStats& stats, Visit&& visit) const {
     Branch branch{family.slice, family.layout};
@@ -50,7 +50,11 @@ class Space {
         if (!runs(pipeline, branch.layout, stats)) continue;
         branch.layout.vpp = pipeline.vpp;
         branch.layout.schedule = pipeline.schedule;
-        visit(std::as_const(branch));
+        for (const bool overlap : {true, false}) {
+          if (!expert_overlap(overlap, branch.layout, stats)) continue;
+          branch.layout.ep_overlap = overlap;
+          visit(std::as_const(branch));
+        }
       }
     }
   }
@@ -76,6 +80,7 @@ class Space {
   void interleaved(std::int64_t pp, std::vector<Pipeline>& out);
   bool place(const Family& family, const Split& split, Layout& layout, SearchStats& stats) const;
   bool runs(const Pipeline& pipeline, const Layout& layout, SearchStats& stats) const;
+  bool expert_overlap(bool on, const Layout& layout, SearchStats& stats) const;
   void cut(Reject reason) { ++stats_.rejected[static_cast<std::size_t>(reason)]; }
 
   const PlanRequest& request_;

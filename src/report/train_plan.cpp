@@ -326,7 +326,6 @@ Record train_query(const TrainAnswer& a) {
            object_figure("fine_tune", fine_tune_record(a)),
            word_of("attention", kAttentionKernelNames, w.attention),
            word_of("graphs", kGraphCaptureNames, w.graphs),
-           flag_figure("expert_overlap", w.expert_overlap),
            flag_figure("balanced_experts", w.balanced_experts),
            datum("expert_capacity", cell_of(w.expert_capacity)),
            word_of("tp_overlap", kCommOverlapNames, w.tp_overlap),
