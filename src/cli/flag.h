@@ -32,6 +32,7 @@ enum class FlagKind {
   kValue,          ///< takes one
   kRepeatable,     ///< takes one each time
   kOptionalCount,  ///< may take a number
+  kOptionalWord,   ///< may take one of its words
 };
 
 /// What a value may be.
@@ -61,6 +62,7 @@ struct Flag {
   Reading reading = Reading::kText;
   std::string_view value;    ///< what help calls the value: "N"; empty: its words
   std::string_view help;     ///< "{}" stands for its words
+  std::string_view alone;    ///< the value of one of kOptionalWord without any
   std::string_view example;  ///< a right value, for the message that one is missing and for tests
   LegalWords words{};
   UnitKind unit = UnitKind::kCount;
@@ -148,6 +150,12 @@ struct Flag {
   constexpr Flag repeatable() const {
     Flag out = *this;
     out.kind = FlagKind::kRepeatable;
+    return out;
+  }
+  constexpr Flag alone_as(std::string_view its_value) const {
+    Flag out = *this;
+    out.kind = FlagKind::kOptionalWord;
+    out.alone = its_value;
     return out;
   }
   constexpr Flag lettered(char its_letter) const {

@@ -22,7 +22,8 @@ bool takes_words(std::string_view flag) { return flag != "--max"; }
 std::vector<std::string> choices(const LayoutDimension& dimension) {
   std::vector<std::string> out{"auto"};
   for (std::int64_t value = dimension.least; value <= dimension.most; ++value) {
-    out.push_back(value_text(dimension, value));
+    const bool of_switch = dimension.kind == DimensionKind::kSwitch;
+    out.push_back(of_switch ? (value == 0 ? "off" : "on") : value_text(dimension, value));
   }
   return out;
 }
@@ -136,7 +137,7 @@ void read_layout_filter(FlagReader& reader, const Arguments& arguments, std::str
 }
 
 void read_layout_flags(FlagReader& reader, LayoutFilter& fix) {
-  for (const char* name : {"remat", "schedule", "zero", "cp_comm", "offload"}) {
+  for (const char* name : {"remat", "schedule", "zero", "cp_comm", "offload", "ep_overlap"}) {
     const LayoutDimension& dimension = *find_dimension(name);
     const std::string flag = flag_of(dimension);
     const auto word = reader.word(flag);

@@ -72,7 +72,7 @@ const Flag* lettered_flag(char letter, std::span<const Flag> flags) {
 }
 
 /// What CLI11 would misread: it takes "--hw= x" for "--hw x", "--json=x" for "--json", and the word after "--explain"
-/// for its value though it is no number.
+/// for its value though it is no number, or that after "--ep-overlap" though it is none of its words.
 std::vector<std::string> spelled_out(std::vector<std::string> words, std::span<const Flag> flags) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const Flag* flag = named_flag(words[i], flags);
@@ -81,6 +81,9 @@ std::vector<std::string> spelled_out(std::vector<std::string> words, std::span<c
     if (equals == std::string::npos) {
       const bool number = i + 1 < words.size() && std::all_of(words[i + 1].begin(), words[i + 1].end(), digit);
       if (flag->kind == FlagKind::kOptionalCount && !number) words[i] += "=0";
+      const bool word =
+          i + 1 < words.size() && std::find(flag->words.begin(), flag->words.end(), words[i + 1]) != flag->words.end();
+      if (flag->kind == FlagKind::kOptionalWord && !word) words[i] += fmt::format("={}", flag->alone);
     } else if (flag->kind == FlagKind::kSwitch) {
       throw UserError(fmt::format("{} takes no value", flag->name), "");
     } else if (equals + 1 == words[i].size()) {

@@ -93,9 +93,6 @@ std::vector<Flag> make_train_flags() {
       word<&TrainQuestion::graphs>(
           "--graphs", kGraphCaptureNames,
           "what is replayed from captured graphs: nothing, all of a layer but its experts, the step (default none)"),
-      toggle<&TrainQuestion::expert_overlap>("--ep-overlap",
-                                             "expert all-to-alls run under another microbatch's compute")
-          .key("expert_overlap"),
       toggle<&TrainQuestion::balanced_experts>("--balanced-experts", "routing is forced to be even, as in benchmarks"),
       quantity<&TrainQuestion::expert_capacity>(
           "--expert-capacity", UnitKind::kNumber, "FACTOR",
@@ -113,13 +110,18 @@ std::vector<Flag> make_train_flags() {
       layout_flag("zero", "ZeRO stage of the data ranks"),
       layout_flag("schedule", "pipeline schedule").like("1f1b"),
       layout_flag("cp_comm", "how context ranks bring queries and keys together").like("ring"),
+      layout_flag("ep_overlap", "whether expert all-to-alls run under another microbatch's compute; alone: on")
+          .called("[auto|off|on]")
+          .like("on")
+          .alone_as("on"),
       layout_flag("offload",
                   "what the host's memory keeps: optimizer, weights, activations or all (default: what makes a layout "
                   "fit)")
           .called("auto|none|WHAT+...")
           .like("optimizer+activations"),
       text("--fix", "KEY=N,...",
-           "pin layout dimensions: dp, fsdp, tp, sp, cp, pp, vpp, ep, etp, zero, mb (sequences of a microbatch), ga "
+           "pin layout dimensions: dp, fsdp, tp, sp, cp, pp, vpp, ep, etp, ep_overlap, zero, mb (sequences of a "
+           "microbatch), ga "
            "(microbatches of a step), remat, remat_layers (of a stage; 0 = all), schedule, cp_comm, offload",
            "tp=8,pp=16")
           .repeatable()

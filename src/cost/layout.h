@@ -40,6 +40,11 @@ std::string_view name_of(CpComm comm);
 /// "none", "optimizer", "optimizer+activations" ...
 std::string_view offload_name(std::uint8_t offload);
 
+/// Whether the schedule puts weight gradients off to fill its bubble.
+constexpr bool splits_backward(Schedule schedule) {
+  return schedule == Schedule::kZeroBubble || schedule == Schedule::kDualPipe;
+}
+
 struct Layout {
   std::int64_t dp = 1;    ///< data-parallel replicas of the (sharded) model
   std::int64_t fsdp = 1;  ///< ways the weights are sharded over data ranks (ZeRO-3); HSDP when dp and fsdp are both > 1
@@ -58,6 +63,7 @@ struct Layout {
   Schedule schedule = Schedule::kNone;
   CpComm cp_comm = CpComm::kAllGather;
   std::uint8_t offload = 0;  ///< kOffload bits
+  bool ep_overlap = false;   ///< expert all-to-alls of a microbatch run under another's compute
 
   std::int64_t data() const { return dp * fsdp; }
   std::int64_t chips() const { return data() * tp * cp * pp; }
@@ -67,5 +73,9 @@ struct Layout {
   friend std::strong_ordering operator<=>(const Layout& a, const Layout& b);
   friend bool operator==(const Layout& a, const Layout& b) = default;
 };
+
+/// Whether the layout runs expert all-to-alls under another microbatch's compute: by choice, or because DualPipe always
+/// does.
+inline bool pairs_experts(const Layout& l) { return l.ep > 1 && (l.ep_overlap || l.schedule == Schedule::kDualPipe); }
 
 }  // namespace scalecalc

@@ -205,8 +205,9 @@ class MemoryCounter {
 
   /// Microbatches of the whole stage, whose parts under DualPipe see half of them each.
   R in_flight_of(const StageShape& stage) const {
-    return R(in_flight(layout_.schedule, layout_.pp, layout_.vpp, stage.first, layout_.grad_accum) /
-             static_cast<double>(stage.parts));
+    return R(
+        in_flight(layout_.schedule, layout_.pp, layout_.vpp, stage.first, layout_.grad_accum, pairs_experts(layout_)) /
+        static_cast<double>(stage.parts));
   }
 
   const StepInput<R>& in_;

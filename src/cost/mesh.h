@@ -37,7 +37,7 @@ struct OverlapRates {
   R tp_pipelined{1.0};  ///< of tensor ranks whose collectives run in pieces under matmuls; at least tp
   R fsdp{1.0}, dp{1.0}, cp{1.0}, ep{1.0}, pp{1.0};
   R cp_gather{1.0};  ///< of context ranks that do not pass a ring
-  R ep_paired{1.0};  ///< under DualPipe or --ep-overlap; at least ep
+  R ep_paired{1.0};  ///< of layouts that pair microbatches (pairs_experts); at least ep
   R host{1.0};
   R contention_up{0.0}, contention_out{0.0};
 };

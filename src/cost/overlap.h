@@ -44,6 +44,19 @@ inline constexpr std::array<TrafficNames, kTrafficKinds> kBackwardNames{
      {"backward host transfer", "backward offload that may hide", "backward slowed by offload",
       "backward offload beyond the work", "backward exposed offload"}}};
 
+/// Of a backward whose weight gradients are put off: what is left hides under the input gradients alone.
+inline constexpr std::array<TrafficNames, kTrafficKinds> kInputNames{
+    {{"", "input gradients' tp that may hide", "input gradients slowed by tp", "input gradients' tp beyond the work",
+      ""},
+     {"", "input gradients' fsdp that may hide", "input gradients slowed by fsdp",
+      "input gradients' fsdp beyond the work", ""},
+     {"", "input gradients' cp that may hide", "input gradients slowed by cp", "input gradients' cp beyond the work",
+      ""},
+     {"", "input gradients' ep that may hide", "input gradients slowed by ep", "input gradients' ep beyond the work",
+      ""},
+     {"", "input gradients' offload that may hide", "input gradients slowed by offload",
+      "input gradients' offload beyond the work", ""}}};
+
 /// One kind of communication in one phase of one layer: its time and how it may hide.
 template <class R>
 struct Traffic {
@@ -57,6 +70,8 @@ template <class R>
 struct PhaseTime {
   SecondsOf<R> compute{R(0.0)}, hbm{R(0.0)}, overhead{R(0.0)}, tp{R(0.0)}, fsdp{R(0.0)}, cp{R(0.0)}, ep{R(0.0)},
       host{R(0.0)};
+  SecondsOf<R> put_off{R(0.0)};  ///< of their sum: by how much it is shorter without its weight gradients
+  double alone = 0;              ///< seconds of work and of what found none to hide under, without them
   std::array<double, kTrafficKinds> spilled{};  ///< seconds that found no work to hide under
 
   PhaseTime& add(const PhaseTime& o, const R& times) {
@@ -68,6 +83,8 @@ struct PhaseTime {
     cp += o.cp * times;
     ep += o.ep * times;
     host += o.host * times;
+    put_off += o.put_off * times;
+    alone += o.alone * value_of(times);
     for (std::size_t x = 0; x < kTrafficKinds; ++x) spilled[x] += o.spilled[x] * value_of(times);
     return *this;
   }

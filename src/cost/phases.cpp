@@ -26,8 +26,7 @@ class PhaseBuilder {
     tp_overlap_ = in.workload->tp_overlap == CommOverlap::kPipelined ? overlap_.tp_pipelined
                   : in.workload->tp_overlap == CommOverlap::kNone    ? R(0.0)
                                                                      : overlap_.tp;
-    const bool paired = layout_.schedule == Schedule::kDualPipe || in.workload->expert_overlap;
-    ep_overlap_ = paired ? overlap_.ep_paired : overlap_.ep;
+    ep_overlap_ = pairs_experts(layout_) ? overlap_.ep_paired : overlap_.ep;
   }
 
   Phases<R> build() {
@@ -120,7 +119,26 @@ class PhaseBuilder {
     out.cp = shown(kCp);
     out.ep = shown(kEp);
     if (layout_.offload != 0) out.host = shown(kHost);
+    if (backward) put_off(traffic, beside, exposed, cost.weight_gradient, label, out);
     return out;
+  }
+
+  /// [SPLIT] A backward's work with what it exposes, less the same of its input gradients alone. Where communication
+  /// outlasts the work, leaving the weight gradients out shortens nothing.
+  void put_off(const std::array<Traffic<R>, kTrafficKinds>& traffic, const SecondsOf<R>& work,
+               const std::array<SecondsOf<R>, kTrafficKinds>& exposed, const SecondsOf<R>& weight,
+               std::string_view label, PhaseTime<R>& out) const {
+    const SecondsOf<R> left = work - weight;
+    std::array<SecondsOf<R>, kTrafficKinds> exposed_alone;
+    std::array<double, kTrafficKinds> spilled{};
+    hide(traffic, left, kInputNames, label, exposed_alone, spilled);
+    out.put_off = weight;
+    out.alone = value_of(left);
+    for (std::size_t x = 0; x < kTrafficKinds; ++x) {
+      out.put_off += exposed[x] - exposed_alone[x];
+      out.alone += spilled[x];
+    }
+    out.put_off = named(out.put_off, "weight gradients put off", "SPLIT, docs/model.md", label);
   }
 
   void phase_times() {
@@ -142,13 +160,10 @@ class PhaseBuilder {
     const PhaseTime<R> head = ends_time(net_.head, false, "head");
     out_.head_forward.add(head, R(1.0) + modules);
     out_.head.add(head, R(1.0) + modules).add(ends_time(net_.head, true, "head"), R(1.0) + modules);
-    out_.head_weight = net_.head.weight_gradient * (R(1.0) + modules);
     if (in_.model->mtp_layers > 0) modules_time(modules);
     out_.forward_whole = out_.embedding_forward.total() + out_.head_forward.total();
-    out_.weight_whole = out_.head_weight;
     for (const std::uint8_t kind : in_.model->layer_kind) {
       out_.forward_whole += out_.forward[kind].total() * net_.depth;
-      out_.weight_whole += net_.kinds[kind].weight_gradient * net_.depth;
     }
   }
 
@@ -164,7 +179,6 @@ class PhaseBuilder {
     out_.head_forward.add(forward, modules);
     out_.head.add(forward, modules).add(ends_time(net_.mtp, true, "mtp module"), modules);
     out_.head.add(out_.backward[kind], modules);
-    out_.head_weight += (net_.mtp.weight_gradient + net_.kinds[kind].weight_gradient) * modules;
   }
 
   const StepInput<R>& in_;

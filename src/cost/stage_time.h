@@ -51,20 +51,27 @@ SecondsOf<R> weight_gather_time(const StepInput<R>& in, const LayerCost<R>& cost
 }
 
 /// [BUBBLE] While the pipeline fills and drains, a stage waits for one pass of a microbatch through all the others:
-/// (sum of stage times - slowest) / vpp. Equal stages give the textbook (pp - 1) (t_f + t_b) / vpp. ZB-H1 fills what
-/// it can with weight gradients W: (pp - 1)(t_f + t_b - 2 W), t_b being the whole backward. DualPipe feeds from both
-/// ends: (pp/2 - 1)(t_f + t_b + t_b - 3 W).
+/// (sum of stage times - its own) / vpp. Equal stages give the textbook (pp - 1) (t_f + t_b) / vpp.
 template <class R>
-SecondsOf<R> bubble_time(Schedule schedule, const R& pp, const R& vpp, const SecondsOf<R>& all_stages,
-                         const SecondsOf<R>& slowest, const SecondsOf<R>& forward, const SecondsOf<R>& weight) {
+SecondsOf<R> bubble_time(const R& vpp, const SecondsOf<R>& all_stages, const SecondsOf<R>& slowest) {
+  return max(SecondsOf<R>(R(0.0)), (all_stages - slowest) / vpp);
+}
+
+/// [SPLIT] A split backward's stage waits for the forwards and input gradients of the others, and fills what it can
+/// with its own weight gradients W. ZB-H1: sum over the others of (t_f + t_b - W), less min(m - 1, pp - 1) W: the last
+/// one cannot start before the stage's last backward. Equal stages give (pp - 1)(t_f + t_b - 2 W), t_b being the whole
+/// backward. DualPipe feeds from both ends: (pp/2 - 1)(t_f + t_b + t_b - 3 W), of which one W is the stage's own.
+/// As no stage fills with more W than it has, m T + bubble never falls when any pass takes longer.
+template <class R>
+SecondsOf<R> split_bubble(Schedule schedule, const R& microbatches, const R& pp, const PassTime<R>& all,
+                          const SecondsOf<R>& forward, const PassTime<R>& stage) {
   const SecondsOf<R> zero(R(0.0));
-  switch (schedule) {
-    case Schedule::kZeroBubble: return max(zero, all_stages - slowest - R(2.0) * (pp - R(1.0)) / pp * weight);
-    case Schedule::kDualPipe:
-      return max(zero, (pp / R(2.0) - R(1.0)) / pp * (R(2.0) * all_stages - forward - R(3.0) * weight));
-    default: break;
+  if (schedule == Schedule::kDualPipe) {
+    const SecondsOf<R> others = (R(2.0) * all.time - forward - R(2.0) * all.put_off) / pp;
+    return max(zero, (pp / R(2.0) - R(1.0)) * (others - stage.put_off));
   }
-  return max(zero, (all_stages - slowest) / vpp);
+  const SecondsOf<R> others = (all.time - all.put_off) - (stage.time - stage.put_off);
+  return max(zero, others - min(microbatches - R(1.0), pp - R(1.0)) * stage.put_off);
 }
 
 /// Two sends per microbatch and chunk, of which the overlap hides its share; filling and draining hide none.

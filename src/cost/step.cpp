@@ -13,8 +13,8 @@ namespace {
 
 std::string_view bubble_source(Schedule schedule) {
   switch (schedule) {
-    case Schedule::kZeroBubble: return "(pp - 1)(t_f + t_b - 2 W); ZB-H1, arXiv:2401.10241 table 1";
-    case Schedule::kDualPipe: return "(pp/2 - 1)(t_f + 2 t_b - 3 W); arXiv:2412.19437 table 2";
+    case Schedule::kZeroBubble: return "SPLIT: (pp - 1)(t_f + t_b - 2 W); ZB-H1, arXiv:2401.10241 table 1";
+    case Schedule::kDualPipe: return "SPLIT: (pp/2 - 1)(t_f + 2 t_b - 3 W); arXiv:2412.19437 table 2";
     default: return "(sum of stages - slowest) / vpp; arXiv:2104.04473 section 2.2";
   }
 }
@@ -55,7 +55,8 @@ class StepBuilder {
   }
 
   /// [LAST] A step ends with the stage that is done last: microbatches x its time, then its gradients and its update.
-  /// What another stage than the slowest needs longer is charged to the gradients. So the step does not fall when a
+  /// What another stage than the slowest needs longer, the bubble it cannot fill among it, is charged to the gradients.
+  /// So the step does not fall when a
   /// stage slows down, whichever stage that makes the slowest (step_lower_bound rests on it).
   void ends(StepTime<R>& out) const {
     const StageEnd<R> own = stage_end(*shape_);
@@ -66,10 +67,14 @@ class StepBuilder {
       if (&stage == shape_) continue;
       const StageEnd<R> other = stage_end(stage);
       const std::string_view name = stage_name(stage);
-      const SecondsOf<R> time =
-          named(stage_time(in_, phases_, stage).total(), name, "one microbatch, forward and backward");
-      const SecondsOf<R> lead =
+      const PhaseTime<R> pass = stage_time(in_, phases_, stage);
+      const SecondsOf<R> time = named(pass.total(), name, "one microbatch, forward and backward");
+      SecondsOf<R> lead =
           named(microbatches_ * (slowest_time_ - time), name, "it is done this much before the slowest", "lead of the");
+      if (layout_.pp > 1 && splits_backward(layout_.schedule)) {
+        lead += out.bubble -
+                named(own_bubble({time, pass.put_off}), name, bubble_source(layout_.schedule), "bubble of the");
+      }
       const SecondsOf<R> end = named(other.dp + other.optimizer, name, "its gradients and update", "end of the");
       longer = max(longer, end - own_end - lead);
     }
@@ -101,8 +106,9 @@ class StepBuilder {
     double slowest = -1;
     for (const StageShape& stage : *in_.stages) {
       PhaseTime<R> time = stage_time(in_, phases_, stage);
-      all_stages_ += named(time.total(), stage_name(stage), "one microbatch, forward and backward") *
-                     R(static_cast<double>(stage.count));
+      const R count(static_cast<double>(stage.count));
+      all_stages_.time += named(time.total(), stage_name(stage), "one microbatch, forward and backward") * count;
+      all_stages_.put_off += time.put_off * count;
       const double total = value_of(time.total());
       if (total <= slowest) continue;
       slowest = total;
@@ -123,17 +129,24 @@ class StepBuilder {
     slowest_.cp = named(slowest_.cp, "exposed cp", kSource, kLabel);
     slowest_.ep = named(slowest_.ep, "exposed ep", kSource, kLabel);
     slowest_.host = named(slowest_.host, "exposed offload", kSource, kLabel);
+    slowest_.put_off = named(slowest_.put_off, "weight gradients put off", "SPLIT, docs/model.md", kLabel);
     slowest_time_ = named(slowest_.total(), "slowest stage", "one microbatch, forward and backward");
   }
 
   void pipeline(StepTime<R>& out) {
     if (layout_.pp == 1) return;
-    const SecondsOf<R> all = named(all_stages_, "all stages", "one microbatch through every stage");
-    out.bubble = named(bubble_time(layout_.schedule, stages_, chunks_, all, slowest_time_, phases_.forward_whole,
-                                   phases_.weight_whole),
-                       "pipeline bubble", bubble_source(layout_.schedule));
+    all_stages_.time = named(all_stages_.time, "all stages", "one microbatch through every stage");
+    const bool split = splits_backward(layout_.schedule);
+    if (split) all_stages_.put_off = named(all_stages_.put_off, "all weight gradients", "of one microbatch: SPLIT");
+    out.bubble = named(
+        split ? own_bubble({slowest_time_, slowest_.put_off}) : bubble_time(chunks_, all_stages_.time, slowest_time_),
+        "pipeline bubble", bubble_source(layout_.schedule));
     out.pp = named(exposed_sends(in_, microbatches_, stages_, chunks_), "exposed pipeline communication",
                    "2 sends per microbatch and chunk; filling and draining hide none");
+  }
+
+  SecondsOf<R> own_bubble(const PassTime<R>& stage) const {
+    return split_bubble(layout_.schedule, microbatches_, stages_, all_stages_, phases_.forward_whole, stage);
   }
 
   /// One phase of a microbatch through a stage's layers.
@@ -159,7 +172,7 @@ class StepBuilder {
   R stages_{1.0}, chunks_{1.0};
   PhaseTime<R> slowest_;
   SecondsOf<R> slowest_time_{R(0.0)};
-  SecondsOf<R> all_stages_{R(0.0)};  ///< one microbatch through every stage
+  PassTime<R> all_stages_;  ///< one microbatch through every stage
   const StageShape* shape_ = nullptr;
 };
 

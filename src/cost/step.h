@@ -71,8 +71,14 @@ struct Phases {
   PhaseTime<R> embedding_forward, head_forward;  ///< of these, the forward
   SecondsOf<R> whole{R(0.0)};                    ///< both phases of every layer and both ends
   SecondsOf<R> forward_whole{R(0.0)};            ///< of these, the forward
-  SecondsOf<R> head_weight{R(0.0)};              ///< weight gradients of the head and its modules
-  SecondsOf<R> weight_whole{R(0.0)};             ///< all weight gradients, which a split backward may put off
+};
+
+/// One microbatch through a stage, or through all of them: the whole, and of it the weight gradients that a split
+/// backward puts off.
+template <class R>
+struct PassTime {
+  SecondsOf<R> time{R(0.0)};
+  SecondsOf<R> put_off{R(0.0)};
 };
 
 template <class R>

@@ -7,29 +7,41 @@
 namespace scalecalc {
 namespace {
 
-double stage_total(const StepInput<double>& in, const PhaseTotals& phases, const StageShape& stage) {
+PassTime<double> stage_total(const StepInput<double>& in, const PhaseTotals& phases, const StageShape& stage) {
   double out = 0;
+  double put_off = 0;
   const std::size_t kinds = in.network->kinds.size();
   for (std::size_t k = 0; k < kinds; ++k) {
     if (stage.layers[k] == 0) continue;
     const double layers = stage.layers[k];
     const double treated = treated_layers(in.layout, stage, k);
     out += phases.forward[k].time * layers + phases.backward[k].time * treated;
-    if (treated < layers) out += phases.kept_backward[k].time * (layers - treated);
+    put_off += phases.backward[k].put_off * treated;
+    if (treated == layers) continue;
+    out += phases.kept_backward[k].time * (layers - treated);
+    put_off += phases.kept_backward[k].put_off * (layers - treated);
   }
-  if (stage.embedding) out += phases.embedding;
-  if (stage.head) out += phases.head;
-  return out / stage.parts;
+  const auto end = [&](const PassTime<double>& pass) {
+    out += pass.time.value();
+    put_off += pass.put_off.value();
+  };
+  if (stage.embedding) end(phases.embedding);
+  if (stage.head) end(phases.head);
+  return {Seconds(out / stage.parts), Seconds(put_off / stage.parts)};
 }
 
 PhaseTotal total_of(const PhaseTime<double>& phase) {
   double hides = (phase.compute + phase.hbm + phase.overhead).value();
   for (const double spilled : phase.spilled) hides += spilled;
-  return {phase.total().value(), hides};
+  return {phase.total().value(), hides, phase.put_off.value(), phase.alone};
 }
 
+PassTime<double> pass_of(const PhaseTime<double>& end) { return {end.total(), end.put_off}; }
+
 PhaseTotal with_traffic(PhaseTotal phase, double time, double overlap) {
-  phase.time += time * (1 - overlap) + std::max(0.0, time * overlap - phase.hides);
+  const double spilled = std::max(0.0, time * overlap - phase.hides);
+  phase.time += time * (1 - overlap) + spilled;
+  phase.put_off -= std::max(0.0, time * overlap - phase.hides_alone) - spilled;
   return phase;
 }
 
@@ -42,10 +54,9 @@ PhaseTotals totals_of(const Phases<double>& phases) {
     out.backward[k] = total_of(phases.backward[k]);
     if (!phases.kept_backward.empty()) out.kept_backward[k] = total_of(phases.kept_backward[k]);
   }
-  out.embedding = phases.embedding.total().value();
-  out.head = phases.head.total().value();
+  out.embedding = pass_of(phases.embedding);
+  out.head = pass_of(phases.head);
   out.forward_whole = phases.forward_whole.value();
-  out.weight_whole = phases.weight_whole.value();
   return out;
 }
 
@@ -70,22 +81,27 @@ PhaseTotals gathering(const PhaseTotals& phases, const GatherTimes& gathers, std
 
 void outline(const StepInput<double>& in, const PhaseTotals& phases, StepOutline& out) {
   const double microbatches = static_cast<double>(in.layout.grad_accum);
-  double all = 0;
-  double slowest = 0;
+  PassTime<double> all;
+  Seconds slowest(0);
   out.busy.clear();
+  out.passes.clear();
   for (const StageShape& stage : *in.stages) {
-    const double time = stage_total(in, phases, stage);
-    all += time * static_cast<double>(stage.count);
-    slowest = std::max(slowest, time);
-    out.busy.push_back(microbatches * time);
+    const PassTime<double> pass = stage_total(in, phases, stage);
+    all.time += pass.time * static_cast<double>(stage.count);
+    all.put_off += pass.put_off * static_cast<double>(stage.count);
+    slowest = max(slowest, pass.time);
+    out.busy.push_back(microbatches * pass.time.value());
+    out.passes.push_back(pass);
   }
   out.others = in.chip->step_overhead.value();
   if (in.layout.pp == 1) return;
   const double pp = static_cast<double>(in.layout.pp);
   const double vpp = static_cast<double>(in.layout.vpp);
-  out.others += bubble_time(in.layout.schedule, pp, vpp, Seconds(all), Seconds(slowest), Seconds(phases.forward_whole),
-                            Seconds(phases.weight_whole))
-                    .value();
+  if (!splits_backward(in.layout.schedule)) out.others += bubble_time(vpp, all.time, slowest).value();
+  for (std::size_t s = 0; splits_backward(in.layout.schedule) && s < out.busy.size(); ++s) {
+    out.busy[s] +=
+        split_bubble(in.layout.schedule, microbatches, pp, all, Seconds(phases.forward_whole), out.passes[s]).value();
+  }
   out.others += exposed_sends(in, microbatches, pp, vpp).value();
 }
 

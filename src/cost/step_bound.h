@@ -13,7 +13,9 @@ namespace scalecalc {
 /// One phase with its causes summed, seconds.
 struct PhaseTotal {
   double time = 0;
-  double hides = 0;  ///< traffic on one more link hides under this much of it: its work, and what outlasts that
+  double hides = 0;        ///< traffic on one more link hides under this much of it: its work, and what outlasts that
+  double put_off = 0;      ///< of the time: see PhaseTime
+  double hides_alone = 0;  ///< as `hides`, of what is left when the weight gradients are put off
 };
 
 /// Phases with their causes summed: all that a bound needs of them.
@@ -21,10 +23,8 @@ struct PhaseTotals {
   std::array<PhaseTotal, kMaxLayerKinds> forward{};        ///< by layer kind
   std::array<PhaseTotal, kMaxLayerKinds> backward{};       ///< with recompute
   std::array<PhaseTotal, kMaxLayerKinds> kept_backward{};  ///< of layers that keep everything
-  double embedding = 0;
-  double head = 0;
-  double forward_whole = 0;  ///< this and the following as in Phases
-  double weight_whole = 0;
+  PassTime<double> embedding, head;
+  double forward_whole = 0;  ///< as in Phases
 };
 PhaseTotals totals_of(const Phases<double>& phases);
 
@@ -42,18 +42,20 @@ PhaseTotals gathering(const PhaseTotals& phases, const GatherTimes& gathers, std
 
 /// A step before its ends.
 struct StepOutline {
-  std::vector<double> busy;  ///< by stage: microbatches x its time
-  double others = 0;         ///< bubble, sends, the host's share
+  std::vector<double> busy;  ///< by stage: microbatches x its time, and the bubble it has to itself ([SPLIT])
+  double others = 0;         ///< bubble of all stages, sends, the host's share
+  std::vector<PassTime<double>> passes;  ///< by stage
 };
 void outline(const StepInput<double>& in, const PhaseTotals& phases, StepOutline& out);
 
 /// Lower bound of step_time over every placement, sharding of weights and ZeRO stage: the same step on `in.channels`,
 /// which must be no slower than any placement's in each coefficient (an empty channel is free), without gradients and
 /// optimizer. Proof: with stage times T_s, step_time = m T_slowest + bubble plus non-negative terms. 1F1B and
-/// interleaved: (m - 1/vpp) T_slowest + (sum T_s)/vpp with m >= 1 and vpp >= 1; zero-bubble: the larger of m T_slowest
-/// and (m - 1) T_slowest + sum T_s - const; DualPipe: m T_slowest and a bubble that grows with forward and backward.
-/// None falls when any T_s grows, and T_s does not fall when a communication does not get faster (OVERLAP: its
-/// derivative is (1 - o) + o [it outlasts the work] + o c [it does not] >= 0).
+/// interleaved: (m - 1/vpp) T_slowest + (sum T_s)/vpp with m >= 1 and vpp >= 1. Split schedules: the largest over the
+/// stages of m T_s + max(0, others - n W_s), where others grows with forwards and input gradients I_s = T_s - W_s, and
+/// n W_s = n (T_s - I_s) with n <= m - 1. None falls when any T_s, forward or I_s grows, and none of these falls when a
+/// communication does not get faster (OVERLAP: its derivative is (1 - o) + o [it outlasts the work] + o c [it does not]
+/// >= 0) or when an operation takes longer.
 double step_lower_bound(const StepOutline& outline);
 
 /// The same with the ends: step_time = max_s (m T_s + end_s) + bubble, sends and overhead ([LAST]). `ends`, by stage,

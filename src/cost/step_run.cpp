@@ -19,13 +19,11 @@ std::vector<ChunkPart> parts_of(const StepInput<double>& in, const Phases<double
   for (std::int64_t layer = chunk.first_layer; layer < chunk.first_layer + chunk.layers; ++layer) {
     const std::size_t kind = in.model->layer_kind[static_cast<std::size_t>(layer)];
     const bool treated = in.layout.remat_layers == 0 || seen[kind]++ < in.layout.remat_layers;
-    out.push_back({Kind::kLayer, layer, phases.forward[kind],
-                   treated ? phases.backward[kind] : phases.kept_backward[kind],
-                   in.network->kinds[kind].weight_gradient.value()});
+    out.push_back(
+        {Kind::kLayer, layer, phases.forward[kind], treated ? phases.backward[kind] : phases.kept_backward[kind]});
   }
   if (chunk.head) {
-    out.push_back(
-        {Kind::kHead, 0, phases.head_forward, without(phases.head, phases.head_forward), phases.head_weight.value()});
+    out.push_back({Kind::kHead, 0, phases.head_forward, without(phases.head, phases.head_forward)});
   }
   return out;
 }
@@ -34,8 +32,8 @@ ChunkTimes times_of(const std::vector<ChunkPart>& parts) {
   ChunkTimes out;
   for (const ChunkPart& part : parts) {
     out.forward += part.forward.total().value();
-    out.backward_input += part.backward.total().value() - part.weight_s;
-    out.backward_weight += part.weight_s;
+    out.backward_input += (part.backward.total() - part.backward.put_off).value();
+    out.backward_weight += part.backward.put_off.value();
   }
   return out;
 }
@@ -55,7 +53,11 @@ StepRun step_run(const StepInput<double>& in, const Phases<double>& phases) {
   StepRun out{.chunks = deal(*in.model, layout.pp, layout.vpp, in.workload->runtime.stages),
               .stages = all_stages(*in.model, layout, in.workload->runtime.stages),
               .host_s = in.chip->step_overhead.value()};
-  out.run = {.schedule = layout.schedule, .pp = layout.pp, .vpp = layout.vpp, .microbatches = layout.grad_accum};
+  out.run = {.schedule = layout.schedule,
+             .pp = layout.pp,
+             .vpp = layout.vpp,
+             .microbatches = layout.grad_accum,
+             .ahead = pairs_experts(layout) ? 1 : 0};
   std::vector<std::array<std::int64_t, kMaxLayerKinds>> seen(out.stages.size());
   for (std::size_t c = 0; c < out.chunks.size(); ++c) {
     out.parts.push_back(parts_of(in, phases, out.chunks[c], seen[c % seen.size()]));

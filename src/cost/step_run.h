@@ -16,7 +16,6 @@ struct ChunkPart {
   Kind kind = Kind::kLayer;
   std::int64_t layer = 0;  ///< index in the model
   PhaseTime<double> forward, backward;
-  double weight_s = 0;  ///< of the backward: gradients of the weights, which some schedules put off
 };
 
 struct StepRun {

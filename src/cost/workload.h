@@ -82,9 +82,8 @@ struct Workload {
   /// under the matmul beside it.
   CommOverlap tp_overlap = CommOverlap::kStack, dp_overlap = CommOverlap::kStack;
   std::optional<double> expert_capacity;  ///< experts take this x their mean load, filled up; absent: what is routed
-  bool expert_overlap = false;    ///< expert all-to-alls run under another microbatch's compute, in any schedule
-  bool balanced_experts = false;  ///< routing is forced to be even, or tokens over the mean are dropped
-  bool dropout = false;           ///< after attention and MLP, whose masks the backward pass needs
+  bool balanced_experts = false;          ///< routing is forced to be even, or tokens over the mean are dropped
+  bool dropout = false;                   ///< after attention and MLP, whose masks the backward pass needs
   StackMemory memory;
   double batch_tolerance = 0.125;  ///< how far the batch a plan runs may lie from batch_seqs
 };

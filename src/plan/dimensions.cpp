@@ -62,6 +62,7 @@ constexpr std::array kDimensions{
     count<&L::vpp, &F::vpp>("vpp", "vpp"),
     count<&L::ep, &F::ep>("ep", "ep"),
     count<&L::etp, &F::etp>("etp", "etp"),
+    row<&L::ep_overlap, &F::ep_overlap>("ep_overlap", "ep_overlap", DimensionKind::kSwitch, 0, 1),
     row<&L::zero, &F::zero>("zero", "zero", DimensionKind::kCount, 0, 3),
     words<&L::remat, &F::remat>("remat", static_cast<std::int64_t>(Remat::kNone),
                                 static_cast<std::int64_t>(Remat::kFull)),

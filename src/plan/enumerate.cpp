@@ -323,6 +323,17 @@ std::uint64_t sharding_facts(const PlanRequest& request, const Layout& branch) {
   return out;
 }
 
+/// Only expert ranks exchange, and there must be a second microbatch to compute meanwhile. DualPipe always does it.
+bool Space::expert_overlap(bool on, const Layout& layout, SearchStats& stats) const {
+  const bool dual = layout.schedule == Schedule::kDualPipe;
+  if (layout.ep == 1) return !on;
+  const bool runs = dual ? on : !on || layout.grad_accum > 1;
+  const bool pinned = request_.fix.ep_overlap.value_or(on) != on || (on && !request_.max.ep_overlap.value_or(true));
+  if (runs && pinned) ++stats.rejected[static_cast<std::size_t>(Reject::kPinned)];
+  if (!runs && on && request_.fix.ep_overlap) ++stats.rejected[static_cast<std::size_t>(Reject::kMicrobatches)];
+  return runs && !pinned;
+}
+
 std::vector<StateSharding> shardings(const PlanRequest& request, const Layout& branch, SearchStats& stats) {
   const LayoutFilter& fix = request.fix;
   const LayoutFilter& max = request.max;

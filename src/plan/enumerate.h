@@ -44,8 +44,8 @@ class Space {
 
   const std::vector<Family>& families() const { return families_; }
 
-  /// Calls `visit` once for every member of the family, in a fixed order. A cut is counted where it was made, which
-  /// may stand for many layouts.
+  /// Calls `visit` once for every member of the family, in a fixed order: one that overlaps its experts' exchange comes
+  /// just before the same without. A cut is counted where it was made, which may stand for many layouts.
   template <class Visit>
   void members(const Family& family, SearchStats& stats, Visit&& visit) const {
     Branch branch{family.slice, family.layout};
@@ -55,11 +55,15 @@ class Space {
         if (!runs(pipeline, branch.layout, stats)) continue;
         branch.layout.vpp = pipeline.vpp;
         branch.layout.schedule = pipeline.schedule;
-        if (const auto fact = stack_refusal(request_, FactGroup::kMember, branch.layout)) {
-          stats.refuse(*fact);
-          continue;
+        for (const bool overlap : {true, false}) {
+          if (!expert_overlap(overlap, branch.layout, stats)) continue;
+          branch.layout.ep_overlap = overlap;
+          if (const auto fact = stack_refusal(request_, FactGroup::kMember, branch.layout)) {
+            stats.refuse(*fact);
+          } else {
+            visit(std::as_const(branch));
+          }
         }
-        visit(std::as_const(branch));
       }
     }
   }
@@ -87,6 +91,7 @@ class Space {
   bool place(const Family& family, const Split& split, Layout& layout, SearchStats& stats) const;
   bool runs(const Pipeline& pipeline, const Layout& layout, SearchStats& stats) const;
   bool refused(FactGroup group, const Layout& layout);
+  bool expert_overlap(bool on, const Layout& layout, SearchStats& stats) const;
   void cut(Reject reason) { ++stats_.rejected[static_cast<std::size_t>(reason)]; }
 
   const PlanRequest& request_;

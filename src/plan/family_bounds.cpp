@@ -5,10 +5,10 @@
 
 namespace scalecalc {
 
-/// By policy, whether it treats some layers only, whether activations are offloaded, and whether DualPipe hides the
-/// experts' exchange.
+/// By policy, whether it treats some layers only, whether activations are offloaded, and whether another microbatch
+/// hides the experts' exchange.
 const PhaseTotals& FamilySearch::bound_phases(const Layout& layout) {
-  const bool paired = layout.ep > 1 && layout.schedule == Schedule::kDualPipe;
+  const bool paired = pairs_experts(layout);
   const std::size_t policy = static_cast<std::size_t>(layout.remat) * 8 + (layout.remat_layers > 0 ? 4U : 0U) +
                              (layout.offload != 0 ? 2U : 0U) + (paired ? 1U : 0U);
   std::optional<PhaseTotals>& out = bound_phases_[policy];
@@ -17,7 +17,7 @@ const PhaseTotals& FamilySearch::bound_phases(const Layout& layout) {
   of.remat = layout.remat;
   of.remat_layers = layout.remat_layers > 0 ? 1 : 0;
   of.offload = layout.offload;
-  of.schedule = paired ? Schedule::kDualPipe : Schedule::kNone;
+  of.ep_overlap = paired;
   StepInput<double> in = input(nullptr, of, bound_of_);
   in.overlap = &in_.bound_overlap;
   return out.emplace(totals_of(phases(in)));
@@ -28,15 +28,17 @@ void FamilySearch::bound(std::span<const std::uint32_t> which, std::span<Bounded
   for (const std::uint32_t i : which) {
     const Family& family = space_.families()[i];
     BoundedFamily& item = out[i] = {.family = &family};
+    bool overlapped = false;  // the member before was this one with its exchange overlapped, which is never slower
     space_.members(family, stats, [&](const Branch& branch) {
       const PipelineStages& stages = stages_of(branch.layout);
       const Ways& ways = ways_of(branch.layout);
       stats.add_cuts(ways.cuts);
       refused_recipes(branch.layout, stages.most_treated, ways.count, stats);
       const std::size_t layouts = ways.count * recipes_of(branch.layout, stages.most_treated);
-      if (layouts == 0) return;
+      const bool chosen = layouts > 0 && branch.layout.ep_overlap && branch.layout.schedule != Schedule::kDualPipe;
+      const bool bounded = std::exchange(overlapped, chosen) && !branch.layout.ep_overlap;
       item.candidates += layouts;
-      if (stages.shapes.empty()) return;
+      if (layouts == 0 || bounded || stages.shapes.empty()) return;
       if (family_ != &family) enter(family);
       const Layout layout = cheapest_recipe(branch.layout);
       outline(input(&stages.shapes, layout, bound_of_), bound_phases(layout), outline_);

@@ -210,9 +210,9 @@ void FamilySearch::visit_sharding(const Member& member, const Layout& recipe, st
 void FamilySearch::visit_layout(const Member& member, const ShardingOptions::Option& option, const Layout& layout,
                                 const MemoryUse<double>& memory, const Layout& bounded) {
   // Members of one split differ in schedule alone, and ZeRO 0 to 2 in what is kept: their phases are the same, but for
-  // the experts' exchange under DualPipe. Unplaced, members of all splits share them.
+  // the experts' exchange where another microbatch hides it. Unplaced, members of all splits share them.
   const std::int64_t fsdp = option.zero == 3 ? option.fsdp : 0;
-  const std::int64_t paired = layout.schedule == Schedule::kDualPipe && layout.ep > 1 ? 1 : 0;
+  const std::int64_t paired = pairs_experts(layout) ? 1 : 0;
   const std::int64_t policy = static_cast<std::int64_t>(layout.remat) * 2 + (layout.remat_layers > 0 ? 1 : 0);
   const PhaseKey unplaced_key{0, 0, fsdp, -2, policy, layout.offload, paired};
   const std::int64_t envelope_place = -1;

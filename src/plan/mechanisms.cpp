@@ -21,6 +21,8 @@ constexpr std::array kMechanisms{
     Mechanism{"interleaved", "vpp", 1, [](const Layout& l) { return l.vpp > 1; }},
     Mechanism{"zero-bubble", "schedule", 2, [](const Layout& l) { return l.schedule == Schedule::kZeroBubble; }},
     Mechanism{"dualpipe", "schedule", 3, [](const Layout& l) { return l.schedule == Schedule::kDualPipe; }},
+    Mechanism{"expert overlap", "ep_overlap", 1,
+              [](const Layout& l) { return l.ep_overlap && l.schedule != Schedule::kDualPipe; }},
     Mechanism{"remat of one part", "remat", 1,
               [](const Layout& l) { return l.remat == Remat::kAttention || l.remat == Remat::kMlp; }},
     Mechanism{"remat of some layers", "remat_layers", 1, [](const Layout& l) { return l.remat_layers > 0; }},

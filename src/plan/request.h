@@ -27,6 +27,7 @@ struct LayoutFilter {
   std::optional<Schedule> schedule;
   std::optional<CpComm> cp_comm;
   std::optional<std::uint8_t> offload;  ///< kOffload bits
+  std::optional<bool> ep_overlap;       ///< of layouts with expert ranks
 };
 
 struct PlanRequest {

@@ -34,7 +34,7 @@ std::uint8_t level_of(std::string_view name) {
   const auto among = [&](const auto& names) { return std::find(names.begin(), names.end(), name) != names.end(); };
   if (among(kInner)) return kLevelInner;
   if (among(kPipeline)) return kLevelPipeline;
-  if (name == "mb" || name == "ga") return kLevelRanks;
+  if (name == "mb" || name == "ga" || name == "ep_overlap") return kLevelRanks;
   return name == "remat" || name == "remat_layers" ? kLevelRemat : kLevelSharding;
 }
 
@@ -100,8 +100,6 @@ std::vector<SupportQuantity> make_quantities() {
       [](const SupportSubject& s) { return least_attention(s.model, &AttentionShape::kv_heads); });
   add("moe", Kind::kSwitch, 0, [](const SupportSubject& s) -> std::int64_t { return s.model.moe ? 1 : 0; });
   add("experts", Kind::kCount, 0, [](const SupportSubject& s) { return s.model.moe ? s.model.moe->experts : 0; });
-  add("expert_overlap", Kind::kSwitch, 0,
-      [](const SupportSubject& s) -> std::int64_t { return s.workload.expert_overlap ? 1 : 0; });
   add(
       "precision", Kind::kWord, 0,
       [](const SupportSubject& s) -> std::int64_t {

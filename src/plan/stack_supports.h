@@ -29,7 +29,7 @@ struct SupportSubject {
 /// At which level of the search a quantity is decided; bits. 0: by the question.
 inline constexpr std::uint8_t kLevelInner = 1;     ///< tp, sp, cp, cp_comm, ep, etp
 inline constexpr std::uint8_t kLevelPipeline = 2;  ///< pp, vpp, schedule
-inline constexpr std::uint8_t kLevelRanks = 4;     ///< data ranks, mb, ga
+inline constexpr std::uint8_t kLevelRanks = 4;     ///< data ranks, mb, ga, ep_overlap
 inline constexpr std::uint8_t kLevelSharding = 8;  ///< zero, dp, fsdp
 inline constexpr std::uint8_t kLevelRemat = 16;    ///< remat, remat_layers
 inline constexpr std::uint8_t kLevelOffload = 32;  ///< what lies with the host

@@ -112,7 +112,7 @@ class Events {
     const bool weights_later = block.kind == BlockKind::kBackwardInput;
     for (const ChunkPart* part : parts) {
       const PhaseTime<double>& time = forward ? part->forward : part->backward;
-      const double length = time.total().value() - (weights_later ? part->weight_s : 0.0);
+      const double length = time.total().value() - (weights_later ? part->backward.put_off.value() : 0.0);
       const double end = std::min(at + length, block.end_s);
       slice({Group::kStages, block.stage}, name_of(*part), kLayerLook, at, end, {});
       exposed(block.stage, end, time);

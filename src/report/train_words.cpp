@@ -32,7 +32,9 @@ constexpr std::array kCauses{
 /// Dimensions that the others leave no choice: nothing is offloaded where a layout fits.
 bool goes_without_saying(const LayoutDimension& d, const Layout& layout) {
   return (d.name == "cp_comm" && layout.cp == 1) || (d.name == "offload" && layout.offload == 0) ||
-         (d.name == "remat_layers" && layout.remat == Remat::kNone);
+         (d.name == "remat_layers" && layout.remat == Remat::kNone) ||
+         (d.name == "ep_overlap" &&
+          (layout.ep == 1 || layout.grad_accum == 1 || layout.schedule == Schedule::kDualPipe));
 }
 
 }  // namespace
@@ -97,6 +99,7 @@ std::string recipe_text(const Layout& l) {
   if (l.remat_layers > 0) out += fmt::format(" x {}", l.remat_layers);
   out += fmt::format(", zero {}", l.zero);
   if (l.schedule != Schedule::kNone) out += fmt::format(", {}", name_of(l.schedule));
+  if (pairs_experts(l) && l.schedule != Schedule::kDualPipe) out += ", ep overlap";
   if (l.offload != 0) out += fmt::format(", offload {}", offload_name(l.offload));
   return out;
 }

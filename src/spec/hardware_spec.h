@@ -172,7 +172,7 @@ struct Efficiency {
   Coefficient overlap_cp;         ///< ring exchange, under attention
   Coefficient overlap_cp_gather;  ///< all-gather and all-to-all of context ranks, which attention waits for
   Coefficient
-      overlap_ep_paired;  ///< expert all-to-alls where a second microbatch computes meanwhile (DualPipe, --ep-overlap)
+      overlap_ep_paired;  ///< expert all-to-alls where a second microbatch computes meanwhile (ep_overlap)
   Coefficient overlap_host;                   ///< transfers to and from the host
   Coefficient contention_scale_up{0, 0, ""};  ///< share of compute lost while communication runs under it
   Coefficient contention_scale_out{0, 0, ""};

@@ -29,6 +29,7 @@ class ObstacleFinder {
     stages();
     schedule();
     experts();
+    expert_overlap();
     remat();
     sharding();
     product();
@@ -104,6 +105,14 @@ class ObstacleFinder {
     if (interleaved && fix_.vpp && *fix_.vpp == 1) say("the {} schedule needs vpp above 1", name);
     if (plain && fix_.vpp.value_or(1) > 1) say("vpp {} is the interleaved schedule, not {}", *fix_.vpp, name);
     if (dual && fix_.pp) pairs();
+    if (dual && fix_.ep.value_or(1) > 1 && fix_.ep_overlap == false) {
+      say("DualPipe always runs expert all-to-alls under another microbatch's compute: ep_overlap is 1");
+    }
+  }
+
+  void expert_overlap() {
+    if (fix_.ep_overlap != true || fix_.ep.value_or(1) == 1 || fix_.grad_accum.value_or(2) > 1) return;
+    say("ep_overlap 1 computes another microbatch meanwhile: ga is 2 at least, not 1");
   }
 
   /// DualPipe feeds as many microbatches from either end, and pp of them at least.

@@ -51,7 +51,6 @@ struct TrainQuestion {
   std::optional<std::string> optimizer;
   std::optional<AttentionKernel> attention;
   GraphCapture graphs = GraphCapture::kNone;
-  bool expert_overlap = false;
   bool balanced_experts = false;
   std::optional<double> expert_capacity;  ///< experts take this x their mean load, filled up
   CommOverlap tp_overlap = CommOverlap::kStack, dp_overlap = CommOverlap::kStack;

@@ -148,7 +148,6 @@ class Resolver {
   void runtime() {
     Workload& w = out_.workload;
     w.graphs = q_.graphs;
-    w.expert_overlap = q_.expert_overlap;
     w.balanced_experts = q_.balanced_experts;
     w.expert_capacity = q_.expert_capacity;
     w.tp_overlap = q_.tp_overlap;
@@ -160,9 +159,9 @@ class Resolver {
       assume("the host launches every kernel; none is replayed from a captured graph", "--graphs", "docs/model.md");
     }
     if (!out_.model.moe) return;
-    if (!w.expert_overlap) {
-      assume("expert all-to-alls hide under other work of their layer alone, except in DualPipe", "--ep-overlap",
-             "docs/model.md");
+    if (!q_.fix.ep_overlap) {
+      assume("the software can run expert all-to-alls under another microbatch's compute, in any schedule",
+             "--ep-overlap off", "docs/model.md");
     }
     if (!w.balanced_experts && !w.expert_capacity && !q_.ideal) {
       assume(fmt::format("the slowest expert group has {:.3g} times the mean load", e.moe_imbalance.value),

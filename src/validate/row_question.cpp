@@ -426,7 +426,7 @@ void choose_runtime(const Measurement& row, const Catalog& catalog, RowQuestion&
   Workload& w = out.resolved.workload;
   w.graphs = row.graphs.value_or(GraphCapture::kNone);
   w.balanced_experts = row.balanced_experts;
-  w.expert_overlap = row.expert_overlap.value_or(false);
+  out.fix.ep_overlap = row.expert_overlap.value_or(false);
   w.expert_capacity = row.expert_capacity;
   w.tp_overlap = row.tp_overlap;
   if (row.graphs || row.expert_overlap || row.stack.empty() || !out.resolved.model.moe.has_value()) return;
@@ -434,7 +434,7 @@ void choose_runtime(const Measurement& row, const Catalog& catalog, RowQuestion&
   for (const RecipeDefaults& recipe : load_stack(catalog.load(CatalogKind::kStack, row.stack)).recipes) {
     if (!year || *year < year_of(recipe.since) || !lower_case(row.precision).starts_with(recipe.precision)) continue;
     w.graphs = recipe.step_graph ? GraphCapture::kStep : GraphCapture::kNone;
-    w.expert_overlap = recipe.expert_overlap;
+    out.fix.ep_overlap = recipe.expert_overlap;
   }
 }
 

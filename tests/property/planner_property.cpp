@@ -255,7 +255,7 @@ const Candidate* expected_simplest(const PlanRequest& request, const std::vector
 /// What the plans compared were made of.
 struct Compared {
   bool zero_bubble = false, dualpipe = false, interleaved = false, ring = false, ulysses = false, experts = false,
-       offload = false, some_layers = false, full_sharding = false, adapters = false, packed = false;
+       ep_overlap = false, offload = false, some_layers = false, full_sharding = false, adapters = false, packed = false;
 
   void add(const PlanRequest& request, const Layout& l) {
     adapters |= request.workload.fine_tune.has_value();
@@ -267,6 +267,7 @@ struct Compared {
     ring |= l.cp > 1 && l.cp_comm == CpComm::kRing;
     ulysses |= l.cp > 1 && l.cp_comm == CpComm::kUlysses;
     experts |= l.ep > 1;
+    ep_overlap |= l.ep_overlap && l.schedule != Schedule::kDualPipe;
     offload |= l.offload != 0;
     some_layers |= l.remat_layers > 0;
     full_sharding |= l.zero == 3;
@@ -316,6 +317,7 @@ TEST_P(SearchProperty, EqualsBruteForce) {
   EXPECT_GE(with_plans, 65U) << "problems whose ranking had plans to compare";
   EXPECT_TRUE(compared.zero_bubble && compared.dualpipe && compared.interleaved);
   EXPECT_TRUE(compared.ring && compared.ulysses && compared.experts && compared.full_sharding);
+  EXPECT_TRUE(compared.ep_overlap);
   EXPECT_TRUE(compared.offload && compared.some_layers);
   EXPECT_TRUE(compared.adapters && compared.packed);
 #endif

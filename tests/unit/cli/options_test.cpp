@@ -68,6 +68,10 @@ TEST(Options, ExplainMayStandAlone) {
   EXPECT_EQ(parse({"--explain", "m"}).positionals(), Words{"m"});
   EXPECT_EQ(parse({"--explain", "3"}).value("--explain"), "3");
   EXPECT_EQ(parse({"--explain=4", "m"}).value("--explain"), "4");
+  EXPECT_EQ(parse({"--ep-overlap", "m"}).value("--ep-overlap"), "on");
+  EXPECT_EQ(parse({"--ep-overlap", "m"}).positionals(), Words{"m"});
+  EXPECT_EQ(parse({"--ep-overlap", "off"}).value("--ep-overlap"), "off");
+  EXPECT_EQ(parse({"--ep-overlap=auto", "m"}).value("--ep-overlap"), "auto");
   EXPECT_EQ(parse({"--explain", "--json"}).value("--explain"), "1");
 }
 

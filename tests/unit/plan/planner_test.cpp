@@ -50,6 +50,47 @@ TEST(Planner, PinsAndLimitsHold) {
   EXPECT_GT(result.stats.rejected[static_cast<std::size_t>(Reject::kPinned)], 0u);
 }
 
+/// Only expert ranks exchange, and another microbatch must be there to compute meanwhile; DualPipe always overlaps.
+TEST(Planner, ExpertOverlapIsChosenWhereItCanRun) {
+  HardwareSpec hw = test::switched_chip();
+  hw.efficiency.overlap_ep.value = 0.1;
+  hw.efficiency.overlap_ep_paired.value = 0.9;
+  const ModelSpec model = test::moe_model();
+  PlanRequest request = test::request(model, hw, 16);
+  request.top = 5000;
+  request.variants = true;
+  std::set<std::pair<bool, bool>> seen;
+  const auto check = [&](const std::optional<bool>& pin) {
+    request.fix.ep_overlap = pin;
+    for (const Plan& p : plan(request).plans) {
+      const Layout& l = p.layout;
+      const bool dual = l.schedule == Schedule::kDualPipe;
+      seen.emplace(l.ep_overlap, dual);
+      if (l.ep_overlap) {
+        EXPECT_GT(l.ep, 1);
+        EXPECT_GT(l.grad_accum, 1);
+      } else {
+        EXPECT_FALSE(dual && l.ep > 1);
+      }
+      if (pin && l.ep > 1) {
+        EXPECT_EQ(l.ep_overlap, *pin);
+      }
+    }
+  };
+  check(std::nullopt);
+  EXPECT_TRUE(seen.contains({true, false}) && seen.contains({false, false}));
+  check(true);
+  check(false);
+  request.fix = {.tp = 1, .pp = 2, .vpp = 1, .ep = 8, .zero = 1, .micro_batch_seqs = 1, .remat = Remat::kNone};
+  request.fix.schedule = Schedule::k1F1B;
+  request.fix.ep_overlap = true;
+  const Plan on = plan(request).plans.at(0);
+  request.fix.ep_overlap = false;
+  const Plan off = plan(request).plans.at(0);
+  EXPECT_LT(on.time.ep.value(), off.time.ep.value() / 2);
+  EXPECT_GT(on.memory.activations.value(), off.memory.activations.value()) << "one more microbatch in flight";
+}
+
 TEST(Planner, NothingFitsReportsTheNearestMiss) {
   HardwareSpec hw = test::switched_chip();
   hw.hbm_capacity = Bytes(1e8);

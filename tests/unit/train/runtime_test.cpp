@@ -64,12 +64,13 @@ TEST(Runtime, ACapturedStepLeavesAShareOfTheOverheads) {
 TEST(Runtime, AnotherMicrobatchHidesTheExpertsExchange) {
   TrainQuestion q = mixtral();
   q.set = coefficients({{"overlap.ep", "0.2"}, {"overlap.ep_paired", "1"}});
+  EXPECT_TRUE(assumes(q, "--ep-overlap off"));
+  q.fix.ep_overlap = false;
   const double exposed = part(q, "ep_exposed");
-  EXPECT_TRUE(assumes(q, "--ep-overlap"));
-  q.expert_overlap = true;
+  q.fix.ep_overlap = true;
   // All of it may hide; what is left is what its own kernels take from the compute.
   EXPECT_LT(part(q, "ep_exposed"), exposed / 2);
-  EXPECT_FALSE(assumes(q, "--ep-overlap"));
+  EXPECT_FALSE(assumes(q, "--ep-overlap off"));
 }
 
 TEST(Runtime, EvenLoadsLeaveNoOneWaiting) {

@@ -65,13 +65,13 @@ TEST(RowQuestion, RecipesOfAReleaseFillInWhatARunDoesNotSay) {
     text.erase(shape, text.find('\n', shape) + 1 - shape);
     std::vector<Measurement> rows = test::measurements(text + "  chip: b200\n");
     name_stacks(rows, Catalog());
-    return question(rows.front()).resolved.workload;
+    return question(rows.front());
   };
-  EXPECT_EQ(ask("  date: 2026-08\n").graphs, GraphCapture::kStep);
-  EXPECT_TRUE(ask("  date: 2026-08\n").expert_overlap);
-  EXPECT_EQ(ask("  date: 2026-05\n").graphs, GraphCapture::kNone) << "an earlier release";
-  EXPECT_EQ(ask("  date: 2026-08\n  graphs: layer\n").graphs, GraphCapture::kLayer) << "what the run says comes first";
-  EXPECT_FALSE(ask("  date: 2026-08\n  graphs: layer\n").expert_overlap);
+  EXPECT_EQ(ask("  date: 2026-08\n").resolved.workload.graphs, GraphCapture::kStep);
+  EXPECT_TRUE(ask("  date: 2026-08\n").fix.ep_overlap.value());
+  EXPECT_EQ(ask("  date: 2026-05\n").resolved.workload.graphs, GraphCapture::kNone) << "an earlier release";
+  EXPECT_EQ(ask("  date: 2026-08\n  graphs: layer\n").resolved.workload.graphs, GraphCapture::kLayer) << "what the run says comes first";
+  EXPECT_FALSE(ask("  date: 2026-08\n  graphs: layer\n").fix.ep_overlap.value());
 }
 
 /// Megatron-LM reduced gradients after the backward until Core 0.4; what a run says of itself comes first.
