@@ -139,6 +139,7 @@ TrainAnswer answer(const TrainQuestion& question, ResolvedQuestion resolved, con
   out.assumptions = std::move(resolved.assumptions);
   out.workload = resolved.workload;
   out.question = question;
+  out.question.run = resolved.run;
   out.model = std::move(resolved.model);
   out.hw = std::move(resolved.hw);
   return out;
