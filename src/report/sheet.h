@@ -124,7 +124,7 @@ struct Sheet {
   std::string title;
   std::vector<Line> summary;  ///< what must be read first
   std::vector<std::string> warnings;
-  Record query;                     ///< what was asked, as understood; member "query"
+  Record query;                     ///< of what was asked, what no flag says; member "query"
   std::vector<Block> blocks;        ///< CSV and JSON Lines write `lines_of`, or the first list, or the first block
   std::string lines_of;             ///< key of a block; empty: as above
   std::string line_schema;          ///< of JSON Lines: "train-plan"; empty: the command

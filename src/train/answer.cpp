@@ -147,6 +147,7 @@ TrainAnswer answer(const TrainQuestion& question, ResolvedQuestion resolved, con
   out.completeness = completeness(question, resolved);
   out.assumptions = std::move(resolved.assumptions);
   out.workload = resolved.workload;
+  out.question.run = resolved.run;
   out.model = std::move(resolved.model);
   out.hw = std::move(resolved.hw);
   return out;

@@ -129,6 +129,7 @@ class CurveMaker {
     out_.machine_sizes = sizes_.size();
     TrainAnswer& job = out_.job;
     job.question = q_.train;
+    job.question.run = job_.run;
     job.workload = job_.workload;
     job.assumptions = std::move(job_.assumptions);
     for (Assumption& more : extra_) job.assumptions.push_back(std::move(more));
