@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "model/accounting.h"
 #include "plan/dimensions.h"
+#include "plan/stack_supports.h"
 #include "report/train_words.h"
 #include "train/resolve.h"
 
@@ -293,10 +294,15 @@ Record search_record(const SearchStats& s, bool complete) {
   for (std::size_t i = 0; i < kRejectCount; ++i) {
     if (s.rejected[i] > 0) rejected.figures.push_back(count_figure(key_of(static_cast<Reject>(i)), s.rejected[i]));
   }
+  std::vector<Record> facts;
+  for (const StackCut& cut : stack_cuts(s)) {
+    facts.push_back({{datum("fact", cut.fact->name), datum("says", cut.fact->says), datum("source", cut.fact->source),
+                      count_figure("count", cut.layouts)}});
+  }
   return {{count_figure("candidates", s.candidates), count_figure("feasible", s.feasible),
            count_figure("evaluated", s.evaluated), count_figure("pruned", s.pruned),
-           object_figure("rejected", std::move(rejected)), flag_figure("complete", complete),
-           datum("elapsed_s", s.elapsed_s)}};
+           object_figure("rejected", std::move(rejected)), records_figure("stack_facts", "", "", std::move(facts)),
+           flag_figure("complete", complete), datum("elapsed_s", s.elapsed_s)}};
 }
 
 Figure texts_figure(std::string_view key, const std::vector<std::string>& texts) {
@@ -334,6 +340,7 @@ Record train_query(const TrainAnswer& a) {
            word_of("stages", kStageSplitNames, w.runtime.stages),
            datum("efficiency", q.ideal ? "ideal" : "calibrated"),
            maybe_text("stack", q.ideal ? std::nullopt : std::optional(efficiency_asked_for(q, a.hw).stack)),
+           maybe_text("stack_release", a.search.launcher ? std::optional(a.search.launcher->name()) : std::nullopt),
            datum("price_usd_per_chip_hour", cell_of(price_of(a))),
            word_of("objective", kObjectiveNames, q.objective),
            count_figure("top", q.top),
