@@ -15,6 +15,9 @@ constexpr LayoutDimension row(std::string_view name, std::string_view json_key, 
                               std::int64_t most) {
   LayoutDimension out{.name = name, .json_key = json_key, .kind = kind, .least = least, .most = most};
   out.value = [](const Layout& l) { return static_cast<std::int64_t>(l.*Field); };
+  out.set_value = [](Layout& l, std::int64_t value) {
+    l.*Field = static_cast<std::remove_reference_t<decltype(l.*Field)>>(value);
+  };
   out.pin = [](const LayoutFilter& f) {
     return f.*Pin ? std::optional(static_cast<std::int64_t>(*(f.*Pin))) : std::nullopt;
   };

@@ -21,6 +21,7 @@ struct LayoutDimension {
   std::int64_t least = 1;  ///< the least and the most that may be pinned
   std::int64_t most = 1;
   std::int64_t (*value)(const Layout&) = nullptr;
+  void (*set_value)(Layout&, std::int64_t) = nullptr;
   std::optional<std::int64_t> (*pin)(const LayoutFilter&) = nullptr;
   void (*set_pin)(LayoutFilter&, std::optional<std::int64_t>) = nullptr;
   std::string_view (*word)(std::int64_t) = nullptr;  ///< of a value; words only

@@ -361,7 +361,10 @@ const ConfigNode* entry_of(const ConfigNode& supports, const std::string& name) 
 }  // namespace
 
 StackSupports load_supports(const Catalog& catalog, const std::string& name) {
-  const ConfigNode document = catalog.load(CatalogKind::kStack, name);
+  return load_supports(catalog, name, catalog.load(CatalogKind::kStack, name));
+}
+
+StackSupports load_supports(const Catalog& catalog, const std::string& name, const ConfigNode& document) {
   const StackSpec stack = load_stack(document);
   const bool alias = std::find(stack.frameworks.begin(), stack.frameworks.end(), name) != stack.frameworks.end();
   const std::string called = alias ? name : stack.name;

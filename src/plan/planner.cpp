@@ -26,6 +26,7 @@ class Planner::Search {
         ranker_(request.objective),
         ranking_(1, true) {
     const auto start = std::chrono::steady_clock::now();
+    counted_.launcher = request.stack;
     const std::vector<Recipe> allowed = recipes(request, counted_);
     for (std::size_t t = 0; t < threads_; ++t) workers_.emplace_back(inputs_, space_, allowed);
     collect();

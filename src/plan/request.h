@@ -82,6 +82,7 @@ struct SearchStats {
   std::uint64_t feasible = 0;    ///< of those looked at, how many fit in memory
   std::uint64_t pruned = 0;      ///< proven by the lower bound not to reach the ranking
   std::array<std::uint64_t, kRejectCount> rejected{};
+  std::shared_ptr<const StackRelease> launcher;  ///< of the request
   std::vector<std::uint64_t> stack;  ///< of rejected by the stack: by fact, as its release lists them; may be shorter
   double elapsed_s = 0;
 

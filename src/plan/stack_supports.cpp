@@ -88,9 +88,14 @@ std::vector<SupportQuantity> make_quantities() {
     out.push_back({.name = std::move(name), .kind = kind, .level = level, .value = value, .words = std::move(words)});
   };
   add("data", Kind::kCount, kLevelRanks, [](const SupportSubject& s) { return s.layout.data(); });
+  out.back().decided = [](const LayoutFilter& f) { return f.dp && f.fsdp; };
   add(
       "chunks", Kind::kWord, kLevelPipeline,
       [](const SupportSubject& s) { return static_cast<std::int64_t>(chunk_sizes_of(s)); }, kChunkSizeNames);
+  out.back().decided = [](const LayoutFilter& f) {
+    const bool without = f.schedule && *f.schedule != Schedule::kInterleaved && *f.schedule != Schedule::kGpipe;
+    return f.pp && (f.vpp || without);
+  };
   add("layers", Kind::kCount, 0, [](const SupportSubject& s) { return s.model.layers(); });
   add("mtp_layers", Kind::kCount, 0, [](const SupportSubject& s) { return s.model.mtp_layers; });
   add("seq", Kind::kCount, 0, [](const SupportSubject& s) { return s.workload.seq; });
@@ -161,6 +166,14 @@ bool SupportCondition::holds(const SupportSubject& subject) const {
   return out != negated;
 }
 
+bool SupportCondition::decided(const LayoutFilter& pins) const {
+  const auto by = [&](const SupportQuantity& q) {
+    if (q.decided != nullptr) return q.decided(pins);
+    return q.dimension == nullptr || q.dimension->pin(pins).has_value();
+  };
+  return by(*of) && std::all_of(factors.begin(), factors.end(), [&](const auto* each) { return by(*each); });
+}
+
 std::uint8_t SupportCondition::levels() const {
   int out = of->level;
   for (const SupportQuantity* each : factors) out |= each->level;
@@ -191,6 +204,23 @@ std::optional<std::size_t> StackRelease::refusal(const SupportSubject& subject) 
     if (const auto found = refusal(static_cast<FactGroup>(g), subject)) return found;
   }
   return std::nullopt;
+}
+
+std::vector<StackCut> stack_cuts(const SearchStats& stats) {
+  std::vector<StackCut> out;
+  for (std::size_t i = 0; i < stats.stack.size(); ++i) {
+    if (stats.stack[i] == 0) continue;
+    const SupportFact& fact = stats.launcher->facts[i];
+    const auto same =
+        std::find_if(out.begin(), out.end(), [&](const StackCut& cut) { return cut.fact->name == fact.name; });
+    if (same == out.end()) {
+      out.push_back({&fact, stats.stack[i]});
+    } else {
+      same->layouts += stats.stack[i];
+    }
+  }
+  std::stable_sort(out.begin(), out.end(), [](const StackCut& a, const StackCut& b) { return a.layouts > b.layouts; });
+  return out;
 }
 
 std::string fact_text(const StackRelease& release, const SupportFact& fact) {

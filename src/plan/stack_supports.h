@@ -54,7 +54,8 @@ struct SupportQuantity {
   DimensionKind kind = DimensionKind::kCount;
   std::uint8_t level = 0;
   std::int64_t (*value)(const SupportSubject&) = nullptr;  ///< null: the value of `dimension`
-  const LayoutDimension* dimension = nullptr;              ///< that pins it; null: none does, or the question
+  const LayoutDimension* dimension = nullptr;              ///< that is its value, or decides it
+  bool (*decided)(const LayoutFilter&) = nullptr;          ///< null: by the pin of `dimension`, or by the question
   std::vector<std::string> words;                          ///< of the values from `least` on; words only
   std::int64_t least = 0;
 };
@@ -74,6 +75,8 @@ struct SupportCondition {
   bool product = false;                         ///< kIs of the product
 
   bool holds(const SupportSubject& subject) const;
+  /// Whether these pins and the question decide it.
+  bool decided(const LayoutFilter& pins) const;
   std::uint8_t levels() const;
 };
 
@@ -110,13 +113,23 @@ struct StackSupports {
   std::string unknown;                 ///< why nothing is refused
 };
 
-/// The releases that the stack (or the framework of it) called so can launch what with. UserError for wrong data.
+/// What the releases of the stack (or of the framework of it) called so can launch. UserError for wrong data.
 StackSupports load_supports(const Catalog& catalog, const std::string& name);
+/// The same of a stack's document.
+StackSupports load_supports(const Catalog& catalog, const std::string& name, const ConfigNode& document);
 
 /// The release asked for, the newest for an empty version; null where nothing is known. UserError naming the known
 /// ones.
 std::shared_ptr<const StackRelease> stack_release(const Catalog& catalog, const std::string& name,
                                                   const std::string& version);
+
+/// What a search cut by one fact (or by all of its name), counted where it cut.
+struct StackCut {
+  const SupportFact* fact = nullptr;
+  std::uint64_t layouts = 0;
+};
+/// The most frequent first; points into `stats.launcher`.
+std::vector<StackCut> stack_cuts(const SearchStats& stats);
 
 /// A fact as a sentence: "megatron 0.19: no dualpipe schedule (NVIDIA/Megatron-LM: schedules.py)".
 std::string fact_text(const StackRelease& release, const SupportFact& fact);

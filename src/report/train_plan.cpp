@@ -7,6 +7,7 @@
 #include "model/accounting.h"
 #include "plan/dimensions.h"
 #include "plan/mechanisms.h"
+#include "plan/stack_supports.h"
 #include "report/train_words.h"
 #include "train/resolve.h"
 
@@ -317,10 +318,15 @@ Record search_record(const SearchStats& s, bool complete) {
   for (std::size_t i = 0; i < kRejectCount; ++i) {
     if (s.rejected[i] > 0) rejected.figures.push_back(count_figure(key_of(static_cast<Reject>(i)), s.rejected[i]));
   }
+  std::vector<Record> facts;
+  for (const StackCut& cut : stack_cuts(s)) {
+    facts.push_back({{datum("fact", cut.fact->name), datum("says", cut.fact->says), datum("source", cut.fact->source),
+                      count_figure("count", cut.layouts)}});
+  }
   return {{count_figure("candidates", s.candidates), count_figure("feasible", s.feasible),
            count_figure("evaluated", s.evaluated), count_figure("pruned", s.pruned),
-           object_figure("rejected", std::move(rejected)), flag_figure("complete", complete),
-           datum("elapsed_s", s.elapsed_s)}};
+           object_figure("rejected", std::move(rejected)), records_figure("stack_facts", "", "", std::move(facts)),
+           flag_figure("complete", complete), datum("elapsed_s", s.elapsed_s)}};
 }
 
 Figure texts_figure(std::string_view key, const std::vector<std::string>& texts) {
@@ -329,7 +335,8 @@ Figure texts_figure(std::string_view key, const std::vector<std::string>& texts)
 
 Record train_query(const TrainAnswer& a) {
   return {{datum("model", a.model.name), datum("model_title", a.model.title), datum("hardware_title", a.hw.title),
-           datum("slice", a.slice.name()), object_figure("fine_tune", fine_tune_record(a))}};
+           datum("slice", a.slice.name()), object_figure("fine_tune", fine_tune_record(a)),
+           datum("stack_release", a.search.launcher ? Cell(a.search.launcher->name()) : Cell{})}};
 }
 
 }  // namespace scalecalc

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "plan/stack_supports.h"
 #include "report/train_plan.h"
 #include "report/train_words.h"
 
@@ -241,7 +242,20 @@ std::string excluded_text(const std::vector<std::pair<double, Reject>>& all) {
   return out;
 }
 
-Block excluded_block(const std::vector<std::pair<double, Reject>>& all) {
+/// What the stack cannot run of it, the most frequent facts in one line.
+std::string stack_text(const SearchStats& stats) {
+  constexpr std::size_t kShown = 3;
+  const std::vector<StackCut> all = stack_cuts(stats);
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < std::min(kShown, all.size()); ++i) {
+    parts.push_back(fmt::format("{} x {}", compact_count(static_cast<double>(all[i].layouts)), all[i].fact->says));
+  }
+  std::string out = fmt::format("of these by {} (--stack any lifts it): {}", stats.launcher->name(), join(parts, "; "));
+  if (all.size() > kShown) out += fmt::format("; {} more with --verbose", all.size() - kShown);
+  return out;
+}
+
+Block excluded_block(const std::vector<std::pair<double, Reject>>& all, const SearchStats& stats) {
   Block out = lines_block("Excluded, by constraint",
                           {{"counted where the search cut: a cut early in the search stands for many layouts, one "
                             "late for a single one, so counts do not compare across constraints",
@@ -250,6 +264,12 @@ Block excluded_block(const std::vector<std::pair<double, Reject>>& all) {
     out.records.push_back(
         {{number_figure("count", "cuts", Format::kCount, count), text_figure("reason", "constraint", describe(reason)),
           with_importance(rigid_text("key", "search.rejected", key_of(reason)), 1)}});
+  }
+  for (const StackCut& cut : stack_cuts(stats)) {
+    out.records.push_back(
+        {{number_figure("count", "cuts", Format::kCount, static_cast<double>(cut.layouts)),
+          text_figure("reason", "constraint", fmt::format("{}: {}", stats.launcher->name(), cut.fact->says)),
+          with_importance(rigid_text("key", "search.rejected", "stack: " + cut.fact->name), 1)}});
   }
   return out;
 }
@@ -303,9 +323,10 @@ std::vector<Block> search_blocks(const TrainAnswer& answer, bool all_reasons) {
   const auto all = cuts(answer.search);
   // Without a plan the reasons are the answer.
   if (all_reasons || answer.question.explain || answer.plans.empty()) {
-    if (!all.empty()) out.push_back(excluded_block(all));
+    if (!all.empty()) out.push_back(excluded_block(all, answer.search));
   } else if (!all.empty()) {
     out.back().lines.push_back({excluded_text(all)});
+    if (!stack_cuts(answer.search).empty()) out.back().lines.push_back({stack_text(answer.search)});
   }
   for (Block& block : out) block.last = true;
   return out;

@@ -30,6 +30,21 @@ std::string offload_rule(const TrainQuestion& q, const HardwareSpec& hw) {
       format_quantity(hw.host_memory().value(), UnitKind::kBytes));
 }
 
+/// What is searched, of what a stack offers where there is one.
+std::string searched_dimensions(const StackRelease* launcher) {
+  if (launcher != nullptr) {
+    return fmt::format(
+        "searched: what {} can run of data, FSDP and hybrid FSDP, ZeRO 0 to 3, tensor with and without sequence "
+        "sharding, context, pipeline, expert and expert-tensor, microbatch, accumulation, remat (of all layers or of "
+        "the first of each stage); --stack any searches every combination",
+        launcher->name());
+  }
+  return "searched: data, FSDP and hybrid FSDP, ZeRO 0 to 3, tensor with and without sequence sharding, context "
+         "(all-gather, ring, Ulysses), pipeline (1F1B, interleaved, zero-bubble, DualPipe), expert and expert-tensor, "
+         "microbatch, accumulation, remat (none, selective, attention, mlp, full; of all layers or of the first of "
+         "each stage)";
+}
+
 std::vector<std::string> completeness(const TrainQuestion& q, const ResolvedQuestion& resolved) {
   std::vector<std::string> out;
   std::vector<std::string> machines;
@@ -39,12 +54,9 @@ std::vector<std::string> completeness(const TrainQuestion& q, const ResolvedQues
     out.push_back(fmt::format("left out: {} longer shapes of the same count (--topology AxBxC asks for one)",
                               resolved.shapes_left_out));
   }
-  out.push_back(
-      "searched: data, FSDP and hybrid FSDP, ZeRO 0 to 3, tensor with and without sequence sharding, context "
-      "(all-gather, ring, Ulysses), pipeline (1F1B, interleaved, zero-bubble, DualPipe), expert and expert-tensor, "
-      "microbatch, accumulation, remat (none, selective, attention, mlp, full; of all layers or of the first of each "
-      "stage)");
-  if (!q.fix.schedule || *q.fix.schedule != Schedule::kGpipe) {
+  out.push_back(searched_dimensions(resolved.launcher.get()));
+  const bool any = resolved.launcher == nullptr;
+  if (any && (!q.fix.schedule || *q.fix.schedule != Schedule::kGpipe)) {
     out.emplace_back("GPipe left out: never faster than 1F1B, and it keeps more (--schedule gpipe evaluates it)");
   }
   out.push_back(offload_rule(q, resolved.hw));
@@ -89,6 +101,25 @@ std::vector<ExplainSection> explanation(const ResolvedQuestion& resolved, const 
     }
   }
   return out;
+}
+
+/// What the stack may not run of the plans shown, by facts that no source was read for.
+void warn_of_unread_facts(const PlanRequest& request, const std::vector<RankedPlan>& plans,
+                          std::vector<Assumption>& assumptions) {
+  if (!request.stack) return;
+  for (const SupportFact& fact : request.stack->facts) {
+    if (!fact.recall) continue;
+    std::vector<std::string> met;
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      if (fact.refuses({plans[i].plan.layout, *request.model, request.workload, *request.hw})) {
+        met.push_back(std::to_string(i + 1));
+      }
+    }
+    if (met.empty()) continue;
+    assumptions.push_back({fmt::format("{} may not run plan{} {}: {}, as far as is known", request.stack->name(),
+                                       met.size() == 1 ? "" : "s", join_and(met), fact.says),
+                           "--stack", fact.source, true});
+  }
 }
 
 /// What an interrupted search says of a layout is no verdict, and is left out.
@@ -136,12 +167,16 @@ TrainAnswer answer(const TrainQuestion& question, ResolvedQuestion resolved, con
     const std::vector<std::string> ways = what_would_fit(question, request);
     if (!ways.empty()) out.would_fit = join(ways, " or ");
   }
-  if (out.plans.empty() && !out.nearest_miss) out.obstacles = obstacles(request);
+  if (out.plans.empty() && !out.nearest_miss) {
+    out.obstacles = obstacles(request);
+    if (out.obstacles.empty()) out.obstacles = stack_obstacles(result.stats);
+  }
   judge_layouts({question, resolved, request, out.plans, stop}, reference, out);
   out.question = question;
   if (const RankedPlan* plan = detailed_plan(out); plan != nullptr && question.explain) {
     out.explanation = explanation(resolved, request, *plan);
   }
+  warn_of_unread_facts(request, out.plans, resolved.assumptions);
   out.slice = resolved.slices.front();
   out.search = result.stats;
   out.completeness = completeness(question, resolved);

@@ -103,7 +103,11 @@ class LayoutJudge {
     for (std::size_t i = 0; i < kRejectCount; ++i) {
       const auto reason = static_cast<Reject>(i);
       if (stats.rejected[i] == 0 || reason == Reject::kPinned || reason == Reject::kMemory) continue;
-      out_.obstacles.emplace_back(describe(reason));
+      if (reason == Reject::kStack) {
+        for (std::string& fact : stack_obstacles(stats)) out_.obstacles.push_back(std::move(fact));
+      } else {
+        out_.obstacles.emplace_back(describe(reason));
+      }
     }
     if (out_.obstacles.empty()) out_.obstacles.emplace_back("the pins exclude each other");
   }

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/divisors.h"
 #include "base/units.h"
 #include "model/sharding.h"
+#include "plan/stack_supports.h"
 
 namespace scalecalc {
 namespace {
@@ -36,6 +38,7 @@ class ObstacleFinder {
     batch();
     microbatches();
     sequences_of_a_rank();
+    stack();
     return std::move(found_);
   }
 
@@ -43,6 +46,25 @@ class ObstacleFinder {
   template <class... Args>
   void say(fmt::format_string<Args...> text, Args&&... args) {
     found_.push_back(fmt::format(text, std::forward<Args>(args)...));
+  }
+
+  /// The facts of the stack that the pins alone (and the question) meet, whatever else is chosen.
+  void stack() {
+    if (!request_.stack) return;
+    Layout pinned;
+    for (const LayoutDimension& d : layout_dimensions()) {
+      if (const auto value = d.pin(fix_)) d.set_value(pinned, *value);
+    }
+    if (fix_.pp && *fix_.pp == 1) pinned.schedule = Schedule::kNone;
+    const SupportSubject subject{pinned, model_, request_.workload, *request_.hw};
+    std::set<std::string> said;
+    for (const SupportFact& fact : request_.stack->facts) {
+      const bool decided = !fact.recall && std::all_of(fact.refused_if.begin(), fact.refused_if.end(),
+                                                       [&](const auto& c) { return c.decided(fix_); });
+      if (decided && fact.refuses(subject) && said.insert(fact.name).second) {
+        found_.push_back(fact_text(*request_.stack, fact) + "; --stack any lifts it");
+      }
+    }
   }
 
   void tensor() {
@@ -98,12 +120,12 @@ class ObstacleFinder {
     const bool interleaved = *fix_.schedule == Schedule::kInterleaved;
     const bool dual = *fix_.schedule == Schedule::kDualPipe;
     const bool split = dual || *fix_.schedule == Schedule::kZeroBubble;
-    const bool plain = split || *fix_.schedule == Schedule::k1F1B || *fix_.schedule == Schedule::kGpipe;
+    const bool plain = split || *fix_.schedule == Schedule::k1F1B;
     if ((interleaved || split) && fix_.pp && *fix_.pp == 1) say("the {} schedule needs pp above 1", name);
     if (dual && fix_.pp && *fix_.pp > 1 && *fix_.pp % 2 != 0) say("DualPipe pairs stages: pp {} is odd", *fix_.pp);
     if (dual && fix_.zero && *fix_.zero > 1) say("DualPipe runs with zero 0 or 1, not {}", *fix_.zero);
     if (interleaved && fix_.vpp && *fix_.vpp == 1) say("the {} schedule needs vpp above 1", name);
-    if (plain && fix_.vpp.value_or(1) > 1) say("vpp {} is the interleaved schedule, not {}", *fix_.vpp, name);
+    if (plain && fix_.vpp.value_or(1) > 1) say("vpp {} is the interleaved schedule or GPipe, not {}", *fix_.vpp, name);
     if (dual && fix_.pp) pairs();
     if (dual && fix_.ep.value_or(1) > 1 && fix_.ep_overlap == false) {
       say("DualPipe always runs expert all-to-alls under another microbatch's compute: ep_overlap is 1");
@@ -311,5 +333,14 @@ class ObstacleFinder {
 }  // namespace
 
 std::vector<std::string> obstacles(const PlanRequest& request) { return ObstacleFinder(request).run(); }
+
+std::vector<std::string> stack_obstacles(const SearchStats& stats) {
+  constexpr std::size_t kShown = 3;
+  std::vector<std::string> out;
+  for (const StackCut& cut : stack_cuts(stats)) {
+    if (out.size() < kShown) out.push_back(fact_text(*stats.launcher, *cut.fact) + "; --stack any lifts it");
+  }
+  return out;
+}
 
 }  // namespace scalecalc

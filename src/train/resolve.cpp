@@ -96,7 +96,8 @@ class Resolver {
       return assume(fmt::format("layouts that any software could run: {}", load_supports(catalog, name).unknown),
                     "--stack", "stack file", true);
     }
-    assume(fmt::format("layouts that {} ({}) can run; --stack any searches the others too", out_.launcher->name(),
+    assume(fmt::format("layouts that {}{} ({}) can run; --stack any searches the others too",
+                       asked.name.empty() ? "the chip's usual software, " : "", out_.launcher->name(),
                        out_.launcher->since),
            "--stack", "docs/stacks.md");
   }

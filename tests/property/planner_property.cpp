@@ -10,6 +10,7 @@
 #include "plan/enumerate.h"
 #include "plan/ranking.h"
 #include "plan/request.h"
+#include "plan/stack_supports.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {
@@ -76,6 +77,21 @@ std::optional<FineTune> random_fine_tune() {
   return out;
 }
 
+/// The newest release of some stacks that have rules of their own, or any stack's layouts.
+std::shared_ptr<const StackRelease> random_launcher() {
+  static const Catalog catalog;
+  static const std::vector<std::shared_ptr<const StackRelease>> kReleases = [] {
+    std::vector<std::shared_ptr<const StackRelease>> out;
+    for (const char* name : {"megatron", "maxtext", "torchtitan", "deepspeed", "megatron-deepspeed", "primus"}) {
+      out.push_back(stack_release(catalog, name, ""));
+    }
+    out.push_back(stack_release(catalog, "megatron", "0.9"));
+    return out;
+  }();
+  const int which = *rc::gen::inRange(0, 3 * static_cast<int>(kReleases.size()));
+  return which % 3 > 0 ? nullptr : kReleases[static_cast<std::size_t>(which / 3)];
+}
+
 Problem random_problem() {
   Problem p{.hw = *rc::gen::arbitrary<bool>() ? test::torus_chip() : test::switched_chip(), .model = random_model()};
   random_chip(p.hw);
@@ -96,6 +112,8 @@ Problem random_problem() {
   if (*rc::gen::arbitrary<bool>()) random_stack(p.request.workload.memory);
   p.request.objective =
       *rc::gen::element(Objective::kTime, Objective::kTime, Objective::kCost, Objective::kMemory, Objective::kChips);
+  p.request.stack = random_launcher();
+  p.request.workload.expert_overlap = *rc::gen::inRange(0, 4) == 0;
   p.request.variants = *rc::gen::arbitrary<bool>();
   p.request.top = 20;
   p.request.threads = 1;
@@ -107,23 +125,41 @@ class BruteForce {
  public:
   explicit BruteForce(const PlanRequest& request)
       : request_(request),
+        any_(lifted(request)),
         chip_(read_chip(kReader, *request.hw, request.efficiency, request.workload.precision.high)),
         network_(read_network(kReader, *request.hw, request.efficiency)),
         overlap_(read_overlap(kReader, request.efficiency)),
         ops_(read_model(kReader, *request.model, request.workload.fine_tune)) {}
 
+  /// Of the layouts of any stack, those that no fact of the request's refuses; GPipe's where it is the only schedule.
   std::vector<Candidate> all() {
+    walk(false);
+    const auto runs = [&](Schedule schedule) {
+      const Layout layout{.pp = 2, .schedule = schedule};
+      return !request_.stack ||
+             !request_.stack->refusal(FactGroup::kPipeline, {layout, *request_.model, request_.workload, *request_.hw});
+    };
+    if (runs(Schedule::kGpipe) && !runs(Schedule::k1F1B)) {
+      any_.fix.schedule = Schedule::kGpipe;
+      walk(true);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void walk(bool pipelines_only) {
     SearchStats stats;
-    const Space space(request_, stats);
+    const Space space(any_, stats);
     for (const Family& family : space.families()) {
       space.members(family, stats, [&](const Branch& branch) {
+        if (pipelines_only && branch.layout.pp == 1) return;
         const std::vector<StageShape> stages = partition(*request_.model, branch.layout);
         if (stages.empty()) return;
-        for (const StateSharding& sharding : shardings(request_, branch.layout, stats)) {
+        for (const StateSharding& sharding : shardings(any_, branch.layout, stats)) {
           Layout layout = sharded(branch.layout, sharding);
           const std::vector<MeshChannels<double>> placed = placed_channels(branch.slice, layout);
           if (placed.empty()) continue;
-          for (const Recipe& recipe : recipes(request_, stats)) {
+          for (const Recipe& recipe : recipes(any_, stats)) {
             layout.remat = recipe.remat;
             layout.remat_layers = recipe.some ? 1 : 0;
             cost(branch.slice, layout, stages, placed);
@@ -131,10 +167,8 @@ class BruteForce {
         }
       });
     }
-    return std::move(out_);
   }
 
- private:
   const NetworkCost<double>& cost_of(const Layout& layout) {
     const InnerDegrees inner = inner_of(layout);
     const auto at = costs_.find(inner);
@@ -171,6 +205,9 @@ class BruteForce {
     const FitOutcome settled =
         layout.remat_layers > 0 ? fit_with_remat(request_, in, memory) : fit_with_offload(request_, in, memory);
     if (settled != FitOutcome::kFits) return;
+    if (request_.stack && request_.stack->refusal({in.layout, *request_.model, request_.workload, *request_.hw})) {
+      return;
+    }
     for (std::size_t i = 0; i < placed.size(); ++i) {
       in.channels = &placed[i];
       Candidate c{.slice = slice_index, .placement = i};
@@ -183,8 +220,14 @@ class BruteForce {
     }
   }
 
+  static PlanRequest lifted(PlanRequest request) {
+    request.stack = nullptr;
+    return request;
+  }
+
   static constexpr Reader<double> kReader{};
   const PlanRequest& request_;
+  PlanRequest any_;  ///< the same without a stack
   ChipRates<double> chip_;
   NetworkRates<double> network_;
   OverlapRates<double> overlap_;
@@ -255,9 +298,12 @@ const Candidate* expected_simplest(const PlanRequest& request, const std::vector
 /// What the plans compared were made of.
 struct Compared {
   bool zero_bubble = false, dualpipe = false, interleaved = false, ring = false, ulysses = false, experts = false,
-       ep_overlap = false, offload = false, some_layers = false, full_sharding = false, adapters = false, packed = false;
+       ep_overlap = false, offload = false, some_layers = false, full_sharding = false, adapters = false, packed = false,
+       launched = false, circular = false;
 
   void add(const PlanRequest& request, const Layout& l) {
+    launched |= request.stack != nullptr;
+    circular |= l.schedule == Schedule::kGpipe && l.vpp > 1;
     adapters |= request.workload.fine_tune.has_value();
     packed |= l.zero == 3 && request.workload.fine_tune &&
               is_unpacked(*request.workload.fine_tune, request.workload.precision);
@@ -320,6 +366,7 @@ TEST_P(SearchProperty, EqualsBruteForce) {
   EXPECT_TRUE(compared.ep_overlap);
   EXPECT_TRUE(compared.offload && compared.some_layers);
   EXPECT_TRUE(compared.adapters && compared.packed);
+  EXPECT_TRUE(compared.launched && compared.circular);
 #endif
 }
 
