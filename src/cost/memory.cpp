@@ -140,6 +140,8 @@ class MemoryCounter {
     };
     if (stage.embedding) end(net_.embedding);
     if (stage.head) end(net_.head);
+    // Two microbatches' tokens are on their way at once.
+    if (pairs_experts(layout_)) dispatched += dispatched;
     use.buffers = named(
         whole + unpacked + dispatched + context, "buffers",
         "whole layers while they are gathered or reduced (ZeRO 2 and 3), unpacked weights, tokens on their way to "
@@ -205,9 +207,8 @@ class MemoryCounter {
 
   /// Microbatches of the whole stage, whose parts under DualPipe see half of them each.
   R in_flight_of(const StageShape& stage) const {
-    return R(
-        in_flight(layout_.schedule, layout_.pp, layout_.vpp, stage.first, layout_.grad_accum, pairs_experts(layout_)) /
-        static_cast<double>(stage.parts));
+    return R(in_flight(layout_.schedule, layout_.pp, layout_.vpp, stage.first, layout_.grad_accum) /
+             static_cast<double>(stage.parts));
   }
 
   const StepInput<R>& in_;
@@ -224,11 +225,15 @@ BytesOf<R> activation_bytes(const StepInput<R>& in, const StageShape& stage, con
   const std::vector<LayerCost<R>>& kinds = in.network->kinds;
   const std::size_t remat = static_cast<std::size_t>(in.layout.remat);
   BytesOf<R> recomputed(R(0.0));
+  BytesOf<R> beside(R(0.0));
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     if (stage.layers[k] + modules_of(*in.model, stage, k) <= 0) continue;
     // While one layer is computed again its tensors are all there.
     recomputed = max(recomputed, kinds[k].saved[0] - kinds[k].saved[remat] + kinds[k].workspace);
+    beside = max(beside, kinds[k].saved[0]);
   }
+  // A pair's forward fills a layer while its backward empties another: what the stage keeps is one layer more.
+  if (pairs_experts(in.layout)) recomputed += beside;
   const double share = in.workload->memory.layer_share;
   if (share < 1) recomputed = recomputed * R(share);
   return named(kept_per_microbatch(in, stage) * in_flight + recomputed, "activations",

@@ -107,8 +107,7 @@ std::vector<StageShape> partition(const ModelSpec& model, const Layout& layout, 
   return distinct;
 }
 
-double in_flight(Schedule schedule, std::int64_t pp, std::int64_t vpp, std::int64_t index, std::int64_t microbatches,
-                 bool ep_overlap) {
+double in_flight(Schedule schedule, std::int64_t pp, std::int64_t vpp, std::int64_t index, std::int64_t microbatches) {
   double wanted = 1;
   switch (schedule) {
     case Schedule::kNone: break;
@@ -120,7 +119,6 @@ double in_flight(Schedule schedule, std::int64_t pp, std::int64_t vpp, std::int6
       wanted = static_cast<double>((vpp - 1) * pp + 2 * (pp - index - 1) + 1) / static_cast<double>(vpp);
       break;
   }
-  if (ep_overlap && schedule != Schedule::kDualPipe) wanted += 1.0 / static_cast<double>(vpp);
   return std::min(wanted, static_cast<double>(microbatches));
 }
 

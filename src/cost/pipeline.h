@@ -51,11 +51,8 @@ std::vector<StageShape> partition(const ModelSpec& model, const Layout& layout, 
 
 /// Microbatches (in units of a whole stage's layers) whose activations stage `index` keeps at its peak: all of them in
 /// GPipe, pp - index in 1F1B and ZB-H1, ((vpp-1) pp + 2 (pp-index-1) + 1) / vpp when interleaved, pp + 1 under
-/// DualPipe, never more than there are. Where layouts of other schedules overlap experts (`ep_overlap`), a chunk more:
-/// the forward that hides a backward's exchange has begun before that backward frees its tensors (Megatron-LM warms up
-/// with one more). Narayanan et al. 2021, arXiv:2104.04473 section 2.2, and Megatron-LM's interleaved warm-up count;
-/// arXiv:2401.10241 section 2; arXiv:2412.19437 table 2.
-double in_flight(Schedule schedule, std::int64_t pp, std::int64_t vpp, std::int64_t index, std::int64_t microbatches,
-                 bool ep_overlap = false);
+/// DualPipe, never more than there are. Narayanan et al. 2021, arXiv:2104.04473 section 2.2, and Megatron-LM's
+/// interleaved warm-up count; arXiv:2401.10241 section 2; arXiv:2412.19437 table 2.
+double in_flight(Schedule schedule, std::int64_t pp, std::int64_t vpp, std::int64_t index, std::int64_t microbatches);
 
 }  // namespace scalecalc

@@ -29,7 +29,7 @@ std::vector<PipelineTask> one_by_one(const PipelineRun& run, std::int64_t stage)
     check(run.microbatches % run.pp == 0, "interleaved microbatches come in groups of pp");
     warm_up = (run.vpp - 1) * run.pp + 2 * (run.pp - stage - 1);
   }
-  warm_up = std::min(warm_up + run.ahead, total);
+  warm_up = std::min(warm_up, total);
   std::vector<PipelineTask> out;
   for (std::int64_t k = 0; k < warm_up; ++k) out.push_back(virtual_task(run, true, k, stage));
   for (std::int64_t k = 0; k < total; ++k) {

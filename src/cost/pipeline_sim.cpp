@@ -171,7 +171,7 @@ class Simulation {
       const double start = std::max(at, stage.free_s);
       if (start < best.start || (start == best.start && best.task.forward && !task.forward)) best = {task, start};
     };
-    const bool room = stage.in_flight < static_cast<double>(run_.pp - s + run_.ahead);
+    const bool room = stage.in_flight < static_cast<double>(run_.pp - s);
     if (front.backward < run_.microbatches)
       offer({.forward = false, .chunk = s, .microbatch = front.backward, .puts_off = true});
     if (room && front.forward < run_.microbatches) offer({true, s, front.forward});

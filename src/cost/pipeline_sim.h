@@ -34,7 +34,6 @@ struct PipelineRun {
   std::int64_t pp = 1;
   std::int64_t vpp = 1;  ///< chunks per stage; DualPipe has 2, one for each direction
   std::int64_t microbatches = 1;
-  std::int64_t ahead = 0;  ///< forwards more than the schedule needs before a stage's first backward
   std::vector<ChunkTimes> chunks;  ///< pp x vpp, in the order of the layers: chunk c on stage c mod pp
   double send_s = 0;  ///< one activation or gradient to a neighbour; beside compute, one at a time and direction
   std::vector<StageTail> tails;  ///< by stage; may be empty

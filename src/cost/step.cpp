@@ -149,7 +149,8 @@ class StepBuilder {
     return split_bubble(layout_.schedule, microbatches_, stages_, all_stages_, phases_.forward_whole, stage);
   }
 
-  /// One phase of a microbatch through a stage's layers.
+  /// One phase of a microbatch through a stage's layers. Gradients that are scattered in every microbatch (ZeRO-2) find
+  /// only input gradients to hide under where weight gradients are put off: these fill the bubble.
   SecondsOf<R> layers_of(const StageShape& stage, bool backward) const {
     PhaseTime<R> out;
     for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
@@ -160,7 +161,8 @@ class StepBuilder {
         out.add(phases_.forward[k], layers_held(net_, stage, k));
       }
     }
-    return out.total() / R(static_cast<double>(stage.parts));
+    const bool split = backward && layout_.zero == 2 && splits_backward(layout_.schedule);
+    return (split ? out.total() - out.put_off : out.total()) / R(static_cast<double>(stage.parts));
   }
 
   const Phases<R>& phases_;

@@ -53,11 +53,7 @@ StepRun step_run(const StepInput<double>& in, const Phases<double>& phases) {
   StepRun out{.chunks = deal(*in.model, layout.pp, layout.vpp, in.workload->runtime.stages),
               .stages = all_stages(*in.model, layout, in.workload->runtime.stages),
               .host_s = in.chip->step_overhead.value()};
-  out.run = {.schedule = layout.schedule,
-             .pp = layout.pp,
-             .vpp = layout.vpp,
-             .microbatches = layout.grad_accum,
-             .ahead = pairs_experts(layout) ? 1 : 0};
+  out.run = {.schedule = layout.schedule, .pp = layout.pp, .vpp = layout.vpp, .microbatches = layout.grad_accum};
   std::vector<std::array<std::int64_t, kMaxLayerKinds>> seen(out.stages.size());
   for (std::size_t c = 0; c < out.chunks.size(); ++c) {
     out.parts.push_back(parts_of(in, phases, out.chunks[c], seen[c % seen.size()]));

@@ -1,7 +1,7 @@
 // The space of layouts, in two levels. A family fixes what decides one layer's work and its tensor, context and expert
-// communication: inner degrees and microbatch. Its members add the pipeline, the data ranks and the schedule. What
-// remains inside a member is what the backward pass runs again, how weights are sharded over data ranks, what is
-// offloaded where memory is short, and where groups are placed.
+// communication: inner degrees and microbatch. Its members add the pipeline, the data ranks, the schedule and whether
+// expert all-to-alls run under another microbatch. What remains inside a member is what the backward pass runs again,
+// how weights are sharded over data ranks, what is offloaded where memory is short, and where groups are placed.
 #pragma once
 
 #include <cstdint>

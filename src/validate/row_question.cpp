@@ -522,7 +522,6 @@ RowQuestion row_question(const Measurement& row, const Catalog& catalog, const s
   out.basis = row.stack.empty() || stack.name == row.stack ? stack.basis : StackBasis::kDefault;
   r.efficiency = ideal ? ideal_efficiency(r.hw.efficiency) : stack.efficiency;
   choose_memory(row, catalog, out);
-  choose_runtime(row, catalog, out);
   const std::int64_t slices = slices_of_row(row, r.hw);
   r.slices = slices_of(r.hw, row.chips, slices);
   if (r.slices.empty()) {
@@ -530,6 +529,7 @@ RowQuestion row_question(const Measurement& row, const Catalog& catalog, const s
     throw NotPredicted("no machine of that size is built", error.message);
   }
   out.fix = pins(row, r.model, r.workload.memory);
+  choose_runtime(row, catalog, out);
   out.chosen = open_dimensions(out.fix, r.model.moe.has_value());
   return out;
 }

@@ -104,14 +104,5 @@ TEST(InFlight, FollowsTheSchedule) {
   EXPECT_EQ(in_flight(Schedule::kInterleaved, 4, 2, 0, 32), 5.5);
 }
 
-/// A chunk more, as Megatron-LM warms up with one more; DualPipe keeps what it keeps.
-TEST(InFlight, AForwardMoreHidesTheExpertsExchange) {
-  EXPECT_EQ(in_flight(Schedule::kNone, 1, 1, 0, 32, true), 2);
-  EXPECT_EQ(in_flight(Schedule::k1F1B, 4, 1, 3, 32, true), 2);
-  EXPECT_EQ(in_flight(Schedule::kInterleaved, 4, 2, 0, 32, true), 6);
-  EXPECT_EQ(in_flight(Schedule::kGpipe, 4, 1, 0, 32, true), 32) << "never more than there are";
-  EXPECT_EQ(in_flight(Schedule::kDualPipe, 4, 1, 0, 32, true), 5);
-}
-
 }  // namespace
 }  // namespace scalecalc

@@ -88,7 +88,8 @@ TEST(Planner, ExpertOverlapIsChosenWhereItCanRun) {
   request.fix.ep_overlap = false;
   const Plan off = plan(request).plans.at(0);
   EXPECT_LT(on.time.ep.value(), off.time.ep.value() / 2);
-  EXPECT_GT(on.memory.activations.value(), off.memory.activations.value()) << "one more microbatch in flight";
+  EXPECT_GT(on.memory.activations.value(), off.memory.activations.value()) << "a layer of the other microbatch";
+  EXPECT_GT(on.memory.buffers.value(), off.memory.buffers.value()) << "its tokens on their way to experts";
 }
 
 TEST(Planner, NothingFitsReportsTheNearestMiss) {
