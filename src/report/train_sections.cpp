@@ -91,6 +91,50 @@ Block conventions_block(const TrainAnswer& answer, const RankedPlan& ranked) {
   return out;
 }
 
+double part_of(const StageMemory& stage, std::string_view part) {
+  const auto found =
+      std::find_if(stage.bytes.begin(), stage.bytes.end(), [&](const auto& p) { return p.first == part; });
+  return found == stage.bytes.end() ? 0 : found->second;
+}
+
+/// The parts that some stage has; those that tell stages apart stay longest on a narrow terminal.
+std::vector<std::pair<std::string, int>> parts_shown(const std::vector<StageMemory>& stages) {
+  std::vector<std::pair<std::string, int>> out;
+  for (const StageMemory& stage : stages) {
+    for (const auto& [part, bytes] : stage.bytes) {
+      const bool known =
+          std::any_of(out.begin(), out.end(), [&, &name = part](const auto& p) { return p.first == name; });
+      if (bytes == 0 || known) continue;
+      const bool same = std::all_of(stages.begin(), stages.end(), [&, &name = part](const StageMemory& s) {
+        return part_of(s, name) == part_of(stages.front(), name);
+      });
+      out.emplace_back(part, same ? 2 : 1);
+    }
+  }
+  return out;
+}
+
+/// Stages that follow each other and hold the same are one line: "3-6".
+Block stages_block(const RankedPlan& ranked, std::size_t rank) {
+  const std::vector<StageMemory>& stages = ranked.figures.memory_by_stage;
+  Block out = lines_block(fmt::format("Memory of a chip by pipeline stage (plan {})", rank), {});
+  for (std::size_t begin = 0; begin < stages.size();) {
+    const StageMemory& stage = stages[begin];
+    std::size_t end = begin + 1;
+    while (end < stages.size() && stages[end].bytes == stage.bytes && stages[end].layers == stage.layers) ++end;
+    const std::string name = end == begin + 1 ? fmt::format("{}", begin) : fmt::format("{}-{}", begin, end - 1);
+    Record line{{rigid_text("stage", "stage", name), count_figure("layers", stage.layers, "layers")}};
+    for (const auto& [part, importance] : parts_shown(stages)) {
+      line.figures.push_back(
+          with_importance(number_figure(part, part, Format::kBytes, part_of(stage, part)), importance));
+    }
+    line.figures.push_back(number_figure("total", "total", Format::kBytes, sum_of(stage.bytes)));
+    out.records.push_back(std::move(line));
+    begin = end;
+  }
+  return out;
+}
+
 Block placement_block(const RankedPlan& ranked) {
   Block out = lines_block(fmt::format("Placement on {}", ranked.plan.slice.name()), {});
   for (const auto& [dimension, where] : ranked.figures.placement) {
@@ -238,7 +282,11 @@ Block memory_block(const TrainAnswer& answer, const RankedPlan& ranked, std::str
   const double total = sum_of(ranked.figures.memory_bytes);
   const bool fits = total <= capacity;
   const PartsTable table{"part", "bytes", "of capacity", Format::kBytes, capacity};
-  Block out = lines_block(title, {});
+  const auto bytes_text = [](double value) { return format_quantity(value, UnitKind::kBytes); };
+  const MemoryBand& band = ranked.figures.memory_band;
+  Block out = lines_block(
+      fmt::format("{} ({}, between {} and {})", title, bytes_text(total), bytes_text(band.low), bytes_text(band.high)),
+      {});
   for (const auto& [part, bytes] : ranked.figures.memory_bytes) {
     if (bytes != 0) out.records.push_back(parts_record(table, part, bytes));
   }
@@ -246,9 +294,8 @@ Block memory_block(const TrainAnswer& answer, const RankedPlan& ranked, std::str
   out.records.push_back(parts_record(table, "capacity", capacity));
   out.records.push_back(parts_record(table, fits ? "free" : "short", std::abs(capacity - total)));
   if (const double host = ranked.plan.memory.host.value(); host > 0) {
-    out.lines.push_back(
-        {fmt::format("offloaded to the host: {} of {} for each chip", format_quantity(host, UnitKind::kBytes),
-                     format_quantity(answer.hw.host_memory().value(), UnitKind::kBytes))});
+    out.lines.push_back({fmt::format("offloaded to the host: {} of {} for each chip", bytes_text(host),
+                                     bytes_text(answer.hw.host_memory().value()))});
   }
   return out;
 }
@@ -268,6 +315,10 @@ std::vector<Block> plan_blocks(const TrainAnswer& answer) {
   const RankedPlan& best = answer.plans.front();
   std::vector<Block> out{layout_block(answer, best), time_block(best),
                          memory_block(answer, best, "Memory of the fullest chip")};
+  if (const std::size_t rank = answer.question.explain; rank > 0 && rank <= answer.plans.size()) {
+    const RankedPlan& explained = answer.plans[rank - 1];
+    if (explained.figures.memory_by_stage.size() > 1) out.push_back(stages_block(explained, rank));
+  }
   if (!best.figures.conventions.empty()) out.push_back(conventions_block(answer, best));
   if (!best.figures.placement.empty()) out.push_back(placement_block(best));
   for (Block& block : run_blocks(answer, best)) out.push_back(std::move(block));

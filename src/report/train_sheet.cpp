@@ -93,6 +93,15 @@ std::string batch_note(const TrainAnswer& a) {
       format_quantity(1 - busy / best.plan.step_s, UnitKind::kFraction), compact_count(*a.batch_to_fill));
 }
 
+/// What the mark of the table means.
+std::string tight_note(const TrainAnswer& a) {
+  if (std::none_of(a.plans.begin(), a.plans.end(), is_tight)) return "";
+  const StackMemory& rules = a.workload.memory;
+  return fmt::format(
+      "tight: may not fit. A run may need {:g} % more than predicted{}, and such a plan leaves less than that free.",
+      100 * rules.error, rules.stack.empty() ? "" : ", by what was measured of " + rules.stack);
+}
+
 Block ranking(const TrainAnswer& a) {
   Block out{.key = "plans", .columns = ranking_columns(a), .header = no_plan_record(a)};
   for (std::size_t i = 0; i < a.plans.size(); ++i) {
@@ -103,7 +112,8 @@ Block ranking(const TrainAnswer& a) {
   if (a.search.feasible > a.plans.size() && !a.plans.empty()) {
     notes.push_back(fmt::format("The best {} are shown; --top N shows more.", a.plans.size()));
   }
-  for (std::string note : {tie_note(a), cheaper_note(a), batch_note(a)}) notes.push_back(std::move(note));
+  for (std::string note : {tie_note(a), tight_note(a), cheaper_note(a), batch_note(a)})
+    notes.push_back(std::move(note));
   for (std::string& note : notes) {
     if (!note.empty()) out.lines.push_back({std::move(note)});
   }

@@ -49,6 +49,14 @@ struct StackMemory {
 /// promises; above it a plan is tight.
 inline double usable_share(const StackMemory& rules) { return 1 / (1 + rules.error); }
 
+struct MemoryBand {
+  double low = 0, high = 0;
+};
+/// Between which a measured run lies, but for one of ten.
+inline MemoryBand memory_band(const StackMemory& rules, double predicted) {
+  return {predicted / (1 + rules.error), predicted * (1 + rules.error)};
+}
+
 /// Reads a `memory:` block; problems are collected.
 StackMemory read_stack_memory(const ConfigNode& node, const std::string& stack, Problems& problems);
 

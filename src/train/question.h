@@ -79,14 +79,23 @@ struct FlopsConvention {
   double mfu = 0;
 };
 
+/// Of one pipeline stage.
+struct StageMemory {
+  std::int64_t layers = 0;
+  std::vector<std::pair<std::string, double>> bytes;  ///< of each chip, by the parts of PlanFigures::memory_bytes
+};
+
 struct PlanFigures {
   double tokens_per_s = 0, tokens_per_s_per_chip = 0;
   double step_low_s = 0, step_high_s = 0;  ///< step time over the uncertainty of the efficiency coefficients
   double tflops_per_chip = 0;              ///< model FLOPs (6N + causal attention), as mfu
   double mfu = 0, hfu = 0;                 ///< of the dense peak at the compute format
   std::string bound_by;
-  std::vector<std::pair<std::string, double>> time_s;          ///< cause (contract names) and seconds; sums to the step
-  std::vector<std::pair<std::string, double>> memory_bytes;    ///< part and bytes; sums to the total
+  std::vector<std::pair<std::string, double>> time_s;        ///< cause (contract names) and seconds; sums to the step
+  std::vector<std::pair<std::string, double>> memory_bytes;  ///< part and bytes; sums to the total
+  MemoryBand memory_band;                                    ///< of the total, by the stack's error
+  MemoryVerdict memory_verdict = MemoryVerdict::kFits;
+  std::vector<StageMemory> memory_by_stage;                    ///< of every stage; the fullest's is memory_bytes
   std::vector<std::pair<std::string, std::string>> placement;  ///< dimension and where it lies
   std::vector<std::int64_t> chunk_layers;                      ///< of each pipeline chunk; chunk c is on stage c mod pp
   std::vector<FlopsConvention> conventions;

@@ -7,6 +7,10 @@
 #include <map>
 #include <tuple>
 
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/train_options.h"
+#include "plan/dimensions.h"
 #include "plan/enumerate.h"
 #include "plan/ranking.h"
 #include "plan/request.h"
@@ -308,6 +312,84 @@ TEST_P(SearchProperty, EqualsBruteForce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Problems, SearchProperty, testing::Range<std::size_t>(0, kOfARun));
+
+/// What --fix makes of a text.
+LayoutFilter read_fix(const std::string& text) {
+  const cli::Arguments arguments =
+      cli::parse_arguments({"m", "--hw", "h", "--chips", "8", "--fix", text}, cli::train_command());
+  return cli::train_question(arguments).fix;
+}
+
+/// What one pin, or all, make of a question.
+PlanResult pinned(PlanRequest request, const LayoutFilter& fix) {
+  request.fix = fix;
+  request.top = 1;
+  return plan(request);
+}
+
+/// Time per token or, ranked by cost, chips x that: what pins cannot better.
+double goal_of(const PlanRequest& request, const Plan& p) {
+  Candidate c;
+  c.plan = p;
+  return goal_of(request, c);
+}
+
+class PinProperty : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(PinProperty, AListedPlansOwnFlagsGiveThePlan) {
+  std::size_t plans = 0;
+  Compared met;
+  EXPECT_TRUE(rc::check("the text of plans[].fix, read by --fix", [&] {
+    for (std::size_t before = 0; before < GetParam(); ++before) random_problem();
+    const Problem problem = random_problem();
+    const PlanRequest& request = problem.request;
+    for (const Plan& listed : plan(request).plans) {
+      ++plans;
+      met.add(request, listed.layout);
+      const std::string text = pins_text(pins_of(listed.layout));
+      const PlanResult again = pinned(request, read_fix(text));
+      if (again.plans.empty()) RC_FAIL("nothing fits " + text);
+      const Plan& same = again.plans.front();
+      if (!(same.layout == listed.layout)) RC_FAIL(text + " gives " + pins_text(pins_of(same.layout)));
+      RC_ASSERT(same.step_s == listed.step_s);
+      RC_ASSERT(same.memory.total().value() == listed.memory.total().value());
+      RC_ASSERT(same.memory.host.value() == listed.memory.host.value());
+      RC_ASSERT(same.slice.chips == listed.slice.chips);
+      RC_ASSERT(same.batch_seqs == listed.batch_seqs);
+    }
+  }));
+#ifdef NDEBUG
+  EXPECT_GE(plans, 600U);
+  EXPECT_TRUE(met.interleaved && met.experts && met.full_sharding && met.offload && met.some_layers);
+#endif
+}
+
+TEST_P(PinProperty, OnePinNeverBeatsNoneAndKeepsThePlan) {
+  EXPECT_TRUE(rc::check("each dimension of a listed plan pinned alone", [&] {
+    for (std::size_t before = 0; before < GetParam(); ++before) random_problem();
+    const Problem problem = random_problem();
+    PlanRequest request = problem.request;
+    if (request.objective != Objective::kCost) request.objective = Objective::kTime;
+    request.top = 3;
+    const PlanResult open = plan(request);
+    if (open.plans.empty()) return;
+    const Plan& listed = open.plans.back();
+    const LayoutFilter all = pins_of(listed.layout);
+    for (const LayoutDimension& d : layout_dimensions()) {
+      LayoutFilter one;
+      d.set_pin(one, d.pin(all));
+      if (!d.pin(all)) continue;
+      const PlanResult found = pinned(request, one);
+      const std::string text = pins_text(one);
+      if (found.plans.empty()) RC_FAIL("nothing fits " + text);
+      if (*found.best_goal < *open.best_goal) RC_FAIL(text + " is better than no pin");
+      if (*found.best_goal > goal_of(request, listed)) RC_FAIL(text + " loses " + pins_text(all));
+      RC_ASSERT(d.pin(pins_of(found.plans.front().layout)) == d.pin(all));
+    }
+  }));
+}
+
+INSTANTIATE_TEST_SUITE_P(Problems, PinProperty, testing::Range<std::size_t>(0, kOfARun));
 
 TEST(PlannerProperty, AnyNumberOfThreadsGivesTheSameAnswer) {
   EXPECT_TRUE(rc::check("1, 2 and 8 threads", [] {
