@@ -283,16 +283,18 @@ Block memory_block(const TrainAnswer& answer, const RankedPlan& ranked, std::str
   const bool fits = total <= capacity;
   const PartsTable table{"part", "bytes", "of capacity", Format::kBytes, capacity};
   const auto bytes_text = [](double value) { return format_quantity(value, UnitKind::kBytes); };
-  const MemoryBand& band = ranked.figures.memory_band;
-  Block out = lines_block(
-      fmt::format("{} ({}, between {} and {})", title, bytes_text(total), bytes_text(band.low), bytes_text(band.high)),
-      {});
+  Block out = lines_block(title, {});
   for (const auto& [part, bytes] : ranked.figures.memory_bytes) {
     if (bytes != 0) out.records.push_back(parts_record(table, part, bytes));
   }
   out.records.push_back(parts_record(table, "total", total, fits ? Role::kHeading : Role::kBad));
   out.records.push_back(parts_record(table, "capacity", capacity));
   out.records.push_back(parts_record(table, fits ? "free" : "short", std::abs(capacity - total)));
+  if (const MemoryBand& band = ranked.figures.memory_band; fits && band.high > 0) {
+    out.lines.push_back({fmt::format("a run may need from {} to {}{}", bytes_text(band.low), bytes_text(band.high),
+                                     is_tight(ranked) ? ": tight, may not fit" : ""),
+                         is_tight(ranked) ? Role::kWarning : Role::kPlain});
+  }
   if (const double host = ranked.plan.memory.host.value(); host > 0) {
     out.lines.push_back({fmt::format("offloaded to the host: {} of {} for each chip", bytes_text(host),
                                      bytes_text(answer.hw.host_memory().value()))});

@@ -96,10 +96,10 @@ std::string batch_note(const TrainAnswer& a) {
 /// What the mark of the table means.
 std::string tight_note(const TrainAnswer& a) {
   if (std::none_of(a.plans.begin(), a.plans.end(), is_tight)) return "";
-  const StackMemory& rules = a.workload.memory;
   return fmt::format(
-      "tight: may not fit. A run may need {:g} % more than predicted{}, and such a plan leaves less than that free.",
-      100 * rules.error, rules.stack.empty() ? "" : ", by what was measured of " + rules.stack);
+      "tight: may not fit. Nine of ten measured runs need at most {:g} % more than predicted, and such a plan has less "
+      "than that to spare.",
+      100 * a.workload.memory.error);
 }
 
 Block ranking(const TrainAnswer& a) {
