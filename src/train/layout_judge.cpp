@@ -112,7 +112,7 @@ class LayoutJudge {
       if (!pinned) continue;
       std::set<std::int64_t> legal = legal_values(request_, d);
       if (legal.empty() && !legal_alone(d, *pinned, legal)) continue;
-      legal.erase(*pinned);
+      if (legal.contains(*pinned)) continue;  // another pin is in the way: how many layers remat treats
       if (!legal.empty()) out_.remedies.push_back(nearest_legal(d, *pinned, legal));
     }
   }
