@@ -301,7 +301,7 @@ std::vector<ShownColumn> ranking_columns(const TrainAnswer& a) {
                                {"mfu", 1},
                                {"memory_bytes", 2},
                                {"memory_fraction", 4}};
-  if (any(is_tight)) out.push_back({"memory_mark", 2});
+  if (any(is_tight)) out.push_back({"memory_mark", 1});
   if (a.workload.tokens) out.insert(out.end(), {{"run_time_s", 3}, {"run_cost_usd", 3}});
   out.push_back({"bound_by", 2});
   return out;

@@ -97,19 +97,24 @@ double part_of(const StageMemory& stage, std::string_view part) {
   return found == stage.bytes.end() ? 0 : found->second;
 }
 
-/// The parts that some stage has; those that tell stages apart stay longest on a narrow terminal.
+/// The parts that some stage has, with the importance of their column: on a narrow terminal those stay longest that
+/// differ most from stage to stage.
 std::vector<std::pair<std::string, int>> parts_shown(const std::vector<StageMemory>& stages) {
   std::vector<std::pair<std::string, int>> out;
+  std::vector<double> spreads;
   for (const StageMemory& stage : stages) {
-    for (const auto& [part, bytes] : stage.bytes) {
-      const bool known =
-          std::any_of(out.begin(), out.end(), [&, &name = part](const auto& p) { return p.first == name; });
-      if (bytes == 0 || known) continue;
-      const bool same = std::all_of(stages.begin(), stages.end(), [&, &name = part](const StageMemory& s) {
-        return part_of(s, name) == part_of(stages.front(), name);
-      });
-      out.emplace_back(part, same ? 2 : 1);
+    for (const auto& entry : stage.bytes) {
+      const std::string& part = entry.first;
+      if (std::any_of(out.begin(), out.end(), [&](const auto& known) { return known.first == part; })) continue;
+      const auto less = [&](const StageMemory& x, const StageMemory& y) { return part_of(x, part) < part_of(y, part); };
+      const auto [least, most] = std::minmax_element(stages.begin(), stages.end(), less);
+      if (part_of(*most, part) == 0) continue;
+      out.emplace_back(part, 1);
+      spreads.push_back(part_of(*most, part) - part_of(*least, part));
     }
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    for (const double other : spreads) out[i].second += other > spreads[i] ? 1 : 0;
   }
   return out;
 }
