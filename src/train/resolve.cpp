@@ -66,7 +66,8 @@ class Resolver {
     run_under_stack(catalog, q_.stack.empty() ? usual : q_.stack, out_);
     const StackMemory& rules = out_.workload.memory;
     if (rules.stack.empty()) return;
-    assume(fmt::format("memory as {} keeps it; measured runs lie within {:g} %", rules.stack, 100 * rules.error),
+    assume(fmt::format("memory as {} keeps it; nine of ten measured runs lie within {:g} %", rules.stack,
+                       100 * rules.error),
            "--stack", rules.source);
   }
 
