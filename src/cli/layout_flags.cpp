@@ -13,15 +13,18 @@
 namespace scalecalc::cli {
 namespace {
 
-constexpr std::int64_t kMostWords = 16;  // dimensions with more values are numbers
+constexpr std::int64_t kMostWords = 16;  // switches and numbers with more values are flags of no words
 
 /// Bounds are numbers; words have no order.
 bool takes_words(std::string_view flag) { return flag != "--max"; }
 
-/// "auto", which is no pin, and then what may be pinned.
+bool takes_number(const LayoutDimension& d) { return d.kind == DimensionKind::kWord && d.last_word < d.most; }
+
+/// "auto", which is no pin, and then what may be pinned; words without their number.
 std::vector<std::string> choices(const LayoutDimension& dimension) {
   std::vector<std::string> out{"auto"};
-  for (std::int64_t value = dimension.least; value <= dimension.most; ++value) {
+  const std::int64_t last = dimension.kind == DimensionKind::kWord ? dimension.last_word : dimension.most;
+  for (std::int64_t value = dimension.least; value <= last; ++value) {
     const bool of_switch = dimension.kind == DimensionKind::kSwitch;
     out.push_back(of_switch ? (value == 0 ? "off" : "on") : value_text(dimension, value));
   }
@@ -33,11 +36,41 @@ std::optional<std::int64_t> choice(const LayoutDimension& dimension, std::size_t
   return dimension.least + static_cast<std::int64_t>(position) - 1;
 }
 
+/// The value that `text` pins, of a dimension of words: nothing for "auto", and nothing with a problem where it is
+/// none.
+std::optional<std::int64_t> word_at(FlagReader& reader, const LayoutDimension& dimension, const std::string& place,
+                                    std::string_view text) {
+  const auto value = value_of_word(dimension, text);
+  if (value && *value >= dimension.least) return value;
+  const std::size_t colon = takes_number(dimension) ? text.find(':') : std::string_view::npos;
+  const std::vector<std::string> words = choices(dimension);
+  const std::vector<std::string_view> views(words.begin(), words.end());
+  if (reader.word_of(place, text.substr(0, colon), views) && colon != std::string_view::npos) {
+    reader.problem(fmt::format("{}: {} is no number of layers that a policy treats", place, in_quotes(text)),
+                   "full (all layers), full:8 (the first 8 of each stage) or full:auto (as many as must be)");
+  }
+  return std::nullopt;
+}
+
+/// remat_layers counts the layers of a bare policy: remat=full,remat_layers=8 is remat=full:8.
+void pin_word(FlagReader& reader, const LayoutDimension& dimension, const std::string& place, std::int64_t value,
+              LayoutFilter& filter) {
+  const auto number = filter.remat ? std::nullopt : filter.remat_layers;
+  dimension.set_pin(filter, value);
+  if (&dimension != find_dimension("remat") || !number) return;
+  if (filter.remat_layers != 0 && filter.remat_layers != number) {
+    reader.problem(
+        fmt::format("{} {} and remat_layers={} say different things", place, value_text(dimension, value), *number),
+        "give one of them");
+  }
+  filter.remat_layers = number;
+}
+
 void unknown_key(FlagReader& reader, std::string_view flag, std::string_view name) {
   std::vector<std::string> known;
   for (const bool words : {false, true}) {
     if (words && !takes_words(flag)) continue;
-    for (const LayoutDimension& d : layout_dimensions()) {
+    for (const LayoutDimension& d : takes_words(flag) ? layout_dimensions() : pin_dimensions()) {
       if ((d.kind == DimensionKind::kWord) == words) known.emplace_back(d.name);
     }
   }
@@ -71,8 +104,9 @@ class FilterReader {
     const std::string place = fmt::format("{} {}", flag_, name);
     if (dimension->kind == DimensionKind::kWord) {
       word(*dimension, place, value);
-    } else {
-      dimension->set_pin(filter_, reader_.count_of(place, value, {dimension->least, dimension->most}));
+    } else if (const auto count = reader_.count_of(place, value, {dimension->least, dimension->most})) {
+      if (dimension == find_dimension("remat_layers")) return layers(*count);
+      dimension->set_pin(filter_, count);
     }
   }
 
@@ -83,9 +117,20 @@ class FilterReader {
                       fmt::format("pin it: --fix {}={}", dimension.name, value));
       return;
     }
-    const std::vector<std::string> words = choices(dimension);
-    const std::vector<std::string_view> views(words.begin(), words.end());
-    if (const auto at = reader_.word_of(place, value, views)) dimension.set_pin(filter_, choice(dimension, *at));
+    if (const auto pinned = word_at(reader_, dimension, place, value)) {
+      pin_word(reader_, dimension, place, *pinned, filter_);
+    }
+  }
+
+  /// Behind its policy or before it.
+  void layers(std::int64_t count) {
+    const auto policy = find_dimension("remat")->pin(filter_);
+    filter_.remat_layers = count;
+    if (policy) {
+      LayoutFilter with;
+      with.remat_layers = count;
+      pin_word(reader_, *find_dimension("remat"), fmt::format("{} remat", flag_), *policy, with);
+    }
   }
 
   FlagReader& reader_;
@@ -108,19 +153,24 @@ Flag layout_flag(std::string_view dimension, std::string_view help) {
     std::string flag;
     std::vector<std::string> words;
     std::vector<std::string_view> views;
+    std::string value;  ///< what help calls it, where a number may follow
   };
   static std::map<std::string_view, Named> kNamed = [] {
     std::map<std::string_view, Named> out;
     for (const LayoutDimension& d : layout_dimensions()) {
-      if (d.most - d.least > kMostWords) continue;
+      if (d.kind != DimensionKind::kWord && d.most - d.least > kMostWords) continue;
       Named& named = out[d.name];
       named.flag = flag_of(d);
       named.words = choices(d);
       named.views.assign(named.words.begin(), named.words.end());
+      if (takes_number(d)) named.value = join(named.words, "|") + "[:N]";
     }
     return out;
   }();
   const Named& named = kNamed.at(dimension);
+  if (!named.value.empty()) {
+    return text(named.flag, named.value, help, named.words.back()).shown<&TrainQuestion::fix>().key("fix");
+  }
   return word(named.flag, named.views, help).shown<&TrainQuestion::fix>().key("fix");
 }
 
@@ -140,14 +190,18 @@ void read_layout_flags(FlagReader& reader, LayoutFilter& fix) {
   for (const char* name : {"remat", "schedule", "zero", "cp_comm", "offload", "ep_overlap"}) {
     const LayoutDimension& dimension = *find_dimension(name);
     const std::string flag = flag_of(dimension);
-    const auto word = reader.word(flag);
-    const auto given = word ? choice(dimension, *word) : std::nullopt;
+    std::optional<std::int64_t> given;
+    if (takes_number(dimension)) {
+      if (const std::string text = reader.text(flag); !text.empty()) given = word_at(reader, dimension, flag, text);
+    } else if (const auto word = reader.word(flag)) {
+      given = choice(dimension, *word);
+    }
     if (!given) continue;
     const auto fixed = dimension.pin(fix);
     if (fixed && *fixed != *given) {
       reader.problem(fmt::format("{} and --fix {}= say different things", flag, name), "give one of them");
     }
-    dimension.set_pin(fix, given);
+    pin_word(reader, dimension, flag, *given, fix);
   }
 }
 

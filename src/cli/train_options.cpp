@@ -106,7 +106,10 @@ std::vector<Flag> make_train_flags() {
       word<&TrainQuestion::stages>(
           "--stages", kStageSplitNames,
           "how layers are dealt to pipeline stages where they divide (default: as the stack, mostly even)"),
-      layout_flag("remat", "what the backward pass computes again").like("selective"),
+      layout_flag("remat",
+                  "what the backward pass computes again: full, in every layer; full:8, in the first 8 of each "
+                  "stage; full:auto, in as many as must be (default: what is fastest)")
+          .like("selective"),
       layout_flag("zero", "ZeRO stage of the data ranks"),
       layout_flag("schedule", "pipeline schedule").like("1f1b"),
       layout_flag("cp_comm", "how context ranks bring queries and keys together").like("ring"),
@@ -121,8 +124,7 @@ std::vector<Flag> make_train_flags() {
           .like("optimizer+activations"),
       text("--fix", "KEY=N,...",
            "pin layout dimensions: dp, fsdp, tp, sp, cp, pp, vpp, ep, etp, ep_overlap, zero, mb (sequences of a "
-           "microbatch), ga "
-           "(microbatches of a step), remat, remat_layers (of a stage; 0 = all), schedule, cp_comm, offload",
+           "microbatch), ga (microbatches of a step), remat, schedule, cp_comm, offload",
            "tp=8,pp=16")
           .repeatable()
           .shown<&TrainQuestion::fix>(),
@@ -197,7 +199,7 @@ void settle_machine(FlagReader& reader, const Arguments& arguments, TrainQuestio
 
 /// A layout whose pins contradict the question's would be asked about in vain.
 void refuse_contradictions(FlagReader& reader, const LayoutFilter& pins, const TrainQuestion& q) {
-  for (const LayoutDimension& d : layout_dimensions()) {
+  for (const LayoutDimension& d : pin_dimensions()) {
     const auto asked = d.pin(pins);
     if (!asked) continue;
     const std::string value = value_text(d, *asked);

@@ -44,13 +44,24 @@ class MemoryCounter {
     MemoryUse<R> out;
     double most = -1;
     for (const StageShape& stage : *in_.stages) {
-      MemoryUse<R> use = stage_memory(stage);
+      MemoryUse<R> use = of(stage);
       const double total = value_of(use.total());
       if (total <= most) continue;
       most = total;
       out = std::move(use);
     }
     return out;
+  }
+
+  MemoryUse<R> of(const StageShape& stage) const {
+    MemoryUse<R> use = state(stage);
+    activations(stage, use);
+    buffers(stage, use);
+    if (layout_.offload != 0) offload(stage, use);
+    update(stage, use);
+    allocator(use);
+    use.reserve = in_.memory_reserve;
+    return use;
   }
 
   /// Weights, gradients and optimizer state.
@@ -159,17 +170,6 @@ class MemoryCounter {
                : static_cast<double>(layout_.zero == 3 ? ch_.expert_shard.size : ch_.expert_data.size);
   }
 
-  MemoryUse<R> stage_memory(const StageShape& stage) const {
-    MemoryUse<R> use = state(stage);
-    activations(stage, use);
-    buffers(stage, use);
-    if (layout_.offload != 0) offload(stage, use);
-    update(stage, use);
-    allocator(use);
-    use.reserve = in_.memory_reserve;
-    return use;
-  }
-
   /// Moves to the host what is kept there. On the chip remain two layers' worth on their way: weights that FSDP does
   /// not gather anyway, the activations of one microbatch, the state of the widest layer's share.
   void offload(const StageShape& stage, MemoryUse<R>& use) const {
@@ -257,6 +257,14 @@ MemoryVerdict memory_verdict(const HardwareSpec& hw, const StackMemory& rules, c
 template <class R>
 MemoryUse<R> memory_use(const StepInput<R>& in) {
   return MemoryCounter<R>(in).fullest();
+}
+
+std::vector<MemoryUse<double>> memory_by_stage(const StepInput<double>& in, const std::vector<StageShape>& stages) {
+  const MemoryCounter<double> counter(in);
+  std::vector<MemoryUse<double>> out;
+  out.reserve(stages.size());
+  for (const StageShape& stage : stages) out.push_back(counter.of(stage));
+  return out;
 }
 
 std::optional<MemoryUse<double>> memory_of_layout(const ModelSpec& model, const HardwareSpec& hw,

@@ -21,6 +21,13 @@ Routing routing_of(const ModelSpec& model) {
   return {static_cast<double>(model.moe->top_k), static_cast<double>(model.moe->node_limit)};
 }
 
+Group expert_group(const Placement& placement, const Layout& layout) {
+  Group folded;
+  Group rest;
+  fold(expert_nest(placement, layout), layout.ep, folded, rest);
+  return folded;
+}
+
 bool experts_fold(const Placement& placement, const Layout& layout) {
   if (layout.ep == 1) return true;
   Group folded;
@@ -53,7 +60,7 @@ MeshChannels<R> make_channels(const HardwareSpec& hw, const Slice& slice, const 
   std::vector<Group> nested = expert_nest(placement, layout);
   fold(nested, layout.ep, folded, rest);
   out.expert_data = channel(rest, "expert data group");
-  out.ep = make_channel(hw, slice, rates, folded, "ep", routing);
+  out.ep = make_channel(hw, slice, rates, expert_group(placement, layout), "ep", routing);
   nested.pop_back();
   fold(nested, layout.ep, folded, rest);
   out.expert_shard = channel(rest, "expert FSDP group");

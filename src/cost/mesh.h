@@ -27,6 +27,9 @@ template <class R>
 MeshChannels<R> make_channels(const HardwareSpec& hw, const Slice& slice, const NetworkRates<R>& rates,
                               const Placement& placement, const Layout& layout, const Routing& routing);
 
+/// The expert group, folded over the tensor (with etp = 1), context and data ranks as placed.
+Group expert_group(const Placement& placement, const Layout& layout);
+
 /// False if the expert group cuts the placed dimensions unevenly.
 bool experts_fold(const Placement& placement, const Layout& layout);
 

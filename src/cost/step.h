@@ -94,6 +94,9 @@ StepTime<R> step_time(const Reader<R>& reader, const StepInput<R>& in) {
 template <class R>
 MemoryUse<R> memory_use(const StepInput<R>& in);
 
+/// What a chip of each of these stages holds; memory_use is that of the fullest of all.
+std::vector<MemoryUse<double>> memory_by_stage(const StepInput<double>& in, const std::vector<StageShape>& stages);
+
 /// The same of a layout that is not placed: memory depends on the sizes of its groups alone. Nothing if the model has
 /// too few layers for its stages.
 std::optional<MemoryUse<double>> memory_of_layout(const ModelSpec& model, const HardwareSpec& hw,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <type_traits>
 
 namespace scalecalc {
@@ -37,10 +38,53 @@ constexpr LayoutDimension count(std::string_view name, std::string_view json_key
 template <auto Field, auto Pin>
 constexpr LayoutDimension words(std::string_view name, std::int64_t least, std::int64_t most) {
   LayoutDimension out = row<Field, Pin>(name, name, DimensionKind::kWord, least, most);
+  out.last_word = most;
   out.word = [](std::int64_t value) {
     using Word = std::remove_reference_t<decltype(Layout{}.*Field)>;
-    return name_of(static_cast<Word>(value));
+    return std::string(name_of(static_cast<Word>(value)));
   };
+  return out;
+}
+
+constexpr std::int64_t kMostLayers = 100'000;
+constexpr std::int64_t kAsNeeded = kMostLayers + 1;  ///< in the place of a number of layers
+constexpr std::string_view kAsNeededWord = "auto";
+
+constexpr std::int64_t policy_of(std::int64_t value) { return value % kRematCount; }
+constexpr std::int64_t layers_of(std::int64_t value) { return value / kRematCount; }
+constexpr std::int64_t remat_value(Remat policy, std::int64_t layers) {
+  return static_cast<std::int64_t>(policy) + kRematCount * layers;
+}
+
+/// The policy and its number of layers, 0 for all.
+constexpr LayoutDimension remat() {
+  LayoutDimension out = words<&Layout::remat, &LayoutFilter::remat>("remat", static_cast<std::int64_t>(Remat::kNone),
+                                                                    static_cast<std::int64_t>(Remat::kFull));
+  out.most = remat_value(Remat::kFull, kAsNeeded);
+  out.value = [](const Layout& l) { return remat_value(l.remat, l.remat_layers); };
+  out.pin = [](const LayoutFilter& f) {
+    return f.remat ? std::optional(remat_value(*f.remat, f.remat_layers.value_or(kAsNeeded))) : std::nullopt;
+  };
+  out.set_pin = [](LayoutFilter& f, std::optional<std::int64_t> value) {
+    f.remat.reset();
+    f.remat_layers.reset();
+    if (!value) return;
+    f.remat = static_cast<Remat>(policy_of(*value));
+    if (layers_of(*value) != kAsNeeded) f.remat_layers = layers_of(*value);
+  };
+  out.word = [](std::int64_t value) {
+    std::string text(name_of(static_cast<Remat>(policy_of(value))));
+    const std::int64_t layers = layers_of(value);
+    if (layers == kAsNeeded) return text.append(":").append(kAsNeededWord);
+    return layers == 0 ? text : text.append(":").append(std::to_string(layers));
+  };
+  return out;
+}
+
+constexpr LayoutDimension remat_layers() {
+  LayoutDimension out = row<&Layout::remat_layers, &LayoutFilter::remat_layers>("remat_layers", "remat_layers",
+                                                                                DimensionKind::kCount, 0, kMostLayers);
+  out.pin = [](const LayoutFilter& f) { return f.remat ? std::nullopt : f.remat_layers; };
   return out;
 }
 
@@ -48,7 +92,8 @@ constexpr LayoutDimension words(std::string_view name, std::int64_t least, std::
 constexpr LayoutDimension offload() {
   LayoutDimension out =
       row<&Layout::offload, &LayoutFilter::offload>("offload", "offload", DimensionKind::kWord, 0, kOffloadAll);
-  out.word = [](std::int64_t value) { return offload_name(static_cast<std::uint8_t>(value)); };
+  out.last_word = kOffloadAll;
+  out.word = [](std::int64_t value) { return std::string(offload_name(static_cast<std::uint8_t>(value))); };
   return out;
 }
 
@@ -67,9 +112,7 @@ constexpr std::array kDimensions{
     count<&L::etp, &F::etp>("etp", "etp"),
     row<&L::ep_overlap, &F::ep_overlap>("ep_overlap", "ep_overlap", DimensionKind::kSwitch, 0, 1),
     row<&L::zero, &F::zero>("zero", "zero", DimensionKind::kCount, 0, 3),
-    words<&L::remat, &F::remat>("remat", static_cast<std::int64_t>(Remat::kNone),
-                                static_cast<std::int64_t>(Remat::kFull)),
-    row<&L::remat_layers, &F::remat_layers>("remat_layers", "remat_layers", DimensionKind::kCount, 0, 100'000),
+    remat(),
     words<&L::cp_comm, &F::cp_comm>("cp_comm", static_cast<std::int64_t>(CpComm::kAllGather),
                                     static_cast<std::int64_t>(CpComm::kUlysses)),
     offload(),
@@ -77,11 +120,14 @@ constexpr std::array kDimensions{
                                       static_cast<std::int64_t>(Schedule::kDualPipe)),
     count<&L::micro_batch_seqs, &F::micro_batch_seqs>("mb", "micro_batch_seqs"),
     count<&L::grad_accum, &F::grad_accum>("ga", "grad_accum"),
+    remat_layers(),
 };
 
 }  // namespace
 
-std::span<const LayoutDimension> layout_dimensions() { return kDimensions; }
+std::span<const LayoutDimension> layout_dimensions() { return std::span(kDimensions).first(kDimensions.size() - 1); }
+
+std::span<const LayoutDimension> pin_dimensions() { return kDimensions; }
 
 const LayoutDimension* find_dimension(std::string_view name) {
   const auto* const found = std::find_if(kDimensions.begin(), kDimensions.end(), [&](const LayoutDimension& d) {
@@ -92,6 +138,25 @@ const LayoutDimension* find_dimension(std::string_view name) {
 
 std::string value_text(const LayoutDimension& dimension, std::int64_t value) {
   return dimension.word == nullptr ? std::to_string(value) : std::string(dimension.word(value));
+}
+
+std::optional<std::int64_t> value_of_word(const LayoutDimension& dimension, std::string_view text) {
+  const bool counts = dimension.last_word < dimension.most;
+  const std::size_t colon = counts ? text.find(':') : std::string_view::npos;
+  std::int64_t word = 0;
+  while (word <= dimension.last_word && dimension.word(word) != text.substr(0, colon)) ++word;
+  if (word > dimension.last_word) return std::nullopt;
+  if (colon == std::string_view::npos) return word;
+  const auto policy = static_cast<Remat>(word);
+  const std::string_view number = text.substr(colon + 1);
+  if (policy == Remat::kNone) return std::nullopt;
+  if (number == kAsNeededWord) return remat_value(policy, kAsNeeded);
+  std::int64_t layers = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), layers);
+  if (error != std::errc() || end != number.data() + number.size() || layers < 1 || layers > kMostLayers) {
+    return std::nullopt;
+  }
+  return remat_value(policy, layers);
 }
 
 std::string pins_text(const LayoutFilter& filter) {
@@ -110,6 +175,15 @@ LayoutFilter pins_of(const Layout& layout) {
     if (value >= d.least) d.set_pin(out, value);
   }
   return out;
+}
+
+std::optional<std::int64_t> pinned_chips(const LayoutFilter& filter) {
+  std::int64_t ways = 1;
+  for (const auto& degree : {filter.dp, filter.fsdp, filter.tp, filter.cp, filter.pp}) {
+    if (!degree) return std::nullopt;
+    ways = std::min(kMostWays, ways * *degree);
+  }
+  return ways;
 }
 
 }  // namespace scalecalc

@@ -109,6 +109,7 @@ std::size_t FamilySearch::visit_member(Member member) {
 void FamilySearch::visit_recipe(const Member& member, const Recipe& recipe) {
   const std::size_t layouts = member.shardings->options.size();
   Layout layout = with(member.branch->layout, recipe);
+  if (recipe.some) layout.remat_layers = in_.request->fix.remat_layers.value_or(layout.remat_layers);
   if (!may_rank(member, layout)) {
     out_.stats.pruned += layouts;
     return;
@@ -204,7 +205,8 @@ void FamilySearch::visit_sharding(const Member& member, const Layout& recipe, st
     case FitOutcome::kTooLarge: break;
   }
   cut(Reject::kMemory, 1);
-  if (!some) miss(member, in.layout, memory);
+  // Where the number is open, treating all layers is another recipe, and needs less.
+  if (!some || in_.request->fix.remat_layers) miss(member, in.layout, memory);
 }
 
 void FamilySearch::visit_layout(const Member& member, const ShardingOptions::Option& option, const Layout& layout,

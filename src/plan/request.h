@@ -23,7 +23,7 @@ inline constexpr std::array<std::string_view, 4> kObjectiveNames{"time", "cost",
 /// Layout dimensions a user may pin (--fix) or bound (--max).
 struct LayoutFilter {
   std::optional<std::int64_t> dp, fsdp, tp, sp, cp, pp, vpp, ep, etp, zero, micro_batch_seqs, grad_accum, remat_layers;
-  std::optional<Remat> remat;  ///< this and the following: pins only
+  std::optional<Remat> remat;  ///< this and the following: pins only; of as many layers as needed if none are pinned
   std::optional<Schedule> schedule;
   std::optional<CpComm> cp_comm;
   std::optional<std::uint8_t> offload;  ///< kOffload bits

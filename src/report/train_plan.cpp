@@ -71,6 +71,7 @@ void add_machine(const TrainAnswer& job, const RankedPlan& ranked, std::int64_t 
     placement.figures.push_back(text_figure(dimension, "", where));
   }
   out.push_back(object("layout", std::move(layout)));
+  out.push_back(in_json(text_figure("fix", "", pins_text(pins_of(plan.layout)))));
   out.push_back(object("placement", std::move(placement)));
   out.push_back(in_json(counts_figure("chunk_layers", ranked.figures.chunk_layers)));
   out.push_back(count_figure("chips", plan.layout.chips(), "chips"));
@@ -109,8 +110,28 @@ Figure memory_figure(const TrainAnswer& job, const RankedPlan& ranked) {
   const double capacity = job.hw.hbm_capacity.value();
   Record out = parts(Format::kBytes, kMemoryParts, ranked.figures.memory_bytes);
   out.figures.push_back(in_column("memory_bytes", number_figure("total", "mem/chip", Format::kBytes, total)));
+  out.figures.push_back(in_column("memory_low_bytes", datum("low", ranked.figures.memory_band.low)));
+  out.figures.push_back(in_column("memory_high_bytes", datum("high", ranked.figures.memory_band.high)));
   out.figures.push_back(in_column("capacity_bytes", datum("capacity", capacity)));
   return object("memory_bytes", std::move(out));
+}
+
+Figure verdict_figure(const RankedPlan& ranked) {
+  return word_of("memory_verdict", kMemoryVerdictNames, ranked.figures.memory_verdict);
+}
+
+/// One record for each stage of the pipeline.
+Figure stages_figure(const RankedPlan& ranked) {
+  std::vector<Record> out;
+  for (const StageMemory& stage : ranked.figures.memory_by_stage) {
+    Record record{{count_figure("stage", out.size()), count_figure("layers", stage.layers)}};
+    for (Figure& part : parts(Format::kBytes, kMemoryParts, stage.bytes).figures) {
+      record.figures.push_back(std::move(part));
+    }
+    record.figures.push_back(datum("total", sum_of(stage.bytes)));
+    out.push_back(std::move(record));
+  }
+  return in_json(records_figure("memory_by_stage", "", "", std::move(out)));
 }
 
 Figure host_figure(const RankedPlan& ranked) {
@@ -222,6 +243,8 @@ double step_tokens(const TrainAnswer& job, const Plan& plan) {
   return plan.batch_seqs * static_cast<double>(job.workload.seq);
 }
 
+bool is_tight(const RankedPlan& ranked) { return ranked.figures.memory_verdict == MemoryVerdict::kTight; }
+
 bool adjusts_batch(const TrainAnswer& job, const Plan& plan) { return plan.batch_seqs != job.workload.batch_seqs; }
 
 Record plan_record(const TrainAnswer& job, const RankedPlan& ranked, std::size_t rank, std::int64_t asked) {
@@ -245,7 +268,10 @@ Record plan_record(const TrainAnswer& job, const RankedPlan& ranked, std::size_t
       read_by(Readers::kPeople,
               number_figure("memory_fraction", "of " + format_quantity(job.hw.hbm_capacity.value(), UnitKind::kBytes),
                             Format::kFraction, fraction)),
+      read_by(Readers::kPeople, text_figure("memory_mark", "room", is_tight(ranked) ? "tight" : "")),
       host_figure(ranked),
+      verdict_figure(ranked),
+      stages_figure(ranked),
       conventions_figure(ranked),
       run_figure(f.run)};
   out.figures.insert(out.figures.end(), rest);
@@ -264,8 +290,8 @@ Record miss_record(const TrainAnswer& job, const RankedPlan& ranked) {
   Record out;
   add_machine(job, ranked, job.question.chips, out.figures);
   const double over = sum_of(ranked.figures.memory_bytes) - job.hw.hbm_capacity.value();
-  out.figures.insert(out.figures.end(),
-                     {memory_figure(job, ranked), host_figure(ranked), datum("over_by_bytes", over)});
+  out.figures.insert(out.figures.end(), {memory_figure(job, ranked), host_figure(ranked), stages_figure(ranked),
+                                         datum("over_by_bytes", over)});
   return out;
 }
 
@@ -300,6 +326,7 @@ std::vector<ShownColumn> ranking_columns(const TrainAnswer& a) {
                                {"mfu", 1},
                                {"memory_bytes", 2},
                                {"memory_fraction", 4}};
+  if (any(is_tight)) out.push_back({"memory_mark", 1});
   if (a.workload.tokens) out.insert(out.end(), {{"run_time_s", 3}, {"run_cost_usd", 3}});
   out.push_back({"bound_by", 2});
   return out;
@@ -307,7 +334,7 @@ std::vector<ShownColumn> ranking_columns(const TrainAnswer& a) {
 
 Record filter_record(const LayoutFilter& filter) {
   Record out;
-  for (const LayoutDimension& d : layout_dimensions()) {
+  for (const LayoutDimension& d : pin_dimensions()) {
     if (const auto pinned = d.pin(filter)) out.figures.push_back(dimension_figure(d, *pinned));
   }
   return out;

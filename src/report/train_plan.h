@@ -41,6 +41,8 @@ Figure texts_figure(std::string_view key, const std::vector<std::string>& texts)
 
 /// Tokens of a step of this plan.
 double step_tokens(const TrainAnswer& job, const Plan& plan);
+/// Whether it may not fit: where runs err from their prediction as measured ones do.
+bool is_tight(const RankedPlan& ranked);
 /// Whether the plan runs another batch than the one asked for.
 bool adjusts_batch(const TrainAnswer& job, const Plan& plan);
 

@@ -115,6 +115,55 @@ Block conventions_block(const TrainAnswer& answer, const RankedPlan& ranked) {
   return out;
 }
 
+double part_of(const StageMemory& stage, std::string_view part) {
+  const auto found =
+      std::find_if(stage.bytes.begin(), stage.bytes.end(), [&](const auto& p) { return p.first == part; });
+  return found == stage.bytes.end() ? 0 : found->second;
+}
+
+/// The parts that some stage has, with the importance of their column: on a narrow terminal those stay longest that
+/// differ most from stage to stage.
+std::vector<std::pair<std::string, int>> parts_shown(const std::vector<StageMemory>& stages) {
+  std::vector<std::pair<std::string, int>> out;
+  std::vector<double> spreads;
+  for (const StageMemory& stage : stages) {
+    for (const auto& entry : stage.bytes) {
+      const std::string& part = entry.first;
+      if (std::any_of(out.begin(), out.end(), [&](const auto& known) { return known.first == part; })) continue;
+      const auto less = [&](const StageMemory& x, const StageMemory& y) { return part_of(x, part) < part_of(y, part); };
+      const auto [least, most] = std::minmax_element(stages.begin(), stages.end(), less);
+      if (part_of(*most, part) == 0) continue;
+      out.emplace_back(part, 1);
+      spreads.push_back(part_of(*most, part) - part_of(*least, part));
+    }
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    for (const double other : spreads) out[i].second += other > spreads[i] ? 1 : 0;
+  }
+  return out;
+}
+
+/// Stages that follow each other and hold the same are one line: "3-6".
+Block stages_block(const RankedPlan& ranked, const std::string& plan) {
+  const std::vector<StageMemory>& stages = ranked.figures.memory_by_stage;
+  Block out = lines_block(fmt::format("Memory of a chip by pipeline stage ({})", plan), {});
+  for (std::size_t begin = 0; begin < stages.size();) {
+    const StageMemory& stage = stages[begin];
+    std::size_t end = begin + 1;
+    while (end < stages.size() && stages[end].bytes == stage.bytes && stages[end].layers == stage.layers) ++end;
+    const std::string name = end == begin + 1 ? fmt::format("{}", begin) : fmt::format("{}-{}", begin, end - 1);
+    Record line{{rigid_text("stage", "stage", name), count_figure("layers", stage.layers, "layers")}};
+    for (const auto& [part, importance] : parts_shown(stages)) {
+      line.figures.push_back(
+          with_importance(number_figure(part, part, Format::kBytes, part_of(stage, part)), importance));
+    }
+    line.figures.push_back(number_figure("total", "total", Format::kBytes, sum_of(stage.bytes)));
+    out.records.push_back(std::move(line));
+    begin = end;
+  }
+  return out;
+}
+
 Block placement_block(const RankedPlan& ranked) {
   Block out = lines_block(fmt::format("Placement on {}", ranked.plan.slice.name()), {});
   for (const auto& [dimension, where] : ranked.figures.placement) {
@@ -281,6 +330,7 @@ Block memory_block(const TrainAnswer& answer, const RankedPlan& ranked, std::str
   const double total = sum_of(ranked.figures.memory_bytes);
   const bool fits = total <= capacity;
   const PartsTable table{"part", "bytes", "of capacity", Format::kBytes, capacity};
+  const auto bytes_text = [](double value) { return format_quantity(value, UnitKind::kBytes); };
   Block out = lines_block(title, {});
   for (const auto& [part, bytes] : ranked.figures.memory_bytes) {
     if (bytes != 0) out.records.push_back(parts_record(table, part, bytes));
@@ -288,10 +338,14 @@ Block memory_block(const TrainAnswer& answer, const RankedPlan& ranked, std::str
   out.records.push_back(parts_record(table, "total", total, fits ? Role::kHeading : Role::kBad));
   out.records.push_back(parts_record(table, "capacity", capacity));
   out.records.push_back(parts_record(table, fits ? "free" : "short", std::abs(capacity - total)));
+  if (const MemoryBand& band = ranked.figures.memory_band; fits && band.high > 0) {
+    out.lines.push_back({fmt::format("a run may need from {} to {}{}", bytes_text(band.low), bytes_text(band.high),
+                                     is_tight(ranked) ? ": tight, may not fit" : ""),
+                         is_tight(ranked) ? Role::kWarning : Role::kPlain});
+  }
   if (const double host = ranked.plan.memory.host.value(); host > 0) {
-    out.lines.push_back(
-        {fmt::format("offloaded to the host: {} of {} for each chip", format_quantity(host, UnitKind::kBytes),
-                     format_quantity(answer.hw.host_memory().value(), UnitKind::kBytes))});
+    out.lines.push_back({fmt::format("offloaded to the host: {} of {} for each chip", bytes_text(host),
+                                     bytes_text(answer.hw.host_memory().value()))});
   }
   return out;
 }
@@ -312,6 +366,9 @@ std::vector<Block> plan_blocks(const TrainAnswer& answer) {
   if (plan == nullptr) return {};
   std::vector<Block> out{layout_block(answer, *plan), time_block(*plan),
                          memory_block(answer, *plan, "Memory of the fullest chip")};
+  if (answer.question.explain && plan->figures.memory_by_stage.size() > 1) {
+    out.push_back(stages_block(*plan, detailed_name(answer)));
+  }
   if (!plan->figures.conventions.empty()) out.push_back(conventions_block(answer, *plan));
   if (!plan->figures.placement.empty()) out.push_back(placement_block(*plan));
   for (Block& block : run_blocks(answer, *plan)) out.push_back(std::move(block));

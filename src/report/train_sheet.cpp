@@ -109,6 +109,15 @@ std::string batch_note(const TrainAnswer& a) {
       format_quantity(1 - busy / best.plan.step_s, UnitKind::kFraction), compact_count(*a.batch_to_fill));
 }
 
+/// What the mark of the table means.
+std::string tight_note(const TrainAnswer& a) {
+  if (std::none_of(a.plans.begin(), a.plans.end(), is_tight)) return "";
+  return fmt::format(
+      "tight: may not fit. Nine of ten measured runs need at most {:g} % more than predicted, and such a plan has less "
+      "than that to spare.",
+      100 * a.workload.memory.error);
+}
+
 Block ranking(const TrainAnswer& a) {
   Block out{.key = "plans", .columns = ranking_columns(a), .header = no_plan_record(a)};
   for (std::size_t i = 0; i < a.plans.size(); ++i) {
@@ -123,7 +132,8 @@ Block ranking(const TrainAnswer& a) {
   if (a.search.feasible > a.plans.size() && !a.plans.empty()) {
     notes.push_back(fmt::format("The best {} are shown; --top N shows more.", a.plans.size()));
   }
-  for (std::string note : {near_note(a), recommended_note(a), cheaper_note(a), batch_note(a)})
+  for (std::string note :
+       {near_note(a), recommended_note(a), tight_note(a), cheaper_note(a), batch_note(a)})
     notes.push_back(std::move(note));
   for (std::string& note : notes) {
     if (!note.empty()) out.lines.push_back({std::move(note)});

@@ -32,7 +32,6 @@ constexpr std::array kCauses{
 /// Dimensions that the others leave no choice: nothing is offloaded where a layout fits.
 bool goes_without_saying(const LayoutDimension& d, const Layout& layout) {
   return (d.name == "cp_comm" && layout.cp == 1) || (d.name == "offload" && layout.offload == 0) ||
-         (d.name == "remat_layers" && layout.remat == Remat::kNone) ||
          (d.name == "ep_overlap" &&
           (layout.ep == 1 || layout.grad_accum == 1 || layout.schedule == Schedule::kDualPipe));
 }
@@ -95,8 +94,8 @@ std::string degrees_text(const Layout& l) {
 std::string recipe_text(const Layout& l) {
   std::string out = fmt::format("mb {}", l.micro_batch_seqs);
   if (l.grad_accum > 1) out += fmt::format(" x {}", l.grad_accum);
-  out += fmt::format(", remat {}", name_of(l.remat));
-  if (l.remat_layers > 0) out += fmt::format(" x {}", l.remat_layers);
+  const LayoutDimension& remat = *find_dimension("remat");
+  out += fmt::format(", remat {}", remat.word(remat.value(l)));
   out += fmt::format(", zero {}", l.zero);
   if (l.schedule != Schedule::kNone) out += fmt::format(", {}", name_of(l.schedule));
   if (pairs_experts(l) && l.schedule != Schedule::kDualPipe) out += ", ep overlap";

@@ -42,12 +42,22 @@ struct StackMemory {
   std::vector<std::string> selective;
   Coefficient fragmentation{0, 0, ""};  ///< of activations, logits and buffers: what the allocator cannot use
   std::optional<Coefficient> reserve;   ///< runtime and communication, beside the allocator; absent: the chip's
-  double error = 0.15;                  ///< of a prediction by these rules; nine of ten measured ones lie within
+  /// Of a prediction by these rules; nine of ten measured ones lie within. Where few or none of the stack's own runs
+  /// were measured: of the rows of memory.yaml over all stacks, 107 of 118 lie within 15 %.
+  double error = 0.15;
 };
 
 /// The share of a chip's memory that a prediction may take and still fit where it errs as `error` says: what `fits`
 /// promises; above it a plan is tight.
 inline double usable_share(const StackMemory& rules) { return 1 / (1 + rules.error); }
+
+struct MemoryBand {
+  double low = 0, high = 0;
+};
+/// Between which a measured run lies, but for one of ten.
+inline MemoryBand memory_band(const StackMemory& rules, double predicted) {
+  return {predicted / (1 + rules.error), predicted * (1 + rules.error)};
+}
 
 /// Reads a `memory:` block; problems are collected.
 StackMemory read_stack_memory(const ConfigNode& node, const std::string& stack, Problems& problems);

@@ -4,10 +4,12 @@
 #include "train/figures.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "cost/remat.h"
 #include "cost/stage_parameters.h"
 #include "model/accounting.h"
+#include "plan/plan_costs.h"
 #include "train/run_terms.h"
 
 namespace scalecalc {
@@ -67,7 +69,7 @@ class PlanArithmetic {
     band(out);
     out.bound_by = bound_by(plan_.time, plan_.step_s);
     out.time_s = causes(plan_.time);
-    out.memory_bytes = parts(plan_.memory);
+    memory(out);
     places(out);
     for (const ChunkShape& chunk : deal(q_.model, plan_.layout.pp, plan_.layout.vpp, q_.workload.runtime.stages)) {
       out.chunk_layers.push_back(chunk.layers);
@@ -147,11 +149,28 @@ class PlanArithmetic {
     out.step_high_s = step_at(slowest(request_.efficiency)) * (doubted ? 1 + kUnmeasuredBand : 1);
   }
 
+  void memory(PlanFigures& out) const {
+    const StackMemory& rules = q_.workload.memory;
+    out.memory_bytes = parts(plan_.memory);
+    out.memory_band = memory_band(rules, plan_.memory.total().value());
+    out.memory_verdict = memory_verdict(q_.hw, rules, plan_.memory);
+    const PlanCosts<double> costs(Reader<double>{}, request_, plan_);
+    const std::vector<StageShape> stages = all_stages(q_.model, plan_.layout, q_.workload.runtime.stages);
+    const std::vector<MemoryUse<double>> held = memory_by_stage(costs.input(), stages);
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      out.memory_by_stage.push_back(
+          {std::accumulate(stages[s].layers.begin(), stages[s].layers.end(), std::int64_t{0}), parts(held[s])});
+    }
+  }
+
   void places(PlanFigures& out) const {
     static constexpr const char* kNames[] = {"tp", "cp", "fsdp", "dp", "pp"};
     for (std::size_t d = 0; d < kMeshDims; ++d) {
       const Group& group = plan_.placement.dims[d];
       if (group.size() > 1) out.placement.emplace_back(kNames[d], describe(q_.hw, plan_.slice, group));
+    }
+    if (plan_.layout.ep > 1) {
+      out.placement.emplace_back("ep", describe(q_.hw, plan_.slice, expert_group(plan_.placement, plan_.layout)));
     }
     if (!plan_.placement.order.empty()) out.placement.emplace_back("order", plan_.placement.order);
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "base/units.h"
 #include "plan/dimensions.h"
@@ -23,12 +25,17 @@ class LayoutJudge {
     if (alone_) base_.fix = base_.max = {};
     base_.top = 1;
     request_ = base_;
-    for (const LayoutDimension& d : layout_dimensions()) {
+    for (const LayoutDimension& d : pin_dimensions()) {
       if (const auto pinned = d.pin(pins)) d.set_pin(request_.fix, pinned);
     }
-    // Who pins the data ranks asks about the whole machine, as in the question itself.
+    // Who pins the data ranks asks about the whole machine, as in the question itself, unless all degrees together make
+    // a smaller one that is ranked.
     if (request_.fix.dp || request_.fix.fsdp) {
-      std::erase_if(request_.slices, [&](const Slice& s) { return s.chips != base_.slices.front().chips; });
+      const std::int64_t whole = base_.slices.front().chips;
+      const std::int64_t chips = std::min(whole, pinned_chips(request_.fix).value_or(whole));
+      const bool built =
+          std::any_of(request_.slices.begin(), request_.slices.end(), [&](const Slice& s) { return s.chips == chips; });
+      std::erase_if(request_.slices, [&](const Slice& s) { return s.chips != (built ? chips : whole); });
     }
   }
 
@@ -81,12 +88,12 @@ class LayoutJudge {
   void illegal(const SearchStats& stats) {
     out_.obstacles = obstacles(request_);
     if (out_.obstacles.empty()) counted(stats);
-    for (const LayoutDimension& d : layout_dimensions()) {
+    for (const LayoutDimension& d : pin_dimensions()) {
       const auto pinned = d.pin(out_.pins);
       if (!pinned) continue;
       std::set<std::int64_t> legal = legal_values(request_, d);
       if (legal.empty() && !legal_alone(d, *pinned, legal)) continue;
-      legal.erase(*pinned);
+      if (legal.contains(*pinned)) continue;  // another pin is in the way: how many layers remat treats
       if (!legal.empty()) out_.remedies.push_back(nearest_legal(d, *pinned, legal));
     }
   }

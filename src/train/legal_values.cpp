@@ -7,10 +7,11 @@ namespace scalecalc {
 std::set<std::int64_t> legal_values(const PlanRequest& request, const LayoutDimension& dimension) {
   PlanRequest open = request;
   dimension.set_pin(open.fix, std::nullopt);
-  // What is computed again decides no divisibility.
-  const bool asks_remat = &dimension == find_dimension("remat");
-  if (!asks_remat && !open.fix.remat) open.fix.remat = Remat::kNone;
   std::set<std::int64_t> out;
+  if (dimension.name == "remat") {  // what is computed again decides no divisibility
+    for (std::int64_t policy = dimension.least; policy <= dimension.last_word; ++policy) out.insert(policy);
+    return out;
+  }
   SearchStats stats;
   const Space space(open, stats);
   for (const Family& family : space.families()) {

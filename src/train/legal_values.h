@@ -8,7 +8,8 @@
 
 namespace scalecalc {
 
-/// Over every legal layout of the request with this dimension's pin let go; memory and placement are not looked at.
+/// Over every legal layout of the request with this dimension's pin let go; memory and placement are not looked at, nor
+/// how many layers a policy of remat may treat.
 std::set<std::int64_t> legal_values(const PlanRequest& request, const LayoutDimension& dimension);
 
 }  // namespace scalecalc

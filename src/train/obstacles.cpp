@@ -9,6 +9,7 @@
 #include "base/divisors.h"
 #include "base/units.h"
 #include "model/sharding.h"
+#include "plan/dimensions.h"
 #include "plan/stack_supports.h"
 
 namespace scalecalc {
@@ -92,12 +93,14 @@ class ObstacleFinder {
   void remat() {
     if (!fix_.remat_layers || *fix_.remat_layers == 0) return;
     if (fix_.remat && *fix_.remat == Remat::kNone) {
-      say("remat none treats no layers: remat_layers {} needs a policy", *fix_.remat_layers);
+      say("remat none treats no layers: {} of them need a policy", *fix_.remat_layers);
     }
     const std::int64_t stages = fix_.pp.value_or(1);
     const std::int64_t largest = (model_.layers() + stages - 1) / stages;
     if (*fix_.remat_layers >= largest) {
-      say("remat_layers {} is not fewer than the {} layers of a stage; 0 stands for all", *fix_.remat_layers, largest);
+      const std::string_view policy = fix_.remat ? name_of(*fix_.remat) : "full";
+      say("remat {0}:{1} treats some layers of a stage, and the largest has {2}: for all of them, remat {0}", policy,
+          *fix_.remat_layers, largest);
     }
   }
 
@@ -155,15 +158,36 @@ class ObstacleFinder {
         mb, share_text(shares));
   }
 
-  /// ZeRO-3 shards weights over fsdp x cp ranks, and nothing else does.
+  /// ZeRO-3 shards weights over fsdp x cp ranks, and nothing else does: fsdp is how its ranks are pinned, dp how many
+  /// copies there are of what they share.
   void sharding() {
-    if (!fix_.zero) return;
-    if (*fix_.zero != 3 && fix_.fsdp.value_or(1) > 1) {
-      say("fsdp {} shards weights, which zero {} does not: fsdp is ZeRO-3", *fix_.fsdp, *fix_.zero);
+    const std::int64_t zero = std::min<std::int64_t>(fix_.zero.value_or(3), request_.max.zero.value_or(3));
+    const std::int64_t fsdp = fix_.fsdp.value_or(1);
+    if (zero != 3 && fsdp > 1) {
+      say("fsdp {0} shards weights, which zero {1} does not: fsdp is ZeRO-3, and zero {1} over {0} ranks is dp={0}",
+          fsdp, zero);
     }
-    if (*fix_.zero == 3 && fix_.fsdp && *fix_.fsdp == 1 && fix_.cp && *fix_.cp == 1 && fix_.dp.value_or(2) > 1) {
-      say("zero 3 shards weights over fsdp x cp ranks, and both are 1");
+    if (fix_.zero.value_or(0) != 3) return;
+    if (request_.max.zero.value_or(3) < 3) say("zero 3 lies above --max zero={}", *request_.max.zero);
+    const std::int64_t dp = fix_.dp.value_or(1);
+    const bool sharded = most(fix_.fsdp, request_.max.fsdp) > 1 || most(fix_.cp, request_.max.cp) > 1;
+    const bool left = dp * fix_.tp.value_or(1) * fix_.pp.value_or(1) < chips_;
+    if (dp > 1 && fsdp == 1 && fix_.cp.value_or(1) == 1 && (!sharded || !left)) {
+      say("zero 3 shards weights over fsdp x cp ranks, and dp {0} counts whole copies: ZeRO-3 over {0} ranks is "
+          "fsdp={0}",
+          dp);
+    } else if (fix_.ep && fix_.fsdp && fix_.tp && fix_.cp) {
+      const std::int64_t ranks = fsdp * *fix_.cp * (*fix_.tp / std::min(*fix_.tp, fix_.etp.value_or(1)));
+      if (ranks % *fix_.ep != 0) {
+        say("zero 3 keeps a group of experts inside its shards: ep {} does not fold over fsdp {} x cp {}{}", *fix_.ep,
+            fsdp, *fix_.cp, ranks > fsdp * *fix_.cp ? fmt::format(" x tp {}", *fix_.tp) : "");
+      }
     }
+  }
+
+  /// The largest value that pin and bound leave.
+  static std::int64_t most(const std::optional<std::int64_t>& fix, const std::optional<std::int64_t>& max) {
+    return std::min(fix.value_or(kMostWays), max.value_or(kMostWays));
   }
 
   void stages() {

@@ -81,6 +81,12 @@ struct FlopsConvention {
   double mfu = 0;
 };
 
+/// Of one pipeline stage.
+struct StageMemory {
+  std::int64_t layers = 0;
+  std::vector<std::pair<std::string, double>> bytes;  ///< of each chip, by the parts of PlanFigures::memory_bytes
+};
+
 /// The band of a plan that uses what no run of the chip's family shows is this much wider on either side: the mean error
 /// of runs whose source was held out from the fit (9.7 %, docs/accuracy.md), rounded up.
 inline constexpr double kUnmeasuredBand = 0.1;
@@ -91,8 +97,11 @@ struct PlanFigures {
   double tflops_per_chip = 0;              ///< model FLOPs (6N + causal attention), as mfu
   double mfu = 0, hfu = 0;                 ///< of the dense peak at the compute format
   std::string bound_by;
-  std::vector<std::pair<std::string, double>> time_s;          ///< cause (contract names) and seconds; sums to the step
-  std::vector<std::pair<std::string, double>> memory_bytes;    ///< part and bytes; sums to the total
+  std::vector<std::pair<std::string, double>> time_s;        ///< cause (contract names) and seconds; sums to the step
+  std::vector<std::pair<std::string, double>> memory_bytes;  ///< part and bytes; sums to the total
+  MemoryBand memory_band;                                    ///< of the total, by the stack's error
+  MemoryVerdict memory_verdict = MemoryVerdict::kFits;
+  std::vector<StageMemory> memory_by_stage;                    ///< of every stage; the fullest's is memory_bytes
   std::vector<std::pair<std::string, std::string>> placement;  ///< dimension and where it lies
   std::vector<std::int64_t> chunk_layers;                      ///< of each pipeline chunk; chunk c is on stage c mod pp
   std::vector<FlopsConvention> conventions;

@@ -70,6 +70,8 @@ class AnswerFile {
       const auto value = value_of(*d, entry.value.text);
       if (!value) {
         problems_.add(entry.value.span, fmt::format("'{}' cannot be {}", entry.key, in_quotes(entry.value.text)));
+      } else if (d->name == "remat_layers") {
+        out.remat_layers = value;  // answers once had the number beside the policy
       } else if (*value >= d->least) {
         d->set_pin(out, value);
       }
@@ -82,12 +84,7 @@ class AnswerFile {
       if (text == "true" || text == "false") return text == "true" ? 1 : 0;
       return std::nullopt;
     }
-    if (d.kind == DimensionKind::kWord) {
-      for (std::int64_t value = 0; value <= d.most; ++value) {
-        if (d.word(value) == text) return value;
-      }
-      return std::nullopt;
-    }
+    if (d.kind == DimensionKind::kWord) return value_of_word(d, text);
     const auto parsed = parse_quantity(text, UnitKind::kCount);
     const double* value = std::get_if<double>(&parsed);
     if (value == nullptr || *value > static_cast<double>(d.most)) return std::nullopt;
@@ -139,7 +136,7 @@ LayoutFilter scaled(const LayoutFilter& pins, std::int64_t chips) {
 /// "dp 128 -> 64" for every pin of the reference that does not hold for what was judged.
 std::vector<std::string> adapted(const LayoutFilter& pins, const LayoutVerdict& verdict) {
   std::vector<std::string> out;
-  for (const LayoutDimension& d : layout_dimensions()) {
+  for (const LayoutDimension& d : pin_dimensions()) {
     const auto was = d.pin(pins);
     const auto is = verdict.plan ? std::optional(d.value(verdict.plan->plan.layout)) : d.pin(verdict.pins);
     if (!was || was == is) continue;

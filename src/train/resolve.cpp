@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "plan/dimensions.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
 #include "train/import_assumptions.h"
@@ -68,7 +69,8 @@ class Resolver {
     evidence(catalog);
     const StackMemory& rules = out_.workload.memory;
     if (rules.stack.empty()) return;
-    assume(fmt::format("memory as {} keeps it; measured runs lie within {:g} %", rules.stack, 100 * rules.error),
+    assume(fmt::format("memory as {} keeps it; nine of ten measured runs lie within {:g} %", rules.stack,
+                       100 * rules.error),
            "--stack", rules.source);
   }
 
@@ -284,7 +286,7 @@ class Resolver {
         throw UserError(error.message, error.hint);
       }
       most_cubic();
-      if (!pinned()) smaller_machines();
+      smaller_machines();
     }
     largest_job();
     parts_of_domains();
@@ -326,8 +328,8 @@ class Resolver {
     return fmt::format("at most {} chips; see the shapes in its hardware file", group_thousands(torus.max_chips));
   }
 
-  /// A user who pins every parallel degree asks about that layout, not about other machines.
-  bool pinned() const { return q_.fix.dp.has_value() || q_.fix.fsdp.has_value(); }
+  /// Who pins the data ranks asks about the whole machine, unless all degrees together make a smaller one.
+  bool asked_about(std::int64_t count) const { return (!q_.fix.dp && !q_.fix.fsdp) || pinned_chips(q_.fix) == count; }
 
   /// Fewer chips can be faster or cheaper per token when their number divides better: the largest slice of the form
   /// {1, 3, 5, 7} x 2^k in the upper half of what was asked for. Who asks for the fewest chips gets them all.
@@ -337,7 +339,7 @@ class Resolver {
       std::int64_t count = odd;
       while (count * 2 <= q_.chips) count *= 2;
       for (; count >= 1 && (all || count * 2 > q_.chips); count /= 2) {
-        if (count >= q_.chips || count % odd != 0) continue;
+        if (count >= q_.chips || count % odd != 0 || !asked_about(count)) continue;
         if (offer_smaller(count) && !all) break;
       }
     }

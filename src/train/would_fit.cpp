@@ -101,7 +101,7 @@ std::vector<std::string> what_would_fit(const TrainQuestion& q, const PlanReques
 
 std::vector<std::string> looser_pins_that_fit(const PlanRequest& request) {
   std::vector<std::string> out;
-  for (const LayoutDimension& d : layout_dimensions()) {
+  for (const LayoutDimension& d : pin_dimensions()) {
     if (!d.pin(request.fix)) continue;
     if (const auto way = without(request, {&d})) out.push_back(*way);
   }

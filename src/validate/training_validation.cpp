@@ -192,8 +192,9 @@ double counted(const MemoryUse<double>& memory, MemoryCount count) {
 
 void compare_memory(PredictedRow& out, const Plan& plan, const StackMemory& rules) {
   out.predicted = counted(plan.memory, out.row.memory_count);
-  out.low = out.predicted / (1 + rules.error);
-  out.high = out.predicted * (1 + rules.error);
+  const MemoryBand band = memory_band(rules, out.predicted);
+  out.low = band.low;
+  out.high = band.high;
 }
 
 /// Below this an order of layouts says little: of one job, and of one model on one kind of chip.

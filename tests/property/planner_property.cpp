@@ -7,6 +7,10 @@
 #include <map>
 #include <tuple>
 
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/train_options.h"
+#include "plan/dimensions.h"
 #include "plan/enumerate.h"
 #include "plan/ranking.h"
 #include "plan/request.h"
@@ -396,6 +400,85 @@ TEST(PlannerProperty, TheSimplestNearTheBestEqualsBruteForce) {
     const Candidate* expected = expected_simplest(request, all, tie);
     RC_ASSERT(found.plans.front().layout == expected->plan.layout);
     RC_ASSERT(found.plans.front().step_s == expected->plan.step_s);
+  }));
+}
+
+/// What --fix makes of a text.
+LayoutFilter read_fix(const std::string& text) {
+  const cli::Arguments arguments =
+      cli::parse_arguments({"m", "--hw", "h", "--chips", "8", "--fix", text}, cli::train_command());
+  return cli::train_question(arguments).fix;
+}
+
+/// What one pin, or all, make of a question.
+PlanResult pinned(PlanRequest request, const LayoutFilter& fix) {
+  request.fix = fix;
+  request.top = 1;
+  return plan(request);
+}
+
+/// Time per token or, ranked by cost, chips x that: what pins cannot better.
+double goal_of(const PlanRequest& request, const Plan& p) {
+  Candidate c;
+  c.plan = p;
+  return goal_of(request, c);
+}
+
+class PinProperty : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(PinProperty, AListedPlansOwnFlagsGiveThePlan) {
+  std::size_t plans = 0;
+  Compared met;
+  EXPECT_TRUE(rc::check("the text of plans[].fix, read by --fix", [&] {
+    for (std::size_t before = 0; before < GetParam(); ++before) random_problem();
+    const Problem problem = random_problem();
+    const PlanRequest& request = problem.request;
+    for (const Plan& listed : plan(request).plans) {
+      ++plans;
+      met.add(request, listed.layout);
+      const std::string text = pins_text(pins_of(listed.layout));
+      const PlanResult again = pinned(request, read_fix(text));
+      if (again.plans.empty()) RC_FAIL("nothing fits " + text);
+      const Plan& same = again.plans.front();
+      if (!(same.layout == listed.layout)) RC_FAIL(text + " gives " + pins_text(pins_of(same.layout)));
+      RC_ASSERT(same.step_s == listed.step_s);
+      RC_ASSERT(same.memory.total().value() == listed.memory.total().value());
+      RC_ASSERT(same.memory.host.value() == listed.memory.host.value());
+      RC_ASSERT(same.slice.chips == listed.slice.chips);
+      RC_ASSERT(same.batch_seqs == listed.batch_seqs);
+    }
+  }));
+#ifdef NDEBUG
+  EXPECT_GE(plans, 600U);
+  EXPECT_TRUE(met.interleaved && met.experts && met.full_sharding && met.offload && met.some_layers);
+#endif
+}
+
+INSTANTIATE_TEST_SUITE_P(Problems, PinProperty, testing::Range<std::size_t>(0, kOfARun));
+
+TEST(PlannerProperty, OnePinNeverBeatsNoneAndKeepsThePlan) {
+  EXPECT_TRUE(rc::check("dimensions of a listed plan pinned alone", [] {
+    const Problem problem = random_problem();
+    PlanRequest request = problem.request;
+    if (request.objective != Objective::kCost) request.objective = Objective::kTime;
+    request.top = 3;
+    const PlanResult open = plan(request);
+    if (open.plans.empty()) return;
+    const Plan& listed = open.plans.back();
+    const LayoutFilter all = pins_of(listed.layout);
+    constexpr std::size_t kApart = 4;  // a quarter of the dimensions for each problem: enough, and quick
+    const std::span<const LayoutDimension> dimensions = layout_dimensions();
+    for (std::size_t i = *rc::gen::inRange<std::size_t>(0, kApart); i < dimensions.size(); i += kApart) {
+      const LayoutDimension& d = dimensions[i];
+      LayoutFilter one;
+      d.set_pin(one, d.pin(all));
+      if (!d.pin(all)) continue;
+      const PlanResult found = pinned(request, one);
+      const std::string text = pins_text(one);
+      if (found.plans.empty()) RC_FAIL("nothing fits " + text);
+      if (goal_of(request, found.plans.front()) < goal_of(request, open.plans.front())) RC_FAIL(text + " is better than no pin");
+      if (goal_of(request, found.plans.front()) > goal_of(request, listed)) RC_FAIL(text + " loses " + pins_text(all));
+    }
   }));
 }
 

@@ -168,6 +168,23 @@ TEST(TrainOptions, LeavesOpenWhatIsNotSaid) {
   EXPECT_FALSE(q.ideal);
 }
 
+TEST(TrainOptions, APolicyOfRematMeansAllLayersUnlessItSaysHowMany) {
+  const auto fix = [](Words words) { return train_question(parse(with(std::move(words)))).fix; };
+  for (const Words& words :
+       {Words{"--remat", "full"}, Words{"--fix", "remat=full"}, Words{"--fix", "remat=full:8"},
+        Words{"--remat", "full:8"}, Words{"--fix", "remat=full,remat_layers=8"},
+        Words{"--fix", "remat_layers=8,remat=full"}, Words{"--fix", "remat_layers=8", "--remat", "full"}}) {
+    const bool some = words.back().find('8') != std::string::npos || words.size() == 4;
+    EXPECT_EQ(fix(words).remat, Remat::kFull) << words.back();
+    EXPECT_EQ(fix(words).remat_layers, some ? 8 : 0) << words.back();
+  }
+  EXPECT_EQ(fix({"--remat", "mlp:auto"}).remat, Remat::kMlp);
+  EXPECT_FALSE(fix({"--remat", "mlp:auto"}).remat_layers);
+  const TrainQuestion q = train_question(parse(with({"--why-not", "remat=full", "--from", "tp=8,remat=attention:2"})));
+  EXPECT_EQ(q.why_not.front().remat_layers, 0);
+  EXPECT_EQ(q.from->pins.remat_layers, 2);
+}
+
 TEST(TrainOptions, ATopologyCountsTheChips) {
   const TrainQuestion q = train_question(parse({"m", "--hw", "tpu-v5p", "--topology", "4x4x8", "--slices", "2"}));
   EXPECT_EQ(q.chips, 256);
@@ -204,13 +221,21 @@ TEST(TrainOptions, WholeMessages) {
        "hint: a value, a list 8,16,64, or a range 8..8192*2, 0..4096+512 or 1..512 (doubling)\n"},
       {with({"--fix", "tq=8"}),
        "error: --fix has no dimension 'tq'\nhint: did you mean 'tp'? dimensions: dp, fsdp, tp, sp, cp, pp, vpp, ep, "
-       "etp, zero, remat_layers, mb, ga, remat, cp_comm, offload, schedule\n"},
+       "etp, zero, mb, ga, remat, cp_comm, offload, schedule\n"},
       {with({"--fix", "tp=8,tp=4"}), "error: --fix gives 'tp' twice\n"},
       {with({"--fix", "tp"}), "error: --fix: 'tp' is not KEY=VALUE\nhint: for example --fix tp=8,pp=16\n"},
       {with({"--max", "schedule=1f1b"}),
        "error: --max cannot bound schedule, which has no order\nhint: pin it: --fix schedule=1f1b\n"},
       {with({"--fix", "remat=full", "--remat", "none"}),
        "error: --remat and --fix remat= say different things\nhint: give one of them\n"},
+      {with({"--fix", "remat=full:8,remat_layers=4"}),
+       "error: --fix remat full:8 and remat_layers=4 say different things\nhint: give one of them\n"},
+      {with({"--remat", "full:0"}),
+       "error: --remat: 'full:0' is no number of layers that a policy treats\n"
+       "hint: full (all layers), full:8 (the first 8 of each stage) or full:auto (as many as must be)\n"},
+      {with({"--remat", "ful:8"}),
+       "error: --remat cannot be 'ful'\nhint: did you mean 'full'? accepted: auto, none, selective, attention, mlp, "
+       "full\n"},
       {with({"--schedule", "interleave"}),
        "error: --schedule cannot be 'interleave'\nhint: did you mean 'interleaved'? accepted: auto, gpipe, 1f1b, "
        "interleaved, zero-bubble, dualpipe\n"},

@@ -10,7 +10,7 @@ namespace {
 TEST(LayoutDimensions, NamesAreUnique) {
   std::set<std::string_view> names;
   std::set<std::string_view> keys;
-  for (const LayoutDimension& d : layout_dimensions()) {
+  for (const LayoutDimension& d : pin_dimensions()) {
     EXPECT_TRUE(names.insert(d.name).second) << d.name;
     EXPECT_TRUE(keys.insert(d.json_key).second) << d.json_key;
     EXPECT_EQ(find_dimension(d.name), &d);
@@ -20,10 +20,10 @@ TEST(LayoutDimensions, NamesAreUnique) {
 }
 
 TEST(LayoutDimensions, EachPinsItsOwnFieldAlone) {
-  for (const LayoutDimension& d : layout_dimensions()) {
+  for (const LayoutDimension& d : pin_dimensions()) {
     LayoutFilter filter;
     d.set_pin(filter, d.most);
-    for (const LayoutDimension& other : layout_dimensions()) {
+    for (const LayoutDimension& other : pin_dimensions()) {
       EXPECT_EQ(other.pin(filter), &other == &d ? std::optional(d.most) : std::nullopt) << d.name << other.name;
     }
     d.set_pin(filter, std::nullopt);
@@ -43,9 +43,46 @@ TEST(LayoutDimensions, ALayoutPinsItself) {
                       .remat = Remat::kFull,
                       .schedule = Schedule::kInterleaved};
   EXPECT_EQ(pins_text(pins_of(layout)),
-            "dp=2,fsdp=1,tp=8,sp=1,cp=1,pp=4,vpp=2,ep=1,etp=1,zero=1,remat=full,remat_layers=0,"
+            "dp=2,fsdp=1,tp=8,sp=1,cp=1,pp=4,vpp=2,ep=1,etp=1,zero=1,remat=full,"
             "cp_comm=all-gather,offload=none,schedule=interleaved,mb=3,ga=4");
   EXPECT_FALSE(pins_of(Layout{}).schedule.has_value());  // no schedule is no pin
+}
+
+TEST(LayoutDimensions, EveryWordIsReadAsItIsWritten) {
+  for (const LayoutDimension& d : layout_dimensions()) {
+    if (d.kind != DimensionKind::kWord) continue;
+    for (std::int64_t value = d.least; value <= d.last_word; ++value) {
+      EXPECT_EQ(value_of_word(d, value_text(d, value)), value) << value_text(d, value);
+    }
+  }
+}
+
+TEST(LayoutDimensions, APolicyMeansAllLayersUnlessItSaysHowMany) {
+  const LayoutDimension& remat = *find_dimension("remat");
+  const auto pins = [&](std::string_view text) {
+    LayoutFilter out;
+    remat.set_pin(out, value_of_word(remat, text));
+    EXPECT_EQ(pins_text(out), "remat=" + std::string(text));
+    return out;
+  };
+  EXPECT_EQ(pins("full").remat, Remat::kFull);
+  EXPECT_EQ(pins("full").remat_layers, 0);
+  EXPECT_EQ(pins("selective:12").remat, Remat::kSelective);
+  EXPECT_EQ(pins("selective:12").remat_layers, 12);
+  EXPECT_EQ(pins("mlp:auto").remat, Remat::kMlp);
+  EXPECT_FALSE(pins("mlp:auto").remat_layers.has_value());
+  EXPECT_EQ(remat.word(remat.value({.remat = Remat::kAttention, .remat_layers = 3})), "attention:3");
+  for (const char* text : {"full:0", "full:-1", "full:", "full:1.5", "full:8x", "full:100001", "none:4", "none:auto",
+                           "most", "8", "", "zero:3"}) {
+    EXPECT_FALSE(value_of_word(remat, text)) << text;
+  }
+}
+
+TEST(LayoutDimensions, PinnedChipsNeedEveryDegree) {
+  EXPECT_EQ(pinned_chips({.dp = 2, .fsdp = 3, .tp = 4, .cp = 1, .pp = 5}), 120);
+  EXPECT_FALSE(pinned_chips({.dp = 2, .fsdp = 3, .tp = 4, .cp = 1}));
+  EXPECT_EQ(pinned_chips({.dp = kMostWays, .fsdp = kMostWays, .tp = kMostWays, .cp = kMostWays, .pp = kMostWays}),
+            kMostWays);
 }
 
 }  // namespace

@@ -32,14 +32,13 @@ TEST(TrainJson, HasTheKeysOfTheContractInOrder) {
   EXPECT_EQ(json["schema"], "scalecalc/train/1");
   EXPECT_EQ(json["tool"]["version"], "1.2.3");
   const Json& plan = json["plans"][0];
-  EXPECT_EQ(keys(plan["layout"]),
-            (Keys{"dp", "fsdp", "tp", "sp", "cp", "pp", "vpp", "ep", "etp", "zero", "remat", "remat_layers", "cp_comm",
-                  "offload", "schedule", "micro_batch_seqs", "grad_accum"}));
+  EXPECT_EQ(keys(plan["layout"]), (Keys{"dp", "fsdp", "tp", "sp", "cp", "pp", "vpp", "ep", "etp", "zero", "remat",
+                                        "cp_comm", "offload", "schedule", "micro_batch_seqs", "grad_accum"}));
   EXPECT_EQ(keys(plan["time_s"]),
             (Keys{"compute", "hbm", "tp_exposed", "fsdp_exposed", "dp_exposed", "cp_exposed", "ep_exposed",
                   "pp_exposed", "offload_exposed", "bubble", "optimizer", "overhead"}));
   EXPECT_EQ(keys(plan["memory_bytes"]), (Keys{"weights", "gradients", "optimizer", "activations", "logits", "buffers",
-                                              "reserve", "total", "capacity"}));
+                                              "reserve", "total", "low", "high", "capacity"}));
   EXPECT_EQ(keys(plan["run"]),
             (Keys{"tokens", "steps", "time_s", "chip_hours", "cost_usd", "energy_j", "economics", "power"}));
   EXPECT_EQ(keys(json["search"]),
