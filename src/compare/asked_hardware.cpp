@@ -72,4 +72,26 @@ Assumption price_assumption(const ComparedSystem& row) {
   return {fmt::format("{}: {}", row.label, price_text(*row.price)), "--price", row.price->source};
 }
 
+std::optional<Assumption> preemption_assumption(const std::vector<const ComparedSystem*>& rows,
+                                                std::string_view failures, bool counted) {
+  std::vector<std::string> labels;
+  bool ranked = true;
+  for (const ComparedSystem* row : rows) {
+    if (!row->answered() || !row->price || !is_preemptible(*row->price)) continue;
+    labels.push_back(row->label);
+    ranked = ranked && row->cost_ranked;
+  }
+  if (labels.empty()) return std::nullopt;
+  const std::string who = join(labels, ", ");
+  if (counted) {
+    return Assumption{fmt::format("{}: these chips are taken back as often as {} says that any fail", who, failures),
+                      std::string(failures), "command line"};
+  }
+  return Assumption{
+      fmt::format("{}: these chips can be taken back, and how often is not known: their dollars are those "
+                  "of a run that never is{}",
+                  who, ranked ? "" : ", and do not compete for the cheapest"),
+      std::string(failures), "hardware file", true};
+}
+
 }  // namespace scalecalc

@@ -23,5 +23,9 @@ std::vector<Assumption> shared_assumptions(const std::vector<std::string>& names
 
 /// What a row's chips cost, or that nobody says so.
 Assumption price_assumption(const ComparedSystem& row);
+/// What is not counted of chips that can be taken back, once for all such rows; nothing if there are none.
+/// `failures`: the flag that says how often chips are lost, given or not; empty: the task has none.
+std::optional<Assumption> preemption_assumption(const std::vector<const ComparedSystem*>& rows,
+                                                std::string_view failures, bool counted);
 
 }  // namespace scalecalc

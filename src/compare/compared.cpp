@@ -13,14 +13,18 @@ namespace {
 
 using FigureOf = std::optional<double> ComparedSystem::*;
 
+/// What a row is compared by; nothing if it does not take part.
+std::optional<double> entry_of(const ComparedSystem& row, FigureOf figure) {
+  if (!row.answered() || (figure == &ComparedSystem::usd && !row.cost_ranked)) return std::nullopt;
+  return row.*figure;
+}
+
 std::vector<std::string> best_of(const std::vector<const ComparedSystem*>& rows, FigureOf figure) {
   double least = std::numeric_limits<double>::max();
-  for (const ComparedSystem* row : rows) {
-    if (row->answered() && row->*figure) least = std::min(least, *(row->*figure));
-  }
+  for (const ComparedSystem* row : rows) least = std::min(least, entry_of(*row, figure).value_or(least));
   std::vector<std::string> out;
   for (const ComparedSystem* row : rows) {
-    if (row->answered() && row->*figure == least) out.push_back(row->label);
+    if (entry_of(*row, figure) == least) out.push_back(row->label);
   }
   return out;
 }
@@ -40,9 +44,10 @@ std::vector<std::string> labels_that_are(ExpectedKey key, const std::vector<cons
 }
 
 std::size_t rank_of(const ComparedSystem& row, const std::vector<ComparedSystem*>& rows, FigureOf figure) {
-  if (!row.answered() || !(row.*figure)) return 0;
+  const std::optional<double> own = entry_of(row, figure);
+  if (!own) return 0;
   return 1 + static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [&](const ComparedSystem* other) {
-           return other->answered() && other->*figure && *(other->*figure) < *(row.*figure);
+           return entry_of(*other, figure).value_or(*own) < *own;
          }));
 }
 
@@ -71,7 +76,13 @@ PriceFilter SystemAsked::prices(const PriceFilter& of_all) const {
   return out;
 }
 
-void rank_systems(const std::vector<ComparedSystem*>& rows) {
+void rank_systems(const std::vector<ComparedSystem*>& rows, bool preemptions_counted) {
+  const bool alike = std::all_of(rows.begin(), rows.end(), [](const ComparedSystem* row) {
+    return !row->answered() || !row->price || is_preemptible(*row->price);
+  });
+  for (ComparedSystem* row : rows) {
+    row->cost_ranked = preemptions_counted || alike || !row->price || !is_preemptible(*row->price);
+  }
   for (ComparedSystem* row : rows) {
     row->rank_time = rank_of(*row, rows, &ComparedSystem::time_s);
     row->rank_cost = rank_of(*row, rows, &ComparedSystem::usd);

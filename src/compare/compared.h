@@ -59,6 +59,7 @@ struct ComparedSystem {
   std::optional<double> joules;  ///< likewise
   std::size_t rank_time = 0;     ///< 1 is best, equal figures share a rank; 0: none
   std::size_t rank_cost = 0;
+  bool cost_ranked = true;  ///< its dollars are held against the others': rank_systems
 
   bool answered() const { return status == ComparedStatus::kAnswered; }
   void fail(ComparedStatus why, std::string sentence) {
@@ -67,8 +68,16 @@ struct ComparedSystem {
   }
 };
 
-/// Fills in the ranks.
-void rank_systems(const std::vector<ComparedSystem*>& rows);
+template <class Row>
+std::vector<const ComparedSystem*> pointers_to(const std::vector<Row>& rows) {
+  std::vector<const ComparedSystem*> out;
+  for (const Row& row : rows) out.push_back(&row);
+  return out;
+}
+
+/// Fills in the ranks. Unless `preemptions_counted`, dollars of preemptible chips are those of a run that is never
+/// preempted, so they are ranked only if nobody's are of others.
+void rank_systems(const std::vector<ComparedSystem*>& rows, bool preemptions_counted = false);
 /// Best first by this; then those without such a figure, then those not answered, each in the order given.
 std::vector<std::size_t> order_by(RankBy by, const std::vector<const ComparedSystem*>& rows);
 /// A label for each row, as short as tells them apart. `sizes`: "2x4096" or empty, for each row.

@@ -87,6 +87,11 @@ std::string price_kind(const Price& price) {
   return words;
 }
 
+bool is_preemptible(const Price& price) {
+  const std::string kind = price_kind(price);
+  return same(kind, "spot") || same(kind, "preemptible");
+}
+
 std::string price_text(const Price& p) {
   return fmt::format("{:g} USD per chip-hour ({} {}{}{}, {})", p.usd_per_chip_hour, p.cloud, p.terms,
                      p.region.empty() ? "" : " ", p.region, p.date);

@@ -24,6 +24,9 @@ std::optional<MonthRange> months_of(std::string_view text);
 /// brackets does not count.
 std::string price_kind(const Price& price);
 
+/// Whether its chips may be taken back at any time: "spot", "preemptible".
+bool is_preemptible(const Price& price);
+
 /// "10.8 USD per chip-hour (GCP on-demand us, 2025-02)".
 std::string price_text(const Price& price);
 

@@ -47,6 +47,8 @@ void add_break_even(Sheet& sheet, const std::vector<PricedRow>& rows);
 void add_expectations(Sheet& sheet, const std::vector<ExpectationResult>& results);
 /// "fastest", "cheapest": the rows of rank 1 with their figures.
 std::string winners(const std::vector<const ComparedSystem*>& rows, RankBy by);
+/// A line of the summary with what is left out of "cheapest" and its dollars; `of`: " a million output tokens".
+void add_unranked(Sheet& sheet, const std::vector<const ComparedSystem*>& rows, std::string_view of = "");
 /// The limits and choices of prices as members of the query.
 void add_price_filter(std::vector<Figure>& out, const PriceFilter& filter);
 
