@@ -32,11 +32,10 @@ constexpr std::array kRunFlags{
     of_failures(quantity<&RunQuestion::checkpoint_interval_s>(
         "--checkpoint-interval", UnitKind::kSeconds, "TIME",
         "work between checkpoints (default: what makes the run shortest)", "30min")),
-    of_failures(quantity<&RunQuestion::storage_bandwidth>(
-                    "--storage-bandwidth", UnitKind::kBytesPerSecond, "RATE",
-                    "of the whole job to where checkpoints are kept (default: the hardware file's hosts together)",
-                    "2TB/s")
-                    .key("storage_bytes_per_s")),
+    quantity<&RunQuestion::storage_bandwidth>(
+        "--storage-bandwidth", UnitKind::kBytesPerSecond, "RATE",
+        "of the whole job to its data and checkpoints (default: the hardware file's hosts together)", "2TB/s")
+        .key("storage_bytes_per_s"),
     of_failures(quantity<&RunQuestion::restart_s>(
         "--restart-time", UnitKind::kSeconds, "TIME",
         "from a failure until the checkpoint is loaded: detect, replace, start (default 10min)", "10min")),

@@ -90,6 +90,11 @@ std::string price_kind(const Price& price) {
   return words;
 }
 
+bool is_preemptible(const Price& price) {
+  const std::string kind = price_kind(price);
+  return same(kind, "spot") || same(kind, "preemptible");
+}
+
 std::string price_text(const Price& p) {
   return fmt::format("{:g} USD per chip-hour ({} {}{}{}, {})", p.usd_per_chip_hour, p.cloud, p.terms,
                      p.region.empty() ? "" : " ", p.region, p.date);
@@ -125,14 +130,18 @@ namespace {
 
 using FigureOf = std::optional<double> ComparedSystem::*;
 
+/// What a row is compared by; nothing if it does not take part.
+std::optional<double> entry_of(const ComparedSystem& row, FigureOf figure) {
+  if (!row.answered() || (figure == &ComparedSystem::usd && !row.cost_ranked)) return std::nullopt;
+  return row.*figure;
+}
+
 std::vector<std::string> best_of(const std::vector<const ComparedSystem*>& rows, FigureOf figure) {
   double least = std::numeric_limits<double>::max();
-  for (const ComparedSystem* row : rows) {
-    if (row->answered() && row->*figure) least = std::min(least, *(row->*figure));
-  }
+  for (const ComparedSystem* row : rows) least = std::min(least, entry_of(*row, figure).value_or(least));
   std::vector<std::string> out;
   for (const ComparedSystem* row : rows) {
-    if (row->answered() && row->*figure == least) out.push_back(row->label);
+    if (entry_of(*row, figure) == least) out.push_back(row->label);
   }
   return out;
 }
@@ -152,9 +161,10 @@ std::vector<std::string> labels_that_are(ExpectedKey key, const std::vector<cons
 }
 
 std::size_t rank_of(const ComparedSystem& row, const std::vector<ComparedSystem*>& rows, FigureOf figure) {
-  if (!row.answered() || !(row.*figure)) return 0;
+  const std::optional<double> own = entry_of(row, figure);
+  if (!own) return 0;
   return 1 + static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [&](const ComparedSystem* other) {
-           return other->answered() && other->*figure && *(other->*figure) < *(row.*figure);
+           return entry_of(*other, figure).value_or(*own) < *own;
          }));
 }
 
@@ -183,7 +193,13 @@ PriceFilter SystemAsked::prices(const PriceFilter& of_all) const {
   return out;
 }
 
-void rank_systems(const std::vector<ComparedSystem*>& rows) {
+void rank_systems(const std::vector<ComparedSystem*>& rows, bool preemptions_counted) {
+  const bool alike = std::all_of(rows.begin(), rows.end(), [](const ComparedSystem* row) {
+    return !row->answered() || !row->price || is_preemptible(*row->price);
+  });
+  for (ComparedSystem* row : rows) {
+    row->cost_ranked = preemptions_counted || alike || !row->price || !is_preemptible(*row->price);
+  }
   for (ComparedSystem* row : rows) {
     row->rank_time = rank_of(*row, rows, &ComparedSystem::time_s);
     row->rank_cost = rank_of(*row, rows, &ComparedSystem::usd);
@@ -304,6 +320,28 @@ Assumption price_assumption(const ComparedSystem& row) {
             "command line"};
   }
   return {fmt::format("{}: {}", row.label, price_text(*row.price)), "--price", row.price->source};
+}
+
+std::optional<Assumption> preemption_assumption(const std::vector<const ComparedSystem*>& rows,
+                                                std::string_view failures, bool counted) {
+  std::vector<std::string> labels;
+  bool ranked = true;
+  for (const ComparedSystem* row : rows) {
+    if (!row->answered() || !row->price || !is_preemptible(*row->price)) continue;
+    labels.push_back(row->label);
+    ranked = ranked && row->cost_ranked;
+  }
+  if (labels.empty()) return std::nullopt;
+  const std::string who = join(labels, ", ");
+  if (counted) {
+    return Assumption{fmt::format("{}: these chips are taken back as often as {} says that any fail", who, failures),
+                      std::string(failures), "command line"};
+  }
+  return Assumption{
+      fmt::format("{}: these chips can be taken back, and how often is not known: their dollars are those "
+                  "of a run that never is{}",
+                  who, ranked ? "" : ", and do not compete for the cheapest"),
+      std::string(failures), "hardware file", true};
 }
 
 }  // namespace scalecalc

@@ -32,6 +32,9 @@ std::optional<MonthRange> months_of(std::string_view text);
 /// brackets does not count.
 std::string price_kind(const Price& price);
 
+/// Whether its chips may be taken back at any time: "spot", "preemptible".
+bool is_preemptible(const Price& price);
+
 /// "10.8 USD per chip-hour (GCP on-demand us, 2025-02)".
 std::string price_text(const Price& price);
 
@@ -97,6 +100,7 @@ struct ComparedSystem {
   std::optional<double> joules;  ///< likewise
   std::size_t rank_time = 0;     ///< 1 is best, equal figures share a rank; 0: none
   std::size_t rank_cost = 0;
+  bool cost_ranked = true;  ///< its dollars are held against the others': rank_systems
 
   bool answered() const { return status == ComparedStatus::kAnswered; }
   void fail(ComparedStatus why, std::string sentence) {
@@ -105,8 +109,16 @@ struct ComparedSystem {
   }
 };
 
-/// Fills in the ranks.
-void rank_systems(const std::vector<ComparedSystem*>& rows);
+template <class Row>
+std::vector<const ComparedSystem*> pointers_to(const std::vector<Row>& rows) {
+  std::vector<const ComparedSystem*> out;
+  for (const Row& row : rows) out.push_back(&row);
+  return out;
+}
+
+/// Fills in the ranks. Unless `preemptions_counted`, dollars of preemptible chips are those of a run that is never
+/// preempted, so they are ranked only if nobody's are of others.
+void rank_systems(const std::vector<ComparedSystem*>& rows, bool preemptions_counted = false);
 /// Best first by this; then those without such a figure, then those not answered, each in the order given.
 std::vector<std::size_t> order_by(RankBy by, const std::vector<const ComparedSystem*>& rows);
 /// A label for each row, as short as tells them apart. `sizes`: "2x4096" or empty, for each row.
@@ -148,5 +160,9 @@ std::vector<Assumption> shared_assumptions(const std::vector<std::string>& names
 
 /// What a row's chips cost, or that nobody says so.
 Assumption price_assumption(const ComparedSystem& row);
+/// What is not counted of chips that can be taken back, once for all such rows; nothing if there are none.
+/// `failures`: the flag that says how often chips are lost, given or not; empty: the task has none.
+std::optional<Assumption> preemption_assumption(const std::vector<const ComparedSystem*>& rows,
+                                                std::string_view failures, bool counted);
 
 }  // namespace scalecalc

@@ -125,6 +125,9 @@ class ServiceComparer {
     }
     out_.assumptions = shared_assumptions(names_, each);
     for (const ComparedService& row : out_.systems) out_.assumptions.push_back(price_assumption(row));
+    if (auto taken = preemption_assumption(pointers_to(out_.systems), "", false)) {
+      out_.assumptions.push_back(*std::move(taken));
+    }
   }
 
   const ServeCompareQuestion& q_;

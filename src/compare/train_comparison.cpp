@@ -470,7 +470,7 @@ class Comparer {
       if (!out_.baseline && rows.back()->answered()) out_.baseline = i;
     }
     label_systems(rows, sizes);
-    rank_systems(rows);
+    rank_systems(rows, q_.train.run.counts_failures());
     // A deadline makes all of them fast enough: what is left to choose by is the price.
     out_.rank_by = q_.rank_by.value_or(q_.deadline_s ? RankBy::kCost : RankBy::kTime);
     out_.expectations = check_expectations(q_.expect, {rows.begin(), rows.end()});
@@ -516,6 +516,10 @@ class Comparer {
     out_.assumptions = shared_assumptions(names, each);
     for (const ComparedRun& row : out_.systems) {
       out_.assumptions.push_back(price_assumption(row));
+    }
+    const std::vector<const ComparedSystem*> rows = pointers_to(out_.systems);
+    if (auto taken = preemption_assumption(rows, "--mtbf", q_.train.run.counts_failures())) {
+      out_.assumptions.push_back(*std::move(taken));
     }
     if (q_.sized()) limits_searched();
   }

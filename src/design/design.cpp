@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "model/usual_batch.h"
 #include "scaling_law/allocation.h"
 #include "spec/load.h"
 #include "train/figures.h"
@@ -31,7 +32,7 @@ std::string name_for(double parameters) {
 TrainingRecipe recipe_for(const DesignQuestion& q, double active) {
   TrainingRecipe out{.seq = q.seq, .precision = q.precision, .optimizer = q.optimizer};
   out.tokens = std::round(q.tokens.value_or(q.tokens_per_parameter * active));
-  const double batch = q.batch_tokens.value_or(usual_batch(6 * active * out.tokens));
+  const double batch = q.batch_tokens.value_or(usual_batch(active));
   out.batch_tokens = std::max(static_cast<double>(q.seq), batch);
   return out;
 }
@@ -221,8 +222,7 @@ class Designing {
              "--tokens, --tokens-per-parameter", "Hoffmann et al. (arXiv:2203.15556), table 3 rounded");
     }
     if (!q_.batch_tokens) {
-      assume("batch by training FLOPs, 0.2920 C^0.3271 tokens to the nearest power of two", "--batch-tokens",
-             "DeepSeek LLM (arXiv:2401.02954), equation 1");
+      assume("a batch by the parameters a token meets", "--batch-tokens", usual_batch_source());
     }
     assume(fmt::format("sequences of {} tokens, {}, {}", group_thousands(q_.seq), q_.precision, q_.optimizer),
            "--seq, --precision, --optimizer", "scalecalc");
@@ -243,8 +243,6 @@ class Designing {
 };
 
 }  // namespace
-
-double usual_batch(double flops) { return std::exp2(std::round(std::log2(0.2920 * std::pow(flops, 0.3271)))); }
 
 DesignedModel designed(const DesignQuestion& question, const DesignShape& shape) {
   const TrainingRecipe any{

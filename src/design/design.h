@@ -19,7 +19,7 @@ struct DesignQuestion {
   std::optional<double> budget_usd;
   std::optional<double> tokens;        ///< else `tokens_per_parameter` times the active parameters
   double tokens_per_parameter = 20;    ///< Hoffmann et al. (arXiv:2203.15556), table 3 rounded
-  std::optional<double> batch_tokens;  ///< absent: by the law of usual_batch
+  std::optional<double> batch_tokens;  ///< absent: usual_batch of its parameters
   std::int64_t seq = 8192;
   std::int64_t vocab = 131072;
   std::string precision = "bf16";
@@ -66,10 +66,6 @@ struct DesignAnswer {
   std::size_t searched = 0;           ///< whose layouts were searched
   std::vector<Assumption> assumptions;
 };
-
-/// Tokens of a step for C training FLOPs, to the nearest power of two: 0.2920 C^0.3271, DeepSeek LLM
-/// (arXiv:2401.02954), equation 1.
-double usual_batch(double flops);
 
 DesignedModel designed(const DesignQuestion& question, const DesignShape& shape);
 

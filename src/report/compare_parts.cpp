@@ -99,4 +99,16 @@ std::string winners(const std::vector<const ComparedSystem*>& rows, RankBy by) {
   return join_and(out);
 }
 
+void add_unranked(Sheet& sheet, const std::vector<const ComparedSystem*>& rows, std::string_view of) {
+  std::vector<std::string> out;
+  for (const ComparedSystem* row : rows) {
+    if (row->answered() && row->usd && !row->cost_ranked) {
+      out.push_back(fmt::format("{}, {}{}", row->label, compact_usd(*row->usd), of));
+    }
+  }
+  if (!out.empty()) {
+    sheet.summary.push_back({fmt::format("if never preempted: {}", join(out, "; ")), Role::kWarning});
+  }
+}
+
 }  // namespace scalecalc

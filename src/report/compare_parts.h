@@ -47,6 +47,8 @@ void add_break_even(Sheet& sheet, const std::vector<PricedRow>& rows);
 void add_expectations(Sheet& sheet, const std::vector<ExpectationResult>& results);
 /// "fastest", "cheapest": the rows of rank 1 with their figures.
 std::string winners(const std::vector<const ComparedSystem*>& rows, RankBy by);
+/// A line of the summary with what is left out of "cheapest" and its dollars; `of`: " a million output tokens".
+void add_unranked(Sheet& sheet, const std::vector<const ComparedSystem*>& rows, std::string_view of = "");
 /// What either comparison says of the question beside its flags.
 template <class Comparison>
 Record compared_query(const char* task, const Comparison& c, const std::vector<SystemAsked>& systems) {

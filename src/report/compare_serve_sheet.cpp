@@ -65,6 +65,7 @@ class ServiceSheet {
                               Role::kGood});
       break;
     }
+    add_unranked(out_, rows_, " a million output tokens");
   }
 
   void systems() {

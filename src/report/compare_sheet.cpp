@@ -80,6 +80,7 @@ class RunSheet {
                                                   : fmt::format("cheapest: {}, {}", who, compact_usd(*(*first)->usd)),
                               Role::kGood});
     }
+    add_unranked(out_, rows_);
   }
 
   void systems() {

@@ -184,8 +184,8 @@ Record economics_record(const RunEconomics& e) {
            in_column("run_goodput", datum("goodput", e.goodput)),
            in_column("run_effective_mfu", datum("effective_mfu", e.effective_mfu)),
            datum("straggler_share", e.straggler_share), datum("data_bytes_per_s", e.data_bytes_per_s),
-           counted("mtbf_s", e.mtbf_s), in_column("run_interruptions", counted("interruptions", e.interruptions)),
-           counted("restart_s", e.restart_s),
+           datum("storage_bandwidth", cell_of(e.storage_rate)), counted("mtbf_s", e.mtbf_s),
+           in_column("run_interruptions", counted("interruptions", e.interruptions)), counted("restart_s", e.restart_s),
            object("checkpoint", failures ? std::optional(checkpoint_record(e)) : std::nullopt),
            object("spares", e.spares ? std::optional(spares_record(*e.spares)) : std::nullopt)}};
 }

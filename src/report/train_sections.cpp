@@ -175,6 +175,7 @@ Block placement_block(const RankedPlan& ranked) {
 std::string_view part_words(std::string_view part) {
   if (part == "ideal") return "the steps";
   if (part == "straggler") return "waiting for slow chips";
+  if (part == "data") return "waiting for data";
   if (part == "checkpoint") return "waiting for checkpoints";
   if (part == "rework") return "work done again after failures";
   if (part == "restart") return "restarts";
@@ -225,6 +226,14 @@ std::string spares_text(const SpareFigures& s) {
                      seconds_text(s.repair_s), fraction_text(s.chance_none_left), other);
 }
 
+Line data_line(const RunEconomics& e) {
+  std::string text = fmt::format("{} of tokens to load", rate_text(e.data_bytes_per_s));
+  if (!e.storage_rate) return {std::move(text)};
+  text += fmt::format(", of {} that storage gives", rate_text(*e.storage_rate));
+  if (e.data_bytes_per_s <= *e.storage_rate) return {std::move(text)};
+  return {text + ": it cannot feed the run (--storage-bandwidth, --token-bytes)", Role::kWarning};
+}
+
 Block economics_block(const RankedPlan& ranked) {
   const RunFigures& run = *ranked.figures.run;
   const RunEconomics& e = *run.economics;
@@ -238,7 +247,7 @@ Block economics_block(const RankedPlan& ranked) {
                                    fraction_text(e.effective_mfu), fraction_text(ranked.figures.mfu))});
   if (e.mtbf_s > 0) add_failures(e, out.lines);
   if (e.spares) out.lines.push_back({spares_text(*e.spares)});
-  out.lines.push_back({fmt::format("{} of tokens to load", rate_text(e.data_bytes_per_s))});
+  out.lines.push_back(data_line(e));
   return out;
 }
 

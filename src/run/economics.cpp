@@ -31,7 +31,8 @@ class RunReader {
 
   RunReading<R> run() {
     steps();
-    SecondsOf<R> working = out_.ideal + out_.straggling;
+    data();
+    SecondsOf<R> working = out_.steps_s();
     out_.total = working;
     if (q_.counts_failures()) {
       failures();
@@ -57,6 +58,19 @@ class RunReader {
     const R longer = reader_.input(share, "share a step takes longer",
                                    q_.straggler ? "--straggler" : "slowest of the chips, docs/model.md [SLOWEST]");
     out_.straggling = named(out_.ideal * longer, "time for slow chips", "steps x what they take longer");
+  }
+
+  /// Data are read ahead while steps run, so steps wait only where storage gives fewer bytes a second than they take.
+  void data() {
+    if (!in_.storage) return;
+    const R bytes = reader_.input(in_.tokens, "tokens", "workload") *
+                    reader_.input(q_.token_bytes, "bytes of a token in storage", "--token-bytes");
+    const SecondsOf<R> reading =
+        named(BytesOf<R>(bytes) / read(reader_, BytesPerSecond(*in_.storage), "storage bandwidth", in_.storage_source),
+              "time to read the data", "tokens x bytes of a token / storage bandwidth");
+    const SecondsOf<R> steps = out_.steps_s();
+    if (value_of(reading) <= value_of(steps)) return;
+    out_.starving = named(reading - steps, "time waiting for data", "what reading takes beyond the steps");
   }
 
   SecondsOf<R> cluster_mtbf() const {
@@ -93,7 +107,7 @@ class RunReader {
     out_.mtbf = cluster_mtbf();
     checkpoint();
     CheckpointedRun<R>& run = out_.saved;
-    run.work = out_.ideal + out_.straggling;
+    run.work = out_.steps_s();
     run.mtbf = out_.mtbf;
     const SecondsOf<R> whole =
         named(max(out_.to_host, out_.to_storage), "checkpoint from chips to storage", "the slower of the two");
@@ -176,7 +190,7 @@ class RunReader {
     const R chips = reader_.input(in_.chips, "chips", "this plan");
     // Chips work in steps, also in those that are lost; with fewer ranks the others do.
     SecondsOf<R> busy = out_.ideal + out_.straggling + out_.losses.rework;
-    SecondsOf<R> idle = out_.losses.checkpoints + out_.losses.restarts;
+    SecondsOf<R> idle = out_.starving + out_.losses.checkpoints + out_.losses.restarts;
     (q_.elastic ? busy : idle) += out_.waiting;
     JoulesOf<R> energy = (draw.busy_total() * busy + draw.idle_total() * idle) * chips;
     if (q_.spares > 0) {
@@ -213,16 +227,15 @@ RunEconomics economics_of(const RunInput& in, const RunReading<double>& run) {
   RunEconomics out;
   const double total = run.total.value();
   out.ideal_time_s = run.ideal.value();
-  out.time_s = {{"ideal", run.ideal.value()},
-                {"straggler", run.straggling.value()},
-                {"checkpoint", run.losses.checkpoints.value()},
-                {"rework", run.losses.rework.value()},
-                {"restart", run.losses.restarts.value()},
+  out.time_s = {{"ideal", run.ideal.value()},          {"straggler", run.straggling.value()},
+                {"data", run.starving.value()},        {"checkpoint", run.losses.checkpoints.value()},
+                {"rework", run.losses.rework.value()}, {"restart", run.losses.restarts.value()},
                 {"waiting", run.waiting.value()}};
   out.goodput = out.ideal_time_s / total;
   out.effective_mfu = in.mfu * out.goodput;
   out.straggler_share = straggler_share(in);
   out.data_bytes_per_s = in.tokens / run.ideal.value() * in.question.token_bytes;
+  out.storage_rate = in.storage;
   if (!in.question.counts_failures()) return out;
   out.mtbf_s = run.mtbf.value();
   out.interruptions = run.interruptions;
@@ -284,7 +297,7 @@ RunFigures run_figures(const RunInput& in) {
     out.energy_j = run.energy->value();
     out.power = power_of(in, run);
   }
-  if (in.question.counts_failures() || in.question.counts_stragglers()) out.economics = economics_of(in, run);
+  if (in.question.counts_losses() || run.starving.value() > 0) out.economics = economics_of(in, run);
   return out;
 }
 

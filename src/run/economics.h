@@ -37,7 +37,8 @@ struct RunInput {
 /// Time and what it costs, in any reading.
 template <class R>
 struct RunReading {
-  SecondsOf<R> ideal{R(0.0)}, straggling{R(0.0)}, waiting{R(0.0)}, total{R(0.0)};
+  SecondsOf<R> ideal{R(0.0)}, straggling{R(0.0)}, starving{R(0.0)}, waiting{R(0.0)}, total{R(0.0)};
+  SecondsOf<R> steps_s() const { return ideal + straggling + starving; }
   FailureLosses<R> losses;
   SecondsOf<R> mtbf{R(0.0)}, restart{R(0.0)};
   BytesOf<R> checkpoint_bytes{R(0.0)};
@@ -73,8 +74,9 @@ struct RunEconomics {
   double checkpoint_bytes = 0, checkpoint_blocked_s = 0, checkpoint_behind_s = 0, load_s = 0;
   double interval_s = 0, optimal_interval_s = 0, young_interval_s = 0, daly_interval_s = 0;
   double checkpoints = 0;
-  double storage_bytes_per_s = 0;  ///< that a checkpoint an interval needs in the mean
-  double data_bytes_per_s = 0;     ///< read for the tokens of a step
+  double storage_bytes_per_s = 0;      ///< that a checkpoint an interval needs in the mean
+  double data_bytes_per_s = 0;         ///< read for the tokens of a step that waits for none
+  std::optional<double> storage_rate;  ///< what storage gives
   std::optional<SpareFigures> spares;
 };
 
@@ -91,7 +93,7 @@ struct RunFigures {
   double tokens = 0, steps = 0, time_s = 0, chip_hours = 0;
   std::optional<double> cost_usd;
   std::optional<double> energy_j;
-  std::optional<RunEconomics> economics;  ///< failures or slow chips are counted
+  std::optional<RunEconomics> economics;  ///< failures, slow chips or storage are counted, or it waits for data
   std::optional<RunPower> power;          ///< the chip's is known
 };
 

@@ -45,6 +45,8 @@ struct RunQuestion {
 
   bool counts_failures() const { return mtbf_chip_s || mtbf_node_s; }
   bool counts_stragglers() const { return straggler || chip_spread; }
+  /// What a step waits for beside its own work is asked about.
+  bool counts_losses() const { return counts_failures() || counts_stragglers() || storage_bandwidth; }
 };
 
 }  // namespace scalecalc

@@ -7,6 +7,8 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "model/accounting.h"
+#include "model/usual_batch.h"
 #include "plan/dimensions.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
@@ -187,18 +189,20 @@ class Resolver {
     }
   }
 
+  /// As trained; where that is not published, what models of its size take, at least a sequence.
+  double batch_of_model() const {
+    const std::optional<double>& trained = out_.model.training.batch_tokens;
+    if (trained) return *trained;
+    return std::max(usual_batch(count_parameters(out_.model).active), static_cast<double>(out_.workload.seq));
+  }
+
   void batch() {
     Workload& w = out_.workload;
-    if (!q_.batch_seqs && !q_.batch_tokens && !out_.model.training.batch_tokens) {
-      throw UserError(fmt::format("{} gives no training batch, and the question does not either", out_.model.name),
-                      "type how much a step takes: --batch-tokens 4M, or --batch-seqs 512");
-    }
     if (q_.batch_seqs && q_.batch_tokens) {
       throw UserError("--batch-seqs and --batch-tokens both give the batch", "keep one of them");
     }
     const double seq = static_cast<double>(w.seq);
-    const double tokens =
-        q_.batch_seqs ? *q_.batch_seqs * seq : q_.batch_tokens.value_or(out_.model.training.batch_tokens.value_or(0));
+    const double tokens = q_.batch_seqs ? *q_.batch_seqs * seq : q_.batch_tokens ? *q_.batch_tokens : batch_of_model();
     w.batch_seqs = tokens / seq;
     if (w.batch_seqs < 1) {
       throw UserError(fmt::format("a batch of {} tokens is less than one sequence of {}", compact_count(tokens),
@@ -208,7 +212,7 @@ class Resolver {
     if (!q_.batch_seqs && !q_.batch_tokens) {
       assume(fmt::format("batch of {} tokens ({} sequences of {})", compact_count(tokens), sequences_text(w.batch_seqs),
                          group_thousands(w.seq)),
-             "--batch-tokens", fact_source("batch_tokens"));
+             "--batch-tokens", out_.model.training.batch_tokens ? fact_source("batch_tokens") : usual_batch_source());
     }
     if (q_.batch_tolerance) {
       w.batch_tolerance = *q_.batch_tolerance;

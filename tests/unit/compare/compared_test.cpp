@@ -43,6 +43,31 @@ TEST(RankSystems, EqualFiguresShareARankAndWhatHasNoneHasNoRank) {
   EXPECT_EQ(rows.all[3].rank_cost, 0U);
 }
 
+// a costs 5, b 3: as spot chips b is cheapest only among its like, or where it is said how often chips are lost.
+TEST(RankSystems, DollarsOfPreemptibleChipsCompeteOnlyWherePreemptionIsCounted) {
+  Rows rows;
+  rows.all[0].price = Price{.cloud = "GCP", .terms = "on-demand"};
+  rows.all[1].price = Price{.cloud = "GCP", .terms = "spot (us)"};
+  const auto ranked = rows.ranked();
+  EXPECT_EQ(rows.all[0].rank_cost, 1U);
+  EXPECT_EQ(rows.all[1].rank_cost, 0U);
+  EXPECT_EQ(rows.all[1].rank_time, 3U) << "its time is its time";
+  EXPECT_EQ(order_by(RankBy::kCost, ranked), (std::vector<std::size_t>{0, 1, 3, 2}));
+  EXPECT_EQ(check_expectations({{ExpectedKey::kCheapest, "b"}}, ranked).front().found, "a");
+  EXPECT_EQ(preemption_assumption(ranked, "--mtbf", false)->flag, "--mtbf");
+  rank_systems(rows.pointers(), true);
+  EXPECT_EQ(rows.all[1].rank_cost, 1U);
+  EXPECT_FALSE(preemption_assumption(ranked, "--mtbf", true)->warning);
+  rows.all[0].price->terms = "preemptible";
+  rows.ranked();
+  EXPECT_EQ(rows.all[1].rank_cost, 1U) << "all alike";
+  EXPECT_TRUE(preemption_assumption(ranked, "", false)->warning);
+  rows.all[0].price.reset();
+  rows.all[1].price->terms = "on-demand";
+  rows.ranked();
+  EXPECT_FALSE(preemption_assumption(ranked, "", false));
+}
+
 TEST(OrderBy, PutsUnpricedBehindPricedAndImpossibleLast) {
   Rows rows;
   const auto ranked = rows.ranked();

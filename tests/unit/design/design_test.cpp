@@ -86,11 +86,6 @@ TEST(Shapes, WaysAreTheLargestPowersOfTwo) {
   EXPECT_EQ(pipeline_ways(s), 16);
 }
 
-TEST(Design, UsualBatchIsAPowerOfTwoNearDeepSeeks) {
-  // DeepSeek LLM 67B: 2T tokens, batches of 4,608 sequences of 4,096.
-  EXPECT_EQ(usual_batch(6 * 67e9 * 2e12), 16.0 * (1 << 20));
-}
-
 // Every shape of the grid by itself: none that meets the limits is larger than the answer, and the answer's shapes are
 // the largest that do.
 TEST(Design, NoLargerShapeOfTheGridDoes) {

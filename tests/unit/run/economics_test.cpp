@@ -86,6 +86,28 @@ TEST(RunFigures, WithoutFailuresAreTheStepsAlone) {
   EXPECT_NEAR(*run.energy_j, 700 * run.time_s * 16384, 1) << "chips x rated power x time";
 }
 
+TEST(RunFigures, WaitsForDataThatStorageCannotFeed) {
+  RunInput in = llama3();
+  in.question = {};
+  const double needed = 16.78e6 / 6.46 * 4;  // bytes a second: 10.4 MB/s
+  in.question.storage_bandwidth = in.storage = 2 * needed;
+  const RunFigures fed = run_figures(in);
+  ASSERT_TRUE(fed.economics) << "asked about";
+  EXPECT_NEAR(fed.time_s, 54 * kDay, 1);
+  EXPECT_NEAR(fed.economics->data_bytes_per_s, needed, 1e-3);
+  in.storage = needed / 2;
+  const RunFigures starved = run_figures(in);
+  EXPECT_NEAR(starved.time_s, 2 * 54 * kDay, 1) << "as fast as its data";
+  EXPECT_NEAR(starved.economics->goodput, 0.5, 1e-9);
+  EXPECT_NEAR(sum_of_parts(*starved.economics), starved.time_s, 1e-6 * starved.time_s);
+  in.question.straggler = 0.25;  // steps take 1.25 of 2: they wait less, and the run is as long
+  EXPECT_NEAR(run_figures(in).time_s, starved.time_s, 1);
+  in.question = {};
+  EXPECT_TRUE(run_figures(in).economics) << "also where the hardware file's storage is too slow";
+  in.question.mtbf_chip_s = llama3().question.mtbf_chip_s;
+  EXPECT_GT(run_figures(in).time_s, starved.time_s) << "failures come on top";
+}
+
 TEST(RunFigures, AnIntervalIsAtLeastAStepAndTheWayToStorage) {
   RunInput in = llama3();
   in.question.checkpoint_interval_s = 1;

@@ -5,6 +5,7 @@
 
 #include "base/diagnostic.h"
 #include "train/question.h"
+#include "train/resolve.h"
 
 namespace scalecalc {
 namespace {
@@ -77,20 +78,42 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-TEST(SilentModelFile, TheBatchMustBeAskedFor) {
+TEST(SilentModelFile, TheBatchIsThatOfModelsOfItsSize) {
   TrainQuestion q = question("qwen3-next-80b-a3b");
   q.batch_tokens.reset();
-  try {
-    answer(q, Catalog());
-    FAIL() << "no batch is known";
-  } catch (const UserError& e) {
-    ASSERT_EQ(e.diagnostics().size(), 1U);
-    EXPECT_EQ(e.diagnostics()[0].message,
-              "qwen3-next-80b-a3b gives no training batch, and the question does not either");
-    EXPECT_EQ(e.diagnostics()[0].hint, "type how much a step takes: --batch-tokens 4M, or --batch-seqs 512");
+  const TrainAnswer a = answer(q, Catalog());
+  EXPECT_FALSE(a.plans.empty());
+  // 3.87B active parameters: 10,500 x 3.87e9^0.245 = 2.35M, and the power of two nearest to it in ratio is 2^21.
+  EXPECT_EQ(a.workload.batch_seqs * 4096, 1 << 21);
+  EXPECT_TRUE(assumes(a, "batch of 2.1M tokens (512 sequences of 4,096)"));
+}
+
+TEST(SilentModelFile, AnAssumedBatchHasASequence) {
+  TrainQuestion q = question("pythia-14m");
+  q.set = {"model.training.batch_tokens=4Ki", "model.max_seq=8Mi"};
+  q.batch_tokens.reset();
+  q.seq = 8192;
+  EXPECT_THROW(resolve(q, Catalog()), UserError) << "a published batch of less is a wrong question";
+  q.model = "qwen2.5-0.5b";
+  q.set = {"model.max_seq=8Mi"};
+  q.seq = 8 << 20;
+  EXPECT_EQ(resolve(q, Catalog()).workload.batch_seqs, 1);
+}
+
+// No model of the catalog needs more than a name, a chip and how many.
+TEST(SilentModelFile, EveryModelAnswers) {
+  const Catalog catalog;
+  for (const std::string& model : catalog.names(CatalogKind::kModel)) {
+    try {
+      const ResolvedQuestion job = resolve({.model = model, .hardware = "h100-sxm", .chips = 64}, catalog);
+      EXPECT_GE(job.workload.batch_seqs, 1) << model;
+      EXPECT_TRUE(std::any_of(job.assumptions.begin(), job.assumptions.end(), [](const Assumption& a) {
+        return a.flag == "--batch-tokens" && !a.source.empty();
+      })) << model;
+    } catch (const UserError& e) {
+      ADD_FAILURE() << model << ": " << e.what();
+    }
   }
-  q.batch_seqs = 256;
-  EXPECT_FALSE(answer(q, Catalog()).plans.empty());
 }
 
 TEST(SilentModelFile, TheRestIsAssumedByName) {
