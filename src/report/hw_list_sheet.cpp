@@ -64,7 +64,7 @@ Record query_record(const HwListQuestion& q) {
     out.record.figures.push_back(figure(key, "", Format::kText, text ? Cell(*text) : Cell{}));
   };
   const auto number = [&](const char* key, std::optional<double> value) {
-    out.record.figures.push_back(figure(key, "", Format::kNumber, value ? Cell(*value) : Cell{}));
+    out.record.figures.push_back(figure(key, "", Format::kNumber, cell_of(value)));
   };
   word("vendor", q.vendor);
   word("family", q.family);

@@ -229,17 +229,18 @@ Figure figure(std::string_view key, std::string_view label, Format format, const
   return out;
 }
 
-Figure text_figure(std::string_view key, std::string_view label, std::string_view text) {
-  return figure(key, label, Format::kText, Cell(std::string(text)));
-}
-
-Figure number_figure(std::string_view key, std::string_view label, Format format, double value) {
-  return figure(key, label, format, Cell(value));
-}
-
 Figure with_importance(Figure figure, int importance) {
   figure.importance = importance;
   return figure;
+}
+
+Figure text_figure(std::string_view key, std::string_view label, std::string_view text, int importance) {
+  return with_importance(figure(key, label, Format::kText, Cell(std::string(text))), importance);
+}
+
+Figure number_figure(std::string_view key, std::string_view label, Format format, const std::optional<double>& value,
+                     int importance) {
+  return with_importance(figure(key, label, format, cell_of(value)), importance);
 }
 
 Figure list_figure(std::string_view key, std::string_view label, std::vector<Cell> items) {
