@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "jobs/job_part.h"
-#include "jobs/job_trainer.h"
 #include "report/sheet.h"
 #include "serve/serving_system.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "import/hf_document.h"
+#include "import/hf_config.h"
 #include "network/tier_rates.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
