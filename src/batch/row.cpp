@@ -12,6 +12,23 @@
 namespace scalecalc {
 namespace {
 
+/// A reader that takes everything and does nothing.
+struct SilentSax : nlohmann::json_sax<Json> {
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override { return true; }
+  bool key(string_t&) override { return true; }
+  bool end_object() override { return true; }
+  bool start_array(std::size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+};
+
 constexpr std::array<std::string_view, 4> kNotAnswers{"schema", "tool_version", "command", "query"};
 constexpr std::array<std::string_view, 6> kRowMembers{"case", "record", "status", "reason", "warnings", "question"};
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "import/hf_document.h"
+#include "import/hf_config.h"
 
 namespace scalecalc {
 namespace {

@@ -20,14 +20,98 @@ constexpr double kStepHuber = 0.1;
 /// A coefficient moves at most so many of its errors.
 constexpr double kFarthest = 4;
 
-}  // namespace
+/// A run with its layout, ready to be costed again and again. Made once, never moved: the plan points into `question`.
+struct FitRow {
+  Measurement row;
+  RowQuestion question;
+  Efficiency base;  ///< the coefficients its chip starts from
+  Plan plan;
+  double measured = 0;  ///< seconds
+  double stretch = 1;   ///< the batch of the row over the plan's
+  double weight = 1;
 
-double FitRow::step(const Efficiency& efficiency) const {
-  PlanRequest request = request_of(question);
-  request.efficiency = efficiency;
-  return read_plan(Reader<double>{}, request, plan).time.total().value() * stretch;
-}
+  double step(const Efficiency& efficiency) const {
+    PlanRequest request = request_of(question);
+    request.efficiency = efficiency;
+    return read_plan(Reader<double>{}, request, plan).time.total().value() * stretch;
+  }
+};
 
+using FitRows = std::vector<const FitRow*>;
+
+/// Robust regression of efficiency coefficients on measured steps. Coefficients move by factors, so that runs of
+/// several chips, each with coefficients of its own, can be fitted together. Factors are in the order of `slots`.
+class CoefficientFit {
+ public:
+  /// The coefficients that any of `rows` depends on, by more than a part in a thousand within their error. `reference`
+  /// gives the errors that distances are counted in. UserError if there are fewer than two.
+  CoefficientFit(const FitRows& rows, const Efficiency& reference) : reference_(reference) {
+    constexpr double kMatters = 1e-3;
+    for (const CoefficientSlot& slot : fitted_slots()) {
+      const double error = slot.error(reference);
+      if (slot.value(reference) <= 0 || error <= 0) continue;
+      const bool matters = std::any_of(rows.begin(), rows.end(), [&](const FitRow* row) {
+        Efficiency moved = row->base;
+        slot.set(moved, slot.value(moved) / (1 + error));
+        return std::abs(row->step(moved) / row->step(row->base) - 1) > kMatters;
+      });
+      if (matters) slots_.push_back(&slot);
+    }
+    if (slots_.size() < 2) {
+      throw UserError("these runs depend on fewer than two coefficients", "give runs of several kinds");
+    }
+  }
+
+  const std::vector<const CoefficientSlot*>& slots() const { return slots_; }
+  Factors none() const { return Factors(slots_.size(), 0.0); }
+  /// `base` with every coefficient multiplied, kept within its range.
+  Efficiency at(const Efficiency& base, const Factors& factors) const {
+    Efficiency out = base;
+    for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i]->set(out, slots_[i]->value(base) * std::exp(factors[i]));
+    return out;
+  }
+
+  /// Predicted over measured, minus 1.
+  double error(const FitRow& row, const Factors& factors) const {
+    return row.step(at(row.base, factors)) / row.measured - 1;
+  }
+
+  /// The factors that make the weighted Huber loss of ln(predicted / measured), plus half of each coefficient's squared
+  /// distance from `centre` in units of its error, least.
+  Factors fit(const FitRows& rows, const Factors& centre) const {
+    std::vector<double> unit;
+    Bounds bounds;
+    for (const CoefficientSlot* slot : slots_) {
+      unit.push_back(std::log1p(slot->error(reference_)));
+      const double value = slot->value(reference_);
+      bounds.low.push_back(std::clamp(std::log(slot->least / value) / unit.back(), -kFarthest, 0.0));
+      bounds.high.push_back(std::clamp(std::log(slot->most / value) / unit.back(), 0.0, kFarthest));
+      if (bounds.high.back() - bounds.low.back() < 1e-3)
+        bounds.low.back() = bounds.high.back() - 1e-3;  // for the solver
+    }
+    const auto factors = [&](const std::vector<double>& u) {
+      Factors out;
+      for (std::size_t i = 0; i < u.size(); ++i) out.push_back(u[i] * unit[i]);
+      return out;
+    };
+    const auto loss = [&](const std::vector<double>& u) {
+      const Factors moved = factors(u);
+      double sum = 0;
+      for (const FitRow* row : rows) sum += row->weight * huber(std::log1p(error(*row, moved)), kStepHuber);
+      for (std::size_t i = 0; i < u.size(); ++i) sum += std::pow(u[i] - centre[i] / unit[i], 2) / 2;
+      return sum;
+    };
+    std::vector<double> start;
+    for (std::size_t i = 0; i < unit.size(); ++i) start.push_back(centre[i] / unit[i]);
+    return factors(minimize(loss, start, bounds));
+  }
+
+ private:
+  std::vector<const CoefficientSlot*> slots_;
+  Efficiency reference_;
+};
+
+/// The row's layout under its coefficients. NotPredicted as `evaluate`.
 std::unique_ptr<FitRow> fit_row(const Measurement& row, const Catalog& catalog) {
   auto out = std::make_unique<FitRow>();
   out->row = row;
@@ -38,62 +122,6 @@ std::unique_ptr<FitRow> fit_row(const Measurement& row, const Catalog& catalog) 
   out->stretch = row.batch_seqs / out->plan.batch_seqs;
   return out;
 }
-
-CoefficientFit::CoefficientFit(const FitRows& rows, const Efficiency& reference) : reference_(reference) {
-  constexpr double kMatters = 1e-3;
-  for (const CoefficientSlot& slot : fitted_slots()) {
-    const double error = slot.error(reference);
-    if (slot.value(reference) <= 0 || error <= 0) continue;
-    const bool matters = std::any_of(rows.begin(), rows.end(), [&](const FitRow* row) {
-      Efficiency moved = row->base;
-      slot.set(moved, slot.value(moved) / (1 + error));
-      return std::abs(row->step(moved) / row->step(row->base) - 1) > kMatters;
-    });
-    if (matters) slots_.push_back(&slot);
-  }
-  if (slots_.size() < 2) {
-    throw UserError("these runs depend on fewer than two coefficients", "give runs of several kinds");
-  }
-}
-
-Efficiency CoefficientFit::at(const Efficiency& base, const Factors& factors) const {
-  Efficiency out = base;
-  for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i]->set(out, slots_[i]->value(base) * std::exp(factors[i]));
-  return out;
-}
-
-double CoefficientFit::error(const FitRow& row, const Factors& factors) const {
-  return row.step(at(row.base, factors)) / row.measured - 1;
-}
-
-Factors CoefficientFit::fit(const FitRows& rows, const Factors& centre) const {
-  std::vector<double> unit;
-  Bounds bounds;
-  for (const CoefficientSlot* slot : slots_) {
-    unit.push_back(std::log1p(slot->error(reference_)));
-    const double value = slot->value(reference_);
-    bounds.low.push_back(std::clamp(std::log(slot->least / value) / unit.back(), -kFarthest, 0.0));
-    bounds.high.push_back(std::clamp(std::log(slot->most / value) / unit.back(), 0.0, kFarthest));
-    if (bounds.high.back() - bounds.low.back() < 1e-3) bounds.low.back() = bounds.high.back() - 1e-3;  // for the solver
-  }
-  const auto factors = [&](const std::vector<double>& u) {
-    Factors out;
-    for (std::size_t i = 0; i < u.size(); ++i) out.push_back(u[i] * unit[i]);
-    return out;
-  };
-  const auto loss = [&](const std::vector<double>& u) {
-    const Factors moved = factors(u);
-    double sum = 0;
-    for (const FitRow* row : rows) sum += row->weight * huber(std::log1p(error(*row, moved)), kStepHuber);
-    for (std::size_t i = 0; i < u.size(); ++i) sum += std::pow(u[i] - centre[i] / unit[i], 2) / 2;
-    return sum;
-  };
-  std::vector<double> start;
-  for (std::size_t i = 0; i < unit.size(); ++i) start.push_back(centre[i] / unit[i]);
-  return factors(minimize(loss, start, bounds));
-}
-
-namespace {
 
 /// Sources differ by more than the models of one source do: assumed, by half as much again.
 constexpr double kOneSourceWidening = 1.5;

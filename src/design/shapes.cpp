@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "base/units.h"
-#include "import/hf_document.h"
+#include "import/hf_config.h"
 
 namespace scalecalc {
 namespace {

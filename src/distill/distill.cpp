@@ -9,7 +9,7 @@
 #include "base/scalar.h"
 #include "base/units.h"
 #include "jobs/job_part.h"
-#include "serve/serve_resolve.h"
+#include "serve/serve_question.h"
 
 namespace scalecalc {
 namespace {

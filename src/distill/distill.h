@@ -13,9 +13,7 @@
 #include <vector>
 
 #include "config/catalog.h"
-#include "jobs/forward_pass.h"
 #include "jobs/job_part.h"
-#include "jobs/job_trainer.h"
 #include "serve/serve_question.h"
 #include "train/question.h"
 

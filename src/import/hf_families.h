@@ -37,7 +37,7 @@ const HfFamily* find_hf_family_of_class(std::string_view architecture);
 /// Names of the families that are read, sorted.
 std::vector<std::string> known_hf_families();
 
-// Readers, by where they stand: hf_families_dense.cpp, hf_families_moe.cpp, hf_families_hybrid.cpp.
+// Readers, by where they stand: hf_families.cpp, hf_families_moe.cpp, hf_families_hybrid.cpp.
 void read_llama(HfReading& r);
 void read_mistral(HfReading& r);
 void read_qwen2(HfReading& r);

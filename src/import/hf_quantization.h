@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "import/hf_architecture.h"
-#include "import/hf_document.h"
+#include "import/hf_config.h"
 #include "spec/quantization_spec.h"
 
 namespace scalecalc {

@@ -230,12 +230,12 @@ class Figures {
   CollectiveFigures out_;
 };
 
-}  // namespace
-
 CollectiveFigures collective_figures(const CollectiveNetwork& network, const CollectiveGroup& group,
                                      const CollectiveRequest& request, const CollectiveTime& time) {
   return Figures(network, group, request, time).run();
 }
+
+}  // namespace
 
 BytesOf<Traced> bus_bytes(CollectiveOp op, const BytesOf<Traced>& bytes, std::int64_t members) {
   const Traced n = count(members, "N");

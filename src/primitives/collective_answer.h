@@ -73,9 +73,6 @@ struct CollectiveFigures {
   std::vector<SwitchBytes> switches;                   ///< one for each level of the time
 };
 
-CollectiveFigures collective_figures(const CollectiveNetwork& network, const CollectiveGroup& group,
-                                     const CollectiveRequest& request, const CollectiveTime& time);
-
 /// Bytes one chip sends as NCCL counts bus bandwidth: (N-1)/N of V, twice that for an all-reduce, (N-1)/N^2 of it for
 /// an all-to-all. A measured bus bandwidth divides them to give a time.
 BytesOf<Traced> bus_bytes(CollectiveOp op, const BytesOf<Traced>& bytes, std::int64_t members);

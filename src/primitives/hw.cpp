@@ -17,167 +17,7 @@
 namespace scalecalc {
 namespace {
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return text;
-}
-
-bool same(const std::string& a, const std::string& b) { return lower(a) == lower(b); }
-
-bool of_the_book(const std::string& name) { return name.starts_with("book/"); }
-
-/// A word that no chip has is a mistyped one.
-void check_known(const char* flag, const std::optional<std::string>& word, const std::vector<HardwareSpec>& chips,
-                 std::string HardwareSpec::*field) {
-  if (!word) return;
-  std::set<std::string> known;
-  for (const HardwareSpec& hw : chips) known.insert(hw.*field);
-  known.erase("");
-  const std::vector<std::string> words(known.begin(), known.end());
-  if (std::any_of(words.begin(), words.end(), [&](const std::string& other) { return same(other, *word); })) return;
-  std::string hint = did_you_mean(nearest(*word, words));
-  if (!hint.empty()) hint += ' ';
-  throw UserError(fmt::format("no chip has {} {}", flag, in_quotes(*word)), hint + "known: " + join(words, ", "));
-}
-
-bool meets(const HardwareSpec& hw, const HwListQuestion& q) {
-  if (q.book != of_the_book(hw.name)) return false;
-  if (q.vendor && !same(hw.vendor, *q.vendor)) return false;
-  if (q.family && !same(hw.family, *q.family)) return false;
-  if (q.since && hw.year < *q.since) return false;
-  if (q.dtype && !hw.matmul_peak[static_cast<std::size_t>(*q.dtype)]) return false;
-  if (q.min_memory && hw.hbm_capacity < *q.min_memory) return false;
-  if (q.min_bandwidth && hw.hbm_bandwidth < *q.min_bandwidth) return false;
-  if (q.priced && hw.prices.empty()) return false;
-  return !(q.sold && hw.announced);
-}
-
-/// Larger comes first, but names, and prices of which the lower does; what is not published comes last.
-double rank(const HardwareSpec& hw, const HwListQuestion& q) {
-  constexpr double kLast = 1e300;
-  switch (q.order) {
-    case HwOrder::kName: return 0;
-    case HwOrder::kYear: return -static_cast<double>(hw.year);
-    case HwOrder::kMatmul: {
-      const auto rate = compared_rate(hw, q.dtype);
-      return rate ? -rate->value() : kLast;
-    }
-    case HwOrder::kMemory: return -hw.hbm_capacity.value();
-    case HwOrder::kBandwidth: return -hw.hbm_bandwidth.value();
-    case HwOrder::kPrice: return hw.default_price() == nullptr ? kLast : hw.default_price()->usd_per_chip_hour;
-  }
-  return 0;
-}
-
-}  // namespace
-
-std::optional<FlopsPerSecond> compared_rate(const HardwareSpec& hw, std::optional<DType> dtype) {
-  if (dtype) return hw.matmul_peak[static_cast<std::size_t>(*dtype)];
-  const auto& bf16 = hw.matmul_peak[static_cast<std::size_t>(DType::kBf16)];
-  return bf16 ? bf16 : hw.matmul_peak[static_cast<std::size_t>(DType::kFp16)];
-}
-
-HwList list_hardware(const HwListQuestion& question, const Catalog& catalog) {
-  std::vector<HardwareSpec> all;
-  for (const std::string& name : catalog.names(CatalogKind::kHardware)) {
-    all.push_back(load_hardware(catalog.load(CatalogKind::kHardware, name), catalog, Unpublished::kAllowed));
-  }
-  check_known("--vendor", question.vendor, all, &HardwareSpec::vendor);
-  check_known("--family", question.family, all, &HardwareSpec::family);
-  HwList out{.question = question};
-  for (HardwareSpec& hw : all) {
-    if (meets(hw, question)) {
-      out.chips.push_back(std::move(hw));
-    } else if (of_the_book(hw.name) == question.book) {
-      ++out.left_out;
-    }
-  }
-  std::stable_sort(out.chips.begin(), out.chips.end(),
-                   [&](const HardwareSpec& a, const HardwareSpec& b) { return rank(a, question) < rank(b, question); });
-  return out;
-}
-
-namespace {
-
-/// Sets of the chip at `position` (from 1): those for all of them and those for it alone.
-std::vector<std::string> sets_for(const HwQuestion& q, std::size_t position) {
-  std::vector<std::string> out;
-  for (const std::string& set : q.set) {
-    const std::string scope = set.substr(0, set.find('.'));
-    std::size_t other = 0;
-    const char* end = scope.data() + scope.size();
-    const bool numbered =
-        scope.size() > 2 && scope.starts_with("hw") && std::from_chars(scope.data() + 2, end, other).ptr == end;
-    if (numbered && (other == 0 || other > q.hardware.size())) {
-      throw UserError(
-          fmt::format("--set {}: there is no chip {}", set, scope),
-          fmt::format("hw1 to hw{} are the chips in the order given; hw is all of them", q.hardware.size()));
-    }
-    if (!numbered || other == position) out.push_back(set);
-  }
-  return out;
-}
-
-HardwareSpec hardware_at(const HwQuestion& q, std::size_t position, const Catalog& catalog) {
-  ConfigNode document = catalog.load(CatalogKind::kHardware, q.hardware[position - 1]);
-  const std::string own = fmt::format("hw{}", position);
-  apply_sets(sets_for(q, position), {{"hw", &document}, {own, &document}});
-  return load_hardware(document, catalog, Unpublished::kAllowed);
-}
-
-HwChip chip_of(const HwQuestion& q, HardwareSpec hw, std::vector<Assumption>& assumptions) {
-  HwChip out;
-  out.hw = std::move(hw);
-  out.rates = rates_of(out.hw, q.dtype);
-  out.units = units_of(out.hw, q.registers_per_thread);
-  out.onchip = onchip_of(out.hw, out.units);
-  const auto total_of = [&](std::string_view name) -> Maybe<TracedBytes> {
-    for (const HwMemoryLevel& level : out.onchip) {
-      if (level.name == name && level.one) return level.total;
-    }
-    return std::nullopt;
-  };
-  if (const auto smem = total_of("smem"), registers = total_of("registers"); smem && registers) {
-    out.registers_and_smem =
-        named(*smem + *registers, "register files and shared memory", "book ch. 12, quiz 1: of all SMs");
-  }
-  out.slice = slice_of(out.hw, q, assumptions);
-  switches_of(q, out);
-  if (q.send) out.send = send_of(out.hw, q, out.slice, assumptions);
-  if (q.load) out.load = load_of(out.hw, q, out.slice, assumptions);
-  if (q.weight) out.padding = padding_of(out.hw, q.weight->first, q.weight->second);
-  return out;
-}
-
-/// What one would otherwise miss: the file says so, and so does the answer.
-void note_gaps(const HardwareSpec& hw, std::vector<Assumption>& assumptions) {
-  for (const UnpublishedFigure& figure : hw.unpublished) {
-    assumptions.push_back(
-        {fmt::format("{} leaves {} unpublished: what follows from it is left out", hw.name, figure.path), figure.flag,
-         "hardware file", true});
-  }
-  if (hw.announced) {
-    assumptions.push_back({fmt::format("{} is announced, not sold: its figures are the vendor's plans", hw.name), "",
-                           "hardware file", true});
-  }
-}
-
-}  // namespace
-
-HwAnswer answer(const HwQuestion& question, const Catalog& catalog) {
-  HwAnswer out{.question = question};
-  for (std::size_t i = 1; i <= question.hardware.size(); ++i) {
-    HardwareSpec hw = hardware_at(question, i, catalog);
-    note_gaps(hw, out.assumptions);
-    out.chips.push_back(chip_of(question, std::move(hw), out.assumptions));
-  }
-  return out;
-}
-
 // Rates and the intensities at which compute and a channel take the same time: C / W, scaling book, chapters 1 and 2.
-
-namespace {
 
 std::size_t at(DType dtype) { return static_cast<std::size_t>(dtype); }
 
@@ -276,8 +116,6 @@ void add_intensities(const HardwareSpec& hw, HwRates& out) {
   }
 }
 
-}  // namespace
-
 HwRates rates_of(const HardwareSpec& hw, std::optional<DType> dtype) {
   HwRates out;
   if (dtype) NamedRates(hw).matmul(*dtype);  // refuses a format without a rate
@@ -312,8 +150,6 @@ HwRates rates_of(const HardwareSpec& hw, std::optional<DType> dtype) {
 
 // A chip's rates from its clocks and units. Scaling book, chapter 2 (MXU, appendix A for the VPU) and chapter 12 (SMs,
 // tensor cores, registers).
-
-namespace {
 
 using Frequency = Quantity<Dim{} - kSecondDim, Traced>;
 
@@ -450,8 +286,6 @@ class Units {
   HwUnits out_;
 };
 
-}  // namespace
-
 HwUnits units_of(const HardwareSpec& hw, std::optional<std::int64_t> registers_per_thread) {
   return Units(hw).run(registers_per_thread);
 }
@@ -494,6 +328,160 @@ std::vector<HwMemoryLevel> onchip_of(const HardwareSpec& hw, const HwUnits& unit
     return out;
   }
   out.push_back(std::move(registers));
+  return out;
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return text;
+}
+
+bool same(const std::string& a, const std::string& b) { return lower(a) == lower(b); }
+
+bool of_the_book(const std::string& name) { return name.starts_with("book/"); }
+
+/// A word that no chip has is a mistyped one.
+void check_known(const char* flag, const std::optional<std::string>& word, const std::vector<HardwareSpec>& chips,
+                 std::string HardwareSpec::*field) {
+  if (!word) return;
+  std::set<std::string> known;
+  for (const HardwareSpec& hw : chips) known.insert(hw.*field);
+  known.erase("");
+  const std::vector<std::string> words(known.begin(), known.end());
+  if (std::any_of(words.begin(), words.end(), [&](const std::string& other) { return same(other, *word); })) return;
+  std::string hint = did_you_mean(nearest(*word, words));
+  if (!hint.empty()) hint += ' ';
+  throw UserError(fmt::format("no chip has {} {}", flag, in_quotes(*word)), hint + "known: " + join(words, ", "));
+}
+
+bool meets(const HardwareSpec& hw, const HwListQuestion& q) {
+  if (q.book != of_the_book(hw.name)) return false;
+  if (q.vendor && !same(hw.vendor, *q.vendor)) return false;
+  if (q.family && !same(hw.family, *q.family)) return false;
+  if (q.since && hw.year < *q.since) return false;
+  if (q.dtype && !hw.matmul_peak[static_cast<std::size_t>(*q.dtype)]) return false;
+  if (q.min_memory && hw.hbm_capacity < *q.min_memory) return false;
+  if (q.min_bandwidth && hw.hbm_bandwidth < *q.min_bandwidth) return false;
+  if (q.priced && hw.prices.empty()) return false;
+  return !(q.sold && hw.announced);
+}
+
+/// Larger comes first, but names, and prices of which the lower does; what is not published comes last.
+double rank(const HardwareSpec& hw, const HwListQuestion& q) {
+  constexpr double kLast = 1e300;
+  switch (q.order) {
+    case HwOrder::kName: return 0;
+    case HwOrder::kYear: return -static_cast<double>(hw.year);
+    case HwOrder::kMatmul: {
+      const auto rate = compared_rate(hw, q.dtype);
+      return rate ? -rate->value() : kLast;
+    }
+    case HwOrder::kMemory: return -hw.hbm_capacity.value();
+    case HwOrder::kBandwidth: return -hw.hbm_bandwidth.value();
+    case HwOrder::kPrice: return hw.default_price() == nullptr ? kLast : hw.default_price()->usd_per_chip_hour;
+  }
+  return 0;
+}
+
+/// Sets of the chip at `position` (from 1): those for all of them and those for it alone.
+std::vector<std::string> sets_for(const HwQuestion& q, std::size_t position) {
+  std::vector<std::string> out;
+  for (const std::string& set : q.set) {
+    const std::string scope = set.substr(0, set.find('.'));
+    std::size_t other = 0;
+    const char* end = scope.data() + scope.size();
+    const bool numbered =
+        scope.size() > 2 && scope.starts_with("hw") && std::from_chars(scope.data() + 2, end, other).ptr == end;
+    if (numbered && (other == 0 || other > q.hardware.size())) {
+      throw UserError(
+          fmt::format("--set {}: there is no chip {}", set, scope),
+          fmt::format("hw1 to hw{} are the chips in the order given; hw is all of them", q.hardware.size()));
+    }
+    if (!numbered || other == position) out.push_back(set);
+  }
+  return out;
+}
+
+HardwareSpec hardware_at(const HwQuestion& q, std::size_t position, const Catalog& catalog) {
+  ConfigNode document = catalog.load(CatalogKind::kHardware, q.hardware[position - 1]);
+  const std::string own = fmt::format("hw{}", position);
+  apply_sets(sets_for(q, position), {{"hw", &document}, {own, &document}});
+  return load_hardware(document, catalog, Unpublished::kAllowed);
+}
+
+HwChip chip_of(const HwQuestion& q, HardwareSpec hw, std::vector<Assumption>& assumptions) {
+  HwChip out;
+  out.hw = std::move(hw);
+  out.rates = rates_of(out.hw, q.dtype);
+  out.units = units_of(out.hw, q.registers_per_thread);
+  out.onchip = onchip_of(out.hw, out.units);
+  const auto total_of = [&](std::string_view name) -> Maybe<TracedBytes> {
+    for (const HwMemoryLevel& level : out.onchip) {
+      if (level.name == name && level.one) return level.total;
+    }
+    return std::nullopt;
+  };
+  if (const auto smem = total_of("smem"), registers = total_of("registers"); smem && registers) {
+    out.registers_and_smem =
+        named(*smem + *registers, "register files and shared memory", "book ch. 12, quiz 1: of all SMs");
+  }
+  out.slice = slice_of(out.hw, q, assumptions);
+  switches_of(q, out);
+  if (q.send) out.send = send_of(out.hw, q, out.slice, assumptions);
+  if (q.load) out.load = load_of(out.hw, q, out.slice, assumptions);
+  if (q.weight) out.padding = padding_of(out.hw, q.weight->first, q.weight->second);
+  return out;
+}
+
+/// What one would otherwise miss: the file says so, and so does the answer.
+void note_gaps(const HardwareSpec& hw, std::vector<Assumption>& assumptions) {
+  for (const UnpublishedFigure& figure : hw.unpublished) {
+    assumptions.push_back(
+        {fmt::format("{} leaves {} unpublished: what follows from it is left out", hw.name, figure.path), figure.flag,
+         "hardware file", true});
+  }
+  if (hw.announced) {
+    assumptions.push_back({fmt::format("{} is announced, not sold: its figures are the vendor's plans", hw.name), "",
+                           "hardware file", true});
+  }
+}
+
+}  // namespace
+
+std::optional<FlopsPerSecond> compared_rate(const HardwareSpec& hw, std::optional<DType> dtype) {
+  if (dtype) return hw.matmul_peak[static_cast<std::size_t>(*dtype)];
+  const auto& bf16 = hw.matmul_peak[static_cast<std::size_t>(DType::kBf16)];
+  return bf16 ? bf16 : hw.matmul_peak[static_cast<std::size_t>(DType::kFp16)];
+}
+
+HwList list_hardware(const HwListQuestion& question, const Catalog& catalog) {
+  std::vector<HardwareSpec> all;
+  for (const std::string& name : catalog.names(CatalogKind::kHardware)) {
+    all.push_back(load_hardware(catalog.load(CatalogKind::kHardware, name), catalog, Unpublished::kAllowed));
+  }
+  check_known("--vendor", question.vendor, all, &HardwareSpec::vendor);
+  check_known("--family", question.family, all, &HardwareSpec::family);
+  HwList out{.question = question};
+  for (HardwareSpec& hw : all) {
+    if (meets(hw, question)) {
+      out.chips.push_back(std::move(hw));
+    } else if (of_the_book(hw.name) == question.book) {
+      ++out.left_out;
+    }
+  }
+  std::stable_sort(out.chips.begin(), out.chips.end(),
+                   [&](const HardwareSpec& a, const HardwareSpec& b) { return rank(a, question) < rank(b, question); });
+  return out;
+}
+
+HwAnswer answer(const HwQuestion& question, const Catalog& catalog) {
+  HwAnswer out{.question = question};
+  for (std::size_t i = 1; i <= question.hardware.size(); ++i) {
+    HardwareSpec hw = hardware_at(question, i, catalog);
+    note_gaps(hw, out.assumptions);
+    out.chips.push_back(chip_of(question, std::move(hw), out.assumptions));
+  }
   return out;
 }
 

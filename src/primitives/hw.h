@@ -225,9 +225,6 @@ HwAnswer answer(const HwQuestion& question, const Catalog& catalog);
 
 // ---------------------------------------------------------------- its parts
 
-HwRates rates_of(const HardwareSpec& hw, std::optional<DType> dtype);
-HwUnits units_of(const HardwareSpec& hw, std::optional<std::int64_t> registers_per_thread);
-std::vector<HwMemoryLevel> onchip_of(const HardwareSpec& hw, const HwUnits& units);
 /// The slice asked for; without --chips and --topology the whole pod or the innermost domain; nothing if the network
 /// is unpublished and nothing was asked for.
 std::optional<HwSlice> slice_of(const HardwareSpec& hw, const HwQuestion& question,

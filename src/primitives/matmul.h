@@ -137,13 +137,8 @@ MatmulAnswer answer(const MatmulQuestion& question, const HardwareSpec* hw);
 
 // Parts of answer(), used by more than one file.
 
-BytesPerSecondOf<Traced> hbm_rate(const MatmulQuestion& question, const HardwareSpec& hw);
-MatmulRates matmul_rates(const MatmulQuestion& question, const MatmulProblem& problem, const HardwareSpec& hw);
 /// All strategies, fastest first.
 std::vector<Strategy> strategies_of(const MatmulQuestion& question, const MatmulProblem& problem,
                                     const MatmulRates& rates, const HardwareSpec& hw, const MeshNetwork& network);
-/// Comparisons and thresholds of one product's textbook strategies; no thresholds where times are not proportional to
-/// sizes (calibrated, latency-bound).
-void compare_strategies(const MatmulQuestion& question, const MeshNetwork& network, MatmulAnswer& found);
 
 }  // namespace scalecalc

@@ -13,6 +13,274 @@
 namespace scalecalc {
 namespace {
 
+// From which size on an operation is compute-bound: T_math = T_comms solved for that size, all bytes counted.
+
+using Intensity = FlopsPerByteOf<Traced>;
+
+std::string number(double value) { return format_quantity(value, UnitKind::kNumber, 4); }
+
+/// Bytes of a matmul that count: for the whole batch, and for each row of it.
+struct CountedBytes {
+  BytesOf<Traced> whole{Traced(0.0)};
+  BytesOf<Traced> row{Traced(0.0)};
+};
+
+CountedBytes counted_bytes(const Matmul& matmul, const MatmulTerms& terms, Counted counted) {
+  CountedBytes out;
+  if (counted == Counted::kNone) return out;
+  (matmul.per_row_weights ? out.row : out.whole) += terms.weight;
+  if (counted == Counted::kAll) out.row = terms.input + terms.result + out.row;
+  return out;
+}
+
+/// Rows that the shape factor B / (B + h) asks for on top, over all chips that share them.
+Traced half_rows(const Matmul& matmul, const RooflineQuestion& question, const RooflineRates& rates) {
+  if (rates.half_dim.value() == 0 || matmul.per_row_weights) return Traced(0.0);
+  if (question.sharing.split != MatmulSplit::kBatch) return rates.half_dim;
+  return rates.half_dim * asked(static_cast<double>(question.sharing.chips), "chips");
+}
+
+/// FLOPs per byte the chip needs at this D and F, with as many rows as it likes.
+Intensity needed_intensity(const Matmul& matmul, const RooflineQuestion& question, const RooflineRates& rates) {
+  FlopsPerSecondOf<Traced> rate = *rates.compute;
+  if (rates.half_dim.value() != 0) {
+    // reached_fraction() without its factor for rows, which is solved for.
+    const auto part = [&](double size, const char* name, MatmulSplit split) {
+      const Traced whole = asked(size, name);
+      const Traced chips = asked(static_cast<double>(question.sharing.chips), "chips");
+      const Traced local = question.sharing.split == split ? whole / chips : whole;
+      return local / (local + rates.half_dim);
+    };
+    rate = rate *
+           (part(matmul.contraction, "D", MatmulSplit::kContraction) * part(matmul.columns, "F", MatmulSplit::kOutput));
+    if (matmul.per_row_weights) rate = rate * (Traced(1.0) / (Traced(1.0) + rates.half_dim));
+  }
+  return named(rate / rates.memory, "alpha", "book ch. 1: FLOPs computed while a byte moves");
+}
+
+std::string below_all(const Matmul& matmul, double limit, double needed) {
+  return fmt::format("no batch is compute-bound: the intensity{} stays below {} FLOP/byte, and {} are needed",
+                     matmul.pad == 1 ? "" : ", padding counted,", number(limit), number(needed));
+}
+
+/// Tiles of b_m rows read the weights again every b_m rows: beyond one tile the intensity rises no more.
+void limit_to_tile(const Matmul& matmul, const MatmulTerms& terms, const CountedBytes& bytes, Critical& critical,
+                   double needed) {
+  if (!matmul.tile || !critical.value || critical.value->value() <= matmul.tile->rows) return;
+  const double rows = matmul.tile->rows;
+  const double limit = rows * value_of(terms.run) / (value_of(bytes.whole) + rows * value_of(bytes.row));
+  critical.value.reset();
+  critical.reason = below_all(matmul, limit, needed);
+}
+
+Critical critical_batch(const Matmul& matmul, const RooflineQuestion& question, const RooflineRates& rates) {
+  const MatmulTerms terms = matmul_terms(matmul, question.types, question.sharing);
+  const CountedBytes bytes = counted_bytes(matmul, terms, question.counted);
+  const Intensity alpha = needed_intensity(matmul, question, rates);
+  const Traced half = half_rows(matmul, question, rates);
+  Critical out;
+  if (question.counted == Counted::kNone) {
+    out.reason = "no bytes are counted: every batch is compute-bound";
+    return out;
+  }
+  // T_math = run (B + h) / rate, T_comms = (whole + B row) / memory.
+  const FlopsOf<Traced> gained = terms.run - alpha * bytes.row;
+  const FlopsOf<Traced> owed = alpha * bytes.whole - terms.run * half;
+  if (!matmul.per_row_weights) {
+    out.approximate = named(alpha * terms.weight / terms.run - half, "B_crit of the weights alone",
+                            "book ch. 1: alpha x bytes of a weight / 2");
+    if (out.approximate->value() <= 0) out.approximate.reset();
+  }
+  if (value_of(gained) > 0 && value_of(owed) > 0) {
+    out.value = named(owed / gained, "B_crit", "book ch. 1, all bytes counted");
+    limit_to_tile(matmul, terms, bytes, out, value_of(alpha));
+  } else if (value_of(gained) > 0) {
+    out.reason = "every batch is compute-bound";
+  } else {
+    out.reason = below_all(matmul, value_of(terms.run) / value_of(bytes.row), value_of(alpha));
+  }
+  return out;
+}
+
+Critical critical_prompt(const Attention& attention, const RooflineQuestion& question, const RooflineRates& rates) {
+  Critical out;
+  if (question.counted == Counted::kNone) {
+    out.reason = "no bytes are counted: every prompt is compute-bound";
+    return out;
+  }
+  // FLOPs and bytes of a prompt of one token; FLOPs grow with the square of its length, bytes with the length.
+  Attention one = attention;
+  one.query = one.kv = 1;
+  const OperationWork work = work_of(one, question.types, {});
+  BytesOf<Traced> bytes = work.weight;
+  if (question.counted == Counted::kAll) bytes = work.input + bytes + work.result;
+  const Intensity alpha =
+      named(*rates.compute / rates.memory, "alpha", "book ch. 1: FLOPs computed while a byte moves");
+  out.value = named(alpha * bytes / work.flops, "T_crit", "book ch. 4 and 7: alpha (G + 1) / G in bf16");
+  return out;
+}
+
+Critical critical_dimension(const RooflineQuestion& question, const RooflineRates& rates) {
+  check(rates.link.has_value(), "a split matmul with an exchange has a link");
+  const bool contraction = question.sharing.split == MatmulSplit::kContraction;
+  const BytesOf<Traced> element =
+      contraction ? element_bytes(question.types.result, "result") : element_bytes(question.types.input, "input");
+  const Traced chips = asked(static_cast<double>(question.sharing.chips), "chips");
+  const BytesOf<Traced> one = read(Reader<Traced>{}, Bytes(1), "a byte", "");
+  const auto per_byte = all_to_all_seconds(question, rates, one).bandwidth_time / one;
+  const Intensity alpha =
+      named(*rates.compute * per_byte, "alpha_exchange", "book ch. 1: FLOPs computed while a byte is exchanged");
+  const FlopsOf<Traced> two{Traced(2.0)};
+  Critical out;
+  out.value = named(alpha * element * chips / two, contraction ? "D_crit" : "F_crit",
+                    "book ch. 1: T_math = T_link, latency not counted");
+  return out;
+}
+
+// What a roofline takes for granted, and what should make its reader careful.
+
+using Notes = std::vector<Assumption>;
+
+std::string_view place_of(OperandHome home) {
+  switch (home) {
+    case OperandHome::kHbm: return "HBM";
+    case OperandHome::kVmem: return "VMEM";
+    case OperandHome::kHost: return "host memory over PCIe";
+  }
+  return "";
+}
+
+std::string bytes_text(double bytes) { return format_quantity(bytes, UnitKind::kBytes); }
+
+void note_rates(const RooflineQuestion& question, const HardwareSpec& hw, const RooflineAnswer& found, Notes& notes) {
+  if (!question.calibrated) {
+    notes.push_back({"peak rates: kernels and links reach less", "--efficiency calibrated", "book ch. 1"});
+    return;
+  }
+  notes.push_back({fmt::format("efficiency calibrated: {}; {}", hw.efficiency.confidence, hw.efficiency.basis),
+                   "--efficiency ideal", "hardware file"});
+  if (question.from != OperandHome::kHbm) {
+    notes.push_back(
+        {fmt::format("{} at its full rate: the hardware file has no coefficient for it", found.rates.memory_name), "",
+         "hardware file"});
+  }
+  if (found.rates.half_dim.value() != 0) {
+    notes.push_back(
+        {fmt::format("matmuls reach x / (x + {:.4g}) of that in each dimension x; the critical batch counts "
+                     "it{}",
+                     found.rates.half_dim.value(), found.rates.link ? ", the critical D or F does not" : ""),
+         "--set hw.efficiency.matmul_half_dim.value", "hardware file"});
+  }
+  if (found.rates.attention.half_context.value() != 0 || found.rates.attention.half_head_dim.value() != 0) {
+    notes.push_back(
+        {"attention reaches less of that in short contexts and narrow heads; the critical prompt does not "
+         "count it",
+         "--set hw.efficiency.attention_half_context.value", "docs/model.md"});
+  }
+  if (found.rates.half_dim.value() != 0 && question.sharing.chips > 1 && question.sharing.split == MatmulSplit::kEven) {
+    notes.push_back({"each chip's matmul is as efficient as the whole one: how it is cut is not said", "--split", ""});
+  }
+}
+
+void note_bytes(const RooflineQuestion& question, Notes& notes) {
+  const Operation& operation = question.operations.front();
+  const Matmul* matmul = std::get_if<Matmul>(&operation);
+  switch (question.counted) {
+    case Counted::kAll:
+      if (std::holds_alternative<GivenWork>(operation)) return;
+      if (matmul != nullptr && matmul->tile) {
+        notes.push_back({fmt::format("from {} the input is read once for each column of tiles, the weights once for "
+                                     "each row of tiles, and the result is written once",
+                                     place_of(question.from)),
+                         "tile=", "book ch. 1"});
+        return;
+      }
+      notes.push_back(
+          {fmt::format("every operand is read once from {} and the result written once", place_of(question.from)),
+           "--from, --count", "book ch. 1"});
+      return;
+    case Counted::kWeights:
+      notes.push_back({"only the weights' bytes count: the approximation for small batches", "--count", "book ch. 1"});
+      return;
+    case Counted::kNone:
+      notes.push_back({"no bytes count: operands lie where the units read them", "--count", "book ch. 1"});
+      return;
+  }
+}
+
+void note_exchange(const RooflineQuestion& question, const RooflineAnswer& found, Notes& notes) {
+  const CollectiveTime all_to_all = all_to_all_seconds(question, found.rates, found.points.front().work.exchanged);
+  notes.push_back(
+      {fmt::format("convention {}: {}, as in collective; latency {}",
+                   kCollectiveConventionNames[static_cast<std::size_t>(question.convention)], all_to_all.algorithm,
+                   question.convention == CollectiveConvention::kExact ? "counted" : "not counted"),
+       "--convention", "book ch. 3 and 12"});
+}
+
+void note_sharing(const RooflineQuestion& question, const RooflineAnswer& found, Notes& notes) {
+  if (question.sharing.chips == 1) return;
+  const std::string chips = group_thousands(question.sharing.chips);
+  switch (question.sharing.split) {
+    case MatmulSplit::kEven:
+      notes.push_back({fmt::format("FLOPs and bytes divide evenly over {} chips, and nothing is exchanged", chips),
+                       "--split", "book ch. 2"});
+      return;
+    case MatmulSplit::kBatch:
+      notes.push_back(
+          {fmt::format("{} chips hold all weights each and divide the rows", chips), "--split", "book ch. 1"});
+      return;
+    case MatmulSplit::kContraction:
+      notes.push_back({fmt::format("{} chips divide D and add up their partial results: an all-reduce", chips),
+                       "--split, --over", "book ch. 1 and 3"});
+      return note_exchange(question, found, notes);
+    case MatmulSplit::kOutput:
+      notes.push_back({fmt::format("{} chips divide F and gather the input: an all-gather", chips), "--split, --over",
+                       "book ch. 3"});
+      return note_exchange(question, found, notes);
+  }
+}
+
+/// Operands that HBM cannot hold are no roofline of this chip.
+void warn_of_capacity(const RooflineQuestion& question, const HardwareSpec& hw, const RooflineAnswer& found,
+                      Notes& notes) {
+  if (question.from != OperandHome::kHbm || std::holds_alternative<GivenWork>(question.operations.front())) return;
+  double most = 0;
+  for (const RooflinePoint& point : found.points) most = std::max(most, value_of(point.bytes));
+  most /= static_cast<double>(question.sharing.chips);
+  const double capacity = hw.hbm_capacity.value();
+  const Matmul* matmul = std::get_if<Matmul>(&question.operations.front());
+  const bool rereads = matmul != nullptr && matmul->tile.has_value();
+  if (most <= capacity || rereads) return;
+  notes.push_back(
+      {fmt::format("the operands take {} of each chip, which has {}", bytes_text(most), bytes_text(capacity)),
+       "--chips", hw.hbm_source, true});
+}
+
+void warn_of_impossible_times(const RooflineAnswer& found, Notes& notes) {
+  const bool faster = std::any_of(found.measured.begin(), found.measured.end(),
+                                  [](const MeasuredTime& m) { return m.roofline_fraction.value() > 1; });
+  if (!faster) return;
+  notes.push_back({"a measured time is shorter than the roofline allows: check the shape, the formats and the rates",
+                   "--measured", "", true});
+}
+
+void note_assumptions(const RooflineQuestion& question, const HardwareSpec& hw, RooflineAnswer& found) {
+  Notes& notes = found.assumptions;
+  note_bytes(question, notes);
+  note_sharing(question, found, notes);
+  const Matmul* matmul = std::get_if<Matmul>(&question.operations.front());
+  if (matmul != nullptr && matmul->pad != 1) {
+    notes.push_back({"padding is computed and not moved: bytes are those of the arrays", "", "book ch. 2"});
+  }
+  const Attention* attention = std::get_if<Attention>(&question.operations.front());
+  if (attention != nullptr && attention->backward) {
+    notes.push_back({"backward: 2.5 times the forward's FLOPs, twice its bytes", "pass=forward", "arXiv:2307.08691"});
+  }
+  note_rates(question, hw, found, notes);
+  warn_of_capacity(question, hw, found, notes);
+  warn_of_impossible_times(found, notes);
+}
+
 constexpr std::string_view kSource = "book ch. 1";
 BytesOf<Traced> counted_bytes(const OperationWork& work, Counted counted) {
   switch (counted) {
@@ -162,282 +430,6 @@ RooflineAnswer answer(const RooflineQuestion& question, const HardwareSpec& hw) 
   out.measured = measured_times(question, out);
   note_assumptions(question, hw, out);
   return out;
-}
-
-// From which size on an operation is compute-bound: T_math = T_comms solved for that size, all bytes counted.
-
-namespace {
-
-using Intensity = FlopsPerByteOf<Traced>;
-
-std::string number(double value) { return format_quantity(value, UnitKind::kNumber, 4); }
-
-/// Bytes of a matmul that count: for the whole batch, and for each row of it.
-struct CountedBytes {
-  BytesOf<Traced> whole{Traced(0.0)};
-  BytesOf<Traced> row{Traced(0.0)};
-};
-
-CountedBytes counted_bytes(const Matmul& matmul, const MatmulTerms& terms, Counted counted) {
-  CountedBytes out;
-  if (counted == Counted::kNone) return out;
-  (matmul.per_row_weights ? out.row : out.whole) += terms.weight;
-  if (counted == Counted::kAll) out.row = terms.input + terms.result + out.row;
-  return out;
-}
-
-/// Rows that the shape factor B / (B + h) asks for on top, over all chips that share them.
-Traced half_rows(const Matmul& matmul, const RooflineQuestion& question, const RooflineRates& rates) {
-  if (rates.half_dim.value() == 0 || matmul.per_row_weights) return Traced(0.0);
-  if (question.sharing.split != MatmulSplit::kBatch) return rates.half_dim;
-  return rates.half_dim * asked(static_cast<double>(question.sharing.chips), "chips");
-}
-
-/// FLOPs per byte the chip needs at this D and F, with as many rows as it likes.
-Intensity needed_intensity(const Matmul& matmul, const RooflineQuestion& question, const RooflineRates& rates) {
-  FlopsPerSecondOf<Traced> rate = *rates.compute;
-  if (rates.half_dim.value() != 0) {
-    // reached_fraction() without its factor for rows, which is solved for.
-    const auto part = [&](double size, const char* name, MatmulSplit split) {
-      const Traced whole = asked(size, name);
-      const Traced chips = asked(static_cast<double>(question.sharing.chips), "chips");
-      const Traced local = question.sharing.split == split ? whole / chips : whole;
-      return local / (local + rates.half_dim);
-    };
-    rate = rate *
-           (part(matmul.contraction, "D", MatmulSplit::kContraction) * part(matmul.columns, "F", MatmulSplit::kOutput));
-    if (matmul.per_row_weights) rate = rate * (Traced(1.0) / (Traced(1.0) + rates.half_dim));
-  }
-  return named(rate / rates.memory, "alpha", "book ch. 1: FLOPs computed while a byte moves");
-}
-
-std::string below_all(const Matmul& matmul, double limit, double needed) {
-  return fmt::format("no batch is compute-bound: the intensity{} stays below {} FLOP/byte, and {} are needed",
-                     matmul.pad == 1 ? "" : ", padding counted,", number(limit), number(needed));
-}
-
-/// Tiles of b_m rows read the weights again every b_m rows: beyond one tile the intensity rises no more.
-void limit_to_tile(const Matmul& matmul, const MatmulTerms& terms, const CountedBytes& bytes, Critical& critical,
-                   double needed) {
-  if (!matmul.tile || !critical.value || critical.value->value() <= matmul.tile->rows) return;
-  const double rows = matmul.tile->rows;
-  const double limit = rows * value_of(terms.run) / (value_of(bytes.whole) + rows * value_of(bytes.row));
-  critical.value.reset();
-  critical.reason = below_all(matmul, limit, needed);
-}
-
-}  // namespace
-
-Critical critical_batch(const Matmul& matmul, const RooflineQuestion& question, const RooflineRates& rates) {
-  const MatmulTerms terms = matmul_terms(matmul, question.types, question.sharing);
-  const CountedBytes bytes = counted_bytes(matmul, terms, question.counted);
-  const Intensity alpha = needed_intensity(matmul, question, rates);
-  const Traced half = half_rows(matmul, question, rates);
-  Critical out;
-  if (question.counted == Counted::kNone) {
-    out.reason = "no bytes are counted: every batch is compute-bound";
-    return out;
-  }
-  // T_math = run (B + h) / rate, T_comms = (whole + B row) / memory.
-  const FlopsOf<Traced> gained = terms.run - alpha * bytes.row;
-  const FlopsOf<Traced> owed = alpha * bytes.whole - terms.run * half;
-  if (!matmul.per_row_weights) {
-    out.approximate = named(alpha * terms.weight / terms.run - half, "B_crit of the weights alone",
-                            "book ch. 1: alpha x bytes of a weight / 2");
-    if (out.approximate->value() <= 0) out.approximate.reset();
-  }
-  if (value_of(gained) > 0 && value_of(owed) > 0) {
-    out.value = named(owed / gained, "B_crit", "book ch. 1, all bytes counted");
-    limit_to_tile(matmul, terms, bytes, out, value_of(alpha));
-  } else if (value_of(gained) > 0) {
-    out.reason = "every batch is compute-bound";
-  } else {
-    out.reason = below_all(matmul, value_of(terms.run) / value_of(bytes.row), value_of(alpha));
-  }
-  return out;
-}
-
-Critical critical_prompt(const Attention& attention, const RooflineQuestion& question, const RooflineRates& rates) {
-  Critical out;
-  if (question.counted == Counted::kNone) {
-    out.reason = "no bytes are counted: every prompt is compute-bound";
-    return out;
-  }
-  // FLOPs and bytes of a prompt of one token; FLOPs grow with the square of its length, bytes with the length.
-  Attention one = attention;
-  one.query = one.kv = 1;
-  const OperationWork work = work_of(one, question.types, {});
-  BytesOf<Traced> bytes = work.weight;
-  if (question.counted == Counted::kAll) bytes = work.input + bytes + work.result;
-  const Intensity alpha =
-      named(*rates.compute / rates.memory, "alpha", "book ch. 1: FLOPs computed while a byte moves");
-  out.value = named(alpha * bytes / work.flops, "T_crit", "book ch. 4 and 7: alpha (G + 1) / G in bf16");
-  return out;
-}
-
-Critical critical_dimension(const RooflineQuestion& question, const RooflineRates& rates) {
-  check(rates.link.has_value(), "a split matmul with an exchange has a link");
-  const bool contraction = question.sharing.split == MatmulSplit::kContraction;
-  const BytesOf<Traced> element =
-      contraction ? element_bytes(question.types.result, "result") : element_bytes(question.types.input, "input");
-  const Traced chips = asked(static_cast<double>(question.sharing.chips), "chips");
-  const BytesOf<Traced> one = read(Reader<Traced>{}, Bytes(1), "a byte", "");
-  const auto per_byte = all_to_all_seconds(question, rates, one).bandwidth_time / one;
-  const Intensity alpha =
-      named(*rates.compute * per_byte, "alpha_exchange", "book ch. 1: FLOPs computed while a byte is exchanged");
-  const FlopsOf<Traced> two{Traced(2.0)};
-  Critical out;
-  out.value = named(alpha * element * chips / two, contraction ? "D_crit" : "F_crit",
-                    "book ch. 1: T_math = T_link, latency not counted");
-  return out;
-}
-
-// What a roofline takes for granted, and what should make its reader careful.
-
-namespace {
-
-using Notes = std::vector<Assumption>;
-
-std::string_view place_of(OperandHome home) {
-  switch (home) {
-    case OperandHome::kHbm: return "HBM";
-    case OperandHome::kVmem: return "VMEM";
-    case OperandHome::kHost: return "host memory over PCIe";
-  }
-  return "";
-}
-
-std::string bytes_text(double bytes) { return format_quantity(bytes, UnitKind::kBytes); }
-
-void note_rates(const RooflineQuestion& question, const HardwareSpec& hw, const RooflineAnswer& found, Notes& notes) {
-  if (!question.calibrated) {
-    notes.push_back({"peak rates: kernels and links reach less", "--efficiency calibrated", "book ch. 1"});
-    return;
-  }
-  notes.push_back({fmt::format("efficiency calibrated: {}; {}", hw.efficiency.confidence, hw.efficiency.basis),
-                   "--efficiency ideal", "hardware file"});
-  if (question.from != OperandHome::kHbm) {
-    notes.push_back(
-        {fmt::format("{} at its full rate: the hardware file has no coefficient for it", found.rates.memory_name), "",
-         "hardware file"});
-  }
-  if (found.rates.half_dim.value() != 0) {
-    notes.push_back(
-        {fmt::format("matmuls reach x / (x + {:.4g}) of that in each dimension x; the critical batch counts "
-                     "it{}",
-                     found.rates.half_dim.value(), found.rates.link ? ", the critical D or F does not" : ""),
-         "--set hw.efficiency.matmul_half_dim.value", "hardware file"});
-  }
-  if (found.rates.attention.half_context.value() != 0 || found.rates.attention.half_head_dim.value() != 0) {
-    notes.push_back(
-        {"attention reaches less of that in short contexts and narrow heads; the critical prompt does not "
-         "count it",
-         "--set hw.efficiency.attention_half_context.value", "docs/model.md"});
-  }
-  if (found.rates.half_dim.value() != 0 && question.sharing.chips > 1 && question.sharing.split == MatmulSplit::kEven) {
-    notes.push_back({"each chip's matmul is as efficient as the whole one: how it is cut is not said", "--split", ""});
-  }
-}
-
-void note_bytes(const RooflineQuestion& question, Notes& notes) {
-  const Operation& operation = question.operations.front();
-  const Matmul* matmul = std::get_if<Matmul>(&operation);
-  switch (question.counted) {
-    case Counted::kAll:
-      if (std::holds_alternative<GivenWork>(operation)) return;
-      if (matmul != nullptr && matmul->tile) {
-        notes.push_back({fmt::format("from {} the input is read once for each column of tiles, the weights once for "
-                                     "each row of tiles, and the result is written once",
-                                     place_of(question.from)),
-                         "tile=", "book ch. 1"});
-        return;
-      }
-      notes.push_back(
-          {fmt::format("every operand is read once from {} and the result written once", place_of(question.from)),
-           "--from, --count", "book ch. 1"});
-      return;
-    case Counted::kWeights:
-      notes.push_back({"only the weights' bytes count: the approximation for small batches", "--count", "book ch. 1"});
-      return;
-    case Counted::kNone:
-      notes.push_back({"no bytes count: operands lie where the units read them", "--count", "book ch. 1"});
-      return;
-  }
-}
-
-void note_exchange(const RooflineQuestion& question, const RooflineAnswer& found, Notes& notes) {
-  const CollectiveTime all_to_all = all_to_all_seconds(question, found.rates, found.points.front().work.exchanged);
-  notes.push_back(
-      {fmt::format("convention {}: {}, as in collective; latency {}",
-                   kCollectiveConventionNames[static_cast<std::size_t>(question.convention)], all_to_all.algorithm,
-                   question.convention == CollectiveConvention::kExact ? "counted" : "not counted"),
-       "--convention", "book ch. 3 and 12"});
-}
-
-void note_sharing(const RooflineQuestion& question, const RooflineAnswer& found, Notes& notes) {
-  if (question.sharing.chips == 1) return;
-  const std::string chips = group_thousands(question.sharing.chips);
-  switch (question.sharing.split) {
-    case MatmulSplit::kEven:
-      notes.push_back({fmt::format("FLOPs and bytes divide evenly over {} chips, and nothing is exchanged", chips),
-                       "--split", "book ch. 2"});
-      return;
-    case MatmulSplit::kBatch:
-      notes.push_back(
-          {fmt::format("{} chips hold all weights each and divide the rows", chips), "--split", "book ch. 1"});
-      return;
-    case MatmulSplit::kContraction:
-      notes.push_back({fmt::format("{} chips divide D and add up their partial results: an all-reduce", chips),
-                       "--split, --over", "book ch. 1 and 3"});
-      return note_exchange(question, found, notes);
-    case MatmulSplit::kOutput:
-      notes.push_back({fmt::format("{} chips divide F and gather the input: an all-gather", chips), "--split, --over",
-                       "book ch. 3"});
-      return note_exchange(question, found, notes);
-  }
-}
-
-/// Operands that HBM cannot hold are no roofline of this chip.
-void warn_of_capacity(const RooflineQuestion& question, const HardwareSpec& hw, const RooflineAnswer& found,
-                      Notes& notes) {
-  if (question.from != OperandHome::kHbm || std::holds_alternative<GivenWork>(question.operations.front())) return;
-  double most = 0;
-  for (const RooflinePoint& point : found.points) most = std::max(most, value_of(point.bytes));
-  most /= static_cast<double>(question.sharing.chips);
-  const double capacity = hw.hbm_capacity.value();
-  const Matmul* matmul = std::get_if<Matmul>(&question.operations.front());
-  const bool rereads = matmul != nullptr && matmul->tile.has_value();
-  if (most <= capacity || rereads) return;
-  notes.push_back(
-      {fmt::format("the operands take {} of each chip, which has {}", bytes_text(most), bytes_text(capacity)),
-       "--chips", hw.hbm_source, true});
-}
-
-void warn_of_impossible_times(const RooflineAnswer& found, Notes& notes) {
-  const bool faster = std::any_of(found.measured.begin(), found.measured.end(),
-                                  [](const MeasuredTime& m) { return m.roofline_fraction.value() > 1; });
-  if (!faster) return;
-  notes.push_back({"a measured time is shorter than the roofline allows: check the shape, the formats and the rates",
-                   "--measured", "", true});
-}
-
-}  // namespace
-
-void note_assumptions(const RooflineQuestion& question, const HardwareSpec& hw, RooflineAnswer& found) {
-  Notes& notes = found.assumptions;
-  note_bytes(question, notes);
-  note_sharing(question, found, notes);
-  const Matmul* matmul = std::get_if<Matmul>(&question.operations.front());
-  if (matmul != nullptr && matmul->pad != 1) {
-    notes.push_back({"padding is computed and not moved: bytes are those of the arrays", "", "book ch. 2"});
-  }
-  const Attention* attention = std::get_if<Attention>(&question.operations.front());
-  if (attention != nullptr && attention->backward) {
-    notes.push_back({"backward: 2.5 times the forward's FLOPs, twice its bytes", "pass=forward", "arXiv:2307.08691"});
-  }
-  note_rates(question, hw, found, notes);
-  warn_of_capacity(question, hw, found, notes);
-  warn_of_impossible_times(found, notes);
 }
 
 }  // namespace scalecalc

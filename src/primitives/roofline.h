@@ -117,10 +117,4 @@ Traced reached_fraction(const Operation& operation, const Sharing& sharing, cons
 CollectiveTime all_to_all_seconds(const RooflineQuestion& question, const RooflineRates& rates,
                                   const BytesOf<Traced>& bytes);
 
-void note_assumptions(const RooflineQuestion& question, const HardwareSpec& hw, RooflineAnswer& found);
-
-Critical critical_batch(const Matmul& matmul, const RooflineQuestion& question, const RooflineRates& rates);
-Critical critical_prompt(const Attention& attention, const RooflineQuestion& question, const RooflineRates& rates);
-Critical critical_dimension(const RooflineQuestion& question, const RooflineRates& rates);
-
 }  // namespace scalecalc

@@ -5,15 +5,6 @@
 namespace scalecalc {
 namespace {
 
-Figure number(const char* key, const char* label, const std::optional<Traced>& value) {
-  return value ? figure(key, label, Format::kNumber, *value) : figure(key, label, Format::kNumber, Cell{});
-}
-
-template <Dim D>
-Figure quantity(const char* key, const char* label, Format format, const std::optional<Quantity<D, Traced>>& value) {
-  return value ? figure(key, label, format, *value) : figure(key, label, format, Cell{});
-}
-
 Figure flag(const char* key, const char* label, const std::optional<bool>& value) {
   return figure(key, label, Format::kFlag, value ? Cell(*value ? 1.0 : 0.0) : Cell{});
 }
@@ -21,31 +12,36 @@ Figure flag(const char* key, const char* label, const std::optional<bool>& value
 Figure batch_figure(const ServingPoint& p) { return figure("batch", "batch", Format::kInteger, p.batch); }
 
 Record point_record(const ServingPoint& p) {
-  return {{batch_figure(p), with_importance(quantity("kv_bytes", "KV cache", Format::kBytes, p.kv_bytes), 4),
-           quantity("total_bytes", "with weights", Format::kBytes, p.total_bytes), flag("fits", "fits", p.fits),
-           with_importance(quantity("kv_time_s", "KV time", Format::kSeconds, p.kv_time), 2),
-           quantity("weight_load_time_s", "", Format::kSeconds, p.load_time),
-           quantity("mlp_compute_time_s", "", Format::kSeconds, p.compute_time),
-           with_importance(quantity("mlp_time_s", "MLP time", Format::kSeconds, p.mlp_time), 3),
-           flag("mlp_compute_bound", "", p.mlp_compute_bound),
-           quantity("bandwidth_step_s", "", Format::kSeconds, p.bandwidth_step),
-           quantity("bandwidth_tokens_per_s", "", Format::kNumber, p.bandwidth_tokens_per_s),
-           quantity("decode_step_s", "step", Format::kSeconds, p.step),
-           quantity("tokens_per_s", "tokens/s", Format::kNumber, p.tokens_per_s),
-           with_importance(quantity("tokens_per_s_per_chip", "per chip", Format::kNumber, p.tokens_per_s_per_chip), 1),
-           with_importance(
-               figure("bound_by", "bound by", Format::kText, p.bound_by.empty() ? Cell{} : Cell(p.bound_by)), 5)}};
+  return {
+      {batch_figure(p), with_importance(maybe_figure("kv_bytes", "KV cache", Format::kBytes, p.kv_bytes), 4),
+       maybe_figure("total_bytes", "with weights", Format::kBytes, p.total_bytes), flag("fits", "fits", p.fits),
+       with_importance(maybe_figure("kv_time_s", "KV time", Format::kSeconds, p.kv_time), 2),
+       maybe_figure("weight_load_time_s", "", Format::kSeconds, p.load_time),
+       maybe_figure("mlp_compute_time_s", "", Format::kSeconds, p.compute_time),
+       with_importance(maybe_figure("mlp_time_s", "MLP time", Format::kSeconds, p.mlp_time), 3),
+       flag("mlp_compute_bound", "", p.mlp_compute_bound),
+       maybe_figure("bandwidth_step_s", "", Format::kSeconds, p.bandwidth_step),
+       maybe_figure("bandwidth_tokens_per_s", "", Format::kNumber, p.bandwidth_tokens_per_s),
+       maybe_figure("decode_step_s", "step", Format::kSeconds, p.step),
+       maybe_figure("tokens_per_s", "tokens/s", Format::kNumber, p.tokens_per_s),
+       with_importance(maybe_figure("tokens_per_s_per_chip", "per chip", Format::kNumber, p.tokens_per_s_per_chip), 1),
+       with_importance(figure("bound_by", "bound by", Format::kText, p.bound_by.empty() ? Cell{} : Cell(p.bound_by)),
+                       5)}};
 }
 
 Record request_record(const ServingPoint& p) {
-  return {{batch_figure(p), with_importance(quantity("answer_time_s", "answer", Format::kSeconds, p.answer_time), 1),
-           quantity("requests_per_s", "requests/s", Format::kNumber, p.requests_per_s),
-           quantity("requests_per_s_per_chip", "per chip", Format::kNumber, p.requests_per_s_per_chip),
-           with_importance(number("finished_sequences_per_step", "finished per step", p.finished_per_step), 3),
-           with_importance(number("evicted_tokens_per_step", "tokens evicted per step", p.evicted_per_step), 4),
-           with_importance(
-               number("prefill_servers_per_decode_server", "prefill servers per decode server", p.prefill_servers), 2),
-           quantity("usd_per_million_output_tokens", "USD per 1M tokens", Format::kUsd, p.usd_per_million_tokens)}};
+  return {
+      {batch_figure(p), with_importance(maybe_figure("answer_time_s", "answer", Format::kSeconds, p.answer_time), 1),
+       maybe_figure("requests_per_s", "requests/s", Format::kNumber, p.requests_per_s),
+       maybe_figure("requests_per_s_per_chip", "per chip", Format::kNumber, p.requests_per_s_per_chip),
+       with_importance(
+           maybe_figure("finished_sequences_per_step", "finished per step", Format::kNumber, p.finished_per_step), 3),
+       with_importance(
+           maybe_figure("evicted_tokens_per_step", "tokens evicted per step", Format::kNumber, p.evicted_per_step), 4),
+       with_importance(maybe_figure("prefill_servers_per_decode_server", "prefill servers per decode server",
+                                    Format::kNumber, p.prefill_servers),
+                       2),
+       maybe_figure("usd_per_million_output_tokens", "USD per 1M tokens", Format::kUsd, p.usd_per_million_tokens)}};
 }
 
 bool says_something(const Record& record) {

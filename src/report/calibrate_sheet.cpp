@@ -26,7 +26,7 @@ std::string_view held_out_name(const Calibration& c) { return kHeldOutNames.at(s
 Block coefficients_block(const Calibration& c) {
   Block out{.key = "coefficients"};
   for (const FittedCoefficient& f : c.coefficients) {
-    Record record{{row_text("name", "coefficient", f.path), coefficient(f.path, "before", "before", f.before),
+    Record record{{text_figure("name", "coefficient", f.path), coefficient(f.path, "before", "before", f.before),
                    error_share("error_before", "error", f.error_before), coefficient(f.path, "after", "after", f.after),
                    error_share("error_after", "error", f.error_after),
                    coefficient(f.path, "lowest", "lowest fold", f.lowest),
@@ -52,7 +52,7 @@ Block folds_block(const Calibration& c) {
 Block errors_block(const Calibration& c) {
   Block out{.key = "errors", .title = "Errors"};
   const auto add = [&](const char* of, const char* label, const Errors& e) {
-    Record record{{row_text("of", "", of), row_text("label", "coefficients", label),
+    Record record{{text_figure("of", "", of), text_figure("label", "coefficients", label),
                    error_share("mean_abs_error", "mean error", e.mean_abs),
                    error_share("median_abs_error", "median", e.median_abs),
                    error_share("p90_abs_error", "p90", e.p90_abs), error_share("bias", "bias", e.bias)}};
@@ -85,13 +85,14 @@ Block fit_block(const Calibration& c) {
   std::vector<Record> rows;
   for (const FittedOf<Training>& f : c.rows) {
     rows.push_back(
-        {{row_text("id", "", f.row.id), row_text("group", "", f.row.group), row_text("subset", "", f.row.subset),
-          row_number("measured", "", Format::kSeconds, f.measured), error_share("error_before", "", f.before),
-          error_share("error_inside", "", f.inside), error_share("error_outside", "", f.outside),
-          error_share("error_by_family", "", f.baseline), row_flag("in_band", f.in_band)}});
+        {{text_figure("id", "", f.row.id), text_figure("group", "", f.row.group),
+          text_figure("subset", "", f.row.subset), number_figure("measured", "", Format::kSeconds, f.measured),
+          error_share("error_before", "", f.before), error_share("error_inside", "", f.inside),
+          error_share("error_outside", "", f.outside), error_share("error_by_family", "", f.baseline),
+          flag_figure("in_band", f.in_band)}});
   }
-  out.records = {{{row_text("held_out_by", "", held_out_name(c)), row_flag("better", c.better()),
-                   row_text("yaml", "", write_yaml(c.block)), records_figure("rows", "", "", std::move(rows))}}};
+  out.records = {{{text_figure("held_out_by", "", held_out_name(c)), flag_figure("better", c.better()),
+                   text_figure("yaml", "", write_yaml(c.block)), records_figure("rows", "", "", std::move(rows))}}};
   return out;
 }
 
@@ -112,7 +113,7 @@ void add_errors(Record& out, const std::string& key, const char* label, const Er
 Block sets_block(const ServeCalibration& c) {
   Block out{.key = "sets", .title = "Engines on chips: median errors"};
   for (const ServeSet& set : c.sets) {
-    Record record{{row_text("chip", "chip", set.hardware), row_text("stack", "engine", set.stack),
+    Record record{{text_figure("chip", "chip", set.hardware), text_figure("stack", "engine", set.stack),
                    row_count("rows", "rows", set.rows), row_count("sources", "sources", set.sources)}};
     add_errors(record, "before", "family's", set.before);
     add_errors(record, "inside", "fitted", set.inside);
@@ -121,7 +122,7 @@ Block sets_block(const ServeCalibration& c) {
       record.figures.push_back(figure("coefficients." + w.path, "", Format::kNumber, Cell(w.value)));
       record.figures.push_back(figure("errors." + w.path, "", Format::kNumber, Cell(w.error)));
     }
-    record.figures.push_back(row_text("yaml", "", write_yaml(set.block)));
+    record.figures.push_back(text_figure("yaml", "", write_yaml(set.block)));
     out.records.push_back(std::move(record));
   }
   return out;
@@ -131,11 +132,12 @@ Block rows_block(const ServeCalibration& c) {
   Block out{.key = "rows", .title = "Rows"};
   for (const FittedOf<Serving>& r : c.rows) {
     out.records.push_back(
-        {{row_text("id", "row", r.row.id), row_text("group", "", r.row.group), row_text("chip", "chip", r.row.chip, 2),
-          row_text("stack", "engine", r.row.stack, 2), row_text("phase", "", group_name(r.row, "phase")),
-          row_text("batch_class", "", r.row.batch_class()), error_share("error_before", "family's", r.before),
-          error_share("error_inside", "fitted", r.inside), error_share("error_outside", "held out", r.outside),
-          error_share("error_naive", "naive", r.baseline), row_flag("in_band", r.in_band)}});
+        {{text_figure("id", "row", r.row.id), text_figure("group", "", r.row.group),
+          text_figure("chip", "chip", r.row.chip, 2), text_figure("stack", "engine", r.row.stack, 2),
+          text_figure("phase", "", group_name(r.row, "phase")), text_figure("batch_class", "", r.row.batch_class()),
+          error_share("error_before", "family's", r.before), error_share("error_inside", "fitted", r.inside),
+          error_share("error_outside", "held out", r.outside), error_share("error_naive", "naive", r.baseline),
+          flag_figure("in_band", r.in_band)}});
   }
   return out;
 }
@@ -149,9 +151,9 @@ Sheet calibrate_sheet(const Calibration& c, const std::vector<std::string>& file
                                  c.sources, c.sources == 1 ? "" : "s")};
   out.summary.push_back(verdict(c));
   out.query.figures = {list_figure("files", "measurements", {files.begin(), files.end()}),
-                       row_text("hardware", "hardware", c.hardware),
-                       row_text("family", "family", c.family),
-                       row_text("stack", "stack", c.stack),
+                       text_figure("hardware", "hardware", c.hardware),
+                       text_figure("family", "family", c.family),
+                       text_figure("stack", "stack", c.stack),
                        row_count("rows", "rows", c.rows.size()),
                        row_count("sources", "sources", c.sources),
                        row_count("other_chips", "rows of other chips", c.other_chips),

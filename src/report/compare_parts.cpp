@@ -17,25 +17,12 @@ Record break_even(const PricedRow& row, const PricedRow& other) {
   Figure at = traced_figure("usd_per_chip_hour", "at $/chip-hour", Format::kUsd,
                             named(price, "break-even price against " + other.label,
                                   "other's cost / own chip-hours, docs/model.md [BREAK-EVEN]", row.label));
-  return {{word_figure("system", "system", row.label), word_figure("against", "costs as much as", other.label),
-           std::move(at), sized_figure("usd_per_chip_hour_now", "now", Format::kUsd, row.price, 1),
-           sized_figure("change", "change", Format::kFraction, change, 2)}};
+  return {{text_figure("system", "system", row.label), text_figure("against", "costs as much as", other.label),
+           std::move(at), number_figure("usd_per_chip_hour_now", "now", Format::kUsd, row.price, 1),
+           number_figure("change", "change", Format::kFraction, change, 2)}};
 }
 
 }  // namespace
-
-Figure sized_figure(std::string_view key, std::string_view label, Format format, const std::optional<double>& value,
-                    int importance) {
-  Figure out = figure(key, label, format, value ? Cell(*value) : Cell{});
-  out.importance = importance;
-  return out;
-}
-
-Figure word_figure(std::string_view key, std::string_view label, std::string value, int importance) {
-  Figure out = figure(key, label, Format::kText, Cell(std::move(value)));
-  out.importance = importance;
-  return out;
-}
 
 Figure energy_figure(std::string_view key, std::string_view label, const JoulesOf<Traced>& joules, int importance) {
   Figure out = traced_figure(key, label, Format::kNumber, joules, importance);
@@ -44,14 +31,14 @@ Figure energy_figure(std::string_view key, std::string_view label, const JoulesO
 }
 
 void add_identity(std::vector<Figure>& out, const ComparedSystem& row) {
-  out.push_back(word_figure("system", "system", row.label));
-  out.push_back(word_figure("hardware", "", row.hardware));
-  out.push_back(word_figure("hardware_title", "", row.title));
-  out.push_back(word_figure("status", "", std::string(name_of(row.status))));
+  out.push_back(text_figure("system", "system", row.label));
+  out.push_back(text_figure("hardware", "", row.hardware));
+  out.push_back(text_figure("hardware_title", "", row.title));
+  out.push_back(text_figure("status", "", std::string(name_of(row.status))));
   out.push_back(row.answered() ? figure("reason", "", Format::kText, Cell{})
-                               : word_figure("reason", "why", row.reason));
-  out.push_back(sized_figure("rank_time", "", Format::kInteger, rank(row.rank_time)));
-  out.push_back(sized_figure("rank_cost", "", Format::kInteger, rank(row.rank_cost)));
+                               : text_figure("reason", "why", row.reason));
+  out.push_back(number_figure("rank_time", "", Format::kInteger, rank(row.rank_time)));
+  out.push_back(number_figure("rank_cost", "", Format::kInteger, rank(row.rank_cost)));
 }
 
 void add_price(std::vector<Figure>& out, const ComparedSystem& row) {
@@ -59,8 +46,8 @@ void add_price(std::vector<Figure>& out, const ComparedSystem& row) {
   const auto known = [&](std::string_view key, const std::string& text) {
     out.push_back(figure(key, "", Format::kText, text.empty() ? Cell{} : Cell(text)));
   };
-  out.push_back(sized_figure("price.usd_per_chip_hour", "$/chip-hour", Format::kUsd,
-                             row.price ? std::optional(price.usd_per_chip_hour) : std::nullopt, 3));
+  out.push_back(number_figure("price.usd_per_chip_hour", "$/chip-hour", Format::kUsd,
+                              row.price ? std::optional(price.usd_per_chip_hour) : std::nullopt, 3));
   known("price.cloud", price.cloud);
   known("price.kind", row.price ? price_kind(price) : "");
   known("price.region", price.region);
@@ -85,8 +72,8 @@ void add_expectations(Sheet& sheet, const std::vector<ExpectationResult>& result
   Block block{.key = "expectations", .title = "Expected"};
   for (const ExpectationResult& r : results) {
     block.records.push_back(
-        {{word_figure("expected", "expected", r.text), sized_figure("holds", "holds", Format::kFlag, r.holds ? 1 : 0),
-          word_figure("found", "found", r.found.empty() ? "none" : r.found)}});
+        {{text_figure("expected", "expected", r.text), number_figure("holds", "holds", Format::kFlag, r.holds ? 1 : 0),
+          text_figure("found", "found", r.found.empty() ? "none" : r.found)}});
   }
   sheet.blocks.push_back(std::move(block));
 }

@@ -11,17 +11,11 @@
 
 namespace scalecalc {
 
-/// A number, nothing, or a word; on a narrow terminal the highest importance is left out first.
-Figure sized_figure(std::string_view key, std::string_view label, Format format, const std::optional<double>& value,
-                    int importance = 0);
-Figure word_figure(std::string_view key, std::string_view label, std::string value, int importance = 0);
 /// A figure with its working.
 template <class Working>
 Figure traced_figure(std::string_view key, std::string_view label, Format format, const Working& working,
                      int importance = 0) {
-  Figure out = figure(key, label, format, working);
-  out.importance = importance;
-  return out;
+  return with_importance(figure(key, label, format, working), importance);
 }
 /// Joules, which people read in watt-hours.
 Figure energy_figure(std::string_view key, std::string_view label, const JoulesOf<Traced>& joules, int importance = 0);

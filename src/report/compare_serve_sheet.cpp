@@ -32,13 +32,13 @@ class ServiceSheet {
     systems();
     if (c_.baseline) {
       out_.blocks.push_back(
-          {.is_list = false, .records = {{{word_figure("baseline", "", rows_[*c_.baseline]->label)}}}});
+          {.is_list = false, .records = {{{text_figure("baseline", "", rows_[*c_.baseline]->label)}}}});
     }
     break_even();
     add_expectations(out_, c_.expectations);
     out_.blocks.push_back({.key = "search",
                            .is_list = false,
-                           .records = {{{sized_figure("complete", "", Format::kFlag, c_.complete ? 1 : 0)}}}});
+                           .records = {{{number_figure("complete", "", Format::kFlag, c_.complete ? 1 : 0)}}}});
     out_.assumptions = c_.assumptions;
     if (!c_.complete) out_.notes.emplace_back("interrupted: systems may be missing");
     return std::move(out_);
@@ -83,26 +83,26 @@ class ServiceSheet {
       return out;
     }
     const ServePoint& p = row.best();
-    f.push_back(sized_figure("chips", "chips", Format::kInteger, to_double(p.chips)));
+    f.push_back(number_figure("chips", "chips", Format::kInteger, to_double(p.chips)));
     add_price(f, row);
-    f.push_back(word_figure("layout_text", "layout", describe(p.layout), 6));
+    f.push_back(text_figure("layout_text", "layout", describe(p.layout), 6));
     add_serve_layout(f, "layout.", p.layout);
-    f.push_back(sized_figure("batch", "batch", Format::kInteger, p.batch, 1));
-    f.push_back(sized_figure("ttft_s", "TTFT", Format::kSeconds, p.ttft_s, 2));
-    f.push_back(sized_figure("tpot_s", "TPOT", Format::kSeconds, p.tpot_s, 2));
+    f.push_back(number_figure("batch", "batch", Format::kInteger, p.batch, 1));
+    f.push_back(number_figure("ttft_s", "TTFT", Format::kSeconds, p.ttft_s, 2));
+    f.push_back(number_figure("tpot_s", "TPOT", Format::kSeconds, p.tpot_s, 2));
     f.push_back(explain_ ? traced_figure("decode_step_s", "", Format::kSeconds,
                                          named(explain_point(*row.answer, p).decode_step, "decode step",
                                                "sum of its causes", row.label))
-                         : sized_figure("decode_step_s", "", Format::kSeconds, p.decode_step_s));
-    f.push_back(sized_figure("request_time_s", "request", Format::kSeconds, p.request_s));
-    f.push_back(sized_figure("tokens_per_s", "", Format::kNumber, p.tokens_per_s));
-    f.push_back(sized_figure("tokens_per_s_per_chip", "tok/s/chip", Format::kNumber, p.tokens_per_s_per_chip(), 4));
-    f.push_back(sized_figure("tokens_per_s_per_user", "", Format::kNumber, p.tokens_per_s_per_user()));
-    f.push_back(sized_figure("requests_per_s", "", Format::kNumber, p.requests_per_s));
+                         : number_figure("decode_step_s", "", Format::kSeconds, p.decode_step_s));
+    f.push_back(number_figure("request_time_s", "request", Format::kSeconds, p.request_s));
+    f.push_back(number_figure("tokens_per_s", "", Format::kNumber, p.tokens_per_s));
+    f.push_back(number_figure("tokens_per_s_per_chip", "tok/s/chip", Format::kNumber, p.tokens_per_s_per_chip(), 4));
+    f.push_back(number_figure("tokens_per_s_per_user", "", Format::kNumber, p.tokens_per_s_per_user()));
+    f.push_back(number_figure("requests_per_s", "", Format::kNumber, p.requests_per_s));
     costs(row, f);
-    f.push_back(word_figure("bound_by", "", p.bound_by));
-    f.push_back(sized_figure("memory_bytes.total", "", Format::kBytes, p.memory.total()));
-    f.push_back(sized_figure("memory_bytes.capacity", "", Format::kBytes, p.capacity));
+    f.push_back(text_figure("bound_by", "", p.bound_by));
+    f.push_back(number_figure("memory_bytes.total", "", Format::kBytes, p.memory.total()));
+    f.push_back(number_figure("memory_bytes.capacity", "", Format::kBytes, p.capacity));
     return out;
   }
 
@@ -111,9 +111,9 @@ class ServiceSheet {
     f.push_back(
         traced_figure("chip_hours_per_million_output_tokens", "chip-h/M out", Format::kNumber, costs.chip_hours, 5));
     f.push_back(costs.usd ? traced_figure("usd_per_million_output_tokens", "$/M out", Format::kUsd, *costs.usd)
-                          : sized_figure("usd_per_million_output_tokens", "$/M out", Format::kUsd, std::nullopt));
+                          : number_figure("usd_per_million_output_tokens", "$/M out", Format::kUsd, std::nullopt));
     f.push_back(
-        sized_figure("energy_j_per_output_token", "J/token", Format::kNumber, row.best().joules_per_output_token, 3));
+        number_figure("energy_j_per_output_token", "J/token", Format::kNumber, row.best().joules_per_output_token, 3));
   }
 
   void break_even() {

@@ -19,11 +19,11 @@ Figure dimension_figure(const LayoutDimension& d, const Layout& layout) {
   const std::string key = fmt::format("layout.{}", d.json_key);
   const std::int64_t value = d.value(layout);
   switch (d.kind) {
-    case DimensionKind::kCount: return sized_figure(key, "", Format::kInteger, to_double(value));
-    case DimensionKind::kSwitch: return sized_figure(key, "", Format::kFlag, value != 0 ? 1.0 : 0.0);
+    case DimensionKind::kCount: return number_figure(key, "", Format::kInteger, to_double(value));
+    case DimensionKind::kSwitch: return number_figure(key, "", Format::kFlag, value != 0 ? 1.0 : 0.0);
     case DimensionKind::kWord: break;
   }
-  return word_figure(key, "", std::string(d.word(value)));
+  return text_figure(key, "", std::string(d.word(value)));
 }
 
 class RunSheet {
@@ -41,8 +41,8 @@ class RunSheet {
     out_.title = fmt::format("Training {} ({} tokens) on {}", c_.model_title, compact_count(tokens()), goal());
     out_.nothing_fits = !c_.baseline;
     out_.query = compared_query("train", c_, q_.systems);
-    out_.query.figures.push_back(word_figure("fix", "", pins_text(q_.train.fix)));
-    out_.query.figures.push_back(word_figure("max", "", pins_text(q_.train.max)));
+    out_.query.figures.push_back(text_figure("fix", "", pins_text(q_.train.fix)));
+    out_.query.figures.push_back(text_figure("max", "", pins_text(q_.train.max)));
     summary();
     systems();
     against();
@@ -95,7 +95,7 @@ class RunSheet {
     add_identity(out.figures, row);
     if (!row.answered()) {
       out.group = "Not possible";
-      out.figures.push_back(sized_figure("chips", "", Format::kInteger, to_double(row.chips_asked)));
+      out.figures.push_back(number_figure("chips", "", Format::kInteger, to_double(row.chips_asked)));
       return out;
     }
     machine(row, out.figures);
@@ -103,74 +103,74 @@ class RunSheet {
     plan(row, explained_[i], out.figures);
     run(row, explained_[i], out.figures);
     for (const auto& [dimension, where] : row.sized->plan.figures.placement) {
-      out.figures.push_back(word_figure("placement." + dimension, "", where));
+      out.figures.push_back(text_figure("placement." + dimension, "", where));
     }
     return out;
   }
 
   static void machine(const ComparedRun& row, std::vector<Figure>& f) {
     const Plan& plan = row.sized->plan.plan;
-    f.push_back(sized_figure("chips", "chips", Format::kInteger, to_double(plan.slice.chips)));
-    f.push_back(word_figure("slice", "", plan.slice.name()));
-    f.push_back(sized_figure("idle_chips", "", Format::kInteger, to_double(row.chips_rented() - plan.slice.chips)));
-    f.push_back(sized_figure("slices", "", Format::kInteger, to_double(plan.slice.slices)));
+    f.push_back(number_figure("chips", "chips", Format::kInteger, to_double(plan.slice.chips)));
+    f.push_back(text_figure("slice", "", plan.slice.name()));
+    f.push_back(number_figure("idle_chips", "", Format::kInteger, to_double(row.chips_rented() - plan.slice.chips)));
+    f.push_back(number_figure("slices", "", Format::kInteger, to_double(plan.slice.slices)));
     std::vector<Cell> axes;
     for (const std::int64_t axis : plan.slice.shape) axes.emplace_back(to_double(axis));
     f.push_back(list_figure("shape", "", std::move(axes)));
-    f.push_back(word_figure("layout_text", "layout", degrees_text(plan.layout), 6));
+    f.push_back(text_figure("layout_text", "layout", degrees_text(plan.layout), 6));
     for (const LayoutDimension& d : layout_dimensions()) f.push_back(dimension_figure(d, plan.layout));
   }
 
   static void plan(const ComparedRun& row, const RunCosts& costs, std::vector<Figure>& f) {
     const RankedPlan& ranked = row.sized->plan;
     const PlanFigures& p = ranked.figures;
-    f.push_back(word_figure("precision", "", row.sized->machine.workload.precision.name));
-    f.push_back(sized_figure("batch_seqs", "", Format::kNumber, ranked.plan.batch_seqs));
-    f.push_back(sized_figure("batch_tokens", "", Format::kCount,
-                             ranked.plan.batch_seqs * to_double(row.sized->machine.workload.seq)));
+    f.push_back(text_figure("precision", "", row.sized->machine.workload.precision.name));
+    f.push_back(number_figure("batch_seqs", "", Format::kNumber, ranked.plan.batch_seqs));
+    f.push_back(number_figure("batch_tokens", "", Format::kCount,
+                              ranked.plan.batch_seqs * to_double(row.sized->machine.workload.seq)));
     f.push_back(traced_figure("step_time_s", "step", Format::kSeconds, costs.step, 5));
-    f.push_back(sized_figure("step_time_low_s", "", Format::kSeconds, p.step_low_s));
-    f.push_back(sized_figure("step_time_high_s", "", Format::kSeconds, p.step_high_s));
-    f.push_back(sized_figure("mfu", "MFU", Format::kFraction, p.mfu, 2));
-    f.push_back(sized_figure("hfu", "", Format::kFraction, p.hfu));
-    f.push_back(sized_figure("tokens_per_s", "", Format::kNumber, p.tokens_per_s));
-    f.push_back(sized_figure("tokens_per_s_per_chip", "", Format::kNumber, p.tokens_per_s_per_chip));
-    f.push_back(sized_figure("tflops_per_chip", "", Format::kNumber, p.tflops_per_chip));
-    f.push_back(word_figure("bound_by", "", p.bound_by));
+    f.push_back(number_figure("step_time_low_s", "", Format::kSeconds, p.step_low_s));
+    f.push_back(number_figure("step_time_high_s", "", Format::kSeconds, p.step_high_s));
+    f.push_back(number_figure("mfu", "MFU", Format::kFraction, p.mfu, 2));
+    f.push_back(number_figure("hfu", "", Format::kFraction, p.hfu));
+    f.push_back(number_figure("tokens_per_s", "", Format::kNumber, p.tokens_per_s));
+    f.push_back(number_figure("tokens_per_s_per_chip", "", Format::kNumber, p.tokens_per_s_per_chip));
+    f.push_back(number_figure("tflops_per_chip", "", Format::kNumber, p.tflops_per_chip));
+    f.push_back(text_figure("bound_by", "", p.bound_by));
     for (const auto& [cause, seconds] : p.time_s) {
-      f.push_back(sized_figure("time_s." + cause, "", Format::kSeconds, seconds));
+      f.push_back(number_figure("time_s." + cause, "", Format::kSeconds, seconds));
     }
     for (const auto& [part, bytes] : p.memory_bytes) {
-      f.push_back(sized_figure("memory_bytes." + part, "", Format::kBytes, bytes));
+      f.push_back(number_figure("memory_bytes." + part, "", Format::kBytes, bytes));
     }
-    f.push_back(sized_figure("memory_bytes.total", "", Format::kBytes, sum_of(p.memory_bytes)));
-    f.push_back(sized_figure("memory_bytes.capacity", "", Format::kBytes, row.sized->machine.hw.hbm_capacity.value()));
-    f.push_back(sized_figure("host_memory_bytes", "", Format::kBytes, ranked.plan.memory.host.value()));
+    f.push_back(number_figure("memory_bytes.total", "", Format::kBytes, sum_of(p.memory_bytes)));
+    f.push_back(number_figure("memory_bytes.capacity", "", Format::kBytes, row.sized->machine.hw.hbm_capacity.value()));
+    f.push_back(number_figure("host_memory_bytes", "", Format::kBytes, ranked.plan.memory.host.value()));
   }
 
   static void run(const ComparedRun& row, const RunCosts& costs, std::vector<Figure>& f) {
     const RunFigures& run = row.run();
-    f.push_back(sized_figure("run.tokens", "", Format::kCount, run.tokens));
-    f.push_back(sized_figure("run.steps", "", Format::kNumber, run.steps));
+    f.push_back(number_figure("run.tokens", "", Format::kCount, run.tokens));
+    f.push_back(number_figure("run.steps", "", Format::kNumber, run.steps));
     f.push_back(traced_figure("run.time_s", "time", Format::kSeconds, costs.time));
     f.push_back(traced_figure("run.chip_hours", "chip-hours", Format::kCount, costs.chip_hours, 4));
     f.push_back(costs.usd ? traced_figure("run.cost_usd", "cost", Format::kUsd, *costs.usd)
-                          : sized_figure("run.cost_usd", "cost", Format::kUsd, std::nullopt));
+                          : number_figure("run.cost_usd", "cost", Format::kUsd, std::nullopt));
     const auto per_dollar = [&](const char* key, const char* label, const std::optional<FlopsPerUsdOf>& flops) {
       f.push_back(flops ? traced_figure(key, label, Format::kFlops, *flops, 7)
-                        : sized_figure(key, label, Format::kFlops, std::nullopt, 7));
+                        : number_figure(key, label, Format::kFlops, std::nullopt, 7));
     };
     per_dollar("peak_flops_per_usd", "", costs.peak_per_usd);
     per_dollar("model_flops_per_usd", "FLOPs/$", costs.delivered_per_usd);
     f.push_back(costs.energy ? energy_figure("run.energy_j", "energy", *costs.energy, 1)
-                             : sized_figure("run.energy_j", "energy", Format::kNumber, std::nullopt, 1));
+                             : number_figure("run.energy_j", "energy", Format::kNumber, std::nullopt, 1));
   }
 
   /// The same dollars and the same time, against the first system.
   void against() {
     if (!c_.baseline) return;
     const ComparedSystem& base = c_.systems[*c_.baseline];
-    out_.blocks.push_back({.is_list = false, .records = {{{word_figure("baseline", "", base.label)}}}});
+    out_.blocks.push_back({.is_list = false, .records = {{{text_figure("baseline", "", base.label)}}}});
     Block block{.key = "equal", .title = fmt::format("Against {}", base.label)};
     for (std::size_t i = 0; i < c_.systems.size(); ++i) {
       if (i != *c_.baseline && (rows_[i]->answered() || c_.systems[i].same_time)) block.records.push_back(equal(i));
@@ -181,15 +181,15 @@ class RunSheet {
   Record equal(std::size_t i) const {
     const ComparedRun& row = c_.systems[i];
     const RunCosts& base = costs_[*c_.baseline];
-    Record out{{word_figure("system", "system", row.label)}};
+    Record out{{text_figure("system", "system", row.label)}};
     std::vector<Figure>& f = out.figures;
     const auto ratio = [&](const std::optional<double>& own, const std::optional<double>& others) {
       return own && others && row.answered() ? std::optional(*own / *others) : std::nullopt;
     };
     const ComparedSystem& first = *rows_[*c_.baseline];
-    f.push_back(sized_figure("time_ratio", "time x", Format::kNumber, ratio(row.time_s, first.time_s)));
-    f.push_back(sized_figure("cost_ratio", "cost x", Format::kNumber, ratio(row.usd, first.usd)));
-    f.push_back(sized_figure("energy_ratio", "energy x", Format::kNumber, ratio(row.joules, first.joules), 3));
+    f.push_back(number_figure("time_ratio", "time x", Format::kNumber, ratio(row.time_s, first.time_s)));
+    f.push_back(number_figure("cost_ratio", "cost x", Format::kNumber, ratio(row.usd, first.usd)));
+    f.push_back(number_figure("energy_ratio", "energy x", Format::kNumber, ratio(row.joules, first.joules), 3));
     if (row.usd && base.usd && row.answered()) {
       const Traced all = Traced::leaf(tokens(), "tokens of the run", "--tokens, or as trained", {});
       f.push_back(
@@ -198,7 +198,7 @@ class RunSheet {
                               "tokens for the dollars of " + first.label, "cost is proportional to tokens", row.label),
                         1));
     } else {
-      f.push_back(sized_figure("equal_usd.tokens", "same dollars train", Format::kCount, std::nullopt, 1));
+      f.push_back(number_figure("equal_usd.tokens", "same dollars train", Format::kCount, std::nullopt, 1));
     }
     if (q_.equal_time) same_time(row, f);
     return out;
@@ -208,11 +208,11 @@ class RunSheet {
     const SizedPlan* found = row.same_time && row.same_time->found ? &*row.same_time->found : nullptr;
     const RunFigures* run = found ? &*found->plan.figures.run : nullptr;
     const auto of = [&](auto figure) { return run ? std::optional<double>(figure(*run)) : std::nullopt; };
-    f.push_back(sized_figure("equal_time.chips", "same time on", Format::kInteger,
-                             found ? std::optional(to_double(found->plan.plan.slice.chips)) : std::nullopt));
-    f.push_back(
-        sized_figure("equal_time.time_s", "in", Format::kSeconds, of([](const RunFigures& r) { return r.time_s; }), 4));
-    f.push_back(sized_figure(
+    f.push_back(number_figure("equal_time.chips", "same time on", Format::kInteger,
+                              found ? std::optional(to_double(found->plan.plan.slice.chips)) : std::nullopt));
+    f.push_back(number_figure("equal_time.time_s", "in", Format::kSeconds,
+                              of([](const RunFigures& r) { return r.time_s; }), 4));
+    f.push_back(number_figure(
         "equal_time.cost_usd", "for", Format::kUsd,
         row.price ? of([&](const RunFigures& r) { return r.chip_hours * row.price->usd_per_chip_hour; }) : std::nullopt,
         2));
@@ -241,9 +241,9 @@ class RunSheet {
     }
     out_.blocks.push_back({.key = "search",
                            .is_list = false,
-                           .records = {{{sized_figure("counts", "", Format::kInteger, counts),
-                                         sized_figure("evaluated", "", Format::kInteger, evaluated),
-                                         sized_figure("complete", "", Format::kFlag, c_.complete ? 1 : 0)}}}});
+                           .records = {{{number_figure("counts", "", Format::kInteger, counts),
+                                         number_figure("evaluated", "", Format::kInteger, evaluated),
+                                         number_figure("complete", "", Format::kFlag, c_.complete ? 1 : 0)}}}});
   }
 
   const TrainComparison& c_;

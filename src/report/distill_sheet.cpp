@@ -34,11 +34,12 @@ class DistillSheet {
     plans();
     if (!a_.plans.empty()) best(a_.plans.front());
     if (a_.plans.empty()) out_.blocks.push_back(shortage_block(a_.shortages));
-    out_.blocks.push_back({.key = "search",
-                           .is_list = false,
-                           .records = {{{job_value("splits", "", Format::kInteger, static_cast<double>(a_.splits)),
-                                         job_value("left_out", "", Format::kInteger, static_cast<double>(a_.left_out))},
-                                        {}}}});
+    out_.blocks.push_back(
+        {.key = "search",
+         .is_list = false,
+         .records = {{{number_figure("splits", "", Format::kInteger, static_cast<double>(a_.splits)),
+                       number_figure("left_out", "", Format::kInteger, static_cast<double>(a_.left_out))},
+                      {}}}});
     out_.assumptions = a_.assumptions;
     out_.notes = a_.notes;
     return std::move(out_);
@@ -78,18 +79,18 @@ class DistillSheet {
   void plans() {
     Block block{.key = "plans", .title = a_.plans.empty() ? "" : "Ways to bring the teacher in"};
     for (const DistillPlan& p : a_.plans) {
-      std::vector<Figure> f{job_word("teacher_on", "teacher", name_of_place(p.place)),
-                            job_value("teacher_chips", "teach", Format::kInteger, to_double(p.teacher_chips)),
-                            job_value("student_chips", "train", Format::kInteger, to_double(p.student_chips)),
-                            job_word("teacher_layout", "teacher's layout", describe(p.teacher_layout), 2),
-                            job_word("student_layout", "student's layout", plan_words(*p.student), 3),
-                            job_value("step_time_s", "step", Format::kSeconds, value_of(p.step)),
-                            job_value("teacher_time_s", "forward", Format::kSeconds, value_of(p.teacher_time), 1),
-                            job_value("student_time_s", "student", Format::kSeconds, value_of(p.student_time), 1),
-                            job_value("transfer_time_s", "logits", Format::kSeconds, value_of(p.transfer_time), 1),
-                            job_value("idle_share", "idle", Format::kFraction, p.idle_share.value(), 2),
-                            job_word("bound_by", "bound by", p.bound_by, 1),
-                            job_value("teacher_offloaded", "", Format::kFlag, p.offloaded ? 1 : 0)};
+      std::vector<Figure> f{text_figure("teacher_on", "teacher", name_of_place(p.place)),
+                            number_figure("teacher_chips", "teach", Format::kInteger, to_double(p.teacher_chips)),
+                            number_figure("student_chips", "train", Format::kInteger, to_double(p.student_chips)),
+                            text_figure("teacher_layout", "teacher's layout", describe(p.teacher_layout), 2),
+                            text_figure("student_layout", "student's layout", plan_words(*p.student), 3),
+                            number_figure("step_time_s", "step", Format::kSeconds, value_of(p.step)),
+                            number_figure("teacher_time_s", "forward", Format::kSeconds, value_of(p.teacher_time), 1),
+                            number_figure("student_time_s", "student", Format::kSeconds, value_of(p.student_time), 1),
+                            number_figure("transfer_time_s", "logits", Format::kSeconds, value_of(p.transfer_time), 1),
+                            number_figure("idle_share", "idle", Format::kFraction, p.idle_share.value(), 2),
+                            text_figure("bound_by", "bound by", p.bound_by, 1),
+                            number_figure("teacher_offloaded", "", Format::kFlag, p.offloaded ? 1 : 0)};
       block.records.push_back({std::move(f), {}});
     }
     out_.blocks.push_back(std::move(block));
@@ -103,10 +104,8 @@ class DistillSheet {
     f.push_back(figure("teacher_time_s", "teacher's time, hidden or not", Format::kSeconds, p.teacher_time));
     f.push_back(figure("transfer_time_s", "transfer, hidden or not", Format::kSeconds, p.transfer_time));
     f.push_back(figure("logit_bytes", "bytes of a step's targets", Format::kBytes, p.logit_bytes));
-    f.push_back(p.stored_pass ? figure("stored_pass_s", "pass beforehand", Format::kSeconds, *p.stored_pass)
-                              : figure("stored_pass_s", "", Format::kSeconds, Cell{}));
-    f.push_back(p.stored_bytes ? figure("stored_bytes", "stored", Format::kBytes, *p.stored_bytes)
-                               : figure("stored_bytes", "", Format::kBytes, Cell{}));
+    f.push_back(maybe_figure("stored_pass_s", p.stored_pass ? "pass beforehand" : "", Format::kSeconds, p.stored_pass));
+    f.push_back(maybe_figure("stored_bytes", p.stored_bytes ? "stored" : "", Format::kBytes, p.stored_bytes));
     f.push_back(figure("idle_share", p.place == TeacherPlace::kSplit ? "idle" : "", Format::kFraction, p.idle_share));
     out_.blocks.push_back({.key = "step", .title = "A step", .is_list = false, .records = {{std::move(f), {}}}});
     out_.blocks.push_back(trainer_block("student", "The student's plan", *p.student, a_.capacity, explain_));
@@ -115,17 +114,18 @@ class DistillSheet {
   }
 
   void teacher(const DistillPlan& p) {
-    std::vector<Figure> f{job_word("layout", "layout", describe(p.teacher_layout))};
+    std::vector<Figure> f{text_figure("layout", "layout", describe(p.teacher_layout))};
     if (p.pass) {
       const double batch = p.pass->seconds / p.pass->batches;
-      f.push_back(job_value("batches", "batches of a step", Format::kInteger, p.pass->batches));
-      f.push_back(job_value("batch_sequences", "sequences of a replica's batch", Format::kInteger, p.pass->at_once));
+      f.push_back(number_figure("batches", "batches of a step", Format::kInteger, p.pass->batches));
+      f.push_back(
+          number_figure("batch_sequences", "sequences of a replica's batch", Format::kInteger, p.pass->at_once));
       f.push_back(explain_
                       ? figure("batch_time_s", "a batch", Format::kSeconds,
                                explain_pass(a_.engine->systems.front().serving, teacher_load(a_), *p.pass), "[FROZEN]")
-                      : job_value("batch_time_s", "a batch", Format::kSeconds, batch));
+                      : number_figure("batch_time_s", "a batch", Format::kSeconds, batch));
     }
-    f.push_back(job_value("memory_bytes", "of a chip", Format::kBytes, p.teacher_memory));
+    f.push_back(number_figure("memory_bytes", "of a chip", Format::kBytes, p.teacher_memory));
     out_.blocks.push_back(
         {.key = "teacher", .title = "The teacher's pass", .is_list = false, .records = {{std::move(f), {}}}});
   }

@@ -44,11 +44,6 @@ std::string slice_shape_text(const Shape& shape) {
   return out;
 }
 
-/// A figure that scripts find whether or not the file gives it: null where it does not.
-void always(Figures& out, std::string_view key, std::string_view label, Format format, std::optional<double> value) {
-  out.record.figures.push_back(figure(key, label, format, value ? Cell(*value) : Cell{}));
-}
-
 std::optional<double> published(double value) { return value > 0 ? std::optional(value) : std::nullopt; }
 
 /// A figure that is 0 where the file does not give it.
@@ -147,8 +142,8 @@ void Figures::text(std::string_view key, std::string_view label, std::string val
   if (!value.empty()) record.figures.push_back(figure(key, label, Format::kText, Cell(std::move(value))));
 }
 
-void Figures::number(std::string_view key, std::string_view label, Format format, double value) {
-  record.figures.push_back(figure(key, label, format, Cell(value)));
+void Figures::number(std::string_view key, std::string_view label, Format format, const std::optional<double>& value) {
+  record.figures.push_back(number_figure(key, label, format, value));
 }
 
 void Figures::flag(std::string_view key, std::string_view label, bool value) {
@@ -187,10 +182,10 @@ std::vector<Figure> hw_labels(const HardwareSpec& hw) {
 
 std::vector<Figure> hw_memory(const HardwareSpec& hw) {
   Figures out;
-  always(out, "memory_bytes", "memory", Format::kBytes, published(hw.hbm_capacity.value()));
-  always(out, "memory_label_bytes", "", Format::kBytes, published(hw.hbm_label.value()));
-  always(out, "memory_bandwidth_bytes_per_s", "memory bandwidth", Format::kBytesPerSecond,
-         published(hw.hbm_bandwidth.value()));
+  out.number("memory_bytes", "memory", Format::kBytes, published(hw.hbm_capacity.value()));
+  out.number("memory_label_bytes", "", Format::kBytes, published(hw.hbm_label.value()));
+  out.number("memory_bandwidth_bytes_per_s", "memory bandwidth", Format::kBytesPerSecond,
+             published(hw.hbm_bandwidth.value()));
   out.text("memory_kind", "", std::string(word_of(hw.memory_kind)));
   out.text("memory_technology", "kind of memory",
            hw.memory_technology.empty() ? std::string(word_of(hw.memory_kind)) : hw.memory_technology);
@@ -206,8 +201,8 @@ std::vector<Figure> hw_memory(const HardwareSpec& hw) {
 
 std::vector<Figure> hw_power_and_price(const HardwareSpec& hw) {
   Figures out;
-  always(out, "tdp_w", "power", Format::kWatts, hw.tdp ? std::optional(hw.tdp->value()) : std::nullopt);
-  always(out, "usd_per_chip_hour", "price of a chip-hour", Format::kUsd, paid_price(hw, {}).usd_per_chip_hour);
+  out.number("tdp_w", "power", Format::kWatts, hw.tdp ? std::optional(hw.tdp->value()) : std::nullopt);
+  out.number("usd_per_chip_hour", "price of a chip-hour", Format::kUsd, paid_price(hw, {}).usd_per_chip_hour);
   return std::move(out.record.figures);
 }
 

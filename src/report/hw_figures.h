@@ -16,7 +16,8 @@ struct Figures {
 
   void heading(std::string_view label) { record.figures.push_back(scalecalc::heading(label)); }
   void text(std::string_view key, std::string_view label, std::string value);
-  void number(std::string_view key, std::string_view label, Format format, double value);
+  /// Null where there is none.
+  void number(std::string_view key, std::string_view label, Format format, const std::optional<double>& value);
   void flag(std::string_view key, std::string_view label, bool value);
   /// People see none of it.
   void list(std::string_view key, const std::vector<std::string>& items);

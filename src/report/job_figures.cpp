@@ -7,18 +7,6 @@
 
 namespace scalecalc {
 
-Figure job_value(std::string_view key, std::string_view label, Format format, double value, int importance) {
-  Figure out = figure(key, label, format, Cell(value));
-  out.importance = importance;
-  return out;
-}
-
-Figure job_word(std::string_view key, std::string_view label, std::string value, int importance) {
-  Figure out = figure(key, label, Format::kText, Cell(std::move(value)));
-  out.importance = importance;
-  return out;
-}
-
 void add_parts(std::vector<Figure>& out, const std::vector<JobPart>& parts, const SecondsOf<Traced>& step) {
   for (const JobPart& part : parts) {
     const bool nothing = value_of(part.time) <= 0;
@@ -33,13 +21,11 @@ std::string plan_words(const TrainedPlan& plan) {
 }
 
 Block run_block(const JobRun& run, double steps) {
-  std::vector<Figure> f{job_value("steps", "steps", Format::kCount, steps),
+  std::vector<Figure> f{number_figure("steps", "steps", Format::kCount, steps),
                         figure("time_s", "time", Format::kSeconds, run.time),
                         figure("chip_hours", "chip-hours", Format::kCount, run.chip_hours)};
-  f.push_back(run.cost ? figure("cost_usd", "cost", Format::kUsd, *run.cost)
-                       : figure("cost_usd", "", Format::kUsd, Cell{}));
-  f.push_back(run.energy ? figure("energy_j", "energy", Format::kNumber, *run.energy)
-                         : figure("energy_j", "", Format::kNumber, Cell{}));
+  f.push_back(maybe_figure("cost_usd", run.cost ? "cost" : "", Format::kUsd, run.cost));
+  f.push_back(maybe_figure("energy_j", run.energy ? "energy" : "", Format::kNumber, run.energy));
   if (run.energy) f.back().shown = energy_text(value_of(*run.energy));
   return {.key = "run", .title = "The whole run", .is_list = false, .records = {{std::move(f), {}}}};
 }
@@ -54,8 +40,8 @@ Block shortage_block(const std::vector<JobShortage>& shortages) {
   Block out{.key = "shortages", .title = "What is short", .for_people = false};
   for (const JobShortage& s : shortages) {
     out.records.push_back(
-        {{job_word("who", "who", s.who), job_value("needs_bytes", "needs of a chip", Format::kBytes, s.needs),
-          job_value("has_bytes", "a chip has", Format::kBytes, s.has), job_word("how", "nearest", s.how)},
+        {{text_figure("who", "who", s.who), number_figure("needs_bytes", "needs of a chip", Format::kBytes, s.needs),
+          number_figure("has_bytes", "a chip has", Format::kBytes, s.has), text_figure("how", "nearest", s.how)},
          {}});
   }
   if (shortages.empty()) out.title.clear();
@@ -64,20 +50,21 @@ Block shortage_block(const std::vector<JobShortage>& shortages) {
 
 Block trainer_block(std::string_view key, std::string_view title, const TrainedPlan& plan, double capacity,
                     bool explain) {
-  std::vector<Figure> f{job_value("plan_step_time_s", "step of the plan", Format::kSeconds, plan.ranked.plan.step_s),
-                        job_value("plan_tokens", "tokens of it", Format::kCount,
-                                  plan.ranked.plan.batch_seqs * static_cast<double>(plan.resolved->workload.seq))};
+  std::vector<Figure> f{
+      number_figure("plan_step_time_s", "step of the plan", Format::kSeconds, plan.ranked.plan.step_s),
+      number_figure("plan_tokens", "tokens of it", Format::kCount,
+                    plan.ranked.plan.batch_seqs * static_cast<double>(plan.resolved->workload.seq))};
   for (const auto& [name, bytes] : plan.ranked.figures.memory_bytes) {
-    f.push_back(job_value("memory_bytes." + name, bytes > 0 ? name : "", Format::kBytes, bytes));
+    f.push_back(number_figure("memory_bytes." + name, bytes > 0 ? name : "", Format::kBytes, bytes));
   }
-  f.push_back(job_value("memory_bytes.total", "of a chip", Format::kBytes, plan.total_bytes()));
+  f.push_back(number_figure("memory_bytes.total", "of a chip", Format::kBytes, plan.total_bytes()));
   if (explain) {
     const PlanReading<Traced> reading = explain_plan(plan);
     f.front() =
         figure("plan_step_time_s", "step of the plan", Format::kSeconds, reading.time.total(), "sum of its causes");
     f.back() = figure("memory_bytes.total", "of a chip", Format::kBytes, reading.memory.total(), "sum of its parts");
   }
-  f.push_back(job_value("memory_bytes.capacity", "it has", Format::kBytes, capacity));
+  f.push_back(number_figure("memory_bytes.capacity", "it has", Format::kBytes, capacity));
   return {.key = std::string(key), .title = std::string(title), .is_list = false, .records = {{std::move(f), {}}}};
 }
 

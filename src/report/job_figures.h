@@ -6,15 +6,10 @@
 #include <vector>
 
 #include "jobs/job_part.h"
-#include "jobs/job_trainer.h"
 #include "report/sheet.h"
 #include "serve/serving_system.h"
 
 namespace scalecalc {
-
-/// Plain figures of a table or a list.
-Figure job_value(std::string_view key, std::string_view label, Format format, double value, int importance = 0);
-Figure job_word(std::string_view key, std::string_view label, std::string value, int importance = 0);
 
 /// "time_s.KEY" of each part, "step_time_s" and then each part's share of it.
 void add_parts(std::vector<Figure>& out, const std::vector<JobPart>& parts, const SecondsOf<Traced>& step);

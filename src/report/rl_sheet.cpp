@@ -100,21 +100,21 @@ class RlSheet {
     for (const RlPlan& p : a_.plans) {
       const double step = value_of(p.step);
       std::vector<Figure> f{
-          job_word("placement", "placement", name_of_placement(p.placement)),
-          job_value("generator_chips", "generate", Format::kInteger, to_double(p.generator_chips)),
-          job_value("trainer_chips", "train", Format::kInteger, to_double(p.trainer_chips)),
-          job_word("generator_layout", "engine", describe(p.generation.layout), 2),
-          job_word("trainer_layout", "trainer", plan_words(*p.policy), 3),
-          job_value("step_time_s", "step", Format::kSeconds, step),
-          job_value("generation_time_s", "generation", Format::kSeconds, value_of(p.generator_busy), 1),
-          job_value("training_time_s", "training", Format::kSeconds, value_of(p.trainer_busy), 1),
-          job_value("weight_sync_time_s", "sync", Format::kSeconds, part_s(p, "weight_sync"), 2),
-          job_value("tokens_per_s", "", Format::kNumber, a_.step_tokens() / step),
-          job_value("tokens_per_s_per_chip", "tok/s/chip", Format::kNumber,
-                    a_.step_tokens() / step / to_double(q_.train.chips), 1),
-          job_value("generation_share", "", Format::kFraction, value_of(p.generator_busy) / step),
-          job_value("idle_share", "idle", Format::kFraction, p.idle_share.value(), 2),
-          job_value("state_offloaded", "", Format::kFlag, p.offloaded ? 1 : 0)};
+          text_figure("placement", "placement", name_of_placement(p.placement)),
+          number_figure("generator_chips", "generate", Format::kInteger, to_double(p.generator_chips)),
+          number_figure("trainer_chips", "train", Format::kInteger, to_double(p.trainer_chips)),
+          text_figure("generator_layout", "engine", describe(p.generation.layout), 2),
+          text_figure("trainer_layout", "trainer", plan_words(*p.policy), 3),
+          number_figure("step_time_s", "step", Format::kSeconds, step),
+          number_figure("generation_time_s", "generation", Format::kSeconds, value_of(p.generator_busy), 1),
+          number_figure("training_time_s", "training", Format::kSeconds, value_of(p.trainer_busy), 1),
+          number_figure("weight_sync_time_s", "sync", Format::kSeconds, part_s(p, "weight_sync"), 2),
+          number_figure("tokens_per_s", "", Format::kNumber, a_.step_tokens() / step),
+          number_figure("tokens_per_s_per_chip", "tok/s/chip", Format::kNumber,
+                        a_.step_tokens() / step / to_double(q_.train.chips), 1),
+          number_figure("generation_share", "", Format::kFraction, value_of(p.generator_busy) / step),
+          number_figure("idle_share", "idle", Format::kFraction, p.idle_share.value(), 2),
+          number_figure("state_offloaded", "", Format::kFlag, p.offloaded ? 1 : 0)};
       block.records.push_back({std::move(f), {}});
     }
     out_.blocks.push_back(std::move(block));
@@ -142,21 +142,21 @@ class RlSheet {
 
   void rollouts(const Generation& g) {
     std::vector<Figure> f{
-        job_value("sequences", "sequences", Format::kInteger, to_double(a_.sequences())),
-        job_value("tokens", "tokens of a step", Format::kCount, a_.step_tokens()),
-        job_value("longest_tokens", "longest response", Format::kInteger, a_.tokens.longest),
-        job_value("longest_time_s", "from first to last token of it", Format::kSeconds, g.longest_s),
-        job_value("tail_share", g.tail > 0 ? "last tenth of the responses" : "", Format::kFraction, g.tail),
-        job_value("mean_batch", "sequences of a replica's step", Format::kNumber, g.mean_batch),
+        number_figure("sequences", "sequences", Format::kInteger, to_double(a_.sequences())),
+        number_figure("tokens", "tokens of a step", Format::kCount, a_.step_tokens()),
+        number_figure("longest_tokens", "longest response", Format::kInteger, a_.tokens.longest),
+        number_figure("longest_time_s", "from first to last token of it", Format::kSeconds, g.longest_s),
+        number_figure("tail_share", g.tail > 0 ? "last tenth of the responses" : "", Format::kFraction, g.tail),
+        number_figure("mean_batch", "sequences of a replica's step", Format::kNumber, g.mean_batch),
         explain_ ? figure("decode_step_s", "a step of so many", Format::kSeconds,
                           explain_decode(a_.engine->systems.front().serving, g), "at the mean context")
-                 : job_value("decode_step_s", "a step of so many", Format::kSeconds, g.decode_s),
-        job_value("evictions", g.evictions > 0 ? "evictions of a replica" : "", Format::kInteger,
-                  to_double(g.evictions)),
-        job_value("memory_bytes.weights", "weights of a chip", Format::kBytes, g.weight_bytes),
-        job_value("memory_bytes.kv", "KV cache of a chip", Format::kBytes, g.kv_bytes),
-        job_value("memory_bytes.runtime", "runtime of a chip", Format::kBytes, g.fixed_bytes),
-        job_value("memory_bytes.capacity", "", Format::kBytes, a_.capacity)};
+                 : number_figure("decode_step_s", "a step of so many", Format::kSeconds, g.decode_s),
+        number_figure("evictions", g.evictions > 0 ? "evictions of a replica" : "", Format::kInteger,
+                      to_double(g.evictions)),
+        number_figure("memory_bytes.weights", "weights of a chip", Format::kBytes, g.weight_bytes),
+        number_figure("memory_bytes.kv", "KV cache of a chip", Format::kBytes, g.kv_bytes),
+        number_figure("memory_bytes.runtime", "runtime of a chip", Format::kBytes, g.fixed_bytes),
+        number_figure("memory_bytes.capacity", "", Format::kBytes, a_.capacity)};
     out_.blocks.push_back(
         {.key = "rollouts", .title = "Generation", .is_list = false, .records = {{std::move(f), {}}}});
   }
@@ -165,9 +165,9 @@ class RlSheet {
     out_.blocks.push_back(
         {.key = "search",
          .is_list = false,
-         .records = {{{job_value("splits", "", Format::kInteger, static_cast<double>(a_.splits)),
-                       job_value("left_out", "", Format::kInteger, static_cast<double>(a_.left_out)),
-                       job_value("simulated", "", Format::kInteger, static_cast<double>(a_.evaluated))},
+         .records = {{{number_figure("splits", "", Format::kInteger, static_cast<double>(a_.splits)),
+                       number_figure("left_out", "", Format::kInteger, static_cast<double>(a_.left_out)),
+                       number_figure("simulated", "", Format::kInteger, static_cast<double>(a_.evaluated))},
                       {}}}});
   }
 

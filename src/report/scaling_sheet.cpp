@@ -12,17 +12,10 @@ constexpr int kLosses = 4;  // digits of a loss: the third says little
 
 std::string loss_text(double loss) { return format_quantity(loss, UnitKind::kNumber, kLosses); }
 
-Figure loss_figure(const std::string& key, const std::optional<Traced>& loss) {
-  if (!loss) return figure(key, "loss", Format::kNumber, Cell{});
-  Figure out = figure(key, "loss", Format::kNumber, *loss);
-  out.shown = loss_text(loss->value());
-  return out;
-}
-
-Figure loss_figure(const std::string& key, const std::optional<double>& loss) {
-  if (!loss) return figure(key, "loss", Format::kNumber, Cell{});
-  Figure out = figure(key, "loss", Format::kNumber, Cell(*loss));
-  out.shown = loss_text(*loss);
+template <class Loss>
+Figure loss_figure(std::string_view key, const std::optional<Loss>& loss) {
+  Figure out = maybe_figure(key, "loss", Format::kNumber, loss);
+  if (const double* value = std::get_if<double>(&out.value)) out.shown = loss_text(*value);
   return out;
 }
 

@@ -20,7 +20,7 @@ Format format_of(const Dim& unit) {
 
 Figure quantity(std::string_view key, std::string_view label, const std::optional<double>& value, const Dim& unit,
                 int importance = 0) {
-  Figure out = figure(key, label, Format::kNumber, value ? Cell(*value) : Cell{});
+  Figure out = figure(key, label, Format::kNumber, cell_of(value));
   out.shown = value ? quantity_text(*value, unit) : "none";
   out.importance = importance;
   return out;
@@ -32,17 +32,6 @@ Figure value_figure(const SensitiveInput& input) {
   if (input.kind == InputKind::kModel) out.shown = text_of(Cell(input.value), Format::kInteger);
   return out;
 }
-
-Figure optional_number(std::string_view key, std::string_view label, const std::optional<double>& value,
-                       int importance = 0) {
-  return with_importance(maybe_figure(key, label, Format::kNumber, value), importance);
-}
-
-Figure text(std::string_view key, std::string_view label, std::string value, int importance = 0) {
-  return with_importance(figure(key, label, Format::kText, Cell(std::move(value))), importance);
-}
-
-Figure flag(std::string_view key, bool value) { return figure(key, "", Format::kFlag, Cell(value ? 1.0 : 0.0)); }
 
 Traced step_leaf(double step_s) { return Traced::leaf(step_s, "step time", "the plan's", kSecondDim); }
 
@@ -58,10 +47,10 @@ void add_swung(std::vector<Figure>& out, const InputElasticity& e, const SwungSt
   const Traced change = (there / step_leaf(e.step_s) - Traced(1.0))
                             .with_name(fmt::format("change at {} of {}", swing_text(share), e.input.name),
                                        "step time there / step time - 1");
-  out.push_back(optional_number(fmt::format("{}_value", key), "", at.value));
-  out.push_back(optional_number(fmt::format("{}_step_time_s", key), "", at.step_s));
+  out.push_back(number_figure(fmt::format("{}_value", key), "", Format::kNumber, at.value));
+  out.push_back(number_figure(fmt::format("{}_step_time_s", key), "", Format::kNumber, at.step_s));
   out.push_back(figure(fmt::format("{}_change", key), "at " + swing_text(share), Format::kFraction, change));
-  out.push_back(flag(fmt::format("{}_fits", key), at.fits));
+  out.push_back(flag_figure(fmt::format("{}_fits", key), at.fits));
 }
 
 std::string note_of(const InputElasticity& e) {
@@ -89,10 +78,10 @@ Record elasticity_record(const SensitivityAnswer& a, const InputElasticity& e, b
                                        "that of the step's tokens (1 for seq and batch) less that of its time");
   Record out;
   std::vector<Figure>& f = out.figures;
-  f.push_back(text("input", "input", e.input.name));
-  f.push_back(text("kind", "", std::string(name_of(e.input.kind))));
+  f.push_back(text_figure("input", "input", e.input.name));
+  f.push_back(text_figure("kind", "", std::string(name_of(e.input.kind))));
   f.push_back(value_figure(e.input));
-  f.push_back(text("unit", "", unit_name(e.input.unit)));
+  f.push_back(text_figure("unit", "", unit_name(e.input.unit)));
   f.push_back(figure("elasticity", "elasticity", Format::kNumber, elasticity));
   f.push_back(with_importance(figure("elasticity_tokens_per_s", "of tokens/s", Format::kNumber, tokens), 3));
   if (a.resolved.usd_per_chip_hour) {
@@ -101,11 +90,11 @@ Record elasticity_record(const SensitivityAnswer& a, const InputElasticity& e, b
                                       "price per chip-hour x chips / tokens per second, at a fixed price");
     f.push_back(with_importance(figure("elasticity_usd", "of dollars", Format::kNumber, usd), 4));
   } else {
-    f.push_back(optional_number("elasticity_usd", "", std::nullopt));
+    f.push_back(number_figure("elasticity_usd", "", Format::kNumber, std::nullopt));
   }
   add_swung(f, e, e.low, "low", -a.question.swing);
   add_swung(f, e, e.high, "high", a.question.swing);
-  f.push_back(text("note", notes ? "note" : "", note_of(e), 5));
+  f.push_back(text_figure("note", notes ? "note" : "", note_of(e), 5));
   return out;
 }
 
@@ -118,7 +107,8 @@ std::string changes_text(const std::vector<ComparedDimension>& changes) {
 Figure changes_figure(const std::vector<ComparedDimension>& changes) {
   std::vector<Record> records;
   for (const ComparedDimension& c : changes) {
-    records.push_back({{text("dimension", "", c.name), text("from", "", c.best), text("to", "", c.other)}});
+    records.push_back(
+        {{text_figure("dimension", "", c.name), text_figure("from", "", c.best), text_figure("to", "", c.other)}});
   }
   return with_importance(records_figure("changes", "layout changes", changes_text(changes), std::move(records)), 1);
 }
@@ -135,15 +125,15 @@ Figure moved(std::string_view key, std::string_view label, const RateChange& cha
 Record rate_record(const SensitivityAnswer& a, const RateChange& change) {
   Record out;
   std::vector<Figure>& f = out.figures;
-  f.push_back(text("input", "rate", change.rate.name));
+  f.push_back(text_figure("input", "rate", change.rate.name));
   f.push_back(quantity("value", "value", change.rate.value, change.rate.unit, 2));
-  f.push_back(text("unit", "", unit_name(change.rate.unit)));
+  f.push_back(text_figure("unit", "", unit_name(change.rate.unit)));
   f.push_back(moved("gain", "10% more", change, a.reoptimised.base.step_s, true));
   f.push_back(moved("loss", "10% less", change, a.reoptimised.base.step_s, false));
-  f.push_back(flag("less_fits", change.less_fits));
+  f.push_back(flag_figure("less_fits", change.less_fits));
   if (!change.free) {
-    f.push_back(optional_number("gain_reoptimised", "", std::nullopt));
-    f.push_back(optional_number("elasticity_reoptimised", "", std::nullopt));
+    f.push_back(number_figure("gain_reoptimised", "", Format::kNumber, std::nullopt));
+    f.push_back(number_figure("elasticity_reoptimised", "", Format::kNumber, std::nullopt));
     f.push_back(records_figure("changes", "", "", {}));
     return out;
   }
@@ -156,7 +146,7 @@ Record rate_record(const SensitivityAnswer& a, const RateChange& change) {
       (before / after - Traced(1.0))
           .with_name("tokens/s with 10% more " + change.rate.name + ", plan free", "best time / best time there - 1");
   f.push_back(figure("gain_reoptimised", "10% more, plan free", Format::kFraction, gain));
-  f.push_back(optional_number("elasticity_reoptimised", "", free.elasticity));
+  f.push_back(number_figure("elasticity_reoptimised", "", Format::kNumber, free.elasticity));
   f.push_back(changes_figure(free.changes));
   return out;
 }
@@ -164,7 +154,7 @@ Record rate_record(const SensitivityAnswer& a, const RateChange& change) {
 /// FLOP/s of the job's format for each byte a second of the rate.
 Figure per_byte(std::string_view key, std::string_view label, const std::optional<double>& rate,
                 const BalanceGroup& compute, const BalanceGroup& group, std::string_view where, int importance) {
-  if (!rate || group.unit == compute.unit) return optional_number(key, label, std::nullopt, importance);
+  if (!rate || group.unit == compute.unit) return number_figure(key, label, Format::kNumber, std::nullopt, importance);
   const Traced peak = Traced::leaf(compute.rate, compute.name, "hardware file", compute.unit);
   const Traced bytes =
       Traced::leaf(*rate, where.empty() ? group.name : fmt::format("{} of {}", where, group.name),
@@ -197,15 +187,15 @@ Block balance_block(const SensitivityAnswer& a) {
   Block out{.key = "balance", .title = "Balance this plan wants"};
   for (const BalanceGroup& g : a.balance) {
     const BalanceGroup& compute = a.balance.front();
-    out.records.push_back(
-        {{text("input", "rate", g.name), quantity("value", "has", g.rate, g.unit), text("unit", "", unit_name(g.unit)),
-          per_byte("flops_per_byte", "FLOP/byte", g.rate, compute, g, "", 1),
-          optional_number("elasticity", "elasticity", g.elasticity, 5),
-          quantity("knee", "stops helping at", g.knee, g.unit),
-          per_byte("knee_flops_per_byte", "FLOP/byte there", g.knee, compute, g, "knee", 2),
-          quantity("as_compute", "counts as compute at", g.as_compute, g.unit, 3),
-          per_byte("as_compute_flops_per_byte", "FLOP/byte then", g.as_compute, compute, g,
-                   "where it counts as compute", 4)}});
+    out.records.push_back({{text_figure("input", "rate", g.name), quantity("value", "has", g.rate, g.unit),
+                            text_figure("unit", "", unit_name(g.unit)),
+                            per_byte("flops_per_byte", "FLOP/byte", g.rate, compute, g, "", 1),
+                            number_figure("elasticity", "elasticity", Format::kNumber, g.elasticity, 5),
+                            quantity("knee", "stops helping at", g.knee, g.unit),
+                            per_byte("knee_flops_per_byte", "FLOP/byte there", g.knee, compute, g, "knee", 2),
+                            quantity("as_compute", "counts as compute at", g.as_compute, g.unit, 3),
+                            per_byte("as_compute_flops_per_byte", "FLOP/byte then", g.as_compute, compute, g,
+                                     "where it counts as compute", 4)}});
   }
   return out;
 }
@@ -226,14 +216,15 @@ Block codesign_block(const Codesign& sweep) {
     const double step = point.plan ? point.plan->plan.step_s : 0;
     f.push_back(figure("step_time_s", "step", Format::kSeconds, point.plan ? Cell(step) : Cell{}));
     f.push_back(with_importance(
-        optional_number("tokens_per_s_per_chip", "tok/s/chip", from_plan(figures.tokens_per_s_per_chip)), 1));
+        number_figure("tokens_per_s_per_chip", "tok/s/chip", Format::kNumber, from_plan(figures.tokens_per_s_per_chip)),
+        1));
     f.push_back(with_importance(figure("mfu", "MFU", Format::kFraction, point.plan ? Cell(figures.mfu) : Cell{}), 2));
-    f.push_back(optional_number("elasticity_compute", "compute", from_plan(point.elasticity.compute)));
-    f.push_back(optional_number("elasticity_hbm", "HBM", from_plan(point.elasticity.hbm)));
-    f.push_back(optional_number("elasticity_links", "links", from_plan(point.elasticity.links)));
-    f.push_back(text("bound_by", "bound by", point.plan ? figures.bound_by : "nothing fits", 4));
-    f.push_back(text("layout", "layout", point.plan ? degrees_text(point.plan->plan.layout) : "", 3));
-    f.push_back(text("fix", "", point.plan ? fix_text(point.plan->plan.layout) : ""));
+    f.push_back(number_figure("elasticity_compute", "compute", Format::kNumber, from_plan(point.elasticity.compute)));
+    f.push_back(number_figure("elasticity_hbm", "HBM", Format::kNumber, from_plan(point.elasticity.hbm)));
+    f.push_back(number_figure("elasticity_links", "links", Format::kNumber, from_plan(point.elasticity.links)));
+    f.push_back(text_figure("bound_by", "bound by", point.plan ? figures.bound_by : "nothing fits", 4));
+    f.push_back(text_figure("layout", "layout", point.plan ? degrees_text(point.plan->plan.layout) : "", 3));
+    f.push_back(text_figure("fix", "", point.plan ? fix_text(point.plan->plan.layout) : ""));
     out.records.push_back(std::move(record));
   }
   return out;

@@ -11,22 +11,10 @@
 namespace scalecalc {
 namespace {
 
-Figure value(std::string_view key, std::string_view label, Format format, double v, int importance = 0) {
-  Figure out = figure(key, label, format, Cell(v));
-  out.importance = importance;
-  return out;
-}
-
-Figure word(std::string_view key, std::string_view label, std::string v, int importance = 0) {
-  Figure out = figure(key, label, Format::kText, Cell(std::move(v)));
-  out.importance = importance;
-  return out;
-}
-
 void add_time(std::vector<Figure>& out, const ServeTime<double>& t, bool shown) {
   const auto add = [&](const char* key, const char* label, Seconds v) {
     out.push_back(
-        value(fmt::format("time_s.{}", key), shown && v.value() > 0 ? label : "", Format::kSeconds, v.value()));
+        number_figure(fmt::format("time_s.{}", key), shown && v.value() > 0 ? label : "", Format::kSeconds, v.value()));
   };
   add("compute", "compute", t.compute);
   add("weights", "reading weights", t.weights);
@@ -39,7 +27,7 @@ void add_time(std::vector<Figure>& out, const ServeTime<double>& t, bool shown) 
 
 void add_memory(std::vector<Figure>& out, const ServePoint& p, bool shown) {
   const auto add = [&](const char* key, const char* label, double v) {
-    out.push_back(value(fmt::format("memory_bytes.{}", key), shown ? label : "", Format::kBytes, v));
+    out.push_back(number_figure(fmt::format("memory_bytes.{}", key), shown ? label : "", Format::kBytes, v));
   };
   add("weights", "weights", p.memory.weights);
   add("kv", "KV cache", p.memory.kv);
@@ -79,8 +67,8 @@ class ServeSheet {
     out_.blocks.push_back(
         {.key = "search",
          .is_list = false,
-         .records = {{{value("layouts", "", Format::kInteger, static_cast<double>(a_.layouts)),
-                       value("evaluated", "", Format::kInteger, static_cast<double>(a_.evaluated))}}}});
+         .records = {{{number_figure("layouts", "", Format::kInteger, static_cast<double>(a_.layouts)),
+                       number_figure("evaluated", "", Format::kInteger, static_cast<double>(a_.evaluated))}}}});
     out_.assumptions = a_.assumptions;
     out_.notes = a_.notes;
     return std::move(out_);
@@ -147,36 +135,36 @@ class ServeSheet {
 
   std::vector<Figure> of(const ServePoint& p, bool alone) const {
     std::vector<Figure> f;
-    f.push_back(word("hardware", several() ? "hardware" : "", a_.systems[p.system].hw->name));
-    f.push_back(word("layout_text", "layout", describe(p.layout)));
+    f.push_back(text_figure("hardware", several() ? "hardware" : "", a_.systems[p.system].hw->name));
+    f.push_back(text_figure("layout_text", "layout", describe(p.layout)));
     add_serve_layout(f, "layout.", p.layout);
-    f.push_back(value("chips", "chips", Format::kInteger, to_double(p.chips)));
-    f.push_back(word("slice", "", p.slice.name()));
-    f.push_back(value("batch", "batch", Format::kInteger, p.batch));
-    f.push_back(value("max_batch", alone ? "most that fit" : "", Format::kNumber, p.max_batch));
-    f.push_back(value("prefill_time_s", "prefill", Format::kSeconds, p.prefill_s, 6));
-    f.push_back(value("ttft_s", "TTFT", Format::kSeconds, p.ttft_s));
-    f.push_back(value("decode_step_s", "step", Format::kSeconds, p.decode_step_s, 5));
-    f.push_back(value("decode_step_low_s", alone ? "at best" : "", Format::kSeconds, p.decode_low_s));
-    f.push_back(value("decode_step_high_s", alone ? "at worst" : "", Format::kSeconds, p.decode_high_s));
-    f.push_back(value("tpot_s", "TPOT", Format::kSeconds, p.tpot_s));
-    f.push_back(value("request_time_s", "", Format::kSeconds, p.request_s));
-    f.push_back(value("floor_s", alone ? "floor of the step" : "", Format::kSeconds, p.floor_s));
-    f.push_back(value("tokens_per_s", "", Format::kNumber, p.tokens_per_s));
-    f.push_back(value("tokens_per_s_per_chip", "tok/s/chip", Format::kNumber, p.tokens_per_s_per_chip()));
-    f.push_back(value("tokens_per_s_per_user", "tok/s/user", Format::kNumber, p.tokens_per_s_per_user()));
+    f.push_back(number_figure("chips", "chips", Format::kInteger, to_double(p.chips)));
+    f.push_back(text_figure("slice", "", p.slice.name()));
+    f.push_back(number_figure("batch", "batch", Format::kInteger, p.batch));
+    f.push_back(number_figure("max_batch", alone ? "most that fit" : "", Format::kNumber, p.max_batch));
+    f.push_back(number_figure("prefill_time_s", "prefill", Format::kSeconds, p.prefill_s, 6));
+    f.push_back(number_figure("ttft_s", "TTFT", Format::kSeconds, p.ttft_s));
+    f.push_back(number_figure("decode_step_s", "step", Format::kSeconds, p.decode_step_s, 5));
+    f.push_back(number_figure("decode_step_low_s", alone ? "at best" : "", Format::kSeconds, p.decode_low_s));
+    f.push_back(number_figure("decode_step_high_s", alone ? "at worst" : "", Format::kSeconds, p.decode_high_s));
+    f.push_back(number_figure("tpot_s", "TPOT", Format::kSeconds, p.tpot_s));
+    f.push_back(number_figure("request_time_s", "", Format::kSeconds, p.request_s));
+    f.push_back(number_figure("floor_s", alone ? "floor of the step" : "", Format::kSeconds, p.floor_s));
+    f.push_back(number_figure("tokens_per_s", "", Format::kNumber, p.tokens_per_s));
+    f.push_back(number_figure("tokens_per_s_per_chip", "tok/s/chip", Format::kNumber, p.tokens_per_s_per_chip()));
+    f.push_back(number_figure("tokens_per_s_per_user", "tok/s/user", Format::kNumber, p.tokens_per_s_per_user()));
     const double decoding = p.batch / p.decode_step_s / to_double(p.pools ? p.pools->decode_chips : p.chips);
-    f.push_back(
-        value("decode_tokens_per_s_per_chip", alone ? "decoding alone tok/s/chip" : "", Format::kNumber, decoding));
-    f.push_back(value("decode_requests_per_s_per_chip", alone ? "decoding alone req/s/chip" : "", Format::kNumber,
-                      decoding / q_.generate));
-    f.push_back(value("requests_per_s", "req/s", Format::kNumber, p.requests_per_s, 4));
+    f.push_back(number_figure("decode_tokens_per_s_per_chip", alone ? "decoding alone tok/s/chip" : "", Format::kNumber,
+                              decoding));
+    f.push_back(number_figure("decode_requests_per_s_per_chip", alone ? "decoding alone req/s/chip" : "",
+                              Format::kNumber, decoding / q_.generate));
+    f.push_back(number_figure("requests_per_s", "req/s", Format::kNumber, p.requests_per_s, 4));
     // Steady state: what leaves the batch is what enters it.
-    f.push_back(value("finished_sequences_per_step", "", Format::kNumber, p.batch / q_.generate));
-    f.push_back(value("admitted_tokens_per_step", "", Format::kNumber,
-                      p.batch / q_.generate * q_.prompt * (1 - q_.prefix_hit)));
-    f.push_back(value("evicted_tokens_per_step", alone ? "tokens evicted per step" : "", Format::kNumber,
-                      p.batch / q_.generate * (q_.prompt + q_.generate)));
+    f.push_back(number_figure("finished_sequences_per_step", "", Format::kNumber, p.batch / q_.generate));
+    f.push_back(number_figure("admitted_tokens_per_step", "", Format::kNumber,
+                              p.batch / q_.generate * q_.prompt * (1 - q_.prefix_hit)));
+    f.push_back(number_figure("evicted_tokens_per_step", alone ? "tokens evicted per step" : "", Format::kNumber,
+                              p.batch / q_.generate * (q_.prompt + q_.generate)));
     f.push_back(with_importance(
         maybe_figure("usd_per_million_output_tokens", "$/M out", Format::kUsd, p.usd_per_million_output), 2));
     f.push_back(
@@ -192,11 +180,11 @@ class ServeSheet {
       f.push_back(
           maybe_figure("carbon_g_per_million_output_tokens", alone ? "g CO2/M out" : "", Format::kNumber, grams));
     }
-    f.push_back(word("bound_by", "bound by", p.bound_by, 3));
+    f.push_back(text_figure("bound_by", "bound by", p.bound_by, 3));
     add_time(f, p.time, alone);
     add_memory(f, p, alone);
-    f.push_back(value("pareto", "", Format::kFlag, p.pareto ? 1 : 0));
-    f.push_back(value("meets_limits", limited() ? "in limits" : "", Format::kFlag, p.meets_limits ? 1 : 0, 1));
+    f.push_back(number_figure("pareto", "", Format::kFlag, p.pareto ? 1 : 0));
+    f.push_back(number_figure("meets_limits", limited() ? "in limits" : "", Format::kFlag, p.meets_limits ? 1 : 0, 1));
     return f;
   }
   bool limited() const { return q_.slo_ttft || q_.slo_tpot || q_.slo_request; }
@@ -221,9 +209,9 @@ class ServeSheet {
       }
     }
     for (const auto& [name, place] : described_placement(*a_.systems[p.system].hw, p.slice, p.placement)) {
-      record.figures.push_back(word("placement." + name, name + " lies on", place));
+      record.figures.push_back(text_figure("placement." + name, name + " lies on", place));
     }
-    record.figures.push_back(word("memory_rule", "", p.memory_rule));
+    record.figures.push_back(text_figure("memory_rule", "", p.memory_rule));
     out_.blocks.push_back(
         {.key = "best", .title = "Best", .is_list = false, .records = {std::move(record)}, .by_figure = true});
     if (p.pools) pools(*p.pools);
@@ -232,14 +220,15 @@ class ServeSheet {
 
   void pools(const PoolSplit& s) {
     const std::string& other = s.prefill_hardware;
-    std::vector<Figure> f{word("prefill_hardware", "", other.empty() ? a_.systems[a_.best->system].hw->name : other),
-                          value("prefill_chips", "", Format::kInteger, to_double(s.prefill_chips)),
-                          value("decode_chips", "", Format::kInteger, to_double(s.decode_chips)),
-                          value("prefill_replicas", "", Format::kInteger, to_double(s.prefill_replicas)),
-                          value("decode_replicas", "", Format::kInteger, to_double(s.decode_replicas)),
-                          value("ratio", "", Format::kNumber, s.ratio),
-                          value("transfer_bytes", "", Format::kBytes, s.transfer_bytes),
-                          value("transfer_time_s", "", Format::kSeconds, s.transfer_s)};
+    std::vector<Figure> f{
+        text_figure("prefill_hardware", "", other.empty() ? a_.systems[a_.best->system].hw->name : other),
+        number_figure("prefill_chips", "", Format::kInteger, to_double(s.prefill_chips)),
+        number_figure("decode_chips", "", Format::kInteger, to_double(s.decode_chips)),
+        number_figure("prefill_replicas", "", Format::kInteger, to_double(s.prefill_replicas)),
+        number_figure("decode_replicas", "", Format::kInteger, to_double(s.decode_replicas)),
+        number_figure("ratio", "", Format::kNumber, s.ratio),
+        number_figure("transfer_bytes", "", Format::kBytes, s.transfer_bytes),
+        number_figure("transfer_time_s", "", Format::kSeconds, s.transfer_s)};
     add_serve_layout(f, "prefill_layout.", s.prefill_layout);
     out_.blocks.push_back({.key = "disaggregation", .is_list = false, .records = {{std::move(f)}}});
   }
@@ -247,10 +236,10 @@ class ServeSheet {
   void speculation(const SpeculationFigures& s) {
     out_.blocks.push_back({.key = "speculation",
                            .is_list = false,
-                           .records = {{{value("tokens_per_step", "", Format::kNumber, s.tokens_per_step),
-                                         value("draft_time_s", "", Format::kSeconds, s.draft_s),
-                                         value("verify_time_s", "", Format::kSeconds, s.verify_s),
-                                         value("plain_tpot_s", "", Format::kSeconds, s.plain_tpot_s),
+                           .records = {{{number_figure("tokens_per_step", "", Format::kNumber, s.tokens_per_step),
+                                         number_figure("draft_time_s", "", Format::kSeconds, s.draft_s),
+                                         number_figure("verify_time_s", "", Format::kSeconds, s.verify_s),
+                                         number_figure("plain_tpot_s", "", Format::kSeconds, s.plain_tpot_s),
                                          maybe_figure("break_even_batch", "", Format::kNumber, s.break_even_batch)}}}});
   }
 
@@ -258,8 +247,9 @@ class ServeSheet {
     if (a_.best) return;
     Block block{.key = "limits", .title = "What binds"};
     for (const BindingLimit& l : a_.limits) {
-      block.records.push_back({{word("name", "limit", l.name), value("asked", "", Format::kNumber, l.asked),
-                                value("nearest", "", Format::kNumber, l.nearest), word("how", "nearest", l.how)}});
+      block.records.push_back(
+          {{text_figure("name", "limit", l.name), number_figure("asked", "", Format::kNumber, l.asked),
+            number_figure("nearest", "", Format::kNumber, l.nearest), text_figure("how", "nearest", l.how)}});
     }
     block.title = a_.limits.empty() ? "" : block.title;
     out_.blocks.push_back(std::move(block));
@@ -280,8 +270,9 @@ void add_serve_layout(std::vector<Figure>& out, const std::string& at, const Ser
   const std::initializer_list<std::pair<const char*, std::int64_t>> degrees{
       {"tp", l.tp}, {"pp", l.pp}, {"ep", l.ep},    {"etp", l.etp}, {"attention_dp", l.attention_dp},
       {"cp", l.cp}, {"dp", l.dp}, {"tp_x", l.tp_x}};
-  for (const auto& [name, degree] : degrees) out.push_back(value(at + name, "", Format::kInteger, to_double(degree)));
-  out.push_back(word(at + "scheme", "", std::string(name_of(l.scheme))));
+  for (const auto& [name, degree] : degrees)
+    out.push_back(number_figure(at + name, "", Format::kInteger, to_double(degree)));
+  out.push_back(text_figure(at + "scheme", "", std::string(name_of(l.scheme))));
 }
 
 Sheet serve_sheet(const ServeAnswer& answer, bool explain) { return ServeSheet(answer, explain).run(); }

@@ -5,11 +5,48 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "report/explained_text.h"
+#include "base/units.h"
 #include "report/side_by_side.h"
 
 namespace scalecalc {
 namespace {
+
+std::string value_text(const ExplainedStep& step) {
+  if (step.unit == kByteDim) return format_quantity(step.value, UnitKind::kBytes, 4);
+  if (step.unit == kSecondDim) return format_quantity(step.value, UnitKind::kSeconds, 4);
+  if (step.unit == kByteDim - kSecondDim) return format_quantity(step.value, UnitKind::kBytesPerSecond, 4);
+  if (step.unit == kFlopDim - kSecondDim) return format_quantity(step.value, UnitKind::kFlopsPerSecond, 4);
+  const std::string unit = unit_name(step.unit);
+  return format_quantity(step.value, UnitKind::kNumber, 4) + (unit.empty() ? "" : " " + unit);
+}
+
+Line explained_line(const ExplainedStep& step) {
+  std::string text = fmt::format("{} = {}\n= {}\n= {}", step.name, step.formula, step.numbers, value_text(step));
+  if (!step.source.empty()) text += fmt::format(" [{}]", step.source);
+  return {std::move(text)};
+}
+
+// Assumptions and workings as people read them, the same below every command's table.
+
+/// The section "Assumed": a line each, with its source and the flag that changes it.
+Section assumed_section(const std::vector<Assumption>& assumptions) {
+  Section out{.title = "Assumed"};
+  for (const Assumption& assumption : assumptions) {
+    std::string text = assumption.warning ? "warning: " + assumption.text : assumption.text;
+    if (!assumption.source.empty()) text += fmt::format(" [{}]", assumption.source);
+    if (!assumption.flag.empty()) text += fmt::format(" (change: {})", assumption.flag);
+    out.lines.push_back({std::move(text), assumption.warning ? Role::kWarning : Role::kPlain});
+  }
+  return out;
+}
+
+/// name = formula = numbers = value [source], a line each, then the remarks.
+Section explained_section(const ExplainSection& part, std::string title) {
+  Section out{.title = std::move(title)};
+  for (const ExplainedStep& step : part.steps) out.lines.push_back(explained_line(step));
+  for (const std::string& remark : part.remarks) out.lines.push_back({remark, Role::kDim});
+  return out;
+}
 
 Cell plain_cell(const Figure& f, bool for_people) {
   if (for_people && !f.shown.empty()) return f.shown;
@@ -229,17 +266,18 @@ Figure figure(std::string_view key, std::string_view label, Format format, const
   return out;
 }
 
-Figure text_figure(std::string_view key, std::string_view label, std::string_view text) {
-  return figure(key, label, Format::kText, Cell(std::string(text)));
-}
-
-Figure number_figure(std::string_view key, std::string_view label, Format format, double value) {
-  return figure(key, label, format, Cell(value));
-}
-
 Figure with_importance(Figure figure, int importance) {
   figure.importance = importance;
   return figure;
+}
+
+Figure text_figure(std::string_view key, std::string_view label, std::string_view text, int importance) {
+  return with_importance(figure(key, label, Format::kText, Cell(std::string(text))), importance);
+}
+
+Figure number_figure(std::string_view key, std::string_view label, Format format, const std::optional<double>& value,
+                     int importance) {
+  return with_importance(figure(key, label, format, cell_of(value)), importance);
 }
 
 Figure list_figure(std::string_view key, std::string_view label, std::vector<Cell> items) {

@@ -56,8 +56,10 @@ Figure figure(std::string_view key, std::string_view label, Format format, const
               std::string_view source = {}) {
   return figure(key, label, format, value.value().with_name(label, source, D));
 }
-Figure text_figure(std::string_view key, std::string_view label, std::string_view text);
-Figure number_figure(std::string_view key, std::string_view label, Format format, double value);
+Figure text_figure(std::string_view key, std::string_view label, std::string_view text, int importance = 0);
+/// Null where there is none.
+Figure number_figure(std::string_view key, std::string_view label, Format format, const std::optional<double>& value,
+                     int importance = 0);
 /// Null where there is none.
 template <class X>
 Figure maybe_figure(std::string_view key, std::string_view label, Format format, const std::optional<X>& value,

@@ -36,19 +36,16 @@ std::vector<Seen> seen_figures(const TrafficAnswer& t) {
           {"wait_s", "wait for a step", f.wait_s, steady ? t.steady->wait_s : std::nullopt}};
 }
 
-Figure cell(std::string key, std::string_view label, Format format, const std::optional<double>& value) {
-  return figure(key, label, format, value ? Cell(*value) : Cell{});
-}
-
 Block percentile_table(const TrafficAnswer& t) {
   Block out{.key = "latency", .title = "Requests", .for_people = true};
   for (const Seen& s : seen_figures(t)) {
     if (!s.found) continue;
-    out.records.push_back(
-        {{figure("figure", "time", Format::kText, std::string(s.label)),
-          cell("mean", "mean", Format::kSeconds, s.found->mean),
-          cell("closed", "closed form", Format::kSeconds, s.closed), cell("p50", "p50", Format::kSeconds, s.found->p50),
-          cell("p95", "p95", Format::kSeconds, s.found->p95), cell("p99", "p99", Format::kSeconds, s.found->p99)}});
+    out.records.push_back({{figure("figure", "time", Format::kText, std::string(s.label)),
+                            number_figure("mean", "mean", Format::kSeconds, s.found->mean),
+                            number_figure("closed", "closed form", Format::kSeconds, s.closed),
+                            number_figure("p50", "p50", Format::kSeconds, s.found->p50),
+                            number_figure("p95", "p95", Format::kSeconds, s.found->p95),
+                            number_figure("p99", "p99", Format::kSeconds, s.found->p99)}});
   }
   return out;
 }
@@ -56,14 +53,14 @@ Block percentile_table(const TrafficAnswer& t) {
 void add_percentiles(std::vector<Figure>& out, const TrafficAnswer& t) {
   for (const Seen& s : seen_figures(t)) {
     const auto add = [&](const char* name, double Percentiles::*member) {
-      out.push_back(cell(fmt::format("{}.{}", s.key, name), "", Format::kSeconds,
-                         s.found ? std::optional((*s.found).*member) : std::nullopt));
+      out.push_back(number_figure(fmt::format("{}.{}", s.key, name), "", Format::kSeconds,
+                                  s.found ? std::optional((*s.found).*member) : std::nullopt));
     };
     add("mean", &Percentiles::mean);
     add("p50", &Percentiles::p50);
     add("p95", &Percentiles::p95);
     add("p99", &Percentiles::p99);
-    out.push_back(cell(fmt::format("{}.closed_form", s.key), "", Format::kSeconds, s.closed));
+    out.push_back(number_figure(fmt::format("{}.closed_form", s.key), "", Format::kSeconds, s.closed));
   }
 }
 
@@ -79,28 +76,30 @@ Block queueing_block(const ServeAnswer& answer, const TrafficAsked& asked, const
   f.push_back(figure("layout_text", "replicas", Format::kText, describe(t.layout)));
   add("replicas", "", Format::kInteger, to_double(t.layout.dp));
   add("chips", "chips", Format::kInteger, to_double(t.chips));
-  f.push_back(cell("usd_per_hour", "$ an hour", Format::kUsd, t.usd_per_hour));
+  f.push_back(number_figure("usd_per_hour", "$ an hour", Format::kUsd, t.usd_per_hour));
   add("carries", "carries it", Format::kFlag, t.carries ? 1 : 0);
   add("stable", "queue is stable", Format::kFlag, t.figures.stable ? 1 : 0);
-  f.push_back(cell("largest_rate_requests_per_s", "most requests/s", Format::kNumber,
-                   t.steady ? std::optional(t.steady->largest_rate * to_double(t.layout.dp)) : std::nullopt));
+  f.push_back(number_figure("largest_rate_requests_per_s", "most requests/s", Format::kNumber,
+                            t.steady ? std::optional(t.steady->largest_rate * to_double(t.layout.dp)) : std::nullopt));
   add("utilisation", "time in steps", Format::kFraction, t.figures.utilisation);
   add("mean_batch", "batch of a decode step", Format::kNumber, t.figures.mean_batch);
   add("mean_in_system", "requests in the system", Format::kNumber, t.figures.mean_in_system);
   add("output_tokens_per_s", "tokens/s", Format::kNumber, t.figures.output_tokens_per_s);
-  f.push_back(cell("admitted_tokens_per_step", "admitted tokens a step", Format::kNumber,
-                   t.steady && t.steady->stable ? std::optional(t.steady->admitted_tokens_per_step) : std::nullopt));
-  f.push_back(cell("evicted_tokens_per_step", "evicted tokens a step", Format::kNumber,
-                   t.steady && t.steady->stable ? std::optional(t.steady->evicted_tokens_per_step) : std::nullopt));
+  f.push_back(
+      number_figure("admitted_tokens_per_step", "admitted tokens a step", Format::kNumber,
+                    t.steady && t.steady->stable ? std::optional(t.steady->admitted_tokens_per_step) : std::nullopt));
+  f.push_back(
+      number_figure("evicted_tokens_per_step", "evicted tokens a step", Format::kNumber,
+                    t.steady && t.steady->stable ? std::optional(t.steady->evicted_tokens_per_step) : std::nullopt));
   add("preemptions", "preemptions", Format::kInteger, to_double(t.figures.evictions));
   add("recomputed_tokens", "", Format::kInteger, to_double(t.figures.recomputed_tokens));
   add("steps", "", Format::kInteger, to_double(t.figures.steps));
   add("kv_tokens", "cache of a replica, tokens", Format::kInteger, to_double(cache_tokens(t.rules)));
   add("token_budget", "", Format::kInteger, to_double(t.rules.token_budget));
-  f.push_back(cell("prefill_servers", "", Format::kInteger,
-                   t.pools ? std::optional(to_double(t.pools->prefill_servers)) : std::nullopt));
-  f.push_back(cell("decode_servers", "", Format::kInteger,
-                   t.pools ? std::optional(to_double(t.pools->decode_servers)) : std::nullopt));
+  f.push_back(number_figure("prefill_servers", "", Format::kInteger,
+                            t.pools ? std::optional(to_double(t.pools->prefill_servers)) : std::nullopt));
+  f.push_back(number_figure("decode_servers", "", Format::kInteger,
+                            t.pools ? std::optional(to_double(t.pools->decode_servers)) : std::nullopt));
   add_percentiles(f, t);
   return {.key = "queueing",
           .title = "Requests at a rate",

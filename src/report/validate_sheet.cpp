@@ -69,29 +69,29 @@ std::vector<Figure> row_figures(const PredictedRow& p, Compared compared) {
   const Format format = compared == Compared::kMemory ? Format::kBytes : Format::kSeconds;
   const auto names = mechanisms_beside(p.layout, p.chosen);
   const std::vector<std::string> stated(names.begin(), names.end());
-  std::vector<Figure> out{row_text("id", "row", m.id),
-                          row_text("group", "", m.group),
-                          row_text("subset", "", m.subset),
-                          row_text("chip", "chip", m.chip, 3),
+  std::vector<Figure> out{text_figure("id", "row", m.id),
+                          text_figure("group", "", m.group),
+                          text_figure("subset", "", m.subset),
+                          text_figure("chip", "chip", m.chip, 3),
                           row_count("chips", "chips", m.chips, 3),
-                          row_text("model", "", m.model),
-                          row_text("family", "", m.family()),
-                          row_text("framework", "", m.framework),
-                          row_text("stack", "", p.stack),
-                          row_flag("stack_measured", p.basis == StackBasis::kChip),
-                          row_text("stack_basis", "", name_of(p.basis)),
-                          row_text("precision", "", group_name(m, "precision")),
-                          row_text("degrees", "layout", degrees_text(p.layout), 4),
-                          row_text("recipe", "", recipe_text(p.layout)),
-                          row_number("measured", "measured", format, p.measured),
-                          row_number("predicted", "predicted", format, p.predicted),
-                          row_number("low", "low", format, p.low, 2),
-                          row_number("high", "high", format, p.high, 2),
+                          text_figure("model", "", m.model),
+                          text_figure("family", "", m.family()),
+                          text_figure("framework", "", m.framework),
+                          text_figure("stack", "", p.stack),
+                          flag_figure("stack_measured", p.basis == StackBasis::kChip),
+                          text_figure("stack_basis", "", name_of(p.basis)),
+                          text_figure("precision", "", group_name(m, "precision")),
+                          text_figure("degrees", "layout", degrees_text(p.layout), 4),
+                          text_figure("recipe", "", recipe_text(p.layout)),
+                          number_figure("measured", "measured", format, p.measured),
+                          number_figure("predicted", "predicted", format, p.predicted),
+                          number_figure("low", "low", format, p.low, 2),
+                          number_figure("high", "high", format, p.high, 2),
                           error_share("error", "error", p.error),
-                          row_flag("fits", p.fits),
-                          row_text("bound_by", "bound by", p.figures.bound_by, 5),
+                          flag_figure("fits", p.fits),
+                          text_figure("bound_by", "bound by", p.figures.bound_by, 5),
                           error_share("mfu", "", p.figures.mfu),
-                          row_text("doubt", "", m.doubt),
+                          text_figure("doubt", "", m.doubt),
                           list_figure("mechanisms", "", {stated.begin(), stated.end()}),
                           list_figure("chosen", "", {p.chosen.begin(), p.chosen.end()}),
                           list_figure("assumed_to_fit", "", {p.assumed.begin(), p.assumed.end()})};
@@ -106,7 +106,7 @@ std::vector<Figure> row_figures(const PredictedRow& p, Compared compared) {
 
 std::vector<Figure> error_figures(const ErrorSummary& s) {
   const auto order = [](const char* key, const char* label, const std::optional<double>& value) {
-    return row_number(key, label, Format::kNumber, value, 2);
+    return number_figure(key, label, Format::kNumber, value, 2);
   };
   return {error_share("mean_abs_error", "mean error", s.mean_abs),
           error_share("median_abs_error", "median", s.median_abs),
@@ -167,30 +167,30 @@ std::vector<Figure> row_figures(const PredictedServing& p, Compared) {
   const bool rate = m.figure == ServeFigure::kOutputRate || m.figure == ServeFigure::kInputRate;
   const auto time = [&](double value) { return rate ? 1 / value : value; };
   const auto [fast, slow] = std::minmax({time(p.low), time(p.high)});
-  std::vector<Figure> out{row_text("id", "row", m.id),
-                          row_text("group", "", m.group),
-                          row_text("chip", "chip", m.chip, 3),
+  std::vector<Figure> out{text_figure("id", "row", m.id),
+                          text_figure("group", "", m.group),
+                          text_figure("chip", "chip", m.chip, 3),
                           row_count("chips", "chips", m.chips, 3),
-                          row_text("model", "", m.model),
-                          row_text("engine", "", m.engine),
-                          row_text("stack", "stack", m.stack, 4),
-                          row_flag("stack_measured", !p.by_default),
-                          row_text("degrees", "layout", describe(p.layout), 5),
-                          row_text("phase", "", group_name(m, "phase")),
-                          row_text("batch_class", "", m.batch_class()),
-                          row_number("batch", "batch", Format::kNumber, p.batch, 2),
-                          row_text("figure", "figure", kServeFigureNames[static_cast<std::size_t>(m.figure)], 1),
-                          row_number("measured", "measured", Format::kSeconds, time(p.measured)),
-                          row_number("predicted", "predicted", Format::kSeconds, time(p.predicted)),
-                          row_number("low", "", Format::kSeconds, fast, 2),
-                          row_number("high", "", Format::kSeconds, slow, 2),
+                          text_figure("model", "", m.model),
+                          text_figure("engine", "", m.engine),
+                          text_figure("stack", "stack", m.stack, 4),
+                          flag_figure("stack_measured", !p.by_default),
+                          text_figure("degrees", "layout", describe(p.layout), 5),
+                          text_figure("phase", "", group_name(m, "phase")),
+                          text_figure("batch_class", "", m.batch_class()),
+                          number_figure("batch", "batch", Format::kNumber, p.batch, 2),
+                          text_figure("figure", "figure", kServeFigureNames[static_cast<std::size_t>(m.figure)], 1),
+                          number_figure("measured", "measured", Format::kSeconds, time(p.measured)),
+                          number_figure("predicted", "predicted", Format::kSeconds, time(p.predicted)),
+                          number_figure("low", "", Format::kSeconds, fast, 2),
+                          number_figure("high", "", Format::kSeconds, slow, 2),
                           error_share("error", "error", p.error),
                           error_share("naive_error", "naive", p.naive_error, 3),
                           error_share("floor_share", "", 1 + served_error(m, p.floor)),
-                          row_text("doubt", "", m.doubt)};
+                          text_figure("doubt", "", m.doubt)};
   if (p.first_token) {
-    out.push_back(row_number("ttft", "", Format::kSeconds, *p.first_token));
-    out.push_back(row_number("ttft_measured", "", Format::kSeconds, *m.first_token));
+    out.push_back(number_figure("ttft", "", Format::kSeconds, *p.first_token));
+    out.push_back(number_figure("ttft_measured", "", Format::kSeconds, *m.first_token));
     out.push_back(error_share("ttft_error", "", *p.first_token_error));
   }
   return out;
@@ -230,7 +230,7 @@ Record query_of(const ValidateQuestionOf<Kind>& q, const ValidateView& view) {
     only.figures.push_back(list_figure(filter.by, "", {filter.names.begin(), filter.names.end()}));
   }
   return {{list_figure("files", "measurements", {view.files.begin(), view.files.end()}),
-           row_text("quantity", "compared", kComparedNames.at(static_cast<std::size_t>(q.compared))),
+           text_figure("quantity", "compared", kComparedNames.at(static_cast<std::size_t>(q.compared))),
            object_figure("only", std::move(only))}};
 }
 
@@ -265,7 +265,7 @@ template <class Kind>
 Block groups_block(const std::vector<GroupOf<Kind>>& groups) {
   Block out{.key = "groups"};
   for (const GroupOf<Kind>& group : groups) {
-    Record record{{row_text("by", "", group.by), row_text("name", "name", group.name)},
+    Record record{{text_figure("by", "", group.by), text_figure("name", "name", group.name)},
                   "By " + (group.by == "group" ? "source group" : group.by)};
     add_errors(record.figures, group.errors, false);
     out.records.push_back(std::move(record));
@@ -285,8 +285,8 @@ Block summary_block(const ErrorsOf<Kind>& errors) {
 template <class Kind>
 Sheet validate_sheet(const ValidationOf<Kind>& v, const ValidateQuestionOf<Kind>& q, const ValidateView& view) {
   const Block skipped = skipped_block(v.skipped, 1, [](std::vector<Figure>& out, const auto& row) {
-    out.push_back(row_text("group", "", row.group));
-    out.push_back(row_text("chip", "", row.chip));
+    out.push_back(text_figure("group", "", row.group));
+    out.push_back(text_figure("chip", "", row.chip));
   });
   return {.command = "validate",
           .title = title_of(v.compared),

@@ -10,9 +10,8 @@
 #include "base/diagnostic.h"
 #include "base/scalar.h"
 #include "base/units.h"
-#include "jobs/forward_pass.h"
 #include "jobs/job_part.h"
-#include "serve/serve_resolve.h"
+#include "serve/serve_question.h"
 
 namespace scalecalc {
 namespace {

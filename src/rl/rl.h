@@ -16,7 +16,6 @@
 
 #include "config/catalog.h"
 #include "jobs/job_part.h"
-#include "jobs/job_trainer.h"
 #include "rl/rollouts.h"
 #include "serve/serve_question.h"
 #include "train/question.h"

@@ -6,10 +6,10 @@
 #include <numeric>
 
 #include "base/scalar.h"
-#include "jobs/forward_pass.h"
+#include "jobs/job_part.h"
+#include "serve/queueing.h"
 #include "serve/serve_search.h"
 #include "serve/serving_cost.h"
-#include "serve/steady_state.h"
 
 namespace scalecalc {
 namespace {

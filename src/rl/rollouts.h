@@ -11,8 +11,8 @@
 #include <optional>
 #include <vector>
 
-#include "serve/replica_server.h"
 #include "serve/serve_question.h"
+#include "serve/traffic.h"
 
 namespace scalecalc {
 

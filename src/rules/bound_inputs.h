@@ -99,7 +99,8 @@ class BoundRates {
 };
 
 /// What the rules read: the question's figures as traced inputs, each with its symbol in the book, defaults filled in
-/// and recorded as assumptions. A figure the question does not give is absent; a rule that needs it is left out by name.
+/// and recorded as assumptions. A figure the question does not give is absent; a rule that needs it is left out by
+/// name.
 class BoundInputs : public BoundRates {
  public:
   /// Keeps a reference to `question`; puts what it assumed into `list`. UserError for a question that contradicts
@@ -175,12 +176,9 @@ void training_bounds(const BoundInputs& in, BoundList& list);
 void serving_bounds(const BoundInputs& in, BoundList& list);
 
 // What training_bounds is made of.
-void machine_bounds(const BoundInputs& in, BoundList& list);   ///< rates against each other
 void torus_bounds(const BoundInputs& in, BoundList& list);     ///< data, tensor and mixed parallelism, slices (ch. 5)
 void switched_bounds(const BoundInputs& in, BoundList& list);  ///< the same behind switches, experts (ch. 12)
-void degree_bounds(const BoundInputs& in, BoundList& list);    ///< pipeline, and the degrees together
 void memory_bounds(const BoundInputs& in, BoundList& list);
-void run_bounds(const BoundInputs& in, BoundList& list);
 
 /// The passes through one layer under the degrees given, or under `tensor_degree` where they are not.
 void layer_passes(const BoundInputs& in, std::optional<std::int64_t> tensor_degree, BoundList& list);

@@ -9,41 +9,7 @@
 namespace scalecalc {
 namespace {
 
-void machine_rules(const ServingInputs& in, BoundList& list) {
-  constexpr BoundGroup kGroup = BoundGroup::kMachine;
-  list.add(kGroup,
-           {"forward_flops_per_token", "2 P_act", "FLOPs", "matmul work of one token, read or generated",
-            "book ch. 4 and 7"},
-           in.forward_flops());
-  if (in.price) {
-    list.add(kGroup, {"flops_per_usd", "3600 C / price per hour", "FLOPs per USD", "at the chip's peak", "book ch. 8"},
-             in.compute / *in.price);
-  }
-  if (!in.chips) return;
-  list.add(kGroup, {"total_flops_per_s", "n C", "", "matmul rate of all chips", "book ch. 7"}, in.compute * *in.chips);
-  list.add(kGroup, {"total_hbm_bytes_per_s", "n W_hbm", "", "memory bandwidth of all chips", "book ch. 7"},
-           in.hbm * *in.chips);
-}
-
-}  // namespace
-
-void serving_bounds(const BoundInputs& base, BoundList& list) {
-  if (!base.hw().publishes("hbm.bandwidth")) {
-    return list.leave_out("serving", "hbm.bandwidth, which " + base.hw().name + " does not publish");
-  }
-  const ServingInputs in(base, list);
-  machine_rules(in, list);
-  serving_memory_rules(in, list);
-  decode_rules(in, list);
-  prefill_rules(in, list);
-  serving_sharding_rules(in, list);
-  serving_trick_rules(in, list);
-  serving_points(in, list);
-}
-
 // What serving has to hold: scaling book, chapter 7 "What about memory?" and chapter 8 "Thinking about throughput".
-
-namespace {
 
 constexpr BoundGroup kMemoryGroup = BoundGroup::kServingMemory;
 
@@ -154,8 +120,6 @@ void batch_rules(const ServingInputs& in, BoundList& list) {
            (held + *activations) / *in.capacity);
 }
 
-}  // namespace
-
 void serving_memory_rules(const ServingInputs& in, BoundList& list) {
   weight_rules(in, list);
   cache_memory_rules(in, list);
@@ -172,8 +136,6 @@ void serving_memory_rules(const ServingInputs& in, BoundList& list) {
 }
 
 // Generating tokens: scaling book, chapter 7 "Theoretical estimates for LLM latency and throughput" and chapter 8.
-
-namespace {
 
 constexpr BoundGroup kDecodeGroup = BoundGroup::kDecode;
 
@@ -263,8 +225,6 @@ void latency_rules(const ServingInputs& in, BoundList& list) {
            most, holds);
 }
 
-}  // namespace
-
 void decode_rules(const ServingInputs& in, BoundList& list) {
   std::optional<bool> holds;
   const Traced critical = in.critical_batch();
@@ -281,8 +241,6 @@ void decode_rules(const ServingInputs& in, BoundList& list) {
 
 // Reading prompts, and what shortens either phase: scaling book, chapter 7 "Designing an Effective Inference Engine",
 // "Prefix caching" and Appendix D, chapter 8 "What about prefill?".
-
-namespace {
 
 void chunk_rule(const ServingInputs& in, BoundList& list) {
   if (!in.batch) return;
@@ -333,8 +291,6 @@ void speculation_rules(const ServingInputs& in, BoundList& list) {
            most, holds);
 }
 
-}  // namespace
-
 void prefill_rules(const ServingInputs& in, BoundList& list) {
   constexpr BoundGroup kGroup = BoundGroup::kPrefill;
   std::optional<bool> holds;
@@ -367,8 +323,6 @@ void serving_trick_rules(const ServingInputs& in, BoundList& list) {
 
 // Spreading a model over chips when it serves: scaling book, chapter 7 "Distributing Inference Over Multiple
 // Accelerators" and question 7, chapter 8 "Sharding on a TPU v5e 4x8".
-
-namespace {
 
 constexpr BoundGroup kShardingGroup = BoundGroup::kServingSharding;
 /// Y: as pinned, or all chips.
@@ -501,8 +455,6 @@ void two_dimensional(const ServingInputs& in, const LayerShape& shape, const Ser
            one, one.value().value() > both.value().value());
 }
 
-}  // namespace
-
 void serving_sharding_rules(const ServingInputs& in, BoundList& list) {
   cache_rules(in, list);
   if (!in.base().shape) return list.leave_out("tensor parallelism in serving", "a model with feed-forward layers");
@@ -515,6 +467,38 @@ void serving_sharding_rules(const ServingInputs& in, BoundList& list) {
   prefill_limit(in, shape, via, list);
   if (in.batch) decode_limit(in, shape, via, list);
   if (in.base().is_torus()) two_dimensional(in, shape, via, list);
+}
+
+void machine_rules(const ServingInputs& in, BoundList& list) {
+  constexpr BoundGroup kGroup = BoundGroup::kMachine;
+  list.add(kGroup,
+           {"forward_flops_per_token", "2 P_act", "FLOPs", "matmul work of one token, read or generated",
+            "book ch. 4 and 7"},
+           in.forward_flops());
+  if (in.price) {
+    list.add(kGroup, {"flops_per_usd", "3600 C / price per hour", "FLOPs per USD", "at the chip's peak", "book ch. 8"},
+             in.compute / *in.price);
+  }
+  if (!in.chips) return;
+  list.add(kGroup, {"total_flops_per_s", "n C", "", "matmul rate of all chips", "book ch. 7"}, in.compute * *in.chips);
+  list.add(kGroup, {"total_hbm_bytes_per_s", "n W_hbm", "", "memory bandwidth of all chips", "book ch. 7"},
+           in.hbm * *in.chips);
+}
+
+}  // namespace
+
+void serving_bounds(const BoundInputs& base, BoundList& list) {
+  if (!base.hw().publishes("hbm.bandwidth")) {
+    return list.leave_out("serving", "hbm.bandwidth, which " + base.hw().name + " does not publish");
+  }
+  const ServingInputs in(base, list);
+  machine_rules(in, list);
+  serving_memory_rules(in, list);
+  decode_rules(in, list);
+  prefill_rules(in, list);
+  serving_sharding_rules(in, list);
+  serving_trick_rules(in, list);
+  serving_points(in, list);
 }
 
 }  // namespace scalecalc

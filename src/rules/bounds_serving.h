@@ -64,11 +64,6 @@ class ServingInputs {
 };
 
 // The groups of rules, one function each; what a rule lacks is named by leave_out once for each flag.
-void serving_memory_rules(const ServingInputs& in, BoundList& list);
-void decode_rules(const ServingInputs& in, BoundList& list);
-void prefill_rules(const ServingInputs& in, BoundList& list);
-void serving_sharding_rules(const ServingInputs& in, BoundList& list);
-void serving_trick_rules(const ServingInputs& in, BoundList& list);
 
 /// One point for each batch asked about.
 void serving_points(const ServingInputs& in, BoundList& list);

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "serve/serve_resolve.h"
+#include "serve/serve_question.h"
 #include "serve/serve_search.h"
 
 namespace scalecalc {

@@ -1,4 +1,4 @@
-#include "serve/serve_resolve.h"
+#include "serve/serve_question.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "import/named_model.h"
+#include "import/hf_config.h"
 #include "spec/load.h"
 #include "train/import_assumptions.h"
 

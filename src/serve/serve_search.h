@@ -79,7 +79,7 @@ struct ServeCandidate {
   mutable std::shared_ptr<Beside> beside;
 };
 
-/// What a draft model adds to a step; see serve_speculation.cpp.
+/// What a draft model adds to a step; see Speculator.
 class Speculator;
 
 class ServeSearch {

@@ -11,7 +11,9 @@
 
 #include "serve/queueing.h"
 #include "serve/serve_question.h"
-#include "serve/steady_state.h"
+#include "serve/serve_work.h"
+#include "serve/serving_cost.h"
+#include "serve/serving_system.h"
 
 namespace scalecalc {
 
@@ -115,5 +117,18 @@ struct TrafficAnswer {
 /// With chips given, the answer's best layout on them; otherwise the fewest chips, or the least dollars, over the
 /// layouts of the answer's points. Nothing if no number of replicas of any keeps the limits, at the 95th percentile.
 std::optional<TrafficAnswer> answer_traffic(const ServeAnswer& answer, const TrafficAsked& asked);
+
+// A layout's replica as a server of the queueing model: the engine's step as its time, the engine's rules as its
+// scheduler.
+struct ReplicaQuestion {
+  RequestMix mix;
+  double prefix_hit = 0;
+  double chunk = 8192;  ///< most tokens of one prompt in a step
+};
+
+/// Attention-data ranks and pipeline stages each take sequences, and chunks of prompts, of their own: the scheduler's
+/// limits are theirs together. The cache's tokens are those of sequences of the mix's mean context.
+ServerKind replica_server(const ServeBasis<double>& basis, const ServeLayout& layout, const Slice& slice,
+                          const Placement& placement, const ReplicaQuestion& question);
 
 }  // namespace scalecalc

@@ -11,13 +11,22 @@
 #include <utility>
 
 #include "base/text.h"
-#include "import/hf_document.h"
+#include "import/hf_config.h"
 #include "network/tier_rates.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
 
 namespace scalecalc {
 namespace {
+
+// What a row's `recompute:` says, as the engine's policies.
+struct RowRemat {
+  std::optional<Remat> policy;         ///< absent: the row does not know
+  std::optional<std::int64_t> layers;  ///< of each stage; 0 = all; absent with the policy
+  std::uint8_t offload = 0;            ///< kOffload bits
+  /// What selective remat runs again, where the row names modules; empty: what the stack says of it.
+  std::vector<std::string> operations;
+};
 
 /// A shape as a model file, so that there is one way into a model.
 class ShapeDocument {
@@ -184,8 +193,9 @@ std::optional<double> layers_said(std::string_view text, std::int64_t layers) {
   return found && *found > 0 && *found <= layers ? std::optional(static_cast<double>(*found)) : std::nullopt;
 }
 
-}  // namespace
-
+/// A count of layers of the whole model is dealt to the stages and rounded, at least one each: the engine treats as
+/// many of every stage. `selective+offload` is `full` with offload: MaxText's policies of that kind name the few
+/// tensors of a layer that go to the host, and the rest runs again. NotPredicted for words that are not known.
 RowRemat remat_of(const Measurement& row, const ModelSpec& model, std::int64_t stages) {
   const std::int64_t layers = model.layers();
   std::string text = lower_case(row.recompute);
@@ -219,8 +229,6 @@ RowRemat remat_of(const Measurement& row, const ModelSpec& model, std::int64_t s
   }
   return out;
 }
-
-namespace {
 
 struct Words {
   std::string_view start;  ///< of the row's text, in lower case

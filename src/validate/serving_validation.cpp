@@ -12,8 +12,8 @@
 #include "base/check.h"
 #include "base/scalar.h"
 #include "base/text.h"
-#include "serve/serve_memory.h"
-#include "serve/serve_resolve.h"
+#include "serve/serve_question.h"
+#include "serve/serving_cost.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
 

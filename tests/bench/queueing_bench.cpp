@@ -2,7 +2,6 @@
 #include <benchmark/benchmark.h>
 
 #include "serve/queueing.h"
-#include "serve/steady_state.h"
 #include "support/serving_engine.h"
 
 namespace scalecalc {

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "serve/steady_state.h"
 #include "support/serving_engine.h"
 
 namespace scalecalc {

@@ -1,4 +1,4 @@
-#include "jobs/forward_pass.h"
+#include "jobs/job_part.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "serve/steady_state.h"
+#include "serve/queueing.h"
 #include "support/serving_engine.h"
 
 namespace scalecalc {

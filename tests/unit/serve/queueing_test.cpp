@@ -4,7 +4,6 @@
 
 #include <limits>
 
-#include "serve/steady_state.h"
 #include "support/errors.h"
 #include "support/serving_engine.h"
 

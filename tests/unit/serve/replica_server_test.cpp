@@ -1,4 +1,4 @@
-#include "serve/replica_server.h"
+#include "serve/traffic.h"
 
 #include <gtest/gtest.h>
 

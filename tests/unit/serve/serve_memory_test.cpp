@@ -1,4 +1,4 @@
-#include "serve/serve_memory.h"
+#include "serve/serving_cost.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "serve/serve_resolve.h"
+#include "serve/serve_question.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,10 @@
 // The closed forms against the simulation: each difference with its reason's size.
-#include "serve/steady_state.h"
+#include "serve/queueing.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "serve/queueing.h"
 #include "support/serving_engine.h"
 
 namespace scalecalc {

@@ -1,0 +1,283 @@
+#include "report/render.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "report/table_layout.h"
+
+namespace scalecalc {
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + '"';
+}
+
+std::string render_csv(const Report& report) {
+  const Table& table = report.records;
+  std::string out;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) out += (i > 0 ? "," : "") + csv_field(table.columns[i].key);
+  out += '\n';
+  for (const Row& row : table.rows) {
+    for (std::size_t i = 0; i < row.cells.size(); ++i) out += (i > 0 ? "," : "") + csv_field(raw_text_of(row.cells[i]));
+    out += '\n';
+  }
+  return out;
+}
+
+// One HTML page without scripts, links or fonts from elsewhere. Every text is escaped: names come from users' files.
+
+namespace {
+
+constexpr const char* kStyle =
+    "body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}"
+    "table{border-collapse:collapse;margin:.5rem 0}"
+    "th,td{padding:.2rem .7rem;border-bottom:1px solid #ddd;text-align:left;vertical-align:top;min-width:4.5rem}"
+    ".n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
+    ".good{background:#e8f5e9}.warning{color:#8a5a00}.bad{color:#b00020}.dim{color:#666}"
+    "h1{font-size:1.3rem}h2{font-size:1.05rem;margin-top:1.6rem}";
+
+std::string html_escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      case '\'': out += "&#39;"; break;
+      case '\n': out += "<br>"; break;
+      default: out += c;
+    }
+  }
+  return out;
+}
+
+std::string_view class_of(Role role) {
+  switch (role) {
+    case Role::kGood: return " class=\"good\"";
+    case Role::kWarning: return " class=\"warning\"";
+    case Role::kBad: return " class=\"bad\"";
+    case Role::kDim: return " class=\"dim\"";
+    case Role::kPlain:
+    case Role::kHeading: break;
+  }
+  return "";
+}
+
+void write_html_table(std::string& out, const Table& table) {
+  if (table.rows.empty()) return;
+  out += "<table>\n<tr>";
+  for (const Column& column : table.columns) {
+    out += fmt::format("<th{}>{}</th>", is_number(column.format) ? " class=\"n\"" : "", html_escaped(column.title));
+  }
+  out += "</tr>\n";
+  for (const Row& row : table.rows) {
+    out += fmt::format("<tr{}>", class_of(row.role));
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      const Column& column = table.columns[i];
+      const std::string text = i < row.cells.size() ? html_escaped(text_of(row.cells[i], column.format)) : "";
+      out += fmt::format("<td{}>{}</td>", is_number(column.format) ? " class=\"n\"" : "", text);
+    }
+    out += "</tr>\n";
+  }
+  out += "</table>\n";
+}
+
+void write_line(std::string& out, const char* tag, const std::string& text, Role role) {
+  out += fmt::format("<{0}{1}>{2}</{0}>\n", tag, class_of(role), html_escaped(text));
+}
+
+}  // namespace
+
+std::string render_html(const Report& report) {
+  std::string out = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{0}</title>\n"
+      "<style>{1}</style>\n</head>\n<body>\n<h1>{0}</h1>\n",
+      html_escaped(report.title), kStyle);
+  for (const Line& line : report.summary) write_line(out, "p", line.text, line.role);
+  for (const std::string& warning : report.warnings) write_line(out, "p", "Warning: " + warning, Role::kWarning);
+  write_html_table(out, report.plans);
+  for (const std::string& note : report.notes) write_line(out, "p", note, Role::kDim);
+  for (const Section& section : report.sections) {
+    write_line(out, "h2", section.title, Role::kPlain);
+    write_html_table(out, section.table);
+    if (section.lines.empty()) continue;
+    out += "<ul>\n";
+    for (const Line& line : section.lines) write_line(out, "li", line.text, line.role);
+    out += "</ul>\n";
+  }
+  return out + "</body>\n</html>\n";
+}
+
+// GitHub-flavoured Markdown, for issues and design documents.
+
+namespace {
+
+/// Text that Markdown must not read as markup or as a cell border.
+std::string markdown_escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\n') {
+      out += ' ';
+      continue;
+    }
+    if (c == '|' || c == '*' || c == '`' || c == '\\' || c == '[' || c == ']' || c == '<') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+void write_markdown_table(std::string& out, const Table& table) {
+  if (table.rows.empty()) return;
+  out += '|';
+  for (const Column& column : table.columns) out += " " + markdown_escaped(column.title) + " |";
+  out += "\n|";
+  for (const Column& column : table.columns) out += is_number(column.format) ? "---:|" : "---|";
+  out += '\n';
+  for (const Row& row : table.rows) {
+    out += '|';
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      out +=
+          " " + (i < row.cells.size() ? markdown_escaped(text_of(row.cells[i], table.columns[i].format)) : "") + " |";
+    }
+    out += '\n';
+  }
+  out += '\n';
+}
+
+}  // namespace
+
+std::string render_markdown(const Report& report) {
+  std::string out = "# " + markdown_escaped(report.title) + "\n\n";
+  for (const Line& line : report.summary) out += markdown_escaped(line.text) + "\n\n";
+  for (const std::string& warning : report.warnings) out += "**Warning:** " + markdown_escaped(warning) + "\n\n";
+  write_markdown_table(out, report.plans);
+  for (const std::string& note : report.notes) out += markdown_escaped(note) + "\n\n";
+  for (const Section& section : report.sections) {
+    out += "## " + markdown_escaped(section.title) + "\n\n";
+    write_markdown_table(out, section.table);
+    for (const Line& line : section.lines) out += "- " + markdown_escaped(line.text) + "\n";
+    if (!section.lines.empty()) out += '\n';
+  }
+  out.pop_back();  // each block ends with a blank line; a file does not
+  return out;
+}
+
+// A Report for a terminal or a pipe. Escapes and box lines only where the stream can show them.
+
+namespace {
+
+constexpr std::size_t kIndent = 2;
+
+std::string_view escape_of(Role role) {
+  switch (role) {
+    case Role::kPlain: return "";
+    case Role::kHeading: return "\x1b[1m";
+    case Role::kGood: return "\x1b[32m";
+    case Role::kWarning: return "\x1b[33m";
+    case Role::kBad: return "\x1b[31m";
+    case Role::kDim: return "\x1b[2m";
+  }
+  return "";
+}
+
+class Page {
+ public:
+  explicit Page(const TextOptions& options) : options_(options) {
+    if (options_.width > 0) options_.width = std::max(options_.width, kNarrowest);
+  }
+
+  void blank() {
+    if (!text_.empty()) text_ += '\n';
+  }
+
+  /// One paragraph; continuation lines stand `hang` further right.
+  void paragraph(const std::string& text, Role role, std::size_t indent = 0, std::size_t hang = 0) {
+    const std::size_t room = options_.width > indent ? options_.width - indent : 0;
+    std::string rest = fold_text(text, room, hang);
+    while (true) {
+      const std::size_t end = std::min(rest.find('\n'), rest.size());
+      line(rest.substr(0, end), role, indent);
+      if (end == rest.size()) return;
+      rest.erase(0, end + 1);
+    }
+  }
+
+  /// The titles of columns that did not fit.
+  std::vector<std::string> table(const Table& table, std::size_t indent) {
+    const TableText laid = lay_out(table, options_.width > indent ? options_.width - indent : 0);
+    bool header = true;
+    for (const Line& row : laid.lines) {
+      const bool heading = row.role == Role::kHeading;
+      if (header && !heading && options_.unicode && &row != &laid.lines.front()) rule(laid.width, indent);
+      header = header && heading;
+      line(row.text, row.role, indent);
+    }
+    return laid.dropped;
+  }
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  void line(const std::string& text, Role role, std::size_t indent) {
+    const std::string_view escape = options_.colour && !text.empty() ? escape_of(role) : "";
+    if (!text.empty()) text_.append(indent, ' ');
+    text_ += escape;
+    text_ += text;
+    if (!escape.empty()) text_ += "\x1b[0m";
+    text_ += '\n';
+  }
+
+  void rule(std::size_t width, std::size_t indent) {
+    std::string dashes;
+    for (std::size_t i = 0; i < width; ++i) dashes += "\u2500";
+    line(dashes, Role::kDim, indent);
+  }
+
+  TextOptions options_;
+  std::string text_;
+};
+
+void write_section(Page& page, const Section& section) {
+  page.blank();
+  page.paragraph(section.title, Role::kHeading);
+  if (!section.table.rows.empty()) {
+    const std::vector<std::string> dropped = page.table(section.table, kIndent);
+    if (!dropped.empty()) {
+      page.paragraph(fmt::format("(not shown at this width: {})", join(dropped, ", ")), Role::kDim, kIndent);
+    }
+  }
+  for (const Line& line : section.lines) page.paragraph(line.text, line.role, kIndent, kIndent);
+}
+
+}  // namespace
+
+std::string render_table(const Report& report, const TextOptions& options) {
+  Page page(options);
+  page.paragraph(report.title, Role::kHeading);
+  for (const Line& line : report.summary) page.paragraph(line.text, line.role, 0, kIndent);
+  for (const std::string& warning : report.warnings) {
+    page.paragraph("warning: " + warning, Role::kWarning, 0, kIndent);
+  }
+  if (!report.plans.rows.empty()) {
+    page.blank();
+    const std::vector<std::string> dropped = page.table(report.plans, 0);
+    if (!dropped.empty()) {
+      page.paragraph(
+          fmt::format("(not shown at this width: {}; a wider terminal or -o csv has them)", join(dropped, ", ")),
+          Role::kDim);
+    }
+  }
+  for (const std::string& note : report.notes) page.paragraph(note, Role::kDim, 0, kIndent);
+  for (const Section& section : report.sections) write_section(page, section);
+  return page.take();
+}
+
+}  // namespace scalecalc
