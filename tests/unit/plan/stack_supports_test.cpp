@@ -362,9 +362,9 @@ TEST(StackSupports, ComparisonsOfQuantities) {
 
 TEST(StackSupports, WrongFactsAreNamedWithTheirPlace) {
   EXPECT_EQ(problem_of("        rules:\n          a: {says: x, when: {zer: 1}, source: us}\n"),
-            "9:27 unknown quantity 'zer' in a condition / did you mean 'zero'?");
+            "9:31 unknown quantity 'zer' in a condition / did you mean 'zero'?");
   EXPECT_EQ(problem_of("        rules:\n          a: {says: x, when: {schedule: dualpip}, source: us}\n"),
-            "9:37 'dualpip' is no value of schedule / did you mean 'dualpipe'?");
+            "9:41 'dualpip' is no value of schedule / did you mean 'dualpipe'?");
   EXPECT_NE(problem_of("        rules:\n          a: {says: x, when: {pp: '>two'}, source: us}\n")
                 .find("'>two' is no value of pp / expected a whole number, or a comparison"),
             std::string::npos);
