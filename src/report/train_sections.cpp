@@ -120,7 +120,7 @@ std::vector<std::pair<std::string, int>> parts_shown(const std::vector<StageMemo
 }
 
 /// Stages that follow each other and hold the same are one line: "3-6".
-Block stages_block(const RankedPlan& ranked, std::size_t rank) {
+Block stage_memory_block(const RankedPlan& ranked, std::size_t rank) {
   const std::vector<StageMemory>& stages = ranked.figures.memory_by_stage;
   Block out = lines_block(fmt::format("Memory of a chip by pipeline stage (plan {})", rank), {});
   for (std::size_t begin = 0; begin < stages.size();) {
@@ -324,7 +324,7 @@ std::vector<Block> plan_blocks(const TrainAnswer& answer) {
                          memory_block(answer, best, "Memory of the fullest chip")};
   if (const std::size_t rank = answer.question.explain; rank > 0 && rank <= answer.plans.size()) {
     const RankedPlan& explained = answer.plans[rank - 1];
-    if (explained.figures.memory_by_stage.size() > 1) out.push_back(stages_block(explained, rank));
+    if (explained.figures.memory_by_stage.size() > 1) out.push_back(stage_memory_block(explained, rank));
   }
   if (!best.figures.conventions.empty()) out.push_back(conventions_block(answer, best));
   if (!best.figures.placement.empty()) out.push_back(placement_block(best));
