@@ -144,7 +144,7 @@ std::vector<std::pair<std::string, int>> parts_shown(const std::vector<StageMemo
 }
 
 /// Stages that follow each other and hold the same are one line: "3-6".
-Block stages_block(const RankedPlan& ranked, const std::string& plan) {
+Block stage_memory_block(const RankedPlan& ranked, const std::string& plan) {
   const std::vector<StageMemory>& stages = ranked.figures.memory_by_stage;
   Block out = lines_block(fmt::format("Memory of a chip by pipeline stage ({})", plan), {});
   for (std::size_t begin = 0; begin < stages.size();) {
@@ -376,7 +376,7 @@ std::vector<Block> plan_blocks(const TrainAnswer& answer) {
   std::vector<Block> out{layout_block(answer, *plan), time_block(*plan),
                          memory_block(answer, *plan, "Memory of the fullest chip")};
   if (answer.question.explain && plan->figures.memory_by_stage.size() > 1) {
-    out.push_back(stages_block(*plan, detailed_name(answer)));
+    out.push_back(stage_memory_block(*plan, detailed_name(answer)));
   }
   if (!plan->figures.conventions.empty()) out.push_back(conventions_block(answer, *plan));
   if (!plan->figures.placement.empty()) out.push_back(placement_block(*plan));

@@ -30,12 +30,12 @@ TEST(PlanMemory, TheVerdictLeavesRoomForTheErrorOfTheRules) {
             MemoryVerdict::kDoesNotFit);
 }
 
-TrainAnswer asked(const std::string& model, const LayoutFilter& fix) {
+TrainAnswer plans_pinned(const std::string& model, const LayoutFilter& fix) {
   TrainQuestion q{.model = model, .hardware = "h100-sxm", .chips = 64, .fix = fix, .top = 4};
   return answer(q, Catalog());
 }
 
-double total(const std::vector<std::pair<std::string, double>>& bytes) {
+double bytes_of(const std::vector<std::pair<std::string, double>>& bytes) {
   return std::accumulate(bytes.begin(), bytes.end(), 0.0, [](double sum, const auto& b) { return sum + b.second; });
 }
 
@@ -45,7 +45,7 @@ TEST(PlanMemory, TheFullestStageIsThePlansMemoryAndTheLayersAreAllThere) {
         std::pair{LayoutFilter{.pp = 4, .schedule = Schedule::kInterleaved}, "chunks"},
         std::pair{LayoutFilter{.pp = 4, .schedule = Schedule::kDualPipe}, "both ends"},
         std::pair{LayoutFilter{.pp = 1}, "one stage"}}) {
-    const TrainAnswer a = asked("llama3-8b", fix);  // 32 layers
+    const TrainAnswer a = plans_pinned("llama3-8b", fix);  // 32 layers
     ASSERT_FALSE(a.plans.empty()) << schedule;
     for (const RankedPlan& p : a.plans) {
       const std::vector<StageMemory>& stages = p.figures.memory_by_stage;
@@ -53,7 +53,7 @@ TEST(PlanMemory, TheFullestStageIsThePlansMemoryAndTheLayersAreAllThere) {
       double most = 0;
       std::int64_t layers = 0;
       for (const StageMemory& stage : stages) {
-        most = std::max(most, total(stage.bytes));
+        most = std::max(most, bytes_of(stage.bytes));
         layers += stage.layers;
       }
       EXPECT_DOUBLE_EQ(most, p.plan.memory.total().value()) << schedule;
@@ -64,7 +64,7 @@ TEST(PlanMemory, TheFullestStageIsThePlansMemoryAndTheLayersAreAllThere) {
 }
 
 TEST(PlanMemory, AStageBehindTheFirstKeepsFewerMicrobatchesIn1F1B) {
-  const TrainAnswer a = asked("llama3-8b", {.pp = 4, .schedule = Schedule::k1F1B});
+  const TrainAnswer a = plans_pinned("llama3-8b", {.pp = 4, .schedule = Schedule::k1F1B});
   const std::vector<StageMemory>& stages = a.plans.front().figures.memory_by_stage;
   const auto activations = [&](std::size_t stage) { return stages[stage].bytes[3].second; };
   ASSERT_EQ(stages[0].bytes[3].first, "activations");
@@ -73,7 +73,7 @@ TEST(PlanMemory, AStageBehindTheFirstKeepsFewerMicrobatchesIn1F1B) {
 }
 
 TEST(PlanPlacement, ExpertsSayWhereTheyLie) {
-  const TrainAnswer a = asked("mixtral-8x7b", {.ep = 8});
+  const TrainAnswer a = plans_pinned("mixtral-8x7b", {.ep = 8});
   ASSERT_FALSE(a.plans.empty());
   for (const RankedPlan& p : a.plans) {
     const Group group = expert_group(p.plan.placement, p.plan.layout);
@@ -83,7 +83,7 @@ TEST(PlanPlacement, ExpertsSayWhereTheyLie) {
     ASSERT_NE(ep, places.end());
     EXPECT_EQ(ep->second, describe(a.hw, p.plan.slice, group));
   }
-  for (const RankedPlan& p : asked("mixtral-8x7b", {.ep = 1}).plans) {
+  for (const RankedPlan& p : plans_pinned("mixtral-8x7b", {.ep = 1}).plans) {
     for (const auto& [dimension, where] : p.figures.placement) EXPECT_NE(dimension, "ep");
   }
 }
