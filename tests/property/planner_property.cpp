@@ -241,7 +241,8 @@ std::vector<Candidate> expected_ranking(const PlanRequest& request, std::vector<
 /// What the plans compared were made of.
 struct Compared {
   bool zero_bubble = false, dualpipe = false, interleaved = false, ring = false, ulysses = false, experts = false,
-       ep_overlap = false, offload = false, some_layers = false, full_sharding = false, adapters = false, packed = false;
+       ep_overlap = false, offload = false, some_layers = false, full_sharding = false, adapters = false,
+       packed = false;
 
   void add(const PlanRequest& request, const Layout& l) {
     adapters |= request.workload.fine_tune.has_value();
