@@ -318,6 +318,7 @@ Record train_query(const TrainAnswer& a) {
            maybe_text("topology", q.topology),
            datum("slice", a.slice.name()),
            count_figure("seq", w.seq),
+           maybe_text("documents", w.documents ? std::optional(lengths_text(*w.documents)) : std::nullopt),
            count_figure("batch_seqs", w.batch_seqs),
            count_figure("batch_tokens", w.batch_seqs * static_cast<double>(w.seq)),
            maybe_figure("tokens", "", Format::kCount, w.tokens),

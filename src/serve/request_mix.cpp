@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "serve/random_stream.h"
 
 namespace scalecalc {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "serve/lengths.h"
+#include "model/lengths.h"
 
 namespace scalecalc {
 

@@ -1,4 +1,4 @@
-#include "serve/lengths.h"
+#include "model/lengths.h"
 
 #include <fmt/format.h>
 
@@ -21,13 +21,16 @@ UnitError wrong(std::string_view text, std::string_view why) {
   return {fmt::format("{} {}", in_quotes(text), why), fmt::format("accepted: {}", kForms)};
 }
 
+/// Mean square of the whole numbers in a row: the variance of n equally likely ones is (n^2 - 1) / 12.
+double mean_square_of(double mean, double n) { return mean * mean + (n * n - 1) / 12; }
+
 double width(const LengthBin& bin) { return static_cast<double>(bin.last - bin.first + 1); }
 double middle(const LengthBin& bin) { return (static_cast<double>(bin.first) + static_cast<double>(bin.last)) / 2; }
 
 std::variant<std::int64_t, UnitError> parse_length(std::string_view text) {
   const auto value = parse_quantity(text, UnitKind::kCount);
   if (const UnitError* error = std::get_if<UnitError>(&value)) return *error;
-  if (std::get<double>(value) < 1) return wrong(text, "is no length: a request has at least one token");
+  if (std::get<double>(value) < 1) return wrong(text, "is no length: the shortest is one token");
   return static_cast<std::int64_t>(std::get<double>(value));
 }
 
@@ -68,6 +71,7 @@ Lengths::Lengths(std::vector<LengthBin> bins) : bins_(std::move(bins)) {
   std::sort(bins_.begin(), bins_.end(), [](const LengthBin& a, const LengthBin& b) {
     return std::tie(a.first, a.last) < std::tie(b.first, b.last);
   });
+  moments_ = moments_up_to(largest());
 }
 
 Lengths Lengths::of(std::vector<std::int64_t> values) {
@@ -86,19 +90,21 @@ std::int64_t Lengths::largest() const {
       ->last;
 }
 
-double Lengths::mean() const {
-  double sum = 0;
-  for (const LengthBin& bin : bins_) sum += bin.share * middle(bin);
-  return sum;
-}
+double Lengths::mean() const { return moments_.sum; }
 
-double Lengths::mean_square() const {
-  double sum = 0;
-  // Variance of n equally likely whole numbers in a row: (n^2 - 1) / 12.
+double Lengths::mean_square() const { return moments_.squares; }
+
+LengthMoments Lengths::moments_up_to(std::int64_t tokens) const {
+  LengthMoments out;
   for (const LengthBin& bin : bins_) {
-    sum += bin.share * (middle(bin) * middle(bin) + (width(bin) * width(bin) - 1) / 12);
+    if (tokens < bin.first) break;
+    const LengthBin part{.first = bin.first, .last = std::min(tokens, bin.last)};
+    const double share = bin.share * width(part) / width(bin);
+    out.share += share;
+    out.sum += share * middle(part);
+    out.squares += share * mean_square_of(middle(part), width(part));
   }
-  return sum;
+  return out;
 }
 
 std::int64_t Lengths::quantile(double p) const {

@@ -1,4 +1,4 @@
-// Lengths of prompts and generations in tokens: a distribution, not one mean.
+// Lengths of prompts and generations, or of training documents, in tokens: a distribution, not one mean.
 //
 //   8192                    every one
 //   1024..8192              every whole number between, equally likely
@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/units.h"
-#include "serve/random_stream.h"
 
 namespace scalecalc {
 
@@ -21,6 +20,12 @@ struct LengthBin {
   std::int64_t first = 1;
   std::int64_t last = 1;
   double share = 1;  ///< of all; a distribution's shares sum to 1
+};
+
+/// Of the lengths that lie in a range: their share of all, and the sums of lengths and squares over it.
+struct LengthMoments {
+  double share = 0, sum = 0, squares = 0;
+  LengthMoments operator-(const LengthMoments& o) const { return {share - o.share, sum - o.sum, squares - o.squares}; }
 };
 
 class Lengths {
@@ -37,6 +42,9 @@ class Lengths {
   std::int64_t largest() const;
   double mean() const;
   double mean_square() const;
+  /// Of the lengths up to `tokens`.
+  LengthMoments moments_up_to(std::int64_t tokens) const;
+  const LengthMoments& moments() const { return moments_; }
   /// The smallest length that a share `p` of all does not exceed, 0 <= p <= 1.
   std::int64_t quantile(double p) const;
   /// The length at `u`, uniform in [0, 1): bin by bin, within a bin by its remainder.
@@ -44,6 +52,7 @@ class Lengths {
 
  private:
   std::vector<LengthBin> bins_;
+  LengthMoments moments_;  ///< of all
 };
 
 /// The distribution a text names, or what is wrong with it. Lengths are counts of 1 or more.
