@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "serve/random_stream.h"
+
 namespace scalecalc {
 namespace {
 
