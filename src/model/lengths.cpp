@@ -99,7 +99,7 @@ LengthMoments Lengths::moments_up_to(std::int64_t tokens) const {
   for (const LengthBin& bin : bins_) {
     if (tokens < bin.first) break;
     const LengthBin part{.first = bin.first, .last = std::min(tokens, bin.last)};
-    const double share = bin.share * width(part) / width(bin);
+    const double share = bin.share * (width(part) / width(bin));
     out.share += share;
     out.sum += share * middle(part);
     out.squares += share * mean_square_of(middle(part), width(part));

@@ -1,7 +1,6 @@
 // Attention of sequences that are packed with documents of several lengths, each attended to by itself.
 #pragma once
 
-#include <cmath>
 #include <optional>
 
 #include "model/lengths.h"
