@@ -104,7 +104,10 @@ std::vector<Flag> make_distill_flags() {
                                      "format of the teacher's weights (default: the checkpoint's)", "fp8"),
                          engine_flag("--fix", "--teacher-fix", "pins the teacher's degrees, as --fix of serve", "tp=8"),
                          engine_flag("--max", "--teacher-max", "bounds them", "tp=8")});
-  add(out, flags_named(train_flags(), {"--seq", "--batch-tokens", "--batch-seqs", "--tokens"}));
+  // The teacher reads whole sequences, so documents in them are not asked about.
+  out.push_back(count<&TrainQuestion::seq>("--seq", kSequenceRange, "N",
+                                           "tokens of a sequence (default: as the model was trained)", "8192"));
+  add(out, flags_named(train_flags(), {"--batch-tokens", "--batch-seqs", "--tokens"}));
   for (const Flag& flag : flags_named(serve_flags(), {"--prompt", "--generate"})) out.push_back(flag.in(kOfSequences));
   add_trainer(out);
   return out;

@@ -43,6 +43,25 @@ void read_explain(FlagReader& reader, const Flag& flag, const std::string& text,
   }
   q.plan = static_cast<std::size_t>(*rank);
 }
+
+/// A count, or several lengths: those of documents.
+void read_sequences(FlagReader& reader, const Flag& flag, const std::string& text, TrainQuestion& q) {
+  if (text.find(':') == std::string::npos && text.find("..") == std::string::npos) {
+    q.seq = reader.count_of(flag.name, text, kSequenceRange);
+    return;
+  }
+  const auto parsed = parse_lengths(text);
+  if (const UnitError* error = std::get_if<UnitError>(&parsed)) {
+    return reader.problem(fmt::format("{}: {}", flag.name, error->message), error->hint);
+  }
+  const Lengths& lengths = std::get<Lengths>(parsed);
+  if (lengths.largest() > kSequenceRange.most) {
+    reader.problem(fmt::format("{} {} is out of range", flag.name, in_quotes(text)),
+                   fmt::format("lengths up to {}", group_thousands(kSequenceRange.most)));
+  }
+  q.documents = lengths;
+}
+
 constexpr std::array<std::string_view, 2> kLoraExpertNames{"each", "none"};
 
 constexpr Flag of_adapters(const Flag& flag) {
@@ -61,8 +80,17 @@ std::vector<Flag> make_train_flags() {
           .shown<&TrainQuestion::chips>(),
       kTopologyFlag.to<&TrainQuestion::topology>(),
       kSlicesFlag.to<&TrainQuestion::slices>(),
-      count<&TrainQuestion::seq>("--seq", kSequenceRange, "N",
-                                 "tokens of a sequence (default: as the model was trained)", "8192"),
+      text(
+          "--seq", "LENGTHS",
+          "tokens of a sequence (default: as the model was trained), or of documents that are packed into sequences: a "
+          "range 512..8192, or lengths with shares 512:0.3,2048:0.7",
+          "8192")
+          .by<read_sequences>(),
+      count<&TrainQuestion::pack>(
+          "--pack", kSequenceRange, "N",
+          "tokens of a sequence that documents of --seq are packed into (default: the longest document's)", "8192")
+          .needing("--seq", "{} fills sequences with documents, and nothing says how long these are",
+                   "say how long they are: --seq 512..4096"),
       quantity<&TrainQuestion::batch_tokens>("--batch-tokens", UnitKind::kCount, "N",
                                              "tokens of a step (default: as the model was trained)", "4M")
           .saying("how large a step is"),

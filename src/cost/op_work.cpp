@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cost/remat.h"
+#include "model/packing.h"
 
 namespace scalecalc {
 namespace {
@@ -168,7 +169,10 @@ Work<R> OpWork<R>::attention(const Op<R>& op, bool backward) const {
   if (writes_scores(workload_.attention, op)) return unfused_attention(op, backward);
   const R ways = op.tp == TpRule::kHeads ? tp_ : R(1.0);
   const R context =
-      named(mean_context(op.reach, op.span, seq_), op.name, "tokens a query sees in the mean", "context of");
+      named(mean_context(op.reach, op.span, seq_, workload_.documents), op.name,
+            workload_.documents ? "tokens a query sees in the mean of the documents packed: docs/model.md [PACKED]"
+                                : "tokens a query sees in the mean",
+            "context of");
   const FlopsOf<R> flops = attention_flops(op, context) * (tokens_ / ways);
   // Flash attention reads q, k, v and writes the output once; the backward reads them again with their gradients.
   const R elements = (op.qk_width + op.v_width) * R(2.0) * tokens_ / ways;

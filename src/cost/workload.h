@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/fine_tune.h"
+#include "model/lengths.h"
 #include "spec/dtype.h"
 #include "spec/model_spec.h"
 #include "spec/stack_memory.h"
@@ -70,8 +71,9 @@ bool is_unpacked(const FineTune& tune, const Precision& precision);
 
 struct Workload {
   std::int64_t seq = 0;
-  double batch_seqs = 0;         ///< asked for; a plan may run a nearby count that divides (see Plan)
-  std::optional<double> tokens;  ///< of the whole run; absent if nobody says how long it is
+  std::optional<Lengths> documents;  ///< that fill a sequence, each attended to by itself; absent: one fills it
+  double batch_seqs = 0;             ///< asked for; a plan may run a nearby count that divides (see Plan)
+  std::optional<double> tokens;      ///< of the whole run; absent if nobody says how long it is
   Precision precision;
   Optimizer optimizer;
   std::optional<FineTune> fine_tune;  ///< adapters beside frozen weights; absent: the whole model trains

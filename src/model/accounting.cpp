@@ -1,5 +1,7 @@
 #include "model/accounting.h"
 
+#include "model/packing.h"
+
 namespace scalecalc {
 namespace {
 
@@ -36,7 +38,7 @@ struct FlopsPerToken {
 };
 
 /// Forward and backward.
-FlopsPerToken training_flops(const std::vector<Op<double>>& ops, double seq) {
+FlopsPerToken training_flops(const std::vector<Op<double>>& ops, double seq, const std::optional<Lengths>& documents) {
   constexpr double kPasses = 3;
   FlopsPerToken out;
   for (const Op<double>& op : ops) {
@@ -46,7 +48,7 @@ FlopsPerToken training_flops(const std::vector<Op<double>>& ops, double seq) {
     out.scan += kPasses * op.recurrence;
     if (op.kind != OpKind::kAttention) continue;
     out.attention_full += kPasses * attention_flops(op, seq).value();
-    out.attention_causal += kPasses * attention_flops(op, mean_context(op.reach, op.span, seq)).value();
+    out.attention_causal += kPasses * attention_flops(op, mean_context(op.reach, op.span, seq, documents)).value();
   }
   return out;
 }
@@ -90,7 +92,8 @@ double adapter_parameters(const ModelSpec& model, const FineTune& tune) {
   return out;
 }
 
-TrainingFlops training_flops(const ModelSpec& model, double seq, bool with_mtp, const std::optional<FineTune>& tune) {
+TrainingFlops training_flops(const ModelSpec& model, double seq, bool with_mtp, const std::optional<FineTune>& tune,
+                             const std::optional<Lengths>& documents) {
   const ModelDims<double> dims = read_dims(Reader<double>{}, model);
   FlopsPerToken all;
   const auto add = [&](const FlopsPerToken& more, double times) {
@@ -100,19 +103,19 @@ TrainingFlops training_flops(const ModelSpec& model, double seq, bool with_mtp, 
     all.scan += times * more.scan;
     all.router += times * more.router;
   };
-  const FlopsPerToken embedding = training_flops(trained(embedding_ops(model, dims), tune), seq);
-  const FlopsPerToken head = training_flops(trained(head_ops(model, dims), tune), seq);
+  const FlopsPerToken embedding = training_flops(trained(embedding_ops(model, dims), tune), seq, documents);
+  const FlopsPerToken head = training_flops(trained(head_ops(model, dims), tune), seq, documents);
   add(embedding, 1);
   add(head, 1);
   std::vector<FlopsPerToken> by_kind;
   for (const LayerKind& kind : model.kinds) {
-    by_kind.push_back(training_flops(trained(layer_ops(model, kind, dims), tune), seq));
+    by_kind.push_back(training_flops(trained(layer_ops(model, kind, dims), tune), seq, documents));
   }
   for (const std::uint8_t kind : model.layer_kind) add(by_kind[kind], 1);
   double heads = 1;
   if (with_mtp && model.mtp_layers > 0) {
     const double modules = static_cast<double>(model.mtp_layers);
-    add(training_flops(trained(mtp_ops(model, dims), tune), seq), modules);
+    add(training_flops(trained(mtp_ops(model, dims), tune), seq, documents), modules);
     add(by_kind[model.mtp_kind], modules);
     add(head, modules);
     heads += modules;

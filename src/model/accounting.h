@@ -3,6 +3,7 @@
 
 #include "base/quantity.h"
 #include "model/fine_tune.h"
+#include "model/lengths.h"
 #include "spec/model_spec.h"
 
 namespace scalecalc {
@@ -26,7 +27,8 @@ ParameterCount count_parameters(const ModelSpec& model);
 double adapter_parameters(const ModelSpec& model, const FineTune& tune);
 
 /// Training FLOPs per token (forward + backward = 3 x forward; no recompute), by convention. A trained MTP module
-/// counts. A frozen matrix has no gradient, so it counts 2 x forward: 4 x its parameters.
+/// counts. `documents`: [PACKED], of attention_causal alone. A frozen matrix has no gradient, so it counts 2 x forward:
+/// 4 x its parameters.
 struct TrainingFlops {
   double six_n = 0;             ///< 6 x parameters multiplied per token: active, without the input embedding
   double attention_full = 0;    ///< score and value matmuls over the whole sequence (windows ignored)
@@ -39,6 +41,6 @@ struct TrainingFlops {
 };
 
 TrainingFlops training_flops(const ModelSpec& model, double seq, bool with_mtp = true,
-                             const std::optional<FineTune>& tune = {});
+                             const std::optional<FineTune>& tune = {}, const std::optional<Lengths>& documents = {});
 
 }  // namespace scalecalc

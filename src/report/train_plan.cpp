@@ -363,6 +363,7 @@ Figure texts_figure(std::string_view key, const std::vector<std::string>& texts)
 Record train_query(const TrainAnswer& a) {
   return {{datum("model", a.model.name), datum("model_title", a.model.title), datum("hardware_title", a.hw.title),
            datum("slice", a.slice.name()), object_figure("fine_tune", fine_tune_record(a)),
+           datum("documents", a.workload.documents ? Cell(lengths_text(*a.workload.documents)) : Cell{}),
            datum("stack_release", a.search.launcher ? Cell(a.search.launcher->name()) : Cell{})}};
 }
 

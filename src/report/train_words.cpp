@@ -68,9 +68,10 @@ std::string training_words(const Workload& workload) {
 }
 
 std::string workload_words(const Workload& w) {
-  return fmt::format("batch {} tokens, sequences of {}, {}, {}",
-                     compact_count(w.batch_seqs * static_cast<double>(w.seq)), group_thousands(w.seq), w.precision.name,
-                     w.optimizer.name);
+  const std::string documents = w.documents ? fmt::format(" packed with {}", lengths_text(*w.documents)) : "";
+  return fmt::format("batch {} tokens, sequences of {}{}, {}, {}",
+                     compact_count(w.batch_seqs * static_cast<double>(w.seq)), group_thousands(w.seq), documents,
+                     w.precision.name, w.optimizer.name);
 }
 
 std::string degrees_text(const Layout& l) {

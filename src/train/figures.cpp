@@ -9,6 +9,7 @@
 #include "cost/remat.h"
 #include "cost/stage_parameters.h"
 #include "model/accounting.h"
+#include "model/packing.h"
 #include "plan/plan_costs.h"
 #include "train/run_terms.h"
 
@@ -86,7 +87,7 @@ class PlanArithmetic {
 
   void utilization(PlanFigures& out) const {
     const double seq = static_cast<double>(q_.workload.seq);
-    const TrainingFlops all = training_flops(q_.model, seq, true, q_.workload.fine_tune);
+    const TrainingFlops all = training_flops(q_.model, seq, true, q_.workload.fine_tune, q_.workload.documents);
     const TrainingFlops main = training_flops(q_.model, seq, false);
     out.mfu = mfu_of(all.model_causal());
     out.tflops_per_chip = out.mfu * peak_ / 1e12;
@@ -133,7 +134,8 @@ class PlanArithmetic {
     for (const Op<double>& op : layer) {
       if (!runs_again(plan_.layout.remat, op, q_.workload)) continue;
       out += op.matmul_flops().value() + op.recurrence;
-      if (op.kind == OpKind::kAttention) out += attention_flops(op, mean_context(op.reach, op.span, seq)).value();
+      if (op.kind != OpKind::kAttention) continue;
+      out += attention_flops(op, mean_context(op.reach, op.span, seq, q_.workload.documents)).value();
     }
     return out;
   }

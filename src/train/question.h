@@ -42,7 +42,9 @@ struct TrainQuestion {
   std::int64_t chips = 0;
   std::int64_t slices = 1;
   std::optional<std::string> topology;  ///< "16x20x28"
-  std::optional<std::int64_t> seq;
+  std::optional<std::int64_t> seq;      ///< tokens of a sequence, or with `pack` of each document in it
+  std::optional<Lengths> documents;     ///< lengths in the place of `seq`
+  std::optional<std::int64_t> pack;     ///< tokens of the sequences that documents fill; absent: the longest's
   std::optional<double> batch_tokens;
   std::optional<double> batch_seqs;
   std::optional<double> tokens;

@@ -117,12 +117,13 @@ class Resolver {
     Workload& w = out_.workload;
     constexpr std::int64_t kUsualSeq = 8192;
     w.seq = q_.seq.value_or(facts.seq.value_or(std::min(out_.model.max_seq, kUsualSeq)));
-    if (w.seq > out_.model.max_seq) {
-      assume(fmt::format("sequences of {} are longer than the {} the model is published for", group_thousands(w.seq),
+    documents();
+    if (const std::int64_t longest = w.documents ? w.documents->largest() : w.seq; longest > out_.model.max_seq) {
+      assume(fmt::format("sequences of {} are longer than the {} the model is published for", group_thousands(longest),
                          group_thousands(out_.model.max_seq)),
              "--seq", "model file", true);
     }
-    if (!q_.seq) {
+    if (!q_.seq && !w.documents) {
       assume(fmt::format("sequences of {} tokens", group_thousands(w.seq)), "--seq",
              facts.seq
                  ? fact_source("seq")
@@ -140,6 +141,25 @@ class Resolver {
              "--optimizer",
              facts.optimizer ? fact_source("optimizer") : "assumed: the model file gives none; the usual one");
     }
+  }
+
+  /// What fills a sequence, if it is not one document.
+  void documents() {
+    Workload& w = out_.workload;
+    if (!q_.documents && !q_.pack) return;
+    const Lengths lengths = q_.documents.value_or(Lengths::fixed(w.seq));
+    w.seq = q_.pack.value_or(lengths.largest());
+    if (lengths.largest() > w.seq) {
+      throw UserError(fmt::format("--pack {}: documents of --seq have up to {} tokens, and none is cut",
+                                  group_thousands(w.seq), group_thousands(lengths.largest())),
+                      fmt::format("--pack {} or more", lengths.largest()));
+    }
+    if (lengths.smallest() == w.seq) return;
+    w.documents = lengths;
+    assume(
+        fmt::format("sequences of {} tokens are packed full with documents of {} tokens; attention stays inside each",
+                    group_thousands(w.seq), lengths_text(lengths)),
+        "--seq, --pack", "docs/model.md [PACKED]");
   }
 
   void attention() {

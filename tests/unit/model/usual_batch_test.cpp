@@ -13,13 +13,13 @@
 namespace scalecalc {
 namespace {
 
-struct Run {
+struct PublishedRun {
   double log_parameters, log_batch;
 };
 
 /// Of the catalog: models whose batch was published and not assumed.
-std::vector<Run> published_batches() {
-  std::vector<Run> out;
+std::vector<PublishedRun> published_batches() {
+  std::vector<PublishedRun> out;
   const Catalog catalog;
   for (const std::string& name : catalog.names(CatalogKind::kModel)) {
     const ModelSpec model = load_model(catalog.load(CatalogKind::kModel, name));
@@ -31,21 +31,21 @@ std::vector<Run> published_batches() {
 }
 
 TEST(UsualBatch, IsTheLeastSquaresOfPublishedRuns) {
-  const std::vector<Run> runs = published_batches();
+  const std::vector<PublishedRun> runs = published_batches();
   const auto n = static_cast<double>(runs.size());
   ASSERT_GE(n, 60);
   double x = 0, y = 0, xx = 0, xy = 0;
-  for (const Run& r : runs) {
+  for (const PublishedRun& r : runs) {
     x += r.log_parameters / n;
     y += r.log_batch / n;
   }
-  for (const Run& r : runs) {
+  for (const PublishedRun& r : runs) {
     xx += (r.log_parameters - x) * (r.log_parameters - x);
     xy += (r.log_parameters - x) * (r.log_batch - y);
   }
   const double slope = xy / xx;
   double squares = 0;
-  for (const Run& r : runs) squares += std::pow(r.log_batch - y - slope * (r.log_parameters - x), 2);
+  for (const PublishedRun& r : runs) squares += std::pow(r.log_batch - y - slope * (r.log_parameters - x), 2);
   // A run more moves the fit; a twentieth of the scatter is no reason to change answers.
   EXPECT_NEAR(kBatchExponent, slope, 0.01);
   for (const double parameters : {1e9, 1e10, 1e11}) {

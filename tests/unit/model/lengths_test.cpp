@@ -1,6 +1,8 @@
-#include "serve/request_mix.h"
+#include "model/lengths.h"
 
 #include <gtest/gtest.h>
+
+#include "serve/random_stream.h"
 
 namespace scalecalc {
 namespace {
@@ -68,7 +70,7 @@ TEST(Lengths, OfValues) {
 }
 
 TEST(Lengths, ProblemsSayWhatIsWrong) {
-  EXPECT_EQ(problem("0"), "'0' is no length: a request has at least one token");
+  EXPECT_EQ(problem("0"), "'0' is no length: the shortest is one token");
   EXPECT_EQ(problem("8192..1024"), "'8192..1024' ends below its start");
   EXPECT_EQ(problem("8,192"), "'8,192' has several lengths without shares");
   EXPECT_EQ(problem("512:0.3,2048"), "'512:0.3,2048' gives '2048' no share");
