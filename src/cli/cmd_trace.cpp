@@ -1,4 +1,4 @@
-// `scalecalc trace`: the plan that train ranks K-th, its step block by block.
+// `scalecalc trace`: a plan of train, the recommended one or one of its ranking, its step block by block.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,6 @@ constexpr std::array<std::string_view, 3> kDetailNames{"auto", "blocks", "layers
 
 struct TraceQuestion {
   TrainQuestion train;
-  std::size_t rank = 1;
   TraceDetail detail = TraceDetail::kAuto;
 };
 
@@ -32,12 +31,10 @@ std::span<const Flag> trace_flags() {
   static const std::vector<Flag> kAll = [] {
     std::vector<Flag> out = flags_but(train_flags(), {"--top", "--explain", "--why-not", "--from", "--pareto"});
     std::erase_if(out, [](const Flag& flag) { return is_run_flag(flag.name); });
-    out.insert(out.end(),
-               {count<&TraceQuestion::rank>("--rank", kTopRange, "K", "which of the ranked plans (default 1)", "2"),
-                word<&TraceQuestion::detail>(
-                    "--detail", kDetailNames,
-                    "what the JSON draws: forwards and backwards, or their layers too (default: layers up to 50,000)")
-                    .like("blocks")});
+    out.push_back(word<&TraceQuestion::detail>(
+                      "--detail", kDetailNames,
+                      "what the JSON draws: forwards and backwards, or their layers too (default: layers up to 50,000)")
+                      .like("blocks"));
     return out;
   }();
   return kAll;
@@ -48,7 +45,7 @@ TraceQuestion trace_question(const Arguments& arguments) {
   TraceQuestion out;
   reader.read(out);
   out.train = read_train_question(reader, arguments);
-  out.train.top = out.rank;
+  out.train.top = std::max<std::size_t>(out.train.plan, 1);
   if (const auto chips = arguments.value("--chips"); chips && is_sweep(*chips)) {
     reader.problem(fmt::format("--chips: {} is several counts, and one step is drawn", in_quotes(*chips)),
                    "one count, such as 8960");
@@ -69,16 +66,15 @@ ExitCode run_trace(const Arguments& arguments, Environment& env) {
   const Catalog catalog(session.config_directories, session.remembered);
   const TrainAnswer found = answer(question.train, catalog, env.interrupted);
   const bool complete = !(env.interrupted && env.interrupted());
-  TracedPlan traced{
-      .answer = &found, .rank = question.rank, .detail = question.detail, .events = outputs.has(OutputFormat::kJson)};
+  TracedPlan traced{.answer = &found, .detail = question.detail, .events = outputs.has(OutputFormat::kJson)};
   std::optional<StepTrace> trace;
   if (!found.plans.empty()) {
-    if (question.rank > found.plans.size()) {
-      throw UserError(fmt::format("--rank {}: only {} {} found", question.rank, found.plans.size(),
+    traced.plan = detailed_plan(found);
+    if (traced.plan == nullptr) {
+      throw UserError(fmt::format("--plan {}: only {} {} found", question.train.plan, found.plans.size(),
                                   found.plans.size() == 1 ? "plan was" : "plans were"),
                       "--variants ranks variants of the same degrees too");
     }
-    traced.plan = &found.plans[question.rank - 1];
     trace = trace_step(found, traced.plan->plan);
     traced.trace = &*trace;
   }
@@ -107,7 +103,7 @@ const Command& trace_command() {
       .usage = "MODEL --hw HW --chips N [flags]",
       .examples =
           "  scalecalc trace gpt3-175b --hw a100-80g --chips 1024 --fix tp=8,pp=8 -o json=step.json\n"
-          "  scalecalc trace llama3-70b --hw h100-sxm --chips 512 --rank 2\n",
+          "  scalecalc trace llama3-70b --hw h100-sxm --chips 512 --plan 2\n",
       .notes =
           "-o json=FILE is a trace that ui.perfetto.dev and chrome://tracing open; the table says what each\n"
           "stage does with the step.\n",

@@ -36,7 +36,7 @@ ExitCode run_train(const Arguments& arguments, Environment& env) {
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   log_work(log, found);
   const Sheet sheet = train_sheet(found, complete, session.verbosity == Verbosity::kVerbose);
-  return write_sheet(sheet, session, outputs, question.explain > 0, log, env);
+  return write_sheet(sheet, session, outputs, question.explain, log, env);
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ std::vector<std::string> spelled_out(std::vector<std::string> words, std::span<c
     const std::size_t equals = words[i].find('=');
     if (equals == std::string::npos) {
       const bool number = i + 1 < words.size() && std::all_of(words[i + 1].begin(), words[i + 1].end(), digit);
-      if (flag->kind == FlagKind::kOptionalCount && !number) words[i] += "=1";
+      if (flag->kind == FlagKind::kOptionalCount && !number) words[i] += "=0";
     } else if (flag->kind == FlagKind::kSwitch) {
       throw UserError(fmt::format("{} takes no value", flag->name), "");
     } else if (equals + 1 == words[i].size()) {

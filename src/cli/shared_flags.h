@@ -38,8 +38,10 @@ inline constexpr Flag kSlicesFlag =
     count("--slices", kChipRange, "K", "slices joined by the outer network (default 1)", "2");
 /// Whose coefficients a question is answered with.
 inline constexpr Flag kStackFlag =
-    text("--stack", "NAME",
-         "software stack whose coefficients to use, or a framework of it (default: the chip's usual one)", "maxtext");
+    text("--stack", "NAME[@VERSION]",
+         "software stack, or a framework of it, whose coefficients to use and whose layouts to search (default: the "
+         "chip's usual one, newest release; any: its coefficients, layouts of every stack)",
+         "megatron@0.14");
 
 inline constexpr std::array<std::string_view, 2> kEfficiencyNames{"ideal", "calibrated"};
 constexpr Flag efficiency_flag(std::string_view help) { return word("--efficiency", kEfficiencyNames, help); }

@@ -29,6 +29,18 @@ void read_lora_targets(FlagReader& reader, const Flag& flag, const std::string& 
   }
   tune.targets = static_cast<std::uint8_t>(bits);
 }
+
+/// A number behind it is the plan's rank.
+void read_explain(FlagReader& reader, const Flag& flag, const std::string& text, TrainQuestion& q) {
+  q.explain = true;
+  if (text == "0") return;
+  const auto rank = reader.count_of(flag.name, text, kTopRange);
+  if (!rank) return;
+  if (q.plan != 0 && q.plan != static_cast<std::size_t>(*rank)) {
+    reader.problem(fmt::format("--explain {} contradicts --plan {}", *rank, q.plan), "keep one of the ranks");
+  }
+  q.plan = static_cast<std::size_t>(*rank);
+}
 constexpr std::array<std::string_view, 2> kLoraExpertNames{"each", "none"};
 
 constexpr Flag of_adapters(const Flag& flag) {
@@ -120,13 +132,20 @@ std::vector<Flag> make_train_flags() {
           .like("cost")
           .in(kOfRankings),
       count<&TrainQuestion::top>("--top", kTopRange, "N", "plans to show (default 10)", "10").in(kOfRankings),
+      share<&TrainQuestion::tie>(
+          "--tie", "a simpler plan is recommended if it is behind the best by no more than this (default 2%)", "5%")
+          .in(kOfRankings),
+      count<&TrainQuestion::plan>("--plan", kTopRange, "N",
+                                  "which plan of the ranking is shown in detail (default: the recommended one)", "2")
+          .in(kOfRankings),
       toggle("--pareto", "the plans that no other beats in both time and cost, instead of a ranking").in(kOfFronts),
       toggle<&TrainQuestion::variants>("--variants", "rank variants of the same parallel degrees too").in(kOfRankings),
       kPriceFlag.to<&TrainQuestion::price>(),
   };
   out.insert(out.end(), run_flags().begin(), run_flags().end());
-  Flag explain = count<&TrainQuestion::explain>("--explain", kTopRange, "[RANK]",
-                                                "the formulas behind a plan, with their numbers (default rank 1)", "1")
+  Flag explain = text("--explain", "[RANK]",
+                      "the formulas behind the plan shown in detail, or one of the ranking, with their numbers", "1")
+                     .by<read_explain>()
                      .in(kOfRankings);
   explain.kind = FlagKind::kOptionalCount;
   out.insert(out.end(), {efficiency_flag("ideal: the pure roofline; calibrated (default): the hardware's measured "
@@ -249,9 +268,9 @@ TrainQuestion train_question(const Arguments& arguments) {
   read_why_not(reader, arguments, q);
   read_from(reader, arguments, q);
   q.run = read_run_question(reader, arguments);
-  if (q.explain > q.top) {
-    reader.problem(fmt::format("--explain {} is beyond the {} plans shown", q.explain, q.top),
-                   fmt::format("add --top {}", q.explain));
+  if (q.plan > q.top) {
+    reader.problem(fmt::format("plan {} is beyond the {} plans shown", q.plan, q.top),
+                   fmt::format("add --top {}", q.plan));
   }
   check_curve_flags(reader, arguments);
   reader.finish();

@@ -78,7 +78,7 @@ class ChipSearch {
         return out;
       }
       ++out.counts;
-      std::optional<SizedPlan> found = plan_within(n, longest, true);
+      std::optional<SizedPlan> found = plan_within(n, longest);
       // What a run takes beside its steps is known of the plan alone.
       if (!found || (longest && found->plan.figures.run->time_s > *longest * kExactlyInTime)) continue;
       out.found = std::move(found);
@@ -103,7 +103,7 @@ class ChipSearch {
       ++out.counts;
       const double allowed = longest.value_or(best_s);
       if (out.found) longest = std::min(allowed, best_s);
-      std::optional<SizedPlan> found = plan_within(n, longest, false);
+      std::optional<SizedPlan> found = plan_within(n, longest);
       if (!found) continue;
       const double time_s = found->plan.figures.run->time_s;
       if (time_s > allowed * kExactlyInTime || time_s >= best_s) continue;
@@ -130,16 +130,15 @@ class ChipSearch {
   }
 
  private:
-  /// The fastest plan on exactly these chips whose run takes no longer; with `ties`, of those as good as the fastest
-  /// the one with least memory.
-  std::optional<SizedPlan> plan_within(std::int64_t chips, const std::optional<double>& longest_s, bool ties) const {
+  /// The fastest plan on exactly these chips whose run takes no longer.
+  std::optional<SizedPlan> plan_within(std::int64_t chips, const std::optional<double>& longest_s) const {
     TrainQuestion question = question_;
     question.chips = chips;
     SizedPlan out{.machine = on_machine(question, job_)};
     std::erase_if(out.machine.slices, [&](const Slice& slice) { return slice.chips != chips; });
     const PlanRequest request = request_of(question, out.machine);
     Planner planner(request, stop_);
-    Goal goal{.objective = Objective::kTime, .top = 1, .ties = ties};
+    Goal goal{.objective = Objective::kTime, .top = 1};
     if (longest_s) goal.below = kExactlyInTime * *longest_s / *job_.workload.tokens;
     PlanResult result = planner.best(goal);
     if (result.plans.empty()) return std::nullopt;

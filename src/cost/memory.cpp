@@ -239,8 +239,8 @@ BytesOf<R> MemoryUse<R>::total() const {
   return weights + gradients + optimizer + activations + logits + buffers + update + allocator + reserve;
 }
 
-bool fits(const HardwareSpec& hw, const MemoryUse<double>& memory) {
-  return !(hw.hbm_capacity < memory.total()) && !(hw.host_memory() < memory.host);
+bool fits(const HardwareSpec& hw, const MemoryUse<double>& memory, double usable) {
+  return !(usable * hw.hbm_capacity.value() < memory.total().value()) && !(hw.host_memory() < memory.host);
 }
 
 template <class R>

@@ -31,8 +31,8 @@ struct MemoryUse {
   BytesOf<R> total() const;  ///< in the chip's memory
 };
 
-/// Whether the chip holds it, and the host the chip's part of what is offloaded.
-bool fits(const HardwareSpec& hw, const MemoryUse<double>& memory);
+/// Whether this share of the chip's memory holds it, and the host the chip's part of what is offloaded.
+bool fits(const HardwareSpec& hw, const MemoryUse<double>& memory, double usable = 1);
 
 /// Everything about a plan that is not in its layer costs.
 template <class R>

@@ -66,7 +66,7 @@ class Trial {
   /// False: no layout meets the limit. True says only that some layout may.
   bool some_layout_may() {
     const auto exists = [&](Objective objective, double below) {
-      return !planner().best({.objective = objective, .top = 1, .below = below, .ties = false}).plans.empty();
+      return !planner().best({.objective = objective, .top = 1, .below = below}).plans.empty();
     };
     constexpr double kRoom = 1 + 1e-9;  // a plan that meets the limit exactly is below this
     if (q_.deadline_s && !exists(Objective::kTime, kRoom * *q_.deadline_s / tokens_)) return false;

@@ -25,7 +25,19 @@ bool within(const std::optional<std::int64_t>& fix, const std::optional<std::int
 }  // namespace
 
 Space::Space(const PlanRequest& request, SearchStats& stats) : request_(request), stats_(stats) {
+  if (refused(FactGroup::kQuestion, Layout{})) return;
   for (std::size_t s = 0; s < request.slices.size(); ++s) tensor(s);
+}
+
+std::optional<std::size_t> stack_refusal(const PlanRequest& request, FactGroup group, const Layout& layout) {
+  if (!request.stack) return std::nullopt;
+  return request.stack->refusal(group, {layout, *request.model, request.workload, *request.hw});
+}
+
+bool Space::refused(FactGroup group, const Layout& layout) {
+  const auto fact = stack_refusal(request_, group, layout);
+  if (fact) stats_.refuse(*fact);
+  return fact.has_value();
 }
 
 void Space::tensor(std::size_t slice) {
@@ -122,8 +134,8 @@ void Space::batch(std::int64_t pp, std::int64_t data, std::vector<Split>& out) {
     if (sequences < 1 || (sequences == high && high == low && any)) continue;
     if (std::abs(static_cast<double>(sequences * data) - wanted) > tolerance * wanted) continue;
     any = true;
-    out.push_back({pp, data, sequences});
     pipelines(pp);
+    if (!pipelines_.at(pp).empty()) out.push_back({pp, data, sequences});
   }
   if (!any) cut(Reject::kBatchUneven);
 }
@@ -185,7 +197,7 @@ void Space::sequence_sharding(Family& family) {
     // Expert routing works on sequence shards: Megatron-LM requires them when both tensor and expert ranks exist.
     if (!sp && l.tp > 1 && l.ep > 1) continue;
     l.sp = sp;
-    microbatches(family);
+    if (!refused(FactGroup::kInner, l)) microbatches(family);
   }
 }
 
@@ -205,35 +217,55 @@ void Space::microbatches(Family& family) {
   }
 }
 
-/// The schedules of a pipeline of pp stages. GPipe is tried only when asked for: it is never faster than 1F1B and keeps
-/// more activations.
+/// The schedules of a pipeline of pp stages. GPipe is tried only when asked for, or of a stack that has no other: it is
+/// never faster than 1F1B, nor with chunks (the circular pipeline of JAX) than the interleaved schedule, and keeps more
+/// activations.
 void Space::pipelines(std::int64_t pp) {
   const auto [at, added] = pipelines_.try_emplace(pp);
   if (!added) return;
+  std::vector<Pipeline>& out = at->second;
   const std::optional<Schedule>& asked = request_.fix.schedule;
   const bool plain = within(request_.fix.vpp, request_.max.vpp, 1);
   if (pp == 1) {
     const bool any = !asked || *asked == Schedule::kGpipe || *asked == Schedule::k1F1B;
-    if (plain && any) return at->second.push_back({Schedule::kNone, 1});
-    return cut(Reject::kPinned);
+    if (!plain || !any) return cut(Reject::kPinned);
+    if (offers({Schedule::kNone, 1}, pp)) out.push_back({Schedule::kNone, 1});
+    return;
   }
+  const auto runs_without_chunks = [&](Schedule schedule) {
+    const Layout layout{.pp = pp, .schedule = schedule};
+    return !stack_refusal(request_, FactGroup::kPipeline, layout);
+  };
+  const bool only_gpipe =
+      request_.stack && runs_without_chunks(Schedule::kGpipe) && !runs_without_chunks(Schedule::k1F1B);
   for (const Schedule schedule :
        {Schedule::kGpipe, Schedule::k1F1B, Schedule::kZeroBubble, Schedule::kDualPipe, Schedule::kInterleaved}) {
-    const bool wanted = asked ? *asked == schedule : schedule != Schedule::kGpipe;
-    if (!wanted || (schedule != Schedule::kInterleaved && !plain)) {
+    const bool gpipe = schedule == Schedule::kGpipe;
+    const bool wanted = asked ? *asked == schedule : !gpipe || only_gpipe;
+    if (!wanted) {
       cut(Reject::kPinned);
-    } else if (schedule == Schedule::kInterleaved) {
-      interleaved(pp, at->second);
-    } else if (schedule == Schedule::kDualPipe && pp % 2 != 0) {
-      cut(Reject::kStages);
-    } else {
-      at->second.push_back({schedule, 1});
+      continue;
     }
+    if (schedule != Schedule::kInterleaved) {
+      if (!plain) {
+        cut(Reject::kPinned);
+      } else if (schedule == Schedule::kDualPipe && pp % 2 != 0) {
+        cut(Reject::kStages);
+      } else if (offers({schedule, 1}, pp)) {
+        out.push_back({schedule, 1});
+      }
+    }
+    if (gpipe || schedule == Schedule::kInterleaved) chunked(schedule, pp, out);
   }
 }
 
+/// Whether the stack runs the pipeline.
+bool Space::offers(const Pipeline& pipeline, std::int64_t pp) {
+  return !refused(FactGroup::kPipeline, Layout{.pp = pp, .vpp = pipeline.vpp, .schedule = pipeline.schedule});
+}
+
 /// Chunks must divide the layers, or the layers with embedding, head and MTP modules counted as one each.
-void Space::interleaved(std::int64_t pp, std::vector<Pipeline>& out) {
+void Space::chunked(Schedule schedule, std::int64_t pp, std::vector<Pipeline>& out) {
   const std::int64_t layers = request_.model->layers();
   const std::int64_t with_ends = layers + 2 + request_.model->mtp_layers;
   for (std::int64_t vpp = 2; pp * vpp <= with_ends; ++vpp) {
@@ -242,8 +274,8 @@ void Space::interleaved(std::int64_t pp, std::vector<Pipeline>& out) {
       cut(Reject::kPinned);
     } else if (chunks > layers + 2 || (layers % chunks != 0 && with_ends % chunks != 0 && (layers + 2) % chunks != 0)) {
       cut(Reject::kStages);
-    } else {
-      out.push_back({Schedule::kInterleaved, vpp});
+    } else if (offers({schedule, vpp}, pp)) {
+      out.push_back({schedule, vpp});
     }
   }
 }
@@ -263,10 +295,10 @@ bool Space::place(const Family& family, const Split& split, Layout& layout, Sear
   return false;
 }
 
-/// Interleaved microbatches must come in groups of pp; DualPipe feeds as many from either end and needs at least pp of
-/// them from each (the DualPipe implementation's own checks).
+/// Microbatches that visit a stage's chunks in turn must come in groups of pp; DualPipe feeds as many from either end
+/// and needs at least pp of them from each (the DualPipe implementation's own checks).
 bool Space::runs(const Pipeline& pipeline, const Layout& layout, SearchStats& stats) const {
-  const bool interleaves = pipeline.schedule != Schedule::kInterleaved || layout.grad_accum % layout.pp == 0;
+  const bool interleaves = pipeline.vpp == 1 || layout.grad_accum % layout.pp == 0;
   const bool pairs =
       pipeline.schedule != Schedule::kDualPipe || (layout.grad_accum % 2 == 0 && layout.grad_accum >= 2 * layout.pp);
   if (interleaves && pairs) return true;
@@ -274,11 +306,29 @@ bool Space::runs(const Pipeline& pipeline, const Layout& layout, SearchStats& st
   return false;
 }
 
+std::uint64_t sharding_facts(const PlanRequest& request, const Layout& branch) {
+  if (!request.stack) return 0;
+  const StackRelease& stack = *request.stack;
+  const SupportSubject subject{branch, *request.model, request.workload, *request.hw};
+  const auto settled = [&](const SupportCondition& condition) {
+    return (condition.levels() & kLevelSharding) != 0 || condition.holds(subject);
+  };
+  std::uint64_t out = 0;
+  std::uint64_t bit = 1;
+  for (const std::size_t i : stack.groups[static_cast<std::size_t>(FactGroup::kSharding)]) {
+    const auto& conditions = stack.facts[i].refused_if;
+    if (std::all_of(conditions.begin(), conditions.end(), settled)) out |= bit;
+    bit <<= 1;
+  }
+  return out;
+}
+
 std::vector<StateSharding> shardings(const PlanRequest& request, const Layout& branch, SearchStats& stats) {
   const LayoutFilter& fix = request.fix;
   const LayoutFilter& max = request.max;
   const std::int64_t data = branch.dp;
   std::vector<StateSharding> out;
+  const std::uint64_t facts = sharding_facts(request, branch);
   const auto offer = [&](std::uint8_t zero, std::int64_t fsdp) {
     if (!within(fix.zero, max.zero, zero) || !within(fix.fsdp, max.fsdp, fsdp) ||
         !within(fix.dp, max.dp, data / fsdp)) {
@@ -289,6 +339,11 @@ std::vector<StateSharding> shardings(const PlanRequest& request, const Layout& b
     if (zero == 3 && branch.ep > 1 && expert_ranks % branch.ep != 0) {
       ++stats.rejected[static_cast<std::size_t>(Reject::kExperts)];
       return;
+    }
+    if (facts != 0) {
+      if (const auto fact = stack_refusal(request, FactGroup::kSharding, sharded(branch, {zero, fsdp}))) {
+        return stats.refuse(*fact);
+      }
     }
     out.push_back({zero, fsdp});
   };
@@ -322,12 +377,23 @@ std::vector<Recipe> recipes(const PlanRequest& request, SearchStats& stats) {
       if (part && remat == Remat::kNone) continue;
       if ((fix.remat && *fix.remat != remat) || !(part ? some : all)) {
         ++stats.rejected[static_cast<std::size_t>(Reject::kPinned)];
+      } else if (const auto fact =
+                     stack_refusal(request, FactGroup::kRemat, Layout{.remat = remat, .remat_layers = part ? 1 : 0})) {
+        stats.refuse(*fact);
       } else {
         out.push_back({remat, part});
       }
     }
   }
   return out;
+}
+
+std::optional<std::size_t> recipe_refusal(const PlanRequest& request, const Layout& layout) {
+  if (const auto fact = stack_refusal(request, FactGroup::kRecipe, layout)) return fact;
+  if (!request.fix.offload && layout.remat_layers == 0) return std::nullopt;
+  Layout offloaded = layout;
+  offloaded.offload = request.fix.offload.value_or(0);
+  return stack_refusal(request, FactGroup::kOffload, offloaded);
 }
 
 std::int64_t most_treated(const PlanRequest& request, const std::vector<StageShape>& stages) {
@@ -340,20 +406,30 @@ std::int64_t most_treated(const PlanRequest& request, const std::vector<StageSha
   return request.max.remat_layers ? std::min(most, *request.max.remat_layers) : most;
 }
 
+namespace {
+
+/// Whether the stack runs the layout, all of which is decided but what the facts of earlier levels allowed.
+bool runs_whole(const PlanRequest& request, const Layout& layout) {
+  return !stack_refusal(request, FactGroup::kOffload, layout) && !stack_refusal(request, FactGroup::kLayout, layout);
+}
+
+}  // namespace
+
 FitOutcome fit_with_remat(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory) {
   const auto fits_with = [&](std::int64_t layers) {
     in.layout.remat_layers = layers;
     memory = memory_use(in);
-    return fits(*request.hw, memory);
+    return fits(*request.hw, memory, request.usable);
   };
   std::int64_t most = most_treated(request, *in.stages);
   in.layout.offload = request.fix.offload.value_or(0);
+  if (!runs_whole(request, in.layout)) return FitOutcome::kRefused;
   if (const auto& pinned = request.fix.remat_layers) {
     return *pinned <= most && fits_with(*pinned) ? FitOutcome::kFits : FitOutcome::kTooLarge;
   }
   StepInput<double> kept = in;
   kept.layout.remat = Remat::kNone;
-  if (most < 1 || fits(*request.hw, memory_use(kept))) return FitOutcome::kNotNeeded;
+  if (most < 1 || fits(*request.hw, memory_use(kept), request.usable)) return FitOutcome::kNotNeeded;
   if (!fits_with(most)) return FitOutcome::kTooLarge;
   std::int64_t least = 1;
   while (least < most) {
@@ -368,24 +444,38 @@ FitOutcome fit_with_remat(const PlanRequest& request, StepInput<double>& in, Mem
   return FitOutcome::kFits;
 }
 
-std::uint8_t most_offload(const PlanRequest& request) {
+namespace {
+
+constexpr std::array<std::uint8_t, 5> kOffloadSteps{kOffloadOptimizer, kOffloadActivations,
+                                                    kOffloadOptimizer | kOffloadActivations,
+                                                    kOffloadOptimizer | kOffloadWeights, kOffloadAll};
+
+}  // namespace
+
+std::uint8_t most_offload(const PlanRequest& request, const Layout& layout) {
   if (request.fix.offload) return *request.fix.offload;
   const HardwareSpec& hw = *request.hw;
-  return hw.host_bandwidth() && hw.host_memory().value() > 0 ? kOffloadAll : std::uint8_t{0};
+  std::uint8_t out = 0;
+  if (!hw.host_bandwidth() || hw.host_memory().value() <= 0) return out;
+  Layout with = layout;
+  for (const std::uint8_t step : kOffloadSteps) {
+    with.offload = step;
+    if (!stack_refusal(request, FactGroup::kOffload, with)) out = static_cast<std::uint8_t>(out | step);
+  }
+  return out;
 }
 
 FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory) {
-  const std::uint8_t most = most_offload(request);
-  constexpr std::array<std::uint8_t, 4> kSteps{kOffloadOptimizer, kOffloadActivations,
-                                               kOffloadOptimizer | kOffloadActivations, kOffloadAll};
   in.layout.offload = request.fix.offload.value_or(0);
+  if (!runs_whole(request, in.layout)) return FitOutcome::kRefused;
   memory = memory_use(in);
-  if (fits(*request.hw, memory)) return FitOutcome::kFits;
-  if (request.fix.offload || most == 0) return FitOutcome::kTooLarge;
-  for (const std::uint8_t step : kSteps) {
+  if (fits(*request.hw, memory, request.usable)) return FitOutcome::kFits;
+  if (request.fix.offload || most_offload(request, in.layout) == 0) return FitOutcome::kTooLarge;
+  for (const std::uint8_t step : kOffloadSteps) {
     in.layout.offload = step;
+    if (!runs_whole(request, in.layout)) continue;
     const MemoryUse<double> lighter = memory_use(in);
-    if (!fits(*request.hw, lighter)) continue;
+    if (!fits(*request.hw, lighter, request.usable)) continue;
     memory = lighter;
     return FitOutcome::kFits;
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "plan/request.h"
+#include "plan/stack_supports.h"
 
 namespace scalecalc {
 
@@ -31,6 +32,10 @@ struct Branch {
   Layout layout;  ///< dp holds all data ways; fsdp and zero are still open
 };
 
+/// The fact by which the request's stack refuses the layout, of those that ask for no more than the group's levels;
+/// nothing if there is no stack.
+std::optional<std::size_t> stack_refusal(const PlanRequest& request, FactGroup group, const Layout& layout);
+
 /// Every legal family of the request in a fixed order, and the members of each.
 class Space {
  public:
@@ -50,6 +55,10 @@ class Space {
         if (!runs(pipeline, branch.layout, stats)) continue;
         branch.layout.vpp = pipeline.vpp;
         branch.layout.schedule = pipeline.schedule;
+        if (const auto fact = stack_refusal(request_, FactGroup::kMember, branch.layout)) {
+          stats.refuse(*fact);
+          continue;
+        }
         visit(std::as_const(branch));
       }
     }
@@ -73,9 +82,11 @@ class Space {
   void microbatches(Family& family);
   bool experts_divide(const Layout& layout, const Split& split) const;
   void pipelines(std::int64_t pp);
-  void interleaved(std::int64_t pp, std::vector<Pipeline>& out);
+  bool offers(const Pipeline& pipeline, std::int64_t pp);
+  void chunked(Schedule schedule, std::int64_t pp, std::vector<Pipeline>& out);
   bool place(const Family& family, const Split& split, Layout& layout, SearchStats& stats) const;
   bool runs(const Pipeline& pipeline, const Layout& layout, SearchStats& stats) const;
+  bool refused(FactGroup group, const Layout& layout);
   void cut(Reject reason) { ++stats_.rejected[static_cast<std::size_t>(reason)]; }
 
   const PlanRequest& request_;
@@ -91,6 +102,9 @@ struct StateSharding {
   std::int64_t fsdp = 1;
 };
 
+/// Which facts of the stack on sharding state concern the branch: bits. Branches of one value are sharded alike.
+std::uint64_t sharding_facts(const PlanRequest& request, const Layout& branch);
+
 /// The ways to shard a branch's state over its data ranks: ZeRO 0, 1, 2, and ZeRO-3 over every divisor of the ranks
 /// (hybrid sharding). Without data or context ranks there is nothing to shard.
 std::vector<StateSharding> shardings(const PlanRequest& request, const Layout& branch, SearchStats& stats);
@@ -103,6 +117,10 @@ struct Recipe {
 /// Those the request allows: every policy for all layers, cheapest first, then for some. Counts what it cut.
 std::vector<Recipe> recipes(const PlanRequest& request, SearchStats& stats);
 
+/// Whether the stack refuses the policy in this layout, by a fact that looks at neither sharding nor, unless the
+/// request pins it, offload.
+std::optional<std::size_t> recipe_refusal(const PlanRequest& request, const Layout& layout);
+
 /// The most layers of one kind that a policy for some layers may treat: one fewer than a stage has. 0 if there is none,
 /// or if fewer than are pinned.
 std::int64_t most_treated(const PlanRequest& request, const std::vector<StageShape>& stages);
@@ -112,6 +130,7 @@ enum class FitOutcome : std::uint8_t {
   kFits,
   kTooLarge,
   kNotNeeded,  ///< it fits without the policy, which is another layout
+  kRefused,    ///< the stack does not run it
 };
 
 /// A policy for some layers treats the fewest that make the layout fit (or the number pinned), where it does not fit
@@ -119,11 +138,11 @@ enum class FitOutcome : std::uint8_t {
 /// ever faster.
 FitOutcome fit_with_remat(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory);
 
-/// What a layout that does not fit offloads: the first of optimizer state, activations, both, and weights too that
-/// makes it fit, or what the request pins. Sets `in.layout.offload`.
+/// What a layout that does not fit offloads: the first of optimizer state, activations, both, weights with the state,
+/// and all that the stack allows and that makes it fit, or what the request pins. Sets `in.layout.offload`.
 FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory);
-/// The most that may be offloaded.
-std::uint8_t most_offload(const PlanRequest& request);
+/// All of what a layout may offload, however its state is sharded.
+std::uint8_t most_offload(const PlanRequest& request, const Layout& layout);
 
 /// The branch's layout with one of them.
 Layout sharded(const Layout& branch, const StateSharding& sharding);

@@ -31,8 +31,9 @@ void FamilySearch::bound(std::span<const std::uint32_t> which, std::span<Bounded
     space_.members(family, stats, [&](const Branch& branch) {
       const PipelineStages& stages = stages_of(branch.layout);
       const Ways& ways = ways_of(branch.layout);
-      for (std::size_t r = 0; r < kRejectCount; ++r) stats.rejected[r] += ways.rejected[r];
-      const std::size_t layouts = ways.count * recipes_of(stages.most_treated);
+      stats.add_cuts(ways.cuts);
+      refused_recipes(branch.layout, stages.most_treated, ways.count, stats);
+      const std::size_t layouts = ways.count * recipes_of(branch.layout, stages.most_treated);
       if (layouts == 0) return;
       item.candidates += layouts;
       if (stages.shapes.empty()) return;
@@ -52,12 +53,8 @@ const FamilySearch::Ways& FamilySearch::ways_of(const Layout& l) {
     ways_degrees_ = degrees;
   }
   const bool paired = l.schedule == Schedule::kDualPipe;
-  const auto [at, added] = ways_.try_emplace(std::pair(l.dp, paired));
-  if (added) {
-    SearchStats cuts;
-    at->second.count = shardings(*in_.request, l, cuts).size();
-    at->second.rejected = cuts.rejected;
-  }
+  const auto [at, added] = ways_.try_emplace(std::tuple(l.dp, paired, sharding_facts(*in_.request, l)));
+  if (added) at->second.count = shardings(*in_.request, l, at->second.cuts).size();
   return at->second;
 }
 
@@ -68,10 +65,19 @@ Layout FamilySearch::cheapest_recipe(Layout layout) const {
   return layout;
 }
 
-std::size_t FamilySearch::recipes_of(std::int64_t most_treated) const {
-  if (most_treated > 0) return recipes_.size();
-  return static_cast<std::size_t>(
-      std::count_if(recipes_.begin(), recipes_.end(), [](const Recipe& recipe) { return !recipe.some; }));
+std::size_t FamilySearch::recipes_of(const Layout& layout, std::int64_t most_treated) const {
+  return static_cast<std::size_t>(std::count_if(recipes_.begin(), recipes_.end(), [&](const Recipe& recipe) {
+    return (!recipe.some || most_treated > 0) && !recipe_refusal(*in_.request, with(layout, recipe));
+  }));
+}
+
+void FamilySearch::refused_recipes(const Layout& layout, std::int64_t most_treated, std::size_t ways,
+                                   SearchStats& stats) const {
+  if (!in_.request->stack || ways == 0) return;
+  for (const Recipe& recipe : recipes_) {
+    if (recipe.some && most_treated == 0) continue;
+    if (const auto fact = recipe_refusal(*in_.request, with(layout, recipe))) stats.refuse(*fact, ways);
+  }
 }
 
 /// Whether even the bound of the layout's step, on the fastest channels, may enter the ranking. Leaves its outline.
@@ -138,7 +144,7 @@ const FamilySearch::PipelineStages& FamilySearch::stages_of(const Layout& layout
 /// link of its own; every other group communicates for free. Tensor groups are innermost in every placement, so their
 /// options do not depend on the other degrees. A link of its own: the fullest link carries no less than any one group.
 const MeshChannels<double>& FamilySearch::bound_channels(std::size_t slice_index, const Layout& l) {
-  const BranchKey key{static_cast<std::int64_t>(slice_index), l.tp, l.ep, l.cp};
+  const std::array<std::int64_t, 4> key{static_cast<std::int64_t>(slice_index), l.tp, l.ep, l.cp};
   const auto it = bounds_.find(key);
   if (it != bounds_.end()) return it->second;
   const HardwareSpec& hw = *in_.request->hw;

@@ -79,7 +79,7 @@ bool FamilySearch::may_enter(const Member& member, const Layout& layout, double 
   const double chips = chips_of(member.branch->slice);
   const double tokens = tokens_of(layout);
   if (below_ && ranker_->goal(chips, step_s, tokens) >= *below_) return false;
-  return !limit_ || !(*limit_ < (*ranker_)(chips, step_s, tokens, memory));
+  return !limit_ || !(*limit_ < (*ranker_)(layout, chips, step_s, tokens, memory));
 }
 
 /// No recipe is faster than the cheapest, so where that one cannot rank none can. Returns the layouts it answered for;
@@ -87,7 +87,7 @@ bool FamilySearch::may_enter(const Member& member, const Layout& layout, double 
 std::size_t FamilySearch::visit_member(Member member) {
   const auto shard = [&] {
     member.shardings = &shardings_of(*member.branch);
-    return member.shardings->options.size() * recipes_of(member.most_treated);
+    return member.shardings->options.size() * recipes_of(member.branch->layout, member.most_treated);
   };
   if (member.stages->empty()) {
     const std::size_t layouts = shard();
@@ -100,7 +100,8 @@ std::size_t FamilySearch::visit_member(Member member) {
   if (layouts == 0) return 0;
   tables_ready_ = false;
   for (const Recipe& recipe : recipes_) {
-    if (!recipe.some || member.most_treated > 0) visit_recipe(member, recipe);
+    if (recipe.some && member.most_treated == 0) continue;
+    if (!recipe_refusal(*in_.request, with(member.branch->layout, recipe))) visit_recipe(member, recipe);
   }
   return layouts;
 }
@@ -140,7 +141,7 @@ bool FamilySearch::may_fit(const Member& member, Layout& layout) {
   StepInput<double> in = input(member.stages, leanest, sizes);
   const auto holds = [&] {
     const MemoryUse<double> memory = memory_use(in);
-    return !(in_.request->hw->hbm_capacity < memory.activations + memory.logits + memory.reserve);
+    return (memory.activations + memory.logits + memory.reserve).value() <= capacity();
   };
   in.layout.offload = pinned.value_or(0);
   if (holds()) {
@@ -148,8 +149,8 @@ bool FamilySearch::may_fit(const Member& member, Layout& layout) {
     return true;
   }
   if (layout.remat_layers == 0) {
-    const std::uint8_t most = most_offload(*in_.request);
-    if ((most & ~in.layout.offload) != 0) {
+    const std::uint8_t most = most_offload(*in_.request, in.layout);
+    if ((most & ~in.layout.offload & kOffloadActivations) != 0) {
       in.layout.offload = most;
       layout.offload = kOffloadActivations;
       if (holds()) return true;
@@ -199,6 +200,7 @@ void FamilySearch::visit_sharding(const Member& member, const Layout& recipe, st
   switch (some ? fit_with_remat(*in_.request, in, memory) : fit_with_offload(*in_.request, in, memory)) {
     case FitOutcome::kFits: return visit_layout(member, option, in.layout, memory, layout);
     case FitOutcome::kNotNeeded: ++out_.stats.pruned; return;
+    case FitOutcome::kRefused: return refuse(in.layout);
     case FitOutcome::kTooLarge: break;
   }
   cut(Reject::kMemory, 1);
@@ -261,7 +263,8 @@ void FamilySearch::evaluate(const Member& member, const Layout& layout, const Pl
   const Phases<double>& placed_phases = phases_of(member, layout, place.channels, key);
   const StepTime<double> time = step_time(kReader, input(member.stages, layout, place.channels), placed_phases);
   if (!may_enter(member, layout, time.total().value(), memory.total().value())) return;
-  const Rank rank = (*ranker_)(chips_of(slice), time.total().value(), tokens_of(layout), memory.total().value());
+  const Rank rank =
+      (*ranker_)(layout, chips_of(slice), time.total().value(), tokens_of(layout), memory.total().value());
   Candidate candidate{
       .plan = make_plan(member, layout, place, time, memory), .rank = rank, .slice = slice, .placement = index};
   out_.kept.push_back(candidate);
@@ -280,8 +283,18 @@ Plan FamilySearch::make_plan(const Member& member, const Layout& layout, const P
           .batch_seqs = static_cast<double>(layout.batch_seqs())};
 }
 
+void FamilySearch::refuse(const Layout& layout) {
+  for (const FactGroup group : {FactGroup::kOffload, FactGroup::kLayout}) {
+    if (const auto fact = stack_refusal(*in_.request, group, layout)) return out_.stats.refuse(*fact);
+  }
+}
+
 /// Remembers the layout that came closest to fitting, until something fits.
 void FamilySearch::miss(const Member& member, const Layout& layout, const MemoryUse<double>& memory) {
+  if (stack_refusal(*in_.request, FactGroup::kOffload, layout) ||
+      stack_refusal(*in_.request, FactGroup::kLayout, layout)) {
+    return;
+  }
   if (ranking_.full() || (out_.nearest_miss && !(memory.total() < out_.nearest_miss->memory.total()))) return;
   const std::vector<PlacedChannels> places = placed(member.branch->slice, layout);
   if (places.empty()) return;
@@ -292,8 +305,15 @@ void FamilySearch::miss(const Member& member, const Layout& layout, const Memory
 
 ShardingOptions& FamilySearch::shardings_of(const Branch& branch) {
   const Layout& l = branch.layout;
-  const BranchKey key{static_cast<std::int64_t>(branch.slice),  l.tp, l.cp, l.pp, l.dp, l.ep, l.etp,
-                      l.schedule == Schedule::kDualPipe ? 1 : 0};
+  const BranchKey key{static_cast<std::int64_t>(branch.slice),
+                      l.tp,
+                      l.cp,
+                      l.pp,
+                      l.dp,
+                      l.ep,
+                      l.etp,
+                      l.schedule == Schedule::kDualPipe ? 1 : 0,
+                      static_cast<std::int64_t>(sharding_facts(*in_.request, l))};
   if (last_shardings_.second != nullptr && last_shardings_.first == key) return *last_shardings_.second;
   const auto it = shardings_.find(key);
   if (it != shardings_.end()) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -66,15 +67,16 @@ class FamilySearch {
     ShardingOptions* shardings = nullptr;
     std::int64_t most_treated = 0;
   };
-  using BranchKey = std::array<std::int64_t, 8>;
+  using BranchKey = std::array<std::int64_t, 9>;
   using PhaseKey = std::array<std::int64_t, 7>;
 
   struct Ways {
     std::size_t count = 0;
-    std::array<std::uint64_t, kRejectCount> rejected{};  ///< ways that were cut, by reason
+    SearchStats cuts;  ///< ways that were cut, by reason
   };
   const Ways& ways_of(const Layout& layout);
-  std::size_t recipes_of(std::int64_t most_treated) const;
+  std::size_t recipes_of(const Layout& layout, std::int64_t most_treated) const;
+  void refused_recipes(const Layout& layout, std::int64_t most_treated, std::size_t ways, SearchStats& stats) const;
   Layout cheapest_recipe(Layout layout) const;
   void enter(const Family& family);
   const PhaseTotals& bound_phases(const Layout& layout);
@@ -91,6 +93,7 @@ class FamilySearch {
                     const MemoryUse<double>& memory, const Layout& bounded);
   void evaluate(const Member& member, const Layout& layout, const PlacedChannels& place, std::size_t index,
                 const PhaseKey& key, const MemoryUse<double>& memory);
+  void refuse(const Layout& layout);  ///< counts the fact that does
   void miss(const Member& member, const Layout& layout, const MemoryUse<double>& memory);
   const Phases<double>& phases_of(const Member& member, const Layout& layout, const MeshChannels<double>& channels,
                                   const PhaseKey& key);
@@ -99,7 +102,7 @@ class FamilySearch {
   Plan make_plan(const Member& member, const Layout& layout, const PlacedChannels& place, const StepTime<double>& time,
                  const MemoryUse<double>& memory) const;
   double chips_of(std::size_t slice) const { return static_cast<double>(in_.request->slices[slice].chips); }
-  double capacity() const { return in_.request->hw->hbm_capacity.value(); }
+  double capacity() const { return in_.request->usable * in_.request->hw->hbm_capacity.value(); }
   double reserve() const { return in_.request->efficiency.memory_reserve.value; }
   double tokens_of(const Layout& layout) const;
   void cut(Reject reason, std::size_t layouts) { out_.stats.rejected[static_cast<std::size_t>(reason)] += layouts; }
@@ -145,8 +148,9 @@ class FamilySearch {
   std::map<BranchKey, ShardingOptions> shardings_;
   std::pair<BranchKey, ShardingOptions*> last_shardings_{};  ///< the members of one split follow each other
   std::array<std::int64_t, 4> ways_degrees_{};               ///< of ways_
-  std::map<std::pair<std::int64_t, bool>, Ways> ways_;       ///< by data ranks, and whether under DualPipe
-  std::map<BranchKey, MeshChannels<double>> bounds_;
+  /// By data ranks, whether under DualPipe, and what the stack says of such members.
+  std::map<std::tuple<std::int64_t, bool, std::uint64_t>, Ways> ways_;
+  std::map<std::array<std::int64_t, 4>, MeshChannels<double>> bounds_;
   std::map<std::pair<std::size_t, std::int64_t>, Channel<double>> alone_;
 };
 

@@ -19,11 +19,11 @@ class Planner::Search {
   Search(const PlanRequest& request, const std::function<bool()>& stop)
       : request_(request),
         stop_(stop),
-        inputs_(request),
-        space_(request, counted_),
+        inputs_(request_),
+        space_(request_, counted_),
         threads_(request.threads > 0 ? request.threads : std::max(1U, std::thread::hardware_concurrency())),
         arena_(static_cast<int>(threads_)),
-        ranker_(request.objective, 0),
+        ranker_(request.objective),
         ranking_(1, true) {
     const auto start = std::chrono::steady_clock::now();
     const std::vector<Recipe> allowed = recipes(request, counted_);
@@ -35,25 +35,11 @@ class Planner::Search {
   PlanResult run(const Goal& goal) {
     const auto start = std::chrono::steady_clock::now();
     goal_ = goal;
-    ranker_ = Ranker(goal.objective, goal.ties_from.value_or(0));
-    const std::size_t top = std::max<std::size_t>(goal.top, 1);
-    std::optional<double> best_goal;
-    Ranking first(top, request_.variants);
-    if (goal.ties && ranker_.has_ties() && !goal.ties_from) {
-      // First the single best, which fixes what counts as a tie with it; then the ranking.
-      ranking_ = Ranking(1, true);
-      seen_ = Ranking(top, request_.variants);
-      descend();
-      if (ranking_.best().empty()) return finish(start);
-      best_goal = goal_of(ranking_.best().front().plan);
-      ranker_ = Ranker(goal.objective, *best_goal);
-      first = reranked(*seen_);
-      seen_.reset();
-    }
-    ranking_ = std::move(first);
+    request_.usable = goal.usable;
+    ranker_ = Ranker(goal.objective, goal.simplest);
+    ranking_ = Ranking(std::max<std::size_t>(goal.top, 1), request_.variants);
     descend();
     for (const Candidate& c : ranking_.best()) result_.plans.push_back(c.plan);
-    result_.best_goal = best_goal;
     if (!result_.plans.empty()) result_.nearest_miss.reset();
     return finish(start);
   }
@@ -67,26 +53,6 @@ class Planner::Search {
   PlanResult finish(Clock::time_point start) {
     result_.stats.elapsed_s = counted_.elapsed_s + seconds_since(start);
     return std::move(result_);
-  }
-
-  /// The plans met while the best was looked for, by the ranking's own order: none of them can be missed by starting
-  /// from them, and what ranks after them need not be costed again.
-  Ranking reranked(const Ranking& met) const {
-    Ranking out(met.size(), request_.variants);
-    for (Candidate c : met.best()) {
-      c.rank = ranker_(static_cast<double>(c.plan.slice.chips), c.plan.step_s, tokens_of(c.plan),
-                       c.plan.memory.total().value());
-      out.offer(std::move(c));
-    }
-    return out;
-  }
-
-  double tokens_of(const Plan& plan) const {
-    return static_cast<double>(plan.layout.batch_seqs() * request_.workload.seq);
-  }
-
-  double goal_of(const Plan& best) const {
-    return ranker_.goal(static_cast<double>(best.slice.chips), best.step_s, tokens_of(best));
   }
 
   /// Runs `work(worker, i)` for i below `count` on all threads. An exception of one is thrown again here.
@@ -129,11 +95,13 @@ class Planner::Search {
     sum.evaluated += more.evaluated;
     sum.feasible += more.feasible;
     sum.pruned += more.pruned;
-    for (std::size_t i = 0; i < kRejectCount; ++i) sum.rejected[i] += more.rejected[i];
+    sum.add_cuts(more);
   }
 
   /// Lower bound of a family's rank: the least of its members' bounds, none of which is below [FAMILY].
-  Rank bound_of(const BoundedFamily& item) const { return ranker_(chips_of(item), item.token_s, 1, 0); }
+  Rank bound_of(const BoundedFamily& item) const {
+    return ranker_(item.family->layout, chips_of(item), item.token_s, 1, 0);
+  }
   double chips_of(const BoundedFamily& item) const {
     return static_cast<double>(request_.slices[item.family->slice].chips);
   }
@@ -182,16 +150,13 @@ class Planner::Search {
 
   void merge(FamilyResult&& found) {
     add(found.stats, result_.stats);
-    for (Candidate& candidate : found.kept) {
-      if (seen_) seen_->offer(Candidate(candidate));
-      ranking_.offer(std::move(candidate));
-    }
+    for (Candidate& candidate : found.kept) ranking_.offer(std::move(candidate));
     if (!found.nearest_miss || ranking_.full()) return;
     if (result_.nearest_miss && !(found.nearest_miss->memory.total() < result_.nearest_miss->memory.total())) return;
     result_.nearest_miss = std::move(found.nearest_miss);
   }
 
-  const PlanRequest& request_;
+  PlanRequest request_;
   std::function<bool()> stop_;
   SearchStats counted_;  ///< what enumeration found
   Goal goal_;
@@ -203,7 +168,6 @@ class Planner::Search {
   std::vector<FamilySearch> workers_;
   Ranker ranker_;
   Ranking ranking_;
-  std::optional<Ranking> seen_;  ///< while the best is looked for: the plans met
   std::vector<BoundedFamily> items_;
 };
 
@@ -226,7 +190,8 @@ std::string_view describe(Reject reason) {
       "experts do not divide over their ranks",
       "degrees do not fit the machine's axes or domains",
       "out of memory",
-      "heads do not divide by tp x cp (Ulysses), or no keys and values to pass round (ring)"};
+      "heads do not divide by tp x cp (Ulysses), or no keys and values to pass round (ring)",
+      "not what the software stack can run (--stack any lifts it)"};
   return kTexts[static_cast<std::size_t>(reason)];
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "plan/mechanisms.h"
 #include "plan/request.h"
 
 namespace scalecalc {
@@ -20,45 +21,56 @@ struct Rank {
   friend auto operator<=>(const Rank&, const Rank&) = default;
 };
 
-/// Plans whose time (or cost) lies within this share of the best are a tie: it is a tenth of the smallest error any
-/// efficiency coefficient claims. Ties rank by memory, which leaves the user room.
-constexpr double kTie = 0.01;
+/// Plans whose time (or cost) lies within this share of the best are marked: it is a tenth of the smallest error any
+/// efficiency coefficient claims, so an order among them is noise.
+constexpr double kNear = 0.01;
 
 /// What a bound is multiplied by: the same sums in another order may come out a few parts in 10^16 higher, and a plan
-/// that ties with the last one kept must not be lost to that.
+/// that is as good as the last one kept must not be lost to that.
 constexpr double kBoundRounding = 1 - 1e-12;
 
-/// Smaller is better. `best` is the smallest time (or cost) per token of the whole space, 0 while it is being looked
-/// for. A lower bound of time with memory 0 gives a lower bound of the rank: the rank does not fall when either grows.
+/// Smaller is better: strictly by the objective, or by simplicity (plan/mechanisms.h) first. A lower bound of time with
+/// memory 0, of a layout with parts still open, gives a lower bound of the rank: it does not fall when any of them
+/// grows.
 class Ranker {
  public:
-  Ranker(Objective objective, double best) : objective_(objective), tie_(best * (1 + kTie)) {}
+  explicit Ranker(Objective objective, bool simplest = false) : objective_(objective), simplest_(simplest) {}
 
   /// Time per token, or chips x time per token when cost is ranked.
   double goal(double chips, double step_s, double tokens) const {
     return (objective_ == Objective::kCost ? chips : 1.0) * step_s / tokens;
   }
 
-  Rank operator()(double chips, double step_s, double tokens, double memory) const {
+  Rank operator()(const Layout& layout, double chips, double step_s, double tokens, double memory) const {
     const double time = step_s / tokens;
+    if (simplest_) return {static_cast<double>(complexity(layout)), goal(chips, step_s, tokens), memory};
     switch (objective_) {
-      case Objective::kTime: return tied(time, time, memory);
-      case Objective::kCost: return tied(chips * time, time, memory);
-      case Objective::kMemory: return {0, memory, time};
+      case Objective::kTime: return {time, memory, 0};
+      case Objective::kCost: return {chips * time, time, memory};
+      case Objective::kMemory: return {memory, time, 0};
       case Objective::kChips: return {chips, time, memory};
     }
     internal_error("unknown objective");
   }
-  bool has_ties() const { return objective_ == Objective::kTime || objective_ == Objective::kCost; }
-
- private:
-  Rank tied(double goal, double time, double memory) const {
-    return goal <= tie_ ? Rank{0, memory, time} : Rank{goal, time, memory};
+  Rank operator()(const Plan& plan, double tokens) const {
+    return (*this)(plan.layout, static_cast<double>(plan.slice.chips), plan.step_s, tokens,
+                   plan.memory.total().value());
   }
 
+ private:
   Objective objective_;
-  double tie_;
+  bool simplest_;
 };
+
+/// Whether a plan's time (or cost) per token lies within kNear of the best plan's. Memory and chips are exact.
+inline bool is_near(Objective objective, const Plan& best, const Plan& plan) {
+  if (objective != Objective::kTime && objective != Objective::kCost) return false;
+  const Ranker ranker(objective);
+  const auto goal = [&](const Plan& p) {
+    return ranker.goal(static_cast<double>(p.slice.chips), p.step_s, p.batch_seqs);
+  };
+  return goal(plan) <= (1 + kNear) * goal(best);
+}
 
 struct Candidate {
   Plan plan;

@@ -14,6 +14,8 @@
 
 namespace scalecalc {
 
+struct StackRelease;  // plan/stack_supports.h
+
 enum class Objective { kTime, kCost, kMemory, kChips };
 inline constexpr std::array<std::string_view, 4> kObjectiveNames{"time", "cost", "memory", "chips"};
 
@@ -31,6 +33,7 @@ struct PlanRequest {
   const HardwareSpec* hw = nullptr;
   Efficiency efficiency;  ///< the hardware's, or ideal_efficiency of it
   Workload workload;
+  std::shared_ptr<const StackRelease> stack;  ///< whose layouts are searched; null: those of any
   std::vector<Slice> slices;  ///< machines to consider: the one asked for, and smaller ones worth offering
   LayoutFilter fix;
   LayoutFilter max;
@@ -38,6 +41,7 @@ struct PlanRequest {
   std::size_t top = 10;
   bool variants = false;    ///< rank every variant; otherwise the best one of each set of parallel degrees
   std::size_t threads = 0;  ///< 0 = as many as the machine has; the answer is the same for any number
+  double usable = 1;        ///< share of the chip's memory that a plan may take
 };
 
 /// Why a branch of the search was cut. Counted where it was cut: one count may stand for many layouts.
@@ -54,8 +58,9 @@ enum class Reject : std::uint8_t {
   kPlacement,     ///< the degrees do not fit the machine's axes or domains
   kMemory,        ///< the fullest chip (or the host, of what is offloaded) runs out of memory
   kContext,       ///< context ranks cannot exchange heads (Ulysses) or pass keys and values round (ring)
+  kStack,         ///< the software stack cannot run it; SearchStats::stack says by which fact
 };
-inline constexpr std::size_t kRejectCount = 12;
+inline constexpr std::size_t kRejectCount = 13;
 std::string_view describe(Reject reason);
 
 struct Plan {
@@ -74,13 +79,25 @@ struct SearchStats {
   std::uint64_t feasible = 0;    ///< of those looked at, how many fit in memory
   std::uint64_t pruned = 0;      ///< proven by the lower bound not to reach the ranking
   std::array<std::uint64_t, kRejectCount> rejected{};
+  std::vector<std::uint64_t> stack;  ///< of rejected by the stack: by fact, as its release lists them; may be shorter
   double elapsed_s = 0;
+
+  /// What was cut elsewhere.
+  void add_cuts(const SearchStats& more) {
+    for (std::size_t i = 0; i < kRejectCount; ++i) rejected[i] += more.rejected[i];
+    if (stack.size() < more.stack.size()) stack.resize(more.stack.size());
+    for (std::size_t i = 0; i < more.stack.size(); ++i) stack[i] += more.stack[i];
+  }
+  void refuse(std::size_t fact, std::uint64_t layouts = 1) {
+    rejected[static_cast<std::size_t>(Reject::kStack)] += layouts;
+    if (stack.size() <= fact) stack.resize(fact + 1);
+    stack[fact] += layouts;
+  }
 };
 
 struct PlanResult {
   std::vector<Plan> plans;           ///< best first
   std::optional<Plan> nearest_miss;  ///< if nothing fits: the plan with the least memory over capacity
-  std::optional<double> best_goal;   ///< smallest time (or cost) per token: what ties are counted from
   SearchStats stats;
 };
 
@@ -90,8 +107,8 @@ struct Goal {
   std::size_t top = 10;
   std::optional<double> below;              ///< only plans whose goal per token (see Ranker) is less than this
   std::optional<std::int64_t> fewer_chips;  ///< only machines with fewer chips than this
-  std::optional<double> ties_from;          ///< best_goal of a larger space: its ties are ties here
-  bool ties = true;                         ///< plans near the best rank by memory; false: strictly by the objective
+  bool simplest = false;                    ///< the simplest (plan/mechanisms.h) first, then by the objective
+  double usable = 1;                        ///< share of the chip's memory that a plan may take
 };
 
 /// Exact search over the whole space described in docs/model.md. One planner answers several goals about one request;
@@ -99,7 +116,7 @@ struct Goal {
 /// has.
 class Planner {
  public:
-  /// Keeps a reference to `request`.
+  /// Keeps a copy of `request`, not of what it points to.
   explicit Planner(const PlanRequest& request, const std::function<bool()>& stop = {});
   ~Planner();
   PlanResult best(const Goal& goal);

@@ -95,14 +95,15 @@ Record query_of(const TracedPlan& traced) {
   const TrainAnswer& a = *traced.answer;
   return {{figure("model", "", Format::kText, a.model.name), figure("hardware", "", Format::kText, a.hw.name),
            figure("chips", "", Format::kInteger, cell_of(a.question.chips)),
-           figure("rank", "", Format::kInteger, cell_of(static_cast<std::int64_t>(traced.rank))),
+           maybe_figure("rank", "", Format::kInteger, detailed_rank(*traced.answer)),
            figure("fix", "", Format::kText, traced.plan == nullptr ? Cell{} : Cell(fix_text(traced.plan->plan.layout))),
            figure("layers_drawn", "", Format::kFlag, Cell(draws_layers(traced) ? 1.0 : 0.0))}};
 }
 
 void describe_plan(const TracedPlan& traced, Sheet& out) {
   const Layout& layout = traced.plan->plan.layout;
-  out.summary.push_back({fmt::format("Plan {}: {}; {}", traced.rank, degrees_text(layout), recipe_text(layout))});
+  out.summary.push_back(
+      {fmt::format("{}: {}; {}", detailed_name(*traced.answer), degrees_text(layout), recipe_text(layout))});
   const std::string replicas =
       layout.data() > 1 ? fmt::format("one of {} data replicas; ", group_thousands(layout.data())) : "";
   out.summary.push_back(

@@ -18,7 +18,6 @@ constexpr std::int64_t kMostLayerSlices = 50'000;
 /// What of an answer is drawn. The plan and its trace are absent if nothing fits.
 struct TracedPlan {
   const TrainAnswer* answer = nullptr;
-  std::size_t rank = 1;
   const RankedPlan* plan = nullptr;
   const StepTrace* trace = nullptr;
   TraceDetail detail = TraceDetail::kAuto;

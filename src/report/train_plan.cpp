@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "model/accounting.h"
 #include "plan/dimensions.h"
+#include "plan/mechanisms.h"
 #include "report/train_words.h"
 #include "train/resolve.h"
 
@@ -214,10 +215,13 @@ bool adjusts_batch(const TrainAnswer& job, const Plan& plan) { return plan.batch
 Record plan_record(const TrainAnswer& job, const RankedPlan& ranked, std::size_t rank, std::int64_t asked) {
   const PlanFigures& f = ranked.figures;
   const double fraction = sum_of(f.memory_bytes) / job.hw.hbm_capacity.value();
-  Record out{{count_figure("rank", rank, "#")}};
+  Record out{{figure("rank", "#", Format::kInteger, rank == 0 ? Cell{} : cell_of(static_cast<std::int64_t>(rank)))}};
   add_machine(job, ranked, asked, out.figures);
   add_step(ranked, out.figures);
+  const std::vector<std::string_view> used = mechanisms_of(ranked.plan.layout);
   const std::initializer_list<Figure> rest{
+      in_json(texts_figure("mechanisms", {used.begin(), used.end()})),
+      in_json(count_figure("complexity", complexity(ranked.plan.layout))),
       datum("hfu", f.hfu),
       number_figure("tokens_per_s", "tokens/s", Format::kCount, f.tokens_per_s),
       number_figure("tokens_per_s_per_chip", "per chip", Format::kCount, f.tokens_per_s_per_chip),
@@ -233,6 +237,14 @@ Record plan_record(const TrainAnswer& job, const RankedPlan& ranked, std::size_t
       run_figure(f.run)};
   out.figures.insert(out.figures.end(), rest);
   return out;
+}
+
+Record recommended_record(const TrainAnswer& a) {
+  const Recommendation& r = *a.recommended;
+  return {{r.rank ? count_figure("rank", *r.rank) : datum("rank", Cell{}), datum("behind", r.behind),
+           datum("tie", a.question.tie), datum("usable_memory_bytes", r.usable * a.hw.hbm_capacity.value()),
+           flag_figure("has_room", r.has_room),
+           object_figure("plan", plan_record(a, r.plan, r.rank.value_or(0), a.question.chips))}};
 }
 
 Record miss_record(const TrainAnswer& job, const RankedPlan& ranked) {

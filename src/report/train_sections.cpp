@@ -48,7 +48,7 @@ Block layout_block(const TrainAnswer& answer, const RankedPlan& ranked) {
                                plan.layout.vpp == 1 ? "stage" : "chunk", runs_of(chunks))});
   }
   out.push_back({"this layout alone: " + fix_text(plan.layout), Role::kDim});
-  return lines_block("Plan 1", std::move(out));
+  return lines_block("In detail: " + detailed_name(answer), std::move(out));
 }
 
 Block time_block(const RankedPlan& ranked) {
@@ -265,12 +265,13 @@ std::vector<Block> run_blocks(const TrainAnswer& answer, const RankedPlan& ranke
 }
 
 std::vector<Block> plan_blocks(const TrainAnswer& answer) {
-  const RankedPlan& best = answer.plans.front();
-  std::vector<Block> out{layout_block(answer, best), time_block(best),
-                         memory_block(answer, best, "Memory of the fullest chip")};
-  if (!best.figures.conventions.empty()) out.push_back(conventions_block(answer, best));
-  if (!best.figures.placement.empty()) out.push_back(placement_block(best));
-  for (Block& block : run_blocks(answer, best)) out.push_back(std::move(block));
+  const RankedPlan* plan = detailed_plan(answer);
+  if (plan == nullptr) return {};
+  std::vector<Block> out{layout_block(answer, *plan), time_block(*plan),
+                         memory_block(answer, *plan, "Memory of the fullest chip")};
+  if (!plan->figures.conventions.empty()) out.push_back(conventions_block(answer, *plan));
+  if (!plan->figures.placement.empty()) out.push_back(placement_block(*plan));
+  for (Block& block : run_blocks(answer, *plan)) out.push_back(std::move(block));
   return out;
 }
 
@@ -278,7 +279,7 @@ std::vector<Block> search_blocks(const TrainAnswer& answer, bool all_reasons) {
   std::vector<Block> out{searched_block(answer)};
   const auto all = cuts(answer.search);
   // Without a plan the reasons are the answer.
-  if (all_reasons || answer.question.explain > 0 || answer.plans.empty()) {
+  if (all_reasons || answer.question.explain || answer.plans.empty()) {
     if (!all.empty()) out.push_back(excluded_block(all));
   } else if (!all.empty()) {
     out.back().lines.push_back({excluded_text(all)});

@@ -53,18 +53,34 @@ void add_nothing_fits(const TrainAnswer& a, std::vector<Line>& out) {
   if (a.would_fit) out.push_back({"What would fit: " + *a.would_fit, Role::kGood});
 }
 
-/// A reader who sees a slower plan above a faster one must be told why.
-std::string tie_note(const TrainAnswer& a) {
-  const bool by_time = a.question.objective == Objective::kTime;
-  if (!by_time && a.question.objective != Objective::kCost) return "";
-  const auto goal = [&](const RankedPlan& p) {  // per token: plans may run different batches
-    return (by_time ? 1.0 : static_cast<double>(p.plan.slice.chips)) / p.figures.tokens_per_s;
+std::string near_note(const TrainAnswer& a) {
+  const auto near = [&](const RankedPlan& p) {
+    return &p != &a.plans.front() && is_near(a.question.objective, a.plans.front().plan, p.plan);
   };
-  const bool in_order = std::is_sorted(a.plans.begin(), a.plans.end(),
-                                       [&](const RankedPlan& x, const RankedPlan& y) { return goal(x) < goal(y); });
-  if (in_order) return "";
-  return fmt::format("Plans within {} of the best are a tie and rank by memory.",
-                     format_quantity(kTie, UnitKind::kFraction));
+  if (std::none_of(a.plans.begin(), a.plans.end(), near)) return "";
+  return fmt::format("= within {} of plan 1, less than any coefficient is known to.",
+                     format_quantity(kNear, UnitKind::kFraction));
+}
+
+/// What is recommended, and why that rather than plan 1.
+std::string recommended_note(const TrainAnswer& a) {
+  if (!a.recommended) return "";
+  const Recommendation& r = *a.recommended;
+  const Plan& plan = r.plan.plan;
+  const std::string name = r.rank ? fmt::format("* Recommended: plan {}", *r.rank) : std::string("* Recommended");
+  std::string out = fmt::format(
+      "{}, {}; {}: step {} ({})", name, degrees_text(plan.layout), recipe_text(plan.layout), seconds_text(plan.step_s),
+      r.behind == 0 ? std::string("as plan 1") : fmt::format("{:+.1f} % per token", 100 * r.behind));
+  const double room = a.hw.hbm_capacity.value() * (1 - r.usable);
+  const std::string rule =
+      fmt::format("the simplest within {} of the best that leaves {} of memory free, the error of its prediction",
+                  format_quantity(a.question.tie, UnitKind::kFraction), format_quantity(room, UnitKind::kBytes));
+  if (a.question.objective == Objective::kMemory || a.question.objective == Objective::kChips) return out + ".";
+  if (!r.has_room) {
+    return out + fmt::format("; no plan leaves {} of memory free, the error of its prediction: it may not fit.",
+                             format_quantity(room, UnitKind::kBytes));
+  }
+  return out + "; " + rule + ".";
 }
 
 /// Ranked by time, fewer chips never win; whoever pays should still see them.
@@ -97,13 +113,18 @@ Block ranking(const TrainAnswer& a) {
   Block out{.key = "plans", .columns = ranking_columns(a), .header = no_plan_record(a)};
   for (std::size_t i = 0; i < a.plans.size(); ++i) {
     out.records.push_back(plan_record(a, a.plans[i], i + 1, a.question.chips));
-    if (i == 0) out.records.back().role = Role::kGood;
+    Figure& rank = out.records.back().figures.front();
+    const bool near = i > 0 && is_near(a.question.objective, a.plans.front().plan, a.plans[i].plan);
+    const bool recommended = a.recommended && a.recommended->rank == i + 1;
+    rank.shown = fmt::format("{}{}{}", i + 1, near ? "=" : "", recommended ? "*" : "");
+    if (a.recommended && a.recommended->rank == i + 1) out.records.back().role = Role::kGood;
   }
   std::vector<std::string> notes;
   if (a.search.feasible > a.plans.size() && !a.plans.empty()) {
     notes.push_back(fmt::format("The best {} are shown; --top N shows more.", a.plans.size()));
   }
-  for (std::string note : {tie_note(a), cheaper_note(a), batch_note(a)}) notes.push_back(std::move(note));
+  for (std::string note : {near_note(a), recommended_note(a), cheaper_note(a), batch_note(a)})
+    notes.push_back(std::move(note));
   for (std::string& note : notes) {
     if (!note.empty()) out.lines.push_back({std::move(note)});
   }
@@ -113,6 +134,7 @@ Block ranking(const TrainAnswer& a) {
 /// What JSON says beside the ranking.
 Block beside_ranking(const TrainAnswer& a, bool complete) {
   std::vector<Figure> f{
+      object_figure("recommended", a.recommended ? std::optional(recommended_record(a)) : std::nullopt),
       object_figure("cheaper_on_fewer_chips",
                     a.cheaper ? std::optional(plan_record(a, *a.cheaper, 1, a.question.chips)) : std::nullopt),
       object_figure("search", search_record(a.search, complete)),
@@ -151,7 +173,7 @@ Sheet train_sheet(const TrainAnswer& answer, bool complete, bool all_reasons) {
   out.nothing_fits = answer.plans.empty() && complete;
   if (out.nothing_fits) add_nothing_fits(answer, out.summary);
   out.explanation = answer.explanation;
-  if (answer.question.explain > 0) out.explained = fmt::format("plan {}", answer.question.explain);
+  if (answer.question.explain) out.explained = detailed_name(answer);
 
   const auto add = [&](std::vector<Block> blocks) {
     for (Block& block : blocks) out.blocks.push_back(std::move(block));

@@ -84,11 +84,7 @@ std::string outranked(const TrainAnswer& a, const LayoutVerdict& v) {
 
 std::string tied(const LayoutVerdict& v) {
   const PlanComparison& against = *v.against_best;
-  std::string out = fmt::format("{}; plans within {} of the best are a tie and rank by memory", speed(against),
-                                format_quantity(kTie, UnitKind::kFraction));
-  const double more = memory_change(against);
-  if (more > 0) return out + fmt::format(": it needs {} a chip more than plan 1", bytes(more)) + main_part(against);
-  return out + ", then by time: it needs as much as plan 1";
+  return fmt::format("{}, less than any coefficient is known to", speed(against)) + main_cause(against);
 }
 
 std::string place(const LayoutVerdict& v) {

@@ -45,6 +45,18 @@ std::string cause_words(std::string_view key) {
   return std::string(found == kCauses.end() ? key : found->words);
 }
 
+std::optional<double> detailed_rank(const TrainAnswer& answer) {
+  if (answer.question.plan > 0) return static_cast<double>(answer.question.plan);
+  if (!answer.recommended || !answer.recommended->rank) return std::nullopt;
+  return static_cast<double>(*answer.recommended->rank);
+}
+
+std::string detailed_name(const TrainAnswer& answer) {
+  const auto rank = detailed_rank(answer);
+  if (answer.question.plan > 0) return fmt::format("plan {}", *rank);
+  return rank ? fmt::format("plan {}, recommended", *rank) : "the recommended plan";
+}
+
 std::string training_words(const Workload& workload) {
   if (!workload.fine_tune) return "Training";
   const FineTune& tune = *workload.fine_tune;
@@ -106,8 +118,8 @@ std::string fix_text(const Layout& layout) {
 
 std::string_view key_of(Reject reason) {
   static constexpr std::array<std::string_view, kRejectCount> kKeys{
-      "pinned", "heads",        "width",   "sequence",  "batch_small", "batch_uneven",
-      "stages", "microbatches", "experts", "placement", "memory",      "context"};
+      "pinned",       "heads",   "width",     "sequence", "batch_small", "batch_uneven", "stages",
+      "microbatches", "experts", "placement", "memory",   "context",     "stack"};
   return kKeys.at(static_cast<std::size_t>(reason));
 }
 

@@ -20,6 +20,11 @@ std::string recipe_text(const Layout& layout);
 /// "--fix dp=1,fsdp=1120,... --fix ...": the flags that leave exactly this layout.
 std::string fix_text(const Layout& layout);
 
+/// "plan 3, recommended", "plan 2": the one shown in detail.
+std::string detailed_name(const TrainAnswer& answer);
+/// Its place in the ranking; nothing for a recommended plan that is not among those shown.
+std::optional<double> detailed_rank(const TrainAnswer& answer);
+
 /// "Training", or with which adapters a model is fine-tuned.
 std::string training_words(const Workload& workload);
 /// "batch 4.19M tokens, sequences of 8,192, bf16, adam": what a step does, in titles.

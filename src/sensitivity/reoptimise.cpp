@@ -63,7 +63,7 @@ class Reoptimiser {
 
   std::optional<Plan> strictly_best(const PlanRequest& request, std::optional<double> below) const {
     Planner planner(request, stop_);
-    PlanResult result = planner.best({.objective = request.objective, .top = 1, .below = below, .ties = false});
+    PlanResult result = planner.best({.objective = request.objective, .top = 1, .below = below});
     if (result.plans.empty()) return std::nullopt;
     return std::move(result.plans.front());
   }

@@ -54,6 +54,7 @@ StackSpec load_stack(const ConfigNode& document) {
   out.frameworks = fields.text_list("aliases");
   out.publications = fields.text_list("published_in");
   fields.optional_text("note");
+  fields.node("supports");  // plan/load_supports reads it: it speaks of layouts
   if (const ConfigNode* recipes = fields.node("recipes")) out.recipes = load_recipes(*recipes, problems);
   if (const ConfigNode* runtime = fields.node("runtime")) out.runtime = read_stack_runtime(*runtime, problems);
   if (const ConfigNode* memory = fields.node("memory")) out.memory = read_stack_memory(*memory, out.name, problems);

@@ -45,6 +45,9 @@ struct StackMemory {
   double error = 0.15;                  ///< of a prediction by these rules; nine of ten measured ones lie within
 };
 
+/// The share of a chip's memory that a predicted total may take to be sure to fit.
+inline double usable_share(const StackMemory& rules) { return 1 / (1 + rules.error); }
+
 /// Reads a `memory:` block; problems are collected.
 StackMemory read_stack_memory(const ConfigNode& node, const std::string& stack, Problems& problems);
 

@@ -9,6 +9,7 @@
 #include "train/layout_judge.h"
 #include "train/obstacles.h"
 #include "train/question.h"
+#include "train/recommend.h"
 #include "train/reference.h"
 #include "train/resolve.h"
 #include "train/rules.h"
@@ -105,6 +106,12 @@ void judge_layouts(const RankingContext& context, const std::optional<KnownRefer
 
 }  // namespace
 
+const RankedPlan* detailed_plan(const TrainAnswer& answer) {
+  const std::size_t rank = answer.question.plan;
+  if (rank == 0) return answer.recommended ? &answer.recommended->plan : nullptr;
+  return rank <= answer.plans.size() ? &answer.plans[rank - 1] : nullptr;
+}
+
 TrainAnswer answer(const TrainQuestion& question, const Catalog& catalog, const std::function<bool()>& stop) {
   return answer(question, resolve(question, catalog), stop);
 }
@@ -117,6 +124,7 @@ TrainAnswer answer(const TrainQuestion& question, ResolvedQuestion resolved, con
   PlanResult result = planner.best({.objective = request.objective, .top = request.top});
   TrainAnswer out;
   for (Plan& p : result.plans) out.plans.push_back(ranked(resolved, request, std::move(p)));
+  if (!out.plans.empty()) out.recommended = recommend(question, resolved, request, planner, out.plans);
   if (!out.plans.empty() && !(stop && stop())) {
     out.cheaper = cheaper_on_fewer_chips(resolved, request, planner, out.plans.front().plan);
     if (request.objective == Objective::kTime) {
@@ -129,16 +137,16 @@ TrainAnswer answer(const TrainQuestion& question, ResolvedQuestion resolved, con
     if (!ways.empty()) out.would_fit = join(ways, " or ");
   }
   if (out.plans.empty() && !out.nearest_miss) out.obstacles = obstacles(request);
-  judge_layouts({question, resolved, request, out.plans, result.best_goal, stop}, reference, out);
-  if (question.explain > 0 && question.explain <= out.plans.size()) {
-    out.explanation = explanation(resolved, request, out.plans[question.explain - 1]);
+  judge_layouts({question, resolved, request, out.plans, stop}, reference, out);
+  out.question = question;
+  if (const RankedPlan* plan = detailed_plan(out); plan != nullptr && question.explain) {
+    out.explanation = explanation(resolved, request, *plan);
   }
   out.slice = resolved.slices.front();
   out.search = result.stats;
   out.completeness = completeness(question, resolved);
   out.assumptions = std::move(resolved.assumptions);
   out.workload = resolved.workload;
-  out.question = question;
   out.model = std::move(resolved.model);
   out.hw = std::move(resolved.hw);
   return out;

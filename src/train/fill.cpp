@@ -16,7 +16,7 @@ std::optional<double> batch_to_fill(const PlanRequest& request, const Plan& fast
   for (double seqs = 2 * request.workload.batch_seqs; seqs < 2 * chips; seqs *= 2) {
     if (stop && stop()) return std::nullopt;
     larger.workload.batch_seqs = seqs;
-    const PlanResult result = Planner(larger, stop).best({.objective = Objective::kTime, .top = 1, .ties = false});
+    const PlanResult result = Planner(larger, stop).best({.objective = Objective::kTime, .top = 1});
     if (!result.plans.empty() && busy(result.plans.front())) {
       return seqs * static_cast<double>(request.workload.seq);
     }

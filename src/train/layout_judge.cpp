@@ -18,11 +18,7 @@ namespace {
 class LayoutJudge {
  public:
   LayoutJudge(const RankingContext& context, const LayoutFilter& pins, OtherPins others)
-      : context_(context),
-        request_(context.request),
-        base_(context.request),
-        ties_from_(context.best_goal),
-        alone_(others == OtherPins::kNone) {
+      : context_(context), request_(context.request), base_(context.request), alone_(others == OtherPins::kNone) {
     out_.pins = pins;
     if (alone_) base_.fix = base_.max = {};
     base_.top = 1;
@@ -38,8 +34,7 @@ class LayoutJudge {
 
   LayoutVerdict run() {
     Planner planner(request_, context_.stop);
-    if (alone_) widen_ties(planner);
-    PlanResult found = planner.best({.objective = request_.objective, .top = 1, .ties_from = ties_from_});
+    PlanResult found = planner.best({.objective = request_.objective, .top = 1});
     if (!found.plans.empty()) {
       fits(std::move(found.plans.front()));
     } else if (found.nearest_miss) {
@@ -57,29 +52,14 @@ class LayoutJudge {
   }
 
  private:
-  /// A layout outside the question's pins may be better than any inside; ties are then counted from it.
-  void widen_ties(Planner& planner) {
-    const std::optional<double> own = planner.best({.objective = request_.objective, .top = 1}).best_goal;
-    if (own && (!ties_from_ || *own < *ties_from_)) ties_from_ = own;
-  }
-
   void take(Plan plan) {
     PlanFigures numbers = figures(context_.resolved, request_, plan);
     out_.plan = RankedPlan{std::move(plan), std::move(numbers)};
     if (!context_.plans.empty()) out_.against_best = compare_plans(context_.plans.front(), *out_.plan);
   }
 
-  Rank rank_of(const Plan& p) const {
-    const Ranker ranker(request_.objective, ties_from_.value_or(0));
-    return ranker(static_cast<double>(p.slice.chips), p.step_s, tokens_of(p), p.memory.total().value());
-  }
+  Rank rank_of(const Plan& p) const { return Ranker(request_.objective)(p, tokens_of(p)); }
   double tokens_of(const Plan& p) const { return p.batch_seqs * static_cast<double>(request_.workload.seq); }
-
-  bool ties(const Plan& p) const {
-    const Ranker ranker(request_.objective, 0);
-    const double goal = ranker.goal(static_cast<double>(p.slice.chips), p.step_s, tokens_of(p));
-    return ties_from_ && goal <= *ties_from_ * (1 + kTie);
-  }
 
   void fits(Plan found) {
     take(std::move(found));
@@ -93,7 +73,8 @@ class LayoutJudge {
     } else if (out_.rank == 1) {
       out_.outcome = LayoutOutcome::kBest;
     } else {
-      out_.outcome = ties(plan) ? LayoutOutcome::kTied : LayoutOutcome::kOutranked;
+      out_.outcome = is_near(request_.objective, context_.plans.front().plan, plan) ? LayoutOutcome::kTied
+                                                                                    : LayoutOutcome::kOutranked;
     }
   }
 
@@ -140,9 +121,8 @@ class LayoutJudge {
   }
 
   const RankingContext& context_;
-  PlanRequest request_;              ///< with the pins
-  PlanRequest base_;                 ///< without
-  std::optional<double> ties_from_;  ///< the goal within 1 % of which plans tie
+  PlanRequest request_;  ///< with the pins
+  PlanRequest base_;     ///< without
   bool alone_;
   LayoutVerdict out_;
 };

@@ -15,7 +15,6 @@ struct RankingContext {
   const ResolvedQuestion& resolved;
   const PlanRequest& request;
   const std::vector<RankedPlan>& plans;
-  std::optional<double> best_goal;  ///< of PlanResult
   const std::function<bool()>& stop;
 };
 

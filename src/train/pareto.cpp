@@ -39,11 +39,9 @@ std::vector<Plan> undominated(std::vector<Plan> plans, std::int64_t seq) {
 /// Nothing is missed. Let Q be a plan the walk did not take, and P the one it took when machines with n_Q chips were
 /// last allowed. P is the fastest allowed there, so t_P <= t_Q; and the next step allowed only n < n_P, which excluded
 /// n_Q, so n_P <= n_Q. Hence n_P t_P <= n_Q t_Q: P is no slower and no dearer than Q.
-/// Each step asks for the fastest by its time alone: a plan within the planner's tie of the fastest may be off the
-/// front, or hide one that is on it.
 std::vector<Plan> pareto_front(Planner& planner, const PlanRequest& request, const std::function<bool()>& stop) {
   std::vector<Plan> walked;
-  Goal goal{.objective = Objective::kTime, .top = 1, .ties = false};
+  Goal goal{.objective = Objective::kTime, .top = 1};
   while (!(stop && stop())) {
     PlanResult fastest = planner.best(goal);
     if (fastest.plans.empty()) break;

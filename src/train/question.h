@@ -65,7 +65,9 @@ struct TrainQuestion {
   Objective objective = Objective::kTime;
   std::size_t top = 10;
   bool variants = false;
-  std::size_t explain = 0;              ///< rank of the plan to explain; 0 = none
+  double tie = 0.02;                    ///< a simpler plan is recommended if it is behind by no more than this share
+  std::size_t plan = 0;                 ///< rank of the plan shown in detail; 0 = the recommended one
+  bool explain = false;                 ///< the formulas behind it
   std::vector<LayoutFilter> why_not;    ///< layouts the asker expected: what became of each
   std::optional<ReferenceLayout> from;  ///< what changes against it
   std::vector<std::string> set;         ///< "hw.hbm.bandwidth=5TB/s", "model.layers..."
@@ -125,7 +127,7 @@ enum class LayoutOutcome {
   kIllegal,      ///< a rule excludes it
   kOutOfMemory,  ///< legal, and no variant of it fits
   kOutranked,    ///< fits
-  kTied,         ///< fits, within 1 % of the best, and needs more memory than plan 1
+  kTied,         ///< fits, and is within 1 % of plan 1
   kBest,         ///< is plan 1
   kBetter,       ///< ranks before plan 1, which other pins of the question hold back
 };
@@ -141,6 +143,15 @@ struct LayoutVerdict {
   std::optional<RankedPlan> plan;              ///< the best of them; out of memory: the one that needs least
   std::optional<std::size_t> rank;             ///< if it is among the plans shown
   std::optional<PlanComparison> against_best;  ///< if both exist
+};
+
+/// The plan to run (train/recommend.h).
+struct Recommendation {
+  RankedPlan plan;
+  std::optional<std::size_t> rank;  ///< among the plans shown
+  double behind = 0;                ///< its time (or cost) per token over plan 1's, less 1
+  double usable = 1;                ///< share of a chip's memory that leaves room for the error of the memory rules
+  bool has_room = true;             ///< it takes no more; false where no plan does
 };
 
 /// A plan as a saved answer recorded it, on the question it was asked for.
@@ -168,6 +179,7 @@ struct TrainAnswer {
   TrainQuestion question;
   Slice slice;  ///< the slice asked for (its first shape)
   std::vector<RankedPlan> plans;
+  std::optional<Recommendation> recommended;  ///< if there are plans
   std::optional<RankedPlan> cheaper;       ///< fewer chips that cost at least 1 % less per token than the fastest plan
   std::optional<RankedPlan> nearest_miss;  ///< nothing fits: the least over capacity
   std::vector<std::string> obstacles;      ///< no layout is legal: which pins and rules are in the way
@@ -180,6 +192,9 @@ struct TrainAnswer {
   std::vector<Assumption> assumptions;
   std::vector<ExplainSection> explanation;
 };
+
+/// The plan asked for by rank, or the recommended one; nullptr if there is none.
+const RankedPlan* detailed_plan(const TrainAnswer& answer);
 
 /// UserError for a wrong question. No plan that fits is an answer: plans is empty, nearest_miss says what is short.
 TrainAnswer answer(const TrainQuestion& question, const Catalog& catalog, const std::function<bool()>& stop = {});

@@ -62,11 +62,32 @@ class Resolver {
   /// the chip's usual one. Pure rooflines are nobody's, and neither are stacks that have no file.
   void stack(const Catalog& catalog) {
     const std::string usual = q_.ideal ? "" : stack_of_framework(catalog, out_.efficiency.stack).value_or("");
-    run_under_stack(catalog, q_.stack.empty() ? usual : q_.stack, out_);
+    const StackAsked asked = stack_asked(q_.stack);
+    run_under_stack(catalog, asked.name.empty() ? usual : asked.name, out_);
+    launcher(catalog, asked, asked.name.empty() ? usual : asked.name);
     const StackMemory& rules = out_.workload.memory;
     if (rules.stack.empty()) return;
     assume(fmt::format("memory as {} keeps it; measured runs lie within {:g} %", rules.stack, 100 * rules.error),
            "--stack", rules.source);
+  }
+
+  /// Layouts are those that the stack can launch, in its newest release or the one asked for.
+  void launcher(const Catalog& catalog, const StackAsked& asked, const std::string& name) {
+    if (asked.any)
+      return assume("layouts that any software could run, whether or not one does", "--stack", "docs/stacks.md");
+    if (name.empty()) {
+      return assume(q_.ideal ? "the pure roofline is no software's: layouts that any could run"
+                             : "no software is usual here: layouts that any could run",
+                    "--stack", "docs/stacks.md");
+    }
+    out_.launcher = stack_release(catalog, name, asked.version);
+    if (out_.launcher == nullptr) {
+      return assume(fmt::format("layouts that any software could run: {}", load_supports(catalog, name).unknown),
+                    "--stack", "stack file", true);
+    }
+    assume(fmt::format("layouts that {} ({}) can run; --stack any searches the others too", out_.launcher->name(),
+                       out_.launcher->since),
+           "--stack", "docs/stacks.md");
   }
 
   std::string fact_source(const char* field) const {
@@ -396,7 +417,13 @@ class Resolver {
 }  // namespace
 
 Efficiency efficiency_asked_for(const TrainQuestion& question, const HardwareSpec& hw) {
-  return question.ideal ? ideal_efficiency(hw.efficiency) : efficiency_under(hw, question.stack);
+  return question.ideal ? ideal_efficiency(hw.efficiency) : efficiency_under(hw, stack_asked(question.stack).name);
+}
+
+StackAsked stack_asked(const std::string& typed) {
+  if (typed == "any") return {.name = "", .version = "", .any = true};
+  const std::size_t at = typed.find('@');
+  return {.name = typed.substr(0, at), .version = at == std::string::npos ? "" : typed.substr(at + 1)};
 }
 
 void run_under_stack(const Catalog& catalog, const std::string& stack, ResolvedQuestion& out) {
@@ -428,6 +455,7 @@ PlanRequest request_of(const TrainQuestion& q, const ResolvedQuestion& resolved)
           .hw = &resolved.hw,
           .efficiency = resolved.efficiency,
           .workload = resolved.workload,
+          .stack = resolved.launcher,
           .slices = resolved.slices,
           .fix = q.fix,
           .max = q.max,

@@ -4,6 +4,7 @@
 
 #include "import/named_model.h"
 #include "plan/request.h"
+#include "plan/stack_supports.h"
 #include "train/question.h"
 
 namespace scalecalc {
@@ -13,8 +14,9 @@ struct ResolvedQuestion {
   HardwareSpec hw;
   Workload workload;
   Efficiency efficiency;
-  std::vector<Slice> slices;        ///< the machine asked for first, then smaller ones worth offering
-  std::size_t shapes_left_out = 0;  ///< longer boxes of the same count that are not searched
+  std::shared_ptr<const StackRelease> launcher;  ///< whose layouts are searched; null: those of any
+  std::vector<Slice> slices;                     ///< the machine asked for first, then smaller ones worth offering
+  std::size_t shapes_left_out = 0;               ///< longer boxes of the same count that are not searched
   std::vector<Assumption> assumptions;
   std::optional<double> usd_per_chip_hour;
   RunQuestion run;
@@ -26,6 +28,14 @@ ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog);
 ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog, ModelDocument model);
 /// The answer to a question that is resolved already.
 TrainAnswer answer(const TrainQuestion& question, ResolvedQuestion resolved, const std::function<bool()>& stop = {});
+
+/// --stack as typed: "megatron", "megatron@0.14", "any".
+struct StackAsked {
+  std::string name;     ///< empty: the chip's usual one
+  std::string version;  ///< empty: the newest
+  bool any = false;     ///< layouts of any stack, by the usual one's coefficients
+};
+StackAsked stack_asked(const std::string& typed);
 
 /// The hardware's coefficients under the stack asked for, or the pure roofline's. UserError for a stack it has none of.
 Efficiency efficiency_asked_for(const TrainQuestion& question, const HardwareSpec& hw);

@@ -273,7 +273,7 @@ class Documents(unittest.TestCase):
 
     def test_trace(self):
         for words in (["gpt3-175b", "--hw", "a100-80g", "--chips", "1024", "--fix", "tp=8,pp=8", "--batch-seqs", "192"],
-                      ["llama3-8b", "--hw", "h100-sxm", "--chips", "64", "--rank", "2"],
+                      ["llama3-8b", "--hw", "h100-sxm", "--chips", "64", "--plan", "2"],
                       ["mixtral-8x7b", "--hw", "tpu-v5p", "--chips", "256", "--fix", "pp=4,vpp=1", "--schedule", "gpipe",
                        "--efficiency", "ideal", "--detail", "blocks", "--batch-seqs", "256"]):
             document = self.valid("trace", "trace", *words, "--json")
@@ -285,7 +285,7 @@ class Documents(unittest.TestCase):
         short = self.valid("trace", "trace", "llama3-70b", "--hw", "h100-sxm", "--chips", "4", "--offload", "none", "--json", code=3)
         self.assertEqual((short["traceEvents"], short["stages"]), ([], []))
         self.assertTrue(short["nothing_fits"])
-        self.valid("error", "trace", *QUESTION[1:], "--rank", "0", "--json", code=2)
+        self.valid("error", "trace", *QUESTION[1:], "--plan", "0", "--json", code=2)
 
     def test_sensitivity(self):
         ask = ["sensitivity", "gpt2-1.5b", "--hw", "h100-sxm", "--chips", "8", "--batch-seqs", "64"]

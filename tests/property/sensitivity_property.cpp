@@ -125,7 +125,7 @@ RC_GTEST_PROP(Sensitivity, AFreePlanGainsAtLeastWhatAKeptOneDoes, ()) {
   const ResolvedQuestion resolved = resolved_of(*r.c);
   const TrainQuestion question{.top = 1};
   const PlanRequest request = request_of(question, resolved);
-  PlanResult best = Planner(request).best({.top = 1, .ties = false});
+  PlanResult best = Planner(request).best({.top = 1});
   RC_ASSERT(!best.plans.empty());
   const Plan& plan = best.plans.front();
   const Reoptimised out = reoptimise(question, resolved, plan, true, {});
@@ -143,7 +143,7 @@ RC_GTEST_PROP(Sensitivity, AFreePlanGainsAtLeastWhatAKeptOneDoes, ()) {
   change.rate.scale(hw, change.rate.factor(1.1));
   PlanRequest moved = request;
   moved.hw = &hw;
-  const PlanResult found = Planner(moved).best({.top = 1, .ties = false});
+  const PlanResult found = Planner(moved).best({.top = 1});
   RC_ASSERT(!found.plans.empty());
   const Plan& there = found.plans.front();
   const double best_s = there.step_s / (there.batch_seqs * static_cast<double>(moved.workload.seq));

@@ -148,7 +148,8 @@ TEST(TrainOptions, ReadsAQuestion) {
   EXPECT_EQ(q.top, 20U);
   EXPECT_TRUE(q.variants);
   EXPECT_TRUE(q.ideal);
-  EXPECT_EQ(q.explain, 2U);
+  EXPECT_TRUE(q.explain);
+  EXPECT_EQ(q.plan, 2U);
   EXPECT_EQ(q.set, (Words{"hw.a=1", "model.b=2"}));
   EXPECT_EQ(q.precision, "fp8");
   EXPECT_EQ(q.optimizer, "muon");
@@ -214,7 +215,7 @@ TEST(TrainOptions, WholeMessages) {
       {with({"--price", "4GB"}),
        "error: --price: '4GB' is not a price per hour: 'GB' is a unit of size\n"
        "hint: accepted: 4.2, $4.20, 4.2USD/h\n"},
-      {with({"--explain", "12"}), "error: --explain 12 is beyond the 10 plans shown\nhint: add --top 12\n"},
+      {with({"--explain", "12"}), "error: plan 12 is beyond the 10 plans shown\nhint: add --top 12\n"},
       {{"m", "n", "--hw", "x", "--chips", "8"},
        "error: unexpected argument 'n': train takes one MODEL, and that is 'm'\n"
        "hint: for example: scalecalc train llama3-70b --hw tpu-v5p --chips 8960\n"},

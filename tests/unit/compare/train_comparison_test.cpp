@@ -39,7 +39,7 @@ std::optional<double> time_on(const char* hardware, std::int64_t chips) {
   ResolvedQuestion machine = on_machine(q, job);
   std::erase_if(machine.slices, [&](const Slice& s) { return s.chips != chips; });
   const PlanRequest request = request_of(q, machine);
-  const PlanResult best = Planner(request).best({.objective = Objective::kTime, .top = 1, .ties = false});
+  const PlanResult best = Planner(request).best({.objective = Objective::kTime, .top = 1});
   if (best.plans.empty()) return std::nullopt;
   return ranked(machine, request, best.plans.front()).figures.run->time_s;
 }

@@ -62,7 +62,8 @@ TEST(RenderTable, ColoursByRoleAndDrawsTheRule) {
 
 TEST(RenderTable, FitsEveryWidthFromSixty) {
   TrainAnswer answer = sample_answer();
-  answer.question.explain = 1;
+  answer.question.explain = true;
+  answer.question.plan = 1;
   answer.explanation = {{"Long", {{"x", std::string(300, 'a') + " + b", "1 + 2", 3, Dim{}, "book"}}, {}}};
   for (const TrainAnswer& each : {answer, sample_miss()}) {
     for (std::size_t width = kNarrowest; width < 140; ++width) {

@@ -27,8 +27,8 @@ Keys keys(const Json& object) {
 
 TEST(TrainJson, HasTheKeysOfTheContractInOrder) {
   const Json json = Json::parse(train_json(sample_answer(), "1.2.3"));
-  EXPECT_EQ(keys(json), (Keys{"schema", "tool", "query", "assumptions", "plans", "cheaper_on_fewer_chips", "search",
-                              "completeness", "nearest_miss", "obstacles", "would_fit", "batch_to_fill_tokens"}));
+  EXPECT_EQ(keys(json), (Keys{"schema", "tool", "query", "assumptions", "plans", "recommended", "cheaper_on_fewer_chips",
+                              "search", "completeness", "nearest_miss", "obstacles", "would_fit", "batch_to_fill_tokens"}));
   EXPECT_EQ(json["schema"], "scalecalc/train/1");
   EXPECT_EQ(json["tool"]["version"], "1.2.3");
   const Json& plan = json["plans"][0];
@@ -89,7 +89,8 @@ TEST(TrainJson, DescribesTheNearestMiss) {
 TEST(TrainJson, ExplainsWhenAsked) {
   TrainAnswer answer = sample_answer();
   EXPECT_FALSE(Json::parse(train_json(answer, "1")).contains("explain"));
-  answer.question.explain = 1;
+  answer.question.explain = true;
+  answer.question.plan = 1;
   answer.explanation = {{"Memory", {{"weights", "a", "b", 2.0, kByteDim, "book"}}, {"r"}}};
   EXPECT_EQ(Json::parse(train_json(answer, "1"))["explain"].dump(),
             R"([{"title":"Memory","steps":[{"name":"weights","formula":"a","numbers":"b","value":2.0,"unit":"bytes",)"

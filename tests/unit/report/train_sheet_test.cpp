@@ -46,15 +46,19 @@ TEST(TrainReport, TitleSaysTheQuestion) {
             "first");
   EXPECT_TRUE(report.summary.empty());
   EXPECT_TRUE(report.warnings.empty());
-  EXPECT_EQ(report.notes, std::vector<std::string>{"The best 2 are shown; --top N shows more."});
+  EXPECT_EQ(report.notes.front(), "The best 2 are shown; --top N shows more.");
 }
 
-TEST(TrainReport, SaysWhyASlowerPlanStandsFirst) {
+TEST(TrainReport, MarksPlansNearTheBestAndTheRecommendedOne) {
   TrainAnswer answer = sample_answer();
-  answer.plans[1].figures.tokens_per_s *= 1.001;
-  EXPECT_EQ(train_report(answer).notes.back(), "Plans within 1% of the best are a tie and rank by memory.");
+  EXPECT_EQ(train_report(answer).plans.rows[0].cells[0], Cell("1*"));
+  EXPECT_EQ(train_report(answer).plans.rows[1].cells[0], Cell("2"));
+  answer.plans[1].plan.step_s = answer.plans[0].plan.step_s * 1.009;
+  answer.plans[1].plan.batch_seqs = answer.plans[0].plan.batch_seqs;
+  answer.plans[1].plan.slice.chips = answer.plans[0].plan.slice.chips;
+  EXPECT_EQ(train_report(answer).plans.rows[1].cells[0], Cell("2="));
   answer.question.objective = Objective::kMemory;
-  EXPECT_EQ(train_report(answer).notes.size(), 1U);
+  EXPECT_EQ(train_report(answer).plans.rows[1].cells[0], Cell("2"));
 }
 
 TEST(TrainReport, EveryRowHasEveryColumn) {
@@ -84,7 +88,7 @@ TEST(TrainReport, TakesTheStepApart) {
 
 TEST(TrainReport, SaysWhatStaysIdleAndWhatItCosts) {
   const Report report = train_report(sample_answer());
-  const Section* plan = find_section(report, "Plan 1");
+  const Section* plan = find_section(report, "In detail: plan 1, recommended");
   ASSERT_NE(plan, nullptr);
   EXPECT_EQ(section_lines(*plan),
             (std::vector<std::string>{
@@ -139,7 +143,8 @@ TEST(TrainReport, MarksAnInterruptedSearch) {
 
 TEST(TrainReport, PrintsExplanationsAsFormulaNumbersValueSource) {
   TrainAnswer answer = sample_answer();
-  answer.question.explain = 1;
+  answer.question.explain = true;
+  answer.question.plan = 1;
   answer.explanation = {{"Memory",
                          {{"weights", "params * 2 / fsdp", "80e9 * 2 / 8", 20e9, kByteDim, "book ch. 4"},
                           {"ratio", "a / b", "1 / 3", 1.0 / 3, Dim{}, ""}},

@@ -49,7 +49,7 @@ TEST(BookChapter6, PureFsdpIsCommunicationBound) {
 
 TEST(BookChapter6, ExplainShowsTheBooksNumbers) {
   TrainQuestion q = book();
-  q.explain = 1;
+  q.explain = true;
   const TrainAnswer a = ask(q);
   ASSERT_GE(a.explanation.size(), 5u) << "time and cost of the run come last";
   const ExplainSection& rules = a.explanation[2];
@@ -73,7 +73,7 @@ TEST(BookChapter6, ExplainShowsTheBooksNumbers) {
 /// Scaling book, chapter 12: behind switches it is the node's egress that counts, and tensor parallelism in the node.
 TEST(BookChapter12, ExplainShowsTheRulesBehindSwitches) {
   TrainQuestion q{.model = "llama3-70b", .hardware = "book/h100", .chips = 1024};
-  q.explain = 1;
+  q.explain = true;
   const TrainAnswer a = ask(q);
   ASSERT_GE(a.explanation.size(), 3u);
   const ExplainSection& rules = a.explanation[2];
@@ -85,7 +85,8 @@ TEST(BookChapter12, ExplainShowsTheRulesBehindSwitches) {
 
 TEST(Explain, TheExplainedStepIsTheAnsweredStep) {
   TrainQuestion q{.model = "mixtral-8x7b", .hardware = "mi300x", .chips = 64};
-  q.explain = 1;
+  q.explain = true;
+  q.plan = 1;
   const TrainAnswer a = ask(q);
   const ExplainedStep& last = a.explanation[0].steps.back();
   EXPECT_EQ(last.name, "step time");

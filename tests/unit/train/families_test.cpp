@@ -36,7 +36,7 @@ class Families : public testing::TestWithParam<Family> {};
 TEST_P(Families, Train) {
   const Family& f = GetParam();
   TrainQuestion q = question(f.model, f.hardware, f.chips);
-  q.explain = 1;
+  q.explain = true;
   const TrainAnswer a = answer(q, Catalog());
   ASSERT_EQ(a.plans.size(), 1U) << a.would_fit.value_or("");
   const auto& [plan, figures] = a.plans.front();

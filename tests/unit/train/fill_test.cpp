@@ -12,7 +12,7 @@ class BatchToFill : public testing::Test {
   Plan fastest(double sequences) {
     PlanRequest r = request;
     r.workload.batch_seqs = sequences;
-    return Planner(r).best({.top = 1, .ties = false}).plans.at(0);
+    return Planner(r).best({.top = 1}).plans.at(0);
   }
   static double busy_share(const Plan& plan) { return (plan.time.compute + plan.time.hbm).value() / plan.step_s; }
 

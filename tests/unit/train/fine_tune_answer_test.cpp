@@ -112,7 +112,7 @@ TEST(Lora, SaysWhatTrainsAndWhatIsNotKnown) {
 
 TEST(Lora, ExplainsFrozenWeights) {
   TrainQuestion q = qlora("llama1-7b", BaseFormat::kNf4);
-  q.explain = 1;
+  q.explain = true;
   const TrainAnswer a = ask_fine_tune(q);
   ASSERT_EQ(a.explanation.size(), 3U);
   const auto explained = [&](std::size_t section, const std::string& words) {

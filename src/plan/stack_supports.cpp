@@ -1,0 +1,202 @@
+#include "plan/stack_supports.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cost/pipeline.h"
+
+namespace scalecalc {
+namespace {
+
+/// How even the pipeline's chunks are: the same layers each; embedding and head counted as a layer; only the first and
+/// last chunk different; any.
+enum class ChunkSizes : std::uint8_t { kEven, kAccounted, kEnds, kUneven };
+const std::vector<std::string> kChunkSizeNames{"even", "accounted", "ends", "uneven"};
+
+ChunkSizes chunk_sizes_of(const SupportSubject& s) {
+  const std::vector<ChunkShape> chunks = deal(s.model, s.layout.pp, s.layout.vpp, s.workload.runtime.stages);
+  if (chunks.size() < 2) return ChunkSizes::kEven;
+  const std::int64_t first = chunks.front().layers;
+  const std::int64_t last = chunks.back().layers;
+  const std::int64_t middle = chunks.size() > 2 ? chunks[1].layers : first;
+  const bool same = std::all_of(chunks.begin() + 1, chunks.end() - 1,
+                                [&](const ChunkShape& chunk) { return chunk.layers == middle; });
+  if (!same) return ChunkSizes::kUneven;
+  if (first == middle && last == middle) return ChunkSizes::kEven;
+  return first == last && first + 1 == middle ? ChunkSizes::kAccounted : ChunkSizes::kEnds;
+}
+
+/// The search level of each dimension, by its name.
+std::uint8_t level_of(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kInner{"tp", "sp", "cp", "cp_comm", "ep", "etp"};
+  constexpr std::array<std::string_view, 3> kPipeline{"pp", "vpp", "schedule"};
+  const auto among = [&](const auto& names) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  if (among(kInner)) return kLevelInner;
+  if (among(kPipeline)) return kLevelPipeline;
+  if (name == "mb" || name == "ga") return kLevelRanks;
+  return name == "remat" || name == "remat_layers" ? kLevelRemat : kLevelSharding;
+}
+
+template <std::size_t kCount>
+std::vector<std::string> words_of(const std::array<std::string_view, kCount>& names) {
+  return {names.begin(), names.end()};
+}
+
+std::int64_t least_attention(const ModelSpec& model, std::int64_t AttentionShape::*count) {
+  std::int64_t out = 0;
+  for (const LayerKind& kind : model.kinds) {
+    const bool attends = kind.mixer == MixerKind::kFull || kind.mixer == MixerKind::kSliding ||
+                         kind.mixer == MixerKind::kChunked || kind.mixer == MixerKind::kMla;
+    if (!attends) continue;
+    const std::int64_t each = model.attention.shape(kind.mixer).*count;
+    if (each > 0 && (out == 0 || each < out)) out = each;
+  }
+  return out;
+}
+
+template <std::uint8_t kBit>
+SupportQuantity offloaded(std::string name) {
+  return {.name = std::move(name),
+          .kind = DimensionKind::kSwitch,
+          .level = kLevelOffload,
+          .value = [](const SupportSubject& s) -> std::int64_t { return (s.layout.offload & kBit) != 0 ? 1 : 0; },
+          .dimension = find_dimension("offload"),
+          .words = {}};
+}
+
+std::vector<SupportQuantity> make_quantities() {
+  std::vector<SupportQuantity> out;
+  for (const LayoutDimension& d : layout_dimensions()) {
+    if (d.name == "offload") continue;
+    SupportQuantity q{.name = std::string(d.name),
+                      .kind = d.kind,
+                      .level = level_of(d.name),
+                      .value = nullptr,
+                      .dimension = &d,
+                      .words = {},
+                      .least = d.least};
+    for (std::int64_t v = d.least; d.kind == DimensionKind::kWord && v <= d.most; ++v) q.words.emplace_back(d.word(v));
+    out.push_back(std::move(q));
+  }
+  out.push_back(offloaded<kOffloadOptimizer>("offload_optimizer"));
+  out.push_back(offloaded<kOffloadWeights>("offload_weights"));
+  out.push_back(offloaded<kOffloadActivations>("offload_activations"));
+  using Kind = DimensionKind;
+  const auto add = [&](std::string name, Kind kind, std::uint8_t level, std::int64_t (*value)(const SupportSubject&),
+                       std::vector<std::string> words = {}) {
+    out.push_back({.name = std::move(name), .kind = kind, .level = level, .value = value, .words = std::move(words)});
+  };
+  add("data", Kind::kCount, kLevelRanks, [](const SupportSubject& s) { return s.layout.data(); });
+  add(
+      "chunks", Kind::kWord, kLevelPipeline,
+      [](const SupportSubject& s) { return static_cast<std::int64_t>(chunk_sizes_of(s)); }, kChunkSizeNames);
+  add("layers", Kind::kCount, 0, [](const SupportSubject& s) { return s.model.layers(); });
+  add("mtp_layers", Kind::kCount, 0, [](const SupportSubject& s) { return s.model.mtp_layers; });
+  add("seq", Kind::kCount, 0, [](const SupportSubject& s) { return s.workload.seq; });
+  add("heads", Kind::kCount, 0,
+      [](const SupportSubject& s) { return least_attention(s.model, &AttentionShape::heads); });
+  add("kv_heads", Kind::kCount, 0,
+      [](const SupportSubject& s) { return least_attention(s.model, &AttentionShape::kv_heads); });
+  add("moe", Kind::kSwitch, 0, [](const SupportSubject& s) -> std::int64_t { return s.model.moe ? 1 : 0; });
+  add("experts", Kind::kCount, 0, [](const SupportSubject& s) { return s.model.moe ? s.model.moe->experts : 0; });
+  add("expert_overlap", Kind::kSwitch, 0,
+      [](const SupportSubject& s) -> std::int64_t { return s.workload.expert_overlap ? 1 : 0; });
+  add(
+      "precision", Kind::kWord, 0,
+      [](const SupportSubject& s) -> std::int64_t {
+        return std::find(kPrecisionNames.begin(), kPrecisionNames.end(), s.workload.precision.name) -
+               kPrecisionNames.begin();
+      },
+      words_of(kPrecisionNames));
+  add(
+      "graphs", Kind::kWord, 0, [](const SupportSubject& s) { return static_cast<std::int64_t>(s.workload.graphs); },
+      words_of(kGraphCaptureNames));
+  add(
+      "tp_overlap", Kind::kWord, 0,
+      [](const SupportSubject& s) { return static_cast<std::int64_t>(s.workload.tp_overlap); },
+      words_of(kCommOverlapNames));
+  add("torus", Kind::kSwitch, 0, [](const SupportSubject& s) -> std::int64_t { return s.hw.is_torus() ? 1 : 0; });
+  return out;
+}
+
+std::int64_t value_of_quantity(const SupportQuantity& quantity, const SupportSubject& subject) {
+  return quantity.value == nullptr ? quantity.dimension->value(subject.layout) : quantity.value(subject);
+}
+
+FactGroup group_of(std::uint8_t levels) {
+  constexpr std::uint8_t kMember = kLevelInner | kLevelPipeline | kLevelRanks;
+  const auto within = [&](int of) { return (levels & ~of) == 0; };
+  if (levels == 0) return FactGroup::kQuestion;
+  if (within(kLevelInner)) return FactGroup::kInner;
+  if (within(kLevelPipeline)) return FactGroup::kPipeline;
+  if (within(kMember)) return FactGroup::kMember;
+  if (within(kMember | kLevelSharding)) return FactGroup::kSharding;
+  if (within(kLevelRemat)) return FactGroup::kRemat;
+  if (within(kMember | kLevelRemat)) return FactGroup::kRecipe;
+  return within(kMember | kLevelRemat | kLevelOffload) ? FactGroup::kOffload : FactGroup::kLayout;
+}
+
+}  // namespace
+
+std::span<const SupportQuantity> support_quantities() {
+  static const std::vector<SupportQuantity> kAll = make_quantities();
+  return kAll;
+}
+
+bool SupportCondition::holds(const SupportSubject& subject) const {
+  const std::int64_t left = value_of_quantity(*of, subject);
+  if (relation == Relation::kIs && !product) {
+    return (std::find(values.begin(), values.end(), left) != values.end()) != negated;
+  }
+  std::int64_t right = factor;
+  for (const SupportQuantity* each : factors) right *= value_of_quantity(*each, subject);
+  bool out = false;
+  switch (relation) {
+    case Relation::kIs: out = left == right; break;
+    case Relation::kAbove: out = left > right; break;
+    case Relation::kAtLeast: out = left >= right; break;
+    case Relation::kBelow: out = left < right; break;
+    case Relation::kAtMost: out = left <= right; break;
+    case Relation::kMultipleOf: out = right > 0 && left % right == 0; break;
+  }
+  return out != negated;
+}
+
+std::uint8_t SupportCondition::levels() const {
+  int out = of->level;
+  for (const SupportQuantity* each : factors) out |= each->level;
+  return static_cast<std::uint8_t>(out);
+}
+
+bool SupportFact::refuses(const SupportSubject& subject) const {
+  return std::all_of(refused_if.begin(), refused_if.end(),
+                     [&](const SupportCondition& condition) { return condition.holds(subject); });
+}
+
+void StackRelease::group_facts() {
+  for (std::vector<std::size_t>& group : groups) group.clear();
+  for (std::size_t i = 0; i < facts.size(); ++i) {
+    if (!facts[i].recall) groups[static_cast<std::size_t>(group_of(facts[i].levels))].push_back(i);
+  }
+}
+
+std::optional<std::size_t> StackRelease::refusal(FactGroup group, const SupportSubject& subject) const {
+  for (const std::size_t i : groups[static_cast<std::size_t>(group)]) {
+    if (facts[i].refuses(subject)) return i;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> StackRelease::refusal(const SupportSubject& subject) const {
+  for (std::size_t g = 0; g < kFactGroups; ++g) {
+    if (const auto found = refusal(static_cast<FactGroup>(g), subject)) return found;
+  }
+  return std::nullopt;
+}
+
+std::string fact_text(const StackRelease& release, const SupportFact& fact) {
+  return fmt::format("{}: {} ({})", release.name(), fact.says, fact.source);
+}
+
+}  // namespace scalecalc

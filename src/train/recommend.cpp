@@ -1,0 +1,53 @@
+#include "train/recommend.h"
+
+#include <cmath>
+#include <limits>
+
+#include "plan/ranking.h"
+#include "train/figures.h"
+
+namespace scalecalc {
+namespace {
+
+/// Time or cost per token, as the question ranks.
+double goal_per_token(const PlanRequest& request, const Plan& plan) {
+  return Ranker(request.objective)
+      .goal(static_cast<double>(plan.slice.chips), plan.step_s,
+            plan.batch_seqs * static_cast<double>(request.workload.seq));
+}
+
+}  // namespace
+
+Recommendation recommend(const TrainQuestion& question, const ResolvedQuestion& resolved, const PlanRequest& request,
+                         Planner& planner, const std::vector<RankedPlan>& plans) {
+  const Plan& first = plans.front().plan;
+  Recommendation out{.plan = plans.front(), .usable = usable_share(request.workload.memory)};
+  const auto found = [&](const Goal& goal) -> std::optional<Plan> {
+    PlanResult result = planner.best(goal);
+    if (result.plans.empty()) return std::nullopt;
+    return std::move(result.plans.front());
+  };
+  if (request.objective == Objective::kTime || request.objective == Objective::kCost) {
+    Goal goal{.objective = request.objective, .top = 1, .usable = out.usable};
+    std::optional<Plan> best = first;
+    if (!fits(resolved.hw, first.memory, out.usable)) best = found(goal);
+    if (!best) {
+      goal.usable = 1;
+      best = first;
+    }
+    goal.simplest = true;
+    goal.below =
+        std::nextafter((1 + question.tie) * goal_per_token(request, *best), std::numeric_limits<double>::infinity());
+    out.plan = ranked(resolved, request, found(goal).value_or(*best));  // an interrupted search finds none
+  }
+  const Plan& plan = out.plan.plan;
+  for (std::size_t i = 0; i < plans.size() && !out.rank; ++i) {
+    const Plan& shown = plans[i].plan;
+    if (shown.layout == plan.layout && shown.slice.name() == plan.slice.name()) out.rank = i + 1;
+  }
+  out.behind = goal_per_token(request, plan) / goal_per_token(request, first) - 1;
+  out.has_room = fits(resolved.hw, plan.memory, out.usable);
+  return out;
+}
+
+}  // namespace scalecalc
