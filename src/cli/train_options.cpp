@@ -85,7 +85,8 @@ std::vector<Flag> make_train_flags() {
           "tokens of a sequence (default: as the model was trained), or of documents that are packed into sequences: a "
           "range 512..8192, or lengths with shares 512:0.3,2048:0.7",
           "8192")
-          .by<read_sequences>(),
+          .by<read_sequences>()
+          .shown<&TrainQuestion::seq>(),
       count<&TrainQuestion::pack>(
           "--pack", kSequenceRange, "N",
           "tokens of a sequence that documents of --seq are packed into (default: the longest document's)", "8192")
