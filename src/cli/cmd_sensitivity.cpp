@@ -19,8 +19,8 @@ namespace {
 /// The flags of train that choose a plan, and what to vary.
 std::span<const Flag> sensitivity_flags() {
   static const std::vector<Flag> kAll = [] {
-    std::vector<Flag> out =
-        flags_but(train_flags(), {"--top", "--explain", "--why-not", "--from", "--pareto", "--variants", "--set"});
+    std::vector<Flag> out = flags_but(train_flags(), {"--top", "--tie", "--plan", "--explain", "--why-not", "--from",
+                                                      "--pareto", "--variants", "--set"});
     std::erase_if(out, [](const Flag& flag) { return is_run_flag(flag.name); });
     out.insert(
         out.end(),

@@ -108,7 +108,7 @@ std::vector<Flag> make_compare_flags() {
   std::vector<Flag> out(kCompareFlags.begin(), kCompareFlags.end());
   for (const Flag& flag :
        flags_but(train_flags(), {"--hw", "--chips", "--topology", "--slices", "--price", "--why-not", "--from",
-                                 "--objective", "--top", "--variants", "--pareto", "--explain"})) {
+                                 "--objective", "--top", "--tie", "--plan", "--variants", "--pareto", "--explain"})) {
     out.push_back(flag.in(kOfTrainCompare));
   }
   const std::size_t own = out.size();

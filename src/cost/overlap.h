@@ -127,7 +127,7 @@ void hide(const std::array<Traffic<R>, kTrafficKinds>& traffic, const SecondsOf<
       }
     }
     if (value_of(busy) > value_of(fullest)) cause = largest;
-    fullest = max(fullest, busy);
+    fullest = value_of(fullest) > 0 ? max(fullest, busy) : busy;
   }
   const SecondsOf<R> excess =
       named(max(zero, fullest - work), names[cause].beyond, "of the fullest link, charged to its largest user", label);

@@ -68,7 +68,7 @@ SupportQuantity offloaded(std::string name) {
 std::vector<SupportQuantity> make_quantities() {
   std::vector<SupportQuantity> out;
   for (const LayoutDimension& d : layout_dimensions()) {
-    if (d.name == "offload") continue;
+    if (d.name == "offload" || d.name == "remat") continue;  // both say two things at once
     SupportQuantity q{.name = std::string(d.name),
                       .kind = d.kind,
                       .level = level_of(d.name),
@@ -79,6 +79,20 @@ std::vector<SupportQuantity> make_quantities() {
     for (std::int64_t v = d.least; d.kind == DimensionKind::kWord && v <= d.most; ++v) q.words.emplace_back(d.word(v));
     out.push_back(std::move(q));
   }
+  SupportQuantity remat{.name = "remat",
+                        .kind = DimensionKind::kWord,
+                        .level = kLevelRemat,
+                        .value = [](const SupportSubject& s) { return static_cast<std::int64_t>(s.layout.remat); },
+                        .dimension = find_dimension("remat"),
+                        .words = {}};
+  for (int r = 0; r < kRematCount; ++r) remat.words.emplace_back(name_of(static_cast<Remat>(r)));
+  out.push_back(std::move(remat));
+  out.push_back({.name = "remat_layers",
+                 .kind = DimensionKind::kCount,
+                 .level = kLevelRemat,
+                 .value = [](const SupportSubject& s) { return s.layout.remat_layers; },
+                 .dimension = find_dimension("remat"),
+                 .words = {}});
   out.push_back(offloaded<kOffloadOptimizer>("offload_optimizer"));
   out.push_back(offloaded<kOffloadWeights>("offload_weights"));
   out.push_back(offloaded<kOffloadActivations>("offload_activations"));

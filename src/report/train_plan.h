@@ -12,7 +12,8 @@
 
 namespace scalecalc {
 
-/// An item of "plans"; rank 0: not among them. `job` gives the model, the machine and the workload; `asked` chips of it were asked for.
+/// An item of "plans"; rank 0: not among them. `job` gives the model, the machine and the workload; `asked` chips of it
+/// were asked for.
 Record plan_record(const TrainAnswer& job, const RankedPlan& ranked, std::size_t rank, std::int64_t asked);
 /// The plan to run, whole, and why that one.
 Record recommended_record(const TrainAnswer& answer);

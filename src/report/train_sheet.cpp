@@ -132,8 +132,7 @@ Block ranking(const TrainAnswer& a) {
   if (a.search.feasible > a.plans.size() && !a.plans.empty()) {
     notes.push_back(fmt::format("The best {} are shown; --top N shows more.", a.plans.size()));
   }
-  for (std::string note :
-       {near_note(a), recommended_note(a), tight_note(a), cheaper_note(a), batch_note(a)})
+  for (std::string note : {near_note(a), recommended_note(a), tight_note(a), cheaper_note(a), batch_note(a)})
     notes.push_back(std::move(note));
   for (std::string& note : notes) {
     if (!note.empty()) out.lines.push_back({std::move(note)});

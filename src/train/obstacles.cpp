@@ -30,6 +30,7 @@ class ObstacleFinder {
     context();
     sequence_sharding();
     stages();
+    stages_left();
     schedule();
     experts();
     expert_overlap();
@@ -200,6 +201,18 @@ class ObstacleFinder {
       say("pp {} x vpp {} = {} chunks divide neither {} layers nor {} with embedding and head", *fix_.pp, *fix_.vpp,
           chunks, layers, layers + 2);
     }
+  }
+
+  /// Where every other dimension is pinned, the pipeline takes the chips that are left.
+  void stages_left() {
+    if (fix_.pp) return;
+    const bool whole = fix_.zero && *fix_.zero < 3;
+    const bool alone = fix_.zero == 3 && fix_.fsdp == 1 && fix_.cp == 1;  // nothing to shard over: one data rank
+    const auto copies = alone ? std::optional<std::int64_t>(1) : fix_.dp;
+    const auto shards = whole ? std::optional<std::int64_t>(1) : fix_.fsdp;
+    if (!copies || !shards || !fix_.tp || !fix_.cp) return;
+    const std::int64_t left = chips_ / (*copies * *shards * *fix_.tp * *fix_.cp);
+    if (left > model_.layers()) say("the pins leave {} pipeline stages for {} layers", left, model_.layers());
   }
 
   void experts() {

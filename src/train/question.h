@@ -89,8 +89,8 @@ struct StageMemory {
   std::vector<std::pair<std::string, double>> bytes;  ///< of each chip, by the parts of PlanFigures::memory_bytes
 };
 
-/// The band of a plan that uses what no run of the chip's family shows is this much wider on either side: the mean error
-/// of runs whose source was held out from the fit (9.7 %, docs/accuracy.md), rounded up.
+/// The band of a plan that uses what no run of the chip's family shows is this much wider on either side: the mean
+/// error of runs whose source was held out from the fit (9.7 %, docs/accuracy.md), rounded up.
 inline constexpr double kUnmeasuredBand = 0.1;
 
 struct PlanFigures {
@@ -108,7 +108,7 @@ struct PlanFigures {
   std::vector<std::int64_t> chunk_layers;                      ///< of each pipeline chunk; chunk c is on stage c mod pp
   std::vector<FlopsConvention> conventions;
   std::vector<MechanismEvidence> evidence;  ///< measured runs behind each mechanism the layout uses
-  std::optional<RunFigures> run;  ///< absent if the length of the run is not known
+  std::optional<RunFigures> run;            ///< absent if the length of the run is not known
 };
 
 struct RankedPlan {

@@ -18,7 +18,7 @@ struct ResolvedQuestion {
   std::shared_ptr<const StackRelease> launcher;  ///< whose layouts are searched; null: those of any
   std::vector<Slice> slices;                     ///< the machine asked for first, then smaller ones worth offering
   std::size_t shapes_left_out = 0;               ///< longer boxes of the same count that are not searched
-  std::vector<MechanismEvidence> evidence;  ///< of each mechanism, in their order; empty: nobody asks
+  std::vector<MechanismEvidence> evidence;       ///< of each mechanism, in their order; empty: nobody asks
   std::vector<Assumption> assumptions;
   std::optional<double> usd_per_chip_hour;
   RunQuestion run;

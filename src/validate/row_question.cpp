@@ -538,6 +538,7 @@ RowQuestion row_question(const Measurement& row, const Catalog& catalog, const s
   }
   out.fix = pins(row, r.model, r.workload.memory);
   choose_runtime(row, catalog, out);
+  if (out.fix.schedule == Schedule::kDualPipe) out.fix.ep_overlap.reset();  // which always does it
   out.chosen = open_dimensions(out.fix, r.model.moe.has_value());
   return out;
 }

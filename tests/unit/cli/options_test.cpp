@@ -64,7 +64,7 @@ TEST(Options, KeepsValuesAsTheyAreWritten) {
 }
 
 TEST(Options, ExplainMayStandAlone) {
-  EXPECT_EQ(parse({"--explain", "m"}).value("--explain"), "1");
+  EXPECT_EQ(parse({"--explain", "m"}).value("--explain"), "0");
   EXPECT_EQ(parse({"--explain", "m"}).positionals(), Words{"m"});
   EXPECT_EQ(parse({"--explain", "3"}).value("--explain"), "3");
   EXPECT_EQ(parse({"--explain=4", "m"}).value("--explain"), "4");
@@ -72,7 +72,7 @@ TEST(Options, ExplainMayStandAlone) {
   EXPECT_EQ(parse({"--ep-overlap", "m"}).positionals(), Words{"m"});
   EXPECT_EQ(parse({"--ep-overlap", "off"}).value("--ep-overlap"), "off");
   EXPECT_EQ(parse({"--ep-overlap=auto", "m"}).value("--ep-overlap"), "auto");
-  EXPECT_EQ(parse({"--explain", "--json"}).value("--explain"), "1");
+  EXPECT_EQ(parse({"--explain", "--json"}).value("--explain"), "0");
 }
 
 TEST(Options, ComplainsInItsOwnWords) {
@@ -221,7 +221,7 @@ TEST(TrainOptions, WholeMessages) {
        "hint: a value, a list 8,16,64, or a range 8..8192*2, 0..4096+512 or 1..512 (doubling)\n"},
       {with({"--fix", "tq=8"}),
        "error: --fix has no dimension 'tq'\nhint: did you mean 'tp'? dimensions: dp, fsdp, tp, sp, cp, pp, vpp, ep, "
-       "etp, zero, mb, ga, remat, cp_comm, offload, schedule\n"},
+       "etp, ep_overlap, zero, mb, ga, remat, cp_comm, offload, schedule\n"},
       {with({"--fix", "tp=8,tp=4"}), "error: --fix gives 'tp' twice\n"},
       {with({"--fix", "tp"}), "error: --fix: 'tp' is not KEY=VALUE\nhint: for example --fix tp=8,pp=16\n"},
       {with({"--max", "schedule=1f1b"}),

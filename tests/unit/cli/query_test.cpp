@@ -24,14 +24,15 @@ struct Asked {
 };
 
 const std::vector<Asked>& every_answer() {
-  static const Keys kTrain{"model", "model_title", "hardware_title", "slice", "fine_tune"};
+  static const Keys kTrain{"model",     "model_title", "hardware_title", "slice",
+                           "fine_tune", "documents",   "stack_release"};
   static const Keys kCollective{"op", "hardware_title"};
   static const Keys kCompare{"model", "model_title"};
   static const std::vector<Asked> kAll{
       {{"train", "llama3-8b", "--hw=h100-sxm", "--chips=8"}, kTrain},
       {{"train", "llama3-8b", "--hw=h100-sxm", "--chips=8,16"}, kTrain},
       {{"train", "llama3-8b", "--hw=h100-sxm", "--chips=8", "--pareto"}, kTrain},
-      {{"trace", "llama3-8b", "--hw=h100-sxm", "--chips=8"}, {"model", "layers_drawn"}},
+      {{"trace", "llama3-8b", "--hw=h100-sxm", "--chips=8"}, {"model", "rank", "layers_drawn"}},
       {{"sensitivity", "llama3-8b", "--hw=h100-sxm", "--chips=8", "--fixed"}, {"model", "sweep"}},
       {{"compare", "llama3-8b", "--hw=h100-sxm:8,h200:8"}, kCompare},
       {{"compare", "llama3-8b", "--serve", "--hw=h100-sxm,h200", "--chips=8"}, kCompare},
@@ -181,7 +182,7 @@ TEST(Query, KeysSayTheUnit) {
   };
   EXPECT_EQ(key("train", "--batch-tokens"), "batch_tokens");
   EXPECT_EQ(key("train", "--mtbf"), "mtbf_s");
-  EXPECT_EQ(key("train", "--ep-overlap"), "expert_overlap");
+  EXPECT_EQ(key("train", "--ep-overlap"), "fix");
   EXPECT_EQ(key("hw", "--min-memory"), "min_memory_bytes");
   EXPECT_EQ(key("hw", "--min-bandwidth"), "min_bandwidth_bytes_per_s");
   EXPECT_EQ(key("hw", "--load"), "load");

@@ -53,6 +53,7 @@ TEST_F(StepRunTest, EvenStagesWithoutTransfersAreTheClosedForm) {
        {Schedule::k1F1B, Schedule::kGpipe, Schedule::kInterleaved, Schedule::kZeroBubble, Schedule::kDualPipe}) {
     PlanRequest request = test::request(deep, nodes, 8);
     request.fix = {.tp = 1, .cp = 1, .pp = 8, .schedule = schedule};
+    if (schedule == Schedule::kGpipe) request.fix.vpp = 1;
     Traced t(request);
     t.step.run.send_s = 0;
     const double closed = t.plan.step_s - t.plan.time.pp.value();

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "serve/random_stream.h"
+#include "serve/request_mix.h"
 
 namespace scalecalc {
 namespace {

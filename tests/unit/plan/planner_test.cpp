@@ -57,7 +57,7 @@ TEST(Planner, ExpertOverlapIsChosenWhereItCanRun) {
   hw.efficiency.overlap_ep_paired.value = 0.9;
   const ModelSpec model = test::moe_model();
   PlanRequest request = test::request(model, hw, 16);
-  request.top = 5000;
+  request.top = 400;
   request.variants = true;
   std::set<std::pair<bool, bool>> seen;
   const auto check = [&](const std::optional<bool>& pin) {
@@ -81,7 +81,7 @@ TEST(Planner, ExpertOverlapIsChosenWhereItCanRun) {
   EXPECT_TRUE(seen.contains({true, false}) && seen.contains({false, false}));
   check(true);
   check(false);
-  request.fix = {.tp = 1, .pp = 2, .vpp = 1, .ep = 8, .zero = 1, .micro_batch_seqs = 1, .remat = Remat::kNone};
+  request.fix = {.tp = 1, .cp = 1, .pp = 2, .vpp = 1, .ep = 8, .zero = 1, .micro_batch_seqs = 1, .remat = Remat::kNone};
   request.fix.schedule = Schedule::k1F1B;
   request.fix.ep_overlap = true;
   const Plan on = plan(request).plans.at(0);

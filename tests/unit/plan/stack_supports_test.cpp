@@ -51,9 +51,9 @@ TEST(StackSupports, DualPipeIsOfNoPublicStack) {
 }
 
 TEST(StackSupports, ExpertOverlapUnderMegatronsPipelineNeedsVirtualStages) {
-  Launcher v3("deepseek-v3");
-  v3.work().expert_overlap = true;
+  const Launcher v3("deepseek-v3");
   Layout layout{.dp = 64, .pp = 16, .ep = 64, .grad_accum = 240, .zero = 1, .schedule = Schedule::k1F1B};
+  layout.ep_overlap = true;
   EXPECT_EQ(v3.refusal("megatron", layout), "expert-overlap");
   layout.schedule = Schedule::kInterleaved;
   layout.vpp = 2;

@@ -19,6 +19,7 @@ struct Traced {
     TrainQuestion q{.model = "gpt2-1.5b", .hardware = "h100-sxm", .chips = 16};
     q.batch_seqs = 64;
     q.fix = fix;
+    q.stack = "any";  // schedules that megatron does not have
     answer = scalecalc::answer(q, Catalog());
     EXPECT_FALSE(answer.plans.empty());
     trace = trace_step(answer, answer.plans.front().plan);

@@ -27,13 +27,14 @@ Keys keys(const Json& object) {
 
 TEST(TrainJson, HasTheKeysOfTheContractInOrder) {
   const Json json = Json::parse(train_json(sample_answer(), "1.2.3"));
-  EXPECT_EQ(keys(json), (Keys{"schema", "tool", "query", "assumptions", "plans", "recommended", "cheaper_on_fewer_chips",
-                              "search", "completeness", "nearest_miss", "obstacles", "would_fit", "batch_to_fill_tokens"}));
+  EXPECT_EQ(keys(json),
+            (Keys{"schema", "tool", "query", "assumptions", "plans", "recommended", "cheaper_on_fewer_chips", "search",
+                  "completeness", "nearest_miss", "obstacles", "would_fit", "batch_to_fill_tokens"}));
   EXPECT_EQ(json["schema"], "scalecalc/train/1");
   EXPECT_EQ(json["tool"]["version"], "1.2.3");
   const Json& plan = json["plans"][0];
-  EXPECT_EQ(keys(plan["layout"]), (Keys{"dp", "fsdp", "tp", "sp", "cp", "pp", "vpp", "ep", "etp", "zero", "remat",
-                                        "cp_comm", "offload", "schedule", "micro_batch_seqs", "grad_accum"}));
+  EXPECT_EQ(keys(plan["layout"]), (Keys{"dp", "fsdp", "tp", "sp", "cp", "pp", "vpp", "ep", "etp", "ep_overlap", "zero",
+                                        "remat", "cp_comm", "offload", "schedule", "micro_batch_seqs", "grad_accum"}));
   EXPECT_EQ(keys(plan["time_s"]),
             (Keys{"compute", "hbm", "tp_exposed", "fsdp_exposed", "dp_exposed", "cp_exposed", "ep_exposed",
                   "pp_exposed", "offload_exposed", "bubble", "optimizer", "overhead"}));
@@ -41,8 +42,8 @@ TEST(TrainJson, HasTheKeysOfTheContractInOrder) {
                                               "reserve", "total", "low", "high", "capacity"}));
   EXPECT_EQ(keys(plan["run"]),
             (Keys{"tokens", "steps", "time_s", "chip_hours", "cost_usd", "energy_j", "economics", "power"}));
-  EXPECT_EQ(keys(json["search"]),
-            (Keys{"candidates", "feasible", "evaluated", "pruned", "rejected", "stack_facts", "complete", "elapsed_s"}));
+  EXPECT_EQ(keys(json["search"]), (Keys{"candidates", "feasible", "evaluated", "pruned", "rejected", "stack_facts",
+                                        "complete", "elapsed_s"}));
 }
 
 TEST(TrainJson, GivesBaseUnits) {

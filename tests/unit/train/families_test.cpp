@@ -25,17 +25,17 @@ bool assumes(const TrainAnswer& a, const std::string& words) {
                      [&](const Assumption& x) { return x.text.find(words) != std::string::npos; });
 }
 
-struct Family {
+struct FamilyCase {
   const char* model;
   const char* hardware = "h100-sxm";
   std::int64_t chips = 64;
 };
 
-class Families : public testing::TestWithParam<Family> {};
+class Families : public testing::TestWithParam<FamilyCase> {};
 
 /// A plan exists, its causes sum to the step, no figure is out of bounds, and every formula can be explained.
 TEST_P(Families, Train) {
-  const Family& f = GetParam();
+  const FamilyCase& f = GetParam();
   TrainQuestion q = question(f.model, f.hardware, f.chips);
   q.explain = true;
   const TrainAnswer a = answer(q, Catalog());
@@ -61,17 +61,19 @@ TEST_P(Families, Train) {
 
 INSTANTIATE_TEST_SUITE_P(
     Catalog, Families,
-    testing::Values(Family{"llama3.2-3b"}, Family{"qwen2.5-7b"}, Family{"gemma-3-4b", "tpu-v5p"},
-                    Family{"mistral-7b-v0.1"}, Family{"phi-4"}, Family{"olmo-2-7b", "mi300x"}, Family{"gpt2-1.5b"},
-                    Family{"opt-350m"}, Family{"pythia-6.9b"}, Family{"falcon-40b"}, Family{"gpt-j-6b"},
-                    Family{"command-r-plus"}, Family{"palm-62b", "tpu-v4"}, Family{"gopher-280b", "tpu-v5p", 512},
-                    Family{"bloom-176b", "a100-80g", 128}, Family{"megatron-korthikanti-22b", "a100-80g"},
-                    Family{"nemotron-4-15b"}, Family{"dbrx"}, Family{"grok-1", "h200", 128}, Family{"gpt-oss-20b"},
-                    Family{"deepseek-v2-lite"}, Family{"deepseek-v3.2", "b200", 256}, Family{"glm-4.5-air"},
-                    Family{"llama4-scout", "tpu-v5p"}, Family{"minimax-m1", "b200", 128}, Family{"qwen3-next-80b-a3b"},
-                    Family{"jamba-v0.1"}, Family{"nemotron-3-nano-30b-a3b"},
-                    Family{"nemotron-3-super-120b-a12b", "b200", 64}, Family{"llama3.3-nemotron-super-49b"},
-                    Family{"moonlight-16b-a3b"}, Family{"book/ch4-quiz", "tpu-v5p"}),
+    testing::Values(FamilyCase{"llama3.2-3b"}, FamilyCase{"qwen2.5-7b"}, FamilyCase{"gemma-3-4b", "tpu-v5p"},
+                    FamilyCase{"mistral-7b-v0.1"}, FamilyCase{"phi-4"}, FamilyCase{"olmo-2-7b", "mi300x"},
+                    FamilyCase{"gpt2-1.5b"}, FamilyCase{"opt-350m"}, FamilyCase{"pythia-6.9b"},
+                    FamilyCase{"falcon-40b"}, FamilyCase{"gpt-j-6b"}, FamilyCase{"command-r-plus"},
+                    FamilyCase{"palm-62b", "tpu-v4"}, FamilyCase{"gopher-280b", "tpu-v5p", 512},
+                    FamilyCase{"bloom-176b", "a100-80g", 128}, FamilyCase{"megatron-korthikanti-22b", "a100-80g"},
+                    FamilyCase{"nemotron-4-15b"}, FamilyCase{"dbrx"}, FamilyCase{"grok-1", "h200", 128},
+                    FamilyCase{"gpt-oss-20b"}, FamilyCase{"deepseek-v2-lite"}, FamilyCase{"deepseek-v3.2", "b200", 256},
+                    FamilyCase{"glm-4.5-air"}, FamilyCase{"llama4-scout", "tpu-v5p"},
+                    FamilyCase{"minimax-m1", "b200", 128}, FamilyCase{"qwen3-next-80b-a3b"}, FamilyCase{"jamba-v0.1"},
+                    FamilyCase{"nemotron-3-nano-30b-a3b"}, FamilyCase{"nemotron-3-super-120b-a12b", "b200", 64},
+                    FamilyCase{"llama3.3-nemotron-super-49b"}, FamilyCase{"moonlight-16b-a3b"},
+                    FamilyCase{"book/ch4-quiz", "tpu-v5p"}),
     [](const auto& test) {
       std::string name = test.param.model;
       for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';

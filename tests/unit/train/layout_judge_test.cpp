@@ -53,7 +53,7 @@ TEST(WhyNot, EveryIllegalLayoutNamesARule) {
   const std::pair<LayoutFilter, const char*> cases[] = {
       {{.fsdp = 8, .zero = 1}, "fsdp 8 shards weights, which zero 1 does not"},
       {{.dp = 64, .fsdp = 1, .cp = 1, .zero = 3}, "dp 64 counts whole copies: ZeRO-3 over 64 ranks is fsdp=64"},
-      {{.pp = 4, .vpp = 2, .schedule = Schedule::k1F1B}, "vpp 2 is the interleaved schedule, not 1f1b"},
+      {{.pp = 4, .vpp = 2, .schedule = Schedule::k1F1B}, "vpp 2 is the interleaved schedule or GPipe, not 1f1b"},
       {{.pp = 1, .schedule = Schedule::kInterleaved}, "the interleaved schedule needs pp above 1"},
       {{.ep = 2}, "has no experts"},
       {{.dp = 64, .tp = 1, .cp = 1, .pp = 1, .micro_batch_seqs = 3},

@@ -31,7 +31,7 @@ TEST(PlanMemory, TheVerdictLeavesRoomForTheErrorOfTheRules) {
 }
 
 TrainAnswer plans_pinned(const std::string& model, const LayoutFilter& fix) {
-  TrainQuestion q{.model = model, .hardware = "h100-sxm", .chips = 64, .fix = fix, .top = 4};
+  TrainQuestion q{.model = model, .hardware = "h100-sxm", .chips = 64, .stack = "any", .fix = fix, .top = 4};
   return answer(q, Catalog());
 }
 

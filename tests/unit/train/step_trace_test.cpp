@@ -17,6 +17,7 @@ namespace {
 
 TrainAnswer ask_fixed(LayoutFilter fix) {
   TrainQuestion q{.model = "llama3-8b", .hardware = "h100-sxm", .chips = 64};
+  q.stack = "any";
   q.fix = fix;
   return answer(q, Catalog());
 }
@@ -75,6 +76,7 @@ std::optional<double> simulated_share(const ModelSpec& model, const HardwareSpec
                  .micro_batch_seqs = 1,
                  .remat = Remat::kSelective,
                  .schedule = schedule};
+  if (schedule == Schedule::kGpipe) request.fix.vpp = 1;
   const PlanResult found = plan(request);
   if (found.plans.empty()) return std::nullopt;
   const Plan& p = found.plans.front();

@@ -25,8 +25,8 @@ TEST(ServeValidation, EveryRowIsPredictedOrCounted) {
   }
   EXPECT_TRUE(found.rows[1].first_token_error);
   EXPECT_EQ(found.summary.first_tokens, 1U);
-  const auto groups =
-      std::count_if(found.groups.begin(), found.groups.end(), [](const GroupOf<Serving>& g) { return g.by == "batch"; });
+  const auto groups = std::count_if(found.groups.begin(), found.groups.end(),
+                                    [](const GroupOf<Serving>& g) { return g.by == "batch"; });
   EXPECT_EQ(groups, 3) << "1-32, 33-256, not said";
 }
 

@@ -221,7 +221,7 @@ TEST(Validate, NineOfTenLieWithinTheErrorOfTheirStacksMemory) {
   for (const PredictedRow& row : found.rows) {
     if (row.row.stack.empty()) continue;  // no stack's rules
     auto& [within, all] = by_stack[row.row.stack];
-    within += row.in_band() ? 1 : 0;
+    within += row.in_band() ? 1U : 0U;
     ++all;
   }
   EXPECT_GE(by_stack.size(), 6U);
