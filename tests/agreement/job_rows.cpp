@@ -17,7 +17,7 @@ void training_rows(const Job& job, Rows& rows) {
   const std::string train = "train " + words + " --top 1";
   const std::string sensitivity = "sensitivity " + words;
   Row step{"step", words, {{train, "plans[0].step_time_s"}, {sensitivity, "plan.step_time_s"}}};
-  step.cells.push_back({"trace " + words, "step_time_s"});
+  step.cells.push_back({"trace --plan 1 " + words, "step_time_s"});
   Row usd{"dollars of a run",
           words,
           {{train, "plans[0].run.cost_usd"}, {sensitivity, "plan.usd_per_million_tokens * " + job.tokens + " / 1e6"}}};

@@ -14,7 +14,7 @@ def load(root):
 def question(run):
     """The job alone: what the search is free to answer. The batch is the one that ran."""
     return ["train", run["model"], "--hw", run["hw"], "--chips", str(run["chips"]), *run["flags"].split(),
-            "--batch-tolerance", "0"]
+            "--batch-tolerance", "0", *([] if "--stack" in run["flags"] else ["--stack", "any"])]
 
 
 def as_run(run):
@@ -41,6 +41,8 @@ LAYOUT_KEY = {"mb": "micro_batch_seqs", "ga": "grad_accum"}
 
 
 def pinned(run, layout):
-    """Those dimensions of a layout that the run pins."""
+    """Those dimensions of a layout that the run pins; "full:8" is remat full of 8 layers."""
+    policy, _, layers = layout["remat"].partition(":")
+    layout = {**layout, "remat": policy, "remat_layers": int(layers or 0)}
     return {key: int(layout[LAYOUT_KEY.get(key, key)]) if isinstance(value, int) else layout[key]
             for key, value in run["fix"].items()}
