@@ -110,8 +110,6 @@ Figure memory_figure(const TrainAnswer& job, const RankedPlan& ranked) {
   const double capacity = job.hw.hbm_capacity.value();
   Record out = parts(Format::kBytes, kMemoryParts, ranked.figures.memory_bytes);
   out.figures.push_back(in_column("memory_bytes", number_figure("total", "mem/chip", Format::kBytes, total)));
-  out.figures.push_back(in_column("memory_low_bytes", datum("low", ranked.figures.memory_band.low)));
-  out.figures.push_back(in_column("memory_high_bytes", datum("high", ranked.figures.memory_band.high)));
   out.figures.push_back(in_column("capacity_bytes", datum("capacity", capacity)));
   return object("memory_bytes", std::move(out));
 }
@@ -270,6 +268,8 @@ Record plan_record(const TrainAnswer& job, const RankedPlan& ranked, std::size_t
                             Format::kFraction, fraction)),
       read_by(Readers::kPeople, text_figure("memory_mark", "room", is_tight(ranked) ? "tight" : "")),
       host_figure(ranked),
+      datum("memory_low_bytes", f.memory_band.low),
+      datum("memory_high_bytes", f.memory_band.high),
       verdict_figure(ranked),
       stages_figure(ranked),
       conventions_figure(ranked),

@@ -108,8 +108,9 @@ void run_row(Rows& rows, const std::string& id, const std::string& model, const 
   const std::string train = "train " + model + " --hw h100-sxm --chips 8 --top 1 --batch-seqs 64 --precision bf16 " +
                             words + " --fix cp=1,mb=1,offload=none," + pins;
   for (const auto& [train_says, validate_says] :
-       {std::pair{"total", "predicted"}, std::pair{"low", "low"}, std::pair{"high", "high"}}) {
-    const std::string figure = std::string("plans[0].memory_bytes.") + train_says;
+       {std::pair{"memory_bytes.total", "predicted"}, std::pair{"memory_low_bytes", "low"},
+        std::pair{"memory_high_bytes", "high"}}) {
+    const std::string figure = std::string("plans[0].") + train_says;
     Row row{"memory of a measured run", id, {{train + " --stack " + stack, figure}}};
     if (stack == "megatron") row.cells.push_back({train, figure});  // the chip's usual one
     row.cells.push_back({"validate " + path + " --memory", std::string("rows[0].") + validate_says});

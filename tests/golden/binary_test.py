@@ -327,7 +327,7 @@ class Documents(unittest.TestCase):
     def test_why_not(self):
         document = self.valid("train", *QUESTION, "--json", "--top", "3", "--why-not", "tp=64", "--why-not", "cp=2",
                               "--why-not", "tp=8", "--why-not", "tp=1,cp=1,pp=1")
-        self.assertEqual([v["outcome"] for v in document["why_not"]], ["illegal", "tied", "outranked", "rank_1"])
+        self.assertEqual([v["outcome"] for v in document["why_not"]], ["illegal", "rank_1", "outranked", "tied"])
         against = document["why_not"][2]["against_plan_1"]
         change = sum(f["change_s"] for f in against["time_s"])
         self.assertAlmostEqual(change / document["plans"][0]["step_time_s"], against["slower_per_token"], places=9)

@@ -39,7 +39,7 @@ TEST(TrainJson, HasTheKeysOfTheContractInOrder) {
             (Keys{"compute", "hbm", "tp_exposed", "fsdp_exposed", "dp_exposed", "cp_exposed", "ep_exposed",
                   "pp_exposed", "offload_exposed", "bubble", "optimizer", "overhead"}));
   EXPECT_EQ(keys(plan["memory_bytes"]), (Keys{"weights", "gradients", "optimizer", "activations", "logits", "buffers",
-                                              "reserve", "total", "low", "high", "capacity"}));
+                                              "reserve", "total", "capacity"}));
   EXPECT_EQ(keys(plan["run"]),
             (Keys{"tokens", "steps", "time_s", "chip_hours", "cost_usd", "energy_j", "economics", "power"}));
   EXPECT_EQ(keys(json["search"]), (Keys{"candidates", "feasible", "evaluated", "pruned", "rejected", "stack_facts",
