@@ -30,6 +30,7 @@ std::vector<std::string_view> mechanisms_beside(const Layout& layout, const std:
 
 /// Mechanisms as bits, in the order of mechanisms().
 using MechanismSet = std::uint32_t;
+/// Those of a layout with open parts are among those of every layout it may become.
 MechanismSet used_by(const Layout& layout);
 
 /// The sum of the weights, and one more for each of the `doubtful`, which no run shows. It does not fall when the open

@@ -45,6 +45,7 @@ struct PlanRequest {
   std::size_t threads = 0;    ///< 0 = as many as the machine has; the answer is the same for any number
   double usable = 1;          ///< share of the chip's memory that a plan may take
   MechanismSet doubtful = 0;  ///< that no measured run shows: they count more where the simplest is looked for
+  MechanismSet without = 0;   ///< that no plan may use
 };
 
 /// Why a branch of the search was cut. Counted where it was cut: one count may stand for many layouts.
@@ -113,6 +114,7 @@ struct Goal {
   std::optional<std::int64_t> fewer_chips;  ///< only machines with fewer chips than this
   bool simplest = false;                    ///< the simplest (plan/mechanisms.h) first, then by the objective
   double usable = 1;                        ///< share of the chip's memory that a plan may take
+  MechanismSet without = 0;                 ///< mechanisms that no plan may use
 };
 
 /// Exact search over the whole space described in docs/model.md. One planner answers several goals about one request;

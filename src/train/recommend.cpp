@@ -35,9 +35,19 @@ Recommendation recommend(const TrainQuestion& question, const ResolvedQuestion& 
       goal.usable = 1;
       best = first;
     }
+    const auto within = [&](double share) {
+      return std::nextafter((1 + share) * goal_per_token(request, *best), std::numeric_limits<double>::infinity());
+    };
+    goal.without = request.doubtful;
+    goal.below = within(question.tie + kUnmeasuredBand);
+    std::optional<Plan> measured = request.doubtful == 0 ? std::nullopt : found(goal);
+    if (measured) {
+      best = std::move(measured);
+    } else {
+      goal.without = 0;
+    }
     goal.simplest = true;
-    goal.below =
-        std::nextafter((1 + question.tie) * goal_per_token(request, *best), std::numeric_limits<double>::infinity());
+    goal.below = within(question.tie);
     out.plan = ranked(resolved, request, found(goal).value_or(*best));  // an interrupted search finds none
   }
   const Plan& plan = out.plan.plan;
