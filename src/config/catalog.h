@@ -58,9 +58,9 @@ class Catalog {
 
 /// Applies `a.b.c=value` to a document (the part after the hw./model. prefix): replaces or adds a scalar field;
 /// list items by position from 0, or by the tier or name they give (network.0.hop_latency, network.ici.hop_latency). A
-/// list of runs (config/overrides.cpp) set to a plain count changes its longest run: layers=96. The value's span says it
-/// came from `--set`, so errors about it quote the flag. UserError if the path runs through a scalar or an index is out
-/// of range, or if a list of runs cannot have that length.
+/// list of runs (config/overrides.cpp) set to a plain count changes its longest run: layers=96. The value's span says
+/// it came from `--set`, so errors about it quote the flag. UserError if the path runs through a scalar or an index is
+/// out of range, or if a list of runs cannot have that length.
 void apply_override(ConfigNode& document, std::string_view path, std::string_view value, std::string_view flag_text);
 
 /// A document that --set may change, and what its keys start with: "hw", "model".

@@ -171,9 +171,8 @@ struct Efficiency {
   Coefficient overlap_tp, overlap_fsdp, overlap_dp, overlap_ep, overlap_pp;
   Coefficient overlap_cp;         ///< ring exchange, under attention
   Coefficient overlap_cp_gather;  ///< all-gather and all-to-all of context ranks, which attention waits for
-  Coefficient
-      overlap_ep_paired;  ///< expert all-to-alls where a second microbatch computes meanwhile (ep_overlap)
-  Coefficient overlap_host;                   ///< transfers to and from the host
+  Coefficient overlap_ep_paired;  ///< expert all-to-alls where a second microbatch computes meanwhile (ep_overlap)
+  Coefficient overlap_host;       ///< transfers to and from the host
   Coefficient contention_scale_up{0, 0, ""};  ///< share of compute lost while communication runs under it
   Coefficient contention_scale_out{0, 0, ""};
   Coefficient in_network_gain;           ///< all-reduce speed-up where switches reduce; ideal: exact halving
