@@ -158,8 +158,8 @@ ResultDiff diff_results(const std::string& before, const std::string& now, const
   return Comparison(options).run(before, now);
 }
 
-Sheet diff_sheet(const ResultDiff& diff, const DiffOptions& options) {
-  Sheet out{.command = "batch-diff", .title = "Differences of two results"};
+Output diff_output(const ResultDiff& diff, const DiffOptions& options) {
+  Output out{.command = "batch-diff", .title = "Differences of two results"};
   const std::string within =
       options.tolerance > 0 ? fmt::format(" beyond {}", format_quantity(options.tolerance, UnitKind::kFraction)) : "";
   out.summary.push_back(

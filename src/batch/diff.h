@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "report/sheet.h"
+#include "report/output.h"
 
 namespace scalecalc {
 
@@ -31,6 +31,6 @@ struct ResultDiff {
 /// Rows belong together if command, inputs and record are the same. UserError for a file that has no such rows.
 ResultDiff diff_results(const std::string& before, const std::string& now, const DiffOptions& options);
 
-Sheet diff_sheet(const ResultDiff& diff, const DiffOptions& options);
+Output diff_output(const ResultDiff& diff, const DiffOptions& options);
 
 }  // namespace scalecalc

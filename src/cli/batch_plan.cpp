@@ -13,8 +13,8 @@
 #include "cli/batch_actions.h"
 #include "cli/comma_list.h"
 #include "cli/flag_reader.h"
+#include "cli/output_command.h"
 #include "cli/outputs.h"
-#include "cli/sheet_command.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -22,14 +22,14 @@ namespace {
 /// Four parts for each of eight workers: few enough for a scheduler, many enough that none waits long for the last.
 constexpr std::int64_t kUsualShards = 32;
 
-/// Writes the sheet as every small command does.
-ExitCode write_sheet(Sheet of_answer, const Arguments& arguments, const Session& session, Environment& env,
-                     const std::vector<std::string>& outputs_asked) {
-  Outputs outputs(outputs_asked, arguments.has("--json"));
-  const Sheet sheet = with_query(std::move(of_answer), arguments);
+/// Writes the output as every small command does.
+ExitCode write_output(Output of_answer, const Arguments& arguments, const Session& session, Environment& env,
+                      const std::vector<std::string>& outputs_asked) {
+  OutputTargets outputs(outputs_asked, arguments.has("--json"));
+  const Output output = with_query(std::move(of_answer), arguments);
   const TextOptions text = text_options(env, session.color);
   outputs.write(env, [&](OutputFormat format, bool to_file) {
-    return render_sheet(sheet, format, to_file ? TextOptions{} : text, false);
+    return render_output(output, format, to_file ? TextOptions{} : text, false);
   });
   return ExitCode::kAnswered;
 }
@@ -53,7 +53,7 @@ ExitCode batch_plan(const Arguments& arguments, Environment& env) {
                                              static_cast<std::uint64_t>(shards.value_or(kUsualShards)));
   const StudyManifest& manifest = planned.manifest;
   const unsigned jobs = jobs_of(arguments);
-  Sheet sheet{.command = "batch-plan", .title = fmt::format("Study of {}", manifest.study.command)};
+  Output output{.command = "batch-plan", .title = fmt::format("Study of {}", manifest.study.command)};
   Record record;
   record.figures.push_back(figure("directory", "directory", Format::kText, Cell(directory)));
   record.figures.push_back(figure("cases", "points", Format::kInteger, Cell(number(manifest.cases))));
@@ -63,12 +63,12 @@ ExitCode batch_plan(const Arguments& arguments, Environment& env) {
   record.figures.push_back(figure("estimated_time_s", fmt::format("time, {} threads (sampled)", jobs), Format::kSeconds,
                                   std::move(seconds)));
   record.figures.push_back(figure("manifest_sha256", "manifest", Format::kText, Cell(manifest.hash)));
-  sheet.blocks.push_back({.title = "Plan", .is_list = false, .records = {std::move(record)}});
-  sheet.notes.push_back(
+  output.blocks.push_back({.title = "Plan", .is_list = false, .records = {std::move(record)}});
+  output.notes.push_back(
       fmt::format("scalecalc batch run {} --shard I/{} computes a shard, --shard-env the one a job "
                   "array names; batch script writes job files.",
                   directory, manifest.shards));
-  return write_sheet(sheet, arguments, session, env, {});
+  return write_output(output, arguments, session, env, {});
 }
 
 ExitCode batch_status(const Arguments& arguments, Environment& env) {
@@ -84,7 +84,8 @@ ExitCode batch_status(const Arguments& arguments, Environment& env) {
     write_result(env.out, todo.empty() ? "" : index_list(todo) + "\n");
     return ExitCode::kAnswered;
   }
-  Sheet sheet{.command = "batch-status", .title = fmt::format("Study of {} in {}", manifest.study.command, directory)};
+  Output output{.command = "batch-status",
+                .title = fmt::format("Study of {} in {}", manifest.study.command, directory)};
   Record record;
   const auto add = [&](std::string_view key, std::string_view label, std::uint64_t value) {
     record.figures.push_back(figure(key, label, Format::kInteger, Cell(number(value))));
@@ -101,8 +102,8 @@ ExitCode batch_status(const Arguments& arguments, Environment& env) {
     add("statuses." + name, "rows " + name, states.statuses[i]);
   }
   record.figures.push_back(figure("missing", "to run", Format::kText, Cell(index_list(todo))));
-  sheet.blocks.push_back({.title = "Shards and rows", .is_list = false, .records = {std::move(record)}});
-  return write_sheet(sheet, arguments, session, env, arguments.values("--output"));
+  output.blocks.push_back({.title = "Shards and rows", .is_list = false, .records = {std::move(record)}});
+  return write_output(output, arguments, session, env, arguments.values("--output"));
 }
 
 ExitCode batch_script(const Arguments& arguments, Environment& env) {
@@ -130,7 +131,7 @@ ExitCode batch_diff(const Arguments& arguments, Environment& env) {
   reader.finish();
   if (const auto columns = arguments.value("--columns")) options.columns = comma_parts(*columns);
   const ResultDiff diff = diff_results(words[1], words[2], options);
-  write_sheet(diff_sheet(diff, options), arguments, session, env, arguments.values("--output"));
+  write_output(diff_output(diff, options), arguments, session, env, arguments.values("--output"));
   return diff.differences.empty() ? ExitCode::kAnswered : ExitCode::kCheckFailed;
 }
 

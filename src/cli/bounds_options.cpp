@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "cli/comma_list.h"
 #include "cli/layout_flags.h"
-#include "cli/sheet_command.h"
+#include "cli/output_command.h"
 #include "import/named_model.h"
 #include "model/accounting.h"
 #include "spec/load.h"

@@ -1,20 +1,20 @@
-// `scalecalc bounds`: flags to a question, the rules to the outputs asked for.
+// `scalecalc bounds`: flags to a question, the rules to the targets asked for.
 #include "cli/bounds_options.h"
 #include "cli/commands.h"
-#include "cli/sheet_command.h"
-#include "report/bounds_sheet.h"
+#include "cli/output_command.h"
+#include "report/bounds_output.h"
 
 namespace scalecalc::cli {
 namespace {
 
 ExitCode run_bounds(const Arguments& arguments, Environment& env) {
-  return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+  return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     const BoundsQuestion question = bounds_question(arguments, catalog);
     BoundsAnswer answer = bounds(question);
     answer.assumptions.insert(answer.assumptions.begin(), question.read.begin(), question.read.end());
     note_sets(arguments, answer.assumptions);
     const Answered serving = question.scope != BoundScope::kTraining ? answered(question.serving) : Answered{};
-    return with_query(bounds_sheet(question, answer), arguments,
+    return with_query(bounds_output(question, answer), arguments,
                       {answered(question), answered(question.training), serving});
   });
 }

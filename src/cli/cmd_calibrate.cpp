@@ -6,11 +6,11 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/measurement_files.h"
+#include "cli/output_command.h"
 #include "cli/outputs.h"
 #include "cli/session.h"
-#include "cli/sheet_command.h"
 #include "config/yaml_writer.h"
-#include "report/calibrate_sheet.h"
+#include "report/calibrate_output.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -86,12 +86,12 @@ ConfigNode block_of(const Arguments& arguments, const Catalog& catalog, const st
   return found.sets.front().block;
 }
 
-Sheet calibration_sheet(const Arguments& arguments, const Catalog& catalog, const std::function<bool()>& stop) {
+Output calibration_output(const Arguments& arguments, const Catalog& catalog, const std::function<bool()>& stop) {
   MeasuredRows read = read_measurement_files(arguments.positionals(), catalog);
   const std::vector<std::string> files = read.files;
   return with_query(read.serving.empty()
-                        ? calibrate_sheet(fit(arguments, std::move(read), catalog, stop), files)
-                        : calibrate_sheet(fit_serving(arguments, std::move(read), catalog, stop), files),
+                        ? calibrate_output(fit(arguments, std::move(read), catalog, stop), files)
+                        : calibrate_output(fit_serving(arguments, std::move(read), catalog, stop), files),
                     arguments);
 }
 
@@ -101,8 +101,8 @@ ExitCode run_calibrate(const Arguments& arguments, Environment& env) {
     write_result(env.out, write_yaml(block_of(arguments, Catalog(session.config_directories, session.remembered),
                                               env.interrupted)));
   } else {
-    answer_with_sheet(arguments, env,
-                      [&](const Catalog& catalog) { return calibration_sheet(arguments, catalog, env.interrupted); });
+    answer_with_output(arguments, env,
+                       [&](const Catalog& catalog) { return calibration_output(arguments, catalog, env.interrupted); });
   }
   return env.interrupted && env.interrupted() ? ExitCode::kInterrupted : ExitCode::kAnswered;
 }

@@ -1,4 +1,4 @@
-// `scalecalc collective`: flags to a question, its answer to a Sheet.
+// `scalecalc collective`: flags to a question, its answer to an Output.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,10 +8,10 @@
 #include "cli/comma_list.h"
 #include "cli/commands.h"
 #include "cli/flag_reader.h"
-#include "cli/sheet_command.h"
+#include "cli/output_command.h"
 #include "network/slice.h"
 #include "primitives/collective_answer.h"
-#include "report/collective_sheet.h"
+#include "report/collective_output.h"
 #include "spec/load_stack.h"
 
 namespace scalecalc::cli {
@@ -252,13 +252,13 @@ bool is_engine(const std::string& stack, const HardwareSpec& hw, const Catalog& 
 
 ExitCode run_collective(const Arguments& arguments, Environment& env) {
   CollectiveQuestion question = collective_question(arguments);
-  return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+  return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     // Only the network matters here; answer_collective looks at what of it is published.
     const HardwareSpec hw = hardware_asked_for(arguments, catalog, Unpublished::kAllowed);
     question.serving = is_engine(question.stack, hw, catalog);
     CollectiveAnswer answer = answer_collective(question, hw);
     note_sets(arguments, answer.assumptions);
-    return with_query(collective_sheet(answer, hw), arguments, {answered(question)});
+    return with_query(collective_output(answer, hw), arguments, {answered(question)});
   });
 }
 

@@ -5,9 +5,9 @@
 
 #include "cli/commands.h"
 #include "cli/compare_options.h"
+#include "cli/output_command.h"
 #include "cli/session.h"
-#include "cli/sheet_command.h"
-#include "report/compare_sheet.h"
+#include "report/compare_output.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -27,20 +27,20 @@ ExitCode judged(const std::vector<ExpectationResult>& results, const Arguments& 
 
 ExitCode run_compare(const Arguments& arguments, Environment& env) {
   std::vector<ExpectationResult> expectations;
-  const ExitCode code = answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+  const ExitCode code = answer_with_output(arguments, env, [&](const Catalog& catalog) {
     const CompareAsked asked = compare_asked(arguments);
     const bool explain = arguments.has("--explain");
     if (asked.serve) {
       const ServeComparison found = compare_serving(*asked.serve, catalog, env.interrupted);
       expectations = found.expectations;
       const ServeQuestion& serve = asked.serve->serve;
-      return with_query(compare_serve_sheet(found, explain), arguments,
+      return with_query(compare_serve_output(found, explain), arguments,
                         {answered(serve), answered(serve.power), answered(asked.serve->prices)});
     }
     const TrainComparison found = compare_training(*asked.train, catalog, env.interrupted);
     expectations = found.expectations;
     const TrainQuestion train = understood(asked.train->train, found.workload, nullptr);
-    return with_query(compare_sheet(found, explain), arguments,
+    return with_query(compare_output(found, explain), arguments,
                       {answered(asked.train), answered(train), answered(train.fine_tune), answered(train.run),
                        answered(train.run.power), answered(asked.train->prices)});
   });

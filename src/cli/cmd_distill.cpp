@@ -1,19 +1,19 @@
 // `scalecalc distill`: a student and its teacher on one budget.
 #include "cli/commands.h"
 #include "cli/job_options.h"
-#include "cli/sheet_command.h"
-#include "report/distill_sheet.h"
+#include "cli/output_command.h"
+#include "report/distill_output.h"
 
 namespace scalecalc::cli {
 namespace {
 
 ExitCode run_distill(const Arguments& arguments, Environment& env) {
-  return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+  return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     DistillQuestion question = distill_question(arguments);
     const DistillAnswer found = distill_answer(question, catalog);
     TrainQuestion& student = question.student;
     if (!found.plans.empty()) student = understood(student, found.plans.front().student->resolved->workload, nullptr);
-    return with_query(distill_sheet(found, arguments.has("--explain")), arguments,
+    return with_query(distill_output(found, arguments.has("--explain")), arguments,
                       {answered(question), answered(student), answered(question.teacher)});
   });
 }

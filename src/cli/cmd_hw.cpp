@@ -7,10 +7,10 @@
 #include "cli/comma_list.h"
 #include "cli/commands.h"
 #include "cli/flag_reader.h"
-#include "cli/sheet_command.h"
+#include "cli/output_command.h"
 #include "network/slice.h"
 #include "primitives/hw.h"
-#include "report/hw_sheet.h"
+#include "report/hw_output.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -164,13 +164,13 @@ ExitCode run_hw(const Arguments& arguments, Environment& env) {
   HwListQuestion all;
   if (list) reader.read(all);
   reader.finish();
-  return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+  return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     if (list) {
-      return with_query(hw_list_sheet(list_hardware(all, catalog)), arguments, {answered(all)});
+      return with_query(hw_list_output(list_hardware(all, catalog)), arguments, {answered(all)});
     }
     HwAnswer found = answer(chip, catalog);
     note_sets(arguments, found.assumptions);
-    return with_query(hw_sheet(found), arguments, {answered(chip), answered(chip.send), answered(chip.load)});
+    return with_query(hw_output(found), arguments, {answered(chip), answered(chip.send), answered(chip.load)});
   });
 }
 

@@ -1,4 +1,4 @@
-// `scalecalc matmul`: an expression and flags to a question, its answer to a Sheet.
+// `scalecalc matmul`: an expression and flags to a question, its answer to an Output.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,10 +8,10 @@
 #include "cli/comma_list.h"
 #include "cli/commands.h"
 #include "cli/flag_reader.h"
-#include "cli/sheet_command.h"
+#include "cli/output_command.h"
 #include "network/slice.h"
 #include "primitives/matmul.h"
-#include "report/matmul_sheet.h"
+#include "report/matmul_output.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -155,12 +155,12 @@ MatmulAsked matmul_asked(const Arguments& arguments) {
 
 ExitCode run_matmul(const Arguments& arguments, Environment& env) {
   const MatmulAsked asked = matmul_asked(arguments);
-  return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+  return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     std::optional<HardwareSpec> hw;
     if (arguments.has("--hw")) hw = hardware_asked_for(arguments, catalog);
     MatmulAnswer found = answer(asked.question, hw ? &*hw : nullptr);
     note_sets(arguments, found.assumptions);
-    return with_query(matmul_sheet(found, hw ? &*hw : nullptr, asked.top), arguments,
+    return with_query(matmul_output(found, hw ? &*hw : nullptr, asked.top), arguments,
                       {answered(asked), answered(asked.question)});
   });
 }

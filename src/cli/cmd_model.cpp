@@ -11,12 +11,12 @@
 #include "cli/flag_reader.h"
 #include "cli/log.h"
 #include "cli/model_design.h"
+#include "cli/output_command.h"
 #include "cli/outputs.h"
 #include "cli/session.h"
-#include "cli/sheet_command.h"
 #include "config/yaml_writer.h"
 #include "primitives/model_figures.h"
-#include "report/model_sheet.h"
+#include "report/model_output.h"
 #include "spec/load.h"
 #include "train/import_assumptions.h"
 
@@ -133,7 +133,7 @@ bool contains(std::string_view text, std::string_view word) {
 }
 
 /// The catalog, or of it what has every word in its name, title or vendor.
-Sheet model_list(const Arguments& arguments, const Catalog& catalog) {
+Output model_list(const Arguments& arguments, const Catalog& catalog) {
   const std::vector<std::string> words(arguments.positionals().begin() + 1, arguments.positionals().end());
   std::vector<ModelSpec> models;
   for (const std::string& name : catalog.names(CatalogKind::kModel)) {
@@ -146,10 +146,10 @@ Sheet model_list(const Arguments& arguments, const Catalog& catalog) {
     throw UserError(fmt::format("no model has {} in its name, title or vendor", join(words, " and ")),
                     "scalecalc model list shows all of them");
   }
-  return model_list_sheet(models, words);
+  return model_list_output(models, words);
 }
 
-Sheet model_answer(const Arguments& arguments, const Catalog& catalog) {
+Output model_answer(const Arguments& arguments, const Catalog& catalog) {
   FlagReader reader(arguments);
   const auto seq = reader.count("--seq");
   const auto seqs = reader.quantity("--batch-seqs");
@@ -167,7 +167,7 @@ Sheet model_answer(const Arguments& arguments, const Catalog& catalog) {
   if (const auto against = arguments.value("--against")) q.against = size_of(*against, catalog);
   const std::vector<Assumption> read = import_assumptions(document);
   assumptions.insert(assumptions.end(), read.begin(), read.end());
-  Sheet out = model_sheet(model, q, model_figures(model, q));
+  Output out = model_output(model, q, model_figures(model, q));
   out.assumptions.insert(out.assumptions.begin(), assumptions.begin(), assumptions.end());
   note_sets(arguments, out.assumptions);
   return with_query(std::move(out), arguments, {answered(q)});
@@ -189,7 +189,7 @@ ExitCode run_model(const Arguments& arguments, Environment& env) {
     write_result(env.out, write_yaml(document.document));
     return ExitCode::kAnswered;
   }
-  return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+  return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     return mode == kModelList ? model_list(arguments, catalog) : model_answer(arguments, catalog);
   });
 }

@@ -1,20 +1,20 @@
 // `scalecalc rl`: rollouts and training of a policy on one budget.
 #include "cli/commands.h"
 #include "cli/job_options.h"
-#include "cli/sheet_command.h"
-#include "report/rl_sheet.h"
+#include "cli/output_command.h"
+#include "report/rl_output.h"
 
 namespace scalecalc::cli {
 namespace {
 
 ExitCode run_rl(const Arguments& arguments, Environment& env) {
-  return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+  return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     RlQuestion question = rl_question(arguments);
     const RlAnswer found = rl_answer(question, catalog);
     if (!found.plans.empty()) {
       question.train = understood(question.train, found.plans.front().policy->resolved->workload, nullptr);
     }
-    return with_query(rl_sheet(found, arguments.has("--explain")), arguments,
+    return with_query(rl_output(found, arguments.has("--explain")), arguments,
                       {answered(question), answered(question.train), answered(question.engine)});
   });
 }

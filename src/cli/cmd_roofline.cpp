@@ -1,4 +1,4 @@
-// `scalecalc roofline`: words and flags to a question, the answer to the outputs asked for.
+// `scalecalc roofline`: words and flags to a question, the answer to the targets asked for.
 #include <fmt/format.h>
 
 #include <array>
@@ -6,8 +6,8 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/operation_words.h"
-#include "cli/sheet_command.h"
-#include "report/roofline_sheet.h"
+#include "cli/output_command.h"
+#include "report/roofline_output.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -176,9 +176,9 @@ RooflineAsked roofline_asked(const Arguments& arguments) {
 
 ExitCode run_roofline(const Arguments& arguments, Environment& env) {
   const RooflineAsked asked = roofline_asked(arguments);
-  return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+  return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     const HardwareSpec hw = hardware_asked_for(arguments, catalog, Unpublished::kAllowed);
-    return with_query(roofline_sheet(asked.question, answer(asked.question, hw), hw, asked.noted), arguments,
+    return with_query(roofline_output(asked.question, answer(asked.question, hw), hw, asked.noted), arguments,
                       {answered(asked.question)});
   });
 }

@@ -1,4 +1,4 @@
-// `scalecalc scaling-law`: flags to a question about parameters and tokens, the answer to the outputs asked for.
+// `scalecalc scaling-law`: flags to a question about parameters and tokens, the answer to the targets asked for.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,11 +7,11 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/sheet_command.h"
+#include "cli/output_command.h"
 #include "cost/workload.h"
 #include "import/named_model.h"
 #include "model/accounting.h"
-#include "report/scaling_sheet.h"
+#include "report/scaling_output.h"
 #include "scaling_law/scaling.h"
 #include "serve/serve_question.h"
 #include "train/import_assumptions.h"
@@ -229,7 +229,7 @@ void price_by_serving(const Arguments& arguments, const Catalog& catalog, std::i
                                      group_thousands(prompt), group_thousands(generate));
 }
 
-Sheet answer_scaling(const Arguments& arguments, const Catalog& catalog) {
+Output answer_scaling(const Arguments& arguments, const Catalog& catalog) {
   FlagReader reader(arguments);
   ScalingQuestion q{.serve_price_source = "command line"};
   reader.read(q);
@@ -253,14 +253,14 @@ Sheet answer_scaling(const Arguments& arguments, const Catalog& catalog) {
   if (!arguments.positionals().empty()) q.model = sized(arguments, catalog, q.law, tokens, read);
   if (arguments.has("--hw")) q.price = price_asked_for(arguments, catalog, mfu, chips, price, q.model);
   if (prompt) price_by_serving(arguments, catalog, *prompt, *generate, q);
-  Sheet out = scaling_sheet(q, answer(q));
+  Output out = scaling_output(q, answer(q));
   out.assumptions.insert(out.assumptions.end(), read.begin(), read.end());
   note_sets(arguments, out.assumptions);
   return with_query(std::move(out), arguments, {answered(q)});
 }
 
 ExitCode run_scaling_law(const Arguments& arguments, Environment& env) {
-  return answer_with_sheet(arguments, env, [&](const Catalog& catalog) { return answer_scaling(arguments, catalog); });
+  return answer_with_output(arguments, env, [&](const Catalog& catalog) { return answer_scaling(arguments, catalog); });
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// `scalecalc sensitivity`: the flags of train and what to vary to a question, its answer to a Sheet.
+// `scalecalc sensitivity`: the flags of train and what to vary to a question, its answer to an Output.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,10 +8,10 @@
 #include "cli/commands.h"
 #include "cli/curve_options.h"
 #include "cli/flag_reader.h"
+#include "cli/output_command.h"
 #include "cli/run_options.h"
-#include "cli/sheet_command.h"
 #include "cli/train_options.h"
-#include "report/sensitivity_sheet.h"
+#include "report/sensitivity_output.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -85,11 +85,11 @@ SensitivityQuestion sensitivity_question(const Arguments& arguments) {
 ExitCode run_sensitivity(const Arguments& arguments, Environment& env) {
   const SensitivityQuestion question = sensitivity_question(arguments);
   bool complete = true;
-  const ExitCode code = answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+  const ExitCode code = answer_with_output(arguments, env, [&](const Catalog& catalog) {
     const SensitivityAnswer found = sensitivity(question, catalog, arguments.has("--explain"), env.interrupted);
     complete = found.complete;
     return with_query(
-        sensitivity_sheet(found), arguments,
+        sensitivity_output(found), arguments,
         {answered(question), answered(understood(question.train, found.resolved.workload, &found.resolved.hw)),
          answered(question.train.fine_tune)});
   });

@@ -1,23 +1,24 @@
-// `scalecalc serve`: flags to a question, the answer to the outputs asked for.
+// `scalecalc serve`: flags to a question, the answer to the targets asked for.
 #include "cli/commands.h"
+#include "cli/output_command.h"
 #include "cli/serve_options.h"
-#include "cli/sheet_command.h"
-#include "report/serve_sheet.h"
-#include "report/traffic_sheet.h"
+#include "report/serve_output.h"
+#include "report/traffic_output.h"
 
 namespace scalecalc::cli {
 namespace {
 
 ExitCode run_serve(const Arguments& arguments, Environment& env) {
-  return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+  return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     const ServeAsked asked = serve_asked(arguments);
     const ServeAnswer answer = serve_answer(asked.question, catalog);
-    Sheet sheet = serve_sheet(answer, arguments.has("--explain"));
-    if (!asked.mix.is_fixed()) sheet.notes.push_back("the points are of the mean lengths; --rate takes each request's");
+    Output output = serve_output(answer, arguments.has("--explain"));
+    if (!asked.mix.is_fixed())
+      output.notes.push_back("the points are of the mean lengths; --rate takes each request's");
     if (asked.traffic && answer.best)
-      add_traffic(sheet, answer, *asked.traffic, answer_traffic(answer, *asked.traffic));
+      add_traffic(output, answer, *asked.traffic, answer_traffic(answer, *asked.traffic));
     const ServeQuestion& q = asked.question;
-    return with_query(std::move(sheet), arguments, {answered(q), answered(q.power), answered(asked.traffic)});
+    return with_query(std::move(output), arguments, {answered(q), answered(q.power), answered(asked.traffic)});
   });
 }
 

@@ -9,12 +9,12 @@
 #include "cli/commands.h"
 #include "cli/curve_options.h"
 #include "cli/flag_reader.h"
+#include "cli/output_command.h"
 #include "cli/outputs.h"
 #include "cli/run_options.h"
 #include "cli/session.h"
-#include "cli/sheet_command.h"
 #include "cli/train_options.h"
-#include "report/trace_sheet.h"
+#include "report/trace_output.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -54,15 +54,16 @@ TraceQuestion trace_question(const Arguments& arguments) {
   return out;
 }
 
-std::string rendered_trace(const TracedPlan& traced, const Sheet& sheet, OutputFormat format, const TextOptions& text) {
-  if (format == OutputFormat::kJson) return trace_json(traced, sheet, tool_version());
-  return render_sheet(sheet, format, text, false);
+std::string rendered_trace(const TracedPlan& traced, const Output& output, OutputFormat format,
+                           const TextOptions& text) {
+  if (format == OutputFormat::kJson) return trace_json(traced, output, tool_version());
+  return render_output(output, format, text, false);
 }
 
 ExitCode run_trace(const Arguments& arguments, Environment& env) {
   const Session session = read_session(arguments, env);
   const TraceQuestion question = trace_question(arguments);
-  Outputs outputs(arguments.values("--output"), arguments.has("--json"));
+  OutputTargets outputs(arguments.values("--output"), arguments.has("--json"));
   const Catalog catalog(session.config_directories, session.remembered);
   const TrainAnswer found = answer(question.train, catalog, env.interrupted);
   const bool complete = !(env.interrupted && env.interrupted());
@@ -78,19 +79,19 @@ ExitCode run_trace(const Arguments& arguments, Environment& env) {
     trace = trace_step(found, traced.plan->plan);
     traced.trace = &*trace;
   }
-  const Sheet sheet = with_query(trace_sheet(traced, complete), arguments,
-                                 {answered(question), answered(understood(question.train, found.workload, &found.hw)),
-                                  answered(question.train.fine_tune)});
+  const Output output = with_query(trace_output(traced, complete), arguments,
+                                   {answered(question), answered(understood(question.train, found.workload, &found.hw)),
+                                    answered(question.train.fine_tune)});
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   if (!for_people(outputs.standard_output())) {
-    say_warnings(log, sheet);
+    say_warnings(log, output);
     if (traced.plan == nullptr) {
-      for (const Line& line : sheet.summary) log.warning(line.text);
+      for (const Line& line : output.summary) log.warning(line.text);
     }
   }
   const TextOptions text = text_options(env, session.color);
   outputs.write(env, [&](OutputFormat format, bool to_file) {
-    return rendered_trace(traced, sheet, format, to_file ? TextOptions{} : text);
+    return rendered_trace(traced, output, format, to_file ? TextOptions{} : text);
   });
   if (!complete) return ExitCode::kInterrupted;
   return traced.plan == nullptr ? ExitCode::kNothingFits : ExitCode::kAnswered;

@@ -1,15 +1,15 @@
-// `scalecalc train`: flags to a question, the answer to the outputs asked for.
+// `scalecalc train`: flags to a question, the answer to the targets asked for.
 #include <fmt/format.h>
 
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/curve_command.h"
 #include "cli/curve_options.h"
+#include "cli/output_command.h"
 #include "cli/outputs.h"
 #include "cli/session.h"
-#include "cli/sheet_command.h"
 #include "cli/train_options.h"
-#include "report/train_sheet.h"
+#include "report/train_output.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -28,15 +28,15 @@ ExitCode run_train(const Arguments& arguments, Environment& env) {
   if (const auto question = curve_question(arguments)) return run_train_curve(*question, arguments, env);
   const Session session = read_session(arguments, env);
   const TrainQuestion question = train_question(arguments);
-  Outputs outputs(arguments.values("--output"), arguments.has("--json"));
+  OutputTargets outputs(arguments.values("--output"), arguments.has("--json"));
   const Catalog catalog(session.config_directories, session.remembered);
   const TrainAnswer found = answer(question, catalog, env.interrupted);
   const bool complete = !(env.interrupted && env.interrupted());
 
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   log_work(log, found);
-  const Sheet sheet = train_sheet(found, complete, session.verbosity == Verbosity::kVerbose);
-  return write_sheet(with_train_query(sheet, arguments, found), session, outputs, question.explain, log, env);
+  const Output output = train_output(found, complete, session.verbosity == Verbosity::kVerbose);
+  return write_output(with_train_query(output, arguments, found), session, outputs, question.explain, log, env);
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 #include "cli/commands.h"
 #include "cli/log.h"
 #include "cli/measurement_files.h"
+#include "cli/output_command.h"
 #include "cli/session.h"
-#include "cli/sheet_command.h"
-#include "report/validate_sheet.h"
+#include "report/validate_output.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -55,13 +55,13 @@ Question question_of(const ValidateAsked& asked) {
 
 ExitCode run_validate(const Arguments& arguments, Environment& env) {
   std::optional<std::string> verdict;
-  const ExitCode code = answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+  const ExitCode code = answer_with_output(arguments, env, [&](const Catalog& catalog) {
     MeasuredRows read = read_measurement_files(arguments.positionals(), catalog);
     FlagReader reader(arguments);
     ValidateAsked asked;
     reader.read(asked);
     refuse_stack_of_ideal(reader, asked.ideal, asked.stack);
-    Sheet sheet;
+    Output output;
     if (!read.serving.empty()) {
       if (arguments.has("--memory")) reader.problem("--memory compares training runs", "leave it out for serving");
       auto question = question_of<ServeValidateQuestion>(asked);
@@ -71,7 +71,7 @@ ExitCode run_validate(const Arguments& arguments, Environment& env) {
       asked.view.files = arguments.positionals();
       const ServeValidation found = validate_serving(question, catalog, env.interrupted);
       verdict = objection(found.summary.mean_abs, asked.max_error);
-      sheet = validate_sheet(found, question, asked.view);
+      output = validate_output(found, question, asked.view);
     } else {
       auto question = question_of<ValidateQuestion>(asked);
       question.only = row_filters(reader, arguments);
@@ -81,10 +81,10 @@ ExitCode run_validate(const Arguments& arguments, Environment& env) {
       question.compared = arguments.has("--memory") ? Compared::kMemory : compared_by_default(question.rows);
       const Validation found = validate(question, catalog, env.interrupted);
       verdict = objection(found.summary.mean_abs, asked.max_error);
-      sheet = validate_sheet(found, question, asked.view);
+      output = validate_output(found, question, asked.view);
     }
-    note_sets(arguments, sheet.assumptions);
-    return with_query(std::move(sheet), arguments, {answered(asked)});
+    note_sets(arguments, output.assumptions);
+    return with_query(std::move(output), arguments, {answered(asked)});
   });
   if (code == ExitCode::kAnswered && env.interrupted && env.interrupted()) return ExitCode::kInterrupted;
   if (!verdict) return code;

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "cli/output_command.h"
 #include "cli/outputs.h"
 #include "cli/session.h"
-#include "cli/sheet_command.h"
 #include "cli/train_options.h"
-#include "report/train_curve_sheet.h"
+#include "report/train_curve_output.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -28,7 +28,7 @@ void note_grouping(const Arguments& arguments, TrainCurve& curve) {
 
 ExitCode run_train_curve(const CurveQuestion& question, const Arguments& arguments, Environment& env) {
   const Session session = read_session(arguments, env);
-  Outputs outputs(arguments.values("--output"), arguments.has("--json"));
+  OutputTargets outputs(arguments.values("--output"), arguments.has("--json"));
   const Catalog catalog(session.config_directories, session.remembered);
   TrainCurve curve = train_curve(question, catalog, env.interrupted);
   note_grouping(arguments, curve);
@@ -36,8 +36,8 @@ ExitCode run_train_curve(const CurveQuestion& question, const Arguments& argumen
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   log.info(fmt::format("model: {} ({})", curve.job.model.title, curve.job.model.source));
   log.info(fmt::format("hardware: {}", curve.job.hw.title));
-  const Sheet sheet = with_train_query(train_curve_sheet(curve, complete), arguments, curve.job);
-  return write_sheet(sheet, session, outputs, false, log, env);
+  const Output output = with_train_query(train_curve_output(curve, complete), arguments, curve.job);
+  return write_output(output, session, outputs, false, log, env);
 }
 
 }  // namespace scalecalc::cli

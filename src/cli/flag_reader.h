@@ -13,7 +13,7 @@
 #include "base/units.h"
 #include "cli/flag.h"
 #include "cli/options.h"
-#include "report/sheet.h"
+#include "report/output.h"
 
 namespace scalecalc::cli {
 

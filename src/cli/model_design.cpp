@@ -6,11 +6,11 @@
 #include <array>
 
 #include "base/text.h"
-#include "cli/sheet_command.h"
+#include "cli/output_command.h"
 #include "config/yaml_writer.h"
 #include "design/design.h"
 #include "network/slice.h"
-#include "report/design_sheet.h"
+#include "report/design_output.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -122,11 +122,11 @@ ExitCode run_model_design(const Arguments& arguments, Environment& env) {
   DesignQuestion question = design_question(arguments);
   std::optional<AtomicFile> file;  // opened before the work starts, as outputs are
   if (const auto path = arguments.value("--write")) file.emplace(*path);
-  return answer_with_sheet(arguments, env, [&](const Catalog& catalog) {
+  return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     question.law = load_law(catalog.load(CatalogKind::kLaw, arguments.value("--law").value_or(std::string(kUsualLaw))));
     const DesignAnswer found = answer(question, catalog);
     if (file && !found.models.empty()) file->commit(write_yaml(found.models.front().document));
-    return with_query(design_sheet(question, found), arguments, {answered(question)});
+    return with_query(design_output(question, found), arguments, {answered(question)});
   });
 }
 

@@ -44,13 +44,13 @@ void write_result(std::ostream& out, const std::string& text) {
   throw UserError(fmt::format("cannot write to standard output: {}", why), "", ExitCode::kOutputFailed);
 }
 
-Outputs::Outputs(const std::vector<std::string>& values, bool json) {
+OutputTargets::OutputTargets(const std::vector<std::string>& values, bool json) {
   if (json) add("json");
   for (const std::string& value : values) add(value);
   if (values.empty() && !json) standard_output_ = OutputFormat::kTable;
 }
 
-void Outputs::add(std::string_view value) {
+void OutputTargets::add(std::string_view value) {
   const std::size_t equals = value.find('=');
   const OutputFormat format = output_format_of(value.substr(0, equals));
   const std::string path = equals == std::string_view::npos ? "-" : std::string(value.substr(equals + 1));
@@ -72,7 +72,7 @@ void Outputs::add(std::string_view value) {
   files_.push_back({format, path, AtomicFile(path)});
 }
 
-bool Outputs::has(OutputFormat format) const {
+bool OutputTargets::has(OutputFormat format) const {
   return standard_output_ == format ||
          std::any_of(files_.begin(), files_.end(), [&](const Target& target) { return target.format == format; });
 }

@@ -20,10 +20,10 @@ bool for_people(const std::optional<OutputFormat>& format);
 /// away (EPIPE) is no failure.
 void write_result(std::ostream& out, const std::string& text);
 
-class Outputs {
+class OutputTargets {
  public:
   /// The values of -o, and whether --json was given. Opens the files.
-  Outputs(const std::vector<std::string>& values, bool json);
+  OutputTargets(const std::vector<std::string>& values, bool json);
 
   std::optional<OutputFormat> standard_output() const { return standard_output_; }
   /// Whether some output has this format.

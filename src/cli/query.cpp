@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "cli/commands.h"
-#include "cli/sheet_command.h"
+#include "cli/output_command.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -48,14 +48,14 @@ std::string query_key(const Flag& flag) {
   return std::string(flag.query_group) + own;
 }
 
-Sheet with_query(Sheet sheet, const Arguments& arguments, std::initializer_list<Answered> questions) {
+Output with_query(Output output, const Arguments& arguments, std::initializer_list<Answered> questions) {
   const auto mode = mode_of(arguments);
   for (const Flag& flag : arguments.command().flags) {
     const Answered* one = std::find_if(questions.begin(), questions.end(),
                                        [&](const Answered& q) { return q.kind != nullptr && q.kind == flag.question; });
     const bool known = one != questions.end();
     const std::string key = query_key(flag);
-    if (!flag.asks || (!known && mode && !flag.is_of(*mode)) || has_key(sheet.query, key)) continue;
+    if (!flag.asks || (!known && mode && !flag.is_of(*mode)) || has_key(output.query, key)) continue;
     Figure out;
     if (!known || flag.show == nullptr) {
       out = as_typed(flag, arguments);
@@ -63,9 +63,9 @@ Sheet with_query(Sheet sheet, const Arguments& arguments, std::initializer_list<
       out = flag.show(flag, one->question);
     }
     out.key = key;
-    sheet.query.figures.push_back(std::move(out));
+    output.query.figures.push_back(std::move(out));
   }
-  return sheet;
+  return output;
 }
 
 }  // namespace scalecalc::cli

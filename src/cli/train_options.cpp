@@ -8,8 +8,8 @@
 #include "cli/comma_list.h"
 #include "cli/curve_options.h"
 #include "cli/layout_flags.h"
+#include "cli/output_command.h"
 #include "cli/run_options.h"
-#include "cli/sheet_command.h"
 #include "plan/dimensions.h"
 #include "report/train_plan.h"
 
@@ -301,9 +301,9 @@ TrainQuestion read_train_question(FlagReader& reader, const Arguments& arguments
   return q;
 }
 
-Sheet with_train_query(Sheet sheet, const Arguments& arguments, const TrainAnswer& answer) {
+Output with_train_query(Output output, const Arguments& arguments, const TrainAnswer& answer) {
   const TrainQuestion asked = understood(answer.question, answer.workload, &answer.hw);
-  return with_query(std::move(sheet), arguments,
+  return with_query(std::move(output), arguments,
                     {answered(asked), answered(asked.fine_tune), answered(asked.run), answered(asked.run.power)});
 }
 

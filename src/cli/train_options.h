@@ -17,7 +17,7 @@ std::span<const Flag> train_flags();
 /// UserError with every problem found. Of several counts of chips the largest is taken.
 TrainQuestion train_question(const Arguments& arguments);
 /// With what was asked, whether of one count or of several.
-Sheet with_train_query(Sheet sheet, const Arguments& arguments, const TrainAnswer& answer);
+Output with_train_query(Output output, const Arguments& arguments, const TrainAnswer& answer);
 /// For another command that has these flags or some of them; problems stay with the reader. Without what only train
 /// has: the whole run (run_options.h), --why-not and --from.
 TrainQuestion read_train_question(FlagReader& reader, const Arguments& arguments);

@@ -151,7 +151,7 @@ class ConditionReader {
   Problems& problems_;
 };
 
-void settle(SupportFact& fact) {
+void finish(SupportFact& fact) {
   int levels = 0;
   for (const SupportCondition& condition : fact.refused_if) levels |= condition.levels();
   fact.levels = static_cast<std::uint8_t>(levels);
@@ -204,7 +204,7 @@ class SupportsReader {
     if (const ConfigNode* rules = fields.node("rules")) read_rules(*rules, out);
     fields.optional_text("note");
     fields.finish();
-    for (SupportFact& fact : out.facts) settle(fact);
+    for (SupportFact& fact : out.facts) finish(fact);
     out.group_facts();
   }
 

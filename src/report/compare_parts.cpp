@@ -54,7 +54,7 @@ void add_price(std::vector<Figure>& out, const ComparedSystem& row) {
   known("price.date", price.date);
 }
 
-void add_break_even(Sheet& sheet, const std::vector<PricedRow>& rows) {
+void add_break_even(Output& output, const std::vector<PricedRow>& rows) {
   constexpr std::size_t kMostInAllPairs = 4;
   Block block{.key = "break_even", .title = "Price break-even"};
   for (const PricedRow& row : rows) {
@@ -64,10 +64,10 @@ void add_break_even(Sheet& sheet, const std::vector<PricedRow>& rows) {
       if (row.machine != other.machine && other.usd) block.records.push_back(break_even(row, other));
     }
   }
-  if (!block.records.empty()) sheet.blocks.push_back(std::move(block));
+  if (!block.records.empty()) output.blocks.push_back(std::move(block));
 }
 
-void add_expectations(Sheet& sheet, const std::vector<ExpectationResult>& results) {
+void add_expectations(Output& output, const std::vector<ExpectationResult>& results) {
   if (results.empty()) return;
   Block block{.key = "expectations", .title = "Expected"};
   for (const ExpectationResult& r : results) {
@@ -75,7 +75,7 @@ void add_expectations(Sheet& sheet, const std::vector<ExpectationResult>& result
         {{text_figure("expected", "expected", r.text), number_figure("holds", "holds", Format::kFlag, r.holds ? 1 : 0),
           text_figure("found", "found", r.found.empty() ? "none" : r.found)}});
   }
-  sheet.blocks.push_back(std::move(block));
+  output.blocks.push_back(std::move(block));
 }
 
 std::string winners(const std::vector<const ComparedSystem*>& rows, RankBy by) {
@@ -86,7 +86,7 @@ std::string winners(const std::vector<const ComparedSystem*>& rows, RankBy by) {
   return join_and(out);
 }
 
-void add_unranked(Sheet& sheet, const std::vector<const ComparedSystem*>& rows, std::string_view of) {
+void add_unranked(Output& output, const std::vector<const ComparedSystem*>& rows, std::string_view of) {
   std::vector<std::string> out;
   for (const ComparedSystem* row : rows) {
     if (row->answered() && row->usd && !row->cost_ranked) {
@@ -94,7 +94,7 @@ void add_unranked(Sheet& sheet, const std::vector<const ComparedSystem*>& rows, 
     }
   }
   if (!out.empty()) {
-    sheet.summary.push_back({fmt::format("if never preempted: {}", join(out, "; ")), Role::kWarning});
+    output.summary.push_back({fmt::format("if never preempted: {}", join(out, "; ")), Role::kWarning});
   }
 }
 

@@ -1,4 +1,4 @@
-// What the sheets of a training and of a serving comparison share.
+// What the outputs of a training and of a serving comparison share.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compare/train_comparison.h"
-#include "report/sheet.h"
+#include "report/output.h"
 
 namespace scalecalc {
 
@@ -35,14 +35,14 @@ struct PricedRow {
 };
 /// For each pair: the price of the one at which it costs as much as the other does now. Of many rows the pairs with the
 /// first alone. Nothing if there is no pair.
-void add_break_even(Sheet& sheet, const std::vector<PricedRow>& rows);
+void add_break_even(Output& output, const std::vector<PricedRow>& rows);
 
 /// Nothing if nothing was expected.
-void add_expectations(Sheet& sheet, const std::vector<ExpectationResult>& results);
+void add_expectations(Output& output, const std::vector<ExpectationResult>& results);
 /// "fastest", "cheapest": the rows of rank 1 with their figures.
 std::string winners(const std::vector<const ComparedSystem*>& rows, RankBy by);
 /// A line of the summary with what is left out of "cheapest" and its dollars; `of`: " a million output tokens".
-void add_unranked(Sheet& sheet, const std::vector<const ComparedSystem*>& rows, std::string_view of = "");
+void add_unranked(Output& output, const std::vector<const ComparedSystem*>& rows, std::string_view of = "");
 /// What either comparison says of the question beside its flags.
 template <class Comparison>
 Record compared_query(const char* task, const Comparison& c, const std::vector<SystemAsked>& systems) {

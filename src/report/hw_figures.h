@@ -1,4 +1,4 @@
-// Parts of the hw sheets that both of them, or several places of one, are made of.
+// Parts of the hw outputs that both of them, or several places of one, are made of.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "primitives/hw.h"
-#include "report/sheet.h"
+#include "report/output.h"
 
 namespace scalecalc {
 

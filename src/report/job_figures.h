@@ -1,4 +1,4 @@
-// What the sheets of composed jobs share: a step's parts, the whole run, what is short.
+// What the outputs of composed jobs share: a step's parts, the whole run, what is short.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "jobs/job_part.h"
-#include "report/sheet.h"
+#include "report/output.h"
 #include "serve/serving_system.h"
 
 namespace scalecalc {

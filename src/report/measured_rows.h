@@ -1,11 +1,11 @@
-// What the sheets of validate and calibrate share: figures of measured rows and of errors over them.
+// What the outputs of validate and calibrate share: figures of measured rows and of errors over them.
 #pragma once
 
 #include <optional>
 #include <string_view>
 #include <vector>
 
-#include "report/sheet.h"
+#include "report/output.h"
 
 namespace scalecalc {
 

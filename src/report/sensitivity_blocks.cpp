@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "report/sensitivity_sheet.h"
+#include "report/sensitivity_output.h"
 #include "report/train_words.h"
 
 namespace scalecalc {

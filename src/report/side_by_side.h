@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "report/sheet.h"
+#include "report/output.h"
 
 namespace scalecalc {
 

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "report/json_text.h"
-#include "report/trace_sheet.h"
+#include "report/trace_output.h"
 #include "report/train_words.h"
 
 namespace scalecalc {
@@ -244,9 +244,9 @@ class Events {
 };
 
 /// Free text that viewers show with the trace.
-Json other_data(const TracedPlan& traced, const Sheet& sheet) {
-  Json out = {{"title", sheet.title}};
-  for (std::size_t i = 0; i < sheet.summary.size(); ++i) out[fmt::format("line {}", i + 1)] = sheet.summary[i].text;
+Json other_data(const TracedPlan& traced, const Output& output) {
+  Json out = {{"title", output.title}};
+  for (std::size_t i = 0; i < output.summary.size(); ++i) out[fmt::format("line {}", i + 1)] = output.summary[i].text;
   if (traced.plan != nullptr && traced.plan->plan.layout.data() > 1) {
     out["drawn"] = fmt::format("one of {} data replicas, which all do the same", traced.plan->plan.layout.data());
   }
@@ -257,10 +257,10 @@ Json other_data(const TracedPlan& traced, const Sheet& sheet) {
 
 }  // namespace
 
-std::string trace_json(const TracedPlan& traced, const Sheet& sheet, std::string_view tool_version) {
-  std::string out = sheet_json(sheet, tool_version, false);
+std::string trace_json(const TracedPlan& traced, const Output& output, std::string_view tool_version) {
+  std::string out = output_json(output, tool_version, false);
   out.erase(out.rfind("\n}"));
-  const Json viewers = {{"displayTimeUnit", "ms"}, {"otherData", other_data(traced, sheet)}};
+  const Json viewers = {{"displayTimeUnit", "ms"}, {"otherData", other_data(traced, output)}};
   std::string members = json_text(viewers, 2);
   members = members.substr(1, members.rfind("\n}") - 1);
   out += "," + members + ",\n  \"traceEvents\": [";

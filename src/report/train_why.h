@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "report/sheet.h"
+#include "report/output.h"
 #include "train/question.h"
 
 namespace scalecalc {

@@ -134,7 +134,7 @@ ModelSpec model_of(const Measurement& row, const Catalog& catalog) {
 namespace {
 
 /// Megatron-LM's --recompute-modules (megatron/core/transformer/transformer_config.py) by the operations they run
-/// again, and the thriftless ones of MaxText's remat_policy (layers/decoders.py), which keep every matmul's output.
+/// again, and the greedy ones of MaxText's remat_policy (layers/decoders.py), which keep every matmul's output.
 /// `mlp` is the MLP of dense layers, `moe` the layer of experts with its router.
 struct Module {
   std::string_view name;

@@ -20,11 +20,11 @@ PlanRequest request_of(const RowQuestion& question);
 struct Evaluated {
   Plan plan;
   bool fits = true;                  ///< by our count of memory
-  std::vector<std::string> assumed;  ///< thrift the source does not state, without which it would not fit
+  std::vector<std::string> assumed;  ///< a saving the source does not state, without which it would not fit
 };
 
 /// The row's layout, costed. A run that was measured fitted, whatever our count of its memory says: what the row leaves
-/// open is chosen among what fits. Where nothing does, thrift that sources leave unsaid is assumed until something
+/// open is chosen among what fits. Where nothing does, savings that sources leave unsaid is assumed until something
 /// does, or memory is not looked at. NotPredicted for a layout that no launcher would start.
 Evaluated evaluate(RowQuestion& question);
 
@@ -47,13 +47,13 @@ struct Training {
     StackBasis basis = StackBasis::kDefault;  ///< of these
     bool fits = true;                         ///< false: by our count it runs out of memory, and it ran
     std::vector<std::string> chosen;          ///< what the row does not say and the search chose
-    std::vector<std::string> assumed;         ///< thrift assumed so that it fits
+    std::vector<std::string> assumed;         ///< savings assumed so that it fits
   };
   struct Counts {
     std::optional<double> source_mean_abs, source_median_abs, source_bias;  ///< mean over source groups of each group's
     std::size_t too_slow = 0;       ///< predicted slower than measured: none may be under ideal efficiency
     std::size_t out_of_memory = 0;  ///< ran, and are declared not to fit
-    std::size_t made_to_fit = 0;    ///< fit by thrift that their sources do not state
+    std::size_t made_to_fit = 0;    ///< fit by savings that their sources do not state
     OrderQuality of_job;            ///< sets of three layouts and more of one model, chips and batch
     OrderQuality of_model;          ///< sets of five and more of one model on one kind of chip, by chip-seconds a token
   };

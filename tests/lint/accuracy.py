@@ -78,7 +78,7 @@ def overall_table(train, ideal):
             f"layouts and more were measured on one kind of chip, on any machine, batch and source: by chip-seconds a "
             f"token Spearman is {number(s['model_spearman'])} in the mean and {number(s['model_median_spearman'])} in the "
             f"median, Kendall {number(s['model_kendall'])}, and the pick {percent(s['model_regret'])} slower.", "",
-            f"Runs that are declared not to fit in memory, and ran: {s['out_of_memory']}; that fit only by thrift their "
+            f"Runs that are declared not to fit in memory, and ran: {s['out_of_memory']}; that fit only by savings their "
             f"sources do not state: {s['made_to_fit']}. Runs faster than `--efficiency ideal` says is possible: "
             f"{ideal['summary']['slower_than_measured']} of {ideal['summary']['predicted']}."]
     return out
@@ -107,7 +107,7 @@ def serving_left_out_table(serving):
 def memory_tables(memory):
     out = table(["memory", *ERRORS], [["all", *errors(memory["summary"])]])
     return out + [""] + group_table(memory, "group") + [
-        "", f"Runs declared not to fit: {memory['summary']['out_of_memory']}. Runs that fit only by thrift their sources "
+        "", f"Runs declared not to fit: {memory['summary']['out_of_memory']}. Runs that fit only by savings their sources "
         f"do not state: {memory['summary']['made_to_fit']}."]
 
 

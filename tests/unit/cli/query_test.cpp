@@ -8,8 +8,8 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/output_command.h"
 #include "cli/run.h"
-#include "cli/sheet_command.h"
 
 namespace scalecalc::cli {
 namespace {

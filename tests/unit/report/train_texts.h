@@ -4,24 +4,24 @@
 #include <string>
 #include <string_view>
 
-#include "report/sheet.h"
-#include "report/train_curve_sheet.h"
-#include "report/train_sheet.h"
+#include "report/output.h"
+#include "report/train_curve_output.h"
+#include "report/train_output.h"
 
 namespace scalecalc {
 
 inline Report train_report(const TrainAnswer& answer, bool complete = true, bool all_reasons = false) {
-  return sheet_report(train_sheet(answer, complete, all_reasons), answer.question.explain > 0);
+  return output_report(train_output(answer, complete, all_reasons), answer.question.explain > 0);
 }
 
 inline std::string train_json(const TrainAnswer& answer, std::string_view tool_version) {
-  return sheet_json(train_sheet(answer), tool_version, answer.question.explain > 0);
+  return output_json(train_output(answer), tool_version, answer.question.explain > 0);
 }
 
 inline std::string train_jsonl(const TrainAnswer& answer, std::string_view tool_version) {
-  return sheet_jsonl(train_sheet(answer), tool_version);
+  return output_jsonl(train_output(answer), tool_version);
 }
 
-inline Report train_curve_report(const TrainCurve& curve) { return sheet_report(train_curve_sheet(curve), false); }
+inline Report train_curve_report(const TrainCurve& curve) { return output_report(train_curve_output(curve), false); }
 
 }  // namespace scalecalc

@@ -108,7 +108,7 @@ TEST(Validate, EachCountOfMemoryHoldsTheOneBefore) {
   EXPECT_DOUBLE_EQ(predicted(MemoryCount::kDevice) - predicted(MemoryCount::kReserved), 2.0 * 1024 * 1024 * 1024);
 }
 
-/// With more and more tokens a chip a run fits, then only by thrift its source does not state, then not.
+/// With more and more tokens a chip a run fits, then only by savings its source does not state, then not.
 TEST(Validate, ThriftThatSourcesDoNotStateIsCounted) {
   Measurement row = test::measurement();
   row.batch_seqs = 4096;

@@ -1,0 +1,70 @@
+// What the small commands share: the way from an Output to the targets asked for. docs/howto/add-command.md shows a
+// whole command.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "cli/environment.h"
+#include "cli/log.h"
+#include "cli/options.h"
+#include "cli/outputs.h"
+#include "cli/session.h"
+#include "cli/shared_flags.h"
+#include "config/catalog.h"
+#include "report/output.h"
+#include "report/render.h"
+#include "spec/hardware_spec.h"
+#include "spec/load.h"
+
+namespace scalecalc::cli {
+
+/// Opens the outputs, calls `answer`, writes what it returns in every format asked for, says warnings on standard
+/// error when nobody reads a table.
+ExitCode answer_with_output(const Arguments& arguments, Environment& env,
+                            const std::function<Output(const Catalog&)>& answer);
+
+/// A question that was answered, by its kind; nullptr if there was none of that kind.
+struct Answered {
+  const void* kind = nullptr;
+  const void* question = nullptr;
+};
+template <class Question>
+Answered answered(const Question& question) {
+  return {&FlagReader::kTag<Question>, &question};
+}
+template <class Question>
+Answered answered(const std::optional<Question>& question) {
+  return {&FlagReader::kTag<Question>, question ? &*question : nullptr};
+}
+
+/// "batch_tokens", "serving.slo_tpot_s": the key a flag gives itself, else its name and unit.
+std::string query_key(const Flag& flag);
+/// The output with a member of its query for each flag of the mode or of these questions, behind its own figures, which
+/// no flag says; one of a flag's key stands for the flag. Values are those of the questions' members, defaults filled
+/// in; of a flag that goes into none of them what was typed.
+Output with_query(Output output, const Arguments& arguments, std::initializer_list<Answered> questions = {});
+
+std::string render_output(const Output& output, OutputFormat format, const TextOptions& text, bool explain);
+
+/// What a table would have said, for those who read something else.
+void say_warnings(Log& log, const Output& output);
+
+/// Writes an output to the targets, its warnings to standard error when nobody reads a table. Answered, nothing fits,
+/// or interrupted.
+ExitCode write_output(const Output& output, const Session& session, OutputTargets& outputs, bool explain, Log& log,
+                      Environment& env);
+
+/// The hardware of --hw with --set hw.KEY=VALUE applied. UserError if --hw is missing, or, unless allowed, if the file
+/// leaves figures unpublished.
+HardwareSpec hardware_asked_for(const Arguments& arguments, const Catalog& catalog,
+                                Unpublished unpublished = Unpublished::kRefused);
+
+/// One assumption for each --set, so that no answer hides what was changed.
+void note_sets(const Arguments& arguments, std::vector<Assumption>& assumptions);
+
+}  // namespace scalecalc::cli

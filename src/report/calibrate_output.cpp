@@ -1,0 +1,193 @@
+#include "report/calibrate_output.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "config/yaml_writer.h"
+#include "report/measured_rows.h"
+
+namespace scalecalc {
+namespace {
+
+/// A time for the overheads, otherwise a plain number.
+std::string value_text(const std::string& path, double value) {
+  return path.ends_with("overhead") ? format_quantity(value, UnitKind::kSeconds) : fmt::format("{:.3f}", value);
+}
+
+Figure coefficient(const std::string& path, const char* key, const char* label, double number) {
+  Figure out = figure(key, label, Format::kNumber, Cell(number));
+  out.shown = value_text(path, number);
+  return out;
+}
+
+std::string_view held_out_name(const Calibration& c) { return kHeldOutNames.at(static_cast<std::size_t>(c.held_out)); }
+
+Block coefficients_block(const Calibration& c) {
+  Block out{.key = "coefficients"};
+  for (const FittedCoefficient& f : c.coefficients) {
+    Record record{{text_figure("name", "coefficient", f.path), coefficient(f.path, "before", "before", f.before),
+                   error_share("error_before", "error", f.error_before), coefficient(f.path, "after", "after", f.after),
+                   error_share("error_after", "error", f.error_after),
+                   coefficient(f.path, "lowest", "lowest fold", f.lowest),
+                   coefficient(f.path, "highest", "highest", f.highest)}};
+    record.figures[5].importance = record.figures[6].importance = 1;
+    out.records.push_back(std::move(record));
+  }
+  return out;
+}
+
+Block folds_block(const Calibration& c) {
+  Block out{.key = "folds", .title = fmt::format("Cross-validation by {}", held_out_name(c))};
+  for (const FoldReport& fold : c.folds) {
+    out.records.push_back({{list_figure("held_out", "held out", {fold.held_out.begin(), fold.held_out.end()}),
+                            row_count("rows", "rows", fold.rows),
+                            error_share("inside_mean_abs_error", "error inside", fold.inside_mean_abs),
+                            error_share("outside_mean_abs_error", "outside", fold.outside_mean_abs),
+                            error_share("outside_bias", "bias outside", fold.outside_bias)}});
+  }
+  return out;
+}
+
+Block errors_block(const Calibration& c) {
+  Block out{.key = "errors", .title = "Errors"};
+  const auto add = [&](const char* of, const char* label, const Errors& e) {
+    Record record{{text_figure("of", "", of), text_figure("label", "coefficients", label),
+                   error_share("mean_abs_error", "mean error", e.mean_abs),
+                   error_share("median_abs_error", "median", e.median_abs),
+                   error_share("p90_abs_error", "p90", e.p90_abs), error_share("bias", "bias", e.bias)}};
+    out.records.push_back(std::move(record));
+  };
+  add("before", "the file's", c.before);
+  add("inside", "fitted to these rows", c.inside);
+  add("outside", c.held_out == HeldOut::kModel ? "fitted without the row's model" : "fitted without the row's source",
+      c.outside);
+  if (c.relatives > 0) add("family", "the family's factors, without the row's part", c.baseline);
+  return out;
+}
+
+Line verdict(const Calibration& c) {
+  if (c.held_out == HeldOut::kNothing) {
+    return {"One source and one model only: nothing was held out, so the error on other runs is not known.",
+            Role::kWarning};
+  }
+  const std::string runs =
+      c.held_out == HeldOut::kSource ? "runs of sources it has not seen" : "models it has not seen, all of one source";
+  const std::string text =
+      fmt::format("On {}, the fit errs by {:.1f} % in the mean, the file's coefficients by {:.1f} %", runs,
+                  100 * c.outside.mean_abs, 100 * c.before.mean_abs);
+  return c.better() ? Line{text + ".", Role::kGood} : Line{text + ": do not use it.", Role::kBad};
+}
+
+/// For programs: what each row came to, and the block as text.
+Block fit_block(const Calibration& c) {
+  Block out{.key = "fit", .is_list = false};
+  std::vector<Record> rows;
+  for (const FittedOf<Training>& f : c.rows) {
+    rows.push_back(
+        {{text_figure("id", "", f.row.id), text_figure("group", "", f.row.group),
+          text_figure("subset", "", f.row.subset), number_figure("measured", "", Format::kSeconds, f.measured),
+          error_share("error_before", "", f.before), error_share("error_inside", "", f.inside),
+          error_share("error_outside", "", f.outside), error_share("error_by_family", "", f.baseline),
+          flag_figure("in_band", f.in_band)}});
+  }
+  out.records = {{{text_figure("held_out_by", "", held_out_name(c)), flag_figure("better", c.better()),
+                   text_figure("yaml", "", write_yaml(c.block)), records_figure("rows", "", "", std::move(rows))}}};
+  return out;
+}
+
+// Serving.
+
+std::string errors_text(const char* name, const Errors& e) {
+  return fmt::format("{}: median {}, mean {}, 90th percentile {}, bias {:+.1f} %.", name, percent_text(e.median_abs),
+                     percent_text(e.mean_abs), percent_text(e.p90_abs), 100 * e.bias);
+}
+
+void add_errors(Record& out, const std::string& key, const char* label, const Errors& e) {
+  out.figures.push_back(error_share(key + ".median_abs_error", label, e.median_abs, 1));
+  out.figures.push_back(error_share(key + ".mean_abs_error", "", e.mean_abs));
+  out.figures.push_back(error_share(key + ".p90_abs_error", "", e.p90_abs));
+  out.figures.push_back(error_share(key + ".bias", "", e.bias));
+}
+
+Block sets_block(const ServeCalibration& c) {
+  Block out{.key = "sets", .title = "Engines on chips: median errors"};
+  for (const ServeSet& set : c.sets) {
+    Record record{{text_figure("chip", "chip", set.hardware), text_figure("stack", "engine", set.stack),
+                   row_count("rows", "rows", set.rows), row_count("sources", "sources", set.sources)}};
+    add_errors(record, "before", "family's", set.before);
+    add_errors(record, "inside", "fitted", set.inside);
+    add_errors(record, "outside", "held out", set.outside);
+    for (const WrittenCoefficient& w : set.coefficients) {
+      record.figures.push_back(figure("coefficients." + w.path, "", Format::kNumber, Cell(w.value)));
+      record.figures.push_back(figure("errors." + w.path, "", Format::kNumber, Cell(w.error)));
+    }
+    record.figures.push_back(text_figure("yaml", "", write_yaml(set.block)));
+    out.records.push_back(std::move(record));
+  }
+  return out;
+}
+
+Block rows_block(const ServeCalibration& c) {
+  Block out{.key = "rows", .title = "Rows"};
+  for (const FittedOf<Serving>& r : c.rows) {
+    out.records.push_back(
+        {{text_figure("id", "row", r.row.id), text_figure("group", "", r.row.group),
+          text_figure("chip", "chip", r.row.chip, 2), text_figure("stack", "engine", r.row.stack, 2),
+          text_figure("phase", "", group_name(r.row, "phase")), text_figure("batch_class", "", r.row.batch_class()),
+          error_share("error_before", "family's", r.before), error_share("error_inside", "fitted", r.inside),
+          error_share("error_outside", "held out", r.outside), error_share("error_naive", "naive", r.baseline),
+          flag_figure("in_band", r.in_band)}});
+  }
+  return out;
+}
+
+}  // namespace
+
+Output calibrate_output(const Calibration& c, const std::vector<std::string>& files) {
+  Output out{.command = "calibrate",
+             .title = fmt::format("{} under {}: coefficients fitted to {} runs of {} source{}",
+                                  c.hardware.empty() ? "Chips of " + c.family : c.hardware, c.stack, c.rows.size(),
+                                  c.sources, c.sources == 1 ? "" : "s")};
+  out.summary.push_back(verdict(c));
+  out.query.figures = {list_figure("files", "measurements", {files.begin(), files.end()}),
+                       text_figure("hardware", "hardware", c.hardware),
+                       text_figure("family", "family", c.family),
+                       text_figure("stack", "stack", c.stack),
+                       row_count("rows", "rows", c.rows.size()),
+                       row_count("sources", "sources", c.sources),
+                       row_count("other_chips", "rows of other chips", c.other_chips),
+                       row_count("relatives", "runs of the family's other chips", c.relatives),
+                       row_count("other_stacks", "rows of other software", c.other_stacks),
+                       error_share("coverage", "held-out runs in the band", c.coverage)};
+  out.blocks = {coefficients_block(c), errors_block(c), folds_block(c),
+                skipped_block(c.skipped, 0, [](auto&, const auto&) {}), fit_block(c)};
+  out.notes.emplace_back("--dump-yaml prints the coefficients as the stack's block for a hardware file");
+  return out;
+}
+
+Output calibrate_output(const ServeCalibration& c, const std::vector<std::string>& files) {
+  Output out{.command = "calibrate", .title = "Serving coefficients fitted to measured runs"};
+  const auto line = [&](std::string text) { out.summary.push_back({std::move(text), Role::kPlain}); };
+  line(fmt::format("{} rows, {} left out; {} engines on chips; held out in {} parts, sources whole.", c.rows.size(),
+                   c.skipped.size(), c.sets.size(), c.folds));
+  line(errors_text("By the families' coefficients", c.before));
+  line(errors_text("Fitted", c.inside));
+  line(errors_text("Held out", c.outside));
+  line(errors_text("Naive baseline, other sources' share of the floor", c.baseline));
+  line(percent_text(c.coverage.value_or(0)) + " of the held-out rows lie within the errors written down.");
+  out.query.figures = {list_figure("files", "measurements", {files.begin(), files.end()})};
+  Record summary;
+  summary.figures.push_back(row_count("rows", "rows", c.rows.size()));
+  add_errors(summary, "before", "median by the families'", c.before);
+  add_errors(summary, "inside", "fitted", c.inside);
+  add_errors(summary, "outside", "held out", c.outside);
+  add_errors(summary, "naive", "naive", c.baseline);
+  summary.figures.push_back(error_share("coverage", "in band", c.coverage));
+  Block total{.key = "summary", .title = "All rows", .is_list = false};
+  total.records.push_back(std::move(summary));
+  out.blocks = {sets_block(c), rows_block(c), skipped_block(c.skipped, 1, [](auto&, const auto&) {}), std::move(total)};
+  return out;
+}
+
+}  // namespace scalecalc

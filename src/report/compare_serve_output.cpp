@@ -1,0 +1,142 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/scalar.h"
+#include "base/units.h"
+#include "report/compare_output.h"
+#include "report/compare_parts.h"
+#include "report/serve_output.h"
+
+namespace scalecalc {
+namespace {
+
+class ServiceOutput {
+ public:
+  ServiceOutput(const ServeComparison& comparison, bool explain) : c_(comparison), explain_(explain) {
+    for (const ComparedService& row : c_.systems) rows_.push_back(&row);
+  }
+
+  Output run() {
+    const ServeQuestion& q = c_.question.serve;
+    out_.command = "compare";
+    out_.title =
+        fmt::format("Serving {} on {} system{}: prompts of {}, answers of {} tokens", c_.model_title, c_.systems.size(),
+                    c_.systems.size() == 1 ? "" : "s", group_thousands(static_cast<long long>(q.prompt)),
+                    group_thousands(static_cast<long long>(q.generate)));
+    out_.nothing_fits = !c_.baseline;
+    out_.query = compared_query("serve", c_, c_.question.systems);
+    out_.query.figures.push_back(datum("prompt", q.prompt));
+    out_.query.figures.push_back(datum("generate", q.generate));
+    summary();
+    systems();
+    if (c_.baseline) {
+      out_.blocks.push_back(
+          {.is_list = false, .records = {{{text_figure("baseline", "", rows_[*c_.baseline]->label)}}}});
+    }
+    break_even();
+    add_expectations(out_, c_.expectations);
+    out_.blocks.push_back({.key = "search",
+                           .is_list = false,
+                           .records = {{{number_figure("complete", "", Format::kFlag, c_.complete ? 1 : 0)}}}});
+    out_.assumptions = c_.assumptions;
+    if (!c_.complete) out_.notes.emplace_back("interrupted: systems may be missing");
+    return std::move(out_);
+  }
+
+ private:
+  void summary() {
+    if (!c_.baseline) {
+      out_.summary.push_back(
+          {c_.complete ? "none of the systems can do it" : "interrupted before any system was answered", Role::kBad});
+      return;
+    }
+    for (const ComparedService& row : c_.systems) {
+      if (row.rank_cost != 1) continue;
+      out_.summary.push_back({fmt::format("cheapest: {}, {} a million output tokens", winners(rows_, RankBy::kCost),
+                                          compact_usd(*row.usd)),
+                              Role::kGood});
+      break;
+    }
+    for (const ComparedService& row : c_.systems) {
+      if (row.rank_time != 1) continue;
+      out_.summary.push_back({fmt::format("fastest: {}, a request in {}", winners(rows_, RankBy::kTime),
+                                          format_quantity(*row.time_s, UnitKind::kSeconds)),
+                              Role::kGood});
+      break;
+    }
+    add_unranked(out_, rows_, " a million output tokens");
+  }
+
+  void systems() {
+    Block block{.key = "systems"};
+    for (const std::size_t i : order_by(c_.rank_by, rows_)) block.records.push_back(record(c_.systems[i]));
+    out_.blocks.push_back(std::move(block));
+  }
+
+  Record record(const ComparedService& row) const {
+    Record out;
+    std::vector<Figure>& f = out.figures;
+    add_identity(f, row);
+    if (!row.answered()) {
+      out.group = "Not possible";
+      return out;
+    }
+    const ServePoint& p = row.best();
+    f.push_back(number_figure("chips", "chips", Format::kInteger, to_double(p.chips)));
+    add_price(f, row);
+    f.push_back(text_figure("layout_text", "layout", describe(p.layout), 6));
+    add_serve_layout(f, "layout.", p.layout);
+    f.push_back(number_figure("batch", "batch", Format::kInteger, p.batch, 1));
+    f.push_back(number_figure("ttft_s", "TTFT", Format::kSeconds, p.ttft_s, 2));
+    f.push_back(number_figure("tpot_s", "TPOT", Format::kSeconds, p.tpot_s, 2));
+    f.push_back(explain_ ? traced_figure("decode_step_s", "", Format::kSeconds,
+                                         named(explain_point(*row.answer, p).decode_step, "decode step",
+                                               "sum of its causes", row.label))
+                         : number_figure("decode_step_s", "", Format::kSeconds, p.decode_step_s));
+    f.push_back(number_figure("request_time_s", "request", Format::kSeconds, p.request_s));
+    f.push_back(number_figure("tokens_per_s", "", Format::kNumber, p.tokens_per_s));
+    f.push_back(number_figure("tokens_per_s_per_chip", "tok/s/chip", Format::kNumber, p.tokens_per_s_per_chip(), 4));
+    f.push_back(number_figure("tokens_per_s_per_user", "", Format::kNumber, p.tokens_per_s_per_user()));
+    f.push_back(number_figure("requests_per_s", "", Format::kNumber, p.requests_per_s));
+    costs(row, f);
+    f.push_back(text_figure("bound_by", "", p.bound_by));
+    f.push_back(number_figure("memory_bytes.total", "", Format::kBytes, p.memory.total()));
+    f.push_back(number_figure("memory_bytes.capacity", "", Format::kBytes, p.capacity));
+    return out;
+  }
+
+  static void costs(const ComparedService& row, std::vector<Figure>& f) {
+    const ServiceCosts costs = service_costs(row);
+    f.push_back(
+        traced_figure("chip_hours_per_million_output_tokens", "chip-h/M out", Format::kNumber, costs.chip_hours, 5));
+    f.push_back(costs.usd ? traced_figure("usd_per_million_output_tokens", "$/M out", Format::kUsd, *costs.usd)
+                          : number_figure("usd_per_million_output_tokens", "$/M out", Format::kUsd, std::nullopt));
+    f.push_back(
+        number_figure("energy_j_per_output_token", "J/token", Format::kNumber, row.best().joules_per_output_token, 3));
+  }
+
+  void break_even() {
+    std::vector<PricedRow> priced;
+    for (const ComparedService& row : c_.systems) {
+      if (!row.answered()) continue;
+      const ServiceCosts costs = service_costs(row);
+      priced.push_back({row.label, fmt::format("{}:{}", row.hardware, row.best().chips), costs.chip_hours, costs.usd,
+                        row.price ? std::optional(row.price->usd_per_chip_hour) : std::nullopt});
+    }
+    add_break_even(out_, priced);
+  }
+
+  const ServeComparison& c_;
+  bool explain_;
+  std::vector<const ComparedSystem*> rows_;
+  Output out_;
+};
+
+}  // namespace
+
+Output compare_serve_output(const ServeComparison& comparison, bool explain) {
+  return ServiceOutput(comparison, explain).run();
+}
+
+}  // namespace scalecalc

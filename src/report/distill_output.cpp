@@ -1,0 +1,143 @@
+#include "report/distill_output.h"
+
+#include <fmt/format.h>
+
+#include "base/scalar.h"
+#include "base/units.h"
+#include "report/job_figures.h"
+
+namespace scalecalc {
+namespace {
+
+std::string name_of_place(TeacherPlace place) {
+  return std::string(kTeacherPlaceNames[static_cast<std::size_t>(place)]);
+}
+
+class DistillOutput {
+ public:
+  DistillOutput(const DistillAnswer& answer, bool explain) : a_(answer), q_(answer.question), explain_(explain) {}
+
+  Output run() {
+    out_.command = "distill";
+    out_.title = fmt::format("{} taught by {} on {} x {}: {} tokens a step, {} in all", a_.student, a_.teacher,
+                             group_thousands(q_.student.chips), a_.hardware_title, compact_count(a_.step_tokens),
+                             compact_count(a_.tokens));
+    out_.nothing_fits = a_.plans.empty();
+    out_.query.figures = {datum("student", q_.student.model), datum("batch_tokens", a_.step_tokens),
+                          datum("tokens", a_.tokens)};
+    if (a_.plans.empty()) {
+      out_.summary.push_back({"nothing fits", Role::kBad});
+      for (const JobShortage& s : a_.shortages) out_.summary.push_back({shortage_text(s), Role::kBad});
+    } else {
+      summary(a_.plans.front());
+    }
+    plans();
+    if (!a_.plans.empty()) best(a_.plans.front());
+    if (a_.plans.empty()) out_.blocks.push_back(shortage_block(a_.shortages));
+    out_.blocks.push_back(
+        {.key = "search",
+         .is_list = false,
+         .records = {{{number_figure("splits", "", Format::kInteger, static_cast<double>(a_.splits)),
+                       number_figure("left_out", "", Format::kInteger, static_cast<double>(a_.left_out))},
+                      {}}}});
+    out_.assumptions = a_.assumptions;
+    out_.notes = a_.notes;
+    return std::move(out_);
+  }
+
+ private:
+  std::string way(const DistillPlan& p) const {
+    switch (p.place) {
+      case TeacherPlace::kSplit:
+        return fmt::format("{} chips teach a batch ahead, {} train{}; {:.3g} % of the chips' time is idle",
+                           p.teacher_chips, p.student_chips,
+                           p.idle_chips > 0 ? fmt::format(", {} are left over", p.idle_chips) : "",
+                           100 * p.idle_share.value());
+      case TeacherPlace::kStored:
+        return fmt::format(
+            "the teacher {} beforehand in {}{}", q_.loss == DistillLoss::kSequence ? "writes" : "passes once",
+            seconds_text(value_of(*p.stored_pass)),
+            p.stored_bytes
+                ? fmt::format(" and {} are stored", format_quantity(value_of(*p.stored_bytes), UnitKind::kBytes))
+                : "");
+      case TeacherPlace::kShared:
+      case TeacherPlace::kAuto: break;
+    }
+    return p.offloaded ? "teacher and student take turns on all chips; the teacher's weights wait in the host's memory"
+                       : "teacher and student take turns on all chips, both in memory";
+  }
+
+  void summary(const DistillPlan& p) {
+    out_.summary.push_back(
+        {fmt::format("a step takes {}{}; the {} binds", seconds_text(value_of(p.step)),
+                     a_.over_alone ? fmt::format(", {:.3g} times the student alone", a_.over_alone->value()) : "",
+                     p.bound_by),
+         Role::kGood});
+    out_.summary.push_back({way(p), Role::kPlain});
+  }
+
+  void plans() {
+    Block block{.key = "plans", .title = a_.plans.empty() ? "" : "Ways to bring the teacher in"};
+    for (const DistillPlan& p : a_.plans) {
+      std::vector<Figure> f{text_figure("teacher_on", "teacher", name_of_place(p.place)),
+                            number_figure("teacher_chips", "teach", Format::kInteger, to_double(p.teacher_chips)),
+                            number_figure("student_chips", "train", Format::kInteger, to_double(p.student_chips)),
+                            text_figure("teacher_layout", "teacher's layout", describe(p.teacher_layout), 2),
+                            text_figure("student_layout", "student's layout", plan_words(*p.student), 3),
+                            number_figure("step_time_s", "step", Format::kSeconds, value_of(p.step)),
+                            number_figure("teacher_time_s", "forward", Format::kSeconds, value_of(p.teacher_time), 1),
+                            number_figure("student_time_s", "student", Format::kSeconds, value_of(p.student_time), 1),
+                            number_figure("transfer_time_s", "logits", Format::kSeconds, value_of(p.transfer_time), 1),
+                            number_figure("idle_share", "idle", Format::kFraction, p.idle_share.value(), 2),
+                            text_figure("bound_by", "bound by", p.bound_by, 1),
+                            number_figure("teacher_offloaded", "", Format::kFlag, p.offloaded ? 1 : 0)};
+      block.records.push_back({std::move(f), {}});
+    }
+    out_.blocks.push_back(std::move(block));
+  }
+
+  void best(const DistillPlan& p) {
+    std::vector<Figure> f;
+    add_parts(f, p.parts, p.step);
+    if (a_.over_alone)
+      f.push_back(figure("over_student_alone", "times the student alone", Format::kNumber, *a_.over_alone));
+    f.push_back(figure("teacher_time_s", "teacher's time, hidden or not", Format::kSeconds, p.teacher_time));
+    f.push_back(figure("transfer_time_s", "transfer, hidden or not", Format::kSeconds, p.transfer_time));
+    f.push_back(figure("logit_bytes", "bytes of a step's targets", Format::kBytes, p.logit_bytes));
+    f.push_back(maybe_figure("stored_pass_s", p.stored_pass ? "pass beforehand" : "", Format::kSeconds, p.stored_pass));
+    f.push_back(maybe_figure("stored_bytes", p.stored_bytes ? "stored" : "", Format::kBytes, p.stored_bytes));
+    f.push_back(figure("idle_share", p.place == TeacherPlace::kSplit ? "idle" : "", Format::kFraction, p.idle_share));
+    out_.blocks.push_back({.key = "step", .title = "A step", .is_list = false, .records = {{std::move(f), {}}}});
+    out_.blocks.push_back(trainer_block("student", "The student's plan", *p.student, a_.capacity, explain_));
+    teacher(p);
+    if (a_.run) out_.blocks.push_back(run_block(*a_.run, a_.tokens / a_.step_tokens));
+  }
+
+  void teacher(const DistillPlan& p) {
+    std::vector<Figure> f{text_figure("layout", "layout", describe(p.teacher_layout))};
+    if (p.pass) {
+      const double batch = p.pass->seconds / p.pass->batches;
+      f.push_back(number_figure("batches", "batches of a step", Format::kInteger, p.pass->batches));
+      f.push_back(
+          number_figure("batch_sequences", "sequences of a replica's batch", Format::kInteger, p.pass->at_once));
+      f.push_back(explain_
+                      ? figure("batch_time_s", "a batch", Format::kSeconds,
+                               explain_pass(a_.engine->systems.front().serving, teacher_load(a_), *p.pass), "[FROZEN]")
+                      : number_figure("batch_time_s", "a batch", Format::kSeconds, batch));
+    }
+    f.push_back(number_figure("memory_bytes", "of a chip", Format::kBytes, p.teacher_memory));
+    out_.blocks.push_back(
+        {.key = "teacher", .title = "The teacher's pass", .is_list = false, .records = {{std::move(f), {}}}});
+  }
+
+  const DistillAnswer& a_;
+  const DistillQuestion& q_;
+  bool explain_;
+  Output out_;
+};
+
+}  // namespace
+
+Output distill_output(const DistillAnswer& answer, bool explain) { return DistillOutput(answer, explain).run(); }
+
+}  // namespace scalecalc

@@ -1,0 +1,12 @@
+// What `scalecalc hw` prints: every figure of a chip, or one line for each chip of the catalog.
+#pragma once
+
+#include "primitives/hw.h"
+#include "report/output.h"
+
+namespace scalecalc {
+
+Output hw_output(const HwAnswer& answer);
+Output hw_list_output(const HwList& list);
+
+}  // namespace scalecalc

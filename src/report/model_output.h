@@ -1,0 +1,14 @@
+// The answer of `scalecalc model` as an Output (docs/schema/model.schema.json).
+#pragma once
+
+#include "primitives/model_figures.h"
+#include "report/output.h"
+
+namespace scalecalc {
+
+Output model_output(const ModelSpec& model, const ModelQuestion& question, const ModelFigures& figures);
+
+/// `scalecalc model list` (docs/schema/model-list.schema.json).
+Output model_list_output(const std::vector<ModelSpec>& models, const std::vector<std::string>& filters);
+
+}  // namespace scalecalc

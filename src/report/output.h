@@ -1,0 +1,158 @@
+// The answer of a command: named figures, once. The table, the CSV, the JSON and --explain are all made from it, so
+// they cannot disagree, and a command is its formulas and one line per figure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/explained.h"
+#include "report/report.h"
+
+namespace scalecalc {
+
+struct Record;
+
+/// Who reads a figure or a block. Of everyone's figures people read those with a label, files those with a key.
+enum class Readers : std::uint8_t { kAll, kPeople, kCsv, kJson };
+
+/// One figure: a JSON member and a table cell.
+struct Figure {
+  std::string key;    ///< JSON member with its unit: "time_s"; dots nest: "critical_intensity_flops_per_byte.hbm"
+  std::string label;  ///< for people: "time"; empty = in JSON and CSV only
+  Cell value;         ///< nothing = null
+  Format format = Format::kText;
+  int importance = 0;             ///< as Column::importance
+  std::optional<Traced> working;  ///< how it came about, in words only when steps() asks; nothing for an input
+  bool is_list = false;           ///< JSON: an array of `records`, or of `items` if there are no records
+  bool is_object = false;         ///< JSON: the object `records.front()`, null without one
+  std::vector<Record> records;    ///< people read `value` instead, e.g. "all-gather X 1.2 ms"
+  std::vector<Cell> items;
+  std::string shown;   ///< people read this instead of the value, e.g. a number with a unit of its own
+  std::string column;  ///< CSV column; empty = the key
+  Readers readers = Readers::kAll;
+  bool rigid = false;  ///< a text that stays on one line of a table
+
+  std::vector<ExplainedStep> steps() const { return working ? explain(*working) : std::vector<ExplainedStep>{}; }
+};
+
+struct Record {
+  std::vector<Figure> figures;
+  std::string group;  ///< for people, records of a list that share it are a table of their own under this heading
+  Role role = Role::kPlain;
+};
+
+/// A line above the figures that follow, for people alone, in a block that is shown by figure.
+Figure heading(std::string_view label);
+/// A text, or a number in its base unit; Format::kFlag shows 0 and 1 as no and yes, and as booleans in JSON.
+Figure figure(std::string_view key, std::string_view label, Format format, Cell value);
+/// A figure with its working. An unnamed expression takes the label as its name in the explanation.
+Figure figure(std::string_view key, std::string_view label, Format format, const Traced& value,
+              std::string_view source = {});
+template <Dim D>
+Figure figure(std::string_view key, std::string_view label, Format format, const Quantity<D, Traced>& value,
+              std::string_view source = {}) {
+  return figure(key, label, format, value.value().with_name(label, source, D));
+}
+Figure text_figure(std::string_view key, std::string_view label, std::string_view text, int importance = 0);
+/// Null where there is none.
+Figure number_figure(std::string_view key, std::string_view label, Format format, const std::optional<double>& value,
+                     int importance = 0);
+/// Null where there is none.
+template <class X>
+Figure maybe_figure(std::string_view key, std::string_view label, Format format, const std::optional<X>& value,
+                    std::string_view source = {}) {
+  if (!value) return figure(key, label, format, Cell{});
+  if constexpr (std::is_same_v<X, double>)
+    return figure(key, label, format, Cell(*value));
+  else
+    return figure(key, label, format, *value, source);
+}
+/// On a narrow terminal the highest is left out first.
+Figure with_importance(Figure figure, int importance);
+Figure list_figure(std::string_view key, std::string_view label, std::vector<Cell> items);
+Figure records_figure(std::string_view key, std::string_view label, std::string shown, std::vector<Record> records);
+/// Figures for files alone: a text or a number, nothing (null), and a number that is whole.
+Figure datum(std::string_view key, Cell value);
+Figure count_figure(std::string_view key, auto count, std::string_view label = "") {
+  return number_figure(key, label, Format::kInteger, static_cast<double>(count));
+}
+inline Figure flag_figure(std::string_view key, bool value) {
+  return number_figure(key, "", Format::kFlag, value ? 1 : 0);
+}
+/// An object inside an object; null if there is none. Its figures are columns of CSV; if only JSON reads the object,
+/// those that name their column.
+Figure object_figure(std::string_view key, std::optional<Record> members);
+Figure read_by(Readers readers, Figure figure);
+/// A figure whose CSV column has another name than its JSON member.
+Figure in_column(std::string_view column, Figure figure);
+
+/// A column of a table for people: a figure of the block's records.
+struct ShownColumn {
+  std::string column;  ///< as CSV names it
+  int importance = 0;  ///< on a narrow terminal the highest is left out first; 0 always stays
+  std::string title;   ///< empty: the figure's label
+};
+
+/// A table of records alike, or the members of one object.
+struct Block {
+  std::string key;    ///< JSON member; empty: its figures are members of the document itself
+  std::string title;  ///< heading for people; empty = none
+  bool is_list = true;
+  std::vector<Record> records;       ///< one unless is_list, or none: null
+  bool for_people = false;           ///< a view of figures that stand in another block: in tables only
+  bool by_figure = false;            ///< people read it as side_by_side() lays it out
+  bool for_files = false;            ///< in JSON and CSV only
+  std::vector<ShownColumn> columns;  ///< what people read, in this order; empty: every figure with a label
+  Record header;                     ///< whose figures are the columns of CSV; without figures the longest record's
+  std::vector<Line> lines;           ///< for people, below the table
+  bool last = false;                 ///< people read it below what was assumed
+};
+
+/// A block of lines for people.
+Block lines_block(std::string_view title, std::vector<Line> lines);
+/// For people, a sum taken apart: parts, their shares of `whole`, and the whole.
+struct PartsTable {
+  std::string what, value, share;  ///< titles of the columns
+  Format format = Format::kSeconds;
+  double whole = 0;
+};
+Record parts_record(const PartsTable& table, std::string_view part, double value, Role role = Role::kPlain);
+
+struct Output {
+  std::string command;  ///< "roofline": the schema is scalecalc/roofline/1
+  std::string title;
+  std::vector<Line> summary;  ///< what must be read first
+  std::vector<std::string> warnings;
+  Record query;                     ///< of what was asked, what no flag says; member "query"
+  std::vector<Block> blocks;        ///< CSV and JSON Lines write `lines_of`, or the first list, or the first block
+  std::string lines_of;             ///< key of a block; empty: as above
+  std::string line_schema;          ///< of JSON Lines: "train-plan"; empty: the command
+  std::optional<Record> line_head;  ///< members of each JSON line before the record's; without it "query"
+  std::vector<Assumption> assumptions;
+  std::vector<std::string> notes;
+  std::vector<ExplainSection> explanation;  ///< beside the workings of the figures
+  std::string explained;                    ///< "plan 2": whose explanation it is; empty: of the whole output
+  bool nothing_fits = false;                ///< well asked, and nothing answers it: exit status 3
+  bool complete = true;                     ///< false: interrupted, exit status 130
+  bool keeps_points = false;                ///< JSON writes 2.0 for a figure that is no count, where others write 2
+};
+
+/// What people read of a figure; nothing if they read none of it.
+Cell shown_cell(const Figure& f);
+/// The block whose records CSV and JSON Lines write; nullptr if the output has no block.
+const Block* record_block(const Output& output);
+/// The figures of a record that have a CSV column, those of objects inside it too.
+std::vector<const Figure*> csv_figures(const Record& record);
+/// The working of each block's figures, each formula once.
+std::vector<ExplainSection> output_explanation(const Output& output);
+
+/// For people, and the CSV records. With `explain` a section of formulas follows.
+Report output_report(const Output& output, bool explain);
+std::string output_json(const Output& output, std::string_view tool_version, bool explain);
+/// One line per record of the block that CSV writes, each with the query.
+std::string output_jsonl(const Output& output, std::string_view tool_version);
+
+}  // namespace scalecalc

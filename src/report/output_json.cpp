@@ -1,0 +1,95 @@
+// An Output as JSON: the figures' keys, dots nesting, in the order they were given.
+#include <algorithm>
+
+#include "report/json_text.h"
+#include "report/output.h"
+
+namespace scalecalc {
+namespace {
+
+Json record_json(const Record& record, bool keep_points);
+
+Json cell_json(const Cell& cell, Format format, bool keep_points) {
+  if (const std::string* text = std::get_if<std::string>(&cell)) return *text;
+  const double* number = std::get_if<double>(&cell);
+  if (number == nullptr) return nullptr;
+  if (format == Format::kFlag) return *number != 0;
+  const bool counted = format == Format::kInteger || format == Format::kCount;
+  return keep_points && !counted ? Json(finite(*number)) : whole(*number);
+}
+
+Json figure_json(const Figure& f, bool keep_points) {
+  if (f.is_object) return f.records.empty() ? Json(nullptr) : record_json(f.records.front(), keep_points);
+  if (!f.is_list) return cell_json(f.value, f.format, keep_points);
+  Json out = Json::array();
+  for (const Record& record : f.records) out.push_back(record_json(record, keep_points));
+  for (const Cell& item : f.items) out.push_back(cell_json(item, f.format, keep_points));
+  return out;
+}
+
+void place(Json& object, std::string_view key, Json value) {
+  const std::size_t dot = key.find('.');
+  Json& member = object[std::string(key.substr(0, dot))];
+  if (dot == std::string_view::npos) {
+    member = std::move(value);
+  } else {
+    place(member, key.substr(dot + 1), std::move(value));
+  }
+}
+
+Json record_json(const Record& record, bool keep_points) {
+  Json out = Json::object();
+  for (const Figure& f : record.figures) {
+    const bool read = f.readers == Readers::kAll || f.readers == Readers::kJson;
+    if (read && !f.key.empty()) place(out, f.key, figure_json(f, keep_points));
+  }
+  return out;
+}
+
+Json block_json(const Block& block, bool keep_points) {
+  if (!block.is_list) return block.records.empty() ? Json(nullptr) : record_json(block.records.front(), keep_points);
+  Json out = Json::array();
+  for (const Record& record : block.records) out.push_back(record_json(record, keep_points));
+  return out;
+}
+
+std::string schema_of(const std::string& document) { return "scalecalc/" + document + "/1"; }
+
+}  // namespace
+
+std::string output_json(const Output& output, std::string_view tool_version, bool explain) {
+  Json out = document_head(schema_of(output.command), tool_version);
+  out["query"] = record_json(output.query, output.keeps_points);
+  out["assumptions"] = assumptions_json(output.assumptions);
+  for (const Block& block : output.blocks) {
+    if (block.for_people) continue;
+    if (block.key.empty()) {
+      out.update(block_json(block, output.keeps_points));
+    } else {
+      out[block.key] = block_json(block, output.keeps_points);
+    }
+  }
+  if (!output.notes.empty()) out["notes"] = output.notes;
+  if (explain) out["explain"] = explain_json(output_explanation(output));
+  return json_text(out, 2);
+}
+
+std::string output_jsonl(const Output& output, std::string_view tool_version) {
+  const Block* block = record_block(output);
+  if (block == nullptr) return "";
+  std::string out;
+  for (const Record& record : block->records) {
+    Json line = {{"schema", schema_of(output.line_schema.empty() ? output.command : output.line_schema)},
+                 {"tool_version", tool_version}};
+    if (output.line_head) {
+      line.update(record_json(*output.line_head, output.keeps_points));
+    } else {
+      line["query"] = record_json(output.query, output.keeps_points);
+    }
+    line.update(record_json(record, output.keeps_points));
+    out += json_text(line, -1);
+  }
+  return out;
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,13 @@
+// The answer of `scalecalc roofline` as an Output.
+#pragma once
+
+#include "primitives/roofline.h"
+#include "report/output.h"
+
+namespace scalecalc {
+
+/// `noted` are assumptions of whoever asked, put before the answer's own.
+Output roofline_output(const RooflineQuestion& question, const RooflineAnswer& found, const HardwareSpec& hw,
+                       const std::vector<Assumption>& noted);
+
+}  // namespace scalecalc

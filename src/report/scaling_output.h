@@ -1,0 +1,11 @@
+// The answer of `scalecalc scaling-law` as an output.
+#pragma once
+
+#include "report/output.h"
+#include "scaling_law/scaling.h"
+
+namespace scalecalc {
+
+Output scaling_output(const ScalingQuestion& question, const ScalingAnswer& found);
+
+}  // namespace scalecalc

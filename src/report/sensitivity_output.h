@@ -1,0 +1,20 @@
+// The answer of `scalecalc sensitivity` as an Output.
+#pragma once
+
+#include "report/output.h"
+#include "sensitivity/sensitivity.h"
+
+namespace scalecalc {
+
+Output sensitivity_output(const SensitivityAnswer& answer);
+
+// Its parts, one file.
+Block elasticity_block(const SensitivityAnswer& answer);
+Block rate_change_block(const SensitivityAnswer& answer);
+Block balance_block(const SensitivityAnswer& answer);
+Block codesign_block(const Codesign& sweep);
+
+/// A quantity as people read it: "1.23 TB/s".
+std::string quantity_text(double value, const Dim& unit);
+
+}  // namespace scalecalc

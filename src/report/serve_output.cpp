@@ -1,0 +1,280 @@
+#include "report/serve_output.h"
+
+#include <fmt/format.h>
+
+#include "base/scalar.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "serve/serve_question.h"
+#include "serve/serving_cost.h"
+
+namespace scalecalc {
+namespace {
+
+void add_time(std::vector<Figure>& out, const ServeTime<double>& t, bool shown) {
+  const auto add = [&](const char* key, const char* label, Seconds v) {
+    out.push_back(
+        number_figure(fmt::format("time_s.{}", key), shown && v.value() > 0 ? label : "", Format::kSeconds, v.value()));
+  };
+  add("compute", "compute", t.compute);
+  add("weights", "reading weights", t.weights);
+  add("kv", "reading KV", t.kv);
+  add("activations", "activations", t.activations);
+  add("collectives", "collectives", t.collectives);
+  add("pipeline", "pipeline", t.pipeline);
+  add("overhead", "overhead", t.overhead);
+}
+
+void add_memory(std::vector<Figure>& out, const ServePoint& p, bool shown) {
+  const auto add = [&](const char* key, const char* label, double v) {
+    out.push_back(number_figure(fmt::format("memory_bytes.{}", key), shown ? label : "", Format::kBytes, v));
+  };
+  add("weights", "weights", p.memory.weights);
+  add("kv", "KV cache", p.memory.kv);
+  add("activations", "activations", p.memory.activations);
+  add("graphs", "graphs", p.memory.graphs);
+  add("reserve", "runtime", p.memory.reserve);
+  add("total", "of a chip", p.memory.total());
+  add("capacity", "it has", p.capacity);
+}
+
+class ServeOutput {
+ public:
+  ServeOutput(const ServeAnswer& answer, bool explain) : a_(answer), q_(answer.question), explain_(explain) {}
+
+  Output run() {
+    out_.command = "serve";
+    out_.title = fmt::format("{} on {}: prompts of {}, answers of {} tokens", a_.model->title, machines(),
+                             group_thousands(static_cast<long long>(q_.prompt)),
+                             group_thousands(static_cast<long long>(q_.generate)));
+    out_.nothing_fits = !a_.best;
+    const ServingSystem& serving = a_.systems.front().serving;
+    std::vector<Cell> names;
+    for (const ServeSystem& s : a_.systems) names.emplace_back(s.hw->name);
+    out_.query.figures = {datum("model", a_.model->name),
+                          list_figure("hardware", "", std::move(names)),
+                          datum("prompt", q_.prompt),
+                          datum("generate", q_.generate),
+                          datum("context", q_.context.value_or(q_.prompt + q_.generate / 2)),
+                          datum("weights", std::string(name_of(serving.formats.weights.weights))),
+                          datum("kv", std::string(name_of(serving.formats.kv))),
+                          datum("flops", std::string(name_of(serving.formats.compute))),
+                          datum("engine", serving.engine.name)};
+    summary();
+    points();
+    best();
+    failures();
+    out_.blocks.push_back(
+        {.key = "search",
+         .is_list = false,
+         .records = {{{number_figure("layouts", "", Format::kInteger, static_cast<double>(a_.layouts)),
+                       number_figure("evaluated", "", Format::kInteger, static_cast<double>(a_.evaluated))}}}});
+    out_.assumptions = a_.assumptions;
+    out_.notes = a_.notes;
+    return std::move(out_);
+  }
+
+ private:
+  std::string machines() const {
+    std::vector<std::string> names;
+    for (const ServeSystem& s : a_.systems) names.push_back(s.hw->title);
+    return join(names, ", ");
+  }
+  bool several() const { return q_.hardware.size() > 1; }
+
+  void summary() {
+    if (!a_.best) {
+      out_.summary.push_back({"nothing meets the question", Role::kBad});
+      for (const BindingLimit& l : a_.limits) out_.summary.push_back({limit_text(l), Role::kBad});
+      for (const std::string& change : a_.would_meet) out_.summary.push_back({"would do: " + change, Role::kGood});
+      return;
+    }
+    const ServePoint& p = *a_.best;
+    out_.summary.push_back(
+        {fmt::format(
+             "best {}: {} on {} chips{}, batch {:g}: {:.4g} tokens/s per chip, {:.4g} per user, TTFT {}, TPOT {}",
+             kServeObjectiveNames[static_cast<std::size_t>(q_.objective)], describe(p.layout), p.chips,
+             several() ? " of " + a_.systems[p.system].hw->name : "", p.batch, p.tokens_per_s_per_chip(),
+             p.tokens_per_s_per_user(), seconds_text(p.ttft_s), seconds_text(p.tpot_s)),
+         Role::kGood});
+    if (p.pools) {
+      out_.summary.push_back(
+          {fmt::format("pools: {} chips{} prefill ({} x {}), {} decode ({} replicas); a decode replica "
+                       "keeps {:.3g} prefill replicas busy; {} of cache moved in {}",
+                       p.pools->prefill_chips,
+                       p.pools->prefill_hardware.empty() ? "" : " of " + p.pools->prefill_hardware,
+                       p.pools->prefill_replicas, describe(p.pools->prefill_layout), p.pools->decode_chips,
+                       p.pools->decode_replicas, p.pools->ratio,
+                       format_quantity(p.pools->transfer_bytes, UnitKind::kBytes), seconds_text(p.pools->transfer_s)),
+           Role::kPlain});
+    }
+    if (p.speculation) {
+      const SpeculationFigures& s = *p.speculation;
+      out_.summary.push_back(
+          {fmt::format(
+               "speculation: {:.3g} tokens for {} of drafts and {} of checking; without it {} a token; {}",
+               s.tokens_per_step, seconds_text(s.draft_s), seconds_text(s.verify_s), seconds_text(s.plain_tpot_s),
+               s.break_even_batch ? fmt::format("it pays up to {:g} sequences of a replica", *s.break_even_batch)
+                                  : std::string("it pays at every batch that fits")),
+           Role::kPlain});
+    }
+    out_.summary.push_back({p.memory_rule, Role::kDim});
+  }
+
+  std::string limit_text(const BindingLimit& l) const {
+    if (l.name == "memory") {
+      return fmt::format("memory: a chip has {}, one sequence needs {} at least ({})",
+                         format_quantity(l.asked, UnitKind::kBytes), format_quantity(l.nearest, UnitKind::kBytes),
+                         l.how);
+    }
+    const std::string asked = seconds_text(l.asked);
+    std::string nearest = seconds_text(l.nearest);
+    if (nearest == asked) nearest = fmt::format("{:.1f} % more", 100 * (l.nearest / l.asked - 1));
+    return fmt::format("--slo-{} {}: nearest is {} ({})", l.name, asked, nearest, l.how);
+  }
+
+  std::vector<Figure> of(const ServePoint& p, bool alone) const {
+    std::vector<Figure> f;
+    f.push_back(text_figure("hardware", several() ? "hardware" : "", a_.systems[p.system].hw->name));
+    f.push_back(text_figure("layout_text", "layout", describe(p.layout)));
+    add_serve_layout(f, "layout.", p.layout);
+    f.push_back(number_figure("chips", "chips", Format::kInteger, to_double(p.chips)));
+    f.push_back(text_figure("slice", "", p.slice.name()));
+    f.push_back(number_figure("batch", "batch", Format::kInteger, p.batch));
+    f.push_back(number_figure("max_batch", alone ? "most that fit" : "", Format::kNumber, p.max_batch));
+    f.push_back(number_figure("prefill_time_s", "prefill", Format::kSeconds, p.prefill_s, 6));
+    f.push_back(number_figure("ttft_s", "TTFT", Format::kSeconds, p.ttft_s));
+    f.push_back(number_figure("decode_step_s", "step", Format::kSeconds, p.decode_step_s, 5));
+    f.push_back(number_figure("decode_step_low_s", alone ? "at best" : "", Format::kSeconds, p.decode_low_s));
+    f.push_back(number_figure("decode_step_high_s", alone ? "at worst" : "", Format::kSeconds, p.decode_high_s));
+    f.push_back(number_figure("tpot_s", "TPOT", Format::kSeconds, p.tpot_s));
+    f.push_back(number_figure("request_time_s", "", Format::kSeconds, p.request_s));
+    f.push_back(number_figure("floor_s", alone ? "floor of the step" : "", Format::kSeconds, p.floor_s));
+    f.push_back(number_figure("tokens_per_s", "", Format::kNumber, p.tokens_per_s));
+    f.push_back(number_figure("tokens_per_s_per_chip", "tok/s/chip", Format::kNumber, p.tokens_per_s_per_chip()));
+    f.push_back(number_figure("tokens_per_s_per_user", "tok/s/user", Format::kNumber, p.tokens_per_s_per_user()));
+    const double decoding = p.batch / p.decode_step_s / to_double(p.pools ? p.pools->decode_chips : p.chips);
+    f.push_back(number_figure("decode_tokens_per_s_per_chip", alone ? "decoding alone tok/s/chip" : "", Format::kNumber,
+                              decoding));
+    f.push_back(number_figure("decode_requests_per_s_per_chip", alone ? "decoding alone req/s/chip" : "",
+                              Format::kNumber, decoding / q_.generate));
+    f.push_back(number_figure("requests_per_s", "req/s", Format::kNumber, p.requests_per_s, 4));
+    // Steady state: what leaves the batch is what enters it.
+    f.push_back(number_figure("finished_sequences_per_step", "", Format::kNumber, p.batch / q_.generate));
+    f.push_back(number_figure("admitted_tokens_per_step", "", Format::kNumber,
+                              p.batch / q_.generate * q_.prompt * (1 - q_.prefix_hit)));
+    f.push_back(number_figure("evicted_tokens_per_step", alone ? "tokens evicted per step" : "", Format::kNumber,
+                              p.batch / q_.generate * (q_.prompt + q_.generate)));
+    f.push_back(with_importance(
+        maybe_figure("usd_per_million_output_tokens", "$/M out", Format::kUsd, p.usd_per_million_output), 2));
+    f.push_back(
+        maybe_figure("usd_per_million_input_tokens", alone ? "$/M in" : "", Format::kUsd, p.usd_per_million_input));
+    f.push_back(maybe_figure("energy_j_per_output_token", alone ? "J per output token" : "", Format::kNumber,
+                             p.joules_per_output_token));
+    if (q_.power.carbon_g_per_kwh) {
+      constexpr double kMillionTokensPerKwh = 1e6 / 3.6e6;
+      const auto grams =
+          p.joules_per_output_token
+              ? std::optional(*p.joules_per_output_token * *q_.power.carbon_g_per_kwh * kMillionTokensPerKwh)
+              : std::nullopt;
+      f.push_back(
+          maybe_figure("carbon_g_per_million_output_tokens", alone ? "g CO2/M out" : "", Format::kNumber, grams));
+    }
+    f.push_back(text_figure("bound_by", "bound by", p.bound_by, 3));
+    add_time(f, p.time, alone);
+    add_memory(f, p, alone);
+    f.push_back(number_figure("pareto", "", Format::kFlag, p.pareto ? 1 : 0));
+    f.push_back(number_figure("meets_limits", limited() ? "in limits" : "", Format::kFlag, p.meets_limits ? 1 : 0, 1));
+    return f;
+  }
+  bool limited() const { return q_.slo_ttft || q_.slo_tpot || q_.slo_request; }
+
+  void points() {
+    Block block{.key = "points", .title = q_.batches.empty() ? "Pareto front" : "Batches"};
+    for (const ServePoint& p : a_.points) block.records.push_back({of(p, false)});
+    out_.blocks.push_back(std::move(block));
+  }
+
+  void best() {
+    if (!a_.best) return;
+    const ServePoint& p = *a_.best;
+    Record record{of(p, true)};
+    if (explain_) {
+      const ExplainedServing explained = explain_point(a_, p);
+      for (Figure& f : record.figures) {
+        if (f.key == "decode_step_s")
+          f = figure(f.key, "step", Format::kSeconds, explained.decode_step, "sum of its causes");
+        if (f.key == "prefill_time_s")
+          f = figure(f.key, "prefill", Format::kSeconds, explained.prefill, "sum of its causes");
+      }
+    }
+    for (const auto& [name, place] : described_placement(*a_.systems[p.system].hw, p.slice, p.placement)) {
+      record.figures.push_back(text_figure("placement." + name, name + " lies on", place));
+    }
+    record.figures.push_back(text_figure("memory_rule", "", p.memory_rule));
+    out_.blocks.push_back(
+        {.key = "best", .title = "Best", .is_list = false, .records = {std::move(record)}, .by_figure = true});
+    if (p.pools) pools(*p.pools);
+    if (p.speculation) speculation(*p.speculation);
+  }
+
+  void pools(const PoolSplit& s) {
+    const std::string& other = s.prefill_hardware;
+    std::vector<Figure> f{
+        text_figure("prefill_hardware", "", other.empty() ? a_.systems[a_.best->system].hw->name : other),
+        number_figure("prefill_chips", "", Format::kInteger, to_double(s.prefill_chips)),
+        number_figure("decode_chips", "", Format::kInteger, to_double(s.decode_chips)),
+        number_figure("prefill_replicas", "", Format::kInteger, to_double(s.prefill_replicas)),
+        number_figure("decode_replicas", "", Format::kInteger, to_double(s.decode_replicas)),
+        number_figure("ratio", "", Format::kNumber, s.ratio),
+        number_figure("transfer_bytes", "", Format::kBytes, s.transfer_bytes),
+        number_figure("transfer_time_s", "", Format::kSeconds, s.transfer_s)};
+    add_serve_layout(f, "prefill_layout.", s.prefill_layout);
+    out_.blocks.push_back({.key = "disaggregation", .is_list = false, .records = {{std::move(f)}}});
+  }
+
+  void speculation(const SpeculationFigures& s) {
+    out_.blocks.push_back({.key = "speculation",
+                           .is_list = false,
+                           .records = {{{number_figure("tokens_per_step", "", Format::kNumber, s.tokens_per_step),
+                                         number_figure("draft_time_s", "", Format::kSeconds, s.draft_s),
+                                         number_figure("verify_time_s", "", Format::kSeconds, s.verify_s),
+                                         number_figure("plain_tpot_s", "", Format::kSeconds, s.plain_tpot_s),
+                                         maybe_figure("break_even_batch", "", Format::kNumber, s.break_even_batch)}}}});
+  }
+
+  void failures() {
+    if (a_.best) return;
+    Block block{.key = "limits", .title = "What binds"};
+    for (const BindingLimit& l : a_.limits) {
+      block.records.push_back(
+          {{text_figure("name", "limit", l.name), number_figure("asked", "", Format::kNumber, l.asked),
+            number_figure("nearest", "", Format::kNumber, l.nearest), text_figure("how", "nearest", l.how)}});
+    }
+    block.title = a_.limits.empty() ? "" : block.title;
+    out_.blocks.push_back(std::move(block));
+    std::vector<Cell> changes(a_.would_meet.begin(), a_.would_meet.end());
+    out_.blocks.push_back(
+        {.key = "remedies", .is_list = false, .records = {{{list_figure("would_meet", "", std::move(changes))}}}});
+  }
+
+  const ServeAnswer& a_;
+  const ServeQuestion& q_;
+  bool explain_;
+  Output out_;
+};
+
+}  // namespace
+
+void add_serve_layout(std::vector<Figure>& out, const std::string& at, const ServeLayout& l) {
+  const std::initializer_list<std::pair<const char*, std::int64_t>> degrees{
+      {"tp", l.tp}, {"pp", l.pp}, {"ep", l.ep},    {"etp", l.etp}, {"attention_dp", l.attention_dp},
+      {"cp", l.cp}, {"dp", l.dp}, {"tp_x", l.tp_x}};
+  for (const auto& [name, degree] : degrees)
+    out.push_back(number_figure(at + name, "", Format::kInteger, to_double(degree)));
+  out.push_back(text_figure(at + "scheme", "", std::string(name_of(l.scheme))));
+}
+
+Output serve_output(const ServeAnswer& answer, bool explain) { return ServeOutput(answer, explain).run(); }
+
+}  // namespace scalecalc

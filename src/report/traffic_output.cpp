@@ -1,0 +1,188 @@
+#include "report/traffic_output.h"
+
+#include <fmt/format.h>
+
+#include "base/scalar.h"
+#include "base/text.h"
+#include "base/units.h"
+
+namespace scalecalc {
+namespace {
+
+std::string grouped(std::int64_t value) { return group_thousands(value); }
+std::string lengths_of(const RequestMix& mix) {
+  if (!mix.rows.empty()) {
+    return fmt::format("lengths from a trace of {} requests", grouped(static_cast<std::int64_t>(mix.rows.size())));
+  }
+  return fmt::format("prompts of {}, answers of {} tokens", lengths_text(mix.prompt), lengths_text(mix.generate));
+}
+
+/// What a user sees, with the closed form's mean where there is one.
+struct Seen {
+  const char* key;
+  const char* label;
+  std::optional<Percentiles> found;
+  std::optional<double> closed;
+};
+
+std::vector<Seen> seen_figures(const TrafficAnswer& t) {
+  const QueueFigures& f = t.figures;
+  const bool steady = t.steady && t.steady->stable;
+  const auto closed = [&](double value) { return steady ? std::optional(value) : std::nullopt; };
+  return {{"ttft_s", "TTFT", f.ttft_s, steady ? t.steady->ttft_s : std::nullopt},
+          {"tpot_s", "TPOT", f.tpot_s, f.tpot_s ? closed(t.steady ? t.steady->gap_s : 0) : std::nullopt},
+          {"inter_token_s", "between tokens", f.inter_token_s, std::nullopt},
+          {"request_time_s", "request", f.latency_s, closed(t.steady ? t.steady->latency_s : 0)},
+          {"wait_s", "wait for a step", f.wait_s, steady ? t.steady->wait_s : std::nullopt}};
+}
+
+Block percentile_table(const TrafficAnswer& t) {
+  Block out{.key = "latency", .title = "Requests", .for_people = true};
+  for (const Seen& s : seen_figures(t)) {
+    if (!s.found) continue;
+    out.records.push_back({{figure("figure", "time", Format::kText, std::string(s.label)),
+                            number_figure("mean", "mean", Format::kSeconds, s.found->mean),
+                            number_figure("closed", "closed form", Format::kSeconds, s.closed),
+                            number_figure("p50", "p50", Format::kSeconds, s.found->p50),
+                            number_figure("p95", "p95", Format::kSeconds, s.found->p95),
+                            number_figure("p99", "p99", Format::kSeconds, s.found->p99)}});
+  }
+  return out;
+}
+
+void add_percentiles(std::vector<Figure>& out, const TrafficAnswer& t) {
+  for (const Seen& s : seen_figures(t)) {
+    const auto add = [&](const char* name, double Percentiles::*member) {
+      out.push_back(number_figure(fmt::format("{}.{}", s.key, name), "", Format::kSeconds,
+                                  s.found ? std::optional((*s.found).*member) : std::nullopt));
+    };
+    add("mean", &Percentiles::mean);
+    add("p50", &Percentiles::p50);
+    add("p95", &Percentiles::p95);
+    add("p99", &Percentiles::p99);
+    out.push_back(number_figure(fmt::format("{}.closed_form", s.key), "", Format::kSeconds, s.closed));
+  }
+}
+
+Block queueing_block(const ServeAnswer& answer, const TrafficAsked& asked, const TrafficAnswer& t) {
+  std::vector<Figure> f;
+  const auto add = [&](const char* key, const char* label, Format format, double value) {
+    f.push_back(figure(key, label, format, Cell(value)));
+  };
+  add("rate_requests_per_s", "requests/s", Format::kNumber, asked.rate);
+  add("simulated_requests", "simulated", Format::kInteger, to_double(t.figures.requests));
+  add("seed", "", Format::kInteger, static_cast<double>(asked.seed));
+  f.push_back(figure("hardware", "", Format::kText, answer.systems[t.system].hw->name));
+  f.push_back(figure("layout_text", "replicas", Format::kText, describe(t.layout)));
+  add("replicas", "", Format::kInteger, to_double(t.layout.dp));
+  add("chips", "chips", Format::kInteger, to_double(t.chips));
+  f.push_back(number_figure("usd_per_hour", "$ an hour", Format::kUsd, t.usd_per_hour));
+  add("carries", "carries it", Format::kFlag, t.carries ? 1 : 0);
+  add("stable", "queue is stable", Format::kFlag, t.figures.stable ? 1 : 0);
+  f.push_back(number_figure("largest_rate_requests_per_s", "most requests/s", Format::kNumber,
+                            t.steady ? std::optional(t.steady->largest_rate * to_double(t.layout.dp)) : std::nullopt));
+  add("utilisation", "time in steps", Format::kFraction, t.figures.utilisation);
+  add("mean_batch", "batch of a decode step", Format::kNumber, t.figures.mean_batch);
+  add("mean_in_system", "requests in the system", Format::kNumber, t.figures.mean_in_system);
+  add("output_tokens_per_s", "tokens/s", Format::kNumber, t.figures.output_tokens_per_s);
+  f.push_back(
+      number_figure("admitted_tokens_per_step", "admitted tokens a step", Format::kNumber,
+                    t.steady && t.steady->stable ? std::optional(t.steady->admitted_tokens_per_step) : std::nullopt));
+  f.push_back(
+      number_figure("evicted_tokens_per_step", "evicted tokens a step", Format::kNumber,
+                    t.steady && t.steady->stable ? std::optional(t.steady->evicted_tokens_per_step) : std::nullopt));
+  add("preemptions", "preemptions", Format::kInteger, to_double(t.figures.evictions));
+  add("recomputed_tokens", "", Format::kInteger, to_double(t.figures.recomputed_tokens));
+  add("steps", "", Format::kInteger, to_double(t.figures.steps));
+  add("kv_tokens", "cache of a replica, tokens", Format::kInteger, to_double(cache_tokens(t.rules)));
+  add("token_budget", "", Format::kInteger, to_double(t.rules.token_budget));
+  f.push_back(number_figure("prefill_servers", "", Format::kInteger,
+                            t.pools ? std::optional(to_double(t.pools->prefill_servers)) : std::nullopt));
+  f.push_back(number_figure("decode_servers", "", Format::kInteger,
+                            t.pools ? std::optional(to_double(t.pools->decode_servers)) : std::nullopt));
+  add_percentiles(f, t);
+  return {.key = "queueing",
+          .title = "Requests at a rate",
+          .is_list = false,
+          .records = {{std::move(f)}},
+          .by_figure = true};
+}
+
+/// Why the requests are not carried within the limits.
+std::string shortfall(const TrafficAnswer& t) {
+  if (t.steady && !t.steady->stable) {
+    return fmt::format("the queue grows: these replicas keep up with {:.3g} requests/s",
+                       t.steady->largest_rate * to_double(t.layout.dp));
+  }
+  if (!t.figures.stable || (t.pools && !t.pools->result.decode.stable)) return "the queue grows";
+  const auto over = [](const char* name, const std::optional<double>& limit, const Percentiles& p) {
+    if (!limit || p.p95 <= *limit) return std::string();
+    return fmt::format("{} {} at the 95th percentile, the limit is {}", name, seconds_text(p.p95),
+                       seconds_text(*limit));
+  };
+  std::vector<std::string> out;
+  const std::string found[] = {over("TTFT", t.limits.ttft_s, t.figures.ttft_s),
+                               over("TPOT", t.limits.tpot_s, t.figures.tpot_s.value_or(Percentiles{})),
+                               over("request time", t.limits.latency_s, t.figures.latency_s)};
+  for (const std::string& text : found) {
+    if (!text.empty()) out.push_back(text);
+  }
+  return join(out, "; ");
+}
+
+std::string fleet_text(const ServeAnswer& answer, const TrafficAnswer& t) {
+  const std::string& hw = answer.systems[t.system].hw->name;
+  const auto servers = [](std::int64_t count, const char* what, ServeLayout layout) {
+    layout.dp = 1;
+    return fmt::format("{} {}{} of {}", grouped(count), what, count == 1 ? "" : "s", describe(layout));
+  };
+  const std::string prompts_on =
+      answer.prefill_system ? " on " + answer.systems[*answer.prefill_system].hw->name : std::string();
+  std::string out = t.pools ? servers(t.pools->prefill_servers, "prefill server", t.prefill_layout) + prompts_on +
+                                  " and " + servers(t.pools->decode_servers, "decode server", t.layout)
+                            : servers(t.layout.dp, "replica", t.layout);
+  out += fmt::format(", {} {} of {}", grouped(t.chips), t.chips == 1 ? "chip" : "chips", hw);
+  if (t.usd_per_hour) out += fmt::format(", {:.2f} USD an hour", *t.usd_per_hour);
+  return out;
+}
+
+}  // namespace
+
+void add_traffic(Output& output, const ServeAnswer& answer, const TrafficAsked& asked,
+                 const std::optional<TrafficAnswer>& traffic) {
+  if (!traffic) {
+    output.summary.push_back(
+        {fmt::format("{:.4g} requests/s: no number of replicas keeps the limits at the 95th percentile; even one that "
+                     "hardly ever has a request misses one",
+                     asked.rate),
+         Role::kBad});
+    output.nothing_fits = true;
+    return;
+  }
+  const TrafficAnswer& t = *traffic;
+  const std::string fleet = fleet_text(answer, t);
+  if (t.carries) {
+    output.summary.push_back(
+        {fmt::format("{:.4g} requests/s: {}{}", asked.rate, t.fleet_searched ? "" : "carried by ", fleet),
+         Role::kGood});
+  } else {
+    output.summary.push_back(
+        {fmt::format("{:.4g} requests/s: not carried by {}: {}", asked.rate, fleet, shortfall(t)), Role::kBad});
+    output.nothing_fits = true;
+  }
+  output.blocks.push_back(queueing_block(answer, asked, t));
+  output.blocks.push_back(percentile_table(t));
+  const bool limited = t.limits.ttft_s || t.limits.tpot_s || t.limits.latency_s;
+  if (t.fleet_searched && !limited) {
+    output.notes.push_back(
+        "without limits on latency the fewest replicas are those that just keep up; --slo-ttft asks for more");
+  }
+  if (t.fleet_searched && t.kinds > 1) {
+    output.notes.push_back(fmt::format("the fleet was chosen among the {} layouts of the points", t.kinds));
+  }
+  output.notes.push_back(
+      fmt::format("requests: {}, {}; each replica sees its share of the rate; limits hold at the 95th percentile",
+                  lengths_of(asked.mix), asked.mix.has_arrivals ? "arrivals from the trace" : "Poisson arrivals"));
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,23 @@
+// Predicted against measured, of training or of serving, as an output.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/output.h"
+#include "validate/serving_validation.h"
+#include "validate/training_validation.h"
+
+namespace scalecalc {
+
+struct ValidateView {
+  std::vector<std::string> files;
+  std::size_t worst = 0;  ///< list only so many rows, the largest errors first; 0 = all in the files' order
+};
+
+/// Of Training and of Serving.
+template <class Kind>
+Output validate_output(const ValidationOf<Kind>& validation, const ValidateQuestionOf<Kind>& question,
+                       const ValidateView& view);
+
+}  // namespace scalecalc

@@ -1,0 +1,60 @@
+#include "report/validate_output.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "report/render.h"
+#include "unit/validate/measured.h"
+
+namespace scalecalc {
+namespace {
+
+using nlohmann::ordered_json;
+
+TEST(ValidateOutput, HoldsTheKeysOfTheContract) {
+  ValidateQuestion q{.rows = {test::measurement()}};
+  q.rows.push_back(q.rows.front());
+  q.rows.back().id = "b";
+  q.rows.back().precision = "nvfp4";
+  q.rows.push_back(q.rows.front());
+  q.rows.back().id = "c";
+  q.rows.back().step_s = 50;
+  const Validation found = validate(q, Catalog());
+  const ordered_json json =
+      ordered_json::parse(output_json(validate_output(found, q, {.files = {"runs.yaml"}, .worst = 1}), "1.0", false));
+  EXPECT_EQ(json.begin().key(), "schema");
+  EXPECT_EQ(json["schema"], "scalecalc/validate/1");
+  ASSERT_EQ(json["rows"].size(), 1U) << "the worst one";
+  const auto& row = json["rows"][0];
+  EXPECT_EQ(row["id"], "c");
+  for (const char* key : {"group", "chip", "measured", "predicted", "low", "high", "error"}) {
+    EXPECT_TRUE(row.contains(key)) << key;
+  }
+  EXPECT_DOUBLE_EQ(row["error"].get<double>(), row["predicted"].get<double>() / 50 - 1);
+  EXPECT_EQ(json["skipped_rows"][0]["id"], "b");
+  const auto& summary = json["summary"];
+  EXPECT_EQ(summary["rows"], 3);
+  EXPECT_EQ(summary["predicted"], 2);
+  EXPECT_EQ(summary["skipped"]["the chip publishes no rate in the precision"], 1);
+  for (const char* key : {"mean_abs_error", "median_abs_error", "p90_abs_error", "max_abs_error", "bias", "spearman",
+                          "kendall", "regret"}) {
+    EXPECT_TRUE(summary.contains(key)) << key;
+  }
+  EXPECT_TRUE(summary["regret"].is_null());
+  EXPECT_EQ(json["groups"][0]["by"], "subset");
+  EXPECT_EQ(json["groups"][0]["name"], "core");
+  EXPECT_EQ(json["groups"][0]["rows"], 3);
+}
+
+TEST(ValidateOutput, OneLineOfCsvForEachRow) {
+  const ValidateQuestion q{.rows = {test::measurement()}};
+  const std::string csv = render_csv(output_report(validate_output(validate(q, Catalog()), q, {}), false));
+  EXPECT_EQ(csv.rfind("id,group,", 0), 0U);
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 2);
+}
+
+}  // namespace
+}  // namespace scalecalc
