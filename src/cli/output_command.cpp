@@ -6,9 +6,11 @@
 
 namespace scalecalc::cli {
 
-std::string render_output(const Output& output, OutputFormat format, const TextOptions& text, bool explain) {
+std::string render_output(const Output& output, OutputFormat format, TextOptions text, bool explain, Depth depth) {
+  constexpr std::size_t kBriefWidth = 100;
+  if (depth == Depth::kBrief && !output.deciding.empty() && text.width == 0) text.width = kBriefWidth;
   switch (format) {
-    case OutputFormat::kTable: return render_table(output_report(output, explain), text);
+    case OutputFormat::kTable: return render_table(output_report(output, explain, depth), text);
     case OutputFormat::kJson: return output_json(output, tool_version(), explain);
     case OutputFormat::kJsonl: return output_jsonl(output, tool_version());
     case OutputFormat::kCsv: return render_csv(output_report(output, explain));
@@ -31,8 +33,9 @@ ExitCode write_output(const Output& output, const Session& session, OutputTarget
                       Environment& env) {
   if (!for_people(outputs.standard_output())) say_warnings(log, output);
   const TextOptions text = text_options(env, session.color);
+  const Depth depth = explain || session.verbosity == Verbosity::kVerbose ? Depth::kFull : Depth::kBrief;
   outputs.write(env, [&](OutputFormat format, bool to_file) {
-    return render_output(output, format, to_file ? TextOptions{} : text, explain);
+    return render_output(output, format, to_file ? TextOptions{} : text, explain, depth);
   });
   if (!output.complete) return ExitCode::kInterrupted;
   return output.nothing_fits ? ExitCode::kNothingFits : ExitCode::kAnswered;

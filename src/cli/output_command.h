@@ -49,7 +49,8 @@ std::string query_key(const Flag& flag);
 /// in; of a flag that goes into none of them what was typed.
 Output with_query(Output output, const Arguments& arguments, std::initializer_list<Answered> questions = {});
 
-std::string render_output(const Output& output, OutputFormat format, const TextOptions& text, bool explain);
+std::string render_output(const Output& output, OutputFormat format, TextOptions text, bool explain,
+                          Depth depth = Depth::kFull);
 
 /// What a table would have said, for those who read something else.
 void say_warnings(Log& log, const Output& output);

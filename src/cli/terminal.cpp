@@ -52,9 +52,9 @@ TextOptions text_options(const Environment& env, ColorMode mode) {
   constexpr std::size_t kUsualWidth = 80;
   TextOptions out;
   out.colour = wants_colour(env, mode, env.out_is_tty);
+  out.width = columns_variable(env);
   if (!env.out_is_tty) return out;
   out.unicode = env.utf8;
-  out.width = columns_variable(env);
   if (out.width == 0) out.width = env.width > 0 ? env.width : kUsualWidth;
   return out;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "report/side_by_side.h"
 
@@ -37,6 +38,20 @@ Section assumed_section(const std::vector<Assumption>& assumptions) {
     if (!assumption.flag.empty()) text += fmt::format(" (change: {})", assumption.flag);
     out.lines.push_back({std::move(text), assumption.warning ? Role::kWarning : Role::kPlain});
   }
+  return out;
+}
+
+/// Of the assumptions those that warn or that `deciding` flags change, without their sources.
+Section deciding_section(const std::vector<Assumption>& assumptions, const std::vector<std::string>& deciding) {
+  Section out;
+  for (const Assumption& a : assumptions) {
+    const bool decides = std::find(deciding.begin(), deciding.end(), a.flag) != deciding.end();
+    if (!decides && !a.warning) continue;
+    std::string text = a.warning ? "warning: " + a.text : a.text;
+    if (!a.flag.empty()) text += fmt::format(" ({})", a.flag);
+    out.lines.push_back({std::move(text), a.warning ? Role::kWarning : Role::kPlain});
+  }
+  out.title = fmt::format("Assumed (all {} with their sources: --verbose)", assumptions.size());
   return out;
 }
 
@@ -163,7 +178,9 @@ std::vector<Block> by_group(const Block& block) {
                  .is_list = block.is_list,
                  .for_people = block.for_people,
                  .by_figure = block.by_figure,
-                 .columns = block.columns};
+                 .columns = block.columns,
+                 .brief_rows = block.brief_rows,
+                 .brief_lines = block.brief_lines};
   };
   for (const Record& record : block.records) {
     const std::string& title = record.group.empty() ? block.title : record.group;
@@ -351,17 +368,47 @@ std::vector<ExplainSection> output_explanation(const Output& output) {
   return out;
 }
 
-Report output_report(const Output& output, bool explain) {
+namespace {
+
+/// Takes the columns out that are equal in every row of a table, and says what they hold: "in every row: chips 64".
+/// Those of importance 0 stay.
+std::string fold_equal(Table& table) {
+  std::vector<std::string> equal;
+  for (std::size_t c = table.columns.size(); table.rows.size() > 1 && c-- > 0;) {
+    const Cell& first = table.rows.front().cells[c];
+    const bool same =
+        std::all_of(table.rows.begin(), table.rows.end(), [&](const Row& row) { return row.cells[c] == first; });
+    if (!same || table.columns[c].importance == 0) continue;
+    const std::string text = text_of(first, table.columns[c].format);
+    if (!text.empty()) equal.insert(equal.begin(), table.columns[c].title + " " + text);
+    const auto at = static_cast<std::ptrdiff_t>(c);
+    table.columns.erase(table.columns.begin() + at);
+    for (Row& row : table.rows) row.cells.erase(row.cells.begin() + at);
+  }
+  return equal.empty() ? "" : fmt::format("In every row: {}.", join(equal, ", "));
+}
+
+}  // namespace
+
+Report output_report(const Output& output, bool explain, Depth depth) {
+  const bool brief = depth == Depth::kBrief;
   Report out{.title = output.title, .summary = output.summary, .warnings = output.warnings};
+  if (brief) out.summary.insert(out.summary.end(), output.headline.begin(), output.headline.end());
   if (const Block* records = record_block(output)) out.records = csv_table(*records);
+  const auto hidden = [&](const Block& b) { return b.for_files || b.shown == (brief ? Shown::kFull : Shown::kBrief); };
   // The first list stands right below the summary.
   const Block* leading = first_block(output, [](const Block& b) { return !b.for_people && !b.for_files; });
   const auto add = [&](const Block& block) {
     const bool first = &block == leading && block.is_list && block.title.empty();
     for (const Block& part : by_group(block)) {
       if (first && part.title.empty()) {
+        const bool shortened = brief && part.brief_rows > 0;
         out.plans = people_table(part);
-        for (const Line& line : part.lines) out.notes.push_back(line.text);
+        if (shortened) {
+          out.plans.rows.resize(std::min(out.plans.rows.size(), part.brief_rows));
+          if (std::string equal = fold_equal(out.plans); !equal.empty()) out.notes.push_back(std::move(equal));
+        }
+        for (const Line& line : shortened ? part.brief_lines : part.lines) out.notes.push_back(line.text);
         continue;
       }
       Section section = section_of(part);
@@ -370,7 +417,7 @@ Report output_report(const Output& output, bool explain) {
     }
   };
   for (const Block& block : output.blocks) {
-    if (!block.last && !block.for_files) add(block);
+    if (!block.last && !hidden(block)) add(block);
   }
   out.notes.insert(out.notes.end(), output.notes.begin(), output.notes.end());
   if (explain) {
@@ -379,9 +426,13 @@ Report output_report(const Output& output, bool explain) {
       out.sections.push_back(explained_section(part, fmt::format("Explained{}: {}", of, part.title)));
     }
   }
-  if (!output.assumptions.empty()) out.sections.push_back(assumed_section(output.assumptions));
+  if (!output.assumptions.empty()) {
+    const bool some = brief && !output.deciding.empty();
+    out.sections.push_back(some ? deciding_section(output.assumptions, output.deciding)
+                                : assumed_section(output.assumptions));
+  }
   for (const Block& block : output.blocks) {
-    if (block.last && !block.for_files) add(block);
+    if (block.last && !hidden(block)) add(block);
   }
   return out;
 }

@@ -96,6 +96,11 @@ struct ShownColumn {
   std::string title;   ///< empty: the figure's label
 };
 
+/// How much people read: what decides, or everything. Files always hold all of it.
+enum class Depth : std::uint8_t { kBrief, kFull };
+/// In which of the two a block is shown.
+enum class Shown : std::uint8_t { kAlways, kBrief, kFull };
+
 /// A table of records alike, or the members of one object.
 struct Block {
   std::string key;    ///< JSON member; empty: its figures are members of the document itself
@@ -109,6 +114,10 @@ struct Block {
   Record header;                     ///< whose figures are the columns of CSV; without figures the longest record's
   std::vector<Line> lines;           ///< for people, below the table
   bool last = false;                 ///< people read it below what was assumed
+  Shown shown = Shown::kAlways;
+  std::size_t brief_rows = 0;     ///< of a brief table, whose columns that are equal in every row become a line below
+                                  ///< it; 0: all rows and columns
+  std::vector<Line> brief_lines;  ///< in the place of `lines`, with brief_rows
 };
 
 /// A block of lines for people.
@@ -124,7 +133,9 @@ Record parts_record(const PartsTable& table, std::string_view part, double value
 struct Output {
   std::string command;  ///< "roofline": the schema is scalecalc/roofline/1
   std::string title;
-  std::vector<Line> summary;  ///< what must be read first
+  std::vector<Line> summary;          ///< what must be read first
+  std::vector<Line> headline;         ///< and in a brief answer, the answer itself
+  std::vector<std::string> deciding;  ///< flags of the assumptions that a brief answer shows; none: it shows all
   std::vector<std::string> warnings;
   Record query;                     ///< of what was asked, what no flag says; member "query"
   std::vector<Block> blocks;        ///< CSV and JSON Lines write `lines_of`, or the first list, or the first block
@@ -150,7 +161,7 @@ std::vector<const Figure*> csv_figures(const Record& record);
 std::vector<ExplainSection> output_explanation(const Output& output);
 
 /// For people, and the CSV records. With `explain` a section of formulas follows.
-Report output_report(const Output& output, bool explain);
+Report output_report(const Output& output, bool explain, Depth depth = Depth::kFull);
 std::string output_json(const Output& output, std::string_view tool_version, bool explain);
 /// One line per record of the block that CSV writes, each with the query.
 std::string output_jsonl(const Output& output, std::string_view tool_version);

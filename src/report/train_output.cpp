@@ -73,27 +73,61 @@ std::string left_aside(const TrainAnswer& a) {
   return fmt::format(" without {}, which no run on this kind of chip shows,", join_and(names));
 }
 
-/// What is recommended, and why that rather than plan 1.
+/// Why it is recommended rather than plan 1.
+std::string recommended_rule(const TrainAnswer& a) {
+  const Recommendation& r = *a.recommended;
+  if (a.question.objective == Objective::kMemory || a.question.objective == Objective::kChips) return "";
+  const std::string room = format_quantity(a.hw.hbm_capacity.value() * (1 - r.usable), UnitKind::kBytes) +
+                           " of memory free, the error of its prediction";
+  if (!r.has_room) return fmt::format("no plan leaves {}: it may not fit", room);
+  return fmt::format("the simplest within {} of the best{} that leaves {}{}",
+                     format_quantity(a.question.tie, UnitKind::kFraction), left_aside(a), room,
+                     r.only_unmeasured ? "; nothing fits without what no measured run shows" : "");
+}
+
+/// "Recommended: plan 1, dp 8; mb 1, remat none, zero 1".
+std::string recommended_name(const TrainAnswer& a) {
+  const Recommendation& r = *a.recommended;
+  return fmt::format("{}, {}; {}", r.rank ? fmt::format("Recommended: plan {}", *r.rank) : "Recommended",
+                     degrees_text(r.plan.plan.layout), recipe_text(r.plan.plan.layout));
+}
+
+std::string behind_text(const Recommendation& r) {
+  return r.behind == 0 ? "as plan 1" : fmt::format("{:+.1f} % per token", 100 * r.behind);
+}
+
 std::string recommended_note(const TrainAnswer& a) {
   if (!a.recommended) return "";
-  const Recommendation& r = *a.recommended;
-  const Plan& plan = r.plan.plan;
-  const std::string name = r.rank ? fmt::format("* Recommended: plan {}", *r.rank) : std::string("* Recommended");
-  std::string out = fmt::format(
-      "{}, {}; {}: step {} ({})", name, degrees_text(plan.layout), recipe_text(plan.layout), seconds_text(plan.step_s),
-      r.behind == 0 ? std::string("as plan 1") : fmt::format("{:+.1f} % per token", 100 * r.behind));
-  const double room = a.hw.hbm_capacity.value() * (1 - r.usable);
-  const std::string rule = fmt::format(
-      "the simplest within {} of the best{} that leaves {} of memory free, the error of its prediction",
-      format_quantity(a.question.tie, UnitKind::kFraction), left_aside(a), format_quantity(room, UnitKind::kBytes));
-  if (a.question.objective == Objective::kMemory || a.question.objective == Objective::kChips) return out + ".";
-  if (!r.has_room) {
-    return out + fmt::format("; no plan leaves {} of memory free, the error of its prediction: it may not fit.",
-                             format_quantity(room, UnitKind::kBytes));
+  const std::string rule = recommended_rule(a);
+  return fmt::format("* {}: step {} ({}){}.", recommended_name(a), seconds_text(a.recommended->plan.plan.step_s),
+                     behind_text(*a.recommended), rule.empty() ? "" : "; " + rule);
+}
+
+/// The plan shown in detail in one line: how long, how much, what binds.
+std::vector<Line> headline(const TrainAnswer& a) {
+  const RankedPlan* shown = detailed_plan(a);
+  if (shown == nullptr) return {};
+  const PlanFigures& f = shown->figures;
+  const double step = shown->plan.step_s;
+  std::string out =
+      fmt::format("step {} ({} to {})", seconds_text(step), seconds_text(f.step_low_s), seconds_text(f.step_high_s));
+  if (f.run) {
+    out = fmt::format("{} ({} to {}){}, {}", seconds_text(f.run->time_s),
+                      seconds_text(f.run->time_s * f.step_low_s / step),
+                      seconds_text(f.run->time_s * f.step_high_s / step),
+                      f.run->cost_usd ? ", " + compact_usd(*f.run->cost_usd) : "", out);
   }
-  out += "; " + rule;
-  if (r.only_unmeasured) out += "; nothing fits without what no measured run shows";
-  return out + ".";
+  out += fmt::format(", MFU {}, {} of {}, {} tokens/s; bound by {}", format_quantity(f.mfu, UnitKind::kFraction),
+                     format_quantity(sum_of(f.memory_bytes), UnitKind::kBytes),
+                     format_quantity(a.hw.hbm_capacity.value(), UnitKind::kBytes), compact_count(f.tokens_per_s),
+                     f.bound_by);
+  const bool recommended = a.question.plan == 0 && a.recommended;
+  std::vector<Line> lines{{(recommended ? recommended_name(a)
+                                        : detailed_name(a) + ", " + degrees_text(shown->plan.layout) + "; " +
+                                              recipe_text(shown->plan.layout)),
+                           Role::kHeading},
+                          {std::move(out), Role::kGood}};
+  return lines;
 }
 
 /// Ranked by time, fewer chips never win; whoever pays should still see them.
@@ -140,6 +174,13 @@ Block ranking(const TrainAnswer& a) {
     const bool recommended = a.recommended && a.recommended->rank == i + 1;
     rank.shown = fmt::format("{}{}{}", i + 1, near ? "=" : "", recommended ? "*" : "");
     if (a.recommended && a.recommended->rank == i + 1) out.records.back().role = Role::kGood;
+  }
+  constexpr std::size_t kBriefRows = 5;
+  out.brief_rows = a.question.top == TrainQuestion{}.top ? kBriefRows : a.question.top;
+  std::string why = a.recommended ? recommended_rule(a) : "";
+  if (!why.empty()) why = "* Recommended: " + why + ".";
+  for (std::string note : {near_note(a), std::move(why), tight_note(a), cheaper_note(a), batch_note(a)}) {
+    if (!note.empty()) out.brief_lines.push_back({std::move(note)});
   }
   std::vector<std::string> notes;
   if (a.search.feasible > a.plans.size() && !a.plans.empty()) {
@@ -196,6 +237,8 @@ Output train_output(const TrainAnswer& answer, bool complete, bool all_reasons) 
   if (out.nothing_fits) add_nothing_fits(answer, out.summary);
   out.explanation = answer.explanation;
   if (answer.question.explain) out.explained = detailed_name(answer);
+  out.headline = headline(answer);
+  out.deciding = {"--seq", "--batch-tokens", "--tokens", "--precision", "--price"};
 
   const auto add = [&](std::vector<Block> blocks) {
     for (Block& block : blocks) out.blocks.push_back(std::move(block));

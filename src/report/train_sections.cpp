@@ -15,6 +15,12 @@
 namespace scalecalc {
 namespace {
 
+Figure rigid_text(std::string_view key, std::string_view label, std::string_view text) {
+  Figure out = text_figure(key, label, text);
+  out.rigid = true;
+  return out;
+}
+
 /// "3, 4 x 14, 1".
 std::string runs_of(const std::vector<std::int64_t>& counts) {
   std::vector<std::string> out;
@@ -94,12 +100,6 @@ Block time_block(const RankedPlan& ranked) {
   return out;
 }
 
-Figure rigid_text(std::string_view key, std::string_view label, std::string_view text) {
-  Figure out = text_figure(key, label, text);
-  out.rigid = true;
-  return out;
-}
-
 Block conventions_block(const TrainAnswer& answer, const RankedPlan& ranked) {
   Block out = lines_block("FLOP/s per chip as each framework would log it", {});
   for (const FlopsConvention& c : ranked.figures.conventions) {
@@ -144,6 +144,65 @@ std::vector<std::pair<std::string, int>> parts_shown(const std::vector<StageMemo
     for (const double other : spreads) out[i].second += other > spreads[i] ? 1 : 0;
   }
   return out;
+}
+
+/// What takes at least a hundredth of the step, with bars, the rest in one line.
+Block brief_time_block(const RankedPlan& ranked) {
+  constexpr double kLeast = 0.01;
+  constexpr std::size_t kLongest = 40;
+  const double step = ranked.plan.step_s;
+  Block out = lines_block("Where the step goes", {});
+  double rest = step;
+  const auto add = [&](const std::string& cause, double seconds) {
+    Record record = parts_record({"cause", "time", "share", Format::kSeconds, step}, cause, seconds);
+    const auto length = static_cast<std::size_t>(std::lround(seconds / step * kLongest));
+    record.figures.push_back(rigid_text("bar", " ", std::string(length, '#')));
+    out.records.push_back(std::move(record));
+  };
+  for (const auto& [cause, seconds] : ranked.figures.time_s) {
+    if (seconds < kLeast * step) continue;
+    add(cause_words(cause), seconds);
+    rest -= seconds;
+  }
+  if (rest > 0 && out.records.size() < ranked.figures.time_s.size()) add("the rest", rest);
+  return out;
+}
+
+/// The parts of the fullest chip's memory, the largest first, and what a run may need.
+Block brief_memory_block(const TrainAnswer& answer, const RankedPlan& ranked) {
+  const auto text = [](double value) { return format_quantity(value, UnitKind::kBytes); };
+  auto parts = ranked.figures.memory_bytes;
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::vector<std::string> texts;
+  for (const auto& [part, bytes] : parts) {
+    if (bytes > 0) texts.push_back(fmt::format("{} {}", part, text(bytes)));
+  }
+  const MemoryBand& band = ranked.figures.memory_band;
+  return lines_block("Memory", {{fmt::format("{} of {} on the fullest chip: {}; a run may need {} to {}{}",
+                                             text(sum_of(ranked.figures.memory_bytes)),
+                                             text(answer.hw.hbm_capacity.value()), join(texts, ", "), text(band.low),
+                                             text(band.high), is_tight(ranked) ? ": tight, may not fit" : "")}});
+}
+
+/// What a brief answer says last: how far predictions were off, what to ask next, the flags of this plan.
+Block brief_end(const TrainAnswer& answer, const RankedPlan& ranked) {
+  std::vector<Line> out;
+  std::vector<Line> doubts;
+  add_evidence(answer, ranked, doubts);
+  for (const Line& line : doubts) {
+    if (line.role == Role::kWarning) out.push_back(line);
+  }
+  if (!answer.question.ideal) {
+    out.push_back({"accuracy: " + (answer.accuracy.empty() ? "not fitted to any measured run" : answer.accuracy)});
+  }
+  out.push_back(
+      {fmt::format("more: --verbose (placement, FLOPs conventions, what was searched), --explain (formulas), "
+                   "--top N, --plan N; scalecalc sensitivity {} --hw {} --chips {} (what would help)",
+                   answer.question.model, answer.question.hardware, answer.question.chips)});
+  out.push_back({"this layout alone: " + fix_text(ranked.plan.layout), Role::kDim});
+  Block block = lines_block("", std::move(out));
+  block.last = true;
+  return block;
 }
 
 /// Stages that follow each other and hold the same are one line: "3-6".
@@ -385,6 +444,11 @@ std::vector<Block> plan_blocks(const TrainAnswer& answer) {
   if (!plan->figures.conventions.empty()) out.push_back(conventions_block(answer, *plan));
   if (!plan->figures.placement.empty()) out.push_back(placement_block(*plan));
   for (Block& block : run_blocks(answer, *plan)) out.push_back(std::move(block));
+  for (Block& block : out) block.shown = Shown::kFull;
+  for (Block block : {brief_time_block(*plan), brief_memory_block(answer, *plan), brief_end(answer, *plan)}) {
+    block.shown = Shown::kBrief;
+    out.push_back(std::move(block));
+  }
   return out;
 }
 
@@ -398,7 +462,10 @@ std::vector<Block> search_blocks(const TrainAnswer& answer, bool all_reasons) {
     out.back().lines.push_back({excluded_text(all)});
     if (!stack_cuts(answer.search).empty()) out.back().lines.push_back({stack_text(answer.search)});
   }
-  for (Block& block : out) block.last = true;
+  for (Block& block : out) {
+    block.last = true;
+    if (!answer.plans.empty()) block.shown = Shown::kFull;
+  }
   return out;
 }
 

@@ -149,6 +149,7 @@ struct ServingEfficiency : CollectiveKernels {
 struct Efficiency {
   std::string stack;
   std::string basis;
+  std::string fitted;      ///< to which runs, its errors on them and on others; empty: to none
   std::string confidence;  ///< which family's coefficients these are and what the chip's file replaced, and from what
   std::array<Coefficient, kDTypeCount> matmul;  ///< fraction of the dense peak that large matmuls reach
   Coefficient matmul_half_dim{0, 0, ""};        ///< fraction falls by x/(x + this) in each of m, n, k

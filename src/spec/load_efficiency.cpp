@@ -260,6 +260,7 @@ StackCoefficients read_stack(const ConfigNode::Entry& entry, StackBasis basis, c
   reader.fields().finish();
   if (own != nullptr) read_typed(*own, e);
   e.stack = entry.key;
+  e.fitted = source;
   if (!source.empty()) e.basis = fmt::format("{}; the rest: {}", source, hw.efficiency.basis);
   e.confidence = fmt::format("{} {} under {}{}; the rest: {}", counted(reader.given()),
                              factors ? "by factors of the " + hw.family + " family" : "of this chip", entry.key,
