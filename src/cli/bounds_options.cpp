@@ -11,6 +11,7 @@
 #include "cli/output_command.h"
 #include "import/named_model.h"
 #include "model/accounting.h"
+#include "model/usual_stack.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
 #include "train/import_assumptions.h"
@@ -223,8 +224,11 @@ void load_files(const Arguments& arguments, const Catalog& catalog, const std::s
   }
   apply_sets(arguments.values("--set"), targets);
   q.hw = load_hardware(hw_document, catalog, Unpublished::kAllowed);
-  if (!q.ideal) q.memory = stack_memory(catalog, stack_of_framework(catalog, q.hw.efficiency.stack).value_or(""));
   if (!model.empty()) q.model = load_model(model_document.document);
+  if (!q.ideal) {
+    const std::string stack = q.model ? usual_stack(q.hw, *q.model, usual_seq(*q.model)) : q.hw.efficiency.stack;
+    q.memory = stack_memory(catalog, stack_of_framework(catalog, stack).value_or(""));
+  }
   if (const auto other = arguments.value("--versus")) {
     q.versus = load_hardware(catalog.load(CatalogKind::kHardware, *other), catalog, Unpublished::kAllowed);
   }

@@ -39,7 +39,7 @@ ExitCode run_compare(const Arguments& arguments, Environment& env) {
     }
     const TrainComparison found = compare_training(*asked.train, catalog, env.interrupted);
     expectations = found.expectations;
-    const TrainQuestion train = understood(asked.train->train, found.workload, nullptr);
+    const TrainQuestion train = understood(asked.train->train, found.workload);
     return with_query(compare_output(found, explain), arguments,
                       {answered(asked.train), answered(train), answered(train.fine_tune), answered(train.run),
                        answered(train.run.power), answered(asked.train->prices)});

@@ -12,7 +12,7 @@ ExitCode run_distill(const Arguments& arguments, Environment& env) {
     DistillQuestion question = distill_question(arguments);
     const DistillAnswer found = distill_answer(question, catalog);
     TrainQuestion& student = question.student;
-    if (!found.plans.empty()) student = understood(student, found.plans.front().student->resolved->workload, nullptr);
+    if (!found.plans.empty()) student = understood(student, found.plans.front().student->resolved->workload);
     return with_query(distill_output(found, arguments.has("--explain")), arguments,
                       {answered(question), answered(student), answered(question.teacher)});
   });

@@ -12,7 +12,7 @@ ExitCode run_rl(const Arguments& arguments, Environment& env) {
     RlQuestion question = rl_question(arguments);
     const RlAnswer found = rl_answer(question, catalog);
     if (!found.plans.empty()) {
-      question.train = understood(question.train, found.plans.front().policy->resolved->workload, nullptr);
+      question.train = understood(question.train, found.plans.front().policy->resolved->workload);
     }
     return with_query(rl_output(found, arguments.has("--explain")), arguments,
                       {answered(question), answered(question.train), answered(question.engine)});

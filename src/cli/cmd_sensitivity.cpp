@@ -88,10 +88,10 @@ ExitCode run_sensitivity(const Arguments& arguments, Environment& env) {
   const ExitCode code = answer_with_output(arguments, env, [&](const Catalog& catalog) {
     const SensitivityAnswer found = sensitivity(question, catalog, arguments.has("--explain"), env.interrupted);
     complete = found.complete;
-    return with_query(
-        sensitivity_output(found), arguments,
-        {answered(question), answered(understood(question.train, found.resolved.workload, &found.resolved.hw)),
-         answered(question.train.fine_tune)});
+    const ResolvedQuestion& as = found.resolved;
+    return with_query(sensitivity_output(found), arguments,
+                      {answered(question), answered(understood(question.train, as.workload, as.hw, as.model)),
+                       answered(question.train.fine_tune)});
   });
   return complete ? code : ExitCode::kInterrupted;
 }

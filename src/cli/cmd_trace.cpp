@@ -79,9 +79,10 @@ ExitCode run_trace(const Arguments& arguments, Environment& env) {
     trace = trace_step(found, traced.plan->plan);
     traced.trace = &*trace;
   }
-  const Output output = with_query(trace_output(traced, complete), arguments,
-                                   {answered(question), answered(understood(question.train, found.workload, &found.hw)),
-                                    answered(question.train.fine_tune)});
+  const Output output =
+      with_query(trace_output(traced, complete), arguments,
+                 {answered(question), answered(understood(question.train, found.workload, found.hw, found.model)),
+                  answered(question.train.fine_tune)});
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   if (!for_people(outputs.standard_output())) {
     say_warnings(log, output);

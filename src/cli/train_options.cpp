@@ -302,7 +302,7 @@ TrainQuestion read_train_question(FlagReader& reader, const Arguments& arguments
 }
 
 Output with_train_query(Output output, const Arguments& arguments, const TrainAnswer& answer) {
-  const TrainQuestion asked = understood(answer.question, answer.workload, &answer.hw);
+  const TrainQuestion asked = understood(answer.question, answer.workload, answer.hw, answer.model);
   return with_query(std::move(output), arguments,
                     {answered(asked), answered(asked.fine_tune), answered(asked.run), answered(asked.run.power)});
 }

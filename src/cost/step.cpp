@@ -56,8 +56,8 @@ class StepBuilder {
 
   /// [LAST] A step ends with the stage that is done last: microbatches x its time, then its gradients and its update.
   /// What another stage than the slowest needs longer, the bubble it cannot fill among it, is charged to the gradients.
-  /// So the step does not fall when a
-  /// stage slows down, whichever stage that makes the slowest (step_lower_bound rests on it).
+  /// So the step does not fall when a stage slows down, whichever stage that makes the slowest (step_lower_bound rests
+  /// on it).
   void ends(StepTime<R>& out) const {
     const StageEnd<R> own = stage_end(*shape_);
     out.optimizer = own.optimizer;

@@ -76,7 +76,7 @@ FamilyResult FamilySearch::visit(const BoundedFamily& item, const Ranker& ranker
 
 /// Whether a layout of this step and memory, or one of which these are bounds, may still enter the ranking.
 bool FamilySearch::may_enter(const Member& member, const Layout& layout, double step_s, double memory) const {
-  if ((used_by(layout) & in_.request->without) != 0) return false;
+  if (leaves_out(*in_.request, layout)) return false;
   const double chips = chips_of(member.branch->slice);
   const double tokens = tokens_of(layout);
   if (below_ && ranker_->goal(chips, step_s, tokens) >= *below_) return false;

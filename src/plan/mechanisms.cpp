@@ -11,13 +11,13 @@ namespace {
 constexpr std::array kMechanisms{
     Mechanism{"data", "dp", 1, [](const Layout& l) { return l.data() > 1; }},
     Mechanism{"hybrid sharding", "fsdp", 1, [](const Layout& l) { return l.dp > 1 && l.fsdp > 1; }},
-    Mechanism{"tensor", "tp", 1, [](const Layout& l) { return l.tp > 1; }},
-    Mechanism{"context", "cp", 1, [](const Layout& l) { return l.cp > 1; }},
+    Mechanism{"tensor", "tp", 1, nullptr, [](const Layout& l) { return l.tp; }},
+    Mechanism{"context", "cp", 1, nullptr, [](const Layout& l) { return l.cp; }},
     Mechanism{"ring", "cp_comm", 1, [](const Layout& l) { return l.cp > 1 && l.cp_comm == CpComm::kRing; }},
     Mechanism{"ulysses", "cp_comm", 1, [](const Layout& l) { return l.cp > 1 && l.cp_comm == CpComm::kUlysses; }},
-    Mechanism{"expert", "ep", 1, [](const Layout& l) { return l.ep > 1; }},
-    Mechanism{"expert-tensor", "etp", 1, [](const Layout& l) { return l.etp > 1; }},
-    Mechanism{"pipeline", "pp", 1, [](const Layout& l) { return l.pp > 1; }},
+    Mechanism{"expert", "ep", 1, nullptr, [](const Layout& l) { return l.ep; }},
+    Mechanism{"expert-tensor", "etp", 1, nullptr, [](const Layout& l) { return l.etp; }},
+    Mechanism{"pipeline", "pp", 1, nullptr, [](const Layout& l) { return l.pp; }},
     Mechanism{"interleaved", "vpp", 1, [](const Layout& l) { return l.vpp > 1; }},
     Mechanism{"zero-bubble", "schedule", 2, [](const Layout& l) { return l.schedule == Schedule::kZeroBubble; }},
     Mechanism{"dualpipe", "schedule", 3, [](const Layout& l) { return l.schedule == Schedule::kDualPipe; }},
@@ -32,6 +32,8 @@ constexpr std::array kMechanisms{
     Mechanism{"weight offload", "offload", 1, [](const Layout& l) { return (l.offload & kOffloadWeights) != 0; }},
 };
 
+bool uses(const Layout& layout, const Mechanism& m) { return m.used == nullptr ? m.ways(layout) > 1 : m.used(layout); }
+
 }  // namespace
 
 std::span<const Mechanism> mechanisms() { return kMechanisms; }
@@ -39,7 +41,7 @@ std::span<const Mechanism> mechanisms() { return kMechanisms; }
 std::vector<std::string_view> mechanisms_of(const Layout& layout) {
   std::vector<std::string_view> out;
   for (const Mechanism& m : kMechanisms) {
-    if (m.used(layout)) out.push_back(m.name);
+    if (uses(layout, m)) out.push_back(m.name);
   }
   return out;
 }
@@ -48,20 +50,30 @@ std::vector<std::string_view> mechanisms_beside(const Layout& layout, const std:
   std::vector<std::string_view> out;
   for (const Mechanism& m : kMechanisms) {
     const bool among = std::find(dimensions.begin(), dimensions.end(), m.dimension) != dimensions.end();
-    if (m.used(layout) && !among) out.push_back(m.name);
+    if (uses(layout, m) && !among) out.push_back(m.name);
   }
   return out;
 }
 
 MechanismSet used_by(const Layout& layout) {
   MechanismSet out = 0;
-  for (std::size_t i = 0; i < kMechanisms.size(); ++i) out |= MechanismSet{kMechanisms.at(i).used(layout)} << i;
+  for (std::size_t i = 0; i < kMechanisms.size(); ++i) out |= MechanismSet{uses(layout, kMechanisms.at(i))} << i;
   return out;
 }
 
-int complexity(const Layout& layout, MechanismSet doubtful) {
+MechanismSet unmeasured_in(const Layout& layout, const MeasuredExtent& measured) {
+  MechanismSet out = used_by(layout) & measured.never;
+  for (std::size_t i = 0; i < kMechanisms.size(); ++i) {
+    const Mechanism& m = kMechanisms.at(i);
+    const std::int64_t most = measured.most_ways.at(i);
+    if (m.ways != nullptr && most > 0 && m.ways(layout) > kBeyondMeasured * most) out |= MechanismSet{1} << i;
+  }
+  return out;
+}
+
+int complexity(const Layout& layout, const MeasuredExtent& measured) {
   const MechanismSet used = used_by(layout);
-  int out = std::popcount(used & doubtful);
+  int out = std::popcount(unmeasured_in(layout, measured));
   for (std::size_t i = 0; i < kMechanisms.size(); ++i) out += (used >> i & 1) != 0 ? kMechanisms.at(i).weight : 0;
   return out;
 }

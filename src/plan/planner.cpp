@@ -38,7 +38,7 @@ class Planner::Search {
     goal_ = goal;
     request_.usable = goal.usable;
     request_.without = goal.without;
-    ranker_ = Ranker(goal.objective, goal.simplest, request_.doubtful);
+    ranker_ = Ranker(goal.objective, goal.simplest, request_.measured);
     ranking_ = Ranking(std::max<std::size_t>(goal.top, 1), request_.variants);
     descend();
     for (const Candidate& c : ranking_.best()) result_.plans.push_back(c.plan);
@@ -123,7 +123,7 @@ class Planner::Search {
     for (std::size_t i = 0; i < items_.size(); ++i) {
       const std::int64_t chips = request_.slices[items_[i].family->slice].chips;
       if (goal_.fewer_chips && chips >= *goal_.fewer_chips) continue;
-      if ((used_by(items_[i].family->layout) & request_.without) != 0) continue;
+      if (leaves_out(request_, items_[i].family->layout)) continue;
       if (goal_.below && ranker_.goal(chips_of(items_[i]), items_[i].token_s, 1) >= *goal_.below) {
         result_.stats.pruned += items_[i].candidates;
       } else {

@@ -34,8 +34,9 @@ constexpr double kBoundRounding = 1 - 1e-12;
 class Ranker {
  public:
   explicit Ranker(Objective objective) : objective_(objective) {}
-  Ranker(Objective objective, bool simplest, MechanismSet doubtful)
-      : objective_(objective), simplest_(simplest), doubtful_(doubtful) {}
+  /// `measured` must outlive it.
+  Ranker(Objective objective, bool simplest, const MeasuredExtent& measured)
+      : objective_(objective), simplest_(simplest), measured_(&measured) {}
 
   /// Time per token, or chips x time per token when cost is ranked.
   double goal(double chips, double step_s, double tokens) const {
@@ -44,7 +45,7 @@ class Ranker {
 
   Rank operator()(const Layout& layout, double chips, double step_s, double tokens, double memory) const {
     const double time = step_s / tokens;
-    if (simplest_) return {static_cast<double>(complexity(layout, doubtful_)), goal(chips, step_s, tokens), memory};
+    if (simplest_) return {static_cast<double>(complexity(layout, *measured_)), goal(chips, step_s, tokens), memory};
     switch (objective_) {
       case Objective::kTime: return {time, memory, 0};
       case Objective::kCost: return {chips * time, time, memory};
@@ -61,7 +62,7 @@ class Ranker {
  private:
   Objective objective_;
   bool simplest_ = false;
-  MechanismSet doubtful_ = 0;
+  const MeasuredExtent* measured_ = nullptr;  ///< there if simplest_
 };
 
 /// Whether a plan's time (or cost) per token lies within kNear of the best plan's. Memory and chips are exact.

@@ -41,12 +41,17 @@ struct PlanRequest {
   LayoutFilter max;
   Objective objective = Objective::kTime;
   std::size_t top = 10;
-  bool variants = false;      ///< rank every variant; otherwise the best one of each set of parallel degrees
-  std::size_t threads = 0;    ///< 0 = as many as the machine has; the answer is the same for any number
-  double usable = 1;          ///< share of the chip's memory that a plan may take
-  MechanismSet doubtful = 0;  ///< that no measured run shows: they count more where the simplest is looked for
-  MechanismSet without = 0;   ///< that no plan may use
+  bool variants = false;     ///< rank every variant; otherwise the best one of each set of parallel degrees
+  std::size_t threads = 0;   ///< 0 = as many as the machine has; the answer is the same for any number
+  double usable = 1;         ///< share of the chip's memory that a plan may take
+  MeasuredExtent measured;   ///< what is unmeasured counts more where the simplest is looked for
+  MechanismSet without = 0;  ///< no plan may use them unmeasured
 };
+
+/// Whether plans of this layout are left out by `without`.
+inline bool leaves_out(const PlanRequest& request, const Layout& layout) {
+  return request.without != 0 && (unmeasured_in(layout, request.measured) & request.without) != 0;
+}
 
 /// Why a branch of the search was cut. Counted where it was cut: one count may stand for many layouts.
 enum class Reject : std::uint8_t {
@@ -114,7 +119,7 @@ struct Goal {
   std::optional<std::int64_t> fewer_chips;  ///< only machines with fewer chips than this
   bool simplest = false;                    ///< the simplest (plan/mechanisms.h) first, then by the objective
   double usable = 1;                        ///< share of the chip's memory that a plan may take
-  MechanismSet without = 0;                 ///< mechanisms that no plan may use
+  MechanismSet without = 0;                 ///< mechanisms that no plan may use unmeasured
 };
 
 /// Exact search over the whole space described in docs/model.md. One planner answers several goals about one request;

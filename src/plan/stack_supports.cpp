@@ -118,6 +118,8 @@ std::vector<SupportQuantity> make_quantities() {
   add("kv_heads", Kind::kCount, 0,
       [](const SupportSubject& s) { return least_attention(s.model, &AttentionShape::kv_heads); });
   add("moe", Kind::kSwitch, 0, [](const SupportSubject& s) -> std::int64_t { return s.model.moe ? 1 : 0; });
+  add("mla", Kind::kSwitch, 0,
+      [](const SupportSubject& s) -> std::int64_t { return s.model.attention.mla.has_value() ? 1 : 0; });
   add("experts", Kind::kCount, 0, [](const SupportSubject& s) { return s.model.moe ? s.model.moe->experts : 0; });
   add(
       "precision", Kind::kWord, 0,

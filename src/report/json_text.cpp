@@ -11,8 +11,6 @@ double finite(double value) {
   return value;
 }
 
-Json number_or_null(const std::optional<double>& value) { return value ? Json(finite(*value)) : Json(nullptr); }
-
 Json whole(double value) {
   constexpr double kExact = 9007199254740992.0;
   if (finite(value) == std::floor(value) && std::fabs(value) < kExact) return static_cast<std::int64_t>(value);

@@ -17,7 +17,6 @@ using Json = nlohmann::ordered_json;
 
 /// InternalError if not finite: nlohmann would write null for NaN and infinity without a word.
 double finite(double value);
-Json number_or_null(const std::optional<double>& value);
 /// A whole number without ".0" where a double holds it exactly.
 Json whole(double value);
 /// {"schema": "scalecalc/<command>/<version>", "tool": {...}}, first in every document.

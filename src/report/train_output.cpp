@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "plan/ranking.h"
 #include "report/train_plan.h"
@@ -62,6 +63,16 @@ std::string near_note(const TrainAnswer& a) {
                      format_quantity(kNear, UnitKind::kFraction));
 }
 
+/// " without expert overlap, which no run on this kind of chip shows": what plan 1 uses and the recommended does not.
+std::string left_aside(const TrainAnswer& a) {
+  if (!a.recommended->measured_only) return "";
+  std::vector<std::string> names;
+  for (const MechanismEvidence& e : a.plans.front().figures.evidence) {
+    if (!e.measured) names.push_back(e.family.runs == 0 ? e.mechanism : e.mechanism + " so far");
+  }
+  return fmt::format(" without {}, which no run on this kind of chip shows,", join_and(names));
+}
+
 /// What is recommended, and why that rather than plan 1.
 std::string recommended_note(const TrainAnswer& a) {
   if (!a.recommended) return "";
@@ -72,15 +83,17 @@ std::string recommended_note(const TrainAnswer& a) {
       "{}, {}; {}: step {} ({})", name, degrees_text(plan.layout), recipe_text(plan.layout), seconds_text(plan.step_s),
       r.behind == 0 ? std::string("as plan 1") : fmt::format("{:+.1f} % per token", 100 * r.behind));
   const double room = a.hw.hbm_capacity.value() * (1 - r.usable);
-  const std::string rule =
-      fmt::format("the simplest within {} of the best that leaves {} of memory free, the error of its prediction",
-                  format_quantity(a.question.tie, UnitKind::kFraction), format_quantity(room, UnitKind::kBytes));
+  const std::string rule = fmt::format(
+      "the simplest within {} of the best{} that leaves {} of memory free, the error of its prediction",
+      format_quantity(a.question.tie, UnitKind::kFraction), left_aside(a), format_quantity(room, UnitKind::kBytes));
   if (a.question.objective == Objective::kMemory || a.question.objective == Objective::kChips) return out + ".";
   if (!r.has_room) {
     return out + fmt::format("; no plan leaves {} of memory free, the error of its prediction: it may not fit.",
                              format_quantity(room, UnitKind::kBytes));
   }
-  return out + "; " + rule + ".";
+  out += "; " + rule;
+  if (r.only_unmeasured) out += "; nothing fits without what no measured run shows";
+  return out + ".";
 }
 
 /// Ranked by time, fewer chips never win; whoever pays should still see them.

@@ -142,7 +142,8 @@ Figure evidence_figure(const RankedPlan& ranked) {
   for (const MechanismEvidence& e : ranked.figures.evidence) {
     const auto error = [](const MeasuredRuns& m) { return m.runs > 0 ? Cell(m.error) : Cell{}; };
     out.push_back({{datum("mechanism", e.mechanism), count_figure("runs", e.here.runs), datum("error", error(e.here)),
-                    count_figure("family_runs", e.family.runs), datum("family_error", error(e.family))}});
+                    count_figure("family_runs", e.family.runs), datum("family_error", error(e.family)),
+                    count_figure("family_most_ways", e.family.most_ways), flag_figure("measured", e.measured)}});
   }
   return in_json(records_figure("evidence", "", "", std::move(out)));
 }
@@ -282,7 +283,8 @@ Record recommended_record(const TrainAnswer& a) {
   const Recommendation& r = *a.recommended;
   return {{r.rank ? count_figure("rank", *r.rank) : datum("rank", Cell{}), datum("behind", r.behind),
            datum("tie", a.question.tie), datum("usable_memory_bytes", r.usable * a.hw.hbm_capacity.value()),
-           flag_figure("has_room", r.has_room),
+           flag_figure("has_room", r.has_room), flag_figure("measured_only", r.measured_only),
+           flag_figure("only_unmeasured", r.only_unmeasured),
            object_figure("plan", plan_record(a, r.plan, r.rank.value_or(0), a.question.chips))}};
 }
 

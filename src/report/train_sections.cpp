@@ -34,6 +34,9 @@ void add_evidence(const TrainAnswer& answer, const RankedPlan& ranked, std::vect
   for (const MechanismEvidence& e : ranked.figures.evidence) {
     if (e.family.runs == 0) {
       unmeasured.push_back(e.mechanism);
+    } else if (!e.measured) {
+      unmeasured.push_back(
+          fmt::format("{} so far ({} runs, of {} ways at most)", e.mechanism, e.family.runs, e.family.most_ways));
     } else if (e.here.runs > 0) {
       measured.push_back(fmt::format("{} {} ({:.0f} % off)", e.mechanism, e.here.runs, 100 * e.here.error));
     } else {
@@ -189,7 +192,8 @@ std::string totals(const TrainAnswer& answer, const RunFigures& run) {
   std::string text = fmt::format("{} tokens in {} steps: {}, {} chip-hours", compact_count(run.tokens),
                                  compact_count(run.steps), seconds_text(run.time_s), compact_count(run.chip_hours));
   if (run.cost_usd) text += ", " + compact_usd(*run.cost_usd);
-  if (const auto price = understood(answer.question, answer.workload, &answer.hw).price; run.cost_usd && price) {
+  if (const auto price = understood(answer.question, answer.workload, answer.hw, answer.model).price;
+      run.cost_usd && price) {
     text += fmt::format(" at {} a chip", format_quantity(*price, UnitKind::kUsdPerHour));
   }
   if (run.energy_j) text += ", " + energy_text(*run.energy_j);

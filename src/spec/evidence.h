@@ -12,7 +12,8 @@ namespace scalecalc {
 
 struct MeasuredRuns {
   std::int64_t runs = 0;
-  double error = 0;  ///< mean of |predicted / measured - 1|
+  double error = 0;            ///< mean of |predicted / measured - 1|
+  std::int64_t most_ways = 0;  ///< of the largest group among them; 0: a mechanism without groups
 };
 
 /// Of one mechanism (plan/mechanisms.h).
@@ -31,6 +32,7 @@ std::vector<MechanismRuns> load_evidence(const ConfigNode& document);
 struct MechanismEvidence {
   std::string mechanism;
   MeasuredRuns here, family;
+  bool measured = true;  ///< by the family, and about as far as the layout at hand takes it
 };
 MechanismEvidence evidence_of(const std::vector<MechanismRuns>& rows, const std::string& mechanism,
                               const std::string& family, const std::string& chip, const std::string& stack);

@@ -252,9 +252,10 @@ struct HardwareSpec {
   std::optional<Watts> host_power;           ///< of a whole host with its chips, rated
   std::optional<Watts> host_power_measured;  ///< the most that a host drew in training
   std::string tdp_source;
-  std::vector<Price> prices;               ///< default_price() picks one
-  Efficiency efficiency;                   ///< of kernels and links, whatever the software
-  std::vector<StackCoefficients> stacks;   ///< the family's usual one first
+  std::vector<Price> prices;              ///< default_price() picks one
+  Efficiency efficiency;                  ///< of kernels and links, whatever the software
+  std::vector<StackCoefficients> stacks;  ///< the family's usual one first
+  std::string small_model_stack;  ///< what trains dense models of a host's size (model/usual_stack); may be empty
   std::vector<std::string> disagreements;  ///< "hbm.capacity: picked 95 GiB (vendor); sbook-tpu: 96 GB"
   std::vector<UnpublishedFigure> unpublished;
 

@@ -199,6 +199,7 @@ void read_all(CoefficientReader& reader, Efficiency& out) {
 
 struct Family {
   std::string name;
+  std::string small_model_stack;
   Efficiency efficiency;
 };
 
@@ -213,6 +214,7 @@ Family read_family(const ConfigNode& document, Problems& problems) {
   base.fields().node("stacks");
   base.fields().optional_text("note");
   out.efficiency.stack = base.fields().text("stack");
+  out.small_model_stack = base.fields().optional_text("small_model_stack").value_or("");
   const std::string date = base.fields().text("date");
   out.efficiency.basis = fmt::format("{} ({})", base.fields().text("basis"), date);
   read_all(base, out.efficiency);
@@ -306,6 +308,7 @@ void load_efficiency(const ConfigNode& family, const ConfigNode* own, const Cata
   read_stacks(family.find("stacks"), StackBasis::kFamily, own, hw, problems);
   read_stacks(stacks, StackBasis::kChip, own, hw, problems);
   for (StackCoefficients& stack : hw.stacks) stack.frameworks = frameworks_of(stack.name, catalog);
+  if (coefficients_under(hw, base.small_model_stack) != nullptr) hw.small_model_stack = base.small_model_stack;
 }
 
 const StackCoefficients* coefficients_under(const HardwareSpec& hw, std::string_view stack) {

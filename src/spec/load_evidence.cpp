@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "config/fields.h"
 #include "spec/evidence.h"
 
@@ -18,6 +20,7 @@ std::vector<MechanismRuns> load_evidence(const ConfigNode& document) {
     entry.stack = row.text("stack");
     entry.mechanism = row.text("mechanism");
     entry.measured.runs = row.count("runs");
+    entry.measured.most_ways = row.has("most_ways") ? row.count("most_ways") : 0;
     entry.measured.error = row.quantity("error", UnitKind::kFraction, {0, 100});
     row.finish();
   }
@@ -32,6 +35,7 @@ MechanismEvidence evidence_of(const std::vector<MechanismRuns>& rows, const std:
   const auto add = [](const MeasuredRuns& more, MeasuredRuns& sum) {
     const double errors = sum.error * static_cast<double>(sum.runs) + more.error * static_cast<double>(more.runs);
     sum.runs += more.runs;
+    sum.most_ways = std::max(sum.most_ways, more.most_ways);
     sum.error = errors / static_cast<double>(sum.runs);
   };
   for (const MechanismRuns& row : rows) {

@@ -75,8 +75,12 @@ class PlanArithmetic {
     for (const ChunkShape& chunk : deal(q_.model, plan_.layout.pp, plan_.layout.vpp, q_.workload.runtime.stages)) {
       out.chunk_layers.push_back(chunk.layers);
     }
+    const MechanismSet used = used_by(plan_.layout);
+    const MechanismSet unmeasured = unmeasured_in(plan_.layout, request_.measured);
     for (std::size_t i = 0; i < q_.evidence.size(); ++i) {
-      if ((used_by(plan_.layout) >> i & 1) != 0) out.evidence.push_back(q_.evidence[i]);
+      if ((used >> i & 1) == 0) continue;
+      out.evidence.push_back(q_.evidence[i]);
+      out.evidence.back().measured = (unmeasured >> i & 1) == 0;
     }
     if (q_.workload.tokens) out.run = run_figures(run_input(q_, plan_, out.mfu));
     return out;
@@ -146,7 +150,7 @@ class PlanArithmetic {
       request.efficiency = corner;
       return read_plan(Reader<double>{}, request, plan_).time.total().value();
     };
-    const bool doubted = (used_by(plan_.layout) & request_.doubtful) != 0;
+    const bool doubted = unmeasured_in(plan_.layout, request_.measured) != 0;
     out.step_low_s = step_at(fastest(request_.efficiency)) * (doubted ? 1 - kUnmeasuredBand : 1);
     out.step_high_s = step_at(slowest(request_.efficiency)) * (doubted ? 1 + kUnmeasuredBand : 1);
   }

@@ -61,7 +61,7 @@ struct TrainQuestion {
   std::optional<double> price;                ///< USD per chip and hour
   RunQuestion run;
   bool ideal = false;
-  std::string stack;  ///< software stack whose coefficients to use; empty: the chip's usual one
+  std::string stack;  ///< software stack whose coefficients to use; empty: the usual one
   LayoutFilter fix;
   LayoutFilter max;
   Objective objective = Objective::kTime;
@@ -168,6 +168,8 @@ struct Recommendation {
   double behind = 0;                ///< its time (or cost) per token over plan 1's, less 1
   double usable = 1;                ///< share of a chip's memory that leaves room for the error of the memory rules
   bool has_room = true;             ///< it takes no more; false where no plan does
+  bool measured_only = false;       ///< faster plans that use what no measured run shows were left aside for it
+  bool only_unmeasured = false;     ///< nothing fits without what no measured run shows
 };
 
 /// A plan as a saved answer recorded it, on the question it was asked for.
@@ -212,8 +214,10 @@ struct TrainAnswer {
 /// The plan asked for by rank, or the recommended one; nullptr if there is none.
 const RankedPlan* detailed_plan(const TrainAnswer& answer);
 
-/// The question with the defaults in it that it was answered with; those of the hardware if there is one.
-TrainQuestion understood(TrainQuestion question, const Workload& workload, const HardwareSpec* hw);
+/// The question with the defaults in it that it was answered with; those of the hardware too.
+TrainQuestion understood(TrainQuestion question, const Workload& workload);
+TrainQuestion understood(TrainQuestion question, const Workload& workload, const HardwareSpec& hw,
+                         const ModelSpec& model);
 
 /// UserError for a wrong question. No plan that fits is an answer: plans is empty, nearest_miss says what is short.
 TrainAnswer answer(const TrainQuestion& question, const Catalog& catalog, const std::function<bool()>& stop = {});

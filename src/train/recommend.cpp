@@ -35,19 +35,31 @@ Recommendation recommend(const TrainQuestion& question, const ResolvedQuestion& 
       goal.usable = 1;
       best = first;
     }
-    const auto within = [&](double share) {
-      return std::nextafter((1 + share) * goal_per_token(request, *best), std::numeric_limits<double>::infinity());
+    const double fastest = goal_per_token(request, *best);
+    const auto leave_aside = [&](MechanismSet mechanisms) {
+      goal.without |= mechanisms;
+      std::optional<Plan> plan = found(goal);
+      if (plan && goal_per_token(request, *plan) <= (1 + kUnmeasuredGain) * fastest) {
+        best = std::move(plan);
+        return true;
+      }
+      if (mechanisms == kAllMechanisms) out.only_unmeasured = !plan;
+      goal.without &= ~mechanisms;
+      return false;
     };
-    goal.without = request.doubtful;
-    goal.below = within(question.tie + kUnmeasuredBand);
-    std::optional<Plan> measured = request.doubtful == 0 ? std::nullopt : found(goal);
-    if (measured) {
-      best = std::move(measured);
-    } else {
-      goal.without = 0;
+    // All that no run shows; else, of what the best then uses, one after another.
+    if (!resolved.evidence.empty() && !leave_aside(kAllMechanisms)) {
+      MechanismSet open = kAllMechanisms;
+      while (const MechanismSet used = unmeasured_in(best->layout, request.measured) & open) {
+        const MechanismSet one = used & -used;
+        open &= ~one;
+        leave_aside(one);
+      }
     }
+    out.measured_only = goal_per_token(request, *best) > fastest;
     goal.simplest = true;
-    goal.below = within(question.tie);
+    goal.below =
+        std::nextafter((1 + question.tie) * goal_per_token(request, *best), std::numeric_limits<double>::infinity());
     out.plan = ranked(resolved, request, found(goal).value_or(*best));  // an interrupted search finds none
   }
   const Plan& plan = out.plan.plan;

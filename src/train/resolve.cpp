@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "model/accounting.h"
 #include "model/usual_batch.h"
+#include "model/usual_stack.h"
 #include "plan/dimensions.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
@@ -56,7 +57,7 @@ class Resolver {
     out_.hw = load_hardware(hw, catalog, Unpublished::kAllowed);
     require_published(out_.hw, {"compute.matmul", "hbm", "host"});
     if (q_.chips > 1 || q_.topology) require_published(out_.hw, {"network"});  // one chip needs none
-    out_.efficiency = efficiency_asked_for(q_, out_.hw);
+    out_.efficiency = efficiency_asked_for(q_, out_.hw, out_.model);
     stack(catalog);
     resolve_fine_tune(q_, out_);
   }
@@ -67,6 +68,14 @@ class Resolver {
     const std::string usual = q_.ideal ? "" : stack_of_framework(catalog, out_.efficiency.stack).value_or("");
     const StackAsked asked = stack_asked(q_.stack);
     run_under_stack(catalog, asked.name.empty() ? usual : asked.name, out_);
+    const std::string& family = out_.hw.stacks.empty() ? "" : out_.hw.stacks.front().name;
+    if (asked.name.empty() && !usual.empty() && out_.efficiency.stack != family) {
+      assume(
+          fmt::format("software {}: the model's weights, gradients and moments fit into half of one host's chips, and "
+                      "a sequence into one; {} where they do not",
+                      usual, family),
+          "--stack", "docs/stacks.md");
+    }
     launcher(catalog, asked, asked.name.empty() ? usual : asked.name);
     evidence(catalog);
     const StackMemory& rules = out_.workload.memory;
@@ -115,8 +124,7 @@ class Resolver {
   void workload() {
     const TrainingFacts& facts = out_.model.training;
     Workload& w = out_.workload;
-    constexpr std::int64_t kUsualSeq = 8192;
-    w.seq = q_.seq.value_or(facts.seq.value_or(std::min(out_.model.max_seq, kUsualSeq)));
+    w.seq = q_.seq.value_or(usual_seq(out_.model));
     documents();
     if (const std::int64_t longest = w.documents ? w.documents->largest() : w.seq; longest > out_.model.max_seq) {
       assume(fmt::format("sequences of {} are longer than the {} the model is published for", group_thousands(longest),
@@ -125,9 +133,7 @@ class Resolver {
     }
     if (!q_.seq && !w.documents) {
       assume(fmt::format("sequences of {} tokens", group_thousands(w.seq)), "--seq",
-             facts.seq
-                 ? fact_source("seq")
-                 : "assumed: the model file gives none; the model's longest, at most " + group_thousands(kUsualSeq));
+             facts.seq ? fact_source("seq") : "assumed: the model file gives none; the model's longest, at most 8,192");
     }
     batch();
     tokens();
@@ -453,7 +459,7 @@ class Resolver {
 
 }  // namespace
 
-TrainQuestion understood(TrainQuestion q, const Workload& w, const HardwareSpec* hw) {
+TrainQuestion understood(TrainQuestion q, const Workload& w) {
   q.seq = w.seq;
   q.batch_seqs = w.batch_seqs;
   q.batch_tokens = w.batch_seqs * static_cast<double>(w.seq);
@@ -463,15 +469,24 @@ TrainQuestion understood(TrainQuestion q, const Workload& w, const HardwareSpec*
   q.optimizer = w.optimizer.name;
   q.attention = w.attention;
   q.stages = w.runtime.stages;
-  if (hw == nullptr) return q;
-  q.hardware = hw->name;
-  q.stack = q.ideal ? "" : efficiency_asked_for(q, *hw).stack;
-  if (!q.price && !hw->prices.empty()) q.price = hw->prices.front().usd_per_chip_hour;
   return q;
 }
 
-Efficiency efficiency_asked_for(const TrainQuestion& question, const HardwareSpec& hw) {
-  return question.ideal ? ideal_efficiency(hw.efficiency) : efficiency_under(hw, stack_asked(question.stack).name);
+TrainQuestion understood(TrainQuestion question, const Workload& workload, const HardwareSpec& hw,
+                         const ModelSpec& model) {
+  TrainQuestion q = understood(std::move(question), workload);
+  q.hardware = hw.name;
+  q.stack = q.ideal ? "" : efficiency_asked_for(q, hw, model).stack;
+  if (!q.price && !hw.prices.empty()) q.price = hw.prices.front().usd_per_chip_hour;
+  return q;
+}
+
+Efficiency efficiency_asked_for(const TrainQuestion& question, const HardwareSpec& hw, const ModelSpec& model) {
+  if (question.ideal) return ideal_efficiency(hw.efficiency);
+  const std::string asked = stack_asked(question.stack).name;
+  if (!asked.empty() || question.fine_tune) return efficiency_under(hw, asked);  // adapters: as the family trains
+  const std::int64_t longest = question.documents ? question.documents->largest() : 0;
+  return efficiency_under(hw, usual_stack(hw, model, question.seq.value_or(std::max(longest, usual_seq(model)))));
 }
 
 StackAsked stack_asked(const std::string& typed) {
@@ -505,9 +520,10 @@ ResolvedQuestion on_machine(const TrainQuestion& question, ResolvedQuestion job)
 }
 
 PlanRequest request_of(const TrainQuestion& q, const ResolvedQuestion& resolved) {
-  MechanismSet doubtful = 0;
+  MeasuredExtent measured;
   for (std::size_t i = 0; i < resolved.evidence.size(); ++i) {
-    doubtful |= MechanismSet{resolved.evidence[i].family.runs == 0} << i;
+    measured.never |= MechanismSet{resolved.evidence[i].family.runs == 0} << i;
+    measured.most_ways.at(i) = resolved.evidence[i].family.most_ways;
   }
   return {.model = &resolved.model,
           .hw = &resolved.hw,
@@ -520,7 +536,7 @@ PlanRequest request_of(const TrainQuestion& q, const ResolvedQuestion& resolved)
           .objective = q.objective,
           .top = q.top,
           .variants = q.variants,
-          .doubtful = doubtful};
+          .measured = measured};
 }
 
 }  // namespace scalecalc

@@ -39,8 +39,9 @@ struct StackAsked {
 };
 StackAsked stack_asked(const std::string& typed);
 
-/// The hardware's coefficients under the stack asked for, or the pure roofline's. UserError for a stack it has none of.
-Efficiency efficiency_asked_for(const TrainQuestion& question, const HardwareSpec& hw);
+/// The hardware's coefficients under the stack asked for or the usual one, or the pure roofline's. UserError for a
+/// stack it has none of.
+Efficiency efficiency_asked_for(const TrainQuestion& question, const HardwareSpec& hw, const ModelSpec& model);
 /// Memory and runtime of a stack by its name or a framework's, and whether its models drop out: into `out`, whose model
 /// and efficiency are there already. No particular stack's for an empty name. UserError for an unknown one.
 void run_under_stack(const Catalog& catalog, const std::string& stack, ResolvedQuestion& out);

@@ -57,7 +57,7 @@ StepTrace trace_step(const TrainAnswer& answer, const Plan& plan) {
   check_size(plan.layout);
   const PlanRequest request{.model = &answer.model,
                             .hw = &answer.hw,
-                            .efficiency = efficiency_asked_for(answer.question, answer.hw),
+                            .efficiency = efficiency_asked_for(answer.question, answer.hw, answer.model),
                             .workload = answer.workload};
   const PlanCosts<double> costs(Reader<double>{}, request, plan);
   const StepInput<double> in = costs.input();

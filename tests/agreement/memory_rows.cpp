@@ -84,7 +84,8 @@ void stack_rows(Rows& rows) {
     std::string words, stack;
   };
   for (const Usual& usual :
-       {Usual{"llama3-8b --hw h100-sxm --chips 64", "megatron"}, Usual{"llama3-70b --hw tpu-v5p --chips 64", "maxtext"},
+       {Usual{"llama3-8b --hw h100-sxm --chips 64", "torchtitan"},
+        Usual{"llama3-70b --hw tpu-v5p --chips 64", "maxtext"},
         Usual{"gpt3-175b --hw h100-sxm --chips 256 --seq 2048 --tokens 300B --batch-seqs 1536", "megatron-lm"},
         Usual{"mixtral-8x7b --hw mi300x --chips 64 --batch-tokens 4M", "megatron"}}) {
     const std::string train = "train " + usual.words + " --top 1";
@@ -112,13 +113,14 @@ void run_row(Rows& rows, const std::string& id, const std::string& model, const 
         std::pair{"memory_high_bytes", "high"}}) {
     const std::string figure = std::string("plans[0].") + train_says;
     Row row{"memory of a measured run", id, {{train + " --stack " + stack, figure}}};
-    if (stack == "megatron") row.cells.push_back({train, figure});  // the chip's usual one
+    if (stack == "torchtitan") row.cells.push_back({train, figure});  // the usual one
     row.cells.push_back({"validate " + path + " --memory", std::string("rows[0].") + validate_says});
     rows.push_back(std::move(row));
   }
   if (stack != "megatron") return;
-  rows.push_back(
-      {"step of a measured run", id, {{train, "plans[0].step_time_s"}, {"validate " + path, "rows[0].predicted"}}});
+  rows.push_back({"step of a measured run",
+                  id,
+                  {{train + " --stack " + stack, "plans[0].step_time_s"}, {"validate " + path, "rows[0].predicted"}}});
 }
 
 void served_row(Rows& rows, const std::string& id, const std::string& model, const std::string& chip,

@@ -1,5 +1,6 @@
 """The advice over a grid of questions: 10 models on 6 chips, 16 to 256 chips of each. Reports what the first and the
-recommended plan of each use, how many recommend what no measured run shows, and how many leave no room in memory.
+recommended plan of each use, how many recommend what no measured run shows (and how many of these because nothing else
+fits), and how many leave no room in memory.
 
 usage: first_plans.py BINARY
 """
@@ -34,11 +35,14 @@ def main():
                 for name, plan in (("first", document["plans"][0]), ("recommended", best["plan"])):
                     for mechanism in plan["mechanisms"]:
                         used[name, mechanism] += 1
-                    none = [e["mechanism"] for e in plan["evidence"] if e["family_runs"] == 0]
+                    none = [e["mechanism"] for e in plan["evidence"] if not e["measured"]]
                     if none:
                         unmeasured[name] += 1
                         if name == "recommended":
-                            print(f"unmeasured: {model} on {count} {chip}: {', '.join(none)}")
+                            forced = best["only_unmeasured"]
+                            unmeasured["recommended, nothing else fits"] += forced
+                            print(f"unmeasured: {model} on {count} {chip}: {', '.join(none)}"
+                                  f"{' (nothing else fits)' if forced else ''}")
                 tight["no room" if not best["has_room"] else "room"] += 1
     print("exit statuses", dict(codes))
     print("software asked", dict(asked))

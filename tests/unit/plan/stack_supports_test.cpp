@@ -72,6 +72,27 @@ TEST(StackSupports, ExpertOverlapUnderMegatronsPipelineNeedsVirtualStages) {
   EXPECT_EQ(v3.refusal("megatron", layout), "");
 }
 
+TEST(StackSupports, MaxTextSplitsABatchOfDeepSeeksLayersAlone) {
+  Layout layout{.fsdp = 64, .ep = 8, .grad_accum = 2, .zero = 3};
+  layout.ep_overlap = true;
+  const Launcher v3("deepseek-v3", "tpu-v5p");
+  EXPECT_EQ(v3.refusal("maxtext@2025-05", layout), "expert-overlap");
+  EXPECT_EQ(v3.refusal("maxtext", layout), "");
+  EXPECT_EQ(Launcher("mixtral-8x7b", "tpu-v5p").refusal("maxtext", layout), "expert-overlap");
+  layout.tp = layout.etp = 2;
+  EXPECT_EQ(v3.refusal("maxtext", layout), "expert-overlap-alone");
+}
+
+TEST(StackSupports, MostStacksHaveNoSecondBatchToHideExperts) {
+  const Launcher mixtral("mixtral-8x7b");
+  Layout layout{.dp = 64, .ep = 8, .grad_accum = 2};
+  EXPECT_EQ(mixtral.refusal("nanotron", layout), "");
+  layout.ep_overlap = true;
+  for (const char* stack : {"deepspeed", "nanotron", "neuronx", "paxml", "composer", "torchtitan"}) {
+    EXPECT_EQ(mixtral.refusal(stack, layout), "expert-overlap") << stack;
+  }
+}
+
 TEST(StackSupports, MegatronSplitsUnevenlyOnlyByLayout) {
   const Launcher v3("deepseek-v3");
   const Layout odd{.dp = 64, .pp = 16, .ep = 64, .grad_accum = 240, .zero = 1, .schedule = Schedule::k1F1B};

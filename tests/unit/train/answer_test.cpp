@@ -180,7 +180,8 @@ TEST(Batch, FewerChipsThatAreCheaperAreOffered) {
 }
 
 TEST(NothingFits, SaysByHowMuchAndWhatWould) {
-  const TrainAnswer a = ask({.model = "llama2-7b", .hardware = "h100-sxm", .chips = 1, .fix = {.offload = 0}});
+  const TrainAnswer a =
+      ask({.model = "llama2-7b", .hardware = "h100-sxm", .chips = 1, .stack = "megatron", .fix = {.offload = 0}});
   EXPECT_TRUE(a.plans.empty());
   ASSERT_TRUE(a.nearest_miss.has_value());
   EXPECT_GT(a.nearest_miss->plan.memory.total().value(), a.hw.hbm_capacity.value());

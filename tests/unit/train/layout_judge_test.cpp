@@ -11,7 +11,9 @@
 namespace scalecalc {
 namespace {
 
-TrainQuestion small() { return {.model = "llama3-8b", .hardware = "h100-sxm", .chips = 64, .top = 5}; }
+TrainQuestion small() {
+  return {.model = "llama3-8b", .hardware = "h100-sxm", .chips = 64, .stack = "megatron", .top = 5};
+}
 
 TrainAnswer ask_with_pins(TrainQuestion question, const LayoutFilter& pins) {
   question.why_not = {pins};

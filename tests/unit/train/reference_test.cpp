@@ -14,7 +14,7 @@ namespace scalecalc {
 namespace {
 
 TrainQuestion asked_on(std::int64_t chips) {
-  return {.model = "llama3-8b", .hardware = "h100-sxm", .chips = chips, .top = 3};
+  return {.model = "llama3-8b", .hardware = "h100-sxm", .chips = chips, .stack = "megatron", .top = 3};
 }
 
 ReferenceVerdict from(TrainQuestion question, const LayoutFilter& pins) {
