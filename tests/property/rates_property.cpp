@@ -7,31 +7,17 @@
 #include <optional>
 
 #include "plan/enumerate.h"
+#include "property/random_machine.h"
 #include "sensitivity/rates.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {
 namespace {
 
-double any_share() { return *rc::gen::inRange(0, 101) / 100.0; }
-
 HardwareSpec any_machine() {
-  HardwareSpec hw = *rc::gen::arbitrary<bool>() ? test::torus_chip() : test::switched_chip();
+  HardwareSpec hw = test::random_kind_of_machine();
   hw.host_ram = Bytes(256e9);
-  hw.pcie_bandwidth = BytesPerSecond(32e9);
-  const double links = *rc::gen::element(0.02, 0.25, 1.0, 4.0);
-  for (Tier& tier : hw.network) {
-    tier.torus.link_bandwidth = tier.torus.link_bandwidth * links;
-    tier.switched.bandwidth_per_chip = tier.switched.bandwidth_per_chip * links;
-  }
-  Efficiency& e = hw.efficiency;
-  for (Coefficient* c : {&e.overlap_tp, &e.overlap_fsdp, &e.overlap_dp, &e.overlap_cp, &e.overlap_ep, &e.overlap_pp,
-                         &e.overlap_cp_gather, &e.overlap_ep_paired, &e.overlap_host}) {
-    c->value = any_share();
-  }
-  e.contention_scale_up.value = any_share() / 2;
-  e.contention_scale_out.value = any_share() / 2;
-  e.kernel_overhead.value = *rc::gen::element(0.0, 5e-6);
+  test::draw_rates(hw, *rc::gen::element(0.02, 0.25, 1.0, 4.0));
   return hw;
 }
 
