@@ -62,6 +62,7 @@ void random_stack(StackMemory& memory) {
   memory.gradient_bytes["bf16"] = *rc::gen::element(2.0, 4.0, 6.0);
   memory.update_bytes = *rc::gen::element(0.0, 4.5, 40.0);
   memory.logit_bytes = *rc::gen::element(2.0, 14.0);
+  memory.chunks_run_again = *rc::gen::arbitrary<bool>();
   memory.layer_share = *rc::gen::element(0.5, 1.0);
   using Names = std::vector<std::string>;
   memory.selective = *rc::gen::element(
@@ -167,6 +168,7 @@ class BruteForce {
           for (const Recipe& recipe : recipes(any_, stats)) {
             layout.remat = recipe.remat;
             layout.remat_layers = recipe.some ? 1 : 0;
+            layout.loss = recipe.loss;
             cost(branch.slice, layout, stages, placed);
           }
         }
@@ -206,10 +208,20 @@ class BruteForce {
                          .stages = &stages,
                          .memory_reserve = Bytes(request_.efficiency.memory_reserve.value),
                          .layout = layout};
-    MemoryUse<double> memory;
-    const FitOutcome settled =
-        layout.remat_layers > 0 ? fit_with_remat(request_, in, memory) : fit_with_offload(request_, in, memory);
-    if (settled != FitOutcome::kFits) return;
+    std::vector<FittedLayout> ways;
+    if (layout.remat_layers > 0) {
+      fit_with_remat(request_, in, ways);
+    } else {
+      fit_with_offload(request_, in, ways);
+    }
+    for (const FittedLayout& way : ways) {
+      in.layout = way.layout;
+      cost(slice_index, in, way.memory, placed);
+    }
+  }
+
+  void cost(std::size_t slice_index, StepInput<double> in, const MemoryUse<double>& memory,
+            const std::vector<MeshChannels<double>>& placed) {
     if (request_.stack && request_.stack->refusal({in.layout, *request_.model, request_.workload, *request_.hw})) {
       return;
     }
@@ -304,7 +316,7 @@ const Candidate* expected_simplest(const PlanRequest& request, const std::vector
 struct Compared {
   bool zero_bubble = false, dualpipe = false, interleaved = false, ring = false, ulysses = false, experts = false,
        ep_overlap = false, offload = false, some_layers = false, full_sharding = false, adapters = false,
-       packed = false, launched = false, circular = false;
+       packed = false, launched = false, circular = false, some_offloaded = false, fused = false, chunked = false;
 
   void add(const PlanRequest& request, const Layout& l) {
     launched |= request.stack != nullptr;
@@ -321,6 +333,9 @@ struct Compared {
     ep_overlap |= l.ep_overlap && l.schedule != Schedule::kDualPipe;
     offload |= l.offload != 0;
     some_layers |= l.remat_layers > 0;
+    some_offloaded |= l.offload_layers > 0;
+    fused |= l.loss == LossKind::kFused;
+    chunked |= l.loss == LossKind::kChunked;
     full_sharding |= l.zero == 3;
   }
 };
@@ -370,7 +385,8 @@ TEST_P(SearchProperty, EqualsBruteForce) {
   EXPECT_TRUE(compared.ring && compared.ulysses && compared.experts && compared.full_sharding);
   EXPECT_TRUE(compared.ep_overlap);
   if (GetParam() > 0) return;  // what is rare is asked of one run
-  EXPECT_TRUE(compared.offload && compared.some_layers);
+  EXPECT_TRUE(compared.offload && compared.some_layers && compared.some_offloaded);
+  EXPECT_TRUE(compared.fused && compared.chunked);
   EXPECT_TRUE(compared.adapters && compared.packed);
   EXPECT_TRUE(compared.launched && compared.circular);
 #endif
