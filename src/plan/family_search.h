@@ -15,6 +15,7 @@
 #include "plan/places.h"
 #include "plan/ranking.h"
 #include "plan/request.h"
+#include "plan/ways_to_fit.h"
 
 namespace scalecalc {
 

@@ -15,6 +15,7 @@
 #include "plan/ranking.h"
 #include "plan/request.h"
 #include "plan/stack_supports.h"
+#include "plan/ways_to_fit.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {
