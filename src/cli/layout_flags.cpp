@@ -192,6 +192,7 @@ void read_layout_flags(FlagReader& reader, LayoutFilter& fix) {
   for (const char* name : {"remat", "schedule", "zero", "cp_comm", "offload", "loss", "ep_overlap"}) {
     const LayoutDimension& dimension = *find_dimension(name);
     const std::string flag = flag_of(dimension);
+    if (reader.query_key(flag) != "fix") continue;  // --loss of distill
     std::optional<std::int64_t> given;
     if (takes_number(dimension)) {
       if (const std::string text = reader.text(flag); !text.empty()) given = word_at(reader, dimension, flag, text);
