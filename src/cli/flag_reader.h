@@ -59,6 +59,8 @@ class FlagReader {
   std::optional<std::string> text(const Flag& flag) const { return arguments_.value(flag.name); }
   std::vector<std::string> texts(const Flag& flag) const { return arguments_.values(flag.name); }
 
+  std::string_view query_key(std::string_view flag) const { return of(flag).query_key; }
+
   // The same for a text from elsewhere; `name` says in messages where it stands.
   std::optional<std::int64_t> count_of(std::string_view name, std::string_view text, CountRange range);
   std::optional<double> quantity_of(std::string_view name, std::string_view text, UnitKind kind);

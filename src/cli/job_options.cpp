@@ -94,6 +94,9 @@ void add_trainer(std::vector<Flag>& out) {
   add(out, flags_named(train_flags(), {"--precision", "--optimizer", "--attention", "--remat", "--zero", "--schedule",
                                        "--cp-comm", "--offload", "--ep-overlap", "--fix", "--batch-tolerance", "--max",
                                        "--price", "--efficiency", "--stack"}));
+  // A distillation has a --loss of its own; there --fix loss=KIND pins this one.
+  const bool taken = std::any_of(out.begin(), out.end(), [](const Flag& flag) { return flag.name == "--loss"; });
+  if (!taken) add(out, flags_named(train_flags(), {"--loss"}));
   out.insert(out.end(), {kAssumeFlag.to<&TrainQuestion::assume>(), kSetFlag.to<&TrainQuestion::set>(), kExplainFlag});
 }
 

@@ -46,8 +46,10 @@ std::optional<std::int64_t> word_at(FlagReader& reader, const LayoutDimension& d
   const std::vector<std::string> words = choices(dimension);
   const std::vector<std::string_view> views(words.begin(), words.end());
   if (reader.word_of(place, text.substr(0, colon), views) && colon != std::string_view::npos) {
-    reader.problem(fmt::format("{}: {} is no number of layers that a policy treats", place, in_quotes(text)),
-                   "full (all layers), full:8 (the first 8 of each stage) or full:auto (as many as must be)");
+    const std::string_view word = dimension.name == "remat" ? "full" : "activations";
+    reader.problem(
+        fmt::format("{}: {} is no number of layers", place, in_quotes(text)),
+        fmt::format("{0} (all layers), {0}:8 (the first 8 of each stage) or {0}:auto (as many as must be)", word));
   }
   return std::nullopt;
 }
@@ -187,9 +189,10 @@ void read_layout_filter(FlagReader& reader, const Arguments& arguments, std::str
 }
 
 void read_layout_flags(FlagReader& reader, LayoutFilter& fix) {
-  for (const char* name : {"remat", "schedule", "zero", "cp_comm", "offload", "ep_overlap"}) {
+  for (const char* name : {"remat", "schedule", "zero", "cp_comm", "offload", "loss", "ep_overlap"}) {
     const LayoutDimension& dimension = *find_dimension(name);
     const std::string flag = flag_of(dimension);
+    if (reader.query_key(flag) != "fix") continue;  // --loss of distill
     std::optional<std::int64_t> given;
     if (takes_number(dimension)) {
       if (const std::string text = reader.text(flag); !text.empty()) given = word_at(reader, dimension, flag, text);

@@ -147,13 +147,18 @@ std::vector<Flag> make_train_flags() {
           .like("on")
           .alone_as("on"),
       layout_flag("offload",
-                  "what the host's memory keeps: optimizer, weights, activations or all (default: what makes a layout "
-                  "fit)")
-          .called("auto|none|WHAT+...")
+                  "what the host's memory keeps: optimizer, weights, activations or all; activations:8, of the first 8 "
+                  "layers of each stage (default: what makes a layout fit)")
+          .called("auto|none|WHAT+...[:N]")
           .like("optimizer+activations"),
+      layout_flag("loss",
+                  "logits that are there at a time: whole, all of a microbatch; fused, all in one kernel; chunked, "
+                  "those of an eighth of its tokens (default: what makes a layout fit)")
+          .like("chunked"),
       text("--fix", "KEY=N,...",
            "pin layout dimensions: dp, fsdp, tp, sp, cp, pp, vpp, ep, etp, ep_overlap, zero, mb (sequences of a "
-           "microbatch), ga (microbatches of a step), remat, schedule, cp_comm, offload",
+           "microbatch), ga (microbatches of a step), remat, schedule, cp_comm, offload, "
+           "loss",
            "tp=8,pp=16")
           .repeatable()
           .shown<&TrainQuestion::fix>(),

@@ -20,6 +20,11 @@ std::string_view name_of(CpComm comm) {
   return kNames[static_cast<std::size_t>(comm)];
 }
 
+std::string_view name_of(LossKind loss) {
+  constexpr std::array<std::string_view, kLossCount> kNames{"whole", "fused", "chunked"};
+  return kNames[static_cast<std::size_t>(loss)];
+}
+
 std::string_view offload_name(std::uint8_t offload) {
   constexpr std::array<std::string_view, kOffloadAll + 1> kNames{"none",
                                                                  "optimizer",
@@ -35,7 +40,8 @@ std::string_view offload_name(std::uint8_t offload) {
 std::strong_ordering operator<=>(const Layout& a, const Layout& b) {
   const auto key = [](const Layout& l) {
     return std::tuple(l.pp, l.vpp, l.tp, l.cp, l.ep, l.etp, l.zero, l.fsdp, l.dp, l.micro_batch_seqs, l.grad_accum,
-                      l.remat, l.remat_layers, l.schedule, l.cp_comm, l.offload, l.sp, l.ep_overlap);
+                      l.remat, l.remat_layers, l.schedule, l.cp_comm, l.offload, l.sp, l.ep_overlap, l.offload_layers,
+                      l.loss);
   };
   return key(a) <=> key(b);
 }

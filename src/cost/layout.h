@@ -26,6 +26,16 @@ enum class CpComm : std::uint8_t {
 };
 inline constexpr int kCpCommCount = 3;
 
+/// How many logits of a microbatch are there at a time, and in how many copies.
+enum class LossKind : std::uint8_t {
+  kWhole,    ///< all of them, as the stack's own loss keeps them
+  kFused,    ///< all of them, in one kernel that turns them into their gradient
+  kChunked,  ///< those of one chunk of the tokens: head and loss run chunk by chunk
+};
+inline constexpr int kLossCount = 3;
+/// Chunks of a chunked loss: what torchtitan's ChunkedLossWrapper makes (components/loss.py, num_chunks).
+inline constexpr int kLossChunks = 8;
+
 /// What is kept in the host's memory; bits of Layout::offload.
 inline constexpr std::uint8_t kOffloadOptimizer = 1;
 inline constexpr std::uint8_t kOffloadWeights = 2;
@@ -37,6 +47,7 @@ enum class Schedule : std::uint8_t { kNone, kGpipe, k1F1B, kInterleaved, kZeroBu
 std::string_view name_of(Remat remat);
 std::string_view name_of(Schedule schedule);
 std::string_view name_of(CpComm comm);
+std::string_view name_of(LossKind loss);
 /// "none", "optimizer", "optimizer+activations" ...
 std::string_view offload_name(std::uint8_t offload);
 
@@ -64,6 +75,9 @@ struct Layout {
   CpComm cp_comm = CpComm::kAllGather;
   std::uint8_t offload = 0;  ///< kOffload bits
   bool ep_overlap = false;   ///< expert all-to-alls of a microbatch run under another's compute
+  /// Layers of each kind on a stage whose activations are offloaded, the first ones; 0 = all. Not beside remat_layers.
+  std::int64_t offload_layers = 0;
+  LossKind loss = LossKind::kWhole;
 
   std::int64_t data() const { return dp * fsdp; }
   std::int64_t chips() const { return data() * tp * cp * pp; }

@@ -96,8 +96,8 @@ class MemoryCounter {
   void activations(const StageShape& stage, MemoryUse<R>& use) const {
     use.activations = activation_bytes(in_, stage, in_flight_of(stage));
     if (!stage.head) return;
-    use.logits = named(net_.logits * R(1.0) + net_.head.saved[0], "logits and loss",
-                       "tokens x vocab / tp x bytes: logits, fp32 softmax, gradient");
+    const BytesOf<R>& logits = net_.logits[static_cast<std::size_t>(layout_.loss)];
+    use.logits = named(logits * R(1.0) + net_.head.saved[0], "logits and loss", logits_rule(layout_.loss));
   }
 
   BytesOf<R> waiting(const StageShape& stage) const {
@@ -185,10 +185,30 @@ class MemoryCounter {
     if ((layout_.offload & kOffloadOptimizer) != 0) move(use.optimizer, "optimizer state on the chip");
     if ((layout_.offload & kOffloadWeights) != 0) move(use.weights, "weights on the chip");
     if ((layout_.offload & kOffloadActivations) != 0) {
-      const BytesOf<R> kept = kept_per_microbatch(in_, stage);
+      const bool all = layout_.offload_layers == 0;
+      const BytesOf<R> kept = all ? kept_per_microbatch(in_, stage) : offloaded_per_microbatch(stage);
+      const R away = all ? two : min(R(1.0), R(2.0) / (R(static_cast<double>(layers_of(stage, true))) * net_.depth));
       use.host += kept * flight;
-      use.activations = named(use.activations - kept * flight + kept * two, "activations on the chip", kRule);
+      use.activations = named(use.activations - kept * flight + kept * away, "activations on the chip", kRule);
     }
+  }
+
+  /// What the layers keep that offload_layers counts; all are under one remat policy.
+  BytesOf<R> offloaded_per_microbatch(const StageShape& stage) const {
+    BytesOf<R> out(R(0.0));
+    for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
+      const std::int32_t layers = offloaded_layers(layout_, stage, k);
+      if (layers == 0) continue;
+      out +=
+          net_.kinds[k].saved[static_cast<std::size_t>(layout_.remat)] * (R(static_cast<double>(layers)) * net_.depth);
+    }
+    return out;
+  }
+
+  static constexpr std::string_view logits_rule(LossKind loss) {
+    return loss == LossKind::kChunked ? "LOSS, docs/model.md: one chunk's logits, and the head's input gradient in fp32"
+           : loss == LossKind::kFused ? "LOSS, docs/model.md: 16-bit logits and gradient"
+                                      : "tokens x vocab / tp x bytes: logits, fp32 softmax, gradient";
   }
 
   bool sharded_master() const { return rules_.sharded_master && layout_.zero == 3; }
@@ -199,9 +219,11 @@ class MemoryCounter {
     return by == rules_.gradient_bytes.end() ? p.gradient_bytes : by->second;
   }
 
-  static std::int32_t layers_of(const StageShape& stage) {
+  std::int32_t layers_of(const StageShape& stage, bool offloaded = false) const {
     std::int32_t out = 0;
-    for (const std::int32_t layers : stage.layers) out += layers;
+    for (std::size_t k = 0; k < stage.layers.size(); ++k) {
+      out += offloaded ? offloaded_layers(layout_, stage, k) : stage.layers[k];
+    }
     return out;
   }
 

@@ -79,8 +79,13 @@ class PhaseBuilder {
   /// One layer's forward or backward, with the recompute of `remat` in the backward.
   PhaseTime<R> phase_time(const LayerCost<R>& cost, const Phase<R>& phase, Remat remat, bool backward,
                           std::string_view label, bool in_layer = false) const {
-    const Phase<R>* again =
-        backward && remat != Remat::kNone ? &cost.recompute[static_cast<std::size_t>(remat)] : nullptr;
+    return phase_time(cost, phase,
+                      backward && remat != Remat::kNone ? &cost.recompute[static_cast<std::size_t>(remat)] : nullptr,
+                      remat, backward, label, in_layer);
+  }
+
+  PhaseTime<R> phase_time(const LayerCost<R>& cost, const Phase<R>& phase, const Phase<R>* again, Remat remat,
+                          bool backward, std::string_view label, bool in_layer) const {
     Work<R> work = phase.work;
     std::array<Traffic<R>, kTrafficKinds> traffic;
     traffic[kTp] = {tp_time(cost, phase), tp_overlap_, contention(ch_.tp), ch_.tp.links};
@@ -144,27 +149,48 @@ class PhaseBuilder {
   void phase_times() {
     const std::size_t kinds = net_.kinds.size();
     const bool some = layout_.remat_layers > 0;
+    const bool stay = layout_.offload_layers > 0;  // activations of the other layers, on the chip
+    const Remat others = some ? Remat::kNone : layout_.remat;
     out_.forward.resize(kinds);
     out_.backward.resize(kinds);
-    if (some) out_.kept_backward.resize(kinds);
+    if (some || stay) out_.kept_backward.resize(kinds);
+    if (stay) out_.kept_forward.resize(kinds);
     for (std::size_t k = 0; k < kinds; ++k) {
       const LayerCost<R>& cost = net_.kinds[k];
       const std::string_view label = net_.labels[k];
       out_.forward[k] = phase_time(cost, cost.forward, layout_.remat, false, label, true);
       out_.backward[k] = phase_time(cost, cost.backward, layout_.remat, true, label, true);
-      if (some) out_.kept_backward[k] = phase_time(cost, cost.backward, Remat::kNone, true, label, true);
+      if (some || stay) out_.kept_backward[k] = phase_time(cost, cost.backward, others, true, label, !stay);
+      if (stay) out_.kept_forward[k] = phase_time(cost, cost.forward, others, false, label);
     }
     const R modules(static_cast<double>(in_.model->mtp_layers));
     out_.embedding_forward = ends_time(net_.embedding, false, "embedding");
     out_.embedding.add(out_.embedding_forward, R(1.0)).add(ends_time(net_.embedding, true, "embedding"), R(1.0));
-    const PhaseTime<R> head = ends_time(net_.head, false, "head");
+    const PhaseTime<R> head = head_time(false);
     out_.head_forward.add(head, R(1.0) + modules);
-    out_.head.add(head, R(1.0) + modules).add(ends_time(net_.head, true, "head"), R(1.0) + modules);
+    out_.head.add(head, R(1.0) + modules).add(head_time(true), R(1.0) + modules);
     if (in_.model->mtp_layers > 0) modules_time(modules);
     out_.forward_whole = out_.embedding_forward.total() + out_.head_forward.total();
+    // Where some layers are offloaded, how many is not known here: as if none were, which no layout beats.
+    const auto& forward = stay ? out_.kept_forward : out_.forward;
     for (const std::uint8_t kind : in_.model->layer_kind) {
-      out_.forward_whole += out_.forward[kind].total() * net_.depth;
+      out_.forward_whole += forward[kind].total() * net_.depth;
     }
+  }
+
+  /// A chunked loss launches the head's kernels for every chunk. Where forward and backward of the chunks are loops of
+  /// their own, the backward makes the logits again (MaxText: utils/vocabulary_tiling.py, custom_vjp); where a chunk's
+  /// backward follows its forward, nothing runs twice (torchtitan: components/loss.py, ChunkedLossWrapper).
+  PhaseTime<R> head_time(bool backward) const {
+    if (layout_.loss != LossKind::kChunked) return ends_time(net_.head, backward, "head");
+    const auto by_chunk = [](Phase<R> phase) {
+      phase.work.overhead = phase.work.overhead * R(static_cast<double>(kLossChunks));
+      return phase;
+    };
+    const Phase<R> forward = by_chunk(net_.head.forward);
+    const bool again = backward && in_.workload->memory.chunks_run_again;
+    return phase_time(net_.head, backward ? by_chunk(net_.head.backward) : forward, again ? &forward : nullptr,
+                      Remat::kNone, backward, "head", false);
   }
 
   PhaseTime<R> ends_time(const LayerCost<R>& cost, bool backward, std::string_view label) const {
@@ -175,10 +201,11 @@ class PhaseBuilder {
   void modules_time(const R& modules) {
     const std::size_t kind = in_.model->mtp_kind;
     PhaseTime<R> forward = ends_time(net_.mtp, false, "mtp module");
-    forward.add(out_.forward[kind], R(1.0));
+    const bool stay = layout_.offload_layers > 0;
+    forward.add((stay ? out_.kept_forward : out_.forward)[kind], R(1.0));
     out_.head_forward.add(forward, modules);
     out_.head.add(forward, modules).add(ends_time(net_.mtp, true, "mtp module"), modules);
-    out_.head.add(out_.backward[kind], modules);
+    out_.head.add((stay ? out_.kept_backward : out_.backward)[kind], modules);
   }
 
   const StepInput<R>& in_;

@@ -9,10 +9,25 @@
 
 namespace scalecalc {
 
-/// Layers of one kind that the remat policy treats: all of them, or the first remat_layers of each part of the stage.
+/// Of a stage's layers of one kind the first `number` of each part; 0: all.
+inline std::int32_t first_layers(std::int64_t number, const StageShape& stage, std::size_t kind) {
+  if (number == 0) return stage.layers[kind];
+  return static_cast<std::int32_t>(std::min<std::int64_t>(number * stage.parts, stage.layers[kind]));
+}
+
+/// Layers that the remat policy treats.
 inline std::int32_t treated_layers(const Layout& layout, const StageShape& stage, std::size_t kind) {
-  if (layout.remat_layers == 0) return stage.layers[kind];
-  return static_cast<std::int32_t>(std::min<std::int64_t>(layout.remat_layers * stage.parts, stage.layers[kind]));
+  return first_layers(layout.remat_layers, stage, kind);
+}
+
+/// Layers whose activations are offloaded, if any are.
+inline std::int32_t offloaded_layers(const Layout& layout, const StageShape& stage, std::size_t kind) {
+  return first_layers(layout.offload_layers, stage, kind);
+}
+
+/// Layers whose passes are Phases::forward and backward; the others' are the kept ones. One of the numbers is 0.
+inline std::int64_t numbered_layers(const Layout& layout) {
+  return std::max(layout.remat_layers, layout.offload_layers);
 }
 
 template <class R>

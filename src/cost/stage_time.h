@@ -15,12 +15,15 @@ R contention_of(const OverlapRates<R>& overlap, const Channel<R>& c) {
   return c.size == 1 ? R(0.0) : (c.scale_out ? overlap.contention_out : overlap.contention_up);
 }
 
-/// The backward of a stage's layers of one kind, `treated` of them under the remat policy.
+/// A pass of a stage's layers of one kind: the numbered ones and, if not all are, the `kept` others.
 template <class R>
-void add_backward(const Phases<R>& phases, std::size_t kind, std::int32_t treated, std::int32_t layers, const R& depth,
-                  PhaseTime<R>& out) {
-  out.add(phases.backward[kind], R(static_cast<double>(treated)) * depth);
-  if (treated < layers) out.add(phases.kept_backward[kind], R(static_cast<double>(layers - treated)) * depth);
+void add_layers(const StepInput<R>& in, const std::vector<PhaseTime<R>>& numbered,
+                const std::vector<PhaseTime<R>>& kept, const StageShape& stage, std::size_t kind, PhaseTime<R>& out) {
+  const std::int32_t layers = stage.layers[kind];
+  const std::int32_t first = kept.empty() ? layers : first_layers(numbered_layers(in.layout), stage, kind);
+  const R& depth = in.network->depth;
+  out.add(numbered[kind], R(static_cast<double>(first)) * depth);
+  if (first < layers) out.add(kept[kind], R(static_cast<double>(layers - first)) * depth);
 }
 
 /// One microbatch through one stage; under DualPipe half of one through each of the two parts.
@@ -29,8 +32,8 @@ PhaseTime<R> stage_time(const StepInput<R>& in, const Phases<R>& phases, const S
   PhaseTime<R> out;
   for (std::size_t k = 0; k < in.network->kinds.size(); ++k) {
     if (stage.layers[k] == 0) continue;
-    out.add(phases.forward[k], layers_held(*in.network, stage, k));
-    add_backward(phases, k, treated_layers(in.layout, stage, k), stage.layers[k], in.network->depth, out);
+    add_layers(in, phases.forward, phases.kept_forward, stage, k, out);
+    add_layers(in, phases.backward, phases.kept_backward, stage, k, out);
   }
   if (stage.embedding) out.add(phases.embedding, R(1.0));
   if (stage.head) out.add(phases.head, R(1.0));

@@ -156,9 +156,9 @@ class StepBuilder {
     for (std::size_t k = 0; k < net_.kinds.size(); ++k) {
       if (stage.layers[k] == 0) continue;
       if (backward) {
-        add_backward(phases_, k, treated_layers(layout_, stage, k), stage.layers[k], net_.depth, out);
+        add_layers(in_, phases_.backward, phases_.kept_backward, stage, k, out);
       } else {
-        out.add(phases_.forward[k], layers_held(net_, stage, k));
+        add_layers(in_, phases_.forward, phases_.kept_forward, stage, k, out);
       }
     }
     const bool split = backward && layout_.zero == 2 && splits_backward(layout_.schedule);

@@ -65,7 +65,8 @@ template <class R>
 struct Phases {
   std::vector<PhaseTime<R>> forward;             ///< by layer kind
   std::vector<PhaseTime<R>> backward;            ///< with recompute
-  std::vector<PhaseTime<R>> kept_backward;       ///< of layers that keep everything; empty if the policy treats all
+  std::vector<PhaseTime<R>> kept_backward;       ///< of layers that keep everything on the chip; empty if none are left
+  std::vector<PhaseTime<R>> kept_forward;        ///< of such layers, where others are offloaded; else empty
   PhaseTime<R> embedding;                        ///< both phases
   PhaseTime<R> head;                             ///< both phases, with MTP modules
   PhaseTime<R> embedding_forward, head_forward;  ///< of these, the forward

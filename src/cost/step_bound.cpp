@@ -14,12 +14,12 @@ PassTime<double> stage_total(const StepInput<double>& in, const PhaseTotals& pha
   for (std::size_t k = 0; k < kinds; ++k) {
     if (stage.layers[k] == 0) continue;
     const double layers = stage.layers[k];
-    const double treated = treated_layers(in.layout, stage, k);
-    out += phases.forward[k].time * layers + phases.backward[k].time * treated;
-    put_off += phases.backward[k].put_off * treated;
-    if (treated == layers) continue;
-    out += phases.kept_backward[k].time * (layers - treated);
-    put_off += phases.kept_backward[k].put_off * (layers - treated);
+    const double first = first_layers(numbered_layers(in.layout), stage, k);
+    out += (phases.forward[k].time + phases.backward[k].time) * first;
+    put_off += phases.backward[k].put_off * first;
+    if (first == layers) continue;
+    out += (phases.kept_forward[k].time + phases.kept_backward[k].time) * (layers - first);
+    put_off += phases.kept_backward[k].put_off * (layers - first);
   }
   const auto end = [&](const PassTime<double>& pass) {
     out += pass.time.value();
@@ -53,6 +53,7 @@ PhaseTotals totals_of(const Phases<double>& phases) {
     out.forward[k] = total_of(phases.forward[k]);
     out.backward[k] = total_of(phases.backward[k]);
     if (!phases.kept_backward.empty()) out.kept_backward[k] = total_of(phases.kept_backward[k]);
+    out.kept_forward[k] = phases.kept_forward.empty() ? out.forward[k] : total_of(phases.kept_forward[k]);
   }
   out.embedding = pass_of(phases.embedding);
   out.head = pass_of(phases.head);
@@ -75,6 +76,7 @@ PhaseTotals gathering(const PhaseTotals& phases, const GatherTimes& gathers, std
     out.forward[k] = with_traffic(phases.forward[k], gathers.forward[k], overlap);
     out.backward[k] = with_traffic(phases.backward[k], gathers.backward[k], overlap);
     out.kept_backward[k] = with_traffic(phases.kept_backward[k], gathers.backward[k], overlap);
+    out.kept_forward[k] = with_traffic(phases.kept_forward[k], gathers.forward[k], overlap);
   }
   return out;
 }

@@ -22,7 +22,8 @@ struct PhaseTotal {
 struct PhaseTotals {
   std::array<PhaseTotal, kMaxLayerKinds> forward{};        ///< by layer kind
   std::array<PhaseTotal, kMaxLayerKinds> backward{};       ///< with recompute
-  std::array<PhaseTotal, kMaxLayerKinds> kept_backward{};  ///< of layers that keep everything
+  std::array<PhaseTotal, kMaxLayerKinds> kept_backward{};  ///< of layers that keep everything on the chip
+  std::array<PhaseTotal, kMaxLayerKinds> kept_forward{};   ///< of such layers, if others keep less
   PassTime<double> embedding, head;
   double forward_whole = 0;  ///< as in Phases
 };

@@ -18,9 +18,11 @@ std::vector<ChunkPart> parts_of(const StepInput<double>& in, const Phases<double
   }
   for (std::int64_t layer = chunk.first_layer; layer < chunk.first_layer + chunk.layers; ++layer) {
     const std::size_t kind = in.model->layer_kind[static_cast<std::size_t>(layer)];
-    const bool treated = in.layout.remat_layers == 0 || seen[kind]++ < in.layout.remat_layers;
-    out.push_back(
-        {Kind::kLayer, layer, phases.forward[kind], treated ? phases.backward[kind] : phases.kept_backward[kind]});
+    const std::int64_t first = numbered_layers(in.layout);
+    const bool numbered = first == 0 || seen[kind]++ < first;
+    out.push_back({Kind::kLayer, layer,
+                   numbered || phases.kept_forward.empty() ? phases.forward[kind] : phases.kept_forward[kind],
+                   numbered ? phases.backward[kind] : phases.kept_backward[kind]});
   }
   if (chunk.head) {
     out.push_back({Kind::kHead, 0, phases.head_forward, without(phases.head, phases.head_forward)});

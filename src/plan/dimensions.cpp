@@ -50,33 +50,47 @@ constexpr std::int64_t kMostLayers = 100'000;
 constexpr std::int64_t kAsNeeded = kMostLayers + 1;  ///< in the place of a number of layers
 constexpr std::string_view kAsNeededWord = "auto";
 
-constexpr std::int64_t policy_of(std::int64_t value) { return value % kRematCount; }
-constexpr std::int64_t layers_of(std::int64_t value) { return value / kRematCount; }
-constexpr std::int64_t remat_value(Remat policy, std::int64_t layers) {
-  return static_cast<std::int64_t>(policy) + kRematCount * layers;
+/// A word of `words` with a number of layers.
+struct Counted {
+  std::int64_t words = 1;
+
+  constexpr std::int64_t word_of(std::int64_t value) const { return value % words; }
+  constexpr std::int64_t layers_of(std::int64_t value) const { return value / words; }
+  constexpr std::int64_t value(std::int64_t word, std::int64_t layers) const { return word + words * layers; }
+};
+constexpr Counted kPolicies{kRematCount};
+constexpr Counted kOffloads{kOffloadAll + 1};
+
+std::string with_layers(std::string word, std::int64_t layers) {
+  if (layers == kAsNeeded) return word.append(":").append(kAsNeededWord);
+  return layers == 0 ? word : word.append(":").append(std::to_string(layers));
 }
 
 /// The policy and its number of layers, 0 for all.
 constexpr LayoutDimension remat() {
   LayoutDimension out = words<&Layout::remat, &LayoutFilter::remat>("remat", static_cast<std::int64_t>(Remat::kNone),
                                                                     static_cast<std::int64_t>(Remat::kFull));
-  out.most = remat_value(Remat::kFull, kAsNeeded);
-  out.value = [](const Layout& l) { return remat_value(l.remat, l.remat_layers); };
+  out.most = kPolicies.value(out.last_word, kAsNeeded);
+  out.counted = [](std::int64_t word) { return static_cast<Remat>(word) != Remat::kNone; };
+  out.value = [](const Layout& l) { return kPolicies.value(static_cast<std::int64_t>(l.remat), l.remat_layers); };
+  out.set_value = [](Layout& l, std::int64_t value) {
+    l.remat = static_cast<Remat>(kPolicies.word_of(value));
+    l.remat_layers = kPolicies.layers_of(value);
+  };
   out.pin = [](const LayoutFilter& f) {
-    return f.remat ? std::optional(remat_value(*f.remat, f.remat_layers.value_or(kAsNeeded))) : std::nullopt;
+    return f.remat
+               ? std::optional(kPolicies.value(static_cast<std::int64_t>(*f.remat), f.remat_layers.value_or(kAsNeeded)))
+               : std::nullopt;
   };
   out.set_pin = [](LayoutFilter& f, std::optional<std::int64_t> value) {
     f.remat.reset();
     f.remat_layers.reset();
     if (!value) return;
-    f.remat = static_cast<Remat>(policy_of(*value));
-    if (layers_of(*value) != kAsNeeded) f.remat_layers = layers_of(*value);
+    f.remat = static_cast<Remat>(kPolicies.word_of(*value));
+    if (kPolicies.layers_of(*value) != kAsNeeded) f.remat_layers = kPolicies.layers_of(*value);
   };
   out.word = [](std::int64_t value) {
-    std::string text(name_of(static_cast<Remat>(policy_of(value))));
-    const std::int64_t layers = layers_of(value);
-    if (layers == kAsNeeded) return text.append(":").append(kAsNeededWord);
-    return layers == 0 ? text : text.append(":").append(std::to_string(layers));
+    return with_layers(std::string(name_of(static_cast<Remat>(kPolicies.word_of(value)))), kPolicies.layers_of(value));
   };
   return out;
 }
@@ -88,12 +102,34 @@ constexpr LayoutDimension remat_layers() {
   return out;
 }
 
-/// A set of bits; every set has its word.
+/// A set of bits, each with its word, and the number of layers whose activations go; 0 for all.
 constexpr LayoutDimension offload() {
   LayoutDimension out =
       row<&Layout::offload, &LayoutFilter::offload>("offload", "offload", DimensionKind::kWord, 0, kOffloadAll);
   out.last_word = kOffloadAll;
-  out.word = [](std::int64_t value) { return std::string(offload_name(static_cast<std::uint8_t>(value))); };
+  out.most = kOffloads.value(kOffloadAll, kAsNeeded);
+  out.counted = [](std::int64_t word) { return (word & kOffloadActivations) != 0; };
+  out.value = [](const Layout& l) { return kOffloads.value(l.offload, l.offload_layers); };
+  out.set_value = [](Layout& l, std::int64_t value) {
+    l.offload = static_cast<std::uint8_t>(kOffloads.word_of(value));
+    l.offload_layers = kOffloads.layers_of(value);
+  };
+  out.pin = [](const LayoutFilter& f) -> std::optional<std::int64_t> {
+    if (!f.offload) return std::nullopt;
+    const bool counts = (*f.offload & kOffloadActivations) != 0;
+    return kOffloads.value(*f.offload, counts ? f.offload_layers.value_or(kAsNeeded) : 0);
+  };
+  out.set_pin = [](LayoutFilter& f, std::optional<std::int64_t> value) {
+    f.offload.reset();
+    f.offload_layers.reset();
+    if (!value) return;
+    f.offload = static_cast<std::uint8_t>(kOffloads.word_of(*value));
+    if (kOffloads.layers_of(*value) != kAsNeeded) f.offload_layers = kOffloads.layers_of(*value);
+  };
+  out.word = [](std::int64_t value) {
+    return with_layers(std::string(offload_name(static_cast<std::uint8_t>(kOffloads.word_of(value)))),
+                       kOffloads.layers_of(value));
+  };
   return out;
 }
 
@@ -120,6 +156,8 @@ constexpr std::array kDimensions{
                                       static_cast<std::int64_t>(Schedule::kDualPipe)),
     count<&L::micro_batch_seqs, &F::micro_batch_seqs>("mb", "micro_batch_seqs"),
     count<&L::grad_accum, &F::grad_accum>("ga", "grad_accum"),
+    words<&L::loss, &F::loss>("loss", static_cast<std::int64_t>(LossKind::kWhole),
+                              static_cast<std::int64_t>(LossKind::kChunked)),
     remat_layers(),
 };
 
@@ -147,16 +185,16 @@ std::optional<std::int64_t> value_of_word(const LayoutDimension& dimension, std:
   while (word <= dimension.last_word && dimension.word(word) != text.substr(0, colon)) ++word;
   if (word > dimension.last_word) return std::nullopt;
   if (colon == std::string_view::npos) return word;
-  const auto policy = static_cast<Remat>(word);
+  const Counted counted{dimension.last_word + 1};
   const std::string_view number = text.substr(colon + 1);
-  if (policy == Remat::kNone) return std::nullopt;
-  if (number == kAsNeededWord) return remat_value(policy, kAsNeeded);
+  if (!dimension.counted(word)) return std::nullopt;
+  if (number == kAsNeededWord) return counted.value(word, kAsNeeded);
   std::int64_t layers = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), layers);
   if (error != std::errc() || end != number.data() + number.size() || layers < 1 || layers > kMostLayers) {
     return std::nullopt;
   }
-  return remat_value(policy, layers);
+  return counted.value(word, layers);
 }
 
 std::string pins_text(const LayoutFilter& filter) {

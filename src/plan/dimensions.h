@@ -28,6 +28,7 @@ struct LayoutDimension {
   void (*set_pin)(LayoutFilter&, std::optional<std::int64_t>) = nullptr;
   std::string (*word)(std::int64_t) = nullptr;  ///< of a value; words only
   std::int64_t last_word = 0;                   ///< words only: those above have a number
+  bool (*counted)(std::int64_t) = nullptr;      ///< of a word: whether it may have a number
 };
 
 /// Largest degree that may be pinned: the most chips a question may have.

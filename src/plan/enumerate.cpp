@@ -3,7 +3,6 @@
 #include "plan/enumerate.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 
@@ -380,118 +379,41 @@ std::vector<StateSharding> shardings(const PlanRequest& request, const Layout& b
 std::vector<Recipe> recipes(const PlanRequest& request, SearchStats& stats) {
   const LayoutFilter& fix = request.fix;
   const bool all = !fix.remat_layers || *fix.remat_layers == 0;
-  const bool some = !fix.remat_layers || *fix.remat_layers > 0;
+  // No launcher counts layers for both.
+  const bool some = (!fix.remat_layers || *fix.remat_layers > 0) && fix.offload_layers.value_or(0) == 0;
   std::vector<Recipe> out;
+  const auto offer = [&](const Recipe& recipe) {
+    const Layout layout{.remat = recipe.remat, .remat_layers = recipe.some ? 1 : 0, .loss = recipe.loss};
+    if ((fix.remat && *fix.remat != recipe.remat) || (fix.loss && *fix.loss != recipe.loss) ||
+        !(recipe.some ? some : all)) {
+      ++stats.rejected[static_cast<std::size_t>(Reject::kPinned)];
+    } else if (const auto fact = stack_refusal(request, FactGroup::kRemat, layout)) {
+      stats.refuse(*fact);
+    } else {
+      out.push_back(recipe);
+    }
+  };
   for (const bool part : {false, true}) {
-    for (int r = 0; r < kRematCount; ++r) {
-      const Remat remat = static_cast<Remat>(r);
-      if (part && remat == Remat::kNone) continue;
-      if ((fix.remat && *fix.remat != remat) || !(part ? some : all)) {
-        ++stats.rejected[static_cast<std::size_t>(Reject::kPinned)];
-      } else if (const auto fact =
-                     stack_refusal(request, FactGroup::kRemat, Layout{.remat = remat, .remat_layers = part ? 1 : 0})) {
-        stats.refuse(*fact);
-      } else {
-        out.push_back({remat, part});
-      }
+    for (int r = part ? 1 : 0; r < kRematCount; ++r) {
+      for (int l = 0; l < kLossCount; ++l) offer({static_cast<Remat>(r), part, static_cast<LossKind>(l)});
     }
   }
   return out;
 }
 
 std::optional<std::size_t> recipe_refusal(const PlanRequest& request, const Layout& layout) {
+  if (!request.stack) return std::nullopt;
   if (const auto fact = stack_refusal(request, FactGroup::kRecipe, layout)) return fact;
-  if (!request.fix.offload && layout.remat_layers == 0) return std::nullopt;
+  const bool some = layout.remat_layers > 0;
+  if (!request.fix.offload && !some) return std::nullopt;
   Layout offloaded = layout;
   offloaded.offload = request.fix.offload.value_or(0);
+  const bool counts = !some && (offloaded.offload & kOffloadActivations) != 0;
+  offloaded.offload_layers = counts ? request.fix.offload_layers.value_or(1) : 0;
+  const auto fact = stack_refusal(request, FactGroup::kOffload, offloaded);
+  if (!fact || !counts || request.fix.offload_layers) return fact;
+  offloaded.offload_layers = 0;
   return stack_refusal(request, FactGroup::kOffload, offloaded);
-}
-
-std::int64_t most_treated(const PlanRequest& request, const std::vector<StageShape>& stages) {
-  std::int64_t most = 1;
-  for (const StageShape& stage : stages) {
-    for (const std::int32_t layers : stage.layers) most = std::max<std::int64_t>(most, layers / stage.parts);
-  }
-  --most;
-  if (request.fix.remat_layers && *request.fix.remat_layers > most) return 0;
-  return request.max.remat_layers ? std::min(most, *request.max.remat_layers) : most;
-}
-
-namespace {
-
-/// Whether the stack runs the layout, all of which is decided but what the facts of earlier levels allowed.
-bool runs_whole(const PlanRequest& request, const Layout& layout) {
-  return !stack_refusal(request, FactGroup::kOffload, layout) && !stack_refusal(request, FactGroup::kLayout, layout);
-}
-
-}  // namespace
-
-FitOutcome fit_with_remat(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory) {
-  const auto fits_with = [&](std::int64_t layers) {
-    in.layout.remat_layers = layers;
-    memory = memory_use(in);
-    return fits(*request.hw, memory, request.usable);
-  };
-  std::int64_t most = most_treated(request, *in.stages);
-  in.layout.offload = request.fix.offload.value_or(0);
-  if (!runs_whole(request, in.layout)) return FitOutcome::kRefused;
-  if (const auto& pinned = request.fix.remat_layers) {
-    return *pinned <= most && fits_with(*pinned) ? FitOutcome::kFits : FitOutcome::kTooLarge;
-  }
-  StepInput<double> kept = in;
-  kept.layout.remat = Remat::kNone;
-  if (most < 1 || fits(*request.hw, memory_use(kept), request.usable)) return FitOutcome::kNotNeeded;
-  if (!fits_with(most)) return FitOutcome::kTooLarge;
-  std::int64_t least = 1;
-  while (least < most) {
-    const std::int64_t middle = (least + most) / 2;
-    if (fits_with(middle)) {
-      most = middle;
-    } else {
-      least = middle + 1;
-    }
-  }
-  fits_with(most);
-  return FitOutcome::kFits;
-}
-
-namespace {
-
-constexpr std::array<std::uint8_t, 5> kOffloadSteps{kOffloadOptimizer, kOffloadActivations,
-                                                    kOffloadOptimizer | kOffloadActivations,
-                                                    kOffloadOptimizer | kOffloadWeights, kOffloadAll};
-
-}  // namespace
-
-std::uint8_t most_offload(const PlanRequest& request, const Layout& layout) {
-  if (request.fix.offload) return *request.fix.offload;
-  const HardwareSpec& hw = *request.hw;
-  std::uint8_t out = 0;
-  if (!hw.host_bandwidth() || hw.host_memory().value() <= 0) return out;
-  Layout with = layout;
-  for (const std::uint8_t step : kOffloadSteps) {
-    with.offload = step;
-    if (!stack_refusal(request, FactGroup::kOffload, with)) out = static_cast<std::uint8_t>(out | step);
-  }
-  return out;
-}
-
-FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory) {
-  in.layout.offload = request.fix.offload.value_or(0);
-  if (!runs_whole(request, in.layout)) return FitOutcome::kRefused;
-  memory = memory_use(in);
-  if (fits(*request.hw, memory, request.usable)) return FitOutcome::kFits;
-  if (request.fix.offload || most_offload(request, in.layout) == 0) return FitOutcome::kTooLarge;
-  for (const std::uint8_t step : kOffloadSteps) {
-    in.layout.offload = step;
-    if (!runs_whole(request, in.layout)) continue;
-    const MemoryUse<double> lighter = memory_use(in);
-    if (!fits(*request.hw, lighter, request.usable)) continue;
-    memory = lighter;
-    return FitOutcome::kFits;
-  }
-  in.layout.offload = 0;
-  return FitOutcome::kTooLarge;
 }
 
 Layout sharded(const Layout& branch, const StateSharding& sharding) {

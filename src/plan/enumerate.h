@@ -114,40 +114,20 @@ std::uint64_t sharding_facts(const PlanRequest& request, const Layout& branch);
 /// (hybrid sharding). Without data or context ranks there is nothing to shard.
 std::vector<StateSharding> shardings(const PlanRequest& request, const Layout& branch, SearchStats& stats);
 
-/// What the backward pass of a layout runs again: a policy for all layers of a stage, or for as many as must be.
+/// What the backward pass of a layout runs again, a policy for all layers of a stage or for as many as must be, and its
+/// loss.
 struct Recipe {
   Remat remat = Remat::kNone;
   bool some = false;
+  LossKind loss = LossKind::kWhole;
 };
-/// Those the request allows: every policy for all layers, cheapest first, then for some. Counts what it cut.
+/// Those the request allows: every policy for all layers, cheapest first, then for some, each with every loss. Counts
+/// what it cut.
 std::vector<Recipe> recipes(const PlanRequest& request, SearchStats& stats);
 
 /// Whether the stack refuses the policy in this layout, by a fact that looks at neither sharding nor, unless the
 /// request pins it, offload.
 std::optional<std::size_t> recipe_refusal(const PlanRequest& request, const Layout& layout);
-
-/// The most layers of one kind that a policy for some layers may treat: one fewer than a stage has. 0 if there is none,
-/// or if fewer than are pinned.
-std::int64_t most_treated(const PlanRequest& request, const std::vector<StageShape>& stages);
-
-/// How a layout whose recipe is open was made to fit.
-enum class FitOutcome : std::uint8_t {
-  kFits,
-  kTooLarge,
-  kNotNeeded,  ///< it fits without the policy, which is another layout
-  kRefused,    ///< the stack does not run it
-};
-
-/// A policy for some layers treats the fewest that make the layout fit (or the number pinned), where it does not fit
-/// without. Sets `in.layout.remat_layers`. Time does not fall and memory does not grow with the number, so no other is
-/// ever faster.
-FitOutcome fit_with_remat(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory);
-
-/// What a layout that does not fit offloads: the first of optimizer state, activations, both, weights with the state,
-/// and all that the stack allows and that makes it fit, or what the request pins. Sets `in.layout.offload`.
-FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory);
-/// All of what a layout may offload, however its state is sharded.
-std::uint8_t most_offload(const PlanRequest& request, const Layout& layout);
 
 /// The branch's layout with one of them.
 Layout sharded(const Layout& branch, const StateSharding& sharding);

@@ -5,18 +5,23 @@
 
 namespace scalecalc {
 
-/// By policy, whether it treats some layers only, whether activations are offloaded, and whether another microbatch
-/// hides the experts' exchange.
+/// By policy, whether it treats some layers only, whether activations are offloaded, of some layers only, whether
+/// another microbatch hides the experts' exchange, and whether the loss is chunked.
 const PhaseTotals& FamilySearch::bound_phases(const Layout& layout) {
   const bool paired = pairs_experts(layout);
-  const std::size_t policy = static_cast<std::size_t>(layout.remat) * 8 + (layout.remat_layers > 0 ? 4U : 0U) +
-                             (layout.offload != 0 ? 2U : 0U) + (paired ? 1U : 0U);
+  std::size_t policy = static_cast<std::size_t>(layout.remat);
+  for (const bool bit : {layout.remat_layers > 0, layout.offload != 0, layout.offload_layers > 0, paired,
+                         layout.loss == LossKind::kChunked}) {
+    policy = 2 * policy + (bit ? 1 : 0);
+  }
   std::optional<PhaseTotals>& out = bound_phases_[policy];
   if (out) return *out;
   Layout of = family_->layout;
   of.remat = layout.remat;
   of.remat_layers = layout.remat_layers > 0 ? 1 : 0;
   of.offload = layout.offload;
+  of.offload_layers = layout.offload_layers > 0 ? 1 : 0;
+  of.loss = layout.loss;
   of.ep_overlap = paired;
   StepInput<double> in = input(nullptr, of, bound_of_);
   in.overlap = &in_.bound_overlap;
@@ -60,10 +65,12 @@ const FamilySearch::Ways& FamilySearch::ways_of(const Layout& l) {
   return at->second;
 }
 
-/// No recipe's step is shorter than this one's: some layers under a policy cost more than none.
+/// No recipe's step is shorter than this one's: some layers under a policy cost more than none, and no loss is faster
+/// than the stack's own.
 Layout FamilySearch::cheapest_recipe(Layout layout) const {
   layout.remat = recipes_.back().some ? Remat::kNone : recipes_.front().remat;
   layout.remat_layers = 0;
+  layout.loss = in_.request->fix.loss.value_or(LossKind::kWhole);
   return layout;
 }
 
@@ -109,12 +116,16 @@ void FamilySearch::prepare(const Member& member) {
     const StepInput<double> in = input(&stages, layout, channels);
     tables_.add(in, slowest);
   }
-  tables_.keep_everything(input(&stages, with(member.branch->layout, {Remat::kNone, true}), free_));
+  for (int l = 0; l < kLossCount; ++l) {
+    tables_.keep_everything(
+        input(&stages, with(member.branch->layout, {Remat::kNone, true, static_cast<LossKind>(l)}), free_));
+  }
 }
 
 Layout FamilySearch::with(Layout layout, const Recipe& recipe) {
   layout.remat = recipe.remat;
   layout.remat_layers = recipe.some ? 1 : 0;
+  layout.loss = recipe.loss;
   return layout;
 }
 

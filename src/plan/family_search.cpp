@@ -117,6 +117,11 @@ void FamilySearch::visit_recipe(const Member& member, const Recipe& recipe) {
   }
   prepare(member);
   tables_.recipe(input(member.stages, layout, free_));
+  if (layout.loss != LossKind::kWhole) {
+    Layout plain = layout;
+    plain.loss = LossKind::kWhole;
+    tables_.plain_loss(input(member.stages, plain, free_));
+  }
   const Layout asked = layout;
   if (!may_fit(member, layout)) return cut(Reject::kMemory, layouts);
   if (layout != asked && !may_rank(member, layout)) {
@@ -145,9 +150,15 @@ bool FamilySearch::may_fit(const Member& member, Layout& layout) {
     const MemoryUse<double> memory = memory_use(in);
     return (memory.activations + memory.logits + memory.reserve).value() <= capacity();
   };
-  in.layout.offload = pinned.value_or(0);
+  const std::int64_t some = layout.remat_layers > 0 ? 0 : most_offloaded(*in_.request, *member.stages);
+  const auto pins = [&] {
+    in.layout.offload = pinned.value_or(0);
+    in.layout.offload_layers = some > 0 ? in_.request->fix.offload_layers.value_or(0) : 0;
+  };
+  pins();
   if (holds()) {
     layout.offload = static_cast<std::uint8_t>(in.layout.offload & kOffloadActivations);
+    if (layout.offload != 0 && some > 0) layout.offload_layers = in_.request->fix.offload_layers.value_or(1);
     return true;
   }
   if (layout.remat_layers == 0) {
@@ -155,25 +166,39 @@ bool FamilySearch::may_fit(const Member& member, Layout& layout) {
     if ((most & ~in.layout.offload & kOffloadActivations) != 0) {
       in.layout.offload = most;
       layout.offload = kOffloadActivations;
+      if (some > 0) {
+        layout.offload_layers = fewest(some, [&](std::int64_t layers) {
+          in.layout.offload_layers = layers;
+          return holds();
+        });
+        in.layout.offload_layers = layout.offload_layers;
+        if (holds()) return true;
+        layout.offload_layers = 0;
+      }
+      in.layout.offload_layers = 0;
       if (holds()) return true;
     }
   } else if (!in_.request->fix.remat_layers) {
-    std::int64_t few = 1;
-    std::int64_t many = member.most_treated;
-    while (few < many) {
-      in.layout.remat_layers = (few + many) / 2;
-      if (holds()) {
-        many = in.layout.remat_layers;
-      } else {
-        few = in.layout.remat_layers + 1;
-      }
-    }
-    layout.remat_layers = in.layout.remat_layers = many;
+    layout.remat_layers = fewest(member.most_treated, [&](std::int64_t layers) {
+      in.layout.remat_layers = layers;
+      return holds();
+    });
+    in.layout.remat_layers = layout.remat_layers;
     if (holds()) return true;
   }
-  in.layout.offload = pinned.value_or(0);
+  pins();
   miss(member, in.layout, memory_use(in));
   return false;
+}
+
+/// Whether a layout without offload would fit with the stack's own loss too, which makes it another layout.
+bool FamilySearch::fits_with_plain_loss(const Layout& layout, std::size_t index) const {
+  if (layout.loss == LossKind::kWhole || in_.request->fix.loss) return false;
+  if (capacity() < tables_.fullest_plain(index, reserve())) return false;
+  Layout plain = layout;
+  plain.loss = LossKind::kWhole;
+  const PlanRequest& r = *in_.request;
+  return !r.stack || !r.stack->refusal({plain, *r.model, r.workload, *r.hw});
 }
 
 /// What is quick comes first: whether it fits with nothing offloaded, then the bounds of its step. `recipe` may have
@@ -184,11 +209,15 @@ void FamilySearch::visit_sharding(const Member& member, const Layout& recipe, st
   const bool some = layout.remat_layers > 0;
   const bool open = in_.request->fix.offload.value_or(0) == 0 && !in_.request->fix.remat_layers;
   double memory_bytes = 0;
-  if (open && some && !(capacity() < tables_.fullest_kept(index, reserve()))) {
+  if (open && some && !(capacity() < tables_.fullest_kept(index, layout.loss, reserve()))) {
     ++out_.stats.pruned;  // it fits without the policy, which is another layout
     return;
   }
   if (open && !some && layout.offload == 0) {
+    if (fits_with_plain_loss(layout, index)) {
+      ++out_.stats.pruned;
+      return;
+    }
     memory_bytes = tables_.fullest(index, reserve());
     if (capacity() < memory_bytes) memory_bytes = 0;
   }
@@ -198,16 +227,17 @@ void FamilySearch::visit_sharding(const Member& member, const Layout& recipe, st
   }
   const MeshChannels<double> sizes = sizes_of(layout);
   StepInput<double> in = input(member.stages, layout, sizes);
-  MemoryUse<double> memory;
-  switch (some ? fit_with_remat(*in_.request, in, memory) : fit_with_offload(*in_.request, in, memory)) {
-    case FitOutcome::kFits: return visit_layout(member, option, in.layout, memory, layout);
+  switch (some ? fit_with_remat(*in_.request, in, ways_to_fit_) : fit_with_offload(*in_.request, in, ways_to_fit_)) {
+    case FitOutcome::kFits:
+      for (const FittedLayout& way : ways_to_fit_) visit_layout(member, option, way.layout, way.memory, layout);
+      return;
     case FitOutcome::kNotNeeded: ++out_.stats.pruned; return;
     case FitOutcome::kRefused: return refuse(in.layout);
     case FitOutcome::kTooLarge: break;
   }
   cut(Reject::kMemory, 1);
   // Where the number is open, treating all layers is another recipe, and needs less.
-  if (!some || in_.request->fix.remat_layers) miss(member, in.layout, memory);
+  if (!some || in_.request->fix.remat_layers) miss(member, in.layout, memory_use(in));
 }
 
 void FamilySearch::visit_layout(const Member& member, const ShardingOptions::Option& option, const Layout& layout,
@@ -216,7 +246,10 @@ void FamilySearch::visit_layout(const Member& member, const ShardingOptions::Opt
   // the experts' exchange where another microbatch hides it. Unplaced, members of all splits share them.
   const std::int64_t fsdp = option.zero == 3 ? option.fsdp : 0;
   const std::int64_t paired = pairs_experts(layout) ? 1 : 0;
-  const std::int64_t policy = static_cast<std::int64_t>(layout.remat) * 2 + (layout.remat_layers > 0 ? 1 : 0);
+  std::int64_t policy = static_cast<std::int64_t>(layout.remat);
+  for (const bool bit : {layout.remat_layers > 0, layout.offload_layers > 0, layout.loss == LossKind::kChunked}) {
+    policy = 2 * policy + (bit ? 1 : 0);
+  }
   const PhaseKey unplaced_key{0, 0, fsdp, -2, policy, layout.offload, paired};
   const std::int64_t envelope_place = -1;
   const auto key = [&](std::int64_t place) {

@@ -15,6 +15,7 @@
 #include "plan/places.h"
 #include "plan/ranking.h"
 #include "plan/request.h"
+#include "plan/ways_to_fit.h"
 
 namespace scalecalc {
 
@@ -93,6 +94,7 @@ class FamilySearch {
                     const MemoryUse<double>& memory, const Layout& bounded);
   void evaluate(const Member& member, const Layout& layout, const PlacedChannels& place, std::size_t index,
                 const PhaseKey& key, const MemoryUse<double>& memory);
+  bool fits_with_plain_loss(const Layout& layout, std::size_t index) const;
   void refuse(const Layout& layout);  ///< counts the fact that does
   void miss(const Member& member, const Layout& layout, const MemoryUse<double>& memory);
   const Phases<double>& phases_of(const Member& member, const Layout& layout, const MeshChannels<double>& channels,
@@ -133,10 +135,11 @@ class FamilySearch {
   const Family* family_ = nullptr;  ///< being visited or bounded
   MeshChannels<double> bound_of_;   ///< what bound_phases_ were computed on
   /// Of the family being visited, on bound_channels, by what a member may still choose: see bound_phases.
-  std::array<std::optional<PhaseTotals>, kRematCount * 8> bound_phases_;
+  std::array<std::optional<PhaseTotals>, kRematCount * 32> bound_phases_;
   StepOutline outline_;    ///< of the recipe being visited
   StepOutline gathering_;  ///< of the sharding being visited
   MemberTables tables_;
+  std::vector<FittedLayout> ways_to_fit_;      ///< of the sharding being visited
   bool tables_ready_ = false;                  ///< for the member being visited
   std::map<PhaseKey, Phases<double>> phases_;  ///< of the family being visited, by what they depend on
   const Ranker* ranker_ = nullptr;

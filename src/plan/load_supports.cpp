@@ -245,7 +245,7 @@ class SupportsReader {
         read_set(*of, only, source, recall, out);
       } else {
         problems_.add(entry.key_span, fmt::format("has: {} is no word of a layout or question", in_quotes(entry.key)),
-                      "cp_comm, offload, precision, remat, schedule and zero are; rules are for the rest");
+                      "cp_comm, loss, offload, precision, remat, schedule and zero are; rules are for the rest");
       }
     }
   }

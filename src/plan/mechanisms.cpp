@@ -29,6 +29,7 @@ constexpr std::array kMechanisms{
     Mechanism{"optimizer offload", "offload", 1, [](const Layout& l) { return (l.offload & kOffloadOptimizer) != 0; }},
     Mechanism{"activation offload", "offload", 1,
               [](const Layout& l) { return (l.offload & kOffloadActivations) != 0; }},
+    Mechanism{"chunked loss", "loss", 1, [](const Layout& l) { return l.loss == LossKind::kChunked; }},
     Mechanism{"weight offload", "offload", 1, [](const Layout& l) { return (l.offload & kOffloadWeights) != 0; }},
 };
 

@@ -2,6 +2,7 @@
 // then a sum over the stages.
 #pragma once
 
+#include <array>
 #include <span>
 #include <vector>
 
@@ -16,13 +17,20 @@ class MemberTables {
   /// One more sharding. `in` has its layout on channels no slower than any placement's; `slowest` the longest passes
   /// of any recipe.
   void add(const StepInput<double>& in, const PhaseTotals& slowest);
-  /// The recipe to look at next, and the policy that keeps everything, as settle_remat asks for it: of some layers.
+  /// The recipe to look at next, and for every loss the policy that keeps everything, as fit_with_remat asks for it: of
+  /// some layers.
   void recipe(const StepInput<double>& in) { fill(in, pass_); }
-  void keep_everything(const StepInput<double>& in) { fill(in, kept_); }
+  void keep_everything(const StepInput<double>& in) { fill(in, kept_[static_cast<std::size_t>(in.layout.loss)]); }
+
+  /// The recipe with the stack's own loss.
+  void plain_loss(const StepInput<double>& in) { fill(in, plain_); }
 
   /// memory_use's total of the recipe with a sharding, nothing offloaded, to the last bit.
   double fullest(std::size_t sharding, double reserve) const { return total(sharding, pass_, reserve).bytes; }
-  double fullest_kept(std::size_t sharding, double reserve) const { return total(sharding, kept_, reserve).bytes; }
+  double fullest_kept(std::size_t sharding, LossKind loss, double reserve) const {
+    return total(sharding, kept_[static_cast<std::size_t>(loss)], reserve).bytes;
+  }
+  double fullest_plain(std::size_t sharding, double reserve) const { return total(sharding, plain_, reserve).bytes; }
   /// Whether the fullest stage has room for activations, whatever becomes of the rest.
   bool activations_fit(std::size_t sharding, double capacity, double reserve) const;
   /// Of a sharding that gathers weights.
@@ -45,7 +53,8 @@ class MemberTables {
   std::vector<double> ends_;          ///< the same
   std::vector<GatherTimes> gathers_;  ///< by sharding
   std::vector<StageBytes> pass_;      ///< by stage
-  std::vector<StageBytes> kept_;
+  std::vector<StageBytes> plain_;
+  std::array<std::vector<StageBytes>, kLossCount> kept_;  ///< by loss
 };
 
 }  // namespace scalecalc

@@ -26,8 +26,10 @@ struct LayoutFilter {
   std::optional<Remat> remat;  ///< this and the following: pins only; of as many layers as needed if none are pinned
   std::optional<Schedule> schedule;
   std::optional<CpComm> cp_comm;
-  std::optional<std::uint8_t> offload;  ///< kOffload bits
-  std::optional<bool> ep_overlap;       ///< of layouts with expert ranks
+  std::optional<std::uint8_t> offload;         ///< kOffload bits
+  std::optional<bool> ep_overlap;              ///< of layouts with expert ranks
+  std::optional<std::int64_t> offload_layers;  ///< beside offload: of as many layers as needed if it is not pinned
+  std::optional<LossKind> loss;
 };
 
 struct PlanRequest {

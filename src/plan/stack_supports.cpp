@@ -35,7 +35,7 @@ std::uint8_t level_of(std::string_view name) {
   if (among(kInner)) return kLevelInner;
   if (among(kPipeline)) return kLevelPipeline;
   if (name == "mb" || name == "ga" || name == "ep_overlap") return kLevelRanks;
-  return name == "remat" || name == "remat_layers" ? kLevelRemat : kLevelSharding;
+  return name == "remat" || name == "remat_layers" || name == "loss" ? kLevelRemat : kLevelSharding;
 }
 
 template <std::size_t kCount>
@@ -92,10 +92,18 @@ std::vector<SupportQuantity> make_quantities() {
                  .level = kLevelRemat,
                  .value = [](const SupportSubject& s) { return s.layout.remat_layers; },
                  .dimension = find_dimension("remat"),
+                 .decided = [](const LayoutFilter& f) { return f.remat && f.remat_layers; },
                  .words = {}});
   out.push_back(offloaded<kOffloadOptimizer>("offload_optimizer"));
   out.push_back(offloaded<kOffloadWeights>("offload_weights"));
   out.push_back(offloaded<kOffloadActivations>("offload_activations"));
+  out.push_back({.name = "offload_layers",
+                 .kind = DimensionKind::kCount,
+                 .level = kLevelOffload,
+                 .value = [](const SupportSubject& s) { return s.layout.offload_layers; },
+                 .dimension = find_dimension("offload"),
+                 .decided = [](const LayoutFilter& f) { return f.offload && f.offload_layers; },
+                 .words = {}});
   using Kind = DimensionKind;
   const auto add = [&](std::string name, Kind kind, std::uint8_t level, std::int64_t (*value)(const SupportSubject&),
                        std::vector<std::string> words = {}) {

@@ -31,7 +31,7 @@ inline constexpr std::uint8_t kLevelInner = 1;     ///< tp, sp, cp, cp_comm, ep,
 inline constexpr std::uint8_t kLevelPipeline = 2;  ///< pp, vpp, schedule
 inline constexpr std::uint8_t kLevelRanks = 4;     ///< data ranks, mb, ga, ep_overlap
 inline constexpr std::uint8_t kLevelSharding = 8;  ///< zero, dp, fsdp
-inline constexpr std::uint8_t kLevelRemat = 16;    ///< remat, remat_layers
+inline constexpr std::uint8_t kLevelRemat = 16;    ///< remat, remat_layers, loss
 inline constexpr std::uint8_t kLevelOffload = 32;  ///< what lies with the host
 
 /// Facts by what must be decided before they can be asked, so that the search cuts as early as it can.
@@ -41,7 +41,7 @@ enum class FactGroup : std::uint8_t {
   kPipeline,
   kMember,    ///< inner, pipeline and data ranks
   kSharding,  ///< of a member's state
-  kRemat,     ///< policies alone
+  kRemat,     ///< policies and losses alone
   kRecipe,    ///< policies of a member
   kOffload,   ///< what a recipe offloads, however its state is sharded
   kLayout,    ///< the whole layout

@@ -120,8 +120,10 @@ void add_notes(const TracedPlan& traced, Output& out) {
         "transfers run beside the stages and the next stage waits for them; the closed form hides a "
         "fixed share of each instead (overlap.pp of the hardware)");
   }
-  if ((traced.plan->plan.layout.offload & kOffloadActivations) != 0) {
-    out.notes.emplace_back("activations: what a stage keeps, here mostly in the host's memory");
+  const Layout& layout = traced.plan->plan.layout;
+  if ((layout.offload & kOffloadActivations) != 0) {
+    out.notes.push_back(fmt::format("activations: what a stage keeps, here {} in the host's memory",
+                                    layout.offload_layers > 0 ? "in part" : "mostly"));
   }
   if (!traced.events || traced.detail != TraceDetail::kAuto || draws_layers(traced)) return;
   out.assumptions.push_back(

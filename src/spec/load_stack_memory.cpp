@@ -77,6 +77,7 @@ StackMemory read_stack_memory(const ConfigNode& node, const std::string& stack, 
   number("layer_share", out.layer_share);
   number("gathered_layers", out.gathered_layers);
   number("reduced_layers", out.reduced_layers);
+  out.chunks_run_again = fields.flag("chunks_run_again", out.chunks_run_again);
   out.keeps_expert_outputs = fields.flag("keeps_expert_outputs", out.keeps_expert_outputs);
   out.keeps_gathered = fields.flag("keeps_gathered", out.keeps_gathered);
   out.quantized_inputs = fields.flag("quantized_inputs", out.quantized_inputs);

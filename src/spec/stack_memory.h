@@ -27,6 +27,7 @@ struct StackMemory {
   /// a pipeline.
   double update_bytes = 0;
   double logit_bytes = 8;            ///< per logit at the peak of the loss: logits, softmax, gradient
+  bool chunks_run_again = false;     ///< a chunked loss makes its logits again in the backward pass
   bool keeps_expert_outputs = true;  ///< what the experts return stays until the backward pass
   bool keeps_gathered = false;       ///< inputs that tensor ranks gather stay gathered (no second all-gather)
   bool quantized_inputs = false;     ///< inputs of matmuls of 8 bits and fewer are kept in these alone

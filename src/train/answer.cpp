@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "plan/dimensions.h"
 #include "train/figures.h"
 #include "train/fill.h"
 #include "train/layout_judge.h"
@@ -20,7 +21,10 @@ namespace scalecalc {
 namespace {
 
 std::string offload_rule(const TrainQuestion& q, const HardwareSpec& hw) {
-  if (q.fix.offload) return fmt::format("offload to the host: {}, as pinned", offload_name(*q.fix.offload));
+  const LayoutDimension& offload = *find_dimension("offload");
+  if (const auto pinned = offload.pin(q.fix)) {
+    return fmt::format("offload to the host: {}, as pinned", offload.word(*pinned));
+  }
   if (!hw.host_bandwidth() || hw.host_memory().value() <= 0) {
     return "left out: offload, because the host's memory or the link to it is not published";
   }

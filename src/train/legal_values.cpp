@@ -8,7 +8,7 @@ std::set<std::int64_t> legal_values(const PlanRequest& request, const LayoutDime
   PlanRequest open = request;
   dimension.set_pin(open.fix, std::nullopt);
   std::set<std::int64_t> out;
-  if (dimension.name == "remat") {  // what is computed again decides no divisibility
+  if (dimension.name == "remat" || dimension.name == "loss") {  // neither decides divisibility
     for (std::int64_t policy = dimension.least; policy <= dimension.last_word; ++policy) out.insert(policy);
     return out;
   }

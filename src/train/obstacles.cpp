@@ -35,6 +35,7 @@ class ObstacleFinder {
     experts();
     expert_overlap();
     remat();
+    offload();
     sharding();
     product();
     batch();
@@ -102,6 +103,21 @@ class ObstacleFinder {
       const std::string_view policy = fix_.remat ? name_of(*fix_.remat) : "full";
       say("remat {0}:{1} treats some layers of a stage, and the largest has {2}: for all of them, remat {0}", policy,
           *fix_.remat_layers, largest);
+    }
+  }
+
+  /// The same of activations that go to the host.
+  void offload() {
+    if (fix_.offload_layers.value_or(0) == 0) return;
+    const std::int64_t stages = fix_.pp.value_or(1);
+    const std::int64_t largest = (model_.layers() + stages - 1) / stages;
+    if (*fix_.offload_layers >= largest) {
+      say("offload {0}:{1} moves some layers of a stage, and the largest has {2}: for all of them, offload {0}",
+          offload_name(fix_.offload.value_or(kOffloadActivations)), *fix_.offload_layers, largest);
+    }
+    if (fix_.remat_layers.value_or(0) > 0) {
+      say("remat of {} layers and offload of {}: no launcher counts layers for both", *fix_.remat_layers,
+          *fix_.offload_layers);
     }
   }
 

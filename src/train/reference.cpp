@@ -76,6 +76,7 @@ class AnswerFile {
         d->set_pin(out, value);
       }
     }
+    if (!out.loss) out.loss = LossKind::kWhole;  // answers once had no other
     return out;
   }
 

@@ -77,8 +77,15 @@ std::vector<std::string> what_would_fit(const TrainQuestion& q, const PlanReques
   if (request.fix.offload) {
     PlanRequest with = request;
     with.fix.offload.reset();
+    with.fix.offload_layers.reset();
     with.top = 1;
     if (!plan(with).plans.empty()) ways.emplace_back("--offload auto");
+  }
+  if (request.fix.loss) {
+    PlanRequest with = request;
+    with.fix.loss.reset();
+    with.top = 1;
+    if (!plan(with).plans.empty()) ways.emplace_back("--loss auto");
   }
   for (const char* name : {"adam-bf16", "adam8bit"}) {
     const Optimizer lighter = optimizer_of(name);

@@ -349,6 +349,8 @@ LayoutFilter pins(const Measurement& row, const ModelSpec& model, const StackMem
   fix.remat = remat.policy;
   fix.remat_layers = remat.layers;
   fix.offload = remat.offload;  // what a row does not say to lie with the host does not
+  fix.offload_layers = 0;
+  fix.loss = LossKind::kWhole;  // as the stack's rules or the row say
   return fix;
 }
 

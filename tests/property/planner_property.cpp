@@ -16,6 +16,7 @@
 #include "plan/request.h"
 #include "plan/stack_supports.h"
 #include "property/random_machine.h"
+#include "plan/ways_to_fit.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {
@@ -48,6 +49,7 @@ void random_stack(StackMemory& memory) {
   memory.gradient_bytes["bf16"] = *rc::gen::element(2.0, 4.0, 6.0);
   memory.update_bytes = *rc::gen::element(0.0, 4.5, 40.0);
   memory.logit_bytes = *rc::gen::element(2.0, 14.0);
+  memory.chunks_run_again = *rc::gen::arbitrary<bool>();
   memory.layer_share = *rc::gen::element(0.5, 1.0);
   using Names = std::vector<std::string>;
   memory.selective = *rc::gen::element(
@@ -153,6 +155,7 @@ class BruteForce {
           for (const Recipe& recipe : recipes(any_, stats)) {
             layout.remat = recipe.remat;
             layout.remat_layers = recipe.some ? 1 : 0;
+            layout.loss = recipe.loss;
             cost(branch.slice, layout, stages, placed);
           }
         }
@@ -192,10 +195,20 @@ class BruteForce {
                          .stages = &stages,
                          .memory_reserve = Bytes(request_.efficiency.memory_reserve.value),
                          .layout = layout};
-    MemoryUse<double> memory;
-    const FitOutcome settled =
-        layout.remat_layers > 0 ? fit_with_remat(request_, in, memory) : fit_with_offload(request_, in, memory);
-    if (settled != FitOutcome::kFits) return;
+    std::vector<FittedLayout> ways;
+    if (layout.remat_layers > 0) {
+      fit_with_remat(request_, in, ways);
+    } else {
+      fit_with_offload(request_, in, ways);
+    }
+    for (const FittedLayout& way : ways) {
+      in.layout = way.layout;
+      cost(slice_index, in, way.memory, placed);
+    }
+  }
+
+  void cost(std::size_t slice_index, StepInput<double> in, const MemoryUse<double>& memory,
+            const std::vector<MeshChannels<double>>& placed) {
     if (request_.stack && request_.stack->refusal({in.layout, *request_.model, request_.workload, *request_.hw})) {
       return;
     }
@@ -290,7 +303,7 @@ const Candidate* expected_simplest(const PlanRequest& request, const std::vector
 struct Compared {
   bool zero_bubble = false, dualpipe = false, interleaved = false, ring = false, ulysses = false, experts = false,
        ep_overlap = false, offload = false, some_layers = false, full_sharding = false, adapters = false,
-       packed = false, launched = false, circular = false;
+       packed = false, launched = false, circular = false, some_offloaded = false, fused = false, chunked = false;
 
   void add(const PlanRequest& request, const Layout& l) {
     launched |= request.stack != nullptr;
@@ -307,6 +320,9 @@ struct Compared {
     ep_overlap |= l.ep_overlap && l.schedule != Schedule::kDualPipe;
     offload |= l.offload != 0;
     some_layers |= l.remat_layers > 0;
+    some_offloaded |= l.offload_layers > 0;
+    fused |= l.loss == LossKind::kFused;
+    chunked |= l.loss == LossKind::kChunked;
     full_sharding |= l.zero == 3;
   }
 };
@@ -357,12 +373,46 @@ TEST_P(SearchProperty, EqualsBruteForce) {
   EXPECT_TRUE(compared.ep_overlap);
   if (GetParam() > 0) return;  // what is rare is asked of one run
   EXPECT_TRUE(compared.offload && compared.some_layers);
+  EXPECT_TRUE(compared.fused && compared.chunked);
   EXPECT_TRUE(compared.adapters && compared.packed);
   EXPECT_TRUE(compared.launched && compared.circular);
 #endif
 }
 
 INSTANTIATE_TEST_SUITE_P(Problems, SearchProperty, testing::Range<std::size_t>(0, kOfARun));
+
+/// With a little less room than the best plan takes, where the numbers of offloaded layers and the losses differ most.
+TEST(PlannerProperty, WaysToFitEqualBruteForce) {
+  Compared compared;
+  EXPECT_TRUE(rc::check("top 20, in less memory than the best takes", [&] {
+    Problem problem = random_problem();
+    PlanRequest& request = problem.request;
+    problem.model = test::dense_model(8);
+    problem.hw.host_ram = Bytes(256e9);
+    problem.hw.hbm_capacity = Bytes(32e9);
+    if (*rc::gen::arbitrary<bool>()) request.fix.remat = Remat::kNone;
+    if (*rc::gen::arbitrary<bool>()) request.stack = nullptr;
+    request.objective = Objective::kTime;
+    const PlanResult ample = plan(request);
+    if (ample.plans.empty()) return;
+    const double share = *rc::gen::inRange(40, 100) / 100.0;
+    problem.hw.hbm_capacity = ample.plans.front().memory.total() * share;
+    const PlanResult found = plan(request);
+    const std::vector<Candidate> expected = expected_ranking(request, BruteForce(request).all());
+    RC_ASSERT(found.plans.size() == expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      compared.add(request, expected[i].plan.layout);
+      if (!(found.plans[i].layout == expected[i].plan.layout)) {
+        RC_FAIL(pins_text(pins_of(found.plans[i].layout)) + " for " + pins_text(pins_of(expected[i].plan.layout)));
+      }
+      RC_ASSERT(found.plans[i].step_s == expected[i].plan.step_s);
+      RC_ASSERT(found.plans[i].memory.total().value() == expected[i].plan.memory.total().value());
+    }
+  }));
+#ifdef NDEBUG
+  EXPECT_TRUE(compared.some_offloaded && compared.some_layers && compared.fused && compared.chunked);
+#endif
+}
 
 TEST(PlannerProperty, TheSimplestNearTheBestEqualsBruteForce) {
   EXPECT_TRUE(rc::check("within a tie, with room in memory", [] {

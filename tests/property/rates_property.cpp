@@ -54,6 +54,8 @@ std::optional<Plan> any_plan(PlanRequest& request, Schedule schedule) {
   l.remat = static_cast<Remat>(*rc::gen::inRange(0, kRematCount));
   l.remat_layers = l.remat != Remat::kNone && *rc::gen::arbitrary<bool>() ? 1 : 0;
   l.offload = *rc::gen::element<std::uint8_t>(0, 0, kOffloadOptimizer, kOffloadActivations, kOffloadAll);
+  if ((l.offload & kOffloadActivations) != 0 && l.remat_layers == 0) l.offload_layers = *rc::gen::element(0, 1);
+  l.loss = static_cast<LossKind>(*rc::gen::inRange(0, kLossCount));
   std::vector<Placement> places;
   for (Placement& place : placements(*request.hw, out.slice, {l.tp, l.cp, l.fsdp, l.dp, l.pp})) {
     if (experts_fold(place, l)) places.push_back(std::move(place));

@@ -221,7 +221,7 @@ TEST(TrainOptions, WholeMessages) {
        "hint: a value, a list 8,16,64, or a range 8..8192*2, 0..4096+512 or 1..512 (doubling)\n"},
       {with({"--fix", "tq=8"}),
        "error: --fix has no dimension 'tq'\nhint: did you mean 'tp'? dimensions: dp, fsdp, tp, sp, cp, pp, vpp, ep, "
-       "etp, ep_overlap, zero, mb, ga, remat, cp_comm, offload, schedule\n"},
+       "etp, ep_overlap, zero, mb, ga, remat, cp_comm, offload, schedule, loss\n"},
       {with({"--fix", "tp=8,tp=4"}), "error: --fix gives 'tp' twice\n"},
       {with({"--fix", "tp"}), "error: --fix: 'tp' is not KEY=VALUE\nhint: for example --fix tp=8,pp=16\n"},
       {with({"--max", "schedule=1f1b"}),
@@ -231,7 +231,7 @@ TEST(TrainOptions, WholeMessages) {
       {with({"--fix", "remat=full:8,remat_layers=4"}),
        "error: --fix remat full:8 and remat_layers=4 say different things\nhint: give one of them\n"},
       {with({"--remat", "full:0"}),
-       "error: --remat: 'full:0' is no number of layers that a policy treats\n"
+       "error: --remat: 'full:0' is no number of layers\n"
        "hint: full (all layers), full:8 (the first 8 of each stage) or full:auto (as many as must be)\n"},
       {with({"--remat", "ful:8"}),
        "error: --remat cannot be 'ful'\nhint: did you mean 'full'? accepted: auto, none, selective, attention, mlp, "

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "plan/request.h"
 #include "support/fixtures.h"
@@ -25,7 +26,7 @@ class Recipes : public testing::Test {
   }
 
   static LayoutFilter one_stage() {
-    return {.tp = 1, .cp = 1, .pp = 1, .zero = 1, .micro_batch_seqs = 1, .offload = 0};
+    return {.tp = 1, .cp = 1, .pp = 1, .zero = 1, .micro_batch_seqs = 1, .offload = 0, .loss = LossKind::kWhole};
   }
 
   LayoutFilter treating(Remat remat, std::int64_t layers = 0) const {
@@ -103,6 +104,7 @@ TEST_F(Recipes, ActivationsAndWeightsHideUnderTheWorkBesideThem) {
   LayoutFilter fix = one_stage();
   fix.remat = Remat::kNone;
   fix.offload = kOffloadActivations;
+  fix.offload_layers = 0;
   nodes.efficiency.overlap_host.value = 1;
   const Plan hidden = first(nodes, fix);
   nodes.efficiency.overlap_host.value = 0;
@@ -116,6 +118,104 @@ TEST_F(Recipes, ActivationsAndWeightsHideUnderTheWorkBesideThem) {
   const double each = weights.memory.host.value() * static_cast<double>(weights.layout.grad_accum);
   EXPECT_NEAR(weights.time.host.value(), 2 * each / 32e9, 1e-2 * weights.time.host.value())
       << "all but the norms' share";
+}
+
+TEST_F(Recipes, ActivationsOfSomeLayersLieBetween) {
+  LayoutFilter fix = one_stage();
+  fix.remat = Remat::kNone;
+  nodes.efficiency.overlap_host.value = 0;
+  const Plan none = first(nodes, fix);
+  fix.offload = kOffloadActivations;
+  fix.offload_layers = 0;
+  const Plan all = first(nodes, fix);
+  for (const std::int64_t layers : {1, 2, 5, 7}) {
+    fix.offload_layers = layers;
+    const Plan some = first(nodes, fix);
+    const double share = static_cast<double>(layers) / 8;
+    EXPECT_EQ(some.layout.offload_layers, layers);
+    EXPECT_NEAR(some.step_s, none.step_s + share * (all.step_s - none.step_s), 1e-9 * all.step_s);
+    EXPECT_NEAR(some.memory.host.value(), share * all.memory.host.value(), 1e-6 * all.memory.host.value());
+    // Two of the offloaded layers are on their way, the others gone.
+    const double layer = all.memory.host.value() / 8;
+    const double gone = std::max(0.0, static_cast<double>(layers) - 2) * layer;
+    EXPECT_NEAR(some.memory.activations.value(), none.memory.activations.value() - gone, 1e-6 * layer);
+  }
+}
+
+TEST_F(Recipes, ActivationsOfTheFewestLayersThatFitAreOffloaded) {
+  LayoutFilter fix = one_stage();
+  fix.remat = Remat::kNone;
+  const double kept = first(nodes, fix).memory.total().value();
+  fix.offload = kOffloadActivations;
+  fix.offload_layers = 0;
+  const double least = first(nodes, fix).memory.total().value();
+  for (const double share : {0.05, 0.5, 1.0}) {
+    const double room = kept - share * (kept - least);
+    nodes.hbm_capacity = Bytes(room);
+    fix.offload_layers.reset();
+    const Plan chosen = first(nodes, fix);
+    std::int64_t fewest = 1;
+    PlanRequest request = test::request(model, nodes, 8);
+    request.fix = fix;
+    for (; fewest < 8; ++fewest) {
+      request.fix.offload_layers = fewest;
+      if (!plan(request).plans.empty()) break;
+    }
+    EXPECT_EQ(chosen.layout.offload_layers, fewest < 8 ? fewest : 0) << share;
+    EXPECT_LE(chosen.memory.total().value(), room);
+  }
+}
+
+TEST_F(Recipes, NoLayoutCountsLayersForRematAndForOffload) {
+  PlanRequest request = test::request(model, nodes, 8);
+  request.fix = treating(Remat::kFull, 3);
+  request.fix.offload = kOffloadActivations;
+  request.fix.offload_layers = 3;
+  EXPECT_TRUE(plan(request).plans.empty());
+}
+
+TEST_F(Recipes, AFusedLossKeepsTwoCopiesOfTheLogitsAndAChunkedOneAnEighth) {
+  PlanRequest request = test::request(model, nodes, 8);
+  request.fix = treating(Remat::kNone);
+  const double tokens = static_cast<double>(request.workload.seq);
+  const double logits = tokens * static_cast<double>(model.vocab);
+  std::vector<Plan> plans;
+  for (int l = 0; l < kLossCount; ++l) {
+    request.fix.loss = static_cast<LossKind>(l);
+    plans.push_back(plan(request).plans.at(0));
+    EXPECT_EQ(plans.back().layout.loss, static_cast<LossKind>(l));
+  }
+  EXPECT_DOUBLE_EQ((plans[0].memory.logits - plans[1].memory.logits).value(), logits * (8 - 4));
+  EXPECT_DOUBLE_EQ((plans[0].memory.logits - plans[2].memory.logits).value(),
+                   logits * (8 - 1) - tokens * static_cast<double>(model.d_model) * 4);
+  EXPECT_EQ(plans[1].step_s, plans[0].step_s) << "fusing is charged nothing";
+  EXPECT_EQ(plans[2].time.compute.value(), plans[0].time.compute.value());
+  EXPECT_GE(plans[2].step_s, plans[0].step_s);
+  request.workload.memory.chunks_run_again = true;
+  const Plan again = plan(request).plans.at(0);
+  const double product = 2 * logits * static_cast<double>(model.d_model);
+  const double rate = nodes.matmul_peak[static_cast<std::size_t>(DType::kBf16)]->value();
+  const double least = static_cast<double>(again.layout.grad_accum) * product / rate * (1 - 1e-9);
+  EXPECT_GE(again.time.compute.value() - plans[2].time.compute.value(), least) << "the vocabulary projection once more";
+  EXPECT_LE(again.time.compute.value() - plans[2].time.compute.value(), 2 * least);
+}
+
+TEST_F(Recipes, AnotherLossIsTakenWhereALayoutDoesNotFitWithoutIt) {
+  LayoutFilter fix = treating(Remat::kNone);
+  fix.loss.reset();
+  EXPECT_EQ(first(nodes, fix).layout.loss, LossKind::kWhole);
+  std::vector<double> bytes;
+  for (int l = 0; l < kLossCount; ++l) {
+    fix.loss = static_cast<LossKind>(l);
+    bytes.push_back(first(nodes, fix).memory.total().value());
+  }
+  fix.loss.reset();
+  ASSERT_GT(bytes[0], bytes[1]);
+  ASSERT_GT(bytes[1], bytes[2]);
+  nodes.hbm_capacity = Bytes(bytes[1]);
+  EXPECT_EQ(first(nodes, fix).layout.loss, LossKind::kFused);
+  nodes.hbm_capacity = Bytes(bytes[2]);
+  EXPECT_EQ(first(nodes, fix).layout.loss, LossKind::kChunked);
 }
 
 TEST_F(Recipes, NothingIsOffloadedWhereALayoutFits) {

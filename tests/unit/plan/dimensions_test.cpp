@@ -78,6 +78,29 @@ TEST(LayoutDimensions, APolicyMeansAllLayersUnlessItSaysHowMany) {
   }
 }
 
+TEST(LayoutDimensions, OffloadMeansActivationsOfAllLayersUnlessItSaysHowMany) {
+  const LayoutDimension& offload = *find_dimension("offload");
+  const auto pins = [&](std::string_view text) {
+    LayoutFilter out;
+    offload.set_pin(out, value_of_word(offload, text));
+    EXPECT_EQ(pins_text(out), "offload=" + std::string(text));
+    return out;
+  };
+  EXPECT_EQ(pins("activations").offload_layers, 0);
+  EXPECT_EQ(pins("none").offload, 0);
+  EXPECT_EQ(pins("optimizer+activations:20").offload, kOffloadOptimizer | kOffloadActivations);
+  EXPECT_EQ(pins("optimizer+activations:20").offload_layers, 20);
+  EXPECT_FALSE(pins("activations:auto").offload_layers.has_value());
+  Layout layout{.offload = kOffloadActivations, .offload_layers = 7};
+  EXPECT_EQ(value_text(offload, offload.value(layout)), "activations:7");
+  EXPECT_EQ(pins_of(layout).offload_layers, 7);
+  offload.set_value(layout, *value_of_word(offload, "optimizer+activations:3"));
+  EXPECT_EQ(layout.offload_layers, 3);
+  for (const char* text : {"activations:0", "optimizer:4", "none:auto", "activations:100001", "activations:"}) {
+    EXPECT_FALSE(value_of_word(offload, text)) << text;
+  }
+}
+
 TEST(LayoutDimensions, PinnedChipsNeedEveryDegree) {
   EXPECT_EQ(pinned_chips({.dp = 2, .fsdp = 3, .tp = 4, .cp = 1, .pp = 5}), 120);
   EXPECT_FALSE(pinned_chips({.dp = 2, .fsdp = 3, .tp = 4, .cp = 1}));

@@ -33,6 +33,11 @@ TEST(Mechanisms, EachIsCountedByItsWeight) {
   EXPECT_EQ(complexity(offloaded), 1 + 1 + 1 + 1 + 3) << "data, context, ring, some layers, three parts offloaded";
 }
 
+TEST(Mechanisms, ALossCountsIfItHasAPrice) {
+  EXPECT_TRUE(mechanisms_of({.loss = LossKind::kFused}).empty());
+  EXPECT_EQ(mechanisms_of({.loss = LossKind::kChunked}), Names{"chunked loss"});
+}
+
 TEST(Mechanisms, NamesAreDistinct) {
   std::set<std::string_view> names;
   for (const Mechanism& m : mechanisms()) EXPECT_TRUE(names.insert(m.name).second) << m.name;

@@ -58,6 +58,7 @@ TEST_F(MemberTablesTest, MemoryIsThatOfEveryLayoutToTheLastBit) {
       Layout layout = branch;
       layout.remat = recipe.remat;
       layout.remat_layers = recipe.some ? 1 : 0;
+      layout.loss = recipe.loss;
       tables.recipe(input(layout, cost, stages, MeshChannels<double>{}));
       for (std::size_t i = 0; i < ways.size(); ++i) {
         const Layout whole = sharded(layout, ways[i]);

@@ -112,6 +112,8 @@ TEST(StackSupports, MegatronOffloadsLayersWithoutPipelineAndRecomputeAlone) {
   const Launcher gpt("gpt3-175b", "a100-80g", 2048);
   Layout layout{.dp = 8, .tp = 8, .micro_batch_seqs = 1, .grad_accum = 8, .sp = true, .zero = 1};
   layout.offload = kOffloadActivations;
+  EXPECT_EQ(gpt.refusal("megatron", layout), "layer-offload-all");
+  layout.offload_layers = 95;
   EXPECT_EQ(gpt.refusal("megatron", layout), "");
   layout.remat = Remat::kSelective;
   EXPECT_EQ(gpt.refusal("megatron", layout), "layer-offload-recompute");
@@ -127,6 +129,40 @@ TEST(StackSupports, MegatronOffloadsLayersWithoutPipelineAndRecomputeAlone) {
   layout.offload = kOffloadOptimizer;
   EXPECT_EQ(gpt.refusal("megatron", layout), "");
   EXPECT_EQ(gpt.refusal("megatron@0.11", layout), "offload=optimizer");
+}
+
+/// As the performance recipes of Megatron-Bridge do for Llama 3 70B on GB200.
+TEST(StackSupports, LayersAreOffloadedUnderMegatronsFsdp) {
+  const Launcher llama("llama3-70b", "gb200", 64);
+  Layout layout{.fsdp = 64, .zero = 3, .offload = kOffloadActivations, .offload_layers = 20};
+  EXPECT_EQ(llama.refusal("megatron", layout), "");
+  EXPECT_EQ(llama.refusal("nemo", layout), "");
+  layout.offload = kOffloadOptimizer;
+  EXPECT_EQ(llama.refusal("megatron", layout), "fsdp-with-offload");
+}
+
+TEST(StackSupports, MaxTextOffloadsTensorsOfAllLayers) {
+  const Launcher gemma("gemma-2-27b", "tpu-v6e", 4096);
+  Layout layout{.fsdp = 64, .zero = 3, .remat = Remat::kFull, .offload = kOffloadActivations};
+  EXPECT_EQ(gemma.refusal("maxtext", layout), "");
+  layout.offload_layers = 8;
+  EXPECT_EQ(gemma.refusal("maxtext", layout), "offload-by-name");
+}
+
+TEST(StackSupports, LossesByRelease) {
+  const Launcher llama("llama3-70b", "h100-sxm", 8192);
+  const Layout fused{.fsdp = 64, .zero = 3, .loss = LossKind::kFused};
+  EXPECT_EQ(llama.refusal("megatron@0.4", {.dp = 8, .tp = 8, .zero = 1, .loss = LossKind::kFused}), "loss=fused");
+  EXPECT_EQ(llama.refusal("megatron", fused), "");
+  EXPECT_EQ(llama.refusal("composer", fused), "");
+  EXPECT_EQ(llama.refusal("torchtitan", fused), "loss=fused");
+  const Layout chunked{.fsdp = 64, .zero = 3, .loss = LossKind::kChunked};
+  EXPECT_EQ(llama.refusal("megatron", chunked), "loss=chunked");
+  EXPECT_EQ(llama.refusal("torchtitan@0.2", chunked), "loss=chunked");
+  EXPECT_EQ(llama.refusal("torchtitan", chunked), "");
+  EXPECT_EQ(llama.refusal("deepspeed", chunked), "");
+  EXPECT_EQ(llama.refusal("maxtext", chunked), "");
+  EXPECT_EQ(llama.refusal("maxtext@2025-05", chunked), "loss=chunked");
 }
 
 TEST(StackSupports, MegatronShardsWeightsSinceItsFsdpAndNotUnderAPipeline) {

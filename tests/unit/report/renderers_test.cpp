@@ -93,14 +93,15 @@ TEST(RenderCsv, QuotesAndGivesBaseUnits) {
 
 TEST(RenderCsv, HasUnitsInTheHeaderWords) {
   const std::string text = render_csv(train_report(sample_answer()));
-  EXPECT_EQ(text.substr(0, text.find('\n')),
-            "rank,chips,slice,dp,fsdp,tp,sp,cp,pp,vpp,ep,etp,ep_overlap,zero,remat,cp_comm,offload,"
-            "schedule,micro_batch_seqs,grad_accum,batch_seqs,batch_tokens,step_time_s,step_time_low_s,step_time_high_s,"
-            "mfu,hfu,tokens_per_s,"
-            "tokens_per_s_per_chip,tflops_per_chip,bound_by,memory_bytes,capacity_bytes,"
-            "memory_low_bytes,memory_high_bytes,memory_verdict,run_tokens,run_steps,"
-            "run_time_s,run_chip_hours,run_cost_usd,run_energy_j,run_ideal_time_s,run_goodput,run_effective_mfu,"
-            "run_interruptions,run_checkpoint_interval_s,run_power_w,run_energy_j_per_token");
+  EXPECT_EQ(
+      text.substr(0, text.find('\n')),
+      "rank,chips,slice,dp,fsdp,tp,sp,cp,pp,vpp,ep,etp,ep_overlap,zero,remat,cp_comm,offload,"
+      "schedule,micro_batch_seqs,grad_accum,loss,batch_seqs,batch_tokens,step_time_s,step_time_low_s,step_time_high_s,"
+      "mfu,hfu,tokens_per_s,"
+      "tokens_per_s_per_chip,tflops_per_chip,bound_by,memory_bytes,capacity_bytes,"
+      "memory_low_bytes,memory_high_bytes,memory_verdict,run_tokens,run_steps,"
+      "run_time_s,run_chip_hours,run_cost_usd,run_energy_j,run_ideal_time_s,run_goodput,run_effective_mfu,"
+      "run_interruptions,run_checkpoint_interval_s,run_power_w,run_energy_j_per_token");
 }
 
 TEST(RenderMarkdown, EscapesMarkup) {

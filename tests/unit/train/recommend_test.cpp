@@ -92,7 +92,8 @@ TEST(Recommended, WhereNothingLeavesRoomItSaysSo) {
            .micro_batch_seqs = 1,
            .remat_layers = 0,
            .remat = Remat::kFull,
-           .offload = 0};
+           .offload = 0,
+           .loss = LossKind::kWhole};
   const double needed = answer(q, shipped()).plans.at(0).plan.memory.total().value();
   q.set = {"hw.hbm.capacity=" + std::to_string(static_cast<long long>(needed * 1.01)) + "B"};
   const TrainAnswer a = answer(q, shipped());

@@ -19,6 +19,7 @@ TrainAnswer ask_fixed(LayoutFilter fix) {
   TrainQuestion q{.model = "llama3-8b", .hardware = "h100-sxm", .chips = 64};
   q.stack = "any";
   q.fix = fix;
+  q.fix.loss = LossKind::kWhole;
   return answer(q, Catalog());
 }
 

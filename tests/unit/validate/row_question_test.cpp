@@ -161,6 +161,7 @@ TEST(RowQuestion, ChosenModulesRunTheirOperationsAgain) {
   row.recompute = "selective+offload";
   EXPECT_EQ(question(row).fix.remat, Remat::kFull) << "but for the few tensors that go to the host";
   EXPECT_EQ(question(row).fix.offload, kOffloadActivations);
+  EXPECT_EQ(question(row).fix.offload_layers, 0) << "of all layers";
 }
 
 TEST(RowQuestion, MemoryIsTheStacks) {
