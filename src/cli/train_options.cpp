@@ -122,7 +122,9 @@ std::vector<Flag> make_train_flags() {
       word<&TrainQuestion::graphs>(
           "--graphs", kGraphCaptureNames,
           "what is replayed from captured graphs: nothing, all of a layer but its experts, the step (default none)"),
-      toggle<&TrainQuestion::balanced_experts>("--balanced-experts", "routing is forced to be even, as in benchmarks"),
+      toggle<&TrainQuestion::balanced_experts>("--balanced-experts", "routing is forced to be even, as in benchmarks")
+          .saying("how even the load of the experts is"),
+      kExpertLoadFlag.to<&TrainQuestion::expert_load>().saying("how even the load of the experts is"),
       quantity<&TrainQuestion::expert_capacity>(
           "--expert-capacity", UnitKind::kNumber, "FACTOR",
           "experts take this many times their mean load, filled up or dropped (default: what is routed)", "1.25"),

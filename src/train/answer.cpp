@@ -176,6 +176,11 @@ TrainAnswer answer(const TrainQuestion& question, ResolvedQuestion resolved, con
   if (const RankedPlan* plan = detailed_plan(out); plan != nullptr && question.explain) {
     out.explanation = explanation(resolved, request, *plan);
   }
+  if (const RankedPlan* plan = detailed_plan(out); plan != nullptr && resolved.workload.expert_load) {
+    const std::string text =
+        expert_load_text(*resolved.workload.expert_load, question.expert_load, plan->plan.layout.ep);
+    resolved.assumptions.push_back({text, "--expert-load", "docs/model.md [EXPERT-LOAD]", false});
+  }
   warn_of_unread_facts(request, out.plans, resolved.assumptions);
   out.slice = resolved.slices.front();
   out.search = result.stats;
