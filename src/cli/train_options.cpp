@@ -153,10 +153,12 @@ std::vector<Flag> make_train_flags() {
                   "fit)")
           .called("auto|none|WHAT+...")
           .like("optimizer+activations"),
-      text("--fix", "KEY=N,...",
-           "pin layout dimensions: dp, fsdp, tp, sp, cp, pp, vpp, ep, etp, ep_overlap, zero, mb (sequences of a "
-           "microbatch), ga (microbatches of a step), remat, schedule, cp_comm, offload",
-           "tp=8,pp=16")
+      text(
+          "--fix", "KEY=N,...",
+          "pin layout dimensions: dp, fsdp, tp, sp, cp, pp, vpp, ep, etp, ep_overlap, zero, mb (sequences of a "
+          "microbatch), ga (microbatches of a step), remat, schedule, cp_comm, offload, split (layers of the first and "
+          "the last pipeline chunk, 8:6)",
+          "tp=8,pp=16")
           .repeatable()
           .shown<&TrainQuestion::fix>(),
       text("--max", "KEY=N,...", "bound them from above", "tp=16").repeatable().shown<&TrainQuestion::max>(),
@@ -293,6 +295,8 @@ TrainQuestion read_train_job(FlagReader& reader, const Arguments& arguments) {
   read_layout_filter(reader, arguments, "--fix", q.fix);
   read_layout_flags(reader, q.fix);
   read_layout_filter(reader, arguments, "--max", q.max);
+  // Who says how layers are dealt leaves nothing to choose.
+  if (q.stages && !q.fix.split) q.fix.split.emplace();
   refuse_stack_of_ideal(reader, q.ideal, q.stack);
   return q;
 }

@@ -45,6 +45,15 @@ constexpr bool splits_backward(Schedule schedule) {
   return schedule == Schedule::kZeroBubble || schedule == Schedule::kDualPipe;
 }
 
+/// Layers of the first and the last pipeline chunk where they are chosen; what is between is dealt evenly.
+struct ChunkEnds {
+  std::int64_t first = -1;  ///< -1: all chunks as the stack deals them
+  std::int64_t last = -1;
+
+  constexpr bool chosen() const { return first >= 0; }
+  friend auto operator<=>(const ChunkEnds&, const ChunkEnds&) = default;
+};
+
 struct Layout {
   std::int64_t dp = 1;    ///< data-parallel replicas of the (sharded) model
   std::int64_t fsdp = 1;  ///< ways the weights are sharded over data ranks (ZeRO-3); HSDP when dp and fsdp are both > 1
@@ -64,6 +73,7 @@ struct Layout {
   CpComm cp_comm = CpComm::kAllGather;
   std::uint8_t offload = 0;  ///< kOffload bits
   bool ep_overlap = false;   ///< expert all-to-alls of a microbatch run under another's compute
+  ChunkEnds split{};         ///< of the layers over pipeline chunks
 
   std::int64_t data() const { return dp * fsdp; }
   std::int64_t chips() const { return data() * tp * cp * pp; }

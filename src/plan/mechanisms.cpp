@@ -30,6 +30,7 @@ constexpr std::array kMechanisms{
     Mechanism{"activation offload", "offload", 1,
               [](const Layout& l) { return (l.offload & kOffloadActivations) != 0; }},
     Mechanism{"weight offload", "offload", 1, [](const Layout& l) { return (l.offload & kOffloadWeights) != 0; }},
+    Mechanism{"chosen stages", "split", 1, [](const Layout& l) { return l.split.chosen(); }},
 };
 
 }  // namespace

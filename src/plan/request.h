@@ -28,6 +28,7 @@ struct LayoutFilter {
   std::optional<CpComm> cp_comm;
   std::optional<std::uint8_t> offload;  ///< kOffload bits
   std::optional<bool> ep_overlap;       ///< of layouts with expert ranks
+  std::optional<ChunkEnds> split;       ///< of layouts with pipeline stages
 };
 
 struct PlanRequest {

@@ -32,6 +32,7 @@ constexpr std::array kCauses{
 /// Dimensions that the others leave no choice: nothing is offloaded where a layout fits.
 bool goes_without_saying(const LayoutDimension& d, const Layout& layout) {
   return (d.name == "cp_comm" && layout.cp == 1) || (d.name == "offload" && layout.offload == 0) ||
+         (d.name == "split" && layout.pp == 1) ||
          (d.name == "ep_overlap" &&
           (layout.ep == 1 || layout.grad_accum == 1 || layout.schedule == Schedule::kDualPipe));
 }

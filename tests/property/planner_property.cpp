@@ -122,6 +122,7 @@ Problem random_problem() {
   p.request.variants = *rc::gen::arbitrary<bool>();
   p.request.top = 20;
   p.request.threads = 1;
+  p.model.vocab = *rc::gen::element(32'000, 32'000, 200'000);  // whose head weighs many layers
   return p;
 }
 
@@ -304,10 +305,11 @@ const Candidate* expected_simplest(const PlanRequest& request, const std::vector
 struct Compared {
   bool zero_bubble = false, dualpipe = false, interleaved = false, ring = false, ulysses = false, experts = false,
        ep_overlap = false, offload = false, some_layers = false, full_sharding = false, adapters = false,
-       packed = false, launched = false, circular = false;
+       packed = false, launched = false, circular = false, chosen_stages = false;
 
   void add(const PlanRequest& request, const Layout& l) {
     launched |= request.stack != nullptr;
+    chosen_stages |= l.split.chosen();
     circular |= l.schedule == Schedule::kGpipe && l.vpp > 1;
     adapters |= request.workload.fine_tune.has_value();
     packed |= l.zero == 3 && request.workload.fine_tune &&
@@ -373,6 +375,7 @@ TEST_P(SearchProperty, EqualsBruteForce) {
   EXPECT_TRUE(compared.offload && compared.some_layers);
   EXPECT_TRUE(compared.adapters && compared.packed);
   EXPECT_TRUE(compared.launched && compared.circular);
+  EXPECT_TRUE(compared.chosen_stages);
 #endif
 }
 
