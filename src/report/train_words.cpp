@@ -100,6 +100,7 @@ std::string recipe_text(const Layout& l) {
   out += fmt::format(", remat {}", remat.word(remat.value(l)));
   out += fmt::format(", zero {}", l.zero);
   if (l.schedule != Schedule::kNone) out += fmt::format(", {}", name_of(l.schedule));
+  if (l.split.chosen()) out += fmt::format(", split {}:{}", l.split.first, l.split.last);
   if (pairs_experts(l) && l.schedule != Schedule::kDualPipe) out += ", ep overlap";
   if (l.offload != 0) out += fmt::format(", offload {}", offload_name(l.offload));
   return out;

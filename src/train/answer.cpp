@@ -35,12 +35,13 @@ std::string searched_dimensions(const StackRelease* launcher) {
   if (launcher != nullptr) {
     return fmt::format(
         "searched: what {} can run of data, FSDP and hybrid FSDP, ZeRO 0 to 3, tensor with and without sequence "
-        "sharding, context, pipeline, expert and expert-tensor, microbatch, accumulation, remat (of all layers or of "
-        "the first of each stage); --stack any searches every combination",
+        "sharding, context, pipeline, layers of its first and last stage, expert and expert-tensor, microbatch, "
+        "accumulation, remat (of all layers or of the first of each stage); --stack any searches every combination",
         launcher->name());
   }
   return "searched: data, FSDP and hybrid FSDP, ZeRO 0 to 3, tensor with and without sequence sharding, context "
-         "(all-gather, ring, Ulysses), pipeline (1F1B, interleaved, zero-bubble, DualPipe), expert and expert-tensor, "
+         "(all-gather, ring, Ulysses), pipeline (1F1B, interleaved, zero-bubble, DualPipe), layers of its first and "
+         "last stage, expert and expert-tensor, "
          "microbatch, accumulation, remat (none, selective, attention, mlp, full; of all layers or of the first of "
          "each stage)";
 }
