@@ -42,6 +42,13 @@ std::optional<std::int64_t> word_at(FlagReader& reader, const LayoutDimension& d
                                     std::string_view text) {
   const auto value = value_of_word(dimension, text);
   if (value && *value >= dimension.least) return value;
+  if (dimension.name == "split") {
+    if (text != "auto") {
+      reader.problem(fmt::format("{}: {} is no split of the layers", place, in_quotes(text)),
+                     "default (as the stack deals), or the layers of the first and the last chunk, such as 8:6");
+    }
+    return std::nullopt;
+  }
   const std::size_t colon = takes_number(dimension) ? text.find(':') : std::string_view::npos;
   const std::vector<std::string> words = choices(dimension);
   const std::vector<std::string_view> views(words.begin(), words.end());

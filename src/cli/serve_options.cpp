@@ -180,6 +180,7 @@ std::vector<Flag> make_serve_flags() {
       text<&ServeQuestion::engine>(
           "--engine", "NAME", "serving engine: its memory rule and its coefficients (default: the chip's usual one)",
           "vllm"),
+      kExpertLoadFlag.to<&ServeQuestion::expert_load>(),
       efficiency_flag("calibrated (default): what the chip was measured to reach; ideal: the roofline of the book")
           .when<0, &ServeQuestion::ideal>(),
       kPriceFlag.to<&ServeQuestion::price>(),

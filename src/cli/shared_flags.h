@@ -45,6 +45,12 @@ inline constexpr Flag kStackFlag =
          "chip's usual one, newest release; any: its coefficients, layouts of every stack)",
          "megatron@0.14");
 
+inline constexpr Flag kExpertLoadFlag =
+    text("--expert-load", "FILE|zipf:ALPHA",
+         "how unevenly experts are chosen: tokens of each (CSV, YAML or JSON), or a power law (default: the chip's "
+         "imbalance)",
+         "zipf:0.5");
+
 inline constexpr std::array<std::string_view, 2> kEfficiencyNames{"ideal", "calibrated"};
 constexpr Flag efficiency_flag(std::string_view help) { return word("--efficiency", kEfficiencyNames, help); }
 

@@ -122,7 +122,9 @@ std::vector<Flag> make_train_flags() {
       word<&TrainQuestion::graphs>(
           "--graphs", kGraphCaptureNames,
           "what is replayed from captured graphs: nothing, all of a layer but its experts, the step (default none)"),
-      toggle<&TrainQuestion::balanced_experts>("--balanced-experts", "routing is forced to be even, as in benchmarks"),
+      toggle<&TrainQuestion::balanced_experts>("--balanced-experts", "routing is forced to be even, as in benchmarks")
+          .saying("how even the load of the experts is"),
+      kExpertLoadFlag.to<&TrainQuestion::expert_load>().saying("how even the load of the experts is"),
       quantity<&TrainQuestion::expert_capacity>(
           "--expert-capacity", UnitKind::kNumber, "FACTOR",
           "experts take this many times their mean load, filled up or dropped (default: what is routed)", "1.25"),
@@ -158,7 +160,7 @@ std::vector<Flag> make_train_flags() {
       text("--fix", "KEY=N,...",
            "pin layout dimensions: dp, fsdp, tp, sp, cp, pp, vpp, ep, etp, ep_overlap, zero, mb (sequences of a "
            "microbatch), ga (microbatches of a step), remat, schedule, cp_comm, offload, "
-           "loss",
+           "loss, split (layers of the first and the last pipeline chunk, 8:6)",
            "tp=8,pp=16")
           .repeatable()
           .shown<&TrainQuestion::fix>(),
@@ -296,6 +298,8 @@ TrainQuestion read_train_job(FlagReader& reader, const Arguments& arguments) {
   read_layout_filter(reader, arguments, "--fix", q.fix);
   read_layout_flags(reader, q.fix);
   read_layout_filter(reader, arguments, "--max", q.max);
+  // Who says how layers are dealt leaves nothing to choose.
+  if (q.stages && !q.fix.split) q.fix.split.emplace();
   refuse_stack_of_ideal(reader, q.ideal, q.stack);
   return q;
 }

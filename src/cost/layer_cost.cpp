@@ -260,7 +260,7 @@ class LayerCoster : public OpWork<R> {
     const double sharded = inner_.tp > 1 ? static_cast<double>(inner_.tp) : 1;
     if (inner_.etp > 1) {
       // Without an expert dimension every rank routes for itself: tokens are gathered, not their copies.
-      const R copies_each = inner_.ep > 1 ? dims_.top_k : R(1.0);
+      const R copies_each = inner_.ep > 1 ? dims_.top_k * load_ : R(1.0);
       out.etp_bytes = BytesOf<R>(tokens_ * copies_each * dims_.expert_width * R(act_));
       out.forward.etp_gathers = R(2.0);
       out.backward.etp_gathers = R(2.0);
@@ -269,7 +269,7 @@ class LayerCoster : public OpWork<R> {
     if (inner_.ep == 1) return;
     // Dispatch carries the recipe's dispatch format, combine the activations'; the backward sends both ways again.
     const Precision& p = workload_.precision;
-    const R copies = tokens_ * dims_.top_k * dims_.expert_width / R(sharded);
+    const R copies = tokens_ * dims_.top_k * dims_.expert_width * load_ / R(sharded);
     out.forward.ep_bytes = named(BytesOf<R>(copies * R(p.dispatch_bytes + act_)), "expert dispatch and combine bytes",
                                  "tokens x top_k x d_model, there and back (arXiv:2006.16668)");
     out.forward.ep_all_to_alls = R(2.0);
@@ -370,6 +370,7 @@ class LayerCoster : public OpWork<R> {
   using OpWork<R>::sequences_;
   using OpWork<R>::tokens_;
   using OpWork<R>::act_;
+  using OpWork<R>::load_;
   using OpWork<R>::share;
   using OpWork<R>::sequence_share;
 

@@ -41,7 +41,7 @@ std::strong_ordering operator<=>(const Layout& a, const Layout& b) {
   const auto key = [](const Layout& l) {
     return std::tuple(l.pp, l.vpp, l.tp, l.cp, l.ep, l.etp, l.zero, l.fsdp, l.dp, l.micro_batch_seqs, l.grad_accum,
                       l.remat, l.remat_layers, l.schedule, l.cp_comm, l.offload, l.sp, l.ep_overlap, l.offload_layers,
-                      l.loss);
+                      l.loss, l.split);
   };
   return key(a) <=> key(b);
 }

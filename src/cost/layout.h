@@ -56,6 +56,15 @@ constexpr bool splits_backward(Schedule schedule) {
   return schedule == Schedule::kZeroBubble || schedule == Schedule::kDualPipe;
 }
 
+/// Layers of the first and the last pipeline chunk where they are chosen; what is between is dealt evenly.
+struct ChunkEnds {
+  std::int64_t first = -1;  ///< -1: all chunks as the stack deals them
+  std::int64_t last = -1;
+
+  constexpr bool chosen() const { return first >= 0; }
+  friend auto operator<=>(const ChunkEnds&, const ChunkEnds&) = default;
+};
+
 struct Layout {
   std::int64_t dp = 1;    ///< data-parallel replicas of the (sharded) model
   std::int64_t fsdp = 1;  ///< ways the weights are sharded over data ranks (ZeRO-3); HSDP when dp and fsdp are both > 1
@@ -78,6 +87,7 @@ struct Layout {
   /// Layers of each kind on a stage whose activations are offloaded, the first ones; 0 = all. Not beside remat_layers.
   std::int64_t offload_layers = 0;
   LossKind loss = LossKind::kWhole;
+  ChunkEnds split{};  ///< of the layers over pipeline chunks
 
   std::int64_t data() const { return dp * fsdp; }
   std::int64_t chips() const { return data() * tp * cp * pp; }

@@ -22,6 +22,10 @@ OpWork<R>::OpWork(const Reader<R>& reader, const ChipRates<R>& chip, const Workl
   cp_ = reader.input(static_cast<double>(inner.cp), "cp", "layout");
   seq_ = reader.input(static_cast<double>(workload.seq), "seq", "workload");
   packs_ = workload.fine_tune && is_unpacked(*workload.fine_tune, workload.precision);
+  if (workload.expert_load && inner.ep > 1) {
+    load_ = reader.input(workload.expert_load->fullest(inner.ep), "fullest expert rank over the mean",
+                         "--expert-load, docs/model.md [EXPERT-LOAD]");
+  }
   tokens_ = named(sequences_ * seq_ / cp_, "tokens per microbatch and chip", "layout: micro_batch_seqs x seq / cp");
 }
 
@@ -32,11 +36,11 @@ R OpWork<R>::share(TpRule rule, const R& groups) const {
     case TpRule::kSequence: return sequence_share();
     case TpRule::kKvColumn: return R(1.0) / min(tp_, groups);
     case TpRule::kWhole: return R(1.0);
+    case TpRule::kExpert:
+    case TpRule::kExpertRow: return load_ / tp_;
     case TpRule::kColumn:
     case TpRule::kRow:
-    case TpRule::kHeads:
-    case TpRule::kExpert:
-    case TpRule::kExpertRow: break;
+    case TpRule::kHeads: break;
   }
   return R(1.0) / tp_;
 }
@@ -142,12 +146,12 @@ Work<R> OpWork<R>::matmul(const Op<R>& op, bool backward) const {
 template <class R>
 Work<R> OpWork<R>::grouped(const Op<R>& op, bool backward) const {
   const std::int64_t ranks = inner_.tp / inner_.etp;  // tensor ranks that route for themselves
-  const R rows = tokens_ * op.rows / R(static_cast<double>(ranks));
+  const R rows = tokens_ * op.rows * load_ / R(static_cast<double>(ranks));
   // The expert's d_ff is divided by etp: the output of gate and up, the contracted width of down.
   const R part(1 / static_cast<double>(inner_.etp));
   const R k = named(op.tp == TpRule::kExpertRow ? op.k * part : op.k, op.name, kWidth, "input width of");
   const R n = named(op.tp == TpRule::kExpertRow ? op.n : op.n * part, op.name, kWidth, "output width of");
-  const bool even = workload_.balanced_experts || workload_.expert_capacity;
+  const bool even = workload_.balanced_experts || workload_.expert_capacity || workload_.expert_load;
   const R imbalance = even ? R(1.0) : chip_.moe_imbalance;
   const R experts = op.matrices / R(static_cast<double>(inner_.ep));
   const R rows_each = rows / experts;

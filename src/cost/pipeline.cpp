@@ -1,6 +1,7 @@
 #include "cost/pipeline.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "model/accounting.h"
@@ -48,6 +49,38 @@ std::vector<std::int64_t> chunk_sizes(const ModelSpec& model, std::int64_t chunk
   return sizes;
 }
 
+/// The ends as chosen, the rest evenly between, odd ones to the earlier. Empty if a chunk between has none.
+std::vector<std::int64_t> chunk_sizes(std::int64_t layers, std::int64_t chunks, const ChunkEnds& ends) {
+  const std::int64_t rest = layers - ends.first - ends.last;
+  const std::int64_t between = chunks - 2;
+  if (chunks < 2 || rest < between || (between == 0 && rest != 0)) return {};
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(chunks));
+  for (std::int64_t c = 0; c < between; ++c) {
+    sizes[static_cast<std::size_t>(c + 1)] = rest / between + (c < rest % between ? 1 : 0);
+  }
+  sizes.front() = ends.first;
+  sizes.back() = ends.last;
+  return sizes;
+}
+
+/// The ends whose slowest chunk is least where all between are equal: the last carries `head` layers' worth beside its
+/// own.
+ChunkEnds equal_between(std::int64_t layers, std::int64_t chunks, double head) {
+  ChunkEnds best;
+  double slowest = std::numeric_limits<double>::infinity();
+  const std::int64_t between = chunks - 2;
+  for (std::int64_t each = (layers + chunks - 1) / chunks; each * between <= layers; ++each) {
+    const std::int64_t ends = layers - each * between;
+    const auto room = static_cast<std::int64_t>(std::floor(static_cast<double>(each) - head));
+    const std::int64_t last = std::clamp(room, std::max<std::int64_t>(0, ends - each), std::min(each, ends));
+    const double time = std::max(static_cast<double>(each), static_cast<double>(last) + head);
+    if (time >= slowest) break;
+    slowest = time;
+    best = {ends - last, last};
+  }
+  return best;
+}
+
 /// Each stage with its mirror image.
 std::vector<StageShape> folded(const std::vector<StageShape>& stages) {
   std::vector<StageShape> out = stages;
@@ -63,12 +96,40 @@ std::vector<StageShape> folded(const std::vector<StageShape>& stages) {
 
 }  // namespace
 
-std::vector<ChunkShape> deal(const ModelSpec& model, std::int64_t pp, std::int64_t vpp, StageSplit split) {
+std::vector<ChunkEnds> ends_worth_choosing(const ModelSpec& model, std::int64_t pp, std::int64_t vpp,
+                                           StageSplit split) {
+  const std::int64_t layers = model.layers();
+  const std::int64_t chunks = pp * vpp;
+  std::vector<ChunkEnds> out;
+  if (pp < 2 || chunks > layers) return out;
+  std::vector<std::vector<std::int64_t>> known{chunk_sizes(model, chunks, split)};
+  const auto offer = [&](const ChunkEnds& ends) {
+    if (ends.first < 1 || ends.last < 0) return;
+    std::vector<std::int64_t> sizes = chunk_sizes(layers, chunks, ends);
+    if (sizes.empty() || std::find(known.begin(), known.end(), sizes) != known.end()) return;
+    known.push_back(std::move(sizes));
+    out.push_back(ends);
+  };
+  const std::vector<std::int64_t> balanced = chunk_sizes(model, chunks, StageSplit::kBalanced);
+  const ChunkEnds best =
+      chunks > 2 ? equal_between(layers, chunks, head_layers(model)) : ChunkEnds{balanced.front(), balanced.back()};
+  offer({balanced.front(), balanced.back()});
+  offer(best);
+  const std::int64_t others = chunks > 2 ? (layers - best.first - best.last) / (chunks - 2) : best.first - 1;
+  if (best.last < others) offer({best.first - 1, best.last + 1});
+  return out;
+}
+
+std::vector<ChunkShape> deal(const ModelSpec& model, std::int64_t pp, std::int64_t vpp, StageSplit split,
+                             const ChunkEnds& ends) {
   const std::int64_t chunks = pp * vpp;
   if (chunks > model.layers() + 2 || pp > model.layers()) return {};
   std::vector<ChunkShape> out;
   std::int64_t layer = 0;
-  for (const std::int64_t size : chunk_sizes(model, chunks, split)) {
+  const std::vector<std::int64_t> sizes =
+      ends.chosen() ? chunk_sizes(model.layers(), chunks, ends) : chunk_sizes(model, chunks, split);
+  if (sizes.empty()) return out;
+  for (const std::int64_t size : sizes) {
     out.push_back({.first_layer = layer, .layers = size});
     layer += size;
   }
@@ -78,7 +139,7 @@ std::vector<ChunkShape> deal(const ModelSpec& model, std::int64_t pp, std::int64
 }
 
 std::vector<StageShape> all_stages(const ModelSpec& model, const Layout& layout, StageSplit split) {
-  const std::vector<ChunkShape> chunks = deal(model, layout.pp, layout.vpp, split);
+  const std::vector<ChunkShape> chunks = deal(model, layout.pp, layout.vpp, split, layout.split);
   if (chunks.empty()) return {};
   std::vector<StageShape> stages(static_cast<std::size_t>(layout.pp));
   for (std::size_t c = 0; c < chunks.size(); ++c) {

@@ -39,8 +39,15 @@ struct ChunkShape {
 ///   kEven: as launchers do by their flags, the same for each chunk, or with embedding and head counted as a layer
 ///   each; where neither divides, and for models with MTP modules, as kBalanced, which has to be written down there.
 ///   kBalanced: such that the slowest chunk is least, the last one carrying the FLOPs of head and MTP modules.
+/// With `ends` chosen the first and the last chunk hold so many and the others the rest, odd ones the earlier; empty
+/// too if that leaves one without.
 std::vector<ChunkShape> deal(const ModelSpec& model, std::int64_t pp, std::int64_t vpp,
-                             StageSplit split = StageSplit::kEven);
+                             StageSplit split = StageSplit::kEven, const ChunkEnds& ends = {});
+
+/// [ENDS] What may be worth choosing where the stack deals by `split`: the balanced deal, the best one whose chunks but
+/// the ends are equal, and that with a layer moved from the first to the last, which keeps fewer microbatches. None
+/// that deals as the stack does.
+std::vector<ChunkEnds> ends_worth_choosing(const ModelSpec& model, std::int64_t pp, std::int64_t vpp, StageSplit split);
 
 /// What each of the pp stages holds of those chunks; `first` is its own index. Under DualPipe stage s holds chunks s
 /// and pp - 1 - s.

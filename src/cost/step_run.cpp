@@ -52,7 +52,7 @@ StageTail tail_of(const StageEnd<double>& end, double reductions) {
 
 StepRun step_run(const StepInput<double>& in, const Phases<double>& phases) {
   const Layout& layout = in.layout;
-  StepRun out{.chunks = deal(*in.model, layout.pp, layout.vpp, in.workload->runtime.stages),
+  StepRun out{.chunks = deal(*in.model, layout.pp, layout.vpp, in.workload->runtime.stages, layout.split),
               .stages = all_stages(*in.model, layout, in.workload->runtime.stages),
               .host_s = in.chip->step_overhead.value()};
   out.run = {.schedule = layout.schedule, .pp = layout.pp, .vpp = layout.vpp, .microbatches = layout.grad_accum};

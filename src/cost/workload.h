@@ -4,11 +4,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "model/expert_load.h"
 #include "model/fine_tune.h"
 #include "model/lengths.h"
 #include "spec/dtype.h"
@@ -87,7 +89,8 @@ struct Workload {
   bool balanced_experts = false;          ///< routing is forced to be even, or tokens over the mean are dropped
   bool dropout = false;                   ///< after attention and MLP, whose masks the backward pass needs
   StackMemory memory;
-  double batch_tolerance = 0.125;  ///< how far the batch a plan runs may lie from batch_seqs
+  double batch_tolerance = 0.125;                 ///< how far the batch a plan runs may lie from batch_seqs
+  std::shared_ptr<const ExpertLoad> expert_load;  ///< what expert ranks get, in the place of the chip's moe_imbalance
 };
 
 /// "gradients are accumulated in fp32 and reduced in 2 bytes".

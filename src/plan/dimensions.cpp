@@ -66,6 +66,13 @@ std::string with_layers(std::string word, std::int64_t layers) {
   return layers == 0 ? word : word.append(":").append(std::to_string(layers));
 }
 
+std::optional<std::int64_t> number_of(std::string_view text, std::int64_t least) {
+  std::int64_t out = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  const bool read = error == std::errc() && end == text.data() + text.size();
+  return read && out >= least && out <= kMostLayers ? std::optional(out) : std::nullopt;
+}
+
 /// The policy and its number of layers, 0 for all.
 constexpr LayoutDimension remat() {
   LayoutDimension out = words<&Layout::remat, &LayoutFilter::remat>("remat", static_cast<std::int64_t>(Remat::kNone),
@@ -99,6 +106,36 @@ constexpr LayoutDimension remat_layers() {
   LayoutDimension out = row<&Layout::remat_layers, &LayoutFilter::remat_layers>("remat_layers", "remat_layers",
                                                                                 DimensionKind::kCount, 0, kMostLayers);
   out.pin = [](const LayoutFilter& f) { return f.remat ? std::nullopt : f.remat_layers; };
+  return out;
+}
+
+constexpr std::int64_t kEndsBase = kMostLayers + 1;
+constexpr std::int64_t split_value(const ChunkEnds& ends) {
+  return ends.chosen() ? 1 + ends.first * kEndsBase + ends.last : 0;
+}
+constexpr ChunkEnds ends_of(std::int64_t value) {
+  return value == 0 ? ChunkEnds{} : ChunkEnds{(value - 1) / kEndsBase, (value - 1) % kEndsBase};
+}
+
+constexpr LayoutDimension split() {
+  LayoutDimension out{.name = "split", .json_key = "split", .kind = DimensionKind::kWord, .least = 0};
+  out.most = split_value({kMostLayers, kMostLayers});
+  out.value = [](const Layout& l) { return split_value(l.split); };
+  out.set_value = [](Layout& l, std::int64_t value) { l.split = ends_of(value); };
+  out.pin = [](const LayoutFilter& f) { return f.split ? std::optional(split_value(*f.split)) : std::nullopt; };
+  out.set_pin = [](LayoutFilter& f, std::optional<std::int64_t> value) {
+    f.split = value ? std::optional(ends_of(*value)) : std::nullopt;
+  };
+  out.word = [](std::int64_t value) {
+    const ChunkEnds ends = ends_of(value);
+    return ends.chosen() ? fmt::format("{}:{}", ends.first, ends.last) : std::string("default");
+  };
+  out.numbered = [](std::string_view text) -> std::optional<std::int64_t> {
+    const std::size_t colon = std::min(text.find(':'), text.size());
+    const auto first = number_of(text.substr(0, colon), 0);
+    const auto last = number_of(text.substr(std::min(colon + 1, text.size())), 0);
+    return first && last ? std::optional(split_value({*first, *last})) : std::nullopt;
+  };
   return out;
 }
 
@@ -144,6 +181,7 @@ constexpr std::array kDimensions{
     count<&L::cp, &F::cp>("cp", "cp"),
     count<&L::pp, &F::pp>("pp", "pp"),
     count<&L::vpp, &F::vpp>("vpp", "vpp"),
+    split(),
     count<&L::ep, &F::ep>("ep", "ep"),
     count<&L::etp, &F::etp>("etp", "etp"),
     row<&L::ep_overlap, &F::ep_overlap>("ep_overlap", "ep_overlap", DimensionKind::kSwitch, 0, 1),
@@ -179,22 +217,17 @@ std::string value_text(const LayoutDimension& dimension, std::int64_t value) {
 }
 
 std::optional<std::int64_t> value_of_word(const LayoutDimension& dimension, std::string_view text) {
-  const bool counts = dimension.last_word < dimension.most;
-  const std::size_t colon = counts ? text.find(':') : std::string_view::npos;
   std::int64_t word = 0;
+  const std::size_t colon = dimension.counted == nullptr ? std::string_view::npos : text.find(':');
   while (word <= dimension.last_word && dimension.word(word) != text.substr(0, colon)) ++word;
-  if (word > dimension.last_word) return std::nullopt;
+  if (word > dimension.last_word) return dimension.numbered == nullptr ? std::nullopt : dimension.numbered(text);
   if (colon == std::string_view::npos) return word;
   const Counted counted{dimension.last_word + 1};
   const std::string_view number = text.substr(colon + 1);
   if (!dimension.counted(word)) return std::nullopt;
   if (number == kAsNeededWord) return counted.value(word, kAsNeeded);
-  std::int64_t layers = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), layers);
-  if (error != std::errc() || end != number.data() + number.size() || layers < 1 || layers > kMostLayers) {
-    return std::nullopt;
-  }
-  return counted.value(word, layers);
+  const auto layers = number_of(number, 1);
+  return layers ? std::optional(counted.value(word, *layers)) : std::nullopt;
 }
 
 std::string pins_text(const LayoutFilter& filter) {

@@ -15,7 +15,8 @@ enum class DimensionKind : std::uint8_t { kCount, kSwitch, kWord };
 
 /// Values are whole numbers: a switch is 0 or 1, a word the position in its enumeration. Words of remat go on behind
 /// theirs with those of some layers: "full:8" treats the first 8 layers of each kind on every stage, "full:auto", which
-/// only pins may say, as many as make the layout fit or all.
+/// only pins may say, as many as make the layout fit or all. Above the word of split, "default", are the layers of the
+/// first and the last pipeline chunk: "8:6".
 struct LayoutDimension {
   std::string_view name;      ///< as --fix takes it: "mb"
   std::string_view json_key;  ///< as JSON and CSV have it: "micro_batch_seqs"
@@ -26,9 +27,10 @@ struct LayoutDimension {
   void (*set_value)(Layout&, std::int64_t) = nullptr;
   std::optional<std::int64_t> (*pin)(const LayoutFilter&) = nullptr;
   void (*set_pin)(LayoutFilter&, std::optional<std::int64_t>) = nullptr;
-  std::string (*word)(std::int64_t) = nullptr;  ///< of a value; words only
-  std::int64_t last_word = 0;                   ///< words only: those above have a number
-  bool (*counted)(std::int64_t) = nullptr;      ///< of a word: whether it may have a number
+  std::string (*word)(std::int64_t) = nullptr;                          ///< of a value; words only
+  std::int64_t last_word = 0;                                           ///< words only: those above have a number
+  bool (*counted)(std::int64_t) = nullptr;                              ///< of a word: whether it may have a number
+  std::optional<std::int64_t> (*numbered)(std::string_view) = nullptr;  ///< reads one of those above otherwise
 };
 
 /// Largest degree that may be pinned: the most chips a question may have.

@@ -227,9 +227,9 @@ void Space::pipelines(std::int64_t pp) {
   const bool plain = within(request_.fix.vpp, request_.max.vpp, 1);
   if (pp == 1) {
     const bool any = !asked || *asked == Schedule::kGpipe || *asked == Schedule::k1F1B;
-    if (!plain || !any) return cut(Reject::kPinned);
-    if (offers({Schedule::kNone, 1}, pp)) out.push_back({Schedule::kNone, 1});
-    return;
+    const bool split = request_.fix.split && request_.fix.split->chosen();
+    if (!plain || !any || split) return cut(Reject::kPinned);
+    return offer({Schedule::kNone, 1}, pp, out);
   }
   const auto runs_without_chunks = [&](Schedule schedule) {
     const Layout layout{.pp = pp, .schedule = schedule};
@@ -250,17 +250,31 @@ void Space::pipelines(std::int64_t pp) {
         cut(Reject::kPinned);
       } else if (schedule == Schedule::kDualPipe && pp % 2 != 0) {
         cut(Reject::kStages);
-      } else if (offers({schedule, 1}, pp)) {
-        out.push_back({schedule, 1});
+      } else {
+        offer({schedule, 1}, pp, out);
       }
     }
     if (gpipe || schedule == Schedule::kInterleaved) chunked(schedule, pp, out);
   }
 }
 
-/// Whether the stack runs the pipeline.
-bool Space::offers(const Pipeline& pipeline, std::int64_t pp) {
-  return !refused(FactGroup::kPipeline, Layout{.pp = pp, .vpp = pipeline.vpp, .schedule = pipeline.schedule});
+/// The pipeline with its layers dealt in every way worth trying that the stack runs, or as pinned.
+void Space::offer(Pipeline pipeline, std::int64_t pp, std::vector<Pipeline>& out) {
+  const StageSplit usual = request_.workload.runtime.stages;
+  const std::optional<ChunkEnds>& pinned = request_.fix.split;
+  const auto [at, added] = ends_.try_emplace({pp, pipeline.vpp});
+  if (added && !pinned) at->second = ends_worth_choosing(*request_.model, pp, pipeline.vpp, usual);
+  std::vector<ChunkEnds> ways{pinned.value_or(ChunkEnds{})};
+  ways.insert(ways.end(), at->second.begin(), at->second.end());
+  for (const ChunkEnds& ends : ways) {
+    pipeline.split = ends;
+    if (ends.chosen() && deal(*request_.model, pp, pipeline.vpp, usual, ends).empty()) {
+      cut(Reject::kStages);
+    } else if (!refused(FactGroup::kPipeline,
+                        Layout{.pp = pp, .vpp = pipeline.vpp, .schedule = pipeline.schedule, .split = ends})) {
+      out.push_back(pipeline);
+    }
+  }
 }
 
 /// Chunks must divide the layers, or the layers with embedding, head and MTP modules counted as one each.
@@ -273,8 +287,8 @@ void Space::chunked(Schedule schedule, std::int64_t pp, std::vector<Pipeline>& o
       cut(Reject::kPinned);
     } else if (chunks > layers + 2 || (layers % chunks != 0 && with_ends % chunks != 0 && (layers + 2) % chunks != 0)) {
       cut(Reject::kStages);
-    } else if (offers({schedule, vpp}, pp)) {
-      out.push_back({schedule, vpp});
+    } else {
+      offer({schedule, vpp}, pp, out);
     }
   }
 }

@@ -55,6 +55,7 @@ class Space {
         if (!runs(pipeline, branch.layout, stats)) continue;
         branch.layout.vpp = pipeline.vpp;
         branch.layout.schedule = pipeline.schedule;
+        branch.layout.split = pipeline.split;
         for (const bool overlap : {true, false}) {
           if (!expert_overlap(overlap, branch.layout, stats)) continue;
           branch.layout.ep_overlap = overlap;
@@ -72,6 +73,7 @@ class Space {
   struct Pipeline {
     Schedule schedule = Schedule::kNone;
     std::int64_t vpp = 1;
+    ChunkEnds split{};
   };
 
   void tensor(std::size_t slice);
@@ -86,7 +88,7 @@ class Space {
   void microbatches(Family& family);
   bool experts_divide(const Layout& layout, const Split& split) const;
   void pipelines(std::int64_t pp);
-  bool offers(const Pipeline& pipeline, std::int64_t pp);
+  void offer(Pipeline pipeline, std::int64_t pp, std::vector<Pipeline>& out);
   void chunked(Schedule schedule, std::int64_t pp, std::vector<Pipeline>& out);
   bool place(const Family& family, const Split& split, Layout& layout, SearchStats& stats) const;
   bool runs(const Pipeline& pipeline, const Layout& layout, SearchStats& stats) const;
@@ -99,6 +101,7 @@ class Space {
   std::vector<Family> families_;
   std::map<std::int64_t, std::vector<Split>> splits_;  ///< by chips beyond tensor and context ranks
   std::map<std::int64_t, std::vector<Pipeline>> pipelines_;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<ChunkEnds>> ends_;  ///< worth choosing, by pp and vpp
 };
 
 /// One way to keep a branch's state on its data ranks.

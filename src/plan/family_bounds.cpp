@@ -145,7 +145,8 @@ bool FamilySearch::may_rank_sharded(const Member& member, const Layout& layout, 
 }
 
 const FamilySearch::PipelineStages& FamilySearch::stages_of(const Layout& layout) {
-  const std::array<std::int64_t, 3> key{layout.pp, layout.vpp, layout.schedule == Schedule::kDualPipe ? 1 : 0};
+  const std::array<std::int64_t, 5> key{layout.pp, layout.vpp, layout.schedule == Schedule::kDualPipe ? 1 : 0,
+                                        layout.split.first, layout.split.last};
   const auto it = stages_.find(key);
   if (it != stages_.end()) return it->second;
   std::vector<StageShape> shapes = partition(*in_.request->model, layout, in_.request->workload.runtime.stages);

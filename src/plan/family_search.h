@@ -147,7 +147,7 @@ class FamilySearch {
   Ranking ranking_{1, true};
   std::optional<Rank> limit_;  ///< of the member being visited: what ranks after it is of no use
   FamilyResult out_;
-  std::map<std::array<std::int64_t, 3>, PipelineStages> stages_;
+  std::map<std::array<std::int64_t, 5>, PipelineStages> stages_;
   std::map<BranchKey, ShardingOptions> shardings_;
   std::pair<BranchKey, ShardingOptions*> last_shardings_{};  ///< the members of one split follow each other
   std::array<std::int64_t, 4> ways_degrees_{};               ///< of ways_

@@ -31,6 +31,7 @@ constexpr std::array kMechanisms{
               [](const Layout& l) { return (l.offload & kOffloadActivations) != 0; }},
     Mechanism{"chunked loss", "loss", 1, [](const Layout& l) { return l.loss == LossKind::kChunked; }},
     Mechanism{"weight offload", "offload", 1, [](const Layout& l) { return (l.offload & kOffloadWeights) != 0; }},
+    Mechanism{"chosen stages", "split", 1, [](const Layout& l) { return l.split.chosen(); }},
 };
 
 bool uses(const Layout& layout, const Mechanism& m) { return m.used == nullptr ? m.ways(layout) > 1 : m.used(layout); }

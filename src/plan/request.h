@@ -30,6 +30,7 @@ struct LayoutFilter {
   std::optional<bool> ep_overlap;              ///< of layouts with expert ranks
   std::optional<std::int64_t> offload_layers;  ///< beside offload: of as many layers as needed if it is not pinned
   std::optional<LossKind> loss;
+  std::optional<ChunkEnds> split;  ///< of layouts with pipeline stages
 };
 
 struct PlanRequest {

@@ -15,7 +15,8 @@ enum class ChunkSizes : std::uint8_t { kEven, kAccounted, kEnds, kUneven };
 const std::vector<std::string> kChunkSizeNames{"even", "accounted", "ends", "uneven"};
 
 ChunkSizes chunk_sizes_of(const SupportSubject& s) {
-  const std::vector<ChunkShape> chunks = deal(s.model, s.layout.pp, s.layout.vpp, s.workload.runtime.stages);
+  const std::vector<ChunkShape> chunks =
+      deal(s.model, s.layout.pp, s.layout.vpp, s.workload.runtime.stages, s.layout.split);
   if (chunks.size() < 2) return ChunkSizes::kEven;
   const std::int64_t first = chunks.front().layers;
   const std::int64_t last = chunks.back().layers;
@@ -68,7 +69,7 @@ SupportQuantity offloaded(std::string name) {
 std::vector<SupportQuantity> make_quantities() {
   std::vector<SupportQuantity> out;
   for (const LayoutDimension& d : layout_dimensions()) {
-    if (d.name == "offload" || d.name == "remat") continue;  // both say two things at once
+    if (d.name == "offload" || d.name == "remat" || d.name == "split") continue;  // they say two things at once
     SupportQuantity q{.name = std::string(d.name),
                       .kind = d.kind,
                       .level = level_of(d.name),
@@ -94,6 +95,12 @@ std::vector<SupportQuantity> make_quantities() {
                  .dimension = find_dimension("remat"),
                  .decided = [](const LayoutFilter& f) { return f.remat && f.remat_layers; },
                  .words = {}});
+  out.push_back({.name = "split",
+                 .kind = DimensionKind::kWord,
+                 .level = kLevelPipeline,
+                 .value = [](const SupportSubject& s) -> std::int64_t { return s.layout.split.chosen() ? 1 : 0; },
+                 .dimension = find_dimension("split"),
+                 .words = {"default", "chosen"}});
   out.push_back(offloaded<kOffloadOptimizer>("offload_optimizer"));
   out.push_back(offloaded<kOffloadWeights>("offload_weights"));
   out.push_back(offloaded<kOffloadActivations>("offload_activations"));

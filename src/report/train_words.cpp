@@ -32,7 +32,7 @@ constexpr std::array kCauses{
 /// Dimensions that the others leave no choice: nothing is offloaded where a layout fits.
 bool goes_without_saying(const LayoutDimension& d, const Layout& layout) {
   return (d.name == "cp_comm" && layout.cp == 1) || (d.name == "offload" && layout.offload == 0) ||
-         (d.name == "loss" && layout.loss == LossKind::kWhole) ||
+         (d.name == "loss" && layout.loss == LossKind::kWhole) || (d.name == "split" && layout.pp == 1) ||
          (d.name == "ep_overlap" &&
           (layout.ep == 1 || layout.grad_accum == 1 || layout.schedule == Schedule::kDualPipe));
 }
@@ -100,6 +100,7 @@ std::string recipe_text(const Layout& l) {
   out += fmt::format(", remat {}", remat.word(remat.value(l)));
   out += fmt::format(", zero {}", l.zero);
   if (l.schedule != Schedule::kNone) out += fmt::format(", {}", name_of(l.schedule));
+  if (l.split.chosen()) out += fmt::format(", split {}:{}", l.split.first, l.split.last);
   if (pairs_experts(l) && l.schedule != Schedule::kDualPipe) out += ", ep overlap";
   if (l.offload != 0) {
     const LayoutDimension& offload = *find_dimension("offload");

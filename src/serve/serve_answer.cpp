@@ -77,6 +77,11 @@ class Answerer {
     const bool nothing = out_.points.empty();
     if (!out_.best) explain_failure();
     if (!out_.best && q_.suggest && (nothing || !out_.limits.empty())) suggest();
+    const auto& load = out_.systems.front().serving.expert_load;
+    if (out_.best && load) {
+      out_.assumptions.push_back({expert_load_text(*load, q_.expert_load, out_.best->layout.ep), "--expert-load",
+                                  "docs/model.md [EXPERT-LOAD]", false});
+    }
     thin();
     out_.elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return std::move(out_);

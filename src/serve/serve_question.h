@@ -83,6 +83,7 @@ struct ServeQuestion {
   bool ideal = false;
   bool suggest = true;  ///< where nothing meets the limits, try what would
   std::vector<std::string> set;
+  std::string expert_load;  ///< "zipf:1.2" or a file of loads by expert; empty: the engine's expert_imbalance
 };
 
 /// Pools of their own for prompts and generation.

@@ -37,6 +37,7 @@ class ServeResolver {
   ServeAnswer run() {
     out_.question = q_;
     load_the_model();
+    expert_load();
     formats();
     lengths();
     for (const std::string& name : q_.hardware) out_.systems.push_back(system(name, q_.chips));
@@ -63,6 +64,14 @@ class ServeResolver {
     }
     out_.model = std::make_shared<const ModelSpec>(load_model(document.document));
     out_.assumptions = import_assumptions(document);
+  }
+
+  void expert_load() {
+    if (q_.expert_load.empty()) return;
+    if (!out_.model->moe) {
+      throw UserError(fmt::format("--expert-load {}: the model has no experts", q_.expert_load), "leave it out");
+    }
+    load_ = std::make_shared<const ExpertLoad>(load_expert_load(q_.expert_load, *out_.model->moe));
   }
 
   void formats() {
@@ -109,6 +118,7 @@ class ServeResolver {
     out.hw = std::make_shared<const HardwareSpec>(std::move(hw));
     out.serving.model = out_.model.get();
     out.serving.hw = out.hw.get();
+    out.serving.expert_load = load_;
     engine(*out.hw, out.serving);
     compute(*out.hw, out.serving);
     chips(*out.hw, count, out.chip_counts);
@@ -220,6 +230,7 @@ class ServeResolver {
   const ServeQuestion& q_;
   const Catalog& catalog_;
   QuantizationSpec weights_;
+  std::shared_ptr<const ExpertLoad> load_;
   WeightFormat kv_ = WeightFormat::kBf16;
   ServeAnswer out_;
 };

@@ -4,9 +4,11 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "model/expert_load.h"
 #include "spec/hardware_spec.h"
 #include "spec/load_stack.h"
 #include "spec/model_spec.h"
@@ -64,6 +66,7 @@ struct ServingSystem {
   EngineRules engine;          ///< how much of the memory it gives to the cache, and what it keeps for itself
   double prefill_share = 1;    ///< of the matmul rate, on prompts alone
   double chunk_tokens = 8192;  ///< most tokens of prompts in one step
+  std::shared_ptr<const ExpertLoad> expert_load;  ///< in the place of the engine's expert_imbalance
 };
 
 }  // namespace scalecalc

@@ -29,6 +29,7 @@ template <class R>
 TermBuilder<R>::TermBuilder(const ServeBasis<R>& basis, const ServeLayout& layout)
     : basis_(basis), system_(basis.system), layout_(layout), model_(*basis.system.model), chip_(basis.chip) {
   out_.rates = basis.rates;
+  if (system_.expert_load) out_.rates.imbalance = R(system_.expert_load->fullest(layout.ep));
   out_.peak_bandwidth = basis.peak_bandwidth;
   out_.onchip = basis.onchip;
   out_.vector_rate = chip_.vector;
@@ -342,7 +343,8 @@ class CollectiveBuilder {
       gather("expert reduce-scatter", count, group_, rows * width, act());
       return;
     }
-    const R routed = dims_.top_k * width * each;
+    const R fullest(system_.expert_load ? system_.expert_load->fullest(layout_.ep) : 1.0);
+    const R routed = dims_.top_k * width * each * fullest;
     all_to_all("expert dispatch", count, ep_, routed, dispatch_);
     all_to_all("expert combine", count, ep_, routed, act());
     if (layout_.etp > 1) {

@@ -39,12 +39,13 @@ std::string searched_dimensions(const StackRelease* launcher) {
   if (launcher != nullptr) {
     return fmt::format(
         "searched: what {} can run of data, FSDP and hybrid FSDP, ZeRO 0 to 3, tensor with and without sequence "
-        "sharding, context, pipeline, expert and expert-tensor, microbatch, accumulation, remat (of all layers or of "
-        "the first of each stage); --stack any searches every combination",
+        "sharding, context, pipeline, layers of its first and last stage, expert and expert-tensor, microbatch, "
+        "accumulation, remat (of all layers or of the first of each stage); --stack any searches every combination",
         launcher->name());
   }
   return "searched: data, FSDP and hybrid FSDP, ZeRO 0 to 3, tensor with and without sequence sharding, context "
-         "(all-gather, ring, Ulysses), pipeline (1F1B, interleaved, zero-bubble, DualPipe), expert and expert-tensor, "
+         "(all-gather, ring, Ulysses), pipeline (1F1B, interleaved, zero-bubble, DualPipe), layers of its first and "
+         "last stage, expert and expert-tensor, "
          "microbatch, accumulation, remat (none, selective, attention, mlp, full; of all layers or of the first of "
          "each stage)";
 }
@@ -179,6 +180,11 @@ TrainAnswer answer(const TrainQuestion& question, ResolvedQuestion resolved, con
   out.question = question;
   if (const RankedPlan* plan = detailed_plan(out); plan != nullptr && question.explain) {
     out.explanation = explanation(resolved, request, *plan);
+  }
+  if (const RankedPlan* plan = detailed_plan(out); plan != nullptr && resolved.workload.expert_load) {
+    const std::string text =
+        expert_load_text(*resolved.workload.expert_load, question.expert_load, plan->plan.layout.ep);
+    resolved.assumptions.push_back({text, "--expert-load", "docs/model.md [EXPERT-LOAD]", false});
   }
   warn_of_unread_facts(request, out.plans, resolved.assumptions);
   out.slice = resolved.slices.front();

@@ -72,7 +72,8 @@ class PlanArithmetic {
     out.time_s = causes(plan_.time);
     memory(out);
     places(out);
-    for (const ChunkShape& chunk : deal(q_.model, plan_.layout.pp, plan_.layout.vpp, q_.workload.runtime.stages)) {
+    const Layout& l = plan_.layout;
+    for (const ChunkShape& chunk : deal(q_.model, l.pp, l.vpp, q_.workload.runtime.stages, l.split)) {
       out.chunk_layers.push_back(chunk.layers);
     }
     const MechanismSet used = used_by(plan_.layout);

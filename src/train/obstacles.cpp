@@ -208,6 +208,14 @@ class ObstacleFinder {
   }
 
   void stages() {
+    if (fix_.split && fix_.split->chosen() && fix_.pp) {
+      const auto [first, last] = *fix_.split;
+      if (*fix_.pp == 1) say("split {}:{} needs pp above 1", first, last);
+      const std::int64_t chunks = *fix_.pp * fix_.vpp.value_or(1);
+      if (*fix_.pp > 1 && deal(model_, *fix_.pp, fix_.vpp.value_or(1), StageSplit::kEven, *fix_.split).empty()) {
+        say("split {}:{} cannot deal {} layers to {} chunks", first, last, model_.layers(), chunks);
+      }
+    }
     if (fix_.pp && *fix_.pp > model_.layers()) say("pp {} is more than the {} layers", *fix_.pp, model_.layers());
     if (fix_.vpp && *fix_.vpp > 1 && fix_.pp.value_or(2) == 1) say("vpp {} needs pp above 1", *fix_.vpp);
     if (!fix_.pp || !fix_.vpp || *fix_.vpp == 1) return;

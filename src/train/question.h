@@ -73,6 +73,7 @@ struct TrainQuestion {
   std::vector<LayoutFilter> why_not;    ///< layouts the asker expected: what became of each
   std::optional<ReferenceLayout> from;  ///< what changes against it
   std::vector<std::string> set;         ///< "hw.hbm.bandwidth=5TB/s", "model.layers..."
+  std::string expert_load;              ///< "zipf:1.2" or a file of loads by expert; empty: the chip's moe_imbalance
 };
 
 /// What a framework's log would show for the same step.

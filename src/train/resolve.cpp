@@ -189,15 +189,26 @@ class Resolver {
     if (w.graphs == GraphCapture::kNone && e.captured_share.value < 1 && e.kernel_overhead.value > 0) {
       assume("the host launches every kernel; none is replayed from a captured graph", "--graphs", "docs/model.md");
     }
+    expert_load();
     if (!out_.model.moe) return;
     if (!q_.fix.ep_overlap) {
       assume("the software can run expert all-to-alls under another microbatch's compute, in any schedule",
              "--ep-overlap off", "docs/model.md");
     }
-    if (!w.balanced_experts && !w.expert_capacity && !q_.ideal) {
+    if (!w.balanced_experts && !w.expert_capacity && !w.expert_load && !q_.ideal) {
       assume(fmt::format("the slowest expert group has {:.3g} times the mean load", e.moe_imbalance.value),
              "--balanced-experts", e.moe_imbalance.source);
     }
+  }
+
+  void expert_load() {
+    if (q_.expert_load.empty()) return;
+    const auto refuse = [&](std::string_view why, std::string hint) {
+      throw UserError(fmt::format("--expert-load {}: {}", q_.expert_load, why), std::move(hint));
+    };
+    if (!out_.model.moe) refuse("the model has no experts", "leave it out");
+    if (q_.expert_capacity) refuse("experts of a fixed --expert-capacity all multiply as much", "keep one of them");
+    out_.workload.expert_load = std::make_shared<const ExpertLoad>(load_expert_load(q_.expert_load, *out_.model.moe));
   }
 
   void tokens() {

@@ -437,6 +437,7 @@ void choose_runtime(const Measurement& row, const Catalog& catalog, RowQuestion&
   w.graphs = row.graphs.value_or(GraphCapture::kNone);
   w.balanced_experts = row.balanced_experts;
   out.fix.ep_overlap = row.expert_overlap.value_or(false);
+  out.fix.split.emplace();  // dealt as its stack does, or as the row says
   w.expert_capacity = row.expert_capacity;
   w.tp_overlap = row.tp_overlap;
   if (row.graphs || row.expert_overlap || row.stack.empty() || !out.resolved.model.moe.has_value()) return;

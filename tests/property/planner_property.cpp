@@ -15,8 +15,8 @@
 #include "plan/ranking.h"
 #include "plan/request.h"
 #include "plan/stack_supports.h"
-#include "property/random_machine.h"
 #include "plan/ways_to_fit.h"
+#include "property/random_machine.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {
@@ -110,6 +110,7 @@ Problem random_problem(std::int64_t most_chips = 16) {
   p.request.variants = *rc::gen::arbitrary<bool>();
   p.request.top = 20;
   p.request.threads = 1;
+  p.model.vocab = *rc::gen::element(32'000, 32'000, 200'000);  // whose head weighs many layers
   return p;
 }
 
@@ -303,10 +304,12 @@ const Candidate* expected_simplest(const PlanRequest& request, const std::vector
 struct Compared {
   bool zero_bubble = false, dualpipe = false, interleaved = false, ring = false, ulysses = false, experts = false,
        ep_overlap = false, offload = false, some_layers = false, full_sharding = false, adapters = false,
-       packed = false, launched = false, circular = false, some_offloaded = false, fused = false, chunked = false;
+       packed = false, launched = false, circular = false, some_offloaded = false, fused = false, chunked = false,
+       chosen_stages = false;
 
   void add(const PlanRequest& request, const Layout& l) {
     launched |= request.stack != nullptr;
+    chosen_stages |= l.split.chosen();
     circular |= l.schedule == Schedule::kGpipe && l.vpp > 1;
     adapters |= request.workload.fine_tune.has_value();
     packed |= l.zero == 3 && request.workload.fine_tune &&
@@ -376,6 +379,7 @@ TEST_P(SearchProperty, EqualsBruteForce) {
   EXPECT_TRUE(compared.fused && compared.chunked);
   EXPECT_TRUE(compared.adapters && compared.packed);
   EXPECT_TRUE(compared.launched && compared.circular);
+  EXPECT_TRUE(compared.chosen_stages);
 #endif
 }
 

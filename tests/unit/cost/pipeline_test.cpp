@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
+#include <vector>
 
 #include "support/fixtures.h"
 
@@ -87,6 +89,65 @@ TEST(Deal, ChunksFollowEachOtherAndStagesHoldThem) {
   for (std::size_t s = 0; s < stages.size(); ++s) {
     EXPECT_EQ(stages[s].first, static_cast<std::int64_t>(s));
     EXPECT_EQ(stages[s].layers[0] + stages[s].layers[1], chunks[s].layers + chunks[s + 3].layers);
+  }
+}
+
+using Sizes = std::vector<std::int64_t>;
+
+Sizes dealt(const ModelSpec& model, std::int64_t pp, const ChunkEnds& ends, std::int64_t vpp = 1) {
+  Sizes out;
+  for (const ChunkShape& chunk : deal(model, pp, vpp, StageSplit::kEven, ends)) out.push_back(chunk.layers);
+  return out;
+}
+
+TEST(Deal, ChosenEndsLeaveTheRestEvenlyBetween) {
+  const ModelSpec model = test::dense_model(32);
+  EXPECT_EQ(dealt(model, 4, {}), (Sizes{8, 8, 8, 8}));
+  EXPECT_EQ(dealt(model, 4, {8, 6}), (Sizes{8, 9, 9, 6}));
+  EXPECT_EQ(dealt(model, 4, {8, 7}), (Sizes{8, 9, 8, 7})) << "odd ones go to the earlier";
+  EXPECT_EQ(dealt(model, 2, {7, 3}, 2), (Sizes{7, 11, 11, 3}));
+  EXPECT_EQ(dealt(model, 2, {20, 12}), (Sizes{20, 12}));
+  EXPECT_EQ(dealt(model, 2, {20, 11}), Sizes{}) << "a layer belongs to nobody";
+  EXPECT_EQ(dealt(model, 4, {20, 13}), Sizes{}) << "more than there are";
+  EXPECT_EQ(dealt(model, 4, {16, 15}), Sizes{}) << "a stage without any";
+  EXPECT_EQ(dealt(model, 1, {16, 16}), Sizes{});
+  const std::vector<StageShape> stages = all_stages(model, {.pp = 4, .split = {7, 7}});
+  ASSERT_EQ(stages.size(), 4U);
+  EXPECT_EQ(stages[0].layers[0], 7);
+  EXPECT_EQ(stages[1].layers[0], 9);
+  EXPECT_EQ(stages[3].layers[0], 7);
+}
+
+/// A layer of this model weighs 15.2M parameters and 4.2M for attention over half of 4,096 tokens, a head of 47,000
+/// words 48.1M: 2.48 layers. Stages of 8 take 10.48; 9 between leave 14 for the ends, of which the last may have
+/// 9 - 2.48 = 6.
+TEST(Deal, EndsWorthChoosingByHand) {
+  ModelSpec model = test::dense_model(32);
+  model.vocab = 47'000;
+  EXPECT_EQ(ends_worth_choosing(model, 4, 1, StageSplit::kEven), (std::vector<ChunkEnds>{{8, 6}, {7, 7}}));
+  EXPECT_EQ(ends_worth_choosing(model, 4, 1, StageSplit::kBalanced), (std::vector<ChunkEnds>{{7, 7}}))
+      << "the stack's own deal is 8, 9, 9, 6";
+  EXPECT_EQ(ends_worth_choosing(model, 2, 1, StageSplit::kEven), (std::vector<ChunkEnds>{{17, 15}}));
+  EXPECT_TRUE(ends_worth_choosing(model, 1, 1, StageSplit::kEven).empty());
+  EXPECT_TRUE(ends_worth_choosing(model, 64, 1, StageSplit::kEven).empty());
+  model.vocab = 1;
+  EXPECT_TRUE(ends_worth_choosing(model, 4, 1, StageSplit::kEven).empty()) << "a head that costs nothing";
+}
+
+TEST(Deal, WhatIsWorthChoosingCanBeDealtAndIsNotTheDefault) {
+  for (std::int64_t layers = 2; layers < 30; ++layers) {
+    ModelSpec model = test::dense_model(layers);
+    for (const std::int64_t vocab : {1'000, 50'000, 1'000'000}) {
+      model.vocab = vocab;
+      for (std::int64_t pp = 2; pp <= layers; ++pp) {
+        for (const ChunkEnds& ends : ends_worth_choosing(model, pp, 1, StageSplit::kEven)) {
+          const Sizes sizes = dealt(model, pp, ends);
+          EXPECT_EQ(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}), layers);
+          EXPECT_GE(*std::min_element(sizes.begin(), sizes.end() - 1), 1) << "only the head may stand alone";
+          EXPECT_NE(sizes, dealt(model, pp, {}));
+        }
+      }
+    }
   }
 }
 

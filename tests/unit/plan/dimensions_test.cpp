@@ -43,7 +43,7 @@ TEST(LayoutDimensions, ALayoutPinsItself) {
                       .remat = Remat::kFull,
                       .schedule = Schedule::kInterleaved};
   EXPECT_EQ(pins_text(pins_of(layout)),
-            "dp=2,fsdp=1,tp=8,sp=1,cp=1,pp=4,vpp=2,ep=1,etp=1,ep_overlap=0,zero=1,remat=full,"
+            "dp=2,fsdp=1,tp=8,sp=1,cp=1,pp=4,vpp=2,split=default,ep=1,etp=1,ep_overlap=0,zero=1,remat=full,"
             "cp_comm=all-gather,offload=none,schedule=interleaved,mb=3,ga=4");
   EXPECT_FALSE(pins_of(Layout{}).schedule.has_value());  // no schedule is no pin
 }
@@ -54,6 +54,23 @@ TEST(LayoutDimensions, EveryWordIsReadAsItIsWritten) {
     for (std::int64_t value = d.least; value <= d.last_word; ++value) {
       EXPECT_EQ(value_of_word(d, value_text(d, value)), value) << value_text(d, value);
     }
+  }
+}
+
+TEST(LayoutDimensions, ASplitNamesTheLayersOfItsEnds) {
+  const LayoutDimension& split = *find_dimension("split");
+  const auto read = [&](std::string_view text) {
+    LayoutFilter out;
+    split.set_pin(out, value_of_word(split, text));
+    EXPECT_EQ(pins_text(out), "split=" + std::string(text));
+    return *out.split;
+  };
+  EXPECT_EQ(read("default"), ChunkEnds{});
+  EXPECT_EQ(read("8:6"), (ChunkEnds{8, 6}));
+  EXPECT_EQ(read("0:0"), (ChunkEnds{0, 0}));
+  EXPECT_EQ(read("100000:100000"), (ChunkEnds{100'000, 100'000}));
+  for (const char* text : {"", "8", "8:", ":6", "-1:6", "8:6:4", "8:6x", "100001:1", "even"}) {
+    EXPECT_FALSE(value_of_word(split, text)) << text;
   }
 }
 

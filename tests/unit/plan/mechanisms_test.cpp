@@ -38,6 +38,14 @@ TEST(Mechanisms, ALossCountsIfItHasAPrice) {
   EXPECT_EQ(mechanisms_of({.loss = LossKind::kChunked}), Names{"chunked loss"});
 }
 
+TEST(Mechanisms, ChosenStagesAreOneMore) {
+  const Layout usual{.pp = 4, .schedule = Schedule::k1F1B};
+  Layout chosen = usual;
+  chosen.split = {8, 6};
+  EXPECT_EQ(mechanisms_of(chosen), (Names{"pipeline", "chosen stages"}));
+  EXPECT_EQ(complexity(chosen), complexity(usual) + 1);
+}
+
 TEST(Mechanisms, NamesAreDistinct) {
   std::set<std::string_view> names;
   for (const Mechanism& m : mechanisms()) EXPECT_TRUE(names.insert(m.name).second) << m.name;

@@ -108,6 +108,21 @@ TEST(StackSupports, MegatronSplitsUnevenlyOnlyByLayout) {
   EXPECT_EQ(llama.refusal("megatron@0.11", accounted), "");
 }
 
+TEST(StackSupports, StagesAreChosenWhereTheLauncherIsTold) {
+  const Launcher llama("llama3.1-8b");  // 32 layers
+  Layout layout{.dp = 8, .tp = 2, .pp = 4, .grad_accum = 16, .sp = true, .zero = 1, .schedule = Schedule::k1F1B};
+  layout.split = {8, 6};  // 8, 9, 9, 6
+  EXPECT_EQ(llama.refusal("megatron@0.4", layout), "equal-chunks") << "first and last counts are of 0.9";
+  EXPECT_EQ(llama.refusal("megatron@0.9", layout), "");
+  EXPECT_EQ(llama.refusal("megatron", layout), "");
+  layout.split = {8, 7};  // 8, 9, 8, 7
+  EXPECT_EQ(llama.refusal("megatron@0.9", layout), "equal-chunks") << "only the ends may differ";
+  EXPECT_EQ(llama.refusal("megatron@0.13", layout), "");
+  EXPECT_EQ(llama.refusal("nanotron", layout), "stage-layers");
+  EXPECT_EQ(llama.refusal("deepspeed", layout), "stage-layers");
+  EXPECT_EQ(llama.refusal("maxtext", layout), "pipelined-layers");
+}
+
 TEST(StackSupports, MegatronOffloadsLayersWithoutPipelineAndRecomputeAlone) {
   const Launcher gpt("gpt3-175b", "a100-80g", 2048);
   Layout layout{.dp = 8, .tp = 8, .micro_batch_seqs = 1, .grad_accum = 8, .sp = true, .zero = 1};

@@ -1,6 +1,9 @@
 // What a step's kernels are launched by, what hides the experts' exchange, how even their load is, what casts cost.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "support/scratch.h"
 #include "train/question.h"
 
 namespace scalecalc {
@@ -103,6 +106,57 @@ TEST(Runtime, ExpertsOfAFixedCapacityMultiplyItsRows) {
   q.expert_capacity = 1.5;
   EXPECT_GT(part(q, "ep_exposed"), 1.2 * exchanged) << "places are sent, filled or not";
   EXPECT_FALSE(assumes(q, "--balanced-experts"));
+}
+
+/// Loads whose fullest of 8 ranks has half as much again: the rows, the exchange and the tensors of places filled
+/// to 1.5.
+TEST(Runtime, TheFullestExpertRankSetsThePace) {
+  const test::Scratch scratch;
+  TrainQuestion q = mixtral();
+  q.expert_capacity = 1.5;
+  const TrainAnswer filled = answer(q, Catalog());
+  q.expert_capacity.reset();
+  q.expert_load = scratch.put("load.csv", "expert,tokens\n0,3\n1,1\n2,2\n3,2\n4,2\n5,2\n6,2\n7,2\n");
+  const TrainAnswer loaded = answer(q, Catalog());
+  ASSERT_FALSE(filled.plans.empty() || loaded.plans.empty());
+  EXPECT_NEAR(loaded.plans[0].plan.step_s, filled.plans[0].plan.step_s, 1e-9 * filled.plans[0].plan.step_s);
+  EXPECT_NEAR(loaded.plans[0].plan.memory.total().value(), filled.plans[0].plan.memory.total().value(), 1);
+  const auto said = std::find_if(loaded.assumptions.begin(), loaded.assumptions.end(),
+                                 [](const Assumption& a) { return a.flag == "--expert-load"; });
+  ASSERT_NE(said, loaded.assumptions.end());
+  EXPECT_NE(said->text.find("the fullest of 8 expert ranks gets 1.5 times the mean load"), std::string::npos);
+  EXPECT_FALSE(assumes(q, "--balanced-experts"));
+}
+
+TEST(Runtime, WhereEveryRankHasAllExpertsNoneWaits) {
+  TrainQuestion q = mixtral();
+  q.fix.ep = 1;
+  q.balanced_experts = true;
+  const double even = part(q, "compute");
+  q.balanced_experts = false;
+  q.expert_load = "zipf:2";
+  EXPECT_DOUBLE_EQ(part(q, "compute"), even);
+  q.fix.ep = 8;
+  const double steep = part(q, "compute");
+  q.expert_load = "zipf:1";
+  EXPECT_LT(part(q, "compute"), steep);
+  q.expert_load = "zipf:0";
+  EXPECT_DOUBLE_EQ(part(q, "compute"), [&] {
+    TrainQuestion balanced = q;
+    balanced.expert_load.clear();
+    balanced.balanced_experts = true;
+    return part(balanced, "compute");
+  }());
+}
+
+TEST(Runtime, ALoadNeedsExpertsAndNoCapacity) {
+  TrainQuestion q = mixtral();
+  q.expert_load = "zipf:1";
+  q.expert_capacity = 1;
+  EXPECT_THROW(answer(q, Catalog()), UserError);
+  q = {.model = "llama3-8b", .hardware = "h100-sxm", .chips = 8};
+  q.expert_load = "zipf:1";
+  EXPECT_THROW(answer(q, Catalog()), UserError);
 }
 
 TrainQuestion tensor_ranks() {
