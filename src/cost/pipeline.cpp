@@ -96,26 +96,24 @@ std::vector<StageShape> folded(const std::vector<StageShape>& stages) {
 
 }  // namespace
 
-std::vector<ChunkEnds> ends_worth_choosing(const ModelSpec& model, std::int64_t pp, std::int64_t vpp,
-                                           StageSplit split) {
+std::vector<ChunkEnds> ends_worth_choosing(const ModelSpec& model, std::int64_t pp, StageSplit split) {
   const std::int64_t layers = model.layers();
-  const std::int64_t chunks = pp * vpp;
   std::vector<ChunkEnds> out;
-  if (pp < 2 || chunks > layers) return out;
-  std::vector<std::vector<std::int64_t>> known{chunk_sizes(model, chunks, split)};
+  if (pp < 2 || pp > layers) return out;
+  std::vector<std::vector<std::int64_t>> known{chunk_sizes(model, pp, split)};
   const auto offer = [&](const ChunkEnds& ends) {
     if (ends.first < 1 || ends.last < 0) return;
-    std::vector<std::int64_t> sizes = chunk_sizes(layers, chunks, ends);
+    std::vector<std::int64_t> sizes = chunk_sizes(layers, pp, ends);
     if (sizes.empty() || std::find(known.begin(), known.end(), sizes) != known.end()) return;
     known.push_back(std::move(sizes));
     out.push_back(ends);
   };
-  const std::vector<std::int64_t> balanced = chunk_sizes(model, chunks, StageSplit::kBalanced);
+  const std::vector<std::int64_t> balanced = chunk_sizes(model, pp, StageSplit::kBalanced);
   const ChunkEnds best =
-      chunks > 2 ? equal_between(layers, chunks, head_layers(model)) : ChunkEnds{balanced.front(), balanced.back()};
+      pp > 2 ? equal_between(layers, pp, head_layers(model)) : ChunkEnds{balanced.front(), balanced.back()};
   offer({balanced.front(), balanced.back()});
   offer(best);
-  const std::int64_t others = chunks > 2 ? (layers - best.first - best.last) / (chunks - 2) : best.first - 1;
+  const std::int64_t others = pp > 2 ? (layers - best.first - best.last) / (pp - 2) : best.first - 1;
   if (best.last < others) offer({best.first - 1, best.last + 1});
   return out;
 }

@@ -47,7 +47,13 @@ std::vector<ChunkShape> deal(const ModelSpec& model, std::int64_t pp, std::int64
 /// [ENDS] What may be worth choosing where the stack deals by `split`: the balanced deal, the best one whose chunks but
 /// the ends are equal, and that with a layer moved from the first to the last, which keeps fewer microbatches. None
 /// that deals as the stack does.
-std::vector<ChunkEnds> ends_worth_choosing(const ModelSpec& model, std::int64_t pp, std::int64_t vpp, StageSplit split);
+std::vector<ChunkEnds> ends_worth_choosing(const ModelSpec& model, std::int64_t pp, StageSplit split);
+
+/// Whether the ends of these pipelines may be chosen: of one chunk a stage under schedules whose closed form holds for
+/// uneven stages (docs/model.md, [BUBBLE]). Interleaved, chosen ends make it up to 16 % too short.
+constexpr bool may_choose_ends(Schedule schedule, std::int64_t vpp) {
+  return vpp == 1 && (schedule == Schedule::kGpipe || schedule == Schedule::k1F1B);
+}
 
 /// What each of the pp stages holds of those chunks; `first` is its own index. Under DualPipe stage s holds chunks s
 /// and pp - 1 - s.

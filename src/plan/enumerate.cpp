@@ -262,10 +262,14 @@ void Space::pipelines(std::int64_t pp) {
 void Space::offer(Pipeline pipeline, std::int64_t pp, std::vector<Pipeline>& out) {
   const StageSplit usual = request_.workload.runtime.stages;
   const std::optional<ChunkEnds>& pinned = request_.fix.split;
-  const auto [at, added] = ends_.try_emplace({pp, pipeline.vpp});
-  if (added && !pinned) at->second = ends_worth_choosing(*request_.model, pp, pipeline.vpp, usual);
   std::vector<ChunkEnds> ways{pinned.value_or(ChunkEnds{})};
-  ways.insert(ways.end(), at->second.begin(), at->second.end());
+  if (!may_choose_ends(pipeline.schedule, pipeline.vpp)) {
+    if (ways.front().chosen()) return cut(Reject::kPinned);
+  } else if (!pinned) {
+    const auto [at, added] = ends_.try_emplace(pp);
+    if (added) at->second = ends_worth_choosing(*request_.model, pp, usual);
+    ways.insert(ways.end(), at->second.begin(), at->second.end());
+  }
   for (const ChunkEnds& ends : ways) {
     pipeline.split = ends;
     if (ends.chosen() && deal(*request_.model, pp, pipeline.vpp, usual, ends).empty()) {

@@ -101,7 +101,7 @@ class Space {
   std::vector<Family> families_;
   std::map<std::int64_t, std::vector<Split>> splits_;  ///< by chips beyond tensor and context ranks
   std::map<std::int64_t, std::vector<Pipeline>> pipelines_;
-  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<ChunkEnds>> ends_;  ///< worth choosing, by pp and vpp
+  std::map<std::int64_t, std::vector<ChunkEnds>> ends_;  ///< worth choosing, by pp
 };
 
 /// One way to keep a branch's state on its data ranks.

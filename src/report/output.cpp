@@ -44,13 +44,17 @@ Section assumed_section(const std::vector<Assumption>& assumptions) {
 /// Of the assumptions those that warn or that `deciding` flags change, without their sources.
 Section deciding_section(const std::vector<Assumption>& assumptions, const std::vector<std::string>& deciding) {
   Section out;
+  std::vector<std::string> texts;
   for (const Assumption& a : assumptions) {
     const bool decides = std::find(deciding.begin(), deciding.end(), a.flag) != deciding.end();
-    if (!decides && !a.warning) continue;
-    std::string text = a.warning ? "warning: " + a.text : a.text;
-    if (!a.flag.empty()) text += fmt::format(" ({})", a.flag);
-    out.lines.push_back({std::move(text), a.warning ? Role::kWarning : Role::kPlain});
+    std::string text = a.flag.empty() ? a.text : fmt::format("{} ({})", a.text, a.flag);
+    if (a.warning) {
+      out.lines.push_back({"warning: " + text, Role::kWarning});
+    } else if (decides) {
+      texts.push_back(std::move(text));
+    }
   }
+  if (!texts.empty()) out.lines.insert(out.lines.begin(), {join(texts, "; ")});
   out.title = fmt::format("Assumed (all {} with their sources: --verbose)", assumptions.size());
   return out;
 }
@@ -128,12 +132,13 @@ Column people_column(const Figure& f, int importance) {
 }
 
 /// What people read: every figure with a label, or the columns the block names.
-Table table_of(const Block& block) {
+Table table_of(const Block& block, bool brief) {
   Table out;
   if (block.records.empty()) return out;
   std::vector<std::vector<const Figure*>> rows;
   for (const Record& record : block.records) rows.push_back(people_figures(record));
   for (const ShownColumn& shown : block.columns) {
+    if (brief && !shown.brief) continue;
     for (const std::vector<const Figure*>& figures : rows) {
       const Figure* f = find(figures, shown.column);
       if (f == nullptr) continue;
@@ -193,7 +198,9 @@ std::vector<Block> by_group(const Block& block) {
   return out;
 }
 
-Table people_table(const Block& block) { return block.by_figure ? side_by_side(block.records) : table_of(block); }
+Table people_table(const Block& block, bool brief = false) {
+  return block.by_figure ? side_by_side(block.records) : table_of(block, brief);
+}
 
 Section section_of(const Block& block) {
   Section out{.title = block.title, .lines = block.lines};
@@ -403,7 +410,7 @@ Report output_report(const Output& output, bool explain, Depth depth) {
     for (const Block& part : by_group(block)) {
       if (first && part.title.empty()) {
         const bool shortened = brief && part.brief_rows > 0;
-        out.plans = people_table(part);
+        out.plans = people_table(part, shortened);
         if (shortened) {
           out.plans.rows.resize(std::min(out.plans.rows.size(), part.brief_rows));
           if (std::string equal = fold_equal(out.plans); !equal.empty()) out.notes.push_back(std::move(equal));

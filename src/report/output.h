@@ -94,6 +94,7 @@ struct ShownColumn {
   std::string column;  ///< as CSV names it
   int importance = 0;  ///< on a narrow terminal the highest is left out first; 0 always stays
   std::string title;   ///< empty: the figure's label
+  bool brief = true;   ///< also in a brief table
 };
 
 /// How much people read: what decides, or everything. Files always hold all of it.

@@ -247,7 +247,7 @@ class Page {
 
 void write_section(Page& page, const Section& section) {
   page.blank();
-  page.paragraph(section.title, Role::kHeading);
+  if (!section.title.empty()) page.paragraph(section.title, Role::kHeading);
   if (!section.table.rows.empty()) {
     const std::vector<std::string> dropped = page.table(section.table, kIndent);
     if (!dropped.empty()) {

@@ -61,19 +61,19 @@ std::vector<Figure> size_figures(const Operation& operation, std::string_view sw
 }
 
 /// What people need no column for, because nothing of it is done.
-struct Shown {
+struct PartsShown {
   bool compute = true;
   bool memory = true;
 };
 
-Shown shown_of(const RooflineAnswer& found) {
+PartsShown shown_of(const RooflineAnswer& found) {
   const bool moves = std::any_of(found.points.begin(), found.points.end(),
                                  [](const RooflinePoint& p) { return value_of(p.bytes) > 0; });
   return {found.rates.compute.has_value(), moves};
 }
 
 void add_times(const RooflinePoint& p, const RooflineQuestion& question, const RooflineAnswer& found,
-               const Shown& shown, RooflineFigures& out) {
+               const PartsShown& shown, RooflineFigures& out) {
   const bool linked = found.rates.link.has_value();
   const bool overhead = value_of(p.overhead) > 0;
   out.add("compute_time_s", shown.compute ? "compute" : "", Format::kSeconds, p.compute_time);
@@ -84,7 +84,7 @@ void add_times(const RooflinePoint& p, const RooflineQuestion& question, const R
   out.add("upper_time_s", "at most", Format::kSeconds, p.upper_time);
 }
 
-void add_work(const RooflinePoint& p, const RooflineQuestion& question, const Shown& shown, RooflineFigures& out) {
+void add_work(const RooflinePoint& p, const RooflineQuestion& question, const PartsShown& shown, RooflineFigures& out) {
   const Traced chips(static_cast<double>(question.sharing.chips));
   const bool shared = question.sharing.chips > 1;
   out.add("flops", shown.compute ? "FLOPs" : "", Format::kFlops, p.work.flops);
@@ -103,7 +103,7 @@ void add_work(const RooflinePoint& p, const RooflineQuestion& question, const Sh
 }
 
 Record point_record(const RooflinePoint& p, const RooflineQuestion& question, const RooflineAnswer& found,
-                    const Shown& shown, bool explained) {
+                    const PartsShown& shown, bool explained) {
   RooflineFigures out(explained);
   for (Figure& size : size_figures(p.operation, question.swept)) out.add(std::move(size));
   add_work(p, question, shown, out);
@@ -177,7 +177,7 @@ Record machine_record(const RooflineQuestion& question, const RooflineAnswer& fo
   return out;
 }
 
-Record measured_record(const MeasuredTime& m, std::size_t number, const Shown& shown) {
+Record measured_record(const MeasuredTime& m, std::size_t number, const PartsShown& shown) {
   Record out{{number_figure("number", "#", Format::kInteger, static_cast<double>(number)),
               number_figure("point", "", Format::kInteger, static_cast<double>(m.point)),
               figure("measured_s", "measured", Format::kSeconds, m.seconds),
@@ -229,7 +229,7 @@ Output roofline_output(const RooflineQuestion& question, const RooflineAnswer& f
   if (found.points.size() == 1) out.summary.push_back(bound_line(found.points.front(), found));
   out.query = query_record(question, found, hw, operation);
   Block points{.key = "points"};
-  const Shown shown = shown_of(found);
+  const PartsShown shown = shown_of(found);
   constexpr std::size_t kExplained = 12;  // of a longer curve the first point is explained
   for (const RooflinePoint& point : found.points) {
     const bool explained = points.records.size() < kExplained;

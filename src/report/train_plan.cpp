@@ -323,11 +323,11 @@ std::vector<ShownColumn> ranking_columns(const TrainAnswer& a) {
                                {"recipe", a.question.variants ? 2 : 5},
                                {"batch_tokens", adjusted ? 2 : 7},
                                {"step_time_s"},
-                               {"step_time_low_s", 6},
-                               {"step_time_high_s", 6},
+                               {"step_time_low_s", 6, "", false},
+                               {"step_time_high_s", 6, "", false},
                                {"mfu", 1},
                                {"memory_bytes", 2},
-                               {"memory_fraction", 4}};
+                               {"memory_fraction", 4, "", false}};
   if (any(is_tight)) out.push_back({"memory_mark", 1});
   if (a.workload.tokens) out.insert(out.end(), {{"run_time_s", 3}, {"run_cost_usd", 3}});
   out.push_back({"bound_by", 2});

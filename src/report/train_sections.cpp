@@ -171,17 +171,19 @@ Block brief_time_block(const RankedPlan& ranked) {
 /// The parts of the fullest chip's memory, the largest first, and what a run may need.
 Block brief_memory_block(const TrainAnswer& answer, const RankedPlan& ranked) {
   const auto text = [](double value) { return format_quantity(value, UnitKind::kBytes); };
+  constexpr double kLeast = 0.01;
+  const double total = sum_of(ranked.figures.memory_bytes);
   auto parts = ranked.figures.memory_bytes;
   std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   std::vector<std::string> texts;
   for (const auto& [part, bytes] : parts) {
-    if (bytes > 0) texts.push_back(fmt::format("{} {}", part, text(bytes)));
+    if (bytes >= kLeast * total) texts.push_back(fmt::format("{} {}", part, text(bytes)));
   }
   const MemoryBand& band = ranked.figures.memory_band;
-  return lines_block("Memory", {{fmt::format("{} of {} on the fullest chip: {}; a run may need {} to {}{}",
-                                             text(sum_of(ranked.figures.memory_bytes)),
-                                             text(answer.hw.hbm_capacity.value()), join(texts, ", "), text(band.low),
-                                             text(band.high), is_tight(ranked) ? ": tight, may not fit" : "")}});
+  const std::string title = fmt::format("Memory: {} of {} on the fullest chip; a run may need {} to {}{}", text(total),
+                                        text(answer.hw.hbm_capacity.value()), text(band.low), text(band.high),
+                                        is_tight(ranked) ? ": tight, may not fit" : "");
+  return lines_block(title, {{join(texts, ", ")}});
 }
 
 /// What a brief answer says last: how far predictions were off, what to ask next, the flags of this plan.
@@ -193,7 +195,9 @@ Block brief_end(const TrainAnswer& answer, const RankedPlan& ranked) {
     if (line.role == Role::kWarning) out.push_back(line);
   }
   if (!answer.question.ideal) {
-    out.push_back({"accuracy: " + (answer.accuracy.empty() ? "not fitted to any measured run" : answer.accuracy)});
+    const std::size_t runs = answer.accuracy.find(": ");  // "fitted 2026-11 to FILE: 85 runs of 8 sources; ..."
+    out.push_back(
+        {"accuracy: " + (runs == std::string::npos ? "fitted to no measured run" : answer.accuracy.substr(runs + 2))});
   }
   out.push_back(
       {fmt::format("more: --verbose (placement, FLOPs conventions, what was searched), --explain (formulas), "

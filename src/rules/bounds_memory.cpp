@@ -2,6 +2,7 @@
 // how many chips that takes (ch. 6, ch. 12 Quiz 5).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/scalar.h"
@@ -131,7 +132,7 @@ class MemoryRules {
     rule("training_bytes_per_chip", "training bytes / n", "it fits when divided over all chips", source, each, fits);
     const std::optional<double> least = least_bytes();
     if (least) {
-      rule("least_bytes_per_chip", "as train counts, remat full, mb 1",
+      rule("least_bytes_per_chip", "as train counts, remat full, mb 1, whole loss",
            "it fits with one sequence at a time and every layer run again, weights sharded over all data ranks",
            "docs/model.md", Bytes(kReader.input(*least, "memory of a chip", "docs/model.md", kByteDim)),
            *least <= hbm.value().value());
@@ -164,12 +165,20 @@ class MemoryRules {
   std::optional<double> least_bytes() const {
     if (in_.model() == nullptr || !in_.seq || in_.question().parameters) return std::nullopt;
     const std::optional<Workload> workload = workload_of();
-    const std::optional<Layout> layout = workload ? layout_of(*workload) : std::nullopt;
+    std::optional<Layout> layout = workload ? layout_of(*workload) : std::nullopt;
     if (!layout) return std::nullopt;
     Efficiency efficiency = in_.question().ideal ? ideal_efficiency(in_.hw().efficiency) : in_.hw().efficiency;
     if (workload->memory.reserve) efficiency.memory_reserve = *workload->memory.reserve;
-    const auto use = memory_of_layout(*in_.model(), in_.hw(), efficiency, *workload, *layout);
-    return use ? std::optional(use->total().value()) : std::nullopt;
+    std::optional<double> least;
+    const StageSplit dealt = workload->runtime.stages;
+    std::vector<ChunkEnds> splits = ends_worth_choosing(*in_.model(), layout->pp, dealt);
+    splits.emplace_back();  // as the stack deals
+    for (const ChunkEnds& split : splits) {
+      layout->split = split;
+      const auto use = memory_of_layout(*in_.model(), in_.hw(), efficiency, *workload, *layout);
+      if (use) least = std::min(least.value_or(use->total().value()), use->total().value());
+    }
+    return least;
   }
 
   std::optional<Workload> workload_of() const {

@@ -207,15 +207,18 @@ class ObstacleFinder {
     return std::min(fix.value_or(kMostWays), max.value_or(kMostWays));
   }
 
-  void stages() {
-    if (fix_.split && fix_.split->chosen() && fix_.pp) {
-      const auto [first, last] = *fix_.split;
-      if (*fix_.pp == 1) say("split {}:{} needs pp above 1", first, last);
-      const std::int64_t chunks = *fix_.pp * fix_.vpp.value_or(1);
-      if (*fix_.pp > 1 && deal(model_, *fix_.pp, fix_.vpp.value_or(1), StageSplit::kEven, *fix_.split).empty()) {
-        say("split {}:{} cannot deal {} layers to {} chunks", first, last, model_.layers(), chunks);
-      }
+  void chosen_ends(const ChunkEnds& ends) {
+    const auto [first, last] = ends;
+    if (fix_.pp == 1) say("split {}:{} needs pp above 1", first, last);
+    if (fix_.vpp.value_or(1) > 1 || (fix_.schedule && !may_choose_ends(*fix_.schedule, 1))) {
+      say("split {}:{} is of 1F1B and GPipe without virtual stages", first, last);
+    } else if (fix_.pp.value_or(1) > 1 && deal(model_, *fix_.pp, 1, StageSplit::kEven, ends).empty()) {
+      say("split {}:{} cannot deal {} layers to {} chunks", first, last, model_.layers(), *fix_.pp);
     }
+  }
+
+  void stages() {
+    if (fix_.split && fix_.split->chosen()) chosen_ends(*fix_.split);
     if (fix_.pp && *fix_.pp > model_.layers()) say("pp {} is more than the {} layers", *fix_.pp, model_.layers());
     if (fix_.vpp && *fix_.vpp > 1 && fix_.pp.value_or(2) == 1) say("vpp {} needs pp above 1", *fix_.vpp);
     if (!fix_.pp || !fix_.vpp || *fix_.vpp == 1) return;

@@ -221,7 +221,7 @@ TEST(TrainOptions, WholeMessages) {
        "hint: a value, a list 8,16,64, or a range 8..8192*2, 0..4096+512 or 1..512 (doubling)\n"},
       {with({"--fix", "tq=8"}),
        "error: --fix has no dimension 'tq'\nhint: did you mean 'tp'? dimensions: dp, fsdp, tp, sp, cp, pp, vpp, ep, "
-       "etp, ep_overlap, zero, mb, ga, remat, cp_comm, offload, schedule, loss\n"},
+       "etp, ep_overlap, zero, mb, ga, split, remat, cp_comm, offload, schedule, loss\n"},
       {with({"--fix", "tp=8,tp=4"}), "error: --fix gives 'tp' twice\n"},
       {with({"--fix", "tp"}), "error: --fix: 'tp' is not KEY=VALUE\nhint: for example --fix tp=8,pp=16\n"},
       {with({"--max", "schedule=1f1b"}),

@@ -124,14 +124,14 @@ TEST(Deal, ChosenEndsLeaveTheRestEvenlyBetween) {
 TEST(Deal, EndsWorthChoosingByHand) {
   ModelSpec model = test::dense_model(32);
   model.vocab = 47'000;
-  EXPECT_EQ(ends_worth_choosing(model, 4, 1, StageSplit::kEven), (std::vector<ChunkEnds>{{8, 6}, {7, 7}}));
-  EXPECT_EQ(ends_worth_choosing(model, 4, 1, StageSplit::kBalanced), (std::vector<ChunkEnds>{{7, 7}}))
+  EXPECT_EQ(ends_worth_choosing(model, 4, StageSplit::kEven), (std::vector<ChunkEnds>{{8, 6}, {7, 7}}));
+  EXPECT_EQ(ends_worth_choosing(model, 4, StageSplit::kBalanced), (std::vector<ChunkEnds>{{7, 7}}))
       << "the stack's own deal is 8, 9, 9, 6";
-  EXPECT_EQ(ends_worth_choosing(model, 2, 1, StageSplit::kEven), (std::vector<ChunkEnds>{{17, 15}}));
-  EXPECT_TRUE(ends_worth_choosing(model, 1, 1, StageSplit::kEven).empty());
-  EXPECT_TRUE(ends_worth_choosing(model, 64, 1, StageSplit::kEven).empty());
+  EXPECT_EQ(ends_worth_choosing(model, 2, StageSplit::kEven), (std::vector<ChunkEnds>{{17, 15}}));
+  EXPECT_TRUE(ends_worth_choosing(model, 1, StageSplit::kEven).empty());
+  EXPECT_TRUE(ends_worth_choosing(model, 64, StageSplit::kEven).empty());
   model.vocab = 1;
-  EXPECT_TRUE(ends_worth_choosing(model, 4, 1, StageSplit::kEven).empty()) << "a head that costs nothing";
+  EXPECT_TRUE(ends_worth_choosing(model, 4, StageSplit::kEven).empty()) << "a head that costs nothing";
 }
 
 TEST(Deal, WhatIsWorthChoosingCanBeDealtAndIsNotTheDefault) {
@@ -140,7 +140,7 @@ TEST(Deal, WhatIsWorthChoosingCanBeDealtAndIsNotTheDefault) {
     for (const std::int64_t vocab : {1'000, 50'000, 1'000'000}) {
       model.vocab = vocab;
       for (std::int64_t pp = 2; pp <= layers; ++pp) {
-        for (const ChunkEnds& ends : ends_worth_choosing(model, pp, 1, StageSplit::kEven)) {
+        for (const ChunkEnds& ends : ends_worth_choosing(model, pp, StageSplit::kEven)) {
           const Sizes sizes = dealt(model, pp, ends);
           EXPECT_EQ(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}), layers);
           EXPECT_GE(*std::min_element(sizes.begin(), sizes.end() - 1), 1) << "only the head may stand alone";

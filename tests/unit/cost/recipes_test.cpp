@@ -236,6 +236,7 @@ TEST_F(Recipes, NothingIsOffloadedWhereALayoutFits) {
 
 TEST_F(Recipes, AZeroBubblePipelineWaitsLessInTheSameMemory) {
   LayoutFilter fix{.tp = 1, .cp = 1, .pp = 4, .vpp = 1, .zero = 1, .micro_batch_seqs = 1, .remat = Remat::kNone};
+  fix.split.emplace();  // stages dealt alike
   fix.schedule = Schedule::k1F1B;
   const Plan plain = first(nodes, fix);
   fix.schedule = Schedule::kZeroBubble;

@@ -44,7 +44,7 @@ TEST(LayoutDimensions, ALayoutPinsItself) {
                       .schedule = Schedule::kInterleaved};
   EXPECT_EQ(pins_text(pins_of(layout)),
             "dp=2,fsdp=1,tp=8,sp=1,cp=1,pp=4,vpp=2,split=default,ep=1,etp=1,ep_overlap=0,zero=1,remat=full,"
-            "cp_comm=all-gather,offload=none,schedule=interleaved,mb=3,ga=4");
+            "cp_comm=all-gather,offload=none,schedule=interleaved,mb=3,ga=4,loss=whole");
   EXPECT_FALSE(pins_of(Layout{}).schedule.has_value());  // no schedule is no pin
 }
 

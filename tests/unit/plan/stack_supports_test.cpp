@@ -120,6 +120,7 @@ TEST(StackSupports, StagesAreChosenWhereTheLauncherIsTold) {
   EXPECT_EQ(llama.refusal("megatron@0.13", layout), "");
   EXPECT_EQ(llama.refusal("nanotron", layout), "stage-layers");
   EXPECT_EQ(llama.refusal("deepspeed", layout), "stage-layers");
+  layout.schedule = Schedule::kGpipe;  // MaxText's
   EXPECT_EQ(llama.refusal("maxtext", layout), "pipelined-layers");
 }
 

@@ -95,7 +95,7 @@ TEST(RenderCsv, HasUnitsInTheHeaderWords) {
   const std::string text = render_csv(train_report(sample_answer()));
   EXPECT_EQ(
       text.substr(0, text.find('\n')),
-      "rank,chips,slice,dp,fsdp,tp,sp,cp,pp,vpp,ep,etp,ep_overlap,zero,remat,cp_comm,offload,"
+      "rank,chips,slice,dp,fsdp,tp,sp,cp,pp,vpp,split,ep,etp,ep_overlap,zero,remat,cp_comm,offload,"
       "schedule,micro_batch_seqs,grad_accum,loss,batch_seqs,batch_tokens,step_time_s,step_time_low_s,step_time_high_s,"
       "mfu,hfu,tokens_per_s,"
       "tokens_per_s_per_chip,tflops_per_chip,bound_by,memory_bytes,capacity_bytes,"

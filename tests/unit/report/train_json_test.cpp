@@ -33,8 +33,9 @@ TEST(TrainJson, HasTheKeysOfTheContractInOrder) {
   EXPECT_EQ(json["schema"], "scalecalc/train/1");
   EXPECT_EQ(json["tool"]["version"], "1.2.3");
   const Json& plan = json["plans"][0];
-  EXPECT_EQ(keys(plan["layout"]), (Keys{"dp", "fsdp", "tp", "sp", "cp", "pp", "vpp", "ep", "etp", "ep_overlap", "zero",
-                                        "remat", "cp_comm", "offload", "schedule", "micro_batch_seqs", "grad_accum"}));
+  EXPECT_EQ(keys(plan["layout"]),
+            (Keys{"dp", "fsdp", "tp", "sp", "cp", "pp", "vpp", "split", "ep", "etp", "ep_overlap", "zero", "remat",
+                  "cp_comm", "offload", "schedule", "micro_batch_seqs", "grad_accum", "loss"}));
   EXPECT_EQ(keys(plan["time_s"]),
             (Keys{"compute", "hbm", "tp_exposed", "fsdp_exposed", "dp_exposed", "cp_exposed", "ep_exposed",
                   "pp_exposed", "offload_exposed", "bubble", "optimizer", "overhead"}));
