@@ -375,11 +375,14 @@ std::vector<StateSharding> shardings(const PlanRequest& request, const Layout& b
     }
     out.push_back({zero, fsdp});
   };
+  const bool paired = branch.schedule == Schedule::kDualPipe;
   if (data * branch.cp == 1) {
-    offer(static_cast<std::uint8_t>(fix.zero.value_or(0)), 1);
+    // Nothing is divided, but a launcher may ask for a stage before it offloads, and keep weights otherwise under it.
+    for (std::uint8_t zero = 0; zero <= 3; ++zero) {
+      if (zero < 2 || !paired) offer(zero, 1);
+    }
     return out;
   }
-  const bool paired = branch.schedule == Schedule::kDualPipe;
   for (const std::uint8_t zero : {std::uint8_t{0}, std::uint8_t{1}, std::uint8_t{2}}) {
     if (zero < 2 || !paired) offer(zero, 1);
   }

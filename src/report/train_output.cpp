@@ -160,8 +160,7 @@ std::string batch_note(const TrainAnswer& a) {
 std::string tight_note(const TrainAnswer& a) {
   if (std::none_of(a.plans.begin(), a.plans.end(), is_tight)) return "";
   return fmt::format(
-      "tight: may not fit. Nine of ten measured runs need at most {:g} % more than predicted, and such a plan has less "
-      "than that to spare.",
+      "tight: may not fit; nine of ten measured runs need at most {:g} % more than predicted, it has less to spare.",
       100 * a.workload.memory.error);
 }
 

@@ -21,7 +21,7 @@ constexpr std::array kCauses{
     StepCause{"fsdp_exposed", "FSDP communication"},
     StepCause{"dp_exposed", "gradient reduction"},
     StepCause{"cp_exposed", "context-parallel communication"},
-    StepCause{"ep_exposed", "expert exchange"},
+    StepCause{"ep_exposed", "expert all-to-alls"},
     StepCause{"pp_exposed", "pipeline transfers"},
     StepCause{"offload_exposed", "transfers to and from the host"},
     StepCause{"bubble", "pipeline bubble"},
