@@ -156,7 +156,7 @@ Block brief_time_block(const RankedPlan& ranked) {
   const auto add = [&](const std::string& cause, double seconds) {
     Record record = parts_record({"cause", "time", "share", Format::kSeconds, step}, cause, seconds);
     const auto length = static_cast<std::size_t>(std::lround(seconds / step * kLongest));
-    record.figures.push_back(rigid_text("bar", " ", std::string(length, '#')));
+    record.figures.push_back(with_importance(rigid_text("bar", "bar", std::string(length, '#')), 1));
     out.records.push_back(std::move(record));
   };
   for (const auto& [cause, seconds] : ranked.figures.time_s) {

@@ -325,8 +325,8 @@ class Documents(unittest.TestCase):
         self.assertNotIn("strategies", alone)
 
     def test_why_not(self):
-        document = self.valid("train", *QUESTION, "--json", "--top", "3", "--why-not", "tp=64", "--why-not", "cp=2",
-                              "--why-not", "tp=8", "--why-not", "tp=1,cp=1,pp=1")
+        document = self.valid("train", *QUESTION, "--stack", "megatron", "--json", "--top", "3", "--why-not", "tp=64",
+                              "--why-not", "cp=2", "--why-not", "tp=8", "--why-not", "tp=1,cp=1,pp=1")
         self.assertEqual([v["outcome"] for v in document["why_not"]], ["illegal", "rank_1", "outranked", "tied"])
         against = document["why_not"][2]["against_plan_1"]
         change = sum(f["change_s"] for f in against["time_s"])
