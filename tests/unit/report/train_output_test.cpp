@@ -33,9 +33,10 @@ TEST(LayoutWords, NameDegreesAboveOne) {
   layout.schedule = Schedule::kInterleaved;
   EXPECT_EQ(degrees_text(layout), "fsdp 8, tp 4+sp, pp 4, vpp 2, ep 8, etp 1");
   EXPECT_EQ(recipe_text(layout), "mb 2 x 4, remat selective, zero 3, interleaved");
-  EXPECT_EQ(fix_text(layout),
-            "--fix dp=1,fsdp=8,tp=4,sp=1,cp=1 --fix pp=4,vpp=2,ep=8,etp=1 --fix ep_overlap=0,zero=3,mb=2,ga=4,split=default,"
-            "remat=selective,schedule=interleaved");
+  EXPECT_EQ(
+      fix_text(layout),
+      "--fix dp=1,fsdp=8,tp=4,sp=1,cp=1 --fix pp=4,vpp=2,ep=8,etp=1 --fix ep_overlap=0,zero=3,mb=2,ga=4,split=default,"
+      "remat=selective,schedule=interleaved");
   EXPECT_EQ(degrees_text(Layout{}), "unsharded");
 }
 
