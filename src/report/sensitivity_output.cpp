@@ -165,13 +165,6 @@ class SensitivityOutput {
         "has "
         "kinks where one thing outlasts another, and at one the elasticity is that of one side");
     out_.notes.emplace_back("what parts cost is not known: rates are ranked per 10%, not per dollar");
-    if (a_.reoptimised.plan_slower > 0) {
-      const Layout& base = a_.reoptimised.base.layout;
-      out_.notes.push_back(fmt::format(
-          "ten per cent of a rate: from the strictly best plan ({}; {}), which is {} better than plan 1 and needs more "
-          "memory",
-          degrees_text(base), recipe_text(base), share_text(a_.reoptimised.plan_slower)));
-    }
     for (const RateChange& change : a_.reoptimised.rates) {
       if (!change.less_fits) out_.notes.push_back(fmt::format("10% less {} does not hold this plan", change.rate.name));
     }

@@ -24,13 +24,7 @@ class Reoptimiser {
 
   Reoptimised run(bool free) {
     Reoptimised out{.base = plan_};
-    // Strictly by the objective: the tie rule would move gains of a per cent by a per cent.
-    std::optional<Plan> best = free ? strictly_best(request_, std::nullopt) : std::nullopt;
-    free_ = best && !stopped();
-    if (free_) {
-      out.plan_slower = goal_of(request_, plan_, plan_.step_s) / goal_of(request_, *best, best->step_s) - 1;
-      out.base = std::move(*best);
-    }
+    free_ = free && !stopped();
     for (HardwareRate& rate : hardware_rates(resolved_)) out.rates.push_back(change(out.base, std::move(rate)));
     out.complete = !stopped();
     std::stable_sort(out.rates.begin(), out.rates.end(),

@@ -35,9 +35,8 @@ struct RateChange {
 };
 
 struct Reoptimised {
-  Plan base;  ///< what moves: the strictly fastest plan (cheapest, if cost is ranked), or the kept one
+  Plan base;                      ///< what moves: the plan that was asked about
   std::vector<RateChange> rates;  ///< the largest gain first
-  double plan_slower = 0;         ///< the kept plan against `base`: above 0 where a tie was broken by memory
   bool complete = true;           ///< not interrupted
 };
 

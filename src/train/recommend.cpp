@@ -36,14 +36,21 @@ Recommendation recommend(const TrainQuestion& question, const ResolvedQuestion& 
       best = first;
     }
     const double fastest = goal_per_token(request, *best);
+    const auto within = [&](double share) {
+      return std::nextafter((1 + share) * goal_per_token(request, *best), std::numeric_limits<double>::infinity());
+    };
+    const double most = within(kUnmeasuredGain);
     const auto leave_aside = [&](MechanismSet mechanisms) {
       goal.without |= mechanisms;
-      std::optional<Plan> plan = found(goal);
-      if (plan && goal_per_token(request, *plan) <= (1 + kUnmeasuredGain) * fastest) {
+      goal.below = most;
+      if (std::optional<Plan> plan = found(goal)) {
         best = std::move(plan);
         return true;
       }
-      if (mechanisms == kAllMechanisms) out.only_unmeasured = !plan;
+      if (mechanisms == kAllMechanisms) {
+        goal.below.reset();
+        out.only_unmeasured = !found(goal);
+      }
       goal.without &= ~mechanisms;
       return false;
     };
@@ -58,8 +65,7 @@ Recommendation recommend(const TrainQuestion& question, const ResolvedQuestion& 
     }
     out.measured_only = goal_per_token(request, *best) > fastest;
     goal.simplest = true;
-    goal.below =
-        std::nextafter((1 + question.tie) * goal_per_token(request, *best), std::numeric_limits<double>::infinity());
+    goal.below = within(question.tie);
     out.plan = ranked(resolved, request, found(goal).value_or(*best));  // an interrupted search finds none
   }
   const Plan& plan = out.plan.plan;

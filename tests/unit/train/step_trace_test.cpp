@@ -62,7 +62,7 @@ TEST(StepTrace, AStepTooLongToDrawIsAWrongQuestion) {
 /// Simulated over closed form, both without transfers, of the model on `pp` stages with `m` microbatches or more;
 /// nothing where no such plan exists.
 std::optional<double> simulated_share(const ModelSpec& model, const HardwareSpec& hw, std::int64_t pp, std::int64_t m,
-                                      Schedule schedule) {
+                                      Schedule schedule, std::optional<std::int64_t> vpp = {}) {
   PlanRequest request = test::request(model, hw, pp);
   request.workload = test::workload(2048, static_cast<double>(m));
   request.top = 1;
@@ -77,7 +77,7 @@ std::optional<double> simulated_share(const ModelSpec& model, const HardwareSpec
                  .micro_batch_seqs = 1,
                  .remat = Remat::kSelective,
                  .schedule = schedule};
-  if (schedule == Schedule::kGpipe) request.fix.vpp = 1;
+  request.fix.vpp = vpp;
   const PlanResult found = plan(request);
   if (found.plans.empty()) return std::nullopt;
   const Plan& p = found.plans.front();
@@ -100,13 +100,33 @@ TEST(StepTrace, ClosedFormAgainstSimulationOverTheCatalog) {
     for (const std::int64_t pp : {2, 3, 4, 6, 8, 12, 16}) {
       for (const std::int64_t m : {pp, 2 * pp, 4 * pp}) {
         for (const Schedule schedule : {Schedule::kGpipe, Schedule::k1F1B, Schedule::kInterleaved}) {
-          const std::optional<double> share = simulated_share(model, hw, pp, m, schedule);
+          const std::optional<double> share = simulated_share(
+              model, hw, pp, m, schedule, schedule == Schedule::kGpipe ? std::optional<std::int64_t>(1) : std::nullopt);
           if (!share) continue;
           const bool known = schedule != Schedule::kInterleaved || alike;
           const double most = known ? 1.05 : 1.44;
           const double least = schedule == Schedule::k1F1B ? 0.87 : 0.92;
           EXPECT_TRUE(*share >= least && *share <= most)
               << name << ", " << name_of(schedule) << ", pp " << pp << ", m " << m << ": " << *share;
+        }
+      }
+    }
+  }
+}
+
+/// The circular pipeline of MaxText and Pax, GPipe whose stages hold several chunks; the bounds are those of [BUBBLE].
+TEST(StepTrace, CircularPipelinesAgainstSimulationOverTheCatalog) {
+  HardwareSpec hw = test::shipped_chip("h100-sxm");
+  hw.hbm_capacity = Bytes(1e16);
+  for (const std::string& name : Catalog().names(CatalogKind::kModel)) {
+    const ModelSpec model = test::shipped_model(name);
+    for (const std::int64_t pp : {2, 4, 8}) {
+      for (const std::int64_t vpp : {2, 4}) {
+        for (const std::int64_t m : {pp, 2 * pp}) {
+          const std::optional<double> share = simulated_share(model, hw, pp, m, Schedule::kGpipe, vpp);
+          if (!share) continue;
+          EXPECT_TRUE(*share >= 0.94 && *share <= 1.10)
+              << name << ", pp " << pp << ", vpp " << vpp << ", m " << m << ": " << *share;
         }
       }
     }
