@@ -73,6 +73,8 @@ FitOutcome fit_with_remat(const PlanRequest& request, StepInput<double>& in, std
   const std::int64_t most = most_treated(request, *in.stages);
   in.layout.offload = request.fix.offload.value_or(0);
   in.layout.offload_layers = 0;
+  // Some layers beside an offload are for those who pin both: no free search looks at them.
+  if (in.layout.offload != 0 && !request.fix.remat_layers) return FitOutcome::kNotNeeded;
   if (!runs_whole(request, in.layout)) return FitOutcome::kRefused;
   if (const auto& pinned = request.fix.remat_layers) {
     if (*pinned > most || !fits_with(*pinned)) return FitOutcome::kTooLarge;
