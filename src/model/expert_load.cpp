@@ -212,12 +212,10 @@ ExpertLoad load_expert_load(const std::string& said, const MoeSpec& moe) {
 }
 
 std::string expert_load_text(const ExpertLoad& load, const std::string& said, std::int64_t ranks) {
-  const std::string_view placed =
-      said.starts_with(kZipf) ? "experts of a rank drawn at random" : "neighbouring experts";
+  const std::string_view placed = said.starts_with(kZipf) ? "experts drawn at random" : "neighbouring experts";
   return fmt::format(
       "the fullest of {} expert rank{} gets {:.3g} times the mean load, in every layer ({}, {} on a rank); limits of "
-      "the "
-      "router and copies of popular experts are not modelled",
+      "the router and copies of popular experts are not modelled",
       ranks, ranks == 1 ? "" : "s", load.fullest(ranks), said, placed);
 }
 
