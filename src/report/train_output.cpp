@@ -63,14 +63,11 @@ std::string near_note(const TrainAnswer& a) {
                      format_quantity(kNear, UnitKind::kFraction));
 }
 
-/// " without expert overlap, which no run on this kind of chip shows": what plan 1 uses and the recommended does not.
-std::string left_aside(const TrainAnswer& a) {
-  if (!a.recommended->measured_only) return "";
-  std::vector<std::string> names;
-  for (const MechanismEvidence& e : a.plans.front().figures.evidence) {
-    if (!e.measured) names.push_back(e.family.runs == 0 ? e.mechanism : e.mechanism + " so far");
-  }
-  return fmt::format(" without {}, which no run on this kind of chip shows,", join_and(names));
+/// " without expert overlap, which no run on this kind of chip shows,": what faster plans use and the recommended does
+/// not.
+std::string left_aside(const Recommendation& r) {
+  if (r.aside.empty()) return "";
+  return fmt::format(" without {}, which no run on this kind of chip shows,", join_and(r.aside));
 }
 
 /// Why it is recommended rather than plan 1.
@@ -81,7 +78,7 @@ std::string recommended_rule(const TrainAnswer& a) {
                            " of memory free, the error of its prediction";
   if (!r.has_room) return fmt::format("no plan leaves {}: it may not fit", room);
   return fmt::format("the simplest within {} of the best{} that leaves {}{}",
-                     format_quantity(a.question.tie, UnitKind::kFraction), left_aside(a), room,
+                     format_quantity(a.question.tie, UnitKind::kFraction), left_aside(r), room,
                      r.only_unmeasured ? "; nothing fits without what no measured run shows" : "");
 }
 

@@ -170,6 +170,7 @@ struct Recommendation {
   double usable = 1;                ///< share of a chip's memory that leaves room for the error of the memory rules
   bool has_room = true;             ///< it takes no more; false where no plan does
   bool measured_only = false;       ///< faster plans that use what no measured run shows were left aside for it
+  std::vector<std::string> aside;   ///< what the fastest of those used: "ring", "expert so far"
   bool only_unmeasured = false;     ///< nothing fits without what no measured run shows
 };
 

@@ -36,6 +36,7 @@ Recommendation recommend(const TrainQuestion& question, const ResolvedQuestion& 
       best = first;
     }
     const double fastest = goal_per_token(request, *best);
+    const MechanismSet unmeasured = unmeasured_in(best->layout, request.measured);
     const auto within = [&](double share) {
       return std::nextafter((1 + share) * goal_per_token(request, *best), std::numeric_limits<double>::infinity());
     };
@@ -64,6 +65,11 @@ Recommendation recommend(const TrainQuestion& question, const ResolvedQuestion& 
       }
     }
     out.measured_only = goal_per_token(request, *best) > fastest;
+    const MechanismSet left = unmeasured & ~unmeasured_in(best->layout, request.measured);
+    for (std::size_t i = 0; out.measured_only && i < resolved.evidence.size(); ++i) {
+      const MechanismEvidence& e = resolved.evidence[i];
+      if ((left >> i & 1) != 0) out.aside.push_back(e.family.runs == 0 ? e.mechanism : e.mechanism + " so far");
+    }
     goal.simplest = true;
     goal.below = within(question.tie);
     out.plan = ranked(resolved, request, found(goal).value_or(*best));  // an interrupted search finds none
