@@ -26,11 +26,8 @@ constexpr std::int64_t kUsualShards = 32;
 ExitCode write_output(Output of_answer, const Arguments& arguments, const Session& session, Environment& env,
                       const std::vector<std::string>& outputs_asked) {
   OutputTargets outputs(outputs_asked, arguments.has("--json"));
-  const Output output = with_query(std::move(of_answer), arguments);
-  const TextOptions text = text_options(env, session.color);
-  outputs.write(env, [&](OutputFormat format, bool to_file) {
-    return render_output(output, format, to_file ? TextOptions{} : text, false);
-  });
+  refuse_parts_of_files(session, outputs);
+  write_formats(with_query(std::move(of_answer), arguments), session, outputs, false, env);
   return ExitCode::kAnswered;
 }
 

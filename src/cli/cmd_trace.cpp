@@ -55,15 +55,16 @@ TraceQuestion trace_question(const Arguments& arguments) {
 }
 
 std::string rendered_trace(const TracedPlan& traced, const Output& output, OutputFormat format,
-                           const TextOptions& text) {
+                           const TextOptions& text, const AskedText& part) {
   if (format == OutputFormat::kJson) return trace_json(traced, output, tool_version());
-  return render_output(output, format, text, false);
+  return render_output(output, format, text, part);
 }
 
 ExitCode run_trace(const Arguments& arguments, Environment& env) {
   const Session session = read_session(arguments, env);
   const TraceQuestion question = trace_question(arguments);
   OutputTargets outputs(arguments.values("--output"), arguments.has("--json"));
+  refuse_parts_of_files(session, outputs);
   const Catalog catalog(session.config_directories, session.remembered);
   const TrainAnswer found = answer(question.train, catalog, env.interrupted);
   const bool complete = !(env.interrupted && env.interrupted());
@@ -91,8 +92,10 @@ ExitCode run_trace(const Arguments& arguments, Environment& env) {
     }
   }
   const TextOptions text = text_options(env, session.color);
+  const AskedText part = asked_text(session, false);
+  if (outputs.has(OutputFormat::kTable)) output_report(output, part);  // a misspelt name, before any file is written
   outputs.write(env, [&](OutputFormat format, bool to_file) {
-    return rendered_trace(traced, output, format, to_file ? TextOptions{} : text);
+    return rendered_trace(traced, output, format, to_file ? TextOptions{} : text, part);
   });
   if (!complete) return ExitCode::kInterrupted;
   return traced.plan == nullptr ? ExitCode::kNothingFits : ExitCode::kAnswered;

@@ -29,6 +29,7 @@ ExitCode run_train(const Arguments& arguments, Environment& env) {
   const Session session = read_session(arguments, env);
   const TrainQuestion question = train_question(arguments);
   OutputTargets outputs(arguments.values("--output"), arguments.has("--json"));
+  refuse_parts_of_files(session, outputs);
   const Catalog catalog(session.config_directories, session.remembered);
   const TrainAnswer found = answer(question, catalog, env.interrupted);
   const bool complete = !(env.interrupted && env.interrupted());

@@ -29,7 +29,9 @@ std::vector<Flag> flags_of(const Command& command) {
   for (const Flag& flag : command.flags) {
     if (find_flag(command.flags, flag.name) == &flag) out.push_back(flag);
   }
-  out.insert(out.end(), common_flags().begin(), common_flags().end());
+  for (const Flag& flag : common_flags()) {
+    if (find_flag(command.flags, flag.name) == nullptr) out.push_back(flag);
+  }
   return out;
 }
 

@@ -42,7 +42,7 @@ std::optional<std::size_t> mode_of(const Arguments& arguments);
 std::span<const Command> commands();
 const Command* find_command(std::string_view name);
 
-/// The command's own flags, each name once, then the common ones.
+/// The command's own flags, each name once, then the common ones that it has no flag of its own for.
 std::vector<Flag> flags_of(const Command& command);
 
 /// The first of its examples, a whole line or several that end in a backslash.

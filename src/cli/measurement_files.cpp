@@ -14,8 +14,9 @@ std::vector<RowFilter> filters_by(std::vector<std::string> known, FlagReader& re
   std::vector<RowFilter> out;
   for (const std::string& text : arguments.values("--only")) {
     const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) continue;  // a section of the text
     const std::string by = text.substr(0, equals);
-    if (equals == std::string::npos || equals + 1 == text.size()) {
+    if (equals + 1 == text.size()) {
       reader.problem(fmt::format("--only {} is not KEY=NAME", in_quotes(text)), "for example --only chip=h100-sxm");
       continue;
     }

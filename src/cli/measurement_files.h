@@ -12,9 +12,9 @@
 namespace scalecalc::cli {
 
 inline constexpr Flag kOnlyFlag =
-    text("--only", "KEY=NAME,...",
+    text("--only", "KEY=NAME,...|SECTION",
          "only rows of this subset, chip, family, framework, stack, precision, group (of sources) or id; of serving: "
-         "chip, stack, phase, batch, model, group or id",
+         "chip, stack, phase, batch, model, group or id; or of the text this section",
          "chip=h100-sxm")
         .repeatable();
 

@@ -29,8 +29,12 @@ constexpr std::array kCommonFlags{
          "look for models and hardware here first, before SCALECALC_CONFIG_PATH and the built-in catalog", "./configs")
         .repeatable(),
     word("--color", kColorNames, "colour; NO_COLOR is honoured (default auto)"),
-    toggle("--quiet", "errors only on standard error").lettered('q'),
-    toggle("--verbose", "say what was read and searched, on standard error").lettered('v'),
+    text("--only", "SECTION[,...]", "of the text these sections alone, in full; a wrong name lists those there are",
+         "headline,assumed"),
+    text("--columns", "NAME[,...]", "of the text's main table these columns, by their names in JSON or CSV",
+         "layout,mfu,run_cost_usd"),
+    toggle("--quiet", "of the text the headline alone, on standard error errors alone").lettered('q'),
+    toggle("--verbose", "the whole text; what was read and searched, on standard error").lettered('v'),
     toggle("--version", "print the version").lettered('V'),
     toggle("--help", "print this").lettered('h'),
 };

@@ -6,18 +6,46 @@
 
 namespace scalecalc::cli {
 
-std::string render_output(const Output& output, OutputFormat format, TextOptions text, bool explain, Depth depth) {
+AskedText asked_text(const Session& session, bool explain) {
+  return {.explain = explain,
+          .depth = explain || session.verbosity == Verbosity::kVerbose ? Depth::kFull : Depth::kBrief,
+          .headline_alone = session.verbosity == Verbosity::kQuiet,
+          .only = session.only,
+          .columns = session.columns};
+}
+
+void refuse_parts_of_files(const Session& session, const OutputTargets& outputs) {
+  if (outputs.has(OutputFormat::kTable)) return;
+  const char* flag = !session.only.empty() ? "--only" : !session.columns.empty() ? "--columns" : nullptr;
+  if (flag == nullptr) return;
+  throw UserError(fmt::format("{} chooses a part of the text, and none is asked for", flag),
+                  "other formats are always complete; leave it out, or ask for the text too: -o table=FILE");
+}
+
+std::string render_output(const Output& output, OutputFormat format, TextOptions text, const AskedText& part) {
   constexpr std::size_t kBriefWidth = 100;
-  if (depth == Depth::kBrief && !output.deciding.empty() && text.width == 0) text.width = kBriefWidth;
+  const bool brief = part.depth == Depth::kBrief && part.only.empty();
+  if (brief && text.width == 0) text.width = kBriefWidth;
+  const AskedText whole{.explain = part.explain};
   switch (format) {
-    case OutputFormat::kTable: return render_table(output_report(output, explain, depth), text);
-    case OutputFormat::kJson: return output_json(output, tool_version(), explain);
+    case OutputFormat::kTable: return render_table(output_report(output, part), text);
+    case OutputFormat::kJson: return output_json(output, tool_version(), part.explain);
     case OutputFormat::kJsonl: return output_jsonl(output, tool_version());
-    case OutputFormat::kCsv: return render_csv(output_report(output, explain));
-    case OutputFormat::kMarkdown: return render_markdown(output_report(output, explain));
-    case OutputFormat::kHtml: return render_html(output_report(output, explain));
+    case OutputFormat::kCsv: return render_csv(output_report(output, whole));
+    case OutputFormat::kMarkdown: return render_markdown(output_report(output, whole));
+    case OutputFormat::kHtml: return render_html(output_report(output, whole));
   }
   return "";
+}
+
+void write_formats(const Output& output, const Session& session, OutputTargets& outputs, bool explain,
+                   Environment& env) {
+  const AskedText part = asked_text(session, explain);
+  const TextOptions text = text_options(env, session.color);
+  if (outputs.has(OutputFormat::kTable)) output_report(output, part);  // a misspelt name, before any file is written
+  outputs.write(env, [&](OutputFormat format, bool to_file) {
+    return render_output(output, format, to_file ? TextOptions{} : text, part);
+  });
 }
 
 void say_warnings(Log& log, const Output& output) {
@@ -32,11 +60,7 @@ void say_warnings(Log& log, const Output& output) {
 ExitCode write_output(const Output& output, const Session& session, OutputTargets& outputs, bool explain, Log& log,
                       Environment& env) {
   if (!for_people(outputs.standard_output())) say_warnings(log, output);
-  const TextOptions text = text_options(env, session.color);
-  const Depth depth = explain || session.verbosity == Verbosity::kVerbose ? Depth::kFull : Depth::kBrief;
-  outputs.write(env, [&](OutputFormat format, bool to_file) {
-    return render_output(output, format, to_file ? TextOptions{} : text, explain, depth);
-  });
+  write_formats(output, session, outputs, explain, env);
   if (!output.complete) return ExitCode::kInterrupted;
   return output.nothing_fits ? ExitCode::kNothingFits : ExitCode::kAnswered;
 }
@@ -45,6 +69,7 @@ ExitCode answer_with_output(const Arguments& arguments, Environment& env,
                             const std::function<Output(const Catalog&)>& answer) {
   const Session session = read_session(arguments, env);
   OutputTargets outputs(arguments.values("--output"), arguments.has("--json"));
+  refuse_parts_of_files(session, outputs);
   const Catalog catalog(session.config_directories, session.remembered);
   const Output output = answer(catalog);
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));

@@ -49,8 +49,15 @@ std::string query_key(const Flag& flag);
 /// in; of a flag that goes into none of them what was typed.
 Output with_query(Output output, const Arguments& arguments, std::initializer_list<Answered> questions = {});
 
-std::string render_output(const Output& output, OutputFormat format, TextOptions text, bool explain,
-                          Depth depth = Depth::kFull);
+/// What of a text the flags ask for.
+AskedText asked_text(const Session& session, bool explain);
+/// UserError if the flags choose a part of a text, and no text is asked for.
+void refuse_parts_of_files(const Session& session, const OutputTargets& outputs);
+/// The formats other than text are complete, whatever of it is read.
+std::string render_output(const Output& output, OutputFormat format, TextOptions text, const AskedText& part);
+/// Writes an output in every format asked for. UserError before anything is written if the text has no such part.
+void write_formats(const Output& output, const Session& session, OutputTargets& outputs, bool explain,
+                   Environment& env);
 
 /// What a table would have said, for those who read something else.
 void say_warnings(Log& log, const Output& output);

@@ -176,7 +176,9 @@ std::vector<Flag> make_serve_flags() {
                                       "most tokens of prompts in one step (default: the engine's)", "2048"),
       some_share<&ServeQuestion::mfu>("--mfu", "share of the peak that prefill reaches, in place of the coefficients",
                                       "40%"),
-      word<&ServeQuestion::objective>("--objective", kServeObjectiveNames, "what is best (default: throughput)"),
+      word<&ServeQuestion::objective>("--objective", kServeObjectiveNames,
+                                      "what is best (default: knee, where tokens per second of a chip times those of "
+                                      "a user are most; with a limit or a rate throughput)"),
       text<&ServeQuestion::engine>(
           "--engine", "NAME", "serving engine: its memory rule and its coefficients (default: the chip's usual one)",
           "vllm"),
@@ -252,6 +254,7 @@ ServeAsked read_serve_question(FlagReader& reader, const Arguments& arguments) {
   ServeQuestion& q = out.question;
   q.model = model;
   q.power = read_power_terms(reader);
+  q.usual_lengths = !arguments.has("--prompt") && !arguments.has("--generate") && !arguments.has("--trace");
   if (!q.prefill_hardware.empty() && q.disaggregate != Disaggregation::kOn) {
     reader.problem("--prefill-hw needs pools of their own", "add --disaggregate on");
   }
@@ -266,6 +269,9 @@ ServeAsked serve_asked(const Arguments& arguments) {
   ServeAsked out = read_serve_question(reader, arguments);
   out.traffic = traffic_asked(reader, arguments, out);
   reader.finish();
+  ServeQuestion& q = out.question;
+  const bool free = !q.slo_ttft && !q.slo_tpot && !q.slo_request && !out.traffic;
+  if (free && !arguments.has("--objective")) q.objective = ServeObjective::kKnee;
   return out;
 }
 

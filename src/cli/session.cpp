@@ -2,11 +2,30 @@
 
 #include <algorithm>
 
+#include "cli/comma_list.h"
+#include "cli/commands.h"
 #include "cli/flag_reader.h"
 
 namespace scalecalc::cli {
 
 std::string_view tool_version() { return SCALECALC_VERSION; }
+
+namespace {
+
+/// The names of a common flag; of a flag of the command's own that it shares those that are no KEY=NAME, where the
+/// values of its own are.
+std::vector<std::string> names_of(const Arguments& arguments, std::string_view flag) {
+  std::vector<std::string> out;
+  for (const std::string& value : arguments.values(flag)) {
+    if (value.find('=') != std::string::npos) continue;
+    for (std::string& name : comma_parts(value)) {
+      if (!name.empty()) out.push_back(std::move(name));
+    }
+  }
+  return out;
+}
+
+}  // namespace
 
 Session read_session(const Arguments& arguments, const Environment& env) {
   Session out;
@@ -17,6 +36,9 @@ Session read_session(const Arguments& arguments, const Environment& env) {
   if (arguments.has("--quiet") && arguments.has("--verbose")) {
     reader.problem("--quiet and --verbose contradict each other", "give one of them");
   }
+  out.only = names_of(arguments, "--only");
+  // The columns that batch diff compares are those of files.
+  if (find_flag(arguments.command().flags, "--columns") == nullptr) out.columns = names_of(arguments, "--columns");
   reader.finish();
   out.remembered = env.remembered;
   out.config_directories = arguments.values("--config-dir");

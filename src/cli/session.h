@@ -17,6 +17,8 @@ namespace scalecalc::cli {
 struct Session {
   ColorMode color = ColorMode::kAuto;
   Verbosity verbosity = Verbosity::kNormal;
+  std::vector<std::string> only;                ///< sections of the text; empty: all
+  std::vector<std::string> columns;             ///< of its main table; empty: the usual ones
   std::vector<std::string> config_directories;  ///< --config-dir, then SCALECALC_CONFIG_PATH
   std::shared_ptr<Remembered> remembered;       ///< as in the environment
 };

@@ -31,6 +31,7 @@ struct ModelQuestion {
   DType kv = DType::kBf16;
   std::optional<double> against;  ///< parameters of another model, to compare with
   std::vector<double> contexts;   ///< sequence lengths of the table of attention's share
+  bool contexts_asked = false;    ///< and that somebody asked for these
 };
 
 /// Weights and forward FLOPs of one token, by part.

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "report/bounds_serving_output.h"
+#include "report/brief_blocks.h"
 
 namespace scalecalc {
 namespace {
@@ -74,6 +76,54 @@ Record record_of(const LayerPass& pass) {
   return out;
 }
 
+/// The rules that decide, for a brief answer: what limits each way of dividing the work, memory, the run, serving.
+constexpr std::array<std::string_view, 20> kDeciding{"tokens_per_chip",
+                                                     "fsdp_limit",
+                                                     "fsdp_most_chips",
+                                                     "mixed_limit",
+                                                     "mixed_feasible_tp",
+                                                     "ep_wide_min_d_ff",
+                                                     "sequences_per_batch",
+                                                     "tp_power_of_two",
+                                                     "dcn_limit",
+                                                     "training_bytes_per_chip",
+                                                     "least_bytes_per_chip",
+                                                     "run_time",
+                                                     "cost",
+                                                     "critical_batch",
+                                                     "critical_prompt",
+                                                     "latency_floor",
+                                                     "kv_over_flops_context",
+                                                     "kv_bytes_per_token",
+                                                     "chips_for_weights",
+                                                     "prefill_tp_limit"};
+
+Block deciding_block(const BoundsAnswer& answer) {
+  Block out{.title = "What decides", .for_people = true, .shown = Shown::kBrief};
+  for (const Bound& bound : answer.bounds) {
+    if (std::find(kDeciding.begin(), kDeciding.end(), bound.name) == kDeciding.end()) continue;
+    out.records.push_back(record_of(bound));
+    out.records.back().group.clear();
+  }
+  out.columns = {{"name"}, {"value"}, {"holds"}, {"condition", 1}};
+  return out;
+}
+
+Block brief_end(const BoundsQuestion& q, const BoundsAnswer& answer) {
+  std::vector<Line> lines{
+      {fmt::format("more: --verbose (all {} rules with their formulas), --explain, --for training or "
+                   "serving{}",
+                   answer.bounds.size(), q.model ? "; scalecalc train and serve search layouts" : "")}};
+  if (!answer.left_out.empty()) {
+    std::vector<std::string> needs;
+    for (const LeftOut& item : answer.left_out) {
+      if (std::find(needs.begin(), needs.end(), item.needs) == needs.end()) needs.push_back(item.needs);
+    }
+    lines.push_back({"left out for want of: " + join(needs, "; ")});
+  }
+  return brief_end_block(std::move(lines));
+}
+
 template <class T>
 Figure asked(std::string_view key, const std::optional<T>& value) {
   return figure(key, "", Format::kNumber, limit_cell(value));
@@ -121,17 +171,20 @@ std::string title_of(const BoundsQuestion& q, const BoundsAnswer& answer) {
 
 Output bounds_output(const BoundsQuestion& q, const BoundsAnswer& answer) {
   Output out{.command = "bounds", .title = title_of(q, answer)};
-  for (const std::string& line : answer.verdict) out.summary.push_back({line});
+  for (const std::string& line : answer.verdict) out.headline.push_back({line});
   out.query = query_of(q, answer);
   // A curve is what was asked for: it stands first, and CSV and JSON Lines write what stands first.
   const bool curve = answer.points.size() > 1;
   if (curve) add_serving_points(out, answer);
   Block rules{.key = "bounds"};
   for (const Bound& bound : answer.bounds) rules.records.push_back(record_of(bound));
+  rules.shown = Shown::kFull;
   out.blocks.push_back(std::move(rules));
+  out.blocks.push_back(deciding_block(answer));
   if (q.scope != BoundScope::kServing) {
     Block layers{.key = "layers", .title = "One layer of two matmuls on each chip"};
     for (const LayerPass& pass : answer.layers) layers.records.push_back(record_of(pass));
+    layers.shown = Shown::kFull;
     out.blocks.push_back(std::move(layers));
   }
   if (!curve) add_serving_points(out, answer);
@@ -141,7 +194,9 @@ Output bounds_output(const BoundsQuestion& q, const BoundsAnswer& answer) {
     left_out.records.push_back({{figure("rules", "rules", Format::kText, Cell(item.rules)),
                                  figure("needs", "need", Format::kText, Cell(item.needs))}});
   }
+  left_out.shown = Shown::kFull;
   out.blocks.push_back(std::move(left_out));
+  out.blocks.push_back(brief_end(q, answer));
   return out;
 }
 

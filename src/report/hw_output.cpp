@@ -216,6 +216,44 @@ Record ratio_record(const Record& first, const Record& other) {
   return std::move(out.record);
 }
 
+/// What a brief answer shows of a chip, and all of what was asked about beside it.
+std::vector<std::string> brief_keys(const HwAnswer& answer) {
+  const HwQuestion& q = answer.question;
+  std::vector<std::string> out{
+      "year",  "matmul_flops_per_s.", "memory_",        "chips_per_host", "bandwidth_bytes_per_s.",
+      "tdp_w", "usd_per_chip_hour",   "topology.shape", "topology.chips"};
+  const bool machine = q.chips || !q.topology.empty();
+  if (machine) {
+    // The machine in the place of a chip's own links.
+    std::erase_if(out, [](const std::string& key) { return key == "bandwidth_bytes_per_s." || key == "year"; });
+    out.emplace_back("topology.");
+  } else {
+    out.emplace_back("critical_intensity_flops_per_byte.");
+  }
+  for (const char* key : {"send.", "load.", "padding."}) out.emplace_back(key);
+  if (q.registers_per_thread) out.emplace_back("units.warps");
+  return out;
+}
+
+std::string headline_text(const HwChip& chip) {
+  const HwRates& r = chip.rates;
+  const HardwareSpec& hw = chip.hw;
+  std::vector<std::string> parts;
+  const auto add = [&](double value, UnitKind unit, const std::string& words) {
+    if (value > 0) parts.push_back(format_quantity(value, unit) + " " + words);
+  };
+  for (const auto& [dtype, rate] : r.matmul) {
+    if (r.dtype && dtype == *r.dtype) add(rate.value().value(), UnitKind::kFlopsPerSecond, std::string(name_of(dtype)));
+  }
+  add(hw.hbm_capacity.value(), UnitKind::kBytes, "of memory");
+  add(hw.hbm_bandwidth.value(), UnitKind::kBytesPerSecond, "from it");
+  if (!r.intensities.empty()) {
+    add(value_of(r.intensities.front().second), UnitKind::kNumber, "FLOPs per byte to be compute-bound");
+  }
+  if (const auto price = paid_price(hw, {}).usd_per_chip_hour) parts.push_back(compact_usd(*price) + " an hour");
+  return join(parts, ", ");
+}
+
 std::string names_of(const HwAnswer& answer) {
   std::vector<std::string> names;
   for (const HwChip& chip : answer.chips) names.push_back(chip.hw.title);
@@ -268,7 +306,22 @@ Output hw_output(const HwAnswer& answer) {
   for (std::size_t i = 1; i < chips.records.size(); ++i) {
     ratios.records.push_back(ratio_record(chips.records.front(), chips.records[i]));
   }
+  chips.brief_keys = brief_keys(answer);
+  ratios.shown = Shown::kFull;
+  for (const HwChip& chip : answer.chips) {
+    const std::string text = headline_text(chip);
+    const bool alone = answer.chips.size() == 1;
+    if (!text.empty()) out.headline.push_back({alone ? text : chip.hw.name + ": " + text, Role::kGood});
+  }
   out.notes = notes_of(answer);
+  out.brief_notes.emplace();
+  for (const HwChip& chip : answer.chips) {
+    if (!chip.hw.note.empty() && answer.chips.size() == 1) out.brief_notes->push_back(chip.hw.note);
+  }
+  out.brief_notes->push_back(
+      fmt::format("more: --verbose (units, memory on the chip, network tiers, efficiency, prices, sources), --only "
+                  "{}efficiency-share-of-the-rate",
+                  answer.chips.size() > 1 ? "ratios or " : "units, rates or "));
   out.blocks.push_back(std::move(chips));
   if (!ratios.records.empty()) out.blocks.push_back(std::move(ratios));
   out.assumptions = answer.assumptions;

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "model/accounting.h"
 #include "model/kv_cache.h"
+#include "report/brief_blocks.h"
 
 namespace scalecalc {
 namespace {
@@ -240,6 +241,17 @@ Record list_record(const ModelSpec& model) {
                            2)}};
 }
 
+std::string headline_text(const ModelQuestion& q, const ModelFigures& f) {
+  const auto count = [](const Traced& value) { return compact_count(value.value()); };
+  const auto flops = [](const FlopsOf<Traced>& value) { return text_of(Cell(value.value().value()), Format::kFlops); };
+  const bool sparse = f.active.value() < f.total.value();
+  return fmt::format(
+      "{} parameters{}, {} of weights in {}; {} a token to train, {} to read it; {} of KV cache a token in {}",
+      count(f.total), sparse ? ", " + count(f.active) + " active" : "",
+      format_quantity(f.bytes.value().value(), UnitKind::kBytes), name_of(q.weights), flops(f.training),
+      flops(f.forward), format_quantity(f.kv_bytes_per_token, UnitKind::kBytes), name_of(q.kv));
+}
+
 }  // namespace
 
 Output model_list_output(const std::vector<ModelSpec>& models, const std::vector<std::string>& filters) {
@@ -254,14 +266,24 @@ Output model_list_output(const std::vector<ModelSpec>& models, const std::vector
 Output model_output(const ModelSpec& model, const ModelQuestion& question, const ModelFigures& f) {
   Output out{.command = "model", .title = model.title};
   out.query = query(model, question);
+  out.headline.push_back({headline_text(question, f), Role::kGood});
   out.blocks.push_back(parts_block(f));
-  out.blocks.push_back(parameters_block(model, question, f));
-  out.blocks.push_back(flops_block(question, f));
-  out.blocks.push_back(cache_block(question, f));
+  const auto add = [&](Block block, std::vector<std::string> brief_keys) {
+    block.brief_keys = std::move(brief_keys);
+    out.blocks.push_back(std::move(block));
+  };
+  add(parameters_block(model, question, f), {"against.", "parameters.official", "parameters.stated"});
+  add(flops_block(question, f), {"flops_per_token.training", "flops_per_token.six_n", "attention_"});
+  add(cache_block(question, f), {"kv_bytes_", "kv_state_bytes"});
   if (model.moe) out.blocks.push_back(moe_block(model));
-  out.blocks.push_back(layers_block(question, f));
-  out.blocks.push_back(contexts_block(f));
-  out.blocks.push_back(kept_block(question, f));
+  for (Block block : {layers_block(question, f), contexts_block(f), kept_block(question, f)}) {
+    const bool asked = block.key == "contexts" && question.contexts_asked;
+    block.shown = asked ? Shown::kAlways : Shown::kFull;
+    out.blocks.push_back(std::move(block));
+  }
+  out.blocks.push_back(
+      brief_end_block({{"more: --verbose (layers, attention against context, what the backward pass "
+                        "keeps), --explain; scalecalc train and serve plan it on chips"}}));
   out.assumptions = f.assumptions;
   return out;
 }

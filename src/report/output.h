@@ -42,6 +42,7 @@ struct Record {
   std::vector<Figure> figures;
   std::string group;  ///< for people, records of a list that share it are a table of their own under this heading
   Role role = Role::kPlain;
+  bool brief = true;  ///< also in a brief table
 };
 
 /// A line above the figures that follow, for people alone, in a block that is shown by figure.
@@ -116,9 +117,13 @@ struct Block {
   std::vector<Line> lines;           ///< for people, below the table
   bool last = false;                 ///< people read it below what was assumed
   Shown shown = Shown::kAlways;
-  std::size_t brief_rows = 0;     ///< of a brief table, whose columns that are equal in every row become a line below
-                                  ///< it; 0: all rows and columns
-  std::vector<Line> brief_lines;  ///< in the place of `lines`, with brief_rows
+  std::string
+      section;  ///< its name for --only; empty: the key, of a group and without a key the title in small letters
+  std::size_t brief_rows = 0;  ///< of a brief table, whose columns that are equal in every row move into its heading;
+                               ///< 0: all rows and columns
+  std::vector<Line> brief_lines;        ///< in the place of `lines`, with brief_rows
+  std::vector<std::string> brief_keys;  ///< of a brief object, or records side by side: figures whose key starts so;
+                                        ///< empty: all
 };
 
 /// A block of lines for people.
@@ -135,7 +140,7 @@ struct Output {
   std::string command;  ///< "roofline": the schema is scalecalc/roofline/1
   std::string title;
   std::vector<Line> summary;          ///< what must be read first
-  std::vector<Line> headline;         ///< and in a brief answer, the answer itself
+  std::vector<Line> headline;         ///< the answer in a line or two, below the summary
   std::vector<std::string> deciding;  ///< flags of the assumptions that a brief answer shows; none: it shows all
   std::vector<std::string> warnings;
   Record query;                     ///< of what was asked, what no flag says; member "query"
@@ -145,24 +150,50 @@ struct Output {
   std::optional<Record> line_head;  ///< members of each JSON line before the record's; without it "query"
   std::vector<Assumption> assumptions;
   std::vector<std::string> notes;
-  std::vector<ExplainSection> explanation;  ///< beside the workings of the figures
-  std::string explained;                    ///< "plan 2": whose explanation it is; empty: of the whole output
-  bool nothing_fits = false;                ///< well asked, and nothing answers it: exit status 3
-  bool complete = true;                     ///< false: interrupted, exit status 130
-  bool keeps_points = false;                ///< JSON writes 2.0 for a figure that is no count, where others write 2
+  std::optional<std::vector<std::string>> brief_notes;  ///< in the place of `notes` in a brief answer
+  std::vector<ExplainSection> explanation;              ///< beside the workings of the figures
+  std::string explained;      ///< "plan 2": whose explanation it is; empty: of the whole output
+  bool nothing_fits = false;  ///< well asked, and nothing answers it: exit status 3
+  bool complete = true;       ///< false: interrupted, exit status 130
+  bool keeps_points = false;  ///< JSON writes 2.0 for a figure that is no count, where others write 2
 };
 
 /// What people read of a figure; nothing if they read none of it.
 Cell shown_cell(const Figure& f);
 /// The block whose records CSV and JSON Lines write; nullptr if the output has no block.
 const Block* record_block(const Output& output);
+/// The main table of what people read, on which --columns works; nullptr if the output has no block.
+const Block* leading_block(const Output& output);
+/// The records of a list by their group, in the order in which the groups first appear; its lines stand below the last.
+std::vector<Block> grouped_blocks(const Block& block);
+/// The one with most figures: a figure that some records lack stands in it.
+const Record& widest_record(const std::vector<Record>& records);
+/// As CSV names it.
+const std::string& column_of(const Figure& f);
+const Figure* find_figure(const std::vector<const Figure*>& figures, const std::string& column);
+/// The figures of a record that people read, those of objects inside it too.
+std::vector<const Figure*> people_figures(const Record& record);
 /// The figures of a record that have a CSV column, those of objects inside it too.
 std::vector<const Figure*> csv_figures(const Record& record);
+/// The records of CSV: every figure with a column.
+Table csv_records(const Output& output);
 /// The working of each block's figures, each formula once.
 std::vector<ExplainSection> output_explanation(const Output& output);
 
-/// For people, and the CSV records. With `explain` a section of formulas follows.
-Report output_report(const Output& output, bool explain, Depth depth = Depth::kFull);
+/// Which part of an answer a reader of text wants.
+struct AskedText {
+  bool explain = false;  ///< a section of formulas follows
+  Depth depth = Depth::kFull;
+  bool headline_alone = false;
+  std::vector<std::string> only;     ///< these sections, in full; empty: all
+  std::vector<std::string> columns;  ///< of the main table; empty: the usual ones
+};
+
+/// For people, and the CSV records. UserError for a section or a column that the answer does not have.
+Report output_report(const Output& output, const AskedText& part);
+inline Report output_report(const Output& output, bool explain) { return output_report(output, AskedText{explain}); }
+/// The answer in a line or two.
+std::vector<Line> headline_of(const Output& output);
 std::string output_json(const Output& output, std::string_view tool_version, bool explain);
 /// One line per record of the block that CSV writes, each with the query.
 std::string output_jsonl(const Output& output, std::string_view tool_version);

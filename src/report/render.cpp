@@ -261,13 +261,14 @@ void write_section(Page& page, const Section& section) {
 
 std::string render_table(const Report& report, const TextOptions& options) {
   Page page(options);
-  page.paragraph(report.title, Role::kHeading);
+  if (!report.title.empty()) page.paragraph(report.title, Role::kHeading);
   for (const Line& line : report.summary) page.paragraph(line.text, line.role, 0, kIndent);
   for (const std::string& warning : report.warnings) {
     page.paragraph("warning: " + warning, Role::kWarning, 0, kIndent);
   }
   if (!report.plans.rows.empty()) {
     page.blank();
+    if (!report.plans_heading.empty()) page.paragraph(report.plans_heading, Role::kDim, 0, kIndent);
     const std::vector<std::string> dropped = page.table(report.plans, 0);
     if (!dropped.empty()) {
       page.paragraph(

@@ -63,6 +63,7 @@ struct Line {
 };
 
 struct Section {
+  std::string name;  ///< for --only
   std::string title;
   Table table;
   std::vector<Line> lines;
@@ -71,6 +72,8 @@ struct Section {
 struct Report {
   std::string title;
   std::vector<Line> summary;  ///< what must be read before the table
+  std::string plans_name;     ///< as Section::name
+  std::string plans_heading;  ///< above the plans
   Table plans;                ///< for people
   Table records;              ///< the same plans in full, for machines
   std::vector<Section> sections;

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "report/brief_blocks.h"
 #include "serve/serve_question.h"
 #include "serve/serving_cost.h"
 
@@ -38,6 +41,8 @@ void add_memory(std::vector<Figure>& out, const ServePoint& p, bool shown) {
   add("capacity", "it has", p.capacity);
 }
 
+constexpr std::size_t kBriefRows = 6;
+
 class ServeOutput {
  public:
   ServeOutput(const ServeAnswer& answer, bool explain) : a_(answer), q_(answer.question), explain_(explain) {}
@@ -70,6 +75,7 @@ class ServeOutput {
          .records = {{{number_figure("layouts", "", Format::kInteger, static_cast<double>(a_.layouts)),
                        number_figure("evaluated", "", Format::kInteger, static_cast<double>(a_.evaluated))}}}});
     out_.assumptions = a_.assumptions;
+    out_.deciding = {"--weights", "--kv", "--prompt", "--engine", "--flops", "--price", "--set"};
     out_.notes = a_.notes;
     return std::move(out_);
   }
@@ -90,15 +96,13 @@ class ServeOutput {
       return;
     }
     const ServePoint& p = *a_.best;
-    out_.summary.push_back(
-        {fmt::format(
-             "best {}: {} on {} chips{}, batch {:g}: {:.4g} tokens/s per chip, {:.4g} per user, TTFT {}, TPOT {}",
-             kServeObjectiveNames[static_cast<std::size_t>(q_.objective)], describe(p.layout), p.chips,
-             several() ? " of " + a_.systems[p.system].hw->name : "", p.batch, p.tokens_per_s_per_chip(),
-             p.tokens_per_s_per_user(), seconds_text(p.ttft_s), seconds_text(p.tpot_s)),
-         Role::kGood});
+    out_.headline.push_back(
+        {fmt::format("{}: {} on {} chip{}{}, batch {:g}", best_words(), describe(p.layout), p.chips,
+                     p.chips == 1 ? "" : "s", several() ? " of " + a_.systems[p.system].hw->name : "", p.batch),
+         Role::kHeading});
+    out_.headline.push_back({figures_text(p), Role::kGood});
     if (p.pools) {
-      out_.summary.push_back(
+      out_.headline.push_back(
           {fmt::format("pools: {} chips{} prefill ({} x {}), {} decode ({} replicas); a decode replica "
                        "keeps {:.3g} prefill replicas busy; {} of cache moved in {}",
                        p.pools->prefill_chips,
@@ -110,7 +114,7 @@ class ServeOutput {
     }
     if (p.speculation) {
       const SpeculationFigures& s = *p.speculation;
-      out_.summary.push_back(
+      out_.headline.push_back(
           {fmt::format(
                "speculation: {:.3g} tokens for {} of drafts and {} of checking; without it {} a token; {}",
                s.tokens_per_step, seconds_text(s.draft_s), seconds_text(s.verify_s), seconds_text(s.plain_tpot_s),
@@ -118,7 +122,27 @@ class ServeOutput {
                                   : std::string("it pays at every batch that fits")),
            Role::kPlain});
     }
-    out_.summary.push_back({p.memory_rule, Role::kDim});
+  }
+
+  std::string best_words() const {
+    switch (q_.objective) {
+      case ServeObjective::kThroughput: return "Most tokens per chip";
+      case ServeObjective::kLatency: return "Fastest request";
+      case ServeObjective::kCost: return "Cheapest";
+      case ServeObjective::kKnee: return "Knee of the Pareto front";
+    }
+    return "";
+  }
+
+  /// How fast, how much, what binds.
+  static std::string figures_text(const ServePoint& p) {
+    return fmt::format(
+        "{} tokens/s per chip, {} per user, TTFT {}, TPOT {}, step {} ({} to {}){}, {} of {}; bound by {}",
+        format_quantity(p.tokens_per_s_per_chip(), UnitKind::kNumber),
+        format_quantity(p.tokens_per_s_per_user(), UnitKind::kNumber), seconds_text(p.ttft_s), seconds_text(p.tpot_s),
+        seconds_text(p.decode_step_s), seconds_text(p.decode_low_s), seconds_text(p.decode_high_s),
+        p.usd_per_million_output ? ", " + compact_usd(*p.usd_per_million_output) + " per M output tokens" : "",
+        format_quantity(p.memory.total(), UnitKind::kBytes), format_quantity(p.capacity, UnitKind::kBytes), p.bound_by);
   }
 
   std::string limit_text(const BindingLimit& l) const {
@@ -138,7 +162,7 @@ class ServeOutput {
     f.push_back(text_figure("hardware", several() ? "hardware" : "", a_.systems[p.system].hw->name));
     f.push_back(text_figure("layout_text", "layout", describe(p.layout)));
     add_serve_layout(f, "layout.", p.layout);
-    f.push_back(number_figure("chips", "chips", Format::kInteger, to_double(p.chips)));
+    f.push_back(number_figure("chips", "chips", Format::kInteger, to_double(p.chips), 1));
     f.push_back(text_figure("slice", "", p.slice.name()));
     f.push_back(number_figure("batch", "batch", Format::kInteger, p.batch));
     f.push_back(number_figure("max_batch", alone ? "most that fit" : "", Format::kNumber, p.max_batch));
@@ -192,7 +216,57 @@ class ServeOutput {
   void points() {
     Block block{.key = "points", .title = q_.batches.empty() ? "Pareto front" : "Batches"};
     for (const ServePoint& p : a_.points) block.records.push_back({of(p, false)});
+    shorten(block);
     out_.blocks.push_back(std::move(block));
+  }
+
+  /// Both ends of the front, the best, and between them as many as one takes in, evenly spaced.
+  void shorten(Block& block) const {
+    const bool asked = q_.top != ServeQuestion{}.top || !q_.batches.empty();
+    block.brief_rows = asked ? std::max<std::size_t>(block.records.size(), 1) : kBriefRows;
+    block.columns = {{"hardware"},
+                     {"layout_text"},
+                     {"chips", 1},
+                     {"batch"},
+                     {"prefill_time_s", 6, "", false},
+                     {"ttft_s"},
+                     {"decode_step_s", 5, "", false},
+                     {"tpot_s"},
+                     {"tokens_per_s_per_chip"},
+                     {"tokens_per_s_per_user"},
+                     {"requests_per_s", 4, "", false},
+                     {"usd_per_million_output_tokens", 2},
+                     {"bound_by", 3},
+                     {"meets_limits", 1}};
+    const std::size_t n = block.records.size();
+    const auto is_best = [&](std::size_t i) {
+      const ServePoint& p = a_.points[i];
+      return a_.best && p.tpot_s == a_.best->tpot_s && p.batch == a_.best->batch && p.chips == a_.best->chips &&
+             p.system == a_.best->system;
+    };
+    for (std::size_t i = 0; i < n; ++i) {
+      if (!is_best(i)) continue;
+      block.records[i].role = Role::kGood;
+      for (Figure& f : block.records[i].figures) {
+        if (f.key == "layout_text") f.shown = describe(a_.points[i].layout) + " *";
+      }
+      block.brief_lines = {{"* the one above"}};
+    }
+    if (asked || n <= kBriefRows) return;
+    for (Record& r : block.records) r.brief = false;
+    std::size_t best = 0;
+    while (best < n && !is_best(best)) ++best;
+    for (std::size_t k = 0; k < kBriefRows; ++k) {
+      std::size_t i = (k * (n - 1) + (kBriefRows - 1) / 2) / (kBriefRows - 1);
+      // The best takes the place of the one nearest to it.
+      const std::size_t half = (n - 1) / (2 * (kBriefRows - 1));
+      if (best < n && i != 0 && i != n - 1 && (i > best ? i - best : best - i) <= half) i = best;
+      block.records[i].brief = true;
+    }
+    if (best < n && !block.records[best].brief) {
+      block.records[best].brief = true;
+      ++block.brief_rows;
+    }
   }
 
   void best() {
@@ -212,10 +286,48 @@ class ServeOutput {
       record.figures.push_back(text_figure("placement." + name, name + " lies on", place));
     }
     record.figures.push_back(text_figure("memory_rule", "", p.memory_rule));
+    out_.blocks.push_back({.key = "best",
+                           .title = "Best",
+                           .is_list = false,
+                           .records = {std::move(record)},
+                           .by_figure = true,
+                           .lines = {{p.memory_rule, Role::kDim}},
+                           .shown = Shown::kFull});
+    out_.blocks.push_back(brief_time(p));
+    const auto bytes = [](double value) { return format_quantity(value, UnitKind::kBytes); };
     out_.blocks.push_back(
-        {.key = "best", .title = "Best", .is_list = false, .records = {std::move(record)}, .by_figure = true});
+        brief_memory_block(fmt::format("Memory: {} of {} on each chip; as many as {} sequences fit",
+                                       bytes(p.memory.total()), bytes(p.capacity), compact_count(p.max_batch)),
+                           {{"weights", p.memory.weights},
+                            {"KV cache", p.memory.kv},
+                            {"activations", p.memory.activations},
+                            {"graphs", p.memory.graphs},
+                            {"runtime", p.memory.reserve}}));
+    out_.blocks.push_back(brief_end());
     if (p.pools) pools(*p.pools);
     if (p.speculation) speculation(*p.speculation);
+  }
+
+  static Block brief_time(const ServePoint& p) {
+    const ServeTime<double>& t = p.time;
+    return brief_time_block(fmt::format("Where a decode step of {} goes", seconds_text(p.decode_step_s)),
+                            {{"compute", t.compute.value()},
+                             {"reading weights", t.weights.value()},
+                             {"reading KV", t.kv.value()},
+                             {"activations", t.activations.value()},
+                             {"collectives", t.collectives.value()},
+                             {"pipeline", t.pipeline.value()},
+                             {"overhead", t.overhead.value()}},
+                            p.decode_step_s);
+  }
+
+  Block brief_end() const {
+    std::vector<Line> lines;
+    if (!q_.ideal) lines.push_back({accuracy_text(a_.systems[a_.best->system].serving.efficiency.fitted)});
+    lines.push_back({limited()
+                         ? "more: --verbose, --explain, --objective cost, --rate N (requests/s)"
+                         : "more: --verbose, --explain, --slo-tpot 30ms, --objective cost, --rate N (requests/s)"});
+    return brief_end_block(std::move(lines));
   }
 
   void pools(const PoolSplit& s) {

@@ -105,7 +105,9 @@ Block queueing_block(const ServeAnswer& answer, const TrafficAsked& asked, const
           .title = "Requests at a rate",
           .is_list = false,
           .records = {{std::move(f)}},
-          .by_figure = true};
+          .by_figure = true,
+          .brief_keys = {"rate_", "hardware", "layout_text", "chips", "usd_per_hour", "largest_rate", "utilisation",
+                         "mean_batch", "output_tokens"}};
 }
 
 /// Why the requests are not carried within the limits.

@@ -175,7 +175,11 @@ Block ranking(const TrainAnswer& a) {
   out.brief_rows = a.question.top == TrainQuestion{}.top ? kBriefRows : a.question.top;
   std::string why = a.recommended ? recommended_rule(a) : "";
   if (!why.empty()) why = "* Recommended: " + why + ".";
-  for (std::string note : {near_note(a), std::move(why), tight_note(a), cheaper_note(a), batch_note(a)}) {
+  std::string marks;
+  for (const std::string& note : {near_note(a), why, tight_note(a)}) {
+    if (!note.empty()) marks += (marks.empty() ? "" : " ") + note;
+  }
+  for (std::string note : {std::move(marks), cheaper_note(a), batch_note(a)}) {
     if (!note.empty()) out.brief_lines.push_back({std::move(note)});
   }
   std::vector<std::string> notes;

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "plan/stack_supports.h"
+#include "report/brief_blocks.h"
 #include "report/train_plan.h"
 #include "report/train_words.h"
 
@@ -59,6 +60,11 @@ void add_evidence(const TrainAnswer& answer, const RankedPlan& ranked, std::vect
                  Role::kWarning});
 }
 
+Block named(std::string_view section, Block block) {
+  block.section = section;
+  return block;
+}
+
 Block layout_block(const TrainAnswer& answer, const RankedPlan& ranked) {
   const Plan& plan = ranked.plan;
   std::vector<Line> out{{fmt::format("{}; {}", degrees_text(plan.layout), recipe_text(plan.layout))}};
@@ -81,7 +87,7 @@ Block layout_block(const TrainAnswer& answer, const RankedPlan& ranked) {
   }
   add_evidence(answer, ranked, out);
   out.push_back({"this layout alone: " + fix_text(plan.layout), Role::kDim});
-  return lines_block("In detail: " + detailed_name(answer), std::move(out));
+  return named("detail", lines_block("In detail: " + detailed_name(answer), std::move(out)));
 }
 
 Block time_block(const RankedPlan& ranked) {
@@ -146,44 +152,21 @@ std::vector<std::pair<std::string, int>> parts_shown(const std::vector<StageMemo
   return out;
 }
 
-/// What takes at least a hundredth of the step, with bars, the rest in one line.
-Block brief_time_block(const RankedPlan& ranked) {
-  constexpr double kLeast = 0.01;
-  constexpr std::size_t kLongest = 40;
-  const double step = ranked.plan.step_s;
-  Block out = lines_block("Where the step goes", {});
-  double rest = step;
-  const auto add = [&](const std::string& cause, double seconds) {
-    Record record = parts_record({"cause", "time", "share", Format::kSeconds, step}, cause, seconds);
-    const auto length = static_cast<std::size_t>(std::lround(seconds / step * kLongest));
-    record.figures.push_back(with_importance(rigid_text("bar", "bar", std::string(length, '#')), 1));
-    out.records.push_back(std::move(record));
-  };
-  for (const auto& [cause, seconds] : ranked.figures.time_s) {
-    if (seconds < kLeast * step) continue;
-    add(cause_words(cause), seconds);
-    rest -= seconds;
-  }
-  if (rest > 0 && out.records.size() < ranked.figures.time_s.size()) add("the rest", rest);
-  return out;
+Block brief_time(const RankedPlan& ranked) {
+  std::vector<std::pair<std::string, double>> parts;
+  for (const auto& [cause, seconds] : ranked.figures.time_s) parts.emplace_back(cause_words(cause), seconds);
+  return brief_time_block("Where the step goes", parts, ranked.plan.step_s);
 }
 
-/// The parts of the fullest chip's memory, the largest first, and what a run may need.
-Block brief_memory_block(const TrainAnswer& answer, const RankedPlan& ranked) {
+/// The parts of the fullest chip's memory, and what a run may need.
+Block brief_memory(const TrainAnswer& answer, const RankedPlan& ranked) {
   const auto text = [](double value) { return format_quantity(value, UnitKind::kBytes); };
-  constexpr double kLeast = 0.01;
-  const double total = sum_of(ranked.figures.memory_bytes);
-  auto parts = ranked.figures.memory_bytes;
-  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  std::vector<std::string> texts;
-  for (const auto& [part, bytes] : parts) {
-    if (bytes >= kLeast * total) texts.push_back(fmt::format("{} {}", part, text(bytes)));
-  }
   const MemoryBand& band = ranked.figures.memory_band;
-  const std::string title = fmt::format("Memory: {} of {} on the fullest chip; a run may need {} to {}{}", text(total),
-                                        text(answer.hw.hbm_capacity.value()), text(band.low), text(band.high),
-                                        is_tight(ranked) ? ": tight, may not fit" : "");
-  return lines_block(title, {{join(texts, ", ")}});
+  return brief_memory_block(
+      fmt::format("Memory: {} of {} on the fullest chip; a run may need {} to {}{}",
+                  text(sum_of(ranked.figures.memory_bytes)), text(answer.hw.hbm_capacity.value()), text(band.low),
+                  text(band.high), is_tight(ranked) ? ": tight, may not fit" : ""),
+      ranked.figures.memory_bytes);
 }
 
 /// What a brief answer says last: how far predictions were off, what to ask next, the flags of this plan.
@@ -194,21 +177,11 @@ Block brief_end(const TrainAnswer& answer, const RankedPlan& ranked) {
   for (const Line& line : doubts) {
     if (line.role == Role::kWarning) out.push_back(line);
   }
-  if (!answer.question.ideal) {
-    // "fitted 2026-11 to FILE: 85 runs of 8 sources; mean error 8.6 %, 10.1 % on runs of a source held out, ..."
-    const std::size_t runs = answer.accuracy.find(": ");
-    const std::size_t end = answer.accuracy.find(" held out");
-    const bool fitted = runs != std::string::npos && end != std::string::npos;
-    out.push_back({"accuracy: " + (fitted ? answer.accuracy.substr(runs + 2, end + 9 - runs - 2)
-                                          : std::string("fitted to no measured run"))});
-  }
-  out.push_back(
-      {fmt::format("more: --verbose, --explain, --top N, --plan N; scalecalc sensitivity {} --hw {} --chips {}",
-                   answer.question.model, answer.question.hardware, answer.question.chips)});
+  if (!answer.question.ideal) out.push_back({accuracy_text(answer.accuracy)});
+  out.push_back({fmt::format("more: --verbose, --plan N, --top N; scalecalc sensitivity {} --hw {} --chips {}",
+                             answer.question.model, answer.question.hardware, answer.question.chips)});
   out.push_back({"this layout alone: " + fix_text(ranked.plan.layout), Role::kDim});
-  Block block = lines_block("", std::move(out));
-  block.last = true;
-  return block;
+  return brief_end_block(std::move(out));
 }
 
 /// Stages that follow each other and hold the same are one line: "3-6".
@@ -432,29 +405,28 @@ std::vector<Block> run_blocks(const TrainAnswer& answer, const RankedPlan& ranke
   const PlanFigures& f = ranked.figures;
   const Line rates{fmt::format("{} tokens/s, {} tokens/s per chip", compact_count(f.tokens_per_s),
                                compact_count(f.tokens_per_s_per_chip))};
-  if (!f.run) return {lines_block("Tokens per second", {rates})};
-  std::vector<Block> out{lines_block("The whole run", {{totals(answer, *f.run)}, rates})};
+  if (!f.run) return {named("run", lines_block("Tokens per second", {rates}))};
+  std::vector<Block> out{named("run", lines_block("The whole run", {{totals(answer, *f.run)}, rates}))};
   if (f.run->power) out.back().lines.push_back({power_text(*f.run->power)});
-  if (f.run->economics) out.push_back(economics_block(ranked));
+  if (f.run->economics) out.push_back(named("goodput", economics_block(ranked)));
   return out;
 }
 
 std::vector<Block> plan_blocks(const TrainAnswer& answer) {
   const RankedPlan* plan = detailed_plan(answer);
   if (plan == nullptr) return {};
-  std::vector<Block> out{layout_block(answer, *plan), time_block(*plan),
-                         memory_block(answer, *plan, "Memory of the fullest chip")};
+  std::vector<Block> out{layout_block(answer, *plan), named("time", time_block(*plan)),
+                         named("memory", memory_block(answer, *plan, "Memory of the fullest chip"))};
   if (answer.question.explain && plan->figures.memory_by_stage.size() > 1) {
-    out.push_back(stage_memory_block(*plan, detailed_name(answer)));
+    out.push_back(named("stages", stage_memory_block(*plan, detailed_name(answer))));
   }
-  if (!plan->figures.conventions.empty()) out.push_back(conventions_block(answer, *plan));
-  if (!plan->figures.placement.empty()) out.push_back(placement_block(*plan));
+  if (!plan->figures.conventions.empty()) out.push_back(named("flops", conventions_block(answer, *plan)));
+  if (!plan->figures.placement.empty()) out.push_back(named("placement", placement_block(*plan)));
   for (Block& block : run_blocks(answer, *plan)) out.push_back(std::move(block));
   for (Block& block : out) block.shown = Shown::kFull;
-  for (Block block : {brief_time_block(*plan), brief_memory_block(answer, *plan), brief_end(answer, *plan)}) {
-    block.shown = Shown::kBrief;
-    out.push_back(std::move(block));
-  }
+  out.push_back(brief_time(*plan));
+  out.push_back(brief_memory(answer, *plan));
+  out.push_back(brief_end(answer, *plan));
   return out;
 }
 

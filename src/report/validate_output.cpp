@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "plan/mechanisms.h"
+#include "report/brief_blocks.h"
 #include "report/measured_rows.h"
 #include "report/train_words.h"
 
@@ -244,9 +245,38 @@ Block rows_block(const ValidationOf<Kind>& v, std::size_t worst) {
                      [](const Predicted* a, const Predicted* b) { return std::abs(a->error) > std::abs(b->error); });
     rows.resize(std::min(rows.size(), worst));
   }
+  constexpr std::size_t kFew = 12;
   Block out{.key = "rows"};
   for (const Predicted* row : rows) out.records.push_back({row_figures(*row, v.compared)});
+  if (worst == 0 && rows.size() > kFew) out.shown = Shown::kFull;
   return out;
+}
+
+/// In a brief answer: chips and stacks with most rows, without the figures that only a study of errors needs.
+void shorten(Block& groups) {
+  constexpr std::size_t kMost = 12;
+  if (groups.records.empty()) return;
+  groups.brief_rows = kMost;
+  constexpr std::array<std::string_view, 6> kLeft{"p90_abs_error", "max_abs_error", "source_mean_abs_error",
+                                                  "spearman",      "regret",        "naive_mean_abs_error"};
+  for (const Figure* f : people_figures(widest_record(groups.records))) {
+    const bool brief = std::find(kLeft.begin(), kLeft.end(), column_of(*f)) == kLeft.end();
+    groups.columns.push_back({column_of(*f), f->importance, "", brief});
+  }
+  for (const std::string_view by : {"By chip", "By stack"}) {
+    std::vector<Record*> of;
+    for (Record& r : groups.records) {
+      if (r.group == by) of.push_back(&r);
+    }
+    const auto predicted = [](const Record* r) {
+      return std::get<double>(find_figure(people_figures(*r), "predicted")->value);
+    };
+    std::stable_sort(of.begin(), of.end(),
+                     [&](const Record* a, const Record* b) { return predicted(a) > predicted(b); });
+    for (std::size_t i = 0; i < of.size(); ++i)
+      of[i]->brief = i < (by == "By chip" ? kMost : kMost - 4) && predicted(of[i]) > 0;
+  }
+  for (Record& r : groups.records) r.brief = r.brief && (r.group == "By chip" || r.group == "By stack");
 }
 
 /// What was left out is in words where `labelled`.
@@ -270,6 +300,7 @@ Block groups_block(const std::vector<GroupOf<Kind>>& groups) {
     add_errors(record.figures, group.errors, false);
     out.records.push_back(std::move(record));
   }
+  shorten(out);
   return out;
 }
 
@@ -284,15 +315,20 @@ Block summary_block(const ErrorsOf<Kind>& errors) {
 
 template <class Kind>
 Output validate_output(const ValidationOf<Kind>& v, const ValidateQuestionOf<Kind>& q, const ValidateView& view) {
-  const Block skipped = skipped_block(v.skipped, 1, [](std::vector<Figure>& out, const auto& row) {
+  Block skipped = skipped_block(v.skipped, 1, [](std::vector<Figure>& out, const auto& row) {
     out.push_back(text_figure("group", "", row.group));
     out.push_back(text_figure("chip", "", row.chip));
   });
+  skipped.shown = Shown::kFull;
+  Block all = summary_block(v.summary);
+  all.shown = Shown::kFull;
   return {.command = "validate",
           .title = title_of(v.compared),
-          .summary = summary_lines(v.summary, q.ideal),
+          .headline = summary_lines(v.summary, q.ideal),
           .query = query_of(q, view),
-          .blocks = {rows_block(v, view.worst), skipped, groups_block(v.groups), summary_block(v.summary)}};
+          .blocks = {rows_block(v, view.worst), std::move(skipped), groups_block(v.groups), std::move(all),
+                     brief_end_block({{"more: --verbose (every row, and by family, framework, precision and source), "
+                                       "--worst 10, --only chip=NAME"}})}};
 }
 
 template Output validate_output(const Validation&, const ValidateQuestion&, const ValidateView&);

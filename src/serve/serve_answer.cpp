@@ -16,6 +16,7 @@ double score(const ServePoint& p, ServeObjective objective) {
   switch (objective) {
     case ServeObjective::kThroughput: return -p.tokens_per_s_per_chip();
     case ServeObjective::kLatency: return p.request_s;
+    case ServeObjective::kKnee: return -p.tokens_per_s_per_chip() * p.tokens_per_s_per_user();
     case ServeObjective::kCost: return p.usd_per_million_output.value_or(std::numeric_limits<double>::max());
   }
   return 0;

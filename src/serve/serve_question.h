@@ -20,8 +20,10 @@
 
 namespace scalecalc {
 
-enum class ServeObjective : std::uint8_t { kThroughput, kLatency, kCost };
-inline constexpr std::array<std::string_view, 3> kServeObjectiveNames{"throughput", "latency", "cost"};
+/// The knee: where tokens per second of a chip times those of a user are most, so that beyond it a percent more of the
+/// one costs more than a percent of the other.
+enum class ServeObjective : std::uint8_t { kThroughput, kLatency, kCost, kKnee };
+inline constexpr std::array<std::string_view, 4> kServeObjectiveNames{"throughput", "latency", "cost", "knee"};
 
 /// Prompts and generation on the same chips, on pools of their own, or whichever is better.
 enum class Disaggregation : std::uint8_t { kOff, kOn, kAuto };
@@ -61,6 +63,7 @@ struct ServeQuestion {
   std::optional<std::int64_t> chips;
   double prompt = 8192;
   double generate = 512;
+  bool usual_lengths = false;     ///< nobody asked for these
   std::optional<double> context;  ///< tokens in the cache while decoding; absent: prompt + generate / 2
   std::vector<double> batches;    ///< sequences of the whole deployment; empty: 1, 2, 4 ... as many as fit
   std::optional<QuantizationSpec> weights;

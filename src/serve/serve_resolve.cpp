@@ -97,7 +97,7 @@ class ServeResolver {
     if (longest > static_cast<double>(out_.model->max_seq)) {
       assume(fmt::format("prompt and answer of {} tokens are longer than the {} the model is published for",
                          group_thousands(static_cast<long long>(longest)), group_thousands(out_.model->max_seq)),
-             "--prompt", "model file", true);
+             "--prompt", "model file", !q_.usual_lengths);
     }
     if (!q_.context) {
       assume(fmt::format("a sequence that decodes has {} tokens in the cache: prompt + half the answer",

@@ -1,0 +1,71 @@
+#include "report/brief_blocks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "base/units.h"
+
+namespace scalecalc {
+
+Block brief_time_block(std::string_view title, const std::vector<std::pair<std::string, double>>& parts, double whole) {
+  constexpr double kLeast = 0.02;
+  constexpr double kLongest = 40;
+  Block out = lines_block(title, {});
+  out.section = "time";
+  out.shown = Shown::kBrief;
+  double rest = whole;
+  std::size_t left = 0;
+  const auto add = [&](const std::string& cause, double value) {
+    Record record = parts_record({"cause", "time", "share", Format::kSeconds, whole}, cause, value);
+    const auto length = static_cast<std::size_t>(std::lround(value / whole * kLongest));
+    record.figures.push_back(text_figure("bar", "bar", std::string(length, '#'), 1));
+    record.figures.back().rigid = true;
+    out.records.push_back(std::move(record));
+  };
+  for (const auto& [cause, value] : parts) {
+    if (value < kLeast * whole) {
+      left += value > 0 ? 1 : 0;
+      continue;
+    }
+    add(cause, value);
+    rest -= value;
+  }
+  if (left > 0) add("the rest", rest);
+  return out;
+}
+
+Block brief_memory_block(std::string title, std::vector<std::pair<std::string, double>> parts) {
+  constexpr double kLeast = 0.01;
+  double total = 0;
+  for (const auto& part : parts) total += part.second;
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::vector<std::string> texts;
+  for (const auto& [part, bytes] : parts) {
+    if (bytes >= kLeast * total) texts.push_back(fmt::format("{} {}", part, format_quantity(bytes, UnitKind::kBytes)));
+  }
+  Block out = lines_block(title, {{join(texts, ", ")}});
+  out.section = "memory";
+  out.shown = Shown::kBrief;
+  return out;
+}
+
+std::string accuracy_text(const std::string& fitted) {
+  // "fitted 2026-11 to FILE: 85 runs of 8 sources; mean error 8.6 %, 10.1 % on runs of a source held out, ..."
+  const std::size_t runs = fitted.find(": ");
+  const std::size_t end = fitted.find(" held out");
+  const bool known = runs != std::string::npos && end != std::string::npos;
+  return "accuracy: " + (known ? fitted.substr(runs + 2, end + 9 - runs - 2) : "fitted to no measured run");
+}
+
+Block brief_end_block(std::vector<Line> lines) {
+  Block out = lines_block("", std::move(lines));
+  out.section = "next";
+  out.shown = Shown::kBrief;
+  out.last = true;
+  return out;
+}
+
+}  // namespace scalecalc
