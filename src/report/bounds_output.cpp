@@ -77,26 +77,21 @@ Record record_of(const LayerPass& pass) {
 }
 
 /// The rules that decide, for a brief answer: what limits each way of dividing the work, memory, the run, serving.
-constexpr std::array<std::string_view, 20> kDeciding{"tokens_per_chip",
+constexpr std::array<std::string_view, 15> kDeciding{"tokens_per_chip",
                                                      "fsdp_limit",
                                                      "fsdp_most_chips",
                                                      "mixed_limit",
-                                                     "mixed_feasible_tp",
-                                                     "ep_wide_min_d_ff",
-                                                     "sequences_per_batch",
                                                      "tp_power_of_two",
+                                                     "ep_wide_min_d_ff",
                                                      "dcn_limit",
                                                      "training_bytes_per_chip",
                                                      "least_bytes_per_chip",
                                                      "run_time",
                                                      "cost",
                                                      "critical_batch",
-                                                     "critical_prompt",
                                                      "latency_floor",
-                                                     "kv_over_flops_context",
                                                      "kv_bytes_per_token",
-                                                     "chips_for_weights",
-                                                     "prefill_tp_limit"};
+                                                     "chips_for_weights"};
 
 Block deciding_block(const BoundsAnswer& answer) {
   Block out{.title = "What decides", .for_people = true, .shown = Shown::kBrief};
@@ -111,9 +106,9 @@ Block deciding_block(const BoundsAnswer& answer) {
 
 Block brief_end(const BoundsQuestion& q, const BoundsAnswer& answer) {
   std::vector<Line> lines{
-      {fmt::format("more: --verbose (all {} rules with their formulas), --explain, --for training or "
+      {fmt::format("more: --verbose (all {} rules with their formulas), --for training or "
                    "serving{}",
-                   answer.bounds.size(), q.model ? "; scalecalc train and serve search layouts" : "")}};
+                   answer.bounds.size(), q.model ? "; scalecalc train, serve" : "")}};
   if (!answer.left_out.empty()) {
     std::vector<std::string> needs;
     for (const LeftOut& item : answer.left_out) {
@@ -189,6 +184,7 @@ Output bounds_output(const BoundsQuestion& q, const BoundsAnswer& answer) {
   }
   if (!curve) add_serving_points(out, answer);
   out.assumptions = answer.assumptions;
+  out.deciding = {"--seq", "--batch-tokens", "--tokens", "--mfu", "--price", "--params", "--batch", "--context"};
   Block left_out{.key = "left_out", .title = "Left out"};
   for (const LeftOut& item : answer.left_out) {
     left_out.records.push_back({{figure("rules", "rules", Format::kText, Cell(item.rules)),

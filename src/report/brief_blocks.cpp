@@ -60,6 +60,15 @@ std::string accuracy_text(const std::string& fitted) {
   return "accuracy: " + (known ? fitted.substr(runs + 2, end + 9 - runs - 2) : "fitted to no measured run");
 }
 
+Block in_full(Block block) {
+  block.shown = Shown::kFull;
+  return block;
+}
+
+std::vector<std::string> deciding_of_training() {
+  return {"--seq", "--batch-tokens", "--tokens", "--precision", "--price"};
+}
+
 Block brief_end_block(std::vector<Line> lines) {
   Block out = lines_block("", std::move(lines));
   out.section = "next";

@@ -16,6 +16,10 @@ Block brief_time_block(std::string_view title, const std::vector<std::pair<std::
 Block brief_memory_block(std::string title, std::vector<std::pair<std::string, double>> parts);
 /// "accuracy: 85 runs of 8 sources; mean error 8.6 %, ...": of what a file says its coefficients were fitted to.
 std::string accuracy_text(const std::string& fitted);
+/// A block that a brief answer leaves out.
+Block in_full(Block block);
+/// Flags of the assumptions that decide about any training job.
+std::vector<std::string> deciding_of_training();
 /// The last lines of a brief answer, without a heading.
 Block brief_end_block(std::vector<Line> lines);
 

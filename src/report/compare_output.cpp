@@ -7,6 +7,7 @@
 #include "base/scalar.h"
 #include "base/units.h"
 #include "plan/dimensions.h"
+#include "report/brief_blocks.h"
 #include "report/compare_parts.h"
 #include "report/train_words.h"
 
@@ -50,6 +51,8 @@ class RunOutput {
     add_expectations(out_, c_.expectations);
     search();
     out_.assumptions = c_.assumptions;
+    out_.deciding = deciding_of_training();
+    out_.deciding.insert(out_.deciding.end(), {"--cloud", "--price-kind", "--weights", "--kv", "--engine"});
     if (!c_.complete) out_.notes.emplace_back("interrupted: better plans may be missing");
     return std::move(out_);
   }

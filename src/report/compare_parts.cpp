@@ -56,7 +56,8 @@ void add_price(std::vector<Figure>& out, const ComparedSystem& row) {
 
 void add_break_even(Output& output, const std::vector<PricedRow>& rows) {
   constexpr std::size_t kMostInAllPairs = 4;
-  Block block{.key = "break_even", .title = "Price break-even"};
+  constexpr std::size_t kBriefRows = 4;
+  Block block{.key = "break_even", .title = "Price break-even", .brief_rows = kBriefRows};
   for (const PricedRow& row : rows) {
     for (const PricedRow& other : rows) {
       const bool with_first = &row == &rows.front() || &other == &rows.front();

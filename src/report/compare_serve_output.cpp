@@ -4,6 +4,7 @@
 
 #include "base/scalar.h"
 #include "base/units.h"
+#include "report/brief_blocks.h"
 #include "report/compare_output.h"
 #include "report/compare_parts.h"
 #include "report/serve_output.h"
@@ -40,6 +41,8 @@ class ServiceOutput {
                            .is_list = false,
                            .records = {{{number_figure("complete", "", Format::kFlag, c_.complete ? 1 : 0)}}}});
     out_.assumptions = c_.assumptions;
+    out_.deciding = deciding_of_training();
+    out_.deciding.insert(out_.deciding.end(), {"--cloud", "--price-kind", "--weights", "--kv", "--engine"});
     if (!c_.complete) out_.notes.emplace_back("interrupted: systems may be missing");
     return std::move(out_);
   }

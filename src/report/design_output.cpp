@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "plan/dimensions.h"
+#include "report/brief_blocks.h"
 
 namespace scalecalc {
 namespace {
@@ -182,10 +183,14 @@ Output design_output(const DesignQuestion& q, const DesignAnswer& found) {
   }
   out.blocks.push_back(std::move(models));
   Block misses{.key = "misses", .title = found.models.empty() ? "The smallest shapes" : "The next larger shapes"};
+  constexpr std::size_t kBriefRows = 3;
+  misses.brief_rows = kBriefRows;
   for (const MissedDesign& m : found.misses) misses.records.push_back(miss_record(m));
   out.blocks.push_back(std::move(misses));
-  out.blocks.push_back({"search", "Searched", false, {search_record(found)}});
+  out.blocks.push_back(in_full({"search", "Searched", false, {search_record(found)}}));
   out.assumptions = found.assumptions;
+  out.deciding = deciding_of_training();
+  out.deciding.emplace_back("--tokens-per-parameter");
   out.nothing_fits = found.models.empty();
   return out;
 }

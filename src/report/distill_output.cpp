@@ -4,6 +4,7 @@
 
 #include "base/scalar.h"
 #include "base/units.h"
+#include "report/brief_blocks.h"
 #include "report/job_figures.h"
 
 namespace scalecalc {
@@ -41,6 +42,8 @@ class DistillOutput {
                        number_figure("left_out", "", Format::kInteger, static_cast<double>(a_.left_out))},
                       {}}}});
     out_.assumptions = a_.assumptions;
+    out_.deciding = deciding_of_training();
+    out_.deciding.emplace_back("--weights");
     out_.notes = a_.notes;
     return std::move(out_);
   }
@@ -107,8 +110,11 @@ class DistillOutput {
     f.push_back(maybe_figure("stored_pass_s", p.stored_pass ? "pass beforehand" : "", Format::kSeconds, p.stored_pass));
     f.push_back(maybe_figure("stored_bytes", p.stored_bytes ? "stored" : "", Format::kBytes, p.stored_bytes));
     f.push_back(figure("idle_share", p.place == TeacherPlace::kSplit ? "idle" : "", Format::kFraction, p.idle_share));
-    out_.blocks.push_back({.key = "step", .title = "A step", .is_list = false, .records = {{std::move(f), {}}}});
-    out_.blocks.push_back(trainer_block("student", "The student's plan", *p.student, a_.capacity, explain_));
+    out_.blocks.push_back(
+        in_full({.key = "step", .title = "A step", .is_list = false, .records = {{std::move(f), {}}}}));
+    out_.blocks.push_back(brief_parts_block(p.parts, p.step));
+    out_.blocks.push_back(brief_trainer_block("student", *p.student, a_.capacity));
+    out_.blocks.push_back(in_full(trainer_block("student", "The student's plan", *p.student, a_.capacity, explain_)));
     teacher(p);
     if (a_.run) out_.blocks.push_back(run_block(*a_.run, a_.tokens / a_.step_tokens));
   }
@@ -127,7 +133,7 @@ class DistillOutput {
     }
     f.push_back(number_figure("memory_bytes", "of a chip", Format::kBytes, p.teacher_memory));
     out_.blocks.push_back(
-        {.key = "teacher", .title = "The teacher's pass", .is_list = false, .records = {{std::move(f), {}}}});
+        in_full({.key = "teacher", .title = "The teacher's pass", .is_list = false, .records = {{std::move(f), {}}}}));
   }
 
   const DistillAnswer& a_;

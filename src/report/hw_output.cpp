@@ -219,16 +219,16 @@ Record ratio_record(const Record& first, const Record& other) {
 /// What a brief answer shows of a chip, and all of what was asked about beside it.
 std::vector<std::string> brief_keys(const HwAnswer& answer) {
   const HwQuestion& q = answer.question;
-  std::vector<std::string> out{
-      "year",  "matmul_flops_per_s.", "memory_",        "chips_per_host", "bandwidth_bytes_per_s.",
-      "tdp_w", "usd_per_chip_hour",   "topology.shape", "topology.chips"};
-  const bool machine = q.chips || !q.topology.empty();
-  if (machine) {
-    // The machine in the place of a chip's own links.
-    std::erase_if(out, [](const std::string& key) { return key == "bandwidth_bytes_per_s." || key == "year"; });
-    out.emplace_back("topology.");
+  std::vector<std::string> out{"memory_", "chips_per_host", "tdp_w", "usd_per_chip_hour"};
+  for (const std::string_view dtype : kDTypeNames) {
+    // Matmuls of models run in these no longer.
+    const bool wide = dtype == "fp64" || dtype == "fp32" || dtype == "tf32";
+    if (!wide || q.dtype) out.push_back(fmt::format("matmul_flops_per_s.{}", dtype));
+  }
+  if (q.chips || !q.topology.empty()) {
+    out.emplace_back("topology.");  // the machine in the place of a chip's own links
   } else {
-    out.emplace_back("critical_intensity_flops_per_byte.");
+    for (const char* key : {"bandwidth_bytes_per_s.", "critical_intensity_flops_per_byte."}) out.emplace_back(key);
   }
   for (const char* key : {"send.", "load.", "padding."}) out.emplace_back(key);
   if (q.registers_per_thread) out.emplace_back("units.warps");
@@ -319,9 +319,8 @@ Output hw_output(const HwAnswer& answer) {
     if (!chip.hw.note.empty() && answer.chips.size() == 1) out.brief_notes->push_back(chip.hw.note);
   }
   out.brief_notes->push_back(
-      fmt::format("more: --verbose (units, memory on the chip, network tiers, efficiency, prices, sources), --only "
-                  "{}efficiency-share-of-the-rate",
-                  answer.chips.size() > 1 ? "ratios or " : "units, rates or "));
+      fmt::format("more: --verbose (units, memory on the chip, network tiers, efficiency, prices, sources){}",
+                  answer.chips.size() > 1 ? ", --only ratios" : ""));
   out.blocks.push_back(std::move(chips));
   if (!ratios.records.empty()) out.blocks.push_back(std::move(ratios));
   out.assumptions = answer.assumptions;

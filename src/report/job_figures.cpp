@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "report/brief_blocks.h"
 #include "report/train_words.h"
 
 namespace scalecalc {
@@ -13,6 +14,19 @@ void add_parts(std::vector<Figure>& out, const std::vector<JobPart>& parts, cons
     out.push_back(figure("time_s." + part.key, nothing ? "" : part.label, Format::kSeconds, part.time));
   }
   out.push_back(figure("step_time_s", "step", Format::kSeconds, step));
+}
+
+Block brief_parts_block(const std::vector<JobPart>& parts, const SecondsOf<Traced>& step) {
+  std::vector<std::pair<std::string, double>> named;
+  for (const JobPart& part : parts) named.emplace_back(part.label, value_of(part.time));
+  return brief_time_block("Where a step goes", named, value_of(step));
+}
+
+Block brief_trainer_block(std::string_view who, const TrainedPlan& plan, double capacity) {
+  return brief_memory_block(fmt::format("Memory: {} of {} on a chip that trains the {}",
+                                        format_quantity(plan.total_bytes(), UnitKind::kBytes),
+                                        format_quantity(capacity, UnitKind::kBytes), who),
+                            plan.ranked.figures.memory_bytes);
 }
 
 std::string plan_words(const TrainedPlan& plan) {

@@ -20,6 +20,10 @@ std::string plan_words(const TrainedPlan& plan);
 Block run_block(const JobRun& run, double steps);
 Block shortage_block(const std::vector<JobShortage>& shortages);
 std::string shortage_text(const JobShortage& shortage);
+/// In a brief answer, where a step goes.
+Block brief_parts_block(const std::vector<JobPart>& parts, const SecondsOf<Traced>& step);
+/// In a brief answer, the memory of a chip that trains.
+Block brief_trainer_block(std::string_view who, const TrainedPlan& plan, double capacity);
 /// The plan's own step and "memory_bytes.PART" of a chip that trains; with `explain` from their formulas.
 Block trainer_block(std::string_view key, std::string_view title, const TrainedPlan& plan, double capacity,
                     bool explain);

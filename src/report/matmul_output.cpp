@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "report/brief_blocks.h"
 
 namespace scalecalc {
 namespace {
@@ -95,7 +96,9 @@ Record strategy_record(const Strategy& s) {
 }
 
 Block strategies(const MatmulAnswer& found, std::size_t top) {
+  constexpr std::size_t kBriefRows = 5;
   Block out{"strategies", ""};
+  out.brief_rows = kBriefRows;
   for (std::size_t i = 0; i < found.strategies.size(); ++i) {
     if (i < top || found.strategies[i].textbook) out.records.push_back(strategy_record(found.strategies[i]));
   }
@@ -267,11 +270,11 @@ Output matmul_output(const MatmulAnswer& found, const HardwareSpec* hw, std::siz
     }
     if (!found.strategies.front().collectives.empty())
       out.blocks.push_back(collectives_of_best(found.strategies.front()));
-    out.blocks.push_back(overview(found));
-    out.blocks.push_back(axes(found));
-    out.blocks.push_back(products(found));
+    out.blocks.push_back(in_full(overview(found)));
+    out.blocks.push_back(in_full(axes(found)));
+    out.blocks.push_back(in_full(products(found)));
     out.blocks.push_back(arrays(found, false));
-    if (!found.comparisons.empty()) out.blocks.push_back(comparisons(found));
+    if (!found.comparisons.empty()) out.blocks.push_back(in_full(comparisons(found)));
     if (!found.thresholds.empty()) out.blocks.push_back(thresholds(found));
     if (!found.measured.empty()) out.blocks.push_back(measured(found));
   }

@@ -272,8 +272,8 @@ Output model_output(const ModelSpec& model, const ModelQuestion& question, const
     block.brief_keys = std::move(brief_keys);
     out.blocks.push_back(std::move(block));
   };
-  add(parameters_block(model, question, f), {"against.", "parameters.official", "parameters.stated"});
-  add(flops_block(question, f), {"flops_per_token.training", "flops_per_token.six_n", "attention_"});
+  add(parameters_block(model, question, f), {"against."});
+  add(flops_block(question, f), {"flops_per_token.training", "attention_share", "attention_break_even_tokens.exact"});
   add(cache_block(question, f), {"kv_bytes_", "kv_state_bytes"});
   if (model.moe) out.blocks.push_back(moe_block(model));
   for (Block block : {layers_block(question, f), contexts_block(f), kept_block(question, f)}) {

@@ -191,7 +191,7 @@ class ReportOf {
     out.lines = shortened ? part.brief_lines : part.lines;
     if (part.is_list) {
       out.table = table_of(part, shortened, chosen);
-      if (part.records.empty() && part.lines.empty() && !part.by_figure) out.lines.push_back({"none", Role::kDim});
+      if (whole.records.empty() && part.lines.empty() && !part.by_figure) out.lines.push_back({"none", Role::kDim});
       if (shortened) shorten(out, whole, chosen);
     } else if (!part.records.empty()) {
       check(part.records.size() == 1, "an object block has one record");

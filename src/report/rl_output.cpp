@@ -6,6 +6,7 @@
 
 #include "base/scalar.h"
 #include "base/units.h"
+#include "report/brief_blocks.h"
 #include "report/job_figures.h"
 
 namespace scalecalc {
@@ -46,6 +47,8 @@ class RlOutput {
     if (a_.plans.empty()) out_.blocks.push_back(shortage_block(a_.shortages));
     search();
     out_.assumptions = a_.assumptions;
+    out_.deciding = deciding_of_training();
+    out_.deciding.insert(out_.deciding.end(), {"--weights", "--kv", "--engine"});
     out_.notes = a_.notes;
     return std::move(out_);
   }
@@ -131,11 +134,14 @@ class RlOutput {
     f.push_back(figure("generation_share", "share of generation", Format::kFraction, p.generator_busy / step));
     f.push_back(figure("training_time_s", "training side", Format::kSeconds, p.trainer_busy));
     f.push_back(figure("idle_share", "idle", Format::kFraction, p.idle_share));
-    out_.blocks.push_back({.key = "step", .title = "A step", .is_list = false, .records = {{std::move(f), {}}}});
+    out_.blocks.push_back(
+        in_full({.key = "step", .title = "A step", .is_list = false, .records = {{std::move(f), {}}}}));
+    out_.blocks.push_back(brief_parts_block(p.parts, p.step));
     rollouts(p.generation);
-    out_.blocks.push_back(trainer_block("trainer", "The trainer's plan", *p.policy, a_.capacity, explain_));
+    out_.blocks.push_back(brief_trainer_block("policy", *p.policy, a_.capacity));
+    out_.blocks.push_back(in_full(trainer_block("trainer", "The trainer's plan", *p.policy, a_.capacity, explain_)));
     if (p.critic) {
-      out_.blocks.push_back(trainer_block("critic", "The critic's plan", *p.critic, a_.capacity, explain_));
+      out_.blocks.push_back(in_full(trainer_block("critic", "The critic's plan", *p.critic, a_.capacity, explain_)));
     }
     if (a_.run) out_.blocks.push_back(run_block(*a_.run, to_double(q_.steps)));
   }
@@ -157,8 +163,11 @@ class RlOutput {
         number_figure("memory_bytes.kv", "KV cache of a chip", Format::kBytes, g.kv_bytes),
         number_figure("memory_bytes.runtime", "runtime of a chip", Format::kBytes, g.fixed_bytes),
         number_figure("memory_bytes.capacity", "", Format::kBytes, a_.capacity)};
-    out_.blocks.push_back(
-        {.key = "rollouts", .title = "Generation", .is_list = false, .records = {{std::move(f), {}}}});
+    out_.blocks.push_back({.key = "rollouts",
+                           .title = "Generation",
+                           .is_list = false,
+                           .records = {{std::move(f), {}}},
+                           .brief_keys = {"sequences", "longest", "tail", "mean_batch"}});
   }
 
   void search() {

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "base/check.h"
 #include "base/units.h"
+#include "report/brief_blocks.h"
 
 namespace scalecalc {
 namespace {
@@ -167,20 +171,31 @@ Output scaling_output(const ScalingQuestion& q, const ScalingAnswer& found) {
   for (const AllocationFigures& a : found.allocations) choices.records.push_back(record_of(q, a));
   out.blocks.push_back(std::move(choices));
   if (found.saving) {
-    out.blocks.push_back({"saving", "Saved by the lifetime-optimal choice", false, {saving_record(*found.saving)}});
+    out.blocks.push_back(
+        in_full({"saving", "Saved by the lifetime-optimal choice", false, {saving_record(*found.saving)}}));
   }
   if (found.standing) {
     out.blocks.push_back(
-        {"standing", q.model->title + " against the optimum", false, {standing_record(*found.standing)}});
+        in_full({"standing", q.model->title + " against the optimum", false, {standing_record(*found.standing)}}));
   }
   if (!found.sizes.empty()) {
     const char* centre = found.saving ? "lifetime-optimal" : "compute-optimal";
     Block sizes{.key = "sizes",
                 .title = fmt::format("Other sizes than the {} one: for its training FLOPs, and for its loss", centre)};
-    for (const SizePoint& p : found.sizes) sizes.records.push_back(size_record(q, p));
+    // A brief answer has every second size on either side of the optimum.
+    constexpr std::size_t kBriefRows = 5;
+    const auto middle =
+        std::find_if(found.sizes.begin(), found.sizes.end(), [](const SizePoint& p) { return p.factor >= 1; });
+    sizes.brief_rows = kBriefRows;
+    for (const SizePoint& p : found.sizes) {
+      sizes.records.push_back(size_record(q, p));
+      const auto apart =
+          std::abs(std::distance(middle, found.sizes.begin()) + static_cast<std::ptrdiff_t>(sizes.records.size()) - 1);
+      sizes.records.back().brief = apart % 2 == 0 && apart <= 4;
+    }
     out.blocks.push_back(std::move(sizes));
   }
-  Block laws{.key = "laws", .title = "The same training FLOPs by each law"};
+  Block laws{.key = "laws", .title = "The same training FLOPs by each law", .shown = Shown::kFull};
   for (const LawPoint& p : found.laws) laws.records.push_back(law_record(p));
   out.blocks.push_back(std::move(laws));
   out.assumptions = found.assumptions;

@@ -170,7 +170,8 @@ Figure per_byte(std::string_view key, std::string_view label, const std::optiona
 std::string quantity_text(double value, const Dim& unit) { return text_of(Cell(value), format_of(unit)); }
 
 Block elasticity_block(const SensitivityAnswer& a) {
-  Block out{.key = "elasticities"};
+  constexpr std::size_t kBriefRows = 8;
+  Block out{.key = "elasticities", .brief_rows = kBriefRows};
   bool notes = false;
   for (const InputElasticity& e : a.elasticities) notes = notes || !note_of(e).empty();
   for (const InputElasticity& e : a.elasticities) out.records.push_back(elasticity_record(a, e, notes));
@@ -178,7 +179,8 @@ Block elasticity_block(const SensitivityAnswer& a) {
 }
 
 Block rate_change_block(const SensitivityAnswer& a) {
-  Block out{.key = "reoptimised", .title = "Tokens/s with ten per cent of one rate"};
+  constexpr std::size_t kBriefRows = 4;
+  Block out{.key = "reoptimised", .title = "Tokens/s with ten per cent of one rate", .brief_rows = kBriefRows};
   for (const RateChange& change : a.reoptimised.rates) out.records.push_back(rate_record(a, change));
   return out;
 }

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "report/brief_blocks.h"
 #include "report/train_output.h"
 #include "report/train_words.h"
 
@@ -27,6 +28,7 @@ class SensitivityOutput {
                              group_thousands(a_.question.train.chips), r_.hw.title);
     query();
     out_.assumptions = r_.assumptions;
+    out_.deciding = deciding_of_training();
     if (!a_.complete) {
       out_.assumptions.push_back({"interrupted: what was not searched yet is missing", "", "", true});
     }
@@ -70,8 +72,8 @@ class SensitivityOutput {
          .records = {{{figure("reoptimised_from", "", Format::kText, Cell(fix_text(a_.reoptimised.base.layout)))}}}});
     out_.blocks.push_back(balance_block(a_));
     if (a_.codesign) out_.blocks.push_back(codesign_block(*a_.codesign));
-    out_.blocks.push_back(plan_block());
-    out_.blocks.push_back(check_block());
+    out_.blocks.push_back(in_full(plan_block()));
+    out_.blocks.push_back(in_full(check_block()));
     out_.blocks.push_back({.key = "", .is_list = false, .records = {{{list_figure("nothing_fits", "", {})}}}});
     notes();
   }
@@ -160,6 +162,8 @@ class SensitivityOutput {
   }
 
   void notes() {
+    out_.brief_notes = {
+        "elasticity: per cent the step's time changes with one per cent more of the input, the plan as it is"};
     out_.notes.emplace_back(
         "elasticity: per cent the step's time changes with one per cent more of the input, the plan as it is; a step "
         "has "

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/units.h"
+#include "report/brief_blocks.h"
 #include "report/train_output.h"
 #include "report/train_words.h"
 
@@ -82,11 +83,17 @@ Block step_block(const TracedPlan& traced) {
        figure("send_time_s", sends ? "one transfer between stages" : "", Format::kSeconds, Cell(trace.step.run.send_s)),
        figure("host_time_s", "host's share of a step", Format::kSeconds, Cell(trace.step.host_s)),
        figure("replicas", "", Format::kInteger, cell_of(plan.layout.data())), nothing_fits({})}};
-  return {.key = "", .title = "Step", .is_list = false, .records = {std::move(out)}};
+  return {.key = "",
+          .title = "Step",
+          .is_list = false,
+          .records = {std::move(out)},
+          .section = "step",
+          .brief_keys = {"simulated_step_time_s", "step_time_s", "difference", "bound_by", "slowest_stage", "microb"}};
 }
 
 Block stages_block(const StepTrace& trace) {
-  Block out{.key = "stages", .title = "Stages"};
+  constexpr std::size_t kBriefRows = 8;
+  Block out{.key = "stages", .title = "Stages", .brief_rows = kBriefRows};
   for (const StageFigures& stage : trace.stages) out.records.push_back(stage_record(stage, trace.simulated_s));
   return out;
 }
@@ -147,6 +154,7 @@ Output trace_output(const TracedPlan& traced, bool complete) {
                                   a.hw.title),
              .query = query_of(traced),
              .assumptions = a.assumptions};
+  out.deciding = deciding_of_training();
   if (!complete) {
     out.assumptions.push_back({"interrupted: the search is incomplete, better layouts may be missing", "", "", true});
   }

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "plan/ranking.h"
+#include "report/brief_blocks.h"
 #include "report/train_plan.h"
 #include "report/train_sections.h"
 #include "report/train_why.h"
@@ -218,6 +219,7 @@ Output training_output(const TrainAnswer& job, std::string_view command, std::st
   Output out{.command = std::string(command), .title = std::move(title), .query = train_query(job)};
   out.keeps_points = true;
   out.assumptions = job.assumptions;
+  out.deciding = deciding_of_training();
   out.complete = complete;
   out.line_schema = "train-plan";
   out.line_head = Record{{datum("model", job.model.name), datum("hardware", job.hw.name)}};
@@ -238,7 +240,6 @@ Output train_output(const TrainAnswer& answer, bool complete, bool all_reasons) 
   out.explanation = answer.explanation;
   if (answer.question.explain) out.explained = detailed_name(answer);
   out.headline = headline(answer);
-  out.deciding = {"--seq", "--batch-tokens", "--tokens", "--precision", "--price"};
 
   const auto add = [&](std::vector<Block> blocks) {
     for (Block& block : blocks) out.blocks.push_back(std::move(block));
