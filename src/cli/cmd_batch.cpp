@@ -82,6 +82,8 @@ ExitCode run_batch(const Arguments& arguments, Environment& env) {
   return kActions.at(*mode)(arguments, env);
 }
 
+constexpr std::array kBatchCommon{FlagGroup{"the study", "--shards --shard --jobs --strict --restart --fail-if"}};
+
 }  // namespace
 
 const Command& batch_command() {
@@ -108,7 +110,8 @@ const Command& batch_command() {
       .run = run_batch,
       .modes = kBatchModes,
       .mode_of = batch_mode,
-      .own_exits = true};
+      .own_exits = true,
+      .common = kBatchCommon};
   return kBatch;
 }
 

@@ -1,4 +1,6 @@
 // `scalecalc bounds`: flags to a question, the rules to the targets asked for.
+#include <array>
+
 #include "cli/bounds_options.h"
 #include "cli/commands.h"
 #include "cli/output_command.h"
@@ -19,6 +21,11 @@ ExitCode run_bounds(const Arguments& arguments, Environment& env) {
   });
 }
 
+constexpr std::array kBoundsCommon{
+    FlagGroup{"the job", "--hw --for --chips --pods --fix --precision --set"},
+    FlagGroup{"training", "--seq --batch-tokens --tokens"},
+    FlagGroup{"serving", "--prompt --generate --batch --context --weights --kv --slo-tpot"}};
+
 }  // namespace
 
 const Command& bounds_command() {
@@ -33,7 +40,8 @@ const Command& bounds_command() {
       .flags = bounds_flags(),
       .run = run_bounds,
       .modes = bounds_modes(),
-      .mode_of = bounds_mode};
+      .mode_of = bounds_mode,
+      .common = kBoundsCommon};
   return kBounds;
 }
 

@@ -262,6 +262,10 @@ ExitCode run_collective(const Arguments& arguments, Environment& env) {
   });
 }
 
+constexpr std::array kCollectiveCommon{
+    FlagGroup{"the array and its group", "--bytes --array --mesh --axes --group --tier"},
+    FlagGroup{"the machine", "--hw --topology --efficiency --stack --convention --set"}};
+
 }  // namespace
 
 const Command& collective_command() {
@@ -280,7 +284,8 @@ const Command& collective_command() {
       .flags = kCollectiveFlags,
       .run = run_collective,
       .modes = kCollectiveModes,
-      .mode_of = collective_mode};
+      .mode_of = collective_mode,
+      .common = kCollectiveCommon};
   return kCollective;
 }
 

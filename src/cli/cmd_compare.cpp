@@ -1,6 +1,8 @@
 // `scalecalc compare`: one job on several systems.
 #include <fmt/format.h>
 
+#include <array>
+
 #include <algorithm>
 
 #include "cli/commands.h"
@@ -48,6 +50,12 @@ ExitCode run_compare(const Arguments& arguments, Environment& env) {
   return code == ExitCode::kAnswered ? judged(expectations, arguments, env) : code;
 }
 
+constexpr std::array kCompareCommon{
+    FlagGroup{"systems and limits", "--hw --chips --deadline --budget --cloud --price-kind --price --rank"},
+    FlagGroup{"what is trained", "--seq --batch-tokens --tokens"},
+    FlagGroup{"what is served", "--serve --prompt --generate --slo-ttft --slo-tpot"},
+    FlagGroup{"in a script", "--expect"}};
+
 }  // namespace
 
 const Command& compare_command() {
@@ -69,7 +77,8 @@ const Command& compare_command() {
       .mode_of = compare_mode,
       .check_fails = "an --expect fails",
       .nothing_fits = "no system can do it",
-      .interruptible = true};
+      .interruptible = true,
+      .common = kCompareCommon};
   return kCompare;
 }
 

@@ -1,4 +1,6 @@
 // `scalecalc distill`: a student and its teacher on one budget.
+#include <array>
+
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/output_command.h"
@@ -18,6 +20,11 @@ ExitCode run_distill(const Arguments& arguments, Environment& env) {
   });
 }
 
+constexpr std::array kDistillCommon{
+    FlagGroup{"teacher and student",
+              "--teacher --loss --teacher-on --teacher-weights --epochs --tokens --prompt --generate"},
+    FlagGroup{"machine and money", "--hw --chips --price --stack --fix --set"}};
+
 }  // namespace
 
 const Command& distill_command() {
@@ -34,7 +41,8 @@ const Command& distill_command() {
       .run = run_distill,
       .modes = distill_modes(),
       .mode_of = distill_mode,
-      .nothing_fits = "nothing fits"};
+      .nothing_fits = "nothing fits",
+      .common = kDistillCommon};
   return kDistill;
 }
 

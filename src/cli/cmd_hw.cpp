@@ -174,6 +174,9 @@ ExitCode run_hw(const Arguments& arguments, Environment& env) {
   });
 }
 
+constexpr std::array kHwCommon{FlagGroup{"one chip or several", "--dtype --chips --topology --from --to --bytes --set"},
+                               FlagGroup{"hw list", "--vendor --since --min-memory --priced --sort"}};
+
 }  // namespace
 
 const Command& hw_command() {
@@ -190,7 +193,8 @@ const Command& hw_command() {
       .flags = hw_flags(),
       .run = run_hw,
       .modes = kHwModes,
-      .mode_of = hw_mode};
+      .mode_of = hw_mode,
+      .common = kHwCommon};
   return kHw;
 }
 

@@ -165,6 +165,9 @@ ExitCode run_matmul(const Arguments& arguments, Environment& env) {
   });
 }
 
+constexpr std::array kMatmulCommon{FlagGroup{"the matrices", "--mesh --dims --local --dtype --top"},
+                                   FlagGroup{"the machine", "--hw --efficiency --convention --set"}};
+
 }  // namespace
 
 const Command& matmul_command() {
@@ -188,7 +191,8 @@ const Command& matmul_command() {
       .flags = kMatmulFlags,
       .run = run_matmul,
       .modes = kMatmulModes,
-      .mode_of = matmul_mode};
+      .mode_of = matmul_mode,
+      .common = kMatmulCommon};
   return kMatmul;
 }
 

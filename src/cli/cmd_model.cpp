@@ -200,6 +200,9 @@ std::span<const Flag> model_flags() {
   return kAll;
 }
 
+constexpr std::array kModelCommon{FlagGroup{"a model", "--seq --contexts --weights --kv --against --dump-yaml --set"},
+                                  FlagGroup{"model design", "--hw --chips --deadline --budget --tokens --write"}};
+
 }  // namespace
 
 const Command& model_command() {
@@ -215,7 +218,8 @@ const Command& model_command() {
       .flags = model_flags(),
       .run = run_model,
       .modes = kModelModes,
-      .mode_of = model_mode};
+      .mode_of = model_mode,
+      .common = kModelCommon};
   return kModel;
 }
 

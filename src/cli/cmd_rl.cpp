@@ -1,4 +1,6 @@
 // `scalecalc rl`: rollouts and training of a policy on one budget.
+#include <array>
+
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/output_command.h"
@@ -19,6 +21,10 @@ ExitCode run_rl(const Arguments& arguments, Environment& env) {
   });
 }
 
+constexpr std::array kRlCommon{
+    FlagGroup{"the step", "--prompt --generate --algorithm --prompts --rollouts --steps --placement --async"},
+    FlagGroup{"machine and money", "--hw --chips --engine --stack --price --fix --gen-fix --set"}};
+
 }  // namespace
 
 const Command& rl_command() {
@@ -36,7 +42,8 @@ const Command& rl_command() {
           "A synchronous step lasts until the longest response ends: give lengths, not a mean.\n",
       .flags = rl_flags(),
       .run = run_rl,
-      .nothing_fits = "nothing fits"};
+      .nothing_fits = "nothing fits",
+      .common = kRlCommon};
   return kRl;
 }
 

@@ -199,6 +199,9 @@ std::string roofline_notes() {
       fmt::join(kDTypeNames, ", "));
 }
 
+constexpr std::array kRooflineCommon{FlagGroup{"the operation", "--batch --dtype --weight --compute --chips --split"},
+                                     FlagGroup{"the machine", "--hw --efficiency --measured --set"}};
+
 }  // namespace
 
 const Command& roofline_command() {
@@ -212,7 +215,8 @@ const Command& roofline_command() {
           "  scalecalc roofline attention heads=32 kv_heads=8 head_dim=128 query=1 kv=8192 --hw h100-sxm\n",
       .notes = kNotes,
       .flags = kRooflineFlags,
-      .run = run_roofline};
+      .run = run_roofline,
+      .common = kRooflineCommon};
   return kRoofline;
 }
 

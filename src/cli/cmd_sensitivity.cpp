@@ -96,6 +96,10 @@ ExitCode run_sensitivity(const Arguments& arguments, Environment& env) {
   return complete ? code : ExitCode::kInterrupted;
 }
 
+constexpr std::array kSensitivityCommon{FlagGroup{"the job", "--hw --chips --seq --batch-tokens --tokens --precision"},
+                                        FlagGroup{"the plan", "--fix --stack --objective"},
+                                        FlagGroup{"what is moved", "--swing --coefficients --fixed --set"}};
+
 }  // namespace
 
 const Command& sensitivity_command() {
@@ -113,7 +117,8 @@ const Command& sensitivity_command() {
       .flags = sensitivity_flags(),
       .run = run_sensitivity,
       .nothing_fits = "nothing fits",
-      .interruptible = true};
+      .interruptible = true,
+      .common = kSensitivityCommon};
   return kSensitivity;
 }
 

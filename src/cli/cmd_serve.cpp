@@ -1,4 +1,6 @@
 // `scalecalc serve`: flags to a question, the answer to the targets asked for.
+#include <array>
+
 #include "cli/commands.h"
 #include "cli/output_command.h"
 #include "cli/serve_options.h"
@@ -22,6 +24,11 @@ ExitCode run_serve(const Arguments& arguments, Environment& env) {
   });
 }
 
+constexpr std::array kServeCommon{FlagGroup{"requests", "--prompt --generate --rate --slo-ttft --slo-tpot --batch"},
+                                  FlagGroup{"model and engine", "--weights --kv --engine --disaggregate --speculative"},
+                                  FlagGroup{"machine and money", "--hw --chips --fix --price --set"},
+                                  FlagGroup{"ranking", "--objective --top"}};
+
 }  // namespace
 
 const Command& serve_command() {
@@ -39,7 +46,8 @@ const Command& serve_command() {
           "waiting for a slot in it.\n",
       .flags = serve_flags(),
       .run = run_serve,
-      .nothing_fits = "nothing fits or meets the limits"};
+      .nothing_fits = "nothing fits or meets the limits",
+      .common = kServeCommon};
   return kServe;
 }
 

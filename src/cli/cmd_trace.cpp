@@ -54,8 +54,8 @@ TraceQuestion trace_question(const Arguments& arguments) {
   return out;
 }
 
-std::string rendered_trace(const TracedPlan& traced, const Output& output, OutputFormat format,
-                           const TextOptions& text, const AskedText& part) {
+std::string rendered_trace(const TracedPlan& traced, const Output& output, OutputFormat format, const TextOptions& text,
+                           const AskedText& part) {
   if (format == OutputFormat::kJson) return trace_json(traced, output, tool_version());
   return render_output(output, format, text, part);
 }
@@ -101,6 +101,10 @@ ExitCode run_trace(const Arguments& arguments, Environment& env) {
   return traced.plan == nullptr ? ExitCode::kNothingFits : ExitCode::kAnswered;
 }
 
+constexpr std::array kTraceCommon{FlagGroup{"the job", "--hw --chips --seq --batch-tokens --precision --stack"},
+                                  FlagGroup{"the plan", "--fix --plan --objective --remat --schedule"},
+                                  FlagGroup{"what is drawn", "--detail --set"}};
+
 }  // namespace
 
 const Command& trace_command() {
@@ -117,7 +121,8 @@ const Command& trace_command() {
       .flags = trace_flags(),
       .run = run_trace,
       .nothing_fits = "nothing fits",
-      .interruptible = true};
+      .interruptible = true,
+      .common = kTraceCommon};
   return kTrace;
 }
 

@@ -1,6 +1,8 @@
 // `scalecalc train`: flags to a question, the answer to the targets asked for.
 #include <fmt/format.h>
 
+#include <array>
+
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/curve_command.h"
@@ -40,6 +42,12 @@ ExitCode run_train(const Arguments& arguments, Environment& env) {
   return write_output(with_train_query(output, arguments, found), session, outputs, question.explain, log, env);
 }
 
+constexpr std::array kTrainCommon{
+    FlagGroup{"what is trained", "--seq --batch-tokens --tokens --precision --optimizer --lora"},
+    FlagGroup{"machine and money", "--hw --chips --topology --price --mtbf"},
+    FlagGroup{"layout", "--stack --fix --remat --why-not --objective --top --plan"},
+    FlagGroup{"what if", "--set --efficiency"}};
+
 }  // namespace
 
 const Command& train_command() {
@@ -57,7 +65,8 @@ const Command& train_command() {
       .modes = train_modes(),
       .mode_of = train_mode,
       .nothing_fits = "nothing fits",
-      .interruptible = true};
+      .interruptible = true,
+      .common = kTrainCommon};
   return kTrain;
 }
 

@@ -1,10 +1,6 @@
 #include "cli/commands.h"
 
-#include <fmt/format.h>
-
 #include <array>
-
-#include "base/text.h"
 
 namespace scalecalc::cli {
 
@@ -35,62 +31,9 @@ std::vector<Flag> flags_of(const Command& command) {
   return out;
 }
 
-std::string_view first_example(const Command& command) {
-  std::size_t end = command.examples.find('\n');
-  while (end != std::string_view::npos && end > 0 && command.examples[end - 1] == '\\') {
-    end = command.examples.find('\n', end + 1);
-  }
-  return end == std::string_view::npos ? command.examples : command.examples.substr(0, end + 1);
-}
-
 std::optional<std::size_t> mode_of(const Arguments& arguments) {
   const Command& command = arguments.command();
   return command.mode_of == nullptr ? std::nullopt : command.mode_of(arguments);
-}
-
-namespace {
-
-std::string exit_statuses(const Command& command) {
-  std::string out = "exit status: 0 answered, ";
-  if (!command.check_fails.empty()) out += fmt::format("1 {}, ", command.check_fails);
-  out += "2 the question is wrong, ";
-  if (!command.nothing_fits.empty()) out += fmt::format("3 {}, ", command.nothing_fits);
-  out += "70 a bug of ours, 74 the output could not be written";
-  if (command.interruptible) out += ", 130 interrupted";
-  constexpr std::size_t kWidth = 96;
-  constexpr std::size_t kIndent = 13;
-  return wrap(out, kWidth, kIndent) + '\n';
-}
-
-}  // namespace
-
-std::string general_help() {
-  std::string out =
-      "scalecalc computes how large language models scale on real machines: times, memory, dollars.\n"
-      "\n"
-      "usage: scalecalc COMMAND [ARGUMENTS]\n"
-      "\n"
-      "examples:\n";
-  for (const Command& command : commands()) out += first_example(command);
-  out += "\ncommands:\n";
-  for (const Command& command : commands()) out += fmt::format("  {:<12}{}\n", command.name, command.summary);
-  return out + "\nscalecalc help COMMAND explains one of them.\n";
-}
-
-std::string command_help(const Command& command) {
-  std::string out = fmt::format(
-      "{}\n"
-      "\n"
-      "usage: scalecalc {} {}\n"
-      "\n"
-      "examples:\n{}"
-      "\n{}"
-      "\n{}",
-      command.summary, command.name, command.usage, command.examples, flag_help("flags", command.flags, command.modes),
-      flag_help("flags of every command", common_flags(), {}));
-  if (!command.notes.empty()) out += fmt::format("\n{}", command.notes);
-  if (!command.own_exits) out += '\n' + exit_statuses(command);
-  return out;
 }
 
 }  // namespace scalecalc::cli

@@ -20,6 +20,12 @@ struct Mode {
   std::string_view example{};  ///< a whole line; empty: the first of the command
 };
 
+/// Flags that the short help shows under one heading: "--seq --tokens".
+struct FlagGroup {
+  std::string_view title;
+  std::string_view flags;
+};
+
 struct Command {
   std::string_view name;
   std::string_view summary;   ///< one line
@@ -31,10 +37,11 @@ struct Command {
   std::span<const Mode> modes{};  ///< empty: every flag has a meaning in every question
   /// Position of the mode that is asked for; nothing if that is not clear, which the command complains about.
   std::optional<std::size_t> (*mode_of)(const Arguments&) = nullptr;
-  std::string_view check_fails{};   ///< exit status 1: "an --expect fails"; empty: it never exits so
-  std::string_view nothing_fits{};  ///< exit status 3, the same
-  bool interruptible = false;       ///< exit status 130
-  bool own_exits = false;           ///< the notes say what its exit statuses are
+  std::string_view check_fails{};       ///< exit status 1: "an --expect fails"; empty: it never exits so
+  std::string_view nothing_fits{};      ///< exit status 3, the same
+  bool interruptible = false;           ///< exit status 130
+  bool own_exits = false;               ///< the notes say what its exit statuses are
+  std::span<const FlagGroup> common{};  ///< of the short help; empty: it shows every flag
 };
 
 std::optional<std::size_t> mode_of(const Arguments& arguments);
@@ -44,13 +51,6 @@ const Command* find_command(std::string_view name);
 
 /// The command's own flags, each name once, then the common ones that it has no flag of its own for.
 std::vector<Flag> flags_of(const Command& command);
-
-/// The first of its examples, a whole line or several that end in a backslash.
-std::string_view first_example(const Command& command);
-
-/// Help of the program, or of one command.
-std::string general_help();
-std::string command_help(const Command& command);
 
 /// One definition per command, in cmd_<name>.cpp.
 const Command& train_command();

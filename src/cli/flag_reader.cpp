@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/comma_list.h"
 #include "cli/commands.h"
+#include "cli/help.h"
 
 namespace scalecalc::cli {
 

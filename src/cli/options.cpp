@@ -252,45 +252,4 @@ std::string help_text(const Flag& flag) {
   return out.replace(at, 2, words);
 }
 
-namespace {
-
-std::string flag_lines(const Flag& flag) {
-  constexpr std::size_t kWidth = 96;
-  constexpr std::size_t kColumn = 26;
-  std::string left =
-      flag.letter != 0 ? fmt::format("  -{}, {}", flag.letter, flag.name) : fmt::format("      {}", flag.name);
-  if (const std::string value = value_name(flag); !value.empty()) left += ' ' + value;
-  std::string right;
-  for (const char c : wrap(help_text(flag), kWidth - kColumn, 0)) {
-    right += c;
-    if (c == '\n') right.append(kColumn, ' ');
-  }
-  const bool fits = left.size() + 2 <= kColumn;
-  return fits ? fmt::format("{:<{}}{}\n", left, kColumn, right)
-              : fmt::format("{}\n{:<{}}{}\n", left, "", kColumn, right);
-}
-
-}  // namespace
-
-std::string flag_help(std::string_view title, std::span<const Flag> flags, std::span<const Mode> modes) {
-  const Modes all = (1U << modes.size()) - 1;
-  std::vector<std::pair<Modes, std::string>> groups{{all, ""}};  // those of every mode first
-  for (const Flag& flag : flags) {
-    if (find_flag(flags, flag.name) != &flag) continue;
-    const Modes those = modes_of(flags, flag.name) & all;
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.first == those; });
-    if (group == groups.end()) group = groups.insert(groups.end(), {those, ""});
-    group->second += flag_lines(flag);
-  }
-  std::string out = fmt::format("{}:\n{}", title, groups.front().second);
-  for (auto group = groups.begin() + 1; group != groups.end(); ++group) {
-    std::vector<std::string> names;
-    for (std::size_t m = 0; m < modes.size(); ++m) {
-      if ((group->first & (1U << m)) != 0) names.emplace_back(modes[m].name);
-    }
-    out += fmt::format("\nof {}:\n{}", join_and(names), group->second);
-  }
-  return out;
-}
-
 }  // namespace scalecalc::cli

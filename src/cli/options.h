@@ -13,7 +13,6 @@
 namespace scalecalc::cli {
 
 struct Command;
-struct Mode;
 
 /// Flags of every command.
 std::span<const Flag> common_flags();
@@ -44,8 +43,5 @@ Arguments parse_arguments(const std::vector<std::string>& args, const Command& c
 
 /// Position of the first word that is neither a flag nor the value of one of `flags`; the number of words if none is.
 std::size_t first_word(const std::vector<std::string>& args, std::span<const Flag> flags);
-
-/// The title and a line or more for each: "  --chips N   how many chips"; those of some modes alone behind the others.
-std::string flag_help(std::string_view title, std::span<const Flag> flags, std::span<const Mode> modes);
 
 }  // namespace scalecalc::cli

@@ -28,6 +28,8 @@ OutputFormat output_format_of(std::string_view word) {
 
 }  // namespace
 
+std::span<const std::string_view> output_format_names() { return kOutputFormatNames; }
+
 bool for_people(const std::optional<OutputFormat>& format) {
   return format == OutputFormat::kTable || format == OutputFormat::kMarkdown || format == OutputFormat::kHtml;
 }

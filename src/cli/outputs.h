@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 namespace scalecalc::cli {
 
 enum class OutputFormat { kTable, kJson, kJsonl, kCsv, kMarkdown, kHtml };
+std::span<const std::string_view> output_format_names();
 
 /// Formats that show warnings and assumptions to their reader.
 bool for_people(const std::optional<OutputFormat>& format);

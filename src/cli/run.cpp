@@ -9,6 +9,8 @@
 #include "base/diagnostic.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/completion.h"
+#include "cli/help.h"
 #include "cli/outputs.h"
 #include "cli/session.h"
 #include "report/json_text.h"
@@ -42,34 +44,52 @@ int print(Environment& env, const std::string& text) {
   return static_cast<int>(ExitCode::kAnswered);
 }
 
-/// `scalecalc help` and `scalecalc help COMMAND`.
+bool asks_for_all(const std::vector<std::string>& words) {
+  return std::find(words.begin(), words.end(), "all") != words.end();
+}
+
+const Command& known_command(const std::string& name) {
+  const Command* command = find_command(name);
+  if (command == nullptr) unknown_command(name);
+  return *command;
+}
+
+/// `scalecalc help`, `scalecalc help COMMAND` and `scalecalc help COMMAND all`.
 int help(const std::vector<std::string>& words, Environment& env) {
   if (words.empty()) return print(env, general_help());
-  const Command* command = find_command(words.front());
-  if (command == nullptr) unknown_command(words.front());
-  return print(env, command_help(*command));
+  const Command& command = known_command(words.front());
+  return print(env, asks_for_all(words) ? command_help(command) : short_help(command));
+}
+
+/// What a program about programs asks: no questions of the catalog, so no rows of the table of commands.
+std::optional<int> about_itself(const std::string& name, const std::vector<std::string>& words, Environment& env) {
+  if (name == "help") return help(words, env);
+  if (name == "man") return print(env, words.empty() ? general_man_page() : man_page(known_command(words.front())));
+  if (name == "completion") return print(env, completion_script(words));
+  if (name == "complete") return print(env, completions(words, Catalog(config_directories({}, env))));
+  return std::nullopt;
 }
 
 int dispatch(std::vector<std::string> args, Environment& env) {
-  const std::string version = fmt::format("scalecalc {}\n", tool_version());
   const std::vector<Flag> own = flags_of_all();
   const Command any{.name = "train", .flags = own};
   const std::size_t at = first_word(args, flags_of(any));
   if (at == args.size()) {
     if (contains(args, "--help", "-h")) return help({}, env);
-    if (contains(args, "--version", "-V")) return print(env, version);
+    if (contains(args, "--version", "-V")) return print(env, version_text());
     parse_arguments(args, any);  // a mistyped flag is the better complaint
     if (!args.empty()) throw UserError("no command is given", "for example: scalecalc train --help");
-    env.err << general_help();
+    env.err << opening_help();
     return static_cast<int>(ExitCode::kQuestionWrong);
   }
   const std::string name = args[at];
   args.erase(args.begin() + static_cast<std::ptrdiff_t>(at));
-  if (name == "help") return help(args, env);
-  const Command* command = find_command(name);
-  if (command == nullptr) unknown_command(name);
-  if (contains(args, "--help", "-h")) return print(env, command_help(*command));
-  if (contains(args, "--version", "-V")) return print(env, version);
+  if (const auto status = about_itself(name, args, env)) return *status;
+  const Command* command = &known_command(name);
+  if (contains(args, "--help", "-h")) {
+    return print(env, asks_for_all(args) ? command_help(*command) : short_help(*command));
+  }
+  if (contains(args, "--version", "-V")) return print(env, version_text());
   return static_cast<int>(command->run(parse_arguments(args, *command), env));
 }
 

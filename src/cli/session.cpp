@@ -27,6 +27,16 @@ std::vector<std::string> names_of(const Arguments& arguments, std::string_view f
 
 }  // namespace
 
+std::vector<std::string> config_directories(std::vector<std::string> first, const Environment& env) {
+  const std::string path = env.get("SCALECALC_CONFIG_PATH").value_or("");
+  for (std::size_t at = 0; at < path.size();) {
+    const std::size_t end = std::min(path.find(':', at), path.size());
+    if (end > at) first.push_back(path.substr(at, end - at));
+    at = end + 1;
+  }
+  return first;
+}
+
 Session read_session(const Arguments& arguments, const Environment& env) {
   Session out;
   FlagReader reader(arguments, common_flags());
@@ -41,13 +51,7 @@ Session read_session(const Arguments& arguments, const Environment& env) {
   if (find_flag(arguments.command().flags, "--columns") == nullptr) out.columns = names_of(arguments, "--columns");
   reader.finish();
   out.remembered = env.remembered;
-  out.config_directories = arguments.values("--config-dir");
-  const std::string path = env.get("SCALECALC_CONFIG_PATH").value_or("");
-  for (std::size_t at = 0; at < path.size();) {
-    const std::size_t end = std::min(path.find(':', at), path.size());
-    if (end > at) out.config_directories.push_back(path.substr(at, end - at));
-    at = end + 1;
-  }
+  out.config_directories = config_directories(arguments.values("--config-dir"), env);
   return out;
 }
 

@@ -23,6 +23,9 @@ struct Session {
   std::shared_ptr<Remembered> remembered;       ///< as in the environment
 };
 
+/// These first, then those of SCALECALC_CONFIG_PATH.
+std::vector<std::string> config_directories(std::vector<std::string> first, const Environment& env);
+
 Session read_session(const Arguments& arguments, const Environment& env);
 
 std::string_view tool_version();

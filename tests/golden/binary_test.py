@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import pathlib
+import shutil
 import pty
 import signal
 import struct
@@ -72,7 +73,25 @@ class Streams(unittest.TestCase):
     def test_version(self):
         result = run("--version")
         self.assertEqual(result.returncode, 0)
-        self.assertRegex(result.stdout.decode(), r"^scalecalc \d+\.\d+\.\d+\n$")
+        self.assertRegex(result.stdout.decode(), r"^scalecalc \d+\.\d+\.\d+\ncommit .+\ncatalog: .+\n$")
+
+    def test_bash_completes(self):
+        # As bash would after these words: the script it was given is run, not read.
+        ask = ('eval "$(scalecalc completion bash)"; COMP_WORDS=(scalecalc {}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); '
+               '_scalecalc; echo "${{COMPREPLY[@]}}"')
+        place = {"PATH": f"{pathlib.Path(BINARY).resolve().parent}:{os.environ['PATH']}"}
+        for words, expected in (("train llama3-70", "llama3-70b"), ("serve llama3-70b --hw tpu-v5p", "tpu-v5p"),
+                                ("tr", "train trace")):
+            result = subprocess.run(["bash", "-c", ask.format(words)], capture_output=True, text=True, env=place, check=False)
+            self.assertEqual((result.stdout.strip(), result.stderr), (expected, ""), words)
+
+    def test_man_pages_are_read_without_a_warning(self):
+        if not shutil.which("man"):
+            self.skipTest("man is not installed")
+        for page in ("", "train", "batch"):
+            text = run("man", *page.split()).stdout
+            result = subprocess.run(["man", "--warnings=all", "-l", "-"], input=text, capture_output=True, check=False)
+            self.assertEqual((result.returncode, result.stderr), (0, b""), page)
 
     def test_full_device(self):
         for words in (QUESTION, QUESTION + ["--json"], ["--help"]):

@@ -1,4 +1,4 @@
-"""docs/manual/ against the flags that the program has: `scalecalc COMMAND --help` is printed from the command's table.
+"""docs/manual/ against the flags that the program has: `scalecalc COMMAND --help all` is printed from the command's table.
 Usage: flags.py ROOT BINARY
 
 On the page of a command
@@ -36,7 +36,7 @@ def main(root, binary):
     problems = [f"no page for {command}" for command in commands if command not in manual]
     own, common = {}, {}
     for command in commands:
-        head, tail = help_of(command, "--help").split(COMMON)
+        head, tail = help_of(command, "--help", "all").split(COMMON)
         own[command] = dict(HELP_LINE.findall(head.split("\nflags:\n")[1]))
         common = dict(HELP_LINE.findall(tail))
     for command in commands:

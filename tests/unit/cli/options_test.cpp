@@ -263,16 +263,5 @@ TEST(AsksForJson, LooksBeforeParsing) {
   EXPECT_FALSE(asks_for_json({"-o"}));
 }
 
-TEST(Help, NeverNeedsMoreThanAHundredColumns) {
-  for (const Command& command : commands()) {
-    std::string help = command_help(command);
-    for (std::size_t at = 0; at < help.size();) {
-      const std::size_t end = help.find('\n', at);
-      EXPECT_LE(end - at, 100U) << help.substr(at, end - at);
-      at = end + 1;
-    }
-  }
-}
-
 }  // namespace
 }  // namespace scalecalc::cli

@@ -55,7 +55,8 @@ TEST(Run, WithoutWordsExplainsItselfOnStandardError) {
 TEST(Run, HelpAndVersionGoToStandardOutput) {
   const Printed version = run_words({"--version"});
   EXPECT_EQ(version.code, 0);
-  EXPECT_EQ(version.out, "scalecalc " SCALECALC_VERSION "\n");
+  EXPECT_EQ(version.out.find("scalecalc " SCALECALC_VERSION "\ncommit "), 0U);
+  EXPECT_NE(version.out.find("\ncatalog: "), std::string::npos);
   EXPECT_EQ(run_words({"train", "-V"}).out, version.out);
   const Printed help = run_words({"train", "--help"});
   EXPECT_EQ(help.code, 0);
@@ -63,6 +64,8 @@ TEST(Run, HelpAndVersionGoToStandardOutput) {
   EXPECT_EQ(run_words({"help", "train"}).out, help.out);
   EXPECT_EQ(run_words({"--help", "train"}).out, help.out);
   EXPECT_EQ(run_words({"train", "--nonsense", "--help"}).out, help.out);
+  EXPECT_EQ(run_words({"help", "train", "all"}).out, run_words({"train", "--help", "all"}).out);
+  EXPECT_GT(run_words({"train", "--help", "all"}).out.size(), 2 * help.out.size());
 }
 
 TEST(Run, CommonFlagsMayStandBeforeTheCommand) {
