@@ -26,7 +26,8 @@ constexpr std::array kCommonFlags{
         .lettered('o'),
     toggle("--json", "same as -o json"),
     text("--config-dir", "DIR",
-         "look for models and hardware here first, before SCALECALC_CONFIG_PATH and the built-in catalog", "./configs")
+         "look for models and hardware here first, before SCALECALC_CONFIG_PATH, ~/.config/scalecalc and the built-in "
+         "catalog", "./configs")
         .repeatable(),
     word("--color", kColorNames, "colour; NO_COLOR is honoured (default auto)"),
     text("--only", "SECTION[,...]", "of the text these sections alone, in full; a wrong name lists those there are",

@@ -1,6 +1,8 @@
 #include "cli/session.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "cli/comma_list.h"
 #include "cli/commands.h"
@@ -34,6 +36,10 @@ std::vector<std::string> config_directories(std::vector<std::string> first, cons
     if (end > at) first.push_back(path.substr(at, end - at));
     at = end + 1;
   }
+  const std::string home = env.get("HOME").value_or("");
+  const std::string own = env.get("XDG_CONFIG_HOME").value_or(home.empty() ? "" : home + "/.config") + "/scalecalc";
+  std::error_code ignored;
+  if (own.front() == '/' && own != "/scalecalc" && std::filesystem::is_directory(own, ignored)) first.push_back(own);
   return first;
 }
 

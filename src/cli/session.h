@@ -19,11 +19,11 @@ struct Session {
   Verbosity verbosity = Verbosity::kNormal;
   std::vector<std::string> only;                ///< sections of the text; empty: all
   std::vector<std::string> columns;             ///< of its main table; empty: the usual ones
-  std::vector<std::string> config_directories;  ///< --config-dir, then SCALECALC_CONFIG_PATH
+  std::vector<std::string> config_directories;  ///< config_directories()
   std::shared_ptr<Remembered> remembered;       ///< as in the environment
 };
 
-/// These first, then those of SCALECALC_CONFIG_PATH.
+/// These first, then those of SCALECALC_CONFIG_PATH, then the user's own, ~/.config/scalecalc.
 std::vector<std::string> config_directories(std::vector<std::string> first, const Environment& env);
 
 Session read_session(const Arguments& arguments, const Environment& env);

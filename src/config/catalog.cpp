@@ -11,6 +11,7 @@
 
 #include "base/io.h"
 #include "base/text.h"
+#include "config/extends.h"
 #include "config/json_reader.h"
 #include "config/packed_tree.h"
 #include "config/yaml_reader.h"
@@ -249,17 +250,66 @@ Catalog::Catalog(std::vector<std::string> directories, std::shared_ptr<Remembere
   }
 }
 
+namespace {
+
+bool may_extend(CatalogKind kind) {
+  return kind == CatalogKind::kHardware || kind == CatalogKind::kModel || kind == CatalogKind::kStack;
+}
+
+/// A path in a file is seen from that file.
+std::string seen_from(const std::string& name_or_path, const std::string& file) {
+  if (!is_catalog_path(name_or_path) || name_or_path == "-" || fs::path(name_or_path).is_absolute())
+    return name_or_path;
+  return (fs::path(file).parent_path() / name_or_path).lexically_normal().string();
+}
+
+}  // namespace
+
+ConfigNode Catalog::find(CatalogKind kind, const std::string& name_or_path,
+                         const std::vector<std::string>& seen) const {
+  const auto is_new = [&](const std::string& file) { return std::find(seen.begin(), seen.end(), file) == seen.end(); };
+  if (is_catalog_path(name_or_path)) {
+    if (is_new(name_or_path)) return read_path(kind, name_or_path);
+  } else {
+    for (const std::string& directory : directories_) {
+      const auto found = find_in_directory(fs::path(directory) / folder(kind), name_or_path);
+      if (found && is_new(*found)) return read_yaml(read_text_file(*found), *found, most_nodes(kind));
+    }
+    for (const EmbeddedFile& file : embedded_catalog()) {
+      if (!in_folder(file, kind) || !answers_to(labels_of(file), name_or_path)) continue;
+      const std::string name = fmt::format("built-in:{}", file.path);
+      if (is_new(name)) return unpack(file.packed, file.text, name);
+    }
+    if (seen.empty()) report_unknown(directories_, kind, name_or_path);
+    const std::vector<Labels> labels = all_labels(directories_, kind);
+    const bool known =
+        std::any_of(labels.begin(), labels.end(), [&](const Labels& l) { return answers_to(l, name_or_path); });
+    if (!known) report_unknown(directories_, kind, name_or_path);
+  }
+  throw UserError(fmt::format("{} extends itself: {}", in_quotes(name_or_path), join(seen, " extends ")), "");
+}
+
 ConfigNode Catalog::load(CatalogKind kind, const std::string& name_or_path) const {
-  if (is_catalog_path(name_or_path)) return read_path(kind, name_or_path);
-  for (const std::string& directory : directories_) {
-    const auto found = find_in_directory(fs::path(directory) / folder(kind), name_or_path);
-    if (found) return read_yaml(read_text_file(*found), *found, most_nodes(kind));
+  std::vector<ConfigNode> chain{find(kind, name_or_path, {})};
+  std::vector<std::string> seen;
+  while (const ConfigNode* base = may_extend(kind) ? chain.back().find("extends") : nullptr) {
+    if (base->kind != ConfigNode::Kind::kScalar || base->is_null()) {
+      throw UserError({Diagnostic{base->span, fmt::format("'extends' is {}", kind_name(base->kind)),
+                                  fmt::format("the name or the file of the {} it differs from", noun(kind))}});
+    }
+    const SourceSpan at = base->span;
+    seen.push_back(chain.back().span.file);
+    try {
+      chain.push_back(find(kind, seen_from(base->text, seen.back()), seen));
+    } catch (const UserError& error) {
+      Diagnostic problem = error.diagnostics().front();
+      if (problem.where.file.empty()) problem.where = at;
+      throw UserError({problem});
+    }
   }
-  for (const EmbeddedFile& file : embedded_catalog()) {
-    if (!in_folder(file, kind) || !answers_to(labels_of(file), name_or_path)) continue;
-    return unpack(file.packed, file.text, fmt::format("built-in:{}", file.path));
-  }
-  report_unknown(directories_, kind, name_or_path);
+  ConfigNode out = std::move(chain.back());
+  for (chain.pop_back(); !chain.empty(); chain.pop_back()) out = extended(std::move(out), chain.back());
+  return out;
 }
 
 std::vector<std::string> Catalog::names(CatalogKind kind) const { return sorted_names(all_labels(directories_, kind)); }

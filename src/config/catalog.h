@@ -43,7 +43,8 @@ class Catalog {
 
   /// The parsed document of a name or a path. Unknown names are a UserError with the nearest names; the resolved
   /// node's span.file is the path, or "built-in:hardware/tpu-v5p.yaml". A directory stands for the config.json in it
-  /// if a model is asked for. What the document says is not looked at.
+  /// if a model is asked for. Of hardware, a model or a stack that `extends:` another (config/extends.h) the whole: by
+  /// its own name a file extends the one it stands before. Nothing else of what the document says is looked at.
   ConfigNode load(CatalogKind kind, const std::string& name_or_path) const;
   /// All names (not aliases), sorted, each once.
   std::vector<std::string> names(CatalogKind kind) const;
@@ -52,6 +53,9 @@ class Catalog {
   Remembered* remembered() const { return remembered_.get(); }
 
  private:
+  /// The first document of that name or path in none of the files `seen`.
+  ConfigNode find(CatalogKind kind, const std::string& name_or_path, const std::vector<std::string>& seen) const;
+
   std::vector<std::string> directories_;
   std::shared_ptr<Remembered> remembered_;
 };

@@ -9,6 +9,13 @@ const ConfigNode* ConfigNode::find(std::string_view key) const {
   return found == entries.end() ? nullptr : &found->value;
 }
 
+std::string_view item_name(const ConfigNode& item) {
+  for (const char* key : {"tier", "name"}) {
+    if (const ConfigNode* name = item.find(key)) return name->text;
+  }
+  return "";
+}
+
 std::string_view kind_name(ConfigNode::Kind kind) {
   switch (kind) {
     case ConfigNode::Kind::kScalar: return "a text";

@@ -33,6 +33,9 @@ struct ConfigNode::Entry {
   ConfigNode value;
 };
 
+/// What an item of a list calls itself, `tier:` or `name:`; empty if it does not.
+std::string_view item_name(const ConfigNode& item);
+
 /// "a text", "a list", "a map": for messages.
 std::string_view kind_name(ConfigNode::Kind kind);
 

@@ -120,18 +120,10 @@ class Flag {
   throw UserError({Diagnostic{std::move(where), std::move(message), std::move(hint)}});
 }
 
-/// What an item of a list calls itself; empty if it does not.
-std::string_view name_of(const ConfigNode& item) {
-  for (const char* key : {"tier", "name"}) {
-    if (const ConfigNode* name = item.find(key)) return name->text;
-  }
-  return "";
-}
-
 std::vector<std::string> item_names(const ConfigNode& list) {
   std::vector<std::string> out;
   for (const ConfigNode& item : list.items) {
-    if (!name_of(item).empty()) out.emplace_back(name_of(item));
+    if (!item_name(item).empty()) out.emplace_back(item_name(item));
   }
   return out;
 }
@@ -146,7 +138,7 @@ std::string positions(const ConfigNode& list) {
 /// An item by its position from 0, or by its name.
 ConfigNode& item_at(ConfigNode& list, std::string_view name, std::string_view segment, const SourceSpan& where) {
   for (ConfigNode& item : list.items) {
-    if (name_of(item) == segment) return item;
+    if (item_name(item) == segment) return item;
   }
   std::size_t index = 0;
   const auto [end, error] = std::from_chars(segment.data(), segment.data() + segment.size(), index);

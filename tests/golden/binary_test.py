@@ -6,8 +6,8 @@ import functools
 import json
 import os
 import pathlib
-import shutil
 import pty
+import shutil
 import signal
 import struct
 import subprocess

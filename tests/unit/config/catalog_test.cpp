@@ -138,5 +138,67 @@ TEST(BuiltInCatalog, EveryFileParsesAndAnswersToItsLabels) {
   }
 }
 
+std::string value_at(const ConfigNode& document, std::initializer_list<const char*> path) {
+  const ConfigNode* node = &document;
+  for (const char* key : path) node = node->find(key);
+  return node->text;
+}
+
+TEST_F(UserCatalog, AVariantIsTheLinesThatDiffer) {
+  put("hardware/ours.yaml",
+      "name: ours\nextends: h200\nhbm: {bandwidth: 4TB/s}\n"
+      "network:\n  - {tier: leaf, oversubscription: 4}\n  - {tier: campus, bandwidth_per_chip: 1GB/s}\n");
+  const Catalog catalog({place_.string()});
+  const ConfigNode base = catalog.load(CatalogKind::kHardware, "h200");
+  const ConfigNode ours = catalog.load(CatalogKind::kHardware, "ours");
+  EXPECT_EQ(value_at(ours, {"name"}), "ours");
+  EXPECT_EQ(value_at(ours, {"title"}), value_at(base, {"title"}) + " (ours)");
+  EXPECT_EQ(ours.find("aliases"), nullptr);
+  EXPECT_EQ(ours.find("extends"), nullptr);
+  EXPECT_EQ(value_at(ours, {"hbm", "bandwidth"}), "4TB/s");
+  EXPECT_EQ(ours.find("hbm")->find("bandwidth")->span.file, at("hardware/ours.yaml"));
+  EXPECT_EQ(value_at(ours, {"hbm", "capacity"}), value_at(base, {"hbm", "capacity"}));
+  EXPECT_EQ(ours.find("hbm")->find("capacity")->span.file, "built-in:hardware/h200.yaml");
+  const std::vector<ConfigNode>& tiers = ours.find("network")->items;
+  ASSERT_EQ(tiers.size(), base.find("network")->items.size() + 1);
+  EXPECT_EQ(value_at(tiers[1], {"oversubscription"}), "4");
+  EXPECT_EQ(value_at(tiers[1], {"chips"}), value_at(base.find("network")->items[1], {"chips"}));
+  EXPECT_EQ(value_at(tiers.back(), {"tier"}), "campus");
+  EXPECT_EQ(ours.find("prices")->items.size(), base.find("prices")->items.size());
+}
+
+TEST_F(UserCatalog, AVariantOfAVariantOfAFileBesideIt) {
+  put("models/base.yaml", "name: base\ntitle: Base\nvocab: 10\nd_model: 64\n");
+  put("models/middle.yaml", "name: middle\nextends: ./base.yaml\nvocab: 20\n");
+  put("models/top.yaml", "name: top\nextends: middle\nd_model: 128\n");
+  const ConfigNode top = Catalog({place_.string()}).load(CatalogKind::kModel, "top");
+  EXPECT_EQ(value_at(top, {"vocab"}), "20");
+  EXPECT_EQ(value_at(top, {"d_model"}), "128");
+  EXPECT_EQ(value_at(top, {"title"}), "Base (middle) (top)");
+}
+
+TEST_F(UserCatalog, ByItsOwnNameAFileExtendsTheOneItStandsBefore) {
+  put("hardware/h200.yaml", "name: h200\nextends: h200\nhbm: {bandwidth: 4TB/s}\n");
+  const ConfigNode ours = Catalog({place_.string()}).load(CatalogKind::kHardware, "h200");
+  EXPECT_EQ(value_at(ours, {"hbm", "bandwidth"}), "4TB/s");
+  EXPECT_EQ(value_at(ours, {"vendor"}), "NVIDIA");
+}
+
+TEST_F(UserCatalog, WhatCannotBeExtendedIsShownWhereItStands) {
+  put("hardware/a.yaml", "name: a\nextends: b\n");
+  put("hardware/b.yaml", "name: b\nextends: a\n");
+  put("hardware/list.yaml", "name: list\nextends: [h200]\n");
+  put("hardware/lost.yaml", "name: lost\nextends: h2000\n");
+  const Catalog catalog({place_.string()});
+  const std::string lost = error_of(catalog, CatalogKind::kHardware, "lost");
+  EXPECT_TRUE(lost.starts_with(at("hardware/lost.yaml") + ":2:10: error: unknown hardware 'h2000'")) << lost;
+  EXPECT_NE(lost.find("did you mean 'h200'"), std::string::npos) << lost;
+  const std::string round = error_of(catalog, CatalogKind::kHardware, "a");
+  EXPECT_TRUE(round.starts_with(at("hardware/b.yaml") + ":2:10: error: 'a' extends itself: ")) << round;
+  EXPECT_NE(error_of(catalog, CatalogKind::kHardware, "list").find(":2:1: error: 'extends' is a list"),
+            std::string::npos)
+      << error_of(catalog, CatalogKind::kHardware, "list");
+}
+
 }  // namespace
 }  // namespace scalecalc
