@@ -17,6 +17,14 @@ std::optional<std::uint64_t> grid_size(const Study& study) {
   return out;
 }
 
+std::vector<std::string> input_names(const Study& study) {
+  std::vector<std::string> out;
+  for (const StudyAxis& axis : study.axes) {
+    for (const StudyColumn& column : axis.columns) out.push_back("in_" + row_name(column.name));
+  }
+  return out;
+}
+
 Cases::Cases(const Study& study) : study_(study), size_(grid_size(study).value_or(0)) {
   for (std::size_t axis = 0; axis < study.axes.size(); ++axis) {
     for (const StudyColumn& column : study.axes[axis].columns) {

@@ -18,6 +18,8 @@ using GridPoint = std::vector<std::size_t>;
 
 /// Points of the grid; nothing if they are more than 2^63.
 std::optional<std::uint64_t> grid_size(const Study& study);
+/// The members of rows that say what was asked: "in_hw". One for each column of the axes.
+std::vector<std::string> input_names(const Study& study);
 
 class Cases {
  public:

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "base/text.h"
 #include "batch/database.h"
 
@@ -16,7 +19,9 @@ int only_computing(void*, int action, const char*, const char*, const char*, con
 
 std::string hint_for(const std::string& message, const std::vector<std::string>& columns) {
   constexpr std::string_view kNoColumn = "no such column: ";
-  const std::string all = fmt::format("names: {}", join(columns, ", "));
+  constexpr std::size_t kReadable = 80;
+  const std::string all =
+      columns.size() > kReadable ? "-o row shows the names" : fmt::format("names: {}", join(columns, ", "));
   const std::size_t at = message.find(kNoColumn);
   if (at == std::string::npos) return "SQL, for example mfu < 0.35 AND in_hw = 'tpu-v5p'; " + all;
   const std::string hint = did_you_mean(nearest(message.substr(at + kNoColumn.size()), columns));
@@ -24,6 +29,21 @@ std::string hint_for(const std::string& message, const std::vector<std::string>&
 }
 
 }  // namespace
+
+std::vector<std::string> names_in(std::string_view condition) {
+  const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  std::vector<std::string> out;
+  bool text = false;
+  for (std::size_t at = 0; at < condition.size();) {
+    if (condition[at] == '\'') text = !text;
+    std::size_t end = at;
+    while (end < condition.size() && in_name(condition[end])) ++end;
+    const std::string word(condition.substr(at, end - at));
+    if (!text && !word.empty() && std::find(out.begin(), out.end(), word) == out.end()) out.push_back(word);
+    at = std::max(end, at + 1);
+  }
+  return out;
+}
 
 struct Condition::State {
   Database database{":memory:"};

@@ -4,12 +4,16 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/diagnostic.h"
 #include "report/report.h"
 
 namespace scalecalc {
+
+/// The words of a condition outside its texts: names, and SQL's own.
+std::vector<std::string> names_in(std::string_view condition);
 
 /// For one thread at a time.
 class Condition {

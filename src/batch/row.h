@@ -1,7 +1,7 @@
 // A question's answer as lines of results: flat JSON objects, their members in one order.
 //
 //   {"schema":"scalecalc/batch-row/1","tool_version":"0.1.0","command":"train","case":7,"status":"ok",
-//    "in_chips":256, ...what the command answers, nested members joined by _..., "warnings":"...","question":"..."}
+//    "in_chips":256, ...the answer as -o row writes it..., "warnings":"...","question":"..."}
 // A question without an answer has "reason" in the place of figures.
 #pragma once
 
@@ -17,15 +17,8 @@
 
 namespace scalecalc {
 
-// A record of a command's JSON Lines as flat members: {"layout":{"tp":8}} is "layout_tp":8. Read as a stream of events,
-// because a study flattens a million of them, and numbers keep the digits they came with.
-
 /// A text in quotes; bytes that are not UTF-8 are replaced.
 std::string json_string(std::string_view text);
-
-/// Appends ,"name":value for every member but those that rows have already (schema, tool_version, command, query).
-/// Lists stay lists. A name that a row uses itself gets "out_" before it. InternalError if `record` is no JSON object.
-void write_flat_record(std::string_view record, std::string& out);
 
 // The columns that rows have: their names in the order in which they first appear, and what stands in them.
 

@@ -41,7 +41,7 @@ std::string command_line(const StudyQuestion& question);
 
 struct StudyReply {
   int exit = 0;          ///< as the command's own exit status
-  std::string records;   ///< the command's JSON Lines
+  std::string records;   ///< the command's -o row, or rows
   std::string reason;    ///< on one line, if there is no answer
   std::string warnings;  ///< what the answer rests on and should be known, on one line
 };

@@ -79,14 +79,14 @@ std::vector<CommandForm> command_forms() {
   return out;
 }
 
-Ask ask_commands(const Environment& env, std::vector<std::string> config_directories) {
+Ask ask_commands(const Environment& env, std::vector<std::string> config_directories, bool all_records) {
   const auto remembered = std::make_shared<Remembered>();
-  return [remembered, interrupted = env.interrupted,
+  return [remembered, all_records, interrupted = env.interrupted,
           directories = std::move(config_directories)](const StudyQuestion& question) -> StudyReply {
     const Command* command = find_command(question.command);
     if (command == nullptr) return {.exit = static_cast<int>(ExitCode::kBug), .reason = "there is no such command"};
     Arguments::Values flags = question.flags;
-    flags["--output"] = {"jsonl"};
+    flags["--output"] = {all_records ? "rows" : "row"};
     if (!directories.empty()) flags["--config-dir"] = directories;
     std::ostringstream out;
     std::ostringstream err;

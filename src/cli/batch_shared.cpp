@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "batch/cases.h"
+#include "batch/condition.h"
 #include "batch/files.h"
 #include "batch/run_shard.h"
 #include "cli/ask_command.h"
@@ -13,6 +14,8 @@
 #include "cli/batch_progress.h"
 #include "cli/flag_reader.h"
 #include "cli/outputs.h"
+#include "report/answer_fields.h"
+#include "report/output.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -116,6 +119,19 @@ unsigned jobs_of(const Arguments& arguments) {
   return jobs ? static_cast<unsigned>(*jobs) : std::max(1U, std::thread::hardware_concurrency());
 }
 
+namespace {
+
+/// A misspelt name is found before the first question, not after the last.
+void check_conditions(const Study& study, const std::vector<std::string>& conditions) {
+  if (conditions.empty()) return;
+  std::vector<std::string> names = answer_fields(study.command);
+  for (const std::string& name : input_names(study)) names.push_back(name);
+  for (const std::string_view name : kRowMembers) names.emplace_back(name);
+  for (const std::string& text : conditions) Condition(text, names, SourceSpan{});
+}
+
+}  // namespace
+
 PlannedStudy planned_study(const std::string& path, const std::string& directory, const Arguments& arguments,
                            const Session& session, Environment& env, std::uint64_t shards) {
   // Parts of some thousand rows: a killed run reads no more than one of them again.
@@ -123,6 +139,7 @@ PlannedStudy planned_study(const std::string& path, const std::string& directory
   constexpr std::uint64_t kMostShards = 64;
   Study study = read_study(path, command_forms(), session.config_directories);
   refuse_huge(study);
+  check_conditions(study, arguments.values("--fail-if"));
   const double seconds_for_sample = shards == 0 ? kSampleSeconds : kPlanSampleSeconds;
   if (shards == 0) shards = std::clamp<std::uint64_t>(*grid_size(study) / kRows, 1, kMostShards);
   PlannedStudy out{make_manifest(std::move(study), tool_version(), shards), std::nullopt};
@@ -132,7 +149,8 @@ PlannedStudy planned_study(const std::string& path, const std::string& directory
                     "name another place, or --restart without batch plan forgets them");
   }
   const Cases cases(out.manifest.study);
-  out.sample = sample_study(out.manifest.study, cases, ask_commands(env, session.config_directories), kSampled,
+  out.sample = sample_study(out.manifest.study, cases,
+                            ask_commands(env, session.config_directories, out.manifest.study.all_records), kSampled,
                             seconds_for_sample);
   const double seconds = estimated_seconds(*out.sample, cases.size(), jobs_of(arguments));
   if (!arguments.has("--yes")) ask_leave(cases.size(), seconds);
@@ -159,7 +177,7 @@ ExitCode run_shards(const StudyManifest& manifest, const std::string& directory,
   bool first = false;
   const RunOptions options{jobs_of(arguments), arguments.has("--strict"), env.interrupted,
                            [&](std::uint64_t landed) { progress.landed(landed, std::exchange(first, false)); }};
-  const Ask ask = ask_commands(env, manifest.study.config_directories);
+  const Ask ask = ask_commands(env, manifest.study.config_directories, manifest.study.all_records);
   bool bug = false;
   for (const std::uint64_t shard : shards) {
     first = true;

@@ -21,19 +21,27 @@ constexpr std::array<std::string_view, 3> kColorNames{"auto", "always", "never"}
 
 constexpr std::array kCommonFlags{
     text("--output", "FORMAT[=FILE]",
-         "table (default), json, jsonl, csv, markdown or html; to a file if one is named; repeatable", "json")
+         "table (default), json, jsonl, csv, markdown, html, row (the answer as one flat JSON line) or rows (each "
+         "record "
+         "so); to a file if one is named; repeatable",
+         "json")
         .repeatable()
         .lettered('o'),
     toggle("--json", "same as -o json"),
     text("--config-dir", "DIR",
          "look for models and hardware here first, before SCALECALC_CONFIG_PATH, ~/.config/scalecalc and the built-in "
-         "catalog", "./configs")
+         "catalog",
+         "./configs")
         .repeatable(),
     word("--color", kColorNames, "colour; NO_COLOR is honoured (default auto)"),
     text("--only", "SECTION[,...]", "of the text these sections alone, in full; a wrong name lists those there are",
          "headline,assumed"),
     text("--columns", "NAME[,...]", "of the text's main table these columns, by their names in JSON or CSV",
          "layout,mfu,run_cost_usd"),
+    text("--fail-if", "CONDITION",
+         "exit 1 if it holds for the answer: SQL over the names of -o row, mfu < 0.5 OR memory_bytes_total > 80e9",
+         "mfu < 0.5")
+        .repeatable(),
     toggle("--quiet", "of the text the headline alone, on standard error errors alone").lettered('q'),
     toggle("--verbose", "the whole text; what was read and searched, on standard error").lettered('v'),
     toggle("--version", "print the version").lettered('V'),

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "batch/condition.h"
+#include "report/json_text.h"
 
 namespace scalecalc::cli {
 
@@ -31,6 +33,8 @@ std::string render_output(const Output& output, OutputFormat format, TextOptions
     case OutputFormat::kTable: return render_table(output_report(output, part), text);
     case OutputFormat::kJson: return output_json(output, tool_version(), part.explain);
     case OutputFormat::kJsonl: return output_jsonl(output, tool_version());
+    case OutputFormat::kRow: return output_rows(output, false);
+    case OutputFormat::kRows: return output_rows(output, true);
     case OutputFormat::kCsv: return render_csv(output_report(output, whole));
     case OutputFormat::kMarkdown: return render_markdown(output_report(output, whole));
     case OutputFormat::kHtml: return render_html(output_report(output, whole));
@@ -57,12 +61,55 @@ void say_warnings(Log& log, const Output& output) {
   for (const Line& line : output.summary) log.warning(line.text);
 }
 
+namespace {
+
+Cell cell_of(const Json& value) {
+  if (value.is_null()) return {};
+  if (value.is_number()) return value.get<double>();
+  if (value.is_boolean()) return value.get<bool>() ? 1.0 : 0.0;
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+/// "mfu = 0.43, step_time_s = 6.7": what the condition speaks of.
+std::string values_in(const std::string& condition, const Json& row) {
+  std::string out;
+  for (const std::string& name : names_in(condition)) {
+    if (const auto found = row.find(name); found != row.end()) {
+      out += fmt::format("{}{} = {}", out.empty() ? "" : ", ", name, found->dump());
+    }
+  }
+  return out;
+}
+
+/// Whether some condition of --fail-if holds for the answer; each that does is said.
+bool fails(const Output& output, const std::vector<std::string>& conditions, Environment& env) {
+  const std::string line = output_rows(output, false);
+  if (conditions.empty() || line.empty()) return false;
+  const Json row = Json::parse(line);
+  std::vector<std::string> names;
+  std::vector<Cell> values;
+  for (const auto& [name, value] : row.items()) {
+    names.push_back(name);
+    values.push_back(cell_of(value));
+  }
+  bool out = false;
+  for (const std::string& text : conditions) {
+    if (!Condition(text, names, SourceSpan{}).holds(values)) continue;
+    env.err << fmt::format("failed: {}: {}\n", text, values_in(text, row));
+    out = true;
+  }
+  return out;
+}
+
+}  // namespace
+
 ExitCode write_output(const Output& output, const Session& session, OutputTargets& outputs, bool explain, Log& log,
                       Environment& env) {
   if (!for_people(outputs.standard_output())) say_warnings(log, output);
   write_formats(output, session, outputs, explain, env);
   if (!output.complete) return ExitCode::kInterrupted;
-  return output.nothing_fits ? ExitCode::kNothingFits : ExitCode::kAnswered;
+  if (output.nothing_fits) return ExitCode::kNothingFits;
+  return fails(output, session.fail_if, env) ? ExitCode::kCheckFailed : ExitCode::kAnswered;
 }
 
 ExitCode answer_with_output(const Arguments& arguments, Environment& env,

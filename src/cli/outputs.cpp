@@ -13,7 +13,8 @@
 namespace scalecalc::cli {
 namespace {
 
-constexpr std::array<std::string_view, 6> kOutputFormatNames{"table", "json", "jsonl", "csv", "markdown", "html"};
+constexpr std::array<std::string_view, 8> kOutputFormatNames{"table",    "json", "jsonl", "csv",
+                                                             "markdown", "html", "row",   "rows"};
 
 OutputFormat output_format_of(std::string_view word) {
   for (std::size_t i = 0; i < kOutputFormatNames.size(); ++i) {

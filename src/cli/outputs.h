@@ -12,7 +12,7 @@
 
 namespace scalecalc::cli {
 
-enum class OutputFormat { kTable, kJson, kJsonl, kCsv, kMarkdown, kHtml };
+enum class OutputFormat { kTable, kJson, kJsonl, kCsv, kMarkdown, kHtml, kRow, kRows };
 std::span<const std::string_view> output_format_names();
 
 /// Formats that show warnings and assumptions to their reader.

@@ -4,9 +4,11 @@
 #include <filesystem>
 #include <system_error>
 
+#include "batch/condition.h"
 #include "cli/comma_list.h"
 #include "cli/commands.h"
 #include "cli/flag_reader.h"
+#include "report/answer_fields.h"
 
 namespace scalecalc::cli {
 
@@ -43,6 +45,17 @@ std::vector<std::string> config_directories(std::vector<std::string> first, cons
   return first;
 }
 
+namespace {
+
+/// A misspelt name is found before the work, not after it.
+void check_conditions(const std::vector<std::string>& conditions, std::string_view command) {
+  if (conditions.empty()) return;
+  const std::vector<std::string> names = answer_fields(command);
+  for (const std::string& text : conditions) Condition(text, names, SourceSpan{});
+}
+
+}  // namespace
+
 Session read_session(const Arguments& arguments, const Environment& env) {
   Session out;
   FlagReader reader(arguments, common_flags());
@@ -56,6 +69,10 @@ Session read_session(const Arguments& arguments, const Environment& env) {
   // The columns that batch diff compares are those of files.
   if (find_flag(arguments.command().flags, "--columns") == nullptr) out.columns = names_of(arguments, "--columns");
   reader.finish();
+  if (find_flag(arguments.command().flags, "--fail-if") == nullptr) {
+    out.fail_if = arguments.values("--fail-if");
+    check_conditions(out.fail_if, arguments.command().name);
+  }
   out.remembered = env.remembered;
   out.config_directories = config_directories(arguments.values("--config-dir"), env);
   return out;

@@ -19,6 +19,7 @@ struct Session {
   Verbosity verbosity = Verbosity::kNormal;
   std::vector<std::string> only;                ///< sections of the text; empty: all
   std::vector<std::string> columns;             ///< of its main table; empty: the usual ones
+  std::vector<std::string> fail_if;             ///< conditions whose names answers of the command can have
   std::vector<std::string> config_directories;  ///< config_directories()
   std::shared_ptr<Remembered> remembered;       ///< as in the environment
 };

@@ -2,6 +2,7 @@
 // they cannot disagree, and a command is its formulas and one line per figure.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -148,6 +149,7 @@ struct Output {
   std::string lines_of;             ///< key of a block; empty: as above
   std::string line_schema;          ///< of JSON Lines: "train-plan"; empty: the command
   std::optional<Record> line_head;  ///< members of each JSON line before the record's; without it "query"
+  std::optional<Record> answer;     ///< of which the headline speaks, where that is not the first record
   std::vector<Assumption> assumptions;
   std::vector<std::string> notes;
   std::optional<std::vector<std::string>> brief_notes;  ///< in the place of `notes` in a brief answer
@@ -197,5 +199,11 @@ std::vector<Line> headline_of(const Output& output);
 std::string output_json(const Output& output, std::string_view tool_version, bool explain);
 /// One line per record of the block that CSV writes, each with the query.
 std::string output_jsonl(const Output& output, std::string_view tool_version);
+/// The answer, or with `all` every record, as one flat JSON object a line. A figure is called as its CSV column is;
+/// those that CSV has not as their JSON member, the objects around it before it: "memory_bytes_total". Members that
+/// rows of studies have themselves (kRowMembers) get "out_" before them. Lists stay lists.
+std::string output_rows(const Output& output, bool all);
+inline constexpr std::array<std::string_view, 6> kRowMembers{"case",   "record",   "status",
+                                                             "reason", "warnings", "question"};
 
 }  // namespace scalecalc

@@ -92,4 +92,43 @@ std::string output_jsonl(const Output& output, std::string_view tool_version) {
   return out;
 }
 
+namespace {
+
+/// `in_csv`: the objects around it are opened in CSV.
+void flatten(const Record& record, const std::string& around, bool in_csv, bool keep_points, Json& out) {
+  for (const Figure& f : record.figures) {
+    if (f.readers == Readers::kPeople || (f.key.empty() && f.column.empty())) continue;
+    const bool opened = in_csv && f.readers != Readers::kJson;
+    if (f.is_object) {
+      if (!f.records.empty()) flatten(f.records.front(), around + f.key + '_', opened, keep_points, out);
+      continue;
+    }
+    std::string name = !f.column.empty() ? f.column : opened ? f.key : around + f.key;
+    std::replace(name.begin(), name.end(), '.', '_');
+    if (std::find(kRowMembers.begin(), kRowMembers.end(), name) != kRowMembers.end()) name.insert(0, "out_");
+    out[name] = figure_json(f, keep_points);
+  }
+}
+
+}  // namespace
+
+std::string output_rows(const Output& output, bool all) {
+  const Block* block = record_block(output);
+  if (block == nullptr || block->records.empty()) return "";
+  Json head = Json::object();
+  if (output.line_head) flatten(*output.line_head, "", true, output.keeps_points, head);
+  std::string out;
+  const auto add = [&](const Record& record) {
+    Json line = head;
+    flatten(record, "", true, output.keeps_points, line);
+    out += json_text(line, -1);
+  };
+  if (!all) {
+    add(output.answer ? *output.answer : block->records.front());
+  } else {
+    for (const Record& record : block->records) add(record);
+  }
+  return out;
+}
+
 }  // namespace scalecalc

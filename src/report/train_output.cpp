@@ -240,6 +240,10 @@ Output train_output(const TrainAnswer& answer, bool complete, bool all_reasons) 
   out.explanation = answer.explanation;
   if (answer.question.explain) out.explained = detailed_name(answer);
   out.headline = headline(answer);
+  if (answer.recommended) {
+    const Recommendation& r = *answer.recommended;
+    out.answer = plan_record(answer, r.plan, r.rank.value_or(0), answer.question.chips);
+  }
 
   const auto add = [&](std::vector<Block> blocks) {
     for (Block& block : blocks) out.blocks.push_back(std::move(block));

@@ -198,12 +198,13 @@ class Questions(BatchTest):
         for row in rows:
             words = row["question"].split()[1:]
             code = 3 if row["status"] == "infeasible" else 0
-            out = self.run_it(*words, "-o", "jsonl", code=code)
+            out = self.run_it(*words, "-o", "row", "-o", "json=a.json", code=code)
             if row["status"] == "ok":
-                alone = json.loads(out.splitlines()[0])
-                self.assertEqual(row["step_time_s"], alone["step_time_s"])
-                self.assertEqual(row["layout_tp"], alone["layout"]["tp"])
-                self.assertEqual(row["memory_bytes_total"], alone["memory_bytes"]["total"])
+                alone = json.loads(out)
+                self.assertEqual({key: row[key] for key in alone}, alone)
+                plan = json.loads((self.place / "a.json").read_text())["recommended"]["plan"]
+                self.assertEqual((row["step_time_s"], row["tp"], row["memory_bytes_total"]),
+                                 (plan["step_time_s"], plan["layout"]["tp"], plan["memory_bytes"]["total"]))
 
     def test_examples_finish_and_rows_have_their_schema(self):
         import jsonschema
@@ -275,6 +276,13 @@ class Questions(BatchTest):
 
 
 class Checks(BatchTest):
+    def test_a_misspelt_name_is_found_before_the_work(self):
+        self.put("small.yaml", "command: train\narguments: [llama3-8b]\nflags: {hw: h100-sxm}\naxes: {chips: [8, 64]}\n")
+        self.run_it("batch", "small.yaml", "-o", "never.jsonl", "--fail-if", "mfuu < 0.5", code=2)
+        self.assertIn("did you mean 'mfu'", self.said)
+        self.assertFalse((self.place / "never.jsonl").exists())
+        self.run_it("batch", "small.yaml", "-o", "a.jsonl", "--fail-if", "in_chips = 64 AND status = 'ok' AND dp = 0")
+
     def test_fail_if_and_diff(self):
         self.put("small.yaml", SMALL.replace("[0, 4096]", "[2048, 4096]"))
         self.run_it("batch", "small.yaml", "-o", "old.jsonl", "--fail-if", "fraction_of_peak > 1.01")

@@ -35,7 +35,7 @@ Ask FakeCommand::ask() {
     std::string out;
     for (std::size_t i = 0; i < records; ++i) {
       out += fmt::format(
-          R"({{"schema":"x/1","query":{{"a":1,"list":[1,{{"b":2}}]}},"word":"{}","half":{},"nested":{{"deep":{{"n":{}}},"list":[1,"two",{{"x":[3]}}]}},"odd":{}}})"
+          R"({{"word":"{}","half":{},"nested_deep_n":{},"nested_list":[1,"two",{{"x":[3]}}],"odd":{}}})"
           "\n",
           b, std::stod(a) / 2, i, a == "2" ? "null" : "true");
     }

@@ -7,29 +7,6 @@
 namespace scalecalc {
 namespace {
 
-std::string flat(std::string_view record) {
-  std::string out;
-  write_flat_record(record, out);
-  return out;
-}
-
-TEST(FlatRecord, JoinsNamesAndKeepsDigits) {
-  EXPECT_EQ(flat(R"({"a":{"b":1,"c":{"d":-2.50e-3}},"e":"x\"y","f":null,"g":true})"),
-            R"(,"a_b":1,"a_c_d":-2.50e-3,"e":"x\"y","f":null,"g":true)");
-}
-
-TEST(FlatRecord, ListsStayLists) {
-  EXPECT_EQ(flat(R"({"a":[1,[2,3],{"b":[],"c":{"d":"e"}}],"f":{}, "g":{"h":[null]}})"),
-            R"(,"a":[1,[2,3],{"b":[],"c":{"d":"e"}}],"g_h":[null])");
-}
-
-TEST(FlatRecord, LeavesOutWhatRowsHave) {
-  EXPECT_EQ(
-      flat(
-          R"({"schema":"s","tool_version":"v","query":{"a":[1,{"b":{"c":1}}],"d":{"e":2}},"x":{"schema":3},"case":4})"),
-      R"(,"x_schema":3,"out_case":4)");
-}
-
 TEST(Row, SaysWhatWasAskedAndAnswered) {
   const Study study = test::small_study(2, 1);
   const Cases cases(study);

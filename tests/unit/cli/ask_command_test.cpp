@@ -19,14 +19,14 @@ StudyQuestion roofline(const std::string& shape) {
 
 Ask ask() {
   std::ostringstream nowhere;
-  return ask_commands(Environment{.out = nowhere, .err = nowhere}, {});
+  return ask_commands(Environment{.out = nowhere, .err = nowhere}, {}, false);
 }
 
 TEST(AskCommand, AnswersAsTheCommandLineDoes) {
   std::ostringstream out;
   std::ostringstream err;
   Environment env{.out = out, .err = err};
-  run({"roofline", "matmul", "512x8192x28672", "--hw", "tpu-v5e", "--weight", "int8", "-o", "jsonl"}, env);
+  run({"roofline", "matmul", "512x8192x28672", "--hw", "tpu-v5e", "--weight", "int8", "-o", "row"}, env);
   const Ask asked = ask();
   EXPECT_EQ(asked(roofline("512x8192x28672")).records, out.str());
   EXPECT_EQ(asked(roofline("512x8192x28672")).records, out.str());  // from what is remembered too

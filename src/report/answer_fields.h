@@ -1,0 +1,15 @@
+// The names that a row of a command's answer may have, from the schemas of its documents (docs/schema): what --fail-if
+// is checked against before there is an answer.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace scalecalc {
+
+/// Every member of the command's documents by its own name and with those of the objects around it before it; more than
+/// any one row has. Sorted, each once. Empty for what is no command.
+std::vector<std::string> answer_fields(std::string_view command);
+
+}  // namespace scalecalc

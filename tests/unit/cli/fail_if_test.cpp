@@ -1,0 +1,98 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "batch/condition.h"
+#include "cli/run.h"
+#include "report/answer_fields.h"
+
+namespace scalecalc::cli {
+namespace {
+
+struct Said {
+  int code = 0;
+  std::string out, err;
+};
+
+Said ask(const std::vector<std::string>& words) {
+  std::ostringstream out;
+  std::ostringstream err;
+  Environment env{.out = out, .err = err};
+  const int code = run(words, env);
+  return {code, out.str(), err.str()};
+}
+
+const std::vector<std::string> kRoofline{"roofline", "matmul", "512x8192x28672", "--hw", "tpu-v5e", "-q"};
+
+std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+TEST(FailIf, SaysTheValueThatFailsAndExitsWithOne) {
+  const Said fails = ask(with(kRoofline, {"--fail-if", "time_s > 0 AND chips = 1"}));
+  EXPECT_EQ(fails.code, 1);
+  EXPECT_TRUE(fails.err.starts_with("failed: time_s > 0 AND chips = 1: time_s = ")) << fails.err;
+  EXPECT_NE(fails.err.find("chips = 1\n"), std::string::npos) << fails.err;
+  EXPECT_EQ(ask(with(kRoofline, {"--fail-if", "time_s < 0", "--fail-if", "chips > 1"})).code, 0);
+}
+
+TEST(FailIf, AMisspeltNameIsFoundBeforeTheWork) {
+  // The hardware does not exist: nobody has looked for it yet.
+  const Said wrong = ask({"roofline", "matmul", "8x8", "--hw", "no-such-chip", "--fail-if", "tiem_s > 1"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_TRUE(wrong.err.starts_with("error: cannot read the condition 'tiem_s > 1': no such column: tiem_s"))
+      << wrong.err;
+  EXPECT_NE(wrong.err.find("did you mean 'time_s'"), std::string::npos) << wrong.err;
+}
+
+TEST(FailIf, IsOfTheRecommendedPlan) {
+  const std::vector<std::string> train{"train", "llama3-8b", "--hw", "h100-sxm", "--chips", "64", "-q"};
+  const auto document = nlohmann::json::parse(ask(with(train, {"--json"})).out);
+  const auto row = nlohmann::json::parse(ask(with(train, {"-o", "row"})).out);
+  EXPECT_EQ(row["mfu"], document["recommended"]["plan"]["mfu"]);
+  EXPECT_EQ(row["dp"], document["recommended"]["plan"]["layout"]["dp"]);
+}
+
+/// What rows have is known without an answer.
+TEST(AnswerFields, KnowEveryNameOfARow) {
+  const std::vector<std::vector<std::string>> questions{
+      {"train", "llama3-8b", "--hw=h100-sxm", "--chips=8", "--mtbf=50000h"},
+      {"train", "llama3-8b", "--hw=h100-sxm", "--chips=8,16"},
+      {"serve", "llama3-8b", "--hw=h100-sxm", "--chips=1"},
+      {"compare", "llama3-8b", "--hw=h100-sxm:8,h200:8"},
+      {"compare", "llama3-8b", "--serve", "--hw=h100-sxm,h200", "--chips=8"},
+      {"sensitivity", "llama3-8b", "--hw=h100-sxm", "--chips=8", "--fixed"},
+      {"trace", "llama3-8b", "--hw=h100-sxm", "--chips=8"},
+      {"bounds", "70B", "--hw=h100-sxm"},
+      {"roofline", "matmul", "8x8x8", "--hw=h100-sxm"},
+      {"collective", "all-gather", "--hw=h100-sxm", "--group=8", "--bytes=1MiB"},
+      {"matmul", "A[I] * B[I]", "--hw=tpu-v5e", "--mesh=X=4", "--dims=I=8"},
+      {"hw", "h100-sxm"},
+      {"hw", "list"},
+      {"model", "llama3-8b"},
+      {"model", "list", "llama3"},
+      {"scaling-law", "--flops=1e24"},
+      {"distill", "llama3.2-1b", "--teacher=llama3-8b", "--hw=h100-sxm", "--chips=8", "--batch-seqs=64", "--tokens=1B"},
+      {"rl", "llama3-8b", "--hw=h100-sxm", "--chips=8", "--prompt=64", "--generate=64", "--prompts=8"}};
+  for (const std::vector<std::string>& words : questions) {
+    const Said said = ask(with(words, {"-o", "row", "-q"}));
+    ASSERT_EQ(said.code, 0) << words[0] << said.err;
+    const std::vector<std::string> fields = answer_fields(words[0]);
+    const std::set<std::string> known(fields.begin(), fields.end());
+    EXPECT_LT(known.size(), 2000U) << "more than SQLite has columns";
+    for (const auto& [name, value] : nlohmann::json::parse(said.out).items()) {
+      EXPECT_TRUE(known.contains(name.starts_with("out_") ? name.substr(4) : name)) << words[0] << ' ' << name;
+    }
+  }
+}
+
+TEST(Condition, NamesInItAreNotItsTexts) {
+  EXPECT_EQ(names_in("mfu < 0.5 AND in_hw = 'tpu v5p' OR x_1>2"),
+            (std::vector<std::string>{"mfu", "0", "5", "AND", "in_hw", "OR", "x_1", "2"}));
+}
+
+}  // namespace
+}  // namespace scalecalc::cli
