@@ -38,7 +38,7 @@ Block brief_time_block(std::string_view title, const std::vector<std::pair<std::
 }
 
 Block brief_memory_block(std::string title, std::vector<std::pair<std::string, double>> parts) {
-  constexpr double kLeast = 0.01;
+  constexpr double kLeast = 0.02;
   double total = 0;
   for (const auto& part : parts) total += part.second;
   std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });

@@ -228,10 +228,13 @@ std::vector<std::string> brief_keys(const HwAnswer& answer) {
   if (q.chips || !q.topology.empty()) {
     out.emplace_back("topology.");  // the machine in the place of a chip's own links
   } else {
-    for (const char* key : {"bandwidth_bytes_per_s.", "critical_intensity_flops_per_byte."}) out.emplace_back(key);
+    out.emplace_back("bandwidth_bytes_per_s.");
+    // Side by side the first, of memory, compares; of one chip all do.
+    out.emplace_back(answer.chips.size() > 1 ? "critical_intensity_flops_per_byte.hbm"
+                                             : "critical_intensity_flops_per_byte.");
   }
   for (const char* key : {"send.", "load.", "padding."}) out.emplace_back(key);
-  if (q.registers_per_thread) out.emplace_back("units.warps");
+  if (q.registers_per_thread) out.emplace_back("units.warps_per_sm");
   return out;
 }
 

@@ -217,6 +217,7 @@ class ServeOutput {
     Block block{.key = "points", .title = q_.batches.empty() ? "Pareto front" : "Batches"};
     for (const ServePoint& p : a_.points) block.records.push_back({of(p, false)});
     shorten(block);
+    if (block.records.empty()) block.shown = Shown::kFull;
     out_.blocks.push_back(std::move(block));
   }
 
@@ -364,7 +365,7 @@ class ServeOutput {
             number_figure("nearest", "", Format::kNumber, l.nearest), text_figure("how", "nearest", l.how)}});
     }
     block.title = a_.limits.empty() ? "" : block.title;
-    out_.blocks.push_back(std::move(block));
+    out_.blocks.push_back(in_full(std::move(block)));  // the summary says it
     std::vector<Cell> changes(a_.would_meet.begin(), a_.would_meet.end());
     out_.blocks.push_back(
         {.key = "remedies", .is_list = false, .records = {{{list_figure("would_meet", "", std::move(changes))}}}});

@@ -141,6 +141,15 @@ std::string cheaper_note(const TrainAnswer& a) {
                      run ? ", run " + seconds_text(run->time_s) : "", 100 * saved);
 }
 
+/// The same in a line.
+std::string brief_cheaper_note(const TrainAnswer& a) {
+  if (!a.cheaper || a.plans.empty()) return "";
+  const double saved = 1 - a.plans.front().figures.tokens_per_s_per_chip / a.cheaper->figures.tokens_per_s_per_chip;
+  const auto& run = a.cheaper->figures.run;
+  return fmt::format("Cheaper per token on fewer chips: --chips {}, {:.1f}% fewer chip-hours than plan 1{}.",
+                     a.cheaper->plan.slice.chips, 100 * saved, run ? ", run " + seconds_text(run->time_s) : "");
+}
+
 /// A machine too large for its batch waits; more of the same chips do not help, a larger batch does.
 std::string batch_note(const TrainAnswer& a) {
   if (!a.batch_to_fill) return "";
@@ -177,10 +186,14 @@ Block ranking(const TrainAnswer& a) {
   std::string why = a.recommended ? recommended_rule(a) : "";
   if (!why.empty()) why = "* Recommended: " + why + ".";
   std::string marks;
-  for (const std::string& note : {near_note(a), why, tight_note(a)}) {
+  const std::string near =
+      near_note(a).empty() ? "" : fmt::format("= within {} of plan 1.", format_quantity(kNear, UnitKind::kFraction));
+  const std::string tight =
+      tight_note(a).empty() ? "" : "tight: may not fit, as measured runs err from what is predicted.";
+  for (const std::string& note : {near, why, tight}) {
     if (!note.empty()) marks += (marks.empty() ? "" : " ") + note;
   }
-  for (std::string note : {std::move(marks), cheaper_note(a), batch_note(a)}) {
+  for (std::string note : {std::move(marks), brief_cheaper_note(a), batch_note(a)}) {
     if (!note.empty()) out.brief_lines.push_back({std::move(note)});
   }
   std::vector<std::string> notes;
@@ -248,7 +261,10 @@ Output train_output(const TrainAnswer& answer, bool complete, bool all_reasons) 
   add(why_blocks(answer));
   if (!answer.plans.empty()) add(plan_blocks(answer));
   if (answer.plans.empty() && answer.nearest_miss) {
-    add({memory_block(answer, *answer.nearest_miss, "Memory of the nearest layout")});
+    Block memory = in_full(memory_block(answer, *answer.nearest_miss, "Memory of the nearest layout"));
+    memory.section = "memory";
+    add({std::move(memory),
+         brief_memory_block("Memory of the nearest layout", answer.nearest_miss->figures.memory_bytes)});
   }
   add(search_blocks(answer, all_reasons));
   return out;

@@ -316,7 +316,7 @@ Block searched_block(const TrainAnswer& answer) {
       // A line of its own, never broken, so that transcripts can mask it.
       {fmt::format("searched in {}", seconds_text(s.elapsed_s))}};
   for (const std::string& line : answer.completeness) out.push_back({line});
-  return lines_block("Searched", std::move(out));
+  return named("searched", lines_block("Searched", std::move(out)));
 }
 
 /// What was cut, by constraint, the most frequent first.
@@ -424,8 +424,10 @@ std::vector<Block> plan_blocks(const TrainAnswer& answer) {
   if (!plan->figures.placement.empty()) out.push_back(named("placement", placement_block(*plan)));
   for (Block& block : run_blocks(answer, *plan)) out.push_back(std::move(block));
   for (Block& block : out) block.shown = Shown::kFull;
-  out.push_back(brief_time(*plan));
-  out.push_back(brief_memory(answer, *plan));
+  if (answer.why_not.empty() && !answer.from) {
+    out.push_back(brief_time(*plan));
+    out.push_back(brief_memory(answer, *plan));
+  }
   out.push_back(brief_end(answer, *plan));
   return out;
 }
@@ -440,9 +442,13 @@ std::vector<Block> search_blocks(const TrainAnswer& answer, bool all_reasons) {
     out.back().lines.push_back({excluded_text(all)});
     if (!stack_cuts(answer.search).empty()) out.back().lines.push_back({stack_text(answer.search)});
   }
-  for (Block& block : out) {
-    block.last = true;
-    if (!answer.plans.empty()) block.shown = Shown::kFull;
+  for (Block& block : out) block.last = true;
+  out.front().shown = Shown::kFull;
+  // Without a plan the reasons are the answer, the most frequent of them the brief one.
+  constexpr std::size_t kBriefRows = 5;
+  if (out.size() > 1) {
+    out.back().brief_rows = kBriefRows;
+    if (!answer.plans.empty()) out.back().shown = Shown::kFull;
   }
   return out;
 }
