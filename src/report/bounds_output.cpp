@@ -104,6 +104,17 @@ Block deciding_block(const BoundsAnswer& answer) {
   return out;
 }
 
+/// "critical batch 166 sequences, latency floor 5.70 us": where nothing is judged.
+std::string rules_text(const BoundsAnswer& answer) {
+  constexpr std::size_t kMost = 4;
+  std::vector<std::string> parts;
+  for (const Bound& bound : answer.bounds) {
+    if (std::find(kDeciding.begin(), kDeciding.end(), bound.name) == kDeciding.end() || parts.size() == kMost) continue;
+    parts.push_back(words(bound.name) + " " + shown_value(bound));
+  }
+  return join(parts, ", ");
+}
+
 Block brief_end(const BoundsQuestion& q, const BoundsAnswer& answer) {
   std::vector<Line> lines{
       {fmt::format("more: --verbose (all {} rules with their formulas), --for training or "
@@ -167,6 +178,7 @@ std::string title_of(const BoundsQuestion& q, const BoundsAnswer& answer) {
 Output bounds_output(const BoundsQuestion& q, const BoundsAnswer& answer) {
   Output out{.command = "bounds", .title = title_of(q, answer)};
   for (const std::string& line : answer.verdict) out.headline.push_back({line});
+  if (answer.verdict.empty()) out.headline.push_back({rules_text(answer)});
   out.query = query_of(q, answer);
   // A curve is what was asked for: it stands first, and CSV and JSON Lines write what stands first.
   const bool curve = answer.points.size() > 1;

@@ -72,11 +72,11 @@ std::string left_aside(const Recommendation& r) {
 }
 
 /// Why it is recommended rather than plan 1.
-std::string recommended_rule(const TrainAnswer& a) {
+std::string recommended_rule(const TrainAnswer& a, Depth depth) {
   const Recommendation& r = *a.recommended;
   if (a.question.objective == Objective::kMemory || a.question.objective == Objective::kChips) return "";
   const std::string room = format_quantity(a.hw.hbm_capacity.value() * (1 - r.usable), UnitKind::kBytes) +
-                           " of memory free, the error of its prediction";
+                           " of memory free" + (depth == Depth::kFull ? ", the error of its prediction" : "");
   if (!r.has_room) return fmt::format("no plan leaves {}: it may not fit", room);
   return fmt::format("the simplest within {} of the best{} that leaves {}{}",
                      format_quantity(a.question.tie, UnitKind::kFraction), left_aside(r), room,
@@ -96,7 +96,7 @@ std::string behind_text(const Recommendation& r) {
 
 std::string recommended_note(const TrainAnswer& a) {
   if (!a.recommended) return "";
-  const std::string rule = recommended_rule(a);
+  const std::string rule = recommended_rule(a, Depth::kFull);
   return fmt::format("* {}: step {} ({}){}.", recommended_name(a), seconds_text(a.recommended->plan.plan.step_s),
                      behind_text(*a.recommended), rule.empty() ? "" : "; " + rule);
 }
@@ -183,13 +183,12 @@ Block ranking(const TrainAnswer& a) {
   }
   constexpr std::size_t kBriefRows = 5;
   out.brief_rows = a.question.top == TrainQuestion{}.top ? kBriefRows : a.question.top;
-  std::string why = a.recommended ? recommended_rule(a) : "";
+  std::string why = a.recommended ? recommended_rule(a, Depth::kBrief) : "";
   if (!why.empty()) why = "* Recommended: " + why + ".";
   std::string marks;
   const std::string near =
       near_note(a).empty() ? "" : fmt::format("= within {} of plan 1.", format_quantity(kNear, UnitKind::kFraction));
-  const std::string tight =
-      tight_note(a).empty() ? "" : "tight: may not fit, as measured runs err from what is predicted.";
+  const std::string tight = tight_note(a).empty() ? "" : "tight: may not fit.";
   for (const std::string& note : {near, why, tight}) {
     if (!note.empty()) marks += (marks.empty() ? "" : " ") + note;
   }
