@@ -1,5 +1,7 @@
 #include "cli/session.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "cli/comma_list.h"
@@ -39,6 +41,11 @@ Session read_session(const Arguments& arguments, const Environment& env) {
   out.only = names_of(arguments, "--only");
   // The columns that batch diff compares are those of files.
   if (find_flag(arguments.command().flags, "--columns") == nullptr) out.columns = names_of(arguments, "--columns");
+  if (arguments.has("--quiet") && !(out.only.empty() && out.columns.empty())) {
+    reader.problem(fmt::format("--quiet shows the headline alone, {} more of the text",
+                               out.only.empty() ? "--columns" : "--only"),
+                   "give one of them");
+  }
   reader.finish();
   out.remembered = env.remembered;
   out.config_directories = arguments.values("--config-dir");

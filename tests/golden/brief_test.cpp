@@ -143,6 +143,7 @@ TEST(Brief, OnlyPicksSections) {
   EXPECT_NE(two.out.find("Where the step goes"), std::string::npos);
   EXPECT_NE(two.out.find("(change: --seq)"), std::string::npos) << "a section is shown in full";
   EXPECT_EQ(asked(train + " --only headline").out.find("Memory"), std::string::npos);
+  EXPECT_EQ(asked(train + " --only memory -q").exit, 2);
   const Case wrong = asked(train + " --only memry");
   EXPECT_EQ(wrong.exit, 2);
   EXPECT_EQ(wrong.out, "");
