@@ -115,7 +115,7 @@ std::string rules_text(const BoundsAnswer& answer) {
   return join(parts, ", ");
 }
 
-Block brief_end(const BoundsQuestion& q, const BoundsAnswer& answer) {
+Block bounds_end(const BoundsQuestion& q, const BoundsAnswer& answer) {
   std::vector<Line> lines{
       {fmt::format("more: --verbose (all {} rules with their formulas), --for training or "
                    "serving{}",
@@ -204,7 +204,7 @@ Output bounds_output(const BoundsQuestion& q, const BoundsAnswer& answer) {
   }
   left_out.shown = Shown::kFull;
   out.blocks.push_back(std::move(left_out));
-  out.blocks.push_back(brief_end(q, answer));
+  out.blocks.push_back(bounds_end(q, answer));
   return out;
 }
 

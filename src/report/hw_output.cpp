@@ -238,7 +238,7 @@ std::vector<std::string> brief_keys(const HwAnswer& answer) {
   return out;
 }
 
-std::string headline_text(const HwChip& chip) {
+std::string chip_headline(const HwChip& chip) {
   const HwRates& r = chip.rates;
   const HardwareSpec& hw = chip.hw;
   std::vector<std::string> parts;
@@ -312,7 +312,7 @@ Output hw_output(const HwAnswer& answer) {
   chips.brief_keys = brief_keys(answer);
   ratios.shown = Shown::kFull;
   for (const HwChip& chip : answer.chips) {
-    const std::string text = headline_text(chip);
+    const std::string text = chip_headline(chip);
     const bool alone = answer.chips.size() == 1;
     if (!text.empty()) out.headline.push_back({alone ? text : chip.hw.name + ": " + text, Role::kGood});
   }
