@@ -54,8 +54,8 @@ TraceQuestion trace_question(const Arguments& arguments) {
   return out;
 }
 
-std::string rendered_trace(const TracedPlan& traced, const Output& output, OutputFormat format,
-                           const TextOptions& text, const AskedText& part) {
+std::string rendered_trace(const TracedPlan& traced, const Output& output, OutputFormat format, const TextOptions& text,
+                           const AskedText& part) {
   if (format == OutputFormat::kJson) return trace_json(traced, output, tool_version());
   return render_output(output, format, text, part);
 }

@@ -42,9 +42,9 @@ Session read_session(const Arguments& arguments, const Environment& env) {
   // The columns that batch diff compares are those of files.
   if (find_flag(arguments.command().flags, "--columns") == nullptr) out.columns = names_of(arguments, "--columns");
   if (arguments.has("--quiet") && !(out.only.empty() && out.columns.empty())) {
-    reader.problem(fmt::format("--quiet shows the headline alone, {} more of the text",
-                               out.only.empty() ? "--columns" : "--only"),
-                   "give one of them");
+    reader.problem(
+        fmt::format("--quiet shows the headline alone, {} more of the text", out.only.empty() ? "--columns" : "--only"),
+        "give one of them");
   }
   reader.finish();
   out.remembered = env.remembered;
