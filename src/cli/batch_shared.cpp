@@ -90,6 +90,9 @@ std::string only_positional(const Arguments& arguments, std::string_view what, s
 }
 
 std::vector<ResultTarget> result_targets(const Arguments& arguments) {
+  if (arguments.has("--only")) {
+    throw UserError("--only chooses a part of the text, and results of a study are complete", "leave it out");
+  }
   std::vector<ResultTarget> out;
   for (const std::string& value : arguments.values("--output")) out.push_back(target_of(value));
   if (out.empty() || arguments.has("--json")) out.push_back({ResultFormat::kJsonl, ""});

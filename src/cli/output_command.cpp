@@ -11,7 +11,7 @@ namespace scalecalc::cli {
 AskedText asked_text(const Session& session, bool explain) {
   return {.explain = explain,
           .depth = explain || session.verbosity == Verbosity::kVerbose ? Depth::kFull : Depth::kBrief,
-          .headline_alone = session.verbosity == Verbosity::kQuiet,
+          .headline_alone = session.verbosity == Verbosity::kQuiet && !explain,
           .only = session.only,
           .columns = session.columns};
 }

@@ -1,5 +1,7 @@
 #include "cli/session.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -68,6 +70,11 @@ Session read_session(const Arguments& arguments, const Environment& env) {
   out.only = names_of(arguments, "--only");
   // The columns that batch diff compares are those of files.
   if (find_flag(arguments.command().flags, "--columns") == nullptr) out.columns = names_of(arguments, "--columns");
+  if (arguments.has("--quiet") && !(out.only.empty() && out.columns.empty())) {
+    reader.problem(
+        fmt::format("--quiet shows the headline alone, {} more of the text", out.only.empty() ? "--columns" : "--only"),
+        "give one of them");
+  }
   reader.finish();
   if (find_flag(arguments.command().flags, "--fail-if") == nullptr) {
     out.fail_if = arguments.values("--fail-if");

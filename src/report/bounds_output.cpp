@@ -104,7 +104,18 @@ Block deciding_block(const BoundsAnswer& answer) {
   return out;
 }
 
-Block brief_end(const BoundsQuestion& q, const BoundsAnswer& answer) {
+/// "critical batch 166 sequences, latency floor 5.70 us": where nothing is judged.
+std::string rules_text(const BoundsAnswer& answer) {
+  constexpr std::size_t kMost = 4;
+  std::vector<std::string> parts;
+  for (const Bound& bound : answer.bounds) {
+    if (std::find(kDeciding.begin(), kDeciding.end(), bound.name) == kDeciding.end() || parts.size() == kMost) continue;
+    parts.push_back(words(bound.name) + " " + shown_value(bound));
+  }
+  return join(parts, ", ");
+}
+
+Block bounds_end(const BoundsQuestion& q, const BoundsAnswer& answer) {
   std::vector<Line> lines{
       {fmt::format("more: --verbose (all {} rules with their formulas), --for training or "
                    "serving{}",
@@ -167,6 +178,7 @@ std::string title_of(const BoundsQuestion& q, const BoundsAnswer& answer) {
 Output bounds_output(const BoundsQuestion& q, const BoundsAnswer& answer) {
   Output out{.command = "bounds", .title = title_of(q, answer)};
   for (const std::string& line : answer.verdict) out.headline.push_back({line});
+  if (answer.verdict.empty()) out.headline.push_back({rules_text(answer)});
   out.query = query_of(q, answer);
   // A curve is what was asked for: it stands first, and CSV and JSON Lines write what stands first.
   const bool curve = answer.points.size() > 1;
@@ -192,7 +204,7 @@ Output bounds_output(const BoundsQuestion& q, const BoundsAnswer& answer) {
   }
   left_out.shown = Shown::kFull;
   out.blocks.push_back(std::move(left_out));
-  out.blocks.push_back(brief_end(q, answer));
+  out.blocks.push_back(bounds_end(q, answer));
   return out;
 }
 

@@ -19,9 +19,10 @@ Block brief_time_block(std::string_view title, const std::vector<std::pair<std::
   double rest = whole;
   std::size_t left = 0;
   const auto add = [&](const std::string& cause, double value) {
-    Record record = parts_record({"cause", "time", "share", Format::kSeconds, whole}, cause, value);
+    // Blank titles: the heading says what the columns are.
+    Record record = parts_record({" ", " ", " ", Format::kSeconds, whole}, cause, value);
     const auto length = static_cast<std::size_t>(std::lround(value / whole * kLongest));
-    record.figures.push_back(text_figure("bar", "bar", std::string(length, '#'), 1));
+    record.figures.push_back(text_figure("bar", " ", std::string(length, '#'), 1));
     record.figures.back().rigid = true;
     out.records.push_back(std::move(record));
   };
@@ -38,7 +39,7 @@ Block brief_time_block(std::string_view title, const std::vector<std::pair<std::
 }
 
 Block brief_memory_block(std::string title, std::vector<std::pair<std::string, double>> parts) {
-  constexpr double kLeast = 0.01;
+  constexpr double kLeast = 0.02;
   double total = 0;
   for (const auto& part : parts) total += part.second;
   std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });

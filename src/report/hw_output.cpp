@@ -228,14 +228,17 @@ std::vector<std::string> brief_keys(const HwAnswer& answer) {
   if (q.chips || !q.topology.empty()) {
     out.emplace_back("topology.");  // the machine in the place of a chip's own links
   } else {
-    for (const char* key : {"bandwidth_bytes_per_s.", "critical_intensity_flops_per_byte."}) out.emplace_back(key);
+    out.emplace_back("bandwidth_bytes_per_s.");
+    // Side by side the first, of memory, compares; of one chip all do.
+    out.emplace_back(answer.chips.size() > 1 ? "critical_intensity_flops_per_byte.hbm"
+                                             : "critical_intensity_flops_per_byte.");
   }
   for (const char* key : {"send.", "load.", "padding."}) out.emplace_back(key);
-  if (q.registers_per_thread) out.emplace_back("units.warps");
+  if (q.registers_per_thread) out.emplace_back("units.warps_per_sm");
   return out;
 }
 
-std::string headline_text(const HwChip& chip) {
+std::string chip_headline(const HwChip& chip) {
   const HwRates& r = chip.rates;
   const HardwareSpec& hw = chip.hw;
   std::vector<std::string> parts;
@@ -309,7 +312,7 @@ Output hw_output(const HwAnswer& answer) {
   chips.brief_keys = brief_keys(answer);
   ratios.shown = Shown::kFull;
   for (const HwChip& chip : answer.chips) {
-    const std::string text = headline_text(chip);
+    const std::string text = chip_headline(chip);
     const bool alone = answer.chips.size() == 1;
     if (!text.empty()) out.headline.push_back({alone ? text : chip.hw.name + ": " + text, Role::kGood});
   }

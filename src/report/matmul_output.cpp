@@ -96,9 +96,20 @@ Record strategy_record(const Strategy& s) {
 }
 
 Block strategies(const MatmulAnswer& found, std::size_t top) {
-  constexpr std::size_t kBriefRows = 5;
+  constexpr std::size_t kBriefRows = 4;
   Block out{"strategies", ""};
   out.brief_rows = kBriefRows;
+  out.columns = {{"rank"},
+                 {"name"},
+                 {"compute_time_s"},
+                 {"communication_time_s"},
+                 {"time_s"},
+                 {"upper_time_s", 1},
+                 {"bound_by", 1},
+                 {"flops_per_chip", 2, "", false},
+                 {"redundancy", 4, "", false},
+                 {"memory_bytes", 2},
+                 {"memory_time_s", 3, "", false}};
   for (std::size_t i = 0; i < found.strategies.size(); ++i) {
     if (i < top || found.strategies[i].textbook) out.records.push_back(strategy_record(found.strategies[i]));
   }

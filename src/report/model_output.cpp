@@ -241,7 +241,7 @@ Record list_record(const ModelSpec& model) {
                            2)}};
 }
 
-std::string headline_text(const ModelQuestion& q, const ModelFigures& f) {
+std::string model_headline(const ModelQuestion& q, const ModelFigures& f) {
   const auto count = [](const Traced& value) { return compact_count(value.value()); };
   const auto flops = [](const FlopsOf<Traced>& value) { return text_of(Cell(value.value().value()), Format::kFlops); };
   const bool sparse = f.active.value() < f.total.value();
@@ -266,7 +266,7 @@ Output model_list_output(const std::vector<ModelSpec>& models, const std::vector
 Output model_output(const ModelSpec& model, const ModelQuestion& question, const ModelFigures& f) {
   Output out{.command = "model", .title = model.title};
   out.query = query(model, question);
-  out.headline.push_back({headline_text(question, f), Role::kGood});
+  out.headline.push_back({model_headline(question, f), Role::kGood});
   out.blocks.push_back(parts_block(f));
   const auto add = [&](Block block, std::vector<std::string> brief_keys) {
     block.brief_keys = std::move(brief_keys);

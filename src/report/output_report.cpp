@@ -117,11 +117,8 @@ class ReportOf {
     out_.warnings = output_.warnings;
     out_.summary.insert(out_.summary.end(), output_.headline.begin(), output_.headline.end());
     add_all(false);
-    if (brief_) {
-      add_notes();
-    } else {
-      out_.notes.insert(out_.notes.end(), output_.notes.begin(), output_.notes.end());
-    }
+    const auto& notes = brief_ && output_.brief_notes ? *output_.brief_notes : output_.notes;
+    out_.notes.insert(out_.notes.end(), notes.begin(), notes.end());
     explained();
     assumed();
     add_all(true);
@@ -213,12 +210,6 @@ class ReportOf {
     if (!said.empty()) out.title += fmt::format(" ({})", join(said, "; "));
   }
 
-  void add_notes() {
-    for (const std::string& note : output_.brief_notes ? *output_.brief_notes : output_.notes) {
-      out_.notes.push_back(note);
-    }
-  }
-
   void explained() {
     if (!asked_.explain) return;
     const std::string of = output_.explained.empty() ? "" : ", " + output_.explained;
@@ -288,8 +279,8 @@ std::vector<Line> headline_of(const Output& output) {
   return {{parts.empty() ? output.title : join(parts, ", ")}};
 }
 
-Report output_report(const Output& output, const AskedText& part) {
-  Report out = ReportOf(output, part).run();
+Report output_report(const Output& output, const AskedText& asked) {
+  Report out = ReportOf(output, asked).run();
   out.records = csv_records(output);
   return out;
 }

@@ -170,8 +170,9 @@ Block brief_block(Block block) {
   }
   if (block.brief_keys.empty()) return block;
   const auto shown = [&](const Figure& f) {
-    return f.key.empty() || std::any_of(block.brief_keys.begin(), block.brief_keys.end(),
-                                        [&](std::string_view key) { return f.key.starts_with(key); });
+    return f.key.empty() || std::any_of(block.brief_keys.begin(), block.brief_keys.end(), [&](std::string_view key) {
+             return key.ends_with('.') || key.ends_with('_') ? f.key.starts_with(key) : f.key == key;
+           });
   };
   for (Record& record : block.records) {
     // The first names the column of a chip or a plan.

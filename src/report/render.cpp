@@ -216,7 +216,9 @@ class Page {
     bool header = true;
     for (const Line& row : laid.lines) {
       const bool heading = row.role == Role::kHeading;
-      if (header && !heading && options_.unicode && &row != &laid.lines.front()) rule(laid.width, indent);
+      // Below the titles of the main table; those of sections stand close to their rows.
+      if (indent == 0 && header && !heading && options_.unicode && &row != &laid.lines.front())
+        rule(laid.width, indent);
       header = header && heading;
       line(row.text, row.role, indent);
     }

@@ -167,7 +167,7 @@ class RlOutput {
                            .title = "Generation",
                            .is_list = false,
                            .records = {{std::move(f), {}}},
-                           .brief_keys = {"sequences", "longest", "tail", "mean_batch"}});
+                           .brief_keys = {"sequences", "longest_", "tail_share", "mean_batch"}});
   }
 
   void search() {

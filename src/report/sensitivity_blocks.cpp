@@ -126,6 +126,7 @@ Record rate_record(const SensitivityAnswer& a, const RateChange& change) {
   Record out;
   std::vector<Figure>& f = out.figures;
   f.push_back(text_figure("input", "rate", change.rate.name));
+  f.back().rigid = true;
   f.push_back(quantity("value", "value", change.rate.value, change.rate.unit, 2));
   f.push_back(text_figure("unit", "", unit_name(change.rate.unit)));
   f.push_back(moved("gain", "10% more", change, a.reoptimised.base.step_s, true));

@@ -41,7 +41,7 @@ void add_memory(std::vector<Figure>& out, const ServePoint& p, bool shown) {
   add("capacity", "it has", p.capacity);
 }
 
-constexpr std::size_t kBriefRows = 6;
+constexpr std::size_t kBriefPoints = 6;
 
 class ServeOutput {
  public:
@@ -217,13 +217,14 @@ class ServeOutput {
     Block block{.key = "points", .title = q_.batches.empty() ? "Pareto front" : "Batches"};
     for (const ServePoint& p : a_.points) block.records.push_back({of(p, false)});
     shorten(block);
+    if (block.records.empty()) block.shown = Shown::kFull;
     out_.blocks.push_back(std::move(block));
   }
 
   /// Both ends of the front, the best, and between them as many as one takes in, evenly spaced.
   void shorten(Block& block) const {
     const bool asked = q_.top != ServeQuestion{}.top || !q_.batches.empty();
-    block.brief_rows = asked ? std::max<std::size_t>(block.records.size(), 1) : kBriefRows;
+    block.brief_rows = asked ? std::max<std::size_t>(block.records.size(), 1) : kBriefPoints;
     block.columns = {{"hardware"},
                      {"layout_text"},
                      {"chips", 1},
@@ -252,14 +253,14 @@ class ServeOutput {
       }
       block.brief_lines = {{"* the one above"}};
     }
-    if (asked || n <= kBriefRows) return;
+    if (asked || n <= kBriefPoints) return;
     for (Record& r : block.records) r.brief = false;
     std::size_t best = 0;
     while (best < n && !is_best(best)) ++best;
-    for (std::size_t k = 0; k < kBriefRows; ++k) {
-      std::size_t i = (k * (n - 1) + (kBriefRows - 1) / 2) / (kBriefRows - 1);
+    for (std::size_t k = 0; k < kBriefPoints; ++k) {
+      std::size_t i = (k * (n - 1) + (kBriefPoints - 1) / 2) / (kBriefPoints - 1);
       // The best takes the place of the one nearest to it.
-      const std::size_t half = (n - 1) / (2 * (kBriefRows - 1));
+      const std::size_t half = (n - 1) / (2 * (kBriefPoints - 1));
       if (best < n && i != 0 && i != n - 1 && (i > best ? i - best : best - i) <= half) i = best;
       block.records[i].brief = true;
     }
@@ -364,7 +365,7 @@ class ServeOutput {
             number_figure("nearest", "", Format::kNumber, l.nearest), text_figure("how", "nearest", l.how)}});
     }
     block.title = a_.limits.empty() ? "" : block.title;
-    out_.blocks.push_back(std::move(block));
+    out_.blocks.push_back(in_full(std::move(block)));  // the summary says it
     std::vector<Cell> changes(a_.would_meet.begin(), a_.would_meet.end());
     out_.blocks.push_back(
         {.key = "remedies", .is_list = false, .records = {{{list_figure("would_meet", "", std::move(changes))}}}});

@@ -174,7 +174,7 @@ TableText lay_out(const Table& table, std::size_t width) {
   bool titled = false;
   for (const Placed& column : placed) {
     const Column& as_given = table.columns[column.index];
-    titled = titled || !as_given.title.empty();
+    titled = titled || as_given.title.find_first_not_of(' ') != std::string::npos;
     header.push_back(split_lines(fold_text(as_given.title, column.width, 0)));
   }
   if (titled) add(header, Role::kHeading);

@@ -88,7 +88,8 @@ Block step_block(const TracedPlan& traced) {
           .is_list = false,
           .records = {std::move(out)},
           .section = "step",
-          .brief_keys = {"simulated_step_time_s", "step_time_s", "difference", "bound_by", "slowest_stage", "microb"}};
+          .brief_keys = {"simulated_step_time_s", "step_time_s", "difference", "bound_by", "slowest_stage",
+                         "microbatches"}};
 }
 
 Block stages_block(const StepTrace& trace) {
@@ -122,6 +123,7 @@ void add_notes(const TracedPlan& traced, Output& out) {
   out.notes.emplace_back(
       "busy: forwards and backwards with the communication they expose; end: exposed gradient "
       "reduction, optimizer, exposed gather of weights, the host's share; idle: the rest");
+  out.brief_notes = out.notes;
   if (traced.trace->step.run.send_s > 0) {
     out.notes.emplace_back(
         "transfers run beside the stages and the next stage waits for them; the closed form hides a "

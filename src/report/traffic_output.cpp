@@ -106,8 +106,8 @@ Block queueing_block(const ServeAnswer& answer, const TrafficAsked& asked, const
           .is_list = false,
           .records = {{std::move(f)}},
           .by_figure = true,
-          .brief_keys = {"rate_", "hardware", "layout_text", "chips", "usd_per_hour", "largest_rate", "utilisation",
-                         "mean_batch", "output_tokens"}};
+          .brief_keys = {"rate_", "hardware", "layout_text", "chips", "usd_per_hour", "largest_rate_requests_per_s",
+                         "utilisation", "mean_batch", "output_tokens_per_s"}};
 }
 
 /// Why the requests are not carried within the limits.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "report/brief_blocks.h"
 #include "report/train_output.h"
 #include "report/train_plan.h"
 #include "report/train_words.h"
@@ -133,6 +134,9 @@ Block front_block(const TrainCurve& curve) {
     out.records.push_back(plan_record(curve.job, p, out.records.size() + 1, p.plan.slice.chips));
   }
   out.lines = front_lines(curve);
+  constexpr std::size_t kBriefRows = 8;
+  if (!front_alone(curve)) out.brief_rows = kBriefRows;
+  out.brief_lines = out.lines;
   return out;
 }
 
@@ -260,7 +264,7 @@ Output train_curve_output(const TrainCurve& curve, bool complete) {
   add_reasons(curve, (front_alone(curve) ? out.blocks.back() : out.blocks.front()).lines);
   rest.figures.push_back(flag_figure("complete", complete));
   out.blocks.push_back({.is_list = false, .records = {std::move(rest)}, .for_files = true});
-  out.blocks.push_back(searched_counts(curve));
+  out.blocks.push_back(out.nothing_fits ? searched_counts(curve) : in_full(searched_counts(curve)));
   return out;
 }
 

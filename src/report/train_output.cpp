@@ -72,11 +72,11 @@ std::string left_aside(const Recommendation& r) {
 }
 
 /// Why it is recommended rather than plan 1.
-std::string recommended_rule(const TrainAnswer& a) {
+std::string recommended_rule(const TrainAnswer& a, Depth depth) {
   const Recommendation& r = *a.recommended;
   if (a.question.objective == Objective::kMemory || a.question.objective == Objective::kChips) return "";
   const std::string room = format_quantity(a.hw.hbm_capacity.value() * (1 - r.usable), UnitKind::kBytes) +
-                           " of memory free, the error of its prediction";
+                           " of memory free" + (depth == Depth::kFull ? ", the error of its prediction" : "");
   if (!r.has_room) return fmt::format("no plan leaves {}: it may not fit", room);
   return fmt::format("the simplest within {} of the best{} that leaves {}{}",
                      format_quantity(a.question.tie, UnitKind::kFraction), left_aside(r), room,
@@ -96,7 +96,7 @@ std::string behind_text(const Recommendation& r) {
 
 std::string recommended_note(const TrainAnswer& a) {
   if (!a.recommended) return "";
-  const std::string rule = recommended_rule(a);
+  const std::string rule = recommended_rule(a, Depth::kFull);
   return fmt::format("* {}: step {} ({}){}.", recommended_name(a), seconds_text(a.recommended->plan.plan.step_s),
                      behind_text(*a.recommended), rule.empty() ? "" : "; " + rule);
 }
@@ -141,6 +141,15 @@ std::string cheaper_note(const TrainAnswer& a) {
                      run ? ", run " + seconds_text(run->time_s) : "", 100 * saved);
 }
 
+/// The same in a line.
+std::string brief_cheaper_note(const TrainAnswer& a) {
+  if (!a.cheaper || a.plans.empty()) return "";
+  const double saved = 1 - a.plans.front().figures.tokens_per_s_per_chip / a.cheaper->figures.tokens_per_s_per_chip;
+  const auto& run = a.cheaper->figures.run;
+  return fmt::format("Cheaper per token on fewer chips: --chips {}, {:.1f}% fewer chip-hours than plan 1{}.",
+                     a.cheaper->plan.slice.chips, 100 * saved, run ? ", run " + seconds_text(run->time_s) : "");
+}
+
 /// A machine too large for its batch waits; more of the same chips do not help, a larger batch does.
 std::string batch_note(const TrainAnswer& a) {
   if (!a.batch_to_fill) return "";
@@ -174,13 +183,16 @@ Block ranking(const TrainAnswer& a) {
   }
   constexpr std::size_t kBriefRows = 5;
   out.brief_rows = a.question.top == TrainQuestion{}.top ? kBriefRows : a.question.top;
-  std::string why = a.recommended ? recommended_rule(a) : "";
+  std::string why = a.recommended ? recommended_rule(a, Depth::kBrief) : "";
   if (!why.empty()) why = "* Recommended: " + why + ".";
   std::string marks;
-  for (const std::string& note : {near_note(a), why, tight_note(a)}) {
+  const std::string near =
+      near_note(a).empty() ? "" : fmt::format("= within {} of plan 1.", format_quantity(kNear, UnitKind::kFraction));
+  const std::string tight = tight_note(a).empty() ? "" : "tight: may not fit.";
+  for (const std::string& note : {near, why, tight}) {
     if (!note.empty()) marks += (marks.empty() ? "" : " ") + note;
   }
-  for (std::string note : {std::move(marks), cheaper_note(a), batch_note(a)}) {
+  for (std::string note : {std::move(marks), brief_cheaper_note(a), batch_note(a)}) {
     if (!note.empty()) out.brief_lines.push_back({std::move(note)});
   }
   std::vector<std::string> notes;
@@ -252,7 +264,10 @@ Output train_output(const TrainAnswer& answer, bool complete, bool all_reasons) 
   add(why_blocks(answer));
   if (!answer.plans.empty()) add(plan_blocks(answer));
   if (answer.plans.empty() && answer.nearest_miss) {
-    add({memory_block(answer, *answer.nearest_miss, "Memory of the nearest layout")});
+    Block memory = in_full(memory_block(answer, *answer.nearest_miss, "Memory of the nearest layout"));
+    memory.section = "memory";
+    add({std::move(memory),
+         brief_memory_block("Memory of the nearest layout", answer.nearest_miss->figures.memory_bytes)});
   }
   add(search_blocks(answer, all_reasons));
   return out;

@@ -60,7 +60,7 @@ void add_evidence(const TrainAnswer& answer, const RankedPlan& ranked, std::vect
                  Role::kWarning});
 }
 
-Block named(std::string_view section, Block block) {
+Block in_section(std::string_view section, Block block) {
   block.section = section;
   return block;
 }
@@ -87,7 +87,7 @@ Block layout_block(const TrainAnswer& answer, const RankedPlan& ranked) {
   }
   add_evidence(answer, ranked, out);
   out.push_back({"this layout alone: " + fix_text(plan.layout), Role::kDim});
-  return named("detail", lines_block("In detail: " + detailed_name(answer), std::move(out)));
+  return in_section("detail", lines_block("In detail: " + detailed_name(answer), std::move(out)));
 }
 
 Block time_block(const RankedPlan& ranked) {
@@ -316,7 +316,7 @@ Block searched_block(const TrainAnswer& answer) {
       // A line of its own, never broken, so that transcripts can mask it.
       {fmt::format("searched in {}", seconds_text(s.elapsed_s))}};
   for (const std::string& line : answer.completeness) out.push_back({line});
-  return lines_block("Searched", std::move(out));
+  return in_section("searched", lines_block("Searched", std::move(out)));
 }
 
 /// What was cut, by constraint, the most frequent first.
@@ -405,27 +405,29 @@ std::vector<Block> run_blocks(const TrainAnswer& answer, const RankedPlan& ranke
   const PlanFigures& f = ranked.figures;
   const Line rates{fmt::format("{} tokens/s, {} tokens/s per chip", compact_count(f.tokens_per_s),
                                compact_count(f.tokens_per_s_per_chip))};
-  if (!f.run) return {named("run", lines_block("Tokens per second", {rates}))};
-  std::vector<Block> out{named("run", lines_block("The whole run", {{totals(answer, *f.run)}, rates}))};
+  if (!f.run) return {in_section("run", lines_block("Tokens per second", {rates}))};
+  std::vector<Block> out{in_section("run", lines_block("The whole run", {{totals(answer, *f.run)}, rates}))};
   if (f.run->power) out.back().lines.push_back({power_text(*f.run->power)});
-  if (f.run->economics) out.push_back(named("goodput", economics_block(ranked)));
+  if (f.run->economics) out.push_back(in_section("goodput", economics_block(ranked)));
   return out;
 }
 
 std::vector<Block> plan_blocks(const TrainAnswer& answer) {
   const RankedPlan* plan = detailed_plan(answer);
   if (plan == nullptr) return {};
-  std::vector<Block> out{layout_block(answer, *plan), named("time", time_block(*plan)),
-                         named("memory", memory_block(answer, *plan, "Memory of the fullest chip"))};
+  std::vector<Block> out{layout_block(answer, *plan), in_section("time", time_block(*plan)),
+                         in_section("memory", memory_block(answer, *plan, "Memory of the fullest chip"))};
   if (answer.question.explain && plan->figures.memory_by_stage.size() > 1) {
-    out.push_back(named("stages", stage_memory_block(*plan, detailed_name(answer))));
+    out.push_back(in_section("stages", stage_memory_block(*plan, detailed_name(answer))));
   }
-  if (!plan->figures.conventions.empty()) out.push_back(named("flops", conventions_block(answer, *plan)));
-  if (!plan->figures.placement.empty()) out.push_back(named("placement", placement_block(*plan)));
+  if (!plan->figures.conventions.empty()) out.push_back(in_section("flops", conventions_block(answer, *plan)));
+  if (!plan->figures.placement.empty()) out.push_back(in_section("placement", placement_block(*plan)));
   for (Block& block : run_blocks(answer, *plan)) out.push_back(std::move(block));
   for (Block& block : out) block.shown = Shown::kFull;
-  out.push_back(brief_time(*plan));
-  out.push_back(brief_memory(answer, *plan));
+  if (answer.why_not.empty() && !answer.from) {
+    out.push_back(brief_time(*plan));
+    out.push_back(brief_memory(answer, *plan));
+  }
   out.push_back(brief_end(answer, *plan));
   return out;
 }
@@ -440,9 +442,13 @@ std::vector<Block> search_blocks(const TrainAnswer& answer, bool all_reasons) {
     out.back().lines.push_back({excluded_text(all)});
     if (!stack_cuts(answer.search).empty()) out.back().lines.push_back({stack_text(answer.search)});
   }
-  for (Block& block : out) {
-    block.last = true;
-    if (!answer.plans.empty()) block.shown = Shown::kFull;
+  for (Block& block : out) block.last = true;
+  out.front().shown = Shown::kFull;
+  // Without a plan the reasons are the answer, the most frequent of them the brief one.
+  constexpr std::size_t kBriefRows = 5;
+  if (out.size() > 1) {
+    out.back().brief_rows = kBriefRows;
+    if (!answer.plans.empty()) out.back().shown = Shown::kFull;
   }
   return out;
 }

@@ -46,6 +46,10 @@ Block figures_block(const Sides& sides, std::string title, const std::vector<Com
   for (const ComparedFigure& f : figures) {
     if (std::abs(f.change()) >= kSeen * sum.best) add(f, Role::kPlain);
   }
+  // A brief answer has those that change most, which stand first, and the sum.
+  constexpr std::size_t kBriefRows = 5;
+  out.brief_rows = kBriefRows;
+  for (std::size_t i = kBriefRows - 1; i < out.records.size(); ++i) out.records[i].brief = false;
   add(sum, Role::kHeading);
   return out;
 }
@@ -62,6 +66,7 @@ Block step_comparison(const TrainAnswer& a, const LayoutVerdict& v, const Sides&
                      compact_count(step_tokens(a, best)), compact_count(step_tokens(a, v.plan->plan))),
          Role::kDim});
   }
+  out.brief_lines = out.lines;
   return out;
 }
 
@@ -85,6 +90,7 @@ Block layout_comparison(const TrainAnswer& a, const LayoutVerdict& v, const Side
                         const ReferenceVerdict* from) {
   const bool recorded = from != nullptr && from->recorded;
   Block out = lines_block(fmt::format("Layout: {} against plan 1, dimensions that differ", sides.name), {});
+  if (from == nullptr) out.shown = Shown::kFull;  // the verdict names the layout
   const auto add = [&](const std::string& name, std::string best, std::string other, std::string before) {
     Record row = sides.row("dimension", name, Format::kText, std::move(best), std::move(other));
     if (recorded) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <sstream>
 
@@ -76,25 +77,27 @@ const std::vector<std::string>& ordinary() {
 
 class Ordinary : public testing::TestWithParam<std::string> {};
 
+/// A terminal has a rule below the titles that a pipe has not.
 TEST_P(Ordinary, IsAnsweredInFortyLinesOfAHundredColumns) {
   constexpr std::size_t kLines = 40;
   constexpr std::size_t kColumns = 100;
-  for (const std::size_t tty : {std::size_t{0}, kColumns}) {
-    const Case found = asked(GetParam(), tty);
-    ASSERT_TRUE(found.exit == 0 || found.exit == 3) << found.err;
-    EXPECT_LE(lines_of(found.out).size(), kLines) << (tty == 0 ? "in a pipe\n" : "on a terminal\n") << found.out;
-    EXPECT_LE(widest(found.out), kColumns) << found.out;
-  }
+  const Case found = asked(GetParam(), kColumns);
+  ASSERT_TRUE(found.exit == 0 || found.exit == 3) << found.err;
+  EXPECT_LE(lines_of(found.out).size(), kLines) << found.out;
+  EXPECT_LE(widest(found.out), kColumns) << found.out;
 }
 
 TEST_P(Ordinary, HasAHeadlineThatIsAllOfAQuietAnswer) {
+  if (GetParam().starts_with("validate") || GetParam().find("--chips 2048") != std::string::npos) return;  // seconds
+  constexpr std::size_t kMost = 12;
   const Case quiet = asked(GetParam() + " -q");
   const std::vector<std::string> lines = lines_of(quiet.out);
-  EXPECT_GE(lines.size(), 1U);
-  EXPECT_LE(lines.size(), 12U) << quiet.out;
+  EXPECT_LE(lines.size(), kMost) << quiet.out;
   EXPECT_EQ(quiet.err, "");
   // What is said alone is said in the answer too.
-  if (!lines.empty()) EXPECT_NE(asked(GetParam()).out.find(lines.front().substr(0, 30)), std::string::npos) << quiet.out;
+  ASSERT_FALSE(lines.empty());
+  const std::string whole = asked(GetParam()).out;
+  EXPECT_NE(whole.find(lines.front().substr(0, 30)), std::string::npos) << quiet.out << whole;
 }
 
 INSTANTIATE_TEST_SUITE_P(Questions, Ordinary, testing::ValuesIn(ordinary()));
@@ -140,6 +143,7 @@ TEST(Brief, OnlyPicksSections) {
   EXPECT_NE(two.out.find("Where the step goes"), std::string::npos);
   EXPECT_NE(two.out.find("(change: --seq)"), std::string::npos) << "a section is shown in full";
   EXPECT_EQ(asked(train + " --only headline").out.find("Memory"), std::string::npos);
+  EXPECT_EQ(asked(train + " --only memory -q").exit, 2);
   const Case wrong = asked(train + " --only memry");
   EXPECT_EQ(wrong.exit, 2);
   EXPECT_EQ(wrong.out, "");
@@ -152,8 +156,9 @@ TEST(Brief, ColumnsAreChosenByTheirNamesInFiles) {
   // By the name of CSV, of JSON, and of a figure that people usually do not read.
   const Case found = asked(train + " --columns rank,layout,run.cost_usd,run_time_s,tokens_per_s_per_chip --only plans");
   EXPECT_EQ(found.exit, 0) << found.err;
-  EXPECT_EQ(lines_of(found.out).front().substr(0, 9), "#  layout");
-  EXPECT_NE(lines_of(found.out).front().find("cost     run  per chip"), std::string::npos) << found.out;
+  std::istringstream titles(lines_of(found.out).front());
+  const std::vector<std::string> words{std::istream_iterator<std::string>(titles), {}};
+  EXPECT_EQ(words, (std::vector<std::string>{"#", "layout", "cost", "run", "per", "chip"}));
   const Case wrong = asked(train + " --columns layout,mfuu");
   EXPECT_EQ(wrong.exit, 2);
   EXPECT_NE(wrong.err.find("did you mean 'mfu'?"), std::string::npos) << wrong.err;

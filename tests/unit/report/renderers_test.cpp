@@ -21,7 +21,7 @@ Report small_report() {
                           {.title = "time", .key = "time_s", .format = Format::kSeconds}};
   report.plans.rows = {{{1.0, std::string("x, \"y\""), 0.5}, Role::kGood}};
   report.records = report.plans;
-  report.sections = {{"More", {}, {{"first = a\n= b"}}}};
+  report.sections = {{.title = "More", .lines = {{"first = a\n= b"}}}};
   return report;
 }
 

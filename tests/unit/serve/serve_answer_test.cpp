@@ -33,6 +33,20 @@ TEST(ServeAnswers, TheBestMeetsTheLimitsAndNoneThatDoesIsBetter) {
   }
 }
 
+TEST(ServeAnswers, AtTheKneeBothRatesTogetherAreMost) {
+  ServeQuestion q = question();
+  q.objective = ServeObjective::kKnee;
+  q.top = 1000;
+  const ServeAnswer answer = serve_answer(q, Catalog{});
+  ASSERT_TRUE(answer.best.has_value());
+  const auto product = [](const ServePoint& p) { return p.tokens_per_s_per_chip() * p.tokens_per_s_per_user(); };
+  EXPECT_TRUE(answer.best->pareto);
+  for (const ServePoint& p : answer.points) EXPECT_LE(product(p), product(*answer.best));
+  // It is neither end of the front.
+  EXPECT_GT(answer.best->batch, answer.points.front().batch);
+  EXPECT_LT(answer.best->batch, answer.points.back().batch);
+}
+
 TEST(ServeAnswers, OfOnePointTheBestIsListed) {
   ServeQuestion q = question();
   q.slo_tpot = 0.03;
