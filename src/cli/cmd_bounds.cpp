@@ -33,7 +33,8 @@ const Command& bounds_command() {
       .flags = bounds_flags(),
       .run = run_bounds,
       .modes = bounds_modes(),
-      .mode_of = bounds_mode};
+      .mode_of = bounds_mode,
+      .names = CatalogKind::kModel};
   return kBounds;
 }
 

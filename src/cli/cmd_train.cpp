@@ -30,7 +30,9 @@ ExitCode run_train(const Arguments& arguments, Environment& env) {
   const TrainQuestion question = train_question(arguments);
   OutputTargets outputs(arguments.values("--output"), arguments.has("--json"));
   const Catalog catalog(session.config_directories, session.remembered);
-  const TrainAnswer found = answer(question, catalog, env.interrupted);
+  ResolvedQuestion resolved = resolve(question, catalog);
+  refuse_meaningless(arguments, resolved);
+  const TrainAnswer found = answer(question, std::move(resolved), env.interrupted);
   const bool complete = !(env.interrupted && env.interrupted());
 
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
@@ -55,6 +57,7 @@ const Command& train_command() {
       .run = run_train,
       .modes = train_modes(),
       .mode_of = train_mode,
+      .names = CatalogKind::kModel,
       .nothing_fits = "nothing fits",
       .interruptible = true};
   return kTrain;

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/outputs.h"
+#include "cli/read_names.h"
 #include "cli/session.h"
 #include "report/json_text.h"
 
@@ -50,6 +51,22 @@ int help(const std::vector<std::string>& words, Environment& env) {
   return print(env, command_help(*command));
 }
 
+/// A session or a directory that is wrong is left to the command, which says it among its other problems.
+std::optional<Catalog> catalog_for(const Arguments& arguments, const Environment& env) {
+  try {
+    const Session session = read_session(arguments, env);
+    return Catalog(session.config_directories, session.remembered);
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
+Arguments understood(const std::vector<std::string>& args, const Command& command, const Environment& env) {
+  Arguments out = parse_arguments(args, command);
+  if (const auto catalog = catalog_for(out, env)) read_names(out, *catalog);
+  return out;
+}
+
 int dispatch(std::vector<std::string> args, Environment& env) {
   const std::string version = fmt::format("scalecalc {}\n", tool_version());
   const std::vector<Flag> own = flags_of_all();
@@ -70,7 +87,7 @@ int dispatch(std::vector<std::string> args, Environment& env) {
   if (command == nullptr) unknown_command(name);
   if (contains(args, "--help", "-h")) return print(env, command_help(*command));
   if (contains(args, "--version", "-V")) return print(env, version);
-  return static_cast<int>(command->run(parse_arguments(args, *command), env));
+  return static_cast<int>(command->run(understood(args, *command, env), env));
 }
 
 /// Problems for people on standard error and, where JSON was asked for, as a document on standard output.
