@@ -152,7 +152,8 @@ constexpr std::array kHwListFlags{
 };
 
 std::span<const Flag> hw_flags() {
-  static const std::vector<Flag> kAll = composed({{kChipFlags, kOfChips}, {kHwFileFlags, kOfHwFiles}, {kHwListFlags, kOfLists}});
+  static const std::vector<Flag> kAll =
+      composed({{kChipFlags, kOfChips}, {kHwFileFlags, kOfHwFiles}, {kHwListFlags, kOfLists}});
   return kAll;
 }
 

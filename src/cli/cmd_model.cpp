@@ -25,14 +25,14 @@ namespace scalecalc::cli {
 namespace {
 
 enum ModelMode : std::size_t { kOneModel, kModelList, kModelDesign, kModelDump, kModelKeys };
-constexpr std::array kModelModes{Mode{"model MODEL"}, Mode{"model list"},
-                                 Mode{.name = "model design",
-                                      .why = "the model is what is looked for",
-                                      .example = "scalecalc model design --hw h100-sxm --chips 1024 --deadline 30d"},
-                                 Mode{.name = "model MODEL --dump-yaml",
-                                      .why = "the model's file is printed and nothing else",
-                                      .has_outputs = false},
-                                 Mode{"model MODEL --keys", "what --set takes is listed"}};
+constexpr std::array kModelModes{
+    Mode{"model MODEL"}, Mode{"model list"},
+    Mode{.name = "model design",
+         .why = "the model is what is looked for",
+         .example = "scalecalc model design --hw h100-sxm --chips 1024 --deadline 30d"},
+    Mode{
+        .name = "model MODEL --dump-yaml", .why = "the model's file is printed and nothing else", .has_outputs = false},
+    Mode{"model MODEL --keys", "what --set takes is listed"}};
 
 std::optional<std::size_t> model_mode(const Arguments& arguments) {
   const std::string first = arguments.positionals().empty() ? "" : arguments.positionals().front();
@@ -195,7 +195,9 @@ ExitCode run_model(const Arguments& arguments, Environment& env) {
   }
   if (mode == kModelKeys) {
     return answer_with_output(arguments, env, [&](const Catalog& catalog) {
-      const auto read = [](const ConfigNode& document, std::vector<AskedField>& asked) { load_model(document, &asked); };
+      const auto read = [](const ConfigNode& document, std::vector<AskedField>& asked) {
+        load_model(document, &asked);
+      };
       return with_query(set_keys_output("model", document_asked_for(arguments, catalog).document, read), arguments);
     });
   }

@@ -86,14 +86,25 @@ struct ForeignWord {
   std::string_view theirs;
   std::string_view ours;
 };
-constexpr std::array kForeignWords{
-    ForeignWord{"bfloat16", "bf16"}, ForeignWord{"float16", "fp16"},        ForeignWord{"half", "fp16"},
-    ForeignWord{"float32", "fp32"},  ForeignWord{"float", "fp32"},          ForeignWord{"single", "fp32"},
-    ForeignWord{"float8", "fp8"},    ForeignWord{"fp8-e4m3", "fp8"},        ForeignWord{"e4m3", "fp8"},
-    ForeignWord{"adamw", "adam"},    ForeignWord{"all2all", "all-to-all"},  ForeignWord{"a2a", "all-to-all"},
-    ForeignWord{"p2p", "permute"},   ForeignWord{"send-recv", "permute"},   ForeignWord{"md", "markdown"},
-    ForeignWord{"text", "table"},    ForeignWord{"ndjson", "jsonl"},        ForeignWord{"flash-attention", "flash"},
-    ForeignWord{"money", "cost"},    ForeignWord{"interleaved-1f1b", "interleaved"}};
+constexpr std::array kForeignWords{ForeignWord{"bfloat16", "bf16"},
+                                   ForeignWord{"float16", "fp16"},
+                                   ForeignWord{"half", "fp16"},
+                                   ForeignWord{"float32", "fp32"},
+                                   ForeignWord{"float", "fp32"},
+                                   ForeignWord{"single", "fp32"},
+                                   ForeignWord{"float8", "fp8"},
+                                   ForeignWord{"fp8-e4m3", "fp8"},
+                                   ForeignWord{"e4m3", "fp8"},
+                                   ForeignWord{"adamw", "adam"},
+                                   ForeignWord{"all2all", "all-to-all"},
+                                   ForeignWord{"a2a", "all-to-all"},
+                                   ForeignWord{"p2p", "permute"},
+                                   ForeignWord{"send-recv", "permute"},
+                                   ForeignWord{"md", "markdown"},
+                                   ForeignWord{"text", "table"},
+                                   ForeignWord{"ndjson", "jsonl"},
+                                   ForeignWord{"flash-attention", "flash"},
+                                   ForeignWord{"interleaved-1f1b", "interleaved"}};
 
 bool has_name(std::string_view names, std::string_view name) {
   const std::vector<std::string> all = parts_between(names, ' ');
@@ -166,9 +177,9 @@ std::vector<std::string> own_words(const std::vector<std::string>& words, std::s
     const bool takes = own != nullptr && (own->kind == FlagKind::kValue || own->kind == FlagKind::kRepeatable);
     const bool lettered = word.size() == 2 && word[0] == '-' && is_letter_of(word[1], flags);
     std::string key;
-    const auto meant =
-        own != nullptr || lettered || !word.starts_with('-') ? std::nullopt
-                                                             : flag_meant(word.substr(0, equals), flags, key);
+    const auto meant = own != nullptr || lettered || !word.starts_with('-')
+                           ? std::nullopt
+                           : flag_meant(word.substr(0, equals), flags, key);
     if (!meant) {
       out.push_back(word);
       // A flag's value is no flag, whatever it looks like.

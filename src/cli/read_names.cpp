@@ -225,9 +225,9 @@ class NameReader {
     arguments_.replace(kHostsFlag, {});
     arguments_.replace(kChipsOfHostFlag, {});
     set_chips(arguments_, chips, fmt::format("{} {}", kHostsFlag, *count));
-    arguments_.note({fmt::format("{} hosts of {} chips are read as --chips {}", *count, *has,
-                                 *arguments_.value("--chips")),
-                     "--chips", "hardware file"});
+    arguments_.note(
+        {fmt::format("{} hosts of {} chips are read as --chips {}", *count, *has, *arguments_.value("--chips")),
+         "--chips", "hardware file"});
   }
 
   void note(const NameMeant& name, std::string_view flag) {

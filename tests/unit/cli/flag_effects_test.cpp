@@ -8,9 +8,10 @@
 #include <set>
 #include <sstream>
 
-#include "cli/commands.h"
 #include "cli/comma_list.h"
+#include "cli/commands.h"
 #include "cli/run.h"
+#include "support/scratch.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -31,8 +32,7 @@ constexpr const char* kUsual = "the only other value is refused";
 const std::vector<Asked>& questions() {
   static const std::vector<Asked> kAll{
       {"train llama3-8b --hw=h100-sxm --chips=16 --tokens=1T", {{"--slices", kUsual}}},
-      {"train mixtral-8x7b --hw=h100-sxm --chips=64 --tokens=1T",
-       {{"--slices", kUsual}, {"--stages", kNotChosen}}},
+      {"train mixtral-8x7b --hw=h100-sxm --chips=64 --tokens=1T", {{"--slices", kUsual}, {"--stages", kNotChosen}}},
       {"train llama3-8b --hw=tpu-v5p --chips=64",
        {{"--stages", kNotChosen}, {"--graphs", "a host launches no kernels of a TPU: there is nothing to capture"}}},
       {"train llama3-8b --hw=h100-sxm --chips=16 --tokens=1T --mtbf=5000h", {{"--slices", kUsual}}},
@@ -79,28 +79,42 @@ const std::vector<Asked>& questions() {
 
 /// Commands that are not asked here.
 const Reasons& left_out() {
-  static const Reasons kAll{
-      {"sensitivity", "the flags of train, and a search for each input"},
-      {"distill", "the flags of train and serve, and a search for each place of the teacher"},
-      {"rl", "the flags of train and serve, and a search for each placement"},
-      {"trace", "the flags of train; its answer is one plan's events"},
-      {"validate", "thousands of measured runs at each question"},
-      {"calibrate", "a fit at each question"},
-      {"batch", "its answers are files; tests/batch"}};
+  static const Reasons kAll{{"sensitivity", "the flags of train, and a search for each input"},
+                            {"distill", "the flags of train and serve, and a search for each place of the teacher"},
+                            {"rl", "the flags of train and serve, and a search for each placement"},
+                            {"trace", "the flags of train; its answer is one plan's events"},
+                            {"validate", "thousands of measured runs at each question"},
+                            {"calibrate", "a fit at each question"},
+                            {"batch", "its answers are files; tests/batch"}};
   return kAll;
 }
 
 /// Values that differ from the default where the table's example is it, or changes nothing.
 const std::map<std::string, std::vector<std::string>>& more_values() {
-  static const std::map<std::string, std::vector<std::string>> kAll{
-      {"--max", {"tp=1", "fsdp=2", "dp=1"}}, {"--fix", {"tp=2"}},        {"--mfu", {"30%"}},
-      {"--batch", {"4"}},                    {"--slo-ttft", {"1ms"}},    {"--set", {"model.max_seq=4096"}},
-      {"--optimizer", {"sgd"}},              {"--budget", {"1000"}},     {"--topology", {"4x4x4", "4x4"}},
-      {"--stages", {"stack"}},               {"--measured", {"370us"}},  {"--vendor", {"AMD"}},
-      {"--family", {"tpu"}},                 {"--dims", {"I=2048"}},     {"--axes", {"Y"}},
-      {"--from", {"0", "hbm"}},              {"--to", {"1"}},            {"--price", {"h100-sxm=9"}},
-      {"--min-memory", {"1TB"}},             {"--stack", {"nemo"}},      {"--contexts", {"1Ki"}},
-      {"--pad", {"100x300"}},                {"--cloud", {"GCP"}},       {"--dtype", {"fp8", "int8"}}};
+  static const std::map<std::string, std::vector<std::string>> kAll{{"--max", {"tp=1", "fsdp=2", "dp=1"}},
+                                                                    {"--fix", {"tp=2"}},
+                                                                    {"--mfu", {"30%"}},
+                                                                    {"--batch", {"4"}},
+                                                                    {"--slo-ttft", {"1ms"}},
+                                                                    {"--set", {"model.max_seq=4096"}},
+                                                                    {"--optimizer", {"sgd"}},
+                                                                    {"--budget", {"1000"}},
+                                                                    {"--topology", {"4x4x4", "4x4"}},
+                                                                    {"--stages", {"stack"}},
+                                                                    {"--measured", {"370us"}},
+                                                                    {"--vendor", {"AMD"}},
+                                                                    {"--family", {"tpu"}},
+                                                                    {"--dims", {"I=2048"}},
+                                                                    {"--axes", {"Y"}},
+                                                                    {"--from", {"0", "hbm"}},
+                                                                    {"--to", {"1"}},
+                                                                    {"--price", {"h100-sxm=9"}},
+                                                                    {"--min-memory", {"1TB"}},
+                                                                    {"--stack", {"nemo"}},
+                                                                    {"--contexts", {"1Ki"}},
+                                                                    {"--pad", {"100x300"}},
+                                                                    {"--cloud", {"GCP"}},
+                                                                    {"--dtype", {"fp8", "int8"}}};
   return kAll;
 }
 
@@ -182,6 +196,14 @@ TEST_P(FlagEffects, AFlagChangesTheAnswerOrIsRefusedByName) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Questions, FlagEffects, testing::Range<std::size_t>(0, questions().size()));
+
+TEST(FlagEffectsTable, ATraceWithoutTimeIsRefused) {
+  const test::Scratch scratch;
+  const std::string trace = scratch.put("trace.csv", "prompt,generate,arrival\n512,64,0\n256,32,0\n");
+  const Reply reply = ask({"serve", "llama3-8b", "--hw=h100-sxm", "--trace=" + trace}, false);
+  EXPECT_EQ(reply.exit, 2);
+  EXPECT_NE(reply.errors.find("--trace: all its requests arrive at once"), std::string::npos) << reply.errors;
+}
 
 TEST(FlagEffectsTable, EveryModeOfEveryCommandIsAsked) {
   std::set<std::pair<std::string, std::size_t>> asked;

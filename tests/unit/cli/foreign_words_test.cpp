@@ -79,8 +79,8 @@ TEST(ForeignFlags, AreReadAsOurs) {
 }
 
 TEST(ForeignFlags, DegreesArePins) {
-  const Arguments read_as = read("train", {"llama3-8b", "--hw=h100-sxm", "--chips=64", "--tp", "8", "-pp", "2", "--dp=4",
-                                           "--micro-batch-size", "1"});
+  const Arguments read_as = read("train", {"llama3-8b", "--hw=h100-sxm", "--chips=64", "--tp", "8", "-pp", "2",
+                                           "--dp=4", "--micro-batch-size", "1"});
   EXPECT_EQ(read_as.values("--fix"), (Typed{"tp=8", "pp=2", "dp=4", "mb=1"}));
   ASSERT_EQ(read_as.readings().size(), 4U);
   EXPECT_EQ(read_as.readings()[0].text, "--tp 8 is read as --fix tp=8");
@@ -95,9 +95,10 @@ TEST(ForeignFlags, OwnFlagsAndValuesStayAsTheyAre) {
 }
 
 TEST(ForeignFlags, UnclearOnesAreAnswered) {
-  EXPECT_EQ(complaint("train", {"llama3-8b", "--batch-size", "8"}),
-            "unknown flag '--batch-size' | did you mean '--batch-seqs' or '--batch-tokens'? scalecalc train --help lists "
-            "the flags");
+  EXPECT_EQ(
+      complaint("train", {"llama3-8b", "--batch-size", "8"}),
+      "unknown flag '--batch-size' | did you mean '--batch-seqs' or '--batch-tokens'? scalecalc train --help lists "
+      "the flags");
   EXPECT_NE(complaint("roofline", {"add", "--mtbf", "5h"}).find("--mtbf is a flag of train and compare"),
             std::string::npos);
   EXPECT_EQ(complaint("train", {"llama3-8b", "--gpus"}), "--gpus needs a value | for example --gpus 8960");
@@ -176,9 +177,10 @@ TEST(Names, HostsAreChips) {
   EXPECT_EQ(read_value("train", {"llama3-8b", "--hw", "h100", "--nodes", "16"}, "--chips"), "128");
   EXPECT_EQ(read_value("train", {"llama3-8b", "--hw", "h100", "--nnodes=2", "--nproc-per-node=8"}, "--chips"), "16");
   EXPECT_EQ(read_value("train", {"llama3-8b", "--hw", "h100", "-N", "2", "--set", "hw.host.chips=4"}, "--chips"), "8");
-  EXPECT_EQ(complaint("train", {"llama3-8b", "--hw", "h100-sxm", "--nodes", "2", "--gpus-per-node", "4"}),
-            "--gpus-per-node 4: a host of h100-sxm has 8 | --set hw.host.chips=4 changes that; or say all chips: --chips "
-            "N");
+  EXPECT_EQ(
+      complaint("train", {"llama3-8b", "--hw", "h100-sxm", "--nodes", "2", "--gpus-per-node", "4"}),
+      "--gpus-per-node 4: a host of h100-sxm has 8 | --set hw.host.chips=4 changes that; or say all chips: --chips "
+      "N");
   EXPECT_EQ(complaint("train", {"llama3-8b", "--nodes", "2"}).find("--nodes 2: hosts of which chip?"), 0U);
   EXPECT_EQ(complaint("train", {"llama3-8b", "--hw=h100", "--chips=8", "--gpus-per-node=8"})
                 .find("--gpus-per-node has no meaning without --nodes"),
