@@ -123,8 +123,14 @@ std::vector<std::string> nearest(std::string_view word, std::span<const std::str
     if (start.size() >= kShortestStart && bare.starts_with(start)) longer.push_back(candidate);
   }
   if (!near.empty()) return near;
-  // One that was not typed to its end is likelier than one with other letters.
-  std::stable_sort(longer.begin(), longer.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  // One that was not typed to its end is likelier than one with other letters, and llama3-70b than llama-33b of llama3.
+  const std::string typed = lower_case(word);
+  const auto rank = [&](const std::string& name) {
+    return std::pair(!lower_case(name).starts_with(typed), name.size());
+  };
+  std::stable_sort(longer.begin(), longer.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  if (!longer.empty() && !rank(longer.front()).first)
+    std::erase_if(longer, [&](const auto& n) { return rank(n).first; });
   for (const std::string& candidate : longer) keep_first(near, candidate);
   if (!near.empty()) return near;
   std::size_t best = std::numeric_limits<std::size_t>::max() - 1;

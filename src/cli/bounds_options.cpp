@@ -223,6 +223,17 @@ void refuse_absent(FlagReader& reader, const Arguments& arguments, const BoundsQ
   refuse(!q.model, "--checkpoints", shapeless, named);
   refuse(!q.model && !arguments.has("--kv-bytes-per-token"), "--context", shapeless, named);
   refuse(q.hw.is_torus(), "--nodes-spanned", fmt::format("{} has no nodes, only slices", q.hw.name), "leave it out");
+  refuse(!q.hw.is_torus() && q.slices > 1, "--slices", fmt::format("{} is not built in slices", q.hw.name),
+         "say how many chips there are: --chips");
+  const auto any = [&](std::initializer_list<std::string_view> flags) {
+    return std::any_of(flags.begin(), flags.end(), [&](std::string_view flag) { return arguments.has(flag); });
+  };
+  const bool chips = any({"--chips", "--topology", "--pods"});
+  const bool batch = any({"--batch-tokens", "--batch-seqs"});
+  const bool run = q.model || (arguments.has("--tokens") ? chips || batch : chips && batch);
+  const bool trains = bounds_mode(arguments) != 1U;
+  refuse(!(trains && run) && !arguments.has("--prompt"), "--mfu", "no run is planned and no prompt is read",
+         "--prompt 8192 asks how long one takes");
   reader.finish();
 }
 

@@ -322,6 +322,8 @@ void refuse_meaningless(const Arguments& arguments, const ResolvedQuestion& job)
       !job.workload.tokens,
       {"--mtbf", "--mtbf-node", "--straggler", "--chip-spread", "--storage-bandwidth", "--power", "--pue", "--carbon"},
       "it is of the whole run, and how many tokens that trains on is not known", "say so: --tokens 1T");
+  refuse(!job.workload.tokens && arguments.value("--objective") != "cost", {"--price"},
+         "dollars are of the whole run, and how many tokens that trains on is not known", "say so: --tokens 1T");
   refuse(job.workload.tokens && !job.hw.tdp, {"--power", "--pue", "--carbon"},
          fmt::format("{} publishes no power", job.hw.name), "give the watts of a chip: --set hw.power.tdp=450W");
   reader.finish();

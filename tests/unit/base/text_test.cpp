@@ -35,7 +35,8 @@ TEST(Nearest, ANameNotTypedToItsEndComesBeforeOtherLetters) {
 }
 
 TEST(Nearest, WhatStartsWithTheWordComesFirst) {
-  const std::vector<std::string> models{"llama1-33b", "llama3-70b", "llama3.1-405b", "llama3-8b", "gemma-3-4b"};
+  const std::vector<std::string> models{"llama1-33b",    "llama-33b", "llama3-70b",
+                                        "llama3.1-405b", "llama3-8b", "gemma-3-4b"};
   EXPECT_EQ(nearest("llama3", models), (std::vector<std::string>{"llama3-8b", "llama3-70b", "llama3.1-405b"}));
   EXPECT_EQ(nearest("llama3-8", models), std::vector<std::string>{"llama3-8b"});
   EXPECT_EQ(nearest("llama4-8b", models), std::vector<std::string>{"llama3-8b"});

@@ -46,7 +46,7 @@ TEST(SetKeys, ListsWhatAFileSaysAndWhatItCould) {
   ASSERT_NE(bandwidth, nullptr);
   EXPECT_EQ((*bandwidth)["value"], "3350GB/s");
   EXPECT_NE((*bandwidth)["form"].get<std::string>().find("3.35TB/s"), std::string::npos);
-  ASSERT_NE(key_named(keys, "hw.network.node.domain"), nullptr) << keys.dump();
+  ASSERT_NE(key_named(keys, "hw.network.node.switches"), nullptr) << keys.dump();
   const nlohmann::json* usable = key_named(keys, "hw.hbm.usable");
   ASSERT_NE(usable, nullptr);
   EXPECT_TRUE((*usable)["value"].is_null());
