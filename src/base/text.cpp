@@ -123,14 +123,17 @@ std::vector<std::string> nearest(std::string_view word, std::span<const std::str
     if (start.size() >= kShortestStart && bare.starts_with(start)) longer.push_back(candidate);
   }
   if (!near.empty()) return near;
-  // One that was not typed to its end is likelier than one with other letters, and llama3-70b than llama-33b of llama3.
+  // One that was not typed to its end is likelier than one with other letters: of llama3 llama3-70b, not llama-33b, and
+  // of head heads, not head_dim.
   const std::string typed = lower_case(word);
-  const auto rank = [&](const std::string& name) {
-    return std::pair(!lower_case(name).starts_with(typed), name.size());
+  const auto unlikely = [&](const std::string& name) {
+    return std::pair(!lower_case(name).starts_with(typed), name.size() > word.size() + 1);
   };
-  std::stable_sort(longer.begin(), longer.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
-  if (!longer.empty() && !rank(longer.front()).first)
-    std::erase_if(longer, [&](const auto& n) { return rank(n).first; });
+  std::stable_sort(longer.begin(), longer.end(), [&](const auto& a, const auto& b) {
+    return std::pair(unlikely(a), a.size()) < std::pair(unlikely(b), b.size());
+  });
+  std::erase_if(longer, [&, least = longer.empty() ? std::pair(true, true) : unlikely(longer.front())](
+                            const auto& name) { return least < unlikely(name); });
   for (const std::string& candidate : longer) keep_first(near, candidate);
   if (!near.empty()) return near;
   std::size_t best = std::numeric_limits<std::size_t>::max() - 1;

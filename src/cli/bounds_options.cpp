@@ -219,7 +219,7 @@ void refuse_absent(FlagReader& reader, const Arguments& arguments, const BoundsQ
   };
   const std::string shapeless = "a size alone has no layers";
   const std::string named = "name a MODEL, such as llama3-70b";
-  refuse(!q.model && !arguments.has("--batch-seqs"), "--seq", shapeless, named);
+  refuse(!q.model && !arguments.has("--batch-seqs") && !arguments.has("--batch-tokens"), "--seq", shapeless, named);
   refuse(!q.model, "--checkpoints", shapeless, named);
   refuse(!q.model && !arguments.has("--kv-bytes-per-token"), "--context", shapeless, named);
   refuse(q.hw.is_torus(), "--nodes-spanned", fmt::format("{} has no nodes, only slices", q.hw.name), "leave it out");

@@ -22,7 +22,7 @@ constexpr std::array kForeignFlags{
     ForeignFlag{"--gpus-per-node --ngpus-per-node --num-gpus-per-node --nproc-per-node --devices-per-node "
                 "--ntasks-per-node --chips-per-host",
                 kChipsOfHostFlag},
-    ForeignFlag{"--hardware --chip --gpu --gpu-type --gpu-name --tpu --tpu-type --accelerator --accelerator-type "
+    ForeignFlag{"--hardware --gpu --gpu-type --gpu-name --tpu --tpu-type --accelerator --accelerator-type "
                 "--device --system --sku",
                 "--hw"},
     // Training

@@ -326,6 +326,9 @@ void refuse_meaningless(const Arguments& arguments, const ResolvedQuestion& job)
          "dollars are of the whole run, and how many tokens that trains on is not known", "say so: --tokens 1T");
   refuse(job.workload.tokens && !job.hw.tdp, {"--power", "--pue", "--carbon"},
          fmt::format("{} publishes no power", job.hw.name), "give the watts of a chip: --set hw.power.tdp=450W");
+  const Efficiency& e = job.efficiency;
+  refuse(arguments.value("--graphs") != "none" && (e.kernel_overhead.value <= 0 || e.captured_share.value >= 1),
+         {"--graphs"}, fmt::format("a host launches no kernels of {} one by one", job.hw.name), "leave it out");
   reader.finish();
 }
 

@@ -236,7 +236,10 @@ void Fields::finish() {
     if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
     std::string hint = did_you_mean(nearest(entry.key, known_));
     if (hint.empty()) hint = "known keys: " + join(known_, ", ");
-    if (entry.key_span.file == "<command line>") hint += "; scalecalc hw or model NAME --keys lists what --set takes";
+    if (entry.key_span.file == "<command line>") {
+      hint += hint.ends_with('?') ? " " : "; ";
+      hint += "scalecalc hw or model NAME --keys lists what --set takes";
+    }
     problems_.add(entry.key_span, fmt::format("unknown key {} in {}", in_quotes(entry.key), what_), std::move(hint));
   }
 }
