@@ -73,10 +73,9 @@ std::size_t decode(std::string_view text, char32_t& value) {
   return overlong || surrogate || value > 0x10FFFF ? 0 : length;
 }
 
-/// Edits from `word` to `candidate` if they are alike enough to be the same name mistyped; 0 for the same bare form.
+/// Edits from `word` to `candidate` if they are alike enough to be the same name mistyped.
 std::size_t likeness(std::string_view word, std::string_view candidate) {
   constexpr std::size_t kUnlike = std::numeric_limits<std::size_t>::max();
-  if (bare_form(word) == bare_form(candidate)) return 0;
   const std::size_t longer = std::max(word.size(), candidate.size());
   const std::size_t allowed = std::min(std::max<std::size_t>(2, word.size() / 3), longer / 2);
   const std::size_t shorter = std::min(word.size(), candidate.size());
@@ -117,22 +116,44 @@ std::vector<std::string> nearest(std::string_view word, std::span<const std::str
   std::vector<std::string> near;
   if (word.empty() || word.size() > kLongestName) return near;
   const std::string start = bare_form(word);
-  // Of names as near, one that was not typed to its end is likelier than one with another letter.
-  std::pair<std::size_t, bool> best(std::numeric_limits<std::size_t>::max(), true);
+  std::vector<std::string> longer;
+  for (const std::string& candidate : candidates) {
+    const std::string bare = bare_form(candidate);
+    if (bare == start) keep_first(near, candidate);
+    if (start.size() >= kShortestStart && bare.starts_with(start)) longer.push_back(candidate);
+  }
+  if (!near.empty()) return near;
+  // One that was not typed to its end is likelier than one with other letters: of llama3 llama3-70b, not llama-33b, and
+  // of head heads, not head_dim.
+  const std::string typed = lower_case(word);
+  const auto unlikely = [&](const std::string& name) {
+    return std::pair(!lower_case(name).starts_with(typed), name.size() > word.size() + 1);
+  };
+  std::stable_sort(longer.begin(), longer.end(), [&](const auto& a, const auto& b) {
+    return std::pair(unlikely(a), a.size()) < std::pair(unlikely(b), b.size());
+  });
+  std::erase_if(longer, [&, least = longer.empty() ? std::pair(true, true) : unlikely(longer.front())](
+                            const auto& name) { return least < unlikely(name); });
+  for (const std::string& candidate : longer) keep_first(near, candidate);
+  if (!near.empty()) return near;
+  std::size_t best = std::numeric_limits<std::size_t>::max() - 1;
   for (const std::string& candidate : candidates) {
     const std::size_t distance = likeness(word, candidate);
-    if (distance == std::numeric_limits<std::size_t>::max()) continue;
-    const std::pair rank(distance, !bare_form(candidate).starts_with(start));
-    if (rank > best) continue;
-    if (rank < best) near.clear();
-    best = rank;
+    if (distance > best) continue;
+    if (distance < best) near.clear();
+    best = distance;
     keep_first(near, candidate);
   }
-  if (!near.empty() || start.size() < kShortestStart) return near;
-  for (const std::string& candidate : candidates) {
-    if (bare_form(candidate).starts_with(start)) keep_first(near, candidate);
-  }
   return near;
+}
+
+std::optional<std::size_t> word_like(std::string_view text, std::span<const std::string_view> words) {
+  const auto exact = std::find(words.begin(), words.end(), text);
+  if (exact != words.end()) return static_cast<std::size_t>(exact - words.begin());
+  const std::string wanted = bare_form(text);
+  const auto same = [&](std::string_view word) { return bare_form(word) == wanted; };
+  if (wanted.empty() || std::count_if(words.begin(), words.end(), same) != 1) return std::nullopt;
+  return static_cast<std::size_t>(std::find_if(words.begin(), words.end(), same) - words.begin());
 }
 
 std::string did_you_mean(const std::vector<std::string>& names) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,10 +13,14 @@ namespace scalecalc {
 /// Damerau-Levenshtein distance (adjacent transpositions count one), ASCII case-insensitive.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The candidate nearest to `word`, or up to three that are equally near: sharing a separator-insensitive form
-/// (llama370b finds llama3-70b), or within max(2, length/3) edits that leave half of the word standing, or else
-/// starting with the word (h100 finds h100-sxm and h100-pcie). Empty if nothing is near.
+/// Up to three candidates that `word` may be meant as: those that share its separator-insensitive form (llama370b finds
+/// llama3-70b), else those that start with three or more characters of it and nothing else, shortest first (h100 finds
+/// h100-sxm), else the nearest within max(2, length/3) edits that leave half of the word standing. Empty if nothing is
+/// near.
 std::vector<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
+
+/// Position of the word that is `text`, or the only one that is but for case and '-', '_', '.' and blanks.
+std::optional<std::size_t> word_like(std::string_view text, std::span<const std::string_view> words);
 
 /// "did you mean 'x'?" / "did you mean 'x' or 'y'?" / "" when `names` is empty.
 std::string did_you_mean(const std::vector<std::string>& names);

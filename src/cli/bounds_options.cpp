@@ -95,13 +95,13 @@ constexpr std::array kBoundsFlags{
                                          "int8"),
     dtype_flag<&BoundsQuestion::activations>("--activations",
                                              "format activations are kept and sent in (default: --precision)"),
-    text("--versus", "HW", "how the limits differ from those of other hardware", "book/h100"),
     efficiency_flag(
         "ideal (default): data-sheet rates, as the book; calibrated: times the hardware file's efficiencies")
         .when<0, &BoundsQuestion::ideal>(),
 };
 
 constexpr std::array kBoundsTrainingFlags{
+    text("--versus", "HW", "how the limits differ from those of other hardware", "book/h100"),
     count<&BoundsQuestion::data_axes>(
         "--mx", kAxesRange, "N",
         "torus axes that carry data parallelism, M_X (default: all, or all but M_Y beside tensor parallelism)", "2"),
@@ -210,6 +210,31 @@ void read_bounds_degrees(FlagReader& reader, const Arguments& arguments, BoundsQ
   if (product > static_cast<double>(kMostChips)) {
     reader.problem(fmt::format("--fix: the degrees make more than {} chips", group_thousands(kMostChips)));
   }
+}
+
+/// What the model or the hardware has nothing of.
+void refuse_absent(FlagReader& reader, const Arguments& arguments, const BoundsQuestion& q) {
+  const auto refuse = [&](bool without, std::string_view flag, const std::string& why, const std::string& hint) {
+    if (without && arguments.has(flag)) reader.problem(fmt::format("{} has no meaning: {}", flag, why), hint);
+  };
+  const std::string shapeless = "a size alone has no layers";
+  const std::string named = "name a MODEL, such as llama3-70b";
+  refuse(!q.model && !arguments.has("--batch-seqs") && !arguments.has("--batch-tokens"), "--seq", shapeless, named);
+  refuse(!q.model, "--checkpoints", shapeless, named);
+  refuse(!q.model && !arguments.has("--kv-bytes-per-token"), "--context", shapeless, named);
+  refuse(q.hw.is_torus(), "--nodes-spanned", fmt::format("{} has no nodes, only slices", q.hw.name), "leave it out");
+  refuse(!q.hw.is_torus() && q.slices > 1, "--slices", fmt::format("{} is not built in slices", q.hw.name),
+         "say how many chips there are: --chips");
+  const auto any = [&](std::initializer_list<std::string_view> flags) {
+    return std::any_of(flags.begin(), flags.end(), [&](std::string_view flag) { return arguments.has(flag); });
+  };
+  const bool chips = any({"--chips", "--topology", "--pods"});
+  const bool batch = any({"--batch-tokens", "--batch-seqs"});
+  const bool run = q.model || (arguments.has("--tokens") ? chips || batch : chips && batch);
+  const bool trains = bounds_mode(arguments) != 1U;
+  refuse(!(trains && run) && !arguments.has("--prompt"), "--mfu", "no run is planned and no prompt is read",
+         "--prompt 8192 asks how long one takes");
+  reader.finish();
 }
 
 void load_files(const Arguments& arguments, const Catalog& catalog, const std::string& model, const std::string& hw,
@@ -342,6 +367,7 @@ BoundsQuestion bounds_question(const Arguments& arguments, const Catalog& catalo
   question.serving = read_bounds_serving(reader, catalog);
   reader.finish();
   load_files(arguments, catalog, model, hw, question);
+  refuse_absent(reader, arguments, question);
   return question;
 }
 

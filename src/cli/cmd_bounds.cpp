@@ -41,6 +41,7 @@ const Command& bounds_command() {
       .run = run_bounds,
       .modes = bounds_modes(),
       .mode_of = bounds_mode,
+      .names = CatalogKind::kModel,
       .common = kBoundsCommon};
   return kBounds;
 }

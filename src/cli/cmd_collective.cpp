@@ -8,6 +8,7 @@
 #include "cli/comma_list.h"
 #include "cli/commands.h"
 #include "cli/flag_reader.h"
+#include "cli/foreign_words.h"
 #include "cli/output_command.h"
 #include "network/slice.h"
 #include "primitives/collective_answer.h"
@@ -36,10 +37,7 @@ std::vector<std::string_view> op_words() {
 
 std::optional<std::size_t> collective_mode(const Arguments& arguments) {
   if (arguments.positionals().size() != 1) return std::nullopt;
-  for (std::size_t m = 0; m < kCollectiveModes.size(); ++m) {
-    if (kCollectiveModes[m].name == arguments.positionals().front()) return m;
-  }
-  return std::nullopt;
+  return word_meant(arguments.positionals().front(), op_words());
 }
 
 /// Between commas, without blanks.
@@ -164,7 +162,7 @@ constexpr std::array kCollectiveFlags{
                                           "auto (default): as the hardware builds such a slice")
         .like("on"),
     convention_flag<&CollectiveQuestion::convention>(kCollectiveConventionNames).in(~kOfPermute),
-    in_network_flag<&CollectiveQuestion::in_network>(kInNetworkNames).in(~kOfPermute),
+    in_network_flag<&CollectiveQuestion::in_network>(kInNetworkNames).in(of_op(CollectiveOp::kAllReduce)),
     count<&CollectiveQuestion::top_k>("--top-k", kChipRange, "K",
                                       "only K of the slots for all members are filled (ragged)", "4")
         .in(of_op(CollectiveOp::kAllToAll)),
@@ -222,10 +220,6 @@ CollectiveQuestion collective_question(const Arguments& arguments) {
   }
   if (!arguments.has("--bytes") && !arguments.has("--array")) {
     reader.problem("how large is the array?", "--bytes 64MiB, --bytes 1KiB..1GiB*4, or --array bf16[2048_X,8192]");
-  }
-  if (q.in_network == InNetwork::kOn && q.op != CollectiveOp::kAllReduce &&
-      collective_mode(arguments) != kPermuteMode) {
-    reader.problem("--in-network is for all-reduce", "leave it out");
   }
   if (arguments.has("--from") != arguments.has("--to")) {
     reader.problem("--from and --to belong together", "give both, or neither for a permute to the next member");

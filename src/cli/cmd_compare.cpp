@@ -75,6 +75,7 @@ const Command& compare_command() {
       .run = run_compare,
       .modes = compare_modes(),
       .mode_of = compare_mode,
+      .names = CatalogKind::kModel,
       .check_fails = "an --expect fails",
       .nothing_fits = "no system can do it",
       .interruptible = true,

@@ -41,6 +41,7 @@ const Command& distill_command() {
       .run = run_distill,
       .modes = distill_modes(),
       .mode_of = distill_mode,
+      .names = CatalogKind::kModel,
       .nothing_fits = "nothing fits",
       .common = kDistillCommon};
   return kDistill;

@@ -8,6 +8,8 @@
 #include "cli/commands.h"
 #include "cli/flag_reader.h"
 #include "cli/output_command.h"
+#include "cli/set_keys.h"
+#include "config/yaml_writer.h"
 #include "network/slice.h"
 #include "primitives/hw.h"
 #include "report/hw_output.h"
@@ -21,15 +23,24 @@ constexpr CountRange kYearRange{1990, 2100};
 constexpr CountRange kRegisterRange{1, 1'000'000};
 constexpr std::array<std::string_view, 6> kHwOrderNames{"name", "year", "matmul", "memory", "bandwidth", "price"};
 
-constexpr std::array kHwModes{Mode{"hw list", "a list has many chips"}, Mode{"hw HW", "a chip was named"}};
-constexpr Modes kOfLists = 1U << 0U;
-constexpr Modes kOfChips = 1U << 1U;
+enum HwMode : std::size_t { kHwList, kOneHw, kHwKeys, kHwDump };
+constexpr std::array kHwModes{
+    Mode{"hw list", "a list has many chips"}, Mode{"hw HW", "a chip was named"},
+    Mode{"hw HW --keys", "what --set takes is listed"},
+    Mode{.name = "hw HW --dump-yaml", .why = "the chip's file is printed and nothing else", .has_outputs = false}};
+constexpr Modes kOfLists = 1U << kHwList;
+constexpr Modes kOfChips = 1U << kOneHw;
+constexpr Modes kOfHwFiles = 1U << kHwKeys | 1U << kHwDump;
 
 bool is_hw_list(const Arguments& arguments) {
   const std::vector<std::string>& names = arguments.positionals();
   return names.empty() || (names.size() == 1 && names.front() == "list");
 }
-std::optional<std::size_t> hw_mode(const Arguments& arguments) { return is_hw_list(arguments) ? 0 : 1; }
+std::optional<std::size_t> hw_mode(const Arguments& arguments) {
+  if (arguments.has("--keys")) return kHwKeys;
+  if (arguments.has("--dump-yaml")) return kHwDump;
+  return is_hw_list(arguments) ? kHwList : kOneHw;
+}
 
 /// "3,3" to numbers; at least one, none negative.
 template <Shape SendQuestion::*kEnd>
@@ -118,6 +129,14 @@ constexpr std::array kChipFlags{
                                              "registers of a thread: how many warps an SM holds", "256"),
 };
 
+constexpr std::array kHwFileFlags{
+    kSetFlag.explained("replace one field of the chip (hw.)"),
+    keys_flag().in(1U << kHwKeys),
+    toggle("--dump-yaml", "print the chip as a scalecalc-hardware/1 file and nothing else")
+        .in(1U << kHwDump)
+        .of_output(),
+};
+
 constexpr std::array kHwListFlags{
     dtype_flag<&HwListQuestion::dtype>("--dtype", kDtypeHelp, "fp8"),
     text<&HwListQuestion::vendor>("--vendor", "NAME", "chips of this vendor", "AMD"),
@@ -133,7 +152,8 @@ constexpr std::array kHwListFlags{
 };
 
 std::span<const Flag> hw_flags() {
-  static const std::vector<Flag> kAll = composed({{kChipFlags, kOfChips}, {kHwListFlags, kOfLists}});
+  static const std::vector<Flag> kAll =
+      composed({{kChipFlags, kOfChips}, {kHwFileFlags, kOfHwFiles}, {kHwListFlags, kOfLists}});
   return kAll;
 }
 
@@ -157,7 +177,38 @@ HwQuestion chip_question(FlagReader& reader, const Arguments& arguments) {
   return q;
 }
 
+/// The file of the one chip named, with what --set changes.
+ConfigNode chip_document(const Arguments& arguments, const Catalog& catalog) {
+  FlagReader reader(arguments);
+  const std::string name = reader.only_word("HW", "which chip?");
+  reader.finish();
+  ConfigNode out = catalog.load(CatalogKind::kHardware, name);
+  apply_sets(arguments.values("--set"), {{"hw", &out}});
+  return out;
+}
+
+ExitCode dump_hw(const Arguments& arguments, Environment& env) {
+  FlagReader(arguments).finish();
+  const Session session = read_session(arguments, env);
+  const Catalog catalog(session.config_directories, session.remembered);
+  const ConfigNode document = chip_document(arguments, catalog);
+  load_hardware(document, catalog, Unpublished::kAllowed);  // what is printed can be read again
+  write_result(env.out, write_yaml(document));
+  return ExitCode::kAnswered;
+}
+
+ExitCode list_hw_keys(const Arguments& arguments, Environment& env) {
+  return answer_with_output(arguments, env, [&](const Catalog& catalog) {
+    const auto read = [&](const ConfigNode& document, std::vector<AskedField>& asked) {
+      load_hardware(document, catalog, Unpublished::kAllowed, &asked);
+    };
+    return with_query(set_keys_output("hw", chip_document(arguments, catalog), read), arguments);
+  });
+}
+
 ExitCode run_hw(const Arguments& arguments, Environment& env) {
+  if (hw_mode(arguments) == kHwDump) return dump_hw(arguments, env);
+  if (hw_mode(arguments) == kHwKeys) return list_hw_keys(arguments, env);
   const bool list = is_hw_list(arguments);
   FlagReader reader(arguments);
   const HwQuestion chip = list ? HwQuestion{} : chip_question(reader, arguments);
@@ -183,17 +234,19 @@ const Command& hw_command() {
   static const Command kHw{
       .name = "hw",
       .summary = "Chips: rates, critical intensities, topology, switches, prices, sources; or a list.",
-      .usage = "[list | HW...] [flags]",
+      .usage = "[list | HW...] [flags] | HW --keys | HW --dump-yaml",
       .examples =
           "  scalecalc hw list --since 2023 --sort matmul\n"
           "  scalecalc hw tpu-v5p --topology 4x4x8\n"
           "  scalecalc hw h100-sxm b200 --dtype fp8\n"
+          "  scalecalc hw h100-sxm --keys\n"
           "  scalecalc hw book/tpu-v5e --topology 4x4 --load 128Kix128Ki --batch 8\n",
       .notes = "Bandwidths are one way and of one chip unless the line says otherwise.\n",
       .flags = hw_flags(),
       .run = run_hw,
       .modes = kHwModes,
       .mode_of = hw_mode,
+      .names = CatalogKind::kHardware,
       .common = kHwCommon};
   return kHw;
 }

@@ -158,6 +158,9 @@ ExitCode run_matmul(const Arguments& arguments, Environment& env) {
   return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     std::optional<HardwareSpec> hw;
     if (arguments.has("--hw")) hw = hardware_asked_for(arguments, catalog);
+    if (arguments.has("--in-network") && hw && hw->is_torus()) {
+      throw UserError(fmt::format("--in-network has no meaning: {} has no switches", hw->name), "leave it out");
+    }
     MatmulAnswer found = answer(asked.question, hw ? &*hw : nullptr);
     note_sets(arguments, found.assumptions);
     return with_query(matmul_output(found, hw ? &*hw : nullptr, asked.top), arguments,

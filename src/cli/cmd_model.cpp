@@ -14,6 +14,7 @@
 #include "cli/output_command.h"
 #include "cli/outputs.h"
 #include "cli/session.h"
+#include "cli/set_keys.h"
 #include "config/yaml_writer.h"
 #include "primitives/model_figures.h"
 #include "report/model_output.h"
@@ -23,24 +24,26 @@
 namespace scalecalc::cli {
 namespace {
 
-enum ModelMode : std::size_t { kOneModel, kModelList, kModelDesign, kModelDump };
-constexpr std::array kModelModes{Mode{"model MODEL"}, Mode{"model list"},
-                                 Mode{.name = "model design",
-                                      .why = "the model is what is looked for",
-                                      .example = "scalecalc model design --hw h100-sxm --chips 1024 --deadline 30d"},
-                                 Mode{.name = "model MODEL --dump-yaml",
-                                      .why = "the model's file is printed and nothing else",
-                                      .has_outputs = false}};
+enum ModelMode : std::size_t { kOneModel, kModelList, kModelDesign, kModelDump, kModelKeys };
+constexpr std::array kModelModes{
+    Mode{"model MODEL"}, Mode{"model list"},
+    Mode{.name = "model design",
+         .why = "the model is what is looked for",
+         .example = "scalecalc model design --hw h100-sxm --chips 1024 --deadline 30d"},
+    Mode{
+        .name = "model MODEL --dump-yaml", .why = "the model's file is printed and nothing else", .has_outputs = false},
+    Mode{"model MODEL --keys", "what --set takes is listed"}};
 
 std::optional<std::size_t> model_mode(const Arguments& arguments) {
   const std::string first = arguments.positionals().empty() ? "" : arguments.positionals().front();
   if (first == "design") return kModelDesign;
   if (first == "list") return kModelList;
+  if (arguments.has("--keys")) return kModelKeys;
   return arguments.has("--dump-yaml") ? kModelDump : kOneModel;
 }
 
 constexpr Modes kOfOne = 1U << kOneModel;
-constexpr Modes kOfFiles = kOfOne | 1U << kModelDump;
+constexpr Modes kOfFiles = kOfOne | 1U << kModelDump | 1U << kModelKeys;
 constexpr Modes kOfDesign = 1U << kModelDesign;
 
 constexpr CountRange kTokenRange{1, 1'000'000'000'000'000};
@@ -73,6 +76,7 @@ constexpr std::array kModelFlags{
     toggle("--dump-yaml", "print the model as a scalecalc-model/1 file and nothing else")
         .in(1U << kModelDump)
         .of_output(),
+    keys_flag().in(1U << kModelKeys),
     kSetFlag.in(kOfFiles | kOfDesign),
     kExplainFlag.in(kOfOne | kOfDesign),
 };
@@ -190,6 +194,14 @@ ExitCode run_model(const Arguments& arguments, Environment& env) {
     write_result(env.out, write_yaml(document.document));
     return ExitCode::kAnswered;
   }
+  if (mode == kModelKeys) {
+    return answer_with_output(arguments, env, [&](const Catalog& catalog) {
+      const auto read = [](const ConfigNode& document, std::vector<AskedField>& asked) {
+        load_model(document, &asked);
+      };
+      return with_query(set_keys_output("model", document_asked_for(arguments, catalog).document, read), arguments);
+    });
+  }
   return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     return mode == kModelList ? model_list(arguments, catalog) : model_answer(arguments, catalog);
   });
@@ -213,12 +225,14 @@ const Command& model_command() {
       .examples =
           "  scalecalc model llama3-70b --seq 8192\n"
           "  scalecalc model deepseek-v3 --kv fp8 --json\n"
+          "  scalecalc model llama3-70b --keys\n"
           "  scalecalc model list\n"
           "  scalecalc model design --hw h100-sxm --chips 1024 --deadline 30d\n",
       .flags = model_flags(),
       .run = run_model,
       .modes = kModelModes,
       .mode_of = model_mode,
+      .names = CatalogKind::kModel,
       .common = kModelCommon};
   return kModel;
 }

@@ -42,6 +42,7 @@ const Command& rl_command() {
           "A synchronous step lasts until the longest response ends: give lengths, not a mean.\n",
       .flags = rl_flags(),
       .run = run_rl,
+      .names = CatalogKind::kModel,
       .nothing_fits = "nothing fits",
       .common = kRlCommon};
   return kRl;

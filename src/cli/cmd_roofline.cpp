@@ -100,7 +100,7 @@ void check_sharing(FlagReader& reader, const Arguments& arguments, const Rooflin
   if (q.vmem_multiple && q.from != OperandHome::kVmem) {
     reader.problem("--vmem-multiple says how fast VMEM is, and the operands lie elsewhere", "add --from vmem");
   }
-  const bool split = q.sharing.split != MatmulSplit::kEven;
+  const bool split = arguments.has("--split");
   const bool exchanges = q.sharing.split == MatmulSplit::kContraction || q.sharing.split == MatmulSplit::kOutput;
   if (split && q.sharing.chips == 1)
     reader.problem("--split divides a matmul over chips, and there is one", "add --chips N");

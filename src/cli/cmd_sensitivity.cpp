@@ -116,6 +116,7 @@ const Command& sensitivity_command() {
           "rate the layout is searched for again, unless --fixed says not to.\n",
       .flags = sensitivity_flags(),
       .run = run_sensitivity,
+      .names = CatalogKind::kModel,
       .nothing_fits = "nothing fits",
       .interruptible = true,
       .common = kSensitivityCommon};

@@ -1,8 +1,12 @@
 // `scalecalc serve`: flags to a question, the answer to the targets asked for.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 
 #include "cli/commands.h"
 #include "cli/output_command.h"
+#include "cli/run_options.h"
 #include "cli/serve_options.h"
 #include "report/serve_output.h"
 #include "report/traffic_output.h"
@@ -10,10 +14,24 @@
 namespace scalecalc::cli {
 namespace {
 
+/// Energy without the watts of any chip.
+void refuse_power_flags(const Arguments& arguments, const ServeAnswer& answer) {
+  const auto powered = [](const ServeSystem& system) { return system.hw->tdp.has_value(); };
+  if (std::any_of(answer.systems.begin(), answer.systems.end(), powered)) return;
+  FlagReader reader(arguments, serve_flags());
+  for (const Flag& flag : power_flags()) {
+    if (!arguments.has(flag.name)) continue;
+    reader.problem(fmt::format("{} has no meaning: {} publishes no power", flag.name, answer.systems.front().hw->name),
+                   "give the watts of a chip: --set hw.power.tdp=450W");
+  }
+  reader.finish();
+}
+
 ExitCode run_serve(const Arguments& arguments, Environment& env) {
   return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     const ServeAsked asked = serve_asked(arguments);
     const ServeAnswer answer = serve_answer(asked.question, catalog);
+    refuse_power_flags(arguments, answer);
     Output output = serve_output(answer, arguments.has("--explain"));
     if (!asked.mix.is_fixed())
       output.notes.push_back("the points are of the mean lengths; --rate takes each request's");
@@ -46,6 +64,7 @@ const Command& serve_command() {
           "waiting for a slot in it.\n",
       .flags = serve_flags(),
       .run = run_serve,
+      .names = CatalogKind::kModel,
       .nothing_fits = "nothing fits or meets the limits",
       .common = kServeCommon};
   return kServe;

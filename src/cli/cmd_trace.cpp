@@ -120,6 +120,7 @@ const Command& trace_command() {
           "stage does with the step.\n",
       .flags = trace_flags(),
       .run = run_trace,
+      .names = CatalogKind::kModel,
       .nothing_fits = "nothing fits",
       .interruptible = true,
       .common = kTraceCommon};

@@ -33,7 +33,9 @@ ExitCode run_train(const Arguments& arguments, Environment& env) {
   OutputTargets outputs(arguments.values("--output"), arguments.has("--json"));
   refuse_parts_of_files(session, outputs);
   const Catalog catalog(session.config_directories, session.remembered);
-  const TrainAnswer found = answer(question, catalog, env.interrupted);
+  ResolvedQuestion resolved = resolve(question, catalog);
+  refuse_meaningless(arguments, resolved);
+  const TrainAnswer found = answer(question, std::move(resolved), env.interrupted);
   const bool complete = !(env.interrupted && env.interrupted());
 
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
@@ -64,6 +66,7 @@ const Command& train_command() {
       .run = run_train,
       .modes = train_modes(),
       .mode_of = train_mode,
+      .names = CatalogKind::kModel,
       .nothing_fits = "nothing fits",
       .interruptible = true,
       .common = kTrainCommon};

@@ -9,6 +9,7 @@
 #include "base/diagnostic.h"
 #include "cli/environment.h"
 #include "cli/options.h"
+#include "config/catalog.h"
 
 namespace scalecalc::cli {
 
@@ -37,6 +38,7 @@ struct Command {
   std::span<const Mode> modes{};  ///< empty: every flag has a meaning in every question
   /// Position of the mode that is asked for; nothing if that is not clear, which the command complains about.
   std::optional<std::size_t> (*mode_of)(const Arguments&) = nullptr;
+  std::optional<CatalogKind> names{};   ///< what its words name: models, or chips
   std::string_view check_fails{};       ///< exit status 1: "an --expect fails"; empty: it never exits so
   std::string_view nothing_fits{};      ///< exit status 3, the same
   bool interruptible = false;           ///< exit status 130

@@ -113,7 +113,7 @@ std::vector<Flag> make_compare_flags() {
   }
   const std::size_t own = out.size();
   for (const Flag& flag : flags_but(serve_flags(), {"--hw", "--trace", "--rate", "--simulate", "--seed", "--prefill-hw",
-                                                    "--price", "--top", "--explain"})) {
+                                                    "--carbon", "--price", "--top", "--explain"})) {
     const auto same = std::find_if(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(own),
                                    [&](const Flag& f) { return f.name == flag.name && f.store == flag.store; });
     if (same < out.begin() + static_cast<std::ptrdiff_t>(own)) {
@@ -158,6 +158,10 @@ TrainCompareQuestion train_comparison(FlagReader& reader, const Arguments& argum
     reader.problem("--chips is missing: on how many chips?",
                    "--chips 1024 for all, NAME:1024 in --hw for one; or --deadline 30d finds the fewest");
   }
+  if (sized && arguments.has("--chips") && !arguments.has("--deadline") && !arguments.has("--budget")) {
+    reader.problem("--chips has no meaning: every system of --hw says its own",
+                   "leave it out, or NAME in place of NAME:N");
+  }
   share_with(out, shared);
   return out;
 }
@@ -166,6 +170,15 @@ ServeCompareQuestion serve_comparison(FlagReader& reader, const Arguments& argum
   ServeCompareQuestion out{.serve = read_serve_question(reader, arguments).question};
   out.serve.hardware = {first_of(shared.systems)};
   if (!arguments.has("--objective")) out.serve.objective = ServeObjective::kCost;
+  if (arguments.has("--chips") && std::all_of(shared.systems.begin(), shared.systems.end(),
+                                              [](const SystemAsked& s) { return s.chips.has_value(); })) {
+    reader.problem("--chips has no meaning: every system of --hw says its own",
+                   "leave it out, or NAME in place of NAME:N");
+  }
+  if (arguments.has("--mfu") && !arguments.has("--slo-ttft") && !arguments.has("--slo-request")) {
+    reader.problem("--mfu has no meaning: it is of the prefill, which this comparison does not show",
+                   "add what the prefill may take: --slo-ttft 500ms");
+  }
   for (const SystemAsked& s : shared.systems) {
     if (s.slices > 1) {
       reader.problem(fmt::format("--hw {}: a model server runs on one slice", s.hardware), "NAME:CHIPS");

@@ -31,7 +31,9 @@ ExitCode run_train_curve(const CurveQuestion& question, const Arguments& argumen
   OutputTargets outputs(arguments.values("--output"), arguments.has("--json"));
   refuse_parts_of_files(session, outputs);
   const Catalog catalog(session.config_directories, session.remembered);
-  TrainCurve curve = train_curve(question, catalog, env.interrupted);
+  ResolvedQuestion job = resolve_job(question.train, catalog);
+  refuse_meaningless(arguments, job);
+  TrainCurve curve = train_curve(question, std::move(job), env.interrupted);
   note_grouping(arguments, curve);
   const bool complete = !(env.interrupted && env.interrupted());
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));

@@ -11,9 +11,19 @@
 #include "base/text.h"
 #include "cli/comma_list.h"
 #include "cli/commands.h"
+#include "cli/foreign_words.h"
 #include "cli/help.h"
 
 namespace scalecalc::cli {
+
+namespace {
+
+/// "--weight-bytes 2.6e10" needs no unit behind the number.
+bool names_its_unit(std::string_view name, UnitKind kind) {
+  return kind == UnitKind::kBytes && name.find("bytes") != std::string_view::npos;
+}
+
+}  // namespace
 
 FlagReader::FlagReader(const Arguments& arguments)
     : arguments_(arguments), flags_(arguments.command().flags), mode_(mode_of(arguments)) {
@@ -147,7 +157,7 @@ std::optional<std::int64_t> FlagReader::count_of(std::string_view name, std::str
 }
 
 std::optional<double> FlagReader::quantity_of(std::string_view name, std::string_view text, UnitKind kind) {
-  const auto parsed = parse_quantity(text, kind);
+  const auto parsed = parse_quantity(text, kind, names_its_unit(name, kind));
   if (const double* value = std::get_if<double>(&parsed)) return *value;
   const UnitError& error = std::get<UnitError>(parsed);
   problem(fmt::format("{}: {}", name, error.message), error.hint);
@@ -155,8 +165,7 @@ std::optional<double> FlagReader::quantity_of(std::string_view name, std::string
 }
 
 std::optional<std::size_t> FlagReader::word_of(std::string_view name, std::string_view text, LegalWords words) {
-  const auto found = std::find(words.begin(), words.end(), text);
-  if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
+  if (const auto meant = word_meant(text, words)) return meant;
   const std::vector<std::string> known(words.begin(), words.end());
   std::string hint = did_you_mean(nearest(text, known));
   if (!hint.empty()) hint += ' ';
@@ -189,7 +198,7 @@ std::optional<std::size_t> FlagReader::word(const Flag& flag) {
 std::optional<std::vector<double>> FlagReader::sweep(const Flag& flag) {
   const auto given = text(flag);
   if (!given) return std::nullopt;
-  const auto parsed = parse_sweep(*given, flag.unit);
+  const auto parsed = parse_sweep(*given, flag.unit, names_its_unit(flag.name, flag.unit));
   if (const UnitError* error = std::get_if<UnitError>(&parsed)) {
     problem(fmt::format("{}: {}", flag.name, error->message), error->hint);
     return std::nullopt;

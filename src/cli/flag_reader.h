@@ -235,8 +235,9 @@ std::optional<Value> FlagReader::get(const Flag& flag) {
     const auto n = count(flag);
     return n ? std::optional(static_cast<Value>(*n)) : std::nullopt;
   } else if constexpr (std::is_same_v<Value, std::string>) {
-    if (!flag.words.empty() && !word(flag)) return std::nullopt;
-    return text(flag);
+    if (flag.words.empty()) return text(flag);
+    const auto at = word(flag);
+    return at ? std::optional<std::string>(flag.words[*at]) : std::nullopt;
   } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
     return texts(flag);
   } else if constexpr (std::is_same_v<Value, std::vector<double>>) {

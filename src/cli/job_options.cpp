@@ -48,7 +48,8 @@ constexpr std::array kDistillFlags{
                                        "times the student sees what was stored (default: 1)", "3"),
     quantity<&DistillQuestion::storage>("--storage-bandwidth", UnitKind::kBytesPerSecond, "RATE",
                                         "of all hosts together (default: the hardware file's)", "200GB/s")
-        .key("storage_bytes_per_s"),
+        .key("storage_bytes_per_s")
+        .in(kOfLogits),
 };
 
 constexpr std::array kRlFlags{

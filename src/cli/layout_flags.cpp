@@ -52,7 +52,9 @@ std::optional<std::int64_t> word_at(FlagReader& reader, const LayoutDimension& d
   const std::size_t colon = takes_number(dimension) ? text.find(':') : std::string_view::npos;
   const std::vector<std::string> words = choices(dimension);
   const std::vector<std::string_view> views(words.begin(), words.end());
-  if (reader.word_of(place, text.substr(0, colon), views) && colon != std::string_view::npos) {
+  const auto at = reader.word_of(place, text.substr(0, colon), views);
+  if (at && colon == std::string_view::npos) return choice(dimension, *at);
+  if (at) {
     const std::string_view word = dimension.name == "remat" ? "full" : "activations";
     reader.problem(
         fmt::format("{}: {} is no number of layers", place, in_quotes(text)),

@@ -56,6 +56,8 @@ class OperationReader {
   void flops();
   void bytes();
 
+  /// "512 8192 8192" is a shape in several words, and one is expected; a problem then.
+  bool shape_in_words();
   /// One of the shapes that a matmul's word may have.
   bool matmul_sizes(Matmul& matmul, Values& rows);
   void tile(KeyWords& keys, Matmul& matmul);
@@ -82,6 +84,17 @@ class OperationReader {
   Problems& problems_;
   SpokenOperation out_;
 };
+
+bool OperationReader::shape_in_words() {
+  std::vector<std::string> sizes;
+  for (std::size_t i = 1; i < words_.size() && words_[i].find('=') == std::string::npos; ++i) {
+    if (std::holds_alternative<double>(parse_quantity(words_[i], UnitKind::kCount))) sizes.push_back(words_[i]);
+  }
+  if (sizes.size() < 2) return false;
+  problem(words_.span(2), "a shape is one word, its sizes with x between them",
+          fmt::format("{} {}", words_[0], join(sizes, "x")));
+  return true;
+}
 
 bool OperationReader::matmul_sizes(Matmul& m, Values& rows) {
   constexpr const char* kMatmulForms = "BxDxF such as 512x8192x28672, DxF with --batch, or NxBxDxF for N matmuls alike";
@@ -252,6 +265,8 @@ SpokenOperation OperationReader::read() {
   }
   const std::size_t problems_before = problems_.size();
   const std::string& name = words_[0];
+  const bool is_shaped = name == "matmul" || name == "add" || name == "elementwise" || name == "dot" || name == "load";
+  if (is_shaped && shape_in_words()) return {};
   if (name == "matmul") {
     matmul();
   } else if (name == "attention") {

@@ -13,6 +13,7 @@
 #include "base/diagnostic.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/foreign_words.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -68,12 +69,16 @@ const Flag* lettered_flag(char letter, std::span<const Flag> flags) {
 [[noreturn]] void unknown_flag(std::string_view word, std::span<const Flag> flags, std::string_view command) {
   const std::string_view name = word.substr(0, word.find('='));
   std::vector<std::string> known;
-  for (const Flag& flag : flags) known.emplace_back(flag.name);
+  for (const Flag& flag : flags) known.emplace_back(flag.name.substr(2));  // dashes would count as letters that agree
   // "-chips" is meant as "--chips", but a short word behind one dash is a cluster of letters.
   constexpr std::size_t kCluster = 4;
   const bool letters = !name.starts_with("--") && name.size() <= kCluster;
-  const std::string spelled = name.starts_with("--") ? std::string(name) : "-" + std::string(name);
-  std::string hint = letters ? "" : did_you_mean(nearest(spelled, known));
+  std::string hint = meaning_of(name, flags);
+  if (hint.empty() && !letters) {
+    std::vector<std::string> near = nearest(name.substr(name.find_first_not_of('-')), known);
+    for (std::string& flag : near) flag.insert(0, "--");
+    hint = did_you_mean(near);
+  }
   if (!hint.empty()) hint += ' ';
   throw UserError(fmt::format("unknown flag {}", in_quotes(name)),
                   fmt::format("{}scalecalc {} --help lists the flags", hint, command));
@@ -117,6 +122,12 @@ std::vector<std::string> checked(const Flag& flag, std::vector<std::string> valu
   if (values.size() > 1 && flag.kind != FlagKind::kRepeatable) {
     throw UserError(fmt::format("{} is given twice: {} and {}", flag.name, in_quotes(values[0]), in_quotes(values[1])),
                     "");
+  }
+  // Modes and readers compare words as the table spells them.
+  for (std::string& value : values) {
+    if (const auto meant = flag.reading == Reading::kWord ? word_meant(value, flag.words) : std::nullopt) {
+      value = flag.words[*meant];
+    }
   }
   return values;
 }
@@ -203,6 +214,11 @@ std::vector<std::string> Arguments::values(std::string_view flag) const {
   return found == values_.end() ? std::vector<std::string>{} : found->second;
 }
 
+void Arguments::replace(std::string_view flag, std::vector<std::string> values) {
+  values_.erase(std::string(flag));
+  if (!values.empty()) values_.emplace(flag, std::move(values));
+}
+
 Arguments Arguments::of(const Command& command, std::vector<std::string> positionals, Values values) {
   Arguments out;
   out.command_ = &command;
@@ -212,7 +228,11 @@ Arguments Arguments::of(const Command& command, std::vector<std::string> positio
 }
 
 Arguments parse_arguments(const std::vector<std::string>& args, const Command& command) {
-  const std::vector<Flag> flags = flags_of(command);
+  std::vector<Flag> flags = flags_of(command);
+  if (find_flag(flags, "--chips") != nullptr) {
+    flags.push_back(text(kHostsFlag, "N", "", "16"));
+    flags.push_back(text(kChipsOfHostFlag, "N", "", "8"));
+  }
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
@@ -224,7 +244,8 @@ Arguments parse_arguments(const std::vector<std::string>& args, const Command& c
   }
   // What stands behind "--" is no flag; CLI11 would still read some of it as one.
   const auto end = std::find(args.begin(), args.end(), "--");
-  const std::vector<std::string> typed = spelled_out({args.begin(), end}, flags);
+  Arguments out;
+  const std::vector<std::string> typed = spelled_out(own_words({args.begin(), end}, flags, out.readings_), flags);
   try {
     app.parse(std::vector<std::string>(typed.rbegin(), typed.rend()));  // CLI11 takes them from the back
   } catch (const CLI::ArgumentMismatch&) {                              // the last word is a flag without its value
@@ -232,7 +253,6 @@ Arguments parse_arguments(const std::vector<std::string>& args, const Command& c
     const Flag* flag = last.starts_with("--") ? named_flag(last, flags) : lettered_flag(last.back(), flags);
     missing_value(*flag);
   }
-  Arguments out;
   out.command_ = &command;
   out.positionals_ = words_of(app.remaining(), typed, flags, command.name);
   if (end != args.end()) out.positionals_.insert(out.positionals_.end(), end + 1, args.end());

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/explained.h"
 #include "cli/flag.h"
 
 namespace scalecalc::cli {
@@ -25,6 +26,12 @@ class Arguments {
   std::vector<std::string> values(std::string_view flag) const;
   const std::vector<std::string>& positionals() const { return positionals_; }
   const Command& command() const { return *command_; }
+  /// How words were read that are none of ours: assumptions of every answer (query.h).
+  const std::vector<Assumption>& readings() const { return readings_; }
+  /// Another value for a flag or a word; none: the flag is taken away.
+  void replace(std::string_view flag, std::vector<std::string> values);
+  void replace_word(std::size_t at, std::string word) { positionals_[at] = std::move(word); }
+  void note(Assumption reading) { readings_.push_back(std::move(reading)); }
 
   using Values = std::map<std::string, std::vector<std::string>, std::less<>>;
   /// Without a command line: flags by name, each of which the command has; a switch has no values.
@@ -35,10 +42,11 @@ class Arguments {
   const Command* command_ = nullptr;
   Values values_;
   std::vector<std::string> positionals_;
+  std::vector<Assumption> readings_;
 };
 
-/// UserError for unknown flags (with the nearest), a missing value, and flags given twice. The command outlives the
-/// result.
+/// Flags and words of other tools are read as ours (foreign_words.h). UserError for unknown flags (with the nearest), a
+/// missing value, and flags given twice. The command outlives the result.
 Arguments parse_arguments(const std::vector<std::string>& args, const Command& command);
 
 /// Position of the first word that is neither a flag nor the value of one of `flags`; the number of words if none is.

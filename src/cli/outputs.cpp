@@ -9,6 +9,7 @@
 
 #include "base/diagnostic.h"
 #include "base/text.h"
+#include "cli/foreign_words.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -17,9 +18,7 @@ constexpr std::array<std::string_view, 8> kOutputFormatNames{"table",    "json",
                                                              "markdown", "html", "row",   "rows"};
 
 OutputFormat output_format_of(std::string_view word) {
-  for (std::size_t i = 0; i < kOutputFormatNames.size(); ++i) {
-    if (kOutputFormatNames[i] == word) return static_cast<OutputFormat>(i);
-  }
+  if (const auto meant = word_meant(word, kOutputFormatNames)) return static_cast<OutputFormat>(*meant);
   const std::vector<std::string> known(kOutputFormatNames.begin(), kOutputFormatNames.end());
   std::string hint = did_you_mean(nearest(word, known));
   if (!hint.empty()) hint += ' ';

@@ -65,6 +65,10 @@ Output with_query(Output output, const Arguments& arguments, std::initializer_li
     out.key = key;
     output.query.figures.push_back(std::move(out));
   }
+  for (const Assumption& reading : arguments.readings()) {
+    output.assumptions.push_back(reading);
+    if (!output.deciding.empty()) output.deciding.push_back(reading.flag);
+  }
   return output;
 }
 

@@ -12,6 +12,7 @@
 #include "cli/completion.h"
 #include "cli/help.h"
 #include "cli/outputs.h"
+#include "cli/read_names.h"
 #include "cli/session.h"
 #include "report/json_text.h"
 
@@ -70,6 +71,22 @@ std::optional<int> about_itself(const std::string& name, const std::vector<std::
   return std::nullopt;
 }
 
+/// A session or a directory that is wrong is left to the command, which says it among its other problems.
+std::optional<Catalog> catalog_for(const Arguments& arguments, const Environment& env) {
+  try {
+    const Session session = read_session(arguments, env);
+    return Catalog(session.config_directories, session.remembered);
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
+Arguments understood(const std::vector<std::string>& args, const Command& command, const Environment& env) {
+  Arguments out = parse_arguments(args, command);
+  if (const auto catalog = catalog_for(out, env)) read_names(out, *catalog);
+  return out;
+}
+
 int dispatch(std::vector<std::string> args, Environment& env) {
   const std::vector<Flag> own = flags_of_all();
   const Command any{.name = "train", .flags = own};
@@ -90,7 +107,7 @@ int dispatch(std::vector<std::string> args, Environment& env) {
     return print(env, asks_for_all(args) ? command_help(*command) : short_help(*command));
   }
   if (contains(args, "--version", "-V")) return print(env, version_text());
-  return static_cast<int>(command->run(parse_arguments(args, *command), env));
+  return static_cast<int>(command->run(understood(args, *command, env), env));
 }
 
 /// Problems for people on standard error and, where JSON was asked for, as a document on standard output.

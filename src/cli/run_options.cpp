@@ -52,7 +52,10 @@ constexpr std::array kRunFlags{
         "--chip-spread", "standard deviation of the speed of chips: computing waits for the slowest of them", "1%")
         .saying("how much slow chips cost"),
     quantity<&RunQuestion::token_bytes>("--token-bytes", UnitKind::kNumber, "N",
-                                        "bytes read from storage for a token (default 4)", "4"),
+                                        "bytes read from storage for a token (default 4)", "4")
+        .needing("--storage-bandwidth --mtbf --mtbf-node --straggler --chip-spread",
+                 "{} has no meaning where a step waits for nothing but itself",
+                 "say how fast storage is: --storage-bandwidth 2TB/s"),
 };
 
 constexpr std::array kPowerFlags{

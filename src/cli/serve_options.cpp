@@ -216,6 +216,11 @@ double rate_of_trace(const RequestMix& mix) {
 std::optional<TrafficAsked> traffic_asked(FlagReader& reader, const Arguments& arguments, const ServeAsked& asked) {
   TrafficAsked out{.mix = asked.mix, .rate = asked.mix.has_arrivals ? rate_of_trace(asked.mix) : 0};
   reader.read(out);
+  if (asked.mix.has_arrivals && rate_of_trace(asked.mix) <= 0) {
+    reader.problem("--trace: all its requests arrive at once, which is no rate",
+                   "leave the column arrival out, and say --rate 5 to simulate them");
+    return std::nullopt;
+  }
   if (!arguments.value("--rate") && out.rate <= 0) {
     for (const char* flag : {"--simulate", "--seed"}) {
       if (!arguments.has(flag)) continue;

@@ -6,6 +6,7 @@
 
 #include "base/sweep.h"
 #include "base/text.h"
+#include "cli/foreign_words.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -46,7 +47,8 @@ SourceSpan SpokenWords::end() const { return marked(line_.size(), 0); }
 
 std::vector<double> read_sizes(std::string_view text, const SourceSpan& where, const SizeRule& rule,
                                std::vector<Diagnostic>& problems) {
-  const auto parsed = parse_sweep(text, rule.kind);
+  // Sizes in bytes are all behind a word that says so: bytes=8.2e8.
+  const auto parsed = parse_sweep(text, rule.kind, rule.kind == UnitKind::kBytes);
   if (const UnitError* error = std::get_if<UnitError>(&parsed)) {
     problems.push_back({where, error->message, error->hint});
     return {};
@@ -121,8 +123,7 @@ std::optional<std::string> KeyWords::text(std::string_view key) {
 std::optional<std::size_t> KeyWords::word(std::string_view key, std::span<const std::string_view> choices) {
   const Entry* entry = find(key);
   if (entry == nullptr) return std::nullopt;
-  const auto found = std::find(choices.begin(), choices.end(), entry->value);
-  if (found != choices.end()) return static_cast<std::size_t>(found - choices.begin());
+  if (const auto meant = word_meant(entry->value, choices)) return meant;
   const std::vector<std::string> known(choices.begin(), choices.end());
   std::string hint = did_you_mean(nearest(entry->value, known));
   if (!hint.empty()) hint += ' ';

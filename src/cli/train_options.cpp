@@ -310,6 +310,28 @@ TrainQuestion read_train_question(FlagReader& reader, const Arguments& arguments
   return q;
 }
 
+void refuse_meaningless(const Arguments& arguments, const ResolvedQuestion& job) {
+  FlagReader reader(arguments, train_flags());
+  const auto refuse = [&](bool unknown, std::initializer_list<std::string_view> flags, const std::string& why,
+                          const std::string& hint) {
+    for (const std::string_view flag : flags) {
+      if (unknown && arguments.has(flag)) reader.problem(fmt::format("{} has no meaning: {}", flag, why), hint);
+    }
+  };
+  refuse(
+      !job.workload.tokens,
+      {"--mtbf", "--mtbf-node", "--straggler", "--chip-spread", "--storage-bandwidth", "--power", "--pue", "--carbon"},
+      "it is of the whole run, and how many tokens that trains on is not known", "say so: --tokens 1T");
+  refuse(!job.workload.tokens && arguments.value("--objective") != "cost", {"--price"},
+         "dollars are of the whole run, and how many tokens that trains on is not known", "say so: --tokens 1T");
+  refuse(job.workload.tokens && !job.hw.tdp, {"--power", "--pue", "--carbon"},
+         fmt::format("{} publishes no power", job.hw.name), "give the watts of a chip: --set hw.power.tdp=450W");
+  const Efficiency& e = job.efficiency;
+  refuse(arguments.value("--graphs") != "none" && (e.kernel_overhead.value <= 0 || e.captured_share.value >= 1),
+         {"--graphs"}, fmt::format("a host launches no kernels of {} one by one", job.hw.name), "leave it out");
+  reader.finish();
+}
+
 Output with_train_query(Output output, const Arguments& arguments, const TrainAnswer& answer) {
   const TrainQuestion asked = understood(answer.question, answer.workload, answer.hw, answer.model);
   return with_query(std::move(output), arguments,

@@ -6,6 +6,7 @@
 #include "cli/flag_reader.h"
 #include "cli/shared_flags.h"
 #include "train/question.h"
+#include "train/resolve.h"
 
 namespace scalecalc::cli {
 
@@ -17,6 +18,9 @@ std::span<const Flag> train_flags();
 /// UserError with every problem found. Of several counts of chips the largest is taken.
 TrainQuestion train_question(const Arguments& arguments);
 /// With what was asked, whether of one count or of several.
+/// UserError for flags about what is not known of this job: the whole run without its tokens, energy without watts.
+void refuse_meaningless(const Arguments& arguments, const ResolvedQuestion& job);
+
 Output with_train_query(Output output, const Arguments& arguments, const TrainAnswer& answer);
 /// For another command that has these flags or some of them; problems stay with the reader. Without what only train
 /// has: the whole run (run_options.h), --why-not and --from.

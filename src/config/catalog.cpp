@@ -312,6 +312,13 @@ ConfigNode Catalog::load(CatalogKind kind, const std::string& name_or_path) cons
   return out;
 }
 
+std::optional<std::string> Catalog::name_of(CatalogKind kind, const std::string& text) const {
+  for (const Labels& labels : all_labels(directories_, kind)) {
+    if (answers_to(labels, text)) return labels.name;
+  }
+  return std::nullopt;
+}
+
 std::vector<std::string> Catalog::names(CatalogKind kind) const { return sorted_names(all_labels(directories_, kind)); }
 
 }  // namespace scalecalc

@@ -9,7 +9,9 @@
 // that opens like JSON, is read as strict JSON.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,6 +48,8 @@ class Catalog {
   /// if a model is asked for. Of hardware, a model or a stack that `extends:` another (config/extends.h) the whole: by
   /// its own name a file extends the one it stands before. Nothing else of what the document says is looked at.
   ConfigNode load(CatalogKind kind, const std::string& name_or_path) const;
+  /// The name of the file that a name or an alias stands for; nothing if there is none.
+  std::optional<std::string> name_of(CatalogKind kind, const std::string& text) const;
   /// All names (not aliases), sorted, each once.
   std::vector<std::string> names(CatalogKind kind) const;
 
@@ -76,5 +80,8 @@ struct OverrideTarget {
 /// Texts such as "hw.hbm.bandwidth=5TB/s" applied before the documents are loaded, so that the loader checks them as it
 /// checks files. UserError for a text of another form or another scope.
 void apply_sets(const std::vector<std::string>& sets, const std::vector<OverrideTarget>& targets);
+
+/// The maps of a document with what apply_override takes to each: "hbm", "network.ici"; of the document itself "".
+std::map<const ConfigNode*, std::string> override_paths(const ConfigNode& document);
 
 }  // namespace scalecalc

@@ -49,6 +49,17 @@ void Problems::add(const SourceSpan& where, std::string message, std::string hin
   if (found_.size() < kMostProblems) found_.push_back({where, std::move(message), std::move(hint)});
 }
 
+void Problems::note(const ConfigNode& map, std::string_view key, std::string_view form) {
+  if (asked_ == nullptr) return;
+  const auto same = [&](const AskedField& field) { return field.map == &map && field.key == key; };
+  const auto found = std::find_if(asked_->begin(), asked_->end(), same);
+  if (found == asked_->end()) {
+    asked_->push_back({&map, std::string(key), std::string(form)});
+  } else if (found->form.empty()) {
+    found->form = form;
+  }
+}
+
 void Problems::throw_if_any() const {
   if (found_.empty()) return;
   std::vector<Diagnostic> sorted = found_;
@@ -66,12 +77,14 @@ Fields::Fields(const ConfigNode& node, std::string what, Problems& problems)
 
 const ConfigNode* Fields::present(std::string_view key) {
   if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
+  problems_.note(node_, key);
   const ConfigNode* found = node_.find(key);
   return found == nullptr || found->is_null() ? nullptr : found;
 }
 
 const ConfigNode* Fields::scalar(std::string_view key, std::string_view expected) {
   const ConfigNode* found = present(key);
+  problems_.note(node_, key, expected);
   if (found == nullptr || found->kind == ConfigNode::Kind::kScalar) return found;
   problems_.add(found->span, fmt::format("'{}' must be {}, not {}", key, expected, kind_name(found->kind)));
   return nullptr;
@@ -178,6 +191,7 @@ std::size_t Fields::word(std::string_view key, std::initializer_list<std::string
 
 std::vector<std::string> Fields::text_list(std::string_view key) {
   const ConfigNode* found = present(key);
+  problems_.note(node_, key, "a text or a list of them");
   if (found == nullptr) return {};
   if (found->kind == ConfigNode::Kind::kScalar) return {found->text};
   std::vector<std::string> out;
@@ -199,6 +213,7 @@ std::vector<std::string> Fields::text_list(std::string_view key) {
 
 std::vector<std::int64_t> Fields::count_list(std::string_view key) {
   const ConfigNode* found = present(key);
+  problems_.note(node_, key, "a list of counts");
   if (found == nullptr) return {};
   std::vector<std::int64_t> out;
   if (found->kind != ConfigNode::Kind::kSequence) {
@@ -221,6 +236,10 @@ void Fields::finish() {
     if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
     std::string hint = did_you_mean(nearest(entry.key, known_));
     if (hint.empty()) hint = "known keys: " + join(known_, ", ");
+    if (entry.key_span.file == "<command line>") {
+      hint += hint.ends_with('?') ? " " : "; ";
+      hint += "scalecalc hw or model NAME --keys lists what --set takes";
+    }
     problems_.add(entry.key_span, fmt::format("unknown key {} in {}", in_quotes(entry.key), what_), std::move(hint));
   }
 }

@@ -15,9 +15,20 @@
 
 namespace scalecalc {
 
+/// A field that was asked for while a document was read, and what it may be; empty: a block or a list of them.
+struct AskedField {
+  const ConfigNode* map = nullptr;
+  std::string key;
+  std::string form;
+};
+
 /// Problems found so far in one document, in the order found; at most 20 are kept.
 class Problems {
  public:
+  Problems() = default;
+  /// Keeps every field that is asked for too, each once.
+  explicit Problems(std::vector<AskedField>* asked) : asked_(asked) {}
+  void note(const ConfigNode& map, std::string_view key, std::string_view form = "");
   /// A place without a file (a missing node, reported before) adds nothing to other problems.
   void add(const SourceSpan& where, std::string message, std::string hint = "");
   bool empty() const { return found_.empty(); }
@@ -26,6 +37,7 @@ class Problems {
 
  private:
   std::vector<Diagnostic> found_;
+  std::vector<AskedField>* asked_ = nullptr;
 };
 
 /// Inclusive range of a number in base units; the message prints it in the user's units.

@@ -194,6 +194,18 @@ void set_length(ConfigNode& list, std::string_view path, std::string_view value,
   set_run_length(list, static_cast<std::int64_t>(*total), path, where);
 }
 
+void add_paths(const ConfigNode& node, const std::string& path, std::map<const ConfigNode*, std::string>& out) {
+  const auto below = [&](const ConfigNode& child, std::string_view segment) {
+    add_paths(child, path.empty() ? std::string(segment) : fmt::format("{}.{}", path, segment), out);
+  };
+  if (node.kind == ConfigNode::Kind::kMap) out.emplace(&node, path);
+  for (const ConfigNode::Entry& entry : node.entries) below(entry.value, entry.key);
+  for (std::size_t i = 0; i < node.items.size(); ++i) {
+    const std::string_view name = name_of(node.items[i]);
+    below(node.items[i], name.empty() ? std::to_string(i) : std::string(name));
+  }
+}
+
 }  // namespace
 
 void apply_override(ConfigNode& document, std::string_view path, std::string_view value, std::string_view flag_text) {
@@ -235,6 +247,12 @@ void apply_sets(const std::vector<std::string>& sets, const std::vector<Override
     }
     apply_override(*target->document, set.substr(dot + 1, equals - dot - 1), set.substr(equals + 1), "--set " + set);
   }
+}
+
+std::map<const ConfigNode*, std::string> override_paths(const ConfigNode& document) {
+  std::map<const ConfigNode*, std::string> out;
+  add_paths(document, "", out);
+  return out;
 }
 
 }  // namespace scalecalc

@@ -160,6 +160,10 @@ class Units {
   HwUnits run(std::optional<std::int64_t> registers_per_thread) {
     if (units_.mxu) mxu(*units_.mxu);
     if (units_.vpu) vpu(*units_.vpu);
+    if (registers_per_thread && !units_.sm) {
+      throw UserError(fmt::format("--registers has no meaning: {} has no multiprocessors that share them", hw_.name),
+                      "leave it out");
+    }
     if (units_.sm) {
       lanes(*units_.sm);
       tensor_cores(*units_.sm);

@@ -219,7 +219,7 @@ HwLoad load_of(const HardwareSpec& hw, const HwQuestion& question, const std::op
 
 HwPadding padding_of(const HardwareSpec& hw, std::int64_t rows, std::int64_t columns) {
   if (!hw.units.mxu) {
-    throw UserError(fmt::format("{} gives no width of a matrix unit", hw.name),
+    throw UserError(fmt::format("--pad: {} gives no width of a matrix unit", hw.name),
                     "give one: --set hw.units.mxu.dim=128 --set hw.units.cores=1");
   }
   const Traced dim = count(hw.units.mxu->dim, "hw.units.mxu.dim", hw.units.source);

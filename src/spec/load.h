@@ -2,16 +2,18 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "config/catalog.h"
+#include "config/fields.h"
 #include "config/node.h"
 #include "spec/hardware_spec.h"
 #include "spec/model_spec.h"
 
 namespace scalecalc {
 
-/// UserError listing every problem of the document.
-ModelSpec load_model(const ConfigNode& document);
+/// UserError listing every problem of the document. `asked` is given the fields that it may have.
+ModelSpec load_model(const ConfigNode& document, std::vector<AskedField>* asked = nullptr);
 
 /// Whether the caller minds figures that the file declares `unpublished`, or a chip that stands alone.
 enum class Unpublished {
@@ -21,6 +23,6 @@ enum class Unpublished {
 
 /// The chip's own `efficiency:` block over its family's file in `catalog`. UserError as above.
 HardwareSpec load_hardware(const ConfigNode& document, const Catalog& catalog,
-                           Unpublished unpublished = Unpublished::kRefused);
+                           Unpublished unpublished = Unpublished::kRefused, std::vector<AskedField>* asked = nullptr);
 
 }  // namespace scalecalc

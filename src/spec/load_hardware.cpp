@@ -67,6 +67,16 @@ void load_hbm(const ConfigNode& node, const HardwareReading& in) {
   in.hw.memory_kind = kKinds[fields.optional_word("kind", {"hbm", "gddr", "lpddr", "sram"}).value_or(0)];
   in.hw.memory_technology = fields.optional_text("technology").value_or("");
   const double label = in.figure(fields, "capacity", UnitKind::kBytes, "hbm.capacity").value_or(0);
+  const auto by_flag = [&](const char* key) {
+    const ConfigNode* given = node.find(key);
+    return given != nullptr && given->span.file == "<command line>";
+  };
+  if (by_flag("capacity") && node.find("usable") != nullptr && !by_flag("usable")) {
+    in.problems.add(node.find("capacity")->span,
+                    fmt::format("hbm.capacity is what the label of {} says; programs can allocate hbm.usable, {}",
+                                in.hw.name, node.find("usable")->text),
+                    "set that: --set hw.hbm.usable=" + node.find("capacity")->text);
+  }
   in.hw.hbm_label = Bytes(label);
   in.hw.hbm_capacity = Bytes(fields.optional_quantity("usable", UnitKind::kBytes).value_or(label));
   in.hw.hbm_bandwidth =
@@ -262,8 +272,9 @@ void require_published(const HardwareSpec& hw, std::initializer_list<std::string
   if (!missing.empty()) throw UserError(std::move(missing));
 }
 
-HardwareSpec load_hardware(const ConfigNode& document, const Catalog& catalog, Unpublished unpublished) {
-  Problems problems;
+HardwareSpec load_hardware(const ConfigNode& document, const Catalog& catalog, Unpublished unpublished,
+                           std::vector<AskedField>* asked) {
+  Problems problems(asked);
   Fields fields(document, "hardware", problems);
   HardwareSpec hw;
   load_labels(fields, hw);

@@ -136,8 +136,8 @@ void load_blocks(Fields& fields, ModelSpec& model, Problems& problems) {
 
 }  // namespace
 
-ModelSpec load_model(const ConfigNode& document) {
-  Problems problems;
+ModelSpec load_model(const ConfigNode& document, std::vector<AskedField>* asked) {
+  Problems problems(asked);
   Fields fields(document, "model", problems);
   ModelSpec model;
   fields.word("schema", {"scalecalc-model/1"});

@@ -189,6 +189,7 @@ class Resolver {
     if (w.graphs == GraphCapture::kNone && e.captured_share.value < 1 && e.kernel_overhead.value > 0) {
       assume("the host launches every kernel; none is replayed from a captured graph", "--graphs", "docs/model.md");
     }
+    refuse_expert_flags();
     expert_load();
     if (!out_.model.moe) return;
     if (!q_.fix.ep_overlap) {
@@ -199,6 +200,20 @@ class Resolver {
       assume(fmt::format("the slowest expert group has {:.3g} times the mean load", e.moe_imbalance.value),
              "--balanced-experts", e.moe_imbalance.source);
     }
+  }
+
+  /// What only a mixture of experts can be asked.
+  void refuse_expert_flags() const {
+    if (out_.model.moe) return;
+    std::vector<Diagnostic> found;
+    const auto refuse = [&](bool asked, std::string_view flag) {
+      if (asked) found.push_back({{}, fmt::format("{} has no meaning: {} has no experts", flag, out_.model.name), ""});
+    };
+    refuse(q_.balanced_experts, "--balanced-experts");
+    refuse(q_.expert_capacity.has_value(), "--expert-capacity");
+    refuse(q_.fix.ep_overlap == 1, "--ep-overlap on");
+    refuse(q_.fine_tune && q_.fine_tune->experts, "--lora-experts");
+    if (!found.empty()) throw UserError(std::move(found));
   }
 
   void expert_load() {

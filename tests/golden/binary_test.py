@@ -448,6 +448,8 @@ class Documents(unittest.TestCase):
             for chip in self.valid("hw", "hw", *(chip["name"] for chip in listed), "--json")["chips"]:
                 self.assertTrue(chip["sources"], chip["name"])
         self.assertEqual(self.valid("hw-list", "hw", "--min-memory", "100TB", "--json")["chips"], [])
+        for words in (["hw", "h100-sxm"], ["hw", "tpu-v5p", "--set", "hw.hbm.bandwidth=5TB/s"], ["model", "deepseek-v3"]):
+            self.assertGreater(len(self.valid("keys", *words, "--keys", "--json")["keys"]), 40)
         self.valid("error", "hw", "tpu-v5pp", "--json", code=2)
 
     def test_model(self):

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace scalecalc {
 namespace {
 
@@ -30,6 +32,25 @@ TEST(Nearest, ANameNotTypedToItsEndComesBeforeOtherLetters) {
   const std::vector<std::string> chips{"tpu-v2", "tpu-v3", "tpu-v4", "tpu-v5e", "tpu-v5p"};
   EXPECT_EQ(nearest("tpu-v5", chips), (std::vector<std::string>{"tpu-v5e", "tpu-v5p"}));
   EXPECT_EQ(nearest("tpu-v9", chips), (std::vector<std::string>{"tpu-v2", "tpu-v3", "tpu-v4"}));
+}
+
+TEST(Nearest, WhatStartsWithTheWordComesFirst) {
+  const std::vector<std::string> models{"llama1-33b",    "llama-33b", "llama3-70b",
+                                        "llama3.1-405b", "llama3-8b", "gemma-3-4b"};
+  EXPECT_EQ(nearest("llama3", models), (std::vector<std::string>{"llama3-8b", "llama3-70b", "llama3.1-405b"}));
+  EXPECT_EQ(nearest("llama3-8", models), std::vector<std::string>{"llama3-8b"});
+  EXPECT_EQ(nearest("llama4-8b", models), std::vector<std::string>{"llama3-8b"});
+}
+
+TEST(WordLike, LeavesCaseAndSeparatorsAside) {
+  constexpr std::array<std::string_view, 4> kWords{"bf16", "all-gather", "a-b", "ab"};
+  EXPECT_EQ(word_like("BF16", kWords), 0U);
+  EXPECT_EQ(word_like("allgather", kWords), 1U);
+  EXPECT_EQ(word_like("All_Gather", kWords), 1U);
+  EXPECT_EQ(word_like("ab", kWords), 3U);
+  EXPECT_EQ(word_like("AB", kWords), std::nullopt) << "two words are so";
+  EXPECT_EQ(word_like("", kWords), std::nullopt);
+  EXPECT_EQ(word_like("bf32", kWords), std::nullopt);
 }
 
 TEST(Nearest, DoesNotReplaceMostOfAShortWord) {

@@ -1,0 +1,233 @@
+// No flag is ignored in silence. For every mode of the commands that answer at once, each flag of it is added to a
+// question, with several values: the answer changes beside its query, or the flag is refused by name, or the reason why
+// this question is none for it stands here.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "cli/comma_list.h"
+#include "cli/commands.h"
+#include "cli/run.h"
+#include "support/scratch.h"
+
+namespace scalecalc::cli {
+namespace {
+
+using Reasons = std::map<std::string, std::string>;
+
+/// A question, words between blanks ('+' stands for a blank inside one), and why some flags change nothing in it.
+struct Asked {
+  std::string words;
+  Reasons unchanged{};
+};
+
+constexpr const char* kOneDomain = "chips of a group that small lie in one domain of every tier";
+
+const std::vector<Asked>& questions() {
+  static const std::vector<Asked> kAll{
+      {"train llama3-8b --hw=h100-sxm --chips=16 --tokens=1T"},
+      {"train mixtral-8x7b --hw=h100-sxm --chips=64 --tokens=1T"},
+      {"train llama3-8b --hw=tpu-v5p --chips=64"},
+      {"train llama3-8b --hw=h100-sxm --chips=16 --tokens=1T --mtbf=5000h"},
+      {"train llama3-8b --hw=h100-sxm --chips=8 --lora=16"},
+      {"train llama3-8b --hw=h100-sxm --chips=8..32 --tokens=1T"},
+      {"train llama3-8b --hw=h100-sxm --chips=16 --tokens=1T --pareto"},
+      {"serve llama3-8b --hw=h100-sxm --chips=8"},
+      {"serve mixtral-8x7b --hw=h100-sxm --chips=8"},
+      {"serve llama3-8b --hw=h100-sxm --rate=5 --simulate=200"},
+      {"serve llama3-8b --hw=tpu-v5p --chips=8"},
+      {"compare llama3-8b --hw=h100-sxm:8,tpu-v5p:8 --serve"},
+      {"collective all-gather --hw=h100-sxm --group=8 --bytes=64MiB", {{"--tier", kOneDomain}}},
+      {"collective all-gather --hw=tpu-v5p --mesh=X=4,Y=4,Z=4 --axes=X --bytes=64MiB"},
+      {"collective reduce-scatter --hw=tpu-v5p --mesh=X=4,Y=4,Z=4 --axes=X --bytes=64MiB"},
+      {"collective all-reduce --hw=h100-sxm --group=8 --bytes=64MiB", {{"--tier", kOneDomain}}},
+      {"collective all-to-all --hw=h100-sxm --group=8 --bytes=64MiB", {{"--tier", kOneDomain}}},
+      {"collective permute --hw=tpu-v5p --mesh=X=4,Y=4 --axes=X --bytes=64MiB"},
+      {"matmul A[I_X,+J_Y]+*+B[J_Y,+K]+->+C[I_X,+K] --hw=tpu-v5e --mesh=X=4,Y=4 --dims=I=1024,J=8192,K=8192"},
+      {"matmul A[I_X,+J_Y] --mesh=X=4,Y=4 --dims=I=1024,J=8192"},
+      {"roofline matmul 512x8192x8192 --hw=tpu-v5e"},
+      {"roofline add 1Gi --hw=h100-sxm"},
+      {"roofline flops 1e12 bytes=8.2e8 --hw=h100-sxm"},
+      {"bounds llama3-8b --hw=h100-sxm --chips=64 --for=training"},
+      {"bounds llama3-8b --hw=h100-sxm --chips=64 --for=serving"},
+      {"bounds llama3-8b --hw=tpu-v5p --chips=64"},
+      {"bounds 70B --hw=h100-sxm"},
+      {"model llama3-8b"},
+      {"model llama3-8b --dump-yaml"},
+      {"model llama3-8b --keys"},
+      {"model list llama"},
+      {"hw list"},
+      {"hw h100-sxm"},
+      {"hw tpu-v5p"},
+      {"hw h100-sxm --keys"},
+      {"hw h100-sxm --dump-yaml"},
+      {"scaling-law --flops=1e24"},
+      {"scaling-law llama3-8b"},
+      {"scaling-law --flops=1e24 --hw=h100-sxm --mfu=40%"}};
+  return kAll;
+}
+
+/// Commands that are not asked here.
+const Reasons& left_out() {
+  static const Reasons kAll{{"sensitivity", "the flags of train, and a search for each input"},
+                            {"distill", "the flags of train and serve, and a search for each place of the teacher"},
+                            {"rl", "the flags of train and serve, and a search for each placement"},
+                            {"trace", "the flags of train; its answer is one plan's events"},
+                            {"validate", "thousands of measured runs at each question"},
+                            {"calibrate", "a fit at each question"},
+                            {"batch", "its answers are files; tests/batch"}};
+  return kAll;
+}
+
+/// Values that differ from the default where the table's example is it, or changes nothing.
+const std::map<std::string, std::vector<std::string>>& more_values() {
+  static const std::map<std::string, std::vector<std::string>> kAll{{"--max", {"tp=1", "fsdp=2", "dp=1"}},
+                                                                    {"--fix", {"tp=2"}},
+                                                                    {"--mfu", {"30%"}},
+                                                                    {"--batch", {"4"}},
+                                                                    {"--slo-ttft", {"1ms"}},
+                                                                    {"--set", {"model.max_seq=4096"}},
+                                                                    {"--optimizer", {"sgd"}},
+                                                                    {"--budget", {"1000"}},
+                                                                    {"--topology", {"4x4x4", "4x4"}},
+                                                                    {"--stages", {"stack"}},
+                                                                    {"--measured", {"370us"}},
+                                                                    {"--vendor", {"AMD"}},
+                                                                    {"--family", {"tpu"}},
+                                                                    {"--dims", {"I=2048"}},
+                                                                    {"--axes", {"Y"}},
+                                                                    {"--token-bytes", {"8"}},
+                                                                    {"--from", {"0", "hbm"}},
+                                                                    {"--to", {"1"}},
+                                                                    {"--price", {"h100-sxm=9"}},
+                                                                    {"--min-memory", {"1TB"}},
+                                                                    {"--stack", {"nemo"}},
+                                                                    {"--contexts", {"1Ki"}},
+                                                                    {"--pad", {"100x300"}},
+                                                                    {"--cloud", {"GCP"}},
+                                                                    {"--dtype", {"fp8", "int8"}}};
+  return kAll;
+}
+
+std::vector<std::string> values_of(const Flag& flag) {
+  if (flag.kind == FlagKind::kSwitch) return {""};
+  std::vector<std::string> out{std::string(flag.example)};
+  for (const std::string_view word : flag.words) out.emplace_back(word);
+  if (flag.reading == Reading::kCount) out.insert(out.end(), {"1", "2", "3", "16", "4096"});
+  const auto more = more_values().find(std::string(flag.name));
+  if (more != more_values().end()) out.insert(out.end(), more->second.begin(), more->second.end());
+  return out;
+}
+
+std::vector<std::string> words_of(const Asked& asked) {
+  std::vector<std::string> out = parts_between(asked.words, ' ');
+  for (std::string& word : out) std::replace(word.begin(), word.end(), '+', ' ');
+  return out;
+}
+
+struct Reply {
+  int exit = 0;
+  std::string answer;
+  std::string errors;
+};
+
+Reply ask(std::vector<std::string> words, bool json) {
+  std::ostringstream out;
+  std::ostringstream err;
+  Environment env{.out = out, .err = err};
+  if (json) words.emplace_back("--json");
+  Reply reply{run(words, env), "", ""};
+  reply.answer = std::move(out).str();
+  reply.errors = std::move(err).str();
+  if (!json || reply.exit == 2) return reply;
+  nlohmann::json document = nlohmann::json::parse(reply.answer);
+  for (const char* echo : {"query", "question", "search"}) document.erase(echo);
+  reply.answer = document.dump();
+  return reply;
+}
+
+/// Errors that say which flag they are about, or quote a part of what it says.
+bool names(const std::string& errors, const std::string& flag, const std::string& value) {
+  if (errors.find(flag) != std::string::npos) return true;
+  const std::vector<std::string> parts = comma_parts(value.substr(0, value.find('@')));
+  return std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
+    return !part.empty() && errors.find('\'' + part + '\'') != std::string::npos;
+  });
+}
+
+class FlagEffects : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(FlagEffects, AFlagChangesTheAnswerOrIsRefusedByName) {
+  const Asked& asked = questions()[GetParam()];
+  const std::vector<std::string> words = words_of(asked);
+  const Command& command = *find_command(words.front());
+  const Arguments arguments = parse_arguments({words.begin() + 1, words.end()}, command);
+  const auto mode = mode_of(arguments);
+  const bool json = !mode || command.modes[*mode].has_outputs;
+  const Reply base = ask(words, json);
+  const Reply table = ask(words, false);
+  ASSERT_EQ(base.exit, 0) << base.errors;
+  std::set<std::string> silent;
+  for (const Flag& flag : command.flags) {
+    const std::string name(flag.name);
+    const bool of_mode = !mode || (modes_of(command.flags, name) & (1U << *mode)) != 0;
+    const bool writes = name == "--write" || name == "--explain";
+    if (!of_mode || writes || arguments.has(name) || find_flag(command.flags, name) != &flag) continue;
+    if (flag.example.ends_with(".csv") || flag.example.ends_with(".json")) continue;  // reads a file
+    bool changed = false;
+    bool refused = false;
+    std::string unnamed;
+    for (const std::string& value : values_of(flag)) {
+      std::vector<std::string> with = words;
+      with.push_back(value.empty() ? name : name + '=' + value);
+      const Reply reply = ask(with, json);
+      if (reply.exit == 2) {
+        // " is missing: " asks for another flag beside it.
+        const bool named = names(reply.errors, name, value) || reply.errors.find(" is missing: ") != std::string::npos;
+        refused = refused || named;
+        if (!named) unnamed = reply.errors;
+        continue;
+      }
+      changed = reply.answer != base.answer || ask(with, false).answer != table.answer;
+      if (changed) break;
+    }
+    if (!changed && !refused) silent.insert(name + (unnamed.empty() ? "" : ": " + unnamed));
+  }
+  std::set<std::string> expected;
+  for (const auto& [flag, reason] : asked.unchanged) expected.insert(flag);
+  EXPECT_EQ(silent, expected) << asked.words;
+}
+
+INSTANTIATE_TEST_SUITE_P(Questions, FlagEffects, testing::Range<std::size_t>(0, questions().size()));
+
+TEST(FlagEffectsTable, ATraceWithoutTimeIsRefused) {
+  const test::Scratch scratch;
+  const std::string trace = scratch.put("trace.csv", "prompt,generate,arrival\n512,64,0\n256,32,0\n");
+  const Reply reply = ask({"serve", "llama3-8b", "--hw=h100-sxm", "--trace=" + trace}, false);
+  EXPECT_EQ(reply.exit, 2);
+  EXPECT_NE(reply.errors.find("--trace: all its requests arrive at once"), std::string::npos) << reply.errors;
+}
+
+TEST(FlagEffectsTable, EveryModeOfEveryCommandIsAsked) {
+  std::set<std::pair<std::string, std::size_t>> asked;
+  for (const Asked& one : questions()) {
+    const std::vector<std::string> words = words_of(one);
+    const Arguments arguments = parse_arguments({words.begin() + 1, words.end()}, *find_command(words.front()));
+    asked.emplace(words.front(), mode_of(arguments).value_or(0));
+  }
+  for (const Command& command : commands()) {
+    const std::string name(command.name);
+    if (left_out().contains(name)) continue;
+    for (std::size_t m = 0; m < std::max<std::size_t>(1, command.modes.size()); ++m) {
+      const bool searches = (name == "compare" && m == 0) || (name == "model" && m == 2);  // seconds each
+      EXPECT_TRUE(asked.contains({name, m}) || searches) << name << ' ' << m;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace scalecalc::cli
