@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 
+#include "base/io.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "batch/merge.h"
@@ -19,25 +20,12 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A directory of its own, for results that go to standard output only.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() : path_((fs::temp_directory_path() / "scalecalc-batch-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr) {
-      throw UserError(fmt::format("cannot make a directory in {}", fs::temp_directory_path().string()),
-                      "name an output: -o results.jsonl", ExitCode::kOutputFailed);
-    }
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+std::string temporary_directory() {
+  std::string path = (fs::temp_directory_path() / "scalecalc-batch-XXXXXX").string();
+  if (::mkdtemp(path.data()) != nullptr) return path;
+  throw UserError(fmt::format("cannot make a directory in {}", fs::temp_directory_path().string()),
+                  "name an output: -o results.jsonl", ExitCode::kOutputFailed);
+}
 
 /// Beside the first file of results; empty if there is none.
 std::string work_directory(const std::vector<ResultTarget>& targets) {
@@ -120,8 +108,8 @@ ExitCode batch_study(const Arguments& arguments, Environment& env) {
   const Session session = read_session(arguments, env);
   const std::string path = only_positional(arguments, "STUDY.yaml", 0);
   std::string directory = work_directory(result_targets(arguments));
-  std::optional<TemporaryDirectory> temporary;
-  if (directory.empty()) directory = temporary.emplace().path();
+  std::optional<Unfinished> temporary;
+  if (directory.empty()) directory = temporary.emplace(temporary_directory).path();
   if (arguments.has("--restart")) {
     std::error_code ignored;
     fs::remove_all(directory, ignored);
@@ -129,10 +117,12 @@ ExitCode batch_study(const Arguments& arguments, Environment& env) {
   const StudyManifest manifest = planned_study(path, directory, arguments, session, env, 0).manifest;
   std::vector<std::uint64_t> shards(manifest.shards);
   std::iota(shards.begin(), shards.end(), 0);
-  const ExitCode ran = run_shards(manifest, directory, shards, arguments, session, env);
+  const ExitCode ran = run_shards(manifest, directory, shards, arguments, env);
   if (ran == ExitCode::kInterrupted) {
-    if (!temporary) env.err << fmt::format("interrupted; the same command goes on from {}\n", directory);
-    return ran;
+    throw UserError("interrupted",
+                    temporary ? "with -o FILE the rows that landed would stay"
+                              : fmt::format("the same command goes on from {}", directory),
+                    ran);
   }
   const ExitCode judged = merge_results(manifest, directory, arguments, session, env);
   say_summary(manifest, directory, session, env);
@@ -157,7 +147,7 @@ ExitCode batch_run(const Arguments& arguments, Environment& env) {
     shards.resize(manifest.shards);
     std::iota(shards.begin(), shards.end(), 0);
   }
-  return run_shards(manifest, directory, shards, arguments, session, env);
+  return run_shards(manifest, directory, shards, arguments, env);
 }
 
 ExitCode batch_merge(const Arguments& arguments, Environment& env) {

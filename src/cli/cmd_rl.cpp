@@ -10,7 +10,7 @@ namespace {
 ExitCode run_rl(const Arguments& arguments, Environment& env) {
   return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     RlQuestion question = rl_question(arguments);
-    const RlAnswer found = rl_answer(question, catalog);
+    const RlAnswer found = rl_answer(question, catalog, env.interrupted);
     if (!found.plans.empty()) {
       question.train = understood(question.train, found.plans.front().policy->resolved->workload);
     }
@@ -36,7 +36,8 @@ const Command& rl_command() {
           "A synchronous step lasts until the longest response ends: give lengths, not a mean.\n",
       .flags = rl_flags(),
       .run = run_rl,
-      .nothing_fits = "nothing fits"};
+      .nothing_fits = "nothing fits",
+      .interruptible = true};
   return kRl;
 }
 

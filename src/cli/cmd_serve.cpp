@@ -11,12 +11,17 @@ namespace {
 ExitCode run_serve(const Arguments& arguments, Environment& env) {
   return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     const ServeAsked asked = serve_asked(arguments);
-    const ServeAnswer answer = serve_answer(asked.question, catalog);
+    const ServeAnswer answer = serve_answer(asked.question, catalog, env.interrupted);
     Output output = serve_output(answer, arguments.has("--explain"));
     if (!asked.mix.is_fixed())
       output.notes.push_back("the points are of the mean lengths; --rate takes each request's");
-    if (asked.traffic && answer.best)
-      add_traffic(output, answer, *asked.traffic, answer_traffic(answer, *asked.traffic));
+    if (asked.traffic && answer.best) {
+      try {
+        add_traffic(output, answer, *asked.traffic, answer_traffic(answer, *asked.traffic, env.interrupted));
+      } catch (const Stopped&) {
+        output.warnings.emplace_back("interrupted before the requests of --rate were served");
+      }
+    }
     const ServeQuestion& q = asked.question;
     return with_query(std::move(output), arguments, {answered(q), answered(q.power), answered(asked.traffic)});
   });
@@ -39,7 +44,8 @@ const Command& serve_command() {
           "waiting for a slot in it.\n",
       .flags = serve_flags(),
       .run = run_serve,
-      .nothing_fits = "nothing fits or meets the limits"};
+      .nothing_fits = "nothing fits or meets the limits",
+      .interruptible = true};
   return kServe;
 }
 

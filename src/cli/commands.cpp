@@ -54,7 +54,7 @@ std::string exit_statuses(const Command& command) {
   out += "2 the question is wrong, ";
   if (!command.nothing_fits.empty()) out += fmt::format("3 {}, ", command.nothing_fits);
   out += "70 a bug of ours, 74 the output could not be written";
-  if (command.interruptible) out += ", 130 interrupted";
+  out += ", 130 or 143 interrupted";
   constexpr std::size_t kWidth = 96;
   constexpr std::size_t kIndent = 13;
   return wrap(out, kWidth, kIndent) + '\n';

@@ -33,7 +33,7 @@ struct Command {
   std::optional<std::size_t> (*mode_of)(const Arguments&) = nullptr;
   std::string_view check_fails{};   ///< exit status 1: "an --expect fails"; empty: it never exits so
   std::string_view nothing_fits{};  ///< exit status 3, the same
-  bool interruptible = false;       ///< exit status 130
+  bool interruptible = false;       ///< asked to end, it answers with what it has, which may be partial
   bool own_exits = false;           ///< the notes say what its exit statuses are
 };
 

@@ -32,7 +32,8 @@ ExitCode run_train_curve(const CurveQuestion& question, const Arguments& argumen
   const Catalog catalog(session.config_directories, session.remembered);
   TrainCurve curve = train_curve(question, catalog, env.interrupted);
   note_grouping(arguments, curve);
-  const bool complete = !(env.interrupted && env.interrupted());
+  const bool complete = !should_stop(env.interrupted);
+  if (!complete && !any_plan(curve)) throw Stopped();
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   log.info(fmt::format("model: {} ({})", curve.job.model.title, curve.job.model.source));
   log.info(fmt::format("hardware: {}", curve.job.hw.title));

@@ -7,16 +7,23 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 
+#include "base/stop.h"
 #include "config/remembered.h"
 
 namespace scalecalc::cli {
+
+/// Said where an interrupted command has nothing to show.
+inline constexpr std::string_view kNothingKnown = "interrupted before anything was known";
 
 struct Environment {
   std::ostream& out;
   std::ostream& err;
   std::function<std::optional<std::string>(const std::string&)> variable;  ///< getenv; empty = no variables
-  std::function<bool()> interrupted;                                       ///< polled while working; empty = never
+  Stop interrupted;                                                        ///< polled while working
+  std::function<void()> answering;   ///< called before an answer or an error is written; may be empty
+  std::function<void()> clear_line;  ///< called before a line on `err` while work goes on; may be empty
   bool out_is_tty = false;
   bool err_is_tty = false;
   std::size_t width = 0;                   ///< columns of the terminal behind `out`; 0 = unknown

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "cli/commands.h"
 
 namespace scalecalc::cli {
 
@@ -21,6 +22,7 @@ std::string render_output(const Output& output, OutputFormat format, TextOptions
 }
 
 void say_warnings(Log& log, const Output& output) {
+  if (!output.complete) log.warning(std::string(kPartial));
   for (const Assumption& assumption : output.assumptions) {
     if (assumption.warning) log.warning(assumption.text);
   }
@@ -29,8 +31,19 @@ void say_warnings(Log& log, const Output& output) {
   for (const Line& line : output.summary) log.warning(line.text);
 }
 
+namespace {
+
+bool nothing_known(const Output& output) {
+  const Block* found = record_block(output);
+  return found == nullptr || found->records.empty();
+}
+
+}  // namespace
+
 ExitCode write_output(const Output& output, const Session& session, OutputTargets& outputs, bool explain, Log& log,
                       Environment& env) {
+  if (!output.complete && nothing_known(output)) throw Stopped();
+  if (env.answering) env.answering();
   if (!for_people(outputs.standard_output())) say_warnings(log, output);
   const TextOptions text = text_options(env, session.color);
   const Depth depth = explain || session.verbosity == Verbosity::kVerbose ? Depth::kFull : Depth::kBrief;
@@ -46,7 +59,8 @@ ExitCode answer_with_output(const Arguments& arguments, Environment& env,
   const Session session = read_session(arguments, env);
   OutputTargets outputs(arguments.values("--output"), arguments.has("--json"));
   const Catalog catalog(session.config_directories, session.remembered);
-  const Output output = answer(catalog);
+  Output output = answer(catalog);
+  if (arguments.command().interruptible && should_stop(env.interrupted)) output.complete = false;
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   return write_output(output, session, outputs, arguments.has("--explain"), log, env);
 }

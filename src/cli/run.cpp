@@ -75,6 +75,7 @@ int dispatch(std::vector<std::string> args, Environment& env) {
 
 /// Problems for people on standard error and, where JSON was asked for, as a document on standard output.
 int report_problems(const std::vector<Diagnostic>& problems, ExitCode code, bool json, Environment& env) {
+  if (env.answering) env.answering();
   const bool colour = wants_colour(env, ColorMode::kAuto, env.err_is_tty);
   for (std::size_t i = 0; i < problems.size(); ++i) {
     Diagnostic problem = problems[i];
@@ -109,6 +110,8 @@ int run(const std::vector<std::string>& args, Environment& env) {
     return dispatch(args, env);
   } catch (const UserError& error) {
     return report_problems(error.diagnostics(), error.exit_code(), json, env);
+  } catch (const Stopped&) {
+    return report_problems({{SourceSpan{}, std::string(kNothingKnown), ""}}, ExitCode::kInterrupted, json, env);
   } catch (const std::exception& error) {
     return report_bug(error.what(), args, json, env);
   } catch (...) {

@@ -395,6 +395,12 @@ std::string fold_equal(Table& table) {
   return equal.empty() ? "" : fmt::format("In every row: {}.", join(equal, ", "));
 }
 
+void mark_partial(Report& report) {
+  report.summary.insert(report.summary.begin(), {std::string(kPartial), Role::kBad});
+  report.records.columns.push_back({"partial", "partial"});
+  for (Row& row : report.records.rows) row.cells.emplace_back("true");
+}
+
 }  // namespace
 
 Report output_report(const Output& output, bool explain, Depth depth) {
@@ -402,6 +408,7 @@ Report output_report(const Output& output, bool explain, Depth depth) {
   Report out{.title = output.title, .summary = output.summary, .warnings = output.warnings};
   if (brief) out.summary.insert(out.summary.end(), output.headline.begin(), output.headline.end());
   if (const Block* records = record_block(output)) out.records = csv_table(*records);
+  if (!output.complete) mark_partial(out);
   const auto hidden = [&](const Block& b) { return b.for_files || b.shown == (brief ? Shown::kFull : Shown::kBrief); };
   // The first list stands right below the summary.
   const Block* leading = first_block(output, [](const Block& b) { return !b.for_people && !b.for_files; });
