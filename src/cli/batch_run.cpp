@@ -102,6 +102,12 @@ std::uint64_t shard_of_environment(const Environment& env, const StudyManifest& 
   throw UserError("--shard-env: no variable says which shard", fmt::format("looked for {}", join(names, ", ")));
 }
 
+std::string goes_on_from(const std::string& directory) {
+  return fmt::format("the same command goes on from {}", directory);
+}
+
+UserError interrupted(std::string hint) { return {"interrupted", std::move(hint), ExitCode::kInterrupted}; }
+
 }  // namespace
 
 ExitCode batch_study(const Arguments& arguments, Environment& env) {
@@ -119,10 +125,7 @@ ExitCode batch_study(const Arguments& arguments, Environment& env) {
   std::iota(shards.begin(), shards.end(), 0);
   const ExitCode ran = run_shards(manifest, directory, shards, arguments, env);
   if (ran == ExitCode::kInterrupted) {
-    throw UserError("interrupted",
-                    temporary ? "with -o FILE the rows that landed would stay"
-                              : fmt::format("the same command goes on from {}", directory),
-                    ran);
+    throw interrupted(temporary ? "with -o FILE the rows that landed would stay" : goes_on_from(directory));
   }
   const ExitCode judged = merge_results(manifest, directory, arguments, session, env);
   say_summary(manifest, directory, session, env);
@@ -132,7 +135,7 @@ ExitCode batch_study(const Arguments& arguments, Environment& env) {
 }
 
 ExitCode batch_run(const Arguments& arguments, Environment& env) {
-  const Session session = read_session(arguments, env);
+  read_session(arguments, env);
   const std::string directory = only_positional(arguments, "DIR", 1);
   const StudyManifest manifest = read_manifest(directory, tool_version());
   if (arguments.has("--shard") && arguments.has("--shard-env")) {
@@ -147,7 +150,9 @@ ExitCode batch_run(const Arguments& arguments, Environment& env) {
     shards.resize(manifest.shards);
     std::iota(shards.begin(), shards.end(), 0);
   }
-  return run_shards(manifest, directory, shards, arguments, env);
+  const ExitCode ran = run_shards(manifest, directory, shards, arguments, env);
+  if (ran == ExitCode::kInterrupted) throw interrupted(goes_on_from(directory));
+  return ran;
 }
 
 ExitCode batch_merge(const Arguments& arguments, Environment& env) {

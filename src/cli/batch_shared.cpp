@@ -136,7 +136,7 @@ PlannedStudy planned_study(const std::string& path, const std::string& directory
                             seconds_for_sample);
   const double seconds = estimated_seconds(*out.sample, cases.size(), jobs_of(arguments));
   if (!arguments.has("--yes")) ask_leave(cases.size(), seconds);
-  if (env.clear_line) env.clear_line();
+  env.begin_line();
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   if (!out.sample->wrong.empty()) {
     const auto& first = out.sample->wrong.front();
@@ -182,7 +182,7 @@ ExitCode run_shards(const StudyManifest& manifest, const std::string& directory,
 
 ExitCode merge_results(const StudyManifest& manifest, const std::string& directory, const Arguments& arguments,
                        const Session& session, Environment& env) {
-  if (env.answering) env.answering();
+  env.begin_answer();
   const auto violations = write_results(manifest, directory, result_targets(arguments), arguments.values("--fail-if"),
                                         [&](std::string_view text) { write_result(env.out, std::string(text)); });
   ExitCode out = ExitCode::kAnswered;

@@ -102,7 +102,7 @@ ExitCode run_calibrate(const Arguments& arguments, Environment& env) {
         block_of(arguments, Catalog(session.config_directories, session.remembered), env.interrupted);
     // Its errors come from the folds that are missing, and a file cannot say that it is partial.
     if (should_stop(env.interrupted)) throw Stopped();
-    if (env.answering) env.answering();
+    env.begin_answer();
     write_result(env.out, write_yaml(block));
   } else {
     answer_with_output(arguments, env,

@@ -84,7 +84,7 @@ ExitCode run_trace(const Arguments& arguments, Environment& env) {
                  {answered(question), answered(understood(question.train, found.workload, found.hw, found.model)),
                   answered(question.train.fine_tune)});
   if (!complete && traced.plan == nullptr) throw Stopped();
-  if (env.answering) env.answering();
+  env.begin_answer();
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   if (!for_people(outputs.standard_output())) {
     say_warnings(log, output);

@@ -35,6 +35,7 @@ ExitCode run_train_curve(const CurveQuestion& question, const Arguments& argumen
   const bool complete = !should_stop(env.interrupted);
   if (!complete && !any_plan(curve)) throw Stopped();
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
+  env.begin_answer();
   log.info(fmt::format("model: {} ({})", curve.job.model.title, curve.job.model.source));
   log.info(fmt::format("hardware: {}", curve.job.hw.title));
   const Output output = with_train_query(train_curve_output(curve, complete), arguments, curve.job);

@@ -22,8 +22,8 @@ struct Environment {
   std::ostream& err;
   std::function<std::optional<std::string>(const std::string&)> variable;  ///< getenv; empty = no variables
   Stop interrupted;                                                        ///< polled while working
-  std::function<void()> answering;   ///< called before an answer or an error is written; may be empty
-  std::function<void()> clear_line;  ///< called before a line on `err` while work goes on; may be empty
+  std::function<void()> on_answer;                                         ///< see begin_answer
+  std::function<void()> on_line;                                           ///< see begin_line
   bool out_is_tty = false;
   bool err_is_tty = false;
   std::size_t width = 0;                   ///< columns of the terminal behind `out`; 0 = unknown
@@ -31,6 +31,15 @@ struct Environment {
   std::shared_ptr<Remembered> remembered;  ///< what is kept between questions; null where there is only one
 
   std::optional<std::string> get(const std::string& name) const { return variable ? variable(name) : std::nullopt; }
+
+  /// Before an answer or an error is written: no progress is shown any more.
+  void begin_answer() const {
+    if (on_answer) on_answer();
+  }
+  /// Before a line goes to `err` while work goes on.
+  void begin_line() const {
+    if (on_line) on_line();
+  }
 };
 
 }  // namespace scalecalc::cli

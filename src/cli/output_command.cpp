@@ -43,7 +43,7 @@ bool nothing_known(const Output& output) {
 ExitCode write_output(const Output& output, const Session& session, OutputTargets& outputs, bool explain, Log& log,
                       Environment& env) {
   if (!output.complete && nothing_known(output)) throw Stopped();
-  if (env.answering) env.answering();
+  env.begin_answer();
   if (!for_people(outputs.standard_output())) say_warnings(log, output);
   const TextOptions text = text_options(env, session.color);
   const Depth depth = explain || session.verbosity == Verbosity::kVerbose ? Depth::kFull : Depth::kBrief;

@@ -75,7 +75,7 @@ int dispatch(std::vector<std::string> args, Environment& env) {
 
 /// Problems for people on standard error and, where JSON was asked for, as a document on standard output.
 int report_problems(const std::vector<Diagnostic>& problems, ExitCode code, bool json, Environment& env) {
-  if (env.answering) env.answering();
+  env.begin_answer();
   const bool colour = wants_colour(env, ColorMode::kAuto, env.err_is_tty);
   for (std::size_t i = 0; i < problems.size(); ++i) {
     Diagnostic problem = problems[i];

@@ -84,8 +84,8 @@ Watch::Watch(const std::vector<std::string>& args, Environment& env)
   wake_ = ::eventfd(0, EFD_CLOEXEC);
   check(signals_ >= 0 && wake_ >= 0, "signals can be read");
   env.interrupted = [this] { return seen_ != 0; };
-  env.answering = [this] { answering(); };
-  env.clear_line = [this] {
+  env.on_answer = [this] { answering(); };
+  env.on_line = [this] {
     const std::lock_guard lock(mutex_);
     clear_line();
   };

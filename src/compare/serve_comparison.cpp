@@ -38,8 +38,8 @@ class ServiceComparer {
     require_prices();
     Progress answered("systems", q_.systems.size());
     for (std::size_t s = 0; s < q_.systems.size(); ++s) {
-      answered.add();
       system(s);
+      answered.add();
     }
     if (answers_.empty() && error_) throw *error_;
     rank();

@@ -462,11 +462,11 @@ class Comparer {
     require_a_job();
     Progress answered("systems", systems_.size());
     for (std::size_t s = 0; s < systems_.size(); ++s) {
-      answered.add();
       for (ComparedRun& row : systems_[s].rows()) {
         system_of_.push_back(s);
         out_.systems.push_back(std::move(row));
       }
+      answered.add();
     }
     rank();
     if (q_.equal_time) same_time();

@@ -102,7 +102,7 @@ struct TrainingHalf {
 class RlTrainers {
  public:
   /// Keeps references. `question.train` has its sequence and batch.
-  RlTrainers(const RlQuestion& question, const RolloutTokens& tokens, const Catalog& catalog, const Stop& stop);
+  RlTrainers(const RlQuestion& question, const RolloutTokens& tokens, const Catalog& catalog, const Stop& stop = {});
 
   /// The training side on so many chips with `taken` bytes of each somebody else's; nothing if it does not fit.
   std::optional<TrainingHalf> on(std::int64_t chips, double taken);

@@ -133,9 +133,9 @@ ServingSystem for_prompts(ServingSystem system) {
 
 }  // namespace
 
-ServeSearch::ServeSearch(const ServeAnswer& answer, std::size_t system, const ModelSpec* draft, const Stop& stop)
+ServeSearch::ServeSearch(const ServeAnswer& answer, std::size_t system, const ModelSpec* draft, Stop stop)
     : answer_(answer),
-      stop_(stop),
+      stop_(std::move(stop)),
       q_(answer.question),
       index_(system),
       system_(answer.systems[system]),
