@@ -10,6 +10,6 @@
 int main(int argc, char** argv) {
   const std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
   scalecalc::cli::Environment env = scalecalc::cli::process_environment(std::cout, std::cerr);
-  scalecalc::cli::Watch watch(args, env);
-  return watch.exit_status(scalecalc::cli::run(args, env));
+  const scalecalc::cli::Watch watch(args, env);
+  return env.exit_status_of(scalecalc::cli::run(args, env));
 }

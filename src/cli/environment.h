@@ -22,8 +22,9 @@ struct Environment {
   std::ostream& err;
   std::function<std::optional<std::string>(const std::string&)> variable;  ///< getenv; empty = no variables
   Stop interrupted;                                                        ///< polled while working
-  std::function<void()> on_answer;                                         ///< see begin_answer
-  std::function<void()> on_line;                                           ///< see begin_line
+  std::function<int(int)> exit_status;  ///< what becomes of a command's own; empty = the same
+  std::function<void()> on_answer;      ///< see begin_answer
+  std::function<void()> on_line;        ///< see begin_line
   bool out_is_tty = false;
   bool err_is_tty = false;
   std::size_t width = 0;                   ///< columns of the terminal behind `out`; 0 = unknown
@@ -32,6 +33,7 @@ struct Environment {
 
   std::optional<std::string> get(const std::string& name) const { return variable ? variable(name) : std::nullopt; }
 
+  int exit_status_of(int own) const { return exit_status ? exit_status(own) : own; }
   /// Before an answer or an error is written: no progress is shown any more.
   void begin_answer() const {
     if (on_answer) on_answer();

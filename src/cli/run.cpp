@@ -89,8 +89,9 @@ int report_problems(const std::vector<Diagnostic>& problems, ExitCode code, bool
   }
   env.err.flush();
   // What could not be written once will not be tried again.
-  if (json && code != ExitCode::kOutputFailed) env.out << error_json(static_cast<int>(code), problems) << std::flush;
-  return static_cast<int>(json && !env.out ? ExitCode::kOutputFailed : code);
+  const int status = env.exit_status_of(static_cast<int>(code));
+  if (json && code != ExitCode::kOutputFailed) env.out << error_json(status, problems) << std::flush;
+  return json && !env.out ? static_cast<int>(ExitCode::kOutputFailed) : status;
 }
 
 int report_bug(const std::string& what, const std::vector<std::string>& args, bool json, Environment& env) {

@@ -34,6 +34,8 @@ constexpr milliseconds kSilent{1000};     ///< no line before
 constexpr milliseconds kSilentEven{200};  ///< nor here, where it says how much is left
 constexpr milliseconds kBetweenLines{200};
 
+constexpr int kSignalled = 128;  ///< and the signal's number, as shells count
+
 constexpr std::string_view kClearLine = "\r\x1b[K";
 
 /// Past the streams, which another thread may hold.
@@ -84,6 +86,7 @@ Watch::Watch(const std::vector<std::string>& args, Environment& env)
   wake_ = ::eventfd(0, EFD_CLOEXEC);
   check(signals_ >= 0 && wake_ >= 0, "signals can be read");
   env.interrupted = [this] { return seen_ != 0; };
+  env.exit_status = [this](int own) { return seen_ == 0 ? own : kSignalled + seen_; };
   env.on_answer = [this] { answering(); };
   env.on_line = [this] {
     const std::lock_guard lock(mutex_);
@@ -93,19 +96,17 @@ Watch::Watch(const std::vector<std::string>& args, Environment& env)
 }
 
 Watch::~Watch() {
-  exit_status(0);
+  finish();
   const std::uint64_t one = 1;
   if (::write(wake_, &one, sizeof one) == sizeof one) thread_.join();
   ::close(signals_);
   ::close(wake_);
 }
 
-int Watch::exit_status(int code) {
+void Watch::finish() {
   const std::lock_guard lock(mutex_);
   done_ = true;
   clear_line();
-  constexpr int kSignalled = 128;
-  return seen_ == 0 ? code : kSignalled + seen_;
 }
 
 void Watch::answering() {
@@ -145,7 +146,6 @@ void Watch::end_process() {
   const Diagnostic problem{
       SourceSpan{}, answering_ ? "interrupted while the answer was written: it is cut off" : std::string(kNothingKnown),
       ""};
-  constexpr int kSignalled = 128;
   const int code = kSignalled + seen_;
   write_now(STDERR_FILENO, render(problem));
   if (json_ && !answering_) write_now(STDOUT_FILENO, error_json(code, std::vector{problem}));

@@ -22,8 +22,8 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  /// No signal ends the process any more. 128 + the signal's number if one came, else `code`.
-  int exit_status(int code);
+  /// No signal ends the process any more.
+  void finish();
 
  private:
   using Clock = std::chrono::steady_clock;
