@@ -22,7 +22,7 @@ BINARY = SOURCE = ""
 EACH = 20  # signals for every command
 # Half a second is promised of a machine that has a core free; a test machine may have none.
 LIMIT = float(os.environ.get("SCALECALC_INTERRUPT_LIMIT", "1.0"))
-LATEST = 0.7  # seconds after the start; the longest questions take a minute
+LATEST = 0.5  # seconds after the start; the longest questions take a minute
 PARTIAL = "partial: interrupted; this is what was found until then"
 NOTHING = "interrupted before anything was known"
 
