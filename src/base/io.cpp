@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include "base/check.h"
@@ -125,26 +127,70 @@ std::string read_text_file(const std::string& path) {
   return text;
 }
 
-/// Where the content goes: a temporary to be renamed, or (temporary empty) the target itself.
+namespace {
+
+/// Never destroyed: the process may end while a thread holds one.
+struct AllUnfinished {
+  std::mutex mutex;
+  std::set<std::string> paths;
+};
+
+AllUnfinished& all_unfinished() {
+  static AllUnfinished* const kAll = new AllUnfinished;
+  return *kAll;
+}
+
+void remove_quietly(const std::string& path) {
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
+}
+
+}  // namespace
+
+Unfinished::Unfinished(const std::function<std::string()>& make) {
+  AllUnfinished& all = all_unfinished();
+  const std::lock_guard lock(all.mutex);
+  path_ = make();
+  if (!path_.empty()) all.paths.insert(path_);
+}
+
+Unfinished::~Unfinished() {
+  if (path_.empty()) return;
+  AllUnfinished& all = all_unfinished();
+  const std::lock_guard lock(all.mutex);
+  remove_quietly(path_);
+  all.paths.erase(path_);
+}
+
+bool Unfinished::rename_to(const std::string& target) {
+  AllUnfinished& all = all_unfinished();
+  const std::lock_guard lock(all.mutex);
+  if (::rename(path_.c_str(), target.c_str()) != 0) return false;
+  all.paths.erase(std::exchange(path_, ""));
+  return true;
+}
+
+void discard_unfinished() {
+  AllUnfinished& all = all_unfinished();
+  all.mutex.lock();  // and never unlocked
+  for (const std::string& path : all.paths) remove_quietly(path);
+}
+
+/// Where the content goes: a temporary to be renamed, or (none) the target itself.
 struct AtomicFile::State {
   std::string path;
   std::string target;
-  std::string temporary;
+  std::unique_ptr<Unfinished> temporary;
   Descriptor file{-1, false};
 
-  State(std::string given, std::string resolved, std::string temporary_name, int fd, bool owned)
-      : path(std::move(given)), target(std::move(resolved)), temporary(std::move(temporary_name)), file(fd, owned) {}
-  ~State() {
-    if (!temporary.empty()) ::unlink(temporary.c_str());
-  }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
+  State(std::string given, std::string resolved, std::unique_ptr<Unfinished> unfinished, int fd, bool owned)
+      : path(std::move(given)), target(std::move(resolved)), temporary(std::move(unfinished)), file(fd, owned) {}
 };
 
 AtomicFile::AtomicFile(std::string path) {
   if (path.empty()) throw UserError("the output file name is empty", "", ExitCode::kOutputFailed);
   if (path == "-") {
-    state_ = std::make_unique<State>(path, path, "", STDOUT_FILENO, false);
+    state_ = std::make_unique<State>(path, path, nullptr, STDOUT_FILENO, false);
     return;
   }
   const bool device = path.starts_with("/dev/");
@@ -156,14 +202,20 @@ AtomicFile::AtomicFile(std::string path) {
   if (device || (exists && !S_ISREG(info.st_mode))) {
     const int fd = ::open(target.c_str(), O_WRONLY | O_CLOEXEC);
     if (fd < 0) cannot_write(path, std::strerror(errno));
-    state_ = std::make_unique<State>(path, target, "", fd, true);
+    state_ = std::make_unique<State>(path, target, nullptr, fd, true);
     return;
   }
   const std::filesystem::path place(target);
-  std::string temporary = (place.parent_path() / ("." + place.filename().string() + ".XXXXXX")).string();
-  const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
-  if (fd < 0) cannot_write(path, std::strerror(errno));
-  state_ = std::make_unique<State>(path, target, temporary, fd, true);
+  int fd = -1;
+  int error = 0;
+  auto temporary = std::make_unique<Unfinished>([&] {
+    std::string name = (place.parent_path() / ("." + place.filename().string() + ".XXXXXX")).string();
+    fd = ::mkostemp(name.data(), O_CLOEXEC);
+    error = errno;
+    return fd < 0 ? "" : name;
+  });
+  if (fd < 0) cannot_write(path, std::strerror(error));
+  state_ = std::make_unique<State>(path, target, std::move(temporary), fd, true);
   if (::fchmod(fd, exists ? info.st_mode & 07777U : default_mode()) != 0) cannot_write(path, std::strerror(errno));
 }
 
@@ -179,13 +231,9 @@ void AtomicFile::commit(std::string_view content) {
   check(state_ != nullptr, "an output file is written once");
   const std::unique_ptr<State> state = std::move(state_);
   write_all(state->file.get(), content, state->path);
-  if (!state->temporary.empty() && ::fsync(state->file.get()) != 0) cannot_write(state->path, std::strerror(errno));
+  if (state->temporary && ::fsync(state->file.get()) != 0) cannot_write(state->path, std::strerror(errno));
   if (!state->file.close()) cannot_write(state->path, std::strerror(errno));
-  if (state->temporary.empty()) return;
-  if (::rename(state->temporary.c_str(), state->target.c_str()) != 0) {
-    cannot_write(state->path, std::strerror(errno));
-  }
-  state->temporary.clear();
+  if (state->temporary && !state->temporary->rename_to(state->target)) cannot_write(state->path, std::strerror(errno));
 }
 
 }  // namespace scalecalc

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/progress.h"
 #include "import/hf_config.h"
 
 namespace scalecalc {
@@ -146,10 +147,18 @@ std::string fitted_to(const std::string& date, const std::string& files, std::si
                      files.empty() ? "" : " to " + files, runs, sources, sources == 1 ? "" : "s");
 }
 
-void CrossFit::cross_fit(std::vector<std::size_t> fold_of, std::size_t folds, const std::function<bool()>& stop) {
+void CrossFit::cross_fit(std::vector<std::size_t> fold_of, std::size_t folds, const Stop& stop) {
   fold_of_ = std::move(fold_of);
+  stop_ = stop;
+  Progress fits("fits", folds + 1);
   fitted_ = fit(std::nullopt);
-  for (std::size_t fold = 0; fold < folds && !(stop && stop()); ++fold) blind_.push_back(fit(fold));
+  try {
+    for (std::size_t fold = 0; fold < folds && !should_stop(stop); ++fold) {
+      fits.add();
+      blind_.push_back(fit(fold));
+    }
+  } catch (const Stopped&) {  // the rows of the other folds have no error on unseen runs
+  }
 }
 
 bool CrossFit::in_band(std::size_t row, double scale) const {

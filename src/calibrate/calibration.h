@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/stop.h"
 #include "config/node.h"
 #include "spec/hardware_spec.h"
 #include "validate/validation.h"
@@ -151,7 +152,9 @@ class CrossFit {
   double error_by(std::size_t row, const Factors& factors) const { return error(row, at(row, factors)); }
 
   /// Fits everything, then everything but each of the folds; `fold_of` has one for every row where there are any.
-  void cross_fit(std::vector<std::size_t> fold_of, std::size_t folds, const std::function<bool()>& stop);
+  void cross_fit(std::vector<std::size_t> fold_of, std::size_t folds, const Stop& stop);
+  /// To be polled by `fit`, which throws Stopped.
+  const Stop& stop() const { return stop_; }
   const Factors& fitted() const { return fitted_; }
   const std::vector<Factors>& blind() const { return blind_; }  ///< one for each fold; fewer if stopped
   std::size_t fold_of(std::size_t row) const { return fold_of_[row]; }
@@ -184,6 +187,7 @@ class CrossFit {
   double coverage_of(double scale) const;
 
   std::vector<std::size_t> fold_of_;
+  Stop stop_;
   Factors fitted_;
   std::vector<Factors> blind_;
 };

@@ -12,13 +12,21 @@ namespace {
 
 using Function = std::function<double(const std::vector<double>&)>;
 
-double call(unsigned n, const double* x, double*, void* f) {
-  return (*static_cast<const Function*>(f))(std::vector<double>(x, x + n));
+struct Call {
+  const Function& f;
+  const Stop& stop;
+  nlopt_opt solver;
+};
+
+double call(unsigned n, const double* x, double*, void* data) {
+  const Call& c = *static_cast<const Call*>(data);
+  if (should_stop(c.stop)) nlopt_force_stop(c.solver);
+  return c.f(std::vector<double>(x, x + n));
 }
 
 }  // namespace
 
-std::vector<double> minimize(const Function& f, std::vector<double> start, const Bounds& bounds) {
+std::vector<double> minimize(const Function& f, std::vector<double> start, const Bounds& bounds, const Stop& stop) {
   // BOBYQA builds its model of the function from pairs of variables.
   check(start.size() >= 2, "two variables at least");
   constexpr int kMostCalls = 600;
@@ -27,7 +35,7 @@ std::vector<double> minimize(const Function& f, std::vector<double> start, const
   const auto n = static_cast<unsigned>(start.size());
   const std::unique_ptr<nlopt_opt_s, void (*)(nlopt_opt)> solver(nlopt_create(NLOPT_LN_BOBYQA, n), nlopt_destroy);
   check(solver != nullptr, "no memory for the solver");
-  Function function = f;
+  Call function{f, stop, solver.get()};
   nlopt_set_min_objective(solver.get(), call, &function);
   nlopt_set_lower_bounds(solver.get(), bounds.low.data());
   nlopt_set_upper_bounds(solver.get(), bounds.high.data());
@@ -38,6 +46,7 @@ std::vector<double> minimize(const Function& f, std::vector<double> start, const
   for (std::size_t i = 0; i < start.size(); ++i) start[i] = std::clamp(start[i], bounds.low[i], bounds.high[i]);
   double least = 0;
   const nlopt_result result = nlopt_optimize(solver.get(), start.data(), &least);
+  if (result == NLOPT_FORCED_STOP) throw Stopped();
   // Roundoff ends a search that can improve no more; anything else below zero is a wrong call.
   check(result > 0 || result == NLOPT_ROUNDOFF_LIMITED, "the solver was called wrongly");
   return start;

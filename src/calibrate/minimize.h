@@ -4,6 +4,8 @@
 #include <functional>
 #include <vector>
 
+#include "base/stop.h"
+
 namespace scalecalc {
 
 struct Bounds {
@@ -11,8 +13,8 @@ struct Bounds {
 };
 
 /// Where `f` is least, by BOBYQA (Powell 2009) from `start` with steps of about one half; deterministic. `f` must be
-/// finite within the bounds.
+/// finite within the bounds. Stopped if asked to end before.
 std::vector<double> minimize(const std::function<double(const std::vector<double>&)>& f, std::vector<double> start,
-                             const Bounds& bounds);
+                             const Bounds& bounds, const Stop& stop = {});
 
 }  // namespace scalecalc

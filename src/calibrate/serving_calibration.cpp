@@ -232,6 +232,7 @@ class ServingFitter final : CrossFit {
     constexpr double kStep = 0.01;
     std::vector<std::vector<double>> out;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (should_stop(stop())) throw Stopped();
       if (!wanted[i]) {
         out.emplace_back();
         continue;

@@ -78,7 +78,7 @@ class CoefficientFit {
 
   /// The factors that make the weighted Huber loss of ln(predicted / measured), plus half of each coefficient's squared
   /// distance from `centre` in units of its error, least.
-  Factors fit(const FitRows& rows, const Factors& centre) const {
+  Factors fit(const FitRows& rows, const Factors& centre, const Stop& stop) const {
     std::vector<double> unit;
     Bounds bounds;
     for (const CoefficientSlot* slot : slots_) {
@@ -103,7 +103,7 @@ class CoefficientFit {
     };
     std::vector<double> start;
     for (std::size_t i = 0; i < unit.size(); ++i) start.push_back(centre[i] / unit[i]);
-    return factors(minimize(loss, start, bounds));
+    return factors(minimize(loss, start, bounds, stop));
   }
 
  private:
@@ -255,13 +255,13 @@ class TrainingFitter final : CrossFit {
     if (relatives_.empty()) return fit_->none();
     FitRows family = without(relatives_, fold);
     family.insert(family.end(), seen.begin(), seen.end());
-    return fit_->fit(family, fit_->none());
+    return fit_->fit(family, fit_->none(), stop());
   }
 
   Factors fit(std::optional<std::size_t> fold) override {
     const FitRows seen = without(rows_, fold);
     Factors centre = family_factors(seen, fold);
-    Factors out = fit_->fit(seen, centre);
+    Factors out = fit_->fit(seen, centre, stop());
     if (fold) centres_.push_back(std::move(centre));
     return out;
   }

@@ -56,6 +56,9 @@ StudyReply reply_to(const Command& command, const Arguments& arguments, Environm
   } catch (const UserError& error) {
     reply.exit = static_cast<int>(error.exit_code());
     reply.reason = reason_of(error);
+  } catch (const Stopped& error) {
+    reply.exit = static_cast<int>(ExitCode::kInterrupted);
+    reply.reason = error.what();
   } catch (const std::exception& error) {
     reply.exit = static_cast<int>(ExitCode::kBug);
     reply.reason = one_line(error.what());

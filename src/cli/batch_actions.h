@@ -54,8 +54,7 @@ unsigned jobs_of(const Arguments& arguments);
 
 /// Runs the shards; a note on standard error says how it ended if it did not end well.
 ExitCode run_shards(const StudyManifest& manifest, const std::string& directory,
-                    const std::vector<std::uint64_t>& shards, const Arguments& arguments, const Session& session,
-                    Environment& env);
+                    const std::vector<std::uint64_t>& shards, const Arguments& arguments, Environment& env);
 
 /// Merges into the targets and judges --fail-if.
 ExitCode merge_results(const StudyManifest& manifest, const std::string& directory, const Arguments& arguments,

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 
+#include "base/io.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "batch/merge.h"
@@ -19,25 +20,12 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A directory of its own, for results that go to standard output only.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() : path_((fs::temp_directory_path() / "scalecalc-batch-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr) {
-      throw UserError(fmt::format("cannot make a directory in {}", fs::temp_directory_path().string()),
-                      "name an output: -o results.jsonl", ExitCode::kOutputFailed);
-    }
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+std::string temporary_directory() {
+  std::string path = (fs::temp_directory_path() / "scalecalc-batch-XXXXXX").string();
+  if (::mkdtemp(path.data()) != nullptr) return path;
+  throw UserError(fmt::format("cannot make a directory in {}", fs::temp_directory_path().string()),
+                  "name an output: -o results.jsonl", ExitCode::kOutputFailed);
+}
 
 /// Beside the first file of results; empty if there is none.
 std::string work_directory(const std::vector<ResultTarget>& targets) {
@@ -114,14 +102,20 @@ std::uint64_t shard_of_environment(const Environment& env, const StudyManifest& 
   throw UserError("--shard-env: no variable says which shard", fmt::format("looked for {}", join(names, ", ")));
 }
 
+std::string goes_on_from(const std::string& directory) {
+  return fmt::format("the same command goes on from {}", directory);
+}
+
+UserError interrupted(std::string hint) { return {"interrupted", std::move(hint), ExitCode::kInterrupted}; }
+
 }  // namespace
 
 ExitCode batch_study(const Arguments& arguments, Environment& env) {
   const Session session = read_session(arguments, env);
   const std::string path = only_positional(arguments, "STUDY.yaml", 0);
   std::string directory = work_directory(result_targets(arguments));
-  std::optional<TemporaryDirectory> temporary;
-  if (directory.empty()) directory = temporary.emplace().path();
+  std::optional<Unfinished> temporary;
+  if (directory.empty()) directory = temporary.emplace(temporary_directory).path();
   if (arguments.has("--restart")) {
     std::error_code ignored;
     fs::remove_all(directory, ignored);
@@ -129,10 +123,9 @@ ExitCode batch_study(const Arguments& arguments, Environment& env) {
   const StudyManifest manifest = planned_study(path, directory, arguments, session, env, 0).manifest;
   std::vector<std::uint64_t> shards(manifest.shards);
   std::iota(shards.begin(), shards.end(), 0);
-  const ExitCode ran = run_shards(manifest, directory, shards, arguments, session, env);
+  const ExitCode ran = run_shards(manifest, directory, shards, arguments, env);
   if (ran == ExitCode::kInterrupted) {
-    if (!temporary) env.err << fmt::format("interrupted; the same command goes on from {}\n", directory);
-    return ran;
+    throw interrupted(temporary ? "with -o FILE the rows that landed would stay" : goes_on_from(directory));
   }
   const ExitCode judged = merge_results(manifest, directory, arguments, session, env);
   say_summary(manifest, directory, session, env);
@@ -142,7 +135,7 @@ ExitCode batch_study(const Arguments& arguments, Environment& env) {
 }
 
 ExitCode batch_run(const Arguments& arguments, Environment& env) {
-  const Session session = read_session(arguments, env);
+  read_session(arguments, env);
   const std::string directory = only_positional(arguments, "DIR", 1);
   const StudyManifest manifest = read_manifest(directory, tool_version());
   if (arguments.has("--shard") && arguments.has("--shard-env")) {
@@ -157,7 +150,9 @@ ExitCode batch_run(const Arguments& arguments, Environment& env) {
     shards.resize(manifest.shards);
     std::iota(shards.begin(), shards.end(), 0);
   }
-  return run_shards(manifest, directory, shards, arguments, session, env);
+  const ExitCode ran = run_shards(manifest, directory, shards, arguments, env);
+  if (ran == ExitCode::kInterrupted) throw interrupted(goes_on_from(directory));
+  return ran;
 }
 
 ExitCode batch_merge(const Arguments& arguments, Environment& env) {

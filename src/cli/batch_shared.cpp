@@ -4,6 +4,7 @@
 #include <array>
 #include <thread>
 
+#include "base/progress.h"
 #include "base/text.h"
 #include "batch/cases.h"
 #include "batch/condition.h"
@@ -11,7 +12,6 @@
 #include "batch/run_shard.h"
 #include "cli/ask_command.h"
 #include "cli/batch_actions.h"
-#include "cli/batch_progress.h"
 #include "cli/flag_reader.h"
 #include "cli/outputs.h"
 #include "report/answer_fields.h"
@@ -157,6 +157,7 @@ PlannedStudy planned_study(const std::string& path, const std::string& directory
                             seconds_for_sample);
   const double seconds = estimated_seconds(*out.sample, cases.size(), jobs_of(arguments));
   if (!arguments.has("--yes")) ask_leave(cases.size(), seconds);
+  env.begin_line();
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   if (!out.sample->wrong.empty()) {
     const auto& first = out.sample->wrong.front();
@@ -172,14 +173,18 @@ PlannedStudy planned_study(const std::string& path, const std::string& directory
 }
 
 ExitCode run_shards(const StudyManifest& manifest, const std::string& directory,
-                    const std::vector<std::uint64_t>& shards, const Arguments& arguments, const Session& session,
-                    Environment& env) {
+                    const std::vector<std::uint64_t>& shards, const Arguments& arguments, Environment& env) {
   std::uint64_t cases = 0;
   for (const std::uint64_t shard : shards) cases += (manifest.cases - shard + manifest.shards - 1) / manifest.shards;
-  BatchProgress progress(env, session.verbosity, cases);
+  Progress progress("questions", cases, Progress::Pace::kEven);
   bool first = false;
-  const RunOptions options{jobs_of(arguments), arguments.has("--strict"), env.interrupted,
-                           [&](std::uint64_t landed) { progress.landed(landed, std::exchange(first, false)); }};
+  const RunOptions options{jobs_of(arguments), arguments.has("--strict"), env.interrupted, [&](std::uint64_t landed) {
+                             if (std::exchange(first, false)) {
+                               progress.found_done(landed);
+                             } else {
+                               progress.add(landed);
+                             }
+                           }};
   const Ask ask = ask_commands(env, manifest.study.config_directories, manifest.study.all_records);
   bool bug = false;
   for (const std::uint64_t shard : shards) {
@@ -198,6 +203,7 @@ ExitCode run_shards(const StudyManifest& manifest, const std::string& directory,
 
 ExitCode merge_results(const StudyManifest& manifest, const std::string& directory, const Arguments& arguments,
                        const Session& session, Environment& env) {
+  env.begin_answer();
   const auto violations = write_results(manifest, directory, result_targets(arguments), arguments.values("--fail-if"),
                                         [&](std::string_view text) { write_result(env.out, std::string(text)); });
   ExitCode out = ExitCode::kAnswered;

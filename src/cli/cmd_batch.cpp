@@ -104,8 +104,8 @@ const Command& batch_command() {
           "\n"
           "exit status: 0 done (questions without an answer are rows too), 1 --fail-if holds or diff found\n"
           "             differences, 2 the study or the command line is wrong, 3 with --strict: nothing fits,\n"
-          "             70 a bug of ours, 74 the output could not be written, 130 interrupted: the same command\n"
-          "             goes on\n",
+          "             70 a bug of ours, 74 the output could not be written, 130 or 143 interrupted: the\n"
+          "             same command goes on\n",
       .flags = kBatchFlags,
       .run = run_batch,
       .modes = kBatchModes,

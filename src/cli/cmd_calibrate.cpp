@@ -98,8 +98,12 @@ Output calibration_output(const Arguments& arguments, const Catalog& catalog, co
 ExitCode run_calibrate(const Arguments& arguments, Environment& env) {
   if (arguments.has("--dump-yaml")) {
     const Session session = read_session(arguments, env);
-    write_result(env.out, write_yaml(block_of(arguments, Catalog(session.config_directories, session.remembered),
-                                              env.interrupted)));
+    const ConfigNode block =
+        block_of(arguments, Catalog(session.config_directories, session.remembered), env.interrupted);
+    // Its errors come from the folds that are missing, and a file cannot say that it is partial.
+    if (should_stop(env.interrupted)) throw Stopped();
+    env.begin_answer();
+    write_result(env.out, write_yaml(block));
   } else {
     answer_with_output(arguments, env,
                        [&](const Catalog& catalog) { return calibration_output(arguments, catalog, env.interrupted); });

@@ -14,6 +14,14 @@
 namespace scalecalc::cli {
 namespace {
 
+/// An interrupted comparison that knows nothing of any system.
+template <class Comparison>
+void require_something_known(const Comparison& found) {
+  const bool nothing = std::all_of(found.systems.begin(), found.systems.end(),
+                                   [](const ComparedSystem& s) { return s.status == ComparedStatus::kInterrupted; });
+  if (nothing) throw Stopped();
+}
+
 /// Exit status 1, and a line for each that does not hold.
 ExitCode judged(const std::vector<ExpectationResult>& results, const Arguments& arguments, const Environment& env) {
   const Session session = read_session(arguments, env);
@@ -34,12 +42,14 @@ ExitCode run_compare(const Arguments& arguments, Environment& env) {
     const bool explain = arguments.has("--explain");
     if (asked.serve) {
       const ServeComparison found = compare_serving(*asked.serve, catalog, env.interrupted);
+      require_something_known(found);
       expectations = found.expectations;
       const ServeQuestion& serve = asked.serve->serve;
       return with_query(compare_serve_output(found, explain), arguments,
                         {answered(serve), answered(serve.power), answered(asked.serve->prices)});
     }
     const TrainComparison found = compare_training(*asked.train, catalog, env.interrupted);
+    require_something_known(found);
     expectations = found.expectations;
     const TrainQuestion train = understood(asked.train->train, found.workload);
     return with_query(compare_output(found, explain), arguments,

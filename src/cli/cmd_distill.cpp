@@ -12,7 +12,7 @@ namespace {
 ExitCode run_distill(const Arguments& arguments, Environment& env) {
   return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     DistillQuestion question = distill_question(arguments);
-    const DistillAnswer found = distill_answer(question, catalog);
+    const DistillAnswer found = distill_answer(question, catalog, env.interrupted);
     TrainQuestion& student = question.student;
     if (!found.plans.empty()) student = understood(student, found.plans.front().student->resolved->workload);
     return with_query(distill_output(found, arguments.has("--explain")), arguments,
@@ -43,6 +43,7 @@ const Command& distill_command() {
       .mode_of = distill_mode,
       .names = CatalogKind::kModel,
       .nothing_fits = "nothing fits",
+      .interruptible = true,
       .common = kDistillCommon};
   return kDistill;
 }

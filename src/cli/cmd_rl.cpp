@@ -12,7 +12,7 @@ namespace {
 ExitCode run_rl(const Arguments& arguments, Environment& env) {
   return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     RlQuestion question = rl_question(arguments);
-    const RlAnswer found = rl_answer(question, catalog);
+    const RlAnswer found = rl_answer(question, catalog, env.interrupted);
     if (!found.plans.empty()) {
       question.train = understood(question.train, found.plans.front().policy->resolved->workload);
     }
@@ -44,6 +44,7 @@ const Command& rl_command() {
       .run = run_rl,
       .names = CatalogKind::kModel,
       .nothing_fits = "nothing fits",
+      .interruptible = true,
       .common = kRlCommon};
   return kRl;
 }

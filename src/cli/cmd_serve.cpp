@@ -30,13 +30,18 @@ void refuse_power_flags(const Arguments& arguments, const ServeAnswer& answer) {
 ExitCode run_serve(const Arguments& arguments, Environment& env) {
   return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     const ServeAsked asked = serve_asked(arguments);
-    const ServeAnswer answer = serve_answer(asked.question, catalog);
+    const ServeAnswer answer = serve_answer(asked.question, catalog, env.interrupted);
     refuse_power_flags(arguments, answer);
     Output output = serve_output(answer, arguments.has("--explain"));
     if (!asked.mix.is_fixed())
       output.notes.push_back("the points are of the mean lengths; --rate takes each request's");
-    if (asked.traffic && answer.best)
-      add_traffic(output, answer, *asked.traffic, answer_traffic(answer, *asked.traffic));
+    if (asked.traffic && answer.best) {
+      try {
+        add_traffic(output, answer, *asked.traffic, answer_traffic(answer, *asked.traffic, env.interrupted));
+      } catch (const Stopped&) {
+        output.warnings.emplace_back("interrupted before the requests of --rate were served");
+      }
+    }
     const ServeQuestion& q = asked.question;
     return with_query(std::move(output), arguments, {answered(q), answered(q.power), answered(asked.traffic)});
   });
@@ -66,6 +71,7 @@ const Command& serve_command() {
       .run = run_serve,
       .names = CatalogKind::kModel,
       .nothing_fits = "nothing fits or meets the limits",
+      .interruptible = true,
       .common = kServeCommon};
   return kServe;
 }

@@ -84,6 +84,8 @@ ExitCode run_trace(const Arguments& arguments, Environment& env) {
       with_query(trace_output(traced, complete), arguments,
                  {answered(question), answered(understood(question.train, found.workload, found.hw, found.model)),
                   answered(question.train.fine_tune)});
+  if (!complete && traced.plan == nullptr) throw Stopped();
+  env.begin_answer();
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   if (!for_people(outputs.standard_output())) {
     say_warnings(log, output);

@@ -39,6 +39,7 @@ ExitCode run_train(const Arguments& arguments, Environment& env) {
   const bool complete = !(env.interrupted && env.interrupted());
 
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
+  env.begin_answer();
   log_work(log, found);
   const Output output = train_output(found, complete, session.verbosity == Verbosity::kVerbose);
   return write_output(with_train_query(output, arguments, found), session, outputs, question.explain, log, env);

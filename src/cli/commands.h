@@ -41,7 +41,7 @@ struct Command {
   std::optional<CatalogKind> names{};   ///< what its words name: models, or chips
   std::string_view check_fails{};       ///< exit status 1: "an --expect fails"; empty: it never exits so
   std::string_view nothing_fits{};      ///< exit status 3, the same
-  bool interruptible = false;           ///< exit status 130
+  bool interruptible = false;           ///< asked to end, it answers with what it has, which may be partial
   bool own_exits = false;               ///< the notes say what its exit statuses are
   std::span<const FlagGroup> common{};  ///< of the short help; empty: it shows every flag
 };

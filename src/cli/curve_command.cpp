@@ -35,8 +35,10 @@ ExitCode run_train_curve(const CurveQuestion& question, const Arguments& argumen
   refuse_meaningless(arguments, job);
   TrainCurve curve = train_curve(question, std::move(job), env.interrupted);
   note_grouping(arguments, curve);
-  const bool complete = !(env.interrupted && env.interrupted());
+  const bool complete = !should_stop(env.interrupted);
+  if (!complete && !any_plan(curve)) throw Stopped();
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
+  env.begin_answer();
   log.info(fmt::format("model: {} ({})", curve.job.model.title, curve.job.model.source));
   log.info(fmt::format("hardware: {}", curve.job.hw.title));
   const Output output = with_train_query(train_curve_output(curve, complete), arguments, curve.job);

@@ -7,16 +7,24 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 
+#include "base/stop.h"
 #include "config/remembered.h"
 
 namespace scalecalc::cli {
+
+/// Said where an interrupted command has nothing to show.
+inline constexpr std::string_view kNothingKnown = "interrupted before anything was known";
 
 struct Environment {
   std::ostream& out;
   std::ostream& err;
   std::function<std::optional<std::string>(const std::string&)> variable;  ///< getenv; empty = no variables
-  std::function<bool()> interrupted;                                       ///< polled while working; empty = never
+  Stop interrupted;                                                        ///< polled while working
+  std::function<int(int)> exit_status;  ///< what becomes of a command's own; empty = the same
+  std::function<void()> on_answer;      ///< see begin_answer
+  std::function<void()> on_line;        ///< see begin_line
   bool out_is_tty = false;
   bool err_is_tty = false;
   std::size_t width = 0;                   ///< columns of the terminal behind `out`; 0 = unknown
@@ -24,6 +32,16 @@ struct Environment {
   std::shared_ptr<Remembered> remembered;  ///< what is kept between questions; null where there is only one
 
   std::optional<std::string> get(const std::string& name) const { return variable ? variable(name) : std::nullopt; }
+
+  int exit_status_of(int own) const { return exit_status ? exit_status(own) : own; }
+  /// Before an answer or an error is written: no progress is shown any more.
+  void begin_answer() const {
+    if (on_answer) on_answer();
+  }
+  /// Before a line goes to `err` while work goes on.
+  void begin_line() const {
+    if (on_line) on_line();
+  }
 };
 
 }  // namespace scalecalc::cli

@@ -25,9 +25,7 @@ std::string exit_statuses(const Command& command) {
   if (!command.check_fails.empty()) out += fmt::format("1 {}, ", command.check_fails);
   out += "2 the question is wrong, ";
   if (!command.nothing_fits.empty()) out += fmt::format("3 {}, ", command.nothing_fits);
-  out += "70 a bug of ours, 74 the output could not be written";
-  if (command.interruptible) out += ", 130 interrupted";
-  return out;
+  return out + "70 a bug of ours, 74 the output could not be written, 130 or 143 interrupted";
 }
 
 std::string left_of(const Flag& flag) {

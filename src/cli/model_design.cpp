@@ -124,9 +124,12 @@ ExitCode run_model_design(const Arguments& arguments, Environment& env) {
   if (const auto path = arguments.value("--write")) file.emplace(*path);
   return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     question.law = load_law(catalog.load(CatalogKind::kLaw, arguments.value("--law").value_or(std::string(kUsualLaw))));
-    const DesignAnswer found = answer(question, catalog);
-    if (file && !found.models.empty()) file->commit(write_yaml(found.models.front().document));
-    return with_query(design_output(question, found), arguments, {answered(question)});
+    const DesignAnswer found = answer(question, catalog, env.interrupted);
+    const bool complete = !should_stop(env.interrupted);
+    if (file && !found.models.empty() && complete) file->commit(write_yaml(found.models.front().document));
+    Output output = with_query(design_output(question, found), arguments, {answered(question)});
+    output.complete = complete;
+    return output;
   });
 }
 

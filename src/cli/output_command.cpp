@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "batch/condition.h"
+#include "cli/commands.h"
 #include "report/json_text.h"
 
 namespace scalecalc::cli {
@@ -53,6 +54,7 @@ void write_formats(const Output& output, const Session& session, OutputTargets& 
 }
 
 void say_warnings(Log& log, const Output& output) {
+  if (!output.complete) log.warning(std::string(kPartial));
   for (const Assumption& assumption : output.assumptions) {
     if (assumption.warning) log.warning(assumption.text);
   }
@@ -101,10 +103,17 @@ bool fails(const Output& output, const std::vector<std::string>& conditions, Env
   return out;
 }
 
+bool nothing_known(const Output& output) {
+  const Block* found = record_block(output);
+  return found == nullptr || found->records.empty();
+}
+
 }  // namespace
 
 ExitCode write_output(const Output& output, const Session& session, OutputTargets& outputs, bool explain, Log& log,
                       Environment& env) {
+  if (!output.complete && nothing_known(output)) throw Stopped();
+  env.begin_answer();
   if (!for_people(outputs.standard_output())) say_warnings(log, output);
   write_formats(output, session, outputs, explain, env);
   if (!output.complete) return ExitCode::kInterrupted;
@@ -118,7 +127,8 @@ ExitCode answer_with_output(const Arguments& arguments, Environment& env,
   OutputTargets outputs(arguments.values("--output"), arguments.has("--json"));
   refuse_parts_of_files(session, outputs);
   const Catalog catalog(session.config_directories, session.remembered);
-  const Output output = answer(catalog);
+  Output output = answer(catalog);
+  if (arguments.command().interruptible && should_stop(env.interrupted)) output.complete = false;
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   return write_output(output, session, outputs, arguments.has("--explain"), log, env);
 }

@@ -112,6 +112,7 @@ int dispatch(std::vector<std::string> args, Environment& env) {
 
 /// Problems for people on standard error and, where JSON was asked for, as a document on standard output.
 int report_problems(const std::vector<Diagnostic>& problems, ExitCode code, bool json, Environment& env) {
+  env.begin_answer();
   const bool colour = wants_colour(env, ColorMode::kAuto, env.err_is_tty);
   for (std::size_t i = 0; i < problems.size(); ++i) {
     Diagnostic problem = problems[i];
@@ -125,8 +126,9 @@ int report_problems(const std::vector<Diagnostic>& problems, ExitCode code, bool
   }
   env.err.flush();
   // What could not be written once will not be tried again.
-  if (json && code != ExitCode::kOutputFailed) env.out << error_json(static_cast<int>(code), problems) << std::flush;
-  return static_cast<int>(json && !env.out ? ExitCode::kOutputFailed : code);
+  const int status = env.exit_status_of(static_cast<int>(code));
+  if (json && code != ExitCode::kOutputFailed) env.out << error_json(status, problems) << std::flush;
+  return json && !env.out ? static_cast<int>(ExitCode::kOutputFailed) : status;
 }
 
 int report_bug(const std::string& what, const std::vector<std::string>& args, bool json, Environment& env) {
@@ -146,6 +148,8 @@ int run(const std::vector<std::string>& args, Environment& env) {
     return dispatch(args, env);
   } catch (const UserError& error) {
     return report_problems(error.diagnostics(), error.exit_code(), json, env);
+  } catch (const Stopped&) {
+    return report_problems({{SourceSpan{}, std::string(kNothingKnown), ""}}, ExitCode::kInterrupted, json, env);
   } catch (const std::exception& error) {
     return report_bug(error.what(), args, json, env);
   } catch (...) {

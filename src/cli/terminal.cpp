@@ -3,7 +3,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdlib>
 #include <string>
 #include <variant>
@@ -12,10 +11,6 @@
 
 namespace scalecalc::cli {
 namespace {
-
-volatile std::sig_atomic_t interrupt_seen = 0;
-
-extern "C" void on_interrupt(int) { interrupt_seen = 1; }
 
 bool is_set(const Environment& env, const char* name) { return !env.get(name).value_or("").empty(); }
 
@@ -65,20 +60,12 @@ Environment process_environment(std::ostream& out, std::ostream& err) {
     const char* value = std::getenv(name.c_str());
     return value == nullptr ? std::nullopt : std::optional<std::string>(value);
   };
-  env.interrupted = [] { return interrupt_seen != 0; };
   env.out_is_tty = ::isatty(STDOUT_FILENO) == 1;
   env.err_is_tty = ::isatty(STDERR_FILENO) == 1;
   winsize size{};
   if (env.out_is_tty && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) env.width = size.ws_col;
   env.utf8 = locale_is_utf8(env);
   return env;
-}
-
-void catch_interrupt() {
-  struct sigaction action {};
-  action.sa_handler = on_interrupt;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  ::sigaction(SIGINT, &action, nullptr);
 }
 
 }  // namespace scalecalc::cli

@@ -16,10 +16,7 @@ bool wants_colour(const Environment& env, ColorMode mode, bool is_tty);
 /// Width: COLUMNS, then the terminal's own, then 80; of a pipe COLUMNS, else 0, as wide as the text.
 TextOptions text_options(const Environment& env, ColorMode mode);
 
-/// The process itself: its streams, variables and interrupt flag.
+/// The process itself: its streams and variables.
 Environment process_environment(std::ostream& out, std::ostream& err);
-
-/// The first Ctrl-C asks the search to stop and print what it has; the second ends the process.
-void catch_interrupt();
 
 }  // namespace scalecalc::cli

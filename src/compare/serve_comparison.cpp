@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/progress.h"
 #include "base/units.h"
 #include "compare/compared.h"
 
@@ -35,7 +36,11 @@ class ServiceComparer {
       require_known(asked.prices({}), hardware_.back().prices);
     }
     require_prices();
-    for (std::size_t s = 0; s < q_.systems.size(); ++s) system(s);
+    Progress answered("systems", q_.systems.size());
+    for (std::size_t s = 0; s < q_.systems.size(); ++s) {
+      system(s);
+      answered.add();
+    }
     if (answers_.empty() && error_) throw *error_;
     rank();
     assume();
@@ -78,7 +83,7 @@ class ServiceComparer {
     question.top = 1;
     question.suggest = false;
     try {
-      row.answer = std::make_shared<const ServeAnswer>(serve_answer(question, catalog_));
+      row.answer = std::make_shared<const ServeAnswer>(serve_answer(question, catalog_, stop_));
     } catch (const UserError& error) {
       if (!error_) error_ = error;
       return row.fail(ComparedStatus::kUnsuited, sentence_of(error));

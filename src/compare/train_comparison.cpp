@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/progress.h"
 #include "base/units.h"
 #include "compare/compared.h"
 #include "model/accounting.h"
@@ -459,11 +460,13 @@ class Comparer {
     require_hardware();
     for (const SystemAsked& asked : q_.systems) systems_.emplace_back(q_, asked, catalog_, stop_);
     require_a_job();
+    Progress answered("systems", systems_.size());
     for (std::size_t s = 0; s < systems_.size(); ++s) {
       for (ComparedRun& row : systems_[s].rows()) {
         system_of_.push_back(s);
         out_.systems.push_back(std::move(row));
       }
+      answered.add();
     }
     rank();
     if (q_.equal_time) same_time();

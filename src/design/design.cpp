@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 
+#include "base/progress.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "model/usual_batch.h"
@@ -40,8 +41,9 @@ TrainingRecipe recipe_for(const DesignQuestion& q, double active) {
 /// One shape's question, ready to be searched.
 class Trial {
  public:
-  Trial(const DesignQuestion& q, const DesignedModel& model, const Catalog& catalog)
+  Trial(const DesignQuestion& q, const DesignedModel& model, const Catalog& catalog, const Stop& stop = {})
       : q_(q),
+        stop_(stop),
         tokens_(model.recipe.tokens),
         resolved_(resolve(question_of(q), catalog, document_of(model.shape, model.recipe, model.name))),
         request_(request_of(q.machine, resolved_)) {}
@@ -103,11 +105,12 @@ class Trial {
   }
 
   Planner& planner() {
-    if (!planner_) planner_ = std::make_unique<Planner>(request_);
+    if (!planner_) planner_ = std::make_unique<Planner>(request_, stop_);
     return *planner_;
   }
 
   const DesignQuestion& q_;
+  Stop stop_;
   double tokens_;
   ResolvedQuestion resolved_;
   PlanRequest request_;
@@ -116,7 +119,8 @@ class Trial {
 
 class Designing {
  public:
-  Designing(const DesignQuestion& question, const Catalog& catalog) : q_(question), catalog_(catalog) {}
+  Designing(const DesignQuestion& question, const Catalog& catalog, const Stop& stop)
+      : q_(question), catalog_(catalog), stop_(stop) {}
 
   DesignAnswer run() {
     out_.ranges = shape_ranges_of(catalog_);
@@ -154,16 +158,20 @@ class Designing {
 
   void walk() {
     const double most = most_flops();
+    Progress shapes("shapes", grid_.size());
     for (const DesignedModel& model : grid_) {
+      if (should_stop(stop_)) return;
+      shapes.add();
       if (model.matmul_flops * model.recipe.tokens > most) {
         ++out_.too_large;
         missed_.push_back(&model);
         continue;
       }
-      Trial trial(q_, model, catalog_);
+      Trial trial(q_, model, catalog_, stop_);
       ++out_.searched;
       JudgedDesign found;
       if (trial.some_layout_may()) found = trial.judge();
+      if (should_stop(stop_)) return;  // what it says of this shape is no verdict
       if (found.verdict != DesignVerdict::kMeets) {
         if (out_.models.empty()) missed_.push_back(&model);
         continue;
@@ -192,7 +200,8 @@ class Designing {
   /// The nearest shapes that are larger than the answer; all of the grid's if there is none.
   void name_misses() {
     for (auto at = missed_.rbegin(); at != missed_.rend() && out_.misses.size() < kMostMisses; ++at) {
-      Trial trial(q_, **at, catalog_);
+      if (should_stop(stop_)) return;
+      Trial trial(q_, **at, catalog_, stop_);
       const JudgedDesign found = trial.judge();
       if (out_.models.empty() && out_.misses.empty()) {
         out_.hw = trial.resolved().hw;
@@ -236,6 +245,7 @@ class Designing {
 
   const DesignQuestion& q_;
   const Catalog& catalog_;
+  const Stop& stop_;
   std::vector<DesignedModel> grid_;
   std::vector<const DesignedModel*> missed_;  ///< larger than the first that does
   std::vector<Assumption> machine_assumptions_;
@@ -260,8 +270,8 @@ JudgedDesign judge(const DesignQuestion& question, const DesignedModel& model, c
   return Trial(question, model, catalog).judge();
 }
 
-DesignAnswer answer(const DesignQuestion& question, const Catalog& catalog) {
-  return Designing(question, catalog).run();
+DesignAnswer answer(const DesignQuestion& question, const Catalog& catalog, const Stop& stop) {
+  return Designing(question, catalog, stop).run();
 }
 
 }  // namespace scalecalc

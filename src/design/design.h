@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/stop.h"
 #include "design/shapes.h"
 #include "model/accounting.h"
 #include "spec/law_spec.h"
@@ -78,6 +79,7 @@ struct JudgedDesign {
 JudgedDesign judge(const DesignQuestion& question, const DesignedModel& model, const Catalog& catalog);
 
 /// UserError for a wrong question. That no shape does is an answer: models is empty, misses has the smallest shape.
-DesignAnswer answer(const DesignQuestion& question, const Catalog& catalog);
+/// Asked to end, it has the largest found until then.
+DesignAnswer answer(const DesignQuestion& question, const Catalog& catalog, const Stop& stop = {});
 
 }  // namespace scalecalc

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/diagnostic.h"
+#include "base/progress.h"
 #include "base/scalar.h"
 #include "base/units.h"
 #include "jobs/job_part.h"
@@ -26,10 +27,11 @@ std::optional<std::int64_t> kept_logits(const DistillQuestion& q, TeacherPlace p
 
 class DistillSearch {
  public:
-  DistillSearch(const DistillQuestion& question, const Catalog& catalog)
+  DistillSearch(const DistillQuestion& question, const Catalog& catalog, const Stop& stop)
       : catalog_(catalog),
+        stop_(stop),
         engine_(std::make_shared<const ServeAnswer>(resolve_serving(question.teacher, catalog))),
-        students_(question.student, catalog),
+        students_(question.student, catalog, stop),
         basis_(Reader<double>{}, engine_->systems.front().serving) {
     out_.question = question;
     out_.engine = engine_;
@@ -122,7 +124,11 @@ class DistillSearch {
   void shared() {
     const std::int64_t chips = q_.student.chips;
     std::optional<DistillPlan> best;
-    for (const ForwardPass& pass : passes(chips)) {
+    const std::vector<ForwardPass> all = passes(chips);
+    Progress teachers("layouts of the teacher", all.size());
+    for (const ForwardPass& pass : all) {
+      if (should_stop(stop_)) break;
+      teachers.add();
       for (const bool offloaded : {false, true}) {
         auto plan = in_turn(pass, offloaded);
         if (plan && (!best || plan->step < best->step)) best = std::move(plan);
@@ -179,7 +185,10 @@ class DistillSearch {
     out_.splits = all.splits.size();
     out_.left_out = all.left_out;
     std::optional<DistillPlan> best;
+    Progress splits("splits of the chips", all.splits.size());
     for (const ChipSplit& s : all.splits) {
+      if (should_stop(stop_)) break;
+      splits.add();
       const std::vector<ForwardPass> found = passes(s.first);
       if (found.empty()) continue;
       const double least = std::max(found.front().seconds, students_.bound(s.second));
@@ -291,7 +300,7 @@ class DistillSearch {
     ServeQuestion question = q_.teacher;
     question.chips = q_.student.chips;
     question.suggest = false;
-    const ServeAnswer server = serve_answer(question, catalog_);
+    const ServeAnswer server = serve_answer(question, catalog_, stop_);
     if (!server.best) {
       for (const BindingLimit& l : server.limits) out_.shortages.push_back({"teacher", l.nearest, l.asked, l.how});
       return;
@@ -340,6 +349,7 @@ class DistillSearch {
   }
 
   const Catalog& catalog_;
+  const Stop& stop_;
   std::shared_ptr<const ServeAnswer> engine_;
   JobTrainer students_;
   ServeBasis<double> basis_;
@@ -357,8 +367,8 @@ double logit_bytes_per_token(std::int64_t vocab, std::optional<std::int64_t> top
   return top_k ? to_double(*top_k) * (kValueBytes + kIndexBytes) : to_double(vocab) * kValueBytes;
 }
 
-DistillAnswer distill_answer(const DistillQuestion& question, const Catalog& catalog) {
-  return DistillSearch(question, catalog).run();
+DistillAnswer distill_answer(const DistillQuestion& question, const Catalog& catalog, const Stop& stop) {
+  return DistillSearch(question, catalog, stop).run();
 }
 
 }  // namespace scalecalc

@@ -80,6 +80,7 @@ ForwardLoad teacher_load(const DistillAnswer& answer);
 double logit_bytes_per_token(std::int64_t vocab, std::optional<std::int64_t> top_k);
 
 /// UserError for a wrong question: one is that the vocabularies differ. Nothing that fits is an answer.
-DistillAnswer distill_answer(const DistillQuestion& question, const Catalog& catalog);
+/// Asked to end, it has the best plans found until then.
+DistillAnswer distill_answer(const DistillQuestion& question, const Catalog& catalog, const Stop& stop = {});
 
 }  // namespace scalecalc

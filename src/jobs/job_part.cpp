@@ -82,8 +82,8 @@ double forward_pass_time(const PlanRequest& request, const Plan& plan) {
   return passes * phases(costs.input()).forward_whole.value();
 }
 
-JobTrainer::JobTrainer(TrainQuestion question, const Catalog& catalog)
-    : question_(std::move(question)), job_(resolve_job(question_, catalog)) {
+JobTrainer::JobTrainer(TrainQuestion question, const Catalog& catalog, Stop stop)
+    : question_(std::move(question)), job_(resolve_job(question_, catalog)), stop_(std::move(stop)) {
   question_.top = 1;
 }
 
@@ -109,7 +109,7 @@ std::shared_ptr<const TrainedPlan> JobTrainer::search(std::int64_t chips, double
   // What a chip holds is all that the planner is told of the others.
   resolved->hw.hbm_capacity = Bytes(std::max(0.0, job_.hw.hbm_capacity.value() - taken));
   const PlanRequest request = request_of(question, *resolved);
-  PlanResult result = plan(request);
+  PlanResult result = plan(request, stop_);
   if (result.plans.empty()) {
     if (result.nearest_miss) nearest_miss_ = std::move(result.nearest_miss);
     return nullptr;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/scalar.h"
+#include "base/stop.h"
 #include "serve/serve_question.h"
 #include "serve/serving_cost.h"
 #include "spec/hardware_spec.h"
@@ -120,7 +121,7 @@ double forward_pass_time(const PlanRequest& request, const Plan& plan);
 class JobTrainer {
  public:
   /// `question.chips` is the largest count that will be asked for. UserError for what is wrong with the question.
-  JobTrainer(TrainQuestion question, const Catalog& catalog);
+  JobTrainer(TrainQuestion question, const Catalog& catalog, Stop stop = {});
 
   const ResolvedQuestion& job() const { return job_; }
   double step_tokens() const { return job_.workload.batch_seqs * static_cast<double>(job_.workload.seq); }
@@ -137,6 +138,7 @@ class JobTrainer {
 
   TrainQuestion question_;
   ResolvedQuestion job_;
+  Stop stop_;
   std::map<std::pair<std::int64_t, double>, std::shared_ptr<const TrainedPlan>> known_;
   std::optional<Plan> nearest_miss_;
 };

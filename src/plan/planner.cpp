@@ -10,6 +10,8 @@
 #include <span>
 #include <thread>
 
+#include "base/progress.h"
+#include "base/stop.h"
 #include "plan/family_search.h"
 
 namespace scalecalc {
@@ -84,6 +86,7 @@ class Planner::Search {
     const std::size_t runs = (families.size() + kRun - 1) / kRun;
     std::vector<SearchStats> stats(runs);
     in_parallel(runs, [&](FamilySearch& worker, std::size_t run) {
+      if (should_stop(stop_)) return;
       const std::size_t begin = run * kRun;
       const std::size_t length = std::min(kRun, families.size() - begin);
       worker.bound(std::span(order).subspan(begin, length), items_, stats[run]);
@@ -133,6 +136,7 @@ class Planner::Search {
     std::sort(order.begin(), order.end());
     constexpr std::size_t kLongestRound = 64;
     std::size_t round = 1;
+    Progress families("families of layouts", order.size());
     for (std::size_t at = 0; at < order.size(); round = std::min(2 * round, kLongestRound)) {
       const auto last = std::find_if(order.begin() + static_cast<std::ptrdiff_t>(at),
                                      order.begin() + static_cast<std::ptrdiff_t>(std::min(at + round, order.size())),
@@ -144,9 +148,11 @@ class Planner::Search {
       }
       std::vector<FamilyResult> found(end - at);
       in_parallel(found.size(), [&](FamilySearch& worker, std::size_t i) {
+        if (should_stop(stop_)) return;
         found[i] = worker.visit(items_[order[at + i].item], ranker_, ranking_, goal_.below);
       });
       for (FamilyResult& result : found) merge(std::move(result));
+      families.add(end - at);
       at = end;
     }
   }

@@ -156,9 +156,12 @@ struct Output {
   std::vector<ExplainSection> explanation;              ///< beside the workings of the figures
   std::string explained;      ///< "plan 2": whose explanation it is; empty: of the whole output
   bool nothing_fits = false;  ///< well asked, and nothing answers it: exit status 3
-  bool complete = true;       ///< false: interrupted, exit status 130
+  bool complete = true;       ///< false: interrupted, and marked as partial in every format
   bool keeps_points = false;  ///< JSON writes 2.0 for a figure that is no count, where others write 2
 };
+
+/// Stands above an incomplete output; JSON has `"partial": true`, CSV a column `partial`.
+inline constexpr std::string_view kPartial = "partial: interrupted; this is what was found until then";
 
 /// What people read of a figure; nothing if they read none of it.
 Cell shown_cell(const Figure& f);

@@ -59,6 +59,7 @@ std::string schema_of(const std::string& document) { return "scalecalc/" + docum
 
 std::string output_json(const Output& output, std::string_view tool_version, bool explain) {
   Json out = document_head(schema_of(output.command), tool_version);
+  if (!output.complete) out["partial"] = true;
   out["query"] = record_json(output.query, output.keeps_points);
   out["assumptions"] = assumptions_json(output.assumptions);
   for (const Block& block : output.blocks) {
@@ -87,6 +88,7 @@ std::string output_jsonl(const Output& output, std::string_view tool_version) {
       line["query"] = record_json(output.query, output.keeps_points);
     }
     line.update(record_json(record, output.keeps_points));
+    if (!output.complete) line["partial"] = true;
     out += json_text(line, -1);
   }
   return out;
@@ -117,6 +119,7 @@ std::string output_rows(const Output& output, bool all) {
   if (block == nullptr || block->records.empty()) return "";
   Json head = Json::object();
   if (output.line_head) flatten(*output.line_head, "", true, output.keeps_points, head);
+  if (!output.complete) head["partial"] = true;
   std::string out;
   const auto add = [&](const Record& record) {
     Json line = head;

@@ -279,9 +279,20 @@ std::vector<Line> headline_of(const Output& output) {
   return {{parts.empty() ? output.title : join(parts, ", ")}};
 }
 
+namespace {
+
+void mark_partial(Report& report) {
+  report.summary.insert(report.summary.begin(), {std::string(kPartial), Role::kBad});
+  report.records.columns.push_back({"partial", "partial"});
+  for (Row& row : report.records.rows) row.cells.emplace_back("true");
+}
+
+}  // namespace
+
 Report output_report(const Output& output, const AskedText& asked) {
   Report out = ReportOf(output, asked).run();
   out.records = csv_records(output);
+  if (!output.complete) mark_partial(out);
   return out;
 }
 

@@ -155,7 +155,8 @@ Output trace_output(const TracedPlan& traced, bool complete) {
              .title = fmt::format("A training step of {} on {} x {}", a.model.title, group_thousands(a.question.chips),
                                   a.hw.title),
              .query = query_of(traced),
-             .assumptions = a.assumptions};
+             .assumptions = a.assumptions,
+             .complete = complete};
   out.deciding = deciding_of_training();
   if (!complete) {
     out.assumptions.push_back({"interrupted: the search is incomplete, better layouts may be missing", "", "", true});

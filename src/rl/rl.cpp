@@ -8,6 +8,7 @@
 #include <queue>
 
 #include "base/diagnostic.h"
+#include "base/progress.h"
 #include "base/scalar.h"
 #include "base/units.h"
 #include "jobs/job_part.h"
@@ -47,10 +48,11 @@ Traced times(std::int64_t count, std::string_view name) {
 
 }  // namespace
 
-RlTrainers::RlTrainers(const RlQuestion& question, const RolloutTokens& tokens, const Catalog& catalog)
-    : q_(question), tokens_(tokens), policy_(question.train, catalog) {
+RlTrainers::RlTrainers(const RlQuestion& question, const RolloutTokens& tokens, const Catalog& catalog,
+                       const Stop& stop)
+    : q_(question), tokens_(tokens), policy_(question.train, catalog, stop) {
   assumptions_ = policy_.job().assumptions;
-  if (q_.algorithm == RlAlgorithm::kPpo) critic_.emplace(critic_question(q_), catalog);
+  if (q_.algorithm == RlAlgorithm::kPpo) critic_.emplace(critic_question(q_), catalog, stop);
   if (!q_.reward.empty()) reward_ = resolve_serving(reward_question(q_), catalog);
 }
 
@@ -204,20 +206,23 @@ RlQuestion with_batch(RlQuestion q, const RolloutTokens& tokens) {
 
 class RlSearch {
  public:
-  RlSearch(const RlQuestion& question, const Catalog& catalog)
-      : catalog_(catalog), tokens_(rollout_tokens(question.mix, question.prompts * question.rollouts)) {
+  RlSearch(const RlQuestion& question, const Catalog& catalog, const Stop& stop)
+      : catalog_(catalog), stop_(stop), tokens_(rollout_tokens(question.mix, question.prompts * question.rollouts)) {
     out_.question = with_batch(question, tokens_);
     out_.tokens = tokens_;
   }
 
   RlAnswer run() {
     out_.engine = std::make_shared<const ServeAnswer>(resolve_serving(out_.question.engine, catalog_));
-    trainers_.emplace(q_, tokens_, catalog_);
+    trainers_.emplace(q_, tokens_, catalog_, stop_);
     load_ = {.mix = q_.mix, .prompts = q_.prompts, .rollouts = q_.rollouts, .depth = q_.depth};
     load_.prefix_hit = q_.prefix_hit.value_or(1 - 1 / to_double(q_.rollouts));
     describe_job();
-    if (q_.placement != RlPlacement::kSplit) colocated();
-    if (q_.placement != RlPlacement::kColocated) split();
+    try {
+      if (q_.placement != RlPlacement::kSplit) colocated();
+      if (q_.placement != RlPlacement::kColocated) split();
+    } catch (const Stopped&) {  // the plans found until then are kept
+    }
     std::stable_sort(out_.plans.begin(), out_.plans.end(),
                      [](const RlPlan& a, const RlPlan& b) { return a.step < b.step; });
     if (out_.plans.empty()) shortages();
@@ -307,7 +312,7 @@ class RlSearch {
     // An engine that gives its chips away finishes what it began.
     RolloutLoad load = load_;
     load.depth = 0;
-    Generator generator(system().serving, load, q_.engine.fix, q_.engine.max, offloaded ? 0 : half->state_bytes);
+    Generator generator(system().serving, load, q_.engine.fix, q_.engine.max, offloaded ? 0 : half->state_bytes, stop_);
     const auto made = generator.best(chips, std::numeric_limits<double>::infinity());
     out_.evaluated += generator.simulated();
     if (!made) {
@@ -344,7 +349,7 @@ class RlSearch {
       out_.notes.push_back(fmt::format("{} of {} splits were searched, evenly spaced", all.splits.size(),
                                        all.splits.size() + all.left_out));
     }
-    Generator generator(system().serving, load_, q_.engine.fix, q_.engine.max);
+    Generator generator(system().serving, load_, q_.engine.fix, q_.engine.max, 0, stop_);
     // Least bound first. A split's bound is made once from FLOPs, then from its training side's own time; only then, if
     // it is still the least, are engines simulated.
     struct Bounded {
@@ -359,12 +364,14 @@ class RlSearch {
       if (generation) order.push({joined(*generation, trainers_->bound(s.second)), s});
     }
     const bool any = !order.empty();
+    Progress splits("splits of the chips", all.splits.size());
     std::optional<RlPlan> best;
     const auto limit = [&] { return best ? value_of(best->step) : std::numeric_limits<double>::infinity(); };
     while (!order.empty() && order.top().bound < limit()) {
       Bounded least = order.top();
       order.pop();
       const std::optional<TrainingHalf> half = trainers_->on(least.split.second, 0);
+      if (should_stop(stop_)) break;
       if (!half) continue;
       if (!least.trained) {
         least.bound = joined(*generator.bound(least.split.first), value_of(half->time));
@@ -372,8 +379,13 @@ class RlSearch {
         order.push(least);
         continue;
       }
-      auto plan = apart(generator, least.split, *half, limit());
-      if (plan && (!best || plan->step < best->step)) best = std::move(plan);
+      splits.add();
+      try {
+        auto plan = apart(generator, least.split, *half, limit());
+        if (plan && (!best || plan->step < best->step)) best = std::move(plan);
+      } catch (const Stopped&) {
+        break;
+      }
     }
     out_.evaluated += generator.simulated();
     if (!any) remember(generator);
@@ -455,6 +467,7 @@ class RlSearch {
   }
 
   const Catalog& catalog_;
+  const Stop& stop_;
   RolloutTokens tokens_;
   RlAnswer out_;
   const RlQuestion& q_ = out_.question;
@@ -464,6 +477,8 @@ class RlSearch {
 
 }  // namespace
 
-RlAnswer rl_answer(const RlQuestion& question, const Catalog& catalog) { return RlSearch(question, catalog).run(); }
+RlAnswer rl_answer(const RlQuestion& question, const Catalog& catalog, const Stop& stop) {
+  return RlSearch(question, catalog, stop).run();
+}
 
 }  // namespace scalecalc

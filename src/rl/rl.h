@@ -85,7 +85,8 @@ struct RlAnswer {
 };
 
 /// UserError for a wrong question. Nothing that fits is an answer: `plans` is empty, `shortages` say what is short.
-RlAnswer rl_answer(const RlQuestion& question, const Catalog& catalog);
+/// Asked to end, it has the best plans found until then.
+RlAnswer rl_answer(const RlQuestion& question, const Catalog& catalog, const Stop& stop = {});
 
 /// Training side of an RL step on some chips: scoring passes and updates, with what they need on each chip.
 struct TrainingHalf {
@@ -101,7 +102,7 @@ struct TrainingHalf {
 class RlTrainers {
  public:
   /// Keeps references. `question.train` has its sequence and batch.
-  RlTrainers(const RlQuestion& question, const RolloutTokens& tokens, const Catalog& catalog);
+  RlTrainers(const RlQuestion& question, const RolloutTokens& tokens, const Catalog& catalog, const Stop& stop = {});
 
   /// The training side on so many chips with `taken` bytes of each somebody else's; nothing if it does not fit.
   std::optional<TrainingHalf> on(std::int64_t chips, double taken);

@@ -87,12 +87,14 @@ SecondsOf<Traced> explain_decode(const ServingSystem& system, const Generation& 
   return ServingCost<Traced>(basis, g.layout, g.slice, g.placement).decode_step(g.mean_batch, g.context).total();
 }
 
-Generator::Generator(const ServingSystem& system, RolloutLoad load, ServePins fix, ServePins max, double taken)
+Generator::Generator(const ServingSystem& system, RolloutLoad load, ServePins fix, ServePins max, double taken,
+                     Stop stop)
     : hw_(with_less(*system.hw, taken)),
       basis_(Reader<double>{}, on_hardware(system, *hw_)),
       load_(std::move(load)),
       fix_(fix),
-      max_(max) {}
+      max_(max),
+      stop_(std::move(stop)) {}
 
 std::int64_t Generator::share_of(const ServeLayout& layout) const {
   return (load_.sequences() + layout.dp - 1) / layout.dp;
@@ -106,6 +108,7 @@ Generator::Candidate Generator::candidate(const ServeLayout& layout, const Slice
   // No more are in flight than the steps that overlap have.
   const std::int64_t flight = share_of(layout) * std::max<std::int64_t>(load_.depth, 1);
   out.server.rules.most_sequences = std::min(out.server.rules.most_sequences, flight);
+  out.server.stop = stop_;
   out.bound = bound_of(out);
   return out;
 }
@@ -151,6 +154,7 @@ const std::vector<Generator::Candidate>& Generator::candidates(std::int64_t chip
   if (!slice) return at->second;
   const double longest = to_double(load_.mix.largest_cached());
   for (const ServeLayout& layout : serve_layouts(*basis_.system.model, *hw_, chips, fix_, max_)) {
+    if (should_stop(stop_)) throw Stopped();
     if (layout.dp > load_.sequences()) continue;  // replicas without work
     ++layouts_;
     const ServeMemory memory(basis_, layout);
@@ -213,6 +217,7 @@ std::optional<Generation> Generator::best(std::int64_t chips, double worth) {
   std::optional<Generation> out;
   for (const Candidate& c : candidates(chips)) {
     if (c.bound >= (out ? std::min(worth, out->seconds) : worth)) break;  // and so are all after it
+    if (should_stop(stop_)) throw Stopped();
     ++simulated_;
     Generation made = load_.depth < 2 ? simulate(c, chips) : stream(c, chips);
     if (out && made.seconds >= out->seconds) continue;

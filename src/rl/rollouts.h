@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/stop.h"
 #include "serve/serve_question.h"
 #include "serve/traffic.h"
 
@@ -66,7 +67,10 @@ SecondsOf<Traced> explain_decode(const ServingSystem& system, const Generation& 
 class Generator {
  public:
   /// Keeps what `system` points to; `taken` bytes of every chip are somebody else's.
-  Generator(const ServingSystem& system, RolloutLoad load, ServePins fix, ServePins max, double taken = 0);
+  Generator(const ServingSystem& system, RolloutLoad load, ServePins fix, ServePins max, double taken = 0,
+            Stop stop = {});
+
+  // What follows throws Stopped when asked to end.
 
   /// The fastest layout on exactly so many chips; nothing if no layout holds the longest sequence, or none can take
   /// less than `worth` seconds.
@@ -98,6 +102,7 @@ class Generator {
   ServeBasis<double> basis_;
   RolloutLoad load_;
   ServePins fix_, max_;
+  Stop stop_;
   std::map<std::int64_t, std::vector<Candidate>> known_;
   std::optional<BindingLimit> shortage_;
   std::size_t layouts_ = 0;

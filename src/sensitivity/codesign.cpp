@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "base/progress.h"
 #include "base/sweep.h"
 #include "base/text.h"
 #include "train/figures.h"
@@ -51,6 +52,7 @@ class Sweeper {
   Codesign run(std::vector<SetRange> ranges) {
     Codesign out{.ranges = std::move(ranges)};
     const std::size_t points = size_of(out.ranges);
+    Progress planned("points", points);
     for (std::size_t i = 0; i < points; ++i) {
       CodesignPoint point = point_at(out.ranges, i);
       if (stop_ && stop_()) {
@@ -58,6 +60,7 @@ class Sweeper {
         break;
       }
       out.points.push_back(std::move(point));
+      planned.add();
     }
     return out;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/progress.h"
 #include "plan/ranking.h"
 #include "sensitivity/elasticity.h"
 #include "train/compare_layouts.h"
@@ -25,7 +26,12 @@ class Reoptimiser {
   Reoptimised run(bool free) {
     Reoptimised out{.base = plan_};
     free_ = free && !stopped();
-    for (HardwareRate& rate : hardware_rates(resolved_)) out.rates.push_back(change(out.base, std::move(rate)));
+    std::vector<HardwareRate> rates = hardware_rates(resolved_);
+    Progress moved("rates moved", rates.size());
+    for (HardwareRate& rate : rates) {
+      out.rates.push_back(change(out.base, std::move(rate)));
+      moved.add();
+    }
     out.complete = !stopped();
     std::stable_sort(out.rates.begin(), out.rates.end(),
                      [](const RateChange& a, const RateChange& b) { return best_gain(a) > best_gain(b); });

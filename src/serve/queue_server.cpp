@@ -144,7 +144,12 @@ void QueueServer::advance_until(double time_s) {
   while (in_system() > 0 && clock_ < time_s) step(time_s);
 }
 
-void QueueServer::drain() { advance_until(std::numeric_limits<double>::infinity()); }
+void QueueServer::drain(const Stop& stop) {
+  while (in_system() > 0) {
+    if (should_stop(stop)) throw Stopped();
+    step(std::numeric_limits<double>::infinity());
+  }
+}
 
 void QueueServer::step(double until) {
   admit_transferred();

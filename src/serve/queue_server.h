@@ -12,6 +12,8 @@
 #include <functional>
 #include <vector>
 
+#include "base/stop.h"
+
 namespace scalecalc {
 
 /// What a step of an inference engine computes, and how long it takes: all that queueing knows of an engine.
@@ -129,7 +131,8 @@ class QueueServer {
   void submit(const QueueJob& job);
   /// Runs every step that starts before `time_s`.
   void advance_until(double time_s);
-  void drain();
+  /// Throws Stopped when asked to end.
+  void drain(const Stop& stop);
 
   std::int64_t in_system() const { return static_cast<std::int64_t>(running_.size() + waiting_.size()); }
   const std::vector<ServedJob>& served() const { return served_; }

@@ -392,14 +392,15 @@ void require_room(std::span<const ServedRequest> requests, const QueueRules& rul
 }
 
 /// Jobs in the order they arrive, each to the server with the fewest; then all to their ends.
-void run_pool(std::vector<QueueServer>& servers, const std::vector<QueueJob>& jobs) {
+void run_pool(std::vector<QueueServer>& servers, const std::vector<QueueJob>& jobs, const Stop& stop) {
   for (const QueueJob& job : jobs) {
+    if (should_stop(stop)) throw Stopped();
     for (QueueServer& server : servers) server.advance_until(job.arrival_s);
     std::min_element(servers.begin(), servers.end(), [](const QueueServer& a, const QueueServer& b) {
       return a.in_system() < b.in_system();
     })->submit(job);
   }
-  for (QueueServer& server : servers) server.drain();
+  for (QueueServer& server : servers) server.drain(stop);
 }
 
 std::vector<ServedJob> records_of(const std::vector<QueueServer>& servers, std::size_t count) {
@@ -446,7 +447,7 @@ QueueResult simulate_queue(std::span<const ServedRequest> requests, const Server
         {.id = i, .arrival_s = requests[i].arrival_s, .prompt = requests[i].prompt, .generate = requests[i].generate});
   }
   std::vector<QueueServer> servers = pool_of(server, 1);
-  run_pool(servers, jobs);
+  run_pool(servers, jobs, server.stop);
   const std::vector<ServedJob> served = records_of(servers, jobs.size());
   QueueResult out;
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -468,11 +469,11 @@ DisaggregatedResult simulate_disaggregated(std::span<const ServedRequest> reques
   }
   require_room(prompts_alone, pools.prefill.rules);
   std::vector<QueueServer> prefill = pool_of(pools.prefill, pools.prefill_servers);
-  run_pool(prefill, prompts);
+  run_pool(prefill, prompts, pools.prefill.stop);
   const std::vector<ServedJob> prefilled = records_of(prefill, requests.size());
   const std::vector<QueueJob> moved = transferred_jobs(requests, prefilled, pools);
   std::vector<QueueServer> decode = pool_of(pools.decode, pools.decode_servers);
-  run_pool(decode, moved);
+  run_pool(decode, moved, pools.decode.stop);
   const std::vector<ServedJob> decoded = records_of(decode, requests.size());
 
   DisaggregatedResult out;

@@ -66,6 +66,7 @@ struct QueueResult {
 struct ServerKind {
   StepSeconds seconds;
   QueueRules rules;
+  Stop stop{};  ///< a simulation throws Stopped when asked to end
 };
 
 /// UserError if a request does not fit the cache alone, with the room there is.

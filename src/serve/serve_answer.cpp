@@ -67,8 +67,8 @@ void find_limits(ServeAnswer& answer) {
 
 class Answerer {
  public:
-  Answerer(const ServeQuestion& question, const Catalog& catalog)
-      : q_(question), catalog_(catalog), out_(resolve_serving(question, catalog)) {}
+  Answerer(const ServeQuestion& question, const Catalog& catalog, const Stop& stop)
+      : q_(question), catalog_(catalog), stop_(stop), out_(resolve_serving(question, catalog)) {}
 
   ServeAnswer run() {
     const auto start = std::chrono::steady_clock::now();
@@ -77,7 +77,7 @@ class Answerer {
     choose();
     const bool nothing = out_.points.empty();
     if (!out_.best) explain_failure();
-    if (!out_.best && q_.suggest && (nothing || !out_.limits.empty())) suggest();
+    if (!out_.best && q_.suggest && !should_stop(stop_) && (nothing || !out_.limits.empty())) suggest();
     const auto& load = out_.systems.front().serving.expert_load;
     if (out_.best && load) {
       out_.assumptions.push_back({expert_load_text(*load, q_.expert_load, out_.best->layout.ep), "--expert-load",
@@ -94,7 +94,7 @@ class Answerer {
     if (q_.speculation) draft = draft_model(*q_.speculation, *out_.model, catalog_);
     for (std::size_t s = 0; s < out_.systems.size(); ++s) {
       if (out_.prefill_system == s) continue;
-      ServeSearch search(out_, s, draft ? &*draft : nullptr);
+      ServeSearch search(out_, s, draft ? &*draft : nullptr, stop_);
       std::vector<ServePoint> points = search.run();
       std::move(points.begin(), points.end(), std::back_inserter(out_.points));
       out_.layouts += search.layouts();
@@ -136,10 +136,11 @@ class Answerer {
   }
 
   bool meets(ServeQuestion changed) const {
+    if (should_stop(stop_)) return false;
     changed.suggest = false;
     changed.fix.dp.reset();
     try {
-      return Answerer(changed, catalog_).run().best.has_value();
+      return Answerer(changed, catalog_, stop_).run().best.has_value();
     } catch (const UserError&) {
       return false;  // no such slice, or the chip's file leaves out what it takes
     }
@@ -209,6 +210,7 @@ class Answerer {
 
   const ServeQuestion& q_;
   const Catalog& catalog_;
+  const Stop& stop_;
   ServeAnswer out_;
   std::vector<BindingLimit> shortages_;
 };
@@ -246,8 +248,8 @@ ExplainedServing explain_point(const ServeAnswer& answer, const ServePoint& poin
           cost.prefill(q.prompt - cached, cached).total()};
 }
 
-ServeAnswer serve_answer(const ServeQuestion& question, const Catalog& catalog) {
-  return Answerer(question, catalog).run();
+ServeAnswer serve_answer(const ServeQuestion& question, const Catalog& catalog, const Stop& stop) {
+  return Answerer(question, catalog, stop).run();
 }
 
 }  // namespace scalecalc

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/explained.h"
+#include "base/stop.h"
 #include "config/catalog.h"
 #include "network/placement.h"
 #include "network/slice.h"
@@ -174,7 +175,7 @@ struct ExplainedServing {
 ExplainedServing explain_point(const ServeAnswer& answer, const ServePoint& point);
 
 /// UserError for a wrong question. Nothing that meets the limits is an answer: `best` is absent, `limits` says why.
-ServeAnswer serve_answer(const ServeQuestion& question, const Catalog& catalog);
+ServeAnswer serve_answer(const ServeQuestion& question, const Catalog& catalog, const Stop& stop = {});
 
 // From a serving question as typed to systems whose cost can be asked: files loaded, formats, engine and coefficients
 // chosen, defaults recorded as assumptions.

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/divisors.h"
+#include "base/progress.h"
 #include "base/scalar.h"
 #include "base/units.h"
 #include "model/sharding.h"
@@ -132,8 +133,9 @@ ServingSystem for_prompts(ServingSystem system) {
 
 }  // namespace
 
-ServeSearch::ServeSearch(const ServeAnswer& answer, std::size_t system, const ModelSpec* draft)
+ServeSearch::ServeSearch(const ServeAnswer& answer, std::size_t system, const ModelSpec* draft, Stop stop)
     : answer_(answer),
+      stop_(std::move(stop)),
       q_(answer.question),
       index_(system),
       system_(answer.systems[system]),
@@ -156,7 +158,10 @@ ServeSearch::ServeSearch(const ServeAnswer& answer, std::size_t system, const Mo
 ServeSearch::~ServeSearch() = default;
 
 std::vector<ServePoint> ServeSearch::run() {
+  Progress counts("counts of chips", system_.chip_counts.size());
   for (const std::int64_t chips : system_.chip_counts) {
+    if (should_stop(stop_)) break;
+    counts.add();
     if (q_.disaggregate != Disaggregation::kOn) on_shared_chips(chips);
     if (q_.disaggregate != Disaggregation::kOff) on_pools(chips);
   }
@@ -177,6 +182,7 @@ std::vector<ServeCandidate> ServeSearch::candidates(std::int64_t chips, bool one
   ServePins fix = q_.fix;
   if (one_replica) fix.dp = 1;
   for (const ServeLayout& layout : serve_layouts(*answer_.model, *system_.hw, chips, fix, q_.max)) {
+    if (should_stop(stop_)) return {};
     ++layouts_;
     const double draft = speculator_ ? speculator_->bytes(layout) : 0;
     ServeMemory memory(basis_, layout, draft);
@@ -243,6 +249,7 @@ void ServeSearch::on_shared_chips(std::int64_t chips) {
   std::vector<double> least(all.size(), 0);
   std::size_t first = 0;  // the last batch's best, which is likely this one's
   for (const double batch : sweep) {
+    if (should_stop(stop_)) return;
     const ServeCandidate *chosen = nullptr, *meeting = nullptr, *soonest = nullptr;
     Times best, met, soon;
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -377,7 +384,7 @@ void ServeSearch::on_pools(std::int64_t chips) {
   std::vector<std::int64_t> sizes = pool_sizes(chips);
   std::optional<Pool> pool;
   if (apart) {
-    ServeSearch other(answer_, *answer_.prefill_system, nullptr);
+    ServeSearch other(answer_, *answer_.prefill_system, nullptr, stop_);
     pool = other.prefill_pool(other.system_.chip_counts);
     sizes.push_back(chips);
   } else {
@@ -390,7 +397,7 @@ void ServeSearch::on_pools(std::int64_t chips) {
     for (std::int64_t replicas = 1; replicas * size <= chips; ++replicas) {
       const double left = apart ? std::numeric_limits<double>::infinity() : to_double(chips - replicas * size);
       const double room = std::floor(left / to_double(pool->chips));
-      if (room < 1) break;
+      if (room < 1 || should_stop(stop_)) break;
       for (const double batch : sweep) decode_beside(*pool, room, all, batch, replicas, chips);
     }
   }

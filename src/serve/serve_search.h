@@ -85,7 +85,7 @@ class Speculator;
 class ServeSearch {
  public:
   /// Keeps references; `draft` is the model of --speculative, or null.
-  ServeSearch(const ServeAnswer& answer, std::size_t system, const ModelSpec* draft);
+  ServeSearch(const ServeAnswer& answer, std::size_t system, const ModelSpec* draft, Stop stop = {});
   ~ServeSearch();
   ServeSearch(const ServeSearch&) = delete;
   ServeSearch& operator=(const ServeSearch&) = delete;
@@ -132,6 +132,7 @@ class ServeSearch {
   void pay(ServePoint& point, double prefill_chip_s) const;
 
   const ServeAnswer& answer_;
+  Stop stop_;
   const ServeQuestion& q_;
   std::size_t index_;
   const ServeSystem& system_;

@@ -142,7 +142,8 @@ namespace {
 
 class TrafficSizing {
  public:
-  TrafficSizing(const ServeAnswer& answer, const TrafficAsked& asked) : a_(answer), q_(answer.question), asked_(asked) {
+  TrafficSizing(const ServeAnswer& answer, const TrafficAsked& asked, const Stop& stop)
+      : a_(answer), q_(answer.question), asked_(asked), stop_(stop) {
     demand_.mix = asked.mix;
     demand_.rate = asked.rate;
     demand_.requests = asked.requests;
@@ -169,6 +170,7 @@ class TrafficSizing {
   ReplicaKind kind_of(const ServePoint& p) const {
     ReplicaKind out{.name = describe(p.layout), .chips = static_cast<double>(p.layout.replica_chips())};
     out.server = replica_server(*bases_[p.system], p.layout, p.slice, p.placement, replica_question(p.system));
+    out.server.stop = stop_;
     out.usd_per_hour = out.chips * a_.systems[p.system].usd_per_chip_hour.value_or(0);
     return out;
   }
@@ -239,6 +241,7 @@ class TrafficSizing {
     DisaggregatedPools pools;
     pools.prefill = replica_server(basis, prefill_layout, *slice, best_placement(basis, prefill_layout, *slice),
                                    replica_question(prompts_on));
+    pools.prefill.stop = stop_;
     pools.decode = kind_of(p).server;
     pools.transfer_s = [each = split.transfer_s / q_.prompt](double tokens) { return each * tokens; };
     std::optional<DisaggregatedFleet> found;
@@ -273,14 +276,15 @@ class TrafficSizing {
   const ServeAnswer& a_;
   const ServeQuestion& q_;
   const TrafficAsked& asked_;
+  const Stop& stop_;
   FleetDemand demand_;
   std::vector<std::unique_ptr<ServeBasis<double>>> bases_;
 };
 
 }  // namespace
 
-std::optional<TrafficAnswer> answer_traffic(const ServeAnswer& answer, const TrafficAsked& asked) {
-  return TrafficSizing(answer, asked).run();
+std::optional<TrafficAnswer> answer_traffic(const ServeAnswer& answer, const TrafficAsked& asked, const Stop& stop) {
+  return TrafficSizing(answer, asked, stop).run();
 }
 
 namespace {

@@ -116,7 +116,9 @@ struct TrafficAnswer {
 
 /// With chips given, the answer's best layout on them; otherwise the fewest chips, or the least dollars, over the
 /// layouts of the answer's points. Nothing if no number of replicas of any keeps the limits, at the 95th percentile.
-std::optional<TrafficAnswer> answer_traffic(const ServeAnswer& answer, const TrafficAsked& asked);
+/// Stopped if asked to end before.
+std::optional<TrafficAnswer> answer_traffic(const ServeAnswer& answer, const TrafficAsked& asked,
+                                            const Stop& stop = {});
 
 // A layout's replica as a server of the queueing model: the engine's step as its time, the engine's rules as its
 // scheduler.

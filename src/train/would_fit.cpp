@@ -15,7 +15,7 @@ namespace scalecalc {
 namespace {
 
 /// The smallest larger machine on which something fits, trying doublings.
-std::optional<std::string> more_chips(const TrainQuestion& q, const PlanRequest& request) {
+std::optional<std::string> more_chips(const TrainQuestion& q, const PlanRequest& request, const Stop& stop) {
   if (request.fix.dp || request.fix.fsdp || q.topology) return std::nullopt;
   PlanRequest larger = request;
   larger.top = 1;
@@ -29,7 +29,8 @@ std::optional<std::string> more_chips(const TrainQuestion& q, const PlanRequest&
       chips = next;
       larger.slices = slices_of(*request.hw, chips, q.slices);
     }
-    if (!plan(larger).plans.empty()) return fmt::format("--chips {}", chips);
+    if (should_stop(stop)) return std::nullopt;
+    if (!plan(larger, stop).plans.empty()) return fmt::format("--chips {}", chips);
   }
   return std::nullopt;
 }
@@ -38,11 +39,11 @@ std::optional<std::string> more_chips(const TrainQuestion& q, const PlanRequest&
 using Pinned = std::vector<const LayoutDimension*>;
 
 /// The first plan with these pins let go, in words; nothing if nothing fits then either.
-std::optional<std::string> without(const PlanRequest& request, const Pinned& pinned) {
+std::optional<std::string> without(const PlanRequest& request, const Pinned& pinned, const Stop& stop) {
   PlanRequest looser = request;
   looser.top = 1;
   for (const LayoutDimension* d : pinned) d->set_pin(looser.fix, std::nullopt);
-  const std::vector<Plan> found = plan(looser).plans;
+  const std::vector<Plan> found = plan(looser, stop).plans;
   if (found.empty()) return std::nullopt;
   std::vector<std::string> now;
   std::vector<std::string> before;
@@ -71,21 +72,21 @@ Pinned pinned_of(const LayoutFilter& fix, std::initializer_list<std::string_view
 
 }  // namespace
 
-std::vector<std::string> what_would_fit(const TrainQuestion& q, const PlanRequest& request) {
+std::vector<std::string> what_would_fit(const TrainQuestion& q, const PlanRequest& request, const Stop& stop) {
   std::vector<std::string> ways;
-  if (const auto chips = more_chips(q, request)) ways.push_back(*chips);
+  if (const auto chips = more_chips(q, request, stop)) ways.push_back(*chips);
   if (request.fix.offload) {
     PlanRequest with = request;
     with.fix.offload.reset();
     with.fix.offload_layers.reset();
     with.top = 1;
-    if (!plan(with).plans.empty()) ways.emplace_back("--offload auto");
+    if (!plan(with, stop).plans.empty()) ways.emplace_back("--offload auto");
   }
   if (request.fix.loss) {
     PlanRequest with = request;
     with.fix.loss.reset();
     with.top = 1;
-    if (!plan(with).plans.empty()) ways.emplace_back("--loss auto");
+    if (!plan(with, stop).plans.empty()) ways.emplace_back("--loss auto");
   }
   for (const char* name : {"adam-bf16", "adam8bit"}) {
     const Optimizer lighter = optimizer_of(name);
@@ -93,7 +94,7 @@ std::vector<std::string> what_would_fit(const TrainQuestion& q, const PlanReques
     PlanRequest with = request;
     with.workload.optimizer = lighter;
     with.top = 1;
-    if (plan(with).plans.empty()) continue;
+    if (plan(with, stop).plans.empty()) continue;
     ways.push_back(fmt::format("--optimizer {}", name));
     break;
   }
@@ -101,22 +102,22 @@ std::vector<std::string> what_would_fit(const TrainQuestion& q, const PlanReques
     PlanRequest with = request;
     with.workload.fine_tune->base = BaseFormat::kNf4;
     with.top = 1;
-    if (!plan(with).plans.empty()) ways.emplace_back("--base nf4");
+    if (!plan(with, stop).plans.empty()) ways.emplace_back("--base nf4");
   }
   return ways;
 }
 
-std::vector<std::string> looser_pins_that_fit(const PlanRequest& request) {
+std::vector<std::string> looser_pins_that_fit(const PlanRequest& request, const Stop& stop) {
   std::vector<std::string> out;
   for (const LayoutDimension& d : pin_dimensions()) {
     if (!d.pin(request.fix)) continue;
-    if (const auto way = without(request, {&d})) out.push_back(*way);
+    if (const auto way = without(request, {&d}, stop)) out.push_back(*way);
   }
   // The sequences of a rank are mb x ga; the data ranks are dp x fsdp, and fsdp is ZeRO-3.
   for (const Pinned& together :
        {pinned_of(request.fix, {"mb", "ga"}), pinned_of(request.fix, {"dp", "fsdp", "zero"})}) {
     if (together.size() < 2) continue;
-    const auto way = without(request, together);
+    const auto way = without(request, together, stop);
     if (way && std::find(out.begin(), out.end(), *way) == out.end()) out.push_back(*way);
   }
   return out;

@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/progress.h"
 #include "config/catalog.h"
 #include "validate/row_question.h"
 #include "validate/statistics.h"
@@ -146,8 +147,10 @@ ValidationOf<Kind> validate_rows(const ValidateQuestionOf<Kind>& question, const
   using Measured = typename Kind::Measured;
   ValidationOf<Kind> out{.compared = question.compared};
   const std::string stack = question.stack.empty() ? "" : Kind::stack_named(catalog, question.stack);
+  Progress rows("rows", question.rows.size());
   take_rows<Kind>(question.rows, question.only, catalog, out.skipped, [&](Measured& row) {
     if (!stack.empty()) row.stack = stack;
+    rows.add();
     if (stop && stop()) throw NotPredicted("interrupted", "");
     out.rows.push_back(Kind::predict(row, question, catalog));
   });

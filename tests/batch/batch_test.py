@@ -272,7 +272,7 @@ class Questions(BatchTest):
             seen += part
         os.waitpid(pid, 0)
         os.close(fd)
-        self.assertRegex(seen.decode(), r"of 2,500 \(\d+ %\), .* a second, .* left")
+        self.assertRegex(seen.decode(), r"of 2,500 questions \(\d+ %\), .* a second, .* left")
 
 
 class Checks(BatchTest):

@@ -132,5 +132,23 @@ TEST_F(Io, ReportsAFullDevice) {
   AtomicFile("/dev/null").commit("x");
 }
 
+TEST_F(Io, WhatIsUnfinishedGoesUnlessItGetsItsName) {
+  const auto made = [&](const char* name) {
+    return [this, name] {
+      fs::create_directory(at(name));
+      return at(name);
+    };
+  };
+  {
+    const Unfinished gone(made("gone"));
+    put("gone/file", "x");
+    Unfinished kept(made("kept"));
+    EXPECT_TRUE(kept.rename_to(at("name")));
+    EXPECT_FALSE(Unfinished(made("lost")).rename_to(at("nowhere/name")));
+  }
+  EXPECT_EQ(files(), 1U);
+  EXPECT_TRUE(fs::exists(at("name")));
+}
+
 }  // namespace
 }  // namespace scalecalc

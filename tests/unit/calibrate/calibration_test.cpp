@@ -27,6 +27,13 @@ TEST(Minimize, StaysWithinItsBounds) {
   EXPECT_DOUBLE_EQ(found[1], 2);
 }
 
+TEST(Minimize, EndsWhenAsked) {
+  int calls = 0;
+  const auto bowl = [&](const std::vector<double>& x) { return ++calls, x[0] * x[0] + x[1] * x[1]; };
+  EXPECT_THROW(minimize(bowl, {3, 3}, {{-4, -4}, {4, 4}}, [&] { return calls == 4; }), Stopped);
+  EXPECT_EQ(calls, 5);
+}
+
 TEST(CoefficientSlot, FieldsThatMoveTogetherKeepTheirRatio) {
   Efficiency e;
   e.attention_forward = {0.6, 0.2, ""};

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
 #include <sstream>
 #include <streambuf>
@@ -118,13 +119,36 @@ TEST(Run, AFullDeviceIsNoSuccess) {
   EXPECT_EQ(run({"--json", "trian"}, env), 74);
 }
 
-TEST(Run, AnInterruptEndsWithWhatIsRanked) {
+TEST(Run, AnInterruptBeforeAnyPlanSaysThatNothingIsKnown) {
   const Printed printed = run_words(kQuestion, true);
   EXPECT_EQ(printed.code, 130);
-  EXPECT_NE(printed.out.find("warning: interrupted: the search is incomplete"), std::string::npos);
+  EXPECT_EQ(printed.out, "");
+  EXPECT_EQ(printed.err, "error: interrupted before anything was known\n");
   const Printed json = run_words(question_with({"--json"}), true);
   EXPECT_EQ(json.code, 130);
-  EXPECT_NE(json.out.find("\"complete\": false"), std::string::npos);
+  EXPECT_NE(json.out.find("\"schema\": \"scalecalc/error/1\""), std::string::npos);
+}
+
+TEST(Run, AnInterruptEndsWithWhatIsRanked) {
+  const auto interrupted_after = [](const Words& words, int most) {
+    std::ostringstream out;
+    std::ostringstream err;
+    std::atomic<int> polls = 0;
+    Environment env{.out = out, .err = err};
+    env.interrupted = [&] { return ++polls > most; };
+    const int code = run(words, env);
+    return Printed{code, out.str(), err.str()};
+  };
+  const Words validating{"validate", "train"};
+  const Printed table = interrupted_after(validating, 20);
+  EXPECT_EQ(table.code, 130);
+  EXPECT_NE(table.out.find("partial: interrupted; this is what was found until then"), std::string::npos);
+  const Printed json = interrupted_after({"validate", "train", "--json"}, 20);
+  EXPECT_NE(json.out.find("\"partial\": true"), std::string::npos);
+  EXPECT_NE(json.err.find("partial: interrupted"), std::string::npos);
+  const Printed csv = interrupted_after({"validate", "train", "-o", "csv"}, 20);
+  EXPECT_NE(csv.out.find(",partial\n"), std::string::npos);
+  EXPECT_TRUE(csv.out.ends_with(",true\n"));
 }
 
 TEST(Run, OutputsAreOpenedBeforeTheWork) {

@@ -38,6 +38,14 @@ TEST(Queueing, OneRequestAlone) {
   EXPECT_NEAR(result.figures.mean_in_system, 1, 1e-12);
 }
 
+TEST(Queueing, ASimulationEndsWhenAsked) {
+  ServerKind kind = server();
+  int polls = 0;
+  kind.stop = [&] { return ++polls > 2; };
+  const std::vector<ServedRequest> one{{.prompt = 1000, .generate = 101}};
+  EXPECT_THROW(simulate_queue(one, kind), Stopped);
+}
+
 TEST(Queueing, APromptIsCutIntoChunksOfTheBudget) {
   QueueRules rules = roomy_rules();
   rules.token_budget = 256;
