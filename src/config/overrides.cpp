@@ -201,7 +201,7 @@ void add_paths(const ConfigNode& node, const std::string& path, std::map<const C
   if (node.kind == ConfigNode::Kind::kMap) out.emplace(&node, path);
   for (const ConfigNode::Entry& entry : node.entries) below(entry.value, entry.key);
   for (std::size_t i = 0; i < node.items.size(); ++i) {
-    const std::string_view name = name_of(node.items[i]);
+    const std::string_view name = item_name(node.items[i]);
     below(node.items[i], name.empty() ? std::to_string(i) : std::string(name));
   }
 }
