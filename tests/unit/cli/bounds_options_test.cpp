@@ -69,7 +69,7 @@ TEST(BoundsOptions, Formats) {
 TEST(BoundsOptions, Checkpoints) {
   using Kind = CheckpointPolicy::Kind;
   const auto policy = [](const char* text) {
-    return *read_bounds({"70B", "--hw", "book/h100", "--checkpoints", text}).training.checkpoints;
+    return *read_bounds({"llama3-8b", "--hw", "book/h100", "--checkpoints", text}).training.checkpoints;
   };
   EXPECT_EQ(policy("all").kind, Kind::kAll);
   EXPECT_EQ(policy("block").kind, Kind::kBlock);

@@ -68,7 +68,7 @@ Words checked_sums(const ordered_json& section, std::map<std::string, double> to
   return out;
 }
 
-struct Asked {
+struct ExplainAsked {
   const char* name;
   std::string words;
   Words sums;  ///< results that must be sums of results told before
@@ -81,7 +81,7 @@ Words words_of(const std::string& text) {
   return out;
 }
 
-class Explain : public testing::TestWithParam<Asked> {};
+class Explain : public testing::TestWithParam<ExplainAsked> {};
 
 TEST_P(Explain, IsReadableAndAddsUp) {
   const Words words = words_of(GetParam().words);
@@ -107,43 +107,50 @@ TEST_P(Explain, IsReadableAndAddsUp) {
   }
 }
 
-const std::string kTrain = "train llama3-8b --hw h100-sxm --top 1 --chips ";
+const std::string kTrainWords = "train llama3-8b --hw h100-sxm --top 1 --chips ";
 const Words kStep{"step time", "memory on the fullest chip"};
 
 INSTANTIATE_TEST_SUITE_P(
     Commands, Explain,
     testing::Values(
-        Asked{"dense", kTrain + "8 --fix tp=2,dp=4", kStep}, Asked{"fsdp", kTrain + "16 --fix fsdp=16,zero=3", kStep},
-        Asked{"context", kTrain + "16 --fix cp=2,tp=2 --fix zero=2", kStep},
-        Asked{"pipeline", kTrain + "16 --fix pp=4,tp=2,dp=2 --fix schedule=1f1b", kStep},
-        Asked{"interleaved", kTrain + "16 --fix pp=4,vpp=2,tp=2,dp=2", kStep},
-        Asked{"zero_bubble", kTrain + "16 --fix pp=4,tp=2,dp=2 --fix schedule=zero-bubble --stack any", kStep},
-        Asked{"dualpipe", kTrain + "16 --fix pp=4,tp=2,dp=2 --fix schedule=dualpipe --stack any", kStep},
-        Asked{"moe", "train mixtral-8x7b --hw h100-sxm --top 1 --chips 32 --fix ep=8", kStep},
-        Asked{"offload", "train llama3-70b --hw h100-sxm --top 1 --chips 8 --fix tp=8", kStep},
-        Asked{"lora", kTrain + "8 --lora 16 --fix fsdp=8", kStep},
-        Asked{"torus", "train llama3-8b --hw tpu-v5p --top 1 --chips 64 --fix tp=4", kStep},
-        Asked{"ideal", kTrain + "8 --efficiency ideal --fix tp=2", kStep},
-        Asked{"failures", kTrain + "64 --fix tp=2 --mtbf 50000h --storage-bandwidth 100GB/s", kStep},
-        Asked{"serve", "serve llama3-8b --hw h100-sxm --chips 4 --batch 16 --prompt 1024 --generate 128", {"step"}},
-        Asked{"serve_moe",
-              "serve mixtral-8x7b --hw h100-sxm --chips 8 --batch 32 --prompt 1024 --generate 128",
-              {"step"}},
-        Asked{"bounds", "bounds 13B --hw book/tpu-v5p --for training --pods 2 --batch-tokens 16M", {}},
-        Asked{"bounds_serving", "bounds 70B --hw book/tpu-v5e --for serving --weights int8 --batch 32 --chips 8", {}},
-        Asked{"collective", "collective all-reduce --hw h100-sxm --group 64 --bytes 64MiB --convention exact", {}},
-        Asked{"matmul", "matmul A[I_X,J]*B[J,K] --hw book/tpu-v5e --mesh X=4 --dims I=1024,J=8192,K=8192 --top 1", {}},
-        Asked{"roofline", "roofline matmul 512x8192x28672 --hw book/tpu-v5e --weight int8", {}},
-        Asked{"hw", "hw tpu-v5p --topology 4x4x8", {}}, Asked{"model", "model llama3-8b --seq 8192", {}},
-        Asked{"design", "model design --hw tpu-v5p --chips 64 --deadline 20d --top 1", {}},
-        Asked{"scaling_law",
-              "scaling-law --budget 5M --hw h100-sxm --mfu 40% --inference-tokens 10T --serve-mfu 10%",
-              {}},
-        Asked{"distill", "distill llama3.1-8b --teacher llama3.1-70b --hw h100-sxm --chips 64 --tokens 100B", {}},
-        Asked{
+        ExplainAsked{"dense", kTrainWords + "8 --fix tp=2,dp=4", kStep},
+        ExplainAsked{"fsdp", kTrainWords + "16 --fix fsdp=16,zero=3", kStep},
+        ExplainAsked{"context", kTrainWords + "16 --fix cp=2,tp=2 --fix zero=2", kStep},
+        ExplainAsked{"pipeline", kTrainWords + "16 --fix pp=4,tp=2,dp=2 --fix schedule=1f1b", kStep},
+        ExplainAsked{"interleaved", kTrainWords + "16 --fix pp=4,vpp=2,tp=2,dp=2", kStep},
+        ExplainAsked{"zero_bubble", kTrainWords + "16 --fix pp=4,tp=2,dp=2 --fix schedule=zero-bubble --stack any",
+                     kStep},
+        ExplainAsked{"dualpipe", kTrainWords + "16 --fix pp=4,tp=2,dp=2 --fix schedule=dualpipe --stack any", kStep},
+        ExplainAsked{"moe", "train mixtral-8x7b --hw h100-sxm --top 1 --chips 32 --fix ep=8", kStep},
+        ExplainAsked{"offload", "train llama3-70b --hw h100-sxm --top 1 --chips 8 --fix tp=8", kStep},
+        ExplainAsked{"lora", kTrainWords + "8 --lora 16 --fix fsdp=8", kStep},
+        ExplainAsked{"torus", "train llama3-8b --hw tpu-v5p --top 1 --chips 64 --fix tp=4", kStep},
+        ExplainAsked{"ideal", kTrainWords + "8 --efficiency ideal --fix tp=2", kStep},
+        ExplainAsked{"failures", kTrainWords + "64 --fix tp=2 --mtbf 50000h --storage-bandwidth 100GB/s", kStep},
+        ExplainAsked{
+            "serve", "serve llama3-8b --hw h100-sxm --chips 4 --batch 16 --prompt 1024 --generate 128", {"step"}},
+        ExplainAsked{"serve_moe",
+                     "serve mixtral-8x7b --hw h100-sxm --chips 8 --batch 32 --prompt 1024 --generate 128",
+                     {"step"}},
+        ExplainAsked{"bounds", "bounds 13B --hw book/tpu-v5p --for training --pods 2 --batch-tokens 16M", {}},
+        ExplainAsked{
+            "bounds_serving", "bounds 70B --hw book/tpu-v5e --for serving --weights int8 --batch 32 --chips 8", {}},
+        ExplainAsked{
+            "collective", "collective all-reduce --hw h100-sxm --group 64 --bytes 64MiB --convention exact", {}},
+        ExplainAsked{
+            "matmul", "matmul A[I_X,J]*B[J,K] --hw book/tpu-v5e --mesh X=4 --dims I=1024,J=8192,K=8192 --top 1", {}},
+        ExplainAsked{"roofline", "roofline matmul 512x8192x28672 --hw book/tpu-v5e --weight int8", {}},
+        ExplainAsked{"hw", "hw tpu-v5p --topology 4x4x8", {}}, ExplainAsked{"model", "model llama3-8b --seq 8192", {}},
+        ExplainAsked{"design", "model design --hw tpu-v5p --chips 64 --deadline 20d --top 1", {}},
+        ExplainAsked{"scaling_law",
+                     "scaling-law --budget 5M --hw h100-sxm --mfu 40% --inference-tokens 10T --serve-mfu 10%",
+                     {}},
+        ExplainAsked{
+            "distill", "distill llama3.1-8b --teacher llama3.1-70b --hw h100-sxm --chips 64 --tokens 100B", {}},
+        ExplainAsked{
             "rl", "rl llama3.1-8b --hw h100-sxm --chips 16 --prompts 64 --rollouts 8 --prompt 256 --generate 256", {}},
-        Asked{"sensitivity", "sensitivity gpt2-1.5b --hw h100-sxm --chips 1 --batch-seqs 8 --fixed", {}},
-        Asked{"compare", "compare llama3-8b --hw h100-sxm,tpu-v5p --chips 64", {}}),
+        ExplainAsked{"sensitivity", "sensitivity gpt2-1.5b --hw h100-sxm --chips 1 --batch-seqs 8 --fixed", {}},
+        ExplainAsked{"compare", "compare llama3-8b --hw h100-sxm,tpu-v5p --chips 64", {}}),
     [](const auto& asked) { return std::string(asked.param.name); });
 
 }  // namespace

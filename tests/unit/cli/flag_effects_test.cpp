@@ -20,15 +20,15 @@ namespace {
 using Reasons = std::map<std::string, std::string>;
 
 /// A question, words between blanks ('+' stands for a blank inside one), and why some flags change nothing in it.
-struct Asked {
+struct FlagQuestion {
   std::string words;
   Reasons unchanged{};
 };
 
 constexpr const char* kOneDomain = "chips of a group that small lie in one domain of every tier";
 
-const std::vector<Asked>& questions() {
-  static const std::vector<Asked> kAll{
+const std::vector<FlagQuestion>& flag_questions() {
+  static const std::vector<FlagQuestion> kAll{
       {"train llama3-8b --hw=h100-sxm --chips=16 --tokens=1T"},
       {"train mixtral-8x7b --hw=h100-sxm --chips=64 --tokens=1T"},
       {"train llama3-8b --hw=tpu-v5p --chips=64"},
@@ -113,7 +113,7 @@ const std::map<std::string, std::vector<std::string>>& more_values() {
   return kAll;
 }
 
-std::vector<std::string> values_of(const Flag& flag) {
+std::vector<std::string> flag_values(const Flag& flag) {
   if (flag.kind == FlagKind::kSwitch) return {""};
   std::vector<std::string> out{std::string(flag.example)};
   for (const std::string_view word : flag.words) out.emplace_back(word);
@@ -123,24 +123,24 @@ std::vector<std::string> values_of(const Flag& flag) {
   return out;
 }
 
-std::vector<std::string> words_of(const Asked& asked) {
+std::vector<std::string> question_words(const FlagQuestion& asked) {
   std::vector<std::string> out = parts_between(asked.words, ' ');
   for (std::string& word : out) std::replace(word.begin(), word.end(), '+', ' ');
   return out;
 }
 
-struct Reply {
+struct FlagReply {
   int exit = 0;
   std::string answer;
   std::string errors;
 };
 
-Reply ask(std::vector<std::string> words, bool json) {
+FlagReply ask_flag(std::vector<std::string> words, bool json) {
   std::ostringstream out;
   std::ostringstream err;
   Environment env{.out = out, .err = err};
   if (json) words.emplace_back("--json");
-  Reply reply{run(words, env), "", ""};
+  FlagReply reply{run(words, env), "", ""};
   reply.answer = std::move(out).str();
   reply.errors = std::move(err).str();
   if (!json || reply.exit == 2) return reply;
@@ -151,7 +151,7 @@ Reply ask(std::vector<std::string> words, bool json) {
 }
 
 /// Errors that say which flag they are about, or quote a part of what it says.
-bool names(const std::string& errors, const std::string& flag, const std::string& value) {
+bool names_flag(const std::string& errors, const std::string& flag, const std::string& value) {
   if (errors.find(flag) != std::string::npos) return true;
   const std::vector<std::string> parts = comma_parts(value.substr(0, value.find('@')));
   return std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
@@ -162,14 +162,14 @@ bool names(const std::string& errors, const std::string& flag, const std::string
 class FlagEffects : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(FlagEffects, AFlagChangesTheAnswerOrIsRefusedByName) {
-  const Asked& asked = questions()[GetParam()];
-  const std::vector<std::string> words = words_of(asked);
+  const FlagQuestion& asked = flag_questions()[GetParam()];
+  const std::vector<std::string> words = question_words(asked);
   const Command& command = *find_command(words.front());
   const Arguments arguments = parse_arguments({words.begin() + 1, words.end()}, command);
   const auto mode = mode_of(arguments);
   const bool json = !mode || command.modes[*mode].has_outputs;
-  const Reply base = ask(words, json);
-  const Reply table = ask(words, false);
+  const FlagReply base = ask_flag(words, json);
+  const FlagReply table = ask_flag(words, false);
   ASSERT_EQ(base.exit, 0) << base.errors;
   std::set<std::string> silent;
   for (const Flag& flag : command.flags) {
@@ -181,18 +181,19 @@ TEST_P(FlagEffects, AFlagChangesTheAnswerOrIsRefusedByName) {
     bool changed = false;
     bool refused = false;
     std::string unnamed;
-    for (const std::string& value : values_of(flag)) {
+    for (const std::string& value : flag_values(flag)) {
       std::vector<std::string> with = words;
       with.push_back(value.empty() ? name : name + '=' + value);
-      const Reply reply = ask(with, json);
+      const FlagReply reply = ask_flag(with, json);
       if (reply.exit == 2) {
         // " is missing: " asks for another flag beside it.
-        const bool named = names(reply.errors, name, value) || reply.errors.find(" is missing: ") != std::string::npos;
+        const bool named =
+            names_flag(reply.errors, name, value) || reply.errors.find(" is missing: ") != std::string::npos;
         refused = refused || named;
         if (!named) unnamed = reply.errors;
         continue;
       }
-      changed = reply.answer != base.answer || ask(with, false).answer != table.answer;
+      changed = reply.answer != base.answer || ask_flag(with, false).answer != table.answer;
       if (changed) break;
     }
     if (!changed && !refused) silent.insert(name + (unnamed.empty() ? "" : ": " + unnamed));
@@ -202,20 +203,20 @@ TEST_P(FlagEffects, AFlagChangesTheAnswerOrIsRefusedByName) {
   EXPECT_EQ(silent, expected) << asked.words;
 }
 
-INSTANTIATE_TEST_SUITE_P(Questions, FlagEffects, testing::Range<std::size_t>(0, questions().size()));
+INSTANTIATE_TEST_SUITE_P(Questions, FlagEffects, testing::Range<std::size_t>(0, flag_questions().size()));
 
 TEST(FlagEffectsTable, ATraceWithoutTimeIsRefused) {
   const test::Scratch scratch;
   const std::string trace = scratch.put("trace.csv", "prompt,generate,arrival\n512,64,0\n256,32,0\n");
-  const Reply reply = ask({"serve", "llama3-8b", "--hw=h100-sxm", "--trace=" + trace}, false);
+  const FlagReply reply = ask_flag({"serve", "llama3-8b", "--hw=h100-sxm", "--trace=" + trace}, false);
   EXPECT_EQ(reply.exit, 2);
   EXPECT_NE(reply.errors.find("--trace: all its requests arrive at once"), std::string::npos) << reply.errors;
 }
 
 TEST(FlagEffectsTable, EveryModeOfEveryCommandIsAsked) {
   std::set<std::pair<std::string, std::size_t>> asked;
-  for (const Asked& one : questions()) {
-    const std::vector<std::string> words = words_of(one);
+  for (const FlagQuestion& one : flag_questions()) {
+    const std::vector<std::string> words = question_words(one);
     const Arguments arguments = parse_arguments({words.begin() + 1, words.end()}, *find_command(words.front()));
     asked.emplace(words.front(), mode_of(arguments).value_or(0));
   }

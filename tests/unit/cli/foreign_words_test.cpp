@@ -16,20 +16,20 @@ namespace {
 
 using Typed = std::vector<std::string>;
 
-Arguments read(std::string_view command, const Typed& words) {
+Arguments read_typed(std::string_view command, const Typed& words) {
   Arguments out = parse_arguments(words, *find_command(command));
   read_names(out, Catalog());
   return out;
 }
 
 std::string read_value(std::string_view command, const Typed& words, std::string_view flag) {
-  return read(command, words).value(flag).value_or("nothing");
+  return read_typed(command, words).value(flag).value_or("nothing");
 }
 
 /// Message and hint of the first problem.
-std::string complaint(std::string_view command, const Typed& words) {
+std::string typed_complaint(std::string_view command, const Typed& words) {
   try {
-    read(command, words);
+    read_typed(command, words);
   } catch (const UserError& error) {
     return error.diagnostics().front().message + " | " + error.diagnostics().front().hint;
   }
@@ -79,8 +79,8 @@ TEST(ForeignFlags, AreReadAsOurs) {
 }
 
 TEST(ForeignFlags, DegreesArePins) {
-  const Arguments read_as = read("train", {"llama3-8b", "--hw=h100-sxm", "--chips=64", "--tp", "8", "-pp", "2",
-                                           "--dp=4", "--micro-batch-size", "1"});
+  const Arguments read_as = read_typed("train", {"llama3-8b", "--hw=h100-sxm", "--chips=64", "--tp", "8", "-pp", "2",
+                                                 "--dp=4", "--micro-batch-size", "1"});
   EXPECT_EQ(read_as.values("--fix"), (Typed{"tp=8", "pp=2", "dp=4", "mb=1"}));
   ASSERT_EQ(read_as.readings().size(), 4U);
   EXPECT_EQ(read_as.readings()[0].text, "--tp 8 is read as --fix tp=8");
@@ -88,7 +88,7 @@ TEST(ForeignFlags, DegreesArePins) {
 }
 
 TEST(ForeignFlags, OwnFlagsAndValuesStayAsTheyAre) {
-  const Arguments own = read("hw", {"h100-sxm", "--dtype", "fp8"});
+  const Arguments own = read_typed("hw", {"h100-sxm", "--dtype", "fp8"});
   EXPECT_EQ(own.value("--dtype"), "fp8");
   EXPECT_TRUE(own.readings().empty());
   EXPECT_EQ(read_value("train", {"llama3-8b", "--stack", "--gpus", "--chips", "8"}, "--stack"), "--gpus");
@@ -96,19 +96,19 @@ TEST(ForeignFlags, OwnFlagsAndValuesStayAsTheyAre) {
 
 TEST(ForeignFlags, UnclearOnesAreAnswered) {
   EXPECT_EQ(
-      complaint("train", {"llama3-8b", "--batch-size", "8"}),
+      typed_complaint("train", {"llama3-8b", "--batch-size", "8"}),
       "unknown flag '--batch-size' | did you mean '--batch-seqs' or '--batch-tokens'? scalecalc train --help lists "
       "the flags");
-  EXPECT_NE(complaint("roofline", {"add", "--mtbf", "5h"}).find("--mtbf is a flag of train and compare"),
+  EXPECT_NE(typed_complaint("roofline", {"add", "--mtbf", "5h"}).find("--mtbf is a flag of train and compare"),
             std::string::npos);
-  EXPECT_EQ(complaint("train", {"llama3-8b", "--gpus"}), "--gpus needs a value | for example --gpus 8960");
+  EXPECT_EQ(typed_complaint("train", {"llama3-8b", "--gpus"}), "--gpus needs a value | for example --gpus 8960");
 }
 
 TEST(ForeignFlags, DashesAreNoLettersOfAName) {
-  EXPECT_EQ(complaint("train", {"llama3-8b", "--batch-toke", "1"}).find("did you mean '--batch-tokens'?") ==
+  EXPECT_EQ(typed_complaint("train", {"llama3-8b", "--batch-toke", "1"}).find("did you mean '--batch-tokens'?") ==
                 std::string::npos,
             false);
-  EXPECT_EQ(complaint("train", {"llama3-8b", "--zzz", "1"}),
+  EXPECT_EQ(typed_complaint("train", {"llama3-8b", "--zzz", "1"}),
             "unknown flag '--zzz' | scalecalc train --help lists the flags");
 }
 
@@ -159,16 +159,16 @@ TEST(Names, ModelsOfOtherSpellings) {
 }
 
 TEST(Names, ASystemSaysItsChips) {
-  const Arguments eight = read("train", {"llama3-8b", "--hw", "8xh100"});
+  const Arguments eight = read_typed("train", {"llama3-8b", "--hw", "8xh100"});
   EXPECT_EQ(eight.value("--hw"), "h100-sxm");
   EXPECT_EQ(eight.value("--chips"), "8");
   EXPECT_EQ(read_value("train", {"llama3-8b", "--hw", "v5p-128"}, "--chips"), "64");
   EXPECT_EQ(read_value("train", {"llama3-8b", "--hw", "v5p-128", "--slices", "2"}, "--chips"), "128");
   EXPECT_EQ(read_value("compare", {"llama3-8b", "--hw", "8xh100,v5p-128,b200:4"}, "--hw"),
             "h100-sxm:8,tpu-v5p:64,b200:4");
-  EXPECT_EQ(complaint("train", {"llama3-8b", "--hw", "8xh100", "--chips", "16"}),
+  EXPECT_EQ(typed_complaint("train", {"llama3-8b", "--hw", "8xh100", "--chips", "16"}),
             "--hw 8xh100 says 8 chips, and --chips 16 | give one of them");
-  const Arguments chip = read("hw", {"v5p-128"});
+  const Arguments chip = read_typed("hw", {"v5p-128"});
   EXPECT_EQ(chip.positionals(), Typed{"tpu-v5p"});
   EXPECT_EQ(chip.value("--chips"), "64");
 }
@@ -178,11 +178,11 @@ TEST(Names, HostsAreChips) {
   EXPECT_EQ(read_value("train", {"llama3-8b", "--hw", "h100", "--nnodes=2", "--nproc-per-node=8"}, "--chips"), "16");
   EXPECT_EQ(read_value("train", {"llama3-8b", "--hw", "h100", "-N", "2", "--set", "hw.host.chips=4"}, "--chips"), "8");
   EXPECT_EQ(
-      complaint("train", {"llama3-8b", "--hw", "h100-sxm", "--nodes", "2", "--gpus-per-node", "4"}),
+      typed_complaint("train", {"llama3-8b", "--hw", "h100-sxm", "--nodes", "2", "--gpus-per-node", "4"}),
       "--gpus-per-node 4: a host of h100-sxm has 8 | --set hw.host.chips=4 changes that; or say all chips: --chips "
       "N");
-  EXPECT_EQ(complaint("train", {"llama3-8b", "--nodes", "2"}).find("--nodes 2: hosts of which chip?"), 0U);
-  EXPECT_EQ(complaint("train", {"llama3-8b", "--hw=h100", "--chips=8", "--gpus-per-node=8"})
+  EXPECT_EQ(typed_complaint("train", {"llama3-8b", "--nodes", "2"}).find("--nodes 2: hosts of which chip?"), 0U);
+  EXPECT_EQ(typed_complaint("train", {"llama3-8b", "--hw=h100", "--chips=8", "--gpus-per-node=8"})
                 .find("--gpus-per-node has no meaning without --nodes"),
             0U);
 }

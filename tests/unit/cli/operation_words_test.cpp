@@ -219,7 +219,7 @@ TEST(OperationWords, WrongVectorWorkAndGivenWork) {
   EXPECT_NE(complaint({"add", "8", "flops=0"}).find("'0' is out of range"), std::string::npos);
   EXPECT_NE(complaint({"add", "1e15x1e15"}).find("more than 1e18 elements"), std::string::npos);
   EXPECT_NE(complaint({"dot", "8", "inputs=2"}).find("takes no KEY=VALUE words"), std::string::npos);
-  EXPECT_NE(complaint({"bytes", "400"}).find("the unit is missing"), std::string::npos);
+  EXPECT_NE(complaint({"bytes", "400s"}).find("is not a size"), std::string::npos);
   EXPECT_NE(complaint({"flops"}).find("how many FLOPs?"), std::string::npos);
   EXPECT_NE(complaint({"bytes"}).find("how many bytes?"), std::string::npos);
   EXPECT_NE(complaint({"load", "70B"}, Batch{{8}}).find("load has no batch"), std::string::npos);

@@ -48,7 +48,9 @@ const std::vector<Asked>& every_answer() {
       {{"hw", "list"}, {}},
       {{"hw", "h100-sxm"}, {"hardware"}},
       {{"hw", "tpu-v5e", "--load=1MiB"}, {"hardware", "load_elements"}},
+      {{"hw", "h100-sxm", "--keys"}, {"name"}},
       {{"model", "llama3-8b"}, {"model", "model_title"}},
+      {{"model", "llama3-8b", "--keys"}, {"name"}},
       {{"model", "list", "llama3"}, {"filters"}},
       {{"model", "design", "--hw=h100-sxm", "--chips=8", "--deadline=1d"}, {"top_k"}},
       {{"scaling-law", "--flops=1e24"}, {"model", "model_parameters", "model_tokens"}},
@@ -173,7 +175,7 @@ TEST(Query, OnlyTheseFlagsAskNothing) {
       if (!flag.asks) silent.insert(std::string(flag.name));
     }
   }
-  EXPECT_EQ(silent, (Keys{"--explain", "--write", "--dump-yaml"}));
+  EXPECT_EQ(silent, (Keys{"--explain", "--write", "--dump-yaml", "--keys"}));
 }
 
 TEST(Query, KeysSayTheUnit) {

@@ -95,7 +95,7 @@ TEST(ApplyOverride, ErrorsAboutItsValueAndKeyQuoteTheFlag) {
             "<command line>: error: unknown key 'bandwith' in hbm\n"
             "     | --set hw.hbm.bandwith=5TB/s\n"
             "     |              ^~~~~~~~\n"
-            "hint: did you mean 'bandwidth'?\n");
+            "hint: did you mean 'bandwidth'? scalecalc hw or model NAME --keys lists what --set takes\n");
 }
 
 TEST(ApplyOverride, ItemsOfAListGoByTheirNameToo) {

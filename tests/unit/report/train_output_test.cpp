@@ -45,7 +45,9 @@ TEST(TrainReport, TitleSaysTheQuestion) {
   EXPECT_EQ(report.title,
             "Training Tiny <1B> on 36 x Chip (3x3x4): batch 524k tokens, sequences of 8,192, bf16, adam; fastest "
             "first");
-  EXPECT_TRUE(report.summary.empty());
+  ASSERT_EQ(report.summary.size(), 2U);  // the headline: which plan, and how long, how much, what binds
+  EXPECT_NE(report.summary[0].text.find("tp 4+sp"), std::string::npos) << report.summary[0].text;
+  EXPECT_NE(report.summary[1].text.find("bound by"), std::string::npos) << report.summary[1].text;
   EXPECT_TRUE(report.warnings.empty());
   EXPECT_EQ(report.notes.front(), "The best 2 are shown; --top N shows more.");
 }
