@@ -280,7 +280,8 @@ const Command& collective_command() {
       .flags = kCollectiveFlags,
       .run = run_collective,
       .modes = kCollectiveModes,
-      .mode_of = collective_mode};
+      .mode_of = collective_mode,
+      .draws = "time over bytes or over the chips of a group"};
   return kCollective;
 }
 

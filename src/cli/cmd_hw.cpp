@@ -21,7 +21,9 @@ constexpr CountRange kYearRange{1990, 2100};
 constexpr CountRange kRegisterRange{1, 1'000'000};
 constexpr std::array<std::string_view, 6> kHwOrderNames{"name", "year", "matmul", "memory", "bandwidth", "price"};
 
-constexpr std::array kHwModes{Mode{"hw list", "a list has many chips"}, Mode{"hw HW", "a chip was named"}};
+constexpr std::array kHwModes{
+    Mode{"hw list", "a list has many chips"},
+    Mode{.name = "hw HW", .why = "a chip was named", .draws = "the roofs of its formats, or of several chips"}};
 constexpr Modes kOfLists = 1U << 0U;
 constexpr Modes kOfChips = 1U << 1U;
 

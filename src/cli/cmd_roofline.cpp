@@ -212,7 +212,8 @@ const Command& roofline_command() {
           "  scalecalc roofline attention heads=32 kv_heads=8 head_dim=128 query=1 kv=8192 --hw h100-sxm\n",
       .notes = kNotes,
       .flags = kRooflineFlags,
-      .run = run_roofline};
+      .run = run_roofline,
+      .draws = "the roof and the operation below it, or time over a size that is swept"};
   return kRoofline;
 }
 

@@ -277,7 +277,8 @@ const Command& scaling_law_command() {
       .flags = kScalingFlags,
       .run = run_scaling_law,
       .modes = kScalingModes,
-      .mode_of = scaling_mode};
+      .mode_of = scaling_mode,
+      .draws = "loss over parameters, and what each law would train"};
   return kScalingLaw;
 }
 

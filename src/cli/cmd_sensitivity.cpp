@@ -113,7 +113,8 @@ const Command& sensitivity_command() {
       .flags = sensitivity_flags(),
       .run = run_sensitivity,
       .nothing_fits = "nothing fits",
-      .interruptible = true};
+      .interruptible = true,
+      .draws = "what each input does to a step, and step time over the ranges of --set"};
   return kSensitivity;
 }
 

@@ -39,7 +39,8 @@ const Command& serve_command() {
           "waiting for a slot in it.\n",
       .flags = serve_flags(),
       .run = run_serve,
-      .nothing_fits = "nothing fits or meets the limits"};
+      .nothing_fits = "nothing fits or meets the limits",
+      .draws = "tokens/s per chip over tokens/s per user"};
   return kServe;
 }
 

@@ -28,7 +28,7 @@ ExitCode run_train(const Arguments& arguments, Environment& env) {
   if (const auto question = curve_question(arguments)) return run_train_curve(*question, arguments, env);
   const Session session = read_session(arguments, env);
   const TrainQuestion question = train_question(arguments);
-  OutputTargets outputs(arguments.values("--output"), arguments.has("--json"));
+  OutputTargets outputs(arguments);
   const Catalog catalog(session.config_directories, session.remembered);
   const TrainAnswer found = answer(question, catalog, env.interrupted);
   const bool complete = !(env.interrupted && env.interrupted());

@@ -46,6 +46,22 @@ std::optional<std::size_t> mode_of(const Arguments& arguments) {
   return command.mode_of == nullptr ? std::nullopt : command.mode_of(arguments);
 }
 
+std::string_view drawn(const Arguments& arguments) {
+  const Command& command = arguments.command();
+  const auto mode = mode_of(arguments);
+  const std::string_view own = mode ? command.modes[*mode].draws : std::string_view();
+  return own.empty() ? command.draws : own;
+}
+
+std::vector<std::string> drawings(const Command& command) {
+  std::vector<std::string> out;
+  if (!command.draws.empty()) out.emplace_back(command.draws);
+  for (const Mode& mode : command.modes) {
+    if (!mode.draws.empty()) out.push_back(fmt::format("{}: {}", mode.name, mode.draws));
+  }
+  return out;
+}
+
 namespace {
 
 std::string exit_statuses(const Command& command) {
@@ -87,6 +103,8 @@ std::string command_help(const Command& command) {
       command.summary, command.name, command.usage, command.examples, flag_help("flags", command.flags, command.modes),
       flag_help("flags of every command", common_flags(), {}));
   if (!command.notes.empty()) out += fmt::format("\n{}", command.notes);
+  const std::vector<std::string> pictures = drawings(command);
+  if (!pictures.empty()) out += fmt::format("\n--plot draws {}.\n", join(pictures, "; "));
   if (!command.own_exits) out += '\n' + exit_statuses(command);
   return out;
 }

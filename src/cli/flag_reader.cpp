@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/comma_list.h"
 #include "cli/commands.h"
+#include "cli/outputs.h"
 
 namespace scalecalc::cli {
 
@@ -19,6 +20,31 @@ FlagReader::FlagReader(const Arguments& arguments)
   refuse_other_modes();
   refuse_lonely();
   refuse_both();
+  refuse_picture();
+}
+
+/// A command without a picture, or a question without one.
+void FlagReader::refuse_picture() {
+  const Command& command = arguments_.command();
+  const std::vector<std::string> outputs = arguments_.values("--output");
+  const auto asked = std::find_if(outputs.begin(), outputs.end(), asks_for_picture);
+  // The directory that batch writes to may be named so.
+  const bool named = asked != outputs.end() && (!command.own_exits || asked->find('=') != std::string::npos);
+  if ((!arguments_.has("--plot") && !named) || !drawn(arguments_).empty()) return;
+  const std::string flag = arguments_.has("--plot") ? "--plot" : "-o " + *asked;
+  const std::vector<std::string> pictures = drawings(command);
+  if (!pictures.empty()) {
+    problem(fmt::format("{} has no meaning for {}: it has no curve", flag,
+                        mode_ ? command.modes[*mode_].name : command.name),
+            "drawn are " + join(pictures, "; "));
+    return;
+  }
+  std::vector<std::string> others;
+  for (const Command& other : commands()) {
+    if (!drawings(other).empty()) others.emplace_back(other.name);
+  }
+  problem(fmt::format("{} has no meaning for {}: its answer has no curve", flag, command.name),
+          join_and(others) + " draw theirs; --help lists the formats of this one");
 }
 
 const Flag& FlagReader::of(std::string_view name) const {
@@ -48,7 +74,7 @@ void FlagReader::refuse_other_modes() {
   }
   Modes with_outputs = 0;
   for (std::size_t m = 0; m < modes.size(); ++m) with_outputs |= modes[m].has_outputs ? 1U << m : 0U;
-  for (const std::string_view output : {"--output", "--json"}) refuse(output, with_outputs);
+  for (const std::string_view output : {"--output", "--json", "--plot"}) refuse(output, with_outputs);
 }
 
 void FlagReader::missing(const Flag& flag) {

@@ -21,10 +21,12 @@ constexpr std::array<std::string_view, 3> kColorNames{"auto", "always", "never"}
 
 constexpr std::array kCommonFlags{
     text("--output", "FORMAT[=FILE]",
-         "table (default), json, jsonl, csv, markdown or html; to a file if one is named; repeatable", "json")
+         "table (default), json, jsonl, csv, markdown, html, plot or svg; to a file if one is named; repeatable",
+         "json")
         .repeatable()
         .lettered('o'),
     toggle("--json", "same as -o json"),
+    toggle("--plot", "draw the answer, same as -o plot; -o svg=FILE draws it for slides"),
     text("--config-dir", "DIR",
          "look for models and hardware here first, before SCALECALC_CONFIG_PATH and the built-in catalog", "./configs")
         .repeatable(),

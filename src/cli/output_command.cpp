@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "report/plot_svg.h"
+#include "report/plot_text.h"
 
 namespace scalecalc::cli {
 
@@ -16,6 +18,8 @@ std::string render_output(const Output& output, OutputFormat format, TextOptions
     case OutputFormat::kCsv: return render_csv(output_report(output, explain));
     case OutputFormat::kMarkdown: return render_markdown(output_report(output, explain));
     case OutputFormat::kHtml: return render_html(output_report(output, explain));
+    case OutputFormat::kPlot: return render_plots(output, text);
+    case OutputFormat::kSvg: return render_svg(output);
   }
   return "";
 }
@@ -44,7 +48,7 @@ ExitCode write_output(const Output& output, const Session& session, OutputTarget
 ExitCode answer_with_output(const Arguments& arguments, Environment& env,
                             const std::function<Output(const Catalog&)>& answer) {
   const Session session = read_session(arguments, env);
-  OutputTargets outputs(arguments.values("--output"), arguments.has("--json"));
+  OutputTargets outputs(arguments);
   const Catalog catalog(session.config_directories, session.remembered);
   const Output output = answer(catalog);
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));

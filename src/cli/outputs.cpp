@@ -13,7 +13,8 @@
 namespace scalecalc::cli {
 namespace {
 
-constexpr std::array<std::string_view, 6> kOutputFormatNames{"table", "json", "jsonl", "csv", "markdown", "html"};
+constexpr std::array<std::string_view, 8> kOutputFormatNames{"table",    "json", "jsonl", "csv",
+                                                             "markdown", "html", "plot",  "svg"};
 
 OutputFormat output_format_of(std::string_view word) {
   for (std::size_t i = 0; i < kOutputFormatNames.size(); ++i) {
@@ -27,6 +28,11 @@ OutputFormat output_format_of(std::string_view word) {
 }
 
 }  // namespace
+
+bool asks_for_picture(std::string_view value) {
+  const std::string_view word = value.substr(0, value.find('='));
+  return word == "plot" || word == "svg";
+}
 
 bool for_people(const std::optional<OutputFormat>& format) {
   return format == OutputFormat::kTable || format == OutputFormat::kMarkdown || format == OutputFormat::kHtml;
@@ -42,6 +48,13 @@ void write_result(std::ostream& out, const std::string& text) {
   if (error == EPIPE) return;
   const std::string why = error == 0 ? "the stream is closed" : std::strerror(error);
   throw UserError(fmt::format("cannot write to standard output: {}", why), "", ExitCode::kOutputFailed);
+}
+
+OutputTargets::OutputTargets(const Arguments& arguments) {
+  if (arguments.has("--json")) add("json");
+  if (arguments.has("--plot")) add("plot");
+  for (const std::string& value : arguments.values("--output")) add(value);
+  if (!standard_output_ && files_.empty()) standard_output_ = OutputFormat::kTable;
 }
 
 OutputTargets::OutputTargets(const std::vector<std::string>& values, bool json) {

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "report/answer_plots.h"
 #include "report/hw_figures.h"
 
 namespace scalecalc {
@@ -271,6 +272,7 @@ Output hw_output(const HwAnswer& answer) {
   out.notes = notes_of(answer);
   out.blocks.push_back(std::move(chips));
   if (!ratios.records.empty()) out.blocks.push_back(std::move(ratios));
+  out.plots = {hw_plot(answer)};
   out.assumptions = answer.assumptions;
   return out;
 }

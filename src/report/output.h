@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/explained.h"
+#include "report/plot.h"
 #include "report/report.h"
 
 namespace scalecalc {
@@ -145,6 +146,7 @@ struct Output {
   std::optional<Record> line_head;  ///< members of each JSON line before the record's; without it "query"
   std::vector<Assumption> assumptions;
   std::vector<std::string> notes;
+  std::vector<Plot> plots;                  ///< its pictures; empty: it has none
   std::vector<ExplainSection> explanation;  ///< beside the workings of the figures
   std::string explained;                    ///< "plan 2": whose explanation it is; empty: of the whole output
   bool nothing_fits = false;                ///< well asked, and nothing answers it: exit status 3
