@@ -14,8 +14,6 @@ namespace scalecalc::cli {
 
 enum class OutputFormat { kTable, kJson, kJsonl, kCsv, kMarkdown, kHtml, kPlot, kSvg };
 
-/// The formats that are pictures.
-constexpr bool is_picture(OutputFormat format) { return format == OutputFormat::kPlot || format == OutputFormat::kSvg; }
 /// Whether a value of -o asks for a picture: "svg=FILE", "plot".
 bool asks_for_picture(std::string_view value);
 

@@ -42,7 +42,7 @@ Plot scaling_curve(const TrainCurve& curve) {
          .text = fmt::format("linear up to {} chips: each does {} of its work at the first count",
                              group_thousands(last.chips), text_of(last.efficiency, Format::kFraction))});
   }
-  out.series = {std::move(linear), std::move(planned)};
+  out.series = {std::move(planned), std::move(linear)};
   return out;
 }
 
@@ -276,14 +276,14 @@ std::vector<Plot> scaling_plots(const ScalingQuestion& q, const ScalingAnswer& f
 
 std::vector<Plot> sensitivity_plots(const SensitivityAnswer& answer) {
   constexpr std::size_t kMostBars = 20;
-  constexpr double kNoChange = 1e-4;  // no width of a bar
+  constexpr double kVisible = 0.01;  // of the widest bar
   const std::string swing = text_of(answer.question.swing, Format::kFraction);
   Plot tornado{.title = "What each input does to the time of a step, the plan as it is",
                .x = {.title = "change of the step's time", .format = Format::kFraction},
                .low_name = fmt::format("the input {} lower", swing),
                .high_name = fmt::format("the input {} higher", swing)};
   for (const InputElasticity& e : answer.elasticities) {
-    if (tornado.bars.size() < kMostBars && e.widest() > kNoChange)
+    if (tornado.bars.size() < kMostBars && e.widest() > kVisible * answer.elasticities.front().widest())
       tornado.bars.push_back({e.input.name, e.low.change, e.high.change});
   }
   std::vector<Plot> out{std::move(tornado)};

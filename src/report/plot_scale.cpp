@@ -101,6 +101,7 @@ PlotScale::PlotScale(const PlotAxis& axis, std::vector<double> values, std::size
     for (const double tick : axis.ticks) add_tick(tick / unit_.factor);
   } else if (log_) {
     log_ticks(most);
+    if (ticks_.size() < 2) steps_inside(most);
   } else {
     linear_ticks(most);
   }
@@ -116,6 +117,14 @@ void PlotScale::linear_ticks(std::size_t most) {
   for (double n = first; n <= last; ++n) add_tick(n * step);
   low_ = first * step;
   high_ = last * step;
+}
+
+/// Round steps on a log axis too short for decades.
+void PlotScale::steps_inside(std::size_t most) {
+  ticks_.clear();
+  const double low = std::pow(10, low_), high = std::pow(10, high_);
+  const double step = round_step((high - low) / static_cast<double>(most - 1));
+  for (double n = std::ceil(low / step); n * step <= high; ++n) add_tick(n * step);
 }
 
 /// 1, 2, 5 of each decade where that is not too many, else decades, or every second, fourth, ... of them.

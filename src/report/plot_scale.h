@@ -36,6 +36,7 @@ class PlotScale {
  private:
   void linear_ticks(std::size_t most);
   void log_ticks(std::size_t most);
+  void steps_inside(std::size_t most);
   void add_tick(double in_units);
 
   bool log_ = false;

@@ -45,8 +45,8 @@ class SvgPage {
     bool drawn = false;
     for (const Plot& plot : output_.plots) {
       if (!has_data(plot)) continue;
+      top_ += drawn ? 2 * kLine : kLine / 2;
       drawn = true;
-      top_ += kLine / 2;
       if (!plot.title.empty()) paragraph(plot.title, "heading", kTextColumns, kLine);
       if (plot.bars.empty()) {
         curves(plot);

@@ -1,4 +1,5 @@
 // --plot and -o svg=FILE of questions that have no picture.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/diagnostic.h"
