@@ -229,7 +229,8 @@ class PlotText {
     out_ += std::string(left, ' ') + std::string(glyphs_.corner);
     for (const bool tick : ticks) out_ += tick ? glyphs_.x_tick : glyphs_.x_axis;
     out_ += '\n' + labels + '\n';
-    paragraph(scales_.x.title(), left + 1);
+    const std::string& title = scales_.x.title();
+    paragraph(title, left + 1 + display_width(title) <= width_ ? left + 1 : kIndent);
   }
 
   /// The end of a name tells more than its start: hw.network.node.latency.
