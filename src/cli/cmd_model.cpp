@@ -24,13 +24,14 @@ namespace scalecalc::cli {
 namespace {
 
 enum ModelMode : std::size_t { kOneModel, kModelList, kModelDesign, kModelDump };
-constexpr std::array kModelModes{Mode{"model MODEL"}, Mode{"model list"},
-                                 Mode{.name = "model design",
-                                      .why = "the model is what is looked for",
-                                      .example = "scalecalc model design --hw h100-sxm --chips 1024 --deadline 30d"},
-                                 Mode{.name = "model MODEL --dump-yaml",
-                                      .why = "the model's file is printed and nothing else",
-                                      .has_outputs = false}};
+constexpr std::array kModelModes{
+    Mode{.name = "model MODEL", .draws = "attention's share over the length of a sequence"}, Mode{"model list"},
+    Mode{.name = "model design",
+         .why = "the model is what is looked for",
+         .example = "scalecalc model design --hw h100-sxm --chips 1024 --deadline 30d"},
+    Mode{.name = "model MODEL --dump-yaml",
+         .why = "the model's file is printed and nothing else",
+         .has_outputs = false}};
 
 std::optional<std::size_t> model_mode(const Arguments& arguments) {
   const std::string first = arguments.positionals().empty() ? "" : arguments.positionals().front();

@@ -244,6 +244,35 @@ Plot collective_plot(const CollectiveAnswer& answer) {
   return out;
 }
 
+std::vector<Plot> bounds_plots(const BoundsAnswer& answer) {
+  const PlotAxis batch{.title = "batch", .format = Format::kInteger, .log = true};
+  Plot rates{.x = batch, .y = {.title = "tokens/s", .format = Format::kCount, .log = true}};
+  Plot steps{.x = batch, .y = {.title = "decode step", .format = Format::kSeconds, .log = true}};
+  PlotSeries rate{.name = "tokens/s of the deployment"}, step{.name = "time of a decode step"};
+  for (const ServingPoint& p : answer.points) {
+    if (p.tokens_per_s) rate.points.push_back({value_of(p.batch), value_of(*p.tokens_per_s)});
+    if (p.step) step.points.push_back({value_of(p.batch), value_of(*p.step)});
+  }
+  rates.series = {std::move(rate)};
+  steps.series = {std::move(step)};
+  return {std::move(rates), std::move(steps)};
+}
+
+Plot model_plot(const ModelFigures& found) {
+  Plot out{.x = {.title = "tokens of a sequence", .format = Format::kInteger, .log = true},
+           .y = {.title = "share of the forward FLOPs", .format = Format::kFraction}};
+  PlotSeries share{.name = "attention's scores"};
+  for (const ContextFigures& row : found.contexts) share.points.push_back({row.seq, row.attention_share.value()});
+  if (found.break_even) {
+    out.marks.push_back({PlotMarkKind::kAtX,
+                         {*found.break_even, 0},
+                         fmt::format("{} tokens: scores cost as much as the layers' matmuls",
+                                     text_of(*found.break_even, Format::kInteger))});
+  }
+  out.series = {std::move(share)};
+  return out;
+}
+
 std::vector<Plot> scaling_plots(const ScalingQuestion& q, const ScalingAnswer& found) {
   Plot losses{
       .title = fmt::format("Loss of {:.3g} training FLOPs, by the size of the model", found.budget.value().value()),

@@ -5,8 +5,10 @@
 
 #include "primitives/collective_answer.h"
 #include "primitives/hw.h"
+#include "primitives/model_figures.h"
 #include "primitives/roofline.h"
 #include "report/plot.h"
+#include "rules/bounds.h"
 #include "scaling_law/scaling.h"
 #include "sensitivity/sensitivity.h"
 #include "serve/serve_question.h"
@@ -24,6 +26,10 @@ Plot roofline_plot(const RooflineQuestion& question, const RooflineAnswer& found
 Plot hw_plot(const HwAnswer& answer);
 /// Time over bytes, or over members of the group.
 Plot collective_plot(const CollectiveAnswer& answer);
+/// Throughput of decoding and its step over the batch, where they are known.
+std::vector<Plot> bounds_plots(const BoundsAnswer& answer);
+/// The scores' share of the forward pass over the length of a sequence.
+Plot model_plot(const ModelFigures& found);
 /// Loss over parameters for one budget of FLOPs, and what each law would train.
 std::vector<Plot> scaling_plots(const ScalingQuestion& question, const ScalingAnswer& found);
 /// The tornado of the inputs, and the curves of --set ranges.

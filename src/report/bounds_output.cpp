@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/units.h"
+#include "report/answer_plots.h"
 #include "report/bounds_serving_output.h"
 
 namespace scalecalc {
@@ -135,6 +136,7 @@ Output bounds_output(const BoundsQuestion& q, const BoundsAnswer& answer) {
     out.blocks.push_back(std::move(layers));
   }
   if (!curve) add_serving_points(out, answer);
+  out.plots = bounds_plots(answer);
   out.assumptions = answer.assumptions;
   Block left_out{.key = "left_out", .title = "Left out"};
   for (const LeftOut& item : answer.left_out) {

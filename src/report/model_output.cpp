@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "model/accounting.h"
 #include "model/kv_cache.h"
+#include "report/answer_plots.h"
 
 namespace scalecalc {
 namespace {
@@ -262,6 +263,7 @@ Output model_output(const ModelSpec& model, const ModelQuestion& question, const
   out.blocks.push_back(layers_block(question, f));
   out.blocks.push_back(contexts_block(f));
   out.blocks.push_back(kept_block(question, f));
+  out.plots = {model_plot(f)};
   out.assumptions = f.assumptions;
   return out;
 }
