@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/sensitivity_output.h"
@@ -19,8 +20,6 @@ PlotSeries bound_line_of(std::string name, std::vector<PlotPoint> points) {
   return {.name = std::move(name), .points = std::move(points), .marked = false};
 }
 
-double of(std::int64_t count) { return static_cast<double>(count); }
-
 std::string number_text(double value) { return text_of(Cell(value), Format::kNumber); }
 
 Plot scaling_curve(const TrainCurve& curve) {
@@ -29,16 +28,16 @@ Plot scaling_curve(const TrainCurve& curve) {
   PlotSeries planned{.name = "fastest plan of each count"};
   PlotSeries linear = bound_line_of("linear from the first count on", {});
   for (const CurvePoint& p : curve.points) {
-    out.x.ticks.push_back(of(p.chips));
+    out.x.ticks.push_back(to_double(p.chips));
     if (!p.plan) continue;
-    planned.points.push_back({of(p.chips), p.plan->figures.tokens_per_s});
+    planned.points.push_back({to_double(p.chips), p.plan->figures.tokens_per_s});
     const PlotPoint& first = planned.points.front();
-    linear.points.push_back({of(p.chips), first.y * of(p.chips) / first.x});
+    linear.points.push_back({to_double(p.chips), first.y * to_double(p.chips) / first.x});
   }
   if (curve.end && curve.points[curve.end->last].plan) {
     const CurvePoint& last = curve.points[curve.end->last];
     out.marks.push_back(
-        {.at = {of(last.chips), last.plan->figures.tokens_per_s},
+        {.at = {to_double(last.chips), last.plan->figures.tokens_per_s},
          .text = fmt::format("linear up to {} chips: each does {} of its work at the first count",
                              group_thousands(last.chips), text_of(last.efficiency, Format::kFraction))});
   }
@@ -181,7 +180,7 @@ Plot roofline_plot(const RooflineQuestion& q, const RooflineAnswer& found) {
     return p.intensity && value_of(p.work.flops) > 0 && value_of(p.bytes) > 0;
   });
   if (!found.rates.compute || !placed) return time_over_size(q, found);
-  const double chips = of(q.sharing.chips);
+  const double chips = to_double(q.sharing.chips);
   PlotSeries points{.name = points_name(q, found), .joined = false};
   std::vector<double> intensities;
   for (const RooflinePoint& p : found.points) {
@@ -232,12 +231,12 @@ Plot collective_plot(const CollectiveAnswer& answer) {
   for (const CollectivePoint& p : points) {
     PlotSeries& series = by_bytes[groups ? value_of(p.bytes) : 0];
     series.name = groups ? text_of(value_of(p.bytes), Format::kBytes) : "the model";
-    series.points.push_back({groups ? of(p.group) : value_of(p.bytes), value_of(p.time.time)});
+    series.points.push_back({groups ? to_double(p.group) : value_of(p.bytes), value_of(p.time.time)});
   }
   PlotSeries measured{.name = "measured", .joined = false};
   for (const CollectivePoint& p : points) {
     for (const MeasuredPoint& m : p.measured)
-      measured.points.push_back({groups ? of(p.group) : value_of(p.bytes), value_of(m.time)});
+      measured.points.push_back({groups ? to_double(p.group) : value_of(p.bytes), value_of(m.time)});
   }
   for (auto& [bytes, series] : by_bytes) out.series.push_back(std::move(series));
   if (!measured.points.empty()) out.series.push_back(std::move(measured));
