@@ -26,6 +26,7 @@ FlagReader::FlagReader(const Arguments& arguments)
 /// A command without a picture, or a question without one.
 void FlagReader::refuse_picture() {
   const Command& command = arguments_.command();
+  if (mode_ && !command.modes[*mode_].has_outputs) return;  // which was said
   const std::vector<std::string> outputs = arguments_.values("--output");
   const auto asked = std::find_if(outputs.begin(), outputs.end(), asks_for_picture);
   // The directory that batch writes to may be named so.
