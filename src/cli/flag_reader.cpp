@@ -31,7 +31,13 @@ void FlagReader::refuse_picture() {
   const auto asked = std::find_if(outputs.begin(), outputs.end(), asks_for_picture);
   // The directory that batch writes to may be named so.
   const bool named = asked != outputs.end() && (!command.own_exits || asked->find('=') != std::string::npos);
-  if ((!arguments_.has("--plot") && !named) || !drawn(arguments_).empty()) return;
+  if (!arguments_.has("--plot") && !named) return;
+  if (!drawn(arguments_).empty()) {
+    const bool alone = !arguments_.has("--json") && std::all_of(outputs.begin(), outputs.end(), asks_for_picture);
+    if (alone && arguments_.has("--explain"))
+      problem("--explain has no meaning for a picture", "add -o table=FILE, or leave it out");
+    return;
+  }
   const std::string flag = arguments_.has("--plot") ? "--plot" : "-o " + *asked;
   const std::vector<std::string> pictures = drawings(command);
   if (!pictures.empty()) {

@@ -53,5 +53,21 @@ TEST(PlotFlag, AQuestionWithoutACurveIsToldOfThoseWithOne) {
   EXPECT_EQ(refusal(train, words), "");
 }
 
+TEST(PlotFlag, APictureExplainsNothing) {
+  const auto problems = [](const std::vector<std::string>& words) {
+    const Arguments arguments = parse_arguments(words, *find_command("hw"));
+    try {
+      FlagReader(arguments).finish();
+    } catch (const UserError& error) {
+      return error.diagnostics().size();
+    }
+    return std::size_t{0};
+  };
+  EXPECT_EQ(problems({"h100-sxm", "--plot", "--explain"}), 1U);
+  EXPECT_EQ(problems({"h100-sxm", "--output=svg=a.svg", "--explain"}), 1U);
+  EXPECT_EQ(problems({"h100-sxm", "--plot", "--output=table=a.txt", "--explain"}), 0U);
+  EXPECT_EQ(problems({"h100-sxm", "--output=svg=a.svg", "--json", "--explain"}), 0U);
+}
+
 }  // namespace
 }  // namespace scalecalc::cli
