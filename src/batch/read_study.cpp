@@ -221,8 +221,8 @@ StudyColumn read_column(const std::string& name, const ConfigNode& node, const C
 }
 
 /// Flags about the output of one command: a study has its own.
-constexpr std::array<std::string_view, 8> kNotForStudies{"--output",  "--json",    "--color", "--quiet",
-                                                         "--verbose", "--version", "--help",  "--config-dir"};
+constexpr std::array<std::string_view, 9> kNotForStudies{"--output",  "--json",    "--plot", "--color",     "--quiet",
+                                                         "--verbose", "--version", "--help", "--config-dir"};
 
 class StudyReader {
  public:

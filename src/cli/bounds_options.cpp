@@ -20,8 +20,10 @@ namespace scalecalc::cli {
 namespace {
 
 constexpr std::array<std::string_view, 3> kScopeNames{"training", "serving", "both"};
-constexpr std::array kBoundsModes{Mode{"bounds --for training"}, Mode{"bounds --for serving"},
-                                  Mode{"bounds --for both"}};
+constexpr std::string_view kBoundsDraw = "tokens/s and the decode step over the batch";
+constexpr std::array kBoundsModes{Mode{"bounds --for training"},
+                                  Mode{.name = "bounds --for serving", .draws = kBoundsDraw},
+                                  Mode{.name = "bounds --for both", .draws = kBoundsDraw}};
 constexpr Modes kOfTrainingRules = 1U << 0U | 1U << 2U;
 constexpr Modes kOfServingRules = 1U << 1U | 1U << 2U;
 

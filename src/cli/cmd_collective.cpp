@@ -279,6 +279,7 @@ const Command& collective_command() {
       .run = run_collective,
       .modes = kCollectiveModes,
       .mode_of = collective_mode,
+      .draws = "time over bytes or over the chips of a group",
       .common = kCollectiveCommon};
   return kCollective;
 }

@@ -25,7 +25,8 @@ constexpr std::array<std::string_view, 6> kHwOrderNames{"name", "year", "matmul"
 
 enum HwMode : std::size_t { kHwList, kOneHw, kHwKeys, kHwDump };
 constexpr std::array kHwModes{
-    Mode{"hw list", "a list has many chips"}, Mode{"hw HW", "a chip was named"},
+    Mode{"hw list", "a list has many chips"},
+    Mode{.name = "hw HW", .why = "a chip was named", .draws = "the roofs of its formats, or of several chips"},
     Mode{"hw HW --keys", "what --set takes is listed"},
     Mode{.name = "hw HW --dump-yaml", .why = "the chip's file is printed and nothing else", .has_outputs = false}};
 constexpr Modes kOfLists = 1U << kHwList;

@@ -26,7 +26,7 @@ namespace {
 
 enum ModelMode : std::size_t { kOneModel, kModelList, kModelDesign, kModelDump, kModelKeys };
 constexpr std::array kModelModes{
-    Mode{"model MODEL"}, Mode{"model list"},
+    Mode{.name = "model MODEL", .draws = "attention's share over the length of a sequence"}, Mode{"model list"},
     Mode{.name = "model design",
          .why = "the model is what is looked for",
          .example = "scalecalc model design --hw h100-sxm --chips 1024 --deadline 30d"},

@@ -216,6 +216,7 @@ const Command& roofline_command() {
       .notes = kNotes,
       .flags = kRooflineFlags,
       .run = run_roofline,
+      .draws = "the roof and the operation below it, or time over a size that is swept",
       .common = kRooflineCommon};
   return kRoofline;
 }

@@ -278,7 +278,8 @@ const Command& scaling_law_command() {
       .run = run_scaling_law,
       .modes = kScalingModes,
       .mode_of = scaling_mode,
-      .names = CatalogKind::kModel};
+      .names = CatalogKind::kModel,
+      .draws = "loss over parameters, and what each law would train"};
   return kScalingLaw;
 }
 

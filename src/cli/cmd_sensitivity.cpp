@@ -119,6 +119,7 @@ const Command& sensitivity_command() {
       .names = CatalogKind::kModel,
       .nothing_fits = "nothing fits",
       .interruptible = true,
+      .draws = "what each input does to a step, and step time over the ranges of --set",
       .common = kSensitivityCommon};
   return kSensitivity;
 }

@@ -72,6 +72,7 @@ const Command& serve_command() {
       .names = CatalogKind::kModel,
       .nothing_fits = "nothing fits or meets the limits",
       .interruptible = true,
+      .draws = "tokens/s per chip over tokens/s per user",
       .common = kServeCommon};
   return kServe;
 }

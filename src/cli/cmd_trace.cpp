@@ -63,7 +63,7 @@ std::string rendered_trace(const TracedPlan& traced, const Output& output, Outpu
 ExitCode run_trace(const Arguments& arguments, Environment& env) {
   const Session session = read_session(arguments, env);
   const TraceQuestion question = trace_question(arguments);
-  OutputTargets outputs(arguments.values("--output"), arguments.has("--json"));
+  OutputTargets outputs(arguments);
   refuse_parts_of_files(session, outputs);
   const Catalog catalog(session.config_directories, session.remembered);
   const TrainAnswer found = answer(question.train, catalog, env.interrupted);

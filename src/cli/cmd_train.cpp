@@ -30,7 +30,7 @@ ExitCode run_train(const Arguments& arguments, Environment& env) {
   if (const auto question = curve_question(arguments)) return run_train_curve(*question, arguments, env);
   const Session session = read_session(arguments, env);
   const TrainQuestion question = train_question(arguments);
-  OutputTargets outputs(arguments.values("--output"), arguments.has("--json"));
+  OutputTargets outputs(arguments);
   refuse_parts_of_files(session, outputs);
   const Catalog catalog(session.config_directories, session.remembered);
   ResolvedQuestion resolved = resolve(question, catalog);

@@ -36,4 +36,20 @@ std::optional<std::size_t> mode_of(const Arguments& arguments) {
   return command.mode_of == nullptr ? std::nullopt : command.mode_of(arguments);
 }
 
+std::string_view drawn(const Arguments& arguments) {
+  const Command& command = arguments.command();
+  const auto mode = mode_of(arguments);
+  const std::string_view own = mode ? command.modes[*mode].draws : std::string_view();
+  return own.empty() ? command.draws : own;
+}
+
+std::vector<std::string> drawings(const Command& command) {
+  std::vector<std::string> out;
+  if (!command.draws.empty()) out.emplace_back(command.draws);
+  for (const Mode& mode : command.modes) {
+    if (!mode.draws.empty()) out.push_back(fmt::format("{}: {}", mode.name, mode.draws));
+  }
+  return out;
+}
+
 }  // namespace scalecalc::cli

@@ -19,6 +19,7 @@ struct Mode {
   std::string_view why;        ///< why flags of other modes have no meaning in it; may be empty
   bool has_outputs = true;     ///< takes --output and --json
   std::string_view example{};  ///< a whole line; empty: the first of the command
+  std::string_view draws{};    ///< as Command::draws, of this mode; empty: that one
 };
 
 /// Flags that the short help shows under one heading: "--seq --tokens".
@@ -42,6 +43,7 @@ struct Command {
   std::string_view check_fails{};       ///< exit status 1: "an --expect fails"; empty: it never exits so
   std::string_view nothing_fits{};      ///< exit status 3, the same
   bool interruptible = false;           ///< asked to end, it answers with what it has, which may be partial
+  std::string_view draws{};             ///< what --plot shows: "throughput over chips"; empty: nothing
   bool own_exits = false;               ///< the notes say what its exit statuses are
   std::span<const FlagGroup> common{};  ///< of the short help; empty: it shows every flag
 };
@@ -50,6 +52,11 @@ std::optional<std::size_t> mode_of(const Arguments& arguments);
 
 std::span<const Command> commands();
 const Command* find_command(std::string_view name);
+
+/// What --plot shows of a question, of the command in general if no mode is asked for; empty: nothing.
+std::string_view drawn(const Arguments& arguments);
+/// "a range of --chips: throughput over chips", for each mode that draws or the command; empty: it never does.
+std::vector<std::string> drawings(const Command& command);
 
 /// The command's own flags, each name once, then the common ones that it has no flag of its own for.
 std::vector<Flag> flags_of(const Command& command);

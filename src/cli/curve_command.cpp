@@ -28,7 +28,7 @@ void note_grouping(const Arguments& arguments, TrainCurve& curve) {
 
 ExitCode run_train_curve(const CurveQuestion& question, const Arguments& arguments, Environment& env) {
   const Session session = read_session(arguments, env);
-  OutputTargets outputs(arguments.values("--output"), arguments.has("--json"));
+  OutputTargets outputs(arguments);
   refuse_parts_of_files(session, outputs);
   const Catalog catalog(session.config_directories, session.remembered);
   ResolvedQuestion job = resolve_job(question.train, catalog);

@@ -58,9 +58,12 @@ std::vector<std::int64_t> chip_counts(FlagReader& reader, std::string_view text,
 }
 
 std::span<const Mode> train_modes() {
-  static constexpr std::array kTrainModes{Mode{"one count of --chips without --pareto"},
-                                          Mode{"a range of --chips", "the fastest plan of each count is shown"},
-                                          Mode{"--pareto", "the whole front is shown"}};
+  static constexpr std::array kTrainModes{
+      Mode{"one count of --chips without --pareto"},
+      Mode{.name = "a range of --chips",
+           .why = "the fastest plan of each count is shown",
+           .draws = "throughput over chips"},
+      Mode{.name = "--pareto", .why = "the whole front is shown", .draws = "time against cost"}};
   return kTrainModes;
 }
 

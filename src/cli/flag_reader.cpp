@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/foreign_words.h"
 #include "cli/help.h"
+#include "cli/outputs.h"
 
 namespace scalecalc::cli {
 
@@ -30,6 +31,38 @@ FlagReader::FlagReader(const Arguments& arguments)
   refuse_other_modes();
   refuse_lonely();
   refuse_both();
+  refuse_picture();
+}
+
+/// A command without a picture, or a question without one.
+void FlagReader::refuse_picture() {
+  const Command& command = arguments_.command();
+  if (mode_ && !command.modes[*mode_].has_outputs) return;  // which was said
+  const std::vector<std::string> outputs = arguments_.values("--output");
+  const auto asked = std::find_if(outputs.begin(), outputs.end(), asks_for_picture);
+  // The directory that batch writes to may be named so.
+  const bool named = asked != outputs.end() && (!command.own_exits || asked->find('=') != std::string::npos);
+  if (!arguments_.has("--plot") && !named) return;
+  if (!drawn(arguments_).empty()) {
+    const bool alone = !arguments_.has("--json") && std::all_of(outputs.begin(), outputs.end(), asks_for_picture);
+    if (alone && arguments_.has("--explain"))
+      problem("--explain has no meaning for a picture", "add -o table=FILE, or leave it out");
+    return;
+  }
+  const std::string flag = arguments_.has("--plot") ? "--plot" : "-o " + *asked;
+  const std::vector<std::string> pictures = drawings(command);
+  if (!pictures.empty()) {
+    problem(fmt::format("{} has no meaning for {}: it has no curve", flag,
+                        mode_ ? command.modes[*mode_].name : command.name),
+            "drawn are " + join(pictures, "; "));
+    return;
+  }
+  std::vector<std::string> others;
+  for (const Command& other : commands()) {
+    if (!drawings(other).empty()) others.emplace_back(other.name);
+  }
+  problem(fmt::format("{} has no meaning for {}: its answer has no curve", flag, command.name),
+          join_and(others) + " draw theirs; --help lists the formats of this one");
 }
 
 const Flag& FlagReader::of(std::string_view name) const {
@@ -59,7 +92,7 @@ void FlagReader::refuse_other_modes() {
   }
   Modes with_outputs = 0;
   for (std::size_t m = 0; m < modes.size(); ++m) with_outputs |= modes[m].has_outputs ? 1U << m : 0U;
-  for (const std::string_view output : {"--output", "--json", "--only", "--columns"}) {
+  for (const std::string_view output : {"--output", "--json", "--only", "--columns", "--plot", "--fail-if"}) {
     if (find_flag(flags_, output) == nullptr) refuse(output, with_outputs);
   }
 }

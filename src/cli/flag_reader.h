@@ -81,6 +81,7 @@ class FlagReader {
   void refuse_other_modes();
   void refuse_lonely();
   void refuse_both();
+  void refuse_picture();
   void missing(const Flag& flag);
 
   const Arguments& arguments_;

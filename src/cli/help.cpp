@@ -220,6 +220,9 @@ std::string command_help(const Command& command) {
       command.summary, command.name, command.usage, command.examples, flag_help("flags", command.flags, command.modes),
       flag_help("flags of every command", common_flags(), {}));
   if (!command.notes.empty()) out += fmt::format("\n{}", command.notes);
+  const std::vector<std::string> pictures = drawings(command);
+  if (!pictures.empty())
+    out += fmt::format("\n{}\n", wrap(fmt::format("--plot draws {}.", join(pictures, "; ")), kWidth));
   constexpr std::size_t kIndent = 13;
   if (!command.own_exits) out += fmt::format("\n{}\n", wrap("exit status: " + exit_statuses(command), kWidth, kIndent));
   return out;

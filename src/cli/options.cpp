@@ -22,13 +22,13 @@ constexpr std::array<std::string_view, 3> kColorNames{"auto", "always", "never"}
 
 constexpr std::array kCommonFlags{
     text("--output", "FORMAT[=FILE]",
-         "table (default), json, jsonl, csv, markdown, html, row (the answer as one flat JSON line) or rows (each "
-         "record "
-         "so); to a file if one is named; repeatable",
+         "table (default), json, jsonl, csv, markdown, html, row (the answer as one flat JSON line), rows (each "
+         "record so), plot or svg; to a file if one is named; repeatable",
          "json")
         .repeatable()
         .lettered('o'),
     toggle("--json", "same as -o json"),
+    toggle("--plot", "draw the answer, same as -o plot; -o svg=FILE draws it for slides"),
     text("--config-dir", "DIR",
          "look for models and hardware here first, before SCALECALC_CONFIG_PATH, ~/.config/scalecalc and the built-in "
          "catalog",

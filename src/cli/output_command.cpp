@@ -6,6 +6,8 @@
 #include "batch/condition.h"
 #include "cli/commands.h"
 #include "report/json_text.h"
+#include "report/plot_svg.h"
+#include "report/plot_text.h"
 
 namespace scalecalc::cli {
 
@@ -39,6 +41,8 @@ std::string render_output(const Output& output, OutputFormat format, TextOptions
     case OutputFormat::kCsv: return render_csv(output_report(output, whole));
     case OutputFormat::kMarkdown: return render_markdown(output_report(output, whole));
     case OutputFormat::kHtml: return render_html(output_report(output, whole));
+    case OutputFormat::kPlot: return render_plots(output, text);
+    case OutputFormat::kSvg: return render_svg(output);
   }
   return "";
 }
@@ -124,7 +128,7 @@ ExitCode write_output(const Output& output, const Session& session, OutputTarget
 ExitCode answer_with_output(const Arguments& arguments, Environment& env,
                             const std::function<Output(const Catalog&)>& answer) {
   const Session session = read_session(arguments, env);
-  OutputTargets outputs(arguments.values("--output"), arguments.has("--json"));
+  OutputTargets outputs(arguments);
   refuse_parts_of_files(session, outputs);
   const Catalog catalog(session.config_directories, session.remembered);
   Output output = answer(catalog);

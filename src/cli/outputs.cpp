@@ -14,8 +14,8 @@
 namespace scalecalc::cli {
 namespace {
 
-constexpr std::array<std::string_view, 8> kOutputFormatNames{"table",    "json", "jsonl", "csv",
-                                                             "markdown", "html", "row",   "rows"};
+constexpr std::array<std::string_view, 10> kOutputFormatNames{"table", "json", "jsonl", "csv",  "markdown",
+                                                              "html",  "row",  "rows",  "plot", "svg"};
 
 OutputFormat output_format_of(std::string_view word) {
   if (const auto meant = word_meant(word, kOutputFormatNames)) return static_cast<OutputFormat>(*meant);
@@ -29,6 +29,11 @@ OutputFormat output_format_of(std::string_view word) {
 }  // namespace
 
 std::span<const std::string_view> output_format_names() { return kOutputFormatNames; }
+
+bool asks_for_picture(std::string_view value) {
+  const std::string_view word = value.substr(0, value.find('='));
+  return word == "plot" || word == "svg";
+}
 
 bool for_people(const std::optional<OutputFormat>& format) {
   return format == OutputFormat::kTable || format == OutputFormat::kMarkdown || format == OutputFormat::kHtml;
@@ -44,6 +49,13 @@ void write_result(std::ostream& out, const std::string& text) {
   if (error == EPIPE) return;
   const std::string why = error == 0 ? "the stream is closed" : std::strerror(error);
   throw UserError(fmt::format("cannot write to standard output: {}", why), "", ExitCode::kOutputFailed);
+}
+
+OutputTargets::OutputTargets(const Arguments& arguments) {
+  if (arguments.has("--json")) add("json");
+  if (arguments.has("--plot")) add("plot");
+  for (const std::string& value : arguments.values("--output")) add(value);
+  if (!standard_output_ && files_.empty()) standard_output_ = OutputFormat::kTable;
 }
 
 OutputTargets::OutputTargets(const std::vector<std::string>& values, bool json) {

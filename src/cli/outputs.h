@@ -9,11 +9,15 @@
 
 #include "base/io.h"
 #include "cli/environment.h"
+#include "cli/options.h"
 
 namespace scalecalc::cli {
 
-enum class OutputFormat { kTable, kJson, kJsonl, kCsv, kMarkdown, kHtml, kRow, kRows };
+enum class OutputFormat { kTable, kJson, kJsonl, kCsv, kMarkdown, kHtml, kRow, kRows, kPlot, kSvg };
 std::span<const std::string_view> output_format_names();
+
+/// Whether a value of -o asks for a picture: "svg=FILE", "plot".
+bool asks_for_picture(std::string_view value);
 
 /// Formats that show warnings and assumptions to their reader.
 bool for_people(const std::optional<OutputFormat>& format);
@@ -24,7 +28,9 @@ void write_result(std::ostream& out, const std::string& text);
 
 class OutputTargets {
  public:
-  /// The values of -o, and whether --json was given. Opens the files.
+  /// Of -o, --json and --plot. Opens the files.
+  explicit OutputTargets(const Arguments& arguments);
+  /// Of these values of -o and --json alone.
   OutputTargets(const std::vector<std::string>& values, bool json);
 
   std::optional<OutputFormat> standard_output() const { return standard_output_; }

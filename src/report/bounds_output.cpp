@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "report/answer_plots.h"
 #include "report/bounds_serving_output.h"
 #include "report/brief_blocks.h"
 
@@ -195,6 +196,7 @@ Output bounds_output(const BoundsQuestion& q, const BoundsAnswer& answer) {
     out.blocks.push_back(std::move(layers));
   }
   if (!curve) add_serving_points(out, answer);
+  out.plots = bounds_plots(answer);
   out.assumptions = answer.assumptions;
   out.deciding = {"--seq", "--batch-tokens", "--tokens", "--mfu", "--price", "--params", "--batch", "--context"};
   Block left_out{.key = "left_out", .title = "Left out"};

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "report/answer_plots.h"
 
 namespace scalecalc {
 namespace {
@@ -285,6 +286,7 @@ Output collective_output(const CollectiveAnswer& answer, const HardwareSpec& hw)
     view("Tiers", true, level_records(point, made));
     view("Measured", true, measured_records(point, made));
   }
+  out.plots = {collective_plot(answer)};
   out.assumptions = answer.assumptions;
   return out;
 }

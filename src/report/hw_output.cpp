@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "report/answer_plots.h"
 #include "report/hw_figures.h"
 
 namespace scalecalc {
@@ -326,6 +327,7 @@ Output hw_output(const HwAnswer& answer) {
                   answer.chips.size() > 1 ? ", --only ratios" : ""));
   out.blocks.push_back(std::move(chips));
   if (!ratios.records.empty()) out.blocks.push_back(std::move(ratios));
+  out.plots = {hw_plot(answer)};
   out.assumptions = answer.assumptions;
   return out;
 }

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "model/accounting.h"
 #include "model/kv_cache.h"
+#include "report/answer_plots.h"
 #include "report/brief_blocks.h"
 
 namespace scalecalc {
@@ -284,6 +285,7 @@ Output model_output(const ModelSpec& model, const ModelQuestion& question, const
   out.blocks.push_back(
       brief_end_block({{"more: --verbose (layers, attention against context, what the backward pass "
                         "keeps), --explain; scalecalc train and serve plan it on chips"}}));
+  out.plots = {model_plot(f)};
   out.assumptions = f.assumptions;
   return out;
 }

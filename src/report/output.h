@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/explained.h"
+#include "report/plot.h"
 #include "report/report.h"
 
 namespace scalecalc {
@@ -152,6 +153,7 @@ struct Output {
   std::optional<Record> answer;     ///< of which the headline speaks, where that is not the first record
   std::vector<Assumption> assumptions;
   std::vector<std::string> notes;
+  std::vector<Plot> plots;                              ///< its pictures; empty: it has none
   std::optional<std::vector<std::string>> brief_notes;  ///< in the place of `notes` in a brief answer
   std::vector<ExplainSection> explanation;              ///< beside the workings of the figures
   std::string explained;      ///< "plan 2": whose explanation it is; empty: of the whole output

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "report/answer_plots.h"
 
 namespace scalecalc {
 namespace {
@@ -249,6 +250,7 @@ Output roofline_output(const RooflineQuestion& question, const RooflineAnswer& f
     }
     out.blocks.push_back(std::move(measured));
   }
+  out.plots = {roofline_plot(question, found)};
   out.assumptions = noted;
   out.assumptions.insert(out.assumptions.end(), found.assumptions.begin(), found.assumptions.end());
   return out;

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/units.h"
+#include "report/answer_plots.h"
 #include "report/brief_blocks.h"
 
 namespace scalecalc {
@@ -198,6 +199,7 @@ Output scaling_output(const ScalingQuestion& q, const ScalingAnswer& found) {
   Block laws{.key = "laws", .title = "The same training FLOPs by each law", .shown = Shown::kFull};
   for (const LawPoint& p : found.laws) laws.records.push_back(law_record(p));
   out.blocks.push_back(std::move(laws));
+  out.plots = scaling_plots(q, found);
   out.assumptions = found.assumptions;
   return out;
 }

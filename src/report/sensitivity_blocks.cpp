@@ -6,10 +6,6 @@
 #include "report/train_words.h"
 
 namespace scalecalc {
-namespace {
-
-constexpr std::string_view kDualReading = "dual-number reading of the step's formulas";
-
 Format format_of(const Dim& unit) {
   if (unit == kFlopDim - kSecondDim) return Format::kFlopsPerSecond;
   if (unit == kByteDim - kSecondDim) return Format::kBytesPerSecond;
@@ -17,6 +13,10 @@ Format format_of(const Dim& unit) {
   if (unit == kByteDim) return Format::kBytes;
   return Format::kNumber;
 }
+
+namespace {
+
+constexpr std::string_view kDualReading = "dual-number reading of the step's formulas";
 
 Figure quantity(std::string_view key, std::string_view label, const std::optional<double>& value, const Dim& unit,
                 int importance = 0) {

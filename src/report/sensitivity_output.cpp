@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "report/answer_plots.h"
 #include "report/brief_blocks.h"
 #include "report/train_output.h"
 #include "report/train_words.h"
@@ -27,6 +28,7 @@ class SensitivityOutput {
     out_.title = fmt::format("What training {} on {} x {} depends on", r_.model.title,
                              group_thousands(a_.question.train.chips), r_.hw.title);
     query();
+    out_.plots = sensitivity_plots(a_);
     out_.assumptions = r_.assumptions;
     out_.deciding = deciding_of_training();
     if (!a_.complete) {

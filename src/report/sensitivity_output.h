@@ -14,6 +14,8 @@ Block rate_change_block(const SensitivityAnswer& answer);
 Block balance_block(const SensitivityAnswer& answer);
 Block codesign_block(const Codesign& sweep);
 
+/// As which figure a quantity is written; a number where it is none of a report's.
+Format format_of(const Dim& unit);
 /// A quantity as people read it: "1.23 TB/s".
 std::string quantity_text(double value, const Dim& unit);
 

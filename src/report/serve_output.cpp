@@ -7,6 +7,7 @@
 #include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "report/answer_plots.h"
 #include "report/brief_blocks.h"
 #include "serve/serve_question.h"
 #include "serve/serving_cost.h"
@@ -74,6 +75,7 @@ class ServeOutput {
          .is_list = false,
          .records = {{{number_figure("layouts", "", Format::kInteger, static_cast<double>(a_.layouts)),
                        number_figure("evaluated", "", Format::kInteger, static_cast<double>(a_.evaluated))}}}});
+    out_.plots = {serve_plot(a_)};
     out_.assumptions = a_.assumptions;
     out_.deciding = {"--weights", "--kv", "--prompt", "--engine", "--flops", "--price", "--set"};
     out_.notes = a_.notes;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "report/answer_plots.h"
 #include "report/brief_blocks.h"
 #include "report/train_output.h"
 #include "report/train_plan.h"
@@ -251,6 +252,7 @@ Output train_curve_output(const TrainCurve& curve, bool complete) {
   } else {
     out.line_schema = "train-curve-point";
   }
+  out.plots = train_curve_plots(curve);
   out.nothing_fits = !any_plan(curve) && complete;
   if (out.nothing_fits) out.summary.push_back({"There is no plan at any count asked for.", Role::kBad});
 

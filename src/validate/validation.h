@@ -144,11 +144,11 @@ ErrorsOf<Kind> errors_over(const ValidationOf<Kind>& v, const Wanted& wanted) {
 template <class Kind>
 ValidationOf<Kind> validate_rows(const ValidateQuestionOf<Kind>& question, const Catalog& catalog,
                                  const std::function<bool()>& stop) {
-  using Measured = typename Kind::Measured;
+  using KindRow = typename Kind::Measured;
   ValidationOf<Kind> out{.compared = question.compared};
   const std::string stack = question.stack.empty() ? "" : Kind::stack_named(catalog, question.stack);
   Progress rows("rows", question.rows.size());
-  take_rows<Kind>(question.rows, question.only, catalog, out.skipped, [&](Measured& row) {
+  take_rows<Kind>(question.rows, question.only, catalog, out.skipped, [&](KindRow& row) {
     if (!stack.empty()) row.stack = stack;
     rows.add();
     if (stop && stop()) throw NotPredicted("interrupted", "");
@@ -158,14 +158,14 @@ ValidationOf<Kind> validate_rows(const ValidateQuestionOf<Kind>& question, const
     throw UserError("no row is left to compare", question.only.empty() ? "the files hold no rows" : "see --only");
   }
   Kind::weigh_together(out.rows);
-  out.summary = errors_over(out, [](const Measured&) { return true; });
+  out.summary = errors_over(out, [](const KindRow&) { return true; });
   for (const std::string& by : Kind::axes()) {
     std::set<std::string> names;
     for (const auto& row : out.rows) names.insert(group_name(row.row, by));
     for (const auto& row : out.skipped) names.insert(group_name(row.row, by));
     for (const std::string& name : names) {
       out.groups.push_back(
-          {by, name, errors_over(out, [&](const Measured& row) { return group_name(row, by) == name; })});
+          {by, name, errors_over(out, [&](const KindRow& row) { return group_name(row, by) == name; })});
     }
   }
   return out;

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import termios
 import unittest
+import xml.etree.ElementTree
 
 try:
     import jsonschema
@@ -51,6 +52,18 @@ def run_in_terminal(width, *args, **variables):
     _, status = os.waitpid(pid, 0)
     os.close(fd)
     return b"".join(chunks).decode().replace("\r\n", "\n").splitlines(), os.waitstatus_to_exitcode(status)
+
+
+PICTURES = [
+    ["train", "llama3-8b", "--hw", "h100-sxm", "--chips", "16..64*2", "--tokens", "1T", "--pareto"],
+    ["serve", "llama3-70b", "--hw", "h100-sxm,tpu-v6e", "--chips", "8", "--slo-tpot", "50ms"],
+    ["roofline", "matmul", "8192x28672", "--batch", "8..2048*4", "--hw", "book/tpu-v5e"],
+    ["roofline", "load", "1G", "--hw", "h100-sxm"],
+    ["hw", "h100-sxm", "tpu-v5p"],
+    ["collective", "all-reduce", "--hw", "h100-sxm", "--group", "2,8", "--bytes", "1kB..1GB*10"],
+    ["scaling-law", "llama3-8b"],
+    ["sensitivity", "llama3-8b", "--hw", "h100-sxm", "--chips", "64", "--fixed"],
+]
 
 
 @functools.cache
@@ -167,6 +180,13 @@ class Terminals(unittest.TestCase):
                 self.assertEqual(wide, [], f"{width} columns: {words}")
                 self.assertFalse(any("\x1b" in line for line in lines))
 
+    def test_no_picture_is_wider_than_the_terminal(self):
+        for words in PICTURES:
+            for width in (40, 60, 100):
+                lines, status = run_in_terminal(width, *words, "--plot")
+                self.assertEqual(status, 0, words)
+                self.assertLessEqual(max(map(len, lines)), width, words)
+
     def test_colour(self):
         coloured, _ = run_in_terminal(100, *QUESTION)
         self.assertTrue(any("\x1b[32m" in line for line in coloured))
@@ -200,6 +220,39 @@ def crossing(events):
                 out.append(name)
             open_until.append(start - length)
     return out
+
+
+class Pictures(unittest.TestCase):
+    SVG = "{http://www.w3.org/2000/svg}"
+
+    def test_well_formed_with_texts_inside_the_page(self):
+        for words in PICTURES:
+            result = run(*words, "-o", "svg")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            root = xml.etree.ElementTree.fromstring(result.stdout)
+            self.assertEqual(root.tag, self.SVG + "svg")
+            left, top, width, height = map(float, root.get("viewBox").split())
+            self.assertEqual((left, top), (0, 0))
+            texts = list(root.iter(self.SVG + "text"))
+            self.assertGreater(len(texts), 1)
+            for text in texts:
+                self.assertTrue("".join(text.itertext()).strip(), words)
+                self.assertTrue(0 <= float(text.get("x")) <= width and 0 <= float(text.get("y")) <= height, words)
+
+    def test_the_title_is_that_of_the_answer(self):
+        words = PICTURES[2]
+        root = xml.etree.ElementTree.fromstring(run(*words, "-o", "svg").stdout)
+        self.assertEqual(root.find(self.SVG + "title").text, run(*words).stdout.decode().splitlines()[0])
+
+    def test_appears_whole_or_not_at_all(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "a.svg")
+            self.assertEqual(run(*PICTURES[4], "-o", f"svg={path}").returncode, 0)
+            xml.etree.ElementTree.parse(path)
+            self.assertEqual(os.listdir(directory), ["a.svg"])
+            os.remove(path)
+            self.assertEqual(run("trace", *QUESTION[1:], "-o", f"svg={path}").returncode, 2)
+            self.assertEqual(os.listdir(directory), [])
 
 
 class Documents(unittest.TestCase):

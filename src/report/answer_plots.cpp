@@ -1,0 +1,344 @@
+#include "report/answer_plots.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "base/scalar.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "report/sensitivity_output.h"
+
+namespace scalecalc {
+namespace {
+
+/// A line of no points: a bound.
+PlotSeries bound_line_of(std::string name, std::vector<PlotPoint> points) {
+  return {.name = std::move(name), .points = std::move(points), .marked = false};
+}
+
+std::string number_text(double value) { return text_of(Cell(value), Format::kNumber); }
+
+Plot scaling_curve(const TrainCurve& curve) {
+  Plot out{.x = {.title = "chips", .format = Format::kInteger, .log = true},
+           .y = {.title = "tokens/s", .format = Format::kCount, .log = true}};
+  PlotSeries planned{.name = "fastest plan of each count"};
+  PlotSeries linear = bound_line_of("linear from the first count on", {});
+  for (const CurvePoint& p : curve.points) {
+    out.x.ticks.push_back(to_double(p.chips));
+    if (!p.plan) continue;
+    planned.points.push_back({to_double(p.chips), p.plan->figures.tokens_per_s});
+    const PlotPoint& first = planned.points.front();
+    linear.points.push_back({to_double(p.chips), first.y * to_double(p.chips) / first.x});
+  }
+  if (curve.end && curve.points[curve.end->last].plan) {
+    const CurvePoint& last = curve.points[curve.end->last];
+    out.marks.push_back(
+        {.at = {to_double(last.chips), last.plan->figures.tokens_per_s},
+         .text = fmt::format("linear up to {} chips: each does {} of its work at the first count",
+                             group_thousands(last.chips), text_of(last.efficiency, Format::kFraction))});
+  }
+  out.series = {std::move(planned), std::move(linear)};
+  return out;
+}
+
+/// Days against dollars where the run is known, else tokens per second against those of a chip.
+Plot front_plot(const TrainCurve& curve) {
+  const bool run = !curve.front.empty() && std::all_of(curve.front.begin(), curve.front.end(), [](const auto& p) {
+    return p.figures.run && p.figures.run->cost_usd;
+  });
+  Plot out{.title = "Time against cost: no plan is faster than one of these and as cheap"};
+  if (run) {
+    out.x = {.title = "time of the run", .format = Format::kSeconds, .log = true};
+    out.y = {.title = "cost of the run", .format = Format::kUsd};
+  } else {
+    out.x = {.title = "tokens/s", .format = Format::kCount, .log = true};
+    out.y = {.title = "tokens/s per chip (a cheaper run has more)"};
+  }
+  PlotSeries front{.name = "Pareto front"};
+  const auto at = [&](const RankedPlan& p) {
+    return run ? PlotPoint{p.figures.run->time_s, *p.figures.run->cost_usd}
+               : PlotPoint{p.figures.tokens_per_s, p.figures.tokens_per_s_per_chip};
+  };
+  for (const RankedPlan& p : curve.front) front.points.push_back(at(p));
+  if (!curve.front.empty()) {
+    const auto chips = [](const RankedPlan& p) { return group_thousands(p.plan.slice.chips); };
+    out.marks.push_back(
+        {.at = front.points.front(), .text = fmt::format("fastest: {} chips", chips(curve.front.front()))});
+    if (curve.front.size() > 1) {
+      out.marks.push_back(
+          {.at = front.points.back(), .text = fmt::format("cheapest: {} chips", chips(curve.front.back()))});
+    }
+  }
+  out.series = {std::move(front)};
+  return out;
+}
+
+/// FLOP/s over FLOP/byte below a rate of compute and one of memory, and the ridge where they meet.
+struct Roof {
+  std::string name;
+  double flops_per_s = 0, bytes_per_s = 0;
+  double ridge() const { return flops_per_s / bytes_per_s; }
+};
+
+/// Axes, roofs and ridges; the axis of x holds `others` too.
+Plot roofs_plot(const std::vector<Roof>& roofs, const std::vector<double>& others) {
+  Plot out{.x = {.title = "intensity (FLOP/byte)", .log = true},
+           .y = {.title = "attained", .format = Format::kFlopsPerSecond, .log = true}};
+  double low = roofs.front().ridge(), high = low;
+  for (const Roof& roof : roofs) {
+    low = std::min(low, roof.ridge());
+    high = std::max(high, roof.ridge());
+  }
+  for (const double x : others) {
+    low = std::min(low, x);
+    high = std::max(high, x);
+  }
+  constexpr double kBeyond = 4;
+  low /= kBeyond;
+  high *= kBeyond;
+  for (const Roof& roof : roofs) {
+    out.series.push_back(bound_line_of(
+        roof.name, {{low, low * roof.bytes_per_s}, {roof.ridge(), roof.flops_per_s}, {high, roof.flops_per_s}}));
+    out.marks.push_back(
+        {.at = {roof.ridge(), roof.flops_per_s},
+         .text = fmt::format("ridge{}: {} FLOP/byte, {}", roofs.size() > 1 ? " of " + roof.name : "",
+                             number_text(roof.ridge()), text_of(roof.flops_per_s, Format::kFlopsPerSecond))});
+  }
+  return out;
+}
+
+/// The swept size of an operation.
+double swept_size(const Operation& operation, std::string_view swept) {
+  if (const Matmul* m = std::get_if<Matmul>(&operation)) return m->rows;
+  if (const Elementwise* e = std::get_if<Elementwise>(&operation)) return e->elements;
+  if (const DotProduct* d = std::get_if<DotProduct>(&operation)) return d->elements;
+  if (const ParameterLoad* l = std::get_if<ParameterLoad>(&operation)) return l->parameters;
+  if (const Attention* a = std::get_if<Attention>(&operation))
+    return swept == "query" ? a->query : swept == "kv" ? a->kv : a->sequences;
+  return 0;
+}
+
+std::string points_name(const RooflineQuestion& q, const RooflineAnswer& found) {
+  if (q.swept.empty() || found.points.size() < 2) return "the operation";
+  const auto size = [&](const RooflinePoint& p) { return text_of(swept_size(p.operation, q.swept), Format::kInteger); };
+  return fmt::format("{} of {} to {}", q.swept, size(found.points.front()), size(found.points.back()));
+}
+
+Plot time_over_size(const RooflineQuestion& q, const RooflineAnswer& found) {
+  Plot out{.x = {.title = q.swept, .format = Format::kCount, .log = true},
+           .y = {.title = "time", .format = Format::kSeconds, .log = true}};
+  PlotSeries times{.name = points_name(q, found)};
+  for (const RooflinePoint& p : found.points)
+    times.points.push_back({swept_size(p.operation, q.swept), value_of(p.time)});
+  if (!q.swept.empty()) out.series = {std::move(times)};
+  return out;
+}
+
+}  // namespace
+
+std::vector<Plot> train_curve_plots(const TrainCurve& curve) {
+  std::vector<Plot> out;
+  if (curve.points.size() > 1) out.push_back(scaling_curve(curve));
+  if (curve.pareto) out.push_back(front_plot(curve));
+  return out;
+}
+
+Plot serve_plot(const ServeAnswer& answer) {
+  const ServeQuestion& q = answer.question;
+  Plot out{.x = {.title = "tokens/s per user", .log = true}, .y = {.title = "tokens/s per chip", .log = true}};
+  std::map<std::size_t, PlotSeries> systems;
+  for (const ServePoint& p : answer.points) {
+    systems[p.system].points.push_back({p.tokens_per_s_per_user(), p.tokens_per_s_per_chip()});
+  }
+  for (auto& [system, series] : systems) {
+    series.name = fmt::format("{}{}", q.batches.empty() ? "Pareto front" : "batches asked for",
+                              q.hardware.size() > 1 ? ", " + answer.systems[system].hw->title : "");
+    series.joined = q.batches.empty();
+    out.series.push_back(std::move(series));
+  }
+  if (answer.best) {
+    const ServePoint& p = *answer.best;
+    out.marks.push_back({.at = {p.tokens_per_s_per_user(), p.tokens_per_s_per_chip()},
+                         .text = fmt::format("best {}: {} on {} chips, batch {:g}",
+                                             kServeObjectiveNames[static_cast<std::size_t>(q.objective)],
+                                             describe(p.layout), p.chips, p.batch)});
+  }
+  if (q.slo_tpot && !answer.points.empty()) {
+    out.marks.push_back({PlotMarkKind::kAtX,
+                         {1 / *q.slo_tpot, 0},
+                         fmt::format("limit: TPOT of at most {}, on its right", seconds_text(*q.slo_tpot))});
+  }
+  return out;
+}
+
+Plot roofline_plot(const RooflineQuestion& q, const RooflineAnswer& found) {
+  const bool placed = std::all_of(found.points.begin(), found.points.end(), [](const RooflinePoint& p) {
+    return p.intensity && value_of(p.work.flops) > 0 && value_of(p.bytes) > 0;
+  });
+  if (!found.rates.compute || !placed) return time_over_size(q, found);
+  const double chips = to_double(q.sharing.chips);
+  PlotSeries points{.name = points_name(q, found), .joined = false};
+  std::vector<double> intensities;
+  for (const RooflinePoint& p : found.points) {
+    intensities.push_back(value_of(*p.intensity));
+    points.points.push_back({intensities.back(), value_of(p.attained)});
+  }
+  const Roof roof{
+      fmt::format("roof: {} of {}, {} of {}", text_of(chips * value_of(*found.rates.compute), Format::kFlopsPerSecond),
+                  found.rates.compute_name, text_of(chips * value_of(found.rates.memory), Format::kBytesPerSecond),
+                  found.rates.memory_name),
+      chips * value_of(*found.rates.compute), chips * value_of(found.rates.memory)};
+  Plot out = roofs_plot({roof}, intensities);
+  out.series.push_back(std::move(points));
+  PlotSeries measured{.name = "measured", .joined = false};
+  for (const MeasuredTime& m : found.measured)
+    measured.points.push_back({intensities.at(m.point), value_of(m.attained)});
+  if (!measured.points.empty()) out.series.push_back(std::move(measured));
+  return out;
+}
+
+Plot hw_plot(const HwAnswer& answer) {
+  std::vector<Roof> roofs;
+  for (const HwChip& chip : answer.chips) {
+    const HwRates& rates = chip.rates;
+    const auto hbm = std::find_if(rates.channels.begin(), rates.channels.end(),
+                                  [](const HwChannel& channel) { return channel.name == "hbm"; });
+    if (hbm == rates.channels.end()) continue;
+    std::map<double, std::vector<std::string>, std::greater<>> by_rate;  // formats of one rate share a roof
+    for (const auto& [dtype, rate] : rates.matmul) {
+      const bool alone = answer.chips.size() == 1 && !answer.question.dtype;
+      if (alone || dtype == rates.dtype) by_rate[value_of(rate)].emplace_back(name_of(dtype));
+    }
+    for (const auto& [rate, formats] : by_rate) {
+      const std::string chip_name = answer.chips.size() > 1 ? chip.hw.name + " " : "";
+      roofs.push_back({chip_name + join_and(formats), rate, value_of(hbm->rate)});
+    }
+  }
+  return roofs.empty() ? Plot{} : roofs_plot(roofs, {});
+}
+
+Plot collective_plot(const CollectiveAnswer& answer) {
+  const auto& points = answer.points;
+  const bool groups = points.front().group != points.back().group;
+  Plot out{.x = {.title = "bytes", .format = Format::kBytes, .log = true},
+           .y = {.title = "time", .format = Format::kSeconds, .log = true}};
+  if (groups) out.x = {.title = "chips of a group", .format = Format::kInteger, .log = true};
+  std::map<double, PlotSeries> by_bytes;  // one curve for each size where groups are swept
+  for (const CollectivePoint& p : points) {
+    PlotSeries& series = by_bytes[groups ? value_of(p.bytes) : 0];
+    series.name = groups ? text_of(value_of(p.bytes), Format::kBytes) : "the model";
+    series.points.push_back({groups ? to_double(p.group) : value_of(p.bytes), value_of(p.time.time)});
+  }
+  PlotSeries measured{.name = "measured", .joined = false};
+  for (const CollectivePoint& p : points) {
+    for (const MeasuredPoint& m : p.measured)
+      measured.points.push_back({groups ? to_double(p.group) : value_of(p.bytes), value_of(m.time)});
+  }
+  for (auto& [bytes, series] : by_bytes) out.series.push_back(std::move(series));
+  if (!measured.points.empty()) out.series.push_back(std::move(measured));
+  return out;
+}
+
+std::vector<Plot> bounds_plots(const BoundsAnswer& answer) {
+  const PlotAxis batch{.title = "batch", .format = Format::kInteger, .log = true};
+  Plot rates{.x = batch, .y = {.title = "tokens/s", .format = Format::kCount, .log = true}};
+  Plot steps{.x = batch, .y = {.title = "decode step", .format = Format::kSeconds, .log = true}};
+  PlotSeries rate{.name = "tokens/s of the deployment"}, step{.name = "time of a decode step"};
+  for (const ServingPoint& p : answer.points) {
+    if (p.tokens_per_s) rate.points.push_back({value_of(p.batch), value_of(*p.tokens_per_s)});
+    if (p.step) step.points.push_back({value_of(p.batch), value_of(*p.step)});
+  }
+  rates.series = {std::move(rate)};
+  steps.series = {std::move(step)};
+  return {std::move(rates), std::move(steps)};
+}
+
+Plot model_plot(const ModelFigures& found) {
+  Plot out{.x = {.title = "tokens of a sequence", .format = Format::kInteger, .log = true},
+           .y = {.title = "share of the forward FLOPs", .format = Format::kFraction}};
+  PlotSeries share{.name = "attention's scores"};
+  for (const ContextFigures& row : found.contexts) share.points.push_back({row.seq, row.attention_share.value()});
+  if (found.break_even) {
+    out.marks.push_back({PlotMarkKind::kAtX,
+                         {*found.break_even, 0},
+                         fmt::format("{} tokens: scores cost as much as the layers' matmuls",
+                                     text_of(*found.break_even, Format::kInteger))});
+  }
+  out.series = {std::move(share)};
+  return out;
+}
+
+std::vector<Plot> scaling_plots(const ScalingQuestion& q, const ScalingAnswer& found) {
+  Plot losses{
+      .title = fmt::format("Loss of {:.3g} training FLOPs, by the size of the model", found.budget.value().value()),
+      .x = {.title = "parameters", .format = Format::kCount, .log = true},
+      .y = {.title = "loss (nats per token)"}};
+  if (found.saving) losses.title = "Loss of the lifetime-optimal choice's training FLOPs, by the size of the model";
+  PlotSeries sizes{.name = q.law.title};
+  for (const SizePoint& p : found.sizes) {
+    if (p.loss) sizes.points.push_back({p.at.parameters, *p.loss});
+  }
+  for (const AllocationFigures& a : found.allocations) {
+    if (!a.loss || sizes.points.empty()) continue;
+    const std::string name = a.kind == AllocationKind::kModel             ? q.model->title
+                             : a.kind == AllocationKind::kLifetimeOptimal ? "lifetime-optimal"
+                                                                          : "compute-optimal";
+    losses.marks.push_back(
+        {.at = {a.at.parameters.value(), a.loss->value()},
+         .text = fmt::format("{}: {} parameters, {} tokens", name, compact_count(a.at.parameters.value()),
+                             compact_count(a.at.tokens.value()))});
+  }
+  losses.series = {std::move(sizes)};
+  Plot laws{.title = "The same training FLOPs by each law",
+            .x = {.title = "parameters", .format = Format::kCount, .log = true},
+            .y = {.title = "tokens", .format = Format::kCount, .log = true}};
+  for (const LawPoint& p : found.laws) {
+    laws.series.push_back({.name = p.law->title, .points = {{p.at.parameters, p.at.tokens}}, .joined = false});
+  }
+  return {std::move(losses), std::move(laws)};
+}
+
+std::vector<Plot> sensitivity_plots(const SensitivityAnswer& answer) {
+  constexpr std::size_t kMostBars = 20;
+  constexpr double kVisible = 0.01;  // of the widest bar
+  const std::string swing = text_of(answer.question.swing, Format::kFraction);
+  Plot tornado{.title = "What each input does to the time of a step, the plan as it is",
+               .x = {.title = "change of the step's time", .format = Format::kFraction},
+               .low_name = fmt::format("the input {} lower", swing),
+               .high_name = fmt::format("the input {} higher", swing)};
+  for (const InputElasticity& e : answer.elasticities) {
+    if (tornado.bars.size() < kMostBars && e.widest() > kVisible * answer.elasticities.front().widest())
+      tornado.bars.push_back({e.input.name, e.low.change, e.high.change});
+  }
+  std::vector<Plot> out{std::move(tornado)};
+  if (!answer.codesign) return out;
+  // Over the range that moves fastest, one curve for each choice of the others.
+  const Codesign& sweep = *answer.codesign;
+  const SetRange& range = sweep.ranges.back();
+  Plot curves{.title = answer.question.fixed ? "Step time of plan 1 over the sweep"
+                                             : "Step time over the sweep, planned anew at every point",
+              .x = {.title = range.path, .format = format_of(range.unit), .log = true},
+              .y = {.title = "time of a step", .format = Format::kSeconds, .log = true}};
+  std::map<std::vector<std::size_t>, PlotSeries> series;
+  for (const CodesignPoint& point : sweep.points) {
+    if (!point.plan) continue;
+    const std::vector<std::size_t> others(point.at.begin(), point.at.end() - 1);
+    PlotSeries& one = series[others];
+    std::vector<std::string> names;
+    for (std::size_t r = 0; r < others.size(); ++r) {
+      const SetRange& other = sweep.ranges[r];
+      names.push_back(fmt::format("{} {}", other.path, quantity_text(other.numbers[others[r]], other.unit)));
+    }
+    one.name = names.empty() ? "fastest plan" : join(names, ", ");
+    one.points.push_back({range.numbers[point.at.back()], point.plan->plan.step_s});
+  }
+  for (auto& [at, one] : series) curves.series.push_back(std::move(one));
+  out.push_back(std::move(curves));
+  return out;
+}
+
+}  // namespace scalecalc

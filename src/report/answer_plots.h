@@ -1,0 +1,38 @@
+// The pictures of the commands that have some. A plot without data has nothing to draw.
+#pragma once
+
+#include <vector>
+
+#include "primitives/collective_answer.h"
+#include "primitives/hw.h"
+#include "primitives/model_figures.h"
+#include "primitives/roofline.h"
+#include "report/plot.h"
+#include "rules/bounds.h"
+#include "scaling_law/scaling.h"
+#include "sensitivity/sensitivity.h"
+#include "serve/serve_question.h"
+#include "train/curve.h"
+
+namespace scalecalc {
+
+/// Throughput over chips beside a linear one, and with --pareto time against cost.
+std::vector<Plot> train_curve_plots(const TrainCurve& curve);
+/// Throughput of a chip against speed for a user.
+Plot serve_plot(const ServeAnswer& answer);
+/// Roof, ridge and points; without FLOPs or bytes time over the size that is swept.
+Plot roofline_plot(const RooflineQuestion& question, const RooflineAnswer& found);
+/// The roofs of several chips, or of one chip in its number formats.
+Plot hw_plot(const HwAnswer& answer);
+/// Time over bytes, or over members of the group.
+Plot collective_plot(const CollectiveAnswer& answer);
+/// Throughput of decoding and its step over the batch, where they are known.
+std::vector<Plot> bounds_plots(const BoundsAnswer& answer);
+/// The scores' share of the forward pass over the length of a sequence.
+Plot model_plot(const ModelFigures& found);
+/// Loss over parameters for one budget of FLOPs, and what each law would train.
+std::vector<Plot> scaling_plots(const ScalingQuestion& question, const ScalingAnswer& found);
+/// The tornado of the inputs, and the curves of --set ranges.
+std::vector<Plot> sensitivity_plots(const SensitivityAnswer& answer);
+
+}  // namespace scalecalc

@@ -1,0 +1,57 @@
+// What a picture of an answer shows, before anyone decides on a terminal or a file: series over two axes, or bars, and
+// what is marked on them. Values in base units. Two writers draw it (plot_text.h, plot_svg.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/report.h"
+
+namespace scalecalc {
+
+struct PlotAxis {
+  std::string title;  ///< without its unit, which the format brings: "time of a step"; or with it, of kNumber
+  Format format = Format::kNumber;
+  bool log = false;           ///< kept where all values are above zero
+  std::vector<double> ticks;  ///< at these values, where they have room; empty: round ones
+};
+
+struct PlotPoint {
+  double x = 0, y = 0;
+};
+
+struct PlotSeries {
+  std::string name;
+  std::vector<PlotPoint> points;  ///< in the order they are joined
+  bool joined = true;
+  bool marked = true;  ///< each point is shown, not only the line
+};
+
+enum class PlotMarkKind { kPoint, kAtX, kAtY };
+
+/// A point with a letter, or a limit: a line across the plot at one x, or one y.
+struct PlotMark {
+  PlotMarkKind kind = PlotMarkKind::kPoint;
+  PlotPoint at;
+  std::string text;
+};
+
+/// Of a tornado: from zero to `low` and from zero to `high`, along x.
+struct PlotBar {
+  std::string label;
+  double low = 0, high = 0;
+};
+
+struct Plot {
+  std::string title;  ///< below that of the answer; may be empty
+  PlotAxis x, y;      ///< with bars x alone
+  std::vector<PlotSeries> series;
+  std::vector<PlotMark> marks;
+  std::vector<PlotBar> bars;  ///< instead of series; the first on top
+  std::string low_name, high_name;
+};
+
+/// Whether there is anything to draw.
+bool has_data(const Plot& plot);
+
+}  // namespace scalecalc
