@@ -30,7 +30,7 @@ constexpr const char* kOneDomain = "chips of a group that small lie in one domai
 const std::vector<FlagQuestion>& flag_questions() {
   static const std::vector<FlagQuestion> kAll{
       {"train llama3-8b --hw=h100-sxm --chips=16 --tokens=1T"},
-      {"train mixtral-8x7b --hw=h100-sxm --chips=64 --tokens=1T"},
+      {"train mixtral-8x7b --hw=h100-sxm --chips=16 --tokens=1T --fix=pp=1,remat=full"},
       {"train llama3-8b --hw=tpu-v5p --chips=64"},
       {"train llama3-8b --hw=h100-sxm --chips=16 --tokens=1T --mtbf=5000h"},
       {"train llama3-8b --hw=h100-sxm --chips=8 --lora=16"},
