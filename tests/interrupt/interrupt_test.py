@@ -40,9 +40,8 @@ QUESTIONS = {
     "train": [("train", "train deepseek-v3 --hw h100-sxm --chips 16384"),
               ("train", "train llama3.1-405b --hw h100-sxm --chips 8 --seq 131072"),  # nothing fits
               ("train-curve", "train mixtral-8x22b --hw h100-sxm --chips 512..65536*2")],
-    "serve": [("serve", "serve deepseek-v3 --hw h200 --chips 64 --disaggregate on"),
-              ("serve", "serve llama3-70b --hw h100-sxm --chips 8 --prompt 256..4096 --generate 300 --rate 2 "
-                        "--requests 1000000")],
+    "serve": [("serve", "serve llama3-70b --hw h100-sxm --prompt 256..4096 --generate 300 --rate 2000 "
+                        "--simulate 300000")],
     "compare": [("compare", "compare llama3-70b --hw h100-sxm,tpu-v5p,tpu-v5e,h200 --deadline 60d --tokens 15T"),
                 ("compare", "compare llama3-70b --serve --hw h100-sxm,tpu-v6e,h200 --chips 64")],
     "sensitivity": [("sensitivity", "sensitivity deepseek-v3 --hw h100-sxm --chips 2048")],
