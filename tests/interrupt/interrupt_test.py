@@ -1,6 +1,7 @@
 """Every command under real signals at random moments: how soon it ends, with which status, what it has said and what it
 leaves behind. Usage: interrupt_test.py BINARY SOURCE"""
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -39,9 +40,8 @@ QUESTIONS = {
     "train": [("train", "train deepseek-v3 --hw h100-sxm --chips 16384"),
               ("train", "train llama3.1-405b --hw h100-sxm --chips 8 --seq 131072"),  # nothing fits
               ("train-curve", "train mixtral-8x22b --hw h100-sxm --chips 512..65536*2")],
-    "serve": [("serve", "serve deepseek-v3 --hw h200 --chips 64 --disaggregate on"),
-              ("serve", "serve llama3-70b --hw h100-sxm --chips 8 --prompt 256..4096 --generate 300 --rate 2 "
-                        "--requests 1000000")],
+    "serve": [("serve", "serve llama3-70b --hw h100-sxm --prompt 256..4096 --generate 300 --rate 2000 "
+                        "--simulate 300000")],
     "compare": [("compare", "compare llama3-70b --hw h100-sxm,tpu-v5p,tpu-v5e,h200 --deadline 60d --tokens 15T"),
                 ("compare", "compare llama3-70b --serve --hw h100-sxm,tpu-v6e,h200 --chips 64")],
     "sensitivity": [("sensitivity", "sensitivity deepseek-v3 --hw h100-sxm --chips 2048")],
@@ -73,6 +73,14 @@ def commands_of_help():
 def without_time(document):
     """What no clock has a say in."""
     return re.sub(r'"elapsed_s": [^,\n}]*', '"elapsed_s": 0', document)
+
+
+@functools.cache
+def validator(name):
+    file = SOURCE / "docs" / "schema" / f"{name}.schema.json"
+    schema = json.loads(file.read_text())
+    beside = jsonschema.RefResolver(base_uri=file.as_uri(), referrer=schema)  # schemas refer to each other
+    return jsonschema.Draft7Validator(schema, resolver=beside)
 
 
 class Place:
@@ -186,8 +194,7 @@ class Case:
             document = json.loads(text)
         except ValueError as error:
             return [f"no JSON: {error}: {text[:200]!r}"]
-        rules = json.loads((SOURCE / "docs" / "schema" / f"{schema}.schema.json").read_text())
-        return [f"against {schema}: {e.message[:300]}" for e in jsonschema.Draft7Validator(rules).iter_errors(document)]
+        return [f"against {schema}: {e.message[:300]}" for e in validator(schema).iter_errors(document)]
 
 
 class Signals(unittest.TestCase):
@@ -200,7 +207,7 @@ class Signals(unittest.TestCase):
         cases = [Case(command, number, chance) for command in QUESTIONS for number in range(EACH)]
         chance.shuffle(cases)
         latencies, failures = {}, []
-        with concurrent.futures.ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)))) as pool:
+        with concurrent.futures.ThreadPoolExecutor(1 + len(os.sched_getaffinity(0))) as pool:
             asked = [(case, pool.submit(case.run, self.whole(case))) for case in cases]
             for case, result in asked:
                 found, took = result.result()
