@@ -23,8 +23,8 @@ ExitCode run_bounds(const Arguments& arguments, Environment& env) {
 
 constexpr std::array kBoundsCommon{
     FlagGroup{"the job", "--hw --for --chips --pods --fix --precision --set"},
-    FlagGroup{"training", "--seq --batch-tokens --tokens"},
-    FlagGroup{"serving", "--prompt --generate --batch --context --weights --kv --slo-tpot"}};
+    FlagGroup{"training and serving",
+              "--seq --batch-tokens --tokens --prompt --generate --batch --weights --kv --slo-tpot"}};
 
 }  // namespace
 

@@ -111,6 +111,8 @@ ExitCode run_calibrate(const Arguments& arguments, Environment& env) {
   return env.interrupted && env.interrupted() ? ExitCode::kInterrupted : ExitCode::kAnswered;
 }
 
+constexpr std::array kCalibrateCommon{FlagGroup{"the fit", "--hw --family --stack --only --folds --dump-yaml"}};
+
 }  // namespace
 
 const Command& calibrate_command() {
@@ -126,7 +128,8 @@ const Command& calibrate_command() {
       .run = run_calibrate,
       .modes = kCalibrateModes,
       .mode_of = calibrate_mode,
-      .interruptible = true};
+      .interruptible = true,
+      .common = kCalibrateCommon};
   return kCalibrate;
 }
 

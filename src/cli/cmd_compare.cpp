@@ -61,10 +61,10 @@ ExitCode run_compare(const Arguments& arguments, Environment& env) {
 }
 
 constexpr std::array kCompareCommon{
-    FlagGroup{"systems and limits", "--hw --chips --deadline --budget --cloud --price-kind --price --rank"},
-    FlagGroup{"what is trained", "--seq --batch-tokens --tokens"},
-    FlagGroup{"what is served", "--serve --prompt --generate --slo-ttft --slo-tpot"},
-    FlagGroup{"in a script", "--expect"}};
+    FlagGroup{"the systems and their limits",
+              "--hw --chips --deadline --budget --cloud --price-kind --price --rank --expect"},
+    FlagGroup{"what is trained or served",
+              "--seq --batch-tokens --tokens --serve --prompt --generate --slo-ttft --slo-tpot"}};
 
 }  // namespace
 

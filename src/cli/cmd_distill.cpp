@@ -23,7 +23,7 @@ ExitCode run_distill(const Arguments& arguments, Environment& env) {
 constexpr std::array kDistillCommon{
     FlagGroup{"teacher and student",
               "--teacher --loss --teacher-on --teacher-weights --epochs --tokens --prompt --generate"},
-    FlagGroup{"machine and money", "--hw --chips --price --stack --fix --set"}};
+    FlagGroup{"the machine", "--hw --chips --price --stack --fix --set"}};
 
 }  // namespace
 

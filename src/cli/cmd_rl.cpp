@@ -23,7 +23,7 @@ ExitCode run_rl(const Arguments& arguments, Environment& env) {
 
 constexpr std::array kRlCommon{
     FlagGroup{"the step", "--prompt --generate --algorithm --prompts --rollouts --steps --placement --async"},
-    FlagGroup{"machine and money", "--hw --chips --engine --stack --price --fix --gen-fix --set"}};
+    FlagGroup{"the machine", "--hw --chips --engine --stack --price --fix --gen-fix --set"}};
 
 }  // namespace
 

@@ -263,6 +263,10 @@ ExitCode run_scaling_law(const Arguments& arguments, Environment& env) {
   return answer_with_output(arguments, env, [&](const Catalog& catalog) { return answer_scaling(arguments, catalog); });
 }
 
+constexpr std::array kScalingLawCommon{
+    FlagGroup{"the budget", "--flops --budget --target-loss --law --tokens --lifetime --inference-tokens"},
+    FlagGroup{"the machine", "--hw --chips --mfu --price --set"}};
+
 }  // namespace
 
 const Command& scaling_law_command() {
@@ -279,7 +283,8 @@ const Command& scaling_law_command() {
       .modes = kScalingModes,
       .mode_of = scaling_mode,
       .names = CatalogKind::kModel,
-      .draws = "loss over parameters, and what each law would train"};
+      .draws = "loss over parameters, and what each law would train",
+      .common = kScalingLawCommon};
   return kScalingLaw;
 }
 

@@ -96,9 +96,9 @@ ExitCode run_sensitivity(const Arguments& arguments, Environment& env) {
   return complete ? code : ExitCode::kInterrupted;
 }
 
-constexpr std::array kSensitivityCommon{FlagGroup{"the job", "--hw --chips --seq --batch-tokens --tokens --precision"},
-                                        FlagGroup{"the plan", "--fix --stack --objective"},
-                                        FlagGroup{"what is moved", "--swing --coefficients --fixed --set"}};
+constexpr std::array kSensitivityCommon{
+    FlagGroup{"the job", "--hw --chips --seq --batch-tokens --tokens --precision"},
+    FlagGroup{"the plan and what is moved", "--fix --stack --swing --coefficients --fixed --set"}};
 
 }  // namespace
 

@@ -47,10 +47,9 @@ ExitCode run_serve(const Arguments& arguments, Environment& env) {
   });
 }
 
-constexpr std::array kServeCommon{FlagGroup{"requests", "--prompt --generate --rate --slo-ttft --slo-tpot --batch"},
-                                  FlagGroup{"model and engine", "--weights --kv --engine --disaggregate --speculative"},
-                                  FlagGroup{"machine and money", "--hw --chips --fix --price --set"},
-                                  FlagGroup{"ranking", "--objective --top"}};
+constexpr std::array kServeCommon{
+    FlagGroup{"the requests", "--prompt --generate --rate --slo-ttft --slo-tpot --batch"},
+    FlagGroup{"the server", "--hw --chips --weights --kv --engine --fix --disaggregate --speculative --price --set"}};
 
 }  // namespace
 

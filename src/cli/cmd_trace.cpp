@@ -104,8 +104,7 @@ ExitCode run_trace(const Arguments& arguments, Environment& env) {
 }
 
 constexpr std::array kTraceCommon{FlagGroup{"the job", "--hw --chips --seq --batch-tokens --precision --stack"},
-                                  FlagGroup{"the plan", "--fix --plan --objective --remat --schedule"},
-                                  FlagGroup{"what is drawn", "--detail --set"}};
+                                  FlagGroup{"the plan", "--fix --plan --objective --remat --detail --set"}};
 
 }  // namespace
 

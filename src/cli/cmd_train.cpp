@@ -46,10 +46,8 @@ ExitCode run_train(const Arguments& arguments, Environment& env) {
 }
 
 constexpr std::array kTrainCommon{
-    FlagGroup{"what is trained", "--seq --batch-tokens --tokens --precision --optimizer --lora"},
-    FlagGroup{"machine and money", "--hw --chips --topology --price --mtbf"},
-    FlagGroup{"layout", "--stack --fix --remat --why-not --objective --top --plan"},
-    FlagGroup{"what if", "--set --efficiency"}};
+    FlagGroup{"the job", "--hw --chips --seq --batch-tokens --tokens --precision --lora --price --mtbf"},
+    FlagGroup{"the layout", "--stack --fix --remat --why-not --objective --top --set"}};
 
 }  // namespace
 

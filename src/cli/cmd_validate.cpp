@@ -93,6 +93,9 @@ ExitCode run_validate(const Arguments& arguments, Environment& env) {
   return ExitCode::kCheckFailed;
 }
 
+constexpr std::array kValidateCommon{FlagGroup{"the rows", "--only --worst --memory --max-error"},
+                                     FlagGroup{"the coefficients", "--efficiency --stack --set"}};
+
 }  // namespace
 
 const Command& validate_command() {
@@ -110,7 +113,8 @@ const Command& validate_command() {
       .flags = kValidateFlags,
       .run = run_validate,
       .check_fails = "the error is above --max-error",
-      .interruptible = true};
+      .interruptible = true,
+      .common = kValidateCommon};
   return kValidate;
 }
 

@@ -69,23 +69,25 @@ std::string flag_help(std::string_view title, std::span<const Flag> flags, std::
   return out;
 }
 
-/// As much of the help as fits one line, cut where a clause ends.
-std::string first_clauses(const std::string& help, std::size_t width) {
+/// As much of the help as fits one line: to the end of its first clause, if that says something.
+std::string first_clause(const std::string& help, std::size_t width) {
   if (help.size() <= width) return help;
-  std::size_t cut = 0;
-  for (std::size_t at = 1; at <= width && at < help.size(); ++at) {
-    const bool ends = help[at] == ';' || help[at] == ':' || help[at] == ',' || (help[at] == '(' && help[at - 1] == ' ');
-    if (ends) cut = help[at] == '(' ? at - 1 : at;
+  constexpr std::size_t kSomething = 20;
+  std::size_t comma = 0;
+  for (std::size_t at = kSomething; at < width; ++at) {
+    const char c = help[at];
+    if (c == ';' || c == ':') return help.substr(0, at);
+    if (c == ' ' && help[at + 1] == '(') return help.substr(0, at);
+    if (c == ',') comma = at;
   }
-  return cut > 0 ? help.substr(0, cut) : help.substr(0, help.rfind(' ', width));
+  return help.substr(0, comma > 0 ? comma : help.rfind(' ', width));
 }
 
-/// One line, or two where the flag's value is long.
+/// One line; of a long list of words the flag alone.
 std::string short_line(const Flag& flag) {
-  const std::string left = left_of(flag);
-  const std::string right = first_clauses(help_text(flag), kWidth - kColumn);
-  return left.size() + 2 <= kColumn ? fmt::format("{:<{}}{}\n", left, kColumn, right)
-                                    : fmt::format("{}\n{:<{}}{}\n", left, "", kColumn, right);
+  std::string left = left_of(flag);
+  if (left.size() + 2 > kColumn) left = left.substr(0, left.rfind(' ')) + " ...";
+  return fmt::format("{:<{}}{}\n", left, kColumn, first_clause(help_text(flag), kWidth - kColumn));
 }
 
 std::string group_lines(std::string_view title, std::string_view names, std::span<const Flag> flags) {
@@ -98,11 +100,10 @@ std::string group_lines(std::string_view title, std::string_view names, std::spa
   return out;
 }
 
-/// The lines of a table of the catalog; the book's rounded chips are entries of another kind.
-std::size_t catalog_entries(std::string_view folder) {
+std::size_t catalog_entries(std::string_view folder, std::string_view but) {
   const auto files = embedded_catalog();
   return static_cast<std::size_t>(std::count_if(files.begin(), files.end(), [&](const EmbeddedFile& file) {
-    return file.path.starts_with(folder) && !file.name.starts_with("book/");
+    return file.path.starts_with(folder) && !file.path.starts_with(but);
   }));
 }
 
@@ -200,7 +201,7 @@ std::string short_help(const Command& command) {
     out += group_lines(group.title, group.flags, flags);
     shown += parts_between(group.flags, ' ').size();
   }
-  std::string_view answer = "--explain --only --columns --output --json --quiet --verbose";
+  std::string_view answer = "--explain --output --fail-if --quiet --verbose";
   if (find_flag(flags, "--explain") == nullptr) answer.remove_prefix(answer.find(' ') + 1);
   out += group_lines("the answer", answer, flags);
   shown += parts_between(answer, ' ').size();
@@ -248,7 +249,7 @@ std::string man_page(const Command& command) {
 
 std::string version_text() {
   return fmt::format("scalecalc {}\ncommit {}\ncatalog: {} chips and systems, {} models\n", tool_version(),
-                     commit_built(), catalog_entries("hardware/"), catalog_entries("models/"));
+                     commit_built(), catalog_entries("hardware/", "hardware/book/"), catalog_entries("models/", "-"));
 }
 
 }  // namespace scalecalc::cli

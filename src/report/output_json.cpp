@@ -1,5 +1,6 @@
 // An Output as JSON: the figures' keys, dots nesting, in the order they were given.
 #include <algorithm>
+#include <set>
 
 #include "report/json_text.h"
 #include "report/output.h"
@@ -96,15 +97,26 @@ std::string output_jsonl(const Output& output, std::string_view tool_version) {
 
 namespace {
 
-/// `in_csv`: the objects around it are opened in CSV.
-void flatten(const Record& record, const std::string& around, bool in_csv, bool keep_points, Json& out) {
+/// What CSV alone has of a record says under its own name what JSON has in an object.
+std::set<std::string> of_csv_alone(const Record& record) {
+  std::set<std::string> out;
+  for (const Figure& f : record.figures) {
+    if (f.readers == Readers::kCsv) out.insert(column_of(f));
+  }
+  return out;
+}
+
+/// `in_csv`: the objects around it are opened in CSV. Names of `said` are left to CSV's own figures.
+void flatten(const Record& record, const std::string& around, bool in_csv, bool keep_points,
+             const std::set<std::string>& said, Json& out) {
   for (const Figure& f : record.figures) {
     if (f.readers == Readers::kPeople || (f.key.empty() && f.column.empty())) continue;
     const bool opened = in_csv && f.readers != Readers::kJson;
     if (f.is_object) {
-      if (!f.records.empty()) flatten(f.records.front(), around + f.key + '_', opened, keep_points, out);
+      if (!f.records.empty()) flatten(f.records.front(), around + f.key + '_', opened, keep_points, said, out);
       continue;
     }
+    if (f.readers != Readers::kCsv && said.contains(column_of(f))) continue;
     std::string name = !f.column.empty() ? f.column : opened ? f.key : around + f.key;
     std::replace(name.begin(), name.end(), '.', '_');
     if (std::find(kRowMembers.begin(), kRowMembers.end(), name) != kRowMembers.end()) name.insert(0, "out_");
@@ -118,12 +130,12 @@ std::string output_rows(const Output& output, bool all) {
   const Block* block = record_block(output);
   if (block == nullptr || block->records.empty()) return "";
   Json head = Json::object();
-  if (output.line_head) flatten(*output.line_head, "", true, output.keeps_points, head);
+  if (output.line_head) flatten(*output.line_head, "", true, output.keeps_points, {}, head);
   if (!output.complete) head["partial"] = true;
   std::string out;
   const auto add = [&](const Record& record) {
     Json line = head;
-    flatten(record, "", true, output.keeps_points, line);
+    flatten(record, "", true, output.keeps_points, of_csv_alone(record), line);
     out += json_text(line, -1);
   };
   if (!all) {

@@ -11,12 +11,12 @@
 namespace scalecalc::cli {
 namespace {
 
-struct Said {
+struct SaidTo {
   int code = 0;
   std::string out, err;
 };
 
-Said ask(const std::vector<std::string>& words) {
+SaidTo said_to(const std::vector<std::string>& words) {
   std::ostringstream out;
   std::ostringstream err;
   Environment env{.out = out, .err = err};
@@ -26,22 +26,22 @@ Said ask(const std::vector<std::string>& words) {
 
 const std::vector<std::string> kRoofline{"roofline", "matmul", "512x8192x28672", "--hw", "tpu-v5e", "-q"};
 
-std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
+std::vector<std::string> asked_with(std::vector<std::string> words, const std::vector<std::string>& more) {
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
 
 TEST(FailIf, SaysTheValueThatFailsAndExitsWithOne) {
-  const Said fails = ask(with(kRoofline, {"--fail-if", "time_s > 0 AND chips = 1"}));
+  const SaidTo fails = said_to(asked_with(kRoofline, {"--fail-if", "time_s > 0 AND chips = 1"}));
   EXPECT_EQ(fails.code, 1);
   EXPECT_TRUE(fails.err.starts_with("failed: time_s > 0 AND chips = 1: time_s = ")) << fails.err;
   EXPECT_NE(fails.err.find("chips = 1\n"), std::string::npos) << fails.err;
-  EXPECT_EQ(ask(with(kRoofline, {"--fail-if", "time_s < 0", "--fail-if", "chips > 1"})).code, 0);
+  EXPECT_EQ(said_to(asked_with(kRoofline, {"--fail-if", "time_s < 0", "--fail-if", "chips > 1"})).code, 0);
 }
 
 TEST(FailIf, AMisspeltNameIsFoundBeforeTheWork) {
   // The hardware does not exist: nobody has looked for it yet.
-  const Said wrong = ask({"roofline", "matmul", "8x8", "--hw", "no-such-chip", "--fail-if", "tiem_s > 1"});
+  const SaidTo wrong = said_to({"roofline", "matmul", "8x8", "--hw", "no-such-chip", "--fail-if", "tiem_s > 1"});
   EXPECT_EQ(wrong.code, 2);
   EXPECT_TRUE(wrong.err.starts_with("error: cannot read the condition 'tiem_s > 1': no such column: tiem_s"))
       << wrong.err;
@@ -50,8 +50,8 @@ TEST(FailIf, AMisspeltNameIsFoundBeforeTheWork) {
 
 TEST(FailIf, IsOfTheRecommendedPlan) {
   const std::vector<std::string> train{"train", "llama3-8b", "--hw", "h100-sxm", "--chips", "64", "-q"};
-  const auto document = nlohmann::json::parse(ask(with(train, {"--json"})).out);
-  const auto row = nlohmann::json::parse(ask(with(train, {"-o", "row"})).out);
+  const auto document = nlohmann::json::parse(said_to(asked_with(train, {"--json"})).out);
+  const auto row = nlohmann::json::parse(said_to(asked_with(train, {"-o", "row"})).out);
   EXPECT_EQ(row["mfu"], document["recommended"]["plan"]["mfu"]);
   EXPECT_EQ(row["dp"], document["recommended"]["plan"]["layout"]["dp"]);
 }
@@ -78,7 +78,7 @@ TEST(AnswerFields, KnowEveryNameOfARow) {
       {"distill", "llama3.2-1b", "--teacher=llama3-8b", "--hw=h100-sxm", "--chips=8", "--batch-seqs=64", "--tokens=1B"},
       {"rl", "llama3-8b", "--hw=h100-sxm", "--chips=8", "--prompt=64", "--generate=64", "--prompts=8"}};
   for (const std::vector<std::string>& words : questions) {
-    const Said said = ask(with(words, {"-o", "row", "-q"}));
+    const SaidTo said = said_to(asked_with(words, {"-o", "row", "-q"}));
     ASSERT_EQ(said.code, 0) << words[0] << said.err;
     const std::vector<std::string> fields = answer_fields(words[0]);
     const std::set<std::string> known(fields.begin(), fields.end());

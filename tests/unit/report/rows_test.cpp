@@ -29,5 +29,14 @@ TEST(Rows, AreCalledAsCsvCallsThem) {
   EXPECT_EQ(output_rows(output, false), "{\"model\":\"m\",\"mfu\":0.75}\n") << "the answer is not the first record";
 }
 
+TEST(Rows, SayOnceWhatCsvAndJsonHaveInTwoPlaces) {
+  Output output{.command = "x"};
+  const Record layout{{count_figure("dp", 8), count_figure("tp", 2)}};
+  output.blocks.push_back({.records = {Record{{read_by(Readers::kJson, object_figure("layout", layout)),
+                                               count_figure("chips", 16), read_by(Readers::kCsv, count_figure("dp", 8)),
+                                               read_by(Readers::kCsv, count_figure("tp", 2))}}}});
+  EXPECT_EQ(output_rows(output, false), "{\"chips\":16,\"dp\":8,\"tp\":2}\n");
+}
+
 }  // namespace
 }  // namespace scalecalc
