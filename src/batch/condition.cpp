@@ -45,6 +45,27 @@ std::vector<std::string> names_in(std::string_view condition) {
   return out;
 }
 
+void check_names(const std::vector<std::string>& conditions, const std::vector<std::string>& names) {
+  for (const std::string& text : conditions) {
+    std::vector<std::string> known;
+    for (const std::string& name : names) {
+      if (!name.ends_with('*')) {
+        known.push_back(name);
+        continue;
+      }
+      const std::string_view start = std::string_view(name).substr(0, name.size() - 1);
+      for (std::string& word : names_in(text)) {
+        if (word.starts_with(start) && std::find(names.begin(), names.end(), word) == names.end()) {
+          known.push_back(std::move(word));
+        }
+      }
+    }
+    std::sort(known.begin(), known.end());
+    known.erase(std::unique(known.begin(), known.end()), known.end());
+    Condition(text, known, SourceSpan{});
+  }
+}
+
 struct Condition::State {
   Database database{":memory:"};
   Statement statement;

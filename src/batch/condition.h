@@ -15,6 +15,9 @@ namespace scalecalc {
 /// The words of a condition outside its texts: names, and SQL's own.
 std::vector<std::string> names_in(std::string_view condition);
 
+/// UserError if one of them cannot be read or speaks of none of these names; "time_s_*" stands for all that start so.
+void check_names(const std::vector<std::string>& conditions, const std::vector<std::string>& names);
+
 /// For one thread at a time.
 class Condition {
  public:

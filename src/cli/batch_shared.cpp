@@ -130,7 +130,7 @@ void check_conditions(const Study& study, const std::vector<std::string>& condit
   std::vector<std::string> names = answer_fields(study.command);
   for (const std::string& name : input_names(study)) names.push_back(name);
   for (const std::string_view name : kRowMembers) names.emplace_back(name);
-  for (const std::string& text : conditions) Condition(text, names, SourceSpan{});
+  check_names(conditions, names);
 }
 
 }  // namespace

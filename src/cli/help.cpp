@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,14 @@ std::string exit_statuses(const Command& command) {
   out += "2 the question is wrong, ";
   if (!command.nothing_fits.empty()) out += fmt::format("3 {}, ", command.nothing_fits);
   return out + "70 a bug of ours, 74 the output could not be written, 130 or 143 interrupted";
+}
+
+/// The common flags that the command has no flag of its own for.
+std::vector<Flag> other_flags(const Command& command) {
+  std::vector<Flag> out;
+  std::copy_if(common_flags().begin(), common_flags().end(), std::back_inserter(out),
+               [&](const Flag& flag) { return find_flag(command.flags, flag.name) == nullptr; });
+  return out;
 }
 
 std::string left_of(const Flag& flag) {
@@ -86,7 +95,9 @@ std::string first_clause(const std::string& help, std::size_t width) {
 /// One line; of a long list of words the flag alone.
 std::string short_line(const Flag& flag) {
   std::string left = left_of(flag);
-  if (left.size() + 2 > kColumn) left = left.substr(0, left.rfind(' ')) + " ...";
+  constexpr std::string_view kMore = " ...";
+  if (left.size() + 2 > kColumn) left.resize(left.rfind(' '));
+  if (left.size() + kMore.size() + 2 <= kColumn && left.size() < left_of(flag).size()) left += kMore;
   return fmt::format("{:<{}}{}\n", left, kColumn, first_clause(help_text(flag), kWidth - kColumn));
 }
 
@@ -219,7 +230,7 @@ std::string command_help(const Command& command) {
       "\n{}"
       "\n{}",
       command.summary, command.name, command.usage, command.examples, flag_help("flags", command.flags, command.modes),
-      flag_help("flags of every command", common_flags(), {}));
+      flag_help("flags of every command", other_flags(command), {}));
   if (!command.notes.empty()) out += fmt::format("\n{}", command.notes);
   const std::vector<std::string> pictures = drawings(command);
   if (!pictures.empty())
@@ -241,7 +252,7 @@ std::string general_man_page() {
 std::string man_page(const Command& command) {
   std::string out = roff_head(fmt::format("scalecalc-{}", command.name), command.summary);
   out += fmt::format(".SH SYNOPSIS\n\\fBscalecalc {}\\fR {}\n", roff(command.name), roff(command.usage));
-  out += roff_flags("FLAGS", command.flags) + roff_flags("FLAGS OF EVERY COMMAND", common_flags());
+  out += roff_flags("FLAGS", command.flags) + roff_flags("FLAGS OF EVERY COMMAND", other_flags(command));
   out += roff_lines("EXAMPLES", command.examples) + roff_lines("NOTES", command.notes);
   if (!command.own_exits) out += fmt::format(".SH EXIT STATUS\n{}\n", roff(exit_statuses(command)));
   return out + ".SH SEE ALSO\n\\fBscalecalc\\fR(1)\n";

@@ -47,17 +47,6 @@ std::vector<std::string> config_directories(std::vector<std::string> first, cons
   return first;
 }
 
-namespace {
-
-/// A misspelt name is found before the work, not after it.
-void check_conditions(const std::vector<std::string>& conditions, std::string_view command) {
-  if (conditions.empty()) return;
-  const std::vector<std::string> names = answer_fields(command);
-  for (const std::string& text : conditions) Condition(text, names, SourceSpan{});
-}
-
-}  // namespace
-
 Session read_session(const Arguments& arguments, const Environment& env) {
   Session out;
   FlagReader reader(arguments, common_flags());
@@ -78,7 +67,7 @@ Session read_session(const Arguments& arguments, const Environment& env) {
   reader.finish();
   if (find_flag(arguments.command().flags, "--fail-if") == nullptr) {
     out.fail_if = arguments.values("--fail-if");
-    check_conditions(out.fail_if, arguments.command().name);
+    check_names(out.fail_if, answer_fields(arguments.command().name));
   }
   out.remembered = env.remembered;
   out.config_directories = config_directories(arguments.values("--config-dir"), env);

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/diagnostic.h"
@@ -28,6 +29,7 @@ namespace fs = std::filesystem;
 using Documents = std::map<std::string, ConfigNode>;
 
 /// One schema's names: of each member its own, and with the objects around it before it. Lists start anew.
+/// "x-columns" lists columns that CSV alone has.
 class Names {
  public:
   explicit Names(const Documents& documents) : documents_(documents) {}
@@ -42,6 +44,8 @@ class Names {
         refer(file, value.text, around);
       } else if (key == "properties") {
         for (const ConfigNode::Entry& member : value.entries) member_of(file, member, around);
+      } else if (key == "x-columns") {
+        for (const ConfigNode& item : value.items) out_.insert(item.text);
       } else if (key == "items") {
         if (in_items_ < kDeepest) {
           ++in_items_;
@@ -63,12 +67,33 @@ class Names {
     for (auto part = around.rbegin(); part != around.rend(); ++part) {
       name = name.empty() ? *part : *part + '_' + name;
       out_.insert(name);
+      if (is_open(file, member.value)) out_.insert(name + "_*");
     }
     walk(file, member.value, around);
   }
 
-  /// "#/definitions/layout", "train.schema.json#/definitions/plan"
+  /// An object whose members the schema does not name: formats, tiers.
+  bool is_open(const std::string& file, const ConfigNode& node) const {
+    if (const ConfigNode* to = node.find("$ref")) {
+      const auto [target, found] = referred(file, to->text);
+      return is_open(target, *found);
+    }
+    const ConfigNode* type = node.find("type");
+    const auto says_object = [](const ConfigNode& n) { return n.text == "object"; };
+    if (type == nullptr || !(says_object(*type) || std::any_of(type->items.begin(), type->items.end(), says_object))) {
+      return false;
+    }
+    const ConfigNode* others = node.find("additionalProperties");
+    return node.find("properties") == nullptr || (others != nullptr && others->text != "false");
+  }
+
   void refer(const std::string& file, const std::string& to, const Path& around) {
+    const auto [target, node] = referred(file, to);
+    walk(target, *node, around);
+  }
+
+  /// "#/definitions/layout", "train.schema.json#/definitions/plan"
+  std::pair<std::string, const ConfigNode*> referred(const std::string& file, const std::string& to) const {
     const std::size_t hash = to.find('#');
     const std::string target = hash == 0 ? file : to.substr(0, hash);
     const auto found = documents_.find(target);
@@ -80,7 +105,7 @@ class Names {
       if (node == nullptr) throw UserError(file + ": nothing at " + to, "");
       at = end + 1;
     }
-    walk(target, *node, around);
+    return {target, node};
   }
 
   const Documents& documents_;

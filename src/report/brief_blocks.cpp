@@ -26,8 +26,14 @@ Block brief_time_block(std::string_view title, const std::vector<std::pair<std::
     record.figures.back().rigid = true;
     out.records.push_back(std::move(record));
   };
+  // With the rest no more than fit beside what else a screen holds.
+  constexpr std::size_t kMost = 5;
+  std::vector<double> largest;
+  for (const auto& part : parts) largest.push_back(part.second);
+  std::sort(largest.rbegin(), largest.rend());
+  const double least = largest.size() >= kMost ? std::max(kLeast * whole, largest[kMost - 2]) : kLeast * whole;
   for (const auto& [cause, value] : parts) {
-    if (value < kLeast * whole) {
+    if (value < least) {
       left += value > 0 ? 1 : 0;
       continue;
     }

@@ -289,6 +289,7 @@ class ServeOutput {
       record.figures.push_back(text_figure("placement." + name, name + " lies on", place));
     }
     record.figures.push_back(text_figure("memory_rule", "", p.memory_rule));
+    out_.answer = record;
     out_.blocks.push_back({.key = "best",
                            .title = "Best",
                            .is_list = false,

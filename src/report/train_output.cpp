@@ -86,7 +86,7 @@ std::string recommended_rule(const TrainAnswer& a, Depth depth) {
 /// "Recommended: plan 1, dp 8; mb 1, remat none, zero 1".
 std::string recommended_name(const TrainAnswer& a) {
   const Recommendation& r = *a.recommended;
-  return fmt::format("{}, {}; {}", r.rank ? fmt::format("Recommended: plan {}", *r.rank) : "Recommended",
+  return fmt::format("Recommended: {}{}; {}", r.rank ? fmt::format("plan {}, ", *r.rank) : "",
                      degrees_text(r.plan.plan.layout), recipe_text(r.plan.plan.layout));
 }
 

@@ -195,7 +195,7 @@ TEST_F(UserCatalog, WhatCannotBeExtendedIsShownWhereItStands) {
   EXPECT_NE(lost.find("did you mean 'h200'"), std::string::npos) << lost;
   const std::string round = error_of(catalog, CatalogKind::kHardware, "a");
   EXPECT_TRUE(round.starts_with(at("hardware/b.yaml") + ":2:10: error: 'a' extends itself: ")) << round;
-  EXPECT_NE(error_of(catalog, CatalogKind::kHardware, "list").find(":2:1: error: 'extends' is a list"),
+  EXPECT_NE(error_of(catalog, CatalogKind::kHardware, "list").find(":2:10: error: 'extends' is a list"),
             std::string::npos)
       << error_of(catalog, CatalogKind::kHardware, "list");
 }
