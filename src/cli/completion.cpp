@@ -53,7 +53,7 @@ Names command_names() {
   return out;
 }
 
-/// Help's word for a value, or a command's for what stands behind it, says what it names.
+/// Help's word for a value says what it names.
 Names names_for(std::string_view placeholder, const Catalog& catalog) {
   const auto has = [&](std::string_view word) { return placeholder.find(word) != std::string_view::npos; };
   if (has("FILE") && !has("FORMAT")) return {};
@@ -77,6 +77,14 @@ std::string matching(const Names& names, const std::string& typed) {
     if (name.starts_with(typed.substr(before.size()))) out += before + name + '\n';
   }
   return out;
+}
+
+/// "--hw", "-o"
+const Flag* flag_called(const std::string& word, const std::vector<Flag>& flags) {
+  const bool letter = word.size() == 2 && word[0] == '-';
+  const auto it = std::find_if(flags.begin(), flags.end(),
+                               [&](const Flag& f) { return letter ? f.letter == word[1] : f.name == word; });
+  return it == flags.end() ? nullptr : &*it;
 }
 
 bool takes_next_word(const Flag* flag) {
@@ -107,11 +115,10 @@ std::string completions(const std::vector<std::string>& words, const Catalog& ca
   // bash makes three words of --hw=h100
   const bool equals = typed == "=" || words[words.size() - 2] == "=";
   const std::size_t back = typed == "=" ? 2 : equals ? 3 : 2;
-  const Flag* flag = words.size() >= back ? find_flag(flags, words[words.size() - back]) : nullptr;
+  const Flag* flag = words.size() >= back ? flag_called(words[words.size() - back], flags) : nullptr;
   if (takes_next_word(flag)) return matching(values_of(*flag, catalog), typed == "=" ? "" : typed);
   if (!typed.starts_with('-')) {
-    Names names = names_for(
-        command->usage.substr(0, command->usage.find(" [flags]")).substr(0, command->usage.find(" --")), catalog);
+    Names names = command->names ? catalog.names(*command->names) : Names{};
     for (const Mode& mode : command->modes) {  // "model list"
       const std::size_t blank = mode.name.find(' ');
       const std::string_view word = blank == std::string_view::npos ? "" : mode.name.substr(blank + 1);
