@@ -40,7 +40,7 @@ constexpr std::array kCommonFlags{
     text("--columns", "NAME[,...]", "of the text's main table these columns, by their names in JSON or CSV",
          "layout,mfu,run_cost_usd"),
     text("--fail-if", "CONDITION",
-         "exit 1 if it holds for the answer: SQL over the names of -o row, mfu < 0.5 OR memory_bytes_total > 80e9",
+         "exit 1 if it holds for the answer: SQL over the names of -o row, mfu < 0.5 OR memory_bytes > 80e9",
          "mfu < 0.5")
         .repeatable(),
     toggle("--quiet", "of the text the headline alone, on standard error errors alone").lettered('q'),

@@ -205,7 +205,7 @@ std::string output_json(const Output& output, std::string_view tool_version, boo
 /// One line per record of the block that CSV writes, each with the query.
 std::string output_jsonl(const Output& output, std::string_view tool_version);
 /// The answer, or with `all` every record, as one flat JSON object a line. A figure is called as its CSV column is;
-/// those that CSV has not as their JSON member, the objects around it before it: "memory_bytes_total". Members that
+/// those that CSV has not as their JSON member, the objects around it before it: "memory_bytes_weights". Members that
 /// rows of studies have themselves (kRowMembers) get "out_" before them. Lists stay lists.
 std::string output_rows(const Output& output, bool all);
 inline constexpr std::array<std::string_view, 6> kRowMembers{"case",   "record",   "status",

@@ -203,7 +203,7 @@ class Questions(BatchTest):
                 alone = json.loads(out)
                 self.assertEqual({key: row[key] for key in alone}, alone)
                 plan = json.loads((self.place / "a.json").read_text())["recommended"]["plan"]
-                self.assertEqual((row["step_time_s"], row["tp"], row["memory_bytes_total"]),
+                self.assertEqual((row["step_time_s"], row["tp"], row["memory_bytes"]),
                                  (plan["step_time_s"], plan["layout"]["tp"], plan["memory_bytes"]["total"]))
 
     def test_examples_finish_and_rows_have_their_schema(self):

@@ -8,7 +8,8 @@ is its standard output and, after it, its standard error, both as into a pipe. O
   a last line "[exit 3]"  is the exit status (0 if there is none);
   "searched in 192 ms"    is compared without its time.
 Blocks ```yaml PATH and ```json PATH give the files the commands of the same document find below their current directory.
---update first puts the nearest lines of today's output in the place of those shown; read the diff."""
+--update first puts the nearest lines of today's output in the place of those shown, or all of it where these do not make
+the block right; read the diff."""
 import difflib
 import pathlib
 import re
@@ -139,7 +140,11 @@ def update_document(path, binary):
                 lines = part.splitlines()
                 if lines and lines[0].startswith(PROMPT):
                     done = run(binary, lines[0][len(PROMPT):], place)
-                    lines[1:] = nearest_lines(lines[1:], (done.stdout + done.stderr).splitlines())
+                    actual = (done.stdout + done.stderr).splitlines()
+                    lines[1:] = nearest_lines(lines[1:], actual)
+                    _, expected, _ = next(commands("\n".join(lines)))
+                    if difference(expected, [mask(line) for line in actual]):
+                        lines[1:] = actual + ([f"[exit {done.returncode}]"] if done.returncode else []) + [""]
                 out += lines
             return "```console\n" + "".join(line + "\n" for line in out) + "```"
 
