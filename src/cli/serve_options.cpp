@@ -178,7 +178,7 @@ std::vector<Flag> make_serve_flags() {
                                       "40%"),
       word<&ServeQuestion::objective>("--objective", kServeObjectiveNames,
                                       "what is best (default: knee, where tokens per second of a chip times those of "
-                                      "a user are most; with a limit or a rate throughput)"),
+                                      "a user are most; with a limit, a rate or a --batch throughput)"),
       text<&ServeQuestion::engine>(
           "--engine", "NAME", "serving engine: its memory rule and its coefficients (default: the chip's usual one)",
           "vllm"),
@@ -275,7 +275,8 @@ ServeAsked serve_asked(const Arguments& arguments) {
   out.traffic = traffic_asked(reader, arguments, out);
   reader.finish();
   ServeQuestion& q = out.question;
-  const bool free = !q.slo_ttft && !q.slo_tpot && !q.slo_request && !out.traffic;
+  // A knee is of a front; batches that are asked for are points.
+  const bool free = !q.slo_ttft && !q.slo_tpot && !q.slo_request && !out.traffic && q.batches.empty();
   if (free && !arguments.has("--objective")) q.objective = ServeObjective::kKnee;
   return out;
 }

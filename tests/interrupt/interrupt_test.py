@@ -58,7 +58,7 @@ QUESTIONS = {
     "model": [("model-design", "model design --hw h100-sxm --chips 1024 --deadline 30d --write design.yaml"),
               ("model", "model deepseek-v3 --seq 8192")],
     "hw": [("hw", "hw h100-sxm"), ("hw-list", "hw list --since 2023 --sort matmul")],
-    "validate": [("validate", "validate"), ("validate", "validate serve")],
+    "validate": [("validate", "validate"), ("validate", "validate memory")],
     "calibrate": [("calibrate", "calibrate --hw h100-sxm"), ("calibrate", "calibrate serve --stack vllm")],
     "batch": [("", "batch study.yaml -o rows.jsonl"), ("", "batch study.yaml")],
 }
@@ -182,8 +182,9 @@ class Case:
         if partial.get(form, PARTIAL in answer):
             # Who reads no table is told on standard error.
             return [] if form in ("table", "markdown") or "=" in self.form or PARTIAL in err else ["says nothing on stderr"]
-        if whole is None:
-            return [f"is not labelled partial: {answer[:300]!r} {err[:200]!r}"]
+        if whole is None:  # it stood when the signal came
+            with Place() as place:
+                whole = {form: place.start([*self.words[:-1], form]).communicate()[0].decode()}
         if without_time(answer) != without_time(whole[form]):
             return ["differs from the whole answer, and is not labelled partial"]
         return []
