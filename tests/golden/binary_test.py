@@ -186,7 +186,7 @@ class Terminals(unittest.TestCase):
     def test_no_picture_is_wider_than_the_terminal(self):
         for words in PICTURES:
             for width in (40, 60, 100):
-                lines, status = run_in_terminal(width, *words, "--plot", NO_COLOR="1")
+                lines, status = run_in_terminal(width, *words, "--plot", "--quiet", NO_COLOR="1")
                 self.assertEqual(status, 0, words)
                 self.assertLessEqual(max(map(len, lines)), width, words)
 
