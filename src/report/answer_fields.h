@@ -9,8 +9,8 @@
 namespace scalecalc {
 
 /// Every member of the command's documents by its own name and with those of the objects around it before it; more than
-/// any one row has. "matmul_flops_per_s_*" stands for members that no schema names. Sorted, each once. Empty for what is
-/// no command.
+/// any one row has. "matmul_flops_per_s_*" stands for members that no schema names. Sorted, each once. Empty for what
+/// is no command.
 std::vector<std::string> answer_fields(std::string_view command);
 
 }  // namespace scalecalc

@@ -34,10 +34,9 @@ Ask FakeCommand::ask() {
     if (b == "wrong") return {.exit = 2, .reason = "no such thing"};
     std::string out;
     for (std::size_t i = 0; i < records; ++i) {
-      out += fmt::format(
-          R"({{"word":"{}","half":{},"nested_deep_n":{},"nested_list":[1,"two",{{"x":[3]}}],"odd":{}}})"
-          "\n",
-          b, std::stod(a) / 2, i, a == "2" ? "null" : "true");
+      out += fmt::format(R"({{"word":"{}","half":{},"nested_deep_n":{},"nested_list":[1,"two",{{"x":[3]}}],"odd":{}}})"
+                         "\n",
+                         b, std::stod(a) / 2, i, a == "2" ? "null" : "true");
     }
     return {.exit = 0, .records = out, .warnings = a == "3" ? "mind the gap" : ""};
   };
