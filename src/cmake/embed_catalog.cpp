@@ -4,15 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "base/diagnostic.h"
 #include "base/io.h"
 #include "base/text.h"
+#include "cmake/write_generated.h"
 #include "config/catalog.h"
 #include "config/packed_tree.h"
 #include "config/yaml_reader.h"
@@ -99,19 +98,4 @@ std::string generated(const fs::path& root) {
 }  // namespace
 }  // namespace scalecalc
 
-int main(int argc, char** argv) {
-  try {
-    if (argc != 3) throw scalecalc::UserError("usage: embed_catalog CONFIGS OUT.cpp", "");
-    const std::string text = scalecalc::generated(argv[1]);
-    std::ofstream out(argv[2], std::ios::binary);
-    out << text;
-    out.close();
-    if (!out) throw scalecalc::UserError(std::string("cannot write ") + argv[2], "");
-    return 0;
-  } catch (const scalecalc::UserError& error) {
-    for (const scalecalc::Diagnostic& problem : error.diagnostics()) {
-      std::fputs(scalecalc::render(problem).c_str(), stderr);
-    }
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return scalecalc::write_generated(argc, argv, scalecalc::generated); }

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <string>
@@ -15,6 +13,7 @@
 #include "base/diagnostic.h"
 #include "base/io.h"
 #include "base/text.h"
+#include "cmake/write_generated.h"
 #include "config/catalog.h"
 #include "config/json_reader.h"
 
@@ -165,19 +164,4 @@ std::vector<std::string> answer_fields(std::string_view command) {
 }  // namespace
 }  // namespace scalecalc
 
-int main(int argc, char** argv) {
-  try {
-    if (argc != 3) throw scalecalc::UserError("usage: embed_fields SCHEMAS OUT.cpp", "");
-    const std::string text = scalecalc::generated(argv[1]);
-    std::ofstream out(argv[2], std::ios::binary);
-    out << text;
-    out.close();
-    if (!out) throw scalecalc::UserError(std::string("cannot write ") + argv[2], "");
-    return 0;
-  } catch (const scalecalc::UserError& error) {
-    for (const scalecalc::Diagnostic& problem : error.diagnostics()) {
-      std::fputs(scalecalc::render(problem).c_str(), stderr);
-    }
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return scalecalc::write_generated(argc, argv, scalecalc::generated); }

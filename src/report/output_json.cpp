@@ -113,7 +113,10 @@ void flatten(const Record& record, const std::string& around, bool in_csv, bool 
     if (f.readers == Readers::kPeople || (f.key.empty() && f.column.empty())) continue;
     const bool opened = in_csv && f.readers != Readers::kJson;
     if (f.is_object) {
-      if (!f.records.empty()) flatten(f.records.front(), around + f.key + '_', opened, keep_points, said, out);
+      if (f.records.empty()) continue;
+      std::set<std::string> inside = said;
+      if (opened) inside.merge(of_csv_alone(f.records.front()));
+      flatten(f.records.front(), opened ? around : around + f.key + '_', opened, keep_points, inside, out);
       continue;
     }
     if (f.readers != Readers::kCsv && said.contains(column_of(f))) continue;

@@ -322,13 +322,15 @@ Output validate_output(const ValidationOf<Kind>& v, const ValidateQuestionOf<Kin
   skipped.shown = Shown::kFull;
   Block all = summary_block(v.summary);
   all.shown = Shown::kFull;
+  Record summary = all.records.front();
   return {.command = "validate",
           .title = title_of(v.compared),
           .headline = summary_lines(v.summary, q.ideal),
           .query = query_of(q, view),
           .blocks = {rows_block(v, view.worst), std::move(skipped), groups_block(v.groups), std::move(all),
                      brief_end_block({{"more: --verbose (every row, and by family, framework, precision and source), "
-                                       "--worst 10, --only chip=NAME"}})}};
+                                       "--worst 10, --only chip=NAME"}})},
+          .answer = std::move(summary)};
 }
 
 template Output validate_output(const Validation&, const ValidateQuestion&, const ValidateView&);

@@ -36,6 +36,11 @@ TEST(Rows, SayOnceWhatCsvAndJsonHaveInTwoPlaces) {
                                                count_figure("chips", 16), read_by(Readers::kCsv, count_figure("dp", 8)),
                                                read_by(Readers::kCsv, count_figure("tp", 2))}}}});
   EXPECT_EQ(output_rows(output, false), "{\"chips\":16,\"dp\":8,\"tp\":2}\n");
+  // The same plan as a member of a point: a curve calls it as a ranking does.
+  Record plan = output.blocks.front().records.front();
+  plan.figures.push_back(read_by(Readers::kJson, object_figure("memory", Record{{count_figure("weights", 3)}})));
+  output.blocks.front().records = {Record{{count_figure("asked", 32), object_figure("plan", plan)}}};
+  EXPECT_EQ(output_rows(output, false), "{\"asked\":32,\"chips\":16,\"dp\":8,\"tp\":2,\"memory_weights\":3}\n");
 }
 
 }  // namespace
