@@ -82,7 +82,8 @@ constexpr std::array kBoundsFlags{
     count<&BoundsQuestion::slices>("--slices", kChipRange, "K", "slices joined by the outer network (default 1)", "4"),
     text("--topology", "AxBxC", "shape of each slice, in place of --chips", "16x20x28").by<read_bounds_topology>(),
     count<&BoundsQuestion::pods>("--pods", kPodRange, "K", "that many whole pods, in place of --chips and --slices",
-                                 "4"),
+                                 "4")
+        .excluding("--chips --topology --slices", "which chips"),
     count<&BoundsQuestion::tensor_axes>("--my", kAxesRange, "N",
                                         "torus axes that carry tensor parallelism, M_Y (default 1)", "1"),
     text("--fix", "KEY=N,...",
@@ -178,14 +179,6 @@ std::string read_bounds_model(FlagReader& reader, BoundsQuestion& q) {
   if (*size <= 0) reader.problem("a model of no parameters", reader.example());
   q.parameters = *size;
   return "";
-}
-
-/// One of several ways to say how many chips.
-void exclude_pods(FlagReader& reader, const Arguments& arguments) {
-  for (const char* other : {"--chips", "--topology", "--slices"}) {
-    if (!arguments.has("--pods") || !arguments.has(other)) continue;
-    reader.problem(fmt::format("--pods and {} both say which chips", other), "give one of them");
-  }
 }
 
 /// Of the dimensions a plan has, those the rules of thumb know.
@@ -364,7 +357,6 @@ BoundsQuestion bounds_question(const Arguments& arguments, const Catalog& catalo
   }
   reader.read(question);
   reader.read(question.training);
-  exclude_pods(reader, arguments);
   read_bounds_degrees(reader, arguments, question);
   question.serving = read_bounds_serving(reader, catalog);
   reader.finish();

@@ -127,20 +127,29 @@ void read_collective_measured(FlagReader& reader, const Flag& flag, const std::s
   }
 }
 
+constexpr std::string_view kHowLarge = "how large the array is";
+constexpr std::string_view kWhichChips = "which chips";
+constexpr std::string_view kMeshes = "--mesh --topology";
+constexpr std::string_view kBothEnds = "give both, or neither for a permute to the next member";
+
 constexpr std::array kCollectiveFlags{
     kHwFlag,
     sweep<&CollectiveQuestion::bytes>("--bytes", UnitKind::kBytes, "SIZES",
-                                      "bytes V of the array of one group: one size, a list or a range", "1KiB..1GiB*4"),
+                                      "bytes V of the array of one group: one size, a list or a range", "1KiB..1GiB*4")
+        .saying(kHowLarge),
     text("--array", "ARRAY", "the same as an array; a subscript names the mesh axis that cuts a dimension",
          "bf16[2048_X,8192]")
-        .by<read_sized_array>(),
+        .by<read_sized_array>()
+        .saying(kHowLarge),
     text("--mesh", "X=N,Y=N",
          "named axes of the chips: those of a torus slice, or ranks behind switches, the last axis innermost; on a "
          "torus an axis named after the outer tier (dcn=2) counts slices",
          "X=4,Y=4")
-        .by<read_collective_mesh>(),
+        .by<read_collective_mesh>()
+        .saying(kWhichChips),
     text("--topology", "AxBxC", "a torus slice with axes X, Y, Z", "4x4x4")
-        .by<read_shape<&CollectiveQuestion::topology>>(),
+        .by<read_shape<&CollectiveQuestion::topology>>()
+        .saying(kWhichChips),
     text("--axes", "X,Y", "mesh axes the collective runs over (default: all)", "X,Y")
         .by<read_axis_names<&CollectiveQuestion::axes>>(),
     text("--replicated", "Z", "mesh axes that hold copies and help an all-gather", "Z")
@@ -149,15 +158,18 @@ constexpr std::array kCollectiveFlags{
         .in(of_op(CollectiveOp::kAllGather)),
     text("--sharded", "Y", "with --bytes: other mesh axes that cut the array", "Y")
         .by<read_axis_names<&CollectiveQuestion::sharded>>()
-        .shown<&CollectiveQuestion::sharded>(),
+        .shown<&CollectiveQuestion::sharded>()
+        .excluding("--array", "what cuts the array"),
     sweep("--group", UnitKind::kCount, "N",
           "instead of a mesh: members along one torus axis, consecutive chips behind switches; a list or range too",
-          "8,16,64"),
+          "8,16,64")
+        .excluding(kMeshes, kWhichChips),
     text<&CollectiveQuestion::tier>(
         "--tier", "TIER",
         "the group lies in one domain of this tier (all of it without --group); an outer tier of a torus: one chip of "
         "each of --group slices",
-        "leaf"),
+        "leaf")
+        .excluding(kMeshes, kWhichChips),
     word<&CollectiveQuestion::wraparound>("--wraparound", kAutoOnOff,
                                           "auto (default): as the hardware builds such a slice")
         .like("on"),
@@ -168,9 +180,12 @@ constexpr std::array kCollectiveFlags{
         .in(of_op(CollectiveOp::kAllToAll)),
     text("--from", "X,Y", "the chip that sends, as coordinates from 0 or as a rank", "0,0")
         .by<read_mesh_position<&CollectiveQuestion::from>>()
+        .needing("--to", "{} needs --to: which chip receives?", kBothEnds)
+        .excluding("--axes", "who sends to whom")
         .in(kOfPermute),
     text("--to", "X,Y", "the chip that receives", "3,3")
         .by<read_mesh_position<&CollectiveQuestion::to>>()
+        .needing("--from", "{} needs --from: which chip sends?", kBothEnds)
         .in(kOfPermute),
     count<&CollectiveQuestion::ports>("--ports", kPermutePortRange, "N",
                                       "links used at once (default: one for each axis on the way)", "2")
@@ -187,15 +202,6 @@ constexpr std::array kCollectiveFlags{
     kSetFlag,
     kExplainFlag,
 };
-
-/// At most one of these flags.
-void exclude_others(FlagReader& reader, const Arguments& arguments, std::initializer_list<std::string_view> flags) {
-  std::vector<std::string> given;
-  for (const std::string_view flag : flags) {
-    if (arguments.has(flag)) given.emplace_back(flag);
-  }
-  if (given.size() > 1) reader.problem(fmt::format("{} contradict each other", join_and(given)), "give one of them");
-}
 
 CollectiveQuestion collective_question(const Arguments& arguments) {
   FlagReader reader(arguments);
@@ -221,17 +227,9 @@ CollectiveQuestion collective_question(const Arguments& arguments) {
   if (!arguments.has("--bytes") && !arguments.has("--array")) {
     reader.problem("how large is the array?", "--bytes 64MiB, --bytes 1KiB..1GiB*4, or --array bf16[2048_X,8192]");
   }
-  if (arguments.has("--from") != arguments.has("--to")) {
-    reader.problem("--from and --to belong together", "give both, or neither for a permute to the next member");
-  }
   if (!q.stack.empty() && !q.calibrated) {
     reader.problem("--stack chooses measured coefficients, and the links are ideal", "add --efficiency calibrated");
   }
-  exclude_others(reader, arguments, {"--mesh", "--topology", "--group"});
-  exclude_others(reader, arguments, {"--mesh", "--topology", "--tier"});
-  exclude_others(reader, arguments, {"--bytes", "--array"});
-  exclude_others(reader, arguments, {"--sharded", "--array"});
-  exclude_others(reader, arguments, {"--from", "--axes"});
   reader.finish();
   return q;
 }

@@ -36,6 +36,8 @@ constexpr Flag of_hardware(const Flag& flag) {
 }
 constexpr std::string_view kAim = "what is to be had";
 constexpr std::string_view kShareOfPeak = "which share of the peak training reaches";
+constexpr std::string_view kServingCost = "what serving costs";
+constexpr std::string_view kServed = "give both: --prompt 2048 --generate 256";
 
 constexpr std::array kScalingFlags{
     quantity<&ScalingQuestion::flops>("--flops", UnitKind::kNumber, "C", "training FLOPs to spend", "1e24")
@@ -64,18 +66,25 @@ constexpr std::array kScalingFlags{
     of_hardware(some_share("--mfu", "FLOPs of 6 N D over the peak of the chips", "40%")).saying(kShareOfPeak),
     of_hardware(precision_flag("whose peak: {} (default bf16)")),
     of_hardware(kPriceFlag).key("usd_per_chip_hour"),
-    of_serving(some_share<&ScalingQuestion::serve_mfu>("--serve-mfu", "the same share when serving", "10%")),
-    of_serving(quantity<&ScalingQuestion::serve_usd_per_million>(
-                   "--serve-price", UnitKind::kUsdPerHour, "USD",
-                   "dollars per million tokens of MODEL served, for other sizes in proportion", "0.6")
-                   .in(kOfModels)
-                   .key("serve_usd_per_million_tokens")),
-    of_serving(count("--prompt", kLengthRange, "N",
-                     "with --generate: take that price from the cheapest way to serve MODEL on --hw, over prompts and "
-                     "answers alike",
-                     "2048"))
+    of_hardware(
+        of_serving(some_share<&ScalingQuestion::serve_mfu>("--serve-mfu", "the same share when serving", "10%")))
+        .saying(kServingCost),
+    of_hardware(of_serving(quantity<&ScalingQuestion::serve_usd_per_million>(
+                    "--serve-price", UnitKind::kUsdPerHour, "USD",
+                    "dollars per million tokens of MODEL served, for other sizes in proportion", "0.6")))
+        .in(kOfModels)
+        .saying(kServingCost)
+        .key("serve_usd_per_million_tokens"),
+    of_hardware(of_serving(count("--prompt", kLengthRange, "N",
+                                 "with --generate: take that price from the cheapest way to serve MODEL on --hw, over "
+                                 "prompts and answers alike",
+                                 "2048")))
+        .needing("--generate", "{} needs --generate: how long is an answer?", kServed)
+        .in(kOfModels)
+        .excluding("--serve-mfu --serve-price", kServingCost),
+    of_serving(count("--generate", kLengthRange, "N", "tokens of an answer", "256"))
+        .needing("--prompt", "{} needs --prompt: how long is a prompt?", kServed)
         .in(kOfModels),
-    of_serving(count("--generate", kLengthRange, "N", "tokens of an answer", "256")).in(kOfModels),
     kSetFlag,
     kAssumeFlag.in(kOfModels),
     kExplainFlag,
@@ -99,23 +108,6 @@ void check_aim(FlagReader& reader, const Arguments& arguments, const ScalingQues
   }
   if (q.lifetime_budget && !arguments.has("--flops") && !arguments.has("--budget")) {
     reader.problem("--lifetime says what a budget pays for, and there is none", "add --flops or --budget");
-  }
-}
-
-void check_serving(FlagReader& reader, const Arguments& arguments) {
-  const bool engine = arguments.has("--prompt") || arguments.has("--generate");
-  if (arguments.has("--serve-mfu") + arguments.has("--serve-price") + engine > 1) {
-    reader.problem("--serve-mfu, --serve-price and --prompt with --generate each say what serving costs",
-                   "keep one of them");
-  }
-  if (arguments.has("--prompt") != arguments.has("--generate")) {
-    reader.problem("--prompt and --generate say together what is served", "give both: --prompt 2048 --generate 256");
-  }
-  for (const char* flag : {"--serve-mfu", "--serve-price", "--prompt"}) {
-    if (arguments.has(flag) && !arguments.has("--hw")) {
-      reader.problem(fmt::format("{} needs --hw: whose price and peak?", flag),
-                     "a catalog name such as h100-sxm, or a YAML file");
-    }
   }
 }
 
@@ -234,7 +226,6 @@ Output answer_scaling(const Arguments& arguments, const Catalog& catalog) {
   ScalingQuestion q{.serve_price_source = "command line"};
   reader.read(q);
   check_aim(reader, arguments, q);
-  check_serving(reader, arguments);
   check_peak(reader, arguments);
   reader.word("--precision");
   const auto tokens = reader.quantity("--tokens");

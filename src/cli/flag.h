@@ -7,6 +7,8 @@
 //   word<&HwListQuestion::order>("--sort", kHwOrderNames, "order of the list").in(kOfLists),
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -51,6 +53,13 @@ struct CountRange {
   std::int64_t most = 0;
 };
 
+/// What must stand beside a flag.
+struct FlagNeed {
+  std::string_view flags;  ///< one of them: "--mtbf --mtbf-node"
+  std::string_view why;    ///< "{} has no meaning without failures"; {} is the flag
+  std::string_view hint;   ///< "say how often a chip fails: --mtbf 50000h"
+};
+
 /// Modes of a command as bits: 1U << m stands for its mode m (Command::modes).
 using Modes = unsigned;
 inline constexpr Modes kAllModes = ~0U;
@@ -69,11 +78,11 @@ struct Flag {
   CountRange range{};
 
   Modes modes = kAllModes;
-  std::string_view says;        ///< flags of one command with the same text contradict: "how large a step is"
-  std::string_view needs;       ///< flags of which one must stand beside it: "--mtbf --mtbf-node"
-  std::string_view needs_why;   ///< "{} has no meaning without failures"; {} is the flag
-  std::string_view needs_hint;  ///< "say how often a chip fails: --mtbf 50000h"
-  std::string_view ask;         ///< of a flag that must be given: "on which hardware?"
+  std::string_view says;            ///< flags of one command with the same text contradict: "how large a step is"
+  std::string_view excludes;        ///< flags that contradict it alone: "--chips --slices"
+  std::string_view excludes_as;     ///< what both say: "which chips"
+  std::array<FlagNeed, 3> needs{};  ///< all of these, but for empty ones
+  std::string_view ask;             ///< of a flag that must be given: "on which hardware?"
 
   using Store = void (*)(FlagReader&, const Flag&, void* question);
   const void* question = nullptr;  ///< which question it goes into (flag_reader.h); nullptr: read by hand
@@ -120,11 +129,16 @@ struct Flag {
     out.says = what;
     return out;
   }
+  constexpr Flag excluding(std::string_view flags, std::string_view both_say) const {
+    Flag out = *this;
+    out.excludes = flags;
+    out.excludes_as = both_say;
+    return out;
+  }
   constexpr Flag needing(std::string_view flags, std::string_view why, std::string_view hint) const {
     Flag out = *this;
-    out.needs = flags;
-    out.needs_why = why;
-    out.needs_hint = hint;
+    *std::find_if(out.needs.begin(), out.needs.end(), [](const FlagNeed& need) { return need.flags.empty(); }) = {
+        flags, why, hint};
     return out;
   }
   constexpr Flag asking(std::string_view text) const {

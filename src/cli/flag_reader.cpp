@@ -109,21 +109,34 @@ std::string FlagReader::text(std::string_view name) {
   return given.value_or("");
 }
 
+bool FlagReader::given_of(std::string_view names) const {
+  const std::vector<std::string> all = parts_between(names, ' ');
+  return std::any_of(all.begin(), all.end(), [&](const std::string& name) { return arguments_.has(name); });
+}
+
 void FlagReader::refuse_lonely() {
   for (const Flag& flag : flags_) {
-    if (flag.needs.empty() || !arguments_.has(flag.name) || !is_ours(flag)) continue;
-    bool beside = false;
-    for (const std::string& other : parts_between(flag.needs, ' ')) beside = beside || arguments_.has(other);
-    if (!beside) problem(fmt::format(fmt::runtime(flag.needs_why), flag.name), std::string(flag.needs_hint));
+    if (!arguments_.has(flag.name) || !is_ours(flag)) continue;
+    for (const FlagNeed& need : flag.needs) {
+      if (need.flags.empty() || given_of(need.flags)) continue;
+      problem(fmt::format(fmt::runtime(need.why), flag.name), std::string(need.hint));
+    }
   }
 }
 
 void FlagReader::refuse_both() {
+  const auto refuse = [&](std::string_view one, std::string_view other, std::string_view what) {
+    problem(fmt::format("{} and {} both say {}", one, other, what), "give one of them");
+  };
   for (auto one = flags_.begin(); one != flags_.end(); ++one) {
-    if (one->says.empty() || !arguments_.has(one->name) || !is_ours(*one)) continue;
+    if (!arguments_.has(one->name) || !is_ours(*one)) continue;
+    for (const std::string& other : parts_between(one->excludes, ' ')) {
+      if (arguments_.has(other)) refuse(one->name, other, one->excludes_as);
+    }
+    if (one->says.empty()) continue;
     for (auto other = one + 1; other != flags_.end(); ++other) {
       if (other->says != one->says || !arguments_.has(other->name) || !is_ours(*other)) continue;
-      problem(fmt::format("{} and {} both say {}", one->name, other->name, one->says), "give one of them");
+      refuse(one->name, other->name, one->says);
     }
   }
 }

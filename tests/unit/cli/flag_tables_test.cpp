@@ -1,10 +1,12 @@
 // Properties of every command's table of flags: what help, the reader and the refusals make of it.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <sstream>
 
 #include "base/diagnostic.h"
+#include "cli/comma_list.h"
 #include "cli/commands.h"
 #include "cli/flag_reader.h"
 #include "cli/run.h"
@@ -147,13 +149,12 @@ TEST(FlagTables, AFlagThatNeedsAnotherIsRefusedAlone) {
   std::size_t found = 0;
   for (const Command& command : commands()) {
     for (const Flag& flag : command.flags) {
-      if (flag.needs.empty()) continue;
-      ++found;
-      const std::vector<Diagnostic> problems = problems_of(command, {}, {given(flag)});
-      EXPECT_TRUE(
-          std::any_of(problems.begin(), problems.end(),
-                      [&](const Diagnostic& problem) { return problem.message.find(flag.name) != std::string::npos; }))
-          << command.name << ' ' << flag.name;
+      for (const FlagNeed& need : flag.needs) {
+        if (need.flags.empty()) continue;
+        ++found;
+        const std::string says = fmt::format(fmt::runtime(need.why), flag.name);
+        EXPECT_TRUE(about(problems_of(command, {}, {given(flag)}), says)) << command.name << ' ' << says;
+      }
     }
   }
   EXPECT_GT(found, 20U);
@@ -173,6 +174,24 @@ TEST(FlagTables, TwoFlagsThatSayTheSameAreRefusedTogether) {
     }
   }
   EXPECT_GT(found, 10U);
+}
+
+TEST(FlagTables, AFlagThatExcludesOthersIsRefusedBesideEach) {
+  std::size_t found = 0;
+  for (const Command& command : commands()) {
+    for (const Flag& flag : command.flags) {
+      for (const std::string& name : parts_between(flag.excludes, ' ')) {
+        const Flag* other = find_flag(command.flags, name);
+        ASSERT_NE(other, nullptr) << command.name << ' ' << name;
+        ++found;
+        const std::string start = fmt::format("{} and {} both say {}", flag.name, name, flag.excludes_as);
+        EXPECT_TRUE(
+            about(problems_of(command, words_of_both(command, flag, *other), {given(flag), given(*other)}), start))
+            << command.name << ' ' << start;
+      }
+    }
+  }
+  EXPECT_GT(found, 5U);
 }
 
 TEST(FlagTables, ANameStandsOnceInAMode) {
