@@ -19,10 +19,8 @@ bool is_torus_tier(const HardwareSpec& hw, std::size_t t) { return hw.network[t]
 ///   t = V * (N-1)/N / sum_a W_a.
 template <class R>
 void add_torus(const TierRates<R>& rates, const Group& group, Latency<R>& waits, Channel<R>& channel) {
-  BytesPerSecondOf<R> bandwidth(R(0.0));
+  collective::Axes<R> axes;
   BytesPerSecondOf<R> slowest_hop(R(0.0));
-  SecondsOf<R> latency(R(0.0));
-  SecondsPerByteOf<R> all_to_all(R(0.0));
   double members = 1;
   bool any = false;
   for (std::size_t a = 0; a < kMaxAxes; ++a) {
@@ -32,27 +30,20 @@ void add_torus(const TierRates<R>& rates, const Group& group, Latency<R>& waits,
     const double stride = static_cast<double>(part.stride);
     members *= size;
     channel.links |= 1U << a;
-    bandwidth += collective::axis_bandwidth(rates.bandwidth, stride, part.ring);
-    latency += collective::axis_latency(rates.latency, R(size), stride, part.ring);
-    all_to_all = max(all_to_all, collective::axis_all_to_all(rates.bandwidth, R(size), stride, part.ring));
+    axes.add(rates, R(size), stride, part.ring);
     const BytesPerSecondOf<R> hop = rates.bandwidth * R(1 / stride);
     slowest_hop = any ? min(slowest_hop, hop) : hop;
     any = true;
   }
   if (!any) return;
   channel.latency_adds = false;
-  channel.gather = collective::received_share(R(members)) / bandwidth;
+  channel.gather = collective::received_share(R(members)) / axes.bandwidth;
   channel.reduce = collective::twice(channel.gather);
-  channel.all_to_all = all_to_all;
+  channel.all_to_all = axes.all_to_all;
   channel.send = R(1.0) / slowest_hop;
-  waits.hops(latency, rates.latency);
+  waits.hops(axes.way, rates.latency);
 }
 
-/// [AG-TREE] Domains of `below` members already gathered act as one unit with `below` uplinks, through which all
-/// that lies outside the domain arrives:
-///   t_i = V * (m - 1) / (m * below * W_i),  m = domains of the group at this tier and beyond;
-/// the tiers pipeline, so the slowest binds (book, chapter 12). Inside the innermost domain m counts its members alone:
-/// what comes from outside arrives over the next tier's links.
 template <class R>
 void add_switched(const HardwareSpec& hw, std::size_t t, const TierRates<R>& rates, std::int64_t members,
                   std::int64_t below, std::int64_t beyond, const NetworkRates<R>& network, const Routing& routing,
@@ -62,17 +53,13 @@ void add_switched(const HardwareSpec& hw, std::size_t t, const TierRates<R>& rat
   const double g = static_cast<double>(t == 0 ? members : beyond);
   const bool mesh = tier.kind == TierKind::kMesh;
   const BytesPerSecondOf<R> per_chip = mesh ? rates.bandwidth * R(g - 1) : rates.bandwidth;
-  const R uplinks(static_cast<double>(below));
-  const SecondsPerByteOf<R> gather = collective::uplink_gather(collective::received_share(R(g)), uplinks, per_chip);
-  channel.gather = max(channel.gather, gather);
-  channel.reduce =
-      max(channel.reduce, tier.switched.in_network_reduction
-                              ? collective::reduced_in_network(gather, network.in_network_gain,
-                                                               collective::uplink_gather(R(1.0), uplinks, per_chip))
-                              : collective::twice(gather));
-  // [A2A-TREE] Of the v bytes a chip holds, the share bound for other domains of this tier leaves through its uplink.
-  const double share = t == 0 ? (g - 1) / g : copies_to_other_nodes(g, routing) / routing.top_k;
-  channel.all_to_all = max(channel.all_to_all, R(share) / per_chip);
+  const double leaving = t == 0 ? (g - 1) / g : copies_to_other_nodes(g, routing) / routing.top_k;
+  const collective::Tiered<R> part =
+      collective::switched(per_chip, collective::received_share(R(g)), R(static_cast<double>(below)), R(leaving),
+                           tier.switched.in_network_reduction ? &network.in_network_gain : nullptr);
+  channel.gather = max(channel.gather, part.gather);
+  channel.reduce = max(channel.reduce, part.reduce);
+  channel.all_to_all = max(channel.all_to_all, part.all_to_all);
   channel.send = max(channel.send, R(1.0) / (mesh ? rates.bandwidth : per_chip));
   waits.tier(tier.switched, rates.latency, R(static_cast<double>(members)), tier.switched.in_network_reduction);
   channel.links |= 1U << (8 + t);

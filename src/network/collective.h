@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/scalar.h"
+#include "network/tier_rates.h"
 
 namespace scalecalc::collective {
 
@@ -31,6 +32,21 @@ template <class R>
 SecondsPerByteOf<R> axis_all_to_all(const BytesPerSecondOf<R>& link, const R& size, double stride, bool ring) {
   return R(stride) * size / R(ring ? 8.0 : 4.0) / link;
 }
+
+/// What the axes of a group bring, one after the other.
+template <class R>
+struct Axes {
+  BytesPerSecondOf<R> bandwidth{R(0.0)};   ///< of all at once, each with a share in proportion to its own
+  SecondsPerByteOf<R> all_to_all{R(0.0)};  ///< of the slowest
+  SecondsOf<R> way{R(0.0)};                ///< to the farthest member, along one after the other
+
+  void add(const TierRates<R>& rates, const R& size, double stride, bool ring) {
+    bandwidth += axis_bandwidth(rates.bandwidth, stride, ring);
+    const SecondsPerByteOf<R> own = axis_all_to_all(rates.bandwidth, size, stride, ring);
+    all_to_all = value_of(all_to_all) == 0 ? own : max(all_to_all, own);
+    way += axis_latency(rates.latency, size, stride, ring);
+  }
+};
 
 /// How much faster an all-to-all over a whole twisted torus is. Jouppi et al. 2023 (arXiv:2304.01433), section 2.8:
 /// twisting n x n x 2n and n x 2n x 2n raises all-to-all throughput, 1.63 and 1.31 times for 4x4x8 and 4x8x8 (figures
@@ -60,6 +76,30 @@ X twice(const X& gather) {
 template <class X>
 X reduced_in_network(const X& gather, const typename X::Scalar& gain, const X& one_pass) {
   return max(twice(gather) / gain, one_pass);
+}
+
+/// One switched tier's part of a group.
+template <class R>
+struct Tiered {
+  SecondsPerByteOf<R> gather;      ///< per byte of V
+  SecondsPerByteOf<R> reduce;      ///< per byte of V
+  SecondsPerByteOf<R> all_to_all;  ///< per byte of v
+};
+
+/// [AG-TREE] Domains of `below` members already gathered act as one unit with `below` uplinks of `per_chip`, through
+/// which all that lies outside the domain arrives:
+///   t_i = V * received / (below * W_i),  received = (m - 1)/m of m domains of the group at this tier and beyond;
+/// the tiers pipeline, so the slowest binds (book, chapter 12). Inside the innermost domain m counts its members alone:
+/// what comes from outside arrives over the next tier's links. [A2A-TREE] Of the v bytes a chip holds, `leaving` of
+/// them, bound for other domains of this tier, leave through its uplink. `gain`: where the switches reduce.
+template <class R>
+Tiered<R> switched(const BytesPerSecondOf<R>& per_chip, const R& received, const R& below, const R& leaving,
+                   const R* gain) {
+  const SecondsPerByteOf<R> gather = uplink_gather(received, below, per_chip);
+  return {.gather = gather,
+          .reduce = gain == nullptr ? twice(gather)
+                                    : reduced_in_network(gather, *gain, uplink_gather(R(1.0), below, per_chip)),
+          .all_to_all = leaving / per_chip};
 }
 
 }  // namespace scalecalc::collective

@@ -175,28 +175,23 @@ class Timing {
   void add_torus() {
     const TierRates<Traced>& rates = network_.rates.tiers.front();
     const bool rings = std::all_of(group_.axes.begin(), group_.axes.end(), [](const auto& axis) { return axis.wraps; });
-    BytesPerSecondOf<Traced> bandwidth;
-    SecondsPerByteOf<Traced> all_to_all;
-    SecondsOf<Traced> way;
+    collective::Axes<Traced> axes;
     Traced members(1.0);
     for (const CollectiveAxis& axis : group_.axes) {
       const Traced size = count(axis.size, axis.name);
       members = members * size;
-      bandwidth += collective::axis_bandwidth(rates.bandwidth, 1, axis.wraps);
-      const auto own = collective::axis_all_to_all(rates.bandwidth, size, 1, axis.wraps);
-      all_to_all = value_of(all_to_all) == 0 ? own : max(all_to_all, own);
-      way += collective::axis_latency(rates.latency, size, 1, axis.wraps);
+      axes.add(rates, size, 1, axis.wraps);
       out_.hops += axis.wraps ? axis.size / 2 : axis.size - 1;
     }
-    latency_.hops(named(way, "hops' latency", "book ch. 3: half round a ring or along a line"), rates.latency);
-    bandwidth = named(bandwidth, "W", "book ch. 3: both directions of each ring, one of each line");
+    latency_.hops(named(axes.way, "hops' latency", "book ch. 3: half round a ring or along a line"), rates.latency);
+    const auto bandwidth = named(axes.bandwidth, "W", "book ch. 3: both directions of each ring, one of each line");
     if (exact() && group_.twist_gain > 1) {
-      all_to_all = all_to_all / kReader.input(group_.twist_gain, "twist gain", "arXiv:2304.01433 s. 2.8");
+      axes.all_to_all = axes.all_to_all / kReader.input(group_.twist_gain, "twist gain", "arXiv:2304.01433 s. 2.8");
     }
     const bool drops = first_order() || (!exact() && rings);
     const Traced share = drops ? Traced(1.0) : collective::received_share(members);
     const SecondsOf<Traced> time =
-        is(CollectiveOp::kAllToAll) ? held() * all_to_all : both_ways(request_.bytes * share / bandwidth);
+        is(CollectiveOp::kAllToAll) ? held() * axes.all_to_all : both_ways(request_.bytes * share / bandwidth);
     if (is(CollectiveOp::kAllReduce)) out_.hops *= 2;
     out_.latency_rule = LatencyRule::kLarger;
     take(hw().network.front().name, time, "book ch. 3: V over the bandwidth of the group's axes");
@@ -206,9 +201,12 @@ class Timing {
   BytesPerSecondOf<Traced> per_chip(const CollectiveLevel& level) const {
     BytesPerSecondOf<Traced> rate = network_.rates.tiers[level.tier].bandwidth;
     if (hw().network[level.tier].kind != TierKind::kMesh) return rate;
-    const std::int64_t peers = (exact() ? level.members : level.degree) - 1;
+    const std::int64_t peers = (exact() ? children(level) : level.degree) - 1;
     return rate * count(std::max<std::int64_t>(peers, 1), "peers");
   }
+
+  /// Of the group, at this level and beyond.
+  static std::int64_t children(const CollectiveLevel& level) { return level.tier == 0 ? level.members : level.beyond; }
 
   /// Part of V that comes through the uplinks of one child. The book counts each level's own D_i children; in fact all
   /// that lies outside a node enters it through its uplinks, also from other leaves.
@@ -220,37 +218,31 @@ class Timing {
                                                       : count(level.beyond, "domains below " + tier));
   }
 
-  SecondsOf<Traced> gather_time(const CollectiveLevel& level, const Traced& part) const {
-    const Traced below = count(level.below, "members below one child");
-    SecondsOf<Traced> time = request_.bytes * collective::uplink_gather(part, below, per_chip(level));
-    // Book, ch. 12, sharded reductions, first order: V / (W_gpu min(Y, D_node)), so more than D_node inner ranks no
-    // longer shorten the node's part.
-    const std::int64_t degree = group_.levels.front().degree;
-    if (first_order() && level.tier == 0 && group_.inner > degree) {
-      time = time * (count(group_.inner, "Y") / count(degree, "D_node"));
-    }
-    return time;
-  }
-
-  SecondsOf<Traced> reduce_time(const CollectiveLevel& level, bool reduces) const {
-    const SecondsOf<Traced> gather = gather_time(level, share(level));
-    if (!reduces) return collective::twice(gather);
-    const SecondsOf<Traced> pass = gather_time(level, Traced(1.0));
-    return collective::reduced_in_network(gather, network_.rates.in_network_gain, pass);
-  }
-
-  SecondsOf<Traced> all_to_all_seconds(const CollectiveLevel& level) const {
-    const double beyond = static_cast<double>(level.tier == 0 ? level.members : level.beyond);
-    const Traced domains = level.tier == 0 ? count(level.members, "members") : count(level.beyond, "domains");
-    if (first_order()) return held() / per_chip(level);
+  /// Part of v that leaves through the uplink of one child.
+  Traced leaving(const CollectiveLevel& level) const {
+    if (first_order()) return Traced(1.0);
     if (!exact() || level.tier == 0 || request_.top_k == 0) {
-      return held() * collective::received_share(domains) / per_chip(level);
+      return collective::received_share(count(children(level), level.tier == 0 ? "members" : "domains"));
     }
     // The planner's: a token crosses once to each node that holds any of its experts.
     const double top_k = std::min(request_.top_k, static_cast<double>(group_.size()));
-    const Traced copies = kReader.input(copies_to_other_nodes(beyond, {.top_k = top_k}), "copies to other domains",
-                                        "M (1 - (1 - 1/M)^top_k) (M-1)/M of M domains");
-    return held() * (copies / kReader.input(top_k, "top_k", "asked")) / per_chip(level);
+    const Traced copies = kReader.input(copies_to_other_nodes(static_cast<double>(level.beyond), {.top_k = top_k}),
+                                        "copies to other domains", "M (1 - (1 - 1/M)^top_k) (M-1)/M of M domains");
+    return copies / kReader.input(top_k, "top_k", "asked");
+  }
+
+  /// The planner's part of a channel, with the shares that the convention counts.
+  SecondsOf<Traced> time_at(const CollectiveLevel& level, bool reduces) const {
+    const collective::Tiered<Traced> part =
+        collective::switched(per_chip(level), share(level), count(level.below, "members below one child"),
+                             leaving(level), reduces ? &network_.rates.in_network_gain : nullptr);
+    if (is(CollectiveOp::kAllToAll)) return held() * part.all_to_all;
+    const SecondsOf<Traced> time = request_.bytes * (is(CollectiveOp::kAllReduce) ? part.reduce : part.gather);
+    // Book, ch. 12, sharded reductions, first order: V / (W_gpu min(Y, D_node)), so more than D_node inner ranks no
+    // longer shorten the node's part.
+    const std::int64_t degree = group_.levels.front().degree;
+    if (!first_order() || level.tier > 0 || group_.inner <= degree) return time;
+    return time * (count(group_.inner, "Y") / count(degree, "D_node"));
   }
 
   void add_level(const CollectiveLevel& level) {
@@ -258,16 +250,7 @@ class Timing {
     const bool reduces = is(CollectiveOp::kAllReduce) &&
                          (request_.in_network == InNetwork::kOn ||
                           (request_.in_network == InNetwork::kAsBuilt && tier.switched.in_network_reduction));
-    SecondsOf<Traced> time;
-    if (exact() && level.members == 1) {
-      time = SecondsOf<Traced>();
-    } else if (is(CollectiveOp::kAllToAll)) {
-      time = all_to_all_seconds(level);
-    } else if (is(CollectiveOp::kAllReduce)) {
-      time = reduce_time(level, reduces);
-    } else {
-      time = gather_time(level, share(level));
-    }
+    const auto time = exact() && level.members == 1 ? SecondsOf<Traced>() : time_at(level, reduces);
     if (level.members > 1) {
       latency_.tier(tier.switched, network_.rates.tiers[level.tier].latency,
                     count(level.members, "members at " + tier.name), reduces);
