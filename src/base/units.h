@@ -57,8 +57,11 @@ inline constexpr double kSecondsPerHour = 3600;
 inline constexpr double kSecondsPerDay = 86400;
 inline constexpr double kSecondsPerYear = 365 * kSecondsPerDay;
 
-/// "17.2 ms".
+/// "17.2 ms", "1.23 GB", "3.35 TB/s", "12.5%".
 inline std::string seconds_text(double seconds) { return format_quantity(seconds, UnitKind::kSeconds); }
+inline std::string bytes_text(double bytes) { return format_quantity(bytes, UnitKind::kBytes); }
+inline std::string rate_text(double bytes_per_s) { return format_quantity(bytes_per_s, UnitKind::kBytesPerSecond); }
+inline std::string fraction_text(double share) { return format_quantity(share, UnitKind::kFraction); }
 
 /// 8960 -> "8,960"; for whole counts in tables.
 std::string group_thousands(long long value);

@@ -160,8 +160,7 @@ ResultDiff diff_results(const std::string& before, const std::string& now, const
 
 Output diff_output(const ResultDiff& diff, const DiffOptions& options) {
   Output out{.command = "batch-diff", .title = "Differences of two results"};
-  const std::string within =
-      options.tolerance > 0 ? fmt::format(" beyond {}", format_quantity(options.tolerance, UnitKind::kFraction)) : "";
+  const std::string within = options.tolerance > 0 ? fmt::format(" beyond {}", fraction_text(options.tolerance)) : "";
   out.summary.push_back(
       {fmt::format("{} differences{} between {} rows and {}", diff.differences.size(), within, diff.before, diff.now),
        diff.differences.empty() ? Role::kGood : Role::kBad});

@@ -23,7 +23,7 @@ void log_work(Log& log, const TrainAnswer& answer) {
                        group_thousands(static_cast<long long>(answer.search.candidates)),
                        group_thousands(static_cast<long long>(answer.search.evaluated)),
                        group_thousands(static_cast<long long>(answer.search.pruned)),
-                       format_quantity(answer.search.elapsed_s, UnitKind::kSeconds)));
+                       seconds_text(answer.search.elapsed_s)));
 }
 
 ExitCode run_train(const Arguments& arguments, Environment& env) {

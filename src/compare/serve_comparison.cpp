@@ -16,9 +16,8 @@ std::string shortage(const ServeAnswer& answer) {
   if (answer.limits.empty()) return answer.notes.empty() ? "no layout is legal" : answer.notes.front();
   const BindingLimit& limit = answer.limits.front();
   if (limit.name == "memory") {
-    return fmt::format("a chip has {}, one sequence needs {} at least ({})",
-                       format_quantity(limit.asked, UnitKind::kBytes), format_quantity(limit.nearest, UnitKind::kBytes),
-                       limit.how);
+    return fmt::format("a chip has {}, one sequence needs {} at least ({})", bytes_text(limit.asked),
+                       bytes_text(limit.nearest), limit.how);
   }
   return fmt::format("--slo-{} {}: nearest is {} ({})", limit.name, seconds_text(limit.asked),
                      seconds_text(limit.nearest), limit.how);

@@ -418,7 +418,7 @@ class OneSystem {
     if (!largest_) largest_ = point_at(most);
     if (!largest_->plan) return out.fail(status_of(largest_->status), on(most, largest_->reason));
     const RunFigures& run = *largest_->plan->figures.run;
-    const std::string takes = format_quantity(run.time_s, UnitKind::kSeconds);
+    const std::string takes = seconds_text(run.time_s);
     if (q_.deadline_s && run.time_s > *q_.deadline_s) {
       return out.fail(ComparedStatus::kTooSlow,
                       fmt::format("no count up to {} finishes in time; all of them take {}", chips_text(most), takes));

@@ -547,10 +547,8 @@ class Answering {
     assume(
         fmt::format("measured kernels{}: a small all-reduce of two takes {} inside the innermost tier, {} beyond, and "
                     "{:.0f} % of it more for each doubling",
-                    q_.stack.empty() ? "" : " of " + q_.stack,
-                    format_quantity(kernels.latency_scale_up.value, UnitKind::kSeconds),
-                    format_quantity(kernels.latency_scale_out.value, UnitKind::kSeconds),
-                    100 * kernels.latency_growth.value),
+                    q_.stack.empty() ? "" : " of " + q_.stack, seconds_text(kernels.latency_scale_up.value),
+                    seconds_text(kernels.latency_scale_out.value), 100 * kernels.latency_growth.value),
         "--stack", kernels.latency_scale_up.source);
   }
 

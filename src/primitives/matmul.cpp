@@ -369,12 +369,11 @@ void note_space(MatmulAnswer& found, const HardwareSpec& hw) {
         fmt::format("The best strategy's time counts matmuls and collectives. Reading and writing its parts in HBM "
                     "takes longer, {}: "
                     "the matmul is bound by memory.",
-                    format_quantity(value_of(best.memory_time), UnitKind::kSeconds)));
+                    seconds_text(value_of(best.memory_time))));
   }
   if (value_of(hw.hbm_capacity) < value_of(best.memory)) {
     found.notes.push_back(fmt::format("The best strategy's arrays take {} on each chip, which has {}.",
-                                      format_quantity(value_of(best.memory), UnitKind::kBytes),
-                                      format_quantity(value_of(hw.hbm_capacity), UnitKind::kBytes)));
+                                      bytes_text(value_of(best.memory)), bytes_text(value_of(hw.hbm_capacity))));
   }
 }
 

@@ -150,8 +150,6 @@ std::string_view place_of(OperandHome home) {
   return "";
 }
 
-std::string bytes_text(double bytes) { return format_quantity(bytes, UnitKind::kBytes); }
-
 void note_rates(const RooflineQuestion& question, const HardwareSpec& hw, const RooflineAnswer& found, Notes& notes) {
   if (!question.calibrated) {
     notes.push_back({"peak rates: kernels and links reach less", "--efficiency calibrated", "book ch. 1"});

@@ -51,7 +51,7 @@ Block brief_memory_block(std::string title, std::vector<std::pair<std::string, d
   std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   std::vector<std::string> texts;
   for (const auto& [part, bytes] : parts) {
-    if (bytes >= kLeast * total) texts.push_back(fmt::format("{} {}", part, format_quantity(bytes, UnitKind::kBytes)));
+    if (bytes >= kLeast * total) texts.push_back(fmt::format("{} {}", part, bytes_text(bytes)));
   }
   Block out = lines_block(title, {{join(texts, ", ")}});
   out.section = "memory";

@@ -12,7 +12,7 @@ namespace {
 
 /// A time for the overheads, otherwise a plain number.
 std::string value_text(const std::string& path, double value) {
-  return path.ends_with("overhead") ? format_quantity(value, UnitKind::kSeconds) : fmt::format("{:.3f}", value);
+  return path.ends_with("overhead") ? seconds_text(value) : fmt::format("{:.3f}", value);
 }
 
 Figure coefficient(const std::string& path, const char* key, const char* label, double number) {

@@ -14,8 +14,6 @@
 namespace scalecalc {
 namespace {
 
-std::string time_text(double seconds) { return format_quantity(seconds, UnitKind::kSeconds); }
-
 Figure dimension_figure(const LayoutDimension& d, const Layout& layout) {
   const std::string key = fmt::format("layout.{}", d.json_key);
   const std::int64_t value = d.value(layout);
@@ -62,7 +60,7 @@ class RunOutput {
 
   std::string goal() const {
     std::string out = fmt::format("{} system{}", c_.systems.size(), c_.systems.size() == 1 ? "" : "s");
-    if (q_.deadline_s) out += fmt::format(" within {}", time_text(*q_.deadline_s));
+    if (q_.deadline_s) out += fmt::format(" within {}", seconds_text(*q_.deadline_s));
     if (q_.budget_usd) out += fmt::format("{} {}", q_.deadline_s ? " and" : " for", compact_usd(*q_.budget_usd));
     return out;
   }
@@ -79,7 +77,7 @@ class RunOutput {
       const auto first = std::find_if(rows_.begin(), rows_.end(), [&](const ComparedSystem* row) {
         return (by == RankBy::kTime ? row->rank_time : row->rank_cost) == 1;
       });
-      out_.summary.push_back({by == RankBy::kTime ? fmt::format("fastest: {}, {}", who, time_text(*(*first)->time_s))
+      out_.summary.push_back({by == RankBy::kTime ? fmt::format("fastest: {}, {}", who, seconds_text(*(*first)->time_s))
                                                   : fmt::format("cheapest: {}, {}", who, compact_usd(*(*first)->usd)),
                               Role::kGood});
     }

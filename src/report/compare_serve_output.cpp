@@ -63,9 +63,9 @@ class ServiceOutput {
     }
     for (const ComparedService& row : c_.systems) {
       if (row.rank_time != 1) continue;
-      out_.summary.push_back({fmt::format("fastest: {}, a request in {}", winners(rows_, RankBy::kTime),
-                                          format_quantity(*row.time_s, UnitKind::kSeconds)),
-                              Role::kGood});
+      out_.summary.push_back(
+          {fmt::format("fastest: {}, a request in {}", winners(rows_, RankBy::kTime), seconds_text(*row.time_s)),
+           Role::kGood});
       break;
     }
     add_unranked(out_, rows_, " a million output tokens");

@@ -143,7 +143,7 @@ Record query_of(const DesignQuestion& q, const DesignAnswer& found) {
 
 std::string limits_text(const DesignQuestion& q) {
   std::string out;
-  if (q.deadline_s) out = "in " + format_quantity(*q.deadline_s, UnitKind::kSeconds);
+  if (q.deadline_s) out = "in " + seconds_text(*q.deadline_s);
   if (q.budget_usd) out += fmt::format("{}for {}", out.empty() ? "" : " and ", compact_usd(*q.budget_usd));
   return out;
 }

@@ -60,9 +60,7 @@ class DistillOutput {
         return fmt::format(
             "the teacher {} beforehand in {}{}", q_.loss == DistillLoss::kSequence ? "writes" : "passes once",
             seconds_text(value_of(*p.stored_pass)),
-            p.stored_bytes
-                ? fmt::format(" and {} are stored", format_quantity(value_of(*p.stored_bytes), UnitKind::kBytes))
-                : "");
+            p.stored_bytes ? fmt::format(" and {} are stored", bytes_text(value_of(*p.stored_bytes))) : "");
       case TeacherPlace::kShared:
       case TeacherPlace::kAuto: break;
     }

@@ -23,9 +23,8 @@ Block brief_parts_block(const std::vector<JobPart>& parts, const SecondsOf<Trace
 }
 
 Block brief_trainer_block(std::string_view who, const TrainedPlan& plan, double capacity) {
-  return brief_memory_block(fmt::format("Memory: {} of {} on a chip that trains the {}",
-                                        format_quantity(plan.total_bytes(), UnitKind::kBytes),
-                                        format_quantity(capacity, UnitKind::kBytes), who),
+  return brief_memory_block(fmt::format("Memory: {} of {} on a chip that trains the {}", bytes_text(plan.total_bytes()),
+                                        bytes_text(capacity), who),
                             plan.ranked.figures.memory_bytes);
 }
 
@@ -46,8 +45,8 @@ Block run_block(const JobRun& run, double steps) {
 
 std::string shortage_text(const JobShortage& s) {
   if (s.needs <= 0) return fmt::format("{}: {}", s.who, s.how);
-  return fmt::format("{}: a chip has {}, {} needs {} ({})", s.who, format_quantity(s.has, UnitKind::kBytes), s.who,
-                     format_quantity(s.needs, UnitKind::kBytes), s.how);
+  return fmt::format("{}: a chip has {}, {} needs {} ({})", s.who, bytes_text(s.has), s.who, bytes_text(s.needs),
+                     s.how);
 }
 
 Block shortage_block(const std::vector<JobShortage>& shortages) {

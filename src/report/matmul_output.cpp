@@ -253,11 +253,10 @@ void summarize(const MatmulAnswer& found, Output& out) {
     const std::string axis = whole.axis.empty() ? "" : "axis " + whole.axis + " ";
     out.summary.push_back({fmt::format("Case {} of the book: {}{}.", whole.number, axis, whole.reason), Role::kPlain});
   }
-  const std::string time = format_quantity(value_of(best.time), UnitKind::kSeconds);
-  const std::string tail = best.collectives.empty()
-                               ? "nothing is sent"
-                               : fmt::format("{} if communication does not run under the matmul",
-                                             format_quantity(value_of(best.upper_time), UnitKind::kSeconds));
+  const std::string time = seconds_text(value_of(best.time));
+  const std::string tail = best.collectives.empty() ? "nothing is sent"
+                                                    : fmt::format("{} if communication does not run under the matmul",
+                                                                  seconds_text(value_of(best.upper_time)));
   out.summary.push_back({fmt::format("Fastest: {}: {}, {}.", best.name, time, tail), Role::kGood});
 }
 

@@ -248,9 +248,8 @@ std::string model_headline(const ModelQuestion& q, const ModelFigures& f) {
   const bool sparse = f.active.value() < f.total.value();
   return fmt::format(
       "{} parameters{}, {} of weights in {}; {} a token to train, {} to read it; {} of KV cache a token in {}",
-      count(f.total), sparse ? ", " + count(f.active) + " active" : "",
-      format_quantity(f.bytes.value().value(), UnitKind::kBytes), name_of(q.weights), flops(f.training),
-      flops(f.forward), format_quantity(f.kv_bytes_per_token, UnitKind::kBytes), name_of(q.kv));
+      count(f.total), sparse ? ", " + count(f.active) + " active" : "", bytes_text(f.bytes.value().value()),
+      name_of(q.weights), flops(f.training), flops(f.forward), bytes_text(f.kv_bytes_per_token), name_of(q.kv));
 }
 
 }  // namespace

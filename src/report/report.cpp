@@ -56,13 +56,13 @@ std::string text_of(const Cell& cell, Format format) {
   switch (format) {
     case Format::kInteger: return group_thousands(std::llround(*number));
     case Format::kCount: return *number < 1000 ? compact_count(*number) : padded(compact_count(*number));
-    case Format::kBytes: return padded(format_quantity(*number, UnitKind::kBytes));
-    case Format::kSeconds: return padded(format_quantity(*number, UnitKind::kSeconds));
-    case Format::kFraction: return padded(format_quantity(*number, UnitKind::kFraction));
+    case Format::kBytes: return padded(bytes_text(*number));
+    case Format::kSeconds: return padded(seconds_text(*number));
+    case Format::kFraction: return padded(fraction_text(*number));
     case Format::kUsd: return compact_usd(*number);
     case Format::kFlops: return flops_text(*number);
     case Format::kFlopsPerSecond: return padded(format_quantity(*number, UnitKind::kFlopsPerSecond));
-    case Format::kBytesPerSecond: return padded(format_quantity(*number, UnitKind::kBytesPerSecond));
+    case Format::kBytesPerSecond: return padded(rate_text(*number));
     case Format::kWatts: return padded(format_quantity(*number, UnitKind::kWatts));
     case Format::kHertz: return padded(format_quantity(*number, UnitKind::kHertz));
     case Format::kFlag: return *number != 0 ? "yes" : "no";

@@ -110,8 +110,8 @@ class ServeOutput {
                        p.pools->prefill_chips,
                        p.pools->prefill_hardware.empty() ? "" : " of " + p.pools->prefill_hardware,
                        p.pools->prefill_replicas, describe(p.pools->prefill_layout), p.pools->decode_chips,
-                       p.pools->decode_replicas, p.pools->ratio,
-                       format_quantity(p.pools->transfer_bytes, UnitKind::kBytes), seconds_text(p.pools->transfer_s)),
+                       p.pools->decode_replicas, p.pools->ratio, bytes_text(p.pools->transfer_bytes),
+                       seconds_text(p.pools->transfer_s)),
            Role::kPlain});
     }
     if (p.speculation) {
@@ -144,14 +144,13 @@ class ServeOutput {
         format_quantity(p.tokens_per_s_per_user(), UnitKind::kNumber), seconds_text(p.ttft_s), seconds_text(p.tpot_s),
         seconds_text(p.decode_step_s), seconds_text(p.decode_low_s), seconds_text(p.decode_high_s),
         p.usd_per_million_output ? ", " + compact_usd(*p.usd_per_million_output) + " per M output tokens" : "",
-        format_quantity(p.memory.total(), UnitKind::kBytes), format_quantity(p.capacity, UnitKind::kBytes), p.bound_by);
+        bytes_text(p.memory.total()), bytes_text(p.capacity), p.bound_by);
   }
 
   std::string limit_text(const BindingLimit& l) const {
     if (l.name == "memory") {
-      return fmt::format("memory: a chip has {}, one sequence needs {} at least ({})",
-                         format_quantity(l.asked, UnitKind::kBytes), format_quantity(l.nearest, UnitKind::kBytes),
-                         l.how);
+      return fmt::format("memory: a chip has {}, one sequence needs {} at least ({})", bytes_text(l.asked),
+                         bytes_text(l.nearest), l.how);
     }
     const std::string asked = seconds_text(l.asked);
     std::string nearest = seconds_text(l.nearest);
@@ -298,15 +297,14 @@ class ServeOutput {
                            .lines = {{p.memory_rule, Role::kDim}},
                            .shown = Shown::kFull});
     out_.blocks.push_back(brief_time(p));
-    const auto bytes = [](double value) { return format_quantity(value, UnitKind::kBytes); };
-    out_.blocks.push_back(
-        brief_memory_block(fmt::format("Memory: {} of {} on each chip; as many as {} sequences fit",
-                                       bytes(p.memory.total()), bytes(p.capacity), compact_count(p.max_batch)),
-                           {{"weights", p.memory.weights},
-                            {"KV cache", p.memory.kv},
-                            {"activations", p.memory.activations},
-                            {"graphs", p.memory.graphs},
-                            {"runtime", p.memory.reserve}}));
+    out_.blocks.push_back(brief_memory_block(
+        fmt::format("Memory: {} of {} on each chip; as many as {} sequences fit", bytes_text(p.memory.total()),
+                    bytes_text(p.capacity), compact_count(p.max_batch)),
+        {{"weights", p.memory.weights},
+         {"KV cache", p.memory.kv},
+         {"activations", p.memory.activations},
+         {"graphs", p.memory.graphs},
+         {"runtime", p.memory.reserve}}));
     out_.blocks.push_back(brief_end());
     if (p.pools) pools(*p.pools);
     if (p.speculation) speculation(*p.speculation);

@@ -44,10 +44,9 @@ void add_nothing_fits(const TrainAnswer& a, std::vector<Line>& out) {
   } else {
     const double capacity = a.hw.hbm_capacity.value();
     const double total = sum_of(a.nearest_miss->figures.memory_bytes);
-    const auto bytes = [](double value) { return format_quantity(value, UnitKind::kBytes); };
     out.push_back({fmt::format("Nothing fits. Chip memory is short: the nearest layout needs {} of the {} on each "
                                "chip, {} too many.",
-                               bytes(total), bytes(capacity), bytes(total - capacity)),
+                               bytes_text(total), bytes_text(capacity), bytes_text(total - capacity)),
                    Role::kBad});
     const Layout& layout = a.nearest_miss->plan.layout;
     out.push_back({fmt::format("Nearest layout: {}; {}", degrees_text(layout), recipe_text(layout))});
@@ -60,8 +59,7 @@ std::string near_note(const TrainAnswer& a) {
     return &p != &a.plans.front() && is_near(a.question.objective, a.plans.front().plan, p.plan);
   };
   if (std::none_of(a.plans.begin(), a.plans.end(), near)) return "";
-  return fmt::format("= within {} of plan 1, less than any coefficient is known to.",
-                     format_quantity(kNear, UnitKind::kFraction));
+  return fmt::format("= within {} of plan 1, less than any coefficient is known to.", fraction_text(kNear));
 }
 
 /// " without expert overlap, which no run on this kind of chip shows,": what faster plans use and the recommended does
@@ -75,12 +73,11 @@ std::string left_aside(const Recommendation& r) {
 std::string recommended_rule(const TrainAnswer& a, Depth depth) {
   const Recommendation& r = *a.recommended;
   if (a.question.objective == Objective::kMemory || a.question.objective == Objective::kChips) return "";
-  const std::string room = format_quantity(a.hw.hbm_capacity.value() * (1 - r.usable), UnitKind::kBytes) +
-                           " of memory free" + (depth == Depth::kFull ? ", the error of its prediction" : "");
+  const std::string room = bytes_text(a.hw.hbm_capacity.value() * (1 - r.usable)) + " of memory free" +
+                           (depth == Depth::kFull ? ", the error of its prediction" : "");
   if (!r.has_room) return fmt::format("no plan leaves {}: it may not fit", room);
-  return fmt::format("the simplest within {} of the best{} that leaves {}{}",
-                     format_quantity(a.question.tie, UnitKind::kFraction), left_aside(r), room,
-                     r.only_unmeasured ? "; nothing fits without what no measured run shows" : "");
+  return fmt::format("the simplest within {} of the best{} that leaves {}{}", fraction_text(a.question.tie),
+                     left_aside(r), room, r.only_unmeasured ? "; nothing fits without what no measured run shows" : "");
 }
 
 /// "Recommended: plan 1, dp 8; mb 1, remat none, zero 1".
@@ -115,10 +112,9 @@ std::vector<Line> headline(const TrainAnswer& a) {
                       seconds_text(f.run->time_s * f.step_high_s / step),
                       f.run->cost_usd ? ", " + compact_usd(*f.run->cost_usd) : "", out);
   }
-  out += fmt::format(", MFU {}, {} of {}, {} tokens/s; bound by {}", format_quantity(f.mfu, UnitKind::kFraction),
-                     format_quantity(sum_of(f.memory_bytes), UnitKind::kBytes),
-                     format_quantity(a.hw.hbm_capacity.value(), UnitKind::kBytes), compact_count(f.tokens_per_s),
-                     f.bound_by);
+  out += fmt::format(", MFU {}, {} of {}, {} tokens/s; bound by {}", fraction_text(f.mfu),
+                     bytes_text(sum_of(f.memory_bytes)), bytes_text(a.hw.hbm_capacity.value()),
+                     compact_count(f.tokens_per_s), f.bound_by);
   const bool recommended = a.question.plan == 0 && a.recommended;
   std::vector<Line> lines{{(recommended ? recommended_name(a)
                                         : detailed_name(a) + ", " + degrees_text(shown->plan.layout) + "; " +
@@ -160,7 +156,7 @@ std::string batch_note(const TrainAnswer& a) {
       "The batch does not fill this machine: a step gives each chip {} tokens, and for {} of it the chips wait. With "
       "--batch-tokens {} they would work for more than half of it.",
       compact_count(step_tokens(a, best.plan) / static_cast<double>(best.plan.slice.chips)),
-      format_quantity(1 - busy / best.plan.step_s, UnitKind::kFraction), compact_count(*a.batch_to_fill));
+      fraction_text(1 - busy / best.plan.step_s), compact_count(*a.batch_to_fill));
 }
 
 /// What the mark of the table means.
@@ -186,8 +182,7 @@ Block ranking(const TrainAnswer& a) {
   std::string why = a.recommended ? recommended_rule(a, Depth::kBrief) : "";
   if (!why.empty()) why = "* Recommended: " + why + ".";
   std::string marks;
-  const std::string near =
-      near_note(a).empty() ? "" : fmt::format("= within {} of plan 1.", format_quantity(kNear, UnitKind::kFraction));
+  const std::string near = near_note(a).empty() ? "" : fmt::format("= within {} of plan 1.", fraction_text(kNear));
   const std::string tight = tight_note(a).empty() ? "" : "tight: may not fit.";
   for (const std::string& note : {near, why, tight}) {
     if (!note.empty()) marks += (marks.empty() ? "" : " ") + note;

@@ -119,8 +119,8 @@ Block conventions_block(const TrainAnswer& answer, const RankedPlan& ranked) {
     out.lines.push_back({fmt::format("MFU is of the dense {} peak, {}", name_of(precision.compute),
                                      format_quantity(peak->value(), UnitKind::kFlopsPerSecond, 4))});
   }
-  out.lines.push_back({fmt::format("hardware utilization, recomputation included: {}",
-                                   format_quantity(ranked.figures.hfu, UnitKind::kFraction))});
+  out.lines.push_back(
+      {fmt::format("hardware utilization, recomputation included: {}", fraction_text(ranked.figures.hfu))});
   return out;
 }
 
@@ -160,12 +160,11 @@ Block brief_time(const RankedPlan& ranked) {
 
 /// The parts of the fullest chip's memory, and what a run may need.
 Block brief_memory(const TrainAnswer& answer, const RankedPlan& ranked) {
-  const auto text = [](double value) { return format_quantity(value, UnitKind::kBytes); };
   const MemoryBand& band = ranked.figures.memory_band;
   return brief_memory_block(
       fmt::format("Memory: {} of {} on the fullest chip; a run may need {} to {}{}",
-                  text(sum_of(ranked.figures.memory_bytes)), text(answer.hw.hbm_capacity.value()), text(band.low),
-                  text(band.high), is_tight(ranked) ? ": tight, may not fit" : ""),
+                  bytes_text(sum_of(ranked.figures.memory_bytes)), bytes_text(answer.hw.hbm_capacity.value()),
+                  bytes_text(band.low), bytes_text(band.high), is_tight(ranked) ? ": tight, may not fit" : ""),
       ranked.figures.memory_bytes);
 }
 
@@ -223,9 +222,6 @@ std::string_view part_words(std::string_view part) {
   return "short of hosts";
 }
 
-std::string fraction_text(double value) { return format_quantity(value, UnitKind::kFraction); }
-std::string rate_text(double value) { return format_quantity(value, UnitKind::kBytesPerSecond); }
-
 std::string totals(const TrainAnswer& answer, const RunFigures& run) {
   std::string text = fmt::format("{} tokens in {} steps: {}, {} chip-hours", compact_count(run.tokens),
                                  compact_count(run.steps), seconds_text(run.time_s), compact_count(run.chip_hours));
@@ -251,10 +247,9 @@ void add_failures(const RunEconomics& e, std::vector<Line>& out) {
                              seconds_text(e.mtbf_s), seconds_text(e.restart_s))});
   const std::string behind =
       e.checkpoint_behind_s > 0 ? fmt::format(", and it is safe {} later", seconds_text(e.checkpoint_behind_s)) : "";
-  out.push_back(
-      {fmt::format("a checkpoint of {} every {} ({}): the job waits {}{}; {} to storage in the mean",
-                   format_quantity(e.checkpoint_bytes, UnitKind::kBytes), seconds_text(e.interval_s), interval_words(e),
-                   seconds_text(e.checkpoint_blocked_s), behind, rate_text(e.storage_bytes_per_s))});
+  out.push_back({fmt::format("a checkpoint of {} every {} ({}): the job waits {}{}; {} to storage in the mean",
+                             bytes_text(e.checkpoint_bytes), seconds_text(e.interval_s), interval_words(e),
+                             seconds_text(e.checkpoint_blocked_s), behind, rate_text(e.storage_bytes_per_s))});
 }
 
 std::string spares_text(const SpareFigures& s) {
@@ -319,58 +314,57 @@ Block searched_block(const TrainAnswer& answer) {
   return in_section("searched", lines_block("Searched", std::move(out)));
 }
 
-/// What was cut, by constraint, the most frequent first.
-std::vector<std::pair<double, Reject>> cuts(const SearchStats& stats) {
-  std::vector<std::pair<double, Reject>> out;
+/// Layouts that one constraint cut.
+struct Cut {
+  double count = 0;
+  std::string reason;
+  std::string key;
+};
+
+/// By constraint, the most frequent first.
+std::vector<Cut> cuts_of_rules(const SearchStats& stats) {
+  std::vector<Cut> out;
   for (std::size_t i = 0; i < kRejectCount; ++i) {
-    if (stats.rejected[i] > 0) out.emplace_back(static_cast<double>(stats.rejected[i]), static_cast<Reject>(i));
+    const auto reason = static_cast<Reject>(i);
+    if (stats.rejected[i] == 0) continue;
+    out.push_back({static_cast<double>(stats.rejected[i]), std::string(describe(reason)), std::string(key_of(reason))});
   }
-  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::stable_sort(out.begin(), out.end(), [](const Cut& a, const Cut& b) { return a.count > b.count; });
   return out;
 }
 
-/// The most frequent constraints in one line.
-std::string excluded_text(const std::vector<std::pair<double, Reject>>& all) {
+/// What the stack cannot run.
+std::vector<Cut> cuts_of_stack(const SearchStats& stats) {
+  std::vector<Cut> out;
+  for (const StackCut& cut : stack_cuts(stats)) {
+    out.push_back({static_cast<double>(cut.layouts), cut.fact->says, "stack: " + cut.fact->name});
+  }
+  return out;
+}
+
+/// The most frequent in one line.
+Line cuts_line(const std::string& lead, const std::vector<Cut>& cuts) {
   constexpr std::size_t kShown = 3;
   std::vector<std::string> parts;
-  for (std::size_t i = 0; i < std::min(kShown, all.size()); ++i) {
-    parts.push_back(fmt::format("{} x {}", compact_count(all[i].first), describe(all[i].second)));
+  for (const Cut& cut : cuts) {
+    if (parts.size() < kShown) parts.push_back(fmt::format("{} x {}", compact_count(cut.count), cut.reason));
   }
-  std::string out =
-      "excluded, counted where the search cut, so that one count may stand for many layouts: " + join(parts, "; ");
-  if (all.size() > kShown) out += fmt::format("; {} more with --verbose", all.size() - kShown);
-  return out;
+  if (cuts.size() > kShown) parts.push_back(fmt::format("{} more with --verbose", cuts.size() - kShown));
+  return {lead + ": " + join(parts, "; ")};
 }
 
-/// What the stack cannot run of it, the most frequent facts in one line.
-std::string stack_text(const SearchStats& stats) {
-  constexpr std::size_t kShown = 3;
-  const std::vector<StackCut> all = stack_cuts(stats);
-  std::vector<std::string> parts;
-  for (std::size_t i = 0; i < std::min(kShown, all.size()); ++i) {
-    parts.push_back(fmt::format("{} x {}", compact_count(static_cast<double>(all[i].layouts)), all[i].fact->says));
-  }
-  std::string out = fmt::format("of these by {} (--stack any lifts it): {}", stats.launcher->name(), join(parts, "; "));
-  if (all.size() > kShown) out += fmt::format("; {} more with --verbose", all.size() - kShown);
-  return out;
-}
-
-Block excluded_block(const std::vector<std::pair<double, Reject>>& all, const SearchStats& stats) {
+Block excluded_block(const std::vector<Cut>& by_rules, const std::vector<Cut>& by_stack, const SearchStats& stats) {
   Block out = lines_block("Excluded, by constraint",
                           {{"counted where the search cut: a cut early in the search stands for many layouts, one "
                             "late for a single one, so counts do not compare across constraints",
                             Role::kDim}});
-  for (const auto& [count, reason] : all) {
-    out.records.push_back(
-        {{number_figure("count", "cuts", Format::kCount, count), text_figure("reason", "constraint", describe(reason)),
-          with_importance(rigid_text("key", "search.rejected", key_of(reason)), 1)}});
-  }
-  for (const StackCut& cut : stack_cuts(stats)) {
-    out.records.push_back(
-        {{number_figure("count", "cuts", Format::kCount, static_cast<double>(cut.layouts)),
-          text_figure("reason", "constraint", fmt::format("{}: {}", stats.launcher->name(), cut.fact->says)),
-          with_importance(rigid_text("key", "search.rejected", "stack: " + cut.fact->name), 1)}});
-  }
+  const auto add = [&](const Cut& cut, const std::string& whose) {
+    out.records.push_back({{number_figure("count", "cuts", Format::kCount, cut.count),
+                            text_figure("reason", "constraint", whose + cut.reason),
+                            with_importance(rigid_text("key", "search.rejected", cut.key), 1)}});
+  };
+  for (const Cut& cut : by_rules) add(cut, "");
+  for (const Cut& cut : by_stack) add(cut, stats.launcher->name() + ": ");
   return out;
 }
 
@@ -381,7 +375,6 @@ Block memory_block(const TrainAnswer& answer, const RankedPlan& ranked, std::str
   const double total = sum_of(ranked.figures.memory_bytes);
   const bool fits = total <= capacity;
   const PartsTable table{"part", "bytes", "of capacity", Format::kBytes, capacity};
-  const auto bytes_text = [](double value) { return format_quantity(value, UnitKind::kBytes); };
   Block out = lines_block(title, {});
   for (const auto& [part, bytes] : ranked.figures.memory_bytes) {
     if (bytes != 0) out.records.push_back(parts_record(table, part, bytes));
@@ -434,17 +427,22 @@ std::vector<Block> plan_blocks(const TrainAnswer& answer) {
 
 std::vector<Block> search_blocks(const TrainAnswer& answer, bool all_reasons) {
   std::vector<Block> out{searched_block(answer)};
-  const auto all = cuts(answer.search);
-  // Without a plan the reasons are the answer.
-  if (all_reasons || answer.question.explain || answer.plans.empty()) {
-    if (!all.empty()) out.push_back(excluded_block(all, answer.search));
-  } else if (!all.empty()) {
-    out.back().lines.push_back({excluded_text(all)});
-    if (!stack_cuts(answer.search).empty()) out.back().lines.push_back({stack_text(answer.search)});
+  const std::vector<Cut> by_rules = cuts_of_rules(answer.search);
+  const std::vector<Cut> by_stack = cuts_of_stack(answer.search);
+  // Without a plan the reasons are the answer, the most frequent of them the brief one.
+  const bool apart = all_reasons || answer.question.explain || answer.plans.empty();
+  if (apart && !by_rules.empty()) {
+    out.push_back(excluded_block(by_rules, by_stack, answer.search));
+  } else if (!by_rules.empty()) {
+    out.back().lines.push_back(
+        cuts_line("excluded, counted where the search cut, so that one count may stand for many layouts", by_rules));
+    if (!by_stack.empty()) {
+      out.back().lines.push_back(
+          cuts_line(fmt::format("of these by {} (--stack any lifts it)", answer.search.launcher->name()), by_stack));
+    }
   }
   for (Block& block : out) block.last = true;
   out.front().shown = Shown::kFull;
-  // Without a plan the reasons are the answer, the most frequent of them the brief one.
   constexpr std::size_t kBriefRows = 5;
   if (out.size() > 1) {
     out.back().brief_rows = kBriefRows;

@@ -13,8 +13,7 @@
 namespace scalecalc {
 namespace {
 
-std::string size_percent(double fraction) { return format_quantity(std::abs(fraction), UnitKind::kFraction); }
-std::string bytes(double value) { return format_quantity(value, UnitKind::kBytes); }
+std::string size_percent(double fraction) { return fraction_text(std::abs(fraction)); }
 /// The largest of the figures that grew; nullptr if none did.
 const ComparedFigure* main_loss(const std::vector<ComparedFigure>& figures) {
   const auto found = std::find_if(figures.begin(), figures.end(), [](const auto& f) { return f.change() > 0; });
@@ -43,7 +42,7 @@ std::string main_cause(const PlanComparison& against) {
 
 std::string main_part(const PlanComparison& against) {
   const ComparedFigure* loss = main_loss(against.memory_bytes);
-  return loss == nullptr ? "" : fmt::format(", mainly {} (+{})", loss->name, bytes(loss->change()));
+  return loss == nullptr ? "" : fmt::format(", mainly {} (+{})", loss->name, bytes_text(loss->change()));
 }
 
 double memory_change(const PlanComparison& against) {
@@ -73,7 +72,7 @@ std::string outranked(const TrainAnswer& a, const LayoutVerdict& v) {
              main_cause(against);
     case Objective::kMemory:
       if (memory_change(against) == 0) return "needs the memory of plan 1 and is " + speed(against);
-      return fmt::format("needs {} a chip more than plan 1", bytes(memory_change(against))) + main_part(against);
+      return fmt::format("needs {} a chip more than plan 1", bytes_text(memory_change(against))) + main_part(against);
     case Objective::kChips:
       if (chips == best_chips) return "takes the chips of plan 1 and is " + speed(against) + main_cause(against);
       return fmt::format("takes {} chips, plan 1 takes {}", group_thousands(v.plan->plan.slice.chips),
@@ -94,11 +93,12 @@ std::string place(const LayoutVerdict& v) {
 std::string out_of_memory(const TrainAnswer& a, const LayoutVerdict& v) {
   const double total = sum_of(v.plan->figures.memory_bytes);
   const double capacity = a.hw.hbm_capacity.value();
-  std::string out = fmt::format("out of memory: it needs at least {} of the {} on each chip, {} too many", bytes(total),
-                                bytes(capacity), bytes(total - capacity));
+  std::string out = fmt::format("out of memory: it needs at least {} of the {} on each chip, {} too many",
+                                bytes_text(total), bytes_text(capacity), bytes_text(total - capacity));
   const ComparedFigure* loss = v.against_best ? main_loss(v.against_best->memory_bytes) : nullptr;
   if (loss != nullptr) {
-    out += fmt::format("; against plan 1 mainly {} ({}, there {})", loss->name, bytes(loss->other), bytes(loss->best));
+    out += fmt::format("; against plan 1 mainly {} ({}, there {})", loss->name, bytes_text(loss->other),
+                       bytes_text(loss->best));
   }
   return out;
 }

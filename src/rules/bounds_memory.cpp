@@ -142,9 +142,8 @@ class MemoryRules {
 
   /// The book keeps the activations of all tokens at once; a step may go through them one sequence at a time.
   void conclude(double book, double hbm, const CheckpointPolicy& policy, const std::optional<double>& least) {
-    const auto bytes = [](double value) { return format_quantity(value, UnitKind::kBytes); };
     const std::string counted =
-        fmt::format("{} on each chip of {}, everything divided over all of them", bytes(book), bytes(hbm));
+        fmt::format("{} on each chip of {}, everything divided over all of them", bytes_text(book), bytes_text(hbm));
     const bool fits = book <= hbm;
     const bool least_fits = least ? *least <= hbm : fits;
     if (fits && least_fits) return list_.conclude(fmt::format("Memory is enough: {}.", counted));
@@ -152,12 +151,12 @@ class MemoryRules {
       return list_.conclude(fmt::format(
           "Memory is short: {} by the book's count, but {} as train counts, with one sequence at a time and "
           "every layer run again.",
-          counted, bytes(*least)));
+          counted, bytes_text(*least)));
     }
     if (!least) return list_.conclude(fmt::format("Memory is short: {}.", counted));
     list_.conclude(fmt::format(
         "Memory is {}: keeping {} of all tokens takes {}; one sequence at a time, every layer run again, takes {}.",
-        least_fits ? "enough only with less kept" : "short", text_of(policy), counted, bytes(*least)));
+        least_fits ? "enough only with less kept" : "short", text_of(policy), counted, bytes_text(*least)));
   }
 
   /// Of train's recipe that needs least beside the degrees given, by the same count (cost/memory.cpp). Nothing where

@@ -135,8 +135,7 @@ void ServingInputs::sizes(BoundList& list) {
   }
   if (total_bytes && *total_bytes < weights) {
     throw UserError(fmt::format("--total-bytes {} leaves nothing for the KV cache: the weights are {}",
-                                format_quantity(total_bytes->value().value(), UnitKind::kBytes),
-                                format_quantity(weights.value().value(), UnitKind::kBytes)),
+                                bytes_text(total_bytes->value().value()), bytes_text(weights.value().value())),
                     "weights and KV cache of all sequences together");
   }
 }
@@ -159,9 +158,9 @@ void ServingInputs::kv_of_model(const ModelSpec& model, BoundList& list) {
   BytesOf<Traced> constant;
   if (states.value() > 0) {
     constant = read(kReader, states, "states", "of recurrent layers, in fp32");
-    list.assume({fmt::format("recurrent layers keep {} of each sequence, whatever its length",
-                             format_quantity(states.value(), UnitKind::kBytes)),
-                 "", model.source});
+    list.assume(
+        {fmt::format("recurrent layers keep {} of each sequence, whatever its length", bytes_text(states.value())), "",
+         model.source});
   }
   if (!context) return;
   kv_per_sequence =
@@ -313,12 +312,12 @@ void conclude(const ServingInputs& in, const ServingPoint& point, BoundList& lis
   const std::string sequences = count_of(point.batch.value(), "sequence");
   if (point.fits && !*point.fits) {
     list.conclude(fmt::format("Serving: no room for {}: weights and KV cache take {} of {}.", sequences,
-                              format_quantity(point.total_bytes->value().value(), UnitKind::kBytes),
-                              format_quantity((*in.capacity * *in.chips).value().value(), UnitKind::kBytes)));
+                              bytes_text(point.total_bytes->value().value()),
+                              bytes_text((*in.capacity * *in.chips).value().value())));
   }
   if (!point.step) return;
   list.conclude(fmt::format("Serving: a decode step of {} takes {}{}, {} tokens/s.", sequences,
-                            format_quantity(point.step->value().value(), UnitKind::kSeconds),
+                            seconds_text(point.step->value().value()),
                             point.bound_by.empty() ? "" : ", bound by " + point.bound_by,
                             format_quantity(point.tokens_per_s->value().value(), UnitKind::kNumber)));
 }

@@ -143,8 +143,7 @@ class RunReader {
         value_of(run.interval) + value_of(run.blocked) + value_of(run.behind) + value_of(run.restart);
     if (stretch < kHopeless * value_of(run.mtbf)) return;
     throw UserError(fmt::format("a failure every {} leaves no time: from a restart to the next checkpoint it is {}",
-                                format_quantity(value_of(run.mtbf), UnitKind::kSeconds),
-                                format_quantity(stretch, UnitKind::kSeconds)),
+                                seconds_text(value_of(run.mtbf)), seconds_text(stretch)),
                     "a longer --mtbf, or fewer chips");
   }
 

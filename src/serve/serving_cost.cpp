@@ -257,8 +257,6 @@ class MemoryBuilder {
   const ServeLayout& layout_;
 };
 
-std::string bytes_text(double value) { return format_quantity(value, UnitKind::kBytes); }
-
 }  // namespace
 
 ServeMemory::ServeMemory(const ServeBasis<double>& basis, const ServeLayout& layout, double draft)

@@ -31,7 +31,7 @@ std::string offload_rule(const TrainQuestion& q, const HardwareSpec& hw) {
   return fmt::format(
       "offload is tried where a layout does not fit otherwise: optimizer state, activations, both, weights too; {} of "
       "host memory for each chip",
-      format_quantity(hw.host_memory().value(), UnitKind::kBytes));
+      bytes_text(hw.host_memory().value()));
 }
 
 /// What is searched, of what a stack offers where there is one.

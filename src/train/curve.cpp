@@ -41,7 +41,7 @@ void no_plan(CurvePoint& point, PointStatus status, std::string reason) {
 /// Why a search came back without a plan.
 void explain_none(const PlanRequest& request, const PlanResult& result, CurvePoint& point) {
   if (result.nearest_miss) {
-    const auto bytes = [](Bytes b) { return format_quantity(b.value(), UnitKind::kBytes); };
+    const auto bytes = [](Bytes b) { return bytes_text(b.value()); };
     return no_plan(point, PointStatus::kOutOfMemory,
                    fmt::format("the nearest layout needs {} of the {} on each chip",
                                bytes(result.nearest_miss->memory.total()), bytes(request.hw->hbm_capacity)));

@@ -71,8 +71,7 @@ class RunTerms {
   void storage() {
     const bool link = job_.hw.pcie_bandwidth.has_value();
     if (!q_.storage_bandwidth && job_.hw.storage_bandwidth) {
-      assume(fmt::format("{} to storage from each host",
-                         format_quantity(job_.hw.storage_bandwidth->value(), UnitKind::kBytesPerSecond)),
+      assume(fmt::format("{} to storage from each host", rate_text(job_.hw.storage_bandwidth->value())),
              "--storage-bandwidth", job_.hw.host_source);
       return;
     }

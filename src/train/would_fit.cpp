@@ -58,7 +58,7 @@ std::optional<std::string> without(const PlanRequest& request, const Pinned& pin
   const std::int64_t chips = found.front().slice.chips;
   return fmt::format("with {} instead of {} it fits{}, step {}", join_and(now), join_and(before),
                      chips == request.slices.front().chips ? "" : fmt::format(" on {} chips", group_thousands(chips)),
-                     format_quantity(found.front().step_s, UnitKind::kSeconds));
+                     seconds_text(found.front().step_s));
 }
 
 Pinned pinned_of(const LayoutFilter& fix, std::initializer_list<std::string_view> names) {
