@@ -59,10 +59,8 @@ class Details {
     if (shards_) add("shard_bytes", "bytes of one member's shard", Format::kBytes, p_.shard);
     const std::string& tier = p_.time.bound_tier;
     out_.push_back(figure("bound_tier", "tier that binds", Format::kText, tier.empty() ? Cell{} : Cell(tier)));
-    if (p_.time.hops > 0)
-      out_.push_back(number_figure("hops", "hops", Format::kInteger, static_cast<double>(p_.time.hops)));
-    if (p_.ports > 0)
-      out_.push_back(number_figure("links", "links used at once", Format::kInteger, static_cast<double>(p_.ports)));
+    if (p_.time.hops > 0) out_.push_back(count_figure("hops", p_.time.hops, "hops"));
+    if (p_.ports > 0) out_.push_back(count_figure("links", p_.ports, "links used at once"));
     add_if("link_bytes_per_s", "rate of a link, one direction", Format::kBytesPerSecond, f_.link);
     add_if("link_bytes", "bytes over each link, one direction", Format::kBytes, f_.link_bytes,
            "its share of the array, both ways of an all-reduce");
@@ -198,7 +196,7 @@ Record point_record(const CollectivePoint& p, bool shards, bool explained) {
   const PointFigures made(explained);
   Record out{{
       made("bytes", "bytes", Format::kBytes, p.bytes),
-      number_figure("group", "group", Format::kInteger, static_cast<double>(p.group)),
+      count_figure("group", p.group, "group"),
       made("time_s", "time", Format::kSeconds, p.time.time),
       made("bandwidth_time_s", "bandwidth time", Format::kSeconds, p.time.bandwidth_time),
       made("latency_s", "latency", Format::kSeconds, p.time.latency),

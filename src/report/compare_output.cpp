@@ -18,7 +18,7 @@ Figure dimension_figure(const LayoutDimension& d, const Layout& layout) {
   const std::string key = fmt::format("layout.{}", d.json_key);
   const std::int64_t value = d.value(layout);
   switch (d.kind) {
-    case DimensionKind::kCount: return number_figure(key, "", Format::kInteger, to_double(value));
+    case DimensionKind::kCount: return count_figure(key, value);
     case DimensionKind::kSwitch: return number_figure(key, "", Format::kFlag, value != 0 ? 1.0 : 0.0);
     case DimensionKind::kWord: break;
   }
@@ -96,7 +96,7 @@ class RunOutput {
     add_identity(out.figures, row);
     if (!row.answered()) {
       out.group = "Not possible";
-      out.figures.push_back(number_figure("chips", "", Format::kInteger, to_double(row.chips_asked)));
+      out.figures.push_back(count_figure("chips", row.chips_asked));
       return out;
     }
     machine(row, out.figures);
@@ -111,10 +111,10 @@ class RunOutput {
 
   static void machine(const ComparedRun& row, std::vector<Figure>& f) {
     const Plan& plan = row.sized->plan.plan;
-    f.push_back(number_figure("chips", "chips", Format::kInteger, to_double(plan.slice.chips)));
+    f.push_back(count_figure("chips", plan.slice.chips, "chips"));
     f.push_back(text_figure("slice", "", plan.slice.name()));
-    f.push_back(number_figure("idle_chips", "", Format::kInteger, to_double(row.chips_rented() - plan.slice.chips)));
-    f.push_back(number_figure("slices", "", Format::kInteger, to_double(plan.slice.slices)));
+    f.push_back(count_figure("idle_chips", row.chips_rented() - plan.slice.chips));
+    f.push_back(count_figure("slices", plan.slice.slices));
     std::vector<Cell> axes;
     for (const std::int64_t axis : plan.slice.shape) axes.emplace_back(to_double(axis));
     f.push_back(list_figure("shape", "", std::move(axes)));
@@ -244,7 +244,7 @@ class RunOutput {
                            .is_list = false,
                            .records = {{{number_figure("counts", "", Format::kInteger, counts),
                                          number_figure("evaluated", "", Format::kInteger, evaluated),
-                                         number_figure("complete", "", Format::kFlag, c_.complete ? 1 : 0)}}}});
+                                         flag_figure("complete", c_.complete)}}}});
   }
 
   const TrainComparison& c_;

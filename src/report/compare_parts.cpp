@@ -95,7 +95,7 @@ void add_unranked(Output& output, const std::vector<const ComparedSystem*>& rows
     }
   }
   if (!out.empty()) {
-    output.summary.push_back({fmt::format("if never preempted: {}", join(out, "; ")), Role::kWarning});
+    say(output.summary, Role::kWarning, "if never preempted: {}", join(out, "; "));
   }
 }
 

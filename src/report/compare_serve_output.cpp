@@ -37,9 +37,7 @@ class ServiceOutput {
     }
     break_even();
     add_expectations(out_, c_.expectations);
-    out_.blocks.push_back({.key = "search",
-                           .is_list = false,
-                           .records = {{{number_figure("complete", "", Format::kFlag, c_.complete ? 1 : 0)}}}});
+    out_.blocks.push_back({.key = "search", .is_list = false, .records = {{{flag_figure("complete", c_.complete)}}}});
     out_.assumptions = c_.assumptions;
     out_.deciding = deciding_of_training();
     out_.deciding.insert(out_.deciding.end(), {"--cloud", "--price-kind", "--weights", "--kv", "--engine"});
@@ -56,16 +54,14 @@ class ServiceOutput {
     }
     for (const ComparedService& row : c_.systems) {
       if (row.rank_cost != 1) continue;
-      out_.summary.push_back({fmt::format("cheapest: {}, {} a million output tokens", winners(rows_, RankBy::kCost),
-                                          compact_usd(*row.usd)),
-                              Role::kGood});
+      say(out_.summary, Role::kGood, "cheapest: {}, {} a million output tokens", winners(rows_, RankBy::kCost),
+          compact_usd(*row.usd));
       break;
     }
     for (const ComparedService& row : c_.systems) {
       if (row.rank_time != 1) continue;
-      out_.summary.push_back(
-          {fmt::format("fastest: {}, a request in {}", winners(rows_, RankBy::kTime), seconds_text(*row.time_s)),
-           Role::kGood});
+      say(out_.summary, Role::kGood, "fastest: {}, a request in {}", winners(rows_, RankBy::kTime),
+          seconds_text(*row.time_s));
       break;
     }
     add_unranked(out_, rows_, " a million output tokens");
@@ -86,7 +82,7 @@ class ServiceOutput {
       return out;
     }
     const ServePoint& p = row.best();
-    f.push_back(number_figure("chips", "chips", Format::kInteger, to_double(p.chips)));
+    f.push_back(count_figure("chips", p.chips, "chips"));
     add_price(f, row);
     f.push_back(text_figure("layout_text", "layout", describe(p.layout), 6));
     add_serve_layout(f, "layout.", p.layout);

@@ -38,9 +38,7 @@ class DistillOutput {
     out_.blocks.push_back(
         {.key = "search",
          .is_list = false,
-         .records = {{{number_figure("splits", "", Format::kInteger, static_cast<double>(a_.splits)),
-                       number_figure("left_out", "", Format::kInteger, static_cast<double>(a_.left_out))},
-                      {}}}});
+         .records = {{{count_figure("splits", a_.splits), count_figure("left_out", a_.left_out)}, {}}}});
     out_.assumptions = a_.assumptions;
     out_.deciding = deciding_of_training();
     out_.deciding.emplace_back("--weights");
@@ -69,11 +67,8 @@ class DistillOutput {
   }
 
   void summary(const DistillPlan& p) {
-    out_.summary.push_back(
-        {fmt::format("a step takes {}{}; the {} binds", seconds_text(value_of(p.step)),
-                     a_.over_alone ? fmt::format(", {:.3g} times the student alone", a_.over_alone->value()) : "",
-                     p.bound_by),
-         Role::kGood});
+    say(out_.summary, Role::kGood, "a step takes {}{}; the {} binds", seconds_text(value_of(p.step)),
+        a_.over_alone ? fmt::format(", {:.3g} times the student alone", a_.over_alone->value()) : "", p.bound_by);
     out_.summary.push_back({way(p), Role::kPlain});
   }
 
@@ -81,8 +76,8 @@ class DistillOutput {
     Block block{.key = "plans", .title = a_.plans.empty() ? "" : "Ways to bring the teacher in"};
     for (const DistillPlan& p : a_.plans) {
       std::vector<Figure> f{text_figure("teacher_on", "teacher", name_of_place(p.place)),
-                            number_figure("teacher_chips", "teach", Format::kInteger, to_double(p.teacher_chips)),
-                            number_figure("student_chips", "train", Format::kInteger, to_double(p.student_chips)),
+                            count_figure("teacher_chips", p.teacher_chips, "teach"),
+                            count_figure("student_chips", p.student_chips, "train"),
                             text_figure("teacher_layout", "teacher's layout", describe(p.teacher_layout), 2),
                             text_figure("student_layout", "student's layout", plan_words(*p.student), 3),
                             number_figure("step_time_s", "step", Format::kSeconds, value_of(p.step)),
@@ -91,7 +86,7 @@ class DistillOutput {
                             number_figure("transfer_time_s", "logits", Format::kSeconds, value_of(p.transfer_time), 1),
                             number_figure("idle_share", "idle", Format::kFraction, p.idle_share.value(), 2),
                             text_figure("bound_by", "bound by", p.bound_by, 1),
-                            number_figure("teacher_offloaded", "", Format::kFlag, p.offloaded ? 1 : 0)};
+                            flag_figure("teacher_offloaded", p.offloaded)};
       block.records.push_back({std::move(f), {}});
     }
     out_.blocks.push_back(std::move(block));

@@ -251,13 +251,13 @@ void summarize(const MatmulAnswer& found, Output& out) {
   if (found.products.size() == 1) {
     const AxisCase& whole = found.products.front().whole;
     const std::string axis = whole.axis.empty() ? "" : "axis " + whole.axis + " ";
-    out.summary.push_back({fmt::format("Case {} of the book: {}{}.", whole.number, axis, whole.reason), Role::kPlain});
+    say(out.summary, Role::kPlain, "Case {} of the book: {}{}.", whole.number, axis, whole.reason);
   }
   const std::string time = seconds_text(value_of(best.time));
   const std::string tail = best.collectives.empty() ? "nothing is sent"
                                                     : fmt::format("{} if communication does not run under the matmul",
                                                                   seconds_text(value_of(best.upper_time)));
-  out.summary.push_back({fmt::format("Fastest: {}: {}, {}.", best.name, time, tail), Role::kGood});
+  say(out.summary, Role::kGood, "Fastest: {}: {}, {}.", best.name, time, tail);
 }
 
 }  // namespace

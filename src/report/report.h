@@ -2,9 +2,12 @@
 // lines. Whoever fills a Report has done all the arithmetic; renderers only format.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <concepts>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -61,6 +64,16 @@ struct Line {
   std::string text;  ///< a newline inside asks for a continuation line
   Role role = Role::kPlain;
 };
+
+/// One line more, as fmt::format writes it.
+template <class... Args>
+void say(std::vector<Line>& out, Role role, fmt::format_string<Args...> text, Args&&... args) {
+  out.push_back({fmt::format(text, std::forward<Args>(args)...), role});
+}
+template <class... Args>
+void say(std::vector<Line>& out, fmt::format_string<Args...> text, Args&&... args) {
+  say(out, Role::kPlain, text, std::forward<Args>(args)...);
+}
 
 struct Section {
   std::string name;  ///< for --only

@@ -71,18 +71,15 @@ class RlOutput {
     const RlPlan& p = a_.plans.front();
     const double step = value_of(p.step);
     const double generation = value_of(p.generator_busy);
-    out_.summary.push_back(
-        {fmt::format("a step takes {}: {} generates for {} ({:.3g} %), training side {}", seconds_text(step),
-                     p.placement == RlPlacement::kSplit ? fmt::format("a pool of {} chips", p.generator_chips)
-                                                        : std::string("the engine"),
-                     seconds_text(generation), 100 * generation / step, seconds_text(value_of(p.trainer_busy))),
-         Role::kGood});
+    say(out_.summary, Role::kGood, "a step takes {}: {} generates for {} ({:.3g} %), training side {}",
+        seconds_text(step),
+        p.placement == RlPlacement::kSplit ? fmt::format("a pool of {} chips", p.generator_chips)
+                                           : std::string("the engine"),
+        seconds_text(generation), 100 * generation / step, seconds_text(value_of(p.trainer_busy)));
     if (p.placement == RlPlacement::kSplit) {
-      out_.summary.push_back(
-          {fmt::format("{} chips generate, {} train{}; {:.3g} % of the chips' time is idle", p.generator_chips,
-                       p.trainer_chips, p.idle_chips > 0 ? fmt::format(", {} are left over", p.idle_chips) : "",
-                       100 * p.idle_share.value()),
-           Role::kPlain});
+      say(out_.summary, Role::kPlain, "{} chips generate, {} train{}; {:.3g} % of the chips' time is idle",
+          p.generator_chips, p.trainer_chips, p.idle_chips > 0 ? fmt::format(", {} are left over", p.idle_chips) : "",
+          100 * p.idle_share.value());
     } else {
       out_.summary.push_back(
           {p.offloaded ? "engine and trainer take turns on all chips; the trainer's state waits in the host's memory"
@@ -90,11 +87,10 @@ class RlOutput {
            Role::kPlain});
     }
     if (p.generation.tail > 0.2) {
-      out_.summary.push_back(
-          {fmt::format("{:.3g} % of generation is the last tenth of the responses; the longest has {} "
-                       "tokens",
-                       100 * p.generation.tail, group_thousands(std::llround(a_.tokens.longest))),
-           Role::kWarning});
+      say(out_.summary, Role::kWarning,
+          "{:.3g} % of generation is the last tenth of the responses; the longest has {} "
+          "tokens",
+          100 * p.generation.tail, group_thousands(std::llround(a_.tokens.longest)));
     }
   }
 
@@ -104,8 +100,8 @@ class RlOutput {
       const double step = value_of(p.step);
       std::vector<Figure> f{
           text_figure("placement", "placement", name_of_placement(p.placement)),
-          number_figure("generator_chips", "generate", Format::kInteger, to_double(p.generator_chips)),
-          number_figure("trainer_chips", "train", Format::kInteger, to_double(p.trainer_chips)),
+          count_figure("generator_chips", p.generator_chips, "generate"),
+          count_figure("trainer_chips", p.trainer_chips, "train"),
           text_figure("generator_layout", "engine", describe(p.generation.layout), 2),
           text_figure("trainer_layout", "trainer", plan_words(*p.policy), 3),
           number_figure("step_time_s", "step", Format::kSeconds, step),
@@ -117,7 +113,7 @@ class RlOutput {
                         a_.step_tokens() / step / to_double(q_.train.chips), 1),
           number_figure("generation_share", "", Format::kFraction, value_of(p.generator_busy) / step),
           number_figure("idle_share", "idle", Format::kFraction, p.idle_share.value(), 2),
-          number_figure("state_offloaded", "", Format::kFlag, p.offloaded ? 1 : 0)};
+          flag_figure("state_offloaded", p.offloaded)};
       block.records.push_back({std::move(f), {}});
     }
     out_.blocks.push_back(std::move(block));
@@ -148,7 +144,7 @@ class RlOutput {
 
   void rollouts(const Generation& g) {
     std::vector<Figure> f{
-        number_figure("sequences", "sequences", Format::kInteger, to_double(a_.sequences())),
+        count_figure("sequences", a_.sequences(), "sequences"),
         number_figure("tokens", "tokens of a step", Format::kCount, a_.step_tokens()),
         number_figure("longest_tokens", "longest response", Format::kInteger, a_.tokens.longest),
         number_figure("longest_time_s", "from first to last token of it", Format::kSeconds, g.longest_s),
@@ -157,8 +153,7 @@ class RlOutput {
         explain_ ? figure("decode_step_s", "a step of so many", Format::kSeconds,
                           explain_decode(a_.engine->systems.front().serving, g), "at the mean context")
                  : number_figure("decode_step_s", "a step of so many", Format::kSeconds, g.decode_s),
-        number_figure("evictions", g.evictions > 0 ? "evictions of a replica" : "", Format::kInteger,
-                      to_double(g.evictions)),
+        count_figure("evictions", g.evictions, g.evictions > 0 ? "evictions of a replica" : ""),
         number_figure("memory_bytes.weights", "weights of a chip", Format::kBytes, g.weight_bytes),
         number_figure("memory_bytes.kv", "KV cache of a chip", Format::kBytes, g.kv_bytes),
         number_figure("memory_bytes.runtime", "runtime of a chip", Format::kBytes, g.fixed_bytes),
@@ -171,13 +166,11 @@ class RlOutput {
   }
 
   void search() {
-    out_.blocks.push_back(
-        {.key = "search",
-         .is_list = false,
-         .records = {{{number_figure("splits", "", Format::kInteger, static_cast<double>(a_.splits)),
-                       number_figure("left_out", "", Format::kInteger, static_cast<double>(a_.left_out)),
-                       number_figure("simulated", "", Format::kInteger, static_cast<double>(a_.evaluated))},
-                      {}}}});
+    out_.blocks.push_back({.key = "search",
+                           .is_list = false,
+                           .records = {{{count_figure("splits", a_.splits), count_figure("left_out", a_.left_out),
+                                         count_figure("simulated", a_.evaluated)},
+                                        {}}}});
   }
 
   const RlAnswer& a_;

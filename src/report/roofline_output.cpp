@@ -179,8 +179,7 @@ Record machine_record(const RooflineQuestion& question, const RooflineAnswer& fo
 }
 
 Record measured_record(const MeasuredTime& m, std::size_t number, const PartsShown& shown) {
-  Record out{{number_figure("number", "#", Format::kInteger, static_cast<double>(number)),
-              number_figure("point", "", Format::kInteger, static_cast<double>(m.point)),
+  Record out{{count_figure("number", number, "#"), count_figure("point", m.point),
               figure("measured_s", "measured", Format::kSeconds, m.seconds),
               figure("roofline_fraction", "of roofline", Format::kFraction, m.roofline_fraction),
               figure("attained_flops_per_s", shown.compute ? "attained" : "", Format::kFlopsPerSecond, m.attained),

@@ -82,9 +82,9 @@ class SensitivityOutput {
 
   void summary() {
     const Layout& layout = a_.plan->plan.layout;
-    out_.summary.push_back({fmt::format("Plan 1: {}; {}", degrees_text(layout), recipe_text(layout))});
-    out_.summary.push_back({fmt::format("Step {}, bound by {}", text_of(Cell(a_.plan->plan.step_s), Format::kSeconds),
-                                        a_.plan->figures.bound_by)});
+    say(out_.summary, "Plan 1: {}; {}", degrees_text(layout), recipe_text(layout));
+    say(out_.summary, "Step {}, bound by {}", text_of(Cell(a_.plan->plan.step_s), Format::kSeconds),
+        a_.plan->figures.bound_by);
     if (a_.reoptimised.rates.empty()) return;
     helps_most();
     costs_least();

@@ -73,8 +73,7 @@ class ServeOutput {
     out_.blocks.push_back(
         {.key = "search",
          .is_list = false,
-         .records = {{{number_figure("layouts", "", Format::kInteger, static_cast<double>(a_.layouts)),
-                       number_figure("evaluated", "", Format::kInteger, static_cast<double>(a_.evaluated))}}}});
+         .records = {{{count_figure("layouts", a_.layouts), count_figure("evaluated", a_.evaluated)}}}});
     out_.plots = {serve_plot(a_)};
     out_.assumptions = a_.assumptions;
     out_.deciding = {"--weights", "--kv", "--prompt", "--engine", "--flops", "--price", "--set"};
@@ -98,31 +97,24 @@ class ServeOutput {
       return;
     }
     const ServePoint& p = *a_.best;
-    out_.headline.push_back(
-        {fmt::format("{}: {} on {} chip{}{}, batch {:g}", best_words(), describe(p.layout), p.chips,
-                     p.chips == 1 ? "" : "s", several() ? " of " + a_.systems[p.system].hw->name : "", p.batch),
-         Role::kHeading});
+    say(out_.headline, Role::kHeading, "{}: {} on {} chip{}{}, batch {:g}", best_words(), describe(p.layout), p.chips,
+        p.chips == 1 ? "" : "s", several() ? " of " + a_.systems[p.system].hw->name : "", p.batch);
     out_.headline.push_back({figures_text(p), Role::kGood});
     if (p.pools) {
-      out_.headline.push_back(
-          {fmt::format("pools: {} chips{} prefill ({} x {}), {} decode ({} replicas); a decode replica "
-                       "keeps {:.3g} prefill replicas busy; {} of cache moved in {}",
-                       p.pools->prefill_chips,
-                       p.pools->prefill_hardware.empty() ? "" : " of " + p.pools->prefill_hardware,
-                       p.pools->prefill_replicas, describe(p.pools->prefill_layout), p.pools->decode_chips,
-                       p.pools->decode_replicas, p.pools->ratio, bytes_text(p.pools->transfer_bytes),
-                       seconds_text(p.pools->transfer_s)),
-           Role::kPlain});
+      say(out_.headline, Role::kPlain,
+          "pools: {} chips{} prefill ({} x {}), {} decode ({} replicas); a decode replica "
+          "keeps {:.3g} prefill replicas busy; {} of cache moved in {}",
+          p.pools->prefill_chips, p.pools->prefill_hardware.empty() ? "" : " of " + p.pools->prefill_hardware,
+          p.pools->prefill_replicas, describe(p.pools->prefill_layout), p.pools->decode_chips, p.pools->decode_replicas,
+          p.pools->ratio, bytes_text(p.pools->transfer_bytes), seconds_text(p.pools->transfer_s));
     }
     if (p.speculation) {
       const SpeculationFigures& s = *p.speculation;
-      out_.headline.push_back(
-          {fmt::format(
-               "speculation: {:.3g} tokens for {} of drafts and {} of checking; without it {} a token; {}",
-               s.tokens_per_step, seconds_text(s.draft_s), seconds_text(s.verify_s), seconds_text(s.plain_tpot_s),
-               s.break_even_batch ? fmt::format("it pays up to {:g} sequences of a replica", *s.break_even_batch)
-                                  : std::string("it pays at every batch that fits")),
-           Role::kPlain});
+      say(out_.headline, Role::kPlain,
+          "speculation: {:.3g} tokens for {} of drafts and {} of checking; without it {} a token; {}",
+          s.tokens_per_step, seconds_text(s.draft_s), seconds_text(s.verify_s), seconds_text(s.plain_tpot_s),
+          s.break_even_batch ? fmt::format("it pays up to {:g} sequences of a replica", *s.break_even_batch)
+                             : std::string("it pays at every batch that fits"));
     }
   }
 
@@ -208,7 +200,7 @@ class ServeOutput {
     f.push_back(text_figure("bound_by", "bound by", p.bound_by, 3));
     add_time(f, p.time, alone);
     add_memory(f, p, alone);
-    f.push_back(number_figure("pareto", "", Format::kFlag, p.pareto ? 1 : 0));
+    f.push_back(flag_figure("pareto", p.pareto));
     f.push_back(number_figure("meets_limits", limited() ? "in limits" : "", Format::kFlag, p.meets_limits ? 1 : 0, 1));
     return f;
   }
@@ -336,10 +328,10 @@ class ServeOutput {
     const std::string& other = s.prefill_hardware;
     std::vector<Figure> f{
         text_figure("prefill_hardware", "", other.empty() ? a_.systems[a_.best->system].hw->name : other),
-        number_figure("prefill_chips", "", Format::kInteger, to_double(s.prefill_chips)),
-        number_figure("decode_chips", "", Format::kInteger, to_double(s.decode_chips)),
-        number_figure("prefill_replicas", "", Format::kInteger, to_double(s.prefill_replicas)),
-        number_figure("decode_replicas", "", Format::kInteger, to_double(s.decode_replicas)),
+        count_figure("prefill_chips", s.prefill_chips),
+        count_figure("decode_chips", s.decode_chips),
+        count_figure("prefill_replicas", s.prefill_replicas),
+        count_figure("decode_replicas", s.decode_replicas),
         number_figure("ratio", "", Format::kNumber, s.ratio),
         number_figure("transfer_bytes", "", Format::kBytes, s.transfer_bytes),
         number_figure("transfer_time_s", "", Format::kSeconds, s.transfer_s)};
@@ -384,8 +376,7 @@ void add_serve_layout(std::vector<Figure>& out, const std::string& at, const Ser
   const std::initializer_list<std::pair<const char*, std::int64_t>> degrees{
       {"tp", l.tp}, {"pp", l.pp}, {"ep", l.ep},    {"etp", l.etp}, {"attention_dp", l.attention_dp},
       {"cp", l.cp}, {"dp", l.dp}, {"tp_x", l.tp_x}};
-  for (const auto& [name, degree] : degrees)
-    out.push_back(number_figure(at + name, "", Format::kInteger, to_double(degree)));
+  for (const auto& [name, degree] : degrees) out.push_back(count_figure(at + name, degree));
   out.push_back(text_figure(at + "scheme", "", std::string(name_of(l.scheme))));
 }
 

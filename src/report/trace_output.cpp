@@ -109,14 +109,11 @@ Record query_of(const TracedPlan& traced) {
 
 void describe_plan(const TracedPlan& traced, Output& out) {
   const Layout& layout = traced.plan->plan.layout;
-  out.summary.push_back(
-      {fmt::format("{}: {}; {}", detailed_name(*traced.answer), degrees_text(layout), recipe_text(layout))});
+  say(out.summary, "{}: {}; {}", detailed_name(*traced.answer), degrees_text(layout), recipe_text(layout));
   const std::string replicas =
       layout.data() > 1 ? fmt::format("one of {} data replicas; ", group_thousands(layout.data())) : "";
-  out.summary.push_back(
-      {fmt::format("Drawn: {}{} of {}, {}", replicas, counted(layout.pp, "stage"),
-                   counted(layout.tp * layout.cp, "chip"), counted(layout.grad_accum, "microbatch", "es")),
-       Role::kDim});
+  say(out.summary, Role::kDim, "Drawn: {}{} of {}, {}", replicas, counted(layout.pp, "stage"),
+      counted(layout.tp * layout.cp, "chip"), counted(layout.grad_accum, "microbatch", "es"));
 }
 
 void add_notes(const TracedPlan& traced, Output& out) {

@@ -153,23 +153,20 @@ std::string fleet_text(const ServeAnswer& answer, const TrafficAnswer& t) {
 void add_traffic(Output& output, const ServeAnswer& answer, const TrafficAsked& asked,
                  const std::optional<TrafficAnswer>& traffic) {
   if (!traffic) {
-    output.summary.push_back(
-        {fmt::format("{:.4g} requests/s: no number of replicas keeps the limits at the 95th percentile; even one that "
-                     "hardly ever has a request misses one",
-                     asked.rate),
-         Role::kBad});
+    say(output.summary, Role::kBad,
+        "{:.4g} requests/s: no number of replicas keeps the limits at the 95th percentile; even one that "
+        "hardly ever has a request misses one",
+        asked.rate);
     output.nothing_fits = true;
     return;
   }
   const TrafficAnswer& t = *traffic;
   const std::string fleet = fleet_text(answer, t);
   if (t.carries) {
-    output.summary.push_back(
-        {fmt::format("{:.4g} requests/s: {}{}", asked.rate, t.fleet_searched ? "" : "carried by ", fleet),
-         Role::kGood});
+    say(output.summary, Role::kGood, "{:.4g} requests/s: {}{}", asked.rate, t.fleet_searched ? "" : "carried by ",
+        fleet);
   } else {
-    output.summary.push_back(
-        {fmt::format("{:.4g} requests/s: not carried by {}: {}", asked.rate, fleet, shortfall(t)), Role::kBad});
+    say(output.summary, Role::kBad, "{:.4g} requests/s: not carried by {}: {}", asked.rate, fleet, shortfall(t));
     output.nothing_fits = true;
   }
   output.blocks.push_back(queueing_block(answer, asked, t));

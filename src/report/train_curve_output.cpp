@@ -165,25 +165,24 @@ std::vector<Line> linear_lines(const TrainCurve& curve) {
   const auto best = std::max_element(curve.points.begin(), curve.points.end(),
                                      [](const auto& a, const auto& b) { return a.efficiency < b.efficiency; });
   if (best->efficiency > 1 / kLinearShare) {  // the first count is short of memory, as a rule
-    out.push_back({fmt::format("Chips do most at {}, {} of the first: a curve from there bends earlier.",
-                               group_thousands(best->chips), percent_of(best->efficiency))});
+    say(out, "Chips do most at {}, {} of the first: a curve from there bends earlier.", group_thousands(best->chips),
+        percent_of(best->efficiency));
   }
   if (!end.next) return out;
   const CurvePoint& next = curve.points[*end.next];
   if (!next.plan) {
-    out.push_back({fmt::format("At {} there is no plan: {}.", machine_of(next), status_text(next)), Role::kWarning});
+    say(out, Role::kWarning, "At {} there is no plan: {}.", machine_of(next), status_text(next));
     return out;
   }
-  out.push_back({fmt::format("At {} it is {}. {}", machine_of(next), percent_of(next.efficiency), growth_text(end)),
-                 Role::kWarning});
+  say(out, Role::kWarning, "At {} it is {}. {}", machine_of(next), percent_of(next.efficiency), growth_text(end));
   const Layout& layout = next.plan->plan.layout;
   if (layout.micro_batch_seqs * layout.grad_accum == 1) {
     out.push_back({"Each data rank of that plan has one sequence of a step: the batch divides no further."});
   }
   const double asked = curve.job.workload.batch_seqs * static_cast<double>(curve.job.workload.seq);
   const double each = asked / static_cast<double>(last.chips);
-  out.push_back({fmt::format("As many tokens per chip as at {} ({}) would take --batch-tokens {}.", machine_of(last),
-                             compact_count(each), compact_count(each * static_cast<double>(next.chips)))});
+  say(out, "As many tokens per chip as at {} ({}) would take --batch-tokens {}.", machine_of(last), compact_count(each),
+      compact_count(each * static_cast<double>(next.chips)));
   return out;
 }
 
@@ -211,10 +210,10 @@ void add_reasons(const TrainCurve& curve, std::vector<Line>& out) {
   std::size_t count = 0;
   for (const CurvePoint& p : curve.points) {
     if (p.plan || ++count > kMostReasons) continue;
-    out.push_back({fmt::format("{}, {}: {}.", machine_of(p), status_text(p), p.reason)});
+    say(out, "{}, {}: {}.", machine_of(p), status_text(p), p.reason);
   }
   if (count > kMostReasons) {
-    out.push_back({fmt::format("{} more counts have no plan; --json says why.", count - kMostReasons)});
+    say(out, "{} more counts have no plan; --json says why.", count - kMostReasons);
   }
 }
 

@@ -44,12 +44,12 @@ void add_nothing_fits(const TrainAnswer& a, std::vector<Line>& out) {
   } else {
     const double capacity = a.hw.hbm_capacity.value();
     const double total = sum_of(a.nearest_miss->figures.memory_bytes);
-    out.push_back({fmt::format("Nothing fits. Chip memory is short: the nearest layout needs {} of the {} on each "
-                               "chip, {} too many.",
-                               bytes_text(total), bytes_text(capacity), bytes_text(total - capacity)),
-                   Role::kBad});
+    say(out, Role::kBad,
+        "Nothing fits. Chip memory is short: the nearest layout needs {} of the {} on each "
+        "chip, {} too many.",
+        bytes_text(total), bytes_text(capacity), bytes_text(total - capacity));
     const Layout& layout = a.nearest_miss->plan.layout;
-    out.push_back({fmt::format("Nearest layout: {}; {}", degrees_text(layout), recipe_text(layout))});
+    say(out, "Nearest layout: {}; {}", degrees_text(layout), recipe_text(layout));
   }
   if (a.would_fit) out.push_back({"What would fit: " + *a.would_fit, Role::kGood});
 }

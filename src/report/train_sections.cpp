@@ -52,12 +52,11 @@ void add_evidence(const TrainAnswer& answer, const RankedPlan& ranked, std::vect
     }
   }
   if (!measured.empty()) {
-    out.push_back({fmt::format("measured runs on {} behind it: {}", answer.hw.name, join(measured, ", "))});
+    say(out, "measured runs on {} behind it: {}", answer.hw.name, join(measured, ", "));
   }
   if (unmeasured.empty()) return;
-  out.push_back({fmt::format("unmeasured on this kind of chip: {}; the band is {:.0f} % wider on either side",
-                             join_and(unmeasured), 100 * kUnmeasuredBand),
-                 Role::kWarning});
+  say(out, Role::kWarning, "unmeasured on this kind of chip: {}; the band is {:.0f} % wider on either side",
+      join_and(unmeasured), 100 * kUnmeasuredBand);
 }
 
 Block in_section(std::string_view section, Block block) {
@@ -73,17 +72,15 @@ Block layout_block(const TrainAnswer& answer, const RankedPlan& ranked) {
                                   ? "as asked"
                                   : fmt::format("{:.3g}% {} than the {} sequences asked for", 100 * std::abs(off),
                                                 off > 0 ? "more" : "fewer", compact_count(answer.workload.batch_seqs));
-  out.push_back({fmt::format("each step runs {} sequences of {}, {} tokens: {}", compact_count(plan.batch_seqs),
-                             group_thousands(answer.workload.seq), compact_count(step_tokens(answer, plan)), against)});
+  say(out, "each step runs {} sequences of {}, {} tokens: {}", compact_count(plan.batch_seqs),
+      group_thousands(answer.workload.seq), compact_count(step_tokens(answer, plan)), against);
   if (const std::int64_t idle = answer.question.chips - plan.layout.chips(); idle > 0) {
-    out.push_back(
-        {fmt::format("{} of {} chips stay idle", group_thousands(idle), group_thousands(answer.question.chips)),
-         Role::kWarning});
+    say(out, Role::kWarning, "{} of {} chips stay idle", group_thousands(idle), group_thousands(answer.question.chips));
   }
   const std::vector<std::int64_t>& chunks = ranked.figures.chunk_layers;
   if (std::adjacent_find(chunks.begin(), chunks.end(), std::not_equal_to<>()) != chunks.end()) {
-    out.push_back({fmt::format("layers by {}, as the launcher must be told: {}",
-                               plan.layout.vpp == 1 ? "stage" : "chunk", runs_of(chunks))});
+    say(out, "layers by {}, as the launcher must be told: {}", plan.layout.vpp == 1 ? "stage" : "chunk",
+        runs_of(chunks));
   }
   add_evidence(answer, ranked, out);
   out.push_back({"this layout alone: " + fix_text(plan.layout), Role::kDim});
@@ -116,11 +113,10 @@ Block conventions_block(const TrainAnswer& answer, const RankedPlan& ranked) {
   }
   const Precision& precision = answer.workload.precision;
   if (const auto& peak = answer.hw.matmul_peak[static_cast<std::size_t>(precision.compute)]) {
-    out.lines.push_back({fmt::format("MFU is of the dense {} peak, {}", name_of(precision.compute),
-                                     format_quantity(peak->value(), UnitKind::kFlopsPerSecond, 4))});
+    say(out.lines, "MFU is of the dense {} peak, {}", name_of(precision.compute),
+        format_quantity(peak->value(), UnitKind::kFlopsPerSecond, 4));
   }
-  out.lines.push_back(
-      {fmt::format("hardware utilization, recomputation included: {}", fraction_text(ranked.figures.hfu))});
+  say(out.lines, "hardware utilization, recomputation included: {}", fraction_text(ranked.figures.hfu));
   return out;
 }
 
@@ -177,8 +173,8 @@ Block brief_end(const TrainAnswer& answer, const RankedPlan& ranked) {
     if (line.role == Role::kWarning) out.push_back(line);
   }
   if (!answer.question.ideal) out.push_back({accuracy_text(answer.accuracy)});
-  out.push_back({fmt::format("more: --verbose, --plan N, --top N; scalecalc sensitivity {} --hw {} --chips {}",
-                             answer.question.model, answer.question.hardware, answer.question.chips)});
+  say(out, "more: --verbose, --plan N, --top N; scalecalc sensitivity {} --hw {} --chips {}", answer.question.model,
+      answer.question.hardware, answer.question.chips);
   out.push_back({"this layout alone: " + fix_text(ranked.plan.layout), Role::kDim});
   return brief_end_block(std::move(out));
 }
@@ -243,13 +239,13 @@ std::string interval_words(const RunEconomics& e) {
 }
 
 void add_failures(const RunEconomics& e, std::vector<Line>& out) {
-  out.push_back({fmt::format("{} interruptions, one every {}; a restart takes {}", compact_count(e.interruptions),
-                             seconds_text(e.mtbf_s), seconds_text(e.restart_s))});
+  say(out, "{} interruptions, one every {}; a restart takes {}", compact_count(e.interruptions), seconds_text(e.mtbf_s),
+      seconds_text(e.restart_s));
   const std::string behind =
       e.checkpoint_behind_s > 0 ? fmt::format(", and it is safe {} later", seconds_text(e.checkpoint_behind_s)) : "";
-  out.push_back({fmt::format("a checkpoint of {} every {} ({}): the job waits {}{}; {} to storage in the mean",
-                             bytes_text(e.checkpoint_bytes), seconds_text(e.interval_s), interval_words(e),
-                             seconds_text(e.checkpoint_blocked_s), behind, rate_text(e.storage_bytes_per_s))});
+  say(out, "a checkpoint of {} every {} ({}): the job waits {}{}; {} to storage in the mean",
+      bytes_text(e.checkpoint_bytes), seconds_text(e.interval_s), interval_words(e),
+      seconds_text(e.checkpoint_blocked_s), behind, rate_text(e.storage_bytes_per_s));
 }
 
 std::string spares_text(const SpareFigures& s) {
@@ -280,8 +276,8 @@ Block economics_block(const RankedPlan& ranked) {
     if (time > 0) out.records.push_back(parts_record(table, part_words(part), time));
   }
   out.records.push_back(parts_record(table, "run", run.time_s, Role::kHeading));
-  out.lines.push_back({fmt::format("goodput {}, effective MFU {} (of {})", fraction_text(e.goodput),
-                                   fraction_text(e.effective_mfu), fraction_text(ranked.figures.mfu))});
+  say(out.lines, "goodput {}, effective MFU {} (of {})", fraction_text(e.goodput), fraction_text(e.effective_mfu),
+      fraction_text(ranked.figures.mfu));
   if (e.mtbf_s > 0) add_failures(e, out.lines);
   if (e.spares) out.lines.push_back({spares_text(*e.spares)});
   out.lines.push_back(data_line(e));
@@ -388,8 +384,8 @@ Block memory_block(const TrainAnswer& answer, const RankedPlan& ranked, std::str
                          is_tight(ranked) ? Role::kWarning : Role::kPlain});
   }
   if (const double host = ranked.plan.memory.host.value(); host > 0) {
-    out.lines.push_back({fmt::format("offloaded to the host: {} of {} for each chip", bytes_text(host),
-                                     bytes_text(answer.hw.host_memory().value()))});
+    say(out.lines, "offloaded to the host: {} of {} for each chip", bytes_text(host),
+        bytes_text(answer.hw.host_memory().value()));
   }
   return out;
 }

@@ -61,10 +61,8 @@ Block step_comparison(const TrainAnswer& a, const LayoutVerdict& v, const Sides&
       figures_block(sides, fmt::format("Step: {} against plan 1, causes that differ", sides.name), against.time_s,
                     {"step", best.step_s, v.plan->plan.step_s * against.scale}, "cause", Format::kSeconds);
   if (against.scale != 1) {
-    out.lines.push_back(
-        {fmt::format("times of {} are scaled to the {} tokens a step of plan 1; it runs {}", sides.title,
-                     compact_count(step_tokens(a, best)), compact_count(step_tokens(a, v.plan->plan))),
-         Role::kDim});
+    say(out.lines, Role::kDim, "times of {} are scaled to the {} tokens a step of plan 1; it runs {}", sides.title,
+        compact_count(step_tokens(a, best)), compact_count(step_tokens(a, v.plan->plan)));
   }
   out.brief_lines = out.lines;
   return out;
@@ -140,7 +138,7 @@ std::vector<Line> verdict_lines(const TrainAnswer& a, const LayoutVerdict& v) {
   if (v.plan && v.outcome != LayoutOutcome::kBest) {
     const Layout& layout = v.plan->plan.layout;
     const char* which = v.outcome == LayoutOutcome::kOutOfMemory ? "least memory" : "the best of them";
-    out.push_back({fmt::format("{}: {}; {}", which, degrees_text(layout), recipe_text(layout))});
+    say(out, "{}: {}; {}", which, degrees_text(layout), recipe_text(layout));
     out.push_back({"this layout alone: " + fix_text(layout), Role::kDim});
   }
   for (const std::string& remedy : v.remedies) out.push_back({remedy, Role::kGood});
@@ -159,10 +157,9 @@ std::vector<Line> reference_lines(const ReferenceVerdict& from) {
   std::vector<Line> out;
   if (from.recorded) {
     const RecordedPlan& r = *from.recorded;
-    out.push_back(
-        {fmt::format("recorded for {} on {} x {}, sequences of {}: step {}, MFU {}, {} a chip", r.model,
-                     group_thousands(r.chips), r.hardware, group_thousands(r.seq), text_of(r.step_s, Format::kSeconds),
-                     text_of(r.mfu, Format::kFraction), text_of(r.memory_bytes, Format::kBytes))});
+    say(out, "recorded for {} on {} x {}, sequences of {}: step {}, MFU {}, {} a chip", r.model,
+        group_thousands(r.chips), r.hardware, group_thousands(r.seq), text_of(r.step_s, Format::kSeconds),
+        text_of(r.mfu, Format::kFraction), text_of(r.memory_bytes, Format::kBytes));
   }
   out.push_back({from.adapted.empty()
                      ? "taken as it stands"

@@ -35,12 +35,10 @@ Line band_line(const ErrorSummary& s, bool ideal) {
 }
 
 void add_lines(std::vector<Line>& out, const ErrorSummary& s, bool ideal) {
-  out.push_back(plain_line(fmt::format("Error: mean {}, median {}, 90th percentile {}, largest {}; bias {}.",
-                                       percent_text(*s.mean_abs), percent_text(*s.median_abs), percent_text(*s.p90_abs),
-                                       percent_text(*s.max_abs), signed_percent_text(*s.bias))));
-  out.push_back(
-      plain_line(fmt::format("Sources counted equally: mean {}, median {}, bias {}.", percent_text(*s.source_mean_abs),
-                             percent_text(*s.source_median_abs), signed_percent_text(*s.source_bias))));
+  say(out, "Error: mean {}, median {}, 90th percentile {}, largest {}; bias {}.", percent_text(*s.mean_abs),
+      percent_text(*s.median_abs), percent_text(*s.p90_abs), percent_text(*s.max_abs), signed_percent_text(*s.bias));
+  say(out, "Sources counted equally: mean {}, median {}, bias {}.", percent_text(*s.source_mean_abs),
+      percent_text(*s.source_median_abs), signed_percent_text(*s.source_bias));
   out.push_back(band_line(s, ideal));
   if (!ideal) {
     out.push_back(plain_line(
@@ -49,19 +47,16 @@ void add_lines(std::vector<Line>& out, const ErrorSummary& s, bool ideal) {
   }
   const auto order = [&](const char* of, const OrderQuality& o) {
     if (!o.regret) return;
-    out.push_back(
-        plain_line(fmt::format("Order of layouts, mean of {} {}: Spearman {:.2f}, Kendall {:.2f}, regret {}.", o.sets,
-                               of, o.spearman.value_or(0), o.kendall.value_or(0), percent_text(*o.regret))));
+    say(out, "Order of layouts, mean of {} {}: Spearman {:.2f}, Kendall {:.2f}, regret {}.", o.sets, of,
+        o.spearman.value_or(0), o.kendall.value_or(0), percent_text(*o.regret));
   };
   order("jobs with three or more", s.of_job);
   order("models with five or more on a kind of chip", s.of_model);
   if (s.made_to_fit > 0) {
-    out.push_back(
-        plain_line(fmt::format("{} runs fit only by savings that their sources do not state.", s.made_to_fit)));
+    say(out, "{} runs fit only by savings that their sources do not state.", s.made_to_fit);
   }
   if (s.out_of_memory > 0) {
-    out.push_back(
-        {fmt::format("{} runs would not fit by our count of memory, and ran.", s.out_of_memory), Role::kWarning});
+    say(out, Role::kWarning, "{} runs would not fit by our count of memory, and ran.", s.out_of_memory);
   }
 }
 
@@ -140,25 +135,22 @@ void add_lines(std::vector<Line>& out, const ServeErrors& s, bool ideal) {
       fmt::format("Error of the time per token: median {}, mean {}, 90th percentile {}, largest {}; bias {}.",
                   percent_text(*s.median_abs), percent_text(*s.mean_abs), percent_text(*s.p90_abs),
                   percent_text(*s.max_abs), signed_percent_text(*s.bias))));
-  out.push_back(
-      plain_line(fmt::format("Naive baseline (the usual share of the chip's other sources of the weights-and-contexts "
-                             "floor): median {}, mean {}.",
-                             percent_text(*s.naive_median_abs), percent_text(*s.naive_mean_abs))));
+  say(out,
+      "Naive baseline (the usual share of the chip's other sources of the weights-and-contexts "
+      "floor): median {}, mean {}.",
+      percent_text(*s.naive_median_abs), percent_text(*s.naive_mean_abs));
   if (s.first_token_median_abs) {
-    out.push_back(plain_line(fmt::format(
-        "Time to the first token, {} rows: median {}, bias {}; no waiting for a slot is predicted.", s.first_tokens,
-        percent_text(*s.first_token_median_abs), signed_percent_text(*s.first_token_bias))));
+    say(out, "Time to the first token, {} rows: median {}, bias {}; no waiting for a slot is predicted.",
+        s.first_tokens, percent_text(*s.first_token_median_abs), signed_percent_text(*s.first_token_bias));
   }
   if (!ideal) {
     out.push_back(plain_line(percent_text(*s.coverage) + " of the measurements lie in the predicted band."));
-    out.push_back(
-        plain_line(fmt::format("Coefficients: {} rows by those of their engine on their chip, {} by the family's.",
-                               s.predicted - s.by_default, s.by_default)));
+    say(out, "Coefficients: {} rows by those of their engine on their chip, {} by the family's.",
+        s.predicted - s.by_default, s.by_default);
   }
   if (s.below_floor > 0) {
-    out.push_back(
-        {fmt::format("{} measured faster than weights and contexts can be read: wrong rows, or a bug.", s.below_floor),
-         Role::kBad});
+    say(out, Role::kBad, "{} measured faster than weights and contexts can be read: wrong rows, or a bug.",
+        s.below_floor);
   }
 }
 
