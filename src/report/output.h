@@ -88,6 +88,10 @@ inline Figure flag_figure(std::string_view key, bool value) {
 /// An object inside an object; null if there is none. Its figures are columns of CSV; if only JSON reads the object,
 /// those that name their column.
 Figure object_figure(std::string_view key, std::optional<Record> members);
+template <class X, class Make>
+Figure object_figure(std::string_view key, const std::optional<X>& of, const Make& make) {
+  return object_figure(key, of ? std::optional<Record>(make(*of)) : std::nullopt);
+}
 Figure read_by(Readers readers, Figure figure);
 /// A figure whose CSV column has another name than its JSON member.
 Figure in_column(std::string_view column, Figure figure);

@@ -82,7 +82,7 @@ class SensitivityOutput {
 
   void summary() {
     const Layout& layout = a_.plan->plan.layout;
-    say(out_.summary, "Plan 1: {}; {}", degrees_text(layout), recipe_text(layout));
+    say(out_.summary, "Plan 1: {}", layout_words(layout));
     say(out_.summary, "Step {}, bound by {}", text_of(Cell(a_.plan->plan.step_s), Format::kSeconds),
         a_.plan->figures.bound_by);
     if (a_.reoptimised.rates.empty()) return;

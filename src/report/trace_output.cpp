@@ -109,7 +109,7 @@ Record query_of(const TracedPlan& traced) {
 
 void describe_plan(const TracedPlan& traced, Output& out) {
   const Layout& layout = traced.plan->plan.layout;
-  say(out.summary, "{}: {}; {}", detailed_name(*traced.answer), degrees_text(layout), recipe_text(layout));
+  say(out.summary, "{}: {}", detailed_name(*traced.answer), layout_words(layout));
   const std::string replicas =
       layout.data() > 1 ? fmt::format("one of {} data replicas; ", group_thousands(layout.data())) : "";
   say(out.summary, Role::kDim, "Drawn: {}{} of {}, {}", replicas, counted(layout.pp, "stage"),

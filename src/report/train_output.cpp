@@ -49,17 +49,18 @@ void add_nothing_fits(const TrainAnswer& a, std::vector<Line>& out) {
         "chip, {} too many.",
         bytes_text(total), bytes_text(capacity), bytes_text(total - capacity));
     const Layout& layout = a.nearest_miss->plan.layout;
-    say(out, "Nearest layout: {}; {}", degrees_text(layout), recipe_text(layout));
+    say(out, "Nearest layout: {}", layout_words(layout));
   }
   if (a.would_fit) out.push_back({"What would fit: " + *a.would_fit, Role::kGood});
 }
 
-std::string near_note(const TrainAnswer& a) {
+std::string near_note(const TrainAnswer& a, Depth depth) {
   const auto near = [&](const RankedPlan& p) {
     return &p != &a.plans.front() && is_near(a.question.objective, a.plans.front().plan, p.plan);
   };
   if (std::none_of(a.plans.begin(), a.plans.end(), near)) return "";
-  return fmt::format("= within {} of plan 1, less than any coefficient is known to.", fraction_text(kNear));
+  return fmt::format("= within {} of plan 1{}.", fraction_text(kNear),
+                     depth == Depth::kFull ? ", less than any coefficient is known to" : "");
 }
 
 /// " without expert overlap, which no run on this kind of chip shows,": what faster plans use and the recommended does
@@ -83,8 +84,8 @@ std::string recommended_rule(const TrainAnswer& a, Depth depth) {
 /// "Recommended: plan 1, dp 8; mb 1, remat none, zero 1".
 std::string recommended_name(const TrainAnswer& a) {
   const Recommendation& r = *a.recommended;
-  return fmt::format("Recommended: {}{}; {}", r.rank ? fmt::format("plan {}, ", *r.rank) : "",
-                     degrees_text(r.plan.plan.layout), recipe_text(r.plan.plan.layout));
+  return fmt::format("Recommended: {}{}", r.rank ? fmt::format("plan {}, ", *r.rank) : "",
+                     layout_words(r.plan.plan.layout));
 }
 
 std::string behind_text(const Recommendation& r) {
@@ -116,34 +117,24 @@ std::vector<Line> headline(const TrainAnswer& a) {
                      bytes_text(sum_of(f.memory_bytes)), bytes_text(a.hw.hbm_capacity.value()),
                      compact_count(f.tokens_per_s), f.bound_by);
   const bool recommended = a.question.plan == 0 && a.recommended;
-  std::vector<Line> lines{{(recommended ? recommended_name(a)
-                                        : detailed_name(a) + ", " + degrees_text(shown->plan.layout) + "; " +
-                                              recipe_text(shown->plan.layout)),
-                           Role::kHeading},
-                          {std::move(out), Role::kGood}};
-  return lines;
+  return {
+      {recommended ? recommended_name(a) : detailed_name(a) + ", " + layout_words(shown->plan.layout), Role::kHeading},
+      {std::move(out), Role::kGood}};
 }
 
 /// Ranked by time, fewer chips never win; whoever pays should still see them.
-std::string cheaper_note(const TrainAnswer& a) {
+std::string cheaper_note(const TrainAnswer& a, Depth depth) {
   if (!a.cheaper || a.plans.empty()) return "";
   const Plan& plan = a.cheaper->plan;
-  const double saved = 1 - a.plans.front().figures.tokens_per_s_per_chip / a.cheaper->figures.tokens_per_s_per_chip;
-  const auto& run = a.cheaper->figures.run;
-  return fmt::format("Cheaper per token on fewer chips: {}{}, {}; {}: step {}{}, {:.1f}% fewer chip-hours than plan 1.",
-                     group_thousands(plan.slice.chips),
-                     plan.slice.shape.empty() ? "" : fmt::format(" ({})", plan.slice.name()), degrees_text(plan.layout),
-                     recipe_text(plan.layout), seconds_text(plan.step_s),
-                     run ? ", run " + seconds_text(run->time_s) : "", 100 * saved);
-}
-
-/// The same in a line.
-std::string brief_cheaper_note(const TrainAnswer& a) {
-  if (!a.cheaper || a.plans.empty()) return "";
-  const double saved = 1 - a.plans.front().figures.tokens_per_s_per_chip / a.cheaper->figures.tokens_per_s_per_chip;
-  const auto& run = a.cheaper->figures.run;
-  return fmt::format("Cheaper per token on fewer chips: --chips {}, {:.1f}% fewer chip-hours than plan 1{}.",
-                     a.cheaper->plan.slice.chips, 100 * saved, run ? ", run " + seconds_text(run->time_s) : "");
+  const PlanFigures& f = a.cheaper->figures;
+  const double saved = 1 - a.plans.front().figures.tokens_per_s_per_chip / f.tokens_per_s_per_chip;
+  const std::string fewer = fmt::format("{:.1f}% fewer chip-hours than plan 1", 100 * saved);
+  const std::string run = f.run ? ", run " + seconds_text(f.run->time_s) : "";
+  const std::string lead = "Cheaper per token on fewer chips: ";
+  if (depth == Depth::kBrief) return fmt::format("{}--chips {}, {}{}.", lead, plan.slice.chips, fewer, run);
+  return fmt::format("{}{}{}, {}: step {}{}, {}.", lead, group_thousands(plan.slice.chips),
+                     plan.slice.shape.empty() ? "" : fmt::format(" ({})", plan.slice.name()), layout_words(plan.layout),
+                     seconds_text(plan.step_s), run, fewer);
 }
 
 /// A machine too large for its batch waits; more of the same chips do not help, a larger batch does.
@@ -160,11 +151,20 @@ std::string batch_note(const TrainAnswer& a) {
 }
 
 /// What the mark of the table means.
-std::string tight_note(const TrainAnswer& a) {
+std::string tight_note(const TrainAnswer& a, Depth depth) {
   if (std::none_of(a.plans.begin(), a.plans.end(), is_tight)) return "";
+  if (depth == Depth::kBrief) return "tight: may not fit.";
   return fmt::format(
       "tight: may not fit; nine of ten measured runs need at most {:g} % more than predicted, it has less to spare.",
       100 * a.workload.memory.error);
+}
+
+std::vector<Line> lines_of(std::initializer_list<std::string> notes) {
+  std::vector<Line> out;
+  for (const std::string& note : notes) {
+    if (!note.empty()) out.push_back({note});
+  }
+  return out;
 }
 
 Block ranking(const TrainAnswer& a) {
@@ -179,38 +179,29 @@ Block ranking(const TrainAnswer& a) {
   }
   constexpr std::size_t kBriefRows = 5;
   out.brief_rows = a.question.top == TrainQuestion{}.top ? kBriefRows : a.question.top;
-  std::string why = a.recommended ? recommended_rule(a, Depth::kBrief) : "";
-  if (!why.empty()) why = "* Recommended: " + why + ".";
-  std::string marks;
-  const std::string near = near_note(a).empty() ? "" : fmt::format("= within {} of plan 1.", fraction_text(kNear));
-  const std::string tight = tight_note(a).empty() ? "" : "tight: may not fit.";
-  for (const std::string& note : {near, why, tight}) {
-    if (!note.empty()) marks += (marks.empty() ? "" : " ") + note;
+  const bool more = a.search.feasible > a.plans.size() && !a.plans.empty();
+  out.lines = lines_of({more ? fmt::format("The best {} are shown; --top N shows more.", a.plans.size()) : "",
+                        near_note(a, Depth::kFull), recommended_note(a), tight_note(a, Depth::kFull),
+                        cheaper_note(a, Depth::kFull), batch_note(a)});
+  const std::string rule = a.recommended ? recommended_rule(a, Depth::kBrief) : "";
+  std::vector<std::string> marks;
+  for (const Line& mark : lines_of({near_note(a, Depth::kBrief), rule.empty() ? "" : "* Recommended: " + rule + ".",
+                                    tight_note(a, Depth::kBrief)})) {
+    marks.push_back(mark.text);
   }
-  for (std::string note : {std::move(marks), brief_cheaper_note(a), batch_note(a)}) {
-    if (!note.empty()) out.brief_lines.push_back({std::move(note)});
-  }
-  std::vector<std::string> notes;
-  if (a.search.feasible > a.plans.size() && !a.plans.empty()) {
-    notes.push_back(fmt::format("The best {} are shown; --top N shows more.", a.plans.size()));
-  }
-  for (std::string note : {near_note(a), recommended_note(a), tight_note(a), cheaper_note(a), batch_note(a)})
-    notes.push_back(std::move(note));
-  for (std::string& note : notes) {
-    if (!note.empty()) out.lines.push_back({std::move(note)});
-  }
+  out.brief_lines = lines_of({join(marks, " "), cheaper_note(a, Depth::kBrief), batch_note(a)});
   return out;
 }
 
 /// What JSON says beside the ranking.
 Block beside_ranking(const TrainAnswer& a, bool complete) {
   std::vector<Figure> f{
-      object_figure("recommended", a.recommended ? std::optional(recommended_record(a)) : std::nullopt),
-      object_figure("cheaper_on_fewer_chips",
-                    a.cheaper ? std::optional(plan_record(a, *a.cheaper, 1, a.question.chips)) : std::nullopt),
+      object_figure("recommended", a.recommended, [&](const auto&) { return recommended_record(a); }),
+      object_figure("cheaper_on_fewer_chips", a.cheaper,
+                    [&](const RankedPlan& plan) { return plan_record(a, plan, 1, a.question.chips); }),
       object_figure("search", search_record(a.search, complete)),
       texts_figure("completeness", a.completeness),
-      object_figure("nearest_miss", a.nearest_miss ? std::optional(miss_record(a, *a.nearest_miss)) : std::nullopt),
+      object_figure("nearest_miss", a.nearest_miss, [&](const RankedPlan& miss) { return miss_record(a, miss); }),
       texts_figure("obstacles", a.obstacles),
       datum("would_fit", a.would_fit ? Cell(*a.would_fit) : Cell{})};
   if (!a.why_not.empty()) f.push_back(why_not_figure(a));

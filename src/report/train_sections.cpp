@@ -66,7 +66,7 @@ Block in_section(std::string_view section, Block block) {
 
 Block layout_block(const TrainAnswer& answer, const RankedPlan& ranked) {
   const Plan& plan = ranked.plan;
-  std::vector<Line> out{{fmt::format("{}; {}", degrees_text(plan.layout), recipe_text(plan.layout))}};
+  std::vector<Line> out{{layout_words(plan.layout)}};
   const double off = plan.batch_seqs / answer.workload.batch_seqs - 1;
   const std::string against = off == 0
                                   ? "as asked"

@@ -138,7 +138,7 @@ std::vector<Line> verdict_lines(const TrainAnswer& a, const LayoutVerdict& v) {
   if (v.plan && v.outcome != LayoutOutcome::kBest) {
     const Layout& layout = v.plan->plan.layout;
     const char* which = v.outcome == LayoutOutcome::kOutOfMemory ? "least memory" : "the best of them";
-    say(out, "{}: {}; {}", which, degrees_text(layout), recipe_text(layout));
+    say(out, "{}: {}", which, layout_words(layout));
     out.push_back({"this layout alone: " + fix_text(layout), Role::kDim});
   }
   for (const std::string& remedy : v.remedies) out.push_back({remedy, Role::kGood});
@@ -238,8 +238,8 @@ Figure why_not_figure(const TrainAnswer& answer) {
 Record from_record(const TrainAnswer& answer) {
   const ReferenceVerdict& from = *answer.from;
   Record out{{datum("name", from.name), object_figure("reference", filter_record(from.pins)),
-              object_figure("recorded", from.recorded ? std::optional(recorded_record(*from.recorded)) : std::nullopt),
-              texts_figure("adapted", from.adapted), texts_figure("chosen", from.chosen)}};
+              object_figure("recorded", from.recorded, recorded_record), texts_figure("adapted", from.adapted),
+              texts_figure("chosen", from.chosen)}};
   for (Figure& f : verdict_record(answer, from.verdict).figures) out.figures.push_back(std::move(f));
   return out;
 }

@@ -110,6 +110,8 @@ std::string recipe_text(const Layout& l) {
   return out;
 }
 
+std::string layout_words(const Layout& l) { return degrees_text(l) + "; " + recipe_text(l); }
+
 std::string fix_text(const Layout& layout) {
   // Short flags, so that a narrow terminal can break between them; words stand last.
   std::string out;

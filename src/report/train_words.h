@@ -17,6 +17,8 @@ namespace scalecalc {
 std::string degrees_text(const Layout& layout);
 /// "mb 1 x 4, remat selective, zero 3": what else tells two layouts apart.
 std::string recipe_text(const Layout& layout);
+/// Both: "fsdp 1120, tp 4+sp; mb 1 x 4, remat selective, zero 3".
+std::string layout_words(const Layout& layout);
 /// "--fix dp=1,fsdp=1120,... --fix ...": the flags that leave exactly this layout.
 std::string fix_text(const Layout& layout);
 
