@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/traced.h"
@@ -14,6 +15,10 @@ struct Assumption {
   std::string flag;      ///< "--batch-tokens", or empty
   std::string source;    ///< where the default comes from
   bool warning = false;  ///< a figure is missing or replaced, not merely defaulted
+  /// What is assumed, and which value it has. Of an assumption with a flag both are those of the flag in the answer's
+  /// query, unless they are given here: where the query has none, or speaks of several chips.
+  std::string key{};
+  std::variant<std::monostate, std::string, double> value{};
 };
 
 struct ExplainSection {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/diagnostic.h"
-#include "batch/condition.h"
 #include "batch/database.h"
 #include "batch/files.h"
 #include "batch/manifest.h"
@@ -218,38 +217,27 @@ std::vector<std::string> names_of(const std::vector<RowColumn>& columns) {
   return out;
 }
 
-Cell cell_of(const Json* value) {
-  if (value == nullptr || value->is_null()) return {};
-  if (value->is_number()) return value->get<double>();
-  if (value->is_boolean()) return value->get<bool>() ? 1.0 : 0.0;
-  return value->is_string() ? value->get<std::string>() : value->dump();
-}
-
-class Conditions {
+class CountedChecks {
  public:
-  Conditions(const std::vector<std::string>& texts, const std::vector<std::string>& columns) : columns_(columns) {
-    for (const std::string& text : texts) {
-      conditions_.emplace_back(text, columns, SourceSpan{});
-      out_.push_back({text, 0, {}});
-    }
+  CountedChecks(const std::vector<AnswerCheck>& checks, const std::vector<std::string>& columns)
+      : checks_(checks, columns) {
+    for (const AnswerCheck& check : checks) out_.push_back({.check = check});
   }
 
   void look_at(ParsedRow& row) {
     constexpr std::size_t kShown = 5;
-    if (conditions_.empty()) return;
-    std::vector<Cell> values;
-    for (const std::string& column : columns_) values.push_back(cell_of(row.member(column)));
-    for (std::size_t i = 0; i < conditions_.size(); ++i) {
-      if (!conditions_[i].holds(values)) continue;
-      if (++out_[i].rows <= kShown) out_[i].questions.push_back(row.member("question")->get<std::string>());
+    if (out_.empty()) return;
+    for (const std::size_t i : checks_.failing(row.json())) {
+      if (++out_[i].rows > kShown) continue;
+      out_[i].questions.push_back(fmt::format("{}: {}", row.member("question")->get_ref<const std::string&>(),
+                                              values_in(out_[i].check, row.json())));
     }
   }
 
   std::vector<Violations> take() { return std::move(out_); }
 
  private:
-  const std::vector<std::string>& columns_;
-  std::vector<Condition> conditions_;
+  AnswerChecks checks_;
   std::vector<Violations> out_;
 };
 
@@ -292,11 +280,11 @@ void open_target(const ResultTarget& target, const StudyManifest& manifest, cons
 
 std::vector<Violations> write_results(const StudyManifest& manifest, const std::string& directory,
                                       const std::vector<ResultTarget>& targets,
-                                      const std::vector<std::string>& conditions,
+                                      const std::vector<AnswerCheck>& checks,
                                       const std::function<void(std::string_view)>& standard_output) {
   const std::vector<RowColumn> columns = shard_states(manifest, directory).columns;
   const std::vector<std::string> names = names_of(columns);
-  Conditions checked(conditions, names);
+  CountedChecks checked(checks, names);
   std::vector<RowUser> each;
   std::vector<std::function<void()>> finish;
   clean_growing(directory);

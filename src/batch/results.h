@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "batch/answer_check.h"
 #include "batch/manifest.h"
 #include "batch/shard.h"
 
@@ -21,16 +22,16 @@ struct ResultTarget {
 };
 
 struct Violations {
-  std::string condition;
-  std::uint64_t rows = 0;
-  std::vector<std::string> questions;  ///< of the first few
+  AnswerCheck check{};
+  std::uint64_t rows = 0;                ///< that fail it
+  std::vector<std::string> questions{};  ///< of the first few, and what they answered
 };
 
-/// Writes all rows to every target and counts the rows for which each condition holds. Files appear when everything is
-/// in them. UserError as merge_shards(), for a condition that cannot be read, and (exit 74) for what cannot be written.
+/// Writes all rows to every target and counts the rows that fail each check. Files appear when everything is in them.
+/// UserError as merge_shards(), for a condition that cannot be read, and (exit 74) for what cannot be written.
 std::vector<Violations> write_results(const StudyManifest& manifest, const std::string& directory,
                                       const std::vector<ResultTarget>& targets,
-                                      const std::vector<std::string>& conditions,
+                                      const std::vector<AnswerCheck>& checks,
                                       const std::function<void(std::string_view)>& standard_output);
 
 }  // namespace scalecalc

@@ -7,7 +7,6 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "batch/cases.h"
-#include "batch/condition.h"
 #include "batch/files.h"
 #include "batch/run_shard.h"
 #include "cli/ask_command.h"
@@ -124,13 +123,12 @@ unsigned jobs_of(const Arguments& arguments) {
 
 namespace {
 
-/// A misspelt name is found before the first question, not after the last.
-void check_conditions(const Study& study, const std::vector<std::string>& conditions) {
-  if (conditions.empty()) return;
+/// What a row of the study may have.
+std::vector<std::string> names_of_rows(const Study& study) {
   std::vector<std::string> names = answer_fields(study.command);
   for (const std::string& name : input_names(study)) names.push_back(name);
   for (const std::string_view name : kRowMembers) names.emplace_back(name);
-  check_names(conditions, names);
+  return names;
 }
 
 }  // namespace
@@ -142,7 +140,7 @@ PlannedStudy planned_study(const std::string& path, const std::string& directory
   constexpr std::uint64_t kMostShards = 64;
   Study study = read_study(path, command_forms(), session.config_directories);
   refuse_huge(study);
-  check_conditions(study, arguments.values("--fail-if"));
+  checks_asked_for(arguments, names_of_rows(study));  // a misspelt name is found before the first question
   const double seconds_for_sample = shards == 0 ? kSampleSeconds : kPlanSampleSeconds;
   if (shards == 0) shards = std::clamp<std::uint64_t>(*grid_size(study) / kRows, 1, kMostShards);
   PlannedStudy out{make_manifest(std::move(study), tool_version(), shards), std::nullopt};
@@ -204,14 +202,16 @@ ExitCode run_shards(const StudyManifest& manifest, const std::string& directory,
 ExitCode merge_results(const StudyManifest& manifest, const std::string& directory, const Arguments& arguments,
                        const Session& session, Environment& env) {
   env.begin_answer();
-  const auto violations = write_results(manifest, directory, result_targets(arguments), arguments.values("--fail-if"),
+  const auto violations = write_results(manifest, directory, result_targets(arguments),
+                                        checks_asked_for(arguments, names_of_rows(manifest.study)),
                                         [&](std::string_view text) { write_result(env.out, std::string(text)); });
   ExitCode out = ExitCode::kAnswered;
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   for (const Violations& found : violations) {
     if (found.rows == 0) continue;
     out = ExitCode::kCheckFailed;
-    std::string text = fmt::format("{} holds for {} rows:", found.condition, grouped(found.rows));
+    std::string text = fmt::format("{} {} {} rows:", found.check.said,
+                                   found.check.expected ? "is not so in" : "holds for", grouped(found.rows));
     for (const std::string& question : found.questions) text += "\n  " + question;
     if (found.rows > found.questions.size()) text += "\n  ...";
     log.warning(text);

@@ -57,6 +57,10 @@ constexpr std::array kBatchFlags{
          "'mfu < 0.35'")
         .repeatable()
         .in(of({kMerge, kStudy})),
+    text("--expect", "FILE", "exit 1 unless every row is what a file says: mfu: {least: 0.4}, status: ok",
+         "expected.yaml")
+        .repeatable()
+        .in(of({kMerge, kStudy})),
     word("--engine", kJobEngines, "whose job file").like("slurm").in(of({kScript})),
     share("--tolerance", "numbers may differ by this much (default 0)", "2%").in(of({kDiff})),
     text("--columns", "NAME[,NAME...]", "compare these columns alone", "mfu,step_time_s").in(of({kDiff})),
@@ -82,7 +86,7 @@ ExitCode run_batch(const Arguments& arguments, Environment& env) {
   return kActions.at(*mode)(arguments, env);
 }
 
-constexpr std::array kBatchCommon{FlagGroup{"the study", "--shards --shard --jobs --strict --restart --fail-if"}};
+constexpr std::array kBatchCommon{FlagGroup{"the study", "--shards --shard --jobs --strict --restart --fail-if --expect"}};
 
 }  // namespace
 

@@ -33,6 +33,7 @@ ExitCode run_train_curve(const CurveQuestion& question, const Arguments& argumen
   const Catalog catalog(session.config_directories, session.remembered);
   ResolvedQuestion job = resolve_job(question.train, catalog);
   refuse_meaningless(arguments, job);
+  const Stopwatch watch;
   TrainCurve curve = train_curve(question, std::move(job), env.interrupted);
   note_grouping(arguments, curve);
   const bool complete = !should_stop(env.interrupted);
@@ -41,7 +42,8 @@ ExitCode run_train_curve(const CurveQuestion& question, const Arguments& argumen
   env.begin_answer();
   log.info(fmt::format("model: {} ({})", curve.job.model.title, curve.job.model.source));
   log.info(fmt::format("hardware: {}", curve.job.hw.title));
-  const Output output = with_train_query(train_curve_output(curve, complete), arguments, curve.job);
+  Output output = with_train_query(train_curve_output(curve, complete), arguments, curve.job);
+  if (session.perf) output.elapsed_s = watch.seconds();
   return write_output(output, session, outputs, false, log, env);
 }
 

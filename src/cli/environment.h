@@ -8,6 +8,7 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/stop.h"
 #include "config/remembered.h"
@@ -30,6 +31,7 @@ struct Environment {
   std::size_t width = 0;                   ///< columns of the terminal behind `out`; 0 = unknown
   bool utf8 = false;                       ///< the locale's encoding
   std::shared_ptr<Remembered> remembered;  ///< what is kept between questions; null where there is only one
+  std::vector<std::string> config_directories{};  ///< a study's own, looked into like those of --config-dir
 
   std::optional<std::string> get(const std::string& name) const { return variable ? variable(name) : std::nullopt; }
 

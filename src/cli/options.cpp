@@ -43,6 +43,11 @@ constexpr std::array kCommonFlags{
          "exit 1 if it holds for the answer: SQL over the names of -o row, mfu < 0.5 OR memory_bytes > 80e9",
          "mfu < 0.5")
         .repeatable(),
+    text("--expect", "FILE",
+         "exit 1 unless the answer is what a file of names of -o row says: mfu: {least: 0.4}, dp: 64, or an earlier row",
+         "expected.yaml")
+        .repeatable(),
+    toggle("--perf", "say how long answering took, which is all that differs from one time to the next"),
     toggle("--quiet", "of the text the headline alone, on standard error errors alone").lettered('q'),
     toggle("--verbose", "the whole text; what was read and searched, on standard error").lettered('v'),
     toggle("--version", "print the version").lettered('V'),

@@ -36,7 +36,38 @@ Figure as_typed(const Flag& flag, const Arguments& arguments) {
   return detail::as_asked(flag, reader.sweep(flag).value_or(std::vector<double>{}));
 }
 
+/// "--price" of "--price", "--mtbf, --straggler" and "--price h100-sxm=2.5".
+const Flag* first_flag(const std::string& text, const Command& command) {
+  return find_flag(command.flags, std::string_view(text).substr(0, text.find_first_of(" ,")));
+}
+
+const Figure* found_in(const Record& query, const std::string& key) {
+  const auto found =
+      std::find_if(query.figures.begin(), query.figures.end(), [&](const Figure& f) { return f.key == key; });
+  return found == query.figures.end() ? nullptr : &*found;
+}
+
+/// What is assumed of a flag is what the question was answered with.
+void name_assumptions(Output& output, const Arguments& arguments) {
+  for (Assumption& assumption : output.assumptions) {
+    const Flag* flag = first_flag(assumption.flag, arguments.command());
+    if (assumption.key.empty() && flag != nullptr) assumption.key = query_key(*flag);
+    if (!std::holds_alternative<std::monostate>(assumption.value)) continue;
+    if (const Figure* asked = found_in(output.query, assumption.key); asked != nullptr && !asked->is_list) {
+      assumption.value = asked->value;
+    }
+  }
+}
+
 }  // namespace
+
+StudyQuestion question_asked(const Arguments& arguments) {
+  StudyQuestion out{std::string(arguments.command().name), arguments.positionals(), {}};
+  for (const Flag& flag : flags_of(arguments.command())) {
+    if (flag.asks && arguments.has(flag.name)) out.flags[std::string(flag.name)] = arguments.values(flag.name);
+  }
+  return out;
+}
 
 std::string query_key(const Flag& flag) {
   std::string own(flag.query_key);
@@ -69,6 +100,8 @@ Output with_query(Output output, const Arguments& arguments, std::initializer_li
     output.assumptions.push_back(reading);
     if (!output.deciding.empty()) output.deciding.push_back(reading.flag);
   }
+  name_assumptions(output, arguments);
+  output.question = command_line(question_asked(arguments));
   return output;
 }
 

@@ -62,6 +62,7 @@ std::string output_json(const Output& output, std::string_view tool_version, boo
   Json out = document_head(schema_of(output.command), tool_version);
   if (!output.complete) out["partial"] = true;
   out["query"] = record_json(output.query, output.keeps_points);
+  if (!output.question.empty()) out["question"] = output.question;
   out["assumptions"] = assumptions_json(output.assumptions);
   for (const Block& block : output.blocks) {
     if (block.for_people) continue;
@@ -72,6 +73,7 @@ std::string output_json(const Output& output, std::string_view tool_version, boo
     }
   }
   if (!output.notes.empty()) out["notes"] = output.notes;
+  if (output.elapsed_s) out["search"]["elapsed_s"] = finite(*output.elapsed_s);
   if (explain) out["explain"] = explain_json(output_explanation(output));
   return json_text(out, 2);
 }
@@ -89,6 +91,7 @@ std::string output_jsonl(const Output& output, std::string_view tool_version) {
       line["query"] = record_json(output.query, output.keeps_points);
     }
     line.update(record_json(record, output.keeps_points));
+    if (!output.question.empty()) line["question"] = output.question;
     if (!output.complete) line["partial"] = true;
     out += json_text(line, -1);
   }
@@ -116,12 +119,12 @@ void flatten(const Record& record, const std::string& around, bool in_csv, bool 
       if (f.records.empty()) continue;
       std::set<std::string> inside = said;
       if (opened) inside.merge(of_csv_alone(f.records.front()));
-      flatten(f.records.front(), opened ? around : around + f.key + '_', opened, keep_points, inside, out);
+      const bool named = !opened && f.key != "layout";
+      flatten(f.records.front(), named ? around + f.key + '_' : around, opened, keep_points, inside, out);
       continue;
     }
     if (f.readers != Readers::kCsv && said.contains(column_of(f))) continue;
-    std::string name = !f.column.empty() ? f.column : opened ? f.key : around + f.key;
-    std::replace(name.begin(), name.end(), '.', '_');
+    std::string name = f.column.empty() && !opened ? around + column_of(f) : column_of(f);
     if (std::find(kRowMembers.begin(), kRowMembers.end(), name) != kRowMembers.end()) name.insert(0, "out_");
     out[name] = figure_json(f, keep_points);
   }
@@ -139,6 +142,8 @@ std::string output_rows(const Output& output, bool all) {
   const auto add = [&](const Record& record) {
     Json line = head;
     flatten(record, "", true, output.keeps_points, of_csv_alone(record), line);
+    if (output.elapsed_s) line["elapsed_s"] = finite(*output.elapsed_s);
+    if (!output.question.empty()) line["question"] = output.question;
     out += json_text(line, -1);
   };
   if (!all) {

@@ -102,7 +102,9 @@ Figure bound_figure(const RankedPlan& ranked) {
 Figure time_figure(const RankedPlan& ranked) {
   std::vector<std::string_view> causes;
   for (const StepCause& cause : step_causes()) causes.push_back(cause.key);
-  return object("time_s", parts(Format::kSeconds, causes, ranked.figures.time_s));
+  Record out = parts(Format::kSeconds, causes, ranked.figures.time_s);
+  for (Figure& f : out.figures) f.column = "time_s_" + f.key;
+  return object("time_s", std::move(out));
 }
 
 Figure memory_figure(const TrainAnswer& job, const RankedPlan& ranked) {
@@ -355,7 +357,7 @@ Record search_record(const SearchStats& s, bool complete) {
   return {{count_figure("candidates", s.candidates), count_figure("feasible", s.feasible),
            count_figure("evaluated", s.evaluated), count_figure("pruned", s.pruned),
            object_figure("rejected", std::move(rejected)), records_figure("stack_facts", "", "", std::move(facts)),
-           flag_figure("complete", complete), datum("elapsed_s", s.elapsed_s)}};
+           flag_figure("complete", complete)}};
 }
 
 Figure texts_figure(std::string_view key, const std::vector<std::string>& texts) {
