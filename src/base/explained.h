@@ -21,6 +21,16 @@ struct Assumption {
   std::variant<std::monostate, std::string, double> value{};
 };
 
+/// A change to the question that was searched and does what is wanted.
+struct FlagChange {
+  std::string flag;   ///< "--chips"
+  std::string value;  ///< "16"
+
+  std::string text() const { return flag + ' ' + value; }
+};
+/// "--chips 16 or --offload auto".
+std::string either_of(const std::vector<FlagChange>& changes);
+
 struct ExplainSection {
   std::string title;
   std::vector<ExplainedStep> steps;

@@ -20,12 +20,6 @@ namespace {
 /// Numbers that are not given a tolerance: what printing them costs.
 constexpr double kSameNumber = 1e-9;
 
-bool is_known(const std::string& name, const std::vector<std::string>& names) {
-  return std::any_of(names.begin(), names.end(), [&](const std::string& known) {
-    return known == name || (known.ends_with('*') && name.starts_with(known.substr(0, known.size() - 1)));
-  });
-}
-
 std::string sql_text(std::string_view text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? "''" : std::string(1, c);
@@ -54,13 +48,6 @@ Json json_of(const ConfigNode& node) {
   if (node.quoted) return node.text;
   Json plain = Json::parse(node.text, nullptr, false);
   return plain.is_discarded() ? Json(node.text) : plain;
-}
-
-Cell cell_of(const Json& value) {
-  if (value.is_null()) return {};
-  if (value.is_number()) return value.get<double>();
-  if (value.is_boolean()) return value.get<bool>() ? 1.0 : 0.0;
-  return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
 /// One name of the file.
@@ -142,6 +129,19 @@ ConfigNode expectations_document(const std::string& path) {
 
 }  // namespace
 
+Cell cell_of(const Json& value) {
+  if (value.is_null()) return {};
+  if (value.is_number()) return value.get<double>();
+  if (value.is_boolean()) return value.get<bool>() ? 1.0 : 0.0;
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+bool is_known_name(const std::string& name, const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& known) {
+    return known == name || (known.ends_with('*') && name.starts_with(known.substr(0, known.size() - 1)));
+  });
+}
+
 AnswerCheck failing_if(const std::string& condition) { return {condition, condition, names_in(condition), false}; }
 
 std::vector<AnswerCheck> read_expectations(const std::string& path, const std::vector<std::string>& names) {
@@ -156,7 +156,7 @@ std::vector<AnswerCheck> read_expectations(const std::string& path, const std::v
                [](const std::string& name) { return !name.ends_with('*'); });
   std::vector<AnswerCheck> out;
   for (const ConfigNode::Entry& entry : document.entries) {
-    if (is_known(entry.key, names)) {
+    if (is_known_name(entry.key, names)) {
       out.push_back(ExpectationReader(entry, problems).read());
     } else {
       const std::string hint = did_you_mean(nearest(entry.key, plain));

@@ -22,12 +22,18 @@ struct AnswerCheck {
   bool expected = false;           ///< of --expect: what an answer has not is nothing, where a condition is wrong then
 };
 
+/// Whether it is one of `names`, of which "time_s_*" stands for all that start so.
+bool is_known_name(const std::string& name, const std::vector<std::string>& names);
+
 AnswerCheck failing_if(const std::string& condition);
 /// UserError with file:line:column for what is no expectation, and for names that are none of `names` (as
 /// check_names()), with the nearest.
 std::vector<AnswerCheck> read_expectations(const std::string& path, const std::vector<std::string>& names);
 
-/// Checks of rows with these columns; lists count as their JSON. For one thread at a time.
+/// A value of a row: texts, numbers and nothing stay what they are, lists are their JSON.
+Cell cell_of(const Json& value);
+
+/// Checks of rows with these columns, for one thread at a time.
 class AnswerChecks {
  public:
   /// UserError for a condition that speaks of none of the columns.

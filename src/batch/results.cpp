@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/diagnostic.h"
@@ -12,6 +13,7 @@
 #include "batch/files.h"
 #include "batch/manifest.h"
 #include "batch/merge.h"
+#include "batch/results_table.h"
 #include "batch/row.h"
 #include "report/render.h"
 
@@ -243,10 +245,39 @@ class CountedChecks {
 
 using RowUser = std::function<void(ParsedRow&)>;
 
+/// All rows in the member "rows" of a document, each as the line it is.
+void open_document(const std::shared_ptr<TextResult>& text, std::string document, std::vector<RowUser>& each,
+                   std::vector<std::function<void()>>& finish) {
+  document.erase(document.rfind("\n}"));
+  text->add(document + ",\n  \"rows\": [");
+  each.emplace_back([text, first = true](ParsedRow& row) mutable {
+    text->add(std::exchange(first, false) ? "\n    " : ",\n    ");
+    text->add(row.line());
+  });
+  finish.emplace_back([text] {
+    text->add("\n  ]\n}\n");
+    text->finish();
+  });
+}
+
+void open_table(const std::shared_ptr<TextResult>& text, const ResultTarget& target, const ResultStyle& style,
+                const std::vector<RowColumn>& columns, std::vector<RowUser>& each,
+                std::vector<std::function<void()>>& finish) {
+  const auto table = std::make_shared<ResultsTable>(style.title, columns, style.figures);
+  const TextOptions options = target.path.empty() ? style.text : TextOptions{.width = style.text.width};
+  each.emplace_back([table](ParsedRow& row) { table->add(row.json()); });
+  finish.emplace_back([text, table, options, markdown = target.format == ResultFormat::kMarkdown] {
+    const Report report = std::move(*table).report();
+    text->add(markdown ? render_markdown(report) : render_table(report, options));
+    text->finish();
+  });
+}
+
 /// Appends what `target` does with a row, and when all rows were there.
 void open_target(const ResultTarget& target, const StudyManifest& manifest, const std::string& directory,
-                 const std::vector<RowColumn>& columns, const std::function<void(std::string_view)>& stream,
-                 std::vector<RowUser>& each, std::vector<std::function<void()>>& finish) {
+                 const std::vector<RowColumn>& columns, const ResultStyle& style,
+                 const std::function<void(std::string_view)>& stream, std::vector<RowUser>& each,
+                 std::vector<std::function<void()>>& finish) {
   if (target.format == ResultFormat::kSqlite) {
     const auto table = std::make_shared<SqliteTable>(directory, target.path, manifest, columns);
     each.emplace_back([table](ParsedRow& row) { table->add(row.json()); });
@@ -254,6 +285,10 @@ void open_target(const ResultTarget& target, const StudyManifest& manifest, cons
     return;
   }
   const auto text = std::make_shared<TextResult>(directory, target.path, stream);
+  if (target.format == ResultFormat::kJson) return open_document(text, style.document, each, finish);
+  if (target.format == ResultFormat::kTable || target.format == ResultFormat::kMarkdown) {
+    return open_table(text, target, style, columns, each, finish);
+  }
   finish.emplace_back([text] { text->finish(); });
   if (target.format == ResultFormat::kJsonl) {
     each.emplace_back([text](ParsedRow& row) {
@@ -279,7 +314,7 @@ void open_target(const ResultTarget& target, const StudyManifest& manifest, cons
 }  // namespace
 
 std::vector<Violations> write_results(const StudyManifest& manifest, const std::string& directory,
-                                      const std::vector<ResultTarget>& targets,
+                                      const std::vector<ResultTarget>& targets, const ResultStyle& style,
                                       const std::vector<AnswerCheck>& checks,
                                       const std::function<void(std::string_view)>& standard_output) {
   const std::vector<RowColumn> columns = shard_states(manifest, directory).columns;
@@ -289,7 +324,7 @@ std::vector<Violations> write_results(const StudyManifest& manifest, const std::
   std::vector<std::function<void()>> finish;
   clean_growing(directory);
   for (const ResultTarget& target : targets)
-    open_target(target, manifest, directory, columns, standard_output, each, finish);
+    open_target(target, manifest, directory, columns, style, standard_output, each, finish);
   merge_shards(manifest, directory, [&](std::string_view line) {
     ParsedRow row(line);
     for (const RowUser& use : each) use(row);

@@ -92,7 +92,10 @@ Ask ask_commands(const Environment& env, std::vector<std::string> config_directo
     flags["--output"] = {all_records ? "rows" : "row"};
     std::ostringstream out;
     std::ostringstream err;
-    Environment inner{.out = out, .err = err, .interrupted = interrupted, .remembered = remembered,
+    Environment inner{.out = out,
+                      .err = err,
+                      .interrupted = interrupted,
+                      .remembered = remembered,
                       .config_directories = directories};
     return reply_to(*command, Arguments::of(*command, question.positionals, std::move(flags)), inner, out, err);
   };

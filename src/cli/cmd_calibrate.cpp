@@ -131,6 +131,7 @@ const Command& calibrate_command() {
       .modes = kCalibrateModes,
       .mode_of = calibrate_mode,
       .interruptible = true,
+      .figures = "name before after error_after",
       .common = kCalibrateCommon};
   return kCalibrate;
 }

@@ -89,6 +89,9 @@ const Command& compare_command() {
       .check_fails = "an --expect fails",
       .nothing_fits = "no system can do it",
       .interruptible = true,
+      .figures =
+          "system chips layout_text step_time_s mfu run_time_s run_cost_usd request_time_s "
+          "usd_per_million_output_tokens",
       .common = kCompareCommon};
   return kCompare;
 }

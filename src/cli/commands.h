@@ -45,6 +45,7 @@ struct Command {
   bool interruptible = false;           ///< asked to end, it answers with what it has, which may be partial
   std::string_view draws{};             ///< what --plot shows: "throughput over chips"; empty: nothing
   bool own_exits = false;               ///< the notes say what its exit statuses are
+  std::string_view figures{};           ///< columns that a table of many answers shows: "step_time_s mfu"; empty: few
   std::span<const FlagGroup> common{};  ///< of the short help; empty: it shows every flag
 };
 

@@ -58,9 +58,9 @@ std::string query_key(const Flag& flag);
 /// The question as Arguments::of() takes it, without the flags that say how the answer is given.
 StudyQuestion question_asked(const Arguments& arguments);
 
-/// The output with its question and a member of its query for each flag of the mode or of these questions, behind its own figures, which
-/// no flag says; one of a flag's key stands for the flag. Values are those of the questions' members, defaults filled
-/// in; of a flag that goes into none of them what was typed.
+/// The output with its question and a member of its query for each flag of the mode or of these questions, behind its
+/// own figures, which no flag says; one of a flag's key stands for the flag. Values are those of the questions'
+/// members, defaults filled in; of a flag that goes into none of them what was typed.
 Output with_query(Output output, const Arguments& arguments, std::initializer_list<Answered> questions = {});
 
 /// What of a text the flags ask for.

@@ -62,9 +62,17 @@ void name_assumptions(Output& output, const Arguments& arguments) {
 }  // namespace
 
 StudyQuestion question_asked(const Arguments& arguments) {
-  StudyQuestion out{std::string(arguments.command().name), arguments.positionals(), {}};
-  for (const Flag& flag : flags_of(arguments.command())) {
+  const Command& command = arguments.command();
+  StudyQuestion out{std::string(command.name), arguments.positionals(), {}};
+  const auto mode = mode_of(arguments);
+  const auto add = [&](const Flag& flag) {
     if (flag.asks && arguments.has(flag.name)) out.flags[std::string(flag.name)] = arguments.values(flag.name);
+  };
+  for (const Flag& flag : command.flags) {
+    if (!mode || flag.is_of(*mode)) add(flag);
+  }
+  for (const Flag& flag : common_flags()) {
+    if (find_flag(command.flags, flag.name) == nullptr) add(flag);
   }
   return out;
 }

@@ -28,7 +28,9 @@ Json assumptions_json(const std::vector<Assumption>& assumptions) {
     const double* number = std::get_if<double>(&a.value);
     const std::string* text = std::get_if<std::string>(&a.value);
     out.push_back({{"key", known(a.key)},
-                   {"value", number != nullptr ? whole(*number) : text != nullptr ? Json(*text) : Json(nullptr)},
+                   {"value", number != nullptr ? whole(*number)
+                             : text != nullptr ? Json(*text)
+                                               : Json(nullptr)},
                    {"flag", known(a.flag)},
                    {"source", a.source},
                    {"text", a.text},

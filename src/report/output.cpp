@@ -237,6 +237,12 @@ Figure object_figure(std::string_view key, std::optional<Record> members) {
   return out;
 }
 
+Figure changes_figure(std::string_view key, const std::vector<FlagChange>& changes) {
+  std::vector<Record> out;
+  for (const FlagChange& change : changes) out.push_back({{datum("flag", change.flag), datum("value", change.value)}});
+  return records_figure(key, "", either_of(changes), std::move(out));
+}
+
 Figure read_by(Readers readers, Figure figure) {
   figure.readers = readers;
   return figure;

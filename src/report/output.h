@@ -85,6 +85,8 @@ Figure count_figure(std::string_view key, auto count, std::string_view label = "
 inline Figure flag_figure(std::string_view key, bool value) {
   return number_figure(key, "", Format::kFlag, value ? 1 : 0);
 }
+/// Changes to the question, as their flags and values.
+Figure changes_figure(std::string_view key, const std::vector<FlagChange>& changes);
 /// An object inside an object; null if there is none. Its figures are columns of CSV; if only JSON reads the object,
 /// those that name their column.
 Figure object_figure(std::string_view key, std::optional<Record> members);
@@ -157,11 +159,11 @@ struct Output {
   std::vector<Plot> plots;                              ///< its pictures; empty: it has none
   std::optional<std::vector<std::string>> brief_notes;  ///< in the place of `notes` in a brief answer
   std::vector<ExplainSection> explanation;              ///< beside the workings of the figures
-  std::string explained;      ///< "plan 2": whose explanation it is; empty: of the whole output
-  bool nothing_fits = false;  ///< well asked, and nothing answers it: exit status 3
-  bool complete = true;       ///< false: interrupted, and marked as partial in every format
+  std::string explained;              ///< "plan 2": whose explanation it is; empty: of the whole output
+  bool nothing_fits = false;          ///< well asked, and nothing answers it: exit status 3
+  bool complete = true;               ///< false: interrupted, and marked as partial in every format
   std::optional<double> elapsed_s{};  ///< with --perf, what answering took: the one figure that differs between answers
-  bool keeps_points = false;  ///< JSON writes 2.0 for a figure that is no count, where others write 2
+  bool keeps_points = false;          ///< JSON writes 2.0 for a figure that is no count, where others write 2
 };
 
 /// Stands above an incomplete output; JSON has `"partial": true`, CSV a column `partial`.

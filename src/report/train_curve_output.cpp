@@ -43,8 +43,8 @@ Record point_record(const CurvePoint& point, std::optional<Record> plan, bool co
   const auto planned = [&](double value) { return plan ? Cell(value) : Cell{}; };
   std::string status = status_text(point);
   std::replace(status.begin(), status.end(), ' ', '_');
-  Record out{{count_figure("chips", point.chips, "chips"),
-              read_by(Readers::kJson, datum("status", status)), datum("reason", text_or_nothing(point.reason)),
+  Record out{{count_figure("chips", point.chips, "chips"), read_by(Readers::kJson, datum("status", status)),
+              datum("reason", text_or_nothing(point.reason)),
               figure("speed_up", "speed-up", Format::kNumber, planned(point.speed_up)),
               figure("efficiency", "efficiency", Format::kFraction, planned(point.efficiency))}};
   if (!plan) {

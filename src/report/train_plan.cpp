@@ -8,6 +8,7 @@
 #include "plan/dimensions.h"
 #include "plan/mechanisms.h"
 #include "plan/stack_supports.h"
+#include "report/placement_figures.h"
 #include "report/train_words.h"
 #include "train/resolve.h"
 
@@ -67,12 +68,13 @@ void add_machine(const TrainAnswer& job, const RankedPlan& ranked, std::int64_t 
     layout.figures.push_back(dimension_figure(d, d.value(plan.layout)));
     columns.push_back(read_by(Readers::kCsv, layout.figures.back()));
   }
-  for (const auto& [dimension, where] : ranked.figures.placement) {
-    placement.figures.push_back(text_figure(dimension, "", where));
+  for (const PlacedGroup& group : ranked.figures.placement) {
+    placement.figures.push_back(text_figure(group.dimension, "", group.where));
   }
   out.push_back(object("layout", std::move(layout)));
   out.push_back(in_json(text_figure("fix", "", pins_text(pins_of(plan.layout)))));
   out.push_back(object("placement", std::move(placement)));
+  out.push_back(placement_axes(ranked.figures.placement));
   out.push_back(in_json(counts_figure("chunk_layers", ranked.figures.chunk_layers)));
   out.push_back(count_figure("chips", plan.layout.chips(), "chips"));
   out.insert(out.end(), columns.begin(), columns.end());

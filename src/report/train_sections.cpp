@@ -207,8 +207,9 @@ Block stage_memory_block(const RankedPlan& ranked, const std::string& plan) {
 
 Block placement_block(const RankedPlan& ranked) {
   Block out = lines_block(fmt::format("Placement on {}", ranked.plan.slice.name()), {});
-  for (const auto& [dimension, where] : ranked.figures.placement) {
-    out.records.push_back({{rigid_text("dimension", "dimension", dimension), text_figure("where", "where", where)}});
+  for (const PlacedGroup& group : ranked.figures.placement) {
+    out.records.push_back(
+        {{rigid_text("dimension", "dimension", group.dimension), text_figure("where", "where", group.where)}});
   }
   return out;
 }

@@ -169,8 +169,7 @@ TrainAnswer answer(const TrainQuestion& question, ResolvedQuestion resolved, con
   }
   if (result.nearest_miss) out.nearest_miss = ranked(resolved, request, *result.nearest_miss);
   if (out.plans.empty() && !(stop && stop())) {
-    const std::vector<std::string> ways = what_would_fit(question, request, stop);
-    if (!ways.empty()) out.would_fit = join(ways, " or ");
+    out.would_fit = what_would_fit(question, request, stop);
   }
   if (out.plans.empty() && !out.nearest_miss) {
     out.obstacles = obstacles(request);

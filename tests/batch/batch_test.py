@@ -202,7 +202,7 @@ class Questions(BatchTest):
             if row["status"] == "ok":
                 alone = json.loads(out)
                 self.assertEqual({key: row[key] for key in alone}, alone)
-                plan = json.loads((self.place / "a.json").read_text())["recommended"]["plan"]
+                plan = json.loads((self.place / "a.json").read_text())["best"]["plan"]
                 self.assertEqual((row["step_time_s"], row["tp"], row["memory_bytes"]),
                                  (plan["step_time_s"], plan["layout"]["tp"], plan["memory_bytes"]["total"]))
 

@@ -53,8 +53,8 @@ TEST(FailIf, IsOfTheRecommendedPlan) {
   const std::vector<std::string> train{"train", "llama3-8b", "--hw", "h100-sxm", "--chips", "64", "-q"};
   const auto document = nlohmann::json::parse(said_to(asked_with(train, {"--json"})).out);
   const auto row = nlohmann::json::parse(said_to(asked_with(train, {"-o", "row"})).out);
-  EXPECT_EQ(row["mfu"], document["recommended"]["plan"]["mfu"]);
-  EXPECT_EQ(row["dp"], document["recommended"]["plan"]["layout"]["dp"]);
+  EXPECT_EQ(row["mfu"], document["best"]["plan"]["mfu"]);
+  EXPECT_EQ(row["dp"], document["best"]["plan"]["layout"]["dp"]);
 }
 
 /// What rows have is known without an answer.
