@@ -19,9 +19,10 @@ void note_grouping(const Arguments& arguments, TrainCurve& curve) {
   std::erase(chips, ',');
   const bool grouped = asked.size() > 4 && asked.rfind(',') == asked.size() - 4;
   if (!grouped || chips.size() > 7) return;
-  curve.job.assumptions.push_back(
-      {fmt::format("--chips {} is {} counts; one count of that size is written {}", asked, curve.points.size(), chips),
-       "--chips", "command line"});
+  curve.job.assumptions.push_back(Assumption{
+      fmt::format("--chips {} is {} counts; one count of that size is written {}", asked, curve.points.size(), chips),
+      "--chips", "command line"}
+                                      .is(asked));
 }
 
 }  // namespace

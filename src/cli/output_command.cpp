@@ -136,7 +136,7 @@ HardwareSpec hardware_asked_for(const Arguments& arguments, const Catalog& catal
 
 void note_sets(const Arguments& arguments, std::vector<Assumption>& assumptions) {
   for (const std::string& set : arguments.values("--set")) {
-    assumptions.push_back({"changed by --set " + set, "--set", "command line"});
+    assumptions.push_back(changed_by_set(set));
   }
 }
 

@@ -41,6 +41,13 @@ const Flag* first_flag(const std::string& text, const Command& command) {
   return find_flag(command.flags, std::string_view(text).substr(0, text.find_first_of(" ,")));
 }
 
+/// Of "--set hw.power.tdp" the key that would be set; of a word of the question, "mask=causal", its name.
+std::string key_of(const std::string& text, const Flag* flag) {
+  constexpr std::string_view kSet = "--set ";
+  if (text.starts_with(kSet)) return text.substr(kSet.size());
+  return flag != nullptr ? query_key(*flag) : text.substr(0, text.find('='));
+}
+
 const Figure* found_in(const Record& query, const std::string& key) {
   const auto found =
       std::find_if(query.figures.begin(), query.figures.end(), [&](const Figure& f) { return f.key == key; });
@@ -51,7 +58,7 @@ const Figure* found_in(const Record& query, const std::string& key) {
 void name_assumptions(Output& output, const Arguments& arguments) {
   for (Assumption& assumption : output.assumptions) {
     const Flag* flag = first_flag(assumption.flag, arguments.command());
-    if (assumption.key.empty() && flag != nullptr) assumption.key = query_key(*flag);
+    if (assumption.key.empty()) assumption.key = key_of(assumption.flag, flag);
     if (!std::holds_alternative<std::monostate>(assumption.value)) continue;
     if (const Figure* asked = found_in(output.query, assumption.key); asked != nullptr && !asked->is_list) {
       assumption.value = asked->value;

@@ -35,6 +35,7 @@ Json assumptions_json(const std::vector<Assumption>& assumptions) {
                    {"source", a.source},
                    {"text", a.text},
                    {"warning", a.warning}});
+    if (!a.of.empty()) out.back()["of"] = a.of;
   }
   return out;
 }

@@ -45,15 +45,18 @@ class ServeResolver {
       out_.prefill_system = out_.systems.size();
       out_.systems.push_back(system(q_.prefill_hardware, std::nullopt));
     }
-    for (const std::string& set : q_.set) assume("changed by --set " + set, "--set", "command line");
+    for (const std::string& set : q_.set) assume(changed_by_set(set));
     return std::move(out_);
   }
 
  private:
-  void assume(std::string text, std::string flag, std::string source, bool warning = false) {
-    const bool known = std::any_of(out_.assumptions.begin(), out_.assumptions.end(),
-                                   [&](const Assumption& a) { return a.text == text; });
-    if (!known) out_.assumptions.push_back({std::move(text), std::move(flag), std::move(source), warning});
+  Assumption& assume(Assumption said) {
+    const auto known = std::find_if(out_.assumptions.begin(), out_.assumptions.end(),
+                                    [&](const Assumption& a) { return a.text == said.text; });
+    return known != out_.assumptions.end() ? *known : out_.assumptions.emplace_back(std::move(said));
+  }
+  Assumption& assume(std::string text, std::string flag, std::string source, bool warning = false) {
+    return assume(Assumption{std::move(text), std::move(flag), std::move(source), warning});
   }
 
   void load_the_model() {
@@ -97,7 +100,9 @@ class ServeResolver {
     if (longest > static_cast<double>(out_.model->max_seq)) {
       assume(fmt::format("prompt and answer of {} tokens are longer than the {} the model is published for",
                          group_thousands(static_cast<long long>(longest)), group_thousands(out_.model->max_seq)),
-             "--prompt", "model file", !q_.usual_lengths);
+             "--prompt", "model file", !q_.usual_lengths)
+          .as("max_seq")
+          .is(static_cast<double>(out_.model->max_seq));
     }
     if (!q_.context) {
       assume(fmt::format("a sequence that decodes has {} tokens in the cache: prompt + half the answer",
@@ -150,7 +155,8 @@ class ServeResolver {
     if (!q_.chunk) {
       assume(fmt::format("at most {} tokens of prompts in a step",
                          group_thousands(static_cast<long long>(out.chunk_tokens))),
-             "--chunk", out.engine.source);
+             "--chunk", out.engine.source)
+          .is(out.chunk_tokens);
     }
     coefficients(hw, names, out);
   }
@@ -174,7 +180,9 @@ class ServeResolver {
     } else if (found == hw.stacks.end()) {
       assume(fmt::format("serving coefficients of the {} family: {} was not measured under {}", hw.family, hw.name,
                          names.front()),
-             "--engine", "efficiency file", true);
+             "--engine", "efficiency file", true)
+          .as("serving_coefficients")
+          .is(hw.family);
     }
   }
 
@@ -188,7 +196,9 @@ class ServeResolver {
     }
     if (!q_.compute) {
       assume(fmt::format("{} matmuls compute in {}", hw.name, name_of(out.formats.compute)), "--flops",
-             fmt::format("what engines run {} weights in on this chip", name_of(main_format(weights_))));
+             fmt::format("what engines run {} weights in on this chip", name_of(main_format(weights_))))
+          .is(name_of(out.formats.compute))
+          .of = hw.name;
     }
     if (q_.mfu) {
       const std::size_t d = static_cast<std::size_t>(out.formats.compute);
@@ -215,7 +225,7 @@ class ServeResolver {
 
   std::optional<double> price(const HardwareSpec& hw) {
     const PaidPrice paid = paid_price(hw, q_.price, hw.name);
-    if (paid.assumed) assume(paid.assumed->text, paid.assumed->flag, paid.assumed->source);
+    if (paid.assumed) assume(*paid.assumed).of = hw.name;
     return paid.usd_per_chip_hour;
   }
 
@@ -223,7 +233,8 @@ class ServeResolver {
   void power(const HardwareSpec& hw) {
     if (q_.power.basis == PowerBasis::kRated && !q_.power.pue) return;
     for (Assumption& a : power_assumptions(hw, q_.power)) {
-      assume(fmt::format("{}: {}", hw.name, a.text), a.flag, a.source, a.warning);
+      a.text = fmt::format("{}: {}", hw.name, a.text);
+      assume(std::move(a)).of = hw.name;
     }
   }
 

@@ -121,9 +121,12 @@ void warn_of_unread_facts(const PlanRequest& request, const std::vector<RankedPl
       }
     }
     if (met.empty()) continue;
-    assumptions.push_back({fmt::format("{} may not run plan{} {}: {}, as far as is known", request.stack->name(),
-                                       met.size() == 1 ? "" : "s", join_and(met), fact.says),
-                           "--stack", fact.source, true});
+    assumptions.push_back(
+        Assumption{fmt::format("{} may not run plan{} {}: {}, as far as is known", request.stack->name(),
+                               met.size() == 1 ? "" : "s", join_and(met), fact.says),
+                   "--stack", fact.source, true}
+            .as("unread_fact")
+            .is(fact.name));
   }
 }
 
