@@ -72,8 +72,15 @@ StudyQuestion question_asked(const Arguments& arguments) {
   const Command& command = arguments.command();
   StudyQuestion out{std::string(command.name), arguments.positionals(), {}};
   const auto mode = mode_of(arguments);
+  // "hw X --keys" asks another thing than "hw X".
+  const auto decides = [&](const Flag& flag) {
+    Arguments without = arguments;
+    without.replace(flag.name, {});
+    return mode_of(without) != mode;
+  };
   const auto add = [&](const Flag& flag) {
-    if (flag.asks && arguments.has(flag.name)) out.flags[std::string(flag.name)] = arguments.values(flag.name);
+    if (!arguments.has(flag.name) || !(flag.asks || decides(flag))) return;
+    out.flags[std::string(flag.name)] = arguments.values(flag.name);
   };
   for (const Flag& flag : command.flags) {
     if (!mode || flag.is_of(*mode)) add(flag);

@@ -44,7 +44,7 @@ TEST(TrainJson, HasTheKeysOfTheContractInOrder) {
   EXPECT_EQ(keys(plan["run"]),
             (Keys{"tokens", "steps", "time_s", "chip_hours", "cost_usd", "energy_j", "economics", "power"}));
   EXPECT_EQ(keys(json["search"]), (Keys{"candidates", "feasible", "evaluated", "pruned", "rejected", "stack_facts",
-                                        "complete", "elapsed_s"}));
+                                        "complete"}));
 }
 
 TEST(TrainJson, GivesBaseUnits) {
