@@ -7,10 +7,12 @@
 #include <sstream>
 
 #include "base/text.h"
+#include "batch/answer_check.h"
 #include "batch/study.h"
 #include "cli/comma_list.h"
 #include "cli/commands.h"
 #include "cli/run.h"
+#include "report/answer_fields.h"
 #include "support/every_answer.h"
 #include "support/scratch.h"
 
@@ -129,6 +131,17 @@ TEST(Perf, AloneSaysHowLongAnsweringTook) {
   EXPECT_GE(Document::parse(output_of(words, {"--json", "--perf"}))["search"]["elapsed_s"].get<double>(), 0);
   EXPECT_GE(Document::parse(output_of(words, {"-o", "row", "--perf"}))["elapsed_s"].get<double>(), 0);
   EXPECT_NE(output_of(words, {"--perf"}).find("answered in "), std::string::npos);
+}
+
+TEST(Commands, TablesOfManyAnswersShowFiguresThatThereAre) {
+  for (const Command& command : commands()) {
+    const std::vector<std::string> known = answer_fields(command.name);
+    if (command.name == "batch") continue;
+    ASSERT_FALSE(command.figures.empty()) << command.name;
+    for (const std::string& name : parts_between(command.figures, ' ')) {
+      EXPECT_TRUE(is_known_name(name, known)) << command.name << ' ' << name;
+    }
+  }
 }
 
 TEST(WhatWouldFit, IsFlagsAndValues) {
