@@ -23,7 +23,7 @@ using test::every_answer;
 const Command& command_of(const Asked& asked) { return *find_command(asked.words.front()); }
 
 nlohmann::ordered_json document_of(const Asked& asked) {
-  Words words = asked.words;
+  std::vector<std::string> words = asked.words;
   words.emplace_back("--json");
   std::ostringstream out;
   std::ostringstream err;
