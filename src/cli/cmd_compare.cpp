@@ -86,7 +86,6 @@ const Command& compare_command() {
       .modes = compare_modes(),
       .mode_of = compare_mode,
       .names = CatalogKind::kModel,
-      .check_fails = "an --expect fails",
       .nothing_fits = "no system can do it",
       .interruptible = true,
       .figures =
