@@ -41,11 +41,16 @@ const Flag* first_flag(const std::string& text, const Command& command) {
   return find_flag(command.flags, std::string_view(text).substr(0, text.find_first_of(" ,")));
 }
 
-/// Of "--set hw.power.tdp" the key that would be set; of a word of the question, "mask=causal", its name.
+/// Of "--set hw.power.tdp" the key that would be set; of a word of the question, "mask=causal", its name; of a flag
+/// that this command does not take, the name that its key has elsewhere.
 std::string key_of(const std::string& text, const Flag* flag) {
   constexpr std::string_view kSet = "--set ";
   if (text.starts_with(kSet)) return text.substr(kSet.size());
-  return flag != nullptr ? query_key(*flag) : text.substr(0, text.find('='));
+  if (flag != nullptr) return query_key(*flag);
+  if (!text.starts_with("--")) return text.substr(0, text.find('='));
+  std::string out = text.substr(2, text.find_first_of(" ,") - 2);
+  std::replace(out.begin(), out.end(), '-', '_');
+  return out;
 }
 
 const Figure* found_in(const Record& query, const std::string& key) {

@@ -137,8 +137,9 @@ void BoundInputs::job(BoundList& list) {
   const std::optional<std::string> trained = facts != nullptr ? facts->optimizer : std::nullopt;
   optimizer = optimizer_of(q_.training.optimizer.value_or(trained.value_or("adam")));
   if (!q_.training.optimizer) {
-    list.assume(
-        {"optimizer " + optimizer.name, "--optimizer", trained ? fact_source("optimizer") : "assumed: the usual one"});
+    list.assume(Assumption{"optimizer " + optimizer.name, "--optimizer",
+                           trained ? fact_source("optimizer") : "assumed: the usual one"}
+                    .is(optimizer.name));
   }
 }
 

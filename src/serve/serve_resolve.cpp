@@ -84,14 +84,17 @@ class ServeResolver {
     } else if (model.quantization) {
       weights_ = *model.quantization;
       assume(fmt::format("weights as the checkpoint stores them: {}", name_of(weights_.weights)), "--weights",
-             weights_.source);
+             weights_.source)
+          .is(name_of(weights_.weights));
     } else {
-      assume("weights in bf16", "--weights", "assumed: the model file does not say how the checkpoint is stored");
+      assume("weights in bf16", "--weights", "assumed: the model file does not say how the checkpoint is stored")
+          .is("bf16");
     }
     kv_ = q_.kv.value_or(weights_.kv.value_or(WeightFormat::kBf16));
     if (!q_.kv) {
       assume(fmt::format("KV cache in {}", name_of(kv_)), "--kv",
-             weights_.kv ? weights_.source : std::string("assumed: the format of the activations"));
+             weights_.kv ? weights_.source : std::string("assumed: the format of the activations"))
+          .is(name_of(kv_));
     }
   }
 
@@ -107,7 +110,8 @@ class ServeResolver {
     if (!q_.context) {
       assume(fmt::format("a sequence that decodes has {} tokens in the cache: prompt + half the answer",
                          group_thousands(static_cast<long long>(q_.prompt + q_.generate / 2))),
-             "--context", "mean over the answer");
+             "--context", "mean over the answer")
+          .is(q_.prompt + q_.generate / 2);
     }
   }
 
@@ -138,7 +142,8 @@ class ServeResolver {
     if (!named && !q_.ideal) {
       name = hw.is_torus() ? "jetstream" : "vllm";
       assume(fmt::format("engine {}", name), "--engine",
-             hw.is_torus() ? "assumed: the usual one on TPUs" : "assumed: the usual one on GPUs");
+             hw.is_torus() ? "assumed: the usual one on TPUs" : "assumed: the usual one on GPUs")
+          .is(name);
     }
     std::vector<std::string> names{name};
     if (!name.empty()) {
