@@ -33,13 +33,22 @@ std::string shell_word(std::string_view word) {
 }  // namespace
 
 std::string command_line(const StudyQuestion& question) {
-  std::string out = "scalecalc " + question.command;
-  for (const std::string& word : question.positionals) out += ' ' + shell_word(word);
-  for (const auto& [flag, values] : question.flags) {
-    if (values.empty()) out += ' ' + flag;
-    for (const std::string& value : values) out += ' ' + flag + ' ' + shell_word(value);
+  // A dash makes a flag of a word, unless the word stands behind "--" or its flag's "=".
+  const auto dashed = [](const std::string& word) { return word.size() > 1 && word.front() == '-'; };
+  std::string words;
+  bool behind = false;
+  for (const std::string& word : question.positionals) {
+    words += ' ' + shell_word(word);
+    behind = behind || dashed(word);
   }
-  return out;
+  std::string flags;
+  for (const auto& [flag, values] : question.flags) {
+    if (values.empty()) flags += ' ' + flag;
+    for (const std::string& value : values) {
+      flags += fmt::format(" {}{}{}", flag, dashed(value) ? "=" : " ", shell_word(value));
+    }
+  }
+  return fmt::format("scalecalc {}{}", question.command, behind ? flags + " --" + words : words + flags);
 }
 
 std::vector<TextPart> split_placeholders(std::string_view text) {

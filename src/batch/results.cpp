@@ -5,14 +5,15 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/diagnostic.h"
-#include "batch/condition.h"
 #include "batch/database.h"
 #include "batch/files.h"
 #include "batch/manifest.h"
 #include "batch/merge.h"
+#include "batch/results_table.h"
 #include "batch/row.h"
 #include "report/render.h"
 
@@ -218,47 +219,65 @@ std::vector<std::string> names_of(const std::vector<RowColumn>& columns) {
   return out;
 }
 
-Cell cell_of(const Json* value) {
-  if (value == nullptr || value->is_null()) return {};
-  if (value->is_number()) return value->get<double>();
-  if (value->is_boolean()) return value->get<bool>() ? 1.0 : 0.0;
-  return value->is_string() ? value->get<std::string>() : value->dump();
-}
-
-class Conditions {
+class CountedChecks {
  public:
-  Conditions(const std::vector<std::string>& texts, const std::vector<std::string>& columns) : columns_(columns) {
-    for (const std::string& text : texts) {
-      conditions_.emplace_back(text, columns, SourceSpan{});
-      out_.push_back({text, 0, {}});
-    }
+  CountedChecks(const std::vector<AnswerCheck>& checks, const std::vector<std::string>& columns)
+      : checks_(checks, columns) {
+    for (const AnswerCheck& check : checks) out_.push_back({.check = check});
   }
 
   void look_at(ParsedRow& row) {
     constexpr std::size_t kShown = 5;
-    if (conditions_.empty()) return;
-    std::vector<Cell> values;
-    for (const std::string& column : columns_) values.push_back(cell_of(row.member(column)));
-    for (std::size_t i = 0; i < conditions_.size(); ++i) {
-      if (!conditions_[i].holds(values)) continue;
-      if (++out_[i].rows <= kShown) out_[i].questions.push_back(row.member("question")->get<std::string>());
+    if (out_.empty()) return;
+    for (const std::size_t i : checks_.failing(row.json())) {
+      if (++out_[i].rows > kShown) continue;
+      out_[i].questions.push_back(fmt::format("{}: {}", row.member("question")->get_ref<const std::string&>(),
+                                              values_in(out_[i].check, row.json())));
     }
   }
 
   std::vector<Violations> take() { return std::move(out_); }
 
  private:
-  const std::vector<std::string>& columns_;
-  std::vector<Condition> conditions_;
+  AnswerChecks checks_;
   std::vector<Violations> out_;
 };
 
 using RowUser = std::function<void(ParsedRow&)>;
 
+/// All rows in the member "rows" of a document, each as the line it is.
+void open_document(const std::shared_ptr<TextResult>& text, std::string document, std::vector<RowUser>& each,
+                   std::vector<std::function<void()>>& finish) {
+  document.erase(document.rfind("\n}"));
+  text->add(document + ",\n  \"rows\": [");
+  each.emplace_back([text, first = true](ParsedRow& row) mutable {
+    text->add(std::exchange(first, false) ? "\n    " : ",\n    ");
+    text->add(row.line());
+  });
+  finish.emplace_back([text] {
+    text->add("\n  ]\n}\n");
+    text->finish();
+  });
+}
+
+void open_table(const std::shared_ptr<TextResult>& text, const ResultTarget& target, const ResultStyle& style,
+                const std::vector<RowColumn>& columns, std::vector<RowUser>& each,
+                std::vector<std::function<void()>>& finish) {
+  const auto table = std::make_shared<ResultsTable>(style.title, columns, style.figures);
+  const TextOptions options = target.path.empty() ? style.text : TextOptions{.width = style.text.width};
+  each.emplace_back([table](ParsedRow& row) { table->add(row.json()); });
+  finish.emplace_back([text, table, options, markdown = target.format == ResultFormat::kMarkdown] {
+    const Report report = std::move(*table).report();
+    text->add(markdown ? render_markdown(report) : render_table(report, options));
+    text->finish();
+  });
+}
+
 /// Appends what `target` does with a row, and when all rows were there.
 void open_target(const ResultTarget& target, const StudyManifest& manifest, const std::string& directory,
-                 const std::vector<RowColumn>& columns, const std::function<void(std::string_view)>& stream,
-                 std::vector<RowUser>& each, std::vector<std::function<void()>>& finish) {
+                 const std::vector<RowColumn>& columns, const ResultStyle& style,
+                 const std::function<void(std::string_view)>& stream, std::vector<RowUser>& each,
+                 std::vector<std::function<void()>>& finish) {
   if (target.format == ResultFormat::kSqlite) {
     const auto table = std::make_shared<SqliteTable>(directory, target.path, manifest, columns);
     each.emplace_back([table](ParsedRow& row) { table->add(row.json()); });
@@ -266,6 +285,10 @@ void open_target(const ResultTarget& target, const StudyManifest& manifest, cons
     return;
   }
   const auto text = std::make_shared<TextResult>(directory, target.path, stream);
+  if (target.format == ResultFormat::kJson) return open_document(text, style.document, each, finish);
+  if (target.format == ResultFormat::kTable || target.format == ResultFormat::kMarkdown) {
+    return open_table(text, target, style, columns, each, finish);
+  }
   finish.emplace_back([text] { text->finish(); });
   if (target.format == ResultFormat::kJsonl) {
     each.emplace_back([text](ParsedRow& row) {
@@ -291,17 +314,17 @@ void open_target(const ResultTarget& target, const StudyManifest& manifest, cons
 }  // namespace
 
 std::vector<Violations> write_results(const StudyManifest& manifest, const std::string& directory,
-                                      const std::vector<ResultTarget>& targets,
-                                      const std::vector<std::string>& conditions,
+                                      const std::vector<ResultTarget>& targets, const ResultStyle& style,
+                                      const std::vector<AnswerCheck>& checks,
                                       const std::function<void(std::string_view)>& standard_output) {
   const std::vector<RowColumn> columns = shard_states(manifest, directory).columns;
   const std::vector<std::string> names = names_of(columns);
-  Conditions checked(conditions, names);
+  CountedChecks checked(checks, names);
   std::vector<RowUser> each;
   std::vector<std::function<void()>> finish;
   clean_growing(directory);
   for (const ResultTarget& target : targets)
-    open_target(target, manifest, directory, columns, standard_output, each, finish);
+    open_target(target, manifest, directory, columns, style, standard_output, each, finish);
   merge_shards(manifest, directory, [&](std::string_view line) {
     ParsedRow row(line);
     for (const RowUser& use : each) use(row);

@@ -192,10 +192,12 @@ std::string rows_of(std::string_view head, std::uint64_t number, const Cases& ca
   std::string end;
   if (status != RowStatus::kOk) end += ",\"reason\":" + json_string(reply.reason);
   if (!reply.warnings.empty()) end += ",\"warnings\":" + json_string(reply.warnings);
-  end += ",\"question\":" + json_string(command_line(question)) + "}\n";
   std::string out;
   std::size_t record = 0;
   std::string_view rest = status == RowStatus::kOk ? std::string_view(reply.records) : std::string_view();
+  // An answer says its question itself.
+  if (rest.empty()) end += ",\"question\":" + json_string(command_line(question));
+  end += "}\n";
   do {
     out += start;
     if (all_records) out += ",\"record\":" + std::to_string(record++);

@@ -1,8 +1,8 @@
 // A question's answer as lines of results: flat JSON objects, their members in one order.
 //
 //   {"schema":"scalecalc/batch-row/1","tool_version":"0.1.0","command":"train","case":7,"status":"ok",
-//    "in_chips":256, ...the answer as -o row writes it..., "warnings":"...","question":"..."}
-// A question without an answer has "reason" in the place of figures.
+//    "in_chips":256, ...the answer as -o row writes it, its "question" last..., "warnings":"..."}
+// A question without an answer has "reason" in the place of figures, and its question behind it.
 #pragma once
 
 #include <cstdint>

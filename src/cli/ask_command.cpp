@@ -90,10 +90,13 @@ Ask ask_commands(const Environment& env, std::vector<std::string> config_directo
     if (command == nullptr) return {.exit = static_cast<int>(ExitCode::kBug), .reason = "there is no such command"};
     Arguments::Values flags = question.flags;
     flags["--output"] = {all_records ? "rows" : "row"};
-    if (!directories.empty()) flags["--config-dir"] = directories;
     std::ostringstream out;
     std::ostringstream err;
-    Environment inner{.out = out, .err = err, .interrupted = interrupted, .remembered = remembered};
+    Environment inner{.out = out,
+                      .err = err,
+                      .interrupted = interrupted,
+                      .remembered = remembered,
+                      .config_directories = directories};
     return reply_to(*command, Arguments::of(*command, question.positionals, std::move(flags)), inner, out, err);
   };
 }

@@ -91,8 +91,8 @@ class AttentionReader {
   void problem(std::string_view key, std::string message, std::string hint) {
     problems_.push_back({keys_.span(key), std::move(message), std::move(hint)});
   }
-  void note(std::string text, std::string flag, std::string source = "") {
-    out_.assumptions.push_back({std::move(text), std::move(flag), std::move(source)});
+  Assumption& note(std::string text, std::string flag, std::string source = "") {
+    return out_.assumptions.emplace_back(Assumption{std::move(text), std::move(flag), std::move(source)});
   }
 
   const SpokenWords& words_;

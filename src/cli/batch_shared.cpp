@@ -7,15 +7,15 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "batch/cases.h"
-#include "batch/condition.h"
 #include "batch/files.h"
 #include "batch/run_shard.h"
 #include "cli/ask_command.h"
 #include "cli/batch_actions.h"
+#include "cli/comma_list.h"
+#include "cli/commands.h"
 #include "cli/flag_reader.h"
-#include "cli/outputs.h"
+#include "cli/output_command.h"
 #include "report/answer_fields.h"
-#include "report/output.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -32,8 +32,10 @@ struct FormatWord {
   ResultFormat format;
 };
 constexpr std::array kResultFormats{
-    FormatWord{"jsonl", ".jsonl", ResultFormat::kJsonl}, FormatWord{"csv", ".csv", ResultFormat::kCsv},
-    FormatWord{"sqlite", ".db", ResultFormat::kSqlite}, FormatWord{"sqlite", ".sqlite", ResultFormat::kSqlite}};
+    FormatWord{"jsonl", ".jsonl", ResultFormat::kJsonl},   FormatWord{"csv", ".csv", ResultFormat::kCsv},
+    FormatWord{"sqlite", ".db", ResultFormat::kSqlite},    FormatWord{"sqlite", ".sqlite", ResultFormat::kSqlite},
+    FormatWord{"json", ".json", ResultFormat::kJson},      FormatWord{"table", ".txt", ResultFormat::kTable},
+    FormatWord{"markdown", ".md", ResultFormat::kMarkdown}};
 
 ResultTarget target_of(const std::string& value) {
   const std::size_t equals = value.find('=');
@@ -47,7 +49,8 @@ ResultTarget target_of(const std::string& value) {
     if (value.ends_with(format.ending)) return {format.format, value};
   }
   throw UserError(fmt::format("cannot tell the format of {}", in_quotes(value)),
-                  "jsonl, csv or sqlite, as -o csv=FILE, or a file that ends in .jsonl, .csv or .db");
+                  "jsonl, csv, sqlite, json, table or markdown, as -o csv=FILE, or a file that ends in .jsonl, .csv, "
+                  ".db, .json or .md");
 }
 
 void refuse_huge(const Study& study) {
@@ -95,7 +98,8 @@ std::vector<ResultTarget> result_targets(const Arguments& arguments) {
   }
   std::vector<ResultTarget> out;
   for (const std::string& value : arguments.values("--output")) out.push_back(target_of(value));
-  if (out.empty() || arguments.has("--json")) out.push_back({ResultFormat::kJsonl, ""});
+  if (arguments.has("--json")) out.push_back({ResultFormat::kJson, ""});
+  if (out.empty()) out.push_back({ResultFormat::kJsonl, ""});
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (out[i].format == ResultFormat::kSqlite && out[i].path.empty()) {
       throw UserError("a database cannot go to standard output", "-o sqlite=results.db");
@@ -124,13 +128,37 @@ unsigned jobs_of(const Arguments& arguments) {
 
 namespace {
 
-/// A misspelt name is found before the first question, not after the last.
-void check_conditions(const Study& study, const std::vector<std::string>& conditions) {
-  if (conditions.empty()) return;
+/// What a row of the study may have.
+std::vector<std::string> names_of_rows(const Study& study) {
   std::vector<std::string> names = answer_fields(study.command);
   for (const std::string& name : input_names(study)) names.push_back(name);
   for (const std::string_view name : kRowMembers) names.emplace_back(name);
-  check_names(conditions, names);
+  return names;
+}
+
+/// Columns of a table behind what was asked: those named, else the command's.
+std::vector<std::string> figures_of_table(const Arguments& arguments, const Study& study) {
+  const auto asked = arguments.value("--columns");
+  if (!asked) return parts_between(find_command(study.command)->figures, ' ');
+  const std::vector<std::string> known = names_of_rows(study);
+  std::vector<std::string> out = comma_parts(*asked);
+  for (const std::string& name : out) {
+    if (is_known_name(name, known)) continue;
+    const std::string hint = did_you_mean(nearest(name, known));
+    throw UserError(fmt::format("--columns: no row has {}", in_quotes(name)),
+                    hint.empty() ? "-o jsonl shows the names" : hint);
+  }
+  return out;
+}
+
+/// The head of one document of all rows.
+Output study_output(const Arguments& arguments, const StudyManifest& manifest) {
+  Output out{.command = "batch",
+             .title = fmt::format("{} questions of {}", grouped(manifest.cases), manifest.study.command)};
+  out.blocks.push_back({.is_list = false,
+                        .records = {{{datum("command", manifest.study.command), count_figure("cases", manifest.cases),
+                                      datum("manifest_sha256", manifest.hash)}}}});
+  return with_query(std::move(out), arguments);
 }
 
 }  // namespace
@@ -142,7 +170,9 @@ PlannedStudy planned_study(const std::string& path, const std::string& directory
   constexpr std::uint64_t kMostShards = 64;
   Study study = read_study(path, command_forms(), session.config_directories);
   refuse_huge(study);
-  check_conditions(study, arguments.values("--fail-if"));
+  // A misspelt name is found before the first question.
+  checks_asked_for(arguments, names_of_rows(study));
+  figures_of_table(arguments, study);
   const double seconds_for_sample = shards == 0 ? kSampleSeconds : kPlanSampleSeconds;
   if (shards == 0) shards = std::clamp<std::uint64_t>(*grid_size(study) / kRows, 1, kMostShards);
   PlannedStudy out{make_manifest(std::move(study), tool_version(), shards), std::nullopt};
@@ -204,14 +234,21 @@ ExitCode run_shards(const StudyManifest& manifest, const std::string& directory,
 ExitCode merge_results(const StudyManifest& manifest, const std::string& directory, const Arguments& arguments,
                        const Session& session, Environment& env) {
   env.begin_answer();
-  const auto violations = write_results(manifest, directory, result_targets(arguments), arguments.values("--fail-if"),
+  const Output document = study_output(arguments, manifest);
+  const ResultStyle style{.document = output_json(document, tool_version(), false),
+                          .title = document.title,
+                          .figures = figures_of_table(arguments, manifest.study),
+                          .text = text_options(env, session.color)};
+  const auto violations = write_results(manifest, directory, result_targets(arguments), style,
+                                        checks_asked_for(arguments, names_of_rows(manifest.study)),
                                         [&](std::string_view text) { write_result(env.out, std::string(text)); });
   ExitCode out = ExitCode::kAnswered;
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   for (const Violations& found : violations) {
     if (found.rows == 0) continue;
     out = ExitCode::kCheckFailed;
-    std::string text = fmt::format("{} holds for {} rows:", found.condition, grouped(found.rows));
+    std::string text = fmt::format("{} {} {} rows:", found.check.said,
+                                   found.check.expected ? "is not so in" : "holds for", grouped(found.rows));
     for (const std::string& question : found.questions) text += "\n  " + question;
     if (found.rows > found.questions.size()) text += "\n  ...";
     log.warning(text);

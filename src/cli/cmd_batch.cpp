@@ -56,10 +56,27 @@ constexpr std::array kBatchFlags{
     text("--fail-if", "CONDITION", "exit 1 if it holds for some row; SQL over the columns of the results",
          "'mfu < 0.35'")
         .repeatable()
+        .of_output()
+        .in(of({kMerge, kStudy})),
+    text("--expect", "FILE", "exit 1 unless every row is what a file says: mfu: {least: 0.4}, status: ok",
+         "expected.yaml")
+        .repeatable()
+        .of_output()
         .in(of({kMerge, kStudy})),
     word("--engine", kJobEngines, "whose job file").like("slurm").in(of({kScript})),
     share("--tolerance", "numbers may differ by this much (default 0)", "2%").in(of({kDiff})),
-    text("--columns", "NAME[,NAME...]", "compare these columns alone", "mfu,step_time_s").in(of({kDiff})),
+    text("--columns", "NAME[,NAME...]", "compare, or show in a table, these columns alone", "mfu,step_time_s")
+        .in(of({kDiff, kMerge, kStudy})),
+    text(
+        "--output", "FORMAT[=FILE]",
+        "jsonl (default of rows), csv, sqlite, json (one document), table or markdown, each =FILE, or a file that ends "
+        "in .jsonl, .csv, .db, .json or .md; of status and diff what every command writes; repeatable",
+        "csv=results.csv")
+        .repeatable()
+        .lettered('o')
+        .of_output()
+        .in(of({kStatus, kMerge, kDiff, kStudy})),
+    text("--output", "DIR", "where the plan and its results go", "out").repeatable().lettered('o').in(of({kPlan})),
 };
 
 std::optional<std::size_t> batch_mode(const Arguments& arguments) {
@@ -82,7 +99,8 @@ ExitCode run_batch(const Arguments& arguments, Environment& env) {
   return kActions.at(*mode)(arguments, env);
 }
 
-constexpr std::array kBatchCommon{FlagGroup{"the study", "--shards --shard --jobs --strict --restart --fail-if"}};
+constexpr std::array kBatchCommon{
+    FlagGroup{"the study", "--shards --shard --jobs --strict --restart --fail-if --expect"}};
 
 }  // namespace
 
@@ -100,8 +118,6 @@ const Command& batch_command() {
           "  scalecalc batch script out --engine slurm\n"
           "  scalecalc batch diff old.jsonl new.jsonl --tolerance 2%\n",
       .notes =
-          "outputs: -o jsonl, csv or sqlite, each =FILE, or a file that ends in .jsonl, .csv or .db\n"
-          "\n"
           "exit status: 0 done (questions without an answer are rows too), 1 --fail-if holds or diff found\n"
           "             differences, 2 the study or the command line is wrong, 3 with --strict: nothing fits,\n"
           "             70 a bug of ours, 74 the output could not be written, 130 or 143 interrupted: the\n"

@@ -42,6 +42,7 @@ const Command& bounds_command() {
       .modes = bounds_modes(),
       .mode_of = bounds_mode,
       .names = CatalogKind::kModel,
+      .figures = "name value unit holds",
       .common = kBoundsCommon};
   return kBounds;
 }

@@ -105,8 +105,10 @@ ExitCode run_calibrate(const Arguments& arguments, Environment& env) {
     env.begin_answer();
     write_result(env.out, write_yaml(block));
   } else {
-    answer_with_output(arguments, env,
-                       [&](const Catalog& catalog) { return calibration_output(arguments, catalog, env.interrupted); });
+    const ExitCode code = answer_with_output(arguments, env, [&](const Catalog& catalog) {
+      return calibration_output(arguments, catalog, env.interrupted);
+    });
+    if (code != ExitCode::kAnswered) return code;
   }
   return env.interrupted && env.interrupted() ? ExitCode::kInterrupted : ExitCode::kAnswered;
 }
@@ -129,6 +131,7 @@ const Command& calibrate_command() {
       .modes = kCalibrateModes,
       .mode_of = calibrate_mode,
       .interruptible = true,
+      .figures = "name before after error_after",
       .common = kCalibrateCommon};
   return kCalibrate;
 }

@@ -278,6 +278,7 @@ const Command& collective_command() {
       .modes = kCollectiveModes,
       .mode_of = collective_mode,
       .draws = "time over bytes or over the chips of a group",
+      .figures = "bytes group time_s bytes_per_s algorithm bound_by",
       .common = kCollectiveCommon};
   return kCollective;
 }

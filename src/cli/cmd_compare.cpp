@@ -86,9 +86,11 @@ const Command& compare_command() {
       .modes = compare_modes(),
       .mode_of = compare_mode,
       .names = CatalogKind::kModel,
-      .check_fails = "an --expect fails",
       .nothing_fits = "no system can do it",
       .interruptible = true,
+      .figures =
+          "system chips layout_text step_time_s mfu run_time_s run_cost_usd request_time_s "
+          "usd_per_million_output_tokens",
       .common = kCompareCommon};
   return kCompare;
 }

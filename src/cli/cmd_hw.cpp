@@ -248,6 +248,7 @@ const Command& hw_command() {
       .modes = kHwModes,
       .mode_of = hw_mode,
       .names = CatalogKind::kHardware,
+      .figures = "name memory_bytes memory_bandwidth_bytes_per_s tdp_w usd_per_chip_hour",
       .common = kHwCommon};
   return kHw;
 }

@@ -195,6 +195,7 @@ const Command& matmul_command() {
       .run = run_matmul,
       .modes = kMatmulModes,
       .mode_of = matmul_mode,
+      .figures = "name time_s compute_time_s communication_time_s bound_by",
       .common = kMatmulCommon};
   return kMatmul;
 }

@@ -233,6 +233,7 @@ const Command& model_command() {
       .modes = kModelModes,
       .mode_of = model_mode,
       .names = CatalogKind::kModel,
+      .figures = "part parameters share",
       .common = kModelCommon};
   return kModel;
 }

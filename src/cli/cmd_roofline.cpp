@@ -217,6 +217,7 @@ const Command& roofline_command() {
       .flags = kRooflineFlags,
       .run = run_roofline,
       .draws = "the roof and the operation below it, or time over a size that is swept",
+      .figures = "time_s attained_flops_per_s fraction_of_peak intensity_flops_per_byte bound_by",
       .common = kRooflineCommon};
   return kRoofline;
 }

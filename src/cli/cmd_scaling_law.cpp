@@ -275,6 +275,7 @@ const Command& scaling_law_command() {
       .mode_of = scaling_mode,
       .names = CatalogKind::kModel,
       .draws = "loss over parameters, and what each law would train",
+      .figures = "parameters tokens tokens_per_parameter loss training_flops",
       .common = kScalingLawCommon};
   return kScalingLaw;
 }

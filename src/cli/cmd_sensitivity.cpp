@@ -120,6 +120,7 @@ const Command& sensitivity_command() {
       .nothing_fits = "nothing fits",
       .interruptible = true,
       .draws = "what each input does to a step, and step time over the ranges of --set",
+      .figures = "input elasticity low_change high_change",
       .common = kSensitivityCommon};
   return kSensitivity;
 }

@@ -72,6 +72,7 @@ const Command& serve_command() {
       .nothing_fits = "nothing fits or meets the limits",
       .interruptible = true,
       .draws = "tokens/s per chip over tokens/s per user",
+      .figures = "layout_text chips batch ttft_s tpot_s tokens_per_s_per_chip usd_per_million_output_tokens bound_by",
       .common = kServeCommon};
   return kServe;
 }

@@ -66,6 +66,7 @@ ExitCode run_trace(const Arguments& arguments, Environment& env) {
   OutputTargets outputs(arguments);
   refuse_parts_of_files(session, outputs);
   const Catalog catalog(session.config_directories, session.remembered);
+  const Stopwatch watch;
   const TrainAnswer found = answer(question.train, catalog, env.interrupted);
   const bool complete = !(env.interrupted && env.interrupted());
   TracedPlan traced{.answer = &found, .detail = question.detail, .events = outputs.has(OutputFormat::kJson)};
@@ -80,10 +81,11 @@ ExitCode run_trace(const Arguments& arguments, Environment& env) {
     trace = trace_step(found, traced.plan->plan);
     traced.trace = &*trace;
   }
-  const Output output =
+  Output output =
       with_query(trace_output(traced, complete), arguments,
                  {answered(question), answered(understood(question.train, found.workload, found.hw, found.model)),
                   answered(question.train.fine_tune)});
+  if (session.perf) output.elapsed_s = watch.seconds();
   if (!complete && traced.plan == nullptr) throw Stopped();
   env.begin_answer();
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
@@ -99,8 +101,7 @@ ExitCode run_trace(const Arguments& arguments, Environment& env) {
   outputs.write(env, [&](OutputFormat format, bool to_file) {
     return rendered_trace(traced, output, format, to_file ? TextOptions{} : text, part);
   });
-  if (!complete) return ExitCode::kInterrupted;
-  return traced.plan == nullptr ? ExitCode::kNothingFits : ExitCode::kAnswered;
+  return status_of(output, session, env);
 }
 
 constexpr std::array kTraceCommon{FlagGroup{"the job", "--hw --chips --seq --batch-tokens --precision --stack"},
@@ -124,6 +125,7 @@ const Command& trace_command() {
       .names = CatalogKind::kModel,
       .nothing_fits = "nothing fits",
       .interruptible = true,
+      .figures = "stage forward_s backward_s busy_share idle_share activation_bytes",
       .common = kTraceCommon};
   return kTrace;
 }

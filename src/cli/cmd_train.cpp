@@ -41,8 +41,10 @@ ExitCode run_train(const Arguments& arguments, Environment& env) {
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   env.begin_answer();
   log_work(log, found);
-  const Output output = train_output(found, complete, session.verbosity == Verbosity::kVerbose);
-  return write_output(with_train_query(output, arguments, found), session, outputs, question.explain, log, env);
+  Output output = train_output(found, complete, session.verbosity == Verbosity::kVerbose);
+  if (session.perf) output.elapsed_s = found.search.elapsed_s;
+  return write_output(with_train_query(std::move(output), arguments, found), session, outputs, question.explain, log,
+                      env);
 }
 
 constexpr std::array kTrainCommon{
@@ -68,6 +70,7 @@ const Command& train_command() {
       .names = CatalogKind::kModel,
       .nothing_fits = "nothing fits",
       .interruptible = true,
+      .figures = "chips efficiency step_time_s mfu memory_bytes run_time_s run_cost_usd bound_by",
       .common = kTrainCommon};
   return kTrain;
 }

@@ -33,7 +33,8 @@ constexpr Modes kOfServeCompare = 1U << 1U;
 
 void read_expectation(FlagReader& reader, const Flag&, const std::string& text, CompareShared& q) {
   const std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals + 1 == text.size()) {
+  if (equals == std::string::npos) return;  // a file, as of every command
+  if (equals + 1 == text.size()) {
     return reader.problem(fmt::format("--expect: {} is not WHAT=SYSTEM", in_quotes(text)),
                           "for example --expect cheapest=tpu-v5p");
   }
@@ -92,8 +93,9 @@ constexpr std::array kCompareFlags{
     word<&CompareShared::rank_by>("--rank", kRankByNames,
                                   "the order of the rows (default: time; with --deadline and --serve cost)")
         .key("ranked_by"),
-    text("--expect", "WHAT=SYSTEM",
-         "exit 1 unless the system is what one expects: cheapest, fastest, least-energy or possible",
+    text("--expect", "WHAT=SYSTEM|FILE",
+         "exit 1 unless the system is what one expects: cheapest, fastest, least-energy or possible; or unless the "
+         "answer is what a file of names of -o row says",
          "cheapest=tpu-v5p")
         .repeatable()
         .by<read_expectation>(),

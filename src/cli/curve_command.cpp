@@ -19,9 +19,10 @@ void note_grouping(const Arguments& arguments, TrainCurve& curve) {
   std::erase(chips, ',');
   const bool grouped = asked.size() > 4 && asked.rfind(',') == asked.size() - 4;
   if (!grouped || chips.size() > 7) return;
-  curve.job.assumptions.push_back(
-      {fmt::format("--chips {} is {} counts; one count of that size is written {}", asked, curve.points.size(), chips),
-       "--chips", "command line"});
+  curve.job.assumptions.push_back(Assumption{
+      fmt::format("--chips {} is {} counts; one count of that size is written {}", asked, curve.points.size(), chips),
+      "--chips", "command line"}
+                                      .is(asked));
 }
 
 }  // namespace
@@ -33,6 +34,7 @@ ExitCode run_train_curve(const CurveQuestion& question, const Arguments& argumen
   const Catalog catalog(session.config_directories, session.remembered);
   ResolvedQuestion job = resolve_job(question.train, catalog);
   refuse_meaningless(arguments, job);
+  const Stopwatch watch;
   TrainCurve curve = train_curve(question, std::move(job), env.interrupted);
   note_grouping(arguments, curve);
   const bool complete = !should_stop(env.interrupted);
@@ -41,7 +43,8 @@ ExitCode run_train_curve(const CurveQuestion& question, const Arguments& argumen
   env.begin_answer();
   log.info(fmt::format("model: {} ({})", curve.job.model.title, curve.job.model.source));
   log.info(fmt::format("hardware: {}", curve.job.hw.title));
-  const Output output = with_train_query(train_curve_output(curve, complete), arguments, curve.job);
+  Output output = with_train_query(train_curve_output(curve, complete), arguments, curve.job);
+  if (session.perf) output.elapsed_s = watch.seconds();
   return write_output(output, session, outputs, false, log, env);
 }
 

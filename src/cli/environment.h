@@ -8,6 +8,7 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/stop.h"
 #include "config/remembered.h"
@@ -27,9 +28,10 @@ struct Environment {
   std::function<void()> on_line;        ///< see begin_line
   bool out_is_tty = false;
   bool err_is_tty = false;
-  std::size_t width = 0;                   ///< columns of the terminal behind `out`; 0 = unknown
-  bool utf8 = false;                       ///< the locale's encoding
-  std::shared_ptr<Remembered> remembered;  ///< what is kept between questions; null where there is only one
+  std::size_t width = 0;                          ///< columns of the terminal behind `out`; 0 = unknown
+  bool utf8 = false;                              ///< the locale's encoding
+  std::shared_ptr<Remembered> remembered;         ///< what is kept between questions; null where there is only one
+  std::vector<std::string> config_directories{};  ///< a study's own, looked into like those of --config-dir
 
   std::optional<std::string> get(const std::string& name) const { return variable ? variable(name) : std::nullopt; }
 

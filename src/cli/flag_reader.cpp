@@ -92,7 +92,7 @@ void FlagReader::refuse_other_modes() {
   }
   Modes with_outputs = 0;
   for (std::size_t m = 0; m < modes.size(); ++m) with_outputs |= modes[m].has_outputs ? 1U << m : 0U;
-  for (const std::string_view output : {"--output", "--json", "--only", "--columns", "--plot", "--fail-if"}) {
+  for (const std::string_view output : {"--output", "--json", "--only", "--columns", "--plot", "--fail-if", "--expect", "--perf"}) {
     if (find_flag(flags_, output) == nullptr) refuse(output, with_outputs);
   }
 }

@@ -23,7 +23,8 @@ constexpr std::size_t kColumn = 26;
 
 std::string exit_statuses(const Command& command) {
   std::string out = "0 answered, ";
-  if (!command.check_fails.empty()) out += fmt::format("1 {}, ", command.check_fails);
+  out +=
+      fmt::format("1 {}{}--fail-if or --expect fails, ", command.check_fails, command.check_fails.empty() ? "" : ", ");
   out += "2 the question is wrong, ";
   if (!command.nothing_fits.empty()) out += fmt::format("3 {}, ", command.nothing_fits);
   return out + "70 a bug of ours, 74 the output could not be written, 130 or 143 interrupted";

@@ -70,8 +70,8 @@ class OperationReader {
   void problem(const SourceSpan& where, std::string message, std::string hint = "") {
     problems_.push_back({where, std::move(message), std::move(hint)});
   }
-  void note(std::string text, std::string flag, std::string source = "") {
-    out_.assumptions.push_back({std::move(text), std::move(flag), std::move(source)});
+  Assumption& note(std::string text, std::string flag, std::string source = "") {
+    return out_.assumptions.emplace_back(Assumption{std::move(text), std::move(flag), std::move(source)});
   }
   template <class Make>
   void each(const Values& values, std::string_view name, Make make) {

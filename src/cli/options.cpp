@@ -26,27 +26,38 @@ constexpr std::array kCommonFlags{
          "record so), plot or svg; to a file if one is named; repeatable",
          "json")
         .repeatable()
-        .lettered('o'),
-    toggle("--json", "same as -o json"),
-    toggle("--plot", "draw the answer, same as -o plot; -o svg=FILE draws it for slides"),
+        .lettered('o')
+        .of_output(),
+    toggle("--json", "same as -o json").of_output(),
+    toggle("--plot", "draw the answer, same as -o plot; -o svg=FILE draws it for slides").of_output(),
     text("--config-dir", "DIR",
          "look for models and hardware here first, before SCALECALC_CONFIG_PATH, ~/.config/scalecalc and the built-in "
          "catalog",
          "./configs")
         .repeatable(),
-    word("--color", kColorNames, "colour; NO_COLOR is honoured (default auto)"),
+    word("--color", kColorNames, "colour; NO_COLOR is honoured (default auto)").of_output(),
     text("--only", "SECTION[,...]", "of the text these sections alone, in full; a wrong name lists those there are",
-         "headline,assumed"),
+         "headline,assumed")
+        .of_output(),
     text("--columns", "NAME[,...]", "of the text's main table these columns, by their names in JSON or CSV",
-         "layout,mfu,run_cost_usd"),
+         "layout,mfu,run_cost_usd")
+        .of_output(),
     text("--fail-if", "CONDITION",
          "exit 1 if it holds for the answer: SQL over the names of -o row, mfu < 0.5 OR memory_bytes > 80e9",
          "mfu < 0.5")
-        .repeatable(),
-    toggle("--quiet", "of the text the headline alone, on standard error errors alone").lettered('q'),
-    toggle("--verbose", "the whole text; what was read and searched, on standard error").lettered('v'),
-    toggle("--version", "print the version").lettered('V'),
-    toggle("--help", "print this").lettered('h'),
+        .repeatable()
+        .of_output(),
+    text(
+        "--expect", "FILE",
+        "exit 1 unless the answer is what a file of names of -o row says: mfu: {least: 0.4}, dp: 64, or an earlier row",
+        "expected.yaml")
+        .repeatable()
+        .of_output(),
+    toggle("--perf", "say how long answering took, which is all that differs from one time to the next").of_output(),
+    toggle("--quiet", "of the text the headline alone, on standard error errors alone").lettered('q').of_output(),
+    toggle("--verbose", "the whole text; what was read and searched, on standard error").lettered('v').of_output(),
+    toggle("--version", "print the version").lettered('V').of_output(),
+    toggle("--help", "print this").lettered('h').of_output(),
 };
 
 bool digit(char c) { return c >= '0' && c <= '9'; }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "batch/condition.h"
 #include "cli/commands.h"
 #include "report/json_text.h"
 #include "report/plot_svg.h"
@@ -69,42 +68,19 @@ void say_warnings(Log& log, const Output& output) {
 
 namespace {
 
-Cell cell_of(const Json& value) {
-  if (value.is_null()) return {};
-  if (value.is_number()) return value.get<double>();
-  if (value.is_boolean()) return value.get<bool>() ? 1.0 : 0.0;
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
-/// "mfu = 0.43, step_time_s = 6.7": what the condition speaks of.
-std::string values_in(const std::string& condition, const Json& row) {
-  std::string out;
-  for (const std::string& name : names_in(condition)) {
-    if (const auto found = row.find(name); found != row.end()) {
-      out += fmt::format("{}{} = {}", out.empty() ? "" : ", ", name, found->dump());
-    }
-  }
-  return out;
-}
-
-/// Whether some condition of --fail-if holds for the answer; each that does is said.
-bool fails(const Output& output, const std::vector<std::string>& conditions, Environment& env) {
+/// Whether some check of the answer fails; each that does is said.
+bool fails(const Output& output, const std::vector<AnswerCheck>& checks, Environment& env) {
   const std::string line = output_rows(output, false);
-  if (conditions.empty() || line.empty()) return false;
+  if (checks.empty() || line.empty()) return false;
   const Json row = Json::parse(line);
   std::vector<std::string> names;
-  std::vector<Cell> values;
-  for (const auto& [name, value] : row.items()) {
-    names.push_back(name);
-    values.push_back(cell_of(value));
+  for (const auto& [name, value] : row.items()) names.push_back(name);
+  AnswerChecks judged(checks, std::move(names));
+  const std::vector<std::size_t> failing = judged.failing(row);
+  for (const std::size_t i : failing) {
+    env.err << fmt::format("failed: {}: {}\n", checks[i].said, values_in(checks[i], row));
   }
-  bool out = false;
-  for (const std::string& text : conditions) {
-    if (!Condition(text, names, SourceSpan{}).holds(values)) continue;
-    env.err << fmt::format("failed: {}: {}\n", text, values_in(text, row));
-    out = true;
-  }
-  return out;
+  return !failing.empty();
 }
 
 bool nothing_known(const Output& output) {
@@ -114,15 +90,19 @@ bool nothing_known(const Output& output) {
 
 }  // namespace
 
+ExitCode status_of(const Output& output, const Session& session, Environment& env) {
+  if (!output.complete) return ExitCode::kInterrupted;
+  if (output.nothing_fits) return ExitCode::kNothingFits;
+  return fails(output, session.checks, env) ? ExitCode::kCheckFailed : ExitCode::kAnswered;
+}
+
 ExitCode write_output(const Output& output, const Session& session, OutputTargets& outputs, bool explain, Log& log,
                       Environment& env) {
   if (!output.complete && nothing_known(output)) throw Stopped();
   env.begin_answer();
   if (!for_people(outputs.standard_output())) say_warnings(log, output);
   write_formats(output, session, outputs, explain, env);
-  if (!output.complete) return ExitCode::kInterrupted;
-  if (output.nothing_fits) return ExitCode::kNothingFits;
-  return fails(output, session.fail_if, env) ? ExitCode::kCheckFailed : ExitCode::kAnswered;
+  return status_of(output, session, env);
 }
 
 ExitCode answer_with_output(const Arguments& arguments, Environment& env,
@@ -131,7 +111,9 @@ ExitCode answer_with_output(const Arguments& arguments, Environment& env,
   OutputTargets outputs(arguments);
   refuse_parts_of_files(session, outputs);
   const Catalog catalog(session.config_directories, session.remembered);
+  const Stopwatch watch;
   Output output = answer(catalog);
+  if (session.perf) output.elapsed_s = watch.seconds();
   if (arguments.command().interruptible && should_stop(env.interrupted)) output.complete = false;
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   return write_output(output, session, outputs, arguments.has("--explain"), log, env);
@@ -154,7 +136,7 @@ HardwareSpec hardware_asked_for(const Arguments& arguments, const Catalog& catal
 
 void note_sets(const Arguments& arguments, std::vector<Assumption>& assumptions) {
   for (const std::string& set : arguments.values("--set")) {
-    assumptions.push_back({"changed by --set " + set, "--set", "command line"});
+    assumptions.push_back(changed_by_set(set));
   }
 }
 

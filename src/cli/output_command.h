@@ -2,6 +2,7 @@
 // whole command.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <initializer_list>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "batch/study.h"
 #include "cli/environment.h"
 #include "cli/log.h"
 #include "cli/options.h"
@@ -22,6 +24,15 @@
 #include "spec/load.h"
 
 namespace scalecalc::cli {
+
+/// Runs from when it is made.
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
 
 /// Opens the outputs, calls `answer`, writes what it returns in every format asked for, says warnings on standard
 /// error when nobody reads a table.
@@ -44,9 +55,12 @@ Answered answered(const std::optional<Question>& question) {
 
 /// "batch_tokens", "serving.slo_tpot_s": the key a flag gives itself, else its name and unit.
 std::string query_key(const Flag& flag);
-/// The output with a member of its query for each flag of the mode or of these questions, behind its own figures, which
-/// no flag says; one of a flag's key stands for the flag. Values are those of the questions' members, defaults filled
-/// in; of a flag that goes into none of them what was typed.
+/// The question as Arguments::of() takes it, without the flags that say how the answer is given.
+StudyQuestion question_asked(const Arguments& arguments);
+
+/// The output with its question and a member of its query for each flag of the mode or of these questions, behind its
+/// own figures, which no flag says; one of a flag's key stands for the flag. Values are those of the questions'
+/// members, defaults filled in; of a flag that goes into none of them what was typed.
 Output with_query(Output output, const Arguments& arguments, std::initializer_list<Answered> questions = {});
 
 /// What of a text the flags ask for.
@@ -62,8 +76,10 @@ void write_formats(const Output& output, const Session& session, OutputTargets& 
 /// What a table would have said, for those who read something else.
 void say_warnings(Log& log, const Output& output);
 
-/// Writes an output to the targets, its warnings to standard error when nobody reads a table. Answered, nothing fits,
-/// or interrupted.
+/// Interrupted, nothing fits, a check failed (each is said), or answered.
+ExitCode status_of(const Output& output, const Session& session, Environment& env);
+
+/// Writes an output to the targets, its warnings to standard error when nobody reads a table. status_of() it.
 ExitCode write_output(const Output& output, const Session& session, OutputTargets& outputs, bool explain, Log& log,
                       Environment& env);
 

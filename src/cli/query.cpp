@@ -36,7 +36,65 @@ Figure as_typed(const Flag& flag, const Arguments& arguments) {
   return detail::as_asked(flag, reader.sweep(flag).value_or(std::vector<double>{}));
 }
 
+/// "--price" of "--price", "--mtbf, --straggler" and "--price h100-sxm=2.5".
+const Flag* first_flag(const std::string& text, const Command& command) {
+  return find_flag(command.flags, std::string_view(text).substr(0, text.find_first_of(" ,")));
+}
+
+/// Of "--set hw.power.tdp" the key that would be set; of a word of the question, "mask=causal", its name; of a flag
+/// that this command does not take, the name that its key has elsewhere.
+std::string key_of(const std::string& text, const Flag* flag) {
+  constexpr std::string_view kSet = "--set ";
+  if (text.starts_with(kSet)) return text.substr(kSet.size());
+  if (flag != nullptr) return query_key(*flag);
+  if (!text.starts_with("--")) return text.substr(0, text.find('='));
+  std::string out = text.substr(2, text.find_first_of(" ,") - 2);
+  std::replace(out.begin(), out.end(), '-', '_');
+  return out;
+}
+
+const Figure* found_in(const Record& query, const std::string& key) {
+  const auto found =
+      std::find_if(query.figures.begin(), query.figures.end(), [&](const Figure& f) { return f.key == key; });
+  return found == query.figures.end() ? nullptr : &*found;
+}
+
+/// What is assumed of a flag is what the question was answered with.
+void name_assumptions(Output& output, const Arguments& arguments) {
+  for (Assumption& assumption : output.assumptions) {
+    const Flag* flag = first_flag(assumption.flag, arguments.command());
+    if (assumption.key.empty()) assumption.key = key_of(assumption.flag, flag);
+    if (!std::holds_alternative<std::monostate>(assumption.value)) continue;
+    if (const Figure* asked = found_in(output.query, assumption.key); asked != nullptr && !asked->is_list) {
+      assumption.value = asked->value;
+    }
+  }
+}
+
 }  // namespace
+
+StudyQuestion question_asked(const Arguments& arguments) {
+  const Command& command = arguments.command();
+  StudyQuestion out{std::string(command.name), arguments.positionals(), {}};
+  const auto mode = mode_of(arguments);
+  // "hw X --keys" asks another thing than "hw X".
+  const auto decides = [&](const Flag& flag) {
+    Arguments without = arguments;
+    without.replace(flag.name, {});
+    return mode_of(without) != mode;
+  };
+  const auto add = [&](const Flag& flag) {
+    if (!arguments.has(flag.name) || !(flag.asks || decides(flag))) return;
+    out.flags[std::string(flag.name)] = arguments.values(flag.name);
+  };
+  for (const Flag& flag : command.flags) {
+    if (!mode || flag.is_of(*mode)) add(flag);
+  }
+  for (const Flag& flag : common_flags()) {
+    if (find_flag(command.flags, flag.name) == nullptr) add(flag);
+  }
+  return out;
+}
 
 std::string query_key(const Flag& flag) {
   std::string own(flag.query_key);
@@ -69,6 +127,8 @@ Output with_query(Output output, const Arguments& arguments, std::initializer_li
     output.assumptions.push_back(reading);
     if (!output.deciding.empty()) output.deciding.push_back(reading.flag);
   }
+  name_assumptions(output, arguments);
+  output.question = command_line(question_asked(arguments));
   return output;
 }
 

@@ -231,7 +231,9 @@ class NameReader {
   }
 
   void note(const NameMeant& name, std::string_view flag) {
-    arguments_.note({name.why, std::string(flag), "command line"});
+    Assumption reading{name.why, std::string(flag), "command line"};
+    if (flag.empty()) reading.as(*command_.names == CatalogKind::kModel ? "model" : "hardware");
+    arguments_.note(std::move(reading).is(name.name));
   }
 
   Arguments& arguments_;

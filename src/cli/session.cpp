@@ -34,6 +34,7 @@ std::vector<std::string> names_of(const Arguments& arguments, std::string_view f
 }  // namespace
 
 std::vector<std::string> config_directories(std::vector<std::string> first, const Environment& env) {
+  first.insert(first.end(), env.config_directories.begin(), env.config_directories.end());
   const std::string path = env.get("SCALECALC_CONFIG_PATH").value_or("");
   for (std::size_t at = 0; at < path.size();) {
     const std::size_t end = std::min(path.find(':', at), path.size());
@@ -45,6 +46,17 @@ std::vector<std::string> config_directories(std::vector<std::string> first, cons
   std::error_code ignored;
   if (own.front() == '/' && own != "/scalecalc" && std::filesystem::is_directory(own, ignored)) first.push_back(own);
   return first;
+}
+
+std::vector<AnswerCheck> checks_asked_for(const Arguments& arguments, const std::vector<std::string>& names) {
+  std::vector<AnswerCheck> out;
+  check_names(arguments.values("--fail-if"), names);
+  for (const std::string& condition : arguments.values("--fail-if")) out.push_back(failing_if(condition));
+  for (const std::string& path : arguments.values("--expect")) {
+    if (path.find('=') != std::string::npos) continue;  // compare's cheapest=tpu-v5p
+    for (AnswerCheck& check : read_expectations(path, names)) out.push_back(std::move(check));
+  }
+  return out;
 }
 
 Session read_session(const Arguments& arguments, const Environment& env) {
@@ -65,10 +77,11 @@ Session read_session(const Arguments& arguments, const Environment& env) {
         "give one of them");
   }
   reader.finish();
+  // Rows of a study have more names than its command's answers: batch reads its own.
   if (find_flag(arguments.command().flags, "--fail-if") == nullptr) {
-    out.fail_if = arguments.values("--fail-if");
-    check_names(out.fail_if, answer_fields(arguments.command().name));
+    out.checks = checks_asked_for(arguments, answer_fields(arguments.command().name));
   }
+  out.perf = arguments.has("--perf");
   out.remembered = env.remembered;
   out.config_directories = config_directories(arguments.values("--config-dir"), env);
   return out;

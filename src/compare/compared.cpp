@@ -299,6 +299,7 @@ std::vector<Assumption> shared_assumptions(const std::vector<std::string>& names
       if (who.size() < each.size()) {
         const bool named = who.size() == 1 && a.text.starts_with(who.front());
         if (!named) text.text = fmt::format("{}: {}", join(who, ", "), a.text);
+        text.of = join(who, ", ");
         const bool known = std::any_of(own.begin(), own.end(), [&](const Assumption& o) { return same_text(o, text); });
         if (!known) own.push_back(std::move(text));
       } else if (!said(a)) {
@@ -311,15 +312,17 @@ std::vector<Assumption> shared_assumptions(const std::vector<std::string>& names
 }
 
 Assumption price_assumption(const ComparedSystem& row) {
-  if (!row.price) {
-    return {fmt::format("{}: no such price is known, so it has no dollars", row.label), "--price", "hardware file",
-            true};
+  Assumption out{fmt::format("{}: no such price is known, so it has no dollars", row.label), "--price", "hardware file",
+                 true};
+  if (row.price) {
+    const bool given = row.price->terms == kGivenTerms;
+    const std::string what =
+        given ? fmt::format("{:g} USD per chip-hour, as given", row.price->usd_per_chip_hour) : price_text(*row.price);
+    out = Assumption{fmt::format("{}: {}", row.label, what), "--price", given ? "command line" : row.price->source};
+    out.is(row.price->usd_per_chip_hour);
   }
-  if (row.price->terms == kGivenTerms) {
-    return {fmt::format("{}: {:g} USD per chip-hour, as given", row.label, row.price->usd_per_chip_hour), "--price",
-            "command line"};
-  }
-  return {fmt::format("{}: {}", row.label, price_text(*row.price)), "--price", row.price->source};
+  out.of = row.label;
+  return out;
 }
 
 std::optional<Assumption> preemption_assumption(const std::vector<const ComparedSystem*>& rows,
@@ -333,15 +336,16 @@ std::optional<Assumption> preemption_assumption(const std::vector<const Compared
   }
   if (labels.empty()) return std::nullopt;
   const std::string who = join(labels, ", ");
+  Assumption out{fmt::format("{}: these chips can be taken back, and how often is not known: their dollars are those "
+                             "of a run that never is{}",
+                             who, ranked ? "" : ", and do not compete for the cheapest"),
+                 std::string(failures), "hardware file", true};
   if (counted) {
-    return Assumption{fmt::format("{}: these chips are taken back as often as {} says that any fail", who, failures),
-                      std::string(failures), "command line"};
+    out = {fmt::format("{}: these chips are taken back as often as {} says that any fail", who, failures),
+           std::string(failures), "command line"};
   }
-  return Assumption{
-      fmt::format("{}: these chips can be taken back, and how often is not known: their dollars are those "
-                  "of a run that never is{}",
-                  who, ranked ? "" : ", and do not compete for the cheapest"),
-      std::string(failures), "hardware file", true};
+  out.as("preemption").is(counted ? "as failures" : "never").of = who;
+  return out;
 }
 
 }  // namespace scalecalc

@@ -570,7 +570,10 @@ class Comparer {
                                            chips_text(row.chips_asked));
       const bool said = std::any_of(out_.assumptions.begin(), out_.assumptions.end(),
                                     [&](const Assumption& a) { return a.text == text; });
-      if (!said) out_.assumptions.push_back({text, "--chips", "docs/model.md [COUNTS]"});
+      if (said) continue;
+      Assumption most{text, "--chips", "docs/model.md [COUNTS]"};
+      most.as("largest_chips").is(static_cast<double>(row.chips_asked)).of = row.hardware;
+      out_.assumptions.push_back(std::move(most));
     }
   }
 

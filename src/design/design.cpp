@@ -132,8 +132,8 @@ class Designing {
   }
 
  private:
-  void assume(std::string text, std::string flag, std::string source, bool warning = false) {
-    out_.assumptions.push_back({std::move(text), std::move(flag), std::move(source), warning});
+  Assumption& assume(std::string text, std::string flag, std::string source, bool warning = false) {
+    return out_.assumptions.emplace_back(Assumption{std::move(text), std::move(flag), std::move(source), warning});
   }
 
   /// Largest first; of equal ones the shallower, which pipelines less.
@@ -219,7 +219,9 @@ class Designing {
                        group_thousands(static_cast<long long>(out_.shapes)), h.aspect.low, h.aspect.high,
                        q_.experts ? "d_ff of the experts a token visits" : "d_ff", ff.low, ff.median, ff.high,
                        h.head_dim, h.kv_heads),
-           "", fmt::format("the middle half of {} models of the catalog", h.aspect.models));
+           "", fmt::format("the middle half of {} models of the catalog", h.aspect.models))
+        .as("shapes")
+        .is(static_cast<double>(out_.shapes));
     assume(fmt::format("vocabulary of {}{}", group_thousands(padded_vocab(q_.vocab)),
                        padded_vocab(q_.vocab) == q_.vocab
                            ? ""
@@ -228,16 +230,22 @@ class Designing {
     if (!q_.tokens) {
       assume(fmt::format("{:g} training tokens for each {}parameter", q_.tokens_per_parameter,
                          q_.experts ? "active " : ""),
-             "--tokens, --tokens-per-parameter", "Hoffmann et al. (arXiv:2203.15556), table 3 rounded");
+             "--tokens, --tokens-per-parameter", "Hoffmann et al. (arXiv:2203.15556), table 3 rounded")
+          .as("tokens_per_parameter")
+          .is(q_.tokens_per_parameter);
     }
     if (!q_.batch_tokens) {
       assume("a batch by the parameters a token meets", "--batch-tokens", usual_batch_source());
     }
     assume(fmt::format("sequences of {} tokens, {}, {}", group_thousands(q_.seq), q_.precision, q_.optimizer),
            "--seq, --precision, --optimizer", "scalecalc");
-    assume("RMSNorm, grouped queries, gated MLPs, untied embeddings, every layer alike", "", "scalecalc");
+    assume("RMSNorm, grouped queries, gated MLPs, untied embeddings, every layer alike", "", "scalecalc")
+        .as("architecture")
+        .is("rmsnorm, grouped queries, gated mlp, untied embeddings");
     assume("of quality it says no more than the law's loss; whether such a shape trains well is not asked", "",
-           q_.law.source, true);
+           q_.law.source, true)
+        .as("quality")
+        .is("the law's loss");
     for (Assumption& a : machine_assumptions_) {
       if (!a.source.starts_with("as trained: ")) out_.assumptions.push_back(std::move(a));
     }

@@ -63,8 +63,8 @@ class DistillSearch {
   const ResolvedQuestion& job() const { return students_.job(); }
   const HardwareSpec& hw() const { return job().hw; }
 
-  void assume(std::string text, std::string flag, std::string source, bool warning = false) {
-    out_.assumptions.push_back({std::move(text), std::move(flag), std::move(source), warning});
+  Assumption& assume(std::string text, std::string flag, std::string source, bool warning = false) {
+    return out_.assumptions.emplace_back(Assumption{std::move(text), std::move(flag), std::move(source), warning});
   }
 
   void describe_job() {
@@ -85,7 +85,10 @@ class DistillSearch {
       if (about_cache && q_.loss == DistillLoss::kLogits) continue;
       const bool known = std::any_of(out_.assumptions.begin(), out_.assumptions.end(),
                                      [&](const Assumption& other) { return other.text == a.text; });
-      if (!known) out_.assumptions.push_back({"teacher: " + a.text, a.flag, a.source, a.warning});
+      if (known) continue;
+      out_.assumptions.push_back(a);
+      out_.assumptions.back().text.insert(0, "teacher: ");
+      out_.assumptions.back().of = "teacher";
     }
   }
 

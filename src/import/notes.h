@@ -31,6 +31,8 @@ struct ImportStatement {
   std::string text;
   std::string source;    ///< where it comes from
   bool warning = false;  ///< something may be wrong, or was forced
+  std::string key{};     ///< "family", "filled_in", "remark" or "warning"
+  std::string value{};   ///< of the first two what it is
 };
 
 /// The notes in the order in which an answer states them: what was read as what, what was filled in, remarks, warnings.

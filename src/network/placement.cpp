@@ -230,9 +230,13 @@ bool fold(const std::vector<Group>& nested, std::int64_t size, Group& folded, Gr
   return left == 1;
 }
 
-std::string describe(const HardwareSpec& hw, const Slice& slice, const Group& group) {
+PlacedGroup placed_group(std::string dimension, const HardwareSpec& hw, const Slice& slice, const Group& group) {
   static constexpr const char* kAxisNames[] = {"x", "y", "z"};
-  std::vector<std::string> parts;
+  PlacedGroup out{std::move(dimension), "", {}};
+  const auto add = [&](PlacedPart part, const std::string& words) {
+    out.where += (out.where.empty() ? "" : " + ") + words;
+    out.parts.push_back(std::move(part));
+  };
   for (std::size_t a = 0; a < slice.shape.size(); ++a) {
     const AxisPart& part = group.axes[a];
     if (part.size == 1) continue;
@@ -241,14 +245,14 @@ std::string describe(const HardwareSpec& hw, const Slice& slice, const Group& gr
     if (!whole) text += fmt::format("/{}", slice.shape[a]);
     if (part.stride > 1) text += fmt::format(" every {}", part.stride);
     if (!part.ring) text += " line";
-    parts.push_back(text);
+    add({kAxisNames[a], part.size, true, slice.shape[a], part.stride, part.ring}, text);
   }
   for (std::size_t t = 0; t < hw.network.size() && t < kMaxTiers; ++t) {
-    if (group.tiers[t] > 1) parts.push_back(fmt::format("{} over {}", group.tiers[t], hw.network[t].name));
+    if (group.tiers[t] == 1) continue;
+    add({.axis = hw.network[t].name, .members = group.tiers[t]},
+        fmt::format("{} over {}", group.tiers[t], hw.network[t].name));
   }
-  if (parts.empty()) return "-";
-  std::string out;
-  for (const std::string& part : parts) out += (out.empty() ? "" : " + ") + part;
+  if (out.where.empty()) out.where = "-";
   return out;
 }
 

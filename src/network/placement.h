@@ -65,7 +65,21 @@ std::vector<Placement> placements(const HardwareSpec& hw, const Slice& slice, co
 /// data ranks. False if `size` cuts an axis part or a tier unevenly. `rest` gets the members left over.
 bool fold(const std::vector<Group>& nested, std::int64_t size, Group& folded, Group& rest);
 
-/// "x:4 of 16 + y:20" for one dimension, "8 in node" under switches.
-std::string describe(const HardwareSpec& hw, const Slice& slice, const Group& group);
+/// Members of a group along one torus axis, or at one switched tier.
+struct PlacedPart {
+  std::string axis;  ///< "x", or the tier: "node"
+  std::int64_t members = 1;
+  bool torus = false;  ///< what follows is of torus axes alone
+  std::int64_t of = 1, stride = 1;
+  bool ring = false;
+};
+
+/// A parallel dimension and where it lies.
+struct PlacedGroup {
+  std::string dimension;            ///< "tp"
+  std::string where;                ///< "x:4/16 + y:20", "8 over node"; in words
+  std::vector<PlacedPart> parts{};  ///< the same as data
+};
+PlacedGroup placed_group(std::string dimension, const HardwareSpec& hw, const Slice& slice, const Group& group);
 
 }  // namespace scalecalc

@@ -308,8 +308,8 @@ class Answering {
   void add(const std::vector<Assumption>& assumptions) {
     out_.assumptions.insert(out_.assumptions.end(), assumptions.begin(), assumptions.end());
   }
-  void assume(std::string text, std::string flag, std::string source = "", bool warning = false) {
-    out_.assumptions.push_back({std::move(text), std::move(flag), std::move(source), warning});
+  Assumption& assume(std::string text, std::string flag, std::string source = "", bool warning = false) {
+    return out_.assumptions.emplace_back(Assumption{std::move(text), std::move(flag), std::move(source), warning});
   }
 
   // --- Which chips ---
@@ -359,7 +359,8 @@ class Answering {
         throw UserError(fmt::format("a {} {} has no limit", hw_.name, domain.name), "say how many chips: --group 1024");
       }
       sizes = {chips};
-      if (!q_.tier) assume(fmt::format("all {} chips of a {}", chips, domain.name), "--group", domain.source);
+      if (!q_.tier)
+        assume(fmt::format("all {} chips of a {}", chips, domain.name), "--group", domain.source).is(to_double(chips));
     }
     std::vector<CollectiveMesh> out;
     for (const std::int64_t size : sizes) {
@@ -379,7 +380,8 @@ class Answering {
     for (const NamedAxis& axis : mesh.axes) {
       if (!is_in(q_.replicated, axis.name) && !is_in(q_.sharded, axis.name)) mesh.over.push_back(axis.name);
     }
-    if (mesh.over.size() > 1) assume(fmt::format("over all axes: {}", join_and(mesh.over)), "--axes");
+    if (mesh.over.size() > 1)
+      assume(fmt::format("over all axes: {}", join_and(mesh.over)), "--axes").is(join(mesh.over, ","));
   }
 
   /// From rank to rank behind switches nothing has to fill whole domains.
@@ -469,7 +471,10 @@ class Answering {
   // --- What was assumed ---
 
   void say_convention() {
-    if (!q_.op) return assume("the latency of the way and the transfer add", "", "book ch. 2, question 5");
+    if (!q_.op) {
+      assume("the latency of the way and the transfer add", "", "book ch. 2, question 5").as("latency").is("added");
+      return;
+    }
     const bool torus = !out_.points.front().place.axes.empty();
     switch (q_.convention) {
       case CollectiveConvention::kBook:

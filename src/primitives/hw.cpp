@@ -442,12 +442,17 @@ HwChip chip_of(const HwQuestion& q, HardwareSpec hw, std::vector<Assumption>& as
 void note_gaps(const HardwareSpec& hw, std::vector<Assumption>& assumptions) {
   for (const UnpublishedFigure& figure : hw.unpublished) {
     assumptions.push_back(
-        {fmt::format("{} leaves {} unpublished: what follows from it is left out", hw.name, figure.path), figure.flag,
-         "hardware file", true});
+        Assumption{fmt::format("{} leaves {} unpublished: what follows from it is left out", hw.name, figure.path),
+                   figure.flag, "hardware file", true}
+            .as("hw." + figure.path));
+    assumptions.back().of = hw.name;
   }
   if (hw.announced) {
-    assumptions.push_back({fmt::format("{} is announced, not sold: its figures are the vendor's plans", hw.name), "",
-                           "hardware file", true});
+    assumptions.push_back(
+        Assumption{fmt::format("{} is announced, not sold: its figures are the vendor's plans", hw.name), "",
+                   "hardware file", true}
+            .as("announced")
+            .is(hw.name));
   }
 }
 

@@ -81,9 +81,10 @@ class Sender {
   Traced ports(std::int64_t axes) {
     if (send_.ports) return count(*send_.ports, "ports", "--ports");
     const std::int64_t used = std::max<std::int64_t>(axes, 1);
-    assumptions_.push_back(
-        {fmt::format("sent over {} link{} of the chip, one for each axis it moves along", used, used == 1 ? "" : "s"),
-         "--ports", "scaling book, chapter 2"});
+    assumptions_.push_back(Assumption{
+        fmt::format("sent over {} link{} of the chip, one for each axis it moves along", used, used == 1 ? "" : "s"),
+        "--ports", "scaling book, chapter 2"}
+                               .is(static_cast<double>(used)));
     return count(used, "ports", "axes it moves along");
   }
 
@@ -163,8 +164,10 @@ class Loader {
                       "give --topology, or --ports");
     std::int64_t links = 0;
     for (std::size_t a = 0; a < shape.size(); ++a) links += shape[a] == 1 ? 0 : slice_.wraps[a] ? 2 : 1;
-    assumptions_.push_back({fmt::format("gathered over {} link{} into a corner chip", links, links == 1 ? "" : "s"),
-                            "--ports", "scaling book, chapter 2"});
+    assumptions_.push_back(
+        Assumption{fmt::format("gathered over {} link{} into a corner chip", links, links == 1 ? "" : "s"), "--ports",
+                   "scaling book, chapter 2"}
+            .is(static_cast<double>(links)));
     return count(links, "ports", "links of a corner chip");
   }
 

@@ -417,7 +417,8 @@ void note_formats(const MatmulInput& input, const NotedExpression& noted, Matmul
   const bool silent =
       std::any_of(noted.operands.begin(), noted.operands.end(), [](const NotedArray& array) { return !array.dtype; });
   if (silent)
-    problem.assumptions.push_back({"arrays in bf16 where the expression names no format", "--dtype", "book ch. 3"});
+    problem.assumptions.push_back(
+        Assumption{"arrays in bf16 where the expression names no format", "--dtype", "book ch. 3"}.is("bf16"));
 }
 
 }  // namespace

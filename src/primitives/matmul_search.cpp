@@ -323,11 +323,13 @@ class Products {
     if (out.empty()) return out;
     std::vector<std::string> names;
     for (const std::size_t d : out) names.push_back(name(d));
-    problem_.assumptions.push_back(
-        {fmt::format("{} is kept, not summed over, in the product of {} and {}, which it leads and after which it "
-                     "comes back",
-                     join_and(names), left.name, right.name),
-         "write the result: A * B -> T[...] * W", "as batched matmuls are written"});
+    problem_.assumptions.push_back(Assumption{
+        fmt::format("{} is kept, not summed over, in the product of {} and {}, which it leads and after which it "
+                    "comes back",
+                    join_and(names), left.name, right.name),
+        "write the result: A * B -> T[...] * W", "as batched matmuls are written"}
+                                       .as("kept")
+                                       .is(join(names, ",")));
     return out;
   }
 
@@ -390,9 +392,11 @@ class Products {
     const bool right_is_wider = bytes_per_element(left.dtype) < bytes_per_element(right.dtype);
     product.result.dtype = right_is_wider ? right.dtype : left.dtype;
     if (product.result.dtype == DType::kBf16 && left.dtype == right.dtype) return;
-    problem_.assumptions.push_back(
-        {fmt::format("{} in {}, the wider format of its operands", product.result.name, name_of(product.result.dtype)),
-         fmt::format("{} {}[...]", name_of(product.result.dtype), product.result.name), ""});
+    problem_.assumptions.push_back(Assumption{
+        fmt::format("{} in {}, the wider format of its operands", product.result.name, name_of(product.result.dtype)),
+        fmt::format("{} {}[...]", name_of(product.result.dtype), product.result.name), ""}
+                                       .as("dtype." + product.result.name)
+                                       .is(name_of(product.result.dtype)));
   }
 
   void result_layouts(std::size_t i, const ShardedArray& left, const ShardedArray& right, Product& product) {

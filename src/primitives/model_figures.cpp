@@ -235,9 +235,11 @@ class ModelArithmetic {
                                           : "attention scores over the whole square, masked half included",
                                 "--attention", "book ch. 4", false});
     out_.assumptions.push_back(
-        {"parameters: tied matrices once, MTP modules and vision towers apart; active: all but "
-         "the experts a token does not visit, embeddings included",
-         "", "docs/model.md", false});
+        Assumption{"parameters: tied matrices once, MTP modules and vision towers apart; active: all but "
+                   "the experts a token does not visit, embeddings included",
+                   "", "docs/model.md"}
+            .as("parameters_counted")
+            .is("tied once; no MTP modules, no vision towers"));
   }
 
   const ModelSpec& model_;

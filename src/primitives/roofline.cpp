@@ -158,9 +158,11 @@ void note_rates(const RooflineQuestion& question, const HardwareSpec& hw, const 
   notes.push_back({fmt::format("efficiency calibrated: {}; {}", hw.efficiency.confidence, hw.efficiency.basis),
                    "--efficiency ideal", "hardware file"});
   if (question.from != OperandHome::kHbm) {
-    notes.push_back(
-        {fmt::format("{} at its full rate: the hardware file has no coefficient for it", found.rates.memory_name), "",
-         "hardware file"});
+    notes.push_back(Assumption{
+        fmt::format("{} at its full rate: the hardware file has no coefficient for it", found.rates.memory_name), "",
+        "hardware file"}
+                        .as("efficiency." + found.rates.memory_name)
+                        .is(1));
   }
   if (found.rates.half_dim.value() != 0) {
     notes.push_back(
@@ -268,7 +270,9 @@ void note_assumptions(const RooflineQuestion& question, const HardwareSpec& hw, 
   note_sharing(question, found, notes);
   const Matmul* matmul = std::get_if<Matmul>(&question.operations.front());
   if (matmul != nullptr && matmul->pad != 1) {
-    notes.push_back({"padding is computed and not moved: bytes are those of the arrays", "", "book ch. 2"});
+    notes.push_back(Assumption{"padding is computed and not moved: bytes are those of the arrays", "", "book ch. 2"}
+                        .as("padding")
+                        .is("computed, not moved"));
   }
   const Attention* attention = std::get_if<Attention>(&question.operations.front());
   if (attention != nullptr && attention->backward) {

@@ -9,6 +9,7 @@
 #include "plan/dimensions.h"
 #include "report/brief_blocks.h"
 #include "report/compare_parts.h"
+#include "report/placement_figures.h"
 #include "report/train_words.h"
 
 namespace scalecalc {
@@ -103,9 +104,8 @@ class RunOutput {
     add_price(out.figures, row);
     plan(row, explained_[i], out.figures);
     run(row, explained_[i], out.figures);
-    for (const auto& [dimension, where] : row.sized->plan.figures.placement) {
-      out.figures.push_back(text_figure("placement." + dimension, "", where));
-    }
+    add_placement(row.sized->plan.figures.placement, "", out.figures);
+    out.figures.push_back(placement_axes(row.sized->plan.figures.placement));
     return out;
   }
 

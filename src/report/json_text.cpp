@@ -24,10 +24,18 @@ Json document_head(std::string_view schema, std::string_view tool_version) {
 Json assumptions_json(const std::vector<Assumption>& assumptions) {
   Json out = Json::array();
   for (const Assumption& a : assumptions) {
-    out.push_back({{"text", a.text},
-                   {"flag", a.flag.empty() ? Json(nullptr) : Json(a.flag)},
+    const auto known = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
+    const double* number = std::get_if<double>(&a.value);
+    const std::string* text = std::get_if<std::string>(&a.value);
+    out.push_back({{"key", known(a.key)},
+                   {"value", number != nullptr ? whole(*number)
+                             : text != nullptr ? Json(*text)
+                                               : Json(nullptr)},
+                   {"flag", known(a.flag)},
                    {"source", a.source},
+                   {"text", a.text},
                    {"warning", a.warning}});
+    if (!a.of.empty()) out.back()["of"] = a.of;
   }
   return out;
 }

@@ -56,7 +56,13 @@ Figure heading(std::string_view label) { return figure("", label, Format::kText,
 
 Cell shown_cell(const Figure& f) { return plain_cell(f, true); }
 
-const std::string& column_of(const Figure& f) { return f.column.empty() ? f.key : f.column; }
+std::string column_of(const Figure& f) {
+  if (!f.column.empty()) return f.column;
+  constexpr std::string_view kLayout = "layout.";
+  std::string out = f.key.starts_with(kLayout) ? f.key.substr(kLayout.size()) : f.key;
+  std::replace(out.begin(), out.end(), '.', '_');
+  return out;
+}
 
 const Figure* find_figure(const std::vector<const Figure*>& figures, const std::string& column) {
   const auto at =
@@ -129,6 +135,20 @@ const Block* record_block(const Output& output) {
       output, [&](const Block& b) { return !b.for_people && (output.lines_of.empty() || b.key == output.lines_of); });
 }
 
+namespace {
+
+/// Columns that say the same in every row.
+void add_everywhere(const Output& output, Table& out) {
+  const auto add = [&](const char* name, Format format, const Cell& value) {
+    out.columns.push_back({"", name, format, 0, false});
+    for (Row& row : out.rows) row.cells.push_back(value);
+  };
+  if (output.elapsed_s) add("elapsed_s", Format::kNumber, *output.elapsed_s);
+  if (!output.question.empty()) add("question", Format::kText, output.question);
+}
+
+}  // namespace
+
 Table csv_records(const Output& output) {
   Table out;
   const Block* found = record_block(output);
@@ -147,6 +167,7 @@ Table csv_records(const Output& output) {
     }
     out.rows.push_back(std::move(row));
   }
+  add_everywhere(output, out);
   return out;
 }
 
@@ -214,6 +235,12 @@ Figure object_figure(std::string_view key, std::optional<Record> members) {
   out.is_object = true;
   if (members) out.records.push_back(std::move(*members));
   return out;
+}
+
+Figure changes_figure(std::string_view key, const std::vector<FlagChange>& changes) {
+  std::vector<Record> out;
+  for (const FlagChange& change : changes) out.push_back({{datum("flag", change.flag), datum("value", change.value)}});
+  return records_figure(key, "", either_of(changes), std::move(out));
 }
 
 Figure read_by(Readers readers, Figure figure) {

@@ -85,6 +85,8 @@ Figure count_figure(std::string_view key, auto count, std::string_view label = "
 inline Figure flag_figure(std::string_view key, bool value) {
   return number_figure(key, "", Format::kFlag, value ? 1 : 0);
 }
+/// Changes to the question, as their flags and values.
+Figure changes_figure(std::string_view key, const std::vector<FlagChange>& changes);
 /// An object inside an object; null if there is none. Its figures are columns of CSV; if only JSON reads the object,
 /// those that name their column.
 Figure object_figure(std::string_view key, std::optional<Record> members);
@@ -150,6 +152,7 @@ struct Output {
   std::vector<std::string> deciding;  ///< flags of the assumptions that a brief answer shows; none: it shows all
   std::vector<std::string> warnings;
   Record query;                     ///< of what was asked, what no flag says; member "query"
+  std::string question;             ///< the command line, quoted for a shell, that asks the same again
   std::vector<Block> blocks;        ///< CSV and JSON Lines write `lines_of`, or the first list, or the first block
   std::string lines_of;             ///< key of a block; empty: as above
   std::string line_schema;          ///< of JSON Lines: "train-plan"; empty: the command
@@ -160,10 +163,11 @@ struct Output {
   std::vector<Plot> plots;                              ///< its pictures; empty: it has none
   std::optional<std::vector<std::string>> brief_notes;  ///< in the place of `notes` in a brief answer
   std::vector<ExplainSection> explanation;              ///< beside the workings of the figures
-  std::string explained;      ///< "plan 2": whose explanation it is; empty: of the whole output
-  bool nothing_fits = false;  ///< well asked, and nothing answers it: exit status 3
-  bool complete = true;       ///< false: interrupted, and marked as partial in every format
-  bool keeps_points = false;  ///< JSON writes 2.0 for a figure that is no count, where others write 2
+  std::string explained;              ///< "plan 2": whose explanation it is; empty: of the whole output
+  bool nothing_fits = false;          ///< well asked, and nothing answers it: exit status 3
+  bool complete = true;               ///< false: interrupted, and marked as partial in every format
+  std::optional<double> elapsed_s{};  ///< with --perf, what answering took: the one figure that differs between answers
+  bool keeps_points = false;          ///< JSON writes 2.0 for a figure that is no count, where others write 2
 };
 
 /// Stands above an incomplete output; JSON has `"partial": true`, CSV a column `partial`.
@@ -179,8 +183,9 @@ const Block* leading_block(const Output& output);
 std::vector<Block> grouped_blocks(const Block& block);
 /// The one with most figures: a figure that some records lack stands in it.
 const Record& widest_record(const std::vector<Record>& records);
-/// As CSV names it.
-const std::string& column_of(const Figure& f);
+/// As CSV and rows name it: its column, else its key with the objects before it, a layout's left out: "run_cost_usd"
+/// of run.cost_usd, "dp" of layout.dp.
+std::string column_of(const Figure& f);
 const Figure* find_figure(const std::vector<const Figure*>& figures, const std::string& column);
 /// The figures of a record that people read, those of objects inside it too.
 std::vector<const Figure*> people_figures(const Record& record);
@@ -208,9 +213,9 @@ std::vector<Line> headline_of(const Output& output);
 std::string output_json(const Output& output, std::string_view tool_version, bool explain);
 /// One line per record of the block that CSV writes, each with the query.
 std::string output_jsonl(const Output& output, std::string_view tool_version);
-/// The answer, or with `all` every record, as one flat JSON object a line. A figure is called as its CSV column is;
-/// those that CSV has not as their JSON member, the objects around it before it: "memory_bytes_weights". Members that
-/// rows of studies have themselves (kRowMembers) get "out_" before them. Lists stay lists.
+/// The answer, or with `all` every record, as one flat JSON object a line, the question last. A figure is called as its
+/// CSV column is; those that CSV has not as their JSON member, the objects around it before it: "memory_bytes_weights".
+/// Members that rows of studies have themselves (kRowMembers) get "out_" before them. Lists stay lists.
 std::string output_rows(const Output& output, bool all);
 inline constexpr std::array<std::string_view, 6> kRowMembers{"case",   "record",   "status",
                                                              "reason", "warnings", "question"};

@@ -1,5 +1,6 @@
 // An Output as JSON: the figures' keys, dots nesting, in the order they were given.
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "report/json_text.h"
@@ -54,6 +55,51 @@ Json block_json(const Block& block, bool keep_points) {
   return out;
 }
 
+/// As keys end; nothing of a plain number.
+Json unit_of(Format format) {
+  switch (format) {
+    case Format::kBytes: return "bytes";
+    case Format::kSeconds: return "s";
+    case Format::kUsd: return "usd";
+    case Format::kFlops: return "flops";
+    case Format::kFlopsPerSecond: return "flops_per_s";
+    case Format::kBytesPerSecond: return "bytes_per_s";
+    case Format::kWatts: return "w";
+    case Format::kHertz: return "hz";
+    default: return nullptr;
+  }
+}
+
+Json axis_json(const PlotAxis& axis) {
+  return {{"title", axis.title}, {"unit", unit_of(axis.format)}, {"log", axis.log}};
+}
+
+/// What a writer of pictures would be given.
+Json picture_json(const Plot& plot) {
+  Json series = Json::array(), marks = Json::array(), bars = Json::array();
+  for (const PlotSeries& s : plot.series) {
+    Json x = Json::array(), y = Json::array();
+    for (const PlotPoint& p : s.points) {
+      if (!std::isfinite(p.x) || !std::isfinite(p.y)) continue;  // no writer draws it
+      x.push_back(whole(p.x));
+      y.push_back(whole(p.y));
+    }
+    series.push_back({{"name", s.name}, {"x", std::move(x)}, {"y", std::move(y)}});
+  }
+  for (const PlotMark& m : plot.marks) {
+    marks.push_back({{"x", m.kind == PlotMarkKind::kAtY ? Json(nullptr) : whole(m.at.x)},
+                     {"y", m.kind == PlotMarkKind::kAtX ? Json(nullptr) : whole(m.at.y)},
+                     {"text", m.text}});
+  }
+  for (const PlotBar& b : plot.bars) bars.push_back({{"label", b.label}, {"low", b.low}, {"high", b.high}});
+  return {{"title", plot.title},
+          {"x", axis_json(plot.x)},
+          {"y", plot.bars.empty() ? axis_json(plot.y) : Json(nullptr)},
+          {"series", std::move(series)},
+          {"marks", std::move(marks)},
+          {"bars", std::move(bars)}};
+}
+
 std::string schema_of(const std::string& document) { return "scalecalc/" + document + "/1"; }
 
 }  // namespace
@@ -62,6 +108,7 @@ std::string output_json(const Output& output, std::string_view tool_version, boo
   Json out = document_head(schema_of(output.command), tool_version);
   if (!output.complete) out["partial"] = true;
   out["query"] = record_json(output.query, output.keeps_points);
+  if (!output.question.empty()) out["question"] = output.question;
   out["assumptions"] = assumptions_json(output.assumptions);
   for (const Block& block : output.blocks) {
     if (block.for_people) continue;
@@ -72,6 +119,10 @@ std::string output_json(const Output& output, std::string_view tool_version, boo
     }
   }
   if (!output.notes.empty()) out["notes"] = output.notes;
+  for (const Plot& plot : output.plots) {
+    if (has_data(plot)) out["pictures"].push_back(picture_json(plot));
+  }
+  if (output.elapsed_s) out["search"]["elapsed_s"] = finite(*output.elapsed_s);
   if (explain) out["explain"] = explain_json(output_explanation(output));
   return json_text(out, 2);
 }
@@ -89,6 +140,7 @@ std::string output_jsonl(const Output& output, std::string_view tool_version) {
       line["query"] = record_json(output.query, output.keeps_points);
     }
     line.update(record_json(record, output.keeps_points));
+    if (!output.question.empty()) line["question"] = output.question;
     if (!output.complete) line["partial"] = true;
     out += json_text(line, -1);
   }
@@ -116,12 +168,12 @@ void flatten(const Record& record, const std::string& around, bool in_csv, bool 
       if (f.records.empty()) continue;
       std::set<std::string> inside = said;
       if (opened) inside.merge(of_csv_alone(f.records.front()));
-      flatten(f.records.front(), opened ? around : around + f.key + '_', opened, keep_points, inside, out);
+      const bool named = !opened && f.key != "layout";
+      flatten(f.records.front(), named ? around + f.key + '_' : around, opened, keep_points, inside, out);
       continue;
     }
     if (f.readers != Readers::kCsv && said.contains(column_of(f))) continue;
-    std::string name = !f.column.empty() ? f.column : opened ? f.key : around + f.key;
-    std::replace(name.begin(), name.end(), '.', '_');
+    std::string name = f.column.empty() && !opened ? around + column_of(f) : column_of(f);
     if (std::find(kRowMembers.begin(), kRowMembers.end(), name) != kRowMembers.end()) name.insert(0, "out_");
     out[name] = figure_json(f, keep_points);
   }
@@ -139,6 +191,8 @@ std::string output_rows(const Output& output, bool all) {
   const auto add = [&](const Record& record) {
     Json line = head;
     flatten(record, "", true, output.keeps_points, of_csv_alone(record), line);
+    if (output.elapsed_s) line["elapsed_s"] = finite(*output.elapsed_s);
+    if (!output.question.empty()) line["question"] = output.question;
     out += json_text(line, -1);
   };
   if (!all) {

@@ -119,6 +119,7 @@ class ReportOf {
     add_all(false);
     const auto& notes = brief_ && output_.brief_notes ? *output_.brief_notes : output_.notes;
     out_.notes.insert(out_.notes.end(), notes.begin(), notes.end());
+    if (output_.elapsed_s) out_.notes.push_back("answered in " + seconds_text(*output_.elapsed_s));
     explained();
     assumed();
     add_all(true);

@@ -32,7 +32,8 @@ class SensitivityOutput {
     out_.assumptions = r_.assumptions;
     out_.deciding = deciding_of_training();
     if (!a_.complete) {
-      out_.assumptions.push_back({"interrupted: what was not searched yet is missing", "", "", true});
+      out_.assumptions.push_back(
+          Assumption{"interrupted: what was not searched yet is missing", "", "", true}.as("interrupted"));
     }
     if (a_.plan) {
       planned();

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "report/answer_plots.h"
 #include "report/brief_blocks.h"
+#include "report/placement_figures.h"
 #include "serve/serve_question.h"
 #include "serve/serving_cost.h"
 
@@ -93,7 +94,8 @@ class ServeOutput {
     if (!a_.best) {
       out_.summary.push_back({"nothing meets the question", Role::kBad});
       for (const BindingLimit& l : a_.limits) out_.summary.push_back({limit_text(l), Role::kBad});
-      for (const std::string& change : a_.would_meet) out_.summary.push_back({"would do: " + change, Role::kGood});
+      for (const FlagChange& change : a_.would_meet)
+        out_.summary.push_back({"would do: " + change.text(), Role::kGood});
       return;
     }
     const ServePoint& p = *a_.best;
@@ -276,9 +278,9 @@ class ServeOutput {
           f = figure(f.key, "prefill", Format::kSeconds, explained.prefill, "sum of its causes");
       }
     }
-    for (const auto& [name, place] : described_placement(*a_.systems[p.system].hw, p.slice, p.placement)) {
-      record.figures.push_back(text_figure("placement." + name, name + " lies on", place));
-    }
+    const auto groups = described_placement(*a_.systems[p.system].hw, p.slice, p.placement);
+    add_placement(groups, " lies on", record.figures);
+    record.figures.push_back(placement_axes(groups));
     record.figures.push_back(text_figure("memory_rule", "", p.memory_rule));
     out_.answer = record;
     out_.blocks.push_back({.key = "best",
@@ -359,9 +361,10 @@ class ServeOutput {
     }
     block.title = a_.limits.empty() ? "" : block.title;
     out_.blocks.push_back(in_full(std::move(block)));  // the summary says it
-    std::vector<Cell> changes(a_.would_meet.begin(), a_.would_meet.end());
-    out_.blocks.push_back(
-        {.key = "remedies", .is_list = false, .records = {{{list_figure("would_meet", "", std::move(changes))}}}});
+    out_.blocks.push_back({.key = "remedies",
+                           .is_list = false,
+                           .records = {{{changes_figure("would_meet", a_.would_meet)}}},
+                           .for_files = true});
   }
 
   const ServeAnswer& a_;

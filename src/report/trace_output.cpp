@@ -156,7 +156,9 @@ Output trace_output(const TracedPlan& traced, bool complete) {
              .complete = complete};
   out.deciding = deciding_of_training();
   if (!complete) {
-    out.assumptions.push_back({"interrupted: the search is incomplete, better layouts may be missing", "", "", true});
+    out.assumptions.push_back(
+        Assumption{"interrupted: the search is incomplete, better layouts may be missing", "", "", true}.as(
+            "interrupted"));
   }
   if (traced.plan == nullptr) {
     out.summary = train_output(a, complete).summary;

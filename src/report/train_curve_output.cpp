@@ -43,8 +43,8 @@ Record point_record(const CurvePoint& point, std::optional<Record> plan, bool co
   const auto planned = [&](double value) { return plan ? Cell(value) : Cell{}; };
   std::string status = status_text(point);
   std::replace(status.begin(), status.end(), ' ', '_');
-  Record out{{in_column("chips_asked", count_figure("chips", point.chips, "chips")),
-              read_by(Readers::kJson, datum("status", status)), datum("reason", text_or_nothing(point.reason)),
+  Record out{{count_figure("chips", point.chips, "chips"), read_by(Readers::kJson, datum("status", status)),
+              datum("reason", text_or_nothing(point.reason)),
               figure("speed_up", "speed-up", Format::kNumber, planned(point.speed_up)),
               figure("efficiency", "efficiency", Format::kFraction, planned(point.efficiency))}};
   if (!plan) {
@@ -52,6 +52,9 @@ Record point_record(const CurvePoint& point, std::optional<Record> plan, bool co
     out.role = Role::kDim;
   } else {
     plan->figures.front().readers = Readers::kJson;
+    for (Figure& f : plan->figures) {
+      if (f.key == "chips") f.column = "chips_used";
+    }
   }
   out.figures.push_back(object_figure("plan", std::move(plan)));
   out.figures.push_back(read_by(Readers::kJson, object_figure("search", search_record(point.search, complete))));
@@ -79,8 +82,8 @@ Block curve_block(const TrainCurve& curve, bool complete) {
                                     [&](const CurvePoint& p) { return p.plan && adjusts_batch(job, p.plan->plan); });
   Block out{.key = "curve", .for_files = front_alone(curve)};
   out.columns = plan_columns(adjusted);
-  if (leaves_idle(curve)) out.columns.insert(out.columns.begin(), {"chips", 1, "used"});
-  out.columns.insert(out.columns.begin(), {"chips_asked"});
+  if (leaves_idle(curve)) out.columns.insert(out.columns.begin(), {"chips_used", 1, "used"});
+  out.columns.insert(out.columns.begin(), {"chips"});
   out.columns.insert(out.columns.end(), {{"speed_up", 1}, {"efficiency"}});
   add_run_columns(curve, out.columns);
   out.columns.push_back({"bound_by", 2});
@@ -218,16 +221,14 @@ void add_reasons(const TrainCurve& curve, std::vector<Line>& out) {
 }
 
 Block searched_counts(const TrainCurve& curve) {
-  double candidates = 0, evaluated = 0, elapsed = 0;
+  double candidates = 0, evaluated = 0;
   for (const CurvePoint& point : curve.points) {
     candidates += static_cast<double>(point.search.candidates);
     evaluated += static_cast<double>(point.search.evaluated);
-    elapsed += point.search.elapsed_s;
   }
   Block out = lines_block(
       "Searched",
-      {{fmt::format("{} legal layouts, {} costed in full", compact_count(candidates), compact_count(evaluated))},
-       {"searched in " + seconds_text(elapsed)}});
+      {{fmt::format("{} legal layouts, {} costed in full", compact_count(candidates), compact_count(evaluated))}});
   if (!front_alone(curve)) {
     out.lines.push_back(
         {"each count as `train --chips N` ranks it: of plans within 1% of its fastest the one that "

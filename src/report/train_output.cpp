@@ -51,7 +51,7 @@ void add_nothing_fits(const TrainAnswer& a, std::vector<Line>& out) {
     const Layout& layout = a.nearest_miss->plan.layout;
     say(out, "Nearest layout: {}", layout_words(layout));
   }
-  if (a.would_fit) out.push_back({"What would fit: " + *a.would_fit, Role::kGood});
+  if (!a.would_fit.empty()) out.push_back({"What would fit: " + either_of(a.would_fit), Role::kGood});
 }
 
 std::string near_note(const TrainAnswer& a, Depth depth) {
@@ -196,14 +196,14 @@ Block ranking(const TrainAnswer& a) {
 /// What JSON says beside the ranking.
 Block beside_ranking(const TrainAnswer& a, bool complete) {
   std::vector<Figure> f{
-      object_figure("recommended", a.recommended, [&](const auto&) { return recommended_record(a); }),
+      object_figure("best", a.recommended, [&](const auto&) { return recommended_record(a); }),
       object_figure("cheaper_on_fewer_chips", a.cheaper,
                     [&](const RankedPlan& plan) { return plan_record(a, plan, 1, a.question.chips); }),
       object_figure("search", search_record(a.search, complete)),
       texts_figure("completeness", a.completeness),
       object_figure("nearest_miss", a.nearest_miss, [&](const RankedPlan& miss) { return miss_record(a, miss); }),
       texts_figure("obstacles", a.obstacles),
-      datum("would_fit", a.would_fit ? Cell(*a.would_fit) : Cell{})};
+      changes_figure("would_fit", a.would_fit)};
   if (!a.why_not.empty()) f.push_back(why_not_figure(a));
   if (a.from) f.push_back(object_figure("from", from_record(a)));
   f.push_back(maybe_figure("batch_to_fill_tokens", "", Format::kCount, a.batch_to_fill));

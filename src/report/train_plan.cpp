@@ -8,6 +8,7 @@
 #include "plan/dimensions.h"
 #include "plan/mechanisms.h"
 #include "plan/stack_supports.h"
+#include "report/placement_figures.h"
 #include "report/train_words.h"
 #include "train/resolve.h"
 
@@ -67,12 +68,13 @@ void add_machine(const TrainAnswer& job, const RankedPlan& ranked, std::int64_t 
     layout.figures.push_back(dimension_figure(d, d.value(plan.layout)));
     columns.push_back(read_by(Readers::kCsv, layout.figures.back()));
   }
-  for (const auto& [dimension, where] : ranked.figures.placement) {
-    placement.figures.push_back(text_figure(dimension, "", where));
+  for (const PlacedGroup& group : ranked.figures.placement) {
+    placement.figures.push_back(text_figure(group.dimension, "", group.where));
   }
   out.push_back(object("layout", std::move(layout)));
   out.push_back(in_json(text_figure("fix", "", pins_text(pins_of(plan.layout)))));
   out.push_back(object("placement", std::move(placement)));
+  out.push_back(placement_axes(ranked.figures.placement));
   out.push_back(in_json(counts_figure("chunk_layers", ranked.figures.chunk_layers)));
   out.push_back(count_figure("chips", plan.layout.chips(), "chips"));
   out.insert(out.end(), columns.begin(), columns.end());
@@ -102,7 +104,9 @@ Figure bound_figure(const RankedPlan& ranked) {
 Figure time_figure(const RankedPlan& ranked) {
   std::vector<std::string_view> causes;
   for (const StepCause& cause : step_causes()) causes.push_back(cause.key);
-  return object("time_s", parts(Format::kSeconds, causes, ranked.figures.time_s));
+  Record out = parts(Format::kSeconds, causes, ranked.figures.time_s);
+  for (Figure& f : out.figures) f.column = "time_s_" + f.key;
+  return object("time_s", std::move(out));
 }
 
 Figure memory_figure(const TrainAnswer& job, const RankedPlan& ranked) {
@@ -354,7 +358,7 @@ Record search_record(const SearchStats& s, bool complete) {
   return {{count_figure("candidates", s.candidates), count_figure("feasible", s.feasible),
            count_figure("evaluated", s.evaluated), count_figure("pruned", s.pruned),
            object_figure("rejected", std::move(rejected)), records_figure("stack_facts", "", "", std::move(facts)),
-           flag_figure("complete", complete), datum("elapsed_s", s.elapsed_s)}};
+           flag_figure("complete", complete)}};
 }
 
 Figure texts_figure(std::string_view key, const std::vector<std::string>& texts) {

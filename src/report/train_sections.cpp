@@ -202,8 +202,9 @@ Block stage_memory_block(const RankedPlan& ranked, const std::string& plan) {
 
 Block placement_block(const RankedPlan& ranked) {
   Block out = lines_block(fmt::format("Placement on {}", ranked.plan.slice.name()), {});
-  for (const auto& [dimension, where] : ranked.figures.placement) {
-    out.records.push_back({{rigid_text("dimension", "dimension", dimension), text_figure("where", "where", where)}});
+  for (const PlacedGroup& group : ranked.figures.placement) {
+    out.records.push_back(
+        {{rigid_text("dimension", "dimension", group.dimension), text_figure("where", "where", group.where)}});
   }
   return out;
 }
@@ -303,9 +304,7 @@ Block searched_block(const TrainAnswer& answer) {
   const auto count = [](std::uint64_t n) { return compact_count(static_cast<double>(n)); };
   std::vector<Line> out{
       {fmt::format("{} legal layouts: {} proven slower by their lower bound, {} costed; {} seen to fit in memory",
-                   count(s.candidates), count(s.pruned), count(s.evaluated), count(s.feasible))},
-      // A line of its own, never broken, so that transcripts can mask it.
-      {fmt::format("searched in {}", seconds_text(s.elapsed_s))}};
+                   count(s.candidates), count(s.pruned), count(s.evaluated), count(s.feasible))}};
   for (const std::string& line : answer.completeness) out.push_back({line});
   return in_section("searched", lines_block("Searched", std::move(out)));
 }

@@ -239,8 +239,8 @@ class RlSearch {
                  "steps x step");
   }
 
-  void assume(std::string text, std::string flag, std::string source) {
-    out_.assumptions.push_back({std::move(text), std::move(flag), std::move(source)});
+  Assumption& assume(std::string text, std::string flag, std::string source) {
+    return out_.assumptions.emplace_back(Assumption{std::move(text), std::move(flag), std::move(source)});
   }
 
   void describe_job() {
@@ -250,20 +250,25 @@ class RlSearch {
     assume(fmt::format("responses are packed without padding: they train as sequences of {} tokens, which attend to as "
                        "many pairs",
                        group_thousands(*q_.train.seq)),
-           "", "E[L^2] / E[L] of the lengths, rounded up to 128");
+           "", "E[L^2] / E[L] of the lengths, rounded up to 128")
+        .as("seq")
+        .is(to_double(*q_.train.seq));
     if (!q_.prefix_hit) {
       assume(
           fmt::format("{:.3g} % of every prompt is found in the cache: its rollouts share it", 100 * load_.prefix_hit),
-          "--prefix-hit", "vLLM, arXiv:2309.06180, section 4.4");
+          "--prefix-hit", "vLLM, arXiv:2309.06180, section 4.4")
+          .is(load_.prefix_hit);
     }
     if (q_.reference.empty()) {
-      assume("a reference pass with the policy's first weights", "--reference", "arXiv:2402.03300, equation 4");
+      assume("a reference pass with the policy's first weights", "--reference", "arXiv:2402.03300, equation 4")
+          .is("the policy");
     }
     if (q_.reward.empty()) {
-      assume("rewards come from a rule that takes no time", "--reward", "arXiv:2501.12948, section 2.2.2");
+      assume("rewards come from a rule that takes no time", "--reward", "arXiv:2501.12948, section 2.2.2").is("a rule");
     }
     if (q_.algorithm == RlAlgorithm::kPpo && q_.critic.empty()) {
-      assume("the critic is as large as the policy", "--critic", "arXiv:2203.02155 took a smaller one");
+      assume("the critic is as large as the policy", "--critic", "arXiv:2203.02155 took a smaller one")
+          .is("the policy");
     }
     add_new(trainers_->assumptions());
     add_new(out_.engine->assumptions);

@@ -81,8 +81,10 @@ void BoundInputs::parameters_of_model(BoundList& list) {
   if (q_.parameters) take(total, total_source, *q_.parameters, q_.model ? "--params" : "MODEL");
   if (q_.active_parameters) take(active, active_source, *q_.active_parameters, "--active-params");
   parameters = kReader.input(total, "P", total_source);
-  list.assume(
-      {fmt::format("{} parameters, {}", compact_count(total, 6), total_source), q_.model ? "--params" : "", ""});
+  list.assume(Assumption{fmt::format("{} parameters, {}", compact_count(total, 6), total_source),
+                         q_.model ? "--params" : "", ""}
+                  .as("parameters")
+                  .is(total));
   active_parameters = parameters;
   if (!moe && !q_.active_parameters) return;
   if (active > total) {
@@ -98,7 +100,9 @@ void BoundInputs::shape_of_model(BoundList& list) {
   if (!q_.model) return;
   shape = rules::layer_shape(*q_.model);
   if (shape && !shape->left_out.empty()) {
-    list.assume({"rules for a layer leave out " + shape->left_out, "", "book ch. 12"});
+    list.assume(Assumption{"rules for a layer leave out " + shape->left_out, "", "book ch. 12"}
+                    .as("rules_leave_out")
+                    .is(shape->left_out));
   }
 }
 
@@ -133,8 +137,9 @@ void BoundInputs::job(BoundList& list) {
   const std::optional<std::string> trained = facts != nullptr ? facts->optimizer : std::nullopt;
   optimizer = optimizer_of(q_.training.optimizer.value_or(trained.value_or("adam")));
   if (!q_.training.optimizer) {
-    list.assume(
-        {"optimizer " + optimizer.name, "--optimizer", trained ? fact_source("optimizer") : "assumed: the usual one"});
+    list.assume(Assumption{"optimizer " + optimizer.name, "--optimizer",
+                           trained ? fact_source("optimizer") : "assumed: the usual one"}
+                    .is(optimizer.name));
   }
 }
 

@@ -116,7 +116,8 @@ class MemoryRules {
     const std::optional<CheckpointPolicy>& given = in_.question().training.checkpoints;
     const CheckpointPolicy policy = given.value_or(CheckpointPolicy{});
     if (!given) {
-      list_.assume({fmt::format("activations kept: {}", text_of(policy)), "--checkpoints", "book ch. 6"});
+      list_.assume(Assumption{fmt::format("activations kept: {}", text_of(policy)), "--checkpoints", "book ch. 6"}.is(
+          text_of(policy)));
     }
     const char* source = "book ch. 6, Counting parameters and FLOPs";
     const Bytes activations =

@@ -129,9 +129,11 @@ void ServingInputs::sizes(BoundList& list) {
     kv_of_model(*model, list);
   }
   if (model != nullptr && model->moe) {
-    list.assume(
-        {"every expert's weights are read in each decode step; with few sequences a step reads fewer and is shorter",
-         "", "book ch. 7"});
+    list.assume(Assumption{
+        "every expert's weights are read in each decode step; with few sequences a step reads fewer and is shorter", "",
+        "book ch. 7"}
+                    .as("experts_read")
+                    .is("all"));
   }
   if (total_bytes && *total_bytes < weights) {
     throw UserError(fmt::format("--total-bytes {} leaves nothing for the KV cache: the weights are {}",
@@ -151,16 +153,21 @@ void ServingInputs::kv_of_model(const ModelSpec& model, BoundList& list) {
   uniform = size.limit == 0 && states.value() == 0;
   kv_per_token = named(size.per_token * kv_element_, "kv_bytes_per_token", "book ch. 4 and 7: 2 L K H b_kv");
   if (size.limit > 0) {
-    list.assume(
-        {fmt::format("some layers keep at most {} tokens of a sequence in the KV cache", group_thousands(size.limit)),
-         "", model.source});
+    list.assume(Assumption{
+        fmt::format("some layers keep at most {} tokens of a sequence in the KV cache", group_thousands(size.limit)),
+        "", model.source}
+                    .as("window_tokens")
+                    .is(to_double(size.limit)));
   }
   BytesOf<Traced> constant;
   if (states.value() > 0) {
     constant = read(kReader, states, "states", "of recurrent layers, in fp32");
     list.assume(
-        {fmt::format("recurrent layers keep {} of each sequence, whatever its length", bytes_text(states.value())), "",
-         model.source});
+        Assumption{fmt::format("recurrent layers keep {} of each sequence, whatever its length",
+                               bytes_text(states.value())),
+                   "", model.source}
+            .as("recurrent_state_bytes")
+            .is(states.value()));
   }
   if (!context) return;
   kv_per_sequence =
@@ -173,7 +180,9 @@ void ServingInputs::times(BoundList& list) {
   if (prefill_time || !prompt || !chips) return;
   Traced tokens = *prompt;
   if (const auto left = prompt_left()) tokens = tokens * *left;
-  if (!in_.question().training.mfu) list.assume({"MFU of 40 % in prefill", "--mfu", "book ch. 8"});
+  if (!in_.question().training.mfu) {
+    list.assume(Assumption{"MFU of 40 % in prefill", "--mfu", "book ch. 8"}.is(0.4));
+  }
   const SecondsOf<Traced> math = named(forward_flops() * tokens / (peak * *chips * assumed_mfu(in_)),
                                        "prefill compute time", "book ch. 8: 2 P_act T / (n C MFU)");
   const SecondsOf<Traced> load = named(weights / (hbm * *chips), "latency_floor", "book ch. 7: P b_w / (n W_hbm)");
@@ -210,8 +219,9 @@ void ServingInputs::count_chips(BoundList& list) {
   }
   if (capacity) chips = slice_for(ceil(weights / *capacity), "n");
   if (chips) {
-    list.assume({fmt::format("{} chips: the smallest slice that holds the weights", whole_text(chips->value())),
-                 "--chips", ""});
+    list.assume(Assumption{
+        fmt::format("{} chips: the smallest slice that holds the weights", whole_text(chips->value())), "--chips", ""}
+                    .is(chips->value()));
   } else {
     list.leave_out("all that depends on the number of chips", "--chips: no one slice is known to hold the weights");
   }

@@ -36,8 +36,8 @@ class Answering {
   }
 
  private:
-  void assume(std::string text, std::string flag, std::string source, bool warning = false) {
-    out_.assumptions.push_back({std::move(text), std::move(flag), std::move(source), warning});
+  Assumption& assume(std::string text, std::string flag, std::string source, bool warning = false) {
+    return out_.assumptions.emplace_back(Assumption{std::move(text), std::move(flag), std::move(source), warning});
   }
 
   void price() {
@@ -215,32 +215,44 @@ class Answering {
 
   void assumptions() {
     assume(fmt::format("scaling law: {}", q_.law.title), "--law", q_.law.source);
-    if (!q_.law.note.empty()) assume("of the law: " + q_.law.note, "", "law file");
+    if (!q_.law.note.empty()) assume("of the law: " + q_.law.note, "", "law file").as("law_note").is(q_.law.note);
     beyond_the_fit();
     assume(q_.law.counts_embeddings ? "N counts all parameters, embeddings too, and training costs 6 N FLOPs per token"
                                     : "N leaves the embeddings out, and training costs 6 N FLOPs per token",
-           "", "law file; Kaplan et al. (arXiv:2001.08361), section 2.1");
+           "", "law file; Kaplan et al. (arXiv:2001.08361), section 2.1")
+        .as("parameters_counted")
+        .is(q_.law.counts_embeddings ? "all" : "without embeddings");
     if (q_.price) {
       const ComputePrice& p = *q_.price;
-      assume(fmt::format("{:g} USD per chip-hour of {}", p.usd_per_chip_hour, p.hardware), "--price", p.price_source);
-      assume(fmt::format("training at {:.3g} % MFU of the {} peak", 100 * p.mfu, p.precision), "--mfu", p.mfu_source);
+      assume(fmt::format("{:g} USD per chip-hour of {}", p.usd_per_chip_hour, p.hardware), "--price", p.price_source)
+          .is(p.usd_per_chip_hour);
+      assume(fmt::format("training at {:.3g} % MFU of the {} peak", 100 * p.mfu, p.precision), "--mfu", p.mfu_source)
+          .is(p.mfu);
     }
     if (kappa_) serving_assumption();
     if (q_.model) {
       const SizedModel& m = *q_.model;
       assume(fmt::format("{}: {} parameters ({}), {} tokens", m.title, format_quantity(m.parameters, UnitKind::kCount),
                          m.counted, format_quantity(m.tokens, UnitKind::kCount)),
-             "--tokens", m.tokens_source);
-      if (m.moe) assume("the law is of dense models; experts count by those a token visits", "", "law file", true);
+             "--tokens", m.tokens_source)
+          .is(m.tokens);
+      if (m.moe) {
+        assume("the law is of dense models; experts count by those a token visits", "", "law file", true)
+            .as("experts_counted")
+            .is("active");
+      }
     }
     assume("a loss is that of the law's own corpus and recipe; it says nothing of another's, nor of tasks", "",
-           "law file");
+           "law file")
+        .as("loss_of")
+        .is("the law's corpus");
   }
 
   void serving_assumption() {
     if (q_.serve_mfu) {
       assume(fmt::format("serving at {:.3g} % MFU of the same peak, at the same price", 100 * *q_.serve_mfu),
-             "--serve-mfu", "command line");
+             "--serve-mfu", "command line")
+          .is(*q_.serve_mfu);
     } else if (q_.serve_usd_per_million) {
       assume(fmt::format("serving costs ${:.3g} per million tokens of {}, and in proportion to the parameters",
                          *q_.serve_usd_per_million, q_.model->name),
@@ -264,7 +276,9 @@ class Answering {
     look("FLOPs", first.training.value().value(), q_.law.largest_flops);
     if (beyond.empty()) return;
     assume(fmt::format("extrapolated: the law was fitted to runs of up to {}", join_and(beyond)), "", q_.law.source,
-           true);
+           true)
+        .as("fitted_up_to")
+        .is(join(beyond, ", "));
   }
 
   const ScalingQuestion& q_;

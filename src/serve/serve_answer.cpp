@@ -152,7 +152,7 @@ class Answerer {
       ServeQuestion changed = q_;
       changed.chips = *q_.chips * times;
       if (!meets(changed)) continue;
-      out_.would_meet.push_back(fmt::format("--chips {}", *changed.chips));
+      out_.would_meet.push_back({"--chips", std::to_string(*changed.chips)});
       return;
     }
   }
@@ -165,7 +165,7 @@ class Answerer {
       changed.weights = QuantizationSpec{.weights = format, .bits_per_weight = bits_of(format), .source = "suggestion"};
       changed.compute.reset();
       if (!meets(changed)) continue;
-      out_.would_meet.push_back(fmt::format("--weights {}", name_of(format)));
+      out_.would_meet.push_back({"--weights", std::string(name_of(format))});
       return;
     }
   }
@@ -181,7 +181,7 @@ class Answerer {
       changed.hardware = {name};
       changed.set.clear();
       if (!q_.set.empty() || !meets(changed)) continue;
-      out_.would_meet.push_back(fmt::format("--hw {}", name));
+      out_.would_meet.push_back({"--hw", name});
       ++found;
     }
   }

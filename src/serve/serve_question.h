@@ -160,7 +160,7 @@ struct ServeAnswer {
   std::vector<ServePoint> points;             ///< fastest for the user first
   std::optional<ServePoint> best;
   std::vector<BindingLimit> limits;     ///< nothing meets them
-  std::vector<std::string> would_meet;  ///< changes seen to meet them
+  std::vector<FlagChange> would_meet;  ///< changes seen to meet them
   std::size_t layouts = 0, evaluated = 0;
   double elapsed_s = 0;
   std::vector<Assumption> assumptions;

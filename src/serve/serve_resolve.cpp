@@ -45,15 +45,18 @@ class ServeResolver {
       out_.prefill_system = out_.systems.size();
       out_.systems.push_back(system(q_.prefill_hardware, std::nullopt));
     }
-    for (const std::string& set : q_.set) assume("changed by --set " + set, "--set", "command line");
+    for (const std::string& set : q_.set) assume(changed_by_set(set));
     return std::move(out_);
   }
 
  private:
-  void assume(std::string text, std::string flag, std::string source, bool warning = false) {
-    const bool known = std::any_of(out_.assumptions.begin(), out_.assumptions.end(),
-                                   [&](const Assumption& a) { return a.text == text; });
-    if (!known) out_.assumptions.push_back({std::move(text), std::move(flag), std::move(source), warning});
+  Assumption& assume(Assumption said) {
+    const auto known = std::find_if(out_.assumptions.begin(), out_.assumptions.end(),
+                                    [&](const Assumption& a) { return a.text == said.text; });
+    return known != out_.assumptions.end() ? *known : out_.assumptions.emplace_back(std::move(said));
+  }
+  Assumption& assume(std::string text, std::string flag, std::string source, bool warning = false) {
+    return assume(Assumption{std::move(text), std::move(flag), std::move(source), warning});
   }
 
   void load_the_model() {
@@ -81,14 +84,17 @@ class ServeResolver {
     } else if (model.quantization) {
       weights_ = *model.quantization;
       assume(fmt::format("weights as the checkpoint stores them: {}", name_of(weights_.weights)), "--weights",
-             weights_.source);
+             weights_.source)
+          .is(name_of(weights_.weights));
     } else {
-      assume("weights in bf16", "--weights", "assumed: the model file does not say how the checkpoint is stored");
+      assume("weights in bf16", "--weights", "assumed: the model file does not say how the checkpoint is stored")
+          .is("bf16");
     }
     kv_ = q_.kv.value_or(weights_.kv.value_or(WeightFormat::kBf16));
     if (!q_.kv) {
       assume(fmt::format("KV cache in {}", name_of(kv_)), "--kv",
-             weights_.kv ? weights_.source : std::string("assumed: the format of the activations"));
+             weights_.kv ? weights_.source : std::string("assumed: the format of the activations"))
+          .is(name_of(kv_));
     }
   }
 
@@ -97,12 +103,15 @@ class ServeResolver {
     if (longest > static_cast<double>(out_.model->max_seq)) {
       assume(fmt::format("prompt and answer of {} tokens are longer than the {} the model is published for",
                          group_thousands(static_cast<long long>(longest)), group_thousands(out_.model->max_seq)),
-             "--prompt", "model file", !q_.usual_lengths);
+             "--prompt", "model file", !q_.usual_lengths)
+          .as("max_seq")
+          .is(static_cast<double>(out_.model->max_seq));
     }
     if (!q_.context) {
       assume(fmt::format("a sequence that decodes has {} tokens in the cache: prompt + half the answer",
                          group_thousands(static_cast<long long>(q_.prompt + q_.generate / 2))),
-             "--context", "mean over the answer");
+             "--context", "mean over the answer")
+          .is(q_.prompt + q_.generate / 2);
     }
   }
 
@@ -133,7 +142,8 @@ class ServeResolver {
     if (!named && !q_.ideal) {
       name = hw.is_torus() ? "jetstream" : "vllm";
       assume(fmt::format("engine {}", name), "--engine",
-             hw.is_torus() ? "assumed: the usual one on TPUs" : "assumed: the usual one on GPUs");
+             hw.is_torus() ? "assumed: the usual one on TPUs" : "assumed: the usual one on GPUs")
+          .is(name);
     }
     std::vector<std::string> names{name};
     if (!name.empty()) {
@@ -150,7 +160,8 @@ class ServeResolver {
     if (!q_.chunk) {
       assume(fmt::format("at most {} tokens of prompts in a step",
                          group_thousands(static_cast<long long>(out.chunk_tokens))),
-             "--chunk", out.engine.source);
+             "--chunk", out.engine.source)
+          .is(out.chunk_tokens);
     }
     coefficients(hw, names, out);
   }
@@ -174,7 +185,9 @@ class ServeResolver {
     } else if (found == hw.stacks.end()) {
       assume(fmt::format("serving coefficients of the {} family: {} was not measured under {}", hw.family, hw.name,
                          names.front()),
-             "--engine", "efficiency file", true);
+             "--engine", "efficiency file", true)
+          .as("serving_coefficients")
+          .is(hw.family);
     }
   }
 
@@ -188,7 +201,9 @@ class ServeResolver {
     }
     if (!q_.compute) {
       assume(fmt::format("{} matmuls compute in {}", hw.name, name_of(out.formats.compute)), "--flops",
-             fmt::format("what engines run {} weights in on this chip", name_of(main_format(weights_))));
+             fmt::format("what engines run {} weights in on this chip", name_of(main_format(weights_))))
+          .is(name_of(out.formats.compute))
+          .of = hw.name;
     }
     if (q_.mfu) {
       const std::size_t d = static_cast<std::size_t>(out.formats.compute);
@@ -215,7 +230,7 @@ class ServeResolver {
 
   std::optional<double> price(const HardwareSpec& hw) {
     const PaidPrice paid = paid_price(hw, q_.price, hw.name);
-    if (paid.assumed) assume(paid.assumed->text, paid.assumed->flag, paid.assumed->source);
+    if (paid.assumed) assume(*paid.assumed).of = hw.name;
     return paid.usd_per_chip_hour;
   }
 
@@ -223,7 +238,8 @@ class ServeResolver {
   void power(const HardwareSpec& hw) {
     if (q_.power.basis == PowerBasis::kRated && !q_.power.pue) return;
     for (Assumption& a : power_assumptions(hw, q_.power)) {
-      assume(fmt::format("{}: {}", hw.name, a.text), a.flag, a.source, a.warning);
+      a.text = fmt::format("{}: {}", hw.name, a.text);
+      assume(std::move(a)).of = hw.name;
     }
   }
 

@@ -154,17 +154,16 @@ Placement best_placement(const ServeBasis<double>& basis, const ServeLayout& lay
   return all[best];
 }
 
-std::vector<std::pair<std::string, std::string>> described_placement(const HardwareSpec& hw, const Slice& slice,
-                                                                     const Placement& placement) {
+std::vector<PlacedGroup> described_placement(const HardwareSpec& hw, const Slice& slice, const Placement& placement) {
   static constexpr std::array<std::pair<MeshDim, const char*>, kMeshDims> kNames{{{MeshDim::kTp, "tp"},
                                                                                   {MeshDim::kCp, "cp"},
                                                                                   {MeshDim::kFsdp, "attention_dp"},
                                                                                   {MeshDim::kPp, "pp"},
                                                                                   {MeshDim::kDp, "dp"}}};
-  std::vector<std::pair<std::string, std::string>> out;
+  std::vector<PlacedGroup> out;
   for (const auto& [dim, name] : kNames) {
     const Group& group = placement.of(dim);
-    if (group.size() > 1) out.emplace_back(name, describe(hw, slice, group));
+    if (group.size() > 1) out.push_back(placed_group(name, hw, slice, group));
   }
   return out;
 }

@@ -79,9 +79,8 @@ class ServingCost {
 std::vector<Placement> placed(const HardwareSpec& hw, const Slice& slice, const ServeLayout& layout);
 /// Of these the one whose step of 64 sequences is shortest. UserError if there is none.
 Placement best_placement(const ServeBasis<double>& basis, const ServeLayout& layout, const Slice& slice);
-/// "tensor" and where it lies, for each group of more than one.
-std::vector<std::pair<std::string, std::string>> described_placement(const HardwareSpec& hw, const Slice& slice,
-                                                                     const Placement& placement);
+/// Each group of more than one.
+std::vector<PlacedGroup> described_placement(const HardwareSpec& hw, const Slice& slice, const Placement& placement);
 
 /// The cost under the best placement.
 ServingCost<double> serving_cost(const ServingSystem& system, const ServeLayout& layout, const Slice& slice);

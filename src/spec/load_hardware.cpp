@@ -255,7 +255,7 @@ PaidPrice paid_price(const HardwareSpec& hw, const std::optional<double>& asked,
   const std::string text =
       fmt::format("{}{}{:g} USD per chip-hour ({} {}{}{}, {})", name, name.empty() ? "" : " at ", p->usd_per_chip_hour,
                   p->cloud, p->terms, p->region.empty() ? "" : " ", p->region, p->date);
-  return {p->usd_per_chip_hour, p->source, Assumption{text, "--price", p->source}};
+  return {p->usd_per_chip_hour, p->source, Assumption{text, "--price", p->source}.is(p->usd_per_chip_hour)};
 }
 
 void require_published(const HardwareSpec& hw, std::initializer_list<std::string_view> paths) {

@@ -121,9 +121,12 @@ void warn_of_unread_facts(const PlanRequest& request, const std::vector<RankedPl
       }
     }
     if (met.empty()) continue;
-    assumptions.push_back({fmt::format("{} may not run plan{} {}: {}, as far as is known", request.stack->name(),
-                                       met.size() == 1 ? "" : "s", join_and(met), fact.says),
-                           "--stack", fact.source, true});
+    assumptions.push_back(
+        Assumption{fmt::format("{} may not run plan{} {}: {}, as far as is known", request.stack->name(),
+                               met.size() == 1 ? "" : "s", join_and(met), fact.says),
+                   "--stack", fact.source, true}
+            .as("unread_fact")
+            .is(fact.name));
   }
 }
 
@@ -169,8 +172,7 @@ TrainAnswer answer(const TrainQuestion& question, ResolvedQuestion resolved, con
   }
   if (result.nearest_miss) out.nearest_miss = ranked(resolved, request, *result.nearest_miss);
   if (out.plans.empty() && !(stop && stop())) {
-    const std::vector<std::string> ways = what_would_fit(question, request, stop);
-    if (!ways.empty()) out.would_fit = join(ways, " or ");
+    out.would_fit = what_would_fit(question, request, stop);
   }
   if (out.plans.empty() && !out.nearest_miss) {
     out.obstacles = obstacles(request);

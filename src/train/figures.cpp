@@ -174,12 +174,12 @@ class PlanArithmetic {
     static constexpr const char* kNames[] = {"tp", "cp", "fsdp", "dp", "pp"};
     for (std::size_t d = 0; d < kMeshDims; ++d) {
       const Group& group = plan_.placement.dims[d];
-      if (group.size() > 1) out.placement.emplace_back(kNames[d], describe(q_.hw, plan_.slice, group));
+      if (group.size() > 1) out.placement.push_back(placed_group(kNames[d], q_.hw, plan_.slice, group));
     }
     if (plan_.layout.ep > 1) {
-      out.placement.emplace_back("ep", describe(q_.hw, plan_.slice, expert_group(plan_.placement, plan_.layout)));
+      out.placement.push_back(placed_group("ep", q_.hw, plan_.slice, expert_group(plan_.placement, plan_.layout)));
     }
-    if (!plan_.placement.order.empty()) out.placement.emplace_back("order", plan_.placement.order);
+    if (!plan_.placement.order.empty()) out.placement.push_back({"order", plan_.placement.order});
   }
 
   const ResolvedQuestion& q_;

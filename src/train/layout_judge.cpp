@@ -48,8 +48,8 @@ class LayoutJudge {
       out_.outcome = LayoutOutcome::kOutOfMemory;
       take(std::move(*found.nearest_miss));
       out_.remedies = looser_pins_that_fit(request_, context_.stop);
-      for (std::string& way : what_would_fit(context_.question, request_, context_.stop)) {
-        out_.remedies.push_back(fmt::format("with {} it fits", way));
+      for (const FlagChange& way : what_would_fit(context_.question, request_, context_.stop)) {
+        out_.remedies.push_back(fmt::format("with {} it fits", way.text()));
       }
     } else {
       out_.outcome = LayoutOutcome::kIllegal;

@@ -104,9 +104,9 @@ struct PlanFigures {
   std::vector<std::pair<std::string, double>> memory_bytes;  ///< part and bytes; sums to the total
   MemoryBand memory_band;                                    ///< of the total, by the stack's error
   MemoryVerdict memory_verdict = MemoryVerdict::kFits;
-  std::vector<StageMemory> memory_by_stage;                    ///< of every stage; the fullest's is memory_bytes
-  std::vector<std::pair<std::string, std::string>> placement;  ///< dimension and where it lies
-  std::vector<std::int64_t> chunk_layers;                      ///< of each pipeline chunk; chunk c is on stage c mod pp
+  std::vector<StageMemory> memory_by_stage;  ///< of every stage; the fullest's is memory_bytes
+  std::vector<PlacedGroup> placement;        ///< of "order" how the dimensions nest
+  std::vector<std::int64_t> chunk_layers;    ///< of each pipeline chunk; chunk c is on stage c mod pp
   std::vector<FlopsConvention> conventions;
   std::vector<MechanismEvidence> evidence;  ///< measured runs behind each mechanism the layout uses
   std::optional<RunFigures> run;            ///< absent if the length of the run is not known
@@ -204,7 +204,7 @@ struct TrainAnswer {
   std::optional<RankedPlan> nearest_miss;  ///< nothing fits: the least over capacity
   std::vector<std::string> obstacles;      ///< no layout is legal: which pins and rules are in the way
   std::optional<double> batch_to_fill;     ///< tokens of a step that would keep the chips busy, if this one does not
-  std::optional<std::string> would_fit;    ///< nothing fits: what would ("16 chips", "--optimizer adam-bf16")
+  std::vector<FlagChange> would_fit;       ///< nothing fits: what would
   std::vector<LayoutVerdict> why_not;      ///< one for each of the question's
   std::optional<ReferenceVerdict> from;    ///< of the question's reference
   SearchStats search;

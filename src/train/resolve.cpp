@@ -35,7 +35,7 @@ class Resolver {
     if (with_machine) machine();
     price();
     missing_figures();
-    for (const std::string& set : q_.set) assume("changed by --set " + set, "--set", "command line");
+    for (const std::string& set : q_.set) out_.assumptions.push_back(changed_by_set(set));
     return std::move(out_);
   }
 
@@ -45,8 +45,8 @@ class Resolver {
   }
 
  private:
-  void assume(std::string text, std::string flag, std::string source, bool warning = false) {
-    out_.assumptions.push_back({std::move(text), std::move(flag), std::move(source), warning});
+  Assumption& assume(std::string text, std::string flag, std::string source, bool warning = false) {
+    return out_.assumptions.emplace_back(Assumption{std::move(text), std::move(flag), std::move(source), warning});
   }
 
   void load(const Catalog& catalog, ModelDocument model) {
@@ -74,7 +74,8 @@ class Resolver {
           fmt::format("software {}: the model's weights, gradients and moments fit into half of one host's chips, and "
                       "a sequence into one; {} where they do not",
                       usual, family),
-          "--stack", "docs/stacks.md");
+          "--stack", "docs/stacks.md")
+          .is(usual);
     }
     launcher(catalog, asked, asked.name.empty() ? usual : asked.name);
     evidence(catalog);
@@ -82,7 +83,9 @@ class Resolver {
     if (rules.stack.empty()) return;
     assume(fmt::format("memory as {} keeps it; nine of ten measured runs lie within {:g} %", rules.stack,
                        100 * rules.error),
-           "--stack", rules.source);
+           "--stack", rules.source)
+        .as("memory_rules")
+        .is(rules.stack);
   }
 
   /// Measured runs behind each mechanism; the pure roofline is measured by none.
@@ -97,22 +100,25 @@ class Resolver {
 
   /// Layouts are those that the stack can launch, in its newest release or the one asked for.
   void launcher(const Catalog& catalog, const StackAsked& asked, const std::string& name) {
-    if (asked.any)
-      return assume("layouts that any software could run, whether or not one does", "--stack", "docs/stacks.md");
-    if (name.empty()) {
-      return assume(q_.ideal ? "the pure roofline is no software's: layouts that any could run"
-                             : "no software is usual here: layouts that any could run",
-                    "--stack", "docs/stacks.md");
+    if (!asked.any && !name.empty()) out_.launcher = stack_release(catalog, name, asked.version);
+    Assumption said;
+    if (asked.any) {
+      said = {"layouts that any software could run, whether or not one does", "--stack", "docs/stacks.md"};
+    } else if (name.empty()) {
+      said = {q_.ideal ? "the pure roofline is no software's: layouts that any could run"
+                       : "no software is usual here: layouts that any could run",
+              "--stack", "docs/stacks.md"};
+    } else if (out_.launcher == nullptr) {
+      said = {fmt::format("layouts that any software could run: {}", load_supports(catalog, name).unknown), "--stack",
+              "stack file", true};
+    } else {
+      said = {fmt::format("layouts that {}{} ({}) can run; --stack any searches the others too",
+                          asked.name.empty() ? "the chip's usual software, " : "", out_.launcher->name(),
+                          out_.launcher->since),
+              "--stack", "docs/stacks.md"};
     }
-    out_.launcher = stack_release(catalog, name, asked.version);
-    if (out_.launcher == nullptr) {
-      return assume(fmt::format("layouts that any software could run: {}", load_supports(catalog, name).unknown),
-                    "--stack", "stack file", true);
-    }
-    assume(fmt::format("layouts that {}{} ({}) can run; --stack any searches the others too",
-                       asked.name.empty() ? "the chip's usual software, " : "", out_.launcher->name(),
-                       out_.launcher->since),
-           "--stack", "docs/stacks.md");
+    said.as("layouts_of").is(out_.launcher == nullptr ? "any" : out_.launcher->name());
+    out_.assumptions.push_back(std::move(said));
   }
 
   std::string fact_source(const char* field) const {
@@ -129,7 +135,9 @@ class Resolver {
     if (const std::int64_t longest = w.documents ? w.documents->largest() : w.seq; longest > out_.model.max_seq) {
       assume(fmt::format("sequences of {} are longer than the {} the model is published for", group_thousands(longest),
                          group_thousands(out_.model.max_seq)),
-             "--seq", "model file", true);
+             "--seq", "model file", true)
+          .as("max_seq")
+          .is(static_cast<double>(out_.model.max_seq));
     }
     if (!q_.seq && !w.documents) {
       assume(fmt::format("sequences of {} tokens", group_thousands(w.seq)), "--seq",
@@ -165,7 +173,9 @@ class Resolver {
     assume(
         fmt::format("sequences of {} tokens are packed full with documents of {} tokens; attention stays inside each",
                     group_thousands(w.seq), lengths_text(lengths)),
-        "--seq, --pack", "docs/model.md [PACKED]");
+        "--seq, --pack", "docs/model.md [PACKED]")
+        .as("documents")
+        .is(lengths_text(lengths));
   }
 
   void attention() {
@@ -194,11 +204,14 @@ class Resolver {
     if (!out_.model.moe) return;
     if (!q_.fix.ep_overlap) {
       assume("the software can run expert all-to-alls under another microbatch's compute, in any schedule",
-             "--ep-overlap off", "docs/model.md");
+             "--ep-overlap off", "docs/model.md")
+          .is("on");
     }
     if (!w.balanced_experts && !w.expert_capacity && !w.expert_load && !q_.ideal) {
       assume(fmt::format("the slowest expert group has {:.3g} times the mean load", e.moe_imbalance.value),
-             "--balanced-experts", e.moe_imbalance.source);
+             "--balanced-experts", e.moe_imbalance.source)
+          .as("expert_imbalance")
+          .is(e.moe_imbalance.value);
     }
   }
 
@@ -418,7 +431,9 @@ class Resolver {
     if (torus.largest_job > 0 && each > torus.largest_job) {
       assume(fmt::format("the vendor rents slices of up to {} chips as one job; {} is the whole pod",
                          group_thousands(torus.largest_job), group_thousands(each)),
-             "--chips", out_.hw.network.front().source, true);
+             "--chips", out_.hw.network.front().source, true)
+          .as("largest_job_chips")
+          .is(static_cast<double>(torus.largest_job));
     }
   }
 
@@ -426,7 +441,7 @@ class Resolver {
     const PaidPrice paid = paid_price(out_.hw, q_.price);
     out_.usd_per_chip_hour = paid.usd_per_chip_hour;
     if (!paid.assumed || !out_.workload.tokens) return;  // without tokens nothing to pay for is worked out
-    assume(paid.assumed->text, paid.assumed->flag, paid.assumed->source);
+    out_.assumptions.push_back(*paid.assumed);
   }
 
   /// Kernels that no efficiency coefficient was measured for.
@@ -434,11 +449,15 @@ class Resolver {
     const ModelSpec& m = out_.model;
     if (m.gdn || m.lightning || m.mamba1 || m.mamba2) {
       assume("recurrences run at the rates of attention (Mamba 1: of vector work): no coefficient is measured for them",
-             "", "docs/model.md");
+             "", "docs/model.md")
+          .as("recurrence_rates")
+          .is("attention");
     }
     if (m.attention.indexer) {
       assume("attention to chosen tokens runs at the rate of attention to all; the indexer scores the whole sequence",
-             "", "docs/model.md");
+             "", "docs/model.md")
+          .as("sparse_attention_rates")
+          .is("attention");
     }
   }
 
@@ -465,7 +484,9 @@ class Resolver {
     host();
     if (out_.hw.announced) {
       assume(fmt::format("{} is announced, not sold: its figures are the vendor's plans", out_.hw.name), "--hw",
-             "hardware file", true);
+             "hardware file", true)
+          .as("announced")
+          .is(out_.hw.name);
     }
     if (!out_.hw.vector_peak) {
       assume("vector rate is not published: norms and activations are counted by their memory traffic alone",
@@ -474,9 +495,10 @@ class Resolver {
     assume(q_.ideal ? "efficiency ideal: " + out_.efficiency.basis
                     : fmt::format("efficiency calibrated: {}; stack {}{}", out_.efficiency.confidence,
                                   out_.efficiency.stack, other_stacks()),
-           "--efficiency", out_.efficiency.basis);
+           "--efficiency", out_.efficiency.basis)
+        .is(q_.ideal ? "ideal" : "calibrated");
     unmeasured_kernels();
-    assume(reduction_format(out_.workload.precision), "", "docs/model.md");
+    assume(reduction_format(out_.workload.precision), "", "docs/model.md").as("gradient_reduction").is("fp32");
   }
 
   const TrainQuestion& q_;

@@ -41,12 +41,14 @@ std::uint8_t targets_of(const ModelSpec& model, FineTune tune) {
 void resolve_fine_tune(const TrainQuestion& question, ResolvedQuestion& out) {
   if (!question.fine_tune) return;
   const FineTuneQuestion& asked = *question.fine_tune;
-  const auto assume = [&](std::string text, std::string flag, std::string source) {
-    out.assumptions.push_back({std::move(text), std::move(flag), std::move(source), false});
+  const auto assume = [&](std::string text, std::string flag, std::string source) -> Assumption& {
+    return out.assumptions.emplace_back(Assumption{std::move(text), std::move(flag), std::move(source)});
   };
   if (out.model.mtp_layers > 0) {
     out.model.mtp_layers = 0;
-    assume("multi-token-prediction modules are left out: they are neither loaded nor trained", "", "docs/model.md");
+    assume("multi-token-prediction modules are left out: they are neither loaded nor trained", "", "docs/model.md")
+        .as("mtp_modules")
+        .is(0);
   }
   FineTune tune{.rank = asked.rank,
                 .targets = asked.targets.value_or(kLoraAll),
@@ -60,7 +62,8 @@ void resolve_fine_tune(const TrainQuestion& question, ResolvedQuestion& out) {
                   compact_count(adapter_parameters(out.model, tune)), compact_count(count_parameters(out.model).total)),
       "--lora-targets",
       asked.targets ? "arXiv:2106.09685 section 4.1"
-                    : "assumed: every projection of mixer and FFN, arXiv:2305.14314 section 4");
+                    : "assumed: every projection of mixer and FFN, arXiv:2305.14314 section 4")
+      .is(target_names(tune.targets));
   if (out.model.moe && !asked.experts) {
     assume("routed experts carry no adapters of their own", "--lora-experts", "assumed");
   }
@@ -74,19 +77,24 @@ void assume_base(ResolvedQuestion& out) {
   const double bits = 8 * base_bytes(*w.fine_tune, w.precision);
   const std::string_view recipe = kDTypeNames.at(static_cast<std::size_t>(w.precision.high));
   if (!base) {
-    out.assumptions.push_back({fmt::format("frozen weights in {}, {:g} bits each", recipe, bits), "--base",
-                               "assumed: the recipe's own", false});
+    out.assumptions.push_back(Assumption{fmt::format("frozen weights in {}, {:g} bits each", recipe, bits), "--base",
+                                         "assumed: the recipe's own"}
+                                  .is(recipe));
   } else if (is_unpacked(*w.fine_tune, w.precision)) {
-    out.assumptions.push_back(
-        {fmt::format("frozen matrices of the layers in {}, {:.4g} bits a weight{}; unpacked to {} at memory bandwidth "
-                     "before each pass, and gathered as they are kept",
-                     kBaseFormatNames.at(static_cast<std::size_t>(*base)), bits,
-                     *base == BaseFormat::kNf4 ? " with its scales" : "", recipe),
-         "", "arXiv:2305.14314 section 3", false});
+    out.assumptions.push_back(Assumption{
+        fmt::format("frozen matrices of the layers in {}, {:.4g} bits a weight{}; unpacked to {} at memory bandwidth "
+                    "before each pass, and gathered as they are kept",
+                    kBaseFormatNames.at(static_cast<std::size_t>(*base)), bits,
+                    *base == BaseFormat::kNf4 ? " with its scales" : "", recipe),
+        "", "arXiv:2305.14314 section 3"}
+                                  .as("base_unpacked_to")
+                                  .is(recipe));
   }
   out.assumptions.push_back(
-      {"model FLOPs are 4 x frozen + 6 x adapter parameters a token: frozen weights have no gradient", "",
-       "docs/model.md", false});
+      Assumption{"model FLOPs are 4 x frozen + 6 x adapter parameters a token: frozen weights have no gradient", "",
+                 "docs/model.md"}
+          .as("flops_per_token")
+          .is("4 x frozen + 6 x adapters"));
 }
 
 }  // namespace scalecalc

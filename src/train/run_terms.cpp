@@ -30,8 +30,8 @@ class RunTerms {
   }
 
  private:
-  void assume(std::string text, std::string flag, std::string source, bool warning = false) {
-    job_.assumptions.push_back({std::move(text), std::move(flag), std::move(source), warning});
+  Assumption& assume(std::string text, std::string flag, std::string source, bool warning = false) {
+    return job_.assumptions.emplace_back(Assumption{std::move(text), std::move(flag), std::move(source), warning});
   }
 
   void not_counted() {
@@ -52,19 +52,23 @@ class RunTerms {
     storage();
     if (!q_.restart_s) {
       job_.run.restart_s = kUsualRestart;
-      assume("10 min from a failure until the checkpoint is loaded", "--restart-time",
-             std::string(kUsualRestartSource));
+      assume("10 min from a failure until the checkpoint is loaded", "--restart-time", std::string(kUsualRestartSource))
+          .is(kUsualRestart);
     }
     assume(
         "a checkpoint holds weights, their fp32 copy and the optimizer's moments, each once; every chip saves as much",
-        "", "docs/model.md");
+        "", "docs/model.md")
+        .as("checkpoint_holds")
+        .is("weights, fp32 copy, optimizer moments");
     if (q_.checkpoint == CheckpointMode::kBlocking) {
       assume("the job waits until a checkpoint is in storage", "--checkpoint", "scalecalc");
     }
     if (!q_.repair_s) {
       assume("there is always another host for one that failed", "--spares, --repair-time", "scalecalc");
     } else {
-      assume("every interruption takes a host out until it is repaired", "", "scalecalc");
+      assume("every interruption takes a host out until it is repaired", "", "scalecalc")
+          .as("hosts_lost_by_interruption")
+          .is(1);
     }
   }
 
@@ -72,7 +76,8 @@ class RunTerms {
     const bool link = job_.hw.pcie_bandwidth.has_value();
     if (!q_.storage_bandwidth && job_.hw.storage_bandwidth) {
       assume(fmt::format("{} to storage from each host", rate_text(job_.hw.storage_bandwidth->value())),
-             "--storage-bandwidth", job_.hw.host_source);
+             "--storage-bandwidth", job_.hw.host_source)
+          .is(job_.hw.storage_bandwidth->value());
       return;
     }
     if (!q_.storage_bandwidth && !link) {

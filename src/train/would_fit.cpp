@@ -15,7 +15,7 @@ namespace scalecalc {
 namespace {
 
 /// The smallest larger machine on which something fits, trying doublings.
-std::optional<std::string> more_chips(const TrainQuestion& q, const PlanRequest& request, const Stop& stop) {
+std::optional<FlagChange> more_chips(const TrainQuestion& q, const PlanRequest& request, const Stop& stop) {
   if (request.fix.dp || request.fix.fsdp || q.topology) return std::nullopt;
   PlanRequest larger = request;
   larger.top = 1;
@@ -30,7 +30,7 @@ std::optional<std::string> more_chips(const TrainQuestion& q, const PlanRequest&
       larger.slices = slices_of(*request.hw, chips, q.slices);
     }
     if (should_stop(stop)) return std::nullopt;
-    if (!plan(larger, stop).plans.empty()) return fmt::format("--chips {}", chips);
+    if (!plan(larger, stop).plans.empty()) return FlagChange{"--chips", std::to_string(chips)};
   }
   return std::nullopt;
 }
@@ -72,21 +72,21 @@ Pinned pinned_of(const LayoutFilter& fix, std::initializer_list<std::string_view
 
 }  // namespace
 
-std::vector<std::string> what_would_fit(const TrainQuestion& q, const PlanRequest& request, const Stop& stop) {
-  std::vector<std::string> ways;
+std::vector<FlagChange> what_would_fit(const TrainQuestion& q, const PlanRequest& request, const Stop& stop) {
+  std::vector<FlagChange> ways;
   if (const auto chips = more_chips(q, request, stop)) ways.push_back(*chips);
   if (request.fix.offload) {
     PlanRequest with = request;
     with.fix.offload.reset();
     with.fix.offload_layers.reset();
     with.top = 1;
-    if (!plan(with, stop).plans.empty()) ways.emplace_back("--offload auto");
+    if (!plan(with, stop).plans.empty()) ways.push_back({"--offload", "auto"});
   }
   if (request.fix.loss) {
     PlanRequest with = request;
     with.fix.loss.reset();
     with.top = 1;
-    if (!plan(with, stop).plans.empty()) ways.emplace_back("--loss auto");
+    if (!plan(with, stop).plans.empty()) ways.push_back({"--loss", "auto"});
   }
   for (const char* name : {"adam-bf16", "adam8bit"}) {
     const Optimizer lighter = optimizer_of(name);
@@ -95,14 +95,14 @@ std::vector<std::string> what_would_fit(const TrainQuestion& q, const PlanReques
     with.workload.optimizer = lighter;
     with.top = 1;
     if (plan(with, stop).plans.empty()) continue;
-    ways.push_back(fmt::format("--optimizer {}", name));
+    ways.push_back({"--optimizer", name});
     break;
   }
   if (const auto& tune = request.workload.fine_tune; tune && tune->base != BaseFormat::kNf4) {
     PlanRequest with = request;
     with.workload.fine_tune->base = BaseFormat::kNf4;
     with.top = 1;
-    if (!plan(with, stop).plans.empty()) ways.emplace_back("--base nf4");
+    if (!plan(with, stop).plans.empty()) ways.push_back({"--base", "nf4"});
   }
   return ways;
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/explained.h"
 #include "base/stop.h"
 #include "plan/request.h"
 #include "train/question.h"
@@ -12,8 +13,8 @@ namespace scalecalc {
 
 /// "--chips 16" (the smallest larger machine by doubling, unless data ranks or the shape are pinned) and
 /// "--optimizer adam-bf16" (the first that keeps less state).
-std::vector<std::string> what_would_fit(const TrainQuestion& question, const PlanRequest& request,
-                                        const Stop& stop = {});
+std::vector<FlagChange> what_would_fit(const TrainQuestion& question, const PlanRequest& request,
+                                       const Stop& stop = {});
 
 /// "with remat full instead of none it fits, step 5.9 s": pins of the request let go one at a time, and those that only
 /// move together.

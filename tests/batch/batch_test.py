@@ -16,7 +16,7 @@ import time
 import unittest
 
 import common
-from common import BatchTest, SOURCE, sha256, study
+from common import BatchTest, SOURCE, fits, sha256, study
 
 SMALL = """command: roofline
 arguments: [matmul, "{batch}x{d}x8192"]
@@ -202,33 +202,65 @@ class Questions(BatchTest):
             if row["status"] == "ok":
                 alone = json.loads(out)
                 self.assertEqual({key: row[key] for key in alone}, alone)
-                plan = json.loads((self.place / "a.json").read_text())["recommended"]["plan"]
+                plan = json.loads((self.place / "a.json").read_text())["best"]["plan"]
                 self.assertEqual((row["step_time_s"], row["tp"], row["memory_bytes"]),
                                  (plan["step_time_s"], plan["layout"]["tp"], plan["memory_bytes"]["total"]))
 
     def test_examples_finish_and_rows_have_their_schema(self):
-        import jsonschema
-        schema = json.loads((SOURCE / "docs" / "schema" / "batch-row.schema.json").read_text())
         for example in sorted((SOURCE / "configs" / "studies").glob("*.yaml")):
             self.run_it("batch", example, "-o", "a.jsonl")
             rows = [json.loads(line) for line in (self.place / "a.jsonl").read_text().splitlines()]
             self.assertGreater(sum(row["status"] == "ok" for row in rows), 0.9 * len(rows), example)
             for row in rows:
-                jsonschema.validate(row, schema)
+                fits(row, "batch-row")
 
     def test_plans_have_their_schema(self):
-        import jsonschema
         self.put("small.yaml", SMALL + "where: batch > 8\nrecords: all\n")
-        read = lambda name: json.loads((SOURCE / "docs" / "schema" / f"{name}.schema.json").read_text())
         plan = json.loads(self.run_it("batch", "plan", "small.yaml", "-o", "out", "--shards", "3", "--json"))
-        jsonschema.validate(plan, read("batch-plan"))
+        fits(plan, "batch-plan")
         manifest = json.loads((self.place / "out" / "manifest.json").read_text())
-        jsonschema.validate(manifest, read("batch-manifest"))
+        fits(manifest, "batch-manifest")
         self.assertEqual(plan["manifest_sha256"], manifest["hash"])
         self.run_it("batch", "run", "out", "--shard", "2")
         status = json.loads(self.run_it("batch", "status", "out", "--json"))
-        jsonschema.validate(status, read("batch-status"))
+        fits(status, "batch-status")
         self.assertEqual(status["missing"], "0,1")
+
+    def test_one_document_has_the_rows_of_the_lines(self):
+        self.put("small.yaml", SMALL)
+        lines = self.run_it("batch", "small.yaml").splitlines()
+        document = json.loads(self.run_it("batch", "small.yaml", "--json", "-o", "all.json"))
+        fits(document, "batch")
+        self.assertEqual(document["rows"], [json.loads(line) for line in lines])
+        self.assertEqual(document["question"], "scalecalc batch small.yaml")
+        self.assertEqual(json.loads((self.place / "all.json").read_text()), document)
+
+    def test_tables_show_what_was_asked_and_a_few_figures(self):
+        self.put("small.yaml", SMALL)
+        rows = [json.loads(line) for line in self.run_it("batch", "small.yaml").splitlines()]
+        table = self.run_it("batch", "small.yaml", "-o", "table", "-o", "small.md")
+        titles = next(line for line in table.splitlines() if "batch" in line and "time_s" in line)
+        self.assertLess(max(map(len, table.splitlines())), 101)
+        self.assertIn("status", table)
+        markdown = [line for line in (self.place / "small.md").read_text().splitlines() if line.startswith("|")]
+        self.assertEqual(len(markdown), len(rows) + 2)
+        for word in ("hw", "d"):
+            self.assertIn(word, titles.split())
+        chosen = self.run_it("batch", "small.yaml", "-o", "table", "--columns", "flops,memory_time_s")
+        self.assertIn("memory_time_s", chosen)
+        self.assertNotIn("attained", chosen)
+        self.run_it("batch", "small.yaml", "-o", "table", "--columns", "flosp", code=2)
+        self.assertIn("did you mean 'flops'", self.said)
+
+    def test_every_row_is_what_was_expected(self):
+        self.put("small.yaml", SMALL)
+        self.put("expected.yaml", "status: ok\ntime_s: {most: 1}\n")
+        self.run_it("batch", "small.yaml", "-o", "a.jsonl", "--expect", "expected.yaml", code=1)
+        self.assertIn("expected.yaml:1: status = ok is not so in", self.said)
+        self.assertNotIn("time_s at most 1", self.said.replace("status", ""))
+        self.put("expected.yaml", "tiem_s: 1\n")
+        self.run_it("batch", "small.yaml", "-o", "a.jsonl", "--expect", "expected.yaml", code=2)
+        self.assertIn("expected.yaml:1:1", self.said)
 
     def test_too_large_a_study_is_refused(self):
         self.put("huge.yaml", "command: roofline\narguments: [matmul, '{a}x{b}x{c}']\nflags: {hw: tpu-v5e}\n"
@@ -296,9 +328,7 @@ class Checks(BatchTest):
         self.assertIn("hw tpu-v5e, batch 8, d 2048", shown)
         self.run_it("batch", "diff", "old.jsonl", "new.jsonl", "--columns", "compute_time_s")
         found = json.loads(self.run_it("batch", "diff", "old.jsonl", "new.jsonl", "--json", code=1))
-        import jsonschema
-        schema = json.loads((SOURCE / "docs" / "schema" / "batch-diff.schema.json").read_text())
-        jsonschema.validate(found, schema)
+        fits(found, "batch-diff")
 
 
 class OtherPrograms(BatchTest):

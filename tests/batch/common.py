@@ -1,5 +1,6 @@
 """What the tests of `scalecalc batch` share: the binary, a directory, a study of some thousand questions and its hash."""
 import hashlib
+import json
 import os
 import pathlib
 import shutil
@@ -19,6 +20,15 @@ axes:
   batch: 1..{cases // 100}+1
   d: 512..25600+512
 """
+
+
+def fits(document, name):
+    """Raises unless the document is as docs/schema says."""
+    import jsonschema
+    file = SOURCE / "docs" / "schema" / f"{name}.schema.json"
+    schema = json.loads(file.read_text())
+    beside = jsonschema.RefResolver(base_uri=file.as_uri(), referrer=schema)  # schemas refer to each other
+    jsonschema.validate(document, schema, resolver=beside)
 
 
 def sha256(path):

@@ -30,7 +30,7 @@ def main():
                 codes[code] += 1
                 if code != 0:
                     continue
-                best = document["recommended"]
+                best = document["best"]
                 asked[document["query"]["stack_release"]] += 1
                 for name, plan in (("first", document["plans"][0]), ("recommended", best["plan"])):
                     for mechanism in plan["mechanisms"]:

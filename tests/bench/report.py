@@ -30,7 +30,7 @@ LAYERS = [
 def callgrind(binary: pathlib.Path, args: list[str]) -> tuple[int, list[tuple[int, str]]]:
     with tempfile.TemporaryDirectory() as tmp:
         out = pathlib.Path(tmp) / "callgrind.out"
-        subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", str(binary), "train", *args, "--json"],
+        subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", str(binary), "train", *args, "--json", "--perf"],
                        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         text = subprocess.run(["callgrind_annotate", "--threshold=99.9", str(out)], check=True, capture_output=True,
                               text=True).stdout
@@ -51,7 +51,7 @@ def callgrind(binary: pathlib.Path, args: list[str]) -> tuple[int, list[tuple[in
 def answer(binary: pathlib.Path, args: list[str]) -> tuple[dict, float, float]:
     """The search block of the answer, user CPU seconds of the whole command and its peak memory in MB."""
     with tempfile.TemporaryFile() as out:
-        process = subprocess.Popen([str(binary), "train", *args, "--json"], stdout=out, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen([str(binary), "train", *args, "--json", "--perf"], stdout=out, stderr=subprocess.DEVNULL)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != 0:

@@ -322,7 +322,7 @@ class Documents(unittest.TestCase):
         self.assertEqual([line["chips"] for line in lines], [1, 64, 100, 128])
         self.assertEqual([line["plan"] for line in lines], [p["plan"] for p in points])
         header, *rows = run(*words, "-o", "csv").stdout.decode().splitlines()
-        self.assertEqual((header.split(",")[0], len(rows)), ("chips_asked", 4))
+        self.assertEqual((header.split(",")[0], len(rows)), ("chips", 4))
         single = self.valid("train-curve", *QUESTION, "--json", "--pareto", "--fix", "dp=64")
         self.assertEqual((len(single["pareto"]), single["machine_sizes"], single["linear"]), (1, 1, None))
         nothing = self.valid("train-curve", "train", "llama3-70b", "--hw", "h100-sxm", "--offload", "none",

@@ -50,7 +50,7 @@ def section(job, binary, folder):
     words = shlex.split(job["ask"])
     document = answered(binary, words, folder)
     software, first = document["query"]["stack_release"], document["plans"][0]
-    best = document["recommended"]["plan"]
+    best = document["best"]["plan"]
     problems = []
     name, release = software.split()
     again = answered(binary, [*words, "--stack", f"{name}@{release}", "--fix", best["fix"]], folder)["plans"][0]

@@ -8,6 +8,7 @@
 #include "batch/condition.h"
 #include "cli/run.h"
 #include "report/answer_fields.h"
+#include "support/scratch.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -53,8 +54,64 @@ TEST(FailIf, IsOfTheRecommendedPlan) {
   const std::vector<std::string> train{"train", "llama3-8b", "--hw", "h100-sxm", "--chips", "64", "-q"};
   const auto document = nlohmann::json::parse(said_to(asked_with(train, {"--json"})).out);
   const auto row = nlohmann::json::parse(said_to(asked_with(train, {"-o", "row"})).out);
-  EXPECT_EQ(row["mfu"], document["recommended"]["plan"]["mfu"]);
-  EXPECT_EQ(row["dp"], document["recommended"]["plan"]["layout"]["dp"]);
+  EXPECT_EQ(row["mfu"], document["best"]["plan"]["mfu"]);
+  EXPECT_EQ(row["dp"], document["best"]["plan"]["layout"]["dp"]);
+}
+
+TEST(Expect, AFileSaysWhatTheAnswerIs) {
+  const test::Scratch scratch;
+  const auto judged = [&](const std::string& text) {
+    return said_to(asked_with(kRoofline, {"--expect", scratch.put("expected.yaml", text)}));
+  };
+  EXPECT_EQ(judged("batch: 512\ntime_s: {least: 1e-9, most: 1}\nbound_by: compute\nmemory_bound: false\n").code, 0);
+  const SaidTo fails = judged("bound_by: compute\ntime_s: {most: 1e-9}\nbatch: 511\n");
+  EXPECT_EQ(fails.code, 1);
+  EXPECT_EQ(fails.err.find("bound_by"), std::string::npos) << fails.err;
+  EXPECT_NE(fails.err.find("expected.yaml:2: time_s at most 1e-09: time_s = "), std::string::npos) << fails.err;
+  EXPECT_NE(fails.err.find("expected.yaml:3: batch = 511: batch = 512"), std::string::npos) << fails.err;
+}
+
+TEST(Expect, WithinATolerance) {
+  const test::Scratch scratch;
+  const auto code = [&](const std::string& text) {
+    return said_to(asked_with(kRoofline, {"--expect", scratch.put("e.yaml", text)})).code;
+  };
+  EXPECT_EQ(code("batch: {value: 500, tolerance: 3%}"), 0);
+  EXPECT_EQ(code("batch: {value: 500, tolerance: 2%}"), 1);
+  EXPECT_EQ(code("batch: {value: 500, least: 1}"), 2);
+  EXPECT_EQ(code("batch: {tolerance: 2%}"), 2);
+  EXPECT_EQ(code("batch: {meest: 2}"), 2);
+  EXPECT_EQ(code("- batch"), 2);
+}
+
+/// A row that was kept is what its own question answers, until something changes.
+TEST(Expect, AnEarlierRow) {
+  const test::Scratch scratch;
+  const std::vector<std::string> train{"train", "llama3-8b", "--hw", "h100-sxm", "--chips", "8", "-q"};
+  const std::string kept = scratch.put("kept.json", said_to(asked_with(train, {"-o", "row"})).out);
+  const SaidTo same = said_to(asked_with(train, {"--expect", kept}));
+  EXPECT_EQ(same.code, 0) << same.err;
+  const SaidTo other = said_to(asked_with(train, {"--expect", kept, "--set", "hw.hbm.bandwidth=1TB/s"}));
+  EXPECT_EQ(other.code, 1);
+  EXPECT_NE(other.err.find("kept.json:1: step_time_s = "), std::string::npos) << other.err;
+}
+
+TEST(Expect, AMisspeltNameIsFoundBeforeTheWork) {
+  const test::Scratch scratch;
+  const SaidTo wrong = said_to({"roofline", "matmul", "8x8x8", "--hw", "no-such-chip", "--expect",
+                                scratch.put("expected.yaml", "batch: 8\ntiem_s: 1\n")});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_NE(wrong.err.find("expected.yaml:2:1: error: no answer has 'tiem_s'"), std::string::npos) << wrong.err;
+  EXPECT_NE(wrong.err.find("did you mean 'time_s'"), std::string::npos) << wrong.err;
+  EXPECT_EQ(wrong.err.find("no-such-chip"), std::string::npos) << wrong.err;
+}
+
+TEST(Expect, OfComparisonsSystemsOrAFile) {
+  const test::Scratch scratch;
+  const std::vector<std::string> compare{"compare", "llama3-8b", "--hw", "h100-sxm:8,h200:8", "-q"};
+  const std::string file = scratch.put("expected.yaml", "hardware: no-such\n");
+  EXPECT_EQ(said_to(asked_with(compare, {"--expect", file})).code, 1);
+  EXPECT_EQ(said_to(asked_with(compare, {"--expect", "fastest=h200:8"})).code, 0);
 }
 
 /// What rows have is known without an answer.

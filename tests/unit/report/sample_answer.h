@@ -52,7 +52,7 @@ inline TrainAnswer sample_answer() {
   out.plans[1].plan.step_s = 2.25;
   out.plans[1].figures.run->cost_usd.reset();
   out.recommended = Recommendation{.plan = out.plans[0], .rank = 1, .usable = 0.95};
-  out.search = {.candidates = 1500, .evaluated = 40, .feasible = 30, .pruned = 900, .elapsed_s = 0.25};
+  out.search = {.candidates = 1500, .evaluated = 40, .feasible = 30, .pruned = 900};
   out.search.rejected[static_cast<std::size_t>(Reject::kHeads)] = 7;
   out.completeness = {"searched: everything", "left out: nothing"};
   out.assumptions = {{"sequences of 8,192 tokens", "--seq", "as trained", false}, {"no price is known", "", "", true}};
@@ -66,7 +66,7 @@ inline TrainAnswer sample_miss() {
   out.recommended.reset();
   out.nearest_miss = sample_plan();
   out.nearest_miss->figures.memory_bytes = {{"weights", 80e9}, {"optimizer", 45e9}};
-  out.would_fit = "--chips 64";
+  out.would_fit = {{"--chips", "64"}};
   return out;
 }
 

@@ -132,7 +132,7 @@ TEST(TrainReport, SaysWhatIsShortWhenNothingFits) {
 TEST(TrainReport, SaysWhenNoLayoutExists) {
   TrainAnswer answer = sample_miss();
   answer.nearest_miss.reset();
-  answer.would_fit.reset();
+  answer.would_fit.clear();
   const Report report = train_report(answer);
   ASSERT_EQ(report.summary.size(), 1U);
   EXPECT_EQ(report.summary[0].text, "No layout is possible; the reasons are counted below.");

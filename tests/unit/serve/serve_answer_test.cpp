@@ -97,7 +97,8 @@ TEST(ServeAnswers, WeightsThatDoNotFitSayWhatIsShort) {
   ASSERT_EQ(answer.limits.size(), 1U);
   EXPECT_EQ(answer.limits.front().name, "memory");
   EXPECT_GT(answer.limits.front().nearest, answer.limits.front().asked);
-  EXPECT_NE(std::find(answer.would_meet.begin(), answer.would_meet.end(), "--chips 2"), answer.would_meet.end());
+  EXPECT_TRUE(std::any_of(answer.would_meet.begin(), answer.would_meet.end(),
+                          [](const FlagChange& change) { return change.text() == "--chips 2"; }));
 }
 
 TEST(ServeAnswers, PoolsShareTheChips) {

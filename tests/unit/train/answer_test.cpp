@@ -185,9 +185,8 @@ TEST(NothingFits, SaysByHowMuchAndWhatWould) {
   EXPECT_TRUE(a.plans.empty());
   ASSERT_TRUE(a.nearest_miss.has_value());
   EXPECT_GT(a.nearest_miss->plan.memory.total().value(), a.hw.hbm_capacity.value());
-  ASSERT_TRUE(a.would_fit.has_value());
   // 6.74e9 parameters of 2 + 4 + 6 bytes are 80.9 GB, activations and loss 2.6 GB, megatron's reserve 2.1 GB: 85.6 GB.
-  EXPECT_EQ(*a.would_fit, "--chips 2 or --offload auto or --optimizer adam8bit");
+  EXPECT_EQ(either_of(a.would_fit), "--chips 2 or --offload auto or --optimizer adam8bit");
 }
 
 TEST(Figures, SumAndAgree) {

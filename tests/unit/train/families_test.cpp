@@ -39,7 +39,7 @@ TEST_P(Families, Train) {
   TrainQuestion q = question(f.model, f.hardware, f.chips);
   q.explain = true;
   const TrainAnswer a = answer(q, Catalog());
-  ASSERT_EQ(a.plans.size(), 1U) << a.would_fit.value_or("");
+  ASSERT_EQ(a.plans.size(), 1U) << either_of(a.would_fit);
   const auto& [plan, figures] = a.plans.front();
   EXPECT_GT(figures.mfu, 0.05);
   EXPECT_LT(figures.mfu, 1);

@@ -39,8 +39,7 @@ TEST(Qlora, Fits65BInto48GB) {
   EXPECT_NEAR(part(packed.plans.front(), "weights"), 36.06e9, 0.01e9);
   const TrainAnswer plain = ask_fine_tune(qlora("llama1-65b", std::nullopt));
   EXPECT_TRUE(plain.plans.empty());
-  ASSERT_TRUE(plain.would_fit);
-  EXPECT_NE(plain.would_fit->find("--base nf4"), std::string::npos) << *plain.would_fit;
+  EXPECT_NE(either_of(plain.would_fit).find("--base nf4"), std::string::npos) << either_of(plain.would_fit);
 }
 
 /// arXiv:2305.14314 figure 6: 33B on a chip of 24 GB with its optimizer paged; 65B not.

@@ -79,12 +79,15 @@ TEST(PlanPlacement, ExpertsSayWhereTheyLie) {
     const Group group = expert_group(p.plan.placement, p.plan.layout);
     EXPECT_EQ(group.size(), 8);
     const auto& places = p.figures.placement;
-    const auto ep = std::find_if(places.begin(), places.end(), [](const auto& at) { return at.first == "ep"; });
+    const auto ep = std::find_if(places.begin(), places.end(), [](const PlacedGroup& at) { return at.dimension == "ep"; });
     ASSERT_NE(ep, places.end());
-    EXPECT_EQ(ep->second, describe(a.hw, p.plan.slice, group));
+    EXPECT_EQ(ep->where, placed_group("ep", a.hw, p.plan.slice, group).where);
+    std::int64_t members = 1;
+    for (const PlacedPart& part : ep->parts) members *= part.members;
+    EXPECT_EQ(members, 8) << ep->where;
   }
   for (const RankedPlan& p : plans_pinned("mixtral-8x7b", {.ep = 1}).plans) {
-    for (const auto& [dimension, where] : p.figures.placement) EXPECT_NE(dimension, "ep");
+    for (const PlacedGroup& group : p.figures.placement) EXPECT_NE(group.dimension, "ep");
   }
 }
 
