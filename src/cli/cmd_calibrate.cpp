@@ -129,6 +129,7 @@ const Command& calibrate_command() {
       .modes = kCalibrateModes,
       .mode_of = calibrate_mode,
       .interruptible = true,
+      .draws = "errors before and after the fit, and what the fit changes",
       .common = kCalibrateCommon};
   return kCalibrate;
 }

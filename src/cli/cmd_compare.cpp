@@ -89,6 +89,7 @@ const Command& compare_command() {
       .check_fails = "an --expect fails",
       .nothing_fits = "no system can do it",
       .interruptible = true,
+      .draws = "time and cost of each system",
       .common = kCompareCommon};
   return kCompare;
 }

@@ -45,6 +45,7 @@ const Command& rl_command() {
       .names = CatalogKind::kModel,
       .nothing_fits = "nothing fits",
       .interruptible = true,
+      .draws = "a step of the best plan part by part, and steps by the placement",
       .common = kRlCommon};
   return kRl;
 }

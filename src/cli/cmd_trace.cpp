@@ -124,6 +124,7 @@ const Command& trace_command() {
       .names = CatalogKind::kModel,
       .nothing_fits = "nothing fits",
       .interruptible = true,
+      .draws = "what each stage does with the step",
       .common = kTraceCommon};
   return kTrace;
 }
