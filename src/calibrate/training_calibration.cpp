@@ -111,14 +111,14 @@ class CoefficientFit {
   Efficiency reference_;
 };
 
-/// The row's layout under its coefficients. NotPredicted as `evaluate`.
-std::unique_ptr<FitRow> fit_row(const Measurement& row, const Catalog& catalog) {
+/// The row's layout under its coefficients. NotPredicted and Stopped as `evaluate`.
+std::unique_ptr<FitRow> fit_row(const Measurement& row, const Catalog& catalog, const Stop& stop) {
   auto out = std::make_unique<FitRow>();
   out->row = row;
   out->question = row_question(row, catalog, {}, false);
   out->base = stack_of(row, out->question.resolved.hw).efficiency;
   out->measured = measured_step(row, out->question.resolved);
-  out->plan = evaluate(out->question).plan;
+  out->plan = evaluate(out->question, stop).plan;
   out->stretch = row.batch_seqs / out->plan.batch_seqs;
   return out;
 }
@@ -142,9 +142,14 @@ std::map<std::string, std::size_t> sizes_of(const FitRows& rows, HeldOut by) {
 
 class TrainingFitter final : CrossFit {
  public:
-  TrainingFitter(const CalibrateQuestion& question, const Catalog& catalog) : q_(question) {
+  TrainingFitter(const CalibrateQuestion& question, const Catalog& catalog, const Stop& stop)
+      : CrossFit(stop), q_(question) {
     name_target(catalog);
-    take_rows<Training>(q_.rows, q_.only, catalog, out_.skipped, [&](const Measurement& row) { take(row, catalog); });
+    Progress rows("rows", q_.rows.size());
+    take_rows<Training>(q_.rows, q_.only, catalog, out_.skipped, [&](const Measurement& row) {
+      rows.add();
+      take(row, catalog);
+    });
     if (rows_.empty()) {
       throw UserError(fmt::format("no measured step time of {} under {} can be used",
                                   q_.family.empty() ? out_.hardware : out_.family, out_.stack),
@@ -157,12 +162,12 @@ class TrainingFitter final : CrossFit {
     fit_ = std::make_unique<CoefficientFit>(all, rows_.front()->base);
   }
 
-  Calibration run(const std::function<bool()>& stop) {
+  Calibration run() {
     std::vector<std::size_t> folds;
     if (folds_.count > 0) {
       for (const FitRow* row : rows_) folds.push_back(folds_.of_part.at(part_of(*row, out_.held_out)));
     }
-    cross_fit(std::move(folds), folds_.count, stop);
+    cross_fit(std::move(folds), folds_.count);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       out_.rows.push_back({.row = rows_[i]->row, .measured = rows_[i]->measured});
       if (held_out(i)) out_.rows[i].baseline = error_by(i, centres_[fold_of(i)]);
@@ -211,8 +216,9 @@ class TrainingFitter final : CrossFit {
     if (!target) ++out_.other_chips;
     if (target && !of_stack) ++out_.other_stacks;
     if (!of_stack || (!target && chip_field(row, "family", catalog) != out_.family)) return;
+    if (should_stop(stop())) throw Stopped();
     try {
-      held_.push_back(fit_row(row, catalog));
+      held_.push_back(fit_row(row, catalog, stop()));
       (target ? rows_ : relatives_).push_back(held_.back().get());
     } catch (const NotPredicted&) {
       if (target) throw;
@@ -351,8 +357,8 @@ class TrainingFitter final : CrossFit {
 
 }  // namespace
 
-Calibration calibrate(const CalibrateQuestion& question, const Catalog& catalog, const std::function<bool()>& stop) {
-  return TrainingFitter(question, catalog).run(stop);
+Calibration calibrate(const CalibrateQuestion& question, const Catalog& catalog, const Stop& stop) {
+  return TrainingFitter(question, catalog, stop).run();
 }
 
 }  // namespace scalecalc

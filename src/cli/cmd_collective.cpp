@@ -250,7 +250,7 @@ ExitCode run_collective(const Arguments& arguments, Environment& env) {
     // Only the network matters here; answer_collective looks at what of it is published.
     const HardwareSpec hw = hardware_asked_for(arguments, catalog, Unpublished::kAllowed);
     question.serving = is_engine(question.stack, hw, catalog);
-    CollectiveAnswer answer = answer_collective(question, hw);
+    CollectiveAnswer answer = answer_collective(question, hw, env.interrupted);
     note_sets(arguments, answer.assumptions);
     return with_query(collective_output(answer, hw), arguments, {answered(question)});
   });
@@ -279,6 +279,7 @@ const Command& collective_command() {
       .run = run_collective,
       .modes = kCollectiveModes,
       .mode_of = collective_mode,
+      .interruptible = true,
       .draws = "time over bytes or over the chips of a group",
       .common = kCollectiveCommon};
   return kCollective;
