@@ -130,8 +130,10 @@ class ServingFitter final : CrossFit {
  public:
   ServingFitter(const ServeCalibrateQuestion& question, const Catalog& catalog, const Stop& stop)
       : CrossFit(stop), q_(question) {
+    Progress rows("rows", q_.rows.size());
     take_rows<Serving>(q_.rows, q_.only, catalog, out_.skipped, [&](const ServeMeasurement& row) {
       if (should_stop(CrossFit::stop())) throw Stopped();
+      rows.add();
       FitServing taken{.served = served_row(row, catalog, {}, false)};
       taken.base = taken.served.hw->efficiency;
       rows_.push_back(std::move(taken));

@@ -198,25 +198,32 @@ class TrainingFitter final : CrossFit {
     out_.stack = q_.stack.empty() ? usual_stack_ : load_stack(catalog.load(CatalogKind::kStack, q_.stack)).name;
   }
 
-  /// A text of the row's chip in the catalog; empty if it has none.
-  static std::string chip_field(const Measurement& row, std::string_view key, const Catalog& catalog) {
+  /// What the catalog says of a row's chip; empty if it does not know it.
+  struct NamedChip {
+    std::string name, family;
+  };
+  static NamedChip named_chip(const std::string& chip, const Catalog& catalog) {
     try {
-      const ConfigNode document = catalog.load(CatalogKind::kHardware, row.chip);
-      const ConfigNode* field = document.find(key);
-      return field == nullptr ? "" : field->text;
+      const ConfigNode document = catalog.load(CatalogKind::kHardware, chip);
+      const auto text = [&](std::string_view key) {
+        const ConfigNode* field = document.find(key);
+        return field == nullptr ? std::string() : field->text;
+      };
+      return {text("name"), text("family")};
     } catch (const UserError&) {
-      return "";
+      return {};
     }
   }
 
   void take(const Measurement& row, const Catalog& catalog) {
-    const bool target = q_.family.empty() ? chip_field(row, "name", catalog) == out_.hardware
-                                          : chip_field(row, "family", catalog) == out_.family;
+    if (should_stop(stop())) throw Stopped();
+    if (!chips_.contains(row.chip)) chips_[row.chip] = named_chip(row.chip, catalog);
+    const NamedChip& chip = chips_.at(row.chip);
+    const bool target = q_.family.empty() ? chip.name == out_.hardware : chip.family == out_.family;
     const bool of_stack = row.stack == out_.stack || (row.stack.empty() && out_.stack == usual_stack_);
     if (!target) ++out_.other_chips;
     if (target && !of_stack) ++out_.other_stacks;
-    if (!of_stack || (!target && chip_field(row, "family", catalog) != out_.family)) return;
-    if (should_stop(stop())) throw Stopped();
+    if (!of_stack || (!target && chip.family != out_.family)) return;
     try {
       held_.push_back(fit_row(row, catalog, stop()));
       (target ? rows_ : relatives_).push_back(held_.back().get());
@@ -349,6 +356,7 @@ class TrainingFitter final : CrossFit {
   FitRows rows_;       ///< of the chip, or of the family
   FitRows relatives_;  ///< of the family's other chips, under the same stack
   std::unique_ptr<CoefficientFit> fit_;
+  std::map<std::string, NamedChip> chips_;
   std::string usual_stack_;
   Folds folds_;                   ///< of sources, or of models
   std::vector<Factors> centres_;  ///< of the family, for each fold

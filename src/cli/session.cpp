@@ -69,7 +69,8 @@ Session read_session(const Arguments& arguments, const Environment& env) {
     out.fail_if = arguments.values("--fail-if");
     check_names(out.fail_if, answer_fields(arguments.command().name));
   }
-  out.remembered = env.remembered;
+  out.remembered =
+      env.remembered ? env.remembered : std::make_shared<Remembered>();  // rows of one question share chips
   out.config_directories = config_directories(arguments.values("--config-dir"), env);
   return out;
 }

@@ -21,7 +21,7 @@ struct Session {
   std::vector<std::string> columns;             ///< of its main table; empty: the usual ones
   std::vector<std::string> fail_if;             ///< conditions whose names answers of the command can have
   std::vector<std::string> config_directories;  ///< config_directories()
-  std::shared_ptr<Remembered> remembered;       ///< as in the environment
+  std::shared_ptr<Remembered> remembered;       ///< the environment's, or its own
 };
 
 /// These first, then those of SCALECALC_CONFIG_PATH, then the user's own, ~/.config/scalecalc.
