@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -13,7 +14,7 @@ namespace scalecalc {
 namespace {
 
 std::string labelled(std::string_view label, double value, Format format) {
-  return fmt::format("{}  {}", label, text_of(Cell(value), format));
+  return fmt::format("{}: {}", label, text_of(Cell(value), format));
 }
 
 const Figure* figure_of(const Record& record, std::string_view key) {
@@ -49,21 +50,22 @@ Plot scatter(Compared compared, std::vector<PlotPoint> points) {
 Plot error_histogram(const std::vector<double>& errors) {
   constexpr int kEnd = 6;
   constexpr double kWide = 0.05;
-  std::vector<double> counts(2 * kEnd + 2);
+  std::array<double, 2 * kEnd + 2> counts{};
   for (const double error : errors) {
     const double bin = std::clamp(std::floor(error / kWide), -kEnd - 1.0, static_cast<double>(kEnd));
-    ++counts[static_cast<std::size_t>(bin + kEnd + 1)];
+    ++counts.at(static_cast<std::size_t>(bin + kEnd + 1.0));
   }
   constexpr const char* kTitle = "How many rows err by how much (predicted over measured, minus 1)";
   const PlotAxis rows{.title = "rows", .format = Format::kInteger};
   std::vector<std::pair<std::string, double>> bars;
-  const auto percent = [](int edge) { return fmt::format("{:+g} %", 100 * kWide * edge); };
-  for (int bin = -kEnd - 1; bin <= kEnd && !errors.empty(); ++bin) {
-    const double count = counts[static_cast<std::size_t>(bin + kEnd + 1)];
-    const std::string range = bin < -kEnd   ? "below " + percent(-kEnd)
-                              : bin == kEnd ? "above " + percent(kEnd)
-                                            : fmt::format("{} to {}", percent(bin), percent(bin + 1));
-    bars.emplace_back(range, count);
+  const auto percent = [](int edge) { return edge == 0 ? "0 %" : fmt::format("{:+g} %", 100 * kWide * edge); };
+  int edge = -kEnd - 1;
+  for (const double count : counts) {
+    const std::string range = edge < -kEnd   ? "below " + percent(-kEnd)
+                              : edge == kEnd ? "above " + percent(kEnd)
+                                             : fmt::format("{} to {}", percent(edge), percent(edge + 1));
+    if (!errors.empty()) bars.emplace_back(range, count);
+    ++edge;
   }
   return value_bars(kTitle, rows, bars);
 }

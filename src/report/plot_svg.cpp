@@ -15,7 +15,7 @@ namespace {
 constexpr double kPageWidth = 960, kMargin = 24, kPlotHeight = 400, kBarHeight = 22, kLine = 20;
 constexpr double kYLabels = 84;            // left of a curve's axis: its title and labels
 constexpr std::size_t kTextColumns = 118;  // of 14 px type on a line
-constexpr std::size_t kTitleColumns = 96;  // of 18 px type
+constexpr std::size_t kTitleColumns = 80;  // of 18 px type
 
 /// Dark on white and apart for the colour-blind (Okabe and Ito 2008, darkened for print).
 constexpr std::array<std::string_view, 6> kColours{"#00528a", "#b34700", "#00694e", "#8a3a6e", "#1a1a1a", "#7a5c00"};

@@ -14,7 +14,7 @@ JobPart job_part(const std::string& label, double seconds) {
 TEST(PartsPlot, EachBeginsWhereTheOneBeforeEnds) {
   const Plot plot = parts_plot({job_part("generation", 3), job_part("nothing", 0), job_part("update", 1.5)});
   ASSERT_EQ(plot.bars.size(), 2U);
-  EXPECT_EQ(plot.bars[0].label, "generation  3 s");
+  EXPECT_EQ(plot.bars[0].label, "generation: 3 s");
   EXPECT_DOUBLE_EQ(plot.bars[0].spans.at(0).to, 3);
   EXPECT_DOUBLE_EQ(plot.bars[1].spans.at(0).from, 3);
   EXPECT_DOUBLE_EQ(plot.bars[1].spans.at(0).to, 4.5);
@@ -27,7 +27,7 @@ TEST(RecordBars, RecordsWithoutTheFigureHaveNoBar) {
                    {{text_figure("system", "system", "c")}}};
   const Plot plot = record_bars(block, "system", "usd", "Cost");
   ASSERT_EQ(plot.bars.size(), 1U);
-  EXPECT_EQ(plot.bars[0].label.substr(0, 3), "a  ");
+  EXPECT_EQ(plot.bars[0].label.substr(0, 3), "a: ");
   EXPECT_DOUBLE_EQ(plot.bars[0].spans.at(0).to, 2000);
   EXPECT_EQ(plot.x.title, "cost");
   EXPECT_FALSE(has_data(record_bars(block, "system", "time_s", "Time")));
@@ -82,8 +82,8 @@ TEST(ValidationPlots, EveryRowIsAPointAndIsCounted) {
   for (const PlotBar& bar : plots[1].bars) {
     if (bar.spans.at(0).to > 0) counted.push_back(bar.label);
   }
-  EXPECT_EQ(counted, (std::vector<std::string>{"below -30 %  1", "-5 % to +0 %  1", "+0 % to +5 %  2",
-                                               "+5 % to +10 %  1", "above +30 %  1"}));
+  EXPECT_EQ(counted, (std::vector<std::string>{"below -30 %: 1", "-5 % to 0 %: 1", "0 % to +5 %: 2", "+5 % to +10 %: 1",
+                                               "above +30 %: 1"}));
   EXPECT_FALSE(has_data(validation_plots(Validation{}).at(1)));
 }
 
