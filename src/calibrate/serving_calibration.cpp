@@ -208,6 +208,7 @@ class ServingFitter final : CrossFit {
     const Folds dealt = deal(sizes, q_.folds.value_or(sizes.size()));
     out_.folds = dealt.count;
     std::vector<std::size_t> out;
+    out.reserve(parts.size());
     for (const std::string& part : parts) out.push_back(dealt.of_part.at(part));
     return out;
   }
@@ -325,6 +326,7 @@ class ServingFitter final : CrossFit {
     std::map<std::size_t, std::vector<std::size_t>> labels;
     for (const FitServing& row : rows_) labels.try_emplace(row.labels.back(), row.labels);
     std::vector<std::vector<std::size_t>> at;
+    at.reserve(labels.size());
     for (const auto& [last, all] : labels) at.push_back(all);
     std::vector<std::vector<double>> found = system_.spreads(rows, at);
     std::map<std::size_t, std::vector<double>> out;

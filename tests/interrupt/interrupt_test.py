@@ -29,6 +29,7 @@ LATEST = float(os.environ.get("SCALECALC_INTERRUPT_LATEST", "3"))
 LIMIT = float(os.environ.get("SCALECALC_INTERRUPT_LIMIT", "1.0"))
 PARTIAL = "partial: interrupted; this is what was found until then"
 NOTHING = "interrupted before anything was known"
+CUT = "it is cut off"
 
 STUDY = """command: roofline
 arguments: [matmul, "{batch}x{d}x8192"]
@@ -53,13 +54,13 @@ QUESTIONS = {
     "scaling-law": [("scaling-law", "scaling-law deepseek-v3 --inference-tokens 10T --hw h100-sxm --chips 2048"),
                     ("scaling-law", "scaling-law --flops 1e24")],
     "trace": [("trace", "trace deepseek-v3 --hw h100-sxm --chips 4096")],
-    "collective": [("collective", "collective all-reduce --hw h100-sxm --group 2..1024*2 --bytes 1kB..1GB*1.05")],
+    "collective": [("collective", "collective all-reduce --hw h100-sxm --group 2..1024*2 --bytes 1kB..1GB*1.2")],
     "matmul": [("matmul", "matmul A[I_X,J_Y]*B[J_Y,K_Z]*C[K_Z,L]*D[L,M_X]*E[M,N_Y]*F[N_Y,O]*G[O,P_Z]->T[I_X,P] "
                           "--hw tpu-v5p --mesh X=4,Y=4,Z=4 --dims I=1024,J=8192,K=8192,L=4096,M=4096,N=4096,O=2048,P=4096")],
     "roofline": [("roofline", "roofline matmul 512x8192x28672 --hw tpu-v5e --weight int8"),
-                 ("roofline", "roofline matmul 8192x28672 --batch 1..3000+1 --hw tpu-v5e")],
+                 ("roofline", "roofline matmul 8192x28672 --batch 1..1000+1 --hw tpu-v5e")],
     "bounds": [("bounds", "bounds llama3-70b --hw tpu-v5p --chips 8960"),
-               ("bounds", "bounds llama3-70b --hw h100-sxm --chips 8 --for serving --batch 1..3000+1 --context 8192")],
+               ("bounds", "bounds llama3-70b --hw h100-sxm --chips 8 --for serving --batch 1..1000+1 --context 8192")],
     "model": [("model-design", "model design --hw h100-sxm --chips 1024 --deadline 30d --write design.yaml"),
               ("model", "model deepseek-v3 --seq 8192"), ("model", "model config.json")],
     "hw": [("hw", "hw h100-sxm"), ("hw-list", "hw list --since 2023 --sort matmul")],
@@ -192,6 +193,8 @@ class Case:
             found.append(f"said {out[:100]!r} on standard output")
         if done:
             return found
+        if CUT in err and took > 0.4:  # there was no time left to write it
+            return found + (["wrote a part of a file"] if file in left and file else [])
         if self.words[0] == "batch":
             return found + ([] if "interrupted" in err else [f"said {err!r}"])
         if NOTHING in err:
@@ -278,7 +281,7 @@ class Writing(unittest.TestCase):
                 self.assertLess(time.monotonic() - sent, LIMIT)
                 os.close(reading)
                 self.assertEqual(process.returncode, 128 + chosen)
-                self.assertIn("it is cut off", err.decode())
+                self.assertIn(CUT, err.decode())
                 self.assertEqual(place.files(), {"o.json", "o.csv"})
 
     def test_files_are_whole_or_absent_whenever_the_signal_comes(self):
