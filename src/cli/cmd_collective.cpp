@@ -140,7 +140,7 @@ constexpr std::array kCollectiveFlags{
          "X=4,Y=4")
         .by<read_collective_mesh>(),
     text("--topology", "AxBxC", "a torus slice with axes X, Y, Z", "4x4x4")
-        .by<read_shape<&CollectiveQuestion::topology>>(),
+        .by<kReadShape<&CollectiveQuestion::topology>>(),
     text("--axes", "X,Y", "mesh axes the collective runs over (default: all)", "X,Y")
         .by<read_axis_names<&CollectiveQuestion::axes>>(),
     text("--replicated", "Z", "mesh axes that hold copies and help an all-gather", "Z")

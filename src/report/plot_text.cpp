@@ -51,7 +51,10 @@ class PlotCanvas {
   void line(double x0, double y0, double x1, double y1) {
     const double wide = static_cast<double>(dots_wide() - 1), high = static_cast<double>(dots_high() - 1);
     const double steps = std::max({1.0, std::ceil(std::abs(x1 - x0) * wide), std::ceil(std::abs(y1 - y0) * high)});
-    for (double i = 0; i <= steps; ++i) dot(x0 + (x1 - x0) * i / steps, y0 + (y1 - y0) * i / steps);
+    for (long i = 0; i <= std::lround(steps); ++i) {
+      const auto at = static_cast<double>(i);
+      dot(x0 + (x1 - x0) * at / steps, y0 + (y1 - y0) * at / steps);
+    }
   }
   void put(double x, double y, std::string_view glyph) {
     put_[index(cell(x, width_), height_ - 1 - cell(y, height_))] = glyph;
@@ -254,7 +257,9 @@ class PlotText {
       for (const PlotSpan& span : bar.spans) {
         const double from = scales_.x.place(span.from), to = scales_.x.place(span.to);
         const double steps = std::round(std::abs(to - from) * cells);
-        for (double i = 1; i <= steps; ++i) canvas.put(from + (to - from) * i / steps, 0, bar_glyph(span.kind));
+        for (long i = 1; i <= std::lround(steps); ++i) {
+          canvas.put(from + (to - from) * static_cast<double>(i) / steps, 0, bar_glyph(span.kind));
+        }
       }
       if (zero > 0) canvas.put(zero, 0, glyphs_.y_axis);
       out_ +=
