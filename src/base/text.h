@@ -41,6 +41,10 @@ std::size_t display_width(std::string_view utf8);
 /// with `indent` spaces.
 std::string wrap(std::string_view text, std::size_t width, std::size_t indent = 0);
 
+/// For text and attributes of HTML and XML. Line breaks stay; other control characters, which XML 1.0 has not, are
+/// blanks.
+std::string markup_escaped(std::string_view text);
+
 /// ASCII letters in lower case.
 std::string lower_case(std::string_view text);
 

@@ -147,17 +147,17 @@ std::string fitted_to(const std::string& date, const std::string& files, std::si
                      files.empty() ? "" : " to " + files, runs, sources, sources == 1 ? "" : "s");
 }
 
-void CrossFit::cross_fit(std::vector<std::size_t> fold_of, std::size_t folds, const Stop& stop) {
+void CrossFit::cross_fit(std::vector<std::size_t> fold_of, std::size_t folds) {
   fold_of_ = std::move(fold_of);
-  stop_ = stop;
   Progress fits("fits", folds + 1);
   fitted_ = fit(std::nullopt);
-  try {
-    for (std::size_t fold = 0; fold < folds && !should_stop(stop); ++fold) {
-      fits.add();
-      blind_.push_back(fit(fold));
-    }
-  } catch (const Stopped&) {  // the rows of the other folds have no error on unseen runs
+  converged_ = !should_stop(stop_);
+  for (std::size_t fold = 0; fold < folds; ++fold) {
+    fits.add();
+    if (should_stop(stop_)) return;
+    Factors blind = fit(fold);
+    if (should_stop(stop_)) return;  // half a fit says nothing of unseen runs
+    blind_.push_back(std::move(blind));
   }
 }
 

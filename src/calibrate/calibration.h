@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/stop.h"
@@ -111,6 +112,7 @@ FitErrors fit_errors(const std::vector<FittedOf<Kind>>& rows) {
 
 template <class Kind>
 struct FitReportOf : FitErrors {
+  bool converged = true;  ///< false: interrupted before the fit to all rows was at its best
   std::vector<FittedOf<Kind>> rows;
   std::vector<SkippedOf<Kind>> skipped;
   std::optional<double> coverage;  ///< of the held-out rows, within the errors written down
@@ -138,9 +140,10 @@ using Factors = std::vector<double>;
 /// A fit and its cross-validation over rows by their number. What a fit is, the kinds say.
 class CrossFit {
  protected:
+  explicit CrossFit(Stop stop) : stop_(std::move(stop)) {}
   ~CrossFit() = default;
 
-  /// Fit to the rows that are not in `fold`; to all where there is none.
+  /// Fit to the rows that are not in `fold`; to all where there is none. Asked to end: the best until then.
   virtual Factors fit(std::optional<std::size_t> fold) = 0;
   /// The row's starting coefficients times the factors.
   virtual Efficiency at(std::size_t row, const Factors& factors) const = 0;
@@ -152,8 +155,9 @@ class CrossFit {
   double error_by(std::size_t row, const Factors& factors) const { return error(row, at(row, factors)); }
 
   /// Fits everything, then everything but each of the folds; `fold_of` has one for every row where there are any.
-  void cross_fit(std::vector<std::size_t> fold_of, std::size_t folds, const Stop& stop);
-  /// To be polled by `fit`, which throws Stopped.
+  /// Asked to end: the folds fitted until then, and the best known fit to all.
+  void cross_fit(std::vector<std::size_t> fold_of, std::size_t folds);
+  /// To be polled by `fit`, and while rows are read: Stopped, as nothing is known.
   const Stop& stop() const { return stop_; }
   const Factors& fitted() const { return fitted_; }
   const std::vector<Factors>& blind() const { return blind_; }  ///< one for each fold; fewer if stopped
@@ -167,6 +171,7 @@ class CrossFit {
   /// Every row's errors and those over all; `out` has the rows with their baselines.
   template <class Kind>
   void report_errors(FitReportOf<Kind>& out, const Factors& none) const {
+    out.converged = converged_;
     for (std::size_t i = 0; i < out.rows.size(); ++i) {
       out.rows[i].before = error_by(i, none);
       out.rows[i].inside = error_by(i, fitted_);
@@ -188,6 +193,7 @@ class CrossFit {
 
   std::vector<std::size_t> fold_of_;
   Stop stop_;
+  bool converged_ = true;
   Factors fitted_;
   std::vector<Factors> blind_;
 };

@@ -13,7 +13,7 @@ struct Bounds {
 };
 
 /// Where `f` is least, by BOBYQA (Powell 2009) from `start` with steps of about one half; deterministic. `f` must be
-/// finite within the bounds. Stopped if asked to end before.
+/// finite within the bounds. Asked to end: the best until then.
 std::vector<double> minimize(const std::function<double(const std::vector<double>&)>& f, std::vector<double> start,
                              const Bounds& bounds, const Stop& stop = {});
 

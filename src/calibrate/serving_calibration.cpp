@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -93,16 +94,19 @@ std::vector<double> RidgeSystem::step(const std::vector<RidgeRow>& rows, const s
   return out;
 }
 
-std::vector<double> RidgeSystem::spread(const std::vector<RidgeRow>& rows, const std::vector<std::size_t>& at) const {
+std::vector<std::vector<double>> RidgeSystem::spreads(const std::vector<RidgeRow>& rows,
+                                                      const std::vector<std::vector<std::size_t>>& at) const {
   const Factor factor = normal_matrix(*this, rows, 0);
-  std::vector<double> out;
-  for (std::size_t k = 0; k < stray.size() / labels; ++k) {
+  const auto spread = [&](const std::vector<std::size_t>& of, std::size_t k) {
     std::vector<double> x(stray.size(), 0.0);
-    for (const std::size_t label : at) x[k * labels + label] = 1;
+    for (const std::size_t label : of) x[k * labels + label] = 1;
     factor.forward(x);
-    double square = 0;
-    for (const double value : x) square += value * value;
-    out.push_back(std::sqrt(square));
+    return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0));
+  };
+  std::vector<std::vector<double>> out;
+  for (const std::vector<std::size_t>& of : at) {
+    out.emplace_back();
+    for (std::size_t k = 0; k < stray.size() / labels; ++k) out.back().push_back(spread(of, k));
   }
   return out;
 }
@@ -124,8 +128,12 @@ struct FitServing {
 
 class ServingFitter final : CrossFit {
  public:
-  ServingFitter(const ServeCalibrateQuestion& question, const Catalog& catalog) : q_(question) {
+  ServingFitter(const ServeCalibrateQuestion& question, const Catalog& catalog, const Stop& stop)
+      : CrossFit(stop), q_(question) {
+    Progress rows("rows", q_.rows.size());
     take_rows<Serving>(q_.rows, q_.only, catalog, out_.skipped, [&](const ServeMeasurement& row) {
+      if (should_stop(CrossFit::stop())) throw Stopped();
+      rows.add();
       FitServing taken{.served = served_row(row, catalog, {}, false)};
       taken.base = taken.served.hw->efficiency;
       rows_.push_back(std::move(taken));
@@ -136,9 +144,10 @@ class ServingFitter final : CrossFit {
     label();
   }
 
-  ServeCalibration run(const Catalog& catalog, const std::function<bool()>& stop) {
+  ServeCalibration run(const Catalog& catalog) {
     std::vector<std::size_t> dealt = folds();
-    cross_fit(std::move(dealt), out_.folds, stop);
+    cross_fit(std::move(dealt), out_.folds);
+    out_.folds = blind().size();
     report_naive();
     report_errors(out_, Factors(system_.stray.size(), 0.0));
     const std::vector<bool> all(rows_.size(), true);
@@ -199,6 +208,7 @@ class ServingFitter final : CrossFit {
     const Folds dealt = deal(sizes, q_.folds.value_or(sizes.size()));
     out_.folds = dealt.count;
     std::vector<std::size_t> out;
+    out.reserve(parts.size());
     for (const std::string& part : parts) out.push_back(dealt.of_part.at(part));
     return out;
   }
@@ -232,7 +242,6 @@ class ServingFitter final : CrossFit {
     constexpr double kStep = 0.01;
     std::vector<std::vector<double>> out;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      if (should_stop(stop())) throw Stopped();
       if (!wanted[i]) {
         out.emplace_back();
         continue;
@@ -281,7 +290,7 @@ class ServingFitter final : CrossFit {
     constexpr double kLargestDamping = 1e3;
     double now = loss(seen, at);
     double damping = 0;
-    for (int i = 0; i < kSteps; ++i) {
+    for (int i = 0; i < kSteps && !should_stop(stop()); ++i) {
       const std::vector<RidgeRow> rows = design(seen, at, slopes_at(at, seen));
       double better = now;
       for (; better >= now && damping < kLargestDamping; damping = better < now ? damping : 10 * damping + 0.1) {
@@ -314,10 +323,14 @@ class ServingFitter final : CrossFit {
 
   /// Standard deviations of the coefficients of each engine on each chip, by its label.
   std::map<std::size_t, std::vector<double>> spreads(const std::vector<RidgeRow>& rows) const {
+    std::map<std::size_t, std::vector<std::size_t>> labels;
+    for (const FitServing& row : rows_) labels.try_emplace(row.labels.back(), row.labels);
+    std::vector<std::vector<std::size_t>> at;
+    at.reserve(labels.size());
+    for (const auto& [last, all] : labels) at.push_back(all);
+    std::vector<std::vector<double>> found = system_.spreads(rows, at);
     std::map<std::size_t, std::vector<double>> out;
-    for (const FitServing& row : rows_) {
-      if (!out.contains(row.labels.back())) out[row.labels.back()] = system_.spread(rows, row.labels);
-    }
+    for (std::size_t i = 0; i < at.size(); ++i) out[at[i].back()] = std::move(found[i]);
     return out;
   }
 
@@ -373,9 +386,12 @@ class ServingFitter final : CrossFit {
   }
 
   std::string provenance(const ServeSet& set) const {
+    const std::string unseen = blind().empty()
+                                   ? "nothing was held out"
+                                   : fmt::format("{:.1f} % on runs of a source held out", 100 * set.outside.median_abs);
     return fitted_to(q_.date, q_.files, set.rows, set.sources) +
-           fmt::format("; median error {:.1f} %, {:.1f} % on runs of a source held out, {:.1f} % by the family's",
-                       100 * set.inside.median_abs, 100 * set.outside.median_abs, 100 * set.before.median_abs);
+           fmt::format("; median error {:.1f} %, {}, {:.1f} % by the family's", 100 * set.inside.median_abs, unseen,
+                       100 * set.before.median_abs);
   }
 
   const ServeCalibrateQuestion& q_;
@@ -387,9 +403,8 @@ class ServingFitter final : CrossFit {
 
 }  // namespace
 
-ServeCalibration calibrate_serving(const ServeCalibrateQuestion& question, const Catalog& catalog,
-                                   const std::function<bool()>& stop) {
-  return ServingFitter(question, catalog).run(catalog, stop);
+ServeCalibration calibrate_serving(const ServeCalibrateQuestion& question, const Catalog& catalog, const Stop& stop) {
+  return ServingFitter(question, catalog, stop).run(catalog);
 }
 
 }  // namespace scalecalc

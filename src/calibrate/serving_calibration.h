@@ -2,7 +2,6 @@
 // not seen.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,8 +29,9 @@ struct RidgeSystem {
 
   std::vector<double> step(const std::vector<RidgeRow>& rows, const std::vector<double>& parameters,
                            double damping = 0) const;
-  /// Standard deviation of each coefficient's logarithm at a row's labels, given the rows.
-  std::vector<double> spread(const std::vector<RidgeRow>& rows, const std::vector<std::size_t>& at) const;
+  /// Standard deviation of each coefficient's logarithm at each of some rows' labels, given the rows.
+  std::vector<std::vector<double>> spreads(const std::vector<RidgeRow>& rows,
+                                           const std::vector<std::vector<std::size_t>>& at) const;
 };
 
 using ServeCalibrateQuestion = CalibrateQuestionOf<Serving>;
@@ -47,7 +47,7 @@ struct ServeSet : FitErrors {
 /// Before: by the families' coefficients. Its baseline: the naive one.
 struct ServeCalibration : FitReportOf<Serving> {
   std::vector<ServeSet> sets;  ///< of rows whose engine is known
-  std::size_t folds = 0;
+  std::size_t folds = 0;       ///< held out; fewer than asked for if interrupted
 };
 
 /// Each coefficient of a row is its family's value times a factor of all rows, of the engine, of the family, of the
@@ -58,6 +58,6 @@ struct ServeCalibration : FitReportOf<Serving> {
 /// band holds 90 % of the held-out rows. UserError if no row can be used, or none of
 /// an engine that is known, on the chip and of the stack to tell of.
 ServeCalibration calibrate_serving(const ServeCalibrateQuestion& question, const Catalog& catalog,
-                                   const std::function<bool()>& stop = {});
+                                   const Stop& stop = {});
 
 }  // namespace scalecalc

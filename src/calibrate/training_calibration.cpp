@@ -111,14 +111,14 @@ class CoefficientFit {
   Efficiency reference_;
 };
 
-/// The row's layout under its coefficients. NotPredicted as `evaluate`.
-std::unique_ptr<FitRow> fit_row(const Measurement& row, const Catalog& catalog) {
+/// The row's layout under its coefficients. NotPredicted and Stopped as `evaluate`.
+std::unique_ptr<FitRow> fit_row(const Measurement& row, const Catalog& catalog, const Stop& stop) {
   auto out = std::make_unique<FitRow>();
   out->row = row;
   out->question = row_question(row, catalog, {}, false);
   out->base = stack_of(row, out->question.resolved.hw).efficiency;
   out->measured = measured_step(row, out->question.resolved);
-  out->plan = evaluate(out->question).plan;
+  out->plan = evaluate(out->question, stop).plan;
   out->stretch = row.batch_seqs / out->plan.batch_seqs;
   return out;
 }
@@ -142,9 +142,14 @@ std::map<std::string, std::size_t> sizes_of(const FitRows& rows, HeldOut by) {
 
 class TrainingFitter final : CrossFit {
  public:
-  TrainingFitter(const CalibrateQuestion& question, const Catalog& catalog) : q_(question) {
+  TrainingFitter(const CalibrateQuestion& question, const Catalog& catalog, const Stop& stop)
+      : CrossFit(stop), q_(question) {
     name_target(catalog);
-    take_rows<Training>(q_.rows, q_.only, catalog, out_.skipped, [&](const Measurement& row) { take(row, catalog); });
+    Progress rows("rows", q_.rows.size());
+    take_rows<Training>(q_.rows, q_.only, catalog, out_.skipped, [&](const Measurement& row) {
+      rows.add();
+      take(row, catalog);
+    });
     if (rows_.empty()) {
       throw UserError(fmt::format("no measured step time of {} under {} can be used",
                                   q_.family.empty() ? out_.hardware : out_.family, out_.stack),
@@ -157,12 +162,12 @@ class TrainingFitter final : CrossFit {
     fit_ = std::make_unique<CoefficientFit>(all, rows_.front()->base);
   }
 
-  Calibration run(const std::function<bool()>& stop) {
+  Calibration run() {
     std::vector<std::size_t> folds;
     if (folds_.count > 0) {
       for (const FitRow* row : rows_) folds.push_back(folds_.of_part.at(part_of(*row, out_.held_out)));
     }
-    cross_fit(std::move(folds), folds_.count, stop);
+    cross_fit(std::move(folds), folds_.count);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       out_.rows.push_back({.row = rows_[i]->row, .measured = rows_[i]->measured});
       if (held_out(i)) out_.rows[i].baseline = error_by(i, centres_[fold_of(i)]);
@@ -193,26 +198,34 @@ class TrainingFitter final : CrossFit {
     out_.stack = q_.stack.empty() ? usual_stack_ : load_stack(catalog.load(CatalogKind::kStack, q_.stack)).name;
   }
 
-  /// A text of the row's chip in the catalog; empty if it has none.
-  static std::string chip_field(const Measurement& row, std::string_view key, const Catalog& catalog) {
+  /// What the catalog says of a row's chip; empty if it does not know it.
+  struct NamedChip {
+    std::string name, family;
+  };
+  static NamedChip named_chip(const std::string& chip, const Catalog& catalog) {
     try {
-      const ConfigNode document = catalog.load(CatalogKind::kHardware, row.chip);
-      const ConfigNode* field = document.find(key);
-      return field == nullptr ? "" : field->text;
+      const ConfigNode document = catalog.load(CatalogKind::kHardware, chip);
+      const auto text = [&](std::string_view key) {
+        const ConfigNode* field = document.find(key);
+        return field == nullptr ? std::string() : field->text;
+      };
+      return {text("name"), text("family")};
     } catch (const UserError&) {
-      return "";
+      return {};
     }
   }
 
   void take(const Measurement& row, const Catalog& catalog) {
-    const bool target = q_.family.empty() ? chip_field(row, "name", catalog) == out_.hardware
-                                          : chip_field(row, "family", catalog) == out_.family;
+    if (should_stop(stop())) throw Stopped();
+    if (!chips_.contains(row.chip)) chips_[row.chip] = named_chip(row.chip, catalog);
+    const NamedChip& chip = chips_.at(row.chip);
+    const bool target = q_.family.empty() ? chip.name == out_.hardware : chip.family == out_.family;
     const bool of_stack = row.stack == out_.stack || (row.stack.empty() && out_.stack == usual_stack_);
     if (!target) ++out_.other_chips;
     if (target && !of_stack) ++out_.other_stacks;
-    if (!of_stack || (!target && chip_field(row, "family", catalog) != out_.family)) return;
+    if (!of_stack || (!target && chip.family != out_.family)) return;
     try {
-      held_.push_back(fit_row(row, catalog));
+      held_.push_back(fit_row(row, catalog, stop()));
       (target ? rows_ : relatives_).push_back(held_.back().get());
     } catch (const NotPredicted&) {
       if (target) throw;
@@ -343,6 +356,7 @@ class TrainingFitter final : CrossFit {
   FitRows rows_;       ///< of the chip, or of the family
   FitRows relatives_;  ///< of the family's other chips, under the same stack
   std::unique_ptr<CoefficientFit> fit_;
+  std::map<std::string, NamedChip> chips_;
   std::string usual_stack_;
   Folds folds_;                   ///< of sources, or of models
   std::vector<Factors> centres_;  ///< of the family, for each fold
@@ -351,8 +365,8 @@ class TrainingFitter final : CrossFit {
 
 }  // namespace
 
-Calibration calibrate(const CalibrateQuestion& question, const Catalog& catalog, const std::function<bool()>& stop) {
-  return TrainingFitter(question, catalog).run(stop);
+Calibration calibrate(const CalibrateQuestion& question, const Catalog& catalog, const Stop& stop) {
+  return TrainingFitter(question, catalog, stop).run();
 }
 
 }  // namespace scalecalc

@@ -49,7 +49,7 @@ struct Calibration : FitReportOf<Training> {
   /// Whether runs that the fit has not seen are predicted better than by the file's coefficients
   /// and by the family's factors alone.
   bool better() const {
-    return held_out != HeldOut::kNothing && outside.mean_abs < before.mean_abs && outside.mean_abs <= baseline.mean_abs;
+    return !folds.empty() && outside.mean_abs < before.mean_abs && outside.mean_abs <= baseline.mean_abs;
   }
 };
 
@@ -58,8 +58,8 @@ struct Calibration : FitReportOf<Training> {
 /// this stack, other chips' among them, each from its own chip's coefficients. A source of n rows counts as n^(3/4) of
 /// them, since its rows err alike. Layouts are those of the file's coefficients. What is held out is held out of both
 /// regressions. Errors are scaled alike until the band holds 90 % of the held-out rows, and half as much again where
-/// they are of the same source as the rest. UserError if no row can be used.
-Calibration calibrate(const CalibrateQuestion& question, const Catalog& catalog,
-                      const std::function<bool()>& stop = {});
+/// they are of the same source as the rest. UserError if no row can be used;
+/// Stopped if asked to end before the fit begins.
+Calibration calibrate(const CalibrateQuestion& question, const Catalog& catalog, const Stop& stop = {});
 
 }  // namespace scalecalc

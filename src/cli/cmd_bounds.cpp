@@ -12,7 +12,7 @@ namespace {
 ExitCode run_bounds(const Arguments& arguments, Environment& env) {
   return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     const BoundsQuestion question = bounds_question(arguments, catalog);
-    BoundsAnswer answer = bounds(question);
+    BoundsAnswer answer = bounds(question, env.interrupted);
     answer.assumptions.insert(answer.assumptions.begin(), question.read.begin(), question.read.end());
     note_sets(arguments, answer.assumptions);
     const Answered serving = question.scope != BoundScope::kTraining ? answered(question.serving) : Answered{};
@@ -42,6 +42,7 @@ const Command& bounds_command() {
       .modes = bounds_modes(),
       .mode_of = bounds_mode,
       .names = CatalogKind::kModel,
+      .interruptible = true,
       .figures = "name value unit holds",
       .common = kBoundsCommon};
   return kBounds;

@@ -131,6 +131,7 @@ const Command& calibrate_command() {
       .modes = kCalibrateModes,
       .mode_of = calibrate_mode,
       .interruptible = true,
+      .draws = "errors before and after the fit, and what the fit changes",
       .figures = "name before after error_after",
       .common = kCalibrateCommon};
   return kCalibrate;

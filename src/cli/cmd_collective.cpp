@@ -148,8 +148,8 @@ constexpr std::array kCollectiveFlags{
         .by<read_collective_mesh>()
         .saying(kWhichChips),
     text("--topology", "AxBxC", "a torus slice with axes X, Y, Z", "4x4x4")
-        .by<read_shape<&CollectiveQuestion::topology>>()
-        .saying(kWhichChips),
+         .by<kReadShape<&CollectiveQuestion::topology>>()
+         .saying(kWhichChips),
     text("--axes", "X,Y", "mesh axes the collective runs over (default: all)", "X,Y")
         .by<read_axis_names<&CollectiveQuestion::axes>>(),
     text("--replicated", "Z", "mesh axes that hold copies and help an all-gather", "Z")
@@ -248,7 +248,7 @@ ExitCode run_collective(const Arguments& arguments, Environment& env) {
     // Only the network matters here; answer_collective looks at what of it is published.
     const HardwareSpec hw = hardware_asked_for(arguments, catalog, Unpublished::kAllowed);
     question.serving = is_engine(question.stack, hw, catalog);
-    CollectiveAnswer answer = answer_collective(question, hw);
+    CollectiveAnswer answer = answer_collective(question, hw, env.interrupted);
     note_sets(arguments, answer.assumptions);
     return with_query(collective_output(answer, hw), arguments, {answered(question)});
   });
@@ -277,6 +277,7 @@ const Command& collective_command() {
       .run = run_collective,
       .modes = kCollectiveModes,
       .mode_of = collective_mode,
+      .interruptible = true,
       .draws = "time over bytes or over the chips of a group",
       .figures = "bytes group time_s bytes_per_s algorithm bound_by",
       .common = kCollectiveCommon};

@@ -88,6 +88,7 @@ const Command& compare_command() {
       .names = CatalogKind::kModel,
       .nothing_fits = "no system can do it",
       .interruptible = true,
+      .draws = "time and cost of each system",
       .figures =
           "system chips layout_text step_time_s mfu run_time_s run_cost_usd request_time_s "
           "usd_per_million_output_tokens",

@@ -44,6 +44,7 @@ const Command& distill_command() {
       .names = CatalogKind::kModel,
       .nothing_fits = "nothing fits",
       .interruptible = true,
+      .draws = "a step of the best plan part by part, and steps by where the teacher is",
       .figures = "teacher_on student_layout step_time_s idle_share bound_by",
       .common = kDistillCommon};
   return kDistill;

@@ -106,7 +106,7 @@ constexpr std::array kChipFlags{
     kExplainFlag,
     count<&HwQuestion::chips>("--chips", kChipRange, "N", "chips of the machine (default: the whole pod, or one node)",
                               "1024"),
-    text("--topology", "AxBxC", "shape of a torus slice", "16x20x28").by<read_shape<&HwQuestion::topology>>(),
+    text("--topology", "AxBxC", "shape of a torus slice", "16x20x28").by<kReadShape<&HwQuestion::topology>>(),
     text("--from", "X,Y", "send from this chip: coordinates on a torus, a number under switches", "0,0")
         .by<read_chip_position<&SendQuestion::from>>()
         .needing("--to", "--from and --to go together", "such as --from 0,0 --to 3,3 --bytes 16MiB"),

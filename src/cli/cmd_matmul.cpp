@@ -161,7 +161,7 @@ ExitCode run_matmul(const Arguments& arguments, Environment& env) {
     if (arguments.has("--in-network") && hw && hw->is_torus()) {
       throw UserError(fmt::format("--in-network has no meaning: {} has no switches", hw->name), "leave it out");
     }
-    MatmulAnswer found = answer(asked.question, hw ? &*hw : nullptr);
+    MatmulAnswer found = answer(asked.question, hw ? &*hw : nullptr, env.interrupted);
     note_sets(arguments, found.assumptions);
     return with_query(matmul_output(found, hw ? &*hw : nullptr, asked.top), arguments,
                       {answered(asked), answered(asked.question)});

@@ -45,6 +45,7 @@ const Command& rl_command() {
       .names = CatalogKind::kModel,
       .nothing_fits = "nothing fits",
       .interruptible = true,
+      .draws = "a step of the best plan part by part, and steps by the placement",
       .figures = "placement trainer_layout step_time_s tokens_per_s_per_chip generation_share idle_share",
       .common = kRlCommon};
   return kRl;

@@ -178,8 +178,8 @@ ExitCode run_roofline(const Arguments& arguments, Environment& env) {
   const RooflineAsked asked = roofline_asked(arguments);
   return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     const HardwareSpec hw = hardware_asked_for(arguments, catalog, Unpublished::kAllowed);
-    return with_query(roofline_output(asked.question, answer(asked.question, hw), hw, asked.noted), arguments,
-                      {answered(asked.question)});
+    return with_query(roofline_output(asked.question, answer(asked.question, hw, env.interrupted), hw, asked.noted),
+                      arguments, {answered(asked.question)});
   });
 }
 
@@ -216,6 +216,7 @@ const Command& roofline_command() {
       .notes = kNotes,
       .flags = kRooflineFlags,
       .run = run_roofline,
+      .interruptible = true,
       .draws = "the roof and the operation below it, or time over a size that is swept",
       .figures = "time_s attained_flops_per_s fraction_of_peak intensity_flops_per_byte bound_by",
       .common = kRooflineCommon};

@@ -151,7 +151,7 @@ SizedModel sized(const Arguments& arguments, const Catalog& catalog, const Scali
 
 /// The share of the peak that 6 N D is in the best plan, N being what the law counts.
 double planned_mfu(const Arguments& arguments, const Catalog& catalog, std::int64_t chips, double parameters,
-                   FlopsPerSecond peak) {
+                   FlopsPerSecond peak, const Stop& stop) {
   TrainQuestion q{.model = arguments.positionals().front(),
                   .assume = arguments.value("--assume").value_or(""),
                   .hardware = *arguments.value("--hw"),
@@ -159,7 +159,8 @@ double planned_mfu(const Arguments& arguments, const Catalog& catalog, std::int6
                   .precision = arguments.value("--precision"),
                   .top = 1,
                   .set = arguments.values("--set")};
-  const TrainAnswer found = answer(q, catalog);
+  const TrainAnswer found = answer(q, catalog, stop);
+  if (should_stop(stop)) throw Stopped();
   if (found.plans.empty()) {
     throw UserError(fmt::format("no layout of {} fits on {} chips", q.model, group_thousands(chips)),
                     "give --mfu, or more --chips; scalecalc train says what is short");
@@ -170,7 +171,7 @@ double planned_mfu(const Arguments& arguments, const Catalog& catalog, std::int6
 
 ComputePrice price_asked_for(const Arguments& arguments, const Catalog& catalog, const std::optional<double>& mfu,
                              const std::optional<std::int64_t>& chips, const std::optional<double>& price,
-                             const std::optional<SizedModel>& model) {
+                             const std::optional<SizedModel>& model, const Stop& stop) {
   const std::vector<std::string> sets = sets_for(arguments, "model.", !arguments.positionals().empty());
   ConfigNode document = catalog.load(CatalogKind::kHardware, *arguments.value("--hw"));
   apply_sets(sets, {{"hw", &document}});
@@ -189,7 +190,7 @@ ComputePrice price_asked_for(const Arguments& arguments, const Catalog& catalog,
   } else {
     throw UserError(fmt::format("no price is published for {}", hw.title), "give --price 2.5, dollars per chip-hour");
   }
-  out.mfu = mfu ? *mfu : planned_mfu(arguments, catalog, *chips, model->parameters, *peak);
+  out.mfu = mfu ? *mfu : planned_mfu(arguments, catalog, *chips, model->parameters, *peak, stop);
   out.mfu_source = mfu ? "command line"
                        : fmt::format("best plan of {} on {} chips (scalecalc train), 6 N alone",
                                      arguments.positionals().front(), group_thousands(*chips));
@@ -198,7 +199,7 @@ ComputePrice price_asked_for(const Arguments& arguments, const Catalog& catalog,
 
 /// The cheapest way to serve the model, in dollars per million tokens of prompts and answers together.
 void price_by_serving(const Arguments& arguments, const Catalog& catalog, std::int64_t prompt, std::int64_t generate,
-                      ScalingQuestion& q) {
+                      const Stop& stop, ScalingQuestion& q) {
   ServeQuestion asked{.model = arguments.positionals().front(),
                       .assume = arguments.value("--assume").value_or(""),
                       .hardware = {*arguments.value("--hw")},
@@ -207,7 +208,8 @@ void price_by_serving(const Arguments& arguments, const Catalog& catalog, std::i
                       .objective = ServeObjective::kCost,
                       .price = q.price->usd_per_chip_hour,
                       .set = arguments.values("--set")};
-  const ServeAnswer found = serve_answer(asked, catalog);
+  const ServeAnswer found = serve_answer(asked, catalog, stop);
+  if (should_stop(stop)) throw Stopped();
   if (!found.best) {
     throw UserError(fmt::format("{} is not served on {} alone", q.model->name, q.price->hardware),
                     "give --serve-price; scalecalc serve says what is short");
@@ -221,7 +223,7 @@ void price_by_serving(const Arguments& arguments, const Catalog& catalog, std::i
                                      group_thousands(prompt), group_thousands(generate));
 }
 
-Output answer_scaling(const Arguments& arguments, const Catalog& catalog) {
+Output answer_scaling(const Arguments& arguments, const Catalog& catalog, const Stop& stop) {
   FlagReader reader(arguments);
   ScalingQuestion q{.serve_price_source = "command line"};
   reader.read(q);
@@ -242,8 +244,8 @@ Output answer_scaling(const Arguments& arguments, const Catalog& catalog) {
   }
   std::vector<Assumption> read;
   if (!arguments.positionals().empty()) q.model = sized(arguments, catalog, q.law, tokens, read);
-  if (arguments.has("--hw")) q.price = price_asked_for(arguments, catalog, mfu, chips, price, q.model);
-  if (prompt) price_by_serving(arguments, catalog, *prompt, *generate, q);
+  if (arguments.has("--hw")) q.price = price_asked_for(arguments, catalog, mfu, chips, price, q.model, stop);
+  if (prompt) price_by_serving(arguments, catalog, *prompt, *generate, stop, q);
   Output out = scaling_output(q, answer(q));
   out.assumptions.insert(out.assumptions.end(), read.begin(), read.end());
   note_sets(arguments, out.assumptions);
@@ -251,7 +253,8 @@ Output answer_scaling(const Arguments& arguments, const Catalog& catalog) {
 }
 
 ExitCode run_scaling_law(const Arguments& arguments, Environment& env) {
-  return answer_with_output(arguments, env, [&](const Catalog& catalog) { return answer_scaling(arguments, catalog); });
+  return answer_with_output(
+      arguments, env, [&](const Catalog& catalog) { return answer_scaling(arguments, catalog, env.interrupted); });
 }
 
 constexpr std::array kScalingLawCommon{

@@ -125,6 +125,7 @@ const Command& trace_command() {
       .names = CatalogKind::kModel,
       .nothing_fits = "nothing fits",
       .interruptible = true,
+      .draws = "what each stage does with the step",
       .figures = "stage forward_s backward_s busy_share idle_share activation_bytes",
       .common = kTraceCommon};
   return kTrace;

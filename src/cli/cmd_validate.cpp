@@ -114,6 +114,7 @@ const Command& validate_command() {
       .run = run_validate,
       .check_fails = "the error is above --max-error",
       .interruptible = true,
+      .draws = "predictions over measurements, and how many rows err by how much",
       .figures = "id measured predicted error",
       .common = kValidateCommon};
   return kValidate;

@@ -52,7 +52,7 @@ void FlagReader::refuse_picture() {
   const std::string flag = arguments_.has("--plot") ? "--plot" : "-o " + *asked;
   const std::vector<std::string> pictures = drawings(command);
   if (!pictures.empty()) {
-    problem(fmt::format("{} has no meaning for {}: it has no curve", flag,
+    problem(fmt::format("{} has no meaning for {}: it has no picture", flag,
                         mode_ ? command.modes[*mode_].name : command.name),
             "drawn are " + join(pictures, "; "));
     return;
@@ -61,7 +61,7 @@ void FlagReader::refuse_picture() {
   for (const Command& other : commands()) {
     if (!drawings(other).empty()) others.emplace_back(other.name);
   }
-  problem(fmt::format("{} has no meaning for {}: its answer has no curve", flag, command.name),
+  problem(fmt::format("{} has no meaning for {}: its answer has no picture", flag, command.name),
           join_and(others) + " draw theirs; --help lists the formats of this one");
 }
 

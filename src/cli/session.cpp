@@ -82,7 +82,8 @@ Session read_session(const Arguments& arguments, const Environment& env) {
     out.checks = checks_asked_for(arguments, answer_fields(arguments.command().name));
   }
   out.perf = arguments.has("--perf");
-  out.remembered = env.remembered;
+  out.remembered =
+      env.remembered ? env.remembered : std::make_shared<Remembered>();  // rows of one question share chips
   out.config_directories = config_directories(arguments.values("--config-dir"), env);
   return out;
 }

@@ -23,7 +23,7 @@ struct Session {
   std::vector<AnswerCheck> checks;              ///< of --fail-if and --expect; of names that its answers can have
   bool perf = false;                            ///< says how long answering took
   std::vector<std::string> config_directories;  ///< config_directories()
-  std::shared_ptr<Remembered> remembered;       ///< as in the environment
+  std::shared_ptr<Remembered> remembered;       ///< the environment's, or its own
 };
 
 /// These first, then those of SCALECALC_CONFIG_PATH, then the user's own, ~/.config/scalecalc.

@@ -87,7 +87,7 @@ void read_shape_into(FlagReader& reader, const Flag& flag, const std::string& te
                  fmt::format("axis sizes with x between them, such as {}", flag.example));
 }
 template <auto kShape>
-inline constexpr auto read_shape = &read_shape_into<kShape, typename detail::FirstOf<kShape>::Question>;
+inline constexpr auto kReadShape = &read_shape_into<kShape, typename detail::FirstOf<kShape>::Question>;
 
 /// How a collective's time is counted.
 template <auto... kMembers>

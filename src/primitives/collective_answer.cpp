@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/diagnostic.h"
+#include "base/progress.h"
 #include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -273,11 +274,12 @@ void require_links(const HardwareSpec& hw) {
 
 class Answering {
  public:
-  Answering(const CollectiveQuestion& question, const HardwareSpec& hw)
-      : q_(question), hw_(hw), network_(collective_network(hw, efficiency(), question.serving)) {}
+  Answering(const CollectiveQuestion& question, const HardwareSpec& hw, const Stop& stop)
+      : q_(question), hw_(hw), stop_(stop), network_(collective_network(hw, efficiency(), question.serving)) {}
 
   CollectiveAnswer run() {
     out_.question = q_;
+    Progress points("points", 0);
     for (CollectiveMesh& mesh : meshes()) {
       mesh.replicated = q_.replicated;
       mesh.sharded = q_.sharded;
@@ -285,7 +287,11 @@ class Answering {
       choose_axes(mesh);
       const CollectivePlace place = place_of(mesh);
       if (out_.points.empty()) add(place.assumptions);
-      for (const BytesOf<Traced>& bytes : sizes(mesh)) out_.points.push_back(point(mesh, place, bytes));
+      for (const BytesOf<Traced>& bytes : sizes(mesh)) {
+        if (!out_.points.empty() && should_stop(stop_)) break;
+        out_.points.push_back(point(mesh, place, bytes));
+        points.add();
+      }
     }
     compare_with_first();
     say_convention();
@@ -572,15 +578,16 @@ class Answering {
 
   const CollectiveQuestion& q_;
   const HardwareSpec& hw_;
+  const Stop& stop_;
   CollectiveNetwork network_;
   CollectiveAnswer out_;
 };
 
 }  // namespace
 
-CollectiveAnswer answer_collective(const CollectiveQuestion& question, const HardwareSpec& hw) {
+CollectiveAnswer answer_collective(const CollectiveQuestion& question, const HardwareSpec& hw, const Stop& stop) {
   require_links(hw);
-  return Answering(question, hw).run();
+  return Answering(question, hw, stop).run();
 }
 
 }  // namespace scalecalc

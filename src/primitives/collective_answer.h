@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/explained.h"
+#include "base/stop.h"
 #include "network/collective_time.h"
 #include "primitives/collective_place.h"
 
@@ -141,7 +142,7 @@ struct CollectiveAnswer {
 };
 
 /// UserError if the question cannot be asked of this hardware, or its file leaves the links unpublished; `hw` may lack
-/// everything else.
-CollectiveAnswer answer_collective(const CollectiveQuestion& question, const HardwareSpec& hw);
+/// everything else. Asked to end, it has the points found until then, one at least.
+CollectiveAnswer answer_collective(const CollectiveQuestion& question, const HardwareSpec& hw, const Stop& stop = {});
 
 }  // namespace scalecalc

@@ -409,13 +409,13 @@ void measured_times(const MatmulQuestion& question, MatmulAnswer& found) {
   }
 }
 
-void multiply(const MatmulQuestion& question, const HardwareSpec& hw, MatmulAnswer& found) {
+void multiply(const MatmulQuestion& question, const HardwareSpec& hw, const Stop& stop, MatmulAnswer& found) {
   const Efficiency efficiency = question.calibrated ? hw.efficiency : ideal_efficiency(hw.efficiency);
   const MeshNetwork network(hw, efficiency, found.problem.tables.mesh, question.placement);
   found.mesh = network.description();
   found.rates = matmul_rates(question, found.problem, hw);
   for (std::size_t p = 0; p < found.problem.products.size(); ++p) found.products.push_back(case_of(found.problem, p));
-  found.strategies = strategies_of(question, found.problem, *found.rates, hw, network);
+  found.strategies = strategies_of(question, found.problem, *found.rates, hw, network, stop);
   if (found.strategies.empty()) {
     const Product& last = found.problem.products.back();
     throw UserError(fmt::format("no strategy leads to {}", found.problem.tables.notation(last.result)),
@@ -432,7 +432,7 @@ void multiply(const MatmulQuestion& question, const HardwareSpec& hw, MatmulAnsw
 
 }  // namespace
 
-MatmulAnswer answer(const MatmulQuestion& question, const HardwareSpec* hw) {
+MatmulAnswer answer(const MatmulQuestion& question, const HardwareSpec* hw, const Stop& stop) {
   MatmulAnswer found;
   found.problem = understand(question.input);
   found.assumptions = found.problem.assumptions;
@@ -443,7 +443,7 @@ MatmulAnswer answer(const MatmulQuestion& question, const HardwareSpec* hw) {
   } else if (hw == nullptr) {
     throw UserError("--hw is missing: on which hardware?", "a catalog name such as tpu-v5p, or a YAML file");
   } else {
-    multiply(question, *hw, found);
+    multiply(question, *hw, stop, found);
   }
   arrays_of(question, hw, found);
   if (hw != nullptr) {

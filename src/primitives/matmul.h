@@ -131,14 +131,15 @@ struct MatmulAnswer {
   std::vector<std::string> notes;
 };
 
-/// UserError if a product is asked without hardware, a rate is missing, or no strategy leads to the output asked for.
-/// `hw` may be nullptr for a single array.
-MatmulAnswer answer(const MatmulQuestion& question, const HardwareSpec* hw);
+/// UserError if a product is asked without hardware, a rate is missing, or no strategy leads to the output asked for;
+/// Stopped if asked to end before all are known. `hw` may be nullptr for a single array.
+MatmulAnswer answer(const MatmulQuestion& question, const HardwareSpec* hw, const Stop& stop = {});
 
 // Parts of answer(), used by more than one file.
 
-/// All strategies, fastest first.
+/// All strategies, fastest first. Stopped as answer().
 std::vector<Strategy> strategies_of(const MatmulQuestion& question, const MatmulProblem& problem,
-                                    const MatmulRates& rates, const HardwareSpec& hw, const MeshNetwork& network);
+                                    const MatmulRates& rates, const HardwareSpec& hw, const MeshNetwork& network,
+                                    const Stop& stop);
 
 }  // namespace scalecalc

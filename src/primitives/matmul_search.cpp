@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "base/progress.h"
 #include "base/text.h"
 #include "primitives/matmul_problem.h"
 
@@ -88,7 +89,8 @@ void keep_undominated(std::vector<MatmulPlan>& plans, MatmulPlan plan) {
 
 class Search {
  public:
-  Search(const MatmulProblem& problem, const SearchCosts& costs) : problem_(problem), costs_(costs) {
+  Search(const MatmulProblem& problem, const SearchCosts& costs, const Stop& stop)
+      : problem_(problem), costs_(costs), stop_(stop) {
     const AxisMask all = (AxisMask{1} << mesh().axes.size()) - 1;
     for (const ShardedArray& operand : problem.operands) {
       operands_.push_back(
@@ -105,7 +107,11 @@ class Search {
 
   std::vector<MatmulPlan> run() {
     std::vector<MatmulPlan> plans(1);
-    for (std::size_t p = 0; p < problem_.products.size(); ++p) plans = extend(p, plans);
+    Progress products("products", problem_.products.size());
+    for (std::size_t p = 0; p < problem_.products.size(); ++p) {
+      plans = extend(p, plans);
+      products.add();
+    }
     return plans;
   }
 
@@ -123,6 +129,7 @@ class Search {
     assign_axes(usable_, product.loops.size(), [&](const LoopCut& cut) {
       if (!divides(product, cut)) return;
       for (const MatmulPlan& plan : before) {
+        if (should_stop(stop_)) throw Stopped();
         for (const bool plain : {false, true}) add(p, cut, plan, plain, kept);
       }
     });
@@ -208,6 +215,7 @@ class Search {
 
   const MatmulProblem& problem_;
   const SearchCosts& costs_;
+  const Stop& stop_;
   std::vector<std::unique_ptr<ShardingGraph>> operands_;
   std::vector<std::unique_ptr<ShardingGraph>> results_;
   AxisMask usable_ = 0;
@@ -215,8 +223,8 @@ class Search {
 
 }  // namespace
 
-std::vector<MatmulPlan> all_plans(const MatmulProblem& problem, const SearchCosts& costs) {
-  return Search(problem, costs).run();
+std::vector<MatmulPlan> all_plans(const MatmulProblem& problem, const SearchCosts& costs, const Stop& stop) {
+  return Search(problem, costs, stop).run();
 }
 
 std::vector<std::string> PlanText::steps(const MatmulPlan& plan) const {

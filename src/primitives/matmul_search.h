@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/stop.h"
 #include "primitives/matmul_problem.h"
 #include "primitives/sharding.h"
 
@@ -39,8 +40,8 @@ struct SearchCosts {
 
 /// Of one product: every cut, by the fastest routes and, where those use axes that need not take part, by the plain
 /// ones too. Of a chain: every cut of the last product with those ways through the others that none beats in both
-/// compute and communication.
-std::vector<MatmulPlan> all_plans(const MatmulProblem& problem, const SearchCosts& costs);
+/// compute and communication. Stopped if asked to end before.
+std::vector<MatmulPlan> all_plans(const MatmulProblem& problem, const SearchCosts& costs, const Stop& stop);
 
 // A plan of a sharded matmul in words: "slice X into D_X", "multiply", "all-reduce Z over X".
 class PlanText {

@@ -244,14 +244,15 @@ FlopsOf<Traced> product_flops(const MatmulProblem& problem, std::size_t at) {
 }
 
 std::vector<Strategy> strategies_of(const MatmulQuestion& question, const MatmulProblem& problem,
-                                    const MatmulRates& rates, const HardwareSpec& hw, const MeshNetwork& network) {
+                                    const MatmulRates& rates, const HardwareSpec& hw, const MeshNetwork& network,
+                                    const Stop& stop) {
   const Multiplier multiplier(question, problem, rates, hw);
   const SearchCosts costs{seconds_on(network), [&](std::size_t product, const LoopCut& cut) {
                             return value_of(multiplier.time(product, cut));
                           }};
   const PlanText text(problem);
   std::vector<Described> plans;
-  for (MatmulPlan& plan : all_plans(problem, costs)) {
+  for (MatmulPlan& plan : all_plans(problem, costs, stop)) {
     std::vector<std::string> steps = text.steps(plan);
     plans.push_back({std::move(plan), std::move(steps)});
   }

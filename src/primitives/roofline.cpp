@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/diagnostic.h"
+#include "base/progress.h"
 #include "base/scalar.h"
 #include "base/units.h"
 
@@ -410,7 +411,7 @@ CollectiveTime all_to_all_seconds(const RooflineQuestion& question, const Roofli
                           .convention = question.convention});
 }
 
-RooflineAnswer answer(const RooflineQuestion& question, const HardwareSpec& hw) {
+RooflineAnswer answer(const RooflineQuestion& question, const HardwareSpec& hw, const Stop& stop) {
   check(!question.operations.empty(), "a roofline has a point");
   check_split(question);
   RooflineAnswer out;
@@ -420,7 +421,15 @@ RooflineAnswer answer(const RooflineQuestion& question, const HardwareSpec& hw) 
         named(*out.rates.compute / out.rates.memory, "alpha", "book ch. 1: FLOPs computed while a byte moves");
     if (out.rates.link) out.link_intensity = named(*out.rates.compute / *out.rates.link, "alpha_link", kSource);
   }
-  for (const Operation& operation : question.operations) out.points.push_back(point_of(operation, question, out.rates));
+  Progress points("points", question.operations.size(), Progress::Pace::kEven);
+  for (const Operation& operation : question.operations) {
+    if (!out.points.empty() && should_stop(stop)) {
+      if (!question.measured.empty()) throw Stopped();
+      break;
+    }
+    out.points.push_back(point_of(operation, question, out.rates));
+    points.add();
+  }
   const Operation& first = question.operations.front();
   if (const Matmul* matmul = std::get_if<Matmul>(&first)) {
     out.critical_batch = critical_batch(*matmul, question, out.rates);

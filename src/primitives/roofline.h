@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/explained.h"
+#include "base/stop.h"
 #include "cost/shape_fraction.h"
 #include "network/collective_time.h"
 #include "primitives/operation.h"
@@ -102,7 +103,8 @@ struct RooflineAnswer {
 };
 
 /// UserError where the hardware file lacks a rate that is needed, and where the question does not fit together.
-RooflineAnswer answer(const RooflineQuestion& question, const HardwareSpec& hw);
+/// Asked to end, it has the points found until then, one at least; Stopped where each was measured.
+RooflineAnswer answer(const RooflineQuestion& question, const HardwareSpec& hw, const Stop& stop = {});
 
 /// The unit the question's operation runs on.
 ComputeUnit unit_of(const RooflineQuestion& question);

@@ -10,6 +10,7 @@
 #include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "report/answer_bars.h"
 #include "report/sensitivity_output.h"
 
 namespace scalecalc {
@@ -308,11 +309,10 @@ std::vector<Plot> sensitivity_plots(const SensitivityAnswer& answer) {
   const std::string swing = text_of(answer.question.swing, Format::kFraction);
   Plot tornado{.title = "What each input does to the time of a step, the plan as it is",
                .x = {.title = "change of the step's time", .format = Format::kFraction},
-               .low_name = fmt::format("the input {} lower", swing),
-               .high_name = fmt::format("the input {} higher", swing)};
+               .bar_kinds = {fmt::format("the input {} lower", swing), fmt::format("the input {} higher", swing)}};
   for (const InputElasticity& e : answer.elasticities) {
     if (tornado.bars.size() < kMostBars && e.widest() > kVisible * answer.elasticities.front().widest())
-      tornado.bars.push_back({e.input.name, e.low.change, e.high.change});
+      tornado.bars.push_back(bar_of_two(e.input.name, e.low.change, e.high.change));
   }
   std::vector<Plot> out{std::move(tornado)};
   if (!answer.codesign) return out;

@@ -1,4 +1,4 @@
-// The pictures of the commands that have some. A plot without data has nothing to draw.
+// The pictures that are curves (bars: answer_bars.h). A plot without data has nothing to draw.
 #pragma once
 
 #include <vector>

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "config/yaml_writer.h"
+#include "report/answer_bars.h"
 #include "report/measured_rows.h"
 
 namespace scalecalc {
@@ -60,10 +61,20 @@ Block errors_block(const Calibration& c) {
   };
   add("before", "the file's", c.before);
   add("inside", "fitted to these rows", c.inside);
+  const bool interrupted = c.folds.empty() && c.held_out != HeldOut::kNothing;
+  if (interrupted) return out;
   add("outside", c.held_out == HeldOut::kModel ? "fitted without the row's model" : "fitted without the row's source",
       c.outside);
   if (c.relatives > 0) add("family", "the family's factors, without the row's part", c.baseline);
   return out;
+}
+
+constexpr std::string_view kNoneHeldOut =
+    "Interrupted before any run was held out: the error on other runs is not known.";
+
+template <class Kind>
+void say_interrupted(const FitReportOf<Kind>& c, Output& out) {
+  if (!c.converged) out.warnings.emplace_back("interrupted: the fit to all rows was not at its best yet");
 }
 
 Line verdict(const Calibration& c) {
@@ -71,6 +82,7 @@ Line verdict(const Calibration& c) {
     return {"One source and one model only: nothing was held out, so the error on other runs is not known.",
             Role::kWarning};
   }
+  if (c.folds.empty()) return {std::string(kNoneHeldOut), Role::kWarning};
   const std::string runs =
       c.held_out == HeldOut::kSource ? "runs of sources it has not seen" : "models it has not seen, all of one source";
   const std::string text =
@@ -103,11 +115,19 @@ std::string errors_text(const char* name, const Errors& e) {
                      percent_text(e.mean_abs), percent_text(e.p90_abs), 100 * e.bias);
 }
 
-void add_errors(Record& out, const std::string& key, const char* label, const Errors& e) {
-  out.figures.push_back(error_share(key + ".median_abs_error", label, e.median_abs, 1));
-  out.figures.push_back(error_share(key + ".mean_abs_error", "", e.mean_abs));
-  out.figures.push_back(error_share(key + ".p90_abs_error", "", e.p90_abs));
-  out.figures.push_back(error_share(key + ".bias", "", e.bias));
+void add_errors(Record& out, const std::string& key, const char* label, const std::optional<Errors>& e) {
+  const auto add = [&](const char* of, const char* shown, double Errors::*value) {
+    out.figures.push_back(error_share(key + of, shown, e ? std::optional((*e).*value) : std::nullopt, *shown ? 1 : 0));
+  };
+  add(".median_abs_error", label, &Errors::median_abs);
+  add(".mean_abs_error", "", &Errors::mean_abs);
+  add(".p90_abs_error", "", &Errors::p90_abs);
+  add(".bias", "", &Errors::bias);
+}
+
+/// Of the runs held out; nothing before there are some.
+std::optional<Errors> unseen(const ServeCalibration& c, const FitErrors& of) {
+  return c.folds > 0 ? std::optional(of.outside) : std::nullopt;
 }
 
 Block sets_block(const ServeCalibration& c) {
@@ -117,7 +137,7 @@ Block sets_block(const ServeCalibration& c) {
                    row_count("rows", "rows", set.rows), row_count("sources", "sources", set.sources)}};
     add_errors(record, "before", "family's", set.before);
     add_errors(record, "inside", "fitted", set.inside);
-    add_errors(record, "outside", "held out", set.outside);
+    add_errors(record, "outside", "held out", unseen(c, set));
     for (const WrittenCoefficient& w : set.coefficients) {
       record.figures.push_back(figure("coefficients." + w.path, "", Format::kNumber, Cell(w.value)));
       record.figures.push_back(figure("errors." + w.path, "", Format::kNumber, Cell(w.error)));
@@ -150,6 +170,7 @@ Output calibrate_output(const Calibration& c, const std::vector<std::string>& fi
                                   c.hardware.empty() ? "Chips of " + c.family : c.hardware, c.stack, c.rows.size(),
                                   c.sources, c.sources == 1 ? "" : "s")};
   out.summary.push_back(verdict(c));
+  say_interrupted(c, out);
   out.query.figures = {list_figure("files", "measurements", {files.begin(), files.end()}),
                        text_figure("hardware", "hardware", c.hardware),
                        text_figure("family", "family", c.family),
@@ -162,26 +183,44 @@ Output calibrate_output(const Calibration& c, const std::vector<std::string>& fi
                        error_share("coverage", "held-out runs in the band", c.coverage)};
   out.blocks = {coefficients_block(c), errors_block(c), folds_block(c),
                 skipped_block(c.skipped, 0, [](auto&, const auto&) {}), fit_block(c)};
+  out.plots = {record_bars(errors_block(c), "label", "mean_abs_error", "Mean error of the runs, by the coefficients"),
+               coefficients_plot(c)};
   out.notes.emplace_back("--dump-yaml prints the coefficients as the stack's block for a hardware file");
   return out;
 }
 
 Output calibrate_output(const ServeCalibration& c, const std::vector<std::string>& files) {
-  Output out{.command = "calibrate", .title = "Serving coefficients fitted to measured runs"};
+  Output out{.command = "calibrate-serve", .title = "Serving coefficients fitted to measured runs"};
   const auto line = [&](std::string text) { out.summary.push_back({std::move(text), Role::kPlain}); };
   line(fmt::format("{} rows, {} left out; {} engines on chips; held out in {} parts, sources whole.", c.rows.size(),
                    c.skipped.size(), c.sets.size(), c.folds));
-  line(errors_text("By the families' coefficients", c.before));
-  line(errors_text("Fitted", c.inside));
-  line(errors_text("Held out", c.outside));
-  line(errors_text("Naive baseline, other sources' share of the floor", c.baseline));
-  line(percent_text(c.coverage.value_or(0)) + " of the held-out rows lie within the errors written down.");
+  std::vector<std::pair<std::string, double>> medians, sets;
+  const auto errors = [&](const char* of, const Errors& e) {
+    line(errors_text(of, e));
+    medians.emplace_back(of, e.median_abs);
+  };
+  errors("By the families' coefficients", c.before);
+  errors("Fitted", c.inside);
+  if (c.folds > 0) {
+    errors("Held out", c.outside);
+  } else {
+    line(std::string(kNoneHeldOut));
+  }
+  errors("Naive baseline, other sources' share of the floor", c.baseline);
+  for (const ServeSet& set : c.sets) {
+    if (c.folds > 0) sets.emplace_back(fmt::format("{} on {}", set.stack, set.hardware), set.outside.median_abs);
+  }
+  const PlotAxis error{.title = "median error", .format = Format::kFraction};
+  out.plots = {value_bars("Median error of all rows", error, medians),
+               value_bars("Median error of engines on chips, held out", error, sets)};
+  if (c.coverage) line(percent_text(*c.coverage) + " of the held-out rows lie within the errors written down.");
+  say_interrupted(c, out);
   out.query.figures = {list_figure("files", "measurements", {files.begin(), files.end()})};
   Record summary;
   summary.figures.push_back(row_count("rows", "rows", c.rows.size()));
   add_errors(summary, "before", "median by the families'", c.before);
   add_errors(summary, "inside", "fitted", c.inside);
-  add_errors(summary, "outside", "held out", c.outside);
+  add_errors(summary, "outside", "held out", unseen(c, c));
   add_errors(summary, "naive", "naive", c.baseline);
   summary.figures.push_back(error_share("coverage", "in band", c.coverage));
   Block total{.key = "summary", .title = "All rows", .is_list = false};

@@ -7,6 +7,7 @@
 #include "base/scalar.h"
 #include "base/units.h"
 #include "plan/dimensions.h"
+#include "report/answer_bars.h"
 #include "report/brief_blocks.h"
 #include "report/compare_parts.h"
 #include "report/placement_figures.h"
@@ -88,6 +89,8 @@ class RunOutput {
   void systems() {
     Block block{.key = "systems"};
     for (const std::size_t i : order_by(c_.rank_by, rows_)) block.records.push_back(record(i));
+    out_.plots = {record_bars(block, "system", "run.time_s", "Time of the run"),
+                  record_bars(block, "system", "run.cost_usd", "Cost of the run")};
     out_.blocks.push_back(std::move(block));
   }
 

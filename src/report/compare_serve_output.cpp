@@ -4,6 +4,7 @@
 
 #include "base/scalar.h"
 #include "base/units.h"
+#include "report/answer_bars.h"
 #include "report/brief_blocks.h"
 #include "report/compare_output.h"
 #include "report/compare_parts.h"
@@ -70,6 +71,8 @@ class ServiceOutput {
   void systems() {
     Block block{.key = "systems"};
     for (const std::size_t i : order_by(c_.rank_by, rows_)) block.records.push_back(record(c_.systems[i]));
+    out_.plots = {record_bars(block, "system", "usd_per_million_output_tokens", "Cost of a million output tokens"),
+                  record_bars(block, "system", "request_time_s", "Time of a request")};
     out_.blocks.push_back(std::move(block));
   }
 

@@ -4,6 +4,7 @@
 
 #include "base/scalar.h"
 #include "base/units.h"
+#include "report/answer_bars.h"
 #include "report/brief_blocks.h"
 #include "report/job_figures.h"
 
@@ -89,12 +90,16 @@ class DistillOutput {
                             flag_figure("teacher_offloaded", p.offloaded)};
       block.records.push_back({std::move(f), {}});
     }
+    if (a_.plans.size() > 1) {
+      out_.plots.push_back(record_bars(block, "teacher_on", "step_time_s", "A step by where the teacher is"));
+    }
     out_.blocks.push_back(std::move(block));
   }
 
   void best(const DistillPlan& p) {
     std::vector<Figure> f;
     add_parts(f, p.parts, p.step);
+    out_.plots.push_back(parts_plot(p.parts));
     if (a_.over_alone)
       f.push_back(figure("over_student_alone", "times the student alone", Format::kNumber, *a_.over_alone));
     f.push_back(figure("teacher_time_s", "teacher's time, hidden or not", Format::kSeconds, p.teacher_time));

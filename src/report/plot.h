@@ -2,6 +2,7 @@
 // what is marked on them. Values in base units. Two writers draw it (plot_text.h, plot_svg.h).
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -36,10 +37,16 @@ struct PlotMark {
   std::string text;
 };
 
-/// Of a tornado: from zero to `low` and from zero to `high`, along x.
+/// What of a bar lies between two values of x.
+struct PlotSpan {
+  double from = 0, to = 0;
+  std::size_t kind = 0;  ///< of the plot's `bar_kinds`
+};
+
+/// Of a tornado, of parts one after the other, of a timeline.
 struct PlotBar {
   std::string label;
-  double low = 0, high = 0;
+  std::vector<PlotSpan> spans;  ///< the later lie on the earlier
 };
 
 struct Plot {
@@ -47,8 +54,8 @@ struct Plot {
   PlotAxis x, y;      ///< with bars x alone
   std::vector<PlotSeries> series;
   std::vector<PlotMark> marks;
-  std::vector<PlotBar> bars;  ///< instead of series; the first on top
-  std::string low_name, high_name;
+  std::vector<PlotBar> bars;           ///< instead of series; the first on top
+  std::vector<std::string> bar_kinds;  ///< what they show; none: the title says it
 };
 
 /// Whether there is anything to draw.

@@ -162,7 +162,10 @@ PlotScales plot_scales(const Plot& plot, std::size_t most_x, std::size_t most_y)
     if (mark.kind != PlotMarkKind::kAtY) x.push_back(mark.at.x);
     if (mark.kind != PlotMarkKind::kAtX) y.push_back(mark.at.y);
   }
-  for (const PlotBar& bar : plot.bars) x.insert(x.end(), {0, bar.low, bar.high});
+  if (!plot.bars.empty()) x.push_back(0);
+  for (const PlotBar& bar : plot.bars) {
+    for (const PlotSpan& span : bar.spans) x.insert(x.end(), {span.from, span.to});
+  }
   return {PlotScale(plot.x, std::move(x), most_x), PlotScale(plot.y, std::move(y), most_y)};
 }
 

@@ -15,25 +15,12 @@ namespace {
 constexpr double kPageWidth = 960, kMargin = 24, kPlotHeight = 400, kBarHeight = 22, kLine = 20;
 constexpr double kYLabels = 84;            // left of a curve's axis: its title and labels
 constexpr std::size_t kTextColumns = 118;  // of 14 px type on a line
-constexpr std::size_t kTitleColumns = 96;  // of 18 px type
+constexpr std::size_t kTitleColumns = 80;  // of 18 px type
 
 /// Dark on white and apart for the colour-blind (Okabe and Ito 2008, darkened for print).
 constexpr std::array<std::string_view, 6> kColours{"#00528a", "#b34700", "#00694e", "#8a3a6e", "#1a1a1a", "#7a5c00"};
+constexpr std::string_view kPale = "#cfe3f2";
 constexpr std::array<std::string_view, 6> kDashes{"", "8 4", "2 3", "10 3 2 3", "14 5", "5 2 2 2"};
-
-std::string xml_escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;  // XML 1.0 has no control characters
-    }
-  }
-  return out;
-}
 
 class SvgPage {
  public:
@@ -73,13 +60,13 @@ class SvgPage {
         ".line{{fill:none;stroke-width:2.5}}.limit{{stroke:#1a1a1a;stroke-width:1.5;stroke-dasharray:3 4}}"
         ".letter{{font-weight:bold}}</style>\n"
         "<rect width=\"{0:.0f}\" height=\"{1:.0f}\" fill=\"#ffffff\"/>\n",
-        kPageWidth, height, xml_escaped(output_.title));
+        kPageWidth, height, markup_escaped(output_.title));
   }
 
   void text(double x, double y, std::string_view words, std::string_view anchor = "start", std::string_view cls = "",
             std::string_view more = "") {
     body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}{}>{}</text>\n", x, y, anchor,
-                         cls.empty() ? "" : fmt::format(" class=\"{}\"", cls), more, xml_escaped(words));
+                         cls.empty() ? "" : fmt::format(" class=\"{}\"", cls), more, markup_escaped(words));
   }
 
   void paragraph(const std::string& words, std::string_view cls, std::size_t columns, double line, double x = kMargin) {
@@ -100,8 +87,7 @@ class SvgPage {
   static std::string_view colour(std::size_t series) { return kColours[series % kColours.size()]; }
 
   /// Another shape for each series.
-  void marker(std::size_t series, double x, double y) {
-    constexpr double r = 5;
+  void marker(std::size_t series, double x, double y, double r = 5) {
     const bool hollow = series % 6 >= 4;
     const std::string paint = fmt::format("fill=\"{}\" stroke=\"{}\" stroke-width=\"1.5\"",
                                           hollow ? "#ffffff" : colour(series), colour(series));
@@ -176,7 +162,11 @@ class SvgPage {
       std::vector<PlotPoint> points;
       for (const PlotPoint& p : plot.series[s].points) points.push_back(place(p));
       if (plot.series[s].joined && points.size() > 1) polyline(s, points);
-      for (std::size_t i = 0; plot.series[s].marked && i < points.size(); ++i) marker(s, points[i].x, points[i].y);
+      constexpr std::size_t kMany = 100;
+      const double size = points.size() > kMany ? 2.5 : 5;
+      for (std::size_t i = 0; plot.series[s].marked && i < points.size(); ++i) {
+        marker(s, points[i].x, points[i].y, size);
+      }
     }
     std::size_t letters = 0;
     for (const PlotMark& mark : plot.marks) {
@@ -204,30 +194,31 @@ class SvgPage {
       const PlotBar& bar = plot.bars[i];
       const double y = f.top + kBarHeight * static_cast<double>(i);
       text(f.left - 8, y + 16, bar.label, "end");
-      const bool low_first = std::abs(bar.low) >= std::abs(bar.high);
-      for (const bool low : {low_first, !low_first}) {
-        bar_rect(zero, f.x(scales.x.place(low ? bar.low : bar.high)), y + 3, low);
+      for (const PlotSpan& span : bar.spans) {
+        bar_rect(f.x(scales.x.place(span.from)), f.x(scales.x.place(span.to)), y + 3, style(plot, span.kind));
       }
     }
     line(zero, f.top, zero, f.bottom, "axis");
     top_ = f.bottom + 2.2 * kLine;
     legend(plot);
   }
-  void bar_rect(double from, double to, double y, bool low) {
-    body_ +=
-        fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" fill=\"{}\" stroke=\"{}\"/>\n",
-                    std::min(from, to), y, std::abs(to - from), kBarHeight - 6, low ? "#ffffff" : colour(0), colour(0));
+  static std::size_t style(const Plot& plot, std::size_t kind) { return plot.bar_kinds.empty() ? 1 : kind; }
+  /// Style 0 is pale, the others as series are; an outline would hide a thin one.
+  void bar_rect(double from, double to, double y, std::size_t style) {
+    constexpr double kThin = 3;
+    const std::string_view dark = colour(style == 0 ? 0 : style - 1), fill = style == 0 ? kPale : dark;
+    body_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" fill=\"{}\" stroke=\"{}\"/>\n",
+                         std::min(from, to), y, std::abs(to - from), kBarHeight - 6, fill,
+                         std::abs(to - from) < kThin ? fill : dark);
   }
 
   void legend(const Plot& plot) {
     const double x = kMargin + kYLabels;
     const auto words = [&](const std::string& text) { paragraph(text, "", kTextColumns - 18, kLine, x + 44); };
     top_ += kLine / 2;
-    if (!plot.bars.empty()) {
-      for (const bool low : {true, false}) {
-        bar_rect(x, x + 34, top_ + 5, low);
-        words(low ? plot.low_name : plot.high_name);
-      }
+    for (std::size_t k = 0; k < plot.bar_kinds.size() && !plot.bars.empty(); ++k) {
+      bar_rect(x, x + 34, top_ + 5, k);
+      words(plot.bar_kinds[k]);
     }
     for (std::size_t s = 0; s < plot.series.size(); ++s) {
       const double y = top_ + kLine - 5;

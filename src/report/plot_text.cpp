@@ -17,10 +17,11 @@ constexpr std::size_t kUsualColumns = 80, kFewestColumns = 30, kMostColumns = 10
 
 /// What lines and points are drawn with.
 struct PlotGlyphs {
-  std::array<std::string_view, 6> points;
-  std::string_view y_axis, y_tick, corner, x_axis, x_tick, limit_x, limit_y, low, high, ellipsis;
+  std::array<std::string_view, 6> points, bars;
+  std::string_view y_axis, y_tick, corner, x_axis, x_tick, limit_x, limit_y, ellipsis;
 };
 constexpr PlotGlyphs kUnicode{.points = {"●", "▲", "■", "◆", "○", "△"},
+                              .bars = {"░", "█", "▒", "▓", "◆", "○"},
                               .y_axis = "│",
                               .y_tick = "┤",
                               .corner = "└",
@@ -28,10 +29,9 @@ constexpr PlotGlyphs kUnicode{.points = {"●", "▲", "■", "◆", "○", "△
                               .x_tick = "┬",
                               .limit_x = "┊",
                               .limit_y = "┄",
-                              .low = "░",
-                              .high = "█",
                               .ellipsis = "…"};
 constexpr PlotGlyphs kAscii{.points = {"*", "o", "+", "x", "#", "%"},
+                            .bars = {"-", "#", "=", "+", "o", "%"},
                             .y_axis = "|",
                             .y_tick = "+",
                             .corner = "+",
@@ -39,8 +39,6 @@ constexpr PlotGlyphs kAscii{.points = {"*", "o", "+", "x", "#", "%"},
                             .x_tick = "+",
                             .limit_x = ":",
                             .limit_y = "=",
-                            .low = "-",
-                            .high = "#",
                             .ellipsis = "~"};
 
 /// Cells of one column each. A line leaves dots, eight to a cell in braille, and never hides what was put there.
@@ -53,7 +51,10 @@ class PlotCanvas {
   void line(double x0, double y0, double x1, double y1) {
     const double wide = static_cast<double>(dots_wide() - 1), high = static_cast<double>(dots_high() - 1);
     const double steps = std::max({1.0, std::ceil(std::abs(x1 - x0) * wide), std::ceil(std::abs(y1 - y0) * high)});
-    for (double i = 0; i <= steps; ++i) dot(x0 + (x1 - x0) * i / steps, y0 + (y1 - y0) * i / steps);
+    for (long i = 0; i <= std::lround(steps); ++i) {
+      const auto at = static_cast<double>(i);
+      dot(x0 + (x1 - x0) * at / steps, y0 + (y1 - y0) * at / steps);
+    }
   }
   void put(double x, double y, std::string_view glyph) {
     put_[index(cell(x, width_), height_ - 1 - cell(y, height_))] = glyph;
@@ -147,6 +148,10 @@ class PlotText {
   }
 
   std::string_view point_glyph(std::size_t series) const { return glyphs_.points[series % glyphs_.points.size()]; }
+
+  std::string_view bar_glyph(std::size_t kind) const {
+    return glyphs_.bars[(plot_.bar_kinds.empty() ? 1 : kind) % glyphs_.bars.size()];
+  }
 
   void curves() {
     std::size_t label = 0;
@@ -249,15 +254,14 @@ class PlotText {
     for (const PlotBar& bar : plot_.bars) {
       PlotCanvas canvas(wide, 1, unicode_);
       const double zero = scales_.x.place(0), cells = static_cast<double>(wide - 1);
-      // The longer one first: of two on one side both are seen.
-      const bool low_first = std::abs(bar.low) >= std::abs(bar.high);
-      for (const bool low : {low_first, !low_first}) {
-        const double to = scales_.x.place(low ? bar.low : bar.high);
-        const double steps = std::round(std::abs(to - zero) * cells);
-        for (double i = 1; i <= steps; ++i)
-          canvas.put(zero + (to - zero) * i / steps, 0, low ? glyphs_.low : glyphs_.high);
+      for (const PlotSpan& span : bar.spans) {
+        const double from = scales_.x.place(span.from), to = scales_.x.place(span.to);
+        const double steps = std::round(std::abs(to - from) * cells);
+        for (long i = 1; i <= std::lround(steps); ++i) {
+          canvas.put(from + (to - from) * static_cast<double>(i) / steps, 0, bar_glyph(span.kind));
+        }
       }
-      canvas.put(zero, 0, glyphs_.y_axis);
+      if (zero > 0) canvas.put(zero, 0, glyphs_.y_axis);
       out_ +=
           padded_left(shortened(bar.label, label), left - 1) + ' ' + std::string(glyphs_.y_axis) + canvas.row(0) + '\n';
     }
@@ -275,9 +279,8 @@ class PlotText {
   }
 
   void legend() {
-    if (!plot_.bars.empty()) {
-      entry(glyphs_.low, plot_.low_name);
-      entry(glyphs_.high, plot_.high_name);
+    for (std::size_t k = 0; k < plot_.bar_kinds.size() && !plot_.bars.empty(); ++k) {
+      entry(bar_glyph(k), plot_.bar_kinds[k]);
     }
     for (std::size_t s = 0; s < plot_.series.size(); ++s) {
       const bool dots = !plot_.series[s].marked && !several_lines();

@@ -43,19 +43,10 @@ constexpr const char* kStyle =
     ".good{background:#e8f5e9}.warning{color:#8a5a00}.bad{color:#b00020}.dim{color:#666}"
     "h1{font-size:1.3rem}h2{font-size:1.05rem;margin-top:1.6rem}";
 
-std::string html_escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      case '\n': out += "<br>"; break;
-      default: out += c;
-    }
-  }
+/// Lines of a cell stay lines.
+std::string html_of(const std::string& text) {
+  std::string out = markup_escaped(text);
+  for (std::size_t at = 0; (at = out.find('\n', at)) != std::string::npos;) out.replace(at, 1, "<br>");
   return out;
 }
 
@@ -75,14 +66,14 @@ void write_html_table(std::string& out, const Table& table) {
   if (table.rows.empty()) return;
   out += "<table>\n<tr>";
   for (const Column& column : table.columns) {
-    out += fmt::format("<th{}>{}</th>", is_number(column.format) ? " class=\"n\"" : "", html_escaped(column.title));
+    out += fmt::format("<th{}>{}</th>", is_number(column.format) ? " class=\"n\"" : "", html_of(column.title));
   }
   out += "</tr>\n";
   for (const Row& row : table.rows) {
     out += fmt::format("<tr{}>", class_of(row.role));
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
       const Column& column = table.columns[i];
-      const std::string text = i < row.cells.size() ? html_escaped(text_of(row.cells[i], column.format)) : "";
+      const std::string text = i < row.cells.size() ? html_of(text_of(row.cells[i], column.format)) : "";
       out += fmt::format("<td{}>{}</td>", is_number(column.format) ? " class=\"n\"" : "", text);
     }
     out += "</tr>\n";
@@ -91,7 +82,7 @@ void write_html_table(std::string& out, const Table& table) {
 }
 
 void write_line(std::string& out, const char* tag, const std::string& text, Role role) {
-  out += fmt::format("<{0}{1}>{2}</{0}>\n", tag, class_of(role), html_escaped(text));
+  out += fmt::format("<{0}{1}>{2}</{0}>\n", tag, class_of(role), html_of(text));
 }
 
 }  // namespace
@@ -100,7 +91,7 @@ std::string render_html(const Report& report) {
   std::string out = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{0}</title>\n"
       "<style>{1}</style>\n</head>\n<body>\n<h1>{0}</h1>\n",
-      html_escaped(report.title), kStyle);
+      html_of(report.title), kStyle);
   for (const Line& line : report.summary) write_line(out, "p", line.text, line.role);
   for (const std::string& warning : report.warnings) write_line(out, "p", "Warning: " + warning, Role::kWarning);
   write_html_table(out, report.plans);

@@ -6,6 +6,7 @@
 
 #include "base/scalar.h"
 #include "base/units.h"
+#include "report/answer_bars.h"
 #include "report/brief_blocks.h"
 #include "report/job_figures.h"
 
@@ -116,12 +117,16 @@ class RlOutput {
           flag_figure("state_offloaded", p.offloaded)};
       block.records.push_back({std::move(f), {}});
     }
+    if (a_.plans.size() > 1) {
+      out_.plots.push_back(record_bars(block, "placement", "step_time_s", "A step by the placement"));
+    }
     out_.blocks.push_back(std::move(block));
   }
 
   void best(const RlPlan& p) {
     std::vector<Figure> f;
     add_parts(f, p.parts, p.step);
+    out_.plots.push_back(parts_plot(p.parts));
     const SecondsOf<Traced> step = p.step;
     const Traced tokens = Traced::leaf(a_.step_tokens(), "tokens of a step", "prompts and responses", {});
     f.push_back(figure("tokens_per_s", "tokens/s", Format::kNumber, tokens / step));

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/units.h"
+#include "report/answer_bars.h"
 #include "report/brief_blocks.h"
 #include "report/train_output.h"
 #include "report/train_words.h"
@@ -168,6 +169,7 @@ Output trace_output(const TracedPlan& traced, bool complete) {
     describe_plan(traced, out);
     out.blocks.push_back(step_block(traced));
     out.blocks.push_back(stages_block(*traced.trace));
+    out.plots = {timeline_plot(*traced.trace)};
     add_notes(traced, out);
   }
   return out;

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "plan/mechanisms.h"
+#include "report/answer_bars.h"
 #include "report/brief_blocks.h"
 #include "report/measured_rows.h"
 #include "report/train_words.h"
@@ -315,14 +316,15 @@ Output validate_output(const ValidationOf<Kind>& v, const ValidateQuestionOf<Kin
   Block all = summary_block(v.summary);
   all.shown = Shown::kFull;
   Record summary = all.records.front();
-  return {.command = "validate",
+  return {.command = v.compared == Compared::kServing ? "validate-serve" : "validate",
           .title = title_of(v.compared),
           .headline = summary_lines(v.summary, q.ideal),
           .query = query_of(q, view),
           .blocks = {rows_block(v, view.worst), std::move(skipped), groups_block(v.groups), std::move(all),
                      brief_end_block({{"more: --verbose (every row, and by family, framework, precision and source), "
                                        "--worst 10, --only chip=NAME"}})},
-          .answer = std::move(summary)};
+          .answer = std::move(summary),
+          .plots = validation_plots(v)};
 }
 
 template Output validate_output(const Validation&, const ValidateQuestion&, const ValidateView&);

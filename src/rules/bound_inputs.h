@@ -173,7 +173,7 @@ class BoundInputs : public BoundRates {
 
 // The groups of rules. Each adds what the inputs allow and names what they do not.
 void training_bounds(const BoundInputs& in, BoundList& list);
-void serving_bounds(const BoundInputs& in, BoundList& list);
+void serving_bounds(const BoundInputs& in, BoundList& list, const Stop& stop);
 
 // What training_bounds is made of.
 void torus_bounds(const BoundInputs& in, BoundList& list);     ///< data, tensor and mixed parallelism, slices (ch. 5)

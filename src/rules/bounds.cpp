@@ -44,13 +44,13 @@ std::string_view title_of(BoundGroup group) {
   return kTitles[static_cast<std::size_t>(group)];
 }
 
-BoundsAnswer bounds(const BoundsQuestion& question) {
+BoundsAnswer bounds(const BoundsQuestion& question, const Stop& stop) {
   BoundsAnswer answer;
   BoundList list(answer);
   const BoundInputs in(question, list);
   answer.asked = asked(in);
   if (question.scope != BoundScope::kServing) training_bounds(in, list);
-  if (question.scope != BoundScope::kTraining) serving_bounds(in, list);
+  if (question.scope != BoundScope::kTraining) serving_bounds(in, list, stop);
   std::stable_sort(answer.bounds.begin(), answer.bounds.end(),
                    [](const Bound& a, const Bound& b) { return a.group < b.group; });
   return answer;

@@ -12,6 +12,7 @@
 
 #include "base/explained.h"
 #include "base/scalar.h"
+#include "base/stop.h"
 #include "network/slice.h"
 #include "spec/hardware_spec.h"
 #include "spec/model_spec.h"
@@ -219,6 +220,7 @@ struct BoundsAnswer {
 };
 
 /// UserError for a question that contradicts itself or needs a figure the hardware file does not give.
-BoundsAnswer bounds(const BoundsQuestion& question);
+/// Asked to end, it has the serving points found until then.
+BoundsAnswer bounds(const BoundsQuestion& question, const Stop& stop = {});
 
 }  // namespace scalecalc

@@ -487,7 +487,7 @@ void machine_rules(const ServingInputs& in, BoundList& list) {
 
 }  // namespace
 
-void serving_bounds(const BoundInputs& base, BoundList& list) {
+void serving_bounds(const BoundInputs& base, BoundList& list, const Stop& stop) {
   if (!base.hw().publishes("hbm.bandwidth")) {
     return list.leave_out("serving", "hbm.bandwidth, which " + base.hw().name + " does not publish");
   }
@@ -498,7 +498,7 @@ void serving_bounds(const BoundInputs& base, BoundList& list) {
   prefill_rules(in, list);
   serving_sharding_rules(in, list);
   serving_trick_rules(in, list);
-  serving_points(in, list);
+  serving_points(in, list, stop);
 }
 
 }  // namespace scalecalc

@@ -65,7 +65,7 @@ class ServingInputs {
 
 // The groups of rules, one function each; what a rule lacks is named by leave_out once for each flag.
 
-/// One point for each batch asked about.
-void serving_points(const ServingInputs& in, BoundList& list);
+/// One point for each batch asked about, until asked to end.
+void serving_points(const ServingInputs& in, BoundList& list, const Stop& stop);
 
 }  // namespace scalecalc

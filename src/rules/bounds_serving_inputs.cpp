@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/diagnostic.h"
+#include "base/progress.h"
 #include "base/scalar.h"
 #include "base/units.h"
 #include "model/kv_cache.h"
@@ -334,12 +335,15 @@ void conclude(const ServingInputs& in, const ServingPoint& point, BoundList& lis
 
 }  // namespace
 
-void serving_points(const ServingInputs& in, BoundList& list) {
+void serving_points(const ServingInputs& in, BoundList& list, const Stop& stop) {
   if (in.job().batches.empty()) {
     list.leave_out("the decode step and its throughput", "--batch");
     return;
   }
+  Progress points("batches", in.job().batches.size(), Progress::Pace::kEven);
   for (const double batch : in.job().batches) {
+    if (should_stop(stop)) break;
+    points.add();
     ServingPoint point{.batch = kReader.input(batch, "B", "--batch")};
     sizes(in, point);
     step(in, point);

@@ -475,14 +475,20 @@ void choose_memory(const Measurement& row, const Catalog& catalog, RowQuestion& 
 
 HardwareSpec chip_of(const MeasuredFacts& row, const Catalog& catalog, const std::vector<std::string>& set,
                      std::initializer_list<std::string_view> needs) {
-  ConfigNode document;
-  try {
-    document = catalog.load(CatalogKind::kHardware, row.chip);
-  } catch (const UserError& error) {
-    throw NotPredicted("the chip is not known", error.diagnostics().front().message);
-  }
-  apply_sets(set, {{"hw", &document}});
-  HardwareSpec hw = load_hardware(document, catalog, Unpublished::kAllowed);
+  const auto load = [&] {
+    ConfigNode document;
+    try {
+      document = catalog.load(CatalogKind::kHardware, row.chip);
+    } catch (const UserError& error) {
+      throw NotPredicted("the chip is not known", error.diagnostics().front().message);
+    }
+    apply_sets(set, {{"hw", &document}});
+    return load_hardware(document, catalog, Unpublished::kAllowed);
+  };
+  HardwareSpec hw = catalog.remembered() == nullptr
+                        ? load()
+                        : *catalog.remembered()->get<HardwareSpec>(
+                              fmt::format("chip of a row\n{}\n{}", row.chip, join(set, "\n")), load);
   try {
     require_published(hw, needs);
     if (row.chips > 1) require_published(hw, {"network"});

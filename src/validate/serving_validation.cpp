@@ -299,7 +299,8 @@ std::string Serving::stack_named(const Catalog& catalog, const std::string& name
   return serving_stack(catalog, name).name;
 }
 
-PredictedServing Serving::predict(const ServeMeasurement& row, const ServeValidateQuestion& q, const Catalog& catalog) {
+PredictedServing Serving::predict(const ServeMeasurement& row, const ServeValidateQuestion& q, const Catalog& catalog,
+                                  const Stop&) {
   const ServedRow served = served_row(row, catalog, q.set, q.ideal);
   const Efficiency& efficiency = served.system.efficiency;
   const ServedFigures figures = served_figures(served, efficiency);

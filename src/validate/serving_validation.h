@@ -75,7 +75,7 @@ struct Serving {
   static const std::vector<std::string>& axes();
   static std::string stack_named(const Catalog& catalog, const std::string& name);
   static Predicted predict(const ServeMeasurement& row, const ValidateQuestionOf<Serving>& question,
-                           const Catalog& catalog);
+                           const Catalog& catalog, const Stop& stop);
   /// Time each row's floor would be off by, as a share of its measured time, were the floor reached at the median share
   /// of the other sources' rows of its chip (of all chips' where the chip has no other source).
   static void weigh_together(std::vector<Predicted>& rows);

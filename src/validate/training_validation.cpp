@@ -143,9 +143,14 @@ PlanRequest request_of(const RowQuestion& q) {
           .threads = 1};
 }
 
-Evaluated evaluate(RowQuestion& question) {
+Evaluated evaluate(RowQuestion& question, const Stop& stop) {
+  const auto planned = [&](const PlanRequest& request) {
+    PlanResult out = plan(request, stop);
+    if (should_stop(stop)) throw Stopped();  // what it found says nothing of the whole
+    return out;
+  };
   const PlanRequest request = request_of(question);
-  PlanResult found = plan(request);
+  PlanResult found = planned(request);
   if (!found.plans.empty()) return {.plan = std::move(found.plans.front())};
   if (found.stats.rejected[static_cast<std::size_t>(Reject::kMemory)] == 0) refuse_layout(request, found.stats);
   RowQuestion saving_more = question;
@@ -153,7 +158,7 @@ Evaluated evaluate(RowQuestion& question) {
   for (const MemorySaving& saving : kMemorySavings) {
     if (!saving.apply(saving_more)) continue;
     assumed.emplace_back(saving.name);
-    found = plan(request_of(saving_more));
+    found = planned(request_of(saving_more));
     if (found.plans.empty()) continue;
     question = std::move(saving_more);
     return {.plan = std::move(found.plans.front()), .assumed = std::move(assumed)};
@@ -163,7 +168,7 @@ Evaluated evaluate(RowQuestion& question) {
   HardwareSpec& hw = question.resolved.hw;
   hw.hbm_capacity = hw.host_ram = Bytes(kNoLimit);
   if (hw.offload) hw.offload->capacity = Bytes(kNoLimit);
-  found = plan(request);
+  found = planned(request);
   hw = limited;
   if (found.plans.empty()) refuse_layout(request, found.stats);
   return {.plan = std::move(found.plans.front()), .fits = false};
@@ -311,7 +316,8 @@ std::string Training::stack_named(const Catalog& catalog, const std::string& nam
   return load_stack(catalog.load(CatalogKind::kStack, name)).name;
 }
 
-PredictedRow Training::predict(const Measurement& row, const ValidateQuestion& q, const Catalog& catalog) {
+PredictedRow Training::predict(const Measurement& row, const ValidateQuestion& q, const Catalog& catalog,
+                               const Stop& stop) {
   if (q.compared == Compared::kMemory && !row.memory_bytes) {
     throw NotPredicted("no memory was measured", "the row gives none");
   }
@@ -319,7 +325,7 @@ PredictedRow Training::predict(const Measurement& row, const ValidateQuestion& q
   PredictedRow out;
   out.row = row;
   out.measured = q.compared == Compared::kMemory ? row.memory_bytes.value_or(0) : measured_step(row, question.resolved);
-  const Evaluated found = evaluate(question);
+  const Evaluated found = evaluate(question, stop);
   out.layout = found.plan.layout;
   out.fits = found.fits;
   out.chosen = question.chosen;

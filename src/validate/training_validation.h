@@ -25,8 +25,9 @@ struct Evaluated {
 
 /// The row's layout, costed. A run that was measured fitted, whatever our count of its memory says: what the row leaves
 /// open is chosen among what fits. Where nothing does, savings that sources leave unsaid is assumed until something
-/// does, or memory is not looked at. NotPredicted for a layout that no launcher would start.
-Evaluated evaluate(RowQuestion& question);
+/// does, or memory is not looked at. NotPredicted for a layout that no launcher would start;
+/// Stopped if asked to end before.
+Evaluated evaluate(RowQuestion& question, const Stop& stop = {});
 
 /// How well predictions order the layouts of sets; means over them. What no set gives is absent.
 struct OrderQuality {
@@ -61,8 +62,8 @@ struct Training {
   /// subset, chip, family, framework, stack, precision, group (of sources)
   static const std::vector<std::string>& axes();
   static std::string stack_named(const Catalog& catalog, const std::string& name);
-  static Predicted predict(const Measurement& row, const ValidateQuestionOf<Training>& question,
-                           const Catalog& catalog);
+  static Predicted predict(const Measurement& row, const ValidateQuestionOf<Training>& question, const Catalog& catalog,
+                           const Stop& stop);
   static void weigh_together(std::vector<Predicted>&) {}
   static void count(const std::vector<const Predicted*>& rows, Compared compared, ErrorsOf<Training>& out);
 };

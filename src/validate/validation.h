@@ -4,7 +4,7 @@
 //   kUsual              what is compared unless the question says otherwise
 //   axes()              what its rows are grouped by; group_name(row, axis) is the group of one
 //   stack_named()       a stack of --stack by its name; name_stacks(rows, catalog) sets each row's own
-//   predict()           one row, or NotPredicted
+//   predict()           one row, or NotPredicted; Stopped if asked to end before
 //   weigh_together()    what a prediction is worth beside the other rows'; may do nothing
 //   count()             its own sums
 #pragma once
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/progress.h"
+#include "base/stop.h"
 #include "config/catalog.h"
 #include "validate/row_question.h"
 #include "validate/statistics.h"
@@ -139,8 +140,8 @@ ErrorsOf<Kind> errors_over(const ValidationOf<Kind>& v, const Wanted& wanted) {
   return out;
 }
 
-/// Every row is predicted or skipped with a reason. UserError for a filter nothing passes. `stop` is polled between
-/// rows; rows that it cuts off are skipped as such.
+/// Every row is predicted or skipped with a reason. UserError for a filter nothing passes. Rows that `stop`
+/// cuts off are skipped as such.
 template <class Kind>
 ValidationOf<Kind> validate_rows(const ValidateQuestionOf<Kind>& question, const Catalog& catalog,
                                  const std::function<bool()>& stop) {
@@ -151,8 +152,12 @@ ValidationOf<Kind> validate_rows(const ValidateQuestionOf<Kind>& question, const
   take_rows<Kind>(question.rows, question.only, catalog, out.skipped, [&](KindRow& row) {
     if (!stack.empty()) row.stack = stack;
     rows.add();
-    if (stop && stop()) throw NotPredicted("interrupted", "");
-    out.rows.push_back(Kind::predict(row, question, catalog));
+    try {
+      if (should_stop(stop)) throw Stopped();
+      out.rows.push_back(Kind::predict(row, question, catalog, stop));
+    } catch (const Stopped&) {
+      throw NotPredicted("interrupted", "");
+    }
   });
   if (out.rows.empty() && out.skipped.empty()) {
     throw UserError("no row is left to compare", question.only.empty() ? "the files hold no rows" : "see --only");

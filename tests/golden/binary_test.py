@@ -66,6 +66,15 @@ PICTURES = [
     ["collective", "all-reduce", "--hw", "h100-sxm", "--group", "2,8", "--bytes", "1kB..1GB*10"],
     ["scaling-law", "llama3-8b"],
     ["sensitivity", "llama3-8b", "--hw", "h100-sxm", "--chips", "64", "--fixed"],
+    ["compare", "llama3-8b", "--hw", "h100-sxm:64,tpu-v5p:64,a100-80g:64"],
+    ["compare", "llama3-8b", "--serve", "--hw", "h100-sxm,h200", "--chips", "4"],
+    ["distill", "llama3.2-1b", "--teacher", "llama3.1-8b", "--hw", "h100-sxm", "--chips", "32", "--tokens", "10B"],
+    ["rl", "llama3.2-1b", "--hw", "h100-sxm", "--chips", "16", "--prompt", "256", "--generate", "128..1024", "--prompts", "32",
+     "--rollouts", "8"],
+    ["trace", "gpt3-175b", "--hw", "a100-80g", "--chips", "1024", "--fix", "tp=8,pp=8", "--batch-seqs", "192"],
+    ["validate", "train", "--only", "chip=h200,mi325x"],
+    ["validate", "serve", "--only", "chip=h200"],
+    ["calibrate", "train", "--hw", "mi355x", "--stack", "primus"],
 ]
 
 
@@ -255,12 +264,24 @@ class Pictures(unittest.TestCase):
             xml.etree.ElementTree.parse(path)
             self.assertEqual(os.listdir(directory), ["a.svg"])
             os.remove(path)
-            self.assertEqual(run("trace", *QUESTION[1:], "-o", f"svg={path}").returncode, 2)
+            self.assertEqual(run(*SHARDED, "-o", f"svg={path}").returncode, 2)
             self.assertEqual(os.listdir(directory), [])
 
 
 class Documents(unittest.TestCase):
+    """Every kind of document that a command or one of its modes prints; those of batch: tests/batch."""
+
+    seen = set()
+
+    @classmethod
+    def tearDownClass(cls):
+        files = (file.name.split(".")[0] for file in (SOURCE / "docs" / "schema").glob("*.schema.json"))
+        missing = {name for name in files if not name.startswith("batch-")} - cls.seen
+        if missing:
+            raise AssertionError(f"no document is held against the schemas of {sorted(missing)}")
+
     def valid(self, name, *args, code=0):
+        self.seen.add(name)
         result = run(*args)
         self.assertEqual(result.returncode, code, result.stderr)
         document = json.loads(result.stdout)
@@ -443,6 +464,7 @@ class Documents(unittest.TestCase):
             names = [rule["name"] for rule in document["bounds"]]
             self.assertEqual(len(names), len(set(names)))
         self.valid("bounds", "bounds", "llama3-70b", "--hw", "book/tpu-v5e", "--json")
+        self.valid("bounds", "bounds", "llama3-70b", "--hw", "h100-sxm", "--chips", "64", "--for", "both", "--json")
 
     def test_bounds_of_serving(self):
         serving = ["--for", "serving", "--json"]
@@ -576,6 +598,22 @@ class Documents(unittest.TestCase):
         failed = self.valid("validate", "validate", *some, "--max-error", "0.01%", "--json", code=1)
         self.assertEqual(failed["summary"], document["summary"])
         self.valid("error", "validate", train, "--only", "chip=h201", "--json", code=2)
+
+    def test_validate_sets_that_ship(self):
+        self.assertEqual(self.valid("validate", "validate", "train", "--only", "chip=h200", "--json")["query"]["quantity"],
+                         "step_time_s")
+        self.assertEqual(self.valid("validate", "validate", "memory", "--json")["query"]["quantity"], "memory_bytes")
+        served = self.valid("validate-serve", "validate", "serve", "--json")
+        self.assertEqual(served["summary"]["rows"], len(served["rows"]) + len(served["skipped_rows"]))
+        for row in served["rows"]:
+            self.assertAlmostEqual(row["predicted"] / row["measured"] - 1, row["error"], places=9)
+        self.valid("validate-serve", "validate", "serve", "--only", "chip=h200", "--efficiency", "ideal", "--worst", "3", "--json")
+
+    def test_calibrate_serving(self):
+        words = ["calibrate", "serve", "--only", "chip=h200,h100-sxm", "--folds", "2"]
+        document = self.valid("calibrate-serve", *words, "--json")
+        self.assertLess(document["summary"]["inside"]["mean_abs_error"], document["summary"]["before"]["mean_abs_error"])
+        self.assertEqual(sum(s["rows"] for s in document["sets"]), sum(row["stack"] != "" for row in document["rows"]))
 
     def test_calibrate(self):
         train = str(SOURCE / "configs" / "measurements" / "train.yaml")

@@ -109,5 +109,11 @@ TEST(Join, PutsSeparatorsBetween) {
   EXPECT_EQ(join_and({"a", "b", "c"}), "a, b and c");
 }
 
+TEST(MarkupEscaped, NothingIsLeftThatMarkupReads) {
+  EXPECT_EQ(markup_escaped("a<b> & \"c\" 'd'"), "a&lt;b&gt; &amp; &quot;c&quot; &#39;d&#39;");
+  EXPECT_EQ(markup_escaped("two\nlines\tand\x01"), "two\nlines and ");
+  EXPECT_EQ(markup_escaped("größer"), "größer");
+}
+
 }  // namespace
 }  // namespace scalecalc

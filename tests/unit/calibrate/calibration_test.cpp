@@ -30,8 +30,9 @@ TEST(Minimize, StaysWithinItsBounds) {
 TEST(Minimize, EndsWhenAsked) {
   int calls = 0;
   const auto bowl = [&](const std::vector<double>& x) { return ++calls, x[0] * x[0] + x[1] * x[1]; };
-  EXPECT_THROW(minimize(bowl, {3, 3}, {{-4, -4}, {4, 4}}, [&] { return calls == 4; }), Stopped);
+  const std::vector<double> found = minimize(bowl, {3, 3}, {{-4, -4}, {4, 4}}, [&] { return calls == 4; });
   EXPECT_EQ(calls, 5);
+  EXPECT_LE(bowl(found), bowl({3, 3}));
 }
 
 TEST(CoefficientSlot, FieldsThatMoveTogetherKeepTheirRatio) {
@@ -187,6 +188,31 @@ TEST(Calibrate, AFamilysFactorsAreWrittenForItsFile) {
   const std::string block = write_yaml(c.block);
   EXPECT_EQ(block.find("stacks:\n  megatron:\n"), 0U) << block;
   EXPECT_NE(block.find("{times: "), std::string::npos) << block;
+}
+
+/// Whenever it is asked to end: what was not held out has no error on unseen runs, and nothing is praised for it.
+TEST(Calibrate, InterruptedHasTheBestFitUntilThen) {
+  const CalibrateQuestion q{.rows = runs_with(kSlower), .hardware = "h100-sxm"};
+  double polls = 0;
+  const Calibration whole = calibrate(q, Catalog(), [&] { return ++polls, false; });
+  EXPECT_TRUE(whole.converged);
+  std::size_t without_folds = 0, with_one = 0;
+  for (double share = 0.05; share < 1; share += 0.1) {
+    double left = share * polls;
+    try {
+      const Calibration c = calibrate(q, Catalog(), [&] { return --left < 0; });
+      (c.folds.empty() ? without_folds : with_one) += 1;
+      EXPECT_LE(c.folds.size(), 1U) << share;
+      EXPECT_EQ(c.coverage.has_value(), !c.folds.empty()) << share;
+      EXPECT_LE(c.inside.mean_abs, c.before.mean_abs) << share;
+      if (c.folds.empty()) EXPECT_FALSE(c.better()) << share;
+      if (!c.converged) EXPECT_TRUE(c.folds.empty()) << share;
+    } catch (const Stopped&) {
+      EXPECT_EQ(without_folds + with_one, 0U) << "before the fit alone";
+    }
+  }
+  EXPECT_GT(without_folds, 0U);
+  EXPECT_GT(with_one, 0U);
 }
 
 TEST(Calibrate, RefusesChipsWithoutRuns) {

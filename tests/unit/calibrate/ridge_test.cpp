@@ -28,8 +28,8 @@ TEST(Ridge, LabelsShareWhatTheirRowsSay) {
 
 TEST(Ridge, RowsNarrowTheSpread) {
   const RidgeSystem system{.labels = 1, .stray = {0.5, 0.5}};
-  EXPECT_NEAR(system.spread({}, {0})[0], 0.5, 1e-12) << "the prior's without rows";
-  const std::vector<double> known = system.spread({{{0}, {1, 0}, 0, 12}}, {0});
+  EXPECT_NEAR(system.spreads({}, {{0}})[0][0], 0.5, 1e-12) << "the prior's without rows";
+  const std::vector<double> known = system.spreads({{{0}, {1, 0}, 0, 12}}, {{0}}).front();
   EXPECT_NEAR(known[0], 1 / std::sqrt(12 + 4), 1e-12);
   EXPECT_NEAR(known[1], 0.5, 1e-12);
 }

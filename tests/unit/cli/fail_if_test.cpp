@@ -134,7 +134,12 @@ TEST(AnswerFields, KnowEveryNameOfARow) {
       {"model", "list", "llama3"},
       {"scaling-law", "--flops=1e24"},
       {"distill", "llama3.2-1b", "--teacher=llama3-8b", "--hw=h100-sxm", "--chips=8", "--batch-seqs=64", "--tokens=1B"},
-      {"rl", "llama3-8b", "--hw=h100-sxm", "--chips=8", "--prompt=64", "--generate=64", "--prompts=8"}};
+      {"rl", "llama3-8b", "--hw=h100-sxm", "--chips=8", "--prompt=64", "--generate=64", "--prompts=8"},
+      {"validate", "train", "--only=chip=mi325x"},
+      {"validate", "memory", "--only=chip=h100-sxm"},
+      {"validate", "serve", "--only=chip=h200"},
+      {"calibrate", "train", "--hw=mi355x", "--stack=primus"},
+      {"calibrate", "serve", "--only=chip=h200", "--folds=2"}};
   for (const std::vector<std::string>& words : questions) {
     const SaidTo said = said_to(asked_with(words, {"-o", "row", "-q"}));
     ASSERT_EQ(said.code, 0) << words[0] << said.err;

@@ -15,8 +15,8 @@ std::string refusal(const Command& command, const std::vector<std::string>& word
     FlagReader(arguments).finish();
   } catch (const UserError& error) {
     for (const Diagnostic& problem : error.diagnostics()) {
-      if (problem.message.find("it has no curve") != std::string::npos ||
-          problem.message.find("its answer has no curve") != std::string::npos)
+      if (problem.message.find("it has no picture") != std::string::npos ||
+          problem.message.find("its answer has no picture") != std::string::npos)
         return problem.message + "; " + problem.hint;
     }
   }
@@ -47,7 +47,7 @@ TEST(PlotFlag, AQuestionWithoutACurveIsToldOfThoseWithOne) {
   std::vector<std::string> words = one;
   words.emplace_back("--plot");
   EXPECT_EQ(refusal(train, words),
-            "--plot has no meaning for one count of --chips without --pareto: it has no curve; drawn are a range of "
+            "--plot has no meaning for one count of --chips without --pareto: it has no picture; drawn are a range of "
             "--chips: throughput over chips; --pareto: time against cost");
   words = {"llama3-8b", "--hw=h100-sxm", "--chips=8..64", "--plot"};
   EXPECT_EQ(refusal(train, words), "");

@@ -138,10 +138,10 @@ TEST(PlotText, MarksHaveLettersAndLimitsALine) {
 }
 
 TEST(PlotText, BarsGoBothWaysFromZero) {
-  Plot plot{.x = {.title = "change", .format = Format::kFraction},
-            .bars = {{"wide", -0.4, 0.4}, {"narrow", -0.2, 0.2}, {"none", 0, 0}},
-            .low_name = "less",
-            .high_name = "more"};
+  Plot plot{
+      .x = {.title = "change", .format = Format::kFraction},
+      .bars = {{"wide", {{0, -0.4, 0}, {0, 0.4, 1}}}, {"narrow", {{0, -0.2, 0}, {0, 0.2, 1}}}, {"none", {{0, 0}}}},
+      .bar_kinds = {"less", "more"}};
   const std::vector<std::string> lines = drawn_lines(render_plots(picture(plot), {.width = 50}));
   const auto count = [&](std::size_t line, char c) { return std::count(lines[line].begin(), lines[line].end(), c); };
   ASSERT_GE(lines.size(), 5U);
@@ -149,6 +149,21 @@ TEST(PlotText, BarsGoBothWaysFromZero) {
   EXPECT_NEAR(static_cast<double>(count(2, '#')), 2.0 * static_cast<double>(count(3, '#')), 1);
   EXPECT_EQ(count(2, '#'), count(2, '-'));
   EXPECT_EQ(count(4, '#') + count(4, '-'), 0);
+}
+
+TEST(PlotText, PartsFollowEachOtherAlongTheSameAxis) {
+  const Plot plot{.x = {.title = "time", .format = Format::kSeconds},
+                  .bars = {{"first", {{0, 4, 0}}}, {"then", {{4, 10, 0}}}, {"both", {{0, 4, 0}, {4, 10, 1}}}}};
+  const std::vector<std::string> lines = drawn_lines(render_plots(picture(plot), {.width = 50}));
+  ASSERT_GE(lines.size(), 5U);
+  // No kind has a name, so all look alike and there is no legend: axis, labels and its title are the last lines.
+  EXPECT_EQ(lines.size(), 8U);
+  const std::size_t from = lines[2].find('#'), to = lines[2].rfind('#');
+  EXPECT_EQ(from, lines[2].find('|') + 2);  // the bar begins beside zero
+  EXPECT_EQ(lines[3].find('#'), to + 1);
+  EXPECT_EQ(lines[4].find('#'), from);
+  EXPECT_EQ(lines[4].rfind('#'), lines[3].rfind('#'));
+  EXPECT_NEAR(static_cast<double>(to - from + 1) / static_cast<double>(lines[4].rfind('#') - from + 1), 0.4, 0.03);
 }
 
 TEST(PlotText, AnAnswerWithoutACurveSaysSo) {
@@ -173,7 +188,8 @@ Plot random_plot(std::mt19937_64& random) {
   const auto axis = [&] {
     return PlotAxis{.title = name(), .format = static_cast<Format>(whole(0, 12)), .log = whole(0, 1) == 1};
   };
-  Plot out{.title = name(), .x = axis(), .y = axis(), .low_name = name(), .high_name = name()};
+  Plot out{.title = name(), .x = axis(), .y = axis()};
+  for (int kinds = whole(0, 7); kinds > 0; --kinds) out.bar_kinds.push_back(name());
   for (int series = whole(0, 8); series > 0; --series) {
     out.series.push_back({.name = name(), .joined = whole(0, 1) == 1, .marked = whole(0, 1) == 1});
     for (int points = whole(0, 9); points > 0; --points) out.series.back().points.push_back({value(), value()});
@@ -181,7 +197,11 @@ Plot random_plot(std::mt19937_64& random) {
   for (int marks = whole(0, 4); marks > 0; --marks)
     out.marks.push_back({static_cast<PlotMarkKind>(whole(0, 2)), {value(), value()}, name()});
   if (whole(0, 3) == 0) {
-    for (int bars = whole(1, 9); bars > 0; --bars) out.bars.push_back({name(), value(), value()});
+    for (int bars = whole(1, 9); bars > 0; --bars) {
+      out.bars.push_back({name(), {}});
+      for (int spans = whole(0, 5); spans > 0; --spans)
+        out.bars.back().spans.push_back({value(), value(), static_cast<std::size_t>(whole(0, 7))});
+    }
   }
   return out;
 }
