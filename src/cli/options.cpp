@@ -230,6 +230,11 @@ void Arguments::replace(std::string_view flag, std::vector<std::string> values) 
   if (!values.empty()) values_.emplace(flag, std::move(values));
 }
 
+void Arguments::suppose(std::string_view flag, std::vector<std::string> values) {
+  replace(flag, std::move(values));
+  supposed_.emplace(flag);
+}
+
 Arguments Arguments::of(const Command& command, std::vector<std::string> positionals, Values values) {
   Arguments out;
   out.command_ = &command;

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,10 @@ class Arguments {
   void replace(std::string_view flag, std::vector<std::string> values);
   void replace_word(std::size_t at, std::string word) { positionals_[at] = std::move(word); }
   void note(Assumption reading) { readings_.push_back(std::move(reading)); }
+  /// Values that nobody typed, for a flag that is not given (user_defaults.h).
+  void suppose(std::string_view flag, std::vector<std::string> values);
+  /// Given on the command line, not supposed.
+  bool typed(std::string_view flag) const { return has(flag) && !supposed_.contains(flag); }
 
   using Values = std::map<std::string, std::vector<std::string>, std::less<>>;
   /// Without a command line: flags by name, each of which the command has; a switch has no values.
@@ -43,6 +48,7 @@ class Arguments {
   Values values_;
   std::vector<std::string> positionals_;
   std::vector<Assumption> readings_;
+  std::set<std::string, std::less<>> supposed_;
 };
 
 /// Flags and words of other tools are read as ours (foreign_words.h). UserError for unknown flags (with the nearest), a

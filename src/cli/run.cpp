@@ -14,6 +14,7 @@
 #include "cli/outputs.h"
 #include "cli/read_names.h"
 #include "cli/session.h"
+#include "cli/user_defaults.h"
 #include "report/json_text.h"
 
 namespace scalecalc::cli {
@@ -83,7 +84,10 @@ std::optional<Catalog> catalog_for(const Arguments& arguments, const Environment
 
 Arguments understood(const std::vector<std::string>& args, const Command& command, const Environment& env) {
   Arguments out = parse_arguments(args, command);
-  if (const auto catalog = catalog_for(out, env)) read_names(out, *catalog);
+  if (const auto catalog = catalog_for(out, env)) {
+    read_names(out, *catalog);
+    take_user_defaults(out, *catalog, env);
+  }
   return out;
 }
 

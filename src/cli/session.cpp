@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 
 #include "batch/condition.h"
 #include "cli/comma_list.h"
 #include "cli/commands.h"
 #include "cli/flag_reader.h"
+#include "cli/user_defaults.h"
 #include "report/answer_fields.h"
 
 namespace scalecalc::cli {
@@ -41,10 +40,8 @@ std::vector<std::string> config_directories(std::vector<std::string> first, cons
     if (end > at) first.push_back(path.substr(at, end - at));
     at = end + 1;
   }
-  const std::string home = env.get("HOME").value_or("");
-  const std::string own = env.get("XDG_CONFIG_HOME").value_or(home.empty() ? "" : home + "/.config") + "/scalecalc";
-  std::error_code ignored;
-  if (own.front() == '/' && own != "/scalecalc" && std::filesystem::is_directory(own, ignored)) first.push_back(own);
+  for (std::string& directory : user_config_directories(env)) first.push_back(std::move(directory));
+  if (std::string own = user_directory(env); !own.empty()) first.push_back(std::move(own));
   return first;
 }
 

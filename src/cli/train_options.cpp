@@ -315,7 +315,7 @@ void refuse_meaningless(const Arguments& arguments, const ResolvedQuestion& job)
   const auto refuse = [&](bool unknown, std::initializer_list<std::string_view> flags, const std::string& why,
                           const std::string& hint) {
     for (const std::string_view flag : flags) {
-      if (unknown && arguments.has(flag)) reader.problem(fmt::format("{} has no meaning: {}", flag, why), hint);
+      if (unknown && arguments.typed(flag)) reader.problem(fmt::format("{} has no meaning: {}", flag, why), hint);
     }
   };
   refuse(
