@@ -150,7 +150,7 @@ Output model_list(const Arguments& arguments, const Catalog& catalog) {
     throw UserError(fmt::format("no model has {} in its name, title or vendor", join(words, " and ")),
                     "scalecalc model list shows all of them");
   }
-  return model_list_output(models, words);
+  return with_query(model_list_output(models, words), arguments);
 }
 
 Output model_answer(const Arguments& arguments, const Catalog& catalog) {

@@ -66,9 +66,10 @@ std::vector<Assumption> power_assumptions(const HardwareSpec& hw, const PowerTer
   }
   const double tdp = hw.tdp->value();
   if (terms.basis == PowerBasis::kRated) {
-    return {{fmt::format("energy at the full {:g} W of each chip, without host, network{}", tdp,
-                         terms.pue ? "" : " or cooling"),
-             "--power", hw.tdp_source}};
+    return {Assumption{fmt::format("energy at the full {:g} W of each chip, without host, network{}", tdp,
+                                   terms.pue ? "" : " or cooling"),
+                       "--power", hw.tdp_source}
+                .is("rated")};
   }
   const char* cooling = terms.pue ? "" : ", without cooling";
   std::vector<Assumption> out;

@@ -182,7 +182,8 @@ class Resolver {
     out_.workload.attention = q_.attention.value_or(AttentionKernel::kFlash);
     if (q_.attention) return;
     assume("attention in flash kernels, which skip the masked half and write no scores to HBM", "--attention",
-           "docs/model.md");
+           "docs/model.md")
+        .is("flash");
   }
 
   /// How the step is run: what is captured, what hides the experts' exchange, how even their load is.
@@ -197,7 +198,8 @@ class Resolver {
     use_reduced_format(w);
     const Efficiency& e = out_.efficiency;
     if (w.graphs == GraphCapture::kNone && e.captured_share.value < 1 && e.kernel_overhead.value > 0) {
-      assume("the host launches every kernel; none is replayed from a captured graph", "--graphs", "docs/model.md");
+      assume("the host launches every kernel; none is replayed from a captured graph", "--graphs", "docs/model.md")
+          .is("none");
     }
     refuse_expert_flags();
     expert_load();
@@ -285,7 +287,8 @@ class Resolver {
     }
     assume(fmt::format("a plan may run a batch up to {:g} % off to divide over its ranks; the table shows the real one",
                        100 * w.batch_tolerance),
-           "--batch-tolerance", "scalecalc");
+           "--batch-tolerance", "scalecalc")
+        .is(w.batch_tolerance);
   }
 
   std::string rates_listed() const {
