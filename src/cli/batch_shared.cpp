@@ -236,12 +236,12 @@ ExitCode merge_results(const StudyManifest& manifest, const std::string& directo
   env.begin_answer();
   const Output document = study_output(arguments, manifest);
   constexpr std::size_t kPipeWidth = 100;  // reasons of rows without an answer are long
-  TextOptions text = text_options(env, session.color);
-  if (text.width == 0) text.width = kPipeWidth;
+  TextOptions shown = text_options(env, session.color);
+  if (shown.width == 0) shown.width = kPipeWidth;
   const ResultStyle style{.document = output_json(document, tool_version(), false),
                           .title = document.title,
                           .figures = figures_of_table(arguments, manifest.study),
-                          .text = text};
+                          .text = shown};
   const auto violations = write_results(manifest, directory, result_targets(arguments), style,
                                         checks_asked_for(arguments, names_of_rows(manifest.study)),
                                         [&](std::string_view text) { write_result(env.out, std::string(text)); });
