@@ -196,7 +196,9 @@ std::string rows_of(std::string_view head, std::uint64_t number, const Cases& ca
   std::size_t record = 0;
   std::string_view rest = status == RowStatus::kOk ? std::string_view(reply.records) : std::string_view();
   // An answer says its question itself.
-  if (rest.empty()) end += ",\"question\":" + json_string(command_line(question));
+  if (rest.find(",\"question\":") == std::string_view::npos) {
+    end += ",\"question\":" + json_string(command_line(question));
+  }
   end += "}\n";
   do {
     out += start;

@@ -235,10 +235,13 @@ ExitCode merge_results(const StudyManifest& manifest, const std::string& directo
                        const Session& session, Environment& env) {
   env.begin_answer();
   const Output document = study_output(arguments, manifest);
+  constexpr std::size_t kPipeWidth = 100;  // reasons of rows without an answer are long
+  TextOptions shown = text_options(env, session.color);
+  if (shown.width == 0) shown.width = kPipeWidth;
   const ResultStyle style{.document = output_json(document, tool_version(), false),
                           .title = document.title,
                           .figures = figures_of_table(arguments, manifest.study),
-                          .text = text_options(env, session.color)};
+                          .text = shown};
   const auto violations = write_results(manifest, directory, result_targets(arguments), style,
                                         checks_asked_for(arguments, names_of_rows(manifest.study)),
                                         [&](std::string_view text) { write_result(env.out, std::string(text)); });

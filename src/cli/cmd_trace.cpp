@@ -101,7 +101,7 @@ ExitCode run_trace(const Arguments& arguments, Environment& env) {
   outputs.write(env, [&](OutputFormat format, bool to_file) {
     return rendered_trace(traced, output, format, to_file ? TextOptions{} : text, part);
   });
-  return status_of(output, session, env);
+  return complete && traced.plan == nullptr ? ExitCode::kNothingFits : status_of(output, session, env);
 }
 
 constexpr std::array kTraceCommon{FlagGroup{"the job", "--hw --chips --seq --batch-tokens --precision --stack"},

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "batch/answer_check.h"
 #include "batch/database.h"
 #include "batch/diff.h"
 #include "batch/files.h"
@@ -23,7 +24,10 @@ class Results : public testing::Test {
   std::string dir() const { return scratch_.path("out"); }
   std::vector<Violations> write(const std::vector<ResultTarget>& targets,
                                 const std::vector<std::string>& conditions = {}) {
-    return write_results(manifest_, dir(), targets, conditions, [&](std::string_view text) { printed_ += text; });
+    std::vector<AnswerCheck> checks;
+    for (const std::string& condition : conditions) checks.push_back(failing_if(condition));
+    const ResultStyle style{.document = "{\n  \"schema\": \"x\"\n}\n", .title = "rows", .figures = {"half"}};
+    return write_results(manifest_, dir(), targets, style, checks, [&](std::string_view text) { printed_ += text; });
   }
   std::string first_text(const std::string& path, const std::string& sql) {
     Database database(path);
@@ -57,10 +61,24 @@ TEST_F(Results, ColumnsDoNotDependOnTheShards) {
   for (const std::uint64_t shards : {1U, 5U, 9U}) {
     const std::string place = scratch_.path("again" + std::to_string(shards));
     test::rows_by(study_, place, shards, 2, command_);
-    write_results(read_manifest(place, "test"), place, {{ResultFormat::kCsv, scratch_.path("other.csv")}}, {},
+    write_results(read_manifest(place, "test"), place, {{ResultFormat::kCsv, scratch_.path("other.csv")}}, {}, {},
                   [](std::string_view) {});
     EXPECT_EQ(scratch_.text("other.csv"), scratch_.text("two.csv")) << shards;
   }
+}
+
+TEST_F(Results, OneDocumentHasTheLines) {
+  write({{ResultFormat::kJson, ""}});
+  const Json document = Json::parse(printed_);
+  EXPECT_EQ(document["schema"], "x");
+  ASSERT_EQ(document["rows"].size(), 6U);
+  EXPECT_EQ(document["rows"][0], Json::parse(rows_.substr(0, rows_.find('\n'))));
+}
+
+TEST_F(Results, TablesShowWhatWasAskedAndTheFiguresNamed) {
+  write({{ResultFormat::kMarkdown, ""}});
+  EXPECT_NE(printed_.find("| a | b | status | half | reason |"), std::string::npos) << printed_;
+  EXPECT_NE(printed_.find("| 4 | b0 | ok | 2 |"), std::string::npos) << printed_;
 }
 
 TEST_F(Results, ADatabaseHasTypedColumns) {
@@ -87,7 +105,7 @@ TEST_F(Results, ADatabaseKeepsOtherTables) {
 TEST_F(Results, ConditionsCountRows) {
   const auto found = write({}, {"half > 1", "half > 9", "status <> 'ok'"});
   EXPECT_EQ(found[0].rows, 2U);
-  EXPECT_EQ(found[0].questions.front(), "scalecalc ask w4 --a 4 --b b0");
+  EXPECT_EQ(found[0].questions.front(), "scalecalc ask w4 --a 4 --b b0: half = 2");
   EXPECT_EQ(found[1].rows, 0U);
   EXPECT_EQ(found[2].rows, 2U);
 }

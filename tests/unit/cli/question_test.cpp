@@ -144,7 +144,7 @@ TEST(Question, WordsWithDashesStandBehindTheFlags) {
 TEST(Question, LeavesOutHowTheAnswerIsGiven) {
   const std::vector<std::string> words{"roofline", "matmul", "8x8x8", "--hw", "h100", "-q", "--fail-if", "time_s < 0"};
   EXPECT_EQ(Document::parse(output_of(words, {"--json", "--explain"}))["question"],
-            "scalecalc roofline matmul 8x8x8 --hw h100-sxm");
+            "scalecalc roofline matmul 8x8x8 --hw h100");
 }
 
 TEST(Perf, AloneSaysHowLongAnsweringTook) {

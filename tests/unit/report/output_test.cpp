@@ -75,7 +75,7 @@ TEST(Output, TableShowsLabelledFiguresOnly) {
 
 TEST(Output, CsvHasEveryFigureByItsKey) {
   EXPECT_EQ(render_csv(output_report(sample_output(), false)),
-            "flops,time_s,rates.inner,fits\n2000000000000,2,3.5,1\n");
+            "flops,time_s,rates_inner,fits\n2000000000000,2,3.5,1\n");
 }
 
 TEST(Output, JsonLinesCarryTheQuery) {
@@ -87,7 +87,7 @@ TEST(Output, JsonLinesCarryTheQuery) {
 TEST(Output, ARecordWithoutAFigureLeavesItsCellEmpty) {
   Output output = sample_output();
   output.blocks[0].records.push_back(Record{{figure("time_s", "time", Format::kSeconds, Cell(4.0))}});
-  EXPECT_EQ(render_csv(output_report(output, false)), "flops,time_s,rates.inner,fits\n2000000000000,2,3.5,1\n,4,,\n");
+  EXPECT_EQ(render_csv(output_report(output, false)), "flops,time_s,rates_inner,fits\n2000000000000,2,3.5,1\n,4,,\n");
 }
 
 TEST(Output, AFormulaSharedByFiguresIsToldOnce) {
@@ -111,7 +111,7 @@ TEST(Output, PeopleReadWhatIsShownAndMachinesTheValue) {
   output.blocks[0].records[0].figures[1].shown = "a while";
   EXPECT_NE(render_table(output_report(output, false), {}).find("a while"), std::string::npos);
   EXPECT_EQ(ordered_json::parse(output_json(output, "1.0", false))["points"][0]["time_s"], 2);
-  EXPECT_EQ(render_csv(output_report(output, false)), "flops,time_s,rates.inner,fits\n2000000000000,2,3.5,1\n");
+  EXPECT_EQ(render_csv(output_report(output, false)), "flops,time_s,rates_inner,fits\n2000000000000,2,3.5,1\n");
 }
 
 TEST(Output, ALongListOfDifferentFormulasIsExplainedWhole) {
