@@ -18,8 +18,9 @@ class Factor {
   explicit Factor(std::size_t n) : n_(n), a_(n * n, 0.0) {}
   double& at(std::size_t i, std::size_t j) { return a_[i * n_ + j]; }
 
-  void factorise() {
+  void factorise(const Stop& stop) {
     for (std::size_t j = 0; j < n_; ++j) {
+      if (should_stop(stop)) throw Stopped();
       double* row = &a_[j * n_];
       for (std::size_t k = 0; k < j; ++k) {
         const double* other = &a_[k * n_];
@@ -53,7 +54,7 @@ class Factor {
   std::vector<double> a_;
 };
 
-Factor normal_matrix(const RidgeSystem& system, const std::vector<RidgeRow>& rows, double damping) {
+Factor normal_matrix(const RidgeSystem& system, const std::vector<RidgeRow>& rows, double damping, const Stop& stop) {
   const std::size_t n = system.stray.size();
   Factor out(n);
   for (std::size_t i = 0; i < n; ++i) out.at(i, i) = 1 / (system.stray[i] * system.stray[i]);
@@ -73,15 +74,15 @@ Factor normal_matrix(const RidgeSystem& system, const std::vector<RidgeRow>& row
     }
   }
   for (std::size_t i = 0; i < n; ++i) out.at(i, i) *= 1 + damping;
-  out.factorise();
+  out.factorise(stop);
   return out;
 }
 
 }  // namespace
 
 std::vector<double> RidgeSystem::step(const std::vector<RidgeRow>& rows, const std::vector<double>& parameters,
-                                      double damping) const {
-  const Factor factor = normal_matrix(*this, rows, damping);
+                                      double damping, const Stop& stop) const {
+  const Factor factor = normal_matrix(*this, rows, damping, stop);
   std::vector<double> out(stray.size());
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = -parameters[i] / (stray[i] * stray[i]);
   for (const RidgeRow& row : rows) {
@@ -96,7 +97,7 @@ std::vector<double> RidgeSystem::step(const std::vector<RidgeRow>& rows, const s
 
 std::vector<std::vector<double>> RidgeSystem::spreads(const std::vector<RidgeRow>& rows,
                                                       const std::vector<std::vector<std::size_t>>& at) const {
-  const Factor factor = normal_matrix(*this, rows, 0);
+  const Factor factor = normal_matrix(*this, rows, 0, {});
   const auto spread = [&](const std::vector<std::size_t>& of, std::size_t k) {
     std::vector<double> x(stray.size(), 0.0);
     for (const std::size_t label : of) x[k * labels + label] = 1;
@@ -150,10 +151,14 @@ class ServingFitter final : CrossFit {
     out_.folds = blind().size();
     report_naive();
     report_errors(out_, Factors(system_.stray.size(), 0.0));
-    const std::vector<bool> all(rows_.size(), true);
-    spreads_ = spreads(design(all, fitted(), slopes_at(fitted(), all)));
     constexpr int kHalvings = 10;
-    const double scale = scale_of_errors(kHalvings);
+    double scale = 1;
+    out_.errors_fitted = !should_stop(stop());
+    if (out_.errors_fitted) {  // which takes as long as a step of a fit
+      const std::vector<bool> all(rows_.size(), true);
+      spreads_ = spreads(design(all, fitted(), slopes_at(fitted(), all)));
+      scale = scale_of_errors(kHalvings);
+    }
     report_bands(out_, scale);
     write_sets(scale);
     keep_wanted(catalog);
@@ -286,6 +291,14 @@ class ServingFitter final : CrossFit {
     std::vector<bool> seen;
     for (std::size_t i = 0; i < rows_.size(); ++i) seen.push_back(!fold || fold_of(i) != *fold);
     Factors at(system_.stray.size(), 0.0);
+    try {
+      improve(seen, at);
+    } catch (const Stopped&) {  // the best until then
+    }
+    return at;
+  }
+
+  void improve(const std::vector<bool>& seen, Factors& at) const {
     constexpr double kEnough = 1e-3;
     constexpr double kLargestDamping = 1e3;
     double now = loss(seen, at);
@@ -294,7 +307,7 @@ class ServingFitter final : CrossFit {
       const std::vector<RidgeRow> rows = design(seen, at, slopes_at(at, seen));
       double better = now;
       for (; better >= now && damping < kLargestDamping; damping = better < now ? damping : 10 * damping + 0.1) {
-        const std::vector<double> step = system_.step(rows, at, damping);
+        const std::vector<double> step = system_.step(rows, at, damping, stop());
         std::vector<double> moved = at;
         for (std::size_t j = 0; j < moved.size(); ++j) moved[j] += step[j];
         const double there = loss(seen, moved);
@@ -306,7 +319,6 @@ class ServingFitter final : CrossFit {
       now = better;
       damping = damping < 0.2 ? 0 : damping / 20;
     }
-    return at;
   }
 
   void report_naive() {
@@ -335,6 +347,7 @@ class ServingFitter final : CrossFit {
   }
 
   Efficiency widened(std::size_t i, Efficiency efficiency, double scale) const override {
+    if (spreads_.empty()) return efficiency;
     const std::vector<double>& spread = spreads_.at(rows_[i].labels.back());
     for (std::size_t k = 0; k < spread.size(); ++k) {
       (efficiency.serving.*(serve_slots()[k].field)).error = std::min(kLargestError, scale * std::expm1(spread[k]));
