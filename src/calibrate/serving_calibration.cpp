@@ -96,8 +96,9 @@ std::vector<double> RidgeSystem::step(const std::vector<RidgeRow>& rows, const s
 }
 
 std::vector<std::vector<double>> RidgeSystem::spreads(const std::vector<RidgeRow>& rows,
-                                                      const std::vector<std::vector<std::size_t>>& at) const {
-  const Factor factor = normal_matrix(*this, rows, 0, {});
+                                                      const std::vector<std::vector<std::size_t>>& at,
+                                                      const Stop& stop) const {
+  const Factor factor = normal_matrix(*this, rows, 0, stop);
   const auto spread = [&](const std::vector<std::size_t>& of, std::size_t k) {
     std::vector<double> x(stray.size(), 0.0);
     for (const std::size_t label : of) x[k * labels + label] = 1;
@@ -153,11 +154,12 @@ class ServingFitter final : CrossFit {
     report_errors(out_, Factors(system_.stray.size(), 0.0));
     constexpr int kHalvings = 10;
     double scale = 1;
-    out_.errors_fitted = !should_stop(stop());
-    if (out_.errors_fitted) {  // which takes as long as a step of a fit
+    try {
       const std::vector<bool> all(rows_.size(), true);
       spreads_ = spreads(design(all, fitted(), slopes_at(fitted(), all)));
       scale = scale_of_errors(kHalvings);
+    } catch (const Stopped&) {
+      out_.errors_fitted = false;
     }
     report_bands(out_, scale);
     write_sets(scale);
@@ -247,6 +249,7 @@ class ServingFitter final : CrossFit {
     constexpr double kStep = 0.01;
     std::vector<std::vector<double>> out;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (should_stop(stop())) throw Stopped();
       if (!wanted[i]) {
         out.emplace_back();
         continue;
@@ -340,7 +343,7 @@ class ServingFitter final : CrossFit {
     std::vector<std::vector<std::size_t>> at;
     at.reserve(labels.size());
     for (const auto& [last, all] : labels) at.push_back(all);
-    std::vector<std::vector<double>> found = system_.spreads(rows, at);
+    std::vector<std::vector<double>> found = system_.spreads(rows, at, stop());
     std::map<std::size_t, std::vector<double>> out;
     for (std::size_t i = 0; i < at.size(); ++i) out[at[i].back()] = std::move(found[i]);
     return out;

@@ -31,8 +31,10 @@ struct RidgeSystem {
   std::vector<double> step(const std::vector<RidgeRow>& rows, const std::vector<double>& parameters, double damping = 0,
                            const Stop& stop = {}) const;
   /// Standard deviation of each coefficient's logarithm at each of some rows' labels, given the rows.
+  /// Stopped likewise.
   std::vector<std::vector<double>> spreads(const std::vector<RidgeRow>& rows,
-                                           const std::vector<std::vector<std::size_t>>& at) const;
+                                           const std::vector<std::vector<std::size_t>>& at,
+                                           const Stop& stop = {}) const;
 };
 
 using ServeCalibrateQuestion = CalibrateQuestionOf<Serving>;
