@@ -18,8 +18,9 @@ class Factor {
   explicit Factor(std::size_t n) : n_(n), a_(n * n, 0.0) {}
   double& at(std::size_t i, std::size_t j) { return a_[i * n_ + j]; }
 
-  void factorise() {
+  void factorise(const Stop& stop) {
     for (std::size_t j = 0; j < n_; ++j) {
+      if (should_stop(stop)) throw Stopped();
       double* row = &a_[j * n_];
       for (std::size_t k = 0; k < j; ++k) {
         const double* other = &a_[k * n_];
@@ -53,7 +54,7 @@ class Factor {
   std::vector<double> a_;
 };
 
-Factor normal_matrix(const RidgeSystem& system, const std::vector<RidgeRow>& rows, double damping) {
+Factor normal_matrix(const RidgeSystem& system, const std::vector<RidgeRow>& rows, double damping, const Stop& stop) {
   const std::size_t n = system.stray.size();
   Factor out(n);
   for (std::size_t i = 0; i < n; ++i) out.at(i, i) = 1 / (system.stray[i] * system.stray[i]);
@@ -73,15 +74,15 @@ Factor normal_matrix(const RidgeSystem& system, const std::vector<RidgeRow>& row
     }
   }
   for (std::size_t i = 0; i < n; ++i) out.at(i, i) *= 1 + damping;
-  out.factorise();
+  out.factorise(stop);
   return out;
 }
 
 }  // namespace
 
 std::vector<double> RidgeSystem::step(const std::vector<RidgeRow>& rows, const std::vector<double>& parameters,
-                                      double damping) const {
-  const Factor factor = normal_matrix(*this, rows, damping);
+                                      double damping, const Stop& stop) const {
+  const Factor factor = normal_matrix(*this, rows, damping, stop);
   std::vector<double> out(stray.size());
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = -parameters[i] / (stray[i] * stray[i]);
   for (const RidgeRow& row : rows) {
@@ -95,8 +96,9 @@ std::vector<double> RidgeSystem::step(const std::vector<RidgeRow>& rows, const s
 }
 
 std::vector<std::vector<double>> RidgeSystem::spreads(const std::vector<RidgeRow>& rows,
-                                                      const std::vector<std::vector<std::size_t>>& at) const {
-  const Factor factor = normal_matrix(*this, rows, 0);
+                                                      const std::vector<std::vector<std::size_t>>& at,
+                                                      const Stop& stop) const {
+  const Factor factor = normal_matrix(*this, rows, 0, stop);
   const auto spread = [&](const std::vector<std::size_t>& of, std::size_t k) {
     std::vector<double> x(stray.size(), 0.0);
     for (const std::size_t label : of) x[k * labels + label] = 1;
@@ -150,10 +152,15 @@ class ServingFitter final : CrossFit {
     out_.folds = blind().size();
     report_naive();
     report_errors(out_, Factors(system_.stray.size(), 0.0));
-    const std::vector<bool> all(rows_.size(), true);
-    spreads_ = spreads(design(all, fitted(), slopes_at(fitted(), all)));
     constexpr int kHalvings = 10;
-    const double scale = scale_of_errors(kHalvings);
+    double scale = 1;
+    try {
+      const std::vector<bool> all(rows_.size(), true);
+      spreads_ = spreads(design(all, fitted(), slopes_at(fitted(), all)));
+      scale = scale_of_errors(kHalvings);
+    } catch (const Stopped&) {
+      out_.errors_fitted = false;
+    }
     report_bands(out_, scale);
     write_sets(scale);
     keep_wanted(catalog);
@@ -242,6 +249,7 @@ class ServingFitter final : CrossFit {
     constexpr double kStep = 0.01;
     std::vector<std::vector<double>> out;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (should_stop(stop())) throw Stopped();
       if (!wanted[i]) {
         out.emplace_back();
         continue;
@@ -286,6 +294,14 @@ class ServingFitter final : CrossFit {
     std::vector<bool> seen;
     for (std::size_t i = 0; i < rows_.size(); ++i) seen.push_back(!fold || fold_of(i) != *fold);
     Factors at(system_.stray.size(), 0.0);
+    try {
+      improve(seen, at);
+    } catch (const Stopped&) {  // the best until then
+    }
+    return at;
+  }
+
+  void improve(const std::vector<bool>& seen, Factors& at) const {
     constexpr double kEnough = 1e-3;
     constexpr double kLargestDamping = 1e3;
     double now = loss(seen, at);
@@ -294,7 +310,7 @@ class ServingFitter final : CrossFit {
       const std::vector<RidgeRow> rows = design(seen, at, slopes_at(at, seen));
       double better = now;
       for (; better >= now && damping < kLargestDamping; damping = better < now ? damping : 10 * damping + 0.1) {
-        const std::vector<double> step = system_.step(rows, at, damping);
+        const std::vector<double> step = system_.step(rows, at, damping, stop());
         std::vector<double> moved = at;
         for (std::size_t j = 0; j < moved.size(); ++j) moved[j] += step[j];
         const double there = loss(seen, moved);
@@ -306,7 +322,6 @@ class ServingFitter final : CrossFit {
       now = better;
       damping = damping < 0.2 ? 0 : damping / 20;
     }
-    return at;
   }
 
   void report_naive() {
@@ -328,13 +343,14 @@ class ServingFitter final : CrossFit {
     std::vector<std::vector<std::size_t>> at;
     at.reserve(labels.size());
     for (const auto& [last, all] : labels) at.push_back(all);
-    std::vector<std::vector<double>> found = system_.spreads(rows, at);
+    std::vector<std::vector<double>> found = system_.spreads(rows, at, stop());
     std::map<std::size_t, std::vector<double>> out;
     for (std::size_t i = 0; i < at.size(); ++i) out[at[i].back()] = std::move(found[i]);
     return out;
   }
 
   Efficiency widened(std::size_t i, Efficiency efficiency, double scale) const override {
+    if (spreads_.empty()) return efficiency;
     const std::vector<double>& spread = spreads_.at(rows_[i].labels.back());
     for (std::size_t k = 0; k < spread.size(); ++k) {
       (efficiency.serving.*(serve_slots()[k].field)).error = std::min(kLargestError, scale * std::expm1(spread[k]));

@@ -27,11 +27,14 @@ struct RidgeSystem {
   std::size_t labels = 0;
   std::vector<double> stray;  ///< of every parameter
 
-  std::vector<double> step(const std::vector<RidgeRow>& rows, const std::vector<double>& parameters,
-                           double damping = 0) const;
+  /// Stopped if asked to end before.
+  std::vector<double> step(const std::vector<RidgeRow>& rows, const std::vector<double>& parameters, double damping = 0,
+                           const Stop& stop = {}) const;
   /// Standard deviation of each coefficient's logarithm at each of some rows' labels, given the rows.
+  /// Stopped likewise.
   std::vector<std::vector<double>> spreads(const std::vector<RidgeRow>& rows,
-                                           const std::vector<std::vector<std::size_t>>& at) const;
+                                           const std::vector<std::vector<std::size_t>>& at,
+                                           const Stop& stop = {}) const;
 };
 
 using ServeCalibrateQuestion = CalibrateQuestionOf<Serving>;
@@ -47,6 +50,7 @@ struct ServeSet : FitErrors {
 /// Before: by the families' coefficients. Its baseline: the naive one.
 struct ServeCalibration : FitReportOf<Serving> {
   std::vector<ServeSet> sets;  ///< of rows whose engine is known
+  bool errors_fitted = true;   ///< false: interrupted, the coefficients' errors are the families'
   std::size_t folds = 0;       ///< held out; fewer than asked for if interrupted
 };
 

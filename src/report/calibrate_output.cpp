@@ -213,6 +213,7 @@ Output calibrate_output(const ServeCalibration& c, const std::vector<std::string
   const PlotAxis error{.title = "median error", .format = Format::kFraction};
   out.plots = {value_bars("Median error of all rows", error, medians),
                value_bars("Median error of engines on chips, held out", error, sets)};
+  if (!c.errors_fitted) out.warnings.emplace_back("interrupted: the errors of the coefficients are the families'");
   if (c.coverage) line(percent_text(*c.coverage) + " of the held-out rows lie within the errors written down.");
   say_interrupted(c, out);
   out.query.figures = {list_figure("files", "measurements", {files.begin(), files.end()})};
