@@ -92,7 +92,8 @@ void FlagReader::refuse_other_modes() {
   }
   Modes with_outputs = 0;
   for (std::size_t m = 0; m < modes.size(); ++m) with_outputs |= modes[m].has_outputs ? 1U << m : 0U;
-  for (const std::string_view output : {"--output", "--json", "--only", "--columns", "--plot", "--fail-if", "--expect", "--perf"}) {
+  for (const std::string_view output :
+       {"--output", "--json", "--only", "--columns", "--plot", "--fail-if", "--expect", "--perf"}) {
     if (find_flag(flags_, output) == nullptr) refuse(output, with_outputs);
   }
 }
@@ -109,16 +110,11 @@ std::string FlagReader::text(std::string_view name) {
   return given.value_or("");
 }
 
-bool FlagReader::given_of(std::string_view names) const {
-  const std::vector<std::string> all = parts_between(names, ' ');
-  return std::any_of(all.begin(), all.end(), [&](const std::string& name) { return arguments_.has(name); });
-}
-
 void FlagReader::refuse_lonely() {
   for (const Flag& flag : flags_) {
     if (!arguments_.has(flag.name) || !is_ours(flag)) continue;
     for (const FlagNeed& need : flag.needs) {
-      if (need.flags.empty() || given_of(need.flags)) continue;
+      if (need.flags.empty() || arguments_.has_one_of(need.flags)) continue;
       problem(fmt::format(fmt::runtime(need.why), flag.name), std::string(need.hint));
     }
   }

@@ -79,8 +79,6 @@ class FlagReader {
   /// Of the mode asked for; of any if that is not clear.
   bool is_ours(const Flag& flag) const { return !mode_ || flag.is_of(*mode_); }
   void refuse_other_modes();
-  /// Whether one of these is given: "--mtbf --mtbf-node".
-  bool given_of(std::string_view names) const;
   void refuse_lonely();
   void refuse_both();
   void refuse_picture();

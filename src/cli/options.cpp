@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/diagnostic.h"
 #include "base/text.h"
+#include "cli/comma_list.h"
 #include "cli/commands.h"
 #include "cli/foreign_words.h"
 
@@ -212,6 +213,11 @@ std::size_t first_word(const std::vector<std::string>& args, std::span<const Fla
     if (takes && word.find('=') == std::string::npos) ++i;
   }
   return args.size();
+}
+
+bool Arguments::has_one_of(std::string_view flags) const {
+  const std::vector<std::string> all = parts_between(flags, ' ');
+  return std::any_of(all.begin(), all.end(), [&](const std::string& flag) { return has(flag); });
 }
 
 std::optional<std::string> Arguments::value(std::string_view flag) const {

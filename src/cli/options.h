@@ -22,6 +22,8 @@ std::span<const Flag> common_flags();
 class Arguments {
  public:
   bool has(std::string_view flag) const { return values_.contains(flag); }
+  /// Whether one of these is given: "--mtbf --mtbf-node".
+  bool has_one_of(std::string_view flags) const;
   /// The value of a flag given once; nothing if it was not given.
   std::optional<std::string> value(std::string_view flag) const;
   std::vector<std::string> values(std::string_view flag) const;

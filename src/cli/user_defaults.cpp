@@ -213,11 +213,14 @@ class DefaultTaker {
       if (flag.name != name || flag.value != value || !flag.words.empty()) return false;
       if (mode_ && !flag.is_of(*mode_)) return false;
       for (const Flag& other : flags) {
-        if (!flag.says.empty() && other.says == flag.says && arguments_.has(other.name)) return false;
+        if (!arguments_.has(other.name)) continue;
+        if (!flag.says.empty() && other.says == flag.says) return false;
+        const std::vector<std::string> excluded = parts_between(other.excludes, ' ');
+        if (std::find(excluded.begin(), excluded.end(), name) != excluded.end()) return false;
       }
-      const std::vector<std::string> needs = parts_between(flag.needs, ' ');
-      return flag.needs.empty() ||
-             std::any_of(needs.begin(), needs.end(), [&](const std::string& other) { return arguments_.has(other); });
+      return !arguments_.has_one_of(flag.excludes) &&
+             std::all_of(flag.needs.begin(), flag.needs.end(),
+                         [&](const FlagNeed& need) { return need.flags.empty() || arguments_.has_one_of(need.flags); });
     });
   }
 

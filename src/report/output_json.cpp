@@ -91,7 +91,14 @@ Json picture_json(const Plot& plot) {
                      {"y", m.kind == PlotMarkKind::kAtX ? Json(nullptr) : whole(m.at.y)},
                      {"text", m.text}});
   }
-  for (const PlotBar& b : plot.bars) bars.push_back({{"label", b.label}, {"low", b.low}, {"high", b.high}});
+  for (const PlotBar& b : plot.bars) {
+    Json spans = Json::array();
+    for (const PlotSpan& s : b.spans) {
+      const Json kind = plot.bar_kinds.empty() ? Json(nullptr) : Json(plot.bar_kinds.at(s.kind));
+      spans.push_back({{"from", s.from}, {"to", s.to}, {"kind", kind}});
+    }
+    bars.push_back({{"label", b.label}, {"spans", std::move(spans)}});
+  }
   return {{"title", plot.title},
           {"x", axis_json(plot.x)},
           {"y", plot.bars.empty() ? axis_json(plot.y) : Json(nullptr)},
