@@ -205,8 +205,12 @@ TEST(Calibrate, InterruptedHasTheBestFitUntilThen) {
       EXPECT_LE(c.folds.size(), 1U) << share;
       EXPECT_EQ(c.coverage.has_value(), !c.folds.empty()) << share;
       EXPECT_LE(c.inside.mean_abs, c.before.mean_abs) << share;
-      if (c.folds.empty()) EXPECT_FALSE(c.better()) << share;
-      if (!c.converged) EXPECT_TRUE(c.folds.empty()) << share;
+      if (c.folds.empty()) {
+        EXPECT_FALSE(c.better()) << share;
+      }
+      if (!c.converged) {
+        EXPECT_TRUE(c.folds.empty()) << share;
+      }
     } catch (const Stopped&) {
       EXPECT_EQ(without_folds + with_one, 0U) << "before the fit alone";
     }
