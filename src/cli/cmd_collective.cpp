@@ -148,8 +148,8 @@ constexpr std::array kCollectiveFlags{
         .by<read_collective_mesh>()
         .saying(kWhichChips),
     text("--topology", "AxBxC", "a torus slice with axes X, Y, Z", "4x4x4")
-         .by<kReadShape<&CollectiveQuestion::topology>>()
-         .saying(kWhichChips),
+        .by<kReadShape<&CollectiveQuestion::topology>>()
+        .saying(kWhichChips),
     text("--axes", "X,Y", "mesh axes the collective runs over (default: all)", "X,Y")
         .by<read_axis_names<&CollectiveQuestion::axes>>(),
     text("--replicated", "Z", "mesh axes that hold copies and help an all-gather", "Z")

@@ -39,13 +39,13 @@ struct Command {
   std::span<const Mode> modes{};  ///< empty: every flag has a meaning in every question
   /// Position of the mode that is asked for; nothing if that is not clear, which the command complains about.
   std::optional<std::size_t> (*mode_of)(const Arguments&) = nullptr;
-  std::optional<CatalogKind> names{};   ///< what its words name: models, or chips
-  std::string_view check_fails{};       ///< exit status 1 beside --fail-if: "the error is above --max-error"; may be empty
-  std::string_view nothing_fits{};      ///< exit status 3, the same
-  bool interruptible = false;           ///< asked to end, it answers with what it has, which may be partial
-  std::string_view draws{};             ///< what --plot shows: "throughput over chips"; empty: nothing
-  bool own_exits = false;               ///< the notes say what its exit statuses are
-  std::string_view figures{};           ///< columns that a table of many answers shows: "step_time_s mfu"; empty: few
+  std::optional<CatalogKind> names{};  ///< what its words name: models, or chips
+  std::string_view check_fails{};   ///< exit status 1 beside --fail-if: "the error is above --max-error"; may be empty
+  std::string_view nothing_fits{};  ///< exit status 3, the same
+  bool interruptible = false;       ///< asked to end, it answers with what it has, which may be partial
+  std::string_view draws{};         ///< what --plot shows: "throughput over chips"; empty: nothing
+  bool own_exits = false;           ///< the notes say what its exit statuses are
+  std::string_view figures{};       ///< columns that a table of many answers shows: "step_time_s mfu"; empty: few
   std::span<const FlagGroup> common{};  ///< of the short help; empty: it shows every flag
 };
 

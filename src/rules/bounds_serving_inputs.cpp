@@ -163,12 +163,11 @@ void ServingInputs::kv_of_model(const ModelSpec& model, BoundList& list) {
   BytesOf<Traced> constant;
   if (states.value() > 0) {
     constant = read(kReader, states, "states", "of recurrent layers, in fp32");
-    list.assume(
-        Assumption{fmt::format("recurrent layers keep {} of each sequence, whatever its length",
-                               bytes_text(states.value())),
-                   "", model.source}
-            .as("recurrent_state_bytes")
-            .is(states.value()));
+    list.assume(Assumption{
+        fmt::format("recurrent layers keep {} of each sequence, whatever its length", bytes_text(states.value())), "",
+        model.source}
+                    .as("recurrent_state_bytes")
+                    .is(states.value()));
   }
   if (!context) return;
   kv_per_sequence =

@@ -159,7 +159,7 @@ struct ServeAnswer {
   std::optional<std::size_t> prefill_system;  ///< of these, the one that takes prompts for the others
   std::vector<ServePoint> points;             ///< fastest for the user first
   std::optional<ServePoint> best;
-  std::vector<BindingLimit> limits;     ///< nothing meets them
+  std::vector<BindingLimit> limits;    ///< nothing meets them
   std::vector<FlagChange> would_meet;  ///< changes seen to meet them
   std::size_t layouts = 0, evaluated = 0;
   double elapsed_s = 0;

@@ -25,6 +25,7 @@ struct FlagQuestion {
   Reasons unchanged{};
 };
 
+constexpr const char* kNoTensorRanks = "no plan of the answer has tensor ranks, hidden or not";
 constexpr const char* kOneDomain = "chips of a group that small lie in one domain of every tier";
 
 const std::vector<FlagQuestion>& flag_questions() {
@@ -34,8 +35,8 @@ const std::vector<FlagQuestion>& flag_questions() {
       {"train llama3-8b --hw=tpu-v5p --chips=64"},
       {"train llama3-8b --hw=h100-sxm --chips=16 --tokens=1T --mtbf=5000h"},
       {"train llama3-8b --hw=h100-sxm --chips=8 --lora=16"},
-      {"train llama3-8b --hw=h100-sxm --chips=8..32 --tokens=1T"},
-      {"train llama3-8b --hw=h100-sxm --chips=16 --tokens=1T --pareto"},
+      {"train llama3-8b --hw=h100-sxm --chips=8..32 --tokens=1T", {{"--tp-overlap", kNoTensorRanks}}},
+      {"train llama3-8b --hw=h100-sxm --chips=16 --tokens=1T --pareto", {{"--tp-overlap", kNoTensorRanks}}},
       {"serve llama3-8b --hw=h100-sxm --chips=8"},
       {"serve mixtral-8x7b --hw=h100-sxm --chips=8"},
       {"serve llama3-8b --hw=h100-sxm --rate=5 --simulate=200"},

@@ -43,8 +43,8 @@ TEST(TrainJson, HasTheKeysOfTheContractInOrder) {
                                               "reserve", "total", "capacity"}));
   EXPECT_EQ(keys(plan["run"]),
             (Keys{"tokens", "steps", "time_s", "chip_hours", "cost_usd", "energy_j", "economics", "power"}));
-  EXPECT_EQ(keys(json["search"]), (Keys{"candidates", "feasible", "evaluated", "pruned", "rejected", "stack_facts",
-                                        "complete"}));
+  EXPECT_EQ(keys(json["search"]),
+            (Keys{"candidates", "feasible", "evaluated", "pruned", "rejected", "stack_facts", "complete"}));
 }
 
 TEST(TrainJson, GivesBaseUnits) {

@@ -79,7 +79,8 @@ TEST(PlanPlacement, ExpertsSayWhereTheyLie) {
     const Group group = expert_group(p.plan.placement, p.plan.layout);
     EXPECT_EQ(group.size(), 8);
     const auto& places = p.figures.placement;
-    const auto ep = std::find_if(places.begin(), places.end(), [](const PlacedGroup& at) { return at.dimension == "ep"; });
+    const auto ep =
+        std::find_if(places.begin(), places.end(), [](const PlacedGroup& at) { return at.dimension == "ep"; });
     ASSERT_NE(ep, places.end());
     EXPECT_EQ(ep->where, placed_group("ep", a.hw, p.plan.slice, group).where);
     std::int64_t members = 1;
