@@ -390,6 +390,12 @@ void set_node_bandwidth(const Measurement& row, HardwareSpec& hw) {
   }
 }
 
+/// A run whose source says what lay with the host had a host that held it, whatever the chip's file says of hosts.
+void trust_host(const Measurement& row, HardwareSpec& hw) {
+  constexpr double kNoLimit = 1e18;
+  if (row.offload != 0 && hw.host_memory().value() <= 0) hw.host_ram = Bytes(kNoLimit);
+}
+
 std::int64_t slices_of_row(const Measurement& row, const HardwareSpec& hw) {
   if (!hw.is_torus() || row.slices > 0) return std::max<std::int64_t>(1, row.slices);
   const std::int64_t torus = row.scaleup_domain;
@@ -541,6 +547,7 @@ RowQuestion row_question(const Measurement& row, const Catalog& catalog, const s
   r.model = model_of(row, catalog);
   r.hw = chip_of(row, catalog, set, {"compute.matmul", "hbm", "host"});
   set_node_bandwidth(row, r.hw);
+  trust_host(row, r.hw);
   r.workload = workload_of(row, r.hw);
   const StackCoefficients& stack = stack_of(row, r.hw);
   out.basis = stack.name == row.stack ? stack.basis : StackBasis::kDefault;

@@ -123,7 +123,7 @@ def held_out_tables(sets, rl):
     for name in ("train-2", "memory-2"):
         out += ["", f"`{name}` by source:", "", *group_table(sets[name], "group")]
     reasons = [[name, reason, count] for name, found in [*sets.items(), (RL, rl)]
-               for reason, count in sorted(found["summary"]["skipped"].items())]
+               for reason, count in sorted(found["summary"].get("skipped", {}).items())]
     return out + ["", *table(["set", "left out", "rows"], reasons)]
 
 
@@ -185,7 +185,7 @@ def unused(file):
     document = yaml.load(file.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     out = []
     for part, key in (("models", "model"), ("sources", "source")):
-        used = {row[key] for row in document["rows"]}
+        used = {{**document.get("common", {}), **row}[key] for row in document["rows"]}
         out += [f"{file.name}: {part}: nothing uses {name}" for name in document.get(part, {}) if name not in used]
     return out
 
@@ -198,8 +198,8 @@ def main():
     memory = validate(root, binary, MEMORY)
     serving = validate(root, binary, SERVE)
     ideal = validate(root, binary, TRAIN, "--efficiency", "ideal")
-    held_out = {name: validate(root, binary, name) for name in HELD_OUT}
-    rl = validate(root, binary, RL)
+    held_out = {name: validate(root, binary, f"configs/measurements/{name}.yaml") for name in HELD_OUT}
+    rl = validate(root, binary, f"configs/measurements/{RL}.yaml")
     path = root / "docs/accuracy.md"
     text = path.read_text(encoding="utf-8")
     wanted = text
