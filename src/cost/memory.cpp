@@ -162,12 +162,13 @@ class MemoryCounter {
  private:
   /// Ranks that divide what ZeRO divides from this stage on.
   double ways(int from_zero) const {
-    return layout_.zero < from_zero ? 1.0 : static_cast<double>(layout_.zero == 3 ? ch_.shard.size : ch_.data.size);
+    return layout_.zero < from_zero ? 1.0
+                                    : static_cast<double>(layout_.shards_in_groups() ? ch_.shard.size : ch_.data.size);
   }
   double expert_ways(int from_zero) const {
     return layout_.zero < from_zero
                ? 1.0
-               : static_cast<double>(layout_.zero == 3 ? ch_.expert_shard.size : ch_.expert_data.size);
+               : static_cast<double>(layout_.shards_in_groups() ? ch_.expert_shard.size : ch_.expert_data.size);
   }
 
   /// Moves to the host what is kept there. On the chip remain two layers' worth on their way: weights that FSDP does

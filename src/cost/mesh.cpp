@@ -34,7 +34,7 @@ bool experts_fold(const Placement& placement, const Layout& layout) {
   Group rest;
   std::vector<Group> nested = expert_nest(placement, layout);
   if (!fold(nested, layout.ep, folded, rest)) return false;
-  if (layout.zero != 3) return true;
+  if (!layout.shards_in_groups()) return true;
   nested.pop_back();  // shards of expert weights lie inside one FSDP replica
   return fold(nested, layout.ep, folded, rest);
 }

@@ -26,8 +26,9 @@ class StageEnds {
     StageEnd<R> out;
     const Precision& p = in_.workload->precision;
     const bool sharded = layout_.zero == 3;
-    const Channel<R>& channel = sharded ? ch_.replicate : ch_.data;
-    const Channel<R>& experts = sharded ? ch_.expert_replicate : ch_.expert_data;
+    const bool grouped = !sharded && layout_.shards_in_groups();
+    const Channel<R>& channel = sharded ? ch_.replicate : grouped ? ch_.shard : ch_.data;
+    const Channel<R>& experts = sharded ? ch_.expert_replicate : grouped ? ch_.expert_shard : ch_.expert_data;
     out.reduce = out.dp = twin_time(stage, dense, expert);
     if (channel.size == 1 && experts.size == 1) return out;
     const R shards(sharded ? static_cast<double>(ch_.shard.size) : 1.0);
@@ -45,9 +46,9 @@ class StageEnds {
       out.dp += exposed(reduce, chunks_, share, backward, kGradients, label);
       return out;
     }
-    const SecondsOf<R> scatter =
-        named(all_gather_time(channel, gradients) + expert_time(experts, expert_gradients, false),
-              "gradients' reduce-scatter", kWhole, label);
+    SecondsOf<R> scatter = named(all_gather_time(channel, gradients) + expert_time(experts, expert_gradients, false),
+                                 "gradients' reduce-scatter", kWhole, label);
+    if (grouped) scatter = named(scatter + between_groups(gradients, expert_gradients), kReduced, kWhole, label);
     out.reduce += scatter;
     out.gather = named(all_gather_time(channel, BytesOf<R>(dense * R(p.weight_bytes))) +
                            expert_time(experts, BytesOf<R>(expert * R(p.weight_bytes)), false),
@@ -65,9 +66,11 @@ class StageEnds {
   SecondsOf<R> optimizer(const StageShape& stage, const R& dense, const R& expert, std::string_view label = "") const {
     const Optimizer& o = in_.workload->optimizer;
     const double ways =
-        layout_.zero == 0 ? 1.0 : static_cast<double>(layout_.zero == 3 ? ch_.shard.size : ch_.data.size);
+        layout_.zero == 0 ? 1.0 : static_cast<double>(layout_.shards_in_groups() ? ch_.shard.size : ch_.data.size);
     const double expert_ways =
-        layout_.zero == 0 ? 1.0 : static_cast<double>(layout_.zero == 3 ? ch_.expert_shard.size : ch_.expert_data.size);
+        layout_.zero == 0
+            ? 1.0
+            : static_cast<double>(layout_.shards_in_groups() ? ch_.expert_shard.size : ch_.expert_data.size);
     const double twins = layout_.zero == 0 ? 1.0 : static_cast<double>(stage.parts);
     const R updated = named(dense / R(ways * twins) + expert / R(expert_ways * twins), "parameters one chip updates",
                             "its shard of the stage", label);
@@ -82,6 +85,7 @@ class StageEnds {
  private:
   static constexpr std::string_view kWhole = "bytes x seconds per byte, and latency";
   static constexpr std::string_view kHiding = "OVERLAP, docs/model.md, with one kind of traffic";
+  static constexpr std::string_view kReduced = "gradients' reduce-scatter, and all-reduce between groups";
   static constexpr std::string_view kPass = "through the layers of the stage";
 
   /// What an explanation calls the parts of a transfer.
@@ -124,6 +128,14 @@ class StageEnds {
     const R bytes(sharded ? (p.reduced_bytes + p.weight_bytes) / 2 : p.reduced_bytes);
     const BytesOf<R> exchanged((dense / ways + expert / expert_ways) * bytes);
     return max(send_time(ch_.pp, exchanged), all_to_all_time(ch_.pp, exchanged));
+  }
+
+  /// Each rank of a group has summed its shard of the gradients; the copies of it in other groups are summed too.
+  SecondsOf<R> between_groups(const BytesOf<R>& gradients, const BytesOf<R>& expert_gradients) const {
+    const R ways(static_cast<double>(ch_.shard.size));
+    const R expert_ways(static_cast<double>(ch_.expert_shard.size));
+    return all_reduce_time(ch_.replicate, gradients / ways) +
+           expert_time(ch_.expert_replicate, expert_gradients / expert_ways, true);
   }
 
   SecondsOf<R> expert_time(const Channel<R>& channel, const BytesOf<R>& bytes, bool reduce) const {

@@ -85,9 +85,7 @@ bool drop_momentum(RowQuestion& q) {
 }
 
 bool drop_master(RowQuestion& q) {
-  Workload& w = q.resolved.workload;
-  w.memory.sharded_master = false;
-  w.optimizer.state_bytes = w.optimizer.moments * w.optimizer.moment_bytes;
+  train_in_16_bits(q.resolved.workload);
   return true;
 }
 
@@ -348,6 +346,9 @@ void Training::count(const std::vector<const PredictedRow*>& rows, Compared comp
     if (row->error > 0) ++out.too_slow;
     if (!row->fits) ++out.out_of_memory;
     if (!row->assumed.empty()) ++out.made_to_fit;
+    if (!row->row.stack.empty()) continue;
+    ++out.of_unknown_software;
+    if (!row->row.framework.empty()) out.unknown_software.insert(row->row.framework);
   }
   by_source(rows, out);
   if (compared != Compared::kStepTime) return;

@@ -3,7 +3,9 @@ the chips' own coefficients, then chip by chip. Factors that predict unseen runs
 into configs/efficiency, a chip's own set into configs/hardware where it is better still, and what came of each fit into
 docs/accuracy.md.
 
-    python3 tests/fit/stacks.py ROOT SCALECALC [--date 2026-11]
+    python3 tests/fit/stacks.py ROOT SCALECALC [--date 2026-11] [--also train-2,small-steps]
+
+--also fits to sets of configs/measurements that are held out otherwise.
 
 Fits start from the files without any stack's block, so the outcome does not depend on what was shipped before."""
 import collections
@@ -18,13 +20,18 @@ import tempfile
 
 import yaml
 
-TRAIN = "configs/measurements/train.yaml"
+SETS = ["configs/measurements/train.yaml"]
 FEWEST_RUNS = 6  # a few coefficients need a few runs; held-out error decides
 DATE = "2026-11"
 
 
 def load(path):
     return yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def rows_of(path):
+    document = load(path)
+    return [{**document.get("common", {}), **row} for row in document["rows"]]
 
 
 def plain(name):
@@ -115,7 +122,7 @@ def family_with_stacks(text, blocks):
 
 def fit(root, binary, configs, target, stack, date):
     """`target`: ("--hw", chip) or ("--family", name)."""
-    run = subprocess.run([binary, "calibrate", TRAIN, *target, "--stack", stack, "--date", date, "--config-dir",
+    run = subprocess.run([binary, "calibrate", *SETS, *target, "--stack", stack, "--date", date, "--config-dir",
                           str(configs), "--json"], cwd=root, capture_output=True, text=True)
     if run.returncode != 0:
         return None
@@ -150,7 +157,7 @@ def table_row(name, stack, found, shipped):
 
 def summary(root, binary, configs, unseen):
     """Every row that can be predicted: held out where a fit to its stack is shipped, unfitted elsewhere."""
-    run = subprocess.run([binary, "validate", TRAIN, "--config-dir", str(configs), "--json"], cwd=root,
+    run = subprocess.run([binary, "validate", *SETS, "--config-dir", str(configs), "--json"], cwd=root,
                          capture_output=True, text=True, check=True)
     rows = json.loads(run.stdout)["rows"]
     lines = ["| every run, unseen | rows | by a fitted set | mean | median | bias | unfitted mean | median | bias |",
@@ -178,7 +185,9 @@ def main():
     chips, stacks = names(root / "configs/hardware"), names(root / "configs/stacks")
     family_of = {load(path)["name"]: load(path)["family"] for path in (root / "configs/hardware").glob("*.yaml")}
     groups, families = collections.Counter(), collections.Counter()
-    for row in load(root / TRAIN)["rows"]:
+    if "--also" in sys.argv:
+        SETS.extend(f"configs/measurements/{name}.yaml" for name in sys.argv[sys.argv.index("--also") + 1].split(","))
+    for row in (row for name in SETS for row in rows_of(root / name)):
         chip, stack = chips.get(plain(row["chip"])), stacks.get(plain(row.get("framework", "")))
         if chip and stack:
             groups[chip, stack] += 1
