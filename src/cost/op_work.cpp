@@ -22,9 +22,12 @@ OpWork<R>::OpWork(const Reader<R>& reader, const ChipRates<R>& chip, const Workl
   cp_ = reader.input(static_cast<double>(inner.cp), "cp", "layout");
   seq_ = reader.input(static_cast<double>(workload.seq), "seq", "workload");
   packs_ = workload.fine_tune && is_unpacked(*workload.fine_tune, workload.precision);
-  if (workload.expert_load && inner.ep > 1) {
+  const bool even = workload.balanced_experts || workload.expert_capacity;
+  if (inner.ep > 1 && workload.expert_load) {
     load_ = reader.input(workload.expert_load->fullest(inner.ep), "fullest expert rank over the mean",
                          "--expert-load, docs/model.md [EXPERT-LOAD]");
+  } else if (inner.ep > 1 && !even) {
+    load_ = chip.moe_imbalance;
   }
   tokens_ = named(sequences_ * seq_ / cp_, "tokens per microbatch and chip", "layout: micro_batch_seqs x seq / cp");
 }
@@ -151,14 +154,12 @@ Work<R> OpWork<R>::grouped(const Op<R>& op, bool backward) const {
   const R part(1 / static_cast<double>(inner_.etp));
   const R k = named(op.tp == TpRule::kExpertRow ? op.k * part : op.k, op.name, kWidth, "input width of");
   const R n = named(op.tp == TpRule::kExpertRow ? op.n : op.n * part, op.name, kWidth, "output width of");
-  const bool even = workload_.balanced_experts || workload_.expert_capacity || workload_.expert_load;
-  const R imbalance = even ? R(1.0) : chip_.moe_imbalance;
   const R experts = op.matrices / R(static_cast<double>(inner_.ep));
   const R rows_each = rows / experts;
   const DType dtype = workload_.precision.compute;
   const FlopsPerSecondOf<R> rate = chip_.matmul[static_cast<std::size_t>(dtype)] * chip_.grouped *
                                    (rows_each / (rows_each + chip_.grouped_half_rows)) * (n / (n + chip_.half_dim)) *
-                                   (k / (k + chip_.half_dim)) / imbalance;
+                                   (k / (k + chip_.half_dim));
   const double in = std::min(act_, bytes_per_element(dtype));
   const BytesOf<R> bytes(R(in) * rows * k + R(in) * k * n * experts + R(act_) * rows * n);
   const double times = backward && !op.frozen ? 2 : 1;

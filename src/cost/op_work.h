@@ -59,7 +59,7 @@ class OpWork {
   const InnerDegrees& inner_;
   R tp_{1.0}, cp_{1.0}, seq_{0.0}, sequences_{0.0};
   R tokens_{0.0};       ///< of a microbatch on one chip
-  R load_{1.0};         ///< routed tokens of the fullest expert rank over the mean, where they are known
+  R load_{1.0};         ///< routed tokens of the fullest expert rank over the mean
   double act_ = 2;      ///< bytes of an activation
   bool packs_ = false;  ///< frozen weights are unpacked before a matmul
 

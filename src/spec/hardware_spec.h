@@ -177,7 +177,7 @@ struct Efficiency {
   Coefficient contention_scale_up{0, 0, ""};  ///< share of compute lost while communication runs under it
   Coefficient contention_scale_out{0, 0, ""};
   Coefficient in_network_gain;           ///< all-reduce speed-up where switches reduce; ideal: exact halving
-  Coefficient moe_imbalance;             ///< slowest expert group over the mean
+  Coefficient moe_imbalance;             ///< tokens of the fullest expert rank over the mean
   Coefficient step_overhead{0, 0, ""};   ///< seconds per step
   Coefficient memory_reserve{0, 0, ""};  ///< bytes the runtime keeps: context, communication buffers, allocator
   CollectiveKernels collectives;         ///< of training; those of serving are among its own

@@ -10,15 +10,22 @@ namespace {
 
 constexpr double kSeq = 2048;
 
-NetworkCost<double> costs(const ModelSpec& model, const InnerDegrees& inner,
-                          AttentionKernel attention = AttentionKernel::kFlash) {
-  const HardwareSpec hw = test::switched_chip();
+NetworkCost<double> costs_of(const ModelSpec& model, const InnerDegrees& inner, const Workload& workload,
+                             const HardwareSpec& hw = test::switched_chip()) {
   const Reader<double> reader;
   const ChipRates<double> chip = read_chip(reader, hw, hw.efficiency, DType::kBf16);
-  Workload workload = test::workload();
-  workload.attention = attention;
   return network_cost(reader, model, read_model(reader, model), chip, workload, inner);
 }
+
+NetworkCost<double> costs(const ModelSpec& model, const InnerDegrees& inner,
+                          AttentionKernel attention = AttentionKernel::kFlash) {
+  Workload workload = test::workload();
+  workload.attention = attention;
+  return costs_of(model, inner, workload);
+}
+
+/// Bytes of a microbatch that the layer keeps without remat.
+double kept_whole(const LayerCost<double>& cost) { return cost.saved[0].value(); }
 
 LayerCost<double> cost_of(const LayerKind& kind, const InnerDegrees& inner, bool parallel = false) {
   ModelSpec model = test::hybrid_model(7, parallel);
@@ -133,6 +140,31 @@ TEST(ExpertCommunication, LatentExpertsSendLatentTokens) {
   EXPECT_EQ(costs(model, inner).kinds[0].forward.ep_bytes.value(), kSeq * 2 * 512 * (2 + 2));
   model.moe->latent = 0;
   EXPECT_EQ(costs(model, inner).kinds[0].forward.ep_bytes.value(), kSeq * 2 * 1024 * (2 + 2));
+}
+
+/// 2,048 tokens, two of eight experts each, of width 1,024 to 1,024 and back. The fullest rank has 1.25 times the mean:
+/// that much more is sent there and back, 2,048 x 2 x 1,024 x (2 + 2) bytes; multiplied, 2 x 2 x 1,024^2 FLOPs in each
+/// of three matrices; and kept, the dispatched copy, gate, up, their product and the output of every token and choice.
+TEST(ExpertLoad, TheFullestRanksTokensAreSentMultipliedAndKept) {
+  ModelSpec model = test::moe_model();
+  model.kinds = {{MixerKind::kNone, FfnKind::kMoe}};
+  model.layer_kind = {0};
+  HardwareSpec hw = test::switched_chip();
+  const InnerDegrees inner{.ep = 4};
+  const LayerCost<double> mean = costs_of(model, inner, test::workload(), hw).kinds[0];
+  hw.efficiency.moe_imbalance.value = 1.25;
+  const LayerCost<double> fullest = costs_of(model, inner, test::workload(), hw).kinds[0];
+  EXPECT_DOUBLE_EQ(fullest.forward.ep_bytes.value(), 1.25 * kSeq * 2 * 1024 * (2 + 2));
+  EXPECT_DOUBLE_EQ(fullest.backward.ep_bytes.value() / mean.backward.ep_bytes.value(), 1.25);
+  const double matrices = kSeq * 2 * 3 * 2 * 1024 * 1024;
+  EXPECT_GT((fullest.forward.work.flops - mean.forward.work.flops).value(), 0.25 * matrices);
+  EXPECT_DOUBLE_EQ(kept_whole(fullest) - kept_whole(mean), 0.25 * kSeq * 2 * 5 * 1024 * 2);
+  EXPECT_EQ(fullest.expert_parameters, mean.expert_parameters);
+  Workload even = test::workload();
+  even.balanced_experts = true;
+  EXPECT_EQ(kept_whole(costs_of(model, inner, even, hw).kinds[0]), kept_whole(mean));
+  const LayerCost<double> alone = costs_of(model, {}, test::workload(), hw).kinds[0];
+  EXPECT_EQ(kept_whole(alone), kept_whole(mean)) << "without expert ranks every rank has the tokens that it routes";
 }
 
 TEST(ParametersPerChip, StateProjectionsAreRepeatedBeyondTheirGroups) {
