@@ -41,6 +41,7 @@ void add_torus(const TierRates<R>& rates, const Group& group, Latency<R>& waits,
   }
   if (!any) return;
   channel.latency_adds = false;
+  channel.scale_up = true;
   channel.gather = collective::received_share(R(members)) / bandwidth;
   channel.reduce = collective::twice(channel.gather);
   channel.all_to_all = all_to_all;
@@ -76,7 +77,7 @@ void add_switched(const HardwareSpec& hw, std::size_t t, const TierRates<R>& rat
   channel.send = max(channel.send, R(1.0) / (mesh ? rates.bandwidth : per_chip));
   waits.tier(tier.switched, rates.latency, R(static_cast<double>(members)), tier.switched.in_network_reduction);
   channel.links |= 1U << (8 + t);
-  channel.scale_out = channel.scale_out || t > 0;
+  (t > 0 ? channel.scale_out : channel.scale_up) = true;
 }
 
 }  // namespace

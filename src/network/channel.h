@@ -27,6 +27,7 @@ struct Channel {
   SecondsOf<R> send_latency;
   SecondsOf<R> ramp{R(0.0)};  ///< of kernels that small collectives do not fill (network/latency.h)
   bool latency_adds = true;   ///< switches: latency + bytes; torus rings: the larger of the two (book, chapter 3)
+  bool scale_up = false;      ///< has members in one domain of the innermost tier
   bool scale_out = false;     ///< leaves the innermost tier
   std::uint32_t links = 0;    ///< bit a: torus axis a; bit 8 + t: switched tier t. Groups that share a bit contend
 };
