@@ -9,8 +9,8 @@
 namespace scalecalc {
 namespace {
 
-/// 16 experts' ranks on two nodes of eight load NVLink with half of what they send: 15 % of the work beside, not the 2 %
-/// of ranks that are alone on their nodes.
+/// 16 experts' ranks on two nodes of eight load NVLink with half of what they send: 15 % of the work beside, not the 2
+/// % of ranks that are alone on their nodes.
 TEST(Contention, TheTierThatTakesMostOfTheWorkCounts) {
   const HardwareSpec hw = test::switched_chip();
   const Slice slice = slices_of(hw, 256, 1).at(0);
@@ -20,8 +20,8 @@ TEST(Contention, TheTierThatTakesMostOfTheWorkCounts) {
   const auto share = [&](const std::array<std::int64_t, kMaxTiers>& tiers) {
     Group group;
     group.tiers = tiers;
-    return contention_of(
-        overlap, make_channel(hw, slice, read_network(Reader<double>{}, hw, hw.efficiency), group, "test"));
+    return contention_of(overlap,
+                         make_channel(hw, slice, read_network(Reader<double>{}, hw, hw.efficiency), group, "test"));
   };
   EXPECT_EQ(share({8, 1, 1, 1}), 0.15);
   EXPECT_EQ(share({1, 4, 1, 1}), 0.02);
