@@ -427,12 +427,14 @@ NetworkCost<R> network_cost(const Reader<R>& reader, const ModelSpec& model, con
   if (!ops.mtp.empty()) out.mtp = coster.cost(ops.mtp, false, "mtp module");
   out.depth = reader.whole(static_cast<double>(model.layers()), "layers");
   out.d_model = ops.dims.d_model;
+  // Every prediction module has logits of its own, all there at once but for chunks, which follow one another.
+  const double uses = 1 + static_cast<double>(model.mtp_layers);
   const double whole = workload.memory.logit_bytes;
   const R logits = coster.tokens() * ops.dims.vocab / coster.tp();
   constexpr double kGradientBytes = 4;
-  out.logits = {
-      BytesOf<R>(logits * R(whole)), BytesOf<R>(logits * R(std::min(whole, kFusedLogitBytes))),
-      BytesOf<R>(logits * R(whole / kLossChunks)) + BytesOf<R>(coster.tokens() * ops.dims.d_model * R(kGradientBytes))};
+  out.logits = {BytesOf<R>(logits * R(uses * whole)), BytesOf<R>(logits * R(uses * std::min(whole, kFusedLogitBytes))),
+                BytesOf<R>(logits * R(whole / kLossChunks)) +
+                    BytesOf<R>(coster.tokens() * ops.dims.d_model * R(uses * kGradientBytes))};
   const R boundary_share = inner.tp > 1 ? R(1.0) / coster.tp() : R(1.0);
   out.boundary = named(BytesOf<R>(coster.tokens() * ops.dims.d_model * boundary_share * R(coster.activation_bytes())),
                        "bytes to the next pipeline stage", "tokens x d_model / tp (arXiv:2104.04473 section 4.1)");

@@ -58,7 +58,7 @@ struct NetworkCost {
   LayerCost<R> embedding;
   LayerCost<R> head;
   LayerCost<R> mtp;                           ///< projection and norms of one module; its layer and head come on top
-  std::array<BytesOf<R>, kLossCount> logits;  ///< what the loss of each kind holds of one microbatch
+  std::array<BytesOf<R>, kLossCount> logits;  ///< what the losses, by kind, hold of one microbatch
   BytesOf<R> boundary{R(0.0)};                ///< activation one chip sends to the next pipeline stage
   R depth{1.0};    ///< 1: layers a stage really has for each it is counted with; carries the derivative by `layers`
   R d_model{0.0};  ///< width of the residual stream

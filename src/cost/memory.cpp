@@ -97,7 +97,9 @@ class MemoryCounter {
     use.activations = activation_bytes(in_, stage, in_flight_of(stage));
     if (!stage.head) return;
     const BytesOf<R>& logits = net_.logits[static_cast<std::size_t>(layout_.loss)];
-    use.logits = named(logits * R(1.0) + net_.head.saved[0], "logits and loss", logits_rule(layout_.loss));
+    const R modules(static_cast<double>(in_.model->mtp_layers));
+    use.logits = named(logits + net_.head.saved[0] * (R(1.0) + modules) + net_.mtp.saved[0] * modules,
+                       "logits and loss", logits_rule(layout_.loss));
   }
 
   BytesOf<R> waiting(const StageShape& stage) const {

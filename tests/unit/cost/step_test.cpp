@@ -146,6 +146,34 @@ TEST_F(Step, GradientsOnTheirWayCountBeyondActivations) {
   EXPECT_DOUBLE_EQ((waiting.update + waiting.activations + waiting.logits + waiting.buffers).value(), parameters * 50);
 }
 
+/// A module has logits of its own, 2,048 x 32,000 x 8 bytes, and keeps in 16 bits the embedding, both norms' outputs
+/// and the projection's, and of its final norm the input and the output: 6 x 1,024 elements a token. Its layer is one
+/// more.
+TEST_F(Step, PredictionModulesKeepLogitsOfTheirOwn) {
+  PlanRequest request = test::request(model, nodes, 8);
+  request.fix = {.tp = 1,
+                 .cp = 1,
+                 .pp = 1,
+                 .zero = 1,
+                 .micro_batch_seqs = 1,
+                 .remat = Remat::kNone,
+                 .offload = 0,
+                 .loss = LossKind::kWhole};
+  const MemoryUse<double> without = first(request).memory;
+  model.mtp_layers = 1;
+  model.mtp_kind = 0;
+  const MemoryUse<double> with = first(request).memory;
+  EXPECT_DOUBLE_EQ((with.logits - without.logits).value(), 2048.0 * (32000 * 8 + 6 * 1024 * 2));
+  model = test::dense_model(9);
+  EXPECT_DOUBLE_EQ(first(request).memory.activations.value(), with.activations.value());
+  request.fix.loss = LossKind::kChunked;
+  const MemoryUse<double> chunked = first(request).memory;
+  model = test::dense_model();
+  model.mtp_layers = 1;
+  EXPECT_DOUBLE_EQ((first(request).memory.logits - chunked.logits).value(), 2048.0 * (1024 * 4 + 6 * 1024 * 2))
+      << "one chunk of logits at a time, and the input gradients of both heads";
+}
+
 TEST_F(Step, ExpertsDivideOverTheirRanks) {
   const ModelSpec moe = test::moe_model();
   PlanRequest request = test::request(moe, nodes, 8);
