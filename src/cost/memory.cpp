@@ -67,6 +67,7 @@ class MemoryCounter {
   /// Weights, gradients and optimizer state.
   MemoryUse<R> state(const StageShape& stage) const {
     const Precision& p = in_.workload->precision;
+    const Optimizer& o = in_.workload->optimizer;
     const R dense = dense_parameters(*in_.model, net_, stage);
     const R expert = expert_parameters(*in_.model, net_, stage);
     const auto held = [&](double bytes, int from_zero) {
@@ -79,7 +80,7 @@ class MemoryCounter {
     use.gradients =
         named(held(gradient_bytes(), 2), "gradients", "parameters per chip x bytes, divided from ZeRO-2 on");
     const R twins(layout_.zero == 0 ? 1.0 : static_cast<double>(stage.parts));
-    const double state_bytes = in_.workload->optimizer.state_bytes - (master ? kMasterBytes : 0.0);
+    const double state_bytes = o.state_bytes - (master ? o.master_bytes : 0.0);
     use.optimizer = named(held(state_bytes, 1) / twins, "optimizer state",
                           "parameters per chip x bytes, divided from ZeRO-1 on (arXiv:1910.02054)");
     return use;

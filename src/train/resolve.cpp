@@ -141,7 +141,7 @@ class Resolver {
     assume_base(out_);
     attention();
     runtime();
-    w.optimizer = optimizer_of(q_.optimizer.value_or(facts.optimizer.value_or("adam")));
+    w.optimizer = optimizer_of(q_.optimizer.value_or(facts.optimizer.value_or("adam")), w.precision);
     if (!q_.optimizer) {
       assume(fmt::format("optimizer {}: {:g} bytes of state per parameter", w.optimizer.name, w.optimizer.state_bytes),
              "--optimizer",

@@ -419,7 +419,7 @@ Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
   try {
     out.precision = precision_of(precision_word(row));
     const std::string optimizer = lower_case(row.optimizer.substr(0, row.optimizer.find_first_of(" ,")));
-    out.optimizer = optimizer_of(optimizer == "adamw" ? "adam" : optimizer);
+    out.optimizer = optimizer_of(optimizer == "adamw" ? "adam" : optimizer, out.precision);
   } catch (const UserError& error) {
     throw NotPredicted("the precision or optimizer is not modelled", error.diagnostics().front().message);
   }

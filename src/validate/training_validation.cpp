@@ -72,7 +72,7 @@ bool halve_gradients(RowQuestion& q) {
 bool halve_moments(RowQuestion& q) {
   Optimizer& optimizer = q.resolved.workload.optimizer;
   if (optimizer.name != "adam") return false;
-  optimizer = optimizer_of("adam-bf16");
+  optimizer = optimizer_of("adam-bf16", q.resolved.workload.precision);
   return true;
 }
 
@@ -87,7 +87,7 @@ bool drop_momentum(RowQuestion& q) {
 bool drop_master(RowQuestion& q) {
   Workload& w = q.resolved.workload;
   w.memory.sharded_master = false;
-  w.optimizer.state_bytes = w.optimizer.moments * w.optimizer.moment_bytes;
+  w.optimizer.state_bytes -= std::exchange(w.optimizer.master_bytes, 0);
   return true;
 }
 

@@ -111,6 +111,25 @@ TEST_F(Step, ZeroStagesDivideStates) {
   EXPECT_GT(zero3.buffers.value(), 0) << "gathered layers";
 }
 
+/// Weights of 4 bytes are their own master copy: 4 + 4 + 8 = 16 bytes a parameter with Adam. An update reads the
+/// gradient and reads and writes moments and weights, 4 + 2 x 12 bytes.
+TEST_F(Step, Fp32WeightsAreTheirOwnMaster) {
+  nodes.matmul_peak[static_cast<std::size_t>(DType::kFp32)] = FlopsPerSecond(50e12);
+  PlanRequest request = test::request(model, nodes, 8);
+  request.workload.precision = precision_of("fp32");
+  request.workload.optimizer = optimizer_of("adam", request.workload.precision);
+  EXPECT_EQ(request.workload.optimizer.update_bytes, 4 + 2 * 12);
+  request.fix = {.tp = 1, .cp = 1, .pp = 1, .zero = 0, .micro_batch_seqs = 1, .remat = Remat::kNone};
+  const MemoryUse<double> memory = first(request).memory;
+  const double parameters = memory.weights.value() / 4;
+  EXPECT_DOUBLE_EQ((memory.weights + memory.gradients + memory.optimizer).value(), 16 * parameters);
+  request.workload.memory.sharded_master = true;
+  request.fix.zero = 3;
+  request.fix.dp = 1;
+  const MemoryUse<double> sharded = first(request).memory;
+  EXPECT_DOUBLE_EQ((sharded.weights + sharded.gradients + sharded.optimizer).value(), 16 * parameters / 8);
+}
+
 /// FSDP shards fp32 weights: 4 + 4 + 8 bytes per parameter; the allocator wastes its share of what comes and goes.
 TEST_F(Step, AStacksMemoryIsItsOwn) {
   PlanRequest request = test::request(model, nodes, 8);
