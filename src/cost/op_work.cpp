@@ -39,8 +39,8 @@ R OpWork<R>::share(TpRule rule, const R& groups) const {
     case TpRule::kSequence: return sequence_share();
     case TpRule::kKvColumn: return R(1.0) / min(tp_, groups);
     case TpRule::kWhole: return R(1.0);
-    case TpRule::kExpert:
-    case TpRule::kExpertRow: return load_ / tp_;
+    case TpRule::kExpert: return load_ / tp_;
+    case TpRule::kExpertRow: return load_ * R(static_cast<double>(inner_.etp)) / tp_;
     case TpRule::kColumn:
     case TpRule::kRow:
     case TpRule::kHeads: break;

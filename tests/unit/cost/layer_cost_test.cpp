@@ -102,6 +102,19 @@ TEST(TensorsKept, ExpertsOutputsGoWhereTheStackWeightsTheirInputs) {
                    kSeq * 2 * static_cast<double>(model.moe->top_k * model.moe->latent));
 }
 
+/// Four ranks that share every expert gather the tokens: the dispatched copies and the outputs, 2 x 1,024 elements of a
+/// token each, are whole on all four, a quarter on each rank that has experts of its own. Gate, up and their product are
+/// a quarter either way.
+TEST(TensorsKept, RanksOfOneExpertKeepTheGatheredTokensWhole) {
+  ModelSpec model = test::moe_model();
+  model.kinds = {{MixerKind::kNone, FfnKind::kMoe}};
+  model.layer_kind = {0};
+  const double apart = kept_whole(costs(model, kSequence).kinds[0]);
+  InnerDegrees together = kSequence;
+  together.etp = 4;
+  EXPECT_DOUBLE_EQ(kept_whole(costs(model, together).kinds[0]) - apart, 2 * kSeq * 2 * 1024 * 2 * 3 / 4);
+}
+
 /// Both normed inputs and the activation function's output feed matmuls.
 TEST(TensorsKept, Fp8RecipesKeepMatmulInputsInEightBits) {
   const LayerKind kind{MixerKind::kFull, FfnKind::kDense};
