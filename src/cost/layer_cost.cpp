@@ -51,11 +51,18 @@ class LayerCoster : public OpWork<R> {
     const Work<R> backward = this->work(op, true);
     out.forward.work += forward;
     out.backward.work += backward;
+    const bool attends = op.kind == OpKind::kAttention;
+    if (attends) {
+      out.forward.attention += forward.total();
+      out.backward.attention += backward.total();
+    }
     if ((op.kind == OpKind::kMatmul || op.kind == OpKind::kGroupedMatmul) && !op.frozen) {
       out.weight_gradient += backward.total() / R(2.0);
     }
     for (const Remat remat : kRemats) {
-      if (in_layer && runs_again(remat, op, workload_)) again(out, remat).work += forward;
+      if (!in_layer || !runs_again(remat, op, workload_)) continue;
+      again(out, remat).work += forward;
+      if (attends) again(out, remat).attention += forward.total();
     }
     parameters(op, out);
     saved(op, out);

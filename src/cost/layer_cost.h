@@ -19,14 +19,15 @@ std::string label_of(const LayerKind& kind);
 template <class R>
 struct Phase {
   Work<R> work;
-  R tp_gathers{0.0};            ///< all-gathers and reduce-scatters of tp_bytes (sequence sharding on)
-  R tp_reduces{0.0};            ///< all-reduces of tp_bytes (sequence sharding off); a narrower one counts in part
-  R etp_gathers{0.0};           ///< all-gathers and reduce-scatters of etp_bytes around the experts
-  R cp_gathers{0.0};            ///< all-gathers or reduce-scatters of cp_bytes
-  R cp_sends{0.0};              ///< pieces of cp_bytes passed round the ring
-  R cp_all_to_alls{0.0};        ///< all-to-alls of cp_bytes (Ulysses)
-  BytesOf<R> ep_bytes{R(0.0)};  ///< bytes a chip holds before all the phase's all-to-alls, summed over them
-  R ep_all_to_alls{0.0};        ///< how many all-to-alls
+  SecondsOf<R> attention{R(0.0)};  ///< of the work: what a ring's exchange may hide under
+  R tp_gathers{0.0};               ///< all-gathers and reduce-scatters of tp_bytes (sequence sharding on)
+  R tp_reduces{0.0};               ///< all-reduces of tp_bytes (sequence sharding off); a narrower one counts in part
+  R etp_gathers{0.0};              ///< all-gathers and reduce-scatters of etp_bytes around the experts
+  R cp_gathers{0.0};               ///< all-gathers or reduce-scatters of cp_bytes
+  R cp_sends{0.0};                 ///< pieces of cp_bytes passed round the ring
+  R cp_all_to_alls{0.0};           ///< all-to-alls of cp_bytes (Ulysses)
+  BytesOf<R> ep_bytes{R(0.0)};     ///< bytes a chip holds before all the phase's all-to-alls, summed over them
+  R ep_all_to_alls{0.0};           ///< how many all-to-alls
 };
 
 template <class R>

@@ -100,6 +100,11 @@ class PhaseBuilder {
     if (layout_.zero == 3) {
       traffic[kFsdp] = {weight_gather_time(in_, cost, backward), overlap_.fsdp, contention(ch_.shard), ch_.shard.links};
     }
+    if (value_of(phase.cp_sends) > 0) {
+      const SecondsOf<R> attention = again == nullptr ? phase.attention : phase.attention + again->attention;
+      traffic[kCp].under = named(attention, backward ? "backward attention" : "forward attention",
+                                 "what the ring's exchange may hide under", label);
+    }
     if (layout_.offload != 0) {
       traffic[kHost] = {host_time(cost, remat, in_layer), overlap_.host, R(0.0), kHostLink};
     }

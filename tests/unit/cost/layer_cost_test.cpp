@@ -103,8 +103,8 @@ TEST(TensorsKept, ExpertsOutputsGoWhereTheStackWeightsTheirInputs) {
 }
 
 /// Four ranks that share every expert gather the tokens: the dispatched copies and the outputs, 2 x 1,024 elements of a
-/// token each, are whole on all four, a quarter on each rank that has experts of its own. Gate, up and their product are
-/// a quarter either way.
+/// token each, are whole on all four, a quarter on each rank that has experts of its own. Gate, up and their product
+/// are a quarter either way.
 TEST(TensorsKept, RanksOfOneExpertKeepTheGatheredTokensWhole) {
   ModelSpec model = test::moe_model();
   model.kinds = {{MixerKind::kNone, FfnKind::kMoe}};
