@@ -37,10 +37,11 @@ class LayerCoster : public OpWork<R> {
       communication(out, ops);
       workspace(out, ops);
     } else if (inner_.tp > 1) {
-      // The vocabulary projection's input is gathered once and its gradient scattered once.
+      // The vocabulary projection's input is gathered and its gradient scattered; its weights' gradient needs the
+      // input once more.
       out.tp_bytes = BytesOf<R>(tokens_ * dims_.d_model * R(act_));
       (inner_.sp ? out.forward.tp_gathers : out.backward.tp_reduces) = R(1.0);
-      if (inner_.sp) out.backward.tp_gathers = R(1.0);
+      if (inner_.sp) out.backward.tp_gathers = R(1.0 + trains_columns(ops, Part::kHead));
     }
     return out;
   }

@@ -67,6 +67,16 @@ TEST(TensorCommunication, OneSumPerPartThatEndsInARowDividedProjection) {
   }
 }
 
+/// Forward the head's input is gathered. Backward its gradient is scattered and, for the weights' gradient, the input
+/// gathered again; the embedding has no such input.
+TEST(TensorCommunication, TheHeadGathersItsInputAgain) {
+  const NetworkCost<double> sharded = costs(test::dense_model(1), kSequence);
+  EXPECT_EQ(sharded.head.forward.tp_gathers, 1);
+  EXPECT_EQ(sharded.head.backward.tp_gathers, 2);
+  EXPECT_EQ(sharded.embedding.backward.tp_gathers, 1);
+  EXPECT_EQ(costs(test::dense_model(1), kTensor).head.backward.tp_reduces, 1);
+}
+
 /// PaLM, arXiv:2204.02311: mixer and MLP of a parallel block share their input and their sum.
 TEST(TensorCommunication, AParallelBlockSumsOnce) {
   const LayerKind kind{MixerKind::kFull, FfnKind::kDense};
