@@ -275,13 +275,14 @@ class LayerCoster : public OpWork<R> {
       for (const Remat remat : kWithMlp) again(out, remat).etp_gathers = R(2.0);
     }
     if (inner_.ep == 1) return;
-    // Dispatch carries the recipe's dispatch format, combine the activations'; the backward sends both ways again.
+    // Dispatch carries the recipe's dispatch format, combine the activations'. The backward sends the same: the
+    // outputs' gradients go to the experts as tokens did (arXiv:2412.19437 section 3.3.3).
     const Precision& p = workload_.precision;
     const R copies = tokens_ * dims_.top_k * dims_.expert_width * load_ / R(sharded);
     out.forward.ep_bytes = named(BytesOf<R>(copies * R(p.dispatch_bytes + act_)), "expert dispatch and combine bytes",
                                  "tokens x top_k x d_model, there and back (arXiv:2006.16668)");
     out.forward.ep_all_to_alls = R(2.0);
-    out.backward.ep_bytes = BytesOf<R>(copies * R(2 * act_));
+    out.backward.ep_bytes = out.forward.ep_bytes;
     out.backward.ep_all_to_alls = R(2.0);
     for (const Remat remat : kWithMlp) {
       again(out, remat).ep_bytes = out.forward.ep_bytes;

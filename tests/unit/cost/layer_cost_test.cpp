@@ -190,6 +190,19 @@ TEST(ExpertLoad, TheFullestRanksTokensAreSentMultipliedAndKept) {
   EXPECT_EQ(kept_whole(alone), kept_whole(mean)) << "without expert ranks every rank has the tokens that it routes";
 }
 
+/// Two choices of 2,048 tokens, 512 wide: out in a byte and back in two. The backward sends the outputs' gradients out
+/// as the forward sent tokens (DeepSeek-V3, arXiv:2412.19437 section 3.3.3), and theirs of the inputs back.
+TEST(ExpertCommunication, Fp8RecipesDispatchGradientsInEightBitsToo) {
+  ModelSpec model = test::hybrid_model();
+  model.kinds = {{MixerKind::kNone, FfnKind::kMoe}};
+  model.layer_kind = {0};
+  Workload workload = test::workload();
+  workload.precision = precision_of("fp8");
+  const LayerCost<double> cost = costs_of(model, {.ep = 4}, workload).kinds[0];
+  EXPECT_EQ(cost.forward.ep_bytes.value(), kSeq * 2 * 512 * (1 + 2));
+  EXPECT_EQ(cost.backward.ep_bytes.value(), kSeq * 2 * 512 * (1 + 2));
+}
+
 TEST(ParametersPerChip, StateProjectionsAreRepeatedBeyondTheirGroups) {
   const LayerKind kind{MixerKind::kMamba2, FfnKind::kNone, std::nullopt, 0};
   const double whole = cost_of(kind, {}).dense_parameters;
