@@ -219,10 +219,12 @@ class LayerCoster : public OpWork<R> {
         out.forward.tp_gathers = R((1 + g) * blocks);
         const double regathered =
             in_blocks(attention * trains_columns(ops, Part::kAttention) + mlp * trains_columns(ops, Part::kMlp));
-        out.backward.tp_gathers = R((1 + g) * blocks + g * regathered);
+        const bool stays = workload_.memory.keeps_gathered;
+        out.backward.tp_gathers = R((1 + g) * blocks + (stays ? 0 : g * regathered));
         again(out, Remat::kAttention).tp_gathers = R((1 + g) * attention);
         again(out, Remat::kMlp).tp_gathers = R((1 + g) * mlp);
         again(out, Remat::kFull).tp_gathers = R((1 + g) * blocks);
+        if (stays) gather_dropped_inputs(out, ops, g);
       } else {
         out.forward.tp_reduces = R(blocks);
         out.backward.tp_reduces = R(blocks);
@@ -234,6 +236,24 @@ class LayerCoster : public OpWork<R> {
     if (inner_.tp > 1) inner_sums(out, ops);
     if (moe) expert_communication(out);
     if (inner_.cp > 1) context_communication(out, ops);
+  }
+
+  /// Where gathered inputs stay for the weights' gradients, a policy that drops them gathers them again, but for a part
+  /// that it runs again whole, which gathers anyway.
+  void gather_dropped_inputs(LayerCost<R>& out, const std::vector<Op<R>>& ops, double gathered) const {
+    const auto kept =
+        std::find_if(ops.begin(), ops.end(), [](const Op<R>& op) { return op.input == KeptInput::kGathered; });
+    if (kept == ops.end()) return;
+    const double attention = trains_columns(ops, Part::kAttention);
+    const double mlp = trains_columns(ops, Part::kMlp);
+    const double both = model_.parallel_block ? std::min(attention + mlp, 1.0) : attention + mlp;
+    const auto drop = [&](Remat remat, double inputs) {
+      if (stays(remat, *kept, workload_)) return;
+      again(out, remat).tp_gathers = again(out, remat).tp_gathers + R(gathered * inputs);
+    };
+    drop(Remat::kSelective, both);
+    drop(Remat::kAttention, both - std::min(both, attention));
+    drop(Remat::kMlp, both - std::min(both, mlp));
   }
 
   /// Bytes of a gather before a matmul over those of a scatter behind one: 8-bit matmuls may gather what they read.

@@ -102,6 +102,22 @@ TEST(TensorsKept, InputsThatStayGatheredAreWhole) {
   EXPECT_DOUBLE_EQ(kept(kind, kSequence, workload) - sharded, 2 * kSeq * 1024 * 2 * 3 / 4) << "two of them, of 4 ranks";
 }
 
+/// Two gathers of gradients and two scatters are left of six. Selective remat drops both inputs and gathers them again,
+/// as does the part that attention or mlp leaves alone; a part that runs again has its own two exchanges.
+TEST(TensorCommunication, InputsThatStayGatheredAreNotGatheredAgain) {
+  Workload workload = test::workload();
+  workload.memory.keeps_gathered = true;
+  const LayerCost<double> cost = costs_of(test::dense_model(1), kSequence, workload).kinds[0];
+  EXPECT_EQ(cost.forward.tp_gathers, 4);
+  EXPECT_EQ(cost.backward.tp_gathers, 4);
+  const auto again = [&](Remat remat) { return cost.recompute[static_cast<std::size_t>(remat)].tp_gathers; };
+  EXPECT_EQ(again(Remat::kNone), 0);
+  EXPECT_EQ(again(Remat::kSelective), 2);
+  EXPECT_EQ(again(Remat::kAttention), 2 + 1);
+  EXPECT_EQ(again(Remat::kMlp), 2 + 1);
+  EXPECT_EQ(again(Remat::kFull), 4);
+}
+
 TEST(TensorsKept, ExpertsOutputsGoWhereTheStackWeightsTheirInputs) {
   const LayerKind kind{MixerKind::kFull, FfnKind::kMoe};
   const ModelSpec model = test::hybrid_model(7, false);
