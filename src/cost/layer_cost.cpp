@@ -57,9 +57,7 @@ class LayerCoster : public OpWork<R> {
       out.forward.attention += forward.total();
       out.backward.attention += backward.total();
     }
-    if ((op.kind == OpKind::kMatmul || op.kind == OpKind::kGroupedMatmul) && !op.frozen) {
-      out.weight_gradient += backward.total() / R(2.0);
-    }
+    out.weight_gradient += this->weight_gradient(op);
     for (const Remat remat : kRemats) {
       if (!in_layer || !runs_again(remat, op, workload_)) continue;
       again(out, remat).work += forward;

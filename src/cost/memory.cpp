@@ -77,8 +77,8 @@ class MemoryCounter {
     MemoryUse<R> use;
     use.weights = named(held(master ? kMasterBytes : p.weight_bytes, 3) + frozen(stage), "weights",
                         "parameters per chip x bytes, divided by ZeRO-3 shards");
-    use.gradients =
-        named(held(gradient_bytes(), 2), "gradients", "parameters per chip x bytes, divided from ZeRO-2 on");
+    use.gradients = named(held(gradient_bytes(*in_.workload), 2), "gradients",
+                          "parameters per chip x bytes, divided from ZeRO-2 on");
     const R twins(layout_.zero == 0 ? 1.0 : static_cast<double>(stage.parts));
     const double state_bytes = o.state_bytes - (master ? o.master_bytes : 0.0);
     use.optimizer = named(held(state_bytes, 1) / twins, "optimizer state",
@@ -215,12 +215,6 @@ class MemoryCounter {
   }
 
   bool sharded_master() const { return rules_.sharded_master && layout_.zero == 3; }
-
-  double gradient_bytes() const {
-    const Precision& p = in_.workload->precision;
-    const auto by = rules_.gradient_bytes.find(p.name);
-    return by == rules_.gradient_bytes.end() ? p.gradient_bytes : by->second;
-  }
 
   std::int32_t layers_of(const StageShape& stage, bool offloaded = false) const {
     std::int32_t out = 0;

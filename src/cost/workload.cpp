@@ -85,6 +85,11 @@ std::string reduction_format(const Precision& precision) {
   return fmt::format("gradients are accumulated in fp32 and reduced in {:g} bytes", precision.reduced_bytes);
 }
 
+double gradient_bytes(const Workload& workload) {
+  const auto by = workload.memory.gradient_bytes.find(workload.precision.name);
+  return by == workload.memory.gradient_bytes.end() ? workload.precision.gradient_bytes : by->second;
+}
+
 void use_reduced_format(Workload& workload) {
   const auto by = workload.runtime.reduced_bytes.find(workload.precision.name);
   if (by != workload.runtime.reduced_bytes.end()) workload.precision.reduced_bytes = by->second;

@@ -97,6 +97,9 @@ struct Workload {
 /// "gradients are accumulated in fp32 and reduced in 2 bytes".
 std::string reduction_format(const Precision& precision);
 
+/// Of a parameter's gradient in memory: as the stack says for the recipe, else the recipe's own.
+double gradient_bytes(const Workload& workload);
+
 /// Sends gradients in the format that the workload's stack sends them in for its precision, if it says so.
 void use_reduced_format(Workload& workload);
 

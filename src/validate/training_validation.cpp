@@ -62,9 +62,7 @@ bool fuse_loss(RowQuestion& q) {
 bool halve_gradients(RowQuestion& q) {
   Workload& w = q.resolved.workload;
   constexpr double kHalf = 2;
-  const auto by = w.memory.gradient_bytes.find(w.precision.name);
-  const double bytes = by == w.memory.gradient_bytes.end() ? w.precision.gradient_bytes : by->second;
-  if (bytes <= kHalf) return false;
+  if (gradient_bytes(w) <= kHalf) return false;
   w.memory.gradient_bytes[w.precision.name] = kHalf;
   return true;
 }

@@ -181,6 +181,27 @@ TEST(ExpertCommunication, LatentExpertsSendLatentTokens) {
   EXPECT_EQ(costs(model, inner).kinds[0].forward.ep_bytes.value(), kSeq * 2 * 1024 * (2 + 2));
 }
 
+/// One sequence of 16 tokens, two of eight experts each, is bound by memory. Each of three matrices of 1,024 x 1,024 an
+/// expert, 8 x 2^20 weights w, with 32 rows: the input's gradient moves 2 (32 x 1,024 x 2 + w) bytes, the weights'
+/// reads 2 x 32 x 2,048 and adds to fp32 gradients, 8 w.
+TEST(WeightGradients, AreAddedToThoseThatAreThere) {
+  ModelSpec model = test::moe_model();
+  model.kinds = {{MixerKind::kNone, FfnKind::kMoe}};
+  model.layer_kind = {0};
+  model.moe->shared_experts = model.moe->shared_d_ff = 0;
+  Workload workload = test::workload(16, 1);
+  const LayerCost<double> fp32 = costs_of(model, {}, workload).kinds[0];
+  workload.memory.gradient_bytes["bf16"] = 2;
+  const LayerCost<double> half = costs_of(model, {}, workload).kinds[0];
+  const double weights = 8.0 * 1024 * 1024;
+  const double hbm = test::switched_chip().hbm_bandwidth.value();
+  // The router's 1,024 x 8 weights are added to as well.
+  EXPECT_NEAR((fp32.backward.work.hbm - half.backward.work.hbm).value(), (3 * weights + 8192) * (8 - 4) / hbm, 1e-12);
+  const double each = 2 * 32 * 2048 + 8 * weights;
+  const double router = 2 * 16 * (1024 + 8) + 8 * 8192;
+  EXPECT_NEAR(fp32.weight_gradient.value(), (3 * each + router) / hbm, 1e-12);
+}
+
 /// 2,048 tokens, two of eight experts each, of width 1,024 to 1,024 and back. The fullest rank has 1.25 times the mean:
 /// that much more is sent there and back, 2,048 x 2 x 1,024 x (2 + 2) bytes; multiplied, 2 x 2 x 1,024^2 FLOPs in each
 /// of three matrices; and kept, the dispatched copy, gate, up, their product and the output of every token and choice.
