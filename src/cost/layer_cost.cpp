@@ -64,7 +64,24 @@ class LayerCoster : public OpWork<R> {
       if (attends) again(out, remat).attention += forward.total();
     }
     parameters(op, out);
+    if (workload_.optimizer.orthogonalizes) orthogonalization(op, out);
     saved(op, out);
+  }
+
+  /// Muon: five Newton-Schulz iterations, each 4 m^2 n + 2 m^3 FLOPs on an m x n matrix, m <= n: 4 m + 2 m^2 / n of
+  /// each element. Embedding and head are left to Adam (arXiv:2502.16982 section 2).
+  void orthogonalization(const Op<R>& op, LayerCost<R>& out) const {
+    const bool grouped = op.kind == OpKind::kGroupedMatmul;
+    if (op.frozen || op.part == Part::kHead || op.part == Part::kEmbedding) return;
+    if (op.kind != OpKind::kMatmul && !grouped) return;
+    const R m = min(op.k, op.n);
+    const R each = R(5.0) * (R(4.0) * m + R(2.0) * m * m / max(op.k, op.n));
+    if (grouped) {
+      out.orthogonal_experts +=
+          FlopsOf<R>(op.weight_parameters() * each / R(static_cast<double>(inner_.ep * inner_.etp)));
+    } else {
+      out.orthogonal += FlopsOf<R>(op.weight_parameters() * weight_share(op) * each);
+    }
   }
 
   static Phase<R>& again(LayerCost<R>& out, Remat remat) { return out.recompute[static_cast<std::size_t>(remat)]; }

@@ -37,15 +37,17 @@ struct LayerCost {
   std::array<Phase<R>, kRematCount> recompute;  ///< added to the backward, by remat policy
   BytesOf<R> tp_bytes{R(0.0)};                  ///< one gathered activation of the tensor group
   BytesOf<R> etp_bytes{R(0.0)};
-  BytesOf<R> cp_bytes{R(0.0)};        ///< of one of them: keys and values of the sequence, one rank's piece, all states
-  BytesOf<R> cp_buffer{R(0.0)};       ///< what the context ranks' communication holds while the layer runs
-  R dense_parameters{0.0};            ///< that train, per chip, divided by tp, not yet by data ranks
-  R expert_parameters{0.0};           ///< that train, per chip, divided by ep and etp
-  R tied_parameters{0.0};             ///< of the dense ones: the matrix that is the embedding's too
-  BytesOf<R> frozen{R(0.0)};          ///< of weights that do not train, divided as the dense ones
-  BytesOf<R> frozen_experts{R(0.0)};  ///< the same, divided as the experts
-  BytesOf<R> tied_frozen{R(0.0)};     ///< of the frozen ones: the matrix that is the embedding's too
-  BytesOf<R> unpacked{R(0.0)};        ///< the largest frozen matrix as its matmul reads it, if it is packed
+  BytesOf<R> cp_bytes{R(0.0)};    ///< of one of them: keys and values of the sequence, one rank's piece, all states
+  BytesOf<R> cp_buffer{R(0.0)};   ///< what the context ranks' communication holds while the layer runs
+  R dense_parameters{0.0};        ///< that train, per chip, divided by tp, not yet by data ranks
+  R expert_parameters{0.0};       ///< that train, per chip, divided by ep and etp
+  R tied_parameters{0.0};         ///< of the dense ones: the matrix that is the embedding's too
+  FlopsOf<R> orthogonal{R(0.0)};  ///< of orthogonalizing the dense ones' matrices once, divided as they are
+  FlopsOf<R> orthogonal_experts{R(0.0)};      ///< the same of the experts'
+  BytesOf<R> frozen{R(0.0)};                  ///< of weights that do not train, divided as the dense ones
+  BytesOf<R> frozen_experts{R(0.0)};          ///< the same, divided as the experts
+  BytesOf<R> tied_frozen{R(0.0)};             ///< of the frozen ones: the matrix that is the embedding's too
+  BytesOf<R> unpacked{R(0.0)};                ///< the largest frozen matrix as its matmul reads it, if it is packed
   SecondsOf<R> weight_gradient{R(0.0)};       ///< part of the backward's work that only the optimizer waits for
   std::array<BytesOf<R>, kRematCount> saved;  ///< kept per microbatch, by remat policy
   BytesOf<R> workspace{R(0.0)};               ///< gradients of the widest activations while the layer runs

@@ -23,7 +23,7 @@ struct ChipRates {
   R half_dim{0.0};
   R grouped{1.0};
   R grouped_half_rows{0.0};
-  R moe_imbalance{1.0};      ///< tokens of the fullest expert rank over the mean, where nothing says more
+  R moe_imbalance{1.0};  ///< tokens of the fullest expert rank over the mean, where nothing says more
   SecondsOf<R> kernel_overhead;
   SecondsOf<R> expert_overhead;  ///< of a pass over a layer's routed experts
   R captured{1.0};               ///< share of the two that is left in a captured graph

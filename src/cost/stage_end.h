@@ -74,7 +74,7 @@ class StageEnds {
     const Work<R> update = roofline(FlopsOf<R>(updated * R(o.update_flops)), in_.chip->vector,
                                     BytesOf<R>(updated * R(o.update_bytes)), in_.chip->hbm);
     SecondsOf<R> time = update.total();
-    if (o.orthogonalizes) time += orthogonalization(updated);
+    if (o.orthogonalizes) time += orthogonalization(stage, ways * twins, expert_ways * twins);
     if (layout_.offload != 0) time = from_host(updated, time);
     return named(time, "optimizer step", "parameters of the shard x bytes per update / HBM bandwidth", label);
   }
@@ -141,15 +141,14 @@ class StageEnds {
     return max(update, BytesOf<R>(updated * bytes) / in_.chip->host);
   }
 
-  /// Muon: five Newton-Schulz iterations, each 4 m^2 n + 2 m^3 FLOPs on an m x n matrix (m <= n), so about
-  /// 5 x 6 x d_model FLOPs per parameter of a matrix whose short side is d_model (arXiv:2502.16982 section 2); an
-  /// adapter's short side is its rank.
-  SecondsOf<R> orthogonalization(const R& updated) const {
-    const std::optional<FineTune>& tune = in_.workload->fine_tune;
-    const R short_side = tune ? min(R(static_cast<double>(tune->rank)), in_.network->d_model) : in_.network->d_model;
-    const R flops = updated * R(5.0 * 6.0) * short_side;
-    const DType dtype = in_.workload->precision.high;
-    return FlopsOf<R>(flops) / in_.chip->matmul[static_cast<std::size_t>(dtype)];
+  SecondsOf<R> orthogonalization(const StageShape& stage, double ways, double expert_ways) const {
+    const NetworkCost<R>& net = *in_.network;
+    FlopsOf<R> dense = sum_of_layers(*in_.model, net, stage, &LayerCost<R>::orthogonal);
+    if (stage.head) dense += net.mtp.orthogonal * R(static_cast<double>(in_.model->mtp_layers));
+    const FlopsOf<R> flops = named(
+        dense / R(ways) + sum_of_layers(*in_.model, net, stage, &LayerCost<R>::orthogonal_experts) / R(expert_ways),
+        "FLOPs of orthogonalization", "Muon: 5 (4 m + 2 m^2 / n) of each element (arXiv:2502.16982 section 2)");
+    return flops / in_.chip->matmul[static_cast<std::size_t>(in_.workload->precision.high)];
   }
 
   const StepInput<R>& in_;

@@ -181,6 +181,27 @@ TEST(ExpertCommunication, LatentExpertsSendLatentTokens) {
   EXPECT_EQ(costs(model, inner).kinds[0].forward.ep_bytes.value(), kSeq * 2 * 1024 * (2 + 2));
 }
 
+/// Five iterations of 4 m^2 n + 2 m^3 on m x n. Experts of 1,024 x 256: 5 (4 x 256 + 2 x 256^2 / 1,024) = 5,760 of each
+/// element of 8 x 3 matrices, half of them on each of two ranks. Queries and output 1,024 square: 5 x 6 x 1,024 of
+/// each; keys with values 1,024 x 512: 5 (4 x 512 + 2 x 512^2 / 1,024); the router's short side is its eight experts.
+TEST(Muon, TheShortSideIsTheMatrixsOwn) {
+  ModelSpec model = test::moe_model();
+  model.kinds = {{MixerKind::kFull, FfnKind::kMoe}};
+  model.layer_kind = {0};
+  model.moe->d_ff = 256;
+  model.moe->shared_experts = model.moe->shared_d_ff = 0;
+  Workload workload = test::workload();
+  EXPECT_EQ(costs_of(model, {}, workload).kinds[0].orthogonal_experts.value(), 0) << "Adam";
+  workload.optimizer = optimizer_of("muon", workload.precision);
+  const NetworkCost<double> cost = costs_of(model, {.ep = 2}, workload);
+  EXPECT_DOUBLE_EQ(cost.kinds[0].orthogonal_experts.value(), 8.0 * 3 * 1024 * 256 * 5760 / 2);
+  const double square = 2.0 * 1024 * 1024 * 5 * 6 * 1024;
+  const double keys = 1024.0 * 512 * 5 * (4 * 512 + 2 * 512.0 * 512 / 1024);
+  const double router = 1024.0 * 8 * 5 * (4 * 8 + 2 * 8.0 * 8 / 1024);
+  EXPECT_DOUBLE_EQ(cost.kinds[0].orthogonal.value(), square + keys + router);
+  EXPECT_EQ(cost.head.orthogonal.value(), 0);
+}
+
 /// One sequence of 16 tokens, two of eight experts each, is bound by memory. Each of three matrices of 1,024 x 1,024 an
 /// expert, 8 x 2^20 weights w, with 32 rows: the input's gradient moves 2 (32 x 1,024 x 2 + w) bytes, the weights'
 /// reads 2 x 32 x 2,048 and adds to fp32 gradients, 8 w.
