@@ -28,7 +28,7 @@ class StageEnds {
     const bool sharded = layout_.zero == 3;
     const Channel<R>& channel = sharded ? ch_.replicate : ch_.data;
     const Channel<R>& experts = sharded ? ch_.expert_replicate : ch_.expert_data;
-    out.reduce = out.dp = twin_time(stage, dense, expert);
+    out.reduce = out.dp = twin_time(stage, dense, expert) + tied_time(stage);
     if (channel.size == 1 && experts.size == 1) return out;
     const R shards(sharded ? static_cast<double>(ch_.shard.size) : 1.0);
     const R expert_shards(sharded ? static_cast<double>(ch_.expert_shard.size) : 1.0);
@@ -124,6 +124,16 @@ class StageEnds {
     const R bytes(sharded ? (p.reduced_bytes + p.weight_bytes) / 2 : p.reduced_bytes);
     const BytesOf<R> exchanged((dense / ways + expert / expert_ways) * bytes);
     return max(send_time(ch_.pp, exchanged), all_to_all_time(ch_.pp, exchanged));
+  }
+
+  /// A tied matrix lies on the first and on the last stage: the two exchange its gradients after the last backward, and
+  /// each adds the other's to its own (Megatron-LM, core/distributed/finalize_model_grads.py).
+  SecondsOf<R> tied_time(const StageShape& stage) const {
+    const R& tied = in_.network->head.tied_parameters;
+    if (stage.head == stage.embedding || value_of(tied) <= 0) return SecondsOf<R>(R(0.0));
+    const double ways = layout_.zero < 2 ? 1.0 : static_cast<double>((layout_.zero == 3 ? ch_.shard : ch_.data).size);
+    return named(send_time(ch_.pp, BytesOf<R>(tied * R(in_.workload->precision.reduced_bytes / ways))),
+                 "tied embedding's gradients", "exchanged by the first and the last stage");
   }
 
   SecondsOf<R> expert_time(const Channel<R>& channel, const BytesOf<R>& bytes, bool reduce) const {

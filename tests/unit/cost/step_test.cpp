@@ -165,6 +165,29 @@ TEST_F(Step, GradientsOnTheirWayCountBeyondActivations) {
   EXPECT_DOUBLE_EQ((waiting.update + waiting.activations + waiting.logits + waiting.buffers).value(), parameters * 50);
 }
 
+/// The first and the last of two stages in a node send each other the gradients of 32,000 x 1,024 weights in 4 bytes,
+/// at 400 GB/s after 10 us.
+TEST_F(Step, StagesExchangeTheGradientsOfATiedEmbedding) {
+  PlanRequest request = test::request(model, nodes, 2);
+  request.fix = {.dp = 1,
+                 .tp = 1,
+                 .cp = 1,
+                 .pp = 2,
+                 .vpp = 1,
+                 .zero = 0,
+                 .micro_batch_seqs = 1,
+                 .remat = Remat::kNone,
+                 .schedule = Schedule::k1F1B,
+                 .split = ChunkEnds{}};
+  EXPECT_EQ(first(request).time.dp.value(), 0);
+  model.tied_embeddings = true;
+  EXPECT_NEAR(first(request).time.dp.value(), 1e-5 + 32000.0 * 1024 * 4 / 400e9, 1e-9);
+  request.slices = slices_of(nodes, 1, 1);
+  request.fix.pp = 1;
+  request.fix.schedule.reset();
+  EXPECT_EQ(first(request).time.dp.value(), 0) << "one stage holds it once";
+}
+
 /// A module has logits of its own, 2,048 x 32,000 x 8 bytes, and keeps in 16 bits the embedding, both norms' outputs
 /// and the projection's, and of its final norm the input and the output: 6 x 1,024 elements a token. Its layer is one
 /// more.
