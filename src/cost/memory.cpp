@@ -75,7 +75,7 @@ class MemoryCounter {
     };
     const bool master = sharded_master();
     MemoryUse<R> use;
-    use.weights = named(held(master ? kMasterBytes : p.weight_bytes, 3) + frozen(stage), "weights",
+    use.weights = named(held(master ? kMasterBytes : p.weight_bytes, 3) + frozen(stage) + cached(stage), "weights",
                         "parameters per chip x bytes, divided by ZeRO-3 shards");
     use.gradients = named(held(gradient_bytes(*in_.workload), 2), "gradients",
                           "parameters per chip x bytes, divided from ZeRO-2 on");
@@ -92,6 +92,15 @@ class MemoryCounter {
     return named(frozen_bytes(*in_.model, net_, stage) / R(ways(3)) +
                      frozen_expert_bytes(*in_.model, net_, stage) / R(expert_ways(3)),
                  "frozen weights", "in the base's format, divided by ZeRO-3 shards");
+  }
+
+  /// Matmuls of a stack that casts weights once a step read copies of them.
+  BytesOf<R> cached(const StageShape& stage) const {
+    const auto by = rules_.cached_weights.find(in_.workload->precision.name);
+    if (by == rules_.cached_weights.end() || layout_.zero == 3) return BytesOf<R>(R(0.0));
+    const R parameters = sum_of_layers(*in_.model, net_, stage, &LayerCost<R>::dense_parameters) +
+                         sum_of_layers(*in_.model, net_, stage, &LayerCost<R>::expert_parameters);
+    return named(BytesOf<R>(parameters * R(by->second)), "cached weights", "copies that the layers' matmuls read");
   }
 
   void activations(const StageShape& stage, MemoryUse<R>& use) const {

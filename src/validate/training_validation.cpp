@@ -59,6 +59,10 @@ bool fuse_loss(RowQuestion& q) {
   return std::exchange(bytes, std::min(bytes, kFusedLogitBytes)) > kFusedLogitBytes;
 }
 
+bool keep_weights_in_matmul_format(RowQuestion& q) {
+  return std::exchange(q.resolved.workload.memory.cached_weights, {}).contains(q.resolved.workload.precision.name);
+}
+
 bool halve_gradients(RowQuestion& q) {
   Workload& w = q.resolved.workload;
   constexpr double kHalf = 2;
@@ -100,6 +104,7 @@ bool run_layers_again(RowQuestion& q) {
 constexpr std::array kMemorySavings{MemorySaving{"gathered inputs are gathered again", gather_again},
                                     MemorySaving{"the allocator wastes nothing", give_back_blocks},
                                     MemorySaving{"a fused loss", fuse_loss},
+                                    MemorySaving{"weights in 8 bits alone", keep_weights_in_matmul_format},
                                     MemorySaving{"16-bit gradients", halve_gradients},
                                     MemorySaving{"16-bit moments", halve_moments},
                                     MemorySaving{"no momentum", drop_momentum},

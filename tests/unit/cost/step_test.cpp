@@ -153,6 +153,23 @@ TEST_F(Step, AStacksMemoryIsItsOwn) {
   EXPECT_EQ(bare.buffers.value(), 0);
 }
 
+/// Eight layers of 1,024 x (1,024 + 512 + 1,024) + 3 x 1,024 x 4,096 weights and two norms are there in two more bytes,
+/// by rows and by columns; head and embedding compute in 16 bits.
+TEST_F(Step, CopiesThatEightBitMatmulsReadAreKept) {
+  PlanRequest request = test::request(model, nodes, 8);
+  request.workload.precision = precision_of("fp8");
+  request.fix = {.tp = 1, .cp = 1, .pp = 1, .zero = 1, .micro_batch_seqs = 1, .remat = Remat::kNone};
+  const double plain = first(request).memory.weights.value();
+  request.workload.memory.cached_weights["fp8"] = 2;
+  const double layers = 8 * (1024.0 * (1024 + 512 + 1024) + 3 * 1024 * 4096 + 2 * 1024);
+  EXPECT_DOUBLE_EQ(first(request).memory.weights.value() - plain, 2 * layers);
+  request.fix.zero = 3;
+  request.fix.dp = 1;
+  const double sharded = first(request).memory.weights.value();
+  request.workload.memory.cached_weights.clear();
+  EXPECT_EQ(first(request).memory.weights.value(), sharded);
+}
+
 /// What waits for the update takes the place of activations that are gone, and counts where it is more.
 TEST_F(Step, GradientsOnTheirWayCountBeyondActivations) {
   PlanRequest request = test::request(model, nodes, 8);
