@@ -180,6 +180,7 @@ class Resolver {
     Workload& w = out_.workload;
     w.graphs = q_.graphs;
     w.balanced_experts = q_.balanced_experts;
+    w.dropout = w.dropout || q_.dropout;
     w.expert_capacity = q_.expert_capacity;
     w.tp_overlap = q_.tp_overlap;
     w.dp_overlap = q_.dp_overlap;
