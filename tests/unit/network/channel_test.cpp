@@ -152,11 +152,11 @@ TEST(Routing, ANodeMayHoldPartsOfGroups) {
   EXPECT_NEAR(copies_beyond(3, 3, {.top_k = 2, .n_group = 2, .topk_group = 1}), 13.0 / 9 * 2 / 3, 1e-12);
 }
 
-/// Eight nodes under two leaves: 5.2509 copies, half of which cross the spine, of eight slots.
+/// Eight nodes under two leaves: 5.25113 copies, half of which cross the spine, of eight slots.
 TEST_F(Switched, CopiesAreCountedByNodeBeyondTheLeafToo) {
   hw.network[2].switched.bandwidth_per_chip = BytesPerSecond(10e9);
   const Channel<double> c = channel(hw, slice, members(8, 4, 2), {.top_k = 8});
-  EXPECT_NEAR(c.all_to_all.value(), 5.2509 / 2 / 8 / 10e9, 1e-15);
+  EXPECT_NEAR(c.all_to_all.value(), 5.25113 / 2 / 8 / 10e9, 1e-16);
 }
 
 TEST(Collectives, AGroupOfOneIsFree) {
