@@ -73,7 +73,7 @@ class PhaseBuilder {
                cost.frozen / ways + cost.frozen_experts / expert_ways;
     }
     if (in_layer && (layout_.offload & kOffloadActivations) != 0) bytes += cost.saved[static_cast<std::size_t>(remat)];
-    return bytes / in_.chip->host;
+    return scalecalc::host_time(*in_.chip, bytes, false);
   }
 
   /// One layer's forward or backward, with the recompute of `remat` in the backward.

@@ -148,7 +148,7 @@ class StageEnds {
     const bool weights = (layout_.offload & kOffloadWeights) != 0;
     const R bytes((state ? in_.workload->optimizer.state_bytes : 0.0) +
                   (weights ? in_.workload->precision.weight_bytes : 0.0));
-    return max(update, BytesOf<R>(updated * bytes) / in_.chip->host);
+    return max(update, host_time(*in_.chip, BytesOf<R>(updated * bytes), true));
   }
 
   SecondsOf<R> orthogonalization(const StageShape& stage, double ways, double expert_ways) const {
