@@ -198,7 +198,7 @@ class Resolver {
              "--ep-overlap off", "docs/model.md");
     }
     if (!w.balanced_experts && !w.expert_capacity && !w.expert_load && !q_.ideal) {
-      assume(fmt::format("the slowest expert group has {:.3g} times the mean load", e.moe_imbalance.value),
+      assume(fmt::format("the fullest of several expert ranks has {:.3g} times the mean load", e.moe_imbalance.value),
              "--balanced-experts", e.moe_imbalance.source);
     }
   }
