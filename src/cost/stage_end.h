@@ -28,7 +28,7 @@ class StageEnds {
     const bool sharded = layout_.zero == 3;
     const Channel<R>& channel = sharded ? ch_.replicate : ch_.data;
     const Channel<R>& experts = sharded ? ch_.expert_replicate : ch_.expert_data;
-    out.reduce = out.dp = twin_time(stage, dense, expert) + tied_time(stage);
+    out.reduce = out.dp = twin_time(stage, dense, expert);
     if (channel.size == 1 && experts.size == 1) return out;
     const R shards(sharded ? static_cast<double>(ch_.shard.size) : 1.0);
     const R expert_shards(sharded ? static_cast<double>(ch_.expert_shard.size) : 1.0);
@@ -79,6 +79,18 @@ class StageEnds {
     return named(time, "optimizer step", "parameters of the shard x bytes per update / HBM bandwidth", label);
   }
 
+  /// A tied matrix lies on the first and on the last stage: when both are through, at the end of the pipeline, they
+  /// exchange its gradients, and each adds the other's to its own (Megatron-LM,
+  /// core/distributed/finalize_model_grads.py).
+  SecondsOf<R> tied_time() const {
+    const R& tied = in_.network->head.tied_parameters;
+    const bool apart = layout_.pp > 1 && in_.stages->front().parts == 1;
+    if (!apart || value_of(tied) <= 0) return SecondsOf<R>(R(0.0));
+    const double ways = layout_.zero < 2 ? 1.0 : static_cast<double>((layout_.zero == 3 ? ch_.shard : ch_.data).size);
+    return named(send_time(ch_.pp, BytesOf<R>(tied * R(in_.workload->precision.reduced_bytes / ways))),
+                 "tied embedding's gradients", "exchanged by the first and the last stage");
+  }
+
  private:
   static constexpr std::string_view kWhole = "bytes x seconds per byte, and latency";
   static constexpr std::string_view kHiding = "OVERLAP, docs/model.md, with one kind of traffic";
@@ -124,16 +136,6 @@ class StageEnds {
     const R bytes(sharded ? (p.reduced_bytes + p.weight_bytes) / 2 : p.reduced_bytes);
     const BytesOf<R> exchanged((dense / ways + expert / expert_ways) * bytes);
     return max(send_time(ch_.pp, exchanged), all_to_all_time(ch_.pp, exchanged));
-  }
-
-  /// A tied matrix lies on the first and on the last stage: the two exchange its gradients after the last backward, and
-  /// each adds the other's to its own (Megatron-LM, core/distributed/finalize_model_grads.py).
-  SecondsOf<R> tied_time(const StageShape& stage) const {
-    const R& tied = in_.network->head.tied_parameters;
-    if (stage.head == stage.embedding || value_of(tied) <= 0) return SecondsOf<R>(R(0.0));
-    const double ways = layout_.zero < 2 ? 1.0 : static_cast<double>((layout_.zero == 3 ? ch_.shard : ch_.data).size);
-    return named(send_time(ch_.pp, BytesOf<R>(tied * R(in_.workload->precision.reduced_bytes / ways))),
-                 "tied embedding's gradients", "exchanged by the first and the last stage");
   }
 
   SecondsOf<R> expert_time(const Channel<R>& channel, const BytesOf<R>& bytes, bool reduce) const {

@@ -79,8 +79,17 @@ class StepBuilder {
       longer = max(longer, end - own_end - lead);
     }
     longer = named(longer, "stages that end later", "[LAST], docs/model.md");
-    out.dp = named(own.dp + longer, "exposed gradient reduction",
+    out.dp = named(own.dp + longer + ends_.tied_time(), "exposed gradient reduction",
                    "reduce-scatter and all-gather of the stage's weights; ZeRO, arXiv:1910.02054");
+  }
+
+  /// What the stage itself waits for: the exchange of a tied matrix too.
+  StageEnd<R> whole_end(const StageShape& stage) const {
+    StageEnd<R> out = stage_end(stage);
+    if (stage.head == stage.embedding) return out;
+    out.dp += ends_.tied_time();
+    out.reduce += ends_.tied_time();
+    return out;
   }
 
   StageEnd<R> stage_end(const StageShape& stage) const {
@@ -194,7 +203,7 @@ StepTime<R> step_time(const Reader<R>& reader, const StepInput<R>& in, const Pha
 }
 
 StageEnd<double> stage_end(const StepInput<double>& in, const Phases<double>& phases, const StageShape& stage) {
-  return StepBuilder<double>(Reader<double>{}, in, phases).stage_end(stage);
+  return StepBuilder<double>(Reader<double>{}, in, phases).whole_end(stage);
 }
 
 #define SCALECALC_INSTANTIATE(R) \
