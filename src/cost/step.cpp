@@ -108,7 +108,9 @@ class StepBuilder {
     static constexpr std::array<std::string_view, 5> kNames{"first kind of stage", "second kind of stage",
                                                             "third kind of stage", "fourth kind of stage",
                                                             "another kind of stage"};
-    return kNames[std::min(static_cast<std::size_t>(&stage - in_.stages->data()), kNames.size() - 1)];
+    std::size_t at = 0;  // a stage that is no element of the list, as step_run's, has the last name
+    while (at < in_.stages->size() && &(*in_.stages)[at] != &stage) ++at;
+    return kNames[std::min(at, kNames.size() - 1)];
   }
 
   void slowest_stage() {
