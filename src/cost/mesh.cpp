@@ -18,7 +18,7 @@ std::vector<Group> expert_nest(const Placement& placement, const Layout& layout)
 
 Routing routing_of(const ModelSpec& model) {
   if (!model.moe) return {};
-  return {static_cast<double>(model.moe->top_k), static_cast<double>(model.moe->node_limit)};
+  return {static_cast<double>(model.moe->top_k), model.moe->n_group, model.moe->topk_group};
 }
 
 Group expert_group(const Placement& placement, const Layout& layout) {

@@ -73,7 +73,7 @@ class PhaseBuilder {
                cost.frozen / ways + cost.frozen_experts / expert_ways;
     }
     if (in_layer && (layout_.offload & kOffloadActivations) != 0) bytes += cost.saved[static_cast<std::size_t>(remat)];
-    return bytes / in_.chip->host;
+    return scalecalc::host_time(*in_.chip, bytes, false);
   }
 
   /// One layer's forward or backward, with the recompute of `remat` in the backward.
@@ -99,6 +99,11 @@ class PhaseBuilder {
     }
     if (layout_.zero == 3) {
       traffic[kFsdp] = {weight_gather_time(in_, cost, backward), overlap_.fsdp, contention(ch_.shard), ch_.shard.links};
+    }
+    if (value_of(phase.cp_sends) > 0) {
+      const SecondsOf<R> attention = again == nullptr ? phase.attention : phase.attention + again->attention;
+      traffic[kCp].under = named(attention, backward ? "backward attention" : "forward attention",
+                                 "what the ring's exchange may hide under", label);
     }
     if (layout_.offload != 0) {
       traffic[kHost] = {host_time(cost, remat, in_layer), overlap_.host, R(0.0), kHostLink};

@@ -77,9 +77,21 @@ class StageEnds {
     const Work<R> update = roofline(FlopsOf<R>(updated * R(o.update_flops)), in_.chip->vector,
                                     BytesOf<R>(updated * R(o.update_bytes)), in_.chip->hbm);
     SecondsOf<R> time = update.total();
-    if (o.orthogonalizes) time += orthogonalization(updated);
+    if (o.orthogonalizes) time += orthogonalization(stage, ways * twins, expert_ways * twins);
     if (layout_.offload != 0) time = from_host(updated, time);
     return named(time, "optimizer step", "parameters of the shard x bytes per update / HBM bandwidth", label);
+  }
+
+  /// A tied matrix lies on the first and on the last stage: when both are through, at the end of the pipeline, they
+  /// exchange its gradients, and each adds the other's to its own (Megatron-LM,
+  /// core/distributed/finalize_model_grads.py).
+  SecondsOf<R> tied_time() const {
+    const R& tied = in_.network->head.tied_parameters;
+    const bool apart = layout_.pp > 1 && in_.stages->front().parts == 1;
+    if (!apart || value_of(tied) <= 0) return SecondsOf<R>(R(0.0));
+    const double ways = layout_.zero < 2 ? 1.0 : static_cast<double>((layout_.zero == 3 ? ch_.shard : ch_.data).size);
+    return named(send_time(ch_.pp, BytesOf<R>(tied * R(in_.workload->precision.reduced_bytes / ways))),
+                 "tied embedding's gradients", "exchanged by the first and the last stage");
   }
 
  private:
@@ -150,18 +162,17 @@ class StageEnds {
     const bool weights = (layout_.offload & kOffloadWeights) != 0;
     const R bytes((state ? in_.workload->optimizer.state_bytes : 0.0) +
                   (weights ? in_.workload->precision.weight_bytes : 0.0));
-    return max(update, BytesOf<R>(updated * bytes) / in_.chip->host);
+    return max(update, host_time(*in_.chip, BytesOf<R>(updated * bytes), true));
   }
 
-  /// Muon: five Newton-Schulz iterations, each 4 m^2 n + 2 m^3 FLOPs on an m x n matrix (m <= n), so about
-  /// 5 x 6 x d_model FLOPs per parameter of a matrix whose short side is d_model (arXiv:2502.16982 section 2); an
-  /// adapter's short side is its rank.
-  SecondsOf<R> orthogonalization(const R& updated) const {
-    const std::optional<FineTune>& tune = in_.workload->fine_tune;
-    const R short_side = tune ? min(R(static_cast<double>(tune->rank)), in_.network->d_model) : in_.network->d_model;
-    const R flops = updated * R(5.0 * 6.0) * short_side;
-    const DType dtype = in_.workload->precision.high;
-    return FlopsOf<R>(flops) / in_.chip->matmul[static_cast<std::size_t>(dtype)];
+  SecondsOf<R> orthogonalization(const StageShape& stage, double ways, double expert_ways) const {
+    const NetworkCost<R>& net = *in_.network;
+    FlopsOf<R> dense = sum_of_layers(*in_.model, net, stage, &LayerCost<R>::orthogonal);
+    if (stage.head) dense += net.mtp.orthogonal * R(static_cast<double>(in_.model->mtp_layers));
+    const FlopsOf<R> flops = named(
+        dense / R(ways) + sum_of_layers(*in_.model, net, stage, &LayerCost<R>::orthogonal_experts) / R(expert_ways),
+        "FLOPs of orthogonalization", "Muon: 5 (4 m + 2 m^2 / n) of each element (arXiv:2502.16982 section 2)");
+    return flops / in_.chip->matmul[static_cast<std::size_t>(in_.workload->precision.high)];
   }
 
   const StepInput<R>& in_;

@@ -79,8 +79,17 @@ class StepBuilder {
       longer = max(longer, end - own_end - lead);
     }
     longer = named(longer, "stages that end later", "[LAST], docs/model.md");
-    out.dp = named(own.dp + longer, "exposed gradient reduction",
+    out.dp = named(own.dp + longer + ends_.tied_time(), "exposed gradient reduction",
                    "reduce-scatter and all-gather of the stage's weights; ZeRO, arXiv:1910.02054");
+  }
+
+  /// What the stage itself waits for: the exchange of a tied matrix too.
+  StageEnd<R> whole_end(const StageShape& stage) const {
+    StageEnd<R> out = stage_end(stage);
+    if (stage.head == stage.embedding) return out;
+    out.dp += ends_.tied_time();
+    out.reduce += ends_.tied_time();
+    return out;
   }
 
   StageEnd<R> stage_end(const StageShape& stage) const {
@@ -99,7 +108,9 @@ class StepBuilder {
     static constexpr std::array<std::string_view, 5> kNames{"first kind of stage", "second kind of stage",
                                                             "third kind of stage", "fourth kind of stage",
                                                             "another kind of stage"};
-    return kNames[std::min(static_cast<std::size_t>(&stage - in_.stages->data()), kNames.size() - 1)];
+    std::size_t at = 0;  // a stage that is no element of the list, as step_run's, has the last name
+    while (at < in_.stages->size() && &(*in_.stages)[at] != &stage) ++at;
+    return kNames[std::min(at, kNames.size() - 1)];
   }
 
   void slowest_stage() {
@@ -194,7 +205,7 @@ StepTime<R> step_time(const Reader<R>& reader, const StepInput<R>& in, const Pha
 }
 
 StageEnd<double> stage_end(const StepInput<double>& in, const Phases<double>& phases, const StageShape& stage) {
-  return StepBuilder<double>(Reader<double>{}, in, phases).stage_end(stage);
+  return StepBuilder<double>(Reader<double>{}, in, phases).whole_end(stage);
 }
 
 #define SCALECALC_INSTANTIATE(R) \

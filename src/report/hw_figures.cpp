@@ -260,6 +260,7 @@ std::vector<Figure> hw_efficiency(const HardwareSpec& hw) {
   share("cast", "casts to 8 bits that show", e.cast);
   share("link.scale_up", "links, innermost tier", e.link_scale_up);
   share("link.scale_out", "links beyond it", e.link_scale_out);
+  share("link.host", "link to the host", e.link_host);
   share("overlap.tp", "hidden: tensor parallelism", e.overlap_tp);
   share("overlap.tp_pipelined", "the same in pieces under matmuls", e.overlap_tp_pipelined);
   share("overlap.fsdp", "hidden: gathers of weights", e.overlap_fsdp);

@@ -432,7 +432,7 @@ Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
   try {
     out.precision = precision_of(precision_word(row));
     const std::string optimizer = lower_case(row.optimizer.substr(0, row.optimizer.find_first_of(" ,")));
-    out.optimizer = optimizer_of(optimizer == "adamw" ? "adam" : optimizer);
+    out.optimizer = optimizer_of(optimizer == "adamw" ? "adam" : optimizer, out.precision);
   } catch (const UserError& error) {
     throw NotPredicted("the precision or optimizer is not modelled", error.diagnostics().front().message);
   }
@@ -542,7 +542,7 @@ std::string precision_word(const Measurement& row) {
 
 void train_in_16_bits(Workload& workload) {
   workload.memory.sharded_master = false;
-  workload.optimizer.state_bytes = workload.optimizer.moments * workload.optimizer.moment_bytes;
+  workload.optimizer.state_bytes -= std::exchange(workload.optimizer.master_bytes, 0);
 }
 
 RowQuestion row_question(const Measurement& row, const Catalog& catalog, const std::vector<std::string>& set,
