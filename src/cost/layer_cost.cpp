@@ -86,29 +86,41 @@ class LayerCoster : public OpWork<R> {
 
   static Phase<R>& again(LayerCost<R>& out, Remat remat) { return out.recompute[static_cast<std::size_t>(remat)]; }
 
+  /// Kernels of a phase: all, those of the experts, and those of weight gradients.
+  struct Kernels {
+    double all = 0, routed = 0, of_weights = 0;
+    void add(double kernels, const Op<R>& op) {
+      all += kernels;
+      if (op.kind == OpKind::kGroupedMatmul) routed += kernels;
+    }
+  };
+
   void kernels(const std::vector<Op<R>>& ops, bool in_layer, LayerCost<R>& out) const {
-    double forward = 0, backward = 0;
-    std::array<double, kRematCount> repeated{};
-    double routed = 0;  // passes over the layer's experts
-    std::array<double, kRematCount> routed_again{};
+    Kernels forward, backward;
+    std::array<Kernels, kRematCount> repeated{};
     for (const Op<R>& op : ops) {
       const double each = OpWork<R>::kernels(op, false);
       if (each <= 0) continue;
-      forward += each;
-      backward += OpWork<R>::kernels(op, true);
-      if (op.kind == OpKind::kGroupedMatmul) routed = 1;
+      forward.add(each, op);
+      backward.add(OpWork<R>::kernels(op, true), op);
+      const bool matmul = op.kind == OpKind::kMatmul || op.kind == OpKind::kGroupedMatmul;
+      if (matmul && !op.frozen) backward.of_weights += 1;
       for (const Remat remat : kRemats) {
-        if (!runs_again(remat, op, workload_)) continue;
-        repeated[static_cast<std::size_t>(remat)] += each;
-        if (op.kind == OpKind::kGroupedMatmul) routed_again[static_cast<std::size_t>(remat)] = 1;
+        if (runs_again(remat, op, workload_)) repeated[static_cast<std::size_t>(remat)].add(each, op);
       }
     }
-    out.forward.work.overhead = overhead(forward, routed);
-    out.backward.work.overhead = overhead(backward, routed);
+    launch(forward, out.forward);
+    launch(backward, out.backward);
     if (!in_layer) return;
-    for (std::size_t r = 0; r < kRematCount; ++r) {
-      out.recompute[r].work.overhead = overhead(repeated[r], routed_again[r]);
-    }
+    for (std::size_t r = 0; r < kRematCount; ++r) launch(repeated[r], out.recompute[r]);
+  }
+
+  void launch(const Kernels& kernels, Phase<R>& out) const {
+    out.work.overhead = overhead(kernels.all, kernels.routed > 0 ? 1 : 0);
+    if (workload_.runtime.compiled || workload_.graphs == GraphCapture::kStep) return;
+    const bool layer = workload_.graphs == GraphCapture::kLayer;
+    out.launches = layer ? kernels.routed + 1 : kernels.all;  // a replay is a launch
+    out.weight_launches = layer ? 0 : kernels.of_weights;
   }
 
   /// Of `kernels`, and of `routed` passes over experts, whose counts the host waits for unless the whole step is

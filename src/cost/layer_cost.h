@@ -28,6 +28,8 @@ struct Phase {
   R cp_all_to_alls{0.0};           ///< all-to-alls of cp_bytes (Ulysses)
   BytesOf<R> ep_bytes{R(0.0)};     ///< bytes a chip holds before all the phase's all-to-alls, summed over them
   R ep_all_to_alls{0.0};           ///< how many all-to-alls
+  double launches = 0;             ///< kernels the host launches one by one
+  double weight_launches = 0;      ///< of a backward: those of weight gradients, which only the optimizer waits for
 };
 
 template <class R>

@@ -73,7 +73,11 @@ template <class R>
 struct PhaseTime {
   SecondsOf<R> compute{R(0.0)}, hbm{R(0.0)}, overhead{R(0.0)}, tp{R(0.0)}, fsdp{R(0.0)}, cp{R(0.0)}, ep{R(0.0)},
       host{R(0.0)};
+  SecondsOf<R> idle{R(0.0)};     ///< until the host has launched it: [HOST], docs/model.md
   SecondsOf<R> put_off{R(0.0)};  ///< of their sum: by how much it is shorter without its weight gradients
+  double left = 0;               ///< seconds the chip runs without its weight gradients
+  double launch = 0;             ///< seconds the host needs to launch it
+  double launch_alone = 0;       ///< the same without its weight gradients
   double alone = 0;              ///< seconds of work and of what found none to hide under, without them
   std::array<double, kTrafficKinds> spilled{};  ///< seconds that found no work to hide under
 
@@ -86,12 +90,16 @@ struct PhaseTime {
     cp += o.cp * times;
     ep += o.ep * times;
     host += o.host * times;
+    idle += o.idle * times;
     put_off += o.put_off * times;
+    left += o.left * value_of(times);
+    launch += o.launch * value_of(times);
+    launch_alone += o.launch_alone * value_of(times);
     alone += o.alone * value_of(times);
     for (std::size_t x = 0; x < kTrafficKinds; ++x) spilled[x] += o.spilled[x] * value_of(times);
     return *this;
   }
-  SecondsOf<R> total() const { return compute + hbm + overhead + tp + fsdp + cp + ep + host; }
+  SecondsOf<R> total() const { return compute + hbm + overhead + tp + fsdp + cp + ep + host + idle; }
 };
 
 /// [OVERLAP] time = work + sum_x (1 - o_x) t_x + max(0, max_link sum_{x on link} o_x t_x - work) + contention.

@@ -51,6 +51,8 @@ ChipRates<R> read_chip(const Reader<R>& reader, const HardwareSpec& hw, const Ef
                              e.kernel_overhead.source, e.kernel_overhead.error);
   out.expert_overhead = read(reader, Seconds(e.expert_overhead.value), "efficiency.expert_overhead",
                              e.expert_overhead.source, e.expert_overhead.error);
+  out.host_overhead = read(reader, Seconds(e.host_overhead.value), "efficiency.host_overhead", e.host_overhead.source,
+                           e.host_overhead.error);
   out.captured = coefficient(e.captured_share, "efficiency.captured_share");
   out.step_overhead = read(reader, Seconds(e.step_overhead.value), "efficiency.step_overhead", e.step_overhead.source,
                            e.step_overhead.error);

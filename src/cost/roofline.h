@@ -28,7 +28,8 @@ struct ChipRates {
   R moe_imbalance{1.0};  ///< tokens of the fullest expert rank over the mean, where nothing says more
   SecondsOf<R> kernel_overhead;
   SecondsOf<R> expert_overhead;  ///< of a pass over a layer's routed experts
-  R captured{1.0};               ///< share of the two that is left in a captured graph
+  SecondsOf<R> host_overhead;    ///< of the host, for each kernel or collective it launches
+  R captured{1.0};               ///< share of the first two that is left in a captured graph
   SecondsOf<R> step_overhead;
 };
 

@@ -49,8 +49,9 @@ class StepBuilder {
     out.host = named(microbatches_ * stage.host, "exposed offload", kOverlapRule);
     for (std::size_t x = 0; x < kTrafficKinds; ++x) out.spilled[x] = stage.spilled[x] * value_of(microbatches_);
     pipeline(out);
-    out.overhead = named(microbatches_ * stage.overhead + in_.chip->step_overhead, "kernel and step overhead",
-                         "kernels x overhead of each, and the host's share of a step");
+    out.overhead =
+        named(microbatches_ * (stage.overhead + stage.idle) + in_.chip->step_overhead, "kernel, host and step overhead",
+              "kernels x overhead of each, waiting for launches, and the host's share of a step");
     return out;
   }
 
@@ -135,6 +136,7 @@ class StepBuilder {
     slowest_.compute = named(slowest_.compute, "compute", kSource, kLabel);
     slowest_.hbm = named(slowest_.hbm, "memory-bound work", kSource, kLabel);
     slowest_.overhead = named(slowest_.overhead, "kernel overhead", kSource, kLabel);
+    slowest_.idle = named(slowest_.idle, "waiting for the host", kSource, kLabel);
     slowest_.tp = named(slowest_.tp, "exposed tp", kSource, kLabel);
     slowest_.fsdp = named(slowest_.fsdp, "exposed fsdp", kSource, kLabel);
     slowest_.cp = named(slowest_.cp, "exposed cp", kSource, kLabel);

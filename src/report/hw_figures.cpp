@@ -269,7 +269,8 @@ std::vector<Figure> hw_efficiency(const HardwareSpec& hw) {
   share("overlap.ep_paired", "the same under another microbatch", e.overlap_ep_paired);
   coefficient("kernel_overhead_s", "overhead of a kernel", e.kernel_overhead, Format::kSeconds, out);
   coefficient("expert_overhead_s", "overhead of a pass over experts", e.expert_overhead, Format::kSeconds, out);
-  share("captured_share", "of both, in a captured graph", e.captured_share);
+  coefficient("host_overhead_s", "host, to launch a kernel", e.host_overhead, Format::kSeconds, out);
+  share("captured_share", "of the first two, in a captured graph", e.captured_share);
   coefficient("memory_reserve_bytes", "memory kept for the runtime", e.memory_reserve, Format::kBytes, out);
   return std::move(out.record.figures);
 }

@@ -168,7 +168,8 @@ struct Efficiency {
   Coefficient link_host;                  ///< of the link to the host
   Coefficient kernel_overhead{0, 0, ""};  ///< seconds per kernel that nothing hides
   Coefficient expert_overhead{0, 0, ""};  ///< seconds per pass over a layer's routed experts, beside its kernels
-  Coefficient captured_share;             ///< share of these two that is left of kernels replayed from a captured graph
+  Coefficient host_overhead{0, 0, ""};    ///< seconds of the host to launch a kernel or a collective
+  Coefficient captured_share;             ///< share of the first two that is left of kernels replayed from a captured graph
   Coefficient overlap_tp_pipelined;       ///< of tensor ranks whose collectives run in pieces under matmuls
   Coefficient overlap_tp, overlap_fsdp, overlap_dp, overlap_ep, overlap_pp;
   Coefficient overlap_cp;         ///< ring exchange, under attention

@@ -192,6 +192,7 @@ void read_all(CoefficientReader& reader, Efficiency& out) {
   }
   reader.read("kernel_overhead", UnitKind::kSeconds, {0, 1e-2}, out.kernel_overhead);
   reader.read("expert_overhead", UnitKind::kSeconds, {0, 1}, out.expert_overhead);
+  reader.read("host_overhead", UnitKind::kSeconds, {0, 1e-2}, out.host_overhead);
   reader.read("captured_share", UnitKind::kFraction, {0, 1}, out.captured_share);
   read_latencies(reader, true, out.collectives);
   read_overlap(reader, out);
@@ -389,7 +390,7 @@ Efficiency moved(const Efficiency& efficiency, double sign) {
   for (Coefficient* c :
        {&out.matmul_half_dim, &out.attention_half_context, &out.attention_half_head_dim, &out.grouped_half_rows,
         &out.kernel_overhead, &out.contention_scale_up, &out.contention_scale_out, &out.expert_overhead,
-        &out.captured_share, &out.cast, &out.step_overhead}) {
+        &out.host_overhead, &out.captured_share, &out.cast, &out.step_overhead}) {
     cost(*c, 0);
   }
   CollectiveKernels& k = out.collectives;

@@ -75,6 +75,58 @@ TEST_F(Step, BubbleOfEqualStages) {
   EXPECT_NEAR(interleaved.time.bubble.value(), flat.time.bubble.value() / 4, 2e-2 * flat.time.bubble.value());
 }
 
+/// Kernels of a microbatch on one chip, as docs/model.md counts them: one an operation forward, two backward, of which
+/// attention has one; a head of its own.
+double launches_of_microbatch(const ModelSpec& model) {
+  const ModelOps<double> ops = read_model(Reader<double>{}, model);
+  double out = 0;
+  const auto add = [&](const std::vector<Op<double>>& list, double times) {
+    for (const Op<double>& op : list) {
+      if (op.kind == OpKind::kVector && op.reads <= 0) continue;
+      out += times * (op.kind == OpKind::kAttention ? 2 : 3);
+    }
+  };
+  for (const std::uint8_t kind : model.layer_kind) add(ops.kinds[kind], 1);
+  add(ops.embedding, 1);
+  add(ops.head, 1);
+  return out;
+}
+
+/// [HOST] Where launching takes a second each, it is all that a step takes; where it takes a nanosecond, nothing.
+TEST_F(Step, TakesTheLongerOfChipAndHost) {
+  PlanRequest request = test::request(model, nodes, 1);
+  request.fix.remat = Remat::kNone;
+  request.fix.micro_batch_seqs = 1;
+  const Plan free = first(request);
+  const double microbatches = static_cast<double>(free.layout.grad_accum);
+  request.efficiency.host_overhead.value = 1e-9;
+  EXPECT_EQ(first(request).step_s, free.step_s);
+  request.efficiency.host_overhead.value = 1;
+  const double rest = free.time.optimizer.value() + request.efficiency.step_overhead.value;
+  EXPECT_NEAR(first(request).step_s, microbatches * launches_of_microbatch(model) + rest, 1e-9 * microbatches);
+  // Norm, q, k, v, output, sum, norm, gate, up, activation, down and sum of three, attention of two; at the ends
+  // lookup, norm, projection and loss.
+  EXPECT_EQ(launches_of_microbatch(model), 8 * (12 * 3 + 2) + 4 * 3);
+}
+
+TEST_F(Step, HostLaunchesNothingThatIsCapturedOrCompiled) {
+  PlanRequest request = test::request(model, nodes, 1);
+  request.fix.remat = Remat::kNone;
+  request.fix.micro_batch_seqs = 1;
+  const double free = first(request).step_s;
+  request.efficiency.host_overhead.value = 1;
+  request.workload.runtime.compiled = true;
+  EXPECT_EQ(first(request).step_s, free);
+  request.workload.runtime.compiled = false;
+  request.workload.graphs = GraphCapture::kLayer;
+  const Plan layer = first(request);
+  const double replays = 2 * (8 + 2);  // forward and backward of eight layers and two ends
+  const double rest = layer.time.optimizer.value() + request.efficiency.step_overhead.value;
+  EXPECT_NEAR(layer.step_s, static_cast<double>(layer.layout.grad_accum) * replays + rest, 1e-9 * layer.step_s);
+  request.workload.graphs = GraphCapture::kStep;
+  EXPECT_EQ(first(request).step_s, free);
+}
+
 TEST_F(Step, FullRematCostsAThirdMoreCompute) {
   PlanRequest request = test::request(model, nodes, 8);
   request.fix = {.tp = 1, .cp = 1, .pp = 1, .zero = 1, .micro_batch_seqs = 1, .remat = Remat::kNone};
