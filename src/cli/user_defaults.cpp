@@ -255,8 +255,8 @@ class DefaultTaker {
         wrong_default(value->span, error.diagnostics().front().message, error.diagnostics().front().hint);
       }
       arguments_.suppose("--stack", {value->text});
-      return arguments_.note({fmt::format("stack {} ({})", value->text, source.who("SCALECALC_STACK")), "--stack",
-                              source.origin(*value)});
+      return arguments_.note(
+          {fmt::format("stack {} ({})", value->text, source.who("SCALECALC_STACK")), "--stack", source.origin(*value)});
     }
   }
 
@@ -281,10 +281,9 @@ class DefaultTaker {
     for (const DefaultSource& source : sources_) {
       if (const ConfigNode* value = value_for(source, "price", chip)) {
         const double usd = price_of(*value);
-        return FoundPrice{usd,
-                          fmt::format("price of {}: {:g} USD per chip-hour ({})", chip.name, usd,
-                                      source.who("SCALECALC_PRICE")),
-                          source.origin(*value)};
+        return FoundPrice{
+            usd, fmt::format("price of {}: {:g} USD per chip-hour ({})", chip.name, usd, source.who("SCALECALC_PRICE")),
+            source.origin(*value)};
       }
       const ConfigNode* cloud = source.document.find("cloud");
       const ConfigNode* kind = source.document.find("price-kind");
