@@ -86,7 +86,7 @@ class ExpectationReader {
                   fmt::format("{} = {}{}", entry_.key, *value,
                               tolerance ? fmt::format(" within {:g} %", 100 * *tolerance) : ""));
     }
-    fails_ = column_ + " IS NULL";
+    fails_ = fmt::format("{0} IS NULL OR typeof({0}) = 'text'", column_);  // SQL has every text above every number
     said_ = entry_.key;
     if (least) fails_ += fmt::format(" OR {} < {}", column_, *least);
     if (least) said_ += fmt::format(" at least {}", *least);

@@ -323,7 +323,8 @@ class StudyReader {
     if (found != nullptr) return found;
     std::vector<std::string> known;
     for (const CommandForm::Option& o : form_->options) known.push_back(o.flag.substr(2));
-    std::string hint = did_you_mean(nearest(name, known));
+    std::string hint = form_->meaning ? form_->meaning("--" + name) : "";
+    if (hint.empty()) hint = did_you_mean(nearest(name, known));
     if (!hint.empty()) hint += "; ";
     problems_.add(where, fmt::format("{} has no flag --{}", form_->name, name), hint + std::string(otherwise));
     return nullptr;

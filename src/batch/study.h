@@ -57,6 +57,8 @@ struct CommandForm {
   };
   std::string name;
   std::vector<Option> options;
+  std::function<std::string(const std::string& flag)>
+      meaning;  ///< "did you mean ...": of a flag it has not; may be empty
 };
 
 // Texts with {names} of axes in them: "{batch}x8192x28672".

@@ -6,6 +6,8 @@
 
 #include "base/diagnostic.h"
 #include "cli/commands.h"
+#include "cli/foreign_words.h"
+#include "cli/read_names.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -46,10 +48,11 @@ std::string reason_of(const UserError& error) {
   return one_line(out);
 }
 
-StudyReply reply_to(const Command& command, const Arguments& arguments, Environment& env, std::ostringstream& out,
+StudyReply reply_to(const Command& command, Arguments arguments, Environment& env, std::ostringstream& out,
                     std::ostringstream& err) {
   StudyReply reply;
   try {
+    read_names(arguments, Catalog(env.config_directories, env.remembered));
     reply.exit = static_cast<int>(command.run(arguments, env));
     reply.records = std::move(out).str();
     (reply.exit == 0 ? reply.warnings : reply.reason) = warnings_of(err.str());
@@ -72,7 +75,9 @@ std::vector<CommandForm> command_forms() {
   std::vector<CommandForm> out;
   for (const Command& command : commands()) {
     if (command.name == "batch") continue;
-    CommandForm form{std::string(command.name), {}};
+    CommandForm form{std::string(command.name), {}, [&command](const std::string& flag) {
+                       return meaning_of(flag, flags_of(command));
+                     }};
     for (const Flag& flag : flags_of(command)) {
       form.options.push_back(
           {std::string(flag.name), flag.kind != FlagKind::kSwitch, flag.kind == FlagKind::kRepeatable});

@@ -31,6 +31,7 @@ constexpr Modes of_op(CollectiveOp op) { return 1U << static_cast<unsigned>(op);
 
 std::vector<std::string_view> op_words() {
   std::vector<std::string_view> out;
+  out.reserve(kCollectiveModes.size());
   for (const Mode& mode : kCollectiveModes) out.push_back(mode.name);
   return out;
 }

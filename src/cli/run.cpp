@@ -63,12 +63,21 @@ int help(const std::vector<std::string>& words, Environment& env) {
   return print(env, asks_for_all(words) ? command_help(command) : short_help(command));
 }
 
+/// Completion says nothing of a config.yaml that is wrong: the command will.
+Catalog catalog_to_complete(const Environment& env) {
+  try {
+    return Catalog(config_directories({}, env));
+  } catch (const UserError&) {
+    return Catalog();
+  }
+}
+
 /// What a program about programs asks: no questions of the catalog, so no rows of the table of commands.
 std::optional<int> about_itself(const std::string& name, const std::vector<std::string>& words, Environment& env) {
   if (name == "help") return help(words, env);
   if (name == "man") return print(env, words.empty() ? general_man_page() : man_page(known_command(words.front())));
   if (name == "completion") return print(env, completion_script(words));
-  if (name == "complete") return print(env, completions(words, Catalog(config_directories({}, env))));
+  if (name == "complete") return print(env, completions(words, catalog_to_complete(env)));
   return std::nullopt;
 }
 

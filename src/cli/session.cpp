@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "batch/condition.h"
 #include "cli/comma_list.h"
@@ -49,8 +51,15 @@ std::vector<AnswerCheck> checks_asked_for(const Arguments& arguments, const std:
   std::vector<AnswerCheck> out;
   check_names(arguments.values("--fail-if"), names);
   for (const std::string& condition : arguments.values("--fail-if")) out.push_back(failing_if(condition));
+  const Flag* own = find_flag(arguments.command().flags, "--expect");
+  const bool of_systems = own != nullptr && own->store != nullptr;  // compare's cheapest=tpu-v5p, which it reads itself
   for (const std::string& path : arguments.values("--expect")) {
-    if (path.find('=') != std::string::npos) continue;  // compare's cheapest=tpu-v5p
+    const bool condition = path.find('=') != std::string::npos;
+    if (condition && of_systems) continue;
+    if (std::error_code none; condition && !std::filesystem::exists(path, none)) {
+      throw UserError(fmt::format("--expect {} is no file", in_quotes(path)),
+                      "a file of names and values, such as mfu: {least: 0.4}; one condition is --fail-if 'mfu < 0.4'");
+    }
     for (AnswerCheck& check : read_expectations(path, names)) out.push_back(std::move(check));
   }
   return out;

@@ -41,6 +41,8 @@ struct DefaultSource {
   ConfigNode document;
   bool is_file = false;
 
+  /// Who says so, for the answer: a path stands in the assumption's source.
+  std::string_view who(std::string_view variable) const { return is_file ? "your config.yaml" : variable; }
   std::string origin(const ConfigNode& value) const {
     return is_file ? fmt::format("{}:{}", value.span.file, value.span.line) : value.span.file;
   }
@@ -253,7 +255,8 @@ class DefaultTaker {
         wrong_default(value->span, error.diagnostics().front().message, error.diagnostics().front().hint);
       }
       arguments_.suppose("--stack", {value->text});
-      return arguments_.note({fmt::format("stack {}", value->text), "--stack", source.origin(*value)});
+      return arguments_.note(
+          {fmt::format("stack {} ({})", value->text, source.who("SCALECALC_STACK")), "--stack", source.origin(*value)});
     }
   }
 
@@ -268,7 +271,8 @@ class DefaultTaker {
         wrong_default(value->span, error.diagnostics().front().message, error.diagnostics().front().hint);
       }
       arguments_.suppose("--engine", {value->text});
-      return arguments_.note({fmt::format("engine {}", value->text), "--engine", source.origin(*value)});
+      return arguments_.note({fmt::format("engine {} ({})", value->text, source.who("SCALECALC_ENGINE")), "--engine",
+                              source.origin(*value)});
     }
   }
 
@@ -277,8 +281,9 @@ class DefaultTaker {
     for (const DefaultSource& source : sources_) {
       if (const ConfigNode* value = value_for(source, "price", chip)) {
         const double usd = price_of(*value);
-        return FoundPrice{usd, fmt::format("price of {}: {:g} USD per chip-hour", chip.name, usd),
-                          source.origin(*value)};
+        return FoundPrice{
+            usd, fmt::format("price of {}: {:g} USD per chip-hour ({})", chip.name, usd, source.who("SCALECALC_PRICE")),
+            source.origin(*value)};
       }
       const ConfigNode* cloud = source.document.find("cloud");
       const ConfigNode* kind = source.document.find("price-kind");

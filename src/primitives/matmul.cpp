@@ -26,8 +26,8 @@ class Cases {
 
   std::vector<AxisCase> axes() const {
     std::vector<AxisCase> out;
-    for (std::uint8_t axis = 0; axis < mesh().axes.size(); ++axis) {
-      if (mesh().axes[axis].size > 1) out.push_back(of_axis(axis));
+    for (std::size_t axis = 0; axis < mesh().axes.size(); ++axis) {
+      if (mesh().axes[axis].size > 1) out.push_back(of_axis(static_cast<std::uint8_t>(axis)));
     }
     return out;
   }
@@ -293,7 +293,7 @@ void compare_strategies(const MatmulQuestion& question, const MeshNetwork& netwo
 }
 
 BytesPerSecondOf<Traced> hbm_rate(const MatmulQuestion& question, const HardwareSpec& hw) {
-  const BytesPerSecondOf<Traced> peak = NamedRates(hw).hbm();
+  BytesPerSecondOf<Traced> peak = NamedRates(hw).hbm();
   if (!question.calibrated) return peak;
   return peak * kReader.input(hw.efficiency.hbm.value, "efficiency.hbm", hw.efficiency.hbm.source);
 }

@@ -181,7 +181,7 @@ void ServingInputs::times(BoundList& list) {
   Traced tokens = *prompt;
   if (const auto left = prompt_left()) tokens = tokens * *left;
   if (!in_.question().training.mfu) {
-    list.assume(Assumption{"MFU of 40 % in prefill", "--mfu", "book ch. 8"}.is(0.4));
+    list.assume(Assumption{"MFU of 40 % in prefill", "--mfu", "book ch. 8"}.is(assumed_mfu(in_).value()));
   }
   const SecondsOf<Traced> math = named(forward_flops() * tokens / (peak * *chips * assumed_mfu(in_)),
                                        "prefill compute time", "book ch. 8: 2 P_act T / (n C MFU)");

@@ -502,7 +502,9 @@ class Resolver {
            "--efficiency", out_.efficiency.basis)
         .is(q_.ideal ? "ideal" : "calibrated");
     unmeasured_kernels();
-    assume(reduction_format(out_.workload.precision), "", "docs/model.md").as("gradient_reduction").is("fp32");
+    assume(reduction_format(out_.workload.precision), "", "docs/model.md")
+        .as("reduced_bytes")
+        .is(out_.workload.precision.reduced_bytes);
   }
 
   const TrainQuestion& q_;

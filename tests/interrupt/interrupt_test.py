@@ -76,6 +76,11 @@ def commands_of_help():
     return re.findall(r"^  ([a-z][a-z-]*) ", listed, re.M)
 
 
+def without_time(document):
+    """What no clock has a say in."""
+    return re.sub(r'"elapsed_s": [^,\n}]*', '"elapsed_s": 0', document)
+
+
 @functools.cache
 def validator(name):
     file = SOURCE / "docs" / "schema" / f"{name}.schema.json"

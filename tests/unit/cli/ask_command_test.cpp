@@ -54,6 +54,27 @@ TEST(AskCommand, AWrongQuestionHasAReasonOnOneLine) {
   EXPECT_TRUE(ask()(unknown).reason.starts_with("unknown hardware 'tpu-v55' (did you mean")) << ask()(unknown).reason;
 }
 
+/// Names as other tools spell them are those of the command line.
+TEST(AskCommand, ReadsNamesAsTheCommandLineDoes) {
+  const auto answer = [](const std::string& model, const StudyQuestion& question) {
+    StudyQuestion asked = question;
+    asked.positionals = {model};
+    return ask()(asked);
+  };
+  const StudyQuestion of_eight{"bounds", {}, {{"--hw", {"8xh100"}}, {"--for", {"training"}}}};
+  const StudyQuestion plain{"bounds", {}, {{"--hw", {"h100-sxm"}}, {"--chips", {"8"}}, {"--for", {"training"}}}};
+  const StudyReply theirs = answer("meta-llama/Llama-3-8B", of_eight);
+  EXPECT_EQ(theirs.exit, 0) << theirs.reason;
+  EXPECT_EQ(theirs.records, answer("llama3-8b", plain).records);
+}
+
+TEST(AskCommand, AFlagOfOtherToolsIsAnsweredWithOurs) {
+  for (const CommandForm& form : command_forms()) {
+    if (form.name != "train") continue;
+    EXPECT_EQ(form.meaning("--gpus"), "did you mean '--chips'?");
+  }
+}
+
 TEST(AskCommand, NothingFitsIsAReasonToo) {
   const StudyReply reply = ask()({"train", {"llama3.1-405b"}, {{"--hw", {"h100-sxm"}}, {"--chips", {"8"}}}});
   EXPECT_EQ(reply.exit, 3);

@@ -111,7 +111,21 @@ TEST(Expect, OfComparisonsSystemsOrAFile) {
   const std::vector<std::string> compare{"compare", "llama3-8b", "--hw", "h100-sxm:8,h200:8", "-q"};
   const std::string file = scratch.put("expected.yaml", "hardware: no-such\n");
   EXPECT_EQ(said_to(asked_with(compare, {"--expect", file})).code, 1);
-  EXPECT_EQ(said_to(asked_with(compare, {"--expect", "fastest=h200:8"})).code, 0);
+  EXPECT_EQ(said_to(asked_with(compare, {"--expect", "fastest=h200"})).code, 0);
+}
+
+/// A condition is no file, and no expectation is ignored.
+TEST(Expect, IsAFileWhereThereAreNoSystems) {
+  const SaidTo said = said_to({"roofline", "matmul", "8x8x8", "--hw", "h100-sxm", "--expect", "time_s=1"});
+  EXPECT_EQ(said.code, 2);
+  EXPECT_NE(said.err.find("--expect 'time_s=1' is no file"), std::string::npos) << said.err;
+}
+
+TEST(Expect, ATextIsInNoRange) {
+  const test::Scratch scratch;
+  const std::vector<std::string> ask{"roofline", "matmul", "8x8x8", "--hw", "h100-sxm", "-q"};
+  EXPECT_EQ(said_to(asked_with(ask, {"--expect", scratch.put("a.yaml", "bound_by: {least: 0}\n")})).code, 1);
+  EXPECT_EQ(said_to(asked_with(ask, {"--expect", scratch.put("b.yaml", "time_s: {least: 0}\n")})).code, 0);
 }
 
 /// What rows have is known without an answer.

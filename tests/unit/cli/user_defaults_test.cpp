@@ -73,6 +73,13 @@ TEST_F(UserDefaults, OfTheFileAreNotedWithTheirLine) {
   EXPECT_EQ(arguments.readings().front().source, file() + ":3");
 }
 
+TEST_F(UserDefaults, SayWhoSaidThem) {
+  write("stack: nemo\n");
+  EXPECT_EQ(taken("train", kOnH100).readings().front().text, "stack nemo (your config.yaml)");
+  EXPECT_EQ(taken("train", kOnH100, {{"SCALECALC_STACK", "megatron"}}).readings().front().text,
+            "stack megatron (SCALECALC_STACK)");
+}
+
 TEST_F(UserDefaults, FlagsComeBeforeTheEnvironmentAndThatBeforeTheFile) {
   write("price: {h100-sxm: 2.10}\n");
   const Variables said{{"SCALECALC_PRICE", "h100-sxm=3.5"}};

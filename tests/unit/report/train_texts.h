@@ -15,7 +15,9 @@ inline Report train_report(const TrainAnswer& answer, bool complete = true, bool
 }
 
 inline std::string train_json(const TrainAnswer& answer, std::string_view tool_version) {
-  return output_json(train_output(answer), tool_version, answer.question.explain > 0);
+  Output output = train_output(answer);
+  output.question = "scalecalc train";  // which the command line gives it
+  return output_json(output, tool_version, answer.question.explain > 0);
 }
 
 inline std::string train_jsonl(const TrainAnswer& answer, std::string_view tool_version) {
