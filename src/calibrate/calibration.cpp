@@ -119,11 +119,17 @@ const std::vector<ServeSlot>& serve_slots() {
 }
 
 ConfigNode stack_block(const std::vector<WrittenCoefficient>& coefficients, const std::string& stack,
-                       const std::string& source, bool factors) {
+                       const std::string& source, bool factors, const ModelErrors& model_errors) {
   ConfigNode text = text_node(source, SourceSpan{});
   text.quoted = true;
   ConfigNode inner = MapBuilder(SourceSpan{}).add("source", std::move(text)).take();
   for (const WrittenCoefficient& c : coefficients) place(inner, c.path, coefficient_node(c, factors));
+  MapBuilder classes(SourceSpan{});
+  for (std::size_t i = 0; i < model_errors.size(); ++i) {
+    if (model_errors[i] > 0) classes.add(kRunClassNames[i], fmt::format("{:.3g}%", 100 * model_errors[i]));
+  }
+  ConfigNode errors = classes.take();
+  if (!errors.entries.empty()) place(inner, "model_error", std::move(errors));
   ConfigNode stacks = MapBuilder(SourceSpan{}).add(stack, std::move(inner)).take();
   ConfigNode efficiency = MapBuilder(SourceSpan{}).add("stacks", std::move(stacks)).take();
   if (factors) return efficiency;
@@ -148,6 +154,19 @@ std::string fitted_to(const std::string& date, const std::string& files, std::si
                      files.empty() ? "" : " to " + files, runs, sources, sources == 1 ? "" : "s");
 }
 
+Gain gain_of(const std::map<std::string, std::vector<double>>& parts) {
+  std::vector<double> means;
+  for (const auto& [name, differences] : parts) means.push_back(mean_of(differences));
+  if (means.empty()) return {};
+  Gain out{.mean = mean_of(means)};
+  if (means.size() < 2) return out;
+  double squares = 0;
+  for (const double mean : means) squares += (mean - out.mean) * (mean - out.mean);
+  const double n = static_cast<double>(means.size());
+  out.standard_error = std::sqrt(squares / (n - 1) / n);
+  return out;
+}
+
 void CrossFit::cross_fit(std::vector<std::size_t> fold_of, std::size_t folds) {
   fold_of_ = std::move(fold_of);
   Progress fits("fits", folds + 1);
@@ -162,18 +181,13 @@ void CrossFit::cross_fit(std::vector<std::size_t> fold_of, std::size_t folds) {
   }
 }
 
-bool CrossFit::in_band(std::size_t row, double scale) const {
-  const Efficiency wide = widened(row, at(row, held_out(row) ? blind_[fold_of_[row]] : fitted_), scale);
-  return error(row, fastest(wide)) <= 0 && error(row, slowest(wide)) >= 0;
-}
-
 double CrossFit::coverage_of(double scale) const {
   std::size_t inside = 0;
   for (std::size_t row = 0; row < fold_of_.size(); ++row) inside += in_band(row, scale) ? 1U : 0U;
   return static_cast<double>(inside) / static_cast<double>(fold_of_.size());
 }
 
-double CrossFit::scale_of_errors(int halvings, double more) const {
+double CrossFit::scale_of_errors(int halvings) const {
   if (blind_.empty()) return 1;
   double low = 0.02;
   double high = 8;
@@ -181,7 +195,7 @@ double CrossFit::scale_of_errors(int halvings, double more) const {
     const double middle = std::sqrt(low * high);
     (coverage_of(middle) >= kWantedCoverage ? high : low) = middle;
   }
-  return more * high;
+  return high;
 }
 
 }  // namespace scalecalc

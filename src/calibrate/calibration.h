@@ -18,6 +18,7 @@
 #include "base/stop.h"
 #include "config/node.h"
 #include "spec/hardware_spec.h"
+#include "validate/kernel_measurement.h"
 #include "validate/validation.h"
 
 namespace scalecalc {
@@ -56,10 +57,13 @@ struct WrittenCoefficient {
   double value = 0, error = 0;
 };
 
+/// By class of run; see Efficiency::model_error.
+using ModelErrors = decltype(Efficiency::model_error);
+
 /// An `efficiency:` block for a hardware file with the coefficients of one stack, all from one source; or, as
-/// `factors`, the `stacks:` of a family's file.
+/// `factors`, the `stacks:` of a family's file. Model errors of 0 are not written.
 ConfigNode stack_block(const std::vector<WrittenCoefficient>& coefficients, const std::string& stack,
-                       const std::string& source, bool factors);
+                       const std::string& source, bool factors, const ModelErrors& model_errors = {});
 
 /// Share of rows that a coefficient's stated error shall enclose, and the largest such error.
 inline constexpr double kWantedCoverage = 0.9;
@@ -75,9 +79,11 @@ struct CalibrateQuestionOf {
   /// By its name or a framework's; rows of others are left aside. Empty: the chip's usual one. Serving as `hardware`.
   std::string stack;
   std::vector<RowFilter> only;
-  std::optional<std::size_t> folds;  ///< absent: five, or for serving one for each source
-  std::string date;                  ///< for the provenance; empty: not said
-  std::string files;                 ///< for the provenance: where the rows were read
+  std::optional<std::size_t> folds;        ///< absent: five, or for serving one for each source
+  std::string date;                        ///< for the provenance; empty: not said
+  std::string files;                       ///< for the provenance: where the rows were read
+  std::vector<KernelMeasurement> kernels;  ///< of training, of the chip: beside the rows, never held out
+  std::optional<std::size_t> next_runs;    ///< of training: how many to name; absent: three where the runs are few
 };
 
 /// One row's errors, by the coefficients that FitErrors says. Those it was not held out of have no `outside`.
@@ -109,6 +115,16 @@ FitErrors fit_errors(const std::vector<FittedOf<Kind>>& rows) {
   const Errors inside = over(&Fitted::inside, {});
   return {over(&Fitted::before, {}), inside, over(&Fitted::outside, inside), over(&Fitted::baseline, inside)};
 }
+
+/// By how much less runs of a part held out err than by what a fit must beat: the mean over parts of the mean over
+/// their rows, and its standard error (none of a single part).
+struct Gain {
+  double mean = 0;
+  std::optional<double> standard_error;
+  bool beyond_chance() const { return standard_error && mean > *standard_error; }
+};
+/// Differences of errors by part.
+Gain gain_of(const std::map<std::string, std::vector<double>>& parts);
 
 template <class Kind>
 struct FitReportOf : FitErrors {
@@ -147,8 +163,8 @@ class CrossFit {
   virtual Factors fit(std::optional<std::size_t> fold) = 0;
   /// The row's starting coefficients times the factors.
   virtual Efficiency at(std::size_t row, const Factors& factors) const = 0;
-  /// `efficiency` with the errors to write down: `scale` times those of the row.
-  virtual Efficiency widened(std::size_t row, Efficiency efficiency, double scale) const = 0;
+  /// Whether the row lies in the band of the fit that has not seen it, its errors times `scale`.
+  virtual bool in_band(std::size_t row, double scale) const = 0;
   /// Predicted over measured time, minus 1.
   virtual double error(std::size_t row, const Efficiency& efficiency) const = 0;
 
@@ -164,9 +180,9 @@ class CrossFit {
   std::size_t fold_of(std::size_t row) const { return fold_of_[row]; }
   bool held_out(std::size_t row) const { return !blind_.empty() && fold_of_[row] < blind_.size(); }
 
-  /// The smallest factor on the errors with which the band holds the wanted share of held-out rows, times `more`; 1 if
-  /// nothing was held out.
-  double scale_of_errors(int halvings, double more = 1) const;
+  /// The smallest factor on the errors with which the band holds the wanted share of held-out rows; 1 if nothing was
+  /// held out.
+  double scale_of_errors(int halvings) const;
 
   /// Every row's errors and those over all; `out` has the rows with their baselines.
   template <class Kind>
@@ -188,7 +204,6 @@ class CrossFit {
   }
 
  private:
-  bool in_band(std::size_t row, double scale) const;
   double coverage_of(double scale) const;
 
   std::vector<std::size_t> fold_of_;

@@ -9,54 +9,14 @@
 #include <set>
 #include <tuple>
 
+#include "calibrate/cholesky.h"
+
 namespace scalecalc {
 namespace {
 
-/// Lower triangle of a symmetric positive definite matrix, factorised in place (Cholesky).
-class Factor {
- public:
-  explicit Factor(std::size_t n) : n_(n), a_(n * n, 0.0) {}
-  double& at(std::size_t i, std::size_t j) { return a_[i * n_ + j]; }
-
-  void factorise(const Stop& stop) {
-    for (std::size_t j = 0; j < n_; ++j) {
-      if (should_stop(stop)) throw Stopped();
-      double* row = &a_[j * n_];
-      for (std::size_t k = 0; k < j; ++k) {
-        const double* other = &a_[k * n_];
-        double sum = row[k];
-        for (std::size_t m = 0; m < k; ++m) sum -= row[m] * other[m];
-        row[k] = sum / other[k];
-      }
-      double sum = row[j];
-      for (std::size_t m = 0; m < j; ++m) sum -= row[m] * row[m];
-      row[j] = std::sqrt(sum);
-    }
-  }
-
-  /// L x = b
-  void forward(std::vector<double>& b) const {
-    for (std::size_t i = 0; i < n_; ++i) {
-      for (std::size_t m = 0; m < i; ++m) b[i] -= a_[i * n_ + m] * b[m];
-      b[i] /= a_[i * n_ + i];
-    }
-  }
-  /// L^T x = b
-  void backward(std::vector<double>& b) const {
-    for (std::size_t i = n_; i-- > 0;) {
-      b[i] /= a_[i * n_ + i];
-      for (std::size_t m = 0; m < i; ++m) b[m] -= a_[i * n_ + m] * b[i];
-    }
-  }
-
- private:
-  std::size_t n_;
-  std::vector<double> a_;
-};
-
-Factor normal_matrix(const RidgeSystem& system, const std::vector<RidgeRow>& rows, double damping, const Stop& stop) {
+Cholesky normal_matrix(const RidgeSystem& system, const std::vector<RidgeRow>& rows, double damping, const Stop& stop) {
   const std::size_t n = system.stray.size();
-  Factor out(n);
+  Cholesky out(n);
   for (std::size_t i = 0; i < n; ++i) out.at(i, i) = 1 / (system.stray[i] * system.stray[i]);
   for (const RidgeRow& row : rows) {
     for (std::size_t k = 0; k < row.slopes.size(); ++k) {
@@ -82,7 +42,7 @@ Factor normal_matrix(const RidgeSystem& system, const std::vector<RidgeRow>& row
 
 std::vector<double> RidgeSystem::step(const std::vector<RidgeRow>& rows, const std::vector<double>& parameters,
                                       double damping, const Stop& stop) const {
-  const Factor factor = normal_matrix(*this, rows, damping, stop);
+  const Cholesky factor = normal_matrix(*this, rows, damping, stop);
   std::vector<double> out(stray.size());
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = -parameters[i] / (stray[i] * stray[i]);
   for (const RidgeRow& row : rows) {
@@ -98,7 +58,7 @@ std::vector<double> RidgeSystem::step(const std::vector<RidgeRow>& rows, const s
 std::vector<std::vector<double>> RidgeSystem::spreads(const std::vector<RidgeRow>& rows,
                                                       const std::vector<std::vector<std::size_t>>& at,
                                                       const Stop& stop) const {
-  const Factor factor = normal_matrix(*this, rows, 0, stop);
+  const Cholesky factor = normal_matrix(*this, rows, 0, stop);
   const auto spread = [&](const std::vector<std::size_t>& of, std::size_t k) {
     std::vector<double> x(stray.size(), 0.0);
     for (const std::size_t label : of) x[k * labels + label] = 1;
@@ -349,7 +309,13 @@ class ServingFitter final : CrossFit {
     return out;
   }
 
-  Efficiency widened(std::size_t i, Efficiency efficiency, double scale) const override {
+  bool in_band(std::size_t i, double scale) const override {
+    const Efficiency wide = widened(i, at(i, held_out(i) ? blind()[fold_of(i)] : fitted()), scale);
+    return error(i, fastest(wide)) <= 0 && error(i, slowest(wide)) >= 0;
+  }
+
+  /// `efficiency` with the errors to write down.
+  Efficiency widened(std::size_t i, Efficiency efficiency, double scale) const {
     if (spreads_.empty()) return efficiency;
     const std::vector<double>& spread = spreads_.at(rows_[i].labels.back());
     for (std::size_t k = 0; k < spread.size(); ++k) {

@@ -8,164 +8,83 @@
 #include <memory>
 #include <utility>
 
-#include "calibrate/minimize.h"
+#include "calibrate/coefficient_fit.h"
+#include "calibrate/next_runs.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
+#include "train/run_class.h"
 
 namespace scalecalc {
 namespace {
-
-/// Errors beyond this (of the logarithm) count linearly.
-constexpr double kStepHuber = 0.1;
-/// A coefficient moves at most so many of its errors.
-constexpr double kFarthest = 4;
-
-/// A run with its layout, ready to be costed again and again. Made once, never moved: the plan points into `question`.
-struct FitRow {
-  Measurement row;
-  RowQuestion question;
-  Efficiency base;  ///< the coefficients its chip starts from
-  Plan plan;
-  double measured = 0;  ///< seconds
-  double stretch = 1;   ///< the batch of the row over the plan's
-  double weight = 1;
-
-  double step(const Efficiency& efficiency) const {
-    PlanRequest request = request_of(question);
-    request.efficiency = efficiency;
-    return read_plan(Reader<double>{}, request, plan).time.total().value() * stretch;
-  }
-};
-
-using FitRows = std::vector<const FitRow*>;
-
-/// Robust regression of efficiency coefficients on measured steps. Coefficients move by factors, so that runs of
-/// several chips, each with coefficients of its own, can be fitted together. Factors are in the order of `slots`.
-class CoefficientFit {
- public:
-  /// The coefficients that any of `rows` depends on, by more than a part in a thousand within their error. `reference`
-  /// gives the errors that distances are counted in. UserError if there are fewer than two.
-  CoefficientFit(const FitRows& rows, const Efficiency& reference) : reference_(reference) {
-    constexpr double kMatters = 1e-3;
-    for (const CoefficientSlot& slot : fitted_slots()) {
-      const double error = slot.error(reference);
-      if (slot.value(reference) <= 0 || error <= 0) continue;
-      const bool matters = std::any_of(rows.begin(), rows.end(), [&](const FitRow* row) {
-        Efficiency moved = row->base;
-        slot.set(moved, slot.value(moved) / (1 + error));
-        return std::abs(row->step(moved) / row->step(row->base) - 1) > kMatters;
-      });
-      if (matters) slots_.push_back(&slot);
-    }
-    if (slots_.size() < 2) {
-      throw UserError("these runs depend on fewer than two coefficients", "give runs of several kinds");
-    }
-  }
-
-  const std::vector<const CoefficientSlot*>& slots() const { return slots_; }
-  Factors none() const { return Factors(slots_.size(), 0.0); }
-  /// `base` with every coefficient multiplied, kept within its range.
-  Efficiency at(const Efficiency& base, const Factors& factors) const {
-    Efficiency out = base;
-    for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i]->set(out, slots_[i]->value(base) * std::exp(factors[i]));
-    return out;
-  }
-
-  /// Predicted over measured, minus 1.
-  double error(const FitRow& row, const Factors& factors) const {
-    return row.step(at(row.base, factors)) / row.measured - 1;
-  }
-
-  /// The factors that make the weighted Huber loss of ln(predicted / measured), plus half of each coefficient's squared
-  /// distance from `centre` in units of its error, least.
-  Factors fit(const FitRows& rows, const Factors& centre, const Stop& stop) const {
-    std::vector<double> unit;
-    Bounds bounds;
-    for (const CoefficientSlot* slot : slots_) {
-      unit.push_back(std::log1p(slot->error(reference_)));
-      const double value = slot->value(reference_);
-      bounds.low.push_back(std::clamp(std::log(slot->least / value) / unit.back(), -kFarthest, 0.0));
-      bounds.high.push_back(std::clamp(std::log(slot->most / value) / unit.back(), 0.0, kFarthest));
-      if (bounds.high.back() - bounds.low.back() < 1e-3)
-        bounds.low.back() = bounds.high.back() - 1e-3;  // for the solver
-    }
-    const auto factors = [&](const std::vector<double>& u) {
-      Factors out;
-      for (std::size_t i = 0; i < u.size(); ++i) out.push_back(u[i] * unit[i]);
-      return out;
-    };
-    const auto loss = [&](const std::vector<double>& u) {
-      const Factors moved = factors(u);
-      double sum = 0;
-      for (const FitRow* row : rows) sum += row->weight * huber(std::log1p(error(*row, moved)), kStepHuber);
-      for (std::size_t i = 0; i < u.size(); ++i) sum += std::pow(u[i] - centre[i] / unit[i], 2) / 2;
-      return sum;
-    };
-    std::vector<double> start;
-    for (std::size_t i = 0; i < unit.size(); ++i) start.push_back(centre[i] / unit[i]);
-    return factors(minimize(loss, start, bounds, stop));
-  }
-
- private:
-  std::vector<const CoefficientSlot*> slots_;
-  Efficiency reference_;
-};
-
-/// The row's layout under its coefficients. NotPredicted and Stopped as `evaluate`.
-std::unique_ptr<FitRow> fit_row(const Measurement& row, const Catalog& catalog, const Stop& stop) {
-  auto out = std::make_unique<FitRow>();
-  out->row = row;
-  out->question = row_question(row, catalog, {}, false);
-  out->base = stack_of(row, out->question.resolved.hw).efficiency;
-  out->measured = measured_step(row, out->question.resolved);
-  out->plan = evaluate(out->question, stop).plan;
-  out->stretch = row.batch_seqs / out->plan.batch_seqs;
-  return out;
-}
 
 /// Sources differ by more than the models of one source do: assumed, by half as much again.
 constexpr double kOneSourceWidening = 1.5;
 /// A source of n rows counts as n^(1 - this): chosen among 0, 1/4 and 1/2 by the error on runs held out.
 constexpr double kSourceDiscount = 0.25;
 constexpr std::size_t kUsualFolds = 5;
+/// A class of fewer runs has the error of all.
+constexpr std::size_t kFewestOfClass = 10;
+
+constexpr std::size_t kUsualNextRuns = 3;
+/// Up to so many runs are one's own, of which the next to measure are named.
+constexpr std::size_t kOwnRuns = 20;
+
+using StepRow = StepObservation;
+using StepRows = std::vector<const StepRow*>;
 
 /// What is held out together.
-const std::string& part_of(const FitRow& row, HeldOut by) {
+const std::string& part_of(const StepRow& row, HeldOut by) {
   return by == HeldOut::kModel ? row.row.model : row.row.group;
 }
 
-std::map<std::string, std::size_t> sizes_of(const FitRows& rows, HeldOut by) {
+std::map<std::string, std::size_t> sizes_of(const StepRows& rows, HeldOut by) {
   std::map<std::string, std::size_t> out;
-  for (const FitRow* row : rows) ++out[part_of(*row, by)];
+  for (const StepRow* row : rows) ++out[part_of(*row, by)];
   return out;
+}
+
+/// What a fit leaves unknown of the coefficients.
+struct Known {
+  Informed informed;
+  Posterior posterior;
+  std::vector<double> of_prior;  ///< each one's error to write down, over that of the file
+};
+
+/// What nine of ten such values stay below, those not seen among them.
+double below_in_nine_of_ten(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const double rank = std::ceil(kWantedCoverage * (static_cast<double>(values.size()) + 1));
+  return values[std::min(static_cast<std::size_t>(rank), values.size()) - 1];
 }
 
 class TrainingFitter final : CrossFit {
  public:
   TrainingFitter(const CalibrateQuestion& question, const Catalog& catalog, const Stop& stop)
-      : CrossFit(stop), q_(question) {
-    name_target(catalog);
+      : CrossFit(stop), q_(question), catalog_(catalog) {
+    name_target();
     Progress rows("rows", q_.rows.size());
     take_rows<Training>(q_.rows, q_.only, catalog, out_.skipped, [&](const Measurement& row) {
       rows.add();
-      take(row, catalog);
+      take(row);
     });
-    if (rows_.empty()) {
+    take_kernels();
+    if (rows_.empty() && kernels_.empty()) {
       throw UserError(fmt::format("no measured step time of {} under {} can be used",
                                   q_.family.empty() ? out_.hardware : out_.family, out_.stack),
                       "scalecalc validate says why of each row; --stack NAME fits another software stack");
     }
     weigh();
     choose_parts();
-    FitRows all = rows_;
+    StepRows all = rows_;
     all.insert(all.end(), relatives_.begin(), relatives_.end());
-    fit_ = std::make_unique<CoefficientFit>(all, rows_.front()->base);
+    const Observations observed = with_kernels(all);
+    fit_ = std::make_unique<CoefficientFit>(observed, observed.front()->base);
   }
 
   Calibration run() {
     std::vector<std::size_t> folds;
     if (folds_.count > 0) {
-      for (const FitRow* row : rows_) folds.push_back(folds_.of_part.at(part_of(*row, out_.held_out)));
+      for (const StepRow* row : rows_) folds.push_back(folds_.of_part.at(part_of(*row, out_.held_out)));
     }
     cross_fit(std::move(folds), folds_.count);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -174,37 +93,41 @@ class TrainingFitter final : CrossFit {
     }
     report_errors(out_, fit_->none());
     for (std::size_t fold = 0; fold < blind().size(); ++fold) out_.folds.push_back(report_of(fold));
-    constexpr int kHalvings = 12;
-    const double scale = scale_of_errors(kHalvings, out_.held_out == HeldOut::kModel ? kOneSourceWidening : 1);
-    report_bands(out_, scale);
-    report_coefficients(scale);
+    report_gains();
+    known_.push_back(known_of(std::nullopt, fitted()));
+    for (std::size_t fold = 0; fold < blind().size(); ++fold) known_.push_back(known_of(fold, blind()[fold]));
+    out_.degrees_of_freedom = known_.front().posterior.degrees_of_freedom();
+    fit_model_errors();
+    report_bands(out_, 1);
+    report_coefficients();
+    name_next_runs();
     write();
     return std::move(out_);
   }
 
  private:
-  void name_target(const Catalog& catalog) {
+  void name_target() {
     if (q_.family.empty()) {
-      const HardwareSpec hw =
-          load_hardware(catalog.load(CatalogKind::kHardware, q_.hardware), catalog, Unpublished::kAllowed);
-      out_.hardware = hw.name;
-      out_.family = hw.family;
-      usual_stack_ = hw.stacks.front().name;
+      hw_ = std::make_shared<const HardwareSpec>(
+          load_hardware(catalog_.load(CatalogKind::kHardware, q_.hardware), catalog_, Unpublished::kAllowed));
+      out_.hardware = hw_->name;
+      out_.family = hw_->family;
+      usual_stack_ = hw_->stacks.front().name;
     } else {
-      const ConfigNode document = catalog.load(CatalogKind::kEfficiency, q_.family);
+      const ConfigNode document = catalog_.load(CatalogKind::kEfficiency, q_.family);
       out_.family = document.find("name")->text;
       usual_stack_ = document.find("stack")->text;
     }
-    out_.stack = q_.stack.empty() ? usual_stack_ : load_stack(catalog.load(CatalogKind::kStack, q_.stack)).name;
+    out_.stack = q_.stack.empty() ? usual_stack_ : load_stack(catalog_.load(CatalogKind::kStack, q_.stack)).name;
   }
 
   /// What the catalog says of a row's chip; empty if it does not know it.
   struct NamedChip {
     std::string name, family;
   };
-  static NamedChip named_chip(const std::string& chip, const Catalog& catalog) {
+  NamedChip named_chip(const std::string& chip) const {
     try {
-      const ConfigNode document = catalog.load(CatalogKind::kHardware, chip);
+      const ConfigNode document = catalog_.load(CatalogKind::kHardware, chip);
       const auto text = [&](std::string_view key) {
         const ConfigNode* field = document.find(key);
         return field == nullptr ? std::string() : field->text;
@@ -215,9 +138,9 @@ class TrainingFitter final : CrossFit {
     }
   }
 
-  void take(const Measurement& row, const Catalog& catalog) {
+  void take(const Measurement& row) {
     if (should_stop(stop())) throw Stopped();
-    if (!chips_.contains(row.chip)) chips_[row.chip] = named_chip(row.chip, catalog);
+    if (!chips_.contains(row.chip)) chips_[row.chip] = named_chip(row.chip);
     const NamedChip& chip = chips_.at(row.chip);
     const bool target = q_.family.empty() ? chip.name == out_.hardware : chip.family == out_.family;
     const bool of_stack = row.stack == out_.stack || (row.stack.empty() && out_.stack == usual_stack_);
@@ -225,21 +148,38 @@ class TrainingFitter final : CrossFit {
     if (target && !of_stack) ++out_.other_stacks;
     if (!of_stack || (!target && chip.family != out_.family)) return;
     try {
-      held_.push_back(fit_row(row, catalog, stop()));
+      held_.push_back(std::make_unique<StepRow>(row, catalog_, stop()));
       (target ? rows_ : relatives_).push_back(held_.back().get());
     } catch (const NotPredicted&) {
       if (target) throw;
     }
   }
 
+  void take_kernels() {
+    const std::vector<KernelMeasurement> large = large_messages(q_.kernels);
+    out_.small_messages = q_.kernels.size() - large.size();
+    if (large.empty()) return;
+    const StackCoefficients* own = coefficients_under(*hw_, out_.stack);
+    const Efficiency& base = (own == nullptr ? hw_->stacks.front() : *own).efficiency;
+    for (const KernelMeasurement& row : large) kernels_.push_back(kernel_observation(row, hw_, base));
+    out_.kernels = kernels_.size();
+  }
+
+  Observations with_kernels(const StepRows& rows) const {
+    Observations out(rows.begin(), rows.end());
+    for (const std::unique_ptr<Observation>& kernel : kernels_) out.push_back(kernel.get());
+    return out;
+  }
+
   void weigh() {
     out_.relatives = relatives_.size();
     out_.sources = sizes_of(rows_, HeldOut::kSource).size();
+    std::vector<Observation*> all;
+    for (const auto& row : held_) all.push_back(row.get());
+    for (const auto& row : kernels_) all.push_back(row.get());
     std::map<std::string, std::size_t> sizes;
-    for (const auto& row : held_) ++sizes[row->row.group];
-    for (const auto& row : held_) {
-      row->weight = std::pow(static_cast<double>(sizes[row->row.group]), -kSourceDiscount);
-    }
+    for (const Observation* row : all) ++sizes[row->group];
+    for (Observation* row : all) row->weight = std::pow(static_cast<double>(sizes[row->group]), -kSourceDiscount);
   }
 
   /// Folds of whole sources, or else of whole models.
@@ -254,9 +194,9 @@ class TrainingFitter final : CrossFit {
   }
 
   /// Rows whose part is not in the fold.
-  FitRows without(const FitRows& rows, std::optional<std::size_t> fold) const {
-    FitRows out;
-    std::copy_if(rows.begin(), rows.end(), std::back_inserter(out), [&](const FitRow* row) {
+  StepRows without(const StepRows& rows, std::optional<std::size_t> fold) const {
+    StepRows out;
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(out), [&](const StepRow* row) {
       const auto at = folds_.of_part.find(part_of(*row, out_.held_out));
       return at == folds_.of_part.end() || at->second != fold;
     });
@@ -264,32 +204,114 @@ class TrainingFitter final : CrossFit {
   }
 
   /// The factors of the whole family, as far as known without the fold.
-  Factors family_factors(const FitRows& seen, std::optional<std::size_t> fold) const {
+  Factors family_factors(const StepRows& seen, std::optional<std::size_t> fold) const {
     if (relatives_.empty()) return fit_->none();
-    FitRows family = without(relatives_, fold);
+    StepRows family = without(relatives_, fold);
     family.insert(family.end(), seen.begin(), seen.end());
-    return fit_->fit(family, fit_->none(), stop());
+    return fit_->fit(with_kernels(family), fit_->none(), stop());
   }
 
   Factors fit(std::optional<std::size_t> fold) override {
-    const FitRows seen = without(rows_, fold);
+    const StepRows seen = without(rows_, fold);
     Factors centre = family_factors(seen, fold);
-    Factors out = fit_->fit(seen, centre, stop());
+    Factors out = fit_->fit(with_kernels(seen), centre, stop());
     if (fold) centres_.push_back(std::move(centre));
     return out;
   }
 
   Efficiency at(std::size_t row, const Factors& factors) const override { return fit_->at(rows_[row]->base, factors); }
 
-  Efficiency widened(std::size_t row, Efficiency efficiency, double scale) const override {
-    for (const CoefficientSlot* slot : fit_->slots()) {
-      slot->set(efficiency, slot->value(efficiency), std::min(kLargestError, scale * slot->error(rows_[row]->base)));
-    }
-    return efficiency;
+  double error(std::size_t row, const Efficiency& efficiency) const override {
+    return rows_[row]->seconds(efficiency) / rows_[row]->measured - 1;
   }
 
-  double error(std::size_t row, const Efficiency& efficiency) const override {
-    return rows_[row]->step(efficiency) / rows_[row]->measured - 1;
+  Known known_of(std::optional<std::size_t> fold, const Factors& factors) const {
+    const Observations seen = with_kernels(without(rows_, fold));
+    Known out{.informed = fit_->informed(seen), .posterior = fit_->posterior(seen, factors), .of_prior = {}};
+    for (std::size_t i = 0; i < factors.size(); ++i) out.of_prior.push_back(std::sqrt(out.posterior.variance(i)));
+    std::vector<double> shares;
+    for (const Observation* row : seen) {
+      Slopes slopes = fit_->slopes(*row, factors);
+      double corner = 0;
+      for (std::size_t i = 0; i < slopes.size(); ++i) {
+        if (!out.informed.free[i]) slopes[i] = 0;
+        corner += std::abs(slopes[i]) * out.of_prior[i];
+      }
+      if (corner > 0) shares.push_back(kNinety * std::sqrt(out.posterior.variance(slopes)) / corner);
+    }
+    const double share = median_if_any(shares).value_or(1);
+    for (std::size_t i = 0; i < out.of_prior.size(); ++i) {
+      out.of_prior[i] = out.informed.free[i] ? share * out.of_prior[i] : 1;
+    }
+    return out;
+  }
+
+  /// The step by the fit that has not seen the row, and at the corners of its coefficients.
+  struct Reach {
+    double step = 0;
+    StepBand corners;
+  };
+  Reach reach_of(std::size_t row) const {
+    const Known& known = held_out(row) ? known_[fold_of(row) + 1] : known_.front();
+    const Efficiency middle = at(row, held_out(row) ? blind()[fold_of(row)] : fitted());
+    Efficiency wide = middle;
+    for (std::size_t i = 0; i < fit_->slots().size(); ++i) {
+      const CoefficientSlot& slot = *fit_->slots()[i];
+      slot.set(wide, slot.value(wide), std::min(kLargestError, known.of_prior[i] * slot.error(rows_[row]->base)));
+    }
+    return {rows_[row]->seconds(middle), {rows_[row]->seconds(fastest(wide)), rows_[row]->seconds(slowest(wide))}};
+  }
+
+  std::size_t class_of(const StepRow& row) const {
+    return static_cast<std::size_t>(run_class(row.question.resolved.model, row.row.seq, row.row.chips));
+  }
+
+  /// What the corners leave of the error that nine of ten runs held out stay below, in the whole and by class.
+  void fit_model_errors() {
+    out_.model_error = observed_base().model_error;
+    if (blind().empty()) return;
+    std::vector<double> all;
+    std::map<std::size_t, std::vector<double>> by_class;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      reach_.push_back(reach_of(i));
+      if (!held_out(i)) continue;
+      const Reach& reach = reach_.back();
+      const double away = std::log(rows_[i]->measured / reach.step);
+      const double corner = std::log((away < 0 ? reach.corners.low : reach.corners.high) / reach.step);
+      all.push_back(std::sqrt(std::max(0.0, away * away - corner * corner)));
+      by_class[class_of(*rows_[i])].push_back(all.back());
+    }
+    const double more = out_.held_out == HeldOut::kModel ? kOneSourceWidening : 1;
+    out_.model_error.fill(more * below_in_nine_of_ten(all));
+    for (const auto& [of, errors] : by_class) {
+      if (errors.size() >= kFewestOfClass) out_.model_error[of] = more * below_in_nine_of_ten(errors);
+    }
+    for (double& error : out_.model_error) error = std::min(error, kLargestError);
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (!held_out(i)) continue;
+      ClassCoverage& of = out_.by_class[std::string(kRunClassNames[class_of(*rows_[i])])];
+      ++of.rows;
+      if (in_band(i, 1)) ++of.in_band;
+    }
+  }
+
+  bool in_band(std::size_t row, double) const override {
+    const Reach& reach = reach_[row];
+    const StepBand band = step_band(reach.corners, reach.step, out_.model_error[class_of(*rows_[row])]);
+    return band.low <= rows_[row]->measured && rows_[row]->measured <= band.high;
+  }
+
+  void report_gains() {
+    std::map<std::string, std::vector<double>> over_file, over_family;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const FittedOf<Training>& row = out_.rows[i];
+      if (!row.outside) continue;
+      const std::string& part = part_of(*rows_[i], out_.held_out);
+      over_file[part].push_back(std::abs(*row.before) - std::abs(*row.outside));
+      over_family[part].push_back(std::abs(*row.baseline) - std::abs(*row.outside));
+    }
+    out_.gain = gain_of(over_file);
+    if (out_.relatives > 0) out_.family_gain = gain_of(over_family);
   }
 
   FoldReport report_of(std::size_t fold) const {
@@ -311,14 +333,18 @@ class TrainingFitter final : CrossFit {
     return out;
   }
 
-  void report_coefficients(double scale) {
-    const Efficiency& base = rows_.front()->base;
+  void report_coefficients() {
+    const Efficiency& base = observed_base();
+    const Known& known = known_.front();
     for (std::size_t i = 0; i < fit_->slots().size(); ++i) {
       const CoefficientSlot& slot = *fit_->slots()[i];
       FittedCoefficient c{.path = slot.path, .before = slot.value(base), .error_before = slot.error(base)};
       c.factor = std::exp(fitted()[i]);
       c.after = c.lowest = c.highest = slot.value(fit_->at(base, fitted()));
-      c.error_after = std::min(kLargestError, scale * c.error_before);
+      c.error_after = std::min(kLargestError, known.of_prior[i] * c.error_before);
+      c.sources = known.informed.sources[i];
+      c.moved = known.informed.free[i];
+      c.informed = c.moved ? 1 - known.posterior.variance(i) : 0;
       for (const Factors& fold : blind()) {
         const double value = slot.value(fit_->at(base, fold));
         c.lowest = std::min(c.lowest, value);
@@ -327,6 +353,13 @@ class TrainingFitter final : CrossFit {
       out_.coefficients.push_back(c);
     }
   }
+
+  void name_next_runs() {
+    const std::size_t most = q_.next_runs.value_or(rows_.size() <= kOwnRuns ? kUsualNextRuns : 0);
+    out_.next = next_runs(*fit_, fitted(), known_.front().posterior, rows_, catalog_, most, stop());
+  }
+
+  const Efficiency& observed_base() const { return rows_.empty() ? kernels_.front()->base : rows_.front()->base; }
 
   std::string provenance() const {
     std::string out = fitted_to(q_.date, q_.files, rows_.size(), out_.sources);
@@ -345,21 +378,26 @@ class TrainingFitter final : CrossFit {
     for (const FittedCoefficient& c : out_.coefficients) {
       written.push_back({c.path, factors ? c.factor : c.after, c.error_after});
       if (c.path != "attention_forward") continue;
-      const double backward = fit_->at(rows_.front()->base, fitted()).attention_backward.value;
+      const double backward = fit_->at(observed_base(), fitted()).attention_backward.value;
       written.push_back({"attention_backward", factors ? c.factor : backward, c.error_after});
     }
-    out_.block = stack_block(written, out_.stack, provenance(), factors);
+    out_.block = stack_block(written, out_.stack, provenance(), factors, out_.model_error);
   }
 
   const CalibrateQuestion& q_;
-  std::vector<std::unique_ptr<FitRow>> held_;
-  FitRows rows_;       ///< of the chip, or of the family
-  FitRows relatives_;  ///< of the family's other chips, under the same stack
+  const Catalog& catalog_;
+  std::shared_ptr<const HardwareSpec> hw_;  ///< none of a family
+  std::vector<std::unique_ptr<StepRow>> held_;
+  std::vector<std::unique_ptr<Observation>> kernels_;
+  StepRows rows_;       ///< of the chip, or of the family
+  StepRows relatives_;  ///< of the family's other chips, under the same stack
   std::unique_ptr<CoefficientFit> fit_;
   std::map<std::string, NamedChip> chips_;
   std::string usual_stack_;
   Folds folds_;                   ///< of sources, or of models
   std::vector<Factors> centres_;  ///< of the family, for each fold
+  std::vector<Known> known_;      ///< of the fit to all, then of each fold
+  std::vector<Reach> reach_;      ///< of every row
   Calibration out_;
 };
 

@@ -16,6 +16,7 @@ namespace scalecalc::cli {
 namespace {
 
 constexpr CountRange kFoldRange{2, 100};
+constexpr CountRange kNextRange{0, 100};
 
 constexpr std::array kCalibrateModes{
     Mode{"calibrate"},
@@ -36,6 +37,8 @@ constexpr std::array kCalibrateFlags{
     kOnlyFlag,
     count("--folds", kFoldRange, "N", "folds of whole sources for the error on unseen runs (default 5; serving: all)",
           "5"),
+    count("--next-runs", kNextRange, "N",
+          "name the N runs near yours that would narrow the band most (default 3 of up to 20 runs, else 0)", "5"),
     text<&CalibrateQuestion::date>("--date", "DATE", "date to write into the provenance", "2026-11"),
     toggle("--dump-yaml", "print the efficiency block of a hardware file and nothing else").of_output(),
 };
@@ -49,10 +52,15 @@ Calibration fit(const Arguments& arguments, MeasuredRows read, const Catalog& ca
     reader.problem("--hw is missing: which chip?", "a catalog name such as h100-sxm, a YAML file, or --family nvidia");
   }
   if (const auto folds = reader.count("--folds")) q.folds = static_cast<std::size_t>(*folds);
+  if (const auto next = reader.count("--next-runs")) q.next_runs = static_cast<std::size_t>(*next);
+  if (!read.kernels.empty() && !q.family.empty()) {
+    reader.problem("--family fits runs, and there are kernels or collectives of one chip", "name it: --hw h100-sxm");
+  }
   q.only = row_filters(reader, arguments);
   reader.finish();
   q.files = join(read.files, ", ");
   q.rows = std::move(read.rows);
+  q.kernels = std::move(read.kernels);
   return calibrate(q, catalog, stop);
 }
 
@@ -62,6 +70,13 @@ ServeCalibration fit_serving(const Arguments& arguments, MeasuredRows read, cons
   ServeCalibrateQuestion q;
   if (arguments.has("--family")) {
     reader.problem("--family fits training runs, and these are of serving", "name a chip: --hw h100-sxm");
+  }
+  if (arguments.has("--next-runs")) {
+    reader.problem("--next-runs names training runs, and these are of serving", "leave it out");
+  }
+  if (!read.kernels.empty()) {
+    reader.problem("kernels and collectives are fitted beside training runs, and there are serving figures",
+                   "fit one after the other");
   }
   if (const auto folds = reader.count("--folds")) q.folds = static_cast<std::size_t>(*folds);
   q.date = arguments.value("--date").value_or("");
@@ -121,7 +136,8 @@ ExitCode run_calibrate(const Arguments& arguments, Environment& env) {
   return env.interrupted && env.interrupted() ? ExitCode::kInterrupted : ExitCode::kAnswered;
 }
 
-constexpr std::array kCalibrateCommon{FlagGroup{"the fit", "--hw --family --stack --only --folds --dump-yaml"}};
+constexpr std::array kCalibrateCommon{
+    FlagGroup{"the fit", "--hw --family --stack --only --folds --next-runs --dump-yaml"}};
 
 }  // namespace
 
@@ -129,9 +145,10 @@ const Command& calibrate_command() {
   static const Command kCalibrate{
       .name = "calibrate",
       .summary = "Efficiency coefficients of a chip fitted to measured runs, with held-out error.",
-      .usage = "[FILE.yaml...] --hw HW [flags]",
+      .usage = "[FILE...] --hw HW [flags]",
       .examples =
           "  scalecalc calibrate runs.yaml --hw h100-sxm\n"
+          "  scalecalc calibrate runs.yaml all_reduce_perf.txt --hw h100-sxm --stack nemo\n"
           "  scalecalc calibrate runs.yaml --hw h100-sxm --stack nemo --date 2026-11 --dump-yaml\n"
           "  scalecalc calibrate configs/measurements/serve.yaml --stack vllm\n",
       .flags = kCalibrateFlags,

@@ -83,6 +83,11 @@ ExitCode run_validate(const Arguments& arguments, Environment& env) {
   std::optional<std::string> verdict;
   const ExitCode code = answer_with_output(arguments, env, [&](const Catalog& catalog) {
     MeasuredRows read = read_measurement_files(arguments.positionals(), catalog);
+    if (!read.kernels.empty()) {
+      throw UserError(fmt::format("{} holds kernels or collectives by themselves, which are not steps",
+                                  read.kernels.front().where.file),
+                      "scalecalc calibrate fits coefficients to them, beside your steps");
+    }
     FlagReader reader(arguments);
     ValidateAsked asked;
     reader.read(asked);

@@ -3,8 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <map>
+#include <optional>
+#include <utility>
 
+#include "base/io.h"
 #include "base/text.h"
 
 namespace scalecalc::cli {
@@ -38,6 +43,14 @@ std::vector<RowFilter> filters_by(std::vector<std::string> known, FlagReader& re
   return out;
 }
 
+/// What the file says if it is output of nccl-tests; names of the catalog and other files are none.
+std::optional<std::string> nccl_text(const std::string& file) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(file, none)) return std::nullopt;
+  std::string text = read_text_file(file);
+  return is_nccl_tests(text) ? std::optional(std::move(text)) : std::nullopt;
+}
+
 }  // namespace
 
 std::vector<RowFilter> row_filters(FlagReader& reader, const Arguments& arguments) {
@@ -55,19 +68,30 @@ std::vector<RowFilter> rl_row_filters(FlagReader& reader, const Arguments& argum
 MeasuredRows read_measurement_files(const std::vector<std::string>& files, const Catalog& catalog) {
   MeasuredRows out;
   std::map<std::string, std::string> kinds;  // and a file of each
+  const auto add = [](auto rows, auto& to) { std::move(rows.begin(), rows.end(), std::back_inserter(to)); };
   for (const std::string& file : files.empty() ? catalog.names(CatalogKind::kMeasurements) : files) {
+    if (const std::optional<std::string> printed = nccl_text(file)) {
+      out.files.push_back(file);
+      add(read_nccl_tests(*printed, file), out.kernels);
+      continue;
+    }
     const ConfigNode document = catalog.load(CatalogKind::kMeasurements, file);
     const bool serves = is_serving(document);
     const bool rl = is_rl(document);
     if (files.empty() && (serves || rl || is_held_out(document))) continue;
+    if (is_kernels(document)) {
+      out.files.push_back(document.span.file);
+      add(read_kernels(document), out.kernels);
+      continue;
+    }
     kinds[serves ? "serving figures" : rl ? "RL steps" : "training runs"] = document.span.file;
     out.files.push_back(document.span.file);
     if (rl) {
-      for (RlMeasurement& row : read_rl_measurements(document)) out.rl.push_back(std::move(row));
+      add(read_rl_measurements(document), out.rl);
     } else if (serves) {
-      for (ServeMeasurement& row : read_serve_measurements(document)) out.serving.push_back(std::move(row));
+      add(read_serve_measurements(document), out.serving);
     } else {
-      for (Measurement& row : read_measurements(document)) out.rows.push_back(std::move(row));
+      add(read_measurements(document), out.rows);
     }
   }
   if (kinds.size() > 1) {

@@ -6,6 +6,7 @@
 
 #include "cli/flag_reader.h"
 #include "cli/options.h"
+#include "validate/kernel_measurement.h"
 #include "validate/rl_validation.h"
 #include "validate/serving_validation.h"
 #include "validate/training_validation.h"
@@ -26,13 +27,14 @@ std::vector<RowFilter> serve_row_filters(FlagReader& reader, const Arguments& ar
 std::vector<RowFilter> rl_row_filters(FlagReader& reader, const Arguments& arguments);
 
 struct MeasuredRows {
-  std::vector<std::string> files;         ///< that were read
-  std::vector<Measurement> rows;          ///< of training
-  std::vector<ServeMeasurement> serving;  ///< nothing if there are rows of another kind
-  std::vector<RlMeasurement> rl;          ///< nothing if there are rows of another kind
+  std::vector<std::string> files;          ///< that were read
+  std::vector<Measurement> rows;           ///< of training
+  std::vector<ServeMeasurement> serving;   ///< nothing if there are rows of another kind
+  std::vector<RlMeasurement> rl;           ///< nothing if there are rows of another kind
+  std::vector<KernelMeasurement> kernels;  ///< and collectives, beside training runs or alone
 };
-/// The rows of the files (paths, or names of the catalog's sets); of none, those of the catalog's training runs
-/// that are not held out. UserError if files hold rows of different kinds.
+/// The rows of the files (paths, or names of the catalog's sets; of nccl-tests their output as it is); of none, those
+/// of the catalog's training runs that are not held out. UserError if files hold rows of different kinds.
 MeasuredRows read_measurement_files(const std::vector<std::string>& files, const Catalog& catalog);
 
 }  // namespace scalecalc::cli

@@ -9,6 +9,7 @@
 
 #include "base/scalar.h"
 #include "base/units.h"
+#include "validate/rl_validation.h"
 
 namespace scalecalc {
 namespace {
@@ -173,6 +174,7 @@ std::vector<Plot> validation_plots(const ValidationOf<Kind>& validation) {
 }
 template std::vector<Plot> validation_plots(const Validation&);
 template std::vector<Plot> validation_plots(const ServeValidation&);
+template std::vector<Plot> validation_plots(const RlValidation&);
 
 Plot coefficients_plot(const Calibration& calibration) {
   std::vector<std::pair<std::string, double>> changes;

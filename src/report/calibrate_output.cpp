@@ -7,6 +7,7 @@
 #include "config/yaml_writer.h"
 #include "report/answer_bars.h"
 #include "report/measured_rows.h"
+#include "report/train_words.h"
 
 namespace scalecalc {
 namespace {
@@ -29,11 +30,41 @@ Block coefficients_block(const Calibration& c) {
   for (const FittedCoefficient& f : c.coefficients) {
     Record record{{text_figure("name", "coefficient", f.path), coefficient(f.path, "before", "before", f.before),
                    error_share("error_before", "error", f.error_before), coefficient(f.path, "after", "after", f.after),
-                   error_share("error_after", "error", f.error_after),
+                   error_share("error_after", "error", f.error_after), error_share("informed", "informed", f.informed),
+                   row_count("sources", "sources", f.sources, 1), flag_figure("moved", f.moved),
                    coefficient(f.path, "lowest", "lowest fold", f.lowest),
                    coefficient(f.path, "highest", "highest", f.highest)}};
-    record.figures[5].importance = record.figures[6].importance = 1;
+    for (Figure& figure : record.figures) {
+      if (figure.key == "lowest" || figure.key == "highest") figure.importance = 1;
+    }
     out.records.push_back(std::move(record));
+  }
+  return out;
+}
+
+Block next_block(const Calibration& c) {
+  Block out{.key = "next_runs", .title = "To measure next"};
+  for (const NextRun& run : c.next) {
+    out.records.push_back(
+        {{text_figure("change", "run", run.change), text_figure("near", "as", run.near),
+          row_count("chips", "chips", static_cast<std::size_t>(run.chips), 2),
+          text_figure("degrees", "layout", run.near.empty() ? "" : degrees_text(run.layout), 1),
+          number_figure("predicted", "takes", Format::kSeconds, run.seconds, 1),
+          error_share("band_before", "band now", run.band_before), error_share("band_after", "then", run.band_after)}});
+  }
+  return out;
+}
+
+Block classes_block(const Calibration& c) {
+  Block out{.key = "classes", .title = "Classes of run: the band that the coefficients leave out"};
+  for (std::size_t i = 0; i < c.model_error.size(); ++i) {
+    const auto held = c.by_class.find(std::string(kRunClassNames[i]));
+    if (held == c.by_class.end()) continue;
+    const double rows = static_cast<double>(held->second.rows);
+    out.records.push_back({{text_figure("name", "class", std::string(kRunClassNames[i])),
+                            row_count("rows", "held out", held->second.rows),
+                            error_share("model_error", "model's error", c.model_error[i]),
+                            error_share("coverage", "in band", static_cast<double>(held->second.in_band) / rows)}});
   }
   return out;
 }
@@ -52,6 +83,7 @@ Block folds_block(const Calibration& c) {
 
 Block errors_block(const Calibration& c) {
   Block out{.key = "errors", .title = "Errors"};
+  if (c.rows.empty()) return out;
   const auto add = [&](const char* of, const char* label, const Errors& e) {
     Record record{{text_figure("of", "", of), text_figure("label", "coefficients", label),
                    error_share("mean_abs_error", "mean error", e.mean_abs),
@@ -78,6 +110,10 @@ void say_interrupted(const FitReportOf<Kind>& c, Output& out) {
 }
 
 Line verdict(const Calibration& c) {
+  if (c.rows.empty()) {
+    return {"Fitted to kernels and collectives alone: what of a step they do not show keeps the file's coefficients.",
+            Role::kWarning};
+  }
   if (c.held_out == HeldOut::kNothing) {
     return {"One source and one model only: nothing was held out, so the error on other runs is not known.",
             Role::kWarning};
@@ -91,6 +127,21 @@ Line verdict(const Calibration& c) {
   return c.better() ? Line{text + ".", Role::kGood} : Line{text + ": do not use it.", Role::kBad};
 }
 
+/// Which coefficients the measurements tell of, at least half of what was unknown of each.
+std::string informed_text(const Calibration& c) {
+  std::vector<std::string> names;
+  std::size_t stay = 0;
+  for (const FittedCoefficient& f : c.coefficients) {
+    constexpr double kMostly = 0.5;
+    if (f.informed >= kMostly) names.push_back(f.path);
+    if (!f.moved) ++stay;
+  }
+  std::string out = names.empty() ? "No coefficient is mostly known from these measurements"
+                                  : fmt::format("Mostly known from these measurements: {}", join(names, ", "));
+  if (stay > 0) out += fmt::format("; {} stay as they were, since too few sources tell of them", stay);
+  return fmt::format("{}. {:.1f} effective degrees of freedom.", out, c.degrees_of_freedom);
+}
+
 /// For programs: what each row came to, and the block as text.
 Block fit_block(const Calibration& c) {
   Block out{.key = "fit", .is_list = false};
@@ -98,12 +149,19 @@ Block fit_block(const Calibration& c) {
   for (const FittedOf<Training>& f : c.rows) {
     rows.push_back(
         {{text_figure("id", "", f.row.id), text_figure("group", "", f.row.group),
-          text_figure("subset", "", f.row.subset), number_figure("measured", "", Format::kSeconds, f.measured),
-          error_share("error_before", "", f.before), error_share("error_inside", "", f.inside),
-          error_share("error_outside", "", f.outside), error_share("error_by_family", "", f.baseline),
-          flag_figure("in_band", f.in_band)}});
+          text_figure("subset", "", f.row.subset), text_figure("class", "", f.row.run_class),
+          number_figure("measured", "", Format::kSeconds, f.measured), error_share("error_before", "", f.before),
+          error_share("error_inside", "", f.inside), error_share("error_outside", "", f.outside),
+          error_share("error_by_family", "", f.baseline), flag_figure("in_band", f.in_band)}});
   }
-  out.records = {{{text_figure("held_out_by", "", held_out_name(c)), flag_figure("better", c.better()),
+  const auto gain_figures = [](const std::string& key, const std::optional<Gain>& gain) {
+    return std::vector{error_share(key, "", gain ? std::optional(gain->mean) : std::nullopt),
+                       error_share(key + "_standard_error", "", gain ? gain->standard_error : std::nullopt)};
+  };
+  const std::vector<Figure> over_file = gain_figures("gain", c.folds.empty() ? std::nullopt : std::optional(c.gain));
+  const std::vector<Figure> over_family = gain_figures("gain_over_family", c.family_gain);
+  out.records = {{{text_figure("held_out_by", "", held_out_name(c)), flag_figure("better", c.better()), over_file[0],
+                   over_file[1], over_family[0], over_family[1], flag_figure("worth_shipping", c.worth_shipping()),
                    text_figure("yaml", "", write_yaml(c.block)), records_figure("rows", "", "", std::move(rows))}}};
   return out;
 }
@@ -170,19 +228,34 @@ Output calibrate_output(const Calibration& c, const std::vector<std::string>& fi
                                   c.hardware.empty() ? "Chips of " + c.family : c.hardware, c.stack, c.rows.size(),
                                   c.sources, c.sources == 1 ? "" : "s")};
   out.summary.push_back(verdict(c));
+  out.summary.push_back({informed_text(c), Role::kPlain});
+  if (!c.next.empty()) {
+    const NextRun& first = c.next.front();
+    out.summary.push_back(
+        {fmt::format("Measure next: {}{}; the coefficients' part of the band of runs like these would "
+                     "shrink from {} to {} either way.",
+                     first.change, first.near.empty() ? "" : ", otherwise as " + first.near,
+                     percent_text(first.band_before), percent_text(first.band_after)),
+         Role::kGood});
+  }
   say_interrupted(c, out);
-  out.query.figures = {list_figure("files", "measurements", {files.begin(), files.end()}),
-                       text_figure("hardware", "hardware", c.hardware),
-                       text_figure("family", "family", c.family),
-                       text_figure("stack", "stack", c.stack),
-                       row_count("rows", "rows", c.rows.size()),
-                       row_count("sources", "sources", c.sources),
-                       row_count("other_chips", "rows of other chips", c.other_chips),
-                       row_count("relatives", "runs of the family's other chips", c.relatives),
-                       row_count("other_stacks", "rows of other software", c.other_stacks),
-                       error_share("coverage", "held-out runs in the band", c.coverage)};
-  out.blocks = {coefficients_block(c), errors_block(c), folds_block(c),
-                skipped_block(c.skipped, 0, [](auto&, const auto&) {}), fit_block(c)};
+  out.query.figures = {
+      list_figure("files", "measurements", {files.begin(), files.end()}),
+      text_figure("hardware", "hardware", c.hardware),
+      text_figure("family", "family", c.family),
+      text_figure("stack", "stack", c.stack),
+      row_count("rows", "rows", c.rows.size()),
+      row_count("sources", "sources", c.sources),
+      row_count("kernels", "kernels and collectives", c.kernels),
+      row_count("small_messages", "of messages too small to show a link's rate", c.small_messages),
+      figure("degrees_of_freedom", "effective degrees of freedom", Format::kNumber, Cell(c.degrees_of_freedom)),
+      row_count("other_chips", "rows of other chips", c.other_chips),
+      row_count("relatives", "runs of the family's other chips", c.relatives),
+      row_count("other_stacks", "rows of other software", c.other_stacks),
+      error_share("coverage", "held-out runs in the band", c.coverage)};
+  out.blocks = {coefficients_block(c), next_block(c),  errors_block(c),
+                classes_block(c),      folds_block(c), skipped_block(c.skipped, 0, [](auto&, const auto&) {}),
+                fit_block(c)};
   out.plots = {record_bars(errors_block(c), "label", "mean_abs_error", "Mean error of the runs, by the coefficients"),
                coefficients_plot(c)};
   out.notes.emplace_back("--dump-yaml prints the coefficients as the stack's block for a hardware file");

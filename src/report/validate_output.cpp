@@ -44,6 +44,12 @@ void add_lines(std::vector<Line>& out, const ErrorSummary& s, bool ideal) {
       percent_text(*s.source_median_abs), signed_percent_text(*s.source_bias));
   out.push_back(band_line(s, ideal));
   if (!ideal) {
+    std::vector<std::string> classes;
+    for (const auto& [name, of] : s.by_class) {
+      classes.push_back(fmt::format("{} {:.0f} % of {}", name,
+                                    100 * static_cast<double>(of.in_band) / static_cast<double>(of.rows), of.rows));
+    }
+    if (classes.size() > 1) out.push_back(plain_line(fmt::format("In the band by class: {}.", join(classes, ", "))));
     out.push_back(plain_line(
         fmt::format("Coefficients: {} rows by those of their software on their chip, {} by the chip's default ones.",
                     s.predicted - s.by_default, s.by_default)));
@@ -77,6 +83,7 @@ std::vector<Figure> row_figures(const PredictedRow& p, Compared compared) {
   std::vector<Figure> out{text_figure("id", "row", m.id),
                           text_figure("group", "", m.group),
                           text_figure("subset", "", m.subset),
+                          text_figure("class", "", m.run_class),
                           text_figure("chip", "chip", m.chip, 3),
                           row_count("chips", "chips", m.chips, 3),
                           text_figure("model", "", m.model),

@@ -146,6 +146,12 @@ struct ServingEfficiency : CollectiveKernels {
 
 /// How far real kernels and links stay below the data sheet, per chip and software stack (the `efficiency:` block).
 /// The ideal reading of the book is every fraction 1, every overlap 1, every overhead 0.
+/// What predictions of a training run err alike by, whatever its coefficients. A run is of one class (train/run_class.h).
+enum class RunClass : std::uint8_t { kDense, kMoe, kLongContext, kSmallSteps, kLargeScale };
+inline constexpr std::array<std::string_view, 5> kRunClassNames{"dense", "moe", "long_context", "small_steps",
+                                                                "large_scale"};
+constexpr std::string_view name_of(RunClass of) { return kRunClassNames.at(static_cast<std::size_t>(of)); }
+
 struct Efficiency {
   std::string stack;
   std::string basis;
@@ -183,6 +189,9 @@ struct Efficiency {
   Coefficient step_overhead{0, 0, ""};   ///< seconds per step
   Coefficient memory_reserve{0, 0, ""};  ///< bytes the runtime keeps: context, communication buffers, allocator
   CollectiveKernels collectives;         ///< of training; those of serving are among its own
+  /// By class of run: by what share of the step 90 % of runs err at most where every coefficient is known; 0: not
+  /// fitted, and the coefficients alone make the band.
+  std::array<double, kRunClassNames.size()> model_error{};
   ServingEfficiency serving;
   bool has_serving = false;  ///< some coefficient of serving was given
 };

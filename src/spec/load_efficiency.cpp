@@ -142,6 +142,21 @@ void read_latencies(CoefficientReader& reader, bool optional, CollectiveKernels&
               out.all_to_all_scale_out);
 }
 
+/// Optional, and a value even among factors: no formula has it.
+void read_model_error(CoefficientReader& reader, Efficiency& out) {
+  const ConfigNode* node = reader.fields().node("model_error");
+  if (node == nullptr) return;
+  Fields classes(*node, reader.fields().what() + ".model_error", reader.fields().problems());
+  for (std::size_t i = 0; i < kRunClassNames.size(); ++i) {
+    const ConfigNode* of = classes.node(kRunClassNames[i]);
+    const bool wanted = of != nullptr && (!reader.manner().typed_only || of->span.file == "<command line>");
+    if (wanted) out.model_error[i] = classes.quantity(kRunClassNames[i], UnitKind::kFraction, {0, 1});
+  }
+  classes.optional_text("source");
+  classes.optional_text("note");
+  classes.finish();
+}
+
 /// Optional everywhere: a chip of which nobody measured serving has none, and the answer says so.
 void read_serving_block(CoefficientReader& reader, Efficiency& out) {
   if (!reader.fields().has("serving")) return;
@@ -201,6 +216,7 @@ void read_all(CoefficientReader& reader, Efficiency& out) {
   reader.read("moe_imbalance", UnitKind::kNumber, {1, 10}, out.moe_imbalance);
   reader.read("step_overhead", UnitKind::kSeconds, {0, 3600}, out.step_overhead);
   reader.read("memory_reserve", UnitKind::kBytes, {0, 1e12}, out.memory_reserve);
+  read_model_error(reader, out);
   read_serving_block(reader, out);
 }
 

@@ -11,6 +11,7 @@
 #include "model/accounting.h"
 #include "model/packing.h"
 #include "plan/plan_costs.h"
+#include "train/run_class.h"
 #include "train/run_terms.h"
 
 namespace scalecalc {
@@ -152,8 +153,11 @@ class PlanArithmetic {
       return read_plan(Reader<double>{}, request, plan_).time.total().value();
     };
     const bool doubted = unmeasured_in(plan_.layout, request_.measured) != 0;
-    out.step_low_s = step_at(fastest(request_.efficiency)) * (doubted ? 1 - kUnmeasuredBand : 1);
-    out.step_high_s = step_at(slowest(request_.efficiency)) * (doubted ? 1 + kUnmeasuredBand : 1);
+    const RunClass of = run_class(q_.model, q_.workload.seq, plan_.slice.chips);
+    const StepBand band = step_band({step_at(fastest(request_.efficiency)), step_at(slowest(request_.efficiency))},
+                                    plan_.step_s, request_.efficiency.model_error[static_cast<std::size_t>(of)]);
+    out.step_low_s = band.low * (doubted ? 1 - kUnmeasuredBand : 1);
+    out.step_high_s = band.high * (doubted ? 1 + kUnmeasuredBand : 1);
   }
 
   void memory(PlanFigures& out) const {

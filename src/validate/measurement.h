@@ -71,6 +71,7 @@ struct MeasuredFacts {
 
 struct Measurement : MeasuredFacts {
   std::string subset, workload, framework;
+  std::string run_class;  ///< a RunClass by its name; see name_stacks
   std::string reference;  ///< the document a source names: "owner/name:path", "arXiv:..."; may be empty
   std::int64_t mtp_layers = 0;
   std::int64_t chips_per_node = 0;       ///< 0: not said, as the two below

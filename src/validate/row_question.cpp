@@ -15,6 +15,7 @@
 #include "network/tier_rates.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
+#include "train/run_class.h"
 
 namespace scalecalc {
 namespace {
@@ -528,8 +529,14 @@ void name_stacks(std::vector<Measurement>& rows, const Catalog& catalog) {
     const auto [at, added] = known.try_emplace(row.framework);
     if (added) at->second = stack_of_framework(catalog, row.framework).value_or("");
     row.stack = at->second;
-    if (!row.stack.empty()) continue;
-    row.stack = stack_of_source(stacks, row.framework + " " + row.reference + " " + row.source).value_or("");
+    if (row.stack.empty()) {
+      row.stack = stack_of_source(stacks, row.framework + " " + row.reference + " " + row.source).value_or("");
+    }
+    try {
+      row.run_class = name_of(run_class(model_of(row, catalog), row.seq, row.chips));
+    } catch (const NotPredicted&) {
+      row.run_class.clear();
+    }
   }
 }
 

@@ -37,7 +37,7 @@ struct RowQuestion {
 };
 
 /// Sets every row's stack from its framework, or if it names none from what its source is called and where it was
-/// published (stack_of_source); what the catalog does not know leaves it empty.
+/// published (stack_of_source), and its class of run; what the catalog does not know leaves them empty.
 void name_stacks(std::vector<Measurement>& rows, const Catalog& catalog);
 
 /// The row's chip. NotPredicted for one that is not known, or that does not publish what is needed (and, where the row

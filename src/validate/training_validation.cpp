@@ -297,13 +297,15 @@ void by_source(const std::vector<const PredictedRow*>& rows, ErrorSummary& out) 
 }  // namespace
 
 const std::vector<std::string>& Training::axes() {
-  static const std::vector<std::string> kAxes{"subset", "chip", "family", "framework", "stack", "precision", "group"};
+  static const std::vector<std::string> kAxes{"subset",    "class", "chip",      "family",
+                                              "framework", "stack", "precision", "group"};
   return kAxes;
 }
 
 std::string group_name(const Measurement& row, const std::string& by) {
   if (by == "id") return row.id;
   if (by == "subset") return row.subset;
+  if (by == "class") return row.run_class.empty() ? "not known" : row.run_class;
   if (by == "chip") return row.chip;
   if (by == "family") return row.family();
   if (by == "framework") return row.framework.empty() ? "not said" : row.framework;
@@ -352,6 +354,11 @@ void Training::count(const std::vector<const PredictedRow*>& rows, Compared comp
     if (!row->row.stack.empty()) continue;
     ++out.of_unknown_software;
     if (!row->row.framework.empty()) out.unknown_software.insert(row->row.framework);
+  }
+  for (const PredictedRow* row : rows) {
+    ClassCoverage& of = out.by_class[row->row.run_class];
+    ++of.rows;
+    if (row->in_band()) ++of.in_band;
   }
   by_source(rows, out);
   if (compared != Compared::kStepTime) return;

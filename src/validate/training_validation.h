@@ -36,6 +36,11 @@ struct OrderQuality {
   std::optional<double> regret;  ///< measured time of the layout predicted fastest over the fastest, minus 1
 };
 
+/// Runs of one class, and how many of them were measured within the predicted band.
+struct ClassCoverage {
+  std::size_t rows = 0, in_band = 0;
+};
+
 struct Training {
   using Measured = Measurement;
   using Predicted = PredictedOf<Training>;
@@ -57,11 +62,12 @@ struct Training {
     std::size_t made_to_fit = 0;             ///< fit by savings that their sources do not state
     std::size_t of_unknown_software = 0;     ///< predicted by the chip's usual coefficients for want of a stack
     std::set<std::string> unknown_software;  ///< what their sources call it
-    OrderQuality of_job;                     ///< sets of three layouts and more of one model, chips and batch
+    std::map<std::string, ClassCoverage> by_class;
+    OrderQuality of_job;    ///< sets of three layouts and more of one model, chips and batch
     OrderQuality of_model;  ///< sets of five and more of one model on one kind of chip, by chip-seconds a token
   };
 
-  /// subset, chip, family, framework, stack, precision, group (of sources)
+  /// subset, class, chip, family, framework, stack, precision, group (of sources)
   static const std::vector<std::string>& axes();
   static std::string stack_named(const Catalog& catalog, const std::string& name);
   static Predicted predict(const Measurement& row, const ValidateQuestionOf<Training>& question, const Catalog& catalog,

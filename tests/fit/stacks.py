@@ -1,7 +1,7 @@
 """Fits every software stack that has enough measured runs, first over all chips of an efficiency family, as factors on
 the chips' own coefficients, then chip by chip. Factors that predict unseen runs better than the unfitted coefficients go
-into configs/efficiency, a chip's own set into configs/hardware where it is better still, and what came of each fit into
-docs/accuracy.md.
+into configs/efficiency; a chip's own set into configs/hardware where whole sources were held out from it and it gains
+more than its standard error over what stands without it; and what came of each fit into docs/accuracy.md.
 
     python3 tests/fit/stacks.py ROOT SCALECALC [--date 2026-11] [--also train-2,small-steps]
 
@@ -145,14 +145,45 @@ def errors_of(found):
     return {e["of"]: e for e in found["errors"]}
 
 
+def beyond_chance(found, over):
+    """Whether runs of sources held out gain more over "gain" (the file's coefficients) or "gain_over_family" than the
+    standard error of that gain."""
+    fit = found["fit"]
+    gain, error = fit[over], fit[over + "_standard_error"]
+    return fit["held_out_by"] == "source" and gain is not None and error is not None and gain > error
+
+
+def gain_text(fit, over):
+    error = fit[over + "_standard_error"]
+    return f"{100 * fit[over]:+.1f} ± {100 * error:.1f}" if error is not None else f"{100 * fit[over]:+.1f}"
+
+
+def class_lines(root, binary, configs, band):
+    """Coverage by class of run: of rows held out by the band of their fit, of the others by the unfitted one."""
+    run = subprocess.run([binary, "validate", *SETS, "--config-dir", str(configs), "--json"], cwd=root,
+                         capture_output=True, text=True, check=True)
+    classes = collections.defaultdict(list)
+    for row in json.loads(run.stdout)["rows"]:
+        inside = band.get(row["id"], row["low"] <= row["measured"] <= row["high"])
+        classes[row["class"]].append((row["id"] in band, inside))
+    lines = ["| class of run | rows | by a fitted set | of these in band | all in band |", "|---|--:|--:|--:|--:|"]
+    for name, rows in sorted(classes.items(), key=lambda item: -len(item[1])):
+        fitted = [inside for seen, inside in rows if seen]
+        share = percent(sum(fitted) / len(fitted)) if fitted else ""
+        lines.append(f"| {name} | {len(rows)} | {len(fitted)} | {share} | {percent(sum(i for _, i in rows) / len(rows))} |")
+    return lines
+
+
 def table_row(name, stack, found, shipped):
     errors = errors_of(found)
     family = errors.get("family")
+    over = "gain_over_family" if family else "gain"
     return [name, stack, found["query"]["rows"], found["query"]["sources"], found["fit"]["held_out_by"],
             percent(errors["before"]["mean_abs_error"]), percent(errors["inside"]["mean_abs_error"]),
             percent(family["mean_abs_error"]) if family else "", percent(errors["outside"]["mean_abs_error"]),
             percent(errors["outside"]["median_abs_error"]), f"{100 * errors['outside']['bias']:+.1f} %",
-            percent(found["query"]["coverage"]), shipped]
+            percent(found["query"]["coverage"]), gain_text(found["fit"], over),
+            f"{found['query']['degrees_of_freedom']:.1f} of {len(found['coefficients'])}", shipped]
 
 
 def summary(root, binary, configs, unseen):
@@ -193,8 +224,10 @@ def main():
             groups[chip, stack] += 1
             families[family_of[chip], stack] += 1
     table = ["| chip or family | stack | rows | sources | held out by | unfitted | inside | family's factors | held out | "
-             "median | bias | in band | shipped |", "|---|---|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|---|"]
-    of_family, of_chip, unseen = collections.defaultdict(list), collections.defaultdict(list), {}
+             "median | bias | in band | gain | degrees of freedom | shipped |",
+             "|---|---|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|"]
+    of_family, of_chip, unseen, band = collections.defaultdict(list), collections.defaultdict(list), {}, {}
+    degrees = 0  # of what is shipped
     with tempfile.TemporaryDirectory() as folder:
         configs = pathlib.Path(folder)
         for kind, strip in (("hardware", lambda text: without_stacks(text)[0]), ("efficiency", family_without_stacks)):
@@ -210,7 +243,9 @@ def main():
             if better:
                 factors.add((family, stack))
                 of_family[family].append(block_of(found, "  "))
+                degrees += found["query"]["degrees_of_freedom"]
                 unseen.update({row["id"]: row["error_outside"] for row in found["fit"]["rows"]})
+                band.update({row["id"]: row["in_band"] for row in found["fit"]["rows"]})
             table.append("| " + " | ".join(map(str, table_row(family, stack, found, "factors" if better else "no"))) + " |")
             print(table[-1], flush=True)
         for (chip, stack), count in sorted(groups.items()):
@@ -219,16 +254,22 @@ def main():
                 continue
             errors = errors_of(found)
             has_factors = (family_of[chip], stack) in factors
-            rival = errors["family"] if has_factors and "family" in errors else errors["before"]
-            better = errors["outside"]["mean_abs_error"] < rival["mean_abs_error"]
+            # Without other chips the family's factors are these rows' own: the set would say the same again.
+            alone = has_factors and "family" not in errors
+            better = not alone and beyond_chance(found, "gain_over_family" if has_factors else "gain")
             if better:
+                degrees += found["query"]["degrees_of_freedom"]
                 of_chip[chip].append(block_of(found, "    "))
                 unseen.update({row["id"]: row["error_outside"] for row in found["fit"]["rows"]})
+                band.update({row["id"]: row["in_band"] for row in found["fit"]["rows"]})
             shipped = "own set" if better else "the family's" if has_factors else "no"
             table.append("| " + " | ".join(map(str, table_row(chip, stack, found, shipped))) + " |")
             print(table[-1], flush=True)
-        table += ["", *summary(root, binary, configs, unseen)]
-        print(*table[-2:], sep="\n")
+        sets = sum(map(len, of_family.values())), sum(map(len, of_chip.values()))
+        table += ["", f"Shipped: {sets[0]} sets of factors and {sets[1]} sets of single chips, {degrees:.0f} effective "
+                  f"degrees of freedom for {len(unseen)} rows.", "", *summary(root, binary, configs, unseen), "",
+                  *class_lines(root, binary, configs, band)]
+        print(*table[-12:], sep="\n")
     for kind, write, blocks in (("hardware", with_stacks, of_chip), ("efficiency", family_with_stacks, of_family)):
         for path in sorted((root / "configs" / kind).glob("*.yaml")):
             text = path.read_text(encoding="utf-8")
