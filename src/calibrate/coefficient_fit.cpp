@@ -51,10 +51,10 @@ double CoefficientFit::residual(const Observation& row, const Factors& factors) 
 }
 
 Informed CoefficientFit::informed(const Observations& rows) const {
-  std::set<std::string> sources;
+  std::set<std::string> sources, kernels;
   std::map<std::string, std::vector<double>> told;
   for (const Observation* row : rows) {
-    sources.insert(row->group);
+    (row->alone ? kernels : sources).insert(row->group);
     std::vector<double>& of = told.try_emplace(row->group, slots_.size(), 0.0).first->second;
     const Slopes& slopes = at_base_.at(row);
     for (std::size_t i = 0; i < of.size(); ++i) of[i] += row->weight * std::pow(slopes[i] / kStepHuber, 2);
@@ -62,9 +62,12 @@ Informed CoefficientFit::informed(const Observations& rows) const {
   const std::size_t needed = std::min(kFewestSources, sources.size());
   Informed out;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
-    out.sources.push_back(static_cast<std::size_t>(
-        std::count_if(told.begin(), told.end(), [&](const auto& of) { return of.second[i] >= kTells; })));
-    out.free.push_back(out.sources.back() >= needed && needed > 0);
+    std::size_t of_steps = 0, of_kernels = 0;
+    for (const auto& [group, of] : told) {
+      if (of[i] >= kTells) ++(kernels.contains(group) ? of_kernels : of_steps);
+    }
+    out.sources.push_back(of_steps + of_kernels);
+    out.free.push_back(of_kernels > 0 || (of_steps > 0 && of_steps >= needed));
   }
   return out;
 }
@@ -130,7 +133,7 @@ Posterior CoefficientFit::posterior(const Observations& rows, const Factors& fac
     const double beyond = std::abs(residual(*row, factors)) / kStepHuber;
     informing.push_back({std::move(slopes), row->weight / (kStepHuber * kStepHuber) / std::max(1.0, beyond)});
   }
-  return {slots_.size(), informing};
+  return {slots_.size(), std::move(informing)};
 }
 
 }  // namespace scalecalc

@@ -35,8 +35,8 @@ class CoefficientFit {
   /// ln(predicted / measured).
   double residual(const Observation& row, const Factors& factors) const;
 
-  /// A source tells of a coefficient if it alone would take a tenth of the prior's variance. Two must, or the one there
-  /// is: a coefficient that fewer tell of stays where it is.
+  /// A source tells of a coefficient if it alone would take a tenth of the prior's variance. Two sources of steps must,
+  /// or the one there is, or kernels timed by themselves: a coefficient that fewer tell of stays where it is.
   Informed informed(const Observations& rows) const;
 
   /// The factors of free coefficients that make the weighted Huber loss of ln(predicted / measured), plus half of each

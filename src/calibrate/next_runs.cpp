@@ -129,7 +129,7 @@ std::vector<Candidate> collectives(const CoefficientFit& fit, const Factors& fac
     if (ranks < 2 || ranks % hosts != 0) continue;
     KernelMeasurement timed{.work = TimedCollective{CollectiveOp::kAllReduce, ranks, hosts, kMessage}};
     try {
-      const std::unique_ptr<Observation> row = kernel_observation(timed, hw, of.base);
+      const std::unique_ptr<Observation> row = kernel_observation(timed, hw);
       out.push_back({{.change = fmt::format("nccl-tests: all_reduce_perf -b 1G -e 1G on {} chips", ranks),
                       .chips = ranks,
                       .seconds = row->seconds(fit.at(row->base, factors))},
@@ -137,6 +137,37 @@ std::vector<Candidate> collectives(const CoefficientFit& fit, const Factors& fac
     } catch (const UserError&) {
       continue;  // ranks that cut a node
     }
+  }
+  return out;
+}
+
+/// The one that narrows the band most, then the one that does once that is measured, and so on.
+std::vector<NextRun> most_telling(std::vector<Candidate> candidates, const std::vector<Slopes>& targets,
+                                  Posterior posterior, std::size_t most) {
+  const double noise = kStepHuber * kStepHuber;
+  const auto band = [&](double sum) {
+    return kNinety * std::sqrt(std::max(sum, 0.0) / static_cast<double>(targets.size()));
+  };
+  std::vector<NextRun> out;
+  while (out.size() < most && !candidates.empty()) {
+    double unknown = 0;
+    for (const Slopes& target : targets) unknown += posterior.variance(target);
+    const auto told = [&](const Candidate& c) {
+      double sum = 0;
+      for (const Slopes& target : targets) sum += posterior.lessened(target, c.slopes, noise);
+      return sum;
+    };
+    std::size_t best = 0;
+    double tells = -1;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (const double of = told(candidates[i]); of > tells) best = i, tells = of;
+    }
+    NextRun& run = candidates[best].run;
+    run.band_before = band(unknown);
+    run.band_after = band(unknown - tells);
+    out.push_back(std::move(run));
+    posterior = posterior.with({candidates[best].slopes, 1 / noise});
+    candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(best));
   }
   return out;
 }
@@ -181,21 +212,7 @@ std::vector<NextRun> next_runs(const CoefficientFit& fit, const Factors& factors
     }
   }
   for (Candidate& c : collectives(fit, factors, *measured.front(), most_chips)) candidates.push_back(std::move(c));
-  const double noise = kStepHuber * kStepHuber;
-  const double count = static_cast<double>(targets.size());
-  double before = 0;
-  for (const Slopes& target : targets) before += posterior.variance(target) / count;
-  for (Candidate& c : candidates) {
-    double after = before;
-    for (const Slopes& target : targets) after -= posterior.lessened(target, c.slopes, noise) / count;
-    c.run.band_before = kNinety * std::sqrt(before);
-    c.run.band_after = kNinety * std::sqrt(std::max(after, 0.0));
-  }
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.run.band_after < b.run.band_after; });
-  std::vector<NextRun> out;
-  for (std::size_t i = 0; i < std::min(most, candidates.size()); ++i) out.push_back(std::move(candidates[i].run));
-  return out;
+  return most_telling(std::move(candidates), targets, posterior, most);
 }
 
 }  // namespace scalecalc

@@ -26,13 +26,13 @@ struct NextRun {
   Layout layout;
   std::int64_t chips = 0;
   double seconds = 0;  ///< that it is predicted to take
-  /// Half of the 90 % band that the coefficients leave, over all runs looked at: now, and expected once this is
-  /// measured.
+  /// Half of the 90 % band that the coefficients leave, over all runs looked at: once those before it are measured, and
+  /// expected with this one too.
   double band_before = 0, band_after = 0;
 };
 
-/// The `most` runs that narrow the band most, each by itself, among those near the measured ones that can be launched
-/// and fit, and an all-reduce of one's own chips. Asked to end: none.
+/// The run that narrows the band most, then the one that does once that is measured, and so on: of those near the
+/// measured ones that can be launched and fit, and all-reduces of one's own chips. Asked to end: none.
 std::vector<NextRun> next_runs(const CoefficientFit& fit, const Factors& factors, const Posterior& posterior,
                                const std::vector<const StepObservation*>& measured, const Catalog& catalog,
                                std::size_t most, const Stop& stop);

@@ -69,8 +69,8 @@ class CollectiveObservation final : public Observation {
 
 }  // namespace
 
-std::unique_ptr<Observation> kernel_observation(const KernelMeasurement& row, std::shared_ptr<const HardwareSpec> hw,
-                                                const Efficiency& base) {
+std::unique_ptr<Observation> kernel_observation(const KernelMeasurement& row, std::shared_ptr<const HardwareSpec> hw) {
+  const Efficiency base = hw->efficiency;
   std::unique_ptr<Observation> out;
   try {
     if (const auto* timed = std::get_if<TimedCollective>(&row.work)) {
@@ -84,6 +84,7 @@ std::unique_ptr<Observation> kernel_observation(const KernelMeasurement& row, st
     throw UserError({{row.where, why.message, why.hint}});
   }
   out->group = row.group;
+  out->alone = true;
   out->base = base;
   out->measured = row.seconds;
   return out;

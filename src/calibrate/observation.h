@@ -21,6 +21,7 @@ class Observation {
   virtual double seconds(const Efficiency& efficiency) const = 0;
 
   std::string group;    ///< the source
+  bool alone = false;   ///< a kernel or collective by itself: what it shows is one coefficient's
   Efficiency base;      ///< the coefficients its chip starts from
   double measured = 0;  ///< seconds
   double weight = 1;
@@ -44,10 +45,9 @@ class StepObservation final : public Observation {
   double stretch_ = 1;  ///< the batch of the row over the plan's
 };
 
-/// Of the chip under the stack; `group` is the file's. UserError at the row's place if the chip has no such kernel or
-/// network.
-std::unique_ptr<Observation> kernel_observation(const KernelMeasurement& row, std::shared_ptr<const HardwareSpec> hw,
-                                                const Efficiency& base);
+/// It starts from the chip's own coefficients, which come from kernels: by how much it is faster than these, a stack's
+/// are faster than they were. UserError at the row's place if the chip has no such kernel or network.
+std::unique_ptr<Observation> kernel_observation(const KernelMeasurement& row, std::shared_ptr<const HardwareSpec> hw);
 
 /// Collectives whose messages are too small for the link's rate to show are left out: those below four fifths of the
 /// largest bus bandwidth among the rows of their file, operation and ranks.

@@ -1,18 +1,25 @@
 #include "calibrate/posterior.h"
 
 #include <numeric>
+#include <utility>
 
 namespace scalecalc {
 
-Posterior::Posterior(std::size_t parameters, const std::vector<InformingRow>& rows)
-    : size_(parameters), factor_(parameters) {
+Posterior::Posterior(std::size_t parameters, std::vector<InformingRow> rows)
+    : size_(parameters), rows_(std::move(rows)), factor_(parameters) {
   for (std::size_t i = 0; i < size_; ++i) factor_.at(i, i) = 1;
-  for (const InformingRow& row : rows) {
+  for (const InformingRow& row : rows_) {
     for (std::size_t i = 0; i < size_; ++i) {
       for (std::size_t j = 0; j <= i; ++j) factor_.at(i, j) += row.weight * row.slopes[i] * row.slopes[j];
     }
   }
   factor_.factorise();
+}
+
+Posterior Posterior::with(const InformingRow& row) const {
+  std::vector<InformingRow> rows = rows_;
+  rows.push_back(row);
+  return {size_, std::move(rows)};
 }
 
 std::vector<double> Posterior::whitened(Slopes x) const {

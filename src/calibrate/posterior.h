@@ -24,7 +24,10 @@ struct InformingRow {
 /// errors, so that what no row informs keeps a variance of 1.
 class Posterior {
  public:
-  Posterior(std::size_t parameters, const std::vector<InformingRow>& rows);
+  Posterior(std::size_t parameters, std::vector<InformingRow> rows);
+
+  /// What is left unknown once this is measured as well.
+  Posterior with(const InformingRow& row) const;
 
   double variance(std::size_t parameter) const;
   /// Of the logarithm of a prediction.
@@ -40,6 +43,7 @@ class Posterior {
   std::vector<double> whitened(Slopes x) const;
 
   std::size_t size_;
+  std::vector<InformingRow> rows_;
   Cholesky factor_;
 };
 

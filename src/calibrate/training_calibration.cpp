@@ -78,7 +78,7 @@ class TrainingFitter final : CrossFit {
     StepRows all = rows_;
     all.insert(all.end(), relatives_.begin(), relatives_.end());
     const Observations observed = with_kernels(all);
-    fit_ = std::make_unique<CoefficientFit>(observed, observed.front()->base);
+    fit_ = std::make_unique<CoefficientFit>(observed, observed_base());
   }
 
   Calibration run() {
@@ -159,9 +159,7 @@ class TrainingFitter final : CrossFit {
     const std::vector<KernelMeasurement> large = large_messages(q_.kernels);
     out_.small_messages = q_.kernels.size() - large.size();
     if (large.empty()) return;
-    const StackCoefficients* own = coefficients_under(*hw_, out_.stack);
-    const Efficiency& base = (own == nullptr ? hw_->stacks.front() : *own).efficiency;
-    for (const KernelMeasurement& row : large) kernels_.push_back(kernel_observation(row, hw_, base));
+    for (const KernelMeasurement& row : large) kernels_.push_back(kernel_observation(row, hw_));
     out_.kernels = kernels_.size();
   }
 
@@ -239,7 +237,7 @@ class TrainingFitter final : CrossFit {
       }
       if (corner > 0) shares.push_back(kNinety * std::sqrt(out.posterior.variance(slopes)) / corner);
     }
-    const double share = median_if_any(shares).value_or(1);
+    const double share = std::min(1.0, median_if_any(shares).value_or(1));
     for (std::size_t i = 0; i < out.of_prior.size(); ++i) {
       out.of_prior[i] = out.informed.free[i] ? share * out.of_prior[i] : 1;
     }
@@ -359,7 +357,12 @@ class TrainingFitter final : CrossFit {
     out_.next = next_runs(*fit_, fitted(), known_.front().posterior, rows_, catalog_, most, stop());
   }
 
-  const Efficiency& observed_base() const { return rows_.empty() ? kernels_.front()->base : rows_.front()->base; }
+  /// What the coefficients told of start from.
+  const Efficiency& observed_base() const {
+    if (!rows_.empty()) return rows_.front()->base;
+    const StackCoefficients* own = coefficients_under(*hw_, out_.stack);
+    return (own == nullptr ? hw_->stacks.front() : *own).efficiency;
+  }
 
   std::string provenance() const {
     std::string out = fitted_to(q_.date, q_.files, rows_.size(), out_.sources);

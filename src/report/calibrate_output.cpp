@@ -138,7 +138,7 @@ std::string informed_text(const Calibration& c) {
   }
   std::string out = names.empty() ? "No coefficient is mostly known from these measurements"
                                   : fmt::format("Mostly known from these measurements: {}", join(names, ", "));
-  if (stay > 0) out += fmt::format("; {} stay as they were, since too few sources tell of them", stay);
+  if (stay > 0) out += fmt::format("; {} stay as they were: too little tells of them", stay);
   return fmt::format("{}. {:.1f} effective degrees of freedom.", out, c.degrees_of_freedom);
 }
 
@@ -224,9 +224,10 @@ Block rows_block(const ServeCalibration& c) {
 
 Output calibrate_output(const Calibration& c, const std::vector<std::string>& files) {
   Output out{.command = "calibrate",
-             .title = fmt::format("{} under {}: coefficients fitted to {} runs of {} source{}",
+             .title = fmt::format("{} under {}: coefficients fitted to {} runs of {} source{}{}",
                                   c.hardware.empty() ? "Chips of " + c.family : c.hardware, c.stack, c.rows.size(),
-                                  c.sources, c.sources == 1 ? "" : "s")};
+                                  c.sources, c.sources == 1 ? "" : "s",
+                                  c.kernels > 0 ? fmt::format(" and {} kernels and collectives", c.kernels) : "")};
   out.summary.push_back(verdict(c));
   out.summary.push_back({informed_text(c), Role::kPlain});
   if (!c.next.empty()) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/io.h"
@@ -144,6 +145,7 @@ TEST(Calibrate, ItsBlockIsReadByTheLoader) {
   EXPECT_NEAR(usual.matmul[bf16].value, after(c, "matmul.bf16"), 1e-4);
   EXPECT_NE(usual.matmul[bf16].source.find("fitted 2026-11: 18 runs"), std::string::npos);
   EXPECT_NEAR(usual.step_overhead.value / after(c, "step_overhead"), 1, 1e-2);
+  EXPECT_NEAR(usual.model_error[0], c.model_error[0], 1e-3);
   EXPECT_NE(hw.efficiency.matmul[bf16].value, usual.matmul[bf16].value) << "kernels alone keep their coefficients";
 }
 
@@ -217,6 +219,84 @@ TEST(Calibrate, InterruptedHasTheBestFitUntilThen) {
   }
   EXPECT_GT(without_folds, 0U);
   EXPECT_GT(with_one, 0U);
+}
+
+TEST(Gain, HasAStandardErrorOverParts) {
+  const Gain gain = gain_of({{"a", {0.1, 0.3}}, {"b", {0.0}}, {"c", {0.1}}});
+  EXPECT_NEAR(gain.mean, 0.1, 1e-12) << "each part once";
+  ASSERT_TRUE(gain.standard_error);
+  EXPECT_NEAR(*gain.standard_error, 0.1 / std::sqrt(3.0), 1e-12);
+  EXPECT_TRUE(gain.beyond_chance());
+  EXPECT_FALSE(gain_of({{"a", {0.5, 0.5}}}).beyond_chance()) << "one source says nothing of others";
+  EXPECT_FALSE(gain_of({{"a", {0.5}}, {"b", {-0.1}}}).beyond_chance());
+}
+
+/// A coefficient that only one of two sources tells of stays; of a single source it moves.
+TEST(Calibrate, MovesWhatTwoSourcesTellOf) {
+  std::vector<Measurement> rows = runs_with(kSlower);
+  for (Measurement& row : rows) row.group = row.seq > 8192 ? "long" : "short";
+  const auto moved = [](const Calibration& c, const std::string& path) {
+    const auto found = std::find_if(c.coefficients.begin(), c.coefficients.end(),
+                                    [&](const FittedCoefficient& f) { return f.path == path; });
+    return found != c.coefficients.end() && found->moved;
+  };
+  const Calibration two = calibrate({.rows = rows, .hardware = "h100-sxm"}, Catalog());
+  EXPECT_TRUE(moved(two, "matmul.bf16"));
+  for (const FittedCoefficient& f : two.coefficients) {
+    EXPECT_EQ(f.moved, f.sources >= 2) << f.path;
+    EXPECT_LE(f.error_after, f.error_before) << f.path;
+    if (f.moved) continue;
+    EXPECT_DOUBLE_EQ(f.after, f.before) << f.path;
+    EXPECT_DOUBLE_EQ(f.error_after, f.error_before) << f.path;
+    EXPECT_EQ(f.informed, 0) << f.path;
+  }
+  for (Measurement& row : rows) row.group = "one";
+  const Calibration one = calibrate({.rows = rows, .hardware = "h100-sxm"}, Catalog());
+  for (const FittedCoefficient& f : one.coefficients) EXPECT_EQ(f.moved, f.sources >= 1) << f.path;
+}
+
+TEST(Calibrate, DegreesOfFreedomAreWhatIsInformed) {
+  const Calibration c = calibrate({.rows = runs_with(kSlower), .hardware = "h100-sxm"}, Catalog());
+  double sum = 0;
+  for (const FittedCoefficient& f : c.coefficients) sum += f.informed;
+  EXPECT_NEAR(c.degrees_of_freedom, sum, 1e-9);
+  EXPECT_GT(c.degrees_of_freedom, 0.5);
+  EXPECT_LT(c.degrees_of_freedom, static_cast<double>(c.coefficients.size()));
+}
+
+/// Of runs that no coefficient explains, nine of ten lie within the model's error.
+TEST(Calibrate, WhatCoefficientsDoNotExplainIsTheModelsError) {
+  std::vector<Measurement> rows = runs_with({});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].group = "source " + std::to_string(i % 6);
+    *rows[i].step_s *= i % 2 == 0 ? 1.3 : 1 / 1.3;
+  }
+  const Calibration c = calibrate({.rows = rows, .hardware = "h100-sxm"}, Catalog());
+  const double error = c.model_error[static_cast<std::size_t>(RunClass::kDense)];
+  EXPECT_GT(error, 0.15);
+  EXPECT_LT(error, 0.45);
+  EXPECT_GE(*c.coverage, 0.9);
+  EXPECT_NE(write_yaml(c.block).find("model_error: {dense: "), std::string::npos) << write_yaml(c.block);
+}
+
+/// Collectives at half of the link's rate, as nccl-tests prints them, and nothing else.
+TEST(Calibrate, CollectivesTellOfTheirLink) {
+  CalibrateQuestion q{.hardware = "h100-sxm"};
+  for (const double bytes : {1e6, 1e9, 4e9}) {
+    const double rate = bytes < 1e7 ? 20e9 : 225e9;
+    q.kernels.push_back({.id = std::to_string(bytes),
+                         .group = "all_reduce.txt",
+                         .work = TimedCollective{CollectiveOp::kAllReduce, 8, 1, bytes, rate},
+                         .seconds = bytes * 1.75 / rate});
+  }
+  const Calibration c = calibrate(q, Catalog());
+  EXPECT_EQ(c.kernels, 2U);
+  EXPECT_EQ(c.small_messages, 1U) << "its time is latency";
+  ASSERT_EQ(c.coefficients.size(), 1U);
+  EXPECT_EQ(c.coefficients.front().path, "link.scale_up");
+  EXPECT_LT(c.coefficients.front().factor, 0.95);
+  EXPECT_GT(c.coefficients.front().informed, 0.2);
+  EXPECT_FALSE(c.better()) << "no step was held out";
 }
 
 TEST(Calibrate, RefusesChipsWithoutRuns) {

@@ -65,6 +65,17 @@ TEST(Stacks, WhatIsTypedOfTheChipHoldsUnderEveryStack) {
   EXPECT_DOUBLE_EQ(efficiency_under(hw, "acme").vector.value, 0.3);
 }
 
+TEST(Stacks, AModelsErrorIsByClassOfRun) {
+  const HardwareSpec hw =
+      chip_with(acme_and({"hw.efficiency.model_error.moe=20%", "hw.efficiency.stacks.acme.model_error.dense=12%"}));
+  const auto of = [&](const Efficiency& e, RunClass which) { return e.model_error[static_cast<std::size_t>(which)]; };
+  EXPECT_DOUBLE_EQ(of(efficiency_under(hw, "acme"), RunClass::kDense), 0.12);
+  EXPECT_DOUBLE_EQ(of(efficiency_under(hw, "acme"), RunClass::kMoe), 0.2) << "typed of the chip, it holds under all";
+  EXPECT_DOUBLE_EQ(of(hw.efficiency, RunClass::kDense), 0);
+  EXPECT_THROW(chip_with({"hw.efficiency.model_error.dens=12%"}), UserError);
+  EXPECT_THROW(chip_with({"hw.efficiency.model_error.dense=120%"}), UserError);
+}
+
 /// A configuration directory whose NVIDIA family has factors for one stack.
 TEST(Stacks, AFamilysFactorsMultiplyTheChipsCoefficients) {
   namespace fs = std::filesystem;
