@@ -16,6 +16,8 @@ constexpr double kFarthest = 4;
 /// What the weight of a source has to add to a prior's 1 to tell of a coefficient.
 constexpr double kTells = 0.1;
 constexpr std::size_t kFewestSources = 2;
+/// And for one of several sources to do so alone.
+constexpr double kTellsAlone = 1;
 /// Of a slope: wide enough that a kink does not hide what lies behind it.
 constexpr double kSlopeStep = 0.5;
 
@@ -63,11 +65,13 @@ Informed CoefficientFit::informed(const Observations& rows) const {
   Informed out;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     std::size_t of_steps = 0, of_kernels = 0;
+    double most = 0;
     for (const auto& [group, of] : told) {
       if (of[i] >= kTells) ++(kernels.contains(group) ? of_kernels : of_steps);
+      most = std::max(most, of[i]);
     }
     out.sources.push_back(of_steps + of_kernels);
-    out.free.push_back(of_kernels > 0 || (of_steps > 0 && of_steps >= needed));
+    out.free.push_back(of_kernels > 0 || most >= kTellsAlone || (of_steps > 0 && of_steps >= needed));
   }
   return out;
 }

@@ -194,7 +194,7 @@ TEST(Calibrate, AFamilysFactorsAreWrittenForItsFile) {
 
 /// Whenever it is asked to end: what was not held out has no error on unseen runs, and nothing is praised for it.
 TEST(Calibrate, InterruptedHasTheBestFitUntilThen) {
-  const CalibrateQuestion q{.rows = runs_with(kSlower), .hardware = "h100-sxm"};
+  const CalibrateQuestion q{.rows = runs_with(kSlower), .hardware = "h100-sxm", .next_runs = 0};
   double polls = 0;
   const Calibration whole = calibrate(q, Catalog(), [&] { return ++polls, false; });
   EXPECT_TRUE(whole.converged);
@@ -231,25 +231,28 @@ TEST(Gain, HasAStandardErrorOverParts) {
   EXPECT_FALSE(gain_of({{"a", {0.5}}, {"b", {-0.1}}}).beyond_chance());
 }
 
-/// A coefficient that only one of two sources tells of stays; of a single source it moves.
-TEST(Calibrate, MovesWhatTwoSourcesTellOf) {
+/// What too little tells of stays where it is, with its error.
+TEST(Calibrate, MovesWhatIsToldOf) {
   std::vector<Measurement> rows = runs_with(kSlower);
   for (Measurement& row : rows) row.group = row.seq > 8192 ? "long" : "short";
-  const auto moved = [](const Calibration& c, const std::string& path) {
-    const auto found = std::find_if(c.coefficients.begin(), c.coefficients.end(),
-                                    [&](const FittedCoefficient& f) { return f.path == path; });
-    return found != c.coefficients.end() && found->moved;
-  };
   const Calibration two = calibrate({.rows = rows, .hardware = "h100-sxm"}, Catalog());
-  EXPECT_TRUE(moved(two, "matmul.bf16"));
+  std::size_t stay = 0;
   for (const FittedCoefficient& f : two.coefficients) {
-    EXPECT_EQ(f.moved, f.sources >= 2) << f.path;
+    if (f.sources >= 2) {
+      EXPECT_TRUE(f.moved) << f.path;
+    }
+    if (f.sources == 0) {
+      EXPECT_FALSE(f.moved) << f.path;
+    }
     EXPECT_LE(f.error_after, f.error_before) << f.path;
     if (f.moved) continue;
+    ++stay;
     EXPECT_DOUBLE_EQ(f.after, f.before) << f.path;
     EXPECT_DOUBLE_EQ(f.error_after, f.error_before) << f.path;
     EXPECT_EQ(f.informed, 0) << f.path;
   }
+  EXPECT_GT(stay, 0U);
+  EXPECT_LT(stay, two.coefficients.size());
   for (Measurement& row : rows) row.group = "one";
   const Calibration one = calibrate({.rows = rows, .hardware = "h100-sxm"}, Catalog());
   for (const FittedCoefficient& f : one.coefficients) EXPECT_EQ(f.moved, f.sources >= 1) << f.path;
