@@ -110,15 +110,17 @@ std::string RlSteps::stack_named(const Catalog& catalog, const std::string& name
   return load_stack(catalog.load(CatalogKind::kStack, name)).name;
 }
 
-PredictedRl RlSteps::predict(const RlMeasurement& row, const RlValidateQuestion& q, const Catalog& catalog) {
+PredictedRl RlSteps::predict(const RlMeasurement& row, const RlValidateQuestion& q, const Catalog& catalog,
+                             const Stop& stop) {
   RlAnswer found;
   try {
     RlQuestion question = rl_question_of(row, catalog, q.set, q.ideal);
     question.train.stack = q.stack;
-    found = rl_answer(question, catalog);
+    found = rl_answer(question, catalog, stop);
   } catch (const UserError& error) {
     throw NotPredicted("the job is none that rl answers", error.diagnostics().front().message);
   }
+  if (should_stop(stop)) throw Stopped();  // the answer is the best of what was searched
   if (found.plans.empty()) {
     throw NotPredicted(
         "nothing fits",

@@ -43,7 +43,7 @@ struct RlSteps {
   static const std::vector<std::string>& axes();
   static std::string stack_named(const Catalog& catalog, const std::string& name);
   static Predicted predict(const RlMeasurement& row, const ValidateQuestionOf<RlSteps>& question,
-                           const Catalog& catalog);
+                           const Catalog& catalog, const Stop& stop);
   static void weigh_together(std::vector<Predicted>&) {}
   static void count(const std::vector<const Predicted*>&, Compared, ErrorsOf<RlSteps>&) {}
 };
