@@ -9,6 +9,7 @@ docs/accuracy.md.
 
 Fits start from the files without any stack's block, so the outcome does not depend on what was shipped before."""
 import collections
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -202,8 +203,14 @@ def main():
             for path in (configs / kind).glob("*.yaml"):
                 path.write_text(strip(path.read_text(encoding="utf-8")), encoding="utf-8")
         factors = set()
-        for (family, stack), count in sorted(families.items()):
-            found = fit(root, binary, configs, ("--family", family), stack, date) if count >= FEWEST_RUNS else None
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            def fits(counts, flag):
+                def one(target):
+                    return fit(root, binary, configs, (flag, target[0]), target[1], date)
+                return pool.map(lambda target: (target, one(target)),
+                                sorted(target for target, count in counts.items() if count >= FEWEST_RUNS))
+            family_fits, chip_fits = fits(families, "--family"), fits(groups, "--hw")
+        for (family, stack), found in family_fits:
             if found is None:
                 continue
             better = found["fit"]["better"]
@@ -213,8 +220,7 @@ def main():
                 unseen.update({row["id"]: row["error_outside"] for row in found["fit"]["rows"]})
             table.append("| " + " | ".join(map(str, table_row(family, stack, found, "factors" if better else "no"))) + " |")
             print(table[-1], flush=True)
-        for (chip, stack), count in sorted(groups.items()):
-            found = fit(root, binary, configs, ("--hw", chip), stack, date) if count >= FEWEST_RUNS else None
+        for (chip, stack), found in chip_fits:
             if found is None:
                 continue
             errors = errors_of(found)
