@@ -3,9 +3,7 @@ the chips' own coefficients, then chip by chip. Factors that predict unseen runs
 into configs/efficiency, a chip's own set into configs/hardware where it is better still, and what came of each fit into
 docs/accuracy.md.
 
-    python3 tests/fit/stacks.py ROOT SCALECALC [--date 2026-11] [--also train-2,small-steps]
-
---also fits to sets of configs/measurements that are held out otherwise.
+    python3 tests/fit/stacks.py ROOT SCALECALC [--date 2026-11]
 
 Fits start from the files without any stack's block, so the outcome does not depend on what was shipped before."""
 import collections
@@ -21,7 +19,7 @@ import tempfile
 
 import yaml
 
-SETS = ["configs/measurements/train.yaml"]
+SETS = [f"configs/measurements/{name}.yaml" for name in ("train", "train-2", "small-steps")]
 FEWEST_RUNS = 6  # a few coefficients need a few runs; held-out error decides
 DATE = "2026-11"
 
@@ -157,13 +155,16 @@ def table_row(name, stack, found, shipped):
 
 
 def summary(root, binary, configs, unseen):
-    """Every row that can be predicted: held out where a fit to its stack is shipped, unfitted elsewhere."""
+    """Every row that can be predicted, in sum and by the set it stands in: held out where a fit to its stack is shipped,
+    unfitted elsewhere."""
     run = subprocess.run([binary, "validate", *SETS, "--config-dir", str(configs), "--json"], cwd=root,
                          capture_output=True, text=True, check=True)
     rows = json.loads(run.stdout)["rows"]
     lines = ["| every run, unseen | rows | by a fitted set | mean | median | bias | unfitted mean | median | bias |",
              "|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
-    for name, chosen in (("all", rows), ("core", [r for r in rows if r["subset"] == "core"])):
+    of_set = {row["id"]: pathlib.Path(name).stem for name in SETS for row in rows_of(root / name)}
+    parts = [(f"`{name}`", [r for r in rows if of_set[r["id"]] == name]) for name in dict.fromkeys(of_set.values())]
+    for name, chosen in (("all", rows), ("core", [r for r in rows if r["subset"] == "core"]), *parts):
         after = [unseen.get(r["id"], r["error"]) for r in chosen]
         before = [r["error"] for r in chosen]
         cells = [name, len(chosen), sum(r["id"] in unseen for r in chosen)]
@@ -186,8 +187,6 @@ def main():
     chips, stacks = names(root / "configs/hardware"), names(root / "configs/stacks")
     family_of = {load(path)["name"]: load(path)["family"] for path in (root / "configs/hardware").glob("*.yaml")}
     groups, families = collections.Counter(), collections.Counter()
-    if "--also" in sys.argv:
-        SETS.extend(f"configs/measurements/{name}.yaml" for name in sys.argv[sys.argv.index("--also") + 1].split(","))
     for row in (row for name in SETS for row in rows_of(root / name)):
         chip, stack = chips.get(plain(row["chip"])), stacks.get(plain(row.get("framework", "")))
         if chip and stack:
@@ -234,7 +233,7 @@ def main():
             table.append("| " + " | ".join(map(str, table_row(chip, stack, found, shipped))) + " |")
             print(table[-1], flush=True)
         table += ["", *summary(root, binary, configs, unseen)]
-        print(*table[-2:], sep="\n")
+        print(*table[-7:], sep="\n")
     for kind, write, blocks in (("hardware", with_stacks, of_chip), ("efficiency", family_with_stacks, of_family)):
         for path in sorted((root / "configs" / kind).glob("*.yaml")):
             text = path.read_text(encoding="utf-8")
