@@ -32,7 +32,10 @@ constexpr std::size_t kOwnRuns = 20;
 using StepRow = StepObservation;
 using StepRows = std::vector<const StepRow*>;
 
-/// What is held out together.
+/// A source with more of the rows than this is held out model by model, like one that is alone: the rest could not say
+/// what it does.
+constexpr double kNearlyAll = 0.9;
+
 const std::string& part_of(const StepRow& row, HeldOut by) {
   return by == HeldOut::kModel ? row.row.model : row.row.group;
 }
@@ -84,7 +87,7 @@ class TrainingFitter final : CrossFit {
   Calibration run() {
     std::vector<std::size_t> folds;
     if (folds_.count > 0) {
-      for (const StepRow* row : rows_) folds.push_back(folds_.of_part.at(part_of(*row, out_.held_out)));
+      for (const StepRow* row : rows_) folds.push_back(folds_.of_part.at(held_out_with(*row)));
     }
     cross_fit(std::move(folds), folds_.count);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -180,12 +183,27 @@ class TrainingFitter final : CrossFit {
     for (Observation* row : all) row->weight = std::pow(static_cast<double>(sizes[row->group]), -kSourceDiscount);
   }
 
+  bool by_model() const { return out_.held_out == HeldOut::kModel || !nearly_all_.empty(); }
+
+  /// What is held out together.
+  const std::string& held_out_with(const StepRow& row) const {
+    return part_of(row, row.row.group == nearly_all_ ? HeldOut::kModel : out_.held_out);
+  }
+
   /// Folds of whole sources, or else of whole models.
   void choose_parts() {
     for (const HeldOut by : {HeldOut::kSource, HeldOut::kModel}) {
-      const std::map<std::string, std::size_t> sizes = sizes_of(rows_, by);
+      std::map<std::string, std::size_t> sizes = sizes_of(rows_, by);
       if (sizes.size() < 2) continue;
       out_.held_out = by;
+      for (const auto& [part, size] : sizes) {
+        const bool most = static_cast<double>(size) > kNearlyAll * static_cast<double>(rows_.size());
+        if (by == HeldOut::kSource && most) nearly_all_ = part;
+      }
+      if (!nearly_all_.empty()) {
+        sizes.clear();
+        for (const StepRow* row : rows_) ++sizes[held_out_with(*row)];
+      }
       folds_ = deal(sizes, std::max<std::size_t>(2, q_.folds.value_or(kUsualFolds)));
       return;
     }
@@ -195,7 +213,7 @@ class TrainingFitter final : CrossFit {
   StepRows without(const StepRows& rows, std::optional<std::size_t> fold) const {
     StepRows out;
     std::copy_if(rows.begin(), rows.end(), std::back_inserter(out), [&](const StepRow* row) {
-      const auto at = folds_.of_part.find(part_of(*row, out_.held_out));
+      const auto at = folds_.of_part.find(held_out_with(*row));
       return at == folds_.of_part.end() || at->second != fold;
     });
     return out;
@@ -279,7 +297,7 @@ class TrainingFitter final : CrossFit {
       all.push_back(std::sqrt(std::max(0.0, away * away - corner * corner)));
       by_class[class_of(*rows_[i])].push_back(all.back());
     }
-    const double more = out_.held_out == HeldOut::kModel ? kOneSourceWidening : 1;
+    const double more = by_model() ? kOneSourceWidening : 1;
     out_.model_error.fill(more * below_in_nine_of_ten(all));
     for (const auto& [of, errors] : by_class) {
       if (errors.size() >= kFewestOfClass) out_.model_error[of] = more * below_in_nine_of_ten(errors);
@@ -304,7 +322,7 @@ class TrainingFitter final : CrossFit {
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const FittedOf<Training>& row = out_.rows[i];
       if (!row.outside) continue;
-      const std::string& part = part_of(*rows_[i], out_.held_out);
+      const std::string& part = held_out_with(*rows_[i]);
       over_file[part].push_back(std::abs(*row.before) - std::abs(*row.outside));
       over_family[part].push_back(std::abs(*row.baseline) - std::abs(*row.outside));
     }
@@ -372,7 +390,9 @@ class TrainingFitter final : CrossFit {
     out += fmt::format("; mean error {:.1f} %, ", 100 * out_.inside.mean_abs);
     if (blind().empty()) return out + "nothing was held out";
     out += fmt::format("{:.1f} % on {}, {:.1f} % before; {:.0f} % of those in the band", 100 * out_.outside.mean_abs,
-                       out_.held_out == HeldOut::kSource ? "runs of a source held out" : "a model held out",
+                       !nearly_all_.empty()                ? "runs of a source, or a model of the largest, held out"
+                       : out_.held_out == HeldOut::kSource ? "runs of a source held out"
+                                                           : "a model held out",
                        100 * out_.before.mean_abs, 100 * out_.coverage.value_or(0));
     return out;
   }
@@ -399,6 +419,7 @@ class TrainingFitter final : CrossFit {
   std::unique_ptr<CoefficientFit> fit_;
   std::map<std::string, NamedChip> chips_;
   std::string usual_stack_;
+  std::string nearly_all_;        ///< the source that is held out model by model
   Folds folds_;                   ///< of sources, or of models
   std::vector<Factors> centres_;  ///< of the family, for each fold
   std::vector<Known> known_;      ///< of the fit to all, then of each fold

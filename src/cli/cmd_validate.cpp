@@ -135,8 +135,9 @@ const Command& validate_command() {
           "  scalecalc validate runs.yaml --max-error 15%\n"
           "  scalecalc validate runs.yaml --only chip=h100-sxm,h200 --worst 20\n",
       .notes =
-          "A file may be the name of a set that ships with the program: train, memory, serve, rl, and train-2,\n"
-          "memory-2 and small-steps, to which nothing is fitted. Without a file, train and memory are read.\n"
+          "A file may be the name of a set that ships with the program: train, train-2, small-steps, memory,\n"
+          "serve, and memory-2 and rl, to which nothing is fitted. Without a file, all of training but memory-2\n"
+          "are read.\n"
           "docs/accuracy.md explains what a row of a file may say.\n",
       .flags = kValidateFlags,
       .run = run_validate,

@@ -9,7 +9,6 @@
 
 #include "base/scalar.h"
 #include "base/units.h"
-#include "validate/rl_validation.h"
 
 namespace scalecalc {
 namespace {
@@ -25,8 +24,10 @@ const Figure* figure_of(const Record& record, std::string_view key) {
 }
 
 /// Measured and predicted as the table of rows has them: rates of serving as the time of a token.
-PlotPoint against(const PredictedRow& row) { return {row.measured, row.predicted}; }
-PlotPoint against(const PredictedRl& row) { return {row.measured, row.predicted}; }
+template <class Row>
+PlotPoint against(const Row& row) {
+  return {row.measured, row.predicted};
+}
 PlotPoint against(const PredictedServing& row) {
   const bool rate = row.row.figure == ServeFigure::kOutputRate || row.row.figure == ServeFigure::kInputRate;
   return rate ? PlotPoint{1 / row.measured, 1 / row.predicted} : PlotPoint{row.measured, row.predicted};

@@ -11,6 +11,7 @@
 #include "report/output.h"
 #include "report/plot.h"
 #include "train/step_trace.h"
+#include "validate/rl_validation.h"
 #include "validate/serving_validation.h"
 #include "validate/training_validation.h"
 

@@ -120,6 +120,7 @@ PredictedRl RlSteps::predict(const RlMeasurement& row, const RlValidateQuestion&
   } catch (const UserError& error) {
     throw NotPredicted("the job is none that rl answers", error.diagnostics().front().message);
   }
+  if (should_stop(stop)) throw Stopped();  // the answer is the best of what was searched
   if (found.plans.empty()) {
     throw NotPredicted(
         "nothing fits",

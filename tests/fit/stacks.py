@@ -3,12 +3,11 @@ the chips' own coefficients, then chip by chip. Factors that predict unseen runs
 into configs/efficiency; a chip's own set into configs/hardware where whole sources were held out from it and it gains
 more than its standard error over what stands without it; and what came of each fit into docs/accuracy.md.
 
-    python3 tests/fit/stacks.py ROOT SCALECALC [--date 2026-11] [--also train-2,small-steps]
-
---also fits to sets of configs/measurements that are held out otherwise.
+    python3 tests/fit/stacks.py ROOT SCALECALC [--date 2026-11]
 
 Fits start from the files without any stack's block, so the outcome does not depend on what was shipped before."""
 import collections
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -20,7 +19,7 @@ import tempfile
 
 import yaml
 
-SETS = ["configs/measurements/train.yaml"]
+SETS = [f"configs/measurements/{name}.yaml" for name in ("train", "train-2", "small-steps")]
 FEWEST_RUNS = 6  # a few coefficients need a few runs; held-out error decides
 DATE = "2026-11"
 
@@ -159,18 +158,23 @@ def gain_text(fit, over):
 
 
 def class_lines(root, binary, configs, band):
-    """Coverage by class of run: of rows held out by the band of their fit, of the others by the unfitted one."""
+    """Coverage by class of run: of rows that a shipped fit held out by source and by model (whose band is half as large
+    again), each by the band of its fit, and of the rest by the unfitted one."""
     run = subprocess.run([binary, "validate", *SETS, "--config-dir", str(configs), "--json"], cwd=root,
                          capture_output=True, text=True, check=True)
-    classes = collections.defaultdict(list)
+    by = ("source", "model", "not fitted")
+    classes = collections.defaultdict(lambda: {name: [] for name in by})
     for row in json.loads(run.stdout)["rows"]:
-        inside = band.get(row["id"], row["low"] <= row["measured"] <= row["high"])
-        classes[row["class"]].append((row["id"] in band, inside))
-    lines = ["| class of run | rows | by a fitted set | of these in band | all in band |", "|---|--:|--:|--:|--:|"]
-    for name, rows in sorted(classes.items(), key=lambda item: -len(item[1])):
-        fitted = [inside for seen, inside in rows if seen]
-        share = percent(sum(fitted) / len(fitted)) if fitted else ""
-        lines.append(f"| {name} | {len(rows)} | {len(fitted)} | {share} | {percent(sum(i for _, i in rows) / len(rows))} |")
+        held_out_by, inside = band.get(row["id"], ("not fitted", row["low"] <= row["measured"] <= row["high"]))
+        for name in (row["class"], "all"):
+            classes[name][held_out_by].append(inside)
+    lines = ["| class of run | sources held out: rows | in band | models held out: rows | in band | not fitted: rows | "
+             "in band |", "|---|--:|--:|--:|--:|--:|--:|"]
+    for name, found in sorted(classes.items(), key=lambda item: -sum(map(len, item[1].values()))):
+        cells = [name]
+        for rows in found.values():
+            cells += [len(rows), percent(sum(rows) / len(rows)) if rows else ""]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
     return lines
 
 
@@ -187,13 +191,16 @@ def table_row(name, stack, found, shipped):
 
 
 def summary(root, binary, configs, unseen):
-    """Every row that can be predicted: held out where a fit to its stack is shipped, unfitted elsewhere."""
+    """Every row that can be predicted, in sum and by the set it stands in: held out where a fit to its stack is shipped,
+    unfitted elsewhere."""
     run = subprocess.run([binary, "validate", *SETS, "--config-dir", str(configs), "--json"], cwd=root,
                          capture_output=True, text=True, check=True)
     rows = json.loads(run.stdout)["rows"]
     lines = ["| every run, unseen | rows | by a fitted set | mean | median | bias | unfitted mean | median | bias |",
              "|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
-    for name, chosen in (("all", rows), ("core", [r for r in rows if r["subset"] == "core"])):
+    of_set = {row["id"]: pathlib.Path(name).stem for name in SETS for row in rows_of(root / name)}
+    parts = [(f"`{name}`", [r for r in rows if of_set[r["id"]] == name]) for name in dict.fromkeys(of_set.values())]
+    for name, chosen in (("all", rows), ("core", [r for r in rows if r["subset"] == "core"]), *parts):
         after = [unseen.get(r["id"], r["error"]) for r in chosen]
         before = [r["error"] for r in chosen]
         cells = [name, len(chosen), sum(r["id"] in unseen for r in chosen)]
@@ -216,8 +223,6 @@ def main():
     chips, stacks = names(root / "configs/hardware"), names(root / "configs/stacks")
     family_of = {load(path)["name"]: load(path)["family"] for path in (root / "configs/hardware").glob("*.yaml")}
     groups, families = collections.Counter(), collections.Counter()
-    if "--also" in sys.argv:
-        SETS.extend(f"configs/measurements/{name}.yaml" for name in sys.argv[sys.argv.index("--also") + 1].split(","))
     for row in (row for name in SETS for row in rows_of(root / name)):
         chip, stack = chips.get(plain(row["chip"])), stacks.get(plain(row.get("framework", "")))
         if chip and stack:
@@ -235,8 +240,14 @@ def main():
             for path in (configs / kind).glob("*.yaml"):
                 path.write_text(strip(path.read_text(encoding="utf-8")), encoding="utf-8")
         factors = set()
-        for (family, stack), count in sorted(families.items()):
-            found = fit(root, binary, configs, ("--family", family), stack, date) if count >= FEWEST_RUNS else None
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            def fits(counts, flag):
+                def one(target):
+                    return fit(root, binary, configs, (flag, target[0]), target[1], date)
+                return pool.map(lambda target: (target, one(target)),
+                                sorted(target for target, count in counts.items() if count >= FEWEST_RUNS))
+            family_fits, chip_fits = fits(families, "--family"), fits(groups, "--hw")
+        for (family, stack), found in family_fits:
             if found is None:
                 continue
             better = found["fit"]["better"]
@@ -245,11 +256,10 @@ def main():
                 of_family[family].append(block_of(found, "  "))
                 degrees += found["query"]["degrees_of_freedom"]
                 unseen.update({row["id"]: row["error_outside"] for row in found["fit"]["rows"]})
-                band.update({row["id"]: row["in_band"] for row in found["fit"]["rows"]})
+                band.update({row["id"]: (found["fit"]["held_out_by"], row["in_band"]) for row in found["fit"]["rows"]})
             table.append("| " + " | ".join(map(str, table_row(family, stack, found, "factors" if better else "no"))) + " |")
             print(table[-1], flush=True)
-        for (chip, stack), count in sorted(groups.items()):
-            found = fit(root, binary, configs, ("--hw", chip), stack, date) if count >= FEWEST_RUNS else None
+        for (chip, stack), found in chip_fits:
             if found is None:
                 continue
             errors = errors_of(found)
@@ -261,7 +271,7 @@ def main():
                 degrees += found["query"]["degrees_of_freedom"]
                 of_chip[chip].append(block_of(found, "    "))
                 unseen.update({row["id"]: row["error_outside"] for row in found["fit"]["rows"]})
-                band.update({row["id"]: row["in_band"] for row in found["fit"]["rows"]})
+                band.update({row["id"]: (found["fit"]["held_out_by"], row["in_band"]) for row in found["fit"]["rows"]})
             shipped = "own set" if better else "the family's" if has_factors else "no"
             table.append("| " + " | ".join(map(str, table_row(chip, stack, found, shipped))) + " |")
             print(table[-1], flush=True)
@@ -269,7 +279,7 @@ def main():
         table += ["", f"Shipped: {sets[0]} sets of factors and {sets[1]} sets of single chips, {degrees:.0f} effective "
                   f"degrees of freedom for {len(unseen)} rows.", "", *summary(root, binary, configs, unseen), "",
                   *class_lines(root, binary, configs, band)]
-        print(*table[-12:], sep="\n")
+        print(*table[-17:], sep="\n")
     for kind, write, blocks in (("hardware", with_stacks, of_chip), ("efficiency", family_with_stacks, of_family)):
         for path in sorted((root / "configs" / kind).glob("*.yaml")):
             text = path.read_text(encoding="utf-8")

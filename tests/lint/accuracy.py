@@ -17,8 +17,8 @@ import yaml
 TRAIN = "configs/measurements/train.yaml"
 MEMORY = "configs/measurements/memory.yaml"
 SERVE = "configs/measurements/serve.yaml"
-# Sets to which nothing is fitted: read by name, scored apart.
-HELD_OUT = {"train-2": "step time", "small-steps": "step time", "memory-2": "memory"}
+# Scored apart: what they measure, and whether coefficients are fitted to them.
+FURTHER = {"train-2": ("step time", True), "small-steps": ("step time", True), "memory-2": ("memory", False)}
 RL = "rl"
 WORST = 20
 # Points of the picture: chips by the beginning of their names, colours that colour-blind readers can tell apart.
@@ -114,12 +114,13 @@ def memory_tables(memory):
         f"do not state: {memory['summary']['made_to_fit']}."]
 
 
-def held_out_tables(sets, rl):
-    rows = [[f"`{name}`, {HELD_OUT[name]}", *errors(found["summary"])] for name, found in sets.items()]
+def further_tables(sets, rl):
+    rows = [[f"`{name}`, {what}", "yes" if fitted else "no", *errors(sets[name]["summary"])]
+            for name, (what, fitted) in FURTHER.items()]
     s = rl["summary"]
-    rows.append([f"`{RL}`, step", s["rows"], s["predicted"], *(percent(s[k]) for k in (
+    rows.append([f"`{RL}`, step", "no", s["rows"], s["predicted"], *(percent(s[k]) for k in (
         "mean_abs_error", "median_abs_error", "p90_abs_error", "max_abs_error")), percent(s["bias"], True), ""])
-    out = table(["set", *ERRORS], rows)
+    out = table(["set", "fitted to", *ERRORS], rows)
     for name in ("train-2", "memory-2"):
         out += ["", f"`{name}` by source:", "", *group_table(sets[name], "group")]
     reasons = [[name, reason, count] for name, found in [*sets.items(), (RL, rl)]
@@ -198,7 +199,7 @@ def main():
     memory = validate(root, binary, MEMORY)
     serving = validate(root, binary, SERVE)
     ideal = validate(root, binary, TRAIN, "--efficiency", "ideal")
-    held_out = {name: validate(root, binary, f"configs/measurements/{name}.yaml") for name in HELD_OUT}
+    further = {name: validate(root, binary, f"configs/measurements/{name}.yaml") for name in FURTHER}
     rl = validate(root, binary, f"configs/measurements/{RL}.yaml")
     path = root / "docs/accuracy.md"
     text = path.read_text(encoding="utf-8")
@@ -206,7 +207,8 @@ def main():
     for name, rows in (("overall", overall_table(train, ideal)), ("chips", group_table(train, "chip")),
                        ("frameworks", group_table(train, "framework")), ("precisions", group_table(train, "precision")),
                        ("worst", worst_table(train)), ("left-out", left_out_table(train, memory)),
-                       ("memory", memory_tables(memory)), ("held-out", held_out_tables(held_out, rl)), ("serving-left-out", serving_left_out_table(serving))):
+                       ("memory", memory_tables(memory)), ("further", further_tables(further, rl)),
+                       ("serving-left-out", serving_left_out_table(serving))):
         wanted = replace(wanted, name, rows)
     svg = root / "docs/accuracy.svg"
     drawn = picture(train)
