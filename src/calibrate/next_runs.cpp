@@ -32,7 +32,8 @@ Measurement in_full(Measurement row, const Layout& layout) {
 
 class Changes {
  public:
-  Changes(const Measurement& row, const Layout& layout) : row_(in_full(row, layout)), data_(layout.data()) {}
+  Changes(const Measurement& row, const Layout& layout)
+      : row_(in_full(row, layout)), data_(layout.data()), remat_(layout.remat) {}
 
   std::vector<NearRun> run() {
     for (const double by : {2.0, 0.5}) {
@@ -59,10 +60,10 @@ class Changes {
       share(fewer, data_ / 2);
       add(fmt::format("{} chips in place of {}, half of the batch", fewer.chips, row_.chips), std::move(fewer));
     }
-    for (const char* policy : {"none", "full"}) {
+    for (const auto& [policy, remat] : {std::pair{"none", Remat::kNone}, std::pair{"full", Remat::kFull}}) {
       Measurement other = row_;
       other.recompute = policy;
-      if (row_.recompute != policy) add(fmt::format("recompute {}", policy), std::move(other));
+      if (remat != remat_) add(fmt::format("recompute {}", policy), std::move(other));
     }
     return std::move(out_);
   }
@@ -108,6 +109,7 @@ class Changes {
 
   Measurement row_;
   std::int64_t data_;
+  Remat remat_;
   std::vector<NearRun> out_;
 };
 

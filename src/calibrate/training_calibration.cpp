@@ -53,13 +53,6 @@ struct Known {
   std::vector<double> of_prior;  ///< each one's error to write down, over that of the file
 };
 
-/// What nine of ten such values stay below, those not seen among them.
-double below_in_nine_of_ten(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const double rank = std::ceil(kWantedCoverage * (static_cast<double>(values.size()) + 1));
-  return values[std::min(static_cast<std::size_t>(rank), values.size()) - 1];
-}
-
 class TrainingFitter final : CrossFit {
  public:
   TrainingFitter(const CalibrateQuestion& question, const Catalog& catalog, const Stop& stop)
@@ -298,9 +291,9 @@ class TrainingFitter final : CrossFit {
       by_class[class_of(*rows_[i])].push_back(all.back());
     }
     const double more = by_model() ? kOneSourceWidening : 1;
-    out_.model_error.fill(more * below_in_nine_of_ten(all));
+    out_.model_error.fill(more * quantile(all, kWantedCoverage));
     for (const auto& [of, errors] : by_class) {
-      if (errors.size() >= kFewestOfClass) out_.model_error[of] = more * below_in_nine_of_ten(errors);
+      if (errors.size() >= kFewestOfClass) out_.model_error[of] = more * quantile(errors, kWantedCoverage);
     }
     for (double& error : out_.model_error) error = std::min(error, kLargestError);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
