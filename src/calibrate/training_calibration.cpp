@@ -21,6 +21,9 @@ namespace {
 constexpr double kOneSourceWidening = 1.5;
 /// A source of n rows counts as n^(1 - this): chosen among 0, 1/4 and 1/2 by the error on runs held out.
 constexpr double kSourceDiscount = 0.25;
+/// Where there is one source alone, what it does unlike others is what is fitted: its runs repeat within half of what
+/// those of several sources differ by, and count in full.
+constexpr double kOneSourceWeight = 4;
 constexpr std::size_t kUsualFolds = 5;
 /// A class of fewer runs has the error of all.
 constexpr std::size_t kFewestOfClass = 10;
@@ -174,6 +177,8 @@ class TrainingFitter final : CrossFit {
     std::map<std::string, std::size_t> sizes;
     for (const Observation* row : all) ++sizes[row->group];
     for (Observation* row : all) row->weight = std::pow(static_cast<double>(sizes[row->group]), -kSourceDiscount);
+    if (out_.sources > 1 || !relatives_.empty()) return;
+    for (const auto& row : held_) row->weight = kOneSourceWeight;
   }
 
   bool by_model() const { return out_.held_out == HeldOut::kModel || !nearly_all_.empty(); }

@@ -76,13 +76,13 @@ struct Calibration : FitReportOf<Training> {
 /// Robust regression (CoefficientFit) on the rows of the chip whose framework belongs to the stack (of the usual stack
 /// also those that name none), and on its kernels. What it leans on are the family's factors: the same regression on
 /// the family's rows of this stack, other chips' among them, each from its own chip's coefficients. A source of n rows
-/// counts as n^(3/4) of them, since its rows err alike. Layouts are those of the file's coefficients. What is held out
-/// is held out of both regressions.
-/// Errors of the coefficients that moved are the posterior's, scaled so that all of them moved at once, as bands are
-/// made, reach as far as the posterior's 90 % does on the median run; those of the others are the file's. The rest of
-/// the band is the model's error: what is missing until it holds 90 % of the held-out runs of a class, half as much
-/// again where they are of the same source as the rest, and the file's where nothing was held out. UserError if nothing
-/// can be used; Stopped if asked to end before the fit begins.
+/// counts as n^(3/4) of them, since its rows err alike; those of one alone as four each. Layouts are those of the
+/// file's coefficients. What is held out is held out of both regressions. Errors of the coefficients that moved are the
+/// posterior's, scaled so that all of them moved at once, as bands are made, reach as far as the posterior's 90 % does
+/// on the median run; those of the others are the file's. The rest of the band is the model's error: what is missing
+/// until it holds 90 % of the held-out runs of a class, half as much again where they are of the same source as the
+/// rest, and the file's where nothing was held out. UserError if nothing can be used; Stopped if asked to end before
+/// the fit begins.
 Calibration calibrate(const CalibrateQuestion& question, const Catalog& catalog, const Stop& stop = {});
 
 }  // namespace scalecalc

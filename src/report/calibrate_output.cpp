@@ -94,7 +94,7 @@ Block errors_block(const Calibration& c) {
   add("before", "the file's", c.before);
   add("inside", "fitted to these rows", c.inside);
   const bool interrupted = c.folds.empty() && c.held_out != HeldOut::kNothing;
-  if (interrupted) return out;
+  if (interrupted || c.held_out == HeldOut::kNothing) return out;
   add("outside", c.held_out == HeldOut::kModel ? "fitted without the row's model" : "fitted without the row's source",
       c.outside);
   if (c.relatives > 0) add("family", "the family's factors, without the row's part", c.baseline);
