@@ -17,7 +17,7 @@ constexpr double kFarthest = 4;
 constexpr double kTells = 0.1;
 constexpr std::size_t kFewestSources = 2;
 /// And for one of several sources to do so alone.
-constexpr double kTellsAlone = 1;
+constexpr double kTellsAlone = 1.0 / 3;
 /// Of a slope: wide enough that a kink does not hide what lies behind it.
 constexpr double kSlopeStep = 0.5;
 

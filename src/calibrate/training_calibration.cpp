@@ -56,6 +56,13 @@ struct Known {
   std::vector<double> of_prior;  ///< each one's error to write down, over that of the file
 };
 
+/// The value up to which the wanted share of them lies, as nearly as so many can.
+double held_by(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const auto rank = std::llround(kWantedCoverage * static_cast<double>(values.size()));
+  return values[static_cast<std::size_t>(std::max(rank, 1LL)) - 1];
+}
+
 class TrainingFitter final : CrossFit {
  public:
   TrainingFitter(const CalibrateQuestion& question, const Catalog& catalog, const Stop& stop)
@@ -296,9 +303,9 @@ class TrainingFitter final : CrossFit {
       by_class[class_of(*rows_[i])].push_back(all.back());
     }
     const double more = by_model() ? kOneSourceWidening : 1;
-    out_.model_error.fill(more * quantile(all, kWantedCoverage));
+    out_.model_error.fill(more * held_by(all));
     for (const auto& [of, errors] : by_class) {
-      if (errors.size() >= kFewestOfClass) out_.model_error[of] = more * quantile(errors, kWantedCoverage);
+      if (errors.size() >= kFewestOfClass) out_.model_error[of] = more * held_by(errors);
     }
     for (double& error : out_.model_error) error = std::min(error, kLargestError);
     for (std::size_t i = 0; i < rows_.size(); ++i) {

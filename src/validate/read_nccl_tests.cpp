@@ -65,7 +65,7 @@ std::vector<std::string_view> columns_of(std::string_view line) {
   std::vector<std::string_view> out;
   for (const NcclWord& word : words_of(line)) out.push_back(word.text);
   const auto has = [&](std::string_view name) { return std::find(out.begin(), out.end(), name) != out.end(); };
-  if (out.empty() || out.front() != "#" || !has("size") || !has("busbw")) return {};
+  if (out.empty() || out.front() != "#" || !has("size") || !has("algbw") || !has("busbw")) return {};
   out.erase(out.begin());
   return out;
 }

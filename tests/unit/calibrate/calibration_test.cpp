@@ -277,7 +277,7 @@ TEST(Calibrate, WhatCoefficientsDoNotExplainIsTheModelsError) {
   const Calibration c = calibrate({.rows = rows, .hardware = "h100-sxm"}, Catalog());
   const double error = c.model_error[static_cast<std::size_t>(RunClass::kDense)];
   EXPECT_GT(error, 0.15);
-  EXPECT_LT(error, 0.45);
+  EXPECT_LT(error, 0.6);
   EXPECT_GE(*c.coverage, 0.85);
   EXPECT_LE(*c.coverage, 0.95);
   EXPECT_NE(write_yaml(c.block).find("model_error: {dense: "), std::string::npos) << write_yaml(c.block);
@@ -299,7 +299,7 @@ TEST(Calibrate, CollectivesTellOfTheirLink) {
   ASSERT_EQ(c.coefficients.size(), 1U);
   EXPECT_EQ(c.coefficients.front().path, "link.scale_up");
   EXPECT_LT(c.coefficients.front().factor, 0.95);
-  EXPECT_GT(c.coefficients.front().informed, 0.2);
+  EXPECT_GT(c.coefficients.front().informed, 0.1);
   EXPECT_FALSE(c.better()) << "no step was held out";
 }
 

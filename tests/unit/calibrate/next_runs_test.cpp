@@ -52,7 +52,7 @@ TEST(NextRuns, AsksForWhatTheRunsDoNotShow) {
   ASSERT_EQ(c.next.size(), 3U);
   EXPECT_LT(c.next.front().band_after, c.next.front().band_before);
   EXPECT_TRUE(std::is_sorted(c.next.begin(), c.next.end(),
-                             [](const NextRun& a, const NextRun& b) { return a.band_after < b.band_after; }));
+                             [](const NextRun& a, const NextRun& b) { return a.band_after > b.band_after; }));
   const Calibration none = calibrate({.rows = rows, .hardware = "h100-sxm", .next_runs = 0}, Catalog());
   EXPECT_TRUE(none.next.empty());
 }
