@@ -390,7 +390,7 @@ class TrainingFitter final : CrossFit {
   std::string provenance() const {
     std::string out = fitted_to(q_.date, q_.files, rows_.size(), out_.sources);
     if (!kernels_.empty()) out += fmt::format(" and {} kernels and collectives", kernels_.size());
-    if (rows_.empty()) return out;
+    if (rows_.empty()) return out + "; no step was measured";
     if (!relatives_.empty()) out += fmt::format(", leaning on {} of other chips", relatives_.size());
     out += fmt::format("; mean error {:.1f} %, ", 100 * out_.inside.mean_abs);
     if (blind().empty()) return out + "nothing was held out";
