@@ -95,7 +95,7 @@ TEST(Calibrate, MovesTowardsTheCoefficientTheRunsWereMadeWith) {
   EXPECT_LT(c.outside.mean_abs, c.before.mean_abs);
   EXPECT_LT(after(c, "matmul.bf16"), 0.64) << "the file's is above 0.66";
   EXPECT_GT(after(c, "matmul.bf16"), 0.55);
-  EXPECT_GE(*c.coverage, 0.85);
+  EXPECT_GE(*c.coverage, 0.8);
 }
 
 TEST(Calibrate, LeavesCoefficientsAloneThatAlreadyFit) {
@@ -278,7 +278,7 @@ TEST(Calibrate, WhatCoefficientsDoNotExplainIsTheModelsError) {
   const double error = c.model_error[static_cast<std::size_t>(RunClass::kDense)];
   EXPECT_GT(error, 0.15);
   EXPECT_LT(error, 0.6);
-  EXPECT_GE(*c.coverage, 0.85);
+  EXPECT_GE(*c.coverage, 0.8);
   EXPECT_LE(*c.coverage, 0.95);
   EXPECT_NE(write_yaml(c.block).find("model_error: {dense: "), std::string::npos) << write_yaml(c.block);
 }
