@@ -36,8 +36,8 @@ class CoefficientFit {
   double residual(const Observation& row, const Factors& factors) const;
 
   /// A source tells of a coefficient if it alone would take a tenth of the prior's variance. Two sources of steps must,
-  /// or the one there is, or one that would take a quarter, or kernels timed by themselves: a coefficient that less tells of
-  /// stays where it is.
+  /// or the one there is, or one that would take a quarter, or kernels timed by themselves: a coefficient that less
+  /// tells of stays where it is.
   Informed informed(const Observations& rows) const;
 
   /// The factors of free coefficients that make the weighted Huber loss of ln(predicted / measured), plus half of each

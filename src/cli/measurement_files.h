@@ -15,7 +15,8 @@ namespace scalecalc::cli {
 
 inline constexpr Flag kOnlyFlag =
     text("--only", "KEY=NAME,...|SECTION",
-         "only rows of this subset, class, chip, family, framework, stack, precision, group (of sources) or id; of serving: "
+         "only rows of this subset, class, chip, family, framework, stack, precision, group (of sources) or id; of "
+         "serving: "
          "chip, stack, phase, batch, model, group or id; of RL: chip, model, policy, group or id; or of the text this "
          "section",
          "chip=h100-sxm")

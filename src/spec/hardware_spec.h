@@ -146,7 +146,8 @@ struct ServingEfficiency : CollectiveKernels {
 
 /// How far real kernels and links stay below the data sheet, per chip and software stack (the `efficiency:` block).
 /// The ideal reading of the book is every fraction 1, every overlap 1, every overhead 0.
-/// What predictions of a training run err alike by, whatever its coefficients. A run is of one class (train/run_class.h).
+/// What predictions of a training run err alike by, whatever its coefficients. A run is of one class
+/// (train/run_class.h).
 enum class RunClass : std::uint8_t { kDense, kMoe, kLongContext, kSmallSteps, kLargeScale };
 inline constexpr std::array<std::string_view, 5> kRunClassNames{"dense", "moe", "long_context", "small_steps",
                                                                 "large_scale"};
@@ -175,8 +176,8 @@ struct Efficiency {
   Coefficient kernel_overhead{0, 0, ""};  ///< seconds per kernel that nothing hides
   Coefficient expert_overhead{0, 0, ""};  ///< seconds per pass over a layer's routed experts, beside its kernels
   Coefficient host_overhead{0, 0, ""};    ///< seconds of the host to launch a kernel or a collective
-  Coefficient captured_share;             ///< share of the first two that is left of kernels replayed from a captured graph
-  Coefficient overlap_tp_pipelined;       ///< of tensor ranks whose collectives run in pieces under matmuls
+  Coefficient captured_share;        ///< share of the first two that is left of kernels replayed from a captured graph
+  Coefficient overlap_tp_pipelined;  ///< of tensor ranks whose collectives run in pieces under matmuls
   Coefficient overlap_tp, overlap_fsdp, overlap_dp, overlap_ep, overlap_pp;
   Coefficient overlap_cp;         ///< ring exchange, under attention
   Coefficient overlap_cp_gather;  ///< all-gather and all-to-all of context ranks, which attention waits for
