@@ -91,7 +91,9 @@ class RunOutput {
     for (const std::size_t i : order_by(c_.rank_by, rows_)) block.records.push_back(record(i));
     out_.plots = {record_bars(block, "system", "run.time_s", "Time of the run"),
                   record_bars(block, "system", "run.cost_usd", "Cost of the run")};
+    Block best = best_block(block);
     out_.blocks.push_back(std::move(block));
+    out_.blocks.push_back(std::move(best));
   }
 
   Record record(std::size_t i) const {

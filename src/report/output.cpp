@@ -253,6 +253,13 @@ Figure in_column(std::string_view column, Figure figure) {
   return figure;
 }
 
+Block best_block(const Block& ranking) {
+  Block out{.key = "best", .is_list = false, .for_files = true};
+  // Records of a group are those that are not ranked: not possible.
+  if (!ranking.records.empty() && ranking.records.front().group.empty()) out.records.push_back(ranking.records.front());
+  return out;
+}
+
 Block lines_block(std::string_view title, std::vector<Line> lines) {
   return {.title = std::string(title), .for_people = true, .lines = std::move(lines)};
 }

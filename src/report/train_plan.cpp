@@ -79,7 +79,7 @@ void add_machine(const TrainAnswer& job, const RankedPlan& ranked, std::int64_t 
   out.push_back(count_figure("chips", plan.layout.chips(), "chips"));
   out.insert(out.end(), columns.begin(), columns.end());
   out.push_back(read_by(Readers::kPeople, text_figure("layout", "layout", degrees_text(plan.layout))));
-  out.push_back(read_by(Readers::kPeople, text_figure("recipe", "recipe", recipe_text(plan.layout))));
+  out.push_back(text_figure("recipe", "recipe", recipe_text(plan.layout)));
   out.push_back(in_json(count_figure("idle_chips", asked - plan.layout.chips())));
   out.push_back(in_json(count_figure("slices", plan.slice.slices)));
   out.push_back(in_json(counts_figure("shape", plan.slice.shape)));
@@ -268,9 +268,7 @@ Record plan_record(const TrainAnswer& job, const RankedPlan& ranked, std::size_t
       bound_figure(ranked),
       time_figure(ranked),
       memory_figure(job, ranked),
-      read_by(Readers::kPeople, number_figure("memory_fraction", "of " + bytes_text(job.hw.hbm_capacity.value()),
-                                              Format::kFraction, fraction)),
-      read_by(Readers::kPeople, text_figure("memory_mark", "room", is_tight(ranked) ? "tight" : "")),
+      number_figure("memory_fraction", "of " + bytes_text(job.hw.hbm_capacity.value()), Format::kFraction, fraction),
       host_figure(ranked),
       datum("memory_low_bytes", f.memory_band.low),
       datum("memory_high_bytes", f.memory_band.high),
@@ -331,7 +329,6 @@ std::vector<ShownColumn> ranking_columns(const TrainAnswer& a) {
                                {"mfu", 1},
                                {"memory_bytes", 2},
                                {"memory_fraction", 4, "", false}};
-  if (any(is_tight)) out.push_back({"memory_mark", 1});
   if (a.workload.tokens) out.insert(out.end(), {{"run_time_s", 3}, {"run_cost_usd", 3}});
   out.push_back({"bound_by", 2});
   return out;

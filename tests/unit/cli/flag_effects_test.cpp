@@ -12,6 +12,7 @@
 #include "cli/comma_list.h"
 #include "cli/commands.h"
 #include "cli/run.h"
+#include "report/answer_fields.h"
 #include "support/scratch.h"
 
 namespace scalecalc::cli {
@@ -204,7 +205,61 @@ TEST_P(FlagEffects, AFlagChangesTheAnswerOrIsRefusedByName) {
   EXPECT_EQ(silent, expected) << asked.words;
 }
 
+/// The names behind `list` in the hint of an answer that refuses a name it does not have.
+std::vector<std::string> names_in_hint(const std::string& errors, const std::string& list) {
+  const std::size_t at = errors.find(list);
+  if (at == std::string::npos) return {};
+  const std::size_t from = at + list.size();
+  std::vector<std::string> out = comma_parts(errors.substr(from, errors.find('\n', from) - from));
+  for (std::string& name : out) name.erase(0, name.find_first_not_of(' '));
+  return out;
+}
+
+bool is_listed(const std::string& name, const std::vector<std::string>& known) {
+  return std::any_of(known.begin(), known.end(), [&](std::string_view other) {
+    return other.ends_with('*') ? name.starts_with(other.substr(0, other.size() - 1)) : name == other;
+  });
+}
+
+// Session's check before the work knows every section and column that the answer would take.
+TEST_P(FlagEffects, NoPartOfTheTextIsRefusedBeforeTheWork) {
+  const FlagQuestion& asked = flag_questions()[GetParam()];
+  std::vector<std::string> words = question_words(asked);
+  const std::string command = words.front();
+  const auto with = [&](const std::string& part) {
+    std::vector<std::string> out = words;
+    out.push_back(part);
+    return ask_flag(out, false).errors;
+  };
+  std::vector<std::string> sections;
+  for (const std::string& name : answer_sections(command)) {
+    if (sections.empty() && !name.ends_with('*')) sections = names_in_hint(with("--only=" + name), " sections: ");
+  }
+  for (const std::string& name : sections) EXPECT_TRUE(is_listed(name, answer_sections(command))) << name;
+  const std::vector<std::string> columns = names_in_hint(with("--columns=tool_version"), " columns: ");
+  const std::string refused = with("--columns=tool_version");
+  EXPECT_TRUE(!columns.empty() || refused.find(" has no table") != std::string::npos ||
+              refused.find(" has no meaning ") != std::string::npos)
+      << refused;
+  for (std::string name : columns) {
+    std::replace(name.begin(), name.end(), '.', '_');
+    EXPECT_TRUE(is_listed(name, answer_fields(command))) << name;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Questions, FlagEffects, testing::Range<std::size_t>(0, flag_questions().size()));
+
+TEST(FlagEffectsTable, AMisspeltPartOfTheTextIsFoundBeforeTheWork) {
+  // The hardware does not exist: nobody has looked for it yet.
+  const FlagReply column = ask_flag({"train", "llama3-8b", "--hw=no-such-chip", "--chips=8", "--columns=mfv"}, false);
+  EXPECT_EQ(column.exit, 2);
+  EXPECT_TRUE(column.errors.starts_with("error: --columns: no answer of train has 'mfv'\nhint: did you mean 'mfu'?"))
+      << column.errors;
+  const FlagReply section = ask_flag({"train", "llama3-8b", "--hw=no-such-chip", "--chips=8", "--only=plan"}, false);
+  EXPECT_EQ(section.exit, 2);
+  EXPECT_TRUE(section.errors.starts_with("error: --only: no answer of train has 'plan'\nhint: did you mean 'plans'?"))
+      << section.errors;
+}
 
 TEST(FlagEffectsTable, ATraceWithoutTimeIsRefused) {
   const test::Scratch scratch;
