@@ -151,8 +151,9 @@ class TrainingFitter final : CrossFit {
       take(row, catalog);
     });
     if (rows_.empty()) {
-      throw UserError(fmt::format("no measured step time of {} under {} can be used",
-                                  q_.family.empty() ? out_.hardware : out_.family, out_.stack),
+      throw UserError(fmt::format("no measured step time of {} under {} can be used{}",
+                                  q_.family.empty() ? out_.hardware : out_.family, out_.stack,
+                                  q_.only.empty() ? "" : ", of those that --only leaves"),
                       "scalecalc validate says why of each row; --stack NAME fits another software stack");
     }
     weigh();

@@ -11,6 +11,7 @@
 #include "report/brief_blocks.h"
 #include "report/compare_parts.h"
 #include "report/placement_figures.h"
+#include "report/train_plan.h"
 #include "report/train_words.h"
 
 namespace scalecalc {
@@ -170,6 +171,12 @@ class RunOutput {
     per_dollar("model_flops_per_usd", "FLOPs/$", costs.delivered_per_usd);
     f.push_back(costs.energy ? energy_figure("run.energy_j", "energy", *costs.energy, 1)
                              : number_figure("run.energy_j", "energy", Format::kNumber, std::nullopt, 1));
+    if (run.power && run.power->carbon_kg) {
+      constexpr double kKgPerTonne = 1000;
+      f.push_back(read_by(Readers::kPeople,
+                          number_figure("carbon", "t CO2", Format::kNumber, *run.power->carbon_kg / kKgPerTonne, 3)));
+    }
+    for (Figure& condition : run_conditions(run, "run.")) f.push_back(std::move(condition));
   }
 
   /// The same dollars and the same time, against the first system.

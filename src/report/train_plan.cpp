@@ -211,16 +211,14 @@ Figure run_figure(const std::optional<RunFigures>& run) {
     return in_column("run_" + std::string(key),
                      maybe_figure(key, label, format, run ? (*run).*value : std::optional<double>()));
   };
-  return object("run",
-                Record{{known("tokens", "", Format::kCount, &RunFigures::tokens),
-                        known("steps", "", Format::kCount, &RunFigures::steps),
-                        known("time_s", "run", Format::kSeconds, &RunFigures::time_s),
-                        known("chip_hours", "", Format::kNumber, &RunFigures::chip_hours),
-                        priced("cost_usd", "cost", Format::kUsd, &RunFigures::cost_usd),
-                        priced("energy_j", "", Format::kNumber, &RunFigures::energy_j),
-                        object("economics",
-                               run && run->economics ? std::optional(economics_record(*run->economics)) : std::nullopt),
-                        object("power", run && run->power ? std::optional(power_record(*run->power)) : std::nullopt)}});
+  Record out{{known("tokens", "", Format::kCount, &RunFigures::tokens),
+              known("steps", "", Format::kCount, &RunFigures::steps),
+              known("time_s", "run", Format::kSeconds, &RunFigures::time_s),
+              known("chip_hours", "", Format::kNumber, &RunFigures::chip_hours),
+              priced("cost_usd", "cost", Format::kUsd, &RunFigures::cost_usd),
+              priced("energy_j", "", Format::kNumber, &RunFigures::energy_j)}};
+  for (Figure& f : run_conditions(run, "")) out.figures.push_back(std::move(f));
+  return object("run", std::move(out));
 }
 
 /// Null if the whole model trains.
@@ -241,6 +239,12 @@ std::optional<Record> fine_tune_record(const TrainAnswer& a) {
 }
 
 }  // namespace
+
+std::vector<Figure> run_conditions(const std::optional<RunFigures>& run, const std::string& around) {
+  return {object(around + "economics",
+                 run && run->economics ? std::optional(economics_record(*run->economics)) : std::nullopt),
+          object(around + "power", run && run->power ? std::optional(power_record(*run->power)) : std::nullopt)};
+}
 
 double step_tokens(const TrainAnswer& job, const Plan& plan) {
   return plan.batch_seqs * static_cast<double>(job.workload.seq);
