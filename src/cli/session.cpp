@@ -47,7 +47,8 @@ void check_parts(std::string_view flag, const std::vector<std::string>& names, c
     std::replace(name.begin(), name.end(), '.', flag == "--columns" ? '_' : '.');
     if (known.empty() || std::any_of(known.begin(), known.end(), is(name))) continue;
     const std::string hint = did_you_mean(nearest(name, known));
-    const std::string all = flag == "--columns" ? "names are those of its JSON and CSV" : "sections: " + join(known, ", ");
+    const std::string all =
+        flag == "--columns" ? "names are those of its JSON and CSV" : "sections: " + join(known, ", ");
     throw UserError(fmt::format("{}: no answer of {} has {}", flag, command.name, said),
                     fmt::format("{}{}{}", hint, hint.empty() ? "" : " ", all));
   }

@@ -215,9 +215,8 @@ std::string fold_parts(Table& table, std::size_t column) {
   if (shared.empty()) return "";
   for (Row& row : table.rows) {
     std::vector<std::string> left = parts_of(std::get<std::string>(row.cells[column]));
-    std::erase_if(left, [&](const std::string& part) {
-      return std::find(shared.begin(), shared.end(), part) != shared.end();
-    });
+    std::erase_if(
+        left, [&](const std::string& part) { return std::find(shared.begin(), shared.end(), part) != shared.end(); });
     row.cells[column] = join(left, ", ");
   }
   return join(shared, ", ");
