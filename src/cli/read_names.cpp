@@ -45,7 +45,7 @@ std::optional<std::string> chip_named(const std::string& text, const Catalog& ca
   const std::size_t end = text.find_first_of("-_ /");
   if (end == std::string::npos) return std::nullopt;
   const std::string before = lower_case(text.substr(0, end));
-  const auto known = catalog.name_of(CatalogKind::kHardware, text.substr(end + 1));
+  auto known = catalog.name_of(CatalogKind::kHardware, text.substr(end + 1));
   if (!known) return std::nullopt;
   if (std::find(kHostWords.begin(), kHostWords.end(), before) != kHostWords.end()) return known;
   const ConfigNode document = catalog.load(CatalogKind::kHardware, *known);

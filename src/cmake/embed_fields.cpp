@@ -64,7 +64,7 @@ class Names {
     around.push_back(member.key);
     std::string name;
     for (auto part = around.rbegin(); part != around.rend(); ++part) {
-      name = name.empty() ? *part : *part + '_' + name;
+      name.insert(0, name.empty() ? *part : *part + '_');
       out_.insert(name);
       if (is_open(file, member.value)) out_.insert(name + "_*");
     }
@@ -101,7 +101,7 @@ class Names {
     for (std::size_t at = hash + 2; hash != std::string::npos && at < to.size();) {
       const std::size_t end = std::min(to.find('/', at), to.size());
       node = node->find(to.substr(at, end - at));
-      if (node == nullptr) throw UserError(file + ": nothing at " + to, "");
+      if (node == nullptr) throw UserError(fmt::format("{}: nothing at {}", file, to), "");
       at = end + 1;
     }
     return {target, node};

@@ -141,6 +141,7 @@ Plot parts_plot(std::string title, PlotAxis axis, const std::vector<std::pair<st
 
 Plot parts_plot(const std::vector<JobPart>& parts) {
   std::vector<std::pair<std::string, double>> times;
+  times.reserve(parts.size());
   for (const JobPart& part : parts) times.emplace_back(part.label, value_of(part.time));
   return parts_plot("A step, part by part", {.title = "time of the step", .format = Format::kSeconds}, times);
 }

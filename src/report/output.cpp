@@ -239,6 +239,7 @@ Figure object_figure(std::string_view key, std::optional<Record> members) {
 
 Figure changes_figure(std::string_view key, const std::vector<FlagChange>& changes) {
   std::vector<Record> out;
+  out.reserve(changes.size());
   for (const FlagChange& change : changes) out.push_back({{datum("flag", change.flag), datum("value", change.value)}});
   return records_figure(key, "", either_of(changes), std::move(out));
 }

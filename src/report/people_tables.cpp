@@ -213,12 +213,16 @@ std::string fold_parts(Table& table, std::size_t column) {
                         [&](const Row& row) { return has_part(row.cells[column], part); });
   });
   if (shared.empty()) return "";
-  for (Row& row : table.rows) {
+  std::vector<std::string> cells;
+  cells.reserve(table.rows.size());
+  for (const Row& row : table.rows) {
     std::vector<std::string> left = parts_of(std::get<std::string>(row.cells[column]));
     std::erase_if(
         left, [&](const std::string& part) { return std::find(shared.begin(), shared.end(), part) != shared.end(); });
-    row.cells[column] = join(left, ", ");
+    if (left.empty()) return "";  // a row without a word would not read
+    cells.push_back(join(left, ", "));
   }
+  for (std::size_t r = 0; r < cells.size(); ++r) table.rows[r].cells[column] = std::move(cells[r]);
   return join(shared, ", ");
 }
 

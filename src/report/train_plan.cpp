@@ -24,6 +24,7 @@ Figure in_json(Figure f) { return read_by(Readers::kJson, std::move(f)); }
 
 Figure counts_figure(std::string_view key, const auto& counts) {
   std::vector<Cell> items;
+  items.reserve(counts.size());
   for (const std::int64_t count : counts) items.push_back(cell_of(count));
   Figure out = list_figure(key, "", std::move(items));
   out.format = Format::kInteger;
@@ -79,7 +80,9 @@ void add_machine(const TrainAnswer& job, const RankedPlan& ranked, std::int64_t 
   out.push_back(count_figure("chips", plan.layout.chips(), "chips"));
   out.insert(out.end(), columns.begin(), columns.end());
   out.push_back(read_by(Readers::kPeople, text_figure("layout", "layout", degrees_text(plan.layout))));
-  out.push_back(text_figure("recipe", "recipe", recipe_text(plan.layout)));
+  // Its commas would be columns to whoever splits CSV at them.
+  out.push_back(in_json(text_figure("recipe", "", recipe_text(plan.layout))));
+  out.push_back(read_by(Readers::kPeople, text_figure("recipe", "recipe", recipe_text(plan.layout))));
   out.push_back(in_json(count_figure("idle_chips", asked - plan.layout.chips())));
   out.push_back(in_json(count_figure("slices", plan.slice.slices)));
   out.push_back(in_json(counts_figure("shape", plan.slice.shape)));

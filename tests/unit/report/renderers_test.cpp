@@ -96,7 +96,7 @@ TEST(RenderCsv, HasUnitsInTheHeaderWords) {
   EXPECT_EQ(
       text.substr(0, text.find('\n')),
       "rank,chips,slice,dp,fsdp,tp,sp,cp,pp,vpp,split,ep,etp,ep_overlap,zero,remat,cp_comm,offload,"
-      "schedule,micro_batch_seqs,grad_accum,loss,recipe,batch_seqs,batch_tokens,step_time_s,step_time_low_s,step_time_"
+      "schedule,micro_batch_seqs,grad_accum,loss,batch_seqs,batch_tokens,step_time_s,step_time_low_s,step_time_"
       "high_s,"
       "mfu,hfu,tokens_per_s,"
       "tokens_per_s_per_chip,tflops_per_chip,bound_by,time_s_compute,time_s_hbm,time_s_tp_exposed,time_s_fsdp_exposed,"
