@@ -128,10 +128,9 @@ constexpr double kOneSourceWidening = 1.5;
 /// A source of n rows counts as n^(1 - this): chosen among 0, 1/4 and 1/2 by the error on runs held out.
 constexpr double kSourceDiscount = 0.25;
 constexpr std::size_t kUsualFolds = 5;
-
-/// A source with more of the rows than this is held out model by model, like one that is alone: the rest could not say
-/// what it does.
-constexpr double kNearlyAll = 0.9;
+/// A source with more of the rows than this is held out model by model, like one that is alone: without it fewer rows
+/// would be left to fit to than a fold usually holds out.
+constexpr double kNearlyAll = 1 - 1.0 / kUsualFolds;
 
 const std::string& part_of(const FitRow& row, HeldOut by) {
   return by == HeldOut::kModel ? row.row.model : row.row.group;
