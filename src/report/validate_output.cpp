@@ -65,7 +65,8 @@ void add_lines(std::vector<Line>& out, const ErrorSummary& s, bool ideal) {
     say(out, "{} runs fit only by savings that their sources do not state.", s.made_to_fit);
   }
   if (s.out_of_memory > 0) {
-    say(out, Role::kWarning, "{} runs would not fit by our count of memory, and ran.", s.out_of_memory);
+    say(out, Role::kWarning, "{} {} not fit by our count of memory, and ran.", s.out_of_memory,
+        s.out_of_memory == 1 ? "run would" : "runs would");
   }
 }
 
@@ -293,7 +294,7 @@ Block rows_block(const ValidationOf<Kind>& v, std::size_t worst) {
 
 /// In a brief answer: chips and stacks with most rows, without the figures that only a study of errors needs.
 void shorten(Block& groups) {
-  constexpr std::size_t kMost = 12;
+  constexpr std::size_t kMost = 11;
   if (groups.records.empty()) return;
   groups.brief_rows = kMost;
   constexpr std::array<std::string_view, 6> kLeft{"p90_abs_error", "max_abs_error", "source_mean_abs_error",
