@@ -108,6 +108,18 @@ double value_of(const Quantity<D, R>& x) {
   return value_of(x.value());
 }
 
+/// What is left of `x` >= 0 where another term covers it on the plain value: nothing, but an interval keeps its upper
+/// end, because it may not be covered there.
+template <class R>
+R covered(const R&) {
+  return R(0.0);
+}
+inline Interval covered(const Interval& x) { return {0, 0, x.high}; }
+template <Dim D, class R>
+Quantity<D, R> covered(const Quantity<D, R>& x) {
+  return Quantity<D, R>(covered(x.value()));
+}
+
 inline double ceil(double x) { return std::ceil(x); }
 inline double sqrt(double x) { return std::sqrt(x); }
 inline double log2(double x) { return std::log2(x); }

@@ -37,6 +37,7 @@ std::vector<CoefficientSlot> all_slots() {
   share("captured_share", {&E::captured_share});
   out.push_back({.path = "kernel_overhead", .least = 1e-7, .most = 1e-3, .fields = {&E::kernel_overhead}});
   out.push_back({.path = "expert_overhead", .least = 1e-6, .most = 1e-2, .fields = {&E::expert_overhead}});
+  out.push_back({.path = "host_overhead", .least = 1e-7, .most = 1e-3, .fields = {&E::host_overhead}});
   out.push_back({.path = "moe_imbalance", .least = 1, .most = 4, .fields = {&E::moe_imbalance}});
   out.push_back({.path = "step_overhead", .least = 1e-4, .most = 60, .fields = {&E::step_overhead}});
   return out;

@@ -128,8 +128,10 @@ constexpr double kOneSourceWidening = 1.5;
 /// A source of n rows counts as n^(1 - this): chosen among 0, 1/4 and 1/2 by the error on runs held out.
 constexpr double kSourceDiscount = 0.25;
 constexpr std::size_t kUsualFolds = 5;
+/// A source with more of the rows than this is held out model by model, like one that is alone: without it fewer rows
+/// would be left to fit to than a fold usually holds out.
+constexpr double kNearlyAll = 1 - 1.0 / kUsualFolds;
 
-/// What is held out together.
 const std::string& part_of(const FitRow& row, HeldOut by) {
   return by == HeldOut::kModel ? row.row.model : row.row.group;
 }
@@ -166,7 +168,7 @@ class TrainingFitter final : CrossFit {
   Calibration run() {
     std::vector<std::size_t> folds;
     if (folds_.count > 0) {
-      for (const FitRow* row : rows_) folds.push_back(folds_.of_part.at(part_of(*row, out_.held_out)));
+      for (const FitRow* row : rows_) folds.push_back(folds_.of_part.at(held_out_with(*row)));
     }
     cross_fit(std::move(folds), folds_.count);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -176,7 +178,7 @@ class TrainingFitter final : CrossFit {
     report_errors(out_, fit_->none());
     for (std::size_t fold = 0; fold < blind().size(); ++fold) out_.folds.push_back(report_of(fold));
     constexpr int kHalvings = 12;
-    const double scale = scale_of_errors(kHalvings, out_.held_out == HeldOut::kModel ? kOneSourceWidening : 1);
+    const double scale = scale_of_errors(kHalvings, by_model() ? kOneSourceWidening : 1);
     report_bands(out_, scale);
     report_coefficients(scale);
     write();
@@ -243,12 +245,27 @@ class TrainingFitter final : CrossFit {
     }
   }
 
+  bool by_model() const { return out_.held_out == HeldOut::kModel || !nearly_all_.empty(); }
+
+  /// What is held out together.
+  const std::string& held_out_with(const FitRow& row) const {
+    return part_of(row, row.row.group == nearly_all_ ? HeldOut::kModel : out_.held_out);
+  }
+
   /// Folds of whole sources, or else of whole models.
   void choose_parts() {
     for (const HeldOut by : {HeldOut::kSource, HeldOut::kModel}) {
-      const std::map<std::string, std::size_t> sizes = sizes_of(rows_, by);
+      std::map<std::string, std::size_t> sizes = sizes_of(rows_, by);
       if (sizes.size() < 2) continue;
       out_.held_out = by;
+      for (const auto& [part, size] : sizes) {
+        const bool most = static_cast<double>(size) > kNearlyAll * static_cast<double>(rows_.size());
+        if (by == HeldOut::kSource && most) nearly_all_ = part;
+      }
+      if (!nearly_all_.empty()) {
+        sizes.clear();
+        for (const FitRow* row : rows_) ++sizes[held_out_with(*row)];
+      }
       folds_ = deal(sizes, std::max<std::size_t>(2, q_.folds.value_or(kUsualFolds)));
       return;
     }
@@ -258,7 +275,7 @@ class TrainingFitter final : CrossFit {
   FitRows without(const FitRows& rows, std::optional<std::size_t> fold) const {
     FitRows out;
     std::copy_if(rows.begin(), rows.end(), std::back_inserter(out), [&](const FitRow* row) {
-      const auto at = folds_.of_part.find(part_of(*row, out_.held_out));
+      const auto at = folds_.of_part.find(held_out_with(*row));
       return at == folds_.of_part.end() || at->second != fold;
     });
     return out;
@@ -335,7 +352,9 @@ class TrainingFitter final : CrossFit {
     out += fmt::format("; mean error {:.1f} %, ", 100 * out_.inside.mean_abs);
     if (blind().empty()) return out + "nothing was held out";
     out += fmt::format("{:.1f} % on {}, {:.1f} % before; {:.0f} % of those in the band", 100 * out_.outside.mean_abs,
-                       out_.held_out == HeldOut::kSource ? "runs of a source held out" : "a model held out",
+                       !nearly_all_.empty()                ? "runs of a source, or a model of the largest, held out"
+                       : out_.held_out == HeldOut::kSource ? "runs of a source held out"
+                                                           : "a model held out",
                        100 * out_.before.mean_abs, 100 * out_.coverage.value_or(0));
     return out;
   }
@@ -359,6 +378,7 @@ class TrainingFitter final : CrossFit {
   std::unique_ptr<CoefficientFit> fit_;
   std::map<std::string, NamedChip> chips_;
   std::string usual_stack_;
+  std::string nearly_all_;        ///< the source that is held out model by model
   Folds folds_;                   ///< of sources, or of models
   std::vector<Factors> centres_;  ///< of the family, for each fold
   Calibration out_;

@@ -74,9 +74,17 @@ ServeCalibration fit_serving(const Arguments& arguments, MeasuredRows read, cons
   return calibrate_serving(q, catalog, stop);
 }
 
+MeasuredRows rows_to_fit(const Arguments& arguments, const Catalog& catalog) {
+  MeasuredRows read = read_measurement_files(arguments.positionals(), catalog);
+  if (read.rl.empty()) return read;
+  throw UserError(fmt::format("{} holds RL steps, and coefficients are fitted to training runs or serving figures",
+                              read.files.front()),
+                  "scalecalc validate compares them");
+}
+
 /// The block that was fitted, for the file it goes into.
 ConfigNode block_of(const Arguments& arguments, const Catalog& catalog, const std::function<bool()>& stop) {
-  MeasuredRows read = read_measurement_files(arguments.positionals(), catalog);
+  MeasuredRows read = rows_to_fit(arguments, catalog);
   if (read.serving.empty()) return fit(arguments, std::move(read), catalog, stop).block;
   const ServeCalibration found = fit_serving(arguments, std::move(read), catalog, stop);
   if (found.sets.size() > 1) {
@@ -87,7 +95,7 @@ ConfigNode block_of(const Arguments& arguments, const Catalog& catalog, const st
 }
 
 Output calibration_output(const Arguments& arguments, const Catalog& catalog, const std::function<bool()>& stop) {
-  MeasuredRows read = read_measurement_files(arguments.positionals(), catalog);
+  MeasuredRows read = rows_to_fit(arguments, catalog);
   const std::vector<std::string> files = read.files;
   return with_query(read.serving.empty()
                         ? calibrate_output(fit(arguments, std::move(read), catalog, stop), files)

@@ -53,6 +53,32 @@ Question question_of(const ValidateAsked& asked) {
   return {.ideal = asked.ideal, .stack = asked.stack, .set = asked.set};
 }
 
+/// Rows of a kind that has no memory to compare.
+template <class Kind>
+struct OtherRows {
+  std::vector<typename Kind::Measured> rows;
+  std::vector<RowFilter> only;
+  const char* what;
+  ValidationOf<Kind> (*validate)(const ValidateQuestionOf<Kind>&, const Catalog&, const std::function<bool()>&);
+};
+
+template <class Kind>
+Output validate_other(OtherRows<Kind> asked_of, ValidateAsked& asked, FlagReader& reader, const Arguments& arguments,
+                      const Catalog& catalog, const Environment& env, std::optional<std::string>& verdict) {
+  if (arguments.has("--memory")) {
+    reader.problem("--memory compares training runs", fmt::format("leave it out for {}", asked_of.what));
+  }
+  reader.finish();
+  auto question = question_of<ValidateQuestionOf<Kind>>(asked);
+  question.compared = Kind::kUsual;
+  question.only = std::move(asked_of.only);
+  question.rows = std::move(asked_of.rows);
+  asked.view.files = arguments.positionals();
+  const ValidationOf<Kind> found = asked_of.validate(question, catalog, env.interrupted);
+  verdict = objection(found.summary.mean_abs, asked.max_error);
+  return validate_output(found, question, asked.view);
+}
+
 ExitCode run_validate(const Arguments& arguments, Environment& env) {
   std::optional<std::string> verdict;
   const ExitCode code = answer_with_output(arguments, env, [&](const Catalog& catalog) {
@@ -63,15 +89,12 @@ ExitCode run_validate(const Arguments& arguments, Environment& env) {
     refuse_stack_of_ideal(reader, asked.ideal, asked.stack);
     Output output;
     if (!read.serving.empty()) {
-      if (arguments.has("--memory")) reader.problem("--memory compares training runs", "leave it out for serving");
-      auto question = question_of<ServeValidateQuestion>(asked);
-      question.only = serve_row_filters(reader, arguments);
-      reader.finish();
-      question.rows = std::move(read.serving);
-      asked.view.files = arguments.positionals();
-      const ServeValidation found = validate_serving(question, catalog, env.interrupted);
-      verdict = objection(found.summary.mean_abs, asked.max_error);
-      output = validate_output(found, question, asked.view);
+      output = validate_other<Serving>(
+          {std::move(read.serving), serve_row_filters(reader, arguments), "serving", validate_serving}, asked, reader,
+          arguments, catalog, env, verdict);
+    } else if (!read.rl.empty()) {
+      output = validate_other<RlSteps>({std::move(read.rl), rl_row_filters(reader, arguments), "RL steps", validate_rl},
+                                       asked, reader, arguments, catalog, env, verdict);
     } else {
       auto question = question_of<ValidateQuestion>(asked);
       question.only = row_filters(reader, arguments);
@@ -107,8 +130,9 @@ const Command& validate_command() {
           "  scalecalc validate runs.yaml --max-error 15%\n"
           "  scalecalc validate runs.yaml --only chip=h100-sxm,h200 --worst 20\n",
       .notes =
-          "A file may be the name of a set that ships with the program: train, memory, serve. Without a\n"
-          "file, the runs of train and memory are read.\n"
+          "A file may be the name of a set that ships with the program: train, train-2, small-steps, memory,\n"
+          "serve, and memory-2 and rl, to which nothing is fitted. Without a file, all of training but memory-2\n"
+          "are read.\n"
           "docs/accuracy.md explains what a row of a file may say.\n",
       .flags = kValidateFlags,
       .run = run_validate,

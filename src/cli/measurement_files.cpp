@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/text.h"
 
@@ -47,25 +48,32 @@ std::vector<RowFilter> serve_row_filters(FlagReader& reader, const Arguments& ar
   return filters_by(Serving::axes(), reader, arguments);
 }
 
+std::vector<RowFilter> rl_row_filters(FlagReader& reader, const Arguments& arguments) {
+  return filters_by(RlSteps::axes(), reader, arguments);
+}
+
 MeasuredRows read_measurement_files(const std::vector<std::string>& files, const Catalog& catalog) {
   MeasuredRows out;
-  std::string training;
-  std::string serving;
+  std::map<std::string, std::string> kinds;  // and a file of each
   for (const std::string& file : files.empty() ? catalog.names(CatalogKind::kMeasurements) : files) {
     const ConfigNode document = catalog.load(CatalogKind::kMeasurements, file);
     const bool serves = is_serving(document);
-    if (serves && files.empty()) continue;
-    (serves ? serving : training) = document.span.file;
+    const bool rl = is_rl(document);
+    if (files.empty() && (serves || rl || is_held_out(document))) continue;
+    kinds[serves ? "serving figures" : rl ? "RL steps" : "training runs"] = document.span.file;
     out.files.push_back(document.span.file);
-    if (serves) {
+    if (rl) {
+      for (RlMeasurement& row : read_rl_measurements(document)) out.rl.push_back(std::move(row));
+    } else if (serves) {
       for (ServeMeasurement& row : read_serve_measurements(document)) out.serving.push_back(std::move(row));
     } else {
       for (Measurement& row : read_measurements(document)) out.rows.push_back(std::move(row));
     }
   }
-  if (!serving.empty() && !training.empty()) {
-    throw UserError(fmt::format("{} holds serving figures and {} training runs", serving, training),
-                    "compare them one after the other");
+  if (kinds.size() > 1) {
+    const auto& [one, file] = *kinds.begin();
+    const auto& [other, second] = *kinds.rbegin();
+    throw UserError(fmt::format("{} holds {} and {} {}", file, one, second, other), "compare them one after the other");
   }
   return out;
 }

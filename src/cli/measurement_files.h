@@ -6,6 +6,7 @@
 
 #include "cli/flag_reader.h"
 #include "cli/options.h"
+#include "validate/rl_validation.h"
 #include "validate/serving_validation.h"
 #include "validate/training_validation.h"
 
@@ -14,21 +15,24 @@ namespace scalecalc::cli {
 inline constexpr Flag kOnlyFlag =
     text("--only", "KEY=NAME,...|SECTION",
          "only rows of this subset, chip, family, framework, stack, precision, group (of sources) or id; of serving: "
-         "chip, stack, phase, batch, model, group or id; or of the text this section",
+         "chip, stack, phase, batch, model, group or id; of RL: chip, model, policy, group or id; or of the text this "
+         "section",
          "chip=h100-sxm")
         .repeatable();
 
 std::vector<RowFilter> row_filters(FlagReader& reader, const Arguments& arguments);
-/// The same for rows of serving.
+/// The same for rows of serving, and of RL.
 std::vector<RowFilter> serve_row_filters(FlagReader& reader, const Arguments& arguments);
+std::vector<RowFilter> rl_row_filters(FlagReader& reader, const Arguments& arguments);
 
 struct MeasuredRows {
   std::vector<std::string> files;         ///< that were read
   std::vector<Measurement> rows;          ///< of training
-  std::vector<ServeMeasurement> serving;  ///< nothing if there are rows of training
+  std::vector<ServeMeasurement> serving;  ///< nothing if there are rows of another kind
+  std::vector<RlMeasurement> rl;          ///< nothing if there are rows of another kind
 };
-/// The rows of the files (paths, or names of the catalog's sets); of none, those of the catalog's training runs.
-/// UserError if some files hold training runs and some hold serving.
+/// The rows of the files (paths, or names of the catalog's sets); of none, those of the catalog's training runs
+/// that are not held out. UserError if files hold rows of different kinds.
 MeasuredRows read_measurement_files(const std::vector<std::string>& files, const Catalog& catalog);
 
 }  // namespace scalecalc::cli

@@ -122,6 +122,8 @@ std::vector<Flag> make_train_flags() {
       word<&TrainQuestion::graphs>(
           "--graphs", kGraphCaptureNames,
           "what is replayed from captured graphs: nothing, all of a layer but its experts, the step (default none)"),
+      toggle<&TrainQuestion::dropout>("--dropout",
+                                      "dropout after attention and MLP, whose masks are kept (default: as the stack)"),
       toggle<&TrainQuestion::balanced_experts>("--balanced-experts", "routing is forced to be even, as in benchmarks")
           .saying("how even the load of the experts is"),
       kExpertLoadFlag.to<&TrainQuestion::expert_load>().saying("how even the load of the experts is"),

@@ -37,10 +37,11 @@ class LayerCoster : public OpWork<R> {
       communication(out, ops);
       workspace(out, ops);
     } else if (inner_.tp > 1) {
-      // The vocabulary projection's input is gathered once and its gradient scattered once.
+      // The vocabulary projection's input is gathered and its gradient scattered; its weights' gradient needs the
+      // input once more.
       out.tp_bytes = BytesOf<R>(tokens_ * dims_.d_model * R(act_));
       (inner_.sp ? out.forward.tp_gathers : out.backward.tp_reduces) = R(1.0);
-      if (inner_.sp) out.backward.tp_gathers = R(1.0);
+      if (inner_.sp) out.backward.tp_gathers = R(1.0 + trains_columns(ops, Part::kHead));
     }
     return out;
   }
@@ -51,41 +52,75 @@ class LayerCoster : public OpWork<R> {
     const Work<R> backward = this->work(op, true);
     out.forward.work += forward;
     out.backward.work += backward;
-    if ((op.kind == OpKind::kMatmul || op.kind == OpKind::kGroupedMatmul) && !op.frozen) {
-      out.weight_gradient += backward.total() / R(2.0);
+    const bool attends = op.kind == OpKind::kAttention;
+    if (attends) {
+      out.forward.attention += forward.total();
+      out.backward.attention += backward.total();
     }
+    out.weight_gradient += this->weight_gradient(op);
     for (const Remat remat : kRemats) {
-      if (in_layer && runs_again(remat, op, workload_)) again(out, remat).work += forward;
+      if (!in_layer || !runs_again(remat, op, workload_)) continue;
+      again(out, remat).work += forward;
+      if (attends) again(out, remat).attention += forward.total();
     }
     parameters(op, out);
+    if (workload_.optimizer.orthogonalizes) orthogonalization(op, out);
     saved(op, out);
+  }
+
+  /// Muon: five Newton-Schulz iterations, each 4 m^2 n + 2 m^3 FLOPs on an m x n matrix, m <= n: 4 m + 2 m^2 / n of
+  /// each element. Embedding and head are left to Adam (arXiv:2502.16982 section 2).
+  void orthogonalization(const Op<R>& op, LayerCost<R>& out) const {
+    const bool grouped = op.kind == OpKind::kGroupedMatmul;
+    if (op.frozen || op.part == Part::kHead || op.part == Part::kEmbedding) return;
+    if (op.kind != OpKind::kMatmul && !grouped) return;
+    const R m = min(op.k, op.n);
+    const R each = R(5.0) * (R(4.0) * m + R(2.0) * m * m / max(op.k, op.n));
+    if (grouped) {
+      out.orthogonal_experts +=
+          FlopsOf<R>(op.weight_parameters() * each / R(static_cast<double>(inner_.ep * inner_.etp)));
+    } else {
+      out.orthogonal += FlopsOf<R>(op.weight_parameters() * weight_share(op) * each);
+    }
   }
 
   static Phase<R>& again(LayerCost<R>& out, Remat remat) { return out.recompute[static_cast<std::size_t>(remat)]; }
 
+  /// Kernels of a phase: all, those of the experts, and those of weight gradients.
+  struct Kernels {
+    double all = 0, routed = 0, of_weights = 0;
+    void add(double kernels, const Op<R>& op) {
+      all += kernels;
+      if (op.kind == OpKind::kGroupedMatmul) routed += kernels;
+    }
+  };
+
   void kernels(const std::vector<Op<R>>& ops, bool in_layer, LayerCost<R>& out) const {
-    double forward = 0, backward = 0;
-    std::array<double, kRematCount> repeated{};
-    double routed = 0;  // passes over the layer's experts
-    std::array<double, kRematCount> routed_again{};
+    Kernels forward, backward;
+    std::array<Kernels, kRematCount> repeated{};
     for (const Op<R>& op : ops) {
       const double each = OpWork<R>::kernels(op, false);
       if (each <= 0) continue;
-      forward += each;
-      backward += OpWork<R>::kernels(op, true);
-      if (op.kind == OpKind::kGroupedMatmul) routed = 1;
+      forward.add(each, op);
+      backward.add(OpWork<R>::kernels(op, true), op);
+      const bool matmul = op.kind == OpKind::kMatmul || op.kind == OpKind::kGroupedMatmul;
+      if (matmul && !op.frozen) backward.of_weights += 1;
       for (const Remat remat : kRemats) {
-        if (!runs_again(remat, op, workload_)) continue;
-        repeated[static_cast<std::size_t>(remat)] += each;
-        if (op.kind == OpKind::kGroupedMatmul) routed_again[static_cast<std::size_t>(remat)] = 1;
+        if (runs_again(remat, op, workload_)) repeated[static_cast<std::size_t>(remat)].add(each, op);
       }
     }
-    out.forward.work.overhead = overhead(forward, routed);
-    out.backward.work.overhead = overhead(backward, routed);
+    launch(forward, out.forward);
+    launch(backward, out.backward);
     if (!in_layer) return;
-    for (std::size_t r = 0; r < kRematCount; ++r) {
-      out.recompute[r].work.overhead = overhead(repeated[r], routed_again[r]);
-    }
+    for (std::size_t r = 0; r < kRematCount; ++r) launch(repeated[r], out.recompute[r]);
+  }
+
+  void launch(const Kernels& kernels, Phase<R>& out) const {
+    out.work.overhead = overhead(kernels.all, kernels.routed > 0 ? 1 : 0);
+    if (workload_.runtime.compiled || workload_.graphs == GraphCapture::kStep) return;
+    const bool layer = workload_.graphs == GraphCapture::kLayer;
+    out.launches = layer ? kernels.routed + 1 : kernels.all;  // a replay is a launch
+    out.weight_launches = layer ? 0 : kernels.of_weights;
   }
 
   /// Of `kernels`, and of `routed` passes over experts, whose counts the host waits for unless the whole step is
@@ -211,10 +246,12 @@ class LayerCoster : public OpWork<R> {
         out.forward.tp_gathers = R((1 + g) * blocks);
         const double regathered =
             in_blocks(attention * trains_columns(ops, Part::kAttention) + mlp * trains_columns(ops, Part::kMlp));
-        out.backward.tp_gathers = R((1 + g) * blocks + g * regathered);
+        const bool stays = workload_.memory.keeps_gathered;
+        out.backward.tp_gathers = R((1 + g) * blocks + (stays ? 0 : g * regathered));
         again(out, Remat::kAttention).tp_gathers = R((1 + g) * attention);
         again(out, Remat::kMlp).tp_gathers = R((1 + g) * mlp);
         again(out, Remat::kFull).tp_gathers = R((1 + g) * blocks);
+        if (stays) gather_dropped_inputs(out, ops, g);
       } else {
         out.forward.tp_reduces = R(blocks);
         out.backward.tp_reduces = R(blocks);
@@ -226,6 +263,24 @@ class LayerCoster : public OpWork<R> {
     if (inner_.tp > 1) inner_sums(out, ops);
     if (moe) expert_communication(out);
     if (inner_.cp > 1) context_communication(out, ops);
+  }
+
+  /// Where gathered inputs stay for the weights' gradients, a policy that drops them gathers them again, but for a part
+  /// that it runs again whole, which gathers anyway.
+  void gather_dropped_inputs(LayerCost<R>& out, const std::vector<Op<R>>& ops, double gathered) const {
+    const auto kept =
+        std::find_if(ops.begin(), ops.end(), [](const Op<R>& op) { return op.input == KeptInput::kGathered; });
+    if (kept == ops.end()) return;
+    const double attention = trains_columns(ops, Part::kAttention);
+    const double mlp = trains_columns(ops, Part::kMlp);
+    const double both = model_.parallel_block ? std::min(attention + mlp, 1.0) : attention + mlp;
+    const auto drop = [&](Remat remat, double inputs) {
+      if (stays(remat, *kept, workload_)) return;
+      again(out, remat).tp_gathers = again(out, remat).tp_gathers + R(gathered * inputs);
+    };
+    drop(Remat::kSelective, both);
+    drop(Remat::kAttention, both - std::min(both, attention));
+    drop(Remat::kMlp, both - std::min(both, mlp));
   }
 
   /// Bytes of a gather before a matmul over those of a scatter behind one: 8-bit matmuls may gather what they read.
@@ -267,13 +322,14 @@ class LayerCoster : public OpWork<R> {
       for (const Remat remat : kWithMlp) again(out, remat).etp_gathers = R(2.0);
     }
     if (inner_.ep == 1) return;
-    // Dispatch carries the recipe's dispatch format, combine the activations'; the backward sends both ways again.
+    // Dispatch carries the recipe's dispatch format, combine the activations'. The backward sends the same: the
+    // outputs' gradients go to the experts as tokens did (arXiv:2412.19437 section 3.3.3).
     const Precision& p = workload_.precision;
     const R copies = tokens_ * dims_.top_k * dims_.expert_width * load_ / R(sharded);
     out.forward.ep_bytes = named(BytesOf<R>(copies * R(p.dispatch_bytes + act_)), "expert dispatch and combine bytes",
                                  "tokens x top_k x d_model, there and back (arXiv:2006.16668)");
     out.forward.ep_all_to_alls = R(2.0);
-    out.backward.ep_bytes = BytesOf<R>(copies * R(2 * act_));
+    out.backward.ep_bytes = out.forward.ep_bytes;
     out.backward.ep_all_to_alls = R(2.0);
     for (const Remat remat : kWithMlp) {
       again(out, remat).ep_bytes = out.forward.ep_bytes;
@@ -427,12 +483,14 @@ NetworkCost<R> network_cost(const Reader<R>& reader, const ModelSpec& model, con
   if (!ops.mtp.empty()) out.mtp = coster.cost(ops.mtp, false, "mtp module");
   out.depth = reader.whole(static_cast<double>(model.layers()), "layers");
   out.d_model = ops.dims.d_model;
+  // Every prediction module has logits of its own, all there at once but for chunks, which follow one another.
+  const double uses = 1 + static_cast<double>(model.mtp_layers);
   const double whole = workload.memory.logit_bytes;
   const R logits = coster.tokens() * ops.dims.vocab / coster.tp();
   constexpr double kGradientBytes = 4;
-  out.logits = {
-      BytesOf<R>(logits * R(whole)), BytesOf<R>(logits * R(std::min(whole, kFusedLogitBytes))),
-      BytesOf<R>(logits * R(whole / kLossChunks)) + BytesOf<R>(coster.tokens() * ops.dims.d_model * R(kGradientBytes))};
+  out.logits = {BytesOf<R>(logits * R(uses * whole)), BytesOf<R>(logits * R(uses * std::min(whole, kFusedLogitBytes))),
+                BytesOf<R>(logits * R(whole / kLossChunks)) +
+                    BytesOf<R>(coster.tokens() * ops.dims.d_model * R(uses * kGradientBytes))};
   const R boundary_share = inner.tp > 1 ? R(1.0) / coster.tp() : R(1.0);
   out.boundary = named(BytesOf<R>(coster.tokens() * ops.dims.d_model * boundary_share * R(coster.activation_bytes())),
                        "bytes to the next pipeline stage", "tokens x d_model / tp (arXiv:2104.04473 section 4.1)");

@@ -19,14 +19,17 @@ std::string label_of(const LayerKind& kind);
 template <class R>
 struct Phase {
   Work<R> work;
-  R tp_gathers{0.0};            ///< all-gathers and reduce-scatters of tp_bytes (sequence sharding on)
-  R tp_reduces{0.0};            ///< all-reduces of tp_bytes (sequence sharding off); a narrower one counts in part
-  R etp_gathers{0.0};           ///< all-gathers and reduce-scatters of etp_bytes around the experts
-  R cp_gathers{0.0};            ///< all-gathers or reduce-scatters of cp_bytes
-  R cp_sends{0.0};              ///< pieces of cp_bytes passed round the ring
-  R cp_all_to_alls{0.0};        ///< all-to-alls of cp_bytes (Ulysses)
-  BytesOf<R> ep_bytes{R(0.0)};  ///< bytes a chip holds before all the phase's all-to-alls, summed over them
-  R ep_all_to_alls{0.0};        ///< how many all-to-alls
+  SecondsOf<R> attention{R(0.0)};  ///< of the work: what a ring's exchange may hide under
+  R tp_gathers{0.0};               ///< all-gathers and reduce-scatters of tp_bytes (sequence sharding on)
+  R tp_reduces{0.0};               ///< all-reduces of tp_bytes (sequence sharding off); a narrower one counts in part
+  R etp_gathers{0.0};              ///< all-gathers and reduce-scatters of etp_bytes around the experts
+  R cp_gathers{0.0};               ///< all-gathers or reduce-scatters of cp_bytes
+  R cp_sends{0.0};                 ///< pieces of cp_bytes passed round the ring
+  R cp_all_to_alls{0.0};           ///< all-to-alls of cp_bytes (Ulysses)
+  BytesOf<R> ep_bytes{R(0.0)};     ///< bytes a chip holds before all the phase's all-to-alls, summed over them
+  R ep_all_to_alls{0.0};           ///< how many all-to-alls
+  double launches = 0;             ///< kernels the host launches one by one
+  double weight_launches = 0;      ///< of a backward: those of weight gradients, which only the optimizer waits for
 };
 
 template <class R>
@@ -36,15 +39,17 @@ struct LayerCost {
   std::array<Phase<R>, kRematCount> recompute;  ///< added to the backward, by remat policy
   BytesOf<R> tp_bytes{R(0.0)};                  ///< one gathered activation of the tensor group
   BytesOf<R> etp_bytes{R(0.0)};
-  BytesOf<R> cp_bytes{R(0.0)};        ///< of one of them: keys and values of the sequence, one rank's piece, all states
-  BytesOf<R> cp_buffer{R(0.0)};       ///< what the context ranks' communication holds while the layer runs
-  R dense_parameters{0.0};            ///< that train, per chip, divided by tp, not yet by data ranks
-  R expert_parameters{0.0};           ///< that train, per chip, divided by ep and etp
-  R tied_parameters{0.0};             ///< of the dense ones: the matrix that is the embedding's too
-  BytesOf<R> frozen{R(0.0)};          ///< of weights that do not train, divided as the dense ones
-  BytesOf<R> frozen_experts{R(0.0)};  ///< the same, divided as the experts
-  BytesOf<R> tied_frozen{R(0.0)};     ///< of the frozen ones: the matrix that is the embedding's too
-  BytesOf<R> unpacked{R(0.0)};        ///< the largest frozen matrix as its matmul reads it, if it is packed
+  BytesOf<R> cp_bytes{R(0.0)};    ///< of one of them: keys and values of the sequence, one rank's piece, all states
+  BytesOf<R> cp_buffer{R(0.0)};   ///< what the context ranks' communication holds while the layer runs
+  R dense_parameters{0.0};        ///< that train, per chip, divided by tp, not yet by data ranks
+  R expert_parameters{0.0};       ///< that train, per chip, divided by ep and etp
+  R tied_parameters{0.0};         ///< of the dense ones: the matrix that is the embedding's too
+  FlopsOf<R> orthogonal{R(0.0)};  ///< of orthogonalizing the dense ones' matrices once, divided as they are
+  FlopsOf<R> orthogonal_experts{R(0.0)};      ///< the same of the experts'
+  BytesOf<R> frozen{R(0.0)};                  ///< of weights that do not train, divided as the dense ones
+  BytesOf<R> frozen_experts{R(0.0)};          ///< the same, divided as the experts
+  BytesOf<R> tied_frozen{R(0.0)};             ///< of the frozen ones: the matrix that is the embedding's too
+  BytesOf<R> unpacked{R(0.0)};                ///< the largest frozen matrix as its matmul reads it, if it is packed
   SecondsOf<R> weight_gradient{R(0.0)};       ///< part of the backward's work that only the optimizer waits for
   std::array<BytesOf<R>, kRematCount> saved;  ///< kept per microbatch, by remat policy
   BytesOf<R> workspace{R(0.0)};               ///< gradients of the widest activations while the layer runs
@@ -58,7 +63,7 @@ struct NetworkCost {
   LayerCost<R> embedding;
   LayerCost<R> head;
   LayerCost<R> mtp;                           ///< projection and norms of one module; its layer and head come on top
-  std::array<BytesOf<R>, kLossCount> logits;  ///< what the loss of each kind holds of one microbatch
+  std::array<BytesOf<R>, kLossCount> logits;  ///< what the losses, by kind, hold of one microbatch
   BytesOf<R> boundary{R(0.0)};                ///< activation one chip sends to the next pipeline stage
   R depth{1.0};    ///< 1: layers a stage really has for each it is counted with; carries the derivative by `layers`
   R d_model{0.0};  ///< width of the residual stream

@@ -66,14 +66,16 @@ struct ChunkEnds {
 };
 
 struct Layout {
-  std::int64_t dp = 1;    ///< data-parallel replicas of the (sharded) model
-  std::int64_t fsdp = 1;  ///< ways the weights are sharded over data ranks (ZeRO-3); HSDP when dp and fsdp are both > 1
-  std::int64_t tp = 1;    ///< tensor
-  std::int64_t cp = 1;    ///< context
-  std::int64_t pp = 1;    ///< pipeline stages
-  std::int64_t vpp = 1;   ///< model chunks per stage (interleaved schedule)
-  std::int64_t ep = 1;    ///< expert; folded over the data and context (with etp = 1 also the tensor) ranks
-  std::int64_t etp = 1;   ///< tensor ways inside one expert: tp or 1
+  std::int64_t dp = 1;  ///< data-parallel replicas of the (sharded) model
+  /// Ways the weights are sharded over data ranks (ZeRO-3); HSDP when dp and fsdp are both > 1. Under ZeRO-1 and 2,
+  /// where pinned, the data ranks that share one copy of the optimizer's state; 1: all of them do.
+  std::int64_t fsdp = 1;
+  std::int64_t tp = 1;   ///< tensor
+  std::int64_t cp = 1;   ///< context
+  std::int64_t pp = 1;   ///< pipeline stages
+  std::int64_t vpp = 1;  ///< model chunks per stage (interleaved schedule)
+  std::int64_t ep = 1;   ///< expert; folded over the data and context (with etp = 1 also the tensor) ranks
+  std::int64_t etp = 1;  ///< tensor ways inside one expert: tp or 1
   std::int64_t micro_batch_seqs = 1;
   std::int64_t grad_accum = 1;  ///< microbatches per step and data rank
   bool sp = false;              ///< sequence sharding of activations inside the tensor group
@@ -90,6 +92,8 @@ struct Layout {
   ChunkEnds split{};  ///< of the layers over pipeline chunks
 
   std::int64_t data() const { return dp * fsdp; }
+  /// Whether what ZeRO shards lies on the fsdp ranks, and is copied over the dp ranks.
+  bool shards_in_groups() const { return zero == 3 || (zero > 0 && fsdp > 1); }
   std::int64_t chips() const { return data() * tp * cp * pp; }
   std::int64_t batch_seqs() const { return data() * micro_batch_seqs * grad_accum; }
 

@@ -67,6 +67,7 @@ class MemoryCounter {
   /// Weights, gradients and optimizer state.
   MemoryUse<R> state(const StageShape& stage) const {
     const Precision& p = in_.workload->precision;
+    const Optimizer& o = in_.workload->optimizer;
     const R dense = dense_parameters(*in_.model, net_, stage);
     const R expert = expert_parameters(*in_.model, net_, stage);
     const auto held = [&](double bytes, int from_zero) {
@@ -74,12 +75,12 @@ class MemoryCounter {
     };
     const bool master = sharded_master();
     MemoryUse<R> use;
-    use.weights = named(held(master ? kMasterBytes : p.weight_bytes, 3) + frozen(stage), "weights",
+    use.weights = named(held(master ? kMasterBytes : p.weight_bytes, 3) + frozen(stage) + cached(stage), "weights",
                         "parameters per chip x bytes, divided by ZeRO-3 shards");
-    use.gradients =
-        named(held(gradient_bytes(), 2), "gradients", "parameters per chip x bytes, divided from ZeRO-2 on");
+    use.gradients = named(held(gradient_bytes(*in_.workload), 2), "gradients",
+                          "parameters per chip x bytes, divided from ZeRO-2 on");
     const R twins(layout_.zero == 0 ? 1.0 : static_cast<double>(stage.parts));
-    const double state_bytes = in_.workload->optimizer.state_bytes - (master ? kMasterBytes : 0.0);
+    const double state_bytes = o.state_bytes - (master ? o.master_bytes : 0.0);
     use.optimizer = named(held(state_bytes, 1) / twins, "optimizer state",
                           "parameters per chip x bytes, divided from ZeRO-1 on (arXiv:1910.02054)");
     return use;
@@ -93,11 +94,22 @@ class MemoryCounter {
                  "frozen weights", "in the base's format, divided by ZeRO-3 shards");
   }
 
+  /// Matmuls of a stack that casts weights once a step read copies of them.
+  BytesOf<R> cached(const StageShape& stage) const {
+    const auto by = rules_.cached_weights.find(in_.workload->precision.name);
+    if (by == rules_.cached_weights.end() || layout_.zero == 3) return BytesOf<R>(R(0.0));
+    const R parameters = sum_of_layers(*in_.model, net_, stage, &LayerCost<R>::dense_parameters) +
+                         sum_of_layers(*in_.model, net_, stage, &LayerCost<R>::expert_parameters);
+    return named(BytesOf<R>(parameters * R(by->second)), "cached weights", "copies that the layers' matmuls read");
+  }
+
   void activations(const StageShape& stage, MemoryUse<R>& use) const {
     use.activations = activation_bytes(in_, stage, in_flight_of(stage));
     if (!stage.head) return;
     const BytesOf<R>& logits = net_.logits[static_cast<std::size_t>(layout_.loss)];
-    use.logits = named(logits * R(1.0) + net_.head.saved[0], "logits and loss", logits_rule(layout_.loss));
+    const R modules(static_cast<double>(in_.model->mtp_layers));
+    use.logits = named(logits + net_.head.saved[0] * (R(1.0) + modules) + net_.mtp.saved[0] * modules,
+                       "logits and loss", logits_rule(layout_.loss));
   }
 
   BytesOf<R> waiting(const StageShape& stage) const {
@@ -162,12 +174,13 @@ class MemoryCounter {
  private:
   /// Ranks that divide what ZeRO divides from this stage on.
   double ways(int from_zero) const {
-    return layout_.zero < from_zero ? 1.0 : static_cast<double>(layout_.zero == 3 ? ch_.shard.size : ch_.data.size);
+    return layout_.zero < from_zero ? 1.0
+                                    : static_cast<double>(layout_.shards_in_groups() ? ch_.shard.size : ch_.data.size);
   }
   double expert_ways(int from_zero) const {
     return layout_.zero < from_zero
                ? 1.0
-               : static_cast<double>(layout_.zero == 3 ? ch_.expert_shard.size : ch_.expert_data.size);
+               : static_cast<double>(layout_.shards_in_groups() ? ch_.expert_shard.size : ch_.expert_data.size);
   }
 
   /// Moves to the host what is kept there. On the chip remain two layers' worth on their way: weights that FSDP does
@@ -212,12 +225,6 @@ class MemoryCounter {
   }
 
   bool sharded_master() const { return rules_.sharded_master && layout_.zero == 3; }
-
-  double gradient_bytes() const {
-    const Precision& p = in_.workload->precision;
-    const auto by = rules_.gradient_bytes.find(p.name);
-    return by == rules_.gradient_bytes.end() ? p.gradient_bytes : by->second;
-  }
 
   std::int32_t layers_of(const StageShape& stage, bool offloaded = false) const {
     std::int32_t out = 0;

@@ -18,7 +18,7 @@ std::vector<Group> expert_nest(const Placement& placement, const Layout& layout)
 
 Routing routing_of(const ModelSpec& model) {
   if (!model.moe) return {};
-  return {static_cast<double>(model.moe->top_k), static_cast<double>(model.moe->node_limit)};
+  return {static_cast<double>(model.moe->top_k), model.moe->n_group, model.moe->topk_group};
 }
 
 Group expert_group(const Placement& placement, const Layout& layout) {
@@ -34,7 +34,7 @@ bool experts_fold(const Placement& placement, const Layout& layout) {
   Group rest;
   std::vector<Group> nested = expert_nest(placement, layout);
   if (!fold(nested, layout.ep, folded, rest)) return false;
-  if (layout.zero != 3) return true;
+  if (!layout.shards_in_groups()) return true;
   nested.pop_back();  // shards of expert weights lie inside one FSDP replica
   return fold(nested, layout.ep, folded, rest);
 }

@@ -22,9 +22,12 @@ OpWork<R>::OpWork(const Reader<R>& reader, const ChipRates<R>& chip, const Workl
   cp_ = reader.input(static_cast<double>(inner.cp), "cp", "layout");
   seq_ = reader.input(static_cast<double>(workload.seq), "seq", "workload");
   packs_ = workload.fine_tune && is_unpacked(*workload.fine_tune, workload.precision);
-  if (workload.expert_load && inner.ep > 1) {
+  const bool even = workload.balanced_experts || workload.expert_capacity;
+  if (inner.ep > 1 && workload.expert_load) {
     load_ = reader.input(workload.expert_load->fullest(inner.ep), "fullest expert rank over the mean",
                          "--expert-load, docs/model.md [EXPERT-LOAD]");
+  } else if (inner.ep > 1 && !even) {
+    load_ = chip.moe_imbalance;
   }
   tokens_ = named(sequences_ * seq_ / cp_, "tokens per microbatch and chip", "layout: micro_batch_seqs x seq / cp");
 }
@@ -36,8 +39,8 @@ R OpWork<R>::share(TpRule rule, const R& groups) const {
     case TpRule::kSequence: return sequence_share();
     case TpRule::kKvColumn: return R(1.0) / min(tp_, groups);
     case TpRule::kWhole: return R(1.0);
-    case TpRule::kExpert:
-    case TpRule::kExpertRow: return load_ / tp_;
+    case TpRule::kExpert: return load_ / tp_;
+    case TpRule::kExpertRow: return load_ * R(static_cast<double>(inner_.etp)) / tp_;
     case TpRule::kColumn:
     case TpRule::kRow:
     case TpRule::kHeads: break;
@@ -58,7 +61,7 @@ Work<R> OpWork<R>::work(const Op<R>& op, bool backward) const {
 template <class R>
 Work<R> OpWork<R>::timed(const Op<R>& op, const Kernel& kernel, double flops_times, double bytes_times) const {
   const FlopsOf<R> flops = named(kernel.flops, op.name, "of a microbatch on one chip", "FLOPs of");
-  const BytesOf<R> bytes = named(kernel.bytes, op.name, "read and written", "bytes of");
+  const BytesOf<R> bytes = named(kernel.bytes, op.name, "read and written", kernel.bytes_label);
   return roofline(flops * R(flops_times),
                   named(kernel.rate, op.name, "peak x efficiency x what its shape reaches", kernel.rate_label),
                   bytes * R(bytes_times), chip_.hbm);
@@ -67,8 +70,8 @@ Work<R> OpWork<R>::timed(const Op<R>& op, const Kernel& kernel, double flops_tim
 template <class R>
 Work<R> OpWork<R>::unnamed(const Op<R>& op, bool backward) const {
   switch (op.kind) {
-    case OpKind::kMatmul: return matmul(op, backward);
-    case OpKind::kGroupedMatmul: return grouped(op, backward);
+    case OpKind::kMatmul:
+    case OpKind::kGroupedMatmul: return matmul(op, backward);
     case OpKind::kAttention: return attention(op, backward);
     case OpKind::kScan: return scan(op, backward);
     case OpKind::kVector: break;
@@ -120,10 +123,8 @@ void OpWork<R>::beside(const Op<R>& op, const R& weights, Work<R>& out) const {
   if (value_of(op.reads) > 0) out += vector(op, false);
 }
 
-/// Backward: one matmul for the input's gradient and, unless they are frozen, one for the weights', each with the
-/// forward's FLOPs.
 template <class R>
-Work<R> OpWork<R>::matmul(const Op<R>& op, bool backward) const {
+typename OpWork<R>::Shape OpWork<R>::dense_shape(const Op<R>& op) const {
   const R part = share(op.tp, op.groups);
   const R rows = op.tp == TpRule::kSequence ? tokens_ * part : tokens_;
   const R k = named(op.tp == TpRule::kRow ? op.k * part : op.k, op.name, kWidth, "input width of");
@@ -133,39 +134,62 @@ Work<R> OpWork<R>::matmul(const Op<R>& op, bool backward) const {
   const DType dtype = high ? workload_.precision.high : workload_.precision.compute;
   const FlopsPerSecondOf<R> rate =
       chip_.matmul[static_cast<std::size_t>(dtype)] * shape_fraction(chip_.half_dim, rows, n, k);
-  const double in = std::min(act_, bytes_per_element(dtype));
-  const BytesOf<R> bytes(R(in) * rows * k + R(in) * k * n + R(act_) * rows * n);
-  const double times = backward && !op.frozen ? 2 : 1;
-  Work<R> out = timed(op, {FlopsOf<R>(R(2.0) * rows * k * n), rate, bytes}, times, times);
-  beside(op, k * n, out);
-  out.hbm += cast(dtype, rows * (backward ? n : k));
-  return out;
+  return {rows, k, n, k * n, rate, dtype};
 }
 
-/// The routed tokens of this chip's experts; the slowest expert group sets the pace.
+/// The routed tokens of this chip's experts; the fullest expert rank sets the pace.
 template <class R>
-Work<R> OpWork<R>::grouped(const Op<R>& op, bool backward) const {
+typename OpWork<R>::Shape OpWork<R>::grouped_shape(const Op<R>& op) const {
   const std::int64_t ranks = inner_.tp / inner_.etp;  // tensor ranks that route for themselves
   const R rows = tokens_ * op.rows * load_ / R(static_cast<double>(ranks));
   // The expert's d_ff is divided by etp: the output of gate and up, the contracted width of down.
   const R part(1 / static_cast<double>(inner_.etp));
   const R k = named(op.tp == TpRule::kExpertRow ? op.k * part : op.k, op.name, kWidth, "input width of");
   const R n = named(op.tp == TpRule::kExpertRow ? op.n : op.n * part, op.name, kWidth, "output width of");
-  const bool even = workload_.balanced_experts || workload_.expert_capacity || workload_.expert_load;
-  const R imbalance = even ? R(1.0) : chip_.moe_imbalance;
   const R experts = op.matrices / R(static_cast<double>(inner_.ep));
   const R rows_each = rows / experts;
   const DType dtype = workload_.precision.compute;
   const FlopsPerSecondOf<R> rate = chip_.matmul[static_cast<std::size_t>(dtype)] * chip_.grouped *
                                    (rows_each / (rows_each + chip_.grouped_half_rows)) * (n / (n + chip_.half_dim)) *
-                                   (k / (k + chip_.half_dim)) / imbalance;
-  const double in = std::min(act_, bytes_per_element(dtype));
-  const BytesOf<R> bytes(R(in) * rows * k + R(in) * k * n * experts + R(act_) * rows * n);
-  const double times = backward && !op.frozen ? 2 : 1;
-  Work<R> out = timed(op, {FlopsOf<R>(R(2.0) * rows * k * n), rate, bytes}, times, times);
-  beside(op, k * n * experts, out);
-  out.hbm += cast(dtype, rows * (backward ? n : k));
+                                   (k / (k + chip_.half_dim));
+  return {rows, k, n, k * n * experts, rate, dtype};
+}
+
+/// Of an operand's element.
+template <class R>
+double OpWork<R>::read_bytes(DType dtype) const {
+  return std::min(act_, bytes_per_element(dtype));
+}
+
+/// Backward: one matmul for the input's gradient and, unless they are frozen, one for the weights', each with the
+/// forward's FLOPs.
+template <class R>
+Work<R> OpWork<R>::matmul(const Op<R>& op, bool backward) const {
+  const Shape s = shape(op);
+  const R in(read_bytes(s.dtype));
+  const BytesOf<R> bytes(in * s.rows * s.k + in * s.weights + R(act_) * s.rows * s.n);
+  Work<R> out = timed(op, {FlopsOf<R>(R(2.0) * s.rows * s.k * s.n), s.rate, bytes}, 1, 1);
+  if (backward && !op.frozen) out += weight_gradient(op, s);
+  beside(op, s.weights, out);
+  out.hbm += cast(s.dtype, s.rows * (backward ? s.n : s.k));
   return out;
+}
+
+/// Both operands are as long as the rows; the product is added to the gradients that are there, in their format
+/// (Megatron-LM, gradient_accumulation_fusion).
+template <class R>
+Work<R> OpWork<R>::weight_gradient(const Op<R>& op, const Shape& s) const {
+  const R in(read_bytes(s.dtype));
+  const BytesOf<R> bytes(in * s.rows * (s.k + s.n) + R(2 * gradient_bytes(workload_)) * s.weights);
+  return timed(op, {FlopsOf<R>(R(2.0) * s.rows * s.k * s.n), s.rate, bytes, "rate of", "weight gradient's bytes of"}, 1,
+               1);
+}
+
+template <class R>
+SecondsOf<R> OpWork<R>::weight_gradient(const Op<R>& op) const {
+  if (op.frozen || (op.kind != OpKind::kMatmul && op.kind != OpKind::kGroupedMatmul)) return SecondsOf<R>(R(0.0));
+  const Shape s = shape(op);
+  return weight_gradient(op, s).total() + cast(s.dtype, s.rows * s.n) / R(2.0);
 }
 
 template <class R>

@@ -32,6 +32,8 @@ class OpWork {
 
   /// The operation's time under its own name, forward or backward.
   Work<R> work(const Op<R>& op, bool backward) const;
+  /// Of a matmul's backward, what only the weight's gradient takes; none of frozen weights.
+  SecondsOf<R> weight_gradient(const Op<R>& op) const;
   /// Kernels it runs, forward or backward.
   double kernels(const Op<R>& op, bool backward) const;
 
@@ -59,7 +61,7 @@ class OpWork {
   const InnerDegrees& inner_;
   R tp_{1.0}, cp_{1.0}, seq_{0.0}, sequences_{0.0};
   R tokens_{0.0};       ///< of a microbatch on one chip
-  R load_{1.0};         ///< routed tokens of the fullest expert rank over the mean, where they are known
+  R load_{1.0};         ///< routed tokens of the fullest expert rank over the mean
   double act_ = 2;      ///< bytes of an activation
   bool packs_ = false;  ///< frozen weights are unpacked before a matmul
 
@@ -70,12 +72,23 @@ class OpWork {
     FlopsPerSecondOf<R> rate;
     BytesOf<R> bytes;
     std::string_view rate_label = "rate of";
+    std::string_view bytes_label = "bytes of";
+  };
+  /// A matmul on one chip.
+  struct Shape {
+    R rows, k, n, weights;
+    FlopsPerSecondOf<R> rate;
+    DType dtype = DType::kBf16;
   };
   /// The roofline of an operation's main kernel, which does so many times the forward's work; its sides by name.
   Work<R> timed(const Op<R>& op, const Kernel& kernel, double flops_times, double bytes_times) const;
   SecondsOf<R> cast(DType dtype, const R& elements) const;
+  Shape dense_shape(const Op<R>& op) const;
+  Shape grouped_shape(const Op<R>& op) const;
+  Shape shape(const Op<R>& op) const { return op.kind == OpKind::kMatmul ? dense_shape(op) : grouped_shape(op); }
+  double read_bytes(DType dtype) const;
   Work<R> matmul(const Op<R>& op, bool backward) const;
-  Work<R> grouped(const Op<R>& op, bool backward) const;
+  Work<R> weight_gradient(const Op<R>& op, const Shape& shape) const;
   Work<R> attention(const Op<R>& op, bool backward) const;
   Work<R> unfused_attention(const Op<R>& op, bool backward) const;
   Work<R> scan(const Op<R>& op, bool backward) const;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/scalar.h"
@@ -20,6 +21,7 @@ inline constexpr std::uint32_t kHostLink = std::uint32_t{1} << 31;
 /// What an explanation calls the parts of one kind of communication.
 struct TrafficNames {
   std::string_view whole, hidden, slowed, beyond, exposed;
+  std::string_view outlasts = {};  ///< of what may hide under a part of the work only: beyond that part
 };
 inline constexpr std::array<TrafficNames, kTrafficKinds> kForwardNames{
     {{"forward tp communication", "forward tp that may hide", "forward slowed by tp", "forward tp beyond the work",
@@ -27,7 +29,7 @@ inline constexpr std::array<TrafficNames, kTrafficKinds> kForwardNames{
      {"forward fsdp gather", "forward fsdp that may hide", "forward slowed by fsdp", "forward fsdp beyond the work",
       "forward exposed fsdp"},
      {"forward cp communication", "forward cp that may hide", "forward slowed by cp", "forward cp beyond the work",
-      "forward exposed cp"},
+      "forward exposed cp", "forward ring beyond attention"},
      {"forward ep all-to-all", "forward ep that may hide", "forward slowed by ep", "forward ep beyond the work",
       "forward exposed ep"},
      {"forward host transfer", "forward offload that may hide", "forward slowed by offload",
@@ -38,7 +40,7 @@ inline constexpr std::array<TrafficNames, kTrafficKinds> kBackwardNames{
      {"backward fsdp gather and scatter", "backward fsdp that may hide", "backward slowed by fsdp",
       "backward fsdp beyond the work", "backward exposed fsdp"},
      {"backward cp communication", "backward cp that may hide", "backward slowed by cp", "backward cp beyond the work",
-      "backward exposed cp"},
+      "backward exposed cp", "backward ring beyond attention"},
      {"backward ep all-to-all", "backward ep that may hide", "backward slowed by ep", "backward ep beyond the work",
       "backward exposed ep"},
      {"backward host transfer", "backward offload that may hide", "backward slowed by offload",
@@ -51,7 +53,7 @@ inline constexpr std::array<TrafficNames, kTrafficKinds> kInputNames{
      {"", "input gradients' fsdp that may hide", "input gradients slowed by fsdp",
       "input gradients' fsdp beyond the work", ""},
      {"", "input gradients' cp that may hide", "input gradients slowed by cp", "input gradients' cp beyond the work",
-      ""},
+      "", "input gradients' ring beyond attention"},
      {"", "input gradients' ep that may hide", "input gradients slowed by ep", "input gradients' ep beyond the work",
       ""},
      {"", "input gradients' offload that may hide", "input gradients slowed by offload",
@@ -64,13 +66,18 @@ struct Traffic {
   R overlap{0.0};
   R contention{0.0};
   std::uint32_t links = 0;
+  std::optional<SecondsOf<R>> under = {};  ///< the part of the work that it may hide under; absent: all of it
 };
 
 template <class R>
 struct PhaseTime {
   SecondsOf<R> compute{R(0.0)}, hbm{R(0.0)}, overhead{R(0.0)}, tp{R(0.0)}, fsdp{R(0.0)}, cp{R(0.0)}, ep{R(0.0)},
       host{R(0.0)};
+  SecondsOf<R> idle{R(0.0)};     ///< until the host has launched it: [HOST], docs/model.md
   SecondsOf<R> put_off{R(0.0)};  ///< of their sum: by how much it is shorter without its weight gradients
+  double left = 0;               ///< seconds the chip runs without its weight gradients
+  double launch = 0;             ///< seconds the host needs to launch it
+  double launch_alone = 0;       ///< the same without its weight gradients
   double alone = 0;              ///< seconds of work and of what found none to hide under, without them
   std::array<double, kTrafficKinds> spilled{};  ///< seconds that found no work to hide under
 
@@ -83,18 +90,24 @@ struct PhaseTime {
     cp += o.cp * times;
     ep += o.ep * times;
     host += o.host * times;
+    idle += o.idle * times;
     put_off += o.put_off * times;
+    left += o.left * value_of(times);
+    launch += o.launch * value_of(times);
+    launch_alone += o.launch_alone * value_of(times);
     alone += o.alone * value_of(times);
     for (std::size_t x = 0; x < kTrafficKinds; ++x) spilled[x] += o.spilled[x] * value_of(times);
     return *this;
   }
-  SecondsOf<R> total() const { return compute + hbm + overhead + tp + fsdp + cp + ep + host; }
+  SecondsOf<R> total() const { return compute + hbm + overhead + tp + fsdp + cp + ep + host + idle; }
 };
 
 /// [OVERLAP] time = work + sum_x (1 - o_x) t_x + max(0, max_link sum_{x on link} o_x t_x - work) + contention.
 /// With every o = 1 and no shared link this is the book's max(work, t_x ...); with o = 0 it is the sum. Traffic that
-/// shares a link queues; what does not fit under the work is charged to the largest user of the fullest link. Terms are
-/// named "LABEL NAME".
+/// shares a link queues; what does not fit under the work is charged to the largest user of the fullest link. What may
+/// hide under a part of the work only shows beyond that part, and other links go on meanwhile: with a ring's o t and
+/// attention A the step is max(work + max(0, o t - A), fullest link), which does not fall when A grows. Terms are named
+/// "LABEL NAME".
 template <class R>
 void hide(const std::array<Traffic<R>, kTrafficKinds>& traffic, const SecondsOf<R>& work,
           const std::array<TrafficNames, kTrafficKinds>& names, std::string_view label,
@@ -102,13 +115,23 @@ void hide(const std::array<Traffic<R>, kTrafficKinds>& traffic, const SecondsOf<
   constexpr std::string_view kShare = "its overlap x its time";
   const SecondsOf<R> zero(R(0.0));
   std::array<SecondsOf<R>, kTrafficKinds> hidden;
+  SecondsOf<R> room = work;
   std::uint32_t used = 0;
   for (std::size_t x = 0; x < kTrafficKinds; ++x) {
     hidden[x] = named(traffic[x].time * traffic[x].overlap, names[x].hidden, kShare, label);
     exposed[x] = traffic[x].time * (R(1.0) - traffic[x].overlap);
+    spilled[x] = 0;
+    const SecondsOf<R>& under = traffic[x].under ? *traffic[x].under : work;
+    if (traffic[x].under) {
+      const SecondsOf<R> beyond =
+          named(max(zero, hidden[x] - under), names[x].outlasts, "what attention does not hide of it", label);
+      exposed[x] += beyond;
+      room += beyond;
+      spilled[x] = value_of(beyond);
+    }
     if (traffic[x].links == 0) continue;
     used |= traffic[x].links;
-    exposed[x] += named(min(hidden[x], work) * traffic[x].contention, names[x].slowed,
+    exposed[x] += named(min(hidden[x], under) * traffic[x].contention, names[x].slowed,
                         "communication beside work takes part of the chip", label);
   }
   SecondsOf<R> fullest = zero;
@@ -130,9 +153,9 @@ void hide(const std::array<Traffic<R>, kTrafficKinds>& traffic, const SecondsOf<
     fullest = value_of(fullest) > 0 ? max(fullest, busy) : busy;
   }
   const SecondsOf<R> excess =
-      named(max(zero, fullest - work), names[cause].beyond, "of the fullest link, charged to its largest user", label);
+      named(max(zero, fullest - room), names[cause].beyond, "of the fullest link, charged to its largest user", label);
   exposed[cause] += excess;
-  spilled[cause] = value_of(excess);
+  spilled[cause] += value_of(excess);
 }
 
 }  // namespace scalecalc

@@ -73,7 +73,7 @@ class PhaseBuilder {
                cost.frozen / ways + cost.frozen_experts / expert_ways;
     }
     if (in_layer && (layout_.offload & kOffloadActivations) != 0) bytes += cost.saved[static_cast<std::size_t>(remat)];
-    return bytes / in_.chip->host;
+    return scalecalc::host_time(*in_.chip, bytes, false);
   }
 
   /// One layer's forward or backward, with the recompute of `remat` in the backward.
@@ -100,6 +100,11 @@ class PhaseBuilder {
     if (layout_.zero == 3) {
       traffic[kFsdp] = {weight_gather_time(in_, cost, backward), overlap_.fsdp, contention(ch_.shard), ch_.shard.links};
     }
+    if (value_of(phase.cp_sends) > 0) {
+      const SecondsOf<R> attention = again == nullptr ? phase.attention : phase.attention + again->attention;
+      traffic[kCp].under = named(attention, backward ? "backward attention" : "forward attention",
+                                 "what the ring's exchange may hide under", label);
+    }
     if (layout_.offload != 0) {
       traffic[kHost] = {host_time(cost, remat, in_layer), overlap_.host, R(0.0), kHostLink};
     }
@@ -125,6 +130,47 @@ class PhaseBuilder {
     out.ep = shown(kEp);
     if (layout_.offload != 0) out.host = shown(kHost);
     if (backward) put_off(traffic, beside, exposed, cost.weight_gradient, label, out);
+    wait_for_host(phase, again, backward, label, out);
+    return out;
+  }
+
+  /// [HOST] The chip waits where the host has not launched what it could run: a phase takes the longer of the two. Both
+  /// the whole and what is left without weight gradients do; what is put off is the difference. Where it waits,
+  /// communication costs nothing: times are then the same to the last bit on every network, which the search rests on.
+  void wait_for_host(const Phase<R>& phase, const Phase<R>* again, bool backward, std::string_view label,
+                     PhaseTime<R>& out) const {
+    const SecondsOf<R> chip = out.total();
+    const SecondsOf<R> left = chip - out.put_off;
+    out.left = value_of(left);
+    double launches = launches_of(phase, backward);
+    if (again != nullptr) launches += launches_of(*again, false);
+    if (launches <= 0) return;
+    const SecondsOf<R> zero(R(0.0));
+    const auto launching = [&](double count) { return in_.chip->host_overhead * R(count); };
+    const SecondsOf<R> launch = named(launching(launches), backward ? "backward launches" : "forward launches",
+                                      "kernels and collectives x host_overhead", label);
+    const SecondsOf<R> alone = launching(launches - phase.weight_launches);
+    out.launch = value_of(launch);
+    out.launch_alone = value_of(alone);
+    if (out.launch > out.left) out.put_off = max(zero, max(chip, launch) - max(left, alone));
+    if (value_of(launch) > value_of(chip)) {
+      for (SecondsOf<R>* exposed : {&out.tp, &out.fsdp, &out.cp, &out.ep, &out.host}) *exposed = covered(*exposed);
+      out.spilled = {};
+    }
+    out.idle =
+        named(max(zero, launch - out.total()), backward ? "backward waits for the host" : "forward waits for the host",
+              "[HOST], docs/model.md", label);
+  }
+
+  /// Kernels, and collectives of groups of more than one. Gathered weights are a collective each pass, their gradients
+  /// another.
+  double launches_of(const Phase<R>& phase, bool backward) const {
+    if (phase.launches <= 0) return 0;
+    double out = phase.launches;
+    if (ch_.tp.size > 1) out += value_of(phase.tp_gathers + phase.tp_reduces + phase.etp_gathers);
+    if (ch_.cp.size > 1) out += value_of(phase.cp_gathers + phase.cp_sends + phase.cp_all_to_alls);
+    if (ch_.ep.size > 1) out += value_of(phase.ep_all_to_alls);
+    if (layout_.zero == 3) out += backward ? 2 : 1;
     return out;
   }
 
@@ -185,6 +231,8 @@ class PhaseBuilder {
     if (layout_.loss != LossKind::kChunked) return ends_time(net_.head, backward, "head");
     const auto by_chunk = [](Phase<R> phase) {
       phase.work.overhead = phase.work.overhead * R(static_cast<double>(kLossChunks));
+      phase.launches *= static_cast<double>(kLossChunks);
+      phase.weight_launches *= static_cast<double>(kLossChunks);
       return phase;
     };
     const Phase<R> forward = by_chunk(net_.head.forward);

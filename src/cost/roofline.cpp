@@ -31,9 +31,17 @@ ChipRates<R> read_chip(const Reader<R>& reader, const HardwareSpec& hw, const Ef
   out.hbm =
       named(read(reader, hw.hbm_bandwidth, "hw.hbm.bandwidth", hw.hbm_source) * coefficient(e.hbm, "efficiency.hbm"),
             "HBM rate", hw.hbm_source);
-  out.host = read(reader, hw.host_bandwidth().value_or(BytesPerSecond(0)),
-                  hw.offload ? "hw.offload.bandwidth" : "hw.host.pcie_bandwidth",
-                  hw.offload ? hw.offload->source : hw.host_source);
+  const R uplink = hw.offload ? R(1.0) : R(1.0 / static_cast<double>(hw.uplink_chips));
+  out.host = named(read(reader, hw.host_bandwidth().value_or(BytesPerSecond(0)),
+                        hw.offload ? "hw.offload.bandwidth" : "hw.host.pcie_bandwidth",
+                        hw.offload ? hw.offload->source : hw.host_source) *
+                       (coefficient(e.link_host, "efficiency.link.host") * uplink),
+                   "host link rate", "of a chip, each way, its uplink shared");
+  if (!hw.offload && hw.host_memory_bandwidth) {
+    const R chips(static_cast<double>(hw.chips_per_host));
+    out.host_memory = named(read(reader, *hw.host_memory_bandwidth, "hw.host.memory_bandwidth", hw.host_source) / chips,
+                            "host memory rate", "of a chip, both ways together");
+  }
   out.cast = coefficient(e.cast, "efficiency.cast");
   out.half_dim = coefficient(e.matmul_half_dim, "efficiency.matmul_half_dim");
   out.grouped = coefficient(e.grouped_matmul, "efficiency.grouped_matmul");
@@ -43,6 +51,8 @@ ChipRates<R> read_chip(const Reader<R>& reader, const HardwareSpec& hw, const Ef
                              e.kernel_overhead.source, e.kernel_overhead.error);
   out.expert_overhead = read(reader, Seconds(e.expert_overhead.value), "efficiency.expert_overhead",
                              e.expert_overhead.source, e.expert_overhead.error);
+  out.host_overhead = read(reader, Seconds(e.host_overhead.value), "efficiency.host_overhead", e.host_overhead.source,
+                           e.host_overhead.error);
   out.captured = coefficient(e.captured_share, "efficiency.captured_share");
   out.step_overhead = read(reader, Seconds(e.step_overhead.value), "efficiency.step_overhead", e.step_overhead.source,
                            e.step_overhead.error);

@@ -19,16 +19,27 @@ struct ChipRates {
   FlopsPerSecondOf<R> vector;  ///< 0: not published, vector work is counted by its memory traffic alone
   BytesPerSecondOf<R> hbm;
   BytesPerSecondOf<R> host;  ///< to and from the host's memory, each way; 0: not published
-  R cast{0.0};               ///< share of casting's traffic that shows
+  BytesPerSecondOf<R>
+      host_memory;  ///< the chip's share of that memory's own rate, both ways together; 0: not published
+  R cast{0.0};      ///< share of casting's traffic that shows
   R half_dim{0.0};
   R grouped{1.0};
   R grouped_half_rows{0.0};
-  R moe_imbalance{1.0};
+  R moe_imbalance{1.0};  ///< tokens of the fullest expert rank over the mean, where nothing says more
   SecondsOf<R> kernel_overhead;
   SecondsOf<R> expert_overhead;  ///< of a pass over a layer's routed experts
-  R captured{1.0};               ///< share of the two that is left in a captured graph
+  SecondsOf<R> host_overhead;    ///< of the host, for each kernel or collective it launches
+  R captured{1.0};               ///< share of the first two that is left in a captured graph
   SecondsOf<R> step_overhead;
 };
+
+/// Time to send bytes to the host, or to get them; with `both` as many each way at once. The chips of a host all do.
+template <class R>
+SecondsOf<R> host_time(const ChipRates<R>& chip, const BytesOf<R>& bytes, bool both) {
+  const SecondsOf<R> link = bytes / chip.host;
+  if (value_of(chip.host_memory) <= 0) return link;
+  return max(link, bytes * R(both ? 2.0 : 1.0) / chip.host_memory);
+}
 
 template <class R>
 ChipRates<R> read_chip(const Reader<R>& reader, const HardwareSpec& hw, const Efficiency& efficiency, DType attention);

@@ -26,8 +26,9 @@ class StageEnds {
     StageEnd<R> out;
     const Precision& p = in_.workload->precision;
     const bool sharded = layout_.zero == 3;
-    const Channel<R>& channel = sharded ? ch_.replicate : ch_.data;
-    const Channel<R>& experts = sharded ? ch_.expert_replicate : ch_.expert_data;
+    const bool grouped = !sharded && layout_.shards_in_groups();
+    const Channel<R>& channel = sharded ? ch_.replicate : grouped ? ch_.shard : ch_.data;
+    const Channel<R>& experts = sharded ? ch_.expert_replicate : grouped ? ch_.expert_shard : ch_.expert_data;
     out.reduce = out.dp = twin_time(stage, dense, expert);
     if (channel.size == 1 && experts.size == 1) return out;
     const R shards(sharded ? static_cast<double>(ch_.shard.size) : 1.0);
@@ -45,9 +46,9 @@ class StageEnds {
       out.dp += exposed(reduce, chunks_, share, backward, kGradients, label);
       return out;
     }
-    const SecondsOf<R> scatter =
-        named(all_gather_time(channel, gradients) + expert_time(experts, expert_gradients, false),
-              "gradients' reduce-scatter", kWhole, label);
+    SecondsOf<R> scatter = named(all_gather_time(channel, gradients) + expert_time(experts, expert_gradients, false),
+                                 "gradients' reduce-scatter", kWhole, label);
+    if (grouped) scatter = named(scatter + between_groups(gradients, expert_gradients), kReduced, kWhole, label);
     out.reduce += scatter;
     out.gather = named(all_gather_time(channel, BytesOf<R>(dense * R(p.weight_bytes))) +
                            expert_time(experts, BytesOf<R>(expert * R(p.weight_bytes)), false),
@@ -65,23 +66,38 @@ class StageEnds {
   SecondsOf<R> optimizer(const StageShape& stage, const R& dense, const R& expert, std::string_view label = "") const {
     const Optimizer& o = in_.workload->optimizer;
     const double ways =
-        layout_.zero == 0 ? 1.0 : static_cast<double>(layout_.zero == 3 ? ch_.shard.size : ch_.data.size);
+        layout_.zero == 0 ? 1.0 : static_cast<double>(layout_.shards_in_groups() ? ch_.shard.size : ch_.data.size);
     const double expert_ways =
-        layout_.zero == 0 ? 1.0 : static_cast<double>(layout_.zero == 3 ? ch_.expert_shard.size : ch_.expert_data.size);
+        layout_.zero == 0
+            ? 1.0
+            : static_cast<double>(layout_.shards_in_groups() ? ch_.expert_shard.size : ch_.expert_data.size);
     const double twins = layout_.zero == 0 ? 1.0 : static_cast<double>(stage.parts);
     const R updated = named(dense / R(ways * twins) + expert / R(expert_ways * twins), "parameters one chip updates",
                             "its shard of the stage", label);
     const Work<R> update = roofline(FlopsOf<R>(updated * R(o.update_flops)), in_.chip->vector,
                                     BytesOf<R>(updated * R(o.update_bytes)), in_.chip->hbm);
     SecondsOf<R> time = update.total();
-    if (o.orthogonalizes) time += orthogonalization(updated);
+    if (o.orthogonalizes) time += orthogonalization(stage, ways * twins, expert_ways * twins);
     if (layout_.offload != 0) time = from_host(updated, time);
     return named(time, "optimizer step", "parameters of the shard x bytes per update / HBM bandwidth", label);
+  }
+
+  /// A tied matrix lies on the first and on the last stage: when both are through, at the end of the pipeline, they
+  /// exchange its gradients, and each adds the other's to its own (Megatron-LM,
+  /// core/distributed/finalize_model_grads.py).
+  SecondsOf<R> tied_time() const {
+    const R& tied = in_.network->head.tied_parameters;
+    const bool apart = layout_.pp > 1 && in_.stages->front().parts == 1;
+    if (!apart || value_of(tied) <= 0) return SecondsOf<R>(R(0.0));
+    const double ways = layout_.zero < 2 ? 1.0 : static_cast<double>((layout_.zero == 3 ? ch_.shard : ch_.data).size);
+    return named(send_time(ch_.pp, BytesOf<R>(tied * R(in_.workload->precision.reduced_bytes / ways))),
+                 "tied embedding's gradients", "exchanged by the first and the last stage");
   }
 
  private:
   static constexpr std::string_view kWhole = "bytes x seconds per byte, and latency";
   static constexpr std::string_view kHiding = "OVERLAP, docs/model.md, with one kind of traffic";
+  static constexpr std::string_view kReduced = "gradients' reduce-scatter, and all-reduce between groups";
   static constexpr std::string_view kPass = "through the layers of the stage";
 
   /// What an explanation calls the parts of a transfer.
@@ -126,6 +142,14 @@ class StageEnds {
     return max(send_time(ch_.pp, exchanged), all_to_all_time(ch_.pp, exchanged));
   }
 
+  /// Each rank of a group has summed its shard of the gradients; the copies of it in other groups are summed too.
+  SecondsOf<R> between_groups(const BytesOf<R>& gradients, const BytesOf<R>& expert_gradients) const {
+    const R ways(static_cast<double>(ch_.shard.size));
+    const R expert_ways(static_cast<double>(ch_.expert_shard.size));
+    return all_reduce_time(ch_.replicate, gradients / ways) +
+           expert_time(ch_.expert_replicate, expert_gradients / expert_ways, true);
+  }
+
   SecondsOf<R> expert_time(const Channel<R>& channel, const BytesOf<R>& bytes, bool reduce) const {
     if (value_of(bytes) <= 0) return SecondsOf<R>(R(0.0));
     return reduce ? all_reduce_time(channel, bytes) : all_gather_time(channel, bytes);
@@ -138,18 +162,17 @@ class StageEnds {
     const bool weights = (layout_.offload & kOffloadWeights) != 0;
     const R bytes((state ? in_.workload->optimizer.state_bytes : 0.0) +
                   (weights ? in_.workload->precision.weight_bytes : 0.0));
-    return max(update, BytesOf<R>(updated * bytes) / in_.chip->host);
+    return max(update, host_time(*in_.chip, BytesOf<R>(updated * bytes), true));
   }
 
-  /// Muon: five Newton-Schulz iterations, each 4 m^2 n + 2 m^3 FLOPs on an m x n matrix (m <= n), so about
-  /// 5 x 6 x d_model FLOPs per parameter of a matrix whose short side is d_model (arXiv:2502.16982 section 2); an
-  /// adapter's short side is its rank.
-  SecondsOf<R> orthogonalization(const R& updated) const {
-    const std::optional<FineTune>& tune = in_.workload->fine_tune;
-    const R short_side = tune ? min(R(static_cast<double>(tune->rank)), in_.network->d_model) : in_.network->d_model;
-    const R flops = updated * R(5.0 * 6.0) * short_side;
-    const DType dtype = in_.workload->precision.high;
-    return FlopsOf<R>(flops) / in_.chip->matmul[static_cast<std::size_t>(dtype)];
+  SecondsOf<R> orthogonalization(const StageShape& stage, double ways, double expert_ways) const {
+    const NetworkCost<R>& net = *in_.network;
+    FlopsOf<R> dense = sum_of_layers(*in_.model, net, stage, &LayerCost<R>::orthogonal);
+    if (stage.head) dense += net.mtp.orthogonal * R(static_cast<double>(in_.model->mtp_layers));
+    const FlopsOf<R> flops = named(
+        dense / R(ways) + sum_of_layers(*in_.model, net, stage, &LayerCost<R>::orthogonal_experts) / R(expert_ways),
+        "FLOPs of orthogonalization", "Muon: 5 (4 m + 2 m^2 / n) of each element (arXiv:2502.16982 section 2)");
+    return flops / in_.chip->matmul[static_cast<std::size_t>(in_.workload->precision.high)];
   }
 
   const StepInput<R>& in_;

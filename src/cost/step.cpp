@@ -49,8 +49,9 @@ class StepBuilder {
     out.host = named(microbatches_ * stage.host, "exposed offload", kOverlapRule);
     for (std::size_t x = 0; x < kTrafficKinds; ++x) out.spilled[x] = stage.spilled[x] * value_of(microbatches_);
     pipeline(out);
-    out.overhead = named(microbatches_ * stage.overhead + in_.chip->step_overhead, "kernel and step overhead",
-                         "kernels x overhead of each, and the host's share of a step");
+    out.overhead =
+        named(microbatches_ * (stage.overhead + stage.idle) + in_.chip->step_overhead, "kernel, host and step overhead",
+              "kernels x overhead of each, waiting for launches, and the host's share of a step");
     return out;
   }
 
@@ -79,8 +80,17 @@ class StepBuilder {
       longer = max(longer, end - own_end - lead);
     }
     longer = named(longer, "stages that end later", "[LAST], docs/model.md");
-    out.dp = named(own.dp + longer, "exposed gradient reduction",
+    out.dp = named(own.dp + longer + ends_.tied_time(), "exposed gradient reduction",
                    "reduce-scatter and all-gather of the stage's weights; ZeRO, arXiv:1910.02054");
+  }
+
+  /// What the stage itself waits for: the exchange of a tied matrix too.
+  StageEnd<R> whole_end(const StageShape& stage) const {
+    StageEnd<R> out = stage_end(stage);
+    if (stage.head == stage.embedding) return out;
+    out.dp += ends_.tied_time();
+    out.reduce += ends_.tied_time();
+    return out;
   }
 
   StageEnd<R> stage_end(const StageShape& stage) const {
@@ -99,7 +109,9 @@ class StepBuilder {
     static constexpr std::array<std::string_view, 5> kNames{"first kind of stage", "second kind of stage",
                                                             "third kind of stage", "fourth kind of stage",
                                                             "another kind of stage"};
-    return kNames[std::min(static_cast<std::size_t>(&stage - in_.stages->data()), kNames.size() - 1)];
+    std::size_t at = 0;  // a stage that is no element of the list, as step_run's, has the last name
+    while (at < in_.stages->size() && &(*in_.stages)[at] != &stage) ++at;
+    return kNames[std::min(at, kNames.size() - 1)];
   }
 
   void slowest_stage() {
@@ -124,6 +136,7 @@ class StepBuilder {
     slowest_.compute = named(slowest_.compute, "compute", kSource, kLabel);
     slowest_.hbm = named(slowest_.hbm, "memory-bound work", kSource, kLabel);
     slowest_.overhead = named(slowest_.overhead, "kernel overhead", kSource, kLabel);
+    slowest_.idle = named(slowest_.idle, "waiting for the host", kSource, kLabel);
     slowest_.tp = named(slowest_.tp, "exposed tp", kSource, kLabel);
     slowest_.fsdp = named(slowest_.fsdp, "exposed fsdp", kSource, kLabel);
     slowest_.cp = named(slowest_.cp, "exposed cp", kSource, kLabel);
@@ -194,7 +207,7 @@ StepTime<R> step_time(const Reader<R>& reader, const StepInput<R>& in, const Pha
 }
 
 StageEnd<double> stage_end(const StepInput<double>& in, const Phases<double>& phases, const StageShape& stage) {
-  return StepBuilder<double>(Reader<double>{}, in, phases).stage_end(stage);
+  return StepBuilder<double>(Reader<double>{}, in, phases).whole_end(stage);
 }
 
 #define SCALECALC_INSTANTIATE(R) \

@@ -33,15 +33,28 @@ PassTime<double> stage_total(const StepInput<double>& in, const PhaseTotals& pha
 PhaseTotal total_of(const PhaseTime<double>& phase) {
   double hides = (phase.compute + phase.hbm + phase.overhead).value();
   for (const double spilled : phase.spilled) hides += spilled;
-  return {phase.total().value(), hides, phase.put_off.value(), phase.alone};
+  return {.time = phase.total().value(),
+          .idle = phase.idle.value(),
+          .left = phase.left,
+          .launch = phase.launch,
+          .launch_alone = phase.launch_alone,
+          .hides = hides,
+          .put_off = phase.put_off.value(),
+          .hides_alone = phase.alone};
 }
 
 PassTime<double> pass_of(const PhaseTime<double>& end) { return {end.total(), end.put_off}; }
 
+/// With one more collective on a link of its own; launching it is not counted.
 PhaseTotal with_traffic(PhaseTotal phase, double time, double overlap) {
-  const double spilled = std::max(0.0, time * overlap - phase.hides);
-  phase.time += time * (1 - overlap) + spilled;
-  phase.put_off -= std::max(0.0, time * overlap - phase.hides_alone) - spilled;
+  const double beyond = std::max(0.0, time * overlap - phase.hides);
+  const double beyond_alone = std::max(0.0, time * overlap - phase.hides_alone);
+  const double chip = phase.time - phase.idle + time * (1 - overlap) + beyond;
+  const double left = phase.left + time * (1 - overlap) + beyond_alone;
+  phase.time = std::max(chip, phase.launch);
+  phase.idle = phase.time - chip;
+  phase.left = left;
+  phase.put_off = std::max(0.0, phase.time - std::max(left, phase.launch_alone));
   return phase;
 }
 

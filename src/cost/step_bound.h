@@ -12,10 +12,14 @@ namespace scalecalc {
 
 /// One phase with its causes summed, seconds.
 struct PhaseTotal {
-  double time = 0;
-  double hides = 0;        ///< traffic on one more link hides under this much of it: its work, and what outlasts that
-  double put_off = 0;      ///< of the time: see PhaseTime
-  double hides_alone = 0;  ///< as `hides`, of what is left when the weight gradients are put off
+  double time = 0;          ///< with what the chip waits for the host
+  double idle = 0;          ///< of it: that
+  double left = 0;          ///< what the chip runs without weight gradients
+  double launch = 0;        ///< the host's time to launch it
+  double launch_alone = 0;  ///< the same without weight gradients
+  double hides = 0;         ///< traffic on one more link hides under this much of it: its work, and what outlasts that
+  double put_off = 0;       ///< of the time: see PhaseTime
+  double hides_alone = 0;   ///< as `hides`, of what is left when the weight gradients are put off
 };
 
 /// Phases with their causes summed: all that a bound needs of them.

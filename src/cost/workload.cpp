@@ -36,14 +36,10 @@ const std::vector<Precision>& precisions() {
   return kAll;
 }
 
-/// Traffic of an update: the gradient is read, state is read and written, the working copy is written.
 Optimizer optimizer(const char* name, double moments, double moment_bytes, double flops, bool orthogonalizes = false) {
-  const double state_bytes = moments * moment_bytes + kMasterBytes;
   return {.name = name,
           .moments = moments,
           .moment_bytes = moment_bytes,
-          .state_bytes = state_bytes,
-          .update_bytes = 4 + 2 * state_bytes + 2,
           .update_flops = flops,
           .orthogonalizes = orthogonalizes};
 }
@@ -89,12 +85,28 @@ std::string reduction_format(const Precision& precision) {
   return fmt::format("gradients are accumulated in fp32 and reduced in {:g} bytes", precision.reduced_bytes);
 }
 
+double gradient_bytes(const Workload& workload) {
+  const auto by = workload.memory.gradient_bytes.find(workload.precision.name);
+  return by == workload.memory.gradient_bytes.end() ? workload.precision.gradient_bytes : by->second;
+}
+
 void use_reduced_format(Workload& workload) {
   const auto by = workload.runtime.reduced_bytes.find(workload.precision.name);
   if (by != workload.runtime.reduced_bytes.end()) workload.precision.reduced_bytes = by->second;
 }
 
 Precision precision_of(std::string_view name) { return by_name(precisions(), name, "precision", "--precision"); }
-Optimizer optimizer_of(std::string_view name) { return by_name(optimizers(), name, "optimizer", "--optimizer"); }
+
+/// Weights in fp32 are their own master copy. Traffic of an update: the gradient is read, moments and fp32 weights are
+/// read and written, a narrower working copy is written.
+Optimizer optimizer_of(std::string_view name, const Precision& precision) {
+  Optimizer out = by_name(optimizers(), name, "optimizer", "--optimizer");
+  const bool own_master = precision.weight_bytes >= kMasterBytes;
+  out.master_bytes = own_master ? 0 : kMasterBytes;
+  out.state_bytes = out.moments * out.moment_bytes + out.master_bytes;
+  out.update_bytes =
+      4 + 2 * (out.moments * out.moment_bytes + kMasterBytes) + (own_master ? 0 : precision.weight_bytes);
+  return out;
+}
 
 }  // namespace scalecalc

@@ -32,12 +32,13 @@ struct Precision {
   double dispatch_bytes = 2;     ///< tokens on their way to the experts
 };
 
-/// Optimizer state. Adam: m and v; `master` is the fp32 copy of 16-bit weights.
+/// Optimizer state. Adam: m and v, and an fp32 master copy of narrower weights.
 struct Optimizer {
   std::string name;
   double moments = 2;           ///< running averages per parameter
   double moment_bytes = 4;      ///< of each
-  double state_bytes = 12;      ///< per parameter: moments and an fp32 master copy
+  double master_bytes = 4;      ///< per parameter; 0 where the weights themselves are in fp32
+  double state_bytes = 12;      ///< per parameter: moments and the master copy
   double update_bytes = 0;      ///< HBM traffic of one update, per parameter
   double update_flops = 0;      ///< vector FLOPs of one update, per parameter
   bool orthogonalizes = false;  ///< Muon: five Newton-Schulz iterations per matrix and step
@@ -63,7 +64,7 @@ inline constexpr std::array<std::string_view, 7> kPrecisionNames{"bf16", "fp16",
 inline constexpr std::array<std::string_view, 5> kOptimizerNames{"adam", "adam-bf16", "adam8bit", "sgd", "muon"};
 /// Of these names; UserError with the nearest otherwise.
 Precision precision_of(std::string_view name);
-Optimizer optimizer_of(std::string_view name);
+Optimizer optimizer_of(std::string_view name, const Precision& precision);
 /// The recipe whose layers compute in that format, if there is one.
 std::optional<Precision> precision_computing_in(DType compute);
 
@@ -95,6 +96,9 @@ struct Workload {
 
 /// "gradients are accumulated in fp32 and reduced in 2 bytes".
 std::string reduction_format(const Precision& precision);
+
+/// Of a parameter's gradient in memory: as the stack says for the recipe, else the recipe's own.
+double gradient_bytes(const Workload& workload);
 
 /// Sends gradients in the format that the workload's stack sends them in for its precision, if it says so.
 void use_reduced_format(Workload& workload);

@@ -36,7 +36,7 @@ struct HfIndexer {
 struct HfMoe {
   Size experts, top_k, d_ff;
   Size shared_experts, shared_d_ff;  ///< 0: none; the width is that of all together
-  Size node_limit, latent;           ///< 0: none
+  Size n_group, topk_group, latent;  ///< 0: none
   bool router_bias = false;
   bool router_correction_bias = false;
   bool expert_bias = false;

@@ -361,7 +361,8 @@ ConfigNode moe_node(const HfMoe& moe, const SourceSpan& where) {
   MapBuilder out(where);
   out.add("experts", moe.experts).add("top_k", moe.top_k).add("d_ff", moe.d_ff);
   out.add_if("shared_experts", moe.shared_experts).add_if("shared_d_ff", moe.shared_d_ff);
-  out.add_if("node_limit", moe.node_limit).add_if("latent", moe.latent).add_if("router_bias", moe.router_bias);
+  out.add_if("n_group", moe.n_group).add_if("topk_group", moe.topk_group);
+  out.add_if("latent", moe.latent).add_if("router_bias", moe.router_bias);
   out.add_if("router_correction_bias", moe.router_correction_bias).add_if("expert_bias", moe.expert_bias);
   out.add_if("shared_gate", moe.shared_gate);
   return out.take();

@@ -37,12 +37,14 @@ void dense_prefix(HfReading& r, std::int64_t otherwise) {
   set_moe_layers(r, [&](std::int64_t i) { return i >= first && frequency[static_cast<std::size_t>(i)]; });
 }
 
-/// A token's experts lie in topk_group of n_group groups; a group is what one node holds (arXiv:2412.19437 s. 2.1.2).
+/// A token's experts lie in topk_group of n_group groups (arXiv:2412.19437 s. 2.1.2).
 void read_groups(HfReading& r, std::int64_t groups, std::int64_t picked) {
   if (!r.model.moe) return;
   const Size all = r.keys.size_or({"n_group"}, groups, {0, 1e4});
   const Size some = r.keys.size_or({"topk_group"}, picked, {0, 1e4});
-  if (some.value > 0 && some.value < all.value) r.model.moe->node_limit = some;
+  if (some.value <= 0 || some.value >= all.value) return;
+  r.model.moe->n_group = all;
+  r.model.moe->topk_group = some;
 }
 
 /// topk_method noaux_tc adds a bias to each expert's score.

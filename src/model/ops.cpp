@@ -122,7 +122,7 @@ class LayerBuilder {
                .extra_parameters = moe.expert_bias ? dims_.experts * n : R(0.0),
                .saved = dims_.top_k * n,
                .keep = Keep::kSelective,
-               .saved_tp = TpRule::kExpert});
+               .saved_tp = tp});
   }
 
   void router() {
@@ -159,7 +159,7 @@ class LayerBuilder {
                .flops = routed * R(2.0),
                .saved = moe.latent > 0 ? routed + width : routed,  // what the up-projection reads is kept too
                .keep = Keep::kSelective,
-               .saved_tp = TpRule::kExpert,
+               .saved_tp = TpRule::kExpertRow,
                .input = KeptInput::kOther});
     if (model_.mlp.gated) expert_matmul("expert gate projection", TpRule::kExpert, width, dims_.d_ff_expert);
     expert_matmul("expert up projection", TpRule::kExpert, width, dims_.d_ff_expert);

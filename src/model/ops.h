@@ -31,7 +31,8 @@ enum class TpRule {
   kHeads,      ///< attention and recurrences: heads are divided
   kSequence,   ///< work on whole tokens: divided only when sequence sharding is on
   kExpert,     ///< divided by the expert dimensions instead
-  kExpertRow,  ///< the same, for the expert's down projection: its contracted width is divided by etp
+  kExpertRow,  ///< the same, for the expert's down projection: its contracted width is divided by etp, and what is as
+               ///< wide as a token, its output or a dispatched copy, is whole on each rank of an expert
   kWhole,      ///< done in full on every tensor rank
 };
 

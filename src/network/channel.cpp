@@ -3,7 +3,9 @@
 #include "network/channel.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
 
 #include "network/collective.h"
 #include "network/latency.h"
@@ -37,6 +39,7 @@ void add_torus(const TierRates<R>& rates, const Group& group, Latency<R>& waits,
   }
   if (!any) return;
   channel.latency_adds = false;
+  channel.scale_up = true;
   channel.gather = collective::received_share(R(members)) / axes.bandwidth;
   channel.reduce = collective::twice(channel.gather);
   channel.all_to_all = axes.all_to_all;
@@ -46,14 +49,14 @@ void add_torus(const TierRates<R>& rates, const Group& group, Latency<R>& waits,
 
 template <class R>
 void add_switched(const HardwareSpec& hw, std::size_t t, const TierRates<R>& rates, std::int64_t members,
-                  std::int64_t below, std::int64_t beyond, const NetworkRates<R>& network, const Routing& routing,
-                  Latency<R>& waits, Channel<R>& channel) {
+                  std::int64_t below, std::int64_t beyond, std::int64_t nodes, const NetworkRates<R>& network,
+                  const Routing& routing, Latency<R>& waits, Channel<R>& channel) {
   if (members == 1) return;
   const Tier& tier = hw.network[t];
   const double g = static_cast<double>(t == 0 ? members : beyond);
   const bool mesh = tier.kind == TierKind::kMesh;
   const BytesPerSecondOf<R> per_chip = mesh ? rates.bandwidth * R(g - 1) : rates.bandwidth;
-  const double leaving = t == 0 ? (g - 1) / g : copies_to_other_nodes(g, routing) / routing.top_k;
+  const double leaving = t == 0 ? (g - 1) / g : copies_beyond(beyond, nodes, routing) / routing.top_k;
   const collective::Tiered<R> part =
       collective::switched(per_chip, collective::received_share(R(g)), R(static_cast<double>(below)), R(leaving),
                            tier.switched.in_network_reduction ? &network.in_network_gain : nullptr);
@@ -63,15 +66,60 @@ void add_switched(const HardwareSpec& hw, std::size_t t, const TierRates<R>& rat
   channel.send = max(channel.send, R(1.0) / (mesh ? rates.bandwidth : per_chip));
   waits.tier(tier.switched, rates.latency, R(static_cast<double>(members)), tier.switched.in_network_reduction);
   channel.links |= 1U << (8 + t);
-  channel.scale_out = channel.scale_out || t > 0;
+  (t > 0 ? channel.scale_out : channel.scale_up) = true;
 }
 
 }  // namespace
 
-double copies_to_other_nodes(double nodes, const Routing& routing) {
-  double distinct = nodes * (1 - std::pow(1 - 1 / nodes, routing.top_k));
-  if (routing.node_limit > 0) distinct = std::min(distinct, routing.node_limit);
-  return distinct * (nodes - 1) / nodes;
+namespace {
+
+double ways(std::int64_t of, std::int64_t chosen) {
+  if (chosen < 0 || chosen > of) return 0;
+  double out = 1;
+  for (std::int64_t i = 0; i < chosen; ++i) out = out * static_cast<double>(of - i) / static_cast<double>(i + 1);
+  return out;
+}
+
+/// Chance that a token has an expert on node `j` of `nodes`, whose experts are those from group j G / nodes to (j + 1)
+/// G / nodes: some whole groups, and parts of up to two. Which groups are chosen is chance, and which experts in them.
+double chance_on(std::int64_t j, std::int64_t nodes, const Routing& routing) {
+  const std::int64_t from = j * routing.n_group;  // in parts of which a group has `nodes`
+  const std::int64_t to = from + routing.n_group;
+  const std::int64_t first = (from + nodes - 1) / nodes;
+  const std::int64_t last = to / nodes;
+  const std::int64_t whole = std::max<std::int64_t>(0, last - first);
+  std::array<std::int64_t, 2> parts{last < first ? to - from : first * nodes - from,
+                                    last < first ? 0 : to - last * nodes};
+  const std::int64_t shared = (parts[0] > 0 ? 1 : 0) + (parts[1] > 0 ? 1 : 0);
+  const double chosen = static_cast<double>(routing.topk_group);
+  double missed = 0;
+  for (std::int64_t c = 0; c <= std::min(whole, routing.topk_group); ++c) {
+    for (int s = 0; s < 4; ++s) {
+      const bool one = (s & 1) != 0, two = (s & 2) != 0;
+      if ((one && parts[0] == 0) || (two && parts[1] == 0)) continue;
+      const std::int64_t others = routing.topk_group - c - (one ? 1 : 0) - (two ? 1 : 0);
+      const double held = static_cast<double>(c) +
+                          static_cast<double>((one ? parts[0] : 0) + (two ? parts[1] : 0)) / static_cast<double>(nodes);
+      missed += ways(whole, c) * ways(routing.n_group - whole - shared, others) *
+                std::pow(std::max(0.0, 1 - held / chosen), routing.top_k);
+    }
+  }
+  return 1 - missed / ways(routing.n_group, routing.topk_group);
+}
+
+double distinct_nodes(std::int64_t nodes, const Routing& routing) {
+  const double m = static_cast<double>(nodes);
+  if (routing.topk_group >= routing.n_group) return m * (1 - std::pow(1 - 1 / m, routing.top_k));
+  const std::int64_t pattern = nodes / std::gcd(nodes, routing.n_group);  // nodes until they lie on groups as before
+  double sum = 0;
+  for (std::int64_t j = 0; j < pattern; ++j) sum += chance_on(j, nodes, routing);
+  return m * sum / static_cast<double>(pattern);
+}
+
+}  // namespace
+
+double copies_beyond(std::int64_t domains, std::int64_t nodes, const Routing& routing) {
+  return distinct_nodes(nodes, routing) * static_cast<double>(domains - 1) / static_cast<double>(domains);
 }
 
 namespace {
@@ -99,6 +147,7 @@ Channel<R> make_channel(const HardwareSpec& hw, const Slice& slice, const Networ
   if (channel.size == 1) return channel;
   Latency<R> waits;
   std::int64_t below = 1;
+  std::int64_t nodes = channel.size;  // domains of the innermost tier that it lies on
   for (std::size_t t = 0; t < hw.network.size() && t < kMaxTiers; ++t) {
     if (is_torus_tier(hw, t)) {
       add_torus(rates.tiers[t], group, waits, channel);
@@ -108,9 +157,12 @@ Channel<R> make_channel(const HardwareSpec& hw, const Slice& slice, const Networ
         if (whole) channel.all_to_all = channel.all_to_all / R(collective::twist_gain(slice.shape));
       }
       for (const AxisPart& part : group.axes) below *= part.size;
+      nodes = channel.size / below;
       continue;
     }
-    add_switched(hw, t, rates.tiers[t], group.tiers[t], below, channel.size / below, rates, routing, waits, channel);
+    if (t == 0) nodes = channel.size / group.tiers[0];
+    add_switched(hw, t, rates.tiers[t], group.tiers[t], below, channel.size / below, nodes, rates, routing, waits,
+                 channel);
     below *= group.tiers[t];
   }
   take_waits(waits.waits(rates.kernels, channel.size, channel.scale_out), rates.kernels.factor, channel);

@@ -27,14 +27,16 @@ struct Channel {
   SecondsOf<R> send_latency;
   SecondsOf<R> ramp{R(0.0)};  ///< of kernels that small collectives do not fill (network/latency.h)
   bool latency_adds = true;   ///< switches: latency + bytes; torus rings: the larger of the two (book, chapter 3)
+  bool scale_up = false;      ///< has members in one domain of the innermost tier
   bool scale_out = false;     ///< leaves the innermost tier
   std::uint32_t links = 0;    ///< bit a: torus axis a; bit 8 + t: switched tier t. Groups that share a bit contend
 };
 
-/// How many copies of a token an all-to-all really sends to another node (see all_to_all_copies).
+/// How the experts of a token spread over nodes (see copies_beyond).
 struct Routing {
   double top_k = 1;
-  double node_limit = 0;  ///< 0 = none
+  std::int64_t n_group = 0;     ///< equal groups of neighbouring experts; 0 = none
+  std::int64_t topk_group = 0;  ///< of them, those that a token's experts may lie in
 };
 
 /// `label` names the group in an explanation.
@@ -42,10 +44,11 @@ template <class R>
 Channel<R> make_channel(const HardwareSpec& hw, const Slice& slice, const NetworkRates<R>& rates, const Group& group,
                         std::string_view label, const Routing& routing = {});
 
-/// Copies of one token that cross to other nodes when its top_k experts lie on `nodes` nodes at random: a token is sent
-/// once to each distinct node. Expected distinct nodes M(1 - (1-1/M)^k), at most the routing's node limit; (M-1)/M of
-/// them are not the token's own.
-double copies_to_other_nodes(double nodes, const Routing& routing);
+/// Copies of one token that leave its domain, one of `domains` that hold equal parts of `nodes` nodes: a token is sent
+/// once to each distinct node with any of its experts. Expected distinct nodes M(1 - (1-1/M)^k) where the top_k experts
+/// lie anywhere; in groups, the same of the nodes that the chosen groups lie on. All but one part of `domains` of them
+/// are in other domains.
+double copies_beyond(std::int64_t domains, std::int64_t nodes, const Routing& routing);
 
 template <class R>
 SecondsOf<R> all_gather_time(const Channel<R>& channel, const BytesOf<R>& gathered);

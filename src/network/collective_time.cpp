@@ -88,6 +88,13 @@ std::int64_t CollectiveGroup::size() const {
   return out;
 }
 
+std::int64_t CollectiveGroup::nodes() const {
+  std::int64_t innermost = 1;
+  for (const CollectiveAxis& axis : axes) innermost *= axis.size;
+  for (const CollectiveLevel& level : levels) innermost *= level.tier == 0 ? level.members : 1;
+  return size() / innermost;
+}
+
 CollectiveGroup torus_group(const HardwareSpec& hw, std::vector<CollectiveAxis> axes, std::int64_t slices,
                             std::int64_t inner) {
   if (!hw.is_torus()) throw UserError(fmt::format("{} has no torus: its chips are joined by switches", hw.name), "");
@@ -226,8 +233,9 @@ class Timing {
     }
     // The planner's: a token crosses once to each node that holds any of its experts.
     const double top_k = std::min(request_.top_k, static_cast<double>(group_.size()));
-    const Traced copies = kReader.input(copies_to_other_nodes(static_cast<double>(level.beyond), {.top_k = top_k}),
-                                        "copies to other domains", "M (1 - (1 - 1/M)^top_k) (M-1)/M of M domains");
+    const Traced copies =
+        kReader.input(copies_beyond(level.beyond, group_.nodes(), {.top_k = top_k}), "copies to other domains",
+                      "M (1 - (1 - 1/M)^top_k) (D-1)/D of M nodes in D domains");
     return copies / kReader.input(top_k, "top_k", "asked");
   }
 

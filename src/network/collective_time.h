@@ -65,6 +65,7 @@ struct CollectiveGroup {
   double twist_gain = 1;                ///< of an all-to-all over a whole twisted torus; kExact alone counts it
 
   std::int64_t size() const;
+  std::int64_t nodes() const;  ///< domains of the innermost tier, or slices, that its members lie in
 };
 
 /// Whole axes of a torus; with `slices` > 1 the group has members in as many slices, joined by the tiers beyond.

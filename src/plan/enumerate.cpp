@@ -364,7 +364,7 @@ std::vector<StateSharding> shardings(const PlanRequest& request, const Layout& b
       return;
     }
     const std::int64_t expert_ranks = fsdp * branch.cp * (branch.tp / branch.etp);
-    if (zero == 3 && branch.ep > 1 && expert_ranks % branch.ep != 0) {
+    if ((zero == 3 || fsdp > 1) && branch.ep > 1 && expert_ranks % branch.ep != 0) {
       ++stats.rejected[static_cast<std::size_t>(Reject::kExperts)];
       return;
     }
@@ -385,6 +385,9 @@ std::vector<StateSharding> shardings(const PlanRequest& request, const Layout& b
   }
   for (const std::uint8_t zero : {std::uint8_t{0}, std::uint8_t{1}, std::uint8_t{2}}) {
     if (zero < 2 || !paired) offer(zero, 1);
+    // Optimizer state on groups of data ranks: only as a pin, for it takes more memory and rarely less time.
+    const std::int64_t group = fix.fsdp.value_or(1);
+    if (zero > 0 && !paired && fix.zero == zero && group > 1 && data % group == 0) offer(zero, group);
   }
   // Gathering and scattering for every microbatch from both ends is what no implementation of DualPipe does.
   if (paired) {

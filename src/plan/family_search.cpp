@@ -374,14 +374,14 @@ const ShardingOptions::Places& FamilySearch::places_of(const Member& member, con
   if (places) return *places;
   places = std::make_unique<ShardingOptions::Places>();
   places->all = placed(member.branch->slice, layout);
-  if (!places->all.empty()) places->envelope = envelope(places->all, layout.zero == 3);
+  if (!places->all.empty()) places->envelope = envelope(places->all, layout.shards_in_groups());
   return *places;
 }
 
 std::vector<PlacedChannels> FamilySearch::placed(std::size_t slice_index, const Layout& layout) const {
   const HardwareSpec& hw = *in_.request->hw;
   const Slice& slice = in_.request->slices[slice_index];
-  Undominated best(layout.zero == 3);
+  Undominated best(layout.shards_in_groups());
   const Degrees degrees{layout.tp, layout.cp, layout.fsdp, layout.dp, layout.pp};
   for (Placement& placement : placements(hw, slice, degrees, layout.ep > 1)) {
     if (!experts_fold(placement, layout)) continue;

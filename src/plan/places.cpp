@@ -19,7 +19,7 @@ bool no_slower(const Channel<double>& a, const Channel<double>& b) {
   return le(a.gather, b.gather) && le(a.reduce, b.reduce) && le(a.all_to_all, b.all_to_all) && le(a.send, b.send) &&
          le(a.gather_latency, b.gather_latency) && le(a.reduce_latency, b.reduce_latency) &&
          le(a.all_to_all_latency, b.all_to_all_latency) && le(a.send_latency, b.send_latency) && le(a.ramp, b.ramp) &&
-         a.scale_out == b.scale_out;
+         a.scale_up == b.scale_up && a.scale_out == b.scale_out;
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ class Ranker {
 
   /// Time per token, or chips x time per token when cost is ranked.
   double goal(double chips, double step_s, double tokens) const {
-    return (objective_ == Objective::kCost ? chips : 1.0) * step_s / tokens;
+    const double time = step_s / tokens;
+    return objective_ == Objective::kCost ? chips * time : time;
   }
 
   Rank operator()(const Layout& layout, double chips, double step_s, double tokens, double memory) const {
@@ -48,7 +49,7 @@ class Ranker {
     if (simplest_) return {static_cast<double>(complexity(layout, *measured_)), goal(chips, step_s, tokens), memory};
     switch (objective_) {
       case Objective::kTime: return {time, memory, 0};
-      case Objective::kCost: return {chips * time, time, memory};
+      case Objective::kCost: return {goal(chips, step_s, tokens), time, memory};
       case Objective::kMemory: return {memory, time, 0};
       case Objective::kChips: return {chips, time, memory};
     }

@@ -25,7 +25,10 @@ const Figure* figure_of(const Record& record, std::string_view key) {
 }
 
 /// Measured and predicted as the table of rows has them: rates of serving as the time of a token.
-PlotPoint against(const PredictedRow& row) { return {row.measured, row.predicted}; }
+template <class Row>
+PlotPoint against(const Row& row) {
+  return {row.measured, row.predicted};
+}
 PlotPoint against(const PredictedServing& row) {
   const bool rate = row.row.figure == ServeFigure::kOutputRate || row.row.figure == ServeFigure::kInputRate;
   return rate ? PlotPoint{1 / row.measured, 1 / row.predicted} : PlotPoint{row.measured, row.predicted};
@@ -200,6 +203,7 @@ std::vector<Plot> validation_plots(const ValidationOf<Kind>& validation) {
 }
 template std::vector<Plot> validation_plots(const Validation&);
 template std::vector<Plot> validation_plots(const ServeValidation&);
+template std::vector<Plot> validation_plots(const RlValidation&);
 
 Plot coefficients_plot(const Calibration& calibration) {
   std::vector<std::pair<std::string, double>> changes;

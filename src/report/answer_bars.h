@@ -12,6 +12,7 @@
 #include "report/plot.h"
 #include "train/question.h"
 #include "train/step_trace.h"
+#include "validate/rl_validation.h"
 #include "validate/serving_validation.h"
 #include "validate/training_validation.h"
 

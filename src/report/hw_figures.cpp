@@ -260,6 +260,7 @@ std::vector<Figure> hw_efficiency(const HardwareSpec& hw) {
   share("cast", "casts to 8 bits that show", e.cast);
   share("link.scale_up", "links, innermost tier", e.link_scale_up);
   share("link.scale_out", "links beyond it", e.link_scale_out);
+  share("link.host", "link to the host", e.link_host);
   share("overlap.tp", "hidden: tensor parallelism", e.overlap_tp);
   share("overlap.tp_pipelined", "the same in pieces under matmuls", e.overlap_tp_pipelined);
   share("overlap.fsdp", "hidden: gathers of weights", e.overlap_fsdp);
@@ -268,7 +269,8 @@ std::vector<Figure> hw_efficiency(const HardwareSpec& hw) {
   share("overlap.ep_paired", "the same under another microbatch", e.overlap_ep_paired);
   coefficient("kernel_overhead_s", "overhead of a kernel", e.kernel_overhead, Format::kSeconds, out);
   coefficient("expert_overhead_s", "overhead of a pass over experts", e.expert_overhead, Format::kSeconds, out);
-  share("captured_share", "of both, in a captured graph", e.captured_share);
+  coefficient("host_overhead_s", "host, to launch a kernel", e.host_overhead, Format::kSeconds, out);
+  share("captured_share", "of the first two, in a captured graph", e.captured_share);
   coefficient("memory_reserve_bytes", "memory kept for the runtime", e.memory_reserve, Format::kBytes, out);
   return std::move(out.record.figures);
 }

@@ -133,7 +133,7 @@ class Events {
     const double exposed = (time.tp + time.fsdp + time.cp + time.ep).value();
     return {{"compute_s", brief(time.compute.value())},
             {"memory_bound_s", brief(time.hbm.value())},
-            {"overhead_s", brief(time.overhead.value())},
+            {"overhead_s", brief((time.overhead + time.idle).value())},
             {"exposed_s", brief(exposed)}};
   }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/text.h"
 #include "plan/mechanisms.h"
 #include "report/answer_bars.h"
 #include "report/brief_blocks.h"
@@ -21,6 +22,7 @@ std::string title_of(Compared compared) {
   switch (compared) {
     case Compared::kStepTime: return "Predicted against measured step times";
     case Compared::kMemory: return "Predicted against measured memory of the fullest chip";
+    case Compared::kRlStep: return "Predicted against measured RL steps";
     case Compared::kServing: break;
   }
   return "Predicted against measured serving";
@@ -46,6 +48,12 @@ void add_lines(std::vector<Line>& out, const ErrorSummary& s, bool ideal) {
         fmt::format("Coefficients: {} rows by those of their software on their chip, {} by the chip's default ones.",
                     s.predicted - s.by_default, s.by_default)));
   }
+  if (!ideal && !s.unknown_software.empty()) {
+    const std::vector<std::string> names(s.unknown_software.begin(), s.unknown_software.end());
+    out.push_back({fmt::format("{} of these are of software that the catalog does not know: {}.", s.of_unknown_software,
+                               join(names, ", ")),
+                   Role::kWarning});
+  }
   const auto order = [&](const char* of, const OrderQuality& o) {
     if (!o.regret) return;
     say(out, "Order of layouts, mean of {} {}: Spearman {:.2f}, Kendall {:.2f}, regret {}.", o.sets, of,
@@ -57,7 +65,8 @@ void add_lines(std::vector<Line>& out, const ErrorSummary& s, bool ideal) {
     say(out, "{} runs fit only by savings that their sources do not state.", s.made_to_fit);
   }
   if (s.out_of_memory > 0) {
-    say(out, Role::kWarning, "{} runs would not fit by our count of memory, and ran.", s.out_of_memory);
+    say(out, Role::kWarning, "{} {} not fit by our count of memory, and ran.", s.out_of_memory,
+        s.out_of_memory == 1 ? "run would" : "runs would");
   }
 }
 
@@ -118,6 +127,7 @@ std::vector<Figure> error_figures(const ErrorSummary& s) {
           row_count("out_of_memory", "", s.out_of_memory),
           row_count("made_to_fit", "", s.made_to_fit),
           row_count("by_default_stack", "", s.by_default),
+          row_count("unknown_software", "", s.of_unknown_software),
           row_count("layout_sets", "", s.of_job.sets),
           order("spearman", "Spearman", s.of_job.spearman),
           order("kendall", "", s.of_job.kendall),
@@ -206,7 +216,44 @@ std::vector<Figure> error_figures(const ServeErrors& s) {
           row_count("below_floor", "", s.below_floor)};
 }
 
-// What both say.
+// What RL says of its rows.
+
+/// A step is predicted without a band.
+void add_lines(std::vector<Line>& out, const RlErrors& s, bool) {
+  out.push_back(plain_line(fmt::format(
+      "Error of the step: median {}, mean {}, 90th percentile {}, largest {}; bias {}.", percent_text(*s.median_abs),
+      percent_text(*s.mean_abs), percent_text(*s.p90_abs), percent_text(*s.max_abs), signed_percent_text(*s.bias))));
+}
+
+std::vector<Figure> row_figures(const PredictedRl& p, Compared) {
+  const RlMeasurement& m = p.row;
+  std::vector<Figure> out{text_figure("id", "row", m.id),
+                          text_figure("group", "", m.group),
+                          text_figure("chip", "chip", m.chip, 3),
+                          row_count("chips", "chips", m.chips, 3),
+                          text_figure("model", "", m.model),
+                          text_figure("policy", "policy", m.policy(), 4),
+                          row_count("generator_chips", "", p.generator_chips),
+                          row_count("trainer_chips", "", p.trainer_chips),
+                          text_figure("degrees", "engine", describe(p.engine), 5),
+                          text_figure("trainer_layout", "trainer", p.trainer ? degrees_text(*p.trainer) : "", 6),
+                          number_figure("measured", "measured", Format::kSeconds, p.measured),
+                          number_figure("predicted", "predicted", Format::kSeconds, p.predicted),
+                          error_share("error", "error", p.error),
+                          text_figure("doubt", "", m.doubt)};
+  for (const auto& [part, seconds] : p.time_s) {
+    out.push_back(number_figure("time_s." + part, "", Format::kSeconds, seconds));
+  }
+  return out;
+}
+
+std::vector<Figure> error_figures(const RlErrors& s) {
+  return {error_share("median_abs_error", "median error", s.median_abs),
+          error_share("mean_abs_error", "mean", s.mean_abs), error_share("p90_abs_error", "p90", s.p90_abs, 1),
+          error_share("max_abs_error", "largest", s.max_abs, 2), error_share("bias", "bias", s.bias)};
+}
+
+// What all say.
 
 template <class Kind>
 std::vector<Line> summary_lines(const ErrorsOf<Kind>& s, bool ideal) {
@@ -247,7 +294,7 @@ Block rows_block(const ValidationOf<Kind>& v, std::size_t worst) {
 
 /// In a brief answer: chips and stacks with most rows, without the figures that only a study of errors needs.
 void shorten(Block& groups) {
-  constexpr std::size_t kMost = 12;
+  constexpr std::size_t kMost = 11;
   if (groups.records.empty()) return;
   groups.brief_rows = kMost;
   constexpr std::array<std::string_view, 6> kLeft{"p90_abs_error", "max_abs_error", "source_mean_abs_error",
@@ -328,6 +375,7 @@ Output validate_output(const ValidationOf<Kind>& v, const ValidateQuestionOf<Kin
 }
 
 template Output validate_output(const Validation&, const ValidateQuestion&, const ValidateView&);
+template Output validate_output(const RlValidation&, const RlValidateQuestion&, const ValidateView&);
 template Output validate_output(const ServeValidation&, const ServeValidateQuestion&, const ValidateView&);
 
 }  // namespace scalecalc

@@ -1,10 +1,11 @@
-// Predicted against measured, of training or of serving, as an output.
+// Predicted against measured, of training, serving or RL, as an output.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "report/output.h"
+#include "validate/rl_validation.h"
 #include "validate/serving_validation.h"
 #include "validate/training_validation.h"
 
@@ -15,7 +16,7 @@ struct ValidateView {
   std::size_t worst = 0;  ///< list only so many rows, the largest errors first; 0 = all in the files' order
 };
 
-/// Of Training and of Serving.
+/// Of Training, of Serving and of RlSteps.
 template <class Kind>
 Output validate_output(const ValidationOf<Kind>& validation, const ValidateQuestionOf<Kind>& question,
                        const ValidateView& view);

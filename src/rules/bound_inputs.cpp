@@ -135,7 +135,7 @@ void BoundInputs::job(BoundList& list) {
     list.assume({compact_count(*facts->tokens) + " training tokens", "--tokens", fact_source("tokens")});
   }
   const std::optional<std::string> trained = facts != nullptr ? facts->optimizer : std::nullopt;
-  optimizer = optimizer_of(q_.training.optimizer.value_or(trained.value_or("adam")));
+  optimizer = optimizer_of(q_.training.optimizer.value_or(trained.value_or("adam")), {});
   if (!q_.training.optimizer) {
     list.assume(Assumption{"optimizer " + optimizer.name, "--optimizer",
                            trained ? fact_source("optimizer") : "assumed: the usual one"}

@@ -62,6 +62,9 @@ class RateList {
           std::optional<BytesPerSecond>& link = hw.offload ? hw.offload->bandwidth : hw.pcie_bandwidth;
           link = *link * k;
         });
+    if (hw_.offload || !hw_.host_memory_bandwidth) return;
+    add("hw.host.memory_bandwidth", hw_.host_memory_bandwidth->value(), kByteDim - kSecondDim,
+        [](HardwareSpec& hw, double k) { hw.host_memory_bandwidth = *hw.host_memory_bandwidth * k; });
   }
 
   const ResolvedQuestion& q_;

@@ -343,8 +343,7 @@ class CollectiveBuilder {
       gather("expert reduce-scatter", count, group_, rows * width, act());
       return;
     }
-    const R fullest(system_.expert_load ? system_.expert_load->fullest(layout_.ep) : 1.0);
-    const R routed = dims_.top_k * width * each * fullest;
+    const R routed = dims_.top_k * width * each * terms_.rates.imbalance;
     all_to_all("expert dispatch", count, ep_, routed, dispatch_);
     all_to_all("expert combine", count, ep_, routed, act());
     if (layout_.etp > 1) {

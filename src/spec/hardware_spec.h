@@ -165,9 +165,11 @@ struct Efficiency {
   Coefficient cast{0, 0, ""};             ///< share of the traffic of casting matmul operands to 8 bits that shows
   Coefficient link_scale_up;              ///< fraction of link bandwidth, innermost tier
   Coefficient link_scale_out;             ///< beyond it
+  Coefficient link_host;                  ///< of the link to the host
   Coefficient kernel_overhead{0, 0, ""};  ///< seconds per kernel that nothing hides
   Coefficient expert_overhead{0, 0, ""};  ///< seconds per pass over a layer's routed experts, beside its kernels
-  Coefficient captured_share;             ///< share of these two that is left of kernels replayed from a captured graph
+  Coefficient host_overhead{0, 0, ""};    ///< seconds of the host to launch a kernel or a collective
+  Coefficient captured_share;             ///< share of the first two that is left of kernels replayed from a captured graph
   Coefficient overlap_tp_pipelined;       ///< of tensor ranks whose collectives run in pieces under matmuls
   Coefficient overlap_tp, overlap_fsdp, overlap_dp, overlap_ep, overlap_pp;
   Coefficient overlap_cp;         ///< ring exchange, under attention
@@ -177,7 +179,7 @@ struct Efficiency {
   Coefficient contention_scale_up{0, 0, ""};  ///< share of compute lost while communication runs under it
   Coefficient contention_scale_out{0, 0, ""};
   Coefficient in_network_gain;           ///< all-reduce speed-up where switches reduce; ideal: exact halving
-  Coefficient moe_imbalance;             ///< slowest expert group over the mean
+  Coefficient moe_imbalance;             ///< tokens of the fullest expert rank over the mean
   Coefficient step_overhead{0, 0, ""};   ///< seconds per step
   Coefficient memory_reserve{0, 0, ""};  ///< bytes the runtime keeps: context, communication buffers, allocator
   CollectiveKernels collectives;         ///< of training; those of serving are among its own
@@ -244,8 +246,10 @@ struct HardwareSpec {
   std::int64_t chips_per_host = 1;
   Shape host_shape;  ///< chips of a host on the torus's axes; empty if not given
   Bytes host_ram;
-  std::optional<BytesPerSecond> pcie_bandwidth;     ///< per chip, one direction
-  std::optional<BytesPerSecond> storage_bandwidth;  ///< per host
+  std::optional<BytesPerSecond> pcie_bandwidth;         ///< per chip, one direction, if no other uses its uplink
+  std::int64_t uplink_chips = 1;                        ///< that share one uplink to the host, each with that bandwidth
+  std::optional<BytesPerSecond> host_memory_bandwidth;  ///< of a host's DRAM, reads and writes together
+  std::optional<BytesPerSecond> storage_bandwidth;      ///< per host
   std::string host_source;
   std::optional<OffloadMemory> offload;
   std::optional<Watts> tdp;                  ///< per chip; not published for every chip

@@ -142,7 +142,8 @@ MoeSpec load_moe(const ConfigNode& node, Problems& problems) {
   out.d_ff = fields.count("d_ff", kWidth);
   out.shared_experts = fields.optional_count("shared_experts", {0, 1e4}).value_or(0);
   out.shared_d_ff = fields.optional_count("shared_d_ff", {0, 1e7}).value_or(out.shared_experts * out.d_ff);
-  out.node_limit = fields.optional_count("node_limit", {0, 1e4}).value_or(0);
+  out.n_group = fields.optional_count("n_group", {1, 1000}).value_or(0);
+  out.topk_group = fields.optional_count("topk_group", {1, 1000}).value_or(out.n_group);
   out.latent = fields.optional_count("latent", kWidth).value_or(0);
   out.router_bias = fields.flag("router_bias", false);
   out.router_correction_bias = fields.flag("router_correction_bias", false);
@@ -151,6 +152,12 @@ MoeSpec load_moe(const ConfigNode& node, Problems& problems) {
   if (out.top_k > out.experts) {
     problems.add(fields.span(),
                  fmt::format("top_k ({}) is more than the number of experts ({})", out.top_k, out.experts));
+  }
+  if (out.topk_group > out.n_group) {
+    problems.add(fields.span(), fmt::format("topk_group ({}) is more than n_group ({})", out.topk_group, out.n_group));
+  }
+  if (out.n_group > 0 && out.experts % out.n_group != 0) {
+    problems.add(fields.span(), fmt::format("n_group ({}) does not divide the experts ({})", out.n_group, out.experts));
   }
   fields.finish();
   return out;

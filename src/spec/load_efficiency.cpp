@@ -183,9 +183,16 @@ void read_all(CoefficientReader& reader, Efficiency& out) {
   reader.read("vector", UnitKind::kFraction, kFraction, out.vector);
   reader.read("hbm", UnitKind::kFraction, kFraction, out.hbm);
   reader.read("cast", UnitKind::kFraction, {0, 1}, out.cast);
-  read_pair(reader, "link", UnitKind::kFraction, kFraction, out.link_scale_up, out.link_scale_out);
+  if (std::optional<CoefficientReader> link = reader.inner("link")) {
+    link->read("scale_up", UnitKind::kFraction, kFraction, out.link_scale_up);
+    link->read("scale_out", UnitKind::kFraction, kFraction, out.link_scale_out);
+    link->read("host", UnitKind::kFraction, kFraction, out.link_host);
+    link->fields().finish();
+    reader.take_given("link", *link);
+  }
   reader.read("kernel_overhead", UnitKind::kSeconds, {0, 1e-2}, out.kernel_overhead);
   reader.read("expert_overhead", UnitKind::kSeconds, {0, 1}, out.expert_overhead);
+  reader.read("host_overhead", UnitKind::kSeconds, {0, 1e-2}, out.host_overhead);
   reader.read("captured_share", UnitKind::kFraction, {0, 1}, out.captured_share);
   read_latencies(reader, true, out.collectives);
   read_overlap(reader, out);
@@ -373,16 +380,17 @@ Efficiency moved(const Efficiency& efficiency, double sign) {
   const auto share = [&](Coefficient& c) { c.value = std::clamp(c.value * (1 + sign * c.error), 1e-6, 1.0); };
   const auto cost = [&](Coefficient& c, double least) { c.value = std::max(least, c.value * (1 - sign * c.error)); };
   for (Coefficient& c : out.matmul) share(c);
-  for (Coefficient* c : {&out.grouped_matmul, &out.attention_forward, &out.attention_backward, &out.vector, &out.hbm,
-                         &out.link_scale_up, &out.link_scale_out, &out.overlap_tp, &out.overlap_tp_pipelined,
-                         &out.overlap_fsdp, &out.overlap_dp, &out.overlap_cp, &out.overlap_cp_gather, &out.overlap_ep,
-                         &out.overlap_ep_paired, &out.overlap_pp, &out.overlap_host}) {
+  for (Coefficient* c :
+       {&out.grouped_matmul, &out.attention_forward, &out.attention_backward, &out.vector, &out.hbm, &out.link_scale_up,
+        &out.link_scale_out, &out.link_host, &out.overlap_tp, &out.overlap_tp_pipelined, &out.overlap_fsdp,
+        &out.overlap_dp, &out.overlap_cp, &out.overlap_cp_gather, &out.overlap_ep, &out.overlap_ep_paired,
+        &out.overlap_pp, &out.overlap_host}) {
     share(*c);
   }
   for (Coefficient* c :
        {&out.matmul_half_dim, &out.attention_half_context, &out.attention_half_head_dim, &out.grouped_half_rows,
         &out.kernel_overhead, &out.contention_scale_up, &out.contention_scale_out, &out.expert_overhead,
-        &out.captured_share, &out.cast, &out.step_overhead}) {
+        &out.host_overhead, &out.captured_share, &out.cast, &out.step_overhead}) {
     cost(*c, 0);
   }
   CollectiveKernels& k = out.collectives;

@@ -100,6 +100,14 @@ void load_host(const ConfigNode& node, const HardwareReading& in) {
   if (const auto rate = fields.optional_quantity("pcie_bandwidth", UnitKind::kBytesPerSecond)) {
     in.hw.pcie_bandwidth = BytesPerSecond(*rate);
   }
+  in.hw.uplink_chips = fields.optional_count("uplink_chips", {1, 1024}).value_or(1);
+  if (in.hw.chips_per_host % in.hw.uplink_chips != 0) {
+    in.problems.add(node.span, fmt::format("host.uplink_chips, {}, does not divide host.chips, {}", in.hw.uplink_chips,
+                                           in.hw.chips_per_host));
+  }
+  if (const auto rate = fields.optional_quantity("memory_bandwidth", UnitKind::kBytesPerSecond)) {
+    in.hw.host_memory_bandwidth = BytesPerSecond(*rate);
+  }
   if (const auto rate = fields.optional_quantity("storage_bandwidth", UnitKind::kBytesPerSecond)) {
     in.hw.storage_bandwidth = BytesPerSecond(*rate);
   }

@@ -59,15 +59,19 @@ StackMemory read_stack_memory(const ConfigNode& node, const std::string& stack, 
   out.stack = stack;
   out.source = fields.text("source");
   out.sharded_master = fields.flag("sharded_master", out.sharded_master);
-  if (const ConfigNode* bytes = fields.node("gradient_bytes")) {
-    Fields by(*bytes, "memory.gradient_bytes", problems);
+  const auto by_precision = [&](const char* key, std::map<std::string, double>& into) {
+    const ConfigNode* const bytes = fields.node(key);
+    if (bytes == nullptr) return;
+    Fields by(*bytes, fmt::format("memory.{}", key), problems);
     for (const char* precision : {"bf16", "fp16", "fp8", "nvfp4", "int8", "tf32", "fp32"}) {
       if (const auto value = by.optional_quantity(precision, UnitKind::kNumber, kBytesEach)) {
-        out.gradient_bytes.emplace(precision, *value);
+        into.emplace(precision, *value);
       }
     }
     by.finish();
-  }
+  };
+  by_precision("gradient_bytes", out.gradient_bytes);
+  by_precision("cached_weights", out.cached_weights);
   const auto number = [&](const char* key, double& value) {
     value = fields.optional_quantity(key, UnitKind::kNumber, kBytesEach).value_or(value);
   };

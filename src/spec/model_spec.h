@@ -123,7 +123,8 @@ struct MoeSpec {
   std::int64_t d_ff = 0;  ///< width of one expert
   std::int64_t shared_experts = 0;
   std::int64_t shared_d_ff = 0;  ///< width of all shared experts together
-  std::int64_t node_limit = 0;   ///< nodes one token's experts may lie on; 0 = no limit
+  std::int64_t n_group = 0;      ///< equal groups of neighbouring experts that the router chooses from first; 0 = none
+  std::int64_t topk_group = 0;   ///< of them, those that a token's experts may lie in
   std::int64_t latent = 0;       ///< width the routed experts work in, projected from and to d_model; 0 = d_model
   bool router_bias = false;
   bool router_correction_bias = false;

@@ -23,6 +23,9 @@ struct StackMemory {
   /// Bytes a parameter of all gradients together, the buffer they are accumulated in among them, by precision; the
   /// precision's own where it is absent.
   std::map<std::string, double> gradient_bytes;
+  /// Bytes a layer's parameter of narrower copies that matmuls read and that are cast once a step, beside the weights
+  /// themselves, by precision; 0 where it is absent, and under ZeRO-3, which gathers weights for every pass.
+  std::map<std::string, double> cached_weights;
   /// Bytes a parameter that are there only between the last backward and the update, not divided over data ranks, under
   /// a pipeline.
   double update_bytes = 0;

@@ -18,6 +18,7 @@ StackRuntime read_stack_runtime(const ConfigNode& node, Problems& problems) {
     }
     by.finish();
   }
+  out.compiled = fields.flag("compiled", false);
   out.quantized_gathers = fields.flag("quantized_gathers", false);
   fields.finish();
   return out;

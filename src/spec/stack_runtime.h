@@ -22,6 +22,7 @@ struct StackRuntime {
   std::string
       gradient_overlap_since;  ///< "2023-12": before it gradients were reduced after the backward; empty: always
   std::map<std::string, double> reduced_bytes;  ///< a gradient that data ranks sum, by precision; absent: fp32
+  bool compiled = false;                        ///< a step is one program: the host launches no kernel by itself
   bool quantized_gathers = false;               ///< tensor ranks gather what 8-bit matmuls read in 8 bits
 };
 

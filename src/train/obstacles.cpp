@@ -176,11 +176,12 @@ class ObstacleFinder {
   }
 
   /// ZeRO-3 shards weights over fsdp x cp ranks, and nothing else does: fsdp is how its ranks are pinned, dp how many
-  /// copies there are of what they share.
+  /// copies there are of what they share. Pinned beside zero 1 or 2 it is the ranks that share the optimizer's state.
   void sharding() {
     const std::int64_t zero = std::min<std::int64_t>(fix_.zero.value_or(3), request_.max.zero.value_or(3));
     const std::int64_t fsdp = fix_.fsdp.value_or(1);
-    if (zero != 3 && fsdp > 1) {
+    const bool in_groups = fix_.zero == 1 || fix_.zero == 2;
+    if (zero != 3 && fsdp > 1 && !in_groups) {
       say("fsdp {0} shards weights, which zero {1} does not: fsdp is ZeRO-3, and zero {1} over {0} ranks is dp={0}",
           fsdp, zero);
     }
@@ -236,7 +237,7 @@ class ObstacleFinder {
     const bool whole = fix_.zero && *fix_.zero < 3;
     const bool alone = fix_.zero == 3 && fix_.fsdp == 1 && fix_.cp == 1;  // nothing to shard over: one data rank
     const auto copies = alone ? std::optional<std::int64_t>(1) : fix_.dp;
-    const auto shards = whole ? std::optional<std::int64_t>(1) : fix_.fsdp;
+    const auto shards = whole ? std::optional<std::int64_t>(fix_.fsdp.value_or(1)) : fix_.fsdp;
     if (!copies || !shards || !fix_.tp || !fix_.cp) return;
     const std::int64_t left = chips_ / (*copies * *shards * *fix_.tp * *fix_.cp);
     if (left > model_.layers()) say("the pins leave {} pipeline stages for {} layers", left, model_.layers());

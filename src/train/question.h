@@ -54,6 +54,7 @@ struct TrainQuestion {
   std::optional<AttentionKernel> attention;
   GraphCapture graphs = GraphCapture::kNone;
   bool balanced_experts = false;
+  bool dropout = false;  ///< after attention and MLP, whatever the stack's scripts do
   std::optional<double> expert_capacity;  ///< experts take this x their mean load, filled up
   CommOverlap tp_overlap = CommOverlap::kStack, dp_overlap = CommOverlap::kStack;
   std::optional<StageSplit> stages;           ///< absent: as the stack

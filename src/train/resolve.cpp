@@ -149,7 +149,7 @@ class Resolver {
     assume_base(out_);
     attention();
     runtime();
-    w.optimizer = optimizer_of(q_.optimizer.value_or(facts.optimizer.value_or("adam")));
+    w.optimizer = optimizer_of(q_.optimizer.value_or(facts.optimizer.value_or("adam")), w.precision);
     if (!q_.optimizer) {
       assume(fmt::format("optimizer {}: {:g} bytes of state per parameter", w.optimizer.name, w.optimizer.state_bytes),
              "--optimizer",
@@ -191,6 +191,7 @@ class Resolver {
     Workload& w = out_.workload;
     w.graphs = q_.graphs;
     w.balanced_experts = q_.balanced_experts;
+    w.dropout = w.dropout || q_.dropout;
     w.expert_capacity = q_.expert_capacity;
     w.tp_overlap = q_.tp_overlap;
     w.dp_overlap = q_.dp_overlap;
@@ -210,7 +211,7 @@ class Resolver {
           .is("on");
     }
     if (!w.balanced_experts && !w.expert_capacity && !w.expert_load && !q_.ideal) {
-      assume(fmt::format("the slowest expert group has {:.3g} times the mean load", e.moe_imbalance.value),
+      assume(fmt::format("the fullest of several expert ranks has {:.3g} times the mean load", e.moe_imbalance.value),
              "--balanced-experts", e.moe_imbalance.source)
           .as("expert_imbalance")
           .is(e.moe_imbalance.value);

@@ -110,11 +110,7 @@ StepActivity activity_of(const Plan& plan) {
   return out;
 }
 
-/// A 32-bit working copy is its own master.
-double saved_bytes(const Workload& w) {
-  constexpr double kMasterBytes = 4;
-  return w.optimizer.state_bytes + (w.precision.weight_bytes < kMasterBytes ? w.precision.weight_bytes : 0);
-}
+double saved_bytes(const Workload& w) { return w.optimizer.state_bytes + w.precision.weight_bytes; }
 
 }  // namespace
 

@@ -89,7 +89,7 @@ std::vector<FlagChange> what_would_fit(const TrainQuestion& q, const PlanRequest
     if (!plan(with, stop).plans.empty()) ways.push_back({"--loss", "auto"});
   }
   for (const char* name : {"adam-bf16", "adam8bit"}) {
-    const Optimizer lighter = optimizer_of(name);
+    const Optimizer lighter = optimizer_of(name, request.workload.precision);
     if (lighter.state_bytes >= request.workload.optimizer.state_bytes) continue;
     PlanRequest with = request;
     with.workload.optimizer = lighter;

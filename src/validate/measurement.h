@@ -50,6 +50,8 @@ struct ModelShape {
 struct RowLayout {
   std::optional<std::int64_t> dp;    ///< all data ways, FSDP's among them
   std::optional<std::int64_t> fsdp;  ///< width of the group that shards the weights
+  /// Data ranks that share one copy of the optimizer's state, under ZeRO-1 and 2; absent: all of them.
+  std::optional<std::int64_t> zero_group;
   std::optional<std::int64_t> tp, cp, pp, vpp, ep, etp, zero, micro_batch;
   std::optional<bool> sp;
   std::string schedule;  ///< in the source's words
@@ -88,6 +90,9 @@ struct Measurement : MeasuredFacts {
   std::optional<double> expert_capacity;  ///< most a expert takes, in its mean load
   std::optional<bool> dropout;            ///< after attention and MLP; absent: as the stack does
   bool fused_loss = false;                ///< logits and their gradient are all that the loss holds, in 16 bits
+  std::optional<bool> compiled;           ///< by torch.compile, which fuses elementwise kernels, the loss among them
+  bool master_weights = true;             ///< false: weights train in 16 bits, without an fp32 copy
+  std::uint8_t offload = 0;               ///< kOffload bits: what the source says lies with the host
 
   std::optional<double> step_s, tokens_per_s_per_chip, flops_per_s_per_chip, mfu, peak_flops_per_s;
   std::string flops_count;  ///< as written; empty if the source does not say
@@ -149,6 +154,37 @@ struct ServeMeasurement : MeasuredFacts {
   /// What it is grouped by: "1-32", "33-256", "257-", "saturated".
   std::string batch_class() const;
 };
+
+// Published RL steps: a policy, its trainer and engine, and the seconds of a step. docs/accuracy.md describes them.
+
+struct RlMeasurement : MeasuredFacts {
+  bool complete = true;  ///< false: the source leaves out what a prediction needs
+  std::string algorithm;
+  std::int64_t depth = 0;  ///< steps that generation runs ahead: 0 on policy
+  std::string train_precision, generate_precision;
+  std::int64_t samples = 0;                ///< responses of a step
+  std::optional<std::int64_t> rollouts;    ///< to each prompt
+  std::int64_t train_batch = 0;            ///< responses of an optimizer step
+  double mean_len = 0;                     ///< tokens, prompt and response
+  std::int64_t max_len = 0;                ///< longest allowed
+  std::optional<std::int64_t> prompt_len;  ///< tokens
+  std::optional<RowLayout> trainer;        ///< absent: not said
+  std::optional<std::int64_t> engine_tp, engine_pp;
+  double step_s = 0;
+
+  /// What it is grouped by: "on policy" or "ahead".
+  std::string policy() const { return depth == 0 ? "on policy" : "ahead"; }
+};
+
+/// Whether the document's rows are of RL steps: its first one says how many responses a step has, or that it does not
+/// know.
+bool is_rl(const ConfigNode& document);
+
+/// A list of rows, or a map with `rows` and the `sources` they share. UserError with every problem found.
+std::vector<RlMeasurement> read_rl_measurements(const ConfigNode& document);
+
+/// Whether the document says that no coefficient was fitted to its rows (`held_out: true`): it is read by name alone.
+bool is_held_out(const ConfigNode& document);
 
 /// Whether the document's rows are of serving: its first one names a phase.
 bool is_serving(const ConfigNode& document);

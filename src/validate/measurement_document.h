@@ -1,5 +1,5 @@
-// What measurement files of training and of serving have in common: a list of rows, or a map with `rows` and the
-// `models` and `sources` that rows share by name.
+// What measurement files of training and of serving have in common: a list of rows, or a map with `rows`, the
+// `models` and `sources` that rows share by name, and what is `common` to all rows.
 #pragma once
 
 #include <fmt/format.h>
@@ -27,6 +27,7 @@ ModelShape read_hf_shape(const ConfigNode& node, Problems& problems);
 struct SharedFacts {
   const ConfigNode* models = nullptr;
   const ConfigNode* sources = nullptr;
+  const ConfigNode* common = nullptr;  ///< keys of every row that does not say otherwise
 
   /// The row's `source`, in full if the document lists them. A problem if it lists others only.
   std::string source_of(Fields& row, Problems& problems) const {
@@ -57,6 +58,21 @@ struct SharedFacts {
   }
 };
 
+/// The row with what it leaves to `common`.
+inline ConfigNode with_common(const ConfigNode& row, const ConfigNode* common) {
+  ConfigNode out = row;
+  if (common == nullptr || row.kind != ConfigNode::Kind::kMap) return out;
+  for (const ConfigNode::Entry& entry : common->entries) {
+    if (row.find(entry.key) == nullptr) out.entries.push_back(entry);
+  }
+  return out;
+}
+
+/// The document's list of rows; null if it has none.
+inline const ConfigNode* rows_of(const ConfigNode& document) {
+  return document.kind == ConfigNode::Kind::kSequence ? &document : document.find("rows");
+}
+
 /// Every row by a `RowReader(node, shared, problems).run()`. UserError with every problem found.
 template <class RowReader>
 auto read_rows(const ConfigNode& document) {
@@ -68,7 +84,8 @@ auto read_rows(const ConfigNode& document) {
     fields.word("schema", {"scalecalc-measurements/1"});
     fields.optional_text("title");
     fields.optional_text("note");
-    shared = {fields.node("models"), fields.node("sources")};
+    fields.flag("held_out", false);
+    shared = {fields.node("models"), fields.node("sources"), fields.node("common")};
     rows = &fields.required_node("rows");
     fields.finish();
   }
@@ -77,7 +94,8 @@ auto read_rows(const ConfigNode& document) {
   }
   std::vector<decltype(RowReader(document, shared, problems).run())> out;
   std::set<std::string> ids;
-  for (const ConfigNode& item : rows->items) {
+  for (const ConfigNode& row : rows->items) {
+    const ConfigNode item = with_common(row, shared.common);
     out.push_back(RowReader(item, shared, problems).run());
     if (!ids.insert(out.back().id).second) {
       problems.add(item.span, fmt::format("the id {} is used twice", in_quotes(out.back().id)));

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <set>
 
 #include "base/text.h"
 #include "config/fields.h"
+#include "cost/layout.h"
 #include "validate/measurement.h"
 #include "validate/measurement_document.h"
 
@@ -281,6 +283,21 @@ class RowReader {
     }
     if (f_.has("dropout")) out_.dropout = f_.flag("dropout", false);
     out_.fused_loss = f_.flag("fused_loss", false);
+    if (f_.has("compile")) out_.compiled = f_.flag("compile", false);
+    out_.master_weights = f_.flag("master_weights", true);
+    if (const auto parts = f_.optional_text("offload")) offload(*parts);
+  }
+
+  /// "optimizer", "optimizer+weights" ...
+  void offload(const std::string& parts) {
+    std::vector<std::string> known;
+    for (std::uint8_t bits = 0; bits <= kOffloadAll; ++bits) {
+      known.emplace_back(offload_name(bits));
+      if (known.back() == parts) out_.offload = bits;
+    }
+    if (std::find(known.begin(), known.end(), parts) != known.end()) return;
+    problems_.add(f_.span(), fmt::format("offload: {} is none of {}", in_quotes(parts), join(known, ", ")),
+                  did_you_mean(nearest(parts, known)));
   }
 
   void adapters() {
@@ -317,6 +334,11 @@ class RowReader {
     if (contains(flags.optional_text("cp_type").value_or(""), "ulysses")) out_.layout.cp_comm = "ulysses";
     if (const auto graphs = flags.optional_text("cuda_graph")) {
       out_.graphs = contains(*graphs, "full_iteration") ? GraphCapture::kStep : GraphCapture::kLayer;
+    }
+    if (flags.has("torch_compile")) out_.compiled = flags.flag("torch_compile", false);
+    // FSDP's CPU offload takes the parameters, and with them what updates them.
+    if (contains(flags.optional_text("offload").value_or(""), "cpu offload of parameters")) {
+      out_.offload = kOffloadOptimizer | kOffloadWeights;
     }
     if (flags.has("moe_a2a_overlap")) out_.expert_overlap = flags.flag("moe_a2a_overlap", false);
     if (contains(flags.optional_text("moe_dispatcher").value_or(""), "with overlap")) out_.expert_overlap = true;
@@ -358,6 +380,17 @@ class RowReader {
     if (!none && (contains(all, "tp,") || contains(all, "tp and"))) out_.tp_overlap = CommOverlap::kPipelined;
   }
 
+  /// "optimizer states sharded over 8 ranks only (hybrid ZeRO)".
+  static std::optional<std::int64_t> state_ranks(std::string_view notes) {
+    constexpr std::string_view kStart = "optimizer states sharded over ";
+    const std::size_t at = notes.find(kStart);
+    if (at == std::string_view::npos) return std::nullopt;
+    std::int64_t ranks = 0;
+    const char* end = notes.data() + notes.size();
+    const bool read = std::from_chars(notes.data() + at + kStart.size(), end, ranks).ec == std::errc();
+    return read && ranks > 0 ? std::optional(ranks) : std::nullopt;
+  }
+
   /// A degree, or words instead of one ("interleaved, not stated"), which say nothing a layout could be pinned to.
   static std::optional<std::int64_t> degree_or_words(Fields& p, const char* key) {
     const ConfigNode* node = p.node(key);
@@ -383,8 +416,11 @@ class RowReader {
     if (p.has("sp")) l.sp = p.flag("sp", false);
     if (const auto schedule = p.optional_text("schedule")) l.schedule = *schedule;
     if (const auto comm = p.optional_text("cp_comm")) l.cp_comm = *comm;
-    if (l.schedule.empty() && contains(p.optional_text("notes").value_or(""), "dualpipe")) l.schedule = "dualpipe";
-    for (const char* ignored : {"notes", "grad_accum"}) p.node(ignored);
+    l.zero_group = p.optional_count("zero_group", kSize);
+    const std::string notes = p.optional_text("notes").value_or("");
+    if (l.schedule.empty() && contains(notes, "dualpipe")) l.schedule = "dualpipe";
+    if (!l.zero_group) l.zero_group = state_ranks(notes);
+    p.node("grad_accum");
     p.finish();
   }
 
@@ -440,5 +476,10 @@ std::string Measurement::family() const {
 }
 
 std::vector<Measurement> read_measurements(const ConfigNode& document) { return read_rows<RowReader>(document); }
+
+bool is_held_out(const ConfigNode& document) {
+  const ConfigNode* said = document.find("held_out");
+  return said != nullptr && said->text == "true";
+}
 
 }  // namespace scalecalc

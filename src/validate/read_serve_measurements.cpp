@@ -148,10 +148,6 @@ class ServeRowReader {
   ServeMeasurement out_;
 };
 
-const ConfigNode* rows_of(const ConfigNode& document) {
-  return document.kind == ConfigNode::Kind::kSequence ? &document : document.find("rows");
-}
-
 }  // namespace
 
 std::string ServeMeasurement::batch_class() const {

@@ -259,14 +259,15 @@ constexpr std::array kSchedules{
     ScheduleWords{"dualpipe", Schedule::kDualPipe}, ScheduleWords{"non-interleaved", Schedule::k1F1B},
     ScheduleWords{"zb-1p", Schedule::kZeroBubble},  ScheduleWords{"zb-h1", Schedule::kZeroBubble}};
 
-/// Words that are no schedule of a pipeline leave it open; those of a zero-bubble schedule with more memory do not.
+/// Words that are no schedule of a pipeline leave it open; those of a zero-bubble schedule with more memory, or whose
+/// chunks lie in a V (arXiv:2405.15362), do not.
 std::optional<Schedule> schedule_of(const RowLayout& l) {
   const std::string text = lower_case(l.schedule);
   if (l.pp.value_or(1) == 1 || text.empty()) return std::nullopt;
   const auto* const found = std::find_if(kSchedules.begin(), kSchedules.end(),
                                          [&](const ScheduleWords& words) { return text.starts_with(words.start); });
   if (found != kSchedules.end()) return found->schedule;
-  if (text.starts_with("zb") || text.find("zero") != std::string::npos) {
+  if (text.starts_with("zb") || text.starts_with("v-") || text.find("zero") != std::string::npos) {
     throw NotPredicted("the schedule is not modelled", l.schedule);
   }
   return std::nullopt;
@@ -306,8 +307,14 @@ void pin_data(const RowLayout& l, LayoutFilter& fix) {
   if (!l.zero) return;
   fix.zero = l.zero;
   if (*l.zero < 3) {
-    fix.fsdp = 1;
-    fix.dp = l.dp;
+    const std::int64_t group = l.zero_group.value_or(1);
+    const bool within = l.dp && *l.zero > 0 && group > 1 && group < *l.dp;
+    if (within && *l.dp % group != 0) {
+      throw NotPredicted("the degrees do not multiply to the chips",
+                         fmt::format("groups of {} in dp {}", group, *l.dp));
+    }
+    fix.fsdp = within ? group : 1;
+    fix.dp = within ? *l.dp / group : l.dp;
     return;
   }
   if (!l.dp) return;
@@ -348,7 +355,7 @@ LayoutFilter pins(const Measurement& row, const ModelSpec& model, const StackMem
   const RowRemat remat = remat_of(row, model, fix.pp.value_or(1));
   fix.remat = remat.policy;
   fix.remat_layers = remat.layers;
-  fix.offload = remat.offload;  // what a row does not say to lie with the host does not
+  fix.offload = remat.offload | row.offload;  // what a row does not say to lie with the host does not
   fix.offload_layers = 0;
   fix.loss = LossKind::kWhole;  // as the stack's rules or the row say
   return fix;
@@ -381,6 +388,12 @@ void set_node_bandwidth(const Measurement& row, HardwareSpec& hw) {
   for (std::size_t tier = 1; tier < hw.network.size(); ++tier) {
     set_bandwidth(hw, tier, BytesPerSecond(*row.node_bandwidth / chips));
   }
+}
+
+/// A run whose source says what lay with the host had a host that held it, whatever the chip's file says of hosts.
+void trust_host(const Measurement& row, HardwareSpec& hw) {
+  constexpr double kNoLimit = 1e18;
+  if (row.offload != 0 && hw.host_memory().value() <= 0) hw.host_ram = Bytes(kNoLimit);
 }
 
 std::int64_t slices_of_row(const Measurement& row, const HardwareSpec& hw) {
@@ -419,7 +432,7 @@ Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
   try {
     out.precision = precision_of(precision_word(row));
     const std::string optimizer = lower_case(row.optimizer.substr(0, row.optimizer.find_first_of(" ,")));
-    out.optimizer = optimizer_of(optimizer == "adamw" ? "adam" : optimizer);
+    out.optimizer = optimizer_of(optimizer == "adamw" ? "adam" : optimizer, out.precision);
   } catch (const UserError& error) {
     throw NotPredicted("the precision or optimizer is not modelled", error.diagnostics().front().message);
   }
@@ -466,7 +479,8 @@ void choose_memory(const Measurement& row, const Catalog& catalog, RowQuestion& 
   StackMemory& rules = w.memory;
   choose_overlap(row, w);
   if (row.dropout) w.dropout = *row.dropout;
-  if (row.fused_loss) rules.logit_bytes = kFusedLogitBytes;
+  if (row.fused_loss || row.compiled.value_or(false)) rules.logit_bytes = std::min(rules.logit_bytes, kFusedLogitBytes);
+  if (!row.master_weights) train_in_16_bits(w);
   const RowRemat remat = remat_of(row, out.resolved.model, 1);
   if (!remat.operations.empty()) rules.selective = remat.operations;
 }
@@ -526,6 +540,11 @@ std::string precision_word(const Measurement& row) {
   return found == kPrecisions.end() ? text : std::string(found->means);
 }
 
+void train_in_16_bits(Workload& workload) {
+  workload.memory.sharded_master = false;
+  workload.optimizer.state_bytes -= std::exchange(workload.optimizer.master_bytes, 0);
+}
+
 RowQuestion row_question(const Measurement& row, const Catalog& catalog, const std::vector<std::string>& set,
                          bool ideal) {
   refuse_inexpressible(row);
@@ -534,9 +553,10 @@ RowQuestion row_question(const Measurement& row, const Catalog& catalog, const s
   r.model = model_of(row, catalog);
   r.hw = chip_of(row, catalog, set, {"compute.matmul", "hbm", "host"});
   set_node_bandwidth(row, r.hw);
+  trust_host(row, r.hw);
   r.workload = workload_of(row, r.hw);
   const StackCoefficients& stack = stack_of(row, r.hw);
-  out.basis = row.stack.empty() || stack.name == row.stack ? stack.basis : StackBasis::kDefault;
+  out.basis = stack.name == row.stack ? stack.basis : StackBasis::kDefault;
   r.efficiency = ideal ? ideal_efficiency(r.hw.efficiency) : stack.efficiency;
   choose_memory(row, catalog, out);
   const std::int64_t slices = slices_of_row(row, r.hw);

@@ -54,6 +54,9 @@ std::string precision_word(const Measurement& row);
 /// The coefficients under `row.stack` that the chip or its family has, otherwise the chip's usual ones.
 const StackCoefficients& stack_of(const Measurement& row, const HardwareSpec& hw);
 
+/// Weights train without an fp32 copy.
+void train_in_16_bits(Workload& workload);
+
 /// `set` as --set of hardware fields; coefficients of `row.stack` where the chip has any. NotPredicted for a row
 /// outside what the engine can express.
 RowQuestion row_question(const Measurement& row, const Catalog& catalog, const std::vector<std::string>& set,

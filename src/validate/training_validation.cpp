@@ -59,12 +59,14 @@ bool fuse_loss(RowQuestion& q) {
   return std::exchange(bytes, std::min(bytes, kFusedLogitBytes)) > kFusedLogitBytes;
 }
 
+bool keep_weights_in_matmul_format(RowQuestion& q) {
+  return std::exchange(q.resolved.workload.memory.cached_weights, {}).contains(q.resolved.workload.precision.name);
+}
+
 bool halve_gradients(RowQuestion& q) {
   Workload& w = q.resolved.workload;
   constexpr double kHalf = 2;
-  const auto by = w.memory.gradient_bytes.find(w.precision.name);
-  const double bytes = by == w.memory.gradient_bytes.end() ? w.precision.gradient_bytes : by->second;
-  if (bytes <= kHalf) return false;
+  if (gradient_bytes(w) <= kHalf) return false;
   w.memory.gradient_bytes[w.precision.name] = kHalf;
   return true;
 }
@@ -72,7 +74,7 @@ bool halve_gradients(RowQuestion& q) {
 bool halve_moments(RowQuestion& q) {
   Optimizer& optimizer = q.resolved.workload.optimizer;
   if (optimizer.name != "adam") return false;
-  optimizer = optimizer_of("adam-bf16");
+  optimizer = optimizer_of("adam-bf16", q.resolved.workload.precision);
   return true;
 }
 
@@ -85,9 +87,7 @@ bool drop_momentum(RowQuestion& q) {
 }
 
 bool drop_master(RowQuestion& q) {
-  Workload& w = q.resolved.workload;
-  w.memory.sharded_master = false;
-  w.optimizer.state_bytes = w.optimizer.moments * w.optimizer.moment_bytes;
+  train_in_16_bits(q.resolved.workload);
   return true;
 }
 
@@ -102,6 +102,7 @@ bool run_layers_again(RowQuestion& q) {
 constexpr std::array kMemorySavings{MemorySaving{"gathered inputs are gathered again", gather_again},
                                     MemorySaving{"the allocator wastes nothing", give_back_blocks},
                                     MemorySaving{"a fused loss", fuse_loss},
+                                    MemorySaving{"weights in 8 bits alone", keep_weights_in_matmul_format},
                                     MemorySaving{"16-bit gradients", halve_gradients},
                                     MemorySaving{"16-bit moments", halve_moments},
                                     MemorySaving{"no momentum", drop_momentum},
@@ -348,6 +349,9 @@ void Training::count(const std::vector<const PredictedRow*>& rows, Compared comp
     if (row->error > 0) ++out.too_slow;
     if (!row->fits) ++out.out_of_memory;
     if (!row->assumed.empty()) ++out.made_to_fit;
+    if (!row->row.stack.empty()) continue;
+    ++out.of_unknown_software;
+    if (!row->row.framework.empty()) out.unknown_software.insert(row->row.framework);
   }
   by_source(rows, out);
   if (compared != Compared::kStepTime) return;

@@ -52,11 +52,13 @@ struct Training {
   };
   struct Counts {
     std::optional<double> source_mean_abs, source_median_abs, source_bias;  ///< mean over source groups of each group's
-    std::size_t too_slow = 0;       ///< predicted slower than measured: none may be under ideal efficiency
-    std::size_t out_of_memory = 0;  ///< ran, and are declared not to fit
-    std::size_t made_to_fit = 0;    ///< fit by savings that their sources do not state
-    OrderQuality of_job;            ///< sets of three layouts and more of one model, chips and batch
-    OrderQuality of_model;          ///< sets of five and more of one model on one kind of chip, by chip-seconds a token
+    std::size_t too_slow = 0;                ///< predicted slower than measured: none may be under ideal efficiency
+    std::size_t out_of_memory = 0;           ///< ran, and are declared not to fit
+    std::size_t made_to_fit = 0;             ///< fit by savings that their sources do not state
+    std::size_t of_unknown_software = 0;     ///< predicted by the chip's usual coefficients for want of a stack
+    std::set<std::string> unknown_software;  ///< what their sources call it
+    OrderQuality of_job;                     ///< sets of three layouts and more of one model, chips and batch
+    OrderQuality of_model;  ///< sets of five and more of one model on one kind of chip, by chip-seconds a token
   };
 
   /// subset, chip, family, framework, stack, precision, group (of sources)

@@ -1,4 +1,5 @@
-// Predicted against measured, row by row and in sum: one run for rows of every kind. A kind (Training, Serving) says
+// Predicted against measured, row by row and in sum: one run for rows of every kind. A kind (Training, Serving,
+// RlSteps) says
 //   Measured            what a row holds: id, group, chip, stack and more
 //   Costed, Counts      what its predictions and sums hold beside those of every kind
 //   kUsual              what is compared unless the question says otherwise
@@ -28,8 +29,8 @@
 
 namespace scalecalc {
 
-enum class Compared : std::uint8_t { kStepTime, kMemory, kServing };
-inline constexpr std::array<std::string_view, 3> kComparedNames{"step_time_s", "memory_bytes", "serving"};
+enum class Compared : std::uint8_t { kStepTime, kMemory, kServing, kRlStep };
+inline constexpr std::array<std::string_view, 4> kComparedNames{"step_time_s", "memory_bytes", "serving", "rl_step_s"};
 
 /// Rows whose `by` (as a group's, or "id") is one of `names`.
 struct RowFilter {

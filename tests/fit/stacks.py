@@ -7,6 +7,7 @@ docs/accuracy.md.
 
 Fits start from the files without any stack's block, so the outcome does not depend on what was shipped before."""
 import collections
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -18,13 +19,18 @@ import tempfile
 
 import yaml
 
-TRAIN = "configs/measurements/train.yaml"
+SETS = [f"configs/measurements/{name}.yaml" for name in ("train", "train-2", "small-steps")]
 FEWEST_RUNS = 6  # a few coefficients need a few runs; held-out error decides
 DATE = "2026-11"
 
 
 def load(path):
     return yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def rows_of(path):
+    document = load(path)
+    return [{**document.get("common", {}), **row} for row in document["rows"]]
 
 
 def plain(name):
@@ -115,7 +121,7 @@ def family_with_stacks(text, blocks):
 
 def fit(root, binary, configs, target, stack, date):
     """`target`: ("--hw", chip) or ("--family", name)."""
-    run = subprocess.run([binary, "calibrate", TRAIN, *target, "--stack", stack, "--date", date, "--config-dir",
+    run = subprocess.run([binary, "calibrate", *SETS, *target, "--stack", stack, "--date", date, "--config-dir",
                           str(configs), "--json"], cwd=root, capture_output=True, text=True)
     if run.returncode != 0:
         return None
@@ -149,13 +155,16 @@ def table_row(name, stack, found, shipped):
 
 
 def summary(root, binary, configs, unseen):
-    """Every row that can be predicted: held out where a fit to its stack is shipped, unfitted elsewhere."""
-    run = subprocess.run([binary, "validate", TRAIN, "--config-dir", str(configs), "--json"], cwd=root,
+    """Every row that can be predicted, in sum and by the set it stands in: held out where a fit to its stack is shipped,
+    unfitted elsewhere."""
+    run = subprocess.run([binary, "validate", *SETS, "--config-dir", str(configs), "--json"], cwd=root,
                          capture_output=True, text=True, check=True)
     rows = json.loads(run.stdout)["rows"]
     lines = ["| every run, unseen | rows | by a fitted set | mean | median | bias | unfitted mean | median | bias |",
              "|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
-    for name, chosen in (("all", rows), ("core", [r for r in rows if r["subset"] == "core"])):
+    of_set = {row["id"]: pathlib.Path(name).stem for name in SETS for row in rows_of(root / name)}
+    parts = [(f"`{name}`", [r for r in rows if of_set[r["id"]] == name]) for name in dict.fromkeys(of_set.values())]
+    for name, chosen in (("all", rows), ("core", [r for r in rows if r["subset"] == "core"]), *parts):
         after = [unseen.get(r["id"], r["error"]) for r in chosen]
         before = [r["error"] for r in chosen]
         cells = [name, len(chosen), sum(r["id"] in unseen for r in chosen)]
@@ -178,7 +187,7 @@ def main():
     chips, stacks = names(root / "configs/hardware"), names(root / "configs/stacks")
     family_of = {load(path)["name"]: load(path)["family"] for path in (root / "configs/hardware").glob("*.yaml")}
     groups, families = collections.Counter(), collections.Counter()
-    for row in load(root / TRAIN)["rows"]:
+    for row in (row for name in SETS for row in rows_of(root / name)):
         chip, stack = chips.get(plain(row["chip"])), stacks.get(plain(row.get("framework", "")))
         if chip and stack:
             groups[chip, stack] += 1
@@ -193,8 +202,14 @@ def main():
             for path in (configs / kind).glob("*.yaml"):
                 path.write_text(strip(path.read_text(encoding="utf-8")), encoding="utf-8")
         factors = set()
-        for (family, stack), count in sorted(families.items()):
-            found = fit(root, binary, configs, ("--family", family), stack, date) if count >= FEWEST_RUNS else None
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            def fits(counts, flag):
+                def one(target):
+                    return fit(root, binary, configs, (flag, target[0]), target[1], date)
+                return pool.map(lambda target: (target, one(target)),
+                                sorted(target for target, count in counts.items() if count >= FEWEST_RUNS))
+            family_fits, chip_fits = fits(families, "--family"), fits(groups, "--hw")
+        for (family, stack), found in family_fits:
             if found is None:
                 continue
             better = found["fit"]["better"]
@@ -204,8 +219,7 @@ def main():
                 unseen.update({row["id"]: row["error_outside"] for row in found["fit"]["rows"]})
             table.append("| " + " | ".join(map(str, table_row(family, stack, found, "factors" if better else "no"))) + " |")
             print(table[-1], flush=True)
-        for (chip, stack), count in sorted(groups.items()):
-            found = fit(root, binary, configs, ("--hw", chip), stack, date) if count >= FEWEST_RUNS else None
+        for (chip, stack), found in chip_fits:
             if found is None:
                 continue
             errors = errors_of(found)
@@ -219,7 +233,7 @@ def main():
             table.append("| " + " | ".join(map(str, table_row(chip, stack, found, shipped))) + " |")
             print(table[-1], flush=True)
         table += ["", *summary(root, binary, configs, unseen)]
-        print(*table[-2:], sep="\n")
+        print(*table[-7:], sep="\n")
     for kind, write, blocks in (("hardware", with_stacks, of_chip), ("efficiency", family_with_stacks, of_family)):
         for path in sorted((root / "configs" / kind).glob("*.yaml")):
             text = path.read_text(encoding="utf-8")

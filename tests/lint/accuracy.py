@@ -17,6 +17,9 @@ import yaml
 TRAIN = "configs/measurements/train.yaml"
 MEMORY = "configs/measurements/memory.yaml"
 SERVE = "configs/measurements/serve.yaml"
+# Scored apart: what they measure, and whether coefficients are fitted to them.
+FURTHER = {"train-2": ("step time", True), "small-steps": ("step time", True), "memory-2": ("memory", False)}
+RL = "rl"
 WORST = 20
 # Points of the picture: chips by the beginning of their names, colours that colour-blind readers can tell apart.
 SERIES = [("V100", ("v100",), "#999999"), ("A100", ("a100",), "#e69f00"), ("H100, H200, H800", ("h",), "#0072b2"),
@@ -111,6 +114,20 @@ def memory_tables(memory):
         f"do not state: {memory['summary']['made_to_fit']}."]
 
 
+def further_tables(sets, rl):
+    rows = [[f"`{name}`, {what}", "yes" if fitted else "no", *errors(sets[name]["summary"])]
+            for name, (what, fitted) in FURTHER.items()]
+    s = rl["summary"]
+    rows.append([f"`{RL}`, step", "no", s["rows"], s["predicted"], *(percent(s[k]) for k in (
+        "mean_abs_error", "median_abs_error", "p90_abs_error", "max_abs_error")), percent(s["bias"], True), ""])
+    out = table(["set", "fitted to", *ERRORS], rows)
+    for name in ("train-2", "memory-2"):
+        out += ["", f"`{name}` by source:", "", *group_table(sets[name], "group")]
+    reasons = [[name, reason, count] for name, found in [*sets.items(), (RL, rl)]
+               for reason, count in sorted(found["summary"].get("skipped", {}).items())]
+    return out + ["", *table(["set", "left out", "rows"], reasons)]
+
+
 def series_of(chip):
     return next(i for i, (_, starts, _) in enumerate(SERIES) if chip.startswith(starts))
 
@@ -164,31 +181,34 @@ def replace(text, name, rows):
     return pattern.sub(lambda m: m.group(1) + "\n".join(rows) + "\n" + m.group(2), text)
 
 
-def unused(root, file):
+def unused(file):
     """Declared names that no row uses."""
-    document = yaml.load((root / file).read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    document = yaml.load(file.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     out = []
     for part, key in (("models", "model"), ("sources", "source")):
-        used = {row[key] for row in document["rows"]}
-        out += [f"{file}: {part}: nothing uses {name}" for name in document.get(part, {}) if name not in used]
+        used = {{**document.get("common", {}), **row}[key] for row in document["rows"]}
+        out += [f"{file.name}: {part}: nothing uses {name}" for name in document.get(part, {}) if name not in used]
     return out
 
 
 def main():
     root = pathlib.Path(sys.argv[1])
     binary = os.path.abspath(sys.argv[2])
-    problems = unused(root, TRAIN) + unused(root, MEMORY) + unused(root, SERVE)
+    problems = [p for path in sorted((root / "configs/measurements").glob("*.yaml")) for p in unused(path)]
     train = validate(root, binary, TRAIN)
     memory = validate(root, binary, MEMORY)
     serving = validate(root, binary, SERVE)
     ideal = validate(root, binary, TRAIN, "--efficiency", "ideal")
+    further = {name: validate(root, binary, f"configs/measurements/{name}.yaml") for name in FURTHER}
+    rl = validate(root, binary, f"configs/measurements/{RL}.yaml")
     path = root / "docs/accuracy.md"
     text = path.read_text(encoding="utf-8")
     wanted = text
     for name, rows in (("overall", overall_table(train, ideal)), ("chips", group_table(train, "chip")),
                        ("frameworks", group_table(train, "framework")), ("precisions", group_table(train, "precision")),
                        ("worst", worst_table(train)), ("left-out", left_out_table(train, memory)),
-                       ("memory", memory_tables(memory)), ("serving-left-out", serving_left_out_table(serving))):
+                       ("memory", memory_tables(memory)), ("further", further_tables(further, rl)),
+                       ("serving-left-out", serving_left_out_table(serving))):
         wanted = replace(wanted, name, rows)
     svg = root / "docs/accuracy.svg"
     drawn = picture(train)

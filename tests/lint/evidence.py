@@ -36,7 +36,7 @@ def document(root, binary):
                 degrees = dict(re.findall(r"(\w+) (\d+)", row["degrees"]))
                 ways[key] = max(ways[key], int(degrees[WAYS[mechanism]]))
     lines = ["# Written by tests/lint/evidence.py --update.", "schema: scalecalc-evidence/1", "name: train",
-             f'source: "{len(rows)} runs of configs/measurements/train.yaml, predicted with the coefficients shipped"',
+             f'source: "{len(rows)} runs of configs/measurements, predicted with the coefficients shipped"',
              "runs:"]
     for (kind, chip, stack, mechanism), found in sorted(errors.items()):
         most = ways[kind, chip, stack, mechanism]

@@ -55,9 +55,10 @@ RC_GTEST_PROP(Readings, CornersBoundEveryMixOfCoefficients, ()) {
     c.value = std::min(c.value <= 1 ? 1.0 : 1e30, c.value * (1 + c.error * (*rc::gen::inRange(-10, 11)) / 10.0));
   };
   for (Coefficient& c : mix.matmul) pick(c);
-  for (Coefficient* c : {&mix.hbm, &mix.link_scale_up, &mix.link_scale_out, &mix.overlap_tp, &mix.overlap_fsdp,
-                         &mix.overlap_dp, &mix.overlap_ep, &mix.overlap_cp, &mix.overlap_pp, &mix.contention_scale_up,
-                         &mix.kernel_overhead, &mix.grouped_matmul, &mix.attention_backward, &mix.moe_imbalance}) {
+  for (Coefficient* c :
+       {&mix.hbm, &mix.link_scale_up, &mix.link_scale_out, &mix.overlap_tp, &mix.overlap_fsdp, &mix.overlap_dp,
+        &mix.overlap_ep, &mix.overlap_cp, &mix.overlap_pp, &mix.contention_scale_up, &mix.kernel_overhead,
+        &mix.host_overhead, &mix.grouped_matmul, &mix.attention_backward, &mix.moe_imbalance}) {
     pick(*c);
   }
   mix.moe_imbalance.value = std::max(1.0, mix.moe_imbalance.value);
@@ -123,6 +124,7 @@ RC_GTEST_PROP(Scaling, AllRatesTwiceAsFastHalvesTheStep, ()) {
     tier.switched.latency = tier.switched.latency / 2.0;
   }
   r.c->request.efficiency.kernel_overhead.value /= 2;
+  r.c->request.efficiency.host_overhead.value /= 2;
   r.c->request.efficiency.step_overhead.value /= 2;
   RC_ASSERT(std::abs(step_of(r.c->request, r.plan) - before / 2) <= 1e-12 * before);
 }

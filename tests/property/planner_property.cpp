@@ -131,9 +131,12 @@ class BruteForce {
   std::deque<Candidate> all() {
     walk(false);
     const auto runs = [&](Schedule schedule) {
-      const Layout layout{.pp = 2, .schedule = schedule};
-      return !request_.stack ||
-             !request_.stack->refusal(FactGroup::kPipeline, {layout, *request_.model, request_.workload, *request_.hw});
+      for (std::int64_t pp = 2; pp <= request_.model->layers(); ++pp) {  // some facts divide the layers by the stages
+        const Layout layout{.pp = pp, .schedule = schedule};
+        const SupportSubject subject{layout, *request_.model, request_.workload, *request_.hw};
+        if (!request_.stack || !request_.stack->refusal(FactGroup::kPipeline, subject)) return true;
+      }
+      return false;
     };
     if (runs(Schedule::kGpipe) && !runs(Schedule::k1F1B)) {
       any_.fix.schedule = Schedule::kGpipe;

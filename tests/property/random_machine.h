@@ -26,6 +26,7 @@ inline void draw_rates(HardwareSpec& hw, double links) {
   e.contention_scale_up.value = random_share() / 2;
   e.contention_scale_out.value = random_share() / 2;
   e.kernel_overhead.value = *rc::gen::element(0.0, 5e-6);
+  e.host_overhead.value = *rc::gen::element(0.0, 10e-6, 100e-6);
 }
 
 }  // namespace scalecalc::test

@@ -30,6 +30,7 @@ inline Efficiency imperfect() {
   e.link_scale_up = {0.8, 0.1, "test"};
   e.link_scale_out = {0.7, 0.2, "test"};
   e.kernel_overhead = {3e-6, 0.5, "test"};
+  e.host_overhead = {*rc::gen::element(0.0, 10e-6, 100e-6), 0.5, "test"};
   e.overlap_tp = {0.3, 0.5, "test"};
   e.overlap_fsdp = {0.8, 0.2, "test"};
   e.overlap_dp = {0.8, 0.2, "test"};

@@ -103,7 +103,7 @@ Workload workload(std::int64_t seq, double batch_seqs) {
           .batch_seqs = batch_seqs,
           .tokens = 1e12,
           .precision = precision_of("bf16"),
-          .optimizer = optimizer_of("adam")};
+          .optimizer = optimizer_of("adam", precision_of("bf16"))};
 }
 
 PlanRequest request(const ModelSpec& model, const HardwareSpec& hw, std::int64_t chips) {

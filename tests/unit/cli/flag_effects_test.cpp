@@ -29,12 +29,14 @@ struct FlagQuestion {
 constexpr const char* kNoTensorRanks = "no plan of the answer has tensor ranks, hidden or not";
 constexpr const char* kNoContextRanks = "no plan of the answer has context ranks";
 constexpr const char* kFewChips = "a chip or two meet the deadline";
+constexpr const char* kOneCopy =
+    "plans of the answer shard weights over all data ranks: no gradients go between copies";
 constexpr const char* kOneDomain = "chips of a group that small lie in one domain of every tier";
 
 const std::vector<FlagQuestion>& flag_questions() {
   static const std::vector<FlagQuestion> kAll{
       {"train llama3-8b --hw=h100-sxm --chips=16 --tokens=1T"},
-      {"train mixtral-8x7b --hw=h100-sxm --chips=16 --tokens=1T --fix=pp=1,remat=full"},
+      {"train mixtral-8x7b --hw=h100-sxm --chips=16 --tokens=1T --fix=pp=1,remat=full", {{"--dp-overlap", kOneCopy}}},
       {"train llama3-8b --hw=tpu-v5p --chips=64"},
       {"train llama3-8b --hw=h100-sxm --chips=16 --tokens=1T --mtbf=5000h"},
       {"train llama3-8b --hw=h100-sxm --chips=8 --lora=16"},

@@ -10,15 +10,22 @@ namespace {
 
 constexpr double kSeq = 2048;
 
-NetworkCost<double> costs(const ModelSpec& model, const InnerDegrees& inner,
-                          AttentionKernel attention = AttentionKernel::kFlash) {
-  const HardwareSpec hw = test::switched_chip();
+NetworkCost<double> costs_of(const ModelSpec& model, const InnerDegrees& inner, const Workload& workload,
+                             const HardwareSpec& hw = test::switched_chip()) {
   const Reader<double> reader;
   const ChipRates<double> chip = read_chip(reader, hw, hw.efficiency, DType::kBf16);
-  Workload workload = test::workload();
-  workload.attention = attention;
   return network_cost(reader, model, read_model(reader, model), chip, workload, inner);
 }
+
+NetworkCost<double> costs(const ModelSpec& model, const InnerDegrees& inner,
+                          AttentionKernel attention = AttentionKernel::kFlash) {
+  Workload workload = test::workload();
+  workload.attention = attention;
+  return costs_of(model, inner, workload);
+}
+
+/// Bytes of a microbatch that the layer keeps without remat.
+double kept_whole(const LayerCost<double>& cost) { return cost.saved[0].value(); }
 
 LayerCost<double> cost_of(const LayerKind& kind, const InnerDegrees& inner, bool parallel = false) {
   ModelSpec model = test::hybrid_model(7, parallel);
@@ -60,6 +67,16 @@ TEST(TensorCommunication, OneSumPerPartThatEndsInARowDividedProjection) {
   }
 }
 
+/// Forward the head's input is gathered. Backward its gradient is scattered and, for the weights' gradient, the input
+/// gathered again; the embedding has no such input.
+TEST(TensorCommunication, TheHeadGathersItsInputAgain) {
+  const NetworkCost<double> sharded = costs(test::dense_model(1), kSequence);
+  EXPECT_EQ(sharded.head.forward.tp_gathers, 1);
+  EXPECT_EQ(sharded.head.backward.tp_gathers, 2);
+  EXPECT_EQ(sharded.embedding.backward.tp_gathers, 1);
+  EXPECT_EQ(costs(test::dense_model(1), kTensor).head.backward.tp_reduces, 1);
+}
+
 /// PaLM, arXiv:2204.02311: mixer and MLP of a parallel block share their input and their sum.
 TEST(TensorCommunication, AParallelBlockSumsOnce) {
   const LayerKind kind{MixerKind::kFull, FfnKind::kDense};
@@ -85,6 +102,22 @@ TEST(TensorsKept, InputsThatStayGatheredAreWhole) {
   EXPECT_DOUBLE_EQ(kept(kind, kSequence, workload) - sharded, 2 * kSeq * 1024 * 2 * 3 / 4) << "two of them, of 4 ranks";
 }
 
+/// Two gathers of gradients and two scatters are left of six. Selective remat drops both inputs and gathers them again,
+/// as does the part that attention or mlp leaves alone; a part that runs again has its own two exchanges.
+TEST(TensorCommunication, InputsThatStayGatheredAreNotGatheredAgain) {
+  Workload workload = test::workload();
+  workload.memory.keeps_gathered = true;
+  const LayerCost<double> cost = costs_of(test::dense_model(1), kSequence, workload).kinds[0];
+  EXPECT_EQ(cost.forward.tp_gathers, 4);
+  EXPECT_EQ(cost.backward.tp_gathers, 4);
+  const auto again = [&](Remat remat) { return cost.recompute[static_cast<std::size_t>(remat)].tp_gathers; };
+  EXPECT_EQ(again(Remat::kNone), 0);
+  EXPECT_EQ(again(Remat::kSelective), 2);
+  EXPECT_EQ(again(Remat::kAttention), 2 + 1);
+  EXPECT_EQ(again(Remat::kMlp), 2 + 1);
+  EXPECT_EQ(again(Remat::kFull), 4);
+}
+
 TEST(TensorsKept, ExpertsOutputsGoWhereTheStackWeightsTheirInputs) {
   const LayerKind kind{MixerKind::kFull, FfnKind::kMoe};
   const ModelSpec model = test::hybrid_model(7, false);
@@ -93,6 +126,19 @@ TEST(TensorsKept, ExpertsOutputsGoWhereTheStackWeightsTheirInputs) {
   workload.memory.keeps_expert_outputs = false;
   EXPECT_DOUBLE_EQ(all - kept(kind, {}, workload),
                    kSeq * 2 * static_cast<double>(model.moe->top_k * model.moe->latent));
+}
+
+/// Four ranks that share every expert gather the tokens: the dispatched copies and the outputs, 2 x 1,024 elements of a
+/// token each, are whole on all four, a quarter on each rank that has experts of its own. Gate, up and their product
+/// are a quarter either way.
+TEST(TensorsKept, RanksOfOneExpertKeepTheGatheredTokensWhole) {
+  ModelSpec model = test::moe_model();
+  model.kinds = {{MixerKind::kNone, FfnKind::kMoe}};
+  model.layer_kind = {0};
+  const double apart = kept_whole(costs(model, kSequence).kinds[0]);
+  InnerDegrees together = kSequence;
+  together.etp = 4;
+  EXPECT_DOUBLE_EQ(kept_whole(costs(model, together).kinds[0]) - apart, 2 * kSeq * 2 * 1024 * 2 * 3 / 4);
 }
 
 /// Both normed inputs and the activation function's output feed matmuls.
@@ -133,6 +179,86 @@ TEST(ExpertCommunication, LatentExpertsSendLatentTokens) {
   EXPECT_EQ(costs(model, inner).kinds[0].forward.ep_bytes.value(), kSeq * 2 * 512 * (2 + 2));
   model.moe->latent = 0;
   EXPECT_EQ(costs(model, inner).kinds[0].forward.ep_bytes.value(), kSeq * 2 * 1024 * (2 + 2));
+}
+
+/// Five iterations of 4 m^2 n + 2 m^3 on m x n. Experts of 1,024 x 256: 5 (4 x 256 + 2 x 256^2 / 1,024) = 5,760 of each
+/// element of 8 x 3 matrices, half of them on each of two ranks. Queries and output 1,024 square: 5 x 6 x 1,024 of
+/// each; keys with values 1,024 x 512: 5 (4 x 512 + 2 x 512^2 / 1,024); the router's short side is its eight experts.
+TEST(Muon, TheShortSideIsTheMatrixsOwn) {
+  ModelSpec model = test::moe_model();
+  model.kinds = {{MixerKind::kFull, FfnKind::kMoe}};
+  model.layer_kind = {0};
+  model.moe->d_ff = 256;
+  model.moe->shared_experts = model.moe->shared_d_ff = 0;
+  Workload workload = test::workload();
+  EXPECT_EQ(costs_of(model, {}, workload).kinds[0].orthogonal_experts.value(), 0) << "Adam";
+  workload.optimizer = optimizer_of("muon", workload.precision);
+  const NetworkCost<double> cost = costs_of(model, {.ep = 2}, workload);
+  EXPECT_DOUBLE_EQ(cost.kinds[0].orthogonal_experts.value(), 8.0 * 3 * 1024 * 256 * 5760 / 2);
+  const double square = 2.0 * 1024 * 1024 * 5 * 6 * 1024;
+  const double keys = 1024.0 * 512 * 5 * (4 * 512 + 2 * 512.0 * 512 / 1024);
+  const double router = 1024.0 * 8 * 5 * (4 * 8 + 2 * 8.0 * 8 / 1024);
+  EXPECT_DOUBLE_EQ(cost.kinds[0].orthogonal.value(), square + keys + router);
+  EXPECT_EQ(cost.head.orthogonal.value(), 0);
+}
+
+/// One sequence of 16 tokens, two of eight experts each, is bound by memory. Each of three matrices of 1,024 x 1,024 an
+/// expert, 8 x 2^20 weights w, with 32 rows: the input's gradient moves 2 (32 x 1,024 x 2 + w) bytes, the weights'
+/// reads 2 x 32 x 2,048 and adds to fp32 gradients, 8 w.
+TEST(WeightGradients, AreAddedToThoseThatAreThere) {
+  ModelSpec model = test::moe_model();
+  model.kinds = {{MixerKind::kNone, FfnKind::kMoe}};
+  model.layer_kind = {0};
+  model.moe->shared_experts = model.moe->shared_d_ff = 0;
+  Workload workload = test::workload(16, 1);
+  const LayerCost<double> fp32 = costs_of(model, {}, workload).kinds[0];
+  workload.memory.gradient_bytes["bf16"] = 2;
+  const LayerCost<double> half = costs_of(model, {}, workload).kinds[0];
+  const double weights = 8.0 * 1024 * 1024;
+  const double hbm = test::switched_chip().hbm_bandwidth.value();
+  // The router's 1,024 x 8 weights are added to as well.
+  EXPECT_NEAR((fp32.backward.work.hbm - half.backward.work.hbm).value(), (3 * weights + 8192) * (8 - 4) / hbm, 1e-12);
+  const double each = 2 * 32 * 2048 + 8 * weights;
+  const double router = 2 * 16 * (1024 + 8) + 8 * 8192;
+  EXPECT_NEAR(fp32.weight_gradient.value(), (3 * each + router) / hbm, 1e-12);
+}
+
+/// 2,048 tokens, two of eight experts each, of width 1,024 to 1,024 and back. The fullest rank has 1.25 times the mean:
+/// that much more is sent there and back, 2,048 x 2 x 1,024 x (2 + 2) bytes; multiplied, 2 x 2 x 1,024^2 FLOPs in each
+/// of three matrices; and kept, the dispatched copy, gate, up, their product and the output of every token and choice.
+TEST(ExpertLoad, TheFullestRanksTokensAreSentMultipliedAndKept) {
+  ModelSpec model = test::moe_model();
+  model.kinds = {{MixerKind::kNone, FfnKind::kMoe}};
+  model.layer_kind = {0};
+  HardwareSpec hw = test::switched_chip();
+  const InnerDegrees inner{.ep = 4};
+  const LayerCost<double> mean = costs_of(model, inner, test::workload(), hw).kinds[0];
+  hw.efficiency.moe_imbalance.value = 1.25;
+  const LayerCost<double> fullest = costs_of(model, inner, test::workload(), hw).kinds[0];
+  EXPECT_DOUBLE_EQ(fullest.forward.ep_bytes.value(), 1.25 * kSeq * 2 * 1024 * (2 + 2));
+  EXPECT_DOUBLE_EQ(fullest.backward.ep_bytes.value() / mean.backward.ep_bytes.value(), 1.25);
+  const double matrices = kSeq * 2 * 3 * 2 * 1024 * 1024;
+  EXPECT_GT((fullest.forward.work.flops - mean.forward.work.flops).value(), 0.25 * matrices);
+  EXPECT_DOUBLE_EQ(kept_whole(fullest) - kept_whole(mean), 0.25 * kSeq * 2 * 5 * 1024 * 2);
+  EXPECT_EQ(fullest.expert_parameters, mean.expert_parameters);
+  Workload even = test::workload();
+  even.balanced_experts = true;
+  EXPECT_EQ(kept_whole(costs_of(model, inner, even, hw).kinds[0]), kept_whole(mean));
+  const LayerCost<double> alone = costs_of(model, {}, test::workload(), hw).kinds[0];
+  EXPECT_EQ(kept_whole(alone), kept_whole(mean)) << "without expert ranks every rank has the tokens that it routes";
+}
+
+/// Two choices of 2,048 tokens, 512 wide: out in a byte and back in two. The backward sends the outputs' gradients out
+/// as the forward sent tokens (DeepSeek-V3, arXiv:2412.19437 section 3.3.3), and theirs of the inputs back.
+TEST(ExpertCommunication, Fp8RecipesDispatchGradientsInEightBitsToo) {
+  ModelSpec model = test::hybrid_model();
+  model.kinds = {{MixerKind::kNone, FfnKind::kMoe}};
+  model.layer_kind = {0};
+  Workload workload = test::workload();
+  workload.precision = precision_of("fp8");
+  const LayerCost<double> cost = costs_of(model, {.ep = 4}, workload).kinds[0];
+  EXPECT_EQ(cost.forward.ep_bytes.value(), kSeq * 2 * 512 * (1 + 2));
+  EXPECT_EQ(cost.backward.ep_bytes.value(), kSeq * 2 * 512 * (1 + 2));
 }
 
 TEST(ParametersPerChip, StateProjectionsAreRepeatedBeyondTheirGroups) {

@@ -100,6 +100,26 @@ TEST_F(Recipes, OptimizerStateOffTheChipCrossesTheHostsLink) {
   EXPECT_LT(kept.time.optimizer.value(), moved.time.optimizer.value());
 }
 
+/// State goes both ways at once. Eight chips of a host with 128 GB/s of DRAM read and write 16 GB/s each, 8 of it
+/// either way; two on one uplink of 32 GB/s have 16 each way, as has one that reaches half of it.
+TEST_F(Recipes, ChipsShareTheirHostsMemoryAndUplinks) {
+  LayoutFilter fix = one_stage();
+  fix.zero = 0;
+  fix.offload = kOffloadOptimizer;
+  const Plan alone = first(nodes, fix);
+  const double state = alone.memory.host.value();
+  EXPECT_NEAR(alone.time.optimizer.value(), state / 32e9, 1e-9);
+  HardwareSpec shared = nodes;
+  shared.host_memory_bandwidth = BytesPerSecond(128e9);
+  EXPECT_NEAR(first(shared, fix).time.optimizer.value(), state / 8e9, 1e-9);
+  shared = nodes;
+  shared.uplink_chips = 2;
+  EXPECT_NEAR(first(shared, fix).time.optimizer.value(), state / 16e9, 1e-9);
+  shared = nodes;
+  shared.efficiency.link_host.value = 0.5;
+  EXPECT_NEAR(first(shared, fix).time.optimizer.value(), state / 16e9, 1e-9);
+}
+
 TEST_F(Recipes, ActivationsAndWeightsHideUnderTheWorkBesideThem) {
   LayoutFilter fix = one_stage();
   fix.remat = Remat::kNone;

@@ -75,6 +75,58 @@ TEST_F(Step, BubbleOfEqualStages) {
   EXPECT_NEAR(interleaved.time.bubble.value(), flat.time.bubble.value() / 4, 2e-2 * flat.time.bubble.value());
 }
 
+/// Kernels of a microbatch on one chip, as docs/model.md counts them: one an operation forward, two backward, of which
+/// attention has one; a head of its own.
+double launches_of_microbatch(const ModelSpec& model) {
+  const ModelOps<double> ops = read_model(Reader<double>{}, model);
+  double out = 0;
+  const auto add = [&](const std::vector<Op<double>>& list, double times) {
+    for (const Op<double>& op : list) {
+      if (op.kind == OpKind::kVector && op.reads <= 0) continue;
+      out += times * (op.kind == OpKind::kAttention ? 2 : 3);
+    }
+  };
+  for (const std::uint8_t kind : model.layer_kind) add(ops.kinds[kind], 1);
+  add(ops.embedding, 1);
+  add(ops.head, 1);
+  return out;
+}
+
+/// [HOST] Where launching takes a second each, it is all that a step takes; where it takes a nanosecond, nothing.
+TEST_F(Step, TakesTheLongerOfChipAndHost) {
+  PlanRequest request = test::request(model, nodes, 1);
+  request.fix.remat = Remat::kNone;
+  request.fix.micro_batch_seqs = 1;
+  const Plan free = first(request);
+  const double microbatches = static_cast<double>(free.layout.grad_accum);
+  request.efficiency.host_overhead.value = 1e-9;
+  EXPECT_EQ(first(request).step_s, free.step_s);
+  request.efficiency.host_overhead.value = 1;
+  const double rest = free.time.optimizer.value() + request.efficiency.step_overhead.value;
+  EXPECT_NEAR(first(request).step_s, microbatches * launches_of_microbatch(model) + rest, 1e-9 * microbatches);
+  // Norm, q, k, v, output, sum, norm, gate, up, activation, down and sum of three, attention of two; at the ends
+  // lookup, norm, projection and loss.
+  EXPECT_EQ(launches_of_microbatch(model), 8 * (12 * 3 + 2) + 4 * 3);
+}
+
+TEST_F(Step, HostLaunchesNothingThatIsCapturedOrCompiled) {
+  PlanRequest request = test::request(model, nodes, 1);
+  request.fix.remat = Remat::kNone;
+  request.fix.micro_batch_seqs = 1;
+  const double free = first(request).step_s;
+  request.efficiency.host_overhead.value = 1;
+  request.workload.runtime.compiled = true;
+  EXPECT_EQ(first(request).step_s, free);
+  request.workload.runtime.compiled = false;
+  request.workload.graphs = GraphCapture::kLayer;
+  const Plan layer = first(request);
+  const double replays = 2 * (8 + 2);  // forward and backward of eight layers and two ends
+  const double rest = layer.time.optimizer.value() + request.efficiency.step_overhead.value;
+  EXPECT_NEAR(layer.step_s, static_cast<double>(layer.layout.grad_accum) * replays + rest, 1e-9 * layer.step_s);
+  request.workload.graphs = GraphCapture::kStep;
+  EXPECT_EQ(first(request).step_s, free);
+}
+
 TEST_F(Step, FullRematCostsAThirdMoreCompute) {
   PlanRequest request = test::request(model, nodes, 8);
   request.fix = {.tp = 1, .cp = 1, .pp = 1, .zero = 1, .micro_batch_seqs = 1, .remat = Remat::kNone};
@@ -111,6 +163,25 @@ TEST_F(Step, ZeroStagesDivideStates) {
   EXPECT_GT(zero3.buffers.value(), 0) << "gathered layers";
 }
 
+/// Weights of 4 bytes are their own master copy: 4 + 4 + 8 = 16 bytes a parameter with Adam. An update reads the
+/// gradient and reads and writes moments and weights, 4 + 2 x 12 bytes.
+TEST_F(Step, Fp32WeightsAreTheirOwnMaster) {
+  nodes.matmul_peak[static_cast<std::size_t>(DType::kFp32)] = FlopsPerSecond(50e12);
+  PlanRequest request = test::request(model, nodes, 8);
+  request.workload.precision = precision_of("fp32");
+  request.workload.optimizer = optimizer_of("adam", request.workload.precision);
+  EXPECT_EQ(request.workload.optimizer.update_bytes, 4 + 2 * 12);
+  request.fix = {.tp = 1, .cp = 1, .pp = 1, .zero = 0, .micro_batch_seqs = 1, .remat = Remat::kNone};
+  const MemoryUse<double> memory = first(request).memory;
+  const double parameters = memory.weights.value() / 4;
+  EXPECT_DOUBLE_EQ((memory.weights + memory.gradients + memory.optimizer).value(), 16 * parameters);
+  request.workload.memory.sharded_master = true;
+  request.fix.zero = 3;
+  request.fix.dp = 1;
+  const MemoryUse<double> sharded = first(request).memory;
+  EXPECT_DOUBLE_EQ((sharded.weights + sharded.gradients + sharded.optimizer).value(), 16 * parameters / 8);
+}
+
 /// FSDP shards fp32 weights: 4 + 4 + 8 bytes per parameter; the allocator wastes its share of what comes and goes.
 TEST_F(Step, AStacksMemoryIsItsOwn) {
   PlanRequest request = test::request(model, nodes, 8);
@@ -134,6 +205,23 @@ TEST_F(Step, AStacksMemoryIsItsOwn) {
   EXPECT_EQ(bare.buffers.value(), 0);
 }
 
+/// Eight layers of 1,024 x (1,024 + 512 + 1,024) + 3 x 1,024 x 4,096 weights and two norms are there in two more bytes,
+/// by rows and by columns; head and embedding compute in 16 bits.
+TEST_F(Step, CopiesThatEightBitMatmulsReadAreKept) {
+  PlanRequest request = test::request(model, nodes, 8);
+  request.workload.precision = precision_of("fp8");
+  request.fix = {.tp = 1, .cp = 1, .pp = 1, .zero = 1, .micro_batch_seqs = 1, .remat = Remat::kNone};
+  const double plain = first(request).memory.weights.value();
+  request.workload.memory.cached_weights["fp8"] = 2;
+  const double layers = 8 * (1024.0 * (1024 + 512 + 1024) + 3 * 1024 * 4096 + 2 * 1024);
+  EXPECT_DOUBLE_EQ(first(request).memory.weights.value() - plain, 2 * layers);
+  request.fix.zero = 3;
+  request.fix.dp = 1;
+  const double sharded = first(request).memory.weights.value();
+  request.workload.memory.cached_weights.clear();
+  EXPECT_EQ(first(request).memory.weights.value(), sharded);
+}
+
 /// What waits for the update takes the place of activations that are gone, and counts where it is more.
 TEST_F(Step, GradientsOnTheirWayCountBeyondActivations) {
   PlanRequest request = test::request(model, nodes, 8);
@@ -144,6 +232,57 @@ TEST_F(Step, GradientsOnTheirWayCountBeyondActivations) {
   const MemoryUse<double> waiting = first(request).memory;
   const double parameters = waiting.weights.value() / 2;
   EXPECT_DOUBLE_EQ((waiting.update + waiting.activations + waiting.logits + waiting.buffers).value(), parameters * 50);
+}
+
+/// The first and the last of two stages in a node send each other the gradients of 32,000 x 1,024 weights in 4 bytes,
+/// at 400 GB/s after 10 us.
+TEST_F(Step, StagesExchangeTheGradientsOfATiedEmbedding) {
+  PlanRequest request = test::request(model, nodes, 2);
+  request.fix = {.dp = 1,
+                 .tp = 1,
+                 .cp = 1,
+                 .pp = 2,
+                 .vpp = 1,
+                 .zero = 0,
+                 .micro_batch_seqs = 1,
+                 .remat = Remat::kNone,
+                 .schedule = Schedule::k1F1B,
+                 .split = ChunkEnds{}};
+  EXPECT_EQ(first(request).time.dp.value(), 0);
+  model.tied_embeddings = true;
+  EXPECT_NEAR(first(request).time.dp.value(), 1e-5 + 32000.0 * 1024 * 4 / 400e9, 1e-9);
+  request.slices = slices_of(nodes, 1, 1);
+  request.fix.pp = 1;
+  request.fix.schedule.reset();
+  EXPECT_EQ(first(request).time.dp.value(), 0) << "one stage holds it once";
+}
+
+/// A module has logits of its own, 2,048 x 32,000 x 8 bytes, and keeps in 16 bits the embedding, both norms' outputs
+/// and the projection's, and of its final norm the input and the output: 6 x 1,024 elements a token. Its layer is one
+/// more.
+TEST_F(Step, PredictionModulesKeepLogitsOfTheirOwn) {
+  PlanRequest request = test::request(model, nodes, 8);
+  request.fix = {.tp = 1,
+                 .cp = 1,
+                 .pp = 1,
+                 .zero = 1,
+                 .micro_batch_seqs = 1,
+                 .remat = Remat::kNone,
+                 .offload = 0,
+                 .loss = LossKind::kWhole};
+  const MemoryUse<double> without = first(request).memory;
+  model.mtp_layers = 1;
+  model.mtp_kind = 0;
+  const MemoryUse<double> with = first(request).memory;
+  EXPECT_DOUBLE_EQ((with.logits - without.logits).value(), 2048.0 * (32000 * 8 + 6 * 1024 * 2));
+  model = test::dense_model(9);
+  EXPECT_DOUBLE_EQ(first(request).memory.activations.value(), with.activations.value());
+  request.fix.loss = LossKind::kChunked;
+  const MemoryUse<double> chunked = first(request).memory;
+  model = test::dense_model();
+  model.mtp_layers = 1;
+  EXPECT_DOUBLE_EQ((first(request).memory.logits - chunked.logits).value(), 2048.0 * (1024 * 4 + 6 * 1024 * 2))
+      << "one chunk of logits at a time, and the input gradients of both heads";
 }
 
 TEST_F(Step, ExpertsDivideOverTheirRanks) {

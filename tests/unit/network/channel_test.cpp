@@ -125,11 +125,38 @@ TEST_F(Switched, MeshGivesAGroupOnlyTheLinksBetweenItsMembers) {
   EXPECT_DOUBLE_EQ(channel(hw, slice, members(2, 1, 1)).gather.value(), 1.0 / 2 / 50e9);
 }
 
-TEST(Routing, CopiesToOtherNodes) {
-  EXPECT_DOUBLE_EQ(copies_to_other_nodes(8, {.top_k = 1}), 7.0 / 8) << "one expert: plain all-to-all";
-  // Eight experts on eight nodes reach 8 (1 - (7/8)^8) = 5.25 distinct nodes, seven eighths of them elsewhere.
-  EXPECT_NEAR(copies_to_other_nodes(8, {.top_k = 8}), 5.2509 * 7 / 8, 1e-3);
-  EXPECT_DOUBLE_EQ(copies_to_other_nodes(8, {.top_k = 8, .node_limit = 4}), 4 * 7.0 / 8);
+TEST(Routing, ATokenGoesOnceToEachNode) {
+  EXPECT_DOUBLE_EQ(copies_beyond(8, 8, {.top_k = 1}), 7.0 / 8) << "one expert: plain all-to-all";
+  // Eight experts on eight nodes reach 8 (1 - (7/8)^8) = 5.25 distinct nodes, seven eighths of them elsewhere, half of
+  // them under the other of two leaves.
+  EXPECT_NEAR(copies_beyond(8, 8, {.top_k = 8}), 5.2509 * 7 / 8, 1e-3);
+  EXPECT_NEAR(copies_beyond(2, 8, {.top_k = 8}), 5.2509 / 2, 1e-3);
+}
+
+/// DeepSeek-V3: 8 experts in 4 of 8 groups. On 16 nodes a group spans two, so the four chosen lie on eight: 8 (1 -
+/// (7/8)^8) = 5.2511. On eight nodes: 4 (1 - (3/4)^8) = 3.5995. On four, of two groups each, a node has none, one or
+/// both of its groups chosen in 15, 40 and 15 of 70 cases: 4 (1 - (15 + 40 (3/4)^8 + 15 (1/2)^8) / 70) = 2.9107.
+TEST(Routing, GroupsOfTheRouterSpreadOverNodes) {
+  const Routing routing{.top_k = 8, .n_group = 8, .topk_group = 4};
+  EXPECT_NEAR(copies_beyond(16, 16, routing), 5.2511 * 15 / 16, 1e-4);
+  EXPECT_NEAR(copies_beyond(8, 8, routing), 3.5995 * 7 / 8, 1e-4);
+  EXPECT_NEAR(copies_beyond(4, 4, routing), 2.9107 * 3 / 4, 1e-4);
+  const Routing all{.top_k = 8, .n_group = 8, .topk_group = 8};
+  EXPECT_DOUBLE_EQ(copies_beyond(8, 8, all), copies_beyond(8, 8, {.top_k = 8}));
+}
+
+/// Three nodes and two groups, of which one is chosen, two experts in it: the outer nodes have two thirds of a group,
+/// the middle one a third of each. Chance of an expert there: 1/2 (1 - (1/3)^2) = 4/9 and 1 - (2/3)^2 = 5/9; in all
+/// 13/9.
+TEST(Routing, ANodeMayHoldPartsOfGroups) {
+  EXPECT_NEAR(copies_beyond(3, 3, {.top_k = 2, .n_group = 2, .topk_group = 1}), 13.0 / 9 * 2 / 3, 1e-12);
+}
+
+/// Eight nodes under two leaves: 5.25113 copies, half of which cross the spine, of eight slots.
+TEST_F(Switched, CopiesAreCountedByNodeBeyondTheLeafToo) {
+  hw.network[2].switched.bandwidth_per_chip = BytesPerSecond(10e9);
+  const Channel<double> c = channel(hw, slice, members(8, 4, 2), {.top_k = 8});
+  EXPECT_NEAR(c.all_to_all.value(), 5.25113 / 2 / 8 / 10e9, 1e-16);
 }
 
 TEST(Collectives, AGroupOfOneIsFree) {

@@ -49,6 +49,20 @@ TEST(ServingCost, CausesSumToTheStep) {
   EXPECT_DOUBLE_EQ(sum, t.total().value());
 }
 
+/// Every rank waits for the fullest one, to which 1.25 times the mean is sent; what a message waits does not grow.
+TEST(ServingCost, TheFullestExpertRankIsSentItsTokens) {
+  Subject s(test::moe_model());
+  s.system.efficiency.serving.overlap.value = 0;
+  const auto sent = [&] {
+    const ServingCost<double> cost = s.cost({.ep = 4, .etp = 1, .attention_dp = 4});
+    return cost.decode_step(192, 1000).collectives.value() - cost.decode_step(64, 1000).collectives.value();
+  };
+  const double mean = sent();
+  s.system.efficiency.serving.expert_imbalance.value = 1.25;
+  EXPECT_GT(mean, 0);
+  EXPECT_NEAR(sent() / mean, 1.25, 1e-9);
+}
+
 /// 512 rows of 1,024 elements in 16 bits are 1 MiB, summed after each half of 8 layers, and the logits are gathered:
 /// what `collective` says of the same bytes with the same kernels.
 TEST(ServingCost, CollectivesAreTheNetworks) {

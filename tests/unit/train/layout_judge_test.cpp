@@ -53,7 +53,7 @@ TEST(WhyNot, OfTwoIllegalPinsEachIsNamedWithItsNearest) {
 
 TEST(WhyNot, EveryIllegalLayoutNamesARule) {
   const std::pair<LayoutFilter, const char*> cases[] = {
-      {{.fsdp = 8, .zero = 1}, "fsdp 8 shards weights, which zero 1 does not"},
+      {{.fsdp = 8, .zero = 0}, "fsdp 8 shards weights, which zero 0 does not"},
       {{.dp = 64, .fsdp = 1, .cp = 1, .zero = 3}, "dp 64 counts whole copies: ZeRO-3 over 64 ranks is fsdp=64"},
       {{.pp = 4, .vpp = 2, .schedule = Schedule::k1F1B}, "vpp 2 is the interleaved schedule or GPipe, not 1f1b"},
       {{.pp = 1, .schedule = Schedule::kInterleaved}, "the interleaved schedule needs pp above 1"},
@@ -72,6 +72,13 @@ TEST(WhyNot, EveryIllegalLayoutNamesARule) {
     EXPECT_EQ(v.outcome, LayoutOutcome::kIllegal) << pins_text(pins);
     EXPECT_TRUE(has(v.obstacles, rule)) << pins_text(pins) << ": " << (v.obstacles.empty() ? "" : v.obstacles.front());
   }
+}
+
+TEST(WhyNot, Zero1WithinGroupsOfDataRanksIsLegal) {
+  const LayoutVerdict v = verdict(small(), {.dp = 8, .fsdp = 8, .tp = 1, .cp = 1, .pp = 1, .zero = 1});
+  EXPECT_NE(v.outcome, LayoutOutcome::kIllegal);
+  ASSERT_TRUE(v.plan);
+  EXPECT_EQ(v.plan->plan.layout.fsdp, 8);
 }
 
 TEST(WhyNot, ALegalLayoutNeverGetsAnObstacle) {

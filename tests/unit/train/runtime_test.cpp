@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "config/catalog.h"
 #include "support/scratch.h"
 #include "train/question.h"
+#include "train/resolve.h"
 
 namespace scalecalc {
 namespace {
@@ -75,6 +77,14 @@ TEST(Runtime, AnotherMicrobatchHidesTheExpertsExchange) {
   // All of it may hide; what is left is what its own kernels take from the compute.
   EXPECT_LT(part(q, "ep_exposed"), exposed / 2);
   EXPECT_FALSE(assumes(q, "--ep-overlap off"));
+}
+
+/// What the masks hold stands in tests/unit/cost/layer_cost_test.cpp.
+TEST(Runtime, DropoutIsOnWhereItIsAskedFor) {
+  TrainQuestion q = mixtral();
+  EXPECT_FALSE(resolve(q, Catalog()).workload.dropout);
+  q.dropout = true;
+  EXPECT_TRUE(resolve(q, Catalog()).workload.dropout);
 }
 
 TEST(Runtime, EvenLoadsLeaveNoOneWaiting) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cost/layout.h"
+
 #include "unit/validate/measured.h"
 
 namespace scalecalc {
@@ -111,6 +113,49 @@ TEST(ReadMeasurements, UnderstandsWhatWasOverlapped) {
 TEST(ReadMeasurements, AttentionIsTheRowsToSay) {
   EXPECT_EQ(test::measurement().attention, std::nullopt);
   EXPECT_EQ(test::measurement("  attention: unfused\n").attention, AttentionKernel::kUnfused);
+}
+
+TEST(ReadMeasurements, WhatIsCommonToAFileNeedNotBeRepeated) {
+  const std::string text =
+      "schema: scalecalc-measurements/1\n"
+      "held_out: true\n"
+      "models:\n"
+      "  tiny: {layers: 2, d_model: 64, heads: 4, head_dim: 16, ffn: 128, vocab: 100}\n"
+      "common: {source: nobody, model: tiny, chip: h100-sxm, chips: 1, seq_len: 64, precision: bf16}\n"
+      "rows:\n"
+      "  - {id: a, global_batch_seqs: 1, parallel: {dp: 1}, measured: {step_time_s: 1}}\n"
+      "  - {id: b, global_batch_seqs: 2, seq_len: 128, parallel: {dp: 1}, measured: {step_time_s: 2}}\n";
+  const std::vector<Measurement> rows = test::measurements(text);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].seq, 64);
+  EXPECT_EQ(rows[1].seq, 128) << "what a row says comes first";
+  EXPECT_EQ(rows[1].chip, "h100-sxm");
+  EXPECT_TRUE(is_held_out(read_yaml(text, "runs.yaml")));
+  EXPECT_FALSE(is_held_out(read_yaml(test::row_text(), "runs.yaml")));
+}
+
+TEST(ReadMeasurements, UnderstandsWhereTheStateLies) {
+  const Measurement own = test::measurement(
+      "  parallel: {dp: 8, zero_stage: 1, zero_group: 4}\n  offload: optimizer+weights\n  master_weights: false\n");
+  EXPECT_EQ(own.layout.zero_group, 4);
+  EXPECT_EQ(own.offload, kOffloadOptimizer | kOffloadWeights);
+  EXPECT_FALSE(own.master_weights);
+  const Measurement told = test::measurement(
+      "  parallel: {dp: 16, zero_stage: 1, notes: optimizer states sharded over 8 ranks only (hybrid ZeRO)}\n"
+      "  flags: {offload: FSDP CPU offload of parameters}\n");
+  EXPECT_EQ(told.layout.zero_group, 8);
+  EXPECT_EQ(told.offload, kOffloadOptimizer | kOffloadWeights);
+  const Measurement silent = test::measurement();
+  EXPECT_FALSE(silent.layout.zero_group);
+  EXPECT_EQ(silent.offload, 0);
+  EXPECT_TRUE(silent.master_weights);
+  EXPECT_EQ(problems_of(test::row_text("  offload: optimiser\n")).at(0).hint, "did you mean 'optimizer'?");
+}
+
+TEST(ReadMeasurements, WhetherAStepIsCompiledIsTheRowsToSay) {
+  EXPECT_EQ(test::measurement("  compile: true\n").compiled, true);
+  EXPECT_EQ(test::measurement("  flags: {torch_compile: false}\n").compiled, false);
+  EXPECT_FALSE(test::measurement().compiled);
 }
 
 TEST(ReadMeasurements, ReportsEveryProblemWithItsPlace) {

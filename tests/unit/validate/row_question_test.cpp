@@ -1,9 +1,11 @@
 #include "validate/row_question.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "model/accounting.h"
 #include "unit/validate/measured.h"
+#include "validate/training_validation.h"
 
 namespace scalecalc {
 namespace {
@@ -44,6 +46,47 @@ TEST(RowQuestion, DataWaysOfShardedWeightsAreSplit) {
   const RowQuestion all = question(test::measurement("  parallel: {dp: 8, zero_stage: 3}\n"));
   EXPECT_EQ(all.fix.dp, 1);
   EXPECT_EQ(all.fix.fsdp, 8);
+}
+
+/// ZeRO-1 within groups: a chip keeps and updates as much more as its group is smaller.
+TEST(RowQuestion, OptimizerStateLiesOnGroupsOfRanks) {
+  const auto ask = [](const std::string& group) {
+    std::string text = test::row_text("  parallel: {dp: 32, zero_stage: 1" + group + "}\n  recompute: none\n");
+    text.replace(text.find("chips: 8"), 8, "chips: 32");
+    RowQuestion q = question(test::measurements(text).front());
+    return evaluate(q).plan;
+  };
+  const Plan all = ask("");
+  const Plan eight = ask(", zero_group: 8");
+  EXPECT_EQ(eight.layout.dp, 4);
+  EXPECT_EQ(eight.layout.fsdp, 8);
+  EXPECT_EQ(eight.layout.zero, 1);
+  EXPECT_NEAR(eight.memory.optimizer.value(), 4 * all.memory.optimizer.value(), 1e-9 * eight.memory.optimizer.value());
+  EXPECT_EQ(eight.memory.weights.value(), all.memory.weights.value());
+  EXPECT_EQ(eight.memory.gradients.value(), all.memory.gradients.value());
+  EXPECT_NEAR(eight.time.optimizer.value(), 4 * all.time.optimizer.value(), 1e-9 * eight.time.optimizer.value());
+  const Plan whole = ask(", zero_group: 32");
+  EXPECT_EQ(whole.layout, all.layout) << "a group of all ranks is none";
+  EXPECT_EQ(refusal(test::measurement("  parallel: {dp: 8, zero_stage: 1, zero_group: 3}\n")),
+            "the degrees do not multiply to the chips");
+}
+
+TEST(RowQuestion, WhatLiesWithTheHostIsPinned) {
+  EXPECT_EQ(question(test::measurement("  offload: optimizer\n")).fix.offload, kOffloadOptimizer);
+  EXPECT_EQ(question(test::measurement()).fix.offload, 0);
+}
+
+TEST(RowQuestion, WeightsWithoutAnFp32CopyKeepTheirMomentsAlone) {
+  const RowQuestion q = question(test::measurement("  master_weights: false\n"));
+  EXPECT_EQ(q.resolved.workload.optimizer.state_bytes, 8) << "two moments of four bytes";
+  EXPECT_EQ(question(test::measurement()).resolved.workload.optimizer.state_bytes, 12);
+}
+
+TEST(RowQuestion, SchedulesInAVAreNotOthers) {
+  for (const char* schedule : {"v-half", "v-min", "zbv"}) {
+    const std::string degrees = fmt::format("  parallel: {{dp: 2, pp: 4, vpp: 2, schedule: {}}}\n", schedule);
+    EXPECT_EQ(refusal(test::measurement(degrees)), "the schedule is not modelled") << schedule;
+  }
 }
 
 TEST(RowQuestion, CoresOfAChipAreNotChips) {
@@ -209,7 +252,8 @@ TEST(RowQuestion, TakesTheCoefficientsOfItsStackWhereTheChipHasThem) {
   EXPECT_EQ(own.basis, StackBasis::kChip);
   EXPECT_DOUBLE_EQ(own.resolved.efficiency.hbm.value, 0.5);
   const RowQuestion other = row_question(rows[1], Catalog(), set, false);
-  EXPECT_EQ(other.basis, StackBasis::kFamily) << "the usual stack's, for which the family has factors";
+  EXPECT_EQ(rows[1].stack, "") << "software that the catalog does not know";
+  EXPECT_EQ(other.basis, StackBasis::kDefault) << "the usual stack's, which are not its own";
   EXPECT_EQ(other.resolved.efficiency.stack, "megatron");
 }
 

@@ -210,7 +210,10 @@ TEST_P(Shipped, EveryRowIsPredictedOrLeftOutWithAReason) {
 
 INSTANTIATE_TEST_SUITE_P(Measurements, Shipped,
                          testing::Values(std::tuple("train.yaml", Compared::kStepTime, 1005U),
-                                         std::tuple("memory.yaml", Compared::kMemory, 121U)));
+                                         std::tuple("memory.yaml", Compared::kMemory, 121U),
+                                         std::tuple("train-2.yaml", Compared::kStepTime, 203U),
+                                         std::tuple("memory-2.yaml", Compared::kMemory, 33U),
+                                         std::tuple("small-steps.yaml", Compared::kStepTime, 720U)));
 
 /// spec/stack_memory.h: nine of ten measured runs lie within the error of their stack's rules, of several at least.
 TEST(Validate, NineOfTenLieWithinTheErrorOfTheirStacksMemory) {
