@@ -55,7 +55,8 @@ const std::vector<FlagQuestion>& flag_questions() {
         {"--dp-overlap", kFewChips},
         {"--max", kFewChips}}},
       {"sensitivity llama3-8b --hw=h100-sxm --chips=8 --tokens=1T --fix=pp=1,remat=full",
-       {{"--tp-overlap", kNoTensorRanks}, {"--cp-comm", kNoContextRanks}}},
+       {{"--tp-overlap", kNoTensorRanks}, {"--cp-comm", kNoContextRanks}},
+       {"--dropout", "its masks fill memory, of which the answer says nothing"}},
       {"distill llama3.2-1b --teacher=llama3-8b --hw=h100-sxm --chips=8 --batch-seqs=64 --tokens=1B "
        "--teacher-on=stored "
        "--storage-bandwidth=100GB/s --fix=tp=1,pp=1",
@@ -66,7 +67,7 @@ const std::vector<FlagQuestion>& flag_questions() {
       {"rl llama3-8b --hw=h100-sxm --chips=8 --prompt=64 --generate=64 --prompts=8 --fix=tp=1,pp=1",
        {{"--cp-comm", kNoContextRanks}}},
       {"trace llama3-8b --hw=h100-sxm --chips=16 --batch-seqs=32 --plan=8",
-       {{"--tie", "plan 8 is shown whichever is recommended"}}},
+       {{"--tie", "plan 8 is shown whichever is recommended"}, {"--tp-overlap", kNoTensorRanks}}},
       {"validate train --only=chip=mi325x"},
       {"validate memory --only=chip=h100-sxm", {{"--memory", "it asks for what was asked"}}},
       {"validate serve --only=chip=mi300x"},
