@@ -55,8 +55,9 @@ const std::vector<FlagQuestion>& flag_questions() {
         {"--dp-overlap", kFewChips},
         {"--max", kFewChips}}},
       {"sensitivity llama3-8b --hw=h100-sxm --chips=8 --tokens=1T --fix=pp=1,remat=full",
-       {{"--tp-overlap", kNoTensorRanks}, {"--cp-comm", kNoContextRanks}},
-       {"--dropout", "its masks fill memory, of which the answer says nothing"}},
+       {{"--tp-overlap", kNoTensorRanks},
+        {"--cp-comm", kNoContextRanks},
+        {"--dropout", "its masks fill memory, of which the answer says nothing"}}},
       {"distill llama3.2-1b --teacher=llama3-8b --hw=h100-sxm --chips=8 --batch-seqs=64 --tokens=1B "
        "--teacher-on=stored "
        "--storage-bandwidth=100GB/s --fix=tp=1,pp=1",
