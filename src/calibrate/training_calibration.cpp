@@ -35,9 +35,9 @@ constexpr std::size_t kOwnRuns = 20;
 using StepRow = StepObservation;
 using StepRows = std::vector<const StepRow*>;
 
-/// A source with more of the rows than this is held out model by model, like one that is alone: the rest could not say
-/// what it does.
-constexpr double kNearlyAll = 0.9;
+/// A source with more of the rows than this is held out model by model, like one that is alone: without it fewer rows
+/// would be left to fit to than a fold usually holds out.
+constexpr double kNearlyAll = 1 - 1.0 / kUsualFolds;
 
 const std::string& part_of(const StepRow& row, HeldOut by) {
   return by == HeldOut::kModel ? row.row.model : row.row.group;
@@ -75,8 +75,9 @@ class TrainingFitter final : CrossFit {
     });
     take_kernels();
     if (rows_.empty() && kernels_.empty()) {
-      throw UserError(fmt::format("no measured step time of {} under {} can be used",
-                                  q_.family.empty() ? out_.hardware : out_.family, out_.stack),
+      throw UserError(fmt::format("no measured step time of {} under {} can be used{}",
+                                  q_.family.empty() ? out_.hardware : out_.family, out_.stack,
+                                  q_.only.empty() ? "" : ", of those that --only leaves"),
                       "scalecalc validate says why of each row; --stack NAME fits another software stack");
     }
     weigh();

@@ -246,8 +246,8 @@ void load_files(const Arguments& arguments, const Catalog& catalog, const std::s
   q.hw = load_hardware(hw_document, catalog, Unpublished::kAllowed);
   if (!model.empty()) q.model = load_model(model_document.document);
   if (!q.ideal) {
-    const std::string stack = q.model ? usual_stack(q.hw, *q.model, usual_seq(*q.model)) : q.hw.efficiency.stack;
-    q.memory = stack_memory(catalog, stack_of_framework(catalog, stack).value_or(""));
+    q.stack = q.model ? usual_stack(q.hw, *q.model, usual_seq(*q.model)) : q.hw.efficiency.stack;
+    q.memory = stack_memory(catalog, stack_of_framework(catalog, q.stack).value_or(""));
   }
   if (const auto other = arguments.value("--versus")) {
     q.versus = load_hardware(catalog.load(CatalogKind::kHardware, *other), catalog, Unpublished::kAllowed);

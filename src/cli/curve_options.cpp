@@ -59,7 +59,8 @@ std::vector<std::int64_t> chip_counts(FlagReader& reader, std::string_view text,
 
 std::span<const Mode> train_modes() {
   static constexpr std::array kTrainModes{
-      Mode{"one count of --chips without --pareto"},
+      Mode{.name = "one count of --chips without --pareto",
+           .draws = "steps of the plans, and time and memory of the best part by part"},
       Mode{.name = "a range of --chips",
            .why = "the fastest plan of each count is shown",
            .draws = "throughput over chips"},

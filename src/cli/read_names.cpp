@@ -45,7 +45,7 @@ std::optional<std::string> chip_named(const std::string& text, const Catalog& ca
   const std::size_t end = text.find_first_of("-_ /");
   if (end == std::string::npos) return std::nullopt;
   const std::string before = lower_case(text.substr(0, end));
-  const auto known = catalog.name_of(CatalogKind::kHardware, text.substr(end + 1));
+  auto known = catalog.name_of(CatalogKind::kHardware, text.substr(end + 1));
   if (!known) return std::nullopt;
   if (std::find(kHostWords.begin(), kHostWords.end(), before) != kHostWords.end()) return known;
   const ConfigNode document = catalog.load(CatalogKind::kHardware, *known);
@@ -137,8 +137,14 @@ class NameReader {
   }
 
  private:
+  /// The questions of a study share what their names mean.
   std::optional<NameMeant> meant(const std::string& text, CatalogKind kind) const {
-    return kind == CatalogKind::kModel ? model_meant(text, catalog_) : hardware_meant(text, catalog_);
+    const auto read = [&] {
+      return kind == CatalogKind::kModel ? model_meant(text, catalog_) : hardware_meant(text, catalog_);
+    };
+    if (catalog_.remembered() == nullptr) return read();
+    return *catalog_.remembered()->get<std::optional<NameMeant>>(
+        fmt::format("meant\n{}\n{}", static_cast<int>(kind), text), read);
   }
   bool takes_chips() const { return find_flag(command_.flags, "--chips") != nullptr; }
 
@@ -170,7 +176,7 @@ class NameReader {
     for (const std::string& item : comma_parts(arguments_.value(flag).value_or(""))) {
       const std::size_t price = std::min(item.find('@'), item.size());
       const std::string typed = item.substr(0, price);
-      const auto name = typed.find(':') == std::string::npos ? hardware_meant(typed, catalog_) : std::nullopt;
+      const auto name = typed.find(':') == std::string::npos ? meant(typed, CatalogKind::kHardware) : std::nullopt;
       const std::string size = name && name->chips ? fmt::format(":{}", *name->chips) : "";
       out.push_back(name ? name->name + size + item.substr(price) : item);
       if (name) note(*name, flag);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/text.h"
 #include "batch/condition.h"
 #include "cli/comma_list.h"
 #include "cli/commands.h"
@@ -30,6 +31,27 @@ std::vector<std::string> names_of(const Arguments& arguments, std::string_view f
     }
   }
   return out;
+}
+
+/// Before any work: a misspelt name of --only or --columns. A name that some answer of the command has is left to the
+/// answer. Nothing known: a command whose answers nobody listed.
+void check_parts(std::string_view flag, const std::vector<std::string>& names, const std::vector<std::string>& known,
+                 const Command& command) {
+  const auto is = [](const std::string& name) {
+    return [&](std::string_view other) {
+      return other.ends_with('*') ? name.starts_with(other.substr(0, other.size() - 1)) : name == other;
+    };
+  };
+  for (std::string name : names) {
+    const std::string said = in_quotes(name);
+    std::replace(name.begin(), name.end(), '.', flag == "--columns" ? '_' : '.');
+    if (known.empty() || std::any_of(known.begin(), known.end(), is(name))) continue;
+    const std::string hint = did_you_mean(nearest(name, known));
+    const std::string all =
+        flag == "--columns" ? "names are those of its JSON and CSV" : "sections: " + join(known, ", ");
+    throw UserError(fmt::format("{}: no answer of {} has {}", flag, command.name, said),
+                    fmt::format("{}{}{}", hint, hint.empty() ? "" : " ", all));
+  }
 }
 
 }  // namespace
@@ -83,6 +105,8 @@ Session read_session(const Arguments& arguments, const Environment& env) {
         "give one of them");
   }
   reader.finish();
+  check_parts("--only", out.only, answer_sections(arguments.command().name), arguments.command());
+  check_parts("--columns", out.columns, answer_fields(arguments.command().name), arguments.command());
   // Rows of a study have more names than its command's answers: batch reads its own.
   if (find_flag(arguments.command().flags, "--fail-if") == nullptr) {
     out.checks = checks_asked_for(arguments, answer_fields(arguments.command().name));

@@ -9,6 +9,7 @@
 
 #include "base/scalar.h"
 #include "base/units.h"
+#include "report/train_words.h"
 
 namespace scalecalc {
 namespace {
@@ -130,16 +131,42 @@ Plot record_bars(const Block& block, std::string_view label, std::string_view va
   return value_bars(std::move(title), std::move(axis), values);
 }
 
-Plot parts_plot(const std::vector<JobPart>& parts) {
-  Plot out{.title = "A step, part by part", .x = {.title = "time of the step", .format = Format::kSeconds}};
+Plot parts_plot(std::string title, PlotAxis axis, const std::vector<std::pair<std::string, double>>& parts) {
+  Plot out{.title = std::move(title), .x = std::move(axis)};
   double end = 0;
-  for (const JobPart& part : parts) {
-    const double time = value_of(part.time);
-    if (time <= 0) continue;
-    out.bars.push_back({labelled(part.label, time, Format::kSeconds), {{end, end + time}}});
-    end += time;
+  for (const auto& [label, value] : parts) {
+    if (value <= 0) continue;
+    out.bars.push_back({labelled(label, value, out.x.format), {{end, end + value}}});
+    end += value;
   }
   return out;
+}
+
+Plot parts_plot(const std::vector<JobPart>& parts) {
+  std::vector<std::pair<std::string, double>> times;
+  times.reserve(parts.size());
+  for (const JobPart& part : parts) times.emplace_back(part.label, value_of(part.time));
+  return parts_plot("A step, part by part", {.title = "time of the step", .format = Format::kSeconds}, times);
+}
+
+std::vector<Plot> train_plots(const TrainAnswer& answer) {
+  const RankedPlan* detailed = detailed_plan(answer);
+  if (detailed == nullptr) return {};
+  const PlotAxis axis{.title = "time of the step", .format = Format::kSeconds};
+  Plot plans{.title = "The plans", .x = axis, .bar_kinds = {"predicted", "nine of ten measured runs lie between"}};
+  for (const RankedPlan& ranked : answer.plans) {
+    const auto rank = static_cast<std::size_t>(&ranked - answer.plans.data()) + 1;
+    plans.bars.push_back({labelled(fmt::format("{}", rank), ranked.plan.step_s, Format::kSeconds),
+                          {{0, ranked.plan.step_s, 0}, {ranked.figures.step_low_s, ranked.figures.step_high_s, 1}}});
+  }
+  std::vector<std::pair<std::string, double>> times;
+  for (const auto& [cause, time] : detailed->figures.time_s) times.emplace_back(cause_words(cause), time);
+  std::vector<std::pair<std::string, double>> memory = detailed->figures.memory_bytes;
+  memory.emplace_back("free", answer.hw.hbm_capacity.value() - sum_of(memory));
+  const std::string name = detailed_name(answer);
+  return {std::move(plans), parts_plot(fmt::format("Where the step goes: {}", name), axis, times),
+          parts_plot(fmt::format("Memory of the fullest chip: {}", name),
+                     {.title = "memory of a chip", .format = Format::kBytes}, memory)};
 }
 
 Plot timeline_plot(const StepTrace& trace) {

@@ -10,6 +10,7 @@
 #include "jobs/job_part.h"
 #include "report/output.h"
 #include "report/plot.h"
+#include "train/question.h"
 #include "train/step_trace.h"
 #include "validate/rl_validation.h"
 #include "validate/serving_validation.h"
@@ -23,8 +24,11 @@ PlotBar bar_of_two(std::string label, double low, double high);
 Plot value_bars(std::string title, PlotAxis axis, const std::vector<std::pair<std::string, double>>& values);
 /// A figure of records by another: a bar for each record that has it. Both by their key.
 Plot record_bars(const Block& block, std::string_view label, std::string_view value, std::string title);
-/// The parts of a step one after the other.
+/// The parts of a sum one after the other.
+Plot parts_plot(std::string title, PlotAxis axis, const std::vector<std::pair<std::string, double>>& parts);
 Plot parts_plot(const std::vector<JobPart>& parts);
+/// The plans' steps with their bands, where the step of the detailed plan goes, and the memory of its fullest chip.
+std::vector<Plot> train_plots(const TrainAnswer& answer);
 /// What each stage of a pipeline does with the step.
 Plot timeline_plot(const StepTrace& trace);
 /// Each row's prediction over its measurement, and how many rows err by how much.

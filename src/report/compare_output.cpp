@@ -11,6 +11,7 @@
 #include "report/brief_blocks.h"
 #include "report/compare_parts.h"
 #include "report/placement_figures.h"
+#include "report/train_plan.h"
 #include "report/train_words.h"
 
 namespace scalecalc {
@@ -91,7 +92,9 @@ class RunOutput {
     for (const std::size_t i : order_by(c_.rank_by, rows_)) block.records.push_back(record(i));
     out_.plots = {record_bars(block, "system", "run.time_s", "Time of the run"),
                   record_bars(block, "system", "run.cost_usd", "Cost of the run")};
+    Block best = best_block(block);
     out_.blocks.push_back(std::move(block));
+    out_.blocks.push_back(std::move(best));
   }
 
   Record record(std::size_t i) const {
@@ -168,6 +171,12 @@ class RunOutput {
     per_dollar("model_flops_per_usd", "FLOPs/$", costs.delivered_per_usd);
     f.push_back(costs.energy ? energy_figure("run.energy_j", "energy", *costs.energy, 1)
                              : number_figure("run.energy_j", "energy", Format::kNumber, std::nullopt, 1));
+    if (run.power && run.power->carbon_kg) {
+      constexpr double kKgPerTonne = 1000;
+      f.push_back(read_by(Readers::kPeople,
+                          number_figure("carbon", "t CO2", Format::kNumber, *run.power->carbon_kg / kKgPerTonne, 3)));
+    }
+    for (Figure& condition : run_conditions(run, "run.")) f.push_back(std::move(condition));
   }
 
   /// The same dollars and the same time, against the first system.

@@ -47,6 +47,7 @@ void add_unranked(Output& output, const std::vector<const ComparedSystem*>& rows
 template <class Comparison>
 Record compared_query(const char* task, const Comparison& c, const std::vector<SystemAsked>& systems) {
   std::vector<Cell> names;
+  names.reserve(systems.size());
   for (const SystemAsked& s : systems) names.emplace_back(s.hardware);
   return {{datum("task", task), datum("model", c.model), datum("model_title", c.model_title),
            list_figure("hardware", "", std::move(names)),

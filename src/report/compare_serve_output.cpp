@@ -73,7 +73,9 @@ class ServiceOutput {
     for (const std::size_t i : order_by(c_.rank_by, rows_)) block.records.push_back(record(c_.systems[i]));
     out_.plots = {record_bars(block, "system", "usd_per_million_output_tokens", "Cost of a million output tokens"),
                   record_bars(block, "system", "request_time_s", "Time of a request")};
+    Block best = best_block(block);
     out_.blocks.push_back(std::move(block));
+    out_.blocks.push_back(std::move(best));
   }
 
   Record record(const ComparedService& row) const {

@@ -181,7 +181,9 @@ Output design_output(const DesignQuestion& q, const DesignAnswer& found) {
   for (const TrainedDesign& d : found.models) {
     models.records.push_back(model_record(q, d, models.records.size() + 1));
   }
+  Block best = best_block(models);
   out.blocks.push_back(std::move(models));
+  out.blocks.push_back(std::move(best));
   Block misses{.key = "misses", .title = found.models.empty() ? "The smallest shapes" : "The next larger shapes"};
   constexpr std::size_t kBriefRows = 3;
   misses.brief_rows = kBriefRows;

@@ -93,7 +93,9 @@ class DistillOutput {
     if (a_.plans.size() > 1) {
       out_.plots.push_back(record_bars(block, "teacher_on", "step_time_s", "A step by where the teacher is"));
     }
+    Block best = best_block(block);
     out_.blocks.push_back(std::move(block));
+    out_.blocks.push_back(std::move(best));
   }
 
   void best(const DistillPlan& p) {

@@ -239,6 +239,7 @@ Figure object_figure(std::string_view key, std::optional<Record> members) {
 
 Figure changes_figure(std::string_view key, const std::vector<FlagChange>& changes) {
   std::vector<Record> out;
+  out.reserve(changes.size());
   for (const FlagChange& change : changes) out.push_back({{datum("flag", change.flag), datum("value", change.value)}});
   return records_figure(key, "", either_of(changes), std::move(out));
 }
@@ -251,6 +252,13 @@ Figure read_by(Readers readers, Figure figure) {
 Figure in_column(std::string_view column, Figure figure) {
   figure.column = column;
   return figure;
+}
+
+Block best_block(const Block& ranking) {
+  Block out{.key = "best", .is_list = false, .for_files = true};
+  // Records of a group are those that are not ranked: not possible.
+  if (!ranking.records.empty() && ranking.records.front().group.empty()) out.records.push_back(ranking.records.front());
+  return out;
 }
 
 Block lines_block(std::string_view title, std::vector<Line> lines) {

@@ -134,6 +134,8 @@ struct Block {
                                         ///< empty: all
 };
 
+/// For files, "best": the first record of a ranking, null if nothing answers the question.
+Block best_block(const Block& ranking);
 /// A block of lines for people.
 Block lines_block(std::string_view title, std::vector<Line> lines);
 /// For people, a sum taken apart: parts, their shares of `whole`, and the whole.

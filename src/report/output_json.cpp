@@ -176,7 +176,7 @@ void flatten(const Record& record, const std::string& around, bool in_csv, bool 
       std::set<std::string> inside = said;
       if (opened) inside.merge(of_csv_alone(f.records.front()));
       const bool named = !opened && f.key != "layout";
-      flatten(f.records.front(), named ? around + f.key + '_' : around, opened, keep_points, inside, out);
+      flatten(f.records.front(), named ? around + column_of(f) + '_' : around, opened, keep_points, inside, out);
       continue;
     }
     if (f.readers != Readers::kCsv && said.contains(column_of(f))) continue;

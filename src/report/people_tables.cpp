@@ -183,13 +183,62 @@ Block brief_block(Block block) {
   return block;
 }
 
+namespace {
+
+/// "mb 1, remat none, zero 1" in parts.
+std::vector<std::string> parts_of(const std::string& text) {
+  std::vector<std::string> out;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(", ", at), text.size());
+    out.push_back(text.substr(at, end - at));
+    at = end + 2;
+  }
+  return out;
+}
+
+bool has_part(const Cell& cell, const std::string& part) {
+  const std::string* text = std::get_if<std::string>(&cell);
+  if (text == nullptr) return false;
+  const std::vector<std::string> parts = parts_of(*text);
+  return std::find(parts.begin(), parts.end(), part) != parts.end();
+}
+
+/// Takes out of a column of lists the parts that every row has, and says them.
+std::string fold_parts(Table& table, std::size_t column) {
+  const std::string* first = std::get_if<std::string>(&table.rows.front().cells[column]);
+  if (first == nullptr || table.columns[column].importance == 0) return "";
+  std::vector<std::string> shared = parts_of(*first);
+  std::erase_if(shared, [&](const std::string& part) {
+    return !std::all_of(table.rows.begin(), table.rows.end(),
+                        [&](const Row& row) { return has_part(row.cells[column], part); });
+  });
+  if (shared.empty()) return "";
+  std::vector<std::string> cells;
+  cells.reserve(table.rows.size());
+  for (const Row& row : table.rows) {
+    std::vector<std::string> left = parts_of(std::get<std::string>(row.cells[column]));
+    std::erase_if(
+        left, [&](const std::string& part) { return std::find(shared.begin(), shared.end(), part) != shared.end(); });
+    if (left.empty()) return "";  // a row without a word would not read
+    cells.push_back(join(left, ", "));
+  }
+  for (std::size_t r = 0; r < cells.size(); ++r) table.rows[r].cells[column] = std::move(cells[r]);
+  return join(shared, ", ");
+}
+
+}  // namespace
+
 std::string fold_equal(Table& table) {
   std::vector<std::string> equal;
   for (std::size_t c = table.columns.size(); table.rows.size() > 1 && c-- > 0;) {
     const Cell& first = table.rows.front().cells[c];
     const bool same =
         std::all_of(table.rows.begin(), table.rows.end(), [&](const Row& row) { return row.cells[c] == first; });
-    if (!same || table.columns[c].importance == 0) continue;
+    if (!same) {
+      if (std::string parts = fold_parts(table, c); !parts.empty()) equal.insert(equal.begin(), std::move(parts));
+      continue;
+    }
+    if (table.columns[c].importance == 0) continue;
     const std::string text = text_of(first, table.columns[c].format);
     if (!text.empty()) equal.insert(equal.begin(), table.columns[c].title + " " + text);
     const auto at = static_cast<std::ptrdiff_t>(c);

@@ -255,10 +255,12 @@ class PlotText {
       PlotCanvas canvas(wide, 1, unicode_);
       const double zero = scales_.x.place(0), cells = static_cast<double>(wide - 1);
       for (const PlotSpan& span : bar.spans) {
-        const double from = scales_.x.place(span.from), to = scales_.x.place(span.to);
-        const double steps = std::round(std::abs(to - from) * cells);
-        for (long i = 1; i <= std::lround(steps); ++i) {
-          canvas.put(from + (to - from) * static_cast<double>(i) / steps, 0, bar_glyph(span.kind));
+        // The cell where it begins belongs to the one before it.
+        const long from = std::lround(scales_.x.place(span.from) * cells);
+        const long to = std::lround(scales_.x.place(span.to) * cells);
+        for (long i = from; i != to;) {
+          i += from < to ? 1 : -1;
+          canvas.put(static_cast<double>(i) / cells, 0, bar_glyph(span.kind));
         }
       }
       if (zero > 0) canvas.put(zero, 0, glyphs_.y_axis);

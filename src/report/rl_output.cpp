@@ -120,7 +120,9 @@ class RlOutput {
     if (a_.plans.size() > 1) {
       out_.plots.push_back(record_bars(block, "placement", "step_time_s", "A step by the placement"));
     }
+    Block best = best_block(block);
     out_.blocks.push_back(std::move(block));
+    out_.blocks.push_back(std::move(best));
   }
 
   void best(const RlPlan& p) {

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "plan/ranking.h"
+#include "report/answer_bars.h"
 #include "report/brief_blocks.h"
 #include "report/train_plan.h"
 #include "report/train_sections.h"
@@ -153,9 +154,9 @@ std::string batch_note(const TrainAnswer& a) {
 /// What the mark of the table means.
 std::string tight_note(const TrainAnswer& a, Depth depth) {
   if (std::none_of(a.plans.begin(), a.plans.end(), is_tight)) return "";
-  if (depth == Depth::kBrief) return "tight: may not fit.";
+  if (depth == Depth::kBrief) return "! may not fit.";
   return fmt::format(
-      "tight: may not fit; nine of ten measured runs need at most {:g} % more than predicted, it has less to spare.",
+      "! may not fit: nine of ten measured runs need at most {:g} % more than predicted, it has less to spare.",
       100 * a.workload.memory.error);
 }
 
@@ -174,7 +175,8 @@ Block ranking(const TrainAnswer& a) {
     Figure& rank = out.records.back().figures.front();
     const bool near = i > 0 && is_near(a.question.objective, a.plans.front().plan, a.plans[i].plan);
     const bool recommended = a.recommended && a.recommended->rank == i + 1;
-    rank.shown = fmt::format("{}{}{}", i + 1, near ? "=" : "", recommended ? "*" : "");
+    rank.shown =
+        fmt::format("{}{}{}{}", i + 1, near ? "=" : "", recommended ? "*" : "", is_tight(a.plans[i]) ? "!" : "");
     if (a.recommended && a.recommended->rank == i + 1) out.records.back().role = Role::kGood;
   }
   constexpr std::size_t kBriefRows = 5;
@@ -238,6 +240,7 @@ Output train_output(const TrainAnswer& answer, bool complete, bool all_reasons) 
   out.explanation = answer.explanation;
   if (answer.question.explain) out.explained = detailed_name(answer);
   out.headline = headline(answer);
+  out.plots = train_plots(answer);
   if (answer.recommended) {
     const Recommendation& r = *answer.recommended;
     out.answer = plan_record(answer, r.plan, r.rank.value_or(0), answer.question.chips);

@@ -24,6 +24,7 @@ Figure in_json(Figure f) { return read_by(Readers::kJson, std::move(f)); }
 
 Figure counts_figure(std::string_view key, const auto& counts) {
   std::vector<Cell> items;
+  items.reserve(counts.size());
   for (const std::int64_t count : counts) items.push_back(cell_of(count));
   Figure out = list_figure(key, "", std::move(items));
   out.format = Format::kInteger;
@@ -79,6 +80,8 @@ void add_machine(const TrainAnswer& job, const RankedPlan& ranked, std::int64_t 
   out.push_back(count_figure("chips", plan.layout.chips(), "chips"));
   out.insert(out.end(), columns.begin(), columns.end());
   out.push_back(read_by(Readers::kPeople, text_figure("layout", "layout", degrees_text(plan.layout))));
+  // Its commas would be columns to whoever splits CSV at them.
+  out.push_back(in_json(text_figure("recipe", "", recipe_text(plan.layout))));
   out.push_back(read_by(Readers::kPeople, text_figure("recipe", "recipe", recipe_text(plan.layout))));
   out.push_back(in_json(count_figure("idle_chips", asked - plan.layout.chips())));
   out.push_back(in_json(count_figure("slices", plan.slice.slices)));
@@ -211,16 +214,14 @@ Figure run_figure(const std::optional<RunFigures>& run) {
     return in_column("run_" + std::string(key),
                      maybe_figure(key, label, format, run ? (*run).*value : std::optional<double>()));
   };
-  return object("run",
-                Record{{known("tokens", "", Format::kCount, &RunFigures::tokens),
-                        known("steps", "", Format::kCount, &RunFigures::steps),
-                        known("time_s", "run", Format::kSeconds, &RunFigures::time_s),
-                        known("chip_hours", "", Format::kNumber, &RunFigures::chip_hours),
-                        priced("cost_usd", "cost", Format::kUsd, &RunFigures::cost_usd),
-                        priced("energy_j", "", Format::kNumber, &RunFigures::energy_j),
-                        object("economics",
-                               run && run->economics ? std::optional(economics_record(*run->economics)) : std::nullopt),
-                        object("power", run && run->power ? std::optional(power_record(*run->power)) : std::nullopt)}});
+  Record out{{known("tokens", "", Format::kCount, &RunFigures::tokens),
+              known("steps", "", Format::kCount, &RunFigures::steps),
+              known("time_s", "run", Format::kSeconds, &RunFigures::time_s),
+              known("chip_hours", "", Format::kNumber, &RunFigures::chip_hours),
+              priced("cost_usd", "cost", Format::kUsd, &RunFigures::cost_usd),
+              priced("energy_j", "", Format::kNumber, &RunFigures::energy_j)}};
+  for (Figure& f : run_conditions(run, "")) out.figures.push_back(std::move(f));
+  return object("run", std::move(out));
 }
 
 /// Null if the whole model trains.
@@ -241,6 +242,12 @@ std::optional<Record> fine_tune_record(const TrainAnswer& a) {
 }
 
 }  // namespace
+
+std::vector<Figure> run_conditions(const std::optional<RunFigures>& run, const std::string& around) {
+  return {object(around + "economics",
+                 run && run->economics ? std::optional(economics_record(*run->economics)) : std::nullopt),
+          object(around + "power", run && run->power ? std::optional(power_record(*run->power)) : std::nullopt)};
+}
 
 double step_tokens(const TrainAnswer& job, const Plan& plan) {
   return plan.batch_seqs * static_cast<double>(job.workload.seq);
@@ -268,9 +275,7 @@ Record plan_record(const TrainAnswer& job, const RankedPlan& ranked, std::size_t
       bound_figure(ranked),
       time_figure(ranked),
       memory_figure(job, ranked),
-      read_by(Readers::kPeople, number_figure("memory_fraction", "of " + bytes_text(job.hw.hbm_capacity.value()),
-                                              Format::kFraction, fraction)),
-      read_by(Readers::kPeople, text_figure("memory_mark", "room", is_tight(ranked) ? "tight" : "")),
+      number_figure("memory_fraction", "of " + bytes_text(job.hw.hbm_capacity.value()), Format::kFraction, fraction),
       host_figure(ranked),
       datum("memory_low_bytes", f.memory_band.low),
       datum("memory_high_bytes", f.memory_band.high),
@@ -331,7 +336,6 @@ std::vector<ShownColumn> ranking_columns(const TrainAnswer& a) {
                                {"mfu", 1},
                                {"memory_bytes", 2},
                                {"memory_fraction", 4, "", false}};
-  if (any(is_tight)) out.push_back({"memory_mark", 1});
   if (a.workload.tokens) out.insert(out.end(), {{"run_time_s", 3}, {"run_cost_usd", 3}});
   out.push_back({"bound_by", 2});
   return out;

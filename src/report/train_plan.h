@@ -40,6 +40,9 @@ Figure word_of(std::string_view key, const Names& names, Word word) {
 }
 Figure texts_figure(std::string_view key, const std::vector<std::string>& texts);
 
+/// "economics" and "power" of a run, objects behind `around` ("run."); null where the run has none.
+std::vector<Figure> run_conditions(const std::optional<RunFigures>& run, const std::string& around);
+
 /// Tokens of a step of this plan.
 double step_tokens(const TrainAnswer& job, const Plan& plan);
 /// Whether it may not fit: where runs err from their prediction as measured ones do.

@@ -71,7 +71,8 @@ void add_lines(std::vector<Line>& out, const ErrorSummary& s, bool ideal) {
     say(out, "{} runs fit only by savings that their sources do not state.", s.made_to_fit);
   }
   if (s.out_of_memory > 0) {
-    say(out, Role::kWarning, "{} runs would not fit by our count of memory, and ran.", s.out_of_memory);
+    say(out, Role::kWarning, "{} {} not fit by our count of memory, and ran.", s.out_of_memory,
+        s.out_of_memory == 1 ? "run would" : "runs would");
   }
 }
 

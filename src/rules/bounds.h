@@ -130,7 +130,8 @@ struct BoundsQuestion {
   std::optional<DType> gradients;    ///< as reduced; absent: the compute format
   std::optional<DType> activations;  ///< as kept and sent; absent: the compute format
   bool ideal = true;                 ///< data-sheet rates; otherwise times the hardware file's efficiencies
-  StackMemory memory;                ///< of the stack that calibrated efficiencies are of
+  std::string stack;                 ///< that would train the model, calibrated; empty: the chip's usual one
+  StackMemory memory;                ///< its rules
 
   BoundTraining training;
   BoundServing serving;

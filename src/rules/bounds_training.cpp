@@ -454,8 +454,7 @@ Traced assumed_mfu(const BoundInputs& in) {
 void training_bounds(const BoundInputs& in, BoundList& list) {
   const bool timed = (in.chips || in.batch) && (in.tokens || (in.chips && in.batch));
   if (timed && !in.question().training.mfu) {
-    list.assume(
-        Assumption{"MFU of 40 % in days and step times", "--mfu", "book ch. 6"}.is(assumed_mfu(in).value()));
+    list.assume(Assumption{"MFU of 40 % in days and step times", "--mfu", "book ch. 6"}.is(assumed_mfu(in).value()));
   }
   if (in.has_network()) machine_bounds(in, list);
   model_bounds(in, list);

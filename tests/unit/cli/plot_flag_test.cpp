@@ -41,16 +41,12 @@ TEST(PlotFlag, CommandsWithoutACurveRefuseItByName) {
   EXPECT_GE(drawing, 7U);
 }
 
-TEST(PlotFlag, AQuestionWithoutACurveIsToldOfThoseWithOne) {
-  const Command& train = *find_command("train");
-  const std::vector<std::string> one{"llama3-8b", "--hw=h100-sxm", "--chips=64"};
-  std::vector<std::string> words = one;
-  words.emplace_back("--plot");
-  EXPECT_EQ(refusal(train, words),
-            "--plot has no meaning for one count of --chips without --pareto: it has no picture; drawn are a range of "
-            "--chips: throughput over chips; --pareto: time against cost");
-  words = {"llama3-8b", "--hw=h100-sxm", "--chips=8..64", "--plot"};
-  EXPECT_EQ(refusal(train, words), "");
+TEST(PlotFlag, AModeWithoutAPictureIsToldOfThoseWithOne) {
+  const Command& hw = *find_command("hw");
+  EXPECT_EQ(refusal(hw, {"list", "--plot"}),
+            "--plot has no meaning for hw list: it has no picture; drawn are hw HW: the roofs of its formats, or of "
+            "several chips");
+  EXPECT_EQ(refusal(hw, {"h100-sxm", "--plot"}), "");
 }
 
 TEST(PlotFlag, APictureExplainsNothing) {

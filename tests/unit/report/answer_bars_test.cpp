@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "unit/report/sample_answer.h"
 #include "unit/validate/measured.h"
 
 namespace scalecalc {
@@ -18,6 +19,20 @@ TEST(PartsPlot, EachBeginsWhereTheOneBeforeEnds) {
   EXPECT_DOUBLE_EQ(plot.bars[0].spans.at(0).to, 3);
   EXPECT_DOUBLE_EQ(plot.bars[1].spans.at(0).from, 3);
   EXPECT_DOUBLE_EQ(plot.bars[1].spans.at(0).to, 4.5);
+}
+
+TEST(TrainPlots, StepsHaveTheirBandsAndPartsAddUp) {
+  const std::vector<Plot> plots = train_plots(sample_answer());
+  ASSERT_EQ(plots.size(), 3U);
+  ASSERT_EQ(plots[0].bars.size(), 2U);
+  EXPECT_EQ(plots[0].bars[0].label, "1: 2.00 s");
+  EXPECT_DOUBLE_EQ(plots[0].bars[0].spans.at(0).to, 2);
+  EXPECT_DOUBLE_EQ(plots[0].bars[0].spans.at(1).from, 1.75);
+  EXPECT_DOUBLE_EQ(plots[0].bars[0].spans.at(1).to, 2.5);
+  EXPECT_DOUBLE_EQ(plots[1].bars.back().spans.at(0).to, 2);  // 1.5 + 0.25 + 0.25
+  EXPECT_EQ(plots[2].bars.back().label, "free: 49.0 GB");    // 100 - 20 - 30 - 1
+  EXPECT_DOUBLE_EQ(plots[2].bars.back().spans.at(0).to, 100e9);
+  EXPECT_TRUE(train_plots(sample_miss()).empty());
 }
 
 TEST(RecordBars, RecordsWithoutTheFigureHaveNoBar) {

@@ -34,6 +34,19 @@ TEST(PeopleTables, WhatIsEqualInEveryRowMovesIntoTheHeading) {
             "T\n\nRows\n  name    time  chips\n  a     1.00 s      8\n  b     2.00 s      8\n  c     3.00 s      8\n");
 }
 
+TEST(PeopleTables, PartsThatEveryRowHasMoveIntoTheHeading) {
+  Table table{.columns = {{"#", "rank"}, {"recipe", "recipe", Format::kText, 5}},
+              .rows = {{{Cell(1.0), Cell(std::string("mb 1, remat none, zero 1"))}},
+                       {{Cell(2.0), Cell(std::string("mb 2, remat none, zero 2"))}}}};
+  EXPECT_EQ(fold_equal(table), "remat none");
+  EXPECT_EQ(table.rows[0].cells[1], Cell(std::string("mb 1, zero 1")));
+  Table bare{
+      .columns = {{"stage", "stage"}, {"holds", "holds", Format::kText, 5}},
+      .rows = {{{Cell(0.0), Cell(std::string("12 layers, head"))}}, {{Cell(1.0), Cell(std::string("12 layers"))}}}};
+  EXPECT_EQ(fold_equal(bare), "") << "a row would be left without a word";
+  EXPECT_EQ(bare.rows[0].cells[1], Cell(std::string("12 layers, head")));
+}
+
 TEST(PeopleTables, ARowMayBeOfTheWholeTableAlone) {
   Block block = measured_rows();
   block.brief_rows = 2;

@@ -96,11 +96,12 @@ TEST(RenderCsv, HasUnitsInTheHeaderWords) {
   EXPECT_EQ(
       text.substr(0, text.find('\n')),
       "rank,chips,slice,dp,fsdp,tp,sp,cp,pp,vpp,split,ep,etp,ep_overlap,zero,remat,cp_comm,offload,"
-      "schedule,micro_batch_seqs,grad_accum,loss,batch_seqs,batch_tokens,step_time_s,step_time_low_s,step_time_high_s,"
+      "schedule,micro_batch_seqs,grad_accum,loss,batch_seqs,batch_tokens,step_time_s,step_time_low_s,step_time_"
+      "high_s,"
       "mfu,hfu,tokens_per_s,"
       "tokens_per_s_per_chip,tflops_per_chip,bound_by,time_s_compute,time_s_hbm,time_s_tp_exposed,time_s_fsdp_exposed,"
       "time_s_dp_exposed,time_s_cp_exposed,time_s_ep_exposed,time_s_pp_exposed,time_s_offload_exposed,time_s_bubble,"
-      "time_s_optimizer,time_s_overhead,memory_bytes,capacity_bytes,"
+      "time_s_optimizer,time_s_overhead,memory_bytes,capacity_bytes,memory_fraction,"
       "memory_low_bytes,memory_high_bytes,memory_verdict,run_tokens,run_steps,"
       "run_time_s,run_chip_hours,run_cost_usd,run_energy_j,run_ideal_time_s,run_goodput,run_effective_mfu,"
       "run_interruptions,run_checkpoint_interval_s,run_power_w,run_energy_j_per_token");

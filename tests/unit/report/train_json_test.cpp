@@ -27,9 +27,9 @@ Keys keys(const Json& object) {
 
 TEST(TrainJson, HasTheKeysOfTheContractInOrder) {
   const Json json = Json::parse(train_json(sample_answer(), "1.2.3"));
-  EXPECT_EQ(keys(json),
-            (Keys{"schema", "tool", "query", "question", "assumptions", "plans", "best", "cheaper_on_fewer_chips",
-                  "search", "completeness", "nearest_miss", "obstacles", "would_fit", "batch_to_fill_tokens"}));
+  EXPECT_EQ(keys(json), (Keys{"schema", "tool", "query", "question", "assumptions", "plans", "best",
+                              "cheaper_on_fewer_chips", "search", "completeness", "nearest_miss", "obstacles",
+                              "would_fit", "batch_to_fill_tokens", "pictures"}));
   EXPECT_EQ(json["schema"], "scalecalc/train/1");
   EXPECT_EQ(json["tool"]["version"], "1.2.3");
   const Json& plan = json["plans"][0];

@@ -294,5 +294,23 @@ TEST(Runtime, CastsToEightBitsPassMemory) {
   EXPECT_NEAR(cast - fused, expected, 0.35 * expected) << "to the fusion of projections";
 }
 
+/// What the answer says it assumed about gradients that data ranks sum.
+double assumed_reduction(const std::string& precision) {
+  TrainQuestion q{.model = "llama3-8b", .hardware = "a100-80g", .chips = 16};
+  q.stack = "deepspeed";
+  q.precision = precision;
+  q.top = 1;
+  for (const Assumption& a : answer(q, Catalog()).assumptions) {
+    if (a.key == "reduced_bytes") return std::get<double>(a.value);
+  }
+  return 0;
+}
+
+TEST(Reduction, ItsBytesAreThoseOfTheStack) {
+  // DeepSpeed's fp16 optimizer reduces what the backward made; of bf16 nothing is said, so it is fp32.
+  EXPECT_EQ(assumed_reduction("fp16"), 2);
+  EXPECT_EQ(assumed_reduction("bf16"), 4);
+}
+
 }  // namespace
 }  // namespace scalecalc
