@@ -44,7 +44,8 @@ const std::vector<AskedAnswer>& every_answer() {
        {"model", "prompt_tokens", "response_tokens", "longest_response"}},
       {{"validate", "memory"}, {"files"}},
       {{"calibrate", "train", "--hw=h100-sxm"},
-       {"files", "rows", "sources", "other_chips", "relatives", "other_stacks", "coverage"}}};
+       {"degrees_of_freedom", "kernels", "small_messages", "files", "rows", "sources", "other_chips", "relatives",
+        "other_stacks", "coverage"}}};
   return kAll;
 }
 
