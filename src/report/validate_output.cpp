@@ -301,7 +301,7 @@ Block rows_block(const ValidationOf<Kind>& v, std::size_t worst) {
 
 /// In a brief answer: chips and stacks with most rows, without the figures that only a study of errors needs.
 void shorten(Block& groups) {
-  constexpr std::size_t kMost = 11;
+  constexpr std::size_t kMost = 10;
   if (groups.records.empty()) return;
   groups.brief_rows = kMost;
   constexpr std::array<std::string_view, 6> kLeft{"p90_abs_error", "max_abs_error", "source_mean_abs_error",

@@ -167,8 +167,8 @@ class MemoryRules {
     const std::optional<Workload> workload = workload_of();
     std::optional<Layout> layout = workload ? layout_of(*workload) : std::nullopt;
     if (!layout) return std::nullopt;
-    Efficiency efficiency = in_.question().ideal ? ideal_efficiency(in_.hw().efficiency)
-                                                 : efficiency_under(in_.hw(), in_.question().stack);
+    Efficiency efficiency =
+        in_.question().ideal ? ideal_efficiency(in_.hw().efficiency) : efficiency_under(in_.hw(), in_.question().stack);
     if (workload->memory.reserve) efficiency.memory_reserve = *workload->memory.reserve;
     std::optional<double> least;
     const StageSplit dealt = workload->runtime.stages;
