@@ -9,8 +9,9 @@
 
 namespace scalecalc {
 
-/// Largest file we read. A model or hardware file is a few kilobytes; a megabyte is a mistake or an attack.
-inline constexpr std::size_t kMaxInputBytes = 4 << 20;
+/// Largest file we read. A model or hardware file is a few kilobytes, but a quantization that lists every module of a
+/// mixture of experts takes up to ten megabytes; more is a mistake or an attack.
+inline constexpr std::size_t kMaxInputBytes = 32 << 20;
 
 /// Whole text of a regular file, or of standard input for "-". UserError (exit 2) with the reason for: no such file,
 /// a directory, not readable, larger than kMaxInputBytes, not UTF-8 text (a NUL byte or invalid UTF-8).

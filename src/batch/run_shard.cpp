@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <tbb/global_control.h>
+#include <tbb/info.h>
 #include <tbb/parallel_pipeline.h>
 
 #include <algorithm>
@@ -9,7 +10,6 @@
 #include <chrono>
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include "base/diagnostic.h"
 
@@ -69,6 +69,8 @@ StudySample sample_study(const Study& study, const Cases& cases, const Ask& ask,
                   "mend the study; scalecalc COMMAND --help says what it can be asked");
 }
 
+unsigned usable_cores() { return static_cast<unsigned>(tbb::info::default_concurrency()); }
+
 namespace {
 
 /// Questions answered by one thread in one go.
@@ -97,7 +99,7 @@ class ShardRunner {
   }
 
   ShardRun run() {
-    const unsigned jobs = options_.jobs > 0 ? options_.jobs : std::max(1U, std::thread::hardware_concurrency());
+    const unsigned jobs = options_.jobs > 0 ? options_.jobs : usable_cores();
     const tbb::global_control threads(tbb::global_control::max_allowed_parallelism, jobs);
     using Token = std::shared_ptr<Batch>;
     tbb::parallel_pipeline(

@@ -12,8 +12,11 @@
 
 namespace scalecalc {
 
+/// Cores that this process may run on.
+unsigned usable_cores();
+
 struct RunOptions {
-  unsigned jobs = 0;                              ///< threads; 0 = all cores
+  unsigned jobs = 0;                              ///< threads; 0 = usable_cores
   bool strict = false;                            ///< the first question without an answer ends the run
   std::function<bool()> stop;                     ///< polled; empty = never
   std::function<void(std::uint64_t cases)> tell;  ///< cases that landed since it was called last; empty = nobody asks

@@ -22,7 +22,7 @@ std::vector<CoefficientSlot> all_slots() {
   share("grouped_matmul", {&E::grouped_matmul});
   out.push_back({.path = "grouped_half_rows", .least = 1, .most = 4096, .fields = {&E::grouped_half_rows}});
   // Runs cannot tell the two phases apart: backward keeps its ratio to forward.
-  share("attention_forward", {&E::attention_forward, &E::attention_backward});
+  share("attention_forward", {&E::attention_forward, &E::attention_backward, &E::scan_forward, &E::scan_backward});
   share("hbm", {&E::hbm});
   share("cast", {&E::cast});
   share("link.scale_up", {&E::link_scale_up});
@@ -123,7 +123,7 @@ ConfigNode stack_block(const std::vector<WrittenCoefficient>& coefficients, cons
   ConfigNode text = text_node(source, SourceSpan{});
   text.quoted = true;
   ConfigNode inner = MapBuilder(SourceSpan{}).add("source", std::move(text)).take();
-  for (const WrittenCoefficient& c : coefficients) place(inner, c.path, coefficient_node(c, factors));
+  for (const WrittenCoefficient& c : coefficients) place(inner, c.path, coefficient_node(c, factors || c.factor));
   MapBuilder classes(SourceSpan{});
   for (std::size_t i = 0; i < model_errors.size(); ++i) {
     if (model_errors[i] > 0) classes.add(kRunClassNames[i], fmt::format("{:.3g}%", 100 * model_errors[i]));

@@ -55,6 +55,7 @@ const std::vector<ServeSlot>& serve_slots();
 struct WrittenCoefficient {
   std::string path;
   double value = 0, error = 0;
+  bool factor = false;  ///< on the chip's, whatever the rest of the block is
 };
 
 /// By class of run; see Efficiency::model_error.

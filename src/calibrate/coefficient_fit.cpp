@@ -1,6 +1,7 @@
 #include "calibrate/coefficient_fit.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -20,6 +21,7 @@ constexpr std::size_t kFewestSources = 2;
 constexpr double kTellsAlone = 1.0 / 3;
 /// Of a slope: wide enough that a kink does not hide what lies behind it.
 constexpr double kSlopeStep = 0.5;
+constexpr std::array<double, 2> kBothWays{-1, 1};
 
 }  // namespace
 
@@ -28,10 +30,14 @@ CoefficientFit::CoefficientFit(const Observations& rows, const Efficiency& refer
   for (const CoefficientSlot& slot : fitted_slots()) {
     const double error = slot.error(reference);
     if (slot.value(reference) <= 0 || error <= 0) continue;
+    // Both ways: what runs beside something longer (the host's launches, hidden transfers) may matter in one alone.
     const bool matters = std::any_of(rows.begin(), rows.end(), [&](const Observation* row) {
-      Efficiency moved = row->base;
-      slot.set(moved, slot.value(moved) / (1 + error));
-      return std::abs(row->seconds(moved) / row->seconds(row->base) - 1) > kMatters;
+      const double seconds = row->seconds(row->base);
+      return std::any_of(kBothWays.begin(), kBothWays.end(), [&](double way) {
+        Efficiency moved = row->base;
+        slot.set(moved, slot.value(moved) * std::pow(1 + error, way));
+        return std::abs(row->seconds(moved) / seconds - 1) > kMatters;
+      });
     });
     if (matters) slots_.push_back(&slot);
   }

@@ -7,23 +7,25 @@
 #include <tuple>
 #include <utility>
 
+#include "plan/plan_costs.h"
+
 namespace scalecalc {
 
 StepObservation::StepObservation(const Measurement& measurement, const Catalog& catalog, const Stop& stop)
     : row(measurement), question(row_question(measurement, catalog, {}, false)) {
   group = row.group;
-  base = stack_of(row, question.resolved.hw).efficiency;
+  base = question.resolved.efficiency;
   measured = measured_step(row, question.resolved);
   Evaluated found = evaluate(question, stop);
   plan = std::move(found.plan);
   fits = found.fits && found.assumed.empty();
+  request_ = request_of(question);
   stretch_ = row.batch_seqs / plan.batch_seqs;
 }
 
 double StepObservation::seconds(const Efficiency& efficiency) const {
-  PlanRequest request = request_of(question);
-  request.efficiency = efficiency;
-  return read_plan(Reader<double>{}, request, plan).time.total().value() * stretch_;
+  const Reader<double> reader;
+  return step_time(reader, PlanCosts<double>(reader, request_, efficiency, plan).input()).total().value() * stretch_;
 }
 
 namespace {

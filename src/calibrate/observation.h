@@ -42,7 +42,8 @@ class StepObservation final : public Observation {
   bool fits = true;  ///< by our count of memory
 
  private:
-  double stretch_ = 1;  ///< the batch of the row over the plan's
+  PlanRequest request_;  ///< points into the question
+  double stretch_ = 1;   ///< the batch of the row over the plan's
 };
 
 /// It starts from the chip's own coefficients, which come from kernels: by how much it is faster than these, a stack's

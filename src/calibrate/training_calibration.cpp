@@ -19,6 +19,11 @@ namespace {
 
 /// Sources differ by more than the models of one source do: assumed, by half as much again.
 constexpr double kOneSourceWidening = 1.5;
+/// The middle of what fits to many sources have (docs/accuracy.md): what the error of a model is drawn to where fewer
+/// sources than this tell of it, as if so many others had said it.
+constexpr double kUsualModelError = 0.17;
+constexpr std::size_t kManySources = 5;
+constexpr double kUsualModelErrorSources = 2;
 /// A source of n rows counts as n^(1 - this): chosen among 0, 1/4 and 1/2 by the error on runs held out.
 constexpr double kSourceDiscount = 0.25;
 /// Where there is one source alone, what it does unlike others is what is fitted: its runs repeat within half of what
@@ -166,7 +171,10 @@ class TrainingFitter final : CrossFit {
     const std::vector<KernelMeasurement> large = large_messages(q_.kernels);
     out_.small_messages = q_.kernels.size() - large.size();
     if (large.empty()) return;
-    for (const KernelMeasurement& row : large) kernels_.push_back(kernel_observation(row, hw_));
+    auto timed = std::make_shared<HardwareSpec>(*hw_);
+    use_kernel(choose_kernel(catalog_, *hw_, {.stack = out_.stack, .framework = "", .date = "", .stated = ""}), *hw_,
+               timed->efficiency);
+    for (const KernelMeasurement& row : large) kernels_.push_back(kernel_observation(row, timed));
     out_.kernels = kernels_.size();
   }
 
@@ -303,10 +311,15 @@ class TrainingFitter final : CrossFit {
       all.push_back(std::sqrt(std::max(0.0, away * away - corner * corner)));
       by_class[class_of(*rows_[i])].push_back(all.back());
     }
-    const double more = by_model() ? kOneSourceWidening : 1;
-    out_.model_error.fill(more * held_by(all));
+    const double sources = static_cast<double>(out_.sources);
+    const double own = out_.sources < kManySources ? sources / (sources + kUsualModelErrorSources) : 1;
+    const auto drawn = [&](const std::vector<double>& errors) {
+      const double seen = (by_model() ? kOneSourceWidening : 1) * held_by(errors);
+      return std::pow(seen, own) * std::pow(kUsualModelError, 1 - own);
+    };
+    out_.model_error.fill(drawn(all));
     for (const auto& [of, errors] : by_class) {
-      if (errors.size() >= kFewestOfClass) out_.model_error[of] = more * held_by(errors);
+      if (errors.size() >= kFewestOfClass) out_.model_error[of] = drawn(errors);
     }
     for (double& error : out_.model_error) error = std::min(error, kLargestError);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -403,14 +416,25 @@ class TrainingFitter final : CrossFit {
     return out;
   }
 
+  /// What the stack's coefficient multiplies the chip's by before the fit; 1 of a family.
+  double stack_over_chip(Coefficient Efficiency::*field) const {
+    if (hw_ == nullptr) return 1;
+    const StackCoefficients* own = coefficients_under(*hw_, out_.stack);
+    return ((own == nullptr ? hw_->stacks.front() : *own).efficiency.*field).value / (hw_->efficiency.*field).value;
+  }
+
   void write() {
     const bool factors = !q_.family.empty();
     std::vector<WrittenCoefficient> written;
     for (const FittedCoefficient& c : out_.coefficients) {
-      written.push_back({c.path, factors ? c.factor : c.after, c.error_after});
-      if (c.path != "attention_forward") continue;
-      const double backward = fit_->at(observed_base(), fitted()).attention_backward.value;
-      written.push_back({"attention_backward", factors ? c.factor : backward, c.error_after});
+      if (c.path != "attention_forward") {
+        written.push_back({c.path, factors ? c.factor : c.after, c.error_after});
+        continue;
+      }
+      // Whatever kernel a run has is that much faster or slower.
+      written.push_back({c.path, c.factor * stack_over_chip(&Efficiency::attention_forward), c.error_after, true});
+      written.push_back(
+          {"attention_backward", c.factor * stack_over_chip(&Efficiency::attention_backward), c.error_after, true});
     }
     out_.block = stack_block(written, out_.stack, provenance(), factors, out_.model_error);
   }

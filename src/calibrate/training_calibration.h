@@ -81,8 +81,8 @@ struct Calibration : FitReportOf<Training> {
 /// posterior's, scaled so that all of them moved at once, as bands are made, reach as far as the posterior's 90 % does
 /// on the median run; those of the others are the file's. The rest of the band is the model's error: what is missing
 /// until it holds 90 % of the held-out runs of a class, half as much again where they are of the same source as the
-/// rest, and the file's where nothing was held out. UserError if nothing can be used; Stopped if asked to end before
-/// the fit begins.
+/// rest, drawn to the usual one where fewer than five sources tell (as if two more had said 17 %), and the file's where
+/// nothing was held out. UserError if nothing can be used; Stopped if asked to end before the fit begins.
 Calibration calibrate(const CalibrateQuestion& question, const Catalog& catalog, const Stop& stop = {});
 
 }  // namespace scalecalc

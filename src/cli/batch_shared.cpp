@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <thread>
 
 #include "base/progress.h"
 #include "base/text.h"
@@ -123,7 +122,7 @@ unsigned jobs_of(const Arguments& arguments) {
   FlagReader reader(arguments);
   const auto jobs = reader.count("--jobs");
   reader.finish();
-  return jobs ? static_cast<unsigned>(*jobs) : std::max(1U, std::thread::hardware_concurrency());
+  return jobs ? static_cast<unsigned>(*jobs) : usable_cores();
 }
 
 namespace {

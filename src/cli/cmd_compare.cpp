@@ -51,7 +51,8 @@ ExitCode run_compare(const Arguments& arguments, Environment& env) {
     const TrainComparison found = compare_training(*asked.train, catalog, env.interrupted);
     require_something_known(found);
     expectations = found.expectations;
-    const TrainQuestion train = understood(asked.train->train, found.workload);
+    TrainQuestion train = understood(asked.train->train, found.workload);
+    train.attention = asked.train->train.attention;  // systems have kernels of their own
     return with_query(compare_output(found, explain), arguments,
                       {answered(asked.train), answered(train), answered(train.fine_tune), answered(train.run),
                        answered(train.run.power), answered(asked.train->prices)});

@@ -67,7 +67,9 @@ constexpr std::array kModelFlags{
          "count scores over the causal half (default) or the whole square, as the book does")
         .when<0, &ModelQuestion::causal>()
         .in(kOfOne),
-    dtype_flag<&ModelQuestion::weights>("--weights", "number format of the weights (default bf16)", "int8").in(kOfOne),
+    dtype_flag<&ModelQuestion::weights>("--weights",
+                                        "number format of the weights (default: as the checkpoint stores them)", "int8")
+        .in(kOfOne),
     dtype_flag<&ModelQuestion::kv>("--kv", "number format of the KV cache (default bf16)", "int8").in(kOfOne),
     dtype_flag<&ModelQuestion::activations>("--activations", "number format of kept activations (default bf16)")
         .in(kOfOne),

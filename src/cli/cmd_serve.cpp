@@ -34,12 +34,13 @@ ExitCode run_serve(const Arguments& arguments, Environment& env) {
     refuse_power_flags(arguments, answer);
     Output output = serve_output(answer, arguments.has("--explain"));
     if (!asked.mix.is_fixed())
-      output.notes.push_back("the points are of the mean lengths; --rate takes each request's");
+      output.notes.push_back("the points are of the mean lengths; --rate and --concurrency take each request's");
+    for (const std::string& note : asked.mix.notes) output.notes.push_back(note);
     if (asked.traffic && answer.best) {
       try {
         add_traffic(output, answer, *asked.traffic, answer_traffic(answer, *asked.traffic, env.interrupted));
       } catch (const Stopped&) {
-        output.warnings.emplace_back("interrupted before the requests of --rate were served");
+        output.warnings.emplace_back("interrupted before the requests were served");
       }
     }
     const ServeQuestion& q = asked.question;
@@ -48,7 +49,7 @@ ExitCode run_serve(const Arguments& arguments, Environment& env) {
 }
 
 constexpr std::array kServeCommon{
-    FlagGroup{"the requests", "--prompt --generate --rate --slo-ttft --slo-tpot --batch"},
+    FlagGroup{"the requests", "--prompt --generate --rate --concurrency --slo-ttft --slo-tpot --batch"},
     FlagGroup{"the server", "--hw --chips --weights --kv --engine --fix --disaggregate --speculative --price --set"}};
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/outputs.h"
+#include "spec/kernel_spec.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -59,6 +60,11 @@ Names names_for(std::string_view placeholder, const Catalog& catalog) {
   if (has("FILE") && !has("FORMAT")) return {};
   if (has("HW") || has("SYSTEMS")) return catalog.names(CatalogKind::kHardware);
   if (has("MODEL") || has("STUDENT") || has("TEACHER")) return catalog.names(CatalogKind::kModel);
+  if (has("KERNEL")) {
+    Names out = catalog.names(CatalogKind::kKernel);
+    out.insert(out.end(), {std::string(kFusedWord), std::string(kUnfusedWord)});
+    return out;
+  }
   if (has("[@VERSION]")) return catalog.names(CatalogKind::kStack);
   if (has("FORMAT[=FILE]")) return names_of(output_format_names());
   return {};

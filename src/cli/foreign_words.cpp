@@ -10,6 +10,7 @@
 #include "cli/comma_list.h"
 #include "cli/commands.h"
 #include "plan/dimensions.h"
+#include "serve/engine_flags.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -45,13 +46,17 @@ constexpr std::array kForeignFlags{
     ForeignFlag{"--osl --output-len --output-length --output-tokens --gen-len --generate-len --max-new-tokens "
                 "--random-output-len --avg-output-len",
                 "--generate"},
-    ForeignFlag{"--max-num-seqs --max-batch-size --concurrency --max-concurrency", "--batch"},
+    ForeignFlag{"--max-num-seqs --max-batch-size", "--batch"},  // where no engine is asked about
+    ForeignFlag{"--max-concurrency --clients", "--concurrency"},
+    ForeignFlag{"--num-prompts", "--requests"},
+    ForeignFlag{"--random-range-ratio --range-ratio", "--length-ratio"},
     ForeignFlag{"--weights-dtype --weight-dtype --quantization --quant", "--weights"},
     ForeignFlag{"--kv-dtype --kv-cache-dtype", "--kv"},
     ForeignFlag{"--qps --rps --request-rate", "--rate"},
+    ForeignFlag{"--expert-routing", "--expert-load"},
+    ForeignFlag{"--num-redundant-experts --ep-num-redundant-experts", "--redundant-experts"},
     ForeignFlag{"--ttft", "--slo-ttft"},
     ForeignFlag{"--tpot --itl --slo-itl", "--slo-tpot"},
-    ForeignFlag{"--max-num-batched-tokens --max-num-tokens --chunked-prefill-size", "--chunk"},
     ForeignFlag{"--prefix-cache-hit-rate --prefix-hit-rate", "--prefix-hit"},
     // Everywhere
     ForeignFlag{"--framework --backend --stack --engine", "--stack --engine"},
@@ -137,6 +142,10 @@ std::optional<Meaning> dimension_meant(std::string_view name, std::span<const Fl
 }
 
 std::optional<Meaning> flag_meant(std::string_view name, std::span<const Flag> flags, std::string& key) {
+  if (const EngineFlag* of = engine_flag(name); of != nullptr && find_flag(flags, of->ours) != nullptr) {
+    key = fmt::format("{}=", of->engine);  // so that another engine's is refused by name
+    return Meaning{std::string(of->ours), key};
+  }
   for (const ForeignFlag& foreign : kForeignFlags) {
     if (!has_name(foreign.names, name)) continue;
     const std::vector<std::string> meant = flags_meant(foreign, flags);

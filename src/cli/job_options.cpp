@@ -70,6 +70,17 @@ constexpr std::array kRlFlags{
     word<&RlQuestion::placement>(
         "--placement", kRlPlacementNames,
         "engine and trainer in turn on all chips, or on pools of their own (default: the faster)"),
+    count<&RlQuestion::generator_chips>("--gen-chips", kJobChips, "N",
+                                        "chips of the engine's own pool (default: the best split)", "128"),
+    quantity<&RlQuestion::engine_memory>("--gen-memory", UnitKind::kFraction, "SHARE",
+                                         "of a chip's memory that the engine takes (default: as the engine)", "60%"),
+    count<&RlQuestion::engine_sequences>("--gen-sequences", kRolloutRange, "N",
+                                         "responses that a replica writes at once at most (default: as the engine)",
+                                         "128"),
+    quantity<&RlQuestion::oversample>("--oversample", UnitKind::kNumber, "X",
+                                      "responses generated for each that is trained on (default: 1)", "3"),
+    count<&RlQuestion::pack>("--pack", kSequenceRange, "TOKENS",
+                             "a microbatch, which holds whole responses (default: of the longest)", "8192"),
     word<&RlQuestion::state>("--trainer-state", kTrainerStateNames,
                              "where the trainer's state is while the engine has the chips (default: the faster)"),
     word("--reference", kReferenceNames, "pass of the first weights for the KL term (default: policy)"),
@@ -193,6 +204,10 @@ RlQuestion rl_question(const Arguments& arguments) {
   out.engine = std::move(asked.question);
   out.engine.model = out.train.model;
   out.mix = std::move(asked.mix);
+  if (out.mix.blocks) {
+    reader.problem("--trace: what its prompts share is not asked about, rollouts of a prompt share it",
+                   "leave hash_ids out");
+  }
   on_the_same_machine(out.engine, out.train);
   reader.read(out);
   for (const char* flag : {"--prompt", "--generate"}) {
@@ -208,6 +223,20 @@ RlQuestion rl_question(const Arguments& arguments) {
   if (out.depth > 0 && out.placement == RlPlacement::kColocated) {
     reader.problem("--async needs an engine with chips of its own", "leave --placement colocated out");
   }
+  if (arguments.has("--gen-chips") && out.placement == RlPlacement::kColocated) {
+    reader.problem("--gen-chips is of a pool of its own, and --placement colocated has none", "leave one of them out");
+  } else if (out.generator_chips) {
+    out.placement = RlPlacement::kSplit;
+    if (*out.generator_chips >= out.train.chips) {
+      reader.problem(
+          fmt::format("--gen-chips {} leaves none of {} to the trainer", *out.generator_chips, out.train.chips),
+          "fewer");
+    }
+  }
+  if (out.engine_memory && (*out.engine_memory <= 0 || *out.engine_memory > 1)) {
+    reader.problem("--gen-memory is no share of a chip's memory", "more than 0 %, at most 100 %");
+  }
+  if (out.oversample < 1) reader.problem("--oversample is below 1", "what is trained on was generated");
   if (arguments.has("--trainer-state") && out.placement == RlPlacement::kSplit) {
     reader.problem("--trainer-state: with --placement split the trainer keeps its chips", "leave one of them out");
   }

@@ -25,6 +25,8 @@ struct ServeAsked {
 ServeAsked serve_asked(const Arguments& arguments);
 /// The same without traffic, for another command that has these flags; problems stay with the reader.
 ServeAsked read_serve_question(FlagReader& reader, const Arguments& arguments);
+/// What its flags contradict each other in.
+void check_serving(FlagReader& reader, const ServeQuestion& question);
 /// An engine inside another command's job: what is served, and where, is that one's own to say.
 ServeAsked read_engine_question(FlagReader& reader, const Arguments& arguments);
 

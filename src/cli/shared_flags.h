@@ -28,7 +28,9 @@ inline constexpr Flag kSetFlag =
          "hw.hbm.bandwidth=5TB/s")
         .repeatable();
 inline constexpr Flag kAssumeFlag =
-    text("--assume", "FAMILY", "read a Hugging Face config.json as a model of this family (default: the one it names)",
+    text("--assume", "FAMILY|weights=FORMAT",
+         "read a Hugging Face config.json as a model of this family, or its linear layers as stored in this format "
+         "(default: as it says)",
          "llama");
 inline constexpr Flag kExplainFlag =
     toggle("--explain", "the formula behind each figure, with its numbers").of_output();

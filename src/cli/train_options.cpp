@@ -117,11 +117,18 @@ std::vector<Flag> make_train_flags() {
               .when<0, &FineTuneQuestion::experts>()),
       of_adapters(word<&FineTuneQuestion::base>("--base", kBaseFormatNames,
                                                 "format of the frozen weights; nf4 is QLoRA (default: the recipe's)")),
-      word<&TrainQuestion::attention>("--attention", kAttentionKernelNames,
-                                      "whether attention keeps its scores out of HBM (default flash)"),
+      text<&TrainQuestion::attention>(
+          "--attention", "flash|unfused|KERNEL",
+          "kernel of attention: one of configs/kernels, the stack's newest fused one, or one that writes its scores to "
+          "HBM (default: as the stack on the chip)",
+          "flash"),
       word<&TrainQuestion::graphs>(
           "--graphs", kGraphCaptureNames,
           "what is replayed from captured graphs: nothing, all of a layer but its experts, the step (default none)"),
+      word<&TrainQuestion::dispatch>(
+          "--moe-dispatcher", kExpertDispatchNames,
+          "how tokens reach experts of other ranks: a copy for each expert, or one for each node and rank that has any "
+          "of them, as DeepEP and HybridEP send them (default: deepep where the stack has it)"),
       toggle<&TrainQuestion::dropout>("--dropout",
                                       "dropout after attention and MLP, whose masks are kept (default: as the stack)"),
       toggle<&TrainQuestion::balanced_experts>("--balanced-experts", "routing is forced to be even, as in benchmarks")

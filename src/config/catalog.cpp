@@ -30,6 +30,7 @@ std::string_view folder(CatalogKind kind) {
     case CatalogKind::kMeasurements: return "measurements";
     case CatalogKind::kLaw: return "laws";
     case CatalogKind::kEvidence: return "evidence";
+    case CatalogKind::kKernel: return "kernels";
   }
   return "";
 }
@@ -43,6 +44,7 @@ std::string_view noun(CatalogKind kind) {
     case CatalogKind::kMeasurements: return "measurements";
     case CatalogKind::kLaw: return "scaling law";
     case CatalogKind::kEvidence: return "evidence";
+    case CatalogKind::kKernel: return "attention kernel";
   }
   return "";
 }

@@ -1,9 +1,10 @@
-// Names to documents: where chips, models, efficiency families, software stacks, measured runs and scaling laws come
-// from.
+// Names to documents: where chips, models, efficiency families, software stacks, attention kernels, measured runs and
+// scaling laws come from.
 //
 // A name is looked up, aliases included, in each --config-dir, then SCALECALC_CONFIG_PATH, then the built-in
 // catalog. Directories are laid out like configs/: hardware/<name>.yaml, models/<name>.yaml, efficiency/<name>.yaml,
-// stacks/<name>.yaml, measurements/<name>.yaml, laws/<name>.yaml, evidence/<name>.yaml;
+// stacks/<name>.yaml, measurements/<name>.yaml, laws/<name>.yaml, evidence/<name>.yaml,
+// kernels/<name>.yaml;
 // names may hold one slash (book/tpu-v5p); case, '-', '_' and blanks do not tell names apart. A value that ends in
 // .yaml/.yml/.json, starts with . or /, ends with /, or is "-" is a path. A file that ends in .json, and standard input
 // that opens like JSON, is read as strict JSON.
@@ -22,7 +23,7 @@
 
 namespace scalecalc {
 
-enum class CatalogKind { kHardware, kModel, kEfficiency, kStack, kMeasurements, kLaw, kEvidence };
+enum class CatalogKind { kHardware, kModel, kEfficiency, kStack, kMeasurements, kLaw, kEvidence, kKernel };
 
 /// One built-in file, from the generated table (src/cmake/embed_catalog.cpp).
 struct EmbeddedFile {

@@ -35,7 +35,7 @@ std::string range_text(const Range& range, UnitKind kind) {
   return fmt::format("from {} to {}", bound(range.min, kind), bound(range.max, kind));
 }
 
-std::string words_text(std::initializer_list<std::string_view> words) {
+std::string words_text(std::span<const std::string_view> words) {
   std::vector<std::string> items;
   for (const std::string_view word : words) items.emplace_back(word);
   return join(items, ", ");
@@ -172,6 +172,10 @@ std::int64_t Fields::count(std::string_view key, Range range) {
 }
 
 std::optional<std::size_t> Fields::optional_word(std::string_view key, std::initializer_list<std::string_view> words) {
+  return optional_word(key, std::span(words.begin(), words.size()));
+}
+
+std::optional<std::size_t> Fields::optional_word(std::string_view key, std::span<const std::string_view> words) {
   const ConfigNode* found = scalar(key, "one of " + words_text(words));
   if (found == nullptr) return std::nullopt;
   const auto match = std::find(words.begin(), words.end(), found->text);
@@ -185,7 +189,7 @@ std::optional<std::size_t> Fields::optional_word(std::string_view key, std::init
 
 std::size_t Fields::word(std::string_view key, std::initializer_list<std::string_view> words) {
   const std::optional<std::size_t> found = optional_word(key, words);
-  if (!found) report_missing(key, "one of " + words_text(words));
+  if (!found) report_missing(key, "one of " + words_text(std::span(words.begin(), words.size())));
   return found.value_or(0);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,6 +69,7 @@ class Fields {
   /// One of `words`, by position; reports the accepted words and the nearest.
   std::size_t word(std::string_view key, std::initializer_list<std::string_view> words);
   std::optional<std::size_t> optional_word(std::string_view key, std::initializer_list<std::string_view> words);
+  std::optional<std::size_t> optional_word(std::string_view key, std::span<const std::string_view> words);
   std::vector<std::string> text_list(std::string_view key);    ///< a list, or one text; empty if absent
   std::vector<std::int64_t> count_list(std::string_view key);  ///< empty if absent
 

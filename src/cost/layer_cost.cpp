@@ -86,27 +86,29 @@ class LayerCoster : public OpWork<R> {
 
   static Phase<R>& again(LayerCost<R>& out, Remat remat) { return out.recompute[static_cast<std::size_t>(remat)]; }
 
-  /// Kernels of a phase: all, those of the experts, and those of weight gradients.
+  /// Of a phase: kernels, and what the host launches, all, those of the experts and those of weight gradients.
   struct Kernels {
-    double all = 0, routed = 0, of_weights = 0;
-    void add(double kernels, const Op<R>& op) {
-      all += kernels;
-      if (op.kind == OpKind::kGroupedMatmul) routed += kernels;
-    }
+    double all = 0, launched = 0, routed = 0, of_weights = 0;
   };
+
+  void add(const Op<R>& op, bool backward, Kernels& to) const {
+    const double apart = OpWork<R>::bias_kernels(op, backward);
+    const double launches = OpWork<R>::launches(op, backward) + apart;
+    to.all += OpWork<R>::kernels(op, backward) + apart;
+    to.launched += launches;
+    if (op.kind == OpKind::kGroupedMatmul) to.routed += launches;
+    if (backward) to.of_weights += OpWork<R>::weight_launches(op);
+  }
 
   void kernels(const std::vector<Op<R>>& ops, bool in_layer, LayerCost<R>& out) const {
     Kernels forward, backward;
     std::array<Kernels, kRematCount> repeated{};
     for (const Op<R>& op : ops) {
-      const double each = OpWork<R>::kernels(op, false);
-      if (each <= 0) continue;
-      forward.add(each, op);
-      backward.add(OpWork<R>::kernels(op, true), op);
-      const bool matmul = op.kind == OpKind::kMatmul || op.kind == OpKind::kGroupedMatmul;
-      if (matmul && !op.frozen) backward.of_weights += 1;
+      if (OpWork<R>::kernels(op, false) <= 0) continue;
+      add(op, false, forward);
+      add(op, true, backward);
       for (const Remat remat : kRemats) {
-        if (runs_again(remat, op, workload_)) repeated[static_cast<std::size_t>(remat)].add(each, op);
+        if (runs_again(remat, op, workload_)) add(op, false, repeated[static_cast<std::size_t>(remat)]);
       }
     }
     launch(forward, out.forward);
@@ -118,8 +120,11 @@ class LayerCoster : public OpWork<R> {
   void launch(const Kernels& kernels, Phase<R>& out) const {
     out.work.overhead = overhead(kernels.all, kernels.routed > 0 ? 1 : 0);
     if (workload_.runtime.compiled || workload_.graphs == GraphCapture::kStep) return;
+    // Behind the counts that the host waits for nothing is queued: one expert's kernels after the other are launched.
+    const double waited = workload_.runtime.launches_each_expert ? kernels.routed : 0;
+    if (waited > 0) out.work.overhead += chip_.host_overhead * R(waited);
     const bool layer = workload_.graphs == GraphCapture::kLayer;
-    out.launches = layer ? kernels.routed + 1 : kernels.all;  // a replay is a launch
+    out.launches = (layer ? kernels.routed + 1 : kernels.launched) - waited;  // a replay is a launch
     out.weight_launches = layer ? 0 : kernels.of_weights;
   }
 
@@ -153,6 +158,9 @@ class LayerCoster : public OpWork<R> {
   }
 
   void parameters(const Op<R>& op, LayerCost<R>& out) const {
+    double& tensors = op.kind == OpKind::kGroupedMatmul ? out.expert_tensors : out.tensors;
+    if (value_of(op.weight_parameters()) > 0 && !op.tied) ++tensors;
+    if (value_of(op.extra_parameters) > 0) ++tensors;
     if (op.frozen) return frozen_weights(op, out);
     if (op.kind == OpKind::kGroupedMatmul) {
       out.expert_parameters = out.expert_parameters + op.parameters() / R(static_cast<double>(inner_.ep * inner_.etp));
@@ -448,6 +456,7 @@ std::string label_of(const LayerKind& kind) {
                         kind.ffn == FfnKind::kMoe ? "MoE" : "");
   }
   label += label.empty() ? "layer" : " layer";
+  if (kind.reuse) label += " without indexer";
   return kind.d_ff ? fmt::format("{} of d_ff {}", label, *kind.d_ff) : label;
 }
 
@@ -486,7 +495,7 @@ NetworkCost<R> network_cost(const Reader<R>& reader, const ModelSpec& model, con
   // Every prediction module has logits of its own, all there at once but for chunks, which follow one another.
   const double uses = 1 + static_cast<double>(model.mtp_layers);
   const double whole = workload.memory.logit_bytes;
-  const R logits = coster.tokens() * ops.dims.vocab / coster.tp();
+  const R logits = coster.tokens() * ops.dims.outputs / coster.tp();
   constexpr double kGradientBytes = 4;
   out.logits = {BytesOf<R>(logits * R(uses * whole)), BytesOf<R>(logits * R(uses * std::min(whole, kFusedLogitBytes))),
                 BytesOf<R>(logits * R(whole / kLossChunks)) +

@@ -43,6 +43,8 @@ struct LayerCost {
   BytesOf<R> cp_buffer{R(0.0)};   ///< what the context ranks' communication holds while the layer runs
   R dense_parameters{0.0};        ///< that train, per chip, divided by tp, not yet by data ranks
   R expert_parameters{0.0};       ///< that train, per chip, divided by ep and etp
+  double tensors = 0;             ///< that these are, and frozen weights
+  double expert_tensors = 0;      ///< of the experts, each kind of matrix one
   R tied_parameters{0.0};         ///< of the dense ones: the matrix that is the embedding's too
   FlopsOf<R> orthogonal{R(0.0)};  ///< of orthogonalizing the dense ones' matrices once, divided as they are
   FlopsOf<R> orthogonal_experts{R(0.0)};      ///< the same of the experts'

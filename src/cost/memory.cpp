@@ -39,12 +39,13 @@ class MemoryCounter {
   explicit MemoryCounter(const StepInput<R>& in)
       : in_(in), net_(*in.network), ch_(*in.channels), layout_(in.layout), rules_(in.workload->memory) {}
 
-  /// The stage that holds most, with what it holds.
-  MemoryUse<R> fullest() const {
+  /// The stage that holds most, with what it holds. `before`: what each holds before anything is offloaded, if known.
+  MemoryUse<R> fullest(const std::vector<MemoryUse<R>>* before = nullptr) const {
     MemoryUse<R> out;
     double most = -1;
-    for (const StageShape& stage : *in_.stages) {
-      MemoryUse<R> use = of(stage);
+    for (std::size_t s = 0; s < in_.stages->size(); ++s) {
+      const StageShape& stage = (*in_.stages)[s];
+      MemoryUse<R> use = rest(stage, before ? (*before)[s] : whole(stage));
       const double total = value_of(use.total());
       if (total <= most) continue;
       most = total;
@@ -53,10 +54,17 @@ class MemoryCounter {
     return out;
   }
 
-  MemoryUse<R> of(const StageShape& stage) const {
+  MemoryUse<R> of(const StageShape& stage) const { return rest(stage, whole(stage)); }
+
+  /// Before anything is offloaded.
+  MemoryUse<R> whole(const StageShape& stage) const {
     MemoryUse<R> use = state(stage);
     activations(stage, use);
     buffers(stage, use);
+    return use;
+  }
+
+  MemoryUse<R> rest(const StageShape& stage, MemoryUse<R> use) const {
     if (layout_.offload != 0) offload(stage, use);
     update(stage, use);
     allocator(use);
@@ -80,7 +88,8 @@ class MemoryCounter {
     use.gradients = named(held(gradient_bytes(*in_.workload), 2), "gradients",
                           "parameters per chip x bytes, divided from ZeRO-2 on");
     const R twins(layout_.zero == 0 ? 1.0 : static_cast<double>(stage.parts));
-    const double state_bytes = o.state_bytes - (master ? o.master_bytes : 0.0);
+    // Temporaries of an update lie where the state does, and are there with all of it.
+    const double state_bytes = o.state_bytes - (master ? o.master_bytes : 0.0) + rules_.shard_update_bytes;
     use.optimizer = named(held(state_bytes, 1) / twins, "optimizer state",
                           "parameters per chip x bytes, divided from ZeRO-1 on (arXiv:1910.02054)");
     return use;
@@ -96,8 +105,9 @@ class MemoryCounter {
 
   /// Matmuls of a stack that casts weights once a step read copies of them.
   BytesOf<R> cached(const StageShape& stage) const {
+    if (rules_.cached_weights.empty() || layout_.zero == 3) return BytesOf<R>(R(0.0));
     const auto by = rules_.cached_weights.find(in_.workload->precision.name);
-    if (by == rules_.cached_weights.end() || layout_.zero == 3) return BytesOf<R>(R(0.0));
+    if (by == rules_.cached_weights.end()) return BytesOf<R>(R(0.0));
     const R parameters = sum_of_layers(*in_.model, net_, stage, &LayerCost<R>::dense_parameters) +
                          sum_of_layers(*in_.model, net_, stage, &LayerCost<R>::expert_parameters);
     return named(BytesOf<R>(parameters * R(by->second)), "cached weights", "copies that the layers' matmuls read");
@@ -286,6 +296,18 @@ MemoryVerdict memory_verdict(const HardwareSpec& hw, const StackMemory& rules, c
 template <class R>
 MemoryUse<R> memory_use(const StepInput<R>& in) {
   return MemoryCounter<R>(in).fullest();
+}
+
+std::vector<MemoryUse<double>> memory_before_offload(const StepInput<double>& in) {
+  const MemoryCounter<double> counter(in);
+  std::vector<MemoryUse<double>> out;
+  out.reserve(in.stages->size());
+  for (const StageShape& stage : *in.stages) out.push_back(counter.whole(stage));
+  return out;
+}
+
+MemoryUse<double> memory_use(const StepInput<double>& in, const std::vector<MemoryUse<double>>& before_offload) {
+  return MemoryCounter<double>(in).fullest(&before_offload);
 }
 
 std::vector<MemoryUse<double>> memory_by_stage(const StepInput<double>& in, const std::vector<StageShape>& stages) {

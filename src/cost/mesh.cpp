@@ -1,5 +1,6 @@
 #include "cost/mesh.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace scalecalc {
@@ -16,8 +17,8 @@ std::vector<Group> expert_nest(const Placement& placement, const Layout& layout)
 
 }  // namespace
 
-Routing routing_of(const ModelSpec& model) {
-  if (!model.moe) return {};
+Routing routing_of(const ModelSpec& model, ExpertDispatch dispatch) {
+  if (!model.moe || dispatch == ExpertDispatch::kAllToAll) return {};
   return {static_cast<double>(model.moe->top_k), model.moe->n_group, model.moe->topk_group};
 }
 
@@ -37,6 +38,11 @@ bool experts_fold(const Placement& placement, const Layout& layout) {
   if (!layout.shards_in_groups()) return true;
   nested.pop_back();  // shards of expert weights lie inside one FSDP replica
   return fold(nested, layout.ep, folded, rest);
+}
+
+double parts_of(const HardwareSpec& hw, const Slice& slice) {
+  if (hw.is_torus()) return static_cast<double>(slice.slices);
+  return std::max(1.0, static_cast<double>(slice.chips) / static_cast<double>(hw.chips_per_host));
 }
 
 template <class R>
@@ -65,6 +71,7 @@ MeshChannels<R> make_channels(const HardwareSpec& hw, const Slice& slice, const 
   fold(nested, layout.ep, folded, rest);
   out.expert_shard = channel(rest, "expert FSDP group");
   out.expert_replicate = channel(dp, "expert replica group");
+  out.parts = parts_of(hw, slice);
   return out;
 }
 

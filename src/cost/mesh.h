@@ -5,11 +5,12 @@
 #include "network/channel.h"
 #include "network/placement.h"
 #include "spec/model_spec.h"
+#include "spec/stack_runtime.h"
 
 namespace scalecalc {
 
-/// How the model's experts spread a token; a dense model routes nothing.
-Routing routing_of(const ModelSpec& model);
+/// How the model's experts spread a token: nothing is spared where a copy goes to each expert, or there are none.
+Routing routing_of(const ModelSpec& model, ExpertDispatch dispatch);
 
 /// Channels of every group a step communicates over.
 template <class R>
@@ -21,7 +22,11 @@ struct MeshChannels {
   Channel<R> expert_shard;  ///< the same three for expert weights, which fewer ranks share
   Channel<R> expert_replicate;
   Channel<R> expert_data;
+  double parts = 1;  ///< hosts that all chips are of, or on a torus slices
 };
+
+/// MeshChannels::parts of a slice's chips.
+double parts_of(const HardwareSpec& hw, const Slice& slice);
 
 template <class R>
 MeshChannels<R> make_channels(const HardwareSpec& hw, const Slice& slice, const NetworkRates<R>& rates,

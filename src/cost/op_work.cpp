@@ -85,7 +85,7 @@ Work<R> OpWork<R>::unnamed(const Op<R>& op, bool backward) const {
 /// what shows).
 template <class R>
 SecondsOf<R> OpWork<R>::cast(DType dtype, const R& elements) const {
-  if (bytes_per_element(dtype) > 1 || act_ <= 1) return SecondsOf<R>(R(0.0));
+  if (!is_cast(dtype)) return SecondsOf<R>(R(0.0));
   const double copies = 2 * bytes_per_element(dtype);
   return BytesOf<R>(elements * R(act_ + copies)) * chip_.cast / chip_.hbm;
 }
@@ -101,6 +101,41 @@ double OpWork<R>::kernels(const Op<R>& op, bool backward) const {
   if (op.kind == OpKind::kVector) return backward ? 2 : 1;
   const double more = (is_packed(op) ? 1 : 0) + (value_of(op.reads) > 0 ? 1 : 0);
   return (backward && !op.frozen ? 2 : 1) + more;
+}
+
+/// An operand a matmul, forward the input, backward the gradient of the output.
+template <class R>
+double OpWork<R>::casts(const Op<R>& op) const {
+  const bool matmul = op.kind == OpKind::kMatmul || op.kind == OpKind::kGroupedMatmul;
+  return matmul && is_cast(format(op)) ? 1 : 0;
+}
+
+template <class R>
+double OpWork<R>::each_expert(const Op<R>& op, double kernels) const {
+  if (op.kind != OpKind::kGroupedMatmul || !workload_.runtime.launches_each_expert) return kernels;
+  return kernels * value_of(op.matrices) / static_cast<double>(inner_.ep);
+}
+
+/// The loop over experts follows their counts on the host, which a captured step has not.
+template <class R>
+bool OpWork<R>::adds_bias_apart(const Op<R>& op) const {
+  return workload_.runtime.expert_bias_apart && workload_.graphs != GraphCapture::kStep &&
+         op.kind == OpKind::kGroupedMatmul && op.tp == TpRule::kExpertRow && value_of(op.extra_parameters) > 0;
+}
+
+/// Forward of each expert the product with the router's weights and the sum, then all joined and cast; backward of each
+/// the sum's cast, and two products and their sums for bias and weights, then joined.
+template <class R>
+double OpWork<R>::bias_kernels(const Op<R>& op, bool backward) const {
+  if (!adds_bias_apart(op)) return 0;
+  return 2 + (backward ? 5 : 2) * value_of(op.matrices) / static_cast<double>(inner_.ep);
+}
+
+/// That a matmul reads.
+template <class R>
+DType OpWork<R>::format(const Op<R>& op) const {
+  const bool high = op.part == Part::kHead || op.part == Part::kRouter || op.part == Part::kMtp;
+  return high ? workload_.precision.high : workload_.precision.compute;
 }
 
 /// Packed weights are read, scaled and written in the format the matmul reads, before each pass (arXiv:2305.14314
@@ -130,8 +165,7 @@ typename OpWork<R>::Shape OpWork<R>::dense_shape(const Op<R>& op) const {
   const R k = named(op.tp == TpRule::kRow ? op.k * part : op.k, op.name, kWidth, "input width of");
   const bool columns = op.tp == TpRule::kColumn || op.tp == TpRule::kKvColumn;
   const R n = named(columns ? op.n * part : op.n, op.name, kWidth, "output width of");
-  const bool high = op.part == Part::kHead || op.part == Part::kRouter || op.part == Part::kMtp;
-  const DType dtype = high ? workload_.precision.high : workload_.precision.compute;
+  const DType dtype = format(op);
   const FlopsPerSecondOf<R> rate =
       chip_.matmul[static_cast<std::size_t>(dtype)] * shape_fraction(chip_.half_dim, rows, n, k);
   return {rows, k, n, k * n, rate, dtype};
@@ -148,7 +182,7 @@ typename OpWork<R>::Shape OpWork<R>::grouped_shape(const Op<R>& op) const {
   const R n = named(op.tp == TpRule::kExpertRow ? op.n : op.n * part, op.name, kWidth, "output width of");
   const R experts = op.matrices / R(static_cast<double>(inner_.ep));
   const R rows_each = rows / experts;
-  const DType dtype = workload_.precision.compute;
+  const DType dtype = format(op);
   const FlopsPerSecondOf<R> rate = chip_.matmul[static_cast<std::size_t>(dtype)] * chip_.grouped *
                                    (rows_each / (rows_each + chip_.grouped_half_rows)) * (n / (n + chip_.half_dim)) *
                                    (k / (k + chip_.half_dim));
@@ -172,6 +206,13 @@ Work<R> OpWork<R>::matmul(const Op<R>& op, bool backward) const {
   if (backward && !op.frozen) out += weight_gradient(op, s);
   beside(op, s.weights, out);
   out.hbm += cast(s.dtype, s.rows * (backward ? s.n : s.k));
+  if (adds_bias_apart(op)) {
+    // [EXPERT-BIAS] In fp32, as the router's weights are. Forward: the product written; read with the output, the sum
+    // written; joined; cast. Backward: cast; the output's gradient cast and joined; for bias and weights a product
+    // written and read.
+    const double each = backward ? 8 * 4 + 4 * act_ : 6 * 4 + 2 * act_;
+    out.hbm += BytesOf<R>(s.rows * s.n * R(each)) / chip_.hbm;
+  }
   return out;
 }
 
@@ -238,7 +279,7 @@ template <class R>
 Work<R> OpWork<R>::scan(const Op<R>& op, bool backward) const {
   const R part = tokens_ / tp_;
   const BytesOf<R> bytes((op.reads + op.writes) * part * R(act_));
-  const FlopsPerSecondOf<R>& chunked = backward ? chip_.peak_attention_backward : chip_.peak_attention_forward;
+  const FlopsPerSecondOf<R>& chunked = backward ? chip_.peak_scan_backward : chip_.peak_scan_forward;
   return timed(
       op,
       {FlopsOf<R>(op.flops * part), op.by_element ? chip_.vector : chunked, bytes, backward ? kBackwardRate : kRate},

@@ -36,6 +36,17 @@ class OpWork {
   SecondsOf<R> weight_gradient(const Op<R>& op) const;
   /// Kernels it runs, forward or backward.
   double kernels(const Op<R>& op, bool backward) const;
+  /// [HOST] What the host launches for that: with casts, and with a kernel for each of the chip's experts where the
+  /// stack's are so.
+  double launches(const Op<R>& op, bool backward) const { return each_expert(op, kernels(op, backward) + casts(op)); }
+  /// Of a backward: those of the weight's gradient, which only the optimizer waits for.
+  double weight_launches(const Op<R>& op) const {
+    const bool matmul = op.kind == OpKind::kMatmul || op.kind == OpKind::kGroupedMatmul;
+    return matmul && !op.frozen ? each_expert(op, 1) : 0;
+  }
+
+  /// Kernels beside a matmul of experts that add its bias apart, one expert after the other.
+  double bias_kernels(const Op<R>& op, bool backward) const;
 
   /// Part of an operation, or of what it keeps, that falls to one tensor rank.
   R share(TpRule rule, const R& groups) const;
@@ -83,6 +94,11 @@ class OpWork {
   /// The roofline of an operation's main kernel, which does so many times the forward's work; its sides by name.
   Work<R> timed(const Op<R>& op, const Kernel& kernel, double flops_times, double bytes_times) const;
   SecondsOf<R> cast(DType dtype, const R& elements) const;
+  bool is_cast(DType dtype) const { return bytes_per_element(dtype) <= 1 && act_ > 1; }
+  double casts(const Op<R>& op) const;
+  double each_expert(const Op<R>& op, double kernels) const;
+  bool adds_bias_apart(const Op<R>& op) const;
+  DType format(const Op<R>& op) const;
   Shape dense_shape(const Op<R>& op) const;
   Shape grouped_shape(const Op<R>& op) const;
   Shape shape(const Op<R>& op) const { return op.kind == OpKind::kMatmul ? dense_shape(op) : grouped_shape(op); }

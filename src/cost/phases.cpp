@@ -23,9 +23,11 @@ class PhaseBuilder {
       : in_(in), net_(*in.network), ch_(*in.channels), overlap_(*in.overlap), layout_(in.layout) {
     const bool ring = layout_.cp_comm == CpComm::kRing;
     cp_overlap_ = ring ? overlap_.cp : overlap_.cp_gather;
-    tp_overlap_ = in.workload->tp_overlap == CommOverlap::kPipelined ? overlap_.tp_pipelined
-                  : in.workload->tp_overlap == CommOverlap::kNone    ? R(0.0)
-                                                                     : overlap_.tp;
+    // Pieces are passed through memory that the ranks map from each other, over the links of the innermost tier alone.
+    const bool pipelined = in.workload->tp_overlap == CommOverlap::kPipelined && !ch_.tp.scale_out;
+    tp_overlap_ = pipelined                                       ? overlap_.tp_pipelined
+                  : in.workload->tp_overlap == CommOverlap::kNone ? R(0.0)
+                                                                  : overlap_.tp;
     ep_overlap_ = pairs_experts(layout_) ? overlap_.ep_paired : overlap_.ep;
   }
 
@@ -98,7 +100,9 @@ class PhaseBuilder {
       traffic[kEp].time += ep_time(*again);
     }
     if (layout_.zero == 3) {
-      traffic[kFsdp] = {weight_gather_time(in_, cost, backward), overlap_.fsdp, contention(ch_.shard), ch_.shard.links};
+      const bool waits = in_.workload->gather_overlap == CommOverlap::kNone;
+      traffic[kFsdp] = {weight_gather_time(in_, cost, backward), waits ? R(0.0) : overlap_.fsdp, contention(ch_.shard),
+                        ch_.shard.links};
     }
     if (value_of(phase.cp_sends) > 0) {
       const SecondsOf<R> attention = again == nullptr ? phase.attention : phase.attention + again->attention;
@@ -130,20 +134,20 @@ class PhaseBuilder {
     out.ep = shown(kEp);
     if (layout_.offload != 0) out.host = shown(kHost);
     if (backward) put_off(traffic, beside, exposed, cost.weight_gradient, label, out);
-    wait_for_host(phase, again, backward, label, out);
+    wait_for_host(cost, phase, again, backward, label, out);
     return out;
   }
 
   /// [HOST] The chip waits where the host has not launched what it could run: a phase takes the longer of the two. Both
   /// the whole and what is left without weight gradients do; what is put off is the difference. Where it waits,
   /// communication costs nothing: times are then the same to the last bit on every network, which the search rests on.
-  void wait_for_host(const Phase<R>& phase, const Phase<R>* again, bool backward, std::string_view label,
-                     PhaseTime<R>& out) const {
+  void wait_for_host(const LayerCost<R>& cost, const Phase<R>& phase, const Phase<R>* again, bool backward,
+                     std::string_view label, PhaseTime<R>& out) const {
     const SecondsOf<R> chip = out.total();
     const SecondsOf<R> left = chip - out.put_off;
     out.left = value_of(left);
-    double launches = launches_of(phase, backward);
-    if (again != nullptr) launches += launches_of(*again, false);
+    double launches = launches_of(cost, phase, backward);
+    if (again != nullptr) launches += launches_of(cost, *again, false);
     if (launches <= 0) return;
     const SecondsOf<R> zero(R(0.0));
     const auto launching = [&](double count) { return in_.chip->host_overhead * R(count); };
@@ -164,13 +168,16 @@ class PhaseBuilder {
 
   /// Kernels, and collectives of groups of more than one. Gathered weights are a collective each pass, their gradients
   /// another.
-  double launches_of(const Phase<R>& phase, bool backward) const {
+  double launches_of(const LayerCost<R>& cost, const Phase<R>& phase, bool backward) const {
     if (phase.launches <= 0) return 0;
     double out = phase.launches;
     if (ch_.tp.size > 1) out += value_of(phase.tp_gathers + phase.tp_reduces + phase.etp_gathers);
     if (ch_.cp.size > 1) out += value_of(phase.cp_gathers + phase.cp_sends + phase.cp_all_to_alls);
     if (ch_.ep.size > 1) out += value_of(phase.ep_all_to_alls);
-    if (layout_.zero == 3) out += backward ? 2 : 1;
+    if (layout_.zero == 3) {
+      each_weight_gather(in_, cost, backward,
+                         [&](const Channel<R>&, const BytesOf<R>&, double pieces) { out += pieces; });
+    }
     return out;
   }
 

@@ -22,6 +22,8 @@ ChipRates<R> read_chip(const Reader<R>& reader, const HardwareSpec& hw, const Ef
                                         "hw.compute.matmul." + std::string(kDTypeNames[a]), hw.compute_source);
   out.peak_attention_forward = peak * coefficient(e.attention_forward, "efficiency.attention_forward");
   out.peak_attention_backward = peak * coefficient(e.attention_backward, "efficiency.attention_backward");
+  out.peak_scan_forward = peak * coefficient(e.scan_forward, "efficiency.scan_forward");
+  out.peak_scan_backward = peak * coefficient(e.scan_backward, "efficiency.scan_backward");
   out.attention = {coefficient(e.attention_half_context, "efficiency.attention_half_context"),
                    coefficient(e.attention_half_head_dim, "efficiency.attention_half_head_dim"),
                    coefficient(e.attention_head_width, "efficiency.attention_head_width")};
@@ -56,6 +58,7 @@ ChipRates<R> read_chip(const Reader<R>& reader, const HardwareSpec& hw, const Ef
   out.captured = coefficient(e.captured_share, "efficiency.captured_share");
   out.step_overhead = read(reader, Seconds(e.step_overhead.value), "efficiency.step_overhead", e.step_overhead.source,
                            e.step_overhead.error);
+  if (e.scale_loss.value > 0) out.scale_loss = coefficient(e.scale_loss, "efficiency.scale_loss");
   return out;
 }
 

@@ -15,6 +15,7 @@ struct ChipRates {
   std::array<FlopsPerSecondOf<R>, kDTypeCount> matmul;  ///< large dense matmuls; 0 where the chip has no such rate
   FlopsPerSecondOf<R> peak_attention_forward;           ///< at the recipe's 16-bit (or wider) rate
   FlopsPerSecondOf<R> peak_attention_backward;
+  FlopsPerSecondOf<R> peak_scan_forward, peak_scan_backward;  ///< of recurrences in chunks
   AttentionShortfall<R> attention;
   FlopsPerSecondOf<R> vector;  ///< 0: not published, vector work is counted by its memory traffic alone
   BytesPerSecondOf<R> hbm;
@@ -31,6 +32,7 @@ struct ChipRates {
   SecondsOf<R> host_overhead;    ///< of the host, for each kernel or collective it launches
   R captured{1.0};               ///< share of the first two that is left in a captured graph
   SecondsOf<R> step_overhead;
+  R scale_loss{0.0};  ///< share of a step lost with each doubling of hosts, or on a torus slices
 };
 
 /// Time to send bytes to the host, or to get them; with `both` as many each way at once. The chips of a host all do.

@@ -35,23 +35,38 @@ class StageEnds {
     const R expert_shards(sharded ? static_cast<double>(ch_.expert_shard.size) : 1.0);
     const BytesOf<R> gradients(dense * R(p.reduced_bytes) / shards);
     const BytesOf<R> expert_gradients(expert * R(p.reduced_bytes) / expert_shards);
+    const Pieces& buckets = in_.workload->runtime.reductions;
+    const double reductions = pieces(buckets, dense / shards, stage, &LayerCost<R>::tensors, channel);
+    const double expert_reductions =
+        pieces(buckets, expert / expert_shards, stage, &LayerCost<R>::expert_tensors, experts);
     const SecondsOf<R> backward = named(layers(true), "backward of a microbatch", kPass, label);
     // A bound's channels have no links: which tier a placement slows the compute for is not known yet.
     const R share = channel.links == 0 ? R(0.0) : contention_of(overlap_, channel);
     if (layout_.zero == 0 || sharded) {
-      const SecondsOf<R> reduce =
-          named(all_reduce_time(channel, gradients) + expert_time(experts, expert_gradients, true),
-                "gradients' all-reduce", kWhole, label);
+      const SecondsOf<R> reduce = named(all_reduce_time(channel, gradients, reductions) +
+                                            expert_time(experts, expert_gradients, true, expert_reductions),
+                                        "gradients' all-reduce", kWhole, label);
       out.reduce += reduce;
       out.dp += exposed(reduce, chunks_, share, backward, kGradients, label);
       return out;
     }
-    SecondsOf<R> scatter = named(all_gather_time(channel, gradients) + expert_time(experts, expert_gradients, false),
-                                 "gradients' reduce-scatter", kWhole, label);
-    if (grouped) scatter = named(scatter + between_groups(gradients, expert_gradients), kReduced, kWhole, label);
+    SecondsOf<R> scatter(R(0.0));
+    if (in_.workload->runtime.reduces_whole && layout_.zero == 1) {
+      scatter = named(all_reduce_time(ch_.data, gradients, reductions) +
+                          expert_time(ch_.expert_data, expert_gradients, true, expert_reductions),
+                      "gradients' all-reduce", kWhole, label);
+    } else {
+      scatter = named(all_gather_time(channel, gradients, reductions) +
+                          expert_time(experts, expert_gradients, false, expert_reductions),
+                      "gradients' reduce-scatter", kWhole, label);
+      if (grouped) scatter = named(scatter + between_groups(gradients, expert_gradients), kReduced, kWhole, label);
+    }
     out.reduce += scatter;
-    out.gather = named(all_gather_time(channel, BytesOf<R>(dense * R(p.weight_bytes))) +
-                           expert_time(experts, BytesOf<R>(expert * R(p.weight_bytes)), false),
+    const Pieces& updates = in_.workload->runtime.updates;
+    out.gather = named(all_gather_time(channel, BytesOf<R>(dense * R(p.weight_bytes)),
+                                       pieces(updates, dense, stage, &LayerCost<R>::tensors, channel)) +
+                           expert_time(experts, BytesOf<R>(expert * R(p.weight_bytes)), false,
+                                       pieces(updates, expert, stage, &LayerCost<R>::expert_tensors, experts)),
                        "weights' all-gather", kWhole, label);
     const R scatters = layout_.zero == 2 ? microbatches_ : R(1.0);
     out.gather_exposed = exposed(out.gather, chunks_, share,
@@ -150,9 +165,17 @@ class StageEnds {
            expert_time(ch_.expert_replicate, expert_gradients / expert_ways, true);
   }
 
-  SecondsOf<R> expert_time(const Channel<R>& channel, const BytesOf<R>& bytes, bool reduce) const {
+  SecondsOf<R> expert_time(const Channel<R>& channel, const BytesOf<R>& bytes, bool reduce, double pieces = 1) const {
     if (value_of(bytes) <= 0) return SecondsOf<R>(R(0.0));
-    return reduce ? all_reduce_time(channel, bytes) : all_gather_time(channel, bytes);
+    return reduce ? all_reduce_time(channel, bytes, pieces) : all_gather_time(channel, bytes, pieces);
+  }
+
+  /// [PIECES] Collectives that move them. Where nothing hides them they go at once.
+  double pieces(const Pieces& cut, const R& parameters, const StageShape& stage, double LayerCost<R>::*tensors,
+                const Channel<R>& channel) const {
+    if (in_.workload->dp_overlap == CommOverlap::kNone) return 1;
+    return cut.collectives(value_of(parameters), tensors_of(*in_.model, *in_.network, stage, tensors),
+                           static_cast<double>(channel.size));
   }
 
   /// Offloaded state passes through the chip: it is read and written over the host's link, which works both ways at

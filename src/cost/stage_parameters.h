@@ -76,6 +76,18 @@ R expert_parameters(const ModelSpec& model, const NetworkCost<R>& net, const Sta
                "expert parameters of the stage per chip", "sum of its layers");
 }
 
+/// How many tensors its weights are.
+template <class R>
+double tensors_of(const ModelSpec& model, const NetworkCost<R>& net, const StageShape& stage,
+                  double LayerCost<R>::*of) {
+  double out = 0;
+  for (std::size_t k = 0; k < net.kinds.size(); ++k) out += net.kinds[k].*of * stage.layers[k];
+  if (stage.embedding) out += net.embedding.*of;
+  if (!stage.head) return out;
+  const double modules = static_cast<double>(model.mtp_layers);
+  return out + net.head.*of + (modules > 0 ? (net.mtp.*of + net.kinds[model.mtp_kind].*of) * modules : 0);
+}
+
 /// Bytes of weights that do not train.
 template <class R>
 BytesOf<R> frozen_bytes(const ModelSpec& model, const NetworkCost<R>& net, const StageShape& stage) {

@@ -1,6 +1,7 @@
 // Time of one microbatch through a pipeline stage, from the phases of what the stage holds.
 #pragma once
 
+#include <cmath>
 #include <string_view>
 
 #include "cost/stage_parameters.h"
@@ -45,15 +46,30 @@ PhaseTime<R> stage_time(const StepInput<R>& in, const Phases<R>& phases, const S
   return PhaseTime<R>().add(out, R(1.0 / stage.parts));
 }
 
-/// Weights gathered (and with `gradients` scattered) for one layer under ZeRO-3; frozen ones in the format they are
-/// kept in, and without gradients.
+/// [PIECES] The collectives of one layer under ZeRO-3: weights gathered and, with `gradients`, those scattered; frozen
+/// ones in the format they are kept in, and without gradients. `each` takes a channel, bytes and how many they go in.
+template <class R, class Each>
+void each_weight_gather(const StepInput<R>& in, const LayerCost<R>& cost, bool gradients, const Each& each) {
+  const Precision& p = in.workload->precision;
+  const StackRuntime& runtime = in.workload->runtime;
+  const auto send = [&](const Channel<R>& channel, const R& parameters, const BytesOf<R>& frozen, double tensors) {
+    const auto in_pieces = [&](const Pieces& cut, const BytesOf<R>& bytes) {
+      if (value_of(bytes) <= 0 || channel.size == 1) return;
+      each(channel, bytes, cut.collectives(value_of(parameters), tensors, static_cast<double>(channel.size)));
+    };
+    in_pieces(runtime.gathers, BytesOf<R>(parameters * R(p.weight_bytes)) + frozen);
+    if (gradients) in_pieces(runtime.reductions, BytesOf<R>(parameters * R(p.reduced_bytes)));
+  };
+  send(in.channels->shard, cost.dense_parameters, cost.frozen, cost.tensors);
+  send(in.channels->expert_shard, cost.expert_parameters, cost.frozen_experts, cost.expert_tensors);
+}
+
 template <class R>
 SecondsOf<R> weight_gather_time(const StepInput<R>& in, const LayerCost<R>& cost, bool gradients) {
-  const Precision& p = in.workload->precision;
-  const R bytes(p.weight_bytes + (gradients ? p.reduced_bytes : 0.0));
-  SecondsOf<R> time = all_gather_time(in.channels->shard, BytesOf<R>(cost.dense_parameters * bytes) + cost.frozen);
-  const BytesOf<R> experts = BytesOf<R>(cost.expert_parameters * bytes) + cost.frozen_experts;
-  if (value_of(experts) > 0) time += all_gather_time(in.channels->expert_shard, experts);
+  SecondsOf<R> time(R(0.0));
+  each_weight_gather(in, cost, gradients, [&](const Channel<R>& channel, const BytesOf<R>& bytes, double pieces) {
+    time += all_gather_time(channel, bytes, pieces);
+  });
   return time;
 }
 
@@ -79,6 +95,14 @@ SecondsOf<R> split_bubble(Schedule schedule, const R& microbatches, const R& pp,
   }
   const SecondsOf<R> others = (all.time - all.put_off) - (stage.time - stage.put_off);
   return max(zero, others - min(microbatches - R(1.0), pp - R(1.0)) * stage.put_off);
+}
+
+/// [SCALE] What a step loses to the slowest of its hosts (or slices): a share of its work for each doubling of them.
+template <class R>
+SecondsOf<R> scale_loss(const StepInput<R>& in, const SecondsOf<R>& work) {
+  if (value_of(in.chip->scale_loss) <= 0 || in.channels->parts <= 1) return SecondsOf<R>(R(0.0));
+  return named(work * (in.chip->scale_loss * R(std::log2(in.channels->parts))), "loss with scale",
+               "[SCALE]: the slowest stage's work x scale_loss x log2(hosts or slices)");
 }
 
 /// Two sends per microbatch and chunk, of which the overlap hides its share; filling and draining hide none.

@@ -49,9 +49,12 @@ class StepBuilder {
     out.host = named(microbatches_ * stage.host, "exposed offload", kOverlapRule);
     for (std::size_t x = 0; x < kTrafficKinds; ++x) out.spilled[x] = stage.spilled[x] * value_of(microbatches_);
     pipeline(out);
+    SecondsOf<R> overhead = microbatches_ * (stage.overhead + stage.idle) + in_.chip->step_overhead;
+    const SecondsOf<R> lost = scale_loss(in_, microbatches_ * slowest_time_);
+    if (value_of(lost) > 0) overhead += lost;
     out.overhead =
-        named(microbatches_ * (stage.overhead + stage.idle) + in_.chip->step_overhead, "kernel, host and step overhead",
-              "kernels x overhead of each, waiting for launches, and the host's share of a step");
+        named(overhead, "kernel, host and step overhead",
+              "kernels x overhead of each, waiting for launches, the host's share of a step, loss with scale");
     return out;
   }
 

@@ -95,6 +95,10 @@ StepTime<R> step_time(const Reader<R>& reader, const StepInput<R>& in) {
 template <class R>
 MemoryUse<R> memory_use(const StepInput<R>& in);
 
+/// For a layout with several choices of what is offloaded: what each stage holds before, and memory_use of a choice.
+std::vector<MemoryUse<double>> memory_before_offload(const StepInput<double>& in);
+MemoryUse<double> memory_use(const StepInput<double>& in, const std::vector<MemoryUse<double>>& before_offload);
+
 /// What a chip of each of these stages holds; memory_use is that of the fullest of all.
 std::vector<MemoryUse<double>> memory_by_stage(const StepInput<double>& in, const std::vector<StageShape>& stages);
 

@@ -108,7 +108,7 @@ void outline(const StepInput<double>& in, const PhaseTotals& phases, StepOutline
     out.busy.push_back(microbatches * pass.time.value());
     out.passes.push_back(pass);
   }
-  out.others = in.chip->step_overhead.value();
+  out.others = (in.chip->step_overhead + scale_loss(in, microbatches * slowest)).value();
   if (in.layout.pp == 1) return;
   const double pp = static_cast<double>(in.layout.pp);
   const double vpp = static_cast<double>(in.layout.vpp);

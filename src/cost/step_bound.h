@@ -48,7 +48,7 @@ PhaseTotals gathering(const PhaseTotals& phases, const GatherTimes& gathers, std
 /// A step before its ends.
 struct StepOutline {
   std::vector<double> busy;  ///< by stage: microbatches x its time, and the bubble it has to itself ([SPLIT])
-  double others = 0;         ///< bubble of all stages, sends, the host's share
+  double others = 0;         ///< bubble of all stages, sends, the host's share, loss with scale
   std::vector<PassTime<double>> passes;  ///< by stage
 };
 void outline(const StepInput<double>& in, const PhaseTotals& phases, StepOutline& out);

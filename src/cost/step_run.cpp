@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "cost/stage_time.h"
+
 namespace scalecalc {
 namespace {
 
@@ -55,6 +57,11 @@ StepRun step_run(const StepInput<double>& in, const Phases<double>& phases) {
   StepRun out{.chunks = deal(*in.model, layout.pp, layout.vpp, in.workload->runtime.stages, layout.split),
               .stages = all_stages(*in.model, layout, in.workload->runtime.stages),
               .host_s = in.chip->step_overhead.value()};
+  double slowest = 0;
+  for (const StageShape& stage : *in.stages) {
+    slowest = std::max(slowest, stage_time(in, phases, stage).total().value());
+  }
+  out.host_s += scale_loss(in, Seconds(static_cast<double>(layout.grad_accum) * slowest)).value();
   out.run = {.schedule = layout.schedule, .pp = layout.pp, .vpp = layout.vpp, .microbatches = layout.grad_accum};
   std::vector<std::array<std::int64_t, kMaxLayerKinds>> seen(out.stages.size());
   for (std::size_t c = 0; c < out.chunks.size(); ++c) {

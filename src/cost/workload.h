@@ -14,6 +14,7 @@
 #include "model/fine_tune.h"
 #include "model/lengths.h"
 #include "spec/dtype.h"
+#include "spec/kernel_spec.h"
 #include "spec/model_spec.h"
 #include "spec/stack_memory.h"
 #include "spec/stack_runtime.h"
@@ -47,7 +48,6 @@ struct Optimizer {
 /// How attention is computed. Unfused kernels, usual before FlashAttention (May 2022), write the scores of all pairs of
 /// tokens to HBM, the masked half too, and keep them for the backward pass.
 enum class AttentionKernel : std::uint8_t { kFlash, kUnfused };
-inline constexpr std::array<std::string_view, 2> kAttentionKernelNames{"flash", "unfused"};
 
 /// What of a step is captured once and replayed by the device (CUDA graphs), so that its kernels need not be launched
 /// one by one: nothing; the dense parts of each layer, while the host still runs the experts; the whole step.
@@ -81,11 +81,13 @@ struct Workload {
   Optimizer optimizer;
   std::optional<FineTune> fine_tune;  ///< adapters beside frozen weights; absent: the whole model trains
   AttentionKernel attention = AttentionKernel::kFlash;
+  std::string kernel{kFusedWord};  ///< by its name, see KernelChoice
   GraphCapture graphs = GraphCapture::kNone;
   StackRuntime runtime;
   /// Whether a collective runs under compute: as the stack's coefficients say, never, or (tensor ranks) in pieces
   /// under the matmul beside it.
   CommOverlap tp_overlap = CommOverlap::kStack, dp_overlap = CommOverlap::kStack;
+  CommOverlap gather_overlap = CommOverlap::kStack;  ///< of ZeRO-3's gathers and scatters
   std::optional<double> expert_capacity;  ///< experts take this x their mean load, filled up; absent: what is routed
   bool balanced_experts = false;          ///< routing is forced to be even, or tokens over the mean are dropped
   bool dropout = false;                   ///< after attention and MLP, whose masks the backward pass needs

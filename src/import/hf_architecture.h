@@ -16,6 +16,7 @@ struct HfLayer {
   std::string_view ffn = "dense";   ///< dense, moe, none
   std::int64_t d_ff = 0;            ///< 0: the model's
   std::int64_t norms = -1;          ///< -1: the model's
+  bool reuse = false;               ///< of sparse attention: an earlier layer's indexer chooses
   friend bool operator==(const HfLayer&, const HfLayer&) = default;
 };
 
@@ -59,6 +60,11 @@ struct HfMamba2 {
   Size heads, head_dim, groups, d_state, d_conv;
 };
 
+struct HfDraft {
+  Size target_d_model;
+  Size target_layers = {3, {}};  ///< EAGLE-3: one early, one middle, one late
+};
+
 struct HfArchitecture {
   Size d_model, vocab, max_seq;
   Size learned_positions, embedding_dim;  ///< 0: none, d_model
@@ -66,6 +72,8 @@ struct HfArchitecture {
   bool embedding_norm = false;
   bool final_norm = true;
   bool head_bias = false;
+  std::optional<Size> head_outputs;  ///< where they are not the vocabulary
+  std::optional<HfDraft> draft;
   bool parallel_block = false;
 
   bool layernorm = false;  ///< otherwise rmsnorm
@@ -79,6 +87,7 @@ struct HfArchitecture {
   bool qkv_bias = false;
   bool o_bias = false;
   bool sinks = false;
+  std::optional<bool> local_sinks;  ///< of sliding layers, where they are not as the others
   bool output_gate = false;
   std::string_view qk_norm = "none";  ///< none, head_dim, full
   std::optional<HfMla> mla;

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "base/text.h"
+#include "import/hf_checks.h"
+#include "import/hf_class.h"
 #include "import/hf_families.h"
 #include "import/hf_quantization.h"
 
@@ -44,17 +46,9 @@ const ConfigNode* model_type_of(const ConfigNode& map) {
   return found == nullptr || found->is_null() || found->kind != ConfigNode::Kind::kScalar ? nullptr : found;
 }
 
-/// The first class under `architectures`, or null.
-const ConfigNode* architecture_of(const ConfigNode& map) {
-  const ConfigNode* list = map.find("architectures");
-  return list == nullptr || list->items.empty() ? nullptr : &list->items.front();
-}
-
 [[noreturn]] void fail(const SourceSpan& where, std::string message, std::string hint) {
   throw UserError({{where, std::move(message), std::move(hint)}});
 }
-
-using HfStructure = std::array<std::string_view, 5>;
 
 std::string known_families() { return "known: " + join(known_hf_families(), ", "); }
 
@@ -65,9 +59,16 @@ const HfFamily& checked(const HfFamily& family, const SourceSpan& where) {
   return family;
 }
 
-/// What the file says it is: model_type of the language model, of the whole, or else the class.
+/// What the file says it is: for a draft the class, else model_type of the language model, of the whole, or the class.
 const HfFamily& family_of(const ConfigNode& top, const ConfigNode& text) {
   const ConfigNode* found = nullptr;
+  const HfClass draft = hf_class(text);
+  if (draft.eagle3) {
+    if (const HfFamily* family = find_hf_family_of_class(draft.stem)) return *family;
+    fail(draft.node->span,
+         fmt::format("architecture {} is a draft with a layer that is not known", in_quotes(draft.node->text)),
+         kOwnFile);
+  }
   for (const ConfigNode* map : {&text, &top}) {
     const ConfigNode* type = model_type_of(*map);
     if (type == nullptr) continue;
@@ -77,15 +78,42 @@ const HfFamily& family_of(const ConfigNode& top, const ConfigNode& text) {
   const std::string others = known_families() + "; --assume FAMILY reads the file as one of them";
   if (found != nullptr) fail(found->span, fmt::format("'model_type' {} is not known", in_quotes(found->text)), others);
   for (const ConfigNode* map : {&text, &top}) {
-    const ConfigNode* architecture = architecture_of(*map);
-    if (architecture == nullptr) continue;
-    if (const HfFamily* family = find_hf_family_of_class(architecture->text)) {
-      return checked(*family, architecture->span);
-    }
-    if (found == nullptr) found = architecture;
+    const HfClass named = hf_class(*map);
+    if (named.node == nullptr) continue;
+    if (const HfFamily* family = find_hf_family_of_class(named.stem)) return checked(*family, named.node->span);
+    if (found == nullptr) found = named.node;
   }
   if (found != nullptr) fail(found->span, fmt::format("architecture {} is not known", in_quotes(found->text)), others);
   fail(top.span, "the file has no 'model_type' and no 'architectures' to tell its family", others);
+}
+
+struct Assumed {
+  std::string family;  ///< empty: the file says which
+  std::optional<WeightFormat> weights;
+};
+
+/// FAMILY, weights=FORMAT, or both with a comma between.
+Assumed assumptions_of(const std::string& asked) {
+  constexpr std::string_view kWeights = "weights=";
+  Assumed out;
+  for (std::string_view rest = asked; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    std::string_view item = rest.substr(0, comma);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    if (!item.starts_with(kWeights)) {
+      out.family = item;
+      continue;
+    }
+    item.remove_prefix(kWeights.size());
+    const auto* const found = std::find(kWeightFormatNames.begin(), kWeightFormatNames.end(), item);
+    if (found == kWeightFormatNames.end()) {
+      const std::vector<std::string> known(kWeightFormatNames.begin(), kWeightFormatNames.end());
+      throw UserError(fmt::format("--assume {}: no format of that name is known", in_quotes(asked)),
+                      "known: " + join(known, ", "));
+    }
+    out.weights = static_cast<WeightFormat>(found - kWeightFormatNames.begin());
+  }
+  return out;
 }
 
 const HfFamily& assumed_family(const ConfigNode& top, const ConfigNode& text, const std::string& assume,
@@ -105,69 +133,6 @@ const HfFamily& assumed_family(const ConfigNode& top, const ConfigNode& text, co
   return *family;
 }
 
-/// Keys of things that change a model's weights, those of one quantity in one group. A file that has one which its
-/// family's reader did not ask for is not what it says it is.
-constexpr std::array kStructure{
-    HfStructure{"num_local_experts", "num_experts", "n_routed_experts", "num_routed_experts", "moe_num_experts"},
-    HfStructure{"n_shared_experts", "num_shared_experts"},
-    HfStructure{"shared_expert_intermediate_size"},
-    HfStructure{"kv_lora_rank"},
-    HfStructure{"index_n_heads"},
-    HfStructure{"linear_num_key_heads"},
-    HfStructure{"linear_attn_config"},
-    HfStructure{"ssm_state_size", "mamba_d_state"},
-    HfStructure{"mamba_num_heads"},
-    HfStructure{"hybrid_override_pattern", "layers_block_type"},
-    HfStructure{"hybrid_layer_pattern"},
-    HfStructure{"block_configs"},
-    HfStructure{"attn_type_list"},
-    HfStructure{"compress_ratios"},
-    HfStructure{"hidden_size_per_layer_input"},
-    HfStructure{"num_kv_shared_layers"},
-    HfStructure{"global_head_dim"},
-    HfStructure{"swa_head_dim"},
-    HfStructure{"moe_latent_size"},
-    HfStructure{"attn_layer_period"},
-    HfStructure{"word_embed_proj_dim"},
-};
-
-/// What was read of a group, or null.
-const ConfigNode* read_of(const HfKeys& keys, const HfStructure& group) {
-  for (const std::string_view key : group) {
-    const ConfigNode* value = key.empty() ? nullptr : keys.text().find(key);
-    if (value != nullptr && keys.was_read(*value)) return value;
-  }
-  return nullptr;
-}
-
-/// 0, 1 and false are how files say that they have none.
-bool says_none(const ConfigNode& value) {
-  return value.is_null() || value.text == "0" || value.text == "1" || value.text == "false";
-}
-
-void report_unread_structure(HfKeys& keys, const HfFamily& family) {
-  for (const HfStructure& group : kStructure) {
-    const ConfigNode* known = read_of(keys, group);
-    for (const std::string_view key : group) {
-      const ConfigNode* value = key.empty() ? nullptr : keys.text().find(key);
-      if (value == nullptr || keys.was_read(*value)) continue;
-      if (known != nullptr ? value->is_null() || value->text == known->text : says_none(*value)) continue;
-      const std::string message =
-          known != nullptr ? fmt::format("'{}' is {}, and another key says {}", key, value_text(*value), known->text)
-                           : fmt::format("'{}' is set, and models of family '{}' have no such thing", key, family.name);
-      keys.problems().add(value->span, message, known != nullptr ? "" : "is 'model_type' right?");
-    }
-  }
-  const ConfigNode* types = keys.text().find("layer_types");
-  if (types == nullptr || keys.was_read(*types)) return;
-  for (const ConfigNode& item : types->items) {
-    if (item.text == "full_attention" || item.text == "attention") continue;
-    keys.problems().add(item.span,
-                        fmt::format("layer type {} is not known of family '{}'", in_quotes(item.text), family.name));
-    return;
-  }
-}
-
 void check_heads(HfKeys& keys, const HfArchitecture& m) {
   if (m.mla || m.kv_heads.value == 0 || !m.heads.known || !m.kv_heads.known) return;
   if (m.heads.value % m.kv_heads.value == 0) return;
@@ -180,7 +145,7 @@ void check_heads(HfKeys& keys, const HfArchitecture& m) {
 void check_total(HfKeys& keys, const HfArchitecture& m) {
   constexpr double kFewest = 1e5;
   constexpr double kMost = 1e13;
-  const double total = HfWeights(m, WeightFormat::kBf16).parameters();
+  const double total = HfWeights(m, HfScheme{}).parameters();
   if (total >= kFewest && total <= kMost) return;
   keys.warn(fmt::format("the sizes make {:.3g} parameters, which no published model has", total));
 }
@@ -232,9 +197,10 @@ bool is_hf_config(const ConfigNode& document) {
   return std::any_of(kSigns.begin(), kSigns.end(), [&](std::string_view key) { return document.find(key) != nullptr; });
 }
 
-ImportedModel import_hf_config(const ConfigNode& config, const ConfigNode* beside, const std::string& assume) {
+ImportedModel import_hf_config(const ConfigNode& config, const ConfigNode* beside, const std::string& asked) {
   ImportedModel out;
   const TextConfig text = text_config(config);
+  const auto [assume, assumed_weights] = assumptions_of(asked);
   const HfFamily& family =
       assume.empty() ? family_of(config, *text.map) : assumed_family(config, *text.map, assume, out.notes);
   out.notes.file = config.span.file;
@@ -246,14 +212,25 @@ ImportedModel import_hf_config(const ConfigNode& config, const ConfigNode* besid
   keys.find_on_top({"architectures"});
   HfArchitecture model;
   HfReading reading{family, keys, model};
+  // The class of a wrapper says which head there is, that of the language model itself which family.
+  const HfClass own = hf_class(*text.map);
+  const HfClass whole = text.map == &config ? own : hf_class(config);
+  const bool wrapper_says = whole.head != HfHead::kUnsaid && whole.head != HfHead::kOther;
+  if (assume.empty()) check_class(reading, own);
+  problems.throw_if_any();
   family.read(reading);
+  if (own.eagle3) {
+    read_eagle3(reading);
+  } else {
+    set_head(reading, wrapper_says ? whole : own);
+  }
   check_heads(keys, model);
-  report_unread_structure(keys, family);
+  report_unread_keys(reading);
   // What follows relies on sizes that fit each other.
   problems.throw_if_any();
 
   out.document = model_document(model, model_name(config, family), config.span);
-  if (auto quantization = hf_quantization(keys, model, beside)) {
+  if (auto quantization = hf_quantization(keys, model, beside, assumed_weights)) {
     SourceSpan where = quantization->span;
     out.document.entries.push_back({"quantization", std::move(where), *std::move(quantization)});
   }
@@ -273,37 +250,31 @@ struct Group {
   std::size_t repeat = 1;
 };
 
-bool same_group(const HfLayer& a, const HfLayer& b) { return a.norms == b.norms; }
-
-/// One group has one width for its dense layers and one number of norms.
-bool fits_one_group(const std::vector<HfLayer>& layers, std::size_t begin, std::size_t period) {
-  const HfLayer* dense = nullptr;
-  for (std::size_t i = begin; i < begin + period; ++i) {
-    if (!same_group(layers[i], layers[begin])) return false;
-    if (layers[i].ffn != "dense") continue;
-    if (dense != nullptr && dense->d_ff != layers[i].d_ff) return false;
-    dense = &layers[i];
-  }
-  return true;
-}
-
-/// The cheapest way to write the layers down, where a group costs one and each of its kinds one more.
+/// The cheapest way to write the layers down, where a group costs one and each of its kinds one more. A group has one
+/// width for its dense layers and one number of norms.
 std::vector<Group> fewest_groups(const std::vector<HfLayer>& layers) {
   constexpr std::size_t kLongestPeriod = 16;
   const std::size_t n = layers.size();
   std::vector<std::size_t> cost(n + 1, n * 3);  // of the layers from i on
   std::vector<Group> first(n + 1);
   cost[n] = 0;
+  std::array<std::size_t, kLongestPeriod + 1> alike{};  // from i on, layers that equal the one a period later
   for (std::size_t i = n; i-- > 0;) {
+    for (std::size_t period = 1; period <= kLongestPeriod; ++period) {
+      alike[period] = i + period < n && layers[i] == layers[i + period] ? alike[period] + 1 : 0;
+    }
+    const HfLayer* dense = nullptr;
     for (std::size_t period = 1; period <= std::min(kLongestPeriod, n - i); ++period) {
-      if (!fits_one_group(layers, i, period)) break;
-      for (std::size_t end = i + period; end <= n; end += period) {
-        if (cost[end] + period + 1 < cost[i]) {
-          cost[i] = cost[end] + period + 1;
-          first[i] = {i, period, (end - i) / period};
-        }
-        const auto at = [&](std::size_t k) { return layers.begin() + static_cast<std::ptrdiff_t>(k); };
-        if (end + period > n || !std::equal(at(i), at(i + period), at(end))) break;
+      const HfLayer& last = layers[i + period - 1];
+      if (last.norms != layers[i].norms) break;
+      if (last.ffn == "dense") {
+        if (dense != nullptr && dense->d_ff != last.d_ff) break;
+        dense = &last;
+      }
+      for (std::size_t end = i + period; end <= i + period + alike[period]; end += period) {
+        if (cost[end] + period + 1 >= cost[i]) continue;
+        cost[i] = cost[end] + period + 1;
+        first[i] = {i, period, (end - i) / period};
       }
     }
   }
@@ -312,7 +283,9 @@ std::vector<Group> fewest_groups(const std::vector<HfLayer>& layers) {
   return out;
 }
 
-std::string kind_text(const HfLayer& layer) { return fmt::format("{}/{}", layer.mixer, layer.ffn); }
+std::string kind_text(const HfLayer& layer) {
+  return fmt::format("{}/{}{}", layer.mixer, layer.ffn, layer.reuse ? "/reuse" : "");
+}
 
 ConfigNode norm_node(const HfArchitecture& m, const SourceSpan& where) {
   MapBuilder out(where);
@@ -336,7 +309,9 @@ ConfigNode attention_node(const HfArchitecture& m, const SourceSpan& where) {
   if (m.local) {
     MapBuilder local(where);
     local.add("heads", m.local->heads).add("kv_heads", m.local->kv_heads).add("head_dim", m.local->head_dim);
-    out.add("local", local.add("v_head_dim", m.local->v_head_dim).take());
+    local.add("v_head_dim", m.local->v_head_dim);
+    if (m.local_sinks.value_or(m.sinks) != m.sinks) local.add("sinks", *m.local_sinks ? "true" : "false");
+    out.add("local", local.take());
   }
   out.add_if("window", m.window).add_if("chunk", m.chunk);
   out.add_if("qkv_bias", m.qkv_bias).add_if("o_bias", m.o_bias).add_if("sinks", m.sinks);
@@ -462,6 +437,12 @@ ConfigNode model_document(const HfArchitecture& m, const std::string& name, cons
   out.add_if("learned_positions", m.learned_positions).add_if("embedding_dim", m.embedding_dim);
   out.add("tied_embeddings", text_node(m.tied_embeddings ? "true" : "false", where));
   out.add_if("embedding_norm", m.embedding_norm).add_if("head_bias", m.head_bias);
+  if (m.head_outputs) out.add("head_outputs", *m.head_outputs);
+  if (m.draft) {
+    MapBuilder draft(where);
+    draft.add("target_d_model", m.draft->target_d_model).add("target_layers", m.draft->target_layers);
+    out.add("draft", draft.take());
+  }
   if (!m.final_norm) out.add("final_norm", text_node("false", where));
   out.add_if("parallel_block", m.parallel_block).add("norm", norm_node(m, where));
   const bool attends = m.has_mixer("full") || m.has_mixer("sliding") || m.has_mixer("chunked") || m.has_mixer("mla");

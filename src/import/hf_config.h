@@ -21,7 +21,8 @@ struct ImportedModel {
 bool is_hf_config(const ConfigNode& document);
 
 /// `beside` is the document of hf_quant_config.json in the same directory, or null. `assume` forces the reading of a
-/// family (empty: the file says which) and is then among the warnings. UserError with every problem: a family that is
+/// family (empty: the file says which), of the linear layers' format (weights=int4), or both with a comma between, and
+/// is then among the warnings. UserError with every problem: a family that is
 /// not known or not read, sizes that are missing or do not fit each other.
 ImportedModel import_hf_config(const ConfigNode& config, const ConfigNode* beside = nullptr,
                                const std::string& assume = "");

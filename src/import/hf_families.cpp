@@ -162,10 +162,10 @@ void read_nemotron(HfReading& r) {
 namespace {
 
 constexpr std::array kFamilies{
-    HfFamily{"llama", "", false, read_llama},
+    HfFamily{"llama", "granite exaone xverse baichuan", false, read_llama},
     HfFamily{"mistral", "", false, read_mistral},
     HfFamily{"mixtral", "", false, read_mixtral},
-    HfFamily{"qwen2", "", false, read_qwen2},
+    HfFamily{"qwen2", "qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text", false, read_qwen2},
     HfFamily{"qwen2_moe", "", false, read_qwen2_moe},
     HfFamily{"qwen3", "qwen3_vl qwen3_vl_text", false, read_qwen3},
     HfFamily{"qwen3_moe", "qwen3_vl_moe qwen3_vl_moe_text", false, read_qwen3_moe},
@@ -199,7 +199,27 @@ constexpr std::array kFamilies{
     HfFamily{"jamba", "", false, read_jamba},
     HfFamily{"nemotron", "", false, read_nemotron},
     HfFamily{"nemotron_h", "", false, read_nemotron_h},
-    HfFamily{"nemotron-nas", "", false, read_nemotron_nas},
+    HfFamily{"nemotron-nas", "deci decilm", false, read_nemotron_nas},
+    HfFamily{"ministral3", "", false, read_ministral3},
+    HfFamily{"mimo", "", false, read_mimo},
+    HfFamily{"olmo3", "", false, read_olmo3},
+    HfFamily{"smollm3", "", true, read_smollm3},
+    HfFamily{"seed_oss", "", false, read_seed_oss},
+    HfFamily{"exaone4", "", false, read_exaone4},
+    HfFamily{"internlm2", "", false, read_internlm2},
+    HfFamily{"qwen", "", false, read_qwen},
+    HfFamily{"stablelm", "", false, read_stablelm},
+    HfFamily{"starcoder2", "", true, read_starcoder2},
+    HfFamily{"phi", "", false, read_phi},
+    HfFamily{"glm4_moe_lite", "", false, read_glm4_moe_lite},
+    HfFamily{"mistral4", "", false, read_mistral4},
+    HfFamily{"minicpm3", "", true, read_minicpm3},
+    HfFamily{"olmoe", "", false, read_olmoe},
+    HfFamily{"phimoe", "", false, read_phimoe},
+    HfFamily{"dots1", "", false, read_dots1},
+    HfFamily{"hy_v3", "", false, read_hy_v3},
+    HfFamily{"bailing_moe_v2", "", false, read_bailing_moe_v2},
+    HfFamily{"ernie4_5_moe", "", true, read_ernie4_5_moe},
     HfFamily{"deepseek_v4", "deepseek_ref", false, nullptr,
              "its compressed attention, grouped output projections and fourfold residual streams are not modelled"},
     HfFamily{"gemma4", "gemma4_text", false, nullptr,
@@ -248,9 +268,6 @@ const HfFamily* find_hf_family(std::string_view model_type) {
 }
 
 const HfFamily* find_hf_family_of_class(std::string_view architecture) {
-  for (const std::string_view ending : {"ForCausalLM", "ForConditionalGeneration", "LMHeadModel"}) {
-    if (architecture.ends_with(ending)) architecture.remove_suffix(ending.size());
-  }
   const std::string wanted = plain(architecture);
   return find_family([&](std::string_view name) { return plain(name) == wanted; });
 }

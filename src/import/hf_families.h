@@ -32,12 +32,12 @@ struct HfFamily {
 std::span<const HfFamily> hf_families();
 /// By model_type, or null.
 const HfFamily* find_hf_family(std::string_view model_type);
-/// By the name of a class such as Qwen3MoeForCausalLM, or null.
+/// By the stem of a class such as Qwen3MoeForCausalLM, or null.
 const HfFamily* find_hf_family_of_class(std::string_view architecture);
 /// Names of the families that are read, sorted.
 std::vector<std::string> known_hf_families();
 
-// Readers, by where they stand: hf_families.cpp, hf_families_moe.cpp, hf_families_hybrid.cpp.
+// Readers, by where they stand: hf_families.cpp and hf_families_dense.cpp, hf_families_moe.cpp, hf_families_hybrid.cpp.
 void read_llama(HfReading& r);
 void read_mistral(HfReading& r);
 void read_qwen2(HfReading& r);
@@ -57,6 +57,17 @@ void read_bloom(HfReading& r);
 void read_opt(HfReading& r);
 void read_nemotron(HfReading& r);
 void read_nemotron_nas(HfReading& r);
+void read_ministral3(HfReading& r);
+void read_mimo(HfReading& r);
+void read_olmo3(HfReading& r);
+void read_smollm3(HfReading& r);
+void read_seed_oss(HfReading& r);
+void read_exaone4(HfReading& r);
+void read_internlm2(HfReading& r);
+void read_qwen(HfReading& r);
+void read_stablelm(HfReading& r);
+void read_starcoder2(HfReading& r);
+void read_phi(HfReading& r);
 
 void read_mixtral(HfReading& r);
 void read_qwen2_moe(HfReading& r);
@@ -71,6 +82,15 @@ void read_minimax_m2(HfReading& r);
 void read_mimo_v2_flash(HfReading& r);
 void read_dbrx(HfReading& r);
 void read_grok(HfReading& r);
+void read_glm4_moe_lite(HfReading& r);
+void read_mistral4(HfReading& r);
+void read_minicpm3(HfReading& r);
+void read_olmoe(HfReading& r);
+void read_phimoe(HfReading& r);
+void read_dots1(HfReading& r);
+void read_hy_v3(HfReading& r);
+void read_bailing_moe_v2(HfReading& r);
+void read_ernie4_5_moe(HfReading& r);
 
 void read_qwen3_next(HfReading& r);
 void read_qwen3_5(HfReading& r);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "import/hf_read.h"
 
 namespace scalecalc {
@@ -50,13 +51,24 @@ void read_groups(HfReading& r, std::int64_t groups, std::int64_t picked) {
 /// topk_method noaux_tc adds a bias to each expert's score.
 bool corrects_scores(HfReading& r, const char* otherwise) {
   if (!r.keys.has({"topk_method"})) r.keys.defaulted("topk_method", otherwise, kClassDefault);
-  return r.keys.text_or({"topk_method"}, otherwise) == "noaux_tc";
+  const std::string method = r.keys.text_or({"topk_method"}, otherwise);
+  if (method != "noaux_tc" && method != "greedy" && method != "group_limited_greedy") {
+    r.keys.problems().add(r.keys.find({"topk_method"})->span,
+                          fmt::format("topk_method {} is not known", in_quotes(method)),
+                          "known: noaux_tc, greedy, group_limited_greedy");
+  }
+  return method == "noaux_tc";
 }
 
+struct MlaDefaults {
+  std::int64_t max_seq = 4096;
+  std::int64_t q_lora_rank = 1536, kv_lora_rank = 512, qk_nope_head_dim = 128, qk_rope_head_dim = 64, v_head_dim = 128;
+};
+
 /// Sizes of a model with latent attention (arXiv:2405.04434 s. 2.1); head_dim and kv heads mean nothing there.
-void read_mla_shape(HfReading& r, std::int64_t max_seq) {
+void read_mla_shape(HfReading& r, const MlaDefaults& d) {
   HfArchitecture& m = r.model;
-  const ShapeDefaults defaults{.max_seq = max_seq};
+  const ShapeDefaults defaults{.max_seq = d.max_seq};
   read_width(r, defaults);
   read_layer_count(r);
   m.heads = r.keys.required({"num_attention_heads"}, "attention heads");
@@ -66,12 +78,12 @@ void read_mla_shape(HfReading& r, std::int64_t max_seq) {
   if (r.keys.is_null(query_rank)) {
     r.keys.remark("q_lora_rank is null: queries are projected directly");
   } else {
-    mla.q_lora_rank = r.keys.size_or(query_rank, 1536);
+    mla.q_lora_rank = r.keys.size_or(query_rank, d.q_lora_rank);
   }
-  mla.kv_lora_rank = r.keys.size_or({"kv_lora_rank"}, 512);
-  mla.qk_nope_head_dim = r.keys.size_or({"qk_nope_head_dim"}, 128);
-  mla.qk_rope_head_dim = r.keys.size_or({"qk_rope_head_dim"}, 64);
-  mla.v_head_dim = r.keys.size_or({"v_head_dim"}, 128);
+  mla.kv_lora_rank = r.keys.size_or({"kv_lora_rank"}, d.kv_lora_rank);
+  mla.qk_nope_head_dim = r.keys.size_or({"qk_nope_head_dim"}, d.qk_nope_head_dim);
+  mla.qk_rope_head_dim = r.keys.size_or({"qk_rope_head_dim"}, d.qk_rope_head_dim);
+  mla.v_head_dim = r.keys.size_or({"v_head_dim"}, d.v_head_dim);
   m.mla = mla;
   for (HfLayer& layer : m.layers) layer.mixer = "mla";
   if (r.keys.flag({"attention_bias"}, false)) {
@@ -79,8 +91,36 @@ void read_mla_shape(HfReading& r, std::int64_t max_seq) {
   }
 }
 
+/// indexer_types: layers with an indexer of their own ("full"), and those that take an earlier one's choice ("shared").
+void read_indexer_layers(HfReading& r) {
+  const ConfigNode* types = r.keys.list({"indexer_types"});
+  const ConfigNode* every = r.keys.find({"index_topk_freq"});
+  if (types == nullptr) {
+    if (every == nullptr || every->is_null() || every->text == "1") return;
+    r.keys.problems().add(every->span, fmt::format("'index_topk_freq' is {}, and no 'indexer_types' says which layers "
+                                                   "have an indexer",
+                                                   value_text(*every)));
+    return;
+  }
+  if (types->items.size() != r.model.layers.size()) {
+    r.keys.problems().add(types->span, fmt::format("'indexer_types' lists {} layers, and the model has {}",
+                                                   types->items.size(), r.model.layers.size()));
+    return;
+  }
+  for (std::size_t i = 0; i < types->items.size(); ++i) {
+    const ConfigNode& type = types->items[i];
+    r.model.layers[i].reuse = type.text == "shared";
+    if (type.text != "shared" && type.text != "full") {
+      r.keys.problems().add(type.span, fmt::format("indexer type {} is not known", in_quotes(type.text)),
+                            "known: full, shared");
+    } else if (i == 0 && type.text == "shared") {
+      r.keys.problems().add(type.span, "the first layer has no indexer before it to share");
+    }
+  }
+}
+
 void deepseek_v3_common(HfReading& r) {
-  read_mla_shape(r, 4096);
+  read_mla_shape(r, {});
   if (!read_moe(r, {.experts = 256, .top_k = 8, .d_ff = 2048})) return;
   read_shared_experts(r, 1);
   dense_prefix(r, 3);
@@ -118,7 +158,7 @@ void read_qwen3_moe(HfReading& r) {
 }
 
 void read_deepseek_v2(HfReading& r) {
-  read_mla_shape(r, 2048);
+  read_mla_shape(r, {.max_seq = 2048});
   if (!read_moe(r, {})) return;
   read_shared_experts(r, 2);
   dense_prefix(r, 0);
@@ -142,15 +182,9 @@ void read_deepseek_v32(HfReading& r) {
       r.keys.problems().add(type.span, "'layer_types' is read as deepseek_sparse_attention only");
     }
   }
-  if (const ConfigNode* types = r.keys.list({"indexer_types"})) {
-    const auto shared = std::count_if(types->items.begin(), types->items.end(),
-                                      [](const ConfigNode& item) { return item.text == "shared"; });
-    if (shared > 0) {
-      r.keys.warn(fmt::format(
-          "{} layers use another layer's top-k (indexer_types); an indexer is counted in every layer", shared));
-    }
-  }
+  read_indexer_layers(r);
   read_mtp(r);
+  r.model.mtp_kind.reuse = false;  // a module chooses for itself
 }
 
 void read_glm4_moe(HfReading& r) {
@@ -179,6 +213,7 @@ void read_llama4(HfReading& r) {
   HfArchitecture& m = r.model;
   read_shape(r, {.kv_heads = 8, .head_dim = 128, .max_seq = 131072});
   read_attention_bias(r, false);
+  r.keys.find({"use_qk_norm"});  // these norms have no weights
   const HfNames chunk_size{"attention_chunk_size"};
   const Size chunk = r.keys.is_null(chunk_size) ? Size{} : r.keys.size_or(chunk_size, 8192, {1, 1e9});
   const std::int64_t interval = r.keys.size_or({"no_rope_layer_interval"}, 4, {1, 1e4}).value;
@@ -208,6 +243,7 @@ void read_llama4(HfReading& r) {
   set_moe_layers(r, [&](std::int64_t i) {
     return chosen.empty() ? (i + 1) % step == 0 : std::find(chosen.begin(), chosen.end(), i) != chosen.end();
   });
+  r.keys.find({"intermediate_size_mlp"});  // also where no layer is dense
   m.d_ff = m.has_ffn("dense") ? r.keys.size_or({"intermediate_size_mlp"}, 16384) : Size{};
 }
 
@@ -248,11 +284,10 @@ void read_mimo_v2_flash(HfReading& r) {
     return;
   }
   const Size window = r.keys.required({"sliding_window", "sliding_window_size"}, "tokens a sliding layer looks back");
+  r.keys.find({"attention_chunk_size"});  // its files repeat the window under this name
   set_sliding(r, window, [&](std::int64_t i) { return pattern->items[static_cast<std::size_t>(i)].text == "1"; });
-  const bool local_sinks = r.keys.flag({"add_swa_attention_sink_bias"}, false);
-  const bool full_sinks = r.keys.flag({"add_full_attention_sink_bias"}, false);
-  m.sinks = local_sinks || full_sinks;
-  if (local_sinks != full_sinks) r.keys.remark("the attention sinks of some layers are counted in every layer");
+  m.local_sinks = r.keys.flag({"add_swa_attention_sink_bias"}, false);
+  m.sinks = r.keys.flag({"add_full_attention_sink_bias"}, false);
   if (!read_moe(r, {})) return;
   read_shared_experts(r, 0);
   dense_prefix(r, 0);
@@ -270,6 +305,95 @@ void read_grok(HfReading& r) {
   read_shape(r, {.kv_heads = 8, .head_dim = 128, .max_seq = 8192});
   r.model.norms_per_layer = 4;
   if (read_moe(r, {.experts = 8, .top_k = 2})) set_moe_layers(r, [](std::int64_t) { return true; });
+}
+
+void read_glm4_moe_lite(HfReading& r) {
+  read_mla_shape(r, {202752, 768, 512, 192, 64, 256});
+  if (!read_moe(r, {.experts = 64, .top_k = 4, .d_ff = 1536})) return;
+  read_shared_experts(r, 1);
+  dense_prefix(r, 1);
+  r.model.moe->router_correction_bias = true;
+  read_groups(r, 1, 1);
+  read_mtp(r);
+}
+
+void read_mistral4(HfReading& r) {
+  read_mla_shape(r, {1048576, 1024, 256, 64, 64, 128});
+  if (!read_moe(r, {.experts = 128, .top_k = 4, .d_ff = 2048})) return;
+  read_shared_experts(r, 1);
+  dense_prefix(r, 0);
+  read_groups(r, 1, 1);
+}
+
+void read_minicpm3(HfReading& r) {
+  const Size width = r.keys.required({"hidden_size"}, "width of the model");
+  const Size heads = r.keys.required({"num_attention_heads"}, "attention heads");
+  const std::int64_t v_head_dim = std::max<std::int64_t>(1, width.value / heads.value);
+  read_mla_shape(r, {32768, 768, 256, 64, 32, v_head_dim});
+}
+
+void read_olmoe(HfReading& r) {
+  read_shape(r, {.max_seq = 4096});
+  read_attention_bias(r, false);
+  r.model.qk_norm = "full";
+  if (read_moe(r, {.experts = 64, .top_k = 8})) set_moe_layers(r, [](std::int64_t) { return true; });
+}
+
+void read_phimoe(HfReading& r) {
+  read_shape(r, {.kv_heads = 8, .max_seq = 131072});
+  read_attention_bias(r, false);
+  r.model.head_bias = r.keys.flag({"lm_head_bias"}, false);
+  layernorm(r, 2, true);
+  set_sliding(r, read_window(r, 0), [](std::int64_t) { return true; });
+  if (read_moe(r, {.experts = 16, .top_k = 2})) set_moe_layers(r, [](std::int64_t) { return true; });
+}
+
+namespace {
+
+/// Experts behind a dense prefix, shared ones beside them, a bias on each expert's score, norms of queries and keys.
+void prefixed_experts(HfReading& r, const MoeDefaults& defaults, std::int64_t shared) {
+  r.model.qk_norm = "head_dim";
+  if (!read_moe(r, defaults)) return;
+  read_shared_experts(r, shared);
+  dense_prefix(r, 1);
+  r.model.moe->router_correction_bias = true;
+  read_groups(r, 1, 1);
+  read_mtp(r);
+}
+
+}  // namespace
+
+void read_dots1(HfReading& r) {
+  read_shape(r, {.max_seq = 2048});
+  read_attention_bias(r, false);
+  prefixed_experts(r, {}, 0);
+}
+
+void read_hy_v3(HfReading& r) {
+  read_shape(r, {.kv_heads = 8, .head_dim = 128, .max_seq = 262144});
+  read_attention_bias(r, false);
+  prefixed_experts(r, {.experts = 192, .top_k = 8, .d_ff = 1536}, 1);
+}
+
+void read_bailing_moe_v2(HfReading& r) {
+  read_shape(r, {.max_seq = 32768});
+  r.model.qkv_bias = r.keys.flag({"use_qkv_bias"}, false);
+  r.model.o_bias = r.keys.flag({"use_bias"}, false);
+  prefixed_experts(r, {.experts = 256, .top_k = 8, .d_ff = 512}, 1);
+  if (!r.keys.flag({"use_qk_norm"}, true)) r.model.qk_norm = "none";
+}
+
+void read_ernie4_5_moe(HfReading& r) {
+  read_shape(r, {.kv_heads = 4, .max_seq = 131072});
+  r.model.qkv_bias = r.model.o_bias = r.model.mlp_bias = r.keys.flag({"use_bias"}, false);
+  if (!read_moe(r, {.experts = 64, .top_k = 6, .d_ff = 1536})) return;
+  read_shared_experts(r, 2);
+  const std::int64_t first = r.keys.size_or({"moe_layer_start_index"}, 1, {0, 1e4}).value;
+  const std::int64_t every = r.keys.size_or({"moe_layer_interval"}, 1, {1, 1e4}).value;
+  const std::int64_t end = r.keys.size_or({"moe_layer_end_index"}, -1, {-1, 1e4}).value;
+  const std::int64_t last = end < 0 ? r.model.layer_count() - 1 : end;
+  set_moe_layers(r, [&](std::int64_t i) { return i >= first && i <= last && (i + 1) % every == 0; });
+  r.model.moe->router_correction_bias = true;
 }
 
 }  // namespace scalecalc

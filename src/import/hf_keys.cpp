@@ -178,18 +178,30 @@ void HfKeys::warn(std::string text) { notes_.warnings.push_back(std::move(text))
 
 bool HfKeys::any_read(const ConfigNode& map) const {
   return std::any_of(map.entries.begin(), map.entries.end(),
-                     [&](const ConfigNode::Entry& e) { return was_read(e.value) || any_read(e.value); });
+                     [&](const ConfigNode::Entry& e) { return was_read(e.value); });
 }
 
 void HfKeys::list_ignored(const ConfigNode& map, const std::string& prefix) {
   for (const ConfigNode::Entry& entry : map.entries) {
-    if (was_read(entry.value)) continue;
+    if (read_.contains(&entry.value)) continue;
     if (&entry.value == &text_ || any_read(entry.value)) {
       list_ignored(entry.value, prefix + entry.key + ".");
     } else {
       notes_.ignored.push_back(prefix + entry.key);
     }
   }
+}
+
+std::vector<std::string> HfKeys::unread() const {
+  std::vector<std::string> out;
+  for (const ConfigNode* map : {&top_, &text_}) {
+    for (const ConfigNode::Entry& entry : map->entries) {
+      const bool read = was_read(entry.value) || &entry.value == &text_;
+      if (!read && std::find(out.begin(), out.end(), entry.key) == out.end()) out.push_back(entry.key);
+    }
+    if (&text_ == &top_) break;
+  }
+  return out;
 }
 
 void HfKeys::list_ignored() { list_ignored(top_, ""); }

@@ -60,12 +60,15 @@ class HfKeys {
   const SourceSpan& span() const { return text_.span; }
   const ConfigNode& text() const { return text_; }
   const ConfigNode& top() const { return top_; }
-  bool was_read(const ConfigNode& value) const { return read_.contains(&value); }
+  /// Whether a value, or something in it, was asked for.
+  bool was_read(const ConfigNode& value) const { return read_.contains(&value) || any_read(value); }
   /// Reads a scalar as a whole number in `range`; reports what is wrong.
   std::optional<Size> whole(const ConfigNode& value, std::string_view key, Range range = kSizeRange);
   /// The same for a number that may have a fraction.
   std::optional<double> decimal(const ConfigNode& value, std::string_view key, Range range);
 
+  /// Names of the keys that nobody asked for, of the file and of the language model in it.
+  std::vector<std::string> unread() const;
   /// Fills the notes' list of keys that nobody asked for.
   void list_ignored();
 

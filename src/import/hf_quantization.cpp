@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -17,11 +18,7 @@ constexpr std::array<WeightPart, kWeightPartNames.size()> kParts{
     WeightPart::kEmbedding, WeightPart::kHead,   WeightPart::kAttention, WeightPart::kMlp,
     WeightPart::kExperts,   WeightPart::kShared, WeightPart::kRouter};
 
-/// How the quantized weights are stored.
-struct Scheme {
-  WeightFormat format = WeightFormat::kBf16;
-  double bits = 16;
-};
+using Scheme = HfScheme;
 
 std::string word(const ConfigNode& map, std::string_view key) {
   const ConfigNode* found = map.find(key);
@@ -45,14 +42,34 @@ std::string upper(std::string text) {
 
 constexpr Range kBitRange{1, 16};
 constexpr Range kGroupRange{-1, 1e6};
-constexpr double kScaleBits = 16;  // scales of integer groups are 16-bit floats
+constexpr const char* kMlx = "mlx";  // MLX names no method
+constexpr double kScaleBits = 16;    // scales of integer groups are 16-bit floats
 
-/// Integer weights with a 16-bit scale for each group; group -1 is a whole row, whose scale weighs nothing.
-std::optional<Scheme> integer_scheme(std::int64_t bits, std::int64_t group, bool zero_points) {
-  if (bits != 4 && bits != 8) return std::nullopt;
-  Scheme out{bits == 4 ? WeightFormat::kInt4 : WeightFormat::kInt8, static_cast<double>(bits)};
-  if (group > 0) out.bits += (kScaleBits + (zero_points ? out.bits : 0)) / static_cast<double>(group);
+std::optional<WeightFormat> integer_format(std::int64_t bits) {
+  switch (bits) {
+    case 2: return WeightFormat::kInt2;
+    case 3: return WeightFormat::kInt3;
+    case 4: return WeightFormat::kInt4;
+    case 5: return WeightFormat::kInt5;
+    case 6: return WeightFormat::kInt6;
+    case 8: return WeightFormat::kInt8;
+    default: return std::nullopt;
+  }
+}
+
+/// Integer weights with `beside` bits of scale and offset for each group; group -1 is a whole row, where they weigh
+/// nothing.
+std::optional<Scheme> grouped_scheme(std::int64_t bits, std::int64_t group, double beside) {
+  const auto format = integer_format(bits);
+  if (!format) return std::nullopt;
+  Scheme out{*format, static_cast<double>(bits)};
+  if (group > 0) out.bits += beside / static_cast<double>(group);
   return out;
+}
+
+/// The same with a 16-bit scale, and a zero point as wide as the weights where there is one.
+std::optional<Scheme> integer_scheme(std::int64_t bits, std::int64_t group, bool zero_points) {
+  return grouped_scheme(bits, group, kScaleBits + (zero_points ? static_cast<double>(bits) : 0));
 }
 
 Scheme prescribed(WeightFormat format) { return {format, bits_of(format)}; }
@@ -82,20 +99,14 @@ std::optional<Scheme> algorithm_scheme(HfKeys& keys, const ConfigNode& config, c
   return std::nullopt;
 }
 
-/// The first group of compressed-tensors: number, kind and grouping of the bits.
-std::optional<Scheme> compressed_scheme(HfKeys& keys, const ConfigNode& config) {
-  const ConfigNode* groups = config.find("config_groups");
-  if (groups == nullptr || groups->entries.empty()) return std::nullopt;
-  if (groups->entries.size() > 1) {
-    keys.warn("quantization_config has several config_groups; the first is taken for all");
-  }
-  const ConfigNode& group = groups->entries.front().value;
+/// One group of compressed-tensors: number, kind and grouping of the bits.
+std::optional<Scheme> group_scheme(HfKeys& keys, const ConfigNode& config, const ConfigNode& group) {
   const ConfigNode* weights = group.find("weights");
   if (weights == nullptr || weights->kind != ConfigNode::Kind::kMap) return std::nullopt;
   const std::int64_t bits = whole_or(keys, *weights, "num_bits", 8, kBitRange);
   const std::int64_t size = whole_or(keys, *weights, "group_size", -1, kGroupRange);
   if (word(*weights, "type") == "float") {
-    if (bits == 8) return prescribed(WeightFormat::kFp8);
+    if (bits == 8) return prescribed(size == 32 ? WeightFormat::kMxfp8 : WeightFormat::kFp8);
     if (bits != 4) return std::nullopt;
     const std::string format = word(config, "format") + word(group, "format");
     return prescribed(format.find("mxfp4") != std::string::npos ? WeightFormat::kMxfp4 : WeightFormat::kNvfp4);
@@ -127,26 +138,109 @@ std::optional<Scheme> bitsandbytes_scheme(HfKeys& keys, const ConfigNode& config
   return prescribed(WeightFormat::kNf4);
 }
 
+/// MLX: affine integers with a 16-bit scale and offset for each group, or a floating format.
+std::optional<Scheme> mlx_scheme(HfKeys& keys, const ConfigNode& config) {
+  const std::string mode = word(config, "mode");
+  if (mode == "mxfp4") return prescribed(WeightFormat::kMxfp4);
+  if (mode == "mxfp8") return prescribed(WeightFormat::kMxfp8);
+  if (mode == "nvfp4") return prescribed(WeightFormat::kNvfp4);
+  if (!mode.empty() && mode != "affine") return std::nullopt;
+  return grouped_scheme(whole_or(keys, config, "bits", 4, kBitRange),
+                        whole_or(keys, config, "group_size", 64, kGroupRange), 2 * kScaleBits);
+}
+
+/// HQQ: a scale and a zero point of 16 bits for each group.
+std::optional<Scheme> hqq_scheme(HfKeys& keys, const ConfigNode& config) {
+  const ConfigNode* inner = config.find("quant_config");
+  const ConfigNode* weights = inner == nullptr ? nullptr : inner->find("weight_quant_params");
+  if (weights == nullptr || weights->kind != ConfigNode::Kind::kMap) return std::nullopt;
+  return grouped_scheme(whole_or(keys, *weights, "nbits", 4, kBitRange),
+                        whole_or(keys, *weights, "group_size", 64, kGroupRange), 2 * kScaleBits);
+}
+
+/// EXL2: mixed widths of one mean.
+std::optional<Scheme> exl2_scheme(HfKeys& keys, const ConfigNode& config, std::string_view key) {
+  const ConfigNode* bits = config.find(key);
+  if (bits == nullptr || bits->is_null()) return std::nullopt;
+  const auto mean = keys.decimal(*bits, key, {1.5, 8.5});
+  if (!mean) return std::nullopt;
+  const auto format = integer_format(std::llround(*mean));
+  return format ? std::optional(Scheme{*format, *mean}) : std::optional(Scheme{WeightFormat::kInt8, *mean});
+}
+
+/// AMD Quark: of a list of steps the last is what is stored.
+std::optional<Scheme> quark_scheme(HfKeys& keys, const ConfigNode& spec) {
+  const ConfigNode* weight = spec.find("weight");
+  if (weight != nullptr && weight->kind == ConfigNode::Kind::kSequence && !weight->items.empty()) {
+    weight = &weight->items.back();
+  }
+  if (weight == nullptr || weight->kind != ConfigNode::Kind::kMap) return std::nullopt;
+  const std::string type = word(*weight, "dtype");
+  const std::int64_t group =
+      word(*weight, "qscheme") == "per_group" ? whole_or(keys, *weight, "group_size", 32, kGroupRange) : -1;
+  if (type == "fp4") return prescribed(WeightFormat::kMxfp4);
+  if (type.starts_with("fp8")) return prescribed(WeightFormat::kFp8);
+  if (type == "int4" || type == "uint4") return integer_scheme(4, group, type == "uint4");
+  if (type == "int8" || type == "uint8") return integer_scheme(8, group, type == "uint8");
+  return std::nullopt;
+}
+
+/// torchao: the name of a configuration, as text or as {default: {_type, _data}}.
+std::optional<Scheme> torchao_scheme(HfKeys& keys, const ConfigNode& config) {
+  const ConfigNode* type = config.find("quant_type");
+  if (type == nullptr) return std::nullopt;
+  const ConfigNode* of_all = type->find("default");
+  const std::string name = lower_case(of_all == nullptr ? type->text : word(*of_all, "_type"));
+  const ConfigNode* data = of_all == nullptr ? config.find("quant_type_kwargs") : of_all->find("_data");
+  if (name.find("float8") != std::string::npos) return prescribed(WeightFormat::kFp8);
+  if (name.find("int4") != std::string::npos) {
+    return grouped_scheme(4, data == nullptr ? 128 : whole_or(keys, *data, "group_size", 128, kGroupRange),
+                          2 * kScaleBits);
+  }
+  if (name.find("int8") != std::string::npos) return prescribed(WeightFormat::kInt8);
+  return std::nullopt;
+}
+
+/// GPTQ stores the packed zero points of symmetric weights too; AWQ leaves them out where it has none.
+std::optional<Scheme> packed_scheme(HfKeys& keys, const ConfigNode& config, bool zero_points) {
+  const bool short_names = config.find("w_bit") != nullptr;
+  return integer_scheme(whole_or(keys, config, short_names ? "w_bit" : "bits", 4, kBitRange),
+                        whole_or(keys, config, short_names ? "q_group_size" : "group_size", 128, kGroupRange),
+                        zero_points);
+}
+
+std::optional<Scheme> auto_round_scheme(HfKeys& keys, const ConfigNode& config) {
+  const std::string type = word(config, "data_type");
+  if (type.starts_with("nv_fp")) return prescribed(WeightFormat::kNvfp4);
+  if (type.starts_with("mx_fp")) {
+    const std::int64_t bits = whole_or(keys, config, "bits", 4, kBitRange);
+    return prescribed(bits == 4 ? WeightFormat::kMxfp4 : WeightFormat::kMxfp8);
+  }
+  if (type.starts_with("fp")) return prescribed(WeightFormat::kFp8);
+  return packed_scheme(keys, config, true);
+}
+
 std::optional<Scheme> scheme_of(HfKeys& keys, const ConfigNode& config, const std::string& method,
                                 const std::string& algorithm) {
   if (!algorithm.empty()) return algorithm_scheme(keys, config, algorithm);
   if (method == "fp8") return fp8_scheme(keys, config);
   if (method == "fbgemm_fp8") return prescribed(WeightFormat::kFp8);
   if (method == "mxfp4") return prescribed(WeightFormat::kMxfp4);
-  if (method == "compressed-tensors" || method == "modelopt") return compressed_scheme(keys, config);
   if (method == "bitsandbytes") return bitsandbytes_scheme(keys, config);
-  if (method == "awq" || method == "gptq") {
-    const bool zero_points = method == "awq" ? word(config, "zero_point") != "false" : word(config, "sym") == "false";
-    return integer_scheme(whole_or(keys, config, "bits", 4, kBitRange),
-                          whole_or(keys, config, "group_size", 128, kGroupRange), zero_points);
-  }
+  if (method == "awq") return packed_scheme(keys, config, word(config, "zero_point") != "false");
+  if (method == "gptq") return packed_scheme(keys, config, true);
+  if (method == "auto-round" || method == "intel/auto-round") return auto_round_scheme(keys, config);
+  if (method == "hqq") return hqq_scheme(keys, config);
+  if (method == "exl2" || method == "exl3") return exl2_scheme(keys, config, "bits");
+  if (method == "torchao") return torchao_scheme(keys, config);
+  if (method == kMlx) return mlx_scheme(keys, config);
   return std::nullopt;
 }
 
 /// Modules that stay as they are, under the name each method has for the list.
 const ConfigNode* skip_list(const ConfigNode& config) {
-  for (const std::string_view key :
-       {"exclude_modules", "ignore", "modules_to_not_convert", "ignored_layers", "llm_int8_skip_modules"}) {
+  for (const std::string_view key : {"exclude_modules", "ignore", "modules_to_not_convert", "ignored_layers",
+                                     "llm_int8_skip_modules", "skip_modules", "exclude", "exclude_layers"}) {
     const ConfigNode* found = config.find(key);
     if (found != nullptr && found->kind == ConfigNode::Kind::kSequence) return found;
   }
@@ -170,32 +264,28 @@ WeightFormat read_dtype(HfKeys& keys) {
 class Reader {
  public:
   Reader(HfKeys& keys, const HfArchitecture& model, WeightFormat plain)
-      : keys_(keys), plain_(plain), weights_(model, plain) {}
+      : keys_(keys), plain_(prescribed(plain)), weights_(model, plain_) {}
+
+  /// Every linear layer in one format because the user says so.
+  void assume(WeightFormat format, const ConfigNode* config) {
+    set_linears(prescribed(format));
+    if (config != nullptr) skip(*config);
+  }
 
   /// Formats of all weights under one scheme. False if the method is not known.
-  bool apply(const ConfigNode& config) {
-    const std::string method = word(config, "quant_method");
+  bool apply(const ConfigNode& config, const std::string& method) {
     const std::string algorithm = word(config, "quant_algo");
     const ConfigNode* each = config.find("quantized_layers");
     if (each != nullptr && each->kind == ConfigNode::Kind::kMap && !each->entries.empty()) return apply_each(*each);
-    const auto scheme = scheme_of(keys_, config, method, algorithm);
-    if (!scheme) return false;
-    schemes_[scheme->format] = *scheme;
-    const ConfigNode* skipped = skip_list(config);
-    const bool experts_only = method == "mxfp4";
-    for (const WeightPart part :
-         {WeightPart::kAttention, WeightPart::kMlp, WeightPart::kExperts, WeightPart::kShared}) {
-      if (!experts_only || part == WeightPart::kExperts) weights_.set_part(part, scheme->format);
-    }
-    // These two list every module they leave out, so that a head which is not listed is quantized.
-    const bool lists_all = method == "compressed-tensors" || method == "modelopt" || !algorithm.empty();
-    if (lists_all && skipped != nullptr) weights_.set_part(WeightPart::kHead, scheme->format);
-    if (skipped == nullptr) return true;
-    for (const ConfigNode& item : skipped->items) set(item.text, plain_);
+    const ConfigNode* groups = config.find("config_groups");
+    const bool grouped = algorithm.empty() && (method == "compressed-tensors" || method == "modelopt");
+    if (grouped && (groups == nullptr || groups->entries.empty())) return false;
+    if (grouped ? !apply_groups(config, *groups) : !apply_one(config, method, algorithm)) return false;
+    skip(config);
     return true;
   }
 
-  /// The block, with one format for each part: the one most of its weights have.
+  /// The block, with the format and the mean bits of each part.
   void write(MapBuilder& out) {
     std::array<WeightFormat, kParts.size()> main{};
     std::map<WeightFormat, double> total;
@@ -207,11 +297,21 @@ class Reader {
         std::max_element(total.begin(), total.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     const WeightFormat common = most->first;
     const auto scheme = schemes_.find(common);
-    const double bits = scheme == schemes_.end() ? bits_of(common) : scheme->second.bits;
+    const double bits = scheme == schemes_.end() ? bits_of(common) : scheme->second;
     out.add("weights", name_of(common)).add("bits_per_weight", fmt::format("{:.10g}", bits));
     MapBuilder parts(keys_.span());
     for (std::size_t i = 0; i < kParts.size(); ++i) {
-      if (main[i] != common && weights_.parameters(kParts[i]) > 0) parts.add(kWeightPartNames[i], name_of(main[i]));
+      const double all = weights_.parameters(kParts[i]);
+      if (all == 0) continue;
+      const double mean = weights_.stored_bits(kParts[i]) / all;
+      const double said = main[i] == common ? bits : bits_of(main[i]);
+      if (std::abs(mean - said) > 1e-9 * said) {
+        MapBuilder own(keys_.span());
+        own.add("format", name_of(main[i])).add("bits", fmt::format("{:.10g}", mean));
+        parts.add(kWeightPartNames[i], own.take());
+      } else if (main[i] != common) {
+        parts.add(kWeightPartNames[i], name_of(main[i]));
+      }
     }
     if (!parts.empty()) out.add("parts", parts.take());
     if (unknown_ == 0) return;
@@ -220,30 +320,149 @@ class Reader {
   }
 
  private:
-  /// Mixed precision: every quantized module is listed with its algorithm.
-  bool apply_each(const ConfigNode& modules) {
-    for (const ConfigNode::Entry& entry : modules.entries) {
-      const std::string name = word(entry.value, "quant_algo");
-      const auto scheme = algorithm_scheme(keys_, entry.value, name);
-      if (!scheme) {
-        keys_.warn(fmt::format("quantization algorithm {} is not known", in_quotes(name)));
-        return false;
+  bool apply_one(const ConfigNode& config, const std::string& method, const std::string& algorithm) {
+    if (method == "quark") return apply_quark(config);
+    const auto scheme = scheme_of(keys_, config, method, algorithm);
+    if (!scheme) return false;
+    if (method == "mxfp4") {  // gpt-oss: experts alone
+      set_part(WeightPart::kExperts, *scheme);
+      return true;
+    }
+    set_linears(*scheme);
+    if (method == kMlx) {
+      for (const WeightPart part : {WeightPart::kEmbedding, WeightPart::kHead, WeightPart::kRouter}) {
+        set_part(part, *scheme);
       }
-      schemes_[scheme->format] = *scheme;
-      set(entry.key, scheme->format);
+    }
+    if (method == "exl2" || method == "exl3") {
+      if (const auto head = exl2_scheme(keys_, config, "head_bits")) set_part(WeightPart::kHead, *head);
+    }
+    // ModelOpt lists every module it leaves out, so that a head which is not listed is quantized.
+    if (!algorithm.empty() && skip_list(config) != nullptr) set_part(WeightPart::kHead, *scheme);
+    if (is_true(config, "lm_head")) set_part(WeightPart::kHead, *scheme);
+    return overrides(config, method);
+  }
+
+  /// Modules with a format of their own, under the key each method has for them.
+  bool overrides(const ConfigNode& config, const std::string& method) {
+    const auto each = [&](const ConfigNode* map, const auto& scheme_of_module) {
+      if (map == nullptr || map->kind != ConfigNode::Kind::kMap) return true;
+      for (const ConfigNode::Entry& entry : map->entries) {
+        const std::optional<std::pair<std::string, Scheme>> own = scheme_of_module(entry);
+        if (!own) return unknown_module(entry.value);
+        if (!own->first.empty()) set(own->first, own->second);
+      }
+      return true;
+    };
+    using Named = std::optional<std::pair<std::string, Scheme>>;
+    const auto named = [](std::string name, std::optional<Scheme> scheme) -> Named {
+      return scheme ? Named({std::move(name), *scheme}) : std::nullopt;
+    };
+    if (method == kMlx) {
+      return each(&config, [&](const ConfigNode::Entry& e) -> Named {
+        if (e.value.text == "false") return named(e.key, plain_);
+        return e.value.kind == ConfigNode::Kind::kMap ? named(e.key, mlx_scheme(keys_, e.value)) : named("", plain_);
+      });
+    }
+    if (method == "gptq") {  // "-:regex" leaves modules out, "+:regex" or a bare one gives them other bits
+      return each(config.find("dynamic"), [&](const ConfigNode::Entry& e) -> Named {
+        if (e.key.starts_with("-:")) return named(e.key.substr(2), plain_);
+        return named(e.key.starts_with("+:") ? e.key.substr(2) : e.key, e.value.find("bits") == nullptr
+                                                                            ? packed_scheme(keys_, config, true)
+                                                                            : packed_scheme(keys_, e.value, true));
+      });
+    }
+    if (method.ends_with("auto-round")) {
+      return each(config.find("extra_config"), [&](const ConfigNode::Entry& e) -> Named {
+        const bool wide = whole_or(keys_, e.value, "bits", 4, {1, 32}) >= 16;
+        return named(e.key, wide ? plain_ : auto_round_scheme(keys_, e.value));
+      });
     }
     return true;
   }
 
-  void set(std::string_view pattern, WeightFormat format) {
-    if (weights_.set(pattern, format) != HfWeights::Meaning::kUnknown) return;
+  bool unknown_module(const ConfigNode& value) {
+    keys_.problems().add(value.span, "the format of this module is not known");
+    return true;
+  }
+
+  bool apply_quark(const ConfigNode& config) {
+    const ConfigNode* global = config.find("global_quant_config");
+    const ConfigNode* layers = config.find("layer_quant_config");
+    bool any = false;
+    if (const auto scheme = global == nullptr ? std::nullopt : quark_scheme(keys_, *global)) {
+      set_linears(*scheme);
+      any = true;
+    }
+    if (layers == nullptr || layers->kind != ConfigNode::Kind::kMap) return any;
+    for (const ConfigNode::Entry& entry : layers->entries) {
+      const auto scheme = quark_scheme(keys_, entry.value);
+      if (!scheme) return false;
+      set(entry.key, *scheme);
+      any = true;
+    }
+    return any;
+  }
+
+  /// compressed-tensors: of the groups that match a module the first wins.
+  bool apply_groups(const ConfigNode& config, const ConfigNode& groups) {
+    for (auto group = groups.entries.rbegin(); group != groups.entries.rend(); ++group) {
+      const auto scheme = group_scheme(keys_, config, group->value);
+      if (!scheme) return false;
+      const ConfigNode* targets = group->value.find("targets");
+      bool all = targets == nullptr || targets->items.empty();
+      for (const ConfigNode& target : all ? std::vector<ConfigNode>{} : targets->items) {
+        if (target.text == "Linear") {
+          all = true;
+        } else {
+          set(target.text, *scheme);
+        }
+      }
+      if (!all) continue;
+      set_linears(*scheme);
+      if (skip_list(config) != nullptr) set_part(WeightPart::kHead, *scheme);  // it lists all that is left out
+    }
+    return true;
+  }
+
+  /// Mixed precision: every quantized module is listed with its algorithm.
+  bool apply_each(const ConfigNode& modules) {
+    for (const ConfigNode::Entry& entry : modules.entries) {
+      const auto scheme = algorithm_scheme(keys_, entry.value, word(entry.value, "quant_algo"));
+      if (!scheme) return unknown_module(entry.value);
+      set(entry.key, *scheme);
+    }
+    return true;
+  }
+
+  void skip(const ConfigNode& config) {
+    const ConfigNode* skipped = skip_list(config);
+    if (skipped == nullptr) return;
+    for (const ConfigNode& item : skipped->items) set(item.text, plain_);
+  }
+
+  void set_linears(const Scheme& scheme) {
+    for (const WeightPart part :
+         {WeightPart::kAttention, WeightPart::kMlp, WeightPart::kExperts, WeightPart::kShared}) {
+      set_part(part, scheme);
+    }
+  }
+
+  void set_part(WeightPart part, const Scheme& scheme) {
+    schemes_.emplace(scheme.format, scheme.bits);
+    weights_.set_part(part, scheme);
+  }
+
+  void set(std::string_view pattern, const Scheme& scheme) {
+    schemes_.emplace(scheme.format, scheme.bits);
+    if (weights_.set(pattern, scheme) != HfWeights::Meaning::kUnknown) return;
     if (unknown_++ == 0) first_unknown_ = pattern;
   }
 
   WeightFormat majority(WeightPart part) {
-    WeightFormat best = plain_;
-    double most = weights_.parameters(part, plain_);
-    for (const auto& [format, scheme] : schemes_) {
+    WeightFormat best = plain_.format;
+    double most = weights_.parameters(part, best);
+    for (const auto& [format, bits] : schemes_) {
       const double share = weights_.parameters(part, format);
       if (share > most) {
         most = share;
@@ -252,16 +471,17 @@ class Reader {
     }
     const double all = weights_.parameters(part);
     if (all > 0 && most < all) {
-      keys_.remark(fmt::format("{:.0f}% of the {} weights are {}; all are taken as such", 100 * most / all,
-                               kWeightPartNames[static_cast<std::size_t>(part)], name_of(best)));
+      keys_.remark(fmt::format("{:.0f}% of the {} weights are {}; {:.4g} bits each on average", 100 * most / all,
+                               kWeightPartNames[static_cast<std::size_t>(part)], name_of(best),
+                               weights_.stored_bits(part) / all));
     }
     return best;
   }
 
   HfKeys& keys_;
-  WeightFormat plain_;
+  Scheme plain_;
   HfWeights weights_;
-  std::map<WeightFormat, Scheme> schemes_;
+  std::map<WeightFormat, double> schemes_;  ///< bits of each format, as it came first
   std::size_t unknown_ = 0;
   std::string first_unknown_;
 };
@@ -285,26 +505,48 @@ std::optional<WeightFormat> cache_format(HfKeys& keys, const ConfigNode& config)
   return std::nullopt;
 }
 
+/// A block that names no method is MLX's, which stands under `quantization`, copied to the other key or not.
+std::string method_of(const ConfigNode& config) {
+  const std::string method = word(config, "quant_method");
+  const bool mlx = method.empty() && word(config, "quant_algo").empty() && config.find("bits") != nullptr;
+  return mlx ? kMlx : method;
+}
+
+void report_unknown(HfKeys& keys, const ConfigNode& config, const std::string& method) {
+  const std::string algorithm = word(config, "quant_algo");
+  const std::string name = !algorithm.empty() ? algorithm : method;
+  keys.problems().add(config.span,
+                      name.empty() ? std::string("the quantization names no method")
+                                   : fmt::format("quantization {} is not known, or not as it is set", in_quotes(name)),
+                      "--assume weights=FORMAT says how the linear layers are stored, such as int4 or fp8");
+}
+
 }  // namespace
 
-std::optional<ConfigNode> hf_quantization(HfKeys& keys, const HfArchitecture& model, const ConfigNode* beside) {
-  const ConfigNode* config = keys.find_on_top({"quantization_config"});
-  if (config != nullptr && config->kind != ConfigNode::Kind::kMap) config = nullptr;
+std::optional<ConfigNode> hf_quantization(HfKeys& keys, const HfArchitecture& model, const ConfigNode* beside,
+                                          std::optional<WeightFormat> assumed) {
+  const ConfigNode* config = keys.find_on_top({"quantization_config", "quantization"});
+  if (config != nullptr && config->kind != ConfigNode::Kind::kMap) {
+    if (!config->is_null()) keys.problems().add(config->span, "a quantization must be a map of its settings");
+    config = nullptr;
+  }
   if (beside != nullptr) {
     const ConfigNode* inner = beside->find("quantization");
     config = inner != nullptr && inner->kind == ConfigNode::Kind::kMap ? inner : beside;
     keys.remark("the quantization is read from hf_quant_config.json");
   }
+  if (config != nullptr && config->entries.empty()) config = nullptr;
   const bool says_dtype = keys.find_on_top({"dtype", "torch_dtype"}) != nullptr;
   const WeightFormat plain = read_dtype(keys);
-  if (config == nullptr && !says_dtype) return std::nullopt;
+  if (config == nullptr && !says_dtype && !assumed) return std::nullopt;
 
   MapBuilder out(config == nullptr ? keys.span() : config->span);
   Reader reader(keys, model, plain);
-  if (config != nullptr && !reader.apply(*config)) {
-    const std::string algorithm = word(*config, "quant_algo");
-    keys.warn(fmt::format("quantization {} is not read: the formats of the weights are left out",
-                          in_quotes(algorithm.empty() ? word(*config, "quant_method") : algorithm)));
+  if (assumed) {
+    keys.warn(fmt::format("linear layers read as {} because --assume says so", name_of(*assumed)));
+    reader.assume(*assumed, config);
+  } else if (config != nullptr && !reader.apply(*config, method_of(*config))) {
+    report_unknown(keys, *config, method_of(*config));
     return std::nullopt;
   }
   reader.write(out);

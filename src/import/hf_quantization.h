@@ -1,5 +1,6 @@
 // quantization_config of a config.json, or hf_quant_config.json beside it, as the `quantization:` block of a model
-// document: AWQ, GPTQ, bitsandbytes, compressed-tensors, fp8, mxfp4 and NVIDIA ModelOpt.
+// document: AWQ, GPTQ, auto-round, HQQ, EXL2, bitsandbytes, compressed-tensors, fp8, mxfp4, MLX, torchao, AMD Quark and
+// NVIDIA ModelOpt.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +15,24 @@
 
 namespace scalecalc {
 
+/// How weights are stored: a format, and the bits each takes with its scales.
+struct HfScheme {
+  WeightFormat format = WeightFormat::kBf16;
+  double bits = bits_of(WeightFormat::kBf16);
+};
+
 /// The weight matrices of a model by the names checkpoints give them, so that "model.layers.3.self_attn*" can be
 /// weighed. Only what a quantizer may touch: no norms, biases or convolutions.
 struct HfWeight {
   WeightPart part = WeightPart::kMlp;
   std::string_view name;  ///< "q_proj", "kv_b_proj", "down_proj"
   double parameters = 0;
-  WeightFormat format = WeightFormat::kBf16;
+  HfScheme scheme;
 };
 
 class HfWeights {
  public:
-  HfWeights(const HfArchitecture& model, WeightFormat format);
+  HfWeights(const HfArchitecture& model, const HfScheme& plain);
 
   /// What a module name or pattern of a quantizer stands for. Patterns are read by the names in them, as globs and
   /// regular expressions alike: "re:.*self_attn.*" is attention in every layer.
@@ -34,12 +41,14 @@ class HfWeights {
     kNothing,  ///< norms, biases, towers, prediction modules: nothing that is counted here
     kUnknown,
   };
-  Meaning set(std::string_view pattern, WeightFormat format);
-  void set_part(WeightPart part, WeightFormat format);
+  Meaning set(std::string_view pattern, const HfScheme& scheme);
+  void set_part(WeightPart part, const HfScheme& scheme);
 
   double parameters() const;
   double parameters(WeightPart part) const;
   double parameters(WeightPart part, WeightFormat format) const;
+  double stored_bits() const;
+  double stored_bits(WeightPart part) const;
 
  private:
   template <class Visit>
@@ -49,8 +58,9 @@ class HfWeights {
   std::vector<std::vector<HfWeight>> layers_;  ///< by layer
 };
 
-/// `beside` is the document of hf_quant_config.json, or null; it wins. Empty if the file says neither a quantization
-/// nor a dtype, or says one that is not known, with a warning.
-std::optional<ConfigNode> hf_quantization(HfKeys& keys, const HfArchitecture& model, const ConfigNode* beside);
+/// `beside` is the document of hf_quant_config.json, or null; it wins. `assumed` (--assume weights=) wins over both.
+/// Empty if nothing says a quantization nor a dtype. A method that is not known is a problem.
+std::optional<ConfigNode> hf_quantization(HfKeys& keys, const HfArchitecture& model, const ConfigNode* beside,
+                                          std::optional<WeightFormat> assumed);
 
 }  // namespace scalecalc

@@ -50,6 +50,11 @@ void read_width(HfReading& r, const ShapeDefaults& defaults) {
   m.vocab = size_or_required(r, {"vocab_size"}, "entries of the vocabulary", defaults.vocab, kSizeRange);
   m.max_seq = size_or_required(r, {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length"},
                                "longest sequence", defaults.max_seq, kContextRange);
+  // What a model was trained on may be less than it has positions for.
+  if (r.keys.find({"max_position_embeddings", "n_positions", "max_seq_len"}) == nullptr && m.max_seq.known &&
+      r.keys.find({"seq_length"}) != nullptr) {
+    r.keys.defaulted("max_position_embeddings", std::to_string(m.max_seq.value), "seq_length");
+  }
   const ConfigNode* tie = r.keys.find_on_top({"tie_word_embeddings"});
   m.tied_embeddings = r.family.tied;
   if (tie == nullptr || tie->is_null()) {
@@ -187,7 +192,7 @@ bool read_moe(HfReading& r, const MoeDefaults& defaults) {
   }
   moe.top_k = size_or_required(r,
                                {"num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_top_k",
-                                "top_k_experts", "ffn_config.moe_top_k"},
+                                "top_k_experts", "moe_k", "ffn_config.moe_top_k"},
                                "experts a token visits", defaults.top_k, {1, 1e5});
   if (moe.top_k.known && moe.experts.known && moe.top_k.value > moe.experts.value) {
     r.keys.problems().add(moe.top_k.where, fmt::format("a token visits {} experts, and there are {}", moe.top_k.value,
@@ -208,7 +213,7 @@ bool read_moe(HfReading& r, const MoeDefaults& defaults) {
 
 void read_shared_experts(HfReading& r, std::int64_t otherwise) {
   if (!r.model.moe) return;
-  const HfNames names{"n_shared_experts", "num_shared_experts"};
+  const HfNames names{"n_shared_experts", "num_shared_experts", "moe_num_shared_experts"};
   HfMoe& moe = *r.model.moe;
   moe.shared_experts = r.keys.is_null(names) ? Size{} : r.keys.size_or(names, otherwise, {0, 1e4});
   moe.shared_d_ff = {moe.shared_experts.value * moe.d_ff.value, moe.shared_experts.where};

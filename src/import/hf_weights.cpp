@@ -16,13 +16,13 @@ double product(std::initializer_list<std::int64_t> factors) {
 
 class LayerWeights {
  public:
-  LayerWeights(const HfArchitecture& model, WeightFormat format)
-      : m_(model), d_(model.d_model.value), format_(format) {}
+  LayerWeights(const HfArchitecture& model, const HfScheme& plain)
+      : m_(model), d_(model.d_model.value), plain_(plain) {}
 
   std::vector<HfWeight> of(const HfLayer& layer) {
     out_.clear();
     if (layer.mixer == "mla") {
-      mla();
+      mla(layer.reuse);
     } else if (layer.mixer == "gdn") {
       gdn();
     } else if (layer.mixer == "lightning") {
@@ -43,7 +43,7 @@ class LayerWeights {
 
  private:
   void add(WeightPart part, std::string_view name, double parameters) {
-    if (parameters > 0) out_.push_back({part, name, parameters, format_});
+    if (parameters > 0) out_.push_back({part, name, parameters, plain_});
   }
   void attention(std::string_view name, std::initializer_list<std::int64_t> factors) {
     add(WeightPart::kAttention, name, product(factors));
@@ -51,13 +51,15 @@ class LayerWeights {
 
   void heads(const HfLocal& shape) {
     const std::int64_t q = shape.heads.value * shape.head_dim.value;
-    attention("q_proj", {d_, q, m_.output_gate ? 2 : 1});
-    attention("k_proj", {d_, shape.kv_heads.value, shape.head_dim.value});
-    attention("v_proj", {d_, shape.kv_heads.value, shape.v_head_dim.value});
+    const std::int64_t input = m_.draft ? 2 * d_ : d_;
+    if (m_.draft) attention("fc", {m_.draft->target_layers.value, m_.draft->target_d_model.value, d_});
+    attention("q_proj", {input, q, m_.output_gate ? 2 : 1});
+    attention("k_proj", {input, shape.kv_heads.value, shape.head_dim.value});
+    attention("v_proj", {input, shape.kv_heads.value, shape.v_head_dim.value});
     attention("o_proj", {shape.heads.value, shape.v_head_dim.value, d_});
   }
 
-  void mla() {
+  void mla(bool reuse) {
     const HfMla& a = *m_.mla;
     const std::int64_t heads = m_.heads.value;
     const std::int64_t qk = a.qk_nope_head_dim.value + a.qk_rope_head_dim.value;
@@ -70,7 +72,7 @@ class LayerWeights {
     attention("kv_a_proj_with_mqa", {d_, a.kv_lora_rank.value + a.qk_rope_head_dim.value});
     attention("kv_b_proj", {a.kv_lora_rank.value, heads, a.qk_nope_head_dim.value + a.v_head_dim.value});
     attention("o_proj", {heads, a.v_head_dim.value, d_});
-    if (!m_.indexer) return;
+    if (!m_.indexer || reuse) return;
     const HfIndexer& i = *m_.indexer;
     attention("indexer", {i.heads.value, i.head_dim.value, std::max<std::int64_t>(a.q_lora_rank.value, 1)});
     attention("indexer", {d_, i.head_dim.value + i.heads.value});
@@ -124,7 +126,7 @@ class LayerWeights {
 
   const HfArchitecture& m_;
   std::int64_t d_;
-  WeightFormat format_;
+  HfScheme plain_;
   std::vector<HfWeight> out_;
 };
 
@@ -249,12 +251,13 @@ PartSet parts_of(const LayerPattern& pattern) {
 
 }  // namespace
 
-HfWeights::HfWeights(const HfArchitecture& model, WeightFormat format) {
+HfWeights::HfWeights(const HfArchitecture& model, const HfScheme& plain) {
   const std::int64_t width = model.embedding_dim.value > 0 ? model.embedding_dim.value : model.d_model.value;
   const double table = product({model.vocab.value, width});
-  outer_.push_back({WeightPart::kEmbedding, "embed_tokens", table, format});
-  if (!model.tied_embeddings) outer_.push_back({WeightPart::kHead, "lm_head", table, format});
-  LayerWeights weights(model, format);
+  if (!model.draft) outer_.push_back({WeightPart::kEmbedding, "embed_tokens", table, plain});
+  const double head = model.head_outputs ? product({model.head_outputs->value, model.d_model.value}) : table;
+  if (!model.tied_embeddings && head > 0) outer_.push_back({WeightPart::kHead, "lm_head", head, plain});
+  LayerWeights weights(model, plain);
   for (const HfLayer& layer : model.layers) layers_.push_back(weights.of(layer));
 }
 
@@ -266,7 +269,7 @@ void HfWeights::visit(const Visit& visit) const {
   }
 }
 
-HfWeights::Meaning HfWeights::set(std::string_view pattern, WeightFormat format) {
+HfWeights::Meaning HfWeights::set(std::string_view pattern, const HfScheme& scheme) {
   const std::string text = bare(pattern);
   if (contains_any(text, {"norm", "bias", "vision", "visual", "projector", "multi_modal", "image", "audio", "mtp",
                           "patch_merge", "conv1d"})) {
@@ -279,7 +282,7 @@ HfWeights::Meaning HfWeights::set(std::string_view pattern, WeightFormat format)
   const std::string_view matrix = matrix_of(where.rest);
   const auto apply = [&](std::vector<HfWeight>& weights) {
     for (HfWeight& weight : weights) {
-      if (parts.has(weight.part) && matrix_matches(matrix, weight.name)) weight.format = format;
+      if (parts.has(weight.part) && matrix_matches(matrix, weight.name)) weight.scheme = scheme;
     }
   };
   if (!where.has_layer) apply(outer_);
@@ -289,10 +292,10 @@ HfWeights::Meaning HfWeights::set(std::string_view pattern, WeightFormat format)
   return Meaning::kWeights;
 }
 
-void HfWeights::set_part(WeightPart part, WeightFormat format) {
+void HfWeights::set_part(WeightPart part, const HfScheme& scheme) {
   const auto apply = [&](std::vector<HfWeight>& weights) {
     for (HfWeight& weight : weights) {
-      if (weight.part == part) weight.format = format;
+      if (weight.part == part) weight.scheme = scheme;
     }
   };
   apply(outer_);
@@ -313,7 +316,19 @@ double HfWeights::parameters(WeightPart part) const {
 
 double HfWeights::parameters(WeightPart part, WeightFormat format) const {
   double sum = 0;
-  visit([&](const HfWeight& w) { sum += w.part == part && w.format == format ? w.parameters : 0; });
+  visit([&](const HfWeight& w) { sum += w.part == part && w.scheme.format == format ? w.parameters : 0; });
+  return sum;
+}
+
+double HfWeights::stored_bits() const {
+  double sum = 0;
+  visit([&](const HfWeight& w) { sum += w.parameters * w.scheme.bits; });
+  return sum;
+}
+
+double HfWeights::stored_bits(WeightPart part) const {
+  double sum = 0;
+  visit([&](const HfWeight& w) { sum += w.part == part ? w.parameters * w.scheme.bits : 0; });
   return sum;
 }
 

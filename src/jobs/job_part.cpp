@@ -136,7 +136,7 @@ double at_a_time(const ServeBasis<double>& basis, const ForwardLoad& load) {
 double memory_of(const ServeBasis<double>& basis, const ServeLayout& layout, const ForwardLoad& load) {
   const double fixed = ServeMemory(basis, layout).parts(0, 0).total();
   const double rows = load.all_logits ? at_a_time(basis, load) * load.tokens : 0;
-  return fixed + rows * to_double(basis.system.model->vocab) * kLogitBytes / to_double(layout.tp * layout.cp);
+  return fixed + rows * to_double(basis.system.model->head_width()) * kLogitBytes / to_double(layout.tp * layout.cp);
 }
 
 ServeStep batch_of(const ForwardLoad& load, double sequences) {
@@ -177,6 +177,7 @@ std::vector<ForwardPass> forward_passes(const ServeBasis<double>& basis, std::in
   if (!slice) return {};
   std::vector<ForwardPass> all;
   for (const ServeLayout& layout : serve_layouts(*basis.system.model, hw, chips, fix, max)) {
+    if (refused_layout(basis.system, layout, false) != nullptr) continue;
     const double memory = memory_of(basis, layout, load);
     if (memory > room || placed(hw, *slice, layout).empty()) continue;
     ForwardPass pass{.layout = layout, .chips = chips, .memory_bytes = memory, .slice = *slice};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -23,6 +24,7 @@ namespace scalecalc {
 namespace {
 
 constexpr std::string_view kZipf = "zipf:";
+constexpr std::string_view kUniform = "uniform";
 constexpr double kMostAlpha = 10;
 constexpr std::string_view kCsvHint = "a header expert,tokens (or expert,share) and a line for each expert, from 0 on";
 constexpr std::string_view kListHint = "a list with a number for each expert, or a map with it under tokens or shares";
@@ -80,7 +82,7 @@ class LoadReader {
       }
     }
     problems_.throw_if_any();
-    return ExpertLoad(loads_);
+    return ExpertLoad(loads_, static_cast<double>(moe_.top_k));
   }
 
  private:
@@ -174,13 +176,92 @@ class LoadReader {
 
 }  // namespace
 
-ExpertLoad::ExpertLoad(const std::vector<double>& loads) { add_fullest(loads, fullest_, 1); }
+double experts_touched(double experts, double top_k, double tokens) {
+  return -experts * std::expm1(tokens * std::log1p(-std::min(top_k / experts, 1 - 1e-12)));
+}
+
+ExpertChances::ExpertChances(std::vector<double> chances) : chances_(std::move(chances)) {
+  for (const double p : chances_) log_missed_.push_back(std::log1p(-std::min(p, 1 - 1e-12)));
+}
+
+ExpertChances::ExpertChances(std::vector<double> loads, double top_k) {
+  double left = std::min(top_k, static_cast<double>(loads.size()));
+  double sum = std::accumulate(loads.begin(), loads.end(), 0.0);
+  std::vector<std::size_t> order(loads.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return loads[a] > loads[b]; });
+  for (const std::size_t e : order) {
+    const double load = std::exchange(loads[e], sum > 0 ? std::min(1.0, left * loads[e] / sum) : 0);
+    left -= loads[e] >= 1 ? 1 : 0;
+    sum -= loads[e] >= 1 ? load : 0;
+  }
+  *this = ExpertChances(std::move(loads));
+}
+
+namespace {
+
+std::vector<double> zipf_loads(const MoeSpec& moe, double alpha) {
+  std::vector<double> out(static_cast<std::size_t>(moe.experts));
+  for (std::size_t n = 0; n < out.size(); ++n) out[n] = std::pow(static_cast<double>(n + 1), -alpha);
+  return out;
+}
+
+}  // namespace
+
+ExpertChances ExpertChances::zipf(const MoeSpec& moe, double alpha) {
+  return {zipf_loads(moe, alpha), static_cast<double>(moe.top_k)};
+}
+
+double ExpertChances::touched(double tokens) const {
+  double out = 0;
+  for (const double log_missed : log_missed_) out -= std::expm1(tokens * log_missed);
+  return out;
+}
+
+ExpertChances ExpertChances::copied(std::int64_t copies) const {
+  std::vector<double> of(chances_.size(), 1);
+  const auto each = [&](std::size_t e) { return chances_[e] / of[e]; };
+  std::vector<std::size_t> order(chances_.size());
+  std::iota(order.begin(), order.end(), 0U);
+  for (std::int64_t n = 0; n < copies; ++n) {
+    ++of[*std::max_element(order.begin(), order.end(),
+                           [&](std::size_t a, std::size_t b) { return each(a) < each(b); })];
+  }
+  std::vector<double> out;
+  for (const std::size_t e : order) out.insert(out.end(), static_cast<std::size_t>(of[e]), each(e));
+  return ExpertChances(std::move(out));
+}
+
+ExpertLoad::ExpertLoad(const std::vector<double>& loads, double top_k) : chances_(loads, top_k) {
+  add_fullest(loads, fullest_, 1);
+}
+
+ExpertLoad ExpertLoad::copied(std::int64_t copies) const {
+  ExpertLoad out;
+  out.chances_ = chances_.copied(copies);
+  std::vector<double> loads = out.chances_.chances();
+  std::sort(loads.begin(), loads.end(), std::greater<>());
+  const double sum = std::accumulate(loads.begin(), loads.end(), 0.0);
+  for (const std::int64_t ranks : divisors(static_cast<std::int64_t>(loads.size()))) {
+    const std::size_t room = loads.size() / static_cast<std::size_t>(ranks);
+    std::vector<std::pair<double, std::size_t>> dealt(static_cast<std::size_t>(ranks));  // load, experts
+    for (const double load : loads) {
+      auto& least = *std::min_element(dealt.begin(), dealt.end(), [&](const auto& a, const auto& b) {
+        return std::pair(a.second >= room, a.first) < std::pair(b.second >= room, b.first);
+      });
+      least.first += load;
+      ++least.second;
+    }
+    out.fullest_[ranks] = std::max_element(dealt.begin(), dealt.end())->first / sum * static_cast<double>(ranks);
+  }
+  return out;
+}
 
 ExpertLoad ExpertLoad::zipf(const MoeSpec& moe, double alpha) {
   constexpr int kPlacements = 1024;
-  std::vector<double> loads(static_cast<std::size_t>(moe.experts));
-  for (std::size_t n = 0; n < loads.size(); ++n) loads[n] = std::pow(static_cast<double>(n + 1), -alpha);
+  std::vector<double> loads = zipf_loads(moe, alpha);
   ExpertLoad out;
+  out.chances_ = ExpertChances(loads, static_cast<double>(moe.top_k));
   std::mt19937_64 random(1);  // NOLINT: the same placements in every answer, on every platform
   for (int drawn = 0; drawn < kPlacements; ++drawn) {
     for (std::size_t n = loads.size(); n > 1; --n) std::swap(loads[n - 1], loads[random() % n]);
@@ -201,6 +282,7 @@ double ExpertLoad::fullest(std::int64_t ranks) const {
 }
 
 ExpertLoad load_expert_load(const std::string& said, const MoeSpec& moe) {
+  if (said == kUniform) return ExpertLoad::zipf(moe, 0);
   if (!said.starts_with(kZipf)) return LoadReader(said, moe).read();
   const auto alpha = parse_quantity(std::string_view(said).substr(kZipf.size()), UnitKind::kNumber);
   const double* value = std::get_if<double>(&alpha);
@@ -211,12 +293,17 @@ ExpertLoad load_expert_load(const std::string& said, const MoeSpec& moe) {
   return ExpertLoad::zipf(moe, *value);
 }
 
-std::string expert_load_text(const ExpertLoad& load, const std::string& said, std::int64_t ranks) {
-  const std::string_view placed = said.starts_with(kZipf) ? "experts drawn at random" : "neighbouring experts";
+std::string expert_load_text(const ExpertLoad& load, const std::string& said, std::int64_t ranks, std::int64_t copies) {
+  const bool law = said.starts_with(kZipf) || said == kUniform;
+  const std::string placed =
+      copies > 0 ? fmt::format("{} copies of the most loaded, the largest first to the emptiest", copies)
+      : law      ? "experts drawn at random"
+                 : "neighbouring experts";
   return fmt::format(
       "the fullest of {} expert rank{} gets {:.3g} times the mean load, in every layer ({}, {} on a rank); limits of "
-      "the router and copies of popular experts are not modelled",
-      ranks, ranks == 1 ? "" : "s", load.fullest(ranks), said, placed);
+      "the router {} not modelled",
+      ranks, ranks == 1 ? "" : "s", load.fullest(ranks), said, placed,
+      copies > 0 ? "are" : "and copies of popular experts are");
 }
 
 }  // namespace scalecalc

@@ -9,7 +9,8 @@
 namespace scalecalc {
 namespace {
 
-LayerCache attention_cache(const AttentionSpec& a, MixerKind kind) {
+LayerCache attention_cache(const AttentionSpec& a, const LayerKind& layer) {
+  const MixerKind kind = layer.mixer;
   LayerCache out;
   if (kind == MixerKind::kMla) {
     out.token_elements = to_double(a.mla->kv_lora_rank + a.mla->qk_rope_head_dim);
@@ -20,17 +21,17 @@ LayerCache attention_cache(const AttentionSpec& a, MixerKind kind) {
   }
   if (kind == MixerKind::kSliding) out.limit = a.window;
   if (kind == MixerKind::kChunked) out.limit = a.chunk;
-  if (a.indexer && out.limit == 0) out.index_elements = to_double(a.indexer->head_dim);
+  if (a.indexer && !layer.reuse && out.limit == 0) out.index_elements = to_double(a.indexer->head_dim);
   return out;
 }
 
-LayerCache layer_cache(const ModelSpec& model, MixerKind kind) {
+LayerCache layer_cache(const ModelSpec& model, const LayerKind& layer) {
   LayerCache out;
-  switch (kind) {
+  switch (layer.mixer) {
     case MixerKind::kFull:
     case MixerKind::kSliding:
     case MixerKind::kChunked:
-    case MixerKind::kMla: return attention_cache(model.attention, kind);
+    case MixerKind::kMla: return attention_cache(model.attention, layer);
     case MixerKind::kGdn: {
       const GdnSpec& g = *model.gdn;
       const double keys = to_double(g.key_heads * g.key_head_dim), values = to_double(g.value_heads * g.value_head_dim);
@@ -72,7 +73,7 @@ KvCache kv_cache(const ModelSpec& model) {
     const auto layers = std::count(model.layer_kind.begin(), model.layer_kind.end(), static_cast<std::uint8_t>(k));
     if (layers == 0 || model.kinds[k].mixer == MixerKind::kNone) continue;
     // Kinds that differ in their FFN alone keep the same.
-    LayerCache cache = layer_cache(model, model.kinds[k].mixer);
+    LayerCache cache = layer_cache(model, model.kinds[k]);
     const auto same = std::find_if(out.kinds.begin(), out.kinds.end(), [&](LayerCache known) {
       known.layers = 0;
       return known == cache;
@@ -87,18 +88,36 @@ KvCache kv_cache(const ModelSpec& model) {
   return out;
 }
 
-double KvCache::elements_per_token() const {
+namespace {
+
+/// Summed over the layers that keep something, or of these over those that keep all tokens.
+template <class PerLayer>
+double over_layers(const std::vector<LayerCache>& kinds, bool unlimited, const PerLayer& per_layer) {
   double out = 0;
-  for (const LayerCache& c : kinds) out += to_double(c.layers) * (c.token_elements + c.index_elements);
+  for (const LayerCache& c : kinds) {
+    if (!unlimited || c.limit == 0) out += to_double(c.layers) * per_layer(c);
+  }
   return out;
 }
 
-double KvCache::unlimited_elements_per_token() const {
-  double out = 0;
-  for (const LayerCache& c : kinds) {
-    if (c.limit == 0) out += to_double(c.layers) * (c.token_elements + c.index_elements);
-  }
-  return out;
+double token_and_index(const LayerCache& c) { return c.token_elements + c.index_elements; }
+
+auto in_bytes(const CacheFormat& format) {
+  return [&format](const LayerCache& c) {
+    return c.token_elements * format.token_bytes + c.index_elements * format.index_bytes;
+  };
+}
+
+}  // namespace
+
+double KvCache::elements_per_token() const { return over_layers(kinds, false, token_and_index); }
+
+double KvCache::unlimited_elements_per_token() const { return over_layers(kinds, true, token_and_index); }
+
+double KvCache::bytes_per_token(const CacheFormat& format) const { return over_layers(kinds, false, in_bytes(format)); }
+
+double KvCache::unlimited_bytes_per_token(const CacheFormat& format) const {
+  return over_layers(kinds, true, in_bytes(format));
 }
 
 double KvCache::sequence_bytes(double tokens, const CacheFormat& format, std::int64_t tp) const {

@@ -27,8 +27,8 @@ struct LayerCache {
 /// Bytes of one cached element by what it is.
 struct CacheFormat {
   double token_bytes = 2;
-  double index_bytes = 2;
-  double state_bytes = 4;  ///< fp32, as the published kernels keep it
+  double index_bytes = 132.0 / 128;  ///< fp8 with an fp32 scale for each key of 128: DeepSeek-V3.2's inference code
+  double state_bytes = 4;            ///< fp32, as the published kernels keep it
   double conv_bytes = 2;
 };
 
@@ -39,6 +39,9 @@ struct KvCache {
   double elements_per_token() const;
   /// Of these, in layers that keep all tokens; the rest stops growing at the layers' limits.
   double unlimited_elements_per_token() const;
+  /// The same two in bytes; recurrent states, which no token adds to, are not in them.
+  double bytes_per_token(const CacheFormat& format) const;
+  double unlimited_bytes_per_token(const CacheFormat& format) const;
   /// Bytes of one sequence of `tokens` tokens on one of `tp` tensor ranks; tp 1 = all of it.
   double sequence_bytes(double tokens, const CacheFormat& format, std::int64_t tp = 1) const;
 };

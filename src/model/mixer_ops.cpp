@@ -11,9 +11,9 @@ namespace {
 template <class R>
 class AttentionBuilder {
  public:
-  AttentionBuilder(OpList<R>& list, MixerKind kind)
-      : list_(list), kind_(kind), a_(list.model().attention), dims_(list.dims()) {
-    heads_ = kind == MixerKind::kSliding ? dims_.local : dims_.attention;
+  AttentionBuilder(OpList<R>& list, const LayerKind& kind)
+      : list_(list), kind_(kind.mixer), reuse_(kind.reuse), a_(list.model().attention), dims_(list.dims()) {
+    heads_ = kind_ == MixerKind::kSliding ? dims_.local : dims_.attention;
   }
 
   void build() {
@@ -23,24 +23,24 @@ class AttentionBuilder {
       qkv_projections();
     }
     if (list_.model().relative_positions) relative_positions();
-    if (chooses()) indexer();
+    if (chooses() && !reuse_) indexer();
     attention();
     if (a_.output_gate) output_gate();
     list_.output("attention output projection", Part::kAttention, heads_.heads * heads_.v_head_dim, a_.o_bias);
   }
 
  private:
-  /// Layers that look at the whole sequence attend to what the indexer picks.
+  /// Layers that look at the whole sequence attend to what an indexer picks, their own or an earlier layer's.
   bool chooses() const { return a_.indexer && (kind_ == MixerKind::kFull || kind_ == MixerKind::kMla); }
 
   void qkv_projections() {
+    const R input = list_.model().draft ? R(2.0) * dims_.d_model : dims_.d_model;
     const R q_width = heads_.heads * heads_.head_dim;
     const bool same = value_of(heads_.head_dim) == value_of(heads_.v_head_dim);
     const R kv_width =
         same ? R(2.0) * heads_.kv_heads * heads_.head_dim : heads_.kv_heads * (heads_.head_dim + heads_.v_head_dim);
-    list_.matmul("query projection", Part::kAttention, TpRule::kColumn, dims_.d_model, q_width, a_.qkv_bias,
-                 TpRule::kColumn);
-    list_.matmul("key/value projection", Part::kAttention, TpRule::kKvColumn, dims_.d_model, kv_width, a_.qkv_bias,
+    list_.matmul("query projection", Part::kAttention, TpRule::kColumn, input, q_width, a_.qkv_bias, TpRule::kColumn);
+    list_.matmul("key/value projection", Part::kAttention, TpRule::kKvColumn, input, kv_width, a_.qkv_bias,
                  TpRule::kKvColumn);
     list_.last().groups = heads_.kv_heads;
     list_.last().values = heads_.kv_heads * heads_.v_head_dim;
@@ -129,7 +129,7 @@ class AttentionBuilder {
              .kind = OpKind::kAttention,
              .part = Part::kAttention,
              .tp = TpRule::kHeads,
-             .extra_parameters = a_.sinks ? heads_.heads : R(0.0),
+             .extra_parameters = (kind_ == MixerKind::kSliding ? a_.local_sinks : a_.sinks) ? heads_.heads : R(0.0),
              .qk_width = heads_.heads * heads_.head_dim,
              .v_width = heads_.heads * v_dim,
              .heads = heads_.heads,
@@ -180,6 +180,7 @@ class AttentionBuilder {
 
   OpList<R>& list_;
   MixerKind kind_;
+  bool reuse_;
   const AttentionSpec& a_;
   const ModelDims<R>& dims_;
   AttentionDims<R> heads_;
@@ -188,14 +189,14 @@ class AttentionBuilder {
 }  // namespace
 
 template <class R>
-void add_attention(OpList<R>& list, MixerKind kind) {
+void add_attention(OpList<R>& list, const LayerKind& kind) {
   AttentionBuilder<R>(list, kind).build();
 }
 
-template void add_attention(OpList<double>&, MixerKind);
-template void add_attention(OpList<Dual>&, MixerKind);
-template void add_attention(OpList<Traced>&, MixerKind);
-template void add_attention(OpList<Interval>&, MixerKind);
+template void add_attention(OpList<double>&, const LayerKind&);
+template void add_attention(OpList<Dual>&, const LayerKind&);
+template void add_attention(OpList<Traced>&, const LayerKind&);
+template void add_attention(OpList<Interval>&, const LayerKind&);
 
 // Recurrences with a state as operation lists. Gated delta net: arXiv:2412.06464 section 3, with the projections and
 // the short convolution of Qwen3-Next. Lightning attention: MiniMax-01, arXiv:2501.08313 section 2. Mamba-1:

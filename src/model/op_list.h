@@ -84,7 +84,7 @@ class OpList {
 /// Operations of a layer's mixer, from its normed input to its projected output: attention over keys and values (full,
 /// sliding, chunked, mla), or a recurrence with a state (gdn, lightning, mamba1, mamba2).
 template <class R>
-void add_attention(OpList<R>& list, MixerKind kind);
+void add_attention(OpList<R>& list, const LayerKind& kind);
 template <class R>
 void add_recurrence(OpList<R>& list, MixerKind kind);
 

@@ -23,6 +23,7 @@ class LayerBuilder {
     const bool feeds = kind_.ffn != FfnKind::kNone;
     const std::int64_t norms = model_.norms_of(kind_);
     const std::int64_t parts = (mixes ? 1 : 0) + (feeds ? 1 : 0);
+    if (model_.draft) target_states(*model_.draft);
     if (norms == 0) layer_input();
     if (norms >= 1) list_.norm(mixes ? mixer_norm() : "mlp norm", dims_.d_model, Keep::kAlways, true);
     if (mixes && feeds && model_.parallel_block) {
@@ -50,7 +51,7 @@ class LayerBuilder {
   std::string_view mixer_norm() const { return attends() ? "attention norm" : "mixer norm"; }
 
   void mix(bool post_norm) {
-    attends() ? add_attention(list_, kind_.mixer) : add_recurrence(list_, kind_.mixer);
+    attends() ? add_attention(list_, kind_) : add_recurrence(list_, kind_.mixer);
     if (post_norm) list_.norm(attends() ? "post-attention norm" : "post-mixer norm", dims_.d_model, Keep::kSelective);
   }
 
@@ -71,6 +72,14 @@ class LayerBuilder {
                .tp = TpRule::kSequence,
                .saved = dims_.d_model,
                .keep = Keep::kAlways});
+  }
+
+  /// The target's states come projected and normed beside the embedding, so that attention reads two widths.
+  void target_states(const DraftSpec& draft) {
+    const R states = fixed<R>(draft.target_layers * draft.target_d_model);
+    list_.matmul("target state projection", Part::kAttention, TpRule::kSequence, states, dims_.d_model, false,
+                 TpRule::kSequence);
+    list_.norm("target state norm", dims_.d_model, Keep::kSelective);
   }
 
   /// The sum of `terms` streams.
@@ -209,6 +218,7 @@ ModelDims<R> read_dims(const Reader<R>& reader, const ModelSpec& model) {
                  .v_head_dim = in(a.local->v_head_dim, "local v_head_dim")};
     if (a.local->v_head_dim == a.local->head_dim) out.local.v_head_dim = out.local.head_dim;
   }
+  out.outputs = model.head_outputs ? in(*model.head_outputs, "head_outputs") : out.vocab;
   out.expert_width = moe.latent > 0 ? in(moe.latent, "latent") : out.d_model;
   return out;
 }
@@ -229,7 +239,7 @@ std::vector<Op<R>> embedding_ops(const ModelSpec& model, const ModelDims<R>& dim
             .kind = OpKind::kVector,
             .part = Part::kEmbedding,
             .tp = TpRule::kSequence,
-            .extra_parameters = dims.vocab * width + positions * dims.d_model + norm,
+            .extra_parameters = (model.draft ? R(0.0) : dims.vocab * width) + positions * dims.d_model + norm,
             .reads = width,
             .writes = width});
   if (model.embedding_dim > 0) {
@@ -255,28 +265,29 @@ std::vector<Op<R>> head_ops(const ModelSpec& model, const ModelDims<R>& dims) {
             .flops = norm ? dims.d_model * R(4.0) : R(0.0),
             .saved = norm ? dims.d_model * R(2.0) : dims.d_model,
             .keep = Keep::kAlways});
+  if (model.head_width() == 0) return list.take();
   R width = dims.d_model;
-  if (model.embedding_dim > 0) {
+  if (model.embedding_dim > 0 && !model.head_outputs) {
     width = fixed<R>(model.embedding_dim);
     list.matmul("projection to the embedding", Part::kHead, TpRule::kSequence, dims.d_model, width, false,
                 TpRule::kSequence);
   }
-  list.add({.name = "vocabulary projection",
+  list.add({.name = model.head_outputs ? "output projection" : "vocabulary projection",
             .kind = OpKind::kMatmul,
             .part = Part::kHead,
             .tp = TpRule::kColumn,
-            .tied = model.tied_embeddings,
+            .tied = model.tied_embeddings && !model.head_outputs,
             .k = width,
-            .n = dims.vocab,
-            .extra_parameters = model.head_bias ? dims.vocab : R(0.0)});
+            .n = dims.outputs,
+            .extra_parameters = model.head_bias ? dims.outputs : R(0.0)});
   // Softmax and cross-entropy in fp32: read the logits twice, write their gradient.
   list.add({.name = "softmax and loss",
             .kind = OpKind::kVector,
             .part = Part::kHead,
             .tp = TpRule::kColumn,
-            .reads = dims.vocab * R(2.0),
-            .writes = dims.vocab,
-            .flops = dims.vocab * R(6.0)});
+            .reads = dims.outputs * R(2.0),
+            .writes = dims.outputs,
+            .flops = dims.outputs * R(6.0)});
   return list.take();
 }
 

@@ -119,6 +119,7 @@ struct ModelDims {
   AttentionDims<R> attention;  ///< of full and chunked layers; MLA: heads after the up-projections
   AttentionDims<R> local;      ///< of sliding layers
   R vocab, window, experts, top_k, d_ff_expert, d_ff_shared;
+  R outputs;       ///< columns of the output head
   R expert_width;  ///< d_model, or the latent width the routed experts work in
 };
 

@@ -54,11 +54,13 @@ void add_switched(const HardwareSpec& hw, std::size_t t, const TierRates<R>& rat
   if (members == 1) return;
   const Tier& tier = hw.network[t];
   const double g = static_cast<double>(t == 0 ? members : beyond);
+  const double passing = network.kernels.rings() ? static_cast<double>(channel.size) : g;
   const bool mesh = tier.kind == TierKind::kMesh;
   const BytesPerSecondOf<R> per_chip = mesh ? rates.bandwidth * R(g - 1) : rates.bandwidth;
-  const double leaving = t == 0 ? (g - 1) / g : copies_beyond(beyond, nodes, routing) / routing.top_k;
+  const double sent = t == 0 ? copies_beyond(members, channel.size, routing) : copies_beyond(beyond, nodes, routing);
+  const double leaving = sent / routing.top_k;
   const collective::Tiered<R> part =
-      collective::switched(per_chip, collective::received_share(R(g)), R(static_cast<double>(below)), R(leaving),
+      collective::switched(per_chip, collective::received_share(R(passing)), R(static_cast<double>(below)), R(leaving),
                            tier.switched.in_network_reduction ? &network.in_network_gain : nullptr);
   channel.gather = max(channel.gather, part.gather);
   channel.reduce = max(channel.reduce, part.reduce);
@@ -165,7 +167,7 @@ Channel<R> make_channel(const HardwareSpec& hw, const Slice& slice, const Networ
                  channel);
     below *= group.tiers[t];
   }
-  take_waits(waits.waits(rates.kernels, channel.size, channel.scale_out), rates.kernels.factor, channel);
+  take_waits(waits.waits(rates.kernels, channel.size, nodes), rates.kernels.factor, channel);
   channel.gather = named(channel.gather, "all-gather seconds per byte",
                          "book ch. 3 and 12: V (N-1)/N over the bandwidth of the group's links", label);
   channel.reduce =
@@ -180,7 +182,8 @@ Channel<R> make_channel(const HardwareSpec& hw, const Slice& slice, const Networ
 namespace {
 template <class R>
 SecondsOf<R> collective_seconds(const Channel<R>& channel, const SecondsOf<R>& latency, const BytesOf<R>& bytes,
-                                const SecondsPerByteOf<R>& per_byte) {
+                                const SecondsPerByteOf<R>& per_byte, double pieces) {
+  if (pieces > 1) return R(pieces) * collective_seconds(channel, latency, bytes / R(pieces), per_byte, 1);
   SecondsOf<R> transfer = bytes * per_byte;
   if (value_of(channel.ramp) > 0) transfer += ramp_time(channel.ramp, bytes);
   return channel.latency_adds ? latency + transfer : max(latency, transfer);
@@ -188,21 +191,21 @@ SecondsOf<R> collective_seconds(const Channel<R>& channel, const SecondsOf<R>& l
 }  // namespace
 
 template <class R>
-SecondsOf<R> all_gather_time(const Channel<R>& channel, const BytesOf<R>& gathered) {
+SecondsOf<R> all_gather_time(const Channel<R>& channel, const BytesOf<R>& gathered, double pieces) {
   if (channel.size == 1) return SecondsOf<R>(R(0.0));
-  return collective_seconds(channel, channel.gather_latency, gathered, channel.gather);
+  return collective_seconds(channel, channel.gather_latency, gathered, channel.gather, pieces);
 }
 
 template <class R>
-SecondsOf<R> all_reduce_time(const Channel<R>& channel, const BytesOf<R>& array) {
+SecondsOf<R> all_reduce_time(const Channel<R>& channel, const BytesOf<R>& array, double pieces) {
   if (channel.size == 1) return SecondsOf<R>(R(0.0));
-  return collective_seconds(channel, channel.reduce_latency, array, channel.reduce);
+  return collective_seconds(channel, channel.reduce_latency, array, channel.reduce, pieces);
 }
 
 template <class R>
 SecondsOf<R> all_to_all_time(const Channel<R>& channel, const BytesOf<R>& per_chip) {
   if (channel.size == 1) return SecondsOf<R>(R(0.0));
-  return collective_seconds(channel, channel.all_to_all_latency, per_chip, channel.all_to_all);
+  return collective_seconds(channel, channel.all_to_all_latency, per_chip, channel.all_to_all, 1);
 }
 
 template <class R>
@@ -214,8 +217,8 @@ SecondsOf<R> send_time(const Channel<R>& channel, const BytesOf<R>& per_chip) {
 #define SCALECALC_INSTANTIATE(R)                                                                            \
   template Channel<R> make_channel(const HardwareSpec&, const Slice&, const NetworkRates<R>&, const Group&, \
                                    std::string_view, const Routing&);                                       \
-  template SecondsOf<R> all_gather_time(const Channel<R>&, const BytesOf<R>&);                              \
-  template SecondsOf<R> all_reduce_time(const Channel<R>&, const BytesOf<R>&);                              \
+  template SecondsOf<R> all_gather_time(const Channel<R>&, const BytesOf<R>&, double);                      \
+  template SecondsOf<R> all_reduce_time(const Channel<R>&, const BytesOf<R>&, double);                      \
   template SecondsOf<R> all_to_all_time(const Channel<R>&, const BytesOf<R>&);                              \
   template SecondsOf<R> send_time(const Channel<R>&, const BytesOf<R>&);
 SCALECALC_INSTANTIATE(double)

@@ -44,16 +44,17 @@ template <class R>
 Channel<R> make_channel(const HardwareSpec& hw, const Slice& slice, const NetworkRates<R>& rates, const Group& group,
                         std::string_view label, const Routing& routing = {});
 
-/// Copies of one token that leave its domain, one of `domains` that hold equal parts of `nodes` nodes: a token is sent
-/// once to each distinct node with any of its experts. Expected distinct nodes M(1 - (1-1/M)^k) where the top_k experts
-/// lie anywhere; in groups, the same of the nodes that the chosen groups lie on. All but one part of `domains` of them
-/// are in other domains.
+/// Copies of one token that leave its domain, one of `domains` that hold equal parts of `nodes` nodes (or, inside a
+/// node, of all ranks): a token is sent once to each distinct node with any of its experts, and once to each such rank.
+/// Expected distinct nodes M(1 - (1-1/M)^k) where the top_k experts lie anywhere; in groups, the same of the nodes that
+/// the chosen groups lie on. All but one part of `domains` of them are in other domains.
 double copies_beyond(std::int64_t domains, std::int64_t nodes, const Routing& routing);
 
+/// In `pieces` collectives, each with its latency.
 template <class R>
-SecondsOf<R> all_gather_time(const Channel<R>& channel, const BytesOf<R>& gathered);
+SecondsOf<R> all_gather_time(const Channel<R>& channel, const BytesOf<R>& gathered, double pieces = 1);
 template <class R>
-SecondsOf<R> all_reduce_time(const Channel<R>& channel, const BytesOf<R>& array);
+SecondsOf<R> all_reduce_time(const Channel<R>& channel, const BytesOf<R>& array, double pieces = 1);
 template <class R>
 SecondsOf<R> all_to_all_time(const Channel<R>& channel, const BytesOf<R>& per_chip);
 template <class R>

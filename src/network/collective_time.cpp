@@ -221,6 +221,7 @@ class Timing {
     const std::string& tier = hw().network[level.tier].name;
     if (first_order()) return Traced(1.0);
     if (!exact()) return collective::received_share(count(level.degree, "D_" + tier));
+    if (network_.rates.kernels.rings()) return collective::received_share(members_);
     return collective::received_share(level.tier == 0 ? count(level.members, "members of a " + tier)
                                                       : count(level.beyond, "domains below " + tier));
   }
@@ -284,9 +285,7 @@ class Timing {
   /// The planner's reading counts what the stack's kernels add; the book's forms know no kernels.
   void add_waits() {
     const KernelRates<Traced> kernels = exact() ? network_.rates.kernels : KernelRates<Traced>{};
-    const bool scale_out = std::any_of(group_.levels.begin(), group_.levels.end(),
-                                       [](const CollectiveLevel& l) { return l.tier > 0 && l.members > 1; });
-    const Waits<Traced> waits = latency_.waits(kernels, group_.size(), scale_out);
+    const Waits<Traced> waits = latency_.waits(kernels, group_.size(), group_.nodes());
     out_.latency = is(CollectiveOp::kAllReduce)  ? waits.reduce
                    : is(CollectiveOp::kAllToAll) ? waits.all_to_all
                                                  : waits.gather;

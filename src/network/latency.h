@@ -6,6 +6,10 @@
 // Per operation, as Calculon charges it (calculon/network.py: latency + bytes / (bandwidth x efficiency),
 // whatever the operation): the slowest tier's, once. Per message: a tree's log2 or a ring's N-1 follow one another, an
 // all-reduce's twice (a reduction and a gather), two where the switches reduce; an all-to-all's are all sent at once.
+//
+// [RING] Where a stack's kernels pass rings, an all-gather and a reduce-scatter wait for every rank, one after the
+// other: (nsteps - nInterSteps) intraLat + nInterSteps interLat (NCCL, src/graph/tuning.cc); an all-reduce passes
+// trees.
 #pragma once
 
 #include <cmath>
@@ -61,26 +65,29 @@ class Latency {
     add(exchange_, latency);
   }
 
-  Waits<R> waits(const KernelRates<R>& kernels, std::int64_t members, bool scale_out) const {
+  /// `domains` of the innermost tier that the members lie on.
+  Waits<R> waits(const KernelRates<R>& kernels, std::int64_t members, std::int64_t domains) const {
     Waits<R> out;
     add(out.gather, sum(hops_, sum(operation_, gather_)));
     add(out.reduce, sum(value_of(hops_) > 0 ? R(2.0) * hops_ : hops_, sum(operation_, reduce_)));
     add(out.all_to_all, sum(hops_, sum(operation_, exchange_)));
     add(out.send, send_);
-    add_kernels(kernels, static_cast<double>(members), scale_out, out);
+    add_kernels(kernels, static_cast<double>(members), static_cast<double>(domains), out);
     return out;
   }
 
  private:
-  void add_kernels(const KernelRates<R>& k, double members, bool scale_out, Waits<R>& out) const {
+  void add_kernels(const KernelRates<R>& k, double members, double domains, Waits<R>& out) const {
+    const bool scale_out = domains > 1;
     const SecondsOf<R>& two = scale_out ? k.latency_out : k.latency_up;
     if (value_of(two) > 0) {
       SecondsOf<R> start = two;
       if (members > 2 && value_of(k.growth) > 0) start = start * (R(1.0) + k.growth * R(std::log2(members / 2)));
-      begin(out.gather, start);
+      begin(out.gather, k.rings() ? two : start);
       begin(out.reduce, start);
       add(out.send, two);
     }
+    if (k.rings()) add(out.gather, ring(k, members, domains));
     const SecondsOf<R>& all_to_all = scale_out ? k.all_to_all_out : k.all_to_all_up;
     if (value_of(all_to_all) > 0) begin(out.all_to_all, all_to_all);
     if (value_of(k.ramp) > 0) out.ramp = k.ramp * R(std::log2(members));
@@ -88,6 +95,16 @@ class Latency {
     for (SecondsOf<R>* wait : {&out.gather, &out.reduce, &out.all_to_all, &out.ramp}) {
       if (value_of(*wait) > 0) *wait = *wait * k.factor;
     }
+  }
+
+  /// Of the N - 1 hops of a ring, one less than its domains leave a domain. The first is in what two ranks take.
+  static SecondsOf<R> ring(const KernelRates<R>& k, double members, double domains) {
+    const double out = domains - 1;
+    const double inside = out > 0 ? members - domains : members - 2;
+    SecondsOf<R> wait(R(0.0));
+    if (inside > 0) add(wait, k.hop_up * R(inside));
+    if (out > 1) add(wait, k.hop_out * R(out - 1));
+    return wait;
   }
 
   void begin(SecondsOf<R>& wait, const SecondsOf<R>& start) const {

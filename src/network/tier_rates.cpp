@@ -40,6 +40,8 @@ KernelRates<R> read_kernels(const Reader<R>& reader, const CollectiveKernels& ke
   in(kernels.latency_scale_up, "latency.scale_up", out.latency_up);
   in(kernels.latency_scale_out, "latency.scale_out", out.latency_out);
   in(kernels.latency_growth, "latency_growth", out.growth);
+  in(kernels.ring_hop_scale_up, "ring_hop.scale_up", out.hop_up);
+  in(kernels.ring_hop_scale_out, "ring_hop.scale_out", out.hop_out);
   in(kernels.all_to_all_scale_up, "exchange_latency.scale_up", out.all_to_all_up);
   in(kernels.all_to_all_scale_out, "exchange_latency.scale_out", out.all_to_all_out);
   in(kernels.collective_ramp, "collective_ramp", out.ramp);

@@ -25,6 +25,10 @@ struct KernelRates {
   SecondsOf<R> latency_up{R(0.0)}, latency_out{R(0.0)};        ///< of two ranks; inside the innermost tier, and beyond
   SecondsOf<R> all_to_all_up{R(0.0)}, all_to_all_out{R(0.0)};  ///< of an all-to-all
   R growth{0.0};
+  SecondsOf<R> hop_up{R(0.0)},
+      hop_out{R(0.0)};  ///< of a ring over all members, inside an innermost domain and out of it
+  /// [RING] Gathers, scatters and sums pass rings over the whole group, whatever domains it lies in.
+  bool rings() const { return value_of(hop_up) > 0 || value_of(hop_out) > 0; }
   SecondsOf<R> ramp{R(0.0)};
   R factor{1.0};
 };

@@ -171,6 +171,7 @@ const MeshChannels<double>& FamilySearch::bound_channels(std::size_t slice_index
   }
   if (l.ep > 1 && !hw.is_torus()) out.ep = best_switched(hw, slice, in_.network, l.ep, in_.routing);
   out.cp = alone(slice_index, l.cp);
+  out.parts = parts_of(hw, slice);
   constexpr std::uint32_t kOwnLink = 1U << 16;
   out.tp.links = kOwnLink;
   out.cp.links = kOwnLink << 1;

@@ -1,6 +1,7 @@
 #include "plan/family_search.h"
 
 #include <algorithm>
+#include <set>
 
 namespace scalecalc {
 
@@ -10,7 +11,7 @@ SearchInputs::SearchInputs(const PlanRequest& r)
       network(read_network(Reader<double>{}, *r.hw, r.efficiency)),
       overlap(read_overlap(Reader<double>{}, r.efficiency)),
       ops(read_model(Reader<double>{}, *r.model, r.workload.fine_tune, r.workload.expert_capacity)),
-      routing(routing_of(*r.model)) {
+      routing(routing_of(*r.model, r.workload.runtime.dispatch)) {
   bound_overlap = overlap;
   bound_overlap.contention_up = bound_overlap.contention_out = 0;
 }
@@ -74,6 +75,58 @@ FamilyResult FamilySearch::visit(const BoundedFamily& item, const Ranker& ranker
   return std::move(out_);
 }
 
+/// A member that is too large stays so with a larger microbatch, so it is asked once; unless the stack may say
+/// otherwise of that one.
+bool FamilySearch::any_fits(std::span<const Family> group, const Ranker& ranker) {
+  any_ = true;
+  ranker_ = &ranker;
+  ranking_ = Ranking(1, true);
+  below_.reset();
+  out_ = {};
+  SearchStats ignored;
+  std::set<std::array<std::int64_t, 8>> refused;
+  const bool asked_again = looks_at_ranks(*in_.request);
+  for (const Family& family : group) {
+    bool entered = false;
+    if (asked_again) refused.clear();
+    space_.members(family, ignored, [&](const Branch& branch) {
+      if (!out_.kept.empty()) return;
+      const Layout& l = branch.layout;
+      const std::array<std::int64_t, 8> key{
+          l.pp,          l.dp,         l.batch_seqs(),      l.vpp, static_cast<std::int64_t>(l.schedule),
+          l.split.first, l.split.last, l.ep_overlap ? 1 : 0};
+      if (refused.contains(key)) return;
+      if (!std::exchange(entered, true)) {
+        phases_.clear();
+        enter(family);
+      }
+      const PipelineStages& stages = stages_of(l);
+      const Member member{&branch, &stages.shapes, &shardings_of(branch), stages.most_treated};
+      if (stages.shapes.empty() || !some_recipe_may_fit(member)) {
+        refused.insert(key);
+      } else {
+        visit_member(member);
+      }
+    });
+    if (!out_.kept.empty()) return true;
+  }
+  return false;
+}
+
+bool FamilySearch::some_recipe_may_fit(const Member& member) {
+  for (const ShardingOptions::Option& option : member.shardings->options) {
+    const Layout layout = sharded(member.branch->layout, {option.zero, option.fsdp});
+    const MeshChannels<double> sizes = sizes_of(layout);
+    StepInput<double> in = input(member.stages, layout, sizes);
+    for (const Recipe& recipe : recipes_) {
+      in.layout.remat = recipe.remat;
+      in.layout.loss = recipe.loss;
+      if (chip_may_hold(*in_.request, in, recipe.some)) return true;
+    }
+  }
+  return false;
+}
+
 /// Whether a layout of this step and memory, or one of which these are bounds, may still enter the ranking.
 bool FamilySearch::may_enter(const Member& member, const Layout& layout, double step_s, double memory) const {
   if (leaves_out(*in_.request, layout)) return false;
@@ -101,6 +154,7 @@ std::size_t FamilySearch::visit_member(Member member) {
   if (layouts == 0) return 0;
   tables_ready_ = false;
   for (const Recipe& recipe : recipes_) {
+    if (any_ && !out_.kept.empty()) break;
     if (recipe.some && member.most_treated == 0) continue;
     if (!recipe_refusal(*in_.request, with(member.branch->layout, recipe))) visit_recipe(member, recipe);
   }
@@ -146,8 +200,10 @@ bool FamilySearch::may_fit(const Member& member, Layout& layout) {
   const Layout leanest = sharded(layout, {least->zero, least->fsdp});
   const MeshChannels<double> sizes = sizes_of(leanest);
   StepInput<double> in = input(member.stages, leanest, sizes);
+  const std::vector<MemoryUse<double>> before = memory_before_offload(in);
   const auto holds = [&] {
-    const MemoryUse<double> memory = memory_use(in);
+    const MemoryUse<double> memory =
+        in.layout.remat_layers == leanest.remat_layers ? memory_use(in, before) : memory_use(in);
     return (memory.activations + memory.logits + memory.reserve).value() <= capacity();
   };
   const std::int64_t some = layout.remat_layers > 0 ? 0 : most_offloaded(*in_.request, *member.stages);
@@ -327,7 +383,7 @@ void FamilySearch::refuse(const Layout& layout) {
 
 /// Remembers the layout that came closest to fitting, until something fits.
 void FamilySearch::miss(const Member& member, const Layout& layout, const MemoryUse<double>& memory) {
-  if (stack_refusal(*in_.request, FactGroup::kOffload, layout) ||
+  if (any_ || stack_refusal(*in_.request, FactGroup::kOffload, layout) ||
       stack_refusal(*in_.request, FactGroup::kLayout, layout)) {
     return;
   }

@@ -60,6 +60,9 @@ class FamilySearch {
   FamilyResult visit(const BoundedFamily& item, const Ranker& ranker, const Ranking& ranking,
                      const std::optional<double>& below);
 
+  /// Whether any layout fits of families that differ in their microbatch alone, the smallest first.
+  bool any_fits(std::span<const Family> group, const Ranker& ranker);
+
  private:
   /// A member of the family being visited.
   struct Member {
@@ -88,6 +91,7 @@ class FamilySearch {
   static Layout with(Layout layout, const Recipe& recipe);
   void visit_recipe(const Member& member, const Recipe& recipe);
   bool may_fit(const Member& member, Layout& layout);
+  bool some_recipe_may_fit(const Member& member);
   void visit_sharding(const Member& member, const Layout& recipe, std::size_t index);
   bool may_rank_sharded(const Member& member, const Layout& layout, std::size_t index, double memory);
   void visit_layout(const Member& member, const ShardingOptions::Option& option, const Layout& layout,
@@ -146,6 +150,7 @@ class FamilySearch {
   std::optional<double> below_;
   Ranking ranking_{1, true};
   std::optional<Rank> limit_;  ///< of the member being visited: what ranks after it is of no use
+  bool any_ = false;           ///< whether anything fits is all that is asked
   FamilyResult out_;
   std::map<std::array<std::int64_t, 5>, PipelineStages> stages_;
   std::map<BranchKey, ShardingOptions> shardings_;

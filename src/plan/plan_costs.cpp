@@ -3,19 +3,20 @@
 namespace scalecalc {
 
 template <class R>
-PlanCosts<R>::PlanCosts(const Reader<R>& reader, const PlanRequest& request, const Plan& plan)
+PlanCosts<R>::PlanCosts(const Reader<R>& reader, const PlanRequest& request, const Efficiency& efficiency,
+                        const Plan& plan)
     : request_(request),
       layout_(plan.layout),
-      chip_(read_chip(reader, *request.hw, request.efficiency, request.workload.precision.high)),
-      overlap_(read_overlap(reader, request.efficiency)),
-      channels_(make_channels(*request.hw, plan.slice, read_network(reader, *request.hw, request.efficiency),
-                              plan.placement, plan.layout, routing_of(*request.model))),
+      chip_(read_chip(reader, *request.hw, efficiency, request.workload.precision.high)),
+      overlap_(read_overlap(reader, efficiency)),
+      channels_(make_channels(*request.hw, plan.slice, read_network(reader, *request.hw, efficiency), plan.placement,
+                              plan.layout, routing_of(*request.model, request.workload.runtime.dispatch))),
       network_(
           network_cost(reader, *request.model,
                        read_model(reader, *request.model, request.workload.fine_tune, request.workload.expert_capacity),
                        chip_, request.workload, inner_of(plan.layout))),
       stages_(partition(*request.model, plan.layout, request.workload.runtime.stages)) {
-  const Coefficient& reserve = request.efficiency.memory_reserve;
+  const Coefficient& reserve = efficiency.memory_reserve;
   memory_reserve_ = read(reader, Bytes(reserve.value), "efficiency.memory_reserve", reserve.source, reserve.error);
 }
 

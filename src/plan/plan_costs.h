@@ -9,7 +9,10 @@ template <class R>
 class PlanCosts {
  public:
   /// Keeps references to `request` and what it points to.
-  PlanCosts(const Reader<R>& reader, const PlanRequest& request, const Plan& plan);
+  PlanCosts(const Reader<R>& reader, const PlanRequest& request, const Plan& plan)
+      : PlanCosts(reader, request, request.efficiency, plan) {}
+  /// With other coefficients than the request's.
+  PlanCosts(const Reader<R>& reader, const PlanRequest& request, const Efficiency& efficiency, const Plan& plan);
 
   /// Points into this object.
   StepInput<R> input() const;

@@ -1,5 +1,6 @@
 // Best-first exact search. Every family of layouts gets a proven lower bound; families are visited in order of bound,
 // and the search ends when the next bound is worse than the worst plan kept.
+#include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -8,7 +9,6 @@
 #include <numeric>
 #include <optional>
 #include <span>
-#include <thread>
 
 #include "base/progress.h"
 #include "base/stop.h"
@@ -23,7 +23,7 @@ class Planner::Search {
         stop_(stop),
         inputs_(request_),
         space_(request_, counted_),
-        threads_(request.threads > 0 ? request.threads : std::max(1U, std::thread::hardware_concurrency())),
+        threads_(request.threads > 0 ? request.threads : static_cast<std::size_t>(tbb::info::default_concurrency())),
         arena_(static_cast<int>(threads_)),
         ranker_(request.objective),
         ranking_(1, true) {

@@ -24,6 +24,8 @@ struct SupportSubject {
   const ModelSpec& model;
   const Workload& workload;
   const HardwareSpec& hw;
+  std::int64_t attention_dp = 1;  ///< of an engine: ranks that attend to sequences of their own and share experts
+  bool speculative = false;       ///< of an engine: tokens are drafted
 };
 
 /// At which level of the search a quantity is decided; bits. 0: by the question.

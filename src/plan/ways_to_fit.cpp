@@ -127,11 +127,13 @@ std::uint8_t most_offload(const PlanRequest& request, const Layout& layout) {
 namespace {
 
 /// With what in.layout.offload says, of the fewest layers. The chip's memory does not grow with their number and the
-/// host's does, so where the fewest with which the chip has room are too much for the host, more are too.
-FitOutcome fit_offloading(const PlanRequest& request, StepInput<double>& in, MemoryUse<double>& memory) {
+/// host's does, so where the fewest with which the chip has room are too much for the host, more are too. `before`:
+/// what the stages hold before.
+FitOutcome fit_offloading(const PlanRequest& request, StepInput<double>& in,
+                          const std::vector<MemoryUse<double>>& before, MemoryUse<double>& memory) {
   const auto measure = [&](std::int64_t layers) {
     in.layout.offload_layers = layers;
-    memory = memory_use(in);
+    memory = memory_use(in, before);
     return memory.total().value() <= request.usable * request.hw->hbm_capacity.value();
   };
   const auto outcome = [&] {
@@ -161,11 +163,12 @@ FitOutcome fit_offloading(const PlanRequest& request, StepInput<double>& in, Mem
 FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, std::vector<FittedLayout>& ways) {
   ways.clear();
   in.layout.offload = request.fix.offload.value_or(0);
+  const std::vector<MemoryUse<double>> before = memory_before_offload(in);
   MemoryUse<double> memory;
   const auto add = [&] {
     if (needs_loss(request, in)) ways.push_back({in.layout, memory});
   };
-  FitOutcome out = fit_offloading(request, in, memory);
+  FitOutcome out = fit_offloading(request, in, before, memory);
   if (out == FitOutcome::kFits) {
     add();
     return ways.empty() ? FitOutcome::kNotNeeded : out;
@@ -173,13 +176,14 @@ FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, s
   if (out == FitOutcome::kRefused || request.fix.offload) return out;
   const Layout kept = in.layout;
   in.layout.offload = most_offload(request, kept);
-  const bool enough = in.layout.offload != 0 && !(request.usable * request.hw->hbm_capacity < memory_use(in).total());
+  const bool enough =
+      in.layout.offload != 0 && !(request.usable * request.hw->hbm_capacity < memory_use(in, before).total());
   in.layout = kept;
   if (!enough) return out;
   std::vector<Layout> found;
   for (const std::uint8_t step : kOffloadSteps) {
     in.layout.offload = step;
-    if (fit_offloading(request, in, memory) != FitOutcome::kFits) continue;
+    if (fit_offloading(request, in, before, memory) != FitOutcome::kFits) continue;
     out = FitOutcome::kNotNeeded;
     if (std::any_of(found.begin(), found.end(), [&](const Layout& less) { return offloads_less(less, in.layout); })) {
       continue;
@@ -189,6 +193,43 @@ FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, s
   }
   in.layout = kept;
   return ways.empty() ? out : FitOutcome::kFits;
+}
+
+bool chip_may_hold(const PlanRequest& request, StepInput<double> in, bool some) {
+  const HardwareSpec& hw = *request.hw;
+  Layout& layout = in.layout;
+  const auto holds = [&](std::uint8_t offload) {
+    layout.offload = offload;
+    layout.offload_layers = 0;
+    const MemoryUse<double> memory = memory_use(in);
+    // Activations of fewer layers are less for the host.
+    const bool host = (offload & kOffloadActivations) != 0 || !(hw.host_memory() < memory.host);
+    return host && memory.total().value() <= request.usable * hw.hbm_capacity.value();
+  };
+  if (some || request.fix.offload) return holds(request.fix.offload.value_or(0));
+  const auto runs = [&] {
+    for (const std::int64_t layers : {std::int64_t{0}, request.fix.offload_layers.value_or(1)}) {
+      if (layers > 0 && (layout.offload & kOffloadActivations) == 0) continue;
+      layout.offload_layers = layers;
+      if (runs_whole(request, layout)) return true;
+    }
+    return false;
+  };
+  if (holds(0) && runs()) return true;
+  if (!hw.host_bandwidth() || !(hw.host_memory().value() > 0) || !holds(kOffloadAll)) return false;
+  return std::any_of(kOffloadSteps.begin(), kOffloadSteps.end(),
+                     [&](std::uint8_t step) { return holds(step) && runs(); });
+}
+
+bool looks_at_ranks(const PlanRequest& request) {
+  if (!request.stack) return false;
+  const StackRelease& stack = *request.stack;
+  for (const FactGroup group : {FactGroup::kSharding, FactGroup::kOffload, FactGroup::kLayout}) {
+    for (const std::size_t i : stack.groups[static_cast<std::size_t>(group)]) {
+      if ((stack.facts[i].levels & kLevelRanks) != 0) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace scalecalc

@@ -52,6 +52,14 @@ FitOutcome fit_with_remat(const PlanRequest& request, StepInput<double>& in, std
 /// all that the stack allows and that makes it fit, unless less does; or what the request pins. Activations of the
 /// fewest layers that will do, of all where no fewer do. Less of it never makes a step longer.
 FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, std::vector<FittedLayout>& ways);
+/// Whether the chip has room for a layout in this sharding, with this policy and loss, and any offload that the stack
+/// runs; all layers treated and offloaded, which leaves no more on the chip than fewer do. `some`: the policy is for
+/// some of them.
+bool chip_may_hold(const PlanRequest& request, StepInput<double> in, bool some);
+
+/// Whether what the stack says of shardings and offload may depend on a member's microbatches or data ranks.
+bool looks_at_ranks(const PlanRequest& request);
+
 /// All of what a layout may offload, however its state is sharded.
 std::uint8_t most_offload(const PlanRequest& request, const Layout& layout);
 

@@ -555,11 +555,17 @@ class Answering {
 
   void say_kernels(const CollectiveKernels& kernels) {
     if (q_.convention != CollectiveConvention::kExact || kernels.latency_scale_up.value == 0) return;
+    const bool rings = kernels.ring_hop_scale_up.value > 0;
+    const std::string hops =
+        rings
+            ? fmt::format("; gathers and scatters pass rings: {} more for each further chip, {} for a domain",
+                          seconds_text(kernels.ring_hop_scale_up.value), seconds_text(kernels.ring_hop_scale_out.value))
+            : "";
     assume(
         fmt::format("measured kernels{}: a small all-reduce of two takes {} inside the innermost tier, {} beyond, and "
-                    "{:.0f} % of it more for each doubling",
+                    "{:.0f} % of it more for each doubling{}",
                     q_.stack.empty() ? "" : " of " + q_.stack, seconds_text(kernels.latency_scale_up.value),
-                    seconds_text(kernels.latency_scale_out.value), 100 * kernels.latency_growth.value),
+                    seconds_text(kernels.latency_scale_out.value), 100 * kernels.latency_growth.value, hops),
         "--stack", kernels.latency_scale_up.source);
   }
 

@@ -8,6 +8,7 @@
 #include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "model/stored_bytes.h"
 
 namespace scalecalc {
 namespace {
@@ -82,17 +83,15 @@ class ModelArithmetic {
   }
 
   Traced layers_input(std::size_t kind) const {
-    return kReader.input(
-        static_cast<double>(layers_of(kind)),
-        fmt::format("layers of kind {}/{}", name_of(model_.kinds[kind].mixer), name_of(model_.kinds[kind].ffn)),
-        model_.source);
+    return kReader.input(static_cast<double>(layers_of(kind)), "layers of kind " + name_of(model_.kinds[kind]),
+                         model_.source);
   }
 
   PartSums layers(double seq, bool keep) {
     PartSums out;
     for (std::size_t k = 0; k < ops_.size(); ++k) {
       PartSums one = sums_of(ops_[k], length_input(seq), q_.causal);
-      const std::string kind = fmt::format("{}/{}", name_of(model_.kinds[k].mixer), name_of(model_.kinds[k].ffn));
+      const std::string kind = name_of(model_.kinds[k]);
       name_sums(one, kind + " layer:");
       add(out, one, layers_input(k));
       if (keep) out_.layers.push_back({kind, layers_of(k), std::move(one)});
@@ -125,9 +124,23 @@ class ModelArithmetic {
       out_.shares[p] = named(parts[p] / out_.book_total, fmt::format("{} share", kPartKeys[p]),
                              "of the parameters without norms and routers");
     }
-    const Traced each = kReader.input(bytes_per_element(q_.weights), "bytes per weight", "--weights");
+    const bool stored = !q_.weights && model_.quantization;
+    const Traced each =
+        stored ? named(stored_bytes() / out_.total, "bytes per weight, mean", "bits of each part's format, scales too")
+               : kReader.input(bytes_per_element(q_.weights.value_or(DType::kBf16)), "bytes per weight", "--weights");
     out_.bytes = BytesOf<Traced>(out_.total * each);
     out_.book_bytes = BytesOf<Traced>(out_.book_total * each);
+  }
+
+  Traced stored_bytes() const {
+    const auto of = [&](const TracedOps& ops, const LayerKind* kind) {
+      Traced sum(0.0);
+      for (const Op<Traced>& op : ops) sum = sum + scalecalc::stored_bytes(op, kind, *model_.quantization);
+      return sum;
+    };
+    Traced out = of(embedding_ops(model_, dims_), nullptr) + of(head_ops(model_, dims_), nullptr);
+    for (std::size_t k = 0; k < ops_.size(); ++k) out = out + of(ops_[k], &model_.kinds[k]) * layers_input(k);
+    return out;
   }
 
   void flops() {
@@ -221,16 +234,23 @@ class ModelArithmetic {
   void cache() {
     const KvCache cache = kv_cache(model_);
     const double each = bytes_per_element(q_.kv);
-    const CacheFormat format{.token_bytes = each, .index_bytes = each};
+    const CacheFormat format{.token_bytes = each};
     out_.kv_elements_per_token = cache.elements_per_token();
-    out_.kv_bytes_per_token = cache.elements_per_token() * each;
-    out_.kv_unlimited_bytes_per_token = cache.unlimited_elements_per_token() * each;
+    out_.kv_bytes_per_token = cache.bytes_per_token(format);
+    out_.kv_unlimited_bytes_per_token = cache.unlimited_bytes_per_token(format);
     out_.kv_bytes_per_sequence = cache.sequence_bytes(q_.seq, format);
     out_.kv_state_bytes = cache.sequence_bytes(0, format);
     out_.cache = cache.kinds;
   }
 
   void assumptions() {
+    if (!q_.weights && model_.quantization) {
+      out_.assumptions.push_back(
+          Assumption{fmt::format("weights as the checkpoint stores them: {}", name_of(model_.quantization->weights)),
+                     "--weights", model_.quantization->source}
+              .as("weights")
+              .is(name_of(model_.quantization->weights)));
+    }
     out_.assumptions.push_back({q_.causal ? "attention scores over the half a causal mask leaves"
                                           : "attention scores over the whole square, masked half included",
                                 "--attention", "book ch. 4", false});

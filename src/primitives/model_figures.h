@@ -23,10 +23,10 @@ inline constexpr std::array<std::string_view, kPartCount> kPartKeys{"attention",
                                                                     "norms",     "embedding", "head",    "mtp"};
 
 struct ModelQuestion {
-  double seq = 0;         ///< tokens of a sequence
-  double batch_seqs = 1;  ///< sequences that layer FLOPs and kept tensors are counted for
-  bool causal = true;     ///< attention skips the masked half; the book counts the whole square
-  DType weights = DType::kBf16;
+  double seq = 0;                ///< tokens of a sequence
+  double batch_seqs = 1;         ///< sequences that layer FLOPs and kept tensors are counted for
+  bool causal = true;            ///< attention skips the masked half; the book counts the whole square
+  std::optional<DType> weights;  ///< absent: as the checkpoint stores them, bf16 if nothing says how
   DType activations = DType::kBf16;
   DType kv = DType::kBf16;
   std::optional<double> against;  ///< parameters of another model, to compare with
@@ -71,7 +71,7 @@ struct ModelFigures {
   Traced book_total;                      ///< without norms and routers, as the book adds parts up
   Traced book_active;                     ///< the same of the active parameters
   std::array<Traced, kPartCount> shares;  ///< of book_total
-  BytesOf<Traced> bytes;                  ///< of `total` in the weight format
+  BytesOf<Traced> bytes;                  ///< of `total` as they are stored
   BytesOf<Traced> book_bytes;
   FlopsOf<Traced> forward;   ///< per token
   FlopsOf<Traced> training;  ///< per token, forward and backward

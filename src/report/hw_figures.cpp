@@ -271,6 +271,12 @@ std::vector<Figure> hw_efficiency(const HardwareSpec& hw) {
   coefficient("expert_overhead_s", "overhead of a pass over experts", e.expert_overhead, Format::kSeconds, out);
   coefficient("host_overhead_s", "host, to launch a kernel", e.host_overhead, Format::kSeconds, out);
   share("captured_share", "of the first two, in a captured graph", e.captured_share);
+  if (e.collectives.ring_hop_scale_up.value > 0) {
+    const CollectiveKernels& k = e.collectives;
+    coefficient("ring_hop.scale_up_s", "a ring's hop, innermost tier", k.ring_hop_scale_up, Format::kSeconds, out);
+    coefficient("ring_hop.scale_out_s", "a ring's hop beyond it", k.ring_hop_scale_out, Format::kSeconds, out);
+  }
+  if (e.scale_loss.value > 0) share("scale_loss", "lost with each doubling of hosts or slices", e.scale_loss);
   coefficient("memory_reserve_bytes", "memory kept for the runtime", e.memory_reserve, Format::kBytes, out);
   return std::move(out.record.figures);
 }

@@ -227,7 +227,6 @@ Block moe_block(const ModelSpec& model) {
 Record list_record(const ModelSpec& model) {
   const auto known = [](const std::string& text) { return text.empty() ? Cell{} : Cell(text); };
   const ParameterCount count = count_parameters(model);
-  constexpr double kBytes = 2;  // bf16
   return {{figure("name", "name", Format::kText, Cell(model.name)),
            with_importance(figure("title", "model", Format::kText, Cell(model.title)), 6),
            with_importance(figure("vendor", "vendor", Format::kText, known(model.vendor)), 5),
@@ -238,18 +237,24 @@ Record list_record(const ModelSpec& model) {
            with_importance(figure("d_model", "d_model", Format::kInteger, Cell(static_cast<double>(model.d_model))), 3),
            with_importance(figure("max_seq", "context", Format::kInteger, Cell(static_cast<double>(model.max_seq))), 1),
            with_importance(figure("kv_bytes_per_token", "KV a token, bf16", Format::kBytes,
-                                  Cell(kBytes * kv_cache(model).elements_per_token())),
+                                  Cell(kv_cache(model).bytes_per_token({}))),
                            2)}};
 }
 
-std::string model_headline(const ModelQuestion& q, const ModelFigures& f) {
+/// What the weights' bytes are of: the format asked for, or that of most of the checkpoint.
+std::string_view weight_format(const ModelSpec& model, const ModelQuestion& q) {
+  if (q.weights || !model.quantization) return name_of(q.weights.value_or(DType::kBf16));
+  return name_of(model.quantization->weights);
+}
+
+std::string model_headline(const ModelSpec& model, const ModelQuestion& q, const ModelFigures& f) {
   const auto count = [](const Traced& value) { return compact_count(value.value()); };
   const auto flops = [](const FlopsOf<Traced>& value) { return text_of(Cell(value.value().value()), Format::kFlops); };
   const bool sparse = f.active.value() < f.total.value();
   return fmt::format(
       "{} parameters{}, {} of weights in {}; {} a token to train, {} to read it; {} of KV cache a token in {}",
       count(f.total), sparse ? ", " + count(f.active) + " active" : "", bytes_text(f.bytes.value().value()),
-      name_of(q.weights), flops(f.training), flops(f.forward), bytes_text(f.kv_bytes_per_token), name_of(q.kv));
+      weight_format(model, q), flops(f.training), flops(f.forward), bytes_text(f.kv_bytes_per_token), name_of(q.kv));
 }
 
 }  // namespace
@@ -266,7 +271,7 @@ Output model_list_output(const std::vector<ModelSpec>& models, const std::vector
 Output model_output(const ModelSpec& model, const ModelQuestion& question, const ModelFigures& f) {
   Output out{.command = "model", .title = model.title};
   out.query = query(model, question);
-  out.headline.push_back({model_headline(question, f), Role::kGood});
+  out.headline.push_back({model_headline(model, question, f), Role::kGood});
   out.blocks.push_back(parts_block(f));
   const auto add = [&](Block block, std::vector<std::string> brief_keys) {
     block.brief_keys = std::move(brief_keys);

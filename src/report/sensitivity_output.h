@@ -3,10 +3,12 @@
 
 #include "report/output.h"
 #include "sensitivity/sensitivity.h"
+#include "sensitivity/serving.h"
 
 namespace scalecalc {
 
 Output sensitivity_output(const SensitivityAnswer& answer);
+Output sensitivity_output(const ServeSensitivity& answer);
 
 // Its parts, one file.
 Block elasticity_block(const SensitivityAnswer& answer);

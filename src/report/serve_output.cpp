@@ -70,6 +70,7 @@ class ServeOutput {
     summary();
     points();
     best();
+    systems();
     failures();
     out_.blocks.push_back(
         {.key = "search",
@@ -103,12 +104,7 @@ class ServeOutput {
         p.chips == 1 ? "" : "s", several() ? " of " + a_.systems[p.system].hw->name : "", p.batch);
     out_.headline.push_back({figures_text(p), Role::kGood});
     if (p.pools) {
-      say(out_.headline, Role::kPlain,
-          "pools: {} chips{} prefill ({} x {}), {} decode ({} replicas); a decode replica "
-          "keeps {:.3g} prefill replicas busy; {} of cache moved in {}",
-          p.pools->prefill_chips, p.pools->prefill_hardware.empty() ? "" : " of " + p.pools->prefill_hardware,
-          p.pools->prefill_replicas, describe(p.pools->prefill_layout), p.pools->decode_chips, p.pools->decode_replicas,
-          p.pools->ratio, bytes_text(p.pools->transfer_bytes), seconds_text(p.pools->transfer_s));
+      pools_text(*p.pools, describe(p.layout));
     }
     if (p.speculation) {
       const SpeculationFigures& s = *p.speculation;
@@ -118,6 +114,18 @@ class ServeOutput {
           s.break_even_batch ? fmt::format("it pays up to {:g} sequences of a replica", *s.break_even_batch)
                              : std::string("it pays at every batch that fits"));
     }
+  }
+
+  void pools_text(const PoolSplit& s, const std::string& decode) {
+    const auto of = [](std::int64_t replicas, const std::string& layout) {
+      return fmt::format("{} replica{} of {}", replicas, replicas == 1 ? "" : "s", layout);
+    };
+    say(out_.headline, Role::kPlain,
+        "pools: {} chips{} prefill ({}), {} decode ({}); a decode replica keeps {:.3g} prefill replicas busy; {} of "
+        "cache moved over {} in {}",
+        s.prefill_chips, s.prefill_hardware.empty() ? "" : " of " + s.prefill_hardware,
+        of(s.prefill_replicas, describe(s.prefill_layout)), s.decode_chips, of(s.decode_replicas, decode), s.ratio,
+        bytes_text(s.transfer_bytes), s.transfer_tier, seconds_text(s.transfer_s));
   }
 
   std::string best_words() const {
@@ -336,7 +344,8 @@ class ServeOutput {
         count_figure("decode_replicas", s.decode_replicas),
         number_figure("ratio", "", Format::kNumber, s.ratio),
         number_figure("transfer_bytes", "", Format::kBytes, s.transfer_bytes),
-        number_figure("transfer_time_s", "", Format::kSeconds, s.transfer_s)};
+        number_figure("transfer_time_s", "", Format::kSeconds, s.transfer_s),
+        text_figure("transfer_tier", "", s.transfer_tier)};
     add_serve_layout(f, "prefill_layout.", s.prefill_layout);
     out_.blocks.push_back({.key = "disaggregation", .is_list = false, .records = {{std::move(f)}}});
   }
@@ -349,6 +358,46 @@ class ServeOutput {
                                          number_figure("verify_time_s", "", Format::kSeconds, s.verify_s),
                                          number_figure("plain_tpot_s", "", Format::kSeconds, s.plain_tpot_s),
                                          maybe_figure("break_even_batch", "", Format::kNumber, s.break_even_batch)}}}});
+  }
+
+  /// Of several machines: each with its best, or why it has none. The prefill pool's answers nothing by itself.
+  void systems() {
+    if (!several()) return;
+    Block block{.key = "systems", .title = "Each system"};
+    for (std::size_t s = 0; s < a_.systems.size(); ++s) {
+      if (a_.prefill_system == s) continue;
+      block.records.push_back(of_system(a_.systems[s].hw->name, a_.outcomes[s]));
+    }
+    out_.blocks.push_back(std::move(block));
+  }
+
+  Record of_system(const std::string& name, const SystemOutcome& outcome) const {
+    Record out{{text_figure("hardware", "hardware", name)}};
+    if (!outcome.best) {
+      out.group = "Not possible";
+      out.figures.push_back(text_figure("why", "why", why_not(outcome)));
+      return out;
+    }
+    const ServePoint& p = *outcome.best;
+    for (Figure f :
+         {text_figure("layout_text", "layout", describe(p.layout)), count_figure("chips", p.chips, "chips"),
+          number_figure("batch", "batch", Format::kInteger, p.batch),
+          number_figure("ttft_s", "TTFT", Format::kSeconds, p.ttft_s),
+          number_figure("tpot_s", "TPOT", Format::kSeconds, p.tpot_s),
+          number_figure("request_time_s", "request", Format::kSeconds, p.request_s, 1),
+          number_figure("tokens_per_s_per_chip", "tok/s/chip", Format::kNumber, p.tokens_per_s_per_chip()),
+          maybe_figure("usd_per_million_input_tokens", "$/M in", Format::kUsd, p.usd_per_million_input),
+          maybe_figure("usd_per_million_output_tokens", "$/M out", Format::kUsd, p.usd_per_million_output)}) {
+      out.figures.push_back(std::move(f));
+    }
+    return out;
+  }
+
+  std::string why_not(const SystemOutcome& outcome) const {
+    if (outcome.limits.empty()) return "no layout of the question is legal on it";
+    std::vector<std::string> out;
+    for (const BindingLimit& l : outcome.limits) out.push_back(limit_text(l));
+    return join(out, "; ");
   }
 
   void failures() {

@@ -23,17 +23,19 @@ struct Seen {
   const char* label;
   std::optional<Percentiles> found;
   std::optional<double> closed;
+  double error;  ///< of the mean, over seeds
 };
 
 std::vector<Seen> seen_figures(const TrafficAnswer& t) {
   const QueueFigures& f = t.figures;
   const bool steady = t.steady && t.steady->stable;
   const auto closed = [&](double value) { return steady ? std::optional(value) : std::nullopt; };
-  return {{"ttft_s", "TTFT", f.ttft_s, steady ? t.steady->ttft_s : std::nullopt},
-          {"tpot_s", "TPOT", f.tpot_s, f.tpot_s ? closed(t.steady ? t.steady->gap_s : 0) : std::nullopt},
-          {"inter_token_s", "between tokens", f.inter_token_s, std::nullopt},
-          {"request_time_s", "request", f.latency_s, closed(t.steady ? t.steady->latency_s : 0)},
-          {"wait_s", "wait for a step", f.wait_s, steady ? t.steady->wait_s : std::nullopt}};
+  const SeedErrors& e = t.errors;
+  return {{"ttft_s", "TTFT", f.ttft_s, steady ? t.steady->ttft_s : std::nullopt, e.ttft_s},
+          {"tpot_s", "TPOT", f.tpot_s, f.tpot_s ? closed(t.steady ? t.steady->gap_s : 0) : std::nullopt, e.tpot_s},
+          {"inter_token_s", "between tokens", f.inter_token_s, std::nullopt, e.inter_token_s},
+          {"request_time_s", "request", f.latency_s, closed(t.steady ? t.steady->latency_s : 0), e.latency_s},
+          {"wait_s", "wait for a step", f.wait_s, steady ? t.steady->wait_s : std::nullopt, e.wait_s}};
 }
 
 Block percentile_table(const TrafficAnswer& t) {
@@ -42,8 +44,10 @@ Block percentile_table(const TrafficAnswer& t) {
     if (!s.found) continue;
     out.records.push_back({{figure("figure", "time", Format::kText, std::string(s.label)),
                             number_figure("mean", "mean", Format::kSeconds, s.found->mean),
-                            number_figure("closed", "closed form", Format::kSeconds, s.closed),
+                            t.asked.clients ? number_figure("error", "+/- 95 %", Format::kSeconds, s.error)
+                                            : number_figure("closed", "closed form", Format::kSeconds, s.closed),
                             number_figure("p50", "p50", Format::kSeconds, s.found->p50),
+                            number_figure("p90", "p90", Format::kSeconds, s.found->p90),
                             number_figure("p95", "p95", Format::kSeconds, s.found->p95),
                             number_figure("p99", "p99", Format::kSeconds, s.found->p99)}});
   }
@@ -58,9 +62,11 @@ void add_percentiles(std::vector<Figure>& out, const TrafficAnswer& t) {
     };
     add("mean", &Percentiles::mean);
     add("p50", &Percentiles::p50);
+    add("p90", &Percentiles::p90);
     add("p95", &Percentiles::p95);
     add("p99", &Percentiles::p99);
     out.push_back(number_figure(fmt::format("{}.closed_form", s.key), "", Format::kSeconds, s.closed));
+    if (t.asked.clients) out.push_back(number_figure(fmt::format("{}.error", s.key), "", Format::kSeconds, s.error));
   }
 }
 
@@ -69,7 +75,11 @@ Block queueing_block(const ServeAnswer& answer, const TrafficAsked& asked, const
   const auto add = [&](const char* key, const char* label, Format format, double value) {
     f.push_back(figure(key, label, format, Cell(value)));
   };
-  add("rate_requests_per_s", "requests/s", Format::kNumber, asked.rate);
+  if (asked.clients) {
+    add("clients", "clients", Format::kInteger, to_double(*asked.clients));
+    add("seeds", "", Format::kInteger, to_double(t.seeds));
+  }
+  add("rate_requests_per_s", "requests/s", Format::kNumber, asked.rate > 0 ? asked.rate : t.figures.requests_per_s);
   add("simulated_requests", "simulated", Format::kInteger, to_double(t.figures.requests));
   add("seed", "", Format::kInteger, static_cast<double>(asked.seed));
   f.push_back(figure("hardware", "", Format::kText, answer.systems[t.system].hw->name));
@@ -85,6 +95,11 @@ Block queueing_block(const ServeAnswer& answer, const TrafficAsked& asked, const
   add("mean_batch", "batch of a decode step", Format::kNumber, t.figures.mean_batch);
   add("mean_in_system", "requests in the system", Format::kNumber, t.figures.mean_in_system);
   add("output_tokens_per_s", "tokens/s", Format::kNumber, t.figures.output_tokens_per_s);
+  if (asked.clients) {
+    add("output_tokens_per_s_error", "+/- 95 %", Format::kNumber, t.errors.output_tokens_per_s);
+    add("output_tokens_per_s_per_chip", "tokens/s/chip", Format::kNumber,
+        t.figures.output_tokens_per_s / to_double(t.chips));
+  }
   f.push_back(
       number_figure("admitted_tokens_per_step", "admitted tokens a step", Format::kNumber,
                     t.steady && t.steady->stable ? std::optional(t.steady->admitted_tokens_per_step) : std::nullopt));
@@ -96,18 +111,26 @@ Block queueing_block(const ServeAnswer& answer, const TrafficAsked& asked, const
   add("steps", "", Format::kInteger, to_double(t.figures.steps));
   add("kv_tokens", "cache of a replica, tokens", Format::kInteger, to_double(cache_tokens(t.rules)));
   add("token_budget", "", Format::kInteger, to_double(t.rules.token_budget));
+  const auto found = [&](const char* key, const char* label, double share) {
+    f.push_back(number_figure(key, label, Format::kFraction, asked.mix.blocks ? std::optional(share) : std::nullopt));
+  };
+  found("prefix_found_share", asked.mix.blocks ? "of prompts found cached" : "", t.figures.found_share());
+  found("prefix_found_host_share", "", t.figures.found_shares[1]);
+  found("prefix_found_disk_share", "", t.figures.found_shares[2]);
   f.push_back(number_figure("prefill_servers", "", Format::kInteger,
                             t.pools ? std::optional(to_double(t.pools->prefill_servers)) : std::nullopt));
   f.push_back(number_figure("decode_servers", "", Format::kInteger,
                             t.pools ? std::optional(to_double(t.pools->decode_servers)) : std::nullopt));
   add_percentiles(f, t);
   return {.key = "queueing",
-          .title = "Requests at a rate",
+          .title = asked.clients    ? "Requests of clients"
+                   : asked.rate > 0 ? "Requests at a rate"
+                                    : "A burst of requests",
           .is_list = false,
           .records = {{std::move(f)}},
           .by_figure = true,
-          .brief_keys = {"rate_", "hardware", "layout_text", "chips", "usd_per_hour", "largest_rate_requests_per_s",
-                         "utilisation", "mean_batch", "output_tokens_per_s"}};
+          .brief_keys = {"clients", "rate_", "hardware", "layout_text", "chips", "usd_per_hour",
+                         "largest_rate_requests_per_s", "utilisation", "mean_batch", "output_tokens_per_s"}};
 }
 
 /// Why the requests are not carried within the limits.
@@ -148,40 +171,73 @@ std::string fleet_text(const ServeAnswer& answer, const TrafficAnswer& t) {
   return out;
 }
 
+/// What is asked to be carried.
+std::string load_text(const TrafficAsked& asked, std::int64_t requests) {
+  if (asked.most) return fmt::format("at most {:.4g} requests/s", asked.rate);
+  if (asked.clients) return fmt::format("{} client{}", grouped(*asked.clients), *asked.clients == 1 ? "" : "s");
+  if (asked.rate > 0) return fmt::format("{:.4g} requests/s", asked.rate);
+  return fmt::format("{} requests at once", grouped(requests));
+}
+
+std::string sending_text(const TrafficAsked& asked) {
+  if (asked.clients) return "each client sends one when it has the answer to its last, the first all at once";
+  const std::string arrivals = asked.mix.has_arrivals ? "arrivals from the trace" : "Poisson arrivals";
+  if (!asked.routing || *asked.routing == RequestRouting::kRandom)
+    return arrivals + "; each replica sees its share of the rate";
+  return fmt::format("{}; routing {}, all replicas together", arrivals,
+                     kRoutingNames[static_cast<std::size_t>(*asked.routing)]);
+}
+
+/// How much of the prompts needed no prefill, and where it lay.
+std::string found_text(const QueueFigures& f) {
+  const auto share = [](double of) { return fmt::format("{:.1f} %", 100 * of); };
+  std::string out = fmt::format("{} of the prompts' tokens were found in the prefix cache", share(f.found_share()));
+  if (f.found_shares[1] + f.found_shares[2] > 0) {
+    out += fmt::format(": {} in the chips' memory, {} in the hosts', {} on disk", share(f.found_shares[0]),
+                       share(f.found_shares[1]), share(f.found_shares[2]));
+  }
+  return out;
+}
+
 }  // namespace
 
 void add_traffic(Output& output, const ServeAnswer& answer, const TrafficAsked& asked,
                  const std::optional<TrafficAnswer>& traffic) {
   if (!traffic) {
     say(output.summary, Role::kBad,
-        "{:.4g} requests/s: no number of replicas keeps the limits at the 95th percentile; even one that "
+        "{}: no number of replicas keeps the limits at the 95th percentile; even one that "
         "hardly ever has a request misses one",
-        asked.rate);
+        load_text(asked, static_cast<std::int64_t>(asked.mix.rows.size())));
     output.nothing_fits = true;
     return;
   }
   const TrafficAnswer& t = *traffic;
+  const TrafficAsked& as_found = t.asked;
   const std::string fleet = fleet_text(answer, t);
+  const std::string load = load_text(as_found, t.figures.requests);
   if (t.carries) {
-    say(output.summary, Role::kGood, "{:.4g} requests/s: {}{}", asked.rate, t.fleet_searched ? "" : "carried by ",
-        fleet);
+    say(output.summary, Role::kGood, "{}: {}{}", load, t.fleet_searched ? "" : "carried by ", fleet);
   } else {
-    say(output.summary, Role::kBad, "{:.4g} requests/s: not carried by {}: {}", asked.rate, fleet, shortfall(t));
+    say(output.summary, Role::kBad, "{}: not carried by {}: {}", load, fleet, shortfall(t));
     output.nothing_fits = true;
   }
-  output.blocks.push_back(queueing_block(answer, asked, t));
+  if (asked.mix.blocks) say(output.summary, Role::kPlain, "{}", found_text(t.figures));
+  output.blocks.push_back(queueing_block(answer, as_found, t));
   output.blocks.push_back(percentile_table(t));
   const bool limited = t.limits.ttft_s || t.limits.tpot_s || t.limits.latency_s;
   if (t.fleet_searched && !limited) {
     output.notes.push_back(
         "without limits on latency the fewest replicas are those that just keep up; --slo-ttft asks for more");
   }
-  if (t.fleet_searched && t.kinds > 1) {
+  if (asked.mix.blocks) {
+    output.notes.emplace_back(
+        "the points are of prompts that share nothing; the requests find what others left cached");
+  }
+  if ((t.fleet_searched || asked.most) && t.kinds > 1) {
     output.notes.push_back(fmt::format("the fleet was chosen among the {} layouts of the points", t.kinds));
   }
   output.notes.push_back(
-      fmt::format("requests: {}, {}; each replica sees its share of the rate; limits hold at the 95th percentile",
-                  lengths_of(asked.mix), asked.mix.has_arrivals ? "arrivals from the trace" : "Poisson arrivals"));
+      fmt::format("requests: {}, {}; limits hold at the 95th percentile", lengths_of(asked.mix), sending_text(asked)));
 }
 
 }  // namespace scalecalc

@@ -93,6 +93,8 @@ std::vector<Figure> row_figures(const PredictedRow& p, Compared compared) {
                           text_figure("stack", "", p.stack),
                           flag_figure("stack_measured", p.basis == StackBasis::kChip),
                           text_figure("stack_basis", "", name_of(p.basis)),
+                          text_figure("attention", "", p.kernel),
+                          text_figure("attention_because", "", p.kernel_why),
                           text_figure("precision", "", group_name(m, "precision")),
                           text_figure("degrees", "layout", degrees_text(p.layout), 4),
                           text_figure("recipe", "", recipe_text(p.layout)),
@@ -158,8 +160,14 @@ void add_lines(std::vector<Line>& out, const ServeErrors& s, bool ideal) {
       "floor): median {}, mean {}.",
       percent_text(*s.naive_median_abs), percent_text(*s.naive_mean_abs));
   if (s.first_token_median_abs) {
-    say(out, "Time to the first token, {} rows: median {}, bias {}; no waiting for a slot is predicted.",
-        s.first_tokens, percent_text(*s.first_token_median_abs), signed_percent_text(*s.first_token_bias));
+    say(out, "Time to the first token, {} rows whose load is known: median {}, bias {}.", s.first_tokens,
+        percent_text(*s.first_token_median_abs), signed_percent_text(*s.first_token_bias));
+  }
+  if (s.throughput_median_abs) {
+    say(out, "Tokens/s of clients, {} rows: median {}.", s.throughputs, percent_text(*s.throughput_median_abs));
+  }
+  if (s.unknown_loads > 0) {
+    say(out, "{} more measured it and do not say how requests came: none is predicted.", s.unknown_loads);
   }
   if (!ideal) {
     out.push_back(plain_line(percent_text(*s.coverage) + " of the measurements lie in the predicted band."));
@@ -204,6 +212,7 @@ std::vector<Figure> row_figures(const PredictedServing& p, Compared) {
     out.push_back(number_figure("ttft_measured", "", Format::kSeconds, *m.first_token));
     out.push_back(error_share("ttft_error", "", *p.first_token_error));
   }
+  if (p.throughput_error) out.push_back(error_share("throughput_error", "", *p.throughput_error));
   return out;
 }
 
@@ -217,8 +226,11 @@ std::vector<Figure> error_figures(const ServeErrors& s) {
           error_share("naive_median_abs_error", "naive median", s.naive_median_abs, 1),
           error_share("naive_mean_abs_error", "naive mean", s.naive_mean_abs, 2),
           row_count("first_tokens", "", s.first_tokens),
+          row_count("unknown_loads", "", s.unknown_loads),
           error_share("ttft_median_abs_error", "ttft median", s.first_token_median_abs, 3),
           error_share("ttft_bias", "", s.first_token_bias),
+          row_count("throughputs", "", s.throughputs),
+          error_share("throughput_median_abs_error", "", s.throughput_median_abs),
           row_count("by_default_stack", "", s.by_default),
           row_count("below_floor", "", s.below_floor)};
 }

@@ -12,6 +12,9 @@
 #include "base/scalar.h"
 #include "base/units.h"
 #include "jobs/job_part.h"
+#include "model/accounting.h"
+#include "network/slice.h"
+#include "rl/microbatches.h"
 #include "serve/serve_question.h"
 
 namespace scalecalc {
@@ -54,6 +57,16 @@ RlTrainers::RlTrainers(const RlQuestion& question, const RolloutTokens& tokens, 
   assumptions_ = policy_.job().assumptions;
   if (q_.algorithm == RlAlgorithm::kPpo) critic_.emplace(critic_question(q_), catalog, stop);
   if (!q_.reward.empty()) reward_ = resolve_serving(reward_question(q_), catalog);
+  const std::string& stack = policy_.job().workload.memory.stack;
+  if (!stack.empty()) rules_ = load_stack(catalog.load(CatalogKind::kStack, stack)).rollouts;
+}
+
+std::optional<BytesPerSecondOf<Traced>> RlTrainers::host_copies() const {
+  const auto link = host_link(policy_.job().hw);
+  if (!link || rules_.host_copy.value <= 0) return link;
+  const BytesPerSecondOf<Traced> copies(
+      Traced::leaf(rules_.host_copy.value, "copies to the host", rules_.host_copy.source, kByteDim - kSecondDim));
+  return min(*link, copies);
 }
 
 double RlTrainers::bound(std::int64_t chips) const {
@@ -74,8 +87,9 @@ std::optional<JobShortage> RlTrainers::shortage() const {
 JobPart RlTrainers::swap_in(TrainingHalf& half, std::string key, std::string label, double bytes) const {
   SecondsOf<Traced> time(Traced(0.0));
   half.host_bytes += bytes;
-  if (const auto link = host_link(half.policy->resolved->hw)) {
-    time = named(searched_bytes(bytes, "weights of a chip", kTrainSource) / *link, label, kSwapSource);
+  if (const auto rate = host_copies()) {
+    const Traced copies = Traced::leaf(rules_.reference_copies, "copies", rules_.source, {});
+    time = named(searched_bytes(bytes, "weights of a chip", kTrainSource) * copies / *rate, label, kSwapSource);
   }
   return {std::move(key), std::move(label), time};
 }
@@ -154,7 +168,7 @@ bool RlTrainers::share_memory(TrainingHalf& half) const {
   half.host_bytes += c.ranked.plan.memory.host.value();
   const double capacity = p.resolved->hw.hbm_capacity.value();
   if (p.total_bytes() + c.state_bytes() <= capacity && c.total_bytes() + p.state_bytes() <= capacity) return true;
-  const auto link = host_link(p.resolved->hw);
+  const auto link = host_copies();
   if (!link) return false;
   half.host_bytes += std::max(p.kept_bytes(), c.kept_bytes());
   const BytesOf<Traced> both = searched_bytes(p.kept_bytes(), "state of the policy", kTrainSource) +
@@ -185,20 +199,53 @@ namespace {
 /// Packed sequences are padded to a whole number of these, which tensor and context ranks divide.
 constexpr std::int64_t kPacking = 128;
 
-std::int64_t packed_length(const RolloutTokens& tokens) {
-  const auto length = static_cast<std::int64_t>(std::llround(tokens.packed()));
+std::int64_t rounded_up(double tokens) {
+  const auto length = static_cast<std::int64_t>(std::ceil(tokens));
   return length <= kPacking ? length : (length + kPacking - 1) / kPacking * kPacking;
 }
 
-/// The training question that the rollouts make.
+/// No response is cut; what a sequence that is not full lacks is left out of each length in the same way.
+Lengths up_to(const Lengths& lengths, std::int64_t most) {
+  std::vector<LengthBin> bins;
+  for (LengthBin bin : lengths.bins()) {
+    if (bin.first < most && bin.last > most) {
+      const double below = to_double(most - bin.first) / to_double(bin.last - bin.first + 1);
+      bins.push_back({bin.first, most - 1, bin.share * below});
+      bin.share *= 1 - below;
+    }
+    if (bin.last > most) bin.first = bin.last = most;
+    bins.push_back(bin);
+  }
+  return Lengths(std::move(bins));
+}
+
+/// The training question that the rollouts make: a microbatch is one sequence, packed with whole responses. Stages of a
+/// pipeline exchange tensors of one size, so under it sequences are padded to the size that they are packed into.
 RlQuestion with_batch(RlQuestion q, const RolloutTokens& tokens) {
-  q.train.seq = packed_length(tokens);
-  q.train.batch_tokens = to_double(q.prompts * q.rollouts) * tokens.total() / to_double(q.updates);
-  if (*q.train.batch_tokens < to_double(*q.train.seq)) {
+  const std::int64_t sequences = q.prompts * q.rollouts;
+  const Lengths lengths = whole_lengths(q.mix, sequences);
+  const std::int64_t size = q.pack.value_or(rounded_up(to_double(lengths.largest())));
+  if (size < lengths.largest()) {
+    throw UserError(fmt::format("--pack {}: prompts and responses have up to {} tokens, and none is cut", size,
+                                group_thousands(lengths.largest())),
+                    fmt::format("--pack {} or more", lengths.largest()));
+  }
+  const std::int64_t share = std::max<std::int64_t>(1, sequences / q.updates);
+  std::vector<std::int64_t> responses;
+  for (const ServedRequest& r : rollout_share(q.mix, sequences, share)) responses.push_back(r.prompt + r.generate);
+  const PackedResponses packed = pack_responses(std::move(responses), size);
+  const bool padded = q.train.fix.pp.value_or(1) > 1;
+  q.train.seq = padded ? size : std::min(size, rounded_up(packed.tokens));
+  q.train.pack = q.train.seq;
+  q.train.documents = up_to(lengths, *q.train.seq);
+  q.train.batch_tokens =
+      padded ? to_double(packed.sequences * size) : to_double(sequences) * tokens.total() / to_double(q.updates);
+  if (sequences < q.updates || *q.train.batch_tokens < to_double(*q.train.seq)) {
     throw UserError(fmt::format("--updates {} leaves each less than one packed sequence of {} tokens",
                                 group_thousands(q.updates), group_thousands(*q.train.seq)),
                     "fewer updates, or more --prompts or --rollouts");
   }
+  if (!q.train.fix.micro_batch_seqs) q.train.fix.micro_batch_seqs = 1;
   q.train.tokens = *q.train.batch_tokens * to_double(q.updates * q.epochs * q.steps);
   q.train.top = 1;
   return q;
@@ -215,7 +262,18 @@ class RlSearch {
   RlAnswer run() {
     out_.engine = std::make_shared<const ServeAnswer>(resolve_serving(out_.question.engine, catalog_));
     trainers_.emplace(q_, tokens_, catalog_, stop_);
-    load_ = {.mix = q_.mix, .prompts = q_.prompts, .rollouts = q_.rollouts, .depth = q_.depth};
+    serving_ = out_.engine->systems.front().serving;
+    if (q_.engine_memory) {
+      if (serving_.engine.rule == CacheRule::kAll) {
+        throw UserError(fmt::format("--gen-memory: {} takes no share of the memory", serving_.engine.name),
+                        "leave it out");
+      }
+      serving_.engine.share = *q_.engine_memory;
+    }
+    if (q_.engine_sequences) serving_.engine.most_sequences = *q_.engine_sequences;
+    const auto prompts = static_cast<std::int64_t>(std::llround(to_double(q_.prompts) * q_.oversample));
+    load_ = {.mix = q_.mix, .prompts = prompts, .rollouts = q_.rollouts, .depth = q_.depth};
+    load_.host_s = trainers_->rules().engine_step.value;
     load_.prefix_hit = q_.prefix_hit.value_or(1 - 1 / to_double(q_.rollouts));
     describe_job();
     try {
@@ -247,12 +305,26 @@ class RlSearch {
     out_.model = out_.engine->model->title;
     out_.hardware_title = hw().title;
     out_.capacity = hw().hbm_capacity.value();
-    assume(fmt::format("responses are packed without padding: they train as sequences of {} tokens, which attend to as "
-                       "many pairs",
-                       group_thousands(*q_.train.seq)),
-           "", "E[L^2] / E[L] of the lengths, rounded up to 128")
-        .as("seq")
-        .is(to_double(*q_.train.seq));
+    if (!q_.pack) {
+      assume(fmt::format("whole responses are packed into microbatches of up to {} tokens, which hold {} of them",
+                         group_thousands(rounded_up(tokens_.prompt + tokens_.longest)), group_thousands(*q_.train.seq)),
+             "--pack", "the longest response's; NVIDIA-NeMo/RL: policy.sequence_packing.train_mb_tokens")
+          .as("seq")
+          .is(to_double(*q_.train.seq));
+    }
+    const RolloutRules& rules = trainers_->rules();
+    const std::string& stack = trainers_->policy().job().workload.memory.stack;
+    if (!rules.source.empty()) {
+      assume("weights and state move between trainer, host and engine as in the framework of the trainer's stack",
+             "--stack", rules.source)
+          .as("handover")
+          .is(stack);
+    } else {
+      assume("weights and state move at the rates of their links: what a framework adds is not known of this stack",
+             "--stack", "the files of configs/stacks with a rollouts: block know it")
+          .as("handover")
+          .is("links");
+    }
     if (!q_.prefix_hit) {
       assume(
           fmt::format("{:.3g} % of every prompt is found in the cache: its rollouts share it", 100 * load_.prefix_hit),
@@ -287,6 +359,14 @@ class RlSearch {
   SecondsOf<Traced> weight_sync(const Generation& g, std::int64_t trainers, bool apart) const {
     const std::int64_t chips = apart ? g.chips + trainers : g.chips;
     if (chips == 1) return SecondsOf<Traced>(Traced(0.0));
+    if (const Coefficient& refit = trainers_->rules().refit; refit.value > 0) {
+      const ResolvedQuestion& job = trainers_->policy().job();
+      const BytesOf<Traced> whole =
+          searched_bytes(count_parameters(job.model).total * job.workload.precision.weight_bytes,
+                         "the policy's weights", "parameters in the trainer's format");
+      const BytesPerSecondOf<Traced> reached(Traced::leaf(refit.value, "refit", refit.source, kByteDim - kSecondDim));
+      return named(whole / reached, "weights to the engine", "every chip is sent the whole model");
+    }
     const BytesPerSecondOf<Traced> rate = chip_ingress(hw(), system().serving.efficiency, chips, apart);
     const BytesOf<Traced> in = searched_bytes(g.weight_bytes, "weights of an engine's chip", "layout of the engine");
     if (!apart) return named(in / rate, "weights to the engine", "each chip gathers the engine's part of them");
@@ -301,7 +381,8 @@ class RlSearch {
   void colocated() {
     for (const bool offloaded : {false, true}) {
       if (q_.state == TrainerState::kResident && offloaded) continue;
-      if (q_.state == TrainerState::kOffloaded && !offloaded) continue;
+      const bool swaps = q_.state == TrainerState::kAuto && trainers_->rules().swaps_state && host_link(hw());
+      if ((q_.state == TrainerState::kOffloaded || swaps) && !offloaded) continue;
       in_turn(offloaded);
     }
   }
@@ -312,12 +393,12 @@ class RlSearch {
     const double graphs = system().serving.engine.graph_bytes;
     const std::optional<TrainingHalf> half = trainers_->on(chips, graphs);
     if (!half) return;
-    const auto link = host_link(hw());
+    const auto link = trainers_->host_copies();
     if (offloaded && (!link || half->kept_bytes + half->host_bytes > hw().host_memory().value())) return;
     // An engine that gives its chips away finishes what it began.
     RolloutLoad load = load_;
     load.depth = 0;
-    Generator generator(system().serving, load, q_.engine.fix, q_.engine.max, offloaded ? 0 : half->state_bytes, stop_);
+    Generator generator(serving_, load, q_.engine.fix, q_.engine.max, offloaded ? 0 : half->state_bytes, stop_);
     const auto made = generator.best(chips, std::numeric_limits<double>::infinity());
     out_.evaluated += generator.simulated();
     if (!made) {
@@ -328,6 +409,13 @@ class RlSearch {
         .placement = RlPlacement::kColocated, .offloaded = offloaded, .generator_chips = chips, .trainer_chips = chips};
     plan.parts.push_back({"generation", "generation", generation_time(*made, 0)});
     plan.parts.push_back({"weight_sync", "weights to the engine", weight_sync(*made, chips, false)});
+    if (trainers_->rules().engine_sleeps && link) {
+      plan.parts.push_back(
+          {"engine_sleep", "engine's weights out and in",
+           named(searched_bytes(made->weight_bytes, "weights of an engine's chip", "layout of the engine") *
+                     Traced(2.0) / *link,
+                 "engine's weights out and in", "to the host while the trainer works, and back")});
+    }
     if (offloaded) {
       plan.parts.push_back(
           {"state_swap", "trainer state out and in",
@@ -347,14 +435,16 @@ class RlSearch {
   /// Pools of their own: every split whose halves are built. A split is left when no layout of its halves can reach the
   /// best step known.
   void split() {
-    const ChipSplits all = chip_splits(hw(), q_.train.chips);
+    const std::int64_t train = q_.train.chips - q_.generator_chips.value_or(0);
+    const ChipSplits all = !q_.generator_chips ? chip_splits(hw(), q_.train.chips)
+                                               : ChipSplits{{{*q_.generator_chips, nearest_below(hw(), train, 1)}}, 0};
     out_.splits = all.splits.size();
     out_.left_out = all.left_out;
     if (all.left_out > 0) {
       out_.notes.push_back(fmt::format("{} of {} splits were searched, evenly spaced", all.splits.size(),
                                        all.splits.size() + all.left_out));
     }
-    Generator generator(system().serving, load_, q_.engine.fix, q_.engine.max, 0, stop_);
+    Generator generator(serving_, load_, q_.engine.fix, q_.engine.max, 0, stop_);
     // Least bound first. A split's bound is made once from FLOPs, then from its training side's own time; only then, if
     // it is still the least, are engines simulated.
     struct Bounded {
@@ -365,6 +455,7 @@ class RlSearch {
     };
     std::priority_queue<Bounded> order;
     for (const ChipSplit& s : all.splits) {
+      if (s.second < 1) continue;
       const std::optional<double> generation = generator.bound(s.first);
       if (generation) order.push({joined(*generation, trainers_->bound(s.second)), s});
     }
@@ -474,6 +565,7 @@ class RlSearch {
   const Catalog& catalog_;
   const Stop& stop_;
   RolloutTokens tokens_;
+  ServingSystem serving_;
   RlAnswer out_;
   const RlQuestion& q_ = out_.question;
   std::optional<RlTrainers> trainers_;

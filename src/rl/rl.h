@@ -18,6 +18,7 @@
 #include "jobs/job_part.h"
 #include "rl/rollouts.h"
 #include "serve/serve_question.h"
+#include "spec/load_stack.h"
 #include "train/question.h"
 
 namespace scalecalc {
@@ -51,6 +52,11 @@ struct RlQuestion {
   std::string critic;                ///< PPO; empty: a model as large as the policy
   bool engine_logprobs = false;      ///< the engine's own log-probabilities are trained on; no pass for them
   std::optional<double> prefix_hit;  ///< absent: the rollouts of a prompt share it
+  std::optional<std::int64_t> pack;  ///< tokens of a microbatch, which holds whole responses; absent: of the longest
+  std::optional<std::int64_t> generator_chips;  ///< of a split; absent: searched
+  std::optional<double> engine_memory;          ///< share of a chip's memory that the engine takes; absent: its default
+  std::optional<std::int64_t> engine_sequences;  ///< that a replica runs at once at most; absent: the engine's default
+  double oversample = 1;  ///< responses generated for one that is trained on (dynamic sampling: arXiv:2503.14476)
 };
 
 /// One way to place the job.
@@ -112,6 +118,10 @@ class RlTrainers {
   std::optional<JobShortage> shortage() const;
   const std::vector<Assumption>& assumptions() const { return assumptions_; }
   const ServeAnswer* reward() const { return reward_ ? &*reward_ : nullptr; }
+  /// What the framework of the trainer's stack does between generation and training.
+  const RolloutRules& rules() const { return rules_; }
+  /// At which a chip's state goes to the host and back; nothing where no link to it is published.
+  std::optional<BytesPerSecondOf<Traced>> host_copies() const;
 
  private:
   void add_passes(TrainingHalf& half) const;
@@ -127,6 +137,7 @@ class RlTrainers {
   std::optional<JobTrainer> critic_;
   std::optional<ServeAnswer> reward_;
   std::vector<Assumption> assumptions_;
+  RolloutRules rules_;
 };
 
 }  // namespace scalecalc

@@ -84,7 +84,9 @@ std::vector<ServedRequest> rollout_share(const RequestMix& mix, std::int64_t seq
 
 SecondsOf<Traced> explain_decode(const ServingSystem& system, const Generation& g) {
   const ServeBasis<Traced> basis(Reader<Traced>{}, system);
-  return ServingCost<Traced>(basis, g.layout, g.slice, g.placement).decode_step(g.mean_batch, g.context).total();
+  const SecondsOf<Traced> host(
+      Traced::leaf(g.host_s, "host", "what the framework adds to a step of the engine", kSecondDim));
+  return ServingCost<Traced>(basis, g.layout, g.slice, g.placement).decode_step(g.mean_batch, g.context).total() + host;
 }
 
 Generator::Generator(const ServingSystem& system, RolloutLoad load, ServePins fix, ServePins max, double taken,
@@ -109,6 +111,11 @@ Generator::Candidate Generator::candidate(const ServeLayout& layout, const Slice
   const std::int64_t flight = share_of(layout) * std::max<std::int64_t>(load_.depth, 1);
   out.server.rules.most_sequences = std::min(out.server.rules.most_sequences, flight);
   out.server.stop = stop_;
+  if (load_.host_s > 0) {
+    out.server.seconds = [step = std::move(out.server.seconds), more = load_.host_s](const StepLoad& load) {
+      return step(load) + more;
+    };
+  }
   out.bound = bound_of(out);
   return out;
 }
@@ -154,6 +161,7 @@ const std::vector<Generator::Candidate>& Generator::candidates(std::int64_t chip
   if (!slice) return at->second;
   const double longest = to_double(load_.mix.largest_cached());
   for (const ServeLayout& layout : serve_layouts(*basis_.system.model, *hw_, chips, fix_, max_)) {
+    if (refused_layout(basis_.system, layout, false) != nullptr) continue;
     if (should_stop(stop_)) throw Stopped();
     if (layout.dp > load_.sequences()) continue;  // replicas without work
     ++layouts_;
@@ -228,6 +236,7 @@ std::optional<Generation> Generator::best(std::int64_t chips, double worth) {
     made.kv_bytes = std::max(0.0, c.memory.cache_room());
     made.context = load_.mix.decode_steps() > 0 ? load_.mix.decode_context() : load_.mix.prompt.mean();
     made.decode_s = c.server.seconds({.sequences = made.mean_batch, .context_tokens = made.mean_batch * made.context});
+    made.host_s = load_.host_s;
     made.slice = c.slice;
     made.placement = c.placement;
     out = std::move(made);

@@ -22,6 +22,7 @@ struct RolloutLoad {
   std::int64_t prompts = 1;   ///< of a step
   std::int64_t rollouts = 1;  ///< responses to each
   double prefix_hit = 0;      ///< share of a prompt found in the cache
+  double host_s = 0;          ///< beside every step of the engine
   std::int64_t depth = 0;     ///< steps by which the weights that generate may be older than those that train
 
   std::int64_t sequences() const { return prompts * rollouts; }
@@ -54,6 +55,7 @@ struct Generation {
   double mean_batch = 0;  ///< sequences of a replica's step
   double context = 0;     ///< tokens that each attends to, on average
   double decode_s = 0;    ///< a step of so many at that context
+  double host_s = 0;      ///< of it, the framework's own
   std::int64_t evictions = 0;
   double weight_bytes = 0, kv_bytes = 0, fixed_bytes = 0, graph_bytes = 0;  ///< of a chip; the cache as large as it is
   double total_bytes() const { return weight_bytes + kv_bytes + fixed_bytes; }

@@ -36,15 +36,15 @@ std::optional<Quantity<D, Traced>> given(BoundList& list, const std::optional<do
 
 /// Elements of one sequence's cache over all layers.
 struct CacheSize {
-  Traced per_token{0.0};   ///< one more token while no layer is full
-  Traced in_context{0.0};  ///< of the whole sequence
-  std::int64_t limit = 0;  ///< tokens that some layers keep at most
-  double states = 0;       ///< of recurrences
+  BytesOf<Traced> per_token;   ///< one more token while no layer is full
+  BytesOf<Traced> in_context;  ///< of the whole sequence
+  std::int64_t limit = 0;      ///< tokens that some layers keep at most
+  double states = 0;           ///< of recurrences
   double convolutions = 0;
 };
 
-void add_kind(const LayerCache& kind, const std::optional<Traced>& context, const std::string& source,
-              CacheSize& size) {
+void add_kind(const LayerCache& kind, const BytesOf<Traced>& element, const std::optional<Traced>& context,
+              const std::string& source, CacheSize& size) {
   const Traced layers = kReader.input(static_cast<double>(kind.layers), "L", source);
   size.states += static_cast<double>(kind.layers) * kind.state_elements;
   size.convolutions += static_cast<double>(kind.layers) * kind.conv_elements;
@@ -52,14 +52,16 @@ void add_kind(const LayerCache& kind, const std::optional<Traced>& context, cons
   const double heads = static_cast<double>(kind.ways);
   Traced width = kReader.input(kind.token_elements / heads, heads > 1 ? "2 H" : "KV width", source);
   if (heads > 1) width = kReader.input(heads, "K", source) * width;
-  if (kind.index_elements > 0) width = width + kReader.input(kind.index_elements, "index key", source);
-  const Traced elements = layers * width;
-  size.per_token = size.per_token + elements;
+  BytesOf<Traced> bytes = layers * width * element;
+  if (kind.index_elements > 0) {
+    bytes = bytes + layers * read(kReader, Bytes(kind.index_elements * CacheFormat{}.index_bytes), "index key", source);
+  }
+  size.per_token = size.per_token + bytes;
   if (kind.limit > 0) size.limit = kind.limit;
   if (!context) return;
   const bool full = kind.limit > 0 && static_cast<double>(kind.limit) < context->value();
   size.in_context =
-      size.in_context + elements * (full ? kReader.input(static_cast<double>(kind.limit), "limit", source) : *context);
+      size.in_context + bytes * (full ? kReader.input(static_cast<double>(kind.limit), "limit", source) : *context);
 }
 
 }  // namespace
@@ -147,12 +149,12 @@ void ServingInputs::sizes(BoundList& list) {
 void ServingInputs::kv_of_model(const ModelSpec& model, BoundList& list) {
   const KvCache cache = kv_cache(model);
   CacheSize size;
-  for (const LayerCache& kind : cache.kinds) add_kind(kind, context, model.source, size);
+  for (const LayerCache& kind : cache.kinds) add_kind(kind, kv_element_, context, model.source, size);
   const Bytes states =
       Bytes(size.states * CacheFormat{}.state_bytes + size.convolutions * activation_element.value().value());
-  if (size.per_token.value() <= 0 && states.value() <= 0) return;
+  if (size.per_token.value().value() <= 0 && states.value() <= 0) return;
   uniform = size.limit == 0 && states.value() == 0;
-  kv_per_token = named(size.per_token * kv_element_, "kv_bytes_per_token", "book ch. 4 and 7: 2 L K H b_kv");
+  kv_per_token = named(size.per_token, "kv_bytes_per_token", "book ch. 4 and 7: 2 L K H b_kv");
   if (size.limit > 0) {
     list.assume(Assumption{
         fmt::format("some layers keep at most {} tokens of a sequence in the KV cache", group_thousands(size.limit)),
@@ -170,8 +172,7 @@ void ServingInputs::kv_of_model(const ModelSpec& model, BoundList& list) {
                     .is(states.value()));
   }
   if (!context) return;
-  kv_per_sequence =
-      named(size.in_context * kv_element_ + constant, "kv_bytes_per_sequence", "book ch. 7: S 2 L K H b_kv");
+  kv_per_sequence = named(size.in_context + constant, "kv_bytes_per_sequence", "book ch. 7: S 2 L K H b_kv");
 }
 
 void ServingInputs::times(BoundList& list) {

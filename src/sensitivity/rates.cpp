@@ -9,12 +9,10 @@ namespace {
 
 class RateList {
  public:
-  explicit RateList(const ResolvedQuestion& question) : q_(question), hw_(question.hw) {}
+  explicit RateList(const HardwareSpec& hw) : hw_(hw) {}
 
-  std::vector<HardwareRate> run() {
-    const Precision& p = q_.workload.precision;
-    matmul(p.compute);
-    if (p.high != p.compute) matmul(p.high);
+  std::vector<HardwareRate> run(const std::vector<DType>& formats, bool several, bool hosts) {
+    for (const DType dtype : formats) matmul(dtype);
     if (hw_.vector_peak) {
       add("hw.compute.vector", hw_.vector_peak->value(), kFlopDim - kSecondDim,
           [](HardwareSpec& hw, double k) { hw.vector_peak = *hw.vector_peak * k; });
@@ -24,8 +22,8 @@ class RateList {
     add("hw.hbm.capacity", hw_.hbm_capacity.value(), kByteDim,
         [](HardwareSpec& hw, double k) { hw.hbm_capacity = hw.hbm_capacity * k; });
     out_.back().read_as.clear();
-    for (std::size_t t = 0; t < hw_.network.size() && q_.slices.front().chips > 1; ++t) tier(t);
-    host();
+    for (std::size_t t = 0; t < hw_.network.size() && several; ++t) tier(t);
+    if (hosts) host();
     return std::move(out_);
   }
 
@@ -67,13 +65,22 @@ class RateList {
         [](HardwareSpec& hw, double k) { hw.host_memory_bandwidth = *hw.host_memory_bandwidth * k; });
   }
 
-  const ResolvedQuestion& q_;
   const HardwareSpec& hw_;
   std::vector<HardwareRate> out_;
 };
 
 }  // namespace
 
-std::vector<HardwareRate> hardware_rates(const ResolvedQuestion& question) { return RateList(question).run(); }
+std::vector<HardwareRate> hardware_rates(const ResolvedQuestion& question) {
+  const Precision& p = question.workload.precision;
+  std::vector<DType> formats{p.compute};
+  if (p.high != p.compute) formats.push_back(p.high);
+  return hardware_rates(question.hw, formats, question.slices.front().chips > 1, true);
+}
+
+std::vector<HardwareRate> hardware_rates(const HardwareSpec& hw, const std::vector<DType>& formats, bool several,
+                                         bool hosts) {
+  return RateList(hw).run(formats, several, hosts);
+}
 
 }  // namespace scalecalc

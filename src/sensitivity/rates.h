@@ -24,5 +24,8 @@ struct HardwareRate {
 /// Matmul rates of the formats the job computes in, vector rate, HBM bandwidth and capacity, and bandwidth and latency
 /// of each tier (machines of several chips) and of the link to the host; what the file gives of them.
 std::vector<HardwareRate> hardware_rates(const ResolvedQuestion& question);
+/// Of a machine that computes in these formats, as one chip or several, with or without its host's memory.
+std::vector<HardwareRate> hardware_rates(const HardwareSpec& hw, const std::vector<DType>& formats, bool several,
+                                         bool hosts);
 
 }  // namespace scalecalc

@@ -8,6 +8,29 @@
 
 namespace scalecalc {
 
+namespace {
+
+constexpr std::size_t kMostRuns = 65'536;
+constexpr int kLowestPower = -40;  // 1e-12 s
+constexpr std::size_t kOctaves = 80;
+constexpr std::size_t kBinsOfOctave = 1024;
+
+/// By the exponent and the mantissa: the same on every platform, as a logarithm is not.
+std::size_t bin_of(double seconds) {
+  int power = 0;
+  const double mantissa = std::frexp(seconds, &power);  // in [0.5, 1)
+  if (power <= kLowestPower || seconds <= 0) return 0;
+  const auto octave = std::min(static_cast<std::size_t>(power - kLowestPower), kOctaves - 1);
+  return octave * kBinsOfOctave + static_cast<std::size_t>((mantissa - 0.5) * 2 * kBinsOfOctave);
+}
+
+double end_of(std::size_t bin) {
+  const auto inside = static_cast<double>(bin % kBinsOfOctave + 1) / kBinsOfOctave;
+  return std::ldexp(0.5 + inside / 2, static_cast<int>(bin / kBinsOfOctave) + kLowestPower);
+}
+
+}  // namespace
+
 std::int64_t GapLog::GapRun::up_to(double seconds) const {
   if (seconds < low) return 0;
   if (seconds >= high) return steps * times;
@@ -24,12 +47,33 @@ void GapLog::add_run(double first, double last, std::int64_t steps, std::int64_t
     return;
   }
   runs_.push_back({std::min(first, last), std::max(first, last), steps, times});
+  if (runs_.size() >= kMostRuns) fold();
 }
 
 void GapLog::add_all(const GapLog& other) {
   runs_.insert(runs_.end(), other.runs_.begin(), other.runs_.end());
   count_ += other.count_;
   sum_ += other.sum_;
+  if (bins_.empty())
+    bins_ = other.bins_;
+  else
+    for (std::size_t i = 0; i < other.bins_.size(); ++i) bins_[i] += other.bins_[i];
+  if (runs_.size() >= kMostRuns) fold();
+}
+
+void GapLog::fold() {
+  bins_.resize(kOctaves * kBinsOfOctave);
+  for (const GapRun& run : runs_) count_in_bins(run);
+  runs_.clear();
+}
+
+void GapLog::count_in_bins(const GapRun& run) {
+  std::int64_t counted = 0;
+  for (std::size_t bin = bin_of(run.low); counted < run.steps * run.times; ++bin) {
+    const std::int64_t below = bin < bin_of(run.high) ? run.up_to(end_of(bin)) : run.steps * run.times;
+    bins_[bin] += below - counted;
+    counted = below;
+  }
 }
 
 double GapLog::mean() const { return count_ > 0 ? sum_ / static_cast<double>(count_) : 0; }
@@ -37,6 +81,14 @@ double GapLog::mean() const { return count_ > 0 ? sum_ / static_cast<double>(cou
 double GapLog::quantile(double p) const {
   check(count_ > 0, "a quantile is of something");
   const auto rank = std::max<std::int64_t>(static_cast<std::int64_t>(std::ceil(p * static_cast<double>(count_))), 1);
+  if (!bins_.empty()) {
+    GapLog whole = *this;
+    whole.fold();
+    std::int64_t found = 0;
+    std::size_t bin = 0;
+    while ((found += whole.bins_[bin]) < rank) ++bin;
+    return end_of(bin);
+  }
   double low = std::numeric_limits<double>::infinity();
   double high = 0;
   for (const GapRun& run : runs_) {
@@ -119,8 +171,13 @@ std::int64_t steps_to_pass(const LinearRun& run, double seconds) {
 
 }  // namespace
 
-QueueServer::QueueServer(const StepSeconds& seconds, const QueueRules& rules) : seconds_(seconds), rules_(rules) {
-  check(rules.token_budget > 0 && rules.prompt_chunk > 0 && rules.most_sequences > 0 && rules.block_tokens > 0,
+QueueServer::QueueServer(const StepSeconds& seconds, const QueueRules& rules)
+    : seconds_(seconds),
+      rules_(rules),
+      prefixes_(rules.block_tokens, static_cast<std::int64_t>(rules.prefix_store.host_tokens) / rules.block_tokens,
+                static_cast<std::int64_t>(rules.prefix_store.disk_tokens) / rules.block_tokens) {
+  check(rules.token_budget > 0 && rules.prompt_chunk > 0 && rules.most_sequences > 0 && rules.block_tokens > 0 &&
+            rules.receive_interval > 0,
         "a server can run something");
   all_blocks_ = static_cast<std::int64_t>(rules.kv_tokens / static_cast<double>(rules.block_tokens));
   free_blocks_ = all_blocks_;
@@ -140,36 +197,52 @@ void QueueServer::submit(const QueueJob& job) {
   waiting_.push_back(std::move(sequence));
 }
 
-void QueueServer::advance_until(double time_s) {
-  while (in_system() > 0 && clock_ < time_s) step(time_s);
-}
-
-void QueueServer::drain(const Stop& stop) {
-  while (in_system() > 0) {
-    if (should_stop(stop)) throw Stopped();
-    step(std::numeric_limits<double>::infinity());
-  }
-}
-
 void QueueServer::step(double until) {
+  look_for_requests();
   admit_transferred();
+  const auto decoding = [&] {
+    return std::count_if(running_.begin(), running_.end(), [](const Sequence& s) { return s.decodes(); });
+  };
   if (rules_.batching == Batching::kPrefillFirst) {
-    choose_chunks(rules_.token_budget, true);
+    prompts_wait_ = prompts_wait(decoding());
+    choose_chunks(rules_.token_budget, !prompts_wait_);
     if (!chunks_.empty()) return mixed_step(false);
     evict_for_decode();
     return decode_run(until);
   }
   const bool evicted = evict_for_decode();
-  const auto decoding = std::count_if(running_.begin(), running_.end(), [](const Sequence& s) { return s.decodes(); });
-  choose_chunks(rules_.token_budget - decoding, !evicted);
+  const std::int64_t decode_now = decoding();
+  prompts_wait_ = prompts_wait(decode_now);
+  choose_chunks(rules_.token_budget - decode_now, !evicted && !prompts_wait_);
   if (!chunks_.empty()) return mixed_step(true);
   decode_run(until);
+}
+
+void QueueServer::look_for_requests() {
+  if (until_look_ > 0 && !running_.empty()) return;
+  received_ = waiting_.size();
+  until_look_ = rules_.receive_interval;
+}
+
+bool QueueServer::prompts_wait(std::int64_t decoding) {
+  const bool may_wait = rules_.prompt_wait_steps > 0 && received_ > 0 && decoding > 0 &&
+                        decoding == static_cast<std::int64_t>(running_.size()) && may_join(waiting_.front());
+  if (!may_wait) return false;
+  const double wanted = rules_.prompt_wait_share * static_cast<double>(rules_.token_budget);
+  auto tokens = static_cast<double>(decoding);
+  for (std::size_t i = 0; i < received_ && tokens < wanted; ++i) {
+    tokens += static_cast<double>(waiting_[i].target - kept_tokens(waiting_[i].job.blocks, waiting_[i].job.prompt));
+  }
+  const bool wait = waited_ < rules_.prompt_wait_steps && tokens < wanted;
+  if (!wait) waited_ = 0;
+  return wait;
 }
 
 void QueueServer::admit_transferred() {
   while (!waiting_.empty() && waiting_.front().brings_cache && may_join(waiting_.front())) {
     Sequence sequence = std::move(waiting_.front());
     waiting_.pop_front();
+    received_ -= std::min<std::size_t>(received_, 1);
     sequence.prefilled = sequence.target;
     join(std::move(sequence));
   }
@@ -178,7 +251,8 @@ void QueueServer::admit_transferred() {
 bool QueueServer::may_join(const Sequence& sequence) const {
   if (static_cast<std::int64_t>(running_.size()) >= std::min(rules_.most_sequences, rules_.token_budget)) return false;
   const std::int64_t whole = sequence.job.prompt + sequence.job.generate - 1;
-  const std::int64_t wanted = blocks_of(rules_.admission == Admission::kRequestFits ? whole : sequence.target);
+  std::int64_t wanted = blocks_of(rules_.admission == Admission::kRequestFits ? whole : sequence.target);
+  if (!sequence.job.blocks.ids.empty()) wanted -= prefixes_.find(sequence.job.blocks, sequence.job.prompt).used;
   if (running_.empty()) return wanted <= free_blocks_;
   const bool evicts = rules_.admission == Admission::kPromptFits;
   const double kept = evicts ? rules_.kv_kept_free * static_cast<double>(all_blocks_) : 0;
@@ -189,23 +263,71 @@ void QueueServer::join(Sequence sequence) {
   const std::int64_t whole = sequence.job.prompt + sequence.job.generate - 1;
   sequence.blocks = blocks_of(rules_.admission == Admission::kRequestFits ? whole : sequence.target);
   free_blocks_ -= sequence.blocks;
+  use_prefix(sequence);
+  prefixes_.shrink_to(free_blocks_);
   if (!sequence.was_admitted) sequence.record.admitted_s = clock_;
   sequence.was_admitted = true;
   running_.push_back(std::move(sequence));
 }
 
+std::int64_t QueueServer::kept_tokens(const PromptBlocks& blocks, std::int64_t prompt) const {
+  if (blocks.ids.empty()) return cached_tokens(rules_, prompt);
+  return std::min(prefixes_.find(blocks, prompt).all() * rules_.block_tokens, prompt - 1);
+}
+
+/// What is kept of its prompt needs no prefill, and no memory where others use it already.
+void QueueServer::use_prefix(Sequence& s) {
+  if (s.brings_cache) return;
+  const std::int64_t tokens = rules_.block_tokens;
+  PrefixCache::Found found{.blocks = {cached_tokens(rules_, s.job.prompt) / tokens, 0, 0}};
+  s.found = kept_tokens(s.job.blocks, s.job.prompt);
+  if (!s.job.blocks.ids.empty()) {
+    found = prefixes_.use(s.job.blocks, s.job.prompt);
+    s.ids = found.ids;
+    s.shared = found.all();
+    free_blocks_ += found.used;
+    fetch_s_ += static_cast<double>(found.blocks[1] * tokens) * rules_.prefix_store.host_token_s +
+                static_cast<double>(found.blocks[2] * tokens) * rules_.prefix_store.disk_token_s;
+  }
+  s.prefilled = s.found;
+  if (s.was_admitted) return;
+  totals_.prompt_tokens += s.job.prompt;
+  std::int64_t left = s.found;
+  for (std::size_t place = PrefixCache::kPlaces; place-- > 0;) {
+    const std::int64_t here = std::min(left, place == 0 ? left : found.blocks[place] * tokens);
+    totals_.found_tokens[place] += here;
+    left -= here;
+  }
+}
+
+/// Its whole prompt is computed.
+void QueueServer::add_prefix(Sequence& s) {
+  if (s.job.blocks.ids.empty()) return;
+  free_blocks_ += prefixes_.add(s.job.blocks, s.job.prompt, s.ids);
+  s.shared = prefixes_.find(s.job.blocks, s.job.prompt).all();
+  prefixes_.shrink_to(free_blocks_);
+}
+
+void QueueServer::leave_blocks(Sequence& s) {
+  free_blocks_ += s.blocks - s.shared;
+  if (s.ids > 0) free_blocks_ += prefixes_.leave(s.job.blocks, s.ids);
+  s.blocks = s.shared = 0;
+  s.ids = 0;
+  prefixes_.shrink_to(free_blocks_);
+}
+
 void QueueServer::evict_last() {
   Sequence sequence = std::move(running_.back());
   running_.pop_back();
-  free_blocks_ += sequence.blocks;
+  leave_blocks(sequence);
   totals_.evictions += 1;
-  totals_.recomputed_tokens += sequence.prefilled - cached_tokens(rules_, sequence.job.prompt);
-  sequence.blocks = 0;
+  totals_.recomputed_tokens += sequence.prefilled - kept_tokens(sequence.job.blocks, sequence.job.prompt);
   sequence.brings_cache = false;
   sequence.prefilled = 0;
   // The last token made is computed with the others and gives the next one.
   sequence.target = sequence.job.prompt + sequence.job.generated;
   waiting_.push_front(std::move(sequence));
+  ++received_;
 }
 
 std::int64_t QueueServer::blocks_wanted_after(std::int64_t steps) const {
@@ -238,10 +360,10 @@ void QueueServer::choose_chunks(std::int64_t budget, bool admit) {
   for (std::size_t i = 0; i < running_.size(); ++i) {
     if (!running_[i].decodes()) take(i);
   }
-  while (admit && budget > 0 && !waiting_.empty() && !waiting_.front().brings_cache && may_join(waiting_.front())) {
+  while (admit && budget > 0 && received_ > 0 && !waiting_.front().brings_cache && may_join(waiting_.front())) {
     Sequence sequence = std::move(waiting_.front());
     waiting_.pop_front();
-    sequence.prefilled = cached_tokens(rules_, sequence.job.prompt);
+    --received_;
     join(std::move(sequence));
     take(running_.size() - 1);
   }
@@ -285,8 +407,9 @@ void QueueServer::mixed_step(bool decode) {
   StepLoad load = decode ? decode_load() : StepLoad{};
   add_chunks(load);
   totals_.prefill_tokens += static_cast<std::int64_t>(load.prefill_tokens);
-  pass_time(seconds_(load), 1, load.sequences);
+  pass_time(std::max(seconds_(load), std::exchange(fetch_s_, 0.0)), 1, load.sequences);
   if (load.sequences > 0) tokens_made(1, clock_);
+  until_look_ = 0;
   finish_chunks();
   remove_finished();
 }
@@ -313,11 +436,18 @@ void QueueServer::decode_run(double until) {
   const StepLoad load = decode_load();
   const auto sequences = static_cast<std::int64_t>(running_.size());
   // Steps that are not linear for long are not looked at in long runs again and again.
-  const std::int64_t most = std::min(steps_before_change(), last_run_ > 16 ? last_run_ * 4 : std::int64_t{64});
+  std::int64_t most = std::min(steps_before_change(), last_run_ > 16 ? last_run_ * 4 : std::int64_t{64});
+  if (waiting_.size() > received_) most = std::min(most, until_look_);
+  if (prompts_wait_) most = std::min(most, rules_.prompt_wait_steps - waited_);
   const LinearRun run = linear_run(seconds_, load, most);
   last_run_ = run.steps;
   const std::int64_t steps = steps_to_pass(run, until - clock_);
   const double start = clock_;
+  if (prompts_wait_) waited_ += steps;
+  // Looks that found nobody are behind it.
+  until_look_ -= steps;
+  if (until_look_ < 0)
+    until_look_ = (rules_.receive_interval - -until_look_ % rules_.receive_interval) % rules_.receive_interval;
   pass_time(run.seconds(steps), steps, load.sequences);
   gaps_.add_run(run.step(1), run.step(steps - 1), steps - 1, sequences);
   tokens_made(steps, start + run.first);
@@ -336,6 +466,7 @@ void QueueServer::tokens_made(std::int64_t steps, double first_step_end) {
     s.job.last_token_s = clock_;
     totals_.decode_tokens += steps;
   }
+  prefixes_.shrink_to(free_blocks_);
 }
 
 void QueueServer::finish_chunks() {
@@ -343,6 +474,7 @@ void QueueServer::finish_chunks() {
     Sequence& s = running_[chunk.sequence];
     s.prefilled += chunk.tokens;
     if (!s.decodes()) continue;
+    add_prefix(s);
     if (s.job.generated == 0) {
       s.record.first_token_s = clock_;
     } else {
@@ -356,7 +488,7 @@ void QueueServer::finish_chunks() {
 void QueueServer::remove_finished() {
   std::erase_if(running_, [&](Sequence& s) {
     if (!s.decodes() || s.job.generated < s.job.generate) return false;
-    free_blocks_ += s.blocks;
+    leave_blocks(s);
     s.record.finished_s = clock_;
     served_.push_back(s.record);
     return true;

@@ -7,12 +7,15 @@
 // and to a part in 10^7 of a step otherwise.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "base/stop.h"
+#include "serve/prefix_cache.h"
 
 namespace scalecalc {
 
@@ -40,6 +43,13 @@ enum class Admission {
   kRequestFits,  ///< prompt and whole generation fit, nobody is evicted: TensorRT-LLM's GUARANTEED_NO_EVICT
 };
 
+/// Where prefixes go that the chips' memory has no room for. They are fetched layer by layer under the step that takes
+/// the prompt up, which ends no sooner (vLLM's KV connectors).
+struct PrefixStore {
+  double host_tokens = 0, disk_tokens = 0;
+  double host_token_s = 0, disk_token_s = 0;  ///< of fetching one
+};
+
 /// The scheduler's limits. Defaults are vLLM's.
 struct QueueRules {
   Batching batching = Batching::kChunkedPrefill;
@@ -50,7 +60,15 @@ struct QueueRules {
   double kv_tokens = 0;               ///< tokens the cache holds
   std::int64_t block_tokens = 16;     ///< the cache is given out in blocks: vLLM section 4
   double prefix_hit = 0;              ///< share of a prompt found in the cache, in whole blocks; never its last token
+  PrefixStore prefix_store{};         ///< of prompts that say what they share
   double kv_kept_free = 0.01;         ///< of the cache, for those that run, when another joins: vLLM's watermark
+  /// Decode steps between two looks for new requests; a step with a prompt is followed by one, an idle server looks at
+  /// once: SGLang's scheduler_recv_interval.
+  std::int64_t receive_interval = 1;
+  /// Decode steps that prompts wait at most, where somebody decodes, until a share of the budget is full:
+  /// TensorRT-LLM's batch_wait_timeout_iters and batch_wait_max_tokens_ratio.
+  std::int64_t prompt_wait_steps = 0;
+  double prompt_wait_share = 1;
 };
 
 /// Tokens the cache's whole blocks hold.
@@ -76,7 +94,8 @@ class GapLog {
 
   std::int64_t count() const { return count_; }
   double mean() const;
-  /// The smallest gap that a share `p` of all does not exceed (nearest rank), to a part in 10^9.
+  /// The smallest gap that a share `p` of all does not exceed (nearest rank), to a part in 10^9; of more than 65,536
+  /// runs to one in 1,024.
   double quantile(double p) const;
 
  private:
@@ -89,7 +108,12 @@ class GapLog {
     std::int64_t up_to(double seconds) const;
   };
 
+  void fold();
+  void count_in_bins(const GapRun& run);
+
   std::vector<GapRun> runs_;
+  /// Of more runs than are worth keeping: gaps by power of two, each divided evenly.
+  std::vector<std::int64_t> bins_;
   std::int64_t count_ = 0;
   double sum_ = 0;
 };
@@ -103,6 +127,7 @@ struct QueueJob {
   /// Tokens made elsewhere: the prompt's cache comes with the job, which decodes at once.
   std::int64_t generated = 0;
   double last_token_s = 0;  ///< when the last of them was made
+  PromptBlocks blocks{};
 };
 
 struct ServedJob {
@@ -121,6 +146,8 @@ struct ServerTotals {
   std::int64_t prefill_tokens = 0;  ///< computed, again after an eviction too
   std::int64_t evictions = 0;
   std::int64_t recomputed_tokens = 0;
+  std::int64_t prompt_tokens = 0;                                 ///< of all that were admitted
+  std::array<std::int64_t, PrefixCache::kPlaces> found_tokens{};  ///< of these, by where they were found
 };
 
 class QueueServer {
@@ -129,13 +156,15 @@ class QueueServer {
 
   /// A job needs room for its last step, alone: whole_blocks(prompt + generate - 1) <= blocks of the cache.
   void submit(const QueueJob& job);
-  /// Runs every step that starts before `time_s`.
-  void advance_until(double time_s);
-  /// Throws Stopped when asked to end.
-  void drain(const Stop& stop);
+  /// Steps until something changes, or one ends at `until_s` or later; somebody is there.
+  void step(double until_s);
 
+  double clock_s() const { return clock_; }
   std::int64_t in_system() const { return static_cast<std::int64_t>(running_.size() + waiting_.size()); }
-  const std::vector<ServedJob>& served() const { return served_; }
+  /// Those that have ended since it was asked last.
+  std::vector<ServedJob> take_served() { return std::exchange(served_, {}); }
+  /// Tokens of a prompt that it keeps.
+  std::int64_t kept_tokens(const PromptBlocks& blocks, std::int64_t prompt) const;
   const ServerTotals& totals() const { return totals_; }
   const GapLog& gaps() const { return gaps_; }
 
@@ -146,6 +175,9 @@ class QueueServer {
     std::int64_t target = 0;     ///< tokens to have in the cache before it decodes
     std::int64_t prefilled = 0;  ///< of them
     std::int64_t blocks = 0;
+    std::int64_t shared = 0;  ///< of them in `prefixes_`
+    std::size_t ids = 0;      ///< of the prompt, these
+    std::int64_t found = 0;   ///< tokens that needed no prefill
     bool brings_cache = false;
     bool was_admitted = false;
 
@@ -157,10 +189,14 @@ class QueueServer {
   };
 
   std::int64_t blocks_of(std::int64_t tokens) const;
-  void step(double until);
+  void look_for_requests();
+  bool prompts_wait(std::int64_t decoding);
   void admit_transferred();
   bool may_join(const Sequence& sequence) const;
   void join(Sequence sequence);
+  void use_prefix(Sequence& sequence);
+  void add_prefix(Sequence& sequence);
+  void leave_blocks(Sequence& sequence);
   bool evict_for_decode();
   void evict_last();
   void choose_chunks(std::int64_t budget, bool admit);
@@ -177,12 +213,18 @@ class QueueServer {
 
   const StepSeconds& seconds_;
   QueueRules rules_;
-  std::int64_t free_blocks_;
+  std::int64_t free_blocks_;  ///< that no sequence uses; prefixes may lie in them
   std::int64_t all_blocks_;
+  PrefixCache prefixes_;
+  double fetch_s_ = 0;  ///< of prefixes, for the step under way
   double clock_ = 0;
   std::deque<Sequence> waiting_;
   std::vector<Sequence> running_;  ///< in the order they joined
   std::vector<Chunk> chunks_;      ///< of the step under way
+  std::size_t received_ = 0;       ///< the first so many of `waiting_` are known to the scheduler
+  std::int64_t until_look_ = 0;    ///< decode steps before it looks for others
+  std::int64_t waited_ = 0;        ///< decode steps that prompts have waited for others
+  bool prompts_wait_ = false;      ///< they do, during the step under way
   std::int64_t last_run_ = 1;      ///< steps of the last run found linear
   std::vector<ServedJob> served_;
   ServerTotals totals_;

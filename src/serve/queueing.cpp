@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <compare>
+#include <functional>
+#include <limits>
+#include <queue>
 
 #include "base/check.h"
 #include "base/diagnostic.h"
@@ -13,300 +16,48 @@
 namespace scalecalc {
 namespace {
 
-/// Prompts in whose place expectations are taken: the middles of equally likely parts.
-constexpr int kRepresentatives = 32;
-
-/// What a prompt costs beside `batch` decoding sequences.
-struct PromptCost {
-  double step = 0;            ///< one step with a prompt, on average
-  double service = 0;         ///< E[S], its steps from first to last
-  double service_square = 0;  ///< E[S^2]
-  double added = 0;           ///< E[X], what they add to the decode steps they take the place of
-};
-
-/// The engine under one mix of requests.
-class SteadyEngine {
+/// Percentiles of what requests are asked, one figure after the other in the same memory.
+class Sample {
  public:
-  SteadyEngine(const StepSeconds& seconds, const QueueRules& rules, const RequestMix& mix)
-      : seconds_(seconds),
-        rules_(rules),
-        mix_(mix),
-        context_(mix.decode_context()),
-        computed_(over_prompts([](double, double computed) { return computed; })),
-        keys_(over_prompts([](double cached, double computed) { return computed * (cached + (computed + 1) / 2); })) {}
+  explicit Sample(const std::vector<RequestTimes>& requests) : requests_(requests) { values_.reserve(requests.size()); }
 
-  bool mixes() const { return rules_.batching == Batching::kChunkedPrefill; }
-  double decode_step(double batch) const { return batch > 0 ? seconds_(decoding(batch)) : 0; }
-
-  /// Prompts one at a time, each chunk a step.
-  PromptCost prompt_cost(double batch) const {
-    PromptCost out;
-    const double step = decode_step(batch);
-    const int parts = mix_.prompt.is_fixed() ? 1 : kRepresentatives;
-    for (int i = 0; i < parts; ++i) {
-      const std::int64_t prompt = mix_.prompt.quantile((i + 0.5) / parts);
-      double at = static_cast<double>(cached_tokens(rules_, prompt));
-      const auto end = static_cast<double>(prompt);
-      double service = 0;
-      double added = 0;
-      double chunks = 0;
-      while (at < end) {
-        const double tokens = std::min(chunk_of_one(batch), end - at);
-        const double time = prefill_step(batch, 1, tokens, at + (tokens + 1) / 2);
-        service += time;
-        added += mixes() ? time - step : time;
-        at += tokens;
-        chunks += 1;
-      }
-      out.step += service / chunks / parts;
-      out.service += service / parts;
-      out.service_square += service * service / parts;
-      out.added += added / parts;
+  template <class Of>
+  Percentiles all(Of of) {
+    return some([](const RequestTimes&) { return true; }, of).value_or(Percentiles{});
+  }
+  /// Of those that count; nothing if none does.
+  template <class Counts, class Of>
+  std::optional<Percentiles> some(Counts counts, Of of) {
+    values_.clear();
+    double sum = 0;
+    for (const RequestTimes& r : requests_) {
+      if (!counts(r)) continue;
+      values_.push_back(of(r));
+      sum += values_.back();
     }
+    if (values_.empty()) return std::nullopt;
+    Percentiles out{.mean = sum / static_cast<double>(values_.size())};
+    auto end = values_.end();
+    out.p99 = nearest_rank(0.99, end);
+    out.p95 = nearest_rank(0.95, end);
+    out.p90 = nearest_rank(0.90, end);
+    out.p50 = nearest_rank(0.50, end);
     return out;
-  }
-
-  /// The same at a rate: a prompt that comes while another is computed shares its steps.
-  PromptCost prompt_cost(double batch, double rate) const {
-    PromptCost out = prompt_cost(batch);
-    const PromptCost shared = shared_cost(batch, tokens_at_once(batch, rate));
-    const double shares = std::min(rate * out.service, 1.0);
-    const double service = (1 - shares) * out.service + shares * shared.service;
-    out.step = (1 - shares) * out.step + shares * shared.step;
-    out.service_square *= (service / out.service) * (service / out.service);
-    out.service = service;
-    const bool several = takes_several(batch) && batch > 0;
-    out.added = several ? added_together(batch, rate) : (1 - shares) * out.added + shares * shared.added;
-    return out;
-  }
-
-  /// Means where a step computes so many tokens of as many prompts as that takes.
-  PromptCost shared_cost(double batch, double tokens) const {
-    const double computed = computed_tokens();
-    // Prompts are whole: between two numbers of them the mean of both.
-    const double one = std::min(computed, chunk_of_one(batch));
-    const double whole = std::max(std::floor(tokens / one), 1.0);
-    const double low = std::min(whole * one, tokens);
-    const double high = std::min((whole + 1) * one, chunk(batch));
-    double time = prefill_step(batch, whole, low, prompt_context());
-    if (tokens > low && high > low) {
-      const double more = prefill_step(batch, whole + 1, high, prompt_context());
-      time += (more - time) * (tokens - low) / (high - low);
-    }
-    const double share = computed / tokens;
-    return {.step = time, .service = share * time, .added = share * (mixes() ? time - decode_step(batch) : time)};
-  }
-  /// Prompts wait in line, so that every chunk is full.
-  PromptCost packed_cost(double batch) const { return shared_cost(batch, chunk(batch)); }
-
-  double chunk(double batch) const {
-    const auto budget = static_cast<double>(rules_.token_budget);
-    return std::max(mixes() ? budget - batch : budget, 1.0);
-  }
-  /// A step takes two prompts or more, so that they do not wait for each other.
-  bool takes_several(double batch) const {
-    return 2 * std::min(computed_tokens(), chunk_of_one(batch)) <= chunk(batch);
   }
 
  private:
-  StepLoad decoding(double batch) const { return {.sequences = batch, .context_tokens = batch * context_}; }
-  double prefill_step(double batch, double prompts, double tokens, double context) const {
-    StepLoad load = mixes() ? decoding(batch) : StepLoad{};
-    load.prompts = prompts;
-    load.prefill_tokens = tokens;
-    load.prefill_context = context;
-    return seconds_(load);
+  /// What lies at `end` and behind it is no smaller.
+  double nearest_rank(double p, std::vector<double>::iterator& end) {
+    const auto rank = static_cast<std::ptrdiff_t>(std::ceil(p * static_cast<double>(values_.size())));
+    const auto at = values_.begin() + std::max<std::ptrdiff_t>(rank, 1) - 1;
+    if (at != end) std::nth_element(values_.begin(), at, end);
+    end = at;
+    return *at;
   }
 
-  double chunk_of_one(double batch) const { return std::min(chunk(batch), static_cast<double>(rules_.prompt_chunk)); }
-  /// Of prompts, in the step of one that came during another: all that came meanwhile join, as far as they fit. A step
-  /// that has prompts has a / (1 - e^-a) on average if a come during one.
-  double tokens_at_once(double batch, double rate) const {
-    const double one = std::min(computed_tokens(), chunk_of_one(batch));
-    const double most = chunk(batch);
-    double usual = one;
-    double come = 0;
-    for (int i = 0; i < 50; ++i) {
-      come = rate * shared_cost(batch, usual).step;
-      const double next = std::clamp(one * come / -std::expm1(-come), one, most);
-      if (std::abs(next - usual) <= 1e-9 * usual) break;
-      usual = next;
-    }
-    return std::clamp(one * (1 + come), one, most);
-  }
-
-  /// E[X] where all prompts that came during a step join the next. Whether a step has prompts depends on how long the
-  /// one before was: a Markov chain of two states.
-  double added_together(double batch, double rate) const {
-    const double decode = decode_step(batch);
-    const double one = std::min(computed_tokens(), chunk_of_one(batch));
-    double tokens = one;
-    for (int i = 0;; ++i) {
-      const double with = shared_cost(batch, tokens).step;
-      const double after_decode = 1 - std::exp(-rate * decode);
-      const double share = after_decode / (after_decode + std::exp(-rate * with));
-      const double mean_step = share * with + (1 - share) * decode;
-      const double came = rate * mean_step / share * computed_tokens();
-      const double next = std::clamp(came, one, chunk(batch));
-      if (i == 50 || std::abs(next - tokens) <= 1e-9 * tokens) {
-        if (next >= chunk(batch)) return packed_cost(batch).added;
-        return share * (mixes() ? with - decode : with) / (rate * mean_step);
-      }
-      tokens = next;
-    }
-  }
-
-  /// Mean of `of(cached, computed)` over prompts.
-  template <class Of>
-  double over_prompts(Of of) const {
-    const int parts = mix_.prompt.is_fixed() ? 1 : kRepresentatives;
-    double sum = 0;
-    for (int i = 0; i < parts; ++i) {
-      const std::int64_t prompt = mix_.prompt.quantile((i + 0.5) / parts);
-      const auto cached = static_cast<double>(cached_tokens(rules_, prompt));
-      sum += of(cached, static_cast<double>(prompt) - cached) / parts;
-    }
-    return sum;
-  }
-  double computed_tokens() const { return computed_; }
-  double prompt_context() const { return keys_ / computed_; }
-
-  const StepSeconds& seconds_;
-  const QueueRules& rules_;
-  const RequestMix& mix_;
-  double context_;
-  double computed_;  ///< tokens of a prompt
-  double keys_;      ///< they attend to, all together
+  const std::vector<RequestTimes>& requests_;
+  std::vector<double> values_;
 };
-
-double rate_at(const SteadyEngine& engine, double batch, double decode_steps) {
-  return batch / (decode_steps * engine.decode_step(batch) + batch * engine.packed_cost(batch).added);
-}
-
-/// Sequences that memory and the scheduler let in, prompts under way counted.
-double sequences_with_memory(const QueueRules& rules, const RequestMix& mix) {
-  const double block_rest = (static_cast<double>(rules.block_tokens) - 1) / 2;  // half of a block is empty
-  const double held = rules.admission == Admission::kRequestFits
-                          ? mix.prompt.mean() + mix.generate.mean() - 1 + block_rest
-                          : std::max(mix.decode_context(), mix.prompt.mean()) + block_rest;
-  const double slots = static_cast<double>(std::min(rules.most_sequences, rules.token_budget));
-  return std::max(std::min(slots, std::floor(rules.kv_tokens / held)), 1.0);
-}
-
-/// Where a rising f crosses zero, between low (f < 0) and high.
-template <class F>
-double crossing(double low, double high, F f) {
-  for (int i = 0; i < 100 && high - low > 1e-12 * high; ++i) {
-    const double middle = (low + high) / 2;
-    (f(middle) < 0 ? low : high) = middle;
-  }
-  return high;
-}
-
-}  // namespace
-
-double pollaczek_khinchine_wait(double rate, double mean_service, double mean_square_service) {
-  check(rate * mean_service < 1, "the queue has a steady state");
-  return rate * mean_square_service / (2 * (1 - rate * mean_service));
-}
-
-double largest_batch(const StepSeconds& seconds, const QueueRules& rules, const RequestMix& mix) {
-  const SteadyEngine engine(seconds, rules, mix);
-  const double room = sequences_with_memory(rules, mix);
-  if (mix.decode_steps() <= 0) return 0;
-  if (!engine.mixes()) return room;
-  // A full step has B tokens of decoding and the rest of prompts, in the proportion G - 1 to P of every request.
-  const double computed = mix.prompt.mean() * (1 - rules.prefix_hit);
-  const double carried = static_cast<double>(rules.token_budget) * mix.decode_steps() / (computed + mix.decode_steps());
-  // A prompt under way has memory too and does not decode: of a full server's sequences that many are prompts.
-  return std::max(std::min(carried, room - std::min(room / std::max(carried, 1.0), 1.0)), 1.0);
-}
-
-double largest_rate(const StepSeconds& seconds, const QueueRules& rules, const RequestMix& mix) {
-  const SteadyEngine engine(seconds, rules, mix);
-  const double batch = largest_batch(seconds, rules, mix);
-  if (batch <= 0) return 1 / engine.packed_cost(0).service;
-  return rate_at(engine, batch, mix.decode_steps());
-}
-
-SteadyState steady_state(const StepSeconds& seconds, const QueueRules& rules, const RequestMix& mix, double rate) {
-  const SteadyEngine engine(seconds, rules, mix);
-  SteadyState out{.rate = rate,
-                  .largest_rate = largest_rate(seconds, rules, mix),
-                  .largest_batch = largest_batch(seconds, rules, mix)};
-  out.utilisation = rate / out.largest_rate;
-  out.stable = rate < out.largest_rate;
-  if (!out.stable) return out;
-  const double steps = mix.decode_steps();
-  if (steps > 0) {
-    // A sequence that decodes is one of 1 + B when requests come at random (who joins sees B others), and never one of
-    // more than fit.
-    const auto seen = [&](double batch) { return std::min(1 + batch, out.largest_batch); };
-    out.batch = crossing(0, out.largest_batch, [&](double batch) {
-      const double added = engine.prompt_cost(seen(batch), rate).added;
-      return batch - rate * (steps * engine.decode_step(seen(batch)) + batch * added);
-    });
-    out.step_s = engine.decode_step(seen(out.batch));
-    out.gap_s = out.batch / (rate * steps);
-  }
-  const PromptCost alone = engine.prompt_cost(out.batch);
-  const PromptCost in_line = engine.prompt_cost(out.batch, rate);
-  const double decode_rest = (1 - std::exp(-out.batch)) * out.step_s / 2;
-  out.prefill_share = std::min(rate * in_line.service, 1.0);
-  out.prefill_s = alone.service;
-  if (engine.takes_several(out.batch)) {
-    const double busy = out.prefill_share;
-    const double spread = alone.service_square / (alone.service * alone.service);
-    out.prefill_s *= in_line.step / alone.step;
-    out.wait_s = busy * spread * in_line.step / 2 + (1 - busy) * decode_rest;
-  } else if (rate * in_line.service < 1) {
-    out.wait_s = pollaczek_khinchine_wait(rate, in_line.service, in_line.service_square) + decode_rest;
-  }
-  if (out.wait_s) out.ttft_s = *out.wait_s + out.prefill_s;
-  out.latency_s = out.ttft_s.value_or(out.prefill_s) + steps * out.gap_s;
-  out.output_tokens_per_s = rate * mix.generate.mean();
-  if (steps > 0) {
-    out.finished_per_step = rate * out.gap_s;
-    out.admitted_tokens_per_step = out.finished_per_step * mix.prompt.mean();
-    out.evicted_tokens_per_step = out.finished_per_step * (mix.prompt.mean() + steps);
-  }
-  return out;
-}
-
-namespace {
-
-double nearest_rank(const std::vector<double>& sorted, double p) {
-  const auto rank = static_cast<std::size_t>(std::ceil(p * static_cast<double>(sorted.size())));
-  return sorted[std::max<std::size_t>(rank, 1) - 1];
-}
-
-Percentiles percentiles_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
-  return {.mean = sum / static_cast<double>(values.size()),
-          .p50 = nearest_rank(values, 0.50),
-          .p95 = nearest_rank(values, 0.95),
-          .p99 = nearest_rank(values, 0.99)};
-}
-
-/// `of` applied to each request that `counts`; nothing if none does.
-template <class Counts, class Of>
-std::optional<Percentiles> over(const std::vector<RequestTimes>& requests, Counts counts, Of of) {
-  std::vector<double> values;
-  values.reserve(requests.size());
-  for (const RequestTimes& r : requests) {
-    if (counts(r)) values.push_back(of(r));
-  }
-  if (values.empty()) return std::nullopt;
-  return percentiles_of(std::move(values));
-}
-
-template <class Of>
-Percentiles over_all(const std::vector<RequestTimes>& requests, Of of) {
-  return over(
-             requests, [](const RequestTimes&) { return true; }, of)
-      .value_or(Percentiles{});
-}
 
 bool queue_is_stable(const std::vector<RequestTimes>& requests) {
   const auto waiting_at = [&](double time) {
@@ -324,7 +75,7 @@ struct PoolTotals {
   GapLog gaps;
 };
 
-PoolTotals totals_of(const std::vector<QueueServer>& servers) {
+PoolTotals totals_of(std::span<const QueueServer> servers) {
   PoolTotals out;
   for (const QueueServer& server : servers) {
     const ServerTotals& t = server.totals();
@@ -336,7 +87,21 @@ PoolTotals totals_of(const std::vector<QueueServer>& servers) {
     out.sum.evictions += t.evictions;
     out.sum.recomputed_tokens += t.recomputed_tokens;
     out.sum.steps += t.steps;
+    out.sum.prompt_tokens += t.prompt_tokens;
+    for (std::size_t i = 0; i < t.found_tokens.size(); ++i) out.sum.found_tokens[i] += t.found_tokens[i];
     out.gaps.add_all(server.gaps());
+  }
+  return out;
+}
+
+/// Of requests that get so many tokens at a time, evenly over their generation: the last chunk is what is left.
+GapLog chunk_gaps(const std::vector<RequestTimes>& requests, std::int64_t interval) {
+  GapLog out;
+  for (const RequestTimes& r : requests) {
+    if (r.generate == 1) continue;
+    const std::int64_t rest = (r.generate - 1) % interval;
+    out.add(r.tpot_s() * static_cast<double>(interval), (r.generate - 1) / interval);
+    if (rest > 0) out.add(r.tpot_s() * static_cast<double>(rest));
   }
   return out;
 }
@@ -352,14 +117,16 @@ QueueFigures figures_of(const std::vector<RequestTimes>& requests, const PoolTot
     decoding_s += r.finished_s - r.first_token_s;
   }
   out.span_s = end - requests.front().arrival_s;
-  out.ttft_s = over_all(requests, [](const RequestTimes& r) { return r.ttft_s(); });
-  out.latency_s = over_all(requests, [](const RequestTimes& r) { return r.latency_s(); });
-  out.wait_s = over_all(requests, [](const RequestTimes& r) { return r.admitted_s - r.arrival_s; });
-  out.tpot_s = over(
-      requests, [](const RequestTimes& r) { return r.generate > 1; }, [](const RequestTimes& r) { return r.tpot_s(); });
+  Sample sample(requests);
+  out.ttft_s = sample.all([](const RequestTimes& r) { return r.ttft_s(); });
+  out.latency_s = sample.all([](const RequestTimes& r) { return r.latency_s(); });
+  out.wait_s = sample.all([](const RequestTimes& r) { return r.admitted_s - r.arrival_s; });
+  out.tpot_s = sample.some([](const RequestTimes& r) { return r.generate > 1; },
+                           [](const RequestTimes& r) { return r.tpot_s(); });
   if (totals.gaps.count() > 0) {
     out.inter_token_s = Percentiles{.mean = totals.gaps.mean(),
                                     .p50 = totals.gaps.quantile(0.50),
+                                    .p90 = totals.gaps.quantile(0.90),
                                     .p95 = totals.gaps.quantile(0.95),
                                     .p99 = totals.gaps.quantile(0.99)};
   }
@@ -373,136 +140,306 @@ QueueFigures figures_of(const std::vector<RequestTimes>& requests, const PoolTot
   out.steps = t.steps;
   out.evictions = t.evictions;
   out.recomputed_tokens = t.recomputed_tokens;
+  for (std::size_t i = 0; i < t.found_tokens.size() && t.prompt_tokens > 0; ++i) {
+    out.found_shares[i] = static_cast<double>(t.found_tokens[i]) / static_cast<double>(t.prompt_tokens);
+  }
   out.stable = queue_is_stable(requests);
   return out;
 }
 
-void require_room(std::span<const ServedRequest> requests, const QueueRules& rules) {
+void require_room(std::span<const ServedRequest> requests, const QueueRules& rules, bool prompts_alone = false) {
   const std::int64_t room = cache_tokens(rules);
   for (const ServedRequest& r : requests) {
-    const std::int64_t needed = r.prompt + r.generate - 1;
+    const std::int64_t needed = prompts_alone ? r.prompt : r.prompt + r.generate - 1;
     if (needed <= room) continue;
     throw UserError(
-        fmt::format("a request of {} prompt and {} generated tokens needs a cache of {} tokens: there is room "
-                    "for {}",
+        fmt::format("a request of {} prompt and {} generated tokens needs a cache of {} tokens: there is room for {}",
                     group_thousands(r.prompt), group_thousands(r.generate), group_thousands(needed),
                     group_thousands(room)),
         "more chips a replica, a smaller format of the cache, or shorter requests");
   }
 }
 
-/// Jobs in the order they arrive, each to the server with the fewest; then all to their ends.
-void run_pool(std::vector<QueueServer>& servers, const std::vector<QueueJob>& jobs, const Stop& stop) {
-  for (const QueueJob& job : jobs) {
-    if (should_stop(stop)) throw Stopped();
-    for (QueueServer& server : servers) server.advance_until(job.arrival_s);
-    std::min_element(servers.begin(), servers.end(), [](const QueueServer& a, const QueueServer& b) {
-      return a.in_system() < b.in_system();
-    })->submit(job);
-  }
-  for (QueueServer& server : servers) server.drain(stop);
-}
-
-std::vector<ServedJob> records_of(const std::vector<QueueServer>& servers, std::size_t count) {
-  std::vector<ServedJob> out(count);
-  for (const QueueServer& server : servers) {
-    for (const ServedJob& served : server.served()) out[served.id] = served;
-  }
+std::vector<QueueServer> servers_of(const DisaggregatedPools& pools) {
+  check(pools.prefill_servers > 0 && pools.decode_servers >= 0, "there are servers");
+  std::vector<QueueServer> out;
+  for (std::int64_t i = 0; i < pools.prefill_servers; ++i) out.emplace_back(pools.prefill.seconds, pools.prefill.rules);
+  for (std::int64_t i = 0; i < pools.decode_servers; ++i) out.emplace_back(pools.decode.seconds, pools.decode.rules);
   return out;
 }
 
-std::vector<QueueServer> pool_of(const ServerKind& kind, std::int64_t servers) {
-  check(servers > 0, "a pool has servers");
-  return std::vector<QueueServer>(static_cast<std::size_t>(servers), QueueServer(kind.seconds, kind.rules));
-}
-
-/// The jobs of the decode pool, in the order their caches arrive.
-std::vector<QueueJob> transferred_jobs(std::span<const ServedRequest> requests, const std::vector<ServedJob>& prefilled,
-                                       const DisaggregatedPools& pools) {
-  std::vector<QueueJob> out;
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (requests[i].generate == 1) continue;
-    const double done = prefilled[i].finished_s;
-    const double moved = pools.transfer_s ? pools.transfer_s(static_cast<double>(requests[i].prompt)) : 0;
-    out.push_back({.id = i,
-                   .arrival_s = done + moved,
-                   .prompt = requests[i].prompt,
-                   .generate = requests[i].generate,
-                   .generated = 1,
-                   .last_token_s = done});
+/// Requests on their way from clients through the front-end to a server, in pools of their own to another, and back,
+/// event by event. Without a number of clients each is sent when it says it arrives; without decode servers those that
+/// take prompts decode too.
+class Simulation {
+ public:
+  Simulation(std::span<const ServedRequest> requests, std::optional<std::int64_t> clients,
+             const DisaggregatedPools& pools)
+      : requests_(requests),
+        clients_(clients),
+        pools_(pools),
+        servers_(servers_of(pools)),
+        prefill_(static_cast<std::size_t>(pools.prefill_servers)),
+        at_server_(servers_.size()),
+        times_(requests.size()) {
+    if (servers_.size() > 1) server_of_.resize(requests.size());
+    if (!apart()) return;
+    moved_s_.resize(requests.size());
+    decode_admitted_s_.resize(requests.size());
   }
-  std::stable_sort(out.begin(), out.end(),
-                   [](const QueueJob& a, const QueueJob& b) { return a.arrival_s < b.arrival_s; });
-  return out;
+
+  DisaggregatedResult run() {
+    for (std::int64_t first = 0; first < clients_.value_or(1); ++first) send_next(0);
+    for (;;) {
+      if (should_stop(pools_.prefill.stop)) throw Stopped();
+      const double next = events_.empty() ? kNever : events_.top().time_s;
+      if (const std::optional<std::size_t> server = furthest_behind(next)) {
+        advance(*server, next);
+      } else if (!events_.empty()) {
+        const Event event = events_.top();
+        events_.pop();
+        handle(event);
+      } else {
+        return result();
+      }
+    }
+  }
+
+ private:
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+  enum class What : std::uint8_t { kPrefilled, kFinished, kSent, kReceived, kMoved };
+  struct Event {
+    double time_s;
+    What what;  ///< at one time an answer makes room for the next request
+    std::size_t id;
+    auto operator<=>(const Event&) const = default;
+  };
+
+  bool apart() const { return prefill_ < servers_.size(); }
+
+  /// Requests in flight that one front-end sees: clients have one before all replicas, as one engine's data ranks do;
+  /// at a rate every replica has its own.
+  std::int64_t in_front_of_one() const {
+    const auto fronts = clients_ ? 1 : static_cast<std::int64_t>(prefill_);
+    return (in_flight_ + fronts - 1) / fronts;
+  }
+
+  void send_next(double now_s) {
+    if (next_ == requests_.size()) return;
+    events_.push({clients_ ? now_s : requests_[next_].arrival_s, What::kSent, next_});
+    ++next_;
+  }
+
+  void handle(const Event& event) {
+    const std::size_t id = event.id;
+    switch (event.what) {
+      case What::kPrefilled: --at_server_[server_of(id)]; break;
+      case What::kFinished:
+        --in_flight_;
+        --at_server_[server_of(id)];
+        if (clients_) send_next(event.time_s);
+        break;
+      case What::kSent: {
+        times_[id].arrival_s = event.time_s;
+        times_[id].generate = requests_[id].generate;
+        ++in_flight_;
+        const double through = pools_.prefill.front_end.seconds(in_front_of_one());
+        in_between_s_ += through;
+        events_.push({event.time_s + through, What::kReceived, id});
+        if (!clients_) send_next(event.time_s);
+        break;
+      }
+      case What::kReceived: {
+        const ServedRequest& r = requests_[id];
+        QueueJob job{.id = id, .arrival_s = event.time_s, .prompt = r.prompt, .generate = apart() ? 1 : r.generate};
+        if (r.blocks != nullptr) job.blocks = *r.blocks;
+        submit(job, routed(job));
+        break;
+      }
+      case What::kMoved:
+        moved_s_[id] = event.time_s;
+        submit({.id = id,
+                .arrival_s = event.time_s,
+                .prompt = requests_[id].prompt,
+                .generate = requests_[id].generate,
+                .generated = 1,
+                .last_token_s = times_[id].first_token_s},
+               fewest(prefill_, servers_.size()));
+        break;
+    }
+  }
+
+  std::size_t server_of(std::size_t id) const { return server_of_.empty() ? 0 : server_of_[id]; }
+
+  void submit(const QueueJob& job, std::size_t server) {
+    ++at_server_[server];
+    if (!server_of_.empty()) server_of_[job.id] = static_cast<std::uint32_t>(server);
+    servers_[server].submit(job);
+  }
+
+  std::size_t fewest(std::size_t first, std::size_t last) const {
+    const auto begin = at_server_.begin();
+    const auto at =
+        std::min_element(begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(last));
+    return static_cast<std::size_t>(at - begin);
+  }
+
+  std::size_t routed(const QueueJob& job) {
+    switch (pools_.routing) {
+      case RequestRouting::kRandom: return static_cast<std::size_t>(chance_.uniform() * static_cast<double>(prefill_));
+      case RequestRouting::kRoundRobin: return turn_++ % prefill_;
+      case RequestRouting::kPrefixAware: return by_prefix(job);
+      case RequestRouting::kLeastLoaded: break;
+    }
+    return fewest(0, prefill_);
+  }
+
+  /// Thresholds of sgl-router: --cache-threshold, --balance-abs-threshold, --balance-rel-threshold.
+  std::size_t by_prefix(const QueueJob& job) const {
+    constexpr double kShare = 0.5, kMoreThan = 32, kTimesMore = 1.1;
+    const std::size_t idlest = fewest(0, prefill_);
+    const auto least = static_cast<double>(at_server_[idlest]);
+    const auto most = static_cast<double>(
+        *std::max_element(at_server_.begin(), at_server_.begin() + static_cast<std::ptrdiff_t>(prefill_)));
+    if (most - least > kMoreThan && most > kTimesMore * least) return idlest;
+    std::size_t best = idlest;
+    std::int64_t kept = servers_[idlest].kept_tokens(job.blocks, job.prompt);
+    for (std::size_t i = 0; i < prefill_; ++i) {
+      const std::int64_t here = servers_[i].kept_tokens(job.blocks, job.prompt);
+      if (here > kept) {
+        best = i;
+        kept = here;
+      }
+    }
+    return static_cast<double>(kept) > kShare * static_cast<double>(job.prompt) ? best : idlest;
+  }
+
+  /// The busy server with the earliest clock, if that is before `next_s`.
+  std::optional<std::size_t> furthest_behind(double next_s) const {
+    std::optional<std::size_t> out;
+    for (std::size_t i = 0; i < servers_.size(); ++i) {
+      if (servers_[i].in_system() == 0 || servers_[i].clock_s() >= next_s) continue;
+      if (!out || servers_[i].clock_s() < servers_[*out].clock_s()) out = i;
+    }
+    return out;
+  }
+
+  /// What ends at one server sends another something: the next request of a client, or a cache.
+  bool feeds(std::size_t from, std::size_t to) const {
+    return clients_.has_value() || (apart() && from < prefill_ && to >= prefill_);
+  }
+
+  /// No further than to where another may finish something that comes here.
+  void advance(std::size_t at, double until_s) {
+    for (std::size_t i = 0; i < servers_.size(); ++i) {
+      if (i != at && feeds(i, at) && servers_[i].in_system() > 0) until_s = std::min(until_s, servers_[i].clock_s());
+    }
+    QueueServer& server = servers_[at];
+    server.step(until_s);
+    for (const ServedJob& served : server.take_served()) {
+      RequestTimes& times = times_[served.id];
+      const ServedRequest& request = requests_[served.id];
+      if (at < prefill_) {
+        times.admitted_s = served.admitted_s;
+        times.first_token_s = served.first_token_s;
+      } else {
+        decode_admitted_s_[served.id] = served.admitted_s;
+      }
+      if (at >= prefill_ || !apart() || request.generate == 1) {
+        times.finished_s = served.finished_s;
+        events_.push({served.finished_s, What::kFinished, served.id});
+        continue;
+      }
+      const double moves = pools_.transfer_s ? pools_.transfer_s(static_cast<double>(request.prompt)) : 0;
+      in_between_s_ += moves;
+      events_.push({served.finished_s, What::kPrefilled, served.id});
+      events_.push({served.finished_s + moves, What::kMoved, served.id});
+    }
+  }
+
+  DisaggregatedResult result() {
+    DisaggregatedResult out;
+    const std::span<const QueueServer> all(servers_);
+    PoolTotals totals = totals_of(all);
+    const bool two = apart();
+    const PoolTotals prefill = two ? totals_of(all.first(prefill_)) : PoolTotals{};
+    const PoolTotals decode = two ? totals_of(all.subspan(prefill_)) : PoolTotals{};
+    servers_.clear();
+    servers_.shrink_to_fit();
+    totals.sum.in_system_s += in_between_s_;
+    const std::int64_t interval = pools_.prefill.front_end.stream_interval;
+    if (interval > 1) totals.gaps = chunk_gaps(times_, interval);
+    const std::int64_t decoders = pools_.decode_servers;
+    if (two) pool_figures(prefill, decode, out);
+    out.both.figures = figures_of(times_, totals, pools_.prefill_servers + decoders);
+    out.both.requests = std::move(times_);
+    for (QueueFigures* figures : {&out.both.figures, &out.prefill, &out.decode}) {
+      if (clients_) figures->stable = true;  // nobody sends more than is answered
+    }
+    return out;
+  }
+
+  /// Of each pool alone.
+  void pool_figures(const PoolTotals& prefill, const PoolTotals& decode, DisaggregatedResult& out) const {
+    std::vector<RequestTimes> first;
+    std::vector<RequestTimes> rest;
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      const RequestTimes& r = times_[i];
+      first.push_back({r.arrival_s, r.admitted_s, r.first_token_s, r.first_token_s, 1});
+      if (r.generate > 1)
+        rest.push_back({moved_s_[i], decode_admitted_s_[i], r.first_token_s, r.finished_s, r.generate});
+    }
+    std::stable_sort(rest.begin(), rest.end(),
+                     [](const RequestTimes& a, const RequestTimes& b) { return a.arrival_s < b.arrival_s; });
+    out.prefill = figures_of(first, prefill, pools_.prefill_servers);
+    if (!rest.empty()) out.decode = figures_of(rest, decode, pools_.decode_servers);
+  }
+
+  std::span<const ServedRequest> requests_;
+  std::optional<std::int64_t> clients_;
+  const DisaggregatedPools& pools_;
+  std::vector<QueueServer> servers_;      ///< those that take prompts first
+  std::size_t prefill_;                   ///< so many
+  std::vector<std::int64_t> at_server_;   ///< requests, by what their clients know: a server's clock may be ahead
+  std::vector<std::uint32_t> server_of_;  ///< of several
+  std::vector<RequestTimes> times_;
+  std::vector<double> moved_s_, decode_admitted_s_;  ///< of pools
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  RandomStream chance_{1};
+  std::size_t turn_ = 0;
+  std::size_t next_ = 0;
+  std::int64_t in_flight_ = 0;
+  double in_between_s_ = 0;  ///< requests in the front-end or on their way, times seconds
+};
+
+QueueResult simulate(std::span<const ServedRequest> requests, std::optional<std::int64_t> clients,
+                     const ServerKind& server, std::int64_t servers, RequestRouting routing) {
+  check(!requests.empty() && servers > 0 && clients.value_or(1) > 0,
+        "there are requests, and who sends and takes them");
+  require_room(requests, server.rules);
+  const DisaggregatedPools pools{
+      .prefill = server, .prefill_servers = servers, .decode_servers = 0, .routing = routing};
+  return Simulation(requests, clients, pools).run().both;
 }
 
 }  // namespace
 
-QueueResult simulate_queue(std::span<const ServedRequest> requests, const ServerKind& server) {
-  check(!requests.empty(), "there are requests");
-  require_room(requests, server.rules);
-  std::vector<QueueJob> jobs;
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    jobs.push_back(
-        {.id = i, .arrival_s = requests[i].arrival_s, .prompt = requests[i].prompt, .generate = requests[i].generate});
-  }
-  std::vector<QueueServer> servers = pool_of(server, 1);
-  run_pool(servers, jobs, server.stop);
-  const std::vector<ServedJob> served = records_of(servers, jobs.size());
-  QueueResult out;
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    out.requests.push_back({requests[i].arrival_s, served[i].admitted_s, served[i].first_token_s, served[i].finished_s,
-                            requests[i].generate});
-  }
-  out.figures = figures_of(out.requests, totals_of(servers), 1);
-  return out;
+QueueResult simulate_queue(std::span<const ServedRequest> requests, const ServerKind& server, std::int64_t servers,
+                           RequestRouting routing) {
+  return simulate(requests, std::nullopt, server, servers, routing);
 }
 
-DisaggregatedResult simulate_disaggregated(std::span<const ServedRequest> requests, const DisaggregatedPools& pools) {
-  check(!requests.empty(), "there are requests");
-  require_room(requests, pools.decode.rules);
-  std::vector<QueueJob> prompts;
-  std::vector<ServedRequest> prompts_alone(requests.begin(), requests.end());
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    prompts_alone[i].generate = 1;
-    prompts.push_back({.id = i, .arrival_s = requests[i].arrival_s, .prompt = requests[i].prompt});
-  }
-  require_room(prompts_alone, pools.prefill.rules);
-  std::vector<QueueServer> prefill = pool_of(pools.prefill, pools.prefill_servers);
-  run_pool(prefill, prompts, pools.prefill.stop);
-  const std::vector<ServedJob> prefilled = records_of(prefill, requests.size());
-  const std::vector<QueueJob> moved = transferred_jobs(requests, prefilled, pools);
-  std::vector<QueueServer> decode = pool_of(pools.decode, pools.decode_servers);
-  run_pool(decode, moved, pools.decode.stop);
-  const std::vector<ServedJob> decoded = records_of(decode, requests.size());
+QueueResult simulate_clients(std::span<const ServedRequest> requests, std::int64_t clients, const ServerKind& server,
+                             std::int64_t servers, RequestRouting routing) {
+  return simulate(requests, clients, server, servers, routing);
+}
 
-  DisaggregatedResult out;
-  std::vector<RequestTimes> first;
-  std::vector<RequestTimes> rest;
-  double in_transfer_s = 0;
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    const ServedJob& p = prefilled[i];
-    first.push_back({requests[i].arrival_s, p.admitted_s, p.first_token_s, p.finished_s, 1});
-    const double finished = requests[i].generate > 1 ? decoded[i].finished_s : p.finished_s;
-    out.both.requests.push_back({requests[i].arrival_s, p.admitted_s, p.first_token_s, finished, requests[i].generate});
-  }
-  for (const QueueJob& job : moved) {
-    const ServedJob& d = decoded[job.id];
-    rest.push_back({job.arrival_s, d.admitted_s, job.last_token_s, d.finished_s, job.generate});
-    in_transfer_s += job.arrival_s - job.last_token_s;
-  }
-  const PoolTotals prefill_totals = totals_of(prefill);
-  const PoolTotals decode_totals = totals_of(decode);
-  PoolTotals all = decode_totals;
-  all.sum.busy_s += prefill_totals.sum.busy_s;
-  all.sum.in_system_s += prefill_totals.sum.in_system_s + in_transfer_s;
-  all.sum.steps += prefill_totals.sum.steps;
-  all.sum.evictions += prefill_totals.sum.evictions;
-  all.sum.recomputed_tokens += prefill_totals.sum.recomputed_tokens;
-  out.both.figures = figures_of(out.both.requests, all, pools.prefill_servers + pools.decode_servers);
-  out.prefill = figures_of(first, prefill_totals, pools.prefill_servers);
-  if (!rest.empty()) out.decode = figures_of(rest, decode_totals, pools.decode_servers);
-  return out;
+DisaggregatedResult simulate_disaggregated(std::span<const ServedRequest> requests, const DisaggregatedPools& pools,
+                                           std::optional<std::int64_t> clients) {
+  check(!requests.empty() && pools.decode_servers > 0, "there are requests, and servers that decode");
+  require_room(requests, pools.decode.rules);
+  require_room(requests, pools.prefill.rules, true);
+  return Simulation(requests, clients, pools).run();
 }
 
 }  // namespace scalecalc

@@ -2,9 +2,11 @@
 // see of it. Then the same in closed form.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "serve/queue_server.h"
@@ -16,6 +18,7 @@ namespace scalecalc {
 struct Percentiles {
   double mean = 0;
   double p50 = 0;
+  double p90 = 0;
   double p95 = 0;
   double p99 = 0;
 };
@@ -40,18 +43,21 @@ struct QueueFigures {
   double span_s = 0;  ///< from the first arrival to the last token
   Percentiles ttft_s;
   std::optional<Percentiles> tpot_s;         ///< nothing if every generation is one token
-  std::optional<Percentiles> inter_token_s;  ///< over all gaps between tokens of all requests
+  std::optional<Percentiles> inter_token_s;  ///< over all gaps between what clients get, of all requests
   Percentiles latency_s;
   Percentiles wait_s;  ///< from arrival to the step that takes the request up
   double requests_per_s = 0;
   double output_tokens_per_s = 0;
   double mean_batch = 0;      ///< sequences in a decode step, over steps that decode
   double mean_decoding = 0;   ///< sequences between their first and last token, over time and all servers
-  double mean_in_system = 0;  ///< requests, over time and all servers
+  double mean_in_system = 0;  ///< requests between sent and finished, over time and all servers
   double utilisation = 0;     ///< share of the span a server is in a step
   std::int64_t steps = 0;
   std::int64_t evictions = 0;
   std::int64_t recomputed_tokens = 0;
+  /// Of the prompts' tokens, those that needed no prefill: found in the chips' memory, the host's, on disk.
+  std::array<double, PrefixCache::kPlaces> found_shares{};
+  double found_share() const { return found_shares[0] + found_shares[1] + found_shares[2]; }
   /// The queue did not grow: of the requests that came in the second half of the sample, fewer than 5 % (and fewer than
   /// 10) more waited at its end than at its start.
   bool stable = true;
@@ -62,26 +68,55 @@ struct QueueResult {
   std::vector<RequestTimes> requests;  ///< in the order they arrived
 };
 
+/// Which server a request goes to.
+enum class RequestRouting : std::uint8_t {
+  kRandom,       ///< any, as by a hash of the client: each sees its share of the rate
+  kRoundRobin,   ///< one after the other
+  kLeastLoaded,  ///< the one with the fewest requests
+  /// The one that has most of its prompt, if that is more than half; else the one with the fewest requests, and always
+  /// where some have many more than others (SGLang's router, cache_aware).
+  kPrefixAware,
+};
+inline constexpr std::array<std::string_view, 4> kRoutingNames{"random", "round-robin", "least-loaded", "prefix-aware"};
+
+/// What lies between clients and the engine. One loop takes requests and sends the tokens of all that are in flight, so
+/// a request waits the longer for it the more there are.
+struct FrontEnd {
+  double request_s = 0;
+  double per_client_s = 0;           ///< for each request in flight, itself counted
+  std::int64_t stream_interval = 1;  ///< tokens that clients get together; the first comes alone
+
+  double seconds(std::int64_t in_flight) const { return request_s + per_client_s * static_cast<double>(in_flight); }
+};
+
 /// A server's engine and its scheduler.
 struct ServerKind {
   StepSeconds seconds;
   QueueRules rules;
   Stop stop{};  ///< a simulation throws Stopped when asked to end
+  FrontEnd front_end{};
 };
 
 /// UserError if a request does not fit the cache alone, with the room there is.
-QueueResult simulate_queue(std::span<const ServedRequest> requests, const ServerKind& server);
+QueueResult simulate_queue(std::span<const ServedRequest> requests, const ServerKind& server, std::int64_t servers = 1,
+                           RequestRouting routing = RequestRouting::kLeastLoaded);
+
+/// The same without arrivals: each of `clients` sends its next request as soon as it has the answer to its last, the
+/// first ones all at once, until none is left.
+QueueResult simulate_clients(std::span<const ServedRequest> requests, std::int64_t clients, const ServerKind& server,
+                             std::int64_t servers = 1, RequestRouting routing = RequestRouting::kLeastLoaded);
 
 /// Prefill and decode on servers of their own (DistServe, arXiv:2401.09670; Splitwise, arXiv:2311.18677). A request
-/// goes to the prefill server with the fewest requests, its cache then to the decode server with the fewest. The first
-/// token comes from the prefill server; the transfer counts in the first gap. Transfers do not queue, and a cache
-/// leaves its prefill server when the prompt is done.
+/// goes to a prefill server, its cache then to the decode server with the fewest. The first token comes from the
+/// prefill server; the transfer counts in the first gap. Transfers do not queue, and a cache leaves its prefill server
+/// when the prompt is done. The front-end is that of the prefill servers.
 struct DisaggregatedPools {
   ServerKind prefill;
   ServerKind decode;
   std::int64_t prefill_servers = 1;
   std::int64_t decode_servers = 1;
   std::function<double(double tokens)> transfer_s;  ///< seconds for the cache of so many tokens
+  RequestRouting routing = RequestRouting::kLeastLoaded;          ///< to the prefill servers
 };
 
 struct DisaggregatedResult {
@@ -90,7 +125,9 @@ struct DisaggregatedResult {
   QueueFigures decode;   ///< of the decode pool alone: arrival is the end of the transfer
 };
 
-DisaggregatedResult simulate_disaggregated(std::span<const ServedRequest> requests, const DisaggregatedPools& pools);
+/// With `clients` they send the requests, as above.
+DisaggregatedResult simulate_disaggregated(std::span<const ServedRequest> requests, const DisaggregatedPools& pools,
+                                           std::optional<std::int64_t> clients = std::nullopt);
 
 // Continuous batching in its steady state, in closed form.
 //

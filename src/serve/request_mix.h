@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "model/lengths.h"
+#include "serve/prefix_cache.h"
 
 namespace scalecalc {
 
@@ -43,31 +45,54 @@ class RandomStream {
 
 struct ServedRequest {
   double arrival_s = 0;
-  std::int64_t prompt = 1;    ///< tokens
-  std::int64_t generate = 1;  ///< tokens, the first included
+  std::int64_t prompt = 1;               ///< tokens
+  std::int64_t generate = 1;             ///< tokens, the first included
+  const PromptBlocks* blocks = nullptr;  ///< what its prompt shares with others; of the mix it comes from
+};
+
+/// The blocks of a trace's prompts.
+struct TraceBlocks {
+  std::vector<std::uint64_t> ids;
+  std::vector<PromptBlocks> prompts;  ///< in `ids`
 };
 
 /// Lengths of prompt and generation: independent of each other, or together as in a trace.
 struct RequestMix {
   Lengths prompt = Lengths::fixed(1);
   Lengths generate = Lengths::fixed(1);
-  std::vector<ServedRequest> rows;  ///< of a trace; empty if the two are independent
-  bool has_arrivals = false;        ///< the rows say when they arrive
+  std::vector<ServedRequest> rows;              ///< of a trace; empty if the two are independent
+  bool has_arrivals = false;                    ///< the rows say when they arrive
+  std::shared_ptr<const TraceBlocks> blocks{};  ///< of the rows, if they say what they share
+  std::vector<std::string> notes{};             ///< what was assumed while the rows were read
+  double length_ratio = 1;  ///< asked for: the shortest length over the longest, of prompts and of generations
 
+  /// It has arrivals, all at one moment: a burst has no rate.
+  bool is_burst() const { return has_arrivals && rows.back().arrival_s <= rows.front().arrival_s; }
   bool is_fixed() const { return prompt.is_fixed() && generate.is_fixed(); }
   /// Decode steps of a request: its first token comes from the prefill.
   double decode_steps() const { return generate.mean() - 1; }
   /// Keys a decode token attends to, itself included, on average over all decode tokens; 0 if there are none.
   double decode_context() const;
+  /// Share of all prompts' tokens that a cache which forgets nothing would find.
+  double most_found() const;
   /// Most tokens in the cache that a request may come to.
   std::int64_t largest_cached() const;
 };
 
-/// A trace: CSV with a header line, or one JSON object a line (".jsonl"), with the columns prompt and generate in
-/// tokens and, if wanted, arrival in seconds since any moment, not falling. UserError with file:line:column otherwise.
+/// A trace, by its header or keys: CSV with the columns prompt, generate and, if wanted, arrival in seconds since any
+/// moment, not falling, or one JSON object a line (".jsonl") with these keys; Azure's and BurstGPT's CSV; Mooncake's JSON
+/// lines, with what prompts share; ShareGPT's JSON, in characters; detailed results of vLLM's and SGLang's benchmarks.
+/// UserError with file:line:column otherwise.
 RequestMix read_trace(std::string_view text, const std::string& file);
 
-/// `count` requests that arrive at random, `rate` a second (Poisson); rows of a trace are drawn with replacement.
+/// Every whole number from `ratio` times the longest to it, equally likely: vllm bench serve --random-range-ratio, as
+/// InferenceMAX uses it. The lengths are fixed, 0 < ratio <= 1.
+Lengths shortened(const Lengths& fixed, double ratio);
+
+/// `count` requests without arrivals; rows of a trace are drawn with replacement.
+std::vector<ServedRequest> drawn_requests(const RequestMix& mix, std::int64_t count, std::uint64_t seed);
+
+/// The same, arriving at random, `rate` a second (Poisson).
 std::vector<ServedRequest> poisson_requests(const RequestMix& mix, double rate, std::int64_t count, std::uint64_t seed);
 
 /// The first `count` rows of a trace with arrivals, counted from the first; `rate`, if given, stretches the times so

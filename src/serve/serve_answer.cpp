@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <span>
 
+#include "plan/stack_supports.h"
 #include "serve/serve_question.h"
 #include "serve/serve_search.h"
 
@@ -27,8 +29,8 @@ std::string where(const ServeAnswer& answer, const ServePoint& p) {
                      p.batch);
 }
 
-/// Which limits nothing meets, alone or together, and what comes nearest.
-void find_limits(ServeAnswer& answer) {
+/// Which limits none of the points meets, alone or together, and what comes nearest.
+std::vector<BindingLimit> missed_limits(const ServeAnswer& answer, std::span<const ServePoint> points) {
   const ServeQuestion& q = answer.question;
   struct Limit {
     const char* name;
@@ -38,31 +40,30 @@ void find_limits(ServeAnswer& answer) {
   const std::array<Limit, 3> limits{{{"ttft", q.slo_ttft, &ServePoint::ttft_s},
                                      {"tpot", q.slo_tpot, &ServePoint::tpot_s},
                                      {"request", q.slo_request, &ServePoint::request_s}}};
-  const auto nearest = [&](const Limit& limit) -> const ServePoint& {
-    return *std::min_element(answer.points.begin(), answer.points.end(), [&](const ServePoint& a, const ServePoint& b) {
-      return a.*limit.figure < b.*limit.figure;
-    });
+  std::vector<BindingLimit> out;
+  const auto add_if_missed = [&](const Limit& limit, const ServePoint& p) {
+    if (limit.asked && p.*limit.figure > *limit.asked) {
+      out.push_back({limit.name, *limit.asked, p.*limit.figure, where(answer, p)});
+    }
   };
   for (const Limit& limit : limits) {
-    if (!limit.asked || nearest(limit).*limit.figure <= *limit.asked) continue;
-    const ServePoint& p = nearest(limit);
-    answer.limits.push_back({limit.name, *limit.asked, p.*limit.figure, where(answer, p)});
+    add_if_missed(limit, *std::min_element(points.begin(), points.end(), [&](const ServePoint& a, const ServePoint& b) {
+                    return a.*limit.figure < b.*limit.figure;
+                  }));
   }
-  if (!answer.limits.empty()) return;
+  if (!out.empty()) return out;
   // Each can be met alone: name the one that the points meeting the others miss by least.
   const auto excess = [&](const ServePoint& p) {
-    double out = 0;
+    double most = 0;
     for (const Limit& limit : limits) {
-      if (limit.asked) out = std::max(out, p.*limit.figure / *limit.asked);
+      if (limit.asked) most = std::max(most, p.*limit.figure / *limit.asked);
     }
-    return out;
+    return most;
   };
-  const auto best = std::min_element(answer.points.begin(), answer.points.end(),
-                                     [&](const ServePoint& a, const ServePoint& b) { return excess(a) < excess(b); });
-  for (const Limit& limit : limits) {
-    if (!limit.asked || (*best).*limit.figure <= *limit.asked) continue;
-    answer.limits.push_back({limit.name, *limit.asked, (*best).*limit.figure, where(answer, *best)});
-  }
+  const ServePoint& best = *std::min_element(
+      points.begin(), points.end(), [&](const ServePoint& a, const ServePoint& b) { return excess(a) < excess(b); });
+  for (const Limit& limit : limits) add_if_missed(limit, best);
+  return out;
 }
 
 class Answerer {
@@ -80,8 +81,9 @@ class Answerer {
     if (!out_.best && q_.suggest && !should_stop(stop_) && (nothing || !out_.limits.empty())) suggest();
     const auto& load = out_.systems.front().serving.expert_load;
     if (out_.best && load) {
-      out_.assumptions.push_back({expert_load_text(*load, q_.expert_load, out_.best->layout.ep), "--expert-load",
-                                  "docs/model.md [EXPERT-LOAD]", false});
+      out_.assumptions.push_back(
+          {expert_load_text(*load, q_.expert_load, out_.best->layout.ep, q_.redundant_experts.value_or(0)),
+           "--expert-load", "docs/model.md [EXPERT-LOAD]", false});
     }
     thin();
     out_.elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -92,38 +94,82 @@ class Answerer {
   void search() {
     std::optional<ModelSpec> draft;
     if (q_.speculation) draft = draft_model(*q_.speculation, *out_.model, catalog_);
+    out_.outcomes.resize(out_.systems.size());
     for (std::size_t s = 0; s < out_.systems.size(); ++s) {
       if (out_.prefill_system == s) continue;
       ServeSearch search(out_, s, draft ? &*draft : nullptr, stop_);
       std::vector<ServePoint> points = search.run();
+      SystemOutcome& outcome = out_.outcomes[s];
+      outcome.best = best_of(points);
+      if (!outcome.best && !points.empty()) outcome.limits = missed_limits(out_, points);
+      if (points.empty() && search.shortage()) outcome.limits = {*search.shortage()};
       std::move(points.begin(), points.end(), std::back_inserter(out_.points));
       out_.layouts += search.layouts();
       out_.evaluated += search.evaluated();
       if (search.shortage() && points.empty()) shortages_.push_back(*search.shortage());
+      for (const SupportFact* fact : search.refusals()) {
+        if (points.empty()) refusals_.push_back(fact_text(*out_.systems[s].serving.launcher, *fact));
+      }
     }
   }
 
-  void choose() {
-    const bool priced = std::any_of(out_.points.begin(), out_.points.end(),
-                                    [](const ServePoint& p) { return p.usd_per_million_output.has_value(); });
-    const bool unknown = q_.objective == ServeObjective::kCost && !priced && !out_.points.empty();
-    const ServeObjective objective = unknown ? ServeObjective::kThroughput : q_.objective;
-    for (const ServePoint& p : out_.points) {
-      if (p.meets_limits && (!out_.best || score(p, objective) < score(*out_.best, objective))) out_.best = p;
+  bool cost_unknown(std::span<const ServePoint> points) const {
+    return q_.objective == ServeObjective::kCost && !points.empty() &&
+           std::none_of(points.begin(), points.end(),
+                        [](const ServePoint& p) { return p.usd_per_million_output.has_value(); });
+  }
+
+  std::optional<ServePoint> best_of(std::span<const ServePoint> points) const {
+    const ServeObjective objective = cost_unknown(points) ? ServeObjective::kThroughput : q_.objective;
+    const ServePoint* best = nullptr;
+    for (const ServePoint& p : points) {
+      if (p.meets_limits && (best == nullptr || score(p, objective) < score(*best, objective))) best = &p;
     }
-    if (unknown) {
+    return best == nullptr ? std::nullopt : std::optional(*best);
+  }
+
+  void choose() {
+    out_.best = best_of(out_.points);
+    if (cost_unknown(out_.points)) {
       out_.notes.emplace_back(
           "without a price the best is the one with most tokens a chip, whatever a chip costs; --price gives one");
     }
   }
 
   void explain_failure() {
-    if (!out_.points.empty()) return find_limits(out_);
+    if (!out_.points.empty()) {
+      out_.limits = missed_limits(out_, out_.points);
+      return;
+    }
     out_.limits = shortages_;
     if (!shortages_.empty()) return;
     const std::int64_t chips = out_.systems.front().chip_counts.empty() ? 1 : out_.systems.front().chip_counts.front();
-    out_.notes = serve_obstacles(*out_.model, chips, q_.fix);
-    if (!q_.batches.empty()) out_.notes.push_back("no layout holds the batch asked for in its memory");
+    const std::int64_t copies = q_.redundant_experts.value_or(0);
+    if (q_.disaggregate != Disaggregation::kOn) {
+      out_.notes = serve_obstacles(*out_.model, chips, q_.fix, copies);
+    } else {
+      pool_obstacles("prefill", q_.prefill_fix, chips);
+      pool_obstacles("decode", q_.decode_fix, chips);
+    }
+    out_.notes.insert(out_.notes.end(), refusals_.begin(), refusals_.end());
+    if (!q_.batches.empty() && refusals_.empty()) {
+      out_.notes.push_back("no layout holds the batch asked for in its memory");
+    }
+  }
+
+  /// Of one pool: its pins, and the chips that its replicas take.
+  void pool_obstacles(const char* pool, const ServePins& own, std::int64_t chips) {
+    ServePins fix = own.or_else(q_.fix);
+    std::int64_t taken = 1;
+    for (const auto& pin : {fix.tp, fix.pp, fix.cp, fix.attention_dp, fix.dp}) taken *= pin.value_or(1);
+    fix.dp.reset();
+    for (const std::string& reason : serve_obstacles(*out_.model, taken, fix, q_.redundant_experts.value_or(0))) {
+      out_.notes.push_back(fmt::format("{} pool: {}", pool, reason));
+    }
+    if (taken >= chips && !out_.prefill_system) {
+      out_.notes.push_back(
+          fmt::format("{} pool: its pins take {} of {} chips, which leaves none for the other", pool, taken, chips));
+    }
   }
 
   /// Changes tried one after the other, each by the same search; what was seen to meet the limits is named.
@@ -138,7 +184,7 @@ class Answerer {
   bool meets(ServeQuestion changed) const {
     if (should_stop(stop_)) return false;
     changed.suggest = false;
-    changed.fix.dp.reset();
+    for (ServePins* pins : {&changed.fix, &changed.prefill_fix, &changed.decode_fix}) pins->dp.reset();
     try {
       return Answerer(changed, catalog_, stop_).run().best.has_value();
     } catch (const UserError&) {
@@ -212,6 +258,7 @@ class Answerer {
   const Catalog& catalog_;
   const Stop& stop_;
   ServeAnswer out_;
+  std::vector<std::string> refusals_;
   std::vector<BindingLimit> shortages_;
 };
 

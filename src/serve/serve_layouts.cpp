@@ -7,6 +7,7 @@
 
 #include "base/divisors.h"
 #include "model/sharding.h"
+#include "plan/stack_supports.h"
 #include "serve/serving_system.h"
 
 namespace scalecalc {
@@ -46,12 +47,21 @@ const std::array<ServeDimension, kServeDimensions> kServeDimensionTable{{
     {"scheme", &ServePins::scheme, [](const ServeLayout& l) { return static_cast<std::int64_t>(l.scheme); }},
 }};
 
+ServePins ServePins::or_else(const ServePins& other) const {
+  ServePins out = *this;
+  for (const ServeDimension& d : kServeDimensionTable) {
+    if (!(out.*d.pin)) out.*d.pin = other.*d.pin;
+  }
+  return out;
+}
+
 namespace {
 
 class ServeEnumerator {
  public:
-  ServeEnumerator(const ModelSpec& model, const HardwareSpec& hw, const ServePins& fix, const ServePins& max)
-      : model_(model), hw_(hw), fix_(fix), max_(max) {}
+  ServeEnumerator(const ModelSpec& model, const HardwareSpec& hw, const ServePins& fix, const ServePins& max,
+                  std::int64_t copies)
+      : model_(model), hw_(hw), fix_(fix), max_(max), copies_(copies) {}
 
   std::vector<ServeLayout> run(std::int64_t chips) {
     for (const std::int64_t tp : divisors(chips)) {
@@ -93,7 +103,7 @@ class ServeEnumerator {
       layout.ep = layout.group() / etp;
       const bool usual = etp == 1 || etp == layout.group() || etp == layout.tp;
       if (!usual && !fix_.ep && !fix_.etp) continue;
-      if (model_.moe->experts % layout.ep != 0 || model_.moe->d_ff % etp != 0) continue;
+      if ((model_.moe->experts + copies_) % layout.ep != 0 || model_.moe->d_ff % etp != 0) continue;
       add(layout);
     }
   }
@@ -129,17 +139,34 @@ class ServeEnumerator {
   const HardwareSpec& hw_;
   const ServePins& fix_;
   const ServePins& max_;
+  std::int64_t copies_;
   std::vector<ServeLayout> out_;
 };
 
 }  // namespace
 
 std::vector<ServeLayout> serve_layouts(const ModelSpec& model, const HardwareSpec& hw, std::int64_t chips,
-                                       const ServePins& fix, const ServePins& max) {
-  return ServeEnumerator(model, hw, fix, max).run(chips);
+                                       const ServePins& fix, const ServePins& max, std::int64_t copies) {
+  return ServeEnumerator(model, hw, fix, max, copies).run(chips);
 }
 
-std::vector<std::string> serve_obstacles(const ModelSpec& model, std::int64_t chips, const ServePins& fix) {
+const SupportFact* refused_layout(const ServingSystem& system, const ServeLayout& layout, bool speculative) {
+  if (!system.launcher) return nullptr;
+  static const Workload kNoTraining{};
+  Layout asked;
+  asked.dp = layout.dp;
+  asked.tp = layout.tp;
+  asked.cp = layout.cp;
+  asked.pp = layout.pp;
+  asked.ep = layout.ep;
+  asked.etp = layout.etp;
+  const auto at =
+      system.launcher->refusal({asked, *system.model, kNoTraining, *system.hw, layout.attention_dp, speculative});
+  return at ? &system.launcher->facts[*at] : nullptr;
+}
+
+std::vector<std::string> serve_obstacles(const ModelSpec& model, std::int64_t chips, const ServePins& fix,
+                                         std::int64_t copies) {
   std::vector<std::string> out;
   const std::int64_t tp = fix.tp.value_or(1);
   for (std::string& reason : undivided_heads(model, tp)) out.push_back(std::move(reason));
@@ -151,8 +178,9 @@ std::vector<std::string> serve_obstacles(const ModelSpec& model, std::int64_t ch
   if (fix.attention_dp.value_or(1) > 1 && !model.moe) {
     out.push_back("attention_dp shares experts, of which the model has none: use dp");
   }
-  if (model.moe && fix.ep && model.moe->experts % *fix.ep != 0) {
-    out.push_back(fmt::format("ep {} does not divide the {} experts", *fix.ep, model.moe->experts));
+  if (model.moe && fix.ep && (model.moe->experts + copies) % *fix.ep != 0) {
+    out.push_back(fmt::format("ep {} does not divide the {} experts{}", *fix.ep, model.moe->experts,
+                              copies > 0 ? fmt::format(" and {} copies", copies) : ""));
   }
   if (fix.pp.value_or(1) > model.layers())
     out.push_back(fmt::format("pp {} is more than the {} layers", *fix.pp, model.layers()));

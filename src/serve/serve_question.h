@@ -15,6 +15,7 @@
 #include "network/placement.h"
 #include "network/slice.h"
 #include "run/power.h"
+#include "serve/engine_flags.h"
 #include "serve/serve_work.h"
 #include "serve/serving_cost.h"
 #include "serve/serving_system.h"
@@ -40,6 +41,8 @@ inline constexpr std::array<std::string_view, 2> kServeRegimeNames{"continuous",
 struct ServePins {
   std::optional<std::int64_t> tp, tp_x, pp, ep, etp, attention_dp, cp, dp, scheme;
   bool any() const { return tp || tp_x || pp || ep || etp || attention_dp || cp || dp || scheme; }
+  /// These, and those of `other` where these say nothing.
+  ServePins or_else(const ServePins& other) const;
 };
 
 /// One pin by name.
@@ -70,24 +73,29 @@ struct ServeQuestion {
   std::optional<QuantizationSpec> weights;
   std::optional<WeightFormat> kv;
   std::optional<DType> compute;
-  ServePins fix, max;
+  ServePins fix, max;                  ///< of both pools where there are two
+  ServePins prefill_fix, prefill_max;  ///< of the pool for prompts, before those of both; dp: its replicas
+  ServePins decode_fix, decode_max;
   std::optional<double> slo_ttft, slo_tpot, slo_request;  ///< s
   ServeRegime regime = ServeRegime::kContinuous;
   Disaggregation disaggregate = Disaggregation::kOff;
   std::string prefill_hardware;  ///< of the prefill pool; empty: as the decode pool
   double prefix_hit = 0;         ///< share of the prompt found in the cache
   std::optional<SpeculationAsked> speculation;
-  std::optional<double> chunk;
+  /// What is typed of the engine in the place of its release's defaults, and the same one by one.
+  std::vector<EngineSetting> engine_settings;
+  std::optional<double> memory_share, most_sequences, chunk, longest, stream_interval, receive_interval;
   std::optional<double> mfu;  ///< share of the peak that prefill reaches, in place of the coefficients
   ServeObjective objective = ServeObjective::kThroughput;
   std::size_t top = 20;
   std::optional<double> price;  ///< USD per chip and hour
   PowerTerms power;
-  std::string engine;  ///< empty: the chip's usual one
+  std::string engine;  ///< "vllm" in its newest release, "vllm@0.11"; empty: the chip's usual one
   bool ideal = false;
   bool suggest = true;  ///< where nothing meets the limits, try what would
   std::vector<std::string> set;
-  std::string expert_load;  ///< "zipf:1.2" or a file of loads by expert; empty: the engine's expert_imbalance
+  std::string expert_load;  ///< "zipf:1.2" or a file of loads by expert; empty: the chip's skew and imbalance
+  std::optional<std::int64_t> redundant_experts;  ///< copies of the most loaded, over the expert ranks
 };
 
 /// Pools of their own for prompts and generation.
@@ -97,8 +105,9 @@ struct PoolSplit {
   ServeLayout prefill_layout;
   std::string prefill_hardware{};  ///< if it is another than the decode pool's
   double ratio = 0;                ///< prefill replicas that one decode replica keeps busy
-  double transfer_bytes = 0;       ///< of a prompt's cache
+  double transfer_bytes = 0;       ///< of a prompt's cache, as often as decode ranks hold it
   double transfer_s = 0;
+  std::string transfer_tier;  ///< whose links it takes
 };
 
 struct SpeculationFigures {
@@ -152,6 +161,12 @@ struct ServeSystem {
   std::vector<std::int64_t> chip_counts;  ///< searched
 };
 
+/// What one of the machines asked about can do on its own.
+struct SystemOutcome {
+  std::optional<ServePoint> best;    ///< by the question's objective, within its limits
+  std::vector<BindingLimit> limits;  ///< without a best: what stands in the way; empty if no layout is legal
+};
+
 struct ServeAnswer {
   std::shared_ptr<const ModelSpec> model;
   ServeQuestion question;
@@ -159,8 +174,9 @@ struct ServeAnswer {
   std::optional<std::size_t> prefill_system;  ///< of these, the one that takes prompts for the others
   std::vector<ServePoint> points;             ///< fastest for the user first
   std::optional<ServePoint> best;
-  std::vector<BindingLimit> limits;    ///< nothing meets them
-  std::vector<FlagChange> would_meet;  ///< changes seen to meet them
+  std::vector<SystemOutcome> outcomes;  ///< of `systems`, in their order
+  std::vector<BindingLimit> limits;     ///< nothing meets them
+  std::vector<FlagChange> would_meet;   ///< changes seen to meet them
   std::size_t layouts = 0, evaluated = 0;
   double elapsed_s = 0;
   std::vector<Assumption> assumptions;

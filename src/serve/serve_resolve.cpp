@@ -7,11 +7,25 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "import/hf_config.h"
+#include "plan/stack_supports.h"
 #include "spec/load.h"
 #include "train/import_assumptions.h"
 
 namespace scalecalc {
 namespace {
+
+/// Decoding needs a head over the vocabulary, and states of no other model.
+void require_vocabulary(const ModelSpec& model) {
+  if (model.draft) {
+    throw UserError(fmt::format("{} is a draft: it decodes from states of its target", model.name),
+                    "serve its target, with --speculative draft=FILE,k=4,accept=0.7");
+  }
+  if (!model.head_outputs) return;
+  throw UserError(fmt::format("{} has no head over its vocabulary to decode with, {}", model.name,
+                              *model.head_outputs == 0 ? "but none at all"
+                                                       : fmt::format("but one of {} outputs", *model.head_outputs)),
+                  "serve the model with its language head");
+}
 
 bool has_rate(const HardwareSpec& hw, DType dtype) {
   return hw.matmul_peak[static_cast<std::size_t>(dtype)].has_value();
@@ -67,6 +81,11 @@ class ServeResolver {
     }
     out_.model = std::make_shared<const ModelSpec>(load_model(document.document));
     out_.assumptions = import_assumptions(document);
+    require_vocabulary(*out_.model);
+    if (!q_.speculation || q_.speculation->draft == "mtp") return;
+    for (Assumption& read : import_assumptions(load_model_document(catalog_, q_.speculation->draft))) {
+      out_.assumptions.push_back(std::move(read));
+    }
   }
 
   void expert_load() {
@@ -74,7 +93,9 @@ class ServeResolver {
     if (!out_.model->moe) {
       throw UserError(fmt::format("--expert-load {}: the model has no experts", q_.expert_load), "leave it out");
     }
-    load_ = std::make_shared<const ExpertLoad>(load_expert_load(q_.expert_load, *out_.model->moe));
+    ExpertLoad load = load_expert_load(q_.expert_load, *out_.model->moe);
+    if (q_.redundant_experts) load = load.copied(*q_.redundant_experts);
+    load_ = std::make_shared<const ExpertLoad>(std::move(load));
   }
 
   void formats() {
@@ -128,6 +149,7 @@ class ServeResolver {
     out.serving.model = out_.model.get();
     out.serving.hw = out.hw.get();
     out.serving.expert_load = load_;
+    out.serving.redundant_experts = q_.redundant_experts.value_or(0);
     engine(*out.hw, out.serving);
     compute(*out.hw, out.serving);
     chips(*out.hw, count, out.chip_counts);
@@ -139,24 +161,35 @@ class ServeResolver {
   void engine(const HardwareSpec& hw, ServingSystem& out) {
     const bool named = !q_.engine.empty();
     std::string name = q_.engine;
-    if (!named && !q_.ideal) {
-      name = hw.is_torus() ? "jetstream" : "vllm";
-      assume(fmt::format("engine {}", name), "--engine",
-             hw.is_torus() ? "assumed: the usual one on TPUs" : "assumed: the usual one on GPUs")
-          .is(name);
-    }
+    if (!named && !q_.ideal) name = hw.is_torus() ? "jetstream" : "vllm";
     std::vector<std::string> names{name};
     if (!name.empty()) {
       const StackSpec stack = serving_stack(catalog_, name);
-      out.engine = *stack.serving;
-      names.push_back(stack.name);
+      out.engine = engine_release(stack.serving, engine_asked(name).version).on(hw);
+      out.launcher = launcher(stack.name, out.engine);
+      names = {engine_asked(name).name, stack.name};
+      if (!named || out.launcher || !out.engine.version.empty()) {
+        assume(fmt::format("engine {}{}", out.engine.title(), out.launcher ? " and layouts that it can run" : ""),
+               "--engine",
+               named           ? out.engine.source
+               : hw.is_torus() ? "assumed: the usual one on TPUs"
+                               : "assumed: the usual one on GPUs")
+            .is(out.engine.name);
+      }
       names.insert(names.end(), stack.frameworks.begin(), stack.frameworks.end());
     } else {
       out.engine.name = "none";
       out.engine.counts_runtime = false;
       out.engine.source = "every byte that the weights leave: scaling book, chapter 7";
     }
-    out.chunk_tokens = q_.chunk.value_or(out.engine.chunk_tokens);
+    apply_settings(q_.engine_settings, out.engine);
+    if (out.engine.longest > 0 && q_.prompt + q_.generate > out.engine.longest) {
+      throw UserError(fmt::format("{} of {} tokens: prompt and answer have {}", kLengthFlag,
+                                  group_thousands(static_cast<long long>(out.engine.longest)),
+                                  group_thousands(static_cast<long long>(q_.prompt + q_.generate))),
+                      "the engine refuses longer requests");
+    }
+    out.chunk_tokens = out.engine.chunk_tokens;
     if (!q_.chunk) {
       assume(fmt::format("at most {} tokens of prompts in a step",
                          group_thousands(static_cast<long long>(out.chunk_tokens))),
@@ -164,6 +197,16 @@ class ServeResolver {
           .is(out.chunk_tokens);
     }
     coefficients(hw, names, out);
+  }
+
+  /// What the release can run: the newest facts that are no younger.
+  std::shared_ptr<const StackRelease> launcher(const std::string& stack, const EngineRules& engine) const {
+    std::shared_ptr<StackRelease> out;
+    for (const StackRelease& release : load_supports(catalog_, stack).releases) {
+      if (engine.since.empty() || release.since <= engine.since) out = std::make_shared<StackRelease>(release);
+    }
+    if (out && !engine.version.empty()) out->version = engine.version;
+    return out;
   }
 
   void coefficients(const HardwareSpec& hw, const std::vector<std::string>& names, ServingSystem& out) {
@@ -178,6 +221,7 @@ class ServeResolver {
       return;
     }
     out.efficiency = own;
+    if (found == hw.stacks.end()) out.engine.put_overhead(*out.model, out.efficiency);
     if (!own.has_serving) {
       assume(fmt::format("no coefficient of serving is known for {}: training's, and an engine that costs nothing",
                          hw.name),
@@ -205,10 +249,7 @@ class ServeResolver {
           .is(name_of(out.formats.compute))
           .of = hw.name;
     }
-    if (q_.mfu) {
-      const std::size_t d = static_cast<std::size_t>(out.formats.compute);
-      out.prefill_share = *q_.mfu / out.efficiency.matmul[d].value / out.efficiency.serving.matmul.value;
-    }
+    out.mfu = q_.mfu;
   }
 
   /// As asked, or powers of two up to the largest that one asks of a model server.
@@ -265,7 +306,11 @@ DType usual_compute(const QuantizationSpec& weights, const HardwareSpec& hw) {
     case WeightFormat::kBf16:
     case WeightFormat::kFp16:
     case WeightFormat::kInt8:
+    case WeightFormat::kInt6:
+    case WeightFormat::kInt5:
     case WeightFormat::kInt4:
+    case WeightFormat::kInt3:
+    case WeightFormat::kInt2:
     case WeightFormat::kNf4: break;
   }
   return wide;
@@ -276,7 +321,16 @@ ServeAnswer resolve_serving(const ServeQuestion& question, const Catalog& catalo
 }
 
 ModelSpec draft_model(const SpeculationAsked& asked, const ModelSpec& model, const Catalog& catalog) {
-  if (asked.draft != "mtp") return load_model(load_model_document(catalog, asked.draft).document);
+  if (asked.draft != "mtp") {
+    ModelSpec out = load_model(load_model_document(catalog, asked.draft).document);
+    if (out.draft && out.draft->target_d_model != model.d_model) {
+      throw UserError(fmt::format("{} drafts for a model of d_model {}, and that of {} is {}", out.name,
+                                  out.draft->target_d_model, model.name, model.d_model),
+                      "a draft of this kind fits the model it was trained with alone");
+    }
+    if (!out.draft) require_vocabulary(out);
+    return out;
+  }
   if (model.mtp_layers == 0) {
     throw UserError(fmt::format("{} has no multi-token-prediction heads to draft with", model.name),
                     "name a draft model: --speculative draft=llama3-8b,k=4,accept=0.7");

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <queue>
 
 #include "base/divisors.h"
 #include "base/progress.h"
@@ -32,12 +33,17 @@ double facility_watts(const HardwareSpec& hw, const PowerTerms& terms, const Ste
 double prompt_share(const ServePoint& point) {
   if (point.pools) return static_cast<double>(point.pools->prefill_chips) / static_cast<double>(point.chips);
   if (point.speculation) return 0;  // a step that checks drafts is no decode step
-  return std::clamp(1 - point.decode_step_s / point.tpot_s, 0.0, 1.0);
+  const double decoding = point.decode_step_s * point.tokens_per_s / point.requests_per_s;
+  return std::clamp(1 - decoding / point.request_s, 0.0, 1.0);
 }
 
 namespace {
 
 ServingSystem with_model(ServingSystem system, const ModelSpec& model) {
+  if (!model.moe || !system.model->moe || model.moe->experts != system.model->moe->experts) {
+    system.expert_load = nullptr;
+    system.redundant_experts = 0;
+  }
   system.model = &model;
   return system;
 }
@@ -73,8 +79,24 @@ const ServingCost<double>& Speculator::cost(const ServeLayout& layout, const Sli
   return known_.emplace(layout, serving_cost(basis_, draft_layout(layout), slice)).first->second;
 }
 
-double Speculator::bytes(const ServeLayout& layout) const {
-  return ServeMemory(basis_, draft_layout(layout)).parts(0, 1).weights;
+ServeMemory::Draft Speculator::memory(const ServeLayout& layout) const {
+  const ServeLayout draft = draft_layout(layout);
+  ServeBasis<double> kept = basis_;
+  if (asked_.draft == "mtp") {  // embedding and head are the target's
+    kept.embedding.clear();
+    kept.head.clear();
+  }
+  const auto own = std::make_shared<const ServeMemory>(kept, draft);
+  return {own->parts(0, 1).weights, own, to_double(draft.dp) / to_double(layout.dp), asked_.draft == "mtp"};
+}
+
+double Speculator::prefill(const ServeLayout& layout, const Slice& slice, double tokens, double cached) const {
+  return cost(layout, slice).prefill(tokens, cached).total().value();
+}
+
+double Speculator::occupancy(const ServeLayout& layout, const Slice& slice, double tokens, double cached) const {
+  const double replicas = to_double(draft_layout(layout).dp) / to_double(layout.dp);
+  return cost(layout, slice).prefill_occupancy(tokens, cached).value() * serve_lanes(layout) / replicas;
 }
 
 SpeculationFigures Speculator::figures(const ServeLayout& layout, const Slice& slice, const ServingCost<double>& target,
@@ -125,12 +147,6 @@ ServingSystem with(ServingSystem system, Efficiency efficiency) {
   return system;
 }
 
-/// The system as prompts see it: --mfu says what share of the peak they reach.
-ServingSystem for_prompts(ServingSystem system) {
-  system.efficiency.serving.matmul.value *= system.prefill_share;
-  return system;
-}
-
 }  // namespace
 
 ServeSearch::ServeSearch(const ServeAnswer& answer, std::size_t system, const ModelSpec* draft, Stop stop)
@@ -141,7 +157,6 @@ ServeSearch::ServeSearch(const ServeAnswer& answer, std::size_t system, const Mo
       system_(answer.systems[system]),
       serving_(system_.serving),
       basis_(Reader<double>{}, serving_),
-      prefill_basis_(Reader<double>{}, for_prompts(serving_)),
       fast_basis_(Reader<double>{}, with(serving_, fastest(serving_.efficiency))),
       slow_basis_(Reader<double>{}, with(serving_, slowest(serving_.efficiency))) {
   load_.cached = std::floor(q_.prompt * q_.prefix_hit);
@@ -168,7 +183,7 @@ std::vector<ServePoint> ServeSearch::run() {
   return std::move(points_);
 }
 
-std::vector<ServeCandidate> ServeSearch::candidates(std::int64_t chips, bool one_replica) {
+std::vector<ServeCandidate> ServeSearch::candidates(std::int64_t chips, const ServePins& fix, const ServePins& max) {
   std::vector<ServeCandidate> out;
   std::vector<Slice> found = slices_of(*system_.hw, chips, 1);
   if (found.empty()) return out;
@@ -179,15 +194,17 @@ std::vector<ServeCandidate> ServeSearch::candidates(std::int64_t chips, bool one
   slices_.push_back(std::make_unique<Slice>(*std::min_element(
       found.begin(), found.end(), [&](const Slice& a, const Slice& b) { return longest(a) < longest(b); })));
   const Slice& slice = *slices_.back();
-  ServePins fix = q_.fix;
-  if (one_replica) fix.dp = 1;
-  for (const ServeLayout& layout : serve_layouts(*answer_.model, *system_.hw, chips, fix, q_.max)) {
+  for (const ServeLayout& layout :
+       serve_layouts(*answer_.model, *system_.hw, chips, fix, max, serving_.redundant_experts)) {
     if (should_stop(stop_)) return {};
+    if (const SupportFact* fact = refused_layout(serving_, layout, q_.speculation.has_value())) {
+      if (std::find(refusals_.begin(), refusals_.end(), fact) == refusals_.end()) refusals_.push_back(fact);
+      continue;
+    }
     ++layouts_;
-    const double draft = speculator_ ? speculator_->bytes(layout) : 0;
-    ServeMemory memory(basis_, layout, draft);
+    ServeMemory memory(basis_, layout, speculator_ ? speculator_->memory(layout) : ServeMemory::Draft{});
     if (most(memory) < 1) {
-      const double needed = memory.parts(1, load_.context).total() + memory.withheld();
+      const double needed = memory.parts(1, memory.least_context(load_.context)).total() + memory.withheld();
       if (!shortage_ || needed < shortage_->nearest) {
         shortage_ = BindingLimit{"memory", memory.capacity(), needed,
                                  chips == 1 ? "one chip" : fmt::format("{} on {} chips", describe(layout), chips)};
@@ -203,13 +220,8 @@ std::vector<ServeCandidate> ServeSearch::candidates(std::int64_t chips, bool one
 }
 
 /// As asked, or 1, 2, 4 ... and last the most that any layout holds.
-std::vector<double> ServeSearch::batches(const std::vector<ServeCandidate>& all) const {
+std::vector<double> ServeSearch::batches(double largest) const {
   if (!q_.batches.empty()) return q_.batches;
-  constexpr double kMostSequences = 65536;
-  double largest = 0;
-  for (const ServeCandidate& c : all) {
-    largest = std::max(largest, std::min(most(c.memory) * to_double(c.layout.dp), kMostSequences));
-  }
   std::vector<double> out;
   for (double batch = 1; batch < largest; batch *= 2) out.push_back(batch);
   if (largest > 0) out.push_back(largest);
@@ -222,67 +234,161 @@ ServeSearch::Times ServeSearch::times(const ServeCandidate& c, double batch) con
     const SteadyTimes<double> steady = c.cost.steady(batch, load_);
     out.tpot = steady.tpot.value();
     out.ttft = steady.ttft.value();
+    out.saturated = steady.saturated;
   } else {
     out.tpot = c.cost.decode_step(batch, load_.context).total().value();
     out.ttft = c.cost.prefill(load_.prompt, load_.cached, batch).total().value();
   }
-  if (!speculator_) return out;
-  out.speculation = speculator_->figures(c.layout, *c.slice, c.cost, batch, load_.context);
-  const SpeculationFigures& s = *out.speculation;
-  out.tpot += (s.draft_s + s.verify_s) / s.tokens_per_step - s.plain_tpot_s;
+  if (speculator_) {
+    out.saturated = false;
+    out.speculation = speculator_->figures(c.layout, *c.slice, c.cost, batch, load_.context);
+    const SpeculationFigures& s = *out.speculation;
+    out.tpot += (s.draft_s + s.verify_s) / s.tokens_per_step - s.plain_tpot_s;
+    const bool together = q_.regime == ServeRegime::kStatic;
+    const double lane = std::ceil(batch / serve_lanes(c.layout));
+    const double each = speculator_->occupancy(c.layout, *c.slice, load_.prompt, load_.cached);
+    out.ttft += together ? lane * each : speculator_->prefill(c.layout, *c.slice, load_.prompt, load_.cached);
+    if (!together && load_.generate > 1) out.tpot += (lane - 1) * each / (load_.generate - 1);
+  }
+  out.request = out.ttft + (load_.generate - 1) * out.tpot;
   return out;
 }
 
-bool ServeSearch::meets(double ttft, double tpot) const {
-  return ttft <= q_.slo_ttft.value_or(std::numeric_limits<double>::infinity()) &&
-         tpot <= q_.slo_tpot.value_or(std::numeric_limits<double>::infinity()) &&
-         ttft + q_.generate * tpot <= q_.slo_request.value_or(std::numeric_limits<double>::infinity());
+bool ServeSearch::meets(double ttft, double tpot, double request) const {
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  return ttft <= q_.slo_ttft.value_or(kNone) && tpot <= q_.slo_tpot.value_or(kNone) &&
+         request <= q_.slo_request.value_or(kNone);
 }
 
-/// A layout's time per token does not fall when the batch grows, so what it took for a smaller batch bounds it from
-/// below: layouts that were slower there than the best is here are not asked again.
-void ServeSearch::on_shared_chips(std::int64_t chips) {
-  const std::vector<ServeCandidate> all = candidates(chips, false);
-  const std::vector<double> sweep = batches(all);
-  const bool bounded = !speculator_ && std::is_sorted(sweep.begin(), sweep.end());
-  const bool limited = q_.slo_ttft || q_.slo_tpot || q_.slo_request;
-  std::vector<double> least(all.size(), 0);
-  std::size_t first = 0;  // the last batch's best, which is likely this one's
-  for (const double batch : sweep) {
-    if (should_stop(stop_)) return;
-    const ServeCandidate *chosen = nullptr, *meeting = nullptr, *soonest = nullptr;
-    Times best, met, soon;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const std::size_t at = i == 0 ? first : i == first ? 0 : i;
-      const ServeCandidate& c = all[at];
-      const double each = batch / to_double(c.layout.dp);
-      if (std::ceil(each) > most(c.memory)) continue;
-      const bool hopeless = chosen != nullptr && least[at] > best.tpot;
-      if (bounded && hopeless && (!limited || (meeting != nullptr && least[at] > met.tpot))) continue;
-      const Times t = times(c, each);
-      ++evaluated_;
-      least[at] = t.tpot * (1 - 1e-9);
-      // Ties go to the layout listed first, whatever the order of asking.
-      const auto before = [&c](double own, const ServeCandidate* other, double others) {
-        return other == nullptr || own < others || (own <= others && &c < other);
-      };
-      const bool quicker = before(t.tpot, meeting, met.tpot);
-      if (before(t.tpot, chosen, best.tpot)) chosen = &c, best = t;
-      if (before(t.ttft, soonest, soon.ttft)) soonest = &c, soon = t;
-      if (quicker && meets(t.ttft, t.tpot)) meeting = &c, met = t;
-    }
-    if (chosen == nullptr) continue;
-    first = static_cast<std::size_t>(chosen - all.data());
-    keep(point(*chosen, batch, chips, chosen->layout.dp, best));
-    if (meeting != nullptr && meeting != chosen) keep(point(*meeting, batch, chips, meeting->layout.dp, met));
-    if (limited && meeting == nullptr && soonest != chosen) {
-      keep(point(*soonest, batch, chips, soonest->layout.dp, soon));
-    }
+/// What the objective makes most of; chips cost the same whatever runs on them.
+double ServeSearch::gain(double batch, const Times& t) const {
+  switch (q_.objective) {
+    case ServeObjective::kLatency: return -t.request;
+    case ServeObjective::kKnee: return batch / t.request / t.tpot;
+    case ServeObjective::kThroughput:
+    case ServeObjective::kCost: break;
   }
+  return batch / t.request;
+}
+
+/// Each rank of a stage with so many, or as many as fit: fewer take no less time.
+double ServeSearch::on_replica(const ServeCandidate& c, double sequences) const {
+  return std::min(sequences * serve_lanes(c.layout) / to_double(c.layout.pp), most(c.memory));
+}
+
+/// Times do not fall with the sequences: what meets the limits is found by bisection, and a range gains at most what
+/// its most sequences would in the times of its fewest.
+ServeSearch::Choice ServeSearch::best_choice(const std::vector<ServeCandidate>& all, const TimesOf& times_of,
+                                             const GainOf& gain_of, const GainOf& promise_of, double known) {
+  struct Batches {
+    const ServeCandidate* candidate;
+    double low, high;
+    Times at_low;
+    double promise;
+    bool operator<(const Batches& other) const { return promise < other.promise; }
+  };
+  constexpr double kSame = 1e-12;
+  Choice best;
+  std::priority_queue<Batches> open;
+  const auto ask = [&](const ServeCandidate& c, double sequences) {
+    Times out = times_of(c, sequences);
+    ++evaluated_;
+    out.gain = gain_of(c, sequences, out);
+    return out;
+  };
+  best.times.gain = known;
+  const auto offer = [&](const ServeCandidate& c, double sequences, const Times& t) {
+    if (t.gain > best.times.gain) best = {&c, sequences, t};
+  };
+  const auto push = [&](const ServeCandidate& c, double low, double high, const Times& at_low) {
+    if (low < high && !at_low.saturated) open.push({&c, low, high, at_low, promise_of(c, high, at_low)});
+  };
+  for (const ServeCandidate& c : all) {
+    if (should_stop(stop_)) return best;
+    const Times one = ask(c, 1);
+    if (!meets(one)) continue;
+    offer(c, 1, one);
+    double high = std::ceil(std::min(most(c.memory), kMostSequences) * to_double(c.layout.pp) / serve_lanes(c.layout));
+    if (limited() && high > 1 && !meets(ask(c, high))) {
+      double low = 1;
+      while (high - low > 1) {
+        const double middle = std::floor((low + high) / 2);
+        (meets(ask(c, middle)) ? low : high) = middle;
+      }
+      high = low;
+    }
+    push(c, 1, high, one);
+  }
+  while (!open.empty() && !should_stop(stop_)) {
+    const Batches range = open.top();
+    open.pop();
+    const double least = best.times.gain + kSame * std::abs(best.times.gain);
+    if (range.promise <= least) break;
+    // The far end first: more sequences usually gain more.
+    const double middle = range.at_low.gain >= 0 && range.low == 1 && range.high > 2
+                              ? range.high
+                              : std::floor((range.low + range.high + 1) / 2);
+    const Times t = ask(*range.candidate, middle);
+    offer(*range.candidate, middle, t);
+    push(*range.candidate, range.low, middle - 1, range.at_low);
+    push(*range.candidate, middle, range.high, t);
+  }
+  return best;
+}
+
+void ServeSearch::on_shared_chips(std::int64_t chips) {
+  const std::vector<ServeCandidate> all = candidates(chips, q_.fix, q_.max);
+  double largest = 0;
+  for (const ServeCandidate& c : all) {
+    largest = std::max(largest, std::min(most(c.memory) * to_double(c.layout.dp), kMostSequences));
+  }
+  for (const double batch : batches(largest)) {
+    if (should_stop(stop_)) return;
+    best_of_batch(all, batch, chips);
+  }
+  if (!q_.batches.empty()) return;
+  const auto times_of = [&](const ServeCandidate& c, double sequences) { return times(c, on_replica(c, sequences)); };
+  const auto gain_of = [&](const ServeCandidate& c, double sequences, const Times& t) {
+    return gain(on_replica(c, sequences) * to_double(c.layout.dp), t);
+  };
+  const Choice best = best_choice(all, times_of, gain_of, gain_of);
+  if (best.candidate == nullptr) return;
+  const ServeCandidate& c = *best.candidate;
+  keep(point(c, on_replica(c, best.sequences) * to_double(c.layout.dp), chips, c.layout.dp, best.times));
+}
+
+/// The layout that gains most with this batch, and the one whose tokens come fastest; under limits the one that gains
+/// most within them, or that which comes nearest.
+void ServeSearch::best_of_batch(const std::vector<ServeCandidate>& all, double batch, std::int64_t chips) {
+  Choice best, fastest, meeting, soonest;
+  for (const ServeCandidate& c : all) {
+    const double each = batch / to_double(c.layout.dp);
+    if (std::ceil(each) > most(c.memory)) continue;
+    Times t = times(c, each);
+    ++evaluated_;
+    t.gain = gain(batch, t);
+    const auto offer = [&](Choice& choice, bool better) {
+      if (choice.candidate == nullptr || better) choice = {&c, each, t};
+    };
+    offer(best, t.gain > best.times.gain);
+    offer(fastest, t.tpot < fastest.times.tpot);
+    if (limited() && meets(t)) offer(meeting, t.gain > meeting.times.gain);
+    offer(soonest, t.ttft < soonest.times.ttft);
+  }
+  std::vector<const ServeCandidate*> kept;
+  const auto keep_once = [&](const Choice& choice) {
+    if (choice.candidate == nullptr || std::find(kept.begin(), kept.end(), choice.candidate) != kept.end()) return;
+    kept.push_back(choice.candidate);
+    keep(point(*choice.candidate, batch, chips, choice.candidate->layout.dp, choice.times));
+  };
+  keep_once(best);
+  keep_once(fastest);
+  keep_once(meeting);
+  if (limited() && meeting.candidate == nullptr) keep_once(soonest);
 }
 
 void ServeSearch::keep(ServePoint point) {
-  point.meets_limits = meets(point.ttft_s, point.tpot_s);
+  point.meets_limits = meets(point.ttft_s, point.tpot_s, point.request_s);
   points_.push_back(std::move(point));
 }
 
@@ -300,17 +406,14 @@ ServePoint ServeSearch::point(const ServeCandidate& c, double batch, std::int64_
     const auto cost = [&](const ServeBasis<double>& basis) {
       return ServingCost<double>(basis, c.layout, *c.slice, c.placement);
     };
-    c.beside = std::make_shared<ServeCandidate::Beside>(
-        ServeCandidate::Beside{cost(prefill_basis_), cost(fast_basis_), cost(slow_basis_)});
+    c.beside = std::make_shared<ServeCandidate::Beside>(ServeCandidate::Beside{cost(fast_basis_), cost(slow_basis_)});
   }
-  const ServingCost<double>& prompts = c.beside->prompts;
-  out.prefill_s = t.prefill > 0 ? t.prefill : prompts.prefill(load_.prompt, load_.cached).total().value();
+  out.prefill_s = t.prefill > 0 ? t.prefill : c.cost.prefill(load_.prompt, load_.cached).total().value();
   out.ttft_s = t.ttft;
   out.tpot_s = t.tpot;
-  out.request_s = t.ttft + t.tpot * load_.generate;
-  const double cycle = q_.regime == ServeRegime::kStatic ? out.request_s / load_.generate : t.tpot;
-  out.tokens_per_s = batch / cycle;
-  out.requests_per_s = out.tokens_per_s / load_.generate;
+  out.request_s = t.request;
+  out.requests_per_s = batch / t.request;
+  out.tokens_per_s = out.requests_per_s * load_.generate;
   out.time = c.cost.decode_step(each, load_.context);
   out.decode_step_s = out.time.total().value();
   out.decode_low_s = c.beside->fast.decode_step(each, load_.context).total().value();
@@ -325,7 +428,7 @@ ServePoint ServeSearch::point(const ServeCandidate& c, double batch, std::int64_
   if (out.speculation) {
     speculator_->find_break_even(*out.speculation, c.layout, *c.slice, c.cost, most(c.memory), load_.context);
   }
-  pay(out, prompts.prefill_occupancy(load_.prompt, load_.cached).value() * to_double(c.layout.replica_chips()));
+  pay(out, c.cost.prefill_occupancy(load_.prompt, load_.cached).value() * to_double(c.layout.replica_chips()));
   return out;
 }
 
@@ -341,151 +444,6 @@ void ServeSearch::pay(ServePoint& p, double prefill_chip_s) const {
     const StepActivity activity = serving_activity(p.time, prompt_share(p));
     p.joules_per_output_token = facility_watts(*system_.hw, q_.power, activity) * chip_s;
   }
-}
-
-// Prompts and answers on pools of their own: scaling book, chapter 8 (disaggregated serving); the cache of a prompt
-// moves from the chips that made it to those that decode.
-
-namespace {
-
-constexpr double kPerHourAndMillion = 1e6 / 3600;
-
-}  // namespace
-
-/// The layout that needs the fewest chip-seconds of a prompt, of those in time for the limit; else the fastest.
-std::optional<ServeSearch::Pool> ServeSearch::prefill_pool(const std::vector<std::int64_t>& sizes) {
-  std::optional<Pool> out;
-  bool in_time = false;
-  for (const std::int64_t count : sizes) {
-    for (const ServeCandidate& c : candidates(count, true)) {
-      const ServingCost<double> cost(prefill_basis_, c.layout, *c.slice, c.placement);
-      const Pool pool{.layout = c.layout,
-                      .prefill = cost.prefill(load_.prompt, load_.cached).total().value(),
-                      .occupancy = cost.prefill_occupancy(load_.prompt, load_.cached).value(),
-                      .chips = count,
-                      .transfer = transfer_time(to_double(count))};
-      const bool ok = pool.prefill + pool.transfer <= q_.slo_ttft.value_or(std::numeric_limits<double>::infinity());
-      const auto chip_seconds = [](const Pool& p) { return p.occupancy * to_double(p.chips); };
-      const bool better =
-          !out || (ok && !in_time) ||
-          (ok == in_time && (ok ? chip_seconds(pool) < chip_seconds(*out) : pool.prefill < out->prefill));
-      if (!better) continue;
-      out = pool;
-      in_time = ok;
-    }
-  }
-  return out;
-}
-
-/// Decode replicas of every size, and as many prefill replicas as they keep busy: of the chips left, or of other chips,
-/// of which there are always enough.
-void ServeSearch::on_pools(std::int64_t chips) {
-  const bool apart = answer_.prefill_system.has_value();
-  std::vector<std::int64_t> sizes = pool_sizes(chips);
-  std::optional<Pool> pool;
-  if (apart) {
-    ServeSearch other(answer_, *answer_.prefill_system, nullptr, stop_);
-    pool = other.prefill_pool(other.system_.chip_counts);
-    sizes.push_back(chips);
-  } else {
-    pool = prefill_pool(sizes);
-  }
-  if (!pool) return;
-  for (const std::int64_t size : sizes) {
-    const std::vector<ServeCandidate> all = candidates(size, true);
-    const std::vector<double> sweep = batches(all);
-    for (std::int64_t replicas = 1; replicas * size <= chips; ++replicas) {
-      const double left = apart ? std::numeric_limits<double>::infinity() : to_double(chips - replicas * size);
-      const double room = std::floor(left / to_double(pool->chips));
-      if (room < 1 || should_stop(stop_)) break;
-      for (const double batch : sweep) decode_beside(*pool, room, all, batch, replicas, chips);
-    }
-  }
-}
-
-/// The point of `replicas` decode replicas with the best of `all`, beside at most `room` prefill replicas.
-void ServeSearch::decode_beside(const Pool& pool, double room, const std::vector<ServeCandidate>& all, double batch,
-                                std::int64_t replicas, std::int64_t chips) {
-  const double each = std::ceil(batch / to_double(replicas));
-  const ServeCandidate* chosen = nullptr;
-  Times best;
-  for (const ServeCandidate& c : all) {
-    if (each > most(c.memory)) continue;
-    const double tpot = c.cost.decode_step(each, load_.context).total().value();
-    ++evaluated_;
-    if (chosen != nullptr && tpot >= best.tpot) continue;
-    chosen = &c;
-    best.tpot = tpot;
-  }
-  if (chosen == nullptr) return;
-  if (speculator_) {
-    best.speculation = speculator_->figures(chosen->layout, *chosen->slice, chosen->cost, each, load_.context);
-    const SpeculationFigures& s = *best.speculation;
-    best.tpot = (s.draft_s + s.verify_s) / s.tokens_per_step;
-  }
-  best.prefill = pool.prefill;
-  best.ttft = pool.prefill + pool.transfer + best.tpot;
-  const double wanted = batch / (best.tpot * load_.generate);
-  const double prefills = std::min(room, std::ceil(wanted * pool.occupancy));
-  const double rate = std::min(wanted, prefills / pool.occupancy);
-  PoolSplit split{.prefill_chips = static_cast<std::int64_t>(prefills) * pool.chips,
-                  .decode_chips = replicas * chosen->layout.chips(),
-                  .prefill_replicas = static_cast<std::int64_t>(prefills),
-                  .decode_replicas = replicas,
-                  .prefill_layout = pool.layout,
-                  .ratio = wanted / to_double(replicas) * pool.occupancy,
-                  .transfer_bytes = prompt_bytes(),
-                  .transfer_s = pool.transfer};
-  const bool apart = answer_.prefill_system.has_value();
-  ServePoint p = point(*chosen, batch, apart ? split.decode_chips + split.prefill_chips : chips, replicas, best);
-  p.requests_per_s = rate;
-  p.tokens_per_s = rate * load_.generate;
-  p.pools = std::move(split);
-  pay(p, pool.occupancy * to_double(pool.chips));
-  if (apart) pay_apart(p, *p.pools, pool);
-  keep(std::move(p));
-}
-
-/// Two kinds of chips at two prices.
-void ServeSearch::pay_apart(ServePoint& p, PoolSplit& split, const Pool& pool) const {
-  const ServeSystem& other = answer_.systems[*answer_.prefill_system];
-  split.prefill_hardware = other.hw->name;
-  p.usd_per_million_output.reset();
-  p.usd_per_million_input.reset();
-  p.joules_per_output_token.reset();
-  if (system_.usd_per_chip_hour && other.usd_per_chip_hour) {
-    const double usd = to_double(split.decode_chips) * *system_.usd_per_chip_hour +
-                       to_double(split.prefill_chips) * *other.usd_per_chip_hour;
-    p.usd_per_million_output = kPerHourAndMillion * usd / p.tokens_per_s;
-    p.usd_per_million_input =
-        kPerHourAndMillion * *other.usd_per_chip_hour * pool.occupancy * to_double(pool.chips) / q_.prompt;
-  }
-  if (system_.hw->tdp && other.hw->tdp) {
-    const double watts =
-        to_double(split.decode_chips) * facility_watts(*system_.hw, q_.power, serving_activity(p.time, 0)) +
-        to_double(split.prefill_chips) * facility_watts(*other.hw, q_.power, serving_activity(p.time, 1));
-    p.joules_per_output_token = watts / p.tokens_per_s;
-  }
-}
-
-std::vector<std::int64_t> ServeSearch::pool_sizes(std::int64_t chips) const {
-  std::vector<std::int64_t> out;
-  for (std::int64_t size = 1; size < chips; size *= 2) {
-    if (!slices_of(*system_.hw, size, 1).empty()) out.push_back(size);
-  }
-  return out;
-}
-
-double ServeSearch::prompt_bytes() const {
-  const double element = bits_of(serving_.formats.kv) / 8;
-  return basis_.cache.sequence_bytes(load_.prompt + load_.cached, {.token_bytes = element, .index_bytes = element});
-}
-
-/// A prompt's cache over the scale-out links of the replica that made it, or those of one chip where there is one tier.
-double ServeSearch::transfer_time(double chips) const {
-  if (system_.hw->network.empty()) return 0;
-  const TierRates<double>& outer = basis_.network.tiers[system_.hw->network.size() > 1 ? 1 : 0];
-  return (outer.latency + Bytes(prompt_bytes()) / (outer.bandwidth * chips)).value();
 }
 
 }  // namespace scalecalc

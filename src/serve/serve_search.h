@@ -1,13 +1,16 @@
-// Every layout of a system over a sweep of batches. For one count of chips and one batch, the layout with the least
-// time per token is the best for the user and for the chips alike, so one point for each (chips, batch) makes the exact
-// Pareto front.
+// Every layout of a system over every batch. A request's time does not fall when the batch grows, so of a range of
+// batches none beats the most sequences in the least time: ranges that promise less than what was found are left out,
+// and what is found is the best of all (docs/model.md).
 #pragma once
 
+#include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "network/tier_rates.h"
 #include "serve/serve_question.h"
 #include "serve/serving_cost.h"
 
@@ -17,12 +20,17 @@ namespace scalecalc {
 
 /// Every legal layout of exactly `chips` chips within the pins. Without pins of their own: contexts are divided only
 /// where attention is not also data-parallel, experts whole or over the tensor ranks or over all; two-dimensional
-/// weights on tori alone, for dense models; gathered ones only if a scheme is pinned.
+/// weights on tori alone, for dense models; gathered ones only if a scheme is pinned. `copies` of experts are dealt
+/// with them.
 std::vector<ServeLayout> serve_layouts(const ModelSpec& model, const HardwareSpec& hw, std::int64_t chips,
-                                       const ServePins& fix, const ServePins& max);
+                                       const ServePins& fix, const ServePins& max, std::int64_t copies = 0);
+
+/// The fact of the engine's release that refuses the layout; null if none does.
+const SupportFact* refused_layout(const ServingSystem& system, const ServeLayout& layout, bool speculative);
 
 /// Why no layout has these pins: the rules in the way.
-std::vector<std::string> serve_obstacles(const ModelSpec& model, std::int64_t chips, const ServePins& fix);
+std::vector<std::string> serve_obstacles(const ModelSpec& model, std::int64_t chips, const ServePins& fix,
+                                         std::int64_t copies = 0);
 
 // Speculative decoding: a draft of k tokens, one step that verifies them. Sources: scaling book, chapter 7; expected
 // tokens: Leviathan et al. 2023, arXiv:2211.17192 equation 1.
@@ -41,8 +49,11 @@ class Speculator {
   /// The same with the largest batch, of 1, 2, 4 ... `most`, at which it still pays.
   void find_break_even(SpeculationFigures& figures, const ServeLayout& layout, const Slice& slice,
                        const ServingCost<double>& target, double most, double context) const;
-  /// Bytes of the draft's weights on each chip of a layout.
-  double bytes(const ServeLayout& layout) const;
+  /// What the draft takes of each chip of a layout.
+  ServeMemory::Draft memory(const ServeLayout& layout) const;
+  /// Seconds of a prompt through the draft, and those that it keeps a lane of the target from all else.
+  double prefill(const ServeLayout& layout, const Slice& slice, double tokens, double cached) const;
+  double occupancy(const ServeLayout& layout, const Slice& slice, double tokens, double cached) const;
 
  private:
   ServeLayout draft_layout(const ServeLayout& layout) const;
@@ -72,9 +83,9 @@ struct ServeCandidate {
   ServeMemory memory;
   ServingCost<double> cost;
 
-  /// The same for prompts, and at either end of the coefficients' uncertainty; made for layouts that are shown.
+  /// The same at either end of the coefficients' uncertainty; made for layouts that are shown.
   struct Beside {
-    ServingCost<double> prompts, fast, slow;
+    ServingCost<double> fast, slow;
   };
   mutable std::shared_ptr<Beside> beside;
 };
@@ -90,18 +101,30 @@ class ServeSearch {
   ServeSearch(const ServeSearch&) = delete;
   ServeSearch& operator=(const ServeSearch&) = delete;
 
-  /// The best point of every count of chips and batch; with limits also the best that meets them, if it is another.
+  /// Of every count of chips: the best by the question's objective of all layouts and batches that meet the limits, and
+  /// for the front the best of each batch of 1, 2, 4 ..., or of those asked for. With limits that nothing meets at a
+  /// batch, also what comes nearest.
   std::vector<ServePoint> run();
 
   std::size_t layouts() const { return layouts_; }
   std::size_t evaluated() const { return evaluated_; }
   /// Nothing fits: the least bytes a chip would need, and the layout; absent if something does or no layout is legal.
   const std::optional<BindingLimit>& shortage() const { return shortage_; }
+  /// What the engine's release refused of the layouts, each once.
+  const std::vector<const SupportFact*>& refusals() const { return refusals_; }
 
  private:
   struct Times {
-    double tpot = 0, ttft = 0, prefill = 0;
+    double tpot = 0, ttft = 0, request = 0, prefill = 0;
+    double gain = 0;         ///< by the objective, of as many sequences as asked
+    bool saturated = false;  ///< more sequences gain nothing
     std::optional<SpeculationFigures> speculation;
+  };
+  /// A candidate with so many sequences on each rank of a stage.
+  struct Choice {
+    const ServeCandidate* candidate = nullptr;
+    double sequences = 0;
+    Times times;
   };
   /// Chips that take prompts alone.
   struct Pool {
@@ -109,23 +132,63 @@ class ServeSearch {
     double prefill = 0;    ///< s of one prompt
     double occupancy = 0;  ///< s between prompts
     std::int64_t chips = 0;
-    double transfer = 0;  ///< s of a prompt's cache
+    double ranks = 1;  ///< that each keep a part of a prompt's cache
+    TierRates<double> link;
   };
-  std::vector<ServeCandidate> candidates(std::int64_t chips, bool one_replica);
-  std::vector<double> batches(const std::vector<ServeCandidate>& candidates) const;
+  /// Decode replicas beside prefill replicas.
+  struct Split {
+    const Pool* pool = nullptr;
+    double room = 1;   ///< most prefill replicas
+    double least = 1;  ///< and fewest
+    const std::vector<ServeCandidate>* decode = nullptr;
+    std::int64_t replicas = 1;
+    std::int64_t chips = 0;  ///< of the deployment
+    TierRates<double> link;  ///< of a decode rank
+    double promise = 0;      ///< no less than it gains
+  };
+  struct SplitChoice {
+    const Split* split = nullptr;
+    Choice choice;
+  };
+  std::vector<ServeCandidate> candidates(std::int64_t chips, const ServePins& fix, const ServePins& max);
+  std::vector<double> batches(double largest) const;
   void on_shared_chips(std::int64_t chips);
+  void best_of_batch(const std::vector<ServeCandidate>& all, double batch, std::int64_t chips);
+  /// Of a candidate with so many sequences on each rank of a stage.
+  using TimesOf = std::function<Times(const ServeCandidate&, double sequences)>;
+  using GainOf = std::function<double(const ServeCandidate&, double sequences, const Times&)>;
+  /// The most of `gain` that meets the limits, if it is more than `known`. `promise` is no less than it, and neither
+  /// falls with the sequences nor rises with the times.
+  Choice best_choice(const std::vector<ServeCandidate>& all, const TimesOf& times_of, const GainOf& gain,
+                     const GainOf& promise, double known = std::numeric_limits<double>::lowest());
+  double gain(double batch, const Times& times) const;
+  double on_replica(const ServeCandidate& candidate, double sequences) const;
   void on_pools(std::int64_t chips);
-  std::optional<Pool> prefill_pool(const std::vector<std::int64_t>& sizes);
-  void decode_beside(const Pool& pool, double room, const std::vector<ServeCandidate>& all, double batch,
-                     std::int64_t replicas, std::int64_t chips);
+  std::vector<Pool> prefill_pools(const std::vector<std::int64_t>& sizes, std::int64_t chips);
+  std::vector<Split> splits(std::int64_t chips, const std::vector<Pool>& pools,
+                            const std::vector<std::vector<ServeCandidate>>& decode) const;
+  Times decode_times(const ServeCandidate& candidate, double replica_batch, const Split& split) const;
+  double rate_of(double replica_batch, const Times& times) const;
+  double prefills(const Split& split, double decode_chips, double wanted) const;
+  double pool_price(const Split& split, double decode_chips, double prefill_replicas) const;
+  double pool_gain(const Split& split, double decode_chips, double wanted, const Times& times, bool whole) const;
+  double pool_gain(const Split& split, const ServeCandidate& candidate, double replica_batch, const Times& times) const;
+  void promise(std::vector<Split>& splits);
+  void best_of_batch(const std::vector<Split>& splits, double batch);
+  void best_of_splits(std::vector<Split>& splits);
+  void keep_beside(const Split& split, const Choice& choice, double each);
   void pay_apart(ServePoint& point, PoolSplit& split, const Pool& pool) const;
   std::vector<std::int64_t> pool_sizes(std::int64_t chips) const;
-  double prompt_bytes() const;
-  double transfer_time(double chips) const;
+  std::size_t pool_tier(std::int64_t chips) const;
+  TierRates<double> pool_link(std::int64_t chips) const;
+  double moved_bytes(const ServeCandidate& candidate) const;
+  double transfer_time(const Split& split, const ServeCandidate& candidate) const;
   Times times(const ServeCandidate& candidate, double replica_batch) const;
   /// Sequences of a replica that fit by the engine's rule.
   double most(const ServeMemory& memory) const { return memory.max_batch(reserved_); }
-  bool meets(double ttft, double tpot) const;
+  bool meets(double ttft, double tpot, double request) const;
+  bool meets(const Times& t) const { return meets(t.ttft, t.tpot, t.request); }
+  bool limited() const { return q_.slo_ttft || q_.slo_tpot || q_.slo_request; }
   void keep(ServePoint point);
   ServePoint point(const ServeCandidate& candidate, double batch, std::int64_t chips, std::int64_t replicas,
                    const Times& times) const;
@@ -138,14 +201,15 @@ class ServeSearch {
   const ServeSystem& system_;
   ServingSystem serving_;
   ServeBasis<double> basis_;
-  ServeBasis<double> prefill_basis_;
   ServeBasis<double> fast_basis_, slow_basis_;  ///< coefficients at either end of their uncertainty
   ServeLoad load_;
   double reserved_ = 0;  ///< tokens that a sequence must find room for
   std::vector<std::unique_ptr<Slice>> slices_;
   std::unique_ptr<Speculator> speculator_;
+  static constexpr double kMostSequences = 65536;
   std::vector<ServePoint> points_;
   std::optional<BindingLimit> shortage_;
+  std::vector<const SupportFact*> refusals_;
   std::size_t layouts_ = 0;
   std::size_t evaluated_ = 0;
 };

@@ -3,25 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/stored_bytes.h"
 #include "network/latency.h"
 #include "serve/term_builder.h"
 
 namespace scalecalc {
 namespace {
-
-WeightPart weight_part(Part part, const LayerKind* kind) {
-  switch (part) {
-    case Part::kAttention:
-    case Part::kNorm:
-    case Part::kMtp: return WeightPart::kAttention;
-    case Part::kMlp: return kind != nullptr && kind->ffn == FfnKind::kMoe ? WeightPart::kShared : WeightPart::kMlp;
-    case Part::kExperts: return WeightPart::kExperts;
-    case Part::kRouter: return WeightPart::kRouter;
-    case Part::kEmbedding: return WeightPart::kEmbedding;
-    case Part::kHead: return WeightPart::kHead;
-  }
-  return WeightPart::kMlp;
-}
 
 /// Memories of the whole chip that hold what one operation hands to the next.
 double onchip_bytes(const HardwareSpec& hw) {
@@ -52,6 +39,12 @@ ServeBasis<R>::ServeBasis(const Reader<R>& reader, const ServingSystem& s) : sys
   embedding = embedding_ops(model, dims);
   head = head_ops(model, dims);
   cache = kv_cache(model);
+  const double skew = system.efficiency.serving.expert_skew.value;
+  if (system.expert_load) {
+    chances = std::shared_ptr<const ExpertChances>(system.expert_load, &system.expert_load->chances());
+  } else if (model.moe && skew > 0) {
+    chances = std::make_shared<const ExpertChances>(ExpertChances::zipf(*model.moe, skew));
+  }
 }
 
 template <class R>
@@ -59,6 +52,11 @@ DType ServeBasis<R>::format_of(double bits) const {
   const DType compute = system.formats.compute;
   if (bits < 16 || bytes_per_element(compute) >= 2) return compute;
   return system.hw->matmul_peak[static_cast<std::size_t>(DType::kBf16)] ? DType::kBf16 : DType::kFp16;
+}
+
+template <class R>
+double ServeBasis<R>::format_bits(Part part, const LayerKind* kind) const {
+  return bits_of(system.formats.weights.format(weight_part(part, kind)));
 }
 
 template <class R>
@@ -73,10 +71,12 @@ template struct ServeBasis<Interval>;
 
 // Sources: FLOPs, bytes and the roofline of an operation: scaling book, chapters 4 and 7. Absorbed MLA: DeepSeek-V2,
 // arXiv:2405.04434 section 2.1.2. Two-dimensional and gathered weights: Pope et al. 2022, arXiv:2211.05102 section 3.2.
-// Contexts kept in parts: Helix, arXiv:2507.07120. Expected distinct experts: balls into bins, every expert as likely.
+// Contexts kept in parts: Helix, arXiv:2507.07120. Expected distinct experts: balls into bins.
 
-double experts_touched(double experts, double top_k, double tokens) {
-  return -experts * std::expm1(tokens * std::log1p(-std::min(top_k / experts, 1 - 1e-12)));
+template <class R>
+double touched_here(const StepTerms<R>& terms, const ExpertTerm<R>& term, double tokens) {
+  const double all = terms.chances ? terms.chances->touched(tokens) : experts_touched(term.experts, term.top_k, tokens);
+  return all * term.here / term.experts;
 }
 
 template <class R>
@@ -181,8 +181,8 @@ void add_experts(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R
   const R tokens = rows.rows() * R(terms.sharing);
   const ExpertTerm<R>& any = terms.experts.front();
   const R share(any.here / any.experts);
-  const R touched = named(R(experts_touched(any.experts, any.top_k, value_of(tokens)) * any.here / any.experts),
-                          "experts touched on a chip", "E (1 - (1 - k/E)^T), every expert as likely; of its share");
+  const R touched = named(R(touched_here(terms, any, value_of(tokens))), "experts touched on a chip",
+                          "sum of 1 - (1 - p)^T over experts, p = k/E if every one is as likely; of its share");
   const R routed = tokens * R(any.top_k) * share * (value_of(share) < 1 ? terms.rates.imbalance : R(1.0));
   const CauseAdder<R> add(terms.rates.blend);
   for (const ExpertTerm<R>& t : terms.experts) {
@@ -192,19 +192,24 @@ void add_experts(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R
   }
 }
 
-/// Tokens a new one attends to when `context` are before it.
-template <class R>
-R reached(const CacheTerm<R>& t, const R& context) {
-  if (t.reach == Reach::kAll || value_of(context) <= value_of(t.span)) return context;
-  return t.reach == Reach::kChunk ? t.span / R(2.0) : t.span;
-}
-
-/// The same summed over the new tokens of a prompt, from `cached` on, each once.
+/// Tokens that the new ones of a prompt attend to, from `cached` on, each once.
 template <class R>
 R reached_by_prompt(const CacheTerm<R>& t, const R& cached, const R& tokens) {
   const R whole = cached + tokens;
   const R after = whole * mean_context(t.reach, t.span, whole);
   return value_of(cached) > 0 ? after - cached * mean_context(t.reach, t.span, cached) : after;
+}
+
+/// [SERVE-SPARSE] FLOPs of the new tokens of a prompt. Those that attend to what an indexer picks do so in the latent's
+/// form, as decoding does, once there is a choice; before, every token attends to all, in the expanded form.
+template <class R>
+FlopsOf<R> prompt_attention(const CacheTerm<R>& t, const R& cached, const R& tokens) {
+  const R all = reached_by_prompt(t, cached, tokens);
+  const FlopsOf<R> expanded = t.cached_flops * cached;
+  if (!t.latent_beyond || value_of(cached + tokens) <= value_of(t.span)) return t.prefill_flops * all + expanded;
+  if (value_of(cached) >= value_of(t.span)) return t.decode_flops * all;
+  const R dense = reached_by_prompt(t, cached, t.span - cached);
+  return t.prefill_flops * dense + t.decode_flops * (all - dense) + expanded;
 }
 
 template <class R>
@@ -220,8 +225,8 @@ void add_caches(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>
     }
     if (value_of(rows.prefill) > 0) {
       const R each = rows.prefill / rows.prompts;
-      const R pairs = reached_by_prompt(t, rows.cached, each) * rows.prompts / t.context_ways;
-      const FlopsOf<R> flops = t.prefill_flops * pairs + t.row_flops * rows.prefill;
+      const FlopsOf<R> flops =
+          prompt_attention(t, rows.cached, each) * rows.prompts / t.context_ways + t.row_flops * rows.prefill;
       const BytesOf<R> bytes =
           (t.token_bytes * reached(t, rows.cached + each) / t.context_ways + t.state_bytes) * rows.prompts +
           spilled(terms, t.row_bytes * rows.prefill);
@@ -288,11 +293,27 @@ ServeTime<R> time_of(const StepTerms<R>& terms, const StepRows<R>& rows) {
   return out;
 }
 
+template <class R>
+FlopsOf<R> prompt_flops(const StepTerms<R>& terms, const StepRows<R>& rows) {
+  FlopsOf<R> out(R(0.0));
+  for (const DenseTerm<R>& t : terms.dense) out += t.flops * (t.layers * (t.logits ? rows.prompts : rows.prefill));
+  for (const ExpertTerm<R>& t : terms.experts) {
+    out += t.flops * (t.layers * rows.prefill * R(terms.sharing * t.top_k * t.here / t.experts));
+  }
+  for (const CacheTerm<R>& t : terms.caches) {
+    const FlopsOf<R> each = prompt_attention(t, rows.cached, rows.prefill / rows.prompts);
+    out += (each * rows.prompts / t.context_ways + t.row_flops * rows.prefill) * t.layers;
+  }
+  return out * terms.uneven;
+}
+
 #define SCALECALC_INSTANTIATE(R)                                                                                       \
   template ServingRates<R> read_serving(const Reader<R>&, const HardwareSpec&, const Efficiency&, const ChipRates<R>&, \
                                         DType);                                                                        \
   template StepTerms<R> step_terms(const ServeBasis<R>&, const ServeLayout&, const Slice&, const Placement&);          \
-  template ServeTime<R> time_of(const StepTerms<R>&, const StepRows<R>&);
+  template ServeTime<R> time_of(const StepTerms<R>&, const StepRows<R>&);                                              \
+  template FlopsOf<R> prompt_flops(const StepTerms<R>&, const StepRows<R>&);                                           \
+  template double touched_here(const StepTerms<R>&, const ExpertTerm<R>&, double);
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)
 SCALECALC_INSTANTIATE(Traced)

@@ -2,6 +2,7 @@
 // bytes of weights, bytes of cache per token of context. Same operation lists as training (model/ops.h).
 #pragma once
 
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -85,7 +86,7 @@ struct ExpertTerm {
   BytesOf<R> row_bytes;     ///< per routed row
   FlopsPerSecondOf<R> rate;
   BytesPerSecondOf<R> bandwidth;
-  double experts = 1;  ///< of the model
+  double experts = 1;  ///< of the model, copies counted
   double top_k = 1;
   double here = 1;  ///< experts on this chip
 };
@@ -98,14 +99,23 @@ struct CacheTerm {
   FlopsOf<R> decode_flops;   ///< per row and token of context
   FlopsOf<R> prefill_flops;  ///< the same in the form prompts use
   FlopsOf<R> row_flops;      ///< per row whatever the context
+  FlopsOf<R> cached_flops;   ///< per token before a prompt's, whose latent is expanded again
   BytesOf<R> token_bytes;    ///< of cache per sequence and token of context
   BytesOf<R> state_bytes;    ///< read and written per sequence and step
   BytesOf<R> row_bytes;      ///< activations per row
   FlopsPerSecondOf<R> rate;
+  bool latent_beyond = false;  ///< prompts' tokens past the span use decoding's form
   Reach reach = Reach::kAll;
   R span{0.0};
   R context_ways{1.0};  ///< ranks a context is divided over
 };
+
+/// Tokens a new one attends to when `context` are before it.
+template <class R>
+R reached(const CacheTerm<R>& term, const R& context) {
+  if (term.reach == Reach::kAll || value_of(context) <= value_of(term.span)) return context;
+  return term.reach == Reach::kChunk ? term.span / R(2.0) : term.span;
+}
 
 /// Norms, activation functions, sampling.
 template <class R>
@@ -147,8 +157,9 @@ struct StepTerms {
   ServingRates<R> rates;
   R layers{1.0};
   R stages{1.0};
-  R uneven{1.0};       ///< layers of the fullest stage over the mean
-  double sharing = 1;  ///< attention-data ranks whose rows meet at the experts
+  R uneven{1.0};                                 ///< layers of the fullest stage over the mean
+  double sharing = 1;                            ///< attention-data ranks whose rows meet at the experts
+  std::shared_ptr<const ExpertChances> chances;  ///< null: every expert as likely
 };
 
 template <class R>
@@ -157,12 +168,15 @@ template <class R>
 StepTerms<R> step_terms(const ServeBasis<R>& basis, const ServeLayout& layout, const Slice& slice,
                         const Placement& placement);
 
-/// Experts of `experts` that at least one of `tokens` tokens goes to, each to `top_k` at random:
-/// E (1 - (1 - k/E)^T).
-double experts_touched(double experts, double top_k, double tokens);
+/// Experts of this chip that at least one of `tokens` tokens goes to, of all ranks that share them: the mean rank's.
+template <class R>
+double touched_here(const StepTerms<R>& terms, const ExpertTerm<R>& term, double tokens);
 
 template <class R>
 ServeTime<R> time_of(const StepTerms<R>& terms, const StepRows<R>& rows);
+/// FLOPs of the prompts of a step on the chips of one rank of every stage, as many layers as the fullest has on each.
+template <class R>
+FlopsOf<R> prompt_flops(const StepTerms<R>& terms, const StepRows<R>& rows);
 
 // What every layout of one system has in common: operation lists, rates. Read once, used for thousands of layouts.
 
@@ -181,7 +195,9 @@ struct ServeBasis {
 
   /// Format that matmuls with weights of so many bits compute in: parts stored in 16 bits or more compute in them.
   DType format_of(double bits) const;
-  /// Bits of a weight of this part of a layer of this kind; no kind: embedding and head.
+  /// Bits of the format of most weights of a part, which decides what they compute in.
+  double format_bits(Part part, const LayerKind* kind) const;
+  /// Bits of a weight of this part of a layer of this kind, on average; no kind: embedding and head.
   double stored_bits(Part part, const LayerKind* kind) const;
 
   ServingSystem system;
@@ -193,6 +209,7 @@ struct ServeBasis {
   BytesOf<R> onchip;                   ///< that activations of a step may stay in
   std::vector<KindOps<R>> kinds;
   std::vector<Op<R>> embedding, head;
+  std::shared_ptr<const ExpertChances> chances;  ///< null: every expert as likely
   KvCache cache;
 };
 

@@ -10,23 +10,46 @@
 #include "base/diagnostic.h"
 #include "base/scalar.h"
 #include "base/units.h"
+#include "model/stored_bytes.h"
 
 namespace scalecalc {
 namespace {
 
 /// How one chip sees a replica's sequences: those of its attention-data rank and of the pipeline stage's turn.
 double on_a_rank(double sequences, const ServeLayout& layout) {
-  if (sequences <= 0) return 0;
-  const double split = layout.scheme == ServeScheme::kGathered ? to_double(layout.tp) : 1;
-  return std::ceil(sequences / (to_double(layout.attention_dp * layout.pp) * split));
+  return sequences <= 0 ? 0 : std::ceil(sequences / serve_lanes(layout));
 }
 
 }  // namespace
 
+double serve_lanes(const ServeLayout& layout) {
+  return to_double(layout.attention_dp * layout.pp) *
+         (layout.scheme == ServeScheme::kGathered ? to_double(layout.tp) : 1);
+}
+
 template <class R>
 ServingCost<R>::ServingCost(const ServeBasis<R>& basis, const ServeLayout& layout, const Slice& slice,
                             const Placement& placement)
-    : layout_(layout), terms_(step_terms(basis, layout, slice, placement)) {}
+    : layout_(layout),
+      terms_(step_terms(basis, layout, slice, placement)),
+      chunk_ways_(basis.system.chunk_tokens / basis.system.rank_chunk(layout)) {
+  if (!basis.system.mfu) return;
+  const std::size_t d = static_cast<std::size_t>(basis.system.formats.compute);
+  prompt_rate_ = FlopsPerSecondOf<R>(R(basis.system.hw->matmul_peak[d]->value() * *basis.system.mfu));
+}
+
+/// Under --mfu prompts take their FLOPs at that share of the peak, beside the sequences that decode.
+template <class R>
+ServeTime<R> ServingCost<R>::time(const StepRows<R>& rows) const {
+  if (!prompt_rate_ || value_of(rows.prefill) <= 0) return time_of(terms_, rows);
+  ServeTime<R> out;
+  StepRows<R> decoding = rows;
+  decoding.prefill = decoding.prompts = decoding.cached = R(0.0);
+  decoding.logits = rows.decode;
+  if (value_of(rows.decode) > 0) out = time_of(terms_, decoding);
+  out.compute += prompt_flops(terms_, rows) / *prompt_rate_;
+  return out;
+}
 
 template <class R>
 ServeTime<R> ServingCost<R>::step(const ServeStep& step) const {
@@ -40,7 +63,7 @@ ServeTime<R> ServingCost<R>::step(const ServeStep& step) const {
   rows.prefill = R(prompts * step.prefill_tokens);
   rows.cached = R(step.cached);
   rows.logits = R(sequences * step.tokens_each + prompts * (step.all_logits ? step.prefill_tokens : 1));
-  return time_of(terms_, rows);
+  return time(rows);
 }
 
 template <class R>
@@ -64,40 +87,63 @@ ServeTime<R> ServingCost<R>::mixed_step(double batch, double context, double chu
 
 template <class R>
 SecondsOf<R> ServingCost<R>::prefill_occupancy(double tokens, double cached) const {
-  const double at_once = to_double(layout_.attention_dp * layout_.pp) *
-                         (layout_.scheme == ServeScheme::kGathered ? to_double(layout_.tp) : 1);
+  const double at_once = serve_lanes(layout_);
   return prefill(tokens, cached, at_once).total() / R(at_once);
 }
 
-/// [SERVE-STEADY] Each step q = n S / G tokens of prompts arrive on a rank, n of its sequences generating G tokens
-/// each. They are taken in lumps of c tokens, r = q / c a step: beside the sequences that decode, if r < 1; otherwise
-/// every step takes one, and each sequence decodes in every r-th.
+/// [SERVE-STEADY] Prompts of S tokens are k = S / c chunks of c in K = ceil(k) steps, of which over p stages
+/// K' = 1 + (K - 1) / p follow each other. A request passes K' + G - 1 steps, and meanwhile the rank takes n k chunks:
+/// beside its sequences, which decode in every step, as long as there are as many steps (those past its own slow it
+/// down); then several short prompts to a step; then every step has all it holds, and prompts wait.
 template <class R>
 SteadyTimes<R> ServingCost<R>::steady(double batch, const ServeLoad& load) const {
   const double n = on_a_rank(batch, layout_);
-  const double arriving = n * load.prompt / load.generate;
-  const double lump = std::max(std::min(load.prompt, load.chunk), std::min(load.chunk, arriving));
-  const double rate = lump > 0 ? arriving / lump : 0;
-  const double each = std::min(lump, load.prompt);
-  const auto rows = [&](double sequences, double prompts) {
-    return StepRows<R>{.decode = R(sequences),
-                       .sequences = R(sequences),
-                       .context = R(load.context),
-                       .prefill = R(prompts * each),
-                       .prompts = R(prompts),
-                       .cached = R(load.cached + (load.prompt - each) / 2),
-                       .logits = R(sequences + prompts)};
+  const double more = std::max(load.generate - 1, 0.0);
+  const double chunk = std::max(1.0, load.chunk / chunk_ways_);
+  const double each = std::min(load.prompt, chunk);
+  const auto seconds = [&](double sequences, double prompts) {
+    return time({.decode = R(sequences),
+                 .sequences = R(sequences),
+                 .context = R(load.context),
+                 .prefill = R(prompts * each),
+                 .prompts = R(prompts),
+                 .cached = R(load.cached + (load.prompt - each) / 2),
+                 .logits = R(sequences + prompts)})
+        .total();
   };
-  const double prompts = each > 0 ? lump / each : 0;
-  const double chunks = each > 0 ? std::ceil(load.prompt / each) : 0;
-  if (rate < 1) {
-    const SecondsOf<R> alone = time_of(terms_, rows(n, 0)).total();
-    if (rate <= 0) return {.tpot = alone, .ttft = alone};
-    const SecondsOf<R> mixed = time_of(terms_, rows(n, prompts)).total();
-    return {.tpot = alone + (mixed - alone) * R(rate), .ttft = mixed * R(chunks)};
+  if (each <= 0) {
+    const SecondsOf<R> step = seconds(n, 0);
+    return {.tpot = step, .ttft = step, .request = step * R(1 + more)};
   }
-  const SecondsOf<R> mixed = time_of(terms_, rows(n / rate, prompts)).total();
-  return {.tpot = mixed * R(rate), .ttft = mixed * R(chunks)};
+  const double stages = to_double(layout_.pp);
+  const double chunks = load.prompt / each;
+  const double own = 1 + (chunks - 1) / stages;
+  const double own_steps = 1 + (std::ceil(chunks) - 1) / stages;
+  // Sequences of a stage's turn: less than one where there are more stages than sequences.
+  const double turn = std::ceil(batch * stages / serve_lanes(layout_)) / stages;
+  const double taken = turn * chunks, passed = own_steps + more;
+  SteadyTimes<R> out;
+  if (taken <= passed) {
+    const SecondsOf<R> alone = seconds(n, 0);
+    const SecondsOf<R> mixed = max(alone, seconds(n - 1, 1));
+    out.ttft = mixed * R(own) + alone * R(own_steps - own);
+    out.tpot = more > 0 ? alone + (mixed - alone) * R(std::max(taken - own, 0.0) / more) : alone;
+    out.request = out.ttft + out.tpot * R(more);
+    return out;
+  }
+  const double most = std::max(1.0, chunk / each);  // prompts of a step
+  const double at_once = std::min(taken / passed, most);
+  out.saturated = at_once >= most;
+  const double fullest = passed * at_once / chunks;  // sequences at which steps are that full
+  const SecondsOf<R> mixed = max(seconds(fullest, 0), seconds(std::max(fullest - at_once, 0.0), at_once));
+  out.request = mixed * R(taken / at_once);
+  out.tpot = mixed;
+  if (more > 0 && own_steps > own) {
+    // What the last chunk leaves of its step goes to the others.
+    out.tpot = mixed + (mixed - seconds(fullest, 0)) * R((own_steps - own) / more);
+  }
+  out.ttft = out.request - out.tpot * R(more);
+  return out;
 }
 
 template <class R>
@@ -106,12 +152,10 @@ SecondsOf<R> ServingCost<R>::floor(double batch, double context) const {
   const double sequences = on_a_rank(batch, layout_);
   for (const DenseTerm<R>& t : terms_.dense) bytes += t.weight_bytes * t.layers;
   for (const ExpertTerm<R>& t : terms_.experts) {
-    bytes += t.weight_bytes * t.layers *
-             R(experts_touched(t.experts, t.top_k, sequences * terms_.sharing) * t.here / t.experts);
+    bytes += t.weight_bytes * t.layers * R(touched_here(terms_, t, sequences * terms_.sharing));
   }
   for (const CacheTerm<R>& t : terms_.caches) {
-    const double reach = t.reach == Reach::kAll ? context : std::min(context, value_of(t.span));
-    bytes += t.token_bytes * t.layers * R(sequences * reach / value_of(t.context_ways));
+    bytes += t.token_bytes * t.layers * reached(t, R(context)) * R(sequences) / t.context_ways;
   }
   return bytes / terms_.peak_bandwidth;
 }
@@ -227,24 +271,28 @@ class MemoryBuilder {
         if (op.kind == OpKind::kGroupedMatmul) width = std::max(width, op.rows * (gates * op.n + op.k) / tensor);
       }
     }
-    return system_.chunk_tokens * system_.formats.activation_bytes * (2 * to_double(model_.d_model) + width);
+    return system_.rank_chunk(layout_) * system_.formats.activation_bytes * (2 * to_double(model_.d_model) + width);
+  }
+
+  /// [SERVE-SAMPLER] Whole logits of every sequence on every rank.
+  double sampler() const {
+    constexpr double kFp32 = 4;
+    return system_.engine.sampler_copies * to_double(system_.engine.most_sequences * model_.head_width()) * kFp32;
   }
 
  private:
   double bytes_of(const std::vector<Op<double>>& ops, const LayerKind* kind) const {
     double out = 0;
     for (const Op<double>& op : ops) {
-      const double each = basis_.stored_bits(op.part, kind) / 8;
-      const bool table = op.part == Part::kEmbedding;
-      const double matrix = op.tied ? 0 : op.weight_parameters();
-      out += (matrix * each + op.extra_parameters * (table ? each : 2)) / weight_ways(op, layout_);
+      const double copies = op.kind == OpKind::kGroupedMatmul ? to_double(system_.redundant_experts) / op.matrices : 0;
+      out += (1 + copies) * stored_bytes(op, kind, system_.formats.weights) / weight_ways(op, layout_);
     }
     return out;
   }
 
   /// A tied matrix is on the last stage a second time.
   double tied_head() const {
-    if (!model_.tied_embeddings) return 0;
+    if (!model_.tied_embeddings || model_.head_outputs) return 0;
     const double each = system_.formats.weights.bits(WeightPart::kHead) / 8;
     return to_double(model_.vocab) * to_double(model_.embedding_dim > 0 ? model_.embedding_dim : model_.d_model) *
            each / to_double(layout_.tp * layout_.cp);
@@ -258,14 +306,14 @@ class MemoryBuilder {
 
 }  // namespace
 
-ServeMemory::ServeMemory(const ServeBasis<double>& basis, const ServeLayout& layout, double draft)
-    : engine_(basis.system.engine), cache_(basis.cache) {
+ServeMemory::ServeMemory(const ServeBasis<double>& basis, const ServeLayout& layout, Draft draft)
+    : engine_(basis.system.engine), draft_(std::move(draft)), cache_(basis.cache) {
   const ServingSystem& system = basis.system;
   const MemoryBuilder builder(basis, layout);
   const double kv = bits_of(system.formats.kv) / 8;
-  format_ = {.token_bytes = kv, .index_bytes = kv, .conv_bytes = system.formats.activation_bytes};
-  fixed_.weights = builder.weights() + draft;
-  fixed_.activations = engine_.counts_runtime ? builder.activations() : 0;
+  format_ = {.token_bytes = kv, .conv_bytes = system.formats.activation_bytes};
+  fixed_.weights = builder.weights() + draft_.weights;
+  fixed_.activations = engine_.counts_runtime ? std::max(builder.activations(), builder.sampler()) : 0;
   fixed_.graphs = engine_.graph_bytes;
   fixed_.reserve = engine_.counts_runtime ? system.efficiency.memory_reserve.value : 0;
   capacity_ = system.hw->hbm_capacity.value();
@@ -281,17 +329,33 @@ ServeMemory::ServeMemory(const ServeBasis<double>& basis, const ServeLayout& lay
     batch_ways_ *= to_double(layout.tp / heads);
   }
   context_ways_ = to_double(layout.cp);
+  share_ = engine_.share_of({.capacity = capacity_,
+                             .chunk_tokens = system.chunk_tokens,
+                             .ranks = layout.group(),
+                             .stages = layout.pp,
+                             .attention_dp = layout.attention_dp,
+                             .mla = system.model->attention.mla.has_value(),
+                             .own_heads = draft_.own_heads,
+                             .draft_model = draft_.cache && !draft_.own_heads});
   const double left = capacity_ - fixed_.weights - fixed_.activations - fixed_.graphs;
+  const double outside = engine_.graphs_in_share ? 0 : fixed_.graphs;
   switch (engine_.rule) {
     case CacheRule::kAll: room_ = left - fixed_.reserve; break;
-    case CacheRule::kShareOfAll: room_ = left - (1 - engine_.share) * capacity_; break;
-    case CacheRule::kShareOfFree: room_ = engine_.share * (left - fixed_.reserve); break;
-    case CacheRule::kStaticShare: room_ = engine_.share * capacity_ - fixed_.weights; break;
+    case CacheRule::kShareOfAll: room_ = left + outside - (1 - share_) * capacity_; break;
+    case CacheRule::kShareOfFree: room_ = share_ * (left - fixed_.reserve); break;
+    case CacheRule::kStaticShare: room_ = share_ * capacity_ - fixed_.weights; break;
   }
+  // The share left over must hold the runtime, and beside a static share activations and graphs.
+  runtime_binds_ = room_ > left - fixed_.reserve;
+  if (runtime_binds_) room_ = left - fixed_.reserve;
 }
 
 double ServeMemory::sequence_bytes(double context) const {
-  return stage_share_ * cache_.sequence_bytes(context / context_ways_, format_, static_cast<std::int64_t>(ways_));
+  const double own = cache_.sequence_bytes(context, format_, static_cast<std::int64_t>(ways_)) / context_ways_;
+  if (!draft_.cache) return stage_share_ * own;
+  // Sequences of a rank of the target, spread over the ranks of the draft's replicas.
+  const double each = batch_ways_ / (draft_.replicas * draft_.cache->batch_ways_);
+  return stage_share_ * own + each * draft_.cache->sequence_bytes(context);
 }
 
 double ServeMemory::withheld() const { return std::max(0.0, capacity_ - fixed_.total() - room_); }
@@ -304,7 +368,7 @@ ServeMemoryParts ServeMemory::parts(double batch, double context) const {
 
 double ServeMemory::max_batch(double context) const {
   const double each = sequence_bytes(context);
-  if (room_ <= 0) return 0;
+  if (room_ <= 0 || (engine_.longest > 0 && sequence_bytes(engine_.longest) > room_)) return 0;
   double most = each > 0 ? std::floor(room_ / each) * batch_ways_ : std::numeric_limits<double>::max();
   if (engine_.most_sequences > 0) most = std::min(most, to_double(engine_.most_sequences) * batch_ways_);
   return most;
@@ -330,21 +394,25 @@ std::string ServeMemory::equation() const {
   const std::string total = bytes_text(capacity_), weights = bytes_text(fixed_.weights);
   const std::string activations = bytes_text(fixed_.activations), graphs = bytes_text(fixed_.graphs);
   const std::string reserve = bytes_text(fixed_.reserve), room = bytes_text(room_);
+  if (runtime_binds_) {
+    return fmt::format("cache = {} total - {} weights - {} activations - {} graphs - {} runtime = {}", total, weights,
+                       activations, graphs, reserve, room);
+  }
   switch (engine_.rule) {
     case CacheRule::kAll:
       if (!engine_.counts_runtime) return fmt::format("cache = {} total - {} weights = {}", total, weights, room);
       return fmt::format("cache = {} total - {} weights - {} activations - {} runtime = {}", total, weights,
                          activations, bytes_text(fixed_.reserve + fixed_.graphs), room);
     case CacheRule::kShareOfAll:
-      return fmt::format("cache = {:g} x {} total - {} weights - {} activations - {} graphs = {}", engine_.share, total,
-                         weights, activations, graphs, room);
+      return fmt::format("cache = {:.4g} x {} total - {} weights - {} activations{} = {}", share_, total, weights,
+                         activations, engine_.graphs_in_share ? fmt::format(" - {} graphs", graphs) : "", room);
     case CacheRule::kShareOfFree:
-      return fmt::format("cache = {:g} x ({} total - {} weights - {} activations - {} graphs - {} runtime) = {}",
-                         engine_.share, total, weights, activations, graphs, reserve, room);
+      return fmt::format("cache = {:.4g} x ({} total - {} weights - {} activations - {} graphs - {} runtime) = {}",
+                         share_, total, weights, activations, graphs, reserve, room);
     case CacheRule::kStaticShare: break;
   }
-  return fmt::format("cache = {:g} x {} total - {} weights = {}; the rest for activations and graphs", engine_.share,
-                     total, weights, room);
+  return fmt::format("cache = {:.4g} x {} total - {} weights = {}; the rest for activations and graphs", share_, total,
+                     weights, room);
 }
 
 }  // namespace scalecalc

@@ -6,6 +6,8 @@
 // appear here.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,11 +38,14 @@ struct ServeLoad {
   double chunk = 8192;  ///< most tokens of prompts in one step
 };
 
-/// Mean times of requests in steady state.
+/// Mean times of requests in steady state: request = ttft + (generate - 1) tpot, and a rank with n sequences in flight
+/// finishes n / request a second (Little's law).
 template <class R>
 struct SteadyTimes {
-  SecondsOf<R> tpot;  ///< a decode step and its share of the prompts taken meanwhile
-  SecondsOf<R> ttft;  ///< the steps that take the prompt in, without waiting for a slot
+  SecondsOf<R> tpot;       ///< a decode step and its share of the others' prompts
+  SecondsOf<R> ttft;       ///< the steps that take the prompt in; with the wait for them where prompts fill every step
+  SecondsOf<R> request;    ///< from the first step of the prompt to the last token
+  bool saturated = false;  ///< prompts fill every step: more sequences wait longer, and no more of them finish
 };
 
 template <class R>
@@ -71,9 +76,17 @@ class ServingCost {
   const ServeLayout& layout() const { return layout_; }
 
  private:
+  ServeTime<R> time(const StepRows<R>& rows) const;
+
   ServeLayout layout_;
   StepTerms<R> terms_;
+  double chunk_ways_ = 1;                           ///< ranks that a step's prompt tokens are divided among
+  std::optional<FlopsPerSecondOf<R>> prompt_rate_;  ///< if --mfu says it
 };
+
+/// Groups of a replica's sequences that one chip sees in turn or not at all: pipeline stages times attention-data
+/// ranks.
+double serve_lanes(const ServeLayout& layout);
 
 /// Every way to place the layout on the slice; empty if its degrees do not divide the axes.
 std::vector<Placement> placed(const HardwareSpec& hw, const Slice& slice, const ServeLayout& layout);
@@ -101,8 +114,15 @@ struct ServeMemoryParts {
 class ServeMemory {
  public:
   ServeMemory() = default;
-  /// `draft` is what a draft model takes of each chip.
-  ServeMemory(const ServeBasis<double>& basis, const ServeLayout& layout, double draft = 0);
+  /// What a draft model takes of each chip beside it.
+  struct Draft {
+    double weights = 0;
+    std::shared_ptr<const ServeMemory> cache;  ///< of one of its replicas
+    double replicas = 1;                       ///< of them for one of the target's
+    bool own_heads = false;                    ///< of the model itself
+  };
+  ServeMemory(const ServeBasis<double>& basis, const ServeLayout& layout, Draft draft);
+  ServeMemory(const ServeBasis<double>& basis, const ServeLayout& layout) : ServeMemory(basis, layout, Draft{}) {}
 
   /// Of a replica with so many sequences, each with `context` tokens in the cache.
   ServeMemoryParts parts(double batch, double context) const;
@@ -117,21 +137,28 @@ class ServeMemory {
   double max_batch(double context) const;
   /// Longest context of so many sequences; 0 if not even one token fits, infinite if none grows.
   double max_context(double batch) const;
+  /// Of a replica that starts: for one sequence, or the longest that its engine is told of.
+  double least_context(double context) const { return std::max(context, engine_.longest); }
   bool fits(double batch, double context) const { return batch <= max_batch(context); }
+  /// Groups of ranks that keep sequences of their own.
+  double sequence_groups() const { return batch_ways_; }
   /// "0.9 x 80 GiB - 16.1 GB weights - ... = 50.3 GB for the cache": the rule with its numbers.
   std::string equation() const;
 
  private:
   EngineRules engine_;
+  Draft draft_;
   KvCache cache_;  ///< of the model
   CacheFormat format_;
   ServeMemoryParts fixed_;  ///< all but the caches
   double capacity_ = 0;
+  double share_ = 1;  ///< of the engine's rule, for this layout
   double room_ = 0;
-  double stage_share_ = 1;   ///< of the layers on the fullest stage
-  double ways_ = 1;          ///< tensor ranks the cached heads divide over
-  double batch_ways_ = 1;    ///< ranks that keep sequences of their own
-  double context_ways_ = 1;  ///< ranks that each keep a part of every context
+  bool runtime_binds_ = false;  ///< it needs more than the engine's rule leaves
+  double stage_share_ = 1;      ///< of the layers on the fullest stage
+  double ways_ = 1;             ///< tensor ranks the cached heads divide over
+  double batch_ways_ = 1;       ///< ranks that keep sequences of their own
+  double context_ways_ = 1;     ///< ranks that each keep a part of every context
 };
 
 }  // namespace scalecalc

@@ -1,10 +1,12 @@
 // What a serving cost is about, the layout, the model, the machine, formats, and the rules of the engine.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -57,6 +59,9 @@ struct ServeFormats {
   double activation_bytes = 2;            ///< of an element between operations
 };
 
+struct StackRelease;
+struct SupportFact;
+
 /// Keeps pointers: they must outlive whatever is made of it.
 struct ServingSystem {
   const ModelSpec* model = nullptr;
@@ -64,9 +69,18 @@ struct ServingSystem {
   Efficiency efficiency;  ///< of the engine on the chip, or the ideal
   ServeFormats formats;
   EngineRules engine;          ///< how much of the memory it gives to the cache, and what it keeps for itself
-  double prefill_share = 1;    ///< of the matmul rate, on prompts alone
-  double chunk_tokens = 8192;  ///< most tokens of prompts in one step
-  std::shared_ptr<const ExpertLoad> expert_load;  ///< in the place of the engine's expert_imbalance
+  std::optional<double> mfu;   ///< of the peak that prompts reach, in place of the coefficients
+  double chunk_tokens = 8192;  ///< most tokens of prompts in one step, of all attention-data ranks or of each
+
+  /// Those that one rank takes.
+  double rank_chunk(const ServeLayout& layout) const {
+    const double ranks = engine.divides_chunk ? static_cast<double>(layout.attention_dp) : 1;
+    return std::max(1.0, chunk_tokens / ranks);
+  }
+  /// In the place of the chip's expert_skew and expert_imbalance, the copies below counted.
+  std::shared_ptr<const ExpertLoad> expert_load;
+  std::int64_t redundant_experts = 0;            ///< copies of routed experts, over the expert ranks
+  std::shared_ptr<const StackRelease> launcher;  ///< what the engine's release can run; null: nothing is known
 };
 
 }  // namespace scalecalc

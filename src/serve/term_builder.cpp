@@ -29,6 +29,7 @@ template <class R>
 TermBuilder<R>::TermBuilder(const ServeBasis<R>& basis, const ServeLayout& layout)
     : basis_(basis), system_(basis.system), layout_(layout), model_(*basis.system.model), chip_(basis.chip) {
   out_.rates = basis.rates;
+  out_.chances = basis.chances;
   if (system_.expert_load) out_.rates.imbalance = R(system_.expert_load->fullest(layout.ep));
   out_.peak_bandwidth = basis.peak_bandwidth;
   out_.onchip = basis.onchip;
@@ -85,7 +86,7 @@ double TermBuilder<R>::ways_of(TpRule rule, Part part) const {
 template <class R>
 double TermBuilder<R>::dispatch_bytes() const {
   return std::min(system_.formats.activation_bytes,
-                  bytes_per_element(basis_.format_of(basis_.stored_bits(Part::kExperts, nullptr))));
+                  bytes_per_element(basis_.format_of(basis_.format_bits(Part::kExperts, nullptr))));
 }
 
 template <class R>
@@ -95,7 +96,8 @@ void TermBuilder<R>::add_matmul(const Op<R>& op, const LayerKind& kind, const R&
   const R k = op.tp == TpRule::kRow ? op.k / R(ways) : op.k;
   const R n = op.tp == TpRule::kRow ? op.n : op.n / R(ways);
   const double stored = basis_.stored_bits(op.part, &kind);
-  const DType dtype = basis_.format_of(stored);
+  const double format = basis_.format_bits(op.part, &kind);
+  const DType dtype = basis_.format_of(format);
   const double act = system_.formats.activation_bytes;
   const R& h = chip_.half_dim;
   DenseTerm<R> term{.name = op.name, .layers = layers, .logits = logits};
@@ -103,7 +105,7 @@ void TermBuilder<R>::add_matmul(const Op<R>& op, const LayerKind& kind, const R&
   term.weight_bytes = bytes(k * n, stored / 8);
   term.row_bytes = bytes(k, std::min(act, bytes_per_element(dtype))) + bytes(n, act);
   term.rate = chip_.matmul[static_cast<std::size_t>(dtype)] * out_.rates.matmul * (n / (n + h)) * (k / (k + h));
-  const bool weight_only = stored < 8 * bytes_per_element(dtype);
+  const bool weight_only = format < 8 * bytes_per_element(dtype);
   term.bandwidth = weight_only ? out_.rates.weights * out_.rates.dequantise : out_.rates.weights;
   layer_bytes_ += logits ? 0 : value_of(term.weight_bytes * layers) / to_double(model_.layers());
   add_or_merge(out_.dense, std::move(term), [](const auto& a, const auto& b) {
@@ -118,20 +120,21 @@ void TermBuilder<R>::add_grouped(const Op<R>& op, const R& layers) {
   const R k = op.tp == TpRule::kExpertRow ? op.k * part : op.k;
   const R n = op.tp == TpRule::kExpertRow ? op.n : op.n * part;
   const double stored = basis_.stored_bits(Part::kExperts, nullptr);
-  const DType dtype = basis_.format_of(stored);
+  const double format = basis_.format_bits(Part::kExperts, nullptr);
+  const DType dtype = basis_.format_of(format);
   const double act = system_.formats.activation_bytes;
   const R& h = chip_.half_dim;
   ExpertTerm<R> term{.name = op.name,
                      .layers = layers,
-                     .experts = value_of(op.matrices),
-                     .top_k = value_of(op.rows),
-                     .here = value_of(op.matrices) / to_double(layout_.ep)};
+                     .experts = value_of(op.matrices) + to_double(system_.redundant_experts),
+                     .top_k = value_of(op.rows)};
+  term.here = term.experts / to_double(layout_.ep);
   term.flops = FlopsOf<R>(R(2.0) * k * n);
   term.weight_bytes = bytes(k * n, stored / 8);
   term.row_bytes = bytes(k, std::min(act, bytes_per_element(dtype))) + bytes(n, act);
   term.rate = chip_.matmul[static_cast<std::size_t>(dtype)] * out_.rates.matmul * out_.rates.grouped * (n / (n + h)) *
               (k / (k + h));
-  const bool weight_only = stored < 8 * bytes_per_element(dtype);
+  const bool weight_only = format < 8 * bytes_per_element(dtype);
   term.bandwidth = out_.rates.weights * out_.rates.expert_read * (weight_only ? out_.rates.dequantise : R(1.0));
   add_or_merge(out_.experts, std::move(term),
                [](const auto& a, const auto& b) { return a.name == b.name && value_of(a.flops) == value_of(b.flops); });
@@ -158,10 +161,17 @@ void TermBuilder<R>::add_attention(const Op<R>& op, const LayerKind& kind, const
     const MlaSpec& m = *model_.attention.mla;
     const R latent(to_double(m.kv_lora_rank)), rope(to_double(m.qk_rope_head_dim));
     term.decode_flops = FlopsOf<R>(R(2.0) * op.heads * (R(2.0) * latent + rope) / ways);
+    term.latent_beyond = op.reach == Reach::kChosen;
+    term.cached_flops = FlopsOf<R>(R(2.0) * latent * op.heads * R(to_double(m.qk_nope_head_dim + m.v_head_dim)) / ways);
     term.token_bytes = bytes(latent + rope, by_sequence ? kv / heads : kv);
   } else {
     const R split = by_sequence ? ways : index ? R(1.0) : min(ways, op.groups);
-    term.token_bytes = bytes(op.shared / split, kv);
+    term.token_bytes = bytes(op.shared / split, index ? CacheFormat{}.index_bytes : kv);
+    // Scores of an indexer are in fp8, where the chip has it.
+    const auto& peaks = system_.hw->matmul_peak;
+    const auto& narrow = peaks[static_cast<std::size_t>(DType::kFp8)];
+    const auto& wide = peaks[static_cast<std::size_t>(basis_.format_of(16))];
+    if (index && narrow && wide) term.rate = term.rate * R(*narrow / *wide);
   }
   add_or_merge(out_.caches, std::move(term), [](const auto& a, const auto& b) {
     return a.name == b.name && value_of(a.prefill_flops) == value_of(b.prefill_flops) && a.reach == b.reach;
@@ -237,7 +247,7 @@ class CollectiveBuilder {
     const std::vector<Group> nest{tp, placement.of(MeshDim::kCp), placement.of(MeshDim::kFsdp)};
     if (fold(nest, layout.etp, inner, outer)) {
       etp_ = channel(inner, "etp");
-      ep_ = make_channel(*system_.hw, slice, basis_.network, outer, "ep", routing_of(model_));
+      ep_ = make_channel(*system_.hw, slice, basis_.network, outer, "ep", routing_of(model_, ExpertDispatch::kDeepEp));
     }
   }
 
@@ -315,14 +325,20 @@ class CollectiveBuilder {
   }
 
   /// Inputs lie in parts of d_model, so that wide outputs are summed over x as well, and narrow ones over y in parts.
+  /// A gated MLP sums both its halves in parts and gathers their product alone.
   void reductions_2d(const LayerKind& kind, const std::vector<Op<R>>& ops, double count) {
     const R x(to_double(layout_.tp_x)), y(to_double(layout_.tp / layout_.tp_x));
-    R wide(0.0);
+    R wide(0.0), summed(0.0), product(0.0);
     for (const Op<R>& op : ops) {
-      if (op.kind == OpKind::kMatmul && (op.tp == TpRule::kColumn || op.tp == TpRule::kKvColumn))
-        wide = wide + op.n / y;
+      if (op.kind != OpKind::kMatmul) continue;
+      const bool out = op.tp == TpRule::kColumn || op.tp == TpRule::kKvColumn;
+      if (out && op.part != Part::kMlp) wide = wide + op.n / y;
+      if (out && op.part == Part::kMlp) summed = summed + op.n / y;
+      if (op.tp == TpRule::kRow && op.part == Part::kMlp) product = product + op.k / y;
     }
     all_reduce("2d all-reduce over x", count, x_, wide);
+    gather("2d reduce-scatter over x", count, x_, summed, act());
+    gather("2d all-gather over x", count, x_, product, act());
     const double halves = model_.parallel_block || kind.ffn == FfnKind::kNone ? 1 : 2;
     all_reduce("2d all-reduce over y", count * halves, y_, dims_.d_model / x);
   }
@@ -354,7 +370,7 @@ class CollectiveBuilder {
   }
 
   void ends() {
-    if (layout_.scheme == ServeScheme::kStationary1d) gather("logits gather", 1, reduce_, dims_.vocab, act(), true);
+    if (layout_.scheme == ServeScheme::kStationary1d) gather("logits gather", 1, reduce_, dims_.outputs, act(), true);
     if (layout_.pp == 1) return;
     terms_.stage_send_latency = pp_.send_latency;
     terms_.stage_send_per_row = bytes(dims_.d_model, act()) * pp_.send;

@@ -20,8 +20,9 @@ namespace scalecalc {
 // Fleets that carry a rate of requests under limits of what users see: the fewest replicas, the cheapest kind of
 // replica, prefill and decode servers in proportion.
 //
-// Requests are dealt to replicas at random, so that each sees Poisson arrivals of its share of the rate (thinning:
-// Kleinrock, Queueing Systems I, section 2.4). A router that looks at the queues does better.
+// Without a routing of their own requests are dealt to replicas at random, so that each sees Poisson arrivals of its
+// share of the rate (thinning: Kleinrock, Queueing Systems I, section 2.4). A router that looks at the queues does
+// better.
 
 /// Limits of a percentile; nothing = no limit.
 struct LatencyLimits {
@@ -38,14 +39,19 @@ bool meets(const QueueFigures& figures, const LatencyLimits& limits);
 std::optional<std::int64_t> smallest_count(std::int64_t first, std::int64_t last,
                                            const std::function<bool(std::int64_t)>& holds);
 
+/// The highest rate below `most` that `holds`, to a part in 500; what holds does so at every lower one too. 0 if none
+/// does.
+double highest_rate(double most, const std::function<bool(double)>& holds);
+
 /// What a fleet is asked to carry.
 struct FleetDemand {
   RequestMix mix;
-  double rate = 1;  ///< requests a second
+  double rate = 1;  ///< requests a second; 0: all at once
   LatencyLimits limits;
   std::int64_t requests = 2000;  ///< simulated for every count of replicas that is tried
   std::uint64_t seed = 1;
   std::int64_t most_replicas = 100'000;
+  RequestRouting routing = RequestRouting::kRandom;
 };
 
 /// A kind of replica: a layout on its chips.
@@ -61,7 +67,7 @@ struct Fleet {
   std::int64_t replicas = 0;
   double chips = 0;
   double usd_per_hour = 0;
-  QueueFigures replica;  ///< of one replica at its share of the rate
+  QueueFigures replica;  ///< of one replica at its share of the rate; of all of them where a router looks at them
 };
 
 /// The requests that one of so many replicas sees: Poisson arrivals of its share of the rate; of a trace with arrivals,
@@ -90,11 +96,30 @@ struct DisaggregatedFleet {
 std::optional<DisaggregatedFleet> fewest_servers(const FleetDemand& demand, const DisaggregatedPools& pools,
                                                  std::int64_t most_servers = 256);
 
+/// Memory beside the chips' that keeps prefixes, of each replica.
+struct PrefixStoreAsked {
+  double host_bytes = 0, disk_bytes = 0;
+  std::optional<double> disk_rate;  ///< bytes a second
+};
+
 struct TrafficAsked {
   RequestMix mix;
-  double rate = 1;  ///< requests a second, over all replicas
+  double rate = 1;    ///< requests a second, over all replicas; 0: all at once, or clients
+  bool most = false;  ///< the highest rate within the limits
   std::int64_t requests = 10'000;
   std::uint64_t seed = 1;
+  std::optional<std::int64_t> clients;          ///< over all replicas, in the place of a rate
+  std::optional<std::int64_t> client_requests;  ///< of all clients together; absent: usual_client_requests
+  std::optional<RequestRouting> routing;               ///< absent: random at a rate, to the fewest for clients
+  std::optional<PrefixStoreAsked> store;
+
+  /// Ten each, as benchmarks do.
+  std::int64_t usual_client_requests() const { return 10 * clients.value_or(0); }
+};
+
+/// Half widths of the 95 % confidence intervals of means over seeds; 0 where requests are all alike.
+struct SeedErrors {
+  double ttft_s = 0, tpot_s = 0, inter_token_s = 0, latency_s = 0, wait_s = 0, output_tokens_per_s = 0;
 };
 
 struct TrafficAnswer {
@@ -104,19 +129,23 @@ struct TrafficAnswer {
   ServeLayout layout;  ///< of a decode replica where there are two pools; dp is the replicas
   std::int64_t chips = 0;
   std::optional<double> usd_per_hour;
-  bool carries = false;               ///< within the limits
-  bool fleet_searched = false;        ///< replicas were counted, not given by --chips
-  std::size_t kinds = 0;              ///< layouts among which the fleet was chosen
-  QueueRules rules;                   ///< of a (decode) replica
-  QueueFigures figures;               ///< of one replica at its share of the rate; of both pools together
+  bool carries = false;         ///< within the limits
+  bool fleet_searched = false;  ///< replicas were counted, not given by --chips
+  std::size_t kinds = 0;        ///< layouts among which the fleet was chosen
+  QueueRules rules;             ///< of a (decode) replica
+  /// Of one replica at its share of the rate; of both pools together; of all replicas with a routing, and over all
+  /// seeds for clients.
+  QueueFigures figures;
+  std::int64_t seeds = 1;
+  SeedErrors errors;
   std::optional<SteadyState> steady;  ///< of one replica that does both
   std::optional<DisaggregatedFleet> pools;
   ServeLayout prefill_layout;
 };
 
 /// With chips given, the answer's best layout on them; otherwise the fewest chips, or the least dollars, over the
-/// layouts of the answer's points. Nothing if no number of replicas of any keeps the limits, at the 95th percentile.
-/// Stopped if asked to end before.
+/// layouts of the answer's points; with clients the answer's best layout. Nothing if no number of replicas of any keeps
+/// the limits, at the 95th percentile. Stopped if asked to end before.
 std::optional<TrafficAnswer> answer_traffic(const ServeAnswer& answer, const TrafficAsked& asked,
                                             const Stop& stop = {});
 
@@ -126,7 +155,10 @@ struct ReplicaQuestion {
   RequestMix mix;
   double prefix_hit = 0;
   double chunk = 8192;  ///< most tokens of one prompt in a step
+  std::optional<PrefixStoreAsked> store{};
 };
+
+FrontEnd front_end_of(const EngineRules& engine);
 
 /// Attention-data ranks and pipeline stages each take sequences, and chunks of prompts, of their own: the scheduler's
 /// limits are theirs together. The cache's tokens are those of sequences of the mix's mean context.

@@ -16,6 +16,7 @@
 #include "base/diagnostic.h"
 #include "base/explained.h"
 #include "base/quantity.h"
+#include "base/shared_text.h"
 #include "spec/chip_units.h"
 #include "spec/dtype.h"
 
@@ -109,7 +110,8 @@ struct Price {
 struct Coefficient {
   double value = 1;
   double error = 0;
-  std::string source;
+  SharedText source;
+  bool typed = false;  ///< on the command line: nothing that is known of kernels or stacks replaces it
 };
 
 /// What a stack's kernels add to the links in a collective, measured. Where a latency is 0 the network's own counts.
@@ -117,6 +119,8 @@ struct CollectiveKernels {
   Coefficient latency_scale_up{0, 0, ""};      ///< seconds of a small all-reduce of two inside the innermost tier
   Coefficient latency_scale_out{0, 0, ""};     ///< and of one that leaves it
   Coefficient latency_growth{0, 0, ""};        ///< share of these that every doubling of the ranks adds
+  Coefficient ring_hop_scale_up{0, 0, ""};     ///< seconds that every further rank adds where gathers pass one ring
+  Coefficient ring_hop_scale_out{0, 0, ""};    ///< and every further domain of the innermost tier
   Coefficient all_to_all_scale_up{0, 0, ""};   ///< seconds of a small all-to-all, likewise
   Coefficient all_to_all_scale_out{0, 0, ""};  ///<
   Coefficient collective_ramp{0, 0, ""};       ///< seconds that a MB costs until a collective runs at full bandwidth
@@ -138,6 +142,7 @@ struct ServingEfficiency : CollectiveKernels {
   Coefficient blend{0, 0, ""};
   Coefficient overlap;                      ///< share of collectives that runs under other work
   Coefficient expert_imbalance;             ///< slowest expert rank over the mean
+  Coefficient expert_skew{0, 0, ""};        ///< exponent of the power law by which tokens choose experts; 0: evenly
   Coefficient layer_overhead{0, 0, ""};     ///< seconds per layer and step that nothing hides
   Coefficient step_overhead{0, 0, ""};      ///< seconds per step
   Coefficient sequence_overhead{0, 0, ""};  ///< seconds per sequence and step
@@ -164,6 +169,7 @@ struct Efficiency {
   Coefficient grouped_half_rows{0, 0, ""};      ///< and they fall by rows / (rows + this) with few rows per expert
   Coefficient attention_forward;                ///< fraction of the dense peak
   Coefficient attention_backward;
+  Coefficient scan_forward, scan_backward;  ///< the same of recurrences in chunks; where a file has none, attention's
   Coefficient attention_half_context{0, 0, ""};   ///< tokens: its rate falls by c/(c + this) at a mean context of c
   Coefficient attention_half_head_dim{0, 0, ""};  ///< and by d/(d + this) in heads narrower than the width below
   Coefficient attention_head_width{128, 0, ""};   ///< of the heads that the fractions hold for, and of wider ones
@@ -188,6 +194,7 @@ struct Efficiency {
   Coefficient in_network_gain;           ///< all-reduce speed-up where switches reduce; ideal: exact halving
   Coefficient moe_imbalance;             ///< tokens of the fullest expert rank over the mean
   Coefficient step_overhead{0, 0, ""};   ///< seconds per step
+  Coefficient scale_loss{0, 0, ""};      ///< share of a step lost with each doubling of hosts, or slices
   Coefficient memory_reserve{0, 0, ""};  ///< bytes the runtime keeps: context, communication buffers, allocator
   CollectiveKernels collectives;         ///< of training; those of serving are among its own
   /// By class of run: by what share of the step 90 % of runs err at most where every coefficient is known; 0: not
@@ -211,6 +218,10 @@ struct StackCoefficients {
   bool serves = false;  ///< its coefficients are of serving
   Efficiency efficiency;
 };
+
+/// Generations of chips that share builds of kernels (kernels/<name>.yaml). A chip of none is named there by itself.
+inline constexpr std::array<std::string_view, 11> kArchitectureNames{
+    "volta", "turing", "ampere", "ada", "hopper", "blackwell", "blackwell-sm120", "cdna2", "cdna3", "cdna4", "tpu"};
 
 /// What the tensors of a program live in.
 enum class MemoryKind { kHbm, kGddr, kLpddr, kSram };
@@ -236,8 +247,9 @@ struct HardwareSpec {
   std::string title;
   std::string vendor;
   std::string family;
-  std::int64_t year = 0;   ///< of the first systems; 0 = not given
-  bool announced = false;  ///< figures are the vendor's plans; no such chip has been sold
+  std::string architecture;  ///< of kArchitectureNames: chips that run the same builds of kernels; may be empty
+  std::int64_t year = 0;     ///< of the first systems; 0 = not given
+  bool announced = false;    ///< figures are the vendor's plans; no such chip has been sold
   std::string note;
   std::array<std::optional<FlopsPerSecond>, kDTypeCount> matmul_peak;  ///< dense, per chip
   std::array<std::optional<FlopsPerSecond>, kDTypeCount> vector_rates;

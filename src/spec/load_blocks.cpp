@@ -9,6 +9,8 @@
 namespace scalecalc {
 namespace {
 
+constexpr std::string_view kReuse = "/reuse";  // behind the kind of a layer whose tokens an earlier indexer picked
+
 void load_mla(Fields& fields, AttentionSpec& attention) {
   MlaSpec mla;
   mla.q_lora_rank = fields.optional_count("q_lora_rank", kWidth).value_or(0);
@@ -27,7 +29,7 @@ void check_groups(const Fields& fields, std::int64_t heads, std::int64_t kv_head
   problems.add(fields.span(), fmt::format("heads ({}) must be a multiple of kv_heads ({})", heads, kv_heads));
 }
 
-AttentionShape load_local(const ConfigNode& node, Problems& problems) {
+void load_local(const ConfigNode& node, AttentionSpec& attention, Problems& problems) {
   Fields fields(node, "attention.local", problems);
   AttentionShape out;
   out.heads = fields.count("heads", kWidth);
@@ -35,8 +37,9 @@ AttentionShape load_local(const ConfigNode& node, Problems& problems) {
   out.head_dim = fields.count("head_dim", kWidth);
   out.v_head_dim = fields.optional_count("v_head_dim", kWidth).value_or(out.head_dim);
   check_groups(fields, out.heads, out.kv_heads, problems);
+  attention.local = out;
+  attention.local_sinks = fields.flag("sinks", attention.sinks);
   fields.finish();
-  return out;
 }
 
 IndexerSpec load_indexer(const ConfigNode& node, Problems& problems) {
@@ -114,10 +117,10 @@ AttentionSpec load_attention(const ConfigNode& node, Problems& problems) {
     out.chunk = fields.optional_count("chunk", kWidth).value_or(0);
     out.qkv_bias = fields.flag("qkv_bias", false);
     out.qk_norm = static_cast<QkNorm>(fields.optional_word("qk_norm", {"none", "head_dim", "full"}).value_or(0));
-    if (const ConfigNode* local = fields.node("local")) out.local = load_local(*local, problems);
   }
   out.o_bias = fields.flag("o_bias", false);
-  out.sinks = fields.flag("sinks", false);
+  out.sinks = out.local_sinks = fields.flag("sinks", false);
+  if (const ConfigNode* local = kind == 3 ? nullptr : fields.node("local")) load_local(*local, out, problems);
   out.output_gate = fields.flag("output_gate", false);
   if (const ConfigNode* indexer = fields.node("indexer")) out.indexer = load_indexer(*indexer, problems);
   fields.finish();
@@ -210,8 +213,13 @@ void load_ssm(const ConfigNode& node, ModelSpec& model, Problems& problems) {
   fields.finish();
 }
 
+std::string name_of(const LayerKind& kind) {
+  return fmt::format("{}/{}{}", name_of(kind.mixer), name_of(kind.ffn), kind.reuse ? kReuse : "");
+}
+
 std::optional<LayerKind> read_layer_kind(const ConfigNode& node, const ModelSpec& model, Problems& problems) {
-  const std::string& text = node.text;
+  const bool reuse = node.text.ends_with(kReuse);
+  const std::string text = node.text.substr(0, node.text.size() - (reuse ? kReuse.size() : 0));
   const std::size_t slash = std::min(text.find('/'), text.size());
   const auto mixer = position(kMixerNames, std::string_view(text).substr(0, slash));
   const auto ffn = position(kFfnNames, std::string_view(text).substr(std::min(slash + 1, text.size())));
@@ -223,7 +231,10 @@ std::optional<LayerKind> read_layer_kind(const ConfigNode& node, const ModelSpec
         did_you_mean(nearest(text, all_kinds())));
     return std::nullopt;
   }
-  const LayerKind kind{.mixer = static_cast<MixerKind>(*mixer), .ffn = static_cast<FfnKind>(*ffn)};
+  const LayerKind kind{.mixer = static_cast<MixerKind>(*mixer), .ffn = static_cast<FfnKind>(*ffn), .reuse = reuse};
+  if (reuse && (!model.attention.indexer || (kind.mixer != MixerKind::kFull && kind.mixer != MixerKind::kMla))) {
+    problems.add(node.span, "only a full or mla layer of a model with attention.indexer reuses an indexer's choice");
+  }
   if (kind.ffn == FfnKind::kMoe && !model.moe) problems.add(node.span, "a moe layer needs the model's moe: block");
   if (const std::string missing = missing_block(kind.mixer, model); !missing.empty()) {
     problems.add(node.span, missing);

@@ -18,6 +18,7 @@ struct Manner {
   bool required = false;         ///< every one must be there
   bool typed_only = false;       ///< those that --set changed, and no other
   bool factors = false;          ///< what they are multiplied by, and not their values
+  bool either = false;           ///< one or the other
   std::string_view source = {};  ///< of those that name none
 };
 
@@ -36,12 +37,13 @@ class CoefficientReader {
     const ConfigNode& node = *fields_.node(key);
     if (manner_.typed_only && !typed(node)) return false;
     Fields one(node, fmt::format("{}.{}", fields_.what(), key), fields_.problems());
-    if (manner_.factors) {
+    if (manner_.factors || (manner_.either && one.has("times"))) {
       out.value = std::clamp(out.value * one.quantity("times", UnitKind::kNumber, kFactor), range.min, range.max);
     } else {
       out.value = one.quantity("value", kind, range);
     }
     out.error = one.optional_quantity("error", UnitKind::kFraction, {0, 1}).value_or(0);
+    out.typed = manner_.typed_only || typed(node);
     out.source =
         manner_.source.empty() ? one.text("source") : one.optional_text("source").value_or(std::string(manner_.source));
     one.optional_text("note");
@@ -137,6 +139,8 @@ void read_latencies(CoefficientReader& reader, bool optional, CollectiveKernels&
   if (asked("latency"))
     read_pair(reader, "latency", UnitKind::kSeconds, {0, 1}, out.latency_scale_up, out.latency_scale_out);
   if (asked("latency_growth")) reader.read("latency_growth", UnitKind::kNumber, {0, 4}, out.latency_growth);
+  if (optional && asked("ring_hop"))
+    read_pair(reader, "ring_hop", UnitKind::kSeconds, {0, 1e-2}, out.ring_hop_scale_up, out.ring_hop_scale_out);
   if (asked("exchange_latency"))
     read_pair(reader, "exchange_latency", UnitKind::kSeconds, {0, 1}, out.all_to_all_scale_up,
               out.all_to_all_scale_out);
@@ -173,6 +177,7 @@ void read_serving_block(CoefficientReader& reader, Efficiency& out) {
   block->read("blend", UnitKind::kFraction, {0, 1}, s.blend);
   block->read("overlap", UnitKind::kFraction, {0, 1}, s.overlap);
   block->read("expert_imbalance", UnitKind::kNumber, {1, 10}, s.expert_imbalance);
+  block->read("expert_skew", UnitKind::kNumber, {0, 10}, s.expert_skew);
   block->read("layer_overhead", UnitKind::kSeconds, {0, 1}, s.layer_overhead);
   block->read("step_overhead", UnitKind::kSeconds, {0, 1}, s.step_overhead);
   block->read("sequence_overhead", UnitKind::kSeconds, {0, 1}, s.sequence_overhead);
@@ -185,13 +190,27 @@ void read_serving_block(CoefficientReader& reader, Efficiency& out) {
   reader.take_given("serving", *block);
 }
 
+/// A recurrence of which nothing is said runs at the rate that the same place gives attention. What is typed of the one
+/// says nothing of the other.
+void read_attention(CoefficientReader& reader, Efficiency& out) {
+  const auto both = [&](const char* attention, Coefficient& of, const char* scan, Coefficient& of_scan) {
+    const bool given = reader.read(attention, UnitKind::kFraction, kFraction, of);
+    if (reader.fields().has(scan)) {
+      reader.read(scan, UnitKind::kFraction, kFraction, of_scan);
+    } else if (given && !of.typed) {
+      of_scan = of;
+    }
+  };
+  both("attention_forward", out.attention_forward, "scan_forward", out.scan_forward);
+  both("attention_backward", out.attention_backward, "scan_backward", out.scan_backward);
+}
+
 void read_all(CoefficientReader& reader, Efficiency& out) {
   read_matmul(reader, out);
   reader.read("matmul_half_dim", UnitKind::kNumber, {0, 4096}, out.matmul_half_dim);
   reader.read("grouped_matmul", UnitKind::kFraction, kFraction, out.grouped_matmul);
   reader.read("grouped_half_rows", UnitKind::kNumber, {0, 65536}, out.grouped_half_rows);
-  reader.read("attention_forward", UnitKind::kFraction, kFraction, out.attention_forward);
-  reader.read("attention_backward", UnitKind::kFraction, kFraction, out.attention_backward);
+  read_attention(reader, out);
   reader.read("attention_half_context", UnitKind::kNumber, {0, 65536}, out.attention_half_context);
   reader.read("attention_half_head_dim", UnitKind::kNumber, {0, 4096}, out.attention_half_head_dim);
   reader.read("attention_head_width", UnitKind::kNumber, {1, 4096}, out.attention_head_width);
@@ -215,6 +234,7 @@ void read_all(CoefficientReader& reader, Efficiency& out) {
   reader.read("in_network_gain", UnitKind::kNumber, {1, 2}, out.in_network_gain);
   reader.read("moe_imbalance", UnitKind::kNumber, {1, 10}, out.moe_imbalance);
   reader.read("step_overhead", UnitKind::kSeconds, {0, 3600}, out.step_overhead);
+  if (reader.fields().has("scale_loss")) reader.read("scale_loss", UnitKind::kFraction, {0, 1}, out.scale_loss);
   reader.read("memory_reserve", UnitKind::kBytes, {0, 1e12}, out.memory_reserve);
   read_model_error(reader, out);
   read_serving_block(reader, out);
@@ -276,9 +296,9 @@ StackCoefficients read_stack(const ConfigNode::Entry& entry, StackBasis basis, c
   const std::string source = named == nullptr ? "" : named->text;
   const bool factors = basis == StackBasis::kFamily;
   CoefficientReader reader(entry.value, "efficiency.stacks." + entry.key, problems,
-                           {.factors = factors, .source = source});
+                           {.factors = factors, .either = !factors, .source = source});
   reader.fields().optional_text("source");
-  reader.fields().optional_text("note");
+  const std::optional<std::string> note = reader.fields().optional_text("note");
   read_all(reader, e);
   reader.fields().finish();
   if (own != nullptr) read_typed(*own, e);
@@ -288,6 +308,9 @@ StackCoefficients read_stack(const ConfigNode::Entry& entry, StackBasis basis, c
   e.confidence = fmt::format("{} {} under {}{}; the rest: {}", counted(reader.given()),
                              factors ? "by factors of the " + hw.family + " family" : "of this chip", entry.key,
                              source.empty() ? "" : " (" + source + ")", hw.efficiency.confidence);
+  if (reader.given().empty() && note) {
+    e.confidence = fmt::format("not fitted under {} ({}); {}", entry.key, *note, hw.efficiency.confidence);
+  }
   return out;
 }
 
@@ -387,6 +410,7 @@ void move_serving(ServingEfficiency& s, double sign) {
     c->value *= 1 - sign * c->error;
   }
   s.expert_imbalance.value = std::max(1.0, s.expert_imbalance.value * (1 - sign * s.expert_imbalance.error));
+  s.expert_skew.value *= 1 + sign * s.expert_skew.error;  // fewer experts are read
   s.matmul.value *= 1 + sign * s.matmul.error;
 }
 
@@ -396,22 +420,38 @@ Efficiency moved(const Efficiency& efficiency, double sign) {
   const auto share = [&](Coefficient& c) { c.value = std::clamp(c.value * (1 + sign * c.error), 1e-6, 1.0); };
   const auto cost = [&](Coefficient& c, double least) { c.value = std::max(least, c.value * (1 - sign * c.error)); };
   for (Coefficient& c : out.matmul) share(c);
-  for (Coefficient* c :
-       {&out.grouped_matmul, &out.attention_forward, &out.attention_backward, &out.vector, &out.hbm, &out.link_scale_up,
-        &out.link_scale_out, &out.link_host, &out.overlap_tp, &out.overlap_tp_pipelined, &out.overlap_fsdp,
-        &out.overlap_dp, &out.overlap_cp, &out.overlap_cp_gather, &out.overlap_ep, &out.overlap_ep_paired,
-        &out.overlap_pp, &out.overlap_host}) {
+  for (Coefficient* c : {&out.grouped_matmul,
+                         &out.attention_forward,
+                         &out.attention_backward,
+                         &out.scan_forward,
+                         &out.scan_backward,
+                         &out.vector,
+                         &out.hbm,
+                         &out.link_scale_up,
+                         &out.link_scale_out,
+                         &out.link_host,
+                         &out.overlap_tp,
+                         &out.overlap_tp_pipelined,
+                         &out.overlap_fsdp,
+                         &out.overlap_dp,
+                         &out.overlap_cp,
+                         &out.overlap_cp_gather,
+                         &out.overlap_ep,
+                         &out.overlap_ep_paired,
+                         &out.overlap_pp,
+                         &out.overlap_host}) {
     share(*c);
   }
   for (Coefficient* c :
        {&out.matmul_half_dim, &out.attention_half_context, &out.attention_half_head_dim, &out.grouped_half_rows,
         &out.kernel_overhead, &out.contention_scale_up, &out.contention_scale_out, &out.expert_overhead,
-        &out.host_overhead, &out.captured_share, &out.cast, &out.step_overhead}) {
+        &out.host_overhead, &out.captured_share, &out.cast, &out.step_overhead, &out.scale_loss}) {
     cost(*c, 0);
   }
   CollectiveKernels& k = out.collectives;
-  for (Coefficient* c : {&k.latency_scale_up, &k.latency_scale_out, &k.all_to_all_scale_up, &k.all_to_all_scale_out}) {
-    cost(*c, std::min(c->value, 1e-9));  // at 0 the network's own latency would count
+  for (Coefficient* c : {&k.latency_scale_up, &k.latency_scale_out, &k.all_to_all_scale_up, &k.all_to_all_scale_out,
+                         &k.ring_hop_scale_up, &k.ring_hop_scale_out}) {
+    cost(*c, std::min(c->value, 1e-9));  // at 0 the network's own latency, and no ring, would count
   }
   cost(k.latency_growth, 0);
   cost(out.moe_imbalance, 1);

@@ -183,6 +183,8 @@ void load_labels(Fields& fields, HardwareSpec& hw) {
   hw.announced = fields.flag("announced", false);
   hw.note = fields.optional_text("note").value_or("");
   hw.family = fields.text("family");
+  if (const auto architecture = fields.optional_word("architecture", kArchitectureNames))
+    hw.architecture = kArchitectureNames.at(*architecture);
 }
 
 /// A figure of its kind, for hints.

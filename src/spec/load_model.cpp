@@ -21,8 +21,8 @@ LayerKind in_group(LayerKind kind, const std::optional<std::int64_t>& d_ff, cons
   }
   const std::int64_t parts = (kind.mixer == MixerKind::kNone ? 0 : 1) + (kind.ffn == FfnKind::kNone ? 0 : 1);
   if (model.norms_of(kind) > 2 * parts) {
-    problems.add(where, fmt::format("a {}/{} layer has room for {} norms, before and after each part, not for {}",
-                                    name_of(kind.mixer), name_of(kind.ffn), 2 * parts, model.norms_of(kind)));
+    problems.add(where, fmt::format("a {} layer has room for {} norms, before and after each part, not for {}",
+                                    name_of(kind), 2 * parts, model.norms_of(kind)));
   }
   return kind;
 }
@@ -120,6 +120,26 @@ void load_mtp(const ConfigNode* node, ModelSpec& model, Problems& problems) {
   fields.finish();
 }
 
+void load_draft(const ConfigNode* node, ModelSpec& model, Problems& problems) {
+  if (node == nullptr) return;
+  Fields fields(*node, "draft", problems);
+  model.draft = DraftSpec{fields.count("target_d_model", kWidth), fields.count("target_layers", {1, 100})};
+  if (model.layers() != 1 || !attends_by_heads(model.kinds.front().mixer)) {
+    problems.add(fields.span(), "a draft is one layer of attention that reads its target's states");
+  }
+  fields.finish();
+}
+
+/// A layer may only attend to what an indexer before it picked.
+void check_reuse(const ConfigNode& layers, const ModelSpec& model, Problems& problems) {
+  for (const std::uint8_t index : model.layer_kind) {
+    const LayerKind& kind = model.kinds[index];
+    const bool attends = kind.mixer == MixerKind::kFull || kind.mixer == MixerKind::kMla;
+    if (attends && !kind.reuse) return;
+    if (kind.reuse) return problems.add(layers.span, "a layer reuses an indexer's choice, and none stands before it");
+  }
+}
+
 /// A model without heads or without an MLP has a linear: or ssm: block instead.
 void load_blocks(Fields& fields, ModelSpec& model, Problems& problems) {
   const ConfigNode* linear = fields.node("linear");
@@ -158,11 +178,15 @@ ModelSpec load_model(const ConfigNode& document, std::vector<AskedField>* asked)
   model.embedding_norm = fields.flag("embedding_norm", false);
   load_norm(fields.required_node("norm"), model, problems);
   model.head_bias = fields.flag("head_bias", false);
+  model.head_outputs = fields.optional_count("head_outputs", {0, kWidth.max});
   model.final_norm = fields.flag("final_norm", true);
   model.relative_positions = fields.flag("relative_positions", false);
   model.parallel_block = fields.flag("parallel_block", false);
   load_blocks(fields, model, problems);
-  load_layers(fields.required_node("layers"), model, problems);
+  const ConfigNode& layers = fields.required_node("layers");
+  load_layers(layers, model, problems);
+  check_reuse(layers, model, problems);
+  load_draft(fields.node("draft"), model, problems);
   load_mtp(fields.node("mtp"), model, problems);
   if (const ConfigNode* quantization = fields.node("quantization")) {
     model.quantization = load_quantization(*quantization, problems);

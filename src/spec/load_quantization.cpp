@@ -8,10 +8,24 @@ namespace scalecalc {
 namespace {
 
 std::optional<WeightFormat> read_format(Fields& fields, std::string_view key) {
-  const auto word =
-      fields.optional_word(key, {"fp32", "bf16", "fp16", "fp8", "mxfp8", "int8", "int4", "nf4", "mxfp4", "nvfp4"});
+  const auto word = fields.optional_word(key, kWeightFormatNames);
   if (!word) return std::nullopt;
   return static_cast<WeightFormat>(*word);
+}
+
+/// A format, or {format, bits} where the part's weights take another number on average than the format prescribes.
+void read_part(Fields& fields, std::size_t part, QuantizationSpec& out, Problems& problems) {
+  const std::string_view key = kWeightPartNames[part];
+  const ConfigNode* node = fields.node(key);
+  if (node == nullptr || node->kind != ConfigNode::Kind::kMap) {
+    out.parts[part] = read_format(fields, key);
+    return;
+  }
+  Fields own(*node, "quantization.parts", problems);
+  own.required_node("format");
+  out.parts[part] = read_format(own, "format");
+  out.part_bits[part] = own.optional_quantity("bits", UnitKind::kNumber, {1, 64});
+  own.finish();
 }
 
 }  // namespace
@@ -34,7 +48,7 @@ QuantizationSpec load_quantization(const ConfigNode& node, Problems& problems) {
   out.kv = read_format(fields, "kv");
   if (const ConfigNode* parts = fields.node("parts")) {
     Fields each(*parts, "quantization.parts", problems);
-    for (std::size_t i = 0; i < kWeightPartNames.size(); ++i) out.parts[i] = read_format(each, kWeightPartNames[i]);
+    for (std::size_t i = 0; i < kWeightPartNames.size(); ++i) read_part(each, i, out, problems);
     each.finish();
   }
   out.source = join(fields.text_list("source"), ", ");

@@ -10,22 +10,6 @@
 namespace scalecalc {
 namespace {
 
-EngineRules load_engine(const ConfigNode& node, const std::string& name, Problems& problems) {
-  Fields fields(node, "serving", problems);
-  EngineRules out;
-  out.name = name;
-  out.rule = static_cast<CacheRule>(fields.word("cache", {"all", "share_of_all", "share_of_free", "static_share"}));
-  out.share = fields.optional_quantity("share", UnitKind::kFraction, {0.01, 1}).value_or(1);
-  out.chunk_tokens = static_cast<double>(fields.count("chunk_tokens"));
-  out.graph_bytes = fields.optional_quantity("graphs", UnitKind::kBytes, {0, 1e12}).value_or(0);
-  out.reserves_whole = fields.flag("reserves_whole", false);
-  out.most_sequences = fields.optional_count("most_sequences").value_or(0);
-  out.source = fields.text("source");
-  fields.optional_text("note");
-  fields.finish();
-  return out;
-}
-
 std::vector<RecipeDefaults> load_recipes(const ConfigNode& list, Problems& problems) {
   std::vector<RecipeDefaults> out;
   for (const ConfigNode& node : list.items) {
@@ -42,6 +26,32 @@ std::vector<RecipeDefaults> load_recipes(const ConfigNode& list, Problems& probl
   return out;
 }
 
+Coefficient known(Fields& of, const std::string& name, UnitKind kind, Problems& problems) {
+  Coefficient out{0, 0, ""};
+  const ConfigNode* const node = of.node(name);
+  if (node == nullptr) return out;
+  Fields fields(*node, "rollouts." + name, problems);
+  out.value = fields.quantity("value", kind, {1e-6, 1e15});
+  out.error = fields.optional_quantity("error", UnitKind::kFraction, {0, 1}).value_or(0);
+  out.source = fields.text("source");
+  fields.finish();
+  return out;
+}
+
+RolloutRules load_rollouts(const ConfigNode& node, Problems& problems) {
+  Fields fields(node, "rollouts", problems);
+  RolloutRules out;
+  out.source = fields.text("source");
+  out.host_copy = known(fields, "host_copy", UnitKind::kBytesPerSecond, problems);
+  out.refit = known(fields, "refit", UnitKind::kBytesPerSecond, problems);
+  out.engine_step = known(fields, "engine_step", UnitKind::kSeconds, problems);
+  out.swaps_state = fields.flag("swaps_state", out.swaps_state);
+  out.engine_sleeps = fields.flag("engine_sleeps", out.engine_sleeps);
+  out.reference_copies = fields.optional_quantity("reference_copies", UnitKind::kNumber, {1, 10}).value_or(1);
+  fields.finish();
+  return out;
+}
+
 }  // namespace
 
 StackSpec load_stack(const ConfigNode& document) {
@@ -54,11 +64,13 @@ StackSpec load_stack(const ConfigNode& document) {
   out.frameworks = fields.text_list("aliases");
   out.publications = fields.text_list("published_in");
   fields.optional_text("note");
-  fields.node("supports");  // plan/load_supports reads it: it speaks of layouts
+  fields.node("attention_kernels");  // spec/load_kernel reads it: it names files of the catalog
+  fields.node("supports");           // plan/load_supports reads it: it speaks of layouts
   if (const ConfigNode* recipes = fields.node("recipes")) out.recipes = load_recipes(*recipes, problems);
   if (const ConfigNode* runtime = fields.node("runtime")) out.runtime = read_stack_runtime(*runtime, problems);
   if (const ConfigNode* memory = fields.node("memory")) out.memory = read_stack_memory(*memory, out.name, problems);
-  if (const ConfigNode* serving = fields.node("serving")) out.serving = load_engine(*serving, out.name, problems);
+  if (const ConfigNode* serving = fields.node("serving")) out.serving = read_engine(*serving, out.name, problems);
+  if (const ConfigNode* rollouts = fields.node("rollouts")) out.rollouts = load_rollouts(*rollouts, problems);
   fields.finish();
   problems.throw_if_any();
   return out;
@@ -99,13 +111,17 @@ std::optional<std::string> stack_of_source(const std::vector<StackSpec>& stacks,
   return found;
 }
 
-StackSpec serving_stack(const Catalog& catalog, const std::string& name) {
+StackSpec serving_stack(const Catalog& catalog, const std::string& typed) {
+  const EngineAsked asked = engine_asked(typed);
+  StackSpec out = load_stack(catalog.load(CatalogKind::kStack, asked.name));
+  if (!out.serving.empty()) {
+    engine_release(out.serving, asked.version);
+    return out;
+  }
   std::vector<std::string> engines;
   for (const std::string& known : catalog.names(CatalogKind::kStack)) {
-    if (load_stack(catalog.load(CatalogKind::kStack, known)).serving) engines.push_back(known);
+    if (!load_stack(catalog.load(CatalogKind::kStack, known)).serving.empty()) engines.push_back(known);
   }
-  StackSpec out = load_stack(catalog.load(CatalogKind::kStack, name));
-  if (out.serving) return out;
   throw UserError(fmt::format("{} is no serving engine", in_quotes(out.name)),
                   fmt::format("engines: {}", join(engines, ", ")));
 }

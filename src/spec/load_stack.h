@@ -8,31 +8,11 @@
 
 #include "config/catalog.h"
 #include "config/node.h"
+#include "spec/engine_rules.h"
 #include "spec/stack_memory.h"
 #include "spec/stack_runtime.h"
 
 namespace scalecalc {
-
-/// How a serving engine decides what the cache may take of a chip's memory. u is the share below.
-enum class CacheRule {
-  kAll,          ///< all that weights, activations and the runtime leave
-  kShareOfAll,   ///< u x total, less weights, activations and graphs (vLLM gpu_memory_utilization)
-  kShareOfFree,  ///< u x what weights, activations and the runtime leave (TensorRT-LLM free_gpu_memory_fraction)
-  kStaticShare,  ///< u x total holds weights and cache, the rest everything else (SGLang mem_fraction_static)
-};
-
-/// What a serving engine does with memory and prompts by default.
-struct EngineRules {
-  std::string name;
-  CacheRule rule = CacheRule::kAll;
-  double share = 1;                 ///< u
-  double chunk_tokens = 8192;       ///< most tokens of prompts in one step
-  double graph_bytes = 0;           ///< of captured graphs
-  bool reserves_whole = false;      ///< a sequence is admitted only if its whole answer has room; else as it grows
-  bool counts_runtime = true;       ///< false: weights and cache may fill the chip (scaling book, chapter 7)
-  std::int64_t most_sequences = 0;  ///< it runs at once; 0 = no limit
-  std::string source;
-};
 
 /// What a stack's published recipes switch on from a release on, for models with experts, where a run does not say.
 struct RecipeDefaults {
@@ -40,6 +20,20 @@ struct RecipeDefaults {
   std::string precision;        ///< as recipes call it: "mxfp8"
   bool step_graph = false;      ///< the whole step is one captured graph
   bool expert_overlap = false;  ///< expert all-to-alls under another microbatch's compute
+  std::string source;
+};
+
+/// What a step of reinforcement learning waits for beside generation and training, where a stack's framework for it is
+/// known. Without a value weights and state move at the rate of the links they take.
+struct RolloutRules {
+  Coefficient host_copy{0, 0,
+                        ""};  ///< bytes/s of a chip between its memory and the host's, where the framework does not pin
+  Coefficient refit{0, 0, ""};        ///< bytes/s at which a whole model's weights get from the trainer into the engine
+  Coefficient engine_step{0, 0, ""};  ///< seconds that the framework's way to run the engine adds to each of its steps
+  bool swaps_state = false;  ///< colocated: the trainer's state always goes to the host while the engine generates
+  bool engine_sleeps =
+      false;  ///< colocated: the engine's weights go to the host and back while the trainer has the chips
+  double reference_copies = 1;  ///< of a chip's weights over that way, for a pass of the frozen policy
   std::string source;
 };
 
@@ -51,7 +45,8 @@ struct StackSpec {
   std::vector<RecipeDefaults> recipes;    ///< the earliest first
   StackRuntime runtime;
   StackMemory memory;                  ///< the defaults, under no name, where the file has none
-  std::optional<EngineRules> serving;  ///< absent: it does not serve
+  std::vector<EngineRelease> serving;  ///< the earliest first; empty: it does not serve
+  RolloutRules rollouts;
 };
 
 /// UserError listing every problem of the document.
@@ -61,8 +56,9 @@ StackSpec load_stack(const ConfigNode& document);
 /// and only if there is none the one whose publication does.
 std::optional<std::string> stack_of_source(const std::vector<StackSpec>& stacks, std::string_view source);
 
-/// The stack of this name or alias that serves. UserError for one that is unknown or only trains.
-StackSpec serving_stack(const Catalog& catalog, const std::string& name);
+/// The stack that serves under this name or alias, "vllm" or "vllm@0.11". UserError for one that is unknown or only
+/// trains, and for an unknown release.
+StackSpec serving_stack(const Catalog& catalog, const std::string& typed);
 
 /// The stack that a framework belongs to, or that is called so; nothing if none is known.
 std::optional<std::string> stack_of_framework(const Catalog& catalog, const std::string& framework);

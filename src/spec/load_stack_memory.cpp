@@ -76,6 +76,7 @@ StackMemory read_stack_memory(const ConfigNode& node, const std::string& stack, 
     value = fields.optional_quantity(key, UnitKind::kNumber, kBytesEach).value_or(value);
   };
   number("update_bytes", out.update_bytes);
+  number("shard_update_bytes", out.shard_update_bytes);
   number("logit_bytes", out.logit_bytes);
   number("gate_copies", out.gate_copies);
   number("layer_share", out.layer_share);

@@ -67,10 +67,11 @@ struct AttentionSpec {
   bool o_bias = false;
   QkNorm qk_norm = QkNorm::kNone;
   bool sinks = false;        ///< one learned logit per head
+  bool local_sinks = false;  ///< the same on sliding layers
   bool output_gate = false;  ///< a gate of the output's width is projected beside the queries
   std::optional<MlaSpec> mla;
   std::optional<AttentionShape> local;  ///< shape of the sliding layers where it is another
-  std::optional<IndexerSpec> indexer;   ///< on the full and MLA layers
+  std::optional<IndexerSpec> indexer;   ///< on the full and MLA layers but those that reuse another's choice
 
   /// Heads of a full, sliding or chunked layer.
   AttentionShape shape(MixerKind kind) const {
@@ -135,10 +136,14 @@ struct MoeSpec {
 struct LayerKind {
   MixerKind mixer = MixerKind::kFull;
   FfnKind ffn = FfnKind::kDense;
+  bool reuse = false;                 ///< attends to the tokens that the last indexer before it picked; has none itself
   std::optional<std::int64_t> d_ff;   ///< width of the dense MLP where it is not the model's
   std::optional<std::int64_t> norms;  ///< norms of the layer where they are not the model's
   friend bool operator==(const LayerKind&, const LayerKind&) = default;
 };
+
+/// "mla/moe", "mla/moe/reuse": as model files spell it.
+std::string name_of(const LayerKind& kind);
 
 /// Different layers one model may have; costs are computed once for each.
 inline constexpr std::size_t kMaxLayerKinds = 16;
@@ -162,6 +167,13 @@ struct TrainingFacts {
   std::map<std::string, std::string> assumed;
 };
 
+/// A model that only drafts tokens for a larger one, from states of some of its layers (EAGLE-3, arXiv:2503.01840). Its
+/// embedding is the target's; its one layer reads the embedding and the projected states side by side.
+struct DraftSpec {
+  std::int64_t target_d_model = 0;
+  std::int64_t target_layers = 0;  ///< whose states are projected together to d_model
+};
+
 struct ModelSpec {
   std::string name;
   std::string title;
@@ -176,6 +188,7 @@ struct ModelSpec {
   bool tied_embeddings = false;
   bool embedding_norm = false;
   bool head_bias = false;
+  std::optional<std::int64_t> head_outputs;  ///< of a head of its own, such as classes; 0 = no head; absent: vocab
   bool final_norm = true;
   bool relative_positions = false;  ///< Transformer-XL: keys of the relative positions, d_model x d_model per layer
   bool parallel_block = false;      ///< mixer and FFN of a layer read the same input
@@ -191,12 +204,15 @@ struct ModelSpec {
   std::optional<Mamba2Spec> mamba2;
   std::vector<LayerKind> kinds;          ///< distinct kinds, at most kMaxLayerKinds
   std::vector<std::uint8_t> layer_kind;  ///< per layer, an index into kinds; size = number of layers
+  std::optional<DraftSpec> draft;        ///< absent: a model of its own
   std::int64_t mtp_layers = 0;
   std::uint8_t mtp_kind = 0;
   std::optional<QuantizationSpec> quantization;  ///< how the checkpoint is stored; absent: not said, 16 bits
   OfficialParameters official;
   TrainingFacts training;
 
+  /// Columns of the output head.
+  std::int64_t head_width() const { return head_outputs.value_or(vocab); }
   std::int64_t layers() const { return static_cast<std::int64_t>(layer_kind.size()); }
   /// Width of the dense MLP of a layer, and how many norms it has.
   std::int64_t d_ff_of(const LayerKind& kind) const { return kind.d_ff.value_or(mlp.d_ff); }

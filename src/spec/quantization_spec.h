@@ -12,14 +12,29 @@ namespace scalecalc {
 
 /// Storage formats of weights and caches. Those of 4 and 8 bits may come with scales: mxfp4 and mxfp8 with one e8m0 for
 /// 32 elements (OCP MX 1.0), nvfp4 with one e4m3 for 16 elements, nf4 with a 16-bit one for 64 (arXiv:2305.14314).
-enum class WeightFormat : std::uint8_t { kFp32, kBf16, kFp16, kFp8, kMxfp8, kInt8, kInt4, kNf4, kMxfp4, kNvfp4 };
-inline constexpr std::array<std::string_view, 10> kWeightFormatNames{"fp32", "bf16", "fp16", "fp8",   "mxfp8",
-                                                                     "int8", "int4", "nf4",  "mxfp4", "nvfp4"};
+enum class WeightFormat : std::uint8_t {
+  kFp32,
+  kBf16,
+  kFp16,
+  kFp8,
+  kMxfp8,
+  kInt8,
+  kInt6,
+  kInt5,
+  kInt4,
+  kNf4,
+  kMxfp4,
+  kNvfp4,
+  kInt3,
+  kInt2
+};
+inline constexpr std::array<std::string_view, 14> kWeightFormatNames{
+    "fp32", "bf16", "fp16", "fp8", "mxfp8", "int8", "int6", "int5", "int4", "nf4", "mxfp4", "nvfp4", "int3", "int2"};
 constexpr std::string_view name_of(WeightFormat format) { return kWeightFormatNames[static_cast<std::size_t>(format)]; }
 
-/// Bits of one element with the scales the format prescribes; fp8, int8 and int4 prescribe none.
+/// Bits of one element with the scales the format prescribes; fp8 and integers prescribe none.
 constexpr double bits_of(WeightFormat format) {
-  constexpr std::array<double, 10> kBits{32, 16, 16, 8, 8.25, 8, 4, 4.5, 4.25, 4.5};
+  constexpr std::array<double, kWeightFormatNames.size()> kBits{32, 16, 16, 8, 8.25, 8, 6, 5, 4, 4.5, 4.25, 4.5, 3, 2};
   return kBits[static_cast<std::size_t>(format)];
 }
 
@@ -33,12 +48,16 @@ struct QuantizationSpec {
   double bits_per_weight = 16;                 ///< of that format, with its scales
   std::optional<WeightFormat> kv;              ///< of the cache; absent: as activations
   std::array<std::optional<WeightFormat>, kWeightPartNames.size()> parts;
+  /// Of the part's weights on average, where they are not all of its format or have other scales than it prescribes.
+  std::array<std::optional<double>, kWeightPartNames.size()> part_bits;
   std::string source;
 
+  /// Format of most weights of a part.
+  WeightFormat format(WeightPart part) const { return parts[static_cast<std::size_t>(part)].value_or(weights); }
   /// Bits a weight of a part takes, with scales.
   double bits(WeightPart part) const {
-    const WeightFormat own = parts[static_cast<std::size_t>(part)].value_or(weights);
-    return own == weights ? bits_per_weight : bits_of(own);
+    if (const auto own = part_bits[static_cast<std::size_t>(part)]) return *own;
+    return format(part) == weights ? bits_per_weight : bits_of(format(part));
   }
 };
 

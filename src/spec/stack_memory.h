@@ -29,6 +29,9 @@ struct StackMemory {
   /// Bytes a parameter that are there only between the last backward and the update, not divided over data ranks, under
   /// a pipeline.
   double update_bytes = 0;
+  /// Bytes a parameter of a rank's share of the optimizer that are there only while it updates: fp32 copies of the
+  /// gradients, temporaries of an optimizer without a fused kernel. They count with its state.
+  double shard_update_bytes = 0;
   double logit_bytes = 8;            ///< per logit at the peak of the loss: logits, softmax, gradient
   bool chunks_run_again = false;     ///< a chunked loss makes its logits again in the backward pass
   bool keeps_expert_outputs = true;  ///< what the experts return stays until the backward pass

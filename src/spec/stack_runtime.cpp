@@ -1,6 +1,48 @@
 #include "spec/stack_runtime.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
 namespace scalecalc {
+namespace {
+
+Pieces read_pieces(Fields& runtime, const char* key) {
+  Pieces out;
+  const ConfigNode* node = runtime.node(key);
+  if (node == nullptr) return out;
+  Fields fields(*node, fmt::format("runtime.{}", key), runtime.problems());
+  out.by_tensor = fields.flag("tensors", false);
+  out.by_rank = fields.flag("ranks", false);
+  const auto elements = [&](const char* name) {
+    return fields.optional_quantity(name, UnitKind::kNumber, {1, 1e12}).value_or(0);
+  };
+  out.elements = elements("elements");
+  out.elements_per_rank = elements("elements_per_rank");
+  out.elements_since = fields.optional_text("elements_since").value_or("");
+  fields.finish();
+  return out;
+}
+
+}  // namespace
+
+double Pieces::collectives(double parameters, double tensors, double ranks) const {
+  const double bucket = std::max(elements, elements_per_rank * ranks);
+  const double most = std::max(1.0, tensors);
+  if (by_rank) return std::min(most, ranks);
+  if (bucket <= 0) return by_tensor ? most : 1;
+  return std::clamp(std::ceil(parameters / bucket), 1.0, most);
+}
+
+void settle_runtime(StackRuntime& runtime, std::string_view architecture, std::string_view month) {
+  const auto before = [&](std::string_view since) { return !month.empty() && month < since.substr(0, month.size()); };
+  const auto& on = runtime.grouped_experts_on;
+  const bool groups = on.empty() || std::find(on.begin(), on.end(), architecture) != on.end();
+  runtime.launches_each_expert = !groups || before(runtime.grouped_experts_since);
+  const bool all_to_all = runtime.deepep_since == "never" || before(runtime.deepep_since);
+  runtime.dispatch = all_to_all ? ExpertDispatch::kAllToAll : ExpertDispatch::kDeepEp;
+}
 
 StackRuntime read_stack_runtime(const ConfigNode& node, Problems& problems) {
   Fields fields(node, "runtime", problems);
@@ -10,6 +52,7 @@ StackRuntime read_stack_runtime(const ConfigNode& node, Problems& problems) {
     out.stages = static_cast<StageSplit>(*split);
   }
   out.gradient_overlap_since = fields.optional_text("gradient_overlap_since").value_or("");
+  out.gather_overlap_since = fields.optional_text("gather_overlap_since").value_or("");
   if (const ConfigNode* bytes = fields.node("reduced_bytes")) {
     Fields by(*bytes, "runtime.reduced_bytes", problems);
     for (const char* precision : {"bf16", "fp16", "fp8", "nvfp4", "int8", "tf32", "fp32"}) {
@@ -19,6 +62,14 @@ StackRuntime read_stack_runtime(const ConfigNode& node, Problems& problems) {
     by.finish();
   }
   out.compiled = fields.flag("compiled", false);
+  out.grouped_experts_since = fields.optional_text("grouped_experts_since").value_or("");
+  out.grouped_experts_on = fields.text_list("grouped_experts_on");
+  out.expert_bias_apart = fields.flag("expert_bias_apart", false);
+  out.deepep_since = fields.optional_text("deepep_since").value_or("");
+  out.gathers = read_pieces(fields, "gathers");
+  out.reductions = read_pieces(fields, "reductions");
+  out.updates = read_pieces(fields, "updates");
+  out.reduces_whole = fields.flag("reduces_whole", false);
   out.quantized_gathers = fields.flag("quantized_gathers", false);
   fields.finish();
   return out;

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/fields.h"
 
@@ -15,16 +16,47 @@ namespace scalecalc {
 enum class StageSplit : std::uint8_t { kEven, kBalanced };
 inline constexpr std::array<std::string_view, 2> kStageSplitNames{"even", "balanced"};
 
+/// How tokens reach experts of other ranks: a copy for each expert (an all-to-all, arXiv:2006.16668), or one for each
+/// node and, within it, for each rank that has any of the experts (DeepEP, HybridEP; arXiv:2412.19437 section 3.2.2).
+enum class ExpertDispatch : std::uint8_t { kAllToAll, kDeepEp };
+inline constexpr std::array<std::string_view, 2> kExpertDispatchNames{"all-to-all", "deepep"};
+
+/// Into how many collectives a stack cuts what it moves over data ranks at once; the default: none.
+struct Pieces {
+  bool by_tensor = false;        ///< every tensor goes alone, unless a bucket holds several
+  bool by_rank = false;          ///< each rank sends the whole tensors it owns together
+  double elements = 0;           ///< of a bucket; 0: no buckets
+  double elements_per_rank = 0;  ///< a bucket has at least so many for each rank of the group
+  std::string elements_since;    ///< "2022-01": before it there were no buckets; empty: always
+
+  /// At least one, and at most `tensors`.
+  double collectives(double parameters, double tensors, double ranks) const;
+};
+
 /// The defaults belong to no stack.
 struct StackRuntime {
   std::string source;  ///< of all that follows
   StageSplit stages = StageSplit::kEven;
   std::string
-      gradient_overlap_since;  ///< "2023-12": before it gradients were reduced after the backward; empty: always
+      gradient_overlap_since;        ///< "2023-12": before it gradients were reduced after the backward; empty: always
+  std::string gather_overlap_since;  ///< "2022-01": before it ZeRO-3 waited for every gather; empty: never
   std::map<std::string, double> reduced_bytes;  ///< a gradient that data ranks sum, by precision; absent: fp32
   bool compiled = false;                        ///< a step is one program: the host launches no kernel by itself
-  bool quantized_gathers = false;               ///< tensor ranks gather what 8-bit matmuls read in 8 bits
+  std::string grouped_experts_since;  ///< "2026-06": before it, matmuls and casts of experts were kernels of one each
+  std::vector<std::string> grouped_experts_on;  ///< architectures on which they are not any more; empty: all
+  bool launches_each_expert = false;            ///< a run on others, or of before then
+  bool expert_bias_apart = false;               ///< experts' outputs get their biases one expert after the other
+  std::string deepep_since;  ///< "2025-12": from when on it can be asked for, or "never"; empty: it is all there is
+  ExpertDispatch dispatch = ExpertDispatch::kDeepEp;
+  Pieces gathers;                  ///< a layer's weights under ZeRO-3
+  Pieces reductions;               ///< gradients, of a layer under ZeRO-3, of a stage otherwise
+  Pieces updates;                  ///< updated weights of a stage
+  bool reduces_whole = false;      ///< gradients are all-reduced though each rank needs a shard (ZeRO-1)
+  bool quantized_gathers = false;  ///< tensor ranks gather what 8-bit matmuls read in 8 bits
 };
+
+/// What depends on when a run was, and on which architecture: `month` as "2026-06", empty for today's software.
+void settle_runtime(StackRuntime& runtime, std::string_view architecture, std::string_view month);
 
 /// Reads a `runtime:` block; problems are collected.
 StackRuntime read_stack_runtime(const ConfigNode& node, Problems& problems);

@@ -197,6 +197,7 @@ TrainAnswer answer(const TrainQuestion& question, ResolvedQuestion resolved, con
   out.workload = resolved.workload;
   out.question.run = resolved.run;
   out.model = std::move(resolved.model);
+  out.efficiency = resolved.efficiency;
   out.hw = std::move(resolved.hw);
   return out;
 }

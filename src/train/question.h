@@ -51,10 +51,11 @@ struct TrainQuestion {
   std::optional<double> batch_tolerance;  ///< fraction; see Workload
   std::optional<std::string> precision;
   std::optional<std::string> optimizer;
-  std::optional<AttentionKernel> attention;
+  std::string attention;  ///< as KernelQuestion::stated
   GraphCapture graphs = GraphCapture::kNone;
+  std::optional<ExpertDispatch> dispatch;  ///< absent: as the stack
   bool balanced_experts = false;
-  bool dropout = false;  ///< after attention and MLP, whatever the stack's scripts do
+  bool dropout = false;                   ///< after attention and MLP, whatever the stack's scripts do
   std::optional<double> expert_capacity;  ///< experts take this x their mean load, filled up
   CommOverlap tp_overlap = CommOverlap::kStack, dp_overlap = CommOverlap::kStack;
   std::optional<StageSplit> stages;           ///< absent: as the stack
@@ -196,6 +197,7 @@ struct ReferenceVerdict {
 struct TrainAnswer {
   ModelSpec model;
   HardwareSpec hw;
+  Efficiency efficiency;  ///< that the plans were timed with
   Workload workload;
   TrainQuestion question;
   Slice slice;  ///< the slice asked for (its first shape)

@@ -53,6 +53,10 @@ class Resolver {
     ConfigNode hw = catalog.load(CatalogKind::kHardware, q_.hardware);
     apply_sets(q_.set, {{"hw", &hw}, {"model", &model.document}});
     out_.model = load_model(model.document);
+    if (out_.model.draft) {
+      throw UserError(fmt::format("{} is a draft, which trains beside its target, not alone", out_.model.name),
+                      "scalecalc model shows its size; serve --speculative draft=FILE takes it");
+    }
     out_.assumptions = import_assumptions(model);
     out_.hw = load_hardware(hw, catalog, Unpublished::kAllowed);
     require_published(out_.hw, {"compute.matmul", "hbm", "host"});
@@ -67,7 +71,7 @@ class Resolver {
   void stack(const Catalog& catalog) {
     const std::string usual = q_.ideal ? "" : stack_of_framework(catalog, out_.efficiency.stack).value_or("");
     const StackAsked asked = stack_asked(q_.stack);
-    run_under_stack(catalog, asked.name.empty() ? usual : asked.name, out_);
+    run_under_stack(catalog, asked.name.empty() ? usual : asked.name, "", out_);
     const std::string& family = out_.hw.stacks.empty() ? "" : out_.hw.stacks.front().name;
     if (asked.name.empty() && !usual.empty() && out_.efficiency.stack != family) {
       assume(
@@ -78,6 +82,9 @@ class Resolver {
           .is(usual);
     }
     launcher(catalog, asked, asked.name.empty() ? usual : asked.name);
+    const KernelQuestion kernel{
+        .stack = asked.name.empty() ? usual : asked.name, .framework = asked.name, .date = "", .stated = q_.attention};
+    run_kernel(choose_kernel(catalog, out_.hw, kernel), q_.ideal, out_);
     evidence(catalog);
     const StackMemory& rules = out_.workload.memory;
     if (rules.stack.empty()) return;
@@ -179,11 +186,10 @@ class Resolver {
   }
 
   void attention() {
-    out_.workload.attention = q_.attention.value_or(AttentionKernel::kFlash);
-    if (q_.attention) return;
-    assume("attention in flash kernels, which skip the masked half and write no scores to HBM", "--attention",
-           "docs/model.md")
-        .is("flash");
+    if (!q_.attention.empty()) return;
+    const KernelChoice& kernel = out_.kernel;
+    assume(fmt::format("attention in {}: {}", kernel.title, kernel.why), "--attention", "docs/kernels.md")
+        .is(kernel.name);
   }
 
   /// How the step is run: what is captured, what hides the experts' exchange, how even their load is.
@@ -205,6 +211,7 @@ class Resolver {
     refuse_expert_flags();
     expert_load();
     if (!out_.model.moe) return;
+    dispatch();
     if (!q_.fix.ep_overlap) {
       assume("the software can run expert all-to-alls under another microbatch's compute, in any schedule",
              "--ep-overlap off", "docs/model.md")
@@ -218,6 +225,23 @@ class Resolver {
     }
   }
 
+  void dispatch() {
+    StackRuntime& runtime = out_.workload.runtime;
+    if (!q_.dispatch) {
+      const std::string_view how = kExpertDispatchNames.at(static_cast<std::size_t>(runtime.dispatch));
+      assume(runtime.dispatch == ExpertDispatch::kDeepEp
+                 ? "tokens go once to each node and rank that has any of their experts (DeepEP, HybridEP)"
+                 : "a copy of a token goes to each of its experts (all-to-all)",
+             "--moe-dispatcher", "docs/model.md")
+          .is(how);
+    } else if (*q_.dispatch == ExpertDispatch::kDeepEp && runtime.deepep_since == "never") {
+      throw UserError(fmt::format("--moe-dispatcher deepep: {} has only all-to-all", out_.workload.memory.stack),
+                      runtime.source);
+    } else {
+      runtime.dispatch = *q_.dispatch;
+    }
+  }
+
   /// What only a mixture of experts can be asked.
   void refuse_expert_flags() const {
     if (out_.model.moe) return;
@@ -225,6 +249,7 @@ class Resolver {
     const auto refuse = [&](bool asked, std::string_view flag) {
       if (asked) found.push_back({{}, fmt::format("{} has no meaning: {} has no experts", flag, out_.model.name), ""});
     };
+    refuse(q_.dispatch.has_value(), "--moe-dispatcher");
     refuse(q_.balanced_experts, "--balanced-experts");
     refuse(q_.expert_capacity.has_value(), "--expert-capacity");
     refuse(q_.fix.ep_overlap == 1, "--ep-overlap on");
@@ -521,7 +546,7 @@ TrainQuestion understood(TrainQuestion q, const Workload& w) {
   q.tokens = w.tokens;
   q.precision = w.precision.name;
   q.optimizer = w.optimizer.name;
-  q.attention = w.attention;
+  q.attention = w.kernel;
   q.stages = w.runtime.stages;
   return q;
 }
@@ -533,28 +558,6 @@ TrainQuestion understood(TrainQuestion question, const Workload& workload, const
   q.stack = q.ideal ? "" : efficiency_asked_for(q, hw, model).stack;
   if (!q.price && !hw.prices.empty()) q.price = hw.prices.front().usd_per_chip_hour;
   return q;
-}
-
-Efficiency efficiency_asked_for(const TrainQuestion& question, const HardwareSpec& hw, const ModelSpec& model) {
-  if (question.ideal) return ideal_efficiency(hw.efficiency);
-  const std::string asked = stack_asked(question.stack).name;
-  if (!asked.empty() || question.fine_tune) return efficiency_under(hw, asked);  // adapters: as the family trains
-  const std::int64_t longest = question.documents ? question.documents->largest() : 0;
-  return efficiency_under(hw, usual_stack(hw, model, question.seq.value_or(std::max(longest, usual_seq(model)))));
-}
-
-StackAsked stack_asked(const std::string& typed) {
-  if (typed == "any") return {.name = "", .version = "", .any = true};
-  const std::size_t at = typed.find('@');
-  return {.name = typed.substr(0, at), .version = at == std::string::npos ? "" : typed.substr(at + 1)};
-}
-
-void run_under_stack(const Catalog& catalog, const std::string& stack, ResolvedQuestion& out) {
-  Workload& w = out.workload;
-  w.memory = stack_memory(catalog, stack);
-  w.runtime = stack_runtime(catalog, stack);
-  w.dropout = w.memory.drops_out && !out.model.mlp.gated;
-  if (w.memory.reserve) out.efficiency.memory_reserve = *w.memory.reserve;
 }
 
 ResolvedQuestion resolve(const TrainQuestion& question, const Catalog& catalog) {

@@ -6,6 +6,7 @@
 #include "plan/request.h"
 #include "plan/stack_supports.h"
 #include "spec/evidence.h"
+#include "spec/kernel_spec.h"
 #include "train/question.h"
 
 namespace scalecalc {
@@ -20,6 +21,7 @@ struct ResolvedQuestion {
   std::size_t shapes_left_out = 0;               ///< longer boxes of the same count that are not searched
   std::vector<MechanismEvidence> evidence;       ///< of each mechanism, in their order; empty: nobody asks
   std::vector<Assumption> assumptions;
+  KernelChoice kernel;  ///< of attention
   std::optional<double> usd_per_chip_hour;
   RunQuestion run;
 };
@@ -44,7 +46,9 @@ StackAsked stack_asked(const std::string& typed);
 Efficiency efficiency_asked_for(const TrainQuestion& question, const HardwareSpec& hw, const ModelSpec& model);
 /// Memory and runtime of a stack by its name or a framework's, and whether its models drop out: into `out`, whose model
 /// and efficiency are there already. No particular stack's for an empty name. UserError for an unknown one.
-void run_under_stack(const Catalog& catalog, const std::string& stack, ResolvedQuestion& out);
+void run_under_stack(const Catalog& catalog, const std::string& stack, std::string_view month, ResolvedQuestion& out);
+/// Attention as that kernel does it, at its rates unless they are the ideal ones.
+void run_kernel(const KernelChoice& kernel, bool ideal, ResolvedQuestion& out);
 /// All but the machine, for questions about many: `slices` stays empty, and `question.chips` is the largest count.
 ResolvedQuestion resolve_job(const TrainQuestion& question, const Catalog& catalog);
 /// The job on the machine of `question`. UserError if it is not built; reads no file.

@@ -55,10 +55,8 @@ StageFigures stage_figures(const StepTrace& trace, const StepInput<double>& in, 
 
 StepTrace trace_step(const TrainAnswer& answer, const Plan& plan) {
   check_size(plan.layout);
-  const PlanRequest request{.model = &answer.model,
-                            .hw = &answer.hw,
-                            .efficiency = efficiency_asked_for(answer.question, answer.hw, answer.model),
-                            .workload = answer.workload};
+  const PlanRequest request{
+      .model = &answer.model, .hw = &answer.hw, .efficiency = answer.efficiency, .workload = answer.workload};
   const PlanCosts<double> costs(Reader<double>{}, request, plan);
   const StepInput<double> in = costs.input();
   StepTrace out{.step = step_run(in, phases(in))};

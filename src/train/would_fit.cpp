@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "plan/anything_fits.h"
 #include "plan/dimensions.h"
 
 namespace scalecalc {
@@ -18,7 +19,6 @@ namespace {
 std::optional<FlagChange> more_chips(const TrainQuestion& q, const PlanRequest& request, const Stop& stop) {
   if (request.fix.dp || request.fix.fsdp || q.topology) return std::nullopt;
   PlanRequest larger = request;
-  larger.top = 1;
   std::int64_t chips = request.slices.front().chips;
   for (int doubling = 0; doubling < 12; ++doubling) {
     chips *= 2;
@@ -30,7 +30,7 @@ std::optional<FlagChange> more_chips(const TrainQuestion& q, const PlanRequest& 
       larger.slices = slices_of(*request.hw, chips, q.slices);
     }
     if (should_stop(stop)) return std::nullopt;
-    if (!plan(larger, stop).plans.empty()) return FlagChange{"--chips", std::to_string(chips)};
+    if (anything_fits(larger, stop)) return FlagChange{"--chips", std::to_string(chips)};
   }
   return std::nullopt;
 }
@@ -43,6 +43,7 @@ std::optional<std::string> without(const PlanRequest& request, const Pinned& pin
   PlanRequest looser = request;
   looser.top = 1;
   for (const LayoutDimension* d : pinned) d->set_pin(looser.fix, std::nullopt);
+  if (!anything_fits(looser, stop)) return std::nullopt;
   const std::vector<Plan> found = plan(looser, stop).plans;
   if (found.empty()) return std::nullopt;
   std::vector<std::string> now;
@@ -79,30 +80,26 @@ std::vector<FlagChange> what_would_fit(const TrainQuestion& q, const PlanRequest
     PlanRequest with = request;
     with.fix.offload.reset();
     with.fix.offload_layers.reset();
-    with.top = 1;
-    if (!plan(with, stop).plans.empty()) ways.push_back({"--offload", "auto"});
+    if (anything_fits(with, stop)) ways.push_back({"--offload", "auto"});
   }
   if (request.fix.loss) {
     PlanRequest with = request;
     with.fix.loss.reset();
-    with.top = 1;
-    if (!plan(with, stop).plans.empty()) ways.push_back({"--loss", "auto"});
+    if (anything_fits(with, stop)) ways.push_back({"--loss", "auto"});
   }
   for (const char* name : {"adam-bf16", "adam8bit"}) {
     const Optimizer lighter = optimizer_of(name, request.workload.precision);
     if (lighter.state_bytes >= request.workload.optimizer.state_bytes) continue;
     PlanRequest with = request;
     with.workload.optimizer = lighter;
-    with.top = 1;
-    if (plan(with, stop).plans.empty()) continue;
+    if (!anything_fits(with, stop)) continue;
     ways.push_back({"--optimizer", name});
     break;
   }
   if (const auto& tune = request.workload.fine_tune; tune && tune->base != BaseFormat::kNf4) {
     PlanRequest with = request;
     with.workload.fine_tune->base = BaseFormat::kNf4;
-    with.top = 1;
-    if (!plan(with, stop).plans.empty()) ways.push_back({"--base", "nf4"});
+    if (anything_fits(with, stop)) ways.push_back({"--base", "nf4"});
   }
   return ways;
 }

@@ -37,6 +37,7 @@ struct MlaShape {
 struct ModelShape {
   std::int64_t layers = 0, d_model = 0, heads = 0, kv_heads = 0, head_dim = 0, ffn = 0, vocab = 0;
   bool gated_mlp = false, tied_embeddings = false, learned_positions = false, parallel_block = false;
+  bool expert_bias = false;
   std::int64_t experts = 0, top_k = 0, expert_ffn = 0, shared_experts = 0, shared_expert_ffn = 0;
   std::int64_t dense_layers = 0;  ///< before the first layer with experts
   std::int64_t moe_every = 1;     ///< from there on every so many layers have experts
@@ -83,10 +84,11 @@ struct Measurement : MeasuredFacts {
   RowLayout layout;
   std::string precision, optimizer, recompute;
   std::optional<FineTune> adapters;  ///< absent: the whole model trains, or the source does not say which
-  std::optional<AttentionKernel> attention;
+  std::string attention;             ///< as KernelQuestion::stated
   std::optional<GraphCapture> graphs;
-  bool balanced_experts = false;       ///< routing is forced to be even
-  std::optional<bool> expert_overlap;  ///< expert all-to-alls under another microbatch's compute
+  bool balanced_experts = false;           ///< routing is forced to be even
+  std::optional<ExpertDispatch> dispatch;  ///< absent: as the stack had it then
+  std::optional<bool> expert_overlap;      ///< expert all-to-alls under another microbatch's compute
   CommOverlap tp_overlap = CommOverlap::kStack, dp_overlap = CommOverlap::kStack;
   std::optional<double> expert_capacity;  ///< most a expert takes, in its mean load
   std::optional<bool> dropout;            ///< after attention and MLP; absent: as the stack does
@@ -137,6 +139,18 @@ struct ServeDegrees {
   bool gathered = false;             ///< weights are gathered instead
 };
 
+/// How the requests of a served row came, and what of the engine its source says beside the defaults. Without clients
+/// or a rate nothing is known of it.
+struct ServeLoadFacts {
+  std::optional<std::int64_t> clients;   ///< each sends one request at a time, all start at once
+  std::optional<std::int64_t> requests;  ///< of all of them; absent: ten each
+  std::optional<double> rate;            ///< requests a second at random, in the place of clients
+  double length_ratio = 1;               ///< the shortest length over the longest
+  bool median = false;                   ///< of ttft_ms; a mean otherwise
+  std::optional<std::int64_t> chunk_tokens, stream_interval, receive_interval, prompt_wait_steps;
+  std::optional<double> prompt_wait_share;
+};
+
 struct ServeMeasurement : MeasuredFacts {
   std::string engine;
   bool complete = true;  ///< false: the source leaves out what a prediction needs
@@ -147,10 +161,15 @@ struct ServeMeasurement : MeasuredFacts {
   std::optional<double> batch;            ///< sequences in flight over all replicas
   std::optional<double> tokens_per_chip;  ///< of prompts in one pass, where the source gives no batch
   bool saturated = false;                 ///< the engine took what its memory holds
+  ServeLoadFacts load;
 
   ServeFigure figure = ServeFigure::kStepTime;
   double measured = 0;                ///< seconds, or tokens/s
   std::optional<double> first_token;  ///< seconds to the first token, beside the figure
+  std::optional<double> throughput;   ///< output tokens/s of all clients, beside the figure
+
+  /// The same where a source prints only times: by Little's law, clients over the time of a request.
+  std::optional<double> client_throughput() const;
 
   /// What it is grouped by: "1-32", "33-256", "257-", "saturated".
   std::string batch_class() const;
@@ -159,7 +178,8 @@ struct ServeMeasurement : MeasuredFacts {
 // Published RL steps: a policy, its trainer and engine, and the seconds of a step. docs/accuracy.md describes them.
 
 struct RlMeasurement : MeasuredFacts {
-  bool complete = true;  ///< false: the source leaves out what a prediction needs
+  bool complete = true;   ///< false: the source leaves out what a prediction needs
+  std::string framework;  ///< that trains and generates, in the source's words; empty: not said
   std::string algorithm;
   std::int64_t depth = 0;  ///< steps that generation runs ahead: 0 on policy
   std::string train_precision, generate_precision;
@@ -171,6 +191,11 @@ struct RlMeasurement : MeasuredFacts {
   std::optional<std::int64_t> prompt_len;  ///< tokens
   std::optional<RowLayout> trainer;        ///< absent: not said
   std::optional<std::int64_t> engine_tp, engine_pp;
+  std::optional<double> engine_memory;           ///< share of a chip's memory that the engine takes
+  std::optional<std::int64_t> engine_sequences;  ///< that a replica writes at once at most
+  std::optional<std::int64_t> generator_chips;   ///< of runs ahead
+  std::optional<std::int64_t> generated;         ///< responses of a step where not all are trained on
+  std::optional<bool> recompute;                 ///< of whole layers, or none; absent: not said
   double step_s = 0;
 
   /// What it is grouped by: "on policy" or "ahead".

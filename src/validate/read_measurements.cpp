@@ -69,6 +69,7 @@ class ShapeReader {
     out_.gated_mlp = flag("gated_mlp");
     out_.tied_embeddings = flag("tied_embeddings");
     out_.parallel_block = flag("parallel_block");
+    out_.expert_bias = flag("expert_bias");
     known_.insert("pos");
     out_.learned_positions = f_.optional_text("pos").value_or("") == "learned";
   }
@@ -266,13 +267,14 @@ class RowReader {
     out_.optimizer = f_.optional_text("optimizer").value_or("adam");
     out_.recompute = f_.optional_text("recompute").value_or("unknown");
     adapters();
-    if (const auto kernel = f_.optional_word("attention", {"flash", "unfused"})) {
-      out_.attention = static_cast<AttentionKernel>(*kernel);
-    }
+    out_.attention = f_.optional_text("attention").value_or("");
     if (const auto graphs = f_.optional_word("graphs", {"none", "layer", "step"})) {
       out_.graphs = static_cast<GraphCapture>(*graphs);
     }
     if (f_.has("expert_overlap")) out_.expert_overlap = f_.flag("expert_overlap", false);
+    if (const auto dispatch = f_.optional_word("dispatcher", kExpertDispatchNames)) {
+      out_.dispatch = static_cast<ExpertDispatch>(*dispatch);
+    }
     out_.balanced_experts = f_.flag("balanced_experts", false);
     out_.expert_capacity = f_.optional_quantity("expert_capacity", UnitKind::kNumber, kCapacity);
     if (const auto hidden = f_.optional_word("tp_overlap", {"stack", "none", "pipelined"})) {
@@ -341,7 +343,7 @@ class RowReader {
       out_.offload = kOffloadOptimizer | kOffloadWeights;
     }
     if (flags.has("moe_a2a_overlap")) out_.expert_overlap = flags.flag("moe_a2a_overlap", false);
-    if (contains(flags.optional_text("moe_dispatcher").value_or(""), "with overlap")) out_.expert_overlap = true;
+    dispatcher(lower_case(flags.optional_text("moe_dispatcher").value_or("")));
     // MaxText's policies that keep every matmul's output are called no recomputation at all.
     const std::string policy = flags.optional_text("remat_policy").value_or("");
     if (policy.starts_with("minimal") && out_.recompute == "none") out_.recompute = "selective: " + policy;
@@ -351,6 +353,16 @@ class RowReader {
     if (const auto optimizer = flags.optional_text("optimizer")) out_.optimizer = *optimizer;
     if (!out_.node_bandwidth) {
       out_.node_bandwidth = bandwidth_of_node(flags.optional_text("interconnect").value_or(""));
+    }
+  }
+
+  /// "deepep/hybridep with overlap", "NCCL all-to-all".
+  void dispatcher(const std::string& text) {
+    if (contains(text, "with overlap")) out_.expert_overlap = true;
+    if (contains(text, "deepep") || contains(text, "hybridep")) {
+      out_.dispatch = ExpertDispatch::kDeepEp;
+    } else if (contains(text, "all-to-all") || contains(text, "alltoall")) {
+      out_.dispatch = ExpertDispatch::kAllToAll;
     }
   }
 

@@ -20,16 +20,25 @@ class RlRowReader {
   RlMeasurement run() {
     shared_.read(f_, out_, problems_);
     out_.complete = f_.flag("complete", true);
+    out_.framework = f_.optional_text("framework").value_or("");
     out_.algorithm = f_.optional_text("algorithm").value_or("grpo");
     out_.depth = f_.optional_count("ahead", kAhead).value_or(0);
     out_.train_precision = f_.optional_text("train_precision").value_or("bf16");
     out_.generate_precision = f_.optional_text("generate_precision").value_or("bf16");
     responses();
+    out_.generator_chips = f_.optional_count("generator_chips", kCounted);
+    out_.generated = f_.optional_count("generated", kCounted);
+    if (const auto word = f_.optional_text("recompute")) {
+      if (*word != "none" && *word != "full") problems_.add(f_.span(), "recompute is none or full");
+      out_.recompute = *word == "full";
+    }
     if (const ConfigNode* node = f_.node("trainer")) trainer(*node);
     if (const ConfigNode* node = f_.node("engine")) {
       Fields e(*node, "engine", problems_);
       out_.engine_tp = e.optional_count("tp", kCounted);
       out_.engine_pp = e.optional_count("pp", kCounted);
+      out_.engine_memory = e.optional_quantity("memory", UnitKind::kFraction, {0.01, 1});
+      out_.engine_sequences = e.optional_count("sequences", kCounted);
       e.finish();
     }
     Fields m(f_.required_node("measured"), "measured", problems_);
@@ -39,7 +48,7 @@ class RlRowReader {
     if (out_.complete) out_.step_s = m.quantity("step_time_s", UnitKind::kNumber);
     m.node("step_time_s");
     m.finish();
-    for (const char* told : {"framework", "chips_per_node", "notes"}) f_.node(told);
+    for (const char* told : {"chips_per_node", "notes"}) f_.node(told);
     f_.finish();
     return std::move(out_);
   }
@@ -76,6 +85,8 @@ class RlRowReader {
     l.cp = t.optional_count("cp", kCounted);
     l.pp = t.optional_count("pp", kCounted);
     l.ep = t.optional_count("ep", kCounted);
+    l.vpp = t.optional_count("vpp", kCounted);
+    l.zero = t.optional_count("zero_stage", {0, 3});
     t.finish();
   }
 

@@ -21,6 +21,7 @@ class ServeRowReader {
     machine();
     lengths();
     batch();
+    load();
     if (out_.complete) {
       measured();
     } else {
@@ -98,6 +99,26 @@ class ServeRowReader {
     }
   }
 
+  void load() {
+    ServeLoadFacts& l = out_.load;
+    const auto count = [&](const char* key, std::optional<std::int64_t>& to) {
+      if (f_.has(key)) to = f_.optional_count(key, kServedSize);
+    };
+    count("clients", l.clients);
+    count("requests", l.requests);
+    count("chunk_tokens", l.chunk_tokens);
+    count("stream_interval", l.stream_interval);
+    count("receive_interval", l.receive_interval);
+    count("prompt_wait_steps", l.prompt_wait_steps);
+    l.prompt_wait_share = f_.optional_quantity("prompt_wait_share", UnitKind::kFraction, {0, 1});
+    l.rate = f_.optional_quantity("rate_requests_per_s", UnitKind::kNumber, {1e-6, 1e6});
+    l.length_ratio = f_.optional_quantity("length_ratio", UnitKind::kFraction, {0.01, 1}).value_or(1);
+    if (f_.has("statistic")) l.median = f_.word("statistic", {"mean", "median", "p50"}) > 0;
+    if (l.clients && l.rate) {
+      problems_.add(f_.span(), "clients and rate_requests_per_s both say when requests come", "leave one out");
+    }
+  }
+
   /// Seconds or tokens/s under one of the keys, the first that is there.
   bool take(Fields& m, const char* key, ServeFigure figure) {
     if (out_.measured > 0) return true;
@@ -130,6 +151,7 @@ class ServeRowReader {
         break;
       case ServePhase::kOnline:
         take(m, "tpot_ms", F::kStepTime);
+        out_.throughput = m.optional_quantity("tokens_per_s_total", UnitKind::kNumber);
         take(m, "tokens_per_s_total", F::kOutputRate);
         break;
     }
@@ -156,6 +178,13 @@ std::string ServeMeasurement::batch_class() const {
   if (saturated) return "saturated";
   if (!batch) return "not said";
   return *batch <= kSmall ? "1-32" : *batch <= kMiddle ? "33-256" : "257-";
+}
+
+std::optional<double> ServeMeasurement::client_throughput() const {
+  if (!load.clients || phase != ServePhase::kOnline) return std::nullopt;
+  if (throughput) return throughput;
+  if (!first_token || figure != ServeFigure::kStepTime || !output_len) return std::nullopt;
+  return static_cast<double>(*load.clients) * *output_len / (*first_token + (*output_len - 1) * measured);
 }
 
 bool is_serving(const ConfigNode& document) {

@@ -59,11 +59,18 @@ RlQuestion rl_question_of(const RlMeasurement& row, const Catalog& catalog, cons
   out.prompts = row.samples / out.rollouts;
   out.updates = row.samples / row.train_batch;
   out.depth = row.depth;
+  out.generator_chips = row.depth > 0 ? row.generator_chips : std::nullopt;
+  out.engine_memory = row.engine_memory;
+  out.engine_sequences = row.engine_sequences;
+  if (row.generated) out.oversample = to_double(*row.generated) / to_double(row.samples);
+  // What a microbatch may hold is the longest sequence, however few get so long.
+  out.pack = row.max_len;
   out.placement = row.depth == 0 ? RlPlacement::kColocated : RlPlacement::kSplit;
   TrainQuestion& train = out.train;
   train.model = row.model;
   train.hardware = row.chip;
   train.chips = row.chips;
+  train.stack = stack_of_framework(catalog, row.framework).value_or("");
   train.precision = row.train_precision;
   train.set = set;
   train.ideal = ideal;
@@ -83,12 +90,20 @@ RlQuestion rl_question_of(const RlMeasurement& row, const Catalog& catalog, cons
     fix.cp = row.trainer->cp;
     fix.pp = row.trainer->pp;
     if (experts) fix.ep = row.trainer->ep;
+    fix.vpp = row.trainer->vpp;
+    fix.zero = row.trainer->zero;
     fix.split.emplace();
   }
+  if (row.recompute) train.fix.remat = *row.recompute ? Remat::kFull : Remat::kNone;
+  // Log-probabilities are read from the logits of every token.
+  train.fix.loss = LossKind::kWhole;
   engine.fix.tp = row.engine_tp;
   engine.fix.pp = row.engine_pp;
   if (row.engine_tp) engine.fix.cp = 1;
-  if (row.engine_tp && experts) engine.fix.attention_dp = 1;
+  if (row.engine_tp && experts) {
+    engine.fix.attention_dp = 1;
+    engine.fix.ep = 1;  // tensor ranks divide each expert unless an engine is told otherwise
+  }
   return out;
 }
 
@@ -115,7 +130,7 @@ PredictedRl RlSteps::predict(const RlMeasurement& row, const RlValidateQuestion&
   RlAnswer found;
   try {
     RlQuestion question = rl_question_of(row, catalog, q.set, q.ideal);
-    question.train.stack = q.stack;
+    if (!q.stack.empty()) question.train.stack = q.stack;
     found = rl_answer(question, catalog, stop);
   } catch (const UserError& error) {
     throw NotPredicted("the job is none that rl answers", error.diagnostics().front().message);

@@ -86,7 +86,7 @@ class ShapeDocument {
   ConfigNode moe() const {
     MapBuilder out(where_);
     out.add("experts", size(s_.experts)).add("top_k", size(s_.top_k)).add("d_ff", size(s_.expert_ffn));
-    out.add_if("shared_experts", size(s_.shared_experts));
+    out.add_if("shared_experts", size(s_.shared_experts)).add_if("expert_bias", s_.expert_bias);
     return out.add_if("shared_d_ff", size(s_.shared_experts * s_.shared_expert_ffn)).take();
   }
 
@@ -403,33 +403,11 @@ std::int64_t slices_of_row(const Measurement& row, const HardwareSpec& hw) {
   return torus > 0 && row.chips > torus && row.chips % torus == 0 ? row.chips / torus : 1;
 }
 
-/// "2026-05", "~2025-09", "2025" (its middle) in years; nothing for other texts.
-std::optional<double> year_of(std::string_view date) {
-  if (date.starts_with('~')) date.remove_prefix(1);
-  double year = 0;
-  const auto read = [](std::string_view text, double& out) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-    return error == std::errc() && end == text.data() + text.size();
-  };
-  if (!read(date.substr(0, 4), year)) return std::nullopt;
-  if (date.size() < 7) return year + 0.5;
-  double month = 0;
-  if (date[4] != '-' || !read(date.substr(5, 2), month)) return std::nullopt;
-  return year + (month - 0.5) / 12;
-}
-
-/// Whether the run is older than FlashAttention (arXiv:2205.14135, May 2022): its attention wrote its scores to memory.
-bool before_flash(const Measurement& row) {
-  constexpr double kFlash = 2022 + 5.0 / 12;  // the end of that May
-  return year_of(row.date).value_or(kFlash) < kFlash;
-}
-
 Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
   Workload out;
   out.seq = row.seq;
   out.batch_seqs = row.batch_seqs;
   out.fine_tune = row.adapters;
-  out.attention = row.attention.value_or(before_flash(row) ? AttentionKernel::kUnfused : AttentionKernel::kFlash);
   try {
     out.precision = precision_of(precision_word(row));
     const std::string optimizer = lower_case(row.optimizer.substr(0, row.optimizer.find_first_of(" ,")));
@@ -455,9 +433,10 @@ void choose_runtime(const Measurement& row, const Catalog& catalog, RowQuestion&
   w.expert_capacity = row.expert_capacity;
   w.tp_overlap = row.tp_overlap;
   if (row.graphs || row.expert_overlap || row.stack.empty() || !out.resolved.model.moe.has_value()) return;
-  const std::optional<double> year = year_of(row.date);
+  const std::string month = month_of(row.date);
   for (const RecipeDefaults& recipe : load_stack(catalog.load(CatalogKind::kStack, row.stack)).recipes) {
-    if (!year || *year < year_of(recipe.since) || !lower_case(row.precision).starts_with(recipe.precision)) continue;
+    if (month.empty() || month < month_of(recipe.since) || !lower_case(row.precision).starts_with(recipe.precision))
+      continue;
     w.graphs = recipe.step_graph ? GraphCapture::kStep : GraphCapture::kNone;
     out.fix.ep_overlap = recipe.expert_overlap;
   }
@@ -467,15 +446,35 @@ void choose_runtime(const Measurement& row, const Catalog& catalog, RowQuestion&
 void choose_overlap(const Measurement& row, Workload& w) {
   use_reduced_format(w);
   w.dp_overlap = row.dp_overlap;
-  const std::string& since = w.runtime.gradient_overlap_since;
-  if (row.dp_overlap != CommOverlap::kStack || since.empty()) return;
-  const std::optional<double> year = year_of(row.date);
-  if (year && *year < year_of(since)) w.dp_overlap = CommOverlap::kNone;
+  const std::string month = month_of(row.date);
+  const auto before = [&](const std::string& since) {
+    return !month.empty() && !since.empty() && month < month_of(since);
+  };
+  if (before(w.runtime.gather_overlap_since)) w.gather_overlap = CommOverlap::kNone;
+  // Where a framework has both, DeepEP must be asked for, and who did says so.
+  if (row.dispatch || !w.runtime.deepep_since.empty()) {
+    w.runtime.dispatch = row.dispatch.value_or(ExpertDispatch::kAllToAll);
+  }
+  for (Pieces* cut : {&w.runtime.gathers, &w.runtime.reductions, &w.runtime.updates}) {
+    if (before(cut->elements_since)) cut->elements = 0;
+  }
+  if (row.dp_overlap == CommOverlap::kStack && before(w.runtime.gradient_overlap_since))
+    w.dp_overlap = CommOverlap::kNone;
+}
+
+/// As the row says, or as its stack did on that chip at its date.
+void choose_attention(const Measurement& row, const Catalog& catalog, bool ideal, ResolvedQuestion& out) {
+  const KernelQuestion asked{.stack = row.stack, .framework = row.framework, .date = row.date, .stated = row.attention};
+  try {
+    run_kernel(choose_kernel(catalog, out.hw, asked), ideal, out);
+  } catch (const UserError& error) {
+    throw NotPredicted("the attention kernel is not known", error.diagnostics().front().message);
+  }
 }
 
 /// The stack's memory, whether or not the chip has coefficients of it, and what the row says over it.
 void choose_memory(const Measurement& row, const Catalog& catalog, RowQuestion& out) {
-  run_under_stack(catalog, row.stack, out.resolved);
+  run_under_stack(catalog, row.stack, month_of(row.date), out.resolved);
   Workload& w = out.resolved.workload;
   StackMemory& rules = w.memory;
   choose_overlap(row, w);
@@ -566,6 +565,7 @@ RowQuestion row_question(const Measurement& row, const Catalog& catalog, const s
   out.basis = stack.name == row.stack ? stack.basis : StackBasis::kDefault;
   r.efficiency = ideal ? ideal_efficiency(r.hw.efficiency) : stack.efficiency;
   choose_memory(row, catalog, out);
+  choose_attention(row, catalog, ideal, r);
   const std::int64_t slices = slices_of_row(row, r.hw);
   r.slices = slices_of(r.hw, row.chips, slices);
   if (r.slices.empty()) {

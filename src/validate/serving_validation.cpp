@@ -12,8 +12,11 @@
 #include "base/check.h"
 #include "base/scalar.h"
 #include "base/text.h"
+#include "base/units.h"
+#include "serve/queueing.h"
 #include "serve/serve_question.h"
 #include "serve/serving_cost.h"
+#include "serve/traffic.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
 
@@ -114,9 +117,19 @@ void choose_engine(const ServeMeasurement& row, const Catalog& catalog, bool ide
   out.system.engine.name = "none";
   if (!row.stack.empty()) {
     const StackSpec stack = load_stack(catalog.load(CatalogKind::kStack, row.stack));
-    if (stack.serving) out.system.engine = *stack.serving;
+    if (!stack.serving.empty()) {
+      out.system.engine = engine_release_of(stack.serving, row.engine, row.date).on(*out.hw);
+    }
   }
-  out.system.chunk_tokens = out.system.engine.chunk_tokens;
+  EngineRules& engine = out.system.engine;
+  if (!ideal && !out.stack_measured) engine.put_overhead(*out.model, out.system.efficiency);
+  const ServeLoadFacts& said = row.load;
+  if (said.chunk_tokens) engine.chunk_tokens = to_double(*said.chunk_tokens);
+  engine.stream_interval = said.stream_interval.value_or(engine.stream_interval);
+  engine.receive_interval = said.receive_interval.value_or(engine.receive_interval);
+  engine.prompt_wait_steps = said.prompt_wait_steps.value_or(engine.prompt_wait_steps);
+  engine.prompt_wait_share = said.prompt_wait_share.value_or(engine.prompt_wait_share);
+  out.system.chunk_tokens = engine.chunk_tokens;
 }
 
 void require_lengths(const ServeMeasurement& row) {
@@ -148,9 +161,21 @@ double replica_batch(const ServedRow& served, const ServeBasis<double>& basis, c
     return std::max(1.0, most);
   }
   // Prompts of one pass.
-  const double tokens = row.tokens_per_chip ? *row.tokens_per_chip * to_double(served.layout.replica_chips())
-                                            : load.chunk * to_double(served.layout.attention_dp);
+  const double tokens = row.tokens_per_chip
+                            ? *row.tokens_per_chip * to_double(served.layout.replica_chips())
+                            : load.chunk * to_double(served.layout.attention_dp);
   return std::max(1.0, std::floor(tokens / load.prompt));
+}
+
+/// Weights and caches of the batch alone are no more than the chip, whatever its engine keeps for itself.
+void require_memory(const ServedRow& served) {
+  if (!served.row.batch || served.row.phase == ServePhase::kPrefill) return;
+  const ServeMemory memory(ServeBasis<double>({}, served.system), served.layout);
+  const ServeMemoryParts parts = memory.parts(*served.row.batch / to_double(served.layout.dp), load_of(served).context);
+  if (parts.weights + parts.kv <= memory.capacity()) return;
+  throw NotPredicted("the batch does not fit the chips",
+                     fmt::format("weights and caches of {} on chips of {}", bytes_text(parts.weights + parts.kv),
+                                 bytes_text(memory.capacity())));
 }
 
 struct Raw {
@@ -166,13 +191,16 @@ Raw seconds_of(const ServedRow& served, const ServingCost<double>& cost, const S
     case ServePhase::kThroughput:
       if (!served.row.saturated) {
         const double prompts = cost.prefill(load.prompt, 0, batch).total().value();
-        return {prompts + load.generate * cost.decode_step(batch, load.context).total().value(), prompts};
+        return {prompts + (load.generate - 1) * cost.decode_step(batch, load.context).total().value(), prompts};
       }
-      return {cost.steady(std::max(1.0, batch * occupancy), load).tpot.value() / occupancy, 0};
+      return {cost.steady(std::max(1.0, batch * occupancy), load).request.value() / load.generate / occupancy, 0};
     case ServePhase::kOnline: break;
   }
   const SteadyTimes<double> times = cost.steady(batch, load);
-  return {times.tpot.value(), times.ttft.value()};
+  // What the first token waited for is simulated (load_of_row). A rate counts the time of prompts; the time between
+  // tokens only that of others'.
+  const bool rate = served.row.figure == ServeFigure::kOutputRate;
+  return {rate ? times.request.value() / load.generate : times.tpot.value(), 0};
 }
 
 /// Bytes that must be read, or FLOPs of prompts that must be done, at the data sheet's rates.
@@ -245,6 +273,7 @@ ServedRow served_row(const ServeMeasurement& row, const Catalog& catalog, const 
   } catch (const UserError& error) {
     throw NotPredicted("the layout cannot be placed", error.diagnostics().front().message);
   }
+  require_memory(out);
   return out;
 }
 
@@ -263,6 +292,30 @@ ServedFigures served_figures(const ServedRow& served, const Efficiency& efficien
   out.floor = as_figure(served.row, load, floor_of(served, cost, basis, load, batch), batch, replicas);
   if (served.row.first_token && raw.first_token > 0) out.first_token = raw.first_token;
   return out;
+}
+
+std::optional<QueueFigures> served_load(const ServedRow& served) {
+  const ServeLoadFacts& said = served.row.load;
+  if (served.row.phase != ServePhase::kOnline || (!said.clients && !said.rate)) return std::nullopt;
+  const ServeBasis<double> basis({}, served.system);
+  // Lengths from a share of the longest to it have their mean in the middle.
+  const auto lengths = [&](double mean) {
+    return shortened(Lengths::fixed(std::llround(2 * mean / (1 + said.length_ratio))), said.length_ratio);
+  };
+  const RequestMix mix{.prompt = lengths(*served.row.input_len), .generate = lengths(*served.row.output_len)};
+  ServerKind server = replica_server(basis, served.layout, served.slice, served.placement,
+                                     {.mix = mix, .chunk = served.system.chunk_tokens});
+  if (mix.largest_cached() > cache_tokens(server.rules)) return std::nullopt;
+  server.front_end = front_end_of(served.system.engine);
+  constexpr std::uint64_t kSeed = 1;
+  if (said.clients) {
+    const std::vector<ServedRequest> requests = drawn_requests(
+        mix, said.requests.value_or(TrafficAsked{.clients = said.clients}.usual_client_requests()), kSeed);
+    return simulate_clients(requests, *said.clients, server, served.layout.dp).figures;
+  }
+  constexpr std::int64_t kRequests = 2000;
+  return simulate_queue(poisson_requests(mix, *said.rate / to_double(served.layout.dp), kRequests, kSeed), server)
+      .figures;
 }
 
 double served_error(const ServeMeasurement& row, double predicted) {
@@ -315,7 +368,13 @@ PredictedServing Serving::predict(const ServeMeasurement& row, const ServeValida
   out.high = served_figures(served, slowest(efficiency)).figure;
   if (out.low > out.high) std::swap(out.low, out.high);
   out.first_token = figures.first_token;
-  if (figures.first_token) out.first_token_error = *figures.first_token / *row.first_token - 1;
+  if (row.first_token || row.client_throughput()) {
+    const std::optional<QueueFigures> load = served_load(served);
+    const std::optional<double> throughput = row.client_throughput();
+    if (load && throughput) out.throughput_error = load->output_tokens_per_s / *throughput - 1;
+    if (load && row.first_token) out.first_token = row.load.median ? load->ttft_s.p50 : load->ttft_s.mean;
+    if (out.first_token && row.first_token) out.first_token_error = *out.first_token / *row.first_token - 1;
+  }
   out.layout = served.layout;
   out.by_default = !served.stack_measured;
   return out;
@@ -336,10 +395,12 @@ void Serving::weigh_together(std::vector<PredictedServing>& rows) {
 }
 
 void Serving::count(const std::vector<const PredictedServing*>& rows, Compared, ServeErrors& out) {
-  std::vector<double> naive, first;
+  std::vector<double> naive, first, throughput;
   for (const PredictedServing* row : rows) {
     naive.push_back(row->naive_error);
     if (row->first_token_error) first.push_back(*row->first_token_error);
+    if (row->throughput_error) throughput.push_back(*row->throughput_error);
+    if (row->row.first_token && !row->first_token_error) ++out.unknown_loads;
     if (served_error(row->row, row->floor) > 0) ++out.below_floor;
   }
   out.naive_mean_abs = mean_if_any(sizes_of(naive));
@@ -347,6 +408,8 @@ void Serving::count(const std::vector<const PredictedServing*>& rows, Compared, 
   out.first_tokens = first.size();
   out.first_token_median_abs = median_if_any(sizes_of(first));
   out.first_token_bias = mean_if_any(first);
+  out.throughputs = throughput.size();
+  out.throughput_median_abs = median_if_any(sizes_of(throughput));
 }
 
 ServeValidation validate_serving(const ServeValidateQuestion& question, const Catalog& catalog,

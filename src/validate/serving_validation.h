@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "config/catalog.h"
+#include "serve/queueing.h"
 #include "serve/serving_cost.h"
 #include "validate/measurement.h"
 #include "validate/row_question.h"
@@ -48,6 +49,10 @@ struct ServedFigures {
 };
 ServedFigures served_figures(const ServedRow& row, const Efficiency& efficiency);
 
+/// What the row's clients see, or requests at its rate, simulated; nothing where its source does not say how requests
+/// came, or they do not fit.
+std::optional<QueueFigures> served_load(const ServedRow& row);
+
 /// Time that `predicted` says over the time that `measured` says, minus 1: rates count as the time of a token.
 double served_error(const ServeMeasurement& row, double predicted);
 
@@ -62,12 +67,16 @@ struct Serving {
     double naive_error = 0;             ///< of the floor over its usual share on the chip, row's source aside
     std::optional<double> first_token;  ///< s
     std::optional<double> first_token_error;
+    std::optional<double> throughput_error;  ///< of clients' output tokens/s
     ServeLayout layout;
   };
   struct Counts {
     std::optional<double> naive_mean_abs, naive_median_abs;
     std::size_t first_tokens = 0;
+    std::size_t unknown_loads = 0;  ///< a first token was measured, and how requests came is not known
     std::optional<double> first_token_median_abs, first_token_bias;
+    std::size_t throughputs = 0;  ///< of clients
+    std::optional<double> throughput_median_abs;
     std::size_t below_floor = 0;  ///< measured faster than weights and contexts can be read
   };
 

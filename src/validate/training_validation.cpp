@@ -331,6 +331,8 @@ PredictedRow Training::predict(const Measurement& row, const ValidateQuestion& q
   const Evaluated found = evaluate(question, stop);
   out.layout = found.plan.layout;
   out.fits = found.fits;
+  out.kernel = question.resolved.kernel.name;
+  out.kernel_why = question.resolved.kernel.why;
   out.chosen = question.chosen;
   out.assumed = found.assumed;
   out.stack = question.resolved.efficiency.stack;

@@ -52,6 +52,7 @@ struct Training {
     std::string stack;                        ///< whose coefficients
     StackBasis basis = StackBasis::kDefault;  ///< of these
     bool fits = true;                         ///< false: by our count it runs out of memory, and it ran
+    std::string kernel, kernel_why;           ///< of attention
     std::vector<std::string> chosen;          ///< what the row does not say and the search chose
     std::vector<std::string> assumed;         ///< savings assumed so that it fits
   };

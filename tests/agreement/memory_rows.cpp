@@ -104,7 +104,7 @@ void run_row(Rows& rows, const std::string& id, const std::string& model, const 
       "schema: scalecalc-measurements/1\nsources:\n  ours: \"what was measured stands for nothing\"\nrows:\n  - {id: " +
           id + ", source: ours, framework: " + stack + ", model: " + model +
           ", chip: h100-sxm, chips: 8, global_batch_seqs: 64, micro_batch: 1, precision: bf16, optimizer: adam, "
-          "date: \"2025-06\", measured: {step_time_s: 10, memory_gib_per_chip: 50}, memory_kind: nvidia-smi, " +
+          "date: \"2026-11\", measured: {step_time_s: 10, memory_gib_per_chip: 50}, memory_kind: nvidia-smi, " +
           measured + "}\n");
   const std::string train = "train " + model + " --hw h100-sxm --chips 8 --top 1 --batch-seqs 64 --precision bf16 " +
                             words + " --fix cp=1,mb=1,offload=none," + pins;

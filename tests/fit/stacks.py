@@ -216,6 +216,17 @@ def block_of(found, indent):
     return [line for line in found["fit"]["yaml"].splitlines() if line.startswith(indent)]
 
 
+def unfitted_block(stack, found):
+    """A stack that was measured on the family but whose fit is not shipped: it can be asked for, and says why."""
+    why = "measured in too few runs to fit, or in runs of one model"
+    if found is not None:
+        errors = errors_of(found)
+        why = (f"a fit to {found['query']['rows']} runs of {found['query']['sources']} sources errs by "
+               f"{percent(errors['outside']['mean_abs_error'])} on runs held out, no fit by "
+               f"{percent(errors['before']['mean_abs_error'])}")
+    return [f"  {stack}:", f'    note: "{why}"']
+
+
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     binary = os.path.abspath(sys.argv[2])
@@ -247,10 +258,14 @@ def main():
                 return pool.map(lambda target: (target, one(target)),
                                 sorted(target for target, count in counts.items() if count >= FEWEST_RUNS))
             family_fits, chip_fits = fits(families, "--family"), fits(groups, "--hw")
-        for (family, stack), found in family_fits:
+        fitted_families = dict(family_fits)
+        for family, stack in sorted(families):
+            found = fitted_families.get((family, stack))
+            better = found is not None and found["fit"]["better"]
+            if not better:
+                of_family[family].append(unfitted_block(stack, found))
             if found is None:
                 continue
-            better = found["fit"]["better"]
             if better:
                 factors.add((family, stack))
                 of_family[family].append(block_of(found, "  "))
@@ -275,7 +290,7 @@ def main():
             shipped = "own set" if better else "the family's" if has_factors else "no"
             table.append("| " + " | ".join(map(str, table_row(chip, stack, found, shipped))) + " |")
             print(table[-1], flush=True)
-        sets = sum(map(len, of_family.values())), sum(map(len, of_chip.values()))
+        sets = len(factors), sum(map(len, of_chip.values()))
         table += ["", f"Shipped: {sets[0]} sets of factors and {sets[1]} sets of single chips, {degrees:.0f} effective "
                   f"degrees of freedom for {len(unseen)} rows.", "", *summary(root, binary, configs, unseen), "",
                   *class_lines(root, binary, configs, band)]

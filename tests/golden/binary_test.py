@@ -395,6 +395,42 @@ class Documents(unittest.TestCase):
         self.assertTrue(nothing["nothing_fits"])
         self.valid("error", *ask, "--swing", "2", "--json", code=2)
 
+    def test_sensitivity_of_serving(self):
+        ask = ["sensitivity", "serve", "llama3-8b", "--hw", "h100-sxm", "--chips", "2", "--prompt", "1024",
+               "--generate", "128"]
+        document = self.valid("sensitivity-serve", *ask, "--json")
+        best = json.loads(run("serve", *ask[2:], "--json").stdout)["best"]
+        for key in ("chips", "batch", "tpot_s", "ttft_s", "tokens_per_s_per_chip"):
+            self.assertEqual(document["point"][key], best[key], key)
+        for rate in document["rates"]:
+            # By the objective, the product of both, what is free is no worse than what is kept.
+            kept, free = ((1 + rate["tokens_per_s_per_chip_" + which]) / (1 + rate["tpot_" + which])
+                          for which in ("more", "free"))
+            self.assertGreaterEqual(free, kept - 1e-9, rate["input"])
+            if "bandwidth" in rate["input"] or "matmul" in rate["input"]:
+                self.assertLessEqual(rate["tpot_more"], 1e-12, rate["input"])
+                self.assertGreaterEqual(rate["tpot_less"], -1e-12, rate["input"])
+        bandwidth = next(r for r in document["rates"] if r["input"] == "hw.hbm.bandwidth")
+        moved = json.loads(run("serve", *ask[2:], "--json", "--set",
+                               "hw.hbm.bandwidth=%.17gB/s" % (1.1 * bandwidth["value"])).stdout)["best"]
+        self.assertAlmostEqual(moved["tpot_s"] / best["tpot_s"] - 1, bandwidth["tpot_free"], places=9)
+        fixed = self.valid("sensitivity-serve", *ask, "--fixed", "--json")
+        self.assertTrue(all(r["tpot_free"] is None for r in fixed["rates"]))
+        nothing = self.valid("sensitivity-serve", "sensitivity", "serve", "llama3-70b", "--hw", "h100-sxm", "--chips",
+                             "1", "--json", code=3)
+        self.assertEqual(nothing["rates"], [])
+        self.valid("error", "sensitivity", "serve", "llama3-8b", "--hw", "h100-sxm,h200", "--json", code=2)
+
+    def test_pools_and_clients(self):
+        ask = ["serve", "llama3-70b", "--hw", "h100-sxm", "--chips", "16", "--prompt", "2048", "--generate", "256",
+               "--disaggregate", "on", "--fix", "prefill.tp=4,decode.tp=8"]
+        document = self.valid("serve", *ask, "--concurrency", "32", "--json")
+        queue = document["queueing"]
+        # Little's law: requests a second times request time are the clients, but for ramp and end.
+        self.assertAlmostEqual(queue["rate_requests_per_s"] * queue["request_time_s"]["mean"] / 32, 1, delta=0.1)
+        self.assertEqual(queue["decode_servers"], 1)
+        self.valid("serve", *ask, "--rate", "max", "--slo-ttft", "1s", "--simulate", "500", "--json")
+
     def test_matmul(self):
         document = self.valid("matmul", *SHARDED, "--measured", "1ms,900us", "--top", "100", "--json", "--explain")
         self.assertEqual(len(document["strategies"]), document["strategies_total"])

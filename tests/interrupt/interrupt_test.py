@@ -48,7 +48,8 @@ QUESTIONS = {
                         "--simulate 300000")],
     "compare": [("compare", "compare llama3-70b --hw h100-sxm,tpu-v5p,tpu-v5e,h200 --deadline 60d --tokens 15T"),
                 ("compare", "compare llama3-70b --serve --hw h100-sxm,tpu-v6e,h200 --chips 64")],
-    "sensitivity": [("sensitivity", "sensitivity deepseek-v3 --hw h100-sxm --chips 2048")],
+    "sensitivity": [("sensitivity", "sensitivity deepseek-v3 --hw h100-sxm --chips 2048"),
+                    ("sensitivity-serve", "sensitivity serve deepseek-v3 --hw h200 --disaggregate auto")],
     "distill": [("distill", "distill llama3.1-8b --teacher llama3.1-70b --hw h100-sxm --chips 256 --tokens 100B")],
     "rl": [("rl", "rl llama3.1-8b --hw h100-sxm --chips 64 --prompt 512 --generate 1024..8192")],
     "scaling-law": [("scaling-law", "scaling-law deepseek-v3 --inference-tokens 10T --hw h100-sxm --chips 2048"),
@@ -333,19 +334,23 @@ class ProgressLine(unittest.TestCase):
             process = place.start(words, stderr=terminal)
             os.close(terminal)
             shown, before, streams = b"", None, [main, process.stdout]
+            def read(stream):
+                try:
+                    return os.read(stream if stream == main else stream.fileno(), 65536)
+                except OSError:  # what Linux says of a terminal whose last writer is gone
+                    return b""
+
             while streams:
-                for stream in select.select(streams, [], [], 60)[0]:
-                    try:
-                        part = os.read(stream if stream == main else stream.fileno(), 65536)
-                    except OSError:
-                        part = b""
+                ready = select.select(streams, [], [], 60)[0]
+                for stream in sorted(ready, key=lambda one: one != main):  # what was shown before the answer, first
+                    part = read(stream)
                     if not part:
                         streams.remove(stream)
                     elif stream == main:
                         shown += part
                     elif before is None:
-                        before = shown + (os.read(main, 65536) if select.select([main], [], [], 0)[0] else b"")
-                        shown = before
+                        shown += read(main) if main in streams and select.select([main], [], [], 0)[0] else b""
+                        before = shown
             process.wait()
         os.close(main)
         return (before or b"").decode(), shown.decode()

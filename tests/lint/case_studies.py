@@ -10,7 +10,7 @@ import sys
 import published_runs as runs
 
 # Our own best layouts, one for each set of degrees, among which the layout as run is placed.
-RANKED = 20
+RANKED = 10
 # A column may hold several causes of a step's `time_s`.
 CAUSES = [("compute", ["compute"]), ("memory-bound", ["hbm"]), ("tensor", ["tp_exposed"]),
           ("context", ["cp_exposed"]), ("experts", ["ep_exposed"]), ("data", ["fsdp_exposed", "dp_exposed"]),

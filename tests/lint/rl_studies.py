@@ -9,7 +9,7 @@ import sys
 
 import yaml
 
-PARTS = [("generation", ["generation"]), ("weights moved", ["weight_sync", "state_swap", "reference_weights"]),
+PARTS = [("generation", ["generation"]), ("weights moved", ["weight_sync", "state_swap", "engine_sleep", "reference_weights"]),
          ("log-probabilities and reference", ["old_logprobs", "reference"]), ("updates", ["policy_update"]),
          ("waiting for the trainer", ["waiting"])]
 

@@ -75,6 +75,12 @@ RC_GTEST_PROP(Collectives, ExactIsThePlannersChannel, ()) {
   kernels.all_to_all_scale_up.value = *rc::gen::element<double>(0, 25e-6);
   kernels.collective_ramp.value = *rc::gen::element<double>(0, 6e-6);
   kernels.collective_factor.value = *rc::gen::element<double>(1, 2.4);
+  CollectiveKernels& training = efficiency.collectives;
+  training.latency_scale_up.value = *rc::gen::element<double>(0, 7e-6);
+  training.latency_scale_out.value = *rc::gen::element<double>(0, 20e-6);
+  training.latency_growth.value = *rc::gen::element<double>(0, 0.65);
+  training.ring_hop_scale_up.value = *rc::gen::element<double>(0, 2e-6);
+  training.ring_hop_scale_out.value = *rc::gen::element<double>(0, 8e-6);
   const bool serving = *rc::gen::arbitrary<bool>();
   const auto op = static_cast<CollectiveOp>(*rc::gen::inRange(0, 4));
   const double bytes = *rc::gen::element<double>(1e3, 1e6, 1e9);

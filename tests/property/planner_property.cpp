@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/train_options.h"
+#include "plan/anything_fits.h"
 #include "plan/dimensions.h"
 #include "plan/enumerate.h"
 #include "plan/ranking.h"
@@ -50,6 +51,7 @@ void random_stack(StackMemory& memory) {
   memory.sharded_master = *rc::gen::arbitrary<bool>();
   memory.gradient_bytes["bf16"] = *rc::gen::element(2.0, 4.0, 6.0);
   memory.update_bytes = *rc::gen::element(0.0, 4.5, 40.0);
+  memory.shard_update_bytes = *rc::gen::element(0.0, 12.0);
   memory.logit_bytes = *rc::gen::element(2.0, 14.0);
   memory.chunks_run_again = *rc::gen::arbitrary<bool>();
   memory.layer_share = *rc::gen::element(0.5, 1.0);
@@ -184,7 +186,7 @@ class BruteForce {
     for (const Placement& p :
          placements(*request_.hw, slice, {layout.tp, layout.cp, layout.fsdp, layout.dp, layout.pp})) {
       if (!experts_fold(p, layout)) continue;
-      out.push_back(make_channels(*request_.hw, slice, network_, p, layout, routing_of(*request_.model)));
+      out.push_back(make_channels(*request_.hw, slice, network_, p, layout, routing_of(*request_.model, request_.workload.runtime.dispatch)));
     }
     return out;
   }
@@ -419,6 +421,35 @@ TEST(PlannerProperty, WaysToFitEqualBruteForce) {
   }));
   if (!test::all_cases()) return;
   EXPECT_TRUE(compared.some_offloaded && compared.some_layers && compared.fused && compared.chunked);
+}
+
+/// In about as much memory as the leanest plan of an ample chip takes, with a host and without, pinned and not.
+TEST(PlannerProperty, AnythingFitsWhereBruteForceFindsAPlan) {
+  std::size_t fit = 0;
+  std::size_t short_of_memory = 0;
+  EXPECT_TRUE(rc::check("in less and less memory", [&] {
+    Problem problem = random_problem();
+    PlanRequest& request = problem.request;
+    problem.hw.hbm_capacity = Bytes(32e9);
+    request.objective = Objective::kMemory;
+    const PlanResult ample = plan(request);
+    if (ample.plans.empty()) return;
+    switch (*rc::gen::inRange(0, 4)) {
+      case 0: request.fix.offload = *rc::gen::element<std::uint8_t>(0, kOffloadOptimizer, kOffloadAll); break;
+      case 1: request.fix.remat_layers = *rc::gen::element(0, 1); break;
+      case 2: request.fix.loss = LossKind::kWhole; break;
+      default: break;
+    }
+    const double share = *rc::gen::element(0.3, 0.6, 0.9, 0.99, 1.0, 1.01, 1.2);
+    problem.hw.hbm_capacity = ample.plans.front().memory.total() * share;
+    const bool expected = !BruteForce(request).all().empty();
+    ++(expected ? fit : short_of_memory);
+    RC_ASSERT(anything_fits(request) == expected);
+    RC_ASSERT(!anything_fits(request, [] { return true; }));
+  }));
+  if (!test::all_cases()) return;
+  EXPECT_GE(fit, 15U);
+  EXPECT_GE(short_of_memory, 15U);
 }
 
 TEST(PlannerProperty, TheSimplestNearTheBestEqualsBruteForce) {

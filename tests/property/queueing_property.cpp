@@ -143,10 +143,19 @@ void check_percentiles(const Percentiles& p) {
   RC_ASSERT(p.mean <= p.p99 * 1.0000001 || p.mean > p.p50);
 }
 
+/// Rules under which prompts may not join at once, too.
+QueueRules some_patient_rules() {
+  QueueRules rules = some_rules();
+  rules.receive_interval = *rc::gen::element<std::int64_t>(1, 3, 10);
+  rules.prompt_wait_steps = *rc::gen::element<std::int64_t>(0, 4);
+  rules.prompt_wait_share = *rc::gen::element(0.3, 1.0);
+  return rules;
+}
+
 TEST(QueueingProperty, LawsOfAnyQueue) {
   EXPECT_TRUE(rc::check([] {
     const RequestMix mix = some_mix();
-    const ServerKind server{some_engine(), some_rules()};
+    const ServerKind server{some_engine(), some_patient_rules()};
     const std::vector<ServedRequest> requests = some_requests(mix, server);
     const QueueResult result = simulate_queue(requests, server);
     const QueueFigures& f = result.figures;
@@ -182,6 +191,34 @@ TEST(QueueingProperty, LawsOfAnyQueue) {
   }));
 }
 
+TEST(QueueingProperty, ClientsSendTheNextWithTheAnswerToTheLast) {
+  EXPECT_TRUE(rc::check([] {
+    const RequestMix mix = some_mix();
+    ServerKind server{some_engine(), some_patient_rules()};
+    server.front_end = {.request_s = *rc::gen::element(0.0, 0.02), .per_client_s = *rc::gen::element(0.0, 7e-4)};
+    const auto clients = *rc::gen::inRange<std::int64_t>(1, 30);
+    const auto count = *rc::gen::inRange<std::int64_t>(1, 120);
+    const std::vector<ServedRequest> requests = drawn_requests(mix, count, 1);
+    const QueueResult result = simulate_clients(requests, clients, server, *rc::gen::inRange(1, 4));
+    std::vector<double> finished;
+    double latency = 0;
+    for (const RequestTimes& r : result.requests) {
+      finished.push_back(r.finished_s);
+      latency += r.latency_s();
+      // At least itself is in flight, and at most every client.
+      RC_ASSERT(r.admitted_s - r.arrival_s >= server.front_end.seconds(1) - 1e-12);
+    }
+    std::sort(finished.begin(), finished.end());
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      const auto first = static_cast<std::size_t>(clients);
+      RC_ASSERT(result.requests[i].arrival_s == (i < first ? 0 : finished[i - first]));
+    }
+    const QueueFigures& f = result.figures;
+    RC_ASSERT(f.mean_in_system <= static_cast<double>(clients) * (1 + 1e-9));
+    RC_ASSERT(std::abs(f.mean_in_system * f.span_s - latency) <= 1e-9 * latency);
+  }));
+}
+
 TEST(QueueingProperty, TheSameQuestionHasOneAnswer) {
   EXPECT_TRUE(rc::check([] {
     const RequestMix mix = some_mix();
@@ -204,13 +241,116 @@ TEST(QueueingProperty, PoolsKeepLittlesLaw) {
     pools.prefill_servers = *rc::gen::inRange(1, 4);
     pools.decode_servers = *rc::gen::inRange(1, 4);
     pools.transfer_s = [](double tokens) { return 1e-5 * tokens; };
-    const QueueResult result = simulate_disaggregated(requests, pools).both;
+    const auto clients = *rc::gen::maybe(rc::gen::inRange<std::int64_t>(1, 30));
+    pools.prefill.front_end = {.request_s = *rc::gen::element(0.0, 0.02), .per_client_s = 7e-4};
+    const QueueResult result =
+        simulate_disaggregated(requests, pools, clients ? std::optional(*clients) : std::nullopt).both;
     double latency = 0;
+    std::vector<double> finished;
     for (const RequestTimes& r : result.requests) {
       RC_ASSERT(r.finished_s >= r.first_token_s);
       latency += r.latency_s();
+      finished.push_back(r.finished_s);
+    }
+    std::sort(finished.begin(), finished.end());
+    for (std::size_t i = clients ? static_cast<std::size_t>(*clients) : requests.size(); i < requests.size(); ++i) {
+      RC_ASSERT(result.requests[i].arrival_s == finished[i - static_cast<std::size_t>(*clients)]);
     }
     RC_ASSERT(std::abs(result.figures.mean_in_system * result.figures.span_s - latency) <= 1e-9 * latency);
+  }));
+}
+
+TEST(QueueingProperty, RoutedReplicasKeepLittlesLawAndLoseNobody) {
+  EXPECT_TRUE(rc::check([] {
+    const RequestMix mix = some_mix();
+    const ServerKind server{some_engine(), some_rules()};
+    const std::vector<ServedRequest> requests = some_requests(mix, server);
+    const auto routing = static_cast<RequestRouting>(*rc::gen::inRange(0, 3));
+    const QueueResult result = simulate_queue(requests, server, *rc::gen::inRange(1, 5), routing);
+    double latency = 0;
+    for (const RequestTimes& r : result.requests) {
+      RC_ASSERT(r.finished_s >= r.first_token_s && r.first_token_s > r.arrival_s);
+      latency += r.latency_s();
+    }
+    RC_ASSERT(std::abs(result.figures.mean_in_system * result.figures.span_s - latency) <= 1e-9 * latency);
+  }));
+}
+
+/// Prompts of blocks of 32 tokens, some of them after common beginnings.
+struct SharingRequests {
+  TraceBlocks blocks;
+  std::vector<ServedRequest> requests;
+
+  SharingRequests() {
+    constexpr std::int64_t kTokens = 32;
+    const int count = *rc::gen::inRange(1, 60);
+    std::vector<std::vector<std::uint64_t>> prompts;
+    for (int i = 0; i < count; ++i) {
+      std::vector<std::uint64_t> ids;
+      if (i > 0) {
+        const auto& other = prompts[static_cast<std::size_t>(*rc::gen::inRange(0, i))];
+        ids.assign(other.begin(), other.begin() + *rc::gen::inRange<std::ptrdiff_t>(0, std::ssize(other) + 1));
+      }
+      const auto length = static_cast<std::uint64_t>(*rc::gen::inRange(1, 8));
+      while (ids.size() < length) ids.push_back(1000 * static_cast<std::uint64_t>(i + 1) + ids.size());
+      prompts.push_back(ids);
+      blocks.ids.insert(blocks.ids.end(), ids.begin(), ids.end());
+    }
+    std::size_t first = 0;
+    double arrival = 0;
+    for (const auto& ids : prompts) {
+      blocks.prompts.push_back({std::span<const std::uint64_t>(blocks.ids).subspan(first, ids.size()), kTokens});
+      first += ids.size();
+      arrival += *rc::gen::element(0.0, 0.1, 2.0);
+      requests.push_back({.arrival_s = arrival,
+                          .prompt = kTokens * std::ssize(ids),
+                          .generate = *rc::gen::inRange<std::int64_t>(1, 20)});
+    }
+    for (std::size_t i = 0; i < requests.size(); ++i) requests[i].blocks = &blocks.prompts[i];
+  }
+
+  RequestMix mix() const {
+    std::vector<std::int64_t> prompts;
+    for (const ServedRequest& r : requests) prompts.push_back(r.prompt);
+    return {.prompt = Lengths::of(prompts), .rows = requests, .blocks = std::make_shared<TraceBlocks>(blocks)};
+  }
+};
+
+TEST(QueueingProperty, ACacheOfPrefixesFindsNoMoreThanOneThatForgetsNothing) {
+  EXPECT_TRUE(rc::check([] {
+    const SharingRequests sharing;
+    ServerKind server{some_engine(), some_rules()};
+    server.rules.prefix_hit = 0;
+    server.rules.block_tokens = *rc::gen::element<std::int64_t>(1, 16);
+    server.rules.kv_tokens = *rc::gen::element(300.0, 1000.0, 1e6);
+    server.rules.prefix_store = {.host_tokens = *rc::gen::element(0.0, 500.0),
+                                 .disk_tokens = *rc::gen::element(0.0, 1e5)};
+    const QueueResult result = simulate_queue(sharing.requests, server);
+    const double most = sharing.mix().most_found();
+    RC_ASSERT(result.figures.found_share() <= most + 1e-9);
+    double latency = 0;
+    for (const RequestTimes& r : result.requests) latency += r.latency_s();
+    RC_ASSERT(std::abs(result.figures.mean_in_system * result.figures.span_s - latency) <= 1e-9 * latency);
+    RC_TAG(most > 0.1 ? "shares" : "", result.figures.found_share() < most - 1e-3 ? "forgets" : "");
+  }));
+}
+
+TEST(QueueingProperty, PrefixesNobodySharesChangeNothing) {
+  EXPECT_TRUE(rc::check([] {
+    SharingRequests sharing;
+    for (std::size_t i = 0; i < sharing.blocks.ids.size(); ++i) sharing.blocks.ids[i] = i;
+    ServerKind server{some_engine(), some_rules()};
+    server.rules.prefix_hit = 0;
+    server.rules.kv_tokens = *rc::gen::element(300.0, 1000.0, 1e6);
+    // A sequence that comes back finds its own blocks again: only without evictions is nothing shared.
+    server.rules.admission = Admission::kRequestFits;
+    std::vector<ServedRequest> plain = sharing.requests;
+    for (ServedRequest& r : plain) r.blocks = nullptr;
+    const QueueResult with = simulate_queue(sharing.requests, server);
+    const QueueResult without = simulate_queue(plain, server);
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+      RC_ASSERT(with.requests[i].finished_s == without.requests[i].finished_s);
+    }
   }));
 }
 

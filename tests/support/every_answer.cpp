@@ -13,6 +13,7 @@ const std::vector<AskedAnswer>& every_answer() {
       {{"train", "llama3-8b", "--hw=h100-sxm", "--chips=8", "--pareto"}, kTrain},
       {{"trace", "llama3-8b", "--hw=h100-sxm", "--chips=8"}, {"model", "rank", "layers_drawn"}},
       {{"sensitivity", "llama3-8b", "--hw=h100-sxm", "--chips=8", "--fixed"}, {"model", "sweep"}},
+      {{"sensitivity", "serve", "llama3-8b", "--hw=h100-sxm", "--chips=1", "--fixed"}, {"model"}},
       {{"compare", "llama3-8b", "--hw=h100-sxm:8,h200:8"}, kCompare},
       {{"compare", "llama3-8b", "--serve", "--hw=h100-sxm,h200", "--chips=8"}, kCompare},
       {{"serve", "llama3-8b", "--hw=h100-sxm", "--chips=1"}, {"model"}},

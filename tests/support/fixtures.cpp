@@ -87,12 +87,12 @@ ModelSpec hybrid_model(std::int64_t layers, bool parallel) {
   model.mamba2 = {.heads = 32, .head_dim = 64, .groups = 4, .d_state = 64, .d_conv = 4};
   model.parallel_block = parallel;
   model.kinds = {{MixerKind::kFull, FfnKind::kDense},
-                 {MixerKind::kSliding, FfnKind::kDense, 2048},
+                 {MixerKind::kSliding, FfnKind::kDense, false, 2048},
                  {MixerKind::kGdn, FfnKind::kMoe},
                  {MixerKind::kMamba1, FfnKind::kMoe},
                  {MixerKind::kLightning, FfnKind::kDense},
-                 {MixerKind::kMamba2, FfnKind::kNone, std::nullopt, 1},
-                 {MixerKind::kNone, FfnKind::kMoe, std::nullopt, 1}};
+                 {MixerKind::kMamba2, FfnKind::kNone, false, std::nullopt, 1},
+                 {MixerKind::kNone, FfnKind::kMoe, false, std::nullopt, 1}};
   model.layer_kind.clear();
   for (std::int64_t i = 0; i < layers / 7 * 7; ++i) model.layer_kind.push_back(static_cast<std::uint8_t>(i % 7));
   return model;

@@ -63,7 +63,7 @@ TEST_F(Io, SaysWhyAFileCannotBeRead) {
   EXPECT_EQ(reading(""), at("") + ": error: cannot read the file: it is a directory\n");
   put("big", std::string(kMaxInputBytes + 1, 'x'));
   EXPECT_EQ(reading("big"), at("big") +
-                                ": error: cannot read the file: it is larger than 4 MiB\n"
+                                ": error: cannot read the file: it is larger than 32 MiB\n"
                                 "hint: a model or hardware file is a few kilobytes: is this the right file?\n");
   put("binary", std::string("a\nb\0c", 5));
   EXPECT_EQ(reading("binary"),

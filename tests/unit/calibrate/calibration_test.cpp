@@ -93,7 +93,7 @@ TEST(Calibrate, MovesTowardsTheCoefficientTheRunsWereMadeWith) {
   EXPECT_GT(c.before.mean_abs, 0.05);
   EXPECT_LT(c.inside.mean_abs, c.before.mean_abs / 2);
   EXPECT_LT(c.outside.mean_abs, c.before.mean_abs);
-  EXPECT_LT(after(c, "matmul.bf16"), 0.64) << "the file's is above 0.66";
+  EXPECT_LT(after(c, "matmul.bf16"), 0.66) << "a third of the way from the 0.715 of the file";
   EXPECT_GT(after(c, "matmul.bf16"), 0.55);
   EXPECT_GE(*c.coverage, 0.8);
 }
@@ -143,7 +143,7 @@ TEST(Calibrate, ItsBlockIsReadByTheLoader) {
   const Efficiency& usual = efficiency_under(hw, "megatron");
   const auto bf16 = static_cast<std::size_t>(DType::kBf16);
   EXPECT_NEAR(usual.matmul[bf16].value, after(c, "matmul.bf16"), 1e-4);
-  EXPECT_NE(usual.matmul[bf16].source.find("fitted 2026-11: 18 runs"), std::string::npos);
+  EXPECT_NE(usual.matmul[bf16].source.str().find("fitted 2026-11: 18 runs"), std::string::npos);
   EXPECT_NEAR(usual.step_overhead.value / after(c, "step_overhead"), 1, 1e-2);
   EXPECT_NEAR(usual.model_error[0], c.model_error[0], 1e-3);
   EXPECT_NE(hw.efficiency.matmul[bf16].value, usual.matmul[bf16].value) << "kernels alone keep their coefficients";

@@ -29,22 +29,21 @@ struct FlagQuestion {
 constexpr const char* kNoTensorRanks = "no plan of the answer has tensor ranks, hidden or not";
 constexpr const char* kNoContextRanks = "no plan of the answer has context ranks";
 constexpr const char* kFewChips = "a chip or two meet the deadline";
-constexpr const char* kOneCopy =
-    "plans of the answer shard weights over all data ranks: no gradients go between copies";
 constexpr const char* kOneDomain = "chips of a group that small lie in one domain of every tier";
 
 const std::vector<FlagQuestion>& flag_questions() {
   static const std::vector<FlagQuestion> kAll{
       {"train llama3-8b --hw=h100-sxm --chips=16 --tokens=1T"},
-      {"train mixtral-8x7b --hw=h100-sxm --chips=16 --tokens=1T --fix=pp=1,remat=full", {{"--dp-overlap", kOneCopy}}},
+      {"train mixtral-8x7b --hw=h100-sxm --chips=16 --tokens=1T --fix=pp=1,remat=full"},
       {"train llama3-8b --hw=tpu-v5p --chips=64"},
       {"train llama3-8b --hw=h100-sxm --chips=16 --tokens=1T --mtbf=5000h"},
       {"train llama3-8b --hw=h100-sxm --chips=8 --lora=16"},
-      {"train llama3-8b --hw=h100-sxm --chips=8..32 --tokens=1T", {{"--tp-overlap", kNoTensorRanks}}},
-      {"train llama3-8b --hw=h100-sxm --chips=16 --tokens=1T --pareto", {{"--tp-overlap", kNoTensorRanks}}},
+      {"train llama3-8b --hw=h100-sxm --chips=8..32 --tokens=1T"},
+      {"train llama3-8b --hw=h100-sxm --chips=16 --tokens=1T --pareto"},
       {"serve llama3-8b --hw=h100-sxm --chips=8"},
       {"serve mixtral-8x7b --hw=h100-sxm --chips=8"},
       {"serve llama3-8b --hw=h100-sxm --rate=5 --simulate=200"},
+      {"serve llama3-8b --hw=h100-sxm --chips=1 --concurrency=8 --requests=80"},
       {"serve llama3-8b --hw=tpu-v5p --chips=8"},
       {"compare llama3-8b --hw=h100-sxm:8,tpu-v5p:8 --serve"},
       {"compare llama3-8b --hw=h100-sxm:8,tpu-v5p:8 --tokens=1T --fix=pp=1",
@@ -58,6 +57,8 @@ const std::vector<FlagQuestion>& flag_questions() {
        {{"--tp-overlap", kNoTensorRanks},
         {"--cp-comm", kNoContextRanks},
         {"--dropout", "its masks fill memory, of which the answer says nothing"}}},
+      {"sensitivity serve llama3-8b --hw=h100-sxm --chips=8",
+       {{"--gpu-memory-utilization", "the recommended batch fits into the smaller share too"}}},
       {"distill llama3.2-1b --teacher=llama3-8b --hw=h100-sxm --chips=8 --batch-seqs=64 --tokens=1B "
        "--teacher-on=stored "
        "--storage-bandwidth=100GB/s --fix=tp=1,pp=1",
@@ -68,7 +69,7 @@ const std::vector<FlagQuestion>& flag_questions() {
       {"rl llama3-8b --hw=h100-sxm --chips=8 --prompt=64 --generate=64 --prompts=8 --fix=tp=1,pp=1",
        {{"--cp-comm", kNoContextRanks}}},
       {"trace llama3-8b --hw=h100-sxm --chips=16 --batch-seqs=32 --plan=8",
-       {{"--tie", "plan 8 is shown whichever is recommended"}, {"--tp-overlap", kNoTensorRanks}}},
+       {{"--tie", "plan 8 is shown whichever is recommended"}}},
       {"validate train --only=chip=mi325x"},
       {"validate memory --only=chip=h100-sxm", {{"--memory", "it asks for what was asked"}}},
       {"validate serve --only=chip=mi300x"},
@@ -140,7 +141,7 @@ const std::map<std::string, std::vector<std::string>>& more_values() {
                                                                     {"--cloud", {"GCP"}},
                                                                     {"--dtype", {"fp8", "int8"}},
                                                                     {"--swing", {"10%"}},
-                                                                    {"--teacher-max", {"dp=1"}},
+                                                                    {"--teacher-max", {"dp=1", "pp=1"}},
                                                                     {"--gen-max", {"tp=1"}},
                                                                     {"--max-error", {"1%"}},
                                                                     {"--tie", {"50%"}},
@@ -294,12 +295,42 @@ TEST(FlagEffectsTable, AMisspeltPartOfTheTextIsFoundBeforeTheWork) {
       << section.errors;
 }
 
-TEST(FlagEffectsTable, ATraceWithoutTimeIsRefused) {
+TEST(FlagEffectsTable, ATraceWithoutTimeIsABurst) {
   const test::Scratch scratch;
   const std::string trace = scratch.put("trace.csv", "prompt,generate,arrival\n512,64,0\n256,32,0\n");
-  const FlagReply reply = ask_flag({"serve", "llama3-8b", "--hw=h100-sxm", "--trace=" + trace}, false);
-  EXPECT_EQ(reply.exit, 2);
-  EXPECT_NE(reply.errors.find("--trace: all its requests arrive at once"), std::string::npos) << reply.errors;
+  const std::vector<std::string> words{"serve", "llama3-8b", "--hw=h100-sxm", "--trace=" + trace};
+  const FlagReply served = ask_flag(words, false);
+  EXPECT_EQ(served.exit, 0) << served.errors;
+  EXPECT_NE(served.answer.find("2 requests at once"), std::string::npos) << served.answer;
+  std::vector<std::string> stretched = words;
+  stretched.push_back("--rate=5");
+  const FlagReply refused = ask_flag(stretched, false);
+  EXPECT_EQ(refused.exit, 2);
+  EXPECT_NE(refused.errors.find("--trace: all its requests arrive at once"), std::string::npos) << refused.errors;
+}
+
+TEST(FlagEffectsTable, ClientsAreAskedRight) {
+  const std::vector<std::string> words{"serve", "llama3-8b", "--hw=h100-sxm", "--chips=1", "--generate=64"};
+  const auto ask = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return ask_flag(more, false);
+  };
+  EXPECT_EQ(ask({"--concurrency=8"}).exit, 0);
+  EXPECT_NE(ask({"--concurrency=8"}).answer.find("8 clients: carried by 1 replica"), std::string::npos);
+  EXPECT_EQ(ask({"--concurrency=8", "--slo-ttft=1ms"}).exit, 3);
+  const auto refused = [&](std::vector<std::string> more, const char* why) {
+    const FlagReply reply = ask(std::move(more));
+    EXPECT_EQ(reply.exit, 2);
+    EXPECT_NE(reply.errors.find(why), std::string::npos) << reply.errors;
+  };
+  refused({"--requests=80"}, "--requests has no meaning without clients");
+  refused({"--concurrency=80", "--requests=40"}, "--requests 40: of 80 clients some would send none");
+  refused({"--concurrency=8", "--rate=2"}, "when requests come");
+  refused({"--concurrency=8", "--routing=prefix-aware"}, "--routing prefix-aware needs prompts that share something");
+  refused({"--fix=prefill.tp=1"}, "--fix and --max of prefill or decode need pools of their own");
+  refused({"--routing=round-robin"}, "--routing needs a rate");
+  refused({"--rate=most"}, "--rate: ");
+  refused({"--length-ratio=80%", "--prompt=100..200"}, "--length-ratio needs one length");
 }
 
 TEST(FlagEffectsTable, EveryModeOfEveryCommandIsAsked) {

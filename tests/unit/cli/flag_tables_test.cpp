@@ -35,6 +35,7 @@ const std::vector<Chosen>& chosen() {
       {"scaling-law", {{}, {"llama3-8b"}}},
       {"bounds", {{"70B", "--for=training"}, {"70B", "--for=serving"}, {"70B", "--for=both"}}},
       {"compare", {{"llama3-8b"}, {"llama3-8b", "--serve"}}},
+      {"sensitivity", {{"llama3-8b"}, {"serve", "llama3-8b"}}},
       {"distill", {{"llama3-8b", "--loss=logits"}, {"llama3-8b", "--loss=sequence"}}},
       {"calibrate", {{}, {"--dump-yaml"}}},
       {"batch", {{"plan"}, {"run"}, {"status"}, {"merge"}, {"script"}, {"diff"}, {"study.yaml"}}}};

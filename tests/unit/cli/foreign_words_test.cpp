@@ -58,6 +58,30 @@ TEST(ForeignFlags, StandOnceInTheTable) {
   }
 }
 
+TEST(ForeignFlags, KeepWhoseTheyAreWhereEnginesDiffer) {
+  const Typed asked{"llama3-8b", "--hw", "h100-sxm"};
+  const auto value = [&](const char* flag, const char* ours) {
+    Typed words = asked;
+    words.insert(words.end(), {flag, "16"});
+    return read_value("serve", words, ours);
+  };
+  EXPECT_EQ(value("--mem-fraction-static", "--gpu-memory-utilization"), "sglang=16");
+  EXPECT_EQ(value("--kv_cache_free_gpu_mem_fraction", "--gpu-memory-utilization"), "trtllm=16");
+  EXPECT_EQ(value("--max-running-requests", "--max-num-seqs"), "sglang=16");
+  EXPECT_EQ(value("--max_batch_size", "--max-num-seqs"), "trtllm=16");
+  EXPECT_EQ(value("--max-num-seqs", "--max-num-seqs"), "16");
+  EXPECT_EQ(value("--max-num-batched-tokens", "--chunk"), "vllm=16");
+  EXPECT_EQ(value("--chunked-prefill-size", "--chunk"), "sglang=16");
+  EXPECT_EQ(value("--max_num_tokens", "--chunk"), "trtllm=16");
+  EXPECT_EQ(value("--context-length", "--max-model-len"), "sglang=16");
+  EXPECT_EQ(value("--max_seq_len", "--max-model-len"), "trtllm=16");
+  EXPECT_EQ(value("--scheduler-recv-interval", "--receive-interval"), "sglang=16");
+  EXPECT_EQ(
+      read_value("bounds", {"llama3-8b", "--hw", "h100-sxm", "--for", "serving", "--max-num-seqs", "16"}, "--batch"),
+      "16")
+      << "where no engine is asked about, sequences are a batch";
+}
+
 TEST(ForeignFlags, AreReadAsOurs) {
   const Typed job{"llama3-8b", "--hw", "h100-sxm"};
   const auto with = [&](Typed more) {

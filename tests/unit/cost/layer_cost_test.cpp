@@ -248,6 +248,38 @@ TEST(ExpertLoad, TheFullestRanksTokensAreSentMultipliedAndKept) {
   EXPECT_EQ(kept_whole(alone), kept_whole(mean)) << "without expert ranks every rank has the tokens that it routes";
 }
 
+/// [EXPERT-BIAS] 2,048 tokens, two choices each, 1,024 wide. Forward in fp32: 4 bytes written; 2 + 4 read and 4
+/// written; 4 and 4; 4 and 2: 28. Backward: 2 and 4; 4 and 2, 2 and 2; twice 4, 4 and 4: 40. Two of eight experts on a
+/// rank: two kernels each and two for all, then five each and two.
+TEST(ExpertBias, IsAddedExpertByExpertWhereTheStackDoes) {
+  ModelSpec model = test::moe_model();
+  model.kinds = {{MixerKind::kNone, FfnKind::kMoe}};
+  model.layer_kind = {0};
+  HardwareSpec hw = test::switched_chip();
+  hw.efficiency.kernel_overhead.value = 1e-6;
+  Workload workload = test::workload();
+  workload.balanced_experts = true;
+  const InnerDegrees inner{.ep = 4};
+  const auto with = [&](bool bias, bool apart, GraphCapture graphs) {
+    model.moe->expert_bias = bias;
+    workload.runtime.expert_bias_apart = apart;
+    workload.graphs = graphs;
+    return costs_of(model, inner, workload, hw).kinds[0];
+  };
+  const LayerCost<double> joined = with(true, false, GraphCapture::kNone);
+  const LayerCost<double> apart = with(true, true, GraphCapture::kNone);
+  const double bytes = kSeq * 2 * 1024 / hw.hbm_bandwidth.value();
+  const auto more = [&](const Phase<double>& a, const Phase<double>& b) { return (a.work.hbm - b.work.hbm).value(); };
+  EXPECT_NEAR(more(apart.forward, joined.forward), 28 * bytes, 1e-12);
+  EXPECT_NEAR(more(apart.backward, joined.backward), 40 * bytes, 1e-12);
+  EXPECT_NEAR(apart.forward.launches - joined.forward.launches, 2 * 2 + 2, 1e-9);
+  EXPECT_NEAR((apart.backward.work.overhead - joined.backward.work.overhead).value(), (2 * 5 + 2) * 1e-6, 1e-12);
+  EXPECT_EQ(with(true, true, GraphCapture::kStep).forward.work.hbm.value(), joined.forward.work.hbm.value())
+      << "no loop is captured";
+  EXPECT_EQ(with(false, true, GraphCapture::kNone).forward.work.hbm.value(),
+            with(false, false, GraphCapture::kNone).forward.work.hbm.value());
+}
+
 /// Two choices of 2,048 tokens, 512 wide: out in a byte and back in two. The backward sends the outputs' gradients out
 /// as the forward sent tokens (DeepSeek-V3, arXiv:2412.19437 section 3.3.3), and theirs of the inputs back.
 TEST(ExpertCommunication, Fp8RecipesDispatchGradientsInEightBitsToo) {
@@ -262,7 +294,7 @@ TEST(ExpertCommunication, Fp8RecipesDispatchGradientsInEightBitsToo) {
 }
 
 TEST(ParametersPerChip, StateProjectionsAreRepeatedBeyondTheirGroups) {
-  const LayerKind kind{MixerKind::kMamba2, FfnKind::kNone, std::nullopt, 0};
+  const LayerKind kind{MixerKind::kMamba2, FfnKind::kNone, false, std::nullopt, 0};
   const double whole = cost_of(kind, {}).dense_parameters;
   const double projected = 1024 * 2 * 4 * 64;             // of four groups
   const double small = 5 * (2048 + 512) + 3 * 32 + 2048;  // convolution, per head, norm: on every rank
@@ -324,7 +356,7 @@ TEST(Labels, NameTheLayersOfAModelApart) {
   EXPECT_EQ(label_of({MixerKind::kMamba2, FfnKind::kNone}), "mamba2-only layer");
   EXPECT_EQ(label_of({MixerKind::kFull, FfnKind::kNone}), "attention-only layer");
   EXPECT_EQ(label_of({MixerKind::kNone, FfnKind::kMoe}), "MoE-only layer");
-  EXPECT_EQ(label_of({MixerKind::kNone, FfnKind::kDense, 2816}), "MLP-only layer of d_ff 2816");
+  EXPECT_EQ(label_of({MixerKind::kNone, FfnKind::kDense, false, 2816}), "MLP-only layer of d_ff 2816");
 }
 
 }  // namespace

@@ -127,6 +127,41 @@ TEST_F(Step, HostLaunchesNothingThatIsCapturedOrCompiled) {
   EXPECT_EQ(first(request).step_s, free);
 }
 
+/// [HOST] Gate, up and down of 100 experts in two layers, one launch forward and two backward of each, behind the
+/// counts that the host waits for: added to what else a phase takes. A nanosecond each is less than the chip takes.
+TEST_F(Step, LaunchesOfEachExpertAreAdded) {
+  ModelSpec experts = test::moe_model(3);
+  experts.moe->experts = 100;
+  PlanRequest request = test::request(experts, nodes, 1);
+  request.fix.remat = Remat::kNone;
+  request.fix.micro_batch_seqs = 1;
+  request.efficiency.host_overhead.value = 1e-9;
+  const Plan grouped = first(request);
+  request.workload.runtime.launches_each_expert = true;
+  const double microbatches = static_cast<double>(grouped.layout.grad_accum);
+  EXPECT_NEAR(first(request).step_s - grouped.step_s, microbatches * 2 * 3 * 3 * 100 * 1e-9, 1e-9 * grouped.step_s);
+  request.workload.graphs = GraphCapture::kStep;
+  const double captured = first(request).step_s;
+  request.workload.runtime.launches_each_expert = false;
+  EXPECT_EQ(first(request).step_s, captured);
+}
+
+/// [HOST] A cast of the input forward and of the output's gradient backward, of all matmuls but the head's and the
+/// router's: q, k with v, output, gate, up and down of eight layers.
+TEST_F(Step, CastsToEightBitsAreLaunched) {
+  PlanRequest request = test::request(model, nodes, 1);
+  request.fix.remat = Remat::kNone;
+  request.fix.micro_batch_seqs = 1;
+  request.efficiency.host_overhead.value = 1;
+  const Plan wide = first(request);
+  request.workload.precision = precision_of("fp8");
+  const Plan narrow = first(request);
+  const double microbatches = static_cast<double>(wide.layout.grad_accum);
+  ASSERT_EQ(narrow.layout.grad_accum, wide.layout.grad_accum);
+  const double optimizers = narrow.time.optimizer.value() - wide.time.optimizer.value();
+  EXPECT_NEAR(narrow.step_s - wide.step_s, microbatches * 8 * 6 * 2 + optimizers, 1e-6 * narrow.step_s);
+}
+
 TEST_F(Step, FullRematCostsAThirdMoreCompute) {
   PlanRequest request = test::request(model, nodes, 8);
   request.fix = {.tp = 1, .cp = 1, .pp = 1, .zero = 1, .micro_batch_seqs = 1, .remat = Remat::kNone};
@@ -140,6 +175,62 @@ TEST_F(Step, FullRematCostsAThirdMoreCompute) {
   const double once = 3 * layers + 3.5 * attention + 6 * d * v;
   EXPECT_NEAR(full.time.compute.value() / none.time.compute.value(), 1 + (layers + attention) / once, 1e-3);
   EXPECT_LT(full.memory.activations.value(), none.memory.activations.value());
+}
+
+/// A stack that gathers tensor by tensor waits 10 us for each: norms, q, k with v, output, gate, up and down of eight
+/// layers, norm and projection of the head, where one gather of each had brought them; forward and backward.
+TEST_F(Step, GathersByTensorWaitForEachOfThem) {
+  PlanRequest request = test::request(model, nodes, 8);
+  request.fix = {.dp = 1, .tp = 1, .cp = 1, .pp = 1, .zero = 3, .micro_batch_seqs = 1, .remat = Remat::kNone};
+  request.efficiency.overlap_fsdp.value = 1e-9;
+  const Plan together = first(request);
+  request.workload.runtime.gathers.by_tensor = true;
+  const Plan alone = first(request);
+  const double microbatches = static_cast<double>(together.layout.grad_accum);
+  EXPECT_NEAR((alone.time.fsdp - together.time.fsdp).value(), microbatches * 2 * (8 * (8 - 1) + (2 - 1)) * 10e-6, 1e-9);
+  request.workload.runtime.gathers.elements = 1e12;
+  EXPECT_EQ(first(request).step_s, together.step_s) << "a bucket holds them all";
+}
+
+/// Gathers that every layer waits for are shown whole, whatever the stack's overlap.
+TEST_F(Step, GathersThatWaitAreExposed) {
+  PlanRequest request = test::request(model, nodes, 8);
+  request.fix = {.dp = 1, .tp = 1, .cp = 1, .pp = 1, .zero = 3, .micro_batch_seqs = 1, .remat = Remat::kNone};
+  request.workload.gather_overlap = CommOverlap::kNone;
+  const double waiting = first(request).time.fsdp.value();
+  request.workload.gather_overlap = CommOverlap::kStack;
+  EXPECT_LT(first(request).time.fsdp.value(), waiting);
+  request.efficiency.overlap_fsdp.value = 0;
+  EXPECT_DOUBLE_EQ(first(request).time.fsdp.value(), waiting);
+}
+
+/// Pieces pass through memory that the ranks map from each other: a tensor group over two nodes hides as others do.
+TEST_F(Step, PiecesOfATensorGroupStayInItsDomain) {
+  const auto exposed = [&](std::int64_t tp, CommOverlap overlap) {
+    PlanRequest request = test::request(model, nodes, tp);
+    request.efficiency.overlap_tp.value = 0.2;
+    request.efficiency.overlap_tp_pipelined.value = 0.8;
+    request.workload.tp_overlap = overlap;
+    request.fix = {.tp = tp, .cp = 1, .pp = 1, .zero = 0, .micro_batch_seqs = 1, .remat = Remat::kNone};
+    return first(request).time.tp.value();
+  };
+  EXPECT_LT(exposed(8, CommOverlap::kPipelined), exposed(8, CommOverlap::kStack));
+  EXPECT_DOUBLE_EQ(exposed(16, CommOverlap::kPipelined), exposed(16, CommOverlap::kStack));
+}
+
+/// 64 chips in hosts of eight: three doublings, of which each takes 1 % of the slowest stage's work.
+TEST_F(Step, HostsLoseAShareWithEachDoubling) {
+  nodes.chips_per_host = 8;
+  PlanRequest request = test::request(model, nodes, 64);
+  request.efficiency.step_overhead.value = 0.5;
+  request.fix = {.tp = 1, .cp = 1, .pp = 1, .zero = 0, .micro_batch_seqs = 1, .remat = Remat::kNone};
+  const StepTime<double> without = first(request).time;
+  request.efficiency.scale_loss.value = 0.01;
+  const StepTime<double> with = first(request).time;
+  const double work = (without.compute + without.hbm + without.tp + without.cp + without.ep + without.fsdp).value() +
+                      without.overhead.value() - 0.5;
+  EXPECT_NEAR((with.overhead - without.overhead).value(), 0.03 * work, 1e-12);
+  EXPECT_EQ(with.compute.value(), without.compute.value());
 }
 
 /// ZeRO, arXiv:1910.02054: 2 + 4 + 12 bytes per parameter, each divided from its stage on.
@@ -232,6 +323,18 @@ TEST_F(Step, GradientsOnTheirWayCountBeyondActivations) {
   const MemoryUse<double> waiting = first(request).memory;
   const double parameters = waiting.weights.value() / 2;
   EXPECT_DOUBLE_EQ((waiting.update + waiting.activations + waiting.logits + waiting.buffers).value(), parameters * 50);
+}
+
+/// Two data ranks under ZeRO-1: each updates half of the parameters, and has 12 bytes for each of these beside all
+/// else.
+TEST_F(Step, AnUpdateWithoutAFusedKernelHasTemporariesOfItsShare) {
+  PlanRequest request = test::request(model, nodes, 2);
+  request.fix = {.dp = 2, .tp = 1, .cp = 1, .pp = 1, .zero = 1, .micro_batch_seqs = 1, .remat = Remat::kFull};
+  const double plain = first(request).memory.optimizer.value();
+  request.workload.memory.shard_update_bytes = 12;
+  const MemoryUse<double> use = first(request).memory;
+  const double parameters = use.weights.value() / 2;
+  EXPECT_DOUBLE_EQ(use.optimizer.value() - plain, parameters / 2 * 12);
 }
 
 /// The first and the last of two stages in a node send each other the gradients of 32,000 x 1,024 weights in 4 bytes,

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <utility>
 #include <vector>
@@ -50,6 +51,43 @@ TEST(ExpertLoad, APowerLawByHand) {
   EXPECT_NEAR(load.fullest(4), 12.0 / 25 * 4, 1e-12);
   EXPECT_NEAR(load.fullest(2), 49.0 / 3 / 25 * 2, 0.01) << "drawn, not enumerated";
   EXPECT_DOUBLE_EQ(load.fullest(1), 1);
+}
+
+/// Half, a quarter and twice an eighth of the tokens: of two tokens 3/4 + 7/16 + 2 x 15/64 experts.
+TEST(ExpertChances, ExpertsTouchedByHand) {
+  const ExpertChances one({4, 2, 1, 1}, 1);
+  EXPECT_NEAR(one.touched(1), 1, 1e-12);
+  EXPECT_NEAR(one.touched(2), 3.0 / 4 + 7.0 / 16 + 2 * 15.0 / 64, 1e-12);
+  EXPECT_NEAR(one.touched(1e9), 4, 1e-9);
+  // Two of four, and the first in every token: the others share what is left.
+  const ExpertChances two({5, 1, 1, 1}, 2);
+  EXPECT_NEAR(two.touched(1), 2, 1e-9);
+  EXPECT_NEAR(two.touched(2), 1 + 3 * (1 - 4.0 / 9), 1e-9);
+}
+
+TEST(ExpertChances, EvenOnesAreTheClosedForm) {
+  for (const double tokens : {1.0, 4.0, 64.0, 1000.0}) {
+    const double even = experts_touched(128, 4, tokens);
+    EXPECT_NEAR(even, 128 * (1 - std::pow(1 - 4.0 / 128, tokens)), 1e-9);
+    EXPECT_NEAR(ExpertChances::zipf(experts(128, 4), 0).touched(tokens), even, 1e-9);
+    EXPECT_LE(ExpertChances::zipf(experts(128, 4), 0.8).touched(tokens), even + 1e-9) << "a skewed load touches fewer";
+  }
+}
+
+/// The copy goes to the first expert, whose tokens then are two quarters: of two tokens 3 x 7/16 + 2 x 15/64.
+TEST(ExpertChances, CopiesShareTheTokensOfTheMostLoaded) {
+  const ExpertChances one = ExpertChances({4, 2, 1, 1}, 1).copied(1);
+  EXPECT_EQ(one.chances().size(), 5U);
+  EXPECT_NEAR(one.touched(2), 3 * 7.0 / 16 + 2 * 15.0 / 64, 1e-12);
+}
+
+/// Loads of 6, 1 and 1 with one copy are 3, 3, 1 and 1: on two ranks four each.
+TEST(ExpertLoad, CopiesEvenOutTheRanks) {
+  const ExpertLoad load({6, 1, 1});
+  EXPECT_DOUBLE_EQ(load.fullest(3), 2.25);
+  EXPECT_DOUBLE_EQ(load.copied(1).fullest(2), 1);
+  EXPECT_DOUBLE_EQ(load.copied(1).fullest(4), 1.5);
+  EXPECT_DOUBLE_EQ(ExpertLoad({1, 1, 1, 5}).copied(0).fullest(2), 1.5) << "two of a rank: 5 and 1";
 }
 
 TEST(ExpertLoad, AnExpertGetsATokenOnce) {

@@ -51,6 +51,7 @@ TEST(KvCache, TheLatentAndIndexKeysStayWhole) {
   const KvCache v32 = kv_cache(test::shipped_model("deepseek-v3.2"));
   EXPECT_EQ(v32.elements_per_token(), 61 * (576 + 128));
   EXPECT_EQ(v32.sequence_bytes(10, {.token_bytes = 1, .index_bytes = 2}), 10 * 61 * (576 + 2 * 128));
+  EXPECT_EQ(v32.bytes_per_token({}), 61 * (2 * 576 + 132)) << "index keys are 128 bytes of fp8 and a scale of four";
 }
 
 /// States by hand: gdn 32 x 128 x 128 and 3 x (2 x 16 + 32) x 128 of convolution; mamba2 64 x 64 x 128 and

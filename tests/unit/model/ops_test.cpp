@@ -192,7 +192,7 @@ TEST(RecurrenceOps, MambaTwo) {
 TEST(FfnOps, GroupsOfLayersHaveWidthsOfTheirOwn) {
   const ModelSpec model = small_model();
   EXPECT_EQ(parameters(model, MixerKind::kNone, FfnKind::kDense), 3 * 64 * 128);
-  const auto ops = ops_of(model, {MixerKind::kNone, FfnKind::kDense, 32});
+  const auto ops = ops_of(model, {MixerKind::kNone, FfnKind::kDense, false, 32});
   EXPECT_EQ(named(ops, "mlp down projection").parameters(), 32 * 64);
 }
 
@@ -216,13 +216,13 @@ TEST(LayerOps, NormsStandWhereTheLayerHasParts) {
     return weights / 64;
   };
   for (const std::int64_t n : {0, 1, 2, 3, 4}) {
-    EXPECT_EQ(norms({MixerKind::kFull, FfnKind::kDense, std::nullopt, n}), n);
+    EXPECT_EQ(norms({MixerKind::kFull, FfnKind::kDense, false, std::nullopt, n}), n);
     model.parallel_block = true;
-    EXPECT_EQ(norms({MixerKind::kFull, FfnKind::kDense, std::nullopt, n}), n) << "parallel";
+    EXPECT_EQ(norms({MixerKind::kFull, FfnKind::kDense, false, std::nullopt, n}), n) << "parallel";
     model.parallel_block = false;
     if (n > 2) continue;
-    EXPECT_EQ(norms({MixerKind::kFull, FfnKind::kNone, std::nullopt, n}), n) << "mixer alone";
-    EXPECT_EQ(norms({MixerKind::kNone, FfnKind::kDense, std::nullopt, n}), n) << "FFN alone";
+    EXPECT_EQ(norms({MixerKind::kFull, FfnKind::kNone, false, std::nullopt, n}), n) << "mixer alone";
+    EXPECT_EQ(norms({MixerKind::kNone, FfnKind::kDense, false, std::nullopt, n}), n) << "FFN alone";
   }
 }
 
@@ -231,8 +231,8 @@ TEST(LayerOps, EveryLayerKeepsItsInputOnce) {
   for (const bool parallel : {false, true}) {
     model.parallel_block = parallel;
     for (const std::int64_t n : {0, 1, 2}) {
-      EXPECT_EQ(kept(ops_of(model, {MixerKind::kFull, FfnKind::kDense, std::nullopt, n}), Keep::kAlways), 64);
-      EXPECT_EQ(kept(ops_of(model, {MixerKind::kNone, FfnKind::kDense, std::nullopt, n}), Keep::kAlways), 64);
+      EXPECT_EQ(kept(ops_of(model, {MixerKind::kFull, FfnKind::kDense, false, std::nullopt, n}), Keep::kAlways), 64);
+      EXPECT_EQ(kept(ops_of(model, {MixerKind::kNone, FfnKind::kDense, false, std::nullopt, n}), Keep::kAlways), 64);
     }
   }
 }

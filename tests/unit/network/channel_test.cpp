@@ -159,6 +159,15 @@ TEST_F(Switched, CopiesAreCountedByNodeBeyondTheLeafToo) {
   EXPECT_NEAR(c.all_to_all.value(), 5.25113 / 2 / 8 / 10e9, 1e-16);
 }
 
+/// Eight experts on eight ranks of one node lie on 5.25113 of them, seven eighths of which are others; a copy for each
+/// expert would be seven of eight.
+TEST_F(Switched, ATokenGoesOnceToEachRankOfItsNode) {
+  hw.network[0].switched.bandwidth_per_chip = BytesPerSecond(100e9);
+  EXPECT_NEAR(channel(hw, slice, members(8, 1, 1), {.top_k = 8}).all_to_all.value(), 5.25113 * 7 / 8 / 8 / 100e9,
+              1e-16);
+  EXPECT_NEAR(channel(hw, slice, members(8, 1, 1)).all_to_all.value(), 7.0 / 8 / 100e9, 1e-16);
+}
+
 TEST(Collectives, AGroupOfOneIsFree) {
   const Channel<double> one;
   EXPECT_EQ(all_gather_time(one, Bytes(1e9)).value(), 0);

@@ -218,6 +218,43 @@ TEST_F(SwitchedTime, MeasuredKernelsStandForTheLinks) {
   EXPECT_DOUBLE_EQ(latency(8, Op::kAllReduce, Convention::kBook), 10e-6) << "the book knows no kernels";
 }
 
+/// NCCL's table (src/graph/tuning.cc, rings in LL128: 1.9 us a hop over NVLink, 4.0 us over the network): N - 1 hops,
+/// of which nodes - 1 leave a node; the first is in the 7 or 20 us that two ranks take. An all-reduce passes trees.
+TEST_F(SwitchedTime, RingsWaitForEveryRank) {
+  Efficiency e = ideal_efficiency(hw.efficiency);
+  e.collectives.latency_scale_up.value = 7e-6;
+  e.collectives.latency_scale_out.value = 20e-6;
+  e.collectives.latency_growth.value = 0.65;
+  e.collectives.ring_hop_scale_up.value = 1.9e-6;
+  e.collectives.ring_hop_scale_out.value = 4e-6;
+  const auto found = [&](const CollectiveGroup& group, Op op, Convention convention = Convention::kExact) {
+    return collective_time(collective_network(hw, e), group,
+                           {.op = op, .bytes = BytesOf<Traced>(kV), .convention = convention});
+  };
+  const auto latency = [&](std::int64_t size, Op op) { return value_of(found(ranks(size), op).latency); };
+  EXPECT_DOUBLE_EQ(latency(2, Op::kAllGather), 7e-6);
+  EXPECT_DOUBLE_EQ(latency(8, Op::kAllGather), 18.4e-6) << "7 + 6 x 1.9; 16.4 were measured on H100";
+  EXPECT_DOUBLE_EQ(latency(32, Op::kReduceScatter), 81.2e-6) << "20 + 28 x 1.9 + 2 x 4.0";
+  EXPECT_DOUBLE_EQ(latency(1024, Op::kAllGather), 20e-6 + 2206.4e-6) << "NCCL: 896 x 1.9 + 127 x 4.0 = 2210.4";
+  EXPECT_DOUBLE_EQ(latency(32, Op::kAllReduce), 20e-6 * (1 + 0.65 * 4));
+  // A ring brings all but a rank's own part into a node through its eight ports.
+  EXPECT_DOUBLE_EQ(value_of(found(ranks(32), Op::kAllGather).bandwidth_time), kV * 31 / 32 / (8 * kLeaf));
+  EXPECT_DOUBLE_EQ(value_of(found(ranks(32), Op::kAllGather, Convention::kBook).bandwidth_time), kV * 7 / 8 / kNode)
+      << "the book knows no rings: the node binds";
+}
+
+/// One rank on each of four nodes: three hops, all over the network.
+TEST_F(SwitchedTime, RingsOfNodesHopOverTheNetworkAlone) {
+  Efficiency e = ideal_efficiency(hw.efficiency);
+  e.collectives.latency_scale_out.value = 20e-6;
+  e.collectives.ring_hop_scale_up.value = 1.9e-6;
+  e.collectives.ring_hop_scale_out.value = 4e-6;
+  const CollectiveTime found =
+      collective_time(collective_network(hw, e), ranks(4, 8),
+                      {.op = Op::kAllGather, .bytes = BytesOf<Traced>(kV), .convention = Convention::kExact});
+  EXPECT_DOUBLE_EQ(value_of(found.latency), 28e-6) << "20 + 2 x 4.0";
+}
+
 /// An engine's own kernels: a ramp of 6 us and doubling until a MB, and a factor on everything.
 TEST_F(SwitchedTime, SmallCollectivesOfAnEngineRamp) {
   Efficiency e = ideal_efficiency(hw.efficiency);

@@ -6,6 +6,7 @@
 
 #include "base/diagnostic.h"
 #include "jobs/job_part.h"
+#include "rl/microbatches.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {
@@ -94,6 +95,79 @@ TEST(RlSplits, TheSearchFindsWhatBruteForceFinds) {
     EXPECT_NEAR(value_of(best.step) - part(best, "weight_sync"), least, 0.002 * least);
     EXPECT_EQ(best.generator_chips, at.first);
   }
+}
+
+/// 1,500; 700 and 700; 400: the 36 fit where 1,500 are, exactly. 3,336 tokens in three sequences.
+TEST(RlMicrobatches, WholeResponsesFillSequencesBestFirst) {
+  const PackedResponses packed = pack_responses({400, 700, 36, 1500, 700}, 1536);
+  EXPECT_EQ(packed.sequences, 3);
+  EXPECT_DOUBLE_EQ(packed.tokens, 1112);
+  EXPECT_EQ(pack_responses({1000, 1000, 1000}, 1536).sequences, 3) << "no response is cut";
+}
+
+/// Prompts of 256 and responses of 128 to 1,024 tokens: at most 1,280, which is a whole number of 128. A pipeline pads.
+TEST(RlMicrobatches, OneSequenceOfTheLongestIsAMicrobatchAndAPipelinePadsIt) {
+  RlQuestion q = question();
+  q.placement = RlPlacement::kColocated;
+  const RlAnswer plain = rl_answer(q, Catalog{});
+  const double tokens = 256.0 * (256 + 576);
+  EXPECT_NEAR(*plain.question.train.batch_tokens, tokens, 1e-6 * tokens);
+  EXPECT_LE(*plain.question.train.seq, 1280);
+  EXPECT_EQ(plain.plans.front().policy->ranked.plan.layout.micro_batch_seqs, 1);
+  q.train.fix.pp = 2;
+  const RlAnswer staged = rl_answer(q, Catalog{});
+  EXPECT_EQ(*staged.question.train.seq, 1280);
+  EXPECT_EQ(std::fmod(*staged.question.train.batch_tokens, 1280), 0);
+  EXPECT_GT(*staged.question.train.batch_tokens, tokens);
+  q.pack = 1024;
+  EXPECT_THROW(rl_answer(q, Catalog{}), UserError);
+}
+
+/// By the framework of the trainer's stack: 2 x (weights and optimizer) at 2.5 GB/s, the weights three times for the
+/// reference pass, the engine's out and in, the whole model at 90 GB/s into the engine.
+TEST(RlSteps, StateAndWeightsMoveAtTheRatesOfTheFramework) {
+  RlQuestion q = question();
+  q.train.stack = "nemo";
+  q.placement = RlPlacement::kColocated;
+  const RlPlan plan = rl_answer(q, Catalog{}).plans.front();
+  EXPECT_TRUE(plan.offloaded);
+  EXPECT_DOUBLE_EQ(part(plan, "state_swap"), 2 * plan.policy->kept_bytes() / 2.5e9);
+  EXPECT_DOUBLE_EQ(part(plan, "reference_weights"), 3 * plan.policy->ranked.plan.memory.weights.value() / 2.5e9);
+  EXPECT_DOUBLE_EQ(part(plan, "engine_sleep"), 2 * plan.generation.weight_bytes / 2.5e9);
+  EXPECT_NEAR(part(plan, "weight_sync"), 2 * 1.2358144e9 / 90e9, 1e-9);
+  q.train.stack = "megatron";
+  const RlPlan other = rl_answer(q, Catalog{}).plans.front();
+  EXPECT_LT(part(other, "reference_weights"), part(plan, "reference_weights"));
+  EXPECT_FALSE(has(other, "engine_sleep"));
+}
+
+TEST(RlSteps, AnEngineHasTheChipsMemoryAndSequencesItIsGiven) {
+  RlQuestion q = question();
+  q.generator_chips = 8;
+  q.placement = RlPlacement::kSplit;
+  const RlPlan plan = rl_answer(q, Catalog{}).plans.front();
+  EXPECT_EQ(plan.generator_chips, 8);
+  EXPECT_EQ(plan.trainer_chips, 8);
+  q.engine_memory = 0.5;
+  const RlPlan half = rl_answer(q, Catalog{}).plans.front();
+  ASSERT_EQ(half.generation.layout, plan.generation.layout);
+  EXPECT_NEAR(plan.generation.kv_bytes - half.generation.kv_bytes, (0.92 - 0.5) * 85.899e9, 0.001e9);
+  q.engine_sequences = 1;
+  const RlPlan alone = rl_answer(q, Catalog{}).plans.front();
+  EXPECT_DOUBLE_EQ(alone.generation.mean_batch, 1);
+  EXPECT_GT(part(alone, "generation"), part(half, "generation"));
+}
+
+/// Twice the responses generated and as many trained on.
+TEST(RlSteps, DynamicSamplingGeneratesMoreThanItTrainsOn) {
+  RlQuestion q = question();
+  q.generator_chips = 8;
+  q.placement = RlPlacement::kSplit;
+  const RlPlan plain = rl_answer(q, Catalog{}).plans.front();
+  q.oversample = 2;
+  const RlPlan twice = rl_answer(q, Catalog{}).plans.front();
+  EXPECT_GT(part(twice, "generation"), part(plain, "generation"));
+  EXPECT_DOUBLE_EQ(part(twice, "policy_update"), part(plain, "policy_update"));
 }
 
 TEST(RlSteps, WithoutReferenceAndOldLogprobsOnlyTheUpdateIsLeftOfTheTrainingSide) {

@@ -50,6 +50,41 @@ TEST(SmallestCount, FindsTheFirstOfAny) {
   EXPECT_EQ(smallest_count(3, 3, [](std::int64_t) { return true; }), 3);
 }
 
+TEST(HighestRate, IsFoundToAPartIn500) {
+  for (const double answer : {0.01, 3.0, 77.7, 99.9}) {
+    const double found = highest_rate(100, [&](double rate) { return rate <= answer; });
+    EXPECT_LE(found, answer);
+    EXPECT_GE(found, answer / 1.003);
+  }
+  EXPECT_EQ(highest_rate(100, [](double) { return false; }), 0);
+}
+
+TEST(HighestRate, IsWhatTheSimulationCarries) {
+  FleetDemand d = demand(1);
+  const ReplicaKind k = kind(1, 8, 0);
+  const double largest = largest_rate(k.server.seconds, k.server.rules, d.mix);
+  const auto holds = [&](double rate) {
+    d.rate = rate;
+    return carries(d, k, 1);
+  };
+  const double found = highest_rate(largest, holds);
+  EXPECT_GT(found, 0);
+  // Nothing a step of half a per cent above does.
+  for (double rate = found * 1.005; rate < largest; rate *= 1.02) EXPECT_FALSE(holds(rate)) << rate;
+}
+
+TEST(Fleet, ARouterThatLooksAtTheQueuesNeedsNoMoreReplicas) {
+  for (const double rate : {20.0, 77.0, 150.0}) {
+    FleetDemand d = demand(rate);
+    d.requests = 3000;
+    const std::optional<Fleet> random = fewest_replicas(d, kind(1, 8, 0));
+    d.routing = RequestRouting::kLeastLoaded;
+    const std::optional<Fleet> routed = fewest_replicas(d, kind(1, 8, 0));
+    ASSERT_TRUE(random && routed);
+    EXPECT_LE(routed->replicas, random->replicas) << rate;
+  }
+}
+
 TEST(Fleet, FewestReplicasByTryingAll) {
   for (const double rate : {1.0, 20.0, 77.0, 150.0}) {
     for (const double speed : {1.0, 2.0}) {
@@ -114,6 +149,20 @@ TEST(Fleet, FewestServersOfEachPoolByTryingAll) {
   }
   EXPECT_EQ(found->prefill_servers + found->decode_servers, fewest);
   EXPECT_TRUE(meets(found->result.both.figures, d.limits));
+}
+
+/// Twenty at once every ten seconds: pools are sized for the bursts, not for as many spread at random.
+TEST(Fleet, PoolsAreSizedForTheArrivalsOfATrace) {
+  FleetDemand d = demand(60.0 / 20);
+  for (int i = 0; i < 60; ++i) d.mix.rows.push_back({.arrival_s = i / 20 * 10.0, .prompt = 1000, .generate = 50});
+  d.mix.has_arrivals = true;
+  d.requests = 60;
+  const ServerKind server{LinearEngine{}, roomy_rules()};
+  const auto found = fewest_servers(d, {.prefill = server, .decode = server}, 32);
+  ASSERT_TRUE(found);
+  const std::vector<RequestTimes>& requests = found->result.both.requests;
+  EXPECT_EQ(requests[19].arrival_s, requests[0].arrival_s);
+  EXPECT_EQ(requests[20].arrival_s - requests[19].arrival_s, 10);
 }
 
 }  // namespace

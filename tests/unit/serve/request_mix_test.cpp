@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/diagnostic.h"
 #include "support/errors.h"
 
 namespace scalecalc {
@@ -79,6 +80,127 @@ TEST(Trace, JsonProblemsHaveTheirLines) {
       trace_problem("{\"prompt\": 1, \"generate\": 2, \"arrival\": 1}\n{\"prompt\": 1, \"generate\": 2}\n", "t.jsonl")
           .find("t.jsonl:2:1: error: some requests have an arrival"),
       std::string::npos);
+}
+
+TEST(Trace, Azure) {
+  const RequestMix mix = read_trace(
+      "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+      "2023-11-30 23:59:59.5000000,4808,10\n"
+      "2023-12-01 00:00:01.2500000+00:00,3180,8\n"
+      "2023-12-01 02:00:02+02:00,100,0\n",
+      "a.csv");
+  ASSERT_EQ(mix.rows.size(), 2U);
+  EXPECT_NEAR(mix.rows[1].arrival_s - mix.rows[0].arrival_s, 1.75, 1e-6);
+  EXPECT_EQ(mix.rows[0].prompt, 4808);
+  ASSERT_EQ(mix.notes.size(), 1U);
+  EXPECT_NE(mix.notes[0].find("1 request of the trace left out"), std::string::npos);
+  EXPECT_NE(
+      trace_problem("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-13-30 23:59:59,1,1\n").find("t.csv:2:1: error"),
+      std::string::npos);
+}
+
+TEST(Trace, BurstGpt) {
+  const RequestMix mix = read_trace(
+      "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+      "5,ChatGPT,472,18,490,Conversation log\n45,GPT-4,17,0,17,API log\n"
+      "118,GPT-4,417,276,693,API log\n",
+      "b.csv");
+  ASSERT_EQ(mix.rows.size(), 2U);
+  EXPECT_EQ(mix.rows[1].arrival_s, 118);
+  EXPECT_EQ(mix.rows[1].generate, 276);
+}
+
+TEST(Trace, Mooncake) {
+  const RequestMix mix = read_trace(
+      "{\"timestamp\": 0, \"input_length\": 1100, \"output_length\": 5, \"hash_ids\": [0, 1, 2]}\n"
+      "{\"timestamp\": 1500, \"input_length\": 1100, \"output_length\": 5, \"hash_ids\": [0, 1, 3]}\n"
+      "{\"timestamp\": 3000, \"input_length\": 512, \"output_length\": 5, \"hash_ids\": [0]}\n",
+      "m.jsonl");
+  ASSERT_EQ(mix.rows.size(), 3U);
+  EXPECT_EQ(mix.rows[1].arrival_s, 1.5);
+  ASSERT_TRUE(mix.blocks);
+  EXPECT_EQ(mix.rows[1].blocks->ids.size(), 3U);
+  EXPECT_EQ(mix.rows[1].blocks->ids[2], 3U);
+  EXPECT_EQ(mix.rows[1].blocks->tokens, 512);
+  // The second finds 1024 of 1100, the third all but its last token.
+  EXPECT_NEAR(mix.most_found(), (1024.0 + 511) / 2712, 1e-12);
+  EXPECT_NE(trace_problem("{\"input_length\": 1100, \"output_length\": 5, \"hash_ids\": [0, 1]}\n", "t.jsonl")
+                .find("t.jsonl:1:56: error: 2 hash_ids for 1100 tokens"),
+            std::string::npos);
+  // Other traces have the same keys and blocks of another length.
+  EXPECT_NE(
+      trace_problem("{\"chat_id\": 1, \"input_length\": 11, \"output_length\": 5, \"hash_ids\": [0]}\n", "t.jsonl")
+          .find("unknown column 'chat_id'"),
+      std::string::npos);
+}
+
+TEST(Trace, ShareGptByItsCharacters) {
+  // 9 characters (an escaped pair is one, a letter of two bytes too) are 3 tokens of 4.
+  const RequestMix mix = read_trace(
+      "[{\"id\": \"a\", \"conversations\": [{\"from\": \"human\", \"value\": "
+      "\"12345\\n\xc3\xa9\\ud83d\\ude00!\"}, {\"from\": \"gpt\", \"value\": \"1234\"}]},\n"
+      " {\"id\": \"b\", \"conversations\": [{\"from\": \"human\", \"value\": \"alone\"}]}]",
+      "s.json");
+  ASSERT_EQ(mix.rows.size(), 1U);
+  EXPECT_EQ(mix.rows[0].prompt, 3);
+  EXPECT_EQ(mix.rows[0].generate, 1);
+  EXPECT_EQ(mix.notes.size(), 2U);
+}
+
+TEST(Trace, ResultsOfBenchmarks) {
+  const RequestMix mix = read_trace(
+      "{\"request_throughput\": 2.5, \"input_lens\": [100, 200, 300],\n"
+      " \"output_lens\": [10, 0, 30], \"start_times\": [7.5, 6.5, 6.0]}",
+      "r.json");
+  ASSERT_EQ(mix.rows.size(), 2U);
+  EXPECT_EQ(mix.rows[0].prompt, 300);
+  EXPECT_EQ(mix.rows[1].arrival_s, 7.5);
+  const RequestMix lines = read_trace(
+      "{\"input_lens\": [100], \"output_lens\": [10]}\n"
+      "{\"input_lens\": [200], \"output_lens\": [20]}\n",
+      "r.jsonl");
+  EXPECT_EQ(lines.rows.size(), 2U);
+  EXPECT_FALSE(lines.has_arrivals);
+  EXPECT_NE(trace_problem("{\"request_throughput\": 2.5}", "r.json").find("does not say how long each request was"),
+            std::string::npos);
+}
+
+TEST(Trace, AnUnknownOneSaysWhatIsKnown) {
+  for (const char* text : {"when,how_long\n1,2\n", "{\"when\": 1, \"how_long\": 2}", "[{\"when\": 1}]"}) {
+    const std::string found = trace_problem(text, "t.json");
+    EXPECT_NE(found.find("no known trace has these columns"), std::string::npos) << found;
+    EXPECT_NE(found.find("t.json:1:"), std::string::npos) << found;
+    EXPECT_NE(found.find("Azure's ContextTokens"), std::string::npos) << found;
+  }
+  EXPECT_NE(trace_problem("[{\"prompt\": 1,]", "t.json").find("t.json:1:"), std::string::npos);
+  EXPECT_NE(trace_problem("{\"prompt\": \"text\"}", "t.json").find("a prompt as text"), std::string::npos);
+}
+
+TEST(Trace, WhatIsCutOrChangedIsReadOrRefused) {
+  const std::vector<std::pair<std::string, std::string>> traces{
+      {"prompt,generate,arrival\n100,2,0.5\n200,3,1\n", "t.csv"},
+      {"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.97+00:00,48,10\n", "t.csv"},
+      {"{\"timestamp\": 0, \"input_length\": 600, \"output_length\": 5, \"hash_ids\": [0, 1]}\n", "t.jsonl"},
+      {"[{\"conversations\": [{\"value\": \"a\\u00e9\"}, {\"value\": \"b\"}]}]", "t.json"},
+      {"{\"input_lens\": [100, 200], \"output_lens\": [1, 2], \"start_times\": [1, 2]}", "t.json"}};
+  RandomStream chance(7);
+  for (const auto& [text, file] : traces) {
+    const auto try_it = [&, &name = file](const std::string& changed) {
+      try {
+        EXPECT_FALSE(read_trace(changed, name).rows.empty());
+      } catch (const UserError& error) {
+        EXPECT_FALSE(error.diagnostics().empty());
+      }
+    };
+    for (std::size_t end = 0; end <= text.size(); ++end) try_it(text.substr(0, end));
+    for (int i = 0; i < 2000; ++i) {
+      std::string changed = text;
+      const auto at = static_cast<std::size_t>(chance.uniform() * static_cast<double>(text.size()));
+      constexpr std::string_view kMarks = "\"\\[]{}:,0-e \n";
+      changed[at] = kMarks[static_cast<std::size_t>(chance.uniform() * static_cast<double>(kMarks.size()))];
+      try_it(changed);
+    }
+  }
 }
 
 TEST(PoissonRequests, SameSeedSameRequestsAtAnyRate) {

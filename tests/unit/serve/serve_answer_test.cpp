@@ -33,6 +33,27 @@ TEST(ServeAnswers, TheBestMeetsTheLimitsAndNoneThatDoesIsBetter) {
   }
 }
 
+TEST(ServeAnswers, OfSeveralSystemsEachIsAsIfAskedAlone) {
+  ServeQuestion q = question();
+  q.slo_tpot = 0.02;
+  q.hardware = {"h100-sxm", "h200", "l4"};
+  const ServeAnswer together = serve_answer(q, Catalog{});
+  ASSERT_EQ(together.outcomes.size(), 3U);
+  for (std::size_t s = 0; s < q.hardware.size(); ++s) {
+    ServeQuestion one = q;
+    one.hardware = {q.hardware[s]};
+    const ServeAnswer alone = serve_answer(one, Catalog{});
+    const SystemOutcome& outcome = together.outcomes[s];
+    ASSERT_EQ(outcome.best.has_value(), alone.best.has_value()) << q.hardware[s];
+    if (alone.best) {
+      EXPECT_EQ(outcome.best->tokens_per_s, alone.best->tokens_per_s);
+    } else {
+      EXPECT_EQ(outcome.limits.at(0).nearest, alone.limits.at(0).nearest);
+    }
+  }
+  EXPECT_FALSE(together.outcomes[2].best) << "17.6 GB of weights on each of eight L4 take 59 ms at 300 GB/s";
+}
+
 TEST(ServeAnswers, AtTheKneeBothRatesTogetherAreMost) {
   ServeQuestion q = question();
   q.objective = ServeObjective::kKnee;
@@ -108,7 +129,65 @@ TEST(ServeAnswers, PoolsShareTheChips) {
   ASSERT_TRUE(answer.best && answer.best->pools);
   EXPECT_LE(answer.best->pools->prefill_chips + answer.best->pools->decode_chips, 16);
   // Requests leave no faster than either pool lets them.
-  EXPECT_LE(answer.best->requests_per_s, answer.best->batch / (answer.best->tpot_s * q.generate) * (1 + 1e-12));
+  EXPECT_LE(answer.best->requests_per_s, answer.best->batch / (answer.best->tpot_s * (q.generate - 1)) * (1 + 1e-12));
+}
+
+ServeQuestion pools(std::int64_t chips, std::int64_t prefill_tp, std::int64_t decode_tp) {
+  ServeQuestion q = question(chips);
+  q.disaggregate = Disaggregation::kOn;
+  q.ideal = true;
+  q.prefill_fix.tp = prefill_tp;
+  q.decode_fix.tp = decode_tp;
+  q.prefill_fix.pp = q.decode_fix.pp = q.prefill_fix.cp = q.decode_fix.cp = 1;
+  q.prefill_fix.attention_dp = q.decode_fix.attention_dp = 1;
+  return q;
+}
+
+TEST(ServeAnswers, ACacheMovesOverTheLinksBetweenThePools) {
+  // 80 layers x 2 x 8 heads x 128 x 2 bytes of 2,048 tokens.
+  constexpr double kCache = 80.0 * 2 * 8 * 128 * 2 * 2048;
+  // Beyond one node every chip has a port of 50 GB/s: four send, 3.355 ms; latency 20 us.
+  const ServeAnswer apart = serve_answer(pools(16, 4, 8), Catalog{});
+  ASSERT_TRUE(apart.best && apart.best->pools);
+  EXPECT_NEAR(apart.best->pools->transfer_bytes, kCache, 1);
+  EXPECT_NEAR(apart.best->pools->transfer_s, kCache / (4 * 50e9) + 20e-6, 1e-9);
+  EXPECT_EQ(apart.best->pools->transfer_tier, "leaf");
+  EXPECT_EQ(apart.best->pools->prefill_layout.tp, 4);
+  EXPECT_EQ(apart.best->layout.tp, 8);
+  // Four that receive pace eight that send.
+  EXPECT_NEAR(serve_answer(pools(16, 8, 4), Catalog{}).best->pools->transfer_s, kCache / (4 * 50e9) + 20e-6, 1e-9);
+  // Within a node over its 450 GB/s.
+  const ServeAnswer node = serve_answer(pools(8, 4, 4), Catalog{});
+  EXPECT_NEAR(node.best->pools->transfer_s, kCache / (4 * 450e9) + 10e-6, 1e-9);
+  EXPECT_EQ(node.best->pools->transfer_tier, "node");
+}
+
+TEST(ServeAnswers, LatentsMoveToEveryRankThatKeepsThem) {
+  // 61 layers of (512 + 64) elements of 2 bytes, whole on each of 8 tensor ranks.
+  ServeQuestion q = pools(16, 8, 8);
+  q.model = "deepseek-v3";
+  q.weights = QuantizationSpec{.weights = WeightFormat::kFp8, .bits_per_weight = 8, .source = "test"};
+  q.hardware = {"h200"};
+  const ServeAnswer answer = serve_answer(q, Catalog{});
+  ASSERT_TRUE(answer.best && answer.best->pools);
+  EXPECT_NEAR(answer.best->pools->transfer_bytes, 8 * 61.0 * 576 * 2 * 2048, 1);
+}
+
+TEST(ServeAnswers, PinsOfAPoolGoBeforeThoseOfBoth) {
+  ServeQuestion q = question(16);
+  q.disaggregate = Disaggregation::kOn;
+  q.fix.tp = 4;
+  q.decode_fix.tp = 8;
+  q.prefill_fix.dp = 2;
+  const ServeAnswer answer = serve_answer(q, Catalog{});
+  ASSERT_TRUE(answer.best && answer.best->pools);
+  EXPECT_EQ(answer.best->layout.tp, 8);
+  EXPECT_EQ(answer.best->pools->prefill_layout.tp, 4);
+  EXPECT_EQ(answer.best->pools->prefill_replicas, 2);
+  EXPECT_EQ(answer.best->pools->prefill_chips, 8);
+  // Eight chips of each leave none for a third.
+  q.prefill_fix.dp = 3;
+  EXPECT_FALSE(serve_answer(q, Catalog{}).best);
 }
 
 TEST(ServeAnswers, TheFrontHasNoPointThatAnotherBeats) {
@@ -126,6 +205,39 @@ TEST(ServeAnswers, UnknownEnginesAndTrainersAreRefused) {
   EXPECT_THROW(serve_answer(q, Catalog{}), UserError);
   q.engine = "no such";
   EXPECT_THROW(serve_answer(q, Catalog{}), UserError);
+}
+
+TEST(ServeAnswers, LimitsOfTheEngineAreKept) {
+  ServeQuestion q = question();
+  q.engine_settings = {{.fact = EngineFact::kSequences, .engine = "vllm", .value = 16}};
+  for (const ServePoint& p : serve_answer(q, Catalog{}).points) {
+    EXPECT_LE(p.batch, 16.0 * static_cast<double>(p.layout.dp * p.layout.attention_dp));
+  }
+  const auto room = [&](double share) {
+    q.engine_settings = {{.fact = EngineFact::kShare, .engine = "vllm", .value = share}};
+    return serve_answer(q, Catalog{}).best->max_batch;
+  };
+  EXPECT_LT(room(0.6), room(0.9));
+  q.engine_settings = {{.fact = EngineFact::kLength, .engine = "vllm", .value = 64}};
+  EXPECT_THROW(serve_answer(q, Catalog{}), UserError) << "shorter than the question's";
+  q.engine_settings = {{.fact = EngineFact::kLength, .engine = "vllm", .value = 1e9}};
+  EXPECT_FALSE(serve_answer(q, Catalog{}).best.has_value()) << "the cache holds no such request";
+}
+
+TEST(ServeAnswers, FlagsOfAnotherEngineAreRefusedByName) {
+  ServeQuestion q = question();
+  q.engine = "vllm@0.11";
+  q.engine_settings = {{.fact = EngineFact::kShare, .engine = "sglang", .value = 0.8},
+                       {.fact = EngineFact::kReceive, .engine = "", .value = 10}};
+  try {
+    serve_answer(q, Catalog{});
+    FAIL();
+  } catch (const UserError& error) {
+    ASSERT_EQ(error.diagnostics().size(), 2U);
+    EXPECT_EQ(error.diagnostics()[0].message, "--mem-fraction-static is a flag of sglang, and the engine is vllm");
+    EXPECT_EQ(error.diagnostics()[0].hint, "vllm calls it --gpu-memory-utilization");
+    EXPECT_EQ(error.diagnostics()[1].message, "--receive-interval is a flag of sglang, and the engine is vllm");
+  }
 }
 
 /// Pope et al. 2022, arXiv:2211.05102, table 2 and section 4: PaLM 540B on 64 TPU v4, two-dimensional weights, 2,048

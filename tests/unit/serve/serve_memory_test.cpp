@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "config/catalog.h"
+#include "spec/load_stack.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {
@@ -58,6 +60,46 @@ TEST_F(ServeMemoryRules, RanksShareWeightsAndCache) {
   EXPECT_NEAR(memory(CacheRule::kAll, 1, {.tp = 8, .etp = 8}).sequence_bytes(1000), one.sequence_bytes(1000) / 4, 1);
   EXPECT_NEAR(memory(CacheRule::kAll, 1, {.tp = 4, .etp = 8, .cp = 2}).sequence_bytes(1000),
               one.sequence_bytes(1000) / 8, 1);
+}
+
+TEST_F(ServeMemoryRules, TheRuntimeHasRoomUnderEveryRule) {
+  hw_.efficiency.memory_reserve.value = 8e9;
+  for (const CacheRule rule :
+       {CacheRule::kAll, CacheRule::kShareOfAll, CacheRule::kShareOfFree, CacheRule::kStaticShare}) {
+    const ServeMemory m = memory(rule, 0.95);
+    EXPECT_LE(m.parts(m.max_batch(1000), 1000).total(), hw_.hbm_capacity.value() * (1 + 1e-12));
+  }
+}
+
+/// Logits of 256 sequences over 32,000 words in fp32, twice: more than the activations of a step of 64 tokens.
+TEST_F(ServeMemoryRules, TheSamplersPeakIsHeldBack) {
+  system_.chunk_tokens = 64;
+  system_.engine.most_sequences = 256;
+  system_.engine.sampler_copies = 2;
+  EXPECT_DOUBLE_EQ(memory(CacheRule::kAll, 1).parts(0, 1).activations, 2 * 256 * 32000 * 4.0);
+}
+
+/// Two layers of four keep 1,024 tokens, whose parts lie on four ranks as all others do.
+TEST_F(ServeMemoryRules, ContextRanksShareWindowsToo) {
+  model_.attention.window = 1024;
+  model_.kinds.push_back({MixerKind::kSliding, FfnKind::kDense});
+  model_.layer_kind = {0, 0, 1, 1};
+  const double one = memory(CacheRule::kAll, 1).sequence_bytes(32768);
+  EXPECT_DOUBLE_EQ(memory(CacheRule::kAll, 1, {.etp = 4, .cp = 4}).sequence_bytes(32768), one / 4);
+  EXPECT_DOUBLE_EQ(one, 2 * (32768 + 1024) * 2 * 4 * 64 * 2.0);
+}
+
+/// Qwen3-32B in bf16 with the defaults of vLLM 0.12 on 80 GB: 5 to 7 sequences of 4,000 tokens.
+TEST(ServeMemoryOfEngines, QwenOnOneH100) {
+  const Catalog catalog;
+  const ModelSpec model = test::shipped_model("qwen3-32b");
+  const HardwareSpec hw = test::shipped_chip("h100-sxm");
+  ServingSystem system{.model = &model, .hw = &hw, .efficiency = hw.efficiency};
+  system.engine = engine_release(serving_stack(catalog, "vllm").serving, "0.12").on(hw);
+  system.chunk_tokens = system.engine.chunk_tokens;
+  const double most = ServeMemory(ServeBasis<double>({}, system), {}).max_batch(4000);
+  EXPECT_GE(most, 5);
+  EXPECT_LE(most, 7);
 }
 
 TEST_F(ServeMemoryRules, WeightsThatDoNotFitLeaveNoRoom) {

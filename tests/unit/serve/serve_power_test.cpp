@@ -38,11 +38,13 @@ TEST(FacilityWatts, AreRatedUnlessAskedOtherwise) {
   EXPECT_NEAR(facility_watts(hw, {.basis = PowerBasis::kActivity}, activity), 1000 * (0.1 + 0.42 + 0.15) + 500, 1e-9);
 }
 
-TEST(PromptShare, IsWhatTheTimeOfATokenHasBesideItsStep) {
+TEST(PromptShare, IsWhatTheTimeOfARequestHasBesideItsSteps) {
   ServePoint point;
   point.chips = 16;
   point.decode_step_s = 0.02;
-  point.tpot_s = 0.025;
+  point.request_s = 0.25;  // of ten tokens
+  point.requests_per_s = 1;
+  point.tokens_per_s = 10;
   EXPECT_NEAR(prompt_share(point), 0.2, 1e-12);
   point.pools = PoolSplit{.prefill_chips = 4, .decode_chips = 12};
   EXPECT_DOUBLE_EQ(prompt_share(point), 0.25);

@@ -119,11 +119,88 @@ TEST(ServingCost, SteadyStateSharesThePromptsAmongTheSteps) {
   const Subject s(test::dense_model());
   const ServingCost<double> cost = s.cost({});
   const ServeLoad load{.prompt = 1024, .cached = 0, .generate = 256, .context = 1152, .chunk = 8192};
-  // Four prompts come in for each 256 tokens of four sequences: one lump of a prompt every 64 steps.
+  // Between the first token and the 256th of a request come the prompts of the three others.
   const double alone = cost.decode_step(4, 1152).total().value();
-  const double mixed = cost.mixed_step(4, 1152, 1024).total().value();
-  EXPECT_NEAR(cost.steady(4, load).tpot.value(), alone + (mixed - alone) * 4.0 / 256, alone * 1e-3);
-  EXPECT_NEAR(cost.steady(4, load).ttft.value(), mixed, mixed * 1e-6);
+  const double mixed = cost.mixed_step(3, 1152, 1024).total().value();
+  const SteadyTimes<double> steady = cost.steady(4, load);
+  EXPECT_NEAR(steady.tpot.value(), alone + (mixed - alone) * 3.0 / 255, alone * 1e-9);
+  EXPECT_NEAR(steady.ttft.value(), mixed, mixed * 1e-9);
+  EXPECT_NEAR(steady.request.value(), mixed + 255 * steady.tpot.value(), mixed * 1e-9);
+}
+
+TEST(ServingCost, OneRequestAloneSpeedsThroughNobodysPrompts) {
+  const Subject s(test::dense_model());
+  const ServingCost<double> cost = s.cost({});
+  const SteadyTimes<double> steady = cost.steady(1, {.prompt = 1024, .generate = 256, .context = 1152, .chunk = 8192});
+  EXPECT_DOUBLE_EQ(steady.tpot.value(), cost.decode_step(1, 1152).total().value());
+  EXPECT_DOUBLE_EQ(steady.ttft.value(), cost.prefill(1024).total().value());
+}
+
+/// A token past a chunk costs the step it rides in, not another chunk.
+TEST(ServingCost, ATokenPastAChunkIsOneStepMore) {
+  const Subject s(test::dense_model());
+  const ServingCost<double> cost = s.cost({});
+  const auto ttft = [&](double prompt) {
+    return cost.steady(1, {.prompt = prompt, .generate = 256, .context = 1152, .chunk = 2048}).ttft.value();
+  };
+  const double step = cost.decode_step(1, 1152).total().value();
+  EXPECT_NEAR(ttft(2049) - ttft(2048), step, 0.02 * step);
+  EXPECT_NEAR(ttft(2050) - ttft(2049), 0, 0.02 * step);
+}
+
+/// Four chunks over four stages: the last follows three stages behind the first.
+TEST(ServingCost, ChunksOfAPromptFollowEachOtherOverTheStages) {
+  const Subject s(test::dense_model());
+  const ServingCost<double> cost = s.cost({.pp = 4});
+  const ServeLoad load{.prompt = 4096, .generate = 256, .context = 4224, .chunk = 1024};
+  const double chunk = cost.prefill(1024, 1536).total().value();
+  EXPECT_NEAR(cost.steady(1, load).ttft.value(), chunk * (4 + 4 - 1) / 4, chunk * 1e-9);
+}
+
+/// More prompts than steps: what one step takes is all that leaves, and the rest wait.
+TEST(ServingCost, PromptsThatFillEveryStepWait) {
+  const Subject s(test::dense_model());
+  const ServingCost<double> cost = s.cost({});
+  const ServeLoad load{.prompt = 4096, .generate = 4, .context = 4098, .chunk = 1024};
+  const SteadyTimes<double> few = cost.steady(16, load), many = cost.steady(64, load);
+  EXPECT_TRUE(many.saturated);
+  EXPECT_NEAR(many.request.value(), 4 * few.request.value(), many.request.value() * 1e-9);
+  EXPECT_DOUBLE_EQ(many.tpot.value(), few.tpot.value());
+}
+
+/// 30 % of the peak is what the FLOPs of a prompt take.
+TEST(ServingCost, TheMfuAskedForIsDelivered) {
+  Subject s(test::dense_model());
+  s.system.mfu = 0.3;
+  const double flops = 2.0 * 8192 * 8 * kLayerWeights + 8 * 2.0 * 8192 * 4096 * 2048 + 2 * kHeadWeights;
+  const double expected = flops / (0.3 * 100e12);
+  EXPECT_NEAR(s.cost({}).prefill(8192).total().value(), expected, expected * 1e-3);
+  const SteadyTimes<double> steady =
+      s.cost({}).steady(1, {.prompt = 8192, .generate = 16, .context = 8200, .chunk = 8192});
+  EXPECT_NEAR(steady.ttft.value(), expected, expected * 1e-3);
+}
+
+/// DeepSeek-V3.2: 2,048 chosen tokens in the latent's form, 2 x 128 x (2 x 512 + 64) FLOPs each on 8 ranks, and the
+/// scores of 64 index heads of 128 whole; the fuller of two stages has 31 of 61 layers.
+TEST(ServingCost, ChosenTokensAttendInTheLatentsForm) {
+  Subject s(test::shipped_model("deepseek-v3.2"), test::shipped_chip("h200"));
+  s.system.mfu = 1;
+  const ServingCost<double> cost = s.cost({.tp = 8, .pp = 2, .ep = 8, .etp = 1});
+  const double more = cost.prefill(1, 4096).total().value() - cost.prefill(1, 0).total().value();
+  const double flops = 62 * (2048 * 2.0 * 128 * 1088 / 8 + 4096 * 2.0 * 64 * 128);
+  const double expected = flops / s.hw.matmul_peak[static_cast<std::size_t>(DType::kBf16)]->value();
+  EXPECT_NEAR(more, expected, 0.01 * expected);
+}
+
+/// Latents of 4,096 tokens before a prompt are expanded once more: 2 x 512 x 128 heads x (128 + 128), beside the pairs.
+TEST(ServingCost, LatentsFoundInTheCacheAreExpandedAgain) {
+  Subject s(test::shipped_model("deepseek-v3"), test::shipped_chip("h200"));
+  s.system.mfu = 1;
+  const ServingCost<double> cost = s.cost({.tp = 8, .pp = 2, .ep = 8, .etp = 1});
+  const double more = cost.prefill(1, 4096).total().value() - cost.prefill(1, 0).total().value();
+  const double flops = 62 * (4096 * 2.0 * 512 * 128 * 256 + 4096 * 2.0 * 128 * 320) / 8;
+  const double expected = flops / s.hw.matmul_peak[static_cast<std::size_t>(DType::kBf16)]->value();
+  EXPECT_NEAR(more, expected, 0.01 * expected);
 }
 
 TEST(ServingCost, MlaDecodesOnTheLatent) {
@@ -139,6 +216,22 @@ TEST(ServingCost, ExpertsTouchedGrowWithTheBatch) {
   EXPECT_NEAR(experts_touched(256, 8, 1), 8, 1e-9);
   EXPECT_NEAR(experts_touched(256, 8, 32), 256 * (1 - std::pow(1 - 8.0 / 256, 32)), 1e-9);
   EXPECT_NEAR(experts_touched(8, 8, 1), 8, 1e-6);
+}
+
+/// A step reads the weights of the experts it touches, whichever chances they have, and none of the others.
+TEST(ServingCost, SkewedExpertsAreReadByTheirChances) {
+  Subject s(test::moe_model());
+  const double experts = static_cast<double>(s.model.moe->experts), chosen = static_cast<double>(s.model.moe->top_k);
+  const auto read = [&](double batch) {
+    const ServingCost<double> cost = s.cost({});
+    return (cost.decode_step(batch, 1).weights - cost.decode_step(1, 1).weights).value();
+  };
+  const double even = read(4);
+  s.system.efficiency.serving.expert_skew.value = 1;
+  const double more = ExpertChances::zipf(*s.model.moe, 1).touched(4) - chosen;
+  EXPECT_NEAR(read(4) / even, more / (experts_touched(experts, chosen, 4) - chosen), 0.01) << "activations aside";
+  s.system.expert_load = std::make_shared<const ExpertLoad>(ExpertLoad::zipf(*s.model.moe, 0));
+  EXPECT_NEAR(read(4) / even, 1, 1e-6) << "what is asked counts in the place of the chip's";
 }
 
 TEST(ServingCost, SpeculationExpectsAGeometricRun) {

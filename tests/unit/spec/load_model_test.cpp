@@ -95,7 +95,7 @@ TEST(LoadModel, ReadsEveryKindOfMixer) {
   EXPECT_EQ(m.mamba2->d_inner(), 128);
   EXPECT_EQ(m.moe->latent, 16);
   EXPECT_EQ(m.moe->shared_d_ff, 64) << "two shared experts of an expert's width";
-  EXPECT_EQ(m.kinds[3], (LayerKind{MixerKind::kGdn, FfnKind::kMoe, std::nullopt, 1}));
+  EXPECT_EQ(m.kinds[3], (LayerKind{MixerKind::kGdn, FfnKind::kMoe, false, std::nullopt, 1}));
   EXPECT_EQ(m.norms_of(m.kinds[3]), 1);
   EXPECT_EQ(m.d_ff_of(m.kinds[6]), 256);
   EXPECT_EQ(m.d_ff_of(m.kinds[0]), 128);

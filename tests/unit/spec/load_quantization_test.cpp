@@ -39,8 +39,10 @@ TEST(LoadQuantization, GivesTheBitsOfEachPart) {
 
 TEST(LoadQuantization, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(format_problem("bits_per_weight: 8\n"), "1: quantization has no 'weights'");
-  EXPECT_EQ(format_problem("weights: fp9\n"),
-            "1: 'weights' is 'fp9'; it must be one of fp32, bf16, fp16, fp8, mxfp8, int8, int4, nf4, mxfp4, nvfp4");
+  EXPECT_EQ(
+      format_problem("weights: fp9\n"),
+      "1: 'weights' is 'fp9'; it must be one of fp32, bf16, fp16, fp8, mxfp8, int8, int6, int5, int4, nf4, mxfp4, "
+      "nvfp4, int3, int2");
   EXPECT_EQ(format_problem("weights: fp8\nparts: {heads: bf16}\n"), "2: unknown key 'heads' in quantization.parts");
   EXPECT_EQ(format_problem("weights: fp8\nbits_per_weight: 4\n"),
             "2: 4 bits for a weight of fp8 (8 bits without scales of its own)");

@@ -57,7 +57,7 @@ TEST(Lora, Gpt3KeepsItsWeightsAndLittleElse) {
   TrainQuestion q{.model = "gpt3-175b", .hardware = "v100", .chips = 16, .seq = 2048};
   q.batch_seqs = 16;
   q.precision = "fp16";
-  q.attention = AttentionKernel::kUnfused;
+  q.attention = "unfused";
   q.fine_tune = FineTuneQuestion{.rank = 4, .targets = static_cast<std::uint8_t>(kLoraQ | kLoraV)};
   q.fix = {.dp = 1, .tp = 16, .pp = 1};
   q.top = 1;
@@ -75,7 +75,7 @@ TEST(Lora, Gpt3TrainsAQuarterFaster) {
   q.batch_seqs = 128;
   q.batch_tolerance = 0;
   q.precision = "fp16";
-  q.attention = AttentionKernel::kUnfused;
+  q.attention = "unfused";
   q.fix = {.dp = 1, .tp = 8, .pp = 16, .micro_batch_seqs = 1, .remat_layers = 0, .remat = Remat::kFull};
   q.fix.schedule = Schedule::k1F1B;
   q.top = 1;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "config/catalog.h"
+#include "support/errors.h"
 #include "support/scratch.h"
 #include "train/question.h"
 #include "train/resolve.h"
@@ -51,9 +52,24 @@ bool assumes(const TrainQuestion& q, const std::string& flag) {
   return false;
 }
 
+TEST(Runtime, SaysWhichDispatcherItAssumesAndRefusesOneThatTheStackHasNot) {
+  TrainQuestion q = mixtral();
+  EXPECT_TRUE(assumes(q, "--moe-dispatcher"));
+  q.dispatch = ExpertDispatch::kAllToAll;
+  EXPECT_FALSE(assumes(q, "--moe-dispatcher"));
+  q.stack = "deepspeed";
+  EXPECT_EQ(resolve(q, Catalog()).workload.runtime.dispatch, ExpertDispatch::kAllToAll);
+  q.dispatch = ExpertDispatch::kDeepEp;
+  EXPECT_NE(test::problems_of([&] { resolve(q, Catalog()); }).find("deepspeed has only all-to-all"), std::string::npos);
+  q.model = "llama3-8b";
+  EXPECT_NE(test::problems_of([&] { resolve(q, Catalog()); }).find("--moe-dispatcher has no meaning"),
+            std::string::npos);
+}
+
 TEST(Runtime, ACapturedStepLeavesAShareOfTheOverheads) {
   TrainQuestion q = mixtral();
-  q.set = coefficients({{"captured_share", "0.25"}, {"step_overhead", "0s"}});
+  q.set =
+      coefficients({{"captured_share", "0.25"}, {"step_overhead", "0s"}, {"scale_loss", "0"}, {"host_overhead", "0s"}});
   const double launched = part(q, "overhead");
   q.graphs = GraphCapture::kStep;
   EXPECT_NEAR(part(q, "overhead"), launched / 4, 1e-9 * launched);

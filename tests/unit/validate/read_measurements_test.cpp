@@ -74,6 +74,10 @@ TEST(ReadMeasurements, UnderstandsHowTheStepWasRun) {
   EXPECT_EQ(partly.graphs, GraphCapture::kLayer);
   EXPECT_EQ(partly.expert_overlap, true);
   EXPECT_FALSE(partly.balanced_experts);
+  EXPECT_EQ(partly.dispatch, ExpertDispatch::kDeepEp);
+  EXPECT_FALSE(told.dispatch) << "not said is as the stack had it";
+  EXPECT_EQ(test::measurement("  dispatcher: all-to-all\n").dispatch, ExpertDispatch::kAllToAll);
+  EXPECT_EQ(test::measurement("  flags: {moe_dispatcher: NCCL all-to-all}\n").dispatch, ExpertDispatch::kAllToAll);
   const Measurement own = test::measurement("  graphs: step\n  expert_overlap: false\n  balanced_experts: true\n");
   EXPECT_EQ(own.graphs, GraphCapture::kStep);
   EXPECT_EQ(own.expert_overlap, false);
@@ -111,8 +115,8 @@ TEST(ReadMeasurements, UnderstandsWhatWasOverlapped) {
 }
 
 TEST(ReadMeasurements, AttentionIsTheRowsToSay) {
-  EXPECT_EQ(test::measurement().attention, std::nullopt);
-  EXPECT_EQ(test::measurement("  attention: unfused\n").attention, AttentionKernel::kUnfused);
+  EXPECT_EQ(test::measurement().attention, "");
+  EXPECT_EQ(test::measurement("  attention: unfused\n").attention, "unfused");
 }
 
 TEST(ReadMeasurements, WhatIsCommonToAFileNeedNotBeRepeated) {

@@ -272,11 +272,27 @@ TEST(RowQuestion, RunsOlderThanFlashAttentionWroteTheirScores) {
     return question(test::measurement(more)).resolved.workload.attention;
   };
   EXPECT_EQ(kernel("  date: \"2021-04\"\n"), AttentionKernel::kUnfused);
-  EXPECT_EQ(kernel("  date: \"2022-05\"\n"), AttentionKernel::kUnfused);
-  EXPECT_EQ(kernel("  date: \"2022-06\"\n"), AttentionKernel::kFlash);
+  EXPECT_EQ(kernel("  date: \"2023-03\"\n"), AttentionKernel::kUnfused);
+  EXPECT_EQ(kernel("  date: \"2023-04\"\n"), AttentionKernel::kFlash) << "flash-attn 1.0.2 ran on Hopper";
   EXPECT_EQ(kernel("  date: \"2021\"\n"), AttentionKernel::kUnfused);
   EXPECT_EQ(kernel("  date: \"~2021-04\"\n  attention: flash\n"), AttentionKernel::kFlash) << "the row says so";
   EXPECT_EQ(kernel(""), AttentionKernel::kFlash);
+}
+
+TEST(RowQuestion, RunsHaveTheKernelOfTheirStackAndDate) {
+  std::vector<Measurement> rows{test::measurement("  framework: composer\n  date: \"2024-05\"\n"),
+                                test::measurement("  framework: composer\n  date: \"2024-05\"\n  attention: fa3\n"),
+                                test::measurement("  framework: composer\n  attention: fa33\n")};
+  name_stacks(rows, Catalog());
+  const RowQuestion then = question(rows[0]);
+  const RowQuestion stated = question(rows[1]);
+  EXPECT_EQ(then.resolved.kernel.name, "flash-attention-2");
+  EXPECT_EQ(stated.resolved.kernel.name, "flash-attention-3");
+  const HardwareSpec& hw = then.resolved.hw;
+  const double times = efficiency_under(hw, "composer").attention_forward.value / hw.efficiency.attention_forward.value;
+  EXPECT_NEAR(then.resolved.efficiency.attention_forward.value, 0.354 * times, 1e-9);
+  EXPECT_NEAR(stated.resolved.efficiency.attention_forward.value, 0.662 * times, 1e-9);
+  EXPECT_EQ(refusal(rows[2]), "the attention kernel is not known");
 }
 
 TEST(RowQuestion, SwitchDomainsAreFilledEvenly) {

@@ -11,9 +11,10 @@ const Catalog kCatalog;
 
 TEST(ServeValidation, EveryRowIsPredictedOrCounted) {
   const ServeValidation found = validate_serving(
-      {.rows = test::served(test::served_text("phase: decode, batch: 8, measured: {decode_step_ms: 8}") +
-                            test::served_text("phase: online, batch: 64, measured: {tpot_ms: 15, ttft_ms: 100}", "b") +
-                            test::served_text("phase: decode, complete: false", "c"))},
+      {.rows = test::served(
+           test::served_text("phase: decode, batch: 8, measured: {decode_step_ms: 8}") +
+           test::served_text("phase: online, batch: 64, clients: 64, measured: {tpot_ms: 15, ttft_ms: 100}", "b") +
+           test::served_text("phase: decode, complete: false", "c"))},
       kCatalog);
   ASSERT_EQ(found.rows.size(), 2U);
   EXPECT_EQ(found.summary.rows, 3U);
@@ -28,6 +29,33 @@ TEST(ServeValidation, EveryRowIsPredictedOrCounted) {
   const auto groups = std::count_if(found.groups.begin(), found.groups.end(),
                                     [](const GroupOf<Serving>& g) { return g.by == "batch"; });
   EXPECT_EQ(groups, 3) << "1-32, 33-256, not said";
+}
+
+/// What is predicted of the first token of a row that says this of its load.
+std::optional<double> first_token(const std::string& load) {
+  const std::string text = "phase: online, batch: 4, " + load + "measured: {tpot_ms: 8, ttft_ms: 100}";
+  return validate_serving({.rows = test::served(test::served_text(text))}, kCatalog).rows.front().first_token;
+}
+
+TEST(ServeValidation, AFirstTokenIsPredictedOfAKnownLoad) {
+  const ServeValidation unknown = validate_serving(
+      {.rows = test::served(test::served_text("phase: online, batch: 4, measured: {tpot_ms: 8, ttft_ms: 100}"))},
+      kCatalog);
+  EXPECT_EQ(unknown.summary.first_tokens, 0U);
+  EXPECT_EQ(unknown.summary.unknown_loads, 1U);
+  const double one = *first_token("clients: 1, ");
+  const auto ratio = [](const std::string& more) { return *first_token("length_ratio: 0.8, " + more); };
+  EXPECT_GT(one, 20e-3) << "vLLM's front-end";
+  EXPECT_GT(ratio("clients: 16, requests: 1600, "), one);
+  // Of ten requests each a tenth waits for the first burst of sixteen prompts: the mean sees it, the median does not.
+  EXPECT_GT(ratio("clients: 16, statistic: mean, "), ratio("clients: 16, statistic: median, "));
+  // About eight milliseconds a decode step: 20 of them are 160 ms; ten, half of an interval, 80.
+  EXPECT_GT(ratio("clients: 4, prompt_wait_steps: 20, "), ratio("clients: 4, ") + 80e-3);
+  EXPECT_GT(ratio("clients: 4, receive_interval: 20, "), ratio("clients: 4, ") + 40e-3);
+  EXPECT_NEAR(*first_token("rate_requests_per_s: 0.01, "), one, 0.1 * one) << "hardly ever two at once";
+  EXPECT_THROW(
+      test::served(test::served_text("phase: online, clients: 4, rate_requests_per_s: 2, measured: {tpot_ms: 8}")),
+      UserError);
 }
 
 TEST(ServeValidation, FiltersNameRows) {

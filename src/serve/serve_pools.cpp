@@ -1,0 +1,337 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "base/scalar.h"
+#include "network/slice.h"
+#include "serve/serve_search.h"
+
+namespace scalecalc {
+
+// Prompts and answers on pools of their own: scaling book, chapter 8 (disaggregated serving); the cache of a prompt
+// moves from the chips that made it to those that decode.
+
+namespace {
+
+constexpr double kPerHourAndMillion = 1e6 / 3600;
+
+/// Chips of a replica that each keep a part of a sequence's cache.
+double cache_ranks(const ServeCandidate& c) { return to_double(c.layout.replica_chips()) / c.memory.sequence_groups(); }
+
+bool known(const std::optional<double>& a, const std::optional<double>& b) { return a && b; }
+
+}  // namespace
+
+/// Replicas of each size that no other of it beats: in the time of a prompt, in prompts a second, and in the links that
+/// its cache leaves over.
+std::vector<ServeSearch::Pool> ServeSearch::prefill_pools(const std::vector<std::int64_t>& sizes, std::int64_t chips) {
+  ServePins fix = q_.prefill_fix.or_else(q_.fix);
+  const ServePins max = q_.prefill_max.or_else(q_.max);
+  fix.dp = 1;
+  std::vector<Pool> out;
+  for (const std::int64_t count : sizes) {
+    std::vector<Pool> best;
+    for (const ServeCandidate& c : candidates(count, fix, max)) {
+      const Pool pool{.layout = c.layout,
+                      .prefill = c.cost.prefill(load_.prompt, load_.cached).total().value(),
+                      .occupancy = c.cost.prefill_occupancy(load_.prompt, load_.cached).value(),
+                      .chips = count,
+                      .ranks = cache_ranks(c),
+                      .link = pool_link(chips)};
+      const auto beats = [](const Pool& a, const Pool& b) {
+        return a.prefill <= b.prefill && a.occupancy <= b.occupancy && a.ranks >= b.ranks;
+      };
+      if (std::any_of(best.begin(), best.end(), [&](const Pool& b) { return beats(b, pool); })) continue;
+      std::erase_if(best, [&](const Pool& b) { return beats(pool, b); });
+      best.push_back(pool);
+    }
+    out.insert(out.end(), best.begin(), best.end());
+  }
+  return out;
+}
+
+/// Decode replicas of every size, and as many prefill replicas as they keep busy: of the chips left, or of other chips,
+/// of which there are always enough.
+void ServeSearch::on_pools(std::int64_t chips) {
+  std::vector<std::int64_t> sizes = pool_sizes(chips);
+  std::vector<Pool> pools;
+  if (answer_.prefill_system) {
+    ServeSearch other(answer_, *answer_.prefill_system, nullptr, stop_);
+    pools = other.prefill_pools(other.system_.chip_counts, chips);
+    sizes.push_back(chips);
+  } else {
+    pools = prefill_pools(sizes, chips);
+  }
+  ServePins fix = q_.decode_fix.or_else(q_.fix);
+  const ServePins max = q_.decode_max.or_else(q_.max);
+  fix.dp = 1;
+  std::vector<std::vector<ServeCandidate>> decode;
+  for (const std::int64_t size : sizes) decode.push_back(candidates(size, fix, max));
+  std::vector<Split> all = splits(chips, pools, decode);
+  double largest = 0;
+  for (const Split& split : all) {
+    for (const ServeCandidate& c : *split.decode) {
+      largest = std::max(largest, std::min(most(c.memory) * to_double(split.replicas), kMostSequences));
+    }
+  }
+  for (const double batch : batches(largest)) {
+    if (should_stop(stop_)) return;
+    best_of_batch(all, batch);
+  }
+  if (q_.batches.empty()) best_of_splits(all);
+}
+
+std::vector<ServeSearch::Split> ServeSearch::splits(std::int64_t chips, const std::vector<Pool>& pools,
+                                                    const std::vector<std::vector<ServeCandidate>>& decode) const {
+  const ServePins prefill_fix = q_.prefill_fix.or_else(q_.fix), prefill_max = q_.prefill_max.or_else(q_.max);
+  const ServePins decode_fix = q_.decode_fix.or_else(q_.fix), decode_max = q_.decode_max.or_else(q_.max);
+  constexpr double kEnough = std::numeric_limits<double>::infinity();
+  std::vector<Split> out;
+  for (const std::vector<ServeCandidate>& all : decode) {
+    if (all.empty()) continue;
+    const std::int64_t size = all.front().layout.chips();
+    const std::int64_t first = decode_fix.dp.value_or(1);
+    const std::int64_t last = std::min(chips / size, decode_fix.dp.value_or(decode_max.dp.value_or(chips)));
+    for (std::int64_t replicas = first; replicas <= last; ++replicas) {
+      for (const Pool& pool : pools) {
+        Split split{.pool = &pool, .decode = &all, .replicas = replicas, .chips = chips, .link = pool_link(chips)};
+        split.room =
+            answer_.prefill_system ? kEnough : std::floor(to_double(chips - replicas * size) / to_double(pool.chips));
+        if (prefill_max.dp) split.room = std::min(split.room, to_double(*prefill_max.dp));
+        if (prefill_fix.dp) {
+          split.least = to_double(*prefill_fix.dp);
+          if (split.room < split.least) continue;
+          split.room = split.least;
+        }
+        if (split.room >= 1) out.push_back(split);
+      }
+    }
+  }
+  return out;
+}
+
+/// The first token comes from the prefill pool, the second after the transfer.
+ServeSearch::Times ServeSearch::decode_times(const ServeCandidate& c, double each, const Split& split) const {
+  Times out;
+  if (speculator_) {
+    out.speculation = speculator_->figures(c.layout, *c.slice, c.cost, each, load_.context);
+    out.tpot = (out.speculation->draft_s + out.speculation->verify_s) / out.speculation->tokens_per_step;
+  } else {
+    out.tpot = c.cost.decode_step(each, load_.context).total().value();
+  }
+  out.prefill = out.ttft = split.pool->prefill;
+  out.request = out.ttft + transfer_time(split, c) + (load_.generate - 1) * out.tpot;
+  return out;
+}
+
+/// Requests a second that one replica decodes; each comes with its first token.
+double ServeSearch::rate_of(double each, const Times& t) const {
+  return each / (t.tpot * std::max(load_.generate - 1, 1.0));
+}
+
+/// What the chips of a split cost, in chips or, for the cheapest, in dollars. Those of one machine are there anyhow.
+double ServeSearch::pool_price(const Split& split, double decode_chips, double prefill_replicas) const {
+  if (!answer_.prefill_system) return 1;
+  const std::optional<double>& own = system_.usd_per_chip_hour;
+  const std::optional<double>& other = answer_.systems[*answer_.prefill_system].usd_per_chip_hour;
+  const bool paid = q_.objective == ServeObjective::kCost && known(own, other);
+  return decode_chips * (paid ? *own : 1) + prefill_replicas * to_double(split.pool->chips) * (paid ? *other : 1);
+}
+
+/// Prefill replicas for so many requests a second: as many as they keep busy, or, of chips that are to be had one by
+/// one, one fewer where those that are saved are worth more than the requests.
+double ServeSearch::prefills(const Split& split, double decode_chips, double wanted) const {
+  const double busy = wanted * split.pool->occupancy;
+  const double all = std::clamp(std::ceil(busy), split.least, split.room);
+  if (!answer_.prefill_system || q_.objective == ServeObjective::kLatency) return all;
+  const double fewer = std::clamp(std::floor(busy), split.least, split.room);
+  const auto worth = [&](double count) { return std::min(busy, count) / pool_price(split, decode_chips, count); };
+  return worth(fewer) > worth(all) ? fewer : all;
+}
+
+/// By the objective. Not `whole`: of as many prefill replicas as are busy, which is no less (a quotient of two sums
+/// that grow together).
+double ServeSearch::pool_gain(const Split& split, double decode_chips, double wanted, const Times& t,
+                              bool whole) const {
+  if (q_.objective == ServeObjective::kLatency) return -t.request;
+  const double occupancy = split.pool->occupancy;
+  const double count =
+      whole ? prefills(split, decode_chips, wanted) : std::clamp(wanted * occupancy, split.least, split.room);
+  const double rate = std::min(wanted, count / occupancy);
+  return rate / pool_price(split, decode_chips, count) / (q_.objective == ServeObjective::kKnee ? t.tpot : 1);
+}
+
+double ServeSearch::pool_gain(const Split& split, const ServeCandidate& c, double each, const Times& t) const {
+  const double replicas = to_double(split.replicas);
+  return pool_gain(split, replicas * to_double(c.layout.chips()), rate_of(each, t) * replicas, t, true);
+}
+
+/// Of the fastest step of any layout and the most requests a second: the time of a step does not fall with the batch,
+/// so between two batches no more leave than the larger would in the time of the smaller.
+void ServeSearch::promise(std::vector<Split>& splits) {
+  std::map<const std::vector<ServeCandidate>*, std::pair<double, Times>> known;
+  for (Split& split : splits) {
+    const auto [at, is_new] = known.try_emplace(split.decode);
+    auto& [requests, least] = at->second;
+    if (is_new) least.tpot = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; is_new && i < split.decode->size(); ++i) {
+      const ServeCandidate& c = (*split.decode)[i];
+      const double all = std::min(most(c.memory), kMostSequences);
+      for (double each = 1; each <= all; each *= 2) {
+        const Times t = decode_times(c, each, split);
+        ++evaluated_;
+        requests = std::max(requests, rate_of(std::min(2 * each, all), t));
+        least.tpot = std::min(least.tpot, t.tpot);
+      }
+    }
+    least.request = split.pool->prefill + (load_.generate - 1) * least.tpot;
+    const double replicas = to_double(split.replicas);
+    const double chips = replicas * to_double(split.decode->front().layout.chips());
+    split.promise = pool_gain(split, chips, replicas * requests, least, false);
+  }
+}
+
+/// With this batch: what gains most, the one whose tokens come fastest, and under limits the one that gains most within
+/// them or comes nearest.
+void ServeSearch::best_of_batch(const std::vector<Split>& splits, double batch) {
+  SplitChoice best, fastest, meeting, soonest;
+  for (const Split& split : splits) {
+    const double each = batch / to_double(split.replicas);
+    for (const ServeCandidate& c : *split.decode) {
+      if (std::ceil(each) > most(c.memory)) continue;
+      Times t = decode_times(c, each, split);
+      ++evaluated_;
+      t.gain = pool_gain(split, c, each, t);
+      const auto offer = [&](SplitChoice& kept, bool better) {
+        if (kept.split == nullptr || better) kept = {&split, {&c, each, t}};
+      };
+      offer(best, t.gain > best.choice.times.gain);
+      const Times& least = fastest.choice.times;
+      offer(fastest, t.tpot < least.tpot || (t.tpot == least.tpot && t.gain > least.gain));
+      if (limited() && meets(t)) offer(meeting, t.gain > meeting.choice.times.gain);
+      offer(soonest, t.ttft < soonest.choice.times.ttft);
+    }
+  }
+  std::vector<const SplitChoice*> kept{&best, &fastest, &meeting};
+  if (limited() && meeting.split == nullptr) kept.push_back(&soonest);
+  std::vector<std::pair<const Split*, const ServeCandidate*>> told;
+  for (const SplitChoice* choice : kept) {
+    const std::pair which(choice->split, choice->choice.candidate);
+    if (which.first == nullptr || std::find(told.begin(), told.end(), which) != told.end()) continue;
+    told.push_back(which);
+    keep_beside(*choice->split, choice->choice, choice->choice.sequences);
+  }
+}
+
+/// The best of every batch, layout and split; what promises most comes first.
+void ServeSearch::best_of_splits(std::vector<Split>& splits) {
+  promise(splits);
+  std::stable_sort(splits.begin(), splits.end(), [](const Split& a, const Split& b) { return a.promise > b.promise; });
+  SplitChoice best;
+  best.choice.times.gain = std::numeric_limits<double>::lowest();
+  for (const Split& split : splits) {
+    if (should_stop(stop_)) return;
+    if (best.split != nullptr && split.promise <= best.choice.times.gain) break;
+    const auto wanted = [&](const ServeCandidate& c, double sequences, const Times& t) {
+      return rate_of(on_replica(c, sequences), t) * to_double(split.replicas);
+    };
+    const Choice found = best_choice(
+        *split.decode,
+        [&](const ServeCandidate& c, double sequences) {
+          Times out = decode_times(c, on_replica(c, sequences), split);
+          out.saturated = wanted(c, sequences, out) * split.pool->occupancy >= split.room;
+          return out;
+        },
+        [&](const ServeCandidate& c, double n, const Times& t) { return pool_gain(split, c, on_replica(c, n), t); },
+        [&](const ServeCandidate& c, double n, const Times& t) {
+          return pool_gain(split, to_double(split.replicas * c.layout.chips()), wanted(c, n, t), t, false);
+        },
+        best.choice.times.gain);
+    if (found.candidate != nullptr) best = {&split, found};
+  }
+  if (best.split == nullptr) return;
+  keep_beside(*best.split, best.choice, on_replica(*best.choice.candidate, best.choice.sequences));
+}
+
+void ServeSearch::keep_beside(const Split& split, const Choice& choice, double each) {
+  const Pool& pool = *split.pool;
+  const ServeCandidate& c = *choice.candidate;
+  const double replicas = to_double(split.replicas);
+  const double wanted = rate_of(each, choice.times) * replicas;
+  const double count = prefills(split, replicas * to_double(c.layout.chips()), wanted);
+  const double rate = std::min(wanted, count / pool.occupancy);
+  PoolSplit told{.prefill_chips = static_cast<std::int64_t>(count) * pool.chips,
+                 .decode_chips = split.replicas * c.layout.chips(),
+                 .prefill_replicas = static_cast<std::int64_t>(count),
+                 .decode_replicas = split.replicas,
+                 .prefill_layout = pool.layout,
+                 .ratio = wanted / replicas * pool.occupancy,
+                 .transfer_bytes = moved_bytes(c),
+                 .transfer_s = transfer_time(split, c),
+                 .transfer_tier = system_.hw->network[pool_tier(split.chips)].name};
+  const bool apart = answer_.prefill_system.has_value();
+  ServePoint p = point(c, each * replicas, apart ? told.decode_chips + told.prefill_chips : split.chips, split.replicas,
+                       choice.times);
+  p.requests_per_s = rate;
+  p.tokens_per_s = rate * load_.generate;
+  p.pools = std::move(told);
+  pay(p, pool.occupancy * to_double(pool.chips));
+  if (apart) pay_apart(p, *p.pools, pool);
+  keep(std::move(p));
+}
+
+/// Two kinds of chips at two prices.
+void ServeSearch::pay_apart(ServePoint& p, PoolSplit& split, const Pool& pool) const {
+  const ServeSystem& other = answer_.systems[*answer_.prefill_system];
+  split.prefill_hardware = other.hw->name;
+  p.usd_per_million_output.reset();
+  p.usd_per_million_input.reset();
+  p.joules_per_output_token.reset();
+  if (system_.usd_per_chip_hour && other.usd_per_chip_hour) {
+    const double usd = to_double(split.decode_chips) * *system_.usd_per_chip_hour +
+                       to_double(split.prefill_chips) * *other.usd_per_chip_hour;
+    p.usd_per_million_output = kPerHourAndMillion * usd / p.tokens_per_s;
+    p.usd_per_million_input =
+        kPerHourAndMillion * *other.usd_per_chip_hour * pool.occupancy * to_double(pool.chips) / q_.prompt;
+  }
+  if (system_.hw->tdp && other.hw->tdp) {
+    const double watts =
+        to_double(split.decode_chips) * facility_watts(*system_.hw, q_.power, serving_activity(p.time, 0)) +
+        to_double(split.prefill_chips) * facility_watts(*other.hw, q_.power, serving_activity(p.time, 1));
+    p.joules_per_output_token = watts / p.tokens_per_s;
+  }
+}
+
+std::vector<std::int64_t> ServeSearch::pool_sizes(std::int64_t chips) const {
+  std::vector<std::int64_t> out;
+  for (std::int64_t size = nearest_above(*system_.hw, 1, 1); size > 0 && size < chips;
+       size = nearest_above(*system_.hw, size + 1, 1)) {
+    out.push_back(size);
+  }
+  return out;
+}
+
+/// Between the pools of so many chips: the innermost tier that holds them all; of other chips one beyond the innermost.
+std::size_t ServeSearch::pool_tier(std::int64_t chips) const {
+  const std::size_t tier = spanning_tier(*system_.hw, chips, true);
+  return answer_.prefill_system && system_.hw->network.size() > 1 ? std::max<std::size_t>(tier, 1) : tier;
+}
+
+TierRates<double> ServeSearch::pool_link(std::int64_t chips) const { return basis_.network.tiers[pool_tier(chips)]; }
+
+/// Every rank of a decode replica gets what it keeps of a prompt's cache, heads that several keep several times.
+double ServeSearch::moved_bytes(const ServeCandidate& c) const {
+  return c.memory.sequence_bytes(load_.prompt + load_.cached) * cache_ranks(c);
+}
+
+/// The ranks that have the cache send at once, those that get it receive at once; the slower end paces them.
+double ServeSearch::transfer_time(const Split& split, const ServeCandidate& c) const {
+  const double bytes = moved_bytes(c);
+  const TierRates<double>& from = split.pool->link;
+  const double sends = bytes / (from.bandwidth.value() * split.pool->ranks);
+  const double receives = bytes / (split.link.bandwidth.value() * cache_ranks(c));
+  return std::max(from.latency.value(), split.link.latency.value()) + std::max(sends, receives);
+}
+
+}  // namespace scalecalc

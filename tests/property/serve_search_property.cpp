@@ -1,0 +1,167 @@
+// The search against brute force, and what holds of every point it makes.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "serve/serve_search.h"
+#include "support/fixtures.h"
+
+namespace scalecalc {
+namespace {
+
+/// A question about a random model on random chips, in any regime; few enough sequences fit to ask every batch.
+struct RandomServing {
+  ServeAnswer answer;
+  ModelSpec draft = test::dense_model(1);
+
+  RandomServing() {
+    auto hw = std::make_shared<HardwareSpec>(*rc::gen::arbitrary<bool>() ? test::torus_chip() : test::switched_chip());
+    answer.model = std::make_shared<const ModelSpec>(*rc::gen::arbitrary<bool>()
+                                                         ? test::moe_model(*rc::gen::inRange<std::int64_t>(1, 9))
+                                                         : test::dense_model(*rc::gen::inRange<std::int64_t>(1, 9)));
+    ServeSystem system;
+    const bool ideal = *rc::gen::arbitrary<bool>();
+    system.serving.efficiency = ideal ? ideal_efficiency(hw->efficiency) : hw->efficiency;
+    ServingEfficiency& s = system.serving.efficiency.serving;
+    if (!ideal) {
+      s.blend.value = 1;
+      s.overlap.value = 0;
+      s.layer_overhead.value = *rc::gen::inRange(0, 100) * 1e-6;
+      s.sequence_overhead.value = *rc::gen::inRange(0, 100) * 1e-6;
+      s.latency_scale_up.value = 4e-6;
+    }
+    // Activations that stay on the chip up to a batch and spill beyond it make throughput fall and rise.
+    if (*rc::gen::arbitrary<bool>()) {
+      hw->onchip.levels.push_back({.name = "vmem", .per = MemoryOwner::kChip, .capacity = Bytes(2e5)});
+    }
+    EngineRules& engine = system.serving.engine;
+    engine.rule =
+        *rc::gen::element(CacheRule::kAll, CacheRule::kShareOfAll, CacheRule::kShareOfFree, CacheRule::kStaticShare);
+    engine.share = *rc::gen::inRange(80, 100) / 100.0;
+    engine.most_sequences = *rc::gen::inRange<std::int64_t>(1, 25);
+    system.serving.efficiency.memory_reserve.value = *rc::gen::inRange(0, 4) * 1e9;
+    system.serving.chunk_tokens = *rc::gen::inRange(64, 4096);
+    system.serving.model = answer.model.get();
+    system.hw = hw;
+    system.serving.hw = hw.get();
+    const std::int64_t chips = *rc::gen::element<std::int64_t>(1, 2, 4, 8);
+    RC_PRE(!slices_of(*hw, chips, 1).empty());
+    system.chip_counts = {chips};
+    answer.systems.push_back(system);
+    ask();
+  }
+
+  void ask() {
+    ServeQuestion& q = answer.question;
+    q.prompt = *rc::gen::inRange(1, 4096);
+    q.generate = *rc::gen::inRange(1, 512);
+    q.objective = *rc::gen::element(ServeObjective::kThroughput, ServeObjective::kKnee);
+    if (*rc::gen::inRange(0, 3) == 0) q.regime = ServeRegime::kStatic;
+    if (*rc::gen::inRange(0, 3) == 0) q.speculation = SpeculationAsked{"draft", *rc::gen::inRange(1, 5), 0.7};
+    if (*rc::gen::inRange(0, 3) == 0) {
+      q.disaggregate = Disaggregation::kOn;
+      q.regime = ServeRegime::kContinuous;
+    }
+    if (*rc::gen::arbitrary<bool>()) q.slo_tpot = *rc::gen::inRange(1, 2000) * 1e-5;
+    if (*rc::gen::inRange(0, 3) == 0) q.slo_ttft = *rc::gen::inRange(1, 2000) * 1e-4;
+    if (*rc::gen::inRange(0, 4) == 0) q.slo_request = *rc::gen::inRange(1, 2000) * 1e-2;
+  }
+
+  std::vector<ServePoint> points() const {
+    return ServeSearch(answer, 0, answer.question.speculation ? &draft : nullptr).run();
+  }
+
+  double best(const std::vector<ServePoint>& all, double* batch = nullptr) const {
+    double out = 0;
+    for (const ServePoint& p : all) {
+      const double user = answer.question.objective == ServeObjective::kKnee ? p.tokens_per_s_per_user() : 1;
+      if (!p.meets_limits || p.tokens_per_s_per_chip() * user <= out) continue;
+      out = p.tokens_per_s_per_chip() * user;
+      if (batch != nullptr) *batch = p.batch;
+    }
+    return out;
+  }
+
+  /// Every batch by itself.
+  std::vector<ServePoint> brute_force() {
+    const ServeSystem& s = answer.systems.front();
+    const double lanes = static_cast<double>(s.chip_counts.front() * s.serving.engine.most_sequences);
+    std::vector<double>& batches = answer.question.batches;
+    for (double b = 1; b <= lanes; ++b) batches.push_back(b);
+    std::vector<ServePoint> out = points();
+    batches.clear();
+    return out;
+  }
+};
+
+RC_GTEST_PROP(ServeSearch, FindsTheBestOfEveryBatchAndLayout, ()) {
+  RandomServing r;
+  double batch = 0;
+  const double found = r.best(r.points(), &batch);
+  const double brute = r.best(r.brute_force());
+  RC_PRE(brute > 0);
+  const ServeQuestion& q = r.answer.question;
+  RC_TAG(q.disaggregate == Disaggregation::kOn ? "pools"
+                                               : std::string(kServeRegimeNames[static_cast<std::size_t>(q.regime)]),
+         q.speculation ? "with a draft" : "",
+         std::exp2(std::round(std::log2(batch))) == batch ? "" : "no power of two");
+  RC_LOG() << "found " << found << ", by brute force " << brute << "\n";
+  RC_ASSERT(found >= brute * (1 - 1e-9));
+  RC_ASSERT(found <= brute * (1 + 1e-9));
+}
+
+RC_GTEST_PROP(ServeSearch, NoPointHoldsMoreThanTheChipOrBreaksLittlesLaw, ()) {
+  const RandomServing r;
+  for (const ServePoint& p : r.points()) {
+    RC_ASSERT(p.memory.total() <= p.capacity * (1 + 1e-12));
+    RC_ASSERT(p.decode_step_s >= p.floor_s * (1 - 1e-12));
+    if (p.pools) continue;
+    RC_ASSERT(std::abs(p.requests_per_s * p.request_s / p.batch - 1) < 1e-9);
+    const double told = p.ttft_s + (r.answer.question.generate - 1) * p.tpot_s;
+    RC_ASSERT(std::abs(told / p.request_s - 1) < 1e-9);
+  }
+}
+
+RC_GTEST_PROP(ServeSearch, APinnedSubsetIsNeverBetter, ()) {
+  RandomServing r;
+  const double free = r.best(r.points());
+  r.answer.question.fix.tp = *rc::gen::element<std::int64_t>(1, 2, 4);
+  RC_ASSERT(r.best(r.points()) <= free * (1 + 1e-9));
+}
+
+RC_GTEST_PROP(ServeSearch, APinnedPoolIsNeverBetter, ()) {
+  RandomServing r;
+  ServeQuestion& q = r.answer.question;
+  q.regime = ServeRegime::kContinuous;
+  q.disaggregate = Disaggregation::kOn;
+  // A prefill pool on other chips, too, of which there are as many as it takes.
+  if (*rc::gen::arbitrary<bool>()) {
+    r.answer.systems.push_back(r.answer.systems.front());
+    r.answer.systems.back().chip_counts = {1, 2, 4};
+    r.answer.prefill_system = 1;
+  }
+  const double free = r.best(r.points());
+  ServePins* const pool = *rc::gen::arbitrary<bool>() ? &q.prefill_fix : &q.decode_fix;
+  switch (*rc::gen::inRange(0, 4)) {
+    case 0: pool->tp = *rc::gen::element<std::int64_t>(1, 2, 4); break;
+    case 1: pool->pp = *rc::gen::element<std::int64_t>(1, 2, 3); break;
+    case 2: pool->dp = *rc::gen::inRange<std::int64_t>(1, 5); break;
+    default: pool->ep = *rc::gen::element<std::int64_t>(1, 2); break;
+  }
+  for (const ServePoint& p : r.points()) {
+    RC_ASSERT(!q.prefill_fix.dp || p.pools->prefill_replicas == *q.prefill_fix.dp);
+    RC_ASSERT(!q.decode_fix.dp || p.pools->decode_replicas == *q.decode_fix.dp);
+    RC_ASSERT(!q.prefill_fix.tp || p.pools->prefill_layout.tp == *q.prefill_fix.tp);
+    RC_ASSERT(!q.decode_fix.tp || p.layout.tp == *q.decode_fix.tp);
+    RC_ASSERT(p.pools->prefill_chips + p.pools->decode_chips <= p.chips);
+    // Rates are matched: neither pool is asked for more than it does.
+    const double decoded = p.batch / (p.tpot_s * std::max(q.generate - 1, 1.0));
+    RC_ASSERT(p.requests_per_s <= decoded * (1 + 1e-9));
+  }
+  RC_ASSERT(r.best(r.points()) <= free * (1 + 1e-9));
+}
+
+}  // namespace
+}  // namespace scalecalc

@@ -1,0 +1,254 @@
+// The class under `architectures`, keys that a family does not have, and layers by their own lists.
+#include <gtest/gtest.h>
+
+#include "model/kv_cache.h"
+#include "unit/import/imported.h"
+
+namespace scalecalc {
+namespace {
+
+using test::contains;
+using test::import;
+using test::Json;
+using test::problems;
+using test::small;
+using test::spec;
+
+/// A layer of small("llama"): 4 x 64^2 of attention, 3 x 64 x 256 of MLP, two norms of 64.
+constexpr long long kLayer = 4 * 64 * 64 + 3 * 64 * 256 + 2 * 64;
+/// 8 of them, the final norm and the embedding of 1000.
+constexpr long long kHeadless = 8 * kLayer + 64 + 1000 * 64;
+
+long long total(const Json& config) { return static_cast<long long>(count_parameters(spec(config)).total); }
+
+Json of_class(const std::string& architecture, Json config = small("llama")) {
+  config["architectures"] = {architecture};
+  return config;
+}
+
+TEST(HfClass, SaysWhichHeadThereIs) {
+  EXPECT_EQ(total(small("llama")), kHeadless + 64 * 1000);
+  EXPECT_EQ(total(of_class("LlamaForCausalLM")), kHeadless + 64 * 1000);
+  EXPECT_EQ(total(of_class("LlamaModel")), kHeadless);
+  EXPECT_EQ(total(of_class("LlamaForSequenceClassification")), kHeadless + 2 * 64) << "two labels if none are said";
+  Json labels = of_class("LlamaForSequenceClassification");
+  labels["id2label"] = {{"0", "a"}, {"1", "b"}, {"2", "c"}};
+  EXPECT_EQ(total(labels), kHeadless + 3 * 64);
+  labels = of_class("LlamaForTokenClassification");
+  labels["num_labels"] = 5;
+  EXPECT_EQ(total(labels), kHeadless + 5 * 64 + 5) << "with a bias";
+  Json tied = of_class("GemmaForSequenceClassification", small("gemma"));
+  tied["num_labels"] = 1;
+  // head_dim is 256 by default: 4 x 64 x 4 x 256 of attention. The tied head gives way to one of 64.
+  EXPECT_EQ(total(tied), 8 * (4 * 64 * 4 * 256 + 3 * 64 * 256 + 2 * 64) + 64 + 1000 * 64 + 64);
+}
+
+TEST(HfClass, OfAWrapperSaysTheHeadAndOfItsLanguageModelTheFamily) {
+  const auto wrapped = [](const std::string& top, const std::string& text) {
+    return Json{{"architectures", {top}}, {"model_type", "wrapper"}, {"text_config", of_class(text)}};
+  };
+  EXPECT_EQ(total(wrapped("LlavaForConditionalGeneration", "LlamaModel")), kHeadless + 64 * 1000);
+  EXPECT_EQ(total(wrapped("InternVLChatModel", "LlamaForCausalLM")), kHeadless + 64 * 1000);
+  EXPECT_EQ(total(wrapped("LlavaModel", "LlamaForCausalLM")), kHeadless);
+  EXPECT_NE(problems(wrapped("LlavaForConditionalGeneration", "BertModel")).find("'BertModel' is none of family"),
+            std::string::npos);
+}
+
+TEST(HfClass, OfAnotherFamilyOrHeadIsRefused) {
+  EXPECT_EQ(
+      problems(of_class("BertModel")),
+      "11: architecture 'BertModel' is none of family 'llama', which 'model_type' says | --assume llama reads the "
+      "file as that family all the same\n");
+  EXPECT_NE(problems(of_class("MistralForCausalLM")).find("is none of family 'llama'"), std::string::npos);
+  EXPECT_NE(problems(of_class("LlamaForRewardModel")).find("the head of architecture 'LlamaForRewardModel' is not"),
+            std::string::npos)
+      << problems(of_class("LlamaForRewardModel"));
+  EXPECT_EQ(problems(of_class("BertModel"), "llama"), "");
+  EXPECT_EQ(problems(of_class("LLaMAForCausalLM")), "") << "letters and digits count alone";
+  for (const char* draft : {"DFlashDraftModel", "PEagleDraftModel", "EagleLlamaForCausalLM", "DSparkDraftModel"}) {
+    EXPECT_NE(problems(of_class(draft)).find("is a draft that is not read"), std::string::npos) << draft;
+  }
+}
+
+Json eagle3(const std::string& model_type = "llama") {
+  Json config = of_class("LlamaForCausalLMEagle3", small(model_type));
+  config.update({{"hidden_size", 4096},
+                 {"num_hidden_layers", 1},
+                 {"num_attention_heads", 32},
+                 {"num_key_value_heads", 8},
+                 {"intermediate_size", 14336},
+                 {"vocab_size", 128256},
+                 {"draft_vocab_size", 32000}});
+  return config;
+}
+
+TEST(HfClass, AnEagle3DraftReadsTwoWidthsAndOwnsNoEmbedding) {
+  // The draft of Llama 3 8B: queries, keys and values of 2 x 4096 inputs, three norms in the layer and one behind it,
+  // the states of three layers of the target brought to one width, a head of 32,000.
+  constexpr long long kQkv = 2LL * 4096 * (32 + 2 * 8) * 128;  // 50,331,648
+  constexpr long long kOutput = 32LL * 128 * 4096;             // 16,777,216
+  constexpr long long kMlp = 3LL * 4096 * 14336;               // 176,160,768
+  constexpr long long kFuse = 3LL * 4096 * 4096;               // 50,331,648
+  constexpr long long kHead = 32000LL * 4096;                  // 131,072,000
+  constexpr long long kNorms = 4LL * 4096;
+  constexpr long long kTotal = kQkv + kOutput + kMlp + kFuse + kHead + kNorms;
+  static_assert(kTotal == 424689664);
+  EXPECT_EQ(total(eagle3()), kTotal);
+  EXPECT_EQ(total(eagle3("qwen2")), kTotal) << "the class has Llama's layer, whatever the target is";
+  const ModelSpec draft = spec(eagle3());
+  EXPECT_EQ(draft.head_width(), 32000);
+  EXPECT_EQ(kv_cache(draft).elements_per_token(), 2 * 8 * 128);
+  Json config = eagle3();
+  config["target_hidden_size"] = 8192;
+  config["eagle_config"] = {{"eagle_aux_hidden_state_layer_ids", {1, 2, 3, 4}}};
+  EXPECT_EQ(total(config), kTotal - kFuse + 4LL * 8192 * 4096);
+}
+
+TEST(HfClass, OtherEagle3DraftsAreRefused) {
+  Json config = eagle3();
+  config["num_hidden_layers"] = 2;
+  EXPECT_NE(problems(config).find("an EAGLE-3 draft is read as one layer of Llama's"), std::string::npos);
+  config = eagle3();
+  config["fc_norm"] = true;
+  EXPECT_NE(problems(config).find("'fc_norm' is set"), std::string::npos);
+  config = eagle3();
+  config.erase("draft_vocab_size");
+  EXPECT_NE(problems(config).find("no 'draft_vocab_size' (vocabulary of the draft)"), std::string::npos);
+  EXPECT_NE(problems(of_class("Eagle3DeepseekV2ForCausalLM", small("deepseek_v2"))).find("n_routed_experts"),
+            std::string::npos);
+}
+
+TEST(HfChecks, WhatAFamilyDoesNotHaveIsAnErrorWhereItStands) {
+  const auto said = [](const std::string& key, const Json& value) {
+    Json config = small("llama");
+    config[key] = value;
+    return problems(config);
+  };
+  for (const char* key : {"draft_vocab_size", "cross_attention_layers", "num_nextn_predict_layers", "sliding_window",
+                          "num_loops", "num_experts", "index_n_heads", "hc_mult"}) {
+    EXPECT_EQ(said(key, 7).find(std::string("10: '") + key + "' is set, and models of family 'llama' have no such"), 0U)
+        << said(key, 7);
+    EXPECT_EQ(said(key, nullptr), "") << key;
+    EXPECT_EQ(said(key, 0), "") << key;
+  }
+  EXPECT_NE(said("cross_attention_layers", Json{3, 8}), "");
+  EXPECT_NE(said("dflash_config", Json{{"block_size", 16}}), "");
+  EXPECT_NE(said("is_encoder_decoder", true), "");
+  for (const char* key : {"qkv_bias", "use_qk_norm", "parallel_attn", "lm_head_bias"}) {
+    EXPECT_EQ(said(key, true).find(std::string("10: '") + key + "' is true, and models of family 'llama' are read"), 0U)
+        << said(key, true);
+    EXPECT_EQ(said(key, false), "") << key;
+  }
+}
+
+TEST(HfChecks, AThingTheFamilyAlwaysHasMayBeSaid) {
+  Json config = small("qwen2");
+  config["attention_bias"] = true;
+  EXPECT_EQ(problems(config), "");
+  EXPECT_TRUE(import(config).notes.warnings.empty());
+  config["attention_bias"] = false;
+  EXPECT_TRUE(
+      contains(import(config).notes.warnings, "'attention_bias' is false, and models of family 'qwen2' always"));
+}
+
+TEST(HfChecks, KeysOfNoKnownMeaningAreReported) {
+  Json config = small("llama");
+  config.update({{"rope_theta", 10000.0}, {"eos_token_id", 2}, {"num_key_value_head", 2}, {"frobnicate", true}});
+  EXPECT_EQ(
+      import(config).notes.warnings,
+      std::vector<std::string>{"keys of no known meaning, from which nothing is read: num_key_value_head, frobnicate"});
+}
+
+/// A sparse attention of 8 layers, d 64: latents of 32 and 16, 4 heads, an indexer of 2 heads of 8.
+Json sparse() {
+  Json config = small("glm_moe_dsa");
+  config.update({{"q_lora_rank", 32},
+                 {"kv_lora_rank", 16},
+                 {"qk_nope_head_dim", 16},
+                 {"qk_rope_head_dim", 8},
+                 {"v_head_dim", 16},
+                 {"n_routed_experts", 4},
+                 {"num_experts_per_tok", 2},
+                 {"moe_intermediate_size", 64},
+                 {"first_k_dense_replace", 1},
+                 {"n_group", 1},
+                 {"topk_group", 1},
+                 {"index_n_heads", 2},
+                 {"index_head_dim", 8},
+                 {"index_topk", 128}});
+  return config;
+}
+
+TEST(HfIndexers, StandInTheLayersThatOwnOne) {
+  Json config = sparse();
+  const double everywhere = count_parameters(spec(config)).total;
+  EXPECT_EQ(kv_cache(spec(config)).elements_per_token(), 8 * (16 + 8 + 8));
+  config["indexer_types"] = {"full", "full", "shared", "shared", "shared", "full", "shared", "shared"};
+  // One has 32 x 2 x 8 of queries, 64 x 8 of keys with a norm of 2 x 8, and 64 x 2 of head weights.
+  constexpr double kIndexer = 32 * 2 * 8 + 64 * 8 + 2 * 8 + 64 * 2;
+  const ModelSpec m = spec(config);
+  EXPECT_EQ(count_parameters(m).total, everywhere - 5 * kIndexer);
+  EXPECT_EQ(kv_cache(m).elements_per_token(), 8 * (16 + 8) + 3 * 8) << "index keys of three layers";
+  // Scores of a sequence of 4096 against half of it, forward and backward: 2 x 2048 x (2 x 8) a token and layer.
+  constexpr double kScores = 3 * 2 * 2048.0 * 2 * 8;
+  Json all = sparse();
+  const auto causal = [](const ModelSpec& model) {
+    return training_flops(model, 4096, false, std::nullopt, std::nullopt).attention_causal;
+  };
+  EXPECT_DOUBLE_EQ(causal(spec(all)) - causal(m), 5 * kScores);
+}
+
+TEST(HfIndexers, TheModuleBehindTheLayersHasItsOwn) {
+  Json config = sparse();
+  config["num_nextn_predict_layers"] = 1;
+  config["indexer_types"] = {"full", "shared", "shared", "shared", "shared", "shared", "shared", "shared"};
+  const ModelSpec m = spec(config);
+  EXPECT_FALSE(m.kinds[m.mtp_kind].reuse);
+  EXPECT_TRUE(m.kinds[m.layer_kind.back()].reuse);
+}
+
+TEST(HfIndexers, ListsThatDoNotFitAreErrors) {
+  Json config = sparse();
+  config["indexer_types"] = {"full", "shared"};
+  EXPECT_NE(problems(config).find("'indexer_types' lists 2 layers, and the model has 8"), std::string::npos);
+  config["indexer_types"] = {"shared", "full", "full", "full", "full", "full", "full", "full"};
+  EXPECT_NE(problems(config).find("the first layer has no indexer before it to share"), std::string::npos);
+  config["indexer_types"] = {"full", "half", "full", "full", "full", "full", "full", "full"};
+  EXPECT_NE(problems(config).find("indexer type 'half' is not known"), std::string::npos);
+  config.erase("indexer_types");
+  config["index_topk_freq"] = 4;
+  EXPECT_NE(problems(config).find("'index_topk_freq' is 4, and no 'indexer_types' says"), std::string::npos);
+}
+
+TEST(HfChecks, AnUnknownRouterIsAnError) {
+  Json config = sparse();
+  config["topk_method"] = "noaux";
+  EXPECT_NE(problems(config).find("topk_method 'noaux' is not known"), std::string::npos);
+}
+
+TEST(HfChecks, SinksOfSlidingLayersAlone) {
+  Json config = small("mimo_v2_flash");
+  config.update({{"head_dim", 16},
+                 {"v_head_dim", 16},
+                 {"swa_num_attention_heads", 8},
+                 {"swa_num_key_value_heads", 4},
+                 {"swa_head_dim", 16},
+                 {"swa_v_head_dim", 16},
+                 {"sliding_window", 128},
+                 {"hybrid_layer_pattern", {0, 1, 1, 1, 0, 1, 1, 1}},
+                 {"n_routed_experts", 4},
+                 {"num_experts_per_tok", 2},
+                 {"moe_intermediate_size", 64},
+                 {"n_group", 1},
+                 {"topk_group", 1}});
+  const double none = count_parameters(spec(config)).total;
+  config["add_swa_attention_sink_bias"] = true;
+  EXPECT_EQ(count_parameters(spec(config)).total, none + 6 * 8) << "one for each of the 8 heads of six layers";
+  config["add_full_attention_sink_bias"] = true;
+  EXPECT_EQ(count_parameters(spec(config)).total, none + 6 * 8 + 2 * 4);
+  config["add_swa_attention_sink_bias"] = false;
+  EXPECT_EQ(count_parameters(spec(config)).total, none + 2 * 4);
+}
+
+}  // namespace
+}  // namespace scalecalc

@@ -1,0 +1,60 @@
+// Into how many collectives stacks cut what they move: hand-counted from the sources their files name.
+#include "spec/stack_runtime.h"
+
+#include <gtest/gtest.h>
+
+#include "config/catalog.h"
+#include "spec/load_stack.h"
+
+namespace scalecalc {
+namespace {
+
+StackRuntime runtime_of(const char* stack) { return stack_runtime(Catalog(), stack); }
+
+TEST(Pieces, NoneIsOneCollective) { EXPECT_EQ(Pieces{}.collectives(7e9, 291, 64), 1); }
+
+/// Megatron Core: max(40 M, 1 M x ranks) parameters a bucket.
+TEST(Pieces, BucketsGrowWithTheGroup) {
+  const Pieces& buckets = runtime_of("megatron").reductions;
+  EXPECT_EQ(buckets.collectives(7e9, 291, 8), 175) << "7e9 / 40e6";
+  EXPECT_EQ(buckets.collectives(7e9, 291, 1024), 7) << "7e9 / 1024e6";
+  EXPECT_EQ(buckets.collectives(7e9, 100, 8), 100) << "no tensor is cut";
+}
+
+/// DeepSpeed's ZeRO-3: as many tensors together as 5e7 elements hold. A GPT-3 layer of 1.8e9 has none that fits beside
+/// another; a layer of 1e8 goes in two.
+TEST(Pieces, TensorsGoTogetherWhereABucketHoldsThem) {
+  Pieces gathers = runtime_of("deepspeed").gathers;
+  EXPECT_EQ(gathers.collectives(1.8e9, 12, 384), 12);
+  EXPECT_EQ(gathers.collectives(1e8, 12, 384), 2);
+  gathers.elements = 0;  // before 2022
+  EXPECT_EQ(gathers.collectives(1e8, 12, 384), 12);
+}
+
+/// InternEvo: every rank that owns tensors broadcasts them.
+TEST(Pieces, OwnersSendTheirs) {
+  const Pieces& updates = runtime_of("internevo").updates;
+  EXPECT_EQ(updates.collectives(7e9, 291, 8), 8);
+  EXPECT_EQ(updates.collectives(7e9, 291, 1024), 291);
+}
+
+/// Megatron: grouped matmuls and casts since June 2026, of MXFP8 and so on Blackwell; DeepEP since March 2025.
+TEST(StackRuntime, DependsOnItsDateAndArchitecture) {
+  const auto settled = [](const char* stack, const char* architecture, const char* month) {
+    StackRuntime out = runtime_of(stack);
+    settle_runtime(out, architecture, month);
+    return out;
+  };
+  EXPECT_TRUE(settled("megatron", "blackwell", "2026-05").launches_each_expert);
+  EXPECT_FALSE(settled("megatron", "blackwell", "2026-06").launches_each_expert);
+  EXPECT_FALSE(settled("megatron", "blackwell", "").launches_each_expert) << "today";
+  EXPECT_TRUE(settled("megatron", "hopper", "").launches_each_expert);
+  EXPECT_FALSE(settled("torchtitan", "hopper", "").launches_each_expert);
+  EXPECT_EQ(settled("megatron", "hopper", "2025-02").dispatch, ExpertDispatch::kAllToAll);
+  EXPECT_EQ(settled("megatron", "hopper", "2025-03").dispatch, ExpertDispatch::kDeepEp);
+  EXPECT_EQ(settled("deepspeed", "hopper", "").dispatch, ExpertDispatch::kAllToAll);
+  EXPECT_EQ(settled("hai-llm", "hopper", "2024-12").dispatch, ExpertDispatch::kDeepEp);
+}
+
+}  // namespace
+}  // namespace scalecalc
