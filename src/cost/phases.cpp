@@ -100,7 +100,7 @@ class PhaseBuilder {
       traffic[kEp].time += ep_time(*again);
     }
     if (layout_.zero == 3) {
-      const bool waits = in_.workload->gather_overlap == CommOverlap::kNone;
+      const bool waits = !in_.workload->runtime.hides_gathers;
       traffic[kFsdp] = {weight_gather_time(in_, cost, backward), waits ? R(0.0) : overlap_.fsdp, contention(ch_.shard),
                         ch_.shard.links};
     }

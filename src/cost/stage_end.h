@@ -14,7 +14,7 @@ class StageEnds {
   /// Keeps references to `in` and what it points to.
   StageEnds(const StepInput<R>& in, const R& microbatches)
       : in_(in), ch_(*in.channels), overlap_(*in.overlap), layout_(in.layout), microbatches_(microbatches) {
-    const bool hides = in.workload->dp_overlap != CommOverlap::kNone;
+    const bool hides = in.workload->hides_gradients();
     hides_ = hides ? in.overlap->dp : R(0.0);
     chunks_ = hides ? layout_.vpp : 1;
   }
@@ -173,7 +173,7 @@ class StageEnds {
   /// [PIECES] Collectives that move them. Where nothing hides them they go at once.
   double pieces(const Pieces& cut, const R& parameters, const StageShape& stage, double LayerCost<R>::*tensors,
                 const Channel<R>& channel) const {
-    if (in_.workload->dp_overlap == CommOverlap::kNone) return 1;
+    if (!in_.workload->hides_gradients()) return 1;
     return cut.collectives(value_of(parameters), tensors_of(*in_.model, *in_.network, stage, tensors),
                            static_cast<double>(channel.size));
   }

@@ -87,13 +87,15 @@ struct Workload {
   /// Whether a collective runs under compute: as the stack's coefficients say, never, or (tensor ranks) in pieces
   /// under the matmul beside it.
   CommOverlap tp_overlap = CommOverlap::kStack, dp_overlap = CommOverlap::kStack;
-  CommOverlap gather_overlap = CommOverlap::kStack;  ///< of ZeRO-3's gathers and scatters
   std::optional<double> expert_capacity;  ///< experts take this x their mean load, filled up; absent: what is routed
   bool balanced_experts = false;          ///< routing is forced to be even, or tokens over the mean are dropped
   bool dropout = false;                   ///< after attention and MLP, whose masks the backward pass needs
   StackMemory memory;
   double batch_tolerance = 0.125;                 ///< how far the batch a plan runs may lie from batch_seqs
   std::shared_ptr<const ExpertLoad> expert_load;  ///< what expert ranks get, in the place of the chip's moe_imbalance
+
+  /// Sums of gradients run under the backward: asked so, and the software can.
+  bool hides_gradients() const { return dp_overlap != CommOverlap::kNone && runtime.hides_gradients; }
 };
 
 /// "gradients are accumulated in fp32 and reduced in 2 bytes".

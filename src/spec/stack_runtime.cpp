@@ -36,12 +36,19 @@ double Pieces::collectives(double parameters, double tensors, double ranks) cons
 }
 
 void settle_runtime(StackRuntime& runtime, std::string_view architecture, std::string_view month) {
-  const auto before = [&](std::string_view since) { return !month.empty() && month < since.substr(0, month.size()); };
+  const auto before = [&](std::string_view since) {
+    return !month.empty() && !since.empty() && month < since.substr(0, month.size());
+  };
   const auto& on = runtime.grouped_experts_on;
   const bool groups = on.empty() || std::find(on.begin(), on.end(), architecture) != on.end();
   runtime.launches_each_expert = !groups || before(runtime.grouped_experts_since);
   const bool all_to_all = runtime.deepep_since == "never" || before(runtime.deepep_since);
   runtime.dispatch = all_to_all ? ExpertDispatch::kAllToAll : ExpertDispatch::kDeepEp;
+  runtime.hides_gradients = !before(runtime.gradient_overlap_since);
+  runtime.hides_gathers = !before(runtime.gather_overlap_since);
+  for (Pieces* cut : {&runtime.gathers, &runtime.reductions, &runtime.updates}) {
+    if (before(cut->elements_since)) cut->elements = 0;
+  }
 }
 
 StackRuntime read_stack_runtime(const ConfigNode& node, Problems& problems) {

@@ -48,6 +48,7 @@ struct StackRuntime {
   bool expert_bias_apart = false;               ///< experts' outputs get their biases one expert after the other
   std::string deepep_since;  ///< "2025-12": from when on it can be asked for, or "never"; empty: it is all there is
   ExpertDispatch dispatch = ExpertDispatch::kDeepEp;
+  bool hides_gradients = true, hides_gathers = true;  ///< under compute: gradients' sums, and ZeRO-3's gathers
   Pieces gathers;                  ///< a layer's weights under ZeRO-3
   Pieces reductions;               ///< gradients, of a layer under ZeRO-3, of a stage otherwise
   Pieces updates;                  ///< updated weights of a stage

@@ -71,7 +71,11 @@ class Resolver {
   void stack(const Catalog& catalog) {
     const std::string usual = q_.ideal ? "" : stack_of_framework(catalog, out_.efficiency.stack).value_or("");
     const StackAsked asked = stack_asked(q_.stack);
-    run_under_stack(catalog, asked.name.empty() ? usual : asked.name, "", out_);
+    const std::string& name = asked.name.empty() ? usual : asked.name;
+    if (!asked.any && !name.empty()) out_.launcher = stack_release(catalog, name, asked.version);
+    // A release that was asked for runs as it did when it came out.
+    const std::string month = asked.version.empty() || !out_.launcher ? "" : month_of(out_.launcher->since);
+    run_under_stack(catalog, name, month, out_);
     const std::string& family = out_.hw.stacks.empty() ? "" : out_.hw.stacks.front().name;
     if (asked.name.empty() && !usual.empty() && out_.efficiency.stack != family) {
       assume(
@@ -81,9 +85,8 @@ class Resolver {
           "--stack", "docs/stacks.md")
           .is(usual);
     }
-    launcher(catalog, asked, asked.name.empty() ? usual : asked.name);
-    const KernelQuestion kernel{
-        .stack = asked.name.empty() ? usual : asked.name, .framework = asked.name, .date = "", .stated = q_.attention};
+    launcher(catalog, asked, name);
+    const KernelQuestion kernel{.stack = name, .framework = asked.name, .date = month, .stated = q_.attention};
     run_kernel(choose_kernel(catalog, out_.hw, kernel), q_.ideal, out_);
     evidence(catalog);
     const StackMemory& rules = out_.workload.memory;
@@ -105,9 +108,8 @@ class Resolver {
     }
   }
 
-  /// Layouts are those that the stack can launch, in its newest release or the one asked for.
+  /// Says whose layouts the search has: those that the stack can launch, in its newest release or the one asked for.
   void launcher(const Catalog& catalog, const StackAsked& asked, const std::string& name) {
-    if (!asked.any && !name.empty()) out_.launcher = stack_release(catalog, name, asked.version);
     Assumption said;
     if (asked.any) {
       said = {"layouts that any software could run, whether or not one does", "--stack", "docs/stacks.md"};
@@ -234,9 +236,12 @@ class Resolver {
                  : "a copy of a token goes to each of its experts (all-to-all)",
              "--moe-dispatcher", "docs/model.md")
           .is(how);
-    } else if (*q_.dispatch == ExpertDispatch::kDeepEp && runtime.deepep_since == "never") {
-      throw UserError(fmt::format("--moe-dispatcher deepep: {} has only all-to-all", out_.workload.memory.stack),
-                      runtime.source);
+    } else if (*q_.dispatch == ExpertDispatch::kDeepEp && runtime.dispatch == ExpertDispatch::kAllToAll) {
+      throw UserError(
+          fmt::format("--moe-dispatcher deepep: {} has only all-to-all",
+                      out_.launcher ? out_.launcher->name() : out_.workload.memory.stack),
+          fmt::format("docs/stacks.md: deepep_since is {}{}", runtime.deepep_since,
+                      runtime.deepep_since == "never" ? "" : "; --stack with a later release, or none, has it"));
     } else {
       runtime.dispatch = *q_.dispatch;
     }

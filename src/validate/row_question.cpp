@@ -442,24 +442,14 @@ void choose_runtime(const Measurement& row, const Catalog& catalog, RowQuestion&
   }
 }
 
-/// What the row says of its gradients, or else the age of its software.
+/// What the row says of its gradients and of how tokens reach experts.
 void choose_overlap(const Measurement& row, Workload& w) {
   use_reduced_format(w);
   w.dp_overlap = row.dp_overlap;
-  const std::string month = month_of(row.date);
-  const auto before = [&](const std::string& since) {
-    return !month.empty() && !since.empty() && month < month_of(since);
-  };
-  if (before(w.runtime.gather_overlap_since)) w.gather_overlap = CommOverlap::kNone;
   // Where a framework has both, DeepEP must be asked for, and who did says so.
   if (row.dispatch || !w.runtime.deepep_since.empty()) {
     w.runtime.dispatch = row.dispatch.value_or(ExpertDispatch::kAllToAll);
   }
-  for (Pieces* cut : {&w.runtime.gathers, &w.runtime.reductions, &w.runtime.updates}) {
-    if (before(cut->elements_since)) cut->elements = 0;
-  }
-  if (row.dp_overlap == CommOverlap::kStack && before(w.runtime.gradient_overlap_since))
-    w.dp_overlap = CommOverlap::kNone;
 }
 
 /// As the row says, or as its stack did on that chip at its date.

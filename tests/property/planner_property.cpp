@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <memory>
 #include <tuple>
 
 #include "cli/commands.h"
@@ -541,11 +542,17 @@ TEST_P(OnePinProperty, NeverBeatsNoneAndKeepsThePlan) {
   EXPECT_TRUE(rc::check("the first and another listed plan, dimension by dimension", [&] {
     constexpr std::int64_t kFewChips = 8;  // every pin is a search of its own
     for (std::size_t before = 0; before < GetParam(); ++before) random_problem(kFewChips);
-    const Problem problem = random_problem(kFewChips);
-    PlanRequest request = problem.request;
-    if (request.objective != Objective::kCost) request.objective = Objective::kTime;
-    request.top = 3;
-    const PlanResult open = plan(request);
+    std::unique_ptr<Problem> problem;  // its request points into it
+    PlanRequest request;
+    PlanResult open;
+    constexpr int kDraws = 3;  // a sixth of the problems have no plan
+    for (int draw = 0; draw < kDraws && open.plans.empty(); ++draw) {
+      problem.reset(new Problem(random_problem(kFewChips)));
+      request = problem->request;
+      if (request.objective != Objective::kCost) request.objective = Objective::kTime;
+      request.top = 3;
+      open = plan(request);
+    }
     if (open.plans.empty()) return;
     ++questions;
     const Plan& first = open.plans.front();
@@ -579,7 +586,7 @@ TEST_P(OnePinProperty, NeverBeatsNoneAndKeepsThePlan) {
     }
   }));
   if (!test::all_cases()) return;
-  EXPECT_GE(questions, 84U) << "with plans: over 500 in all";
+  EXPECT_GE(questions, 95U) << "with plans, of 100";
   EXPECT_GE(pins, 1000U);
   EXPECT_GE(moved.size(), 6U) << "dimensions whose pin changed the answer";
 }
