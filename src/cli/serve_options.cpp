@@ -85,6 +85,11 @@ void read_serve_pins(FlagReader& reader, const Flag& flag, const std::string& te
     if (d.name == "scheme") {
       const auto scheme = reader.word_of("scheme", value, kServeSchemeNames);
       if (scheme) pins->*d.pin = static_cast<std::int64_t>(*scheme);
+    } else if (d.name == "ep_overlap") {
+      constexpr std::array<std::string_view, 4> kSwitchWords{"off", "on", "0", "1"};
+      if (const auto on = reader.word_of("ep_overlap", value, kSwitchWords)) {
+        pins->*d.pin = static_cast<std::int64_t>(*on % 2);
+      }
     } else {
       pins->*d.pin = reader.count_of(fmt::format("{} {}", flag.name, item.substr(0, equals)), value, kServeChipRange);
     }
@@ -270,7 +275,7 @@ std::vector<Flag> make_serve_flags() {
       dtype_flag<&ServeQuestion::compute>(
           "--flops", "format the matmuls compute in (default: the weights', where the chip has a rate for it)"),
       text("--fix", "KEY=N,...",
-           "pins degrees: tp, pp, ep, etp, attention_dp, cp, dp, tp_x, scheme; of one pool prefill.tp, decode.ep, "
+           "pins degrees: tp, pp, ep, etp, attention_dp, cp, dp, tp_x, scheme, ep_overlap; of one pool prefill.tp, decode.ep, "
            "..., its replicas prefill.dp",
            "tp=8,dp=2")
           .repeatable()

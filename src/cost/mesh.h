@@ -52,4 +52,13 @@ struct OverlapRates {
 template <class R>
 OverlapRates<R> read_overlap(const Reader<R>& reader, const Efficiency& efficiency);
 
+/// Share of the compute that is lost beside a group's communication: that of the tier which takes most of it. A group
+/// that leaves the node with several members in it loads both.
+template <class R>
+R contention_of(const OverlapRates<R>& overlap, const Channel<R>& c) {
+  if (c.size == 1) return R(0.0);
+  if (c.scale_up && c.scale_out) return max(overlap.contention_up, overlap.contention_out);
+  return c.scale_out ? overlap.contention_out : overlap.contention_up;
+}
+
 }  // namespace scalecalc

@@ -11,15 +11,6 @@ namespace scalecalc {
 
 inline constexpr std::string_view kOverlapRule = "OVERLAP, docs/model.md: what does not hide under the work";
 
-/// Share of the compute that is lost beside a group's communication: that of the tier which takes most of it. A group
-/// that leaves the node with several members in it loads both.
-template <class R>
-R contention_of(const OverlapRates<R>& overlap, const Channel<R>& c) {
-  if (c.size == 1) return R(0.0);
-  if (c.scale_up && c.scale_out) return max(overlap.contention_up, overlap.contention_out);
-  return c.scale_out ? overlap.contention_out : overlap.contention_up;
-}
-
 /// A pass of a stage's layers of one kind: the numbered ones and, if not all are, the `kept` others.
 template <class R>
 void add_layers(const StepInput<R>& in, const std::vector<PhaseTime<R>>& numbered,

@@ -152,6 +152,8 @@ std::vector<SupportQuantity> make_quantities() {
       words_of(kCommOverlapNames));
   add("attention_dp", Kind::kCount, kLevelInner, [](const SupportSubject& s) { return s.attention_dp; });
   add("speculative", Kind::kSwitch, 0, [](const SupportSubject& s) -> std::int64_t { return s.speculative ? 1 : 0; });
+  add("nvidia", Kind::kSwitch, 0,
+      [](const SupportSubject& s) -> std::int64_t { return s.hw.family.starts_with("nvidia") ? 1 : 0; });
   add("torus", Kind::kSwitch, 0, [](const SupportSubject& s) -> std::int64_t { return s.hw.is_torus() ? 1 : 0; });
   return out;
 }

@@ -59,7 +59,9 @@ Block brief_memory_block(std::string title, std::vector<std::pair<std::string, d
   return out;
 }
 
-std::string accuracy_text(const std::string& fitted) {
+std::string accuracy_text(const Efficiency& efficiency) {
+  const std::string& fitted = efficiency.fitted;
+  if (fitted.empty() && !efficiency.not_fitted.empty()) return "accuracy: not fitted: " + efficiency.not_fitted;
   // "fitted 2026-11 to FILE: 85 runs of 8 sources; mean error 8.6 %, 10.1 % on runs of a source held out, ..."
   const std::size_t runs = fitted.find(": ");
   const std::size_t end = fitted.find(" held out");

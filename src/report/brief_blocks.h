@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "report/output.h"
+#include "spec/hardware_spec.h"
 
 namespace scalecalc {
 
@@ -14,8 +15,9 @@ namespace scalecalc {
 Block brief_time_block(std::string_view title, const std::vector<std::pair<std::string, double>>& parts, double whole);
 /// Under the title, in one line, the parts of at least a fiftieth, the largest first.
 Block brief_memory_block(std::string title, std::vector<std::pair<std::string, double>> parts);
-/// "accuracy: 85 runs of 8 sources; mean error 8.6 %, ...": of what a file says its coefficients were fitted to.
-std::string accuracy_text(const std::string& fitted);
+/// "accuracy: 85 runs of 8 sources; mean error 8.6 %, ...": of what a file says its coefficients were fitted to, or why
+/// they were not.
+std::string accuracy_text(const Efficiency& efficiency);
 /// A block that a brief answer leaves out.
 Block in_full(Block block);
 /// Flags of the assumptions that decide about any training job.

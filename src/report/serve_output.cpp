@@ -327,7 +327,7 @@ class ServeOutput {
 
   Block brief_end() const {
     std::vector<Line> lines;
-    if (!q_.ideal) lines.push_back({accuracy_text(a_.systems[a_.best->system].serving.efficiency.fitted)});
+    if (!q_.ideal) lines.push_back({accuracy_text(a_.systems[a_.best->system].serving.efficiency)});
     lines.push_back({limited()
                          ? "more: --verbose, --explain, --objective cost, --rate N (requests/s)"
                          : "more: --verbose, --explain, --slo-tpot 30ms, --objective cost, --rate N (requests/s)"});
@@ -430,6 +430,7 @@ void add_serve_layout(std::vector<Figure>& out, const std::string& at, const Ser
       {"cp", l.cp}, {"dp", l.dp}, {"tp_x", l.tp_x}};
   for (const auto& [name, degree] : degrees) out.push_back(count_figure(at + name, degree));
   out.push_back(text_figure(at + "scheme", "", std::string(name_of(l.scheme))));
+  out.push_back(flag_figure(at + "ep_overlap", l.ep_overlap));
 }
 
 Output serve_output(const ServeAnswer& answer, bool explain) { return ServeOutput(answer, explain).run(); }

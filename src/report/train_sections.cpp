@@ -172,7 +172,7 @@ Block brief_end(const TrainAnswer& answer, const RankedPlan& ranked) {
   for (const Line& line : doubts) {
     if (line.role == Role::kWarning) out.push_back(line);
   }
-  if (!answer.question.ideal) out.push_back({accuracy_text(answer.accuracy)});
+  if (!answer.question.ideal) out.push_back({accuracy_text(answer.efficiency)});
   say(out, "more: --verbose, --plan N, --top N; scalecalc sensitivity {} --hw {} --chips {}", answer.question.model,
       answer.question.hardware, answer.question.chips);
   out.push_back({"this layout alone: " + fix_text(ranked.plan.layout), Role::kDim});

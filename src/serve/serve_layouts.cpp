@@ -29,6 +29,7 @@ std::string describe(const ServeLayout& layout) {
   if (layout.scheme == ServeScheme::kStationary2d)
     out += fmt::format(", 2d {} x {}", layout.tp_x, layout.tp / layout.tp_x);
   if (layout.scheme == ServeScheme::kGathered) out += ", weights gathered";
+  if (layout.ep_overlap) out += ", expert overlap";
   return out.empty() ? "one chip" : out;
 }
 
@@ -45,6 +46,7 @@ const std::array<ServeDimension, kServeDimensions> kServeDimensionTable{{
     {"cp", &ServePins::cp, [](const ServeLayout& l) { return l.cp; }},
     {"dp", &ServePins::dp, [](const ServeLayout& l) { return l.dp; }},
     {"scheme", &ServePins::scheme, [](const ServeLayout& l) { return static_cast<std::int64_t>(l.scheme); }},
+    {"ep_overlap", &ServePins::ep_overlap, [](const ServeLayout& l) { return std::int64_t{l.ep_overlap ? 1 : 0}; }},
 }};
 
 ServePins ServePins::or_else(const ServePins& other) const {
@@ -105,6 +107,10 @@ class ServeEnumerator {
       if (!usual && !fix_.ep && !fix_.etp) continue;
       if ((model_.moe->experts + copies_) % layout.ep != 0 || model_.moe->d_ff % etp != 0) continue;
       add(layout);
+      if (layout.ep == 1 || layout.attention_dp == 1) continue;  // nothing is exchanged
+      layout.ep_overlap = true;
+      add(layout);
+      layout.ep_overlap = false;
     }
   }
 
@@ -160,6 +166,7 @@ const SupportFact* refused_layout(const ServingSystem& system, const ServeLayout
   asked.pp = layout.pp;
   asked.ep = layout.ep;
   asked.etp = layout.etp;
+  asked.ep_overlap = layout.ep_overlap;
   const auto at =
       system.launcher->refusal({asked, *system.model, kNoTraining, *system.hw, layout.attention_dp, speculative});
   return at ? &system.launcher->facts[*at] : nullptr;
@@ -181,6 +188,9 @@ std::vector<std::string> serve_obstacles(const ModelSpec& model, std::int64_t ch
   if (model.moe && fix.ep && (model.moe->experts + copies) % *fix.ep != 0) {
     out.push_back(fmt::format("ep {} does not divide the {} experts{}", *fix.ep, model.moe->experts,
                               copies > 0 ? fmt::format(" and {} copies", copies) : ""));
+  }
+  if (fix.ep_overlap == 1 && (!model.moe || fix.ep == 1 || fix.attention_dp == 1)) {
+    out.push_back("ep_overlap needs attention-data ranks that exchange tokens with expert ranks");
   }
   if (fix.pp.value_or(1) > model.layers())
     out.push_back(fmt::format("pp {} is more than the {} layers", *fix.pp, model.layers()));

@@ -39,8 +39,8 @@ inline constexpr std::array<std::string_view, 2> kServeRegimeNames{"continuous",
 
 /// Degrees held to a value, or at most one.
 struct ServePins {
-  std::optional<std::int64_t> tp, tp_x, pp, ep, etp, attention_dp, cp, dp, scheme;
-  bool any() const { return tp || tp_x || pp || ep || etp || attention_dp || cp || dp || scheme; }
+  std::optional<std::int64_t> tp, tp_x, pp, ep, etp, attention_dp, cp, dp, scheme, ep_overlap;
+  bool any() const { return tp || tp_x || pp || ep || etp || attention_dp || cp || dp || scheme || ep_overlap; }
   /// These, and those of `other` where these say nothing.
   ServePins or_else(const ServePins& other) const;
 };
@@ -51,7 +51,7 @@ struct ServeDimension {
   std::optional<std::int64_t> ServePins::*pin;
   std::int64_t (*value)(const ServeLayout&);
 };
-inline constexpr std::size_t kServeDimensions = 9;
+inline constexpr std::size_t kServeDimensions = 10;
 extern const std::array<ServeDimension, kServeDimensions> kServeDimensionTable;
 
 struct SpeculationAsked {

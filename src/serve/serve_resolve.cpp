@@ -196,6 +196,12 @@ class ServeResolver {
              "--chunk", out.engine.source)
           .is(out.chunk_tokens);
     }
+    if (out_.model->moe && q_.chips != 1) {
+      const auto how = static_cast<std::size_t>(kServedDispatch);
+      assume(std::string(kExpertDispatchTexts.at(how)), "--fix ep=1", "docs/model.md [A2A-TREE]")
+          .as("moe_dispatcher")
+          .is(kExpertDispatchNames.at(how));
+    }
     coefficients(hw, names, out);
   }
 

@@ -29,6 +29,7 @@ ServeBasis<R>::ServeBasis(const Reader<R>& reader, const ServingSystem& s) : sys
   chip = read_chip(reader, *system.hw, system.efficiency, format_of(16));
   rates = read_serving(reader, *system.hw, system.efficiency, chip, format_of(16));
   network = read_network(reader, *system.hw, system.efficiency, true);
+  overlap = read_overlap(reader, system.efficiency);
   peak_bandwidth = read(reader, system.hw->hbm_bandwidth, "hw.hbm.bandwidth", system.hw->hbm_source);
   onchip = read(reader, Bytes(onchip_bytes(*system.hw)), "hw.onchip", system.hw->onchip.source);
   for (std::size_t k = 0; k < model.kinds.size(); ++k) {
@@ -163,13 +164,19 @@ SecondsOf<R> flops_time(const FlopsOf<R>& flops, const FlopsPerSecondOf<R>& rate
   return value_of(rate) > 0 ? flops / rate : SecondsOf<R>(R(0.0));
 }
 
+/// Each part of a step passes all layers; logits are taken once.
+template <class R>
+R passes(const StepTerms<R>& terms, const R& layers, bool logits = false) {
+  return terms.parts == 1 || logits ? layers : layers * R(terms.parts);
+}
+
 template <class R>
 void add_dense(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>& out) {
   const R all = rows.rows();
   const CauseAdder<R> add(terms.rates.blend);
   for (const DenseTerm<R>& t : terms.dense) {
     const R& m = t.logits ? rows.logits : all;
-    add(out.compute, out.weights, t.name, t.layers, flops_time(t.flops * m, t.rate),
+    add(out.compute, out.weights, t.name, passes(terms, t.layers, t.logits), flops_time(t.flops * m, t.rate),
         (t.weight_bytes + spilled(terms, t.row_bytes * m)) / t.bandwidth);
   }
 }
@@ -187,7 +194,7 @@ void add_experts(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R
   const CauseAdder<R> add(terms.rates.blend);
   for (const ExpertTerm<R>& t : terms.experts) {
     const R padded = routed + terms.rates.grouped_half_rows * touched;
-    add(out.compute, out.weights, t.name, t.layers, flops_time(t.flops * padded, t.rate),
+    add(out.compute, out.weights, t.name, passes(terms, t.layers), flops_time(t.flops * padded, t.rate),
         (t.weight_bytes * touched + spilled(terms, t.row_bytes * routed)) / t.bandwidth);
   }
 }
@@ -221,7 +228,7 @@ void add_caches(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>
       const FlopsOf<R> flops = (t.decode_flops * context + t.row_flops) * rows.decode;
       const BytesOf<R> bytes =
           (t.token_bytes * context + t.state_bytes) * rows.sequences + spilled(terms, t.row_bytes * rows.decode);
-      add(out.compute, out.kv, t.name, t.layers, flops_time(flops, t.rate), bytes / terms.rates.kv);
+      add(out.compute, out.kv, t.name, passes(terms, t.layers), flops_time(flops, t.rate), bytes / terms.rates.kv);
     }
     if (value_of(rows.prefill) > 0) {
       const R each = rows.prefill / rows.prompts;
@@ -230,7 +237,7 @@ void add_caches(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>
       const BytesOf<R> bytes =
           (t.token_bytes * reached(t, rows.cached + each) / t.context_ways + t.state_bytes) * rows.prompts +
           spilled(terms, t.row_bytes * rows.prefill);
-      add(out.compute, out.kv, t.name, t.layers, flops_time(flops, t.rate), bytes / terms.rates.kv);
+      add(out.compute, out.kv, t.name, passes(terms, t.layers), flops_time(flops, t.rate), bytes / terms.rates.kv);
     }
   }
 }
@@ -241,20 +248,22 @@ void add_vectors(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R
   const CauseAdder<R> add(terms.rates.blend);
   for (const VectorTerm<R>& t : terms.vectors) {
     const R& m = t.logits ? rows.logits : all;
-    add(out.compute, out.activations, t.name, t.layers, flops_time(t.flops * m, terms.vector_rate),
+    add(out.compute, out.activations, t.name, passes(terms, t.layers, t.logits), flops_time(t.flops * m, terms.vector_rate),
         spilled(terms, t.bytes * m) / terms.rates.other);
   }
 }
 
 template <class R>
-SecondsOf<R> collectives_time(const StepTerms<R>& terms, const StepRows<R>& rows) {
+SecondsOf<R> collectives_time(const StepTerms<R>& terms, const StepRows<R>& rows, bool of_experts) {
   SecondsOf<R> out(R(0.0));
   const R all = rows.rows();
   for (const CollectiveTerm<R>& t : terms.collectives) {
+    if (t.of_experts != of_experts) continue;
     const R& m = t.logits ? rows.logits : all;
     SecondsOf<R> transfer = t.fixed + t.per_row * m;
     if (value_of(t.ramp) > 0) transfer += ramp_time(t.ramp, t.row_bytes * m);
-    out += named((t.latency_adds ? t.latency + transfer : max(t.latency, transfer)) * t.times, t.name,
+    const SecondsOf<R> once = t.latency_adds ? t.latency + transfer : max(t.latency, transfer);
+    out += named(once * passes(terms, t.times, t.logits), t.name,
                  "latency and transfer, book ch. 3 and 12; docs/model.md [COLL-LATENCY]", "all layers'");
   }
   return out;
@@ -263,28 +272,37 @@ SecondsOf<R> collectives_time(const StepTerms<R>& terms, const StepRows<R>& rows
 }  // namespace
 
 template <class R>
-ServeTime<R> time_of(const StepTerms<R>& terms, const StepRows<R>& rows) {
+ServeTime<R> time_of(const StepTerms<R>& terms, const StepRows<R>& whole) {
   ServeTime<R> out;
+  const StepRows<R> rows = whole.part(terms.parts);
   add_dense(terms, rows, out);
   add_experts(terms, rows, out);
   add_caches(terms, rows, out);
   add_vectors(terms, rows, out);
   constexpr std::string_view kOperations = "sum of the operations of all layers";
-  // [SERVE-OVERLAP] A share of the collectives runs under the rest of the step, as long as there is any of it.
-  const SecondsOf<R> collectives = collectives_time(terms, rows);
   out.compute = named(out.compute, "compute-bound operations", kOperations);
   out.weights = named(out.weights, "reading of weights", kOperations);
   out.kv = named(out.kv, "reading of the cache", kOperations);
   out.activations = named(out.activations, "other memory-bound operations", kOperations);
   const SecondsOf<R> work = named(out.local(), "work on the chips", kOperations);
-  const SecondsOf<R> sent = named(collectives, "all collectives", "sum over all layers");
-  out.collectives = named(max(sent * (R(1.0) - terms.rates.overlap), sent - work), "exposed collectives",
-                          "[SERVE-OVERLAP], docs/model.md");
-  out.overhead = named(terms.rates.layer_overhead * terms.layers + terms.rates.step_overhead +
-                           terms.rates.sequence_overhead * rows.sequences,
+  // [SERVE-OVERLAP] A share of the collectives runs under the rest of the step, as long as there is any of it.
+  const SecondsOf<R> exchanged = collectives_time(terms, rows, true);
+  const SecondsOf<R> others = collectives_time(terms, rows, false);
+  const SecondsOf<R> sent = named(others + exchanged, "all collectives", "sum over all layers");
+  SecondsOf<R> shown = sent * (R(1.0) - terms.rates.overlap);
+  SecondsOf<R> slowed(R(0.0));
+  if (terms.parts > 1) {
+    const SecondsOf<R> paired = exchanged * terms.paired;
+    shown = others * (R(1.0) - terms.rates.overlap) + (exchanged - paired);
+    slowed = min(paired, work) * terms.contention;
+  }
+  out.collectives =
+      named(max(shown, sent - work) + slowed, "exposed collectives", "[SERVE-OVERLAP], docs/model.md");
+  out.overhead = named(terms.rates.layer_overhead * passes(terms, terms.layers) + terms.rates.step_overhead +
+                           terms.rates.sequence_overhead * whole.sequences,
                        "overhead of the engine", "of layers, steps and sequences");
   if (value_of(terms.stages) > 1) {
-    const SecondsOf<R> send = named(terms.stage_send_latency + terms.stage_send_per_row * rows.rows(),
+    const SecondsOf<R> send = named(terms.stage_send_latency + terms.stage_send_per_row * whole.rows(),
                                     "send between stages", "latency and transfer");
     const SecondsOf<R> uneven = named((work + out.collectives) * (terms.uneven - R(1.0)), "wait for the fullest stage",
                                       "its share of the layers over the mean");

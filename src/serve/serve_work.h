@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cost/mesh.h"
 #include "cost/roofline.h"
 #include "model/kv_cache.h"
 #include "model/ops.h"
@@ -61,6 +62,12 @@ struct StepRows {
   R cached{0.0};     ///< tokens before each prompt's new ones
   R logits{0.0};     ///< rows that need the next token's probabilities
   R rows() const { return decode + prefill; }
+  /// One of `parts` equal parts, but for the logits, which are taken of all rows at once.
+  StepRows part(double parts) const {
+    if (parts == 1) return *this;
+    const R each(1 / parts);
+    return {decode * each, sequences * each, context, prefill * each, prompts * each, cached, logits};
+  }
 };
 
 /// Matmul with weights that every row passes.
@@ -139,6 +146,7 @@ struct CollectiveTerm {
   SecondsOf<R> fixed;        ///< whatever the rows: gathered weights
   bool latency_adds = true;  ///< otherwise the larger of latency and transfer counts
   bool logits = false;
+  bool of_experts = false;  ///< what attention-data ranks and expert ranks exchange
 };
 
 /// Everything a step of one layout needs.
@@ -158,6 +166,9 @@ struct StepTerms {
   R layers{1.0};
   R stages{1.0};
   R uneven{1.0};                                 ///< layers of the fullest stage over the mean
+  double parts = 1;     ///< that a step's rows are cut into: one works while experts exchange the other's rows
+  R paired{0.0};        ///< share of that exchange which can run under the other's work
+  R contention{0.0};    ///< of the work, lost while it does
   double sharing = 1;                            ///< attention-data ranks whose rows meet at the experts
   std::shared_ptr<const ExpertChances> chances;  ///< null: every expert as likely
 };
@@ -205,6 +216,7 @@ struct ServeBasis {
   ChipRates<R> chip;
   ServingRates<R> rates;
   NetworkRates<R> network;
+  OverlapRates<R> overlap;  ///< of which training's and serving's the same: a second microbatch and its contention
   BytesPerSecondOf<R> peak_bandwidth;  ///< of the data sheet
   BytesOf<R> onchip;                   ///< that activations of a step may stay in
   std::vector<KindOps<R>> kinds;

@@ -40,6 +40,7 @@ struct ServeLayout {
   std::int64_t cp = 1;            ///< ranks that each keep a part of every context
   std::int64_t dp = 1;            ///< replicas of all of it
   ServeScheme scheme = ServeScheme::kStationary1d;
+  bool ep_overlap = false;  ///< a step's two halves take turns: experts' exchange of one runs under the other's work
 
   std::int64_t group() const { return tp * cp * attention_dp; }
   std::int64_t replica_chips() const { return group() * pp; }
@@ -50,6 +51,9 @@ struct ServeLayout {
 
 /// "tp 8, pp 2, dp 4": the degrees above 1; "one chip" if there are none.
 std::string describe(const ServeLayout& layout);
+
+/// How engines send tokens to experts of other ranks.
+inline constexpr ExpertDispatch kServedDispatch = ExpertDispatch::kDeepEp;
 
 /// Formats chosen independently of each other.
 struct ServeFormats {

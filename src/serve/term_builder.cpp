@@ -34,6 +34,8 @@ TermBuilder<R>::TermBuilder(const ServeBasis<R>& basis, const ServeLayout& layou
   out_.peak_bandwidth = basis.peak_bandwidth;
   out_.onchip = basis.onchip;
   out_.vector_rate = chip_.vector;
+  out_.parts = layout.ep_overlap ? 2 : 1;
+  out_.paired = max(out_.rates.overlap, basis.overlap.ep_paired);
   out_.sharing = to_double(layout.attention_dp) * (layout.scheme == ServeScheme::kGathered ? to_double(layout.tp) : 1);
   if (layout.scheme != ServeScheme::kGathered) {
     tensor_ = to_double(layout.tp * layout.cp);
@@ -247,7 +249,7 @@ class CollectiveBuilder {
     const std::vector<Group> nest{tp, placement.of(MeshDim::kCp), placement.of(MeshDim::kFsdp)};
     if (fold(nest, layout.etp, inner, outer)) {
       etp_ = channel(inner, "etp");
-      ep_ = make_channel(*system_.hw, slice, basis_.network, outer, "ep", routing_of(model_, ExpertDispatch::kDeepEp));
+      ep_ = make_channel(*system_.hw, slice, basis_.network, outer, "ep", routing_of(model_, kServedDispatch));
     }
   }
 
@@ -276,7 +278,8 @@ class CollectiveBuilder {
                            .row_bytes = row_bytes,
                            .fixed = fixed,
                            .latency_adds = channel.latency_adds,
-                           .logits = logits};
+                           .logits = logits,
+                           .of_experts = exchanging_};
     for (CollectiveTerm<R>& known : terms_.collectives) {
       if (known.name != name || value_of(known.per_row) != value_of(term.per_row)) continue;
       known.times = known.times + term.times;
@@ -351,6 +354,12 @@ class CollectiveBuilder {
   /// Each rank sends its part of its group's tokens to the experts they chose and gets the sums back; without expert
   /// ranks all tokens go everywhere.
   void expert_all_to_all(double count) {
+    exchanging_ = true;
+    exchange(count);
+    exchanging_ = false;
+  }
+
+  void exchange(double count) {
     const R& width = dims_.expert_width;
     const R each(1 / to_double(layout_.tp * layout_.cp));
     if (layout_.ep == 1) {
@@ -359,6 +368,7 @@ class CollectiveBuilder {
       gather("expert reduce-scatter", count, group_, rows * width, act());
       return;
     }
+    terms_.contention = contention_of(basis_.overlap, ep_);
     const R routed = dims_.top_k * width * each * terms_.rates.imbalance;
     all_to_all("expert dispatch", count, ep_, routed, dispatch_);
     all_to_all("expert combine", count, ep_, routed, act());
@@ -384,6 +394,7 @@ class CollectiveBuilder {
   const ModelDims<R>& dims_;
   double dispatch_;
   double layer_bytes_;
+  bool exchanging_ = false;  ///< what is added is of experts
   StepTerms<R>& terms_;
   Channel<R> tp_, reduce_, x_, y_, cp_, ep_, etp_, group_, pp_;
 };

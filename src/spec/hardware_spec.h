@@ -162,6 +162,7 @@ struct Efficiency {
   std::string stack;
   std::string basis;
   std::string fitted;      ///< to which runs, its errors on them and on others; empty: to none
+  std::string not_fitted;  ///< why not, of a stack that was measured: "a fit to 183 runs ... errs by ..."
   std::string confidence;  ///< which family's coefficients these are and what the chip's file replaced, and from what
   std::array<Coefficient, kDTypeCount> matmul;  ///< fraction of the dense peak that large matmuls reach
   Coefficient matmul_half_dim{0, 0, ""};        ///< fraction falls by x/(x + this) in each of m, n, k

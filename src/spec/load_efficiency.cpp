@@ -309,6 +309,7 @@ StackCoefficients read_stack(const ConfigNode::Entry& entry, StackBasis basis, c
                              factors ? "by factors of the " + hw.family + " family" : "of this chip", entry.key,
                              source.empty() ? "" : " (" + source + ")", hw.efficiency.confidence);
   if (reader.given().empty() && note) {
+    e.not_fitted = *note;
     e.confidence = fmt::format("not fitted under {} ({}); {}", entry.key, *note, hw.efficiency.confidence);
   }
   return out;

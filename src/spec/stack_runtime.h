@@ -20,6 +20,9 @@ inline constexpr std::array<std::string_view, 2> kStageSplitNames{"even", "balan
 /// node and, within it, for each rank that has any of the experts (DeepEP, HybridEP; arXiv:2412.19437 section 3.2.2).
 enum class ExpertDispatch : std::uint8_t { kAllToAll, kDeepEp };
 inline constexpr std::array<std::string_view, 2> kExpertDispatchNames{"all-to-all", "deepep"};
+inline constexpr std::array<std::string_view, 2> kExpertDispatchTexts{
+    "a copy of a token goes to each of its experts (all-to-all)",
+    "tokens go once to each node and rank that has any of their experts (DeepEP, HybridEP)"};
 
 /// Into how many collectives a stack cuts what it moves over data ranks at once; the default: none.
 struct Pieces {

@@ -192,7 +192,6 @@ TrainAnswer answer(const TrainQuestion& question, ResolvedQuestion resolved, con
   out.slice = resolved.slices.front();
   out.search = result.stats;
   out.completeness = completeness(question, resolved);
-  out.accuracy = resolved.efficiency.fitted;
   out.assumptions = std::move(resolved.assumptions);
   out.workload = resolved.workload;
   out.question.run = resolved.run;

@@ -213,7 +213,6 @@ struct TrainAnswer {
   SearchStats search;
   std::vector<std::string> completeness;  ///< what was searched and what was left out
   std::vector<Assumption> assumptions;
-  std::string accuracy;  ///< of the coefficients: the runs they were fitted to, errors on these and on others
   std::vector<ExplainSection> explanation;
 };
 

@@ -230,12 +230,9 @@ class Resolver {
   void dispatch() {
     StackRuntime& runtime = out_.workload.runtime;
     if (!q_.dispatch) {
-      const std::string_view how = kExpertDispatchNames.at(static_cast<std::size_t>(runtime.dispatch));
-      assume(runtime.dispatch == ExpertDispatch::kDeepEp
-                 ? "tokens go once to each node and rank that has any of their experts (DeepEP, HybridEP)"
-                 : "a copy of a token goes to each of its experts (all-to-all)",
-             "--moe-dispatcher", "docs/model.md")
-          .is(how);
+      const auto how = static_cast<std::size_t>(runtime.dispatch);
+      assume(std::string(kExpertDispatchTexts.at(how)), "--moe-dispatcher", "docs/model.md")
+          .is(kExpertDispatchNames.at(how));
     } else if (*q_.dispatch == ExpertDispatch::kDeepEp && runtime.dispatch == ExpertDispatch::kAllToAll) {
       throw UserError(
           fmt::format("--moe-dispatcher deepep: {} has only all-to-all",

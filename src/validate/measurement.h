@@ -137,6 +137,7 @@ struct ServeDegrees {
   std::optional<std::int64_t> tp, pp, ep, dp, attention_dp;
   std::optional<std::int64_t> tp_x;  ///< ways d_model is divided too: weights in two dimensions
   bool gathered = false;             ///< weights are gathered instead
+  bool ep_overlap = false;           ///< two halves of a step take turns under each other's exchange of experts
 };
 
 /// How the requests of a served row came, and what of the engine its source says beside the defaults. Without clients

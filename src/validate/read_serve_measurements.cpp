@@ -60,6 +60,7 @@ class ServeRowReader {
     degree("attention_dp", d.attention_dp);
     degree("tp_x", d.tp_x);
     d.gathered = p.flag("gathered", false);
+    d.ep_overlap = p.flag("ep_overlap", false);
     p.finish();
   }
 

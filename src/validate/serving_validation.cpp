@@ -98,6 +98,7 @@ ServeLayout layout_of(const ServeMeasurement& row, const ModelSpec& model) {
   }
   out.ep = ep;
   out.etp = out.group() / ep;
+  out.ep_overlap = d.ep_overlap;
   return out;
 }
 

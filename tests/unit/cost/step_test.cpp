@@ -196,9 +196,9 @@ TEST_F(Step, GathersByTensorWaitForEachOfThem) {
 TEST_F(Step, GathersThatWaitAreExposed) {
   PlanRequest request = test::request(model, nodes, 8);
   request.fix = {.dp = 1, .tp = 1, .cp = 1, .pp = 1, .zero = 3, .micro_batch_seqs = 1, .remat = Remat::kNone};
-  request.workload.gather_overlap = CommOverlap::kNone;
+  request.workload.runtime.hides_gathers = false;
   const double waiting = first(request).time.fsdp.value();
-  request.workload.gather_overlap = CommOverlap::kStack;
+  request.workload.runtime.hides_gathers = true;
   EXPECT_LT(first(request).time.fsdp.value(), waiting);
   request.efficiency.overlap_fsdp.value = 0;
   EXPECT_DOUBLE_EQ(first(request).time.fsdp.value(), waiting);

@@ -11,10 +11,10 @@ namespace {
 
 /// Name of the fact that refuses the layout; empty: none does.
 std::string refusal_by(const std::string& engine, const std::string& model, const ServeLayout& layout,
-                       bool speculative = false) {
+                       bool speculative = false, const char* hw = "h100-sxm") {
   ServeQuestion q;
   q.model = model;
-  q.hardware = {engine == "jetstream" ? "tpu-v5e" : "h100-sxm"};
+  q.hardware = {engine == "jetstream" ? "tpu-v5e" : hw};
   q.chips = 8;
   q.engine = engine;
   const ServeAnswer asked = resolve_serving(q, Catalog());
@@ -37,6 +37,22 @@ TEST(EngineSupports, VllmDividesContextsBeyondTheKvHeads) {
   EXPECT_EQ(refusal_by("vllm@0.11", "llama3-70b", {.tp = 8, .cp = 2}), "");
   EXPECT_EQ(refusal_by("vllm@0.11", "llama3-70b", {.tp = 4, .cp = 2}), "context-ranks-of-kv-heads");
   EXPECT_EQ(refusal_by("vllm@0.11", "deepseek-v3", {.tp = 4, .cp = 2}), "");
+}
+
+/// vLLM's --enable-dbo is of 0.11, SGLang's --enable-two-batch-overlap of 0.4.7 and on AMD of 0.5.9.
+TEST(EngineSupports, HalvesOfAStepTakeTurnsWhereTheReleaseCan) {
+  const ServeLayout halves{.ep = 8, .etp = 1, .attention_dp = 8, .ep_overlap = true};
+  const auto refused = [&](const char* engine, const char* hw = "h100-sxm") {
+    return refusal_by(engine, "deepseek-v3", halves, false, hw);
+  };
+  EXPECT_EQ(refused("vllm@0.10"), "expert-overlap");
+  EXPECT_EQ(refused("vllm@0.11"), "");
+  EXPECT_EQ(refused("vllm", "mi300x"), "expert-overlap-by-deepep");
+  EXPECT_EQ(refused("sglang@0.4"), "expert-overlap");
+  EXPECT_EQ(refused("sglang@0.4.7"), "");
+  EXPECT_EQ(refused("sglang@0.5.8", "mi300x"), "expert-overlap-by-deepep");
+  EXPECT_EQ(refused("sglang@0.5.9", "mi300x"), "");
+  EXPECT_EQ(refused("trtllm"), "expert-overlap");
 }
 
 TEST(EngineSupports, APipelineExcludesSpeculation) {

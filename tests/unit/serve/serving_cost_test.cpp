@@ -63,6 +63,36 @@ TEST(ServingCost, TheFullestExpertRankIsSentItsTokens) {
   EXPECT_NEAR(sent() / mean, 1.25, 1e-9);
 }
 
+/// Two halves read the weights twice and send what two steps of half the rows send; 90 % of it hides under the work, which
+/// loses 15 % meanwhile. Nothing but experts' tokens is sent, and the head reads its weights once.
+TEST(ServingCost, HalvesOfAStepTakeTurns) {
+  Subject s(test::moe_model());
+  s.system.efficiency.serving.overlap.value = 0;
+  s.system.efficiency.serving.layer_overhead.value = 1e-5;
+  s.system.efficiency.overlap_ep.value = 0;
+  s.system.efficiency.overlap_ep_paired.value = 0.9;
+  s.system.efficiency.contention_scale_up.value = 0.15;
+  s.system.efficiency.contention_scale_out.value = 0.15;
+  const ServingCost<double> one = s.cost({.ep = 4, .etp = 1, .attention_dp = 4});
+  const ServingCost<double> two = s.cost({.ep = 4, .etp = 1, .attention_dp = 4, .ep_overlap = true});
+  for (const double batch : {64.0, 4096.0}) {
+    const ServeTime<double> half = one.decode_step(batch / 2, 1000);
+    const ServeTime<double> both = two.decode_step(batch, 1000);
+    const double sent = 2 * half.collectives.value();
+    const double hidden = std::min(0.9 * sent, both.local().value());
+    EXPECT_GT(sent, 0);
+    EXPECT_NEAR(both.collectives.value(), std::max(0.1 * sent, sent - both.local().value()) + 0.15 * hidden,
+                1e-9 * sent);
+    EXPECT_LE(both.local().value(), 2 * half.local().value() * (1 + 1e-9));
+  }
+  const double head = 2 * kHeadWeights / 1e12;
+  const double read = 2 * one.decode_step(32, 1000).weights.value() - head;
+  EXPECT_NEAR(two.decode_step(64, 1000).weights.value(), read, 0.01 * read);
+  const double layers = static_cast<double>(s.model.layers());
+  EXPECT_NEAR(two.decode_step(64, 1000).overhead.value() - one.decode_step(64, 1000).overhead.value(), layers * 1e-5,
+              1e-12);
+}
+
 /// 512 rows of 1,024 elements in 16 bits are 1 MiB, summed after each half of 8 layers, and the logits are gathered:
 /// what `collective` says of the same bytes with the same kernels.
 TEST(ServingCost, CollectivesAreTheNetworks) {

@@ -56,5 +56,21 @@ TEST(StackRuntime, DependsOnItsDateAndArchitecture) {
   EXPECT_EQ(settled("hai-llm", "hopper", "2024-12").dispatch, ExpertDispatch::kDeepEp);
 }
 
+/// Megatron Core 0.4, of December 2023, brought --overlap-grad-reduce; DeepSpeed of 2022 prefetches by bucket.
+TEST(StackRuntime, HidesFromTheMonthOnInWhichItCould) {
+  const auto settled = [](const char* stack, const char* month) {
+    StackRuntime out = runtime_of(stack);
+    settle_runtime(out, "ampere", month);
+    return out;
+  };
+  EXPECT_FALSE(settled("megatron", "2023-11").hides_gradients);
+  EXPECT_TRUE(settled("megatron", "2023-12").hides_gradients);
+  EXPECT_FALSE(settled("deepspeed", "2021-12").hides_gathers);
+  EXPECT_EQ(settled("deepspeed", "2021-12").gathers.elements, 0);
+  EXPECT_TRUE(settled("deepspeed", "2022-01").hides_gathers);
+  EXPECT_EQ(settled("deepspeed", "2022-01").gathers.elements, 5e7);
+  EXPECT_TRUE(settled("deepspeed", "").hides_gathers) << "today";
+}
+
 }  // namespace
 }  // namespace scalecalc

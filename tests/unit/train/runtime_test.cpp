@@ -60,7 +60,18 @@ TEST(Runtime, SaysWhichDispatcherItAssumesAndRefusesOneThatTheStackHasNot) {
   q.stack = "deepspeed";
   EXPECT_EQ(resolve(q, Catalog()).workload.runtime.dispatch, ExpertDispatch::kAllToAll);
   q.dispatch = ExpertDispatch::kDeepEp;
-  EXPECT_NE(test::problems_of([&] { resolve(q, Catalog()); }).find("deepspeed has only all-to-all"), std::string::npos);
+  const auto refused = [&](const char* text) {
+    return test::problems_of([&] { resolve(q, Catalog()); }).find(text) != std::string::npos;
+  };
+  EXPECT_TRUE(refused("--moe-dispatcher deepep: deepspeed ") && refused(" has only all-to-all"));
+  q.stack = "megatron@0.10";  // of February 2025; DeepEP is of Megatron Core 0.11
+  EXPECT_TRUE(refused("megatron 0.10 has only all-to-all"));
+  q.stack = "megatron@0.11";
+  EXPECT_EQ(resolve(q, Catalog()).workload.runtime.dispatch, ExpertDispatch::kDeepEp);
+  q.dispatch.reset();
+  q.stack = "megatron@0.10";
+  EXPECT_EQ(resolve(q, Catalog()).workload.runtime.dispatch, ExpertDispatch::kAllToAll);
+  q.dispatch = ExpertDispatch::kDeepEp;
   q.model = "llama3-8b";
   EXPECT_NE(test::problems_of([&] { resolve(q, Catalog()); }).find("--moe-dispatcher has no meaning"),
             std::string::npos);

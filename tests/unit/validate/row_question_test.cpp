@@ -123,12 +123,12 @@ TEST(RowQuestion, OldSoftwareOverlapsNoGradients) {
   const auto ask = [](const std::string& more) {
     std::vector<Measurement> rows{test::measurement("  framework: megatron-lm\n" + more)};
     name_stacks(rows, Catalog());
-    return question(rows.front()).resolved.workload.dp_overlap;
+    return question(rows.front()).resolved.workload.hides_gradients();
   };
-  EXPECT_EQ(ask("  date: 2022-05\n"), CommOverlap::kNone);
-  EXPECT_EQ(ask("  date: 2024-07\n"), CommOverlap::kStack);
-  EXPECT_EQ(ask("  date: 2024-07\n  dp_overlap: none\n"), CommOverlap::kNone);
-  EXPECT_EQ(ask(""), CommOverlap::kStack) << "no date";
+  EXPECT_FALSE(ask("  date: 2022-05\n"));
+  EXPECT_TRUE(ask("  date: 2024-07\n"));
+  EXPECT_FALSE(ask("  date: 2024-07\n  dp_overlap: none\n"));
+  EXPECT_TRUE(ask("")) << "no date";
 }
 
 TEST(RowQuestion, PrecisionsGoByTheirFirstWord) {
