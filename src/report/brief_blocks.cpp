@@ -46,13 +46,21 @@ Block brief_time_block(std::string_view title, const std::vector<std::pair<std::
 
 Block brief_memory_block(std::string title, std::vector<std::pair<std::string, double>> parts) {
   constexpr double kLeast = 0.02;
+  constexpr std::size_t kMost = 5;  // with the rest: one line of a screen, mostly
   double total = 0;
   for (const auto& part : parts) total += part.second;
   std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  const auto large =
+      std::count_if(parts.begin(), parts.end(), [&](const auto& p) { return p.second >= kLeast * total; });
+  const auto most = static_cast<std::size_t>(large);
+  const std::size_t named = most > kMost ? kMost - 1 : most;
   std::vector<std::string> texts;
-  for (const auto& [part, bytes] : parts) {
-    if (bytes >= kLeast * total) texts.push_back(fmt::format("{} {}", part, bytes_text(bytes)));
+  double rest = total;
+  for (std::size_t i = 0; i < named; ++i) {
+    texts.push_back(fmt::format("{} {}", parts[i].first, bytes_text(parts[i].second)));
+    rest -= parts[i].second;
   }
+  if (most > named) texts.push_back(fmt::format("the rest {}", bytes_text(rest)));
   Block out = lines_block(title, {{join(texts, ", ")}});
   out.section = "memory";
   out.shown = Shown::kBrief;

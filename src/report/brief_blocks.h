@@ -13,7 +13,8 @@ namespace scalecalc {
 
 /// A sum taken apart with bars: what takes at least a fiftieth of it, the rest in one line.
 Block brief_time_block(std::string_view title, const std::vector<std::pair<std::string, double>>& parts, double whole);
-/// Under the title, in one line, the parts of at least a fiftieth, the largest first.
+/// Under the title, in one line, the parts of at least a fiftieth, the largest first; of more than five, the rest is
+/// one.
 Block brief_memory_block(std::string title, std::vector<std::pair<std::string, double>> parts);
 /// "accuracy: 85 runs of 8 sources; mean error 8.6 %, ...": of what a file says its coefficients were fitted to, or why
 /// they were not.

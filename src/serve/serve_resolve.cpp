@@ -197,10 +197,9 @@ class ServeResolver {
           .is(out.chunk_tokens);
     }
     if (out_.model->moe && q_.chips != 1) {
-      const auto how = static_cast<std::size_t>(kServedDispatch);
-      assume(std::string(kExpertDispatchTexts.at(how)), "--fix ep=1", "docs/model.md [A2A-TREE]")
+      assume(std::string(text_of(kServedDispatch)), "--fix ep=1", "docs/model.md [A2A-TREE]")
           .as("moe_dispatcher")
-          .is(kExpertDispatchNames.at(how));
+          .is(name_of(kServedDispatch));
     }
     coefficients(hw, names, out);
   }

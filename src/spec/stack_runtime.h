@@ -20,9 +20,12 @@ inline constexpr std::array<std::string_view, 2> kStageSplitNames{"even", "balan
 /// node and, within it, for each rank that has any of the experts (DeepEP, HybridEP; arXiv:2412.19437 section 3.2.2).
 enum class ExpertDispatch : std::uint8_t { kAllToAll, kDeepEp };
 inline constexpr std::array<std::string_view, 2> kExpertDispatchNames{"all-to-all", "deepep"};
-inline constexpr std::array<std::string_view, 2> kExpertDispatchTexts{
-    "a copy of a token goes to each of its experts (all-to-all)",
-    "tokens go once to each node and rank that has any of their experts (DeepEP, HybridEP)"};
+inline std::string_view name_of(ExpertDispatch how) { return kExpertDispatchNames.at(static_cast<std::size_t>(how)); }
+inline std::string_view text_of(ExpertDispatch how) {
+  return how == ExpertDispatch::kAllToAll
+             ? "a copy of a token goes to each of its experts (all-to-all)"
+             : "tokens go once to each node and rank that has any of their experts (DeepEP, HybridEP)";
+}
 
 /// Into how many collectives a stack cuts what it moves over data ranks at once; the default: none.
 struct Pieces {
@@ -52,9 +55,9 @@ struct StackRuntime {
   std::string deepep_since;  ///< "2025-12": from when on it can be asked for, or "never"; empty: it is all there is
   ExpertDispatch dispatch = ExpertDispatch::kDeepEp;
   bool hides_gradients = true, hides_gathers = true;  ///< under compute: gradients' sums, and ZeRO-3's gathers
-  Pieces gathers;                  ///< a layer's weights under ZeRO-3
-  Pieces reductions;               ///< gradients, of a layer under ZeRO-3, of a stage otherwise
-  Pieces updates;                  ///< updated weights of a stage
+  Pieces gathers;                                     ///< a layer's weights under ZeRO-3
+  Pieces reductions;                                  ///< gradients, of a layer under ZeRO-3, of a stage otherwise
+  Pieces updates;                                     ///< updated weights of a stage
   bool reduces_whole = false;      ///< gradients are all-reduced though each rank needs a shard (ZeRO-1)
   bool quantized_gathers = false;  ///< tensor ranks gather what 8-bit matmuls read in 8 bits
 };

@@ -230,9 +230,7 @@ class Resolver {
   void dispatch() {
     StackRuntime& runtime = out_.workload.runtime;
     if (!q_.dispatch) {
-      const auto how = static_cast<std::size_t>(runtime.dispatch);
-      assume(std::string(kExpertDispatchTexts.at(how)), "--moe-dispatcher", "docs/model.md")
-          .is(kExpertDispatchNames.at(how));
+      assume(std::string(text_of(runtime.dispatch)), "--moe-dispatcher", "docs/model.md").is(name_of(runtime.dispatch));
     } else if (*q_.dispatch == ExpertDispatch::kDeepEp && runtime.dispatch == ExpertDispatch::kAllToAll) {
       throw UserError(
           fmt::format("--moe-dispatcher deepep: {} has only all-to-all",
@@ -558,7 +556,7 @@ TrainQuestion understood(TrainQuestion question, const Workload& workload, const
   TrainQuestion q = understood(std::move(question), workload);
   q.hardware = hw.name;
   q.stack = q.ideal ? "" : efficiency_asked_for(q, hw, model).stack;
-  if (!q.price && !hw.prices.empty()) q.price = hw.prices.front().usd_per_chip_hour;
+  if (const Price* usual = hw.default_price(); usual && !q.price) q.price = usual->usd_per_chip_hour;
   return q;
 }
 
