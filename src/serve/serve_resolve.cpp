@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "import/hf_config.h"
+#include "model/accounting.h"
 #include "plan/stack_supports.h"
 #include "spec/load.h"
 #include "train/import_assumptions.h"
@@ -42,6 +43,14 @@ std::string rates_listed(const HardwareSpec& hw) {
     if (hw.matmul_peak[i]) names.emplace_back(kDTypeNames[i]);
   }
   return join(names, ", ");
+}
+
+/// What serves on a chip where nobody says: what its file names, else its family's, else vLLM.
+std::string usual_engine(const ConfigNode& chip, const HardwareSpec& hw, const Catalog& catalog) {
+  if (const ConfigNode* own = chip.find("engine")) return own->text;
+  const ConfigNode family = catalog.load(CatalogKind::kEfficiency, hw.family);
+  const ConfigNode* named = family.find("engine");
+  return named == nullptr ? "vllm" : named->text;
 }
 
 class ServeResolver {
@@ -150,7 +159,7 @@ class ServeResolver {
     out.serving.hw = out.hw.get();
     out.serving.expert_load = load_;
     out.serving.redundant_experts = q_.redundant_experts.value_or(0);
-    engine(*out.hw, out.serving);
+    engine(usual_engine(document, *out.hw, catalog_), *out.hw, out.serving);
     compute(*out.hw, out.serving);
     chips(*out.hw, count, out.chip_counts);
     out.usd_per_chip_hour = price(*out.hw);
@@ -158,10 +167,10 @@ class ServeResolver {
     return out;
   }
 
-  void engine(const HardwareSpec& hw, ServingSystem& out) {
+  void engine(const std::string& usual, const HardwareSpec& hw, ServingSystem& out) {
     const bool named = !q_.engine.empty();
     std::string name = q_.engine;
-    if (!named && !q_.ideal) name = hw.is_torus() ? "jetstream" : "vllm";
+    if (!named && !q_.ideal) name = usual;
     std::vector<std::string> names{name};
     if (!name.empty()) {
       const StackSpec stack = serving_stack(catalog_, name);
@@ -170,10 +179,7 @@ class ServeResolver {
       names = {engine_asked(name).name, stack.name};
       if (!named || out.launcher || !out.engine.version.empty()) {
         assume(fmt::format("engine {}{}", out.engine.title(), out.launcher ? " and layouts that it can run" : ""),
-               "--engine",
-               named           ? out.engine.source
-               : hw.is_torus() ? "assumed: the usual one on TPUs"
-                               : "assumed: the usual one on GPUs")
+               "--engine", named ? out.engine.source : "assumed: the usual one on this chip")
             .is(out.engine.name);
       }
       names.insert(names.end(), stack.frameworks.begin(), stack.frameworks.end());
@@ -257,7 +263,18 @@ class ServeResolver {
     out.mfu = q_.mfu;
   }
 
-  /// As asked, or powers of two up to the largest that one asks of a model server.
+  /// The largest number that one asks of a model server, or what holds the weights twice where that many hold them not
+  /// once, as of chips that have SRAM alone.
+  std::int64_t most_chips(const HardwareSpec& hw) const {
+    constexpr std::int64_t kUsual = 64, kMost = 4096;
+    const double weights = count_parameters(*out_.model).total * bits_of(main_format(weights_)) / 8;
+    const auto held = [&](std::int64_t count) { return static_cast<double>(count) * hw.hbm_capacity.value(); };
+    std::int64_t out = kUsual;
+    while (weights > held(kUsual) && out < kMost && held(out) < 2 * weights) out *= 2;
+    return out;
+  }
+
+  /// As asked, or powers of two up to the most.
   void chips(const HardwareSpec& hw, std::optional<std::int64_t> asked, std::vector<std::int64_t>& out) {
     if (asked) {
       if (slices_of(hw, *asked, 1).empty()) {
@@ -267,8 +284,13 @@ class ServeResolver {
       out = {*asked};
       return;
     }
-    constexpr std::int64_t kMost = 64;
-    for (std::int64_t count = 1; count <= kMost; count *= 2) {
+    const std::int64_t most = most_chips(hw);
+    for (std::int64_t count = 1; count <= most; count *= 2) {
+      if (count > 1 && !hw.publishes("network")) {
+        assume(fmt::format("one chip of {}: what joins it to others is unpublished", hw.name), "--chips",
+               "hardware file", true);
+        break;
+      }
       if (count > 1 && hw.network.empty()) break;
       if (!slices_of(hw, count, 1).empty()) out.push_back(count);
     }

@@ -257,6 +257,7 @@ Family read_family(const ConfigNode& document, Problems& problems) {
   base.fields().node("stacks");
   base.fields().optional_text("note");
   out.efficiency.stack = base.fields().text("stack");
+  base.fields().optional_text("engine");  // serve/serve_resolve: usual_engine
   out.small_model_stack = base.fields().optional_text("small_model_stack").value_or("");
   const std::string date = base.fields().text("date");
   out.efficiency.basis = fmt::format("{} ({})", base.fields().text("basis"), date);

@@ -183,6 +183,7 @@ void load_labels(Fields& fields, HardwareSpec& hw) {
   hw.announced = fields.flag("announced", false);
   hw.note = fields.optional_text("note").value_or("");
   hw.family = fields.text("family");
+  fields.optional_text("engine");  // serve/serve_resolve: usual_engine
   if (const auto architecture = fields.optional_word("architecture", kArchitectureNames))
     hw.architecture = kArchitectureNames.at(*architecture);
 }

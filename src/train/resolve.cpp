@@ -344,21 +344,17 @@ class Resolver {
              trained ? fact_source("precision") : "assumed: the model file gives none; the usual one");
       return;
     }
-    if (!trained) {
-      throw UserError(fmt::format("{} gives no training precision, and {} publishes no rate for bf16, the usual one",
-                                  out_.model.name, out_.hw.name),
-                      fmt::format("give --precision; its matmul rates: {}", rates_listed()));
+    // What people train in on chips without bf16, such as the V100.
+    for (const char* usual : {"bf16", "fp16"}) {
+      w.precision = precision_of(usual);
+      if (!has_rates(w.precision)) continue;
+      assume(fmt::format("precision {}: {} publishes no rate for {}, {}", usual, out_.hw.name, trained.value_or("bf16"),
+                         trained ? out_.model.name + "'s own" : "the usual one"),
+             "--precision", "hardware file", true);
+      return;
     }
-    const std::string wanted = w.precision.name;
-    w.precision = precision_of("bf16");
-    if (!has_rates(w.precision)) {
-      throw UserError(fmt::format("{} was trained in {}, and {} publishes neither that rate nor bf16", out_.model.name,
-                                  wanted, out_.hw.name),
-                      fmt::format("give --precision; its matmul rates: {}", rates_listed()));
-    }
-    assume(fmt::format("precision bf16: {} was trained in {}, for which {} publishes no rate", out_.model.name, wanted,
-                       out_.hw.name),
-           "--precision", "hardware file", true);
+    throw UserError(fmt::format("{} publishes no rate for bf16 or fp16, one of which training takes", out_.hw.name),
+                    fmt::format("its matmul rates: {}", rates_listed()));
   }
 
   void machine() {

@@ -45,6 +45,52 @@ std::string refusal(const ServeQuestion& question) {
   }
 }
 
+/// The system that one chip is where no engine is named.
+ServingSystem usually_served(const std::string& chip) {
+  ServeQuestion question;
+  question.model = "llama3-8b";
+  question.hardware = {chip};
+  question.chips = 1;
+  return resolve_serving(question, Catalog()).systems.front().serving;
+}
+
+TEST(UsualEngine, IsTheChipsElseItsFamilysElseVllm) {
+  EXPECT_EQ(usually_served("groq-lpu").engine.name, "groq");
+  EXPECT_EQ(usually_served("epyc-9965").engine.name, "cpu");
+  EXPECT_EQ(usually_served("tpu-v5e").engine.name, "jetstream");
+  EXPECT_EQ(usually_served("inferentia2").engine.name, "transformers-neuronx") << "a ring, and no TPU";
+  EXPECT_EQ(usually_served("gaudi3").engine.name, "vllm-gaudi");
+  EXPECT_EQ(usually_served("h100-sxm").engine.name, "vllm");
+}
+
+/// No CUDA graphs and no sampler's copies where nothing is launched: the cache gets all that weights, activations and
+/// the program leave. macOS lets the GPU have three quarters.
+TEST(UsualEngine, MachinesThatAreNoGpusHaveTheirOwnMemoryRule) {
+  for (const char* chip : {"groq-lpu", "cerebras-wse3", "graphcore-bow", "sambanova-sn40l", "epyc-9965"}) {
+    const EngineRules rules = usually_served(chip).engine;
+    EXPECT_EQ(rules.rule, CacheRule::kAll) << chip;
+    EXPECT_EQ(rules.graph_bytes + rules.sampler_copies, 0) << chip;
+  }
+  const EngineRules mlx = usually_served("apple-m2-ultra").engine;
+  EXPECT_DOUBLE_EQ(mlx.share_of({}), 0.75);
+  EXPECT_EQ(mlx.graph_bytes, 0);
+}
+
+/// 70.6B weights of 8 bits are 292 chips of 230 MiB: 64 do not hold them, so up to 512 are asked (1,024 are more than
+/// the 576 that Groq joins); 64 H100 hold them 77 times.
+TEST(ResolveServing, AsksForAsManyChipsAsHoldTheWeights) {
+  ServeQuestion question;
+  question.model = "llama3.1-70b";
+  question.weights.emplace().weights = WeightFormat::kInt8;
+  const auto most = [&](const char* chip) {
+    question.hardware = {chip};
+    return resolve_serving(question, Catalog()).systems.front().chip_counts.back();
+  };
+  EXPECT_EQ(most("groq-lpu"), 512);
+  EXPECT_EQ(most("h100-sxm"), 64);
+  EXPECT_EQ(most("sambanova-sn40l"), 1) << "no rate between chips is published";
+}
+
 TEST(DraftModel, OfEagle3FitsItsTargetAlone) {
   const SpeculationAsked asked{kDraft, 4, 0.7};
   const ModelSpec target = load_model(Catalog().load(CatalogKind::kModel, "llama3-8b"));

@@ -86,7 +86,9 @@ TEST(Datasheets, ATenthMoreIsSeen) {
     for (auto& peak : rate.matmul_peak) {
       if (peak) peak = *peak * 1.1;
     }
-    EXPECT_NE(differences(rate, chip.value), "") << chip.key;
+    const bool has_rates = !chip.value.find("matmul")->entries.empty();  // those of all formats may be unpublished
+    EXPECT_EQ(differences(rate, chip.value) != "", has_rates) << chip.key;
+    if (number(chip.value, "memory_bandwidth") == 0) continue;
     HardwareSpec memory = loaded_chip(chip.key);
     memory.hbm_bandwidth = memory.hbm_bandwidth * 0.9;
     EXPECT_NE(differences(memory, chip.value), "") << chip.key;
@@ -119,8 +121,12 @@ TEST(Catalog, FilesThatDeclareAGapAreTheKnownOnes) {
     const HardwareSpec hw = loaded_chip(name);
     if (!hw.unpublished.empty() || hw.network.empty()) with_gaps.insert(name);
   }
-  EXPECT_EQ(with_gaps, (std::set<std::string>{"apple-m2-ultra", "apple-m3-ultra", "apple-m4-max", "ascend-950dt",
-                                              "book/h800", "book/tpu-v2", "book/v100", "mi455x", "sambanova-sn40l"}));
+  EXPECT_EQ(with_gaps, (std::set<std::string>{
+                           "apple-m2-ultra",  "apple-m3-ultra", "apple-m4-max", "apple-m5-max",     "apple-m5-pro",
+                           "ascend-950dt",    "ascend-950pr",   "book/h800",    "book/tpu-v2",      "book/v100",
+                           "crescent-island", "epyc-9965",      "grace-72",     "inferentia1",      "mi430x",
+                           "mi440x",          "mi455x",         "rtx-pro-4500", "rtx-pro-5000-72g", "sambanova-sn40l",
+                           "sambanova-sn50",  "tpu-8i",         "tpu-8t",       "vera-88",          "xeon-6980p"}));
 }
 
 }  // namespace

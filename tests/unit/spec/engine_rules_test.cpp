@@ -32,6 +32,19 @@ TEST(EngineReleases, AVersionMeansTheNewestOfItsLineByThen) {
   EXPECT_EQ(on_chip("vllm", "h100-sxm").version, releases_of("vllm").back().rules.version);
 }
 
+TEST(EngineReleases, EveryChipsUsualOneServes) {
+  const auto check = [](CatalogKind kind) {
+    for (const std::string& name : kEngines.names(kind)) {
+      const ConfigNode document = kEngines.load(kind, name);
+      const ConfigNode* engine = document.find("engine");
+      if (engine == nullptr) continue;
+      EXPECT_NO_THROW(serving_stack(kEngines, engine->text)) << name;
+    }
+  };
+  check(CatalogKind::kHardware);
+  check(CatalogKind::kEfficiency);
+}
+
 TEST(EngineReleases, AnUnknownOneNamesTheKnown) {
   for (const char* typed : {"vllm@0.110", "vllm@3", "vllm@new"}) {
     try {

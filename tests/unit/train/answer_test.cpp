@@ -117,6 +117,13 @@ TEST(Defaults, PrecisionTheChipLacksIsReplacedWithAWarning) {
                           [](const Assumption& x) { return x.warning && x.flag == "--precision"; }));
 }
 
+TEST(Defaults, AChipWithoutBf16TrainsInFp16) {
+  const TrainAnswer a = ask({.model = "opt-125m", .hardware = "v100", .chips = 8, .top = 1});
+  EXPECT_EQ(a.workload.precision.name, "fp16");
+  EXPECT_TRUE(std::any_of(a.assumptions.begin(), a.assumptions.end(),
+                          [](const Assumption& x) { return x.flag == "--precision"; }));
+}
+
 TEST(Defaults, PrecisionAskedForAndMissingIsAnError) {
   TrainQuestion q{.model = "llama3-8b", .hardware = "a100-80g", .chips = 8};
   q.precision = "fp8";
