@@ -16,7 +16,8 @@ struct HfLayer {
   std::string_view ffn = "dense";   ///< dense, moe, none
   std::int64_t d_ff = 0;            ///< 0: the model's
   std::int64_t norms = -1;          ///< -1: the model's
-  bool reuse = false;               ///< of sparse attention: an earlier layer's indexer chooses
+  bool reuse = false;               ///< takes an earlier layer's choice of tokens, or its keys and values
+  bool whole = false;               ///< without the indexer that others have
   friend bool operator==(const HfLayer&, const HfLayer&) = default;
 };
 
@@ -32,6 +33,7 @@ struct HfMla {
 
 struct HfIndexer {
   Size heads, head_dim, top_k;
+  bool weights = true;
 };
 
 struct HfMoe {
@@ -42,10 +44,22 @@ struct HfMoe {
   bool router_correction_bias = false;
   bool expert_bias = false;
   bool shared_gate = false;
+  Size zero_experts, branch_norms;
+  bool latent_norm = false;
+  bool router_scale = false;
 };
 
 struct HfGdn {
   Size key_heads, key_head_dim, value_heads, value_head_dim, conv_kernel;
+};
+
+struct HfKda {
+  Size heads, head_dim, conv_kernel;
+  bool full_rank_gate = false;
+};
+
+struct HfPerLayer {
+  Size width, vocab;
 };
 
 struct HfLightning {
@@ -54,10 +68,12 @@ struct HfLightning {
 
 struct HfMamba1 {
   Size d_inner, d_state, d_conv, dt_rank;
+  bool norms = true;
 };
 
 struct HfMamba2 {
   Size heads, head_dim, groups, d_state, d_conv;
+  bool norm = true;
 };
 
 struct HfDraft {
@@ -73,6 +89,10 @@ struct HfArchitecture {
   bool final_norm = true;
   bool head_bias = false;
   std::optional<Size> head_outputs;  ///< where they are not the vocabulary
+  bool headed_model = false;         ///< the bare class has the head too
+  bool layer_scale = false;
+  Size residual_block;
+  std::optional<HfPerLayer> per_layer;
   std::optional<HfDraft> draft;
   bool parallel_block = false;
 
@@ -89,6 +109,8 @@ struct HfArchitecture {
   bool sinks = false;
   std::optional<bool> local_sinks;  ///< of sliding layers, where they are not as the others
   bool output_gate = false;
+  bool head_gate = false;
+  bool shared_kv = false;
   std::string_view qk_norm = "none";  ///< none, head_dim, full
   std::optional<HfMla> mla;
   std::optional<HfIndexer> indexer;
@@ -99,7 +121,9 @@ struct HfArchitecture {
   std::optional<HfMoe> moe;
 
   std::optional<HfGdn> gdn;
+  std::optional<HfKda> kda;
   std::optional<HfLightning> lightning;
+  Size conv_kernel;  ///< of layers that are a gated convolution
   std::optional<HfMamba1> mamba1;
   std::optional<HfMamba2> mamba2;
 

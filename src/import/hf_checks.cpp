@@ -60,6 +60,10 @@ constexpr std::array kStructure{
     HfStructure{"use_head_wise_attn_gate", "use_full_rank_gate", "mla_use_output_gate"},
     HfStructure{"add_swa_attention_sink_bias", "add_full_attention_sink_bias"},
     HfStructure{"type_vocab_size"},
+    HfStructure{"mamba_d_ssm"},
+    HfStructure{"conv_L_cache"},
+    HfStructure{"moe_layer_num_skipped"},
+    HfStructure{"per_layer_embedding_size", "vocab_size_per_layer_input"},
 };
 
 /// The same of models with experts: which layers have them, and which of them a token may visit.
@@ -292,6 +296,82 @@ constexpr std::array<std::string_view, 192> kHarmless{"_attn_implementation",
                                                       "use_scaled_rope",
                                                       "use_sliding_window",
                                                       "z_loss_weight"};
+/// More of them, of families that came later.
+constexpr std::array<std::string_view, 75> kMoreHarmless{"activation_situ_beta",
+                                                         "activation_situ_linear_beta",
+                                                         "apply_query_key_layer_scaling",
+                                                         "apply_residual_connection_post_layernorm",
+                                                         "attention_in_multiplier",
+                                                         "attention_method",
+                                                         "attention_out_multiplier",
+                                                         "attention_softmax_in_fp32",
+                                                         "attention_types",
+                                                         "block_dim",
+                                                         "block_mlp_init_scale",
+                                                         "block_out_init_scale",
+                                                         "block_use_swiglu",
+                                                         "block_use_xavier_init",
+                                                         "candidate_resolutions",
+                                                         "conv_dim",
+                                                         "conv_dim_out",
+                                                         "conv_use_xavier_init",
+                                                         "embd_layer",
+                                                         "embedding_fraction",
+                                                         "fp32_residual_connection",
+                                                         "fused_add_norm",
+                                                         "global_view_pos",
+                                                         "image_aspect_ratio",
+                                                         "image_grid_pinpoints",
+                                                         "image_seq_length",
+                                                         "img_processor",
+                                                         "inference_runner",
+                                                         "key_multiplier",
+                                                         "lm_head",
+                                                         "mamba_norm_before_gate",
+                                                         "mla_scale_kv_lora",
+                                                         "mla_scale_q_lora",
+                                                         "mla_use_nope",
+                                                         "mlp_expansion_factor",
+                                                         "mlp_multipliers",
+                                                         "moe_drop_tokens",
+                                                         "moe_renormalize",
+                                                         "moe_router_activation_func",
+                                                         "moe_router_scaling_factor",
+                                                         "multimodal_projector_bias",
+                                                         "n_layer",
+                                                         "norm_before_gate",
+                                                         "norm_head",
+                                                         "norm_softmax",
+                                                         "norm_type",
+                                                         "normalization_function",
+                                                         "num_heads",
+                                                         "original_rope",
+                                                         "position_embedding_type",
+                                                         "projector_hidden_act",
+                                                         "rm_head",
+                                                         "rms_norm",
+                                                         "router_bias",
+                                                         "scale_attention_softmax_in_fp32",
+                                                         "spatial_merge_size",
+                                                         "speech_lora",
+                                                         "ssm_in_multiplier",
+                                                         "ssm_multipliers",
+                                                         "ssm_out_multiplier",
+                                                         "swiglu_limits",
+                                                         "swiglu_limits_shared",
+                                                         "init_device",
+                                                         "tile_tag",
+                                                         "topk_method",
+                                                         "vocab_size",
+                                                         "use_bidirectional_attention",
+                                                         "use_gemma_norm",
+                                                         "use_mambapy",
+                                                         "use_pos_enc",
+                                                         "use_rope",
+                                                         "validate_runner_input",
+                                                         "verbose",
+                                                         "vision_lora",
+                                                         "zero_expert_type"};
 /// The same by how they begin or end.
 constexpr std::array<std::string_view, 6> kHarmlessStarts{"rope_",   "swa_rope_", "initializer_",
                                                           "forced_", "bad_words", "vision_"};
@@ -303,6 +383,7 @@ bool harmless(std::string_view key) {
   const auto starts = [&](std::string_view text) { return key.starts_with(text); };
   const auto ends = [&](std::string_view text) { return key.ends_with(text); };
   return std::find(kHarmless.begin(), kHarmless.end(), key) != kHarmless.end() ||
+         std::find(kMoreHarmless.begin(), kMoreHarmless.end(), key) != kMoreHarmless.end() ||
          std::any_of(kHarmlessStarts.begin(), kHarmlessStarts.end(), starts) ||
          std::any_of(kHarmlessEnds.begin(), kHarmlessEnds.end(), ends);
 }
@@ -400,6 +481,8 @@ void report_unread_keys(HfReading& r) {
   report_layer_types(r);
   std::vector<std::string> unknown;
   for (const std::string& key : r.keys.unread()) {
+    const ConfigNode* value = r.keys.text().find(key) != nullptr ? r.keys.text().find(key) : r.keys.top().find(key);
+    if (value != nullptr && value->is_null()) continue;
     if (!is_checked(key) && !harmless(key)) unknown.push_back(key);
   }
   if (unknown.empty()) return;

@@ -123,6 +123,7 @@ void set_head(HfReading& r, const HfClass& named) {
     case HfHead::kVocabulary:
     case HfHead::kOther: return;
     case HfHead::kNone:
+      if (m.headed_model) return;
       m.head_outputs = Size{0, named.node->span};
       r.keys.remark(fmt::format("{} has no head", named.node->text));
       break;

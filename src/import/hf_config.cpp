@@ -31,6 +31,15 @@ const ConfigNode* child_map(const ConfigNode& map, std::string_view key) {
   return found != nullptr && found->kind == ConfigNode::Kind::kMap ? found : nullptr;
 }
 
+/// The part with the sizes must be one: read as if it were not there, its model would be another.
+void check_parts(const ConfigNode& top) {
+  for (const std::string_view key : {"text_config", "llm_config", "language_config", "thinker_config"}) {
+    const ConfigNode* found = top.find(key);
+    if (found == nullptr || found->is_null() || found->kind == ConfigNode::Kind::kMap) continue;
+    throw UserError({{found->span, fmt::format("'{}' must be a map, not {}", key, kind_name(found->kind)), ""}});
+  }
+}
+
 TextConfig text_config(const ConfigNode& top) {
   for (const std::string_view key : {"text_config", "llm_config", "language_config"}) {
     if (const ConfigNode* found = child_map(top, key)) return {found, std::string(key)};
@@ -199,6 +208,7 @@ bool is_hf_config(const ConfigNode& document) {
 
 ImportedModel import_hf_config(const ConfigNode& config, const ConfigNode* beside, const std::string& asked) {
   ImportedModel out;
+  check_parts(config);
   const TextConfig text = text_config(config);
   const auto [assume, assumed_weights] = assumptions_of(asked);
   const HfFamily& family =
@@ -284,7 +294,7 @@ std::vector<Group> fewest_groups(const std::vector<HfLayer>& layers) {
 }
 
 std::string kind_text(const HfLayer& layer) {
-  return fmt::format("{}/{}{}", layer.mixer, layer.ffn, layer.reuse ? "/reuse" : "");
+  return fmt::format("{}/{}{}", layer.mixer, layer.ffn, layer.reuse ? "/reuse" : layer.whole ? "/whole" : "");
 }
 
 ConfigNode norm_node(const HfArchitecture& m, const SourceSpan& where) {
@@ -315,11 +325,12 @@ ConfigNode attention_node(const HfArchitecture& m, const SourceSpan& where) {
   }
   out.add_if("window", m.window).add_if("chunk", m.chunk);
   out.add_if("qkv_bias", m.qkv_bias).add_if("o_bias", m.o_bias).add_if("sinks", m.sinks);
-  out.add_if("output_gate", m.output_gate);
+  out.add_if("output_gate", m.output_gate).add_if("head_gate", m.head_gate).add_if("shared_kv", m.shared_kv);
   if (m.qk_norm != "none") out.add("qk_norm", m.qk_norm);
   if (m.indexer) {
     MapBuilder indexer(where);
     indexer.add("heads", m.indexer->heads).add("head_dim", m.indexer->head_dim).add("top_k", m.indexer->top_k);
+    if (!m.indexer->weights) indexer.add("weights", "false");
     out.add("indexer", indexer.take());
   }
   return out.take();
@@ -339,7 +350,9 @@ ConfigNode moe_node(const HfMoe& moe, const SourceSpan& where) {
   out.add_if("n_group", moe.n_group).add_if("topk_group", moe.topk_group);
   out.add_if("latent", moe.latent).add_if("router_bias", moe.router_bias);
   out.add_if("router_correction_bias", moe.router_correction_bias).add_if("expert_bias", moe.expert_bias);
-  out.add_if("shared_gate", moe.shared_gate);
+  out.add_if("shared_gate", moe.shared_gate).add_if("zero_experts", moe.zero_experts);
+  out.add_if("branch_norms", moe.branch_norms).add_if("latent_norm", moe.latent_norm);
+  out.add_if("router_scale", moe.router_scale);
   return out.take();
 }
 
@@ -349,6 +362,12 @@ void add_linear(const HfArchitecture& m, MapBuilder& document, const SourceSpan&
     out.add("kind", text_node("gdn", m.gdn->key_heads.where)).add("key_heads", m.gdn->key_heads);
     out.add("key_head_dim", m.gdn->key_head_dim).add("value_heads", m.gdn->value_heads);
     out.add("value_head_dim", m.gdn->value_head_dim).add("conv_kernel", m.gdn->conv_kernel);
+  } else if (m.has_mixer("kda") && m.kda) {
+    out.add("kind", text_node("kda", m.kda->heads.where)).add("heads", m.kda->heads);
+    out.add("head_dim", m.kda->head_dim).add("conv_kernel", m.kda->conv_kernel);
+    out.add_if("full_rank_gate", m.kda->full_rank_gate);
+  } else if (m.has_mixer("conv")) {
+    out.add("kind", text_node("conv", m.conv_kernel.where)).add("kernel", m.conv_kernel);
   } else if (m.has_mixer("lightning") && m.lightning) {
     out.add("kind", text_node("lightning", m.lightning->heads.where));
     out.add("heads", m.lightning->heads).add("head_dim", m.lightning->head_dim);
@@ -361,10 +380,12 @@ void add_ssm(const HfArchitecture& m, MapBuilder& document, const SourceSpan& wh
   if (m.has_mixer("mamba1") && m.mamba1) {
     out.add("kind", text_node("mamba1", m.mamba1->d_inner.where)).add("d_inner", m.mamba1->d_inner);
     out.add("d_state", m.mamba1->d_state).add("d_conv", m.mamba1->d_conv).add("dt_rank", m.mamba1->dt_rank);
-  } else if (m.has_mixer("mamba2") && m.mamba2) {
+    if (!m.mamba1->norms) out.add("norms", "false");
+  } else if ((m.has_mixer("mamba2") || m.has_mixer("full+mamba2")) && m.mamba2) {
     out.add("kind", text_node("mamba2", m.mamba2->heads.where)).add("heads", m.mamba2->heads);
     out.add("head_dim", m.mamba2->head_dim).add("groups", m.mamba2->groups);
     out.add("d_state", m.mamba2->d_state).add("d_conv", m.mamba2->d_conv);
+    if (!m.mamba2->norm) out.add("norm", "false");
   }
   if (!out.empty()) document.add("ssm", out.take());
 }
@@ -444,8 +465,15 @@ ConfigNode model_document(const HfArchitecture& m, const std::string& name, cons
     out.add("draft", draft.take());
   }
   if (!m.final_norm) out.add("final_norm", text_node("false", where));
+  out.add_if("layer_scale", m.layer_scale).add_if("residual_block", m.residual_block);
+  if (m.per_layer) {
+    MapBuilder table(where);
+    table.add("width", m.per_layer->width).add("vocab", m.per_layer->vocab);
+    out.add("per_layer_embedding", table.take());
+  }
   out.add_if("parallel_block", m.parallel_block).add("norm", norm_node(m, where));
-  const bool attends = m.has_mixer("full") || m.has_mixer("sliding") || m.has_mixer("chunked") || m.has_mixer("mla");
+  const bool attends = m.has_mixer("full") || m.has_mixer("sliding") || m.has_mixer("chunked") || m.has_mixer("mla") ||
+                       m.has_mixer("full+mamba2");
   if (attends) out.add("attention", attention_node(m, where));
   add_linear(m, out, where);
   add_ssm(m, out, where);

@@ -26,13 +26,25 @@ void every_nth_full(HfReading& r, std::int64_t window, std::int64_t otherwise) {
 }  // namespace
 
 void read_llama(HfReading& r) {
-  read_shape(r, {.max_seq = 2048});
+  // A wrapper's file leaves out what its language model does not change of the class.
+  read_shape(
+      r,
+      r.keys.nested()
+          ? ShapeDefaults{.d_model = 4096, .layers = 32, .width = 11008, .heads = 32, .vocab = 32000, .max_seq = 2048}
+          : ShapeDefaults{.max_seq = 2048});
   read_attention_bias(r, false);
   r.model.mlp_bias = r.keys.flag({"mlp_bias"}, false);
 }
 
 void read_mistral(HfReading& r) {
-  read_shape(r, {.kv_heads = 8, .max_seq = 131072});
+  read_shape(r, r.keys.nested() ? ShapeDefaults{.d_model = 4096,
+                                                .layers = 32,
+                                                .width = 14336,
+                                                .heads = 32,
+                                                .kv_heads = 8,
+                                                .vocab = 32000,
+                                                .max_seq = 131072}
+                                : ShapeDefaults{.kv_heads = 8, .max_seq = 131072});
   set_sliding(r, read_window(r, 4096), [](std::int64_t) { return true; });
 }
 
@@ -162,20 +174,53 @@ void read_nemotron(HfReading& r) {
 namespace {
 
 constexpr std::array kFamilies{
-    HfFamily{"llama", "granite exaone xverse baichuan", false, read_llama},
+    HfFamily{"llama", "exaone xverse baichuan", false, read_llama},
+    HfFamily{"granite", "", false, read_llama},
     HfFamily{"mistral", "", false, read_mistral},
     HfFamily{"mixtral", "", false, read_mixtral},
-    HfFamily{"qwen2", "qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text", false, read_qwen2},
+    HfFamily{"qwen2", "qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text qwen2_5_omni_text", false, read_qwen2},
     HfFamily{"qwen2_moe", "", false, read_qwen2_moe},
     HfFamily{"qwen3", "qwen3_vl qwen3_vl_text", false, read_qwen3},
-    HfFamily{"qwen3_moe", "qwen3_vl_moe qwen3_vl_moe_text", false, read_qwen3_moe},
+    HfFamily{"qwen3_moe", "qwen3_vl_moe qwen3_vl_moe_text qwen3_omni_moe_text", false, read_qwen3_moe},
     HfFamily{"qwen3_next", "", false, read_qwen3_next},
     HfFamily{"qwen3_5", "qwen3_5_text", false, read_qwen3_5},
     HfFamily{"qwen3_5_moe", "qwen3_5_moe_text", false, read_qwen3_5_moe},
     HfFamily{"gemma", "", true, read_gemma},
     HfFamily{"gemma2", "", true, read_gemma2},
     HfFamily{"gemma3", "gemma3_text", true, read_gemma3},
-    HfFamily{"phi3", "", false, read_phi3},
+    HfFamily{"phi3", "phi3_v", false, read_phi3},
+    HfFamily{"phi4mm", "phi4_multimodal", true, read_phi3},
+    HfFamily{"glm", "", false, read_glm},
+    HfFamily{"glm4", "", false, read_glm4},
+    HfFamily{"glm4v", "glm4v_text", false, read_glm4v},
+    HfFamily{"glm4v_moe", "glm4v_moe_text", false, read_glm4v_moe},
+    HfFamily{"chatglm", "", false, read_chatglm},
+    HfFamily{"ernie4_5", "", true, read_ernie4_5},
+    HfFamily{"hunyuan_v1_dense", "hunyuan_dense_v1", false, read_hunyuan_dense},
+    HfFamily{"hunyuan_v1_moe", "hunyuan_moe_v1 hunyuan", false, read_hunyuan_moe},
+    HfFamily{"arcee", "", false, read_arcee},
+    HfFamily{"minicpm", "", true, read_llama},
+    HfFamily{"internlm", "", false, read_internlm},
+    HfFamily{"mpt", "", true, read_mpt},
+    HfFamily{"gpt_bigcode", "", true, read_gpt_bigcode},
+    HfFamily{"gpt_neo", "", true, read_gpt_neo},
+    HfFamily{"codegen", "", false, read_gptj},
+    HfFamily{"deepseek", "", false, read_deepseek},
+    HfFamily{"granitemoe", "granitemoeshared", false, read_granitemoe},
+    HfFamily{"granitemoehybrid", "", false, read_granitemoehybrid},
+    HfFamily{"bamba", "", false, read_bamba},
+    HfFamily{"falcon_h1", "", false, read_falcon_h1},
+    HfFamily{"mamba", "", true, read_mamba},
+    HfFamily{"falcon_mamba", "", true, read_mamba},
+    HfFamily{"mamba2", "", false, read_pure_mamba2},
+    HfFamily{"lfm2", "", true, read_lfm2},
+    HfFamily{"lfm2_moe", "", true, read_lfm2_moe},
+    HfFamily{"bailing_moe", "", false, read_bailing_moe},
+    HfFamily{"longcat_flash", "", false, read_longcat_flash},
+    HfFamily{"kimi_linear", "kimi_k3", false, read_kimi_linear},
+    HfFamily{"minimax_m3", "minimax_m3_vl minimax_m3_text minimax_m3_vl_text", false, read_minimax_m3},
+    HfFamily{"step3p7", "step3p5 step3p7_text step3p7flash", false, read_step3p7},
+    HfFamily{"gemma4", "gemma4_text", true, read_gemma4},
     HfFamily{"deepseek_v2", "", false, read_deepseek_v2},
     HfFamily{"deepseek_v3", "kimi_k2 kimi_k25", false, read_deepseek_v3},
     HfFamily{"deepseek_v32", "glm_moe_dsa", false, read_deepseek_v32},
@@ -222,12 +267,25 @@ constexpr std::array kFamilies{
     HfFamily{"ernie4_5_moe", "", true, read_ernie4_5_moe},
     HfFamily{"deepseek_v4", "deepseek_ref", false, nullptr,
              "its compressed attention, grouped output projections and fourfold residual streams are not modelled"},
-    HfFamily{"gemma4", "gemma4_text", false, nullptr,
-             "its shared keys and values, second head shape and per-layer embeddings are not modelled"},
-    HfFamily{"kimi_linear", "kimi_k3", false, nullptr, "Kimi delta attention is not modelled"},
-    HfFamily{"minimax_m3", "minimax_m3_vl minimax_m3_text", false, nullptr,
-             "its block-sparse attention is not modelled"},
-    HfFamily{"step3p7", "", false, nullptr, "its parameters could not be checked against a published count"},
+    HfFamily{"gemma3n", "gemma3n_text", true, nullptr,
+             "its alternating streams (AltUp) and low-rank residuals (LAuReL) are not modelled"},
+    HfFamily{"phi3small", "", false, nullptr, "its block-sparse attention by heads is not modelled"},
+    HfFamily{"olmo", "", false, nullptr, "norms without weights are not modelled"},
+    HfFamily{"apertus", "", false, nullptr, "activation functions with weights (xIELU) are not modelled"},
+    HfFamily{"recurrent_gemma", "", true, nullptr, "gated linear recurrences (RG-LRU) are not modelled"},
+    HfFamily{"rwkv", "rwkv6 rwkv7", false, nullptr, "recurrences of RWKV are not modelled"},
+    HfFamily{"bailing_moe_linear", "bailing_moe_v2_5", false, nullptr, "its linear attention layers are not modelled"},
+    HfFamily{"longcat_flash_ngram", "", false, nullptr, "embeddings of n-grams are not modelled"},
+    HfFamily{"laguna", "", false, nullptr, "heads that differ from layer to layer are not modelled"},
+    HfFamily{"afmoe", "", false, nullptr, "its parameters could not be checked against a published count"},
+    HfFamily{"mllama", "mllama_text_model", false, nullptr,
+             "layers that attend to an encoder's output are not modelled"},
+    HfFamily{"bert", "roberta xlm-roberta electra camembert deberta deberta-v2 distilbert mpnet nomic_bert", true,
+             nullptr, "encoders, which attend in both directions, are not modelled"},
+    HfFamily{"modernbert", "", true, nullptr, "encoders, which attend in both directions, are not modelled"},
+    HfFamily{"t5", "mt5 umt5 bart mbart pegasus marian m2m_100 t5gemma", true, nullptr,
+             "encoders and attention to their output are not modelled"},
+    HfFamily{"whisper", "", true, nullptr, "audio encoders and attention to their output are not modelled"},
 };
 
 /// Whether one of the family's names satisfies `matches`.

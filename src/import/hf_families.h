@@ -37,7 +37,8 @@ const HfFamily* find_hf_family_of_class(std::string_view architecture);
 /// Names of the families that are read, sorted.
 std::vector<std::string> known_hf_families();
 
-// Readers, by where they stand: hf_families.cpp and hf_families_dense.cpp, hf_families_moe.cpp, hf_families_hybrid.cpp.
+// Readers, by where they stand: hf_families.cpp and hf_families_dense.cpp; hf_families_moe.cpp and
+// hf_families_sparse.cpp; hf_families_hybrid.cpp and hf_families_state.cpp.
 void read_llama(HfReading& r);
 void read_mistral(HfReading& r);
 void read_qwen2(HfReading& r);
@@ -68,6 +69,18 @@ void read_qwen(HfReading& r);
 void read_stablelm(HfReading& r);
 void read_starcoder2(HfReading& r);
 void read_phi(HfReading& r);
+void read_glm(HfReading& r);
+void read_glm4(HfReading& r);
+void read_glm4v(HfReading& r);
+void read_chatglm(HfReading& r);
+void read_ernie4_5(HfReading& r);
+void read_hunyuan_dense(HfReading& r);
+void read_arcee(HfReading& r);
+void read_internlm(HfReading& r);
+void read_mpt(HfReading& r);
+void read_gpt_bigcode(HfReading& r);
+void read_gpt_neo(HfReading& r);
+void read_gemma4(HfReading& r);
 
 void read_mixtral(HfReading& r);
 void read_qwen2_moe(HfReading& r);
@@ -91,6 +104,14 @@ void read_dots1(HfReading& r);
 void read_hy_v3(HfReading& r);
 void read_bailing_moe_v2(HfReading& r);
 void read_ernie4_5_moe(HfReading& r);
+void read_glm4v_moe(HfReading& r);
+void read_hunyuan_moe(HfReading& r);
+void read_deepseek(HfReading& r);
+void read_granitemoe(HfReading& r);
+void read_bailing_moe(HfReading& r);
+void read_longcat_flash(HfReading& r);
+void read_minimax_m3(HfReading& r);
+void read_step3p7(HfReading& r);
 
 void read_qwen3_next(HfReading& r);
 void read_qwen3_5(HfReading& r);
@@ -98,5 +119,13 @@ void read_qwen3_5_moe(HfReading& r);
 void read_minimax(HfReading& r);
 void read_jamba(HfReading& r);
 void read_nemotron_h(HfReading& r);
+void read_granitemoehybrid(HfReading& r);
+void read_bamba(HfReading& r);
+void read_falcon_h1(HfReading& r);
+void read_mamba(HfReading& r);
+void read_pure_mamba2(HfReading& r);
+void read_lfm2(HfReading& r);
+void read_lfm2_moe(HfReading& r);
+void read_kimi_linear(HfReading& r);
 
 }  // namespace scalecalc

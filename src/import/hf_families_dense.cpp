@@ -100,4 +100,197 @@ void read_phi(HfReading& r) {
   r.model.parallel_block = r.model.head_bias = true;
 }
 
+void read_glm(HfReading& r) {
+  read_shape(r, {.kv_heads = 2, .head_dim = 128, .max_seq = 131072});
+  r.model.qkv_bias = r.keys.flag({"attention_bias"}, true);
+}
+
+void read_glm4(HfReading& r) {
+  read_shape(r, {.kv_heads = 2, .head_dim = 128, .max_seq = 131072});
+  r.model.qkv_bias = r.keys.flag({"attention_bias"}, false);
+  r.model.norms_per_layer = 4;
+}
+
+void read_glm4v(HfReading& r) {
+  read_glm4(r);
+  r.model.qkv_bias = true;
+}
+
+/// The first names of GLM; the bare class has the head.
+void read_chatglm(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_shape(r, {.max_seq = 2048});
+  const bool grouped = r.keys.flag({"multi_query_attention"}, false);
+  const HfNames groups{"multi_query_group_num"};
+  if (grouped) m.kv_heads = r.keys.size_or(groups, 1);
+  if (!grouped) r.keys.find(groups);
+  const bool bias = r.keys.flag({"add_bias_linear"}, false);
+  m.o_bias = m.mlp_bias = bias;
+  m.qkv_bias = r.keys.flag({"add_qkv_bias"}, false) || bias;
+  m.final_norm = r.keys.flag({"post_layer_norm"}, true);
+  if (!r.keys.flag({"rmsnorm"}, true)) layernorm(r, 2, true);
+  m.headed_model = true;
+}
+
+void read_ernie4_5(HfReading& r) {
+  read_shape(r, {.head_dim = 128, .max_seq = 131072});
+  r.model.qkv_bias = r.model.o_bias = r.model.mlp_bias = r.keys.flag({"use_bias"}, false);
+}
+
+void read_hunyuan_dense(HfReading& r) {
+  read_shape(r, {.max_seq = 2048});
+  refuse_cross_layer(r);
+  read_attention_bias(r, false);
+  r.model.mlp_bias = r.keys.flag({"mlp_bias"}, false);
+  if (r.keys.flag({"use_qk_norm"}, true)) r.model.qk_norm = "head_dim";
+}
+
+void read_arcee(HfReading& r) {
+  read_shape(r, {.max_seq = 4096});
+  read_attention_bias(r, false);
+  r.model.mlp_bias = r.keys.flag({"mlp_bias"}, false);
+  r.model.gated = false;
+}
+
+void read_internlm(HfReading& r) {
+  read_shape(r, {.max_seq = 2048});
+  r.model.qkv_bias = r.model.o_bias = r.keys.flag({"bias"}, true);
+}
+
+void read_mpt(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_width(r, {.max_seq = 2048});
+  read_layer_count(r);
+  read_heads(r, {});
+  const Size times = r.keys.size_or({"expansion_ratio"}, 4, {1, 64});
+  m.d_ff = {times.value * m.d_model.value, m.d_model.where};
+  m.gated = false;
+  const bool bias = !r.keys.flag({"no_bias"}, true);
+  m.qkv_bias = m.o_bias = m.mlp_bias = bias;
+  layernorm(r, 2, bias);
+  // Rotary and linear biases of positions have no weights, and either turns the table off.
+  const bool learned = r.keys.flag({"learned_pos_emb"}, true);
+  if (learned && !r.keys.flag({"attn_config.alibi", "alibi"}, false) && !r.keys.flag({"attn_config.rope"}, false)) {
+    m.learned_positions = m.max_seq;
+  }
+  if (r.keys.flag({"attn_config.qk_ln"}, false)) {
+    r.keys.problems().add(r.keys.find({"attn_config.qk_ln"})->span, "norms of queries and keys (qk_ln) are not read");
+  }
+}
+
+void read_gpt_bigcode(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_shape(r, {.max_seq = 1024, .d_ff = DffRule::kFourTimes});
+  all_biases(r);
+  if (r.keys.flag({"multi_query"}, true)) m.kv_heads = {1, m.heads.where};
+  m.learned_positions = m.max_seq;
+}
+
+namespace {
+
+/// [[names], repeats]
+void add_repeated(HfReading& r, const ConfigNode& group, std::vector<const ConfigNode*>& names) {
+  if (group.items.size() != 2 || group.items[0].items.empty()) {
+    r.keys.problems().add(group.span, "'attention_types' must list [[names], repeats]");
+    return;
+  }
+  const auto times = r.keys.whole(group.items[1], "attention_types", {1, 10000});
+  for (std::int64_t i = 0; times && i < times->value; ++i) {
+    for (const ConfigNode& item : group.items[0].items) names.push_back(&item);
+  }
+}
+
+}  // namespace
+
+/// attention_layers names each layer; attention_types, in the files, repeats a few names.
+void read_gpt_neo(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_shape(r, {.max_seq = 2048, .d_ff = DffRule::kFourTimes});
+  all_biases(r);
+  m.qkv_bias = false;
+  m.learned_positions = m.max_seq;
+  std::vector<const ConfigNode*> names;
+  const ConfigNode* listed = r.keys.list({"attention_layers"});
+  if (listed != nullptr) {
+    for (const ConfigNode& item : listed->items) names.push_back(&item);
+  }
+  const ConfigNode* types = r.keys.list({"attention_types"});
+  if (listed == nullptr && types != nullptr) {
+    for (const ConfigNode& group : types->items) add_repeated(r, group, names);
+  }
+  if (names.size() != m.layers.size()) {
+    r.keys.problems().add(
+        types == nullptr ? r.keys.span() : types->span,
+        fmt::format("'attention_types' names {} layers, and the model has {}", names.size(), m.layers.size()));
+    return;
+  }
+  const Size window = r.keys.size_or({"window_size"}, 256, {1, 1e9});
+  for (const ConfigNode* name : names) {
+    if (name->text == "global" || name->text == "local") continue;
+    r.keys.problems().add(name->span,
+                          fmt::format("layer type {} is not known of family 'gpt_neo'", in_quotes(name->text)),
+                          "known: global, local");
+  }
+  set_sliding(r, window, [&](std::int64_t i) { return names[static_cast<std::size_t>(i)]->text == "local"; });
+}
+
+namespace {
+
+/// The last num_kv_shared_layers take keys and values of the last layer of their kind before them.
+void share_keys(HfReading& r) {
+  HfArchitecture& m = r.model;
+  const Size shared = r.keys.size_or_none({"num_kv_shared_layers"}, {0, 1e4});
+  const bool wide = r.keys.flag({"use_double_wide_mlp"}, false);
+  if (shared.value >= m.layer_count()) {
+    r.keys.problems().add(shared.where, fmt::format("{} of {} layers share keys and values: none is left that has them",
+                                                    shared.value, m.layer_count()));
+    return;
+  }
+  for (std::int64_t i = m.layer_count() - shared.value; i < m.layer_count(); ++i) {
+    HfLayer& layer = m.layers[static_cast<std::size_t>(i)];
+    layer.reuse = true;
+    if (wide) layer.d_ff = 2 * m.d_ff.value;
+  }
+}
+
+/// Experts beside the dense MLP, each branch between norms of its own.
+void gemma_experts(HfReading& r) {
+  HfArchitecture& m = r.model;
+  if (!r.keys.flag({"enable_moe_block"}, false)) return;
+  if (!read_moe(r, {})) return;
+  m.moe->shared_experts = {1, m.d_ff.where};
+  m.moe->shared_d_ff = m.d_ff;
+  m.moe->branch_norms = {3, m.d_ff.where};
+  m.moe->router_scale = true;
+  set_moe_layers(r, [](std::int64_t) { return true; });
+}
+
+}  // namespace
+
+void read_gemma4(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_shape(r, {.heads = 8, .kv_heads = 4, .head_dim = 256, .vocab = 262144, .max_seq = 131072});
+  read_attention_bias(r, false);
+  m.norms_per_layer = 4;
+  m.qk_norm = "head_dim";
+  m.layer_scale = true;
+  m.local = HfLocal{m.heads, m.kv_heads, m.head_dim, m.head_dim};
+  m.head_dim = r.keys.size_or({"global_head_dim"}, 512);
+  m.shared_kv = r.keys.flag({"attention_k_eq_v"}, false);
+  const auto global = r.keys.size({"num_global_key_value_heads"});
+  if (m.shared_kv && global) m.kv_heads = *global;
+  if (m.shared_kv && !global) {
+    r.keys.defaulted("num_global_key_value_heads", std::to_string(m.kv_heads.value), "num_key_value_heads");
+  }
+  if (!r.keys.has({"layer_types"})) r.keys.defaulted("layer_types", "every sixth layer full", kClassDefault);
+  set_sliding(r, read_window(r, 512), [&](std::int64_t i) { return (i + 1) % 6 != 0 && i + 1 < m.layer_count(); });
+  share_keys(r);
+  gemma_experts(r);
+  const Size width = r.keys.says_none({"hidden_size_per_layer_input"})
+                         ? Size{}
+                         : r.keys.size_or({"hidden_size_per_layer_input"}, 256, {0, kSizeRange.max});
+  const Size vocab = r.keys.size_or({"vocab_size_per_layer_input"}, 262144);
+  if (width.value > 0) m.per_layer = HfPerLayer{width, vocab};
+}
+
 }  // namespace scalecalc

@@ -31,23 +31,6 @@ std::vector<bool> read_moe_frequency(HfReading& r) {
   return out;
 }
 
-/// DeepSeek and GLM: a dense prefix, then experts by moe_layer_freq.
-void dense_prefix(HfReading& r, std::int64_t otherwise) {
-  const std::int64_t first = r.keys.size_or({"first_k_dense_replace"}, otherwise, {0, 1e4}).value;
-  const std::vector<bool> frequency = read_moe_frequency(r);
-  set_moe_layers(r, [&](std::int64_t i) { return i >= first && frequency[static_cast<std::size_t>(i)]; });
-}
-
-/// A token's experts lie in topk_group of n_group groups (arXiv:2412.19437 s. 2.1.2).
-void read_groups(HfReading& r, std::int64_t groups, std::int64_t picked) {
-  if (!r.model.moe) return;
-  const Size all = r.keys.size_or({"n_group"}, groups, {0, 1e4});
-  const Size some = r.keys.size_or({"topk_group"}, picked, {0, 1e4});
-  if (some.value <= 0 || some.value >= all.value) return;
-  r.model.moe->n_group = all;
-  r.model.moe->topk_group = some;
-}
-
 /// topk_method noaux_tc adds a bias to each expert's score.
 bool corrects_scores(HfReading& r, const char* otherwise) {
   if (!r.keys.has({"topk_method"})) r.keys.defaulted("topk_method", otherwise, kClassDefault);
@@ -60,43 +43,14 @@ bool corrects_scores(HfReading& r, const char* otherwise) {
   return method == "noaux_tc";
 }
 
-struct MlaDefaults {
-  std::int64_t max_seq = 4096;
-  std::int64_t q_lora_rank = 1536, kv_lora_rank = 512, qk_nope_head_dim = 128, qk_rope_head_dim = 64, v_head_dim = 128;
-};
-
-/// Sizes of a model with latent attention (arXiv:2405.04434 s. 2.1); head_dim and kv heads mean nothing there.
-void read_mla_shape(HfReading& r, const MlaDefaults& d) {
-  HfArchitecture& m = r.model;
-  const ShapeDefaults defaults{.max_seq = d.max_seq};
-  read_width(r, defaults);
-  read_layer_count(r);
-  m.heads = r.keys.required({"num_attention_heads"}, "attention heads");
-  read_d_ff(r, DffRule::kRequired);
-  HfMla mla;
-  const HfNames query_rank{"q_lora_rank"};
-  if (r.keys.is_null(query_rank)) {
-    r.keys.remark("q_lora_rank is null: queries are projected directly");
-  } else {
-    mla.q_lora_rank = r.keys.size_or(query_rank, d.q_lora_rank);
-  }
-  mla.kv_lora_rank = r.keys.size_or({"kv_lora_rank"}, d.kv_lora_rank);
-  mla.qk_nope_head_dim = r.keys.size_or({"qk_nope_head_dim"}, d.qk_nope_head_dim);
-  mla.qk_rope_head_dim = r.keys.size_or({"qk_rope_head_dim"}, d.qk_rope_head_dim);
-  mla.v_head_dim = r.keys.size_or({"v_head_dim"}, d.v_head_dim);
-  m.mla = mla;
-  for (HfLayer& layer : m.layers) layer.mixer = "mla";
-  if (r.keys.flag({"attention_bias"}, false)) {
-    r.keys.problems().add(r.keys.find({"attention_bias"})->span, "biases of latent attention are not read");
-  }
-}
-
 /// indexer_types: layers with an indexer of their own ("full"), and those that take an earlier one's choice ("shared").
 void read_indexer_layers(HfReading& r) {
   const ConfigNode* types = r.keys.list({"indexer_types"});
   const ConfigNode* every = r.keys.find({"index_topk_freq"});
   if (types == nullptr) {
-    if (every == nullptr || every->is_null() || every->text == "1") return;
+    if (every == nullptr || every->is_null() || every->text == "1") {
+      return r.keys.defaulted("indexer_types", "full in every layer", kClassDefault);
+    }
     r.keys.problems().add(every->span, fmt::format("'index_topk_freq' is {}, and no 'indexer_types' says which layers "
                                                    "have an indexer",
                                                    value_text(*every)));
@@ -130,6 +84,46 @@ void deepseek_v3_common(HfReading& r) {
 
 }  // namespace
 
+void dense_prefix(HfReading& r, std::int64_t otherwise) {
+  const std::int64_t first = r.keys.size_or({"first_k_dense_replace"}, otherwise, {0, 1e4}).value;
+  const std::vector<bool> frequency = read_moe_frequency(r);
+  set_moe_layers(r, [&](std::int64_t i) { return i >= first && frequency[static_cast<std::size_t>(i)]; });
+}
+
+void read_groups(HfReading& r, std::int64_t groups, std::int64_t picked) {
+  if (!r.model.moe) return;
+  const Size all = r.keys.size_or({"n_group"}, groups, {0, 1e4});
+  const Size some = r.keys.size_or({"topk_group"}, picked, {0, 1e4});
+  if (some.value <= 0 || some.value >= all.value) return;
+  r.model.moe->n_group = all;
+  r.model.moe->topk_group = some;
+}
+
+void read_mla_shape(HfReading& r, const MlaDefaults& d) {
+  HfArchitecture& m = r.model;
+  const ShapeDefaults defaults{.max_seq = d.max_seq};
+  read_width(r, defaults);
+  read_layer_count(r);
+  m.heads = r.keys.required({"num_attention_heads"}, "attention heads");
+  read_d_ff(r, DffRule::kRequired);
+  HfMla mla;
+  const HfNames query_rank{"q_lora_rank"};
+  if (r.keys.is_null(query_rank)) {
+    r.keys.remark("q_lora_rank is null: queries are projected directly");
+  } else {
+    mla.q_lora_rank = r.keys.size_or(query_rank, d.q_lora_rank);
+  }
+  mla.kv_lora_rank = r.keys.size_or({"kv_lora_rank"}, d.kv_lora_rank);
+  mla.qk_nope_head_dim = r.keys.size_or({"qk_nope_head_dim"}, d.qk_nope_head_dim);
+  mla.qk_rope_head_dim = r.keys.size_or({"qk_rope_head_dim"}, d.qk_rope_head_dim);
+  mla.v_head_dim = r.keys.size_or({"v_head_dim"}, d.v_head_dim);
+  m.mla = mla;
+  for (HfLayer& layer : m.layers) layer.mixer = "mla";
+  if (r.keys.flag({"attention_bias"}, false)) {
+    r.keys.problems().add(r.keys.find({"attention_bias"})->span, "biases of latent attention are not read");
+  }
+}
+
 void read_mixtral(HfReading& r) {
   read_shape(r, {.kv_heads = 8, .max_seq = 131072});
   set_sliding(r, read_window(r, 0), [](std::int64_t) { return true; });
@@ -157,7 +151,24 @@ void read_qwen3_moe(HfReading& r) {
   if (read_moe(r, {.experts = 128, .top_k = 8, .d_ff = 768})) set_qwen_moe_layers(r);
 }
 
+void read_deepseek(HfReading& r) {
+  read_shape(r, {.max_seq = 2048});
+  read_attention_bias(r, false);
+  if (!read_moe(r, {})) return;
+  read_shared_experts(r, 0);
+  dense_prefix(r, 0);
+}
+
 void read_deepseek_v2(HfReading& r) {
+  if (!r.keys.flag({"use_mla"}, true)) {
+    for (const std::string_view key :
+         {"kv_lora_rank", "q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"}) {
+      r.keys.find({key});
+    }
+    read_deepseek(r);
+    read_groups(r, 1, 1);
+    return;
+  }
   read_mla_shape(r, {.max_seq = 2048});
   if (!read_moe(r, {})) return;
   read_shared_experts(r, 2);
@@ -215,7 +226,7 @@ void read_llama4(HfReading& r) {
   read_attention_bias(r, false);
   r.keys.find({"use_qk_norm"});  // these norms have no weights
   const HfNames chunk_size{"attention_chunk_size"};
-  const Size chunk = r.keys.is_null(chunk_size) ? Size{} : r.keys.size_or(chunk_size, 8192, {1, 1e9});
+  const Size chunk = r.keys.says_none(chunk_size) ? Size{} : r.keys.size_or(chunk_size, 8192, {1, 1e9});
   const std::int64_t interval = r.keys.size_or({"no_rope_layer_interval"}, 4, {1, 1e4}).value;
   // no_rope_layers marks with 0 the layers without rotary embedding, which attend to the whole sequence.
   const ConfigNode* rope = r.keys.list({"no_rope_layers"});

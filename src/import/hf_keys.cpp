@@ -87,6 +87,13 @@ bool HfKeys::is_null(HfNames names) {
   return found != nullptr && found->is_null();
 }
 
+bool HfKeys::says_none(HfNames names) {
+  if (!is_null(names)) return false;
+  std::string text = fmt::format("{} is null: none", said(names));
+  if (std::find(notes_.remarks.begin(), notes_.remarks.end(), text) == notes_.remarks.end()) remark(std::move(text));
+  return true;
+}
+
 std::optional<double> HfKeys::decimal(const ConfigNode& value, std::string_view key, Range range) {
   const std::optional<double> number = parsed(value);
   if (!number) {
@@ -109,18 +116,24 @@ std::optional<Size> HfKeys::whole(const ConfigNode& value, std::string_view key,
   return std::nullopt;
 }
 
+std::string_view HfKeys::said(HfNames names) const {
+  const auto* const found = std::find_if(names.begin(), names.end(),
+                                         [&](std::string_view name) { return find_path(text_, name) != nullptr; });
+  return found == names.end() ? *names.begin() : *found;
+}
+
 std::optional<Size> HfKeys::size(HfNames names, Range range) {
   const ConfigNode* found = find(names);
   if (found == nullptr || found->is_null()) return std::nullopt;
   // A wrong value was given and reported, so the key is not absent: reading goes on as if it were in range.
-  return whole(*found, *names.begin(), range).value_or(Size{static_cast<std::int64_t>(range.min), found->span, false});
+  return whole(*found, said(names), range).value_or(Size{static_cast<std::int64_t>(range.min), found->span, false});
 }
 
 Size HfKeys::required(HfNames names, std::string_view what, Range range) {
   if (const auto found = size(names, range)) return *found;
   const ConfigNode* null = find(names);
   if (null != nullptr) {
-    problems_.add(null->span, fmt::format("'{}' ({}) is null, and has no default", *names.begin(), what));
+    problems_.add(null->span, fmt::format("'{}' ({}) is null, and has no default", said(names), what));
   } else {
     problems_.add(text_.span, fmt::format("the file has no '{}' ({})", *names.begin(), what), other_names(names));
   }
@@ -135,7 +148,7 @@ Size HfKeys::size_or(HfNames names, std::int64_t otherwise, Range range) {
 
 Size HfKeys::size_or_none(HfNames names, Range range) {
   if (const auto found = size(names, range)) return *found;
-  if (find(names) == nullptr) defaulted(*names.begin(), "null", kClassDefault);
+  if (!says_none(names)) defaulted(*names.begin(), "null", kClassDefault);
   return {0, text_.span, true};
 }
 
@@ -147,7 +160,7 @@ bool HfKeys::flag(HfNames names, bool otherwise) {
   }
   const bool word = found->kind == ConfigNode::Kind::kScalar && !found->quoted;
   if (word && (found->text == "true" || found->text == "false")) return found->text == "true";
-  problems_.add(found->span, fmt::format("'{}' must be true or false", *names.begin()));
+  problems_.add(found->span, fmt::format("'{}' must be true or false", said(names)));
   return otherwise;
 }
 
@@ -155,7 +168,7 @@ std::string HfKeys::text_or(HfNames names, std::string otherwise) {
   const ConfigNode* found = find(names);
   if (found == nullptr || found->is_null()) return otherwise;
   if (found->kind == ConfigNode::Kind::kScalar) return found->text;
-  problems_.add(found->span, fmt::format("'{}' must be a text, not {}", *names.begin(), kind_name(found->kind)));
+  problems_.add(found->span, fmt::format("'{}' must be a text, not {}", said(names), kind_name(found->kind)));
   return otherwise;
 }
 
@@ -163,7 +176,7 @@ const ConfigNode* HfKeys::list(HfNames names) {
   const ConfigNode* found = find(names);
   if (found == nullptr || found->is_null()) return nullptr;
   if (found->kind == ConfigNode::Kind::kSequence) return found;
-  problems_.add(found->span, fmt::format("'{}' must be a list, not {}", *names.begin(), kind_name(found->kind)));
+  problems_.add(found->span, fmt::format("'{}' must be a list, not {}", said(names), kind_name(found->kind)));
   return nullptr;
 }
 

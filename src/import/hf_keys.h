@@ -39,8 +39,9 @@ class HfKeys {
   /// The same, at the top level first.
   const ConfigNode* find_on_top(HfNames names);
 
-  bool has(HfNames names);                                            ///< there and not null
-  bool is_null(HfNames names);                                        ///< there and null
+  bool has(HfNames names);        ///< there and not null
+  bool is_null(HfNames names);    ///< there and null
+  bool says_none(HfNames names);  ///< the same where null means that there is none, which is remarked on
   std::optional<Size> size(HfNames names, Range range = kSizeRange);  ///< empty if absent or null
   /// Reports a quantity that is absent or null; `what` says what it is.
   Size required(HfNames names, std::string_view what, Range range = kSizeRange);
@@ -60,6 +61,7 @@ class HfKeys {
   const SourceSpan& span() const { return text_.span; }
   const ConfigNode& text() const { return text_; }
   const ConfigNode& top() const { return top_; }
+  bool nested() const { return &text_ != &top_; }  ///< the language model is a part of the file
   /// Whether a value, or something in it, was asked for.
   bool was_read(const ConfigNode& value) const { return read_.contains(&value) || any_read(value); }
   /// Reads a scalar as a whole number in `range`; reports what is wrong.
@@ -75,6 +77,8 @@ class HfKeys {
  private:
   const ConfigNode* find_in(const ConfigNode& map, HfNames names);
   void mark(const ConfigNode& value, std::string_view key);
+  /// The name of a quantity that the language model's map uses.
+  std::string_view said(HfNames names) const;
   void list_ignored(const ConfigNode& map, const std::string& prefix);
   bool any_read(const ConfigNode& map) const;
 

@@ -36,6 +36,7 @@ Size head_dim_by_division(HfReading& r) {
 
 std::optional<std::string_view> mixer_of(std::string_view word, std::string_view linear) {
   if (word == "full_attention" || word == "attention") return "full";
+  if (word == "conv" && linear == "conv") return "conv";
   if (word == "sliding_attention") return "sliding";
   if (word == "chunked_attention") return "chunked";
   if ((word == "linear_attention" || word == "mamba") && !linear.empty()) return linear;
@@ -46,8 +47,10 @@ std::optional<std::string_view> mixer_of(std::string_view word, std::string_view
 
 void read_width(HfReading& r, const ShapeDefaults& defaults) {
   HfArchitecture& m = r.model;
-  m.d_model = r.keys.required({"hidden_size", "n_embd", "n_embed", "d_model"}, "width of the model");
-  m.vocab = size_or_required(r, {"vocab_size"}, "entries of the vocabulary", defaults.vocab, kSizeRange);
+  m.d_model = size_or_required(r, {"hidden_size", "n_embd", "n_embed", "d_model"}, "width of the model",
+                               defaults.d_model, kSizeRange);
+  m.vocab =
+      size_or_required(r, {"vocab_size", "padded_vocab_size"}, "entries of the vocabulary", defaults.vocab, kSizeRange);
   m.max_seq = size_or_required(r, {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length"},
                                "longest sequence", defaults.max_seq, kContextRange);
   // What a model was trained on may be less than it has positions for.
@@ -55,7 +58,7 @@ void read_width(HfReading& r, const ShapeDefaults& defaults) {
       r.keys.find({"seq_length"}) != nullptr) {
     r.keys.defaulted("max_position_embeddings", std::to_string(m.max_seq.value), "seq_length");
   }
-  const ConfigNode* tie = r.keys.find_on_top({"tie_word_embeddings"});
+  const ConfigNode* tie = r.keys.find_on_top({"tie_word_embeddings", "tie_embedding"});
   m.tied_embeddings = r.family.tied;
   if (tie == nullptr || tie->is_null()) {
     r.keys.defaulted("tie_word_embeddings", r.family.tied ? "true" : "false", kClassDefault);
@@ -68,8 +71,8 @@ void read_width(HfReading& r, const ShapeDefaults& defaults) {
 
 void read_heads(HfReading& r, const ShapeDefaults& defaults) {
   HfArchitecture& m = r.model;
-  m.heads =
-      size_or_required(r, {"num_attention_heads", "n_head", "n_heads"}, "attention heads", defaults.heads, kSizeRange);
+  m.heads = size_or_required(r, {"num_attention_heads", "n_head", "n_heads", "num_heads"}, "attention heads",
+                             defaults.heads, kSizeRange);
   const HfNames kv_names{"num_key_value_heads", "num_kv_heads", "n_head_kv", "attn_config.kv_n_heads"};
   if (const auto kv = r.keys.size(kv_names)) {
     m.kv_heads = *kv;
@@ -88,17 +91,17 @@ void read_heads(HfReading& r, const ShapeDefaults& defaults) {
   }
 }
 
-void read_layer_count(HfReading& r) {
-  const Size count =
-      r.keys.required({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, "number of layers", kLayerRange);
+void read_layer_count(HfReading& r, std::int64_t otherwise) {
+  const Size count = size_or_required(r, {"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, "number of layers",
+                                      otherwise, kLayerRange);
   r.model.layers.assign(static_cast<std::size_t>(count.value), HfLayer{});
 }
 
-void read_d_ff(HfReading& r, DffRule rule) {
+void read_d_ff(HfReading& r, DffRule rule, std::int64_t otherwise) {
   const HfNames names{"intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "ffn_config.ffn_hidden_size"};
   HfArchitecture& m = r.model;
   if (rule == DffRule::kRequired) {
-    m.d_ff = r.keys.required(names, "width of the MLP");
+    m.d_ff = size_or_required(r, names, "width of the MLP", otherwise, kSizeRange);
   } else if (const auto found = r.keys.size(names)) {
     m.d_ff = *found;
   } else if (rule == DffRule::kFourTimes) {
@@ -108,9 +111,9 @@ void read_d_ff(HfReading& r, DffRule rule) {
 
 void read_shape(HfReading& r, const ShapeDefaults& defaults) {
   read_width(r, defaults);
-  read_layer_count(r);
+  read_layer_count(r, defaults.layers);
   read_heads(r, defaults);
-  read_d_ff(r, defaults.d_ff);
+  read_d_ff(r, defaults.d_ff, defaults.width);
 }
 
 void read_attention_bias(HfReading& r, bool otherwise) {
@@ -132,7 +135,7 @@ void all_biases(HfReading& r) {
 Size read_window(HfReading& r, std::int64_t otherwise) {
   const HfNames names{"sliding_window"};
   if (otherwise == 0) return r.keys.size_or_none(names, {1, 1e9});
-  return r.keys.is_null(names) ? Size{} : r.keys.size_or(names, otherwise, {1, 1e9});
+  return r.keys.says_none(names) ? Size{} : r.keys.size_or(names, otherwise, {1, 1e9});
 }
 
 std::optional<std::vector<std::string_view>> read_layer_types(HfReading& r, HfNames names, std::string_view linear) {
@@ -192,13 +195,13 @@ bool read_moe(HfReading& r, const MoeDefaults& defaults) {
   }
   moe.top_k = size_or_required(r,
                                {"num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_top_k",
-                                "top_k_experts", "moe_k", "ffn_config.moe_top_k"},
+                                "top_k_experts", "moe_k", "moe_topk", "ffn_config.moe_top_k"},
                                "experts a token visits", defaults.top_k, {1, 1e5});
   if (moe.top_k.known && moe.experts.known && moe.top_k.value > moe.experts.value) {
     r.keys.problems().add(moe.top_k.where, fmt::format("a token visits {} experts, and there are {}", moe.top_k.value,
                                                        moe.experts.value));
   }
-  if (const auto width = r.keys.size({"moe_intermediate_size"})) {
+  if (const auto width = r.keys.size({"moe_intermediate_size", "expert_ffn_hidden_size"})) {
     moe.d_ff = *width;
   } else if (defaults.d_ff > 0 && !r.keys.is_null({"moe_intermediate_size"})) {
     moe.d_ff = derived(r, "moe_intermediate_size", defaults.d_ff, r.keys.span(), kClassDefault);
@@ -213,16 +216,16 @@ bool read_moe(HfReading& r, const MoeDefaults& defaults) {
 
 void read_shared_experts(HfReading& r, std::int64_t otherwise) {
   if (!r.model.moe) return;
-  const HfNames names{"n_shared_experts", "num_shared_experts", "moe_num_shared_experts"};
+  const HfNames names{"n_shared_experts", "num_shared_experts", "moe_num_shared_experts", "num_shared_expert"};
   HfMoe& moe = *r.model.moe;
-  moe.shared_experts = r.keys.is_null(names) ? Size{} : r.keys.size_or(names, otherwise, {0, 1e4});
+  moe.shared_experts = r.keys.says_none(names) ? Size{} : r.keys.size_or(names, otherwise, {0, 1e4});
   moe.shared_d_ff = {moe.shared_experts.value * moe.d_ff.value, moe.shared_experts.where};
 }
 
 void read_shared_width(HfReading& r, HfNames names, std::int64_t otherwise) {
   if (!r.model.moe) return;
   HfMoe& moe = *r.model.moe;
-  if (r.keys.is_null(names)) return;
+  if (r.keys.says_none(names)) return;
   moe.shared_d_ff = r.keys.size_or(names, otherwise, {0, kSizeRange.max});
   moe.shared_experts = {moe.shared_d_ff.value > 0 ? 1 : 0, moe.shared_d_ff.where};
 }
@@ -247,6 +250,23 @@ void set_moe_layers(HfReading& r, const std::function<bool(std::int64_t)>& is_mo
     }
     m.layers[i].ffn = item.text == "dense" ? "dense" : "moe";
   }
+}
+
+Size same_for_all(HfReading& r, HfNames names, std::string_view what, Range range) {
+  const ConfigNode* found = r.keys.find(names);
+  if (found == nullptr || found->kind != ConfigNode::Kind::kSequence) return r.keys.required(names, what, range);
+  if (found->items.size() < r.model.layers.size() || found->items.empty()) {
+    r.keys.problems().add(found->span, fmt::format("'{}' lists {} layers, and the model has {}", *names.begin(),
+                                                   found->items.size(), r.model.layers.size()));
+    return {1, found->span, false};
+  }
+  for (const ConfigNode& item : found->items) {
+    if (item.text == found->items.front().text) continue;
+    r.keys.problems().add(item.span,
+                          fmt::format("'{}' differs from layer to layer, which is not read", *names.begin()));
+    return {1, found->span, false};
+  }
+  return r.keys.whole(found->items.front(), *names.begin(), range).value_or(Size{1, found->span, false});
 }
 
 std::vector<std::int64_t> read_layer_numbers(HfReading& r, HfNames names) {

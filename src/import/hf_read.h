@@ -17,6 +17,9 @@ enum class DffRule {
 /// Defaults of the sizes every model has. 0: the key is required; kv_heads 0: as many as heads; head_dim 0:
 /// hidden_size / heads. The latter two are also what null means, whatever the default.
 struct ShapeDefaults {
+  std::int64_t d_model = 0;
+  std::int64_t layers = 0;
+  std::int64_t width = 0;  ///< of the MLP
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
@@ -31,8 +34,8 @@ void read_shape(HfReading& r, const ShapeDefaults& defaults);
 void read_width(HfReading& r, const ShapeDefaults& defaults);
 void read_heads(HfReading& r, const ShapeDefaults& defaults);
 /// num_hidden_layers full/dense layers.
-void read_layer_count(HfReading& r);
-void read_d_ff(HfReading& r, DffRule rule);
+void read_layer_count(HfReading& r, std::int64_t otherwise = 0);
+void read_d_ff(HfReading& r, DffRule rule, std::int64_t otherwise = 0);
 
 /// attention_bias for queries, keys, values and output.
 void read_attention_bias(HfReading& r, bool otherwise);
@@ -66,6 +69,22 @@ void read_shared_width(HfReading& r, HfNames names, std::int64_t otherwise);
 void set_moe_layers(HfReading& r, const std::function<bool(std::int64_t)>& is_moe);
 /// Qwen: experts where (i + 1) divides by decoder_sparse_step, except in mlp_only_layers.
 void set_qwen_moe_layers(HfReading& r);
+/// DeepSeek and GLM: a dense prefix, then experts by moe_layer_freq.
+void dense_prefix(HfReading& r, std::int64_t otherwise);
+/// A token's experts lie in topk_group of n_group groups (arXiv:2412.19437 s. 2.1.2).
+void read_groups(HfReading& r, std::int64_t groups, std::int64_t picked);
+
+struct MlaDefaults {
+  std::int64_t max_seq = 4096;
+  std::int64_t q_lora_rank = 1536, kv_lora_rank = 512, qk_nope_head_dim = 128, qk_rope_head_dim = 64, v_head_dim = 128;
+};
+/// Sizes of a model with latent attention (arXiv:2405.04434 s. 2.1); head_dim and kv heads mean nothing there.
+void read_mla_shape(HfReading& r, const MlaDefaults& d);
+
+/// A number, or a list that says the same number of every layer.
+Size same_for_all(HfReading& r, HfNames names, std::string_view what, Range range = kSizeRange);
+/// Hunyuan's attention across layers: refused where it is on.
+void refuse_cross_layer(HfReading& r);
 /// A list of layer numbers, each below the number of layers.
 std::vector<std::int64_t> read_layer_numbers(HfReading& r, HfNames names);
 /// Multi-token prediction: modules like the last layer.

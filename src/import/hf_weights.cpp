@@ -25,6 +25,11 @@ class LayerWeights {
       mla(layer.reuse);
     } else if (layer.mixer == "gdn") {
       gdn();
+    } else if (layer.mixer == "kda") {
+      kda();
+    } else if (layer.mixer == "conv") {
+      attention("in_proj", {d_, 3, d_});
+      attention("out_proj", {d_, d_});
     } else if (layer.mixer == "lightning") {
       lightning();
     } else if (layer.mixer == "mamba1") {
@@ -36,6 +41,7 @@ class LayerWeights {
     } else if (layer.mixer != "none") {
       heads({m_.heads, m_.kv_heads, m_.head_dim, m_.v_head_dim.value > 0 ? m_.v_head_dim : m_.head_dim});
     }
+    if (layer.mixer == "full+mamba2") mamba2();
     if (layer.ffn == "dense") mlp(WeightPart::kMlp, d_, layer.d_ff > 0 ? layer.d_ff : m_.d_ff.value, 1);
     if (layer.ffn == "moe") experts();
     return out_;
@@ -85,6 +91,18 @@ class LayerWeights {
     attention("in_proj_qkv", {d_, 2 * keys + values});
     attention("in_proj_z", {d_, values});
     attention("out_proj", {values, d_});
+  }
+
+  void kda() {
+    const HfKda& k = *m_.kda;
+    const std::int64_t width = k.heads.value * k.head_dim.value;
+    attention("qkv_proj", {d_, 3, width});
+    attention("f_a_proj", {d_, k.head_dim.value});
+    attention("f_b_proj", {k.head_dim.value, width});
+    attention("b_proj", {d_, k.heads.value});
+    if (k.full_rank_gate) attention("g_proj", {d_, width});
+    if (!k.full_rank_gate) attention("g_proj", {k.head_dim.value, width + d_});
+    attention("out_proj", {width, d_});
   }
 
   void lightning() {

@@ -76,6 +76,9 @@ ParameterCount count_parameters(const ModelSpec& model) {
   count.total = sum(count);
   const double idle_share = model.moe ? 1 - dims.top_k / dims.experts : 0;
   count.active = count.total - count.experts * idle_share;
+  for (const Op<double>& op : embedding_ops(model, dims)) {
+    if (op.name == kPerLayerTable) count.active -= op.parameters();
+  }
   return count;
 }
 

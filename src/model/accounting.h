@@ -18,7 +18,7 @@ struct ParameterCount {
   double router = 0;
   double norms = 0;
   double mtp = 0;     ///< MTP modules, not in total
-  double active = 0;  ///< total minus the routed experts a token does not visit
+  double active = 0;  ///< total minus the routed experts a token does not visit and tables of per-layer embeddings
 };
 
 ParameterCount count_parameters(const ModelSpec& model);

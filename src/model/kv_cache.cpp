@@ -21,8 +21,15 @@ LayerCache attention_cache(const AttentionSpec& a, const LayerKind& layer) {
   }
   if (kind == MixerKind::kSliding) out.limit = a.window;
   if (kind == MixerKind::kChunked) out.limit = a.chunk;
-  if (a.indexer && !layer.reuse && out.limit == 0) out.index_elements = to_double(a.indexer->head_dim);
+  if (layer.reuse && !a.indexer) return {};
+  if (a.indexer && !layer.reuse && !layer.whole && out.limit == 0) out.index_elements = to_double(a.indexer->head_dim);
   return out;
+}
+
+void add_mamba2(const Mamba2Spec& m, LayerCache& out) {
+  out.state_elements = to_double(m.d_inner() * m.d_state);
+  out.conv_elements = to_double((m.d_inner() + 2 * m.groups * m.d_state) * (m.d_conv - 1));
+  out.state_ways = m.heads;
 }
 
 LayerCache layer_cache(const ModelSpec& model, const LayerKind& layer) {
@@ -54,10 +61,24 @@ LayerCache layer_cache(const ModelSpec& model, const LayerKind& layer) {
       return out;
     }
     case MixerKind::kMamba2: {
-      const Mamba2Spec& m = *model.mamba2;
-      out.state_elements = to_double(m.d_inner() * m.d_state);
-      out.conv_elements = to_double((m.d_inner() + 2 * m.groups * m.d_state) * (m.d_conv - 1));
-      out.state_ways = m.heads;
+      add_mamba2(*model.mamba2, out);
+      return out;
+    }
+    case MixerKind::kFullMamba2: {
+      out = attention_cache(model.attention, layer);
+      add_mamba2(*model.mamba2, out);
+      return out;
+    }
+    case MixerKind::kKda: {
+      const KdaSpec& l = *model.kda;
+      out.state_elements = to_double(l.width() * l.head_dim);
+      out.conv_elements = to_double(3 * l.width() * (l.conv_kernel - 1));
+      out.state_ways = l.heads;
+      return out;
+    }
+    case MixerKind::kConv: {
+      out.conv_elements = to_double(model.d_model * (model.conv->kernel - 1));
+      out.state_ways = model.d_model;
       return out;
     }
     case MixerKind::kNone: break;
@@ -74,6 +95,7 @@ KvCache kv_cache(const ModelSpec& model) {
     if (layers == 0 || model.kinds[k].mixer == MixerKind::kNone) continue;
     // Kinds that differ in their FFN alone keep the same.
     LayerCache cache = layer_cache(model, model.kinds[k]);
+    if (cache == LayerCache{}) continue;
     const auto same = std::find_if(out.kinds.begin(), out.kinds.end(), [&](LayerCache known) {
       known.layers = 0;
       return known == cache;

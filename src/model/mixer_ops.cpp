@@ -12,7 +12,7 @@ template <class R>
 class AttentionBuilder {
  public:
   AttentionBuilder(OpList<R>& list, const LayerKind& kind)
-      : list_(list), kind_(kind.mixer), reuse_(kind.reuse), a_(list.model().attention), dims_(list.dims()) {
+      : list_(list), kind_(kind.mixer), layer_(kind), a_(list.model().attention), dims_(list.dims()) {
     heads_ = kind_ == MixerKind::kSliding ? dims_.local : dims_.attention;
   }
 
@@ -23,28 +23,37 @@ class AttentionBuilder {
       qkv_projections();
     }
     if (list_.model().relative_positions) relative_positions();
-    if (chooses() && !reuse_) indexer();
+    if (chooses() && !layer_.reuse) indexer();
     attention();
-    if (a_.output_gate) output_gate();
+    if (a_.output_gate) output_gate("output gate projection", heads_.heads * heads_.v_head_dim);
+    if (a_.head_gate) output_gate("head gate projection", heads_.heads);
     list_.output("attention output projection", Part::kAttention, heads_.heads * heads_.v_head_dim, a_.o_bias);
   }
 
  private:
   /// Layers that look at the whole sequence attend to what an indexer picks, their own or an earlier layer's.
-  bool chooses() const { return a_.indexer && (kind_ == MixerKind::kFull || kind_ == MixerKind::kMla); }
+  bool chooses() const {
+    return a_.indexer && !layer_.whole && (kind_ == MixerKind::kFull || kind_ == MixerKind::kMla);
+  }
+  /// Keys and values are those of a layer before it.
+  bool borrows() const { return layer_.reuse && !a_.indexer; }
 
   void qkv_projections() {
     const R input = list_.model().draft ? R(2.0) * dims_.d_model : dims_.d_model;
     const R q_width = heads_.heads * heads_.head_dim;
     const bool same = value_of(heads_.head_dim) == value_of(heads_.v_head_dim);
-    const R kv_width =
-        same ? R(2.0) * heads_.kv_heads * heads_.head_dim : heads_.kv_heads * (heads_.head_dim + heads_.v_head_dim);
+    const bool one = a_.shared_kv && kind_ == MixerKind::kFull;
+    const R kv_width = one    ? heads_.kv_heads * heads_.head_dim
+                       : same ? R(2.0) * heads_.kv_heads * heads_.head_dim
+                              : heads_.kv_heads * (heads_.head_dim + heads_.v_head_dim);
     list_.matmul("query projection", Part::kAttention, TpRule::kColumn, input, q_width, a_.qkv_bias, TpRule::kColumn);
-    list_.matmul("key/value projection", Part::kAttention, TpRule::kKvColumn, input, kv_width, a_.qkv_bias,
-                 TpRule::kKvColumn);
-    list_.last().groups = heads_.kv_heads;
-    list_.last().values = heads_.kv_heads * heads_.v_head_dim;
-    const R rotated = q_width + heads_.kv_heads * heads_.head_dim;
+    if (!borrows()) {
+      list_.matmul(one ? "key projection" : "key/value projection", Part::kAttention, TpRule::kKvColumn, input,
+                   kv_width, a_.qkv_bias, TpRule::kKvColumn);
+      list_.last().groups = heads_.kv_heads;
+      if (!one) list_.last().values = heads_.kv_heads * heads_.v_head_dim;
+    }
+    const R rotated = borrows() ? q_width : q_width + heads_.kv_heads * heads_.head_dim;
     list_.add({.name = "rotary embedding",
                .kind = OpKind::kVector,
                .part = Part::kAttention,
@@ -58,7 +67,7 @@ class AttentionBuilder {
   R qk_norm_parameters(const R& rotated) const {
     switch (a_.qk_norm) {
       case QkNorm::kNone: break;
-      case QkNorm::kHeadDim: return R(2.0) * heads_.head_dim;
+      case QkNorm::kHeadDim: return R(borrows() ? 1.0 : 2.0) * heads_.head_dim;
       case QkNorm::kFull: return rotated;
     }
     return R(0.0);
@@ -110,8 +119,10 @@ class AttentionBuilder {
     list_.matmul("index key projection", Part::kAttention, TpRule::kWhole, dims_.d_model, head_dim, false,
                  TpRule::kWhole);
     list_.last().extra_parameters = R(2.0) * head_dim;
-    list_.matmul("index weights projection", Part::kAttention, TpRule::kWhole, dims_.d_model, heads, false,
-                 TpRule::kWhole);
+    if (a_.indexer->weights) {
+      list_.matmul("index weights projection", Part::kAttention, TpRule::kWhole, dims_.d_model, heads, false,
+                   TpRule::kWhole);
+    }
     list_.add({.name = "index scores",
                .kind = OpKind::kAttention,
                .part = Part::kAttention,
@@ -162,17 +173,17 @@ class AttentionBuilder {
     }
   }
 
-  void output_gate() {
+  /// `gates` of them for the output, which each scales a part of.
+  void output_gate(std::string_view name, const R& gates) {
     const R width = heads_.heads * heads_.v_head_dim;
-    list_.matmul("output gate projection", Part::kAttention, TpRule::kColumn, dims_.d_model, width, a_.qkv_bias,
-                 TpRule::kColumn);
+    list_.matmul(name, Part::kAttention, TpRule::kColumn, dims_.d_model, gates, a_.qkv_bias, TpRule::kColumn);
     list_.add({.name = "output gate",
                .kind = OpKind::kVector,
                .part = Part::kAttention,
                .tp = TpRule::kHeads,
-               .reads = width * R(2.0),
+               .reads = width + gates,
                .writes = width,
-               .flops = width * R(5.0),
+               .flops = width + gates * R(4.0),
                .saved = width,
                .keep = Keep::kWithoutRemat,
                .saved_tp = TpRule::kHeads});
@@ -180,7 +191,7 @@ class AttentionBuilder {
 
   OpList<R>& list_;
   MixerKind kind_;
-  bool reuse_;
+  const LayerKind& layer_;
   const AttentionSpec& a_;
   const ModelDims<R>& dims_;
   AttentionDims<R> heads_;
@@ -245,6 +256,47 @@ class RecurrenceBuilder {
     list_.output("output projection", Part::kAttention, values, false);
   }
 
+  /// Each channel of a key decays by itself; decay and output gate come through head_dim (Kimi Linear,
+  /// arXiv:2510.26692 section 4). The chunks' products are those of the gated delta rule.
+  void kda(const KdaSpec& k) {
+    const R heads = fixed<R>(k.heads), dim = fixed<R>(k.head_dim);
+    const R width = heads * dim;
+    column("query, key and value projection", d_model_, R(3.0) * width);
+    convolution(R(3.0) * width, fixed<R>(k.conv_kernel), false);
+    low_rank("decay", dim, width);
+    column("write strength projection", d_model_, heads);
+    const R chunk(kGdnChunk);
+    const R state = width * dim;
+    list_.add({.name = "kimi delta rule",
+               .kind = OpKind::kScan,
+               .part = Part::kAttention,
+               .tp = TpRule::kHeads,
+               .extra_parameters = heads + width,  // decay rate of each head, bias of each channel's step
+               .reads = R(4.0) * width + heads,
+               .writes = width,
+               .flops = heads * R(2.0) * chunk * R(5.0) * dim + R(6.0) * state,
+               .recurrence = R(8.0) * state,
+               .state = state,
+               .saved = width + heads * chunk,
+               .keep = Keep::kSelective,
+               .saved_tp = TpRule::kHeads});
+    if (k.full_rank_gate) {
+      column("output gate projection", d_model_, width);
+    } else {
+      low_rank("output gate", dim, width);
+    }
+    gated_norm("gated norm", width, dim);
+    list_.output("output projection", Part::kAttention, width, false);
+  }
+
+  /// LFM2: input, and a gate before and behind the convolution.
+  void conv(const ConvSpec& c) {
+    column("input and gates projection", d_model_, R(3.0) * d_model_);
+    convolution(d_model_, fixed<R>(c.kernel), false);
+    elementwise("gates", R(3.0) * d_model_, d_model_, R(2.0));
+    list_.output("output projection", Part::kAttention, d_model_, false);
+  }
+
   void lightning(const LightningSpec& l) {
     const R heads = fixed<R>(l.heads), dim = fixed<R>(l.head_dim);
     const R width = heads * dim;
@@ -276,17 +328,19 @@ class RecurrenceBuilder {
     // Each tensor rank has a part of the channels, and every channel needs the whole step and state projections.
     list_.matmul("step and state projection", Part::kAttention, TpRule::kRow, inner, selected, false, TpRule::kWhole);
     list_.last().summed = selected;
-    list_.add({.name = "step and state norms",
-               .kind = OpKind::kVector,
-               .part = Part::kAttention,
-               .tp = TpRule::kWhole,
-               .extra_parameters = selected,
-               .reads = selected,
-               .writes = selected,
-               .flops = selected * R(4.0),
-               .saved = selected,
-               .keep = Keep::kWithoutRemat,
-               .saved_tp = TpRule::kWhole});
+    if (m.norms) {
+      list_.add({.name = "step and state norms",
+                 .kind = OpKind::kVector,
+                 .part = Part::kAttention,
+                 .tp = TpRule::kWhole,
+                 .extra_parameters = selected,
+                 .reads = selected,
+                 .writes = selected,
+                 .flops = selected * R(4.0),
+                 .saved = selected,
+                 .keep = Keep::kWithoutRemat,
+                 .saved_tp = TpRule::kWhole});
+    }
     list_.matmul("step projection", Part::kAttention, TpRule::kColumn, rank, inner, true, TpRule::kColumn);
     const R state = inner * states;
     list_.add({.name = "selective scan",
@@ -331,11 +385,23 @@ class RecurrenceBuilder {
                .saved = inner,
                .keep = Keep::kSelective,
                .saved_tp = TpRule::kHeads});
-    gated_norm("gated norm", inner, inner);
+    if (m.norm) {
+      gated_norm("gated norm", inner, inner);
+    } else {
+      elementwise("gate", R(2.0) * inner, inner, R(kSiluFlops));
+    }
     list_.output("output projection", Part::kAttention, inner, false);
   }
 
  private:
+  /// Down to `rank`, which every tensor rank has whole, and up again.
+  void low_rank(std::string_view part, const R& rank, const R& width) {
+    const bool decay = part == "decay";
+    list_.matmul(decay ? "decay down-projection" : "output gate down-projection", Part::kAttention, TpRule::kSequence,
+                 d_model_, rank, false, TpRule::kSequence);
+    column(decay ? "decay up-projection" : "output gate up-projection", rank, width);
+  }
+
   void column(std::string_view name, const R& k, const R& n) {
     list_.matmul(name, Part::kAttention, TpRule::kColumn, k, n, false, TpRule::kColumn);
   }
@@ -386,8 +452,11 @@ void add_recurrence(OpList<R>& list, MixerKind kind) {
   const ModelSpec& model = list.model();
   switch (kind) {
     case MixerKind::kGdn: return builder.gdn(*model.gdn);
+    case MixerKind::kKda: return builder.kda(*model.kda);
     case MixerKind::kLightning: return builder.lightning(*model.lightning);
+    case MixerKind::kConv: return builder.conv(*model.conv);
     case MixerKind::kMamba1: return builder.mamba1(*model.mamba1);
+    case MixerKind::kFullMamba2:
     case MixerKind::kMamba2: return builder.mamba2(*model.mamba2);
     case MixerKind::kFull:
     case MixerKind::kSliding:

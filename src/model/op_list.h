@@ -82,7 +82,8 @@ class OpList {
 };
 
 /// Operations of a layer's mixer, from its normed input to its projected output: attention over keys and values (full,
-/// sliding, chunked, mla), or a recurrence with a state (gdn, lightning, mamba1, mamba2).
+/// sliding, chunked, mla), or a recurrence with a state (gdn, kda, lightning, conv, mamba1, mamba2). full+mamba2 has
+/// both.
 template <class R>
 void add_attention(OpList<R>& list, const LayerKind& kind);
 template <class R>

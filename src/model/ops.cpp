@@ -37,21 +37,26 @@ class LayerBuilder {
     if (mixes) {
       mix(norms > parts);
       residual(attends() ? "attention residual" : "mixer residual", R(2.0));
+      if (model_.residual_block > 0) earlier_blocks();
       if (feeds && norms >= 2) list_.norm("mlp norm", dims_.d_model, Keep::kSelective, true);
     }
     if (feeds) {
       ffn(norms > (mixes ? parts + 1 : parts));
       residual("mlp residual", R(2.0));
+      if (model_.residual_block > 0) earlier_blocks();
     }
+    if (model_.per_layer_embedding) per_layer_embedding(*model_.per_layer_embedding);
+    if (model_.layer_scale) list_.last().extra_parameters = list_.last().extra_parameters + R(1.0);
     return list_.take();
   }
 
  private:
-  bool attends() const { return attends_by_heads(kind_.mixer) || kind_.mixer == MixerKind::kMla; }
+  bool attends() const { return scalecalc::attends(kind_.mixer); }
   std::string_view mixer_norm() const { return attends() ? "attention norm" : "mixer norm"; }
 
   void mix(bool post_norm) {
-    attends() ? add_attention(list_, kind_) : add_recurrence(list_, kind_.mixer);
+    if (attends()) add_attention(list_, kind_);
+    if (!attends() || kind_.mixer == MixerKind::kFullMamba2) add_recurrence(list_, kind_.mixer);
     if (post_norm) list_.norm(attends() ? "post-attention norm" : "post-mixer norm", dims_.d_model, Keep::kSelective);
   }
 
@@ -62,6 +67,40 @@ class LayerBuilder {
       dense_mlp(d_ff_);
     }
     if (post_norm) list_.norm("post-mlp norm", dims_.d_model, Keep::kSelective);
+  }
+
+  /// Each sub-layer's input is a weighted sum of the outputs of the blocks before it, by scores of their norms
+  /// (attention residuals, Kimi K3): on average half of all blocks stand before a layer.
+  void earlier_blocks() {
+    const R blocks = fixed<R>(model_.layers()) / fixed<R>(model_.residual_block) / R(2.0) + R(1.0);
+    list_.add({.name = "residual over earlier blocks",
+               .kind = OpKind::kVector,
+               .part = Part::kNorm,
+               .tp = TpRule::kSequence,
+               .extra_parameters = R(2.0) * dims_.d_model,
+               .reads = dims_.d_model * blocks,
+               .writes = dims_.d_model,
+               .flops = dims_.d_model * blocks * R(8.0)});
+  }
+
+  /// The layer's own vector of the token, gated by the stream and projected into it.
+  void per_layer_embedding(const PerLayerEmbedding& table) {
+    const R width = fixed<R>(table.width);
+    list_.matmul("per-layer gate projection", Part::kMlp, TpRule::kSequence, dims_.d_model, width, false,
+                 TpRule::kSequence);
+    list_.add({.name = "per-layer gate",
+               .kind = OpKind::kVector,
+               .part = Part::kMlp,
+               .tp = TpRule::kSequence,
+               .reads = R(2.0) * width,
+               .writes = width,
+               .flops = R(8.0) * width,
+               .saved = width,
+               .keep = Keep::kWithoutRemat});
+    list_.matmul("per-layer output projection", Part::kMlp, TpRule::kSequence, width, dims_.d_model, false,
+                 TpRule::kSequence);
+    list_.norm("per-layer norm", dims_.d_model, Keep::kNever);
+    residual("per-layer residual", R(2.0));
   }
 
   /// Without a norm the layer's input is what its first matmul keeps.
@@ -136,14 +175,15 @@ class LayerBuilder {
 
   void router() {
     const MoeSpec& moe = *model_.moe;
+    const R choices = moe.zero_experts > 0 ? dims_.experts + fixed<R>(moe.zero_experts) : dims_.experts;
+    const R biases = choices * R((moe.router_bias ? 1.0 : 0.0) + (moe.router_correction_bias ? 1.0 : 0.0));
     list_.add({.name = "router",
                .kind = OpKind::kMatmul,
                .part = Part::kRouter,
                .tp = TpRule::kSequence,
                .k = dims_.d_model,
-               .n = dims_.experts,
-               .extra_parameters =
-                   dims_.experts * R((moe.router_bias ? 1.0 : 0.0) + (moe.router_correction_bias ? 1.0 : 0.0))});
+               .n = choices,
+               .extra_parameters = moe.router_scale ? biases + dims_.d_model + dims_.experts : biases});
   }
 
   /// A projection between d_model and the latent width the routed experts work in; every token passes it once.
@@ -155,8 +195,10 @@ class LayerBuilder {
   void moe() {
     const MoeSpec& moe = *model_.moe;
     const R& width = dims_.expert_width;
+    for (std::int64_t i = 0; i < moe.branch_norms; ++i) list_.norm("branch norm", dims_.d_model, Keep::kSelective);
     router();
     if (moe.latent > 0) latent_projection("latent down-projection", dims_.d_model, width, Keep::kSelective);
+    if (moe.latent_norm) list_.norm("latent norm", width, Keep::kNever);
     const R routed = dims_.top_k * width;
     // The dispatched copies are inputs of the experts' weight gradients; fetching them again would cost an all-to-all.
     list_.add({.name = "expert dispatch and combine",
@@ -247,13 +289,28 @@ std::vector<Op<R>> embedding_ops(const ModelSpec& model, const ModelDims<R>& dim
                 TpRule::kSequence);
     list.last().saved = width;  // its input; its output is the first layer's
   }
+  if (model.per_layer_embedding) {
+    const R each = fixed<R>(model.per_layer_embedding->width);
+    const R all = each * fixed<R>(model.layers());
+    list.add({.name = kPerLayerTable,
+              .kind = OpKind::kVector,
+              .part = Part::kEmbedding,
+              .tp = TpRule::kSequence,
+              .extra_parameters = fixed<R>(model.per_layer_embedding->vocab) * all,
+              .reads = all,
+              .writes = all});
+    list.matmul("per-layer projection", Part::kEmbedding, TpRule::kSequence, dims.d_model, all, false,
+                TpRule::kSequence);
+    list.last().extra_parameters = each;  // of the norm behind it
+  }
   return list.take();
 }
 
 template <class R>
 std::vector<Op<R>> head_ops(const ModelSpec& model, const ModelDims<R>& dims) {
   OpList<R> list(model, dims);
-  const R norm_weights = dims.d_model * R(model.norm_bias ? 2.0 : 1.0);
+  const R sums = model.residual_block > 0 ? R(2.0) * dims.d_model : R(0.0);  // the last one over all blocks
+  const R norm_weights = dims.d_model * R(model.norm_bias ? 2.0 : 1.0) + sums;
   const bool norm = model.final_norm;
   list.add({.name = norm ? "final norm" : "head input",
             .kind = OpKind::kVector,

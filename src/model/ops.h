@@ -15,6 +15,9 @@
 
 namespace scalecalc {
 
+/// The lookup whose table gives every layer a vector of its own: one row of it is read for a token.
+inline constexpr std::string_view kPerLayerTable = "per-layer embedding lookup";
+
 enum class OpKind {
   kMatmul,         ///< [tokens, k] x [k, n]
   kGroupedMatmul,  ///< the same per routed expert, each on its share of the tokens

@@ -46,16 +46,20 @@ std::vector<std::string> undivided_heads(const ModelSpec& model, std::int64_t tp
       case MixerKind::kFull:
       case MixerKind::kSliding:
       case MixerKind::kChunked:
-      case MixerKind::kMla: {
+      case MixerKind::kMla:
+      case MixerKind::kFullMamba2: {
         const AttentionShape shape = model.attention.shape(kind.mixer);
         heads(shape.heads, "the {} attention heads");
         out.repeated(shape.kv_heads, fmt::format("the {} KV heads", shape.kv_heads));
+        if (kind.mixer == MixerKind::kFullMamba2) heads(model.mamba2->heads, "the {} heads of the state-space layers");
         break;
       }
       case MixerKind::kGdn:
         heads(model.gdn->key_heads, "the {} key heads of the linear layers");
         heads(model.gdn->value_heads, "the {} value heads of the linear layers");
         break;
+      case MixerKind::kKda: heads(model.kda->heads, "the {} heads of the linear layers"); break;
+      case MixerKind::kConv: heads(model.d_model, "the {} channels of the convolutions"); break;
       case MixerKind::kLightning: heads(model.lightning->heads, "the {} heads of the linear layers"); break;
       case MixerKind::kMamba1: heads(model.mamba1->d_inner, "the {} channels of the state-space layers"); break;
       case MixerKind::kMamba2:

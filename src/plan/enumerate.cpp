@@ -12,10 +12,7 @@
 namespace scalecalc {
 namespace {
 
-bool is_attention(MixerKind mixer) {
-  return mixer == MixerKind::kFull || mixer == MixerKind::kSliding || mixer == MixerKind::kChunked ||
-         mixer == MixerKind::kMla;
-}
+bool is_attention(MixerKind mixer) { return attends(mixer); }
 
 bool within(const std::optional<std::int64_t>& fix, const std::optional<std::int64_t>& max, std::int64_t value) {
   return (!fix || *fix == value) && (!max || value <= *max);

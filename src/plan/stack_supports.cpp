@@ -47,9 +47,7 @@ std::vector<std::string> words_of(const std::array<std::string_view, kCount>& na
 std::int64_t least_attention(const ModelSpec& model, std::int64_t AttentionShape::*count) {
   std::int64_t out = 0;
   for (const LayerKind& kind : model.kinds) {
-    const bool attends = kind.mixer == MixerKind::kFull || kind.mixer == MixerKind::kSliding ||
-                         kind.mixer == MixerKind::kChunked || kind.mixer == MixerKind::kMla;
-    if (!attends) continue;
+    if (!attends(kind.mixer)) continue;
     const std::int64_t each = model.attention.shape(kind.mixer).*count;
     if (each > 0 && (out == 0 || each < out)) out = each;
   }

@@ -9,7 +9,8 @@
 namespace scalecalc {
 namespace {
 
-constexpr std::string_view kReuse = "/reuse";  // behind the kind of a layer whose tokens an earlier indexer picked
+constexpr std::string_view kReuse = "/reuse";  // behind the kind of a layer that takes what an earlier one has
+constexpr std::string_view kWhole = "/whole";  // behind that of a layer without the model's indexer
 
 void load_mla(Fields& fields, AttentionSpec& attention) {
   MlaSpec mla;
@@ -48,6 +49,7 @@ IndexerSpec load_indexer(const ConfigNode& node, Problems& problems) {
   out.heads = fields.count("heads", kWidth);
   out.head_dim = fields.count("head_dim", kWidth);
   out.top_k = fields.count("top_k", kWidth);
+  out.weights = fields.flag("weights", true);
   fields.finish();
   return out;
 }
@@ -65,7 +67,7 @@ std::optional<std::size_t> position(const std::array<std::string_view, N>& names
   return static_cast<std::size_t>(found - names.begin());
 }
 
-/// All 26 kinds, for suggestions.
+/// All kinds, for suggestions.
 std::vector<std::string> all_kinds() {
   std::vector<std::string> out;
   for (const std::string_view mixer : kMixerNames) {
@@ -88,6 +90,9 @@ std::string missing_block(MixerKind kind, const ModelSpec& model) {
     case MixerKind::kChunked: return a.chunk == 0 ? "a chunked layer needs attention.chunk" : "";
     case MixerKind::kMla: return !a.mla ? "an mla layer needs attention of kind mla" : "";
     case MixerKind::kGdn: return !model.gdn ? "a gdn layer needs linear: of kind gdn" : "";
+    case MixerKind::kKda: return !model.kda ? "a kda layer needs linear: of kind kda" : "";
+    case MixerKind::kConv: return !model.conv ? "a conv layer needs linear: of kind conv" : "";
+    case MixerKind::kFullMamba2: return !model.mamba2 ? "a full+mamba2 layer needs ssm: of kind mamba2" : "";
     case MixerKind::kLightning: return !model.lightning ? "a lightning layer needs linear: of kind lightning" : "";
     case MixerKind::kMamba1: return !model.mamba1 ? "a mamba1 layer needs ssm: of kind mamba1" : "";
     case MixerKind::kMamba2: return !model.mamba2 ? "a mamba2 layer needs ssm: of kind mamba2" : "";
@@ -116,12 +121,14 @@ AttentionSpec load_attention(const ConfigNode& node, Problems& problems) {
     out.window = fields.optional_count("window", kWidth).value_or(0);
     out.chunk = fields.optional_count("chunk", kWidth).value_or(0);
     out.qkv_bias = fields.flag("qkv_bias", false);
+    out.shared_kv = fields.flag("shared_kv", false);
     out.qk_norm = static_cast<QkNorm>(fields.optional_word("qk_norm", {"none", "head_dim", "full"}).value_or(0));
   }
   out.o_bias = fields.flag("o_bias", false);
   out.sinks = out.local_sinks = fields.flag("sinks", false);
   if (const ConfigNode* local = kind == 3 ? nullptr : fields.node("local")) load_local(*local, out, problems);
   out.output_gate = fields.flag("output_gate", false);
+  out.head_gate = fields.flag("head_gate", false);
   if (const ConfigNode* indexer = fields.node("indexer")) out.indexer = load_indexer(*indexer, problems);
   fields.finish();
   return out;
@@ -148,6 +155,11 @@ MoeSpec load_moe(const ConfigNode& node, Problems& problems) {
   out.n_group = fields.optional_count("n_group", {1, 1000}).value_or(0);
   out.topk_group = fields.optional_count("topk_group", {1, 1000}).value_or(out.n_group);
   out.latent = fields.optional_count("latent", kWidth).value_or(0);
+  out.zero_experts = fields.optional_count("zero_experts", {0, 1e5}).value_or(0);
+  out.branch_norms = fields.optional_count("branch_norms", {0, 4}).value_or(0);
+  out.latent_norm = fields.flag("latent_norm", false);
+  out.router_scale = fields.flag("router_scale", false);
+  if (out.latent_norm && out.latent == 0) problems.add(fields.span(), "latent_norm needs latent");
   out.router_bias = fields.flag("router_bias", false);
   out.router_correction_bias = fields.flag("router_correction_bias", false);
   out.expert_bias = fields.flag("expert_bias", false);
@@ -168,7 +180,8 @@ MoeSpec load_moe(const ConfigNode& node, Problems& problems) {
 
 void load_linear(const ConfigNode& node, ModelSpec& model, Problems& problems) {
   Fields fields(node, "linear", problems);
-  if (fields.word("kind", {"gdn", "lightning"}) == 0) {
+  const std::size_t kind = fields.word("kind", {"gdn", "lightning", "kda", "conv"});
+  if (kind == 0) {
     GdnSpec out;
     out.key_heads = fields.count("key_heads", kWidth);
     out.key_head_dim = fields.count("key_head_dim", kWidth);
@@ -180,6 +193,15 @@ void load_linear(const ConfigNode& node, ModelSpec& model, Problems& problems) {
                                               out.key_heads));
     }
     model.gdn = out;
+  } else if (kind == 2) {
+    KdaSpec out;
+    out.heads = fields.count("heads", kWidth);
+    out.head_dim = fields.count("head_dim", kWidth);
+    out.conv_kernel = fields.count("conv_kernel", {1, 1000});
+    out.full_rank_gate = fields.flag("full_rank_gate", false);
+    model.kda = out;
+  } else if (kind == 3) {
+    model.conv = ConvSpec{fields.count("kernel", {1, 1000})};
   } else {
     LightningSpec out;
     out.heads = fields.count("heads", kWidth);
@@ -197,6 +219,7 @@ void load_ssm(const ConfigNode& node, ModelSpec& model, Problems& problems) {
     out.d_state = fields.count("d_state", kWidth);
     out.d_conv = fields.count("d_conv", {1, 1000});
     out.dt_rank = fields.count("dt_rank", kWidth);
+    out.norms = fields.flag("norms", true);
     model.mamba1 = out;
   } else {
     Mamba2Spec out;
@@ -205,6 +228,7 @@ void load_ssm(const ConfigNode& node, ModelSpec& model, Problems& problems) {
     out.groups = fields.count("groups", kWidth);
     out.d_state = fields.count("d_state", kWidth);
     out.d_conv = fields.count("d_conv", {1, 1000});
+    out.norm = fields.flag("norm", true);
     if (out.heads % out.groups != 0) {
       problems.add(fields.span(), fmt::format("heads ({}) must be a multiple of groups ({})", out.heads, out.groups));
     }
@@ -214,12 +238,14 @@ void load_ssm(const ConfigNode& node, ModelSpec& model, Problems& problems) {
 }
 
 std::string name_of(const LayerKind& kind) {
-  return fmt::format("{}/{}{}", name_of(kind.mixer), name_of(kind.ffn), kind.reuse ? kReuse : "");
+  return fmt::format("{}/{}{}", name_of(kind.mixer), name_of(kind.ffn), kind.reuse ? kReuse : kind.whole ? kWhole : "");
 }
 
 std::optional<LayerKind> read_layer_kind(const ConfigNode& node, const ModelSpec& model, Problems& problems) {
   const bool reuse = node.text.ends_with(kReuse);
-  const std::string text = node.text.substr(0, node.text.size() - (reuse ? kReuse.size() : 0));
+  const bool whole = node.text.ends_with(kWhole);
+  static_assert(kReuse.size() == kWhole.size());
+  const std::string text = node.text.substr(0, node.text.size() - (reuse || whole ? kReuse.size() : 0));
   const std::size_t slash = std::min(text.find('/'), text.size());
   const auto mixer = position(kMixerNames, std::string_view(text).substr(0, slash));
   const auto ffn = position(kFfnNames, std::string_view(text).substr(std::min(slash + 1, text.size())));
@@ -231,9 +257,16 @@ std::optional<LayerKind> read_layer_kind(const ConfigNode& node, const ModelSpec
         did_you_mean(nearest(text, all_kinds())));
     return std::nullopt;
   }
-  const LayerKind kind{.mixer = static_cast<MixerKind>(*mixer), .ffn = static_cast<FfnKind>(*ffn), .reuse = reuse};
-  if (reuse && (!model.attention.indexer || (kind.mixer != MixerKind::kFull && kind.mixer != MixerKind::kMla))) {
-    problems.add(node.span, "only a full or mla layer of a model with attention.indexer reuses an indexer's choice");
+  const LayerKind kind{
+      .mixer = static_cast<MixerKind>(*mixer), .ffn = static_cast<FfnKind>(*ffn), .reuse = reuse, .whole = whole};
+  const bool sees_all = kind.mixer == MixerKind::kFull || kind.mixer == MixerKind::kMla;
+  if (reuse && !(model.attention.indexer ? sees_all : kind.mixer <= MixerKind::kSliding)) {
+    problems.add(node.span,
+                 "only a full or mla layer of a model with attention.indexer reuses an indexer's choice, and "
+                 "a full or sliding layer of one without it another's keys and values");
+  }
+  if (whole && !(model.attention.indexer && sees_all)) {
+    problems.add(node.span, "only a full or mla layer of a model with attention.indexer goes without it");
   }
   if (kind.ffn == FfnKind::kMoe && !model.moe) problems.add(node.span, "a moe layer needs the model's moe: block");
   if (const std::string missing = missing_block(kind.mixer, model); !missing.empty()) {

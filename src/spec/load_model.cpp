@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/text.h"
 #include "config/fields.h"
@@ -130,13 +131,20 @@ void load_draft(const ConfigNode* node, ModelSpec& model, Problems& problems) {
   fields.finish();
 }
 
-/// A layer may only attend to what an indexer before it picked.
+/// A layer may only attend to what an indexer before it picked, or to keys and values of a layer of its kind.
 void check_reuse(const ConfigNode& layers, const ModelSpec& model, Problems& problems) {
+  const bool chosen = model.attention.indexer.has_value();
+  std::array<bool, kMixerNames.size()> owns{};
   for (const std::uint8_t index : model.layer_kind) {
     const LayerKind& kind = model.kinds[index];
-    const bool attends = kind.mixer == MixerKind::kFull || kind.mixer == MixerKind::kMla;
-    if (attends && !kind.reuse) return;
-    if (kind.reuse) return problems.add(layers.span, "a layer reuses an indexer's choice, and none stands before it");
+    bool& known = owns[chosen ? 0 : static_cast<std::size_t>(kind.mixer)];
+    if (kind.reuse && !known) {
+      problems.add(layers.span, fmt::format("a layer reuses {}, and none stands before it",
+                                            chosen ? "an indexer's choice" : "another's keys and values"));
+      return;
+    }
+    const bool sees_all = kind.mixer == MixerKind::kFull || kind.mixer == MixerKind::kMla;
+    known = known || (!kind.whole && (!chosen || sees_all));
   }
 }
 
@@ -182,6 +190,13 @@ ModelSpec load_model(const ConfigNode& document, std::vector<AskedField>* asked)
   model.final_norm = fields.flag("final_norm", true);
   model.relative_positions = fields.flag("relative_positions", false);
   model.parallel_block = fields.flag("parallel_block", false);
+  model.layer_scale = fields.flag("layer_scale", false);
+  model.residual_block = fields.optional_count("residual_block", {1, 10000}).value_or(0);
+  if (const ConfigNode* node = fields.node("per_layer_embedding")) {
+    Fields table(*node, "per_layer_embedding", problems);
+    model.per_layer_embedding = PerLayerEmbedding{table.count("width", kWidth), table.count("vocab", kWidth)};
+    table.finish();
+  }
   load_blocks(fields, model, problems);
   const ConfigNode& layers = fields.required_node("layers");
   load_layers(layers, model, problems);

@@ -15,13 +15,30 @@
 namespace scalecalc {
 
 /// What mixes the tokens of a layer. Full, sliding and chunked are the attention of the attention block over the whole
-/// sequence, a window or a chunk; gdn is a gated delta network, lightning a linear attention with decay.
-enum class MixerKind : std::uint8_t { kFull, kSliding, kChunked, kMla, kGdn, kLightning, kMamba1, kMamba2, kNone };
-inline constexpr std::array<std::string_view, 9> kMixerNames{"full",      "sliding", "chunked", "mla", "gdn",
-                                                             "lightning", "mamba1",  "mamba2",  "none"};
+/// sequence, a window or a chunk; gdn is a gated delta network, kda one with a decay of each channel, lightning a
+/// linear attention with decay, conv a gated short convolution; full+mamba2 has both side by side, on one input.
+enum class MixerKind : std::uint8_t {
+  kFull,
+  kSliding,
+  kChunked,
+  kMla,
+  kGdn,
+  kKda,
+  kLightning,
+  kConv,
+  kMamba1,
+  kMamba2,
+  kFullMamba2,
+  kNone
+};
+inline constexpr std::array<std::string_view, 12> kMixerNames{
+    "full", "sliding", "chunked", "mla", "gdn", "kda", "lightning", "conv", "mamba1", "mamba2", "full+mamba2", "none"};
 constexpr std::string_view name_of(MixerKind kind) { return kMixerNames[static_cast<std::size_t>(kind)]; }
-/// Full, sliding and chunked: the kinds the attention block's heads describe.
-constexpr bool attends_by_heads(MixerKind kind) { return kind <= MixerKind::kChunked; }
+/// Full, sliding and chunked: the kinds the attention block's heads describe, alone or beside a state space.
+constexpr bool attends_by_heads(MixerKind kind) {
+  return kind <= MixerKind::kChunked || kind == MixerKind::kFullMamba2;
+}
+constexpr bool attends(MixerKind kind) { return attends_by_heads(kind) || kind == MixerKind::kMla; }
 
 enum class FfnKind : std::uint8_t { kDense, kMoe, kNone };
 inline constexpr std::array<std::string_view, 3> kFfnNames{"dense", "moe", "none"};
@@ -54,6 +71,7 @@ struct IndexerSpec {
   std::int64_t heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t top_k = 0;
+  bool weights = true;  ///< a weight of each index head, projected from the token
 };
 
 struct AttentionSpec {
@@ -69,6 +87,8 @@ struct AttentionSpec {
   bool sinks = false;        ///< one learned logit per head
   bool local_sinks = false;  ///< the same on sliding layers
   bool output_gate = false;  ///< a gate of the output's width is projected beside the queries
+  bool head_gate = false;    ///< the same with one gate a head
+  bool shared_kv = false;    ///< full layers project no values: their keys before rotation serve
   std::optional<MlaSpec> mla;
   std::optional<AttentionShape> local;  ///< shape of the sliding layers where it is another
   std::optional<IndexerSpec> indexer;   ///< on the full and MLA layers but those that reuse another's choice
@@ -89,14 +109,29 @@ struct GdnSpec {
   std::int64_t conv_kernel = 0;
 };
 
+/// Delta network whose keys decay channel by channel, through projections of low rank (Kimi Linear).
+struct KdaSpec {
+  std::int64_t heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t conv_kernel = 0;
+  bool full_rank_gate = false;  ///< of the output; else through head_dim
+  std::int64_t width() const { return heads * head_dim; }
+};
+
+/// A short convolution between two gates, as wide as the model (LFM2).
+struct ConvSpec {
+  std::int64_t kernel = 0;
+};
+
 /// Linear attention with a decay per head and an output gate.
 struct LightningSpec {
   std::int64_t heads = 0;
   std::int64_t head_dim = 0;
 };
 
-/// Selective state space as in Jamba: with norms of the step size and of both state projections.
+/// Selective state space; Jamba has norms of the step size and of both state projections.
 struct Mamba1Spec {
+  bool norms = true;
   std::int64_t d_inner = 0;
   std::int64_t d_state = 0;
   std::int64_t d_conv = 0;
@@ -109,6 +144,7 @@ struct Mamba2Spec {
   std::int64_t groups = 0;  ///< of heads that share their state projections
   std::int64_t d_state = 0;
   std::int64_t d_conv = 0;
+  bool norm = true;  ///< the gated output is normed
   std::int64_t d_inner() const { return heads * head_dim; }
 };
 
@@ -123,10 +159,14 @@ struct MoeSpec {
   std::int64_t top_k = 0;
   std::int64_t d_ff = 0;  ///< width of one expert
   std::int64_t shared_experts = 0;
-  std::int64_t shared_d_ff = 0;  ///< width of all shared experts together
-  std::int64_t n_group = 0;      ///< equal groups of neighbouring experts that the router chooses from first; 0 = none
-  std::int64_t topk_group = 0;   ///< of them, those that a token's experts may lie in
-  std::int64_t latent = 0;       ///< width the routed experts work in, projected from and to d_model; 0 = d_model
+  std::int64_t shared_d_ff = 0;   ///< width of all shared experts together
+  std::int64_t n_group = 0;       ///< equal groups of neighbouring experts that the router chooses from first; 0 = none
+  std::int64_t topk_group = 0;    ///< of them, those that a token's experts may lie in
+  std::int64_t latent = 0;        ///< width the routed experts work in, projected from and to d_model; 0 = d_model
+  std::int64_t zero_experts = 0;  ///< choices of the router that are no experts and cost nothing; top_k is without them
+  std::int64_t branch_norms = 0;  ///< norms of d_model around the routed and the shared branch, beside the layer's own
+  bool latent_norm = false;       ///< what the experts read in the latent width is normed
+  bool router_scale = false;      ///< weights of the router's input and of each expert's output
   bool router_bias = false;
   bool router_correction_bias = false;
   bool expert_bias = false;
@@ -136,9 +176,12 @@ struct MoeSpec {
 struct LayerKind {
   MixerKind mixer = MixerKind::kFull;
   FfnKind ffn = FfnKind::kDense;
-  bool reuse = false;                 ///< attends to the tokens that the last indexer before it picked; has none itself
+  /// Takes what a layer before it has: with an indexer the tokens it picked, else the keys and values of the last of
+  /// the same kind. Has none itself.
+  bool reuse = false;
   std::optional<std::int64_t> d_ff;   ///< width of the dense MLP where it is not the model's
   std::optional<std::int64_t> norms;  ///< norms of the layer where they are not the model's
+  bool whole = false;                 ///< attends to all tokens, in a model whose other layers have an indexer
   friend bool operator==(const LayerKind&, const LayerKind&) = default;
 };
 
@@ -174,6 +217,13 @@ struct DraftSpec {
   std::int64_t target_layers = 0;  ///< whose states are projected together to d_model
 };
 
+/// A table that gives every layer a vector of its own for each token (Gemma 3n), and the
+/// part of each layer that mixes it in.
+struct PerLayerEmbedding {
+  std::int64_t width = 0;
+  std::int64_t vocab = 0;
+};
+
 struct ModelSpec {
   std::string name;
   std::string title;
@@ -192,6 +242,9 @@ struct ModelSpec {
   bool final_norm = true;
   bool relative_positions = false;  ///< Transformer-XL: keys of the relative positions, d_model x d_model per layer
   bool parallel_block = false;      ///< mixer and FFN of a layer read the same input
+  bool layer_scale = false;         ///< one weight scales what a layer hands on
+  std::int64_t residual_block = 0;  ///< layers of a block whose output every later sub-layer may attend to; 0 = none
+  std::optional<PerLayerEmbedding> per_layer_embedding;
   NormKind norm = NormKind::kRms;
   bool norm_bias = false;
   std::int64_t norms_per_layer = 2;
@@ -199,7 +252,9 @@ struct ModelSpec {
   MlpSpec mlp;
   std::optional<MoeSpec> moe;
   std::optional<GdnSpec> gdn;
+  std::optional<KdaSpec> kda;
   std::optional<LightningSpec> lightning;
+  std::optional<ConvSpec> conv;
   std::optional<Mamba1Spec> mamba1;
   std::optional<Mamba2Spec> mamba2;
   std::vector<LayerKind> kinds;          ///< distinct kinds, at most kMaxLayerKinds

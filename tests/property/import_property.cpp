@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "config/yaml_writer.h"
 #include "import/hf_config.h"
 #include "model/accounting.h"
+#include "model/kv_cache.h"
 #include "spec/load.h"
 
 namespace scalecalc {
@@ -45,12 +48,14 @@ std::string any_key(const Json& map) {
   return std::next(map.begin(), at).key();
 }
 
-Json any_value() {
-  const std::vector<Json> values{
+const std::vector<Json>& odd_values() {
+  static const std::vector<Json> kValues{
       nullptr,        0,         1, 2, 3, 7, 1000, -1, 1.5, 1e300, true, false, "", "x", Json::array(), {0, 1},
       Json::object(), {{"a", 1}}};
-  return values[*rc::gen::inRange<std::size_t>(0, values.size())];
+  return kValues;
 }
+
+Json any_value() { return odd_values()[*rc::gen::inRange<std::size_t>(0, odd_values().size())]; }
 
 void check(const Json& config) {
   RC_LOG() << config.dump(1) << '\n';
@@ -103,6 +108,79 @@ RC_GTEST_PROP(Import, NothingChangesUnsaid, ()) {
     RC_ASSERT(said_after != said_before);
   } catch (const UserError&) {
     return;  // refused, with a reason that the other properties look at
+  }
+}
+
+/// What the property asks of an answer: the figures that anything is computed from.
+struct Figures {
+  double total = 0, active = 0, cache = 0, kept = 0;
+  friend bool operator==(const Figures&, const Figures&) = default;
+};
+
+Figures figures_of(const ImportedModel& model) {
+  const ModelSpec spec = load_model(model.document);
+  const ParameterCount count = count_parameters(spec);
+  const KvCache cache = kv_cache(spec);
+  return {count.total, count.active, cache.elements_per_token(), cache.sequence_bytes(100'000, {})};
+}
+
+std::string said_of(const ImportedModel& model) {
+  std::string out;
+  for (const ImportStatement& statement : import_statements(model.notes)) out += statement.text + "\n";
+  return out;
+}
+
+/// Values that no key of a config.json has by intention. Another number or flag is another model.
+const std::vector<Json>& broken_values() {
+  static const std::vector<Json> kValues{nullptr, -1, 1.5, 1e300, "", "x", Json::array(), Json::object(), {{"a", 1}}};
+  return kValues;
+}
+
+/// One accident: a key lost or misspelt, a number as a text, a value of another kind.
+std::string damage(Json& map, std::mt19937_64& random) {
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  const std::string key = std::next(map.begin(), static_cast<std::ptrdiff_t>(below(map.size()))).key();
+  switch (below(4)) {
+    case 0: map.erase(key); break;
+    case 1: {
+      const Json value = map[key];
+      map.erase(key);
+      const std::size_t at = below(key.size());
+      map[key.substr(0, at) + key.substr(at + 1)] = value;
+      break;
+    }
+    case 2: map[key] = map[key].is_string() ? Json::array({7}) : Json(map[key].dump()); break;
+    default: map[key] = broken_values()[below(broken_values().size())]; break;
+  }
+  return key;
+}
+
+/// An accident in a file is an error with a place, or the same figures, or figures with an assumption that was not
+/// there before. SCALECALC_MUTATIONS=100000 asks for more cases.
+TEST(Import, AnAccidentIsNeverSilent) {
+  const char* asked = std::getenv("SCALECALC_MUTATIONS");
+  const int cases = asked == nullptr ? 400 : std::atoi(asked);
+  std::vector<std::pair<Figures, std::string>> whole;
+  for (const Json& file : files()) {
+    const ImportedModel model = import_hf_config(read_json(file.dump(1), "config.json"));
+    whole.emplace_back(figures_of(model), said_of(model));
+  }
+  std::mt19937_64 random(7);
+  for (int i = 0; i < cases; ++i) {
+    const auto at = static_cast<std::size_t>(random() % files().size());
+    Json config = files()[at];
+    const std::string key = damage(random() % 4 == 0 ? config : sizes_of(config), random);
+    SCOPED_TRACE(key + " in " + config.dump(1));
+    try {
+      const ImportedModel model = import_hf_config(read_json(config.dump(1), "config.json"));
+      const bool same = figures_of(model) == whole[at].first;
+      ASSERT_TRUE(same || said_of(model) != whole[at].second) << "figures changed and nothing was said";
+    } catch (const UserError& error) {
+      for (const Diagnostic& d : error.diagnostics()) {
+        ASSERT_GE(d.where.line, 1) << d.message;
+        ASSERT_GE(d.where.column, 1) << d.message;
+      }
+    }
   }
 }
 

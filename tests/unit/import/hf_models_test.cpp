@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <cctype>
 #include <ostream>
+#include <set>
 
 #include "base/io.h"
+#include "config/json_reader.h"
 #include "config/yaml_reader.h"
 #include "config/yaml_writer.h"
 #include "import/hf_families.h"
 #include "import/named_model.h"
 #include "model/accounting.h"
+#include "model/kv_cache.h"
 #include "spec/load.h"
 
 namespace scalecalc {
@@ -24,6 +27,7 @@ struct Expected {
   double total = 0;
   double active = 0;
   std::string catalog;
+  double kv_full = -1, kv_windowed = 0, state = 0;  ///< -1: not given
 };
 
 /// For failure messages; without it gtest prints bytes.
@@ -40,6 +44,11 @@ std::vector<Expected> expected_models() {
   const ConfigNode table = read_yaml(read_text_file(file), file);
   for (const ConfigNode& row : table.find("models")->items) {
     Expected expected{text_of(row, "file"), std::stod(text_of(row, "total")), 0, text_of(row, "catalog")};
+    if (const std::string kept = text_of(row, "kv_full"); !kept.empty()) {
+      expected.kv_full = std::stod(kept);
+      expected.kv_windowed = std::stod(text_of(row, "kv_windowed"));
+      expected.state = std::stod(text_of(row, "state"));
+    }
     const std::string active = text_of(row, "active");
     expected.active = active.empty() ? expected.total : std::stod(active);
     out.push_back(expected);
@@ -68,6 +77,19 @@ TEST_P(HfModel, HasTheParametersOfItsCheckpoint) {
   EXPECT_EQ(static_cast<long long>(count.total), static_cast<long long>(GetParam().total));
   EXPECT_EQ(static_cast<long long>(count.active), static_cast<long long>(GetParam().active));
   EXPECT_EQ(document.import->warnings, std::vector<std::string>{});
+}
+
+TEST_P(HfModel, KeepsWhatItsShapesSay) {
+  if (GetParam().kv_full < 0) return;
+  const KvCache cache =
+      kv_cache(load_model(load_model_document(Catalog(), kPlace + GetParam().file + ".json").document));
+  EXPECT_EQ(cache.unlimited_elements_per_token(), GetParam().kv_full);
+  EXPECT_EQ(cache.elements_per_token() - cache.unlimited_elements_per_token(), GetParam().kv_windowed);
+  double state = 0;
+  for (const LayerCache& kind : cache.kinds) {
+    state += static_cast<double>(kind.layers) * (kind.state_elements + kind.conv_elements);
+  }
+  EXPECT_EQ(state, GetParam().state);
 }
 
 TEST_P(HfModel, IsTheSameAfterAWayThroughYaml) {
@@ -127,6 +149,22 @@ TEST(HfModels, CoverEveryFamily) {
   for (const std::string& family : known_hf_families()) {
     EXPECT_NE(std::find(read.begin(), read.end(), family), read.end()) << family << " has no file in " << kPlace;
   }
+}
+
+/// The class under `architectures`, of the file or the language model in it; else the model_type.
+std::string class_of(const std::string& file) {
+  const ConfigNode config = read_json(read_text_file(file), file);
+  for (const ConfigNode* map : {&config, config.find("text_config"), config.find("language_config")}) {
+    const ConfigNode* list = map == nullptr ? nullptr : map->find("architectures");
+    if (list != nullptr && !list->items.empty()) return list->items.front().text;
+  }
+  return text_of(config, "model_type");
+}
+
+TEST(HfModels, AreOfAtLeast75Architectures) {
+  std::set<std::string> classes;
+  for (const Expected& expected : expected_models()) classes.insert(class_of(kPlace + expected.file + ".json"));
+  EXPECT_GE(classes.size(), 75U);
 }
 
 }  // namespace

@@ -1,0 +1,205 @@
+// More families with routed experts.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "import/hf_read.h"
+
+namespace scalecalc {
+
+void read_glm4v_moe(HfReading& r) {
+  read_glm4_moe(r);
+  r.model.qkv_bias = r.keys.flag({"attention_bias"}, true);
+}
+
+void refuse_cross_layer(HfReading& r) {
+  const bool on = r.keys.flag({"use_cla"}, false);
+  r.keys.find({"cla_share_factor"});
+  if (!on) return;
+  r.keys.problems().add(r.keys.find({"use_cla"})->span,
+                        "keys and values that pairs of layers share (use_cla) are not modelled");
+}
+
+/// Its files list a number for each layer where others have one.
+void read_hunyuan_moe(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_shape(r, {.max_seq = 2048});
+  read_attention_bias(r, false);
+  refuse_cross_layer(r);
+  m.mlp_bias = r.keys.flag({"mlp_bias"}, false);
+  if (r.keys.flag({"use_qk_norm"}, true)) m.qk_norm = "head_dim";
+  HfMoe moe;
+  moe.experts = same_for_all(r, {"num_experts"}, "routed experts", {1, 1e5});
+  if (moe.experts.value <= 1) return;
+  moe.top_k = same_for_all(r, {"moe_topk"}, "experts a token visits", {1, 1e5});
+  const bool own_width = r.keys.has({"moe_intermediate_size"});
+  moe.d_ff = own_width ? same_for_all(r, {"moe_intermediate_size"}, "width of an expert") : m.d_ff;
+  if (moe.top_k.known && moe.experts.known && moe.top_k.value > moe.experts.value) {
+    r.keys.problems().add(moe.top_k.where, fmt::format("a token visits {} experts, and there are {}", moe.top_k.value,
+                                                       moe.experts.value));
+  }
+  if (r.keys.has({"num_shared_expert"}) && r.keys.flag({"use_mixed_mlp_moe"}, true)) {
+    moe.shared_experts = same_for_all(r, {"num_shared_expert"}, "shared experts", {0, 1e4});
+    moe.shared_d_ff = {moe.shared_experts.value * m.d_ff.value, moe.shared_experts.where};
+  }
+  m.moe = moe;
+  const std::int64_t dense = r.keys.size_or_none({"moe_layer_num_skipped"}, {0, 1e4}).value;
+  set_moe_layers(r, [&](std::int64_t i) { return i >= dense; });
+}
+
+void read_granitemoe(HfReading& r) {
+  read_shape(r, {.max_seq = 2048});
+  read_attention_bias(r, false);
+  if (!read_moe(r, {.experts = 8, .top_k = 2})) return;
+  read_shared_width(r, {"shared_intermediate_size"}, 0);
+  set_moe_layers(r, [](std::int64_t) { return true; });
+}
+
+void read_bailing_moe(HfReading& r) {
+  read_shape(r, {.max_seq = 16384});
+  r.model.qkv_bias = r.keys.flag({"use_qkv_bias"}, false);
+  r.model.o_bias = r.keys.flag({"use_bias"}, false);
+  if (!read_moe(r, {})) return;
+  read_shared_experts(r, 0);
+  dense_prefix(r, 0);
+}
+
+/// Two latent attentions and two dense MLPs a layer, and experts beside them that read what the first MLP reads: two
+/// layers here, of which the first has its dense MLP as a shared expert. A choice of the router may be no expert at
+/// all.
+void read_longcat_flash(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_mla_shape(r, {131072, 1536, 512, 128, 64, 128});
+  if (!read_moe(r, {.experts = 512, .top_k = 12})) return;
+  HfMoe& moe = *m.moe;
+  moe.zero_experts = r.keys.size_or_none({"zero_expert_num"}, {0, 1e5});
+  const std::int64_t choices = moe.experts.value + moe.zero_experts.value;
+  if (moe.top_k.value * moe.experts.value % choices != 0) {
+    r.keys.problems().add(moe.top_k.where, fmt::format("of {} choices among {} experts and {} that are none, the mean "
+                                                       "number of experts is no whole number",
+                                                       moe.top_k.value, moe.experts.value, moe.zero_experts.value));
+    return;
+  }
+  if (moe.zero_experts.value > 0) {
+    const std::int64_t asked = moe.top_k.value;
+    moe.top_k.value = asked * moe.experts.value / choices;
+    r.keys.remark(fmt::format("{} of a token's {} choices are experts on average, the others cost nothing",
+                              moe.top_k.value, asked));
+  }
+  moe.shared_experts = {1, m.d_ff.where};
+  moe.shared_d_ff = m.d_ff;
+  moe.router_correction_bias = true;
+  if (r.keys.flag({"router_bias"}, false)) moe.router_bias = true;
+  m.layers.assign(2 * m.layers.size(), m.layers.empty() ? HfLayer{} : m.layers.front());
+  for (std::size_t i = 0; i < m.layers.size(); ++i) m.layers[i].ffn = i % 2 == 0 ? "moe" : "dense";
+}
+
+namespace {
+
+/// Layers marked 1 choose blocks of keys by an indexer; the others attend to all.
+void block_sparse(HfReading& r) {
+  HfArchitecture& m = r.model;
+  const HfNames marks{"sparse_attention_config.sparse_attention_freq", "sparse_attention_freq"};
+  const ConfigNode* listed = r.keys.list(marks);
+  if (listed == nullptr || listed->items.size() != m.layers.size()) {
+    r.keys.problems().add(
+        listed == nullptr ? r.keys.span() : listed->span,
+        fmt::format("'sparse_attention_freq' must mark each of the {} layers with 0 or 1", m.layers.size()));
+    return;
+  }
+  const auto size = [&](HfNames names, std::int64_t otherwise) { return r.keys.size_or(names, otherwise); };
+  const Size block = size({"sparse_attention_config.sparse_block_size", "index_block_size"}, 128);
+  const Size top = size({"sparse_attention_config.sparse_topk_blocks", "index_topk_blocks"}, 16);
+  const Size local = r.keys.size_or({"sparse_attention_config.sparse_local_block", "index_local_blocks"}, 1, {0, 1e6});
+  const Size first = r.keys.size_or({"sparse_attention_config.sparse_init_block"}, 0, {0, 1e6});
+  m.indexer = HfIndexer{.heads = size({"sparse_attention_config.sparse_num_index_heads", "index_n_heads"}, 4),
+                        .head_dim = size({"sparse_attention_config.sparse_index_dim", "index_head_dim"}, 128),
+                        .top_k = {(top.value + local.value + first.value) * block.value, top.where},
+                        .weights = false};
+  for (std::size_t i = 0; i < m.layers.size(); ++i) {
+    const auto mark = r.keys.whole(listed->items[i], "sparse_attention_freq", {0, 1});
+    m.layers[i].whole = mark && mark->value == 0;
+  }
+  if (std::all_of(m.layers.begin(), m.layers.end(), [](const HfLayer& layer) { return layer.whole; })) {
+    m.indexer.reset();
+    for (HfLayer& layer : m.layers) layer.whole = false;
+  }
+}
+
+}  // namespace
+
+void read_minimax_m3(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_shape(r, {.kv_heads = 4, .head_dim = 128, .max_seq = 1048576});
+  if (r.keys.flag({"use_qk_norm"}, true)) m.qk_norm = "head_dim";
+  const std::string kind = r.keys.text_or({"qk_norm_type"}, "per_head");
+  if (kind != "per_head") {
+    r.keys.problems().add(r.keys.find({"qk_norm_type"})->span, "'qk_norm_type' is read as per_head only");
+  }
+  m.output_gate = r.keys.flag({"attention_output_gate"}, false);
+  block_sparse(r);
+  if (!read_moe(r, {.experts = 128, .top_k = 4})) return;
+  m.moe->router_correction_bias = r.keys.flag({"use_routing_bias"}, true);
+  const Size shared = r.keys.size_or({"n_shared_experts"}, 1, {0, 16});
+  read_shared_width(r, {"shared_intermediate_size"}, shared.value * m.moe->d_ff.value);
+  dense_prefix(r, 0);
+  if (m.has_ffn("dense")) m.d_ff = r.keys.required({"dense_intermediate_size"}, "width of a dense MLP");
+  // A module the file counts here is stored; num_mtp_modules is what was trained.
+  const Size modules = r.keys.size_or_none({"num_nextn_predict_layers"}, {0, 16});
+  r.keys.find({"num_mtp_modules"});
+  if (modules.value > 0) m.mtp_layers = modules, m.mtp_kind = m.layers.back();
+}
+
+namespace {
+
+/// "3,4,5": the layers with experts.
+std::vector<bool> listed_experts(HfReading& r, const ConfigNode& enumerated) {
+  std::vector<bool> out(r.model.layers.size(), false);
+  for (std::string_view rest = enumerated.text; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    ConfigNode item;
+    item.text = std::string(rest.substr(0, comma));
+    item.span = enumerated.span;
+    const auto number = r.keys.whole(item, "moe_layers_enum", {0, static_cast<double>(out.size()) - 1});
+    if (number) out[static_cast<std::size_t>(number->value)] = true;
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return out;
+}
+
+}  // namespace
+
+void read_step3p7(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_width(r, {.max_seq = 262144});
+  read_layer_count(r);
+  const auto groups = r.keys.size({"num_attention_groups"});
+  read_heads(r, {.head_dim = 128});
+  if (groups) m.kv_heads = *groups;
+  read_d_ff(r, DffRule::kRequired);
+  m.qk_norm = "head_dim";
+  m.head_gate = r.keys.flag({"use_head_wise_attn_gate"}, true);
+  set_sliding(r, read_window(r, 512), [](std::int64_t i) { return i % 4 != 0; });
+  if (m.has_mixer("sliding")) {
+    const Size heads = r.keys.required({"attention_other_setting.num_attention_heads", "sliding_num_attention_heads"},
+                                       "attention heads of a sliding layer");
+    const Size kv = r.keys.size_or({"attention_other_setting.num_attention_groups"}, m.kv_heads.value);
+    const Size dim = r.keys.size_or({"attention_other_setting.head_dim"}, m.head_dim.value);
+    m.local = HfLocal{heads, kv, dim, dim};
+  }
+  if (!read_moe(r, {})) return;
+  read_shared_width(r, {"share_expert_dim"}, m.moe->d_ff.value);
+  r.keys.find({"n_shared_experts"});
+  m.moe->router_correction_bias = r.keys.flag({"use_moe_router_bias"}, true);
+  const ConfigNode* enumerated = r.keys.find({"moe_layers_enum"});
+  if (enumerated != nullptr && !enumerated->is_null()) {
+    const std::vector<bool> chosen = listed_experts(r, *enumerated);
+    set_moe_layers(r, [&](std::int64_t i) { return chosen[static_cast<std::size_t>(i)]; });
+  } else {
+    dense_prefix(r, 3);
+  }
+  read_mtp(r);
+}
+
+}  // namespace scalecalc
