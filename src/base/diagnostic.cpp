@@ -7,30 +7,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/quoting.h"
 #include "base/text.h"
 
 namespace scalecalc {
 namespace {
-
-bool is_control(char32_t c) { return c < 0x20 || (c >= 0x7F && c < 0xA0); }
-
-/// The text with control characters written as \xNN.
-std::string printable(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const std::string_view before = text;
-    const char32_t c = next_code_point(text);
-    const bool invalid = c == U'\uFFFD' && before.size() - text.size() == 1;
-    if (invalid) {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(before.front())));
-    } else if (is_control(c)) {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
-    } else {
-      out += before.substr(0, before.size() - text.size());
-    }
-  }
-  return out;
-}
 
 /// A source line as single characters, each printable and as wide as it will be shown. A tab becomes one space, so
 /// that columns and carets agree.
@@ -39,12 +20,13 @@ std::vector<std::string> characters(std::string_view line) {
   while (!line.empty()) {
     const std::string_view before = line;
     const char32_t c = next_code_point(line);
+    const std::string_view one = before.substr(0, before.size() - line.size());
     if (c == U'\t') {
       out.emplace_back(" ");
-    } else if (is_control(c) || c == U'\uFFFD') {
+    } else if (c == U'\uFFFD' || printable(one) != one) {
       out.emplace_back("?");
     } else {
-      out.emplace_back(before.substr(0, before.size() - line.size()));
+      out.emplace_back(one);
     }
   }
   return out;

@@ -16,6 +16,7 @@
 
 #include "base/check.h"
 #include "base/diagnostic.h"
+#include "base/run_files.h"
 #include "base/text.h"
 
 namespace scalecalc {
@@ -121,6 +122,7 @@ std::string read_text_file(const std::string& path) {
   if (file.get() < 0) cannot_read(path, std::strerror(errno));
   struct stat info {};
   if (::fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode)) cannot_read(path, "it is a directory");
+  note_input(file.get(), path);
   std::string text = read_all(file.get(), path);
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
   check_is_text(text, path);
@@ -129,9 +131,9 @@ std::string read_text_file(const std::string& path) {
 
 namespace {
 
-/// Never destroyed: the process may end while a thread holds one.
+/// Never destroyed: the process may end while a thread holds one. Recursive: memory may run out while it is held.
 struct AllUnfinished {
-  std::mutex mutex;
+  std::recursive_mutex mutex;
   std::set<std::string> paths;
 };
 
@@ -173,7 +175,10 @@ bool Unfinished::rename_to(const std::string& target) {
 void discard_unfinished() {
   AllUnfinished& all = all_unfinished();
   all.mutex.lock();  // and never unlocked
-  for (const std::string& path : all.paths) remove_quietly(path);
+  for (const std::string& path : all.paths) {
+    // The first needs no memory, of which there may be none.
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) remove_quietly(path);
+  }
 }
 
 /// Where the content goes: a temporary to be renamed, or (none) the target itself.
@@ -199,6 +204,7 @@ AtomicFile::AtomicFile(std::string path) {
   const bool exists = ::stat(target.c_str(), &info) == 0;
   if (exists && S_ISDIR(info.st_mode)) cannot_write(path, "it is a directory");
   if (exists && ::access(target.c_str(), W_OK) != 0) cannot_write(path, std::strerror(errno));
+  note_output(target);
   if (device || (exists && !S_ISREG(info.st_mode))) {
     const int fd = ::open(target.c_str(), O_WRONLY | O_CLOEXEC);
     if (fd < 0) cannot_write(path, std::strerror(errno));

@@ -32,7 +32,9 @@ Cases::Cases(const Study& study) : study_(study), size_(grid_size(study).value_o
       const std::string key = ",\"in_" + row_name(column.name) + "\":";
       for (std::size_t i = 0; i < column.values.size(); ++i) {
         const Json value = column.numbers.empty() ? Json(column.values[i]) : whole(column.numbers[i]);
-        made.members.push_back(key + value.dump());
+        std::string text = json_text(value, -1);
+        text.pop_back();  // the end of its line
+        made.members.push_back(key + text);
       }
       columns_.push_back(std::move(made));
     }

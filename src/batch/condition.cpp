@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <new>
+#include <utility>
 
 #include "base/text.h"
 #include "batch/database.h"
@@ -11,10 +14,44 @@
 namespace scalecalc {
 namespace {
 
-/// An expression computes from the values it is given: no tables, no files, no settings.
-int only_computing(void*, int action, const char*, const char*, const char*, const char*) {
-  const bool allowed = action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION;
-  return allowed ? SQLITE_OK : SQLITE_DENY;
+// A condition may come with a study from elsewhere, and is asked of every row: it computes the same from the same
+// values, in little time and memory.
+
+constexpr std::size_t kLongest = 10'000;  ///< characters
+constexpr int kLongestValue = 1'000'000;  ///< bytes of a text on the way
+constexpr int kMostSteps = 100'000;       ///< of SQLite's machine, for one row
+constexpr int kStepsBetweenLooks = 1'000;
+
+/// SQLite's functions of one row that give the same for the same values and nothing much longer than these.
+constexpr std::array<std::string_view, 51> kFunctions{
+    "abs",       "acos",     "acosh",  "asin",  "asinh",      "atan",   "atan2",  "atanh", "ceil",
+    "ceiling",   "coalesce", "cos",    "cosh",  "degrees",    "exp",    "floor",  "glob",  "ifnull",
+    "iif",       "instr",    "length", "like",  "likelihood", "likely", "ln",     "log",   "log10",
+    "log2",      "lower",    "ltrim",  "max",   "min",        "mod",    "nullif", "pi",    "pow",
+    "power",     "radians",  "round",  "rtrim", "sign",       "sin",    "sinh",   "sqrt",  "substr",
+    "substring", "tan",      "trim",   "trunc", "typeof",     "upper"};
+
+/// No tables, no files, no settings, no clock and no chance. A function that is none of these goes into `refused`,
+/// because SQLite's own message names nothing.
+int only_computing(void* refused, int action, const char*, const char* function, const char*, const char*) {
+  if (action == SQLITE_SELECT || action == SQLITE_READ) return SQLITE_OK;
+  if (action != SQLITE_FUNCTION || function == nullptr) return SQLITE_DENY;
+  const std::string name = lower_case(function);
+  if (std::find(kFunctions.begin(), kFunctions.end(), name) != kFunctions.end()) return SQLITE_OK;
+  *static_cast<std::string*>(refused) = name;
+  return SQLITE_DENY;
+}
+
+void set_limits(sqlite3* handle) {
+  constexpr std::array<std::pair<int, int>, 8> kLimits{{{SQLITE_LIMIT_LENGTH, kLongestValue},
+                                                        {SQLITE_LIMIT_EXPR_DEPTH, 200},
+                                                        {SQLITE_LIMIT_COMPOUND_SELECT, 10},
+                                                        {SQLITE_LIMIT_FUNCTION_ARG, 20},
+                                                        {SQLITE_LIMIT_ATTACHED, 0},
+                                                        {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000},
+                                                        {SQLITE_LIMIT_TRIGGER_DEPTH, 0},
+                                                        {SQLITE_LIMIT_WORKER_THREADS, 0}}};
+  for (const auto& [which, most] : kLimits) sqlite3_limit(handle, which, most);
 }
 
 std::string hint_for(const std::string& message, const std::vector<std::string>& columns) {
@@ -69,29 +106,78 @@ void check_names(const std::vector<std::string>& conditions, const std::vector<s
 struct Condition::State {
   Database database{":memory:"};
   Statement statement;
+  std::string refused;  ///< the function
+  int looks = 0;        ///< of the progress handler, for the row at hand
 };
 
-Condition::Condition(const std::string& text, const std::vector<std::string>& columns, const SourceSpan& where)
-    : state_(std::make_unique<State>()) {
-  sqlite3* handle = state_->database.handle();
-  // An unknown name in double quotes would be taken for a text.
-  sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
-  sqlite3_set_authorizer(handle, only_computing, nullptr);
-  std::string inner;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    inner += fmt::format("{}?{} AS {}", i == 0 ? "" : ", ", i + 1, sql_name(columns[i]));
-  }
-  // A line end closes a comment.
-  const std::string sql = fmt::format("SELECT ({}\n) FROM (SELECT {})", text, inner);
+namespace {
+
+/// Why the text is no expression of these columns; empty, and the statement made, if it is one.
+std::string prepared(sqlite3* handle, const std::string& sql, std::size_t columns, Statement& out) {
   sqlite3_stmt* made = nullptr;
   const char* rest = nullptr;
   const int failed = sqlite3_prepare_v2(handle, sql.c_str(), -1, &made, &rest);
-  state_->statement = Statement(made);
-  const bool more = failed == SQLITE_OK && rest != nullptr && *rest != '\0';
-  if (failed == SQLITE_OK && !more && made != nullptr && sqlite3_column_count(made) == 1) return;
-  const std::string why = failed != SQLITE_OK ? sqlite3_errmsg(handle) : "it is more than one expression";
-  throw UserError({Diagnostic{where, fmt::format("cannot read the condition {}: {}", in_quotes(text), why),
-                              hint_for(why, columns)}});
+  out = Statement(made);
+  if (failed == SQLITE_NOMEM) throw std::bad_alloc();
+  if (failed != SQLITE_OK) return sqlite3_errmsg(handle);
+  if (made == nullptr || (rest != nullptr && *rest != '\0') || sqlite3_column_count(made) != 1) {
+    return "it is more than one expression";
+  }
+  for (int i = 1; i <= sqlite3_bind_parameter_count(made); ++i) {
+    const char* name = sqlite3_bind_parameter_name(made, i);
+    const bool ours = static_cast<std::size_t>(i) <= columns && name != nullptr && fmt::format(":value_{}", i) == name;
+    if (!ours) return fmt::format("nothing is bound to {}", name == nullptr ? "?" : name);
+  }
+  return "";
+}
+
+}  // namespace
+
+namespace {
+
+/// A word that begins another query, whose size nothing bounds; empty if there is none.
+std::string word_of_query(const std::string& text, const std::vector<std::string>& columns) {
+  constexpr std::array<std::string_view, 3> kQueries{"select", "values", "with"};
+  for (const std::string& word : names_in(text)) {
+    const std::string lower = lower_case(word);
+    const bool begins = std::find(kQueries.begin(), kQueries.end(), lower) != kQueries.end();
+    if (begins && std::find(columns.begin(), columns.end(), word) == columns.end()) return word;
+  }
+  return "";
+}
+
+}  // namespace
+
+Condition::Condition(const std::string& text, const std::vector<std::string>& columns, const SourceSpan& where)
+    : state_(std::make_unique<State>()) {
+  const auto refuse = [&](const std::string& why, const std::string& hint) {
+    throw UserError({Diagnostic{where, fmt::format("cannot read the condition {}: {}", in_quotes(text), why), hint}});
+  };
+  if (text.size() > kLongest) refuse(fmt::format("it is longer than {} characters", kLongest), "");
+  if (const std::string query = word_of_query(text, columns); !query.empty()) {
+    refuse(fmt::format("{} begins a query of its own", query), "a condition computes from one row alone");
+  }
+  sqlite3* handle = state_->database.handle();
+  // An unknown name in double quotes would be taken for a text.
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
+  sqlite3_set_authorizer(handle, only_computing, &state_->refused);
+  set_limits(handle);
+  std::string inner;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    inner += fmt::format("{}:value_{} AS {}", i == 0 ? "" : ", ", i + 1, sql_name(columns[i]));
+  }
+  // Of an expression both can be read; of "1) OR (1" the second cannot. A line end closes a comment.
+  for (const char* form : {"SELECT ({}\n) FROM (SELECT {})", "SELECT {}\n FROM (SELECT {})"}) {
+    const std::string why =
+        prepared(handle, fmt::format(fmt::runtime(form), text, inner), columns.size(), state_->statement);
+    if (why.empty()) continue;
+    const std::string& function = state_->refused;
+    if (function.empty()) refuse(why, hint_for(why, columns));
+    refuse(fmt::format("it may not call {}()", function),
+           fmt::format("a condition computes from one row, with {}", fmt::join(kFunctions, ", ")));
+  }
+  const auto look = [](void* looks) { return ++*static_cast<int*>(looks) > kMostSteps / kStepsBetweenLooks ? 1 : 0; };
+  sqlite3_progress_handler(handle, kStepsBetweenLooks, look, &state_->looks);
 }
 
 Condition::~Condition() = default;
@@ -101,10 +187,17 @@ Condition& Condition::operator=(Condition&&) noexcept = default;
 bool Condition::holds(const std::vector<Cell>& values) {
   sqlite3_stmt* statement = state_->statement.handle();
   sqlite3_reset(statement);
+  state_->looks = 0;
   const auto used = static_cast<std::size_t>(sqlite3_bind_parameter_count(statement));
   for (std::size_t i = 0; i < values.size() && i < used; ++i)
     state_->statement.bind(static_cast<int>(i) + 1, values[i]);
-  if (sqlite3_step(statement) != SQLITE_ROW) {
+  const int came = sqlite3_step(statement);
+  if (came == SQLITE_NOMEM) throw std::bad_alloc();
+  if (came == SQLITE_INTERRUPT) {
+    throw UserError("cannot compute the condition: it takes too long",
+                    fmt::format("at most {} steps of SQLite for a row", kMostSteps));
+  }
+  if (came != SQLITE_ROW) {
     throw UserError(fmt::format("cannot compute the condition: {}", sqlite3_errmsg(state_->database.handle())), "");
   }
   return sqlite3_column_double(statement, 0) != 0;

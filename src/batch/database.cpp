@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <new>
+
 #include "base/diagnostic.h"
 
 namespace scalecalc {
@@ -52,7 +54,8 @@ void Database::step(const Statement& statement) {
 }
 
 void Database::fail() const {
-  const std::string why = open_ == nullptr ? "out of memory" : sqlite3_errmsg(open_.get());
+  if (open_ == nullptr || sqlite3_errcode(open_.get()) == SQLITE_NOMEM) throw std::bad_alloc();
+  const std::string why = sqlite3_errmsg(open_.get());
   throw UserError({Diagnostic{SourceSpan{.file = path_}, fmt::format("cannot write the database: {}", why), ""}},
                   ExitCode::kOutputFailed);
 }

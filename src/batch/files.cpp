@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/diagnostic.h"
+#include "base/run_files.h"
 
 namespace scalecalc {
 namespace {
@@ -43,6 +44,12 @@ OpenFile::~OpenFile() {
 }
 
 OpenFile OpenFile::for_reading(const std::string& path) {
+  OpenFile out = for_reading_back(path);
+  note_input(out.fd_, path);
+  return out;
+}
+
+OpenFile OpenFile::for_reading_back(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) fail(path, "read the file", errno, ExitCode::kQuestionWrong);
   return {fd, path};
@@ -56,6 +63,8 @@ OpenFile OpenFile::for_writing(const std::string& path) {
 }
 
 bool OpenFile::lock() { return ::flock(fd_, LOCK_EX | LOCK_NB) == 0; }
+
+bool OpenFile::locked_elsewhere() { return ::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; }
 
 bool OpenFile::is_still_named() const {
   struct stat own {};
@@ -169,6 +178,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kGrowing = "growing-";
+constexpr std::string_view kLockName = "lock";
 
 bool on_one_device(const std::string& a, const std::string& b) {
   struct stat first {};
@@ -200,10 +210,41 @@ void check_result_place(const std::string& target) {
   } else if (::access(fs::exists(path, ignored) ? target.c_str() : parent.c_str(), W_OK) != 0) {
     error = errno;
   }
-  if (error == 0) return;
-  throw UserError(
-      {Diagnostic{SourceSpan{.file = target}, fmt::format("cannot write the file: {}", std::strerror(error)), ""}},
-      ExitCode::kOutputFailed);
+  if (error == 0) return note_output(target);
+  cannot_write(target, error);
+}
+
+DirectoryLock::DirectoryLock(std::string directory) : directory_(std::move(directory)) {
+  const std::string path = (fs::path(directory_) / kLockName).string();
+  // Who held it may have removed it, and with it the directory, between the two calls.
+  for (int tries = 0;; ++tries) {
+    constexpr int kTries = 100;
+    make_directory(directory_);
+    try {
+      file_ = OpenFile::for_writing(path);
+    } catch (const UserError&) {
+      if (tries == kTries) throw;
+      continue;
+    }
+    if (file_.locked_elsewhere()) {
+      throw UserError({Diagnostic{SourceSpan{.file = directory_}, "another scalecalc is at work on these results",
+                                  "wait until it ends, or name another output"}},
+                      ExitCode::kOutputFailed);
+    }
+    if (file_.is_still_named() || tries == kTries) return;
+  }
+}
+
+DirectoryLock::~DirectoryLock() {
+  if (file_ && file_.is_still_named()) remove_file(file_.path());
+  remove_file(directory_);  // fails unless it is empty
+}
+
+void DirectoryLock::clear() const {
+  std::error_code ignored;
+  for (const std::string& name : names_in(directory_)) {
+    if (name != kLockName) fs::remove_all(fs::path(directory_) / name, ignored);
+  }
 }
 
 std::string growing_name(const std::string& directory, const std::string& target) {
@@ -211,6 +252,21 @@ std::string growing_name(const std::string& directory, const std::string& target
   const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
   const std::string name = fmt::format("{}{}.{}", kGrowing, ::getpid(), path.filename().string());
   return ((on_one_device(directory, parent.string()) ? fs::path(directory) : parent) / name).string();
+}
+
+std::unique_ptr<Unfinished> make_growing(const std::string& directory, const std::string& target, OpenFile& file) {
+  return std::make_unique<Unfinished>([&] {
+    const std::string name = growing_name(directory, target);
+    file = OpenFile::for_writing(name);
+    file.lock();
+    file.cut(0);
+    return name;
+  });
+}
+
+void give_name(Unfinished& growing, const std::string& target) {
+  if (!growing.rename_to(target)) cannot_write(target);
+  sync_directory(fs::path(target).parent_path().string());
 }
 
 void clean_growing(const std::string& directory) {
@@ -226,15 +282,10 @@ ResultFile::ResultFile(const std::string& directory, const std::string& target) 
     special_ = std::make_unique<AtomicFile>(target_);
     return;
   }
-  growing_ = growing_name(directory, target_);
-  file_ = OpenFile::for_writing(growing_);
-  file_.lock();
-  file_.cut(0);
+  growing_ = make_growing(directory, target_, file_);
 }
 
-ResultFile::~ResultFile() {
-  if (!growing_.empty()) remove_file(growing_);
-}
+ResultFile::~ResultFile() = default;
 
 void ResultFile::append(std::string_view text) {
   if (special_) {
@@ -247,8 +298,7 @@ void ResultFile::append(std::string_view text) {
 void ResultFile::commit() {
   if (special_) return special_->commit("");
   file_.sync();
-  rename_file(growing_, target_);
-  growing_.clear();
+  give_name(*growing_, target_);
 }
 
 }  // namespace scalecalc

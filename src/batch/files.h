@@ -24,12 +24,16 @@ class OpenFile {
   ~OpenFile();
 
   static OpenFile for_reading(const std::string& path);
+  /// A file that this run writes itself.
+  static OpenFile for_reading_back(const std::string& path);
   /// Created if it does not exist, and kept as it is if it does.
   static OpenFile for_writing(const std::string& path);
 
   explicit operator bool() const { return fd_ >= 0; }
   /// False if another process has it, or the file system knows no locks.
   bool lock();
+  /// Whether another process has it: of a lock that could not be taken, as it is not where there are no locks.
+  bool locked_elsewhere();
   /// Whether the name still leads to this file: another process may have renamed it.
   bool is_still_named() const;
   std::uint64_t size() const;
@@ -78,12 +82,35 @@ bool file_exists(const std::string& path);
 std::vector<std::string> names_in(const std::string& directory);
 void remove_file(const std::string& path);
 
+/// One process at a time works on the results in a directory, which is made. UserError (exit 74) if another does.
+class DirectoryLock {
+ public:
+  explicit DirectoryLock(std::string directory);
+  /// Removes its file, and the directory if nothing else is in it.
+  ~DirectoryLock();
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+
+  /// Forgets what the directory holds, but for the lock.
+  void clear() const;
+
+ private:
+  std::string directory_;
+  OpenFile file_;
+};
+
 /// UserError (exit 74) if no file of this name can be written.
 void check_result_place(const std::string& target);
 
 /// A name for the growing file of `target`: in `directory` if a rename can take it from there to the target, else
 /// beside the target.
 std::string growing_name(const std::string& directory, const std::string& target);
+
+/// Made empty and locked, so that nobody takes it for left behind.
+std::unique_ptr<Unfinished> make_growing(const std::string& directory, const std::string& target, OpenFile& file);
+
+/// It gets its name, and the directory is told. UserError (exit 74).
+void give_name(Unfinished& growing, const std::string& target);
 
 /// Removes growing files that nobody is at.
 void clean_growing(const std::string& directory);
@@ -101,7 +128,7 @@ class ResultFile {
 
  private:
   std::string target_;
-  std::string growing_;  ///< empty: `special_` writes
+  std::unique_ptr<Unfinished> growing_;  ///< null: `special_` writes
   OpenFile file_;
   std::unique_ptr<AtomicFile> special_;
 };

@@ -183,6 +183,12 @@ StudyManifest read_manifest(const std::string& directory, std::string_view tool_
   StudyManifest out;
   try {
     const Json json = Json::parse(read_whole_file(manifest_path(directory)));
+    if (const std::string schema = json.at("schema"); schema != kSchema) {
+      refuse(directory,
+             fmt::format("the manifest is a {} of scalecalc {}, and scalecalc {} reads {}", schema,
+                         json.at("tool").at("version").get<std::string>(), tool_version, kSchema),
+             "use the release that planned the study, or plan it again in another directory");
+    }
     out.study = study_from(json.at("study"));
     out.tool_version = json.at("tool").at("version");
     out.catalog_sha256 = json.at("catalog_sha256");

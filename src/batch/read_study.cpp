@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/io.h"
+#include "base/quoting.h"
 #include "base/sweep.h"
 #include "base/text.h"
 #include "batch/condition.h"
@@ -17,20 +18,6 @@
 #include "config/yaml_reader.h"
 
 namespace scalecalc {
-namespace {
-
-std::string shell_word(std::string_view word) {
-  const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("-_./=:,+%@").find(c) != std::string_view::npos;
-  };
-  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return std::string(word);
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
-}
-
-}  // namespace
 
 std::string command_line(const StudyQuestion& question) {
   // A dash makes a flag of a word, unless the word stands behind "--" or its flag's "=".
@@ -38,14 +25,14 @@ std::string command_line(const StudyQuestion& question) {
   std::string words;
   bool behind = false;
   for (const std::string& word : question.positionals) {
-    words += ' ' + shell_word(word);
+    words += ' ' + shell_quoted(word);
     behind = behind || dashed(word);
   }
   std::string flags;
   for (const auto& [flag, values] : question.flags) {
     if (values.empty()) flags += ' ' + flag;
     for (const std::string& value : values) {
-      flags += fmt::format(" {}{}{}", flag, dashed(value) ? "=" : " ", shell_word(value));
+      flags += fmt::format(" {}{}{}", flag, dashed(value) ? "=" : " ", shell_quoted(value));
     }
   }
   return fmt::format("scalecalc {}{}", question.command, behind ? flags + " --" + words : words + flags);
@@ -230,8 +217,9 @@ StudyColumn read_column(const std::string& name, const ConfigNode& node, const C
 }
 
 /// Flags about the output of one command: a study has its own.
-constexpr std::array<std::string_view, 9> kNotForStudies{"--output",  "--json",    "--plot", "--color",     "--quiet",
-                                                         "--verbose", "--version", "--help", "--config-dir"};
+constexpr std::array<std::string_view, 11> kNotForStudies{"--output",     "--json",       "--plot",        "--color",
+                                                          "--quiet",      "--verbose",    "--version",     "--help",
+                                                          "--config-dir", "--time-limit", "--memory-limit"};
 
 class StudyReader {
  public:
@@ -318,6 +306,11 @@ class StudyReader {
     if (form_ == nullptr) return nullptr;
     if (std::find(kNotForStudies.begin(), kNotForStudies.end(), "--" + name) != kNotForStudies.end()) {
       problems_.add(where, fmt::format("--{} is no part of a question", name), "give it to scalecalc batch");
+      return nullptr;
+    }
+    if (found != nullptr && found->writes) {
+      problems_.add(where, fmt::format("--{} writes a file, and a study writes nothing but its results", name),
+                    "ask the command itself for the file");
       return nullptr;
     }
     if (found != nullptr) return found;

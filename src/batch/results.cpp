@@ -55,7 +55,7 @@ class SqliteTable {
   /// Until then the copy lies in the study's `directory`.
   SqliteTable(const std::string& directory, const std::string& path, const StudyManifest& manifest,
               const std::vector<RowColumn>& columns);
-  ~SqliteTable();
+  ~SqliteTable() = default;
   SqliteTable(const SqliteTable&) = delete;
   SqliteTable& operator=(const SqliteTable&) = delete;
 
@@ -67,8 +67,8 @@ class SqliteTable {
   void describe(const StudyManifest& manifest);
 
   std::string path_;
-  std::string temporary_;
   OpenFile lock_;  ///< somebody is at it
+  std::unique_ptr<Unfinished> temporary_;
   std::vector<RowColumn> columns_;
   std::unique_ptr<Database> database_;
   Statement insert_;
@@ -76,28 +76,19 @@ class SqliteTable {
 
 SqliteTable::SqliteTable(const std::string& directory, const std::string& path, const StudyManifest& manifest,
                          const std::vector<RowColumn>& columns)
-    : path_(path), temporary_(growing_name(directory, path)), columns_(columns) {
+    : path_(path), temporary_(make_growing(directory, path, lock_)), columns_(columns) {
   if (file_exists(path_)) {
     std::error_code error;
-    fs::copy_file(path_, temporary_, fs::copy_options::overwrite_existing, error);
+    fs::copy_file(path_, temporary_->path(), fs::copy_options::overwrite_existing, error);
     if (error) {
-      throw UserError({Diagnostic{SourceSpan{.file = temporary_}, "cannot write the file: " + error.message(), ""}},
-                      ExitCode::kOutputFailed);
+      throw UserError(
+          {Diagnostic{SourceSpan{.file = temporary_->path()}, "cannot write the file: " + error.message(), ""}},
+          ExitCode::kOutputFailed);
     }
-  } else {
-    remove_file(temporary_);
   }
-  lock_ = OpenFile::for_writing(temporary_);
-  lock_.lock();
-  database_ = std::make_unique<Database>(temporary_);
+  database_ = std::make_unique<Database>(temporary_->path());
   create(manifest);
   describe(manifest);
-}
-
-SqliteTable::~SqliteTable() {
-  if (temporary_.empty()) return;
-  database_.reset();
-  remove_file(temporary_);
 }
 
 void SqliteTable::create(const StudyManifest& manifest) {
@@ -149,8 +140,7 @@ void SqliteTable::finish() {
   database_->execute("COMMIT");
   database_.reset();
   lock_.sync();
-  rename_file(temporary_, path_);
-  temporary_.clear();
+  give_name(*temporary_, path_);
 }
 
 /// Text that is gathered and written in large pieces, to a file that appears when it is whole or to a stream.

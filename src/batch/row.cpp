@@ -37,7 +37,9 @@ bool is_plain(std::string_view text) {
 
 std::string json_string(std::string_view text) {
   if (is_plain(text)) return '"' + std::string(text) + '"';
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string out = json_text(Json(text), -1);
+  out.pop_back();  // the end of its line
+  return out;
 }
 
 namespace {

@@ -110,7 +110,7 @@ void ShardWriter::open() {
 }
 
 ShardWriter::Landed ShardWriter::landed() const {
-  LineReader lines(OpenFile::for_reading(file_.path()));
+  LineReader lines(OpenFile::for_reading_back(file_.path()));
   Landed out{0, shard_};
   std::optional<std::uint64_t> last;
   RowColumns ignored;
@@ -134,7 +134,7 @@ void ShardWriter::resume() {
   const Landed landed_before = landed();
   file_.cut(landed_before.bytes);
   first_case_ = landed_before.next_case;
-  LineReader lines(OpenFile::for_reading(file_.path()));
+  LineReader lines(OpenFile::for_reading_back(file_.path()));
   Rows rows;
   while (const auto line = lines.next()) {
     digest_.add(*line);

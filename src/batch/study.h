@@ -54,6 +54,7 @@ struct CommandForm {
     std::string flag;  ///< "--chips"
     bool takes_value = true;
     bool repeatable = false;
+    bool writes = false;  ///< a file
   };
   std::string name;
   std::vector<Option> options;

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/diagnostic.h"
+#include "base/shortage.h"
 #include "cli/commands.h"
 #include "cli/foreign_words.h"
 #include "cli/read_names.h"
@@ -63,6 +64,7 @@ StudyReply reply_to(const Command& command, Arguments arguments, Environment& en
     reply.exit = static_cast<int>(ExitCode::kInterrupted);
     reply.reason = error.what();
   } catch (const std::exception& error) {
+    if (shortage_of(error)) throw;  // the study ends: the next question would be short of it too
     reply.exit = static_cast<int>(ExitCode::kBug);
     reply.reason = one_line(error.what());
   }
@@ -80,7 +82,7 @@ std::vector<CommandForm> command_forms() {
                      }};
     for (const Flag& flag : flags_of(command)) {
       form.options.push_back(
-          {std::string(flag.name), flag.kind != FlagKind::kSwitch, flag.kind == FlagKind::kRepeatable});
+          {std::string(flag.name), flag.kind != FlagKind::kSwitch, flag.kind == FlagKind::kRepeatable, flag.writes});
     }
     out.push_back(std::move(form));
   }
@@ -93,6 +95,13 @@ Ask ask_commands(const Environment& env, std::vector<std::string> config_directo
           directories = std::move(config_directories)](const StudyQuestion& question) -> StudyReply {
     const Command* command = find_command(question.command);
     if (command == nullptr) return {.exit = static_cast<int>(ExitCode::kBug), .reason = "there is no such command"};
+    // A manifest is a file too, and may say what no study may.
+    for (const auto& [name, values] : question.flags) {
+      const Flag* flag = find_flag(command->flags, name);
+      if (flag == nullptr || !flag->writes) continue;
+      return {.exit = static_cast<int>(ExitCode::kQuestionWrong),
+              .reason = fmt::format("{} is no part of a study's question", name)};
+    }
     Arguments::Values flags = question.flags;
     flags["--output"] = {all_records ? "rows" : "row"};
     std::ostringstream out;

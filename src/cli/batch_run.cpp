@@ -11,6 +11,7 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "batch/files.h"
 #include "batch/merge.h"
 #include "cli/batch_actions.h"
 
@@ -116,10 +117,8 @@ ExitCode batch_study(const Arguments& arguments, Environment& env) {
   std::string directory = work_directory(result_targets(arguments));
   std::optional<Unfinished> temporary;
   if (directory.empty()) directory = temporary.emplace(temporary_directory).path();
-  if (arguments.has("--restart")) {
-    std::error_code ignored;
-    fs::remove_all(directory, ignored);
-  }
+  const DirectoryLock lock(directory);
+  if (arguments.has("--restart")) lock.clear();
   const StudyManifest manifest = planned_study(path, directory, arguments, session, env, 0).manifest;
   std::vector<std::uint64_t> shards(manifest.shards);
   std::iota(shards.begin(), shards.end(), 0);
@@ -129,8 +128,7 @@ ExitCode batch_study(const Arguments& arguments, Environment& env) {
   }
   const ExitCode judged = merge_results(manifest, directory, arguments, session, env);
   say_summary(manifest, directory, session, env);
-  std::error_code ignored;
-  fs::remove_all(directory, ignored);
+  lock.clear();
   return ran != ExitCode::kAnswered ? ran : judged;
 }
 

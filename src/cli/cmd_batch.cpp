@@ -120,8 +120,8 @@ const Command& batch_command() {
       .notes =
           "exit status: 0 done (questions without an answer are rows too), 1 --fail-if holds or diff found\n"
           "             differences, 2 the study or the command line is wrong, 3 with --strict: nothing fits,\n"
-          "             70 a bug of ours, 74 the output could not be written, 130 or 143 interrupted: the\n"
-          "             same command goes on\n",
+          "             70 a bug of ours, 71 short of memory or threads, 74 the output could not be written,\n"
+          "             75 a limit or 130, 143 a signal ended it: the same command goes on\n",
       .flags = kBatchFlags,
       .run = run_batch,
       .modes = kBatchModes,

@@ -18,14 +18,21 @@ namespace scalecalc::cli {
 /// Said where an interrupted command has nothing to show.
 inline constexpr std::string_view kNothingKnown = "interrupted before anything was known";
 
+/// What a command may take of the machine; nothing: what there is.
+struct Budget {
+  std::optional<double> seconds;
+  std::optional<double> bytes;  ///< in memory at once
+};
+
 struct Environment {
   std::ostream& out;
   std::ostream& err;
   std::function<std::optional<std::string>(const std::string&)> variable;  ///< getenv; empty = no variables
   Stop interrupted;                                                        ///< polled while working
-  std::function<int(int)> exit_status;  ///< what becomes of a command's own; empty = the same
-  std::function<void()> on_answer;      ///< see begin_answer
-  std::function<void()> on_line;        ///< see begin_line
+  std::function<int(int)> exit_status;           ///< what becomes of a command's own; empty = the same
+  std::function<void()> on_answer;               ///< see begin_answer
+  std::function<void()> on_line;                 ///< see begin_line
+  std::function<void(const Budget&)> on_budget;  ///< from now on this ends the work; empty: nothing does
   bool out_is_tty = false;
   bool err_is_tty = false;
   std::size_t width = 0;                          ///< columns of the terminal behind `out`; 0 = unknown

@@ -27,7 +27,9 @@ std::string exit_statuses(const Command& command) {
       fmt::format("1 {}{}--fail-if or --expect fails, ", command.check_fails, command.check_fails.empty() ? "" : ", ");
   out += "2 the question is wrong, ";
   if (!command.nothing_fits.empty()) out += fmt::format("3 {}, ", command.nothing_fits);
-  return out + "70 a bug of ours, 74 the output could not be written, 130 or 143 interrupted";
+  return out +
+         "70 a bug of ours, 71 short of memory or threads, 74 the output could not be written, 75 a limit ended it, "
+         "130 or 143 interrupted";
 }
 
 /// The common flags that the command has no flag of its own for.

@@ -5,6 +5,8 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
 
+#include "base/quoting.h"
+
 namespace scalecalc::cli {
 
 struct Log::State {
@@ -27,9 +29,9 @@ Log::~Log() = default;
 
 void Log::warning(const std::string& text) {
   // The text is an argument, never a format: names in it come from users' files.
-  state_->logger.warn("{}{}", state_->colour ? "\x1b[33mwarning:\x1b[0m " : "warning: ", text);
+  state_->logger.warn("{}{}", state_->colour ? "\x1b[33mwarning:\x1b[0m " : "warning: ", printable_lines(text));
 }
 
-void Log::info(const std::string& text) { state_->logger.info("{}", text); }
+void Log::info(const std::string& text) { state_->logger.info("{}", printable_lines(text)); }
 
 }  // namespace scalecalc::cli

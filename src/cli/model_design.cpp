@@ -67,7 +67,7 @@ constexpr std::array kDesignFlags{
     kStackFlag.to<&DesignQuestion::machine, &TrainQuestion::stack>(),
     text("--law", "LAW", "scaling law of the loss (default chinchilla-besiroglu)", "chinchilla"),
     count<&DesignQuestion::top>("--top", kShapeRange, "N", "shapes to show (default 5)", "5"),
-    text("--write", "FILE.yaml", "write the largest one as a model file for train", "mine.yaml").of_output(),
+    text("--write", "FILE.yaml", "write the largest one as a model file for train", "mine.yaml").of_output().writing(),
 };
 
 /// A topology says how many chips there are, so it may stand alone.

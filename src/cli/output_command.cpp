@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/quoting.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "report/json_text.h"
@@ -78,7 +79,7 @@ bool fails(const Output& output, const std::vector<AnswerCheck>& checks, Environ
   AnswerChecks judged(checks, std::move(names));
   const std::vector<std::size_t> failing = judged.failing(row);
   for (const std::size_t i : failing) {
-    env.err << fmt::format("failed: {}: {}\n", checks[i].said, values_in(checks[i], row));
+    env.err << printable(fmt::format("failed: {}: {}", checks[i].said, values_in(checks[i], row))) << "\n";
   }
   return !failing.empty();
 }

@@ -1,12 +1,18 @@
 #include "cli/run.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
+#include <new>
 
 #include "base/check.h"
 #include "base/diagnostic.h"
+#include "base/io.h"
+#include "base/run_files.h"
+#include "base/shortage.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
@@ -15,6 +21,7 @@
 #include "cli/read_names.h"
 #include "cli/session.h"
 #include "cli/user_defaults.h"
+#include "cli/watch.h"
 #include "report/json_text.h"
 
 namespace scalecalc::cli {
@@ -153,20 +160,66 @@ int report_bug(const std::string& what, const std::vector<std::string>& args, bo
   return report_problems({bug}, ExitCode::kBug, json, env);
 }
 
-}  // namespace
-
-int run(const std::vector<std::string>& args, Environment& env) {
-  const bool json = asks_for_json(args);
+int report_failure(const std::vector<std::string>& args, bool json, Environment& env) {
   try {
-    return dispatch(args, env);
+    throw;
   } catch (const UserError& error) {
     return report_problems(error.diagnostics(), error.exit_code(), json, env);
   } catch (const Stopped&) {
     return report_problems({{SourceSpan{}, std::string(kNothingKnown), ""}}, ExitCode::kInterrupted, json, env);
   } catch (const std::exception& error) {
+    if (const auto shortage = shortage_of(error)) {
+      return report_problems({*shortage}, kShortOfResources, json, env);
+    }
     return report_bug(error.what(), args, json, env);
   } catch (...) {
     return report_bug("an exception that is no std::exception", args, json, env);
+  }
+}
+
+/// Of the process; read where no memory is left to ask for.
+std::atomic<bool> json_asked = false;
+
+void write_to(int fd, std::string_view text) {
+  // Whoever does not read this is told by the exit status.
+  if (::write(fd, text.data(), text.size()) < 0) return;
+}
+
+/// What operator new calls when the system has no more: an exception would end many a function that may not throw, and
+/// the process with it, leaving unfinished files.
+[[noreturn]] void end_without_memory() {
+  constexpr int kCode = static_cast<int>(kShortOfResources);
+  static std::atomic<bool> again = false;
+  if (again.exchange(true)) ::_exit(kCode);
+  discard_unfinished();
+  const std::bad_alloc error;
+  write_to(STDERR_FILENO, "error: memory ran out\n");
+  const Diagnostic problem = shortage_of(error).value_or(Diagnostic{});
+  write_to(STDERR_FILENO, "hint: " + problem.hint + "\n");
+  if (json_asked) write_to(STDOUT_FILENO, error_json(kCode, std::vector{problem}));
+  ::_exit(kCode);
+}
+
+}  // namespace
+
+int run(const std::vector<std::string>& args, Environment& env) {
+  const RunFiles files;
+  try {
+    return dispatch(args, env);
+  } catch (...) {
+    return report_failure(args, asks_for_json(args), env);
+  }
+}
+
+void begin_process() { std::set_new_handler(end_without_memory); }
+
+int run_process(const std::vector<std::string>& args, Environment& env) {
+  json_asked = asks_for_json(args);
+  try {
+    const Watch watch(args, env);
+    return env.exit_status_of(run(args, env));
+  } catch (...) {  // the thread that waits for signals could not be started
+    return report_failure(args, asks_for_json(args), env);
   }
 }
 

@@ -11,4 +11,9 @@ namespace scalecalc::cli {
 /// `args` without the program's name. Throws nothing.
 int run(const std::vector<std::string>& args, Environment& env);
 
+/// Before anything asks for memory: a process that gets none ends, says so, and leaves no unfinished files.
+void begin_process();
+/// The same as run() of a whole process, with its signals.
+int run_process(const std::vector<std::string>& args, Environment& env);
+
 }  // namespace scalecalc::cli

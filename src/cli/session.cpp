@@ -104,7 +104,9 @@ Session read_session(const Arguments& arguments, const Environment& env) {
         fmt::format("--quiet shows the headline alone, {} more of the text", out.only.empty() ? "--columns" : "--only"),
         "give one of them");
   }
+  const Budget budget{reader.quantity("--time-limit"), reader.quantity("--memory-limit")};
   reader.finish();
+  if (env.on_budget && (budget.seconds || budget.bytes)) env.on_budget(budget);
   check_parts("--only", out.only, answer_sections(arguments.command().name), arguments.command());
   check_parts("--columns", out.columns, answer_fields(arguments.command().name), arguments.command());
   // Rows of a study have more names than its command's answers: batch reads its own.

@@ -1,6 +1,7 @@
 // A thread waits for the signals, which all others block: what is to be done then may lock, allocate and write.
 #include "cli/watch.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <pthread.h>
@@ -9,13 +10,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
 
 #include "base/check.h"
 #include "base/diagnostic.h"
 #include "base/io.h"
 #include "base/progress.h"
+#include "base/shortage.h"
 #include "base/units.h"
 #include "cli/outputs.h"
 #include "cli/terminal.h"
@@ -50,13 +54,34 @@ void write_now(int fd, std::string_view text) {
 sigset_t ending_signals() {
   sigset_t out;
   sigemptyset(&out);
-  sigaddset(&out, SIGINT);
-  sigaddset(&out, SIGTERM);
+  for (const int signal : {SIGINT, SIGTERM, SIGXCPU}) sigaddset(&out, signal);
+  struct sigaction hangup {};
+  // nohup's programs are not to hear of it.
+  if (::sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) sigaddset(&out, SIGHUP);
   return out;
+}
+
+/// A process that must end now ends without what it was told, but never with half a file.
+void ignore_signals_of_writing() {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is no failure
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files: write() says so
 }
 
 bool asks_for_quiet(const std::vector<std::string>& args) {
   return std::any_of(args.begin(), args.end(), [](const std::string& a) { return a == "-q" || a == "--quiet"; });
+}
+
+/// Of this process, not swapped out; 0 where /proc is not.
+double memory_in_use() {
+  std::array<char, 128> text{};
+  const int fd = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  const ssize_t got = ::read(fd, text.data(), text.size() - 1);
+  ::close(fd);
+  unsigned long long all = 0;
+  unsigned long long resident = 0;
+  if (got <= 0 || std::sscanf(text.data(), "%llu %llu", &all, &resident) != 2) return 0;
+  return static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
 std::string progress_line(double seconds) {
@@ -80,27 +105,61 @@ Watch::Watch(const std::vector<std::string>& args, Environment& env)
     : json_(asks_for_json(args)), shows_progress_(env.err_is_tty && !asks_for_quiet(args)) {
   const sigset_t ending = ending_signals();
   check(::pthread_sigmask(SIG_BLOCK, &ending, nullptr) == 0, "signals can be blocked");
-  // A reader that goes away is no failure, and no reason to leave unfinished files behind.
-  std::signal(SIGPIPE, SIG_IGN);
+  ignore_signals_of_writing();
   signals_ = ::signalfd(-1, &ending, SFD_CLOEXEC);
   wake_ = ::eventfd(0, EFD_CLOEXEC);
   check(signals_ >= 0 && wake_ >= 0, "signals can be read");
-  env.interrupted = [this] { return seen_ != 0; };
-  env.exit_status = [this](int own) { return seen_ == 0 ? own : kSignalled + seen_; };
+  thread_ = std::thread([this] { run(); });
+  env.interrupted = [this] { return seen_ != 0 || spent_; };
+  env.exit_status = [this](int own) { return exit_status(own); };
   env.on_answer = [this] { answering(); };
   env.on_line = [this] {
     const std::lock_guard lock(mutex_);
     clear_line();
   };
-  thread_ = std::thread([this] { run(); });
+  env.on_budget = [this](const Budget& budget) { limit(budget); };
+}
+
+int Watch::exit_status(int own) const {
+  if (seen_ != 0) return kSignalled + seen_;
+  // What was whole before the budget was spent is answered like any other.
+  const bool partial = spent_ && own == static_cast<int>(ExitCode::kInterrupted);
+  return partial ? static_cast<int>(kBudgetSpent) : own;
+}
+
+void Watch::limit(const Budget& budget) {
+  const std::lock_guard lock(mutex_);
+  budget_ = budget;
+  limited_ = true;
+  wake();
+}
+
+void Watch::look_at_budget(Clock::time_point now) {
+  if (spent_ || seen_ != 0 || answering_) return;
+  const bool late = budget_.seconds && std::chrono::duration<double>(now - start_).count() >= *budget_.seconds;
+  const bool large = budget_.bytes && memory_in_use() >= *budget_.bytes;
+  if (!late && !large) return;
+  spent_ = true;
+  seen_at_ = now;
+  clear_line();
+  write_now(STDERR_FILENO, late ? fmt::format("warning: --time-limit {} is reached\n",
+                                              format_quantity(*budget_.seconds, UnitKind::kSeconds, 3))
+                                : fmt::format("warning: --memory-limit {} is reached\n",
+                                              format_quantity(*budget_.bytes, UnitKind::kBytes, 3)));
 }
 
 Watch::~Watch() {
   finish();
-  const std::uint64_t one = 1;
-  if (::write(wake_, &one, sizeof one) == sizeof one) thread_.join();
+  ends_ = true;
+  if (!wake()) return thread_.detach();  // it waits for signals until the process ends, soon
+  thread_.join();
   ::close(signals_);
   ::close(wake_);
+}
+
+bool Watch::wake() const {
+  const std::uint64_t one = 1;
+  return ::write(wake_, &one, sizeof one) == sizeof one;
 }
 
 void Watch::finish() {
@@ -119,16 +178,20 @@ void Watch::run() {
   pollfd wait[2] = {{.fd = signals_, .events = POLLIN, .revents = 0}, {.fd = wake_, .events = POLLIN, .revents = 0}};
   constexpr int kTick = 50;
   for (;;) {
-    const bool ticks = shows_progress_ || seen_ != 0;
+    const bool ticks = shows_progress_ || seen_ != 0 || limited_;
     if (::poll(wait, 2, ticks ? kTick : -1) < 0) continue;
-    if (wait[1].revents != 0) return;
+    if (wait[1].revents != 0) {
+      std::uint64_t count = 0;
+      if (ends_ || ::read(wake_, &count, sizeof count) != sizeof count) return;
+    }
     signalfd_siginfo came{};
     const bool signalled = wait[0].revents != 0 && ::read(signals_, &came, sizeof came) == sizeof came;
     const std::lock_guard lock(mutex_);
     if (done_) continue;
     if (signalled) take(static_cast<int>(came.ssi_signo));
     const Clock::time_point now = Clock::now();
-    if (seen_ != 0 && now - seen_at_ >= (answering_ ? kToWrite : kToAnswer)) end_process();
+    if (limited_) look_at_budget(now);
+    if ((seen_ != 0 || spent_) && now - seen_at_ >= (answering_ ? kToWrite : kToAnswer)) end_process();
     if (line_due(now)) show_line(now);
   }
 }
@@ -146,7 +209,7 @@ void Watch::end_process() {
   const Diagnostic problem{
       SourceSpan{}, answering_ ? "interrupted while the answer was written: it is cut off" : std::string(kNothingKnown),
       ""};
-  const int code = kSignalled + seen_;
+  const int code = exit_status(static_cast<int>(ExitCode::kInterrupted));
   write_now(STDERR_FILENO, render(problem));
   if (json_ && !answering_) write_now(STDOUT_FILENO, error_json(code, std::vector{problem}));
   ::_exit(code);

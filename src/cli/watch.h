@@ -1,4 +1,5 @@
-// What runs beside a command: SIGINT and SIGTERM, and the line on a terminal that says how far it is.
+// What runs beside a command: signals that end it (SIGINT, SIGTERM, SIGHUP, SIGXCPU), its budget, and the line on a
+// terminal that says how far it is.
 #pragma once
 
 #include <atomic>
@@ -12,7 +13,7 @@
 
 namespace scalecalc::cli {
 
-/// From its making on, SIGINT and SIGTERM ask the command to end with what is known (`Environment::interrupted`). If
+/// From its making on, these signals ask the command to end with what is known (`Environment::interrupted`). If
 /// nothing is written soon after, nothing is known: a line says so, unfinished files are removed and the process ends;
 /// so it does on a second signal. One of them in a process, made before any thread; it fills in the environment.
 class Watch {
@@ -30,7 +31,14 @@ class Watch {
 
   void run();
   void take(int signal);
+  /// From now on; what it is of is said when it is spent.
+  void limit(const Budget& budget);
+  void look_at_budget(Clock::time_point now);
+  /// What becomes of a command's own exit status.
+  int exit_status(int own) const;
   void answering();
+  /// False if it cannot be told.
+  bool wake() const;
   void clear_line();
   void show_line(Clock::time_point now);
   bool line_due(Clock::time_point now) const;
@@ -42,8 +50,12 @@ class Watch {
   int signals_ = -1;  ///< a descriptor to read them from
   int wake_ = -1;
 
-  std::mutex mutex_;  ///< of what follows
-  std::atomic<int> seen_ = 0;
+  std::mutex mutex_;                 ///< of what follows
+  std::atomic<int> seen_ = 0;        ///< a signal
+  std::atomic<bool> spent_ = false;  ///< the budget
+  std::atomic<bool> limited_ = false;
+  std::atomic<bool> ends_ = false;  ///< the thread
+  Budget budget_;
   Clock::time_point seen_at_, shown_at_;
   bool answering_ = false;
   bool done_ = false;

@@ -46,15 +46,16 @@ bool is_plain(const ConfigNode& node) {
 
 std::string in_double_quotes(std::string_view text) {
   std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
+  while (!text.empty()) {
+    const std::string_view before = text;
+    const char32_t c = next_code_point(text);
     if (c == '"' || c == '\\') {
       out += '\\';
-      out += c;
-    } else if (byte < 0x20 || byte == 0x7F) {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned>(byte));
+      out += before.front();
+    } else if (c < 0x20 || (c >= 0x7F && c < 0xA0)) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
     } else {
-      out += c;
+      out += before.substr(0, before.size() - text.size());
     }
   }
   return out + '"';

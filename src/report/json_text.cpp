@@ -1,8 +1,11 @@
 #include "report/json_text.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "base/check.h"
+#include "base/text.h"
 
 namespace scalecalc {
 
@@ -57,8 +60,30 @@ Json explain_json(const std::vector<ExplainSection>& sections) {
   return out;
 }
 
+namespace {
+
+/// DEL, the controls of C1 and two line ends, which JSON lets stand and some terminals and YAML obey.
+std::string without_controls(std::string text) {
+  constexpr std::string_view kFirst = "\x7f\xc2\xe2";
+  for (std::size_t i = text.find_first_of(kFirst); i != std::string::npos; i = text.find_first_of(kFirst, i)) {
+    std::string_view rest = std::string_view(text).substr(i);
+    const std::size_t before = rest.size();
+    const char32_t c = next_code_point(rest);
+    if (c != 0x2028 && c != 0x2029 && !(c >= 0x7F && c < 0xA0)) {
+      ++i;
+      continue;
+    }
+    const std::string escaped = fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    text.replace(i, before - rest.size(), escaped);
+    i += escaped.size();
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string json_text(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
+  return without_controls(json.dump(indent, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
 std::string error_json(int exit_code, std::span<const Diagnostic> diagnostics) {

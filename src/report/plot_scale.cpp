@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "base/quoting.h"
 #include "base/units.h"
 
 namespace scalecalc {
@@ -172,6 +173,16 @@ PlotScales plot_scales(const Plot& plot, std::size_t most_x, std::size_t most_y)
 std::string mark_letter(std::size_t index) {
   constexpr std::size_t kLetters = 26;
   return std::string(1, static_cast<char>('A' + index % kLetters));
+}
+
+Plot printable_plot(Plot plot) {
+  plot.title = printable_lines(plot.title);
+  for (PlotAxis* axis : {&plot.x, &plot.y}) axis->title = printable_lines(axis->title);
+  for (PlotSeries& series : plot.series) series.name = printable_lines(series.name);
+  for (PlotMark& mark : plot.marks) mark.text = printable_lines(mark.text);
+  for (PlotBar& bar : plot.bars) bar.label = printable_lines(bar.label);
+  for (std::string& kind : plot.bar_kinds) kind = printable_lines(kind);
+  return plot;
 }
 
 }  // namespace scalecalc

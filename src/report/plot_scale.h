@@ -55,4 +55,7 @@ PlotScales plot_scales(const Plot& plot, std::size_t most_x, std::size_t most_y)
 /// "A", "B", ...: what stands at the plot's marked points, in their order.
 std::string mark_letter(std::size_t index);
 
+/// Its texts without what a terminal obeys.
+Plot printable_plot(Plot plot);
+
 }  // namespace scalecalc

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/quoting.h"
 #include "base/text.h"
 #include "report/plot_scale.h"
 #include "report/table_layout.h"
@@ -311,17 +312,17 @@ class PlotText {
 std::string render_plots(const Output& output, const TextOptions& options) {
   const std::size_t width =
       std::clamp(options.width == 0 ? kUsualColumns : options.width, kFewestColumns, kMostColumns);
-  const std::string title = fold_text(output.title, width, 0);
+  const std::string title = fold_text(printable_lines(output.title), width, 0);
   std::string out = options.colour ? "\x1b[1m" + title + "\x1b[0m\n" : title + "\n";
   bool drawn = false;
   for (const Plot& plot : output.plots) {
     if (!has_data(plot)) continue;
-    out += '\n' + PlotText(plot, width, options.unicode).run();
+    out += '\n' + PlotText(printable_plot(plot), width, options.unicode).run();
     drawn = true;
   }
   if (!drawn) {
     out += "\nThere is nothing to draw.\n";
-    for (const Line& line : output.summary) out += fold_text(line.text, width, 0) + '\n';
+    for (const Line& line : output.summary) out += fold_text(printable_lines(line.text), width, 0) + '\n';
   }
   if (!output.complete) out += "\nInterrupted: what was not answered yet is missing.\n";
   return out;

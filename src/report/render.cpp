@@ -3,14 +3,63 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <string_view>
 
+#include "base/quoting.h"
 #include "base/text.h"
 #include "report/table_layout.h"
 
 namespace scalecalc {
 
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+namespace {
+
+/// Spreadsheets compute what starts with one of these.
+bool is_formula(const std::string& text) {
+  if (text.empty() || std::string_view("=+-@").find(text.front()) == std::string_view::npos) return false;
+  double ignored = 0;
+  const char* first = text.data() + (text.front() == '+' ? 1 : 0);
+  const char* last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(first, last, ignored);
+  return error != std::errc() || end != last;  // a number with its sign is one
+}
+
+void make_printable(std::string& text) { text = printable_lines(text); }
+
+void make_printable(std::vector<Line>& lines) {
+  for (Line& line : lines) make_printable(line.text);
+}
+
+void make_printable(Table& table) {
+  for (Column& column : table.columns) make_printable(column.title);
+  for (Row& row : table.rows) {
+    for (Cell& cell : row.cells) {
+      if (std::string* text = std::get_if<std::string>(&cell)) make_printable(*text);
+    }
+  }
+}
+
+/// What people are shown, without what a terminal would obey: names come from files.
+Report printable_report(Report report) {
+  make_printable(report.title);
+  make_printable(report.summary);
+  make_printable(report.plans_heading);
+  make_printable(report.plans);
+  for (std::string& warning : report.warnings) make_printable(warning);
+  for (std::string& note : report.notes) make_printable(note);
+  for (Section& section : report.sections) {
+    make_printable(section.title);
+    make_printable(section.table);
+    make_printable(section.lines);
+  }
+  return report;
+}
+
+}  // namespace
+
+std::string csv_field(const std::string& given) {
+  const std::string text = (is_formula(given) ? "'" : "") + printable_lines(given);
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"') out += '"';
@@ -145,7 +194,8 @@ void write_markdown_table(std::string& out, const Table& table) {
 
 }  // namespace
 
-std::string render_markdown(const Report& report) {
+std::string render_markdown(const Report& given) {
+  const Report report = printable_report(given);
   std::string out = "# " + markdown_escaped(report.title) + "\n\n";
   for (const Line& line : report.summary) out += markdown_escaped(line.text) + "\n\n";
   for (const std::string& warning : report.warnings) out += "**Warning:** " + markdown_escaped(warning) + "\n\n";
@@ -252,7 +302,8 @@ void write_section(Page& page, const Section& section) {
 
 }  // namespace
 
-std::string render_table(const Report& report, const TextOptions& options) {
+std::string render_table(const Report& given, const TextOptions& options) {
+  const Report report = printable_report(given);
   Page page(options);
   if (!report.title.empty()) page.paragraph(report.title, Role::kHeading);
   for (const Line& line : report.summary) page.paragraph(line.text, line.role, 0, kIndent);

@@ -147,11 +147,11 @@ MlpSpec load_mlp(const ConfigNode& node, Problems& problems) {
 MoeSpec load_moe(const ConfigNode& node, Problems& problems) {
   Fields fields(node, "moe", problems);
   MoeSpec out;
-  out.experts = fields.count("experts", {2, 1e5});
-  out.top_k = fields.count("top_k", {1, 1e5});
+  out.experts = fields.count("experts", {2, kOptionalExperts.max});
+  out.top_k = fields.count("top_k", {1, kOptionalExperts.max});
   out.d_ff = fields.count("d_ff", kWidth);
-  out.shared_experts = fields.optional_count("shared_experts", {0, 1e4}).value_or(0);
-  out.shared_d_ff = fields.optional_count("shared_d_ff", {0, 1e7}).value_or(out.shared_experts * out.d_ff);
+  out.shared_experts = fields.optional_count("shared_experts", kSharedExperts).value_or(0);
+  out.shared_d_ff = fields.optional_count("shared_d_ff", kOptionalWidth).value_or(out.shared_experts * out.d_ff);
   out.n_group = fields.optional_count("n_group", {1, 1000}).value_or(0);
   out.topk_group = fields.optional_count("topk_group", {1, 1000}).value_or(out.n_group);
   out.latent = fields.optional_count("latent", kWidth).value_or(0);

@@ -3,11 +3,10 @@
 #pragma once
 
 #include "config/fields.h"
+#include "spec/model_ranges.h"
 #include "spec/model_spec.h"
 
 namespace scalecalc {
-
-inline constexpr Range kWidth{1, 1e7};  // no published dimension comes near ten million
 
 AttentionSpec load_attention(const ConfigNode& node, Problems& problems);
 MlpSpec load_mlp(const ConfigNode& node, Problems& problems);

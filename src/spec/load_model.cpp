@@ -42,7 +42,7 @@ std::uint8_t kind_index(ModelSpec& model, const LayerKind& kind, const SourceSpa
 
 void load_group(const ConfigNode& node, ModelSpec& model, Problems& problems) {
   Fields fields(node, "layers entry", problems);
-  const std::int64_t repeat = fields.count("repeat", {1, 10000});
+  const std::int64_t repeat = fields.count("repeat", kLayerCount);
   const ConfigNode& kinds = fields.required_node("kinds");
   const auto d_ff = fields.optional_count("d_ff", kWidth);
   const auto norms = fields.optional_count("norms", {0, 4});
@@ -59,6 +59,11 @@ void load_group(const ConfigNode& node, ModelSpec& model, Problems& problems) {
   if (d_ff && !dense && !indices.empty()) {
     problems.add(fields.span(), "d_ff is the width of dense layers, and this entry has none",
                  "the width of an expert is moe.d_ff");
+  }
+  const std::size_t more = indices.size() * static_cast<std::size_t>(repeat);
+  if (static_cast<double>(model.layer_kind.size() + more) > kLayerCount.max) {
+    problems.add(fields.span(), fmt::format("more than {} layers in one model", kLayerCount.max));
+    return fields.finish();
   }
   for (std::int64_t i = 0; i < repeat; ++i) {
     model.layer_kind.insert(model.layer_kind.end(), indices.begin(), indices.end());
@@ -113,7 +118,7 @@ TrainingFacts load_training(const ConfigNode* node, Problems& problems) {
 void load_mtp(const ConfigNode* node, ModelSpec& model, Problems& problems) {
   if (node == nullptr) return;
   Fields fields(*node, "mtp", problems);
-  model.mtp_layers = fields.count("layers", {1, 16});
+  model.mtp_layers = fields.count("layers", kMtpLayers);
   const ConfigNode& kind = fields.required_node("kind");
   const auto read = read_layer_kind(kind, model, problems);
   if (read)

@@ -8,26 +8,25 @@
 #include "base/text.h"
 #include "config/fields.h"
 #include "cost/layout.h"
+#include "spec/model_ranges.h"
 #include "validate/measurement.h"
 #include "validate/measurement_document.h"
 
 namespace scalecalc {
 namespace {
 
-constexpr Range kDimension{1, 1e9};
-constexpr Range kOptionalDimension{0, 1e9};
-
 bool is_note(std::string_view key) { return key.ends_with("_note"); }
 
 /// A number, "alternate layers" or "5 local : 1 global": one layer of how many attends globally. 0: not understood.
 std::int64_t window_every(const std::string& text) {
   const auto count = parse_quantity(text, UnitKind::kCount);
-  if (const double* value = std::get_if<double>(&count)) return static_cast<std::int64_t>(*value);
+  const auto layers = [](double value) { return value <= kLayerCount.max ? static_cast<std::int64_t>(value) : 0; };
+  if (const double* value = std::get_if<double>(&count)) return layers(*value);
   if (text.find("alternate") != std::string::npos) return 2;
   const std::size_t local = text.find(" local : 1 global");
   const auto many = parse_quantity(text.substr(0, local), UnitKind::kCount);
   const double* value = std::get_if<double>(&many);
-  return local == std::string::npos || value == nullptr ? 0 : static_cast<std::int64_t>(*value) + 1;
+  return local == std::string::npos || value == nullptr ? 0 : layers(*value + 1);
 }
 
 class ShapeReader {
@@ -45,13 +44,13 @@ class ShapeReader {
   }
 
  private:
-  std::int64_t required(const char* key) {
+  std::int64_t required(const char* key, Range range = kWidth) {
     known_.insert(key);
-    return f_.count(key, kDimension);
+    return f_.count(key, range);
   }
-  std::int64_t optional(const char* key, std::int64_t otherwise = 0) {
+  std::int64_t optional(const char* key, Range range, std::int64_t otherwise = 0) {
     known_.insert(key);
-    return f_.optional_count(key, kOptionalDimension).value_or(otherwise);
+    return f_.optional_count(key, range).value_or(otherwise);
   }
   bool flag(const char* key) {
     known_.insert(key);
@@ -59,10 +58,10 @@ class ShapeReader {
   }
 
   void widths() {
-    out_.layers = required("layers");
+    out_.layers = required("layers", kLayerCount);
     out_.d_model = required("d_model");
     out_.heads = required("heads");
-    out_.kv_heads = optional("kv_heads", out_.heads);
+    out_.kv_heads = optional("kv_heads", kOptionalWidth, out_.heads);
     out_.head_dim = required("head_dim");
     out_.ffn = required("ffn");
     out_.vocab = required("vocab");
@@ -75,13 +74,13 @@ class ShapeReader {
   }
 
   void experts() {
-    out_.experts = optional("experts");
-    out_.top_k = optional("top_k");
-    out_.expert_ffn = optional("expert_ffn");
-    out_.shared_experts = optional("shared_experts");
-    out_.shared_expert_ffn = optional("shared_expert_ffn", out_.expert_ffn);
-    out_.dense_layers = optional("dense_layers");
-    out_.moe_every = std::max<std::int64_t>(1, optional("moe_every", 1));
+    out_.experts = optional("experts", kOptionalExperts);
+    out_.top_k = optional("top_k", kOptionalExperts);
+    out_.expert_ffn = optional("expert_ffn", kOptionalWidth);
+    out_.shared_experts = optional("shared_experts", kSharedExperts);
+    out_.shared_expert_ffn = optional("shared_expert_ffn", kOptionalWidth, out_.expert_ffn);
+    out_.dense_layers = optional("dense_layers", kOptionalLayerCount);
+    out_.moe_every = std::max<std::int64_t>(1, optional("moe_every", kOptionalLayerCount, 1));
     if (out_.experts > 0 && (out_.top_k == 0 || out_.expert_ffn == 0)) {
       f_.problems().add(f_.span(), "experts need top_k and expert_ffn");
     }
@@ -89,16 +88,16 @@ class ShapeReader {
 
   void attention() {
     known_.insert({"mla", "attn_window", "attn_window_every"});
-    out_.window = f_.optional_count("attn_window", kDimension).value_or(0);
+    out_.window = f_.optional_count("attn_window", kWidth).value_or(0);
     out_.window_every = window_every(f_.optional_text("attn_window_every").value_or("0"));
     const ConfigNode* mla = f_.node("mla");
     if (mla == nullptr) return;
     Fields m(*mla, "mla", f_.problems());
-    out_.mla = MlaShape{.q_lora = m.optional_count("q_lora", kOptionalDimension).value_or(0),
-                        .kv_lora = m.count("kv_lora", kDimension),
-                        .qk_nope = m.count("qk_nope", kDimension),
-                        .qk_rope = m.count("qk_rope", kDimension),
-                        .v_head = m.count("v_head", kDimension)};
+    out_.mla = MlaShape{.q_lora = m.optional_count("q_lora", kOptionalWidth).value_or(0),
+                        .kv_lora = m.count("kv_lora", kWidth),
+                        .qk_nope = m.count("qk_nope", kWidth),
+                        .qk_rope = m.count("qk_rope", kWidth),
+                        .v_head = m.count("v_head", kWidth)};
     m.finish();
   }
 
@@ -114,7 +113,7 @@ class HfShapeReader {
   HfShapeReader(const ConfigNode& node, Problems& problems) : node_(node), f_(node, "model_shape", problems) {}
 
   ModelShape run() {
-    out_.layers = size("num_hidden_layers");
+    out_.layers = size("num_hidden_layers", kLayerCount);
     out_.d_model = size("hidden_size");
     out_.heads = size("num_attention_heads");
     out_.vocab = size("vocab_size");
@@ -131,13 +130,13 @@ class HfShapeReader {
   }
 
  private:
-  std::int64_t size(const char* key) {
+  std::int64_t size(const char* key, Range range = kWidth) {
     known_.insert(key);
-    return f_.count(key, kDimension);
+    return f_.count(key, range);
   }
-  std::int64_t maybe(const char* key) {
+  std::int64_t maybe(const char* key, Range range = kOptionalWidth) {
     known_.insert(key);
-    return f_.has(key) ? f_.optional_count(key, kOptionalDimension).value_or(0) : 0;
+    return f_.has(key) ? f_.optional_count(key, range).value_or(0) : 0;
   }
   std::string text(const char* key) {
     known_.insert(key);
@@ -157,7 +156,7 @@ class HfShapeReader {
     out_.kv_heads = kv_heads > 0 ? kv_heads : out_.heads;
     out_.head_dim = latent > 0 ? mla.qk_nope : head > 0 ? head : out_.d_model / std::max<std::int64_t>(1, out_.heads);
     out_.window = maybe("sliding_window");
-    const std::int64_t local = maybe("sliding_attention_layers");
+    const std::int64_t local = maybe("sliding_attention_layers", kOptionalLayerCount);
     if (out_.window > 0 && local > 0 && local < out_.layers) out_.window_every = out_.layers / (out_.layers - local);
   }
 
@@ -165,13 +164,15 @@ class HfShapeReader {
     const std::int64_t width = maybe("intermediate_size");
     const std::int64_t dense = maybe("intermediate_size_mlp");
     out_.ffn = dense > 0 ? dense : width;
-    out_.experts = std::max({maybe("num_local_experts"), maybe("num_experts"), maybe("n_routed_experts")});
-    out_.top_k = maybe("num_experts_per_tok");
+    out_.experts = std::max({maybe("num_local_experts", kOptionalExperts), maybe("num_experts", kOptionalExperts),
+                             maybe("n_routed_experts", kOptionalExperts)});
+    out_.top_k = maybe("num_experts_per_tok", kOptionalExperts);
     const std::int64_t expert = maybe("moe_intermediate_size");
     const std::int64_t shared = maybe("shared_expert_intermediate_size");
-    const std::int64_t many = std::max(maybe("n_shared_experts"), maybe("shared_experts"));
-    out_.dense_layers = maybe("first_k_dense_replace");
-    out_.moe_every = std::max<std::int64_t>(1, maybe("interleave_moe_layer_step"));
+    const std::int64_t many =
+        std::max(maybe("n_shared_experts", kSharedExperts), maybe("shared_experts", kSharedExperts));
+    out_.dense_layers = maybe("first_k_dense_replace", kOptionalLayerCount);
+    out_.moe_every = std::max<std::int64_t>(1, maybe("interleave_moe_layer_step", kOptionalLayerCount));
     if (out_.experts == 0) return;
     out_.expert_ffn = expert > 0 ? expert : width;
     if (out_.ffn == 0) out_.ffn = out_.expert_ffn;
@@ -195,7 +196,6 @@ ModelShape read_hf_shape(const ConfigNode& node, Problems& problems) { return Hf
 namespace {
 
 constexpr Range kSize{1, 1e9};
-constexpr Range kMaybe{0, 1e9};
 constexpr Range kCapacity{0.1, 100};
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
@@ -214,7 +214,9 @@ std::optional<double> bandwidth_of_node(const std::string& text) {
     while (begin > 0 && std::isdigit(static_cast<unsigned char>(text[begin - 1])) != 0) --begin;
     std::size_t end = at + 1;
     while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])) != 0) ++end;
+    constexpr std::size_t kDigits = 9;  // no port and no node has more
     if (begin == at || end == at + 1 || end == text.size() || text[end] != 'G') continue;
+    if (at - begin > kDigits || end - at - 1 > kDigits) continue;
     return std::stod(text.substr(begin, at - begin)) * std::stod(text.substr(at + 1, end - at - 1)) * 1e9 / 8;
   }
   return std::nullopt;
@@ -249,7 +251,7 @@ class RowReader {
     out_.framework = f_.optional_text("framework").value_or("");
     const ConfigNode* shape = shared_.shape_of(f_, out_.model);
     if (shape != nullptr) out_.shape = read_shape(*shape, problems_);
-    out_.mtp_layers = f_.optional_count("mtp_layers", kMaybe).value_or(0);
+    out_.mtp_layers = f_.optional_count("mtp_layers", {0, kMtpLayers.max}).value_or(0);
   }
 
   void machine() {
@@ -307,7 +309,7 @@ class RowReader {
     if (node == nullptr) return;
     Fields a(*node, "adapters", problems_);
     FineTune& tune = out_.adapters.emplace();
-    tune.rank = a.count("rank", kSize);
+    tune.rank = a.count("rank", kWidth);
     tune.targets = 0;
     for (const std::string& name : a.text_list("targets")) {
       const auto* const known = std::find(kLoraTargetNames.begin(), kLoraTargetNames.end(), name);

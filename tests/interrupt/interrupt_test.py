@@ -8,6 +8,7 @@ import pathlib
 import pty
 import random
 import re
+import resource
 import select
 import shutil
 import signal
@@ -145,7 +146,7 @@ class Case:
 
     def __init__(self, question, number, chance):
         self.question, self.words = question, question.words
-        self.signal = (signal.SIGINT, signal.SIGTERM)[number % 2]
+        self.signal = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[number % 3]
         self.form = "table"
         if self.words[0] != "batch":
             self.form = chance.choice(["table", "json", "json=o.json", "csv", "csv=o.csv", "markdown"])
@@ -268,7 +269,7 @@ class Writing(unittest.TestCase):
     LARGE = ["validate", "train", "-o", "json=o.json", "-o", "csv=o.csv", "--json"]
 
     def test_a_reader_that_does_not_read(self):
-        for chosen in (signal.SIGINT, signal.SIGTERM):
+        for chosen in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU):
             with self.subTest(chosen), Place() as place:
                 reading, writing = os.pipe()
                 process = place.start(self.LARGE, stdout=writing)
@@ -296,12 +297,33 @@ class Writing(unittest.TestCase):
                 (place.path / "o.json").write_text("before")
                 process = place.start(["hw", "list", "-o", "json=o.json"])
                 time.sleep(chance.uniform(0, 1.2 * each))
-                process.send_signal((signal.SIGINT, signal.SIGTERM)[number % 2])
+                process.send_signal((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[number % 3])
                 process.communicate(timeout=30)
                 self.assertEqual(place.files(), {"o.json"})
                 text = (place.path / "o.json").read_text()
                 if text != "before":
                     json.loads(text)
+
+    def test_nobody_at_the_terminal_is_no_end_under_nohup(self):
+        with Place() as place:
+            process = place.start(["calibrate", "serve", "--stack", "vllm", "-o", "json=o.json"],
+                                  preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+            time.sleep(0.5)
+            process.send_signal(signal.SIGHUP)
+            time.sleep(1)
+            self.assertIn(process.poll(), (None, 0))
+            process.kill()
+            process.communicate()
+
+    def test_files_that_may_not_grow_are_absent(self):
+        for limit in (0, 1, 4096, 65536):
+            with self.subTest(limit), Place() as place:
+                process = place.start(["hw", "list", "-o", "json=o.json"],
+                                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+                _, err = process.communicate(timeout=30)
+                self.assertEqual(process.returncode, 74, err)
+                self.assertIn("File too large", err.decode())
+                self.assertEqual(place.files(), set())
 
     def test_a_second_signal_ends_at_once(self):
         with Place() as place:
@@ -371,5 +393,6 @@ class ProgressLine(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # also where nohup runs the tests
     BINARY, SOURCE = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
     unittest.main(argv=["interrupt", *sys.argv[3:]], verbosity=1)

@@ -65,5 +65,17 @@ TEST(Manifest, NoticesWhatChanged) {
   EXPECT_NE(refused("test").find("the manifest is damaged"), std::string::npos);
 }
 
+TEST(Manifest, OneOfANewerReleaseIsRefusedByName) {
+  const test::Scratch scratch;
+  write_manifest(make_manifest(test::small_study(), "2.0", 1), scratch.path("out"));
+  std::string text = scratch.text("out/manifest.json");
+  const std::string schema = "scalecalc/batch-manifest/1";
+  text.replace(text.find(schema), schema.size(), "scalecalc/batch-manifest/2");
+  scratch.put("out/manifest.json", text);
+  const std::string said = test::problems_of([&] { read_manifest(scratch.path("out"), "1.0"); });
+  EXPECT_NE(said.find("scalecalc/batch-manifest/2 of scalecalc 2.0, and scalecalc 1.0 reads"), std::string::npos)
+      << said;
+}
+
 }  // namespace
 }  // namespace scalecalc

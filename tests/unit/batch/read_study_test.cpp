@@ -86,5 +86,14 @@ TEST(ReadStudy, ConditionsAreReadBeforehand) {
       says(wrong("command: ask\naxes: {a: 1}\nwhere: aa > 1\n"), "s.yaml:3:8: error: cannot read the condition"));
 }
 
+TEST(ReadStudy, WritesNoFilesButItsResults) {
+  const test::Scratch scratch;
+  const std::string path = scratch.put("s.yaml", "command: ask\nflags: {a: x.yaml}\naxes: {b: [1, 2]}\n");
+  std::vector<CommandForm> writing = test::forms();
+  for (CommandForm::Option& option : writing.front().options) option.writes = option.flag == "--a";
+  const std::string said = test::problems_of([&] { read_study(path, writing, {}); });
+  EXPECT_TRUE(says(said, "--a writes a file")) << said;
+}
+
 }  // namespace
 }  // namespace scalecalc

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/run.h"
+#include "support/scratch.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -103,6 +104,17 @@ TEST(CommandForms, AreAllCommandsButBatch) {
   EXPECT_TRUE(has("train"));
   EXPECT_TRUE(has("roofline"));
   EXPECT_FALSE(has("batch"));
+}
+
+TEST(AskCommand, WritesNoFiles) {
+  const test::Scratch scratch;
+  const StudyReply reply = ask()(
+      {"model",
+       {"design"},
+       {{"--hw", {"h100-sxm"}}, {"--chips", {"8"}}, {"--deadline", {"30d"}}, {"--write", {scratch.path("w.yaml")}}}});
+  EXPECT_EQ(reply.exit, 2);
+  EXPECT_NE(reply.reason.find("--write"), std::string::npos) << reply.reason;
+  EXPECT_FALSE(std::filesystem::exists(scratch.path("w.yaml")));
 }
 
 }  // namespace

@@ -33,6 +33,8 @@ TEST(WriteYaml, QuotesWhatWouldReadAsSomethingElse) {
             "a b: 1\n\"#c\": \"l1\\x0al2\"\n\"\u00e9\": \"\u00fc\"\n");
 }
 
+TEST(WriteYaml, WritesNoControls) { EXPECT_EQ(again("a: \"\\e\\x9b\\x7f\"\n"), "a: \"\\x1b\\x9b\\x7f\"\n"); }
+
 TEST(WriteYaml, IsStable) {
   for (const std::string text : {"a: \" x\"\n", "a: \"[b\"\n", "a: '@x'\n", "a: \"%x\"\n", "a: \"=\"\n", "a: '...'\n",
                                  "a: \"--- b\"\n", "a: '!x'\n", "a: \"a\\tb\"\n", "a: [[1, [2]], {b: {c: []}}]\n"}) {

@@ -138,5 +138,29 @@ TEST(RenderHtml, EscapesAndNeedsNothingElse) {
   }
 }
 
+TEST(Renderers, NothingFromAFileReachesATerminalOrASpreadsheetAsACommand) {
+  Report report = small_report();
+  report.title = report.warnings[0] = report.notes[0] = "a\x1b]0;b\x07";
+  report.summary[0].text = report.sections[0].title = report.sections[0].lines[0].text = "a\x1b[2Jb\u009b";
+  report.plans.columns[1].title = "a\x1b";
+  report.plans.rows[0].cells[1] = std::string("=1+1\x1b\r");
+  report.records = report.plans;
+  for (const std::string& text : {render_table(report, {}), render_markdown(report), render_csv(report)}) {
+    EXPECT_EQ(text.find_first_of("\x1b\x07\r"), std::string::npos) << text;
+    EXPECT_EQ(text.find("\u009b"), std::string::npos) << text;
+  }
+}
+
+TEST(RenderCsv, NeutralisesFormulas) {
+  EXPECT_EQ(csv_field("=1+1"), "'=1+1");
+  EXPECT_EQ(csv_field("@SUM(A1)"), "'@SUM(A1)");
+  EXPECT_EQ(csv_field("+cmd|' /C calc'!A0"), "'+cmd|' /C calc'!A0");
+  EXPECT_EQ(csv_field("-m.yaml"), "'-m.yaml");
+  EXPECT_EQ(csv_field("-2+3,1"), "\"'-2+3,1\"");
+  EXPECT_EQ(csv_field("-12.5e-3"), "-12.5e-3") << "a number is one";
+  EXPECT_EQ(csv_field("a\tb\rc"), "a\\x09b\\x0dc");
+  EXPECT_EQ(csv_field("two\nlines"), "\"two\nlines\"");
+}
+
 }  // namespace
 }  // namespace scalecalc

@@ -155,5 +155,13 @@ TEST(LoadModel, TrainingFactsMayBeKnownInPart) {
   EXPECT_EQ(m.training.source, "x");
 }
 
+TEST(LoadModel, HasSoManyLayersAltogether) {
+  const std::string half = "{repeat: 10000, kinds: [full/dense]}";
+  EXPECT_EQ(model_errors(model(std::string(kHeads) + "layers: [" + half + "]\n")), "");
+  EXPECT_NE(model_errors(model(std::string(kHeads) + "layers: [" + half + ", " + half + "]\n"))
+                .find("more than 10000 layers"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace scalecalc

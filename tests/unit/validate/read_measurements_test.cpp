@@ -209,5 +209,24 @@ TEST(ReadMeasurements, RefusesARowWithNothingMeasured) {
   EXPECT_NE(problems_of(text).at(0).message.find("what was measured"), std::string::npos);
 }
 
+TEST(ReadMeasurements, AShapeHasTheRangesOfAModelFile) {
+  const auto first_problem = [](const std::string& key, const std::string& value) {
+    std::string text = test::row_text();
+    const std::size_t at = text.find(key + ": ");
+    text.replace(at, text.find_first_of(",}", at) - at, key + ": " + value);
+    const std::vector<Diagnostic> found = problems_of(text);
+    return found.empty() ? "" : found.front().message;
+  };
+  EXPECT_NE(first_problem("layers", "1B"), "");
+  EXPECT_NE(first_problem("d_model", "100M"), "");
+  EXPECT_NE(first_problem("vocab", "1B"), "");
+  EXPECT_EQ(first_problem("layers", "10000"), "");
+}
+
+TEST(ReadMeasurements, NoNumberInWordsIsTooLong) {
+  const std::string many(400, '9');
+  EXPECT_FALSE(test::measurement("  flags: {interconnect: " + many + "x400G RDMA per node}\n").node_bandwidth);
+}
+
 }  // namespace
 }  // namespace scalecalc
