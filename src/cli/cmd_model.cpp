@@ -169,6 +169,7 @@ Output model_answer(const Arguments& arguments, const Catalog& catalog) {
   std::vector<Assumption> assumptions;
   choose_seq(seq, model, q, assumptions);
   q.batch_seqs = tokens ? *tokens / q.seq : seqs.value_or(1);
+  if (document.index) q.index_bytes = document.index->total_bytes;
   q.contexts_asked = !q.contexts.empty();
   if (q.contexts.empty()) q.contexts = default_contexts(model);
   if (const auto against = arguments.value("--against")) q.against = size_of(*against, catalog);

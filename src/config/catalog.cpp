@@ -150,6 +150,11 @@ std::size_t most_nodes(CatalogKind kind) {
   return kind == CatalogKind::kMeasurements ? kMostTableNodes : kMostYamlNodes;
 }
 
+/// A model's config.json may list the format of every expert's matrices.
+std::size_t most_nodes_of_json(CatalogKind kind) {
+  return kind == CatalogKind::kModel ? kMostModuleNodes : kMostJsonNodes;
+}
+
 ConfigNode read_path(CatalogKind kind, const std::string& path) {
   std::string file = path;
   std::error_code ignored;
@@ -161,7 +166,7 @@ ConfigNode read_path(CatalogKind kind, const std::string& path) {
   const std::string text = read_text_file(file);
   const std::string name = file == "-" ? "<standard input>" : file;
   const bool json = has_ending(file, ".json") || (file == "-" && looks_like_json(text));
-  return json ? read_json(text, name) : read_yaml(text, name, most_nodes(kind));
+  return json ? read_json(text, name, most_nodes_of_json(kind)) : read_yaml(text, name, most_nodes(kind));
 }
 
 /// The file of a name in one user directory: the file called so, or else the one that says it is called so.

@@ -16,7 +16,6 @@ namespace scalecalc {
 namespace {
 
 constexpr std::size_t kDeepestJson = 32;
-constexpr std::size_t kMostNodes = 100'000;
 constexpr std::string_view kBlank = " \t\r\n";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -69,7 +68,8 @@ void append_utf8(std::string& out, char32_t c) {
 
 class JsonParser {
  public:
-  explicit JsonParser(const SourceText& source) : source_(source), text_(source.text()) {}
+  JsonParser(const SourceText& source, std::size_t most_nodes)
+      : source_(source), text_(source.text()), most_nodes_(most_nodes) {}
 
   ConfigNode document() {
     skip_blank();
@@ -114,8 +114,8 @@ class JsonParser {
   }
 
   ConfigNode make(ConfigNode::Kind kind, std::size_t begin, std::size_t end) {
-    if (++nodes_ > kMostNodes) {
-      fail(begin, end, fmt::format("more than {} values in one document", kMostNodes), "is this the right file?");
+    if (++nodes_ > most_nodes_) {
+      fail(begin, end, fmt::format("more than {} values in one document", most_nodes_), "is this the right file?");
     }
     ConfigNode node;
     node.kind = kind;
@@ -313,19 +313,20 @@ class JsonParser {
 
   const SourceText& source_;
   std::string_view text_;
+  std::size_t most_nodes_;
   std::size_t at_ = 0;
   std::size_t nodes_ = 0;
 };
 
 }  // namespace
 
-ConfigNode read_json(std::string_view text, const std::string& file_name) {
+ConfigNode read_json(std::string_view text, const std::string& file_name, std::size_t most_nodes) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   const SourceText source(text, file_name);
   if (const std::size_t invalid = invalid_utf8_at(text); invalid != std::string_view::npos) {
     throw UserError({{source.span(invalid), "not UTF-8 text", "is this the right file?"}});
   }
-  return JsonParser(source).document();
+  return JsonParser(source, most_nodes).document();
 }
 
 bool looks_like_json(std::string_view text) {

@@ -2,6 +2,7 @@
 // YAML reader is not: it takes comments, single quotes, trailing commas and bare words.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -9,11 +10,15 @@
 
 namespace scalecalc {
 
+inline constexpr std::size_t kMostJsonNodes = 100'000;
+/// Of a file that says something of each module of a model: Kimi K2 has 69,120 matrices of experts.
+inline constexpr std::size_t kMostModuleNodes = 1'000'000;
+
 /// Parses exactly one document. Numbers and words stay as written and are not `quoted`; NaN, Infinity and -Infinity,
 /// which Python's json module writes, are words too. A map or list stands at its opening bracket. UserError (exit 2)
 /// with file:line:column for: everything the grammar forbids, duplicate keys, lone surrogates, nesting deeper than 32,
-/// more than 100,000 nodes.
-ConfigNode read_json(std::string_view text, const std::string& file_name);
+/// more than `most_nodes` nodes.
+ConfigNode read_json(std::string_view text, const std::string& file_name, std::size_t most_nodes = kMostJsonNodes);
 
 /// Whether a text without a file name to tell (standard input) is JSON: it opens a map with a quoted key or closes it.
 bool looks_like_json(std::string_view text);

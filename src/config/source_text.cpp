@@ -32,7 +32,10 @@ std::size_t SourceText::line_of(std::size_t offset) const {
 }
 
 std::size_t SourceText::line_end(std::size_t offset) const {
-  std::size_t end = std::min(text_.find('\n', offset), text_.size());
+  // Not by a search: in a minified document every one would run to the end of the text.
+  const std::size_t next = line_of(offset) + 1;
+  std::size_t end = next < line_starts_.size() ? line_starts_[next] - 1 : text_.size();
+  if (end < offset) end = offset;
   if (end > offset && text_[end - 1] == '\r') --end;
   return end;
 }
@@ -49,7 +52,9 @@ std::size_t SourceText::column_of(std::size_t line, std::size_t offset) const {
 }
 
 SourceSpan SourceText::span(std::size_t begin, std::size_t end) const {
-  constexpr std::size_t kLongestShown = 2000;  // copies of a minified document's one line would fill the memory
+  // Copies of a minified document's long lines would fill the memory.
+  constexpr std::size_t kLarge = 1 << 20;
+  const std::size_t longest_shown = text_.size() > kLarge ? 200 : 2000;
   if (begin >= text_.size()) {
     begin = text_.size();
     while (begin > 0 && is_space(text_[begin - 1])) --begin;
@@ -66,7 +71,7 @@ SourceSpan SourceText::span(std::size_t begin, std::size_t end) const {
   out.line = static_cast<int>(line + 1);
   out.column = static_cast<int>(column_of(line, begin) + 1);
   out.length = std::max(1, static_cast<int>(count_characters(text_.substr(begin, cut - begin))));
-  if (stop - line_start <= kLongestShown) out.line_text = text_.substr(line_start, stop - line_start);
+  if (stop - line_start <= longest_shown) out.line_text = text_.substr(line_start, stop - line_start);
   return out;
 }
 

@@ -305,7 +305,10 @@ class Reader {
       if (all == 0) continue;
       const double mean = weights_.stored_bits(kParts[i]) / all;
       const double said = main[i] == common ? bits : bits_of(main[i]);
-      if (std::abs(mean - said) > 1e-9 * said) {
+      ConfigNode shares = shares_of(kParts[i]);
+      if (shares.items.size() > 1) {
+        parts.add(kWeightPartNames[i], std::move(shares));
+      } else if (std::abs(mean - said) > 1e-9 * said) {
         MapBuilder own(keys_.span());
         own.add("format", name_of(main[i])).add("bits", fmt::format("{:.10g}", mean));
         parts.add(kWeightPartNames[i], own.take());
@@ -314,6 +317,7 @@ class Reader {
       }
     }
     if (!parts.empty()) out.add("parts", parts.take());
+    if (modules_) out.add("mtp", name_of(*modules_));
     if (unknown_ == 0) return;
     keys_.warn(fmt::format("{} module names of the quantization are not understood, such as {}", unknown_,
                            in_quotes(first_unknown_)));
@@ -330,9 +334,10 @@ class Reader {
     }
     set_linears(*scheme);
     if (method == kMlx) {
-      for (const WeightPart part : {WeightPart::kEmbedding, WeightPart::kHead, WeightPart::kRouter}) {
-        set_part(part, *scheme);
-      }
+      set_part(WeightPart::kEmbedding, *scheme);
+      set_part(WeightPart::kHead, *scheme);
+      // A router that chooses among groups of experts, DeepSeek's and GLM's, is no linear layer there.
+      if (!keys_.has({"n_group"})) set_part(WeightPart::kRouter, *scheme);
     }
     if (method == "exl2" || method == "exl3") {
       if (const auto head = exl2_scheme(keys_, config, "head_bits")) set_part(WeightPart::kHead, *head);
@@ -455,8 +460,36 @@ class Reader {
 
   void set(std::string_view pattern, const Scheme& scheme) {
     schemes_.emplace(scheme.format, scheme.bits);
-    if (weights_.set(pattern, scheme) != HfWeights::Meaning::kUnknown) return;
+    const HfWeights::Meaning meaning = weights_.set(pattern, scheme);
+    if (meaning == HfWeights::Meaning::kModules) modules_ = scheme.format;
+    if (meaning != HfWeights::Meaning::kUnknown) return;
     if (unknown_++ == 0) first_unknown_ = pattern;
+  }
+
+  /// The formats of a part, most weights first.
+  ConfigNode shares_of(WeightPart part) {
+    struct Share {
+      WeightFormat format;
+      double parameters;
+    };
+    std::vector<Share> found;
+    for (std::size_t f = 0; f < kWeightFormatNames.size(); ++f) {
+      const auto format = static_cast<WeightFormat>(f);
+      if (const double of = weights_.parameters(part, format); of > 0) found.push_back({format, of});
+    }
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Share& a, const Share& b) { return a.parameters > b.parameters; });
+    ConfigNode out;
+    out.kind = ConfigNode::Kind::kSequence;
+    out.span = keys_.span();
+    for (const Share& share : found) {
+      MapBuilder own(keys_.span());
+      own.add("format", name_of(share.format));
+      own.add("share", fmt::format("{:.12g}", share.parameters / weights_.parameters(part)));
+      own.add("bits", fmt::format("{:.12g}", weights_.stored_bits(part, share.format) / share.parameters));
+      out.items.push_back(own.take());
+    }
+    return out;
   }
 
   WeightFormat majority(WeightPart part) {
@@ -482,6 +515,7 @@ class Reader {
   Scheme plain_;
   HfWeights weights_;
   std::map<WeightFormat, double> schemes_;  ///< bits of each format, as it came first
+  std::optional<WeightFormat> modules_;     ///< of MTP modules, where a name says it
   std::size_t unknown_ = 0;
   std::string first_unknown_;
 };

@@ -38,7 +38,8 @@ class HfWeights {
   /// regular expressions alike: "re:.*self_attn.*" is attention in every layer.
   enum class Meaning {
     kWeights,  ///< weights of the model, now of that format
-    kNothing,  ///< norms, biases, towers, prediction modules: nothing that is counted here
+    kNothing,  ///< norms, biases, towers: nothing that is counted here
+    kModules,  ///< all matrices of a prediction module behind the layers
     kUnknown,
   };
   Meaning set(std::string_view pattern, const HfScheme& scheme);
@@ -49,6 +50,7 @@ class HfWeights {
   double parameters(WeightPart part, WeightFormat format) const;
   double stored_bits() const;
   double stored_bits(WeightPart part) const;
+  double stored_bits(WeightPart part, WeightFormat format) const;
 
  private:
   template <class Visit>

@@ -289,13 +289,19 @@ void HfWeights::visit(const Visit& visit) const {
 
 HfWeights::Meaning HfWeights::set(std::string_view pattern, const HfScheme& scheme) {
   const std::string text = bare(pattern);
-  if (contains_any(text, {"norm", "bias", "vision", "visual", "projector", "multi_modal", "image", "audio", "mtp",
+  if (contains_any(text, {"norm", "bias", "vision", "visual", "projector", "multi_modal", "image", "audio",
                           "patch_merge", "conv1d"})) {
     return Meaning::kNothing;
   }
+  if (contains(text, "mtp")) {
+    return text.ends_with("mtp") || text.ends_with("mtp*") || text.ends_with("mtp.*") ? Meaning::kModules
+                                                                                      : Meaning::kNothing;
+  }
   const LayerPattern where = layer_of(text);
   const PartSet parts = parts_of(where);
-  if (where.layer && *where.layer >= layers_.size()) return Meaning::kNothing;  // an MTP module behind the layers
+  if (where.layer && *where.layer >= layers_.size()) {  // a prediction module: as a whole, or one matrix of it
+    return where.rest.find_first_not_of(".*") == std::string_view::npos ? Meaning::kModules : Meaning::kNothing;
+  }
   if (!where.valid || !parts.any) return Meaning::kUnknown;
   const std::string_view matrix = matrix_of(where.rest);
   const auto apply = [&](std::vector<HfWeight>& weights) {
@@ -347,6 +353,14 @@ double HfWeights::stored_bits() const {
 double HfWeights::stored_bits(WeightPart part) const {
   double sum = 0;
   visit([&](const HfWeight& w) { sum += w.part == part ? w.parameters * w.scheme.bits : 0; });
+  return sum;
+}
+
+double HfWeights::stored_bits(WeightPart part, WeightFormat format) const {
+  double sum = 0;
+  visit([&](const HfWeight& w) {
+    sum += w.part == part && w.scheme.format == format ? w.parameters * w.scheme.bits : 0;
+  });
   return sum;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/io.h"
 #include "config/json_reader.h"
+#include "spec/load.h"
 
 namespace scalecalc {
 namespace {
@@ -17,7 +18,21 @@ std::optional<ConfigNode> quantization_beside(const std::string& file) {
   const fs::path beside = path.parent_path() / "hf_quant_config.json";
   std::error_code ignored;
   if (!fs::exists(beside, ignored)) return std::nullopt;
-  return read_json(read_text_file(beside.string()), beside.string());
+  return read_json(read_text_file(beside.string()), beside.string(), kMostModuleNodes);
+}
+
+/// The checkpoint beside a config.json, if the model can be read.
+void add_index(ModelDocument& model, const std::string& file) {
+  const fs::path path(file);
+  if (path.filename() != "config.json") return;
+  std::int64_t layers = 0;
+  try {
+    layers = load_model(model.document).layers();
+  } catch (const UserError&) {
+    return;  // the model's own problem, which is told when it is loaded
+  }
+  model.index = safetensors_beside(path.parent_path().string(), layers);
+  if (model.index) model.as_imported = model.document;
 }
 
 }  // namespace
@@ -31,7 +46,9 @@ ModelDocument load_model_document(const Catalog& catalog, const std::string& nam
   }
   const std::optional<ConfigNode> beside = quantization_beside(document.span.file);
   ImportedModel imported = import_hf_config(document, beside ? &*beside : nullptr, assume);
-  return {std::move(imported.document), std::move(imported.notes)};
+  ModelDocument out{std::move(imported.document), std::move(imported.notes)};
+  add_index(out, document.span.file);
+  return out;
 }
 
 }  // namespace scalecalc

@@ -129,6 +129,7 @@ class ModelArithmetic {
         stored ? named(stored_bytes() / out_.total, "bytes per weight, mean", "bits of each part's format, scales too")
                : kReader.input(bytes_per_element(q_.weights.value_or(DType::kBf16)), "bytes per weight", "--weights");
     out_.bytes = BytesOf<Traced>(out_.total * each);
+    if (!q_.weights) out_.stored = stored_weights(model_, model_.quantization.value_or(QuantizationSpec{}));
     out_.book_bytes = BytesOf<Traced>(out_.book_total * each);
   }
 

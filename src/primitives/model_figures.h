@@ -12,6 +12,7 @@
 #include "base/scalar.h"
 #include "model/kv_cache.h"
 #include "model/ops.h"
+#include "model/stored_bytes.h"
 #include "spec/dtype.h"
 #include "spec/model_spec.h"
 
@@ -29,9 +30,10 @@ struct ModelQuestion {
   std::optional<DType> weights;  ///< absent: as the checkpoint stores them, bf16 if nothing says how
   DType activations = DType::kBf16;
   DType kv = DType::kBf16;
-  std::optional<double> against;  ///< parameters of another model, to compare with
-  std::vector<double> contexts;   ///< sequence lengths of the table of attention's share
-  bool contexts_asked = false;    ///< and that somebody asked for these
+  std::optional<double> index_bytes;  ///< what the index of the checkpoint's files says, all tensors together
+  std::optional<double> against;      ///< parameters of another model, to compare with
+  std::vector<double> contexts;       ///< sequence lengths of the table of attention's share
+  bool contexts_asked = false;        ///< and that somebody asked for these
 };
 
 /// Weights and forward FLOPs of one token, by part.
@@ -73,6 +75,8 @@ struct ModelFigures {
   std::array<Traced, kPartCount> shares;  ///< of book_total
   BytesOf<Traced> bytes;                  ///< of `total` as they are stored
   BytesOf<Traced> book_bytes;
+  std::vector<StoredWeights>
+      stored;                ///< `bytes` by part and format, as the checkpoint has them; empty if asked otherwise
   FlopsOf<Traced> forward;   ///< per token
   FlopsOf<Traced> training;  ///< per token, forward and backward
   FlopsOf<Traced> two_n;     ///< the rule of thumb 2 x active

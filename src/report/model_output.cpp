@@ -94,7 +94,30 @@ Block parameters_block(const ModelSpec& model, const ModelQuestion& q, const Mod
       figure("parameters.stated_active", "stated active", Format::kCount, official(model.official.active)));
   r.figures.push_back(figure("parameter_bytes.total", "bytes of the weights", Format::kBytes, f.bytes));
   r.figures.push_back(figure("parameter_bytes.book_total", "", Format::kBytes, f.book_bytes));
+  r.figures.push_back(figure("parameter_bytes.index", "as the checkpoint's index says", Format::kBytes,
+                             q.index_bytes ? Cell(*q.index_bytes) : Cell{}));
   return {"", "Parameters", false, {std::move(r)}};
+}
+
+/// How the checkpoint stores them. People read it where there is more than one format.
+Block stored_block(const ModelFigures& f) {
+  Block out{.key = "stored", .title = "Stored weights"};
+  bool several = false;
+  for (const StoredWeights& row : f.stored) {
+    several |= row.format != f.stored.front().format;
+    const bool module = row.part == kStoredModules;
+    out.records.push_back(
+        {{figure("part", "part", Format::kText, Cell(std::string(row.part))),
+          figure("format", "format", Format::kText, Cell(std::string(name_of(row.format)))),
+          with_importance(figure("parameters", "parameters", Format::kCount, Cell(row.parameters)), 1),
+          figure("bits_per_weight", "bits a weight", Format::kNumber, Cell(8 * row.bytes / row.parameters)),
+          figure("bytes", "bytes", Format::kBytes, Cell(row.bytes)),
+          with_importance(
+              figure("share", "share", Format::kFraction, module ? Cell{} : Cell(row.bytes / total_bytes(f.stored))),
+              2)}});
+  }
+  out.shown = several ? Shown::kAlways : Shown::kFull;
+  return out;
 }
 
 Block flops_block(const ModelQuestion& q, const ModelFigures& f) {
@@ -278,6 +301,7 @@ Output model_output(const ModelSpec& model, const ModelQuestion& question, const
     out.blocks.push_back(std::move(block));
   };
   add(parameters_block(model, question, f), {"against."});
+  out.blocks.push_back(stored_block(f));
   add(flops_block(question, f), {"flops_per_token.training", "attention_share", "attention_break_even_tokens.exact"});
   add(cache_block(question, f), {"kv_bytes_", "kv_state_bytes"});
   if (model.moe) out.blocks.push_back(moe_block(model));

@@ -55,7 +55,9 @@ double speculated_tokens(double accept, double drafted) {
 }
 
 Speculator::Speculator(const SpeculationAsked& asked, const ServingSystem& system, const ModelSpec& draft)
-    : asked_(asked), system_(with_model(system, draft)), basis_(Reader<double>{}, system_) {}
+    : asked_(asked), system_(with_model(system, draft)), basis_(Reader<double>{}, system_) {
+  if (asked.draft == "mtp") system_.formats.weights = system_.formats.weights.of_modules();
+}
 
 /// As many tensor ranks of the target's group as divide the draft; the rest of the group are its replicas.
 ServeLayout Speculator::draft_layout(const ServeLayout& layout) const {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "base/text.h"
 
 namespace scalecalc {
@@ -13,10 +15,45 @@ std::optional<WeightFormat> read_format(Fields& fields, std::string_view key) {
   return static_cast<WeightFormat>(*word);
 }
 
-/// A format, or {format, bits} where the part's weights take another number on average than the format prescribes.
+/// Of a part in several formats: {format, share, bits} each.
+void read_shares(const ConfigNode& list, std::size_t part, QuantizationSpec& out, Problems& problems) {
+  double sum = 0;
+  double bits = 0;
+  double most = 0;
+  for (const ConfigNode& item : list.items) {
+    Fields own(item, "quantization.parts", problems);
+    own.required_node("format");
+    StoredShare share;
+    share.format = read_format(own, "format").value_or(WeightFormat::kBf16);
+    share.share = own.quantity("share", UnitKind::kNumber, {0, 1});
+    share.bits = own.optional_quantity("bits", UnitKind::kNumber, {1, 64}).value_or(bits_of(share.format));
+    own.finish();
+    sum += share.share;
+    bits += share.share * share.bits;
+    if (share.share > most) {
+      most = share.share;
+      out.parts[part] = share.format;
+    }
+    out.part_shares[part].push_back(share);
+  }
+  constexpr double kRounded = 1e-6;
+  if (std::abs(sum - 1) > kRounded) {
+    problems.add(list.span, fmt::format("shares of {} add up to {:g}, not to 1", kWeightPartNames[part], sum));
+    out.part_shares[part].clear();
+    return;
+  }
+  out.part_bits[part] = bits / sum;
+}
+
+/// A format, or {format, bits} where the part's weights take another number on average than the format prescribes, or a
+/// list of the formats of its weights.
 void read_part(Fields& fields, std::size_t part, QuantizationSpec& out, Problems& problems) {
   const std::string_view key = kWeightPartNames[part];
   const ConfigNode* node = fields.node(key);
+  if (node != nullptr && node->kind == ConfigNode::Kind::kSequence) {
+    read_shares(*node, part, out, problems);
+    return;
+  }
   if (node == nullptr || node->kind != ConfigNode::Kind::kMap) {
     out.parts[part] = read_format(fields, key);
     return;
@@ -45,6 +82,7 @@ QuantizationSpec load_quantization(const ConfigNode& node, Problems& problems) {
                              name_of(out.weights), bare));
   }
   out.bits_per_weight = bits;
+  out.mtp = read_format(fields, "mtp");
   out.kv = read_format(fields, "kv");
   if (const ConfigNode* parts = fields.node("parts")) {
     Fields each(*parts, "quantization.parts", problems);

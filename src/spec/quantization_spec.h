@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace scalecalc {
 
@@ -38,18 +39,28 @@ constexpr double bits_of(WeightFormat format) {
   return kBits[static_cast<std::size_t>(format)];
 }
 
-/// Parts of a model that a checkpoint may store in a format of their own. Norms and biases stay in 16 bits or more.
+/// Parts of a model that a checkpoint may store in a format of their own. Norms and biases stay as they are.
 enum class WeightPart : std::uint8_t { kEmbedding, kHead, kAttention, kMlp, kExperts, kShared, kRouter };
 inline constexpr std::array<std::string_view, 7> kWeightPartNames{"embedding", "head",   "attention", "mlp",
                                                                   "experts",   "shared", "router"};
 
+/// Weights of a part in one format: their share of the part's, and the bits each takes with its scales.
+struct StoredShare {
+  WeightFormat format = WeightFormat::kBf16;
+  double share = 1;
+  double bits = 16;
+};
+
 struct QuantizationSpec {
   WeightFormat weights = WeightFormat::kBf16;  ///< of every part that `parts` does not name
   double bits_per_weight = 16;                 ///< of that format, with its scales
+  std::optional<WeightFormat> mtp;             ///< of MTP modules; absent: as the layers
   std::optional<WeightFormat> kv;              ///< of the cache; absent: as activations
   std::array<std::optional<WeightFormat>, kWeightPartNames.size()> parts;
   /// Of the part's weights on average, where they are not all of its format or have other scales than it prescribes.
   std::array<std::optional<double>, kWeightPartNames.size()> part_bits;
+  /// Of parts in several formats, each with its share; the part's own format is that of most, its bits their mean.
+  std::array<std::vector<StoredShare>, kWeightPartNames.size()> part_shares;
   std::string source;
 
   /// Format of most weights of a part.
@@ -58,6 +69,21 @@ struct QuantizationSpec {
   double bits(WeightPart part) const {
     if (const auto own = part_bits[static_cast<std::size_t>(part)]) return *own;
     return format(part) == weights ? bits_per_weight : bits_of(format(part));
+  }
+  /// The formats of a part; one unless its weights differ.
+  std::vector<StoredShare> shares(WeightPart part) const {
+    const std::vector<StoredShare>& own = part_shares[static_cast<std::size_t>(part)];
+    return own.empty() ? std::vector<StoredShare>{{format(part), 1, bits(part)}} : own;
+  }
+  /// Those of MTP modules.
+  QuantizationSpec of_modules() const {
+    return mtp ? QuantizationSpec{.weights = *mtp, .bits_per_weight = bits_of(*mtp), .kv = kv, .source = source}
+               : *this;
+  }
+  /// What no quantizer touches, norms and biases: the embedding's format where that is none of a quantizer's.
+  WeightFormat format_beside() const {
+    const WeightFormat plain = format(WeightPart::kEmbedding);
+    return plain == WeightFormat::kFp32 || plain == WeightFormat::kFp16 ? plain : WeightFormat::kBf16;
   }
 };
 

@@ -1,5 +1,8 @@
 #include "train/import_assumptions.h"
 
+#include "model/checkpoint_check.h"
+#include "spec/load.h"
+
 namespace scalecalc {
 
 std::vector<Assumption> import_assumptions(const ModelDocument& model) {
@@ -9,6 +12,13 @@ std::vector<Assumption> import_assumptions(const ModelDocument& model) {
     Assumption read{said.text, "--set", said.source, said.warning};
     read.as("import." + said.key);
     if (!said.value.empty()) read.is(said.value);
+    out.push_back(std::move(read));
+  }
+  if (model.index) {
+    CheckpointCheck check = check_checkpoint(load_model(model.as_imported), *model.index);
+    Assumption read{std::move(check.text), "--set", model.index->file, check.warning};
+    read.as("import.index");
+    if (model.index->total_bytes) read.is(*model.index->total_bytes);
     out.push_back(std::move(read));
   }
   return out;

@@ -66,6 +66,20 @@ void state_rows(Rows& rows) {
   }
 }
 
+/// As checkpoints store them, several formats in one: openai/gpt-oss by the headers of its files.
+void stored_rows(Rows& rows) {
+  for (const auto& [model, bytes] : {std::pair<std::string, std::string>{"gpt-oss-20b", "13761264768"},
+                                     std::pair<std::string, std::string>{"gpt-oss-120b", "65248815744"}}) {
+    rows.push_back({"stored bytes of the weights",
+                    model,
+                    {by_hand(bytes),
+                     {"model " + model, "parameter_bytes.total"},
+                     {"model " + model, "stored[part=experts].bytes / stored[part=experts].share"},
+                     {"serve " + model + " --hw b300 --chips 1 --batch 1 --prompt 512 --generate 64",
+                      "points[0].memory_bytes.weights"}}});
+  }
+}
+
 /// Sequences that the weights leave room for.
 void room_rows(Rows& rows) {
   for (const std::string model : {"llama3-8b", "llama3-70b"}) {
@@ -147,6 +161,7 @@ void served_row(Rows& rows, const std::string& id, const std::string& model, con
 void memory_rows(Rows& rows) {
   least_rows(rows);
   state_rows(rows);
+  stored_rows(rows);
   room_rows(rows);
   stack_rows(rows);
   run_row(rows, "llama", "llama3-8b", "--seq 8192", "dp=1,fsdp=1,tp=8,pp=1,sp=1,zero=1,remat=selective,remat_layers=0",

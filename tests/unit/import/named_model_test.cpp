@@ -61,6 +61,38 @@ TEST_F(NamedModel, ReadsTheQuantizationBesideIt) {
   EXPECT_NE(error(at("My-1B")), "");
 }
 
+TEST_F(NamedModel, ReadsTheCheckpointBesideIt) {
+  EXPECT_FALSE(load_model_document(Catalog(), at("My-1B")).index.has_value());
+  // One file: eight bytes of length, the header, the tensors.
+  const std::string header = R"({"lm_head.weight": {"dtype": "U8", "shape": [5], "data_offsets": [0, 5]}})";
+  put("My-1B/model.safetensors",
+      std::string(1, static_cast<char>(header.size())) + std::string(7, '\0') + header + "12345");
+  EXPECT_EQ(load_model_document(Catalog(), at("My-1B")).index->total_bytes, 5);
+  put("My-1B/model.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n");
+  EXPECT_FALSE(load_model_document(Catalog(), at("My-1B")).index.has_value());
+  put("My-1B/model.safetensors.index.json", R"({"metadata": {"total_size": 7}, "weight_map": {"a": "b"}})");
+  EXPECT_EQ(load_model_document(Catalog(), at("My-1B")).index->total_bytes, 7);
+  put("My-1B/model.safetensors.index.json", "{");
+  EXPECT_EQ(load_model_document(Catalog(), at("My-1B")).index->problem, "line 1: expected a text in double quotes");
+  put("My-1B/model.safetensors.index.json", "\xff");
+  EXPECT_NE(load_model_document(Catalog(), at("My-1B")).index->problem, "");
+}
+
+/// Every matrix of Kimi K2's experts, as ModelOpt lists them: 207,360 values in ten megabytes.
+TEST_F(NamedModel, ReadsAQuantizationThatListsEveryMatrix) {
+  nlohmann::ordered_json layers;
+  for (int i = 0; i < 69120; ++i) {
+    layers["model.layers." + std::to_string(i % 8) + ".mlp.experts." + std::to_string(i) + ".up_proj"] = {
+        {"quant_algo", "NVFP4"}, {"group_size", 16}};
+  }
+  const nlohmann::ordered_json whole = {
+      {"quantization", {{"quant_algo", "MIXED_PRECISION"}, {"quantized_layers", layers}}}};
+  for (const int indent : {4, -1}) {  // a minified one is a single line
+    put("My-1B/hf_quant_config.json", whole.dump(indent));
+    EXPECT_TRUE(load_model_document(Catalog(), at("My-1B")).import.has_value());
+  }
+}
+
 TEST_F(NamedModel, SaysWhatIsNotThere) {
   fs::create_directories(place_ / "empty");
   EXPECT_EQ(error(at("empty")), "cannot read the file: it is a directory");

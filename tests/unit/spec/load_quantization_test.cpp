@@ -37,6 +37,19 @@ TEST(LoadQuantization, GivesTheBitsOfEachPart) {
   EXPECT_FALSE(load_format("weights: fp8\n").kv.has_value());
 }
 
+TEST(LoadQuantization, APartMayHaveSeveralFormats) {
+  const QuantizationSpec q = load_format(
+      "weights: nvfp4\nmtp: bf16\nparts: {attention: [{format: bf16, share: 0.25}, {format: nvfp4, share: 0.75, bits: "
+      "5}]}\n");
+  EXPECT_EQ(q.format(WeightPart::kAttention), WeightFormat::kNvfp4);
+  EXPECT_EQ(q.bits(WeightPart::kAttention), 0.25 * 16 + 0.75 * 5);
+  EXPECT_EQ(q.shares(WeightPart::kAttention).size(), 2U);
+  EXPECT_EQ(q.shares(WeightPart::kMlp).size(), 1U);
+  EXPECT_EQ(q.of_modules().bits(WeightPart::kMlp), 16);
+  EXPECT_EQ(format_problem("weights: fp8\nparts: {mlp: [{format: bf16, share: 0.5}, {format: fp8, share: 0.4}]}\n"),
+            "2: shares of mlp add up to 0.9, not to 1");
+}
+
 TEST(LoadQuantization, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(format_problem("bits_per_weight: 8\n"), "1: quantization has no 'weights'");
   EXPECT_EQ(

@@ -1,0 +1,146 @@
+// Stored bytes of real checkpoints, by part and format, and against the index beside them.
+#include "model/stored_bytes.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/io.h"
+#include "config/json_reader.h"
+#include "config/yaml_reader.h"
+#include "import/hf_config.h"
+#include "model/checkpoint_check.h"
+#include "spec/load.h"
+
+namespace scalecalc {
+namespace {
+
+const std::string kCheckpoints = SCALECALC_SOURCE_DIR "/tests/data/hf/";
+
+ConfigNode checkpoint_config(const std::string& name) {
+  const std::string file = kCheckpoints + name + ".json";
+  return read_json(read_text_file(file), file);
+}
+
+/// `quantization` as YAML, in the place of the file's own.
+ModelSpec checkpoint(const std::string& name, const std::string& quantization = "") {
+  const ConfigNode beside = read_yaml("quantization: " + quantization + "\n", "q.yaml");
+  return load_model(import_hf_config(checkpoint_config(name), quantization.empty() ? nullptr : &beside).document);
+}
+
+double bytes_of(const ModelSpec& model) { return total_bytes(stored_weights(model, *model.quantization)); }
+
+const StoredWeights& row(const std::vector<StoredWeights>& rows, std::string_view part, WeightFormat format) {
+  for (const StoredWeights& r : rows) {
+    if (r.part == part && r.format == format) return r;
+  }
+  ADD_FAILURE() << part << " has no " << name_of(format);
+  return rows.front();
+}
+
+TEST(StoredBytes, AreThoseOfRealCheckpoints) {
+  const std::string file = kCheckpoints + "stored.yaml";
+  const ConfigNode table = read_yaml(read_text_file(file), file);
+  for (const ConfigNode& entry : table.find("models")->items) {
+    const std::string name = entry.find("file")->text;
+    const ConfigNode* block = entry.find("quantization");
+    const ConfigNode* within = entry.find("within");
+    ConfigNode beside;
+    beside.kind = ConfigNode::Kind::kMap;
+    if (block != nullptr) beside.entries.push_back({"quantization", block->span, *block});
+    const ConfigNode config = checkpoint_config(name);
+    const ModelSpec model = load_model(import_hf_config(config, block != nullptr ? &beside : nullptr).document);
+    const double bytes = std::stod(entry.find("bytes")->text);
+    EXPECT_NEAR(bytes_of(model) / bytes, 1, within == nullptr ? 1e-12 : std::stod(within->text)) << name;
+  }
+}
+
+/// DeepSeek-V3: d 7168, 61 layers, 128 heads, latents of 1536 and 512, heads of 128 + 64, values of 128. NVIDIA's
+/// R1-0528-NVFP4-v2 leaves the projections to and from the latents in bf16, and the prediction module.
+constexpr double kLatents = 61.0 * (7168 * 1536 + 1536 * 128 * 192 + 7168 * 576 + 512 * 128 * 256);
+constexpr double kOutput = 61.0 * 128 * 128 * 7168;
+const std::string kNvfp4 =
+    "{quant_algo: NVFP4, exclude_modules: [lm_head, '*q_a_proj*', '*q_b_proj*', '*kv_a_proj_with_mqa*', "
+    "'*kv_b_proj*', 'model.layers.61*']}";
+
+TEST(StoredBytes, OfAPartInTwoFormatsAreTwoRows) {
+  const ModelSpec model = checkpoint("deepseek-v3", kNvfp4);
+  const std::vector<StoredWeights> rows = stored_weights(model, *model.quantization);
+  EXPECT_NEAR(row(rows, "attention", WeightFormat::kBf16).parameters / kLatents, 1, 1e-9);
+  EXPECT_NEAR(row(rows, "attention", WeightFormat::kBf16).bytes / (2 * kLatents), 1, 1e-9);
+  EXPECT_NEAR(row(rows, "attention", WeightFormat::kNvfp4).parameters / kOutput, 1, 1e-9);
+  EXPECT_NEAR(row(rows, "attention", WeightFormat::kNvfp4).bytes / (kOutput * 4.5 / 8), 1, 1e-9);
+  EXPECT_EQ(model.quantization->format(WeightPart::kAttention), WeightFormat::kNvfp4) << "7.2 of 11.4 billion";
+  // 6.1 GB more than with every projection in 4 bits: what eight GPUs whose attention is replicated hold each.
+  EXPECT_NEAR(
+      (bytes_of(model) - bytes_of(checkpoint("deepseek-v3", "{quant_algo: NVFP4, exclude_modules: [lm_head]}"))),
+      kLatents * (2 - 4.5 / 8), 1e3);
+}
+
+/// The files of nvidia/DeepSeek-R1-0528-NVFP4-v2 take 413,340,567,567 bytes, tokenizer and headers included.
+TEST(StoredBytes, OfNvfp4WithItsPredictionModule) {
+  const ModelSpec model = checkpoint("deepseek-v3", kNvfp4);
+  const SafetensorsIndex index{.file = "model.safetensors.index.json",
+                               .total_bytes = 413340567567,
+                               .tensors = 1,
+                               .modules = 1,
+                               .module_embeddings = 1,
+                               .module_heads = 1};
+  const CheckpointCheck check = check_checkpoint(model, index);
+  EXPECT_EQ(check.text, "model.safetensors.index.json has 413 GB of weights in 1 tensors, as counted here");
+  EXPECT_FALSE(check.warning);
+}
+
+/// The files of deepseek-ai/DeepSeek-V3 and R1 take 688,586,727,753 bytes: the module's copies of both ends too.
+TEST(StoredBytes, OfFp8WithItsPredictionModule) {
+  SafetensorsIndex index{.file = "a/model.safetensors.index.json",
+                         .total_bytes = 688586727753,
+                         .tensors = 91991,
+                         .modules = 1500,
+                         .module_embeddings = 1,
+                         .module_heads = 1};
+  const ModelSpec model = checkpoint("deepseek-v3");
+  CheckpointCheck check = check_checkpoint(model, index);
+  EXPECT_EQ(check.text, "model.safetensors.index.json has 689 GB of weights in 91,991 tensors, as counted here");
+  index.module_embeddings = index.module_heads = index.modules = 0;
+  check = check_checkpoint(model, index);
+  EXPECT_EQ(check.text,
+            "model.safetensors.index.json has 689 GB of weights in 91,991 tensors, 2.3% more than the 673 GB counted "
+            "here");
+  EXPECT_TRUE(check.warning);
+  index.towers = 400;
+  check = check_checkpoint(model, index);
+  EXPECT_NE(check.text.find("; 400 of towers are not counted"), std::string::npos);
+  EXPECT_FALSE(check.warning) << "towers may explain it";
+  index.total_bytes = 400e9;
+  EXPECT_TRUE(check_checkpoint(model, index).warning) << "less than counted is no tower";
+  index.total_bytes.reset();
+  EXPECT_EQ(check_checkpoint(model, index).text, "model.safetensors.index.json says no total_size to compare with");
+}
+
+TEST(StoredBytes, AddUpToThoseOfTheOperations) {
+  for (const char* name : {"deepseek-v3", "gpt-oss-20b", "qwen3.5-35b-a3b", "jamba-v0.1", "gpt2", "minimax-m1"}) {
+    const ModelSpec model = checkpoint(name);
+    const QuantizationSpec formats = model.quantization.value_or(QuantizationSpec{});
+    const ModelDims<double> dims = read_dims(Reader<double>{}, model);
+    double sum = 0;
+    for (const Op<double>& op : embedding_ops(model, dims)) sum += stored_bytes(op, nullptr, formats);
+    for (const Op<double>& op : head_ops(model, dims)) sum += stored_bytes(op, nullptr, formats);
+    for (const std::uint8_t kind : model.layer_kind) {
+      for (const Op<double>& op : layer_ops(model, model.kinds[kind], dims)) {
+        sum += stored_bytes(op, &model.kinds[kind], formats);
+      }
+    }
+    EXPECT_NEAR(total_bytes(stored_weights(model, formats)) / sum, 1, 1e-12) << name;
+  }
+}
+
+TEST(StoredBytes, OfNormsAreThoseOfTheEmbeddingsFormat) {
+  QuantizationSpec formats{.weights = WeightFormat::kFp32, .bits_per_weight = 32};
+  EXPECT_EQ(formats.format_beside(), WeightFormat::kFp32);
+  formats.parts[static_cast<std::size_t>(WeightPart::kEmbedding)] = WeightFormat::kInt4;
+  EXPECT_EQ(formats.format_beside(), WeightFormat::kBf16);
+}
+
+}  // namespace
+}  // namespace scalecalc
