@@ -1,5 +1,5 @@
 """Fits the serving coefficients of every chip and engine that was measured and writes the sets that predict sources held
-out better than the families' coefficients do into configs/hardware, and what came of it into docs/accuracy.md.
+out better than the families' coefficients do, of three sources or more, into configs/hardware, and what came of it into docs/accuracy.md.
 
     python3 tests/fit/serving.py ROOT SCALECALC [--date 2026-11]"""
 import collections
@@ -16,7 +16,7 @@ import shutil
 from stacks import DATE, median, percent, with_stacks, without_stacks
 
 SERVE = "configs/measurements/serve.yaml"
-FEWEST_RUNS = 2
+FEWEST_SOURCES = 3  # of fewer the fit cannot tell what is the chip's and what is one publication's
 
 
 def fit(root, binary, configs, date):
@@ -67,7 +67,8 @@ def main():
     table = ["| chip | engine | rows | sources | family's | inside | held out | held out, mean | shipped |",
              "|---|---|--:|--:|--:|--:|--:|--:|---|"]
     for s in found["sets"]:
-        better = s["rows"] >= FEWEST_RUNS and s["outside"]["mean_abs_error"] < s["before"]["mean_abs_error"]
+        gains = s["outside"]["mean_abs_error"] < s["before"]["mean_abs_error"]
+        better = gains and s["sources"] >= FEWEST_SOURCES
         if better:
             shipped[s["chip"]].append([line for line in s["yaml"].splitlines() if line.startswith("    ")])
         cells = [s["chip"], s["stack"], s["rows"], s["sources"], percent(s["before"]["median_abs_error"]),
