@@ -112,12 +112,12 @@ RC_GTEST_PROP(Import, NothingChangesUnsaid, ()) {
 }
 
 /// What the property asks of an answer: the figures that anything is computed from.
-struct Figures {
+struct Counts {
   double total = 0, active = 0, cache = 0, kept = 0;
-  friend bool operator==(const Figures&, const Figures&) = default;
+  friend bool operator==(const Counts&, const Counts&) = default;
 };
 
-Figures figures_of(const ImportedModel& model) {
+Counts counts_of(const ImportedModel& model) {
   const ModelSpec spec = load_model(model.document);
   const ParameterCount count = count_parameters(spec);
   const KvCache cache = kv_cache(spec);
@@ -160,10 +160,10 @@ std::string damage(Json& map, std::mt19937_64& random) {
 TEST(Import, AnAccidentIsNeverSilent) {
   const char* asked = std::getenv("SCALECALC_MUTATIONS");
   const int cases = asked == nullptr ? 400 : std::atoi(asked);
-  std::vector<std::pair<Figures, std::string>> whole;
+  std::vector<std::pair<Counts, std::string>> whole;
   for (const Json& file : files()) {
     const ImportedModel model = import_hf_config(read_json(file.dump(1), "config.json"));
-    whole.emplace_back(figures_of(model), said_of(model));
+    whole.emplace_back(counts_of(model), said_of(model));
   }
   std::mt19937_64 random(7);
   for (int i = 0; i < cases; ++i) {
@@ -173,7 +173,7 @@ TEST(Import, AnAccidentIsNeverSilent) {
     SCOPED_TRACE(key + " in " + config.dump(1));
     try {
       const ImportedModel model = import_hf_config(read_json(config.dump(1), "config.json"));
-      const bool same = figures_of(model) == whole[at].first;
+      const bool same = counts_of(model) == whole[at].first;
       ASSERT_TRUE(same || said_of(model) != whole[at].second) << "figures changed and nothing was said";
     } catch (const UserError& error) {
       for (const Diagnostic& d : error.diagnostics()) {
