@@ -52,10 +52,11 @@ std::span<const Flag> sensitivity_flags() {
              "--fixed", "keep the plan: search no better one for 10% more of a rate or at the points of a sweep"),
          kExplainFlag});
     for (Flag& flag : out) flag.modes = kOfTraining;
-    for (const Flag& flag : flags_but(
-             serve_flags(), {"--trace", "--rate", "--routing", "--prefix-store", "--power", "--pue", "--carbon",
-                             "--simulate", "--concurrency", "--requests", "--length-ratio", "--seed", "--prefill-hw",
-                             "--top", "--explain", "--batch", "--stream-interval", "--receive-interval"})) {
+    for (const Flag& flag :
+         flags_but(serve_flags(),
+                   {"--trace", "--rate", "--routing", "--prefix-store", "--power", "--pue", "--carbon", "--simulate",
+                    "--concurrency", "--tenant", "--requests", "--length-ratio", "--seed", "--prefill-hw", "--top",
+                    "--explain", "--batch", "--stream-interval", "--receive-interval"})) {
       const auto same = std::find_if(out.begin(), out.end(),
                                      [&](const Flag& f) { return f.name == flag.name && f.store == flag.store; });
       if (same != out.end()) {

@@ -114,10 +114,10 @@ std::vector<Flag> make_compare_flags() {
     out.push_back(flag.in(kOfTrainCompare));
   }
   const std::size_t own = out.size();
-  for (const Flag& flag :
-       flags_but(serve_flags(), {"--hw", "--trace", "--rate", "--routing", "--prefix-store", "--simulate",
-                                 "--concurrency", "--requests", "--length-ratio", "--seed", "--prefill-hw", "--carbon",
-                                 "--price", "--top", "--explain", "--stream-interval", "--receive-interval"})) {
+  for (const Flag& flag : flags_but(
+           serve_flags(), {"--hw", "--trace", "--rate", "--routing", "--prefix-store", "--simulate", "--concurrency",
+                           "--tenant", "--requests", "--length-ratio", "--seed", "--prefill-hw", "--carbon", "--price",
+                           "--top", "--explain", "--stream-interval", "--receive-interval"})) {
     const auto same = std::find_if(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(own),
                                    [&](const Flag& f) { return f.name == flag.name && f.store == flag.store; });
     if (same < out.begin() + static_cast<std::ptrdiff_t>(own)) {

@@ -11,6 +11,7 @@
 #include "cli/comma_list.h"
 #include "cli/flag_reader.h"
 #include "cli/run_options.h"
+#include "cli/tenant_options.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -261,6 +262,14 @@ std::vector<Flag> make_serve_flags() {
       some_share<&RequestMix::length_ratio>(
           "--length-ratio", "lengths from this share of --prompt and of --generate to all of it, equally likely", "80%")
           .excluding("--trace", "how long requests are"),
+      text("--tenant", "NAME:KEY=V,...",
+           "one of several users of the service: share= of the requests, prompt=, generate= (default: --prompt, "
+           "--generate), slo_ttft=, slo_tpot=, slo_request= of its own",
+           "chat:share=0.7,prompt=512..2048,generate=200,slo_ttft=300ms")
+          .repeatable()
+          .by<read_tenant>()
+          .needing("--rate --concurrency", kUnderLoad, kSayLoad)
+          .excluding("--trace --length-ratio", "how long requests are"),
       count<&TrafficAsked::seed>("--seed", kSeedRange, "N", "of the simulated arrivals and lengths (default: 1)", "2"),
       quantity<&ServeQuestion::context>("--context", UnitKind::kCount, "N",
                                         "tokens in the cache while decoding (default: prompt + half the answer)",
@@ -275,7 +284,8 @@ std::vector<Flag> make_serve_flags() {
       dtype_flag<&ServeQuestion::compute>(
           "--flops", "format the matmuls compute in (default: the weights', where the chip has a rate for it)"),
       text("--fix", "KEY=N,...",
-           "pins degrees: tp, pp, ep, etp, attention_dp, cp, dp, tp_x, scheme, ep_overlap; of one pool prefill.tp, decode.ep, "
+           "pins degrees: tp, pp, ep, etp, attention_dp, cp, dp, tp_x, scheme, ep_overlap; of one pool prefill.tp, "
+           "decode.ep, "
            "..., its replicas prefill.dp",
            "tp=8,dp=2")
           .repeatable()
@@ -370,6 +380,7 @@ RequestMix request_mix(FlagReader& reader, const Arguments& arguments) {
   }
   RequestMix out{.prompt = Lengths::fixed(kUsualPrompt), .generate = Lengths::fixed(kUsualGeneration)};
   reader.read(out);
+  if (!out.tenants.empty()) return of_tenants(out);
   if (!arguments.value("--length-ratio")) return out;
   if (out.is_fixed()) {
     out.prompt = shortened(out.prompt, out.length_ratio);

@@ -11,6 +11,7 @@ namespace {
 
 std::string grouped(std::int64_t value) { return group_thousands(value); }
 std::string lengths_of(const RequestMix& mix) {
+  if (!mix.tenants.empty()) return fmt::format("of {} tenants", mix.tenants.size());
   if (!mix.rows.empty()) {
     return fmt::format("lengths from a trace of {} requests", grouped(static_cast<std::int64_t>(mix.rows.size())));
   }
@@ -34,7 +35,8 @@ std::vector<Seen> seen_figures(const TrafficAnswer& t) {
   return {{"ttft_s", "TTFT", f.ttft_s, steady ? t.steady->ttft_s : std::nullopt, e.ttft_s},
           {"tpot_s", "TPOT", f.tpot_s, f.tpot_s ? closed(t.steady ? t.steady->gap_s : 0) : std::nullopt, e.tpot_s},
           {"inter_token_s", "between tokens", f.inter_token_s, std::nullopt, e.inter_token_s},
-          {"request_time_s", "request", f.latency_s, closed(t.steady ? t.steady->latency_s : 0), e.latency_s},
+          {"request_time_s", "request", f.latency_s,
+           steady && t.steady->wait_s ? closed(t.steady->latency_s) : std::nullopt, e.latency_s},
           {"wait_s", "wait for a step", f.wait_s, steady ? t.steady->wait_s : std::nullopt, e.wait_s}};
 }
 
@@ -68,6 +70,30 @@ void add_percentiles(std::vector<Figure>& out, const TrafficAnswer& t) {
     out.push_back(number_figure(fmt::format("{}.closed_form", s.key), "", Format::kSeconds, s.closed));
     if (t.asked.clients) out.push_back(number_figure(fmt::format("{}.error", s.key), "", Format::kSeconds, s.error));
   }
+}
+
+/// Each tenant's limits beside what its requests saw.
+Block tenant_block(const TrafficAnswer& t) {
+  Block out{.key = "tenants", .title = "Tenants"};
+  for (std::size_t i = 0; i < t.tenants.size(); ++i) {
+    const Tenant& tenant = t.asked.mix.tenants[i];
+    const QueueFigures& seen = t.tenants[i].seen;
+    const auto seconds = [](const char* key, const char* label, std::optional<double> value) {
+      return number_figure(key, label, Format::kSeconds, value);
+    };
+    const std::optional<double> tpot = seen.tpot_s ? std::optional(seen.tpot_s->p95) : std::nullopt;
+    out.records.push_back(
+        {{figure("name", "tenant", Format::kText, tenant.name),
+          number_figure("share", "share", Format::kFraction, tenant.share),
+          number_figure("requests", "", Format::kInteger, to_double(seen.requests)),
+          seconds("ttft_p50_s", "TTFT p50", seen.ttft_s.p50), seconds("ttft_p95_s", "TTFT p95", seen.ttft_s.p95),
+          seconds("slo_ttft_s", "limit", tenant.limits.ttft_s), seconds("tpot_p95_s", "TPOT p95", tpot),
+          seconds("slo_tpot_s", "limit", tenant.limits.tpot_s),
+          seconds("request_time_p95_s", "request p95", seen.latency_s.p95),
+          seconds("slo_request_s", "limit", tenant.limits.latency_s),
+          number_figure("meets_limits", "kept", Format::kFlag, t.tenants[i].met ? 1 : 0)}});
+  }
+  return out;
 }
 
 Block queueing_block(const ServeAnswer& answer, const TrafficAsked& asked, const TrafficAnswer& t) {
@@ -140,17 +166,21 @@ std::string shortfall(const TrafficAnswer& t) {
                        t.steady->largest_rate * to_double(t.layout.dp));
   }
   if (!t.figures.stable || (t.pools && !t.pools->result.decode.stable)) return "the queue grows";
-  const auto over = [](const char* name, const std::optional<double>& limit, const Percentiles& p) {
-    if (!limit || p.p95 <= *limit) return std::string();
-    return fmt::format("{} {} at the 95th percentile, the limit is {}", name, seconds_text(p.p95),
-                       seconds_text(*limit));
-  };
   std::vector<std::string> out;
-  const std::string found[] = {over("TTFT", t.limits.ttft_s, t.figures.ttft_s),
-                               over("TPOT", t.limits.tpot_s, t.figures.tpot_s.value_or(Percentiles{})),
-                               over("request time", t.limits.latency_s, t.figures.latency_s)};
-  for (const std::string& text : found) {
-    if (!text.empty()) out.push_back(text);
+  const auto over = [&](const std::string& whose, const LatencyLimits& limits, const QueueFigures& seen) {
+    const auto one = [&](const char* name, const std::optional<double>& limit, const Percentiles& p) {
+      if (!limit || p.p95 <= *limit) return;
+      out.push_back(fmt::format("{}{} {} at the 95th percentile, the limit is {}", whose, name, seconds_text(p.p95),
+                                seconds_text(*limit)));
+    };
+    one("TTFT", limits.ttft_s, seen.ttft_s);
+    one("TPOT", limits.tpot_s, seen.tpot_s.value_or(Percentiles{}));
+    one("request time", limits.latency_s, seen.latency_s);
+  };
+  over("", t.limits, t.figures);
+  for (std::size_t i = 0; i < t.tenants.size(); ++i) {
+    const Tenant& tenant = t.asked.mix.tenants[i];
+    over(tenant.name + "'s ", tenant.limits, t.tenants[i].seen);
   }
   return join(out, "; ");
 }
@@ -224,6 +254,7 @@ void add_traffic(Output& output, const ServeAnswer& answer, const TrafficAsked& 
   if (asked.mix.blocks) say(output.summary, Role::kPlain, "{}", found_text(t.figures));
   output.blocks.push_back(queueing_block(answer, as_found, t));
   output.blocks.push_back(percentile_table(t));
+  if (!t.tenants.empty()) output.blocks.push_back(tenant_block(t));
   const bool limited = t.limits.ttft_s || t.limits.tpot_s || t.limits.latency_s;
   if (t.fleet_searched && !limited) {
     output.notes.push_back(
@@ -234,7 +265,8 @@ void add_traffic(Output& output, const ServeAnswer& answer, const TrafficAsked& 
         "the points are of prompts that share nothing; the requests find what others left cached");
   }
   if ((t.fleet_searched || asked.most) && t.kinds > 1) {
-    output.notes.push_back(fmt::format("the fleet was chosen among the {} layouts of the points", t.kinds));
+    output.notes.push_back(fmt::format("the fleet was chosen among the {} layouts{} of the points", t.kinds,
+                                       t.pools ? " and splits" : ""));
   }
   output.notes.push_back(
       fmt::format("requests: {}, {}; limits hold at the 95th percentile", lengths_of(asked.mix), sending_text(asked)));

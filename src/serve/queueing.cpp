@@ -107,7 +107,8 @@ GapLog chunk_gaps(const std::vector<RequestTimes>& requests, std::int64_t interv
 }
 
 QueueFigures figures_of(const std::vector<RequestTimes>& requests, const PoolTotals& totals, std::int64_t servers) {
-  QueueFigures out{.requests = static_cast<std::int64_t>(requests.size()), .servers = servers};
+  QueueFigures out = seen_by_users(requests);
+  out.servers = servers;
   double end = 0;
   double tokens = 0;
   double decoding_s = 0;
@@ -117,12 +118,6 @@ QueueFigures figures_of(const std::vector<RequestTimes>& requests, const PoolTot
     decoding_s += r.finished_s - r.first_token_s;
   }
   out.span_s = end - requests.front().arrival_s;
-  Sample sample(requests);
-  out.ttft_s = sample.all([](const RequestTimes& r) { return r.ttft_s(); });
-  out.latency_s = sample.all([](const RequestTimes& r) { return r.latency_s(); });
-  out.wait_s = sample.all([](const RequestTimes& r) { return r.admitted_s - r.arrival_s; });
-  out.tpot_s = sample.some([](const RequestTimes& r) { return r.generate > 1; },
-                           [](const RequestTimes& r) { return r.tpot_s(); });
   if (totals.gaps.count() > 0) {
     out.inter_token_s = Percentiles{.mean = totals.gaps.mean(),
                                     .p50 = totals.gaps.quantile(0.50),
@@ -423,6 +418,17 @@ QueueResult simulate(std::span<const ServedRequest> requests, std::optional<std:
 }
 
 }  // namespace
+
+QueueFigures seen_by_users(const std::vector<RequestTimes>& requests) {
+  QueueFigures out{.requests = static_cast<std::int64_t>(requests.size())};
+  Sample sample(requests);
+  out.ttft_s = sample.all([](const RequestTimes& r) { return r.ttft_s(); });
+  out.latency_s = sample.all([](const RequestTimes& r) { return r.latency_s(); });
+  out.wait_s = sample.all([](const RequestTimes& r) { return r.admitted_s - r.arrival_s; });
+  out.tpot_s = sample.some([](const RequestTimes& r) { return r.generate > 1; },
+                           [](const RequestTimes& r) { return r.tpot_s(); });
+  return out;
+}
 
 QueueResult simulate_queue(std::span<const ServedRequest> requests, const ServerKind& server, std::int64_t servers,
                            RequestRouting routing) {

@@ -63,6 +63,9 @@ struct QueueFigures {
   bool stable = true;
 };
 
+/// Of these requests alone: how many, TTFT, TPOT, their whole time and their wait; nothing else.
+QueueFigures seen_by_users(const std::vector<RequestTimes>& requests);
+
 struct QueueResult {
   QueueFigures figures;
   std::vector<RequestTimes> requests;  ///< in the order they arrived
@@ -115,8 +118,8 @@ struct DisaggregatedPools {
   ServerKind decode;
   std::int64_t prefill_servers = 1;
   std::int64_t decode_servers = 1;
-  std::function<double(double tokens)> transfer_s;  ///< seconds for the cache of so many tokens
-  RequestRouting routing = RequestRouting::kLeastLoaded;          ///< to the prefill servers
+  std::function<double(double tokens)> transfer_s;        ///< seconds for the cache of so many tokens
+  RequestRouting routing = RequestRouting::kLeastLoaded;  ///< to the prefill servers
 };
 
 struct DisaggregatedResult {
@@ -162,7 +165,7 @@ struct SteadyState {
   double prefill_s = 0;      ///< a prompt, from its first step to its first token
   double prefill_share = 0;  ///< of time: steps with a prompt
   /// Mean wait for other prompts and for the step under way; nothing where prompts share steps so much that the queue
-  /// of single prompts would grow.
+  /// of single prompts would grow, or where sequences wait for memory or a slot.
   std::optional<double> wait_s;
   std::optional<double> ttft_s;
   double latency_s = 0;  ///< wait, prompt and generation; without the wait where that is nothing

@@ -54,10 +54,20 @@ Lengths shortened(const Lengths& fixed, double ratio) {
   return Lengths({{.first = std::max<std::int64_t>(shortest, 1), .last = longest}});
 }
 
+namespace {
+
+/// Draws rows of a mix, or lengths at random.
+RandomStream row_stream(std::uint64_t seed) { return RandomStream(seed ^ 0x9E3779B97F4A7C15ULL); }
+std::size_t drawn_row(RandomStream& stream, const RequestMix& mix) {
+  return static_cast<std::size_t>(stream.uniform() * static_cast<double>(mix.rows.size()));
+}
+
+}  // namespace
+
 std::vector<ServedRequest> drawn_requests(const RequestMix& mix, std::int64_t count, std::uint64_t seed) {
   check(count > 0, "there are requests");
   // Streams of their own, so that another length leaves the other numbers as they are.
-  RandomStream prompts(seed ^ 0x9E3779B97F4A7C15ULL);
+  RandomStream prompts = row_stream(seed);
   RandomStream generations(seed ^ 0xC2B2AE3D27D4EB4FULL);
   std::vector<ServedRequest> out;
   out.reserve(static_cast<std::size_t>(count));
@@ -67,13 +77,20 @@ std::vector<ServedRequest> drawn_requests(const RequestMix& mix, std::int64_t co
       request.prompt = mix.prompt.at(prompts.uniform());
       request.generate = mix.generate.at(generations.uniform());
     } else {
-      const double at = prompts.uniform() * static_cast<double>(mix.rows.size());
-      const ServedRequest& row = mix.rows[static_cast<std::size_t>(at)];
-      request = row;
+      request = mix.rows[drawn_row(prompts, mix)];
       request.arrival_s = 0;
     }
     out.push_back(request);
   }
+  return out;
+}
+
+std::vector<std::uint16_t> drawn_tenants(const RequestMix& mix, std::int64_t count, std::uint64_t seed) {
+  std::vector<std::uint16_t> out;
+  if (mix.tenants.empty()) return out;
+  RandomStream rows = row_stream(seed);
+  out.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) out.push_back(mix.tenant_of_row[drawn_row(rows, mix)]);
   return out;
 }
 

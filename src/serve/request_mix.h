@@ -56,6 +56,23 @@ struct TraceBlocks {
   std::vector<PromptBlocks> prompts;  ///< in `ids`
 };
 
+/// Limits of a percentile; nothing = no limit.
+struct LatencyLimits {
+  std::optional<double> ttft_s;
+  std::optional<double> tpot_s;
+  std::optional<double> latency_s;
+  double share = 0.95;  ///< of requests that keep each of them: 0.5, 0.95 or 0.99
+  bool any() const { return ttft_s || tpot_s || latency_s; }
+};
+
+/// One of several users of a service: a share of its requests, with lengths and limits of their own.
+struct Tenant {
+  std::string name;
+  double share = 1;                         ///< of the requests; those of all are divided by their sum
+  std::optional<Lengths> prompt, generate;  ///< absent: as the other requests
+  LatencyLimits limits;
+};
+
 /// Lengths of prompt and generation: independent of each other, or together as in a trace.
 struct RequestMix {
   Lengths prompt = Lengths::fixed(1);
@@ -64,6 +81,8 @@ struct RequestMix {
   bool has_arrivals = false;                    ///< the rows say when they arrive
   std::shared_ptr<const TraceBlocks> blocks{};  ///< of the rows, if they say what they share
   std::vector<std::string> notes{};             ///< what was assumed while the rows were read
+  std::vector<Tenant> tenants{};                ///< whose requests the rows are; see of_tenants
+  std::vector<std::uint16_t> tenant_of_row{};   ///< index into `tenants`
   double length_ratio = 1;  ///< asked for: the shortest length over the longest, of prompts and of generations
 
   /// It has arrivals, all at one moment: a burst has no rate.
@@ -80,17 +99,24 @@ struct RequestMix {
 };
 
 /// A trace, by its header or keys: CSV with the columns prompt, generate and, if wanted, arrival in seconds since any
-/// moment, not falling, or one JSON object a line (".jsonl") with these keys; Azure's and BurstGPT's CSV; Mooncake's JSON
-/// lines, with what prompts share; ShareGPT's JSON, in characters; detailed results of vLLM's and SGLang's benchmarks.
-/// UserError with file:line:column otherwise.
+/// moment, not falling, or one JSON object a line (".jsonl") with these keys; Azure's and BurstGPT's CSV; Mooncake's
+/// JSON lines, with what prompts share; ShareGPT's JSON, in characters; detailed results of vLLM's and SGLang's
+/// benchmarks. UserError with file:line:column otherwise.
 RequestMix read_trace(std::string_view text, const std::string& file);
 
 /// Every whole number from `ratio` times the longest to it, equally likely: vllm bench serve --random-range-ratio, as
 /// InferenceMAX uses it. The lengths are fixed, 0 < ratio <= 1.
 Lengths shortened(const Lengths& fixed, double ratio);
 
+/// The requests of the mix's tenants: rows as many as their shares say, over which the lengths of each lie evenly.
+/// Tenants without lengths of their own have those of `mix`.
+RequestMix of_tenants(const RequestMix& mix);
+
 /// `count` requests without arrivals; rows of a trace are drawn with replacement.
 std::vector<ServedRequest> drawn_requests(const RequestMix& mix, std::int64_t count, std::uint64_t seed);
+
+/// Whose they are, by the tenants' numbers.
+std::vector<std::uint16_t> drawn_tenants(const RequestMix& mix, std::int64_t count, std::uint64_t seed);
 
 /// The same, arriving at random, `rate` a second (Poisson).
 std::vector<ServedRequest> poisson_requests(const RequestMix& mix, double rate, std::int64_t count, std::uint64_t seed);

@@ -254,13 +254,29 @@ void ServeSearch::best_of_splits(std::vector<Split>& splits) {
   keep_beside(*best.split, best.choice, on_replica(*best.choice.candidate, best.choice.sequences));
 }
 
-void ServeSearch::keep_beside(const Split& split, const Choice& choice, double each) {
+/// Where prompts limit the rate, no more sequences decode than they feed: the fewest that keep up with them.
+double ServeSearch::fed(const Split& split, const ServeCandidate& c, double rate, double each) const {
+  for (double n = 1; n < each; ++n) {
+    if (rate_of(n, decode_times(c, n, split)) * to_double(split.replicas) >= rate) return n;
+  }
+  return each;
+}
+
+void ServeSearch::keep_beside(const Split& split, const Choice& choice, double asked) {
   const Pool& pool = *split.pool;
   const ServeCandidate& c = *choice.candidate;
   const double replicas = to_double(split.replicas);
-  const double wanted = rate_of(each, choice.times) * replicas;
+  double wanted = rate_of(asked, choice.times) * replicas;
   const double count = prefills(split, replicas * to_double(c.layout.chips()), wanted);
   const double rate = std::min(wanted, count / pool.occupancy);
+  Times times = choice.times;
+  double each = asked;
+  if (rate < wanted) {
+    each = fed(split, c, rate, asked);
+    times = decode_times(c, each, split);
+    wanted = rate_of(each, times) * replicas;
+    each = std::min(each, rate / replicas * times.tpot * std::max(load_.generate - 1, 1.0));  // Little's law
+  }
   PoolSplit told{.prefill_chips = static_cast<std::int64_t>(count) * pool.chips,
                  .decode_chips = split.replicas * c.layout.chips(),
                  .prefill_replicas = static_cast<std::int64_t>(count),
@@ -271,14 +287,20 @@ void ServeSearch::keep_beside(const Split& split, const Choice& choice, double e
                  .transfer_s = transfer_time(split, c),
                  .transfer_tier = system_.hw->network[pool_tier(split.chips)].name};
   const bool apart = answer_.prefill_system.has_value();
-  ServePoint p = point(c, each * replicas, apart ? told.decode_chips + told.prefill_chips : split.chips, split.replicas,
-                       choice.times);
+  ServePoint p =
+      point(c, each * replicas, apart ? told.decode_chips + told.prefill_chips : split.chips, split.replicas, times);
   p.requests_per_s = rate;
   p.tokens_per_s = rate * load_.generate;
   p.pools = std::move(told);
   pay(p, pool.occupancy * to_double(pool.chips));
   if (apart) pay_apart(p, *p.pools, pool);
-  keep(std::move(p));
+  // Larger batches than prompts feed are one point.
+  const auto same = [&](const ServePoint& known) {
+    return known.pools && known.layout == p.layout && known.pools->prefill_layout == p.pools->prefill_layout &&
+           known.pools->prefill_replicas == p.pools->prefill_replicas &&
+           known.pools->decode_replicas == p.pools->decode_replicas && known.chips == p.chips && known.batch == p.batch;
+  };
+  if (std::none_of(points_.begin(), points_.end(), same)) keep(std::move(p));
 }
 
 /// Two kinds of chips at two prices.

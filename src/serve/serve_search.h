@@ -177,6 +177,7 @@ class ServeSearch {
   void best_of_batch(const std::vector<Split>& splits, double batch);
   void best_of_splits(std::vector<Split>& splits);
   void keep_beside(const Split& split, const Choice& choice, double each);
+  double fed(const Split& split, const ServeCandidate& c, double rate, double each) const;
   void pay_apart(ServePoint& point, PoolSplit& split, const Pool& pool) const;
   std::vector<std::int64_t> pool_sizes(std::int64_t chips) const;
   std::size_t pool_tier(std::int64_t chips) const;

@@ -170,11 +170,13 @@ R passes(const StepTerms<R>& terms, const R& layers, bool logits = false) {
   return terms.parts == 1 || logits ? layers : layers * R(terms.parts);
 }
 
+/// `head`: of what the last stage alone does.
 template <class R>
-void add_dense(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>& out) {
+void add_dense(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>& out, bool head = false) {
   const R all = rows.rows();
   const CauseAdder<R> add(terms.rates.blend);
   for (const DenseTerm<R>& t : terms.dense) {
+    if (head && !t.logits) continue;
     const R& m = t.logits ? rows.logits : all;
     add(out.compute, out.weights, t.name, passes(terms, t.layers, t.logits), flops_time(t.flops * m, t.rate),
         (t.weight_bytes + spilled(terms, t.row_bytes * m)) / t.bandwidth);
@@ -185,7 +187,7 @@ void add_dense(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>&
 template <class R>
 void add_experts(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>& out) {
   if (terms.experts.empty()) return;
-  const R tokens = rows.rows() * R(terms.sharing);
+  const R tokens = rows.asked() * R(terms.sharing);
   const ExpertTerm<R>& any = terms.experts.front();
   const R share(any.here / any.experts);
   const R touched = named(R(touched_here(terms, any, value_of(tokens))), "experts touched on a chip",
@@ -243,20 +245,21 @@ void add_caches(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>
 }
 
 template <class R>
-void add_vectors(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>& out) {
+void add_vectors(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>& out, bool head = false) {
   const R all = rows.rows();
   const CauseAdder<R> add(terms.rates.blend);
   for (const VectorTerm<R>& t : terms.vectors) {
+    if (head && !t.logits) continue;
     const R& m = t.logits ? rows.logits : all;
-    add(out.compute, out.activations, t.name, passes(terms, t.layers, t.logits), flops_time(t.flops * m, terms.vector_rate),
-        spilled(terms, t.bytes * m) / terms.rates.other);
+    add(out.compute, out.activations, t.name, passes(terms, t.layers, t.logits),
+        flops_time(t.flops * m, terms.vector_rate), spilled(terms, t.bytes * m) / terms.rates.other);
   }
 }
 
 template <class R>
 SecondsOf<R> collectives_time(const StepTerms<R>& terms, const StepRows<R>& rows, bool of_experts) {
   SecondsOf<R> out(R(0.0));
-  const R all = rows.rows();
+  const R all = of_experts ? rows.asked() : rows.rows();
   for (const CollectiveTerm<R>& t : terms.collectives) {
     if (t.of_experts != of_experts) continue;
     const R& m = t.logits ? rows.logits : all;
@@ -267,6 +270,16 @@ SecondsOf<R> collectives_time(const StepTerms<R>& terms, const StepRows<R>& rows
                  "latency and transfer, book ch. 3 and 12; docs/model.md [COLL-LATENCY]", "all layers'");
   }
   return out;
+}
+
+/// [SERVE-PP] Stages wait for the slowest: the one with most layers, or the last, which has the head beside the fewest.
+template <class R>
+SecondsOf<R> stages_wait(const StepTerms<R>& terms, const SecondsOf<R>& work, const SecondsOf<R>& head) {
+  const double stages = value_of(terms.stages), layers = value_of(terms.layers);
+  const SecondsOf<R> of_layers = work - head;
+  const SecondsOf<R> fullest = of_layers * terms.uneven;
+  const SecondsOf<R> last = of_layers * R(stages * std::floor(layers / stages) / layers) + head * terms.stages;
+  return max(fullest, last) - work;
 }
 
 }  // namespace
@@ -296,16 +309,19 @@ ServeTime<R> time_of(const StepTerms<R>& terms, const StepRows<R>& whole) {
     shown = others * (R(1.0) - terms.rates.overlap) + (exchanged - paired);
     slowed = min(paired, work) * terms.contention;
   }
-  out.collectives =
-      named(max(shown, sent - work) + slowed, "exposed collectives", "[SERVE-OVERLAP], docs/model.md");
+  out.collectives = named(max(shown, sent - work) + slowed, "exposed collectives", "[SERVE-OVERLAP], docs/model.md");
   out.overhead = named(terms.rates.layer_overhead * passes(terms, terms.layers) + terms.rates.step_overhead +
                            terms.rates.sequence_overhead * whole.sequences,
                        "overhead of the engine", "of layers, steps and sequences");
   if (value_of(terms.stages) > 1) {
     const SecondsOf<R> send = named(terms.stage_send_latency + terms.stage_send_per_row * whole.rows(),
                                     "send between stages", "latency and transfer");
-    const SecondsOf<R> uneven = named((work + out.collectives) * (terms.uneven - R(1.0)), "wait for the fullest stage",
-                                      "its share of the layers over the mean");
+    ServeTime<R> head;
+    add_dense(terms, rows, head, true);
+    add_vectors(terms, rows, head, true);
+    const SecondsOf<R> uneven =
+        named(stages_wait(terms, work + out.collectives, head.local()), "wait for the fullest stage",
+              "[SERVE-PP]: stages times the slowest of the one with most layers and the last, less all their work");
     out.pipeline = named(send * (terms.stages - R(1.0)) + uneven, "pipeline", "sends and waiting");
   }
   return out;

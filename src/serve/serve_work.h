@@ -61,12 +61,14 @@ struct StepRows {
   R prompts{0.0};    ///< these prompts
   R cached{0.0};     ///< tokens before each prompt's new ones
   R logits{0.0};     ///< rows that need the next token's probabilities
-  R rows() const { return decode + prefill; }
+  R padding{0.0};    ///< rows of a captured graph that are nobody's: matmuls compute them, experts and caches do not
+  R asked() const { return decode + prefill; }
+  R rows() const { return asked() + padding; }
   /// One of `parts` equal parts, but for the logits, which are taken of all rows at once.
   StepRows part(double parts) const {
     if (parts == 1) return *this;
     const R each(1 / parts);
-    return {decode * each, sequences * each, context, prefill * each, prompts * each, cached, logits};
+    return {decode * each, sequences * each, context, prefill * each, prompts * each, cached, logits, padding * each};
   }
 };
 
@@ -165,11 +167,11 @@ struct StepTerms {
   ServingRates<R> rates;
   R layers{1.0};
   R stages{1.0};
-  R uneven{1.0};                                 ///< layers of the fullest stage over the mean
-  double parts = 1;     ///< that a step's rows are cut into: one works while experts exchange the other's rows
-  R paired{0.0};        ///< share of that exchange which can run under the other's work
-  R contention{0.0};    ///< of the work, lost while it does
-  double sharing = 1;                            ///< attention-data ranks whose rows meet at the experts
+  R uneven{1.0};       ///< layers of the fullest stage over the mean
+  double parts = 1;    ///< that a step's rows are cut into: one works while experts exchange the other's rows
+  R paired{0.0};       ///< share of that exchange which can run under the other's work
+  R contention{0.0};   ///< of the work, lost while it does
+  double sharing = 1;  ///< attention-data ranks whose rows meet at the experts
   std::shared_ptr<const ExpertChances> chances;  ///< null: every expert as likely
 };
 

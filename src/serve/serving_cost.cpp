@@ -33,15 +33,38 @@ ServingCost<R>::ServingCost(const ServeBasis<R>& basis, const ServeLayout& layou
     : layout_(layout),
       terms_(step_terms(basis, layout, slice, placement)),
       chunk_ways_(basis.system.chunk_tokens / basis.system.rank_chunk(layout)) {
+  const EngineRules& engine = basis.system.engine;
+  if (engine.counts_runtime && !engine.graph_sizes.empty() && !basis.system.hw->is_torus()) {
+    graphs_ = engine;
+    for (const KindOps<R>& kind : basis.kinds) launched_s_ += kind.layers * static_cast<double>(kind.ops.size());
+    launched_s_ *= basis.system.efficiency.host_overhead.value / to_double(layout.pp);
+  }
   if (!basis.system.mfu) return;
   const std::size_t d = static_cast<std::size_t>(basis.system.formats.compute);
   prompt_rate_ = FlopsPerSecondOf<R>(R(basis.system.hw->matmul_peak[d]->value() * *basis.system.mfu));
 }
 
+/// [SERVE-GRAPH] The decoding rows are padded to the next captured batch; prompts beside them take the place of
+/// padding.
+template <class R>
+StepRows<R> ServingCost<R>::replayed(StepRows<R> rows) const {
+  const double captured = graphs_->captured_rows(value_of(rows.decode), layout_.tp);
+  rows.padding = R(std::max(0.0, captured - value_of(rows.asked())));
+  return rows;
+}
+
 /// Under --mfu prompts take their FLOPs at that share of the peak, beside the sequences that decode.
 template <class R>
-ServeTime<R> ServingCost<R>::time(const StepRows<R>& rows) const {
-  if (!prompt_rate_ || value_of(rows.prefill) <= 0) return time_of(terms_, rows);
+ServeTime<R> ServingCost<R>::time(const StepRows<R>& asked) const {
+  const StepRows<R> rows = graphs_ && value_of(asked.decode) > 0 ? replayed(asked) : asked;
+  if (!prompt_rate_ || value_of(rows.prefill) <= 0) {
+    ServeTime<R> out = time_of(terms_, rows);
+    // Beyond the largest graph every kernel waits for its launch.
+    if (graphs_ && value_of(rows.decode) > graphs_->largest_graph(layout_.tp)) {
+      out.overhead += max(SecondsOf<R>(R(0.0)), SecondsOf<R>(R(launched_s_)) - out.total());
+    }
+    return out;
+  }
   ServeTime<R> out;
   StepRows<R> decoding = rows;
   decoding.prefill = decoding.prompts = decoding.cached = R(0.0);

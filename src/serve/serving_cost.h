@@ -77,11 +77,14 @@ class ServingCost {
 
  private:
   ServeTime<R> time(const StepRows<R>& rows) const;
+  StepRows<R> replayed(StepRows<R> rows) const;
 
   ServeLayout layout_;
   StepTerms<R> terms_;
   double chunk_ways_ = 1;                           ///< ranks that a step's prompt tokens are divided among
   std::optional<FlopsPerSecondOf<R>> prompt_rate_;  ///< if --mfu says it
+  std::optional<EngineRules> graphs_;               ///< if steps are captured, in batches that are known
+  double launched_s_ = 0;                           ///< of the host, for a step that is not
 };
 
 /// Groups of a replica's sequences that one chip sees in turn or not at all: pipeline stages times attention-data

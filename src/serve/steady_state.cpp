@@ -257,6 +257,8 @@ SteadyState steady_state(const StepSeconds& seconds, const QueueRules& rules, co
   } else if (rate * in_line.service < 1) {
     out.wait_s = pollaczek_khinchine_wait(rate, in_line.service, in_line.service_square) + decode_rest;
   }
+  // Prompts that do not fill their steps ask for more sequences than there is room for: they wait for one to end.
+  if (steps > 0 && out.batch >= out.largest_batch * (1 - 1e-9)) out.wait_s.reset();
   if (out.wait_s) out.ttft_s = *out.wait_s + out.prefill_s;
   out.latency_s = out.ttft_s.value_or(out.prefill_s) + steps * out.gap_s;
   out.output_tokens_per_s = rate * mix.generate.mean();

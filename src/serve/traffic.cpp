@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
+#include <tuple>
 
 #include "base/check.h"
 #include "base/diagnostic.h"
+#include "serve/over_seeds.h"
 #include "serve/queueing.h"
 #include "serve/serving_cost.h"
 
@@ -20,10 +23,55 @@ double at_share(const Percentiles& p, double share) {
   return share <= 0.95 ? p.p95 : p.p99;
 }
 
-QueueFigures replica_at(const FleetDemand& demand, const ReplicaKind& kind, std::int64_t replicas) {
+/// What is seen of a simulation, by all and by each tenant, and whether the demand's limits are kept.
+struct Judged {
+  QueueFigures figures;
+  std::vector<TenantFigures> tenants;
+  bool met = false;
+};
+
+Judged judged(const FleetDemand& demand, const QueueResult& result) {
+  Judged out{.figures = result.figures};
+  if (!demand.mix.tenants.empty()) {
+    const auto count = static_cast<std::int64_t>(result.requests.size());
+    out.tenants = tenant_figures(demand.mix, result.requests, drawn_tenants(demand.mix, count, demand.seed));
+  }
+  out.met = meets(out.figures, demand.limits) && all_meet(out.tenants);
+  return out;
+}
+
+Judged replica_at(const FleetDemand& demand, const ReplicaKind& kind, std::int64_t replicas) {
   if (demand.routing == RequestRouting::kRandom)
-    return simulate_queue(requests_of_one(demand, replicas), kind.server).figures;
-  return simulate_queue(requests_of_one(demand, 1), kind.server, replicas, demand.routing).figures;
+    return judged(demand, simulate_queue(requests_of_one(demand, replicas), kind.server));
+  return judged(demand, simulate_queue(requests_of_one(demand, 1), kind.server, replicas, demand.routing));
+}
+
+/// The same demand, of which only the first token matters.
+FleetDemand of_first_tokens(const FleetDemand& demand) {
+  FleetDemand out = demand;
+  out.limits.latency_s = out.limits.tpot_s = std::nullopt;
+  for (Tenant& tenant : out.mix.tenants) tenant.limits.latency_s = tenant.limits.tpot_s = std::nullopt;
+  return out;
+}
+
+/// No server decodes more requests a second: between x and 2x sequences no more leave than 2x would in a step of x.
+double most_decoded(const RequestMix& mix, const ServerKind& server) {
+  const double steps = mix.decode_steps();
+  const auto most = static_cast<double>(server.rules.most_sequences);
+  double out = 0;
+  for (double x = 1; x <= most; x *= 2) {
+    const double step = server.seconds({.sequences = x, .context_tokens = x * mix.decode_context()});
+    out = std::max(out, std::min(2 * x, most) / step);
+  }
+  return steps > 0 ? out / steps : std::numeric_limits<double>::infinity();
+}
+
+/// The same requests, which end with their first token.
+RequestMix prompts_of(const RequestMix& mix) {
+  RequestMix out = mix;
+  out.generate = Lengths::fixed(1);
+  for (ServedRequest& row : out.rows) row.generate = 1;
+  return out;
 }
 
 /// No rate is larger: with the most that any cache of prefixes could find.
@@ -98,16 +146,17 @@ std::optional<Fleet> fewest_replicas(const FleetDemand& demand, const ReplicaKin
     if (!without) return std::nullopt;
     last = 2 * without->replicas;
   }
-  QueueFigures last_met;
+  Judged last_met;
   const auto found = smallest_count(first, last, [&](std::int64_t replicas) {
-    QueueFigures figures = replica_at(demand, kind, replicas);
-    const bool met = meets(figures, demand.limits);
-    if (met) last_met = figures;
+    Judged now = replica_at(demand, kind, replicas);
+    const bool met = now.met;
+    if (met) last_met = std::move(now);
     return met;
   });
   if (!found) return std::nullopt;
   Fleet out = fleet_of(kind, *found);
-  out.replica = last_met;
+  out.replica = last_met.figures;
+  out.tenants = std::move(last_met.tenants);
   return out;
 }
 
@@ -162,83 +211,22 @@ std::optional<DisaggregatedFleet> fewest_servers(const FleetDemand& demand, cons
     return simulate_disaggregated(requests, tried);
   };
   // TTFT knows nothing of the decode pool; TPOT hardly of the prefill pool.
-  LatencyLimits first_token = demand.limits;
-  first_token.latency_s = first_token.tpot_s = std::nullopt;
-  const auto prefill = smallest_count(
-      1, most_servers, [&](std::int64_t servers) { return meets(with(servers, most_servers).prefill, first_token); });
+  const FleetDemand first_token = of_first_tokens(demand);
+  const auto prefill = smallest_count(1, most_servers, [&](std::int64_t servers) {
+    DisaggregatedResult result = with(servers, most_servers);
+    result.both.figures = result.prefill;
+    return judged(first_token, result.both).met;
+  });
   if (!prefill) return std::nullopt;
   const auto decode = smallest_count(1, most_servers, [&](std::int64_t servers) {
     const DisaggregatedResult result = with(*prefill, servers);
-    return result.decode.stable && meets(result.both.figures, demand.limits);
+    return result.decode.stable && judged(demand, result.both).met;
   });
   if (!decode) return std::nullopt;
   return DisaggregatedFleet{.prefill_servers = *prefill, .decode_servers = *decode, .result = with(*prefill, *decode)};
 }
 
 namespace {
-
-template <class Of>
-double mean_over(const std::vector<QueueFigures>& runs, Of of) {
-  double sum = 0;
-  for (const QueueFigures& run : runs) sum += of(run);
-  return sum / static_cast<double>(runs.size());
-}
-
-/// Every figure's mean over runs of as many requests on as many servers; counts are added up.
-QueueFigures mean_of(const std::vector<QueueFigures>& runs) {
-  QueueFigures out = runs.front();
-  const auto percentiles = [&](auto of) {
-    const auto each = [&](double Percentiles::*member) {
-      return mean_over(runs, [&](const QueueFigures& run) { return of(run).*member; });
-    };
-    return Percentiles{each(&Percentiles::mean), each(&Percentiles::p50), each(&Percentiles::p90),
-                       each(&Percentiles::p95), each(&Percentiles::p99)};
-  };
-  out.ttft_s = percentiles([](const QueueFigures& f) { return f.ttft_s; });
-  out.latency_s = percentiles([](const QueueFigures& f) { return f.latency_s; });
-  out.wait_s = percentiles([](const QueueFigures& f) { return f.wait_s; });
-  const auto all_have = [&](auto member) {
-    return std::all_of(runs.begin(), runs.end(), [&](const QueueFigures& f) { return (f.*member).has_value(); });
-  };
-  if (all_have(&QueueFigures::tpot_s)) out.tpot_s = percentiles([](const QueueFigures& f) { return *f.tpot_s; });
-  if (all_have(&QueueFigures::inter_token_s)) {
-    out.inter_token_s = percentiles([](const QueueFigures& f) { return *f.inter_token_s; });
-  }
-  for (double QueueFigures::*member :
-       {&QueueFigures::span_s, &QueueFigures::requests_per_s, &QueueFigures::output_tokens_per_s,
-        &QueueFigures::mean_batch, &QueueFigures::mean_decoding, &QueueFigures::mean_in_system,
-        &QueueFigures::utilisation}) {
-    out.*member = mean_over(runs, [&](const QueueFigures& f) { return f.*member; });
-  }
-  for (std::size_t i = 0; i < out.found_shares.size(); ++i) {
-    out.found_shares[i] = mean_over(runs, [&](const QueueFigures& f) { return f.found_shares[i]; });
-  }
-  for (std::int64_t QueueFigures::*member :
-       {&QueueFigures::requests, &QueueFigures::steps, &QueueFigures::evictions, &QueueFigures::recomputed_tokens}) {
-    out.*member = 0;
-    for (const QueueFigures& f : runs) out.*member += f.*member;
-  }
-  return out;
-}
-
-SeedErrors errors_of(const std::vector<QueueFigures>& runs) {
-  // Student's t of 97.5 % by degrees of freedom, one less than the runs.
-  constexpr std::array<double, 5> kStudent{0, 12.706, 4.303, 3.182, 2.776};
-  const auto runs_count = static_cast<double>(runs.size());
-  check(runs.size() <= kStudent.size(), "Student's t is known for so many runs");
-  const auto half_width = [&](auto of) {
-    const double mean = mean_over(runs, of);
-    const double square = mean_over(runs, [&](const QueueFigures& f) { return (of(f) - mean) * (of(f) - mean); });
-    return runs.size() > 1 ? kStudent[runs.size() - 1] * std::sqrt(square / (runs_count - 1)) : 0.0;
-  };
-  return {
-      .ttft_s = half_width([](const QueueFigures& f) { return f.ttft_s.mean; }),
-      .tpot_s = half_width([](const QueueFigures& f) { return f.tpot_s.value_or(Percentiles{}).mean; }),
-      .inter_token_s = half_width([](const QueueFigures& f) { return f.inter_token_s.value_or(Percentiles{}).mean; }),
-      .latency_s = half_width([](const QueueFigures& f) { return f.latency_s.mean; }),
-      .wait_s = half_width([](const QueueFigures& f) { return f.wait_s.mean; }),
-      .output_tokens_per_s = half_width([](const QueueFigures& f) { return f.output_tokens_per_s; })};
-}
 
 class TrafficSizing {
  public:
@@ -259,8 +247,8 @@ class TrafficSizing {
     check(a_.best.has_value(), "traffic needs a layout");
     if (asked_.clients) return on_clients(*a_.best);
     if (asked_.most) return most_carried();
-    if (a_.best->pools) return on_pools(*a_.best);
-    return q_.chips ? std::optional(on_given_chips(*a_.best)) : fleet();
+    if (q_.chips) return on_the_chips();
+    return a_.best->pools ? on_pools(*a_.best) : fleet();
   }
 
  private:
@@ -290,7 +278,8 @@ class TrafficSizing {
     return out;
   }
 
-  void add_replica(TrafficAnswer& out, const ReplicaKind& kind, const QueueFigures& figures) const {
+  /// `met`: the simulated requests keep the limits.
+  void add_replica(TrafficAnswer& out, const ReplicaKind& kind, const QueueFigures& figures, bool met) const {
     out.rules = kind.server.rules;
     out.figures = figures;
     if (asked_.rate > 0) {
@@ -300,7 +289,7 @@ class TrafficSizing {
           steady_state(kind.server.seconds, rules, asked_.mix, asked_.rate / static_cast<double>(out.layout.dp));
       add_front_end(*out.steady, kind.server.front_end);
     }
-    out.carries = (!out.steady || out.steady->stable) && meets(figures, demand_.limits);
+    out.carries = (!out.steady || out.steady->stable) && met;
   }
 
   /// The requests in flight that make it longer are those of Little's law with it.
@@ -323,52 +312,106 @@ class TrafficSizing {
     constexpr std::uint64_t kSeeds = 5;
     out.seeds = asked_.mix.is_fixed() ? 1 : kSeeds;
     std::vector<QueueFigures> runs;
+    std::vector<RequestTimes> times;  // of all seeds, where tenants share them
+    std::vector<std::uint16_t> tenants;
     for (std::int64_t i = 0; i < out.seeds; ++i) {
-      const std::vector<ServedRequest> requests =
-          drawn_requests(asked_.mix, asked_.client_requests.value_or(asked_.usual_client_requests()),
-                         asked_.seed + static_cast<std::uint64_t>(i));
-      runs.push_back(pools ? simulate_disaggregated(requests, *pools, asked_.clients).both.figures
-                           : simulate_clients(requests, *asked_.clients, server, p.layout.dp, routing).figures);
+      const std::int64_t count = asked_.client_requests.value_or(asked_.usual_client_requests());
+      const std::uint64_t seed = asked_.seed + static_cast<std::uint64_t>(i);
+      const std::vector<ServedRequest> requests = drawn_requests(asked_.mix, count, seed);
+      const QueueResult run = pools ? simulate_disaggregated(requests, *pools, asked_.clients).both
+                                    : simulate_clients(requests, *asked_.clients, server, p.layout.dp, routing);
+      runs.push_back(run.figures);
+      if (asked_.mix.tenants.empty()) continue;
+      times.insert(times.end(), run.requests.begin(), run.requests.end());
+      const std::vector<std::uint16_t> whose = drawn_tenants(asked_.mix, count, seed);
+      tenants.insert(tenants.end(), whose.begin(), whose.end());
     }
     out.figures = mean_of(runs);
     out.errors = errors_of(runs);
-    out.carries = meets(out.figures, demand_.limits);
+    if (!tenants.empty()) out.tenants = tenant_figures(asked_.mix, times, tenants);
+    out.carries = meets(out.figures, demand_.limits) && all_meet(out.tenants);
     return out;
   }
 
-  /// The highest rate that any layout of the points carries; those that could carry most come first.
-  std::optional<TrafficAnswer> most_carried() {
-    struct Bounded {
-      const ServePoint* point;
-      double most;
-    };
-    std::vector<Bounded> order;
-    std::set<std::pair<std::size_t, ServeLayout>> known;
+  /// A point as it might carry requests, and a rate that it certainly does not exceed.
+  struct Carrier {
+    ServePoint point;
+    double most = 0;
+  };
+
+  /// Every layout of the points once; of two pools with every split of the chips between them.
+  std::vector<Carrier> carriers() const {
+    std::vector<Carrier> out;
+    std::set<std::tuple<std::size_t, ServeLayout, std::optional<ServeLayout>>> known;
     const auto add = [&](const ServePoint& p) {
-      const bool shared = !p.pools && !a_.best->pools;
-      if (shared && !known.emplace(p.system, p.layout).second) return;
-      if (shared)
-        order.push_back({&p, largest_rate_of(asked_.mix, kind_of(p).server) * static_cast<double>(p.layout.dp)});
+      const std::optional<ServeLayout> prompts = p.pools ? std::optional(p.pools->prefill_layout) : std::nullopt;
+      if (!known.emplace(p.system, p.layout, prompts).second) return;
+      if (p.pools) return add_splits(p, out);
+      out.push_back({p, largest_rate_of(asked_.mix, kind_of(p).server) * static_cast<double>(p.layout.dp)});
     };
     add(*a_.best);
     for (const ServePoint& p : a_.points) add(p);
-    // Of two pools the best alone, whose split is made for its batch; no more than its prefill servers take up.
-    if (order.empty()) {
-      const DisaggregatedPools pools = pools_of(*a_.best);
-      RequestMix prompts = asked_.mix;
-      prompts.generate = Lengths::fixed(1);
-      for (ServedRequest& row : prompts.rows) row.generate = 1;
-      order.push_back(
-          {&*a_.best, largest_rate_of(prompts, pools.prefill) * static_cast<double>(pools.prefill_servers)});
+    std::stable_sort(out.begin(), out.end(), [](const Carrier& a, const Carrier& b) { return a.most > b.most; });
+    return out;
+  }
+
+  /// Every number of decode servers, with as many prefill servers as the chips leave; on other chips, of which there
+  /// are always enough, as many as the decode servers can keep busy.
+  void add_splits(const ServePoint& p, std::vector<Carrier>& out) const {
+    const ServePins prefill_fix = q_.prefill_fix.or_else(q_.fix), prefill_max = q_.prefill_max.or_else(q_.max);
+    const ServePins decode_fix = q_.decode_fix.or_else(q_.fix), decode_max = q_.decode_max.or_else(q_.max);
+    const DisaggregatedPools pools = pools_of(p);
+    const double prompts = largest_rate_of(prompts_of(asked_.mix), pools.prefill);
+    const double answers = most_decoded(asked_.mix, pools.decode);
+    const std::int64_t chips = *q_.chips;
+    const std::int64_t decode_chips = p.layout.replica_chips();
+    const std::int64_t prefill_chips = p.pools->prefill_layout.replica_chips();
+    const std::int64_t last = std::min(chips / decode_chips, decode_fix.dp.value_or(decode_max.dp.value_or(chips)));
+    for (std::int64_t decoders = decode_fix.dp.value_or(1); decoders <= last; ++decoders) {
+      const double busy = std::ceil(static_cast<double>(decoders) * answers / prompts);
+      std::int64_t room = a_.prefill_system ? static_cast<std::int64_t>(std::clamp(busy, 1.0, 1e4))
+                                            : (chips - decoders * decode_chips) / prefill_chips;
+      room = std::min(room, prefill_fix.dp.value_or(prefill_max.dp.value_or(room)));
+      if (room < prefill_fix.dp.value_or(1)) continue;
+      Carrier carrier{p, std::min(prompts * static_cast<double>(room), answers * static_cast<double>(decoders))};
+      PoolSplit& split = *carrier.point.pools;
+      split.prefill_replicas = room;
+      split.decode_replicas = decoders;
+      split.prefill_chips = room * prefill_chips;
+      split.decode_chips = decoders * decode_chips;
+      out.push_back(std::move(carrier));
     }
-    std::stable_sort(order.begin(), order.end(), [](const Bounded& a, const Bounded& b) { return a.most > b.most; });
+  }
+
+  /// The highest rate that any layout of the points carries, and any split; those that could carry most come first.
+  std::optional<TrafficAnswer> most_carried() {
+    const std::vector<Carrier> all = carriers();
     std::optional<TrafficAnswer> best;
-    for (const Bounded& next : order) {
+    for (const Carrier& next : all) {
       if (best && next.most <= best->asked.rate) break;
-      const double found = highest_rate(next.most, [&](double rate) { return at_rate(*next.point, rate)->carries; });
+      const auto carried = [&](double rate) { return at_rate(next.point, rate)->carries; };
+      // One simulation tells whether it is better by what is told apart.
+      constexpr double kTold = 1.002;
+      if (best && (next.most <= kTold * best->asked.rate || !carried(kTold * best->asked.rate))) continue;
+      const double found = highest_rate(next.most, carried);
       if (found <= 0 || (best && found <= best->asked.rate)) continue;
-      best = at_rate(*next.point, found);
-      best->kinds = order.size();
+      best = at_rate(next.point, found);
+      best->kinds = all.size();
+    }
+    return best;
+  }
+
+  /// The best layout on the chips; where tenants have limits that it misses, the first of the others that keeps them.
+  std::optional<TrafficAnswer> on_the_chips() const {
+    const auto on = [&](const ServePoint& p) { return p.pools ? on_pools(p) : std::optional(on_given_chips(p)); };
+    std::optional<TrafficAnswer> best = on(*a_.best);
+    if (!best || best->carries || asked_.mix.tenants.empty()) return best;
+    std::set<std::tuple<std::size_t, ServeLayout, std::optional<ServeLayout>>> known;
+    for (const ServePoint& p : a_.points) {
+      const std::optional<ServeLayout> prompts = p.pools ? std::optional(p.pools->prefill_layout) : std::nullopt;
+      if (!known.emplace(p.system, p.layout, prompts).second) continue;
+      std::optional<TrafficAnswer> other = on(p);
+      if (other && other->carries) return other;
     }
     return best;
   }
@@ -381,7 +424,9 @@ class TrafficSizing {
   TrafficAnswer on_given_chips(const ServePoint& p) const {
     TrafficAnswer out = start(p, p.layout.dp);
     const ReplicaKind kind = kind_of(p);
-    add_replica(out, kind, replica_at(demand_, kind, p.layout.dp));
+    Judged found = replica_at(demand_, kind, p.layout.dp);
+    add_replica(out, kind, found.figures, found.met);
+    out.tenants = std::move(found.tenants);
     return out;
   }
 
@@ -408,7 +453,8 @@ class TrafficSizing {
     TrafficAnswer out = start(*points[found->kind], found->replicas);
     out.fleet_searched = true;
     out.kinds = kinds.size();
-    add_replica(out, kinds[found->kind], found->replica);
+    add_replica(out, kinds[found->kind], found->replica, true);
+    out.tenants = found->tenants;
     return out;
   }
 
@@ -468,8 +514,10 @@ class TrafficSizing {
     pools.decode_servers = found->decode_servers;
     TrafficAnswer out = start_pools(p, pools);
     out.fleet_searched = !q_.chips;
-    out.figures = found->result.both.figures;
-    out.carries = found->result.decode.stable && meets(out.figures, demand_.limits);
+    Judged seen = judged(demand_, found->result.both);
+    out.figures = seen.figures;
+    out.tenants = std::move(seen.tenants);
+    out.carries = found->result.decode.stable && seen.met;
     out.pools = std::move(found);
     return out;
   }

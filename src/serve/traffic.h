@@ -14,6 +14,7 @@
 #include "serve/serve_work.h"
 #include "serve/serving_cost.h"
 #include "serve/serving_system.h"
+#include "serve/tenants.h"
 
 namespace scalecalc {
 
@@ -23,17 +24,6 @@ namespace scalecalc {
 // Without a routing of their own requests are dealt to replicas at random, so that each sees Poisson arrivals of its
 // share of the rate (thinning: Kleinrock, Queueing Systems I, section 2.4). A router that looks at the queues does
 // better.
-
-/// Limits of a percentile; nothing = no limit.
-struct LatencyLimits {
-  std::optional<double> ttft_s;
-  std::optional<double> tpot_s;
-  std::optional<double> latency_s;
-  double share = 0.95;  ///< of requests that keep each of them: 0.5, 0.95 or 0.99
-};
-
-/// Whether the share of requests keeps every limit, and the queue does not grow.
-bool meets(const QueueFigures& figures, const LatencyLimits& limits);
 
 /// The smallest count in first..last that `holds`, which stays true for every larger one; nothing if none does.
 std::optional<std::int64_t> smallest_count(std::int64_t first, std::int64_t last,
@@ -68,6 +58,7 @@ struct Fleet {
   double chips = 0;
   double usd_per_hour = 0;
   QueueFigures replica;  ///< of one replica at its share of the rate; of all of them where a router looks at them
+  std::vector<TenantFigures> tenants;  ///< the same of each
 };
 
 /// The requests that one of so many replicas sees: Poisson arrivals of its share of the rate; of a trace with arrivals,
@@ -110,7 +101,7 @@ struct TrafficAsked {
   std::uint64_t seed = 1;
   std::optional<std::int64_t> clients;          ///< over all replicas, in the place of a rate
   std::optional<std::int64_t> client_requests;  ///< of all clients together; absent: usual_client_requests
-  std::optional<RequestRouting> routing;               ///< absent: random at a rate, to the fewest for clients
+  std::optional<RequestRouting> routing;        ///< absent: random at a rate, to the fewest for clients
   std::optional<PrefixStoreAsked> store;
 
   /// Ten each, as benchmarks do.
@@ -138,14 +129,16 @@ struct TrafficAnswer {
   QueueFigures figures;
   std::int64_t seeds = 1;
   SeedErrors errors;
-  std::optional<SteadyState> steady;  ///< of one replica that does both
+  std::vector<TenantFigures> tenants;  ///< of the mix's tenants, in their order
+  std::optional<SteadyState> steady;   ///< of one replica that does both
   std::optional<DisaggregatedFleet> pools;
   ServeLayout prefill_layout;
 };
 
-/// With chips given, the answer's best layout on them; otherwise the fewest chips, or the least dollars, over the
-/// layouts of the answer's points; with clients the answer's best layout. Nothing if no number of replicas of any keeps
-/// the limits, at the 95th percentile. Stopped if asked to end before.
+/// With chips given, the answer's best layout on them, or where tenants have limits that it misses another of the
+/// points that keeps them; otherwise the fewest chips, or the least dollars, over the layouts of the answer's points;
+/// with clients the answer's best layout. Nothing if no number of replicas of any keeps the limits, at the 95th
+/// percentile. Stopped if asked to end before.
 std::optional<TrafficAnswer> answer_traffic(const ServeAnswer& answer, const TrafficAsked& asked,
                                             const Stop& stop = {});
 

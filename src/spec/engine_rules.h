@@ -57,6 +57,11 @@ struct LayerOverheads {
 };
 
 /// Defaults of a release on one chip.
+/// Batches whose steps are captured: from a number of rows on, every so many.
+struct GraphSizes {
+  double from = 1, by = 1;
+};
+
 struct EngineRules {
   std::string name;
   std::string version, since;  ///< "0.11", "2025-10": of the release; empty: releases are not told apart
@@ -68,6 +73,7 @@ struct EngineRules {
   bool divides_chunk = false;             ///< among attention-data ranks
   double graph_bytes = 0;                 ///< of captured graphs
   bool graphs_in_share = true;            ///< false: they lie in what the share leaves
+  std::vector<GraphSizes> graph_sizes;    ///< captured batches, ascending; empty = not known
   std::int64_t graph_sequences = 0;       ///< largest captured batch; 0 = not known
   std::int64_t graph_sequences_wide = 0;  ///< the same of four ranks and more; 0 = as others
   bool reserves_whole = false;         ///< a sequence is admitted only if its whole answer has room; else as it grows
@@ -86,6 +92,11 @@ struct EngineRules {
 
   /// In the place of the family's layer_overhead, unless that was typed.
   void put_overhead(const ModelSpec& model, Efficiency& efficiency) const;
+  /// Largest captured batch of a stage of so many ranks: the release's, but no more than two times the sequences at
+  /// once; 0 = not known.
+  double largest_graph(std::int64_t ranks) const;
+  /// Rows that a step computes for so many: the next captured batch; beyond the largest nothing is replayed.
+  double captured_rows(double rows, std::int64_t ranks) const;
   /// u of a layout.
   double share_of(const ShareQuestion& asked) const;
   /// Fixes u, whatever the layout.

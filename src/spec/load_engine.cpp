@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <iterator>
 
 #include "base/text.h"
 #include "spec/engine_rules.h"
@@ -83,6 +85,21 @@ void read_rules(Fields& fields, EngineRelease& out) {
   r.graph_bytes = fields.optional_quantity("graphs", UnitKind::kBytes, {0, 1e12}).value_or(r.graph_bytes);
   r.graphs_in_share = fields.flag("graphs_in_share", r.graphs_in_share);
   r.graph_sequences = fields.optional_count("graph_sequences").value_or(r.graph_sequences);
+  if (const ConfigNode* list = fields.node("graph_sizes")) {
+    r.graph_sizes.clear();
+    for (const ConfigNode& item : list->items) {
+      Fields of(item, "graph_sizes", problems);
+      GraphSizes sizes;
+      if (const auto from = of.optional_count("from")) sizes.from = static_cast<double>(*from);
+      if (const auto by = of.optional_count("by")) sizes.by = static_cast<double>(*by);
+      of.finish();
+      if (!r.graph_sizes.empty() && sizes.from <= r.graph_sizes.back().from) {
+        problems.add(item.span, fmt::format("graph_sizes: {} is no more than the one before", sizes.from),
+                     "captured batches stand in ascending order");
+      }
+      r.graph_sizes.push_back(sizes);
+    }
+  }
   r.reserves_whole = fields.flag("reserves_whole", r.reserves_whole);
   r.most_sequences = fields.optional_count("most_sequences").value_or(r.most_sequences);
   r.sampler_copies = fields.optional_quantity("sampler_copies", UnitKind::kNumber, {0, 100}).value_or(r.sampler_copies);
@@ -175,6 +192,24 @@ void EngineRules::fix_share(double to) {
 
 std::string EngineRules::title() const {
   return version.empty() ? name : fmt::format("{} {} ({})", name, version, since);
+}
+
+double EngineRules::largest_graph(std::int64_t ranks) const {
+  const bool wide = ranks >= 4 && graph_sequences_wide > 0;
+  const auto largest = static_cast<double>(wide ? graph_sequences_wide : graph_sequences);
+  return most_sequences > 0 ? std::min(largest, 2 * static_cast<double>(most_sequences)) : largest;
+}
+
+double EngineRules::captured_rows(double rows, std::int64_t ranks) const {
+  const double largest = largest_graph(ranks);
+  if (graph_sizes.empty() || rows <= 0 || rows > largest) return rows;
+  const auto after =
+      std::find_if(graph_sizes.begin(), graph_sizes.end(), [&](const GraphSizes& sizes) { return sizes.from > rows; });
+  if (after == graph_sizes.begin()) return std::min(after->from, largest);
+  const GraphSizes& of = *std::prev(after);
+  double out = of.from + of.by * std::ceil((rows - of.from) / of.by);
+  if (after != graph_sizes.end()) out = std::min(out, after->from);
+  return std::max(rows, std::min(out, largest));
 }
 
 EngineRules EngineRelease::on(const HardwareSpec& hw) const {

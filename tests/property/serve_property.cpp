@@ -25,6 +25,10 @@ struct Random {
     const bool ideal = *rc::gen::arbitrary<bool>();
     system.efficiency = ideal ? ideal_efficiency(hw.efficiency) : hw.efficiency;
     if (!ideal) calibrate();
+    if (*rc::gen::arbitrary<bool>()) {
+      system.engine.graph_sizes = {{.from = 1, .by = 1}, {.from = 4, .by = 4}, {.from = 64, .by = 16}};
+      system.engine.graph_sequences = *rc::gen::inRange<std::int64_t>(1, 600);
+    }
     system.formats.kv = *rc::gen::element(WeightFormat::kBf16, WeightFormat::kFp8);
     system.formats.weights.weights = WeightFormat::kInt8;
     system.formats.weights.bits_per_weight = 8;

@@ -63,8 +63,8 @@ TEST(ServingCost, TheFullestExpertRankIsSentItsTokens) {
   EXPECT_NEAR(sent() / mean, 1.25, 1e-9);
 }
 
-/// Two halves read the weights twice and send what two steps of half the rows send; 90 % of it hides under the work, which
-/// loses 15 % meanwhile. Nothing but experts' tokens is sent, and the head reads its weights once.
+/// Two halves read the weights twice and send what two steps of half the rows send; 90 % of it hides under the work,
+/// which loses 15 % meanwhile. Nothing but experts' tokens is sent, and the head reads its weights once.
 TEST(ServingCost, HalvesOfAStepTakeTurns) {
   Subject s(test::moe_model());
   s.system.efficiency.serving.overlap.value = 0;
@@ -95,6 +95,44 @@ TEST(ServingCost, HalvesOfAStepTakeTurns) {
 
 /// 512 rows of 1,024 elements in 16 bits are 1 MiB, summed after each half of 8 layers, and the logits are gathered:
 /// what `collective` says of the same bytes with the same kernels.
+/// Eight layers on eight stages: the last reads its layer's weights and the head, and all wait for it. On three stages
+/// two have three layers, and the last two and the head.
+TEST(ServingCost, StagesWaitForTheHead) {
+  Subject s(test::dense_model());
+  for (Tier& tier : s.hw.network) tier.switched.latency = Seconds(0);
+  const auto reads = [&](double weights) { return 2 * weights / 1e12; };
+  const auto work = [](const ServeTime<double>& t) { return t.weights.value() + t.pipeline.value(); };
+  const double eight = work(s.cost({.pp = 8}).decode_step(8, 1)) - work(s.cost({}).decode_step(1, 1));
+  EXPECT_NEAR(eight, reads(7 * kHeadWeights), 0.03 * eight);
+  const double three = work(s.cost({.pp = 3}).decode_step(3, 1)) - work(s.cost({}).decode_step(1, 1));
+  EXPECT_NEAR(three, reads(3 * (2 * kLayerWeights + kHeadWeights) - 8 * kLayerWeights - kHeadWeights), 0.03 * three);
+}
+
+/// Matmuls compute the rows of the next captured batch; caches are read for those that are there.
+TEST(ServingCost, DecodingRowsArePaddedToTheNextGraph) {
+  Subject s(test::dense_model());
+  const auto plain = [&](double batch) { return s.cost({}).decode_step(batch, 1000); };
+  const ServeTime<double> nine = plain(9), sixteen = plain(16), forty = plain(40);
+  s.system.engine.counts_runtime = true;
+  s.system.engine.graph_sizes = {{.from = 1, .by = 1}, {.from = 8, .by = 8}};
+  s.system.engine.graph_sequences = 32;
+  EXPECT_GT(sixteen.weights.value(), nine.weights.value());
+  EXPECT_DOUBLE_EQ(plain(9).weights.value(), sixteen.weights.value());
+  EXPECT_DOUBLE_EQ(plain(9).kv.value(), nine.kv.value());
+  EXPECT_DOUBLE_EQ(plain(16).total().value(), sixteen.total().value());
+  EXPECT_DOUBLE_EQ(plain(40).total().value(), forty.total().value()) << "beyond the largest, and launches take no time";
+  double last = 0;
+  for (double batch = 1; batch <= 64; ++batch) {
+    const double now = plain(batch).total().value();
+    EXPECT_GE(now, last) << batch;
+    last = now;
+  }
+  // 8 layers of operations that the host launches in a millisecond each.
+  s.system.efficiency.host_overhead.value = 1e-3;
+  EXPECT_DOUBLE_EQ(plain(32).overhead.value(), 0);
+  EXPECT_GT(plain(33).total().value(), 8 * 8e-3);
+}
+
 TEST(ServingCost, CollectivesAreTheNetworks) {
   Subject s(test::dense_model());
   ServingEfficiency& kernels = s.system.efficiency.serving;

@@ -24,6 +24,18 @@ std::string release_meant(const std::string& called, const std::string& date) {
   return engine_release_of(releases_of("vllm"), called, date).rules.version;
 }
 
+TEST(EngineRules, GraphsOfTheEngines) {
+  const EngineRules sglang = on_chip("sglang", "h100-sxm"), vllm = on_chip("vllm", "h100-sxm");
+  for (const auto& [rows, captured] : {std::pair(1.0, 1.0), {3, 4}, {9, 12}, {13, 16}, {17, 24}, {255, 256}}) {
+    EXPECT_EQ(sglang.captured_rows(rows, 1), captured) << rows;
+  }
+  EXPECT_EQ(sglang.captured_rows(257, 1), 257) << "256 is the largest on one chip of 80 GB";
+  EXPECT_EQ(sglang.captured_rows(257, 4), 272);
+  for (const auto& [rows, captured] : {std::pair(3.0, 4.0), {5, 8}, {9, 16}, {250, 256}, {257, 272}, {513, 513}}) {
+    EXPECT_EQ(vllm.captured_rows(rows, 1), captured) << rows;
+  }
+}
+
 TEST(EngineReleases, AVersionMeansTheNewestOfItsLineByThen) {
   EXPECT_EQ(on_chip("vllm@0.11", "h100-sxm").version, "0.11");
   EXPECT_EQ(on_chip("vllm@0.11.2", "h100-sxm").version, "0.11");
