@@ -69,8 +69,11 @@ class StageEnds {
                                        pieces(updates, expert, stage, &LayerCost<R>::expert_tensors, experts)),
                        "weights' all-gather", kWhole, label);
     const R scatters = layout_.zero == 2 ? microbatches_ : R(1.0);
-    out.gather_exposed = exposed(out.gather, chunks_, share,
-                                 named(layers(false), "forward of a microbatch", kPass, label), kWeights, label);
+    // Owners that send whole tensors one after the other are waited for before the next forward.
+    out.gather_exposed = updates.by_rank
+                             ? out.gather
+                             : exposed(out.gather, chunks_, share,
+                                       named(layers(false), "forward of a microbatch", kPass, label), kWeights, label);
     // ZeRO-2 scatters every microbatch, so none waits for the groups that follow.
     const std::int64_t chunks = layout_.zero == 2 ? 1 : chunks_;
     out.dp += scatters * exposed(scatter, chunks, share, backward, kGradients, label) + out.gather_exposed;

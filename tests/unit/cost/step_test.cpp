@@ -204,6 +204,19 @@ TEST_F(Step, GathersThatWaitAreExposed) {
   EXPECT_DOUBLE_EQ(first(request).time.fsdp.value(), waiting);
 }
 
+/// Where owners send the tensors that they updated, chips wait for them, each with a latency of 10 us.
+TEST_F(Step, UpdatesOfOwnersAreExposed) {
+  PlanRequest request = test::request(model, nodes, 8);
+  request.fix = {.dp = 8, .tp = 1, .cp = 1, .pp = 1, .zero = 1, .micro_batch_seqs = 1, .remat = Remat::kNone};
+  const auto exposed = [&](bool owners) {
+    request.workload.runtime.updates.by_rank = owners;
+    return first(request).time.dp.value();
+  };
+  EXPECT_LT(exposed(false), exposed(true));
+  request.efficiency.overlap_dp.value = 0;
+  EXPECT_NEAR(exposed(true) - exposed(false), (8 - 1) * 10e-6, 1e-9) << "nothing hides";
+}
+
 /// Pieces pass through memory that the ranks map from each other: a tensor group over two nodes hides as others do.
 TEST_F(Step, PiecesOfATensorGroupStayInItsDomain) {
   const auto exposed = [&](std::int64_t tp, CommOverlap overlap) {
