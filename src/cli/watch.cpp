@@ -151,7 +151,10 @@ void Watch::look_at_budget(Clock::time_point now) {
 Watch::~Watch() {
   finish();
   ends_ = true;
-  if (!wake()) return thread_.detach();  // it waits for signals until the process ends, soon
+  if (!wake()) {
+    thread_.detach();  // it waits for signals until the process ends, soon
+    return;
+  }
   thread_.join();
   ::close(signals_);
   ::close(wake_);

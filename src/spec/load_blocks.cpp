@@ -14,11 +14,11 @@ constexpr std::string_view kWhole = "/whole";  // behind that of a layer without
 
 void load_mla(Fields& fields, AttentionSpec& attention) {
   MlaSpec mla;
-  mla.q_lora_rank = fields.optional_count("q_lora_rank", kWidth).value_or(0);
-  mla.kv_lora_rank = fields.count("kv_lora_rank", kWidth);
-  mla.qk_nope_head_dim = fields.count("qk_nope_head_dim", kWidth);
-  mla.qk_rope_head_dim = fields.count("qk_rope_head_dim", kWidth);
-  mla.v_head_dim = fields.count("v_head_dim", kWidth);
+  mla.q_lora_rank = fields.optional_count("q_lora_rank", kWidthRange).value_or(0);
+  mla.kv_lora_rank = fields.count("kv_lora_rank", kWidthRange);
+  mla.qk_nope_head_dim = fields.count("qk_nope_head_dim", kWidthRange);
+  mla.qk_rope_head_dim = fields.count("qk_rope_head_dim", kWidthRange);
+  mla.v_head_dim = fields.count("v_head_dim", kWidthRange);
   attention.kv_heads = attention.heads;
   attention.head_dim = mla.qk_nope_head_dim + mla.qk_rope_head_dim;
   attention.v_head_dim = mla.v_head_dim;
@@ -33,10 +33,10 @@ void check_groups(const Fields& fields, std::int64_t heads, std::int64_t kv_head
 void load_local(const ConfigNode& node, AttentionSpec& attention, Problems& problems) {
   Fields fields(node, "attention.local", problems);
   AttentionShape out;
-  out.heads = fields.count("heads", kWidth);
-  out.kv_heads = fields.count("kv_heads", kWidth);
-  out.head_dim = fields.count("head_dim", kWidth);
-  out.v_head_dim = fields.optional_count("v_head_dim", kWidth).value_or(out.head_dim);
+  out.heads = fields.count("heads", kWidthRange);
+  out.kv_heads = fields.count("kv_heads", kWidthRange);
+  out.head_dim = fields.count("head_dim", kWidthRange);
+  out.v_head_dim = fields.optional_count("v_head_dim", kWidthRange).value_or(out.head_dim);
   check_groups(fields, out.heads, out.kv_heads, problems);
   attention.local = out;
   attention.local_sinks = fields.flag("sinks", attention.sinks);
@@ -46,9 +46,9 @@ void load_local(const ConfigNode& node, AttentionSpec& attention, Problems& prob
 IndexerSpec load_indexer(const ConfigNode& node, Problems& problems) {
   Fields fields(node, "attention.indexer", problems);
   IndexerSpec out;
-  out.heads = fields.count("heads", kWidth);
-  out.head_dim = fields.count("head_dim", kWidth);
-  out.top_k = fields.count("top_k", kWidth);
+  out.heads = fields.count("heads", kWidthRange);
+  out.head_dim = fields.count("head_dim", kWidthRange);
+  out.top_k = fields.count("top_k", kWidthRange);
   out.weights = fields.flag("weights", true);
   fields.finish();
   return out;
@@ -108,18 +108,18 @@ AttentionSpec load_attention(const ConfigNode& node, Problems& problems) {
   Fields fields(node, "attention", problems);
   AttentionSpec out;
   const std::size_t kind = fields.word("kind", {"mha", "gqa", "mqa", "mla"});
-  out.heads = fields.count("heads", kWidth);
+  out.heads = fields.count("heads", kWidthRange);
   if (kind == 3) {
     load_mla(fields, out);
   } else {
-    out.head_dim = fields.count("head_dim", kWidth);
-    out.v_head_dim = fields.optional_count("v_head_dim", kWidth).value_or(out.head_dim);
-    const auto kv_heads = fields.optional_count("kv_heads", kWidth);
+    out.head_dim = fields.count("head_dim", kWidthRange);
+    out.v_head_dim = fields.optional_count("v_head_dim", kWidthRange).value_or(out.head_dim);
+    const auto kv_heads = fields.optional_count("kv_heads", kWidthRange);
     out.kv_heads = kv_heads.value_or(kind == 0 ? out.heads : 1);
     if (kind == 1 && !kv_heads) problems.add(fields.span(), "attention of kind gqa needs kv_heads");
     check_groups(fields, out.heads, out.kv_heads, problems);
-    out.window = fields.optional_count("window", kWidth).value_or(0);
-    out.chunk = fields.optional_count("chunk", kWidth).value_or(0);
+    out.window = fields.optional_count("window", kWidthRange).value_or(0);
+    out.chunk = fields.optional_count("chunk", kWidthRange).value_or(0);
     out.qkv_bias = fields.flag("qkv_bias", false);
     out.shared_kv = fields.flag("shared_kv", false);
     out.qk_norm = static_cast<QkNorm>(fields.optional_word("qk_norm", {"none", "head_dim", "full"}).value_or(0));
@@ -137,7 +137,7 @@ AttentionSpec load_attention(const ConfigNode& node, Problems& problems) {
 MlpSpec load_mlp(const ConfigNode& node, Problems& problems) {
   Fields fields(node, "mlp", problems);
   MlpSpec out;
-  out.d_ff = fields.optional_count("d_ff", kWidth).value_or(0);
+  out.d_ff = fields.optional_count("d_ff", kWidthRange).value_or(0);
   out.gated = fields.flag("gated", true);
   out.bias = fields.flag("bias", false);
   fields.finish();
@@ -149,12 +149,12 @@ MoeSpec load_moe(const ConfigNode& node, Problems& problems) {
   MoeSpec out;
   out.experts = fields.count("experts", {2, kOptionalExperts.max});
   out.top_k = fields.count("top_k", {1, kOptionalExperts.max});
-  out.d_ff = fields.count("d_ff", kWidth);
+  out.d_ff = fields.count("d_ff", kWidthRange);
   out.shared_experts = fields.optional_count("shared_experts", kSharedExperts).value_or(0);
   out.shared_d_ff = fields.optional_count("shared_d_ff", kOptionalWidth).value_or(out.shared_experts * out.d_ff);
   out.n_group = fields.optional_count("n_group", {1, 1000}).value_or(0);
   out.topk_group = fields.optional_count("topk_group", {1, 1000}).value_or(out.n_group);
-  out.latent = fields.optional_count("latent", kWidth).value_or(0);
+  out.latent = fields.optional_count("latent", kWidthRange).value_or(0);
   out.zero_experts = fields.optional_count("zero_experts", {0, 1e5}).value_or(0);
   out.branch_norms = fields.optional_count("branch_norms", {0, 4}).value_or(0);
   out.latent_norm = fields.flag("latent_norm", false);
@@ -183,10 +183,10 @@ void load_linear(const ConfigNode& node, ModelSpec& model, Problems& problems) {
   const std::size_t kind = fields.word("kind", {"gdn", "lightning", "kda", "conv"});
   if (kind == 0) {
     GdnSpec out;
-    out.key_heads = fields.count("key_heads", kWidth);
-    out.key_head_dim = fields.count("key_head_dim", kWidth);
-    out.value_heads = fields.count("value_heads", kWidth);
-    out.value_head_dim = fields.count("value_head_dim", kWidth);
+    out.key_heads = fields.count("key_heads", kWidthRange);
+    out.key_head_dim = fields.count("key_head_dim", kWidthRange);
+    out.value_heads = fields.count("value_heads", kWidthRange);
+    out.value_head_dim = fields.count("value_head_dim", kWidthRange);
     out.conv_kernel = fields.count("conv_kernel", {1, 1000});
     if (out.value_heads % out.key_heads != 0) {
       problems.add(fields.span(), fmt::format("value_heads ({}) must be a multiple of key_heads ({})", out.value_heads,
@@ -195,8 +195,8 @@ void load_linear(const ConfigNode& node, ModelSpec& model, Problems& problems) {
     model.gdn = out;
   } else if (kind == 2) {
     KdaSpec out;
-    out.heads = fields.count("heads", kWidth);
-    out.head_dim = fields.count("head_dim", kWidth);
+    out.heads = fields.count("heads", kWidthRange);
+    out.head_dim = fields.count("head_dim", kWidthRange);
     out.conv_kernel = fields.count("conv_kernel", {1, 1000});
     out.full_rank_gate = fields.flag("full_rank_gate", false);
     model.kda = out;
@@ -204,8 +204,8 @@ void load_linear(const ConfigNode& node, ModelSpec& model, Problems& problems) {
     model.conv = ConvSpec{fields.count("kernel", {1, 1000})};
   } else {
     LightningSpec out;
-    out.heads = fields.count("heads", kWidth);
-    out.head_dim = fields.count("head_dim", kWidth);
+    out.heads = fields.count("heads", kWidthRange);
+    out.head_dim = fields.count("head_dim", kWidthRange);
     model.lightning = out;
   }
   fields.finish();
@@ -215,18 +215,18 @@ void load_ssm(const ConfigNode& node, ModelSpec& model, Problems& problems) {
   Fields fields(node, "ssm", problems);
   if (fields.word("kind", {"mamba1", "mamba2"}) == 0) {
     Mamba1Spec out;
-    out.d_inner = fields.count("d_inner", kWidth);
-    out.d_state = fields.count("d_state", kWidth);
+    out.d_inner = fields.count("d_inner", kWidthRange);
+    out.d_state = fields.count("d_state", kWidthRange);
     out.d_conv = fields.count("d_conv", {1, 1000});
-    out.dt_rank = fields.count("dt_rank", kWidth);
+    out.dt_rank = fields.count("dt_rank", kWidthRange);
     out.norms = fields.flag("norms", true);
     model.mamba1 = out;
   } else {
     Mamba2Spec out;
-    out.heads = fields.count("heads", kWidth);
-    out.head_dim = fields.count("head_dim", kWidth);
-    out.groups = fields.count("groups", kWidth);
-    out.d_state = fields.count("d_state", kWidth);
+    out.heads = fields.count("heads", kWidthRange);
+    out.head_dim = fields.count("head_dim", kWidthRange);
+    out.groups = fields.count("groups", kWidthRange);
+    out.d_state = fields.count("d_state", kWidthRange);
     out.d_conv = fields.count("d_conv", {1, 1000});
     out.norm = fields.flag("norm", true);
     if (out.heads % out.groups != 0) {

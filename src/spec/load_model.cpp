@@ -44,7 +44,7 @@ void load_group(const ConfigNode& node, ModelSpec& model, Problems& problems) {
   Fields fields(node, "layers entry", problems);
   const std::int64_t repeat = fields.count("repeat", kLayerCount);
   const ConfigNode& kinds = fields.required_node("kinds");
-  const auto d_ff = fields.optional_count("d_ff", kWidth);
+  const auto d_ff = fields.optional_count("d_ff", kWidthRange);
   const auto norms = fields.optional_count("norms", {0, 4});
   std::vector<std::uint8_t> indices;
   bool dense = false;
@@ -129,7 +129,7 @@ void load_mtp(const ConfigNode* node, ModelSpec& model, Problems& problems) {
 void load_draft(const ConfigNode* node, ModelSpec& model, Problems& problems) {
   if (node == nullptr) return;
   Fields fields(*node, "draft", problems);
-  model.draft = DraftSpec{fields.count("target_d_model", kWidth), fields.count("target_layers", {1, 100})};
+  model.draft = DraftSpec{fields.count("target_d_model", kWidthRange), fields.count("target_layers", {1, 100})};
   if (model.layers() != 1 || !attends_by_heads(model.kinds.front().mixer)) {
     problems.add(fields.span(), "a draft is one layer of attention that reads its target's states");
   }
@@ -182,16 +182,16 @@ ModelSpec load_model(const ConfigNode& document, std::vector<AskedField>* asked)
   fields.optional_text("note");
   model.source = join(fields.text_list("source"), ", ");
   fields.node("sources");
-  model.d_model = fields.count("d_model", kWidth);
-  model.vocab = fields.count("vocab", kWidth);
+  model.d_model = fields.count("d_model", kWidthRange);
+  model.vocab = fields.count("vocab", kWidthRange);
   model.max_seq = fields.count("max_seq", {1, 1e9});
   model.learned_positions = fields.optional_count("learned_positions", {0, 1e8}).value_or(0);
-  model.embedding_dim = fields.optional_count("embedding_dim", kWidth).value_or(0);
+  model.embedding_dim = fields.optional_count("embedding_dim", kWidthRange).value_or(0);
   model.tied_embeddings = fields.flag("tied_embeddings", false);
   model.embedding_norm = fields.flag("embedding_norm", false);
   load_norm(fields.required_node("norm"), model, problems);
   model.head_bias = fields.flag("head_bias", false);
-  model.head_outputs = fields.optional_count("head_outputs", {0, kWidth.max});
+  model.head_outputs = fields.optional_count("head_outputs", {0, kWidthRange.max});
   model.final_norm = fields.flag("final_norm", true);
   model.relative_positions = fields.flag("relative_positions", false);
   model.parallel_block = fields.flag("parallel_block", false);
@@ -199,7 +199,7 @@ ModelSpec load_model(const ConfigNode& document, std::vector<AskedField>* asked)
   model.residual_block = fields.optional_count("residual_block", {1, 10000}).value_or(0);
   if (const ConfigNode* node = fields.node("per_layer_embedding")) {
     Fields table(*node, "per_layer_embedding", problems);
-    model.per_layer_embedding = PerLayerEmbedding{table.count("width", kWidth), table.count("vocab", kWidth)};
+    model.per_layer_embedding = PerLayerEmbedding{table.count("width", kWidthRange), table.count("vocab", kWidthRange)};
     table.finish();
   }
   load_blocks(fields, model, problems);

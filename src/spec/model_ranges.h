@@ -5,7 +5,7 @@
 
 namespace scalecalc {
 
-inline constexpr Range kWidth{1, 1e7};  // no published dimension comes near ten million
+inline constexpr Range kWidthRange{1, 1e7};  // no published dimension comes near ten million
 inline constexpr Range kOptionalWidth{0, 1e7};
 inline constexpr Range kLayerCount{1, 10'000};
 inline constexpr Range kOptionalLayerCount{0, 10'000};

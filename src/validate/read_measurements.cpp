@@ -44,7 +44,7 @@ class ShapeReader {
   }
 
  private:
-  std::int64_t required(const char* key, Range range = kWidth) {
+  std::int64_t required(const char* key, Range range = kWidthRange) {
     known_.insert(key);
     return f_.count(key, range);
   }
@@ -88,16 +88,16 @@ class ShapeReader {
 
   void attention() {
     known_.insert({"mla", "attn_window", "attn_window_every"});
-    out_.window = f_.optional_count("attn_window", kWidth).value_or(0);
+    out_.window = f_.optional_count("attn_window", kWidthRange).value_or(0);
     out_.window_every = window_every(f_.optional_text("attn_window_every").value_or("0"));
     const ConfigNode* mla = f_.node("mla");
     if (mla == nullptr) return;
     Fields m(*mla, "mla", f_.problems());
     out_.mla = MlaShape{.q_lora = m.optional_count("q_lora", kOptionalWidth).value_or(0),
-                        .kv_lora = m.count("kv_lora", kWidth),
-                        .qk_nope = m.count("qk_nope", kWidth),
-                        .qk_rope = m.count("qk_rope", kWidth),
-                        .v_head = m.count("v_head", kWidth)};
+                        .kv_lora = m.count("kv_lora", kWidthRange),
+                        .qk_nope = m.count("qk_nope", kWidthRange),
+                        .qk_rope = m.count("qk_rope", kWidthRange),
+                        .v_head = m.count("v_head", kWidthRange)};
     m.finish();
   }
 
@@ -130,7 +130,7 @@ class HfShapeReader {
   }
 
  private:
-  std::int64_t size(const char* key, Range range = kWidth) {
+  std::int64_t size(const char* key, Range range = kWidthRange) {
     known_.insert(key);
     return f_.count(key, range);
   }
@@ -309,7 +309,7 @@ class RowReader {
     if (node == nullptr) return;
     Fields a(*node, "adapters", problems_);
     FineTune& tune = out_.adapters.emplace();
-    tune.rank = a.count("rank", kWidth);
+    tune.rank = a.count("rank", kWidthRange);
     tune.targets = 0;
     for (const std::string& name : a.text_list("targets")) {
       const auto* const known = std::find(kLoraTargetNames.begin(), kLoraTargetNames.end(), name);

@@ -8,7 +8,6 @@
 namespace scalecalc {
 namespace {
 
-using Op = CollectiveOp;
 using Convention = CollectiveConvention;
 
 constexpr double kLink = 50e9;   // the fixtures' rates
@@ -16,7 +15,7 @@ constexpr double kNode = 400e9;  // a chip inside a node
 constexpr double kLeaf = 50e9;   // a chip beyond it
 constexpr double kV = 1e9;
 
-CollectiveTime run(const HardwareSpec& hw, const CollectiveGroup& group, Op op, double bytes = kV,
+CollectiveTime run(const HardwareSpec& hw, const CollectiveGroup& group, CollectiveOp op, double bytes = kV,
                    Convention convention = Convention::kBook, InNetwork in_network = InNetwork::kAsBuilt,
                    double top_k = 0) {
   const CollectiveNetwork network = collective_network(hw, ideal_efficiency(hw.efficiency));
@@ -33,64 +32,67 @@ class TorusTime : public testing::Test {
 
 /// Book, chapter 3: V / W_ici on a ring whatever its size; hops of V/A over one link on a line.
 TEST_F(TorusTime, RingAndLine) {
-  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(8, true), Op::kAllGather).time), kV / (2 * kLink));
-  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(16, true), Op::kReduceScatter).time), kV / (2 * kLink));
-  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(8, true), Op::kAllReduce).time), kV / kLink);
-  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(4, false), Op::kAllGather).time), 3 * (kV / 4) / kLink);
-  EXPECT_EQ(run(hw, axis(8, true), Op::kAllGather).algorithm, "ring");
-  EXPECT_EQ(run(hw, axis(4, false), Op::kAllReduce).algorithm, "two-phase line");
+  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(8, true), CollectiveOp::kAllGather).time), kV / (2 * kLink));
+  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(16, true), CollectiveOp::kReduceScatter).time), kV / (2 * kLink));
+  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(8, true), CollectiveOp::kAllReduce).time), kV / kLink);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(4, false), CollectiveOp::kAllGather).time), 3 * (kV / 4) / kLink);
+  EXPECT_EQ(run(hw, axis(8, true), CollectiveOp::kAllGather).algorithm, "ring");
+  EXPECT_EQ(run(hw, axis(4, false), CollectiveOp::kAllReduce).algorithm, "two-phase line");
 }
 
 TEST_F(TorusTime, ExactKeepsTheShareThatArrives) {
   const double ring = kV / (2 * kLink);
-  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(8, true), Op::kAllGather, kV, Convention::kExact).time), ring * 7 / 8);
-  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(4, false), Op::kAllGather, kV, Convention::kFirstOrder).time), kV / kLink);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(8, true), CollectiveOp::kAllGather, kV, Convention::kExact).time),
+                   ring * 7 / 8);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(4, false), CollectiveOp::kAllGather, kV, Convention::kFirstOrder).time),
+                   kV / kLink);
 }
 
 TEST_F(TorusTime, AxesAddTheirLinks) {
   const CollectiveGroup three = torus_group(hw, {{"X", 8, true}, {"Y", 8, true}, {"Z", 8, true}});
-  const CollectiveTime found = run(hw, three, Op::kAllGather);
+  const CollectiveTime found = run(hw, three, CollectiveOp::kAllGather);
   EXPECT_DOUBLE_EQ(value_of(found.time), kV / (6 * kLink));
   EXPECT_DOUBLE_EQ(value_of(found.latency), 12e-6) << "half the sum of the axes, in hops of 1 us";
   EXPECT_EQ(found.hops, 12);
   EXPECT_EQ(found.algorithm, "rings on 3 axes");
   const CollectiveGroup mixed = torus_group(hw, {{"X", 8, true}, {"Y", 2, false}});
-  EXPECT_DOUBLE_EQ(value_of(run(hw, mixed, Op::kAllGather).time), kV * 15 / 16 / (3 * kLink));
+  EXPECT_DOUBLE_EQ(value_of(run(hw, mixed, CollectiveOp::kAllGather).time), kV * 15 / 16 / (3 * kLink));
 }
 
 TEST_F(TorusTime, SmallArraysCostHops) {
-  const CollectiveTime ring = run(hw, axis(8, true), Op::kAllGather, 1000);
+  const CollectiveTime ring = run(hw, axis(8, true), CollectiveOp::kAllGather, 1000);
   EXPECT_TRUE(ring.latency_bound);
   EXPECT_DOUBLE_EQ(value_of(ring.time), 4e-6);
-  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(4, false), Op::kAllReduce, 1000).time), 6e-6);
-  EXPECT_FALSE(run(hw, axis(8, true), Op::kAllGather).latency_bound);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(4, false), CollectiveOp::kAllReduce, 1000).time), 6e-6);
+  EXPECT_FALSE(run(hw, axis(8, true), CollectiveOp::kAllGather).latency_bound);
 }
 
 /// Book, chapter 3: a quarter of the all-gather on one ring; V max(A) / (4 N W_ici) on several; a line has one cut.
 TEST_F(TorusTime, AllToAll) {
-  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(8, true), Op::kAllToAll).time), kV / (2 * kLink) / 4);
-  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(8, false), Op::kAllToAll).time), kV / (2 * kLink) / 2);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(8, true), CollectiveOp::kAllToAll).time), kV / (2 * kLink) / 4);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(8, false), CollectiveOp::kAllToAll).time), kV / (2 * kLink) / 2);
   const CollectiveGroup two = torus_group(hw, {{"X", 8, true}, {"Y", 16, true}});
-  EXPECT_DOUBLE_EQ(value_of(run(hw, two, Op::kAllToAll).time), kV * 16 / (4 * 128 * 2 * kLink));
-  EXPECT_DOUBLE_EQ(value_of(run(hw, axis(8, true), Op::kAllToAll, kV, Convention::kBook, InNetwork::kAsBuilt, 2).time),
-                   kV / (2 * kLink) / 4 * 2 / 8);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, two, CollectiveOp::kAllToAll).time), kV * 16 / (4 * 128 * 2 * kLink));
+  EXPECT_DOUBLE_EQ(
+      value_of(run(hw, axis(8, true), CollectiveOp::kAllToAll, kV, Convention::kBook, InNetwork::kAsBuilt, 2).time),
+      kV / (2 * kLink) / 4 * 2 / 8);
 }
 
 TEST_F(TorusTime, TwistingCountsInTheExactConvention) {
   CollectiveGroup group = torus_group(hw, {{"X", 4, true}, {"Y", 4, true}, {"Z", 8, true}});
-  const double plain = value_of(run(hw, group, Op::kAllToAll, kV, Convention::kExact).time);
+  const double plain = value_of(run(hw, group, CollectiveOp::kAllToAll, kV, Convention::kExact).time);
   group.twist_gain = 1.63;
-  EXPECT_DOUBLE_EQ(value_of(run(hw, group, Op::kAllToAll, kV, Convention::kExact).time), plain / 1.63);
-  EXPECT_DOUBLE_EQ(value_of(run(hw, group, Op::kAllToAll).time), plain);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, group, CollectiveOp::kAllToAll, kV, Convention::kExact).time), plain / 1.63);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, group, CollectiveOp::kAllToAll).time), plain);
 }
 
 TEST_F(TorusTime, SlicesJoinOverTheOuterNetwork) {
   const double dcn = value_of(hw.network[1].switched.bandwidth_per_chip);
   // One chip of each slice: its own egress. Whole slices: every chip carries its part.
   const CollectiveGroup alone = torus_group(hw, {}, 4, 64);
-  EXPECT_DOUBLE_EQ(value_of(run(hw, alone, Op::kAllGather).bandwidth_time), kV * 3 / 4 / dcn);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, alone, CollectiveOp::kAllGather).bandwidth_time), kV * 3 / 4 / dcn);
   const CollectiveGroup whole = torus_group(hw, {{"X", 8, true}, {"Y", 8, true}}, 4);
-  const CollectiveTime found = run(hw, whole, Op::kAllGather);
+  const CollectiveTime found = run(hw, whole, CollectiveOp::kAllGather);
   EXPECT_DOUBLE_EQ(value_of(found.bandwidth_time), std::max(kV / (4 * kLink), kV * 3 / 4 / (64 * dcn)));
   EXPECT_EQ(whole.size(), 256);
   EXPECT_EQ(found.levels.at(0).level.chips_below, 64);
@@ -104,19 +106,19 @@ class SwitchedTime : public testing::Test {
 
 /// Book, chapter 12: V (N-1)/(N W_gpu) in a node, about V / W_gpu; no latency.
 TEST_F(SwitchedTime, Node) {
-  EXPECT_DOUBLE_EQ(value_of(run(hw, ranks(8), Op::kAllGather).time), kV * 7 / 8 / kNode);
-  EXPECT_DOUBLE_EQ(value_of(run(hw, ranks(6), Op::kAllGather).time), kV * 5 / 6 / kNode);
-  EXPECT_DOUBLE_EQ(value_of(run(hw, ranks(8), Op::kAllGather, kV, Convention::kFirstOrder).time), kV / kNode);
-  const CollectiveTime book = run(hw, ranks(8), Op::kAllReduce);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, ranks(8), CollectiveOp::kAllGather).time), kV * 7 / 8 / kNode);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, ranks(6), CollectiveOp::kAllGather).time), kV * 5 / 6 / kNode);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, ranks(8), CollectiveOp::kAllGather, kV, Convention::kFirstOrder).time), kV / kNode);
+  const CollectiveTime book = run(hw, ranks(8), CollectiveOp::kAllReduce);
   EXPECT_DOUBLE_EQ(value_of(book.time), 2 * kV * 7 / 8 / kNode);
   EXPECT_EQ(book.latency_rule, LatencyRule::kNotCounted);
-  const CollectiveTime exact = run(hw, ranks(8), Op::kAllReduce, kV, Convention::kExact);
+  const CollectiveTime exact = run(hw, ranks(8), CollectiveOp::kAllReduce, kV, Convention::kExact);
   EXPECT_DOUBLE_EQ(value_of(exact.time), 2 * kV * 7 / 8 / kNode + 10e-6) << "the operation waits once";
 }
 
 /// Book, chapter 12: V max_i (D_i-1)/(D_i W_i) with W_i the uplinks of one child together.
 TEST_F(SwitchedTime, Tree) {
-  const CollectiveTime tree = run(hw, ranks(64), Op::kAllGather);
+  const CollectiveTime tree = run(hw, ranks(64), CollectiveOp::kAllGather);
   ASSERT_EQ(tree.levels.size(), 3);
   EXPECT_DOUBLE_EQ(value_of(tree.levels[0].time), kV * 7 / 8 / kNode);
   EXPECT_DOUBLE_EQ(value_of(tree.levels[1].time), kV * 3 / 4 / (8 * kLeaf));
@@ -126,41 +128,42 @@ TEST_F(SwitchedTime, Tree) {
   EXPECT_EQ(tree.bound_tier, "node");
   EXPECT_EQ(tree.algorithm, "tree: node, leaf, spine");
   // In fact a node receives what lies in the other leaf through its own uplinks as well.
-  const CollectiveTime exact = run(hw, ranks(64), Op::kAllGather, kV, Convention::kExact);
+  const CollectiveTime exact = run(hw, ranks(64), CollectiveOp::kAllGather, kV, Convention::kExact);
   EXPECT_DOUBLE_EQ(value_of(exact.levels[1].time), kV * 7 / 8 / (8 * kLeaf));
 }
 
 /// Book, chapter 12, sharded reductions, with V the bytes of one group (the whole array over Y).
 TEST_F(SwitchedTime, InnerAxis) {
-  const CollectiveTime four = run(hw, ranks(8, 4), Op::kAllGather);
+  const CollectiveTime four = run(hw, ranks(8, 4), CollectiveOp::kAllGather);
   EXPECT_DOUBLE_EQ(value_of(four.levels[1].time), kV * 3 / 4 / (2 * kLeaf)) << "two members of the node share";
-  const CollectiveTime sixteen = run(hw, ranks(2, 16), Op::kAllGather, kV, Convention::kFirstOrder);
+  const CollectiveTime sixteen = run(hw, ranks(2, 16), CollectiveOp::kAllGather, kV, Convention::kFirstOrder);
   EXPECT_DOUBLE_EQ(value_of(sixteen.levels[1].time), kV / kLeaf);
   EXPECT_DOUBLE_EQ(value_of(sixteen.levels[0].time), kV * 16 / 8 / kNode) << "V full / (W_gpu min(Y, 8))";
-  const CollectiveTime exact = run(hw, ranks(2, 16), Op::kAllGather, kV, Convention::kExact);
+  const CollectiveTime exact = run(hw, ranks(2, 16), CollectiveOp::kAllGather, kV, Convention::kExact);
   EXPECT_EQ(value_of(exact.levels[0].time), 0) << "no two members share a node";
 }
 
 TEST_F(SwitchedTime, InNetworkReduction) {
-  const CollectiveTime on = run(hw, ranks(8), Op::kAllReduce, kV, Convention::kBook, InNetwork::kOn);
+  const CollectiveTime on = run(hw, ranks(8), CollectiveOp::kAllReduce, kV, Convention::kBook, InNetwork::kOn);
   EXPECT_DOUBLE_EQ(value_of(on.time), kV / kNode);
   EXPECT_EQ(on.algorithm, "switch: node (in network)");
-  EXPECT_EQ(value_of(run(hw, ranks(8), Op::kAllReduce).time), 2 * kV * 7 / 8 / kNode) << "as built: it does not";
+  EXPECT_EQ(value_of(run(hw, ranks(8), CollectiveOp::kAllReduce).time), 2 * kV * 7 / 8 / kNode)
+      << "as built: it does not";
   hw.network[0].switched.in_network_reduction = true;
-  EXPECT_DOUBLE_EQ(value_of(run(hw, ranks(8), Op::kAllReduce).time), kV / kNode);
-  EXPECT_THROW(run(hw, ranks(8), Op::kAllGather, kV, Convention::kBook, InNetwork::kOn), UserError);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, ranks(8), CollectiveOp::kAllReduce).time), kV / kNode);
+  EXPECT_THROW(run(hw, ranks(8), CollectiveOp::kAllGather, kV, Convention::kBook, InNetwork::kOn), UserError);
 }
 
 /// Book, chapter 12: V (N-1)/(N^2 W_gpu), and V (M-1)/(M^2 W_node) over M nodes.
 TEST_F(SwitchedTime, AllToAll) {
-  EXPECT_DOUBLE_EQ(value_of(run(hw, ranks(8), Op::kAllToAll).time), kV * 7 / 64 / kNode);
-  EXPECT_DOUBLE_EQ(value_of(run(hw, ranks(32), Op::kAllToAll).time), kV * 3 / 16 / (8 * kLeaf));
+  EXPECT_DOUBLE_EQ(value_of(run(hw, ranks(8), CollectiveOp::kAllToAll).time), kV * 7 / 64 / kNode);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, ranks(32), CollectiveOp::kAllToAll).time), kV * 3 / 16 / (8 * kLeaf));
   const auto ragged = [&](Convention convention) {
-    return value_of(run(hw, ranks(8), Op::kAllToAll, kV, convention, InNetwork::kAsBuilt, 4).time);
+    return value_of(run(hw, ranks(8), CollectiveOp::kAllToAll, kV, convention, InNetwork::kAsBuilt, 4).time);
   };
   EXPECT_DOUBLE_EQ(ragged(Convention::kFirstOrder), kV / 8 / kNode / 2);
   EXPECT_DOUBLE_EQ(ragged(Convention::kBook), kV * 7 / 64 / kNode / 2);
-  EXPECT_THROW(run(hw, ranks(8), Op::kAllReduce, kV, Convention::kBook, InNetwork::kAsBuilt, 4), UserError);
+  EXPECT_THROW(run(hw, ranks(8), CollectiveOp::kAllReduce, kV, Convention::kBook, InNetwork::kAsBuilt, 4), UserError);
 }
 
 TEST_F(SwitchedTime, GroupsThatCutADomainAreRefused) {
@@ -177,25 +180,28 @@ TEST_F(SwitchedTime, MessagesFollowOneAnother) {
   SwitchedTier& node = hw.network[0].switched;
   node.latency = Seconds(2e-6);
   node.latency_per = LatencyPer::kMessage;
-  const auto latency = [&](Op op) { return value_of(run(hw, ranks(8), op, kV, Convention::kExact).latency); };
-  EXPECT_DOUBLE_EQ(latency(Op::kAllGather), 3 * 2e-6);
-  EXPECT_DOUBLE_EQ(latency(Op::kAllReduce), 2 * 3 * 2e-6);
-  EXPECT_DOUBLE_EQ(latency(Op::kAllToAll), 2e-6);
+  const auto latency = [&](CollectiveOp op) { return value_of(run(hw, ranks(8), op, kV, Convention::kExact).latency); };
+  EXPECT_DOUBLE_EQ(latency(CollectiveOp::kAllGather), 3 * 2e-6);
+  EXPECT_DOUBLE_EQ(latency(CollectiveOp::kAllReduce), 2 * 3 * 2e-6);
+  EXPECT_DOUBLE_EQ(latency(CollectiveOp::kAllToAll), 2e-6);
   node.algorithm = MessageOrder::kRing;
-  EXPECT_DOUBLE_EQ(latency(Op::kReduceScatter), 7 * 2e-6);
-  EXPECT_DOUBLE_EQ(latency(Op::kAllReduce), 2 * 7 * 2e-6);
+  EXPECT_DOUBLE_EQ(latency(CollectiveOp::kReduceScatter), 7 * 2e-6);
+  EXPECT_DOUBLE_EQ(latency(CollectiveOp::kAllReduce), 2 * 7 * 2e-6);
   node.in_network_reduction = true;
-  EXPECT_DOUBLE_EQ(latency(Op::kAllReduce), 2 * 2e-6);
+  EXPECT_DOUBLE_EQ(latency(CollectiveOp::kAllReduce), 2 * 2e-6);
 }
 
 /// 64 chips of two leaves: an operation waits for the slowest tier it crosses, once; messages of every tier add to it.
 TEST_F(SwitchedTime, TiersWait) {
   hw.network[1].switched.latency = Seconds(20e-6);
-  const auto latency = [&](Op op) { return value_of(run(hw, ranks(64), op, kV, Convention::kExact).latency); };
-  EXPECT_DOUBLE_EQ(latency(Op::kAllGather), 20e-6);
-  EXPECT_DOUBLE_EQ(latency(Op::kAllReduce), 20e-6);
+  const auto latency = [&](CollectiveOp op) {
+    return value_of(run(hw, ranks(64), op, kV, Convention::kExact).latency);
+  };
+  EXPECT_DOUBLE_EQ(latency(CollectiveOp::kAllGather), 20e-6);
+  EXPECT_DOUBLE_EQ(latency(CollectiveOp::kAllReduce), 20e-6);
   hw.network[1].switched.latency_per = LatencyPer::kMessage;
-  EXPECT_DOUBLE_EQ(latency(Op::kAllGather), 10e-6 + 2 * 20e-6) << "four nodes of a leaf: two messages in a tree";
+  EXPECT_DOUBLE_EQ(latency(CollectiveOp::kAllGather), 10e-6 + 2 * 20e-6)
+      << "four nodes of a leaf: two messages in a tree";
 }
 
 /// NCCL on H100 (aiconfigurator comm tables): 7 us between two, 65 % of it more for each doubling: 7 (1 + 0.65 x 2) =
@@ -205,17 +211,17 @@ TEST_F(SwitchedTime, MeasuredKernelsStandForTheLinks) {
   e.collectives.latency_scale_up.value = 7e-6;
   e.collectives.latency_scale_out.value = 20e-6;
   e.collectives.latency_growth.value = 0.65;
-  const auto latency = [&](std::int64_t size, Op op, Convention convention = Convention::kExact) {
+  const auto latency = [&](std::int64_t size, CollectiveOp op, Convention convention = Convention::kExact) {
     return value_of(collective_time(collective_network(hw, e), ranks(size),
                                     {.op = op, .bytes = BytesOf<Traced>(kV), .convention = convention})
                         .latency);
   };
-  EXPECT_DOUBLE_EQ(latency(2, Op::kAllReduce), 7e-6);
-  EXPECT_DOUBLE_EQ(latency(8, Op::kAllReduce), 7e-6 * 2.3);
-  EXPECT_DOUBLE_EQ(latency(8, Op::kAllGather), 7e-6 * 2.3) << "simumax: gathers wait as long";
-  EXPECT_DOUBLE_EQ(latency(32, Op::kAllReduce), 20e-6 * (1 + 0.65 * 4));
-  EXPECT_DOUBLE_EQ(latency(8, Op::kAllToAll), 10e-6) << "not measured: the link's";
-  EXPECT_DOUBLE_EQ(latency(8, Op::kAllReduce, Convention::kBook), 10e-6) << "the book knows no kernels";
+  EXPECT_DOUBLE_EQ(latency(2, CollectiveOp::kAllReduce), 7e-6);
+  EXPECT_DOUBLE_EQ(latency(8, CollectiveOp::kAllReduce), 7e-6 * 2.3);
+  EXPECT_DOUBLE_EQ(latency(8, CollectiveOp::kAllGather), 7e-6 * 2.3) << "simumax: gathers wait as long";
+  EXPECT_DOUBLE_EQ(latency(32, CollectiveOp::kAllReduce), 20e-6 * (1 + 0.65 * 4));
+  EXPECT_DOUBLE_EQ(latency(8, CollectiveOp::kAllToAll), 10e-6) << "not measured: the link's";
+  EXPECT_DOUBLE_EQ(latency(8, CollectiveOp::kAllReduce, Convention::kBook), 10e-6) << "the book knows no kernels";
 }
 
 /// NCCL's table (src/graph/tuning.cc, rings in LL128: 1.9 us a hop over NVLink, 4.0 us over the network): N - 1 hops,
@@ -227,19 +233,21 @@ TEST_F(SwitchedTime, RingsWaitForEveryRank) {
   e.collectives.latency_growth.value = 0.65;
   e.collectives.ring_hop_scale_up.value = 1.9e-6;
   e.collectives.ring_hop_scale_out.value = 4e-6;
-  const auto found = [&](const CollectiveGroup& group, Op op, Convention convention = Convention::kExact) {
+  const auto found = [&](const CollectiveGroup& group, CollectiveOp op, Convention convention = Convention::kExact) {
     return collective_time(collective_network(hw, e), group,
                            {.op = op, .bytes = BytesOf<Traced>(kV), .convention = convention});
   };
-  const auto latency = [&](std::int64_t size, Op op) { return value_of(found(ranks(size), op).latency); };
-  EXPECT_DOUBLE_EQ(latency(2, Op::kAllGather), 7e-6);
-  EXPECT_DOUBLE_EQ(latency(8, Op::kAllGather), 18.4e-6) << "7 + 6 x 1.9; 16.4 were measured on H100";
-  EXPECT_DOUBLE_EQ(latency(32, Op::kReduceScatter), 81.2e-6) << "20 + 28 x 1.9 + 2 x 4.0";
-  EXPECT_DOUBLE_EQ(latency(1024, Op::kAllGather), 20e-6 + 2206.4e-6) << "NCCL: 896 x 1.9 + 127 x 4.0 = 2210.4";
-  EXPECT_DOUBLE_EQ(latency(32, Op::kAllReduce), 20e-6 * (1 + 0.65 * 4));
+  const auto latency = [&](std::int64_t size, CollectiveOp op) { return value_of(found(ranks(size), op).latency); };
+  EXPECT_DOUBLE_EQ(latency(2, CollectiveOp::kAllGather), 7e-6);
+  EXPECT_DOUBLE_EQ(latency(8, CollectiveOp::kAllGather), 18.4e-6) << "7 + 6 x 1.9; 16.4 were measured on H100";
+  EXPECT_DOUBLE_EQ(latency(32, CollectiveOp::kReduceScatter), 81.2e-6) << "20 + 28 x 1.9 + 2 x 4.0";
+  EXPECT_DOUBLE_EQ(latency(1024, CollectiveOp::kAllGather), 20e-6 + 2206.4e-6)
+      << "NCCL: 896 x 1.9 + 127 x 4.0 = 2210.4";
+  EXPECT_DOUBLE_EQ(latency(32, CollectiveOp::kAllReduce), 20e-6 * (1 + 0.65 * 4));
   // A ring brings all but a rank's own part into a node through its eight ports.
-  EXPECT_DOUBLE_EQ(value_of(found(ranks(32), Op::kAllGather).bandwidth_time), kV * 31 / 32 / (8 * kLeaf));
-  EXPECT_DOUBLE_EQ(value_of(found(ranks(32), Op::kAllGather, Convention::kBook).bandwidth_time), kV * 7 / 8 / kNode)
+  EXPECT_DOUBLE_EQ(value_of(found(ranks(32), CollectiveOp::kAllGather).bandwidth_time), kV * 31 / 32 / (8 * kLeaf));
+  EXPECT_DOUBLE_EQ(value_of(found(ranks(32), CollectiveOp::kAllGather, Convention::kBook).bandwidth_time),
+                   kV * 7 / 8 / kNode)
       << "the book knows no rings: the node binds";
 }
 
@@ -251,7 +259,7 @@ TEST_F(SwitchedTime, RingsOfNodesHopOverTheNetworkAlone) {
   e.collectives.ring_hop_scale_out.value = 4e-6;
   const CollectiveTime found =
       collective_time(collective_network(hw, e), ranks(4, 8),
-                      {.op = Op::kAllGather, .bytes = BytesOf<Traced>(kV), .convention = Convention::kExact});
+                      {.op = CollectiveOp::kAllGather, .bytes = BytesOf<Traced>(kV), .convention = Convention::kExact});
   EXPECT_DOUBLE_EQ(value_of(found.latency), 28e-6) << "20 + 2 x 4.0";
 }
 
@@ -264,8 +272,9 @@ TEST_F(SwitchedTime, SmallCollectivesOfAnEngineRamp) {
   e.serving.collective_factor.value = 1.2;
   const auto time = [&](double bytes) {
     return value_of(
-        collective_time(collective_network(hw, e, true), ranks(8),
-                        {.op = Op::kAllReduce, .bytes = BytesOf<Traced>(bytes), .convention = Convention::kExact})
+        collective_time(
+            collective_network(hw, e, true), ranks(8),
+            {.op = CollectiveOp::kAllReduce, .bytes = BytesOf<Traced>(bytes), .convention = Convention::kExact})
             .time);
   };
   const double latency = 4e-6 * 1.5;
@@ -274,14 +283,15 @@ TEST_F(SwitchedTime, SmallCollectivesOfAnEngineRamp) {
 }
 
 TEST_F(SwitchedTime, AGroupOfOneIsFree) {
-  EXPECT_EQ(value_of(run(hw, ranks(1), Op::kAllGather).time), 0);
-  EXPECT_EQ(value_of(run(hw, ranks(1, 32), Op::kAllReduce, kV, Convention::kExact).time), 0);
-  EXPECT_EQ(run(hw, ranks(1), Op::kAllGather).algorithm, "none");
+  EXPECT_EQ(value_of(run(hw, ranks(1), CollectiveOp::kAllGather).time), 0);
+  EXPECT_EQ(value_of(run(hw, ranks(1, 32), CollectiveOp::kAllReduce, kV, Convention::kExact).time), 0);
+  EXPECT_EQ(run(hw, ranks(1), CollectiveOp::kAllGather).algorithm, "none");
 }
 
 TEST(CollectiveExplained, FormulaNamesItsInputs) {
   const HardwareSpec hw = test::switched_chip();
-  const std::vector<ExplainedStep> steps = explain(run(hw, switched_group(hw, 8), Op::kAllGather).time.value());
+  const std::vector<ExplainedStep> steps =
+      explain(run(hw, switched_group(hw, 8), CollectiveOp::kAllGather).time.value());
   ASSERT_FALSE(steps.empty());
   EXPECT_NE(steps.front().formula.find("(D_node - 1) / D_node"), std::string::npos) << steps.front().formula;
 }
