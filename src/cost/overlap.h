@@ -136,6 +136,7 @@ void hide(const std::array<Traffic<R>, kTrafficKinds>& traffic, const SecondsOf<
   }
   SecondsOf<R> fullest = zero;
   std::size_t cause = kTp;
+  int links = 0;
   for (std::uint32_t bits = used; bits != 0; bits &= bits - 1) {
     const std::uint32_t link = bits & (~bits + 1);
     SecondsOf<R> busy = zero;
@@ -150,8 +151,10 @@ void hide(const std::array<Traffic<R>, kTrafficKinds>& traffic, const SecondsOf<
       }
     }
     if (value_of(busy) > value_of(fullest)) cause = largest;
+    links += value_of(busy) > 0 ? 1 : 0;
     fullest = value_of(fullest) > 0 ? max(fullest, busy) : busy;
   }
+  if (links > 1) fullest = named(fullest, "fullest link", "the largest of the links' times", label);
   const SecondsOf<R> excess =
       named(max(zero, fullest - room), names[cause].beyond, "of the fullest link, charged to its largest user", label);
   exposed[cause] += excess;

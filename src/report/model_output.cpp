@@ -99,12 +99,12 @@ Block parameters_block(const ModelSpec& model, const ModelQuestion& q, const Mod
   return {"", "Parameters", false, {std::move(r)}};
 }
 
-/// How the checkpoint stores them. People read it where there is more than one format.
+/// How the checkpoint stores them, the largest first; a brief answer's headline has the sum.
 Block stored_block(const ModelFigures& f) {
-  Block out{.key = "stored", .title = "Stored weights"};
-  bool several = false;
-  for (const StoredWeights& row : f.stored) {
-    several |= row.format != f.stored.front().format;
+  Block out{.key = "stored", .title = "Stored weights", .shown = Shown::kFull};
+  std::vector<StoredWeights> rows = f.stored;
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  for (const StoredWeights& row : rows) {
     const bool module = row.part == kStoredModules;
     out.records.push_back(
         {{figure("part", "part", Format::kText, Cell(std::string(row.part))),
@@ -116,7 +116,6 @@ Block stored_block(const ModelFigures& f) {
               figure("share", "share", Format::kFraction, module ? Cell{} : Cell(row.bytes / total_bytes(f.stored))),
               2)}});
   }
-  out.shown = several ? Shown::kAlways : Shown::kFull;
   return out;
 }
 

@@ -26,7 +26,7 @@ void parameter_rows(Rows& rows) {
         {"serve llama3-8b --hw h100-sxm --chips 1 --batch 16", "points[0].memory_bytes.weights / 2"},
         {kTrain8b, "plans[0].memory_bytes.weights / 2"},
         {"train llama3-8b --hw h100-sxm --chips 8 --batch-tokens 1M --lora 16", "query.fine_tune.frozen_parameters"},
-        {"distill llama3-8b --teacher llama3-70b --hw h100-sxm --chips 64 --tokens 100B",
+        {"distill llama3-8b --teacher llama3-70b --hw h100-sxm --chips 64 --tokens 100B --fix dp=64 --zero 2",
          "student.memory_bytes.weights / 2"},
         {"rl llama3-8b --hw h100-sxm --chips 16 --prompts 64 --rollouts 8 --prompt 256 --generate 512 --gen-fix dp=16",
          "rollouts.memory_bytes.weights / 2"}}});

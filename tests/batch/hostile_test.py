@@ -87,7 +87,7 @@ class Scripts(BatchTest):
                 shutil.rmtree(self.place / name)
 
     def shell(self, *words, **variables):
-        done = subprocess.run(words, cwd=self.place, env=self.environment(HOME=str(self.place), **variables),
+        done = subprocess.run(words, cwd=self.place, env=self.environment(**{"HOME": str(self.place), **variables}),
                               capture_output=True, text=True, timeout=240, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
@@ -201,7 +201,7 @@ class TextsOfFiles(BatchTest):
     def setUp(self):
         super().setUp()
         text = (SOURCE / "configs" / "models" / "llama3-8b.yaml").read_text()
-        self.put("m.yaml", re.sub(r"^title: .*$", f'title: "{self.EVIL}"', text, flags=re.M))
+        self.put("m.yaml", re.sub(r"^title: .*$", lambda _: f'title: "{self.EVIL}"', text, flags=re.M))
         self.put("-m.yaml", re.sub(r"^title: .*$", "title: '=HYPERLINK(\"http://x\")'", text, flags=re.M))
 
     def assert_clean(self, text):
