@@ -208,6 +208,8 @@ class Questions(BatchTest):
 
     def test_examples_finish_and_rows_have_their_schema(self):
         for example in sorted((SOURCE / "configs" / "studies").glob("*.yaml")):
+            if example.name.startswith("everything"):  # a night's work, which everything.py samples
+                continue
             self.run_it("batch", example, "-o", "a.jsonl")
             rows = [json.loads(line) for line in (self.place / "a.jsonl").read_text().splitlines()]
             self.assertGreater(sum(row["status"] == "ok" for row in rows), 0.9 * len(rows), example)

@@ -16,7 +16,8 @@ import tempfile
 
 STUDIES = ["everything-model", "everything-bounds", "everything-serve", "everything"]
 SHARES = {"mfu", "hfu", "memory_fraction", "fraction_of_peak"}  # of what there is, never more
-EMPTY = [("memory_bytes", "capacity_bytes"), ("memory_total_bytes", "capacity_bytes")]
+EMPTY = [("memory_bytes", "capacity_bytes"), ("memory_total_bytes", "capacity_bytes"),
+         ("memory_bytes_total", "memory_bytes_capacity")]
 
 
 def impossible(row):
