@@ -251,7 +251,7 @@ class Page {
     }
   }
 
-  /// The titles of columns that did not fit.
+  /// The titles of columns that did not fit and have one: of bars there is nothing to say.
   std::vector<std::string> table(const Table& table, std::size_t indent) {
     const TableText laid = lay_out(table, options_.width > indent ? options_.width - indent : 0);
     bool header = true;
@@ -263,7 +263,9 @@ class Page {
       header = header && heading;
       line(row.text, row.role, indent);
     }
-    return laid.dropped;
+    std::vector<std::string> dropped = laid.dropped;
+    std::erase_if(dropped, [](const std::string& title) { return title.find_first_not_of(' ') == std::string::npos; });
+    return dropped;
   }
 
   std::string take() { return std::move(text_); }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -255,7 +257,10 @@ void add_traffic(Output& output, const ServeAnswer& answer, const TrafficAsked& 
   output.blocks.push_back(queueing_block(answer, as_found, t));
   output.blocks.push_back(percentile_table(t));
   if (!t.tenants.empty()) output.blocks.push_back(tenant_block(t));
-  const bool limited = t.limits.ttft_s || t.limits.tpot_s || t.limits.latency_s;
+  const auto limits = [](const LatencyLimits& l) { return l.ttft_s || l.tpot_s || l.latency_s; };
+  const std::vector<Tenant>& tenants = asked.mix.tenants;
+  const bool limited = limits(t.limits) || std::any_of(tenants.begin(), tenants.end(),
+                                                       [&](const Tenant& tenant) { return limits(tenant.limits); });
   if (t.fleet_searched && !limited) {
     output.notes.push_back(
         "without limits on latency the fewest replicas are those that just keep up; --slo-ttft asks for more");
