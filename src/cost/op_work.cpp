@@ -211,8 +211,8 @@ Work<R> OpWork<R>::matmul(const Op<R>& op, bool backward) const {
     // written; joined; cast. Backward: cast; the output's gradient cast and joined; for bias and weights a product
     // written and read.
     const double each = backward ? 8 * 4 + 4 * act_ : 6 * 4 + 2 * act_;
-    const BytesOf<R> bytes_apart = named(BytesOf<R>(s.rows * s.n * R(each)), op.name,
-                                         "docs/model.md [EXPERT-BIAS]", "bytes of biases added one by one to");
+    const BytesOf<R> bytes_apart = named(BytesOf<R>(s.rows * s.n * R(each)), op.name, "docs/model.md [EXPERT-BIAS]",
+                                         "bytes of biases added one by one to");
     out.hbm += bytes_apart / chip_.hbm;
   }
   return out;

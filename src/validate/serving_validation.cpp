@@ -162,9 +162,8 @@ double replica_batch(const ServedRow& served, const ServeBasis<double>& basis, c
     return std::max(1.0, most);
   }
   // Prompts of one pass.
-  const double tokens = row.tokens_per_chip
-                            ? *row.tokens_per_chip * to_double(served.layout.replica_chips())
-                            : load.chunk * to_double(served.layout.attention_dp);
+  const double tokens = row.tokens_per_chip ? *row.tokens_per_chip * to_double(served.layout.replica_chips())
+                                            : load.chunk * to_double(served.layout.attention_dp);
   return std::max(1.0, std::floor(tokens / load.prompt));
 }
 

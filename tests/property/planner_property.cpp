@@ -187,7 +187,8 @@ class BruteForce {
     for (const Placement& p :
          placements(*request_.hw, slice, {layout.tp, layout.cp, layout.fsdp, layout.dp, layout.pp})) {
       if (!experts_fold(p, layout)) continue;
-      out.push_back(make_channels(*request_.hw, slice, network_, p, layout, routing_of(*request_.model, request_.workload.runtime.dispatch)));
+      out.push_back(make_channels(*request_.hw, slice, network_, p, layout,
+                                  routing_of(*request_.model, request_.workload.runtime.dispatch)));
     }
     return out;
   }
