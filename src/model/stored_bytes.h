@@ -8,6 +8,9 @@
 
 namespace scalecalc {
 
+/// What most of the weights a token is multiplied by are stored in: of a model with experts, theirs.
+inline WeightFormat main_format(const QuantizationSpec& weights) { return weights.format(WeightPart::kExperts); }
+
 /// The part of a checkpoint that a part of the network belongs to; `kind` of the layer, null at the ends.
 WeightPart weight_part(Part part, const LayerKind* kind);
 

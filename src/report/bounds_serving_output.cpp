@@ -63,7 +63,8 @@ void add_serving_query(Record& query, const BoundsQuestion& q) {
   std::vector<Figure>& out = query.figures;
   const ServingFormats formats = serving_formats(q);
   out.push_back(format("serving.flops", formats.compute));
-  out.push_back(format("serving.weights", formats.weights));
+  out.push_back(formats.stored ? datum("serving.weights", std::string(name_of(*formats.stored)))
+                               : format("serving.weights", formats.weights));
   out.push_back(format("serving.activations", formats.activations));
   out.push_back(format("serving.kv", formats.kv));
   if (const auto& s = q.serving.speculation) {

@@ -257,10 +257,9 @@ void add_traffic(Output& output, const ServeAnswer& answer, const TrafficAsked& 
   output.blocks.push_back(queueing_block(answer, as_found, t));
   output.blocks.push_back(percentile_table(t));
   if (!t.tenants.empty()) output.blocks.push_back(tenant_block(t));
-  const auto limits = [](const LatencyLimits& l) { return l.ttft_s || l.tpot_s || l.latency_s; };
   const std::vector<Tenant>& tenants = asked.mix.tenants;
-  const bool limited = limits(t.limits) || std::any_of(tenants.begin(), tenants.end(),
-                                                       [&](const Tenant& tenant) { return limits(tenant.limits); });
+  const bool limited = t.limits.any() || std::any_of(tenants.begin(), tenants.end(),
+                                                     [](const Tenant& tenant) { return tenant.limits.any(); });
   if (t.fleet_searched && !limited) {
     output.notes.push_back(
         "without limits on latency the fewest replicas are those that just keep up; --slo-ttft asks for more");

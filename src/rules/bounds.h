@@ -99,10 +99,11 @@ struct BoundServing {
 
 struct BoundsQuestion;
 
-/// Formats that serving uses, defaults filled in: weights and activations are those of the matmuls, the KV cache that
-/// of the activations.
+/// Formats that serving uses, defaults filled in: weights are as the checkpoint stores them, if its file says so, and
+/// otherwise those of the matmuls, as activations are; the KV cache that of the activations.
 struct ServingFormats {
   DType compute, weights, activations, kv;
+  std::optional<WeightFormat> stored;  ///< in the place of `weights`: what the checkpoint's linear layers are in
 };
 ServingFormats serving_formats(const BoundsQuestion& question);
 

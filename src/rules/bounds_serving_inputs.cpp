@@ -8,7 +8,9 @@
 #include "base/progress.h"
 #include "base/scalar.h"
 #include "base/units.h"
+#include "model/accounting.h"
 #include "model/kv_cache.h"
+#include "model/stored_bytes.h"
 #include "rules/bound_inputs.h"
 #include "rules/bounds_serving.h"
 
@@ -18,6 +20,13 @@ namespace {
 constexpr std::int64_t kMostChips = 16'777'216;
 
 std::string whole_text(double value) { return group_thousands(std::llround(value)); }
+
+/// What all parts of a checkpoint, whatever their formats, take for each parameter.
+BytesOf<Traced> stored_element(const ModelSpec& model) {
+  const double bytes = total_bytes(stored_weights(model, *model.quantization));
+  return read(kReader, Bytes(bytes / count_parameters(model).total), "b_w",
+              "the checkpoint's bytes over its parameters");
+}
 
 BytesOf<Traced> element(DType dtype, std::string_view symbol) {
   return read(kReader, Bytes(bytes_per_element(dtype)), symbol, name_of(dtype));
@@ -70,6 +79,7 @@ ServingFormats serving_formats(const BoundsQuestion& q) {
   ServingFormats out;
   out.compute = q.serving.compute.value_or(q.compute);
   out.weights = q.weights.value_or(out.compute);
+  if (!q.weights && q.model && q.model->quantization) out.stored = main_format(*q.model->quantization);
   out.activations = q.activations.value_or(out.compute);
   out.kv = q.serving.kv.value_or(out.activations);
   return out;
@@ -90,12 +100,13 @@ void ServingInputs::formats(BoundList& list) {
   const ServingFormats f = serving_formats(in_.question());
   compute = in_.compute(f.compute);
   peak = in_.chip().matmul(f.compute);
-  weight_element = element(f.weights, "b_w");
+  weight_element = f.stored ? stored_element(*in_.model()) : element(f.weights, "b_w");
   activation_element = element(f.activations, "b_a");
   kv_element_ = element(f.kv, "b_kv");
-  list.assume({fmt::format("serving with matmuls in {}, weights in {}, activations in {}, KV cache in {}",
-                           name_of(f.compute), name_of(f.weights), name_of(f.activations), name_of(f.kv)),
-               "--flops, --weights, --activations, --kv", ""});
+  list.assume(
+      {fmt::format("serving with matmuls in {}, weights in {}, activations in {}, KV cache in {}", name_of(f.compute),
+                   f.stored ? name_of(*f.stored) : name_of(f.weights), name_of(f.activations), name_of(f.kv)),
+       "--flops, --weights, --activations, --kv", ""});
 }
 
 void ServingInputs::lengths(BoundList& list) {

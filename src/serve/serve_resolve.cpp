@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "import/hf_config.h"
-#include "model/accounting.h"
+#include "model/stored_bytes.h"
 #include "plan/stack_supports.h"
 #include "spec/load.h"
 #include "train/import_assumptions.h"
@@ -30,11 +30,6 @@ void require_vocabulary(const ModelSpec& model) {
 
 bool has_rate(const HardwareSpec& hw, DType dtype) {
   return hw.matmul_peak[static_cast<std::size_t>(dtype)].has_value();
-}
-
-/// What most of the weights a token is multiplied by are stored in: of a model with experts, theirs.
-WeightFormat main_format(const QuantizationSpec& weights) {
-  return weights.parts[static_cast<std::size_t>(WeightPart::kExperts)].value_or(weights.weights);
 }
 
 std::string rates_listed(const HardwareSpec& hw) {
@@ -267,7 +262,7 @@ class ServeResolver {
   /// once, as of chips that have SRAM alone.
   std::int64_t most_chips(const HardwareSpec& hw) const {
     constexpr std::int64_t kUsual = 64, kMost = 4096;
-    const double weights = count_parameters(*out_.model).total * bits_of(main_format(weights_)) / 8;
+    const double weights = total_bytes(stored_weights(*out_.model, weights_));
     const auto held = [&](std::int64_t count) { return static_cast<double>(count) * hw.hbm_capacity.value(); };
     std::int64_t out = kUsual;
     while (weights > held(kUsual) && out < kMost && held(out) < 2 * weights) out *= 2;

@@ -75,6 +75,7 @@ void stored_rows(Rows& rows) {
                     {by_hand(bytes),
                      {"model " + model, "parameter_bytes.total"},
                      {"model " + model, "stored[part=experts].bytes / stored[part=experts].share"},
+                     {"bounds " + model + " --hw b300 --for serving", "bounds[name=weight_bytes].value"},
                      {"serve " + model + " --hw b300 --chips 1 --batch 1 --prompt 512 --generate 64",
                       "points[0].memory_bytes.weights"}}});
   }
