@@ -274,12 +274,11 @@ SecondsOf<R> collectives_time(const StepTerms<R>& terms, const StepRows<R>& rows
 
 /// [SERVE-PP] Stages wait for the slowest: the one with most layers, or the last, which has the head beside the fewest.
 template <class R>
-SecondsOf<R> stages_wait(const StepTerms<R>& terms, const SecondsOf<R>& work, const SecondsOf<R>& head) {
+SecondsOf<R> slowest_stage(const StepTerms<R>& terms, const SecondsOf<R>& of_layers, const SecondsOf<R>& head) {
   const double stages = value_of(terms.stages), layers = value_of(terms.layers);
-  const SecondsOf<R> of_layers = work - head;
   const SecondsOf<R> fullest = of_layers * terms.uneven;
   const SecondsOf<R> last = of_layers * R(stages * std::floor(layers / stages) / layers) + head * terms.stages;
-  return max(fullest, last) - work;
+  return max(fullest, last);
 }
 
 }  // namespace
@@ -319,8 +318,10 @@ ServeTime<R> time_of(const StepTerms<R>& terms, const StepRows<R>& whole) {
     ServeTime<R> head;
     add_dense(terms, rows, head, true);
     add_vectors(terms, rows, head, true);
+    // The head is the last stage's: the collectives of the others cannot run under it.
+    const SecondsOf<R> of_layers = max(work - head.local() + shown, sent) + slowed;
     const SecondsOf<R> uneven =
-        named(stages_wait(terms, work + out.collectives, head.local()), "wait for the fullest stage",
+        named(slowest_stage(terms, of_layers, head.local()) - (work + out.collectives), "wait for the fullest stage",
               "[SERVE-PP]: stages times the slowest of the one with most layers and the last, less all their work");
     out.pipeline = named(send * (terms.stages - R(1.0)) + uneven, "pipeline", "sends and waiting");
   }

@@ -108,6 +108,20 @@ TEST(ServingCost, StagesWaitForTheHead) {
   EXPECT_NEAR(three, reads(3 * (2 * kLayerWeights + kHeadWeights) - 8 * kLayerWeights - kHeadWeights), 0.03 * three);
 }
 
+/// Links that take longer than the layers' work set the pace of all stages, and the head comes on top of the last
+/// one's: memory that is faster reads the head sooner and slows nothing.
+TEST(ServingCost, FasterMemorySlowsNoStageThatWaitsForItsLinks) {
+  Subject s(test::dense_model());
+  for (Tier& tier : s.hw.network) tier.switched.bandwidth_per_chip = tier.switched.bandwidth_per_chip * 1e-3;
+  for (const std::int64_t pp : {2, 3, 4}) {
+    const auto step = [&] { return s.cost({.tp = 2, .pp = pp}).decode_step(256, 1000).total().value(); };
+    s.hw.hbm_bandwidth = BytesPerSecond(1e12);
+    const double slow = step();
+    s.hw.hbm_bandwidth = BytesPerSecond(1.5e12);
+    EXPECT_LE(step(), slow) << pp;
+  }
+}
+
 /// Matmuls compute the rows of the next captured batch; caches are read for those that are there, and of these alone
 /// logits are taken: the head's inputs and outputs, 1,024 and 32,000 of 16 bits, are those of 9 rows and not of 16.
 TEST(ServingCost, DecodingRowsArePaddedToTheNextGraph) {
