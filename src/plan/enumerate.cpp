@@ -20,14 +20,9 @@ bool within(const std::optional<std::int64_t>& fix, const std::optional<std::int
 
 }  // namespace
 
-Space::Space(const PlanRequest& request, SearchStats& stats) : request_(request), stats_(stats) {
+Space::Space(const PlanRequest& request, SearchStats& stats) : request_(request), stats_(stats), facts_(request) {
   if (refused(FactGroup::kQuestion, Layout{})) return;
   for (std::size_t s = 0; s < request.slices.size(); ++s) tensor(s);
-}
-
-std::optional<std::size_t> stack_refusal(const PlanRequest& request, FactGroup group, const Layout& layout) {
-  if (!request.stack) return std::nullopt;
-  return request.stack->refusal(group, {layout, *request.model, request.workload, *request.hw});
 }
 
 bool Space::refused(FactGroup group, const Layout& layout) {
@@ -271,10 +266,12 @@ void Space::offer(Pipeline pipeline, std::int64_t pp, std::vector<Pipeline>& out
     pipeline.split = ends;
     if (ends.chosen() && deal(*request_.model, pp, pipeline.vpp, usual, ends).empty()) {
       cut(Reject::kStages);
-    } else if (!refused(FactGroup::kPipeline,
-                        Layout{.pp = pp, .vpp = pipeline.vpp, .schedule = pipeline.schedule, .split = ends})) {
-      out.push_back(pipeline);
+      continue;
     }
+    const Layout layout{.pp = pp, .vpp = pipeline.vpp, .schedule = pipeline.schedule, .split = ends};
+    if (refused(FactGroup::kPipeline, layout)) continue;
+    pipeline.facts = facts_.pipeline(layout);
+    out.push_back(pipeline);
   }
 }
 
@@ -320,23 +317,6 @@ bool Space::runs(const Pipeline& pipeline, const Layout& layout, SearchStats& st
   return false;
 }
 
-std::uint64_t sharding_facts(const PlanRequest& request, const Layout& branch) {
-  if (!request.stack) return 0;
-  const StackRelease& stack = *request.stack;
-  const SupportSubject subject{branch, *request.model, request.workload, *request.hw};
-  const auto settled = [&](const SupportCondition& condition) {
-    return (condition.levels() & kLevelSharding) != 0 || condition.holds(subject);
-  };
-  std::uint64_t out = 0;
-  std::uint64_t bit = 1;
-  for (const std::size_t i : stack.groups[static_cast<std::size_t>(FactGroup::kSharding)]) {
-    const auto& conditions = stack.facts[i].refused_if;
-    if (std::all_of(conditions.begin(), conditions.end(), settled)) out |= bit;
-    bit <<= 1;
-  }
-  return out;
-}
-
 /// Only expert ranks exchange, and there must be a second microbatch to compute meanwhile. DualPipe always does it.
 bool Space::expert_overlap(bool on, const Layout& layout, SearchStats& stats) const {
   const bool dual = layout.schedule == Schedule::kDualPipe;
@@ -348,12 +328,13 @@ bool Space::expert_overlap(bool on, const Layout& layout, SearchStats& stats) co
   return runs && !pinned;
 }
 
-std::vector<StateSharding> shardings(const PlanRequest& request, const Layout& branch, SearchStats& stats) {
-  const LayoutFilter& fix = request.fix;
-  const LayoutFilter& max = request.max;
+std::vector<StateSharding> Space::shardings(const Branch& member, SearchStats& stats) const {
+  const Layout& branch = member.layout;
+  const LayoutFilter& fix = request_.fix;
+  const LayoutFilter& max = request_.max;
   const std::int64_t data = branch.dp;
   std::vector<StateSharding> out;
-  const std::uint64_t facts = sharding_facts(request, branch);
+  const bool asked = facts_.on_sharding(member.facts) != 0;
   const auto offer = [&](std::uint8_t zero, std::int64_t fsdp) {
     if (!within(fix.zero, max.zero, zero) || !within(fix.fsdp, max.fsdp, fsdp) ||
         !within(fix.dp, max.dp, data / fsdp)) {
@@ -365,8 +346,8 @@ std::vector<StateSharding> shardings(const PlanRequest& request, const Layout& b
       ++stats.rejected[static_cast<std::size_t>(Reject::kExperts)];
       return;
     }
-    if (facts != 0) {
-      if (const auto fact = stack_refusal(request, FactGroup::kSharding, sharded(branch, {zero, fsdp}))) {
+    if (asked) {
+      if (const auto fact = stack_refusal(request_, FactGroup::kSharding, sharded(branch, {zero, fsdp}))) {
         return stats.refuse(*fact);
       }
     }
@@ -420,21 +401,6 @@ std::vector<Recipe> recipes(const PlanRequest& request, SearchStats& stats) {
     }
   }
   return out;
-}
-
-std::optional<std::size_t> recipe_refusal(const PlanRequest& request, const Layout& layout) {
-  if (!request.stack) return std::nullopt;
-  if (const auto fact = stack_refusal(request, FactGroup::kRecipe, layout)) return fact;
-  const bool some = layout.remat_layers > 0;
-  if (!request.fix.offload && !some) return std::nullopt;
-  Layout offloaded = layout;
-  offloaded.offload = request.fix.offload.value_or(0);
-  const bool counts = !some && (offloaded.offload & kOffloadActivations) != 0;
-  offloaded.offload_layers = counts ? request.fix.offload_layers.value_or(1) : 0;
-  const auto fact = stack_refusal(request, FactGroup::kOffload, offloaded);
-  if (!fact || !counts || request.fix.offload_layers) return fact;
-  offloaded.offload_layers = 0;
-  return stack_refusal(request, FactGroup::kOffload, offloaded);
 }
 
 Layout sharded(const Layout& branch, const StateSharding& sharding) {

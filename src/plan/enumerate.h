@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "plan/request.h"
-#include "plan/stack_supports.h"
+#include "plan/stack_verdicts.h"
 
 namespace scalecalc {
 
@@ -29,12 +29,15 @@ struct Family {
 
 struct Branch {
   std::size_t slice = 0;
-  Layout layout;  ///< dp holds all data ways; fsdp and zero are still open
+  Layout layout;      ///< dp holds all data ways; fsdp and zero are still open
+  FactSet facts = 0;  ///< of the stack, that hold of it
 };
 
-/// The fact by which the request's stack refuses the layout, of those that ask for no more than the group's levels;
-/// nothing if there is no stack.
-std::optional<std::size_t> stack_refusal(const PlanRequest& request, FactGroup group, const Layout& layout);
+/// One way to keep a branch's state on its data ranks.
+struct StateSharding {
+  std::uint8_t zero = 0;
+  std::int64_t fsdp = 1;
+};
 
 /// Every legal family of the request in a fixed order, and the members of each.
 class Space {
@@ -43,12 +46,14 @@ class Space {
   Space(const PlanRequest& request, SearchStats& stats);
 
   const std::vector<Family>& families() const { return families_; }
+  const MemberFacts& facts() const { return facts_; }
 
   /// Calls `visit` once for every member of the family, in a fixed order: one that overlaps its experts' exchange comes
   /// just before the same without. A cut is counted where it was made, which may stand for many layouts.
   template <class Visit>
   void members(const Family& family, SearchStats& stats, Visit&& visit) const {
     Branch branch{family.slice, family.layout};
+    const FactSet inner = facts_.inner(family.layout);
     for (const Split& split : *family.splits) {
       if (!place(family, split, branch.layout, stats)) continue;
       for (const Pipeline& pipeline : pipelines_.at(split.pp)) {
@@ -59,7 +64,8 @@ class Space {
         for (const bool overlap : {true, false}) {
           if (!expert_overlap(overlap, branch.layout, stats)) continue;
           branch.layout.ep_overlap = overlap;
-          if (const auto fact = stack_refusal(request_, FactGroup::kMember, branch.layout)) {
+          branch.facts = inner & pipeline.facts & facts_.ranks(branch.layout);
+          if (const auto fact = facts_.refusal(branch.facts)) {
             stats.refuse(*fact);
           } else {
             visit(std::as_const(branch));
@@ -69,11 +75,16 @@ class Space {
     }
   }
 
+  /// The ways to shard a member's state over its data ranks: ZeRO 0, 1, 2, and ZeRO-3 over every divisor of the ranks
+  /// (hybrid sharding). Without data or context ranks there is nothing to shard.
+  std::vector<StateSharding> shardings(const Branch& member, SearchStats& stats) const;
+
  private:
   struct Pipeline {
     Schedule schedule = Schedule::kNone;
     std::int64_t vpp = 1;
     ChunkEnds split{};
+    FactSet facts = 0;  ///< of the stack, that hold by it
   };
 
   void tensor(std::size_t slice);
@@ -98,39 +109,16 @@ class Space {
 
   const PlanRequest& request_;
   SearchStats& stats_;
+  MemberFacts facts_;
   std::vector<Family> families_;
   std::map<std::int64_t, std::vector<Split>> splits_;  ///< by chips beyond tensor and context ranks
   std::map<std::int64_t, std::vector<Pipeline>> pipelines_;
   std::map<std::int64_t, std::vector<ChunkEnds>> ends_;  ///< worth choosing, by pp
 };
 
-/// One way to keep a branch's state on its data ranks.
-struct StateSharding {
-  std::uint8_t zero = 0;
-  std::int64_t fsdp = 1;
-};
-
-/// Which facts of the stack on sharding state concern the branch: bits. Branches of one value are sharded alike.
-std::uint64_t sharding_facts(const PlanRequest& request, const Layout& branch);
-
-/// The ways to shard a branch's state over its data ranks: ZeRO 0, 1, 2, and ZeRO-3 over every divisor of the ranks
-/// (hybrid sharding). Without data or context ranks there is nothing to shard.
-std::vector<StateSharding> shardings(const PlanRequest& request, const Layout& branch, SearchStats& stats);
-
-/// What the backward pass of a layout runs again, a policy for all layers of a stage or for as many as must be, and its
-/// loss.
-struct Recipe {
-  Remat remat = Remat::kNone;
-  bool some = false;
-  LossKind loss = LossKind::kWhole;
-};
-/// Those the request allows: every policy for all layers, cheapest first, then for some, each with every loss. Counts
+/// The recipes the request allows: every policy for all layers, cheapest first, then for some, each with every loss. Counts
 /// what it cut.
 std::vector<Recipe> recipes(const PlanRequest& request, SearchStats& stats);
-
-/// Whether the stack refuses the policy in this layout, by a fact that looks at neither sharding nor, unless the
-/// request pins it, offload.
-std::optional<std::size_t> recipe_refusal(const PlanRequest& request, const Layout& layout);
 
 /// The branch's layout with one of them.
 Layout sharded(const Layout& branch, const StateSharding& sharding);

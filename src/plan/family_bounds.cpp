@@ -36,10 +36,13 @@ void FamilySearch::bound(std::span<const std::uint32_t> which, std::span<Bounded
     bool overlapped = false;  // the member before was this one with its exchange overlapped, which is never slower
     space_.members(family, stats, [&](const Branch& branch) {
       const PipelineStages& stages = stages_of(branch.layout);
-      const Ways& ways = ways_of(branch.layout);
+      const Ways& ways = ways_of(branch);
       stats.add_cuts(ways.cuts);
-      refused_recipes(branch.layout, stages.most_treated, ways.count, stats);
-      const std::size_t layouts = ways.count * recipes_of(branch.layout, stages.most_treated);
+      const RecipeVerdict& recipes = verdicts_.of(branch.layout, branch.facts);
+      for (const auto& [fact, some] : recipes.refusals) {
+        if (ways.count > 0 && (!some || stages.most_treated > 0)) stats.refuse(fact, ways.count);
+      }
+      const std::size_t layouts = ways.count * recipes.count(stages.most_treated);
       const bool chosen = layouts > 0 && branch.layout.ep_overlap && branch.layout.schedule != Schedule::kDualPipe;
       const bool bounded = std::exchange(overlapped, chosen) && !branch.layout.ep_overlap;
       item.candidates += layouts;
@@ -53,15 +56,19 @@ void FamilySearch::bound(std::span<const std::uint32_t> which, std::span<Bounded
 }
 
 /// How many ways there are to shard a member's state. Families that follow each other share them.
-const FamilySearch::Ways& FamilySearch::ways_of(const Layout& l) {
+const FamilySearch::Ways& FamilySearch::ways_of(const Branch& branch) {
+  const Layout& l = branch.layout;
   const std::array<std::int64_t, 4> degrees{l.tp, l.cp, l.ep, l.etp};
   if (degrees != ways_degrees_) {
     ways_.clear();
     ways_degrees_ = degrees;
   }
   const bool paired = l.schedule == Schedule::kDualPipe;
-  const auto [at, added] = ways_.try_emplace(std::tuple(l.dp, paired, sharding_facts(*in_.request, l)));
-  if (added) at->second.count = shardings(*in_.request, l, at->second.cuts).size();
+  const auto [at, added] = ways_.try_emplace(std::tuple(l.dp, paired, space_.facts().on_sharding(branch.facts)));
+  if (added || space_.facts().tells_members_apart()) {
+    at->second.cuts = {};
+    at->second.count = space_.shardings(branch, at->second.cuts).size();
+  }
   return at->second;
 }
 
@@ -72,21 +79,6 @@ Layout FamilySearch::cheapest_recipe(Layout layout) const {
   layout.remat_layers = 0;
   layout.loss = in_.request->fix.loss.value_or(LossKind::kWhole);
   return layout;
-}
-
-std::size_t FamilySearch::recipes_of(const Layout& layout, std::int64_t most_treated) const {
-  return static_cast<std::size_t>(std::count_if(recipes_.begin(), recipes_.end(), [&](const Recipe& recipe) {
-    return (!recipe.some || most_treated > 0) && !recipe_refusal(*in_.request, with(layout, recipe));
-  }));
-}
-
-void FamilySearch::refused_recipes(const Layout& layout, std::int64_t most_treated, std::size_t ways,
-                                   SearchStats& stats) const {
-  if (!in_.request->stack || ways == 0) return;
-  for (const Recipe& recipe : recipes_) {
-    if (recipe.some && most_treated == 0) continue;
-    if (const auto fact = recipe_refusal(*in_.request, with(layout, recipe))) stats.refuse(*fact, ways);
-  }
 }
 
 /// Whether even the bound of the layout's step, on the fastest channels, may enter the ranking. Leaves its outline.
@@ -103,7 +95,7 @@ void FamilySearch::prepare(const Member& member) {
   const std::size_t kinds = network_.kinds.size();
   PhaseTotals slowest;
   for (const Recipe& recipe : recipes_) {
-    const PhaseTotals& totals = bound_phases(with(member.branch->layout, recipe));
+    const PhaseTotals& totals = bound_phases(with_recipe(member.branch->layout, recipe));
     for (std::size_t k = 0; k < kinds; ++k) {
       slowest.forward[k] = totals.forward[k];
       slowest.backward[k].time = std::max(slowest.backward[k].time, totals.backward[k].time);
@@ -118,15 +110,8 @@ void FamilySearch::prepare(const Member& member) {
   }
   for (int l = 0; l < kLossCount; ++l) {
     tables_.keep_everything(
-        input(&stages, with(member.branch->layout, {Remat::kNone, true, static_cast<LossKind>(l)}), free_));
+        input(&stages, with_recipe(member.branch->layout, {Remat::kNone, true, static_cast<LossKind>(l)}), free_));
   }
-}
-
-Layout FamilySearch::with(Layout layout, const Recipe& recipe) {
-  layout.remat = recipe.remat;
-  layout.remat_layers = recipe.some ? 1 : 0;
-  layout.loss = recipe.loss;
-  return layout;
 }
 
 /// With the ends of its sharding, and the time to gather the weights it shards. Offloaded activations lengthen the

@@ -46,8 +46,8 @@ void FamilySearch::enter(const Family& family) {
   }
   if (!same_inner || !dominates(channels, bound_of_, false) || !dominates(bound_of_, channels, false)) {
     bound_phases_.fill(std::nullopt);
-    bound_of_ = channels;
   }
+  bound_of_ = channels;  // machines whose phases are the same still differ in their hosts
   family_ = &family;
   // Later families rarely meet the members of the first again: what is kept for them may go.
   constexpr std::size_t kMostKept = 20'000;
@@ -69,7 +69,8 @@ FamilyResult FamilySearch::visit(const BoundedFamily& item, const Ranker& ranker
   std::uint64_t met = 0;
   space_.members(*item.family, counted, [&](const Branch& branch) {
     const PipelineStages& stages = stages_of(branch.layout);
-    met += visit_member({&branch, &stages.shapes, nullptr, stages.most_treated});
+    met += visit_member({&branch, &stages.shapes, nullptr, stages.most_treated,
+                         &verdicts_.of(branch.layout, branch.facts)});
   });
   out_.stats.pruned += item.candidates - met;
   return std::move(out_);
@@ -101,7 +102,8 @@ bool FamilySearch::any_fits(std::span<const Family> group, const Ranker& ranker)
         enter(family);
       }
       const PipelineStages& stages = stages_of(l);
-      const Member member{&branch, &stages.shapes, &shardings_of(branch), stages.most_treated};
+      const Member member{&branch, &stages.shapes, &shardings_of(branch), stages.most_treated,
+                          &verdicts_.of(branch.layout, branch.facts)};
       if (stages.shapes.empty() || !some_recipe_may_fit(member)) {
         refused.insert(key);
       } else {
@@ -141,7 +143,7 @@ bool FamilySearch::may_enter(const Member& member, const Layout& layout, double 
 std::size_t FamilySearch::visit_member(Member member) {
   const auto shard = [&] {
     member.shardings = &shardings_of(*member.branch);
-    return member.shardings->options.size() * recipes_of(member.branch->layout, member.most_treated);
+    return member.shardings->options.size() * member.recipes->count(member.most_treated);
   };
   if (member.stages->empty()) {
     const std::size_t layouts = shard();
@@ -153,17 +155,17 @@ std::size_t FamilySearch::visit_member(Member member) {
   const std::size_t layouts = shard();
   if (layouts == 0) return 0;
   tables_ready_ = false;
-  for (const Recipe& recipe : recipes_) {
+  for (std::size_t r = 0; r < recipes_.size(); ++r) {
     if (any_ && !out_.kept.empty()) break;
-    if (recipe.some && member.most_treated == 0) continue;
-    if (!recipe_refusal(*in_.request, with(member.branch->layout, recipe))) visit_recipe(member, recipe);
+    if (recipes_[r].some && member.most_treated == 0) continue;
+    if (!member.recipes->refused_by[r]) visit_recipe(member, recipes_[r]);
   }
   return layouts;
 }
 
 void FamilySearch::visit_recipe(const Member& member, const Recipe& recipe) {
   const std::size_t layouts = member.shardings->options.size();
-  Layout layout = with(member.branch->layout, recipe);
+  Layout layout = with_recipe(member.branch->layout, recipe);
   if (recipe.some) layout.remat_layers = in_.request->fix.remat_layers.value_or(layout.remat_layers);
   if (!may_rank(member, layout)) {
     out_.stats.pruned += layouts;
@@ -405,7 +407,7 @@ ShardingOptions& FamilySearch::shardings_of(const Branch& branch) {
                       l.ep,
                       l.etp,
                       l.schedule == Schedule::kDualPipe ? 1 : 0,
-                      static_cast<std::int64_t>(sharding_facts(*in_.request, l))};
+                      static_cast<std::int64_t>(space_.facts().on_sharding(branch.facts))};
   if (last_shardings_.second != nullptr && last_shardings_.first == key) return *last_shardings_.second;
   const auto it = shardings_.find(key);
   if (it != shardings_.end()) {
@@ -415,7 +417,7 @@ ShardingOptions& FamilySearch::shardings_of(const Branch& branch) {
   ShardingOptions out;
   SearchStats cuts;
   std::map<std::pair<std::int64_t, bool>, std::size_t> groups;
-  for (const StateSharding& sharding : shardings(*in_.request, l, cuts)) {
+  for (const StateSharding& sharding : space_.shardings(branch, cuts)) {
     const auto [known, added] = groups.try_emplace({sharding.fsdp, sharding.zero == 3}, out.placements.size());
     if (added) out.placements.emplace_back();
     out.options.push_back({sharding.zero, sharding.fsdp, known->second});

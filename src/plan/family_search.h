@@ -50,7 +50,7 @@ struct FamilyResult {
 class FamilySearch {
  public:
   FamilySearch(const SearchInputs& inputs, const Space& space, const std::vector<Recipe>& recipes)
-      : in_(inputs), space_(space), recipes_(recipes) {}
+      : in_(inputs), space_(space), recipes_(recipes), verdicts_(*inputs.request, space.facts(), recipes) {}
 
   /// Bounds some of the space's families, each at its place in `out`, and counts their candidates and what was cut.
   void bound(std::span<const std::uint32_t> which, std::span<BoundedFamily> out, SearchStats& stats);
@@ -70,6 +70,7 @@ class FamilySearch {
     const std::vector<StageShape>* stages = nullptr;
     ShardingOptions* shardings = nullptr;
     std::int64_t most_treated = 0;
+    const RecipeVerdict* recipes = nullptr;  ///< which it may run
   };
   using BranchKey = std::array<std::int64_t, 9>;
   using PhaseKey = std::array<std::int64_t, 7>;
@@ -78,9 +79,7 @@ class FamilySearch {
     std::size_t count = 0;
     SearchStats cuts;  ///< ways that were cut, by reason
   };
-  const Ways& ways_of(const Layout& layout);
-  std::size_t recipes_of(const Layout& layout, std::int64_t most_treated) const;
-  void refused_recipes(const Layout& layout, std::int64_t most_treated, std::size_t ways, SearchStats& stats) const;
+  const Ways& ways_of(const Branch& branch);
   Layout cheapest_recipe(Layout layout) const;
   void enter(const Family& family);
   const PhaseTotals& bound_phases(const Layout& layout);
@@ -88,7 +87,6 @@ class FamilySearch {
   bool may_rank(const Member& member, const Layout& layout);
   std::size_t visit_member(Member member);
   void prepare(const Member& member);
-  static Layout with(Layout layout, const Recipe& recipe);
   void visit_recipe(const Member& member, const Recipe& recipe);
   bool may_fit(const Member& member, Layout& layout);
   bool some_recipe_may_fit(const Member& member);
@@ -136,6 +134,7 @@ class FamilySearch {
   NetworkCost<double> network_;  ///< of inner_
   bool entered_ = false;
   std::vector<Recipe> recipes_;
+  RecipeVerdicts verdicts_;
   const Family* family_ = nullptr;  ///< being visited or bounded
   MeshChannels<double> bound_of_;   ///< what bound_phases_ were computed on
   /// Of the family being visited, on bound_channels, by what a member may still choose: see bound_phases.
@@ -157,7 +156,7 @@ class FamilySearch {
   std::pair<BranchKey, ShardingOptions*> last_shardings_{};  ///< the members of one split follow each other
   std::array<std::int64_t, 4> ways_degrees_{};               ///< of ways_
   /// By data ranks, whether under DualPipe, and what the stack says of such members.
-  std::map<std::tuple<std::int64_t, bool, std::uint64_t>, Ways> ways_;
+  std::map<std::tuple<std::int64_t, bool, FactSet>, Ways> ways_;
   std::map<std::array<std::int64_t, 4>, MeshChannels<double>> bounds_;
   std::map<std::pair<std::size_t, std::int64_t>, Channel<double>> alone_;
 };

@@ -204,6 +204,10 @@ class SupportsReader {
     if (const ConfigNode* rules = fields.node("rules")) read_rules(*rules, out);
     fields.optional_text("note");
     fields.finish();
+    if (out.facts.size() > kMostFacts) {
+      problems_.add(node.span, fmt::format("release {} has {} facts", out.version, out.facts.size()),
+                    fmt::format("at most {}; each word left out of a set is one", kMostFacts));
+    }
     for (SupportFact& fact : out.facts) finish(fact);
     out.group_facts();
   }

@@ -76,6 +76,7 @@ struct SupportCondition {
   std::vector<const SupportQuantity*> factors;  ///< empty with kIs: `values` count
   bool product = false;                         ///< kIs of the product
 
+  friend bool operator==(const SupportCondition&, const SupportCondition&) = default;
   bool holds(const SupportSubject& subject) const;
   /// Whether these pins and the question decide it.
   bool decided(const LayoutFilter& pins) const;
@@ -92,6 +93,9 @@ struct SupportFact {
 
   bool refuses(const SupportSubject& subject) const;
 };
+
+/// Of one release; each has a bit where a search asks them (plan/stack_verdicts.h).
+inline constexpr std::size_t kMostFacts = 64;
 
 /// One release of a stack, with what it inherits from earlier ones.
 struct StackRelease {

@@ -16,7 +16,7 @@ std::set<std::int64_t> legal_values(const PlanRequest& request, const LayoutDime
   const Space space(open, stats);
   for (const Family& family : space.families()) {
     space.members(family, stats, [&](const Branch& branch) {
-      for (const StateSharding& sharding : shardings(open, branch.layout, stats)) {
+      for (const StateSharding& sharding : space.shardings(branch, stats)) {
         out.insert(dimension.value(sharded(branch.layout, sharding)));
       }
     });

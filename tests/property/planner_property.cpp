@@ -157,7 +157,7 @@ class BruteForce {
         if (pipelines_only && branch.layout.pp == 1) return;
         const std::vector<StageShape> stages = partition(*request_.model, branch.layout);
         if (stages.empty()) return;
-        for (const StateSharding& sharding : shardings(any_, branch.layout, stats)) {
+        for (const StateSharding& sharding : space.shardings(branch, stats)) {
           Layout layout = sharded(branch.layout, sharding);
           const std::vector<MeshChannels<double>> placed = placed_channels(branch.slice, layout);
           if (placed.empty()) continue;

@@ -48,7 +48,7 @@ std::optional<Plan> any_plan(PlanRequest& request, Schedule schedule) {
   });
   if (branches.empty()) return std::nullopt;
   const Branch& branch = any_of(branches);
-  const std::vector<StateSharding> ways = shardings(request, branch.layout, stats);
+  const std::vector<StateSharding> ways = space.shardings(branch, stats);
   if (ways.empty()) return std::nullopt;
   Plan out{.layout = sharded(branch.layout, any_of(ways)), .slice = request.slices[branch.slice]};
   Layout& l = out.layout;

@@ -18,7 +18,7 @@ bool any_layout(const PlanRequest& request) {
   bool any = false;
   for (const Family& family : space.families()) {
     space.members(family, stats, [&](const Branch& branch) {
-      any |= branch.layout.pp <= request.model->layers() && !shardings(request, branch.layout, stats).empty();
+      any |= branch.layout.pp <= request.model->layers() && !space.shardings(branch, stats).empty();
     });
   }
   return any;
