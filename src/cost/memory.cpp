@@ -181,6 +181,13 @@ class MemoryCounter {
         "experts, keys and values of other context ranks");
   }
 
+  /// What leaves the chip of a stage's activations where all of them are offloaded.
+  BytesOf<R> activations_away(const StageShape& stage) const {
+    return kept_per_microbatch(in_, stage) * (in_flight_of(stage) - two_layers(stage));
+  }
+  /// And of its weights and optimizer state, as a share.
+  R state_away(const StageShape& stage) const { return R(1.0) - two_layers(stage); }
+
  private:
   /// Ranks that divide what ZeRO divides from this stage on.
   double ways(int from_zero) const {
@@ -196,8 +203,7 @@ class MemoryCounter {
   /// Moves to the host what is kept there. On the chip remain two layers' worth on their way: weights that FSDP does
   /// not gather anyway, the activations of one microbatch, the state of the widest layer's share.
   void offload(const StageShape& stage, MemoryUse<R>& use) const {
-    const R layers = R(static_cast<double>(std::max(1, layers_of(stage)))) * net_.depth;
-    const R two = min(R(1.0), R(2.0) / layers);
+    const R two = two_layers(stage);
     const R flight = in_flight_of(stage);
     static constexpr std::string_view kRule = "two layers' worth on its way; the rest with the host (arXiv:2104.07857)";
     const auto move = [&](BytesOf<R>& part, std::string_view name) {
@@ -214,6 +220,11 @@ class MemoryCounter {
       use.host += kept * flight;
       use.activations = named(use.activations - kept * flight + kept * away, "activations on the chip", kRule);
     }
+  }
+
+  /// As a share of the stage.
+  R two_layers(const StageShape& stage) const {
+    return min(R(1.0), R(2.0) / (R(static_cast<double>(std::max(1, layers_of(stage)))) * net_.depth));
   }
 
   /// What the layers keep that offload_layers counts; all are under one remat policy.
@@ -354,6 +365,8 @@ StageBytes state_bytes(const StepInput<double>& in, const StageShape& stage) {
   MemoryUse<double> use = counter.state(stage);
   counter.buffers(stage, use);
   StageBytes out{.state = (use.weights + use.gradients + use.optimizer).value(), .buffers = use.buffers.value()};
+  out.weights_away = use.weights.value() * counter.state_away(stage);
+  out.optimizer_away = use.optimizer.value() * counter.state_away(stage);
   out.waiting = counter.waiting(stage).value();
   out.fragmentation = in.workload->memory.fragmentation.value;
   return out;
@@ -361,8 +374,11 @@ StageBytes state_bytes(const StepInput<double>& in, const StageShape& stage) {
 
 StageBytes pass_bytes(const StepInput<double>& in, const StageShape& stage) {
   MemoryUse<double> use;
-  MemoryCounter<double>(in).activations(stage, use);
-  return {.activations = use.activations.value(), .logits = use.logits.value()};
+  const MemoryCounter<double> counter(in);
+  counter.activations(stage, use);
+  return {.activations = use.activations.value(),
+          .activations_away = counter.activations_away(stage).value(),
+          .logits = use.logits.value()};
 }
 
 #define SCALECALC_INSTANTIATE(R)                         \

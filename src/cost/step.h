@@ -112,7 +112,9 @@ std::optional<MemoryUse<double>> memory_of_layout(const ModelSpec& model, const 
 /// `buffers`, the remat policy `activations`.
 struct StageBytes {
   double state = 0;  ///< weights, gradients, optimizer
+  double weights_away = 0, optimizer_away = 0;  ///< of it what can be with the host
   double activations = 0;
+  double activations_away = 0;  ///< of all layers
   double logits = 0;
   double buffers = 0;
   double waiting = 0;        ///< there at the end of the step, when activations are gone
@@ -122,6 +124,14 @@ struct StageBytes {
     const double passing = activations + logits + buffers;
     const double update = std::max(0.0, waiting - passing);
     return state + activations + logits + buffers + update + (passing + update) * fragmentation + reserve;
+  }
+  /// The same with all of this offloaded, but for rounding.
+  double total_without(std::uint8_t offload, double reserve) const {
+    StageBytes left = *this;
+    if ((offload & kOffloadWeights) != 0) left.state -= weights_away;
+    if ((offload & kOffloadOptimizer) != 0) left.state -= optimizer_away;
+    if ((offload & kOffloadActivations) != 0) left.activations -= activations_away;
+    return left.total(reserve);
   }
 };
 /// Only the sharding's part, and only the rest.

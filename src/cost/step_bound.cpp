@@ -74,6 +74,10 @@ PhaseTotals totals_of(const Phases<double>& phases) {
   return out;
 }
 
+double whole_model_time(const StepInput<double>& in, const PhaseTotals& phases) {
+  return stage_total(in, phases, in.stages->front()).time.value();
+}
+
 GatherTimes gather_times(const StepInput<double>& in) {
   GatherTimes out;
   for (std::size_t k = 0; k < in.network->kinds.size(); ++k) {

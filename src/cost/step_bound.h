@@ -45,6 +45,9 @@ GatherTimes gather_times(const StepInput<double>& in);
 /// no less than any one). The ends are left as they are.
 PhaseTotals gathering(const PhaseTotals& phases, const GatherTimes& gathers, std::size_t kinds, double overlap);
 
+/// Time of one microbatch through a model on one stage, forward and backward.
+double whole_model_time(const StepInput<double>& in, const PhaseTotals& phases);
+
 /// A step before its ends.
 struct StepOutline {
   std::vector<double> busy;  ///< by stage: microbatches x its time, and the bubble it has to itself ([SPLIT])

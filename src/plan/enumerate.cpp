@@ -8,6 +8,7 @@
 
 #include "base/divisors.h"
 #include "model/sharding.h"
+#include "plan/ways_to_fit.h"
 
 namespace scalecalc {
 namespace {
@@ -208,6 +209,20 @@ void Space::microbatches(Family& family) {
   }
 }
 
+std::vector<Run> Space::runs() const {
+  std::vector<Run> out;
+  const auto same = [&](std::size_t a, std::size_t b) {
+    Layout layout = families_[a].layout;
+    layout.micro_batch_seqs = families_[b].layout.micro_batch_seqs;
+    return families_[a].slice == families_[b].slice && layout == families_[b].layout;
+  };
+  for (std::size_t f = 0; f < families_.size(); ++f) {
+    if (out.empty() || !same(out.back().begin, f)) out.push_back({f, f});
+    out.back().end = f + 1;
+  }
+  return out;
+}
+
 /// The schedules of a pipeline of pp stages. GPipe is tried only when asked for, or of a stack that has no other: it is
 /// never faster than 1F1B, nor with chunks (the circular pipeline of JAX) than the interleaved schedule, and keeps more
 /// activations.
@@ -271,6 +286,8 @@ void Space::offer(Pipeline pipeline, std::int64_t pp, std::vector<Pipeline>& out
     const Layout layout{.pp = pp, .vpp = pipeline.vpp, .schedule = pipeline.schedule, .split = ends};
     if (refused(FactGroup::kPipeline, layout)) continue;
     pipeline.facts = facts_.pipeline(layout);
+    pipeline.stages.shapes = partition(*request_.model, layout, usual);
+    pipeline.stages.most_treated = most_treated(request_, pipeline.stages.shapes);
     out.push_back(pipeline);
   }
 }

@@ -27,10 +27,25 @@ struct Family {
   const std::vector<Split>* splits = nullptr;  ///< of these chips; the microbatch and the experts leave some out
 };
 
+/// Families that differ in the sequences of a microbatch alone, the fewest first: positions in Space::families.
+struct Run {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::size_t size() const { return end - begin; }
+  std::size_t last() const { return end - 1; }
+};
+
+/// How a pipeline's layers are dealt to its stages.
+struct PipelineStages {
+  std::vector<StageShape> shapes;
+  std::int64_t most_treated = 0;  ///< see plan/ways_to_fit.h
+};
+
 struct Branch {
   std::size_t slice = 0;
   Layout layout;      ///< dp holds all data ways; fsdp and zero are still open
   FactSet facts = 0;  ///< of the stack, that hold of it
+  const PipelineStages* stages = nullptr;
 };
 
 /// One way to keep a branch's state on its data ranks.
@@ -46,6 +61,8 @@ class Space {
   Space(const PlanRequest& request, SearchStats& stats);
 
   const std::vector<Family>& families() const { return families_; }
+  /// All of them, in their order.
+  std::vector<Run> runs() const;
   const MemberFacts& facts() const { return facts_; }
 
   /// Calls `visit` once for every member of the family, in a fixed order: one that overlaps its experts' exchange comes
@@ -61,6 +78,7 @@ class Space {
         branch.layout.vpp = pipeline.vpp;
         branch.layout.schedule = pipeline.schedule;
         branch.layout.split = pipeline.split;
+        branch.stages = &pipeline.stages;
         for (const bool overlap : {true, false}) {
           if (!expert_overlap(overlap, branch.layout, stats)) continue;
           branch.layout.ep_overlap = overlap;
@@ -85,6 +103,7 @@ class Space {
     std::int64_t vpp = 1;
     ChunkEnds split{};
     FactSet facts = 0;  ///< of the stack, that hold by it
+    PipelineStages stages{};
   };
 
   void tensor(std::size_t slice);

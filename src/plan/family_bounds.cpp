@@ -28,31 +28,65 @@ const PhaseTotals& FamilySearch::bound_phases(const Layout& layout) {
   return out.emplace(totals_of(phases(in)));
 }
 
-void FamilySearch::bound(std::span<const std::uint32_t> which, std::span<BoundedFamily> out, SearchStats& stats) {
-  if (recipes_.empty()) return;
-  for (const std::uint32_t i : which) {
-    const Family& family = space_.families()[i];
-    BoundedFamily& item = out[i] = {.family = &family};
-    bool overlapped = false;  // the member before was this one with its exchange overlapped, which is never slower
-    space_.members(family, stats, [&](const Branch& branch) {
-      const PipelineStages& stages = stages_of(branch.layout);
-      const Ways& ways = ways_of(branch);
-      stats.add_cuts(ways.cuts);
-      const RecipeVerdict& recipes = verdicts_.of(branch.layout, branch.facts);
-      for (const auto& [fact, some] : recipes.refusals) {
-        if (ways.count > 0 && (!some || stages.most_treated > 0)) stats.refuse(fact, ways.count);
-      }
-      const std::size_t layouts = ways.count * recipes.count(stages.most_treated);
-      const bool chosen = layouts > 0 && branch.layout.ep_overlap && branch.layout.schedule != Schedule::kDualPipe;
-      const bool bounded = std::exchange(overlapped, chosen) && !branch.layout.ep_overlap;
-      item.candidates += layouts;
-      if (layouts == 0 || bounded || stages.shapes.empty()) return;
-      if (family_ != &family) enter(family);
-      const Layout layout = cheapest_recipe(branch.layout);
-      outline(input(&stages.shapes, layout, bound_of_), bound_phases(layout), outline_);
-      item.token_s = std::min(item.token_s, kBoundRounding * step_lower_bound(outline_) / tokens_of(layout));
-    });
+std::uint64_t FamilySearch::count(const Family& family, SearchStats& stats) {
+  if (recipes_.empty()) return 0;
+  std::uint64_t out = 0;
+  Alike alike;
+  const auto add = [&] {
+    if (alike.ways == nullptr) return;
+    const std::uint64_t ways = alike.ways->count;
+    stats.add_cuts(alike.ways->cuts, alike.members);
+    for (std::size_t r = 0; r < recipes_.size() && ways > 0; ++r) {
+      const std::uint64_t layouts = ways * (recipes_[r].some ? alike.treating : alike.members);
+      if (alike.recipes->refused_by[r] && layouts > 0) stats.refuse(*alike.recipes->refused_by[r], layouts);
+    }
+    out += ways * (alike.recipes->for_all * alike.members + alike.recipes->for_some * alike.treating);
+  };
+  space_.members(family, stats, [&](const Branch& branch) {
+    const Ways* ways = &ways_of(branch);
+    const RecipeVerdict* recipes = &verdicts_.of(branch.layout, branch.facts);
+    if (ways != alike.ways || recipes != alike.recipes || space_.facts().tells_members_apart()) {
+      add();
+      alike = {ways, recipes};
+    }
+    ++alike.members;
+    if (branch.stages->most_treated > 0) ++alike.treating;
+  });
+  add();
+  return out;
+}
+
+double FamilySearch::bound(const Family& family) {
+  double out = std::numeric_limits<double>::infinity();
+  bool overlapped = false;  // the member before was this one with its exchange overlapped, which is never slower
+  SearchStats counted;
+  space_.members(family, counted, [&](const Branch& branch) {
+    const Layout& l = branch.layout;
+    const bool any =
+        ways_of(branch).count > 0 && verdicts_.of(l, branch.facts).count(branch.stages->most_treated) > 0;
+    const bool chosen = any && l.ep_overlap && l.schedule != Schedule::kDualPipe;
+    const bool bounded = std::exchange(overlapped, chosen) && !l.ep_overlap;
+    if (!any || bounded || branch.stages->shapes.empty()) return;
+    if (family_ != &family) enter(family);
+    const Layout layout = cheapest_recipe(l);
+    outline(input(&branch.stages->shapes, layout, bound_of_), bound_phases(layout), outline_);
+    out = std::min(out, kBoundRounding * step_lower_bound(outline_) / tokens_of(layout));
+  });
+  return out;
+}
+
+double FamilySearch::bound_of_smaller(const Family& family) {
+  enter(family);
+  Layout layout = cheapest_recipe(family.layout);
+  const double chips = chips_of(family.slice) / static_cast<double>(layout.tp * layout.cp);
+  const double tokens = static_cast<double>(layout.micro_batch_seqs * in_.request->workload.seq);
+  double least = std::numeric_limits<double>::infinity();
+  for (const bool overlap : {false, true}) {
+    layout.ep_overlap = overlap;
+    if (overlap && layout.ep == 1) continue;
+    least = std::min(least, whole_model_time(input(&whole_model_, layout, bound_of_), bound_phases(layout)));
   }
+  return kBoundRounding * least / (tokens * chips);
 }
 
 /// How many ways there are to shard a member's state. Families that follow each other share them.
@@ -62,9 +96,14 @@ const FamilySearch::Ways& FamilySearch::ways_of(const Branch& branch) {
   if (degrees != ways_degrees_) {
     ways_.clear();
     ways_degrees_ = degrees;
+    last_ways_.second = nullptr;
   }
-  const bool paired = l.schedule == Schedule::kDualPipe;
-  const auto [at, added] = ways_.try_emplace(std::tuple(l.dp, paired, space_.facts().on_sharding(branch.facts)));
+  const WaysKey key(l.dp, l.schedule == Schedule::kDualPipe, space_.facts().on_sharding(branch.facts));
+  if (last_ways_.second != nullptr && last_ways_.first == key && !space_.facts().tells_members_apart()) {
+    return *last_ways_.second;
+  }
+  const auto [at, added] = ways_.try_emplace(key);
+  last_ways_ = {key, &at->second};
   if (added || space_.facts().tells_members_apart()) {
     at->second.cuts = {};
     at->second.count = space_.shardings(branch, at->second.cuts).size();
@@ -127,16 +166,6 @@ bool FamilySearch::may_rank_sharded(const Member& member, const Layout& layout, 
       gathering(bound_phases(layout), tables_.gathers(index), network_.kinds.size(), in_.overlap.fsdp);
   outline(input(member.stages, layout, bound_of_), phases, gathering_);
   return may(gathering_);
-}
-
-const FamilySearch::PipelineStages& FamilySearch::stages_of(const Layout& layout) {
-  const std::array<std::int64_t, 5> key{layout.pp, layout.vpp, layout.schedule == Schedule::kDualPipe ? 1 : 0,
-                                        layout.split.first, layout.split.last};
-  const auto it = stages_.find(key);
-  if (it != stages_.end()) return it->second;
-  std::vector<StageShape> shapes = partition(*in_.request->model, layout, in_.request->workload.runtime.stages);
-  const std::int64_t most = most_treated(*in_.request, shapes);
-  return stages_.emplace(key, PipelineStages{std::move(shapes), most}).first->second;
 }
 
 /// The fastest channels any placement can give a family's tensor, context and (under switches) expert groups, each on a

@@ -57,22 +57,18 @@ void FamilySearch::enter(const Family& family) {
   }
 }
 
-FamilyResult FamilySearch::visit(const BoundedFamily& item, const Ranker& ranker, const Ranking& ranking,
-                                 const std::optional<double>& below) {
+FamilyResult FamilySearch::visit(const Family& family, std::uint64_t candidates, const Ranker& ranker,
+                                 const Ranking& ranking, const std::optional<double>& below) {
   ranker_ = &ranker;
   ranking_ = ranking;
   below_ = below;
   out_ = {};
   phases_.clear();
-  enter(*item.family);
-  SearchStats counted;  // counted when the family was bounded
+  enter(family);
+  SearchStats counted;  // by count()
   std::uint64_t met = 0;
-  space_.members(*item.family, counted, [&](const Branch& branch) {
-    const PipelineStages& stages = stages_of(branch.layout);
-    met += visit_member({&branch, &stages.shapes, nullptr, stages.most_treated,
-                         &verdicts_.of(branch.layout, branch.facts)});
-  });
-  out_.stats.pruned += item.candidates - met;
+  space_.members(family, counted, [&](const Branch& branch) { met += visit_member(member_of(branch)); });
+  out_.stats.pruned += candidates - met;
   return std::move(out_);
 }
 
@@ -101,10 +97,9 @@ bool FamilySearch::any_fits(std::span<const Family> group, const Ranker& ranker)
         phases_.clear();
         enter(family);
       }
-      const PipelineStages& stages = stages_of(l);
-      const Member member{&branch, &stages.shapes, &shardings_of(branch), stages.most_treated,
-                          &verdicts_.of(branch.layout, branch.facts)};
-      if (stages.shapes.empty() || !some_recipe_may_fit(member)) {
+      Member member = member_of(branch);
+      member.shardings = &shardings_of(branch);
+      if (member.stages->empty() || !some_recipe_may_fit(member)) {
         refused.insert(key);
       } else {
         visit_member(member);
@@ -158,12 +153,13 @@ std::size_t FamilySearch::visit_member(Member member) {
   for (std::size_t r = 0; r < recipes_.size(); ++r) {
     if (any_ && !out_.kept.empty()) break;
     if (recipes_[r].some && member.most_treated == 0) continue;
-    if (!member.recipes->refused_by[r]) visit_recipe(member, recipes_[r]);
+    if (!member.recipes->refused_by[r]) visit_recipe(member, r);
   }
   return layouts;
 }
 
-void FamilySearch::visit_recipe(const Member& member, const Recipe& recipe) {
+void FamilySearch::visit_recipe(const Member& member, std::size_t which) {
+  const Recipe& recipe = recipes_[which];
   const std::size_t layouts = member.shardings->options.size();
   Layout layout = with_recipe(member.branch->layout, recipe);
   if (recipe.some) layout.remat_layers = in_.request->fix.remat_layers.value_or(layout.remat_layers);
@@ -184,7 +180,7 @@ void FamilySearch::visit_recipe(const Member& member, const Recipe& recipe) {
     out_.stats.pruned += layouts;
     return;
   }
-  for (std::size_t o = 0; o < layouts; ++o) visit_sharding(member, layout, o);
+  for (std::size_t o = 0; o < layouts; ++o) visit_sharding(member, layout, member.recipes->offload[which], o);
 }
 
 /// Every sharding keeps the same activations; the one that shards most keeps least of the rest. Where these alone are
@@ -245,7 +241,7 @@ bool FamilySearch::may_fit(const Member& member, Layout& layout) {
     if (holds()) return true;
   }
   pins();
-  miss(member, in.layout, memory_use(in));
+  miss(member, in);
   return false;
 }
 
@@ -261,12 +257,13 @@ bool FamilySearch::fits_with_plain_loss(const Layout& layout, std::size_t index)
 
 /// What is quick comes first: whether it fits with nothing offloaded, then the bounds of its step. `recipe` may have
 /// been given activations to offload or layers to treat by may_fit.
-void FamilySearch::visit_sharding(const Member& member, const Layout& recipe, std::size_t index) {
+void FamilySearch::visit_sharding(const Member& member, const Layout& recipe, std::uint8_t most, std::size_t index) {
   const ShardingOptions::Option& option = member.shardings->options[index];
   Layout layout = sharded(recipe, {option.zero, option.fsdp});
   const bool some = layout.remat_layers > 0;
   const bool open = in_.request->fix.offload.value_or(0) == 0 && !in_.request->fix.remat_layers;
   double memory_bytes = 0;
+  bool too_large = false;  // whatever is offloaded
   if (open && some && !(capacity() < tables_.fullest_kept(index, layout.loss, reserve()))) {
     ++out_.stats.pruned;  // it fits without the policy, which is another layout
     return;
@@ -277,12 +274,14 @@ void FamilySearch::visit_sharding(const Member& member, const Layout& recipe, st
       return;
     }
     memory_bytes = tables_.fullest(index, reserve());
+    too_large = capacity() < memory_bytes && capacity() < tables_.least(index, most, reserve());
     if (capacity() < memory_bytes) memory_bytes = 0;
   }
   if (!may_rank_sharded(member, layout, index, memory_bytes)) {
     ++out_.stats.pruned;
     return;
   }
+  if (too_large && !wants_miss() && runs_whole(*in_.request, layout)) return cut(Reject::kMemory, 1);
   const MeshChannels<double> sizes = sizes_of(layout);
   StepInput<double> in = input(member.stages, layout, sizes);
   switch (some ? fit_with_remat(*in_.request, in, ways_to_fit_) : fit_with_offload(*in_.request, in, ways_to_fit_)) {
@@ -295,7 +294,7 @@ void FamilySearch::visit_sharding(const Member& member, const Layout& recipe, st
   }
   cut(Reject::kMemory, 1);
   // Where the number is open, treating all layers is another recipe, and needs less.
-  if (!some || in_.request->fix.remat_layers) miss(member, in.layout, memory_use(in));
+  if (!some || in_.request->fix.remat_layers) miss(member, in);
 }
 
 void FamilySearch::visit_layout(const Member& member, const ShardingOptions::Option& option, const Layout& layout,
@@ -384,12 +383,11 @@ void FamilySearch::refuse(const Layout& layout) {
 }
 
 /// Remembers the layout that came closest to fitting, until something fits.
-void FamilySearch::miss(const Member& member, const Layout& layout, const MemoryUse<double>& memory) {
-  if (any_ || stack_refusal(*in_.request, FactGroup::kOffload, layout) ||
-      stack_refusal(*in_.request, FactGroup::kLayout, layout)) {
-    return;
-  }
-  if (ranking_.full() || (out_.nearest_miss && !(memory.total() < out_.nearest_miss->memory.total()))) return;
+void FamilySearch::miss(const Member& member, const StepInput<double>& in) {
+  const Layout& layout = in.layout;
+  if (!wants_miss() || !runs_whole(*in_.request, layout)) return;
+  const MemoryUse<double> memory = memory_use(in);
+  if (out_.nearest_miss && !(memory.total() < out_.nearest_miss->memory.total())) return;
   const std::vector<PlacedChannels> places = placed(member.branch->slice, layout);
   if (places.empty()) return;
   const PlacedChannels& place = places.front();

@@ -32,12 +32,6 @@ struct SearchInputs {
   Routing routing;
 };
 
-/// A family with its bound; ordered by it.
-struct BoundedFamily {
-  const Family* family = nullptr;
-  std::uint64_t candidates = 0;                              ///< layouts of the family, shardings included
-  double token_s = std::numeric_limits<double>::infinity();  ///< least bound of a member's step, per token
-};
 
 /// What a family added to the answer.
 struct FamilyResult {
@@ -50,14 +44,26 @@ struct FamilyResult {
 class FamilySearch {
  public:
   FamilySearch(const SearchInputs& inputs, const Space& space, const std::vector<Recipe>& recipes)
-      : in_(inputs), space_(space), recipes_(recipes), verdicts_(*inputs.request, space.facts(), recipes) {}
+      : in_(inputs),
+        space_(space),
+        recipes_(recipes),
+        verdicts_(*inputs.request, space.facts(), recipes),
+        whole_model_(partition(*inputs.request->model, Layout{}, inputs.request->workload.runtime.stages)) {}
 
-  /// Bounds some of the space's families, each at its place in `out`, and counts their candidates and what was cut.
-  void bound(std::span<const std::uint32_t> which, std::span<BoundedFamily> out, SearchStats& stats);
+  /// The family's layouts, shardings included. Counts what was cut.
+  std::uint64_t count(const Family& family, SearchStats& stats);
 
-  /// The family's plans that `ranking` would admit and whose goal per token is below `below`. Depends on nothing but
-  /// the arguments.
-  FamilyResult visit(const BoundedFamily& item, const Ranker& ranker, const Ranking& ranking,
+  /// The least bound of a member's step, per token; infinite if it has none.
+  double bound(const Family& family);
+
+  /// No more than that of the family, nor of those like it with fewer sequences in a microbatch ([RUN]): every stage as
+  /// long as the mean, no bubble. A phase's time is a maximum of sums that grow by a line in the sequences and start
+  /// above 0, so per sequence it does not grow.
+  double bound_of_smaller(const Family& family);
+
+  /// The family's plans that `ranking` would admit and whose goal per token is below `below`; it has `candidates`
+  /// layouts. Depends on nothing but the arguments.
+  FamilyResult visit(const Family& family, std::uint64_t candidates, const Ranker& ranker, const Ranking& ranking,
                      const std::optional<double>& below);
 
   /// Whether any layout fits of families that differ in their microbatch alone, the smallest first.
@@ -72,12 +78,24 @@ class FamilySearch {
     std::int64_t most_treated = 0;
     const RecipeVerdict* recipes = nullptr;  ///< which it may run
   };
+  Member member_of(const Branch& branch) {
+    return {&branch, &branch.stages->shapes, nullptr, branch.stages->most_treated,
+            &verdicts_.of(branch.layout, branch.facts)};
+  }
   using BranchKey = std::array<std::int64_t, 9>;
   using PhaseKey = std::array<std::int64_t, 7>;
 
   struct Ways {
     std::size_t count = 0;
     SearchStats cuts;  ///< ways that were cut, by reason
+  };
+  using WaysKey = std::tuple<std::int64_t, bool, FactSet>;
+  /// Members that are counted alike.
+  struct Alike {
+    const Ways* ways = nullptr;
+    const RecipeVerdict* recipes = nullptr;
+    std::uint64_t members = 0;
+    std::uint64_t treating = 0;  ///< of them, with stages that a policy for some layers can treat
   };
   const Ways& ways_of(const Branch& branch);
   Layout cheapest_recipe(Layout layout) const;
@@ -87,10 +105,10 @@ class FamilySearch {
   bool may_rank(const Member& member, const Layout& layout);
   std::size_t visit_member(Member member);
   void prepare(const Member& member);
-  void visit_recipe(const Member& member, const Recipe& recipe);
+  void visit_recipe(const Member& member, std::size_t recipe);
   bool may_fit(const Member& member, Layout& layout);
   bool some_recipe_may_fit(const Member& member);
-  void visit_sharding(const Member& member, const Layout& recipe, std::size_t index);
+  void visit_sharding(const Member& member, const Layout& recipe, std::uint8_t most, std::size_t index);
   bool may_rank_sharded(const Member& member, const Layout& layout, std::size_t index, double memory);
   void visit_layout(const Member& member, const ShardingOptions::Option& option, const Layout& layout,
                     const MemoryUse<double>& memory, const Layout& bounded);
@@ -98,7 +116,8 @@ class FamilySearch {
                 const PhaseKey& key, const MemoryUse<double>& memory);
   bool fits_with_plain_loss(const Layout& layout, std::size_t index) const;
   void refuse(const Layout& layout);  ///< counts the fact that does
-  void miss(const Member& member, const Layout& layout, const MemoryUse<double>& memory);
+  bool wants_miss() const { return !any_ && !ranking_.full(); }
+  void miss(const Member& member, const StepInput<double>& in);
   const Phases<double>& phases_of(const Member& member, const Layout& layout, const MeshChannels<double>& channels,
                                   const PhaseKey& key);
   bool may_rank_on(const Member& member, const Layout& layout, const MeshChannels<double>& channels,
@@ -113,11 +132,6 @@ class FamilySearch {
   StepInput<double> input(const std::vector<StageShape>* stages, const Layout& layout,
                           const MeshChannels<double>& channels) const;
 
-  struct PipelineStages {
-    std::vector<StageShape> shapes;
-    std::int64_t most_treated = 0;  ///< of them
-  };
-  const PipelineStages& stages_of(const Layout& layout);
   ShardingOptions& shardings_of(const Branch& branch);
   const ShardingOptions::Places& places_of(const Member& member, const ShardingOptions::Option& option,
                                            const Layout& layout) const;
@@ -151,12 +165,13 @@ class FamilySearch {
   std::optional<Rank> limit_;  ///< of the member being visited: what ranks after it is of no use
   bool any_ = false;           ///< whether anything fits is all that is asked
   FamilyResult out_;
-  std::map<std::array<std::int64_t, 5>, PipelineStages> stages_;
   std::map<BranchKey, ShardingOptions> shardings_;
   std::pair<BranchKey, ShardingOptions*> last_shardings_{};  ///< the members of one split follow each other
   std::array<std::int64_t, 4> ways_degrees_{};               ///< of ways_
   /// By data ranks, whether under DualPipe, and what the stack says of such members.
-  std::map<std::tuple<std::int64_t, bool, FactSet>, Ways> ways_;
+  std::map<WaysKey, Ways> ways_;
+  std::pair<WaysKey, const Ways*> last_ways_{};
+  std::vector<StageShape> whole_model_;  ///< on one stage
   std::map<std::array<std::int64_t, 4>, MeshChannels<double>> bounds_;
   std::map<std::pair<std::size_t, std::int64_t>, Channel<double>> alone_;
 };

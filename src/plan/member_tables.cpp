@@ -1,5 +1,6 @@
 #include "plan/member_tables.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "cost/stage_parameters.h"
@@ -33,6 +34,23 @@ bool MemberTables::activations_fit(std::size_t sharding, double capacity, double
   return !(capacity < stage.activations + stage.logits + reserve);
 }
 
+double MemberTables::least(std::size_t sharding, std::uint8_t offload, double reserve) const {
+  constexpr double kRounding = 1 - 1e-12;
+  double out = 0;
+  for (std::size_t s = 0; s < stages_; ++s) {
+    out = std::max(out, with_state(sharding, s, pass_[s]).total_without(offload, reserve));
+  }
+  return kRounding * out;
+}
+
+StageBytes MemberTables::with_state(std::size_t sharding, std::size_t stage, const StageBytes& pass) const {
+  StageBytes out = state_[sharding * stages_ + stage];
+  out.activations = pass.activations;
+  out.activations_away = pass.activations_away;
+  out.logits = pass.logits;
+  return out;
+}
+
 void MemberTables::fill(const StepInput<double>& in, std::vector<StageBytes>& out) {
   out.clear();
   for (const StageShape& stage : *in.stages) out.push_back(pass_bytes(in, stage));
@@ -42,11 +60,7 @@ MemberTables::Fullest MemberTables::total(std::size_t sharding, const std::vecto
                                           double reserve) const {
   Fullest out;
   for (std::size_t s = 0; s < stages_; ++s) {
-    const StageBytes& state = state_[sharding * stages_ + s];
-    StageBytes both = state;
-    both.activations = pass[s].activations;
-    both.logits = pass[s].logits;
-    const double bytes = both.total(reserve);
+    const double bytes = with_state(sharding, s, pass[s]).total(reserve);
     if (bytes > out.bytes) out = {s, bytes};
   }
   return out;

@@ -31,6 +31,8 @@ class MemberTables {
     return total(sharding, kept_[static_cast<std::size_t>(loss)], reserve).bytes;
   }
   double fullest_plain(std::size_t sharding, double reserve) const { return total(sharding, plain_, reserve).bytes; }
+  /// No more than a layout with this sharding and recipe takes that offloads no more than this.
+  double least(std::size_t sharding, std::uint8_t offload, double reserve) const;
   /// Whether the fullest stage has room for activations, whatever becomes of the rest.
   bool activations_fit(std::size_t sharding, double capacity, double reserve) const;
   /// Of a sharding that gathers weights.
@@ -45,6 +47,7 @@ class MemberTables {
     std::size_t stage = 0;
     double bytes = -1;
   };
+  StageBytes with_state(std::size_t sharding, std::size_t stage, const StageBytes& pass) const;
   void fill(const StepInput<double>& in, std::vector<StageBytes>& out);
   Fullest total(std::size_t sharding, const std::vector<StageBytes>& pass, double reserve) const;
 

@@ -1,5 +1,6 @@
-// Best-first exact search. Every family of layouts gets a proven lower bound; families are visited in order of bound,
-// and the search ends when the next bound is worse than the worst plan kept.
+// Best-first exact search. Every run of families gets a proven lower bound; what comes first is opened down to single
+// families, which are visited in the order of their own bounds, and the search ends when the next bound is worse than
+// the worst plan kept.
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
@@ -8,7 +9,7 @@
 #include <chrono>
 #include <numeric>
 #include <optional>
-#include <span>
+#include <set>
 
 #include "base/progress.h"
 #include "base/stop.h"
@@ -19,7 +20,7 @@ namespace scalecalc {
 class Planner::Search {
  public:
   Search(const PlanRequest& request, const std::function<bool()>& stop)
-      : request_(request),
+      : request_(settled(request)),
         stop_(stop),
         inputs_(request_),
         space_(request_, counted_),
@@ -29,7 +30,7 @@ class Planner::Search {
         ranking_(1, true) {
     const auto start = std::chrono::steady_clock::now();
     counted_.launcher = request.stack;
-    const std::vector<Recipe> allowed = recipes(request, counted_);
+    const std::vector<Recipe> allowed = recipes(request_, counted_);
     for (std::size_t t = 0; t < threads_; ++t) workers_.emplace_back(inputs_, space_, allowed);
     collect();
     counted_.elapsed_s = seconds_since(start);
@@ -73,27 +74,38 @@ class Planner::Search {
     });
   }
 
-  /// Bounds every family. Those of one inner degree share their layer costs, so they are dealt to the threads in runs.
+  /// What is known of a family.
+  struct Known {
+    std::uint64_t candidates = 0;      ///< layouts, shardings included
+    std::optional<double> of_smaller;  ///< see FamilySearch::bound_of_smaller
+    std::optional<double> token_s;     ///< least bound of a member's step, per token
+  };
+
+  /// Counts every family and bounds every run. Those of one inner degree share their layer costs, so they are dealt to
+  /// the threads in groups.
   void collect() {
     const std::vector<Family>& families = space_.families();
-    items_.resize(families.size());
-    std::vector<std::uint32_t> order(families.size());
-    std::iota(order.begin(), order.end(), 0U);
-    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return inner_of(families[a].layout) < inner_of(families[b].layout);
+    known_.resize(families.size());
+    runs_ = space_.runs();
+    std::stable_sort(runs_.begin(), runs_.end(), [&](const Run& a, const Run& b) {
+      return inner_of(families[a.last()].layout) < inner_of(families[b.last()].layout);
     });
-    constexpr std::size_t kRun = 96;
-    const std::size_t runs = (families.size() + kRun - 1) / kRun;
-    std::vector<SearchStats> stats(runs);
-    in_parallel(runs, [&](FamilySearch& worker, std::size_t run) {
-      if (should_stop(stop_)) return;
-      const std::size_t begin = run * kRun;
-      const std::size_t length = std::min(kRun, families.size() - begin);
-      worker.bound(std::span(order).subspan(begin, length), items_, stats[run]);
+    constexpr std::size_t kGroup = 16;
+    const std::size_t groups = (runs_.size() + kGroup - 1) / kGroup;
+    std::vector<SearchStats> stats(groups);
+    in_parallel(groups, [&](FamilySearch& worker, std::size_t group) {
+      for (std::size_t r = group * kGroup; r < std::min(runs_.size(), (group + 1) * kGroup); ++r) {
+        if (should_stop(stop_)) return;
+        for (std::size_t f = runs_[r].begin; f < runs_[r].end; ++f) {
+          known_[f].candidates = worker.count(families[f], stats[group]);
+        }
+        known_[runs_[r].last()].of_smaller = worker.bound_of_smaller(families[runs_[r].last()]);
+      }
     });
     for (const SearchStats& s : stats) add(s, counted_);
-    for (const BoundedFamily& item : items_) counted_.candidates += item.candidates;
-    std::erase_if(items_, [](const BoundedFamily& item) { return item.candidates == 0; });
+    for (const Known& known : known_) counted_.candidates += known.candidates;
+    // A run without a bound was not reached before the search was stopped.
+    std::erase_if(runs_, [&](const Run& run) { return layouts_of(run) == 0 || !known_[run.last()].of_smaller; });
   }
 
   static void add(const SearchStats& more, SearchStats& sum) {
@@ -103,58 +115,107 @@ class Planner::Search {
     sum.add_cuts(more);
   }
 
-  /// Lower bound of a family's rank: the least of its members' bounds, none of which is below [FAMILY].
-  Rank bound_of(const BoundedFamily& item) const {
-    return ranker_(item.family->layout, chips_of(item), item.token_s, 1, 0);
+  double chips_of(const Run& run) const {
+    return static_cast<double>(request_.slices[space_.families()[run.begin].slice].chips);
   }
-  double chips_of(const BoundedFamily& item) const {
-    return static_cast<double>(request_.slices[item.family->slice].chips);
+  std::uint64_t layouts_of(const Run& run) const {
+    std::uint64_t out = 0;
+    for (std::size_t f = run.begin; f < run.end; ++f) out += known_[f].candidates;
+    return out;
+  }
+
+  /// A run that is still to be opened, or a single family, by a lower bound of its rank.
+  struct Entry {
+    Rank bound;
+    Run run;
+    bool bounded = false;  ///< by the members of a single family
+    /// Of equal bounds what may hold an earlier family comes first.
+    bool operator<(const Entry& o) const {
+      if (bound != o.bound) return bound < o.bound;
+      return bounded != o.bounded ? !bounded : run.begin < o.run.begin;
+    }
+  };
+
+  /// Puts it in the order, if any of its layouts is looked for.
+  void enter(const Run& run, bool bounded, std::set<Entry>& order) {
+    const double token_s = bounded ? *known_[run.begin].token_s : *known_[run.last()].of_smaller;
+    if (goal_.below && ranker_.goal(chips_of(run), token_s, 1) >= *goal_.below) {
+      result_.stats.pruned += layouts_of(run);
+    } else if (layouts_of(run) > 0) {
+      order.insert({ranker_(space_.families()[run.begin].layout, chips_of(run), token_s, 1, 0), run, bounded});
+    }
+  }
+
+  /// Opens runs until the first `count` entries that the ranking admits are families by their own bounds.
+  void open_first(std::size_t count, std::set<Entry>& order) {
+    constexpr std::size_t kShort = 3;  // halving costs as much as bounding all
+    for (;;) {
+      std::vector<Run> runs;
+      std::size_t seen = 0;
+      for (auto at = order.begin(); at != order.end() && seen < count && ranking_.admits(at->bound); ++seen) {
+        if (at->bounded) {
+          ++at;
+        } else {
+          runs.push_back(at->run);
+          at = order.erase(at);
+        }
+      }
+      if (runs.empty()) return;
+      in_parallel(runs.size(), [&](FamilySearch& worker, std::size_t i) {
+        const auto family = [&](std::size_t f) -> const Family& { return space_.families()[f]; };
+        const Run& run = runs[i];
+        const std::size_t middle = run.begin + run.size() / 2;
+        if (run.size() > kShort && !known_[middle - 1].of_smaller) {
+          known_[middle - 1].of_smaller = worker.bound_of_smaller(family(middle - 1));
+        }
+        for (std::size_t f = run.begin; f < run.end && run.size() <= kShort; ++f) {
+          if (!known_[f].token_s) known_[f].token_s = worker.bound(family(f));
+        }
+      });
+      for (const Run& run : runs) {
+        const std::size_t middle = run.begin + run.size() / 2;
+        if (run.size() > kShort) {
+          enter({run.begin, middle}, false, order);
+          enter({middle, run.end}, false, order);
+        }
+        for (std::size_t f = run.begin; f < run.end && run.size() <= kShort; ++f) enter({f, f + 1}, true, order);
+      }
+      if (should_stop(stop_)) return;
+    }
   }
 
   /// Visits families in order of their bound until none left can enter the ranking. They are visited in rounds whose
   /// families see the same ranking, so that the answer and its counts do not depend on the number of threads.
   void descend() {
-    struct Entry {
-      Rank bound;
-      std::size_t item;
-      bool operator<(const Entry& o) const { return bound != o.bound ? bound < o.bound : item < o.item; }
-    };
     result_ = {};
     result_.stats = counted_;
-    std::vector<Entry> order;
-    order.reserve(items_.size());
-    for (std::size_t i = 0; i < items_.size(); ++i) {
-      const std::int64_t chips = request_.slices[items_[i].family->slice].chips;
-      if (goal_.fewer_chips && chips >= *goal_.fewer_chips) continue;
-      if (leaves_out(request_, items_[i].family->layout)) continue;
-      if (goal_.below && ranker_.goal(chips_of(items_[i]), items_[i].token_s, 1) >= *goal_.below) {
-        result_.stats.pruned += items_[i].candidates;
-      } else {
-        order.push_back({bound_of(items_[i]), i});
-      }
+    std::set<Entry> order;
+    for (const Run& run : runs_) {
+      const Family& family = space_.families()[run.begin];
+      if (goal_.fewer_chips && request_.slices[family.slice].chips >= *goal_.fewer_chips) continue;
+      if (!leaves_out(request_, family.layout)) enter(run, false, order);
     }
-    std::sort(order.begin(), order.end());
     constexpr std::size_t kLongestRound = 64;
     std::size_t round = 1;
-    Progress families("families of layouts", order.size());
-    for (std::size_t at = 0; at < order.size(); round = std::min(2 * round, kLongestRound)) {
-      const auto last = std::find_if(order.begin() + static_cast<std::ptrdiff_t>(at),
-                                     order.begin() + static_cast<std::ptrdiff_t>(std::min(at + round, order.size())),
-                                     [&](const Entry& e) { return !ranking_.admits(e.bound); });
-      const std::size_t end = static_cast<std::size_t>(last - order.begin());
-      if (end == at || (stop_ && stop_())) {
-        for (; at < order.size(); ++at) result_.stats.pruned += items_[order[at].item].candidates;
-        return;
+    Progress progress("families of layouts", space_.families().size());
+    for (;; round = std::min(2 * round, kLongestRound)) {
+      open_first(round, order);
+      std::vector<std::size_t> first;
+      for (auto at = order.begin(); at != order.end() && first.size() < round && ranking_.admits(at->bound); ++at) {
+        if (!at->bounded) break;  // stopped
+        first.push_back(at->run.begin);
       }
-      std::vector<FamilyResult> found(end - at);
+      if (first.empty() || (stop_ && stop_())) break;
+      order.erase(order.begin(), std::next(order.begin(), static_cast<std::ptrdiff_t>(first.size())));
+      std::vector<FamilyResult> found(first.size());
       in_parallel(found.size(), [&](FamilySearch& worker, std::size_t i) {
         if (should_stop(stop_)) return;
-        found[i] = worker.visit(items_[order[at + i].item], ranker_, ranking_, goal_.below);
+        found[i] = worker.visit(space_.families()[first[i]], known_[first[i]].candidates, ranker_, ranking_, goal_.below);
       });
       for (FamilyResult& result : found) merge(std::move(result));
-      families.add(end - at);
-      at = end;
+      progress.add(first.size());
     }
+    for (const Entry& entry : order) result_.stats.pruned += layouts_of(entry.run);
   }
 
   void merge(FamilyResult&& found) {
@@ -177,7 +238,8 @@ class Planner::Search {
   std::vector<FamilySearch> workers_;
   Ranker ranker_;
   Ranking ranking_;
-  std::vector<BoundedFamily> items_;
+  std::vector<Run> runs_;
+  std::vector<Known> known_;  ///< by family
 };
 
 Planner::Planner(const PlanRequest& request, const std::function<bool()>& stop)

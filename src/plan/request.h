@@ -95,11 +95,11 @@ struct SearchStats {
   std::vector<std::uint64_t> stack;  ///< of rejected by the stack: by fact, as its release lists them; may be shorter
   double elapsed_s = 0;
 
-  /// What was cut elsewhere.
-  void add_cuts(const SearchStats& more) {
-    for (std::size_t i = 0; i < kRejectCount; ++i) rejected[i] += more.rejected[i];
+  /// What was cut elsewhere, so many times.
+  void add_cuts(const SearchStats& more, std::uint64_t times = 1) {
+    for (std::size_t i = 0; i < kRejectCount; ++i) rejected[i] += times * more.rejected[i];
     if (stack.size() < more.stack.size()) stack.resize(more.stack.size());
-    for (std::size_t i = 0; i < more.stack.size(); ++i) stack[i] += more.stack[i];
+    for (std::size_t i = 0; i < more.stack.size(); ++i) stack[i] += times * more.stack[i];
   }
   void refuse(std::size_t fact, std::uint64_t layouts = 1) {
     rejected[static_cast<std::size_t>(Reject::kStack)] += layouts;

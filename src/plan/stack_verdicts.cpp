@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "plan/ways_to_fit.h"
 
 namespace scalecalc {
 namespace {
@@ -25,7 +26,36 @@ std::optional<std::size_t> recipe_refusal(const PlanRequest& request, const Layo
   return stack_refusal(request, FactGroup::kOffload, offloaded);
 }
 
+/// What the question leaves open of a fact's conditions; nothing if it settles that they never hold.
+std::optional<std::vector<SupportCondition>> open_conditions(const PlanRequest& request, const SupportFact& fact) {
+  const Layout any;
+  const SupportSubject subject{any, *request.model, request.workload, *request.hw};
+  std::vector<SupportCondition> out;
+  for (const SupportCondition& condition : fact.refused_if) {
+    if (condition.levels() != 0) {
+      out.push_back(condition);
+    } else if (!condition.holds(subject)) {
+      return std::nullopt;
+    }
+  }
+  return out;
+}
+
 }  // namespace
+
+PlanRequest settled(PlanRequest request) {
+  if (!request.stack) return request;
+  auto stack = std::make_shared<StackRelease>(*request.stack);
+  for (std::vector<std::size_t>& group : stack->groups) {
+    std::erase_if(group, [&](std::size_t i) {
+      auto open = open_conditions(request, stack->facts[i]);
+      if (open) stack->facts[i].refused_if = *std::move(open);
+      return !open;
+    });
+  }
+  request.stack = std::move(stack);
+  return request;
+}
 
 Layout with_recipe(Layout layout, const Recipe& recipe) {
   layout.remat = recipe.remat;
@@ -59,20 +89,13 @@ MemberFacts::MemberFacts(const PlanRequest& request) : request_(request) {
   }
 }
 
-/// Conditions that the question alone decides hold for every member or for none.
 void MemberFacts::add(std::size_t fact) {
   const FactSet bit = FactSet{1} << fact;
-  const std::vector<SupportCondition>& conditions = request_.stack->facts[fact].refused_if;
-  const Layout any;
-  const SupportSubject subject{any, *request_.model, request_.workload, *request_.hw};
-  const bool never = std::any_of(conditions.begin(), conditions.end(), [&](const SupportCondition& condition) {
-    return condition.levels() == 0 && !condition.holds(subject);
-  });
-  if (never) return;
+  const auto conditions = open_conditions(request_, request_.stack->facts[fact]);
+  if (!conditions) return;
   open_ |= bit;
-  for (const SupportCondition& condition : conditions) {
+  for (const SupportCondition& condition : *conditions) {
     const std::uint8_t levels = condition.levels();
-    if (levels == 0) continue;
     if ((levels & ~kMemberLevels) != 0) {
       mixed_ = mixed_ || (levels & kMemberLevels) != 0;
       continue;  // of what a member leaves open
@@ -80,11 +103,11 @@ void MemberFacts::add(std::size_t fact) {
     const Level level = levels == kLevelInner ? kInner : levels == kLevelPipeline ? kPipeline : kRanks;
     std::vector<Question>& questions = questions_[level];
     const auto same = std::find_if(questions.begin(), questions.end(),
-                                   [&](const Question& q) { return *q.condition == condition; });
+                                   [&](const Question& q) { return q.condition == condition; });
     if (same != questions.end()) {
       same->facts |= bit;
     } else {
-      questions.push_back({&condition, bit});
+      questions.push_back({condition, bit});
     }
   }
 }
@@ -94,7 +117,7 @@ FactSet MemberFacts::ask(Level level, const Layout& layout) const {
   if (questions_[level].empty()) return out;
   const SupportSubject subject{layout, *request_.model, request_.workload, *request_.hw};
   for (const Question& question : questions_[level]) {
-    if ((out & question.facts) != 0 && !question.condition->holds(subject)) out &= ~question.facts;
+    if ((out & question.facts) != 0 && !question.condition.holds(subject)) out &= ~question.facts;
   }
   return out;
 }
@@ -108,31 +131,24 @@ std::optional<std::size_t> MemberFacts::refusal(FactSet holding) const {
 }
 
 RecipeVerdicts::RecipeVerdicts(const PlanRequest& request, const MemberFacts& facts, std::vector<Recipe> recipes)
-    : request_(request), facts_(facts), recipes_(std::move(recipes)) {
-  all_.refused_by.resize(recipes_.size());
-  all_.for_some = static_cast<std::size_t>(
-      std::count_if(recipes_.begin(), recipes_.end(), [](const Recipe& recipe) { return recipe.some; }));
-  all_.for_all = recipes_.size() - all_.for_some;
-}
+    : request_(request), facts_(facts), recipes_(std::move(recipes)) {}
 
 const RecipeVerdict& RecipeVerdicts::of(const Layout& member, FactSet holding) {
   const FactSet concern = facts_.on_recipes(holding);
-  if (concern == 0) return all_;
+  if (last_.second != nullptr && last_.first == concern) return *last_.second;
   if (facts_.tells_members_apart()) return unkept_ = ask(member);
   const auto it = known_.find(concern);
-  return it != known_.end() ? it->second : known_.emplace(concern, ask(member)).first->second;
+  last_ = {concern, it != known_.end() ? &it->second : &known_.emplace(concern, ask(member)).first->second};
+  return *last_.second;
 }
 
 RecipeVerdict RecipeVerdicts::ask(const Layout& member) const {
   RecipeVerdict out;
   for (const Recipe& recipe : recipes_) {
-    const auto fact = recipe_refusal(request_, with_recipe(member, recipe));
-    out.refused_by.push_back(fact);
-    if (fact) {
-      out.refusals.emplace_back(*fact, recipe.some);
-    } else {
-      ++(recipe.some ? out.for_some : out.for_all);
-    }
+    const Layout layout = with_recipe(member, recipe);
+    out.refused_by.push_back(request_.stack ? recipe_refusal(request_, layout) : std::nullopt);
+    out.offload.push_back(most_offload(request_, layout));
+    if (!out.refused_by.back()) ++(recipe.some ? out.for_some : out.for_all);
   }
   return out;
 }

@@ -56,7 +56,7 @@ class MemberFacts {
  private:
   enum Level : std::uint8_t { kInner, kPipeline, kRanks };
   struct Question {
-    const SupportCondition* condition = nullptr;
+    SupportCondition condition;
     FactSet facts = 0;  ///< that ask it
   };
   void add(std::size_t fact);
@@ -69,12 +69,15 @@ class MemberFacts {
   std::array<std::vector<Question>, 3> questions_;  ///< by level
 };
 
+/// The request, its stack without what the question settles: facts that cannot refuse, and conditions that always hold.
+PlanRequest settled(PlanRequest request);
+
 /// Which recipes a member may run.
 struct RecipeVerdict {
   std::vector<std::optional<std::size_t>> refused_by;  ///< by recipe
+  std::vector<std::uint8_t> offload;                   ///< by recipe: all that it may offload, however it is sharded
   std::size_t for_all = 0;                             ///< allowed, of those for all layers
   std::size_t for_some = 0;
-  std::vector<std::pair<std::size_t, bool>> refusals;  ///< fact, and whether for some layers only; by recipe
 
   std::size_t count(std::int64_t most_treated) const { return for_all + (most_treated > 0 ? for_some : 0); }
 };
@@ -94,7 +97,7 @@ class RecipeVerdicts {
   const MemberFacts& facts_;
   std::vector<Recipe> recipes_;
   std::unordered_map<FactSet, RecipeVerdict> known_;
-  RecipeVerdict all_;  ///< where no fact concerns the member's recipes
+  std::pair<FactSet, const RecipeVerdict*> last_{};  ///< members that follow each other are mostly alike
   RecipeVerdict unkept_;
 };
 

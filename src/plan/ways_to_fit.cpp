@@ -30,12 +30,11 @@ std::int64_t most_offloaded(const PlanRequest& request, const std::vector<StageS
   return request.fix.offload_layers && *request.fix.offload_layers > most ? 0 : most;
 }
 
-namespace {
-
-/// Whether the stack runs the layout, all of which is decided but what the facts of earlier levels allowed.
 bool runs_whole(const PlanRequest& request, const Layout& layout) {
   return !stack_refusal(request, FactGroup::kOffload, layout) && !stack_refusal(request, FactGroup::kLayout, layout);
 }
+
+namespace {
 
 bool runs_recipe(const PlanRequest& request, const Layout& layout) {
   return !stack_refusal(request, FactGroup::kRemat, layout) && !stack_refusal(request, FactGroup::kRecipe, layout) &&

@@ -57,6 +57,9 @@ FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, s
 /// some of them.
 bool chip_may_hold(const PlanRequest& request, StepInput<double> in, bool some);
 
+/// Whether the stack runs the layout, all of which is decided but what the facts of earlier levels allowed.
+bool runs_whole(const PlanRequest& request, const Layout& layout);
+
 /// Whether what the stack says of shardings and offload may depend on a member's microbatches or data ranks.
 bool looks_at_ranks(const PlanRequest& request);
 
