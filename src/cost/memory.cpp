@@ -372,6 +372,10 @@ StageBytes state_bytes(const StepInput<double>& in, const StageShape& stage) {
   return out;
 }
 
+MemoryUse<double> state_of(const StepInput<double>& in, const StageShape& stage) {
+  return MemoryCounter<double>(in).state(stage);
+}
+
 StageBytes pass_bytes(const StepInput<double>& in, const StageShape& stage) {
   MemoryUse<double> use;
   const MemoryCounter<double> counter(in);

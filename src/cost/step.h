@@ -111,7 +111,7 @@ std::optional<MemoryUse<double>> memory_of_layout(const ModelSpec& model, const 
 /// What memory_use adds up for one stage while nothing is offloaded, by what decides it: the sharding `state` and
 /// `buffers`, the remat policy `activations`.
 struct StageBytes {
-  double state = 0;  ///< weights, gradients, optimizer
+  double state = 0;                             ///< weights, gradients, optimizer
   double weights_away = 0, optimizer_away = 0;  ///< of it what can be with the host
   double activations = 0;
   double activations_away = 0;  ///< of all layers
@@ -137,6 +137,9 @@ struct StageBytes {
 /// Only the sharding's part, and only the rest.
 StageBytes state_bytes(const StepInput<double>& in, const StageShape& stage);
 StageBytes pass_bytes(const StepInput<double>& in, const StageShape& stage);
+
+/// Weights, gradients and optimizer state of a stage before anything is offloaded; the rest is 0.
+MemoryUse<double> state_of(const StepInput<double>& in, const StageShape& stage);
 
 /// What follows a stage's last backward.
 template <class R>

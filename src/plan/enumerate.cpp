@@ -288,6 +288,10 @@ void Space::offer(Pipeline pipeline, std::int64_t pp, std::vector<Pipeline>& out
     pipeline.facts = facts_.pipeline(layout);
     pipeline.stages.shapes = partition(*request_.model, layout, usual);
     pipeline.stages.most_treated = most_treated(request_, pipeline.stages.shapes);
+    for (const StageShape& stage : pipeline.stages.shapes) {
+      const bool any = std::any_of(stage.layers.begin(), stage.layers.end(), [](std::int32_t n) { return n > 0; });
+      if (any) pipeline.stages.with_layers += static_cast<double>(stage.count);
+    }
     out.push_back(pipeline);
   }
 }

@@ -39,6 +39,7 @@ struct Run {
 struct PipelineStages {
   std::vector<StageShape> shapes;
   std::int64_t most_treated = 0;  ///< see plan/ways_to_fit.h
+  double with_layers = 0;         ///< of the stages, those that have any; not all are embedding or head alone
 };
 
 struct Branch {
@@ -135,8 +136,8 @@ class Space {
   std::map<std::int64_t, std::vector<ChunkEnds>> ends_;  ///< worth choosing, by pp
 };
 
-/// The recipes the request allows: every policy for all layers, cheapest first, then for some, each with every loss. Counts
-/// what it cut.
+/// The recipes the request allows: every policy for all layers, cheapest first, then for some, each with every loss.
+/// Counts what it cut.
 std::vector<Recipe> recipes(const PlanRequest& request, SearchStats& stats);
 
 /// The branch's layout with one of them.

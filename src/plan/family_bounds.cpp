@@ -28,7 +28,20 @@ const PhaseTotals& FamilySearch::bound_phases(const Layout& layout) {
   return out.emplace(totals_of(phases(in)));
 }
 
-std::uint64_t FamilySearch::count(const Family& family, SearchStats& stats) {
+ActivationFloor FamilySearch::floor_of(const Family& family) {
+  enter(family);
+  return activation_floor(input(&whole_model_, family.layout, free_));
+}
+
+bool FamilySearch::too_large(const Branch& branch, const ActivationFloor& floor) {
+  if (!floors_) return false;
+  const RecipeVerdict& recipes = verdicts_.of(branch.layout, branch.facts);
+  const double least =
+      least_memory(ways_of(branch).state, floor, recipes, branch.layout, branch.stages->with_layers) + reserve();
+  return in_.request->hw->hbm_capacity.value() < least;
+}
+
+std::uint64_t FamilySearch::count(const Family& family, const ActivationFloor& floor, SearchStats& stats) {
   if (recipes_.empty()) return 0;
   std::uint64_t out = 0;
   Alike alike;
@@ -40,14 +53,23 @@ std::uint64_t FamilySearch::count(const Family& family, SearchStats& stats) {
       const std::uint64_t layouts = ways * (recipes_[r].some ? alike.treating : alike.members);
       if (alike.recipes->refused_by[r] && layouts > 0) stats.refuse(*alike.recipes->refused_by[r], layouts);
     }
-    out += ways * (alike.recipes->for_all * alike.members + alike.recipes->for_some * alike.treating);
+    const std::uint64_t layouts =
+        ways * (alike.recipes->for_all * alike.members + alike.recipes->for_some * alike.treating);
+    stats.candidates += layouts;
+    if (alike.too_large) {
+      stats.rejected[static_cast<std::size_t>(Reject::kMemory)] += layouts;
+    } else {
+      out += layouts;
+    }
   };
   space_.members(family, stats, [&](const Branch& branch) {
     const Ways* ways = &ways_of(branch);
     const RecipeVerdict* recipes = &verdicts_.of(branch.layout, branch.facts);
-    if (ways != alike.ways || recipes != alike.recipes || space_.facts().tells_members_apart()) {
+    const bool large = too_large(branch, floor);
+    if (ways != alike.ways || recipes != alike.recipes || large != alike.too_large ||
+        space_.facts().tells_members_apart()) {
       add();
-      alike = {ways, recipes};
+      alike = {.ways = ways, .recipes = recipes, .too_large = large};
     }
     ++alike.members;
     if (branch.stages->most_treated > 0) ++alike.treating;
@@ -56,18 +78,17 @@ std::uint64_t FamilySearch::count(const Family& family, SearchStats& stats) {
   return out;
 }
 
-double FamilySearch::bound(const Family& family) {
+double FamilySearch::bound(const Family& family, const ActivationFloor& floor) {
+  enter(family);
   double out = std::numeric_limits<double>::infinity();
   bool overlapped = false;  // the member before was this one with its exchange overlapped, which is never slower
   SearchStats counted;
   space_.members(family, counted, [&](const Branch& branch) {
     const Layout& l = branch.layout;
-    const bool any =
-        ways_of(branch).count > 0 && verdicts_.of(l, branch.facts).count(branch.stages->most_treated) > 0;
+    const bool any = ways_of(branch).count > 0 && verdicts_.of(l, branch.facts).count(branch.stages->most_treated) > 0;
     const bool chosen = any && l.ep_overlap && l.schedule != Schedule::kDualPipe;
     const bool bounded = std::exchange(overlapped, chosen) && !l.ep_overlap;
-    if (!any || bounded || branch.stages->shapes.empty()) return;
-    if (family_ != &family) enter(family);
+    if (!any || bounded || branch.stages->shapes.empty() || too_large(branch, floor)) return;
     const Layout layout = cheapest_recipe(l);
     outline(input(&branch.stages->shapes, layout, bound_of_), bound_phases(layout), outline_);
     out = std::min(out, kBoundRounding * step_lower_bound(outline_) / tokens_of(layout));
@@ -106,7 +127,14 @@ const FamilySearch::Ways& FamilySearch::ways_of(const Branch& branch) {
   last_ways_ = {key, &at->second};
   if (added || space_.facts().tells_members_apart()) {
     at->second.cuts = {};
-    at->second.count = space_.shardings(branch, at->second.cuts).size();
+    at->second.state.fill(std::numeric_limits<double>::infinity());
+    const std::vector<StateSharding> ways = space_.shardings(branch, at->second.cuts);
+    at->second.count = ways.size();
+    for (const StateSharding& sharding : ways) {
+      const Layout layout = sharded(l, sharding);
+      const MeshChannels<double> sizes = sizes_of(layout);
+      lower(at->second.state, input(&whole_model_, layout, sizes));
+    }
   }
   return at->second;
 }

@@ -57,8 +57,8 @@ void FamilySearch::enter(const Family& family) {
   }
 }
 
-FamilyResult FamilySearch::visit(const Family& family, std::uint64_t candidates, const Ranker& ranker,
-                                 const Ranking& ranking, const std::optional<double>& below) {
+FamilyResult FamilySearch::visit(const Family& family, const ActivationFloor& floor, std::uint64_t candidates,
+                                 const Ranker& ranker, const Ranking& ranking, const std::optional<double>& below) {
   ranker_ = &ranker;
   ranking_ = ranking;
   below_ = below;
@@ -67,7 +67,9 @@ FamilyResult FamilySearch::visit(const Family& family, std::uint64_t candidates,
   enter(family);
   SearchStats counted;  // by count()
   std::uint64_t met = 0;
-  space_.members(family, counted, [&](const Branch& branch) { met += visit_member(member_of(branch)); });
+  space_.members(family, counted, [&](const Branch& branch) {
+    if (!too_large(branch, floor)) met += visit_member(member_of(branch));
+  });
   out_.stats.pruned += candidates - met;
   return std::move(out_);
 }

@@ -12,6 +12,7 @@
 #include "cost/step_bound.h"
 #include "plan/enumerate.h"
 #include "plan/member_tables.h"
+#include "plan/memory_floor.h"
 #include "plan/places.h"
 #include "plan/ranking.h"
 #include "plan/request.h"
@@ -32,6 +33,13 @@ struct SearchInputs {
   Routing routing;
 };
 
+/// What is known of a family.
+struct KnownFamily {
+  std::uint64_t candidates = 0;      ///< layouts, shardings included, that may fit
+  std::optional<double> of_smaller;  ///< see FamilySearch::bound_of_smaller
+  std::optional<double> token_s;     ///< least bound of a member's step, per token
+  std::size_t floor = 0;             ///< of its run
+};
 
 /// What a family added to the answer.
 struct FamilyResult {
@@ -50,11 +58,15 @@ class FamilySearch {
         verdicts_(*inputs.request, space.facts(), recipes),
         whole_model_(partition(*inputs.request->model, Layout{}, inputs.request->workload.runtime.stages)) {}
 
-  /// The family's layouts, shardings included. Counts what was cut.
-  std::uint64_t count(const Family& family, SearchStats& stats);
+  /// Of the family's activations and those of all that differ from it in the microbatch alone.
+  ActivationFloor floor_of(const Family& family);
 
-  /// The least bound of a member's step, per token; infinite if it has none.
-  double bound(const Family& family);
+  /// The family's layouts, shardings included, of members that may fit in memory. Counts all and what was cut. Of the
+  /// run's last family floor_of was asked last.
+  std::uint64_t count(const Family& family, const ActivationFloor& floor, SearchStats& stats);
+
+  /// The least bound of such a member's step, per token; infinite if there is none.
+  double bound(const Family& family, const ActivationFloor& floor);
 
   /// No more than that of the family, nor of those like it with fewer sequences in a microbatch ([RUN]): every stage as
   /// long as the mean, no bubble. A phase's time is a maximum of sums that grow by a line in the sequences and start
@@ -63,8 +75,11 @@ class FamilySearch {
 
   /// The family's plans that `ranking` would admit and whose goal per token is below `below`; it has `candidates`
   /// layouts. Depends on nothing but the arguments.
-  FamilyResult visit(const Family& family, std::uint64_t candidates, const Ranker& ranker, const Ranking& ranking,
-                     const std::optional<double>& below);
+  FamilyResult visit(const Family& family, const ActivationFloor& floor, std::uint64_t candidates, const Ranker& ranker,
+                     const Ranking& ranking, const std::optional<double>& below);
+
+  /// From now on members are looked at even where they cannot fit: to say which comes nearest.
+  void lift_floors() { floors_ = false; }
 
   /// Whether any layout fits of families that differ in their microbatch alone, the smallest first.
   bool any_fits(std::span<const Family> group, const Ranker& ranker);
@@ -88,7 +103,9 @@ class FamilySearch {
   struct Ways {
     std::size_t count = 0;
     SearchStats cuts;  ///< ways that were cut, by reason
+    StateFloor state{};
   };
+  bool too_large(const Branch& branch, const ActivationFloor& floor);
   using WaysKey = std::tuple<std::int64_t, bool, FactSet>;
   /// Members that are counted alike.
   struct Alike {
@@ -96,6 +113,7 @@ class FamilySearch {
     const RecipeVerdict* recipes = nullptr;
     std::uint64_t members = 0;
     std::uint64_t treating = 0;  ///< of them, with stages that a policy for some layers can treat
+    bool too_large = false;
   };
   const Ways& ways_of(const Branch& branch);
   Layout cheapest_recipe(Layout layout) const;
@@ -163,7 +181,8 @@ class FamilySearch {
   std::optional<double> below_;
   Ranking ranking_{1, true};
   std::optional<Rank> limit_;  ///< of the member being visited: what ranks after it is of no use
-  bool any_ = false;           ///< whether anything fits is all that is asked
+  bool floors_ = true;
+  bool any_ = false;  ///< whether anything fits is all that is asked
   FamilyResult out_;
   std::map<BranchKey, ShardingOptions> shardings_;
   std::pair<BranchKey, ShardingOptions*> last_shardings_{};  ///< the members of one split follow each other

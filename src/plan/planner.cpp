@@ -31,6 +31,7 @@ class Planner::Search {
     const auto start = std::chrono::steady_clock::now();
     counted_.launcher = request.stack;
     const std::vector<Recipe> allowed = recipes(request_, counted_);
+    before_ = counted_;
     for (std::size_t t = 0; t < threads_; ++t) workers_.emplace_back(inputs_, space_, allowed);
     collect();
     counted_.elapsed_s = seconds_since(start);
@@ -44,6 +45,10 @@ class Planner::Search {
     ranker_ = Ranker(goal.objective, goal.simplest, request_.measured);
     ranking_ = Ranking(std::max<std::size_t>(goal.top, 1), request_.variants);
     descend();
+    if (ranking_.best().empty() && !lifted_ && !goal.below && !goal.fewer_chips && !should_stop(stop_)) {
+      lift_floors();
+      descend();
+    }
     for (const Candidate& c : ranking_.best()) result_.plans.push_back(c.plan);
     if (!result_.plans.empty()) result_.nearest_miss.reset();
     return finish(start);
@@ -74,19 +79,13 @@ class Planner::Search {
     });
   }
 
-  /// What is known of a family.
-  struct Known {
-    std::uint64_t candidates = 0;      ///< layouts, shardings included
-    std::optional<double> of_smaller;  ///< see FamilySearch::bound_of_smaller
-    std::optional<double> token_s;     ///< least bound of a member's step, per token
-  };
-
   /// Counts every family and bounds every run. Those of one inner degree share their layer costs, so they are dealt to
   /// the threads in groups.
   void collect() {
     const std::vector<Family>& families = space_.families();
-    known_.resize(families.size());
+    known_.assign(families.size(), {});
     runs_ = space_.runs();
+    floors_.assign(runs_.size(), {});
     std::stable_sort(runs_.begin(), runs_.end(), [&](const Run& a, const Run& b) {
       return inner_of(families[a.last()].layout) < inner_of(families[b.last()].layout);
     });
@@ -96,19 +95,23 @@ class Planner::Search {
     in_parallel(groups, [&](FamilySearch& worker, std::size_t group) {
       for (std::size_t r = group * kGroup; r < std::min(runs_.size(), (group + 1) * kGroup); ++r) {
         if (should_stop(stop_)) return;
-        for (std::size_t f = runs_[r].begin; f < runs_[r].end; ++f) {
-          known_[f].candidates = worker.count(families[f], stats[group]);
+        Run& run = runs_[r];
+        floors_[r] = worker.floor_of(families[run.last()]);
+        for (std::size_t f = run.begin; f < run.end; ++f) {
+          known_[f].candidates = worker.count(families[f], floors_[r], stats[group]);
+          known_[f].floor = r;
         }
-        known_[runs_[r].last()].of_smaller = worker.bound_of_smaller(families[runs_[r].last()]);
+        while (run.size() > 0 && known_[run.last()].candidates == 0) --run.end;  // mostly too large
+        if (run.size() > 0) known_[run.last()].of_smaller = worker.bound_of_smaller(families[run.last()]);
       }
     });
     for (const SearchStats& s : stats) add(s, counted_);
-    for (const Known& known : known_) counted_.candidates += known.candidates;
     // A run without a bound was not reached before the search was stopped.
-    std::erase_if(runs_, [&](const Run& run) { return layouts_of(run) == 0 || !known_[run.last()].of_smaller; });
+    std::erase_if(runs_, [&](const Run& run) { return run.size() == 0 || !known_[run.last()].of_smaller; });
   }
 
   static void add(const SearchStats& more, SearchStats& sum) {
+    sum.candidates += more.candidates;
     sum.evaluated += more.evaluated;
     sum.feasible += more.feasible;
     sum.pruned += more.pruned;
@@ -169,7 +172,7 @@ class Planner::Search {
           known_[middle - 1].of_smaller = worker.bound_of_smaller(family(middle - 1));
         }
         for (std::size_t f = run.begin; f < run.end && run.size() <= kShort; ++f) {
-          if (!known_[f].token_s) known_[f].token_s = worker.bound(family(f));
+          if (!known_[f].token_s) known_[f].token_s = worker.bound(family(f), floors_[known_[f].floor]);
         }
       });
       for (const Run& run : runs) {
@@ -182,6 +185,14 @@ class Planner::Search {
       }
       if (should_stop(stop_)) return;
     }
+  }
+
+  /// Where nothing fits, what comes nearest is asked for.
+  void lift_floors() {
+    lifted_ = true;
+    for (FamilySearch& worker : workers_) worker.lift_floors();
+    counted_ = before_;
+    collect();
   }
 
   /// Visits families in order of their bound until none left can enter the ranking. They are visited in rounds whose
@@ -210,7 +221,9 @@ class Planner::Search {
       std::vector<FamilyResult> found(first.size());
       in_parallel(found.size(), [&](FamilySearch& worker, std::size_t i) {
         if (should_stop(stop_)) return;
-        found[i] = worker.visit(space_.families()[first[i]], known_[first[i]].candidates, ranker_, ranking_, goal_.below);
+        const KnownFamily& known = known_[first[i]];
+        found[i] = worker.visit(space_.families()[first[i]], floors_[known.floor], known.candidates, ranker_, ranking_,
+                                goal_.below);
       });
       for (FamilyResult& result : found) merge(std::move(result));
       progress.add(first.size());
@@ -229,6 +242,8 @@ class Planner::Search {
   PlanRequest request_;
   std::function<bool()> stop_;
   SearchStats counted_;  ///< what enumeration found
+  SearchStats before_;   ///< the same before members were
+  bool lifted_ = false;  ///< the floors of memory
   Goal goal_;
   PlanResult result_;
   SearchInputs inputs_;
@@ -239,7 +254,8 @@ class Planner::Search {
   Ranker ranker_;
   Ranking ranking_;
   std::vector<Run> runs_;
-  std::vector<Known> known_;  ///< by family
+  std::vector<KnownFamily> known_;       ///< by family
+  std::vector<ActivationFloor> floors_;  ///< by run, in the order they were bounded
 };
 
 Planner::Planner(const PlanRequest& request, const std::function<bool()>& stop)

@@ -102,8 +102,8 @@ void MemberFacts::add(std::size_t fact) {
     }
     const Level level = levels == kLevelInner ? kInner : levels == kLevelPipeline ? kPipeline : kRanks;
     std::vector<Question>& questions = questions_[level];
-    const auto same = std::find_if(questions.begin(), questions.end(),
-                                   [&](const Question& q) { return q.condition == condition; });
+    const auto same =
+        std::find_if(questions.begin(), questions.end(), [&](const Question& q) { return q.condition == condition; });
     if (same != questions.end()) {
       same->facts |= bit;
     } else {
@@ -148,7 +148,10 @@ RecipeVerdict RecipeVerdicts::ask(const Layout& member) const {
     const Layout layout = with_recipe(member, recipe);
     out.refused_by.push_back(request_.stack ? recipe_refusal(request_, layout) : std::nullopt);
     out.offload.push_back(most_offload(request_, layout));
-    if (!out.refused_by.back()) ++(recipe.some ? out.for_some : out.for_all);
+    if (out.refused_by.back()) continue;
+    ++(recipe.some ? out.for_some : out.for_all);
+    out.remats[static_cast<std::size_t>(recipe.remat)] = true;
+    out.any_offload |= out.offload.back();
   }
   return out;
 }

@@ -76,6 +76,8 @@ PlanRequest settled(PlanRequest request);
 struct RecipeVerdict {
   std::vector<std::optional<std::size_t>> refused_by;  ///< by recipe
   std::vector<std::uint8_t> offload;                   ///< by recipe: all that it may offload, however it is sharded
+  std::array<bool, kRematCount> remats{};              ///< policies of those allowed
+  std::uint8_t any_offload = 0;                        ///< all that any of those allowed may offload
   std::size_t for_all = 0;                             ///< allowed, of those for all layers
   std::size_t for_some = 0;
 

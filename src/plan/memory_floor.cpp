@@ -1,0 +1,49 @@
+#include "plan/memory_floor.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace scalecalc {
+
+ActivationFloor activation_floor(const StepInput<double>& in) {
+  const StageShape& model = in.stages->front();
+  const double sequences = static_cast<double>(in.layout.micro_batch_seqs);
+  ActivationFloor out;
+  for (std::size_t r = 0; r < kRematCount; ++r) {
+    double working = std::numeric_limits<double>::infinity();
+    for (std::size_t k = 0; k < in.network->kinds.size(); ++k) {
+      if (model.layers[k] == 0) continue;
+      const LayerCost<double>& kind = in.network->kinds[k];
+      out.kept[r] += kind.saved[r].value() * model.layers[k] / sequences;
+      const double again = (kind.saved[0] - kind.saved[r] + kind.workspace).value();
+      working = std::min(working, again * std::min(1.0, in.workload->memory.layer_share));
+    }
+    out.working[r] = working / sequences;
+  }
+  return out;
+}
+
+void lower(StateFloor& floor, const StepInput<double>& in) {
+  const MemoryUse<double> use = state_of(in, in.stages->front());
+  for (std::size_t offload = 0; offload < floor.size(); ++offload) {
+    double bytes = use.gradients.value();
+    if ((offload & kOffloadOptimizer) == 0) bytes += use.optimizer.value();
+    if ((offload & kOffloadWeights) == 0) bytes += use.weights.value();
+    floor[offload] = std::min(floor[offload], bytes);
+  }
+}
+
+double least_memory(const StateFloor& state, const ActivationFloor& activations, const RecipeVerdict& recipes,
+                    const Layout& member, double stages_with_layers) {
+  const double kept = (recipes.any_offload & kOffloadActivations) != 0 ? 0 : 1;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t r = 0; r < kRematCount; ++r) {
+    if (!recipes.remats[r]) continue;
+    least = std::min(least, kept * activations.kept[r] + stages_with_layers * activations.working[r]);
+  }
+  constexpr double kRounding = 1 - 1e-9;
+  const double bytes = state[recipes.any_offload & 3] + static_cast<double>(member.micro_batch_seqs) * least;
+  return kRounding * bytes / static_cast<double>(member.pp);
+}
+
+}  // namespace scalecalc

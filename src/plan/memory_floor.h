@@ -1,0 +1,33 @@
+// The least that layouts take on a chip, before they are looked at one by one.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "cost/step.h"
+#include "plan/stack_verdicts.h"
+
+namespace scalecalc {
+
+/// Bytes that activations of one sequence in a microbatch take at least, by remat policy: of a whole model, kept by its
+/// layers; and while one layer of it runs again, beside what it keeps.
+struct ActivationFloor {
+  std::array<double, kRematCount> kept{};
+  std::array<double, kRematCount> working{};
+};
+/// `in` has any microbatch of the inner degrees, the whole model on one stage, and the longest sequences' share of its
+/// costs: all of these grow by a line in the sequences.
+ActivationFloor activation_floor(const StepInput<double>& in);
+
+/// Weights, gradients and optimizer state of a whole model at least, by what is offloaded of them (kOffloadOptimizer,
+/// kOffloadWeights).
+using StateFloor = std::array<double, 4>;
+/// Lowers it to what `in` takes, of a sharding, the whole model on one stage.
+void lower(StateFloor& floor, const StepInput<double>& in);
+
+/// No more than any layout of a member takes on its fullest chip, but for the reserve: the fullest stage takes no less
+/// than the mean one, a stage keeps one microbatch at least, and only stages with layers run one.
+double least_memory(const StateFloor& state, const ActivationFloor& activations, const RecipeVerdict& recipes,
+                    const Layout& member, double stages_with_layers);
+
+}  // namespace scalecalc
