@@ -127,12 +127,14 @@ bool FamilySearch::some_recipe_may_fit(const Member& member) {
 }
 
 /// Whether a layout of this step and memory, or one of which these are bounds, may still enter the ranking.
-bool FamilySearch::may_enter(const Member& member, const Layout& layout, double step_s, double memory) const {
-  if (leaves_out(*in_.request, layout)) return false;
+bool FamilySearch::may_enter(const Member& member, const Layout& layout, double step_s, double memory) {
   const double chips = chips_of(member.branch->slice);
   const double tokens = tokens_of(layout);
-  if (below_ && ranker_->goal(chips, step_s, tokens) >= *below_) return false;
-  return !limit_ || !(*limit_ < (*ranker_)(layout, chips, step_s, tokens, memory));
+  const bool may = !leaves_out(*in_.request, layout) &&
+                   !(below_ && ranker_->goal(chips, step_s, tokens) >= *below_) &&
+                   !(limit_ && *limit_ < (*ranker_)(layout, chips, step_s, tokens, memory));
+  if (!may) out_.token_s = std::min(out_.token_s, step_s / tokens);
+  return may;
 }
 
 /// No recipe is faster than the cheapest, so where that one cannot rank none can. Returns the layouts it answered for;
@@ -345,7 +347,7 @@ const Phases<double>& FamilySearch::phases_of(const Member& member, const Layout
 
 /// The same on channels that no placement beats, with the memory the layout takes.
 bool FamilySearch::may_rank_on(const Member& member, const Layout& layout, const MeshChannels<double>& channels,
-                               const Phases<double>& phases, const MemoryUse<double>& memory) const {
+                               const Phases<double>& phases, const MemoryUse<double>& memory) {
   const double step =
       kBoundRounding * step_time(kReader, input(member.stages, layout, channels), phases).total().value();
   return may_enter(member, layout, step, memory.total().value());
@@ -357,6 +359,7 @@ void FamilySearch::evaluate(const Member& member, const Layout& layout, const Pl
   const std::size_t slice = member.branch->slice;
   const Phases<double>& placed_phases = phases_of(member, layout, place.channels, key);
   const StepTime<double> time = step_time(kReader, input(member.stages, layout, place.channels), placed_phases);
+  out_.token_s = std::min(out_.token_s, kBoundRounding * time.total().value() / tokens_of(layout));
   if (!may_enter(member, layout, time.total().value(), memory.total().value())) return;
   const Rank rank =
       (*ranker_)(layout, chips_of(slice), time.total().value(), tokens_of(layout), memory.total().value());

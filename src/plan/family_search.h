@@ -44,6 +44,8 @@ struct KnownFamily {
 /// What a family added to the answer.
 struct FamilyResult {
   std::vector<Candidate> kept;
+  /// No layout of it that fits takes less time per token: the least of what was costed and of what bounds settled.
+  double token_s = std::numeric_limits<double>::infinity();
   std::optional<Plan> nearest_miss;
   SearchStats stats;
 };
@@ -119,7 +121,7 @@ class FamilySearch {
   Layout cheapest_recipe(Layout layout) const;
   void enter(const Family& family);
   const PhaseTotals& bound_phases(const Layout& layout);
-  bool may_enter(const Member& member, const Layout& layout, double step_s, double memory) const;
+  bool may_enter(const Member& member, const Layout& layout, double step_s, double memory);
   bool may_rank(const Member& member, const Layout& layout);
   std::size_t visit_member(Member member);
   void prepare(const Member& member);
@@ -139,7 +141,7 @@ class FamilySearch {
   const Phases<double>& phases_of(const Member& member, const Layout& layout, const MeshChannels<double>& channels,
                                   const PhaseKey& key);
   bool may_rank_on(const Member& member, const Layout& layout, const MeshChannels<double>& channels,
-                   const Phases<double>& phases, const MemoryUse<double>& memory) const;
+                   const Phases<double>& phases, const MemoryUse<double>& memory);
   Plan make_plan(const Member& member, const Layout& layout, const PlacedChannels& place, const StepTime<double>& time,
                  const MemoryUse<double>& memory) const;
   double chips_of(std::size_t slice) const { return static_cast<double>(in_.request->slices[slice].chips); }

@@ -8,18 +8,23 @@ namespace scalecalc {
 ActivationFloor activation_floor(const StepInput<double>& in) {
   const StageShape& model = in.stages->front();
   const double sequences = static_cast<double>(in.layout.micro_batch_seqs);
+  const double share = std::min(1.0, in.workload->memory.layer_share);
   ActivationFloor out;
+  double offloaded = std::numeric_limits<double>::infinity();
   for (std::size_t r = 0; r < kRematCount; ++r) {
     double working = std::numeric_limits<double>::infinity();
     for (std::size_t k = 0; k < in.network->kinds.size(); ++k) {
       if (model.layers[k] == 0) continue;
       const LayerCost<double>& kind = in.network->kinds[k];
       out.kept[r] += kind.saved[r].value() * model.layers[k] / sequences;
-      const double again = (kind.saved[0] - kind.saved[r] + kind.workspace).value();
-      working = std::min(working, again * std::min(1.0, in.workload->memory.layer_share));
+      const double again = (kind.saved[0] - kind.saved[r] + kind.workspace).value() * share;
+      working = std::min(working, again);
+      // What one layer keeps is on its way to the host.
+      offloaded = std::min(offloaded, kind.saved[r].value() + again);
     }
     out.working[r] = working / sequences;
   }
+  out.offloaded = offloaded / sequences;
   return out;
 }
 
@@ -35,11 +40,11 @@ void lower(StateFloor& floor, const StepInput<double>& in) {
 
 double least_memory(const StateFloor& state, const ActivationFloor& activations, const RecipeVerdict& recipes,
                     const Layout& member, double stages_with_layers) {
-  const double kept = (recipes.any_offload & kOffloadActivations) != 0 ? 0 : 1;
   double least = std::numeric_limits<double>::infinity();
+  if ((recipes.any_offload & kOffloadActivations) != 0) least = stages_with_layers * activations.offloaded;
   for (std::size_t r = 0; r < kRematCount; ++r) {
     if (!recipes.remats[r]) continue;
-    least = std::min(least, kept * activations.kept[r] + stages_with_layers * activations.working[r]);
+    least = std::min(least, activations.kept[r] + stages_with_layers * activations.working[r]);
   }
   constexpr double kRounding = 1 - 1e-9;
   const double bytes = state[recipes.any_offload & 3] + static_cast<double>(member.micro_batch_seqs) * least;

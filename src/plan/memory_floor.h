@@ -9,11 +9,11 @@
 
 namespace scalecalc {
 
-/// Bytes that activations of one sequence in a microbatch take at least, by remat policy: of a whole model, kept by its
-/// layers; and while one layer of it runs again, beside what it keeps.
+/// Bytes that activations of one sequence in a microbatch take at least.
 struct ActivationFloor {
-  std::array<double, kRematCount> kept{};
-  std::array<double, kRematCount> working{};
+  std::array<double, kRematCount> kept{};     ///< by all layers of a model, by remat policy
+  std::array<double, kRematCount> working{};  ///< beside it while one layer runs again
+  double offloaded = 0;                       ///< by a stage whose activations are offloaded, under any policy
 };
 /// `in` has any microbatch of the inner degrees, the whole model on one stage, and the longest sequences' share of its
 /// costs: all of these grow by a line in the sequences.

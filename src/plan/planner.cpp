@@ -225,7 +225,11 @@ class Planner::Search {
         found[i] = worker.visit(space_.families()[first[i]], floors_[known.floor], known.candidates, ranker_, ranking_,
                                 goal_.below);
       });
-      for (FamilyResult& result : found) merge(std::move(result));
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        // Whoever may take all of the memory has looked at every layout that fits.
+        if (goal_.usable >= 1) known_[first[i]].token_s = std::max(*known_[first[i]].token_s, found[i].token_s);
+        merge(std::move(found[i]));
+      }
       progress.add(first.size());
     }
     for (const Entry& entry : order) result_.stats.pruned += layouts_of(entry.run);
