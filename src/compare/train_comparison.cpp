@@ -12,6 +12,7 @@
 #include "compare/compared.h"
 #include "model/accounting.h"
 #include "plan/request.h"
+#include "plan/run_bounds.h"
 #include "train/curve.h"
 #include "train/figures.h"
 
@@ -137,7 +138,9 @@ class ChipSearch {
     question.chips = chips;
     SizedPlan out{.machine = on_machine(question, job_)};
     std::erase_if(out.machine.slices, [&](const Slice& slice) { return slice.chips != chips; });
-    const PlanRequest request = request_of(question, out.machine);
+    PlanRequest request = request_of(question, out.machine);
+    request.counts = false;
+    request.bounds = bounds_;
     Planner planner(request, stop_);
     Goal goal{.objective = Objective::kTime, .top = 1};
     if (longest_s) goal.below = kExactlyInTime * *longest_s / *job_.workload.tokens;
@@ -154,6 +157,7 @@ class ChipSearch {
   const std::function<bool()>& stop_;
   double flops_ = 0;  ///< of the run's matmuls
   double rate_ = 0;   ///< of one chip
+  std::shared_ptr<RunBounds> bounds_ = std::make_shared<RunBounds>();
 };
 
 }  // namespace

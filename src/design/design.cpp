@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "model/usual_batch.h"
+#include "plan/anything_fits.h"
 #include "scaling_law/allocation.h"
 #include "spec/load.h"
 #include "train/figures.h"
@@ -46,7 +47,9 @@ class Trial {
         stop_(stop),
         tokens_(model.recipe.tokens),
         resolved_(resolve(question_of(q), catalog, document_of(model.shape, model.recipe, model.name))),
-        request_(request_of(q.machine, resolved_)) {}
+        request_(request_of(q.machine, resolved_)) {
+    request_.counts = false;
+  }
 
   const ResolvedQuestion& resolved() const { return resolved_; }
 
@@ -68,6 +71,7 @@ class Trial {
 
   /// False: no layout meets the limit. True says only that some layout may.
   bool some_layout_may() {
+    if (!anything_fits(request_, stop_)) return false;
     const auto exists = [&](Objective objective, double below) {
       return !planner().best({.objective = objective, .top = 1, .below = below}).plans.empty();
     };

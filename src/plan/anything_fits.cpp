@@ -14,9 +14,10 @@ bool anything_fits(const PlanRequest& asked, const std::function<bool()>& stop) 
   FamilySearch search(inputs, space, recipes(request, ignored));
   const Ranker ranker(request.objective);
   const std::span families(space.families());
+  RunBounds bounds;
   for (const Run& run : space.runs()) {
     if (should_stop(stop)) break;
-    if (search.any_fits(families.subspan(run.begin, run.size()), ranker)) return true;
+    if (search.any_fits(families.subspan(run.begin, run.size()), ranker, bounds)) return true;
   }
   return false;
 }

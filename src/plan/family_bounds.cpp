@@ -1,5 +1,6 @@
 // What bounds families, members and shardings, and what it needs.
 #include <algorithm>
+#include <bit>
 
 #include "plan/family_search.h"
 
@@ -28,9 +29,31 @@ const PhaseTotals& FamilySearch::bound_phases(const Layout& layout) {
   return out.emplace(totals_of(phases(in)));
 }
 
-ActivationFloor FamilySearch::floor_of(const Family& family) {
-  enter(family);
-  return activation_floor(input(&whole_model_, family.layout, free_));
+RunBound FamilySearch::run_bound(const Family& family, RunBounds& known) {
+  Family largest = family;
+  std::int64_t& sequences = largest.layout.micro_batch_seqs;
+  sequences = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(sequences)));
+  const MeshChannels<double>& channels = bound_channels(family.slice, family.layout);
+  const InnerDegrees inner = inner_of(largest.layout);
+  if (std::optional<RunBound> found = known.find(inner, channels)) return *std::move(found);
+  enter(largest);
+  double seconds = std::numeric_limits<double>::infinity();
+  Layout layout = cheapest_recipe(largest.layout);
+  for (const bool overlap : {false, true}) {
+    layout.ep_overlap = overlap;
+    if (overlap && layout.ep == 1) continue;
+    seconds = std::min(seconds, whole_model_time(input(&whole_model_, layout, bound_of_), bound_phases(layout)));
+  }
+  const RunBound out{channels, kBoundRounding * seconds / static_cast<double>(sequences),
+                     activation_floor(input(&whole_model_, largest.layout, free_))};
+  family_ = nullptr;  // it was of here alone
+  known.add(inner, out);
+  return out;
+}
+
+double FamilySearch::token_s(const Family& family, const RunBound& bound) const {
+  const double groups = chips_of(family.slice) / static_cast<double>(family.layout.tp * family.layout.cp);
+  return bound.sequence_s / (static_cast<double>(in_.request->workload.seq) * groups);
 }
 
 bool FamilySearch::too_large(const Branch& branch, const ActivationFloor& floor) {
@@ -43,6 +66,7 @@ bool FamilySearch::too_large(const Branch& branch, const ActivationFloor& floor)
 
 std::uint64_t FamilySearch::count(const Family& family, const ActivationFloor& floor, SearchStats& stats) {
   if (recipes_.empty()) return 0;
+  if (!in_.request->counts) return 1;
   std::uint64_t out = 0;
   Alike alike;
   const auto add = [&] {
@@ -96,20 +120,6 @@ double FamilySearch::bound(const Family& family, const ActivationFloor& floor) {
   return out;
 }
 
-double FamilySearch::bound_of_smaller(const Family& family) {
-  enter(family);
-  Layout layout = cheapest_recipe(family.layout);
-  const double chips = chips_of(family.slice) / static_cast<double>(layout.tp * layout.cp);
-  const double tokens = static_cast<double>(layout.micro_batch_seqs * in_.request->workload.seq);
-  double least = std::numeric_limits<double>::infinity();
-  for (const bool overlap : {false, true}) {
-    layout.ep_overlap = overlap;
-    if (overlap && layout.ep == 1) continue;
-    least = std::min(least, whole_model_time(input(&whole_model_, layout, bound_of_), bound_phases(layout)));
-  }
-  return kBoundRounding * least / (tokens * chips);
-}
-
 /// How many ways there are to shard a member's state. Families that follow each other share them.
 const FamilySearch::Ways& FamilySearch::ways_of(const Branch& branch) {
   const Layout& l = branch.layout;
@@ -127,6 +137,10 @@ const FamilySearch::Ways& FamilySearch::ways_of(const Branch& branch) {
   last_ways_ = {key, &at->second};
   if (added || space_.facts().tells_members_apart()) {
     at->second.cuts = {};
+    if (!entered_ || std::array{inner_.tp, inner_.cp, inner_.ep, inner_.etp} != degrees) {
+      enter({.slice = branch.slice, .layout = l});  // for the parameters of a chip
+      family_ = nullptr;
+    }
     at->second.state.fill(std::numeric_limits<double>::infinity());
     const std::vector<StateSharding> ways = space_.shardings(branch, at->second.cuts);
     at->second.count = ways.size();

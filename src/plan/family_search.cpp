@@ -70,13 +70,13 @@ FamilyResult FamilySearch::visit(const Family& family, const ActivationFloor& fl
   space_.members(family, counted, [&](const Branch& branch) {
     if (!too_large(branch, floor)) met += visit_member(member_of(branch));
   });
-  out_.stats.pruned += candidates - met;
+  if (in_.request->counts) out_.stats.pruned += candidates - met;
   return std::move(out_);
 }
 
 /// A member that is too large stays so with a larger microbatch, so it is asked once; unless the stack may say
 /// otherwise of that one.
-bool FamilySearch::any_fits(std::span<const Family> group, const Ranker& ranker) {
+bool FamilySearch::any_fits(std::span<const Family> group, const Ranker& ranker, RunBounds& known) {
   any_ = true;
   ranker_ = &ranker;
   ranking_ = Ranking(1, true);
@@ -85,6 +85,7 @@ bool FamilySearch::any_fits(std::span<const Family> group, const Ranker& ranker)
   SearchStats ignored;
   std::set<std::array<std::int64_t, 8>> refused;
   const bool asked_again = looks_at_ranks(*in_.request);
+  const ActivationFloor floor = run_bound(group.back(), known).activations;
   for (const Family& family : group) {
     bool entered = false;
     if (asked_again) refused.clear();
@@ -94,7 +95,7 @@ bool FamilySearch::any_fits(std::span<const Family> group, const Ranker& ranker)
       const std::array<std::int64_t, 8> key{
           l.pp,          l.dp,         l.batch_seqs(),      l.vpp, static_cast<std::int64_t>(l.schedule),
           l.split.first, l.split.last, l.ep_overlap ? 1 : 0};
-      if (refused.contains(key)) return;
+      if (refused.contains(key) || too_large(branch, floor)) return;
       if (!std::exchange(entered, true)) {
         phases_.clear();
         enter(family);
@@ -130,8 +131,7 @@ bool FamilySearch::some_recipe_may_fit(const Member& member) {
 bool FamilySearch::may_enter(const Member& member, const Layout& layout, double step_s, double memory) {
   const double chips = chips_of(member.branch->slice);
   const double tokens = tokens_of(layout);
-  const bool may = !leaves_out(*in_.request, layout) &&
-                   !(below_ && ranker_->goal(chips, step_s, tokens) >= *below_) &&
+  const bool may = !leaves_out(*in_.request, layout) && !(below_ && ranker_->goal(chips, step_s, tokens) >= *below_) &&
                    !(limit_ && *limit_ < (*ranker_)(layout, chips, step_s, tokens, memory));
   if (!may) out_.token_s = std::min(out_.token_s, step_s / tokens);
   return may;

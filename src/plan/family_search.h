@@ -16,6 +16,7 @@
 #include "plan/places.h"
 #include "plan/ranking.h"
 #include "plan/request.h"
+#include "plan/run_bounds.h"
 #include "plan/ways_to_fit.h"
 
 namespace scalecalc {
@@ -35,9 +36,10 @@ struct SearchInputs {
 
 /// What is known of a family.
 struct KnownFamily {
-  std::uint64_t candidates = 0;      ///< layouts, shardings included, that may fit
-  std::optional<double> of_smaller;  ///< see FamilySearch::bound_of_smaller
+  std::uint64_t candidates = 0;      ///< layouts, shardings included, that may fit; not 0 where they are not counted
+  std::optional<double> of_smaller;  ///< see FamilySearch::run_bound, per token
   std::optional<double> token_s;     ///< least bound of a member's step, per token
+  double least_s = 0;                ///< no less than this, by what is known of other hardware
   std::size_t floor = 0;             ///< of its run
 };
 
@@ -60,20 +62,18 @@ class FamilySearch {
         verdicts_(*inputs.request, space.facts(), recipes),
         whole_model_(partition(*inputs.request->model, Layout{}, inputs.request->workload.runtime.stages)) {}
 
-  /// Of the family's activations and those of all that differ from it in the microbatch alone.
-  ActivationFloor floor_of(const Family& family);
+  /// What holds for the family and those like it with fewer sequences in a microbatch ([RUN]). A phase's time is a
+  /// maximum of sums that grow by a line in the sequences and start above 0, so per sequence it does not grow; the
+  /// sequences are rounded up to a power of two, so that machines of several sizes ask the same.
+  RunBound run_bound(const Family& family, RunBounds& known);
+  /// By it, the least time of a step per token: every stage as long as the mean, no bubble.
+  double token_s(const Family& family, const RunBound& bound) const;
 
-  /// The family's layouts, shardings included, of members that may fit in memory. Counts all and what was cut. Of the
-  /// run's last family floor_of was asked last.
+  /// The family's layouts, shardings included, of members that may fit in memory. Counts all and what was cut.
   std::uint64_t count(const Family& family, const ActivationFloor& floor, SearchStats& stats);
 
   /// The least bound of such a member's step, per token; infinite if there is none.
   double bound(const Family& family, const ActivationFloor& floor);
-
-  /// No more than that of the family, nor of those like it with fewer sequences in a microbatch ([RUN]): every stage as
-  /// long as the mean, no bubble. A phase's time is a maximum of sums that grow by a line in the sequences and start
-  /// above 0, so per sequence it does not grow.
-  double bound_of_smaller(const Family& family);
 
   /// The family's plans that `ranking` would admit and whose goal per token is below `below`; it has `candidates`
   /// layouts. Depends on nothing but the arguments.
@@ -84,7 +84,7 @@ class FamilySearch {
   void lift_floors() { floors_ = false; }
 
   /// Whether any layout fits of families that differ in their microbatch alone, the smallest first.
-  bool any_fits(std::span<const Family> group, const Ranker& ranker);
+  bool any_fits(std::span<const Family> group, const Ranker& ranker, RunBounds& known);
 
  private:
   /// A member of the family being visited.

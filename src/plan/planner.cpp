@@ -23,18 +23,46 @@ class Planner::Search {
       : request_(settled(request)),
         stop_(stop),
         inputs_(request_),
-        space_(request_, counted_),
+        own_space_(std::in_place, request_, counted_),
+        space_(*own_space_),
         threads_(request.threads > 0 ? request.threads : static_cast<std::size_t>(tbb::info::default_concurrency())),
         arena_(static_cast<int>(threads_)),
         ranker_(request.objective),
         ranking_(1, true) {
     const auto start = std::chrono::steady_clock::now();
     counted_.launcher = request.stack;
-    const std::vector<Recipe> allowed = recipes(request_, counted_);
+    recipes_ = recipes(request_, counted_);
     before_ = counted_;
-    for (std::size_t t = 0; t < threads_; ++t) workers_.emplace_back(inputs_, space_, allowed);
+    hire();
+    bounds_ = request.bounds ? request.bounds : std::make_shared<RunBounds>();
     collect();
     counted_.elapsed_s = seconds_since(start);
+  }
+
+  /// The same search on other hardware, of which no time is shorter than a `factor`th.
+  Search(const Search& base, const HardwareSpec& hw, double factor)
+      : request_(base.request_),
+        stop_(base.stop_),
+        counted_(base.counted_),
+        inputs_((request_.hw = &hw, request_)),
+        space_(base.space_),
+        threads_(base.threads_),
+        arena_(static_cast<int>(threads_)),
+        ranker_(request_.objective),
+        ranking_(1, true),
+        recipes_(base.recipes_),
+        runs_(base.runs_),
+        known_(base.known_),
+        floors_(base.floors_),
+        bounds_(std::make_shared<RunBounds>()) {
+    const double least = kBoundRounding / factor;
+    for (KnownFamily& known : known_) {
+      if (known.of_smaller) *known.of_smaller *= least;
+      known.least_s *= least;
+      if (known.token_s) known.least_s = std::max(known.least_s, *std::exchange(known.token_s, {}) * least);
+    }
+    hire();
+    lifted_ = true;  // what comes nearest to fitting is the same
   }
 
   PlanResult run(const Goal& goal) {
@@ -79,6 +107,10 @@ class Planner::Search {
     });
   }
 
+  void hire() {
+    for (std::size_t t = 0; t < threads_; ++t) workers_.emplace_back(inputs_, space_, recipes_);
+  }
+
   /// Counts every family and bounds every run. Those of one inner degree share their layer costs, so they are dealt to
   /// the threads in groups.
   void collect() {
@@ -96,13 +128,14 @@ class Planner::Search {
       for (std::size_t r = group * kGroup; r < std::min(runs_.size(), (group + 1) * kGroup); ++r) {
         if (should_stop(stop_)) return;
         Run& run = runs_[r];
-        floors_[r] = worker.floor_of(families[run.last()]);
+        const RunBound bound = worker.run_bound(families[run.last()], *bounds_);
+        floors_[r] = bound.activations;
         for (std::size_t f = run.begin; f < run.end; ++f) {
           known_[f].candidates = worker.count(families[f], floors_[r], stats[group]);
           known_[f].floor = r;
         }
         while (run.size() > 0 && known_[run.last()].candidates == 0) --run.end;  // mostly too large
-        if (run.size() > 0) known_[run.last()].of_smaller = worker.bound_of_smaller(families[run.last()]);
+        if (run.size() > 0) known_[run.last()].of_smaller = worker.token_s(families[run.last()], bound);
       }
     });
     for (const SearchStats& s : stats) add(s, counted_);
@@ -141,7 +174,9 @@ class Planner::Search {
 
   /// Puts it in the order, if any of its layouts is looked for.
   void enter(const Run& run, bool bounded, std::set<Entry>& order) {
-    const double token_s = bounded ? *known_[run.begin].token_s : *known_[run.last()].of_smaller;
+    const KnownFamily& last = known_[run.last()];
+    double token_s = bounded ? *last.token_s : last.of_smaller.value_or(0);
+    if (run.size() == 1) token_s = std::max(token_s, last.least_s);
     if (goal_.below && ranker_.goal(chips_of(run), token_s, 1) >= *goal_.below) {
       result_.stats.pruned += layouts_of(run);
     } else if (layouts_of(run) > 0) {
@@ -169,9 +204,11 @@ class Planner::Search {
         const Run& run = runs[i];
         const std::size_t middle = run.begin + run.size() / 2;
         if (run.size() > kShort && !known_[middle - 1].of_smaller) {
-          known_[middle - 1].of_smaller = worker.bound_of_smaller(family(middle - 1));
+          const Family& smaller = family(middle - 1);
+          known_[middle - 1].of_smaller = worker.token_s(smaller, worker.run_bound(smaller, *bounds_));
         }
         for (std::size_t f = run.begin; f < run.end && run.size() <= kShort; ++f) {
+          if (run.size() > 1 && known_[f].least_s > 0) continue;  // it may not come first
           if (!known_[f].token_s) known_[f].token_s = worker.bound(family(f), floors_[known_[f].floor]);
         }
       });
@@ -181,7 +218,9 @@ class Planner::Search {
           enter({run.begin, middle}, false, order);
           enter({middle, run.end}, false, order);
         }
-        for (std::size_t f = run.begin; f < run.end && run.size() <= kShort; ++f) enter({f, f + 1}, true, order);
+        for (std::size_t f = run.begin; f < run.end && run.size() <= kShort; ++f) {
+          enter({f, f + 1}, known_[f].token_s.has_value(), order);
+        }
       }
       if (should_stop(stop_)) return;
     }
@@ -251,21 +290,27 @@ class Planner::Search {
   Goal goal_;
   PlanResult result_;
   SearchInputs inputs_;
-  Space space_;
+  std::optional<Space> own_space_;
+  const Space& space_;
   std::size_t threads_;
   tbb::task_arena arena_;
   std::vector<FamilySearch> workers_;
   Ranker ranker_;
   Ranking ranking_;
+  std::vector<Recipe> recipes_;
   std::vector<Run> runs_;
   std::vector<KnownFamily> known_;       ///< by family
   std::vector<ActivationFloor> floors_;  ///< by run, in the order they were bounded
+  std::shared_ptr<RunBounds> bounds_;
 };
 
 Planner::Planner(const PlanRequest& request, const std::function<bool()>& stop)
     : search_(std::make_unique<Search>(request, stop)) {}
 Planner::~Planner() = default;
 PlanResult Planner::best(const Goal& goal) { return search_->run(goal); }
+PlanResult Planner::best_on(const HardwareSpec& hw, double factor, const Goal& goal) const {
+  return Search(*search_, hw, factor).run(goal);
+}
 
 std::string_view describe(Reject reason) {
   constexpr std::array<std::string_view, kRejectCount> kTexts{

@@ -15,6 +15,7 @@
 
 namespace scalecalc {
 
+class RunBounds;      // plan/run_bounds.h
 struct StackRelease;  // plan/stack_supports.h
 
 enum class Objective { kTime, kCost, kMemory, kChips };
@@ -49,6 +50,8 @@ struct PlanRequest {
   double usable = 1;         ///< share of the chip's memory that a plan may take
   MeasuredExtent measured;   ///< what is unmeasured counts more where the simplest is looked for
   MechanismSet without = 0;  ///< no plan may use them unmeasured
+  bool counts = true;        ///< SearchStats says of all layouts how many there are and why the others are none
+  std::shared_ptr<RunBounds> bounds;  ///< shared with questions about the same job on other counts of chips, or null
 };
 
 /// Whether plans of this layout are left out by `without`.
@@ -134,6 +137,10 @@ class Planner {
   explicit Planner(const PlanRequest& request, const std::function<bool()>& stop = {});
   ~Planner();
   PlanResult best(const Goal& goal);
+
+  /// The best plan of the same request on hardware of which one rate is at most `factor` times as high and all else the
+  /// same: no time is shorter than a `factor`th of what it was, so bounds and what best() proved are not found anew.
+  PlanResult best_on(const HardwareSpec& hw, double factor, const Goal& goal) const;
 
  private:
   class Search;

@@ -19,9 +19,9 @@ double goal_of(const PlanRequest& request, const Plan& plan, double step_s) {
 
 class Reoptimiser {
  public:
-  Reoptimiser(const TrainQuestion& question, const ResolvedQuestion& resolved, const Plan& plan,
+  Reoptimiser(const ResolvedQuestion& resolved, const PlanRequest& request, const Planner& planner, const Plan& plan,
               const std::function<bool()>& stop)
-      : resolved_(resolved), request_(request_of(question, resolved)), plan_(plan), stop_(stop) {}
+      : resolved_(resolved), request_(request), planner_(planner), plan_(plan), stop_(stop) {}
 
   Reoptimised run(bool free) {
     Reoptimised out{.base = plan_};
@@ -61,9 +61,11 @@ class Reoptimiser {
     return out;
   }
 
-  std::optional<Plan> strictly_best(const PlanRequest& request, std::optional<double> below) const {
-    Planner planner(request, stop_);
-    PlanResult result = planner.best({.objective = request.objective, .top = 1, .below = below});
+  /// What is better than `below` where the rate is better. Bounds hold but for what fits in a larger memory.
+  std::optional<Plan> strictly_best(const PlanRequest& moved, const HardwareRate& rate, double below) const {
+    const Goal goal{.objective = moved.objective, .top = 1, .below = below};
+    PlanResult result =
+        rate.read_as.empty() ? Planner(moved, stop_).best(goal) : planner_.best_on(*moved.hw, 1 + kRateMove, goal);
     if (result.plans.empty()) return std::nullopt;
     return std::move(result.plans.front());
   }
@@ -75,7 +77,7 @@ class Reoptimiser {
     PlanRequest moved = request_;
     moved.hw = &hw;
     const double kept = goal_of(moved, base, read_plan(Reader<double>{}, moved, base).time.total().value());
-    const std::optional<Plan> found = strictly_best(moved, kept);
+    const std::optional<Plan> found = strictly_best(moved, rate, kept);
     if (stopped()) return std::nullopt;
     FreePlan out;
     out.before_s = goal_of(request_, base, base.step_s);
@@ -87,7 +89,8 @@ class Reoptimiser {
   }
 
   const ResolvedQuestion& resolved_;
-  PlanRequest request_;
+  const PlanRequest& request_;
+  const Planner& planner_;
   const Plan& plan_;
   const std::function<bool()>& stop_;
   bool free_ = false;
@@ -95,9 +98,9 @@ class Reoptimiser {
 
 }  // namespace
 
-Reoptimised reoptimise(const TrainQuestion& question, const ResolvedQuestion& resolved, const Plan& plan, bool free,
-                       const std::function<bool()>& stop) {
-  return Reoptimiser(question, resolved, plan, stop).run(free);
+Reoptimised reoptimise(const ResolvedQuestion& resolved, const PlanRequest& request, const Planner& planner,
+                       const Plan& plan, bool free, const std::function<bool()>& stop) {
+  return Reoptimiser(resolved, request, planner, plan, stop).run(free);
 }
 
 }  // namespace scalecalc

@@ -40,9 +40,9 @@ struct Reoptimised {
   bool complete = true;           ///< not interrupted
 };
 
-/// `free`: search for the strictly best plan, and again for each rate; otherwise `plan` stays. `stop` as for the
-/// planner.
-Reoptimised reoptimise(const TrainQuestion& question, const ResolvedQuestion& resolved, const Plan& plan, bool free,
-                       const std::function<bool()>& stop);
+/// `free`: search again for each rate; otherwise `plan` stays. `planner` found it as the best of `request`. `stop` as
+/// for the planner.
+Reoptimised reoptimise(const ResolvedQuestion& resolved, const PlanRequest& request, const Planner& planner,
+                       const Plan& plan, bool free, const std::function<bool()>& stop);
 
 }  // namespace scalecalc

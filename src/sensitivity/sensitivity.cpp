@@ -8,8 +8,10 @@ SensitivityAnswer sensitivity(const SensitivityQuestion& question, const Catalog
                               const std::function<bool()>& stop) {
   const auto stopped = [&] { return stop && stop(); };
   SensitivityAnswer out{.question = question, .resolved = resolve(question.train, catalog)};
-  const PlanRequest request = request_of(question.train, out.resolved);
-  PlanResult found = Planner(request, stop).best({.objective = request.objective, .top = 1});
+  PlanRequest request = request_of(question.train, out.resolved);
+  request.counts = false;
+  Planner planner(request, stop);
+  PlanResult found = planner.best({.objective = request.objective, .top = 1});
   if (found.plans.empty()) {
     out.none = answer(question.train, catalog, stop);
     out.complete = !stopped();
@@ -21,7 +23,7 @@ SensitivityAnswer sensitivity(const SensitivityQuestion& question, const Catalog
   out.balance = balance(out.resolved, request, plan);
   if (explain)
     out.step = named(read_plan(Reader<Traced>{}, request, plan).time.total(), "step time", "sum of its causes");
-  out.reoptimised = reoptimise(question.train, out.resolved, plan, !question.fixed, stop);
+  out.reoptimised = reoptimise(out.resolved, request, planner, plan, !question.fixed, stop);
   if (!question.ranges.empty()) {
     out.codesign = codesign(question.train, question.ranges, question.fixed ? &plan : nullptr, catalog, stop);
   }

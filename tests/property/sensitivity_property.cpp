@@ -133,10 +133,11 @@ RC_GTEST_PROP(Sensitivity, AFreePlanGainsAtLeastWhatAKeptOneDoes, ()) {
   const ResolvedQuestion resolved = resolved_of(*r.c);
   const TrainQuestion question{.top = 1};
   const PlanRequest request = request_of(question, resolved);
-  PlanResult best = Planner(request).best({.top = 1});
+  Planner planner(request);
+  PlanResult best = planner.best({.top = 1});
   RC_ASSERT(!best.plans.empty());
   const Plan& plan = best.plans.front();
-  const Reoptimised out = reoptimise(question, resolved, plan, true, {});
+  const Reoptimised out = reoptimise(resolved, request, planner, plan, true, {});
   RC_ASSERT(out.complete);
   RC_ASSERT(out.base.step_s == plan.step_s);
   for (const RateChange& change : out.rates) {
