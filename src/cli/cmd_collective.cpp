@@ -240,7 +240,7 @@ bool is_engine(const std::string& stack, const HardwareSpec& hw, const Catalog& 
   if (stack.empty()) return false;
   if (const StackCoefficients* own = coefficients_under(hw, stack)) return own->serves;
   const std::optional<std::string> known = stack_of_framework(catalog, stack);
-  return known && !load_stack(catalog.load(CatalogKind::kStack, *known)).serving.empty();
+  return known && !stack_spec(catalog, *known)->serving.empty();
 }
 
 ExitCode run_collective(const Arguments& arguments, Environment& env) {

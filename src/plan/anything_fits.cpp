@@ -1,7 +1,5 @@
 #include "plan/anything_fits.h"
 
-#include <span>
-
 #include "base/stop.h"
 #include "plan/family_search.h"
 
@@ -13,11 +11,10 @@ bool anything_fits(const PlanRequest& asked, const std::function<bool()>& stop) 
   const Space space(request, ignored);
   FamilySearch search(inputs, space, recipes(request, ignored));
   const Ranker ranker(request.objective);
-  const std::span families(space.families());
   RunBounds bounds;
   for (const Run& run : space.runs()) {
     if (should_stop(stop)) break;
-    if (search.any_fits(families.subspan(run.begin, run.size()), ranker, bounds)) return true;
+    if (search.any_fits(run, ranker, bounds)) return true;
   }
   return false;
 }

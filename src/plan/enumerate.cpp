@@ -194,31 +194,34 @@ void Space::sequence_sharding(Family& family) {
 }
 
 void Space::microbatches(Family& family) {
-  std::set<std::int64_t> sizes;
-  for (const Split& split : *family.splits) {
-    if (!experts_divide(family.layout, split)) continue;
-    for (const std::int64_t micro : divisors(split.sequences)) sizes.insert(micro);
-  }
-  for (const std::int64_t micro : sizes) {
-    if (!within(request_.fix.micro_batch_seqs, request_.max.micro_batch_seqs, micro)) {
-      cut(Reject::kPinned);
-      continue;
+  const Layout& l = family.layout;
+  const auto [at, added] = microbatches_.try_emplace({family.splits, l.cp * (l.tp / l.etp), l.ep});
+  if (added) {
+    std::set<std::int64_t> sizes;
+    for (const Split& split : *family.splits) {
+      if (!experts_divide(l, split)) continue;
+      for (const std::int64_t micro : divisors(split.sequences)) sizes.insert(micro);
     }
-    family.layout.micro_batch_seqs = micro;
-    families_.push_back(family);
+    for (const std::int64_t micro : sizes) {
+      if (within(request_.fix.micro_batch_seqs, request_.max.micro_batch_seqs, micro)) {
+        at->second.sequences.push_back(micro);
+      } else {
+        ++at->second.pinned;
+      }
+    }
   }
+  const Microbatches& found = at->second;
+  stats_.rejected[static_cast<std::size_t>(Reject::kPinned)] += found.pinned;
+  if (found.sequences.empty()) return;
+  const std::size_t begin = size();
+  runs_.push_back({begin, begin + found.sequences.size(), shapes_.size()});
+  shapes_.push_back({family, begin, &found.sequences});
 }
 
-std::vector<Run> Space::runs() const {
-  std::vector<Run> out;
-  const auto same = [&](std::size_t a, std::size_t b) {
-    Layout layout = families_[a].layout;
-    layout.micro_batch_seqs = families_[b].layout.micro_batch_seqs;
-    return families_[a].slice == families_[b].slice && layout == families_[b].layout;
-  };
-  for (std::size_t f = 0; f < families_.size(); ++f) {
-    if (out.empty() || !same(out.back().begin, f)) out.push_back({f, f});
-    out.back().end = f + 1;
+std::vector<Family> Space::families() const {
+  std::vector<Family> out;
+  for (const Run& run : runs_) {
+    for (std::size_t f = run.begin; f < run.end; ++f) out.push_back(family(run, f));
   }
   return out;
 }

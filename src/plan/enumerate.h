@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -27,10 +28,12 @@ struct Family {
   const std::vector<Split>* splits = nullptr;  ///< of these chips; the microbatch and the experts leave some out
 };
 
-/// Families that differ in the sequences of a microbatch alone, the fewest first: positions in Space::families.
+/// Families that differ in the sequences of a microbatch alone, the fewest first, or a part of them. A family's
+/// position is unique in its space.
 struct Run {
   std::size_t begin = 0;
   std::size_t end = 0;
+  std::size_t shape = 0;  ///< what they share: the space's
   std::size_t size() const { return end - begin; }
   std::size_t last() const { return end - 1; }
 };
@@ -61,9 +64,18 @@ class Space {
   /// Keeps a reference to `request`. Counts what it cut.
   Space(const PlanRequest& request, SearchStats& stats);
 
-  const std::vector<Family>& families() const { return families_; }
-  /// All of them, in their order.
-  std::vector<Run> runs() const;
+  /// One of a run.
+  Family family(const Run& run, std::size_t position) const {
+    const Shape& shape = shapes_[run.shape];
+    Family out = shape.family;
+    out.layout.micro_batch_seqs = (*shape.sequences)[position - shape.begin];
+    return out;
+  }
+  const std::vector<Run>& runs() const { return runs_; }
+  /// How many there are.
+  std::size_t size() const { return runs_.empty() ? 0 : runs_.back().end; }
+  /// All of them, for who looks at each.
+  std::vector<Family> families() const;
   const MemberFacts& facts() const { return facts_; }
 
   /// Calls `visit` once for every member of the family, in a fixed order: one that overlaps its experts' exchange comes
@@ -127,10 +139,24 @@ class Space {
   bool expert_overlap(bool on, const Layout& layout, SearchStats& stats) const;
   void cut(Reject reason) { ++stats_.rejected[static_cast<std::size_t>(reason)]; }
 
+  struct Microbatches {
+    std::vector<std::int64_t> sequences;
+    std::uint64_t pinned = 0;  ///< left out
+  };
+  /// Of a run, its microbatch open.
+  struct Shape {
+    Family family;
+    std::size_t begin = 0;                                 ///< position of its first
+    const std::vector<std::int64_t>* sequences = nullptr;  ///< of a microbatch, by family
+  };
+
   const PlanRequest& request_;
   SearchStats& stats_;
   MemberFacts facts_;
-  std::vector<Family> families_;
+  std::vector<Shape> shapes_;
+  std::vector<Run> runs_;
+  /// Microbatches of splits over whose ranks so many experts fold: (splits, ranks beside the data, ep).
+  std::map<std::tuple<const std::vector<Split>*, std::int64_t, std::int64_t>, Microbatches> microbatches_;
   std::map<std::int64_t, std::vector<Split>> splits_;  ///< by chips beyond tensor and context ranks
   std::map<std::int64_t, std::vector<Pipeline>> pipelines_;
   std::map<std::int64_t, std::vector<ChunkEnds>> ends_;  ///< worth choosing, by pp

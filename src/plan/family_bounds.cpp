@@ -56,12 +56,13 @@ double FamilySearch::token_s(const Family& family, const RunBound& bound) const 
   return bound.sequence_s / (static_cast<double>(in_.request->workload.seq) * groups);
 }
 
-bool FamilySearch::too_large(const Branch& branch, const ActivationFloor& floor) {
-  if (!floors_) return false;
+double FamilySearch::least_memory_of(const Branch& branch, const ActivationFloor& floor) {
   const RecipeVerdict& recipes = verdicts_.of(branch.layout, branch.facts);
-  const double least =
-      least_memory(ways_of(branch).state, floor, recipes, branch.layout, branch.stages->with_layers) + reserve();
-  return in_.request->hw->hbm_capacity.value() < least;
+  return least_memory(ways_of(branch).state, floor, recipes, branch.layout, branch.stages->with_layers) + reserve();
+}
+
+bool FamilySearch::too_large(const Branch& branch, const ActivationFloor& floor) {
+  return floors_ && in_.request->hw->hbm_capacity.value() < least_memory_of(branch, floor);
 }
 
 std::uint64_t FamilySearch::count(const Family& family, const ActivationFloor& floor, SearchStats& stats) {

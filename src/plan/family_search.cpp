@@ -58,7 +58,8 @@ void FamilySearch::enter(const Family& family) {
 }
 
 FamilyResult FamilySearch::visit(const Family& family, const ActivationFloor& floor, std::uint64_t candidates,
-                                 const Ranker& ranker, const Ranking& ranking, const std::optional<double>& below) {
+                                 const Ranker& ranker, const Ranking& ranking, const std::optional<double>& below,
+                                 const std::optional<Plan>& nearest_miss) {
   ranker_ = &ranker;
   ranking_ = ranking;
   below_ = below;
@@ -68,7 +69,17 @@ FamilyResult FamilySearch::visit(const Family& family, const ActivationFloor& fl
   SearchStats counted;  // by count()
   std::uint64_t met = 0;
   space_.members(family, counted, [&](const Branch& branch) {
-    if (!too_large(branch, floor)) met += visit_member(member_of(branch));
+    if (too_large(branch, floor)) return;
+    const std::optional<Plan>& nearest = out_.nearest_miss ? out_.nearest_miss : nearest_miss;
+    if (!floors_ && nearest && nearest->memory.total().value() < least_memory_of(branch, floor)) {
+      // It does not fit and comes no nearer.
+      const std::uint64_t layouts =
+          ways_of(branch).count * verdicts_.of(branch.layout, branch.facts).count(branch.stages->most_treated);
+      cut(Reject::kMemory, layouts);
+      met += layouts;
+      return;
+    }
+    met += visit_member(member_of(branch));
   });
   if (in_.request->counts) out_.stats.pruned += candidates - met;
   return std::move(out_);
@@ -76,7 +87,7 @@ FamilyResult FamilySearch::visit(const Family& family, const ActivationFloor& fl
 
 /// A member that is too large stays so with a larger microbatch, so it is asked once; unless the stack may say
 /// otherwise of that one.
-bool FamilySearch::any_fits(std::span<const Family> group, const Ranker& ranker, RunBounds& known) {
+bool FamilySearch::any_fits(const Run& run, const Ranker& ranker, RunBounds& known) {
   any_ = true;
   ranker_ = &ranker;
   ranking_ = Ranking(1, true);
@@ -85,8 +96,9 @@ bool FamilySearch::any_fits(std::span<const Family> group, const Ranker& ranker,
   SearchStats ignored;
   std::set<std::array<std::int64_t, 8>> refused;
   const bool asked_again = looks_at_ranks(*in_.request);
-  const ActivationFloor floor = run_bound(group.back(), known).activations;
-  for (const Family& family : group) {
+  const ActivationFloor floor = run_bound(space_.family(run, run.last()), known).activations;
+  for (std::size_t f = run.begin; f < run.end; ++f) {
+    const Family family = space_.family(run, f);
     bool entered = false;
     if (asked_again) refused.clear();
     space_.members(family, ignored, [&](const Branch& branch) {

@@ -78,13 +78,14 @@ class FamilySearch {
   /// The family's plans that `ranking` would admit and whose goal per token is below `below`; it has `candidates`
   /// layouts. Depends on nothing but the arguments.
   FamilyResult visit(const Family& family, const ActivationFloor& floor, std::uint64_t candidates, const Ranker& ranker,
-                     const Ranking& ranking, const std::optional<double>& below);
+                     const Ranking& ranking, const std::optional<double>& below,
+                     const std::optional<Plan>& nearest_miss = {});
 
   /// From now on members are looked at even where they cannot fit: to say which comes nearest.
   void lift_floors() { floors_ = false; }
 
-  /// Whether any layout fits of families that differ in their microbatch alone, the smallest first.
-  bool any_fits(std::span<const Family> group, const Ranker& ranker, RunBounds& known);
+  /// Whether any layout of a run fits, the smallest microbatch first.
+  bool any_fits(const Run& run, const Ranker& ranker, RunBounds& known);
 
  private:
   /// A member of the family being visited.
@@ -107,6 +108,7 @@ class FamilySearch {
     SearchStats cuts;  ///< ways that were cut, by reason
     StateFloor state{};
   };
+  double least_memory_of(const Branch& branch, const ActivationFloor& floor);
   bool too_large(const Branch& branch, const ActivationFloor& floor);
   using WaysKey = std::tuple<std::int64_t, bool, FactSet>;
   /// Members that are counted alike.

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "config/fields.h"
 #include "plan/stack_supports.h"
+#include "spec/kept.h"
 #include "spec/load_stack.h"
 
 namespace scalecalc {
@@ -389,9 +390,7 @@ StackSupports load_supports(const Catalog& catalog, const std::string& name, con
 std::shared_ptr<const StackRelease> stack_release(const Catalog& catalog, const std::string& name,
                                                   const std::string& version) {
   const auto make = [&] { return load_supports(catalog, name); };
-  const std::shared_ptr<const StackSupports> supports =
-      catalog.remembered() == nullptr ? std::make_shared<const StackSupports>(make())
-                                      : catalog.remembered()->get<StackSupports>("supports of " + name, make);
+  const auto supports = kept<StackSupports>(catalog, "supports of " + name, make);
   const std::vector<StackRelease>& releases = supports->releases;
   if (version.empty()) {
     return releases.empty() ? nullptr : std::make_shared<const StackRelease>(releases.back());

@@ -114,12 +114,12 @@ class Planner::Search {
   /// Counts every family and bounds every run. Those of one inner degree share their layer costs, so they are dealt to
   /// the threads in groups.
   void collect() {
-    const std::vector<Family>& families = space_.families();
-    known_.assign(families.size(), {});
+    const auto last_of = [&](const Run& run) { return space_.family(run, run.last()); };
+    known_.assign(space_.size(), {});
     runs_ = space_.runs();
     floors_.assign(runs_.size(), {});
     std::stable_sort(runs_.begin(), runs_.end(), [&](const Run& a, const Run& b) {
-      return inner_of(families[a.last()].layout) < inner_of(families[b.last()].layout);
+      return inner_of(last_of(a).layout) < inner_of(last_of(b).layout);
     });
     constexpr std::size_t kGroup = 16;
     const std::size_t groups = (runs_.size() + kGroup - 1) / kGroup;
@@ -128,14 +128,14 @@ class Planner::Search {
       for (std::size_t r = group * kGroup; r < std::min(runs_.size(), (group + 1) * kGroup); ++r) {
         if (should_stop(stop_)) return;
         Run& run = runs_[r];
-        const RunBound bound = worker.run_bound(families[run.last()], *bounds_);
+        const RunBound bound = worker.run_bound(last_of(run), *bounds_);
         floors_[r] = bound.activations;
         for (std::size_t f = run.begin; f < run.end; ++f) {
-          known_[f].candidates = worker.count(families[f], floors_[r], stats[group]);
+          known_[f].candidates = worker.count(space_.family(run, f), floors_[r], stats[group]);
           known_[f].floor = r;
         }
         while (run.size() > 0 && known_[run.last()].candidates == 0) --run.end;  // mostly too large
-        if (run.size() > 0) known_[run.last()].of_smaller = worker.token_s(families[run.last()], bound);
+        if (run.size() > 0) known_[run.last()].of_smaller = worker.token_s(last_of(run), bound);
       }
     });
     for (const SearchStats& s : stats) add(s, counted_);
@@ -152,7 +152,7 @@ class Planner::Search {
   }
 
   double chips_of(const Run& run) const {
-    return static_cast<double>(request_.slices[space_.families()[run.begin].slice].chips);
+    return static_cast<double>(request_.slices[space_.family(run, run.begin).slice].chips);
   }
   std::uint64_t layouts_of(const Run& run) const {
     std::uint64_t out = 0;
@@ -180,7 +180,7 @@ class Planner::Search {
     if (goal_.below && ranker_.goal(chips_of(run), token_s, 1) >= *goal_.below) {
       result_.stats.pruned += layouts_of(run);
     } else if (layouts_of(run) > 0) {
-      order.insert({ranker_(space_.families()[run.begin].layout, chips_of(run), token_s, 1, 0), run, bounded});
+      order.insert({ranker_(space_.family(run, run.begin).layout, chips_of(run), token_s, 1, 0), run, bounded});
     }
   }
 
@@ -200,11 +200,11 @@ class Planner::Search {
       }
       if (runs.empty()) return;
       in_parallel(runs.size(), [&](FamilySearch& worker, std::size_t i) {
-        const auto family = [&](std::size_t f) -> const Family& { return space_.families()[f]; };
         const Run& run = runs[i];
+        const auto family = [&](std::size_t f) { return space_.family(run, f); };
         const std::size_t middle = run.begin + run.size() / 2;
         if (run.size() > kShort && !known_[middle - 1].of_smaller) {
-          const Family& smaller = family(middle - 1);
+          const Family smaller = family(middle - 1);
           known_[middle - 1].of_smaller = worker.token_s(smaller, worker.run_bound(smaller, *bounds_));
         }
         for (std::size_t f = run.begin; f < run.end && run.size() <= kShort; ++f) {
@@ -215,11 +215,11 @@ class Planner::Search {
       for (const Run& run : runs) {
         const std::size_t middle = run.begin + run.size() / 2;
         if (run.size() > kShort) {
-          enter({run.begin, middle}, false, order);
-          enter({middle, run.end}, false, order);
+          enter({run.begin, middle, run.shape}, false, order);
+          enter({middle, run.end, run.shape}, false, order);
         }
         for (std::size_t f = run.begin; f < run.end && run.size() <= kShort; ++f) {
-          enter({f, f + 1}, known_[f].token_s.has_value(), order);
+          enter({f, f + 1, run.shape}, known_[f].token_s.has_value(), order);
         }
       }
       if (should_stop(stop_)) return;
@@ -241,32 +241,33 @@ class Planner::Search {
     result_.stats = counted_;
     std::set<Entry> order;
     for (const Run& run : runs_) {
-      const Family& family = space_.families()[run.begin];
+      const Family family = space_.family(run, run.begin);
       if (goal_.fewer_chips && request_.slices[family.slice].chips >= *goal_.fewer_chips) continue;
       if (!leaves_out(request_, family.layout)) enter(run, false, order);
     }
     constexpr std::size_t kLongestRound = 64;
     std::size_t round = 1;
-    Progress progress("families of layouts", space_.families().size());
+    Progress progress("families of layouts", space_.size());
     for (;; round = std::min(2 * round, kLongestRound)) {
       open_first(round, order);
-      std::vector<std::size_t> first;
+      std::vector<Run> first;
       for (auto at = order.begin(); at != order.end() && first.size() < round && ranking_.admits(at->bound); ++at) {
         if (!at->bounded) break;  // stopped
-        first.push_back(at->run.begin);
+        first.push_back(at->run);
       }
       if (first.empty() || (stop_ && stop_())) break;
       order.erase(order.begin(), std::next(order.begin(), static_cast<std::ptrdiff_t>(first.size())));
       std::vector<FamilyResult> found(first.size());
       in_parallel(found.size(), [&](FamilySearch& worker, std::size_t i) {
         if (should_stop(stop_)) return;
-        const KnownFamily& known = known_[first[i]];
-        found[i] = worker.visit(space_.families()[first[i]], floors_[known.floor], known.candidates, ranker_, ranking_,
-                                goal_.below);
+        const KnownFamily& known = known_[first[i].begin];
+        found[i] = worker.visit(space_.family(first[i], first[i].begin), floors_[known.floor], known.candidates,
+                                ranker_, ranking_, goal_.below, result_.nearest_miss);
       });
       for (std::size_t i = 0; i < found.size(); ++i) {
         // Whoever may take all of the memory has looked at every layout that fits.
-        if (goal_.usable >= 1) known_[first[i]].token_s = std::max(*known_[first[i]].token_s, found[i].token_s);
+        if (goal_.usable >= 1)
+          known_[first[i].begin].token_s = std::max(*known_[first[i].begin].token_s, found[i].token_s);
         merge(std::move(found[i]));
       }
       progress.add(first.size());

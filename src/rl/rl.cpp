@@ -58,7 +58,7 @@ RlTrainers::RlTrainers(const RlQuestion& question, const RolloutTokens& tokens, 
   if (q_.algorithm == RlAlgorithm::kPpo) critic_.emplace(critic_question(q_), catalog, stop);
   if (!q_.reward.empty()) reward_ = resolve_serving(reward_question(q_), catalog);
   const std::string& stack = policy_.job().workload.memory.stack;
-  if (!stack.empty()) rules_ = load_stack(catalog.load(CatalogKind::kStack, stack)).rollouts;
+  if (!stack.empty()) rules_ = stack_spec(catalog, stack)->rollouts;
 }
 
 std::optional<BytesPerSecondOf<Traced>> RlTrainers::host_copies() const {

@@ -10,6 +10,7 @@
 #include "model/stored_bytes.h"
 #include "plan/stack_supports.h"
 #include "spec/load.h"
+#include "spec/kept.h"
 #include "train/import_assumptions.h"
 
 namespace scalecalc {
@@ -43,8 +44,8 @@ std::string rates_listed(const HardwareSpec& hw) {
 /// What serves on a chip where nobody says: what its file names, else its family's, else vLLM.
 std::string usual_engine(const ConfigNode& chip, const HardwareSpec& hw, const Catalog& catalog) {
   if (const ConfigNode* own = chip.find("engine")) return own->text;
-  const ConfigNode family = catalog.load(CatalogKind::kEfficiency, hw.family);
-  const ConfigNode* named = family.find("engine");
+  const auto family = kept_document(catalog, CatalogKind::kEfficiency, hw.family);
+  const ConfigNode* named = family->find("engine");
   return named == nullptr ? "vllm" : named->text;
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/text.h"
+#include "spec/kept.h"
 #include "spec/kernel_spec.h"
 
 namespace scalecalc {
@@ -19,12 +20,6 @@ bool names_chip(const std::vector<std::string>& names, const HardwareSpec& hw) {
 bool not_after(std::string_view since, std::string_view month) { return month.empty() || since <= month; }
 
 const std::string& place_of(const HardwareSpec& hw) { return hw.architecture.empty() ? hw.name : hw.architecture; }
-
-/// What `load` makes, kept between questions where the catalog keeps anything.
-template <class T, class Load>
-std::shared_ptr<const T> kept(const Catalog& catalog, const std::string& key, Load load) {
-  return catalog.remembered() == nullptr ? std::make_shared<const T>(load()) : catalog.remembered()->get<T>(key, load);
-}
 
 using KernelUses = std::vector<KernelUse>;
 

@@ -271,7 +271,7 @@ Family read_family(const ConfigNode& document, Problems& problems) {
 std::vector<std::string> frameworks_of(const std::string& stack, const Catalog& catalog) {
   const std::vector<std::string> known = catalog.names(CatalogKind::kStack);
   if (std::find(known.begin(), known.end(), stack) == known.end()) return {};
-  return load_stack(catalog.load(CatalogKind::kStack, stack)).frameworks;
+  return stack_spec(catalog, stack)->frameworks;
 }
 
 /// What --set gives in the chip's own block was said last and holds for every stack.

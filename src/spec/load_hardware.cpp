@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "spec/hardware_reading.h"
+#include "spec/kept.h"
 #include "spec/load.h"
 #include "spec/load_efficiency.h"
 
@@ -303,7 +304,7 @@ HardwareSpec load_hardware(const ConfigNode& document, const Catalog& catalog, U
   const ConfigNode* own = fields.node("efficiency");
   fields.finish();
   problems.throw_if_any();
-  load_efficiency(catalog.load(CatalogKind::kEfficiency, hw.family), own, catalog, hw, problems);
+  load_efficiency(*kept_document(catalog, CatalogKind::kEfficiency, hw.family), own, catalog, hw, problems);
   problems.throw_if_any();
   if (unpublished == Unpublished::kRefused) require_published(hw, {"compute", "hbm", "host", "network"});
   return hw;

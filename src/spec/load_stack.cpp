@@ -1,4 +1,5 @@
 #include "spec/load_stack.h"
+#include "spec/kept.h"
 
 #include <fmt/format.h>
 
@@ -113,14 +114,14 @@ std::optional<std::string> stack_of_source(const std::vector<StackSpec>& stacks,
 
 StackSpec serving_stack(const Catalog& catalog, const std::string& typed) {
   const EngineAsked asked = engine_asked(typed);
-  StackSpec out = load_stack(catalog.load(CatalogKind::kStack, asked.name));
+  StackSpec out = *stack_spec(catalog, asked.name);
   if (!out.serving.empty()) {
     engine_release(out.serving, asked.version);
     return out;
   }
   std::vector<std::string> engines;
   for (const std::string& known : catalog.names(CatalogKind::kStack)) {
-    if (!load_stack(catalog.load(CatalogKind::kStack, known)).serving.empty()) engines.push_back(known);
+    if (!stack_spec(catalog, known)->serving.empty()) engines.push_back(known);
   }
   throw UserError(fmt::format("{} is no serving engine", in_quotes(out.name)),
                   fmt::format("engines: {}", join(engines, ", ")));
@@ -130,21 +131,25 @@ std::optional<std::string> stack_of_framework(const Catalog& catalog, const std:
   // What a source calls its software is looked up as a name, never opened as a file.
   const bool path = framework.find_first_of("./") != std::string::npos || framework == "-";
   if (framework.empty() || path) return std::nullopt;
-  ConfigNode document;
   try {
-    document = catalog.load(CatalogKind::kStack, framework);
+    kept_document(catalog, CatalogKind::kStack, framework);
   } catch (const UserError&) {
     return std::nullopt;
   }
-  return load_stack(document).name;
+  return stack_spec(catalog, framework)->name;
+}
+
+std::shared_ptr<const StackSpec> stack_spec(const Catalog& catalog, const std::string& name) {
+  return kept<StackSpec>(catalog, "stack " + name,
+                         [&] { return load_stack(*kept_document(catalog, CatalogKind::kStack, name)); });
 }
 
 StackRuntime stack_runtime(const Catalog& catalog, const std::string& stack) {
-  return stack.empty() ? StackRuntime{} : load_stack(catalog.load(CatalogKind::kStack, stack)).runtime;
+  return stack.empty() ? StackRuntime{} : stack_spec(catalog, stack)->runtime;
 }
 
 StackMemory stack_memory(const Catalog& catalog, const std::string& stack) {
-  return stack.empty() ? StackMemory{} : load_stack(catalog.load(CatalogKind::kStack, stack)).memory;
+  return stack.empty() ? StackMemory{} : stack_spec(catalog, stack)->memory;
 }
 
 }  // namespace scalecalc

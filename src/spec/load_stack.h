@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -62,6 +63,9 @@ StackSpec serving_stack(const Catalog& catalog, const std::string& typed);
 
 /// The stack that a framework belongs to, or that is called so; nothing if none is known.
 std::optional<std::string> stack_of_framework(const Catalog& catalog, const std::string& framework);
+
+/// A stack by its name or a framework's, read once and kept with the catalog. UserError for an unknown one.
+std::shared_ptr<const StackSpec> stack_spec(const Catalog& catalog, const std::string& name);
 
 /// How a stack runs a step, by its name or a framework's; the defaults for an empty name. UserError for an unknown one.
 StackRuntime stack_runtime(const Catalog& catalog, const std::string& stack);

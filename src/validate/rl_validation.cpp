@@ -122,7 +122,7 @@ std::string group_name(const RlMeasurement& row, const std::string& by) {
 }
 
 std::string RlSteps::stack_named(const Catalog& catalog, const std::string& name) {
-  return load_stack(catalog.load(CatalogKind::kStack, name)).name;
+  return stack_spec(catalog, name)->name;
 }
 
 PredictedRl RlSteps::predict(const RlMeasurement& row, const RlValidateQuestion& q, const Catalog& catalog,

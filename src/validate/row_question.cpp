@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "import/hf_config.h"
 #include "network/tier_rates.h"
+#include "spec/kept.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
 #include "train/run_class.h"
@@ -120,7 +121,8 @@ ModelSpec model_of(const Measurement& row, const Catalog& catalog) {
   const std::vector<std::string> missing = row.shape ? unread(*row.shape) : std::vector<std::string>{};
   try {
     if (row.shape && missing.empty()) return load_model(ShapeDocument(row, *row.shape).run());
-    ModelSpec model = load_model(catalog.load(CatalogKind::kModel, row.model));
+    ModelSpec model = *kept<ModelSpec>(catalog, "model of a row\n" + row.model,
+                                       [&] { return load_model(catalog.load(CatalogKind::kModel, row.model)); });
     if (row.mtp_layers == 0) model.mtp_layers = 0;  // a row says when it trains them
     return model;
   } catch (const UserError& error) {
@@ -434,7 +436,8 @@ void choose_runtime(const Measurement& row, const Catalog& catalog, RowQuestion&
   w.tp_overlap = row.tp_overlap;
   if (row.graphs || row.expert_overlap || row.stack.empty() || !out.resolved.model.moe.has_value()) return;
   const std::string month = month_of(row.date);
-  for (const RecipeDefaults& recipe : load_stack(catalog.load(CatalogKind::kStack, row.stack)).recipes) {
+  const auto stack = stack_spec(catalog, row.stack);
+  for (const RecipeDefaults& recipe : stack->recipes) {
     if (month.empty() || month < month_of(recipe.since) || !lower_case(row.precision).starts_with(recipe.precision))
       continue;
     w.graphs = recipe.step_graph ? GraphCapture::kStep : GraphCapture::kNone;
@@ -489,10 +492,7 @@ HardwareSpec chip_of(const MeasuredFacts& row, const Catalog& catalog, const std
     apply_sets(set, {{"hw", &document}});
     return load_hardware(document, catalog, Unpublished::kAllowed);
   };
-  HardwareSpec hw = catalog.remembered() == nullptr
-                        ? load()
-                        : *catalog.remembered()->get<HardwareSpec>(
-                              fmt::format("chip of a row\n{}\n{}", row.chip, join(set, "\n")), load);
+  HardwareSpec hw = *kept<HardwareSpec>(catalog, fmt::format("chip of a row\n{}\n{}", row.chip, join(set, "\n")), load);
   try {
     require_published(hw, needs);
     if (row.chips > 1) require_published(hw, {"network"});
@@ -512,7 +512,7 @@ void name_stacks(std::vector<Measurement>& rows, const Catalog& catalog) {
   std::map<std::string, std::string> known;
   std::vector<StackSpec> stacks;
   for (const std::string& name : catalog.names(CatalogKind::kStack)) {
-    stacks.push_back(load_stack(catalog.load(CatalogKind::kStack, name)));
+    stacks.push_back(*stack_spec(catalog, name));
   }
   for (Measurement& row : rows) {
     const auto [at, added] = known.try_emplace(row.framework);

@@ -117,7 +117,7 @@ void choose_engine(const ServeMeasurement& row, const Catalog& catalog, bool ide
   out.system.efficiency = ideal ? ideal_efficiency(own) : own;
   out.system.engine.name = "none";
   if (!row.stack.empty()) {
-    const StackSpec stack = load_stack(catalog.load(CatalogKind::kStack, row.stack));
+    const StackSpec stack = *stack_spec(catalog, row.stack);
     if (!stack.serving.empty()) {
       out.system.engine = engine_release_of(stack.serving, row.engine, row.date).on(*out.hw);
     }

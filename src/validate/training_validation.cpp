@@ -316,7 +316,7 @@ std::string group_name(const Measurement& row, const std::string& by) {
 }
 
 std::string Training::stack_named(const Catalog& catalog, const std::string& name) {
-  return load_stack(catalog.load(CatalogKind::kStack, name)).name;
+  return stack_spec(catalog, name)->name;
 }
 
 PredictedRow Training::predict(const Measurement& row, const ValidateQuestion& q, const Catalog& catalog,

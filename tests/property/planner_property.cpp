@@ -37,6 +37,7 @@ void random_chip(HardwareSpec& hw) {
   hw.host_ram = Bytes(*rc::gen::element(0.0, 4e9, 256e9));
   hw.hbm_capacity = Bytes(*rc::gen::element(0.5e9, 1e9, 2e9, 4e9, 32e9, 32e9));
   test::draw_rates(hw, *rc::gen::element(0.25, 1.0, 4.0));
+  hw.efficiency.scale_loss.value = *rc::gen::element(0.0, 0.0, 0.05);
 }
 
 ModelSpec random_model() {
@@ -613,6 +614,35 @@ TEST(PlannerProperty, AnyNumberOfThreadsGivesTheSameAnswer) {
       RC_ASSERT(many.stats.pruned == one.stats.pruned);
       RC_ASSERT(many.stats.rejected == one.stats.rejected);
     }
+  }));
+}
+
+bool same_plans(const PlanResult& a, const PlanResult& b) {
+  return std::equal(a.plans.begin(), a.plans.end(), b.plans.begin(), b.plans.end(), [](const Plan& x, const Plan& y) {
+    return x.layout == y.layout && x.placement.dims == y.placement.dims && x.step_s == y.step_s;
+  });
+}
+
+/// What a visit proved of a family serves the goals after it.
+TEST(PlannerProperty, LaterGoalsOfOneSearchFindWhatAFreshSearchDoes) {
+  EXPECT_TRUE(rc::check("a ranking, then other goals", [] {
+    Problem problem = random_problem();
+    PlanRequest& request = problem.request;
+    Planner planner(request);
+    const PlanResult first = planner.best({.objective = request.objective, .top = 3});
+    Goal goal{.objective = *rc::gen::element(Objective::kTime, Objective::kCost, Objective::kMemory), .top = 2};
+    goal.simplest = goal.objective != Objective::kMemory && *rc::gen::arbitrary<bool>();
+    goal.usable = *rc::gen::element(1.0, 1.0, 0.9, 0.6);
+    goal.without = *rc::gen::element(MechanismSet{0}, kAllMechanisms, MechanismSet{0x3FF});
+    if (!first.plans.empty() && *rc::gen::arbitrary<bool>()) {
+      const Plan& best = first.plans.front();
+      const double token_s = best.step_s / (best.batch_seqs * static_cast<double>(request.workload.seq));
+      const double chips = goal.objective == Objective::kCost ? static_cast<double>(best.slice.chips) : 1;
+      goal.below = *rc::gen::element(1.0, 1.02, 1.5) * chips * token_s;
+    }
+    if (*rc::gen::inRange(0, 4) == 0) goal.fewer_chips = request.slices.front().chips;
+    request.counts = *rc::gen::arbitrary<bool>();
+    RC_ASSERT(same_plans(planner.best(goal), Planner(request).best(goal)));
   }));
 }
 

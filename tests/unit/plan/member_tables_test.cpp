@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
+#include "cost/step_bound.h"
 #include "plan/enumerate.h"
+#include "plan/memory_floor.h"
 #include "plan/places.h"
 #include "support/fixtures.h"
 
@@ -47,7 +51,7 @@ TEST_F(MemberTablesTest, MemoryIsThatOfEveryLayoutToTheLastBit) {
     const NetworkCost<double> cost =
         network_cost(kReader, model_, read_model(kReader, model_), chip_, request_.workload, inner_of(branch));
     const std::vector<StageShape> stages = partition(model_, branch);
-    const std::vector<StateSharding> ways = shardings(request_, branch, stats);
+    const std::vector<StateSharding> ways = Space(request_, stats).shardings({.layout = branch}, stats);
     MemberTables tables;
     for (const StateSharding& way : ways) {
       const Layout layout = sharded(branch, way);
@@ -64,6 +68,77 @@ TEST_F(MemberTablesTest, MemoryIsThatOfEveryLayoutToTheLastBit) {
         const Layout whole = sharded(layout, ways[i]);
         const MeshChannels<double> sizes = sizes_of(whole);
         EXPECT_EQ(tables.fullest(i, 1e9), memory_use(input(whole, cost, stages, sizes)).total().value());
+      }
+    }
+  }
+}
+
+/// Whatever a layout shards, runs again and offloads.
+TEST_F(MemberTablesTest, FloorsAreNoHigherThanTheMemoryOfAnyLayout) {
+  SearchStats stats;
+  const std::vector<StageShape> model = partition(model_, Layout{});
+  for (const Schedule schedule : {Schedule::k1F1B, Schedule::kZeroBubble, Schedule::kDualPipe}) {
+    Layout branch{.dp = 8, .tp = 2, .pp = 4, .ep = 4, .micro_batch_seqs = 4, .grad_accum = 8, .sp = true};
+    branch.schedule = schedule;
+    const auto cost_of = [&](std::int64_t sequences) {
+      InnerDegrees inner = inner_of(branch);
+      inner.micro_batch_seqs = sequences;
+      return network_cost(kReader, model_, read_model(kReader, model_), chip_, request_.workload, inner);
+    };
+    const NetworkCost<double> larger = cost_of(16);
+    Layout of_larger = branch;
+    of_larger.micro_batch_seqs = 16;
+    const ActivationFloor activations = activation_floor(input(of_larger, larger, model, MeshChannels<double>{}));
+    const NetworkCost<double> cost = cost_of(4);
+    const std::vector<StageShape> stages = partition(model_, branch);
+    StateFloor state;
+    state.fill(std::numeric_limits<double>::infinity());
+    MemberTables tables;
+    const std::vector<StateSharding> ways = Space(request_, stats).shardings({.layout = branch}, stats);
+    for (const StateSharding& way : ways) {
+      const Layout layout = sharded(branch, way);
+      const MeshChannels<double> sizes = sizes_of(layout);
+      lower(state, input(layout, cost, model, sizes));
+      tables.add(input(layout, cost, stages, sizes), {});
+    }
+    for (const Recipe& recipe : recipes(request_, stats)) {
+      for (const std::uint8_t offload : {std::uint8_t{0}, kOffloadOptimizer, kOffloadActivations, kOffloadAll}) {
+        if (recipe.some && offload != 0) continue;
+        const RecipeVerdict verdict{.remats = {true, true, true, true, true}, .any_offload = offload};
+        const double floor = least_memory(state, activations, verdict, branch, 4) + 1e9;
+        EXPECT_GT(floor, 1.01e9);
+        for (std::size_t i = 0; i < ways.size(); ++i) {
+          Layout layout = sharded(with_recipe(branch, recipe), ways[i]);
+          const MeshChannels<double> sizes = sizes_of(layout);
+          tables.recipe(input(layout, cost, stages, sizes));
+          layout.offload = offload;
+          const double memory = memory_use(input(layout, cost, stages, sizes)).total().value();
+          EXPECT_LE(floor, memory);
+          EXPECT_LE(tables.least(i, offload, 1e9), memory);
+          EXPECT_GE(tables.least(i, offload, 1e9), memory * (1 - 1e-9)) << "all of it is offloaded";
+        }
+      }
+    }
+  }
+}
+
+/// [RUN]: per sequence no phase takes longer in a larger microbatch.
+TEST_F(MemberTablesTest, ALargerMicrobatchTakesNoLongerPerSequence) {
+  const std::vector<StageShape> model = partition(model_, Layout{});
+  for (const std::int64_t ep : {1, 4}) {
+    for (const std::int64_t tp : {1, 2}) {
+      double last = std::numeric_limits<double>::infinity();
+      for (std::int64_t sequences = 1; sequences <= 64; ++sequences) {
+        const Layout layout{.tp = tp, .ep = ep, .micro_batch_seqs = sequences, .sp = tp > 1};
+        const NetworkCost<double> cost =
+            network_cost(kReader, model_, read_model(kReader, model_), chip_, request_.workload, inner_of(layout));
+        MeshChannels<double> channels = sizes_of(layout);
+        channels.tp.gather = channels.tp.reduce = channels.ep.all_to_all = SecondsPerByte(1e-11);
+        channels.tp.gather_latency = channels.ep.all_to_all_latency = Seconds(1e-5);
+        const StepInput<double> in = input(layout, cost, model, channels);
+        const double each = whole_model_time(in, totals_of(phases(in))) / static_cast<double>(sequences);
+        EXPECT_LE(each, last * (1 + 1e-12)) << sequences;
+        last = each;
       }
     }
   }
