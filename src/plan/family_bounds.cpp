@@ -66,7 +66,6 @@ bool FamilySearch::too_large(const Branch& branch, const ActivationFloor& floor)
 }
 
 std::uint64_t FamilySearch::count(const Family& family, const ActivationFloor& floor, SearchStats& stats) {
-  if (recipes_.empty()) return 0;
   if (!in_.request->counts) return 1;
   std::uint64_t out = 0;
   Alike alike;

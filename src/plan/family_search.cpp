@@ -95,6 +95,7 @@ bool FamilySearch::any_fits(const Run& run, const Ranker& ranker, RunBounds& kno
   out_ = {};
   SearchStats ignored;
   std::set<std::array<std::int64_t, 8>> refused;
+  if (recipes_.empty()) return false;
   const bool asked_again = looks_at_ranks(*in_.request);
   const ActivationFloor floor = run_bound(space_.family(run, run.last()), known).activations;
   for (std::size_t f = run.begin; f < run.end; ++f) {

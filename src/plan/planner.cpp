@@ -115,6 +115,7 @@ class Planner::Search {
   /// the threads in groups.
   void collect() {
     const auto last_of = [&](const Run& run) { return space_.family(run, run.last()); };
+    if (recipes_.empty()) return;
     known_.assign(space_.size(), {});
     runs_ = space_.runs();
     floors_.assign(runs_.size(), {});
