@@ -127,9 +127,21 @@
     const place = document.getElementById(`chart-${i}`);
     const narrow = place.clientWidth < 520;
     const room = place.clientWidth;
+    const {own_width = false} = spec.usermeta || {};
     const own = {...config,
       axisY: {labelLimit: narrow ? Math.round(room * 0.36) : 320, ...(config.axisY || {})},
-      legend: {...config.legend, columns: room > 900 ? 3 : room > 600 ? 2 : 1, labelLimit: Math.max(200, room > 600 ? room / 2 : room - 60)}};
+      legend: {...config.legend, disable: narrow && !own_width, columns: room > 900 ? 3 : room > 600 ? 2 : 1, labelLimit: Math.max(200, room > 600 ? room / 2 : room - 60)}};
+    // Beside its axis a key has no room on a phone: there it stands below the picture.
+    const colours = (spec.layer || []).map(layer => (layer.encoding || {}).color).find(color => color && color.legend !== null);
+    if (narrow && colours) {
+      const swatch = colour => {
+        const box = make("span", {className: "swatch"});
+        box.style.background = colour;
+        return box;
+      };
+      const {domain, range} = colours.scale;
+      place.after(make("ul", {className: "legend"}, ...domain.map((name, k) => make("li", {}, swatch(range[k]), name))));
+    }
     const result = await vegaEmbed(place, spec, {
       mode: "vega-lite", renderer: "svg", ast: true, config: own,
       actions: {export: true, source: false, compiled: false, editor: false},

@@ -18,7 +18,7 @@ SHOTS = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else None
 HOSTILE = "</script><script>boom()</script><img src=x onerror=boom()> \" ' & `${boom()}` <!-- \\u2028"
 
 QUESTIONS = {
-    "train": ["train", "llama3-8b", "--hw", "h100-sxm", "--chips", "64", "--tokens", "1T", "--fix", "pp=4"],
+    "train": ["train", "llama3-8b", "--hw", "h100-sxm", "--chips", "64", "--tokens", "1T", "--fix", "pp=4", "--batch-seqs", "128"],
     "curve": ["train", "llama3-8b", "--hw", "h100-sxm", "--chips", "16..64*2", "--tokens", "1T", "--pareto"],
     "serve": ["serve", "llama3-70b", "--hw", "h100-sxm", "--chips", "8", "--slo-tpot", "50ms"],
     "torus": ["train", "llama3-8b", "--hw", "tpu-v5p", "--chips", "64", "--top", "3"],
