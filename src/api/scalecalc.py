@@ -2,7 +2,7 @@
 
     import scalecalc
     answer = scalecalc.ask("train llama3-70b", hw="h100-sxm", chips=64, tokens="1T")
-    answer["best"]["step_time_s"]
+    answer["best"]["plan"]["step_time_s"]
     scalecalc.frame("serve llama3-70b", hw="h100-sxm,h200", chips=8)
 
 Flags are keyword arguments with `_` for `-`; True is a flag without a value, a list one that is repeated. A command line

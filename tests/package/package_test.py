@@ -3,6 +3,7 @@ builds against them and the Python module answers, and how large they are. Usage
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tarfile
@@ -87,6 +88,13 @@ class Packages(unittest.TestCase):
                      env={**os.environ, "PYTHONPATH": str(self.tar / "lib/python3/dist-packages")})
         self.assertEqual(answer.returncode, 0, answer.stderr)
         self.assertEqual(json.loads(answer.stdout), json.loads(self.expected.stdout)["plans"][0]["step_time_s"])
+
+    def test_the_document_tells_what_works(self):
+        program, = re.findall(r"^```python\n(.*?)^```", (SOURCE / "docs/api.md").read_text(), re.M | re.S)
+        answer = run("/usr/bin/python3", "-c", program,
+                     env={**os.environ, "PYTHONPATH": str(self.tar / "lib/python3/dist-packages")})
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        self.assertEqual(len(answer.stdout.splitlines()), 3)
 
     def test_size(self):
         size = sum(f.stat().st_size for f in (self.tar / "bin/scalecalc", *self.tar.rglob("libscalecalc.so.0.*")))
