@@ -99,8 +99,14 @@ void map_nodes(const HardwareSpec& hw, const Slice& slice, const Placement& plac
   out.x.title = "chip of the " + (hw.network.empty() ? std::string("host") : hw.network.front().name);
   out.y.title = hw.network.empty() ? "host" : hw.network.front().name;
   const std::int64_t chips = std::min(slice.chips, std::max(node, kMostCells / node * node));
+  constexpr std::int64_t kPanelNodes = 16;  // of more a map would be a tower
+  const std::int64_t nodes = (chips + node - 1) / node;
   for (std::int64_t c = 0; c < chips; ++c) {
     PlotCell cell{.x = to_double(c % node), .y = to_double(c / node)};
+    if (nodes > kPanelNodes) {
+      const std::int64_t first = c / node / kPanelNodes * kPanelNodes;
+      cell.panel = fmt::format("{} to {}", first, std::min(first + kPanelNodes, nodes) - 1);
+    }
     for (const Mapped& m : dims) cell.ranks.push_back(to_double(c / m.stride % placement.dims[m.dim].size()));
     out.cells.push_back(std::move(cell));
   }

@@ -381,6 +381,7 @@ Json map_spec(const Plot& plot) {
   out["facet"] = {{"field", "p"}, {"type", "nominal"}, {"title", nullptr}, {"sort", panels}};
   out["columns"] = std::max(1.0, std::floor(kPageColumns / (columns + 3)));
   out["spec"] = one;
+  out["resolve"] = {{"axis", {{"x", "independent"}}}, {"scale", {{"y", "independent"}}}};
   return out;
 }
 

@@ -27,6 +27,7 @@ QUESTIONS = {
     "validate": ["validate", "train", "--only", "chip=h200,mi325x"],
     "batch": ["batch"],
     "hostile": ["train"],
+    "hostile_chip": ["serve", "llama3-8b", "--chips", "1", "--batch", "1,8"],
 }
 
 
@@ -44,6 +45,10 @@ def made_pages(directory):
             words.append(str(study))
         if name == "hostile":
             words += [str(model), "--hw", "h100-sxm", "--chips", "16", "--top", "4"]
+        if name == "hostile_chip":
+            chip = directory / "chip.yaml"
+            chip.write_text(HOSTILE_MODEL.replace("llama3-8b", "h100-sxm"), encoding="utf-8")
+            words += ["--hw", f"{chip},a100-80g"]
         pages[name] = directory / f"{name}.html"
         result = subprocess.run([BINARY, *words, "-o", f"html={pages[name]}"], capture_output=True, text=True, timeout=120,
                                 check=False, cwd=directory)
@@ -93,7 +98,7 @@ class Pages(unittest.TestCase):
         for name in ("train", "serve"):
             self.show(name)
             self.browser.js(self.axe + ";0")
-            for dark in (False, True):
+            for dark in (False, True) if name == "serve" else (False,):
                 with self.subTest(name, dark=dark):
                     self.browser.colours(dark)
                     found = self.browser.js(
@@ -200,6 +205,19 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.browser.js("document.querySelectorAll('img').length"), 0)
         self.assertEqual(self.browser.js("typeof boom"), "undefined")
         self.assertIn("onerror=boom()", self.browser.js("document.querySelector('h1').textContent"))
+        self.assertEqual(self.browser.complaints(), [])
+        # And in a picture's legend and what the mouse is told.
+        self.show("hostile_chip")
+        self.assertIn("onerror=boom()", self.browser.js("document.querySelector('#chart-0').textContent"))
+        points = "[...document.querySelectorAll('#chart-0 .mark-symbol path')].map(p => p.getBoundingClientRect())"
+        for x, y in self.browser.js(f"{points}.map(b => [b.x + b.width / 2, b.y + b.height / 2])"):
+            self.browser.mouse("mouseMoved", x, y)
+            text = self.browser.js("(document.querySelector('#vg-tooltip-element') || {}).textContent || ''")
+            if "onerror=boom()" in text:
+                break
+        self.assertIn("onerror=boom()", text)
+        self.assertEqual(self.browser.js("document.querySelectorAll('img').length"), 0)
+        self.assertEqual(self.browser.js("typeof boom"), "undefined")
         self.assertEqual(self.browser.complaints(), [])
 
     def test_the_policy_allows_no_request_and_no_code(self):

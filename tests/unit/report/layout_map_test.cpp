@@ -38,6 +38,15 @@ TEST(LayoutMap, DimensionsNestOverTheChipsOfNodes) {
   EXPECT_EQ(cell_at(map, 2, 3).ranks, (std::vector<double>{2, 2, 1}));
 }
 
+TEST(LayoutMap, ManyNodesStandBesideEachOther) {
+  const HardwareSpec hw = test::switched_chip();
+  const Slice slice{.chips = 160, .per_domain = 8};
+  const Plot map = layout_map(hw, slice, placements(hw, slice, {8, 1, 1, 20, 1}).front());
+  expect_whole(map, 160);
+  EXPECT_EQ(cell_at(map, 0, 15, "0 to 15").ranks, (std::vector<double>{0, 15}));
+  EXPECT_EQ(cell_at(map, 7, 19, "16 to 19").ranks, (std::vector<double>{7, 19}));
+}
+
 TEST(LayoutMap, DimensionsTakeAxesOfATorusOrPartsOfThem) {
   const HardwareSpec hw = test::torus_chip();
   const Slice slice = slices_of(hw, 64, 1).front();
