@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/scalar.h"
-#include "base/text.h"
+#include "base/units.h"
 
 namespace scalecalc {
 namespace {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "base/quoting.h"
@@ -219,7 +220,8 @@ class CurvesChart {
     double least = 0, most = 0;
   };
   Range range(bool of_x) const {
-    Range out{INFINITY, -INFINITY};
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    Range out{kInfinity, -kInfinity};
     for (const PlotSeries& series : plot_.series) {
       for (const PlotPoint& p : series.points) {
         if (!drawable(p)) continue;
