@@ -15,6 +15,7 @@
 #include "batch/merge.h"
 #include "batch/results_table.h"
 #include "batch/row.h"
+#include "report/page.h"
 #include "report/render.h"
 
 namespace scalecalc {
@@ -256,9 +257,16 @@ void open_table(const std::shared_ptr<TextResult>& text, const ResultTarget& tar
   const auto table = std::make_shared<ResultsTable>(style.title, columns, style.figures);
   const TextOptions options = target.path.empty() ? style.text : TextOptions{.width = style.text.width};
   each.emplace_back([table](ParsedRow& row) { table->add(row.json()); });
-  finish.emplace_back([text, table, options, markdown = target.format == ResultFormat::kMarkdown] {
+  finish.emplace_back([text, table, options, format = target.format, made_by = style.made_by] {
+    std::vector<Plot> plots = format == ResultFormat::kHtml ? table->plots() : std::vector<Plot>{};
     const Report report = std::move(*table).report();
-    text->add(markdown ? render_markdown(report) : render_table(report, options));
+    switch (format) {
+      case ResultFormat::kMarkdown: text->add(render_markdown(report)); break;
+      case ResultFormat::kHtml:
+        text->add(render_page({.report = report, .plots = std::move(plots), .made_by = made_by}));
+        break;
+      default: text->add(render_table(report, options));
+    }
     text->finish();
   });
 }
@@ -276,7 +284,8 @@ void open_target(const ResultTarget& target, const StudyManifest& manifest, cons
   }
   const auto text = std::make_shared<TextResult>(directory, target.path, stream);
   if (target.format == ResultFormat::kJson) return open_document(text, style.document, each, finish);
-  if (target.format == ResultFormat::kTable || target.format == ResultFormat::kMarkdown) {
+  if (target.format == ResultFormat::kTable || target.format == ResultFormat::kMarkdown ||
+      target.format == ResultFormat::kHtml) {
     return open_table(text, target, style, columns, each, finish);
   }
   finish.emplace_back([text] { text->finish(); });

@@ -15,7 +15,7 @@
 
 namespace scalecalc {
 
-enum class ResultFormat { kJsonl, kCsv, kSqlite, kJson, kTable, kMarkdown };
+enum class ResultFormat { kJsonl, kCsv, kSqlite, kJson, kTable, kMarkdown, kHtml };
 
 struct ResultTarget {
   ResultFormat format = ResultFormat::kJsonl;
@@ -28,6 +28,7 @@ struct ResultStyle {
   std::string title;                 ///< of a table
   std::vector<std::string> figures;  ///< its columns behind what was asked
   TextOptions text{};                ///< of standard output
+  std::string made_by{};             ///< at the foot of a page
 };
 
 struct Violations {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "batch/row.h"
-#include "report/render.h"
+#include "report/plot.h"
 #include "report/report.h"
 
 namespace scalecalc {
@@ -18,6 +18,8 @@ class ResultsTable {
   void add(const Json& row);
   /// Columns that say the same in every row move above the table.
   Report report() &&;
+  /// The first figures over the first input that takes several numbers, a curve for each choice of the others.
+  std::vector<Plot> plots() const;
 
  private:
   Report report_;

@@ -31,10 +31,10 @@ struct FormatWord {
   ResultFormat format;
 };
 constexpr std::array kResultFormats{
-    FormatWord{"jsonl", ".jsonl", ResultFormat::kJsonl},   FormatWord{"csv", ".csv", ResultFormat::kCsv},
-    FormatWord{"sqlite", ".db", ResultFormat::kSqlite},    FormatWord{"sqlite", ".sqlite", ResultFormat::kSqlite},
-    FormatWord{"json", ".json", ResultFormat::kJson},      FormatWord{"table", ".txt", ResultFormat::kTable},
-    FormatWord{"markdown", ".md", ResultFormat::kMarkdown}};
+    FormatWord{"jsonl", ".jsonl", ResultFormat::kJsonl},    FormatWord{"csv", ".csv", ResultFormat::kCsv},
+    FormatWord{"sqlite", ".db", ResultFormat::kSqlite},     FormatWord{"sqlite", ".sqlite", ResultFormat::kSqlite},
+    FormatWord{"json", ".json", ResultFormat::kJson},       FormatWord{"table", ".txt", ResultFormat::kTable},
+    FormatWord{"markdown", ".md", ResultFormat::kMarkdown}, FormatWord{"html", ".html", ResultFormat::kHtml}};
 
 ResultTarget target_of(const std::string& value) {
   const std::size_t equals = value.find('=');
@@ -48,8 +48,8 @@ ResultTarget target_of(const std::string& value) {
     if (value.ends_with(format.ending)) return {format.format, value};
   }
   throw UserError(fmt::format("cannot tell the format of {}", in_quotes(value)),
-                  "jsonl, csv, sqlite, json, table or markdown, as -o csv=FILE, or a file that ends in .jsonl, .csv, "
-                  ".db, .json or .md");
+                  "jsonl, csv, sqlite, json, table, markdown or html, as -o csv=FILE, or a file that ends in .jsonl, "
+                  ".csv, .db, .json, .md or .html");
 }
 
 void refuse_huge(const Study& study) {
@@ -240,10 +240,15 @@ ExitCode merge_results(const StudyManifest& manifest, const std::string& directo
   const ResultStyle style{.document = output_json(document, tool_version(), false),
                           .title = document.title,
                           .figures = figures_of_table(arguments, manifest.study),
-                          .text = shown};
-  const auto violations = write_results(manifest, directory, result_targets(arguments), style,
-                                        checks_asked_for(arguments, names_of_rows(manifest.study)),
-                                        [&](std::string_view text) { write_result(env.out, std::string(text)); });
+                          .text = shown,
+                          .made_by = fmt::format("scalecalc {}", tool_version())};
+  const std::vector<ResultTarget> targets = result_targets(arguments);
+  note_no_charts(std::any_of(targets.begin(), targets.end(),
+                             [](const ResultTarget& t) { return t.format == ResultFormat::kHtml; }),
+                 env);
+  const auto violations =
+      write_results(manifest, directory, targets, style, checks_asked_for(arguments, names_of_rows(manifest.study)),
+                    [&](std::string_view text) { write_result(env.out, std::string(text)); });
   ExitCode out = ExitCode::kAnswered;
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
   for (const Violations& found : violations) {

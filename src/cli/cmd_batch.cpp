@@ -69,8 +69,8 @@ constexpr std::array kBatchFlags{
         .in(of({kDiff, kMerge, kStudy})),
     text(
         "--output", "FORMAT[=FILE]",
-        "jsonl (default of rows), csv, sqlite, json (one document), table or markdown, each =FILE, or a file that ends "
-        "in .jsonl, .csv, .db, .json or .md; of status and diff what every command writes; repeatable",
+        "jsonl (default of rows), csv, sqlite, json (one document), table, markdown or html, each =FILE, or a file "
+        "that ends in .jsonl, .csv, .db, .json, .md or .html; of status and diff what every command writes; repeatable",
         "csv=results.csv")
         .repeatable()
         .lettered('o')

@@ -12,6 +12,7 @@
 #include "cli/session.h"
 #include "cli/train_options.h"
 #include "report/train_output.h"
+#include "report/train_page.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -43,6 +44,7 @@ ExitCode run_train(const Arguments& arguments, Environment& env) {
   log_work(log, found);
   Output output = train_output(found, complete, session.verbosity == Verbosity::kVerbose);
   if (session.perf) output.elapsed_s = found.search.elapsed_s;
+  if (outputs.has(OutputFormat::kHtml)) output.page_plots = train_page_plots(found);
   return write_output(with_train_query(std::move(output), arguments, found), session, outputs, question.explain, log,
                       env);
 }

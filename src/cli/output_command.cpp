@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "report/json_text.h"
+#include "report/page.h"
 #include "report/plot_svg.h"
 #include "report/plot_text.h"
 
@@ -40,17 +41,26 @@ std::string render_output(const Output& output, OutputFormat format, TextOptions
     case OutputFormat::kRows: return output_rows(output, true);
     case OutputFormat::kCsv: return render_csv(output_report(output, whole));
     case OutputFormat::kMarkdown: return render_markdown(output_report(output, whole));
-    case OutputFormat::kHtml: return render_html(output_report(output, whole));
+    case OutputFormat::kHtml:
+      return render_page({.report = output_report(output, whole),
+                          .plots = output.page_plots.empty() ? output.plots : output.page_plots,
+                          .question = output.question,
+                          .made_by = fmt::format("scalecalc {}", tool_version())});
     case OutputFormat::kPlot: return render_plots(output, text);
     case OutputFormat::kSvg: return render_svg(output);
   }
   return "";
 }
 
+void note_no_charts(bool page, Environment& env) {
+  if (page && !page_has_charts()) env.err << "note: " << kNoCharts << "\n";
+}
+
 void write_formats(const Output& output, const Session& session, OutputTargets& outputs, bool explain,
                    Environment& env) {
   const AskedText part = asked_text(session, explain);
   const TextOptions text = text_options(env, session.color);
+  note_no_charts(outputs.has(OutputFormat::kHtml), env);
   if (outputs.has(OutputFormat::kTable)) output_report(output, part);  // a misspelt name, before any file is written
   outputs.write(env, [&](OutputFormat format, bool to_file) {
     return render_output(output, format, to_file ? TextOptions{} : text, part);

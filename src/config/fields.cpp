@@ -1,6 +1,8 @@
 // Typed reading of maps. Messages name the key and quote what was written; the caret shows the place.
 #include "config/fields.h"
 
+#include "config/field_recorder.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,7 +51,16 @@ void Problems::add(const SourceSpan& where, std::string message, std::string hin
   if (found_.size() < kMostProblems) found_.push_back({where, std::move(message), std::move(hint)});
 }
 
+namespace {
+thread_local const FieldRecorder* recorder = nullptr;
+}
+
+FieldRecorder::FieldRecorder(Told told) : told_(std::move(told)), before_(recorder) { recorder = this; }
+FieldRecorder::~FieldRecorder() { recorder = before_; }
+const FieldRecorder* FieldRecorder::current() { return recorder; }
+
 void Problems::note(const ConfigNode& map, std::string_view key, std::string_view form) {
+  if (recorder != nullptr) recorder->tell(map, key, form);
   if (asked_ == nullptr) return;
   const auto same = [&](const AskedField& field) { return field.map == &map && field.key == key; };
   const auto found = std::find_if(asked_->begin(), asked_->end(), same);

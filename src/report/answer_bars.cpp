@@ -24,14 +24,20 @@ const Figure* figure_of(const Record& record, std::string_view key) {
   return at == record.figures.end() ? nullptr : &*at;
 }
 
+template <class Row>
+std::string row_name(const Row& row) {
+  return fmt::format("{}: {} on {} {}", row.row.id, row.row.model, row.row.chips, row.row.chip);
+}
+
 /// Measured and predicted as the table of rows has them: rates of serving as the time of a token.
 template <class Row>
 PlotPoint against(const Row& row) {
-  return {row.measured, row.predicted};
+  return {row.measured, row.predicted, row_name(row)};
 }
 PlotPoint against(const PredictedServing& row) {
   const bool rate = row.row.figure == ServeFigure::kOutputRate || row.row.figure == ServeFigure::kInputRate;
-  return rate ? PlotPoint{1 / row.measured, 1 / row.predicted} : PlotPoint{row.measured, row.predicted};
+  return rate ? PlotPoint{1 / row.measured, 1 / row.predicted, row_name(row)}
+              : PlotPoint{row.measured, row.predicted, row_name(row)};
 }
 
 Plot scatter(Compared compared, std::vector<PlotPoint> points) {
@@ -147,6 +153,23 @@ Plot parts_plot(const std::vector<JobPart>& parts) {
   times.reserve(parts.size());
   for (const JobPart& part : parts) times.emplace_back(part.label, value_of(part.time));
   return parts_plot("A step, part by part", {.title = "time of the step", .format = Format::kSeconds}, times);
+}
+
+Plot stacked_plot(std::string title, PlotAxis axis, const StackedBars& bars) {
+  Plot out{.title = std::move(title), .x = std::move(axis)};
+  for (const auto& [label, parts] : bars) {
+    PlotBar bar{.label = label};
+    double end = 0;
+    for (const auto& [name, value] : parts) {
+      if (value <= 0) continue;
+      auto kind = std::find(out.bar_kinds.begin(), out.bar_kinds.end(), name);
+      if (kind == out.bar_kinds.end()) kind = out.bar_kinds.insert(kind, name);
+      bar.spans.push_back({end, end + value, static_cast<std::size_t>(kind - out.bar_kinds.begin())});
+      end += value;
+    }
+    out.bars.push_back(std::move(bar));
+  }
+  return out;
 }
 
 std::vector<Plot> train_plots(const TrainAnswer& answer) {

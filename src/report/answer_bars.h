@@ -27,6 +27,9 @@ Plot record_bars(const Block& block, std::string_view label, std::string_view va
 /// The parts of a sum one after the other.
 Plot parts_plot(std::string title, PlotAxis axis, const std::vector<std::pair<std::string, double>>& parts);
 Plot parts_plot(const std::vector<JobPart>& parts);
+/// What each bar of a stack is made of: its label and its parts by name. The kinds are those of all bars, in order.
+using StackedBars = std::vector<std::pair<std::string, std::vector<std::pair<std::string, double>>>>;
+Plot stacked_plot(std::string title, PlotAxis axis, const StackedBars& bars);
 /// The plans' steps with their bands, where the step of the detailed plan goes, and the memory of its fullest chip.
 std::vector<Plot> train_plots(const TrainAnswer& answer);
 /// What each stage of a pipeline does with the step.

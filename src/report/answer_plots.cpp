@@ -11,7 +11,10 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "report/answer_bars.h"
+#include "report/layout_map.h"
 #include "report/sensitivity_output.h"
+#include "report/serve_output.h"
+#include "report/train_words.h"
 
 namespace scalecalc {
 namespace {
@@ -31,7 +34,7 @@ Plot scaling_curve(const TrainCurve& curve) {
   for (const CurvePoint& p : curve.points) {
     out.x.ticks.push_back(to_double(p.chips));
     if (!p.plan) continue;
-    planned.points.push_back({to_double(p.chips), p.plan->figures.tokens_per_s});
+    planned.points.push_back({to_double(p.chips), p.plan->figures.tokens_per_s, layout_words(p.plan->plan.layout)});
     const PlotPoint& first = planned.points.front();
     linear.points.push_back({to_double(p.chips), first.y * to_double(p.chips) / first.x});
   }
@@ -60,9 +63,12 @@ Plot front_plot(const TrainCurve& curve) {
     out.y = {.title = "tokens/s per chip (a cheaper run has more)"};
   }
   PlotSeries front{.name = "Pareto front"};
+  out.limits = run ? PlotLimits::kAtMost : PlotLimits::kAtLeast;
   const auto at = [&](const RankedPlan& p) {
-    return run ? PlotPoint{p.figures.run->time_s, *p.figures.run->cost_usd}
-               : PlotPoint{p.figures.tokens_per_s, p.figures.tokens_per_s_per_chip};
+    const std::string name =
+        fmt::format("{} chips, {}", group_thousands(p.plan.slice.chips), layout_words(p.plan.layout));
+    return run ? PlotPoint{p.figures.run->time_s, *p.figures.run->cost_usd, name}
+               : PlotPoint{p.figures.tokens_per_s, p.figures.tokens_per_s_per_chip, name};
   };
   for (const RankedPlan& p : curve.front) front.points.push_back(at(p));
   if (!curve.front.empty()) {
@@ -78,19 +84,12 @@ Plot front_plot(const TrainCurve& curve) {
   return out;
 }
 
-/// FLOP/s over FLOP/byte below a rate of compute and one of memory, and the ridge where they meet.
-struct Roof {
-  std::string name;
-  double flops_per_s = 0, bytes_per_s = 0;
-  double ridge() const { return flops_per_s / bytes_per_s; }
-};
-
 /// Axes, roofs and ridges; the axis of x holds `others` too.
-Plot roofs_plot(const std::vector<Roof>& roofs, const std::vector<double>& others) {
+Plot roofs_plot(const std::vector<ChipRoof>& roofs, const std::vector<double>& others) {
   Plot out{.x = {.title = "intensity (FLOP/byte)", .log = true},
            .y = {.title = "attained", .format = Format::kFlopsPerSecond, .log = true}};
   double low = roofs.front().ridge(), high = low;
-  for (const Roof& roof : roofs) {
+  for (const ChipRoof& roof : roofs) {
     low = std::min(low, roof.ridge());
     high = std::max(high, roof.ridge());
   }
@@ -101,7 +100,7 @@ Plot roofs_plot(const std::vector<Roof>& roofs, const std::vector<double>& other
   constexpr double kBeyond = 4;
   low /= kBeyond;
   high *= kBeyond;
-  for (const Roof& roof : roofs) {
+  for (const ChipRoof& roof : roofs) {
     out.series.push_back(bound_line_of(
         roof.name, {{low, low * roof.bytes_per_s}, {roof.ridge(), roof.flops_per_s}, {high, roof.flops_per_s}}));
     out.marks.push_back(
@@ -151,9 +150,12 @@ std::vector<Plot> train_curve_plots(const TrainCurve& curve) {
 Plot serve_plot(const ServeAnswer& answer) {
   const ServeQuestion& q = answer.question;
   Plot out{.x = {.title = "tokens/s per user", .log = true}, .y = {.title = "tokens/s per chip", .log = true}};
+  out.limits = PlotLimits::kAtLeast;
   std::map<std::size_t, PlotSeries> systems;
   for (const ServePoint& p : answer.points) {
-    systems[p.system].points.push_back({p.tokens_per_s_per_user(), p.tokens_per_s_per_chip()});
+    systems[p.system].points.push_back({p.tokens_per_s_per_user(), p.tokens_per_s_per_chip(),
+                                        fmt::format("{} on {} chips, batch {:g}, TTFT {}", describe(p.layout), p.chips,
+                                                    p.batch, seconds_text(p.ttft_s))});
   }
   for (auto& [system, series] : systems) {
     series.name = fmt::format("{}{}", q.batches.empty() ? "Pareto front" : "batches asked for",
@@ -176,6 +178,43 @@ Plot serve_plot(const ServeAnswer& answer) {
   return out;
 }
 
+std::vector<Plot> serve_page_plots(const ServeAnswer& answer) {
+  constexpr std::size_t kMostShown = 16;
+  StackedBars steps, memory;
+  double capacity = 0;
+  const std::size_t n = answer.points.size(), shown = std::min(n, kMostShown);
+  for (std::size_t k = 0; k < shown; ++k) {
+    const ServePoint& p = answer.points[shown < 2 ? 0 : k * (n - 1) / (shown - 1)];
+    const std::string label = fmt::format("batch {:g}: {}, {} chips", p.batch, describe(p.layout), p.chips);
+    steps.emplace_back(label, decode_parts(p.time));
+    memory.emplace_back(label, memory_parts(p.memory));
+    capacity = std::max(capacity, p.capacity);
+  }
+  std::vector<Plot> out{serve_plot(answer)};
+  if (shown == 0) return out;
+  out.push_back(stacked_plot(shown < n ? fmt::format("Where the decode step goes: {} of the {} points", shown, n)
+                                       : "Where the decode step goes",
+                             {.title = "decode step", .format = Format::kSeconds}, steps));
+  Plot held = stacked_plot("Memory of a chip", {.title = "memory of a chip", .format = Format::kBytes}, memory);
+  held.marks.push_back(
+      {PlotMarkKind::kAtX, {capacity, 0}, fmt::format("what a chip has: {}", text_of(Cell(capacity), Format::kBytes))});
+  out.push_back(std::move(held));
+  if (answer.best) {
+    Plot map = layout_map(*answer.systems[answer.best->system].hw, answer.best->slice, answer.best->placement);
+    map.title += " (best)";
+    out.push_back(std::move(map));
+  }
+  return out;
+}
+
+Plot roofs_with_points(const std::vector<ChipRoof>& roofs, PlotSeries points) {
+  std::vector<double> intensities;
+  for (const PlotPoint& p : points.points) intensities.push_back(p.x);
+  Plot out = roofs_plot(roofs, intensities);
+  out.series.push_back(std::move(points));
+  return out;
+}
+
 Plot roofline_plot(const RooflineQuestion& q, const RooflineAnswer& found) {
   const bool placed = std::all_of(found.points.begin(), found.points.end(), [](const RooflinePoint& p) {
     return p.intensity && value_of(p.work.flops) > 0 && value_of(p.bytes) > 0;
@@ -188,7 +227,7 @@ Plot roofline_plot(const RooflineQuestion& q, const RooflineAnswer& found) {
     intensities.push_back(value_of(*p.intensity));
     points.points.push_back({intensities.back(), value_of(p.attained)});
   }
-  const Roof roof{
+  const ChipRoof roof{
       fmt::format("roof: {} of {}, {} of {}", text_of(chips * value_of(*found.rates.compute), Format::kFlopsPerSecond),
                   found.rates.compute_name, text_of(chips * value_of(found.rates.memory), Format::kBytesPerSecond),
                   found.rates.memory_name),
@@ -203,7 +242,7 @@ Plot roofline_plot(const RooflineQuestion& q, const RooflineAnswer& found) {
 }
 
 Plot hw_plot(const HwAnswer& answer) {
-  std::vector<Roof> roofs;
+  std::vector<ChipRoof> roofs;
   for (const HwChip& chip : answer.chips) {
     const HwRates& rates = chip.rates;
     const auto hbm = std::find_if(rates.channels.begin(), rates.channels.end(),

@@ -20,8 +20,18 @@ namespace scalecalc {
 std::vector<Plot> train_curve_plots(const TrainCurve& curve);
 /// Throughput of a chip against speed for a user.
 Plot serve_plot(const ServeAnswer& answer);
+/// And of some of its points the decode step and a chip's memory by part, and where the best lies.
+std::vector<Plot> serve_page_plots(const ServeAnswer& answer);
 /// Roof, ridge and points; without FLOPs or bytes time over the size that is swept.
 Plot roofline_plot(const RooflineQuestion& question, const RooflineAnswer& found);
+/// FLOP/s over FLOP/byte below a rate of compute and one of memory.
+struct ChipRoof {
+  std::string name;
+  double flops_per_s = 0, bytes_per_s = 0;
+  double ridge() const { return flops_per_s / bytes_per_s; }
+};
+/// Roofs, their ridges, and points below them.
+Plot roofs_with_points(const std::vector<ChipRoof>& roofs, PlotSeries points);
 /// The roofs of several chips, or of one chip in its number formats.
 Plot hw_plot(const HwAnswer& answer);
 /// Time over bytes, or over members of the group.

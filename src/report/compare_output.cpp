@@ -92,9 +92,28 @@ class RunOutput {
     for (const std::size_t i : order_by(c_.rank_by, rows_)) block.records.push_back(record(i));
     out_.plots = {record_bars(block, "system", "run.time_s", "Time of the run"),
                   record_bars(block, "system", "run.cost_usd", "Cost of the run")};
+    out_.page_plots = out_.plots;
+    add_parts();
     Block best = best_block(block);
     out_.blocks.push_back(std::move(block));
     out_.blocks.push_back(std::move(best));
+  }
+
+  /// Of each system's step and of its fullest chip's memory, for pages.
+  void add_parts() {
+    StackedBars steps, memory;
+    for (const std::size_t i : order_by(c_.rank_by, rows_)) {
+      const ComparedRun& row = c_.systems[i];
+      if (!row.answered()) continue;
+      std::vector<std::pair<std::string, double>> causes;
+      for (const auto& [cause, time] : row.sized->plan.figures.time_s) causes.emplace_back(cause_words(cause), time);
+      steps.emplace_back(row.label, std::move(causes));
+      memory.emplace_back(row.label, row.sized->plan.figures.memory_bytes);
+    }
+    out_.page_plots.push_back(
+        stacked_plot("Where a step goes", {.title = "time of a step", .format = Format::kSeconds}, steps));
+    out_.page_plots.push_back(
+        stacked_plot("Memory of the fullest chip", {.title = "memory of a chip", .format = Format::kBytes}, memory));
   }
 
   Record record(std::size_t i) const {

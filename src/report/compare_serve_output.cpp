@@ -73,6 +73,18 @@ class ServiceOutput {
     for (const std::size_t i : order_by(c_.rank_by, rows_)) block.records.push_back(record(c_.systems[i]));
     out_.plots = {record_bars(block, "system", "usd_per_million_output_tokens", "Cost of a million output tokens"),
                   record_bars(block, "system", "request_time_s", "Time of a request")};
+    StackedBars steps, memory;
+    for (const std::size_t i : order_by(c_.rank_by, rows_)) {
+      const ComparedService& row = c_.systems[i];
+      if (!row.answered()) continue;
+      steps.emplace_back(row.label, decode_parts(row.best().time));
+      memory.emplace_back(row.label, memory_parts(row.best().memory));
+    }
+    out_.page_plots = out_.plots;
+    out_.page_plots.push_back(
+        stacked_plot("Where the decode step goes", {.title = "decode step", .format = Format::kSeconds}, steps));
+    out_.page_plots.push_back(
+        stacked_plot("Memory of a chip", {.title = "memory of a chip", .format = Format::kBytes}, memory));
     Block best = best_block(block);
     out_.blocks.push_back(std::move(block));
     out_.blocks.push_back(std::move(best));

@@ -163,6 +163,7 @@ struct Output {
   std::vector<Assumption> assumptions;
   std::vector<std::string> notes;
   std::vector<Plot> plots;                              ///< its pictures; empty: it has none
+  std::vector<Plot> page_plots;                         ///< those of its page, if they are others
   std::optional<std::vector<std::string>> brief_notes;  ///< in the place of `notes` in a brief answer
   std::vector<ExplainSection> explanation;              ///< beside the workings of the figures
   std::string explained;              ///< "plan 2": whose explanation it is; empty: of the whole output

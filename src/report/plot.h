@@ -1,5 +1,5 @@
 // What a picture of an answer shows, before anyone decides on a terminal or a file: series over two axes, or bars, and
-// what is marked on them. Values in base units. Two writers draw it (plot_text.h, plot_svg.h).
+// what is marked on them. Values in base units. Three writers draw it (plot_text.h, plot_svg.h, page_chart.h).
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,7 @@ struct PlotAxis {
 
 struct PlotPoint {
   double x = 0, y = 0;
+  std::string name{};  ///< what it is, for those who point at it
 };
 
 struct PlotSeries {
@@ -49,6 +50,16 @@ struct PlotBar {
   std::vector<PlotSpan> spans;  ///< the later lie on the earlier
 };
 
+/// A chip of a map: where it stands, and its rank in each of the plot's `map_dimensions`.
+struct PlotCell {
+  double x = 0, y = 0;
+  std::string panel{};  ///< of a map in parts: "z = 3"
+  std::vector<double> ranks{};
+};
+
+/// What readers of a page may ask of a point: that x and y are at least so much each, or at most.
+enum class PlotLimits { kNone, kAtLeast, kAtMost };
+
 struct Plot {
   std::string title;  ///< below that of the answer; may be empty
   PlotAxis x, y;      ///< with bars x alone
@@ -56,6 +67,9 @@ struct Plot {
   std::vector<PlotMark> marks;
   std::vector<PlotBar> bars;           ///< instead of series; the first on top
   std::vector<std::string> bar_kinds;  ///< what they show; none: the title says it
+  std::vector<PlotCell> cells{};       ///< instead of series and bars: a map, which pages alone show
+  std::vector<std::string> map_dimensions{};
+  PlotLimits limits = PlotLimits::kNone;
 };
 
 /// Whether there is anything to draw.

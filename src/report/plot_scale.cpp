@@ -56,7 +56,7 @@ double round_step(double least) {
 }  // namespace
 
 bool has_data(const Plot& plot) {
-  return !plot.bars.empty() ||
+  return !plot.bars.empty() || !plot.cells.empty() ||
          std::any_of(plot.series.begin(), plot.series.end(), [](const PlotSeries& s) { return !s.points.empty(); });
 }
 
@@ -178,7 +178,11 @@ std::string mark_letter(std::size_t index) {
 Plot printable_plot(Plot plot) {
   plot.title = printable_lines(plot.title);
   for (PlotAxis* axis : {&plot.x, &plot.y}) axis->title = printable_lines(axis->title);
-  for (PlotSeries& series : plot.series) series.name = printable_lines(series.name);
+  for (PlotSeries& series : plot.series) {
+    series.name = printable_lines(series.name);
+    for (PlotPoint& point : series.points) point.name = printable_lines(point.name);
+  }
+  for (PlotCell& cell : plot.cells) cell.panel = printable_lines(cell.panel);
   for (PlotMark& mark : plot.marks) mark.text = printable_lines(mark.text);
   for (PlotBar& bar : plot.bars) bar.label = printable_lines(bar.label);
   for (std::string& kind : plot.bar_kinds) kind = printable_lines(kind);

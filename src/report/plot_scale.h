@@ -30,6 +30,7 @@ class PlotScale {
   double place(double value) const;
   bool log() const { return log_; }
   const std::vector<PlotTick>& ticks() const { return ticks_; }
+  const PlotUnit& unit() const { return unit_; }
   /// "time of a step (ms)".
   const std::string& title() const { return title_; }
 

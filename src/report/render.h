@@ -23,7 +23,5 @@ std::string render_csv(const Report& report);
 /// One value of a CSV line.
 std::string csv_field(const std::string& text);
 std::string render_markdown(const Report& report);
-/// One page that needs nothing else.
-std::string render_html(const Report& report);
 
 }  // namespace scalecalc

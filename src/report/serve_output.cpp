@@ -43,6 +43,25 @@ void add_memory(std::vector<Figure>& out, const ServePoint& p, bool shown) {
   add("capacity", "it has", p.capacity);
 }
 
+}  // namespace
+
+std::vector<std::pair<std::string, double>> decode_parts(const ServeTime<double>& t) {
+  return {{"compute", t.compute.value()},         {"reading weights", t.weights.value()},
+          {"reading KV", t.kv.value()},           {"activations", t.activations.value()},
+          {"collectives", t.collectives.value()}, {"pipeline", t.pipeline.value()},
+          {"overhead", t.overhead.value()}};
+}
+
+std::vector<std::pair<std::string, double>> memory_parts(const ServeMemoryParts& m) {
+  return {{"weights", m.weights},
+          {"KV cache", m.kv},
+          {"activations", m.activations},
+          {"graphs", m.graphs},
+          {"runtime", m.reserve}};
+}
+
+namespace {
+
 constexpr std::size_t kBriefPoints = 6;
 
 class ServeOutput {
@@ -77,6 +96,7 @@ class ServeOutput {
          .is_list = false,
          .records = {{{count_figure("layouts", a_.layouts), count_figure("evaluated", a_.evaluated)}}}});
     out_.plots = {serve_plot(a_)};
+    out_.page_plots = serve_page_plots(a_);
     out_.assumptions = a_.assumptions;
     out_.deciding = {"--weights", "--kv", "--prompt", "--engine", "--flops", "--price", "--set"};
     out_.notes = a_.notes;
@@ -302,27 +322,15 @@ class ServeOutput {
     out_.blocks.push_back(brief_memory_block(
         fmt::format("Memory: {} of {} on each chip; as many as {} sequences fit", bytes_text(p.memory.total()),
                     bytes_text(p.capacity), compact_count(p.max_batch)),
-        {{"weights", p.memory.weights},
-         {"KV cache", p.memory.kv},
-         {"activations", p.memory.activations},
-         {"graphs", p.memory.graphs},
-         {"runtime", p.memory.reserve}}));
+        memory_parts(p.memory)));
     out_.blocks.push_back(brief_end());
     if (p.pools) pools(*p.pools);
     if (p.speculation) speculation(*p.speculation);
   }
 
   static Block brief_time(const ServePoint& p) {
-    const ServeTime<double>& t = p.time;
     return brief_time_block(fmt::format("Where a decode step of {} goes", seconds_text(p.decode_step_s)),
-                            {{"compute", t.compute.value()},
-                             {"reading weights", t.weights.value()},
-                             {"reading KV", t.kv.value()},
-                             {"activations", t.activations.value()},
-                             {"collectives", t.collectives.value()},
-                             {"pipeline", t.pipeline.value()},
-                             {"overhead", t.overhead.value()}},
-                            p.decode_step_s);
+                            decode_parts(p.time), p.decode_step_s);
   }
 
   Block brief_end() const {

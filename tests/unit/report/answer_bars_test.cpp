@@ -35,6 +35,15 @@ TEST(TrainPlots, StepsHaveTheirBandsAndPartsAddUp) {
   EXPECT_TRUE(train_plots(sample_miss()).empty());
 }
 
+TEST(StackedPlot, PartsOfOneNameAreOneKind) {
+  const Plot plot = stacked_plot("", {}, {{"a", {{"x", 1}, {"none", 0}, {"y", 2}}}, {"b", {{"y", 4}, {"z", 1}}}});
+  EXPECT_EQ(plot.bar_kinds, (std::vector<std::string>{"x", "y", "z"}));
+  ASSERT_EQ(plot.bars.at(1).spans.size(), 2U);
+  EXPECT_EQ(plot.bars[1].spans[0].kind, 1U);
+  EXPECT_EQ(plot.bars[1].spans[1].from, 4);
+  EXPECT_EQ(plot.bars[1].spans[1].to, 5);
+}
+
 TEST(RecordBars, RecordsWithoutTheFigureHaveNoBar) {
   Block block;
   block.records = {{{text_figure("system", "system", "a"), number_figure("usd", "cost", Format::kUsd, 2000)}},

@@ -126,17 +126,6 @@ TEST(RenderMarkdown, EscapesMarkup) {
             "- first = a = b\n");
 }
 
-TEST(RenderHtml, EscapesAndNeedsNothingElse) {
-  const std::string page = render_html(small_report());
-  EXPECT_TRUE(page.starts_with("<!DOCTYPE html>\n"));
-  EXPECT_NE(page.find("<h1>A &lt;b&gt; &amp; &quot;c&quot;</h1>"), std::string::npos);
-  EXPECT_NE(page.find("<tr class=\"good\"><td class=\"n\">1</td><td>x, &quot;y&quot;</td><td class=\"n\">500 ms</td>"),
-            std::string::npos);
-  EXPECT_NE(page.find("<li>first = a<br>= b</li>"), std::string::npos);
-  for (const char* outside : {"http:", "https:", "<script", "<link", "src="}) {
-    EXPECT_EQ(page.find(outside), std::string::npos) << outside;
-  }
-}
 
 TEST(Renderers, NothingFromAFileReachesATerminalOrASpreadsheetAsACommand) {
   Report report = small_report();

@@ -1,0 +1,122 @@
+"""The schemas for editors against the program: every file of the catalog keeps to its schema; a file damaged in a place
+of chance (an unknown key, a map for a number, a list for a map) is refused by both or by neither. Usage: file_schemas.py
+ROOT BINARY"""
+import copy
+import json
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+try:
+    import jsonschema
+    import yaml
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(0)
+
+ROOT, BINARY = pathlib.Path(sys.argv[1]), str(pathlib.Path(sys.argv[2]).resolve())
+MUTATIONS = 15  # of each kind of file
+
+
+class Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):
+    """Scalars as editors read YAML 1.2: no dates, no yes, no octal."""
+
+
+Loader.yaml_implicit_resolvers = {}
+for tag, form, first in (("bool", r"^(true|false)$", "tf"), ("null", r"^(null|~|)$", ["n", "~", ""]),
+                         ("int", r"^-?[0-9]+$", "-0123456789"),
+                         ("float", r"^-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?$", "-0123456789")):
+    Loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(form), list(first))
+
+# How a file of each kind is asked about, so that nothing but reading it can fail.
+KINDS = {
+    "model": ("models/*.yaml", lambda f: ["model", str(f)]),
+    "hardware": ("hardware/*.yaml", lambda f: ["hw", str(f)]),
+    "study": ("studies/*.yaml", lambda f: ["batch", "plan", str(f), "--yes", "-o", str(f.parent / "plan")]),
+    "stack": ("stacks/*.yaml", None),
+    "train-measurements": ("measurements/train*.yaml", None),
+    "serve-measurements": ("measurements/serve.yaml", None),
+}
+
+
+def places(node, path=()):
+    yield path, node
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield from places(value, path + (key,))
+    elif isinstance(node, list):
+        for i, value in enumerate(node):
+            yield from places(value, path + (i,))
+
+
+def at(document, path):
+    for step in path:
+        document = document[step]
+    return document
+
+
+def schema_nodes(schema, path, document):
+    """Whether the schema says which keys the map at the path may have."""
+    for step in path:
+        ways = schema.get("anyOf", [schema])
+        schema = next((w for w in ways if w.get("type") in ("object", "array")), {})
+        if isinstance(step, int):
+            schema = schema.get("items", {})
+        else:
+            schema = schema.get("properties", {}).get(step, schema.get("additionalProperties") or {})
+    ways = schema.get("anyOf", [schema])
+    return any(w.get("additionalProperties") is False for w in ways)
+
+
+def damaged(document, schema, chance):
+    out = copy.deepcopy(document)
+    found = list(places(out))
+    for _ in range(100):
+        path, node = chance.choice(found)
+        if isinstance(node, dict) and schema_nodes(schema, path, out):
+            node["no_such_key"] = 1
+            return out, f"{path}: an unknown key"
+        if path and isinstance(node, (int, float)) and not isinstance(node, bool) and schema_nodes(schema, path[:-1], out):
+            at(out, path[:-1])[path[-1]] = {"a": 1}
+            return out, f"{path}: a map for a number"
+    return None, ""
+
+
+def refuses(words):
+    result = subprocess.run([BINARY, *words], capture_output=True, text=True, timeout=120, check=False)
+    return result.returncode == 2, result.stderr
+
+
+def main():
+    problems, tried, chance = [], 0, random.Random(22)
+    for kind, (pattern, words) in KINDS.items():
+        schema = json.loads((ROOT / f"docs/schema/files/{kind}.schema.json").read_text())
+        jsonschema.Draft7Validator.check_schema(schema)
+        validator = jsonschema.Draft7Validator(schema)
+        documents = {}
+        for file in sorted((ROOT / "configs").glob(pattern)):
+            documents[file] = yaml.load(file.read_text(encoding="utf-8"), Loader)
+            for error in list(validator.iter_errors(documents[file]))[:3]:
+                problems.append(f"{file.relative_to(ROOT)}: {list(error.path)}: {error.message[:200]}")
+        for _ in range(MUTATIONS if words else 0):
+            file = chance.choice(list(documents))
+            mutant, what = damaged(documents[file], schema, chance)
+            if mutant is None:
+                continue
+            with tempfile.TemporaryDirectory() as directory:
+                copied = pathlib.Path(directory) / file.name
+                copied.write_text(yaml.safe_dump(mutant, sort_keys=False, allow_unicode=True), encoding="utf-8")
+                by_program, said = refuses(words(copied))
+            by_schema = not validator.is_valid(mutant)
+            tried += 1
+            if by_program != by_schema:
+                problems.append(f"{file.relative_to(ROOT)}: {what}: the schema {'refuses' if by_schema else 'takes'} it, the "
+                                f"program {'refuses' if by_program else 'takes'} it: {said[:300]}")
+    print("\n".join(problems) or f"{tried} damaged files: schemas and readers agree")
+    return 1 if problems else 0
+
+
+sys.exit(main())

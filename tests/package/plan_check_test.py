@@ -1,0 +1,51 @@
+"""The check of plans in other people's CI (.github/actions/plan-check): holds, fails by an expectation, fails against a
+baseline. Usage: plan_check_test.py BINARY SOURCE"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import yaml
+
+BINARY, SOURCE = str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2]).resolve()
+ACTION = SOURCE / ".github" / "actions" / "plan-check"
+
+
+def check(directory, *words):
+    summary = directory / "summary.md"
+    result = subprocess.run(["sh", ACTION / "check.sh", *words], capture_output=True, text=True, cwd=directory, timeout=120,
+                            env={**os.environ, "SCALECALC": BINARY, "GITHUB_STEP_SUMMARY": str(summary)}, check=False)
+    return result.returncode, result.stdout + result.stderr
+
+
+def main():
+    action = yaml.safe_load((ACTION / "action.yml").read_text())
+    assert {"package", "study", "expect", "baseline", "tolerance"} == set(action["inputs"]), action["inputs"]
+    with tempfile.TemporaryDirectory() as place:
+        directory = pathlib.Path(place)
+        (directory / "plans.yaml").write_text("command: train\narguments: [llama3-8b]\nflags: {hw: h100-sxm, tokens: 1T, top: 1}\n"
+                                              "axes: {chips: [16, 32]}\n")
+        (directory / "expected.yaml").write_text("status: ok\nmfu: {least: 0.01}\n")
+        status, said = check(directory, "plans.yaml", "expected.yaml")
+        assert status == 0, said
+        rows = (directory / "plans-checked.jsonl").read_text()
+        assert rows.count("\n") == 2 and (directory / "plans-checked.html").stat().st_size > 1000
+        (directory / "before.jsonl").write_text(rows)
+        status, said = check(directory, "plans.yaml", "expected.yaml", "before.jsonl", "2%")
+        assert status == 0 and "0 differences" in said, said
+        (directory / "expected.yaml").write_text("mfu: {least: 0.99}\n")
+        status, said = check(directory, "plans.yaml", "expected.yaml")
+        assert status == 1 and "mfu at least 0.99" in said, said
+        faster = rows.replace('"mfu":0.', '"mfu":0.9')
+        assert faster != rows
+        (directory / "before.jsonl").write_text(faster)
+        status, said = check(directory, "plans.yaml", "", "before.jsonl")
+        assert status == 1 and "2 differences" in said, said
+        assert "2 differences" in (directory / "summary.md").read_text()
+        status, said = check(directory, "no-such-study.yaml")
+        assert status == 2, said
+    print("the check of plans holds, and fails where it must")
+
+
+main()
