@@ -192,6 +192,8 @@ ExitCode run_export(const Arguments& arguments, Environment& env) {
   return status_of(output, session, env);
 }
 
+constexpr std::array kExportCommon{FlagGroup{"the file", "--to --cluster"}};
+
 }  // namespace
 
 const Command& export_command() {
@@ -209,7 +211,8 @@ const Command& export_command() {
       .flags = export_command_flags(),
       .run = run_export,
       .interruptible = true,
-      .figures = "framework layout chips step_time_s mfu"};
+      .figures = "framework layout chips step_time_s mfu",
+      .common = kExportCommon};
   return kExport;
 }
 

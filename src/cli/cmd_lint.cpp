@@ -77,6 +77,8 @@ ExitCode run_lint(const Arguments& arguments, Environment& env) {
   });
 }
 
+constexpr std::array kLintCommon{FlagGroup{"the job", "--hw --chips --model --stack --set"}};
+
 }  // namespace
 
 const Command& lint_command() {
@@ -93,7 +95,8 @@ const Command& lint_command() {
       .flags = lint_flags(),
       .run = run_lint,
       .interruptible = true,
-      .figures = "where kind about text"};
+      .figures = "where kind about text",
+      .common = kLintCommon};
   return kLint;
 }
 

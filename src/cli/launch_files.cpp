@@ -44,7 +44,8 @@ std::shared_ptr<const StackRelease> release_of(const LaunchFramework& framework,
 }
 
 std::string release_text(const StackRelease* release) {
-  return release == nullptr ? "" : fmt::format("{} ({})", release->name(), release->since);
+  if (release == nullptr) return "";
+  return release->since.size() < 10 ? release->name() : fmt::format("{} ({})", release->name(), release->since);
 }
 
 LaunchStamp stamp_of(const LaunchFramework& framework, const std::string& release, const std::string& question,
@@ -63,7 +64,9 @@ LaunchStamp stamp_of(const LaunchFramework& framework, const std::string& releas
 std::string text_of(const ExportAsked& asked, const std::vector<LaunchArgument>& arguments, const LaunchTerms& terms,
                     const LaunchStamp& stamp, const HardwareSpec& hw, const Slice& slice, std::int64_t chips) {
   if (!asked.cluster) return launch_file(*asked.framework, arguments, terms, stamp);
-  return on_cluster(*asked.cluster, hw, slice, chips, launch_script(*asked.framework, arguments, terms, stamp), stamp);
+  const bool above = *asked.cluster != LaunchCluster::kSlurm;  // the stamp stands there
+  const std::string script = launch_script(*asked.framework, arguments, terms, above ? LaunchStamp{} : stamp);
+  return on_cluster(*asked.cluster, hw, slice, chips, script, stamp);
 }
 
 bool writes_to_standard_output(const Arguments& arguments) {

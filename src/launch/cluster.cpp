@@ -109,7 +109,8 @@ spec:
                     limits:
                       {}: {}
 )",
-                     slices, nodes.count, nodes.count, tpu_selector(hw, slice), quoted_text(script),
+                     slices, nodes.count, nodes.count, tpu_selector(hw, slice),
+                     quoted_text("export HEAD_NODE=train-slice-0-0.train\n" + script),
                      tpu ? "google.com/tpu" : "nvidia.com/gpu", nodes.chips);
 }
 

@@ -120,7 +120,11 @@ constexpr std::array kMaxTextLimits{
                 "AI-Hypercomputer/maxtext e591f30: configs/base.yml, dcn_tensor_parallelism"},
 };
 
-constexpr std::array<std::string_view, 21> kMaxTextNeutral{"base_config",
+constexpr std::array<std::string_view, 28> kMaxTextNeutral{"megablox",
+                                                           "sparse_matmul",
+                                                           "scan_layers",
+                                                           "max_segments_per_seq",
+                                                           "base_config",
                                                            "model_name",
                                                            "hardware",
                                                            "run_name",
@@ -140,7 +144,10 @@ constexpr std::array<std::string_view, 21> kMaxTextNeutral{"base_config",
                                                            "reuse_example_batch",
                                                            "monitor_goodput",
                                                            "gcs_metrics",
-                                                           "attention"};
+                                                           "attention",
+                                                           "-*",
+                                                           "use_iota_embed",
+                                                           "logits_dot_in_fp32"};
 
 constexpr std::array kJaxAxes{
     LaunchRow{"SEQUENCE", "seq"},

@@ -12,6 +12,8 @@ constexpr RowUse kRead = RowUse::kRead;
 constexpr std::array kMegatronRows{
     LaunchRow{"run:--nnodes", "nodes", {}, "local>0", "1"},
     LaunchRow{"run:--nproc_per_node", "local"},
+    LaunchRow{"--nodes", "nodes", {}, {}, {}, kRead},
+    LaunchRow{"--gpus-per-node", "local", {}, {}, {}, kRead},
     LaunchRow{"run:--rdzv_backend", "'c10d'", {}, "nodes>1", {}, kWritten},
     LaunchRow{"run:--rdzv_endpoint", "'$HEAD_NODE:29500'", {}, "nodes>1", {}, kWritten},
     LaunchRow{"env:CUDA_DEVICE_MAX_CONNECTIONS", "'1'", {}, "tp>1,zero<2", {}, kWritten},
@@ -65,6 +67,7 @@ constexpr std::array kMegatronRows{
     LaunchRow{"--use-custom-fsdp", "'on'", "zero=3", {}, {}, kRead},
     LaunchRow{"--data-parallel-sharding-strategy", "'optim_grads'", "zero=2"},
     LaunchRow{"--data-parallel-sharding-strategy", "'optim_grads_params'", "zero=3"},
+    LaunchRow{"--zero-stage", "zero", {}, {}, {}, kRead},  // of Megatron-DeepSpeed
     LaunchRow{"--data-parallel-sharding-strategy", "'optim'", "zero=1", {}, {}, kRead},
     LaunchRow{"--data-parallel-sharding-strategy", "'no_shard'", "zero=0", {}, {}, kRead},
     LaunchRow{"--ckpt-format", "'fsdp_dtensor'", {}, "zero>1", {}, kWritten},
@@ -84,6 +87,7 @@ constexpr std::array kMegatronRows{
     LaunchRow{"--recompute-granularity", "'full'", "remat=full"},
     LaunchRow{"--recompute-granularity", "'selective'", "remat=selective"},
     LaunchRow{"--recompute-activations", "'on'", "remat=selective", {}, {}, kRead},
+    LaunchRow{"--checkpoint-activations", "'on'", "remat=full", {}, {}, kRead},
     LaunchRow{"--recompute-granularity", "'selective'", {}, "remat=mlp", {}, kWritten},
     LaunchRow{"--recompute-modules", "[core_attn layernorm]", {}, "remat=selective,moe=off,mla=off", {}, kWritten},
     LaunchRow{
@@ -134,7 +138,22 @@ constexpr std::array kMegatronLimits{
 };
 
 /// Data, logging, checkpoints, schedules of the learning rate, and names for people.
-constexpr std::array<std::string_view, 46> kMegatronNeutral{"--save*",
+constexpr std::array<std::string_view, 72> kMegatronNeutral{"--ntasks*",
+                                                            "--cpus-per-task",
+                                                            "--job-name",
+                                                            "--partition",
+                                                            "--account",
+                                                            "--time",
+                                                            "--output",
+                                                            "--error",
+                                                            "--exclusive",
+                                                            "--gres",
+                                                            "--mem",
+                                                            "--qos",
+                                                            "--mail*",
+                                                            "--comment",
+                                                            "--dependency",
+                                                            "--save*",
                                                             "--load*",
                                                             "--log-*",
                                                             "--eval-*",
@@ -179,7 +198,18 @@ constexpr std::array<std::string_view, 46> kMegatronNeutral{"--save*",
                                                             "--dataloader-*",
                                                             "--moe-aux-*",
                                                             "--moe-router-*",
-                                                            "--timing-*"};
+                                                            "--timing-*",
+                                                            "--node-rank",
+                                                            "--master-*",
+                                                            "--rdzv-*",
+                                                            "--max-restarts",
+                                                            "--tee",
+                                                            "--use-cpu-initialization",
+                                                            "--kill-on-bad-exit",
+                                                            "--wait",
+                                                            "--jobid",
+                                                            "--container-*",
+                                                            "--ckpt-format"};
 
 constexpr std::array kBridgeRows{
     LaunchRow{"model.seq_length", "seq"},

@@ -100,12 +100,22 @@ class Arithmetic {
   std::size_t at_ = 0;
 };
 
+/// The word that ends a document of a script.
+struct DocumentEnd {
+  std::string word;
+  bool literal = false;  ///< in quotes: nothing in the document is expanded
+};
+
 class ShellReader {
  public:
   ShellReader(std::string_view text, const std::string& file) : text_(text), source_(text, file), file_(file) {}
 
   std::vector<LaunchSetting> read() {
     while (at_ < text_.size()) command();
+    // What nothing in the script expands is for another one: a document that it hands to a scheduler.
+    for (auto& [name, words] : variables_) {
+      if (!used_.contains(name)) flags(words);
+    }
     return std::move(out_);
   }
 
@@ -126,6 +136,7 @@ class ShellReader {
       } else if (c == '\\' && text_.substr(at_).starts_with("\\\r\n")) {
         at_ += 3;
       } else if (c == '#') {
+        if (text_.substr(at_).starts_with("#SBATCH ")) return scheduler();
         while (at_ < text_.size() && text_[at_] != '\n') ++at_;
       } else if (ends_command(c) || c == '(' || c == ')' || c == '\r') {
         const bool line = c == '\n';
@@ -135,7 +146,7 @@ class ShellReader {
       } else if (text_.substr(at_).starts_with("<<") && !text_.substr(at_).starts_with("<<<")) {
         document_opens();
       } else if (c == '<' || c == '>') {
-        ++at_;
+        while (at_ < text_.size() && text_[at_] == c) ++at_;
       } else if (first && assigns()) {
         continue;
       } else {
@@ -148,6 +159,21 @@ class ShellReader {
     }
     flags(words);
   }
+
+  /// "#SBATCH --nodes=8": Slurm's own flags, and the variables that it sets by them.
+  void scheduler() {
+    at_ += std::string_view("#SBATCH ").size();
+    const std::size_t before = out_.size();
+    command();
+    for (std::size_t i = before; i < out_.size(); ++i) {
+      if (out_[i].values.empty() || (out_[i].key != "--nodes" && out_[i].key != "-N")) continue;
+      Word count;
+      for (const char c : out_[i].values.front()) count.text.add(c, before_line());
+      for (const char* name : {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}) variables_[name] = {count};
+    }
+  }
+
+  std::size_t before_line() const { return at_ == 0 ? 0 : at_ - 1; }
 
   /// "NAME=value" or "NAME=(...)" at the beginning of a command.
   bool assigns() {
@@ -284,6 +310,7 @@ class ShellReader {
       leave_open(out, name.empty() ? std::string(text_.substr(begin, at_ - begin)) : "$" + name);
       return true;
     }
+    used_.insert(name);
     return put(out, found->second, in_quotes && !all, in_quotes);
   }
 
@@ -394,24 +421,26 @@ class ShellReader {
     at_ += 2;
     if (at_ < text_.size() && text_[at_] == '-') ++at_;
     while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
-    std::string end;
+    DocumentEnd end;
     while (at_ < text_.size() && !is_blank(text_[at_]) && !ends_command(text_[at_]) && text_[at_] != '>') {
-      if (text_[at_] != '\'' && text_[at_] != '"' && text_[at_] != '\\') end += text_[at_];
+      const bool quote = text_[at_] == '\'' || text_[at_] == '"' || text_[at_] == '\\';
+      if (!quote) end.word += text_[at_];
+      end.literal = end.literal || quote;
       ++at_;
     }
-    if (!end.empty()) ends_.push_back(std::move(end));
+    if (!end.word.empty()) ends_.push_back(std::move(end));
   }
 
   /// The documents that were opened on the line before.
   void documents() {
-    for (const std::string& end : ends_) {
+    for (const DocumentEnd& end : ends_) {
       const std::size_t begin = at_;
       std::size_t stop = text_.size();
       for (std::size_t line = begin; line < text_.size();) {
         const std::size_t next = std::min(text_.find('\n', line), text_.size());
         std::string_view here = text_.substr(line, next - line);
         while (!here.empty() && (is_blank(here.front()))) here.remove_prefix(1);
-        if (here == end) {
+        if (here == end.word) {
           stop = line;
           at_ = std::min(next + 1, text_.size());
           break;
@@ -419,20 +448,58 @@ class ShellReader {
         line = next + 1;
       }
       if (stop == text_.size()) at_ = text_.size();
-      document(begin, text_.substr(begin, stop - begin));
+      const std::string_view content = text_.substr(begin, stop - begin);
+      document(begin, end.literal ? std::string(content) : expanded(content));
     }
     ends_.clear();
   }
 
+  /// With the variables that the script sets; others stay as they are written.
+  std::string expanded(std::string_view content) const {
+    std::string out;
+    for (std::size_t i = 0; i < content.size();) {
+      if (content[i] != '$') {
+        out += content[i++];
+        continue;
+      }
+      const std::size_t begin = i++;
+      const bool braces = i < content.size() && content[i] == '{';
+      if (braces) ++i;
+      std::string name;
+      while (i < content.size() && is_name(content[i])) name += content[i++];
+      const auto found = variables_.find(name);
+      const bool closed = !braces || (i < content.size() && content[i] == '}');
+      if (closed && braces) ++i;
+      const bool known =
+          closed && found != variables_.end() && found->second.size() == 1 && found->second[0].open.empty();
+      out += known ? found->second[0].text.chars : std::string(content.substr(begin, i - begin));
+    }
+    return out;
+  }
+
   /// Of a file that the script writes: JSON, or YAML that is a map of settings.
-  void document(std::size_t begin, std::string_view content) {
+  void document(std::size_t begin, const std::string& content) {
     const bool json = looks_like_json(content);
-    const bool yaml = !json && content.find(": ") != std::string_view::npos;
-    if (!json && !yaml) return;
+    if (!json && !opens_map(content)) return;
     const auto lines =
         static_cast<std::size_t>(std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(begin), '\n'));
-    const std::string padded = std::string(lines, '\n') + std::string(content);
+    const std::string padded = std::string(lines, '\n') + content;
     for (LaunchSetting& setting : document_settings(padded, file_, json)) out_.push_back(std::move(setting));
+  }
+
+  /// Whether the first line that says something is a key of YAML.
+  static bool opens_map(const std::string& content) {
+    std::size_t at = 0;
+    while (at < content.size()) {
+      const std::size_t end = std::min(content.find('\n', at), content.size());
+      const std::string line = content.substr(at, end - at);
+      at = end + 1;
+      if (line.empty() || line[0] == '#' || is_blank(line[0])) continue;
+      std::size_t key = 0;
+      while (key < line.size() && is_name(line[key])) ++key;
+      return key > 0 && key < line.size() && line[key] == ':' && (key + 1 == line.size() || line[key + 1] == ' ');
+    }
+    return false;
   }
 
   static bool is_flag(const std::string& word) {
@@ -445,7 +512,9 @@ class ShellReader {
   static void split_commands(std::vector<Word>& words) {
     std::vector<Word> out;
     for (Word& word : words) {
-      const bool command = word.quoted && word.text.chars.find(" --") != std::string::npos && word.text.chars[0] != '{';
+      const std::string& text = word.text.chars;
+      const bool runs = text.find(" --") != std::string::npos || text.find("python") != std::string::npos;
+      const bool command = word.quoted && runs && text.find(' ') != std::string::npos && text[0] != '{';
       if (!command) {
         out.push_back(std::move(word));
         continue;
@@ -453,7 +522,8 @@ class ShellReader {
       std::vector<Word> parts(1);
       append_split(parts, word);
       for (Word& part : parts) {
-        part.open.clear();
+        part.open = part.text.chars.find('$') == std::string::npos ? "" : part.open;
+        part.quoted = false;
         out.push_back(std::move(part));
       }
     }
@@ -481,11 +551,14 @@ class ShellReader {
       const std::string& text = words[i].text.chars;
       const std::size_t equals = text.find('=');
       if (!is_flag(text)) {
-        if (i > 0 && equals != std::string::npos && equals > 0 && plain(text.substr(0, equals))) {
-          out_.push_back({text.substr(0, equals), {text.substr(equals + 1)}, place(words[i]), words[i].open});
+        if ((i > 0 || words.size() > 1) && equals != std::string::npos && equals > 0 && plain(text.substr(0, equals))) {
+          const std::string key = text.substr(0, equals);
+          const bool variable = key.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos;
+          out_.push_back({variable ? "env:" + key : key, {text.substr(equals + 1)}, place(words[i]), words[i].open});
         }
         continue;
       }
+      if (text == "-m" || text == "-u" || text == "-c") continue;  // of python and bash
       LaunchSetting setting{.key = text.substr(0, equals), .values = {}, .where = place(words[i]), .open = {}};
       if (equals != std::string::npos) {
         setting.values.push_back(text.substr(equals + 1));
@@ -515,7 +588,8 @@ class ShellReader {
   std::size_t at_ = 0;
   bool quiet_ = false;
   std::map<std::string, std::vector<Word>> variables_;
-  std::vector<std::string> ends_;
+  std::set<std::string> used_;
+  std::vector<DocumentEnd> ends_;
   std::vector<LaunchSetting> out_;
 };
 

@@ -234,11 +234,21 @@ class Solver {
       if (const auto at = out_.places.find(factor.name); place == nullptr && at != out_.places.end())
         place = &at->second;
     }
-    const std::string others = join(has, ", ");
-    const std::string what = setting == nullptr ? fmt::format("these do not multiply to one plan: {}", others)
-                                                : fmt::format("{} {} does not go with {}", setting->key, value, others);
+    const std::string what =
+        setting == nullptr ? fmt::format("{} is not {}", joined_factors(product, false), joined_factors(product, true))
+                           : fmt::format("{} {} does not go with {}", setting->key, value, join(has, ", "));
     problems_.push_back({place == nullptr ? SourceSpan{} : *place, what,
                          "degrees of the file, its batch and the chips and model of the question must agree"});
+  }
+
+  /// "tp 8 x pp 16": those that multiply, or those that divide.
+  std::string joined_factors(const LaunchProduct& product, bool dividing) const {
+    std::vector<std::string> out;
+    for (const LaunchFactor& factor : product) {
+      const auto number = out_.terms.number(factor.name);
+      if (factor.divides == dividing && number) out.push_back(fmt::format("{} {}", factor.name, *number));
+    }
+    return out.empty() ? "1" : join(out, " x ");
   }
 
   void problem(const LaunchSetting& setting, std::string message, std::string hint) {
@@ -263,7 +273,9 @@ class Solver {
         say(row, nullptr);
         return true;
       }
-      if (!row.key.empty() && !row.absent.empty() && is_product(row.value)) {
+      const bool has_default = !row.key.empty() && !row.absent.empty() && is_product(row.value);
+      // Another spelling may have said it.
+      if (has_default && !value_of(parse_product(row.value), out_.terms)) {
         std::string both(row.value);
         for (const LaunchFactor& f : parse_product(row.absent)) {
           both += fmt::format("{}{}", f.divides ? "*" : "/", f.name.empty() ? std::to_string(f.number) : f.name);
@@ -292,7 +304,8 @@ class Solver {
       const auto is_its = [&](const LaunchRow& row) { return !row.key.empty() && is_key(row.key, setting.key); };
       const bool ours = std::any_of(framework_.rows.begin(), framework_.rows.end(), is_its);
       const bool written = std::any_of(framework_.rows.begin(), framework_.rows.end(), [&](const LaunchRow& row) {
-        return is_its(row) && (row.use == RowUse::kWritten || has_value(setting, row.value));
+        const bool off = row.value == "'true'" && has_value(setting, "'false'");
+        return is_its(row) && (off || row.use == RowUse::kWritten || has_value(setting, row.value));
       });
       const std::string key = plain_key(setting.key);
       const bool neutral = std::any_of(framework_.neutral.begin(), framework_.neutral.end(),

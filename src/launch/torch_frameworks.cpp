@@ -75,11 +75,11 @@ constexpr std::array kTitanLimits{
                 "pytorch/torchtitan v0.2.2: models/*/infra/parallelize.py"},
 };
 
-constexpr std::array<std::string_view, 18> kTitanNeutral{
-    "job.*",          "profiling.*",   "metrics.*",      "optimizer.*",          "lr_scheduler.*",
-    "checkpoint.*",   "validation.*",  "training.steps", "training.dataset*",    "training.max_norm",
-    "training.dtype", "training.gc_*", "model.flavor",   "model.hf_assets_path", "model.tokenizer_path",
-    "comm.*",         "debug.*",       "compile.*"};
+constexpr std::array<std::string_view, 19> kTitanNeutral{
+    "quantize.*",           "job.*",          "profiling.*",   "metrics.*",      "optimizer.*",
+    "lr_scheduler.*",       "checkpoint.*",   "validation.*",  "training.steps", "training.dataset*",
+    "training.max_norm",    "training.dtype", "training.gc_*", "model.flavor",   "model.hf_assets_path",
+    "model.tokenizer_path", "comm.*",         "debug.*",       "compile.*"};
 
 constexpr std::array kDeepSpeedRows{
     LaunchRow{"run:--num_nodes", "nodes", {}, "local>0", "1"},
@@ -124,7 +124,9 @@ constexpr std::array kDeepSpeedLimits{
                 "deepspeedai/DeepSpeed edaa722: runtime/config.py, sequence_parallel_size"},
 };
 
-constexpr std::array<std::string_view, 22> kDeepSpeedNeutral{"optimizer.*",
+constexpr std::array<std::string_view, 24> kDeepSpeedNeutral{"zero_allow_untested_optimizer",
+                                                             "zero_optimization.gather_16bit*",
+                                                             "optimizer.*",
                                                              "scheduler.*",
                                                              "gradient_clipping",
                                                              "steps_per_print",

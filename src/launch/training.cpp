@@ -276,6 +276,7 @@ ImportedLayout import_training(const LaunchFramework& framework, const std::vect
   if (model != nullptr) add_model(*model, known);
   known.numbers["cores"] = cores;
   std::vector<std::pair<std::string, std::int64_t>> otherwise;
+  otherwise.emplace_back("dcn_data", 1);  // one slice, where the framework is to find out
   if (chips) otherwise.emplace_back("chips", *chips);
   std::vector<LaunchSetting> expanded = settings;
   for (LaunchSetting& setting : expanded) {  // how often a part of a layout is repeated tells how many chunks there are

@@ -214,7 +214,7 @@ std::string script_text(const LaunchFramework& framework, const std::vector<Laun
   const bool has_file = !framework.file.empty();
   if (has_file) {
     out += fmt::format("cat > {} <<'END_OF_FILE'\n{}END_OF_FILE\n", framework.file,
-                       file_text(framework, arguments, terms, is_script(framework) ? LaunchStamp{} : stamp));
+                       file_text(framework, arguments, terms, {}));
   }
   std::vector<std::string> words{launcher(framework, terms)};
   if (framework.command.ends_with("--config_file")) words.back() += fmt::format(" {}", framework.file);
@@ -239,6 +239,8 @@ std::string quoted_text(std::string_view text) {
     if (c == '"' || c == '\\') {
       out += '\\';
       out += static_cast<char>(c);
+    } else if (c == '\n' || c == '\t') {
+      out += c == '\n' ? "\\n" : "\\t";
     } else if (c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || c == 0xfeff || c == 0xfffd) {
       out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
     } else {

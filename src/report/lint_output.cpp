@@ -50,6 +50,7 @@ Output lint_output(const LintReport& report) {
        : of(LintKind::kWasteful) > 0 ? "runs, and wastes time"
                                      : "runs; no single change makes it faster",
        bad > 0 ? Role::kBad : Role::kPlain});
+  out.deciding = {"--from", "--stack"};
   Block list{.key = "findings"};
   for (const LintFinding& finding : findings) list.records.push_back(finding_record(finding));
   if (findings.empty()) list.header = finding_record({});
@@ -57,7 +58,7 @@ Output lint_output(const LintReport& report) {
   out.blocks.push_back(plan_block("plan", "The file's layout", report.lint.plan));
   out.blocks.push_back(plan_block("best", "The fastest of all on as many chips", report.lint.best));
   out.query = {
-      {text_figure("framework", "", report.framework), datum("legal", of(LintKind::kIllegal) == 0 ? 1.0 : 0.0)}};
+      {text_figure("framework", "", report.framework), flag_figure("legal", of(LintKind::kIllegal) == 0)}};
   out.assumptions = report.assumptions;
   return out;
 }
