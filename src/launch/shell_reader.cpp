@@ -11,6 +11,7 @@
 #include "config/source_text.h"
 #include "launch/document.h"
 #include "launch/reading.h"
+#include "launch/shell_arithmetic.h"
 
 namespace scalecalc {
 namespace {
@@ -39,66 +40,6 @@ struct Word {
 
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
-/// Sums and products of whole numbers.
-class Arithmetic {
- public:
-  explicit Arithmetic(std::string_view text) : text_(text) {}
-  std::optional<std::int64_t> value() {
-    const auto out = sum();
-    skip();
-    return at_ == text_.size() ? out : std::nullopt;
-  }
-
- private:
-  void skip() {
-    while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
-  }
-  bool take(char c) {
-    skip();
-    if (at_ >= text_.size() || text_[at_] != c) return false;
-    ++at_;
-    return true;
-  }
-  std::optional<std::int64_t> sum() {
-    auto out = product();
-    while (out) {
-      const bool plus = take('+');
-      if (!plus && !take('-')) return out;
-      const auto right = product();
-      if (!right) return std::nullopt;
-      out = plus ? *out + *right : *out - *right;
-    }
-    return out;
-  }
-  std::optional<std::int64_t> product() {
-    auto out = atom();
-    while (out) {
-      const char op = take('*') ? '*' : take('/') ? '/' : take('%') ? '%' : ' ';
-      if (op == ' ') return out;
-      const auto right = atom();
-      if (!right || (op != '*' && *right == 0)) return std::nullopt;
-      out = op == '*' ? *out * *right : op == '/' ? *out / *right : *out % *right;
-    }
-    return out;
-  }
-  std::optional<std::int64_t> atom() {
-    if (take('(')) {
-      const auto out = sum();
-      return take(')') ? out : std::nullopt;
-    }
-    skip();
-    std::size_t end = at_;
-    while (end < text_.size() && std::isdigit(static_cast<unsigned char>(text_[end])) != 0 && end - at_ < 15) ++end;
-    if (end == at_) return std::nullopt;
-    const std::int64_t out = std::stoll(std::string(text_.substr(at_, end - at_)));
-    at_ = end;
-    return out;
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-};
 
 /// The word that ends a document of a script.
 struct DocumentEnd {
@@ -382,7 +323,7 @@ class ShellReader {
       inside += known ? found->second[0].text.chars : "?";
     }
     at_ = end + 2;
-    const auto value = Arithmetic(inside).value();
+    const auto value = arithmetic_value(inside);
     if (!value) {
       leave_open(out, std::string(text_.substr(begin, at_ - begin)));
       return true;

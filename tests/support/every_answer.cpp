@@ -43,7 +43,7 @@ const std::vector<AskedAnswer>& every_answer() {
        {"student"}},
       {{"rl", "llama3.2-1b", "--hw=h100-sxm", "--chips=8", "--prompt=64", "--generate=64", "--prompts=8"},
        {"model", "prompt_tokens", "response_tokens", "longest_response"}},
-      {{"export", SCALECALC_SOURCE_DIR "/tests/data/launch/plan.json", "--to=megatron"}, {"plan_question", "plan"}},
+      {{"export", SCALECALC_SOURCE_DIR "/tests/data/launch/plan.json", "--to=accelerate"}, {"plan_question", "plan"}},
       {{"lint", SCALECALC_SOURCE_DIR "/tests/data/launch/megatron.sh", "--hw=h100-sxm", "--model=llama3-8b"},
        {"framework", "legal"}},
       {{"validate", "memory"}, {"files"}},
