@@ -22,7 +22,7 @@ std::span<const Flag> export_command_flags() {
       text(
           "--to", "FRAMEWORK",
           "whose launch file: megatron, megatron-bridge, torchtitan, maxtext, deepspeed, accelerate, nanotron, jax; of "
-          "a server vllm, sglang, trtllm",
+          "a server vllm, sglang, trtllm, dynamo, llm-d",
           "megatron")
           .asking("for which framework?"),
       word("--cluster", kLaunchClusterNames, "and around it what starts it on a cluster").like("slurm")};

@@ -90,7 +90,7 @@ std::span<const Flag> serve_command_flags() {
     std::vector<Flag> out(serve_flags().begin(), serve_flags().end());
     out.push_back(text("--from", "FILE",
                        "the layout and the limits of a launch file: a command of vLLM or SGLang, a configuration of "
-                       "TensorRT-LLM",
+                       "TensorRT-LLM, pools of Dynamo or llm-d",
                        "serve.sh"));
     const auto more = export_flags();
     out.insert(out.end(), more.begin(), more.end());

@@ -10,6 +10,7 @@
 #include "cli/curve_options.h"
 #include "cli/output_command.h"
 #include "config/json_reader.h"
+#include "config/yaml_reader.h"
 #include "import/named_model.h"
 #include "launch/serving.h"
 #include "plan/dimensions.h"
@@ -69,6 +70,60 @@ std::string text_of(const ExportAsked& asked, const std::vector<LaunchArgument>&
   return on_cluster(*asked.cluster, hw, slice, chips, script, stamp);
 }
 
+ServingLaunch serving_launch(const ServeAnswer& answer, const ServingSystem& system, const ServeLayout& layout,
+                             double sequences) {
+  const ServeQuestion& q = answer.question;
+  return {layout,
+          *answer.model,
+          system,
+          sequences,
+          static_cast<std::int64_t>(q.longest.value_or(q.prompt + q.generate)),
+          q.memory_share,
+          q.speculation.has_value(),
+          std::max<std::int64_t>(1, system.hw->chips_per_host)};
+}
+
+/// One server of a pool, and how many.
+LaunchPool pool_of(const ServeAnswer& answer, const ServingSystem& system, std::string role, ServeLayout layout,
+                   std::int64_t replicas, double sequences) {
+  layout.dp = 1;
+  const ServingLaunch subject =
+      serving_launch(answer, system, layout, sequences / static_cast<double>(replicas * layout.attention_dp));
+  LaunchPool out{.role = std::move(role),
+                 .arguments = serving_arguments(launch_framework("vllm"), subject),
+                 .replicas = replicas,
+                 .chips = layout.chips(),
+                 .node_chips = subject.node_chips,
+                 .tensor = layout.tp * layout.cp,
+                 .data = layout.attention_dp};
+  // How many prompts wait is the queue's affair; a step of the pool takes those of its tokens.
+  if (out.role == "prefill")
+    std::erase_if(out.arguments, [](const LaunchArgument& a) { return a.key == "--max-num-seqs"; });
+  return out;
+}
+
+std::vector<LaunchPool> pools_of(const ServeAnswer& answer, const ServePoint& point) {
+  const ServingSystem& decode = answer.systems.at(point.system).serving;
+  if (!point.pools) return {pool_of(answer, decode, "decode", point.layout, point.layout.dp, point.batch)};
+  const ServingSystem& prefill = answer.systems.at(answer.prefill_system.value_or(point.system)).serving;
+  return {pool_of(answer, prefill, "prefill", point.pools->prefill_layout, point.pools->prefill_replicas,
+                  static_cast<double>(point.pools->prefill_replicas)),
+          pool_of(answer, decode, "decode", point.layout, point.pools->decode_replicas, point.batch)};
+}
+
+std::string layout_of(const ServePoint& point) {
+  if (!point.pools) return describe(point.layout);
+  return fmt::format("prefill {} x {}; decode {} x {}", point.pools->prefill_replicas,
+                     describe(point.pools->prefill_layout), point.pools->decode_replicas, describe(point.layout));
+}
+
+void refuse_cluster_of_pools(const ExportAsked& asked) {
+  if (!asked.cluster) return;
+  throw UserError(fmt::format("--cluster {} says what {} says itself: where its servers run",
+                              kLaunchClusterNames[static_cast<std::size_t>(*asked.cluster)], asked.framework->title),
+                  "leave it out");
+}
+
 bool writes_to_standard_output(const Arguments& arguments) {
   if (arguments.has("--json") || arguments.has("--plot")) return true;
   const std::vector<std::string> outputs = arguments.values("--output");
@@ -96,6 +151,14 @@ void suppose(Arguments& arguments, LaunchInput& input, std::string_view flag, co
   }
 }
 
+/// Pools of a document that deploys some; none of any other text.
+ReadPools pools_in(const std::string& text, const std::string& path) {
+  if (text.find("DynamoGraphDeployment") == std::string::npos && text.find("modelArtifacts:") == std::string::npos) {
+    return {};
+  }
+  return read_pools(read_yaml(text, path));
+}
+
 TrainQuestion probe_of(const Arguments& arguments) {
   TrainQuestion q;
   q.model = arguments.positionals().front();
@@ -115,7 +178,8 @@ std::span<const Flag> export_flags(Modes modes) {
   if (!out.empty()) return out;
   out = {text("--export", "FRAMEWORK[:FILE]",
               "write the plan shown in detail as a launch file: megatron, megatron-bridge, torchtitan, maxtext, "
-              "deepspeed, accelerate, nanotron, jax; of a server vllm, sglang, trtllm (without a FILE instead of the "
+              "deepspeed, accelerate, nanotron, jax; of a server vllm, sglang, trtllm, dynamo, llm-d (without a FILE "
+              "instead of the "
               "table)",
               "megatron:run.sh")
              .in(modes)
@@ -185,30 +249,28 @@ LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const Trai
 LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const ServeAnswer& answer,
                     const ServePoint& point, const std::string& question) {
   const LaunchFramework& framework = *asked.framework;
-  if (point.pools) {
+  if (point.pools && !deploys_pools(framework)) {
     throw UserError(
         fmt::format("a launch file of {} starts one pool, and prompts and generation have two here", framework.title),
-        "export each pool of its own: --disaggregate off with its layout pinned by --fix");
+        "dynamo and llm-d deploy both");
   }
   const ServeSystem& system = answer.systems.at(point.system);
   const auto release = release_of(framework, catalog, system.serving.launcher);
-  const double ranks = static_cast<double>(point.layout.dp * point.layout.attention_dp);
-  const ServingLaunch subject{
-      point.layout,
-      *answer.model,
-      system.serving,
-      point.batch / ranks,
-      static_cast<std::int64_t>(answer.question.longest.value_or(answer.question.prompt + answer.question.generate)),
-      answer.question.memory_share,
-      answer.question.speculation.has_value()};
-  const std::vector<LaunchArgument> arguments = serving_arguments(framework, subject);
   LaunchFile out{.framework = &framework, .release = release_text(release.get()), .text = {}};
   const LaunchStamp stamp = stamp_of(
-      framework, out.release, question, "layout: " + describe(point.layout),
+      framework, out.release, question, "layout: " + layout_of(point),
       fmt::format("predicted: {:.4g} sequences at once, first token after {}, each further {}, {:.5g} tokens/s "
                   "of a chip, {} of {} a chip, on {} x {}",
                   point.batch, seconds_text(point.ttft_s), seconds_text(point.tpot_s), point.tokens_per_s_per_chip(),
                   bytes_text(point.memory.total()), bytes_text(point.capacity), point.chips, system.hw->title));
+  if (deploys_pools(framework)) {
+    refuse_cluster_of_pools(asked);
+    out.text = pools_file(framework, answer.model->name, pools_of(answer, point), stamp);
+    return out;
+  }
+  const double ranks = static_cast<double>(point.layout.dp * point.layout.attention_dp);
+  const ServingLaunch subject = serving_launch(answer, system.serving, point.layout, point.batch / ranks);
+  const std::vector<LaunchArgument> arguments = serving_arguments(framework, subject);
   out.text = text_of(asked, arguments, serving_terms(subject), stamp, *system.hw, point.slice, point.chips);
   return out;
 }
@@ -233,10 +295,24 @@ void LaunchInput::note(std::vector<Assumption>& assumptions) const {
 std::optional<LaunchInput> launch_input(const std::string& path) {
   const std::string text = read_text_file(path);
   if (looks_like_json(text) && text.find("\"scalecalc/") != std::string::npos) return std::nullopt;
+  if (const ReadPools pools = pools_in(text, path); !pools.pools.empty()) {
+    LaunchInput out{.file = path,
+                    .framework = &launch_framework(pools.framework),
+                    .settings = {},
+                    .pools = pools.pools,
+                    .unread = {},
+                    .open = {},
+                    .differences = {}};
+    for (const ReadPool& pool : out.pools) {
+      out.settings.insert(out.settings.end(), pool.settings.begin(), pool.settings.end());
+    }
+    return out;
+  }
   LaunchText read = read_launch_text(text, path);
   LaunchInput out{.file = path,
                   .framework = &framework_of(read, text, path),
                   .settings = {},
+                  .pools = {},
                   .unread = {},
                   .open = {},
                   .differences = {}};
@@ -318,17 +394,33 @@ std::optional<LaunchInput> take_serving_file(Arguments& arguments, const Catalog
   const ConfigNode document =
       load_model_document(catalog, arguments.positionals().front(), arguments.value("--assume").value_or("")).document;
   const ModelSpec model = load_model(document);
-  const ImportedServing served = import_serving(*input->framework, input->settings, &model);
-  const LaunchTerms& terms = served.reading.terms;
   std::vector<std::string> pins;
-  for (const ServeDimension& d : kServeDimensionTable) {
-    if (const auto pin = served.pins.*d.pin) pins.push_back(fmt::format("{}={}", d.name, *pin));
+  std::int64_t chips = 0;
+  const auto take = [&](const LaunchFramework& framework, const std::vector<LaunchSetting>& settings,
+                        const std::string& pool) {
+    ImportedServing served = import_serving(framework, settings, &model);
+    for (const ServeDimension& d : kServeDimensionTable) {
+      if (const auto pin = served.pins.*d.pin) pins.push_back(fmt::format("{}{}={}", pool, d.name, *pin));
+    }
+    chips += served.reading.terms.number("chips").value_or(0);
+    input->neutral += served.reading.neutral;
+    for (LaunchSetting& setting : served.reading.unread) input->unread.push_back(std::move(setting));
+    for (LaunchSetting& setting : served.reading.open) input->open.push_back(std::move(setting));
+    return served.reading.terms;
+  };
+  const bool pooled = !input->pools.empty();
+  const LaunchFramework& engine = pooled ? launch_framework("vllm") : *input->framework;
+  LaunchTerms terms;
+  if (!pooled) terms = take(engine, input->settings, "");
+  for (const ReadPool& pool : input->pools) {  // the last is the one that generates, whose limits hold
+    terms = take(engine, pool.settings, input->pools.size() > 1 ? pool.role + "." : "");
   }
+  if (input->pools.size() > 1) suppose(arguments, *input, "--disaggregate", "on");
   if (!pins.empty() && !arguments.has("--fix")) arguments.suppose("--fix", {join(pins, ",")});
   if (!pins.empty() && arguments.typed("--fix")) input->differences.push_back("the layout is that of --fix");
-  suppose(arguments, *input, "--engine", std::string(input->framework->name));
-  if (const auto chips = terms.number("chips")) suppose(arguments, *input, "--chips", std::to_string(*chips));
-  const std::string own = input->framework->name == "vllm" ? "" : std::string(input->framework->name) + "=";
+  suppose(arguments, *input, "--engine", std::string(engine.name));
+  if (chips > 0) suppose(arguments, *input, "--chips", std::to_string(chips));
+  const std::string own = engine.name == "vllm" ? "" : std::string(engine.name) + "=";
   const auto limit = [&](std::string_view term, std::string_view flag) {
     if (const auto value = terms.number(term)) suppose(arguments, *input, flag, own + std::to_string(*value));
   };
@@ -339,9 +431,6 @@ std::optional<LaunchInput> take_serving_file(Arguments& arguments, const Catalog
     suppose(arguments, *input, kShareFlag, fmt::format("{}{}", own, static_cast<double>(*share) / 10'000));
   }
   if (const auto kv = terms.word("kv"); kv && *kv != "bf16") suppose(arguments, *input, "--kv", *kv);
-  input->neutral = served.reading.neutral;
-  input->unread = served.reading.unread;
-  input->open = served.reading.open;
   return input;
 }
 

@@ -13,6 +13,7 @@
 #include "config/catalog.h"
 #include "launch/cluster.h"
 #include "launch/framework.h"
+#include "launch/pools.h"
 #include "launch/reading.h"
 #include "launch/training.h"
 #include "serve/serve_question.h"
@@ -50,6 +51,7 @@ struct LaunchInput {
   std::string file;
   const LaunchFramework* framework = nullptr;
   std::vector<LaunchSetting> settings;
+  std::vector<ReadPool> pools;  ///< of a file that deploys some
   std::size_t neutral = 0;
   std::vector<LaunchSetting> unread, open;
   std::vector<std::string> differences;  ///< "--seq 8192, and the file says 4096"

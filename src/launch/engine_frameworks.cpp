@@ -44,7 +44,10 @@ constexpr std::array kVllmRows{
     LaunchRow{"--speculative-config", "@speculation", {}, "speculative=on", {}, kJustWritten},
 };
 
-constexpr std::array<std::string_view, 23> kVllmNeutral{"--model",
+constexpr std::array<std::string_view, 26> kVllmNeutral{"--kv-transfer-config",
+                                                        "--disaggregation-mode",
+                                                        "--is-prefill-worker",
+                                                        "--model",
                                                         "--host",
                                                         "--port",
                                                         "--served-model-name",
@@ -72,6 +75,9 @@ constexpr std::array kSglangRows{
     LaunchRow{"--model-path", "@model", {}, {}, {}, kJustWritten},
     LaunchRow{"env:REPLICAS", "replicas", {}, "adp_on=on,replicas>1"},
     LaunchRow{"env:REPLICAS", "replicas", {}, "adp_on=on", "1", kJustRead},
+    LaunchRow{"--nnodes", "nodes", {}, "nodes>1", {}, kJustWritten},
+    LaunchRow{"--node-rank", "'$NODE_RANK'", {}, "nodes>1", {}, kJustWritten},
+    LaunchRow{"--dist-init-addr", "'$HEAD_NODE:29500'", {}, "nodes>1", {}, kJustWritten},
     LaunchRow{"--tp-size", "tp*adp", {}, {}, "1"},
     LaunchRow{"--tp", "tp*adp", {}, {}, {}, kJustRead},
     LaunchRow{"--tensor-parallel-size", "tp*adp", {}, {}, {}, kJustRead},
@@ -202,6 +208,33 @@ constexpr std::array kEngineFrameworks{
                     .rows = kTrtllmRows,
                     .limits = kTrtllmLimits,
                     .neutral = kTrtllmNeutral},
+    // Pools of vLLM's servers (launch/pools.h).
+    LaunchFramework{.name = "dynamo",
+                    .title = "NVIDIA Dynamo",
+                    .stack = "vllm",
+                    .job = LaunchJob::kServing,
+                    .format = LaunchFormat::kYaml,
+                    .source = "ai-dynamo/dynamo 416ff06: components/backends/vllm/deploy/disagg-multinode.yaml; "
+                              "arguments of vLLM",
+                    .command = "kubectl apply -f",
+                    .script = "",
+                    .file = "serve.yaml",
+                    .rows = {},
+                    .limits = {},
+                    .neutral = {}},
+    LaunchFramework{.name = "llm-d",
+                    .title = "llm-d",
+                    .stack = "vllm",
+                    .job = LaunchJob::kServing,
+                    .format = LaunchFormat::kYaml,
+                    .source = "llm-d-incubation/llm-d-modelservice 3051935: charts/llm-d-modelservice/values.yaml; "
+                              "arguments of vLLM",
+                    .command = "helm install serve llm-d-modelservice -f",
+                    .script = "",
+                    .file = "values.yaml",
+                    .rows = {},
+                    .limits = {},
+                    .neutral = {}},
 };
 
 }  // namespace

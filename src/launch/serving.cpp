@@ -36,6 +36,7 @@ LaunchTerms serving_terms(const ServingLaunch& point) {
   LaunchTerms t;
   for (const ServeTerm& term : kServeTerms) t.numbers[std::string(term.name)] = point.layout.*term.degree;
   t.numbers["chips"] = point.layout.chips();
+  t.numbers["nodes"] = (point.layout.replica_chips() + point.node_chips - 1) / point.node_chips;
   t.numbers["seqs"] = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(point.sequences - 1e-9)));
   t.numbers["chunk"] = std::max<std::int64_t>(1, static_cast<std::int64_t>(point.system.chunk_tokens));
   t.numbers["longest"] = point.longest;

@@ -15,6 +15,7 @@ struct ServingLaunch {
   std::int64_t longest = 0;     ///< tokens of a prompt and its answer
   std::optional<double> share;  ///< of the memory, where the question says so
   bool speculative = false;
+  std::int64_t node_chips = 8;  ///< of a host
 };
 
 LaunchTerms serving_terms(const ServingLaunch& point);

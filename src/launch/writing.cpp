@@ -43,10 +43,11 @@ LaunchArgument argument_of(const LaunchFramework& framework, const LaunchRow& ro
     const std::string literal(row.value.substr(1, row.value.size() - 2));
     const bool truth = literal == "true" || literal == "false" || literal == "True" || literal == "False";
     const bool digits = !literal.empty() && literal.find_first_not_of("0123456789") == std::string::npos;
-    out.kind = literal == "on" ? ValueKind::kSwitch
-               : truth         ? ValueKind::kTruth
-               : digits        ? ValueKind::kNumber
-                               : ValueKind::kText;
+    out.kind = literal == "on"            ? ValueKind::kSwitch
+               : literal.starts_with('$') ? ValueKind::kVariable
+               : truth                    ? ValueKind::kTruth
+               : digits                   ? ValueKind::kNumber
+                                          : ValueKind::kText;
     if (literal != "on") out.values.push_back(literal);
   } else {
     out.kind = ValueKind::kNumber;
@@ -175,13 +176,17 @@ std::string file_text(const LaunchFramework& framework, const std::vector<Launch
   return head + Nested(inside, framework.format).text();
 }
 
+/// What the environment says of a node, in a run of one alone where it says nothing.
+std::string variable_text(const std::string& value) {
+  return value.starts_with("$HEAD_NODE") ? "\"${HEAD_NODE:-localhost}:29500\"" : "\"${NODE_RANK:-0}\"";
+}
+
 std::string shell_argument(const LaunchArgument& argument) {
   std::string_view key = argument.key;
   if (key.starts_with("run:")) key.remove_prefix(4);
   std::string out(key);
   for (const std::string& value : argument.values) {
-    // Of our own tables alone: what the environment says.
-    out += " " + (value.starts_with("$HEAD_NODE") ? "\"${HEAD_NODE:-localhost}:29500\"" : shell_quoted(value));
+    out += " " + (argument.kind == ValueKind::kVariable ? variable_text(value) : shell_quoted(value));
   }
   return out;
 }

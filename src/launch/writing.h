@@ -12,7 +12,7 @@
 namespace scalecalc {
 
 /// Of an argument that is written: how a file spells the value.
-enum class ValueKind : std::uint8_t { kNumber, kText, kTruth, kList, kSwitch };
+enum class ValueKind : std::uint8_t { kNumber, kText, kTruth, kList, kSwitch, kVariable };
 
 struct LaunchArgument {
   std::string key;  ///< as LaunchRow::key

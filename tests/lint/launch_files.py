@@ -32,6 +32,8 @@ SERVING = {
     "vllm": "mixtral-8x7b --hw h100-sxm --chips 8 --engine vllm",
     "sglang": "mixtral-8x7b --hw h100-sxm --chips 8 --engine sglang",
     "trtllm": "mixtral-8x7b --hw h100-sxm --chips 8 --engine trtllm",
+    "dynamo": "mixtral-8x7b --hw h100-sxm --chips 8 --engine vllm --disaggregate on",
+    "llm-d": "mixtral-8x7b --hw h100-sxm --chips 8 --engine vllm --disaggregate on",
 }
 
 
@@ -137,7 +139,7 @@ def check_frameworks():
     for framework, question in SERVING.items():
         text = ask("serve", *question.split(), "--export", framework)
         if text:
-            documents(framework, text, "")
+            documents(framework, text, "values.yaml")
 
 
 def check_cluster(framework, cluster, text):

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include "launch/serving.h"
 #include "launch/training.h"
 #include "plan/dimensions.h"
 #include "property/cases.h"
@@ -18,6 +19,50 @@ std::shared_ptr<const StackRelease> release_for(const LaunchFramework& framework
   if (stack.empty()) return nullptr;
   const std::size_t at = stack.find('@');
   return stack_release(kCatalog, stack.substr(0, at), at == std::string::npos ? "" : stack.substr(at + 1));
+}
+
+/// Degrees of an engine that fold: expert ranks over the ranks of a stage.
+ServeLayout random_server(const LaunchFramework& engine, bool moe) {
+  ServeLayout out;
+  const auto some = [] { return *rc::gen::element<std::int64_t>(1, 2, 4, 8); };
+  out.tp = some();
+  out.pp = *rc::gen::element<std::int64_t>(1, 2);
+  out.dp = some();
+  const bool adp = moe && *rc::gen::arbitrary<bool>();
+  if (adp) out.attention_dp = *rc::gen::element<std::int64_t>(2, 4);
+  if (adp && engine.name == "trtllm") out.tp = 1;
+  if (engine.name == "vllm") out.cp = *rc::gen::element<std::int64_t>(1, 1, 2);
+  out.ep = 1;
+  if (moe && *rc::gen::arbitrary<bool>()) {
+    out.ep = engine.name == "vllm" ? out.group() : *rc::gen::element<std::int64_t>(1, out.group());
+  }
+  out.etp = moe ? out.group() / out.ep : 1;
+  if (out.ep > 1 && engine.name != "trtllm") out.ep_overlap = *rc::gen::arbitrary<bool>();
+  return out;
+}
+
+TEST(LaunchServers, AFileReadsBackAsItsLayout) {
+  const bool held = rc::check("what is written is read", [] {
+    const LaunchFramework& engine = launch_framework(*rc::gen::element<std::string_view>("vllm", "sglang", "trtllm"));
+    const ModelSpec model = *rc::gen::arbitrary<bool>() ? test::dense_model() : test::moe_model();
+    const HardwareSpec hw = test::switched_chip();
+    const ServeLayout layout = random_server(engine, model.moe.has_value());
+    ServingSystem system{.model = &model, .hw = &hw};
+    system.chunk_tokens = 4096;
+    const ServingLaunch subject{layout, model, system, *rc::gen::element(0.5, 7.0, 64.0), 4096, {}, false, 8};
+    const std::vector<LaunchArgument> arguments = serving_arguments(engine, subject);
+    const std::string text = launch_file(engine, arguments, serving_terms(subject), {});
+    const LaunchText read = read_launch_text(text, "file");
+    RC_ASSERT(&framework_of(read, text, "file") == &engine);
+    const ImportedServing back = import_serving(engine, read.settings, &model);
+    RC_ASSERT(back.reading.unread.empty());
+    for (const ServeDimension& d : kServeDimensionTable) {
+      if (const auto pin = back.pins.*d.pin) RC_ASSERT(*pin == d.value(layout));
+    }
+    RC_ASSERT(*back.pins.tp * *back.pins.pp * *back.pins.cp * *back.pins.attention_dp * *back.pins.dp ==
+              layout.chips());
+  });
+  EXPECT_TRUE(held);
 }
 
 std::vector<const LaunchFramework*> training_frameworks() {
@@ -36,7 +81,7 @@ TEST_P(LaunchRoundTrip, AFileReadsBackAsItsPlan) {
   int written = 0;
   int asked = 0;
   std::map<std::string, int> why;
-  rc::check("what is written is read", [&] {
+  const bool held = rc::check("what is written is read", [&] {
     test::PlanCase c;
     const auto layers = *rc::gen::inRange<std::int64_t>(2, 9);
     c.model = *rc::gen::arbitrary<bool>() ? test::dense_model(layers) : test::moe_model(layers);
@@ -92,6 +137,7 @@ TEST_P(LaunchRoundTrip, AFileReadsBackAsItsPlan) {
       }
     }
   });
+  EXPECT_TRUE(held);
   fmt::print("{}: {} of {} written\n", framework.name, written, asked);
   for (const auto& [text, n] : why) fmt::print("   {} {}\n", n, text);
   EXPECT_GT(written, test::all_cases() ? 20 : 0);

@@ -158,6 +158,25 @@ TEST(LaunchFiles, AServerIsExportedAndReadBack) {
   }
 }
 
+TEST(LaunchFiles, BothPoolsAreDeployedAndReadBack) {
+  const test::Scratch scratch;
+  const std::vector<std::string> job{"serve",      "deepseek-v3",       "--hw=h200",
+                                     "--chips=32", "--disaggregate=on", "--slo-tpot=50ms"};
+  const nlohmann::json asked = answer_of(job);
+  for (const std::string framework : {"dynamo", "llm-d"}) {
+    const std::string file = scratch.path(framework + ".yaml");
+    std::vector<std::string> words = job;
+    words.push_back("--export=" + framework + ":" + file);
+    const LaunchReply reply = ask_launch(words);
+    ASSERT_EQ(reply.exit, 0) << reply.err;
+    const nlohmann::json back = answer_of({"serve", "deepseek-v3", "--hw=h200", "--slo-tpot=50ms", "--from=" + file});
+    EXPECT_EQ(back["best"]["layout"], asked["best"]["layout"]) << framework;
+    for (const char* key : {"prefill_layout", "prefill_replicas", "decode_replicas"}) {
+      EXPECT_EQ(back["disaggregation"][key], asked["disaggregation"][key]) << framework << key;
+    }
+  }
+}
+
 TEST(LaunchFiles, TwoTextsDoNotGoToStandardOutput) {
   const LaunchReply reply =
       ask_launch({"train", "llama3-8b", "--hw=h100-sxm", "--chips=8", "--export=megatron", "--json"});
