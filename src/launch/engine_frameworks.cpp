@@ -146,6 +146,12 @@ constexpr std::array kTrtllmRows{
     LaunchRow{"", "", "tp=1", "adp_on=on"},
     LaunchRow{"", "", "adp=1", "adp_on=off"},
     LaunchRow{"", "", "cp=1"},
+    LaunchRow{"--tp_size", "tp*adp", {}, {}, {}, kJustRead},
+    LaunchRow{"--pp_size", "pp", {}, {}, {}, kJustRead},
+    LaunchRow{"--ep_size", "ep", {}, {}, {}, kJustRead},
+    LaunchRow{"--max_batch_size", "seqs", {}, {}, {}, kJustRead},
+    LaunchRow{"--max_num_tokens", "chunk", {}, {}, {}, kJustRead},
+    LaunchRow{"--max_seq_len", "longest", {}, {}, {}, kJustRead},
     LaunchRow{"moe_expert_parallel_size", "ep", {}, "moe=on"},
     LaunchRow{"moe_tensor_parallel_size", "etp", {}, "moe=on"},
     LaunchRow{"", "", "ep_overlap=off"},
@@ -166,9 +172,16 @@ constexpr std::array kTrtllmLimits{
                 "NVIDIA/TensorRT-LLM tensorrt_llm/llmapi/llm_args.py"},
 };
 
-constexpr std::array<std::string_view, 6> kTrtllmNeutral{"backend",           "cuda_graph_config.*",
-                                                         "print_iter_log",    "cache_transceiver_config.*",
-                                                         "trust_remote_code", "enable_chunked_prefill"};
+constexpr std::array<std::string_view, 10> kTrtllmNeutral{"--extra_llm_api_options",
+                                                          "--config",
+                                                          "--host",
+                                                          "--port",
+                                                          "backend",
+                                                          "cuda_graph_config.*",
+                                                          "print_iter_log",
+                                                          "cache_transceiver_config.*",
+                                                          "trust_remote_code",
+                                                          "enable_chunked_prefill"};
 
 constexpr std::string_view kVllmSource =
     "vllm-project/vllm: vllm/engine/arg_utils.py, vllm/config/parallel.py 00193b8, cache.py 002f10e";

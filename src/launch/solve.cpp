@@ -311,7 +311,10 @@ class Solver {
       const bool neutral = std::any_of(framework_.neutral.begin(), framework_.neutral.end(),
                                        [&](std::string_view pattern) { return matches(plain_key(pattern), key); });
       if (used_[i]) continue;
-      if (ours && !setting.open.empty()) {
+      const bool only_written = std::all_of(framework_.rows.begin(), framework_.rows.end(), [&](const LaunchRow& row) {
+        return !is_its(row) || row.use == RowUse::kWritten;
+      });
+      if (ours && !only_written && !setting.open.empty()) {
         out_.open.push_back(setting);
       } else if (written || neutral || setting.key.starts_with("env:")) {
         ++out_.neutral;

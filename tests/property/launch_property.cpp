@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <map>
+
 #include "launch/serving.h"
 #include "launch/training.h"
 #include "plan/dimensions.h"
@@ -13,9 +15,8 @@
 namespace scalecalc {
 namespace {
 
-std::shared_ptr<const StackRelease> release_for(const LaunchFramework& framework) {
+std::shared_ptr<const StackRelease> release_of(const std::string& stack) {
   static const Catalog kCatalog;
-  const std::string stack(framework.stack);
   if (stack.empty()) return nullptr;
   const std::size_t at = stack.find('@');
   return stack_release(kCatalog, stack.substr(0, at), at == std::string::npos ? "" : stack.substr(at + 1));
@@ -55,7 +56,7 @@ TEST(LaunchServers, AFileReadsBackAsItsLayout) {
     const LaunchText read = read_launch_text(text, "file");
     RC_ASSERT(&framework_of(read, text, "file") == &engine);
     const ImportedServing back = import_serving(engine, read.settings, &model);
-    RC_ASSERT(back.reading.unread.empty());
+    if (!back.reading.unread.empty()) RC_FAIL(back.reading.unread.front().key + "\n" + text);
     for (const ServeDimension& d : kServeDimensionTable) {
       if (const auto pin = back.pins.*d.pin) RC_ASSERT(*pin == d.value(layout));
     }
@@ -73,15 +74,11 @@ std::vector<const LaunchFramework*> training_frameworks() {
   return out;
 }
 
-class LaunchRoundTrip : public testing::TestWithParam<const LaunchFramework*> {};
-
-TEST_P(LaunchRoundTrip, AFileReadsBackAsItsPlan) {
-  const LaunchFramework& framework = *GetParam();
-  const auto release = release_for(framework);
-  int written = 0;
-  int asked = 0;
-  std::map<std::string, int> why;
+TEST(LaunchRoundTrip, AFileReadsBackAsItsPlan) {
+  std::map<std::string_view, int> written;
   const bool held = rc::check("what is written is read", [&] {
+    const LaunchFramework& framework = **rc::gen::elementOf(training_frameworks());
+    const auto release = release_of(std::string(framework.stack));
     test::PlanCase c;
     const auto layers = *rc::gen::inRange<std::int64_t>(2, 9);
     c.model = *rc::gen::arbitrary<bool>() ? test::dense_model(layers) : test::moe_model(layers);
@@ -107,21 +104,27 @@ TEST_P(LaunchRoundTrip, AFileReadsBackAsItsPlan) {
       c.request.fix.remat = *rc::gen::element(Remat::kNone, Remat::kSelective, Remat::kFull);
     if (*rc::gen::inRange(0, 4) == 0) c.request.fix.vpp = 2;
     c.request.stack = *rc::gen::inRange(0, 4) == 0 ? nullptr : release;
+    if (framework.stack.empty()) {  // of which little is left that it says
+      c.request.stack = release_of("maxtext");
+      c.request.fix = {};
+      c.request.fix.pp = c.request.fix.cp = c.request.fix.ep = 1;
+      c.request.fix.offload = 0;
+      c.request.fix.loss = LossKind::kWhole;
+      c.request.fix.remat = Remat::kFull;
+    }
     const std::vector<Plan> plans = plan(c.request).plans;
     for (int i = 0; i < 12 && !plans.empty(); ++i) {
       const Plan& p = plans[static_cast<std::size_t>(i) % plans.size()];
       const TrainingLaunch subject{p.layout, c.model, c.request.workload, c.hw, p.slice, p.placement};
-      ++asked;
       std::vector<LaunchArgument> arguments;
       try {
         arguments = training_arguments(framework, subject, release.get());
       } catch (const UserError& error) {
         RC_ASSERT(error.diagnostics().size() == 1U);
         RC_ASSERT(error.diagnostics().front().message.find(framework.title) == 0U);
-        if (std::getenv("LAUNCH_DEBUG")) ++why[error.diagnostics().front().message.substr(0, 170)];
         continue;
       }
-      ++written;
+      ++written[framework.name];
       const std::string text = launch_file(framework, arguments, training_terms(subject), {"a comment"});
       const LaunchText read = read_launch_text(text, "file");
       RC_ASSERT(&framework_of(read, text, "file") == &framework);
@@ -138,16 +141,10 @@ TEST_P(LaunchRoundTrip, AFileReadsBackAsItsPlan) {
     }
   });
   EXPECT_TRUE(held);
-  fmt::print("{}: {} of {} written\n", framework.name, written, asked);
-  for (const auto& [text, n] : why) fmt::print("   {} {}\n", n, text);
-  EXPECT_GT(written, test::all_cases() ? 20 : 0);
+  if (!test::all_cases()) return;
+  for (const LaunchFramework* framework : training_frameworks())
+    EXPECT_GT(written[framework->name], 0) << framework->name;
 }
-
-INSTANTIATE_TEST_SUITE_P(Frameworks, LaunchRoundTrip, testing::ValuesIn(training_frameworks()), [](const auto& info) {
-  std::string name(info.param->name);
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
 
 }  // namespace
 }  // namespace scalecalc
