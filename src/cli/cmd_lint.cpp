@@ -51,6 +51,10 @@ LintReport lint_training(const LaunchInput& input, Arguments asked, const Catalo
   LintReport out{
       .file = input.file, .framework = input.framework->title, .lint = {}, .chips = q.chips, .assumptions = {}};
   const ImportedLayout layout = imported_layout(input, q, catalog);
+  if (const auto said = layout.reading.terms.number("chips"); said && *said != q.chips) {
+    throw UserError(fmt::format("{} is of {} chips, and --chips {} is another machine", input.file, *said, q.chips),
+                    "leave --chips out; scalecalc train --from says what the layout becomes there");
+  }
   out.lint = lint_layout(layout, q, resolved, input.file, env.interrupted);
   if (launched) launched->note(resolved.assumptions);
   out.assumptions = std::move(resolved.assumptions);

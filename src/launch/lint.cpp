@@ -55,8 +55,9 @@ class LayoutLinter {
     const RankingContext context{question_, resolved_, any_, none_, stop_};
     LayoutVerdict verdict = judge(context, layout_.pins, OtherPins::kNone);
     if (verdict.outcome == LayoutOutcome::kIllegal) {
+      const bool broken = !out_.findings.empty();  // a rule says it already
       for (const std::string& obstacle : verdict.obstacles) {
-        if (out_.findings.empty() || !obstacle.starts_with("the pins")) add(LintKind::kIllegal, "", obstacle, "");
+        if (!broken) add(LintKind::kIllegal, "", obstacle, "");
       }
       for (const std::string& remedy : verdict.remedies) hint(remedy);
     } else {

@@ -11,12 +11,14 @@ constexpr RowUse kRead = RowUse::kRead;
 
 constexpr std::array kMegatronRows{
     LaunchRow{"run:--nnodes", "nodes", {}, "local>0", "1"},
+    LaunchRow{"run:--nnodes", "nodes", {}, {}, {}, kRead},
     LaunchRow{"run:--nproc_per_node", "local"},
     LaunchRow{"--nodes", "nodes", {}, {}, {}, kRead},
     LaunchRow{"--gpus-per-node", "local", {}, {}, {}, kRead},
     LaunchRow{"run:--rdzv_backend", "'c10d'", {}, "nodes>1", {}, kWritten},
     LaunchRow{"run:--rdzv_endpoint", "'$HEAD_NODE:29500'", {}, "nodes>1", {}, kWritten},
     LaunchRow{"env:CUDA_DEVICE_MAX_CONNECTIONS", "'1'", {}, "tp>1,zero<2", {}, kWritten},
+    LaunchRow{"env:CUDA_DEVICE_MAX_CONNECTIONS", "'1'", {}, "cp>1,zero<2", {}, kWritten},
     LaunchRow{"--num-layers", "layers"},
     LaunchRow{"--hidden-size", "d_model"},
     LaunchRow{"--num-attention-heads", "heads"},

@@ -32,6 +32,7 @@ std::optional<Record> lint_plan_record(const std::optional<RankedPlan>& plan) {
 Block plan_block(std::string_view key, std::string_view title, const std::optional<RankedPlan>& plan) {
   Block out{.key = std::string(key), .title = std::string(title), .is_list = false};
   if (auto record = lint_plan_record(plan)) out.records.push_back(std::move(*record));
+  out.for_files = !plan.has_value();
   return out;
 }
 
