@@ -202,12 +202,11 @@ const Command& export_command() {
       .summary = "A plan of a saved answer as the file that launches it.",
       .usage = "PLAN.json[#N] --to FRAMEWORK [--cluster CLUSTER]",
       .examples =
-          "  scalecalc train llama3-70b --hw h100-sxm --chips 256 --json > plan.json\n"
           "  scalecalc export plan.json --to megatron > run.sh\n"
           "  scalecalc export plan.json#2 --to torchtitan -o table=train.toml\n",
       .notes =
-          "The text is the file itself; #N is the Nth plan listed. What a framework cannot run or say is an\n"
-          "error that cites the rule.\n",
+          "PLAN.json is what train --json or serve --json printed, #N its Nth plan listed. The text is the file\n"
+          "itself. What a framework cannot run or say is an error that cites the rule.\n",
       .flags = export_command_flags(),
       .run = run_export,
       .interruptible = true,

@@ -284,6 +284,13 @@ void LaunchInput::note(std::vector<Assumption>& assumptions) const {
                  "--from", std::string(framework->source), false}
           .as("launch_file")
           .is(file));
+  if (!defaults.empty()) {
+    assumptions.push_back(Assumption{
+        fmt::format("{} by the defaults of {}, for the file says nothing of it", join_and(defaults), framework->title),
+        "--from", std::string(framework->source), false}
+                              .as("launch_defaults")
+                              .is(file));
+  }
   const auto warn = [&](std::string text, std::string_view key) {
     assumptions.push_back(Assumption{std::move(text), "--from", std::string(framework->source), true}.as(key).is(file));
   };
@@ -302,6 +309,7 @@ std::optional<LaunchInput> launch_input(const std::string& path) {
                     .pools = pools.pools,
                     .unread = {},
                     .open = {},
+                    .defaults = {},
                     .differences = {}};
     for (const ReadPool& pool : out.pools) {
       out.settings.insert(out.settings.end(), pool.settings.begin(), pool.settings.end());
@@ -315,6 +323,7 @@ std::optional<LaunchInput> launch_input(const std::string& path) {
                   .pools = {},
                   .unread = {},
                   .open = {},
+                  .defaults = {},
                   .differences = {}};
   out.settings = std::move(read.settings);
   return out;
@@ -370,6 +379,7 @@ std::optional<LaunchInput> take_launch_file(Arguments& arguments, const Catalog&
     suppose(arguments, *input, "--dp-overlap", "none");
   }
   input->neutral = layout.reading.neutral;
+  input->defaults = layout.reading.defaults;
   input->unread = layout.reading.unread;
   input->open = layout.reading.open;
   const std::string pins = pins_text(layout.pins);

@@ -54,6 +54,7 @@ struct LaunchInput {
   std::vector<ReadPool> pools;  ///< of a file that deploys some
   std::size_t neutral = 0;
   std::vector<LaunchSetting> unread, open;
+  std::vector<std::string> defaults;     ///< as LaunchReading::defaults
   std::vector<std::string> differences;  ///< "--seq 8192, and the file says 4096"
 
   std::string name() const;

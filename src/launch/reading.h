@@ -39,6 +39,7 @@ struct LaunchReading {
   std::map<std::string, SourceSpan, std::less<>> places;  ///< of terms: what said them
   std::vector<LaunchSetting> unread;                      ///< of no row, and not known to change no figure
   std::vector<LaunchSetting> open;                        ///< of a row, and the value is not in the file
+  std::vector<std::string> defaults;                      ///< "mb 8": above 1, by the framework's default
   std::size_t neutral = 0;                                ///< known to change no figure
 };
 

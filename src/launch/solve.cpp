@@ -280,10 +280,20 @@ class Solver {
         for (const LaunchFactor& f : parse_product(row.absent)) {
           both += fmt::format("{}{}", f.divides ? "*" : "/", f.name.empty() ? std::to_string(f.number) : f.name);
         }
-        if (equate(both, 1, nullptr, applied_[r])) return true;
+        if (equate(both, 1, nullptr, applied_[r])) {
+          note_default(row);
+          return true;
+        }
       }
     }
     return false;
+  }
+
+  /// Of a number that a row of one term alone says by its absence.
+  void note_default(const LaunchRow& row) {
+    const LaunchProduct product = parse_product(row.value);
+    const auto value = product.size() == 1 ? out_.terms.number(product.front().name) : std::nullopt;
+    if (value && *value > 1) out_.defaults.push_back(fmt::format("{} {}", product.front().name, *value));
   }
 
   /// Whether a conclusion above, not decided yet, would say it.
