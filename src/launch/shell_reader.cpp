@@ -61,7 +61,7 @@ class ShellReader {
   }
 
  private:
-  static constexpr std::size_t kMostDepth = 16;
+  static constexpr std::size_t kMostExpanded = 4U << 20;
 
   bool ends_command(char c) const { return c == '\n' || c == ';' || c == '|' || c == '&'; }
 
@@ -268,6 +268,12 @@ class ShellReader {
 
   bool put(std::vector<Word>& out, const std::vector<Word>& value, bool joined, bool in_quotes) {
     bool any = false;
+    for (const Word& word : value) expanded_ += word.text.chars.size() + 1;
+    if (expanded_ > kMostExpanded) {
+      throw UserError(
+          {Diagnostic{source_.span(std::min(at_, text_.size() - 1)), "variables of this script grow without end",
+                      fmt::format("launch scripts expand to {} characters at most", kMostExpanded)}});
+    }
     for (std::size_t i = 0; i < value.size(); ++i) {
       if (i > 0 && joined) out.back().text.add(' ', value[i].begin);
       if (i > 0 && !joined) out.emplace_back();
@@ -530,6 +536,7 @@ class ShellReader {
   bool quiet_ = false;
   std::map<std::string, std::vector<Word>> variables_;
   std::set<std::string> used_;
+  std::size_t expanded_ = 0;  ///< characters that variables stood for
   std::vector<DocumentEnd> ends_;
   std::vector<LaunchSetting> out_;
 };

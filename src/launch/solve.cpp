@@ -215,7 +215,8 @@ class Solver {
     const double exact = open->divides ? known / value : value / known;
     const double whole = std::round(exact);
     const bool counts = open->name == "zero" || open->name.ends_with("_layers") ? whole >= 0 : whole >= 1;
-    if (!std::isfinite(exact) || !counts || std::abs(exact - whole) > 1e-6 * std::max(1.0, exact)) {
+    if (!std::isfinite(exact) || !counts || whole > kMostNumber ||
+        std::abs(exact - whole) > 1e-6 * std::max(1.0, exact)) {
       contradict(product, value, setting);
       return false;
     }
@@ -223,6 +224,8 @@ class Solver {
     if (setting != nullptr) out_.places[open->name] = setting->where;
     return true;
   }
+
+  static constexpr double kMostNumber = 1e9;  ///< of sequences, tokens and chips
 
   void contradict(const LaunchProduct& product, double value, const LaunchSetting* setting) {
     std::vector<std::string> has;

@@ -85,7 +85,8 @@ std::optional<LaunchFraction> value_of(const LaunchProduct& product, const Launc
   for (const LaunchFactor& factor : product) {
     const auto value = factor.name.empty() ? std::optional(factor.number) : terms.number(factor.name);
     if (!value) return std::nullopt;
-    (factor.divides ? out.below : out.above) *= *value;
+    std::int64_t& side = factor.divides ? out.below : out.above;
+    if (__builtin_mul_overflow(side, *value, &side)) return std::nullopt;
     const std::int64_t common = std::gcd(out.above, out.below);
     if (common > 1) out = {out.above / common, out.below / common};
   }

@@ -214,18 +214,28 @@ namespace {
 
 /// The layout that the terms say; dimensions that they leave open, and those that decide nothing, are no pins.
 LayoutFilter pins_in(const LaunchTerms& terms, const ModelSpec* model, const StackRuntime* runtime,
-                     std::vector<Diagnostic>& problems, const SourceSpan& layout_place) {
+                     std::vector<Diagnostic>& problems, const std::map<std::string, SourceSpan, std::less<>>& places) {
+  const auto place_of = [&](std::string_view name) {
+    const auto found = places.find(name);
+    return found == places.end() ? SourceSpan{} : found->second;
+  };
   LayoutFilter out;
   Layout l;  // as far as it is known, to tell what matters
   for (const LayoutDimension& d : layout_dimensions()) {
     if (d.kind != DimensionKind::kCount) continue;
-    if (const auto value = terms.number(d.name)) d.set_value(l, *value);
+    if (const auto value = terms.number(d.name); value && *value <= d.most) d.set_value(l, *value);
   }
   const bool moe = model != nullptr ? model->moe.has_value() : terms.word("moe") == "on" || l.ep > 1;
   for (const LayoutDimension& d : layout_dimensions()) {
     if (!matters(d.name, l, moe) || d.name == "split") continue;
     if (d.kind == DimensionKind::kCount) {
-      d.set_pin(out, terms.number(d.name));
+      const auto value = terms.number(d.name);
+      if (value && (*value < d.least || *value > d.most)) {
+        problems.push_back({place_of(d.name), fmt::format("{} {} is out of range", d.name, *value),
+                            fmt::format("a whole number from {} to {}", d.least, d.most)});
+        continue;
+      }
+      d.set_pin(out, value);
     } else if (d.kind == DimensionKind::kSwitch) {
       if (const auto word = terms.word(d.name)) d.set_pin(out, *word == "on" ? 1 : 0);
     } else if (const auto word = terms.word(d.name)) {
@@ -259,7 +269,7 @@ LayoutFilter pins_in(const LaunchTerms& terms, const ModelSpec* model, const Sta
       std::vector<std::string> counts;
       for (const std::int64_t n : asked) counts.push_back(std::to_string(n));
       problems.push_back(
-          {layout_place,
+          {place_of("layout"),
            fmt::format("layers of the chunks, {}, are dealt in no way that is modelled", join(counts, ", ")),
            "all but the first and the last chunk differ by a layer at most"});
     }
@@ -295,8 +305,7 @@ ImportedLayout import_training(const LaunchFramework& framework, const std::vect
     terms.words["offload"] = std::string(offload_name(bits));
   }
   std::vector<Diagnostic> problems;
-  const auto place = out.reading.places.find("layout");
-  out.pins = pins_in(terms, model, runtime, problems, place == out.reading.places.end() ? SourceSpan{} : place->second);
+  out.pins = pins_in(terms, model, runtime, problems, out.reading.places);
   if (!problems.empty()) throw UserError(problems);
   return out;
 }
