@@ -5,6 +5,7 @@
 #include <array>
 
 #include "cli/commands.h"
+#include "cli/launch_files.h"
 #include "cli/output_command.h"
 #include "cli/run_options.h"
 #include "cli/serve_options.h"
@@ -27,25 +28,75 @@ void refuse_power_flags(const Arguments& arguments, const ServeAnswer& answer) {
   reader.finish();
 }
 
-ExitCode run_serve(const Arguments& arguments, Environment& env) {
-  return answer_with_output(arguments, env, [&](const Catalog& catalog) {
-    const ServeAsked asked = serve_asked(arguments);
-    const ServeAnswer answer = serve_answer(asked.question, catalog, env.interrupted);
-    refuse_power_flags(arguments, answer);
-    Output output = serve_output(answer, arguments.has("--explain"));
-    if (!asked.mix.is_fixed())
-      output.notes.push_back("the points are of the mean lengths; --rate and --concurrency take each request's");
-    for (const std::string& note : asked.mix.notes) output.notes.push_back(note);
-    if (asked.traffic && answer.best) {
-      try {
-        add_traffic(output, answer, *asked.traffic, answer_traffic(answer, *asked.traffic, env.interrupted));
-      } catch (const Stopped&) {
-        output.warnings.emplace_back("interrupted before the requests were served");
-      }
+Output serve_answer_output(const Arguments& arguments, const Catalog& catalog, const Environment& env,
+                           const LaunchInput* launched, const ExportAsked* exporting, std::string& launch_text) {
+  const ServeAsked asked = serve_asked(arguments);
+  ServeAnswer answer = serve_answer(asked.question, catalog, env.interrupted);
+  if (launched != nullptr) launched->note(answer.assumptions);
+  refuse_power_flags(arguments, answer);
+  Output output = serve_output(answer, arguments.has("--explain"));
+  if (!asked.mix.is_fixed())
+    output.notes.push_back("the points are of the mean lengths; --rate and --concurrency take each request's");
+  for (const std::string& note : asked.mix.notes) output.notes.push_back(note);
+  if (asked.traffic && answer.best) {
+    try {
+      add_traffic(output, answer, *asked.traffic, answer_traffic(answer, *asked.traffic, env.interrupted));
+    } catch (const Stopped&) {
+      output.warnings.emplace_back("interrupted before the requests were served");
     }
-    const ServeQuestion& q = asked.question;
-    return with_query(std::move(output), arguments, {answered(q), answered(q.power), answered(asked.traffic)});
-  });
+  }
+  const ServeQuestion& q = asked.question;
+  output = with_query(std::move(output), arguments, {answered(q), answered(q.power), answered(asked.traffic)});
+  if (exporting != nullptr && answer.best) {
+    launch_text = exported(*exporting, catalog, answer, *answer.best, output.question).text;
+  }
+  return output;
+}
+
+ExitCode run_serve(const Arguments& typed, Environment& env) {
+  const auto exporting = export_asked(typed, LaunchJob::kServing);
+  if (!exporting && !typed.has("--from")) {
+    return answer_with_output(typed, env, [&](const Catalog& catalog) {
+      std::string none;
+      return serve_answer_output(typed, catalog, env, nullptr, nullptr, none);
+    });
+  }
+  const Session session = read_session(typed, env);
+  const Catalog places(session.config_directories, session.remembered);
+  Arguments arguments = typed;
+  const std::optional<LaunchInput> launched = take_serving_file(arguments, places);
+  std::string text;
+  const auto answered_with = [&](const Catalog& catalog) {
+    return serve_answer_output(arguments, catalog, env, launched ? &*launched : nullptr,
+                               exporting ? &*exporting : nullptr, text);
+  };
+  if (!exporting || !exporting->path.empty() || arguments.has("--output")) {
+    const ExitCode status = answer_with_output(arguments, env, answered_with);
+    if (exporting && !text.empty()) {
+      exporting->file ? exporting->file->commit(text) : write_result(env.out, text);
+    }
+    return status;
+  }
+  const Output output = answered_with(places);
+  env.begin_answer();
+  Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
+  say_warnings(log, output);
+  write_result(env.out, text);
+  return status_of(output, session, env);
+}
+
+std::span<const Flag> serve_command_flags() {
+  static const std::vector<Flag> kAll = [] {
+    std::vector<Flag> out(serve_flags().begin(), serve_flags().end());
+    out.push_back(text("--from", "FILE",
+                       "the layout and the limits of a launch file: a command of vLLM or SGLang, a configuration of "
+                       "TensorRT-LLM, pools of Dynamo or llm-d",
+                       "serve.sh"));
+    const auto more = export_flags();
+    out.insert(out.end(), more.begin(), more.end());
+    return out;
+  }();
+  return kAll;
 }
 
 constexpr std::array kServeCommon{
@@ -67,7 +118,7 @@ const Command& serve_command() {
       .notes =
           "A batch is the sequences in flight over all chips. Times are those of steady state; TTFT has no\n"
           "waiting for a slot in it.\n",
-      .flags = serve_flags(),
+      .flags = serve_command_flags(),
       .run = run_serve,
       .names = CatalogKind::kModel,
       .nothing_fits = "nothing fits or meets the limits",

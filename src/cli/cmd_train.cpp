@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/curve_command.h"
 #include "cli/curve_options.h"
+#include "cli/launch_files.h"
 #include "cli/output_command.h"
 #include "cli/outputs.h"
 #include "cli/session.h"
@@ -27,16 +28,44 @@ void log_work(Log& log, const TrainAnswer& answer) {
                        seconds_text(answer.search.elapsed_s)));
 }
 
-ExitCode run_train(const Arguments& arguments, Environment& env) {
-  if (const auto question = curve_question(arguments)) return run_train_curve(*question, arguments, env);
-  const Session session = read_session(arguments, env);
+/// Instead of the table, or into its file.
+ExitCode write_launch_file(const ExportAsked& asked, const TrainAnswer& found, const Output& output,
+                           const Catalog& catalog, const Session& session, OutputTargets& outputs, bool explain,
+                           Log& log, Environment& env) {
+  const RankedPlan* plan = detailed_plan(found);
+  if (plan == nullptr) return write_output(output, session, outputs, explain, log, env);
+  const LaunchFile file = exported(asked, catalog, found, *plan, output.question);
+  if (asked.file) {
+    asked.file->commit(file.text);
+    return write_output(output, session, outputs, explain, log, env);
+  }
+  if (outputs.standard_output()) {
+    say_warnings(log, output);
+    write_result(env.out, file.text);
+    return status_of(output, session, env);
+  }
+  const ExitCode status = write_output(output, session, outputs, explain, log, env);
+  write_result(env.out, file.text);
+  return status;
+}
+
+ExitCode run_train(const Arguments& typed, Environment& env) {
+  if (const auto question = curve_question(typed)) return run_train_curve(*question, typed, env);
+  const Session session = read_session(typed, env);
+  const auto exporting = export_asked(typed, LaunchJob::kTraining);
+  const Catalog catalog(session.config_directories, session.remembered);
+  Arguments arguments = typed;
+  const std::optional<LaunchInput> launched = take_launch_file(arguments, catalog);
   const TrainQuestion question = train_question(arguments);
   OutputTargets outputs(arguments);
   refuse_parts_of_files(session, outputs);
-  const Catalog catalog(session.config_directories, session.remembered);
   ResolvedQuestion resolved = resolve(question, catalog);
   refuse_meaningless(arguments, resolved);
-  const TrainAnswer found = answer(question, std::move(resolved), env.interrupted);
+  TrainAnswer found = answer(question, std::move(resolved), env.interrupted);
+  if (launched) {
+    launched->note(found.assumptions);
+    if (found.from) found.from->name = launched->name();
+  }
   const bool complete = !(env.interrupted && env.interrupted());
 
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
@@ -45,8 +74,21 @@ ExitCode run_train(const Arguments& arguments, Environment& env) {
   Output output = train_output(found, complete, session.verbosity == Verbosity::kVerbose);
   if (session.perf) output.elapsed_s = found.search.elapsed_s;
   if (outputs.has(OutputFormat::kHtml)) output.page_plots = train_page_plots(found);
-  return write_output(with_train_query(std::move(output), arguments, found), session, outputs, question.explain, log,
-                      env);
+  output = with_train_query(std::move(output), arguments, found);
+  if (exporting) {
+    return write_launch_file(*exporting, found, output, catalog, session, outputs, question.explain, log, env);
+  }
+  return write_output(output, session, outputs, question.explain, log, env);
+}
+
+std::span<const Flag> train_command_flags() {
+  static const std::vector<Flag> kAll = [] {
+    std::vector<Flag> out(train_flags().begin(), train_flags().end());
+    const auto more = export_flags(1U << static_cast<unsigned>(TrainMode::kRanking));
+    out.insert(out.end(), more.begin(), more.end());
+    return out;
+  }();
+  return kAll;
 }
 
 constexpr std::array kTrainCommon{
@@ -65,7 +107,7 @@ const Command& train_command() {
           "  scalecalc train mixtral-8x7b --hw h100-sxm --chips 256 --tokens 2T --json\n"
           "  scalecalc train llama3.1-405b --hw h100-sxm --chips 512..65536*2 --pareto\n",
       .notes = "Quantities take a suffix: 4M, 15T, 128k (powers of ten), 4Mi (powers of two), 3.35TB/s, 80GiB, 17ms.\n",
-      .flags = train_flags(),
+      .flags = train_command_flags(),
       .run = run_train,
       .modes = train_modes(),
       .mode_of = train_mode,

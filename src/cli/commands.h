@@ -69,6 +69,8 @@ const Command& compare_command();
 const Command& distill_command();
 const Command& rl_command();
 const Command& trace_command();
+const Command& export_command();
+const Command& lint_command();
 const Command& collective_command();
 const Command& matmul_command();
 const Command& roofline_command();

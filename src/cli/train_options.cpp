@@ -179,7 +179,8 @@ std::vector<Flag> make_train_flags() {
           .repeatable()
           .in(kOfRankings),
       text("--from", "LAYOUT",
-           "what changes against a layout: KEY=N,... or FILE.json of train --json (FILE.json#2: its plan 2)",
+           "what changes against a layout: KEY=N,..., FILE.json of train --json (FILE.json#2: its plan 2), or a launch "
+           "file of Megatron-LM, MaxText, torchtitan, DeepSpeed ...",
            "answer.json")
           .in(kOfRankings),
       word<&TrainQuestion::objective>("--objective", kObjectiveNames, "what to rank by (default time)")

@@ -52,6 +52,25 @@ void server_rows(const std::string& model, const std::string& machine, Rows& row
   }
 }
 
+/// A saved plan, exported, and a launch file, linted: the figures of train.
+void launch_rows(Rows& rows) {
+  const std::string data = SCALECALC_SOURCE_DIR "/tests/data/launch/";
+  const std::string train = "train llama3-8b --chips 16 --hw h100-sxm --top ";
+  const std::string layout =
+      "dp=4,fsdp=1,tp=2,sp=1,cp=1,pp=2,vpp=2,split=default,mb=1,ga=128,zero=0,remat=none,"
+      "offload=none,loss=whole,schedule=interleaved";
+  const std::string lint = "lint " + data + "megatron.sh --hw h100-sxm --model llama3-8b";
+  for (const std::string figure : {"step_time_s", "mfu"}) {
+    rows.push_back(
+        {figure + " of an exported plan",
+         "plan 1",
+         {{train + "2", "plans[0]." + figure}, {"export " + data + "plan.json --to accelerate", "launch." + figure}}});
+    rows.push_back({figure + " of a launch file",
+                    "megatron.sh",
+                    {{train + "1 --stack megatron --fix " + layout, "plans[0]." + figure}, {lint, "plan." + figure}}});
+  }
+}
+
 /// What a question that says nothing of it takes.
 void default_rows(const std::string& model, const std::string& machine, Rows& rows) {
   const std::string words = model + " --hw " + machine;
@@ -96,6 +115,7 @@ void job_rows(Rows& rows) {
                     "query.serve_usd_per_million_tokens"}}});
   server_rows("llama3-8b", "h100-sxm --chips 4", rows);
   server_rows("gpt-oss-120b", "b200 --chips 2", rows);
+  launch_rows(rows);
 }
 
 }  // namespace scalecalc::agreement

@@ -18,6 +18,8 @@ EACH = int(os.environ.get("SCALECALC_FAULTS_EACH", "3"))
 
 STUDY = "command: roofline\narguments: [matmul, '{b}x4096x8192']\naxes: {hw: [tpu-v5e], b: [1, 8, 64]}\n"
 
+LAUNCH = pathlib.Path(__file__).resolve().parents[1] / "data" / "launch"
+
 # A short question of every command.
 QUESTIONS = {
     "train": "train llama3-8b --hw h100-sxm --chips 8",
@@ -36,6 +38,8 @@ QUESTIONS = {
     "hw": "hw h100-sxm",
     "validate": "validate examples --hw h100-sxm",
     "calibrate": "calibrate --hw a100-sxm-40gb",
+    "export": f"export {LAUNCH}/plan.json --to accelerate",
+    "lint": f"lint {LAUNCH}/megatron.sh --hw h100-sxm --model llama3-8b",
     "batch": "batch study.yaml",
 }
 QUICK = ("train", "collective", "matmul", "roofline", "bounds", "model", "hw", "batch", "scaling-law")

@@ -296,6 +296,11 @@ class Documents(unittest.TestCase):
         for plan in document["plans"]:
             self.assertEqual(set(plan["run"].values()), {None})
 
+    def test_launch_files(self):
+        data = SOURCE.resolve() / "tests" / "data" / "launch"
+        self.valid("export", "export", str(data / "plan.json"), "--to", "accelerate", "--json")
+        self.valid("lint", "lint", str(data / "megatron.sh"), "--hw", "h100-sxm", "--model", "llama3-8b", "--json")
+
     def test_whole_runs(self):
         failures = ["--mtbf", "50000h", "--storage-bandwidth", "50GB/s"]
         shortage = [*failures, "--checkpoint", "async", "--repair-time", "24h", "--spares", "1", "--elastic"]

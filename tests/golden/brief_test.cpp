@@ -70,6 +70,7 @@ const std::vector<std::string>& ordinary() {
       "collective all-gather --hw tpu-v5p --bytes 1GB --topology 4x4x4",
       "matmul 'A[I, J_X] * B[J_X, K] -> C[I, K]' --hw tpu-v5e --mesh X=4 --dims I=1024,J=8192,K=8192",
       "roofline matmul 512x8192x8192 --hw tpu-v5e",
+      "lint " SCALECALC_SOURCE_DIR "/tests/data/launch/megatron.sh --hw h100-sxm --model llama3-8b",
       "validate",
       "validate serve"};
   return kAll;
@@ -104,7 +105,8 @@ INSTANTIATE_TEST_SUITE_P(Questions, Ordinary, testing::ValuesIn(ordinary()));
 
 TEST(Brief, EveryCommandIsAsked) {
   // calibrate needs a file of measured runs, batch a study; both are asked in transcripts of their own.
-  std::set<std::string> left{"calibrate", "batch"};
+  // The text of export is the file it writes.
+  std::set<std::string> left{"calibrate", "batch", "export"};
   for (const cli::Command& command : cli::commands()) {
     const std::string name(command.name);
     const bool found = std::any_of(ordinary().begin(), ordinary().end(),

@@ -40,6 +40,8 @@ axes:
   d: 512..25600+512
 """
 
+LAUNCH_FILES = ("plan.json", "megatron.sh")
+
 # Questions of each command, the long ones wherever it has any, and the schemas of their JSON.
 QUESTIONS = {
     "train": [("train", "train deepseek-v3 --hw h100-sxm --chips 16384"),
@@ -68,6 +70,8 @@ QUESTIONS = {
     "hw": [("hw", "hw h100-sxm"), ("hw-list", "hw list --since 2023 --sort matmul")],
     "validate": [("validate", "validate"), ("validate", "validate memory"), ("validate-serve", "validate serve")],
     "calibrate": [("calibrate", "calibrate --hw h100-sxm"), ("calibrate-serve", "calibrate serve --stack vllm")],
+    "export": [("export", "export plan.json --to megatron")],
+    "lint": [("lint", "lint megatron.sh --hw h100-sxm --model llama3-8b")],
     "batch": [("", "batch study.yaml -o rows.jsonl"), ("", "batch study.yaml")],
 }
 
@@ -98,6 +102,8 @@ class Place:
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="scalecalc-interrupt-"))
         (self.path / "study.yaml").write_text(STUDY, encoding="utf-8")
         shutil.copy(SOURCE / "tests" / "data" / "hf" / "llama-3.1-8b.json", self.path / "config.json")
+        for name in LAUNCH_FILES:
+            shutil.copy(SOURCE / "tests" / "data" / "launch" / name, self.path / name)
 
     def start(self, words, **streams):
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
@@ -105,7 +111,7 @@ class Place:
                                 env={**os.environ, "TMPDIR": str(self.path)}, **streams)
 
     def files(self):
-        return {p.name for p in self.path.iterdir()} - {"study.yaml", "config.json"}
+        return {p.name for p in self.path.iterdir()} - {"study.yaml", "config.json", *LAUNCH_FILES}
 
     def __enter__(self):
         return self

@@ -5,8 +5,8 @@ import re
 import sys
 
 LAYERS = ["base", "config", "spec", "import", "model", "network", "cost", "primitives", "rules", "run", "plan", "train",
-          "serve", "sensitivity", "compare", "scaling_law", "design", "jobs", "distill", "rl", "validate", "calibrate",
-          "report", "batch", "cli", "api"]
+          "serve", "launch", "sensitivity", "compare", "scaling_law", "design", "jobs", "distill", "rl", "validate",
+          "calibrate", "report", "batch", "cli", "api"]
 FENCES = {
     "yaml-cpp/": {"config/yaml_reader.cpp"},
     "nlohmann/": {"report/"},

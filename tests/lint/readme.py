@@ -6,7 +6,7 @@ is its standard output and, after it, its standard error, both as into a pipe. O
   a line "..."            stands for any number of lines, also none;
   a line that ends " ..." stands for a line that starts with what precedes;
   a last line "[exit 3]"  is the exit status (0 if there is none);
-Blocks ```yaml PATH and ```json PATH give the files the commands of the same document find below their current directory.
+Blocks ```yaml PATH, ```json PATH and ```sh PATH give the files the commands of the same document find below their current directory.
 --update first puts the nearest lines of today's output in the place of those shown, or all of it where these do not make
 the block right; read the diff."""
 import difflib
@@ -120,7 +120,7 @@ def run(binary, args, place):
 
 def write_files(text, place):
     for language, file, body in FENCE.findall(text):
-        if language in ("yaml", "json") and file:
+        if language in ("yaml", "json", "sh") and file:
             target = pathlib.Path(place) / file
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(body, encoding="utf-8")

@@ -138,6 +138,8 @@ TEST(AnswerFields, KnowEveryNameOfARow) {
       {"compare", "llama3-8b", "--serve", "--hw=h100-sxm,h200", "--chips=8"},
       {"sensitivity", "llama3-8b", "--hw=h100-sxm", "--chips=8", "--fixed"},
       {"trace", "llama3-8b", "--hw=h100-sxm", "--chips=8"},
+      {"export", SCALECALC_SOURCE_DIR "/tests/data/launch/plan.json", "--to=accelerate"},
+      {"lint", SCALECALC_SOURCE_DIR "/tests/data/launch/megatron.sh", "--hw=h100-sxm", "--model=llama3-8b"},
       {"bounds", "70B", "--hw=h100-sxm"},
       {"roofline", "matmul", "8x8x8", "--hw=h100-sxm"},
       {"collective", "all-gather", "--hw=h100-sxm", "--group=8", "--bytes=1MiB"},

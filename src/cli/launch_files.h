@@ -1,0 +1,74 @@
+// Launch files on the command line: --export and --cluster of train and serve, and --from of such files.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/io.h"
+#include "cli/environment.h"
+#include "cli/flag_reader.h"
+#include "config/catalog.h"
+#include "launch/cluster.h"
+#include "launch/framework.h"
+#include "launch/pools.h"
+#include "launch/reading.h"
+#include "launch/training.h"
+#include "serve/serve_question.h"
+#include "train/question.h"
+
+namespace scalecalc::cli {
+
+std::span<const Flag> export_flags(Modes modes = kAllModes);
+
+struct ExportAsked {
+  const LaunchFramework* framework = nullptr;
+  std::string path;  ///< empty: standard output, where no table stands then
+  std::optional<LaunchCluster> cluster;
+  std::shared_ptr<AtomicFile> file{};  ///< at `path`, opened before the work
+};
+/// UserError for a framework that is none, or of the other job, and where two texts would go to standard output.
+std::optional<ExportAsked> export_asked(const Arguments& arguments, LaunchJob job);
+/// "megatron" or "megatron:run.sh", and a cluster.
+ExportAsked read_export(FlagReader& reader, const std::string& text, const Arguments& arguments, LaunchJob job);
+
+/// What is exported, with what was asked.
+struct LaunchFile {
+  const LaunchFramework* framework = nullptr;
+  std::string release;  ///< "megatron 0.19 (2026-08-19)"; empty: none is known
+  std::string text;
+};
+/// UserError that cites what stands in the way.
+LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const TrainAnswer& answer, const RankedPlan& plan,
+                    const std::string& question);
+LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const ServeAnswer& answer,
+                    const ServePoint& point, const std::string& question);
+
+/// A launch file as read, and what must be said of it.
+struct LaunchInput {
+  std::string file;
+  const LaunchFramework* framework = nullptr;
+  std::vector<LaunchSetting> settings;
+  std::vector<ReadPool> pools;  ///< of a file that deploys some
+  std::size_t neutral = 0;
+  std::vector<LaunchSetting> unread, open;
+  std::vector<std::string> defaults;     ///< as LaunchReading::defaults
+  std::vector<std::string> differences;  ///< "--seq 8192, and the file says 4096"
+
+  std::string name() const;
+  void note(std::vector<Assumption>& assumptions) const;
+};
+/// Nothing for an answer of `scalecalc train --json`.
+std::optional<LaunchInput> launch_input(const std::string& path);
+
+/// --from of a launch file becomes the layout it says, and the flags that nobody typed what it says of the question.
+/// Nothing if --from is none.
+std::optional<LaunchInput> take_launch_file(Arguments& arguments, const Catalog& catalog);
+std::optional<LaunchInput> take_serving_file(Arguments& arguments, const Catalog& catalog);
+
+/// What `train` would be asked beside a layout: model, chip, stack.
+ImportedLayout imported_layout(const LaunchInput& input, const TrainQuestion& question, const Catalog& catalog);
+
+}  // namespace scalecalc::cli

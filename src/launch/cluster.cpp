@@ -1,0 +1,182 @@
+#include "launch/cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/diagnostic.h"
+#include "launch/training.h"
+
+namespace scalecalc {
+namespace {
+
+// Counts and devices: the table of slice types in AI-Hypercomputer/maxtext e591f30 (accelerator_to_spec_map.py).
+// Accelerator labels: GKE's documentation, quoted from memory but for tpu7x, seen in AI-Hypercomputer/tpu-recipes
+// c8cfe2f.
+constexpr std::array kTpus{
+    TpuNames{"tpu-v4", "v4", 2, 1, "tpu-v4-podslice", 4},
+    TpuNames{"tpu-v5p", "v5p", 2, 1, "tpu-v5p-slice", 4},
+    TpuNames{"tpu-v5e", "v5litepod", 1, 1, "tpu-v5-lite-podslice", 4},
+    TpuNames{"tpu-v6e", "v6e", 1, 1, "tpu-v6e-slice", 4},
+    TpuNames{"tpu-v7", "tpu7x", 2, 2, "tpu7x", 4},
+};
+
+std::string comments(const LaunchStamp& stamp) {
+  std::string out;
+  for (const std::string& line : stamp) out += "# " + comment_line(line) + "\n";
+  return out;
+}
+
+std::string topology(const Slice& slice) {
+  std::string out;
+  for (const std::int64_t axis : slice.shape) out += fmt::format("{}{}", out.empty() ? "" : "x", axis);
+  return out;
+}
+
+struct Nodes {
+  std::int64_t count = 1;  ///< of a slice, where there are several
+  std::int64_t chips = 1;  ///< of each
+};
+
+Nodes nodes_of(const HardwareSpec& hw, std::int64_t chips) {
+  const std::int64_t local = std::gcd(chips, std::max<std::int64_t>(1, std::min(hw.chips_per_host, chips)));
+  return {chips / local, local};
+}
+
+std::string slurm(const HardwareSpec& hw, std::int64_t chips, const std::string& script) {
+  const Nodes nodes = nodes_of(hw, chips);
+  const std::size_t line = script.find('\n') + 1;
+  std::string body = script.substr(line);
+  const std::size_t strict = body.find("set -euo pipefail\n");
+  const std::string head =
+      fmt::format("#SBATCH --nodes={}\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node={}\n#SBATCH --exclusive\n",
+                  nodes.count, nodes.chips);
+  const std::string host =
+      "HEAD_NODE=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\nexport HEAD_NODE\n";
+  if (strict != std::string::npos) body.insert(strict + std::string_view("set -euo pipefail\n").size(), host);
+  // The last command, whatever it is, runs once on each node.
+  const std::size_t close = body.rfind("END_OF_FILE\n");
+  std::size_t command = close == std::string::npos ? 0 : close + std::string_view("END_OF_FILE\n").size();
+  for (const std::string_view start : {"torchrun", "deepspeed", "accelerate", "python3", "vllm", "trtllm"}) {
+    const std::size_t at = body.find("\n" + std::string(start), command == 0 ? 0 : command - 1);
+    if (at == std::string::npos) continue;
+    body.insert(at + 1, "srun ");
+    break;
+  }
+  return script.substr(0, line) + head + body;
+}
+
+std::string tpu_selector(const HardwareSpec& hw, const Slice& slice) {
+  const TpuNames* names = tpu_names(hw);
+  if (names == nullptr) return "";
+  return fmt::format(
+      "              nodeSelector:\n                cloud.google.com/gke-tpu-accelerator: {}\n"
+      "                cloud.google.com/gke-tpu-topology: {}\n",
+      quoted_text(names->accelerator), quoted_text(topology(slice)));
+}
+
+std::string job_set(const HardwareSpec& hw, const Slice& slice, std::int64_t chips, const std::string& script) {
+  const std::int64_t slices = std::max<std::int64_t>(1, slice.slices);
+  const Nodes nodes = nodes_of(hw, chips / slices);
+  const bool tpu = tpu_names(hw) != nullptr;
+  return fmt::format(R"(apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata:
+  name: train
+  annotations:
+    alpha.jobset.sigs.k8s.io/exclusive-topology: cloud.google.com/gke-nodepool
+spec:
+  failurePolicy:
+    maxRestarts: 0
+  replicatedJobs:
+    - name: slice
+      replicas: {}
+      template:
+        spec:
+          parallelism: {}
+          completions: {}
+          completionMode: Indexed
+          backoffLimit: 0
+          template:
+            spec:
+{}              restartPolicy: Never
+              containers:
+                - name: train
+                  image: "IMAGE"
+                  command: ["bash", "-c", {}]
+                  resources:
+                    limits:
+                      {}: {}
+)",
+                     slices, nodes.count, nodes.count, tpu_selector(hw, slice),
+                     quoted_text("export HEAD_NODE=train-slice-0-0.train\n" + script),
+                     tpu ? "google.com/tpu" : "nvidia.com/gpu", nodes.chips);
+}
+
+std::string leader_worker_set(const HardwareSpec& hw, std::int64_t chips, const std::string& script) {
+  const Nodes nodes = nodes_of(hw, chips);
+  return fmt::format(R"(apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+metadata:
+  name: run
+spec:
+  replicas: 1
+  leaderWorkerTemplate:
+    size: {}
+    restartPolicy: RecreateGroupOnPodRestart
+    workerTemplate:
+      spec:
+        containers:
+          - name: run
+            image: "IMAGE"
+            command: ["bash", "-c", {}]
+            resources:
+              limits:
+                {}: {}
+)",
+                     nodes.count, quoted_text("export HEAD_NODE=\"${LWS_LEADER_ADDRESS:-localhost}\"\n" + script),
+                     tpu_names(hw) != nullptr ? "google.com/tpu" : "nvidia.com/gpu", nodes.chips);
+}
+
+}  // namespace
+
+const TpuNames* tpu_names(const HardwareSpec& hw) {
+  const auto* const found =
+      std::find_if(kTpus.begin(), kTpus.end(), [&](const TpuNames& t) { return t.chip == hw.name; });
+  return found == kTpus.end() ? nullptr : found;
+}
+
+std::string tpu_type(const TpuNames& names, std::int64_t chips) {
+  return fmt::format("{}-{}", names.prefix, chips * names.counted);
+}
+
+std::int64_t devices_per_chip(const HardwareSpec& hw) {
+  const TpuNames* names = tpu_names(hw);
+  return names == nullptr ? 1 : names->devices;
+}
+
+std::string on_cluster(LaunchCluster cluster, const HardwareSpec& hw, const Slice& slice, std::int64_t chips,
+                       const std::string& script, const LaunchStamp& stamp) {
+  const TpuNames* tpu = tpu_names(hw);
+  switch (cluster) {
+    case LaunchCluster::kSlurm:
+      if (tpu != nullptr) {
+        throw UserError(fmt::format("--cluster slurm has no {}", hw.title), "--cluster gke-tpu, or jobset");
+      }
+      return slurm(hw, chips, script);
+    case LaunchCluster::kJobSet: return comments(stamp) + job_set(hw, slice, chips, script);
+    case LaunchCluster::kLeaderWorkerSet: return comments(stamp) + leader_worker_set(hw, chips, script);
+    case LaunchCluster::kGkeTpu: break;
+  }
+  if (tpu == nullptr) {
+    throw UserError(fmt::format("--cluster gke-tpu has no {}", hw.title), "--cluster slurm, jobset or leaderworkerset");
+  }
+  const std::int64_t slices = std::max<std::int64_t>(1, slice.slices);
+  const std::string name = fmt::format("{} slice{} of {} ({} chips, {} in its name), {} devices of JAX\n", slices,
+                                       slices == 1 ? "" : "s", tpu_type(*tpu, chips / slices), chips / slices,
+                                       tpu->counted == 2 ? "TensorCores" : "chips", chips * tpu->devices);
+  return comments(stamp) + "# " + name + job_set(hw, slice, chips, script);
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,15 @@
+// Settings of YAML and JSON documents: the path of each value with dots between, and where its key stands.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launch/reading.h"
+
+namespace scalecalc {
+
+/// UserError as the reader of the format throws it.
+std::vector<LaunchSetting> document_settings(const std::string& text, const std::string& file, bool json);
+
+}  // namespace scalecalc

@@ -1,0 +1,64 @@
+#include "launch/framework.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "base/text.h"
+
+namespace scalecalc {
+namespace {
+
+constexpr std::array kTrainingRelations{
+    LaunchRelation{"replicas*shards*tp*cp*pp/chips"},
+    LaunchRelation{"replicas*shards/dp/fsdp"},
+    LaunchRelation{"nodes*local/chips"},
+    LaunchRelation{"dp/replicas", "zero=3"},
+    LaunchRelation{"shards", "zero=0"},
+    LaunchRelation{"fsdp", "zero<3,replicas=1"},
+    LaunchRelation{"fsdp", "zero=0"},
+    LaunchRelation{"replicas/dp", "zero>0,fsdp>1"},
+    LaunchRelation{"replicas", "zero>0,zero<3,fsdp=1"},
+    LaunchRelation{"replicas/dp", "zero>0,replicas>1"},
+};
+
+constexpr std::array kServingRelations{
+    LaunchRelation{"ep*etp/tp/cp/adp", "moe=on"},
+    LaunchRelation{"tp*cp*adp*pp*replicas/chips"},
+};
+
+}  // namespace
+
+std::span<const LaunchRelation> launch_relations(LaunchJob job) {
+  return job == LaunchJob::kTraining ? std::span<const LaunchRelation>(kTrainingRelations)
+                                     : std::span<const LaunchRelation>(kServingRelations);
+}
+
+std::span<const LaunchFramework> launch_frameworks() {
+  static const std::vector<LaunchFramework> kAll = [] {
+    std::vector<LaunchFramework> out;
+    for (const auto part : {megatron_frameworks(), torch_frameworks(), jax_frameworks(), engine_frameworks()}) {
+      out.insert(out.end(), part.begin(), part.end());
+    }
+    return out;
+  }();
+  return kAll;
+}
+
+const LaunchFramework& launch_framework(std::string_view name) {
+  std::vector<std::string> known;
+  for (const LaunchFramework& framework : launch_frameworks()) {
+    if (framework.name == name) return framework;
+    known.emplace_back(framework.name);
+  }
+  std::string hint = did_you_mean(nearest(name, known));
+  if (!hint.empty()) hint += ' ';
+  throw UserError(fmt::format("no launch files are written for {}", in_quotes(name)),
+                  fmt::format("{}frameworks: {}", hint, join(known, ", ")));
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,70 @@
+// One table for each framework whose launch files are written and read: its arguments, what each says of a plan, and
+// what cannot be said. The rules of what a framework can run are its stack's (`supports:`); here are spellings, and
+// limits that follow from a spelling.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace scalecalc {
+
+enum class LaunchFormat : std::uint8_t { kShell, kYaml, kToml, kJson, kPython };
+enum class LaunchJob : std::uint8_t { kTraining, kServing };
+
+/// kWritten: a constant, or another spelling of what a row says; kRead: a spelling that others use.
+enum class RowUse : std::uint8_t { kBoth, kWritten, kRead };
+
+/// One argument, both ways. The key is as the framework spells it: "--tp-size" of its script, "run:--nnodes" of the
+/// launcher before it, "env:NAME" of the environment, "a.b" of a file; none: a conclusion from other arguments.
+struct LaunchRow {
+  std::string_view key;
+  /// A product of terms ("mb*ga*data"); in single quotes a literal ("'full'", "'on'" of a switch, "'true'"); "@name"
+  /// the text of a word; "[a b]" a list, of which reading looks for "~a" alone; empty: the key is absent.
+  std::string_view value;
+  std::string_view says{};    ///< of a literal: "remat=full"; it is written where all of that is so
+  std::string_view when{};    ///< what else must be so
+  std::string_view absent{};  ///< of a product: the framework's default, a product too
+  RowUse use = RowUse::kBoth;
+};
+
+/// A layout that the spelling cannot say, whatever the framework could run.
+struct LaunchLimit {
+  std::string_view when;
+  std::string_view says;
+  std::string_view source;
+};
+
+struct LaunchFramework {
+  std::string_view name;   ///< "megatron"
+  std::string_view title;  ///< "Megatron-LM"
+  std::string_view stack;  ///< whose rules hold, with a release where the files are of an older one: "torchtitan@0.2"
+  LaunchJob job = LaunchJob::kTraining;
+  LaunchFormat format = LaunchFormat::kShell;  ///< of the file, or of the one that a script writes down
+  std::string_view source;                     ///< repository, commit and files that define the arguments
+  std::string_view command;                    ///< "torchrun", or how a file is run
+  std::string_view script;                     ///< behind the launcher's own arguments; may be empty
+  std::string_view file;                       ///< of a script: what its file is called; empty: it has none
+  std::span<const LaunchRow> rows;
+  std::span<const LaunchLimit> limits;
+  std::span<const std::string_view> neutral;  ///< keys that change no figure, with '*' at their end for all that follow
+};
+
+std::span<const LaunchFramework> launch_frameworks();
+/// By its name; UserError naming the nearest.
+const LaunchFramework& launch_framework(std::string_view name);
+
+/// Equations that hold of every plan, whatever says it: the product is 1 where the condition holds.
+struct LaunchRelation {
+  std::string_view product;
+  std::string_view when{};
+};
+std::span<const LaunchRelation> launch_relations(LaunchJob job);
+
+// Tables by part.
+std::span<const LaunchFramework> megatron_frameworks();
+std::span<const LaunchFramework> torch_frameworks();
+std::span<const LaunchFramework> jax_frameworks();
+std::span<const LaunchFramework> engine_frameworks();
+
+}  // namespace scalecalc

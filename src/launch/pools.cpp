@@ -1,0 +1,191 @@
+#include "launch/pools.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace scalecalc {
+namespace {
+
+/// Flags and their values, each a word.
+std::vector<std::string> engine_words(const LaunchPool& pool) {
+  std::vector<std::string> out;
+  for (const LaunchArgument& argument : pool.arguments) {
+    if (!argument.key.starts_with('-')) continue;
+    out.push_back(argument.key);
+    out.insert(out.end(), argument.values.begin(), argument.values.end());
+  }
+  return out;
+}
+
+std::string word_list(const std::vector<std::string>& words, std::string_view indent) {
+  std::string out;
+  for (const std::string& word : words) out += fmt::format("{}- {}\n", indent, quoted_text(word));
+  return out;
+}
+
+std::int64_t nodes_of(const LaunchPool& pool) { return (pool.chips + pool.node_chips - 1) / pool.node_chips; }
+
+std::string dynamo_service(const LaunchPool& pool, const std::string& model, bool alone) {
+  std::vector<std::string> words{"--model", model};
+  if (!alone) words.insert(words.end(), {"--disaggregation-mode", pool.role});
+  for (std::string& word : engine_words(pool)) words.push_back(std::move(word));
+  const std::string several =
+      nodes_of(pool) > 1 ? fmt::format("      multinode:\n        nodeCount: {}\n", nodes_of(pool)) : "";
+  return fmt::format(R"(    {0}:
+      componentType: worker
+      subComponentType: {0}
+      replicas: {1}
+{2}      resources:
+        limits:
+          gpu: "{3}"
+      extraPodSpec:
+        mainContainer:
+          image: "IMAGE"
+          command: ["python3", "-m", "dynamo.vllm"]
+          args:
+{4})",
+                     pool.role, pool.replicas, several, std::min(pool.chips, pool.node_chips),
+                     word_list(words, "            "));
+}
+
+std::string llm_d_pool(const LaunchPool& pool) {
+  std::vector<std::string> words = engine_words(pool);
+  words.insert(words.end(), {"--kv-transfer-config", R"({"kv_connector":"NixlConnector","kv_role":"kv_both"})"});
+  return fmt::format(R"({}:
+  create: true
+  replicas: {}
+  parallelism:
+    tensor: {}
+    data: {}
+    dataLocal: {}
+    workers: {}
+  containers:
+    - name: "vllm"
+      image: "IMAGE"
+      modelCommand: vllmServe
+      args:
+{}      resources:
+        limits:
+          nvidia.com/gpu: "{}"
+)",
+                     pool.role, pool.replicas, pool.tensor, pool.data,
+                     std::max<std::int64_t>(1, pool.data / nodes_of(pool)), nodes_of(pool),
+                     word_list(words, "        "), std::min(pool.chips, pool.node_chips));
+}
+
+void add_words(const ConfigNode& words, std::vector<LaunchSetting>& out) {
+  for (const ConfigNode& word : words.items) {
+    const bool flag = word.text.size() > 1 && word.text[0] == '-' && (word.text[1] == '-' || word.text[1] > '9');
+    if (flag || out.empty()) {
+      const std::size_t equals = word.text.find('=');
+      out.push_back({.key = word.text.substr(0, equals), .values = {}, .where = word.span, .open = {}});
+      if (equals != std::string::npos) out.back().values.push_back(word.text.substr(equals + 1));
+    } else {
+      out.back().values.push_back(word.text);
+    }
+  }
+}
+
+void add_replicas(const ConfigNode& of, std::vector<LaunchSetting>& out) {
+  const ConfigNode* count = of.find("replicas");
+  if (count == nullptr) return;
+  out.push_back({.key = "env:REPLICAS", .values = {count->text}, .where = count->span, .open = {}});
+}
+
+const ConfigNode* inner(const ConfigNode* node, std::initializer_list<std::string_view> path) {
+  for (const std::string_view key : path) node = node == nullptr ? nullptr : node->find(key);
+  return node;
+}
+
+bool has_flag(const std::vector<LaunchSetting>& settings, std::string_view key, std::string_view value) {
+  return std::any_of(settings.begin(), settings.end(), [&](const LaunchSetting& s) {
+    return s.key == key && (value.empty() || (!s.values.empty() && s.values.front() == value));
+  });
+}
+
+ReadPools read_dynamo(const ConfigNode& services) {
+  ReadPools out{.framework = "dynamo", .pools = {}};
+  for (const ConfigNode::Entry& service : services.entries) {
+    const ConfigNode* words = inner(&service.value, {"extraPodSpec", "mainContainer", "args"});
+    const ConfigNode* command = inner(&service.value, {"extraPodSpec", "mainContainer", "command"});
+    const bool engine = command != nullptr && std::any_of(command->items.begin(), command->items.end(),
+                                                          [](const ConfigNode& w) { return w.text == "dynamo.vllm"; });
+    if (words == nullptr || !engine) continue;
+    ReadPool pool;
+    add_words(*words, pool.settings);
+    const bool prefill = has_flag(pool.settings, "--is-prefill-worker", "") ||
+                         has_flag(pool.settings, "--disaggregation-mode", "prefill");
+    pool.role = prefill ? "prefill" : "decode";
+    add_replicas(service.value, pool.settings);
+    out.pools.push_back(std::move(pool));
+  }
+  return out;
+}
+
+ReadPools read_llm_d(const ConfigNode& document) {
+  ReadPools out{.framework = "llm-d", .pools = {}};
+  for (const std::string_view role : {"prefill", "decode"}) {
+    const ConfigNode* section = document.find(role);
+    const ConfigNode* create = inner(section, {"create"});
+    const ConfigNode* containers = inner(section, {"containers"});
+    if (containers == nullptr || containers->items.empty() || (create != nullptr && create->text == "false")) continue;
+    const ConfigNode* words = containers->items.front().find("args");
+    if (words == nullptr) continue;
+    ReadPool pool{.role = std::string(role), .settings = {}};
+    add_words(*words, pool.settings);
+    add_replicas(*section, pool.settings);
+    out.pools.push_back(std::move(pool));
+  }
+  return out;
+}
+
+}  // namespace
+
+bool deploys_pools(const LaunchFramework& framework) {
+  return framework.job == LaunchJob::kServing && framework.rows.empty();
+}
+
+std::string pools_file(const LaunchFramework& framework, const std::string& model, const std::vector<LaunchPool>& pools,
+                       const LaunchStamp& stamp) {
+  std::string out;
+  for (const std::string& line : stamp) out += "# " + comment_line(line) + "\n";
+  if (framework.name == "llm-d") {
+    const bool several = std::any_of(pools.begin(), pools.end(), [](const LaunchPool& p) { return nodes_of(p) > 1; });
+    out += fmt::format(
+        "modelArtifacts:\n  name: {0}\n  uri: {1}\nmultinode: {2}\nrouting:\n  proxy:\n"
+        "    connector: nixlv2\n",
+        quoted_text(model), quoted_text("hf://" + model), several);
+    for (const LaunchPool& pool : pools) out += llm_d_pool(pool);
+    if (pools.size() == 1) out += "prefill:\n  create: false\n";
+    return out;
+  }
+  out += R"(apiVersion: nvidia.com/v1alpha1
+kind: DynamoGraphDeployment
+metadata:
+  name: serve
+spec:
+  services:
+    Frontend:
+      componentType: frontend
+      replicas: 1
+      extraPodSpec:
+        mainContainer:
+          image: "IMAGE"
+          command: ["python3", "-m", "dynamo.frontend"]
+)";
+  for (const LaunchPool& pool : pools) out += dynamo_service(pool, model, pools.size() == 1);
+  return out;
+}
+
+ReadPools read_pools(const ConfigNode& document) {
+  const ConfigNode* kind = document.find("kind");
+  const ConfigNode* services = inner(&document, {"spec", "services"});
+  if (kind != nullptr && kind->text == "DynamoGraphDeployment" && services != nullptr) return read_dynamo(*services);
+  if (document.find("modelArtifacts") != nullptr && document.find("decode") != nullptr) return read_llm_d(document);
+  return {};
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,54 @@
+// A launch file as settings with their places, and what they say of a plan: the rows of the framework's table as
+// equations, solved for what is not known.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "launch/framework.h"
+#include "launch/terms.h"
+
+namespace scalecalc {
+
+/// One argument as a file gives it. A switch has no value.
+struct LaunchSetting {
+  std::string key;
+  std::vector<std::string> values;
+  SourceSpan where;
+  std::string open;  ///< why the value is not in the file: "$NNODES"; empty: it is
+};
+
+/// What a file holds: arguments in their order, whichever way it writes them.
+struct LaunchText {
+  LaunchFormat format = LaunchFormat::kShell;
+  std::vector<LaunchSetting> settings;
+};
+
+/// By what the text looks like. UserError with its place for one that cannot be read.
+LaunchText read_launch_text(std::string_view text, const std::string& file);
+LaunchText read_shell(std::string_view text, const std::string& file);
+LaunchText read_toml(std::string_view text, const std::string& file);
+
+/// The framework whose arguments most of these are. UserError if they are nobody's.
+const LaunchFramework& framework_of(const LaunchText& file, std::string_view text, const std::string& name);
+
+struct LaunchReading {
+  LaunchTerms terms;
+  std::map<std::string, SourceSpan, std::less<>> places;  ///< of terms: what said them
+  std::vector<LaunchSetting> unread;                      ///< of no row, and not known to change no figure
+  std::vector<LaunchSetting> open;                        ///< of a row, and the value is not in the file
+  std::vector<std::string> defaults;                      ///< "mb 8": above 1, by the framework's default
+  std::size_t neutral = 0;                                ///< known to change no figure
+};
+
+/// `known` is so whatever the file says (the model's shape), and a file that contradicts it is wrong; `otherwise` holds
+/// of what the file leaves open (the question's chips), in this order. UserError with all contradictions.
+LaunchReading solve(const LaunchFramework& framework, const std::vector<LaunchSetting>& settings,
+                    const LaunchTerms& known, const std::vector<std::pair<std::string, std::int64_t>>& otherwise);
+
+/// Whether a key is one a row has: script arguments with '-' for '_', without what says where they stand.
+bool is_key(std::string_view row_key, std::string_view key);
+
+}  // namespace scalecalc

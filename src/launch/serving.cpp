@@ -1,0 +1,113 @@
+#include "launch/serving.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/text.h"
+#include "plan/stack_supports.h"
+#include "serve/serve_search.h"
+
+namespace scalecalc {
+namespace {
+
+constexpr double kShareUnits = 10'000;
+
+struct ServeTerm {
+  std::string_view name;  ///< of the tables
+  std::int64_t ServeLayout::*degree;
+  std::optional<std::int64_t> ServePins::*pin;
+};
+constexpr std::array kServeTerms{
+    ServeTerm{"tp", &ServeLayout::tp, &ServePins::tp},
+    ServeTerm{"pp", &ServeLayout::pp, &ServePins::pp},
+    ServeTerm{"ep", &ServeLayout::ep, &ServePins::ep},
+    ServeTerm{"etp", &ServeLayout::etp, &ServePins::etp},
+    ServeTerm{"adp", &ServeLayout::attention_dp, &ServePins::attention_dp},
+    ServeTerm{"cp", &ServeLayout::cp, &ServePins::cp},
+    ServeTerm{"replicas", &ServeLayout::dp, &ServePins::dp},
+};
+
+bool is_of_experts(std::string_view name) { return name == "ep" || name == "etp"; }
+
+}  // namespace
+
+LaunchTerms serving_terms(const ServingLaunch& point) {
+  LaunchTerms t;
+  for (const ServeTerm& term : kServeTerms) t.numbers[std::string(term.name)] = point.layout.*term.degree;
+  t.numbers["chips"] = point.layout.chips();
+  t.numbers["nodes"] = (point.layout.replica_chips() + point.node_chips - 1) / point.node_chips;
+  t.numbers["seqs"] = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(point.sequences - 1e-9)));
+  t.numbers["chunk"] = std::max<std::int64_t>(1, static_cast<std::int64_t>(point.system.chunk_tokens));
+  t.numbers["longest"] = point.longest;
+  t.numbers["share"] = point.share ? static_cast<std::int64_t>(std::lround(*point.share * kShareUnits)) : 0;
+  const auto on_off = [](bool on) { return on ? "on" : "off"; };
+  t.words["moe"] = on_off(point.model.moe.has_value());
+  t.words["model"] = point.model.name;
+  t.words["adp_on"] = on_off(point.layout.attention_dp > 1);
+  t.words["expert_ranks"] = on_off(point.layout.ep > 1);
+  t.words["speculative"] = on_off(point.speculative);
+  if (point.layout.ep > 1) t.words["ep_overlap"] = on_off(point.layout.ep_overlap);
+  t.words["kv"] = std::string(name_of(point.system.formats.kv));
+  return t;
+}
+
+ImportedServing import_serving(const LaunchFramework& framework, const std::vector<LaunchSetting>& settings,
+                               const ModelSpec* model) {
+  LaunchTerms known;
+  if (model != nullptr) known.words["moe"] = model->moe ? "on" : "off";
+  ImportedServing out{.reading = solve(framework, settings, known, {}), .pins = {}};
+  const LaunchTerms& terms = out.reading.terms;
+  const bool moe = terms.word("moe") == "on";
+  for (const ServeTerm& term : kServeTerms) {
+    if (moe || !is_of_experts(term.name)) out.pins.*term.pin = terms.number(term.name);
+  }
+  if (const auto overlap = terms.word("ep_overlap"); overlap && out.pins.ep.value_or(1) > 1) {
+    out.pins.ep_overlap = *overlap == "on" ? 1 : 0;
+  }
+  return out;
+}
+
+std::vector<LaunchArgument> serving_arguments(const LaunchFramework& framework, const ServingLaunch& point) {
+  if (point.system.launcher && point.system.launcher->stack == framework.stack) {
+    if (const SupportFact* fact = refused_layout(point.system, point.layout, point.speculative)) {
+      throw UserError(
+          fmt::format("{} cannot run this layout: {}", framework.title, fact_text(*point.system.launcher, *fact)), "");
+    }
+  }
+  const LaunchTerms terms = serving_terms(point);
+  for (const LaunchLimit& limit : framework.limits) {
+    if (holds(limit.when, terms) == true) {
+      throw UserError(fmt::format("{} cannot say this layout: {} ({})", framework.title, limit.says, limit.source), "");
+    }
+  }
+  if (point.layout.scheme != ServeScheme::kStationary1d) {
+    throw UserError(fmt::format("{} has no argument that says {}", framework.title, name_of(point.layout.scheme)),
+                    "ask with --fix scheme=1d");
+  }
+  std::vector<LaunchArgument> out = arguments_of(framework, terms);
+  std::vector<std::string> lost;
+  try {
+    const ImportedServing back = import_serving(framework, settings_of(out), &point.model);
+    for (const ServeTerm& term : kServeTerms) {
+      if (!point.model.moe && is_of_experts(term.name)) continue;
+      const std::int64_t value = point.layout.*term.degree;
+      if (back.pins.*term.pin != value) lost.push_back(fmt::format("{} {}", term.name, value));
+    }
+    const auto kv = terms.word("kv");
+    if (back.reading.terms.word("kv") != kv) lost.push_back("a KV cache in " + *kv);
+    if (point.layout.ep > 1 && back.pins.ep_overlap.value_or(0) != (point.layout.ep_overlap ? 1 : 0)) {
+      lost.emplace_back("ep_overlap");
+    }
+  } catch (const UserError& error) {
+    throw UserError(fmt::format("{} cannot say this layout: {}", framework.title, error.diagnostics().front().message),
+                    "");
+  }
+  if (!lost.empty()) {
+    throw UserError(fmt::format("{} has no argument that says {}", framework.title, join_and(lost)),
+                    fmt::format("its arguments are those of {}", framework.source));
+  }
+  return out;
+}
+
+}  // namespace scalecalc

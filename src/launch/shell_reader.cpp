@@ -1,0 +1,550 @@
+// Scripts of bash as far as launch scripts go: words, quotes, variables that the script sets, arrays, arithmetic, and
+// documents written down in it. Nothing is run; what only the environment knows stays open.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+
+#include "config/json_reader.h"
+#include "config/source_text.h"
+#include "launch/document.h"
+#include "launch/reading.h"
+#include "launch/shell_arithmetic.h"
+
+namespace scalecalc {
+namespace {
+
+/// Characters that know where they stand in the script.
+struct Piece {
+  std::string chars;
+  std::vector<std::size_t> at;
+
+  void add(char c, std::size_t offset) {
+    chars += c;
+    at.push_back(offset);
+  }
+  void add(const Piece& other) {
+    chars += other.chars;
+    at.insert(at.end(), other.at.begin(), other.at.end());
+  }
+};
+
+struct Word {
+  Piece text;
+  std::size_t begin = 0;
+  std::string open;     ///< a variable in it that the script does not set
+  bool quoted = false;  ///< some of it stands in quotes
+};
+
+bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+/// The word that ends a document of a script.
+struct DocumentEnd {
+  std::string word;
+  bool literal = false;  ///< in quotes: nothing in the document is expanded
+};
+
+class ShellReader {
+ public:
+  ShellReader(std::string_view text, const std::string& file) : text_(text), source_(text, file), file_(file) {}
+
+  std::vector<LaunchSetting> read() {
+    while (at_ < text_.size()) command();
+    // What nothing in the script expands is for another one: a document that it hands to a scheduler.
+    for (auto& [name, words] : variables_) {
+      if (!used_.contains(name)) flags(words);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  static constexpr std::size_t kMostExpanded = 4U << 20;
+
+  bool ends_command(char c) const { return c == '\n' || c == ';' || c == '|' || c == '&'; }
+
+  void command() {
+    std::vector<Word> words;
+    bool first = true;
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (is_blank(c)) {
+        ++at_;
+      } else if (c == '\\' && at_ + 1 < text_.size() && text_[at_ + 1] == '\n') {
+        at_ += 2;
+      } else if (c == '\\' && text_.substr(at_).starts_with("\\\r\n")) {
+        at_ += 3;
+      } else if (c == '#') {
+        if (text_.substr(at_).starts_with("#SBATCH ")) return scheduler();
+        while (at_ < text_.size() && text_[at_] != '\n') ++at_;
+      } else if (ends_command(c) || c == '(' || c == ')' || c == '\r') {
+        const bool line = c == '\n';
+        ++at_;
+        if (line) documents();
+        break;
+      } else if (text_.substr(at_).starts_with("<<") && !text_.substr(at_).starts_with("<<<")) {
+        document_opens();
+      } else if (c == '<' || c == '>') {
+        while (at_ < text_.size() && text_[at_] == c) ++at_;
+      } else if (first && assigns()) {
+        continue;
+      } else {
+        for (Word& word : this->word()) words.push_back(std::move(word));
+        const bool passes =
+            words.size() == 1 && (words[0].text.chars == "export" || words[0].text.chars == "local" ||
+                                  words[0].text.chars == "declare" || words[0].text.chars == "readonly");
+        first = passes;
+      }
+    }
+    flags(words);
+  }
+
+  /// "#SBATCH --nodes=8": Slurm's own flags, and the variables that it sets by them.
+  void scheduler() {
+    at_ += std::string_view("#SBATCH ").size();
+    const std::size_t before = out_.size();
+    command();
+    for (std::size_t i = before; i < out_.size(); ++i) {
+      if (out_[i].values.empty() || (out_[i].key != "--nodes" && out_[i].key != "-N")) continue;
+      Word count;
+      for (const char c : out_[i].values.front()) count.text.add(c, before_line());
+      for (const char* name : {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}) variables_[name] = {count};
+    }
+  }
+
+  std::size_t before_line() const { return at_ == 0 ? 0 : at_ - 1; }
+
+  /// "NAME=value" or "NAME=(...)" at the beginning of a command.
+  bool assigns() {
+    std::size_t end = at_;
+    while (end < text_.size() && is_name(text_[end])) ++end;
+    if (end == at_ || std::isdigit(static_cast<unsigned char>(text_[at_])) != 0) return false;
+    std::size_t equals = end;
+    const bool appends = text_.substr(end).starts_with("+=");
+    if (appends) ++equals;
+    if (equals >= text_.size() || text_[equals] != '=') return false;
+    const std::string name(text_.substr(at_, end - at_));
+    const std::size_t begin = at_;
+    at_ = equals + 1;
+    std::vector<Word> value;
+    if (at_ < text_.size() && text_[at_] == '(') {
+      ++at_;
+      while (at_ < text_.size() && text_[at_] != ')') {
+        const char c = text_[at_];
+        if (is_blank(c) || c == '\n' || c == '\r') {
+          ++at_;
+        } else if (c == '\\' && at_ + 1 < text_.size() && text_[at_ + 1] == '\n') {
+          at_ += 2;
+        } else if (c == '#') {
+          while (at_ < text_.size() && text_[at_] != '\n') ++at_;
+        } else {
+          const std::size_t before = at_;
+          for (Word& word : this->word()) value.push_back(std::move(word));
+          if (at_ == before) ++at_;
+        }
+      }
+      if (at_ < text_.size()) ++at_;
+    } else if (at_ < text_.size() && !is_blank(text_[at_]) && !ends_command(text_[at_])) {
+      quiet_ = true;  // an assignment is not split at blanks
+      value = word();
+      quiet_ = false;
+      if (value.size() == 1) {
+        LaunchSetting setting{.key = "env:" + name,
+                              .values = {value[0].text.chars},
+                              .where = source_.span(begin, equals),
+                              .open = value[0].open};
+        out_.push_back(std::move(setting));
+      }
+    }
+    std::vector<Word>& variable = variables_[name];
+    if (!appends) variable.clear();
+    variable.insert(variable.end(), value.begin(), value.end());
+    return true;
+  }
+
+  /// One word as written: several where an unquoted variable holds several, none where it is empty.
+  std::vector<Word> word() {
+    std::vector<Word> out(1);
+    out.back().begin = at_;
+    bool any = false;
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (is_blank(c) || ends_command(c) || c == ')' || c == '(' || c == '<' || c == '>' || c == '\r') break;
+      if (c == '\\') {
+        if (at_ + 1 < text_.size() && text_[at_ + 1] == '\n') break;
+        if (at_ + 1 < text_.size()) out.back().text.add(text_[at_ + 1], at_ + 1);
+        at_ += 2;
+        any = true;
+      } else if (c == '\'') {
+        const std::size_t end = std::min(text_.find('\'', at_ + 1), text_.size());
+        for (std::size_t i = at_ + 1; i < end; ++i) out.back().text.add(text_[i], i);
+        at_ = std::min(end + 1, text_.size());
+        out.back().quoted = any = true;
+      } else if (c == '"') {
+        ++at_;
+        while (at_ < text_.size() && text_[at_] != '"') quoted_character(out);
+        if (at_ < text_.size()) ++at_;
+        out.back().quoted = any = true;
+      } else if (c == '$' || c == '`') {
+        any = expand(out, quiet_) || any;
+      } else {
+        out.back().text.add(c, at_++);
+        any = true;
+      }
+    }
+    if (!any) out.pop_back();
+    return out;
+  }
+
+  void quoted_character(std::vector<Word>& out) {
+    const char c = text_[at_];
+    if (c == '\\' && at_ + 1 < text_.size()) {
+      if (text_[at_ + 1] != '\n') out.back().text.add(text_[at_ + 1], at_ + 1);
+      at_ += 2;
+    } else if (c == '$' || c == '`') {
+      expand(out, true);
+    } else {
+      out.back().text.add(c, at_++);
+    }
+  }
+
+  /// "$NAME", "${NAME:-value}", "$((...))", "$(...)": whether something was put there.
+  bool expand(std::vector<Word>& out, bool in_quotes) {
+    const std::size_t begin = at_;
+    const std::string_view rest = text_.substr(at_);
+    if (rest.starts_with("$((")) return arithmetic(out);
+    if (rest.starts_with("$(") || rest.starts_with("`")) {
+      skip_substitution();
+      leave_open(out, std::string(text_.substr(begin, std::min<std::size_t>(at_ - begin, 40))));
+      return true;
+    }
+    ++at_;
+    std::string name, otherwise;
+    bool braces = at_ < text_.size() && text_[at_] == '{';
+    bool all = false, has_default = false;
+    std::size_t default_at = at_;
+    if (braces) ++at_;
+    while (at_ < text_.size() && is_name(text_[at_])) name += text_[at_++];
+    if (name.empty() && !braces) {
+      if (at_ < text_.size() && std::string_view("@*#?!$-").find(text_[at_]) != std::string_view::npos) ++at_;
+      leave_open(out, std::string(text_.substr(begin, at_ - begin)));
+      return true;
+    }
+    if (braces) {
+      const std::size_t end = closing_brace();
+      std::string_view more = text_.substr(at_, end - at_);
+      all = more.starts_with("[@]") || more.starts_with("[*]");
+      for (const std::string_view op : {":-", ":=", "-", "="}) {
+        if (!more.starts_with(op)) continue;
+        has_default = true;
+        default_at = at_ + op.size();
+        otherwise = std::string(more.substr(op.size()));
+        break;
+      }
+      at_ = std::min(end + 1, text_.size());
+    }
+    const auto found = variables_.find(name);
+    if (found == variables_.end() && has_default) return put_default(out, otherwise, default_at);
+    if (found == variables_.end()) {
+      leave_open(out, name.empty() ? std::string(text_.substr(begin, at_ - begin)) : "$" + name);
+      return true;
+    }
+    used_.insert(name);
+    return put(out, found->second, in_quotes && !all, in_quotes);
+  }
+
+  bool put_default(std::vector<Word>& out, const std::string& value, std::size_t from) {
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      if (value[i] == '$') {
+        leave_open(out, value);
+        return true;
+      }
+      if (value[i] != '"' && value[i] != '\'') out.back().text.add(value[i], from + i);
+    }
+    return !value.empty();
+  }
+
+  bool put(std::vector<Word>& out, const std::vector<Word>& value, bool joined, bool in_quotes) {
+    bool any = false;
+    for (const Word& word : value) expanded_ += word.text.chars.size() + 1;
+    if (expanded_ > kMostExpanded) {
+      throw UserError(
+          {Diagnostic{source_.span(std::min(at_, text_.size() - 1)), "variables of this script grow without end",
+                      fmt::format("launch scripts expand to {} characters at most", kMostExpanded)}});
+    }
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      if (i > 0 && joined) out.back().text.add(' ', value[i].begin);
+      if (i > 0 && !joined) out.emplace_back();
+      if (in_quotes) {
+        append(out.back(), value[i]);
+        any = true;
+        continue;
+      }
+      any = append_split(out, value[i]) || any;
+    }
+    return any;
+  }
+
+  static void append(Word& word, const Word& more) {
+    word.text.add(more.text);
+    if (word.open.empty()) word.open = more.open;
+  }
+
+  static bool append_split(std::vector<Word>& out, const Word& value) {
+    bool any = false;
+    for (std::size_t i = 0; i < value.text.chars.size(); ++i) {
+      const char c = value.text.chars[i];
+      if (is_blank(c) || c == '\n') {
+        if (!out.back().text.chars.empty()) out.emplace_back();
+        continue;
+      }
+      out.back().text.add(c, value.text.at[i]);
+      any = true;
+    }
+    if (out.back().text.chars.empty() && out.size() > 1) out.pop_back();
+    if (!value.open.empty()) out.back().open = value.open;
+    return any || !value.open.empty();
+  }
+
+  bool arithmetic(std::vector<Word>& out) {
+    const std::size_t begin = at_;
+    const std::size_t end = text_.find("))", at_);
+    if (end == std::string_view::npos) {
+      at_ = text_.size();
+      return false;
+    }
+    std::string inside;
+    for (std::size_t i = at_ + 3; i < end;) {
+      if (std::isalpha(static_cast<unsigned char>(text_[i])) == 0 && text_[i] != '_') {
+        if (text_[i] != '$' && text_[i] != '{' && text_[i] != '}') inside += text_[i];
+        ++i;
+        continue;
+      }
+      std::string name;
+      while (i < end && is_name(text_[i])) name += text_[i++];
+      const auto found = variables_.find(name);
+      const bool known = found != variables_.end() && found->second.size() == 1 && found->second[0].open.empty();
+      inside += known ? found->second[0].text.chars : "?";
+    }
+    at_ = end + 2;
+    const auto value = arithmetic_value(inside);
+    if (!value) {
+      leave_open(out, std::string(text_.substr(begin, at_ - begin)));
+      return true;
+    }
+    for (const char c : std::to_string(*value)) out.back().text.add(c, begin);
+    return true;
+  }
+
+  void leave_open(std::vector<Word>& out, std::string why) {
+    if (out.back().open.empty()) out.back().open = std::move(why);
+  }
+
+  std::size_t closing_brace() const {
+    std::size_t depth = 1;
+    for (std::size_t i = at_; i < text_.size(); ++i) {
+      if (text_[i] == '{') ++depth;
+      if (text_[i] == '}' && --depth == 0) return i;
+    }
+    return text_.size();
+  }
+
+  void skip_substitution() {
+    if (text_[at_] == '`') {
+      at_ = std::min(text_.find('`', at_ + 1), text_.size() - 1) + 1;
+      return;
+    }
+    std::size_t depth = 0;
+    for (; at_ < text_.size(); ++at_) {
+      if (text_[at_] == '(') ++depth;
+      if (text_[at_] == ')' && --depth == 0) break;
+    }
+    at_ = std::min(at_ + 1, text_.size());
+  }
+
+  void document_opens() {
+    at_ += 2;
+    if (at_ < text_.size() && text_[at_] == '-') ++at_;
+    while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
+    DocumentEnd end;
+    while (at_ < text_.size() && !is_blank(text_[at_]) && !ends_command(text_[at_]) && text_[at_] != '>') {
+      const bool quote = text_[at_] == '\'' || text_[at_] == '"' || text_[at_] == '\\';
+      if (!quote) end.word += text_[at_];
+      end.literal = end.literal || quote;
+      ++at_;
+    }
+    if (!end.word.empty()) ends_.push_back(std::move(end));
+  }
+
+  /// The documents that were opened on the line before.
+  void documents() {
+    for (const DocumentEnd& end : ends_) {
+      const std::size_t begin = at_;
+      std::size_t stop = text_.size();
+      for (std::size_t line = begin; line < text_.size();) {
+        const std::size_t next = std::min(text_.find('\n', line), text_.size());
+        std::string_view here = text_.substr(line, next - line);
+        while (!here.empty() && (is_blank(here.front()))) here.remove_prefix(1);
+        if (here == end.word) {
+          stop = line;
+          at_ = std::min(next + 1, text_.size());
+          break;
+        }
+        line = next + 1;
+      }
+      if (stop == text_.size()) at_ = text_.size();
+      const std::string_view content = text_.substr(begin, stop - begin);
+      document(begin, end.literal ? std::string(content) : expanded(content));
+    }
+    ends_.clear();
+  }
+
+  /// With the variables that the script sets; others stay as they are written.
+  std::string expanded(std::string_view content) const {
+    std::string out;
+    for (std::size_t i = 0; i < content.size();) {
+      if (content[i] != '$') {
+        out += content[i++];
+        continue;
+      }
+      const std::size_t begin = i++;
+      const bool braces = i < content.size() && content[i] == '{';
+      if (braces) ++i;
+      std::string name;
+      while (i < content.size() && is_name(content[i])) name += content[i++];
+      const auto found = variables_.find(name);
+      const bool closed = !braces || (i < content.size() && content[i] == '}');
+      if (closed && braces) ++i;
+      const bool known =
+          closed && found != variables_.end() && found->second.size() == 1 && found->second[0].open.empty();
+      out += known ? found->second[0].text.chars : std::string(content.substr(begin, i - begin));
+    }
+    return out;
+  }
+
+  /// Of a file that the script writes: JSON, or YAML that is a map of settings.
+  void document(std::size_t begin, const std::string& content) {
+    const bool json = looks_like_json(content);
+    if (!json && !opens_map(content)) return;
+    const auto lines =
+        static_cast<std::size_t>(std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(begin), '\n'));
+    const std::string padded = std::string(lines, '\n') + content;
+    for (LaunchSetting& setting : document_settings(padded, file_, json)) out_.push_back(std::move(setting));
+  }
+
+  /// Whether the first line that says something is a key of YAML.
+  static bool opens_map(const std::string& content) {
+    std::size_t at = 0;
+    while (at < content.size()) {
+      const std::size_t end = std::min(content.find('\n', at), content.size());
+      const std::string line = content.substr(at, end - at);
+      at = end + 1;
+      if (line.empty() || line[0] == '#' || is_blank(line[0])) continue;
+      std::size_t key = 0;
+      while (key < line.size() && is_name(line[key])) ++key;
+      return key > 0 && key < line.size() && line[key] == ':' && (key + 1 == line.size() || line[key + 1] == ' ');
+    }
+    return false;
+  }
+
+  static bool is_flag(const std::string& word) {
+    return word.size() > 1 && word[0] == '-' &&
+           (word[1] == '-' || std::isalpha(static_cast<unsigned char>(word[1])) != 0) &&
+           word.find(' ') == std::string::npos;
+  }
+
+  /// A command in quotes, as for bash -c or eval, is words too.
+  static void split_commands(std::vector<Word>& words) {
+    std::vector<Word> out;
+    for (Word& word : words) {
+      const std::string& text = word.text.chars;
+      const bool runs = text.find(" --") != std::string::npos || text.find("python") != std::string::npos;
+      const bool command = word.quoted && runs && text.find(' ') != std::string::npos && text[0] != '{';
+      if (!command) {
+        out.push_back(std::move(word));
+        continue;
+      }
+      std::vector<Word> parts(1);
+      append_split(parts, word);
+      for (Word& part : parts) {
+        part.open = part.text.chars.find('$') == std::string::npos ? "" : part.open;
+        part.quoted = false;
+        out.push_back(std::move(part));
+      }
+    }
+    words = std::move(out);
+  }
+
+  SourceSpan place(const Word& word) const {
+    const std::size_t begin = word.text.at.empty() ? word.begin : word.text.at.front();
+    return source_.span(begin, begin + std::max<std::size_t>(1, word.text.chars.size()));
+  }
+
+  /// Commands whose flags are of no launch.
+  static bool is_housekeeping(const std::string& name) {
+    static const std::set<std::string, std::less<>> kNames{
+        "set",   "echo", "cd",  "mkdir",  "rm",   "cp",     "mv",   "cat",   "ls",       "source",     ".",    "module",
+        "pip",   "pip3", "git", "printf", "if",   "[",      "[[",   "test",  "sed",      "awk",        "grep", "date",
+        "sleep", "wait", "tee", "head",   "tail", "ulimit", "kill", "pkill", "scontrol", "nvidia-smi", "exit", "shift"};
+    return kNames.contains(name);
+  }
+
+  void flags(std::vector<Word>& words) {
+    if (!words.empty() && is_housekeeping(words.front().text.chars)) return;
+    split_commands(words);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const std::string& text = words[i].text.chars;
+      const std::size_t equals = text.find('=');
+      if (!is_flag(text)) {
+        if ((i > 0 || words.size() > 1) && equals != std::string::npos && equals > 0 && plain(text.substr(0, equals))) {
+          const std::string key = text.substr(0, equals);
+          const bool variable = key.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos;
+          out_.push_back({variable ? "env:" + key : key, {text.substr(equals + 1)}, place(words[i]), words[i].open});
+        }
+        continue;
+      }
+      if (text == "-m" || text == "-u" || text == "-c") continue;  // of python and bash
+      LaunchSetting setting{.key = text.substr(0, equals), .values = {}, .where = place(words[i]), .open = {}};
+      if (equals != std::string::npos) {
+        setting.values.push_back(text.substr(equals + 1));
+        setting.open = words[i].open;
+      }
+      while (equals == std::string::npos && i + 1 < words.size() && !is_flag(words[i + 1].text.chars) &&
+             !is_override(words[i + 1])) {
+        ++i;
+        setting.values.push_back(words[i].text.chars);
+        if (setting.open.empty()) setting.open = words[i].open;
+      }
+      out_.push_back(std::move(setting));
+    }
+  }
+
+  static bool plain(const std::string& key) {
+    return std::all_of(key.begin(), key.end(), [](char c) { return is_name(c) || c == '.' || c == '+'; });
+  }
+  static bool is_override(const Word& word) {
+    const std::size_t equals = word.text.chars.find('=');
+    return equals != std::string::npos && equals > 0 && !word.quoted && plain(word.text.chars.substr(0, equals));
+  }
+
+  std::string_view text_;
+  SourceText source_;
+  std::string file_;
+  std::size_t at_ = 0;
+  bool quiet_ = false;
+  std::map<std::string, std::vector<Word>> variables_;
+  std::set<std::string> used_;
+  std::size_t expanded_ = 0;  ///< characters that variables stood for
+  std::vector<DocumentEnd> ends_;
+  std::vector<LaunchSetting> out_;
+};
+
+}  // namespace
+
+LaunchText read_shell(std::string_view text, const std::string& file) {
+  return {LaunchFormat::kShell, ShellReader(text, file).read()};
+}
+
+}  // namespace scalecalc

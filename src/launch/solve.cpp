@@ -1,0 +1,386 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "base/text.h"
+#include "launch/reading.h"
+
+namespace scalecalc {
+namespace {
+
+/// '*' stands for anything.
+bool matches(std::string_view pattern, std::string_view text) {
+  const std::size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return pattern == text;
+  if (!text.starts_with(pattern.substr(0, star))) return false;
+  const std::string_view rest = pattern.substr(star + 1);
+  text.remove_prefix(star);
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    if (matches(rest, text.substr(i))) return true;
+  }
+  return false;
+}
+
+std::string plain_key(std::string_view key) {
+  for (const std::string_view prefix : {"run:", "env:"}) {
+    if (key.starts_with(prefix)) key.remove_prefix(prefix.size());
+  }
+  std::string out(key);
+  if (key.starts_with('-')) std::replace(out.begin(), out.end(), '_', '-');
+  return out;
+}
+
+std::optional<double> number_in(const LaunchSetting& setting) {
+  if (setting.values.empty()) return std::nullopt;
+  std::string text = setting.values.front();
+  std::erase(text, '_');
+  double out = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size() && out >= 0 ? std::optional(out) : std::nullopt;
+}
+
+/// Values by which frameworks say that they choose.
+bool is_left_open(const LaunchSetting& setting) {
+  constexpr std::array<std::string_view, 6> kOpen{"auto", "null", "None", "-1", "~", "-1.0"};
+  return setting.values.size() == 1 && std::find(kOpen.begin(), kOpen.end(), setting.values.front()) != kOpen.end();
+}
+
+bool is_on(std::string_view value) { return value == "true" || value == "True" || value == "1" || value == "on"; }
+
+/// Whether a setting has the value of a row that is a literal or a list.
+bool has_value(const LaunchSetting& setting, std::string_view row_value) {
+  if (row_value.starts_with("[~")) {
+    const std::string_view sought = row_value.substr(2, row_value.size() - 3);
+    return std::find(setting.values.begin(), setting.values.end(), sought) != setting.values.end();
+  }
+  if (!row_value.starts_with('\'')) return false;
+  const std::string_view literal = row_value.substr(1, row_value.size() - 2);
+  if (setting.values.empty()) return literal == "on";
+  const std::string& value = setting.values.front();
+  if (literal == "on") return is_on(value) || value.find_first_of("./") != std::string::npos;
+  if (literal == "true" || literal == "True") return is_on(value);
+  if (literal == "false" || literal == "False") return value == "false" || value == "False" || value == "0";
+  return value == literal;
+}
+
+bool is_product(std::string_view value) { return !value.empty() && value.find_first_of("'@[") != 0; }
+
+class Solver {
+ public:
+  Solver(const LaunchFramework& framework, const std::vector<LaunchSetting>& settings, const LaunchTerms& known)
+      : framework_(framework), settings_(settings), used_(settings.size()), applied_(framework.rows.size()) {
+    out_.terms = known;
+    known_ = known;
+  }
+
+  LaunchReading run(const std::vector<std::pair<std::string, std::int64_t>>& otherwise) {
+    say_unconditional();
+    settle();
+    for (const auto& [name, value] : otherwise) {
+      if (out_.terms.knows(name)) continue;
+      out_.terms.numbers[name] = value;
+      settle();
+    }
+    sort_settings();
+    if (!problems_.empty()) throw UserError(problems_);
+    return std::move(out_);
+  }
+
+ private:
+  const LaunchSetting* setting_of(const LaunchRow& row, std::size_t* at = nullptr) const {
+    for (std::size_t i = settings_.size(); i-- > 0;) {  // the last one holds
+      if (!is_key(row.key, settings_[i].key)) continue;
+      if (at != nullptr) *at = i;
+      return &settings_[i];
+    }
+    return nullptr;
+  }
+
+  void use(const LaunchRow& row) {
+    for (std::size_t i = 0; i < settings_.size(); ++i) {
+      if (is_key(row.key, settings_[i].key)) used_[i] = true;
+    }
+  }
+
+  void say(const LaunchRow& row, const LaunchSetting* setting) {
+    for (const auto& [name, value] : said(row.says)) {
+      if (known_.knows(name)) continue;
+      out_.terms.numbers.erase(name);
+      out_.terms.words.erase(name);
+      out_.terms.set(name, value);
+      if (setting != nullptr) out_.places[name] = setting->where;
+    }
+  }
+
+  /// Literals that hold whatever else is so; a later row of the table decides over an earlier one.
+  void say_unconditional() {
+    for (std::size_t r = 0; r < framework_.rows.size(); ++r) {
+      const LaunchRow& row = framework_.rows[r];
+      const LaunchSetting* setting = row.key.empty() ? nullptr : setting_of(row);
+      if (setting == nullptr || row.use == RowUse::kWritten || !setting->open.empty()) continue;
+      if (row.value.starts_with('@')) {
+        if (setting->values.empty() || is_left_open(*setting)) continue;
+        out_.terms.words[std::string(row.value.substr(1))] = setting->values.front();
+        out_.places[std::string(row.value.substr(1))] = setting->where;
+        use(row);
+      } else if (row.when.empty() && (has_value(*setting, row.value) || is_product(row.value))) {
+        say(row, setting);
+        if (!is_product(row.value)) use(row);
+      }
+    }
+    if (const auto layout = out_.terms.word("layout")) {
+      out_.terms.numbers["chunks"] = 1 + std::count(layout->begin(), layout->end(), '|');
+    }
+  }
+
+  /// Until nothing more follows.
+  void settle() {
+    for (bool moved = true; moved;) {
+      while (follow()) {
+      }
+      moved = suppose();
+    }
+  }
+
+  bool follow() {
+    bool moved = false;
+    for (std::size_t r = 0; r < framework_.rows.size(); ++r) {
+      if (!applied_[r] && apply(r)) moved = true;
+    }
+    const auto relations = launch_relations(framework_.job);
+    related_.resize(relations.size());
+    for (std::size_t i = 0; i < relations.size(); ++i) {
+      if (related_[i] || holds(relations[i].when, out_.terms) != true) continue;
+      if (equate(relations[i].product, 1, nullptr, related_[i])) moved = true;
+    }
+    return moved;
+  }
+
+  bool apply(std::size_t r) {
+    const LaunchRow& row = framework_.rows[r];
+    if (row.use == RowUse::kWritten || row.value.empty() || holds(row.when, out_.terms) != true) return false;
+    if (row.key.empty()) return equate(row.value, 1, nullptr, applied_[r]);
+    const LaunchSetting* setting = setting_of(row);
+    if (setting == nullptr || !setting->open.empty()) return false;
+    if (!is_product(row.value)) {
+      if (row.when.empty() || !has_value(*setting, row.value)) return false;
+      applied_[r] = true;
+      use(row);
+      const auto pairs = said(row.says);
+      const bool news =
+          std::any_of(pairs.begin(), pairs.end(), [&](const auto& pair) { return !out_.terms.knows(pair.first); });
+      if (news) say(row, setting);
+      return news;
+    }
+    if (is_left_open(*setting)) {
+      use(row);
+      return false;
+    }
+    const auto value = number_in(*setting);
+    if (!value) {
+      applied_[r] = true;
+      problem(*setting, fmt::format("{} {} is no number", setting->key, in_quotes(first_value(*setting))),
+              "write the number itself");
+      return false;
+    }
+    use(row);
+    return equate(row.value, *value, setting, applied_[r]);
+  }
+
+  static std::string first_value(const LaunchSetting& s) { return s.values.empty() ? "" : s.values.front(); }
+
+  /// Solves product = value for its one unknown term, or holds it against what is known.
+  bool equate(std::string_view product_text, double value, const LaunchSetting* setting,
+              std::vector<bool>::reference done) {
+    const LaunchProduct product = parse_product(product_text);
+    double known = 1;
+    const LaunchFactor* open = nullptr;
+    for (const LaunchFactor& factor : product) {
+      const auto number = factor.name.empty() ? std::optional(factor.number) : out_.terms.number(factor.name);
+      if (!number) {
+        if (open != nullptr) return false;
+        open = &factor;
+      } else {
+        known *= factor.divides ? 1 / static_cast<double>(*number) : static_cast<double>(*number);
+      }
+    }
+    done = true;
+    if (open == nullptr) {
+      if (std::abs(known - value) > 1e-6 * std::max(1.0, value)) contradict(product, value, setting);
+      return false;
+    }
+    const double exact = open->divides ? known / value : value / known;
+    const double whole = std::round(exact);
+    const bool counts = open->name == "zero" || open->name.ends_with("_layers") ? whole >= 0 : whole >= 1;
+    if (!std::isfinite(exact) || !counts || whole > kMostNumber ||
+        std::abs(exact - whole) > 1e-6 * std::max(1.0, exact)) {
+      contradict(product, value, setting);
+      return false;
+    }
+    out_.terms.numbers[open->name] = static_cast<std::int64_t>(whole);
+    if (setting != nullptr) out_.places[open->name] = setting->where;
+    return true;
+  }
+
+  static constexpr double kMostNumber = 1e9;  ///< of sequences, tokens and chips
+
+  void contradict(const LaunchProduct& product, double value, const LaunchSetting* setting) {
+    std::vector<std::string> has;
+    const SourceSpan* place = setting == nullptr ? nullptr : &setting->where;
+    for (const LaunchFactor& factor : product) {
+      const auto number = out_.terms.number(factor.name);
+      if (factor.name.empty() || !number) continue;
+      has.push_back(fmt::format("{}{} {}", factor.divides ? "over " : "", factor.name, *number));
+      if (const auto at = out_.places.find(factor.name); place == nullptr && at != out_.places.end())
+        place = &at->second;
+    }
+    const std::string what =
+        setting == nullptr ? fmt::format("{} is not {}", joined_factors(product, false), joined_factors(product, true))
+                           : fmt::format("{} {} does not go with {}", setting->key, value, join(has, ", "));
+    problems_.push_back({place == nullptr ? SourceSpan{} : *place, what,
+                         "degrees of the file, its batch and the chips and model of the question must agree"});
+  }
+
+  /// "tp 8 x pp 16": those that multiply, or those that divide.
+  std::string joined_factors(const LaunchProduct& product, bool dividing) const {
+    std::vector<std::string> out;
+    for (const LaunchFactor& factor : product) {
+      const auto number = out_.terms.number(factor.name);
+      if (factor.divides == dividing && number) out.push_back(fmt::format("{} {}", factor.name, *number));
+    }
+    return out.empty() ? "1" : join(out, " x ");
+  }
+
+  void problem(const LaunchSetting& setting, std::string message, std::string hint) {
+    problems_.push_back({setting.where, std::move(message), std::move(hint)});
+  }
+
+  /// The first default that says something: of a key that is absent, or a conclusion.
+  bool suppose() {
+    for (std::size_t r = 0; r < framework_.rows.size(); ++r) {
+      const LaunchRow& row = framework_.rows[r];
+      if (applied_[r] || row.use == RowUse::kWritten || holds(row.when, out_.terms) != true) continue;
+      const bool absent = row.key.empty() || setting_of(row) == nullptr;
+      if (!absent) continue;
+      if (row.value.empty()) {
+        applied_[r] = true;
+        const auto pairs = said(row.says);
+        if (std::any_of(pairs.begin(), pairs.end(), [&](const auto& p) { return out_.terms.knows(p.first); })) continue;
+        if (earlier_may_say(r, pairs.front().first)) {
+          applied_[r] = false;
+          continue;
+        }
+        say(row, nullptr);
+        return true;
+      }
+      const bool has_default = !row.key.empty() && !row.absent.empty() && is_product(row.value);
+      // Another spelling may have said it.
+      if (has_default && !value_of(parse_product(row.value), out_.terms)) {
+        std::string both(row.value);
+        for (const LaunchFactor& f : parse_product(row.absent)) {
+          both += fmt::format("{}{}", f.divides ? "*" : "/", f.name.empty() ? std::to_string(f.number) : f.name);
+        }
+        if (equate(both, 1, nullptr, applied_[r])) {
+          note_default(row);
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  /// Of a number that a row of one term alone says by its absence.
+  void note_default(const LaunchRow& row) {
+    const LaunchProduct product = parse_product(row.value);
+    const auto value = product.size() == 1 ? out_.terms.number(product.front().name) : std::nullopt;
+    if (value && *value > 1) out_.defaults.push_back(fmt::format("{} {}", product.front().name, *value));
+  }
+
+  /// Whether a conclusion above, not decided yet, would say it.
+  bool earlier_may_say(std::size_t r, const std::string& name) const {
+    for (std::size_t e = 0; e < r; ++e) {
+      const LaunchRow& row = framework_.rows[e];
+      if (!row.key.empty() || !row.value.empty() || holds(row.when, out_.terms)) continue;
+      const auto pairs = said(row.says);
+      if (std::any_of(pairs.begin(), pairs.end(), [&](const auto& p) { return p.first == name; })) return true;
+    }
+    return false;
+  }
+
+  /// What was read, what changes nothing, what was not read.
+  void sort_settings() {
+    for (std::size_t i = 0; i < settings_.size(); ++i) {
+      const LaunchSetting& setting = settings_[i];
+      const auto is_its = [&](const LaunchRow& row) { return !row.key.empty() && is_key(row.key, setting.key); };
+      const bool ours = std::any_of(framework_.rows.begin(), framework_.rows.end(), is_its);
+      const bool written = std::any_of(framework_.rows.begin(), framework_.rows.end(), [&](const LaunchRow& row) {
+        const bool off = row.value == "'true'" && has_value(setting, "'false'");
+        return is_its(row) && (off || row.use == RowUse::kWritten || has_value(setting, row.value));
+      });
+      const std::string key = plain_key(setting.key);
+      const bool neutral = std::any_of(framework_.neutral.begin(), framework_.neutral.end(),
+                                       [&](std::string_view pattern) { return matches(plain_key(pattern), key); });
+      if (used_[i]) continue;
+      const bool only_written = std::all_of(framework_.rows.begin(), framework_.rows.end(), [&](const LaunchRow& row) {
+        return !is_its(row) || row.use == RowUse::kWritten;
+      });
+      if (ours && !only_written && !setting.open.empty()) {
+        out_.open.push_back(setting);
+      } else if (written || neutral || setting.key.starts_with("env:")) {
+        ++out_.neutral;
+      } else {
+        out_.unread.push_back(setting);
+      }
+    }
+  }
+
+  const LaunchFramework& framework_;
+  const std::vector<LaunchSetting>& settings_;
+  LaunchTerms known_;
+  LaunchReading out_;
+  std::vector<bool> used_, applied_, related_;
+  std::vector<Diagnostic> problems_;
+};
+
+}  // namespace
+
+bool is_key(std::string_view row_key, std::string_view key) {
+  if (row_key.starts_with("env:") != key.starts_with("env:")) return false;
+  return plain_key(row_key) == plain_key(key);
+}
+
+LaunchReading solve(const LaunchFramework& framework, const std::vector<LaunchSetting>& settings,
+                    const LaunchTerms& known, const std::vector<std::pair<std::string, std::int64_t>>& otherwise) {
+  return Solver(framework, settings, known).run(otherwise);
+}
+
+const LaunchFramework& framework_of(const LaunchText& file, std::string_view text, const std::string& name) {
+  const LaunchFramework* best = nullptr;
+  std::size_t most = 0;
+  for (const LaunchFramework& framework : launch_frameworks()) {
+    std::size_t score = 0;
+    for (const LaunchSetting& setting : file.settings) {
+      if (setting.key.starts_with("env:")) continue;
+      score += std::any_of(framework.rows.begin(), framework.rows.end(),
+                           [&](const LaunchRow& row) { return !row.key.empty() && is_key(row.key, setting.key); });
+    }
+    if (score == 0) continue;
+    const std::string_view command = framework.command;
+    if (text.find(command.substr(command.find_last_of(' ') + 1)) != std::string_view::npos) ++score;
+    if (score > most) {
+      most = score;
+      best = &framework;
+    }
+  }
+  if (best != nullptr) return *best;
+  std::vector<std::string> known;
+  for (const LaunchFramework& framework : launch_frameworks()) known.emplace_back(framework.title);
+  throw UserError({Diagnostic{{.file = name, .line = 1, .column = 1},
+                              "no argument of a launch file is known in it",
+                              fmt::format("files are read of {}", join(known, ", "))}});
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,49 @@
+// Plans of training as launch files, and launch files as layouts.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "launch/reading.h"
+#include "launch/writing.h"
+#include "network/placement.h"
+#include "plan/request.h"
+#include "plan/stack_supports.h"
+
+namespace scalecalc {
+
+struct TrainingLaunch {
+  const Layout& layout;
+  const ModelSpec& model;
+  const Workload& workload;
+  const HardwareSpec& hw;
+  const Slice& slice;
+  const Placement& placement;
+};
+
+/// The plan in the words of the tables; what has no meaning in it is absent.
+LaunchTerms training_terms(const TrainingLaunch& plan);
+
+/// The arguments of the plan. UserError that cites the rule: what the release refuses, what the spelling cannot say,
+/// and what the arguments, read back, would not say. `release` may be null: nothing is known.
+std::vector<LaunchArgument> training_arguments(const LaunchFramework& framework, const TrainingLaunch& plan,
+                                               const StackRelease* release);
+
+/// What a launch file says of a layout.
+struct ImportedLayout {
+  const LaunchFramework* framework = nullptr;
+  LaunchReading reading;
+  LayoutFilter pins;
+};
+
+/// `model` may be null: then what is said of its shape is not held against it. `chips` of the question are for a file
+/// that does not say how many. UserError with places.
+ImportedLayout import_training(const LaunchFramework& framework, const std::vector<LaunchSetting>& settings,
+                               const ModelSpec* model, const StackRuntime* runtime, std::optional<std::int64_t> chips,
+                               std::int64_t cores);
+
+/// Devices that JAX shows of one chip.
+std::int64_t devices_per_chip(const HardwareSpec& hw);
+
+}  // namespace scalecalc

@@ -1,0 +1,209 @@
+"""Launch files of every framework, written by the program for a few questions, in real parsers of their formats; their
+degrees against the chips; names of users in them; and every argument of the tables of src/launch against the list of
+where frameworks define them (tests/data/launch/arguments.yaml).
+Usage: launch_files.py SOURCE_DIR BINARY"""
+import ast
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+
+import yaml
+
+SOURCE = pathlib.Path(sys.argv[1])
+BINARY = pathlib.Path(sys.argv[2]).resolve()
+DOCUMENT = re.compile(r"^cat > (\S+) <<'END_OF_FILE'\n(.*?)^END_OF_FILE\n", re.M | re.S)
+PROBLEMS: list[str] = []
+
+TRAINING = {
+    "megatron": "llama3-8b --hw h100-sxm --chips 16 --stack megatron --fix tp=2,pp=2",
+    "megatron-bridge": "mixtral-8x7b --hw h100-sxm --chips 64 --stack nemo --fix pp=1",
+    "torchtitan": "llama3-8b --hw h100-sxm --chips 16 --stack torchtitan@0.2 --fix pp=1,zero=3",
+    "deepspeed": "llama3-8b --hw h100-sxm --chips 16 --stack deepspeed --fix tp=1,pp=1,remat=full,loss=whole",
+    "accelerate": "llama3-8b --hw h100-sxm --chips 16 --stack accelerate --fix tp=1",
+    "nanotron": "llama3-8b --hw h100-sxm --chips 16 --stack nanotron",
+    "maxtext": "llama3-8b --hw tpu-v5p --chips 64 --stack maxtext --fix zero=3",
+    "jax": "llama3-8b --hw tpu-v5p --chips 64 --stack maxtext --fix zero=3,pp=1,cp=1,loss=whole,offload=none",
+}
+SERVING = {
+    "vllm": "mixtral-8x7b --hw h100-sxm --chips 8 --engine vllm",
+    "sglang": "mixtral-8x7b --hw h100-sxm --chips 8 --engine sglang",
+    "trtllm": "mixtral-8x7b --hw h100-sxm --chips 8 --engine trtllm",
+    "dynamo": "mixtral-8x7b --hw h100-sxm --chips 8 --engine vllm --disaggregate on",
+    "llm-d": "mixtral-8x7b --hw h100-sxm --chips 8 --engine vllm --disaggregate on",
+}
+
+
+def problem(text):
+    PROBLEMS.append(text)
+
+
+def ask(*words):
+    reply = subprocess.run([BINARY, *words], capture_output=True, text=True, check=False)
+    if reply.returncode != 0:
+        problem(f"{' '.join(map(str, words))}: exit {reply.returncode}: {reply.stderr.strip()}")
+    return reply.stdout
+
+
+def parsed(name, text):
+    """What a real parser of the format makes of it."""
+    if name.endswith(".json"):
+        return json.loads(text)
+    if name.endswith((".yaml", ".yml")):
+        return yaml.safe_load(text)
+    if name.endswith(".toml"):
+        return tomllib.loads(text)
+    return {target.id: node.value.value for node in ast.parse(text).body
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) for target in node.targets}
+
+
+def shell_is_right(what, text):
+    reply = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True, check=False)
+    if reply.returncode != 0:
+        problem(f"{what}: bash -n: {reply.stderr.strip()}")
+
+
+def documents(what, text, file):
+    """The files that a launch file holds or is."""
+    if not text.startswith("#!"):
+        return {file: parsed(file, text)}
+    shell_is_right(what, text)
+    return {name: parsed(name, content) for name, content in DOCUMENT.findall(text)}
+
+
+def degrees_multiply(framework, text, found, chips):
+    """Worked out from the file alone, by the framework's own rule."""
+    def flag(name, otherwise=1):
+        match = re.search(rf"{name} (\d+)", text)
+        return int(match.group(1)) if match else otherwise
+    if framework == "megatron":
+        ways = flag("--tensor-model-parallel-size") * flag("--pipeline-model-parallel-size") * flag("--context-parallel-size")
+        data = chips / ways
+        ok = flag("--nnodes") * flag("--nproc_per_node") == chips and chips % ways == 0 and \
+            flag("--global-batch-size") % (flag("--micro-batch-size") * data) == 0
+    elif framework == "torchtitan":
+        p = found["train.toml"]["parallelism"]
+        ok = p["data_parallel_replicate_degree"] * p["data_parallel_shard_degree"] * p["tensor_parallel_degree"] * \
+            p["context_parallel_degree"] * p["pipeline_parallel_degree"] == chips
+    elif framework == "maxtext":
+        ok = 1
+        for key, value in found["config.yml"].items():
+            if key.startswith(("ici_", "dcn_")) and key.endswith("_parallelism"):
+                ok *= value
+        ok = ok == chips
+    elif framework == "jax":
+        c = found["sharding.py"]
+        ok = c["DATA"] * c["FSDP"] * c["EXPERT"] * c["CONTEXT"] * c["TENSOR"] == chips
+    elif framework == "accelerate":
+        c = found["fsdp.yaml"]
+        p = c["parallelism_config"]
+        ok = c["num_processes"] == chips and chips == p["parallelism_config_dp_replicate_size"] * \
+            p["parallelism_config_dp_shard_size"] * p["parallelism_config_tp_size"] * p["parallelism_config_cp_size"]
+    elif framework == "nanotron":
+        p = found["config.yaml"]["parallelism"]
+        ok = p["dp"] * p["tp"] * p["pp"] * p["context_parallel_size"] == chips
+    elif framework == "deepspeed":
+        c = found["ds_config.json"]
+        data = chips / (c["tensor_parallel"]["autotp_size"] * c["sequence_parallel_size"] * c["pipeline"]["stages"])
+        ok = c["train_batch_size"] == c["train_micro_batch_size_per_gpu"] * c["gradient_accumulation_steps"] * data
+    else:
+        return
+    if not ok:
+        problem(f"{framework}: degrees do not multiply to {chips} chips:\n{text}")
+
+
+FILES = {"megatron-bridge": "recipe.yaml", "torchtitan": "train.toml", "nanotron": "config.yaml", "maxtext": "config.yml",
+         "jax": "sharding.py"}
+
+
+def check_frameworks():
+    for framework, question in TRAINING.items():
+        words = ["train", *question.split(), "--top", "1", "--plan", "1"]
+        text = ask(*words, "--export", framework)
+        if not text:
+            continue
+        for part in ("scalecalc", "asked: scalecalc train", "predicted: step", "arguments: "):
+            if part not in text:
+                problem(f"{framework}: the stamp does not say {part!r}")
+        chips = int(re.search(r"--chips (\d+)", question).group(1))
+        try:
+            degrees_multiply(framework, text, documents(framework, text, FILES.get(framework, "")), chips)
+        except (ValueError, yaml.YAMLError, SyntaxError, KeyError) as error:
+            problem(f"{framework}: {error!r}:\n{text}")
+        clusters = ["gke-tpu", "jobset"] if "tpu" in question else ["slurm", "jobset", "leaderworkerset"]
+        for cluster in clusters:
+            check_cluster(framework, cluster, ask(*words, "--export", framework, "--cluster", cluster))
+    for framework, question in SERVING.items():
+        text = ask("serve", *question.split(), "--export", framework)
+        if text:
+            documents(framework, text, "values.yaml")
+
+
+def check_cluster(framework, cluster, text):
+    what = f"{framework} on {cluster}"
+    if cluster == "slurm":
+        return shell_is_right(what, text)
+    document = yaml.safe_load(text)
+    while isinstance(document, dict) and "containers" not in document:
+        inner = [v for k, v in document.items() if k in ("spec", "template", "replicatedJobs", "leaderWorkerTemplate", "workerTemplate")]
+        document = inner[0] if inner else None
+        if isinstance(document, list):
+            document = document[0]
+    if not document:
+        return problem(f"{what}: no container in\n{text}")
+    return shell_is_right(what, document["containers"][0]["command"][2])
+
+
+def check_names():
+    """A model's name from a user's file is quoted in every format."""
+    name = "it's \"$(touch pwned)\" `x`: [a] #b \\ END_OF_FILE"
+    with tempfile.TemporaryDirectory() as directory:
+        model = pathlib.Path(directory) / "model.yaml"
+        lines = ask("model", "llama3-8b", "--dump-yaml")
+        model.write_text(re.sub(r"(?m)^name:.*$", lambda _: "name: " + json.dumps(name), lines, count=1))
+        for framework in ("maxtext", "torchtitan"):
+            question = TRAINING[framework].split()
+            text = ask("train", str(model), *question[1:], "--top", "1", "--plan", "1", "--export", framework)
+            if not text:
+                continue
+            found = parsed(FILES[framework], text)
+            said = found["model_name"] if framework == "maxtext" else found["model"]["name"]
+            if said != name:
+                problem(f"{framework}: the model is called {said!r}, not {name!r}")
+            script = ask("train", str(model), *question[1:], "--top", "1", "--plan", "1", "--export", framework,
+                         "--cluster", "jobset")
+            check_cluster(framework, "jobset", script)
+
+
+def check_arguments():
+    known = yaml.safe_load((SOURCE / "tests/data/launch/arguments.yaml").read_text())
+    tables = {"kMegatronRows": "megatron", "kBridgeRows": "megatron-bridge", "kTitanRows": "torchtitan",
+              "kDeepSpeedRows": "deepspeed", "kAccelerateRows": "accelerate", "kNanotronRows": "nanotron",
+              "kMaxTextAxes": "maxtext", "kMaxTextRest": "maxtext", "kJaxAxes": "jax", "kJaxRest": "jax",
+              "kVllmRows": "vllm", "kSglangRows": "sglang", "kTrtllmRows": "trtllm"}
+    seen = {}
+    for file in sorted((SOURCE / "src/launch").glob("*_frameworks.cpp")):
+        for table, body in re.findall(r"std::array (k\w+)\{(.*?)\n\};", file.read_text(), re.S):
+            keys = re.findall(r'LaunchRow\{"([^"]+)"', body)
+            if keys and table not in tables:
+                if table != "kMeshRows":
+                    problem(f"{file.name}: {table} is of no framework here")
+                continue
+            if keys:
+                seen.setdefault(tables[table], set()).update(keys)
+    for framework, keys in seen.items():
+        listed = {name for part in known.get(framework, []) for name in part["names"]}
+        for key in sorted(keys - listed):
+            problem(f"{framework}: where is {key} defined? (tests/data/launch/arguments.yaml)")
+        for key in sorted(listed - keys):
+            problem(f"{framework}: {key} is listed in arguments.yaml and in no table")
+
+
+check_arguments()
+check_frameworks()
+check_names()
+print("\n".join(PROBLEMS) or f"{len(TRAINING) + len(SERVING)} frameworks: every file parses, every argument has its place")
+sys.exit(1 if PROBLEMS else 0)

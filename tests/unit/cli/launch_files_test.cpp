@@ -1,0 +1,188 @@
+// --export, --from of launch files, export and lint, as they are asked on the command line.
+#include "cli/launch_files.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/run.h"
+#include "support/scratch.h"
+
+namespace scalecalc::cli {
+namespace {
+
+struct LaunchReply {
+  int exit = 0;
+  std::string out, err;
+};
+
+LaunchReply ask_launch(const std::vector<std::string>& words) {
+  std::ostringstream out;
+  std::ostringstream err;
+  Environment env{.out = out, .err = err};
+  LaunchReply reply{run(words, env), "", ""};
+  reply.out = std::move(out).str();
+  reply.err = std::move(err).str();
+  return reply;
+}
+
+nlohmann::json answer_of(const std::vector<std::string>& words) {
+  std::vector<std::string> with = words;
+  with.emplace_back("--json");
+  const LaunchReply reply = ask_launch(with);
+  EXPECT_EQ(reply.exit, 0) << reply.err;
+  return nlohmann::json::parse(reply.out);
+}
+
+const std::vector<std::string> kJob{
+    "train", "llama3-8b", "--hw=h100-sxm", "--chips=16", "--fix=tp=2,sp=1,pp=2", "--stack=megatron", "--top=1"};
+
+TEST(LaunchFiles, WhatIsExportedIsTheSamePlanWhenItIsReadBack) {
+  const test::Scratch scratch;
+  const std::string file = scratch.path("run.sh");
+  std::vector<std::string> words = kJob;
+  words.insert(words.end(), {"--plan=1", "--export=megatron:" + file});
+  ASSERT_EQ(ask_launch(words).exit, 0);
+  words = kJob;
+  words.emplace_back("--plan=1");
+  const nlohmann::json plan = answer_of(words)["plans"][0];
+  const nlohmann::json from =
+      answer_of({"train", "llama3-8b", "--hw=h100-sxm", "--from=" + file, "--top=1"})["from"]["plan"];
+  for (const char* key : {"tp", "pp", "cp", "dp", "fsdp", "zero", "remat", "micro_batch_seqs", "grad_accum"}) {
+    EXPECT_EQ(from["layout"][key], plan["layout"][key]) << key;
+  }
+  EXPECT_EQ(from["step_time_s"], plan["step_time_s"]);
+}
+
+TEST(LaunchFiles, ExportSaysTheSameAsTheAnswerItIsOf) {
+  const test::Scratch scratch;
+  std::vector<std::string> words = kJob;
+  words.emplace_back("--json");
+  const std::string file = scratch.put("plan.json", ask_launch(words).out);
+  const nlohmann::json answer = nlohmann::json::parse(std::ifstream(file));
+  const nlohmann::json launch = answer_of({"export", file, "--to=megatron"})["launch"];
+  EXPECT_EQ(launch["step_time_s"], answer["plans"][0]["step_time_s"]);
+  EXPECT_EQ(launch["chips"], 16);
+  EXPECT_EQ(ask_launch({"export", file, "--to=megatron"}).out, launch["file"].get<std::string>());
+}
+
+TEST(LaunchFiles, WhatAFrameworkCannotRunIsRefusedByItsOwnRule) {
+  const LaunchReply reply = ask_launch({"train", "llama3-8b", "--hw=h100-sxm", "--chips=16", "--stack=any",
+                                        "--fix=pp=4,schedule=dualpipe", "--export=megatron"});
+  EXPECT_EQ(reply.exit, 2);
+  EXPECT_NE(reply.err.find("schedule is 1f1b or interleaved, not dualpipe"), std::string::npos) << reply.err;
+  EXPECT_NE(reply.err.find("core/pipeline_parallel/schedules.py"), std::string::npos) << reply.err;
+}
+
+TEST(LaunchFiles, AFileSaysChipsLengthAndBatchWhereNobodyElseDoes) {
+  const test::Scratch scratch;
+  const std::string file =
+      scratch.put("run.sh",
+                  "torchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py \\\n"
+                  "  --tensor-model-parallel-size 4 --sequence-parallel --micro-batch-size 1 \\\n"
+                  "  --global-batch-size 64 --seq-length 4096 --bf16 --use-distributed-optimizer\n");
+  const nlohmann::json query = answer_of({"train", "llama3-8b", "--hw=h100-sxm", "--from=" + file, "--top=1"})["query"];
+  EXPECT_EQ(query["chips"], 16);
+  EXPECT_EQ(query["seq"], 4096);
+  EXPECT_EQ(query["batch_seqs"], 64);
+  EXPECT_EQ(query["stack"], "megatron");
+}
+
+TEST(LaunchFiles, AFileThatContradictsItselfOrTheModelIsRefusedByLine) {
+  const test::Scratch scratch;
+  const std::string file = scratch.put("run.sh",
+                                       "torchrun --nnodes 1 --nproc_per_node 8 pretrain_gpt.py \\\n"
+                                       "  --tensor-model-parallel-size 8 \\\n"
+                                       "  --pipeline-model-parallel-size 16 \\\n  --num-layers 33\n");
+  const LaunchReply reply = ask_launch({"lint", file, "--hw=h100-sxm", "--model=llama3-8b"});
+  EXPECT_EQ(reply.exit, 2);
+  EXPECT_NE(reply.err.find(file + ":4:3: error: --num-layers 33 does not go with layers 32"), std::string::npos)
+      << reply.err;
+}
+
+TEST(LaunchFiles, WhatIsNotReadIsSaidByLine) {
+  const test::Scratch scratch;
+  const std::string file =
+      scratch.put("run.sh",
+                  "torchrun --nnodes 1 --nproc_per_node $GPUS pretrain_gpt.py \\\n"
+                  "  --tensor-model-parallel-size 2 --sequence-parallel \\\n  --some-new-flag 3\n");
+  const nlohmann::json lint = answer_of({"lint", file, "--hw=h100-sxm", "--model=llama3-8b", "--chips=8"});
+  std::map<std::string, nlohmann::json> found;
+  for (const nlohmann::json& finding : lint["findings"]) found[finding["about"]] = finding;
+  EXPECT_EQ(found["--some-new-flag"]["kind"], "unread");
+  EXPECT_EQ(found["--some-new-flag"]["line"], 3);
+  EXPECT_EQ(found["--nproc_per_node"]["kind"], "open");
+}
+
+TEST(LaunchFiles, LintNamesTheRuleAndTheLineOfWhatIsIllegal) {
+  const test::Scratch scratch;
+  const std::string file = scratch.put("run.sh",
+                                       "torchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py \\\n"
+                                       "  --tensor-model-parallel-size 2 \\\n  --expert-model-parallel-size 8 \\\n"
+                                       "  --micro-batch-size 1 --global-batch-size 64 --seq-length 4096 --bf16\n");
+  const nlohmann::json lint = answer_of({"lint", file, "--hw=h100-sxm", "--model=mixtral-8x7b"});
+  EXPECT_EQ(lint["query"]["legal"], false);
+  const nlohmann::json& first = lint["findings"][0];
+  EXPECT_EQ(first["kind"], "illegal");
+  EXPECT_NE(first["text"].get<std::string>().find("experts beside tensor ranks need --sequence-parallel"),
+            std::string::npos);
+}
+
+TEST(LaunchFiles, AServersCommandIsReadWithItsLimits) {
+  const test::Scratch scratch;
+  const std::string file = scratch.put("serve.sh",
+                                       "vllm serve deepseek-ai/DeepSeek-V3 -tp 1 -dp 16 -ep --max-num-seqs 256 "
+                                       "--max-model-len 8192 --kv-cache-dtype auto\n");
+  const nlohmann::json answer =
+      answer_of({"serve", "deepseek-v3", "--hw=h200", "--from=" + file, "--prompt=4096", "--generate=256", "--top=1"});
+  EXPECT_EQ(answer["best"]["layout"]["attention_dp"], 16);
+  EXPECT_EQ(answer["best"]["layout"]["ep"], 16);
+  EXPECT_EQ(answer["query"]["max_num_seqs"], 256);
+  EXPECT_EQ(answer["query"]["chips"], 16);
+}
+
+TEST(LaunchFiles, AServerIsExportedAndReadBack) {
+  const test::Scratch scratch;
+  for (const std::string engine : {"vllm", "sglang", "trtllm"}) {
+    const std::string file = scratch.path(engine + ".sh");
+    const std::vector<std::string> job{"serve", "mixtral-8x7b", "--hw=h100-sxm", "--chips=8", "--engine=" + engine};
+    std::vector<std::string> words = job;
+    words.push_back("--export=" + engine + ":" + file);
+    const LaunchReply reply = ask_launch(words);
+    ASSERT_EQ(reply.exit, 0) << reply.err;
+    const nlohmann::json best = answer_of(job)["best"];
+    const nlohmann::json back = answer_of({"serve", "mixtral-8x7b", "--hw=h100-sxm", "--from=" + file});
+    EXPECT_EQ(back["best"]["layout"], best["layout"]) << engine;
+  }
+}
+
+TEST(LaunchFiles, BothPoolsAreDeployedAndReadBack) {
+  const test::Scratch scratch;
+  const std::vector<std::string> job{"serve",      "deepseek-v3",       "--hw=h200",
+                                     "--chips=32", "--disaggregate=on", "--slo-tpot=50ms"};
+  const nlohmann::json asked = answer_of(job);
+  for (const std::string framework : {"dynamo", "llm-d"}) {
+    const std::string file = scratch.path(framework + ".yaml");
+    std::vector<std::string> words = job;
+    words.push_back("--export=" + framework + ":" + file);
+    const LaunchReply reply = ask_launch(words);
+    ASSERT_EQ(reply.exit, 0) << reply.err;
+    const nlohmann::json back = answer_of({"serve", "deepseek-v3", "--hw=h200", "--slo-tpot=50ms", "--from=" + file});
+    EXPECT_EQ(back["best"]["layout"], asked["best"]["layout"]) << framework;
+    for (const char* key : {"prefill_layout", "prefill_replicas", "decode_replicas"}) {
+      EXPECT_EQ(back["disaggregation"][key], asked["disaggregation"][key]) << framework << key;
+    }
+  }
+}
+
+TEST(LaunchFiles, TwoTextsDoNotGoToStandardOutput) {
+  const LaunchReply reply =
+      ask_launch({"train", "llama3-8b", "--hw=h100-sxm", "--chips=8", "--export=megatron", "--json"});
+  EXPECT_EQ(reply.exit, 2);
+  EXPECT_NE(reply.err.find("--export megatron:FILE"), std::string::npos) << reply.err;
+}
+
+}  // namespace
+}  // namespace scalecalc::cli

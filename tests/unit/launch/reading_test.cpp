@@ -1,0 +1,183 @@
+// Launch files as people write them, against figures worked out by hand from what they say.
+#include "launch/reading.h"
+
+#include <gtest/gtest.h>
+
+#include "launch/cluster.h"
+#include "launch/training.h"
+#include "launch/writing.h"
+#include "plan/dimensions.h"
+#include "support/fixtures.h"
+
+namespace scalecalc {
+namespace {
+
+ImportedLayout layout_in(const std::string& text, const std::string& file, const char* model,
+                         std::optional<std::int64_t> chips = {}, std::int64_t cores = 1) {
+  const LaunchText read = read_launch_text(text, file);
+  const ModelSpec spec = test::shipped_model(model);
+  static const StackRuntime kRuntime{};
+  return import_training(framework_of(read, text, file), read.settings, &spec, &kRuntime, chips, cores);
+}
+
+// Published: TP2 PP8 VP4 CP1 EP64 ETP1 on 1024 H100, layout Et|(tt|)*30mL (yanring/Megatron-MoE-ModelZoo,
+// run_deepseek_v3_h100.sh): 32 chunks over 8 stages; data ranks 1024 / (2 x 8) = 64; 8192 / 64 = 128 microbatches.
+TEST(LaunchReading, DeepSeekV3On1024H100) {
+  const ImportedLayout read = layout_in(R"(#!/bin/bash
+TP=2
+ARGS=(
+  --tensor-model-parallel-size ${TP}
+  --pipeline-model-parallel-size ${PP:-8}  # stages
+  --expert-model-parallel-size 64
+)
+ARGS+=(--expert-tensor-parallel-size 1 --sequence-parallel)
+torchrun --nnodes 128 --nproc-per-node=8 pretrain_gpt.py "${ARGS[@]}" \
+  --pipeline-model-parallel-layout "Et|(tt|)*30mL" --micro-batch-size 1 --global-batch-size 8192 \
+  --seq-length 4096 --use-distributed-optimizer --recompute-granularity selective \
+  --recompute-modules mla_up_proj mlp
+)",
+                                        "run.sh", "deepseek-v3");
+  EXPECT_EQ(read.pins.dp, 64);
+  EXPECT_EQ(read.pins.vpp, 4);
+  EXPECT_EQ(read.pins.ep, 64);
+  EXPECT_EQ(read.pins.etp, 1);
+  EXPECT_EQ(read.pins.grad_accum, 128);
+  EXPECT_EQ(read.pins.zero, 1);
+  EXPECT_EQ(read.pins.remat, Remat::kMlp);
+  EXPECT_EQ(read.reading.terms.number("chips"), 1024);
+  EXPECT_EQ(read.reading.places.at("tp").line, 4);
+}
+
+// 128 hosts of 8: 8 x 128 = 1024 devices, one sequence each (AI-Hypercomputer/maxtext gpu/a3/llama_3.1_405b/128vm.sh).
+TEST(LaunchReading, MaxTextLlama405bOn1024) {
+  const ImportedLayout read = layout_in(
+      "python3 -m maxtext.trainers.pre_train.train base.yml model_name=llama3.1-405b remat_policy=full \\\n"
+      "  per_device_batch_size=1.0 max_target_length=8192 dcn_fsdp_parallelism=128 ici_fsdp_parallelism=8\n",
+      "run.sh", "llama3.1-405b");
+  EXPECT_EQ(read.pins.fsdp, 1024);
+  EXPECT_EQ(read.pins.dp, 1);
+  EXPECT_EQ(read.pins.zero, 3);
+  EXPECT_EQ(read.pins.micro_batch_seqs, 1);
+  EXPECT_EQ(read.reading.terms.number("chips"), 1024);
+}
+
+// tpu7x-4x4x8 has 128 chips and 256 devices of JAX; ici_fsdp -1 takes them all, 8 sequences each: 2048 a step, 16 a
+// chip.
+TEST(LaunchReading, DevicesOfTpu7xAreTwoAChip) {
+  const ImportedLayout read = layout_in(
+      "per_device_batch_size: 8.0\nmax_target_length: 4096\ndcn_data_parallelism: -1\nici_fsdp_parallelism: -1\n",
+      "config.yml", "deepseek-v3", 128, 2);
+  EXPECT_EQ(read.pins.fsdp, 128);
+  EXPECT_EQ(read.pins.micro_batch_seqs, 16);
+}
+
+// TP 8 of 512 chips, the rest shards: 64 (pytorch/torchtitan llama3_405b.toml, data_parallel_shard_degree -1).
+TEST(LaunchReading, TorchtitanTakesTheRestForShards) {
+  const ImportedLayout read = layout_in(R"([training]
+local_batch_size = 2
+seq_len = 8192
+[parallelism]
+data_parallel_shard_degree = -1  # all that is left
+tensor_parallel_degree = 8
+[activation_checkpoint]
+mode = "full" # ["none", "selective", "full"]
+)",
+                                        "train.toml", "llama3.1-405b", 512);
+  EXPECT_EQ(read.pins.fsdp, 64);
+  EXPECT_EQ(read.pins.zero, 3);
+  EXPECT_EQ(read.pins.remat, Remat::kFull);
+  EXPECT_EQ(read.pins.grad_accum, 1);
+}
+
+// 2 replicas x 2 shards x 2 tensor ranks are 8 processes (huggingface/accelerate tp_hsdp.yaml).
+TEST(LaunchReading, AccelerateReplicasOfShards) {
+  const ImportedLayout read = layout_in(R"(distributed_type: FSDP
+fsdp_config:
+  fsdp_reshard_after_forward: true
+num_machines: 1
+num_processes: 8
+parallelism_config:
+  parallelism_config_dp_replicate_size: 2
+  parallelism_config_dp_shard_size: 2
+  parallelism_config_tp_size: 2
+)",
+                                        "fsdp.yaml", "llama3-8b");
+  EXPECT_EQ(read.pins.dp, 2);
+  EXPECT_EQ(read.pins.fsdp, 2);
+  EXPECT_EQ(read.pins.tp, 2);
+  EXPECT_EQ(read.pins.zero, 3);
+}
+
+// 8 GPUs, 512 sequences a step in microbatches of 4: 512 / (8 x 4) = 16 of them.
+TEST(LaunchReading, DeepSpeedsBatchImpliesItsMicrobatches) {
+  const ImportedLayout read = layout_in(R"({"train_batch_size": 512, "train_micro_batch_size_per_gpu": 4,
+ "gradient_accumulation_steps": "auto", "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}})",
+                                        "ds_config.json", "llama3-8b", 8);
+  EXPECT_EQ(read.pins.grad_accum, 16);
+  EXPECT_EQ(read.pins.zero, 2);
+  EXPECT_EQ(read.pins.offload, kOffloadOptimizer);
+}
+
+TEST(LaunchReading, AnExpressionAnAbsentVariableAndADocumentInAScript) {
+  const LaunchText read = read_launch_text(R"(#!/bin/bash
+#SBATCH --nodes=4
+GPUS=8
+GBS=$(( GPUS * SLURM_NNODES * 2 ))
+cat > ds_config.json <<EOF
+{
+  "train_batch_size": $GBS
+}
+EOF
+deepspeed --num_nodes=$UNSET --num_gpus $GPUS train.py --deepspeed ds_config.json
+)",
+                                           "run.sh");
+  const auto setting = [&](const std::string& key) {
+    for (const LaunchSetting& s : read.settings) {
+      if (s.key == key) return s;
+    }
+    return LaunchSetting{};
+  };
+  EXPECT_EQ(setting("train_batch_size").values, std::vector<std::string>{"64"});
+  EXPECT_EQ(setting("train_batch_size").where.line, 7);
+  EXPECT_EQ(setting("--num_nodes").open, "$UNSET");
+  EXPECT_EQ(setting("--num_gpus").values.front(), "8");
+}
+
+TEST(LaunchReading, AFileOfNobodyIsRefused) {
+  const std::string text = "[section]\nkey = 1\n";
+  const LaunchText read = read_launch_text(text, "some.toml");
+  EXPECT_THROW(framework_of(read, text, "some.toml"), UserError);
+}
+
+TEST(LaunchReading, BrokenTomlSaysWhere) {
+  try {
+    read_launch_text("[training]\nseq_len = \"8192\nsteps = 3\n", "a.toml");
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.diagnostics().front().where.line, 2);
+  }
+}
+
+TEST(LaunchWriting, ATextIsQuotedForEveryFormat) {
+  EXPECT_EQ(quoted_text("a\"b\\c\nd\x01"), "\"a\\\"b\\\\c\\nd\\u0001\"");
+  EXPECT_EQ(quoted_text("\xc3\xa9"), "\"\xc3\xa9\"");
+  EXPECT_EQ(comment_line("a\nrm -rf /"), "a\\x0arm -rf /");
+}
+
+TEST(LaunchWriting, NamesOfTpuSlicesCountChipsOrTensorCores) {
+  struct Case {
+    const char* chip;
+    std::int64_t chips;
+    const char* name;
+  };
+  for (const Case& c :
+       {Case{"tpu-v5p", 8960, "v5p-17920"}, Case{"tpu-v6e", 256, "v6e-256"}, Case{"tpu-v5e", 256, "v5litepod-256"},
+        Case{"tpu-v7", 64, "tpu7x-128"}, Case{"tpu-v4", 64, "v4-128"}}) {
+    const TpuNames* names = tpu_names(test::shipped_chip(c.chip));
+    ASSERT_NE(names, nullptr) << c.chip;
+    EXPECT_EQ(tpu_type(*names, c.chips), c.name);
+  }
+}
+
+}  // namespace
+}  // namespace scalecalc
