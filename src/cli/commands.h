@@ -69,6 +69,7 @@ const Command& compare_command();
 const Command& distill_command();
 const Command& rl_command();
 const Command& trace_command();
+const Command& profile_command();
 const Command& collective_command();
 const Command& matmul_command();
 const Command& roofline_command();

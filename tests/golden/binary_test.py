@@ -371,6 +371,12 @@ class Documents(unittest.TestCase):
         self.assertTrue(short["nothing_fits"])
         self.valid("error", "trace", *QUESTION[1:], "--plan", "0", "--json", code=2)
 
+    def test_profile(self):
+        recordings = SOURCE / "tests" / "data" / "profiles"
+        for name, hw in (("kineto.json", "h100-sxm"), ("trace-viewer.json", "tpu-v4")):
+            document = self.valid("profile", "profile", recordings / name, "--hw", hw, "--json")
+            self.assertAlmostEqual(sum(part["time_s"] for part in document["time"]), document["step_time_s"], places=12)
+
     def test_sensitivity(self):
         ask = ["sensitivity", "gpt2-1.5b", "--hw", "h100-sxm", "--chips", "8", "--batch-seqs", "64"]
         document = self.valid("sensitivity", *ask, "--json", "--explain", "--coefficients", "--price", "2")

@@ -12,6 +12,8 @@ const std::vector<AskedAnswer>& every_answer() {
       {{"train", "llama3-8b", "--hw=h100-sxm", "--chips=8,16"}, kTrain},
       {{"train", "llama3-8b", "--hw=h100-sxm", "--chips=8", "--pareto"}, kTrain},
       {{"trace", "llama3-8b", "--hw=h100-sxm", "--chips=8"}, {"model", "rank", "layers_drawn"}},
+      {{"profile", std::string(SCALECALC_SOURCE_DIR) + "/tests/data/profiles/kineto.json", "--hw=h100-sxm"},
+       {"files", "hardware_title"}},
       {{"sensitivity", "llama3-8b", "--hw=h100-sxm", "--chips=8", "--fixed"}, {"model", "sweep"}},
       {{"sensitivity", "serve", "llama3-8b", "--hw=h100-sxm", "--chips=1", "--fixed"}, {"model"}},
       {{"compare", "llama3-8b", "--hw=h100-sxm:8,h200:8"}, kCompare},
