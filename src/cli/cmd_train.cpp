@@ -7,14 +7,56 @@
 #include "cli/commands.h"
 #include "cli/curve_command.h"
 #include "cli/curve_options.h"
+#include "cli/flag_reader.h"
 #include "cli/output_command.h"
 #include "cli/outputs.h"
 #include "cli/session.h"
 #include "cli/train_options.h"
+#include "report/measured_output.h"
 #include "report/train_output.h"
+#include "train/measured.h"
 
 namespace scalecalc::cli {
 namespace {
+
+/// What was measured of the plan shown in detail.
+struct MeasuredQuestion {
+  std::optional<MeasuredSpeed> speed;
+};
+
+void read_measured(FlagReader& reader, const Flag& flag, const std::string& text, MeasuredQuestion& out) {
+  const auto parsed = parse_measured_speed(text);
+  if (const UnitError* error = std::get_if<UnitError>(&parsed)) {
+    return reader.problem(fmt::format("{}: {}", flag.name, error->message), error->hint);
+  }
+  out.speed = std::get<MeasuredSpeed>(parsed);
+}
+
+constexpr Flag kMeasuredFlag =
+    text("--measured", "STEP|TOKENS|MFU",
+         "how fast the plan shown in detail ran (41s, 14k tokens/s, 900 tokens/s/chip, 38%, 38%:6n): its MFU and HFU, "
+         "whether it is inside the band, which predicted term must have grown",
+         "41s")
+        .by<read_measured>()
+        .in(1U << static_cast<unsigned>(TrainMode::kRanking));
+
+/// Those of a training question, and what only train itself is told.
+std::span<const Flag> train_command_flags() {
+  static const std::vector<Flag> kAll = [] {
+    std::vector<Flag> out(train_flags().begin(), train_flags().end());
+    out.push_back(kMeasuredFlag);
+    return out;
+  }();
+  return kAll;
+}
+
+MeasuredQuestion measured_question(const Arguments& arguments) {
+  FlagReader reader(arguments);
+  MeasuredQuestion out;
+  reader.read(out);
+  reader.finish();
+  return out;
+}
 
 void log_work(Log& log, const TrainAnswer& answer) {
   log.info(fmt::format("model: {} ({})", answer.model.title, answer.model.source));
@@ -30,6 +72,7 @@ ExitCode run_train(const Arguments& arguments, Environment& env) {
   if (const auto question = curve_question(arguments)) return run_train_curve(*question, arguments, env);
   const Session session = read_session(arguments, env);
   const TrainQuestion question = train_question(arguments);
+  const MeasuredQuestion measured = measured_question(arguments);
   OutputTargets outputs(arguments);
   refuse_parts_of_files(session, outputs);
   const Catalog catalog(session.config_directories, session.remembered);
@@ -42,6 +85,9 @@ ExitCode run_train(const Arguments& arguments, Environment& env) {
   env.begin_answer();
   log_work(log, found);
   Output output = train_output(found, complete, session.verbosity == Verbosity::kVerbose);
+  if (const RankedPlan* plan = detailed_plan(found); measured.speed && plan != nullptr) {
+    add_measured(*measured.speed, *plan, judge_measured(found, *plan, *measured.speed), output);
+  }
   if (session.perf) output.elapsed_s = found.search.elapsed_s;
   return write_output(with_train_query(std::move(output), arguments, found), session, outputs, question.explain, log,
                       env);
@@ -63,7 +109,7 @@ const Command& train_command() {
           "  scalecalc train mixtral-8x7b --hw h100-sxm --chips 256 --tokens 2T --json\n"
           "  scalecalc train llama3.1-405b --hw h100-sxm --chips 512..65536*2 --pareto\n",
       .notes = "Quantities take a suffix: 4M, 15T, 128k (powers of ten), 4Mi (powers of two), 3.35TB/s, 80GiB, 17ms.\n",
-      .flags = train_flags(),
+      .flags = train_command_flags(),
       .run = run_train,
       .modes = train_modes(),
       .mode_of = train_mode,

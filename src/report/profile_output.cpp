@@ -174,13 +174,60 @@ Block steps_block(const ProfileAnswer& found) {
   return in_full(std::move(out));
 }
 
+Block gap_terms_block(const GapAnswer& gap) {
+  Block out{.key = "terms", .title = "Measured beside predicted"};
+  for (const GapTerm& term : gap.terms) {
+    std::vector<Cell> causes(term.causes.begin(), term.causes.end());
+    out.records.push_back(
+        {{text_figure("term", "term", term.term), list_figure("causes", "", std::move(causes)),
+          figure("measured_s", "measured", Format::kSeconds, Cell(term.measured_s)),
+          figure("predicted_s", "predicted", Format::kSeconds, Cell(term.predicted_s)),
+          figure("more_s", "more", Format::kSeconds, Cell(term.more_s())),
+          figure("more_share", "of the step", Format::kFraction, Cell(term.more_s() / gap.verdict.step_s)),
+          figure("remedy", "shortened by", Format::kText,
+                 term.more_s() > 0 && !term.remedy.empty() ? Cell(std::string(term.remedy)) : Cell{})}});
+  }
+  const MeasuredVerdict& v = gap.verdict;
+  say(out.lines, v.in_band ? Role::kGood : Role::kWarning,
+      "{}: predicted {} ({} to {}), measured {} on {}, {} the band", gap.layout, seconds_text(gap.predicted_s),
+      seconds_text(gap.low_s), seconds_text(gap.high_s), seconds_text(v.step_s), gap.device,
+      v.in_band ? "inside" : "outside");
+  say(out.lines, "MFU {}, HFU {}, {} tokens/s", fraction_text(v.mfu), fraction_text(v.hfu),
+      compact_count(v.tokens_per_s));
+  if (gap.flops_known) {
+    say(out.lines, Role::kDim, "FLOPs of the kernels whose shapes are known: {} of the model's",
+        fraction_text(*gap.flops_known));
+  }
+  return out;
+}
+
+Record gap_record(const GapAnswer& gap) {
+  const MeasuredVerdict& v = gap.verdict;
+  return {{text_figure("layout", "", gap.layout), text_figure("device", "", gap.device),
+           figure("step_time_s", "", Format::kSeconds, Cell(gap.predicted_s)),
+           figure("step_time_low_s", "", Format::kSeconds, Cell(gap.low_s)),
+           figure("step_time_high_s", "", Format::kSeconds, Cell(gap.high_s)),
+           figure("over_predicted", "", Format::kFraction, Cell(v.over)), flag_figure("in_band", v.in_band),
+           figure("mfu", "", Format::kFraction, Cell(v.mfu)), figure("hfu", "", Format::kFraction, Cell(v.hfu)),
+           figure("tokens_per_s", "", Format::kCount, Cell(v.tokens_per_s)),
+           figure("flops", "", Format::kFlops, Cell(gap.flops)),
+           number_figure("flops_known", "", Format::kFraction, gap.flops_known)}};
+}
+
+void add_gap(const GapAnswer& gap, Output& out) {
+  Block object{.key = "predicted", .is_list = false, .records = {gap_record(gap)}, .for_files = true};
+  out.blocks.push_back(gap_terms_block(gap));
+  out.blocks.push_back(std::move(object));
+}
+
 Figure files_figure(const std::vector<std::string>& files) {
   return list_figure("files", "", std::vector<Cell>(files.begin(), files.end()));
 }
 
 }  // namespace
 
-Output profile_output(const ProfileQuestion& question, const ProfileAnswer& found) {
+Output profile_output(const ProfileQuestion& question, const ProfileAnswer& found,
+                      const std::optional<GapAnswer>& gap) {
   const StepShares shares = shares_of(found);
   Output out{.command = "profile",
              .title = fmt::format("A recorded step beside the roofline of {}", found.hw.title),
@@ -193,6 +240,7 @@ Output profile_output(const ProfileQuestion& question, const ProfileAnswer& foun
         fraction_text(found.lost.front().seconds / found.step_s));
   }
   out.blocks.push_back(profile_step_block(found));
+  if (gap) add_gap(*gap, out);
   out.blocks.push_back(profile_time_block(found));
   out.blocks.push_back(lost_block(found));
   out.blocks.push_back(kernels_block("kernels", "Kernels", found.kernels, question.top, found.step_s));

@@ -1,11 +1,12 @@
 // The answer of `scalecalc profile` as an output.
 #pragma once
 
-#include "profile/profile.h"
+#include "profile/gap.h"
 #include "report/output.h"
 
 namespace scalecalc {
 
-Output profile_output(const ProfileQuestion& question, const ProfileAnswer& found);
+/// With the prediction of the same step where there is one.
+Output profile_output(const ProfileQuestion& question, const ProfileAnswer& found, const std::optional<GapAnswer>& gap);
 
 }  // namespace scalecalc

@@ -70,6 +70,7 @@ const std::vector<std::string>& ordinary() {
       "collective all-gather --hw tpu-v5p --bytes 1GB --topology 4x4x4",
       "matmul 'A[I, J_X] * B[J_X, K] -> C[I, K]' --hw tpu-v5e --mesh X=4 --dims I=1024,J=8192,K=8192",
       "roofline matmul 512x8192x8192 --hw tpu-v5e",
+      "profile " SCALECALC_SOURCE_DIR "/tests/data/profiles/kineto.json --hw h100-sxm",
       "validate",
       "validate serve"};
   return kAll;

@@ -14,6 +14,8 @@ const std::vector<AskedAnswer>& every_answer() {
       {{"trace", "llama3-8b", "--hw=h100-sxm", "--chips=8"}, {"model", "rank", "layers_drawn"}},
       {{"profile", std::string(SCALECALC_SOURCE_DIR) + "/tests/data/profiles/kineto.json", "--hw=h100-sxm"},
        {"files", "hardware_title"}},
+      {{"profile", std::string(SCALECALC_SOURCE_DIR) + "/tests/data/profiles/step.hlo", "--hw=h100-sxm"},
+       {"files", "hardware_title"}},
       {{"sensitivity", "llama3-8b", "--hw=h100-sxm", "--chips=8", "--fixed"}, {"model", "sweep"}},
       {{"sensitivity", "serve", "llama3-8b", "--hw=h100-sxm", "--chips=1", "--fixed"}, {"model"}},
       {{"compare", "llama3-8b", "--hw=h100-sxm:8,h200:8"}, kCompare},

@@ -126,7 +126,8 @@ TEST(Query, OnlyTheseFlagsAskNothing) {
       if (!flag.asks) silent.insert(std::string(flag.name));
     }
   }
-  EXPECT_EQ(silent, (Keys{"--explain", "--write", "--dump-yaml", "--keys", "--output", "--fail-if", "--expect"}));
+  EXPECT_EQ(silent, (Keys{"--explain", "--write", "--calibrate", "--dump-yaml", "--keys", "--output", "--fail-if",
+                          "--expect"}));
 }
 
 TEST(Query, KeysSayTheUnit) {
