@@ -81,6 +81,12 @@ double useful_of_tiles(const Matmul& m, const KernelTile& tile) {
   return std::max(share(tile.rows, tile.columns), share(tile.columns, tile.rows));
 }
 
+/// A copy between the chip and its host, as CUPTI and ROCm name it.
+bool crosses_to_host(const ProfiledKernel& kernel) {
+  return kernel.work == DeviceWork::kCopy &&
+         (kernel.kernel.find("HtoD") != std::string::npos || kernel.kernel.find("DtoH") != std::string::npos);
+}
+
 }  // namespace
 
 void KernelTotals::add(const Recording& recording, std::span<const RecordedEvent> events, const LeafPieces& pieces,
@@ -151,6 +157,11 @@ void KernelTotals::beside_roofline(ProfiledKernel& kernel, const Total& total, d
       kernel.bytes = value_of(point.bytes) * calls;
       kernel.roofline_s = value_of(point.time) * calls * cores;
       kernel.bound_by = point.bound_by;
+      if (crosses_to_host(kernel)) {
+        kernel.roofline_s.reset();
+        if (hw_.pcie_bandwidth) kernel.roofline_s = *kernel.bytes / hw_.pcie_bandwidth->value();
+        kernel.bound_by = "link";
+      }
       if (point.work.useful) kernel.useful = point.work.useful->value();
       if (!work.moves_only && kernel.seconds > 0) {
         kernel.of_peak = value_of(point.compute_time) * calls * cores / kernel.seconds;

@@ -69,8 +69,7 @@ Block profile_step_block(const ProfileAnswer& found) {
           .is_list = false,
           .records = {std::move(out)},
           .section = "step",
-          .brief_keys = {"step_time_s", "compute_share", "exposed_communication_share", "idle_share",
-                         "matmul_fraction_of_peak", "matmul_known_share", "elementwise_fraction_of_hbm",
+          .brief_keys = {"matmul_fraction_of_peak", "matmul_known_share", "elementwise_fraction_of_hbm",
                          "recognised_share", "steps_by"}};
 }
 
@@ -95,7 +94,7 @@ Block profile_time_block(const ProfileAnswer& found) {
 }
 
 Block lost_block(const ProfileAnswer& found) {
-  constexpr std::size_t kBriefLosses = 5;
+  constexpr std::size_t kBriefLosses = 3;
   Block out{.key = "lost", .title = "What would win time back", .brief_rows = kBriefLosses};
   for (const LostTime& lost : found.lost) {
     out.records.push_back(
@@ -123,7 +122,9 @@ Record profiled_kernel_record(const ProfiledKernel& kernel, double step_s) {
 
 Block kernels_block(std::string_view key, std::string_view title, const std::vector<ProfiledKernel>& kernels,
                     std::size_t top, double step_s) {
+  constexpr std::size_t kBriefKernels = 6;
   Block out{.key = std::string(key), .title = std::string(title)};
+  if (top == ProfileQuestion{}.top) out.brief_rows = kBriefKernels;
   for (std::size_t i = 0; i < std::min(top, kernels.size()); ++i) {
     out.records.push_back(profiled_kernel_record(kernels[i], step_s));
   }
@@ -252,6 +253,7 @@ Output profile_output(const ProfileQuestion& question, const ProfileAnswer& foun
   out.blocks.push_back(std::move(ranks));
   out.blocks.push_back(steps_block(found));
   out.lines_of = "kernels";
+  out.deciding = {"--set"};  // how it counts is for --verbose
   return out;
 }
 
