@@ -187,7 +187,8 @@ std::string roofline_notes() {
   return fmt::format(
       "operations:\n"
       "  matmul BxDxF              [B,D] x [D,F]; DxF with --batch; NxBxDxF for N of them;\n"
-      "                            weights=per-row, tile=BMxBKxBN, pad=128\n"
+      "                            weights=per-row, tile=BMxBKxBN, pad=128,\n"
+      "                            pass=backward or training\n"
       "  attention                 heads= head_dim= query=, kv_heads= kv= mask=causal pass=backward\n"
       "  contract SPEC             \"ij,jk->ik\" i=128 j=256 k=512; \"A[I,J] * B[J,K] -> C[I,K]\" I=...\n"
       "  add N, elementwise N      inputs= flops= (on each element)\n"

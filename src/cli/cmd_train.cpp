@@ -7,16 +7,58 @@
 #include "cli/commands.h"
 #include "cli/curve_command.h"
 #include "cli/curve_options.h"
+#include "cli/flag_reader.h"
 #include "cli/launch_files.h"
 #include "cli/output_command.h"
 #include "cli/outputs.h"
 #include "cli/session.h"
 #include "cli/train_options.h"
+#include "report/measured_output.h"
 #include "report/train_output.h"
 #include "report/train_page.h"
+#include "train/measured.h"
 
 namespace scalecalc::cli {
 namespace {
+
+/// What was measured of the plan shown in detail.
+struct MeasuredQuestion {
+  std::optional<MeasuredSpeed> speed;
+};
+
+void read_measured(FlagReader& reader, const Flag& flag, const std::string& text, MeasuredQuestion& out) {
+  const auto parsed = parse_measured_speed(text);
+  if (const UnitError* error = std::get_if<UnitError>(&parsed)) {
+    return reader.problem(fmt::format("{}: {}", flag.name, error->message), error->hint);
+  }
+  out.speed = std::get<MeasuredSpeed>(parsed);
+}
+
+constexpr Flag kMeasuredFlag =
+    text("--measured", "STEP|TOKENS|MFU",
+         "how fast the plan shown in detail ran (41s, 14k tokens/s, 900 tokens/s/chip, 38%, 38%:6n): its MFU and HFU, "
+         "whether it is inside the band, which predicted term must have grown",
+         "41s")
+        .by<read_measured>()
+        .in(1U << static_cast<unsigned>(TrainMode::kRanking));
+
+/// Those of a training question, and what only train itself is told.
+std::span<const Flag> train_command_flags() {
+  static const std::vector<Flag> kAll = [] {
+    std::vector<Flag> out(train_flags().begin(), train_flags().end());
+    out.push_back(kMeasuredFlag);
+    return out;
+  }();
+  return kAll;
+}
+
+MeasuredQuestion measured_question(const Arguments& arguments) {
+  FlagReader reader(arguments);
+  MeasuredQuestion out;
+  reader.read(out);
+  reader.finish();
+  return out;
+}
 
 void log_work(Log& log, const TrainAnswer& answer) {
   log.info(fmt::format("model: {} ({})", answer.model.title, answer.model.source));
@@ -57,6 +99,7 @@ ExitCode run_train(const Arguments& typed, Environment& env) {
   Arguments arguments = typed;
   const std::optional<LaunchInput> launched = take_launch_file(arguments, catalog);
   const TrainQuestion question = train_question(arguments);
+  const MeasuredQuestion measured = measured_question(arguments);
   OutputTargets outputs(arguments);
   refuse_parts_of_files(session, outputs);
   ResolvedQuestion resolved = resolve(question, catalog);
@@ -72,6 +115,9 @@ ExitCode run_train(const Arguments& typed, Environment& env) {
   env.begin_answer();
   log_work(log, found);
   Output output = train_output(found, complete, session.verbosity == Verbosity::kVerbose);
+  if (const RankedPlan* plan = detailed_plan(found); measured.speed && plan != nullptr) {
+    add_measured(*measured.speed, *plan, judge_measured(found, *plan, *measured.speed), output);
+  }
   if (session.perf) output.elapsed_s = found.search.elapsed_s;
   if (outputs.has(OutputFormat::kHtml)) output.page_plots = train_page_plots(found);
   output = with_train_query(std::move(output), arguments, found);

@@ -71,6 +71,7 @@ const Command& rl_command();
 const Command& trace_command();
 const Command& export_command();
 const Command& lint_command();
+const Command& profile_command();
 const Command& collective_command();
 const Command& matmul_command();
 const Command& roofline_command();

@@ -61,6 +61,7 @@ class OperationReader {
   /// One of the shapes that a matmul's word may have.
   bool matmul_sizes(Matmul& matmul, Values& rows);
   void tile(KeyWords& keys, Matmul& matmul);
+  void passes(KeyWords& keys, Matmul& matmul);
   /// The word behind the operation's name: its elements, of which there may be a sweep. Empty if it is missing.
   Values elements(std::string_view example);
   void no_batch() {
@@ -154,6 +155,22 @@ void OperationReader::tile(KeyWords& keys, Matmul& m) {
   m.tile = MatmulTile{sizes[0], sizes[1], sizes[2]};
 }
 
+/// Backward are two products of the same three arrays, or of their gradients: FLOPs and bytes of the forward twice
+/// (book, ch. 4: 2 forward, 4 backward, 6 in training).
+void OperationReader::passes(KeyWords& keys, Matmul& m) {
+  constexpr std::array<std::string_view, 3> kPasses{"forward", "backward", "training"};
+  const auto pass = keys.word("pass", kPasses);
+  if (!pass || *pass == 0) return;
+  if (m.per_row_weights || m.pad != 1 || m.tile) {
+    problem(keys.span("pass"), "pass= goes without weights=per-row, pad= and tile=: its products have other shapes",
+            "ask of each product alone");
+  }
+  m.matrices *= static_cast<double>(*pass + 1);
+  note(*pass == 1 ? "backward: two products, of the result's gradient with the weights and with the input"
+                  : "training: the forward product and two backward",
+       "pass=");
+}
+
 void OperationReader::matmul() {
   Matmul m;
   Values rows;
@@ -166,6 +183,7 @@ void OperationReader::matmul() {
   }
   m.pad = keys.size("pad").value_or(1);
   tile(keys, m);
+  passes(keys, m);
   keys.finish();
   if (!shaped) return;
   each(rows, "batch", [&](double value) {

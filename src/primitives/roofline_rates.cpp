@@ -33,6 +33,15 @@ Traced compute_share(const RooflineQuestion& question, const Efficiency& e) {
   return share(question, e.matmul[static_cast<std::size_t>(dtype)], fmt::format("matmul.{}", name_of(dtype)));
 }
 
+/// Where a fused multiply-add counts as two, adds and all else run at half of the rate; a dot product is made of the
+/// former (book, ch. 12, quiz 1).
+FlopsPerSecondOf<Traced> vector_rate(const RooflineQuestion& question, const NamedRates& chip) {
+  const FlopsPerSecondOf<Traced> rate = chip.vector();
+  const bool fused = std::holds_alternative<DotProduct>(question.operations.front());
+  if (!chip.hw().vector_counts_fma || fused) return rate;
+  return named(rate / Traced(2.0), "vector adds", "a fused multiply-add counts as two");
+}
+
 /// An expression gets the name; an input or a result that has one keeps it, so that formulas show where it is from.
 template <Dim D>
 Quantity<D, Traced> unless_named(const Quantity<D, Traced>& x, std::string_view name, std::string_view source) {
@@ -148,7 +157,7 @@ RooflineRates roofline_rates(const RooflineQuestion& question, const HardwareSpe
   const bool matrix = unit_of(question) == ComputeUnit::kMatrix;
   RooflineRates out;
   if (computes(operation)) {
-    out.peak = matrix ? chip.matmul(question.types.compute) : chip.vector();
+    out.peak = matrix ? chip.matmul(question.types.compute) : vector_rate(question, chip);
     out.compute = unless_named(*out.peak * compute_share(question, hw.efficiency), "C", "hardware file's efficiency");
     out.compute_name = matrix ? fmt::format("{} matmul", name_of(question.types.compute)) : "vector";
   }

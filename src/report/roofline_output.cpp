@@ -204,6 +204,14 @@ Record query_record(const RooflineQuestion& question, const RooflineAnswer& foun
   return out;
 }
 
+/// FLOPs a byte from which on the units are the slower, at the rate that this very shape reaches.
+double needed_intensity(const RooflinePoint& p, const RooflineAnswer& found) {
+  const double compute = value_of(p.compute_time);
+  const double memory = value_of(p.memory_time);
+  if (compute <= 0 || memory <= 0) return value_of(*found.memory_intensity);
+  return value_of(p.work.run) / value_of(p.bytes) * memory / compute;
+}
+
 /// What binds a single point, in one sentence.
 Line bound_line(const RooflinePoint& p, const RooflineAnswer& found) {
   const std::string time = text_of(Cell(value_of(p.time)), Format::kSeconds);
@@ -211,7 +219,7 @@ Line bound_line(const RooflinePoint& p, const RooflineAnswer& found) {
   if (p.intensity && found.memory_intensity && value_of(p.work.flops) > 0) {
     text += fmt::format(": {} FLOP/byte, and {} are needed to be compute-bound",
                         text_of(Cell(value_of(*p.intensity)), Format::kNumber),
-                        text_of(Cell(value_of(*found.memory_intensity)), Format::kNumber));
+                        text_of(Cell(needed_intensity(p, found)), Format::kNumber));
   }
   return {std::move(text)};
 }

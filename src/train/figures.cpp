@@ -17,16 +17,6 @@
 namespace scalecalc {
 namespace {
 
-/// Contract names of the causes of a step's time.
-std::vector<std::pair<std::string, double>> causes(const StepTime<double>& t) {
-  return {{"compute", t.compute.value()},      {"hbm", t.hbm.value()},
-          {"tp_exposed", t.tp.value()},        {"fsdp_exposed", t.fsdp.value()},
-          {"dp_exposed", t.dp.value()},        {"cp_exposed", t.cp.value()},
-          {"ep_exposed", t.ep.value()},        {"pp_exposed", t.pp.value()},
-          {"offload_exposed", t.host.value()}, {"bubble", t.bubble.value()},
-          {"optimizer", t.optimizer.value()},  {"overhead", t.overhead.value()}};
-}
-
 /// Parts that only some stacks have come last, where they are.
 std::vector<std::pair<std::string, double>> parts(const MemoryUse<double>& m) {
   std::vector<std::pair<std::string, double>> out{
@@ -45,7 +35,7 @@ std::string bound_by(const StepTime<double>& time, double step) {
   static constexpr const char* kTraffic[] = {"tp", "fsdp", "cp", "ep", "offload"};
   const auto worst = std::max_element(time.spilled.begin(), time.spilled.end());
   if (*worst > 0.01 * step) return std::string(kTraffic[worst - time.spilled.begin()]) + " communication";
-  const auto all = causes(time);
+  const auto all = causes_of(time);
   const auto largest =
       std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   std::string name = largest->first;
@@ -70,7 +60,7 @@ class PlanArithmetic {
     utilization(out);
     band(out);
     out.bound_by = bound_by(plan_.time, plan_.step_s);
-    out.time_s = causes(plan_.time);
+    out.time_s = causes_of(plan_.time);
     memory(out);
     places(out);
     const Layout& l = plan_.layout;
@@ -195,6 +185,15 @@ class PlanArithmetic {
 };
 
 }  // namespace
+
+std::vector<std::pair<std::string, double>> causes_of(const StepTime<double>& t) {
+  return {{"compute", t.compute.value()},      {"hbm", t.hbm.value()},
+          {"tp_exposed", t.tp.value()},        {"fsdp_exposed", t.fsdp.value()},
+          {"dp_exposed", t.dp.value()},        {"cp_exposed", t.cp.value()},
+          {"ep_exposed", t.ep.value()},        {"pp_exposed", t.pp.value()},
+          {"offload_exposed", t.host.value()}, {"bubble", t.bubble.value()},
+          {"optimizer", t.optimizer.value()},  {"overhead", t.overhead.value()}};
+}
 
 PlanFigures figures(const ResolvedQuestion& question, const PlanRequest& request, const Plan& plan) {
   return PlanArithmetic(question, request, plan).run();

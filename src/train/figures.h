@@ -5,6 +5,8 @@
 
 namespace scalecalc {
 
+/// Contract names of the causes of a step's time, in their order.
+std::vector<std::pair<std::string, double>> causes_of(const StepTime<double>& time);
 PlanFigures figures(const ResolvedQuestion& question, const PlanRequest& request, const Plan& plan);
 RankedPlan ranked(const ResolvedQuestion& question, const PlanRequest& request, Plan plan);
 

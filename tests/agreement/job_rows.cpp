@@ -86,6 +86,10 @@ void default_rows(const std::string& model, const std::string& machine, Rows& ro
 }  // namespace
 
 void job_rows(Rows& rows) {
+  const std::string measured = "train llama3-8b --hw h100-sxm --chips 64 --plan 1 --measured 10s";
+  rows.push_back({"MFU of a step as long as predicted",
+                  "llama3-8b on 64 x h100-sxm",
+                  {{measured, "plans[0].mfu"}, {measured, "measured.mfu * 10 / plans[0].step_time_s"}}});
   const std::string oversubscribed = " --set hw.network.leaf.oversubscription=4";
   for (const Job& job :
        {Job{"llama3-8b", "h100-sxm", " --chips 64", ""}, Job{"llama3-8b", "h100-sxm", " --chips 64", oversubscribed},

@@ -53,6 +53,18 @@ void rate_rows(const Chip& chip, Rows& rows) {
 }  // namespace
 
 void machine_rows(Rows& rows) {
+  const std::string recordings = SCALECALC_SOURCE_DIR "/tests/data/profiles/";
+  const std::string recorded = "profile " + recordings + "kineto.json --hw h100-sxm";
+  rows.push_back({"a product's least time",
+                  "h100-sxm",
+                  {by_hand("2 * 1000 * 1000 * 1000 / 989.4e12"),
+                   {"roofline matmul 1000x1000x1000 --hw h100-sxm", "points[0].time_s"},
+                   {recorded, "kernels[0].roofline_s"}}});
+  rows.push_back({"a product's FLOPs",
+                  "h100-sxm",
+                  {by_hand("2 * 1024 * 512 * 256"),
+                   {"roofline matmul 1024x512x256 --hw h100-sxm", "points[0].flops"},
+                   {"profile " + recordings + "step.hlo --hw h100-sxm", "products[0].flops / products[0].count"}}});
   for (const Chip& chip :
        {Chip{"h100-sxm", "989.4e12", "3.35e12", "85899345920"}, Chip{"tpu-v5p", "459e12", "2765e9", "102005473280"},
         Chip{"b200", {}, {}, {}}, Chip{"book/tpu-v5p", "459e12", "2.8e12", "96e9"}}) {

@@ -30,6 +30,7 @@ QUESTIONS = {
     "rl": "rl llama3-8b --hw h100-sxm --chips 8 --prompt 512 --generate 512",
     "scaling-law": "scaling-law --flops 1e21",
     "trace": "trace llama3-8b --hw h100-sxm --chips 8",
+    "profile": "profile recording.json --hw h100-sxm",
     "collective": "collective all-reduce --hw h100-sxm --group 8 --bytes 1GB",
     "matmul": "matmul A[I_X,J]*B[J,K]->C[I_X,K] --hw tpu-v5p --mesh X=4 --dims I=1024,J=1024,K=1024",
     "roofline": "roofline matmul 512x8192x28672 --hw tpu-v5e",
@@ -53,6 +54,7 @@ class Place:
     def __init__(self):
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="scalecalc-faults-"))
         (self.path / "study.yaml").write_text(STUDY)
+        shutil.copy(SOURCE / "tests" / "data" / "profiles" / "kineto.json", self.path / "recording.json")
 
     def run(self, words, **kwargs):
         return subprocess.run([BINARY, *words], cwd=self.path, capture_output=True, text=True, timeout=120,
@@ -60,7 +62,7 @@ class Place:
                               **{"env": {**os.environ, "TMPDIR": str(self.path)}, **kwargs})
 
     def left(self):
-        return {p.name for p in self.path.iterdir()} - {"study.yaml", "count"}
+        return {p.name for p in self.path.iterdir()} - {"study.yaml", "recording.json", "count"}
 
     def __enter__(self):
         return self

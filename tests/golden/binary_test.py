@@ -376,6 +376,20 @@ class Documents(unittest.TestCase):
         self.assertTrue(short["nothing_fits"])
         self.valid("error", "trace", *QUESTION[1:], "--plan", "0", "--json", code=2)
 
+    def test_profile(self):
+        recordings = SOURCE / "tests" / "data" / "profiles"
+        for name, hw in (("kineto.json", "h100-sxm"), ("trace-viewer.json", "tpu-v4")):
+            document = self.valid("profile", "profile", recordings / name, "--hw", hw, "--json")
+            self.assertAlmostEqual(sum(part["time_s"] for part in document["time"]), document["step_time_s"], places=12)
+        self.valid("profile-hlo", "profile", recordings / "step.hlo", "--hw", "tpu-v5p", "--json")
+        with tempfile.TemporaryDirectory() as place:
+            answer = os.path.join(place, "answer.json")
+            measured = self.valid("train", "train", "llama3-8b", "--hw", "h100-sxm", "--chips", "8", "--measured", "38%:6n", "--json")
+            self.assertAlmostEqual(next(c["mfu"] for c in measured["measured"]["mfu_conventions"] if c["name"] == "6n"), 0.38)
+            run("train", "llama3-8b", "--hw", "h100-sxm", "--chips", "8", "-o", f"json={answer}")
+            gap = self.valid("profile", "profile", recordings / "kineto.json", "--hw", "h100-sxm", "--layout", answer, "--json")
+            self.assertAlmostEqual(sum(t["predicted_s"] for t in gap["terms"]) / gap["predicted"]["step_time_s"], 1)
+
     def test_sensitivity(self):
         ask = ["sensitivity", "gpt2-1.5b", "--hw", "h100-sxm", "--chips", "8", "--batch-seqs", "64"]
         document = self.valid("sensitivity", *ask, "--json", "--explain", "--coefficients", "--price", "2")

@@ -71,6 +71,7 @@ const std::vector<std::string>& ordinary() {
       "matmul 'A[I, J_X] * B[J_X, K] -> C[I, K]' --hw tpu-v5e --mesh X=4 --dims I=1024,J=8192,K=8192",
       "roofline matmul 512x8192x8192 --hw tpu-v5e",
       "lint " SCALECALC_SOURCE_DIR "/tests/data/launch/megatron.sh --hw h100-sxm --model llama3-8b",
+      "profile " SCALECALC_SOURCE_DIR "/tests/data/profiles/kineto.json --hw h100-sxm",
       "validate",
       "validate serve"};
   return kAll;

@@ -1,5 +1,6 @@
 """Every command under real signals at random moments: how soon it ends, with which status, what it has said and what it
 leaves behind. Usage: interrupt_test.py BINARY SOURCE"""
+import atexit
 import concurrent.futures
 import functools
 import json
@@ -58,6 +59,7 @@ QUESTIONS = {
     "scaling-law": [("scaling-law", "scaling-law deepseek-v3 --inference-tokens 10T --hw h100-sxm --chips 2048"),
                     ("scaling-law", "scaling-law --flops 1e24")],
     "trace": [("trace", "trace deepseek-v3 --hw h100-sxm --chips 4096")],
+    "profile": [("profile", "profile recording.json --hw h100-sxm")],
     "collective": [("collective", "collective all-reduce --hw h100-sxm --group 2..1024*2 --bytes 1kB..1GB*1.2")],
     "matmul": [("matmul", "matmul A[I_X,J_Y]*B[J_Y,K_Z]*C[K_Z,L]*D[L,M_X]*E[M,N_Y]*F[N_Y,O]*G[O,P_Z]->T[I_X,P] "
                           "--hw tpu-v5p --mesh X=4,Y=4,Z=4 --dims I=1024,J=8192,K=8192,L=4096,M=4096,N=4096,O=2048,P=4096")],
@@ -95,6 +97,16 @@ def validator(name):
     return jsonschema.Draft7Validator(schema, resolver=beside)
 
 
+@functools.cache
+def recording():
+    """A profiler's trace that takes a while to read."""
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="scalecalc-recording-"))
+    atexit.register(shutil.rmtree, directory, True)
+    megabytes = "100"
+    subprocess.run([sys.executable, SOURCE / "tests" / "bench" / "profile_trace.py", directory / "trace.json", megabytes], check=True)
+    return directory / "trace.json"
+
+
 class Place:
     """A directory of its own, which is also that of temporary files."""
 
@@ -104,6 +116,7 @@ class Place:
         shutil.copy(SOURCE / "tests" / "data" / "hf" / "llama-3.1-8b.json", self.path / "config.json")
         for name in LAUNCH_FILES:
             shutil.copy(SOURCE / "tests" / "data" / "launch" / name, self.path / name)
+        (self.path / "recording.json").symlink_to(recording())
 
     def start(self, words, **streams):
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
@@ -111,7 +124,7 @@ class Place:
                                 env={**os.environ, "TMPDIR": str(self.path)}, **streams)
 
     def files(self):
-        return {p.name for p in self.path.iterdir()} - {"study.yaml", "config.json", *LAUNCH_FILES}
+        return {p.name for p in self.path.iterdir()} - {"study.yaml", "config.json", "recording.json", *LAUNCH_FILES}
 
     def __enter__(self):
         return self

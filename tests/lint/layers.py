@@ -6,14 +6,15 @@ import sys
 
 LAYERS = ["base", "config", "spec", "import", "model", "network", "cost", "primitives", "rules", "run", "plan", "train",
           "serve", "launch", "sensitivity", "compare", "scaling_law", "design", "jobs", "distill", "rl", "validate",
-          "calibrate", "report", "batch", "cli", "api"]
+          "calibrate", "profile", "report", "batch", "cli", "api"]
 FENCES = {
     "yaml-cpp/": {"config/yaml_reader.cpp"},
     "nlohmann/": {"report/"},
     "CLI/": {"cli/"},
     "spdlog/": {"cli/log.cpp"},
     "tbb/": {"plan/planner.cpp", "batch/run_shard.cpp"},
-    "sqlite3.h": {"batch/database.h"},
+    "sqlite3.h": {"batch/database.h", "profile/read_nsight.cpp"},
+    "zlib.h": {"profile/byte_source.cpp"},
     "sha2.h": {"batch/digest.cpp"},
     "nlopt": {"calibrate/minimize.cpp"},
 }

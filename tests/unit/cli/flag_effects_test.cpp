@@ -70,6 +70,7 @@ const std::vector<FlagQuestion>& flag_questions() {
        {{"--cp-comm", kNoContextRanks}}},
       {"trace llama3-8b --hw=h100-sxm --chips=16 --batch-seqs=32 --plan=8",
        {{"--tie", "plan 8 is shown whichever is recommended"}}},
+      {"profile " SCALECALC_SOURCE_DIR "/tests/data/profiles/kineto.json --hw=h100-sxm --top=2"},
       {"validate train --only=chip=mi325x"},
       {"validate memory --only=chip=h100-sxm", {{"--memory", "it asks for what was asked"}}},
       {"validate serve --only=chip=mi300x"},

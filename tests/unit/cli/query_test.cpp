@@ -126,8 +126,8 @@ TEST(Query, OnlyTheseFlagsAskNothing) {
       if (!flag.asks) silent.insert(std::string(flag.name));
     }
   }
-  EXPECT_EQ(silent, (Keys{"--explain", "--write", "--dump-yaml", "--keys", "--output", "--fail-if", "--expect",
-                          "--export", "--cluster"}));
+  EXPECT_EQ(silent, (Keys{"--explain", "--write", "--calibrate", "--dump-yaml", "--keys", "--output", "--fail-if",
+                          "--expect", "--export", "--cluster"}));
 }
 
 TEST(Query, KeysSayTheUnit) {

@@ -391,5 +391,19 @@ TEST(Roofline, EveryTraceGivesItsValueAgain) {
   EXPECT_EQ(reevaluate(*found.critical_batch->value), found.critical_batch->value->value());
 }
 
+// 1e9 adds at half of the 10 TFLOP/s that count a fused multiply-add as two; a dot product is made of such.
+TEST(Roofline, AddsRunAtHalfOfAFusedRate) {
+  HardwareSpec hw = test::torus_chip();
+  const auto seconds = [&](const Operation& operation) {
+    return value_of(answer(RooflineQuestion{.operations = {operation}}, hw).points.front().compute_time);
+  };
+  const double plain = seconds(Elementwise{.elements = 1e9});
+  const double dot = seconds(DotProduct{.elements = 1e9});
+  hw.vector_counts_fma = true;
+  EXPECT_NEAR(plain, 1e9 / 10e12, 1e-12);
+  EXPECT_NEAR(seconds(Elementwise{.elements = 1e9}), 2 * plain, 1e-12);
+  EXPECT_NEAR(seconds(DotProduct{.elements = 1e9}), dot, 1e-12);
+}
+
 }  // namespace
 }  // namespace scalecalc

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "report/render.h"
@@ -116,6 +117,22 @@ TEST(RooflineOutput, MeasuredTimesStandBesideTheRoofline) {
   EXPECT_NEAR(rows[1]["speedup_over_first"].get<double>(), 1.6, 1e-12);
   EXPECT_NE(table_of(q).find("Measured"), std::string::npos);
   EXPECT_FALSE(roofline_json(roofline_question()).contains("measured"));
+}
+
+// What is said to be needed is needed: a shape that reaches less of the peak is compute-bound at fewer FLOPs a byte.
+TEST(RooflineOutput, TheSentenceContradictsNoVerdict) {
+  HardwareSpec hw = test::torus_chip();
+  hw.efficiency.matmul_half_dim = {2000, 0, "test"};
+  for (const double rows : {8.0, 64.0, 150.0, 600.0, 5000.0}) {
+    RooflineQuestion q{.operations = {Matmul{.rows = rows, .contraction = 1000, .columns = 1000}}, .calibrated = true};
+    const RooflineAnswer found = answer(q, hw);
+    const std::string text = roofline_output(q, found, hw, {}).summary.front().text;
+    double has = 0, needs = 0;
+    const std::size_t colon = text.find(": ");
+    ASSERT_EQ(std::sscanf(text.c_str() + colon, ": %lf FLOP/byte, and %lf", &has, &needs), 2) << text;
+    const std::string_view bound = found.points.front().bound_by;
+    EXPECT_TRUE(bound == "memory" ? has <= needs : bound != "compute" || has >= needs) << text;
+  }
 }
 
 }  // namespace

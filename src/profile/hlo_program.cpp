@@ -1,0 +1,372 @@
+#include "profile/hlo_program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/diagnostic.h"
+#include "base/units.h"
+#include "network/collective_time.h"
+#include "primitives/roofline.h"
+#include "profile/kernel_names.h"
+#include "profile/shapes.h"
+
+namespace scalecalc {
+namespace {
+
+/// Nothing is computed or moved by these.
+constexpr std::array<std::string_view, 17> kFreeOps{"parameter",   "constant",     "tuple",        "get-tuple-element",
+                                                    "bitcast",     "after-all",    "partition-id", "replica-id",
+                                                    "opt-barrier", "iota",         "domain",       "add-dependency",
+                                                    "async-done",  "async-update", "copy-done",    "send-done",
+                                                    "recv-done"};
+
+struct CollectiveOpcode {
+  std::string_view opcode;
+  std::optional<CollectiveOp> op;  ///< nothing: to another device
+};
+constexpr std::array kCollectiveOpcodes{CollectiveOpcode{"all-gather", CollectiveOp::kAllGather},
+                                        CollectiveOpcode{"all-reduce", CollectiveOp::kAllReduce},
+                                        CollectiveOpcode{"reduce-scatter", CollectiveOp::kReduceScatter},
+                                        CollectiveOpcode{"all-to-all", CollectiveOp::kAllToAll},
+                                        CollectiveOpcode{"ragged-all-to-all", CollectiveOp::kAllToAll},
+                                        CollectiveOpcode{"collective-permute", std::nullopt},
+                                        CollectiveOpcode{"collective-broadcast", std::nullopt}};
+
+bool is_free(std::string_view opcode) {
+  return std::find(kFreeOps.begin(), kFreeOps.end(), opcode) != kFreeOps.end() ||
+         (opcode.ends_with("-done") && opcode != "dot-done");
+}
+
+double total_bytes(const std::vector<HloArray>& arrays) {
+  double out = 0;
+  for (const HloArray& array : arrays) out += array.bytes();
+  return out;
+}
+
+std::string array_text(const HloArray& array) { return fmt::format("{}[{}]", array.type, fmt::join(array.dims, ",")); }
+
+class ProgramCost {
+ public:
+  ProgramCost(const HloModule& module, const HardwareSpec& hw) : module_(module) {
+    out_.hw = hw;
+    out_.name = module.name;
+    out_.scheduled = module.scheduled;
+    out_.devices = module.partitions;
+  }
+
+  HloProgram run() {
+    const HloComputation& entry = module_.computations.at(module_.entry);
+    walk(entry, 1, 0);
+    for (const HloInstruction& i : entry.instructions) {
+      if (i.opcode == "parameter") out_.parameter_bytes += total_bytes(i.result);
+    }
+    if (!entry.instructions.empty()) out_.result_bytes = total_bytes(entry.instructions.back().result);
+    axes();
+    time();
+    assume();
+    return std::move(out_);
+  }
+
+ private:
+  static constexpr std::size_t kDeepestCalls = 64;
+
+  void walk(const HloComputation& computation, double times, std::size_t depth) {
+    if (depth > kDeepestCalls) {
+      throw UserError(
+          {Diagnostic{SourceSpan{.file = module_.file}, "computations that call each other without end", ""}});
+    }
+    for (const HloInstruction& i : computation.instructions) instruction(computation, i, times, depth);
+  }
+
+  const HloComputation* called(const HloInstruction& i, std::string_view key) const {
+    std::string_view name = hlo_attribute(i.attributes, key);
+    if (name.starts_with('%')) name.remove_prefix(1);
+    const auto found = module_.computations.find(name);
+    return found == module_.computations.end() ? nullptr : &found->second;
+  }
+
+  void instruction(const HloComputation& in, const HloInstruction& i, double times, std::size_t depth) {
+    if (i.opcode == "while") {
+      const double trips = trips_of(i);
+      for (const std::string_view part : {"body", "condition"}) {
+        if (const HloComputation* inner = called(i, part)) walk(*inner, times * trips, depth + 1);
+      }
+      return;
+    }
+    if (i.opcode == "call" || i.opcode == "async-start") {
+      const HloComputation* inner = called(i, i.opcode == "call" ? "to_apply" : "calls");
+      if (inner != nullptr) walk(*inner, times, depth + 1);
+      return;
+    }
+    if (i.opcode == "conditional") {
+      conditional_ = true;
+      for (const std::string_view part : {"true_computation", "false_computation"}) {
+        if (const HloComputation* inner = called(i, part)) walk(*inner, times, depth + 1);
+      }
+      return;
+    }
+    for (const CollectiveOpcode& known : kCollectiveOpcodes) {
+      const bool starts = i.opcode == std::string(known.opcode) + "-start";
+      if (starts || i.opcode == known.opcode) return collective(in, i, known, times, starts);
+    }
+    if (!is_free(i.opcode)) operation(in, i, times);
+  }
+
+  double trips_of(const HloInstruction& i) {
+    const std::size_t known = i.attributes.find("known_trip_count");
+    if (known != std::string_view::npos) {
+      const std::vector<std::int64_t> trips = hlo_numbers(i.attributes.substr(known, 40));
+      if (!trips.empty()) return static_cast<double>(trips.front());
+    }
+    if (const auto limit = limit_of(i)) return *limit;
+    unknown_loops_ += 1;
+    return 1;
+  }
+
+  /// Of a condition that compares a counter with one constant: a loop from 0 in steps of 1, as jax.lax.scan makes it.
+  std::optional<double> limit_of(const HloInstruction& loop) const {
+    const HloComputation* condition = called(loop, "condition");
+    if (condition == nullptr) return std::nullopt;
+    std::optional<double> out;
+    bool less = false;
+    for (const HloInstruction& i : condition->instructions) {
+      less |= i.opcode == "compare" && hlo_attribute(i.attributes, "direction") == "LT";
+      if (i.opcode != "constant") continue;
+      const std::vector<std::int64_t> value =
+          i.operands.empty() ? std::vector<std::int64_t>{} : hlo_numbers(i.operands[0]);
+      if (out || value.size() != 1) return std::nullopt;
+      out = static_cast<double>(value.front());
+    }
+    return less ? out : std::nullopt;
+  }
+
+  std::vector<HloArray> operands(const HloComputation& in, const HloInstruction& i) const {
+    std::vector<HloArray> out;
+    for (const std::string& name : i.operands) {
+      if (const HloInstruction* from = in.find(name)) out.insert(out.end(), from->result.begin(), from->result.end());
+    }
+    return out;
+  }
+
+  /// Of one product: 2 x the result x what is contracted.
+  std::optional<double> product_flops(const HloComputation& in, const HloInstruction& i) const {
+    const std::vector<HloArray> of = operands(in, i);
+    if (of.size() < 2 || i.result.empty()) return std::nullopt;
+    if (i.opcode == "convolution") {
+      const std::string_view labels = hlo_attribute(i.attributes, "dim_labels");
+      const std::size_t bar = labels.find('_');
+      const std::size_t feature = bar == std::string_view::npos ? bar : labels.find('o', bar);
+      if (feature == std::string_view::npos || feature - bar - 1 >= of[1].dims.size()) return std::nullopt;
+      return 2 * i.result.front().elements() * of[1].elements() / std::max(1.0, of[1].dims[feature - bar - 1]);
+    }
+    std::string_view contracted = hlo_attribute(i.attributes, "lhs_contracting_dims");
+    if (i.opcode == "custom-call") {
+      const std::size_t at = i.attributes.find("\"lhs_contracting_dimensions\"");
+      if (at == std::string_view::npos) return std::nullopt;
+      contracted = i.attributes.substr(at, i.attributes.find(']', at) - at);
+    } else if (i.opcode != "dot") {
+      return std::nullopt;
+    }
+    double out = 2 * i.result.front().elements();
+    for (const std::int64_t dim : hlo_numbers(contracted)) {
+      if (dim >= static_cast<std::int64_t>(of[0].dims.size())) return std::nullopt;
+      out *= of[0].dims[static_cast<std::size_t>(dim)];
+    }
+    return out;
+  }
+
+  DeviceWork work_of(const HloInstruction& i) const {
+    if (i.opcode == "dot" || i.opcode == "convolution") return DeviceWork::kMatmul;
+    if (i.opcode != "custom-call") return i.opcode.starts_with("copy") ? DeviceWork::kCopy : DeviceWork::kVector;
+    return work_of_kernel(hlo_attribute(i.attributes, "custom_call_target"));
+  }
+
+  void operation(const HloComputation& in, const HloInstruction& i, double times) {
+    double flops = 0;
+    DeviceWork work = work_of(i);
+    DType format = DType::kBf16;
+    if (const double own = product(in, i, times, format); own > 0) {
+      flops = own;
+      work = DeviceWork::kMatmul;
+    } else if (i.opcode == "fusion") {
+      if (const HloComputation* fused = called(i, "calls")) {
+        for (const HloInstruction& part : fused->instructions) flops += product(*fused, part, times, format);
+      }
+      if (flops > 0) work = DeviceWork::kMatmul;
+    } else if (work == DeviceWork::kUnknown || work == DeviceWork::kAttention) {
+      opaque_ += times;
+    }
+    const double bytes = total_bytes(operands(in, i)) + total_bytes(i.result);
+    HloWork& sum = works_[work];
+    sum.work = work;
+    sum.count += times;
+    sum.flops += flops * times;
+    sum.bytes += bytes * times;
+    sum.time_s += std::max(flops / rate(format), bytes / out_.hw.hbm_bandwidth.value()) * times;
+  }
+
+  /// FLOPs of a product, which is listed and says the format; 0 for anything else.
+  double product(const HloComputation& in, const HloInstruction& i, double times, DType& format) {
+    const auto flops = product_flops(in, i);
+    if (!flops) return 0;
+    const std::vector<HloArray> of = operands(in, i);
+    format = format_of(of[0].type);
+    const std::string what = fmt::format("{} x {}", array_text(of[0]), array_text(of[1]));
+    HloProduct& sum = products_[what];
+    sum.what = what;
+    sum.count += times;
+    sum.flops += *flops * times;
+    sum.time_s += *flops / rate(format) * times;
+    return *flops;
+  }
+
+  static DType format_of(const std::string& type) {
+    if (type == "f32") return DType::kTf32;
+    if (type == "f64") return DType::kFp64;
+    if (type.starts_with("f8")) return DType::kFp8;
+    if (type == "s8") return DType::kInt8;
+    return type == "f16" ? DType::kFp16 : DType::kBf16;
+  }
+  /// The chip's for the format, or for 16 bits where it has none.
+  double rate(DType format) const {
+    const auto& peak = out_.hw.matmul_peak;
+    const auto& own = peak[static_cast<std::size_t>(format)];
+    if (own) return own->value();
+    const auto& usual = peak[static_cast<std::size_t>(DType::kBf16)];
+    return usual ? usual->value() : peak[static_cast<std::size_t>(DType::kFp16)].value_or(FlopsPerSecond(1e12)).value();
+  }
+
+  void collective(const HloComputation& in, const HloInstruction& i, const CollectiveOpcode& known, double times,
+                  bool starts) {
+    HloCollective one{.kind = std::string(known.opcode), .groups = hlo_groups(i, out_.devices), .asynchronous = starts};
+    const double bytes = total_bytes(operands(in, i));
+    const std::string key =
+        fmt::format("{} {} {} {} {}", one.kind, one.groups.size, one.groups.stride, one.groups.axes, one.asynchronous);
+    const auto [at, is_new] = collectives_.try_emplace(key, std::move(one));
+    HloCollective& sum = at->second;
+    if (is_new) sum.time_s = 0;
+    sum.count += times;
+    sum.bytes += bytes * times;
+    const auto seconds = collective_seconds(known, sum.groups, bytes);
+    if (!seconds) sum.time_s.reset();
+    if (sum.time_s) *sum.time_s += *seconds * times;
+  }
+
+  /// V of network/collective_time.h: what a gather leaves on each member, what each brings to the others.
+  std::optional<double> collective_seconds(const CollectiveOpcode& known, const HloGroups& groups, double bytes) const {
+    const HardwareSpec& hw = out_.hw;
+    if (hw.network.empty() || groups.size < 2) return groups.size < 2 ? std::optional(0.0) : std::nullopt;
+    const double members = static_cast<double>(groups.size);
+    const bool whole = known.op == CollectiveOp::kAllGather || known.op == CollectiveOp::kAllToAll;
+    try {
+      const Efficiency ideal = ideal_efficiency(hw.efficiency);
+      const std::int64_t inner = std::max<std::int64_t>(1, groups.stride);
+      const CollectiveGroup group = hw.is_torus() ? torus_group(hw, {{"axis", groups.size, true}}, 1, inner)
+                                                  : switched_group(hw, groups.size, inner);
+      // One device sends to one other: half of what a gather of two leaves.
+      const CollectiveRequest request{.op = known.op.value_or(CollectiveOp::kAllGather),
+                                      .bytes = BytesOf<Traced>(Traced(whole || !known.op ? members * bytes : bytes)),
+                                      .convention = CollectiveConvention::kExact};
+      return value_of(collective_time(collective_network(hw, ideal), group, request).time);
+    } catch (const UserError&) {
+      return std::nullopt;
+    }
+  }
+
+  /// Devices in a row-major mesh: where groups begin and end are the borders between its axes.
+  void axes() {
+    std::set<std::int64_t> borders;
+    for (const auto& [key, collective] : collectives_) {
+      const HloGroups& groups = collective.groups;
+      const bool permutes = collective.kind.starts_with("collective");
+      if (!groups.axes.empty() || groups.size < 2 || groups.stride < 1 || permutes) continue;
+      borders.insert({groups.stride, groups.stride * groups.size});
+    }
+    constexpr std::string_view kLetters = "XYZWVUTSRQ";
+    std::int64_t last = 0;
+    for (const std::int64_t border : borders) {
+      if (last > 0 && border % last == 0 && out_.axes.size() < kLetters.size()) {
+        out_.axes.push_back({std::string(1, kLetters[out_.axes.size()]), border / last, last});
+      }
+      last = border;
+    }
+    for (auto& [key, collective] : collectives_) collective.axis = axis_of(collective.groups);
+  }
+
+  /// Names of the axes whose sizes make up the group.
+  std::string axis_of(const HloGroups& groups) const {
+    if (!groups.axes.empty()) return groups.axes;
+    std::string out;
+    const std::int64_t end = groups.stride * groups.size;
+    for (const HloAxis& axis : out_.axes) {
+      if (groups.stride == 0 || axis.stride < groups.stride || axis.stride >= end) continue;
+      out += out.empty() ? axis.name : "," + axis.name;
+    }
+    return out;
+  }
+
+  void time() {
+    double hidden = 0;
+    for (auto& [work, sum] : works_) {
+      out_.flops += sum.flops;
+      out_.bytes += sum.bytes;
+      out_.compute_s += sum.time_s;
+      out_.works.push_back(sum);
+    }
+    for (auto& [key, collective] : collectives_) {
+      out_.communication_s += collective.time_s.value_or(0);
+      if (collective.asynchronous) hidden += collective.time_s.value_or(0);
+      out_.collectives.push_back(std::move(collective));
+    }
+    for (auto& [what, product] : products_) out_.products.push_back(std::move(product));
+    out_.most_s = out_.compute_s + out_.communication_s;
+    out_.least_s = std::max(out_.compute_s, hidden) + (out_.communication_s - hidden);
+    if (!out_.scheduled) out_.least_s = std::max(out_.compute_s, out_.communication_s);
+    const auto longest = [](const auto& a, const auto& b) { return a.time_s > b.time_s; };
+    std::stable_sort(out_.works.begin(), out_.works.end(), longest);
+    std::stable_sort(out_.products.begin(), out_.products.end(), longest);
+    std::stable_sort(out_.collectives.begin(), out_.collectives.end(), longest);
+  }
+
+  void assume() {
+    const auto note = [&](std::string text, std::string key, bool warning) {
+      out_.assumptions.push_back(Assumption{std::move(text), "", "the HLO text", warning}.as(key));
+    };
+    if (!out_.scheduled) {
+      note("the module is not scheduled: XLA has yet to fuse and to insert collectives, so bytes are too many",
+           "schedule", true);
+    }
+    if (unknown_loops_ > 0) {
+      note(fmt::format("{} loops do not say how often they run: their bodies count once", unknown_loops_), "trip_count",
+           true);
+    }
+    if (conditional_) note("every branch of a conditional counts", "conditional", true);
+    if (opaque_ > 0) {
+      note(fmt::format("{} calls of kernels say no FLOPs (attention among them): their bytes alone count",
+                       group_thousands(static_cast<long long>(opaque_))),
+           "opaque_calls", true);
+    }
+    if (out_.hw.is_torus() && !out_.collectives.empty()) {
+      note("each group lies on a wrapped axis of its own", "placement", false);
+    }
+    note("operations run one after the other at the data sheet's rates, their operands from HBM", "rates", false);
+  }
+
+  const HloModule& module_;
+  HloProgram out_;
+  std::map<DeviceWork, HloWork> works_;
+  std::map<std::string, HloCollective> collectives_;
+  std::map<std::string, HloProduct> products_;
+  std::int64_t unknown_loops_ = 0;
+  bool conditional_ = false;
+  double opaque_ = 0;
+};
+
+}  // namespace
+
+HloProgram hlo_program(const HloModule& module, const HardwareSpec& hw) { return ProgramCost(module, hw).run(); }
+
+}  // namespace scalecalc

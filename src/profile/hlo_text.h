@@ -1,0 +1,66 @@
+// XLA's HLO text (a dump of --xla_dump_to, or of lower().compile().as_text()) as instructions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace scalecalc {
+
+/// One array; a tuple is several.
+struct HloArray {
+  std::string type;  ///< "bf16"
+  std::vector<double> dims;
+  double elements() const;
+  double bytes() const;
+};
+
+struct HloInstruction {
+  std::string name;
+  std::string opcode;
+  std::vector<HloArray> result;
+  std::vector<std::string> operands;  ///< names
+  std::string_view attributes;        ///< behind the operands; into the module's text
+  std::size_t line = 0;
+};
+
+struct HloComputation {
+  std::vector<HloInstruction> instructions;  ///< in the order of the text, which is the schedule's where there is one
+  std::map<std::string, std::size_t, std::less<>> by_name;
+  const HloInstruction* find(std::string_view name) const;
+};
+
+struct HloModule {
+  std::string text;
+  std::string file;
+  std::string name;
+  bool scheduled = false;
+  std::int64_t partitions = 1;
+  std::string entry;
+  std::map<std::string, HloComputation, std::less<>> computations;
+};
+
+bool is_hlo_text(std::string_view first_bytes);
+/// UserError (exit 2) with the line for a text that is none, or ends within a computation.
+HloModule read_hlo(const std::string& path);
+
+/// What stands behind `key=` in an instruction's attributes, brackets balanced: "{0}", "%body"; empty if it is not
+/// there.
+std::string_view hlo_attribute(std::string_view attributes, std::string_view key);
+/// The whole numbers in a text: "{0,1}", "[\"1\"]".
+std::vector<std::int64_t> hlo_numbers(std::string_view text);
+
+/// Devices that one collective runs between.
+struct HloGroups {
+  std::int64_t size = 1;
+  std::int64_t stride = 1;  ///< between two of a group; 0: not evenly spaced
+  std::int64_t count = 1;
+  std::string axes;  ///< names of a mesh, where the text has them
+};
+/// Of `replica_groups` in any of its notations, or of source_target_pairs; all devices if there are none.
+HloGroups hlo_groups(const HloInstruction& instruction, std::int64_t devices);
+
+}  // namespace scalecalc

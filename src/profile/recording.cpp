@@ -1,0 +1,94 @@
+#include "profile/recording.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+#include "base/diagnostic.h"
+#include "profile/byte_source.h"
+#include "profile/kernel_names.h"
+
+namespace scalecalc {
+namespace {
+
+constexpr Ticks kTicksPerMicrosecond = 1'000'000;
+constexpr std::int64_t kFarthestMicrosecond = 4'000'000'000'000;  // 46 days from the recording's first event
+
+std::uint32_t next_id(std::size_t size) { return static_cast<std::uint32_t>(size); }
+
+}  // namespace
+
+std::uint32_t RecordingTables::name(std::string_view text) {
+  const auto found = names_.find(text);
+  if (found != names_.end()) return found->second;
+  return name(text, work_of_kernel(text));
+}
+
+std::uint32_t RecordingTables::name(std::string_view text, DeviceWork work) {
+  const auto found = names_.find(text);
+  if (found != names_.end()) return found->second;
+  out_.names.push_back({std::string(text), work});
+  return names_.emplace(std::string(text), next_id(out_.names.size() - 1)).first->second;
+}
+
+std::uint32_t RecordingTables::op(const RecordedOp& op) {
+  const std::string key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", op.name, op.dims, op.types,
+                                      op.values, op.collective, op.element, op.elements_in, op.elements_out,
+                                      op.group_size, op.group, op.flops.value_or(-1), op.bytes.value_or(-1));
+  const auto [at, is_new] = ops_.try_emplace(key, next_id(out_.ops.size()));
+  if (is_new) out_.ops.push_back(op);
+  return at->second;
+}
+
+std::uint32_t RecordingTables::device(std::string_view name) {
+  const auto [at, is_new] = devices_.try_emplace(std::string(name), next_id(out_.devices.size()));
+  if (is_new) out_.devices.emplace_back(name);
+  return at->second;
+}
+
+std::uint32_t RecordingTables::lane(std::uint32_t device, std::string_view name) {
+  const auto [at, is_new] = lanes_.try_emplace(fmt::format("{}\n{}", device, name), next_id(out_.lanes.size()));
+  if (is_new) out_.lanes.push_back({device, std::string(name)});
+  return at->second;
+}
+
+std::optional<Ticks> ticks_of_microseconds(std::string_view text, std::int64_t base) {
+  const std::size_t exponent = text.find_first_of("eE");
+  if (exponent != std::string_view::npos) {
+    const double value = std::strtod(std::string(text).c_str(), nullptr) - static_cast<double>(base);
+    if (!(std::fabs(value) < static_cast<double>(kFarthestMicrosecond))) return std::nullopt;
+    return std::llround(value * static_cast<double>(kTicksPerMicrosecond));
+  }
+  const std::size_t point = std::min(text.find('.'), text.size());
+  std::int64_t whole = 0;
+  const char* const end = text.data() + point;
+  const auto [stop, error] = std::from_chars(text.data(), end, whole);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  Ticks part = 0;
+  Ticks digit = kTicksPerMicrosecond / 10;
+  for (std::size_t i = point + 1; i < text.size() && digit > 0; ++i, digit /= 10) {
+    if (text[i] < '0' || text[i] > '9') return std::nullopt;
+    part += digit * (text[i] - '0');
+  }
+  if (whole < base - kFarthestMicrosecond || whole > base + kFarthestMicrosecond) return std::nullopt;
+  return (whole - base) * kTicksPerMicrosecond + (text.starts_with('-') ? -part : part);
+}
+
+Recording read_recording(const std::string& path, const Stop& stop) {
+  constexpr std::size_t kEnough = 4096;
+  const std::string first = first_bytes(path, kEnough);
+  const std::size_t at = first.find_first_not_of(" \t\r\n", first.starts_with("\xEF\xBB\xBF") ? 3 : 0);
+  if (first.starts_with("SQLite format 3")) return read_nsight(path, stop);
+  if (at != std::string::npos && (first[at] == '{' || first[at] == '[')) return read_chrome_trace(path, stop);
+  // XSpace: its first field is a plane (1), an error, a warning or a host name (2 to 4), each with a length.
+  if (!first.empty() && (first[0] & 7) == 2 && first[0] >= 0x0a && first[0] <= 0x22) return read_xplane(path, stop);
+  throw UserError({Diagnostic{
+      SourceSpan{.file = path},
+      first.empty() ? "the file is empty" : "is no recording: neither JSON, nor an XPlane, nor an SQLite database",
+      "profile reads PyTorch's Chrome traces (also gzipped), JAX's trace.json.gz and .xplane.pb, Nsight Systems' "
+      "SQLite export (nsys export --type sqlite), the JSON of `scalecalc trace`, and HLO text"}});
+}
+
+}  // namespace scalecalc

@@ -1,0 +1,83 @@
+// A plan's step, written as a trace and read as a recording, gives back what was predicted: the step, what each stage
+// does with it, and each cause of exposed communication, to the nanoseconds that the trace is rounded to.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "profile/profile.h"
+#include "property/random_plan.h"
+#include "report/trace_output.h"
+#include "support/scratch.h"
+#include "train/step_trace.h"
+
+namespace scalecalc {
+namespace {
+
+/// What a stage's passes expose of a cause, by what the trace is made of.
+double exposed_in_passes(const StepTrace& trace, std::int64_t stage, SecondsOf<double> PhaseTime<double>::*cause) {
+  double out = 0;
+  for (const PipelineBlock& block : trace.timeline.blocks) {
+    if (block.stage != stage) continue;
+    const bool forward = block.kind == BlockKind::kForward;
+    if (!forward && block.kind != BlockKind::kBackward && block.kind != BlockKind::kBackwardInput) continue;
+    for (const ChunkPart& part : trace.step.parts[static_cast<std::size_t>(block.chunk)]) {
+      out += ((forward ? part.forward : part.backward).*cause).value();
+    }
+  }
+  return out;
+}
+
+TEST(ProfileProperty, ATraceReadBackGivesWhatWasPredicted) {
+  const test::Scratch scratch;
+  EXPECT_TRUE(rc::check([&] {
+    const test::RandomPlan random = test::random_plan();
+    TrainAnswer found{.model = random.c->model,
+                      .hw = random.c->hw,
+                      .efficiency = random.c->request.efficiency,
+                      .workload = random.c->request.workload};
+    found.question.chips = random.plan.layout.chips();
+    found.plans.push_back({random.plan, {}});
+    const StepTrace trace = trace_step(found, random.plan);
+    const TracedPlan traced{.answer = &found,
+                            .plan = &found.plans.front(),
+                            .trace = &trace,
+                            .detail = *rc::gen::element(TraceDetail::kBlocks, TraceDetail::kLayers)};
+    const std::string file = scratch.put("step.json", trace_json(traced, trace_output(traced, true), "test"));
+    const ProfileAnswer read = answer(ProfileQuestion{.files = {file}}, random.c->hw);
+
+    RC_ASSERT(read.format == RecordingFormat::kOwnTrace);
+    RC_ASSERT(read.ranks.size() == trace.stages.size());
+    const double rounding = 1e-9 * (2.0 + static_cast<double>(read.device_events));
+    const auto close = [&](double a, double b) { return std::abs(a - b) <= rounding; };
+    for (std::size_t s = 0; s < trace.stages.size(); ++s) {
+      const auto rank = std::find_if(read.ranks.begin(), read.ranks.end(),
+                                     [&](const ProfiledRank& r) { return r.device == fmt::format("stage {}", s); });
+      RC_ASSERT(rank != read.ranks.end());
+      const auto part = [&](DeviceWork work) {
+        return seconds_of(rank->parts.counted.at(static_cast<std::size_t>(work)));
+      };
+      const StageTail& tail = trace.step.run.tails[s];
+      RC_ASSERT(close(rank->step_s(), trace.simulated_s));
+      RC_ASSERT(close(part(DeviceWork::kPass) + part(DeviceWork::kExposed), trace.stages[s].busy_s));
+      RC_ASSERT(close(part(DeviceWork::kOptimizer), tail.update_s));
+      RC_ASSERT(close(part(DeviceWork::kHost), trace.step.host_s));
+      RC_ASSERT(close(part(DeviceWork::kCollective), tail.reduce_s + tail.gather_s));
+      RC_ASSERT(close(part(DeviceWork::kSendReceive) + rank->idle_s(), trace.stages[s].idle_s));
+      const auto exposed = [&](const char* name) {
+        const auto at = rank->exposed.find(std::string(name) + ", exposed");
+        return at == rank->exposed.end() ? 0 : seconds_of(at->second);
+      };
+      const auto stage = static_cast<std::int64_t>(s);
+      RC_ASSERT(close(exposed("tp"), exposed_in_passes(trace, stage, &PhaseTime<double>::tp)));
+      RC_ASSERT(close(exposed("fsdp"), exposed_in_passes(trace, stage, &PhaseTime<double>::fsdp)));
+      RC_ASSERT(close(exposed("cp"), exposed_in_passes(trace, stage, &PhaseTime<double>::cp)));
+      RC_ASSERT(close(exposed("ep"), exposed_in_passes(trace, stage, &PhaseTime<double>::ep)));
+    }
+  }));
+}
+
+}  // namespace
+}  // namespace scalecalc
