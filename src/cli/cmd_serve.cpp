@@ -8,6 +8,7 @@
 #include "cli/output_command.h"
 #include "cli/run_options.h"
 #include "cli/serve_options.h"
+#include "report/answer_plots.h"
 #include "report/serve_output.h"
 #include "report/traffic_output.h"
 
@@ -33,6 +34,7 @@ ExitCode run_serve(const Arguments& arguments, Environment& env) {
     const ServeAnswer answer = serve_answer(asked.question, catalog, env.interrupted);
     refuse_power_flags(arguments, answer);
     Output output = serve_output(answer, arguments.has("--explain"));
+    if (asks_for_page(arguments)) output.page_plots = serve_page_plots(answer);
     if (!asked.mix.is_fixed())
       output.notes.push_back("the points are of the mean lengths; --rate and --concurrency take each request's");
     for (const std::string& note : asked.mix.notes) output.notes.push_back(note);
