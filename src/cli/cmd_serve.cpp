@@ -9,6 +9,7 @@
 #include "cli/output_command.h"
 #include "cli/run_options.h"
 #include "cli/serve_options.h"
+#include "report/answer_plots.h"
 #include "report/serve_output.h"
 #include "report/traffic_output.h"
 
@@ -35,6 +36,7 @@ Output serve_answer_output(const Arguments& arguments, const Catalog& catalog, c
   if (launched != nullptr) launched->note(answer.assumptions);
   refuse_power_flags(arguments, answer);
   Output output = serve_output(answer, arguments.has("--explain"));
+  if (asks_for_page(arguments)) output.page_plots = serve_page_plots(answer);
   if (!asked.mix.is_fixed())
     output.notes.push_back("the points are of the mean lengths; --rate and --concurrency take each request's");
   for (const std::string& note : asked.mix.notes) output.notes.push_back(note);

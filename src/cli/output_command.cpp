@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/quoting.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -50,6 +52,12 @@ std::string render_output(const Output& output, OutputFormat format, TextOptions
     case OutputFormat::kSvg: return render_svg(output);
   }
   return "";
+}
+
+bool asks_for_page(const Arguments& arguments) {
+  const std::vector<std::string> values = arguments.values("--output");
+  return std::any_of(values.begin(), values.end(),
+                     [](const std::string& value) { return lower_case(value.substr(0, value.find('='))) == "html"; });
 }
 
 void note_no_charts(bool page, Environment& env) {

@@ -69,6 +69,8 @@ AskedText asked_text(const Session& session, bool explain);
 void refuse_parts_of_files(const Session& session, const OutputTargets& outputs);
 /// The formats other than text are complete, whatever of it is read.
 std::string render_output(const Output& output, OutputFormat format, TextOptions text, const AskedText& part);
+/// Whether some output is a page: pictures that only pages have need not be made otherwise.
+bool asks_for_page(const Arguments& arguments);
 /// If there is a page among the outputs and the program cannot draw, says so.
 void note_no_charts(bool page, Environment& env);
 /// Writes an output in every format asked for. UserError before anything is written if the text has no such part.

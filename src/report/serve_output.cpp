@@ -96,7 +96,6 @@ class ServeOutput {
          .is_list = false,
          .records = {{{count_figure("layouts", a_.layouts), count_figure("evaluated", a_.evaluated)}}}});
     out_.plots = {serve_plot(a_)};
-    out_.page_plots = serve_page_plots(a_);
     out_.assumptions = a_.assumptions;
     out_.deciding = {"--weights", "--kv", "--prompt", "--engine", "--flops", "--price", "--set"};
     out_.notes = a_.notes;

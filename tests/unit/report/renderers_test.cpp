@@ -126,7 +126,6 @@ TEST(RenderMarkdown, EscapesMarkup) {
             "- first = a = b\n");
 }
 
-
 TEST(Renderers, NothingFromAFileReachesATerminalOrASpreadsheetAsACommand) {
   Report report = small_report();
   report.title = report.warnings[0] = report.notes[0] = "a\x1b]0;b\x07";

@@ -79,7 +79,8 @@ SchemaJson scalar_of(const std::string& form) {
   if (form == "a text") return {{"type", {"string", "number", "boolean"}}};
   const SchemaJson text = {{"type", {"string", "number", "boolean"}}};
   if (form == "a text or a list of them") return {{"anyOf", {text, {{"type", "array"}, {"items", text}}}}};
-  const SchemaJson number = {{"anyOf", {{{"type", "number"}}, {{"type", "string"}, {"pattern", "[0-9]|^unpublished$"}}}}};
+  const SchemaJson number = {
+      {"anyOf", {{{"type", "number"}}, {{"type", "string"}, {"pattern", "[0-9]|^unpublished$"}}}}};
   if (form == "a list of counts") return {{"type", "array"}, {"items", number}};
   SchemaJson out = number;
   out["description"] = form;
