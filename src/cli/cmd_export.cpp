@@ -123,6 +123,7 @@ Output export_training(const SavedAnswer& saved, const ExportAsked& asked, const
   q.why_not.clear();
   q.from.reset();
   const TrainAnswer found = answer(q, catalog, stop);
+  if (should_stop(stop)) throw Stopped();  // a plan is exported whole or not at all
   if (found.plans.empty()) {
     throw UserError(fmt::format("plan {} of {} is no plan of this release of scalecalc", saved.rank, saved.file),
                     "ask again: " + saved.line);
@@ -143,6 +144,7 @@ Output export_serving(const SavedAnswer& saved, const ExportAsked& asked, const 
   Arguments arguments = parse_arguments(saved.question, *saved.command);
   read_names(arguments, catalog);
   const ServeAnswer found = serve_answer(serve_asked(arguments).question, catalog, stop);
+  if (should_stop(stop)) throw Stopped();
   const bool listed = saved.ranked && saved.rank <= found.points.size();
   if (saved.ranked && !listed) {
     throw UserError(fmt::format("there is no point {}: the answer has {}", saved.rank, found.points.size()), "");

@@ -49,7 +49,7 @@ Output serve_answer_output(const Arguments& arguments, const Catalog& catalog, c
   }
   const ServeQuestion& q = asked.question;
   output = with_query(std::move(output), arguments, {answered(q), answered(q.power), answered(asked.traffic)});
-  if (exporting != nullptr && answer.best) {
+  if (exporting != nullptr && answer.best && !should_stop(env.interrupted)) {
     launch_text = exported(*exporting, catalog, answer, *answer.best, output.question).text;
   }
   return output;
@@ -79,9 +79,13 @@ ExitCode run_serve(const Arguments& typed, Environment& env) {
     }
     return status;
   }
-  const Output output = answered_with(places);
-  env.begin_answer();
+  OutputTargets outputs(arguments);
+  refuse_parts_of_files(session, outputs);
+  Output output = answered_with(places);
+  if (should_stop(env.interrupted)) output.complete = false;
   Log log(env.err, session.verbosity, wants_colour(env, session.color, env.err_is_tty));
+  if (text.empty()) return write_output(output, session, outputs, arguments.has("--explain"), log, env);
+  env.begin_answer();
   say_warnings(log, output);
   write_result(env.out, text);
   return status_of(output, session, env);

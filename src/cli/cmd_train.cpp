@@ -74,7 +74,8 @@ void log_work(Log& log, const TrainAnswer& answer) {
 ExitCode write_launch_file(const ExportAsked& asked, const TrainAnswer& found, const Output& output,
                            const Catalog& catalog, const Session& session, OutputTargets& outputs, bool explain,
                            Log& log, Environment& env) {
-  const RankedPlan* plan = detailed_plan(found);
+  const RankedPlan* plan =
+      output.complete ? detailed_plan(found) : nullptr;  // one that a search ended early may change
   if (plan == nullptr) return write_output(output, session, outputs, explain, log, env);
   const LaunchFile file = exported(asked, catalog, found, *plan, output.question);
   if (asked.file) {

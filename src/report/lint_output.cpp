@@ -58,8 +58,7 @@ Output lint_output(const LintReport& report) {
   out.blocks.push_back(std::move(list));
   out.blocks.push_back(plan_block("plan", "The file's layout", report.lint.plan));
   out.blocks.push_back(plan_block("best", "The fastest of all on as many chips", report.lint.best));
-  out.query = {
-      {text_figure("framework", "", report.framework), flag_figure("legal", of(LintKind::kIllegal) == 0)}};
+  out.query = {{text_figure("framework", "", report.framework), flag_figure("legal", of(LintKind::kIllegal) == 0)}};
   out.assumptions = report.assumptions;
   return out;
 }

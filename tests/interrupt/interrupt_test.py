@@ -72,7 +72,7 @@ QUESTIONS = {
     "hw": [("hw", "hw h100-sxm"), ("hw-list", "hw list --since 2023 --sort matmul")],
     "validate": [("validate", "validate"), ("validate", "validate memory"), ("validate-serve", "validate serve")],
     "calibrate": [("calibrate", "calibrate --hw h100-sxm"), ("calibrate-serve", "calibrate serve --stack vllm")],
-    "export": [("export", "export plan.json --to megatron")],
+    "export": [("export", "export plan.json --to accelerate")],
     "lint": [("lint", "lint megatron.sh --hw h100-sxm --model llama3-8b")],
     "batch": [("", "batch study.yaml -o rows.jsonl"), ("", "batch study.yaml")],
 }
