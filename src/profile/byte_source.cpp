@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/diagnostic.h"
+#include "base/run_files.h"
 
 namespace scalecalc {
 namespace {
@@ -82,6 +83,7 @@ ByteSource::ByteSource(std::string path) : open_(std::make_unique<Open>()) {
   }
   open_->file.reset(std::fopen(open_->path.c_str(), "rb"));
   if (!open_->file) unreadable(open_->path, fmt::format("cannot be read: {}", std::strerror(errno)), "");
+  note_input(::fileno(open_->file.get()), open_->path);
   std::array<unsigned char, 2> magic{};
   const std::size_t got = open_->more(magic.data(), magic.size());
   std::rewind(open_->file.get());

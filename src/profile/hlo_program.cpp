@@ -199,13 +199,22 @@ class ProgramCost {
     } else if (work == DeviceWork::kUnknown || work == DeviceWork::kAttention) {
       opaque_ += times;
     }
-    const double bytes = total_bytes(operands(in, i)) + total_bytes(i.result);
+    const double bytes = moved_bytes(in, i);
     HloWork& sum = works_[work];
     sum.work = work;
     sum.count += times;
     sum.flops += flops * times;
     sum.bytes += bytes * times;
     sum.time_s += std::max(flops / rate(format), bytes / out_.hw.hbm_bandwidth.value()) * times;
+  }
+
+  /// A slice alone of a slice's array is read, and in an update written.
+  double moved_bytes(const HloComputation& in, const HloInstruction& i) const {
+    const bool takes = i.opcode == "dynamic-slice" || i.opcode == "slice" || i.opcode == "gather";
+    if (takes) return 2 * total_bytes(i.result);
+    const std::vector<HloArray> of = operands(in, i);
+    if (i.opcode == "dynamic-update-slice" && of.size() > 1) return 2 * of[1].bytes();
+    return total_bytes(of) + total_bytes(i.result);
   }
 
   /// FLOPs of a product, which is listed and says the format; 0 for anything else.
@@ -352,7 +361,11 @@ class ProgramCost {
     if (out_.hw.is_torus() && !out_.collectives.empty()) {
       note("each group lies on a wrapped axis of its own", "placement", false);
     }
-    note("operations run one after the other at the data sheet's rates, their operands from HBM", "rates", false);
+    note(
+        "operations run one after the other at the data sheet's rates; operands and results of a fusion pass HBM "
+        "whole, also where it "
+        "reads or updates a slice in place",
+        "rates", false);
   }
 
   const HloModule& module_;

@@ -96,9 +96,9 @@ struct RecordedMarker {
   std::optional<std::uint32_t> device;  ///< nothing: of the host
 };
 
-enum class RecordingFormat : std::uint8_t { kKineto, kTraceViewer, kOwnTrace, kXPlane, kNsight, kRocprof };
-inline constexpr std::array<std::string_view, 6> kRecordingFormatNames{
-    "PyTorch profiler", "JAX trace viewer", "scalecalc trace", "XPlane", "Nsight Systems", "rocprofv3"};
+enum class RecordingFormat : std::uint8_t { kKineto, kTraceViewer, kOwnTrace, kXPlane, kNsight };
+inline constexpr std::array<std::string_view, 5> kRecordingFormatNames{"PyTorch profiler", "JAX trace viewer",
+                                                                       "scalecalc trace", "XPlane", "Nsight Systems"};
 
 struct Recording {
   std::string file;

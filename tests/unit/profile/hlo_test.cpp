@@ -75,6 +75,17 @@ TEST(Hlo, EveryNotationOfGroups) {
   EXPECT_EQ(mesh.axes, "fsdp");
 }
 
+TEST(Hlo, ASliceIsNotItsArray) {
+  const test::Scratch scratch;
+  const HloProgram p = program_of(
+      scratch.put("slice.hlo",
+                  "HloModule m, is_scheduled=true\nENTRY %e (p: f32[1000], q: f32[10], i: s32[]) -> f32[1000] {\n"
+                  "  %p = f32[1000]{0} parameter(0)\n  %q = f32[10]{0} parameter(1)\n  %i = s32[] parameter(2)\n"
+                  "  %s = f32[10]{0} dynamic-slice(%p, %i), dynamic_slice_sizes={10}\n"
+                  "  ROOT %u = f32[1000]{0} dynamic-update-slice(%p, %q, %i)\n}\n"));
+  EXPECT_DOUBLE_EQ(p.bytes, 2 * 40 + 2 * 40);
+}
+
 TEST(Hlo, TripCountOfAConditionWhereNothingElseSaysIt) {
   const test::Scratch scratch;
   std::ostringstream text;
