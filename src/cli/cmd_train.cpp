@@ -47,6 +47,8 @@ std::span<const Flag> train_command_flags() {
   static const std::vector<Flag> kAll = [] {
     std::vector<Flag> out(train_flags().begin(), train_flags().end());
     out.push_back(kMeasuredFlag);
+    const auto more = export_flags(1U << static_cast<unsigned>(TrainMode::kRanking));
+    out.insert(out.end(), more.begin(), more.end());
     return out;
   }();
   return kAll;
@@ -126,16 +128,6 @@ ExitCode run_train(const Arguments& typed, Environment& env) {
     return write_launch_file(*exporting, found, output, catalog, session, outputs, question.explain, log, env);
   }
   return write_output(output, session, outputs, question.explain, log, env);
-}
-
-std::span<const Flag> train_command_flags() {
-  static const std::vector<Flag> kAll = [] {
-    std::vector<Flag> out(train_flags().begin(), train_flags().end());
-    const auto more = export_flags(1U << static_cast<unsigned>(TrainMode::kRanking));
-    out.insert(out.end(), more.begin(), more.end());
-    return out;
-  }();
-  return kAll;
 }
 
 constexpr std::array kTrainCommon{
