@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -198,7 +199,16 @@ bool names_flag(const std::string& errors, const std::string& flag, const std::s
   });
 }
 
-class FlagEffects : public testing::TestWithParam<std::size_t> {};
+/// In a place of its own: some flags' examples name files to write.
+class FlagEffects : public testing::TestWithParam<std::size_t> {
+ protected:
+  void SetUp() override { std::filesystem::current_path(scratch_.path(".")); }
+  void TearDown() override { std::filesystem::current_path(before_); }
+
+ private:
+  std::filesystem::path before_ = std::filesystem::current_path();
+  test::Scratch scratch_;
+};
 
 TEST_P(FlagEffects, AFlagChangesTheAnswerOrIsRefusedByName) {
   const FlagQuestion& asked = flag_questions()[GetParam()];
