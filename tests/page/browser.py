@@ -25,7 +25,8 @@ class Browser:
         command = f'exec "$0" "$@" 3<&{to_it} 4>&{from_it}'  # where the pipe is expected
         self.process = subprocess.Popen(
             ["bash", "-c", command, program, f"--user-data-dir={self.home.name}", *FLAGS], pass_fds=(to_it, from_it),
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "HOME": self.home.name})
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, **dict.fromkeys(["HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"], self.home.name)})
         os.close(to_it)
         os.close(from_it)
         self.last, self.held, self.events = 0, b"", []

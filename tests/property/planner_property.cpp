@@ -37,7 +37,6 @@ void random_chip(HardwareSpec& hw) {
   hw.host_ram = Bytes(*rc::gen::element(0.0, 4e9, 256e9));
   hw.hbm_capacity = Bytes(*rc::gen::element(0.5e9, 1e9, 2e9, 4e9, 32e9, 32e9));
   test::draw_rates(hw, *rc::gen::element(0.25, 1.0, 4.0));
-  hw.efficiency.scale_loss.value = *rc::gen::element(0.0, 0.0, 0.05);
 }
 
 ModelSpec random_model() {
@@ -117,6 +116,7 @@ Problem random_problem(std::int64_t most_chips = 16) {
   p.request.top = 20;
   p.request.threads = 1;
   p.model.vocab = *rc::gen::element(32'000, 32'000, 200'000);  // whose head weighs many layers
+  p.request.efficiency.scale_loss.value = *rc::gen::element(0.0, 0.0, 0.05);
   return p;
 }
 
