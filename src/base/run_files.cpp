@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <memory>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -24,7 +23,12 @@ std::mutex& run_files_mutex() {
   return mutex;
 }
 
-FilesOfOneRun* files_now = nullptr;
+/// Of all runs that go on, which may overlap in one process: their number, and their files until the last ends.
+struct FilesNow {
+  int runs = 0;
+  FilesOfOneRun files;
+};
+FilesNow files_now;
 
 [[noreturn]] void refuse_both(const std::string& path) {
   throw UserError({Diagnostic{SourceSpan{.file = path}, "an output would replace this file, which the question reads",
@@ -35,30 +39,30 @@ FilesOfOneRun* files_now = nullptr;
 
 RunFiles::RunFiles() {
   const std::lock_guard lock(run_files_mutex());
-  before_ = std::exchange(files_now, std::make_unique<FilesOfOneRun>().release());
+  ++files_now.runs;
 }
 
 RunFiles::~RunFiles() {
   const std::lock_guard lock(run_files_mutex());
-  const std::unique_ptr<FilesOfOneRun> own(std::exchange(files_now, static_cast<FilesOfOneRun*>(before_)));
+  if (--files_now.runs == 0) files_now.files = {};
 }
 
 void note_input(int fd, const std::string& path) {
   struct stat info {};
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return;
   const std::lock_guard lock(run_files_mutex());
-  if (files_now == nullptr) return;
-  if (files_now->written.contains({info.st_dev, info.st_ino})) refuse_both(path);
-  files_now->read.emplace(info.st_dev, info.st_ino);
+  if (files_now.runs == 0) return;
+  if (files_now.files.written.contains({info.st_dev, info.st_ino})) refuse_both(path);
+  files_now.files.read.emplace(info.st_dev, info.st_ino);
 }
 
 void note_output(const std::string& path) {
   struct stat info {};
   if (path.starts_with("/dev/") || ::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return;
   const std::lock_guard lock(run_files_mutex());
-  if (files_now == nullptr) return;
-  if (files_now->read.contains({info.st_dev, info.st_ino})) refuse_both(path);
-  files_now->written.emplace(info.st_dev, info.st_ino);
+  if (files_now.runs == 0) return;
+  if (files_now.files.read.contains({info.st_dev, info.st_ino})) refuse_both(path);
+  files_now.files.written.emplace(info.st_dev, info.st_ino);
 }
 
 }  // namespace scalecalc

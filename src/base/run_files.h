@@ -5,17 +5,14 @@
 
 namespace scalecalc {
 
-/// While one lives, note_input() and note_output() hold what they are told against each other. Those made inside
-/// another have notes of their own.
+/// While one lives, note_input() and note_output() hold what they are told against each other. Those that live at the
+/// same time, in whatever order they end, share their notes.
 class RunFiles {
  public:
   RunFiles();
   ~RunFiles();
   RunFiles(const RunFiles&) = delete;
   RunFiles& operator=(const RunFiles&) = delete;
-
- private:
-  void* before_;
 };
 
 /// An open file is read. UserError if an output is to replace it.

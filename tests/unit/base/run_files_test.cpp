@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include <filesystem>
 
 #include "base/io.h"
@@ -44,6 +46,21 @@ TEST(RunFiles, OtherFilesAndOtherRunsMay) {
   const RunFiles files;
   AtomicFile(path).commit("after");
   EXPECT_EQ(read_text_file(path), "after") << "a file that was replaced is another";
+}
+
+/// Programs that ask on several threads.
+TEST(RunFiles, RunsThatOverlapLeaveNothingBehind) {
+  const test::Scratch scratch;
+  const std::string path = scratch.put("a.yaml", "before");
+  auto first = std::make_unique<RunFiles>();
+  auto second = std::make_unique<RunFiles>();
+  read_text_file(path);
+  first.reset();
+  EXPECT_TRUE(refused(test::problems_of([&] { AtomicFile(path).commit("x"); }))) << "the second still reads it";
+  second.reset();
+  AtomicFile(path).commit("after");
+  const RunFiles third;
+  EXPECT_EQ(read_text_file(path), "after");
 }
 
 }  // namespace
