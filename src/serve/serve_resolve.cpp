@@ -9,8 +9,8 @@
 #include "import/hf_config.h"
 #include "model/stored_bytes.h"
 #include "plan/stack_supports.h"
-#include "spec/load.h"
 #include "spec/kept.h"
+#include "spec/load.h"
 #include "train/import_assumptions.h"
 
 namespace scalecalc {
