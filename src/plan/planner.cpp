@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -73,7 +74,8 @@ class Planner::Search {
     ranker_ = Ranker(goal.objective, goal.simplest, request_.measured);
     ranking_ = Ranking(std::max<std::size_t>(goal.top, 1), request_.variants);
     descend();
-    if (ranking_.best().empty() && !lifted_ && !goal.below && !goal.fewer_chips && !should_stop(stop_)) {
+    const bool anything = !goal.below && !goal.fewer_chips && goal.usable >= 1 && goal.without == 0;
+    if (ranking_.best().empty() && anything && !lifted_ && !should_stop(stop_)) {
       lift_floors();
       descend();
     }
@@ -178,7 +180,8 @@ class Planner::Search {
     const KnownFamily& last = known_[run.last()];
     double token_s = bounded ? *last.token_s : last.of_smaller.value_or(0);
     if (run.size() == 1) token_s = std::max(token_s, last.least_s);
-    if (goal_.below && ranker_.goal(chips_of(run), token_s, 1) >= *goal_.below) {
+    const bool none = !std::isfinite(token_s);  // of its layouts fits
+    if (none || (goal_.below && ranker_.goal(chips_of(run), token_s, 1) >= *goal_.below)) {
       result_.stats.pruned += layouts_of(run);
     } else if (layouts_of(run) > 0) {
       order.insert({ranker_(space_.family(run, run.begin).layout, chips_of(run), token_s, 1, 0), run, bounded});
@@ -266,8 +269,8 @@ class Planner::Search {
                                 ranker_, ranking_, goal_.below, result_.nearest_miss);
       });
       for (std::size_t i = 0; i < found.size(); ++i) {
-        // Whoever may take all of the memory has looked at every layout that fits.
-        if (goal_.usable >= 1)
+        // Whoever may take all of the memory and was not stopped has looked at every layout that fits.
+        if (goal_.usable >= 1 && !should_stop(stop_))
           known_[first[i].begin].token_s = std::max(*known_[first[i].begin].token_s, found[i].token_s);
         merge(std::move(found[i]));
       }
