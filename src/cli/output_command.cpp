@@ -11,6 +11,7 @@
 #include "report/page.h"
 #include "report/plot_svg.h"
 #include "report/plot_text.h"
+#include "spec/kept.h"
 
 namespace scalecalc::cli {
 
@@ -147,10 +148,9 @@ HardwareSpec hardware_asked_for(const Arguments& arguments, const Catalog& catal
     apply_sets(sets, {{"hw", &document}});
     return load_hardware(document, catalog, unpublished);
   };
-  if (catalog.remembered() == nullptr) return load();
   const std::string key =
       fmt::format("hardware\n{}\n{}\n{}", *name, unpublished == Unpublished::kAllowed, join(sets, "\n"));
-  return *catalog.remembered()->get<HardwareSpec>(key, load);
+  return *kept<HardwareSpec>(catalog, key, load);
 }
 
 void note_sets(const Arguments& arguments, std::vector<Assumption>& assumptions) {

@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/foreign_words.h"
 #include "cli/shared_flags.h"
+#include "spec/kept.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -142,9 +143,7 @@ class NameReader {
     const auto read = [&] {
       return kind == CatalogKind::kModel ? model_meant(text, catalog_) : hardware_meant(text, catalog_);
     };
-    if (catalog_.remembered() == nullptr) return read();
-    return *catalog_.remembered()->get<std::optional<NameMeant>>(
-        fmt::format("meant\n{}\n{}", static_cast<int>(kind), text), read);
+    return *kept<std::optional<NameMeant>>(catalog_, fmt::format("meant\n{}\n{}", static_cast<int>(kind), text), read);
   }
   bool takes_chips() const { return find_flag(command_.flags, "--chips") != nullptr; }
 
