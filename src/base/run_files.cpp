@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <memory>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -13,22 +14,28 @@ namespace {
 
 using FileId = std::pair<dev_t, ino_t>;
 
-struct FilesOfOneRun {
-  std::set<FileId> read;
-  std::set<FileId> written;
-};
-
 std::mutex& run_files_mutex() {
   static std::mutex mutex;
   return mutex;
 }
 
-/// Of all runs that go on, which may overlap in one process: their number, and their files until the last ends.
-struct FilesNow {
-  int runs = 0;
-  FilesOfOneRun files;
+}  // namespace
+
+struct RunFiles::Files {
+  std::set<FileId> read;
+  std::set<FileId> written;
 };
-FilesNow files_now;
+
+namespace {
+
+std::set<RunFiles::Files*> running;                 // of all threads
+thread_local RunFiles::Files* of_thread = nullptr;  // of the run that this thread began last
+
+/// Of the run that the calling thread works for: its own, or the only one; nothing where that is not known.
+RunFiles::Files* files_now() {
+  if (of_thread != nullptr) return of_thread;
+  return running.size() == 1 ? *running.begin() : nullptr;
+}
 
 [[noreturn]] void refuse_both(const std::string& path) {
   throw UserError({Diagnostic{SourceSpan{.file = path}, "an output would replace this file, which the question reads",
@@ -37,32 +44,35 @@ FilesNow files_now;
 
 }  // namespace
 
-RunFiles::RunFiles() {
+RunFiles::RunFiles() : files_(std::make_unique<Files>()), before_(std::exchange(of_thread, files_.get())) {
   const std::lock_guard lock(run_files_mutex());
-  ++files_now.runs;
+  running.insert(files_.get());
 }
 
 RunFiles::~RunFiles() {
+  of_thread = before_;
   const std::lock_guard lock(run_files_mutex());
-  if (--files_now.runs == 0) files_now.files = {};
+  running.erase(files_.get());
 }
 
 void note_input(int fd, const std::string& path) {
   struct stat info {};
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return;
   const std::lock_guard lock(run_files_mutex());
-  if (files_now.runs == 0) return;
-  if (files_now.files.written.contains({info.st_dev, info.st_ino})) refuse_both(path);
-  files_now.files.read.emplace(info.st_dev, info.st_ino);
+  RunFiles::Files* const now = files_now();
+  if (now == nullptr) return;
+  if (now->written.contains({info.st_dev, info.st_ino})) refuse_both(path);
+  now->read.emplace(info.st_dev, info.st_ino);
 }
 
 void note_output(const std::string& path) {
   struct stat info {};
   if (path.starts_with("/dev/") || ::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return;
   const std::lock_guard lock(run_files_mutex());
-  if (files_now.runs == 0) return;
-  if (files_now.files.read.contains({info.st_dev, info.st_ino})) refuse_both(path);
-  files_now.files.written.emplace(info.st_dev, info.st_ino);
+  RunFiles::Files* const now = files_now();
+  if (now == nullptr) return;
+  if (now->read.contains({info.st_dev, info.st_ino})) refuse_both(path);
+  now->written.emplace(info.st_dev, info.st_ino);
 }
 
 }  // namespace scalecalc

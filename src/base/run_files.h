@@ -1,18 +1,25 @@
 // Which files a run of the program reads and which it is to write: no file is both, under whatever names and links.
 #pragma once
 
+#include <memory>
 #include <string>
 
 namespace scalecalc {
 
-/// While one lives, note_input() and note_output() hold what they are told against each other. Those that live at the
-/// same time, in whatever order they end, share their notes.
+/// While one lives, note_input() and note_output() of its thread, and of threads without a run of their own where no
+/// other run goes on, are held against each other. Runs on several threads know nothing of one another.
 class RunFiles {
  public:
+  struct Files;
+
   RunFiles();
   ~RunFiles();
   RunFiles(const RunFiles&) = delete;
   RunFiles& operator=(const RunFiles&) = delete;
+
+ private:
+  std::unique_ptr<Files> files_;
+  Files* before_;  ///< of the run of this thread in which this one began
 };
 
 /// An open file is read. UserError if an output is to replace it.

@@ -17,6 +17,7 @@
 #include "profile/kernel_rows.h"
 #include "report/hlo_output.h"
 #include "report/profile_output.h"
+#include "train/measured.h"
 #include "train/reference.h"
 
 namespace scalecalc::cli {
@@ -119,6 +120,11 @@ GapAnswer predicted(const ProfileFlags& flags, const ProfileAnswer& recorded, co
         fmt::format("--model {}: the plan in {} is of {}", in_quotes(flags.model), flags.layout, question.model),
         "leave --model out, or name another answer");
   }
+  const std::string chip = catalog.name_of(CatalogKind::kHardware, question.hardware).value_or(question.hardware);
+  if (chip != recorded.hw.name && question.hardware != recorded.hw.name) {
+    throw UserError(fmt::format("--hw {}: the plan in {} is of {}", recorded.hw.name, flags.layout, chip),
+                    "name the chip that the recording is of, and ask train of it");
+  }
   question.fix = plan.pins;
   question.max = {};
   question.why_not.clear();
@@ -133,6 +139,8 @@ GapAnswer predicted(const ProfileFlags& flags, const ProfileAnswer& recorded, co
                     "ask train again: files of the model or the chip have changed");
   }
   GapAnswer out = explain_gap(recorded, job, job.plans.front());
+  refuse_above_peak(out.verdict, "--layout " + plan.name,
+                    "the recording is not of this model, batch and number of chips");
   out.layout = plan.name;
   return out;
 }

@@ -101,6 +101,14 @@ void check_sharing(FlagReader& reader, const Arguments& arguments, const Rooflin
     reader.problem("--vmem-multiple says how fast VMEM is, and the operands lie elsewhere", "add --from vmem");
   }
   const bool split = arguments.has("--split");
+  const std::vector<std::string>& words = arguments.positionals();
+  const bool backward = std::any_of(words.begin(), words.end(), [](const std::string& word) {
+    return word == "pass=backward" || word == "pass=training";
+  });
+  if (split && backward) {
+    reader.problem("--split says what a forward product exchanges, and pass= asks for backward ones",
+                   "ask of each product alone, with its own --split");
+  }
   const bool exchanges = q.sharing.split == MatmulSplit::kContraction || q.sharing.split == MatmulSplit::kOutput;
   if (split && q.sharing.chips == 1)
     reader.problem("--split divides a matmul over chips, and there is one", "add --chips N");

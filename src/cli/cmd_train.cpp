@@ -119,7 +119,10 @@ ExitCode run_train(const Arguments& typed, Environment& env) {
   log_work(log, found);
   Output output = train_output(found, complete, session.verbosity == Verbosity::kVerbose);
   if (const RankedPlan* plan = detailed_plan(found); measured.speed && plan != nullptr) {
-    add_measured(*measured.speed, *plan, judge_measured(found, *plan, *measured.speed), output);
+    const MeasuredVerdict verdict = judge_measured(found, *plan, *measured.speed);
+    refuse_above_peak(verdict, "--measured " + measured.speed->text,
+                      "is it of one chip or of all (tokens/s/chip), and of this batch?");
+    add_measured(*measured.speed, *plan, verdict, output);
   }
   if (session.perf) output.elapsed_s = found.search.elapsed_s;
   if (outputs.has(OutputFormat::kHtml)) output.page_plots = train_page_plots(found);

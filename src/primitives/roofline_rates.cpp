@@ -33,11 +33,13 @@ Traced compute_share(const RooflineQuestion& question, const Efficiency& e) {
   return share(question, e.matmul[static_cast<std::size_t>(dtype)], fmt::format("matmul.{}", name_of(dtype)));
 }
 
-/// Where a fused multiply-add counts as two, adds and all else run at half of the rate; a dot product is made of the
-/// former (book, ch. 12, quiz 1).
+/// Where a fused multiply-add counts as two, adds and all else run at half of the rate; products are made of the former
+/// (book, ch. 12, quiz 1).
 FlopsPerSecondOf<Traced> vector_rate(const RooflineQuestion& question, const NamedRates& chip) {
   const FlopsPerSecondOf<Traced> rate = chip.vector();
-  const bool fused = std::holds_alternative<DotProduct>(question.operations.front());
+  const Operation& first = question.operations.front();
+  const bool fused = std::holds_alternative<DotProduct>(first) || std::holds_alternative<Matmul>(first) ||
+                     std::holds_alternative<Attention>(first);
   if (!chip.hw().vector_counts_fma || fused) return rate;
   return named(rate / Traced(2.0), "vector adds", "a fused multiply-add counts as two");
 }

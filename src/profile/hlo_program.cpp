@@ -9,7 +9,6 @@
 #include "base/diagnostic.h"
 #include "base/units.h"
 #include "network/collective_time.h"
-#include "primitives/roofline.h"
 #include "profile/kernel_names.h"
 #include "profile/shapes.h"
 
@@ -205,7 +204,8 @@ class ProgramCost {
     sum.count += times;
     sum.flops += flops * times;
     sum.bytes += bytes * times;
-    sum.time_s += std::max(flops / rate(format), bytes / out_.hw.hbm_bandwidth.value()) * times;
+    const double compute_s = flops > 0 ? flops / rate(format) : 0;
+    sum.time_s += std::max(compute_s, bytes / out_.hw.hbm_bandwidth.value()) * times;
   }
 
   /// A slice alone of a slice's array is read, and in an update written.
@@ -239,13 +239,21 @@ class ProgramCost {
     if (type == "s8") return DType::kInt8;
     return type == "f16" ? DType::kFp16 : DType::kBf16;
   }
-  /// The chip's for the format, or for 16 bits where it has none.
-  double rate(DType format) const {
+  /// The chip's for the format; else that of fp32 for tf32, or of 16 bits, which is said.
+  double rate(DType format) {
     const auto& peak = out_.hw.matmul_peak;
-    const auto& own = peak[static_cast<std::size_t>(format)];
-    if (own) return own->value();
-    const auto& usual = peak[static_cast<std::size_t>(DType::kBf16)];
-    return usual ? usual->value() : peak[static_cast<std::size_t>(DType::kFp16)].value_or(FlopsPerSecond(1e12)).value();
+    const auto of = [&](DType each) { return peak[static_cast<std::size_t>(each)]; };
+    if (const auto own = of(format)) return own->value();
+    if (const auto plain = of(DType::kFp32); plain && format == DType::kTf32) return plain->value();
+    for (const DType usual : {DType::kBf16, DType::kFp16}) {
+      const auto rate = of(usual);
+      if (!rate) continue;
+      other_rates_.insert(std::string(name_of(format == DType::kTf32 ? DType::kFp32 : format)) + " at the " +
+                          std::string(name_of(usual)) + " rate");
+      return rate->value();
+    }
+    throw UserError(fmt::format("{} publishes no matmul rate of {}", out_.hw.title, name_of(format)),
+                    fmt::format("give one: --set hw.compute.matmul.{}=RATE", name_of(format)));
   }
 
   void collective(const HloComputation& in, const HloInstruction& i, const CollectiveOpcode& known, double times,
@@ -352,6 +360,11 @@ class ProgramCost {
       note(fmt::format("{} loops do not say how often they run: their bodies count once", unknown_loops_), "trip_count",
            true);
     }
+    if (!other_rates_.empty()) {
+      note(fmt::format("{}: {} publishes no other (on TPUs XLA's default precision multiplies fp32 in bf16)",
+                       fmt::join(other_rates_, ", "), out_.hw.title),
+           "matmul_rate", true);
+    }
     if (conditional_) note("every branch of a conditional counts", "conditional", true);
     if (opaque_ > 0) {
       note(fmt::format("{} calls of kernels say no FLOPs (attention among them): their bytes alone count",
@@ -373,6 +386,7 @@ class ProgramCost {
   std::map<DeviceWork, HloWork> works_;
   std::map<std::string, HloCollective> collectives_;
   std::map<std::string, HloProduct> products_;
+  std::set<std::string> other_rates_;  ///< formats that run at another's
   std::int64_t unknown_loops_ = 0;
   bool conditional_ = false;
   double opaque_ = 0;

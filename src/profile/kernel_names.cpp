@@ -88,6 +88,7 @@ constexpr std::array kPatterns{
     KernelPattern{"finalize_matmul_scatter", kRouting, kServing},
     KernelPattern{"permute_2d", kRouting, kKineto},
     KernelPattern{"permute", kRouting, kRecall},
+    KernelPattern{"convert", kVector, kXla},  // before what it begins with
     // Convolutions.
     KernelPattern{"conv", kConvolution, kKineto},
     KernelPattern{"scudnn", kConvolution, kKineto},
@@ -163,7 +164,6 @@ constexpr std::array kPatterns{
     KernelPattern{"input_", kVector, kXla},
     KernelPattern{"loop_", kVector, kXla},
     KernelPattern{"broadcast", kVector, kXla},
-    KernelPattern{"convert", kVector, kXla},
     KernelPattern{"bitcast", kVector, kXla},
     KernelPattern{"slice", kVector, kXla},
     KernelPattern{"select", kVector, kXla},

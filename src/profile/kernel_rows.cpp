@@ -28,7 +28,7 @@ std::string row_of(const ProfiledKernel& kernel) {
   const double seconds = kernel.calls > 0 ? kernel.seconds / kernel.calls : 0;
   if (!kernel.shaped || seconds < kShortest) return "";
   if (const Matmul* m = std::get_if<Matmul>(&kernel.shaped->operation)) {
-    return matmul_row(*m, kernel.shaped->types.input, seconds);
+    return matmul_row(*m, kernel.shaped->types.compute, seconds);
   }
   if (const Attention* a = std::get_if<Attention>(&kernel.shaped->operation)) {
     return attention_row(*a, kernel.shaped->types.input, seconds);

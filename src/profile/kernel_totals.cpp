@@ -157,6 +157,11 @@ void KernelTotals::beside_roofline(ProfiledKernel& kernel, const Total& total, d
       kernel.bytes = value_of(point.bytes) * calls;
       kernel.roofline_s = value_of(point.time) * calls * cores;
       kernel.bound_by = point.bound_by;
+      // Read and written where it stays on the chip.
+      if (kernel.work == DeviceWork::kCopy && !crosses_to_host(kernel)) {
+        *kernel.bytes *= 2;
+        *kernel.roofline_s *= 2;
+      }
       if (crosses_to_host(kernel)) {
         kernel.roofline_s.reset();
         if (hw_.pcie_bandwidth) kernel.roofline_s = *kernel.bytes / hw_.pcie_bandwidth->value();

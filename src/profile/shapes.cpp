@@ -42,6 +42,12 @@ constexpr std::array kElementTypes{
     ElementType{"f8e4m3fnuz", 1, DType::kFp8},
     ElementType{"f8e5m2fnuz", 1, DType::kFp8},
     ElementType{"f8e4m3", 1, DType::kFp8},
+    ElementType{"c10::Float4_e2m1fn_x2", 1, DType::kFp4},  // two in a byte
+    ElementType{"f4e2m1fn", 0.5, DType::kFp4},
+    ElementType{"s4", 0.5, DType::kInt4},
+    ElementType{"u4", 0.5, std::nullopt},
+    ElementType{"c10::Float8_e8m0fnu", 1, std::nullopt},
+    ElementType{"f8e8m0fnu", 1, std::nullopt},
     ElementType{"signed char", 1, DType::kInt8},
     ElementType{"Char", 1, DType::kInt8},
     ElementType{"s8", 1, DType::kInt8},

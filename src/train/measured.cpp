@@ -152,4 +152,11 @@ MeasuredVerdict judge_measured(const TrainAnswer& answer, const RankedPlan& plan
   return out;
 }
 
+void refuse_above_peak(const MeasuredVerdict& verdict, const std::string& said, const std::string& hint) {
+  if (verdict.hfu <= 1) return;
+  throw UserError(fmt::format("{}: a step of {} is an HFU of {:.3g} %, and no chip runs above its peak", said,
+                              seconds_text(verdict.step_s), 100 * verdict.hfu),
+                  hint);
+}
+
 }  // namespace scalecalc

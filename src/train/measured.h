@@ -50,4 +50,7 @@ MeasuredVerdict judge_measured(const TrainAnswer& answer, const RankedPlan& plan
 /// What shortens a term of the step; empty for none.
 std::string_view remedy_of(std::string_view cause);
 
+/// UserError where the speed that was `said` is above the chips' peak: it is of another step than was meant.
+void refuse_above_peak(const MeasuredVerdict& verdict, const std::string& said, const std::string& hint);
+
 }  // namespace scalecalc
