@@ -403,6 +403,9 @@ TEST(Roofline, AddsRunAtHalfOfAFusedRate) {
   EXPECT_NEAR(plain, 1e9 / 10e12, 1e-12);
   EXPECT_NEAR(seconds(Elementwise{.elements = 1e9}), 2 * plain, 1e-12);
   EXPECT_NEAR(seconds(DotProduct{.elements = 1e9}), dot, 1e-12);
+  RooflineQuestion product{.operations = {Matmul{.rows = 100, .contraction = 100, .columns = 100}}};
+  product.unit = ComputeUnit::kVector;
+  EXPECT_NEAR(value_of(answer(product, hw).points.front().compute_time), 2e6 / 10e12, 1e-15) << "multiply-adds";
 }
 
 }  // namespace

@@ -96,6 +96,33 @@ TEST(Hlo, TripCountOfAConditionWhereNothingElseSaysIt) {
   EXPECT_DOUBLE_EQ(program_of(scratch.put("a.hlo", plain)).flops, 11 * kProductFlops);
 }
 
+// 2 x 64^3 FLOPs in fp32 on a chip of 10 TFLOP/s of it and 100 of bf16.
+TEST(Hlo, AProductRunsAtItsFormatsRateOrItIsSaid) {
+  const test::Scratch scratch;
+  const HloModule module = read_hlo(scratch.put(
+      "f.hlo",
+      "HloModule f\n\nENTRY %main (a: f32[64,64], b: f32[64,64]) -> f32[64,64] {\n"
+      "  %a = f32[64,64]{1,0} parameter(0)\n  %b = f32[64,64]{1,0} parameter(1)\n"
+      "  ROOT %d = f32[64,64]{1,0} dot(f32[64,64]{1,0} %a, f32[64,64]{1,0} %b), lhs_contracting_dims={1}, "
+      "rhs_contracting_dims={0}\n}\n"));
+  HardwareSpec hw = test::switched_chip();
+  const auto says_of_rates = [](const HloProgram& p) {
+    return std::any_of(p.assumptions.begin(), p.assumptions.end(),
+                       [](const Assumption& a) { return a.text.find("fp32 at the bf16 rate") != std::string::npos; });
+  };
+  hw.matmul_peak.fill(std::nullopt);
+  hw.matmul_peak[static_cast<std::size_t>(DType::kBf16)] = FlopsPerSecond(100e12);
+  HloProgram p = hlo_program(module, hw);
+  EXPECT_NEAR(p.products.front().time_s, 2.0 * 64 * 64 * 64 / 100e12, 1e-18);
+  EXPECT_TRUE(says_of_rates(p));
+  hw.matmul_peak[static_cast<std::size_t>(DType::kFp32)] = FlopsPerSecond(10e12);
+  p = hlo_program(module, hw);
+  EXPECT_NEAR(p.products.front().time_s, 2.0 * 64 * 64 * 64 / 10e12, 1e-18);
+  EXPECT_FALSE(says_of_rates(p));
+  hw.matmul_peak.fill(std::nullopt);
+  EXPECT_NE(test::problems_of([&] { hlo_program(module, hw); }).find("publishes no matmul rate"), std::string::npos);
+}
+
 TEST(Hlo, WhatIsCutOffIsRefused) {
   const test::Scratch scratch;
   std::ostringstream text;

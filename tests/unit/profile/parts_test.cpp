@@ -22,6 +22,8 @@ TEST(KernelNames, RealNamesAreWhatTheyAre) {
       {"triton_poi_fused__to_copy_1", DeviceWork::kVector},
       {"Memcpy HtoD (Pageable -> Device)", DeviceWork::kCopy},
       {"sm80_xmma_fprop_implicit_gemm_indexed_tf32f32", DeviceWork::kConvolution},
+      {"convert_fusion.3", DeviceWork::kVector},
+      {"convolution.7", DeviceWork::kConvolution},
       {"something_of_ours", DeviceWork::kUnknown}};
   for (const auto& [name, work] : kNames) EXPECT_EQ(work_of_kernel(name), work) << name;
   for (const KernelPattern& pattern : kernel_patterns()) EXPECT_FALSE(pattern.source.empty()) << pattern.parts;

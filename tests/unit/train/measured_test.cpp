@@ -89,6 +89,12 @@ TEST_F(MeasuredStep, OneTermAloneMakesUpTheDifference) {
   EXPECT_TRUE(judge_measured(job(), plan(), {.value = plan().plan.step_s}).in_band);
 }
 
+TEST_F(MeasuredStep, NoneIsAboveThePeak) {
+  const double least = plan().plan.step_s * plan().figures.hfu;
+  refuse_above_peak(judge_measured(job(), plan(), {.value = 1.01 * least}), "--measured", "");
+  EXPECT_THROW(refuse_above_peak(judge_measured(job(), plan(), {.value = 0.99 * least}), "--measured", ""), UserError);
+}
+
 TEST_F(MeasuredStep, AnUnknownConventionIsNamed) {
   try {
     judge_measured(job(), plan(), speed_of("38%:megatorn"));
