@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/diagnostic.h"
@@ -12,7 +13,9 @@
 namespace scalecalc {
 namespace {
 
-using FileId = std::pair<dev_t, ino_t>;
+/// An inode is used again for another file, whose last change then is later.
+using FileId = std::tuple<dev_t, ino_t, time_t, long>;
+FileId id_of(const struct stat& info) { return {info.st_dev, info.st_ino, info.st_ctim.tv_sec, info.st_ctim.tv_nsec}; }
 
 std::mutex& run_files_mutex() {
   static std::mutex mutex;
@@ -61,8 +64,8 @@ void note_input(int fd, const std::string& path) {
   const std::lock_guard lock(run_files_mutex());
   RunFiles::Files* const now = files_now();
   if (now == nullptr) return;
-  if (now->written.contains({info.st_dev, info.st_ino})) refuse_both(path);
-  now->read.emplace(info.st_dev, info.st_ino);
+  if (now->written.contains(id_of(info))) refuse_both(path);
+  now->read.insert(id_of(info));
 }
 
 void note_output(const std::string& path) {
@@ -71,8 +74,8 @@ void note_output(const std::string& path) {
   const std::lock_guard lock(run_files_mutex());
   RunFiles::Files* const now = files_now();
   if (now == nullptr) return;
-  if (now->read.contains({info.st_dev, info.st_ino})) refuse_both(path);
-  now->written.emplace(info.st_dev, info.st_ino);
+  if (now->read.contains(id_of(info))) refuse_both(path);
+  now->written.insert(id_of(info));
 }
 
 }  // namespace scalecalc
