@@ -67,6 +67,7 @@ ExitCode run_serve(const Arguments& typed, Environment& env) {
   const Catalog places(session.config_directories, session.remembered);
   Arguments arguments = typed;
   const std::optional<LaunchInput> launched = take_serving_file(arguments, places);
+  if (exporting) plan_for_framework(*exporting, arguments);
   std::string text;
   const auto answered_with = [&](const Catalog& catalog) {
     return serve_answer_output(arguments, catalog, env, launched ? &*launched : nullptr,

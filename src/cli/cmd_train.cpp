@@ -101,6 +101,7 @@ ExitCode run_train(const Arguments& typed, Environment& env) {
   const Catalog catalog(session.config_directories, session.remembered);
   Arguments arguments = typed;
   const std::optional<LaunchInput> launched = take_launch_file(arguments, catalog);
+  if (exporting) plan_for_framework(*exporting, arguments);
   const TrainQuestion question = train_question(arguments);
   const MeasuredQuestion measured = measured_question(arguments);
   OutputTargets outputs(arguments);

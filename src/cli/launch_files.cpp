@@ -40,8 +40,18 @@ std::shared_ptr<const StackRelease> release_of(const LaunchFramework& framework,
                                                const std::shared_ptr<const StackRelease>& asked) {
   if (framework.stack.empty()) return nullptr;
   const StackAsked stack = stack_asked(std::string(framework.stack));
-  if (asked && asked->stack == stack.name) return asked;
+  if (asked && asked->stack == stack.name && (stack.version.empty() || asked->version == stack.version)) return asked;
   return stack_release(catalog, stack.name, stack.version);
+}
+
+/// What another stack keeps in memory and how fast it runs says nothing of this one.
+void refuse_other_stack(const LaunchFramework& framework, const Catalog& catalog, const StackRelease* planned) {
+  if (framework.stack.empty() || planned == nullptr) return;
+  const std::string own = stack_asked(std::string(framework.stack)).name;
+  if (stack_spec(catalog, planned->stack)->name == stack_spec(catalog, own)->name) return;
+  throw UserError(
+      fmt::format("the plan is for {}, whose memory and times are not those of {}", planned->name(), framework.title),
+      fmt::format("plan with --stack {}", framework.stack));
 }
 
 std::string release_text(const StackRelease* release) {
@@ -231,6 +241,7 @@ LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const Trai
                     const std::string& question) {
   const LaunchFramework& framework = *asked.framework;
   const auto release = release_of(framework, catalog, answer.search.launcher);
+  refuse_other_stack(framework, catalog, answer.search.launcher.get());
   const Plan& p = plan.plan;
   const TrainingLaunch subject{p.layout, answer.model, answer.workload, answer.hw, p.slice, p.placement};
   const std::vector<LaunchArgument> arguments = training_arguments(framework, subject, release.get());
@@ -256,6 +267,7 @@ LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const Serv
   }
   const ServeSystem& system = answer.systems.at(point.system);
   const auto release = release_of(framework, catalog, system.serving.launcher);
+  refuse_other_stack(framework, catalog, system.serving.launcher.get());
   LaunchFile out{.framework = &framework, .release = release_text(release.get()), .text = {}};
   const LaunchStamp stamp = stamp_of(
       framework, out.release, question, "layout: " + layout_of(point),
@@ -335,6 +347,13 @@ ImportedLayout imported_layout(const LaunchInput& input, const TrainQuestion& qu
   const ResolvedQuestion job = resolve_job(probe, catalog);
   return import_training(*input.framework, input.settings, &job.model, &job.workload.runtime,
                          question.chips > 0 ? std::optional(question.chips) : std::nullopt, devices_per_chip(job.hw));
+}
+
+void plan_for_framework(const ExportAsked& asked, Arguments& arguments) {
+  const LaunchFramework& framework = *asked.framework;
+  const char* const flag = framework.job == LaunchJob::kServing ? "--engine" : "--stack";
+  if (framework.stack.empty() || arguments.has(flag) || arguments.has("--efficiency")) return;
+  arguments.suppose(flag, {std::string(framework.stack)});
 }
 
 std::optional<LaunchInput> take_launch_file(Arguments& arguments, const Catalog& catalog) {

@@ -66,6 +66,9 @@ std::optional<LaunchInput> launch_input(const std::string& path);
 /// --from of a launch file becomes the layout it says, and the flags that nobody typed what it says of the question.
 /// Nothing if --from is none.
 std::optional<LaunchInput> take_launch_file(Arguments& arguments, const Catalog& catalog);
+
+/// The stack, or the engine, whose file is asked for, where nobody names one: figures are of what is launched.
+void plan_for_framework(const ExportAsked& asked, Arguments& arguments);
 std::optional<LaunchInput> take_serving_file(Arguments& arguments, const Catalog& catalog);
 
 /// What `train` would be asked beside a layout: model, chip, stack.

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "base/text.h"
 #include "plan/stack_supports.h"
@@ -52,11 +54,36 @@ LaunchTerms serving_terms(const ServingLaunch& point) {
   return t;
 }
 
+namespace {
+
+/// Servers of a pool that a deployment starts several times: of a model without experts they are its data ranks.
+std::vector<LaunchSetting> with_replicas(std::vector<LaunchSetting> settings, bool moe) {
+  const auto named = [&](std::string_view key) {
+    return std::find_if(settings.begin(), settings.end(), [&](const LaunchSetting& s) { return s.key == key; });
+  };
+  const auto count = named("env:REPLICAS");
+  if (moe || count == settings.end() || count->values.size() != 1) return settings;
+  const auto times = [](const std::string& text) { return std::strtoll(text.c_str(), nullptr, 10); };
+  const auto ranks = named("--data-parallel-size");
+  if (ranks == settings.end()) {
+    count->key = "--data-parallel-size";
+  } else if (ranks->values.size() == 1 && times(ranks->values[0]) > 0 && times(count->values[0]) > 0) {
+    ranks->values[0] = std::to_string(times(ranks->values[0]) * times(count->values[0]));
+    settings.erase(count);
+  }
+  return settings;
+}
+
+}  // namespace
+
 ImportedServing import_serving(const LaunchFramework& framework, const std::vector<LaunchSetting>& settings,
                                const ModelSpec* model) {
   LaunchTerms known;
   if (model != nullptr) known.words["moe"] = model->moe ? "on" : "off";
-  ImportedServing out{.reading = solve(framework, settings, known, {}), .pins = {}};
+  const bool folds = model != nullptr && framework.stack == "vllm";  // which knows no replicas of dense models itself
+  ImportedServing out{
+      .reading = solve(framework, folds ? with_replicas(settings, model->moe.has_value()) : settings, known, {}),
+      .pins = {}};
   const LaunchTerms& terms = out.reading.terms;
   const bool moe = terms.word("moe") == "on";
   for (const ServeTerm& term : kServeTerms) {

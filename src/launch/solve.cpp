@@ -318,7 +318,9 @@ class Solver {
       const bool ours = std::any_of(framework_.rows.begin(), framework_.rows.end(), is_its);
       const bool written = std::any_of(framework_.rows.begin(), framework_.rows.end(), [&](const LaunchRow& row) {
         const bool off = row.value == "'true'" && has_value(setting, "'false'");
-        return is_its(row) && (off || row.use == RowUse::kWritten || has_value(setting, row.value));
+        // A product is the file's own to say; a literal that differs from what would be written says something else.
+        const bool any = row.use == RowUse::kWritten && !row.value.starts_with('\'');
+        return is_its(row) && (off || any || has_value(setting, row.value));
       });
       const std::string key = plain_key(setting.key);
       const bool neutral = std::any_of(framework_.neutral.begin(), framework_.neutral.end(),

@@ -97,6 +97,47 @@ std::string mesh_axes(const Placement& placement) {
   return join(axes, ", ");
 }
 
+/// Megatron's pattern of layers: 1 where experts are, 0 where not, runs counted.
+std::string expert_layers(const ModelSpec& model) {
+  std::vector<std::string> out;
+  for (std::size_t at = 0; at < model.layer_kind.size();) {
+    const auto moe = [&](std::size_t i) { return model.kinds[model.layer_kind[i]].ffn == FfnKind::kMoe; };
+    std::size_t end = at;
+    while (end < model.layer_kind.size() && moe(end) == moe(at)) ++end;
+    out.push_back(fmt::format("[{}]*{}", moe(at) ? 1 : 0, end - at));
+    at = end;
+  }
+  return "(" + join(out, "+") + ")";
+}
+
+/// What tells models of one size apart.
+void add_architecture(const ModelSpec& model, LaunchTerms& t) {
+  const AttentionSpec& a = model.attention;
+  const auto all = [&](auto&& holds) { return std::all_of(model.kinds.begin(), model.kinds.end(), holds); };
+  t.words["plain_layers"] = on_off(all([&](const LayerKind& k) {
+    return k.mixer == (a.mla ? MixerKind::kMla : MixerKind::kFull) && k.ffn != FfnKind::kNone && !k.d_ff;
+  }));
+  t.words["tied"] = on_off(model.tied_embeddings);
+  t.words["norm"] = model.norm == NormKind::kRms ? "rms" : "layer";
+  t.words["positions"] = model.relative_positions ? "relative" : model.learned_positions > 0 ? "learned" : "rotary";
+  t.words["bias"] = on_off(model.mlp.bias);
+  t.words["qkv_bias"] = on_off(a.qkv_bias && !model.mlp.bias);
+  t.words["qk_norm"] = on_off(a.qk_norm != QkNorm::kNone || a.mla.has_value());
+  t.words["own_head_dim"] = on_off(!a.mla && a.heads * a.head_dim != model.d_model);
+  t.numbers["head_dim"] = a.head_dim;
+  if (a.mla) {
+    t.numbers["q_lora"] = a.mla->q_lora_rank;
+    t.numbers["kv_lora"] = a.mla->kv_lora_rank;
+    t.numbers["nope_dim"] = a.mla->qk_nope_head_dim;
+    t.numbers["rope_dim"] = a.mla->qk_rope_head_dim;
+    t.numbers["v_dim"] = a.mla->v_head_dim;
+  }
+  if (!model.moe) return;
+  t.numbers["shared_ff"] = model.moe->shared_d_ff;
+  t.words["expert_layers"] = expert_layers(model);
+  t.words["experts_everywhere"] = on_off(all([](const LayerKind& k) { return k.ffn == FfnKind::kMoe; }));
+}
+
 void add_model(const ModelSpec& model, LaunchTerms& t) {
   const AttentionSpec& a = model.attention;
   const auto add = [&](std::string_view name, std::int64_t value) {
@@ -116,6 +157,7 @@ void add_model(const ModelSpec& model, LaunchTerms& t) {
   t.words["moe"] = on_off(model.moe.has_value());
   t.words["gated"] = on_off(model.mlp.gated);
   t.words["model"] = model.name;
+  add_architecture(model, t);
   if (!model.moe) return;
   add("experts", model.moe->experts);
   add("topk", model.moe->top_k);
@@ -200,6 +242,8 @@ LaunchTerms training_terms(const TrainingLaunch& plan) {
   word("remat_block", l.remat == Remat::kFull, on_off(l.remat_layers > 0));
   word("loss", true, name_of(l.loss));
   word("precision", true, plan.workload.precision.name);
+  word("optimizer", true, plan.workload.optimizer.name);
+  word("dropout", true, on_off(plan.workload.dropout));
   word("grad_overlap", l.data() * l.cp > 1, on_off(plan.workload.hides_gradients()));
   word("tp_overlap", l.tp > 1 && plan.workload.tp_overlap == CommOverlap::kPipelined, "pipelined");
   word("graphs", plan.workload.graphs != GraphCapture::kNone,
@@ -349,6 +393,12 @@ std::vector<LaunchArgument> training_arguments(const LaunchFramework& framework,
     const auto word = terms.word(name);
     if (word && back.reading.terms.word(name) != word) lost.push_back(fmt::format("{} {}", name, *word));
   }
+  // Where nothing is said it is Adam, without dropout.
+  if (const std::string& name = plan.workload.optimizer.name;
+      back.reading.terms.word("optimizer").value_or("adam") != name) {
+    lost.push_back("optimizer " + name);
+  }
+  if (plan.workload.dropout) lost.emplace_back("dropout");
   if (!lost.empty()) {
     throw UserError(fmt::format("{} has no argument that says {}", framework.title, join_and(lost)),
                     fmt::format("its arguments are those of {}", framework.source));
