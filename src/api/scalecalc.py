@@ -19,19 +19,17 @@ __all__ = ["ask", "frame", "run", "Error", "NothingFits", "version"]
 
 
 class Error(Exception):
-    """A question that was not answered: `status` as the program's exit status, the message what the program says."""
+    """A question that was not answered: `status` as the program's exit status, the message what the program says, `answer`
+    the document where there is one (of a check that failed, too)."""
 
-    def __init__(self, status, message):
+    def __init__(self, status, message, answer=None):
         super().__init__(message)
         self.status = status
+        self.answer = answer
 
 
 class NothingFits(Error):
-    """Well asked, and nothing does it; `answer` says why, and what would."""
-
-    def __init__(self, status, message, answer):
-        super().__init__(status, message)
-        self.answer = answer
+    """Well asked, and nothing does it; `answer` says why, and what would (`ask` alone)."""
 
 
 def _load():
@@ -100,7 +98,7 @@ def ask(question, **flags):
         raise NothingFits(status, messages.strip(), document)
     errors = (document or {}).get("diagnostics", [])
     said = "; ".join(f"{error.get('message', '')}" for error in errors) or messages.strip()
-    raise Error(status, said)
+    raise Error(status, said, document)
 
 
 def frame(question, **flags):
@@ -108,5 +106,5 @@ def frame(question, **flags):
     import pandas
     status, output, messages = run(question, **flags, output="csv")
     if status != 0:
-        raise Error(status, messages.strip())
+        raise (NothingFits if status == 3 else Error)(status, messages.strip())
     return pandas.read_csv(io.StringIO(output))

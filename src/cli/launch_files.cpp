@@ -459,6 +459,9 @@ std::optional<LaunchInput> take_serving_file(Arguments& arguments, const Catalog
   if (const auto share = terms.number("share")) {
     suppose(arguments, *input, kShareFlag, fmt::format("{}{}", own, static_cast<double>(*share) / 10'000));
   }
+  if (const auto weights = terms.word("weights"); weights && *weights != "checkpoint") {
+    suppose(arguments, *input, "--weights", *weights);
+  }
   if (const auto kv = terms.word("kv"); kv && *kv != "bf16") suppose(arguments, *input, "--kv", *kv);
   return input;
 }

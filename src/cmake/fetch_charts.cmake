@@ -34,7 +34,7 @@ foreach(entry IN LISTS SCALECALC_CHART_LIBRARIES)
   endif()
   if(NPM)
     execute_process(
-      COMMAND ${NPM} pack --silent --ignore-scripts --fetch-retries=1 --fetch-timeout=20000 "${lib_name}@${lib_version}"
+      COMMAND ${NPM} pack --loglevel=error --ignore-scripts --fetch-retries=1 --fetch-timeout=20000 "${lib_name}@${lib_version}"
       WORKING_DIRECTORY "${TO}" OUTPUT_QUIET ERROR_VARIABLE why RESULT_VARIABLE failed)
   elseif(registry)
     file(DOWNLOAD "${registry}/${lib_name}/-/${lib_archive}" "${archive}.part" STATUS status TIMEOUT 60

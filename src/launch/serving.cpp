@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "model/stored_bytes.h"
 #include "plan/stack_supports.h"
 #include "serve/serve_search.h"
 
@@ -51,6 +52,9 @@ LaunchTerms serving_terms(const ServingLaunch& point) {
   t.words["speculative"] = on_off(point.speculative);
   if (point.layout.ep > 1) t.words["ep_overlap"] = on_off(point.layout.ep_overlap);
   t.words["kv"] = std::string(name_of(point.system.formats.kv));
+  const WeightFormat stored = point.model.quantization ? main_format(*point.model.quantization) : WeightFormat::kBf16;
+  const WeightFormat weights = main_format(point.system.formats.weights);
+  t.words["weights"] = weights == stored ? "checkpoint" : std::string(name_of(weights));
   return t;
 }
 
@@ -123,6 +127,10 @@ std::vector<LaunchArgument> serving_arguments(const LaunchFramework& framework, 
     }
     const auto kv = terms.word("kv");
     if (back.reading.terms.word("kv") != kv) lost.push_back("a KV cache in " + *kv);
+    const std::string weights = *terms.word("weights");
+    if (back.reading.terms.word("weights").value_or("checkpoint") != weights) {
+      lost.push_back("weights in " + weights + " of another checkpoint");
+    }
     if (point.layout.ep > 1 && back.pins.ep_overlap.value_or(0) != (point.layout.ep_overlap ? 1 : 0)) {
       lost.emplace_back("ep_overlap");
     }

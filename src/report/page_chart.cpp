@@ -430,11 +430,14 @@ Table chart_table(const Plot& given) {
   const Plot plot = printable_plot(given);
   Table out;
   if (!plot.bars.empty()) {
-    out.columns = {
-        {"bar"}, {"part"}, {.title = "from", .format = plot.x.format}, {.title = "to", .format = plot.x.format}};
+    out.columns = {{"bar"},
+                   {"part"},
+                   {.title = "value", .format = plot.x.format},
+                   {.title = "from", .format = plot.x.format},
+                   {.title = "to", .format = plot.x.format}};
     for (const PlotBar& bar : plot.bars) {
       for (const PlotSpan& span : bar.spans)
-        out.rows.push_back({{bar.label, kind_of(plot, span.kind), span.from, span.to}});
+        out.rows.push_back({{bar.label, kind_of(plot, span.kind), span.to - span.from, span.from, span.to}});
     }
     if (plot.bar_kinds.empty()) {
       out.columns.erase(out.columns.begin() + 1);
