@@ -176,7 +176,8 @@ std::vector<Plot> train_plots(const TrainAnswer& answer) {
   const RankedPlan* detailed = detailed_plan(answer);
   if (detailed == nullptr) return {};
   const PlotAxis axis{.title = "time of the step", .format = Format::kSeconds};
-  Plot plans{.title = "The plans", .x = axis, .bar_kinds = {"predicted", "from every coefficient at its best to its worst"}};
+  Plot plans{
+      .title = "The plans", .x = axis, .bar_kinds = {"predicted", "from every coefficient at its best to its worst"}};
   for (const RankedPlan& ranked : answer.plans) {
     const auto rank = static_cast<std::size_t>(&ranked - answer.plans.data()) + 1;
     plans.bars.push_back({labelled(fmt::format("{}", rank), ranked.plan.step_s, Format::kSeconds),

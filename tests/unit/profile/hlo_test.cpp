@@ -99,12 +99,12 @@ TEST(Hlo, TripCountOfAConditionWhereNothingElseSaysIt) {
 // 2 x 64^3 FLOPs in fp32 on a chip of 10 TFLOP/s of it and 100 of bf16.
 TEST(Hlo, AProductRunsAtItsFormatsRateOrItIsSaid) {
   const test::Scratch scratch;
-  const HloModule module = read_hlo(scratch.put(
-      "f.hlo",
-      "HloModule f\n\nENTRY %main (a: f32[64,64], b: f32[64,64]) -> f32[64,64] {\n"
-      "  %a = f32[64,64]{1,0} parameter(0)\n  %b = f32[64,64]{1,0} parameter(1)\n"
-      "  ROOT %d = f32[64,64]{1,0} dot(f32[64,64]{1,0} %a, f32[64,64]{1,0} %b), lhs_contracting_dims={1}, "
-      "rhs_contracting_dims={0}\n}\n"));
+  const HloModule module = read_hlo(
+      scratch.put("f.hlo",
+                  "HloModule f\n\nENTRY %main (a: f32[64,64], b: f32[64,64]) -> f32[64,64] {\n"
+                  "  %a = f32[64,64]{1,0} parameter(0)\n  %b = f32[64,64]{1,0} parameter(1)\n"
+                  "  ROOT %d = f32[64,64]{1,0} dot(f32[64,64]{1,0} %a, f32[64,64]{1,0} %b), lhs_contracting_dims={1}, "
+                  "rhs_contracting_dims={0}\n}\n"));
   HardwareSpec hw = test::switched_chip();
   const auto says_of_rates = [](const HloProgram& p) {
     return std::any_of(p.assumptions.begin(), p.assumptions.end(),
