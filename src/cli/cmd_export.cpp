@@ -18,13 +18,11 @@ namespace scalecalc::cli {
 namespace {
 
 std::span<const Flag> export_command_flags() {
+  static const std::string kHelp =
+      fmt::format("whose launch file: {}; of a server {}", launch_framework_names(LaunchJob::kTraining),
+                  launch_framework_names(LaunchJob::kServing));
   static const std::vector<Flag> kAll{
-      text(
-          "--to", "FRAMEWORK",
-          "whose launch file: megatron, megatron-bridge, torchtitan, maxtext, deepspeed, accelerate, nanotron, jax; of "
-          "a server vllm, sglang, trtllm, dynamo, llm-d",
-          "megatron")
-          .asking("for which framework?"),
+      text("--to", "FRAMEWORK", kHelp, "megatron").asking("for which framework?"),
       word("--cluster", kLaunchClusterNames, "and around it what starts it on a cluster").like("slurm")};
   return kAll;
 }
@@ -173,7 +171,7 @@ ExitCode run_export(const Arguments& arguments, Environment& env) {
   if ((asked.framework->job == LaunchJob::kTraining) != training) {
     throw UserError(
         fmt::format("--to {}: {} is an answer of {}", asked.framework->name, saved.file, saved.command->name),
-        training ? "megatron, maxtext, torchtitan ..." : "vllm, sglang or trtllm");
+        launch_framework_names(training ? LaunchJob::kTraining : LaunchJob::kServing));
   }
   OutputTargets outputs(arguments);
   refuse_parts_of_files(session, outputs);

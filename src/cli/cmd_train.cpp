@@ -13,6 +13,7 @@
 #include "cli/outputs.h"
 #include "cli/session.h"
 #include "cli/train_options.h"
+#include "launch/sayable.h"
 #include "report/measured_output.h"
 #include "report/train_output.h"
 #include "report/train_page.h"
@@ -72,14 +73,51 @@ void log_work(Log& log, const TrainAnswer& answer) {
                        seconds_text(answer.search.elapsed_s)));
 }
 
+/// The launch file of the plan shown in detail or, where nobody asked for that plan and the framework cannot say it, of
+/// the fastest that it can. UserError of the first if there is none.
+LaunchFile sayable(const ExportAsked& asked, const TrainAnswer& found, const RankedPlan& plan, const Catalog& catalog,
+                   const Environment& env, Output& output) {
+  try {
+    return exported(asked, catalog, found, plan, output.question);
+  } catch (const UserError& error) {
+    if (found.question.plan != 0) throw;
+    TrainQuestion further = found.question;
+    further.top = std::max<std::size_t>(further.top, 200);
+    further.explain = false;
+    further.why_not.clear();
+    ResolvedQuestion resolved = resolve(further, catalog);
+    if (resolved.launcher) {
+      resolved.launcher = std::make_shared<const StackRelease>(sayable_release(*asked.framework, *resolved.launcher));
+    }
+    const TrainAnswer more = answer(further, std::move(resolved), env.interrupted);
+    const auto per_token = [](const Plan& p) { return p.step_s / static_cast<double>(p.batch_seqs); };
+    std::vector<const RankedPlan*> others;
+    if (more.recommended) others.push_back(&more.recommended->plan);
+    for (const RankedPlan& each : more.plans) others.push_back(&each);
+    for (const RankedPlan* other : others) {
+      try {
+        LaunchFile out = exported(asked, catalog, more, *other, output.question);
+        const double slower = per_token(other->plan) / per_token(plan.plan) - 1;
+        output.warnings.push_back(
+            fmt::format("the launch file is of another plan, {}: {}",
+                        slower < 0.001 ? "as fast" : fmt::format("{:.1f}% slower a token", 100 * slower),
+                        error.diagnostics().front().message));
+        return out;
+      } catch (const UserError&) {
+        continue;
+      }
+    }
+    throw;
+  }
+}
+
 /// Instead of the table, or into its file.
-ExitCode write_launch_file(const ExportAsked& asked, const TrainAnswer& found, const Output& output,
-                           const Catalog& catalog, const Session& session, OutputTargets& outputs, bool explain,
-                           Log& log, Environment& env) {
+ExitCode write_launch_file(const ExportAsked& asked, const TrainAnswer& found, Output& output, const Catalog& catalog,
+                           const Session& session, OutputTargets& outputs, bool explain, Log& log, Environment& env) {
   const RankedPlan* plan =
       output.complete ? detailed_plan(found) : nullptr;  // one that a search ended early may change
   if (plan == nullptr) return write_output(output, session, outputs, explain, log, env);
-  const LaunchFile file = exported(asked, catalog, found, *plan, output.question);
+  const LaunchFile file = sayable(asked, found, *plan, catalog, env, output);
   if (asked.file) {
     asked.file->commit(file.text);
     return write_output(output, session, outputs, explain, log, env);

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -69,14 +71,43 @@ LaunchStamp stamp_of(const LaunchFramework& framework, const std::string& releas
     out.push_back(fmt::format("run: {}{}{} {}", framework.command, framework.script.empty() ? "" : " ",
                               framework.script, framework.file));
   }
+  if (!framework.yours.empty()) out.push_back(fmt::format("yours to add: {}", framework.yours));
   return out;
+}
+
+/// By what names the model of a question is known. A repository is the first alias that looks like one.
+LaunchedModel launched_model(const Catalog& catalog, const std::string& model, const std::vector<std::string>& sets) {
+  if (std::any_of(sets.begin(), sets.end(), [](const std::string& set) { return set.starts_with("model."); })) {
+    return {};
+  }
+  if (is_catalog_path(model)) {
+    const std::filesystem::path path(model);
+    if (path.filename() == "config.json") return {.catalog = {}, .repository = path.parent_path().string()};
+    return {.catalog = {}, .repository = std::filesystem::exists(path / "config.json") ? model : ""};
+  }
+  LaunchedModel out{.catalog = catalog.name_of(CatalogKind::kModel, model).value_or(""), .repository = {}};
+  const ConfigNode document = catalog.load(CatalogKind::kModel, model);
+  const ConfigNode* aliases = document.find("aliases");
+  if (aliases == nullptr) return out;
+  for (const ConfigNode& alias : aliases->items) {
+    if (out.repository.empty() && std::count(alias.text.begin(), alias.text.end(), '/') == 1) {
+      out.repository = alias.text;
+    }
+  }
+  return out;
+}
+
+/// In the framework's words, and in the stamp where they are left to the reader.
+LaunchTerms named(const LaunchFramework& framework, const LaunchedModel& model, LaunchTerms terms, LaunchStamp& stamp) {
+  if (std::string note = name_model(framework, model, terms); !note.empty()) stamp.push_back(std::move(note));
+  return terms;
 }
 
 std::string text_of(const ExportAsked& asked, const std::vector<LaunchArgument>& arguments, const LaunchTerms& terms,
                     const LaunchStamp& stamp, const HardwareSpec& hw, const Slice& slice, std::int64_t chips) {
   if (!asked.cluster) return launch_file(*asked.framework, arguments, terms, stamp);
   const bool above = *asked.cluster != LaunchCluster::kSlurm;  // the stamp stands there
-  const std::string script = launch_script(*asked.framework, arguments, terms, above ? LaunchStamp{} : stamp);
+  const LaunchScript script = launch_script(*asked.framework, arguments, terms, above ? LaunchStamp{} : stamp);
   return on_cluster(*asked.cluster, hw, slice, chips, script, stamp);
 }
 
@@ -97,13 +128,15 @@ ServingLaunch serving_launch(const ServeAnswer& answer, const ServingSystem& sys
 LaunchPool pool_of(const ServeAnswer& answer, const ServingSystem& system, std::string role, ServeLayout layout,
                    std::int64_t replicas, double sequences) {
   layout.dp = 1;
-  const ServingLaunch subject =
+  ServingLaunch subject =
       serving_launch(answer, system, layout, sequences / static_cast<double>(replicas * layout.attention_dp));
+  const std::int64_t node_chips = subject.node_chips;
+  subject.node_chips = layout.chips();  // what finds the other nodes is the deployment's to add
   LaunchPool out{.role = std::move(role),
                  .arguments = serving_arguments(launch_framework("vllm"), subject),
                  .replicas = replicas,
                  .chips = layout.chips(),
-                 .node_chips = subject.node_chips,
+                 .node_chips = node_chips,
                  .tensor = layout.tp * layout.cp,
                  .data = layout.attention_dp};
   // How many prompts wait is the queue's affair; a step of the pool takes those of its tokens.
@@ -186,15 +219,11 @@ std::span<const Flag> export_flags(Modes modes) {
   static std::map<Modes, std::vector<Flag>> kAll;
   std::vector<Flag>& out = kAll[modes];
   if (!out.empty()) return out;
-  out = {text("--export", "FRAMEWORK[:FILE]",
-              "write the plan shown in detail as a launch file: megatron, megatron-bridge, torchtitan, maxtext, "
-              "deepspeed, accelerate, nanotron, jax; of a server vllm, sglang, trtllm, dynamo, llm-d (without a FILE "
-              "instead of the "
-              "table)",
-              "megatron:run.sh")
-             .in(modes)
-             .of_output()
-             .writing(),
+  static const std::string kHelp = fmt::format(
+      "write the plan shown in detail as a launch file: {}; of a server {} (without a FILE instead of the "
+      "table)",
+      launch_framework_names(LaunchJob::kTraining), launch_framework_names(LaunchJob::kServing));
+  out = {text("--export", "FRAMEWORK[:FILE]", kHelp, "megatron:run.sh").in(modes).of_output().writing(),
          word("--cluster", kLaunchClusterNames, "and around it what starts it on a cluster")
              .like("slurm")
              .in(modes)
@@ -214,7 +243,8 @@ ExportAsked read_export(FlagReader& reader, const std::string& text, const Argum
       reader.problem(fmt::format("{} {} this", out.framework->title,
                                  out.framework->job == LaunchJob::kTraining ? "trains and does not serve"
                                                                             : "serves and does not train"),
-                     out.framework->job == LaunchJob::kTraining ? "vllm, sglang or trtllm" : "megatron, maxtext ...");
+                     out.framework->job == LaunchJob::kTraining ? launch_framework_names(LaunchJob::kServing)
+                                                                : launch_framework_names(LaunchJob::kTraining));
     }
   } catch (const UserError& error) {
     reader.problems(error.diagnostics());
@@ -243,17 +273,19 @@ LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const Trai
   const auto release = release_of(framework, catalog, answer.search.launcher);
   refuse_other_stack(framework, catalog, answer.search.launcher.get());
   const Plan& p = plan.plan;
-  const TrainingLaunch subject{p.layout, answer.model, answer.workload, answer.hw, p.slice, p.placement};
+  const LaunchedModel model = launched_model(catalog, answer.question.model, answer.question.set);
+  const TrainingLaunch subject{p.layout, answer.model, answer.workload, answer.hw, p.slice, p.placement, model};
   const std::vector<LaunchArgument> arguments = training_arguments(framework, subject, release.get());
   LaunchFile out{.framework = &framework, .release = release_text(release.get()), .text = {}};
-  const LaunchStamp stamp = stamp_of(
+  LaunchStamp stamp = stamp_of(
       framework, out.release, question, "plan: " + layout_words(p.layout),
       fmt::format("predicted: step {}, MFU {:.1f}% (6N and causal attention, of the dense peak), {} of {} a chip, {} "
                   "sequences of {} tokens a step on {} x {}",
                   seconds_text(p.step_s), 100 * plan.figures.mfu, bytes_text(sum_of(plan.figures.memory_bytes)),
                   bytes_text(answer.hw.hbm_capacity.value()), p.batch_seqs, answer.workload.seq, p.layout.chips(),
                   answer.hw.title));
-  out.text = text_of(asked, arguments, training_terms(subject), stamp, answer.hw, p.slice, p.layout.chips());
+  const LaunchTerms terms = named(framework, model, training_terms(subject), stamp);
+  out.text = text_of(asked, arguments, terms, stamp, answer.hw, p.slice, p.layout.chips());
   return out;
 }
 
@@ -269,7 +301,8 @@ LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const Serv
   const auto release = release_of(framework, catalog, system.serving.launcher);
   refuse_other_stack(framework, catalog, system.serving.launcher.get());
   LaunchFile out{.framework = &framework, .release = release_text(release.get()), .text = {}};
-  const LaunchStamp stamp = stamp_of(
+  const LaunchedModel model = launched_model(catalog, answer.question.model, answer.question.set);
+  LaunchStamp stamp = stamp_of(
       framework, out.release, question, "layout: " + layout_of(point),
       fmt::format("predicted: {:.4g} sequences at once, first token after {}, each further {}, {:.5g} tokens/s "
                   "of a chip, {} of {} a chip, on {} x {}",
@@ -277,13 +310,18 @@ LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const Serv
                   bytes_text(point.memory.total()), bytes_text(point.capacity), point.chips, system.hw->title));
   if (deploys_pools(framework)) {
     refuse_cluster_of_pools(asked);
-    out.text = pools_file(framework, answer.model->name, pools_of(answer, point), stamp);
+    LaunchTerms terms;
+    terms.words["model"] = answer.model->name;
+    terms = named(framework, model, terms, stamp);
+    out.text = pools_file(framework, *terms.word("model"), pools_of(answer, point), stamp);
     return out;
   }
   const double ranks = static_cast<double>(point.layout.dp * point.layout.attention_dp);
-  const ServingLaunch subject = serving_launch(answer, system.serving, point.layout, point.batch / ranks);
+  ServingLaunch subject = serving_launch(answer, system.serving, point.layout, point.batch / ranks);
+  subject.names = model;
   const std::vector<LaunchArgument> arguments = serving_arguments(framework, subject);
-  out.text = text_of(asked, arguments, serving_terms(subject), stamp, *system.hw, point.slice, point.chips);
+  const LaunchTerms terms = named(framework, model, serving_terms(subject), stamp);
+  out.text = text_of(asked, arguments, terms, stamp, *system.hw, point.slice, point.chips);
   return out;
 }
 

@@ -44,27 +44,38 @@ Nodes nodes_of(const HardwareSpec& hw, std::int64_t chips) {
   return {chips / local, local};
 }
 
-std::string slurm(const HardwareSpec& hw, std::int64_t chips, const std::string& script) {
-  const Nodes nodes = nodes_of(hw, chips);
-  const std::size_t line = script.find('\n') + 1;
-  std::string body = script.substr(line);
-  const std::size_t strict = body.find("set -euo pipefail\n");
-  const std::string head =
-      fmt::format("#SBATCH --nodes={}\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node={}\n#SBATCH --exclusive\n",
-                  nodes.count, nodes.chips);
-  const std::string host =
-      "HEAD_NODE=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\nexport HEAD_NODE\n";
-  if (strict != std::string::npos) body.insert(strict + std::string_view("set -euo pipefail\n").size(), host);
-  // The last command, whatever it is, runs once on each node.
-  const std::size_t close = body.rfind("END_OF_FILE\n");
-  std::size_t command = close == std::string::npos ? 0 : close + std::string_view("END_OF_FILE\n").size();
-  for (const std::string_view start : {"torchrun", "deepspeed", "accelerate", "python3", "vllm", "trtllm"}) {
-    const std::size_t at = body.find("\n" + std::string(start), command == 0 ? 0 : command - 1);
-    if (at == std::string::npos) continue;
-    body.insert(at + 1, "srun ");
-    break;
+/// The environment's name for a node's place in the run.
+std::string with_rank(std::string text, std::string_view variable) {
+  for (std::size_t at = 0; (at = text.find(kNodeRank, at)) != std::string::npos; at += variable.size()) {
+    text.replace(at, kNodeRank.size(), variable);
   }
-  return script.substr(0, line) + head + body;
+  return text;
+}
+
+std::string slurm(const HardwareSpec& hw, std::int64_t chips, const LaunchScript& script) {
+  const Nodes nodes = nodes_of(hw, chips / script.servers);
+  const std::size_t line = script.head.find('\n') + 1;
+  std::string out = script.head.substr(0, line);
+  out += fmt::format("#SBATCH --nodes={}\n#SBATCH --ntasks-per-node={}\n#SBATCH --gpus-per-node={}\n", nodes.count,
+                     script.starts_ranks ? nodes.chips : 1, nodes.chips);
+  const bool whole = nodes.chips == hw.chips_per_host;
+  if (whole) out += "#SBATCH --exclusive\n";
+  if (script.servers > 1) {
+    out += fmt::format("#SBATCH --array=1-{0}\n# {0} servers, each on nodes of its own\n", script.servers);
+  }
+  out += script.head.substr(line);
+  if (script.servers > 1) out += fmt::format("export REPLICAS={}\n", script.servers);
+  out += "HEAD_NODE=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | sed -n 1p)\nexport HEAD_NODE\n";
+  if (script.starts_ranks) return out + "srun --mpi=pmix " + script.command;
+  // What differs from node to node is expanded there: srun starts the function with each node's own environment.
+  if (script.command.find(kNodeRank) == std::string::npos) return out + "srun " + script.command;
+  return out + "on_node() {\nexec " + with_rank(script.command, "${SLURM_NODEID:-0}") +
+         "}\nexport -f on_node\nsrun bash -c on_node\n";
+}
+
+/// Of a container that runs it whole on every node.
+std::string on_each_node(const LaunchScript& script, std::string_view rank) {
+  return with_rank(script.head + script.command, rank);
 }
 
 std::string tpu_selector(const HardwareSpec& hw, const Slice& slice) {
@@ -76,11 +87,16 @@ std::string tpu_selector(const HardwareSpec& hw, const Slice& slice) {
       quoted_text(names->accelerator), quoted_text(topology(slice)));
 }
 
-std::string job_set(const HardwareSpec& hw, const Slice& slice, std::int64_t chips, const std::string& script) {
+std::string job_set(const HardwareSpec& hw, const Slice& slice, std::int64_t chips, const LaunchScript& script) {
+  if (script.servers > 1) {
+    throw UserError(fmt::format("a JobSet starts one run, and here are {} servers", script.servers),
+                    "--cluster leaderworkerset");
+  }
   const std::int64_t slices = std::max<std::int64_t>(1, slice.slices);
   const Nodes nodes = nodes_of(hw, chips / slices);
   const bool tpu = tpu_names(hw) != nullptr;
-  return fmt::format(R"(apiVersion: jobset.x-k8s.io/v1alpha2
+  return fmt::format(
+      R"(apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
 metadata:
   name: train
@@ -109,19 +125,19 @@ spec:
                     limits:
                       {}: {}
 )",
-                     slices, nodes.count, nodes.count, tpu_selector(hw, slice),
-                     quoted_text("export HEAD_NODE=train-slice-0-0.train\n" + script),
-                     tpu ? "google.com/tpu" : "nvidia.com/gpu", nodes.chips);
+      slices, nodes.count, nodes.count, tpu_selector(hw, slice),
+      quoted_text("export HEAD_NODE=train-slice-0-0.train\n" + on_each_node(script, "${JOB_COMPLETION_INDEX:-0}")),
+      tpu ? "google.com/tpu" : "nvidia.com/gpu", nodes.chips);
 }
 
-std::string leader_worker_set(const HardwareSpec& hw, std::int64_t chips, const std::string& script) {
-  const Nodes nodes = nodes_of(hw, chips);
+std::string leader_worker_set(const HardwareSpec& hw, std::int64_t chips, const LaunchScript& script) {
+  const Nodes nodes = nodes_of(hw, chips / script.servers);
   return fmt::format(R"(apiVersion: leaderworkerset.x-k8s.io/v1
 kind: LeaderWorkerSet
 metadata:
   name: run
 spec:
-  replicas: 1
+  replicas: {}
   leaderWorkerTemplate:
     size: {}
     restartPolicy: RecreateGroupOnPodRestart
@@ -135,7 +151,9 @@ spec:
               limits:
                 {}: {}
 )",
-                     nodes.count, quoted_text("export HEAD_NODE=\"${LWS_LEADER_ADDRESS:-localhost}\"\n" + script),
+                     script.servers, nodes.count,
+                     quoted_text("export HEAD_NODE=\"${LWS_LEADER_ADDRESS:-localhost}\"\n" +
+                                 on_each_node(script, "${LWS_WORKER_INDEX:-0}")),
                      tpu_names(hw) != nullptr ? "google.com/tpu" : "nvidia.com/gpu", nodes.chips);
 }
 
@@ -157,8 +175,12 @@ std::int64_t devices_per_chip(const HardwareSpec& hw) {
 }
 
 std::string on_cluster(LaunchCluster cluster, const HardwareSpec& hw, const Slice& slice, std::int64_t chips,
-                       const std::string& script, const LaunchStamp& stamp) {
+                       const LaunchScript& script, const LaunchStamp& stamp) {
   const TpuNames* tpu = tpu_names(hw);
+  if (script.starts_ranks && cluster != LaunchCluster::kSlurm) {
+    throw UserError("ranks on several nodes are started by MPI here, which Kubernetes has by an operator of its own",
+                    "--cluster slurm");
+  }
   switch (cluster) {
     case LaunchCluster::kSlurm:
       if (tpu != nullptr) {

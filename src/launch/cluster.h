@@ -32,6 +32,6 @@ std::string tpu_type(const TpuNames& names, std::int64_t chips);
 
 /// `script` on the machine of a plan. UserError for a cluster that does not have such chips.
 std::string on_cluster(LaunchCluster cluster, const HardwareSpec& hw, const Slice& slice, std::int64_t chips,
-                       const std::string& script, const LaunchStamp& stamp);
+                       const LaunchScript& script, const LaunchStamp& stamp);
 
 }  // namespace scalecalc

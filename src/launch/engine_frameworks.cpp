@@ -11,6 +11,7 @@ constexpr RowUse kJustRead = RowUse::kRead;
 
 constexpr std::array kVllmRows{
     LaunchRow{"env:REPLICAS", "replicas", {}, "moe=on,replicas>1"},
+    LaunchRow{"env:REPLICAS", "replicas", {}, "moe=off,rank_nodes>1,replicas>1", {}, kJustWritten},
     LaunchRow{"env:REPLICAS", "replicas", {}, "moe=on", "1", kJustRead},
     LaunchRow{"--tensor-parallel-size", "tp*cp", {}, {}, "1"},
     LaunchRow{"-tp", "tp*cp", {}, {}, {}, kJustRead},
@@ -20,7 +21,28 @@ constexpr std::array kVllmRows{
     LaunchRow{"--decode-context-parallel-size", "cp", {}, {}, "1", kJustRead},
     LaunchRow{"-dcp", "cp", {}, {}, {}, kJustRead},
     LaunchRow{"--data-parallel-size", "adp", {}, "moe=on", "1"},
-    LaunchRow{"--data-parallel-size", "replicas", {}, "moe=off", "1"},
+    LaunchRow{"--data-parallel-size", "replicas", {}, "moe=off,rank_nodes=1", {}, kJustWritten},
+    LaunchRow{"--data-parallel-size", "replicas", {}, "moe=off", "1", kJustRead},
+    // Data ranks on several nodes, and ranks that each reach over several.
+    LaunchRow{"--data-parallel-size-local", "adp/nodes", {}, "moe=on,nodes>1,rank_nodes=1", {}, kJustWritten},
+    LaunchRow{
+        "--data-parallel-size-local", "replicas/all_nodes", {}, "moe=off,all_nodes>1,rank_nodes=1", {}, kJustWritten},
+    LaunchRow{
+        "--data-parallel-start-rank", "'$NODE_RANK*adp/nodes'", {}, "moe=on,nodes>1,rank_nodes=1", {}, kJustWritten},
+    LaunchRow{"--data-parallel-start-rank",
+              "'$NODE_RANK*replicas/all_nodes'",
+              {},
+              "moe=off,all_nodes>1,rank_nodes=1",
+              {},
+              kJustWritten},
+    LaunchRow{"--data-parallel-address", "'$HEAD_NODE'", {}, "moe=on,nodes>1,rank_nodes=1", {}, kJustWritten},
+    LaunchRow{"--data-parallel-address", "'$HEAD_NODE'", {}, "moe=off,all_nodes>1,rank_nodes=1", {}, kJustWritten},
+    LaunchRow{"--data-parallel-rpc-port", "'13345'", {}, "moe=on,nodes>1,rank_nodes=1", {}, kJustWritten},
+    LaunchRow{"--data-parallel-rpc-port", "'13345'", {}, "moe=off,all_nodes>1,rank_nodes=1", {}, kJustWritten},
+    LaunchRow{"--nnodes", "rank_nodes", {}, "rank_nodes>1", {}, kJustWritten},
+    LaunchRow{"--node-rank", "'$NODE_RANK'", {}, "rank_nodes>1", {}, kJustWritten},
+    LaunchRow{"--master-addr", "'$HEAD_NODE'", {}, "rank_nodes>1", {}, kJustWritten},
+    LaunchRow{"--distributed-executor-backend", "'mp'", {}, "rank_nodes>1", {}, kJustWritten},
     LaunchRow{"-dp", "adp", {}, "moe=on", {}, kJustRead},
     LaunchRow{"-dp", "replicas", {}, "moe=off", {}, kJustRead},
     LaunchRow{"", "", "adp=1", "moe=off"},
@@ -46,7 +68,21 @@ constexpr std::array kVllmRows{
     LaunchRow{"--speculative-config", "@speculation", {}, "speculative=on", {}, kJustWritten},
 };
 
-constexpr std::array<std::string_view, 26> kVllmNeutral{"--kv-transfer-config",
+constexpr std::array kVllmLimits{
+    LaunchLimit{"rank_nodes>1,adp>1", "data ranks that each reach over several nodes are started by Ray alone",
+                "vllm-project/vllm: vllm/engine/arg_utils.py, --data-parallel-backend", "--fix attention_dp=1"},
+    LaunchLimit{
+        "nodes>1,adp>1,pp>1",
+        "stages lie inside each data rank, so that the experts of a stage reach over nodes, and here they do not",
+        "vllm-project/vllm: vllm/distributed/parallel_state.py, the order of ranks (quoted from memory)", "--fix pp=1"},
+};
+
+constexpr std::array<std::string_view, 31> kVllmNeutral{"--kv-transfer-config",
+                                                        "--nnodes",
+                                                        "--node-rank",
+                                                        "--master-addr",
+                                                        "--master-port",
+                                                        "--headless",
                                                         "--disaggregation-mode",
                                                         "--is-prefill-worker",
                                                         "--model",
@@ -76,6 +112,7 @@ constexpr std::array<std::string_view, 26> kVllmNeutral{"--kv-transfer-config",
 constexpr std::array kSglangRows{
     LaunchRow{"--model-path", "@model", {}, {}, {}, kJustWritten},
     LaunchRow{"env:REPLICAS", "replicas", {}, "adp_on=on,replicas>1"},
+    LaunchRow{"env:REPLICAS", "replicas", {}, "adp_on=off,all_nodes>1,replicas>1", {}, kJustWritten},
     LaunchRow{"env:REPLICAS", "replicas", {}, "adp_on=on", "1", kJustRead},
     LaunchRow{"--nnodes", "nodes", {}, "nodes>1", {}, kJustWritten},
     LaunchRow{"--node-rank", "'$NODE_RANK'", {}, "nodes>1", {}, kJustWritten},
@@ -88,7 +125,8 @@ constexpr std::array kSglangRows{
     LaunchRow{"--enable-dp-attention", "'on'", "adp_on=on"},
     LaunchRow{"--enable-dp-attention", "", "adp_on=off"},
     LaunchRow{"--dp-size", "adp", {}, "adp_on=on", "1"},
-    LaunchRow{"--dp-size", "replicas", {}, "adp_on=off", "1"},
+    LaunchRow{"--dp-size", "replicas", {}, "adp_on=off,all_nodes=1", {}, kJustWritten},
+    LaunchRow{"--dp-size", "replicas", {}, "adp_on=off", "1", kJustRead},
     LaunchRow{"--dp", "adp", {}, "adp_on=on", {}, kJustRead},
     LaunchRow{"--dp", "replicas", {}, "adp_on=off", {}, kJustRead},
     LaunchRow{"--data-parallel-size", "adp", {}, "adp_on=on", {}, kJustRead},
@@ -176,7 +214,9 @@ constexpr std::array kTrtllmLimits{
                 "NVIDIA/TensorRT-LLM tensorrt_llm/llmapi/llm_args.py"},
 };
 
-constexpr std::array<std::string_view, 10> kTrtllmNeutral{"--extra_llm_api_options",
+constexpr std::array<std::string_view, 12> kTrtllmNeutral{"-n",
+                                                          "--mpi",
+                                                          "--extra_llm_api_options",
                                                           "--config",
                                                           "--host",
                                                           "--port",
@@ -200,8 +240,10 @@ constexpr std::array kEngineFrameworks{
                     .command = "vllm serve",
                     .script = "@model",
                     .rows = kVllmRows,
-                    .limits = {},
-                    .neutral = kVllmNeutral},
+                    .limits = kVllmLimits,
+                    .neutral = kVllmNeutral,
+                    .naming = ModelNaming::kRepository,
+                    .workers = "--headless"},
     LaunchFramework{.name = "sglang",
                     .title = "SGLang",
                     .stack = "sglang",
@@ -212,7 +254,8 @@ constexpr std::array kEngineFrameworks{
                     .script = "",
                     .rows = kSglangRows,
                     .limits = kSglangLimits,
-                    .neutral = kSglangNeutral},
+                    .neutral = kSglangNeutral,
+                    .naming = ModelNaming::kRepository},
     LaunchFramework{.name = "trtllm",
                     .title = "TensorRT-LLM",
                     .stack = "trtllm",
@@ -224,7 +267,9 @@ constexpr std::array kEngineFrameworks{
                     .file = "llm_api.yaml",
                     .rows = kTrtllmRows,
                     .limits = kTrtllmLimits,
-                    .neutral = kTrtllmNeutral},
+                    .neutral = kTrtllmNeutral,
+                    .naming = ModelNaming::kRepository,
+                    .ranks = "trtllm-llmapi-launch"},
     // Pools of vLLM's servers (launch/pools.h).
     LaunchFramework{.name = "dynamo",
                     .title = "NVIDIA Dynamo",
@@ -238,7 +283,8 @@ constexpr std::array kEngineFrameworks{
                     .file = "serve.yaml",
                     .rows = {},
                     .limits = {},
-                    .neutral = {}},
+                    .neutral = {},
+                    .naming = ModelNaming::kRepository},
     LaunchFramework{.name = "llm-d",
                     .title = "llm-d",
                     .stack = "vllm",
@@ -251,7 +297,8 @@ constexpr std::array kEngineFrameworks{
                     .file = "values.yaml",
                     .rows = {},
                     .limits = {},
-                    .neutral = {}},
+                    .neutral = {},
+                    .naming = ModelNaming::kRepository},
 };
 
 }  // namespace

@@ -49,6 +49,35 @@ std::span<const LaunchFramework> launch_frameworks() {
   return kAll;
 }
 
+std::string launch_framework_names(LaunchJob job) {
+  std::vector<std::string> out;
+  for (const LaunchFramework& framework : launch_frameworks()) {
+    if (framework.job == job) out.emplace_back(framework.name);
+  }
+  return join(out, ", ");
+}
+
+std::string name_model(const LaunchFramework& framework, const LaunchedModel& model, LaunchTerms& terms) {
+  if (framework.naming == ModelNaming::kShapes) return "";
+  std::string name = framework.naming == ModelNaming::kRepository ? model.repository : "";
+  for (const LaunchModelName& known : framework.models) {
+    if (known.model == model.catalog) name = known.name;
+  }
+  const std::string ours = terms.word("model").value_or("");
+  if (framework.naming == ModelNaming::kOwn) {
+    const std::size_t slash = std::min(name.find('/'), name.size());
+    terms.words["flavor"] = name.empty() ? "FLAVOR" : slash == name.size() ? "" : name.substr(slash + 1);
+    name = name.substr(0, slash);
+  }
+  if (!name.empty()) {
+    terms.words["model"] = name;
+    return "";
+  }
+  terms.words["model"] = "MODEL";
+  return fmt::format("MODEL: {} by no name that {} is known to have; put yours there", ours,
+                     framework.naming == ModelNaming::kRepository ? "Hugging Face" : framework.title);
+}
+
 const LaunchFramework& launch_framework(std::string_view name) {
   std::vector<std::string> known;
   for (const LaunchFramework& framework : launch_frameworks()) {

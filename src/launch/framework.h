@@ -5,7 +5,10 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+
+#include "launch/terms.h"
 
 namespace scalecalc {
 
@@ -33,6 +36,20 @@ struct LaunchLimit {
   std::string_view when;
   std::string_view says;
   std::string_view source;
+  std::string_view instead{};  ///< "--fix pp=1": what to ask for
+};
+
+/// A model of the catalog by the name that a framework knows it under; the flavor of a model behind '/'.
+struct LaunchModelName {
+  std::string_view model;
+  std::string_view name;
+};
+
+/// How a framework is told which model it runs.
+enum class ModelNaming : std::uint8_t {
+  kShapes,      ///< by its shapes alone
+  kRepository,  ///< by a repository of Hugging Face, or a directory with its files
+  kOwn,         ///< by a name of its own (`models`)
 };
 
 struct LaunchFramework {
@@ -48,11 +65,26 @@ struct LaunchFramework {
   std::span<const LaunchRow> rows;
   std::span<const LaunchLimit> limits;
   std::span<const std::string_view> neutral;  ///< keys that change no figure, with '*' at their end for all that follow
+  ModelNaming naming = ModelNaming::kShapes;
+  std::span<const LaunchModelName> models{};
+  std::string_view yours{};    ///< what no plan says, and the framework asks for
+  std::string_view workers{};  ///< an argument of all nodes of a server but its first
+  std::string_view ranks{};    ///< in front of the command where ranks on several nodes are started by MPI
 };
 
 std::span<const LaunchFramework> launch_frameworks();
+/// "megatron, maxtext": those of a job.
+std::string launch_framework_names(LaunchJob job);
 /// By its name; UserError naming the nearest.
 const LaunchFramework& launch_framework(std::string_view name);
+
+/// What is known of the model that is launched, beside its shapes.
+struct LaunchedModel {
+  std::string catalog{};     ///< its name in the catalog; empty for a file, or where the question changes it
+  std::string repository{};  ///< of Hugging Face, or the directory of its files; empty: none is known
+};
+/// The model in the framework's words, "model" and "flavor" of the terms; what is left to the reader, if anything.
+std::string name_model(const LaunchFramework& framework, const LaunchedModel& model, LaunchTerms& terms);
 
 /// Equations that hold of every plan, whatever says it: the product is 1 where the condition holds.
 struct LaunchRelation {

@@ -105,14 +105,11 @@ class LayoutLinter {
 
   /// A condition on what decides nothing in this layout is known without a pin: 1 is its value.
   bool matters_here(const SupportCondition& c) const {
-    const std::string& name = c.of->name;
-    const auto degree = [&](const std::optional<std::int64_t>& pin) { return !pin || *pin > 1; };
-    if (name == "sp") return degree(layout_.pins.tp);
-    if (name == "cp_comm") return degree(layout_.pins.cp);
-    if (name == "schedule" || name == "vpp" || name == "split" || name == "chunks") return degree(layout_.pins.pp);
-    if (name == "ep_overlap") return degree(layout_.pins.ep);
-    if (name == "ep" || name == "etp") return resolved_.model.moe.has_value();
-    return true;
+    Layout l;  // with more than one rank wherever the file does not say
+    for (const LayoutDimension& d : layout_dimensions()) {
+      if (d.kind == DimensionKind::kCount) d.set_value(l, d.pin(layout_.pins).value_or(2));
+    }
+    return matters(c.of->name == "chunks" ? "split" : c.of->name, l, resolved_.model.moe.has_value());
   }
 
   void too_large(const LayoutVerdict& verdict) {

@@ -337,9 +337,9 @@ constexpr std::array kBridgeRows{
     LaunchRow{"model.cuda_graph_impl", "'full_iteration'", "graphs=step"},
 };
 
-constexpr std::array<std::string_view, 9> kBridgeNeutral{"logger.*",    "checkpoint.*",      "scheduler.*",
-                                                         "tokenizer.*", "profiling.*",       "rng.*",
-                                                         "train.eval*", "train.train_iters", "dist.*"};
+constexpr std::array<std::string_view, 12> kBridgeNeutral{
+    "--nnodes",    "--nproc_per_node", "--rdzv*", "logger.*",    "checkpoint.*",      "scheduler.*",
+    "tokenizer.*", "profiling.*",      "rng.*",   "train.eval*", "train.train_iters", "dist.*"};
 
 constexpr std::array kMegatronFrameworks{
     LaunchFramework{.name = "megatron",

@@ -39,7 +39,11 @@ LaunchTerms serving_terms(const ServingLaunch& point) {
   LaunchTerms t;
   for (const ServeTerm& term : kServeTerms) t.numbers[std::string(term.name)] = point.layout.*term.degree;
   t.numbers["chips"] = point.layout.chips();
-  t.numbers["nodes"] = (point.layout.replica_chips() + point.node_chips - 1) / point.node_chips;
+  const auto nodes_of = [&](std::int64_t chips) { return (chips + point.node_chips - 1) / point.node_chips; };
+  t.numbers["server_chips"] = point.layout.replica_chips();
+  t.numbers["nodes"] = nodes_of(point.layout.replica_chips());
+  t.numbers["rank_nodes"] = nodes_of(point.layout.replica_chips() / point.layout.attention_dp);
+  t.numbers["all_nodes"] = nodes_of(point.layout.chips());
   t.numbers["seqs"] = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(point.sequences - 1e-9)));
   t.numbers["chunk"] = std::max<std::int64_t>(1, static_cast<std::int64_t>(point.system.chunk_tokens));
   t.numbers["longest"] = point.longest;
@@ -60,17 +64,21 @@ LaunchTerms serving_terms(const ServingLaunch& point) {
 
 namespace {
 
-/// Servers of a pool that a deployment starts several times: of a model without experts they are its data ranks.
-std::vector<LaunchSetting> with_replicas(std::vector<LaunchSetting> settings, bool moe) {
+/// Servers that are started several times, where one server may hold several replicas too: all are replicas.
+std::vector<LaunchSetting> with_replicas(std::vector<LaunchSetting> settings, const LaunchFramework& framework,
+                                         bool moe) {
   const auto named = [&](std::string_view key) {
     return std::find_if(settings.begin(), settings.end(), [&](const LaunchSetting& s) { return s.key == key; });
   };
   const auto count = named("env:REPLICAS");
-  if (moe || count == settings.end() || count->values.size() != 1) return settings;
+  const bool sglang = framework.stack == "sglang";
+  const bool folds = sglang ? named("--enable-dp-attention") == settings.end() : framework.stack == "vllm" && !moe;
+  if (!folds || count == settings.end() || count->values.size() != 1) return settings;
   const auto times = [](const std::string& text) { return std::strtoll(text.c_str(), nullptr, 10); };
-  const auto ranks = named("--data-parallel-size");
+  const std::string_view key = sglang ? "--dp-size" : "--data-parallel-size";
+  const auto ranks = named(key);
   if (ranks == settings.end()) {
-    count->key = "--data-parallel-size";
+    count->key = std::string(key);
   } else if (ranks->values.size() == 1 && times(ranks->values[0]) > 0 && times(count->values[0]) > 0) {
     ranks->values[0] = std::to_string(times(ranks->values[0]) * times(count->values[0]));
     settings.erase(count);
@@ -84,9 +92,10 @@ ImportedServing import_serving(const LaunchFramework& framework, const std::vect
                                const ModelSpec* model) {
   LaunchTerms known;
   if (model != nullptr) known.words["moe"] = model->moe ? "on" : "off";
-  const bool folds = model != nullptr && framework.stack == "vllm";  // which knows no replicas of dense models itself
   ImportedServing out{
-      .reading = solve(framework, folds ? with_replicas(settings, model->moe.has_value()) : settings, known, {}),
+      .reading =
+          solve(framework, model == nullptr ? settings : with_replicas(settings, framework, model->moe.has_value()),
+                known, {}),
       .pins = {}};
   const LaunchTerms& terms = out.reading.terms;
   const bool moe = terms.word("moe") == "on";
@@ -106,10 +115,12 @@ std::vector<LaunchArgument> serving_arguments(const LaunchFramework& framework, 
           fmt::format("{} cannot run this layout: {}", framework.title, fact_text(*point.system.launcher, *fact)), "");
     }
   }
-  const LaunchTerms terms = serving_terms(point);
+  LaunchTerms terms = serving_terms(point);
+  name_model(framework, point.names, terms);
   for (const LaunchLimit& limit : framework.limits) {
     if (holds(limit.when, terms) == true) {
-      throw UserError(fmt::format("{} cannot say this layout: {} ({})", framework.title, limit.says, limit.source), "");
+      throw UserError(fmt::format("{} cannot say this layout: {} ({})", framework.title, limit.says, limit.source),
+                      limit.instead.empty() ? "" : fmt::format("ask with {}", limit.instead));
     }
   }
   if (point.layout.scheme != ServeScheme::kStationary1d) {

@@ -16,6 +16,7 @@ struct ServingLaunch {
   std::optional<double> share;  ///< of the memory, where the question says so
   bool speculative = false;
   std::int64_t node_chips = 8;  ///< of a host
+  LaunchedModel names{};
 };
 
 LaunchTerms serving_terms(const ServingLaunch& point);

@@ -11,6 +11,8 @@ constexpr RowUse kOnlyRead = RowUse::kRead;
 
 constexpr std::array kTitanRows{
     LaunchRow{"model.name", "@model", {}, {}, {}, kOnlyWritten},
+    LaunchRow{"model.flavor", "@flavor", {}, {}, {}, kOnlyWritten},
+    LaunchRow{"training.dtype", "'float32'", {}, {}, {}, kOnlyWritten},
     LaunchRow{"training.seq_len", "seq", {}, {}, "2048"},
     LaunchRow{"parallelism.pipeline_parallel_degree", "pp", {}, {}, "1"},
     LaunchRow{"parallelism.tensor_parallel_degree", "tp", {}, {}, "1"},
@@ -68,6 +70,32 @@ constexpr std::array kTitanRows{
     LaunchRow{"", "", "grad_overlap=on"},
 };
 
+// Models of the catalog by family and flavor: pytorch/torchtitan v0.2.2, torchtitan/models/*/__init__.py, each with the
+// shapes of ours. Llama 3 and 3.1 differ in their rotary frequencies alone.
+constexpr std::array kTitanModels{
+    LaunchModelName{"llama3.1-8b", "llama3/8B"},
+    LaunchModelName{"llama3-8b", "llama3/8B"},
+    LaunchModelName{"llama3.1-70b", "llama3/70B"},
+    LaunchModelName{"llama3-70b", "llama3/70B"},
+    LaunchModelName{"llama3.3-70b", "llama3/70B"},
+    LaunchModelName{"llama3.1-405b", "llama3/405B"},
+    LaunchModelName{"llama4-scout", "llama4/17bx16e"},
+    LaunchModelName{"llama4-maverick", "llama4/17bx128e"},
+    LaunchModelName{"deepseek-v2-lite", "deepseek_v3/16B"},
+    LaunchModelName{"deepseek-v2", "deepseek_v3/236B"},
+    LaunchModelName{"deepseek-v3", "deepseek_v3/671B"},
+    LaunchModelName{"qwen3-0.6b", "qwen3/0.6B"},
+    LaunchModelName{"qwen3-1.7b", "qwen3/1.7B"},
+    LaunchModelName{"qwen3-4b", "qwen3/4B"},
+    LaunchModelName{"qwen3-8b", "qwen3/8B"},
+    LaunchModelName{"qwen3-14b", "qwen3/14B"},
+    LaunchModelName{"qwen3-32b", "qwen3/32B"},
+    LaunchModelName{"qwen3-30b-a3b", "qwen3/30B-A3B"},
+    LaunchModelName{"qwen3-235b-a22b", "qwen3/235B-A22B"},
+    LaunchModelName{"gpt-oss-20b", "gpt_oss/20b"},
+    LaunchModelName{"gpt-oss-120b", "gpt_oss/120b"},
+};
+
 constexpr std::array kTitanLimits{
     LaunchLimit{"zero=0,cp>1", "context ranks shard the weights as data ranks do",
                 "pytorch/torchtitan v0.2.2: distributed/parallel_dims.py, fsdp_enabled"},
@@ -75,15 +103,33 @@ constexpr std::array kTitanLimits{
                 "pytorch/torchtitan v0.2.2: models/*/infra/parallelize.py"},
 };
 
-constexpr std::array<std::string_view, 19> kTitanNeutral{
-    "quantize.*",           "job.*",          "profiling.*",   "metrics.*",      "optimizer.*",
-    "lr_scheduler.*",       "checkpoint.*",   "validation.*",  "training.steps", "training.dataset*",
-    "training.max_norm",    "training.dtype", "training.gc_*", "model.flavor",   "model.hf_assets_path",
-    "model.tokenizer_path", "comm.*",         "debug.*",       "compile.*"};
+constexpr std::array<std::string_view, 20> kTitanNeutral{"--nnodes",
+                                                         "--nproc_per_node",
+                                                         "--rdzv*",
+                                                         "quantize.*",
+                                                         "job.*",
+                                                         "profiling.*",
+                                                         "metrics.*",
+                                                         "optimizer.*",
+                                                         "lr_scheduler.*",
+                                                         "checkpoint.*",
+                                                         "validation.*",
+                                                         "training.steps",
+                                                         "training.dataset*",
+                                                         "training.max_norm",
+                                                         "training.gc_*",
+                                                         "model.hf_assets_path",
+                                                         "model.tokenizer_path",
+                                                         "comm.*",
+                                                         "debug.*",
+                                                         "compile.*"};
 
 constexpr std::array kDeepSpeedRows{
-    LaunchRow{"run:--num_nodes", "nodes", {}, "local>0", "1"},
-    LaunchRow{"run:--num_gpus", "local"},
+    LaunchRow{"--model_name_or_path", "@model", {}, {}, {}, kOnlyWritten},
+    LaunchRow{"run:--num_nodes", "nodes", {}, "local>0", "1", kOnlyRead},
+    LaunchRow{"run:--num_gpus", "local", {}, {}, {}, kOnlyRead},
+    LaunchRow{"run:--nnodes", "nodes", {}, "local>0", {}, kOnlyRead},
+    LaunchRow{"run:--nproc_per_node", "local", {}, {}, {}, kOnlyRead},
     LaunchRow{"--max_length", "seq"},
     LaunchRow{"train_micro_batch_size_per_gpu", "mb"},
     LaunchRow{"gradient_accumulation_steps", "ga"},
@@ -124,7 +170,8 @@ constexpr std::array kDeepSpeedLimits{
                 "deepspeedai/DeepSpeed edaa722: runtime/config.py, sequence_parallel_size"},
 };
 
-constexpr std::array<std::string_view, 24> kDeepSpeedNeutral{"zero_allow_untested_optimizer",
+constexpr std::array<std::string_view, 25> kDeepSpeedNeutral{"--rdzv*",
+                                                             "zero_allow_untested_optimizer",
                                                              "zero_optimization.gather_16bit*",
                                                              "optimizer.*",
                                                              "scheduler.*",
@@ -153,7 +200,13 @@ constexpr std::array kAccelerateRows{
     LaunchRow{"distributed_type", "'FSDP'", {}, {}, {}, kOnlyWritten},
     LaunchRow{"num_machines", "nodes", {}, {}, "1"},
     LaunchRow{"num_processes", "nodes*local"},
+    LaunchRow{"run:--num_machines", "nodes", {}, {}, {}, kOnlyRead},
+    LaunchRow{"run:--num_processes", "nodes*local", {}, {}, {}, kOnlyRead},
     LaunchRow{"machine_rank", "'0'", {}, "nodes=1", {}, kOnlyWritten},
+    LaunchRow{"run:--machine_rank", "'$NODE_RANK'", {}, "nodes>1", {}, kOnlyWritten},
+    LaunchRow{"run:--main_process_ip", "'$HEAD_NODE'", {}, "nodes>1", {}, kOnlyWritten},
+    LaunchRow{"run:--main_process_port", "'29500'", {}, "nodes>1", {}, kOnlyWritten},
+    LaunchRow{"--model_name_or_path", "@model", {}, {}, {}, kOnlyWritten},
     LaunchRow{"--max_length", "seq"},
     LaunchRow{"--per_device_train_batch_size", "mb", {}, {}, "8"},
     LaunchRow{"--gradient_accumulation_steps", "ga", {}, {}, "1"},
@@ -205,7 +258,10 @@ constexpr std::array kAccelerateLimits{
                 "huggingface/accelerate 16cb6eb: parallelism_config.py"},
 };
 
-constexpr std::array<std::string_view, 19> kAccelerateNeutral{"compute_environment",
+constexpr std::array<std::string_view, 22> kAccelerateNeutral{"--machine_rank",
+                                                              "--main_*",
+                                                              "--rdzv*",
+                                                              "compute_environment",
                                                               "debug",
                                                               "downcast_bf16",
                                                               "enable_cpu_affinity",
@@ -249,6 +305,15 @@ constexpr std::array kNanotronRows{
     LaunchRow{"", "", "remat_layers=0"},
     LaunchRow{"optimizer.zero_stage", "zero"},
     LaunchRow{"", "", "replicas=1", "zero>0"},
+    LaunchRow{"model.model_config.hidden_size", "d_model", {}, {}, {}, kOnlyWritten},
+    LaunchRow{"model.model_config.num_hidden_layers", "layers", {}, {}, {}, kOnlyWritten},
+    LaunchRow{"model.model_config.num_attention_heads", "heads", {}, {}, {}, kOnlyWritten},
+    LaunchRow{"model.model_config.num_key_value_heads", "kv_heads", {}, {}, {}, kOnlyWritten},
+    LaunchRow{"model.model_config.intermediate_size", "d_ff", {}, {}, {}, kOnlyWritten},
+    LaunchRow{"model.model_config.vocab_size", "vocab", {}, {}, {}, kOnlyWritten},
+    LaunchRow{"model.model_config.max_position_embeddings", "seq", {}, {}, {}, kOnlyWritten},
+    LaunchRow{"model.model_config.tie_word_embeddings", "'true'", {}, "tied=on", {}, kOnlyWritten},
+    LaunchRow{"model.model_config.tie_word_embeddings", "'false'", {}, "tied=off", {}, kOnlyWritten},
     LaunchRow{"model.model_config._attn_implementation", "'ring_flash_triton'", "cp_comm=ring", "cp>1"},
     LaunchRow{"model.model_config._attn_implementation", "'llama3_ring_attention'", "cp_comm=all-gather", "cp>1"},
     LaunchRow{"", "", "offload=none"},
@@ -260,10 +325,12 @@ constexpr std::array kNanotronRows{
     LaunchRow{"", "", "grad_overlap=on"},
 };
 
-constexpr std::array<std::string_view, 12> kNanotronNeutral{
-    "checkpoints.*",     "data_stages*",  "general.*",          "logging.*",
-    "tokenizer.*",       "optimizer.*",   "model.ddp_bucket*",  "model.init_method.*",
-    "model.make_vocab*", "tokens.limit*", "tokens.train_steps", "tokens.val*"};
+constexpr std::array<std::string_view, 15> kNanotronNeutral{
+    "--nnodes",          "--nproc_per_node",    "--rdzv*",
+    "checkpoints.*",     "data_stages*",        "general.*",
+    "logging.*",         "tokenizer.*",         "optimizer.*",
+    "model.ddp_bucket*", "model.init_method.*", "model.make_vocab*",
+    "tokens.limit*",     "tokens.train_steps",  "tokens.val*"};
 
 constexpr std::array kTorchFrameworks{
     LaunchFramework{.name = "torchtitan",
@@ -276,7 +343,10 @@ constexpr std::array kTorchFrameworks{
                     .file = "train.toml",
                     .rows = kTitanRows,
                     .limits = kTitanLimits,
-                    .neutral = kTitanNeutral},
+                    .neutral = kTitanNeutral,
+                    .naming = ModelNaming::kOwn,
+                    .models = kTitanModels,
+                    .yours = "model.hf_assets_path, data, optimizer, learning rate, steps, checkpoints"},
     LaunchFramework{.name = "deepspeed",
                     .title = "DeepSpeed",
                     .stack = "deepspeed",
@@ -284,12 +354,14 @@ constexpr std::array kTorchFrameworks{
                     .source = "deepspeedai/DeepSpeed edaa722: deepspeed/runtime/config.py, runtime/zero/config.py, "
                               "runtime/tensor_parallel/config.py, module_inject/auto_ep_config.py, launcher/runner.py; "
                               "arguments of train.py: huggingface/transformers training_args.py",
-                    .command = "deepspeed",
+                    .command = "torchrun",
                     .script = "train.py --deepspeed",
                     .file = "ds_config.json",
                     .rows = kDeepSpeedRows,
                     .limits = kDeepSpeedLimits,
-                    .neutral = kDeepSpeedNeutral},
+                    .neutral = kDeepSpeedNeutral,
+                    .naming = ModelNaming::kRepository,
+                    .yours = "train.py (a Trainer of Hugging Face), data, optimizer, learning rate, steps"},
     LaunchFramework{.name = "accelerate",
                     .title = "Hugging Face Accelerate, FSDP2",
                     .stack = "accelerate",
@@ -301,7 +373,9 @@ constexpr std::array kTorchFrameworks{
                     .file = "fsdp.yaml",
                     .rows = kAccelerateRows,
                     .limits = kAccelerateLimits,
-                    .neutral = kAccelerateNeutral},
+                    .neutral = kAccelerateNeutral,
+                    .naming = ModelNaming::kRepository,
+                    .yours = "train.py (a Trainer of Hugging Face), data, optimizer, learning rate, steps"},
     LaunchFramework{.name = "nanotron",
                     .title = "nanotron",
                     .stack = "nanotron",
@@ -312,7 +386,8 @@ constexpr std::array kTorchFrameworks{
                     .file = "config.yaml",
                     .rows = kNanotronRows,
                     .limits = {},
-                    .neutral = kNanotronNeutral},
+                    .neutral = kNanotronNeutral,
+                    .yours = "general, data_stages, tokenizer, optimizer, checkpoints, logging"},
 };
 
 }  // namespace

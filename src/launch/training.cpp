@@ -145,6 +145,7 @@ void add_model(const ModelSpec& model, LaunchTerms& t) {
   };
   add("layers", model.layers());
   add("d_model", model.d_model);
+  add("vocab", model.vocab);
   add("heads", a.heads);
   if (!a.mla) add("kv_heads", a.kv_heads);
   const bool one_width =
@@ -162,17 +163,6 @@ void add_model(const ModelSpec& model, LaunchTerms& t) {
   add("experts", model.moe->experts);
   add("topk", model.moe->top_k);
   add("expert_ff", model.moe->d_ff);
-}
-
-/// Whether a dimension decides anything in this layout.
-bool matters(std::string_view name, const Layout& l, bool moe) {
-  if (name == "sp") return l.tp > 1;
-  if (name == "cp_comm") return l.cp > 1;
-  if (name == "schedule" || name == "vpp" || name == "split") return l.pp > 1;
-  if (name == "ep" || name == "etp") return moe;
-  if (name == "ep_overlap") return l.ep > 1;
-  if (name == "zero") return l.data() * l.cp > 1;
-  return name != "remat_layers";
 }
 
 void add_pipeline(const TrainingLaunch& plan, LaunchTerms& t) {
@@ -193,6 +183,16 @@ std::int64_t chips_of_node(const HardwareSpec& hw, std::int64_t chips) {
 }
 
 }  // namespace
+
+bool matters(std::string_view name, const Layout& l, bool moe) {
+  if (name == "sp") return l.tp > 1;
+  if (name == "cp_comm") return l.cp > 1;
+  if (name == "schedule" || name == "vpp" || name == "split") return l.pp > 1;
+  if (name == "ep" || name == "etp") return moe;
+  if (name == "ep_overlap") return l.ep > 1;
+  if (name == "zero") return l.data() * l.cp > 1;
+  return name != "remat_layers";
+}
 
 LaunchTerms training_terms(const TrainingLaunch& plan) {
   const Layout& l = plan.layout;
@@ -368,10 +368,12 @@ std::vector<LaunchArgument> training_arguments(const LaunchFramework& framework,
           fmt::format("plan with --stack {} for layouts that it can run", release->stack));
     }
   }
-  const LaunchTerms terms = training_terms(plan);
+  LaunchTerms terms = training_terms(plan);
+  name_model(framework, plan.names, terms);
   for (const LaunchLimit& limit : framework.limits) {
     if (holds(limit.when, terms) == true) {
-      throw UserError(fmt::format("{} cannot say this plan: {} ({})", framework.title, limit.says, limit.source), "");
+      throw UserError(fmt::format("{} cannot say this plan: {} ({})", framework.title, limit.says, limit.source),
+                      limit.instead.empty() ? "" : fmt::format("ask with {}", limit.instead));
     }
   }
   std::vector<LaunchArgument> out = arguments_of(framework, terms);

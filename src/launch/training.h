@@ -20,6 +20,7 @@ struct TrainingLaunch {
   const HardwareSpec& hw;
   const Slice& slice;
   const Placement& placement;
+  LaunchedModel names{};
 };
 
 /// The plan in the words of the tables; what has no meaning in it is absent.
@@ -42,6 +43,9 @@ struct ImportedLayout {
 ImportedLayout import_training(const LaunchFramework& framework, const std::vector<LaunchSetting>& settings,
                                const ModelSpec* model, const StackRuntime* runtime, std::optional<std::int64_t> chips,
                                std::int64_t cores);
+
+/// Whether a dimension of a layout decides anything in it.
+bool matters(std::string_view dimension, const Layout& layout, bool moe);
 
 /// Devices that JAX shows of one chip.
 std::int64_t devices_per_chip(const HardwareSpec& hw);

@@ -27,6 +27,13 @@ std::string decimal(const LaunchFraction& value) {
   return fmt::format("{}", out);
 }
 
+std::string whole(const LaunchFramework& framework, const LaunchRow& row, const std::optional<LaunchFraction>& value) {
+  if (value && value->below == 1) return std::to_string(value->above);
+  throw UserError(fmt::format("{} cannot say this plan: {} would be {}/{}", framework.title, row.key,
+                              value ? value->above : 0, value ? value->below : 0),
+                  fmt::format("it is {} ({})", row.value, framework.source));
+}
+
 LaunchArgument argument_of(const LaunchFramework& framework, const LaunchRow& row, const LaunchTerms& terms) {
   LaunchArgument out{.key = std::string(row.key), .values = {}};
   if (row.value.starts_with('@')) {
@@ -48,16 +55,20 @@ LaunchArgument argument_of(const LaunchFramework& framework, const LaunchRow& ro
                : truth                    ? ValueKind::kTruth
                : digits                   ? ValueKind::kNumber
                                           : ValueKind::kText;
-    if (literal != "on") out.values.push_back(literal);
+    if (const std::size_t times = literal.find('*'); out.kind == ValueKind::kVariable && times != std::string::npos) {
+      const auto each = value_of(parse_product(std::string_view(literal).substr(times + 1)), terms);
+      out.values.push_back(fmt::format("{}*{}", literal.substr(0, times), whole(framework, row, each)));
+    } else if (literal != "on") {
+      out.values.push_back(literal);
+    }
   } else {
     out.kind = ValueKind::kNumber;
     const auto value = value_of(parse_product(row.value), terms);
-    if (value && value->below != 1 && !takes_fraction(row.key)) {
-      throw UserError(fmt::format("{} cannot say this plan: {} would be {}/{}", framework.title, row.key, value->above,
-                                  value->below),
-                      fmt::format("it is {} ({})", row.value, framework.source));
+    if (value && takes_fraction(row.key) && value->below != 1) {
+      out.values.push_back(decimal(*value));
+    } else if (value) {
+      out.values.push_back(whole(framework, row, value));
     }
-    if (value) out.values.push_back(value->below == 1 ? std::to_string(value->above) : decimal(*value));
   }
   return out;
 }
@@ -176,9 +187,16 @@ std::string file_text(const LaunchFramework& framework, const std::vector<Launch
   return head + Nested(inside, framework.format).text();
 }
 
-/// What the environment says of a node, in a run of one alone where it says nothing.
+constexpr std::string_view kReplicas = "env:REPLICAS";
+
+/// What the environment says of a node, in a run of one alone where it says nothing: "$HEAD_NODE:29500",
+/// "$NODE_RANK*4".
 std::string variable_text(const std::string& value) {
-  return value.starts_with("$HEAD_NODE") ? "\"${HEAD_NODE:-localhost}:29500\"" : "\"${NODE_RANK:-0}\"";
+  constexpr std::string_view kHead = "$HEAD_NODE";
+  if (value.starts_with(kHead)) return fmt::format("\"${{HEAD_NODE:-localhost}}{}\"", value.substr(kHead.size()));
+  const std::size_t times = value.find('*');
+  if (times == std::string::npos) return fmt::format("\"{}\"", kNodeRank);
+  return fmt::format("\"$(({} * {}))\"", kNodeRank, value.substr(times + 1));
 }
 
 std::string shell_argument(const LaunchArgument& argument) {
@@ -209,18 +227,23 @@ std::string launcher(const LaunchFramework& framework, const LaunchTerms& terms)
                      nodes > 1 ? " --rdzv_backend c10d --rdzv_endpoint \"${HEAD_NODE:-localhost}:29500\"" : "");
 }
 
-std::string script_text(const LaunchFramework& framework, const std::vector<LaunchArgument>& arguments,
-                        const LaunchTerms& terms, const LaunchStamp& stamp) {
-  std::string out = "#!/usr/bin/env bash\n" + stamp_lines(stamp) + "set -euo pipefail\n";
+LaunchScript parts_of(const LaunchFramework& framework, const std::vector<LaunchArgument>& arguments,
+                      const LaunchTerms& terms, const LaunchStamp& stamp) {
+  LaunchScript out{.head = "#!/usr/bin/env bash\n" + stamp_lines(stamp) + "set -euo pipefail\n"};
   for (const LaunchArgument* argument : placed(arguments, Place::kEnvironment)) {
-    out += fmt::format("export {}={}\n", argument->key.substr(4), shell_quoted(argument->values.front()));
-    if (argument->key == "env:REPLICAS") out += "# so many of these servers, each on chips of its own\n";
+    if (argument->key == kReplicas) {
+      out.servers = std::strtoll(argument->values.front().c_str(), nullptr, 10);
+      continue;
+    }
+    out.head += fmt::format("export {}={}\n", argument->key.substr(4), shell_quoted(argument->values.front()));
   }
   const bool has_file = !framework.file.empty();
   if (has_file) {
-    out += fmt::format("cat > {} <<'END_OF_FILE'\n{}END_OF_FILE\n", framework.file,
-                       file_text(framework, arguments, terms, {}));
+    out.head += fmt::format("cat > {} <<'END_OF_FILE'\n{}END_OF_FILE\n", framework.file,
+                            file_text(framework, arguments, terms, {}));
   }
+  const bool several =
+      std::any_of(arguments.begin(), arguments.end(), [](const auto& a) { return a.kind == ValueKind::kVariable; });
   std::vector<std::string> words{launcher(framework, terms)};
   if (framework.command.ends_with("--config_file")) words.back() += fmt::format(" {}", framework.file);
   for (const LaunchArgument* argument : placed(arguments, Place::kLauncher)) words.push_back(shell_argument(*argument));
@@ -229,8 +252,26 @@ std::string script_text(const LaunchFramework& framework, const std::vector<Laun
   if (!script.empty() || names_file) {
     words.push_back(script + (names_file ? (script.empty() ? "" : " ") + std::string(framework.file) : ""));
   }
+  if (several && !framework.workers.empty()) {
+    words.push_back(fmt::format("$([ \"{}\" = 0 ] || echo {})", kNodeRank, framework.workers));
+  }
   for (const LaunchArgument* argument : placed(arguments, Place::kScript)) words.push_back(shell_argument(*argument));
-  return out + join(words, " \\\n  ") + "\n";
+  out.command = join(words, " \\\n  ") + "\n";
+  out.starts_ranks = !framework.ranks.empty() && terms.number("nodes").value_or(1) > 1;
+  if (out.starts_ranks) out.command = fmt::format("{} {}", framework.ranks, out.command);
+  return out;
+}
+
+/// The script of a machine with no scheduler.
+std::string script_text(const LaunchFramework& framework, const std::vector<LaunchArgument>& arguments,
+                        const LaunchTerms& terms, const LaunchStamp& stamp) {
+  const LaunchScript parts = parts_of(framework, arguments, terms, stamp);
+  std::string out = parts.head;
+  if (parts.servers > 1) {
+    out += fmt::format("export REPLICAS={}\n# so many of these servers, each on chips of its own\n", parts.servers);
+  }
+  if (parts.starts_ranks) out += fmt::format("mpirun -n {} ", terms.number("server_chips").value_or(1));
+  return out + parts.command;
 }
 
 }  // namespace
@@ -289,9 +330,9 @@ std::string launch_file(const LaunchFramework& framework, const std::vector<Laun
                               : file_text(framework, arguments, terms, stamp);
 }
 
-std::string launch_script(const LaunchFramework& framework, const std::vector<LaunchArgument>& arguments,
-                          const LaunchTerms& terms, const LaunchStamp& stamp) {
-  return script_text(framework, arguments, terms, stamp);
+LaunchScript launch_script(const LaunchFramework& framework, const std::vector<LaunchArgument>& arguments,
+                           const LaunchTerms& terms, const LaunchStamp& stamp) {
+  return parts_of(framework, arguments, terms, stamp);
 }
 
 }  // namespace scalecalc

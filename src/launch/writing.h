@@ -37,9 +37,18 @@ bool is_script(const LaunchFramework& framework);
 std::string launch_file(const LaunchFramework& framework, const std::vector<LaunchArgument>& arguments,
                         const LaunchTerms& terms, const LaunchStamp& stamp);
 
-/// The same as a script, whatever the framework's file is: what a cluster runs on each node.
-std::string launch_script(const LaunchFramework& framework, const std::vector<LaunchArgument>& arguments,
-                          const LaunchTerms& terms, const LaunchStamp& stamp);
+/// A node among those of its run, as a shell finds it in the environment.
+inline constexpr std::string_view kNodeRank = "${NODE_RANK:-0}";
+
+/// A script, whatever the framework's file is, in its parts.
+struct LaunchScript {
+  std::string head;           ///< once for the run: the interpreter, the stamp, files that are written down
+  std::string command;        ///< on each node
+  bool starts_ranks = false;  ///< on each chip instead, by MPI
+  std::int64_t servers = 1;   ///< each started on chips of its own
+};
+LaunchScript launch_script(const LaunchFramework& framework, const std::vector<LaunchArgument>& arguments,
+                           const LaunchTerms& terms, const LaunchStamp& stamp);
 
 /// A text of JSON, YAML, TOML and Python alike.
 std::string quoted_text(std::string_view text);

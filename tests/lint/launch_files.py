@@ -171,8 +171,8 @@ def check_names():
                 continue
             found = parsed(FILES[framework], text)
             said = found["model_name"] if framework == "maxtext" else found["model"]["name"]
-            if said != name:
-                problem(f"{framework}: the model is called {said!r}, not {name!r}")
+            if said != "MODEL" or "put yours there" not in text:
+                problem(f"{framework}: a model that it does not know is called {said!r}")
             script = ask("train", str(model), *question[1:], "--top", "1", "--plan", "1", "--export", framework,
                          "--cluster", "jobset")
             check_cluster(framework, "jobset", script)
@@ -202,8 +202,87 @@ def check_arguments():
             problem(f"{framework}: {key} is listed in arguments.yaml and in no table")
 
 
+STUB = """#!/usr/bin/env bash
+printf '%s\\n' "$(basename "$0")" "$@" > "$RECORDS/$(basename "$0").${SLURM_NODEID:-x}.${SLURM_PROCID:-x}"
+"""
+SRUN = """#!/usr/bin/env bash
+[ "$1" = --mpi=pmix ] && shift
+for rank in $(seq 0 $((NODES * TASKS - 1))); do SLURM_PROCID=$rank SLURM_NODEID=$((rank / TASKS)) "$@"; done
+"""
+SEVERAL = {
+    "vllm data ranks": ("serve", "deepseek-v3 --hw h100-sxm --chips 16 --prompt 1024 --generate 256 --fix pp=1", "vllm", "vllm"),
+    "vllm dense": ("serve", "llama3-70b --hw h100-sxm --chips 16 --prompt 1024 --generate 256 --fix tp=4,dp=4", "vllm", "vllm"),
+    "vllm one rank": ("serve", "llama3.1-405b --hw h100-sxm --chips 16 --prompt 1024 --generate 256 --fix tp=8,pp=2", "vllm", "vllm"),
+    "sglang": ("serve", "deepseek-v3 --hw h100-sxm --chips 16 --prompt 1024 --generate 256", "sglang", "python3"),
+    "accelerate": ("train", "llama3-8b --hw h100-sxm --chips 16", "accelerate", "accelerate"),
+    "trtllm": ("serve", "deepseek-v3 --hw h100-sxm --chips 16 --prompt 1024 --generate 256 --fix tp=1,attention_dp=16",
+               "trtllm", "trtllm-llmapi-launch"),
+    "deepspeed": ("train", "llama3-8b --hw h100-sxm --chips 16 --fix cp=1,pp=1", "deepspeed", "torchrun"),
+    "megatron": ("train", "llama3-8b --hw h100-sxm --chips 16", "megatron", "torchrun"),
+}
+
+
+def started(what, text):
+    """What a Slurm script would start on each of its nodes: the commands by node and task, seen by programs of their names."""
+    def sbatch(flag):
+        return int(re.search(rf"^#SBATCH --{flag}=(\d+)", text, re.M).group(1))
+    with tempfile.TemporaryDirectory() as place:
+        bin_, records = pathlib.Path(place) / "bin", pathlib.Path(place) / "records"
+        bin_.mkdir()
+        records.mkdir()
+        for name in ("vllm", "python3", "accelerate", "trtllm-llmapi-launch", "torchrun"):
+            (bin_ / name).write_text(STUB)
+        (bin_ / "srun").write_text(SRUN)
+        (bin_ / "scontrol").write_text("#!/usr/bin/env bash\nprintf 'first\\nsecond\\n'\n")
+        for file in bin_.iterdir():
+            file.chmod(0o755)
+        reply = subprocess.run(["bash"], input=text, capture_output=True, text=True, check=False, cwd=place,
+                               env={"PATH": f"{bin_}:/usr/bin:/bin", "RECORDS": str(records), "SLURM_JOB_NODELIST": "some",
+                                    "NODES": str(sbatch("nodes")), "TASKS": str(sbatch("ntasks-per-node"))})
+        if reply.returncode != 0:
+            problem(f"{what}: its script ends with {reply.returncode}: {reply.stderr.strip()}")
+        return {tuple(file.name.rsplit(".", 2)[1:]): file.read_text().splitlines() for file in records.iterdir()}
+
+
+def check_nodes():
+    """Each node is told its own place, and where the first one is."""
+    for what, (command, question, framework, program) in SEVERAL.items():
+        text = ask(command, *question.split(), "--export", framework, "--cluster", "slurm")
+        if not text:
+            continue
+        runs = started(what, text)
+        by_node = {int(node): words for (node, _), words in runs.items()}
+        if set(by_node) != {0, 1} or any(words[0] != program for words in by_node.values()):
+            problem(f"{what}: started {runs} by\n{text}")
+            continue
+
+        def value(node, flag, words=by_node):
+            return words[node][words[node].index(flag) + 1] if flag in words[node] else None
+        for rank in ("--node-rank", "--machine_rank", "--data-parallel-start-rank"):
+            if value(0, rank) is not None and not (value(0, rank) == "0" and int(value(1, rank)) >= 1):
+                problem(f"{what}: {rank} is {value(0, rank)} and {value(1, rank)}")
+        for head in ("--master-addr", "--main_process_ip", "--dist-init-addr", "--data-parallel-address", "--rdzv_endpoint"):
+            for node in (0, 1):
+                if value(node, head) is not None and not value(node, head).startswith("first"):
+                    problem(f"{what}: {head} is {value(node, head)} on node {node}")
+        if program == "vllm" and ("--headless" in by_node[0] or "--headless" not in by_node[1]):
+            problem(f"{what}: one node alone has the API: {by_node}")
+        if framework == "trtllm" and len(runs) != 16:
+            problem(f"{what}: {len(runs)} ranks are started, not 16")
+        knows = any(f in by_node[0] for f in ("--node-rank", "--machine_rank", "--data-parallel-start-rank",
+                                              "--rdzv_endpoint")) or framework == "trtllm"
+        if not knows:
+            problem(f"{what}: nothing tells a node which it is: {by_node[0]}")
+        back = pathlib.Path(tempfile.mkdtemp()) / "run.slurm"
+        back.write_text(text)
+        model, *rest = question.split()
+        keep = rest[:rest.index("--fix")] if "--fix" in rest else rest
+        ask(command, model, *keep, "--from", str(back))
+
+
 check_arguments()
 check_frameworks()
+check_nodes()
 check_names()
 print("\n".join(PROBLEMS) or f"{len(TRAINING) + len(SERVING)} frameworks: every file parses, every argument has its place")
 sys.exit(1 if PROBLEMS else 0)
