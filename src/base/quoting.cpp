@@ -61,6 +61,27 @@ std::string shell_quoted(std::string_view word) {
   return out + "'";
 }
 
+std::vector<std::string> shell_words(std::string_view line) {
+  std::vector<std::string> out;
+  bool quoted = false;
+  bool open = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c == '\'') {
+      quoted = !quoted;
+    } else if (!quoted && c == ' ') {
+      open = false;
+      continue;
+    } else if (!quoted && c == '\\' && i + 1 < line.size()) {
+      ++i;
+    }
+    if (!open) out.emplace_back();
+    open = true;
+    if (c != '\'') out.back() += line[i];
+  }
+  return out;
+}
+
 std::string shell_quoted_line(std::string_view word) {
   if (printable(word) == word && word.find("\u2028") == word.npos && word.find("\u2029") == word.npos) {
     return shell_quoted(word);

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace scalecalc {
 
@@ -14,7 +15,9 @@ std::string printable_lines(std::string_view text);
 
 /// One word of a POSIX shell, in single quotes unless it is plain.
 std::string shell_quoted(std::string_view word);
-/// The same for bash alone, and on one line whatever is in it: what a comment may hold.
+/// The words of a line that shell_quoted() wrote, a blank between them.
+std::vector<std::string> shell_words(std::string_view line);
+/// A word as shell_quoted() writes it, for bash alone and on one line whatever is in it: what a comment may hold.
 std::string shell_quoted_line(std::string_view word);
 
 }  // namespace scalecalc

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "batch/files.h"
+#include "batch/row.h"
 #include "report/json_text.h"
 
 namespace scalecalc {
@@ -71,6 +72,26 @@ bool differ(const Cell& before, const Cell& now, double tolerance) {
   return std::fabs(*b - *a) > tolerance * std::fabs(*a);
 }
 
+/// Of a figure by its name: -1 where less is better, 1 where more is, 0 where neither is.
+int better_way(std::string_view column) {
+  constexpr std::array<std::string_view, 5> kMore{"mfu", "hfu", "tokens_per_s", "tflops_per_chip", "requests_per_s"};
+  constexpr std::array<std::string_view, 6> kLess{"_s", "_bytes", "_usd", "_j", "_kwh", "chips"};
+  for (const std::string_view name : kMore) {
+    if (column.starts_with(name)) return 1;
+  }
+  const bool less = std::any_of(kLess.begin(), kLess.end(), [&](auto end) { return column.ends_with(end); });
+  return less || column.find("_usd_per_") != std::string_view::npos ? -1 : 0;
+}
+
+bool became_worse(std::string_view column, const Cell& before, const Cell& now) {
+  if (column == "status") return before == Cell(std::string(status_name(RowStatus::kOk)));
+  const int way = better_way(column);
+  const double* a = std::get_if<double>(&before);
+  const double* b = std::get_if<double>(&now);
+  if (way == 0 || a == nullptr) return false;
+  return b == nullptr || (*b - *a) * way < 0;
+}
+
 class Comparison {
  public:
   explicit Comparison(const DiffOptions& options) : options_(options) {}
@@ -84,7 +105,7 @@ class Comparison {
       note_columns(row);
       const auto found = known_.find(key);
       if (found == known_.end()) {
-        out_.differences.push_back({inputs_of(row), "row", {}, Cell("new")});
+        if (!options_.worse) out_.differences.push_back({inputs_of(row), "row", {}, Cell("new")});
         return;
       }
       compare(Json::parse(found->second), row);
@@ -139,7 +160,10 @@ class Comparison {
   }
 
   void add(const std::string& inputs, const std::string& column, const Cell& before, const Cell& now) {
-    if (differ(before, now, options_.tolerance)) out_.differences.push_back({inputs, column, before, now});
+    if (!differ(before, now, options_.tolerance)) return;
+    if (!options_.worse || became_worse(column, before, now)) {
+      out_.differences.push_back({inputs, column, before, now});
+    }
   }
 
   const DiffOptions& options_;
@@ -161,10 +185,11 @@ ResultDiff diff_results(const std::string& before, const std::string& now, const
 Output diff_output(const ResultDiff& diff, const DiffOptions& options) {
   Output out{.command = "batch-diff", .title = "Differences of two results"};
   const std::string within = options.tolerance > 0 ? fmt::format(" beyond {}", fraction_text(options.tolerance)) : "";
-  out.summary.push_back(
-      {fmt::format("{} differences{} between {} rows and {}", diff.differences.size(), within, diff.before, diff.now),
-       diff.differences.empty() ? Role::kGood : Role::kBad});
+  out.summary.push_back({fmt::format("{} differences{}{} between {} rows and {}", diff.differences.size(),
+                                     options.worse ? " for the worse" : "", within, diff.before, diff.now),
+                         diff.differences.empty() ? Role::kGood : Role::kBad});
   out.query.figures.push_back(figure("tolerance", "tolerance", Format::kFraction, Cell(options.tolerance)));
+  out.query.figures.push_back(flag_figure("worse", options.worse));
   Block rows{.key = "differences"};
   for (const Difference& d : diff.differences) {
     const double* a = std::get_if<double>(&d.before);

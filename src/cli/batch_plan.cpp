@@ -127,6 +127,7 @@ ExitCode batch_diff(const Arguments& arguments, Environment& env) {
   DiffOptions options{.tolerance = reader.quantity("--tolerance").value_or(0)};
   reader.finish();
   if (const auto columns = arguments.value("--columns")) options.columns = comma_parts(*columns);
+  options.worse = arguments.has("--worse");
   const ResultDiff diff = diff_results(words[1], words[2], options);
   write_output(diff_output(diff, options), arguments, session, env, arguments.values("--output"));
   return diff.differences.empty() ? ExitCode::kAnswered : ExitCode::kCheckFailed;

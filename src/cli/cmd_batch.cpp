@@ -65,6 +65,7 @@ constexpr std::array kBatchFlags{
         .in(of({kMerge, kStudy})),
     word("--engine", kJobEngines, "whose job file").like("slurm").in(of({kScript})),
     share("--tolerance", "numbers may differ by this much (default 0)", "2%").in(of({kDiff})),
+    toggle("--worse", "only what became worse: slower, larger, dearer, fewer tokens, no answer").in(of({kDiff})),
     text("--columns", "NAME[,NAME...]", "compare, or show in a table, these columns alone", "mfu,step_time_s")
         .in(of({kDiff, kMerge, kStudy})),
     text(

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "base/quoting.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/launch_files.h"
@@ -27,34 +28,10 @@ std::span<const Flag> export_command_flags() {
   return kAll;
 }
 
-/// Words of a line that command_line() quoted for a shell.
-std::vector<std::string> words_of(std::string_view line) {
-  std::vector<std::string> out;
-  bool open = false, quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (c == ' ' && !quoted) {
-      open = false;
-      continue;
-    }
-    if (!open) out.emplace_back();
-    open = true;
-    if (c == '\'') {
-      quoted = !quoted;
-    } else if (c == '\\' && !quoted && i + 1 < line.size()) {
-      out.back() += line[++i];
-    } else {
-      out.back() += c;
-    }
-  }
-  return out;
-}
-
 /// A saved answer: whose it is, and the question that asks the same again.
 struct SavedAnswer {
   std::string file;
-  std::size_t rank = 1;
-  bool ranked = false;  ///< a rank was given
+  std::size_t rank = 0;  ///< as ReferenceLayout::rank
   const Command* command = nullptr;
   std::vector<std::string> question;  ///< its words
   std::string line;
@@ -67,7 +44,6 @@ SavedAnswer saved_answer(FlagReader& reader, const std::string& word) {
   if (hash != std::string::npos) {
     if (const auto rank = reader.count_of("PLAN.json#N", word.substr(hash + 1), kTopRange)) {
       out.rank = static_cast<std::size_t>(*rank);
-      out.ranked = true;
     }
   }
   reader.finish();
@@ -87,7 +63,7 @@ SavedAnswer saved_answer(FlagReader& reader, const std::string& word) {
   }
   const ConfigNode& question = member("question");
   out.line = question.text;
-  out.question = words_of(out.line);
+  out.question = shell_words(out.line);
   if (out.question.size() < 3 || out.question[1] != out.command->name) {
     throw UserError({Diagnostic{question.span, "this is no command line of scalecalc", kExpected}});
   }
@@ -104,7 +80,8 @@ Output export_output(const LaunchFile& file, const SavedAnswer& saved, std::vect
   for (Figure& figure : figures) record.figures.push_back(std::move(figure));
   record.figures.push_back(read_by(Readers::kJson, text_figure("file", "", file.text)));
   out.blocks.push_back({.key = "launch", .is_list = false, .records = {std::move(record)}});
-  out.query = {{datum("plan_question", saved.line), datum("plan", static_cast<double>(saved.rank))}};
+  out.query = {{datum("plan_question", saved.line),
+                datum("plan", saved.rank == 0 ? Cell{} : Cell(static_cast<double>(saved.rank)))}};
   return out;
 }
 
@@ -123,7 +100,7 @@ Output export_training(const SavedAnswer& saved, const ExportAsked& asked, const
   const TrainAnswer found = answer(q, catalog, stop);
   if (should_stop(stop)) throw Stopped();  // a plan is exported whole or not at all
   if (found.plans.empty()) {
-    throw UserError(fmt::format("plan {} of {} is no plan of this release of scalecalc", saved.rank, saved.file),
+    throw UserError(fmt::format("the plan of {} is no plan of this release of scalecalc", saved.file),
                     "ask again: " + saved.line);
   }
   const RankedPlan& plan = found.plans.front();
@@ -143,11 +120,11 @@ Output export_serving(const SavedAnswer& saved, const ExportAsked& asked, const 
   read_names(arguments, catalog);
   const ServeAnswer found = serve_answer(serve_asked(arguments).question, catalog, stop);
   if (should_stop(stop)) throw Stopped();
-  const bool listed = saved.ranked && saved.rank <= found.points.size();
-  if (saved.ranked && !listed) {
+  const bool listed = saved.rank > 0 && saved.rank <= found.points.size();
+  if (saved.rank > 0 && !listed) {
     throw UserError(fmt::format("there is no point {}: the answer has {}", saved.rank, found.points.size()), "");
   }
-  if (!saved.ranked && !found.best) throw UserError("nothing meets the limits of this question", "");
+  if (saved.rank == 0 && !found.best) throw UserError("nothing meets the limits of this question", "");
   const ServePoint& point = listed ? found.points[saved.rank - 1] : *found.best;
   const LaunchFile file = exported(asked, catalog, found, point, saved.line);
   text = file.text;

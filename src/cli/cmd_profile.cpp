@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/io.h"
+#include "base/quoting.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/flag_reader.h"
@@ -27,7 +28,7 @@ struct ProfileFlags {
   ProfileQuestion profile;
   std::string model;   ///< may be empty
   std::string layout;  ///< as ReferenceLayout::file; empty: nothing is predicted
-  std::size_t rank = 1;
+  std::size_t rank = 0;
 };
 
 void read_layout_file(FlagReader& reader, const Flag& flag, const std::string& text, ProfileFlags& out) {
@@ -71,28 +72,6 @@ ProfileFlags profile_flags(const Arguments& arguments) {
   return out;
 }
 
-/// The words of a line as shell_quoted() writes them.
-std::vector<std::string> shell_words(std::string_view line) {
-  std::vector<std::string> out;
-  bool quoted = false;
-  bool open = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (c == '\'') {
-      quoted = !quoted;
-    } else if (!quoted && c == ' ') {
-      open = false;
-      continue;
-    } else if (!quoted && c == '\\' && i + 1 < line.size()) {
-      ++i;
-    }
-    if (!open) out.emplace_back();
-    open = true;
-    if (c != '\'') out.back() += line[i];
-  }
-  return out;
-}
-
 /// The question that a saved answer of train repeats.
 TrainQuestion saved_question(const std::string& file, const Catalog& catalog) {
   const ConfigNode document = read_json(read_text_file(file), file);
@@ -110,8 +89,8 @@ TrainQuestion saved_question(const std::string& file, const Catalog& catalog) {
 }
 
 /// The one plan of the file on its own question, everything about its layout pinned.
-GapAnswer predicted(const ProfileFlags& flags, const ProfileAnswer& recorded, const Catalog& catalog,
-                    const Stop& stop) {
+GapAnswer predicted(const ProfileFlags& flags, const std::vector<std::string>& sets, const ProfileAnswer& recorded,
+                    const Catalog& catalog, const Stop& stop) {
   const KnownReference plan = read_reference({.file = flags.layout, .rank = flags.rank});
   TrainQuestion question = saved_question(flags.layout, catalog);
   if (!flags.model.empty() && catalog.name_of(CatalogKind::kModel, flags.model).value_or(flags.model) !=
@@ -124,6 +103,17 @@ GapAnswer predicted(const ProfileFlags& flags, const ProfileAnswer& recorded, co
   if (chip != recorded.hw.name && question.hardware != recorded.hw.name) {
     throw UserError(fmt::format("--hw {}: the plan in {} is of {}", recorded.hw.name, flags.layout, chip),
                     "name the chip that the recording is of, and ask train of it");
+  }
+  const auto of_chip = [](std::vector<std::string> all) {
+    std::erase_if(all, [](const std::string& set) { return !set.starts_with("hw."); });
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  if (of_chip(question.set) != of_chip(sets)) {
+    const std::vector<std::string> theirs = of_chip(question.set);
+    throw UserError(fmt::format("--set: the plan in {} is of a chip {}", flags.layout,
+                                theirs.empty() ? "that nothing changes" : "changed by " + join_and(theirs)),
+                    "both sides are of one chip: give the same to train and to profile");
   }
   question.fix = plan.pins;
   question.max = {};
@@ -175,7 +165,7 @@ ExitCode run_profile(const Arguments& arguments, Environment& env) {
     }
     const ProfileAnswer found = answer(flags.profile, hw, env.interrupted);
     std::optional<GapAnswer> gap;
-    if (!flags.layout.empty()) gap = predicted(flags, found, catalog, env.interrupted);
+    if (!flags.layout.empty()) gap = predicted(flags, arguments.values("--set"), found, catalog, env.interrupted);
     Output out = profile_output(flags.profile, found, gap);
     if (rows) {
       const KernelRows made = kernel_rows(found);

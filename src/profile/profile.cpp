@@ -55,6 +55,13 @@ class Profiler {
                                   fmt::format("no device did anything in the {} events read", recording.read),
                                   "record with the GPU's activities: a rank without them says nothing of the chip"}});
     }
+    if (out_.events_read > 0 && recording.format != out_.format) {
+      const auto name = [](RecordingFormat format) { return kRecordingFormatNames[static_cast<std::size_t>(format)]; };
+      throw UserError({Diagnostic{
+          SourceSpan{.file = file},
+          fmt::format("this is of {}, and what was named before it of {}", name(recording.format), name(out_.format)),
+          "several files are the ranks of one run, recorded alike: ask of each alone"}});
+    }
     out_.format = recording.format;
     if (out_.recorded_chip.empty()) out_.recorded_chip = recording.chip;
     out_.events_read += recording.read;

@@ -34,8 +34,8 @@ std::string likeliest(const MeasuredVerdict& verdict) {
   if (verdict.terms.empty() || verdict.terms.front().predicted_s <= 0) return "";
   const TermOffPrediction& term = verdict.terms.front();
   return fmt::format(
-      "if one term alone differs, most likely {}: {} instead of {} ({:.3g} times; its coefficients' errors "
-      "allow {} to {})",
+      "{} {}: {} instead of {} ({:.3g} times; its coefficients' errors allow {} to {})",
+      term.within ? "if one term alone differs, most likely" : "no term alone differs so much; least unlikely",
       cause_words(term.cause), seconds_text(term.needed_s), seconds_text(term.predicted_s),
       term.needed_s / term.predicted_s, seconds_text(term.low_s), seconds_text(term.high_s));
 }

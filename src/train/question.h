@@ -23,7 +23,7 @@ namespace scalecalc {
 struct ReferenceLayout {
   LayoutFilter pins;
   std::string file;      ///< of `train --json`; empty: `pins` were typed
-  std::size_t rank = 1;  ///< of the plan in the file
+  std::size_t rank = 0;  ///< of the plan in the file; 0: the one it recommends
 };
 
 /// Adapters as asked for; what is absent takes the defaults of FineTune.

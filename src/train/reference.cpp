@@ -49,6 +49,9 @@ class AnswerFile {
       fail(document_.span, "'plans' is missing or no list", kExpected);
     }
     if (plans->items.empty()) fail(plans->span, "nothing fitted in this answer: it has no plan", "");
+    const ConfigNode* best = document_.find("best");
+    const ConfigNode* recommended = best == nullptr ? nullptr : best->find("plan");
+    if (rank_ == 0) return recommended == nullptr ? plans->items.front() : *recommended;
     if (rank_ > plans->items.size()) {
       fail(plans->span, fmt::format("there is no plan {}: the answer has {}", rank_, plans->items.size()),
            "name one of them with FILE#RANK, or ask again with a larger --top");
@@ -163,7 +166,8 @@ std::vector<std::string> chosen(const LayoutFilter& pins, const LayoutVerdict& v
 KnownReference read_reference(const ReferenceLayout& reference) {
   if (reference.file.empty()) return {.name = pins_text(reference.pins), .pins = reference.pins};
   KnownReference out = AnswerFile(reference.file, reference.rank).read();
-  out.name = fmt::format("{}, plan {}", reference.file, reference.rank);
+  out.name = reference.rank == 0 ? reference.file + ", its recommended plan"
+                                 : fmt::format("{}, plan {}", reference.file, reference.rank);
   return out;
 }
 

@@ -41,8 +41,13 @@ def main():
         assert faster != rows
         (directory / "before.jsonl").write_text(faster)
         status, said = check(directory, "plans.yaml", "", "before.jsonl")
-        assert status == 1 and "2 differences" in said, said
+        assert status == 1 and "2 differences for the worse" in said, said
         assert "2 differences" in (directory / "summary.md").read_text()
+        slower = rows.replace('"step_time_s":', '"step_time_s":9')  # ours is the better one
+        assert slower != rows
+        (directory / "before.jsonl").write_text(slower)
+        status, said = check(directory, "plans.yaml", "", "before.jsonl")
+        assert status == 0 and "0 differences for the worse" in said, said
         status, said = check(directory, "no-such-study.yaml")
         assert status == 2, said
     print("the check of plans holds, and fails where it must")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# check.sh STUDY [EXPECT [BASELINE [TOLERANCE]]]: asks the study; fails (1) if a row is not as expected, or a figure differs
-# from the baseline's by more than the tolerance, for better or worse: a baseline is renewed on purpose. Writes plans-checked.jsonl and plans-checked.html; SCALECALC names the program.
+# check.sh STUDY [EXPECT [BASELINE [TOLERANCE]]]: asks the study; fails (1) if a row is not as expected, or a figure is worse
+# than the baseline's by more than the tolerance. Writes plans-checked.jsonl and plans-checked.html; SCALECALC names the program.
 set -u
 study=$1 expect=${2:-} baseline=${3:-} tolerance=${4:-2%}
 scalecalc=${SCALECALC:-scalecalc}
@@ -20,7 +20,7 @@ if [ -n "$baseline" ]; then
   esac
   columns=${COLUMNS_COMPARED:-$usual}
   differs=0
-  difference=$("$scalecalc" batch diff "$baseline" plans-checked.jsonl --tolerance "$tolerance" --columns "$columns" 2>&1) || differs=$?
+  difference=$("$scalecalc" batch diff "$baseline" plans-checked.jsonl --tolerance "$tolerance" --columns "$columns" --worse 2>&1) || differs=$?
   [ "$differs" -le "$status" ] || status=$differs
   printf '%s\n' "$difference"
   printf '```\n%s\n```\n' "$difference" >>"$summary"

@@ -145,5 +145,27 @@ TEST_F(Results, DifferencesAreFoundByInputs) {
   EXPECT_NE(test::problems_of([&] { diff_results(old_file, scratch_.put("x.jsonl", "{}\n"), {}); }), "");
 }
 
+TEST(ResultDiff, WhatBecameBetterIsNotWorse) {
+  const test::Scratch scratch;
+  const auto rows = [&](const char* name, const std::string& status, const std::string& figures) {
+    return scratch.put(
+        name, R"({"schema":"scalecalc/batch-row/1","tool_version":"0","command":"train","case":0,"status":")" + status +
+                  R"(","in_chips":8,)" + figures + "}\n");
+  };
+  const std::string before = rows("before.jsonl", "ok", R"("step_time_s":2,"mfu":0.4,"run_cost_usd":9,"plan":"dp 8")");
+  const std::string better = rows("better.jsonl", "ok", R"("step_time_s":1,"mfu":0.5,"run_cost_usd":8,"plan":"dp 4")");
+  const std::string worse = rows("worse.jsonl", "ok", R"("step_time_s":3,"mfu":0.3,"run_cost_usd":9,"plan":"dp 4")");
+  const std::string none = rows("none.jsonl", "nothing_fits", R"("step_time_s":null,"mfu":null,"run_cost_usd":9)");
+  const DiffOptions only_worse{.worse = true};
+  EXPECT_EQ(diff_results(before, better, {}).differences.size(), 4U);
+  EXPECT_TRUE(diff_results(before, better, only_worse).differences.empty());
+  const ResultDiff found = diff_results(before, worse, only_worse);
+  ASSERT_EQ(found.differences.size(), 2U);
+  EXPECT_EQ(found.differences[0].column, "step_time_s");
+  EXPECT_EQ(found.differences[1].column, "mfu");
+  EXPECT_EQ(diff_results(before, none, only_worse).differences.size(),
+            3U);  // the status, and two figures that are gone
+}
+
 }  // namespace
 }  // namespace scalecalc

@@ -147,5 +147,13 @@ TEST(Profile, RanksAreHeldAgainstEachOther) {
   EXPECT_NEAR(work_us(found, DeviceWork::kMatmul), 44, kExact);
 }
 
+TEST(Profile, RanksOfOneRunAreRecordedAlike) {
+  const std::string said = test::problems_of([&] {
+    answer(ProfileQuestion{.files = {recorded("kineto.json"), recorded("trace-viewer.json")}}, test::switched_chip());
+  });
+  EXPECT_NE(said.find("trace-viewer.json"), std::string::npos) << said;
+  EXPECT_NE(said.find("PyTorch profiler"), std::string::npos) << said;
+}
+
 }  // namespace
 }  // namespace scalecalc
