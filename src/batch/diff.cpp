@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "batch/files.h"
 #include "batch/row.h"
+#include "config/fields.h"
 #include "report/json_text.h"
 
 namespace scalecalc {
@@ -40,10 +41,14 @@ std::string inputs_of(const Json& row) {
 
 Json parsed(std::string_view line, const std::string& path, std::uint64_t number) {
   Json out = Json::parse(line, nullptr, false);
+  const SourceSpan where{.file = path, .line = static_cast<int>(number)};
+  if (const auto schema = out.is_object() ? out.find("schema") : out.end();
+      schema != out.end() && schema->is_string()) {
+    refuse_other_version(schema->get<std::string>(), where, kRowSchema);
+  }
   if (out.is_object() && out.contains("command") && out.contains("status")) return out;
-  throw UserError(
-      {Diagnostic{SourceSpan{.file = path, .line = static_cast<int>(number)}, "not a row of a study's results",
-                  "batch diff compares the JSON Lines that scalecalc batch wrote"}});
+  throw UserError({Diagnostic{where, "not a row of a study's results",
+                              "batch diff compares the JSON Lines that scalecalc batch wrote"}});
 }
 
 /// Calls `use` with every row, its key, and its line.

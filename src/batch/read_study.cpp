@@ -233,7 +233,7 @@ class StudyReader {
   }
 
   Study read() {
-    fields_.optional_word("schema", {"scalecalc-study/1"});
+    fields_.schema("scalecalc-study/1", false);
     read_command();
     if (const ConfigNode* node = fields_.node("arguments")) read_arguments(*node);
     if (const ConfigNode* node = fields_.node("flags")) read_flags(*node);

@@ -181,8 +181,8 @@ RowStatus status_of(int exit) {
 }
 
 std::string row_head(std::string_view tool_version, std::string_view command) {
-  return R"({"schema":"scalecalc/batch-row/1","tool_version":)" + json_string(tool_version) + R"(,"command":)" +
-         json_string(command) + R"(,"case":)";
+  return R"({"schema":)" + json_string(kRowSchema) + R"(,"tool_version":)" + json_string(tool_version) +
+         R"(,"command":)" + json_string(command) + R"(,"case":)";
 }
 
 std::string rows_of(std::string_view head, std::uint64_t number, const Cases& cases, const GridPoint& point,

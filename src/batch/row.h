@@ -66,6 +66,7 @@ enum class RowStatus {
   kBug,         ///< of ours
 };
 inline constexpr std::size_t kRowStatuses = 4;
+inline constexpr std::string_view kRowSchema = "scalecalc/batch-row/1";
 std::string_view status_name(RowStatus status);
 
 RowStatus status_of(int exit);

@@ -11,6 +11,7 @@
 #include "cli/read_names.h"
 #include "cli/serve_options.h"
 #include "cli/train_options.h"
+#include "config/fields.h"
 #include "config/json_reader.h"
 #include "report/train_words.h"
 #include "train/reference.h"
@@ -55,6 +56,8 @@ SavedAnswer saved_answer(FlagReader& reader, const std::string& word) {
     throw UserError({Diagnostic{document.span, fmt::format("this is no answer: it has no '{}'", key), kExpected}});
   };
   const ConfigNode& schema = member("schema");
+  for (const char* known : {"scalecalc/train/1", "scalecalc/serve/1"})
+    refuse_other_version(schema.text, schema.span, known);
   if (schema.text == "scalecalc/train/1") out.command = &train_command();
   if (schema.text == "scalecalc/serve/1") out.command = &serve_command();
   if (out.command == nullptr) {

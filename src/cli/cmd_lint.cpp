@@ -1,6 +1,7 @@
 // `scalecalc lint`: a launch file and what is wrong with it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/text.h"
@@ -11,6 +12,7 @@
 #include "cli/shared_flags.h"
 #include "cli/train_options.h"
 #include "report/lint_output.h"
+#include "spec/load.h"
 #include "train/resolve.h"
 
 namespace scalecalc::cli {
@@ -19,18 +21,58 @@ namespace {
 std::span<const Flag> lint_flags() {
   static const std::vector<Flag> kAll{
       kHwFlag, count("--chips", kChipRange, "N", "chips it runs on (default: as the file says)", "1024"),
-      text("--model", "MODEL", "the model it trains: a catalog name or a file (default: as the file names it)",
+      text("--model", "MODEL",
+           "the model it trains: a catalog name or a file (default: as the file names it, or by the shapes it says)",
            "llama3-70b"),
       kStackFlag.explained("release of the software whose rules hold (default: the framework's newest)"), kSetFlag};
   return kAll;
 }
 
-/// The model that a file names itself.
-std::string named_model(const LaunchInput& input) {
+std::string value_in(const LaunchInput& input, std::initializer_list<std::string_view> keys) {
   for (const LaunchSetting& setting : input.settings) {
-    if (setting.key == "model_name" && !setting.values.empty()) return setting.values.front();
+    const bool asked = std::find(keys.begin(), keys.end(), setting.key) != keys.end();
+    if (asked && setting.open.empty() && setting.values.size() == 1) return setting.values.front();
   }
   return "";
+}
+
+/// Models of the catalog with the shapes that a file says.
+std::vector<std::string> models_by_shape(const LaunchInput& input, const Catalog& catalog) {
+  std::vector<std::string> out;
+  try {
+    const LaunchTerms said = import_training(*input.framework, input.settings, nullptr, nullptr, {}, 1).reading.terms;
+    for (const std::string& name : catalog.names(CatalogKind::kModel)) {
+      if (has_shape(load_model(catalog.load(CatalogKind::kModel, name)), said)) out.push_back(name);
+    }
+  } catch (const UserError&) {
+    return {};  // with the model named it is said at its line what is wrong with the file
+  }
+  return out;
+}
+
+struct NamedModel {
+  std::string name;  ///< as `train` takes it
+  std::string how;   ///< where it was not typed
+};
+
+/// The model that a file is of: by the framework's name, by a repository, by its shapes.
+NamedModel model_of(const LaunchInput& input, const Arguments& arguments, const Catalog& catalog) {
+  if (const auto typed = arguments.value("--model")) return {*typed, ""};
+  const std::string name = value_in(input, {"model_name", "model.name", "--model_name_or_path", "model_name_or_path"});
+  if (!name.empty()) {
+    const std::string_view ours = catalog_name(*input.framework, name, value_in(input, {"model.flavor"}));
+    const auto known = ours.empty() ? catalog.name_of(CatalogKind::kModel, name) : std::optional(std::string(ours));
+    if (known) return {*known, fmt::format("the model is {}: {} calls it {}", *known, input.file, name)};
+  }
+  const std::vector<std::string> alike = models_by_shape(input, catalog);
+  if (alike.empty()) {
+    throw UserError("--model is missing: which model does the file train?", "a catalog name such as llama3-70b");
+  }
+  std::string how = fmt::format("the model is {}, by its shapes", alike.front());
+  if (alike.size() > 1) {
+    how += fmt::format(" ({} too)", join_and(std::vector<std::string>(alike.begin() + 1, alike.end())));
+  }
+  return {alike.front(), std::move(how)};
 }
 
 /// The question of train that the file is of.
@@ -72,11 +114,12 @@ ExitCode run_lint(const Arguments& arguments, Environment& env) {
       throw UserError(fmt::format("{} is no launch file of training", in_quotes(file)),
                       input ? "scalecalc serve MODEL --from FILE says what such a server does" : "");
     }
-    const std::string model = arguments.value("--model").value_or(named_model(*input));
-    if (model.empty()) {
-      throw UserError("--model is missing: which model does the file train?", "a catalog name such as llama3-70b");
+    const NamedModel model = model_of(*input, arguments, catalog);
+    LintReport report = lint_training(*input, asked_of_train(*input, model.name, arguments), catalog, env);
+    if (!model.how.empty()) {
+      report.assumptions.push_back(
+          Assumption{model.how, "--model", std::string(input->framework->source), false}.as("model").is(model.name));
     }
-    const LintReport report = lint_training(*input, asked_of_train(*input, model, arguments), catalog, env);
     return with_query(lint_output(report), arguments);
   });
 }

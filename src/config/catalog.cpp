@@ -231,8 +231,7 @@ std::vector<std::string> suggestions(const std::vector<Labels>& labels, const st
   if (known.empty()) {
     hint += fmt::format("no {} is known", noun(kind));
   } else if (known.size() > kLongList) {
-    hint += fmt::format("'scalecalc {} list' shows the {} known", kind == CatalogKind::kModel ? "model" : "hw",
-                        known.size());
+    hint += fmt::format("'scalecalc {} list' shows what is known", kind == CatalogKind::kModel ? "model" : "hw");
   } else {
     hint += fmt::format("known {}: {}", nouns, join(known, ", "));
   }

@@ -198,6 +198,23 @@ std::optional<std::size_t> Fields::optional_word(std::string_view key, std::span
   return 0;
 }
 
+void refuse_other_version(std::string_view schema, const SourceSpan& where, std::string_view known) {
+  const std::string_view kind = known.substr(0, known.find_last_of('/') + 1);
+  if (schema == known || !schema.starts_with(kind)) return;
+  throw UserError({Diagnostic{where, fmt::format("this is {}, and this release reads {}", schema, known),
+                              "use the release of scalecalc that wrote it, or write it again"}});
+}
+
+void Fields::schema(std::string_view known, bool required) {
+  if (const ConfigNode* found = scalar("schema", in_quotes(known)))
+    refuse_other_version(found->text, found->span, known);
+  if (required) {
+    word("schema", {known});
+  } else {
+    optional_word("schema", {known});
+  }
+}
+
 std::size_t Fields::word(std::string_view key, std::initializer_list<std::string_view> words) {
   const std::optional<std::size_t> found = optional_word(key, words);
   if (!found) report_missing(key, "one of " + words_text(std::span(words.begin(), words.size())));

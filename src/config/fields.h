@@ -48,6 +48,9 @@ struct Range {
 };
 inline constexpr Range kPositive{1e-30, 1e30};
 
+/// UserError where `schema` names another version of the document than `known`: "scalecalc/train/2".
+void refuse_other_version(std::string_view schema, const SourceSpan& where, std::string_view known);
+
 /// The fields of one map. Getters mark their key as known; finish() reports the unknown ones with the nearest valid
 /// name. A getter whose value is missing or wrong reports it and returns a harmless default, so reading goes on.
 class Fields {
@@ -66,6 +69,8 @@ class Fields {
   std::optional<std::int64_t> optional_count(std::string_view key, Range range = {1, 1e15});
   double quantity(std::string_view key, UnitKind kind, Range range = kPositive);
   std::optional<double> optional_quantity(std::string_view key, UnitKind kind, Range range = kPositive);
+  /// "scalecalc-model/1", of which another version is a UserError of its own: nothing else in it need be as it was.
+  void schema(std::string_view known, bool required = true);
   /// One of `words`, by position; reports the accepted words and the nearest.
   std::size_t word(std::string_view key, std::initializer_list<std::string_view> words);
   std::optional<std::size_t> optional_word(std::string_view key, std::initializer_list<std::string_view> words);

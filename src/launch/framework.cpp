@@ -78,6 +78,14 @@ std::string name_model(const LaunchFramework& framework, const LaunchedModel& mo
                      framework.naming == ModelNaming::kRepository ? "Hugging Face" : framework.title);
 }
 
+std::string_view catalog_name(const LaunchFramework& framework, std::string_view name, std::string_view flavor) {
+  const std::string whole = flavor.empty() ? std::string(name) : fmt::format("{}/{}", name, flavor);
+  for (const LaunchModelName& known : framework.models) {
+    if (known.name == whole) return known.model;
+  }
+  return "";
+}
+
 const LaunchFramework& launch_framework(std::string_view name) {
   std::vector<std::string> known;
   for (const LaunchFramework& framework : launch_frameworks()) {

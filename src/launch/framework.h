@@ -86,6 +86,9 @@ struct LaunchedModel {
 /// The model in the framework's words, "model" and "flavor" of the terms; what is left to the reader, if anything.
 std::string name_model(const LaunchFramework& framework, const LaunchedModel& model, LaunchTerms& terms);
 
+/// The catalog's name of what a framework calls `name` (and `flavor`); empty if it is none of its own.
+std::string_view catalog_name(const LaunchFramework& framework, std::string_view name, std::string_view flavor);
+
 /// Equations that hold of every plan, whatever says it: the product is 1 where the condition holds.
 struct LaunchRelation {
   std::string_view product;

@@ -184,6 +184,20 @@ std::int64_t chips_of_node(const HardwareSpec& hw, std::int64_t chips) {
 
 }  // namespace
 
+bool has_shape(const ModelSpec& model, const LaunchTerms& said) {
+  LaunchTerms its;
+  add_model(model, its);
+  for (const std::string_view name : {"layers", "d_model", "heads"}) {
+    if (!said.number(name)) return false;
+  }
+  for (const std::string_view name :
+       {"layers", "d_model", "heads", "kv_heads", "d_ff", "experts", "topk", "expert_ff", "vocab"}) {
+    const auto value = said.number(name);
+    if (value && value != its.number(name)) return false;
+  }
+  return model.moe.has_value() == said.number("experts").has_value();
+}
+
 bool matters(std::string_view name, const Layout& l, bool moe) {
   if (name == "sp") return l.tp > 1;
   if (name == "cp_comm") return l.cp > 1;

@@ -44,6 +44,10 @@ ImportedLayout import_training(const LaunchFramework& framework, const std::vect
                                const ModelSpec* model, const StackRuntime* runtime, std::optional<std::int64_t> chips,
                                std::int64_t cores);
 
+/// Whether a model has the shape that a file says, as far as it says one: layers, widths, heads, experts. False where
+/// it says too little to tell models apart.
+bool has_shape(const ModelSpec& model, const LaunchTerms& said);
+
 /// Whether a dimension of a layout decides anything in it.
 bool matters(std::string_view dimension, const Layout& layout, bool moe);
 

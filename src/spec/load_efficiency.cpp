@@ -249,7 +249,7 @@ struct Family {
 Family read_family(const ConfigNode& document, Problems& problems) {
   Family out;
   CoefficientReader base(document, "efficiency", problems, {.required = true});
-  base.fields().word("schema", {"scalecalc-efficiency/1"});
+  base.fields().schema("scalecalc-efficiency/1");
   out.name = base.fields().text("name");
   base.fields().text("title");
   base.fields().text_list("aliases");

@@ -8,7 +8,7 @@ namespace scalecalc {
 std::vector<MechanismRuns> load_evidence(const ConfigNode& document) {
   Problems problems;
   Fields fields(document, "evidence", problems);
-  fields.word("schema", {"scalecalc-evidence/1"});
+  fields.schema("scalecalc-evidence/1");
   fields.text("name");
   fields.text("source");
   std::vector<MechanismRuns> out;

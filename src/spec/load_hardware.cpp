@@ -175,7 +175,7 @@ void load_disagreements(const ConfigNode* node, const HardwareReading& in) {
 }
 
 void load_labels(Fields& fields, HardwareSpec& hw) {
-  fields.word("schema", {"scalecalc-hardware/1"});
+  fields.schema("scalecalc-hardware/1");
   hw.name = fields.text("name");
   hw.aliases = fields.text_list("aliases");
   hw.title = fields.text("title");

@@ -111,7 +111,7 @@ KernelSpec load_kernel(const ConfigNode& document, const Catalog& catalog) {
   Problems problems;
   Fields fields(document, "attention kernel", problems);
   KernelSpec out;
-  fields.word("schema", {"scalecalc-kernel/1"});
+  fields.schema("scalecalc-kernel/1");
   out.name = fields.text("name");
   out.title = fields.text("title");
   fields.text_list("aliases");

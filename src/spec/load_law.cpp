@@ -56,7 +56,7 @@ ScalingLaw load_law(const ConfigNode& document) {
   Problems problems;
   Fields fields(document, "scaling law", problems);
   ScalingLaw out;
-  fields.word("schema", {"scalecalc-law/1"});
+  fields.schema("scalecalc-law/1");
   out.name = fields.text("name");
   out.title = fields.text("title");
   fields.text_list("aliases");

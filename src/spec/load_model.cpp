@@ -173,7 +173,7 @@ ModelSpec load_model(const ConfigNode& document, std::vector<AskedField>* asked)
   Problems problems(asked);
   Fields fields(document, "model", problems);
   ModelSpec model;
-  fields.word("schema", {"scalecalc-model/1"});
+  fields.schema("scalecalc-model/1");
   model.name = fields.text("name");
   model.title = fields.text("title");
   fields.text_list("aliases");

@@ -59,7 +59,7 @@ StackSpec load_stack(const ConfigNode& document) {
   Problems problems;
   Fields fields(document, "software stack", problems);
   StackSpec out;
-  fields.word("schema", {"scalecalc-stack/1"});
+  fields.schema("scalecalc-stack/1");
   out.name = fields.text("name");
   out.title = fields.text("title");
   out.frameworks = fields.text_list("aliases");

@@ -37,6 +37,7 @@ class AnswerFile {
 
   void require_train_answer() const {
     const ConfigNode* schema = document_.find("schema");
+    if (schema != nullptr) refuse_other_version(schema->text, schema->span, "scalecalc/train/1");
     if (schema == nullptr || schema->text != "scalecalc/train/1") {
       const std::string found = schema == nullptr ? "there is no schema" : "its schema is " + in_quotes(schema->text);
       fail(schema == nullptr ? document_.span : schema->span, "this is no answer of train: " + found, kExpected);

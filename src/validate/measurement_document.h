@@ -81,7 +81,7 @@ auto read_rows(const ConfigNode& document) {
   const ConfigNode* rows = &document;
   if (document.kind != ConfigNode::Kind::kSequence) {
     Fields fields(document, "measurements", problems);
-    fields.word("schema", {"scalecalc-measurements/1"});
+    fields.schema("scalecalc-measurements/1");
     fields.optional_text("title");
     fields.optional_text("note");
     fields.flag("held_out", false);

@@ -70,6 +70,26 @@ TEST(LaunchFiles, ExportSaysTheSameAsTheAnswerItIsOf) {
   EXPECT_EQ(ask_launch({"export", file, "--to=megatron"}).out, launch["file"].get<std::string>());
 }
 
+/// The model that lint takes a written file to be of, where nobody says.
+std::string linted_model(const std::vector<std::string>& job, const std::string& framework, const std::string& hw) {
+  const test::Scratch scratch;
+  const std::string file = scratch.path(framework + ".launch");
+  std::vector<std::string> words = job;
+  words.insert(words.end(), {"--hw=" + hw, "--top=1", "--export=" + framework + ":" + file});
+  EXPECT_EQ(ask_launch(words).exit, 0);
+  for (const nlohmann::json& assumption : answer_of({"lint", file, "--hw=" + hw, "--chips=16"})["assumptions"]) {
+    if (assumption["key"] == "model") return assumption["value"];
+  }
+  return "";
+}
+
+TEST(LaunchFiles, LintKnowsTheModelByTheFrameworksNameOrByItsShapes) {
+  EXPECT_EQ(linted_model({"train", "qwen3-8b", "--chips=16"}, "megatron", "h100-sxm"), "qwen3-8b");
+  EXPECT_EQ(linted_model({"train", "llama3-8b", "--chips=16"}, "torchtitan", "h100-sxm"), "llama3.1-8b");  // one flavor
+  EXPECT_EQ(linted_model({"train", "gemma-2-9b", "--chips=16"}, "maxtext", "tpu-v5p"), "gemma-2-9b");
+  EXPECT_EQ(linted_model({"train", "llama3-8b", "--chips=16"}, "accelerate", "h100-sxm"), "llama3-8b");
+}
+
 TEST(LaunchFiles, WhatAFrameworkCannotRunIsRefusedByItsOwnRule) {
   const LaunchReply reply = ask_launch({"train", "llama3-8b", "--hw=h100-sxm", "--chips=16", "--stack=any",
                                         "--fix=pp=4,schedule=dualpipe", "--export=megatron"});
