@@ -212,11 +212,13 @@ Generation Generator::stream(const Candidate& c, std::int64_t chips) const {
   QueueRules rules = c.server.rules;
   for (; rules.most_sequences >= 1; rules.most_sequences /= 2) {
     const double rate = largest_rate(c.server.seconds, rules, load_.mix);
-    const SteadyState full = steady_state(c.server.seconds, rules, load_.mix, 0.999 * rate);
-    const double longest = full.gap_s * to_double(longest_response(load_.mix, load_.sequences()));
+    // By Little's law.
+    const double batch = largest_batch(c.server.seconds, rules, load_.mix);
+    const double gap = load_.mix.decode_steps() > 0 ? batch / (rate * load_.mix.decode_steps()) : 0;
+    const double longest = gap * to_double(longest_response(load_.mix, load_.sequences()));
     const double seconds = std::max(to_double(share_of(c.layout)) / rate, longest / to_double(load_.depth));
     if (seconds >= out.seconds) continue;
-    out = {.layout = c.layout, .chips = chips, .seconds = seconds, .longest_s = longest, .mean_batch = full.batch};
+    out = {.layout = c.layout, .chips = chips, .seconds = seconds, .longest_s = longest, .mean_batch = batch};
   }
   return out;
 }

@@ -389,6 +389,7 @@ void QueueServer::add_chunks(StepLoad& load) const {
   for (const Chunk& chunk : chunks_) {
     const auto tokens = static_cast<double>(chunk.tokens);
     load.prefill_tokens += tokens;
+    load.largest_chunk = std::max(load.largest_chunk, tokens);
     keys += tokens * (static_cast<double>(running_[chunk.sequence].prefilled) + (tokens + 1) / 2);
   }
   load.prefill_context = keys / load.prefill_tokens;

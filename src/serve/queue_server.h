@@ -25,6 +25,7 @@ struct StepLoad {
   double context_tokens = 0;   ///< keys they attend to, their own token included, all sequences together
   double prompts = 0;          ///< with a chunk in the step
   double prefill_tokens = 0;   ///< of prompts, all chunks together
+  double largest_chunk = 0;    ///< tokens of the largest; 0: all are alike
   double prefill_context = 0;  ///< keys a prefill token attends to on average: o + (c + 1) / 2 in a chunk of c after o
 };
 

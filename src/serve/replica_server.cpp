@@ -12,13 +12,19 @@ namespace scalecalc {
 
 namespace {
 
-ServeStep step_of(const StepLoad& load) {
+/// Lanes take sequences and prompts evenly, and the fullest sets the pace: it computes as many prompts as any, the
+/// largest chunk among them, but no more of their tokens than a step has room for.
+ServeStep step_of(const StepLoad& load, double lanes, double chunk) {
   ServeStep step{.decode_sequences = load.sequences};
   if (load.sequences > 0) step.context = load.context_tokens / load.sequences;
   if (load.prefill_tokens > 0) {
     step.prefill_sequences = std::max(load.prompts, 1.0);
-    step.prefill_tokens = load.prefill_tokens / step.prefill_sequences;
-    step.cached = std::max(load.prefill_context - (step.prefill_tokens + 1) / 2, 0.0);
+    const double each = load.prefill_tokens / step.prefill_sequences;
+    const double fullest = std::ceil(step.prefill_sequences / lanes);
+    const double tokens = (fullest - 1) * each + std::max(each, load.largest_chunk);
+    step.prefill_tokens =
+        std::min(tokens, std::max(std::min(chunk, load.prefill_tokens), load.prefill_tokens / lanes)) / fullest;
+    step.cached = std::max(load.prefill_context - (each + 1) / 2, 0.0);
   }
   return step;
 }
@@ -54,8 +60,7 @@ FrontEnd front_end_of(const EngineRules& engine) {
 
 ServerKind replica_server(const ServeBasis<double>& basis, const ServeLayout& layout, const Slice& slice,
                           const Placement& placement, const ReplicaQuestion& question) {
-  const auto lanes = static_cast<double>(layout.attention_dp * layout.pp) *
-                     (layout.scheme == ServeScheme::kGathered ? static_cast<double>(layout.tp) : 1);
+  const double lanes = serve_lanes(layout);
   const ServeMemory memory(basis, layout);
   const EngineRules& engine = basis.system.engine;
   constexpr std::int64_t kNoLimit = 1 << 20;
@@ -82,7 +87,9 @@ ServerKind replica_server(const ServeBasis<double>& basis, const ServeLayout& la
         store_of(*question.store, *basis.system.hw, memory.sequence_bytes(context) / context, ranks);
   }
   const auto cost = std::make_shared<const ServingCost<double>>(basis, layout, slice, placement);
-  out.seconds = [cost](const StepLoad& load) { return cost->step(step_of(load)).total().value(); };
+  out.seconds = [cost, lanes, chunk](const StepLoad& load) {
+    return cost->step(step_of(load, lanes, chunk)).total().value();
+  };
   return out;
 }
 

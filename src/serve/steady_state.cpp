@@ -1,181 +1,17 @@
 // Continuous batching in its steady state, in closed form.
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
-#include "base/check.h"
+#include "serve/prompt_chain.h"
 #include "serve/queueing.h"
 
 namespace scalecalc {
 namespace {
 
-/// Prompts in whose place expectations are taken: the middles of equally likely parts.
-constexpr int kRepresentatives = 32;
-
-/// What a prompt costs beside `batch` decoding sequences.
-struct PromptCost {
-  double step = 0;            ///< one step with a prompt, on average
-  double service = 0;         ///< E[S], its steps from first to last
-  double service_square = 0;  ///< E[S^2]
-  double added = 0;           ///< E[X], what they add to the decode steps they take the place of
-};
-
-/// The engine under one mix of requests.
-class SteadyEngine {
- public:
-  SteadyEngine(const StepSeconds& seconds, const QueueRules& rules, const RequestMix& mix)
-      : seconds_(seconds),
-        rules_(rules),
-        mix_(mix),
-        context_(mix.decode_context()),
-        computed_(over_prompts([](double, double computed) { return computed; })),
-        keys_(over_prompts([](double cached, double computed) { return computed * (cached + (computed + 1) / 2); })) {}
-
-  bool mixes() const { return rules_.batching == Batching::kChunkedPrefill; }
-  double decode_step(double batch) const { return batch > 0 ? seconds_(decoding(batch)) : 0; }
-
-  /// Prompts one at a time, each chunk a step.
-  PromptCost prompt_cost(double batch) const {
-    PromptCost out;
-    const double step = decode_step(batch);
-    const int parts = mix_.prompt.is_fixed() ? 1 : kRepresentatives;
-    for (int i = 0; i < parts; ++i) {
-      const std::int64_t prompt = mix_.prompt.quantile((i + 0.5) / parts);
-      double at = static_cast<double>(cached_tokens(rules_, prompt));
-      const auto end = static_cast<double>(prompt);
-      double service = 0;
-      double added = 0;
-      double chunks = 0;
-      while (at < end) {
-        const double tokens = std::min(chunk_of_one(batch), end - at);
-        const double time = prefill_step(batch, 1, tokens, at + (tokens + 1) / 2);
-        service += time;
-        added += mixes() ? time - step : time;
-        at += tokens;
-        chunks += 1;
-      }
-      out.step += service / chunks / parts;
-      out.service += service / parts;
-      out.service_square += service * service / parts;
-      out.added += added / parts;
-    }
-    return out;
-  }
-
-  /// The same at a rate: a prompt that comes while another is computed shares its steps.
-  PromptCost prompt_cost(double batch, double rate) const {
-    PromptCost out = prompt_cost(batch);
-    const PromptCost shared = shared_cost(batch, tokens_at_once(batch, rate));
-    const double shares = std::min(rate * out.service, 1.0);
-    const double service = (1 - shares) * out.service + shares * shared.service;
-    out.step = (1 - shares) * out.step + shares * shared.step;
-    out.service_square *= (service / out.service) * (service / out.service);
-    out.service = service;
-    const bool several = takes_several(batch) && batch > 0;
-    out.added = several ? added_together(batch, rate) : (1 - shares) * out.added + shares * shared.added;
-    return out;
-  }
-
-  /// Means where a step computes so many tokens of as many prompts as that takes.
-  PromptCost shared_cost(double batch, double tokens) const {
-    const double computed = computed_tokens();
-    // Prompts are whole: between two numbers of them the mean of both.
-    const double one = std::min(computed, chunk_of_one(batch));
-    const double whole = std::max(std::floor(tokens / one), 1.0);
-    const double low = std::min(whole * one, tokens);
-    const double high = std::min((whole + 1) * one, chunk(batch));
-    double time = prefill_step(batch, whole, low, prompt_context());
-    if (tokens > low && high > low) {
-      const double more = prefill_step(batch, whole + 1, high, prompt_context());
-      time += (more - time) * (tokens - low) / (high - low);
-    }
-    const double share = computed / tokens;
-    return {.step = time, .service = share * time, .added = share * (mixes() ? time - decode_step(batch) : time)};
-  }
-  /// Prompts wait in line, so that every chunk is full.
-  PromptCost packed_cost(double batch) const { return shared_cost(batch, chunk(batch)); }
-
-  double chunk(double batch) const {
-    const auto budget = static_cast<double>(rules_.token_budget);
-    return std::max(mixes() ? budget - batch : budget, 1.0);
-  }
-  /// A step takes two prompts or more, so that they do not wait for each other.
-  bool takes_several(double batch) const {
-    return 2 * std::min(computed_tokens(), chunk_of_one(batch)) <= chunk(batch);
-  }
-
- private:
-  StepLoad decoding(double batch) const { return {.sequences = batch, .context_tokens = batch * context_}; }
-  double prefill_step(double batch, double prompts, double tokens, double context) const {
-    StepLoad load = mixes() ? decoding(batch) : StepLoad{};
-    load.prompts = prompts;
-    load.prefill_tokens = tokens;
-    load.prefill_context = context;
-    return seconds_(load);
-  }
-
-  double chunk_of_one(double batch) const { return std::min(chunk(batch), static_cast<double>(rules_.prompt_chunk)); }
-  /// Of prompts, in the step of one that came during another: all that came meanwhile join, as far as they fit. A step
-  /// that has prompts has a / (1 - e^-a) on average if a come during one.
-  double tokens_at_once(double batch, double rate) const {
-    const double one = std::min(computed_tokens(), chunk_of_one(batch));
-    const double most = chunk(batch);
-    double usual = one;
-    double come = 0;
-    for (int i = 0; i < 50; ++i) {
-      come = rate * shared_cost(batch, usual).step;
-      const double next = std::clamp(one * come / -std::expm1(-come), one, most);
-      if (std::abs(next - usual) <= 1e-9 * usual) break;
-      usual = next;
-    }
-    return std::clamp(one * (1 + come), one, most);
-  }
-
-  /// E[X] where all prompts that came during a step join the next. Whether a step has prompts depends on how long the
-  /// one before was: a Markov chain of two states.
-  double added_together(double batch, double rate) const {
-    const double decode = decode_step(batch);
-    const double one = std::min(computed_tokens(), chunk_of_one(batch));
-    double tokens = one;
-    for (int i = 0;; ++i) {
-      const double with = shared_cost(batch, tokens).step;
-      const double after_decode = 1 - std::exp(-rate * decode);
-      const double share = after_decode / (after_decode + std::exp(-rate * with));
-      const double mean_step = share * with + (1 - share) * decode;
-      const double came = rate * mean_step / share * computed_tokens();
-      const double next = std::clamp(came, one, chunk(batch));
-      if (i == 50 || std::abs(next - tokens) <= 1e-9 * tokens) {
-        if (next >= chunk(batch)) return packed_cost(batch).added;
-        return share * (mixes() ? with - decode : with) / (rate * mean_step);
-      }
-      tokens = next;
-    }
-  }
-
-  /// Mean of `of(cached, computed)` over prompts.
-  template <class Of>
-  double over_prompts(Of of) const {
-    const int parts = mix_.prompt.is_fixed() ? 1 : kRepresentatives;
-    double sum = 0;
-    for (int i = 0; i < parts; ++i) {
-      const std::int64_t prompt = mix_.prompt.quantile((i + 0.5) / parts);
-      const auto cached = static_cast<double>(cached_tokens(rules_, prompt));
-      sum += of(cached, static_cast<double>(prompt) - cached) / parts;
-    }
-    return sum;
-  }
-  double computed_tokens() const { return computed_; }
-  double prompt_context() const { return keys_ / computed_; }
-
-  const StepSeconds& seconds_;
-  const QueueRules& rules_;
-  const RequestMix& mix_;
-  double context_;
-  double computed_;  ///< tokens of a prompt
-  double keys_;      ///< they attend to, all together
-};
-
 double rate_at(const SteadyEngine& engine, double batch, double decode_steps) {
-  return batch / (decode_steps * engine.decode_step(batch) + batch * engine.packed_cost(batch).added);
+  return batch / (decode_steps * engine.decode_step(batch) + batch * engine.packed_cost(batch));
 }
 
 /// Sequences that memory and the scheduler let in, prompts under way counted.
@@ -188,22 +24,167 @@ double sequences_with_memory(const QueueRules& rules, const RequestMix& mix) {
   return std::max(std::min(slots, std::floor(rules.kv_tokens / held)), 1.0);
 }
 
-/// Where a rising f crosses zero, between low (f < 0) and high.
-template <class F>
-double crossing(double low, double high, F f) {
-  for (int i = 0; i < 100 && high - low > 1e-12 * high; ++i) {
+/// Sequences that decode, as in a queue whose server is shared: each is served at 1 / gap(N) while there are N. Its
+/// distribution needs no more of the generations than their mean (Kelly, Reversibility and Stochastic Networks, 1979,
+/// section 3.3): p(N) ~ prod over j up to N of L (G - 1) gap(j) / j, Poisson's where the gap does not depend on N.
+///
+/// That is of arrivals that come at random in time. In steps, which all sequences pass together, they come the denser
+/// the longer steps are, and steps with prompts are long: over a generation their number is that of a family of which
+/// everyone has as many children as come during its own prompt, with a variance of 1 / (1 - L X)^2 of the mean (Borel
+/// and Tanner). So the distribution is the negative binomial's of that variance, in the place of Poisson's.
+class DecodeQueue {
+ public:
+  DecodeQueue(const SteadyEngine& engine, double rate, double steps, double most)
+      : engine_(engine), rate_(rate), steps_(steps), most_(std::max(std::floor(most), 1.0)) {
+    if (steps <= 0) {
+      add(1, 0);
+      return;
+    }
+    walk();
+    if (full) return;
+    const double spread = dispersion(std::max(std::round(batch), 1.0)) - 1;
+    if (spread < 1e-3) return;
+    shape_ = batch / spread;
+    // Tokens leave at the rate at which they come: what a spread loses where the gap rises, a larger mean gives.
+    double low = 0.5, high = 2;
+    for (int i = 0; i < 40 && high - low > 1e-6; ++i) {
+      scale_ = (low + high) / 2;
+      walk();
+      (full || made_ > rate_ * steps_ ? high : low) = scale_;
+    }
+  }
+
+  double batch = 0;       ///< E[N], of those that there is room for
+  double waiting = 0;     ///< of the others
+  double prompts = 0;     ///< without a first token
+  double in_service = 0;  ///< of these in a step
+  double step_share = 0;  ///< of time: with prompts
+  bool full = false;      ///< there is no steady state
+
+ private:
+  /// Between the points that are looked at, which lie closer where there are few.
+  PromptQueue at(double n) {
+    while (points_.empty() || points_.back().first < n) {
+      const double last = points_.empty() ? -1 : points_.back().first;
+      const double next = points_.empty() ? first_ : std::min(std::max(last + 1, std::floor(last * 1.06)), most_);
+      points_.emplace_back(next, PromptChain(engine_, next, rate_, steps_).solve());
+    }
+    const auto above = std::lower_bound(points_.begin(), points_.end(), n,
+                                        [](const auto& point, double to) { return point.first < to; });
+    if (above->first == n) return above->second;
+    return between(*std::prev(above), *above, n);
+  }
+
+  static PromptQueue between(const std::pair<double, PromptQueue>& a, const std::pair<double, PromptQueue>& b,
+                             double n) {
+    const double part = (n - a.first) / (b.first - a.first);
+    const auto of = [&](double PromptQueue::*x) { return a.second.*x + part * (b.second.*x - a.second.*x); };
+    PromptQueue out;
+    for (double PromptQueue::*x :
+         {&PromptQueue::prompts, &PromptQueue::in_service, &PromptQueue::gap_s, &PromptQueue::step_share}) {
+      out.*x = of(x);
+    }
+    return out;
+  }
+
+  /// Below this, N is hardly ever: decode steps without prompts, which are the shortest, would carry the rate there.
+  double least() const {
+    double low = 0, high = most_;
+    for (int i = 0; i < 40 && high - low > 1; ++i) {
+      const double middle = (low + high) / 2;
+      (middle < rate_ * steps_ * engine_.decode_step(middle) ? low : high) = middle;
+    }
+    return std::max(std::floor(low - 12 * std::sqrt(low)), 0.0);
+  }
+
+  /// Variance over the mean of the sequences that join during a generation.
+  double dispersion(double n) const {
+    constexpr double kMore = 1.05;
+    const PromptQueue now = PromptChain(engine_, n, rate_, 0).solve();
+    const PromptQueue more = PromptChain(engine_, n, kMore * rate_, 0).solve();
+    const double stretch = 1 + std::log(more.gap_s / now.gap_s) / std::log(kMore);  // 1 / (1 - L X)
+    // A generation that is not longer than what belongs together sees a part of it.
+    const double together = engine_.steps_of_one(n).first * stretch * stretch / steps_;
+    const double seen = 1 - together * -std::expm1(-1 / together);
+    return 1 + (stretch * stretch - 1) * seen / 2;
+  }
+
+  void add(double weight, double n) {
+    const PromptQueue queue = at(n);
+    sum_ += weight;
+    batch += weight * n;
+    if (n > 0) made_ += weight * n / queue.gap_s;
+    prompts += weight * queue.prompts;
+    in_service += weight * queue.in_service;
+    step_share += weight * queue.step_share;
+  }
+
+  void scale(double by) {
+    for (double* x : {&sum_, &batch, &waiting, &prompts, &in_service, &step_share, &made_}) *x *= by;
+  }
+
+  /// p(n) / p(n - 1).
+  double ratio(double n, double gap) const {
+    const double mean = scale_ * rate_ * steps_ * gap;
+    return mean / n * (shape_ > 0 ? (shape_ + n - 1) / (shape_ + mean) : 1);
+  }
+
+  void walk() {
+    if (points_.empty()) first_ = least();
+    scale(0);
+    full = false;
+    double weight = 1, largest = 1, n = first_;
+    add(weight, n);
+    double factor = 0;
+    while (n < most_) {
+      n += 1;
+      factor = ratio(n, at(n).gap_s);
+      weight *= factor;
+      add(weight, n);
+      if (weight > 1e100) {
+        scale(1 / weight);
+        weight = 1;
+        largest = 0;
+      }
+      largest = std::max(largest, weight);
+      if (weight < 1e-12 * largest && factor < 1) break;
+    }
+    if (n >= most_) {
+      // The others wait for a place; one more of them is as likely by the same factor every time.
+      full = factor >= 1;
+      if (!full) {
+        const double tail = weight * factor / (1 - factor);
+        add(tail, most_);
+        waiting += tail / (1 - factor);
+      }
+    }
+    scale(1 / sum_);
+  }
+
+  const SteadyEngine& engine_;
+  double rate_, steps_, most_;
+  double first_ = 0;
+  std::vector<std::pair<double, PromptQueue>> points_;
+  double shape_ = 0, scale_ = 1;
+  double sum_ = 0;
+  double made_ = 0;  ///< tokens a second
+};
+
+/// Of a server that is always as full as it gets: a prompt comes for each sequence that ends, by chance and not in
+/// line, so that steps with prompts are not full. No more than `packed`, where they are.
+double carried_rate(const SteadyEngine& engine, double batch, double steps, double packed) {
+  if (steps <= 0 || batch <= 0) return packed;
+  const auto leaving = [&](double rate) { return batch / (steps * PromptChain(engine, batch, rate, 0).solve().gap_s); };
+  if (leaving(packed) >= packed) return packed;
+  double low = 0, high = packed;
+  for (int i = 0; i < 12; ++i) {
     const double middle = (low + high) / 2;
-    (f(middle) < 0 ? low : high) = middle;
+    (leaving(middle) > middle ? low : high) = middle;
   }
   return high;
 }
 
 }  // namespace
-
-double pollaczek_khinchine_wait(double rate, double mean_service, double mean_square_service) {
-  check(rate * mean_service < 1, "the queue has a steady state");
-  return rate * mean_square_service / (2 * (1 - rate * mean_service));
-}
 
 double largest_batch(const StepSeconds& seconds, const QueueRules& rules, const RequestMix& mix) {
   const SteadyEngine engine(seconds, rules, mix);
@@ -220,7 +201,7 @@ double largest_batch(const StepSeconds& seconds, const QueueRules& rules, const 
 double largest_rate(const StepSeconds& seconds, const QueueRules& rules, const RequestMix& mix) {
   const SteadyEngine engine(seconds, rules, mix);
   const double batch = largest_batch(seconds, rules, mix);
-  if (batch <= 0) return 1 / engine.packed_cost(0).service;
+  if (batch <= 0) return 1 / engine.packed_cost(0);
   return rate_at(engine, batch, mix.decode_steps());
 }
 
@@ -229,37 +210,23 @@ SteadyState steady_state(const StepSeconds& seconds, const QueueRules& rules, co
   SteadyState out{.rate = rate,
                   .largest_rate = largest_rate(seconds, rules, mix),
                   .largest_batch = largest_batch(seconds, rules, mix)};
+  const double steps = mix.decode_steps();
+  out.largest_rate = carried_rate(engine, out.largest_batch, steps, out.largest_rate);
   out.utilisation = rate / out.largest_rate;
   out.stable = rate < out.largest_rate;
   if (!out.stable) return out;
-  const double steps = mix.decode_steps();
+  const DecodeQueue queue(engine, rate, steps, sequences_with_memory(rules, mix));
+  out.batch = queue.batch;
   if (steps > 0) {
-    // A sequence that decodes is one of 1 + B when requests come at random (who joins sees B others), and never one of
-    // more than fit.
-    const auto seen = [&](double batch) { return std::min(1 + batch, out.largest_batch); };
-    out.batch = crossing(0, out.largest_batch, [&](double batch) {
-      const double added = engine.prompt_cost(seen(batch), rate).added;
-      return batch - rate * (steps * engine.decode_step(seen(batch)) + batch * added);
-    });
-    out.step_s = engine.decode_step(seen(out.batch));
+    out.step_s = engine.decode_step(std::max(out.batch, 1.0));
     out.gap_s = out.batch / (rate * steps);
   }
-  const PromptCost alone = engine.prompt_cost(out.batch);
-  const PromptCost in_line = engine.prompt_cost(out.batch, rate);
-  const double decode_rest = (1 - std::exp(-out.batch)) * out.step_s / 2;
-  out.prefill_share = std::min(rate * in_line.service, 1.0);
-  out.prefill_s = alone.service;
-  if (engine.takes_several(out.batch)) {
-    const double busy = out.prefill_share;
-    const double spread = alone.service_square / (alone.service * alone.service);
-    out.prefill_s *= in_line.step / alone.step;
-    out.wait_s = busy * spread * in_line.step / 2 + (1 - busy) * decode_rest;
-  } else if (rate * in_line.service < 1) {
-    out.wait_s = pollaczek_khinchine_wait(rate, in_line.service, in_line.service_square) + decode_rest;
+  out.prefill_share = queue.step_share;
+  out.prefill_s = queue.in_service / rate;
+  if (!queue.full) {
+    out.ttft_s = (queue.prompts + queue.waiting) / rate;
+    out.wait_s = *out.ttft_s - out.prefill_s;
   }
-  // Prompts that do not fill their steps ask for more sequences than there is room for: they wait for one to end.
-  if (steps > 0 && out.batch >= out.largest_batch * (1 - 1e-9)) out.wait_s.reset();
-  if (out.wait_s) out.ttft_s = *out.wait_s + out.prefill_s;
   out.latency_s = out.ttft_s.value_or(out.prefill_s) + steps * out.gap_s;
   out.output_tokens_per_s = rate * mix.generate.mean();
   if (steps > 0) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "serve/serve_search.h"
+#include "serve/serving_cost.h"
 #include "support/fixtures.h"
 
 namespace scalecalc {
@@ -114,6 +115,24 @@ RC_GTEST_PROP(ServeSearch, FindsTheBestOfEveryBatchAndLayout, ()) {
   RC_LOG() << "found " << found << ", by brute force " << brute << "\n";
   RC_ASSERT(found >= brute * (1 - 1e-9));
   RC_ASSERT(found <= brute * (1 + 1e-9));
+}
+
+/// Every layout by itself, as pinned, at every batch: what the search knows of layouts is not asked.
+RC_GTEST_PROP(ServeSearch, FindsTheBestOfEveryLayoutPinnedAlone, ()) {
+  RandomServing r;
+  ServeQuestion& q = r.answer.question;
+  q.disaggregate = Disaggregation::kOff;
+  const double found = r.best(r.points());
+  const ServeSystem& s = r.answer.systems.front();
+  double brute = 0;
+  for (const ServeLayout& layout : serve_layouts(*r.answer.model, *s.hw, s.chip_counts.front(), {}, {})) {
+    for (const ServeDimension& d : kServeDimensionTable) q.fix.*d.pin = d.value(layout);
+    if (placed(*s.hw, slices_of(*s.hw, layout.chips(), 1).front(), layout).empty()) continue;
+    brute = std::max(brute, r.best(r.brute_force()));
+  }
+  q.fix = {};
+  RC_LOG() << "found " << found << ", by brute force " << brute << "\n";
+  RC_ASSERT(std::abs(found - brute) <= 1e-9 * brute);
 }
 
 RC_GTEST_PROP(ServeSearch, NoPointHoldsMoreThanTheChipOrBreaksLittlesLaw, ()) {

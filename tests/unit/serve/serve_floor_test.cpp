@@ -1,7 +1,13 @@
-// No model of the catalog decodes faster than it can read.
+// No model of the catalog decodes faster than it can read, holds more than its chips, or does better with fewer
+// choices.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
 #include "config/catalog.h"
+#include "serve/serve_search.h"
 #include "serve/serving_cost.h"
 #include "support/fixtures.h"
 
@@ -22,6 +28,51 @@ TEST(ServeFloor, NoModelOfTheCatalogIsFasterThanItsReads) {
       }
     }
   }
+}
+
+double most_tokens(const std::vector<ServePoint>& points) {
+  double out = 0;
+  for (const ServePoint& p : points) out = std::max(out, p.tokens_per_s_per_chip());
+  return out;
+}
+
+/// Each model on one of the chips; on every one with SCALECALC_EVERY_CHIP in the environment.
+TEST(ServeFloor, SearchesOverTheCatalogKeepMemoryFloorAndPins) {
+  const Catalog catalog;
+  const bool every = std::getenv("SCALECALC_EVERY_CHIP") != nullptr;
+  std::size_t searched = 0, turn = 0;
+  for (const char* chip : {"h100-sxm", "mi300x", "tpu-v5p"}) {
+    const auto hw = std::make_shared<const HardwareSpec>(test::shipped_chip(chip));
+    std::size_t index = turn++;
+    for (const std::string& name : catalog.names(CatalogKind::kModel)) {
+      if (!every && index++ % 3 != 0) continue;
+      SCOPED_TRACE(name + " on " + chip);
+      ServeAnswer answer;
+      answer.model = std::make_shared<const ModelSpec>(test::shipped_model(name));
+      ServeSystem system;
+      system.hw = hw;
+      system.chip_counts = {8};
+      system.serving = {.model = answer.model.get(), .hw = hw.get(), .efficiency = hw->efficiency};
+      system.serving.formats.weights.weights = WeightFormat::kFp8;
+      system.serving.formats.weights.bits_per_weight = 8;
+      system.serving.engine.rule = CacheRule::kShareOfAll;
+      system.serving.engine.share = 0.9;
+      system.serving.engine.most_sequences = 256;
+      answer.systems.push_back(system);
+      answer.question.prompt = 9000;  // past the spans of windows and chunks
+      answer.question.generate = 500;
+      const std::vector<ServePoint> free = ServeSearch(answer, 0, nullptr).run();
+      for (const ServePoint& p : free) {
+        ++searched;
+        EXPECT_LE(p.memory.total(), p.capacity * (1 + 1e-12));
+        EXPECT_GE(p.decode_step_s, p.floor_s * (1 - 1e-9));
+        EXPECT_NEAR(p.requests_per_s * p.request_s / p.batch, 1, 1e-9);
+      }
+      answer.question.fix.tp = 4;
+      EXPECT_LE(most_tokens(ServeSearch(answer, 0, nullptr).run()), most_tokens(free) * (1 + 1e-9));
+    }
+  }
+  EXPECT_GT(searched, 300U);
 }
 
 }  // namespace
