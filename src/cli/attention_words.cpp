@@ -58,10 +58,22 @@ class AttentionReader {
     constexpr std::array<std::string_view, 2> kPasses{"forward", "backward"};
     const auto mask = keys_.word("mask", kMasks);
     const auto pass = keys_.word("pass", kPasses);
-    if (!mask) note("no mask: every query looks at every key", "mask=causal", "book ch. 4");
+    shape_.causal = mask ? *mask == 1U : masked_by_default();
+    if (!mask && shape_.causal) {
+      note("a causal mask, as model and train count: half of the square of a prompt",
+           "mask=full, as book ch. 4 counts");
+    } else if (!mask) {
+      note("every query looks at every key", "mask=causal", "book ch. 4");
+    }
     if (!pass) note("the forward pass", "pass=backward");
-    shape_.causal = mask == 1U;
     shape_.backward = pass == 1U;
+  }
+
+  /// A decoder's, where it has something to hide: several queries, and a key for each of them. One query sees all keys.
+  bool masked_by_default() const {
+    const double most = *std::max_element(queries_.begin(), queries_.end());
+    const double fewest_keys = kv_ ? *std::min_element(kv_->begin(), kv_->end()) : most;
+    return most > 1 && fewest_keys >= most;
   }
 
   void points() {

@@ -170,8 +170,9 @@ constexpr std::array kBoundsFileFlags{
     kExplainFlag,
 };
 
-/// Of MODEL a catalog name or a file; empty if it is a bare size such as 70B.
-std::string read_bounds_model(FlagReader& reader, BoundsQuestion& q) {
+/// Of MODEL a catalog name or a file; empty if it is a bare size such as 70B, or if none is named.
+std::string read_bounds_model(FlagReader& reader, const Arguments& arguments, BoundsQuestion& q) {
+  if (arguments.positionals().empty()) return "";
   const std::string name = reader.only_word("MODEL", "a catalog name, a file, or a parameter count such as 70B");
   const auto count = parse_quantity(name, UnitKind::kCount);
   const double* size = std::get_if<double>(&count);
@@ -215,6 +216,12 @@ void refuse_absent(FlagReader& reader, const Arguments& arguments, const BoundsQ
   const std::string shapeless = "a size alone has no layers";
   const std::string named = "name a MODEL, such as llama3-70b";
   refuse(!q.model && !arguments.has("--batch-seqs") && !arguments.has("--batch-tokens"), "--seq", shapeless, named);
+  const bool unsized = !q.model && !q.parameters;
+  for (const std::string_view flag : {"--tokens", "--gpu-hours", "--optimizer", "--batch", "--prompt", "--prefix-hit",
+                                      "--cached", "--generate", "--slo-tpot", "--speculative", "--weight-bytes",
+                                      "--total-bytes", "--step-time", "--prefill-time", "--active-params"}) {
+    refuse(unsized, flag, "no model is named, nor its size", "name a MODEL, such as llama3-70b or 70B");
+  }
   refuse(!q.model, "--checkpoints", shapeless, named);
   refuse(!q.model && !arguments.has("--kv-bytes-per-token"), "--context", shapeless, named);
   refuse(q.hw.is_torus(), "--nodes-spanned", fmt::format("{} has no nodes, only slices", q.hw.name), "leave it out");
@@ -347,7 +354,7 @@ BoundServing read_bounds_serving(FlagReader& reader, const Catalog& catalog) {
 BoundsQuestion bounds_question(const Arguments& arguments, const Catalog& catalog) {
   FlagReader reader(arguments);
   BoundsQuestion question;
-  const std::string model = read_bounds_model(reader, question);
+  const std::string model = read_bounds_model(reader, arguments, question);
   const std::string hw = reader.text("--hw");
   if (model == "-" && hw == "-") {
     reader.problem("the model and the hardware cannot both be standard input", "name a file for one of them");

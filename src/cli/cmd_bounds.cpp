@@ -32,11 +32,14 @@ const Command& bounds_command() {
   static const Command kBounds{
       .name = "bounds",
       .summary = "The rules of thumb with this model's and this chip's numbers in them.",
-      .usage = "MODEL --hw HW [flags]",
+      .usage = "[MODEL] --hw HW [flags]",
       .examples =
           "  scalecalc bounds llama3-70b --hw tpu-v5p --chips 8960\n"
-          "  scalecalc bounds 70B --hw book/h100 --for training\n",
-      .notes = "A rule that needs more than was said is left out and named below the tables, with what it needs.\n",
+          "  scalecalc bounds 70B --hw book/h100 --for training\n"
+          "  scalecalc bounds --hw book/tpu-v5p --for training\n",
+      .notes =
+          "Without MODEL the limits of the chip that hold for any.\n"
+          "A rule that needs more than was said is left out and named below the tables, with what it needs.\n",
       .flags = bounds_flags(),
       .run = run_bounds,
       .modes = bounds_modes(),

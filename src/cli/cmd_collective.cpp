@@ -24,8 +24,9 @@ constexpr std::size_t kMostCollectiveAxes = 5;
 
 /// One mode for each operation, in the order of CollectiveOp, and permute.
 constexpr std::array kCollectiveModes{Mode{"all-gather"}, Mode{"reduce-scatter"}, Mode{"all-reduce"},
-                                      Mode{"all-to-all"}, Mode{"permute"}};
-constexpr std::size_t kPermuteMode = 4;
+                                      Mode{"all-to-all"}, Mode{"gather"},         Mode{"scatter"},
+                                      Mode{"broadcast"},  Mode{"reduce"},         Mode{"permute"}};
+constexpr std::size_t kPermuteMode = 8;
 constexpr Modes kOfPermute = 1U << kPermuteMode;
 constexpr Modes of_op(CollectiveOp op) { return 1U << static_cast<unsigned>(op); }
 
@@ -273,6 +274,7 @@ const Command& collective_command() {
       .notes =
           "V is what one group gathers, reduces or redistributes: an array that other axes cut too is divided\n"
           "by them first (--array and --sharded do that). For permute it is what one chip sends.\n"
+          "gather, scatter, broadcast and reduce have a root, at the end of an axis that does not wrap.\n"
           "Sizes take a suffix, 64MiB or 1GB; ranges rise by a factor, 1KiB..1GiB*4, or a step, 1MB..9MB+2MB.\n",
       .flags = kCollectiveFlags,
       .run = run_collective,

@@ -9,6 +9,7 @@
 #include "cli/compare_options.h"
 #include "cli/output_command.h"
 #include "cli/session.h"
+#include "import/named_model.h"
 #include "report/compare_output.h"
 
 namespace scalecalc::cli {
@@ -39,6 +40,10 @@ ExitCode run_compare(const Arguments& arguments, Environment& env) {
   std::vector<ExpectationResult> expectations;
   const ExitCode code = answer_with_output(arguments, env, [&](const Catalog& catalog) {
     const CompareAsked asked = compare_asked(arguments);
+    // Of several models a wrong name is no system that cannot do the job.
+    for (const SystemAsked& system : asked.serve ? asked.serve->systems : asked.train->systems) {
+      if (!system.model.empty()) load_model_document(catalog, system.model, arguments.value("--assume").value_or(""));
+    }
     const bool explain = arguments.has("--explain");
     if (asked.serve) {
       const ServeComparison found = compare_serving(*asked.serve, catalog, env.interrupted);
@@ -73,11 +78,12 @@ const Command& compare_command() {
   static const Command kCompare{
       .name = "compare",
       .summary = "One job on several systems: time, dollars, energy, chips needed, break-even prices.",
-      .usage = "MODEL --hw SYSTEMS [--chips N | --deadline TIME | --budget USD] [flags]",
+      .usage = "MODELS --hw SYSTEMS [--chips N | --deadline TIME | --budget USD] [flags]",
       .examples =
           "  scalecalc compare llama3-70b --hw h100-sxm,tpu-v5p,tpu-v5e --chips 256 --cloud GCP\n"
           "  scalecalc compare llama3-70b --hw h100-sxm,tpu-v5p --deadline 60d --price h100-sxm=2.5\n"
           "  scalecalc compare llama3-8b --hw h100-sxm:512,h200:512 --budget 1M --expect fastest=h200\n"
+          "  scalecalc compare llama3-70b,qwen3-32b --hw h100-sxm:512\n"
           "  scalecalc compare llama3-70b --serve --hw h100-sxm,tpu-v6e --chips 8 --slo-tpot 50ms\n",
       .notes =
           "Flags that say how a model is trained belong to train, those that say how it is served to serve;\n"

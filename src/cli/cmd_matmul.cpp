@@ -20,12 +20,17 @@ constexpr CountRange kDimensionRange{1, 100'000'000'000};
 constexpr std::size_t kUsualStrategies = 10;
 
 /// An expression may hold arrays alone; then the network is asked nothing.
-constexpr std::array kMatmulModes{Mode{"a matmul"}, Mode{"arrays alone", "nothing is multiplied"}};
+constexpr std::array kMatmulModes{Mode{"a matmul"}, Mode{"arrays alone", "nothing is multiplied"},
+                                  Mode{"a redistribution", "nothing is multiplied"}};
 constexpr Modes kOfProducts = 1U << 0U;
+constexpr Modes kOfNetworks = 1U << 0U | 1U << 2U;
 
 std::optional<std::size_t> matmul_mode(const Arguments& arguments) {
   if (arguments.positionals().size() != 1) return std::nullopt;
-  return arguments.positionals().front().find('*') == std::string::npos ? 1 : 0;
+  const std::string& expression = arguments.positionals().front();
+  const auto has = [&](std::string_view symbol) { return expression.find(symbol) != std::string::npos; };
+  if (has("*") || has("·") || has("⋅") || has("×") || has("@")) return 0;
+  return has("->") || has("→") ? 2 : 1;
 }
 
 bool is_axis_name(std::string_view text) {
@@ -81,6 +86,13 @@ void read_matmul_mesh(FlagReader& reader, const Flag& flag, const std::string& t
   if (chips > kMostChips) reader.problem("--mesh has too many chips", "up to 16,777,216");
 }
 
+void read_tile(FlagReader& reader, const Flag& flag, const std::string& text, MatmulQuestion& q) {
+  q.tile = parse_shape(text);
+  if (!q.tile.empty() && q.tile.size() <= 2) return;
+  reader.problem(fmt::format("{}: {} is no tile", flag.name, in_quotes(text)),
+                 "columns, or rows and columns: 128, 8x128");
+}
+
 template <bool kLocal>
 void read_dimensions(FlagReader& reader, const Flag& flag, const std::string& text, MatmulQuestion& q) {
   each_pair(reader, flag, text, [&](const std::string& name, std::string_view value) {
@@ -121,14 +133,14 @@ constexpr std::array kMatmulFlags{
     word<&MatmulQuestion::placement, &MeshPlacement::wraparound>("--wraparound", kAutoOnOff,
                                                                  "auto (default): as the hardware builds such a slice")
         .like("on")
-        .in(kOfProducts),
+        .in(kOfNetworks),
     count<&MatmulQuestion::placement, &MeshPlacement::ring>(
         "--ring", kChipRange, "N",
         "all N chips of the mesh form one closed ring, such as the four of a 2x2; collectives run over all of them",
         "4")
-        .in(kOfProducts),
-    convention_flag<&MatmulQuestion::placement, &MeshPlacement::convention>(kCollectiveConventionNames).in(kOfProducts),
-    in_network_flag<&MatmulQuestion::placement, &MeshPlacement::in_network>(kInNetworkNames).in(kOfProducts),
+        .in(kOfNetworks),
+    convention_flag<&MatmulQuestion::placement, &MeshPlacement::convention>(kCollectiveConventionNames).in(kOfNetworks),
+    in_network_flag<&MatmulQuestion::placement, &MeshPlacement::in_network>(kInNetworkNames).in(kOfNetworks),
     sweep<&MatmulQuestion::measured_s>("--measured", UnitKind::kSeconds, "T[,T...]",
                                        "measured times, to set beside the fastest strategy's", "311us,244us")
         .in(kOfProducts),
@@ -136,6 +148,11 @@ constexpr std::array kMatmulFlags{
         "--top", kTopRange, "N",
         "strategies to list, 10 by default; those with at most one collective are listed in any case", "50")
         .in(kOfProducts),
+    text("--tile", "ROWSxCOLS",
+         "tiles in which a chip stores the last two dimensions of an array; the padded bytes stand beside the needed "
+         "ones",
+         "8x128")
+        .by<read_tile>(),
     efficiency_flag("ideal (default): full rates; calibrated: the hardware's measured efficiencies")
         .when<1, &MatmulQuestion::calibrated>()
         .needing("--hw", "{} has no meaning without hardware", "add --hw tpu-v5e"),
@@ -182,6 +199,7 @@ const Command& matmul_command() {
           "  scalecalc matmul \"A[I_X, J_Y] * B[J_Y, K] -> C[I_X, K]\" --hw tpu-v5e --mesh X=4,Y=4 \\\n"
           "      "
           "--dims I=1024,J=8192,K=8192\n"
+          "  scalecalc matmul \"A[I_X, J] -> A[I, J_X]\" --hw tpu-v5e --mesh X=4 --dims I=1024,J=8192\n"
           "  scalecalc matmul \"int8[I_XY, J]\" --mesh X=2,Y=8,Z=2 --dims I=128,J=2048\n",
       .notes =
           "notation:\n"
@@ -190,6 +208,7 @@ const Command& matmul_command() {
           "  int8[I, J], A: int8[I,J]  a number format\n"
           "  A * B -> C                what both have and C lacks is summed over; without \"-> C\" all they "
           "share\n"
+          "  A[I_X, J] -> A[I, J_X]    one array, laid out otherwise afterwards\n"
           "  A * B * W -> C            a chain, from the left; \"A * B -> T * W -> C\" writes the result between\n",
       .flags = kMatmulFlags,
       .run = run_matmul,

@@ -9,7 +9,8 @@ std::span<const Command> commands() {
       train_command(),    serve_command(),       compare_command(), sensitivity_command(), distill_command(),
       rl_command(),       scaling_law_command(), trace_command(),   profile_command(),     collective_command(),
       matmul_command(),   roofline_command(),    bounds_command(),  model_command(),       hw_command(),
-      validate_command(), calibrate_command(),   batch_command(),   export_command(),      lint_command()};
+      validate_command(), calibrate_command(),   batch_command(),   export_command(),      lint_command(),
+      book_command()};
   return kCommands;
 }
 

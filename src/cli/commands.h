@@ -83,5 +83,6 @@ const Command& validate_command();
 const Command& calibrate_command();
 const Command& batch_command();
 const Command& sensitivity_command();
+const Command& book_command();
 
 }  // namespace scalecalc::cli

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/comma_list.h"
 #include "cli/compared_systems.h"
 #include "cli/flag_reader.h"
 #include "cli/run_options.h"
 #include "cli/serve_options.h"
 #include "cli/train_options.h"
+#include "config/catalog.h"
 
 namespace scalecalc::cli {
 namespace {
@@ -137,6 +139,26 @@ void refuse_standard_input(FlagReader& reader, const Arguments& arguments, const
   if (any) reader.problem("a comparison reads its files several times, and standard input is read once", "name a file");
 }
 
+/// "llama3-70b,llama3-8b": each model on every system. `model` is the first then.
+void share_out(FlagReader& reader, std::string& model, std::vector<SystemAsked>& systems) {
+  if (is_catalog_path(model) || model.find(',') == std::string::npos) return;
+  const std::vector<std::string> models = comma_parts(model);
+  std::vector<SystemAsked> out;
+  for (const std::string& each : models) {
+    if (each.empty() || std::count(models.begin(), models.end(), each) > 1) {
+      return reader.problem(
+          fmt::format("{}: each of several models is named once, with commas between", in_quotes(model)),
+          "for example llama3-70b,llama3-8b");
+    }
+    for (SystemAsked system : systems) {
+      system.model = each;
+      out.push_back(std::move(system));
+    }
+  }
+  model = models.front();
+  systems = std::move(out);
+}
+
 /// That --hw is missing has been said if it is.
 std::string first_of(const std::vector<SystemAsked>& systems) {
   return systems.empty() ? std::string() : systems.front().hardware;
@@ -167,6 +189,7 @@ TrainCompareQuestion train_comparison(FlagReader& reader, const Arguments& argum
                    "leave it out, or NAME in place of NAME:N");
   }
   share_with(out, shared);
+  share_out(reader, out.train.model, out.systems);
   return out;
 }
 
@@ -189,6 +212,7 @@ ServeCompareQuestion serve_comparison(FlagReader& reader, const Arguments& argum
     }
   }
   share_with(out, shared);
+  share_out(reader, out.serve.model, out.systems);
   return out;
 }
 

@@ -173,7 +173,7 @@ std::string_view first_example(const Command& command) {
 
 std::string opening_help() {
   std::string names;
-  for (const Command& command : commands()) names += fmt::format("{}{}", names.empty() ? "" : ", ", command.name);
+  for (const Command& command : commands()) names += fmt::format("{}{}", names.empty() ? "" : " ", command.name);
   constexpr std::size_t kIndent = 2;
   return fmt::format(
       "scalecalc computes how large language models scale on real machines: times, memory, dollars.\n"

@@ -231,10 +231,28 @@ void label_systems(const std::vector<ComparedSystem*>& rows, const std::vector<s
     }
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i]->label = longer[i];
   };
-  for (ComparedSystem* row : rows) row->label = row->hardware;
+  const bool several = several_models({rows.begin(), rows.end()});
+  for (ComparedSystem* row : rows) {
+    row->label = several ? fmt::format("{} on {}", row->model, row->hardware) : row->hardware;
+  }
   lengthen([&](std::size_t i) { return sizes[i].empty() ? "" : ":" + sizes[i]; });
   lengthen([&](std::size_t i) { return price_label(*rows[i]); });
   lengthen([&](std::size_t i) { return fmt::format("#{}", i + 1); });
+}
+
+bool several_models(const std::vector<const ComparedSystem*>& rows) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [&](const ComparedSystem* row) { return row->model != rows.front()->model; });
+}
+
+std::pair<std::string, std::string> names_and_titles(const std::vector<const ModelSpec*>& models) {
+  std::vector<std::string> names, titles;
+  for (const ModelSpec* model : models) {
+    if (std::find(names.begin(), names.end(), model->name) != names.end()) continue;
+    names.push_back(model->name);
+    titles.push_back(model->title);
+  }
+  return {join(names, ", "), join_and(titles)};
 }
 
 std::vector<ExpectationResult> check_expectations(const std::vector<Expectation>& asked,

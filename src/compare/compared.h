@@ -8,11 +8,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/explained.h"
 #include "config/catalog.h"
 #include "spec/hardware_spec.h"
+#include "spec/model_spec.h"
 
 namespace scalecalc {
 
@@ -58,6 +60,7 @@ void require_known(const PriceFilter& filter, const std::vector<Price>& prices);
 /// One of --hw: "h100-sxm", "tpu-v5p:2x4096@GCP/spot".
 struct SystemAsked {
   std::string hardware;  ///< catalog name or path
+  std::string model;     ///< likewise; empty: the comparison's only one
   std::optional<std::int64_t> chips;
   std::int64_t slices = 1;
   std::string cloud, kind;      ///< empty: as --cloud and --price-kind say
@@ -92,6 +95,7 @@ struct ComparedSystem {
   std::string label;     ///< tells the rows apart: "h100-sxm", "h100-sxm@GCP/spot"
   std::string hardware;  ///< as the file names it
   std::string title;
+  std::string model;  ///< what it trains or serves, as its file names it
   std::optional<Price> price;
   ComparedStatus status = ComparedStatus::kAnswered;
   std::string reason;            ///< unless answered: a sentence
@@ -123,6 +127,10 @@ void rank_systems(const std::vector<ComparedSystem*>& rows, bool preemptions_cou
 std::vector<std::size_t> order_by(RankBy by, const std::vector<const ComparedSystem*>& rows);
 /// A label for each row, as short as tells them apart. `sizes`: "2x4096" or empty, for each row.
 void label_systems(const std::vector<ComparedSystem*>& rows, const std::vector<std::string>& sizes);
+
+/// Whether they are about more than one model, and what these are called, each once.
+bool several_models(const std::vector<const ComparedSystem*>& rows);
+std::pair<std::string, std::string> names_and_titles(const std::vector<const ModelSpec*>& models);
 
 /// --expect cheapest=tpu-v5p
 enum class ExpectedKey : std::uint8_t { kCheapest, kFastest, kLeastEnergy, kPossible };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <tuple>
+
 #include "base/progress.h"
 #include "base/units.h"
 #include "compare/compared.h"
@@ -61,6 +63,7 @@ class ServiceComparer {
     ComparedService row;
     row.hardware = hardware_[s].name;
     row.title = hardware_[s].title;
+    row.model = asked.model.empty() ? q_.serve.model : asked.model;
     ask(asked, row);
     const std::vector<Price> offers = offers_of(hardware_[s], asked, q_.prices);
     const std::size_t rows = std::max<std::size_t>(offers.size(), 1);
@@ -77,6 +80,7 @@ class ServiceComparer {
     if (stopped()) return row.fail(ComparedStatus::kInterrupted, "not searched");
     ServeQuestion question = q_.serve;
     question.hardware = {asked.hardware};
+    if (!asked.model.empty()) question.model = asked.model;
     if (asked.chips) question.chips = asked.chips;
     question.price = 1;  // dollars are chip-hours here; each offer has its own
     question.top = 1;
@@ -87,8 +91,9 @@ class ServiceComparer {
       if (!error_) error_ = error;
       return row.fail(ComparedStatus::kUnsuited, sentence_of(error));
     }
+    row.model = row.answer->model->name;
     answers_.push_back(row.answer);
-    names_.push_back(row.hardware);
+    names_.push_back(asked.model.empty() ? row.hardware : fmt::format("{} on {}", row.model, row.hardware));
     if (!row.answer->best) {
       const bool memory = !row.answer->limits.empty() && row.answer->limits.front().name == "memory";
       const bool limits = !row.answer->limits.empty();
@@ -122,11 +127,12 @@ class ServiceComparer {
 
   void assume() {
     std::vector<std::vector<Assumption>> each;
+    std::vector<const ModelSpec*> models;
     for (const auto& answer : answers_) {
       each.push_back(answer->assumptions);
-      out_.model = answer->model->name;
-      out_.model_title = answer->model->title;
+      models.push_back(&*answer->model);
     }
+    std::tie(out_.model, out_.model_title) = names_and_titles(models);
     out_.assumptions = shared_assumptions(names_, each);
     for (const ComparedService& row : out_.systems) out_.assumptions.push_back(price_assumption(row));
     if (auto taken = preemption_assumption(pointers_to(out_.systems), "", false)) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "base/check.h"
 #include "base/progress.h"
@@ -308,6 +309,7 @@ class OneSystem {
       : q_(question), asked_(asked), stop_(stop), hw_(hardware_compared(asked.hardware, question.train.set, catalog)) {
     train_ = q_.train;
     train_.hardware = asked.hardware;
+    if (!asked.model.empty()) train_.model = asked.model;
     train_.slices = asked.slices;
     train_.chips = chips_asked();
     offers_ = offers_of(hw_, asked_, q_.prices);
@@ -352,6 +354,7 @@ class OneSystem {
     ComparedRun out;
     out.hardware = hw_.name;
     out.title = hw_.title;
+    out.model = job_ ? job_->model.name : train_.model;
     out.price = offer;
     out.slices = asked_.slices;
     out.chips_asked = train_.chips;
@@ -494,14 +497,16 @@ class Comparer {
   void require_a_job() {
     const auto able = std::find_if(systems_.begin(), systems_.end(), [](const OneSystem& s) { return !s.error(); });
     if (able == systems_.end()) throw *systems_.front().error();
-    const ResolvedQuestion& job = able->job();
-    if (!job.workload.tokens) {
-      throw UserError(fmt::format("{} gives no training tokens, so no run has an end", job.model.name),
+    out_.workload = able->job().workload;
+    std::vector<const ModelSpec*> models;
+    for (const OneSystem& system : systems_) {
+      if (system.error()) continue;
+      models.push_back(&system.job().model);
+      if (system.job().workload.tokens) continue;
+      throw UserError(fmt::format("{} gives no training tokens, so no run has an end", models.back()->name),
                       "say how long it trains: --tokens 2T");
     }
-    out_.model = job.model.name;
-    out_.model_title = job.model.title;
-    out_.workload = job.workload;
+    std::tie(out_.model, out_.model_title) = names_and_titles(models);
   }
 
   void rank() {
@@ -536,26 +541,23 @@ class Comparer {
       const SizeAnswer found =
           ChipSearch(system.question(), system.job(), stop_).fewest({.time_s = time_s, .most_chips = most});
       row.same_time = SameTime{.found = found.found};
-      if (!found.found) {
-        row.same_time->reason =
-            found.complete ? fmt::format("no count up to {} is as fast", chips_text(most)) : std::string("interrupted");
-      }
+      if (found.found) continue;
+      row.same_time->reason =
+          found.complete ? fmt::format("no count up to {} is as fast", chips_text(most)) : std::string("interrupted");
     }
   }
 
   /// What the systems assume alike is said once, what one alone assumes under its name.
   void assume() {
-    std::vector<const ResolvedQuestion*> jobs;
+    std::vector<std::vector<Assumption>> each;
     std::vector<std::string> names;
     for (std::size_t i = 0; i < out_.systems.size(); ++i) {
       const OneSystem& system = systems_[system_of_[i]];
       if (system.error() || (i > 0 && system_of_[i] == system_of_[i - 1])) continue;
       const std::optional<SizedPlan>& sized = out_.systems[i].sized;
-      jobs.push_back(sized ? &sized->machine : &system.job());
-      names.push_back(out_.systems[i].hardware);
+      each.push_back((sized ? sized->machine : system.job()).assumptions);
+      names.push_back(several_models(pointers_to(out_.systems)) ? out_.systems[i].label : out_.systems[i].hardware);
     }
-    std::vector<std::vector<Assumption>> each;
-    for (const ResolvedQuestion* job : jobs) each.push_back(job->assumptions);
     out_.assumptions = shared_assumptions(names, each);
     for (const ComparedRun& row : out_.systems) {
       out_.assumptions.push_back(price_assumption(row));
@@ -572,9 +574,8 @@ class Comparer {
       if (row.counts == 0 && row.answered()) continue;
       const std::string text = fmt::format("every count of {} that is built up to {} may be chosen", row.hardware,
                                            chips_text(row.chips_asked));
-      const bool said = std::any_of(out_.assumptions.begin(), out_.assumptions.end(),
-                                    [&](const Assumption& a) { return a.text == text; });
-      if (said) continue;
+      const auto same = [&](const Assumption& a) { return a.text == text; };
+      if (std::any_of(out_.assumptions.begin(), out_.assumptions.end(), same)) continue;
       Assumption most{text, "--chips", "docs/model.md [COUNTS]"};
       most.as("largest_chips").is(static_cast<double>(row.chips_asked)).of = row.hardware;
       out_.assumptions.push_back(std::move(most));

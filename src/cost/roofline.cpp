@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "cost/vector_rate.h"
+
 namespace scalecalc {
 
 template <class R>
@@ -27,7 +29,7 @@ ChipRates<R> read_chip(const Reader<R>& reader, const HardwareSpec& hw, const Ef
   out.attention = {coefficient(e.attention_half_context, "efficiency.attention_half_context"),
                    coefficient(e.attention_half_head_dim, "efficiency.attention_half_head_dim"),
                    coefficient(e.attention_head_width, "efficiency.attention_head_width")};
-  out.vector = named(read(reader, hw.vector_peak.value_or(FlopsPerSecond(0)), "hw.compute.vector", hw.compute_source) *
+  out.vector = named(read(reader, published_vector_rate(hw), "hw.compute.vector", hw.compute_source) *
                          coefficient(e.vector, "efficiency.vector"),
                      "vector rate", hw.compute_source);
   out.hbm =

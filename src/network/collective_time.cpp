@@ -163,6 +163,8 @@ class Timing {
   bool first_order() const { return request_.convention == CollectiveConvention::kFirstOrder; }
   bool is(CollectiveOp op) const { return request_.op == op; }
   const HardwareSpec& hw() const { return *network_.hw; }
+  /// Each member gets all of V, or the root a sum of it, rather than the parts that it has not.
+  bool moves_all() const { return is(CollectiveOp::kBroadcast) || is(CollectiveOp::kReduce); }
 
   /// v: what one member of an all-to-all holds, of which top_k of N slots are filled (book, ch. 12, appendix B).
   BytesOf<Traced> held() const {
@@ -195,7 +197,9 @@ class Timing {
     if (exact() && group_.twist_gain > 1) {
       axes.all_to_all = axes.all_to_all / kReader.input(group_.twist_gain, "twist gain", "arXiv:2304.01433 s. 2.8");
     }
-    const bool drops = first_order() || (!exact() && rings);
+    // A root receives over its own links what each member of an all-gather receives over its own; a broadcast in pieces
+    // goes round the same rings.
+    const bool drops = first_order() || (!exact() && rings) || moves_all();
     const Traced share = drops ? Traced(1.0) : collective::received_share(members);
     const SecondsOf<Traced> time =
         is(CollectiveOp::kAllToAll) ? held() * axes.all_to_all : both_ways(request_.bytes * share / bandwidth);
@@ -219,7 +223,9 @@ class Timing {
   /// that lies outside a node enters it through its uplinks, also from other leaves.
   Traced share(const CollectiveLevel& level) const {
     const std::string& tier = hw().network[level.tier].name;
-    if (first_order()) return Traced(1.0);
+    if (first_order() || moves_all()) return Traced(1.0);
+    // The root's own link carries what comes from other nodes too.
+    if (has_root(request_.op) && level.tier == 0) return collective::received_share(members_);
     if (!exact()) return collective::received_share(count(level.degree, "D_" + tier));
     if (network_.rates.kernels.rings()) return collective::received_share(members_);
     return collective::received_share(level.tier == 0 ? count(level.members, "members of a " + tier)
@@ -357,10 +363,10 @@ class Timing {
 void check(const CollectiveRequest& request) {
   const std::string_view op = kCollectiveOpNames[static_cast<std::size_t>(request.op)];
   if (request.in_network == InNetwork::kOn && request.op != CollectiveOp::kAllReduce) {
-    throw UserError(fmt::format("switches cannot reduce in an {}", op), "in-network reduction is for all-reduce");
+    throw UserError(fmt::format("switches reduce in no {}", op), "in-network reduction is for all-reduce");
   }
   if (request.top_k != 0 && request.op != CollectiveOp::kAllToAll) {
-    throw UserError(fmt::format("an {} has no top_k", op), "a ragged collective is an all-to-all");
+    throw UserError(fmt::format("no {} has a top_k", op), "a ragged collective is an all-to-all");
   }
 }
 

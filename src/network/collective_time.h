@@ -17,9 +17,21 @@
 
 namespace scalecalc {
 
-enum class CollectiveOp : std::uint8_t { kAllGather, kReduceScatter, kAllReduce, kAllToAll };
-inline constexpr std::array<std::string_view, 4> kCollectiveOpNames{"all-gather", "reduce-scatter", "all-reduce",
-                                                                    "all-to-all"};
+/// The last four have a root: one member that ends with all parts or their sum, or begins with what all get. It is the
+/// last of a line, as the book's corner of a slice is.
+enum class CollectiveOp : std::uint8_t {
+  kAllGather,
+  kReduceScatter,
+  kAllReduce,
+  kAllToAll,
+  kGather,
+  kScatter,
+  kBroadcast,
+  kReduce
+};
+inline constexpr std::array<std::string_view, 8> kCollectiveOpNames{
+    "all-gather", "reduce-scatter", "all-reduce", "all-to-all", "gather", "scatter", "broadcast", "reduce"};
+constexpr bool has_root(CollectiveOp op) { return op >= CollectiveOp::kGather; }
 
 /// Where the book rounds.
 enum class CollectiveConvention : std::uint8_t {

@@ -42,6 +42,7 @@ class Figures {
     if (!group_.axes.empty() && group_.levels.empty()) add_torus();
     if (is(CollectiveOp::kAllToAll) && request_.top_k > 0) add_ragged();
     if (is(CollectiveOp::kAllReduce) && !group_.levels.empty()) add_in_network();
+    if (has_root(request_.op)) return std::move(out_);
     add_tree();
     for (const LevelTime& level : time_.levels) out_.switches.push_back(switch_bytes(level));
     return std::move(out_);
@@ -65,14 +66,14 @@ class Figures {
     add_wraparound();
     if (is(CollectiveOp::kAllToAll)) add_bisection();
     if (group_.axes.size() != 1) return;
-    if (!is(CollectiveOp::kAllToAll)) {
+    if (!is(CollectiveOp::kAllToAll) && !has_root(request_.op)) {
       const SecondsOf<Traced> transfer =
           named(shard / rates.bandwidth, "transfer of a hop", "book ch. 3: V/A over one link, 2 V / (A W_ici)");
       const SecondsOf<Traced> time =
           named(max(rates.latency, transfer), "time of a hop", "book ch. 3: max(t_hop, transfer)");
       out_.hop = HopFigures{transfer, time, time * count(time_.hops, "hops")};
     }
-    if (group_.axes.front().wraps) add_one_way(rates.bandwidth);
+    if (group_.axes.front().wraps && !has_root(request_.op)) add_one_way(rates.bandwidth);
     if (is(CollectiveOp::kAllToAll)) add_chunks();
   }
 
@@ -235,17 +236,6 @@ CollectiveFigures collective_figures(const CollectiveNetwork& network, const Col
                                      const CollectiveRequest& request, const CollectiveTime& time) {
   return Figures(network, group, request, time).run();
 }
-
-}  // namespace
-
-BytesOf<Traced> bus_bytes(CollectiveOp op, const BytesOf<Traced>& bytes, std::int64_t members) {
-  const Traced n = count(members, "N");
-  const BytesOf<Traced> gathered = bytes * collective::received_share(n);
-  if (op == CollectiveOp::kAllReduce) return collective::twice(gathered);
-  return op == CollectiveOp::kAllToAll ? gathered / n : gathered;
-}
-
-namespace {
 
 std::size_t tier_named(const HardwareSpec& hw, const std::string& name) {
   std::vector<std::string> known;
@@ -590,6 +580,14 @@ class Answering {
 };
 
 }  // namespace
+
+BytesOf<Traced> bus_bytes(CollectiveOp op, const BytesOf<Traced>& bytes, std::int64_t members) {
+  const Traced n = count(members, "N");
+  const BytesOf<Traced> gathered = bytes * collective::received_share(n);
+  if (op == CollectiveOp::kBroadcast || op == CollectiveOp::kReduce) return bytes;
+  if (op == CollectiveOp::kAllReduce) return collective::twice(gathered);
+  return op == CollectiveOp::kAllToAll ? gathered / n : gathered;
+}
 
 CollectiveAnswer answer_collective(const CollectiveQuestion& question, const HardwareSpec& hw, const Stop& stop) {
   require_links(hw);

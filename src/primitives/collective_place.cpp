@@ -256,15 +256,21 @@ void check_cut(const SizedArray& array, const CollectiveMesh& mesh, const std::v
                     "--replicated names axes the array is not cut over");
   }
   if (!op || cutting.empty()) return;
-  const bool wants_cut = *op == CollectiveOp::kAllGather || *op == CollectiveOp::kAllToAll;
+  const bool wants_cut =
+      *op == CollectiveOp::kAllGather || *op == CollectiveOp::kAllToAll || *op == CollectiveOp::kGather;
+  const bool wants_whole =
+      *op == CollectiveOp::kAllReduce || *op == CollectiveOp::kBroadcast || *op == CollectiveOp::kReduce;
   for (const std::string& axis : mesh.over) {
     if (wants_cut && !contains(cutting, axis)) {
       throw UserError(fmt::format("{} is not cut over axis {}: there is nothing to gather over it", array.text, axis),
                       fmt::format("write the cut as a subscript, such as 1024_{}", axis));
     }
-    if (*op == CollectiveOp::kAllReduce && contains(cutting, axis)) {
-      throw UserError(fmt::format("{} is cut over axis {}, and an all-reduce adds up whole copies", array.text, axis),
-                      "a reduce-scatter leaves its result cut");
+    if (wants_whole && contains(cutting, axis)) {
+      const std::string name(kCollectiveOpNames[static_cast<std::size_t>(*op)]);
+      const bool adds = *op != CollectiveOp::kBroadcast;
+      throw UserError(fmt::format("{} is cut over axis {}, and a{} {} {} whole copies", array.text, axis,
+                                  name.starts_with('a') ? "n" : "", name, adds ? "adds up" : "sends"),
+                      adds ? "a reduce-scatter leaves its result cut" : "a scatter leaves it cut");
     }
   }
 }

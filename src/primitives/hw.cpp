@@ -10,6 +10,7 @@
 #include "base/diagnostic.h"
 #include "base/scalar.h"
 #include "base/text.h"
+#include "cost/vector_rate.h"
 #include "network/tier_rates.h"
 #include "primitives/named_rates.h"
 #include "spec/load.h"
@@ -113,6 +114,9 @@ void add_intensities(const HardwareSpec& hw, HwRates& out) {
     if (channel.name == "hbm") continue;
     out.hbm_over.emplace_back(channel.name,
                               named(hbm / channel.rate, "memory over " + channel.label, "ratio of bandwidths"));
+    if (channel.name != "l2" && channel.name != "vmem") continue;
+    out.over_hbm.emplace_back(channel.name,
+                              named(channel.rate / hbm, channel.label + " over memory", "ratio of bandwidths"));
   }
 }
 
@@ -130,10 +134,16 @@ HwRates rates_of(const HardwareSpec& hw, std::optional<DType> dtype) {
           type, named(rate / cores, fmt::format("{} matmul of one core", name_of(type)), "the chip's over its cores"));
     }
   }
+  if (out.dtype && hw.vector_peak) {
+    const NamedRates chip(hw);
+    out.matmul_over_vector =
+        named(chip.matmul(*out.dtype) / chip.vector(), "matmul over vector rate", "book ch. 2, appendix A, and ch. 12");
+  }
   if (hw.vector_counts_fma) {
     for (const auto& [type, rate] : out.vector) {
       out.vector_without_fma.emplace_back(
-          type, named(rate / Traced(2.0), fmt::format("{} adds", name_of(type)), "a fused multiply-add counts as two"));
+          type, named(rate * Traced(vector_ceiling(hw, VectorWork::kOthers)), fmt::format("{} adds", name_of(type)),
+                      "a fused multiply-add counts as two"));
     }
   }
   add_intensities(hw, out);

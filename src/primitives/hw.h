@@ -103,6 +103,8 @@ struct HwRates {
   std::vector<std::pair<std::string, TracedIntensity>> intensities;  ///< by channel
   std::vector<std::pair<DType, TracedIntensity>> hbm_intensities;
   std::vector<std::pair<std::string, Traced>> hbm_over;  ///< memory bandwidth over that of the other channels
+  std::vector<std::pair<std::string, Traced>> over_hbm;  ///< bandwidth of memory on the chip over that
+  std::optional<Traced> matmul_over_vector;              ///< matmul rate in `dtype` over the published vector rate
   std::vector<std::pair<DType, Traced>> flops_per_usd;
 };
 

@@ -314,6 +314,7 @@ MatmulRates matmul_rates(const MatmulQuestion& question, const MatmulProblem& pr
         kReader.input(reached.value, fmt::format("efficiency.matmul.{}", name_of(out.compute_dtype)), reached.source);
   }
   out.hbm = hbm_rate(question, hw);
+  if (hw.publishes("hbm.capacity")) out.capacity = rates.hbm_capacity();
   out.network = rates.is_torus() ? rates.ici() : rates.scale_up();
   if (question.calibrated) {
     const Coefficient& reached = hw.efficiency.link_scale_up;
@@ -322,6 +323,24 @@ MatmulRates matmul_rates(const MatmulQuestion& question, const MatmulProblem& pr
   out.network_name = rates.is_torus() ? "both directions of one torus axis" : "a chip inside its node";
   out.alpha = named(out.compute / out.network, "alpha", "book ch. 3, question 4: FLOPs in the time of one byte");
   return out;
+}
+
+/// The last dimensions of a chip's part in whole tiles, as compilers lay arrays out (book ch. 9).
+void pad(const Shape& tile, ArrayShare& out) {
+  out.padded_shape = out.local_shape;
+  Traced padded(1.0);
+  Traced needed(1.0);
+  for (std::size_t i = 0; i < tile.size() && i < out.padded_shape.size(); ++i) {
+    std::int64_t& size = out.padded_shape[out.padded_shape.size() - 1 - i];
+    const std::int64_t each = tile[tile.size() - 1 - i];
+    const std::int64_t whole = (size + each - 1) / each * each;
+    if (whole == size) continue;
+    padded = padded * kReader.input(static_cast<double>(whole), "padded", "--tile");
+    needed = needed * kReader.input(static_cast<double>(size), "needed", "--dims");
+    size = whole;
+  }
+  out.padding_growth = named(padded / needed, "padded over needed", "book ch. 9: whole tiles");
+  out.padded_bytes = named(out.local_bytes * padded / needed, "padded bytes of " + out.name, "book ch. 9: whole tiles");
 }
 
 ArrayShare share_of(const MatmulProblem& problem, const ShardedArray& array, std::string role, const HardwareSpec* hw,
@@ -344,6 +363,7 @@ ArrayShare share_of(const MatmulProblem& problem, const ShardedArray& array, std
   if (hw != nullptr) {
     out.load_time = named(out.local_bytes / hbm_rate(question, *hw), "time to read " + array.name, "book ch. 1");
   }
+  if (!question.tile.empty()) pad(question.tile, out);
   return out;
 }
 
@@ -351,6 +371,11 @@ void arrays_of(const MatmulQuestion& question, const HardwareSpec* hw, MatmulAns
   const MatmulProblem& problem = found.problem;
   for (const ShardedArray& operand : problem.operands) {
     found.arrays.push_back(share_of(problem, operand, "operand", hw, question));
+  }
+  if (problem.target) {
+    ShardedArray moved = problem.operands.front();
+    moved.layout = *problem.target;
+    found.arrays.push_back(share_of(problem, moved, "result", hw, question));
   }
   for (std::size_t p = 0; p < problem.products.size(); ++p) {
     const bool last = p + 1 == problem.products.size();
@@ -371,8 +396,8 @@ void note_space(MatmulAnswer& found, const HardwareSpec& hw) {
                     "the matmul is bound by memory.",
                     seconds_text(value_of(best.memory_time))));
   }
-  if (value_of(hw.hbm_capacity) < value_of(best.memory)) {
-    found.notes.push_back(fmt::format("The best strategy's arrays take {} on each chip, which has {}.",
+  if (!best.fits) {
+    found.notes.push_back(fmt::format("No strategy fits: the best one's arrays take {} on each chip, which has {}.",
                                       bytes_text(value_of(best.memory)), bytes_text(value_of(hw.hbm_capacity))));
   }
 }
@@ -436,7 +461,15 @@ MatmulAnswer answer(const MatmulQuestion& question, const HardwareSpec* hw, cons
   MatmulAnswer found;
   found.problem = understand(question.input);
   found.assumptions = found.problem.assumptions;
-  if (found.problem.products.empty()) {
+  if (found.problem.target) {
+    if (hw == nullptr)
+      throw UserError("--hw is missing: on which hardware?", "a catalog name such as tpu-v5p, or a YAML file");
+    const Efficiency efficiency = question.calibrated ? hw->efficiency : ideal_efficiency(hw->efficiency);
+    const MeshNetwork network(*hw, efficiency, found.problem.tables.mesh, question.placement);
+    found.mesh = network.description();
+    found.routes = redistributions(found.problem, network);
+    found.assumptions.insert(found.assumptions.end(), network.assumptions().begin(), network.assumptions().end());
+  } else if (found.problem.products.empty()) {
     if (!question.measured_s.empty()) {
       throw UserError("--measured: nothing is multiplied", "an expression with a product: \"A[I, J] * B[J, K]\"");
     }

@@ -19,6 +19,7 @@ struct MatmulQuestion {
   bool calibrated = false;         ///< with the hardware file's efficiencies; otherwise the book's rooflines
   std::optional<DType> compute;    ///< whose rate the matmuls run at; the widest operand's unless given
   std::vector<double> measured_s;  ///< times somebody measured, to set beside the roofline
+  Shape tile;  ///< rows x columns to which the last two dimensions of an array are padded; may be empty
 };
 
 /// What an array takes.
@@ -33,6 +34,9 @@ struct ArrayShare {
   Traced replicas;                             ///< total over one copy
   Traced fraction;                             ///< a chip's part of one copy
   std::optional<SecondsOf<Traced>> load_time;  ///< a chip reads its part from HBM
+  std::vector<std::int64_t> padded_shape;      ///< of a chip's part, in whole tiles; empty if no tile is asked for
+  std::optional<BytesOf<Traced>> padded_bytes;
+  std::optional<Traced> padding_growth;  ///< padded over needed
 };
 
 /// The book's case of one mesh axis in one product, or of the product.
@@ -82,9 +86,26 @@ struct Strategy {
   BytesOf<Traced> memory;         ///< a chip's parts of operands and results, as given and as multiplied
   std::optional<Traced> communication_ratio;  ///< over that of the best strategy; none if that sends nothing
   bool compute_bound = false;
-  bool textbook = false;  ///< the fastest with this one collective on this array, or with none, and no detour
+  bool fits = true;         ///< in a chip's memory
+  bool as_written = false;  ///< axes that cut none of the arrays as written do nothing
+  bool textbook = false;    ///< the fastest with this one collective on this array, or with none, and no detour
   MatmulPlan plan;
 };
+
+/// One way from a layout to another.
+struct Redistribution {
+  std::string name;  ///< its steps, joined
+  std::vector<std::string> steps;
+  std::vector<CollectiveUse> collectives;
+  SecondsOf<Traced> time;
+  BytesOf<Traced> memory;  ///< a chip's parts as given, between and as left
+  bool detour = false;     ///< moves data over axes that could have been left alone, because that is faster
+};
+/// The fastest first; behind it, if that is another, the fastest that leaves alone what need not move. UserError if
+/// there is none.
+std::vector<Redistribution> redistributions(const MatmulProblem& problem, const MeshNetwork& network);
+CollectiveUse collective_use(const ShardingTables& tables, const ShardedArray& array, const ReshardStep& step,
+                             const std::string& name, const MeshNetwork& network);
 
 /// A size at which something turns, all other sizes as asked.
 struct Threshold {
@@ -112,7 +133,8 @@ struct MatmulRates {
   DType compute_dtype = DType::kBf16;
   FlopsPerSecondOf<Traced> compute;
   BytesPerSecondOf<Traced> hbm;
-  BytesPerSecondOf<Traced> network;  ///< W_ici: both directions of one torus axis; W_gpu behind switches
+  std::optional<BytesOf<Traced>> capacity;  ///< of a chip's memory, where the file gives it
+  BytesPerSecondOf<Traced> network;         ///< W_ici: both directions of one torus axis; W_gpu behind switches
   std::string network_name;
   FlopsPerByteOf<Traced> alpha;  ///< compute over network
 };
@@ -123,7 +145,8 @@ struct MatmulAnswer {
   std::optional<MatmulRates> rates;
   std::vector<ArrayShare> arrays;
   std::vector<ProductCase> products;
-  std::vector<Strategy> strategies;  ///< fastest first
+  std::vector<Strategy> strategies;  ///< fastest first, those that do not fit a chip's memory behind all that do
+  std::vector<Redistribution> routes;
   std::vector<Comparison> comparisons;
   std::vector<Threshold> thresholds;
   std::vector<MeasuredMatmul> measured;
@@ -136,6 +159,9 @@ struct MatmulAnswer {
 MatmulAnswer answer(const MatmulQuestion& question, const HardwareSpec* hw, const Stop& stop = {});
 
 // Parts of answer(), used by more than one file.
+
+/// Times of collectives, each asked for once. Keeps a reference to `network`.
+CollectiveSeconds seconds_on(const MeshNetwork& network);
 
 /// All strategies, fastest first. Stopped as answer().
 std::vector<Strategy> strategies_of(const MatmulQuestion& question, const MatmulProblem& problem,

@@ -13,6 +13,7 @@ namespace scalecalc {
 namespace {
 
 constexpr std::string_view kForm = "for example \"A[I_X, J_Y] * B[J_Y, K] -> C[I_X, K]\"";
+constexpr std::string_view kRouteForm = "for example \"A[I_X, J] -> A[I, J_X]\"";
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -46,10 +47,15 @@ class Parser {
       if (at_end()) break;
       const std::size_t start = at_;
       if (take_any({"->", "→"})) {
-        if (out.results.empty()) fail(start, 1, "there is no product before the arrow", std::string(kForm));
+        if (out.results.empty()) {
+          if (out.target) fail(start, 1, "the array has its layout already", std::string(kRouteForm));
+          out.target = array();
+          continue;
+        }
         if (out.results.back()) fail(start, 1, "this product has a result already", std::string(kForm));
         out.results.back() = array();
       } else if (take_any({"*", "·", "⋅", "×", "@"})) {
+        if (out.target) fail(start, 1, "a product stands behind the arrow", std::string(kForm));
         out.operands.push_back(array());
         out.results.emplace_back();
       } else {
@@ -220,6 +226,7 @@ class Understanding {
       results_.push_back(result ? std::optional(array(*result, name)) : std::nullopt);
     }
     unique_names();
+    if (noted_.target) target();
   }
 
   void sizes() {
@@ -232,6 +239,7 @@ class Understanding {
     for (std::size_t i = 0; i < noted_.results.size(); ++i) {
       if (noted_.results[i]) divisible(*noted_.results[i], *results_[i]);
     }
+    if (noted_.target) divisible(*noted_.target, target_);
   }
 
   void products() {
@@ -245,6 +253,28 @@ class Understanding {
  private:
   void complain(const NotedWord& word, std::string message, std::string hint = "") {
     problems_.push_back(notation_problem(noted_.text, word, std::move(message), std::move(hint)));
+  }
+
+  /// The same array, laid out otherwise.
+  void target() {
+    const ShardedArray& given = problem_.operands.front();
+    target_ = array(*noted_.target, given.name);
+    const NotedWord& name = noted_.target->name;
+    const NotedWord place = name.text.empty() ? NotedWord{"[", name.at} : name;
+    if (target_.name != given.name) {
+      complain(place, fmt::format("{} is not {}: nothing is multiplied", target_.name, given.name),
+               std::string(kRouteForm));
+    } else if (target_.dims != given.dims) {
+      complain(place, fmt::format("{} has other dimensions behind the arrow", given.name),
+               "the same ones in the same order: a redistribution changes which axes cut them");
+    } else if (target_.dtype != given.dtype && noted_.target->dtype) {
+      complain(place, fmt::format("{} is in {} before the arrow", given.name, name_of(given.dtype)),
+               "a redistribution changes no format");
+    } else if ((target_.layout.partial & ~given.layout.partial) != 0) {
+      complain(place, fmt::format("{} holds no such partial sums before the arrow", given.name),
+               "sums are added up, as in A[I, J]{U_X} -> A[I_X, J]");
+    }
+    problem_.target = target_.layout;
   }
 
   std::optional<std::size_t> position(std::string_view dim) const {
@@ -368,6 +398,7 @@ class Understanding {
     for (const auto& result : results_) {
       if (result) look(*result);
     }
+    if (noted_.target) look(target_);
     if (ways.size() > 1) {
       complain(place_of(dim),
                fmt::format("--local {0}: the arrays cut {0} over {1} and over {2} chips", dim, *ways.begin(),
@@ -409,6 +440,7 @@ class Understanding {
   const NotedExpression& noted_;
   MatmulProblem& problem_;
   std::vector<std::optional<ShardedArray>> results_;
+  ShardedArray target_;
   std::vector<Diagnostic> problems_;
 };
 

@@ -20,7 +20,8 @@ namespace scalecalc {
 // I_X: dimension I is cut over mesh axis X; I_XY, I_{XY} or I_{X,Y}: over X and then Y; {U_X} behind an array: it holds
 // partial sums that still have to be added over X. A format stands before the array: bf16[I, J], int8 A[I, J] or
 // A: int8[I, J]. A chain A * B * W -> C is read from the left; a result may be written after any product. The result
-// of the last one may be left out. "·", "×" and "@" stand for *, "→" for ->.
+// of the last one may be left out. A single array and an arrow, A[I_X, J] -> A[I, J_X], lies otherwise afterwards. "·",
+// "×" and "@" stand for *, "→" for ->.
 //
 // Only syntax here; what the names mean is read further on.
 
@@ -46,6 +47,7 @@ struct NotedExpression {
   std::string text;
   std::vector<NotedArray> operands;
   std::vector<std::optional<NotedArray>> results;  ///< behind each product; one shorter than `operands`
+  std::optional<NotedArray> target;                ///< of a single array, "A[I_X, J] -> A[I, J_X]": as it is to lie
 };
 
 /// UserError with the place, what stands there and what was expected.
@@ -102,6 +104,7 @@ struct MatmulProblem {
   std::string expression;
   ShardingTables tables;
   std::vector<ShardedArray> operands;  ///< one: a single array, nothing is multiplied
+  std::optional<Sharding> target;      ///< of a single array: how it is to lie
   std::vector<Product> products;
   std::vector<Assumption> assumptions;
 

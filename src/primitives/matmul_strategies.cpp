@@ -27,6 +27,21 @@ AxisMask cut_mask(const LoopCut& cut) {
   return out;
 }
 
+/// Axes that do something in a plan, and those that the expression says cut an array.
+AxisMask cut_axes(const MatmulPlan& plan) {
+  AxisMask out = 0;
+  for (const ProductPlan& product : plan.products) out |= cut_mask(product.cut);
+  return out;
+}
+AxisMask written_axes(const MatmulProblem& problem) {
+  AxisMask out = 0;
+  for (const ShardedArray& operand : problem.operands) out |= operand.layout.axes();
+  for (const Product& product : problem.products) {
+    if (product.written) out |= product.result.layout.axes();
+  }
+  return out;
+}
+
 std::string shape_text(const std::string& name, const std::vector<std::int64_t>& shape) {
   std::vector<std::string> sizes;
   for (const std::int64_t size : shape) sizes.push_back(std::to_string(size));
@@ -138,19 +153,7 @@ class StrategyWriter {
   void reshard(const ShardedArray& array, const Route& route) {
     for (const ReshardStep& step : route.steps) {
       if (step.kind == StepKind::kSlice) continue;
-      const std::string name = text_.step(array, step);
-      CollectiveUse use{.kind = step.kind, .array = array.name, .mask = step.axes, .dims = array.dims};
-      use.sized = step.kind == StepKind::kAllGather ? step.to : step.from;
-      use.axes = tables().mesh.text(tables().mesh.list(step.axes));
-      use.bytes = named(volume(step.kind, tables().local_bytes(array, step.from), tables().local_bytes(array, step.to),
-                               tables().mesh.traced_ways(step.axes)),
-                        "V of " + name, "book ch. 3: bytes of the array that one group handles");
-      use.received = network_.received(step.kind, step.axes, use.bytes);
-      const CollectiveTime time = network_.time(step.kind, step.axes, use.bytes);
-      use.time = named(time.time, "time of " + name, kBook);
-      use.latency_bound = time.latency_bound;
-      use.algorithm = time.algorithm;
-      out_.collectives.push_back(std::move(use));
+      out_.collectives.push_back(collective_use(tables(), array, step, text_.step(array, step), network_));
     }
   }
 
@@ -170,6 +173,8 @@ class StrategyWriter {
         numbered(read_and_written / rates_.hbm, "HBM time", "book ch. 1: operands read, result written once");
     out_.memory = numbered(out_.memory, "memory per chip", "parts as given, as multiplied and as left");
     out_.compute_bound = !(out_.compute_time < out_.communication_time);
+    out_.fits = !rates_.capacity || !(*rates_.capacity < out_.memory);
+    out_.as_written = !out_.plan.detour && (cut_axes(out_.plan) & ~written_axes(problem_)) == 0;
   }
 
   const MatmulProblem& problem_;
@@ -180,17 +185,26 @@ class StrategyWriter {
   Strategy out_;
 };
 
+struct Described {
+  MatmulPlan plan;
+  std::vector<std::string> steps;
+};
+
+/// Listed in this order.
+std::vector<Strategy> written(const std::vector<Described>& plans, StrategyWriter writer) {
+  std::vector<Strategy> out;
+  for (const Described& described : plans) {
+    out.push_back(writer.write(described.plan, described.steps, out.size() + 1));
+  }
+  return out;
+}
+
 /// Equal to ten digits is equal: rounding must not rank.
 double rounded(double value) {
   if (value == 0) return 0;
   const double scale = std::pow(10, 9 - std::floor(std::log10(value)));
   return std::round(value * scale) / scale;
 }
-
-struct Described {
-  MatmulPlan plan;
-  std::vector<std::string> steps;
-};
 
 /// By time, then communication, then compute, then fewer steps.
 bool faster(const Described& a, const Described& b) {
@@ -218,6 +232,8 @@ void mark_textbook(std::vector<Strategy>& strategies) {
   }
 }
 
+}  // namespace
+
 CollectiveSeconds seconds_on(const MeshNetwork& network) {
   // One array's collectives come back with the same bytes in many layouts.
   auto known = std::make_shared<std::map<std::tuple<StepKind, AxisMask, double>, double>>();
@@ -228,8 +244,6 @@ CollectiveSeconds seconds_on(const MeshNetwork& network) {
     return at->second;
   };
 }
-
-}  // namespace
 
 FlopsOf<Traced> product_flops(const MatmulProblem& problem, std::size_t at) {
   const Product& product = problem.products[at];
@@ -257,12 +271,21 @@ std::vector<Strategy> strategies_of(const MatmulQuestion& question, const Matmul
     plans.push_back({std::move(plan), std::move(steps)});
   }
   std::sort(plans.begin(), plans.end(), faster);
-  StrategyWriter writer(problem, rates, network, multiplier);
-  std::vector<Strategy> out;
   std::set<std::vector<std::string>> known;
-  for (Described& described : plans) {
-    if (!known.insert(described.steps).second) continue;
-    out.push_back(writer.write(std::move(described.plan), std::move(described.steps), out.size() + 1));
+  std::erase_if(plans, [&](const Described& described) { return !known.insert(described.steps).second; });
+  const StrategyWriter writer(problem, rates, network, multiplier);
+  std::vector<Strategy> out = written(plans, writer);
+  const auto fits = [&](const Described& described) {
+    return out[static_cast<std::size_t>(&described - plans.data())].fits;
+  };
+  if (!std::is_partitioned(plans.begin(), plans.end(), fits)) {
+    // What a chip cannot hold is no answer while another is.
+    std::vector<Described> ordered;
+    for (const bool wanted : {true, false}) {
+      std::copy_if(plans.begin(), plans.end(), std::back_inserter(ordered),
+                   [&](const Described& described) { return fits(described) == wanted; });
+    }
+    out = written(ordered, writer);
   }
   mark_textbook(out);
   for (Strategy& strategy : out) {

@@ -184,33 +184,40 @@ class ModelArithmetic {
       out_.contexts.push_back(std::move(row));
     }
     out_.break_even_rule = named(Traced(8.0) * dims_.d_model, "rule for the break-even length", "book ch. 4: T = 8 D");
-    break_even();
-  }
-
-  double scores_over_matmuls(double seq) {
-    const PartSums all = layers(seq, false);
-    return (all.scores / matmul_flops(all)).value();
+    out_.projections_rule = named(Traced(2.0) * dims_.d_model, "rule for scores equal to the projections",
+                                  "book ch. 4, question 5: T = 2 D, the whole square and as many KV heads as heads");
+    out_.break_even = scores_equal([](const PartSums& all) { return matmul_flops(all); });
+    out_.projections_equal = scores_equal([](const PartSums& all) { return all.matmul[index_of(Part::kAttention)]; });
   }
 
   /// Scores grow with the length and matmuls do not, so the length is found by halving; windows may keep them below.
-  void break_even() {
+  template <class Of>
+  std::optional<double> scores_equal(const Of& of) {
+    const auto ratio = [&](double seq) {
+      const PartSums all = layers(seq, false);
+      const FlopsOf<Traced> other = of(all);
+      return value_of(other) > 0 ? (all.scores / other).value() : 0;
+    };
     double low = 1;
     double high = 1e9;
-    if (scores_over_matmuls(high) < 1 || scores_over_matmuls(low) > 1) return;
+    if (ratio(high) < 1 || ratio(low) > 1) return std::nullopt;
     while (high - low > 0.5) {
       const double middle = (low + high) / 2;
-      (scores_over_matmuls(middle) < 1 ? low : high) = middle;
+      (ratio(middle) < 1 ? low : high) = middle;
     }
-    out_.break_even = std::round(high);
+    return std::round(high);
   }
 
   void kept() {
     const Traced tokens = kReader.input(q_.seq * q_.batch_seqs, "tokens", "--seq x --batch-seqs");
     const Traced each = kReader.input(bytes_per_element(q_.activations), "bytes per activation", "--activations");
-    const auto add_kept = [&](std::string policy, const Traced& per_token, std::string source) {
+    const auto add_kept = [&](std::string policy, const Traced& per_token, std::string source,
+                              const std::optional<FlopsOf<Traced>>& again = std::nullopt) {
       const Traced named_elements = named(per_token, "kept elements per token", source, policy);
+      std::optional<FlopsOf<Traced>> run;
+      if (again) run = named(*again, "FLOPs run again per token", source, policy);
       out_.kept.push_back(
-          {std::move(policy), named_elements, BytesOf<Traced>(named_elements * tokens * each), std::move(source)});
+          {std::move(policy), named_elements, run, BytesOf<Traced>(named_elements * tokens * each), std::move(source)});
     };
     constexpr std::array kPolicies{std::pair{Keep::kWithoutRemat, "remat none"},
                                    std::pair{Keep::kSelective, "remat selective"},
@@ -227,9 +234,13 @@ class ModelArithmetic {
       add_kept(name, elements, "operation list; arXiv:2205.05198 section 4");
     }
     const Traced width = kReader.input(static_cast<double>(model_.layers()), "layers", model_.source) * dims_.d_model;
-    add_kept("book: everything", Traced(20.0) * width, "book ch. 4: about 20 tensors of d_model a layer");
-    add_kept("book: matmul outputs", Traced(7.0) * width, "book ch. 4: about 7 tensors of d_model a layer");
-    add_kept("book: block inputs", width, "book ch. 4: one tensor of d_model a layer");
+    // What is not kept is run again: between the results of matmuls only the scores, of a block all of it.
+    const PartSums all = layers(q_.seq, false);
+    const FlopsOf<Traced> between = all.scores + all.scans;
+    add_kept("book: everything", Traced(20.0) * width, "book ch. 4: about 20 tensors of d_model a layer",
+             FlopsOf<Traced>(Traced(0.0)));
+    add_kept("book: matmul outputs", Traced(7.0) * width, "book ch. 4: about 7 tensors of d_model a layer", between);
+    add_kept("book: block inputs", width, "book ch. 4: one tensor of d_model a layer", between + matmul_flops(all));
   }
 
   void cache() {

@@ -61,8 +61,9 @@ struct ContextFigures {
 /// Tensors one remat policy keeps between forward and backward, for the whole batch on one chip.
 struct KeptFigures {
   std::string policy;
-  Traced per_token;       ///< elements per token, all layers
-  BytesOf<Traced> bytes;  ///< of the batch
+  Traced per_token;                      ///< elements per token, all layers
+  std::optional<FlopsOf<Traced>> again;  ///< FLOPs a token that the backward runs again; nothing for those of train
+  BytesOf<Traced> bytes;                 ///< of the batch
   std::string source;
 };
 
@@ -83,8 +84,10 @@ struct ModelFigures {
   FlopsOf<Traced> six_n;     ///< the rule of thumb 6 x active
   std::vector<LayerFigures> layers;
   std::vector<ContextFigures> contexts;
-  std::optional<double> break_even;  ///< sequence length at which scores cost as much as the layers' matmuls
-  Traced break_even_rule;            ///< 8 D (book ch. 4)
+  std::optional<double> break_even;         ///< sequence length at which scores cost as much as the layers' matmuls
+  Traced break_even_rule;                   ///< 8 D (book ch. 4)
+  std::optional<double> projections_equal;  ///< the same, as much as the projections of attention
+  Traced projections_rule;                  ///< 2 D (book ch. 4, question 5)
   std::vector<KeptFigures> kept;
   double kv_elements_per_token = 0;         ///< keys, values and index keys of one token, all layers
   double kv_bytes_per_token = 0;            ///< in the KV format

@@ -5,6 +5,7 @@
 #include "base/diagnostic.h"
 #include "base/scalar.h"
 #include "cost/shape_fraction.h"
+#include "cost/vector_rate.h"
 #include "primitives/named_rates.h"
 #include "primitives/roofline.h"
 
@@ -22,9 +23,8 @@ bool computes(const Operation& operation) {
   return !std::holds_alternative<ParameterLoad>(operation);
 }
 
-/// Share of the unit's peak that large operations of this kind reach.
+/// Share of the matrix units' peak that large operations of this kind reach.
 Traced compute_share(const RooflineQuestion& question, const Efficiency& e) {
-  if (unit_of(question) == ComputeUnit::kVector) return share(question, e.vector, "vector");
   if (const Attention* attention = std::get_if<Attention>(&question.operations.front())) {
     return attention->backward ? share(question, e.attention_backward, "attention_backward")
                                : share(question, e.attention_forward, "attention_forward");
@@ -33,15 +33,24 @@ Traced compute_share(const RooflineQuestion& question, const Efficiency& e) {
   return share(question, e.matmul[static_cast<std::size_t>(dtype)], fmt::format("matmul.{}", name_of(dtype)));
 }
 
-/// Where a fused multiply-add counts as two, adds and all else run at half of the rate; products are made of the former
-/// (book, ch. 12, quiz 1).
-FlopsPerSecondOf<Traced> vector_rate(const RooflineQuestion& question, const NamedRates& chip) {
-  const FlopsPerSecondOf<Traced> rate = chip.vector();
-  const Operation& first = question.operations.front();
-  const bool fused = std::holds_alternative<DotProduct>(first) || std::holds_alternative<Matmul>(first) ||
-                     std::holds_alternative<Attention>(first);
-  if (!chip.hw().vector_counts_fma || fused) return rate;
-  return named(rate / Traced(2.0), "vector adds", "a fused multiply-add counts as two");
+VectorWork vector_work(const Operation& operation) {
+  const bool products = std::holds_alternative<DotProduct>(operation) || std::holds_alternative<Matmul>(operation) ||
+                        std::holds_alternative<Attention>(operation);
+  return products ? VectorWork::kMultiplyAdds : VectorWork::kOthers;
+}
+
+/// The vector unit's rate on this work, at its ceiling.
+FlopsPerSecondOf<Traced> vector_ceiling_rate(const RooflineQuestion& question, const NamedRates& chip) {
+  const double share = vector_ceiling(chip.hw(), vector_work(question.operations.front()));
+  if (share == 1) return chip.vector();
+  return named(chip.vector() * Traced(share), "vector adds", "book ch. 12: a fused multiply-add counts as two");
+}
+
+/// What kernels reach of the published rate, but for what the work cannot have.
+FlopsPerSecondOf<Traced> vector_reached(const RooflineQuestion& question, const NamedRates& chip,
+                                        const FlopsPerSecondOf<Traced>& ceiling) {
+  if (!question.calibrated) return ceiling;
+  return min(ceiling, chip.vector() * share(question, chip.hw().efficiency.vector, "vector"));
 }
 
 /// An expression gets the name; an input or a result that has one keeps it, so that formulas show where it is from.
@@ -159,8 +168,10 @@ RooflineRates roofline_rates(const RooflineQuestion& question, const HardwareSpe
   const bool matrix = unit_of(question) == ComputeUnit::kMatrix;
   RooflineRates out;
   if (computes(operation)) {
-    out.peak = matrix ? chip.matmul(question.types.compute) : vector_rate(question, chip);
-    out.compute = unless_named(*out.peak * compute_share(question, hw.efficiency), "C", "hardware file's efficiency");
+    out.peak = matrix ? chip.matmul(question.types.compute) : vector_ceiling_rate(question, chip);
+    const FlopsPerSecondOf<Traced> reached =
+        matrix ? *out.peak * compute_share(question, hw.efficiency) : vector_reached(question, chip, *out.peak);
+    out.compute = unless_named(reached, "C", "hardware file's efficiency");
     out.compute_name = matrix ? fmt::format("{} matmul", name_of(question.types.compute)) : "vector";
   }
   out.memory = unless_named(memory_rate(question, chip), "W", "hardware file's efficiency");

@@ -148,8 +148,8 @@ std::string dtype_text(const std::optional<DType>& dtype, DType otherwise) {
 Record query_of(const BoundsQuestion& q, const BoundsAnswer& answer) {
   const BoundsAsked& a = answer.asked;
   Record out{{asked("model", q.model ? q.model->name : ""), asked("hardware", q.hw.name),
-              asked("versus", q.versus ? q.versus->name : ""), asked("parameters", std::optional(a.parameters)),
-              asked("active_parameters", std::optional(a.active_parameters)), asked("chips", a.chips),
+              asked("versus", q.versus ? q.versus->name : ""), asked("parameters", a.parameters),
+              asked("active_parameters", a.active_parameters), asked("chips", a.chips),
               asked("slices", std::optional(a.slices)), asked("batch_tokens", a.batch_tokens), asked("seq", a.seq),
               asked("tokens", a.tokens), asked("weights", dtype_text(q.weights, q.compute)),
               asked("gradients", dtype_text(q.gradients, q.compute)),
@@ -167,7 +167,9 @@ std::string title_of(const BoundsQuestion& q, const BoundsAnswer& answer) {
   const BoundsAsked& a = answer.asked;
   std::string out =
       fmt::format("Rules of thumb for {}, on {}{}",
-                  q.model ? q.model->title : fmt::format("a dense model of {} parameters", compact_count(a.parameters)),
+                  q.model        ? q.model->title
+                  : a.parameters ? fmt::format("a dense model of {} parameters", compact_count(*a.parameters))
+                                 : "any dense model",
                   a.chips ? group_thousands(static_cast<long long>(*a.chips)) + " x " : "", q.hw.title);
   if (a.batch_tokens) out += fmt::format(": batch {} tokens", compact_count(*a.batch_tokens));
   return out + (a.batch_tokens ? ", " : ": ") +

@@ -33,6 +33,7 @@ class RunOutput {
   RunOutput(const TrainComparison& comparison, bool explain) : c_(comparison), q_(comparison.question) {
     for (const ComparedRun& row : c_.systems) {
       rows_.push_back(&row);
+      several_ = several_ || row.model != c_.systems.front().model;
       costs_.push_back(row.answered() ? run_costs(c_, row, false) : RunCosts{});
       explained_.push_back(row.answered() && explain ? run_costs(c_, row, true) : costs_.back());
     }
@@ -40,7 +41,8 @@ class RunOutput {
 
   Output run() {
     out_.command = "compare";
-    out_.title = fmt::format("Training {} ({} tokens) on {}", c_.model_title, compact_count(tokens()), goal());
+    const std::string each = several_ ? "as many tokens each as asked or trained" : compact_count(tokens()) + " tokens";
+    out_.title = fmt::format("Training {} ({}) on {}", c_.model_title, each, goal());
     out_.nothing_fits = !c_.baseline;
     out_.query = compared_query("train", c_, q_.systems);
     out_.query.figures.push_back(text_figure("fix", "", pins_text(q_.train.fix)));
@@ -222,7 +224,7 @@ class RunOutput {
     f.push_back(number_figure("time_ratio", "time x", Format::kNumber, ratio(row.time_s, first.time_s)));
     f.push_back(number_figure("cost_ratio", "cost x", Format::kNumber, ratio(row.usd, first.usd)));
     f.push_back(number_figure("energy_ratio", "energy x", Format::kNumber, ratio(row.joules, first.joules), 3));
-    if (row.usd && base.usd && row.answered()) {
+    if (row.usd && base.usd && row.answered() && row.model == first.model) {
       const Traced all = Traced::leaf(tokens(), "tokens of the run", "--tokens, or as trained", {});
       f.push_back(
           traced_figure("equal_usd.tokens", "same dollars train", Format::kCount,
@@ -256,7 +258,7 @@ class RunOutput {
     std::vector<PricedRow> priced;
     for (std::size_t i = 0; i < c_.systems.size(); ++i) {
       const ComparedRun& row = c_.systems[i];
-      if (!row.answered()) continue;
+      if (!row.answered() || row.model != c_.systems[c_.baseline.value_or(0)].model) continue;
       priced.push_back({row.label, fmt::format("{}:{}", row.hardware, row.sized->plan.plan.slice.chips),
                         costs_[i].chip_hours, costs_[i].usd,
                         row.price ? std::optional(row.price->usd_per_chip_hour) : std::nullopt});
@@ -283,6 +285,7 @@ class RunOutput {
   std::vector<const ComparedSystem*> rows_;
   std::vector<RunCosts> costs_;      ///< of each row; empty of those not answered
   std::vector<RunCosts> explained_;  ///< with the working of the steps, if it was asked for
+  bool several_ = false;             ///< models: what equal dollars train and break-even prices are of one job
   Output out_;
 };
 

@@ -34,6 +34,7 @@ void add_identity(std::vector<Figure>& out, const ComparedSystem& row) {
   out.push_back(text_figure("system", "system", row.label));
   out.push_back(text_figure("hardware", "", row.hardware));
   out.push_back(text_figure("hardware_title", "", row.title));
+  out.push_back(text_figure("model", "", row.model));
   out.push_back(text_figure("status", "", std::string(name_of(row.status))));
   out.push_back(row.answered() ? figure("reason", "", Format::kText, Cell{})
                                : text_figure("reason", "why", row.reason));

@@ -43,6 +43,9 @@ class ChipRecord {
     for (const auto& [d, rate] : chip_.rates.vector_without_fma)
       out_.add(key("vector_without_fma_flops_per_s", d), label("vector, adds alone,", d), Format::kFlopsPerSecond,
                rate);
+    if (chip_.rates.matmul_over_vector)
+      out_.add("matmul_over_vector", fmt::format("matmul in {} over vector", name_of(*chip_.rates.dtype)),
+               Format::kNumber, *chip_.rates.matmul_over_vector);
     out_.append(hw_memory(hw_));
     out_.heading("Bandwidth");
     for (const HwChannel& channel : chip_.rates.channels)
@@ -68,6 +71,8 @@ class ChipRecord {
     out_.heading("Memory bandwidth over");
     for (const auto& [channel, value] : r.hbm_over)
       out_.add("hbm_over." + channel, label_of(channel), Format::kNumber, value);
+    for (const auto& [channel, value] : r.over_hbm)
+      out_.add("over_hbm." + channel, label_of(channel) + " over memory", Format::kNumber, value);
   }
 
   const std::string& label_of(const std::string& channel) const {

@@ -59,7 +59,7 @@ Record collective_record(const CollectiveUse& use) {
            with_importance(figure("algorithm", "as", Format::kText, text(use.algorithm)), 2)}};
 }
 
-Record strategy_record(const Strategy& s) {
+Record strategy_record(const Strategy& s, const std::optional<BytesOf<Traced>>& capacity) {
   std::vector<Record> collectives;
   std::vector<std::string> told;
   for (const CollectiveUse& use : s.collectives) {
@@ -81,6 +81,11 @@ Record strategy_record(const Strategy& s) {
   f.push_back(with_importance(
       figure("redundancy", "times done", Format::kNumber, s.redundancy, "all chips' FLOPs over the product's"), 4));
   f.push_back(with_importance(figure("memory_bytes", "memory/chip", Format::kBytes, s.memory), 2));
+  if (capacity) {
+    f.push_back(with_importance(
+        figure("memory_share", "of a chip's", Format::kFraction, s.memory / *capacity, "of a chip's memory"), 2));
+  }
+  f.push_back(figure("fits", "", Format::kFlag, flag(s.fits)));
   f.push_back(with_importance(figure("memory_time_s", "HBM", Format::kSeconds, s.memory_time), 3));
   f.push_back(
       maybe_figure("communication_ratio", "", Format::kNumber, s.communication_ratio, "over the best strategy's"));
@@ -88,11 +93,20 @@ Record strategy_record(const Strategy& s) {
       figure("communication_over_compute", "", Format::kNumber, s.communication_time / s.compute_time, "book ch. 3"));
   f.push_back(figure("output", "", Format::kText, text(s.output)));
   f.push_back(figure("textbook", "", Format::kFlag, flag(s.textbook)));
+  f.push_back(figure("as_written", "", Format::kFlag, flag(s.as_written)));
   f.push_back(figure("idle_axes_help", "", Format::kFlag, flag(s.plan.detour)));
   f.push_back(list("steps", "", texts(s.steps), s.name));
   f.push_back(list("local_multiplications", "", texts(s.shards), join(s.shards, ", ")));
   f.push_back(records_figure("collectives", "", join(told, ", "), std::move(collectives)));
   return out;
+}
+
+/// The fastest in which axes that cut none of the arrays as written stand idle.
+const Strategy* as_written(const MatmulAnswer& found) {
+  for (const Strategy& s : found.strategies) {
+    if (s.as_written) return &s;
+  }
+  return nullptr;
 }
 
 Block strategies(const MatmulAnswer& found, std::size_t top) {
@@ -109,9 +123,11 @@ Block strategies(const MatmulAnswer& found, std::size_t top) {
                  {"flops_per_chip", 2, "", false},
                  {"redundancy", 4, "", false},
                  {"memory_bytes", 2},
+                 {"memory_share", 3, "", false},
                  {"memory_time_s", 3, "", false}};
   for (std::size_t i = 0; i < found.strategies.size(); ++i) {
-    if (i < top || found.strategies[i].textbook) out.records.push_back(strategy_record(found.strategies[i]));
+    const bool listed = i < top || found.strategies[i].textbook || as_written(found) == &found.strategies[i];
+    if (listed) out.records.push_back(strategy_record(found.strategies[i], found.rates->capacity));
   }
   return out;
 }
@@ -139,6 +155,7 @@ Block overview(const MatmulAnswer& found) {
   out.figures.push_back(
       figure("machine.compute_flops_per_s", "matmul rate", Format::kFlopsPerSecond, rates.compute, "data sheet"));
   out.figures.push_back(figure("machine.hbm_bytes_per_s", "HBM", Format::kBytesPerSecond, rates.hbm, "data sheet"));
+  out.figures.push_back(maybe_figure("machine.memory_bytes", "memory of a chip", Format::kBytes, rates.capacity));
   out.figures.push_back(
       figure("machine.network_bytes_per_s", rates.network_name, Format::kBytesPerSecond, rates.network));
   out.figures.push_back(
@@ -198,6 +215,12 @@ Block arrays(const MatmulAnswer& found, bool alone) {
                    with_importance(figure("total_bytes", "all chips", Format::kBytes, array.total_bytes), 1),
                    figure("replicas", "copies", Format::kNumber, array.replicas, "all chips over one copy"),
                    figure("local_fraction", "", Format::kNumber, array.fraction, "a chip over one copy")}};
+    if (array.padded_bytes) {
+      record.figures.push_back(
+          list("padded_shape", "in tiles", sizes(array.padded_shape), shape_text(array.padded_shape)));
+      record.figures.push_back(figure("padded_bytes", "padded", Format::kBytes, *array.padded_bytes));
+      record.figures.push_back(figure("padding_growth", "over needed", Format::kNumber, *array.padding_growth));
+    }
     if (array.load_time)
       record.figures.push_back(
           with_importance(figure("load_time_s", "HBM read", Format::kSeconds, *array.load_time), 1));
@@ -257,7 +280,41 @@ void summarize(const MatmulAnswer& found, Output& out) {
   const std::string tail = best.collectives.empty() ? "nothing is sent"
                                                     : fmt::format("{} if communication does not run under the matmul",
                                                                   seconds_text(value_of(best.upper_time)));
-  say(out.summary, Role::kGood, "Fastest: {}: {}, {}.", best.name, time, tail);
+  say(out.summary, Role::kGood, "Fastest{}: {}: {}, {}.", best.fits ? "" : ", and too large", best.name, time, tail);
+  const Strategy* literal = as_written(found);
+  if (literal == nullptr || literal->rank == best.rank || value_of(best.time) <= 0) return;
+  say(out.summary, Role::kPlain, "As written, other axes idle: {}: {}, {} times that.", literal->name,
+      seconds_text(value_of(literal->time)),
+      format_quantity(value_of(literal->time) / value_of(best.time), UnitKind::kNumber));
+}
+
+/// From one layout of an array to another.
+Block routes(const MatmulAnswer& found) {
+  Block out{"routes", ""};
+  for (const Redistribution& route : found.routes) {
+    std::vector<Record> collectives;
+    std::vector<std::string> told;
+    for (const CollectiveUse& use : route.collectives) {
+      collectives.push_back(collective_record(use));
+      told.push_back(fmt::format("{} {} over {}", name_of(use.kind), use.array, use.axes));
+    }
+    out.records.push_back({{figure("name", "way", Format::kText, text(route.name)),
+                            figure("time_s", "time", Format::kSeconds, route.time),
+                            with_importance(figure("memory_bytes", "memory/chip", Format::kBytes, route.memory,
+                                                   "parts as given, between and as left"),
+                                            1),
+                            figure("idle_axes_help", "", Format::kFlag, flag(route.detour)),
+                            list("steps", "", texts(route.steps), route.name),
+                            records_figure("collectives", "", join(told, ", "), std::move(collectives))}});
+  }
+  return out;
+}
+
+Block collectives_of_route(const Redistribution& route) {
+  Block out{"", "Collectives of the fastest"};
+  out.for_people = true;
+  for (const CollectiveUse& use : route.collectives) out.records.push_back(collective_record(use));
+  return out;
 }
 
 }  // namespace
@@ -268,7 +325,13 @@ Output matmul_output(const MatmulAnswer& found, const HardwareSpec* hw, std::siz
   out.title = fmt::format("{} on {} chip{}{}", found.problem.expression, group_thousands(mesh.chips()),
                           mesh.chips() == 1 ? "" : "s", hw == nullptr ? "" : " of " + hw->title);
   out.query = query(found, hw);
-  if (found.products.empty()) {
+  if (!found.routes.empty()) {
+    const Redistribution& best = found.routes.front();
+    say(out.summary, Role::kGood, "{}: {}.", best.name, seconds_text(value_of(best.time)));
+    out.blocks.push_back(routes(found));
+    if (!best.collectives.empty()) out.blocks.push_back(collectives_of_route(best));
+    out.blocks.push_back(arrays(found, false));
+  } else if (found.products.empty()) {
     out.blocks.push_back(arrays(found, true));
   } else {
     summarize(found, out);

@@ -127,10 +127,11 @@ Block flops_block(const ModelQuestion& q, const ModelFigures& f) {
   r.figures.push_back(figure("flops_per_token.six_n", "rule 6 N, training", Format::kFlops, f.six_n));
   const double tokens = q.seq * q.batch_seqs;
   const auto of_batch = [&](std::string_view part, const FlopsOf<Traced>& forward) {
-    r.figures.push_back(
-        figure(key("batch_flops.forward", part), "", Format::kFlops, Cell(forward.value().value() * tokens)));
-    r.figures.push_back(
-        figure(key("batch_flops.training", part), "", Format::kFlops, Cell(3 * forward.value().value() * tokens)));
+    const bool all = part == "total";
+    r.figures.push_back(figure(key("batch_flops.forward", part), all ? "forward FLOPs of the batch" : "",
+                               Format::kFlops, Cell(forward.value().value() * tokens)));
+    r.figures.push_back(figure(key("batch_flops.training", part), all ? "training FLOPs of the batch" : "",
+                               Format::kFlops, Cell(3 * forward.value().value() * tokens)));
   };
   for (std::size_t p = 0; p < kPartCount; ++p) of_batch(kPartKeys[p], f.sums.matmul[p]);
   of_batch("attention_scores", f.sums.scores);
@@ -142,6 +143,10 @@ Block flops_block(const ModelQuestion& q, const ModelFigures& f) {
                              f.break_even ? Cell(*f.break_even) : Cell{}));
   r.figures.push_back(
       figure("attention_break_even_tokens.rule", "rule 8 d_model", Format::kInteger, f.break_even_rule));
+  r.figures.push_back(figure("attention_break_even_tokens.projections", "scores equal attention's projections at",
+                             Format::kInteger, cell_of(f.projections_equal)));
+  r.figures.push_back(
+      figure("attention_break_even_tokens.projections_rule", "rule 2 d_model", Format::kInteger, f.projections_rule));
   return {"", fmt::format("FLOPs at {} tokens a sequence", length_text(q.seq)), false, {std::move(r)}};
 }
 
@@ -162,6 +167,10 @@ Block layers_block(const ModelQuestion& q, const ModelFigures& f) {
     r.figures.push_back(figure("parameters.total", "parameters of one", Format::kCount, Cell(parameters)));
     r.figures.push_back(
         with_importance(figure("forward_flops_per_token", "forward FLOPs a token", Format::kFlops, Cell(forward)), 1));
+    r.figures.push_back(with_importance(
+        figure("training_flops_per_token", "training FLOPs a token", Format::kFlops, Cell(3 * forward)), 2));
+    r.figures.push_back(
+        with_importance(figure("batch_training_flops", "of the batch", Format::kFlops, Cell(3 * forward * tokens)), 1));
     for (std::size_t p = 0; p < kPartCount; ++p) {
       const double flops = layer.sums.matmul[p].value().value();
       r.figures.push_back(figure(key("parameters", kPartKeys[p]), "", Format::kCount, layer.sums.parameters[p]));
@@ -197,10 +206,14 @@ Block kept_block(const ModelQuestion& q, const ModelFigures& f) {
   Block out{.key = "checkpoints",
             .title = fmt::format("Kept for the backward pass, {} tokens", length_text(q.seq * q.batch_seqs))};
   for (const KeptFigures& row : f.kept) {
-    out.records.push_back({{figure("policy", "policy", Format::kText, Cell(row.policy)),
-                            figure("elements_per_token", "elements a token", Format::kCount, row.per_token),
-                            figure("bytes", "bytes", Format::kBytes, row.bytes),
-                            with_importance(figure("source", "source", Format::kText, Cell(row.source)), 1)}});
+    out.records.push_back(
+        {{figure("policy", "policy", Format::kText, Cell(row.policy)),
+          figure("elements_per_token", "elements a token", Format::kCount, row.per_token),
+          figure("bytes", "bytes", Format::kBytes, row.bytes),
+          maybe_figure("recomputed_flops_per_token", "FLOPs run again a token", Format::kFlops, row.again),
+          figure("recomputed_flops", "of all tokens", Format::kFlops,
+                 row.again ? Cell(row.again->value().value() * q.seq * q.batch_seqs) : Cell{}),
+          with_importance(figure("source", "source", Format::kText, Cell(row.source)), 1)}});
   }
   return out;
 }
@@ -301,11 +314,15 @@ Output model_output(const ModelSpec& model, const ModelQuestion& question, const
   };
   add(parameters_block(model, question, f), {"against."});
   out.blocks.push_back(stored_block(f));
-  add(flops_block(question, f), {"flops_per_token.training", "attention_share", "attention_break_even_tokens.exact"});
+  const bool batch = question.batch_seqs != 1;
+  std::vector<std::string> brief_flops{"flops_per_token.training", "attention_share",
+                                       "attention_break_even_tokens.exact"};
+  if (batch) brief_flops.insert(brief_flops.end(), {"batch_flops.forward.total", "batch_flops.training.total"});
+  add(flops_block(question, f), std::move(brief_flops));
   add(cache_block(question, f), {"kv_bytes_", "kv_state_bytes"});
   if (model.moe) out.blocks.push_back(moe_block(model));
   for (Block block : {layers_block(question, f), contexts_block(f), kept_block(question, f)}) {
-    const bool asked = block.key == "contexts" && question.contexts_asked;
+    const bool asked = (block.key == "contexts" && question.contexts_asked) || (block.key == "layers" && batch);
     block.shown = asked ? Shown::kAlways : Shown::kFull;
     out.blocks.push_back(std::move(block));
   }

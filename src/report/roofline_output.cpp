@@ -168,11 +168,14 @@ Record machine_record(const RooflineQuestion& question, const RooflineAnswer& fo
   f.push_back(figure("memory_bytes_per_s", fmt::format("{} bandwidth", memory), Format::kBytesPerSecond, rates.memory));
   f.push_back(maybe_figure("link_bytes_per_s", rates.link_name + " bandwidth", Format::kBytesPerSecond, rates.link));
   const std::string_view key = "critical_intensity_flops_per_byte.";
+  // The sentence above speaks of the shape asked about, which may reach less of the peak.
+  const std::string_view large = question.calibrated && rates.half_dim.value() > 0 ? " with large shapes" : "";
   f.push_back(maybe_figure(std::string(key) + rates.memory_name,
-                           fmt::format("FLOP/byte to be compute-bound, {}", memory), Format::kNumber,
+                           fmt::format("FLOP/byte to be compute-bound{}, {}", large, memory), Format::kNumber,
                            found.memory_intensity));
   if (rates.link) {
-    f.push_back(maybe_figure(std::string(key) + rates.link_name, "FLOP/byte to be compute-bound, " + rates.link_name,
+    f.push_back(maybe_figure(std::string(key) + rates.link_name,
+                             fmt::format("FLOP/byte to be compute-bound{}, {}", large, rates.link_name),
                              Format::kNumber, found.link_intensity));
   }
   return out;

@@ -59,7 +59,11 @@ std::string BoundInputs::missing_for_tokens_per_chip() const {
 }
 
 void BoundInputs::parameters_of_model(BoundList& list) {
-  check(q_.model || q_.parameters, "a model or its size is given");
+  if (!sized()) {
+    parameters = active_parameters = kReader.input(1, "P", "no model is given");
+    list.leave_out("rules that count parameters, memory and the run", "MODEL, or a size such as 70B");
+    return;
+  }
   const ParameterCount counted = q_.model ? count_parameters(*q_.model) : ParameterCount{};
   const OfficialParameters official = q_.model ? q_.model->official : OfficialParameters{};
   const bool moe = q_.model && q_.model->moe;

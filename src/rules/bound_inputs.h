@@ -108,6 +108,8 @@ class BoundInputs : public BoundRates {
   BoundInputs(const BoundsQuestion& question, BoundList& list);
 
   const BoundsQuestion& question() const { return q_; }
+  /// Whether a model or its size is given; otherwise `parameters` stand for nothing.
+  bool sized() const { return q_.model || q_.parameters; }
   /// Null for a model of which only the size is known.
   const ModelSpec* model() const { return q_.model ? &*q_.model : nullptr; }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "rules/bound_inputs.h"
 
@@ -14,13 +15,30 @@ std::optional<double> plain(const std::optional<Traced>& value) {
 }
 
 BoundsAsked asked(const BoundInputs& in) {
-  return {.parameters = in.parameters.value(),
-          .active_parameters = in.active_parameters.value(),
+  const auto sized = [&](const Traced& count) { return in.sized() ? std::optional(count.value()) : std::nullopt; };
+  return {.parameters = sized(in.parameters),
+          .active_parameters = sized(in.active_parameters),
           .chips = plain(in.chips),
           .batch_tokens = plain(in.batch),
           .seq = plain(in.seq),
           .tokens = plain(in.tokens),
           .slices = in.slices()};
+}
+
+/// Whether a figure is made from another.
+bool rests_on(const TracePtr& node, const TraceNode* input, std::set<const TraceNode*>& seen) {
+  if (node.get() == input) return true;
+  if (!seen.insert(node.get()).second) return false;
+  return std::any_of(node->args.begin(), node->args.end(),
+                     [&](const TracePtr& arg) { return rests_on(arg, input, seen); });
+}
+
+/// Of no model only the rules stay that hold for every one.
+void leave_out_resting_on(const Traced& parameters, BoundsAnswer& answer) {
+  std::erase_if(answer.bounds, [&](const Bound& bound) {
+    std::set<const TraceNode*> seen;
+    return rests_on(bound.value.node(), parameters.node().get(), seen);
+  });
 }
 
 }  // namespace
@@ -51,6 +69,7 @@ BoundsAnswer bounds(const BoundsQuestion& question, const Stop& stop) {
   answer.asked = asked(in);
   if (question.scope != BoundScope::kServing) training_bounds(in, list);
   if (question.scope != BoundScope::kTraining) serving_bounds(in, list, stop);
+  if (!in.sized()) leave_out_resting_on(in.parameters, answer);
   std::stable_sort(answer.bounds.begin(), answer.bounds.end(),
                    [](const Bound& a, const Bound& b) { return a.group < b.group; });
   return answer;

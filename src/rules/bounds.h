@@ -108,7 +108,9 @@ struct ServingFormats {
 ServingFormats serving_formats(const BoundsQuestion& question);
 
 struct BoundsQuestion {
-  std::optional<ModelSpec> model;           ///< nothing: a dense model of which only the size is known
+  /// Nothing: a dense model of which only the size is known, or, without `parameters` too, any: rules of the chip
+  /// alone.
+  std::optional<ModelSpec> model;
   std::vector<Assumption> read;             ///< how the model was read, if it was imported
   std::optional<double> parameters;         ///< in place of the count
   std::optional<double> active_parameters;  ///< the same, of those a token uses
@@ -167,7 +169,7 @@ struct LayerPass {
 
 /// The question with its defaults filled in.
 struct BoundsAsked {
-  double parameters = 0, active_parameters = 0;
+  std::optional<double> parameters, active_parameters;
   std::optional<double> chips, batch_tokens, seq, tokens;
   std::int64_t slices = 1;
 };

@@ -168,6 +168,20 @@ class TorusRules {
               {"mixed_gain_over_fsdp", "FSDP limit / mixed limit", "times",
                "how many times smaller the batch may be than for FSDP over all axes", source},
               all_axes_limit_ / *mixed_limit_);
+    if (in_.batch) {
+      const Traced most = list_.add(
+          BoundGroup::kMixed,
+          {"mixed_most_chips", "B M_X M_Y F / alpha_ici^2", "chips",
+           "chips over which FSDP with tensor parallelism stays compute-bound with this batch, at the best split",
+           source},
+          *in_.batch / *mixed_limit_);
+      const std::int64_t pod = in_.hw().network.front().torus.max_chips;
+      if (pod > 0) {
+        list_.add(BoundGroup::kMixed,
+                  {"mixed_most_pods", "B / (limit x pod)", "pods", "the same in whole pods", source},
+                  most / kReader.input(static_cast<double>(pod), "pod", in_.hw().network.front().source));
+      }
+    }
     if (!in_.chips) return list_.leave_out("the best FSDP x TP split", in_.missing_for_tokens_per_chip());
     const Traced least = *mixed_limit_ * *in_.chips;
     std::optional<bool> holds;
@@ -462,6 +476,13 @@ class SwitchedRules {
               {"tp_limit_two_nodes", "node + F W_node / C", "chips",
                "the same over two nodes: F > alpha_node (Y - node)", source},
               two, holds);
+    const Traced inside = limit;
+    list_.add(BoundGroup::kTensor,
+              {"tp_limit_over_nodes", "min(F W_gpu / C, node + F W_node / C)", "chips",
+               "over any number of nodes, whose network and that inside them both keep up: a gather over M nodes sends "
+               "(M-1)/M, so F > alpha_node (Y - node) whatever M is",
+               source},
+              min(inside, two));
   }
 
   void experts() {

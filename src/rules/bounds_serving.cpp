@@ -225,7 +225,8 @@ void latency_rules(const ServingInputs& in, BoundList& list) {
            most, holds);
 }
 
-void decode_rules(const ServingInputs& in, BoundList& list) {
+/// Of the chip, and of a model only the share of its experts that a token visits.
+void critical_batch_rules(const ServingInputs& in, BoundList& list) {
   std::optional<bool> holds;
   const Traced critical = in.critical_batch();
   if (in.batch) holds = in.batch->value() > critical.value();
@@ -234,6 +235,10 @@ void decode_rules(const ServingInputs& in, BoundList& list) {
            {"critical_batch", moe ? "C b_w / (2 W_hbm) x E / k" : "C b_w / (2 W_hbm)", "sequences",
             "generating is compute-bound in the matmuls with more sequences at once", "book ch. 7, Linear operations"},
            critical, holds);
+}
+
+void decode_rules(const ServingInputs& in, BoundList& list) {
+  critical_batch_rules(in, list);
   floors(in, list);
   plateaus(in, list);
   latency_rules(in, list);
@@ -479,7 +484,7 @@ void machine_rules(const ServingInputs& in, BoundList& list) {
     list.add(kGroup, {"flops_per_usd", "3600 C / price per hour", "FLOPs per USD", "at the chip's peak", "book ch. 8"},
              in.compute / *in.price);
   }
-  if (!in.chips) return;
+  if (!in.chips || !in.base().sized()) return;
   list.add(kGroup, {"total_flops_per_s", "n C", "", "matmul rate of all chips", "book ch. 7"}, in.compute * *in.chips);
   list.add(kGroup, {"total_hbm_bytes_per_s", "n W_hbm", "", "memory bandwidth of all chips", "book ch. 7"},
            in.hbm * *in.chips);
@@ -493,6 +498,7 @@ void serving_bounds(const BoundInputs& base, BoundList& list, const Stop& stop) 
   }
   const ServingInputs in(base, list);
   machine_rules(in, list);
+  if (!base.sized()) return critical_batch_rules(in, list);
   serving_memory_rules(in, list);
   decode_rules(in, list);
   prefill_rules(in, list);

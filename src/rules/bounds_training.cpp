@@ -452,12 +452,12 @@ Traced assumed_mfu(const BoundInputs& in) {
 }
 
 void training_bounds(const BoundInputs& in, BoundList& list) {
-  const bool timed = (in.chips || in.batch) && (in.tokens || (in.chips && in.batch));
+  const bool timed = in.sized() && (in.chips || in.batch) && (in.tokens || (in.chips && in.batch));
   if (timed && !in.question().training.mfu) {
     list.assume(Assumption{"MFU of 40 % in days and step times", "--mfu", "book ch. 6"}.is(assumed_mfu(in).value()));
   }
   if (in.has_network()) machine_bounds(in, list);
-  model_bounds(in, list);
+  if (in.sized()) model_bounds(in, list);
   if (in.has_network()) {
     in.is_torus() ? torus_bounds(in, list) : switched_bounds(in, list);
   } else {
@@ -466,6 +466,7 @@ void training_bounds(const BoundInputs& in, BoundList& list) {
                                in.hw().publishes("network") ? "does not have" : "does not publish"));
   }
   degree_bounds(in, list);
+  if (!in.sized()) return;
   memory_bounds(in, list);
   run_bounds(in, list);
 }

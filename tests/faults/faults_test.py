@@ -40,6 +40,7 @@ QUESTIONS = {
     "validate": "validate examples --hw h100-sxm",
     "calibrate": "calibrate --hw a100-sxm-40gb",
     "export": f"export {LAUNCH}/plan.json --to accelerate",
+    "book": "book 1.1",
     "lint": f"lint {LAUNCH}/megatron.sh --hw h100-sxm --model llama3-8b",
     "batch": "batch study.yaml",
 }

@@ -72,6 +72,9 @@ const std::vector<std::string>& ordinary() {
       "roofline matmul 512x8192x8192 --hw tpu-v5e",
       "lint " SCALECALC_SOURCE_DIR "/tests/data/launch/megatron.sh --hw h100-sxm --model llama3-8b",
       "profile " SCALECALC_SOURCE_DIR "/tests/data/profiles/kineto.json --hw h100-sxm",
+      "book",
+      "book 5",
+      "book 5.2",
       "validate",
       "validate serve"};
   return kAll;

@@ -73,6 +73,7 @@ QUESTIONS = {
     "validate": [("validate", "validate"), ("validate", "validate memory"), ("validate-serve", "validate serve")],
     "calibrate": [("calibrate", "calibrate --hw h100-sxm"), ("calibrate-serve", "calibrate serve --stack vllm")],
     "export": [("export", "export plan.json --to accelerate")],
+    "book": [("book", "book --solve"), ("book", "book 5.2")],
     "lint": [("lint", "lint megatron.sh --hw h100-sxm --model llama3-8b")],
     "batch": [("", "batch study.yaml -o rows.jsonl"), ("", "batch study.yaml")],
 }

@@ -1,9 +1,12 @@
-"""docs/book.md against the conformance files and the catalog: its two tables are generated. --update writes them.
+"""docs/book.md against what the program says of the book, and against the catalog: both parts are generated. --update
+writes them.
 
-usage: book.py SOURCE_DIR [--update]
+usage: book.py SOURCE_DIR BINARY [--update]
 """
+import json
 import pathlib
 import re
+import subprocess
 import sys
 
 import yaml
@@ -16,10 +19,6 @@ RATES = [("bf16", ("compute", "matmul", "bf16")),
          ("HBM bandwidth", ("hbm", "bandwidth")), ("HBM capacity", ("hbm", "capacity")),
          ("link, one way", ("network", 0, ("link_bandwidth", "bandwidth_per_chip"))),
          ("host link", ("host", "pcie_bandwidth"))]
-CHAPTERS = {1: "Rooflines", 2: "TPUs", 3: "Sharded matrices", 4: "Transformer arithmetic", 5: "Training",
-            6: "Training LLaMA 3 on TPUs", 7: "Inference", 8: "Serving LLaMA 3 on TPUs", 9: "Profiling",
-            10: "Programming in JAX", 12: "GPUs"}
-
 
 def at(document, path):
     for step in path:
@@ -52,26 +51,43 @@ def rates_table(root):
     return rows
 
 
-def cases_table(root):
-    cases = []
-    for path in sorted((root / "tests/conformance").glob("*.yaml")):
-        cases += yaml.safe_load(path.read_text(encoding="utf-8"))["cases"]
+def asked(binary, *words):
+    done = subprocess.run([binary, "book", *words], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def section_rows(binary, number):
+    """The figures of a section as the program prints them, questions one level below the section."""
+    out = asked(binary, number, "--solve", "-o", "markdown").rstrip("\n").split("\n")
     rows = []
-    for chapter, title in CHAPTERS.items():
-        inside = [c for c in cases if c["chapter"] == chapter]
-        rows += [f"### Chapter {chapter}: {title} ({len(inside)} cases)", "", "| section | command | cases |", "|---|---|---|"]
-        sections = {}
-        for case in inside:
-            run = case.get("run") or case["expect"][0]["run"]
-            key = (str(case["where"]), run.split()[1])
-            sections.setdefault(key, []).append(case["id"])
-        for (where, command), ids in sorted(sections.items()):
-            rows.append(f"| {where.replace('|', '/')} | `{command}` | {', '.join(ids)} |")
-        rows.append("")
-    disagreeing = [c for c in cases if "disagreement" in c]
-    rows += [f"### Where the book disagrees with itself ({len(disagreeing)})", "", "| case | why |", "|---|---|"]
-    rows += [f"| {c['id']} | {c['disagreement'].replace('|', '/')} |" for c in disagreeing]
-    return rows, len(cases)
+    for line in out[1:]:
+        if line.startswith("## "):
+            rows.append(f"##### {line[3:]}")
+        elif line.startswith("- $ "):
+            rows.append(f"- `{line[4:]}`")
+        else:
+            rows.append(line)
+    return rows
+
+
+def cases_table(binary):
+    rows, errata = [], []
+    chapters = json.loads(asked(binary, "--json"))["chapters"]
+    for chapter in chapters:
+        number = str(chapter["chapter"])
+        document = json.loads(asked(binary, number, "--json"))
+        rows += [f"### Chapter {number}: {chapter['title']} ({chapter['questions']} questions)", "",
+                 f"{chapter['figures']} figures; {chapter['exercises']} of the questions are exercises. "
+                 f"[The text]({chapter['page']}).", ""]
+        for section in document["sections"]:
+            rows += [f"#### {section['section']} {section['title']}", *section_rows(binary, section["section"]), ""]
+            figures = json.loads(asked(binary, section["section"], "--solve", "--json"))["figures"]
+            for figure in figures:
+                if figure["erratum"] and (figure["id"], figure["erratum"]) not in errata:
+                    errata.append((figure["id"], figure["erratum"]))
+    rows += [f"### Where the book disagrees with itself ({len(errata)})", "", "| case | why |", "|---|---|"]
+    rows += [f"| {name} | {why.replace('|', '/')} |" for name, why in errata]
+    return rows, sum(chapter["questions"] for chapter in chapters)
 
 
 def replace(text, name, rows):
@@ -85,15 +101,15 @@ def main():
     root = pathlib.Path(sys.argv[1])
     path = root / "docs/book.md"
     text = path.read_text(encoding="utf-8")
-    rows, count = cases_table(root)
+    rows, count = cases_table(sys.argv[2])
     wanted = replace(replace(text, "rates", rates_table(root)), "cases", rows)
     if "--update" in sys.argv:
         path.write_text(wanted, encoding="utf-8")
         return 0
     if wanted != text:
-        print("docs/book.md is not what tests/lint/book.py --update would write")
+        print("docs/book.md is not what tests/lint/book.py . BINARY --update would write")
         return 1
-    print(f"{count} cases of the book are mapped")
+    print(f"{count} questions of the book are answered")
     return 0
 
 

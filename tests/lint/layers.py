@@ -6,7 +6,7 @@ import sys
 
 LAYERS = ["base", "config", "spec", "import", "model", "network", "cost", "primitives", "rules", "run", "plan", "train",
           "serve", "launch", "sensitivity", "compare", "scaling_law", "design", "jobs", "distill", "rl", "validate",
-          "calibrate", "profile", "report", "batch", "cli", "api"]
+          "calibrate", "profile", "book", "report", "batch", "cli", "api"]
 FENCES = {
     "yaml-cpp/": {"config/yaml_reader.cpp"},
     "nlohmann/": {"report/"},

@@ -141,6 +141,8 @@ TEST(AnswerFields, KnowEveryNameOfARow) {
       {"export", SCALECALC_SOURCE_DIR "/tests/data/launch/plan.json", "--to=accelerate"},
       {"lint", SCALECALC_SOURCE_DIR "/tests/data/launch/megatron.sh", "--hw=h100-sxm", "--model=llama3-8b"},
       {"bounds", "70B", "--hw=h100-sxm"},
+      {"book", "1", "--solve"},
+      {"book"},
       {"roofline", "matmul", "8x8x8", "--hw=h100-sxm"},
       {"collective", "all-gather", "--hw=h100-sxm", "--group=8", "--bytes=1MiB"},
       {"matmul", "A[I] * B[I]", "--hw=tpu-v5e", "--mesh=X=4", "--dims=I=8"},

@@ -115,8 +115,16 @@ TEST(OperationWords, Attention) {
   const Read least = read_operations({"attention", "heads=32", "head_dim=128", "query=64"});
   EXPECT_EQ(least.as<Attention>().kv_heads, 32);
   EXPECT_EQ(least.as<Attention>().kv, 64);
-  EXPECT_FALSE(least.as<Attention>().causal);
+  EXPECT_TRUE(least.as<Attention>().causal) << "as model and train count";
   EXPECT_EQ(least.spoken.assumptions.size(), 5U);
+  const auto causal = [](std::vector<std::string> words) {
+    words.insert(words.begin(), {"attention", "heads=8", "head_dim=64"});
+    return read_operations(std::move(words)).as<Attention>().causal;
+  };
+  EXPECT_FALSE(causal({"query=64", "mask=full"}));
+  EXPECT_FALSE(causal({"query=1", "kv=64"})) << "one query sees every key";
+  EXPECT_FALSE(causal({"query=64", "kv=16"})) << "fewer keys than queries are those of another sequence";
+  EXPECT_TRUE(causal({"query=64", "kv=128"}));
 }
 
 TEST(OperationWords, AttentionSweeps) {

@@ -296,5 +296,31 @@ TEST(CollectiveExplained, FormulaNamesItsInputs) {
   EXPECT_NE(steps.front().formula.find("(D_node - 1) / D_node"), std::string::npos) << steps.front().formula;
 }
 
+/// The root of a gather receives V (N-1)/N over its links, as every member of an all-gather does; at the end of a line
+/// over one. A broadcast sends all of V: in pieces round both ways of a ring, each link carries half of it.
+TEST_F(TorusTime, RootsSendAndReceiveOverTheirOwnLinks) {
+  for (const CollectiveOp op : {CollectiveOp::kGather, CollectiveOp::kScatter}) {
+    EXPECT_DOUBLE_EQ(value_of(run(hw, axis(4, false), op).time), kV * 3 / 4 / kLink);
+    EXPECT_DOUBLE_EQ(value_of(run(hw, axis(8, true), op, kV, Convention::kExact).time), kV * 7 / 8 / (2 * kLink));
+  }
+  for (const CollectiveOp op : {CollectiveOp::kBroadcast, CollectiveOp::kReduce}) {
+    EXPECT_DOUBLE_EQ(value_of(run(hw, axis(4, false), op).time), kV / kLink);
+    EXPECT_DOUBLE_EQ(value_of(run(hw, axis(8, true), op, kV, Convention::kExact).time), kV / (2 * kLink));
+  }
+}
+
+TEST(SwitchedRoots, ReceiveWhatLiesOutsideThemOverTheirLink) {
+  const HardwareSpec hw = test::switched_chip();
+  const CollectiveGroup two = switched_group(hw, 16);
+  // 15/16 of V over the root's link into its node, 1/2 of it over the node's uplinks.
+  const double node = kV * 15 / 16 / kNode;
+  const double leaf = kV / 2 / (8 * kLeaf);
+  EXPECT_DOUBLE_EQ(value_of(run(hw, two, CollectiveOp::kGather).bandwidth_time), std::max(node, leaf));
+  EXPECT_DOUBLE_EQ(value_of(run(hw, two, CollectiveOp::kBroadcast).bandwidth_time),
+                   std::max(kV / kNode, kV / (8 * kLeaf)));
+  EXPECT_GE(value_of(run(hw, two, CollectiveOp::kGather).bandwidth_time),
+            value_of(run(hw, two, CollectiveOp::kAllGather).bandwidth_time));
+}
+
 }  // namespace
 }  // namespace scalecalc

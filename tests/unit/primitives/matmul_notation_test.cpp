@@ -54,6 +54,8 @@ TEST(MatmulNotation, ChainsAndResultsBetween) {
   EXPECT_FALSE(found.results[1]);
   EXPECT_EQ(found.results[2]->name.text, "C");
   EXPECT_TRUE(parse_notation("A[I] * B[I] -> C[]").results[0]->dims.empty());
+  EXPECT_FALSE(parse_notation("A[I]").target);
+  EXPECT_EQ(parse_notation("A[I_X, J] -> A[I, J_X]").target->dims[1].axes.front().text, "X");
 }
 
 TEST(MatmulNotation, ErrorsPointAtTheirPlace) {
@@ -81,7 +83,8 @@ TEST(MatmulNotation, WhatIsExpected) {
   expect("A[I]{X}", "partial sums over axis X are written {U_X}");
   expect("A[I] B[I]", "'B' stands where '*', '->' or the end was expected");
   expect("A[I] * B[I] -> C[] -> D[]", "this product has a result already");
-  expect("A[I] -> B[I]", "there is no product before the arrow");
+  expect("A[I] -> A[I] -> A[I]", "the array has its layout already");
+  expect("A[I] -> A[I] * B[I]", "a product stands behind the arrow");
   expect("A: bf17[I]", "'bf17' is no number format");
   expect("bf17[I]", "did you mean 'bf16'?");
   expect("int8 A: bf16[I]", "':' stands where '[' was expected");

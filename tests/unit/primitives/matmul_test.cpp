@@ -294,5 +294,103 @@ TEST_F(ShardedMatmul, WhatCannotBeAnswered) {
   EXPECT_EQ(error_of(asked, &hw), "--measured: nothing is multiplied");
 }
 
+/// Book, chapter 3: an all-to-all moves a quarter of what an all-gather of the same ring does.
+TEST_F(ShardedMatmul, OneArrayIsLaidOutOtherwise) {
+  const MatmulAnswer found = ask("A[I_X, J] -> A[I, J_X]", kOneAxis, {{"I", 4096}, {"J", 8192}});
+  ASSERT_EQ(found.routes.size(), 1U);
+  const Redistribution& way = found.routes.front();
+  EXPECT_EQ(way.name, "all-to-all A over X from I_X into J_X");
+  EXPECT_DOUBLE_EQ(value_of(way.time), 2 * kI * kJ / kW / 4);
+  EXPECT_DOUBLE_EQ(value_of(way.memory), 2 * (2 * kI * kJ / 8));
+  EXPECT_TRUE(found.strategies.empty());
+  ASSERT_EQ(found.arrays.size(), 2U);
+  EXPECT_EQ(found.arrays[1].notation, "A[I, J_X]");
+  const auto only = [&](const char* text) {
+    return ask(text, kOneAxis, {{"I", 4096}, {"J", 8192}}).routes.front().collectives.front().kind;
+  };
+  EXPECT_EQ(only("A[I_X, J] -> A[I, J]"), StepKind::kAllGather);
+  EXPECT_EQ(only("A[I, J]{U_X} -> A[I, J]"), StepKind::kAllReduce);
+  EXPECT_EQ(only("A[I, J]{U_X} -> A[I_X, J]"), StepKind::kReduceScatter);
+  const MatmulAnswer free = ask("A[I, J] -> A[I_X, J]", kOneAxis, {{"I", 4096}, {"J", 8192}});
+  EXPECT_TRUE(free.routes.front().collectives.empty());
+  EXPECT_EQ(value_of(free.routes.front().time), 0);
+}
+
+/// Where idle axes help, the way that leaves them alone stands beside the fastest.
+TEST_F(ShardedMatmul, ARedistributionOverIdleAxesStandsBesideThePlainOne) {
+  const MatmulAnswer found = ask("A[I_X, J] -> A[I, J]", kTwoAxes, {{"I", 4096}, {"J", 8192}});
+  ASSERT_EQ(found.routes.size(), 2U);
+  EXPECT_TRUE(found.routes[0].detour);
+  EXPECT_FALSE(found.routes[1].detour);
+  EXPECT_LT(value_of(found.routes[0].time), value_of(found.routes[1].time));
+  EXPECT_DOUBLE_EQ(value_of(found.routes[1].time), 2 * kI * kJ / kW);
+}
+
+TEST_F(ShardedMatmul, ARedistributionIsOfOneArrayAndItsDimensions) {
+  const auto error = [&](const char* text) -> std::string {
+    try {
+      ask(text, kOneAxis, {{"I", 4096}, {"J", 8192}});
+    } catch (const UserError& e) {
+      return e.diagnostics().front().message;
+    }
+    return "";
+  };
+  EXPECT_EQ(error("A[I_X, J] -> B[I, J_X]"), "B is not A: nothing is multiplied");
+  EXPECT_EQ(error("A[I_X, J] -> A[J, I_X]"), "A has other dimensions behind the arrow");
+  EXPECT_EQ(error("bf16 A[I_X, J] -> int8 A[I, J_X]"), "A is in bf16 before the arrow");
+  EXPECT_EQ(error("A[I_X, J] -> A[I, J]{U_X}"), "A holds no such partial sums before the arrow");
+  EXPECT_EQ(error("A[I_X, J] -> A[I, J_X] -> A[I, J]"), "the array has its layout already");
+  EXPECT_EQ(error("A[I_X, J] -> A[I, J] * B[J]"), "a product stands behind the arrow");
+}
+
+/// Y cuts nothing of what is written: its eight chips repeat the work.
+TEST_F(ShardedMatmul, AsWrittenSpareAxesAreIdle) {
+  const MatmulAnswer found = ask("A[I_X, J] * B[J, K] -> C[I_X, K]", kTwoAxes, kDims);
+  const auto at =
+      std::find_if(found.strategies.begin(), found.strategies.end(), [](const Strategy& s) { return s.as_written; });
+  ASSERT_NE(at, found.strategies.end());
+  EXPECT_EQ(at->name, "multiply");
+  EXPECT_EQ(at->redundancy.value(), 8);
+  EXPECT_DOUBLE_EQ(value_of(at->time), 2 * kI * kJ * kK / 8 / kC);
+  for (const Strategy& s : found.strategies) {
+    EXPECT_FALSE(s.as_written && s.redundancy.value() < 8) << s.name;
+  }
+}
+
+/// Question 7 of chapter 3: what a chip cannot hold is no answer while another is.
+TEST_F(ShardedMatmul, StrategiesThatDoNotFitStandLast) {
+  const std::string product = "X[B, D] * Y[D_X, F] -> Z[B, F]";
+  const test::Sizes dims{{"B", 8192}, {"D", 8192}, {"F", 32768}};
+  const MatmulAnswer roomy = ask(product, kOneAxis, dims);
+  double least = 1e30;
+  double most = 0;
+  for (const Strategy& s : roomy.strategies) {
+    least = std::min(least, value_of(s.memory));
+    most = std::max(most, value_of(s.memory));
+    EXPECT_TRUE(s.fits);
+  }
+  ASSERT_LT(least, most);
+  hw.hbm_capacity = Bytes((least + most) / 2);
+  const MatmulAnswer tight = ask(product, kOneAxis, dims);
+  EXPECT_TRUE(tight.strategies.front().fits);
+  EXPECT_FALSE(tight.strategies.back().fits);
+  for (std::size_t i = 0; i < tight.strategies.size(); ++i) {
+    const Strategy& s = tight.strategies[i];
+    EXPECT_EQ(s.rank, i + 1);
+    EXPECT_EQ(s.fits, value_of(s.memory) <= value_of(hw.hbm_capacity));
+    EXPECT_TRUE(i == 0 || !s.fits || tight.strategies[i - 1].fits);
+  }
+}
+
+/// Book, chapter 9: an array of 3 x 5 in tiles of 2 x 2 is stored as 4 x 6.
+TEST_F(ShardedMatmul, ArraysAreStoredInWholeTiles) {
+  MatmulQuestion q = question("A[L, I, J]", kOneAxis, {{"L", 3}, {"I", 3}, {"J", 5}});
+  q.tile = {2, 2};
+  const ArrayShare share = answer(q, nullptr).arrays.front();
+  EXPECT_EQ(share.padded_shape, (std::vector<std::int64_t>{3, 4, 6}));
+  EXPECT_DOUBLE_EQ(value_of(*share.padded_bytes), 2.0 * 3 * 4 * 6);
+  EXPECT_DOUBLE_EQ(share.padding_growth->value(), 24.0 / 15);
+}
+
 }  // namespace
 }  // namespace scalecalc

@@ -208,5 +208,36 @@ TEST(ModelFigures, ARecurrenceKeepsItsStateWhateverTheLength) {
   EXPECT_FALSE(longer.break_even);
 }
 
+/// Chapter 4, question 5: with as many KV heads as heads and the whole square, scores cost as much as the projections
+/// at T = 2 D; with a quarter of the KV heads at D (N + K) / N = 1.25 D, and behind a mask at twice that.
+TEST(ModelFigures, ScoresReachTheProjectionsAtTwiceTheWidth) {
+  ModelSpec multi_head = test::dense_model();
+  multi_head.attention.kv_heads = multi_head.attention.heads;
+  ModelQuestion whole = question();
+  whole.causal = false;
+  EXPECT_EQ(*model_figures(multi_head, whole).projections_equal, 2 * 1024);
+  EXPECT_EQ(value(model_figures(multi_head, whole).projections_rule), 2 * 1024);
+  EXPECT_EQ(*model_figures(test::dense_model(), whole).projections_equal, 1.25 * 1024);
+  EXPECT_NEAR(*model_figures(test::dense_model(), question()).projections_equal, 2.5 * 1024, 1);
+}
+
+/// Chapter 4, question 6: with the results of matmuls kept only the scores are run again, 4 T N H a token and layer;
+/// with the inputs of blocks alone the whole forward of the layers.
+TEST(ModelFigures, WhatIsNotKeptIsRunAgain) {
+  ModelQuestion whole = question(2048);
+  whole.causal = false;
+  const ModelFigures f = model_figures(test::dense_model(8), whole);
+  const auto again = [&](std::string_view policy) {
+    for (const KeptFigures& kept : f.kept) {
+      if (kept.policy == policy) return value(*kept.again);
+    }
+    return -1.0;
+  };
+  const double scores = 8 * 4.0 * 2048 * 1024;
+  EXPECT_EQ(again("book: everything"), 0);
+  EXPECT_EQ(again("book: matmul outputs"), scores);
+  EXPECT_EQ(again("book: block inputs"), scores + 8 * 2 * (kAttentionLayer + kMlpLayer));
+}
+
 }  // namespace
 }  // namespace scalecalc

@@ -408,5 +408,21 @@ TEST(Roofline, AddsRunAtHalfOfAFusedRate) {
   EXPECT_NEAR(value_of(answer(product, hw).points.front().compute_time), 2e6 / 10e12, 1e-15) << "multiply-adds";
 }
 
+/// What adds lose against multiply-adds is in the coefficient that train is calibrated with, and is not lost twice.
+TEST(Roofline, CalibratedVectorWorkIsAShareOfThePublishedRate) {
+  HardwareSpec hw = test::torus_chip();
+  hw.vector_counts_fma = true;
+  hw.efficiency.vector = {0.4, 0, "test"};
+  RooflineQuestion adds = asking(Elementwise{.elements = 1e9, .inputs = 2, .flops = 1});
+  adds.calibrated = true;
+  EXPECT_DOUBLE_EQ(value_of(*answer(adds, hw).rates.peak), 5e12);
+  EXPECT_DOUBLE_EQ(value_of(*answer(adds, hw).rates.compute), 4e12);
+  hw.efficiency.vector = {0.8, 0, "test"};  // no kernel adds faster than the unit
+  EXPECT_DOUBLE_EQ(value_of(*answer(adds, hw).rates.compute), 5e12);
+  RooflineQuestion products = asking(DotProduct{.elements = 1e9});
+  products.calibrated = true;
+  EXPECT_DOUBLE_EQ(value_of(*answer(products, hw).rates.compute), 8e12);
+}
+
 }  // namespace
 }  // namespace scalecalc

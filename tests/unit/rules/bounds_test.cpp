@@ -305,7 +305,7 @@ TEST(BoundsRun, DaysAndDollars) {
 
 TEST(BoundsParameters, CountedStatedOrGiven) {
   BoundsQuestion q = on_torus();
-  const double counted = bounds(q).asked.parameters;
+  const double counted = *bounds(q).asked.parameters;
   EXPECT_GT(counted, 1e8);
   q.model->official.stated = 123e6;
   EXPECT_EQ(bounds(q).asked.parameters, counted);
@@ -442,6 +442,41 @@ TEST(BoundsRules, AreNamedOnceInOrderOfTheirGroupsWithUnitAndSource) {
     EXPECT_FALSE(bound.unit.empty()) << bound.name;
     EXPECT_EQ(reevaluate(bound.value), bound.value.value()) << bound.name;
   }
+}
+
+/// n_max = B M_X M_Y F / alpha^2: 65,536 x 2 x 4,096 / 10^6.
+TEST(BoundsTorus, TheMostChipsOfFsdpWithTensorParallelism) {
+  const BoundsAnswer a = bounds(on_torus(std::nullopt, 65536));
+  EXPECT_NEAR(value(a, "mixed_most_chips"), 65536.0 * 2 * 4096 / 1e6, 1e-6);
+  // On so many chips the batch is the least that the best split needs.
+  const BoundsAnswer at = bounds(on_torus(512, 65536));
+  EXPECT_NEAR(value(at, "mixed_min_batch"), 65536.0 * 512 / value(a, "mixed_most_chips"), 1e-6);
+}
+
+/// Without a model the limits of the chip alone, equal to those of any dense one.
+TEST(BoundsOfNoModel, AreThoseThatHoldForEveryDenseOne) {
+  for (const HardwareSpec& hw : {test::torus_chip(), test::switched_chip()}) {
+    BoundsQuestion q = about(hw);
+    q.scope = BoundScope::kBoth;
+    const BoundsAnswer dense = bounds(q);
+    q.model.reset();
+    const BoundsAnswer none = bounds(q);
+    EXPECT_FALSE(none.asked.parameters);
+    EXPECT_TRUE(none.layers.empty());
+    EXPECT_TRUE(none.points.empty());
+    EXPECT_TRUE(left_out(none, "memory and the run"));
+    EXPECT_EQ(value(none, "fsdp_limit"), value(dense, "fsdp_limit"));
+    EXPECT_EQ(value(none, "critical_batch"), value(dense, "critical_batch"));
+    for (const Bound& bound : none.bounds) {
+      EXPECT_EQ(bound.value.value(), value(dense, bound.name)) << bound.name;
+    }
+  }
+}
+
+/// F = 4096, 250 FLOPs a byte inside a node of 8 and 2000 beyond: 16.4 chips, and 8 + 2.05 of them.
+TEST(BoundsSwitched, TensorParallelismOverNodesKeepsWithinBothNetworks) {
+  const BoundsAnswer a = bounds(behind_switches());
+  EXPECT_EQ(value(a, "tp_limit_over_nodes"), std::min(value(a, "tp_limit"), value(a, "tp_limit_two_nodes")));
 }
 
 }  // namespace

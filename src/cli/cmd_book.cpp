@@ -1,0 +1,76 @@
+// `scalecalc book`: the scaling book's worked numbers and exercises, asked of the program that prints them.
+#include <array>
+#include <sstream>
+
+#include "book/book.h"
+#include "cli/commands.h"
+#include "cli/flag_reader.h"
+#include "cli/output_command.h"
+#include "cli/run.h"
+#include "report/book_output.h"
+
+namespace scalecalc::cli {
+namespace {
+
+struct BookAsked {
+  bool solve = false;
+};
+
+constexpr std::array kBookCommon{FlagGroup{"what is shown", "--solve"}};
+
+constexpr std::array kBookFlags{
+    toggle<&BookAsked::solve>("--solve", "the exercises with their answers"),
+};
+
+/// The built-in catalog alone answers: the book's figures do not depend on the user's files.
+AskCommand ask_the_program(const Environment& env) {
+  const auto remembered = std::make_shared<Remembered>();
+  return [remembered, interrupted = env.interrupted](const std::string& command) -> BookReply {
+    std::vector<std::string> words = command_words(command);
+    if (!words.empty()) words.erase(words.begin());
+    words.emplace_back("--json");
+    std::ostringstream out;
+    std::ostringstream err;
+    Environment inner{.out = out, .err = err, .interrupted = interrupted, .remembered = remembered};
+    BookReply reply;
+    reply.exit = run(words, inner);
+    reply.document = std::move(out).str();
+    reply.problems = std::move(err).str();
+    return reply;
+  };
+}
+
+ExitCode run_book(const Arguments& arguments, Environment& env) {
+  FlagReader reader(arguments);
+  BookAsked asked;
+  reader.read(asked);
+  const std::vector<std::string>& words = arguments.positionals();
+  if (words.size() > 1) reader.problem("one place of the book at a time", reader.example());
+  reader.finish();
+  return answer_with_output(arguments, env, [&](const Catalog&) {
+    const std::vector<BookChapter> book = scaling_book();
+    const BookView view{select_of_book(book, words.empty() ? "" : words.front()), asked.solve};
+    return with_query(book_output(book, view, ask_the_program(env), env.interrupted), arguments, {answered(asked)});
+  });
+}
+
+}  // namespace
+
+const Command& book_command() {
+  static const Command kBook{
+      .name = "book",
+      .summary = "The scaling book's worked numbers and exercises, with commands, figures and errata.",
+      .usage = "[CHAPTER|SECTION|ID] [--solve]",
+      .examples =
+          "  scalecalc book 5.2\n"
+          "  scalecalc book 4 --solve\n",
+      .notes = "Sections are numbered as they stand in the book, those with figures alone.\n",
+      .flags = kBookFlags,
+      .run = run_book,
+      .interruptible = true,
+      .figures = "id label value book",
+      .common = kBookCommon};
+  return kBook;
+}
+
+}  // namespace scalecalc::cli
