@@ -149,6 +149,7 @@ class Resolver {
     Workload& w = out_.workload;
     w.seq = q_.seq.value_or(usual_seq(out_.model));
     documents();
+    at_length(out_.model, static_cast<double>(w.seq));
     if (const std::int64_t longest = w.documents ? w.documents->largest() : w.seq; longest > out_.model.max_seq) {
       assume(fmt::format("sequences of {} are longer than the {} the model is published for", group_thousands(longest),
                          group_thousands(out_.model.max_seq)),
