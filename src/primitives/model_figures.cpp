@@ -141,7 +141,9 @@ class ModelArithmetic {
   Traced stored_bytes() const {
     const auto of = [&](const TracedOps& ops, const LayerKind* kind) {
       Traced sum(0.0);
-      for (const Op<Traced>& op : ops) sum = sum + scalecalc::stored_bytes(op, kind, *model_.quantization);
+      for (const Op<Traced>& op : ops) {
+        if (op.part != Part::kTower) sum = sum + scalecalc::stored_bytes(op, kind, *model_.quantization);
+      }
       return sum;
     };
     Traced out = of(embedding_ops(model_, dims_), nullptr) + of(head_ops(model_, dims_), nullptr);

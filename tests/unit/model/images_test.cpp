@@ -6,6 +6,7 @@
 #include "base/diagnostic.h"
 #include "import/named_model.h"
 #include "model/accounting.h"
+#include "primitives/model_figures.h"
 #include "spec/load.h"
 
 namespace scalecalc {
@@ -44,6 +45,16 @@ TEST(Images, AddTheFlopsOfTheTower) {
   const double scores = 3 * positions * 32 * 4 * d * (positions / 2) / seq;
   EXPECT_NEAR((after.attention_causal - before.attention_causal) / scores, 1, 1e-9);
   EXPECT_EQ(count_parameters(model).total, count_parameters(with_tower("qwen2-vl-2b")).total);
+}
+
+/// Weights of towers stand beside the total, in parameters and bytes alike.
+TEST(Images, TheirTowersAreBesideTheTotal) {
+  const ModelSpec model = with_tower("llama-3.2-11b-vision");
+  const ModelFigures f = model_figures(model, {.seq = 1024});
+  EXPECT_EQ(f.total.value(), 9775192080);
+  EXPECT_EQ(f.bytes.value().value(), 2 * 9775192080.0);
+  EXPECT_EQ(total_bytes(f.stored), 2 * 9775192080.0);
+  EXPECT_EQ(f.sums.parameters[static_cast<std::size_t>(Part::kTower)].value(), 895028755);
 }
 
 TEST(Images, OfCrossAttentionAreNoTokens) {
