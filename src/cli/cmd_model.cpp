@@ -16,6 +16,7 @@
 #include "cli/session.h"
 #include "cli/set_keys.h"
 #include "config/yaml_writer.h"
+#include "model/images.h"
 #include "primitives/model_figures.h"
 #include "report/model_output.h"
 #include "spec/load.h"
@@ -52,6 +53,8 @@ constexpr std::array<std::string_view, 2> kAttentionNames{"causal", "full"};
 constexpr std::array kModelFlags{
     count("--seq", kTokenRange, "N", "tokens of a sequence (default: as trained, else 8192)", "8192")
         .in(kOfOne | kOfDesign),
+    text("--images", "NxHxW", "images in each sequence, of a model with a vision tower (default: none)", "2x1024x1024")
+        .in(kOfOne),
     quantity("--batch-seqs", UnitKind::kNumber, "N",
              "sequences that FLOPs and kept tensors are counted for (default 1)", "8")
         .in(kOfOne)
@@ -165,9 +168,15 @@ Output model_answer(const Arguments& arguments, const Catalog& catalog) {
   reader.finish();
 
   const ModelDocument document = document_asked_for(arguments, catalog);
-  const ModelSpec model = load_model(document.document);
+  ModelSpec model = load_model(document.document);
   std::vector<Assumption> assumptions;
   choose_seq(seq, model, q, assumptions);
+  at_length(model, q.seq);
+  if (const auto typed = arguments.value("--images")) {
+    const Images images = images_of(*typed);
+    assumptions.push_back(
+        {images_text(images, show_images(model, images, q.seq)), "--images", "docs/model.md [TOWERS]", false});
+  }
   q.batch_seqs = tokens ? *tokens / q.seq : seqs.value_or(1);
   if (document.index) q.index_bytes = document.index->total_bytes;
   q.contexts_asked = !q.contexts.empty();

@@ -410,7 +410,7 @@ class LayerCoster : public OpWork<R> {
   /// Elements per token of the sequence that one tensor rank needs of an attention.
   R context_width(const Op<R>& op) const {
     R width = op.tp == TpRule::kWhole ? op.shared : op.shared * share(TpRule::kKvColumn, op.groups);
-    if (op.reach != Reach::kWindow && op.reach != Reach::kChunk) return width;
+    if (op.reach != Reach::kWindow && op.reach != Reach::kChunk && op.reach != Reach::kAround) return width;
     return width * min(R(1.0), op.span / seq_ + R(1.0) / cp_);
   }
 
@@ -501,8 +501,10 @@ NetworkCost<R> network_cost(const Reader<R>& reader, const ModelSpec& model, con
                 BytesOf<R>(logits * R(whole / kLossChunks)) +
                     BytesOf<R>(coster.tokens() * ops.dims.d_model * R(uses * kGradientBytes))};
   const R boundary_share = inner.tp > 1 ? R(1.0) / coster.tp() : R(1.0);
-  out.boundary = named(BytesOf<R>(coster.tokens() * ops.dims.d_model * boundary_share * R(coster.activation_bytes())),
-                       "bytes to the next pipeline stage", "tokens x d_model / tp (arXiv:2104.04473 section 4.1)");
+  const R streams(static_cast<double>(model.streams.count));
+  out.boundary =
+      named(BytesOf<R>(coster.tokens() * ops.dims.d_model * streams * boundary_share * R(coster.activation_bytes())),
+            "bytes to the next pipeline stage", "tokens x d_model / tp (arXiv:2104.04473 section 4.1)");
   return out;
 }
 

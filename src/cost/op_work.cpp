@@ -9,6 +9,12 @@ namespace scalecalc {
 namespace {
 
 constexpr std::string_view kWidth = "of the matrix on one chip";
+/// Weights that are stored and not used.
+template <class R>
+bool is_idle(const Op<R>& op) {
+  return op.kind == OpKind::kMatmul && value_of(op.rows) == 0;
+}
+
 constexpr std::string_view kRate = "rate of", kBackwardRate = "backward rate of";
 
 }  // namespace
@@ -71,6 +77,8 @@ template <class R>
 Work<R> OpWork<R>::unnamed(const Op<R>& op, bool backward) const {
   switch (op.kind) {
     case OpKind::kMatmul:
+      if (is_idle(op)) return {};
+      [[fallthrough]];
     case OpKind::kGroupedMatmul: return matmul(op, backward);
     case OpKind::kAttention: return attention(op, backward);
     case OpKind::kScan: return scan(op, backward);
@@ -95,7 +103,7 @@ SecondsOf<R> OpWork<R>::cast(DType dtype, const R& elements) const {
 /// softmax and dropout, and six backward. Unpacking is one more, and so is a sum behind a matmul.
 template <class R>
 double OpWork<R>::kernels(const Op<R>& op, bool backward) const {
-  if (op.kind == OpKind::kVector && value_of(op.reads) <= 0) return 0;
+  if ((op.kind == OpKind::kVector && value_of(op.reads) <= 0) || is_idle(op)) return 0;
   if (writes_scores(workload_.attention, op)) return backward ? 6 : 4;
   if (op.kind == OpKind::kAttention || op.kind == OpKind::kScan) return 1;
   if (op.kind == OpKind::kVector) return backward ? 2 : 1;
@@ -161,14 +169,15 @@ void OpWork<R>::beside(const Op<R>& op, const R& weights, Work<R>& out) const {
 template <class R>
 typename OpWork<R>::Shape OpWork<R>::dense_shape(const Op<R>& op) const {
   const R part = share(op.tp, op.groups);
-  const R rows = op.tp == TpRule::kSequence ? tokens_ * part : tokens_;
+  R rows = op.tp == TpRule::kSequence ? tokens_ * part : tokens_;
+  if (value_of(op.rows) != 1) rows = rows * op.rows;
   const R k = named(op.tp == TpRule::kRow ? op.k * part : op.k, op.name, kWidth, "input width of");
   const bool columns = op.tp == TpRule::kColumn || op.tp == TpRule::kKvColumn;
   const R n = named(columns ? op.n * part : op.n, op.name, kWidth, "output width of");
   const DType dtype = format(op);
   const FlopsPerSecondOf<R> rate =
-      chip_.matmul[static_cast<std::size_t>(dtype)] * shape_fraction(chip_.half_dim, rows, n, k);
-  return {rows, k, n, k * n, rate, dtype};
+      chip_.matmul[static_cast<std::size_t>(dtype)] * shape_fraction(chip_.half_dim, rows / op.matrices, n, k);
+  return {rows, k, n, k * n * op.matrices, rate, dtype};
 }
 
 /// The routed tokens of this chip's experts; the fullest expert rank sets the pace.
@@ -230,7 +239,8 @@ Work<R> OpWork<R>::weight_gradient(const Op<R>& op, const Shape& s) const {
 
 template <class R>
 SecondsOf<R> OpWork<R>::weight_gradient(const Op<R>& op) const {
-  if (op.frozen || (op.kind != OpKind::kMatmul && op.kind != OpKind::kGroupedMatmul)) return SecondsOf<R>(R(0.0));
+  if (op.frozen || is_idle(op) || (op.kind != OpKind::kMatmul && op.kind != OpKind::kGroupedMatmul))
+    return SecondsOf<R>(R(0.0));
   const Shape s = shape(op);
   return weight_gradient(op, s).total() + cast(s.dtype, s.rows * s.n) / R(2.0);
 }
@@ -238,7 +248,7 @@ SecondsOf<R> OpWork<R>::weight_gradient(const Op<R>& op) const {
 template <class R>
 Work<R> OpWork<R>::attention(const Op<R>& op, bool backward) const {
   if (writes_scores(workload_.attention, op)) return unfused_attention(op, backward);
-  const R ways = op.tp == TpRule::kHeads ? tp_ : R(1.0);
+  const R ways = op.tp == TpRule::kHeads ? tp_ : op.tp == TpRule::kSequence ? R(1.0) / sequence_share() : R(1.0);
   const R context =
       named(mean_context(op.reach, op.span, seq_, workload_.documents), op.name,
             workload_.documents ? "tokens a query sees in the mean of the documents packed: docs/model.md [PACKED]"
@@ -267,10 +277,10 @@ Work<R> OpWork<R>::unfused_attention(const Op<R>& op, bool backward) const {
   const R ways = op.tp == TpRule::kHeads ? tp_ : R(1.0);
   const double times = backward ? 2 : 1;
   const FlopsPerSecondOf<R> rate = chip_.matmul[static_cast<std::size_t>(workload_.precision.high)] *
-                                   shape_fraction(chip_.half_dim, seq_, seq_, op.v_width / op.heads);
+                                   shape_fraction(chip_.half_dim, seq_, scored(op), op.v_width / op.heads);
   const R elements = (op.qk_width + op.v_width) * R(2.0) * tokens_ / ways;
   const BytesOf<R> operands((elements + R(2.0) * scores(op)) * R(act_));
-  Work<R> out = timed(op, {attention_flops(op, seq_) * (tokens_ / ways), rate, operands}, times, times);
+  Work<R> out = timed(op, {attention_flops(op, scored(op)) * (tokens_ / ways), rate, operands}, times, times);
   const BytesOf<R> passes(scores(op) * R((backward ? 5 : 4) * act_ + 1));
   out += roofline(FlopsOf<R>(scores(op) * R(kSoftmaxFlops)), chip_.vector, passes, chip_.hbm);
   return out;

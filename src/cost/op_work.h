@@ -63,8 +63,9 @@ class OpWork {
   }
   /// Whether its matmul reads another format than that.
   bool is_packed(const Op<R>& op) const { return packs_ && in_base_format(op); }
-  /// Scores of a microbatch on one chip: every head's tokens against the whole sequence.
-  R scores(const Op<R>& op) const { return op.heads * share(op.tp, op.groups) * tokens_ * seq_; }
+  /// Scores of a microbatch on one chip: every head's tokens against the whole sequence, or a tower's positions.
+  R scores(const Op<R>& op) const { return op.heads * share(op.tp, op.groups) * tokens_ * scored(op); }
+  const R& scored(const Op<R>& op) const { return op.reach == Reach::kFixed ? op.span : seq_; }
 
  protected:
   const ChipRates<R>& chip_;

@@ -17,6 +17,7 @@ struct HfLayer {
   std::int64_t d_ff = 0;            ///< 0: the model's
   std::int64_t norms = -1;          ///< -1: the model's
   bool reuse = false;               ///< takes an earlier layer's choice of tokens, or its keys and values
+  bool hashed = false;              ///< a table of token ids chooses its experts
   bool whole = false;               ///< without the indexer that others have
   friend bool operator==(const HfLayer&, const HfLayer&) = default;
 };
@@ -76,6 +77,33 @@ struct HfMamba2 {
   bool norm = true;
 };
 
+struct HfCompressed {
+  Size q_lora_rank, o_lora_rank, o_groups, csa_ratio, hca_ratio;
+};
+
+struct HfProjection {
+  std::int64_t in = 0, out = 0;
+  bool bias = false;
+};
+
+/// Layers in front of the model's own, as a vision transformer has them unless said otherwise.
+struct HfTower {
+  std::string_view name = "vision";
+  bool counted = false;
+  Size d_model, heads, d_ff, layers;
+  Size head_dim;  ///< 0: d_model / heads
+  bool gated = false, qkv_bias = true, key_bias = true, o_bias = true, mlp_bias = true;
+  bool layernorm = true, final_norm = false;
+  Size window;                            ///< 0: none
+  std::vector<std::int64_t> full_layers;  ///< of a tower with a window
+  std::vector<HfProjection> stem, projector;
+  std::int64_t other_weights = 0, learned_positions = 0, position_biases = 0;
+  std::int64_t patch = 0, merge = 1, tokens = 0;
+};
+
+/// Which heads a bidirectional family's classes have.
+enum class HfEncoder { kNone, kBert, kModernBert };
+
 struct HfDraft {
   Size target_d_model;
   Size target_layers = {3, {}};  ///< EAGLE-3: one early, one middle, one late
@@ -84,6 +112,12 @@ struct HfDraft {
 struct HfArchitecture {
   Size d_model, vocab, max_seq;
   Size learned_positions, embedding_dim;  ///< 0: none, d_model
+  Size input_tokens, position_biases;     ///< 0: none
+  HfEncoder encoder = HfEncoder::kNone;
+  std::string_view head_dense = "none";
+  Size streams, laurel_rank;  ///< 0: none
+  std::string_view stream_kind = "hyper";
+  std::vector<HfTower> towers;
   bool tied_embeddings = false;
   bool embedding_norm = false;
   bool final_norm = true;
@@ -104,6 +138,10 @@ struct HfArchitecture {
   Size v_head_dim;                 ///< 0: head_dim
   std::optional<HfLocal> local;
   Size window, chunk;  ///< 0: none
+  bool causal = true;
+  Size cross_tokens;
+  bool cross_gates = false, key_bias = true, reuse_stored = false;
+  std::optional<HfCompressed> compressed;
   bool qkv_bias = false;
   bool o_bias = false;
   bool sinks = false;

@@ -20,6 +20,7 @@ constexpr std::array kEndings{Ending{"ForCausalLM", HfHead::kVocabulary},
                               Ending{"ForConditionalGeneration", HfHead::kVocabulary},
                               Ending{"ForImageTextToText", HfHead::kVocabulary},
                               Ending{"LMHeadModel", HfHead::kVocabulary},
+                              Ending{"ForMaskedLM", HfHead::kVocabulary},
                               Ending{"ForSequenceClassification", HfHead::kSequence},
                               Ending{"ForTokenClassification", HfHead::kToken},
                               Ending{"ForRewardModel", HfHead::kOther},
@@ -116,8 +117,37 @@ void check_class(HfReading& r, const HfClass& named) {
   }
 }
 
+namespace {
+
+/// What stands before the head of a bidirectional family's classes. BERT's bare class has a pooler, and so in effect
+/// has its head for sequences; ModernBERT projects before every head.
+void set_encoder_head(HfReading& r, const HfClass& named) {
+  HfArchitecture& m = r.model;
+  const bool bert = m.encoder == HfEncoder::kBert;
+  HfHead head = named.head;
+  if (head == HfHead::kUnsaid || head == HfHead::kOther) {
+    r.keys.defaulted("architectures", "the bare model", "the file names no class");
+    head = HfHead::kNone;
+  }
+  if (head == HfHead::kVocabulary) {
+    m.head_dense = "transform";
+    m.head_bias = true;
+    return;
+  }
+  m.head_outputs = head == HfHead::kNone ? Size{0, r.keys.span()} : read_labels(r);
+  m.head_bias = head != HfHead::kNone;
+  m.tied_embeddings = false;
+  if (bert && head != HfHead::kToken) m.head_dense = "pooler";
+  if (!bert && head != HfHead::kNone) m.head_dense = "transform";
+  r.keys.remark(head == HfHead::kNone ? "the model has no head"
+                                      : fmt::format("the model has a head of {} labels", m.head_outputs->value));
+}
+
+}  // namespace
+
 void set_head(HfReading& r, const HfClass& named) {
   HfArchitecture& m = r.model;
+  if (m.encoder != HfEncoder::kNone) return set_encoder_head(r, named);
   switch (named.head) {
     case HfHead::kUnsaid:
     case HfHead::kVocabulary:

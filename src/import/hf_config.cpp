@@ -12,6 +12,7 @@
 #include "import/hf_class.h"
 #include "import/hf_families.h"
 #include "import/hf_quantization.h"
+#include "import/hf_towers.h"
 
 namespace scalecalc {
 namespace {
@@ -182,19 +183,12 @@ std::string model_name(const ConfigNode& top, const HfFamily& family) {
       directory = directory.parent_path().parent_path();
     }
     name = last_part(directory.string());
-  } else if (path.extension() == ".json") {
+  } else if (path.extension() == ".json" || path.extension() == ".gguf") {
     name = path.stem().string();
   }
   const ConfigNode* said = top.find("_name_or_path");
   if (name.empty() && said != nullptr && said->kind == ConfigNode::Kind::kScalar) name = last_part(said->text);
   return name.empty() ? std::string(family.name) : name;
-}
-
-void remark_on_towers(HfKeys& keys) {
-  for (const std::string_view key : {"vision_config", "audio_config"}) {
-    if (child_map(keys.top(), key) == nullptr) continue;
-    keys.remark(fmt::format("the language model alone is read: {} is not counted", key));
-  }
 }
 
 }  // namespace
@@ -234,6 +228,7 @@ ImportedModel import_hf_config(const ConfigNode& config, const ConfigNode* besid
   } else {
     set_head(reading, wrapper_says ? whole : own);
   }
+  read_towers(reading);
   check_heads(keys, model);
   report_unread_keys(reading);
   // What follows relies on sizes that fit each other.
@@ -245,7 +240,6 @@ ImportedModel import_hf_config(const ConfigNode& config, const ConfigNode* besid
     out.document.entries.push_back({"quantization", std::move(where), *std::move(quantization)});
   }
   check_total(keys, model);
-  remark_on_towers(keys);
   keys.list_ignored();
   problems.throw_if_any();
   return out;
@@ -294,7 +288,11 @@ std::vector<Group> fewest_groups(const std::vector<HfLayer>& layers) {
 }
 
 std::string kind_text(const HfLayer& layer) {
-  return fmt::format("{}/{}{}", layer.mixer, layer.ffn, layer.reuse ? "/reuse" : layer.whole ? "/whole" : "");
+  return fmt::format("{}/{}{}", layer.mixer, layer.ffn,
+                     layer.reuse    ? "/reuse"
+                     : layer.whole  ? "/whole"
+                     : layer.hashed ? "/hash"
+                                    : "");
 }
 
 ConfigNode norm_node(const HfArchitecture& m, const SourceSpan& where) {
@@ -324,6 +322,10 @@ ConfigNode attention_node(const HfArchitecture& m, const SourceSpan& where) {
     out.add("local", local.take());
   }
   out.add_if("window", m.window).add_if("chunk", m.chunk);
+  if (!m.causal) out.add("causal", "false");
+  out.add_if("cross_tokens", m.cross_tokens).add_if("cross_gates", m.cross_gates);
+  if (!m.key_bias) out.add("key_bias", "false");
+  out.add_if("reuse_stored", m.reuse_stored);
   out.add_if("qkv_bias", m.qkv_bias).add_if("o_bias", m.o_bias).add_if("sinks", m.sinks);
   out.add_if("output_gate", m.output_gate).add_if("head_gate", m.head_gate).add_if("shared_kv", m.shared_kv);
   if (m.qk_norm != "none") out.add("qk_norm", m.qk_norm);
@@ -332,6 +334,13 @@ ConfigNode attention_node(const HfArchitecture& m, const SourceSpan& where) {
     indexer.add("heads", m.indexer->heads).add("head_dim", m.indexer->head_dim).add("top_k", m.indexer->top_k);
     if (!m.indexer->weights) indexer.add("weights", "false");
     out.add("indexer", indexer.take());
+  }
+  if (m.compressed) {
+    MapBuilder compressed(where);
+    compressed.add("q_lora_rank", m.compressed->q_lora_rank).add("o_lora_rank", m.compressed->o_lora_rank);
+    compressed.add("o_groups", m.compressed->o_groups).add("csa_ratio", m.compressed->csa_ratio);
+    compressed.add("hca_ratio", m.compressed->hca_ratio);
+    out.add("compressed", compressed.take());
   }
   return out.take();
 }
@@ -456,6 +465,7 @@ ConfigNode model_document(const HfArchitecture& m, const std::string& name, cons
   out.add("source", std::move(source)).add("sources", sources.take());
   out.add("d_model", m.d_model).add("vocab", m.vocab).add("max_seq", m.max_seq);
   out.add_if("learned_positions", m.learned_positions).add_if("embedding_dim", m.embedding_dim);
+  out.add_if("input_tokens", m.input_tokens).add_if("position_biases", m.position_biases);
   out.add("tied_embeddings", text_node(m.tied_embeddings ? "true" : "false", where));
   out.add_if("embedding_norm", m.embedding_norm).add_if("head_bias", m.head_bias);
   if (m.head_outputs) out.add("head_outputs", *m.head_outputs);
@@ -466,6 +476,13 @@ ConfigNode model_document(const HfArchitecture& m, const std::string& name, cons
   }
   if (!m.final_norm) out.add("final_norm", text_node("false", where));
   out.add_if("layer_scale", m.layer_scale).add_if("residual_block", m.residual_block);
+  if (m.streams.value > 1) {
+    MapBuilder streams(where);
+    out.add("streams", streams.add("count", m.streams).add("kind", m.stream_kind).take());
+  }
+  out.add_if("laurel_rank", m.laurel_rank);
+  if (m.head_dense != "none") out.add("head_dense", m.head_dense);
+  if (!m.towers.empty()) out.add("towers", towers_node(m.towers, where));
   if (m.per_layer) {
     MapBuilder table(where);
     table.add("width", m.per_layer->width).add("vocab", m.per_layer->vocab);
@@ -473,7 +490,8 @@ ConfigNode model_document(const HfArchitecture& m, const std::string& name, cons
   }
   out.add_if("parallel_block", m.parallel_block).add("norm", norm_node(m, where));
   const bool attends = m.has_mixer("full") || m.has_mixer("sliding") || m.has_mixer("chunked") || m.has_mixer("mla") ||
-                       m.has_mixer("full+mamba2");
+                       m.has_mixer("full+mamba2") || m.has_mixer("csa") || m.has_mixer("hca") || m.has_mixer("cross") ||
+                       m.has_mixer("full+cross");
   if (attends) out.add("attention", attention_node(m, where));
   add_linear(m, out, where);
   add_ssm(m, out, where);

@@ -38,7 +38,8 @@ const HfFamily* find_hf_family_of_class(std::string_view architecture);
 std::vector<std::string> known_hf_families();
 
 // Readers, by where they stand: hf_families.cpp and hf_families_dense.cpp; hf_families_moe.cpp and
-// hf_families_sparse.cpp; hf_families_hybrid.cpp and hf_families_state.cpp.
+// hf_families_sparse.cpp; hf_families_hybrid.cpp and hf_families_state.cpp;
+// hf_families_encoder.cpp and hf_families_streams.cpp.
 void read_llama(HfReading& r);
 void read_mistral(HfReading& r);
 void read_qwen2(HfReading& r);
@@ -127,5 +128,13 @@ void read_pure_mamba2(HfReading& r);
 void read_lfm2(HfReading& r);
 void read_lfm2_moe(HfReading& r);
 void read_kimi_linear(HfReading& r);
+
+void read_bert(HfReading& r);
+void read_modernbert(HfReading& r);
+void read_t5(HfReading& r);
+void read_whisper(HfReading& r);
+void read_mllama(HfReading& r);
+void read_deepseek_v4(HfReading& r);
+void read_gemma3n(HfReading& r);
 
 }  // namespace scalecalc

@@ -234,12 +234,10 @@ void read_gpt_neo(HfReading& r) {
   set_sliding(r, window, [&](std::int64_t i) { return names[static_cast<std::size_t>(i)]->text == "local"; });
 }
 
-namespace {
-
-/// The last num_kv_shared_layers take keys and values of the last layer of their kind before them.
-void share_keys(HfReading& r) {
+void share_keys(HfReading& r, std::int64_t otherwise) {
   HfArchitecture& m = r.model;
-  const Size shared = r.keys.size_or_none({"num_kv_shared_layers"}, {0, 1e4});
+  const Size shared = otherwise > 0 ? r.keys.size_or({"num_kv_shared_layers"}, otherwise, {0, 1e4})
+                                    : r.keys.size_or_none({"num_kv_shared_layers"}, {0, 1e4});
   const bool wide = r.keys.flag({"use_double_wide_mlp"}, false);
   if (shared.value >= m.layer_count()) {
     r.keys.problems().add(shared.where, fmt::format("{} of {} layers share keys and values: none is left that has them",
@@ -252,6 +250,8 @@ void share_keys(HfReading& r) {
     if (wide) layer.d_ff = 2 * m.d_ff.value;
   }
 }
+
+namespace {
 
 /// Experts beside the dense MLP, each branch between norms of its own.
 void gemma_experts(HfReading& r) {
@@ -284,7 +284,7 @@ void read_gemma4(HfReading& r) {
   }
   if (!r.keys.has({"layer_types"})) r.keys.defaulted("layer_types", "every sixth layer full", kClassDefault);
   set_sliding(r, read_window(r, 512), [&](std::int64_t i) { return (i + 1) % 6 != 0 && i + 1 < m.layer_count(); });
-  share_keys(r);
+  share_keys(r, 0);
   gemma_experts(r);
   const Size width = r.keys.says_none({"hidden_size_per_layer_input"})
                          ? Size{}

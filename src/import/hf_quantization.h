@@ -19,6 +19,7 @@ namespace scalecalc {
 struct HfScheme {
   WeightFormat format = WeightFormat::kBf16;
   double bits = bits_of(WeightFormat::kBf16);
+  double bits_per_input = 0;  ///< of each row that a matrix multiplies
 };
 
 /// The weight matrices of a model by the names checkpoints give them, so that "model.layers.3.self_attn*" can be
@@ -28,6 +29,9 @@ struct HfWeight {
   std::string_view name;  ///< "q_proj", "kv_b_proj", "down_proj"
   double parameters = 0;
   HfScheme scheme;
+  double inputs = 0;  ///< rows of all its matrices
+
+  double stored_bits() const { return parameters * scheme.bits + inputs * scheme.bits_per_input; }
 };
 
 class HfWeights {
@@ -44,6 +48,8 @@ class HfWeights {
   };
   Meaning set(std::string_view pattern, const HfScheme& scheme);
   void set_part(WeightPart part, const HfScheme& scheme);
+  /// Of the layers' matrices those of that name.
+  void set_named(std::string_view name, const HfScheme& scheme);
 
   double parameters() const;
   double parameters(WeightPart part) const;

@@ -87,6 +87,8 @@ Size same_for_all(HfReading& r, HfNames names, std::string_view what, Range rang
 void refuse_cross_layer(HfReading& r);
 /// A list of layer numbers, each below the number of layers.
 std::vector<std::int64_t> read_layer_numbers(HfReading& r, HfNames names);
+/// The last num_kv_shared_layers take keys and values of the last layer of their kind before them.
+void share_keys(HfReading& r, std::int64_t otherwise);
 /// Multi-token prediction: modules like the last layer.
 void read_mtp(HfReading& r);
 

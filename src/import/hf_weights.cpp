@@ -21,7 +21,9 @@ class LayerWeights {
 
   std::vector<HfWeight> of(const HfLayer& layer) {
     out_.clear();
-    if (layer.mixer == "mla") {
+    if (m_.compressed) {
+      compressed(layer);
+    } else if (layer.mixer == "mla") {
       mla(layer.reuse);
     } else if (layer.mixer == "gdn") {
       gdn();
@@ -42,17 +44,24 @@ class LayerWeights {
       heads({m_.heads, m_.kv_heads, m_.head_dim, m_.v_head_dim.value > 0 ? m_.v_head_dim : m_.head_dim});
     }
     if (layer.mixer == "full+mamba2") mamba2();
+    if (layer.mixer == "full+cross") heads({m_.heads, m_.kv_heads, m_.head_dim, m_.head_dim});
+    if (m_.per_layer) {
+      add(WeightPart::kMlp, "per_layer_input_gate", product({d_, m_.per_layer->width.value}));
+      add(WeightPart::kMlp, "per_layer_projection", product({d_, m_.per_layer->width.value}));
+    }
+    if (m_.laurel_rank.value > 0) add(WeightPart::kMlp, "laurel", product({d_, 2, m_.laurel_rank.value}));
     if (layer.ffn == "dense") mlp(WeightPart::kMlp, d_, layer.d_ff > 0 ? layer.d_ff : m_.d_ff.value, 1);
     if (layer.ffn == "moe") experts();
     return out_;
   }
 
  private:
-  void add(WeightPart part, std::string_view name, double parameters) {
-    if (parameters > 0) out_.push_back({part, name, parameters, plain_});
+  void add(WeightPart part, std::string_view name, double parameters, double inputs = 0) {
+    if (parameters > 0) out_.push_back({part, name, parameters, plain_, inputs});
   }
-  void attention(std::string_view name, std::initializer_list<std::int64_t> factors) {
-    add(WeightPart::kAttention, name, product(factors));
+  /// The first factor is the input's width, unless that is given.
+  void attention(std::string_view name, std::initializer_list<std::int64_t> factors, std::int64_t inputs = 0) {
+    add(WeightPart::kAttention, name, product(factors), static_cast<double>(inputs > 0 ? inputs : *factors.begin()));
   }
 
   void heads(const HfLocal& shape) {
@@ -62,7 +71,24 @@ class LayerWeights {
     attention("q_proj", {input, q, m_.output_gate ? 2 : 1});
     attention("k_proj", {input, shape.kv_heads.value, shape.head_dim.value});
     attention("v_proj", {input, shape.kv_heads.value, shape.v_head_dim.value});
-    attention("o_proj", {shape.heads.value, shape.v_head_dim.value, d_});
+    const std::int64_t output = shape.heads.value * shape.v_head_dim.value;
+    attention("o_proj", {output, d_});
+  }
+
+  /// Compressors and the indexer's weights of heads are not quantized by those who publish such models.
+  void compressed(const HfLayer& layer) {
+    const HfCompressed& c = *m_.compressed;
+    const std::int64_t width = m_.heads.value * m_.head_dim.value;
+    attention("wq_a", {d_, c.q_lora_rank.value});
+    attention("wq_b", {c.q_lora_rank.value, width});
+    attention("wkv", {d_, m_.head_dim.value});
+    attention("wo_a", {width, c.o_lora_rank.value});
+    attention("wo_b", {c.o_groups.value, c.o_lora_rank.value, d_});
+    if (layer.mixer == "hca") attention("compressor", {2, d_, m_.head_dim.value});
+    if (layer.mixer != "csa" || !m_.indexer) return;
+    attention("compressor", {4, d_, m_.head_dim.value + m_.indexer->head_dim.value});
+    attention("indexer", {c.q_lora_rank.value, m_.indexer->heads.value, m_.indexer->head_dim.value});
+    attention("weights_proj", {d_, m_.indexer->heads.value});
   }
 
   void mla(bool reuse) {
@@ -77,7 +103,7 @@ class LayerWeights {
     }
     attention("kv_a_proj_with_mqa", {d_, a.kv_lora_rank.value + a.qk_rope_head_dim.value});
     attention("kv_b_proj", {a.kv_lora_rank.value, heads, a.qk_nope_head_dim.value + a.v_head_dim.value});
-    attention("o_proj", {heads, a.v_head_dim.value, d_});
+    attention("o_proj", {heads * a.v_head_dim.value, d_});
     if (!m_.indexer || reuse) return;
     const HfIndexer& i = *m_.indexer;
     attention("indexer", {i.heads.value, i.head_dim.value, std::max<std::int64_t>(a.q_lora_rank.value, 1)});
@@ -128,9 +154,11 @@ class LayerWeights {
   }
 
   void mlp(WeightPart part, std::int64_t width, std::int64_t d_ff, std::int64_t copies) {
-    if (m_.gated) add(part, "gate_proj", product({width, d_ff, copies}));
-    add(part, "up_proj", product({width, d_ff, copies}));
-    add(part, "down_proj", product({width, d_ff, copies}));
+    const double all = product({width, d_ff, copies});
+    const double outer = product({width, copies}), inner = product({d_ff, copies});
+    if (m_.gated) add(part, "gate_proj", all, outer);
+    add(part, "up_proj", all, outer);
+    add(part, "down_proj", all, inner);
   }
 
   void experts() {
@@ -200,14 +228,35 @@ LayerPattern layer_of(std::string_view text) {
 /// The matrix a pattern names, among those of LayerWeights; empty if it names none or a choice of several.
 std::string_view matrix_of(std::string_view rest) {
   // A name that holds another stands before it.
-  constexpr std::array<std::string_view, 24> kNames{"q_a_proj",  "q_b_proj",     "kv_a_proj_with_mqa",
-                                                    "kv_b_proj", "gate_up_proj", "gate_proj",
-                                                    "up_proj",   "down_proj",    "qkv_proj",
-                                                    "q_proj",    "k_proj",       "v_proj",
-                                                    "o_proj",    "in_proj_qkvz", "in_proj_qkv",
-                                                    "in_proj_z", "in_proj_a",    "in_proj_b",
-                                                    "in_proj",   "out_proj",     "x_proj",
-                                                    "dt_proj",   "indexer",      "output_gate"};
+  constexpr std::array<std::string_view, 29> kNames{"embed_tokens_per_layer",
+                                                    "embed_tokens",
+                                                    "per_layer_input_gate",
+                                                    "per_layer_model_projection",
+                                                    "per_layer_projection",
+                                                    "q_a_proj",
+                                                    "q_b_proj",
+                                                    "kv_a_proj_with_mqa",
+                                                    "kv_b_proj",
+                                                    "gate_up_proj",
+                                                    "gate_proj",
+                                                    "up_proj",
+                                                    "down_proj",
+                                                    "qkv_proj",
+                                                    "q_proj",
+                                                    "k_proj",
+                                                    "v_proj",
+                                                    "o_proj",
+                                                    "in_proj_qkvz",
+                                                    "in_proj_qkv",
+                                                    "in_proj_z",
+                                                    "in_proj_a",
+                                                    "in_proj_b",
+                                                    "in_proj",
+                                                    "out_proj",
+                                                    "x_proj",
+                                                    "dt_proj",
+                                                    "indexer",
+                                                    "output_gate"};
   if (contains(rest, "(")) return {};
   const auto found = std::find_if(kNames.begin(), kNames.end(), [&](std::string_view n) { return contains(rest, n); });
   return found == kNames.end() ? std::string_view{} : *found;
@@ -246,6 +295,7 @@ bool ends_in(std::string_view rest, std::initializer_list<std::string_view> name
 PartSet parts_of(const LayerPattern& pattern) {
   const std::string_view rest = pattern.rest;
   PartSet out;
+  if (contains_any(rest, {"per_layer_", "laurel", "altup"})) return out.add(WeightPart::kMlp);
   if (contains(rest, "embed") || ends_in(rest, {"wte"})) return out.add(WeightPart::kEmbedding);
   if (contains(rest, "lm_head") || ends_in(rest, {"head", "embed_out"})) return out.add(WeightPart::kHead);
   if (contains(rest, "shared_expert_gate") || ends_in(rest, {"gate", "router"})) return out.add(WeightPart::kRouter);
@@ -253,6 +303,13 @@ PartSet parts_of(const LayerPattern& pattern) {
   if (contains_any(rest, {"experts", "latent_proj"})) return out.add(WeightPart::kExperts);
   if (contains_any(rest, {"attn", "attention", "mamba"})) return out.add(WeightPart::kAttention);
   const std::string_view matrix = matrix_of(rest);
+  for (const std::string_view word : {"mlp", "ffn"}) {
+    // "ffn.*gate_proj": of experts too.
+    const std::size_t at = rest.find(word), matrix_at = rest.find("_proj");
+    if (at == std::string_view::npos || matrix_at == std::string_view::npos || matrix_at < at) continue;
+    if (!contains(rest.substr(at, matrix_at - at), ".*")) continue;
+    return out.add(WeightPart::kMlp).add(WeightPart::kExperts).add(WeightPart::kShared);
+  }
   if (contains_any(rest, {"mlp", "feed_forward", "ffn", "block_sparse_moe"})) {
     return contains(rest, "_proj") ? out.add(WeightPart::kMlp) : feed_forward();
   }
@@ -273,7 +330,17 @@ HfWeights::HfWeights(const HfArchitecture& model, const HfScheme& plain) {
   const std::int64_t width = model.embedding_dim.value > 0 ? model.embedding_dim.value : model.d_model.value;
   const double table = product({model.vocab.value, width});
   if (!model.draft) outer_.push_back({WeightPart::kEmbedding, "embed_tokens", table, plain});
+  if (model.per_layer) {
+    const std::int64_t all = model.per_layer->width.value * model.layer_count();
+    outer_.push_back(
+        {WeightPart::kEmbedding, "embed_tokens_per_layer", product({model.per_layer->vocab.value, all}), plain});
+    outer_.push_back({WeightPart::kMlp, "per_layer_model_projection", product({model.d_model.value, all}), plain});
+  }
   const double head = model.head_outputs ? product({model.head_outputs->value, model.d_model.value}) : table;
+  if (model.streams.value > 1 && model.stream_kind == "altup") {
+    const double each = product({model.d_model.value, model.d_model.value, model.streams.value - 1});
+    outer_.push_back({WeightPart::kMlp, "altup", 2 * each, plain});
+  }
   if (!model.tied_embeddings && head > 0) outer_.push_back({WeightPart::kHead, "lm_head", head, plain});
   LayerWeights weights(model, plain);
   for (const HfLayer& layer : model.layers) layers_.push_back(weights.of(layer));
@@ -326,6 +393,14 @@ void HfWeights::set_part(WeightPart part, const HfScheme& scheme) {
   for (std::vector<HfWeight>& layer : layers_) apply(layer);
 }
 
+void HfWeights::set_named(std::string_view name, const HfScheme& scheme) {
+  for (std::vector<HfWeight>& layer : layers_) {
+    for (HfWeight& weight : layer) {
+      if (weight.name == name) weight.scheme = scheme;
+    }
+  }
+}
+
 double HfWeights::parameters() const {
   double sum = 0;
   visit([&](const HfWeight& weight) { sum += weight.parameters; });
@@ -346,21 +421,19 @@ double HfWeights::parameters(WeightPart part, WeightFormat format) const {
 
 double HfWeights::stored_bits() const {
   double sum = 0;
-  visit([&](const HfWeight& w) { sum += w.parameters * w.scheme.bits; });
+  visit([&](const HfWeight& w) { sum += w.stored_bits(); });
   return sum;
 }
 
 double HfWeights::stored_bits(WeightPart part) const {
   double sum = 0;
-  visit([&](const HfWeight& w) { sum += w.part == part ? w.parameters * w.scheme.bits : 0; });
+  visit([&](const HfWeight& w) { sum += w.part == part ? w.stored_bits() : 0; });
   return sum;
 }
 
 double HfWeights::stored_bits(WeightPart part, WeightFormat format) const {
   double sum = 0;
-  visit([&](const HfWeight& w) {
-    sum += w.part == part && w.scheme.format == format ? w.parameters * w.scheme.bits : 0;
-  });
+  visit([&](const HfWeight& w) { sum += w.part == part && w.scheme.format == format ? w.stored_bits() : 0; });
   return sum;
 }
 

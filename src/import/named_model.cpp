@@ -4,6 +4,7 @@
 
 #include "base/io.h"
 #include "config/json_reader.h"
+#include "import/gguf.h"
 #include "spec/load.h"
 
 namespace scalecalc {
@@ -35,9 +36,24 @@ void add_index(ModelDocument& model, const std::string& file) {
   if (model.index) model.as_imported = model.document;
 }
 
+/// A GGUF file says sizes, and of each tensor its type, from which come the formats of the parts.
+ModelDocument gguf_document(const std::string& path, const std::string& assume) {
+  GgufModel file = read_gguf(path);
+  ImportedModel imported = import_hf_config(file.config, nullptr, assume);
+  std::erase_if(imported.document.entries, [](const ConfigNode::Entry& e) { return e.key == "quantization"; });
+  std::erase_if(imported.notes.defaults, [](const ImportNotes::Default& d) { return d.key == "dtype"; });
+  const SourceSpan where = file.quantization.span;
+  imported.document.entries.push_back({"quantization", where, std::move(file.quantization)});
+  ModelDocument out{std::move(imported.document), std::move(imported.notes)};
+  out.index = SafetensorsIndex{.file = path, .total_bytes = file.bytes, .tensors = file.tensors};
+  out.as_imported = out.document;
+  return out;
+}
+
 }  // namespace
 
 ModelDocument load_model_document(const Catalog& catalog, const std::string& name_or_path, const std::string& assume) {
+  if (is_gguf(name_or_path)) return gguf_document(name_or_path, assume);
   ConfigNode document = catalog.load(CatalogKind::kModel, name_or_path);
   if (!is_hf_config(document)) {
     if (assume.empty()) return {std::move(document), std::nullopt};

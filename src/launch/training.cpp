@@ -114,9 +114,11 @@ std::string expert_layers(const ModelSpec& model) {
 void add_architecture(const ModelSpec& model, LaunchTerms& t) {
   const AttentionSpec& a = model.attention;
   const auto all = [&](auto&& holds) { return std::all_of(model.kinds.begin(), model.kinds.end(), holds); };
-  t.words["plain_layers"] = on_off(all([&](const LayerKind& k) {
-    return k.mixer == (a.mla ? MixerKind::kMla : MixerKind::kFull) && k.ffn != FfnKind::kNone && !k.d_ff;
-  }));
+  const bool decoder = a.causal && model.streams.count == 1 && model.head_dense == HeadDense::kNone;
+  t.words["plain_layers"] =
+      on_off(decoder && all([&](const LayerKind& k) {
+               return k.mixer == (a.mla ? MixerKind::kMla : MixerKind::kFull) && k.ffn != FfnKind::kNone && !k.d_ff;
+             }));
   t.words["tied"] = on_off(model.tied_embeddings);
   t.words["norm"] = model.norm == NormKind::kRms ? "rms" : "layer";
   t.words["positions"] = model.relative_positions ? "relative" : model.learned_positions > 0 ? "learned" : "rotary";

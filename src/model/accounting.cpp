@@ -16,6 +16,7 @@ void add_op(const Op<double>& op, ParameterCount& count) {
     case Part::kEmbedding: count.embedding += parameters; break;
     case Part::kHead: count.head += parameters; break;
     case Part::kMtp: count.mtp += parameters; break;
+    case Part::kTower: count.towers += parameters; break;
   }
 }
 

@@ -18,6 +18,7 @@ struct ParameterCount {
   double router = 0;
   double norms = 0;
   double mtp = 0;     ///< MTP modules, not in total
+  double towers = 0;  ///< of images and sound, not in total
   double active = 0;  ///< total minus the routed experts a token does not visit and tables of per-layer embeddings
 };
 

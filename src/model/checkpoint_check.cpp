@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "model/accounting.h"
 #include "model/stored_bytes.h"
 
 namespace scalecalc {
@@ -18,6 +19,9 @@ double counted_bytes(const ModelSpec& model, const SafetensorsIndex& index) {
   const QuantizationSpec formats = model.quantization.value_or(QuantizationSpec{});
   const std::vector<StoredWeights> stored = stored_weights(model, formats);
   double out = total_bytes(stored);
+  if (index.towers > 0) {
+    for (const StoredWeights& row : stored) out += row.part == kStoredTowers ? row.bytes : 0;
+  }
   const auto width = static_cast<double>(model.embedding_dim > 0 ? model.embedding_dim : model.d_model);
   const double table = static_cast<double>(model.vocab) * width;
   const double embedding = table * formats.bits(WeightPart::kEmbedding) / 8;
@@ -51,9 +55,10 @@ CheckpointCheck check_checkpoint(const ModelSpec& model, const SafetensorsIndex&
     out.text += fmt::format("{:.2g}% {} than the {} counted here", 100 * std::abs(more), more > 0 ? "more" : "less",
                             bytes_text(counted));
   }
-  if (index.towers > 0) out.text += fmt::format("; {} of towers are not counted", tensors(index.towers));
+  const bool towers = index.towers > 0 && count_parameters(model).towers == 0;
+  if (towers) out.text += fmt::format("; {} of towers are not counted", tensors(index.towers));
   if (modules) out.text += fmt::format("; {} of prediction modules are not counted", tensors(index.modules));
-  const bool explained = more > 0 && (index.towers > 0 || modules);
+  const bool explained = more > 0 && (towers || modules);
   out.warning = std::abs(more) > kExpected && !explained;
   return out;
 }

@@ -26,6 +26,26 @@ LayerCache attention_cache(const AttentionSpec& a, const LayerKind& layer) {
   return out;
 }
 
+/// A window of one tensor that is key and value, and a compressed token of it for every few tokens.
+std::vector<LayerCache> compressed_cache(const AttentionSpec& a, MixerKind kind) {
+  const CompressedSpec& c = *a.compressed;
+  const double width = to_double(a.head_dim);
+  std::vector<LayerCache> out{{.token_elements = width, .limit = a.window}};
+  if (kind == MixerKind::kHca) out.push_back({.token_elements = width / to_double(c.hca_ratio)});
+  if (kind == MixerKind::kCsa) {
+    const double ratio = to_double(c.csa_ratio);
+    out.push_back({.token_elements = width / ratio, .index_elements = to_double(a.indexer->head_dim) / ratio});
+  }
+  return out;
+}
+
+/// Of cross attention keys and values of all that the tower hands on, whatever the sequence.
+double cross_elements(const ModelSpec& model) {
+  const AttentionSpec& a = model.attention;
+  const std::int64_t tokens = a.cross_tokens > 0 ? a.cross_tokens : model.max_seq;
+  return to_double(tokens * a.kv_heads * (a.head_dim + a.shape(MixerKind::kFull).v_head_dim));
+}
+
 void add_mamba2(const Mamba2Spec& m, LayerCache& out) {
   out.state_elements = to_double(m.d_inner() * m.d_state);
   out.conv_elements = to_double((m.d_inner() + 2 * m.groups * m.d_state) * (m.d_conv - 1));
@@ -35,6 +55,14 @@ void add_mamba2(const Mamba2Spec& m, LayerCache& out) {
 LayerCache layer_cache(const ModelSpec& model, const LayerKind& layer) {
   LayerCache out;
   switch (layer.mixer) {
+    case MixerKind::kCsa:
+    case MixerKind::kHca: break;  // compressed_cache
+    case MixerKind::kCross:
+    case MixerKind::kFullCross:
+      if (layer.mixer == MixerKind::kFullCross) out = attention_cache(model.attention, layer);
+      out.ways = model.attention.kv_heads;
+      out.fixed_elements = cross_elements(model);
+      return out;
     case MixerKind::kFull:
     case MixerKind::kSliding:
     case MixerKind::kChunked:
@@ -88,24 +116,35 @@ LayerCache layer_cache(const ModelSpec& model, const LayerKind& layer) {
 
 }  // namespace
 
+namespace {
+
+void add(LayerCache cache, std::int64_t layers, std::vector<LayerCache>& to) {
+  if (cache == LayerCache{}) return;
+  const auto same = std::find_if(to.begin(), to.end(), [&](LayerCache known) {
+    known.layers = 0;
+    return known == cache;
+  });
+  cache.layers = layers;
+  if (same == to.end()) {
+    to.push_back(cache);
+  } else {
+    same->layers += layers;
+  }
+}
+
+}  // namespace
+
 KvCache kv_cache(const ModelSpec& model) {
   KvCache out;
+  if (!model.attention.causal) return out;  // nothing is generated
   for (std::size_t k = 0; k < model.kinds.size(); ++k) {
     const auto layers = std::count(model.layer_kind.begin(), model.layer_kind.end(), static_cast<std::uint8_t>(k));
     if (layers == 0 || model.kinds[k].mixer == MixerKind::kNone) continue;
     // Kinds that differ in their FFN alone keep the same.
-    LayerCache cache = layer_cache(model, model.kinds[k]);
-    if (cache == LayerCache{}) continue;
-    const auto same = std::find_if(out.kinds.begin(), out.kinds.end(), [&](LayerCache known) {
-      known.layers = 0;
-      return known == cache;
-    });
-    cache.layers = layers;
-    if (same == out.kinds.end()) {
-      out.kinds.push_back(cache);
-    } else {
-      same->layers += layers;
-    }
+    const std::vector<LayerCache> kept = model.attention.compressed
+                                             ? compressed_cache(model.attention, model.kinds[k].mixer)
+                                             : std::vector<LayerCache>{layer_cache(model, model.kinds[k])};
+    for (const LayerCache& cache : kept) add(cache, layers, out.kinds);
   }
   return out;
 }
@@ -146,10 +185,11 @@ double KvCache::sequence_bytes(double tokens, const CacheFormat& format, std::in
   double out = 0;
   for (const LayerCache& c : kinds) {
     const double kept = c.limit > 0 ? std::min(tokens, to_double(c.limit)) : tokens;
-    const double tokens_bytes = c.token_elements * format.token_bytes / to_double(std::min(tp, c.ways));
+    const double each = format.token_bytes / to_double(std::min(tp, c.ways));
+    const double tokens_bytes = c.token_elements * each;
     const double state_bytes = c.state_elements * format.state_bytes + c.conv_elements * format.conv_bytes;
     out += to_double(c.layers) * (kept * (tokens_bytes + c.index_elements * format.index_bytes) +
-                                  state_bytes / to_double(std::min(tp, c.state_ways)));
+                                  c.fixed_elements * each + state_bytes / to_double(std::min(tp, c.state_ways)));
   }
   return out;
 }

@@ -14,6 +14,7 @@ struct LayerCache {
   std::int64_t layers = 0;
   double token_elements = 0;  ///< of keys and values (or of the latent both come from), one token and layer
   double index_elements = 0;  ///< of an indexer's keys, one token and layer
+  double fixed_elements = 0;  ///< of keys and values of a tower's output, one sequence and layer
   std::int64_t limit = 0;     ///< tokens kept at most: the window or chunk; 0 = all
   /// Ways the token elements divide over tensor ranks at most: the KV heads. 1: the latent, kept whole on every rank;
   /// index keys always are.

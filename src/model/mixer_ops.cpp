@@ -1,7 +1,9 @@
 // Attention as operation lists. Shapes: scaling book, chapter 4 (multi-head, grouped-query); DeepSeek-V2,
 // arXiv:2405.04434 section 2.1 (MLA); DeepSeek-V3.2, arXiv:2512.02556 section 2 (indexer and chosen tokens);
-// Transformer-XL, arXiv:1901.02860 section 3.3 (relative positions); gated output: Qwen3-Next. What the backward pass
-// keeps follows Korthikanti et al. 2022, arXiv:2205.05198 section 4, with flash attention (no score matrix is kept).
+// Transformer-XL, arXiv:1901.02860 section 3.3 (relative positions); gated output: Qwen3-Next; compressed attention:
+// DeepSeek-V4 (huggingface/transformers: models/deepseek_v4); cross attention: arXiv:1706.03762 section 3.2.3. What the
+// backward pass keeps follows Korthikanti et al. 2022, arXiv:2205.05198 section 4, with flash attention (no score
+// matrix is kept).
 #include "base/check.h"
 #include "model/op_list.h"
 
@@ -17,6 +19,8 @@ class AttentionBuilder {
   }
 
   void build() {
+    if (a_.compressed) return compressed(*a_.compressed);
+    if (kind_ == MixerKind::kCross) return cross();
     if (kind_ == MixerKind::kMla) {
       mla_projections();
     } else {
@@ -30,7 +34,132 @@ class AttentionBuilder {
     list_.output("attention output projection", Part::kAttention, heads_.heads * heads_.v_head_dim, a_.o_bias);
   }
 
+  /// To a tower's output: its keys and values are projected from each position of it, once for the sequence.
+  void cross() {
+    const R q_width = heads_.heads * heads_.head_dim;
+    const R kv_width = R(2.0) * heads_.kv_heads * heads_.head_dim;
+    const R rows(list_.model().towers.empty() ? 1.0 : source_rows());
+    list_.matmul("cross query projection", Part::kAttention, TpRule::kColumn, dims_.d_model, q_width, a_.qkv_bias,
+                 TpRule::kColumn);
+    list_.last().extra_parameters = list_.last().extra_parameters + cross_weights();
+    list_.matmul("cross key/value projection", Part::kAttention, TpRule::kKvColumn, dims_.d_model, kv_width,
+                 a_.qkv_bias, TpRule::kKvColumn);
+    if (!a_.key_bias) list_.last().extra_parameters = kv_width / R(2.0);
+    list_.last().groups = heads_.kv_heads;
+    list_.last().values = kv_width / R(2.0);
+    list_.last().rows = rows;
+    list_.last().saved = kv_width * rows;
+    list_.add({.name = "cross attention",
+               .kind = OpKind::kAttention,
+               .part = Part::kAttention,
+               .tp = TpRule::kHeads,
+               .groups = heads_.kv_heads,
+               .qk_width = q_width,
+               .v_width = q_width,
+               .heads = heads_.heads,
+               .reach = a_.cross_tokens > 0 || value_of(rows) == 0 ? Reach::kFixed : Reach::kBoth,
+               .span = fixed<R>(a_.cross_tokens),
+               .saved = heads_.heads * (heads_.head_dim + R(2.0)),
+               .keep = Keep::kSelective,
+               .saved_tp = TpRule::kHeads});
+    list_.output("cross attention output projection", Part::kAttention, q_width, a_.o_bias);
+  }
+
  private:
+  /// Positions of the tower behind cross attention that go on, for each token of the sequence.
+  double source_rows() const {
+    const TowerSpec& tower = list_.model().towers.front();
+    return tower.per_token / static_cast<double>(tower.merge);
+  }
+  R cross_weights() const { return a_.cross_gates ? R(2.0) * heads_.head_dim + R(2.0) : R(0.0); }
+
+  void vector(std::string_view name, const R& parameters, const R& reads, const R& writes, const R& flops) {
+    list_.add({.name = name,
+               .kind = OpKind::kVector,
+               .part = Part::kAttention,
+               .tp = TpRule::kWhole,
+               .extra_parameters = parameters,
+               .reads = reads,
+               .writes = writes,
+               .flops = flops});
+  }
+
+  /// A token's entry for a compressor, and its gate; `copies` of both for windows that overlap. A position bias for
+  /// each of the `ratio` tokens of an entry.
+  void compressor(std::string_view name, const R& width, const R& copies, const R& ratio) {
+    list_.matmul(name, Part::kAttention, TpRule::kWhole, dims_.d_model, R(2.0) * copies * width, false, TpRule::kWhole);
+    list_.last().extra_parameters = ratio * copies * width + width;
+    vector("compression", R(0.0), R(2.0) * copies * width, width / ratio, R(6.0) * copies * width);
+  }
+
+  /// Scores and sum over entries of one tensor that is key and value, of which there is one for `ratio` tokens.
+  void compressed_scores(std::string_view name, const R& ratio, Reach reach, const R& span, const R& sinks) {
+    const R width = heads_.heads * heads_.head_dim / ratio;
+    list_.add({.name = name,
+               .kind = OpKind::kAttention,
+               .part = Part::kAttention,
+               .tp = TpRule::kHeads,
+               .groups = R(1.0),
+               .extra_parameters = sinks,
+               .qk_width = width,
+               .v_width = width,
+               .heads = heads_.heads / ratio,
+               .reach = reach,
+               .span = span,
+               .shared = heads_.head_dim / ratio,
+               .saved = heads_.heads * (heads_.head_dim + R(2.0)),
+               .keep = Keep::kSelective,
+               .saved_tp = TpRule::kHeads});
+    if (value_of(ratio) > 1) list_.last().keep = Keep::kNever;  // one output of both kinds of scores
+  }
+
+  void compressed(const CompressedSpec& c) {
+    const R q_rank = fixed<R>(c.q_lora_rank), o_rank = fixed<R>(c.o_lora_rank), groups = fixed<R>(c.o_groups);
+    const R width = heads_.heads * heads_.head_dim;
+    list_.matmul("query down-projection", Part::kAttention, TpRule::kSequence, dims_.d_model, q_rank, false,
+                 TpRule::kSequence);
+    list_.norm("query latent norm", q_rank, Keep::kNever);
+    list_.matmul("query up-projection", Part::kAttention, TpRule::kColumn, q_rank, width, false, TpRule::kColumn);
+    list_.last().keep = Keep::kWithoutRemat;
+    list_.matmul("key/value projection", Part::kAttention, TpRule::kWhole, dims_.d_model, heads_.head_dim, false,
+                 TpRule::kWhole);
+    list_.last().extra_parameters = heads_.head_dim;  // of its norm
+    vector("rotary embedding", R(0.0), width + heads_.head_dim, width + heads_.head_dim, R(0.5) * width);
+    compressed_scores("window attention", R(1.0), Reach::kWindow, dims_.window, heads_.heads);
+    if (kind_ == MixerKind::kHca) {
+      const R ratio = fixed<R>(c.hca_ratio);
+      compressor("compressor projection", heads_.head_dim, R(1.0), ratio);
+      compressed_scores("compressed attention", ratio, Reach::kAll, R(0.0), R(0.0));
+    } else if (kind_ == MixerKind::kCsa) {
+      const R ratio = fixed<R>(c.csa_ratio);
+      compressor("compressor projection", heads_.head_dim, R(2.0), ratio);
+      compressed_index(ratio, q_rank);
+      compressed_scores("chosen attention", ratio, Reach::kChosen, fixed<R>(a_.indexer->top_k) * ratio, R(0.0));
+    }
+    // Each group of heads is projected by itself.
+    list_.matmul("output down-projection", Part::kAttention, TpRule::kColumn, width / groups, groups * o_rank, false,
+                 TpRule::kColumn);
+    list_.output("attention output projection", Part::kAttention, groups * o_rank, false);
+  }
+
+  void compressed_index(const R& ratio, const R& q_rank) {
+    const R heads = fixed<R>(a_.indexer->heads), dim = fixed<R>(a_.indexer->head_dim);
+    compressor("index compressor projection", dim, R(2.0), ratio);
+    list_.matmul("index query projection", Part::kAttention, TpRule::kWhole, q_rank, heads * dim, false,
+                 TpRule::kWhole);
+    list_.matmul("index weights projection", Part::kAttention, TpRule::kWhole, dims_.d_model, heads, false,
+                 TpRule::kWhole);
+    list_.add({.name = "index scores",
+               .kind = OpKind::kAttention,
+               .part = Part::kAttention,
+               .tp = TpRule::kWhole,
+               .qk_width = heads * dim / ratio,
+               .shared = dim / ratio,
+               .saved = R(2.0) * fixed<R>(a_.indexer->top_k),
+               .keep = Keep::kSelective,
+               .saved_tp = TpRule::kWhole});
+  }
+
   /// Layers that look at the whole sequence attend to what an indexer picks, their own or an earlier layer's.
   bool chooses() const {
     return a_.indexer && !layer_.whole && (kind_ == MixerKind::kFull || kind_ == MixerKind::kMla);
@@ -47,10 +176,12 @@ class AttentionBuilder {
                        : same ? R(2.0) * heads_.kv_heads * heads_.head_dim
                               : heads_.kv_heads * (heads_.head_dim + heads_.v_head_dim);
     list_.matmul("query projection", Part::kAttention, TpRule::kColumn, input, q_width, a_.qkv_bias, TpRule::kColumn);
-    if (!borrows()) {
+    if (!borrows() || a_.reuse_stored) {
       list_.matmul(one ? "key projection" : "key/value projection", Part::kAttention, TpRule::kKvColumn, input,
                    kv_width, a_.qkv_bias, TpRule::kKvColumn);
       list_.last().groups = heads_.kv_heads;
+      if (!a_.key_bias) list_.last().extra_parameters = heads_.kv_heads * heads_.v_head_dim;
+      if (borrows()) list_.last().rows = list_.last().saved = R(0.0);
       if (!one) list_.last().values = heads_.kv_heads * heads_.v_head_dim;
     }
     const R rotated = borrows() ? q_width : q_width + heads_.kv_heads * heads_.head_dim;
@@ -67,7 +198,7 @@ class AttentionBuilder {
   R qk_norm_parameters(const R& rotated) const {
     switch (a_.qk_norm) {
       case QkNorm::kNone: break;
-      case QkNorm::kHeadDim: return R(borrows() ? 1.0 : 2.0) * heads_.head_dim;
+      case QkNorm::kHeadDim: return R(borrows() && !a_.reuse_stored ? 1.0 : 2.0) * heads_.head_dim;
       case QkNorm::kFull: return rotated;
     }
     return R(0.0);
@@ -161,7 +292,10 @@ class AttentionBuilder {
   }
 
   void reach(Op<R>& op) const {
-    if (kind_ == MixerKind::kSliding) {
+    if (!a_.causal) {
+      op.reach = kind_ == MixerKind::kSliding ? Reach::kAround : Reach::kBoth;
+      op.span = dims_.window;
+    } else if (kind_ == MixerKind::kSliding) {
       op.reach = Reach::kWindow;
       op.span = dims_.window;
     } else if (kind_ == MixerKind::kChunked) {
@@ -204,272 +338,19 @@ void add_attention(OpList<R>& list, const LayerKind& kind) {
   AttentionBuilder<R>(list, kind).build();
 }
 
+template <class R>
+void add_cross_attention(OpList<R>& list, const LayerKind& kind) {
+  AttentionBuilder<R>(list, kind).cross();
+}
+
+template void add_cross_attention(OpList<double>&, const LayerKind&);
+template void add_cross_attention(OpList<Dual>&, const LayerKind&);
+template void add_cross_attention(OpList<Traced>&, const LayerKind&);
+template void add_cross_attention(OpList<Interval>&, const LayerKind&);
+
 template void add_attention(OpList<double>&, const LayerKind&);
 template void add_attention(OpList<Dual>&, const LayerKind&);
 template void add_attention(OpList<Traced>&, const LayerKind&);
 template void add_attention(OpList<Interval>&, const LayerKind&);
-
-// Recurrences with a state as operation lists. Gated delta net: arXiv:2412.06464 section 3, with the projections and
-// the short convolution of Qwen3-Next. Lightning attention: MiniMax-01, arXiv:2501.08313 section 2. Mamba-1:
-// arXiv:2312.00752 section 3, with the norms of Jamba, arXiv:2403.19887 section 3. Mamba-2: arXiv:2405.21060 section 7.
-//
-// `recurrence` is what FLOPs conventions count per element of the state: 8 for the gated delta rule and 7 for Mamba-2
-// as Megatron-LM (num_floating_point_operations), 9 for Mamba-1 (state-spaces/mamba issue 110), 4 for lightning
-// attention (outer product and read). `flops` is what kernels do: the same products of the state and those inside
-// chunks of tokens, for the chunk lengths of the published kernels.
-
-namespace {
-
-constexpr double kGdnChunk = 64;         // flash-linear-attention
-constexpr double kLightningChunk = 256;  // MiniMax's Triton kernel
-constexpr double kMamba2Chunk = 256;     // mamba_ssm's default
-constexpr double kSiluFlops = 4;
-
-template <class R>
-class RecurrenceBuilder {
- public:
-  explicit RecurrenceBuilder(OpList<R>& list) : list_(list), d_model_(list.dims().d_model) {}
-
-  void gdn(const GdnSpec& g) {
-    const R key_heads = fixed<R>(g.key_heads), heads = fixed<R>(g.value_heads);
-    const R dk = fixed<R>(g.key_head_dim), dv = fixed<R>(g.value_head_dim);
-    const R keys = key_heads * dk, values = heads * dv;
-    column("query, key, value and gate projection", d_model_, R(2.0) * keys + R(2.0) * values);
-    column("decay and write strength projection", d_model_, R(2.0) * heads);
-    convolution(R(2.0) * keys + values, fixed<R>(g.conv_kernel), false);
-    const R chunk(kGdnChunk);
-    const R state = heads * dk * dv;
-    list_.add({.name = "gated delta rule",
-               .kind = OpKind::kScan,
-               .part = Part::kAttention,
-               .tp = TpRule::kHeads,
-               .extra_parameters = R(2.0) * heads,  // decay rate and step bias of each head
-               .reads = R(2.0) * keys + values + R(2.0) * heads,
-               .writes = values,
-               .flops = heads * R(2.0) * chunk * (R(3.0) * dk + R(2.0) * dv) + R(6.0) * state,
-               .recurrence = R(8.0) * state,
-               .state = state,
-               .saved = values + heads * chunk,  // output, and the inverse of each chunk's triangle
-               .keep = Keep::kSelective,
-               .saved_tp = TpRule::kHeads});
-    gated_norm("gated norm", values, dv);
-    list_.output("output projection", Part::kAttention, values, false);
-  }
-
-  /// Each channel of a key decays by itself; decay and output gate come through head_dim (Kimi Linear,
-  /// arXiv:2510.26692 section 4). The chunks' products are those of the gated delta rule.
-  void kda(const KdaSpec& k) {
-    const R heads = fixed<R>(k.heads), dim = fixed<R>(k.head_dim);
-    const R width = heads * dim;
-    column("query, key and value projection", d_model_, R(3.0) * width);
-    convolution(R(3.0) * width, fixed<R>(k.conv_kernel), false);
-    low_rank("decay", dim, width);
-    column("write strength projection", d_model_, heads);
-    const R chunk(kGdnChunk);
-    const R state = width * dim;
-    list_.add({.name = "kimi delta rule",
-               .kind = OpKind::kScan,
-               .part = Part::kAttention,
-               .tp = TpRule::kHeads,
-               .extra_parameters = heads + width,  // decay rate of each head, bias of each channel's step
-               .reads = R(4.0) * width + heads,
-               .writes = width,
-               .flops = heads * R(2.0) * chunk * R(5.0) * dim + R(6.0) * state,
-               .recurrence = R(8.0) * state,
-               .state = state,
-               .saved = width + heads * chunk,
-               .keep = Keep::kSelective,
-               .saved_tp = TpRule::kHeads});
-    if (k.full_rank_gate) {
-      column("output gate projection", d_model_, width);
-    } else {
-      low_rank("output gate", dim, width);
-    }
-    gated_norm("gated norm", width, dim);
-    list_.output("output projection", Part::kAttention, width, false);
-  }
-
-  /// LFM2: input, and a gate before and behind the convolution.
-  void conv(const ConvSpec& c) {
-    column("input and gates projection", d_model_, R(3.0) * d_model_);
-    convolution(d_model_, fixed<R>(c.kernel), false);
-    elementwise("gates", R(3.0) * d_model_, d_model_, R(2.0));
-    list_.output("output projection", Part::kAttention, d_model_, false);
-  }
-
-  void lightning(const LightningSpec& l) {
-    const R heads = fixed<R>(l.heads), dim = fixed<R>(l.head_dim);
-    const R width = heads * dim;
-    column("query, key and value projection", d_model_, R(3.0) * width);
-    elementwise("query, key and value activation", R(3.0) * width, R(3.0) * width, R(kSiluFlops));
-    column("gate projection", d_model_, width);
-    const R state = width * dim;
-    list_.add({.name = "lightning attention",
-               .kind = OpKind::kScan,
-               .part = Part::kAttention,
-               .tp = TpRule::kHeads,
-               .reads = R(3.0) * width,
-               .writes = width,
-               .flops = R(4.0 * kLightningChunk) * width + R(4.0) * state,
-               .recurrence = R(4.0) * state,
-               .state = state,
-               .saved = width,
-               .keep = Keep::kSelective,
-               .saved_tp = TpRule::kHeads});
-    gated_norm("gated output norm", width, width);
-    list_.output("output projection", Part::kAttention, width, false);
-  }
-
-  void mamba1(const Mamba1Spec& m) {
-    const R inner = fixed<R>(m.d_inner), states = fixed<R>(m.d_state), rank = fixed<R>(m.dt_rank);
-    const R selected = rank + R(2.0) * states;
-    column("input and gate projection", d_model_, R(2.0) * inner);
-    convolution(inner, fixed<R>(m.d_conv), true);
-    // Each tensor rank has a part of the channels, and every channel needs the whole step and state projections.
-    list_.matmul("step and state projection", Part::kAttention, TpRule::kRow, inner, selected, false, TpRule::kWhole);
-    list_.last().summed = selected;
-    if (m.norms) {
-      list_.add({.name = "step and state norms",
-                 .kind = OpKind::kVector,
-                 .part = Part::kAttention,
-                 .tp = TpRule::kWhole,
-                 .extra_parameters = selected,
-                 .reads = selected,
-                 .writes = selected,
-                 .flops = selected * R(4.0),
-                 .saved = selected,
-                 .keep = Keep::kWithoutRemat,
-                 .saved_tp = TpRule::kWhole});
-    }
-    list_.matmul("step projection", Part::kAttention, TpRule::kColumn, rank, inner, true, TpRule::kColumn);
-    const R state = inner * states;
-    list_.add({.name = "selective scan",
-               .kind = OpKind::kScan,
-               .part = Part::kAttention,
-               .tp = TpRule::kHeads,
-               .extra_parameters = state + inner,  // decay of each state, skip of each channel
-               .reads = R(2.0) * inner + R(2.0) * states,
-               .writes = inner,
-               .flops = R(9.0) * state,
-               .recurrence = R(9.0) * state,
-               .state = state,
-               .by_element = true,
-               .saved = inner,
-               .keep = Keep::kSelective,
-               .saved_tp = TpRule::kHeads});
-    elementwise("gate", R(2.0) * inner, inner, R(kSiluFlops));
-    list_.output("output projection", Part::kAttention, inner, false);
-  }
-
-  void mamba2(const Mamba2Spec& m) {
-    const R heads = fixed<R>(m.heads), dim = fixed<R>(m.head_dim), states = fixed<R>(m.d_state);
-    const R inner = heads * dim;
-    const R projected = R(2.0) * fixed<R>(m.groups) * states;
-    column("input, gate and step projection", d_model_, R(2.0) * inner + heads);
-    list_.matmul("state projection", Part::kAttention, TpRule::kKvColumn, d_model_, projected, false,
-                 TpRule::kKvColumn);
-    list_.last().groups = fixed<R>(m.groups);
-    convolution(inner + projected, fixed<R>(m.d_conv), true);
-    const R chunk(kMamba2Chunk);
-    const R state = inner * states;
-    list_.add({.name = "state space scan",
-               .kind = OpKind::kScan,
-               .part = Part::kAttention,
-               .tp = TpRule::kHeads,
-               .extra_parameters = R(3.0) * heads,  // decay, step bias and skip of each head
-               .reads = inner + projected + heads,
-               .writes = inner,
-               .flops = chunk * projected + R(2.0) * chunk * inner + R(4.0) * state,
-               .recurrence = R(7.0) * state,
-               .state = state,
-               .saved = inner,
-               .keep = Keep::kSelective,
-               .saved_tp = TpRule::kHeads});
-    if (m.norm) {
-      gated_norm("gated norm", inner, inner);
-    } else {
-      elementwise("gate", R(2.0) * inner, inner, R(kSiluFlops));
-    }
-    list_.output("output projection", Part::kAttention, inner, false);
-  }
-
- private:
-  /// Down to `rank`, which every tensor rank has whole, and up again.
-  void low_rank(std::string_view part, const R& rank, const R& width) {
-    const bool decay = part == "decay";
-    list_.matmul(decay ? "decay down-projection" : "output gate down-projection", Part::kAttention, TpRule::kSequence,
-                 d_model_, rank, false, TpRule::kSequence);
-    column(decay ? "decay up-projection" : "output gate up-projection", rank, width);
-  }
-
-  void column(std::string_view name, const R& k, const R& n) {
-    list_.matmul(name, Part::kAttention, TpRule::kColumn, k, n, false, TpRule::kColumn);
-  }
-
-  /// Each channel over its last `kernel` tokens, then an activation; its output is cheap to compute again.
-  void convolution(const R& channels, const R& kernel, bool bias) {
-    list_.add({.name = "short convolution",
-               .kind = OpKind::kVector,
-               .part = Part::kAttention,
-               .tp = TpRule::kColumn,
-               .extra_parameters = channels * (bias ? kernel + R(1.0) : kernel),
-               .reads = channels,
-               .writes = channels,
-               .flops = channels * (R(2.0) * kernel + R(kSiluFlops)),
-               .saved = channels,
-               .keep = Keep::kWithoutRemat,
-               .saved_tp = TpRule::kColumn});
-  }
-
-  void elementwise(std::string_view name, const R& reads, const R& writes, const R& flops_each) {
-    list_.add({.name = name,
-               .kind = OpKind::kVector,
-               .part = Part::kAttention,
-               .tp = TpRule::kColumn,
-               .reads = reads,
-               .writes = writes,
-               .flops = writes * flops_each,
-               .saved = writes,
-               .keep = Keep::kWithoutRemat,
-               .saved_tp = TpRule::kColumn});
-  }
-
-  /// The output normed with `weights` weights and multiplied by its gate.
-  void gated_norm(std::string_view name, const R& width, const R& weights) {
-    elementwise(name, R(2.0) * width, width, R(4.0 + kSiluFlops));
-    list_.last().extra_parameters = weights;
-  }
-
-  OpList<R>& list_;
-  const R& d_model_;
-};
-
-}  // namespace
-
-template <class R>
-void add_recurrence(OpList<R>& list, MixerKind kind) {
-  RecurrenceBuilder<R> builder(list);
-  const ModelSpec& model = list.model();
-  switch (kind) {
-    case MixerKind::kGdn: return builder.gdn(*model.gdn);
-    case MixerKind::kKda: return builder.kda(*model.kda);
-    case MixerKind::kLightning: return builder.lightning(*model.lightning);
-    case MixerKind::kConv: return builder.conv(*model.conv);
-    case MixerKind::kMamba1: return builder.mamba1(*model.mamba1);
-    case MixerKind::kFullMamba2:
-    case MixerKind::kMamba2: return builder.mamba2(*model.mamba2);
-    case MixerKind::kFull:
-    case MixerKind::kSliding:
-    case MixerKind::kChunked:
-    case MixerKind::kMla:
-    case MixerKind::kNone: break;
-  }
-  internal_error("a recurrence of this kind");
-}
-
-template void add_recurrence(OpList<double>&, MixerKind);
-template void add_recurrence(OpList<Dual>&, MixerKind);
-template void add_recurrence(OpList<Traced>&, MixerKind);
-template void add_recurrence(OpList<Interval>&, MixerKind);
 
 }  // namespace scalecalc

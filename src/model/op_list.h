@@ -86,6 +86,9 @@ class OpList {
 /// both.
 template <class R>
 void add_attention(OpList<R>& list, const LayerKind& kind);
+/// The attention of a full+cross layer to the encoder's output, behind that to the sequence.
+template <class R>
+void add_cross_attention(OpList<R>& list, const LayerKind& kind);
 template <class R>
 void add_recurrence(OpList<R>& list, MixerKind kind);
 

@@ -24,6 +24,8 @@ class LayerBuilder {
     const std::int64_t norms = model_.norms_of(kind_);
     const std::int64_t parts = (mixes ? 1 : 0) + (feeds ? 1 : 0);
     if (model_.draft) target_states(*model_.draft);
+    if (model_.streams.count > 1) kept_streams();
+    mix_streams();
     if (norms == 0) layer_input();
     if (norms >= 1) list_.norm(mixes ? mixer_norm() : "mlp norm", dims_.d_model, Keep::kAlways, true);
     if (mixes && feeds && model_.parallel_block) {
@@ -38,6 +40,8 @@ class LayerBuilder {
       mix(norms > parts);
       residual(attends() ? "attention residual" : "mixer residual", R(2.0));
       if (model_.residual_block > 0) earlier_blocks();
+      if (kind_.mixer == MixerKind::kFullCross) cross();
+      if (feeds) mix_streams();
       if (feeds && norms >= 2) list_.norm("mlp norm", dims_.d_model, Keep::kSelective, true);
     }
     if (feeds) {
@@ -58,6 +62,65 @@ class LayerBuilder {
     if (attends()) add_attention(list_, kind_);
     if (!attends() || kind_.mixer == MixerKind::kFullMamba2) add_recurrence(list_, kind_.mixer);
     if (post_norm) list_.norm(attends() ? "post-attention norm" : "post-mixer norm", dims_.d_model, Keep::kSelective);
+    if (model_.laurel_rank > 0) laurel();
+  }
+
+  void cross() {
+    list_.norm("cross-attention norm", dims_.d_model, Keep::kSelective, true);
+    add_cross_attention(list_, kind_);
+    residual("cross-attention residual", R(2.0));
+  }
+
+  R streams() const { return fixed<R>(model_.streams.count); }
+
+  /// A layer's input are all of its streams; the norm keeps one.
+  void kept_streams() {
+    list_.add({.name = "residual streams",
+               .kind = OpKind::kVector,
+               .part = Part::kNorm,
+               .tp = TpRule::kSequence,
+               .saved = dims_.d_model * (streams() - R(1.0)),
+               .keep = Keep::kAlways});
+  }
+
+  /// What a part of the layer reads, and how its output goes back, from all streams: hyper-connections with a
+  /// projection of all of them to (2 + m) m weights and biases, and three scales (DeepSeek-V4); AltUp once a layer.
+  void mix_streams() {
+    if (model_.streams.count == 1) return;
+    const R m = streams(), d = dims_.d_model;
+    if (model_.streams.kind == StreamKind::kAltup) {
+      if (altup_done_) return;
+      altup_done_ = true;
+      list_.matmul("stream router", Part::kNorm, TpRule::kSequence, d, m, false, TpRule::kSequence);
+      list_.last().rows = R(2.0);  // before and behind the layer
+      list_.last().extra_parameters = R(2.0) * d + m * m + m * m * m;
+      return stream_sums(R(4.0));
+    }
+    const R weights = (R(2.0) + m) * m;
+    list_.matmul("stream mixer", Part::kNorm, TpRule::kSequence, m * d, weights, false, TpRule::kSequence);
+    list_.last().extra_parameters = weights + R(3.0);
+    stream_sums(R(2.0));
+  }
+
+  void stream_sums(const R& passes) {
+    const R width = streams() * dims_.d_model;
+    list_.add({.name = "stream mixing",
+               .kind = OpKind::kVector,
+               .part = Part::kNorm,
+               .tp = TpRule::kSequence,
+               .reads = width * passes,
+               .writes = width * passes / R(2.0),
+               .flops = width * streams() * passes});
+  }
+
+  /// A low-rank path beside attention, normed (LAuReL).
+  void laurel() {
+    const R rank = fixed<R>(model_.laurel_rank);
+    list_.matmul("laurel down-projection", Part::kMlp, TpRule::kSequence, dims_.d_model, rank, false,
+                 TpRule::kSequence);
+    list_.matmul("laurel up-projection", Part::kMlp, TpRule::kSequence, rank, dims_.d_model, false, TpRule::kSequence);
+    list_.last().keep = Keep::kNever;
+    list_.norm("laurel norm", dims_.d_model, Keep::kSelective);
   }
 
   void ffn(bool post_norm) {
@@ -176,7 +239,8 @@ class LayerBuilder {
   void router() {
     const MoeSpec& moe = *model_.moe;
     const R choices = moe.zero_experts > 0 ? dims_.experts + fixed<R>(moe.zero_experts) : dims_.experts;
-    const R biases = choices * R((moe.router_bias ? 1.0 : 0.0) + (moe.router_correction_bias ? 1.0 : 0.0));
+    const bool correction = moe.router_correction_bias && !kind_.hashed;
+    const R biases = choices * R((moe.router_bias ? 1.0 : 0.0) + (correction ? 1.0 : 0.0));
     list_.add({.name = "router",
                .kind = OpKind::kMatmul,
                .part = Part::kRouter,
@@ -228,6 +292,7 @@ class LayerBuilder {
   const ModelDims<R>& dims_;
   OpList<R> list_;
   R d_ff_;
+  bool altup_done_ = false;
 };
 
 }  // namespace
@@ -281,7 +346,8 @@ std::vector<Op<R>> embedding_ops(const ModelSpec& model, const ModelDims<R>& dim
             .kind = OpKind::kVector,
             .part = Part::kEmbedding,
             .tp = TpRule::kSequence,
-            .extra_parameters = (model.draft ? R(0.0) : dims.vocab * width) + positions * dims.d_model + norm,
+            .extra_parameters = (model.draft ? R(0.0) : dims.vocab * width) + positions * dims.d_model + norm +
+                                fixed<R>(model.input_tokens) * width + fixed<R>(model.position_biases),
             .reads = width,
             .writes = width});
   if (model.embedding_dim > 0) {
@@ -299,12 +365,34 @@ std::vector<Op<R>> embedding_ops(const ModelSpec& model, const ModelDims<R>& dim
               .extra_parameters = fixed<R>(model.per_layer_embedding->vocab) * all,
               .reads = all,
               .writes = all});
-    list.matmul("per-layer projection", Part::kEmbedding, TpRule::kSequence, dims.d_model, all, false,
-                TpRule::kSequence);
+    list.matmul("per-layer projection", Part::kMlp, TpRule::kSequence, dims.d_model, all, false, TpRule::kSequence);
     list.last().extra_parameters = each;  // of the norm behind it
   }
-  return list.take();
+  if (model.streams.count > 1 && model.streams.kind == StreamKind::kAltup) {
+    list.matmul("stream projections", Part::kMlp, TpRule::kSequence, dims.d_model,
+                dims.d_model * fixed<R>(model.streams.count - 1), false, TpRule::kSequence);
+  }
+  std::vector<Op<R>> out = list.take();
+  for (Op<R>& op : tower_ops(model, dims)) out.push_back(std::move(op));
+  return out;
 }
+
+namespace {
+
+/// The streams become one again.
+template <class R>
+void stream_head(const ModelSpec& model, const ModelDims<R>& dims, OpList<R>& list) {
+  const R m = fixed<R>(model.streams.count);
+  if (model.streams.kind == StreamKind::kAltup) {
+    list.matmul("stream unprojections", Part::kMlp, TpRule::kSequence, dims.d_model, dims.d_model * (m - R(1.0)), false,
+                TpRule::kSequence);
+    return;
+  }
+  list.matmul("stream mixer", Part::kNorm, TpRule::kSequence, m * dims.d_model, m, false, TpRule::kSequence);
+  list.last().extra_parameters = m + R(1.0);
+}
+
+}  // namespace
 
 template <class R>
 std::vector<Op<R>> head_ops(const ModelSpec& model, const ModelDims<R>& dims) {
@@ -322,6 +410,15 @@ std::vector<Op<R>> head_ops(const ModelSpec& model, const ModelDims<R>& dims) {
             .flops = norm ? dims.d_model * R(4.0) : R(0.0),
             .saved = norm ? dims.d_model * R(2.0) : dims.d_model,
             .keep = Keep::kAlways});
+  if (model.streams.count > 1) stream_head(model, dims, list);
+  if (model.head_dense != HeadDense::kNone) {
+    const bool pooler = model.head_dense == HeadDense::kPooler;
+    list.matmul(pooler ? "pooler" : "head transform", Part::kHead, TpRule::kSequence, dims.d_model, dims.d_model,
+                pooler || model.mlp.bias, TpRule::kSequence);
+    // One token of the sequence is pooled, which no token's share shows.
+    if (pooler) list.last().rows = list.last().saved = R(0.0);
+    if (!pooler) list.norm("head norm", dims.d_model, Keep::kAlways);
+  }
   if (model.head_width() == 0) return list.take();
   R width = dims.d_model;
   if (model.embedding_dim > 0 && !model.head_outputs) {

@@ -39,7 +39,7 @@ enum class TpRule {
   kWhole,      ///< done in full on every tensor rank
 };
 
-enum class Part { kAttention, kMlp, kExperts, kRouter, kNorm, kEmbedding, kHead, kMtp };
+enum class Part { kAttention, kMlp, kExperts, kRouter, kNorm, kEmbedding, kHead, kMtp, kTower };
 
 /// Which tokens before it a query attends to.
 enum class Reach {
@@ -47,6 +47,9 @@ enum class Reach {
   kWindow,  ///< the last `span`
   kChunk,   ///< those of its own piece of `span` tokens
   kChosen,  ///< the `span` that an indexer picks anywhere
+  kBoth,    ///< all, those behind it too
+  kAround,  ///< the `span` around it
+  kFixed,   ///< `span`, however long the sequence
 };
 
 /// Until which remat policy a tensor stays in memory between forward and backward.
@@ -137,6 +140,10 @@ std::vector<Op<R>> layer_ops(const ModelSpec& model, const LayerKind& kind, cons
 template <class R>
 std::vector<Op<R>> embedding_ops(const ModelSpec& model, const ModelDims<R>& dims);
 
+/// The layers, first projection and projector of the model's towers, for one token of the sequence.
+template <class R>
+std::vector<Op<R>> tower_ops(const ModelSpec& model, const ModelDims<R>& dims);
+
 /// Final norm, projection to the vocabulary and loss, last stage.
 template <class R>
 std::vector<Op<R>> head_ops(const ModelSpec& model, const ModelDims<R>& dims);
@@ -147,8 +154,14 @@ std::vector<Op<R>> mtp_ops(const ModelSpec& model, const ModelDims<R>& dims);
 
 /// Tokens a query attends to on average in a causal sequence of `seq` tokens: half the sequence; under a window or a
 /// choice of `span` tokens the span less half of its ramp-up; in chunks half a chunk (the last one may be shorter).
+/// In both directions the sequence; around a token the span, less what its ends lack; or just the span.
 template <class R>
 R mean_context(Reach reach, const R& span, const R& seq) {
+  if (reach == Reach::kFixed) return span;
+  if (reach == Reach::kBoth) return seq;
+  if (reach == Reach::kAround) {
+    return value_of(span) >= 2 * value_of(seq) ? seq : span - span * span / (R(4.0) * seq);
+  }
   if (reach == Reach::kAll || value_of(span) >= value_of(seq)) return seq / R(2.0);
   if (reach != Reach::kChunk) return span - span * span / (R(2.0) * seq);
   const R chunks(std::floor(value_of(seq) / value_of(span)));

@@ -15,6 +15,13 @@ R mean_context(Reach reach, const R& span, const R& seq, const std::optional<Len
   if (!documents) return mean_context(reach, span, seq);
   const LengthMoments& all = documents->moments();
   const R tokens(all.sum);
+  if (reach == Reach::kFixed) return span;
+  if (reach == Reach::kBoth) return R(all.squares) / tokens;
+  if (reach == Reach::kAround) {  // l^2 up to half the span, span l - span^2 / 4 beyond
+    const LengthMoments within = documents->moments_up_to(static_cast<std::int64_t>(value_of(span) / 2));
+    const LengthMoments beyond = all - within;
+    return (R(within.squares) + span * R(beyond.sum) - span * span * R(beyond.share / 4)) / tokens;
+  }
   if (reach == Reach::kAll || value_of(span) >= static_cast<double>(documents->largest())) {
     return R(all.squares) / (R(2.0) * tokens);
   }

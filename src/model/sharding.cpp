@@ -47,13 +47,18 @@ std::vector<std::string> undivided_heads(const ModelSpec& model, std::int64_t tp
       case MixerKind::kSliding:
       case MixerKind::kChunked:
       case MixerKind::kMla:
+      case MixerKind::kCross:
+      case MixerKind::kFullCross:
       case MixerKind::kFullMamba2: {
         const AttentionShape shape = model.attention.shape(kind.mixer);
         heads(shape.heads, "the {} attention heads");
+        if (model.attention.compressed) break;  // one head of keys and values, whole on each rank
         out.repeated(shape.kv_heads, fmt::format("the {} KV heads", shape.kv_heads));
         if (kind.mixer == MixerKind::kFullMamba2) heads(model.mamba2->heads, "the {} heads of the state-space layers");
         break;
       }
+      case MixerKind::kCsa:
+      case MixerKind::kHca: heads(model.attention.heads, "the {} attention heads"); break;
       case MixerKind::kGdn:
         heads(model.gdn->key_heads, "the {} key heads of the linear layers");
         heads(model.gdn->value_heads, "the {} value heads of the linear layers");

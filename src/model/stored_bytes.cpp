@@ -8,6 +8,7 @@ WeightPart weight_part(Part part, const LayerKind* kind) {
   switch (part) {
     case Part::kAttention:
     case Part::kNorm:
+    case Part::kTower:
     case Part::kMtp: return WeightPart::kAttention;
     case Part::kMlp: return kind != nullptr && kind->ffn == FfnKind::kMoe ? WeightPart::kShared : WeightPart::kMlp;
     case Part::kExperts: return WeightPart::kExperts;
@@ -31,6 +32,14 @@ class StoredTable {
       const WeightPart part = weight_part(op.part, kind);
       const std::string_view name = module ? kStoredModules : kWeightPartNames[static_cast<std::size_t>(part)];
       double matrices = op.tied ? 0 : op.weight_parameters();
+      if (op.part == Part::kTower || op.part == Part::kNorm) {
+        const WeightFormat beside = formats.format_beside();
+        put(op.part == Part::kTower ? kStoredTowers
+            : module                ? kStoredModules
+                                    : kStoredBeside,
+            {beside, 1, bits_of(beside)}, times * (matrices + op.extra_parameters));
+        continue;
+      }
       if (op.part == Part::kEmbedding) {
         matrices += op.extra_parameters;
       } else {
@@ -44,7 +53,7 @@ class StoredTable {
   std::vector<StoredWeights> take() {
     const auto order = [](const StoredWeights& row) {
       const auto* const found = std::find(kWeightPartNames.begin(), kWeightPartNames.end(), row.part);
-      return (found - kWeightPartNames.begin()) + (row.part == kStoredModules ? 1 : 0);
+      return (found - kWeightPartNames.begin()) + (row.part == kStoredModules ? 1 : row.part == kStoredTowers ? 2 : 0);
     };
     std::stable_sort(rows_.begin(), rows_.end(),
                      [&](const StoredWeights& a, const StoredWeights& b) { return order(a) < order(b); });
@@ -89,7 +98,8 @@ std::vector<StoredWeights> stored_weights(const ModelSpec& model, const Quantiza
 
 double total_bytes(const std::vector<StoredWeights>& stored) {
   double out = 0;
-  for (const StoredWeights& row : stored) out += row.part == kStoredModules ? 0 : row.bytes;
+  for (const StoredWeights& row : stored)
+    out += row.part == kStoredModules || row.part == kStoredTowers ? 0 : row.bytes;
   return out;
 }
 

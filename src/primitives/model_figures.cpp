@@ -61,8 +61,8 @@ FlopsOf<Traced> matmul_flops(const PartSums& sums) {
 class ModelArithmetic {
  public:
   ModelArithmetic(const ModelSpec& model, const ModelQuestion& question)
-      : model_(model), q_(question), dims_(read_dims(kReader, model)) {
-    for (const LayerKind& kind : model.kinds) ops_.push_back(layer_ops(model, kind, dims_));
+      : model_(model), q_(question), dims_(read_dims(kReader, model_)) {
+    for (const LayerKind& kind : model_.kinds) ops_.push_back(layer_ops(model_, kind, dims_));
   }
 
   ModelFigures run() {
@@ -111,11 +111,16 @@ class ModelArithmetic {
   void parameters() {
     const auto& parts = out_.sums.parameters;
     Traced total(0.0);
-    for (const Traced& part : parts) total = total + part;
+    for (std::size_t p = 0; p < kPartCount; ++p) {
+      if (p != index_of(Part::kTower)) total = total + parts[p];
+    }
     out_.total = named(total, "parameters", "sum of the parts; tied matrices once, MTP modules apart");
     const Traced idle = model_.moe ? Traced(1.0) - dims_.top_k / dims_.experts : Traced(0.0);
-    out_.active = named(out_.total - parts[index_of(Part::kExperts)] * idle, "active parameters",
-                        "book ch. 4: without the experts a token does not visit");
+    Traced visited = out_.total - parts[index_of(Part::kExperts)] * idle;
+    for (const Op<Traced>& op : embedding_ops(model_, dims_)) {
+      if (op.name == kPerLayerTable) visited = visited - op.parameters();  // a row of it is read
+    }
+    out_.active = named(visited, "active parameters", "book ch. 4: without the experts a token does not visit");
     const Traced small = parts[index_of(Part::kNorm)] + parts[index_of(Part::kRouter)];
     out_.book_total = named(out_.total - small, "parameters without norms and routers", "as the book adds up, ch. 4");
     out_.book_active =
@@ -136,7 +141,9 @@ class ModelArithmetic {
   Traced stored_bytes() const {
     const auto of = [&](const TracedOps& ops, const LayerKind* kind) {
       Traced sum(0.0);
-      for (const Op<Traced>& op : ops) sum = sum + scalecalc::stored_bytes(op, kind, *model_.quantization);
+      for (const Op<Traced>& op : ops) {
+        if (op.part != Part::kTower) sum = sum + scalecalc::stored_bytes(op, kind, *model_.quantization);
+      }
       return sum;
     };
     Traced out = of(embedding_ops(model_, dims_), nullptr) + of(head_ops(model_, dims_), nullptr);

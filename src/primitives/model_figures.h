@@ -18,10 +18,10 @@
 
 namespace scalecalc {
 
-inline constexpr std::size_t kPartCount = 8;
+inline constexpr std::size_t kPartCount = 9;
 /// JSON keys of the parts, in the order of Part.
-inline constexpr std::array<std::string_view, kPartCount> kPartKeys{"attention", "mlp",       "experts", "router",
-                                                                    "norms",     "embedding", "head",    "mtp"};
+inline constexpr std::array<std::string_view, kPartCount> kPartKeys{"attention", "mlp",  "experts", "router", "norms",
+                                                                    "embedding", "head", "mtp",     "towers"};
 
 struct ModelQuestion {
   double seq = 0;                ///< tokens of a sequence

@@ -14,10 +14,12 @@ namespace scalecalc {
 namespace {
 
 constexpr std::array<std::string_view, kPartCount> kPartLabels{
-    "attention", "MLP", "routed experts", "router", "norms", "embedding", "output head", "MTP modules"};
+    "attention", "MLP", "routed experts", "router", "norms", "embedding", "output head", "MTP modules", "towers"};
 
 /// Beside every total, so it has no share of one.
-constexpr std::size_t kMtpPart = static_cast<std::size_t>(Part::kMtp);
+constexpr bool is_beside(std::size_t part) {
+  return part == static_cast<std::size_t>(Part::kMtp) || part == static_cast<std::size_t>(Part::kTower);
+}
 
 std::string key(std::string_view group, std::string_view member) { return fmt::format("{}.{}", group, member); }
 
@@ -41,7 +43,7 @@ Block parts_block(const ModelFigures& f) {
         {{figure("part", "part", Format::kText, Cell(std::string(kPartLabels[p]))),
           figure("parameters", "parameters", Format::kCount, f.sums.parameters[p]),
           with_importance(
-              figure("share", "share", Format::kFraction, p == kMtpPart ? Cell{} : Cell(f.shares[p].value())), 1),
+              figure("share", "share", Format::kFraction, is_beside(p) ? Cell{} : Cell(f.shares[p].value())), 1),
           figure("forward_flops", "forward FLOPs a token", Format::kFlops, flops > 0 ? Cell(flops) : Cell{}),
           with_importance(figure("backward_flops", "backward", Format::kFlops, flops > 0 ? Cell(2 * flops) : Cell{}),
                           2)}});
@@ -79,7 +81,7 @@ Block parameters_block(const ModelSpec& model, const ModelQuestion& q, const Mod
   for (std::size_t p = 0; p < kPartCount; ++p) {
     r.figures.push_back(figure(key("parameter_shares", kPartKeys[p]), "", Format::kFraction, f.shares[p]));
     r.figures.push_back(figure(key("parameter_shares_of_total", kPartKeys[p]), "", Format::kFraction,
-                               Cell(p == kMtpPart ? 0 : f.sums.parameters[p].value() / f.total.value())));
+                               Cell(is_beside(p) ? 0 : f.sums.parameters[p].value() / f.total.value())));
   }
   const std::size_t embedding = static_cast<std::size_t>(Part::kEmbedding);
   const std::size_t head = static_cast<std::size_t>(Part::kHead);
@@ -105,7 +107,7 @@ Block stored_block(const ModelFigures& f) {
   std::vector<StoredWeights> rows = f.stored;
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
   for (const StoredWeights& row : rows) {
-    const bool module = row.part == kStoredModules;
+    const bool module = row.part == kStoredModules || row.part == kStoredTowers;
     out.records.push_back(
         {{figure("part", "part", Format::kText, Cell(std::string(row.part))),
           figure("format", "format", Format::kText, Cell(std::string(name_of(row.format)))),

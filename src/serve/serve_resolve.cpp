@@ -22,6 +22,19 @@ void require_vocabulary(const ModelSpec& model) {
     throw UserError(fmt::format("{} is a draft: it decodes from states of its target", model.name),
                     "serve its target, with --speculative draft=FILE,k=4,accept=0.7");
   }
+  if (!model.attention.causal) {
+    throw UserError(
+        fmt::format("{} is an encoder: it generates nothing, and serving here is of tokens one by one", model.name),
+        "scalecalc model shows its FLOPs and weights, train its training");
+  }
+  for (const LayerKind& kind : model.kinds) {
+    if (!attends_across(kind.mixer)) continue;
+    throw UserError(
+        fmt::format("{} decodes beside the output of {}, whose pass before the first token serving here does "
+                    "not know",
+                    model.name, model.towers.empty() ? "a tower" : "its " + model.towers.front().name),
+        "scalecalc model shows its FLOPs, weights and cache, train its training");
+  }
   if (!model.head_outputs) return;
   throw UserError(fmt::format("{} has no head over its vocabulary to decode with, {}", model.name,
                               *model.head_outputs == 0 ? "but none at all"

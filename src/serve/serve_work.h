@@ -122,7 +122,9 @@ struct CacheTerm {
 /// Tokens a new one attends to when `context` are before it.
 template <class R>
 R reached(const CacheTerm<R>& term, const R& context) {
-  if (term.reach == Reach::kAll || value_of(context) <= value_of(term.span)) return context;
+  if (term.reach == Reach::kFixed) return term.span;
+  if (term.reach == Reach::kAll || term.reach == Reach::kBoth || value_of(context) <= value_of(term.span))
+    return context;
   return term.reach == Reach::kChunk ? term.span / R(2.0) : term.span;
 }
 

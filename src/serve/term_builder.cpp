@@ -93,6 +93,7 @@ double TermBuilder<R>::dispatch_bytes() const {
 
 template <class R>
 void TermBuilder<R>::add_matmul(const Op<R>& op, const LayerKind& kind, const R& layers, bool logits) {
+  if (value_of(op.rows) == 0) return;  // stored and not used
   const double ways = op.tp == TpRule::kKvColumn ? std::min(heads_, value_of(op.groups)) * to_double(layout_.tp_x)
                                                  : ways_of(op.tp, op.part);
   const R k = op.tp == TpRule::kRow ? op.k / R(ways) : op.k;
@@ -104,6 +105,7 @@ void TermBuilder<R>::add_matmul(const Op<R>& op, const LayerKind& kind, const R&
   const R& h = chip_.half_dim;
   DenseTerm<R> term{.name = op.name, .layers = layers, .logits = logits};
   term.flops = FlopsOf<R>(R(2.0) * k * n);
+  if (value_of(op.rows) != 1) term.flops = term.flops * op.rows;
   term.weight_bytes = bytes(k * n, stored / 8);
   term.row_bytes = bytes(k, std::min(act, bytes_per_element(dtype))) + bytes(n, act);
   term.rate = chip_.matmul[static_cast<std::size_t>(dtype)] * out_.rates.matmul * (n / (n + h)) * (k / (k + h));

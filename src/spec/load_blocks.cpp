@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view kReuse = "/reuse";  // behind the kind of a layer that takes what an earlier one has
 constexpr std::string_view kWhole = "/whole";  // behind that of a layer without the model's indexer
+constexpr std::string_view kHashed = "/hash";  // behind that of a layer whose experts a table of tokens chooses
 
 void load_mla(Fields& fields, AttentionSpec& attention) {
   MlaSpec mla;
@@ -50,6 +51,24 @@ IndexerSpec load_indexer(const ConfigNode& node, Problems& problems) {
   out.head_dim = fields.count("head_dim", kWidthRange);
   out.top_k = fields.count("top_k", kWidthRange);
   out.weights = fields.flag("weights", true);
+  fields.finish();
+  return out;
+}
+
+CompressedSpec load_compressed(const ConfigNode& node, const AttentionSpec& attention, Problems& problems) {
+  Fields fields(node, "attention.compressed", problems);
+  CompressedSpec out;
+  out.q_lora_rank = fields.count("q_lora_rank", kWidthRange);
+  out.o_lora_rank = fields.count("o_lora_rank", kWidthRange);
+  out.o_groups = fields.count("o_groups", {1, 1e4});
+  out.csa_ratio = fields.optional_count("csa_ratio", {1, 1e6}).value_or(4);
+  out.hca_ratio = fields.optional_count("hca_ratio", {1, 1e6}).value_or(128);
+  if (attention.heads % out.o_groups != 0) {
+    problems.add(fields.span(),
+                 fmt::format("o_groups ({}) does not divide the heads ({})", out.o_groups, attention.heads));
+  }
+  if (attention.kv_heads != 1) problems.add(fields.span(), "compressed attention has one head of keys and values");
+  if (attention.window == 0) problems.add(fields.span(), "compressed attention needs attention.window");
   fields.finish();
   return out;
 }
@@ -96,7 +115,12 @@ std::string missing_block(MixerKind kind, const ModelSpec& model) {
     case MixerKind::kLightning: return !model.lightning ? "a lightning layer needs linear: of kind lightning" : "";
     case MixerKind::kMamba1: return !model.mamba1 ? "a mamba1 layer needs ssm: of kind mamba1" : "";
     case MixerKind::kMamba2: return !model.mamba2 ? "a mamba2 layer needs ssm: of kind mamba2" : "";
-    case MixerKind::kFull:
+    case MixerKind::kHca: return !a.compressed ? "an hca layer needs attention.compressed" : "";
+    case MixerKind::kCsa:
+      return !a.compressed || !a.indexer ? "a csa layer needs attention.compressed and attention.indexer" : "";
+    case MixerKind::kFull: return a.compressed ? "layers of compressed attention are csa, hca or sliding" : "";
+    case MixerKind::kCross:
+    case MixerKind::kFullCross: return model.towers.empty() ? "a cross layer needs towers: to attend to" : "";
     case MixerKind::kNone: break;
   }
   return "";
@@ -120,7 +144,12 @@ AttentionSpec load_attention(const ConfigNode& node, Problems& problems) {
     check_groups(fields, out.heads, out.kv_heads, problems);
     out.window = fields.optional_count("window", kWidthRange).value_or(0);
     out.chunk = fields.optional_count("chunk", kWidthRange).value_or(0);
+    out.causal = fields.flag("causal", true);
+    out.cross_tokens = fields.optional_count("cross_tokens", {0, 1e7}).value_or(0);
+    out.cross_gates = fields.flag("cross_gates", false);
     out.qkv_bias = fields.flag("qkv_bias", false);
+    out.key_bias = fields.flag("key_bias", true);
+    out.reuse_stored = fields.flag("reuse_stored", false);
     out.shared_kv = fields.flag("shared_kv", false);
     out.qk_norm = static_cast<QkNorm>(fields.optional_word("qk_norm", {"none", "head_dim", "full"}).value_or(0));
   }
@@ -130,6 +159,9 @@ AttentionSpec load_attention(const ConfigNode& node, Problems& problems) {
   out.output_gate = fields.flag("output_gate", false);
   out.head_gate = fields.flag("head_gate", false);
   if (const ConfigNode* indexer = fields.node("indexer")) out.indexer = load_indexer(*indexer, problems);
+  if (const ConfigNode* compressed = kind == 3 ? nullptr : fields.node("compressed")) {
+    out.compressed = load_compressed(*compressed, out, problems);
+  }
   fields.finish();
   return out;
 }
@@ -238,14 +270,20 @@ void load_ssm(const ConfigNode& node, ModelSpec& model, Problems& problems) {
 }
 
 std::string name_of(const LayerKind& kind) {
-  return fmt::format("{}/{}{}", name_of(kind.mixer), name_of(kind.ffn), kind.reuse ? kReuse : kind.whole ? kWhole : "");
+  return fmt::format("{}/{}{}", name_of(kind.mixer), name_of(kind.ffn),
+                     kind.reuse    ? kReuse
+                     : kind.whole  ? kWhole
+                     : kind.hashed ? kHashed
+                                   : "");
 }
 
 std::optional<LayerKind> read_layer_kind(const ConfigNode& node, const ModelSpec& model, Problems& problems) {
   const bool reuse = node.text.ends_with(kReuse);
   const bool whole = node.text.ends_with(kWhole);
+  const bool hashed = node.text.ends_with(kHashed);
   static_assert(kReuse.size() == kWhole.size());
-  const std::string text = node.text.substr(0, node.text.size() - (reuse || whole ? kReuse.size() : 0));
+  const std::size_t suffix = reuse || whole ? kReuse.size() : hashed ? kHashed.size() : 0;
+  const std::string text = node.text.substr(0, node.text.size() - suffix);
   const std::size_t slash = std::min(text.find('/'), text.size());
   const auto mixer = position(kMixerNames, std::string_view(text).substr(0, slash));
   const auto ffn = position(kFfnNames, std::string_view(text).substr(std::min(slash + 1, text.size())));
@@ -257,8 +295,12 @@ std::optional<LayerKind> read_layer_kind(const ConfigNode& node, const ModelSpec
         did_you_mean(nearest(text, all_kinds())));
     return std::nullopt;
   }
-  const LayerKind kind{
-      .mixer = static_cast<MixerKind>(*mixer), .ffn = static_cast<FfnKind>(*ffn), .reuse = reuse, .whole = whole};
+  const LayerKind kind{.mixer = static_cast<MixerKind>(*mixer),
+                       .ffn = static_cast<FfnKind>(*ffn),
+                       .reuse = reuse,
+                       .hashed = hashed,
+                       .whole = whole};
+  if (hashed && kind.ffn != FfnKind::kMoe) problems.add(node.span, "only a moe layer has a table that chooses experts");
   const bool sees_all = kind.mixer == MixerKind::kFull || kind.mixer == MixerKind::kMla;
   if (reuse && !(model.attention.indexer ? sees_all : kind.mixer <= MixerKind::kSliding)) {
     problems.add(node.span,

@@ -153,6 +153,59 @@ void check_reuse(const ConfigNode& layers, const ModelSpec& model, Problems& pro
   }
 }
 
+StreamsSpec load_streams(const ConfigNode& node, Problems& problems) {
+  Fields fields(node, "streams", problems);
+  StreamsSpec out;
+  out.count = fields.count("count", {2, 64});
+  out.kind = static_cast<StreamKind>(fields.word("kind", {"hyper", "altup"}));
+  fields.finish();
+  return out;
+}
+
+std::vector<ProjectorLayer> load_projections(const ConfigNode* node, Problems& problems) {
+  std::vector<ProjectorLayer> out;
+  if (node == nullptr) return out;
+  for (const ConfigNode& item : node->items) {
+    Fields layer(item, "projection of a tower", problems);
+    out.push_back({layer.count("in", kWidthRange), layer.count("out", kWidthRange), layer.flag("bias", false)});
+    layer.finish();
+  }
+  return out;
+}
+
+TowerSpec load_tower(const ConfigNode& node, Problems& problems) {
+  Fields fields(node, "towers entry", problems);
+  TowerSpec out;
+  ModelSpec& network = out.network;
+  out.name = network.name = network.title = fields.text("name");
+  out.counted = fields.flag("counted", false);
+  out.stem = load_projections(fields.node("stem"), problems);
+  out.other_weights = fields.optional_count("other_weights", {0, 1e12}).value_or(0);
+  out.patch = fields.optional_count("patch", {0, 1e4}).value_or(0);
+  out.merge = fields.optional_count("merge", {1, 1e4}).value_or(1);
+  out.tokens = fields.optional_count("tokens", {0, 1e8}).value_or(0);
+  out.projector = load_projections(fields.node("projector"), problems);
+  network.d_model = fields.count("d_model", kWidthRange);
+  network.learned_positions = fields.optional_count("learned_positions", {0, 1e8}).value_or(0);
+  network.position_biases = fields.optional_count("position_biases", {0, 1e9}).value_or(0);
+  load_norm(fields.required_node("norm"), network, problems);
+  network.final_norm = fields.flag("final_norm", true);
+  network.attention = load_attention(fields.required_node("attention"), problems);
+  network.mlp = load_mlp(fields.required_node("mlp"), problems);
+  load_layers(fields.required_node("layers"), network, problems);
+  fields.finish();
+  return out;
+}
+
+void load_towers(const ConfigNode* node, ModelSpec& model, Problems& problems) {
+  if (node == nullptr) return;
+  if (node->kind != ConfigNode::Kind::kSequence) {
+    problems.add(node->span, "towers must be a list");
+    return;
+  }
+  for (const ConfigNode& item : node->items) model.towers.push_back(load_tower(item, problems));
+}
+
 /// A model without heads or without an MLP has a linear: or ssm: block instead.
 void load_blocks(Fields& fields, ModelSpec& model, Problems& problems) {
   const ConfigNode* linear = fields.node("linear");
@@ -168,6 +221,14 @@ void load_blocks(Fields& fields, ModelSpec& model, Problems& problems) {
 }
 
 }  // namespace
+
+void at_length(ModelSpec& model, double seq) {
+  bool across = false;
+  for (const LayerKind& kind : model.kinds) across = across || attends_across(kind.mixer);
+  for (TowerSpec& tower : model.towers) {
+    if (tower.counted || across) tower.per_token = tower.tokens > 0 ? static_cast<double>(tower.tokens) / seq : 1;
+  }
+}
 
 ModelSpec load_model(const ConfigNode& document, std::vector<AskedField>* asked) {
   Problems problems(asked);
@@ -186,6 +247,7 @@ ModelSpec load_model(const ConfigNode& document, std::vector<AskedField>* asked)
   model.vocab = fields.count("vocab", kWidthRange);
   model.max_seq = fields.count("max_seq", {1, 1e9});
   model.learned_positions = fields.optional_count("learned_positions", {0, 1e8}).value_or(0);
+  model.input_tokens = fields.optional_count("input_tokens", {0, 1e7}).value_or(0);
   model.embedding_dim = fields.optional_count("embedding_dim", kWidthRange).value_or(0);
   model.tied_embeddings = fields.flag("tied_embeddings", false);
   model.embedding_norm = fields.flag("embedding_norm", false);
@@ -202,6 +264,12 @@ ModelSpec load_model(const ConfigNode& document, std::vector<AskedField>* asked)
     model.per_layer_embedding = PerLayerEmbedding{table.count("width", kWidthRange), table.count("vocab", kWidthRange)};
     table.finish();
   }
+  if (const ConfigNode* node = fields.node("streams")) model.streams = load_streams(*node, problems);
+  model.laurel_rank = fields.optional_count("laurel_rank", kWidthRange).value_or(0);
+  model.position_biases = fields.optional_count("position_biases", {0, 1e9}).value_or(0);
+  model.head_dense =
+      static_cast<HeadDense>(fields.optional_word("head_dense", {"none", "pooler", "transform"}).value_or(0));
+  load_towers(fields.node("towers"), model, problems);
   load_blocks(fields, model, problems);
   const ConfigNode& layers = fields.required_node("layers");
   load_layers(layers, model, problems);
@@ -215,6 +283,7 @@ ModelSpec load_model(const ConfigNode& document, std::vector<AskedField>* asked)
   model.training = load_training(fields.node("training"), problems);
   fields.finish();
   problems.throw_if_any();
+  at_length(model, static_cast<double>(model.max_seq));
   return model;
 }
 

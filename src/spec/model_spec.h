@@ -16,7 +16,9 @@ namespace scalecalc {
 
 /// What mixes the tokens of a layer. Full, sliding and chunked are the attention of the attention block over the whole
 /// sequence, a window or a chunk; gdn is a gated delta network, kda one with a decay of each channel, lightning a
-/// linear attention with decay, conv a gated short convolution; full+mamba2 has both side by side, on one input.
+/// linear attention with decay, conv a gated short convolution; full+mamba2 has both side by side, on one input. csa
+/// and hca attend to a window and to tokens compressed a little and a lot (DeepSeek-V4), csa to those an indexer picks.
+/// cross attends to a tower's output alone, full+cross to the sequence and then to an encoder's.
 enum class MixerKind : std::uint8_t {
   kFull,
   kSliding,
@@ -29,15 +31,21 @@ enum class MixerKind : std::uint8_t {
   kMamba1,
   kMamba2,
   kFullMamba2,
+  kCsa,
+  kHca,
+  kCross,
+  kFullCross,
   kNone
 };
-inline constexpr std::array<std::string_view, 12> kMixerNames{
-    "full", "sliding", "chunked", "mla", "gdn", "kda", "lightning", "conv", "mamba1", "mamba2", "full+mamba2", "none"};
+inline constexpr std::array<std::string_view, 16> kMixerNames{
+    "full",   "sliding", "chunked",     "mla", "gdn", "kda",   "lightning",  "conv",
+    "mamba1", "mamba2",  "full+mamba2", "csa", "hca", "cross", "full+cross", "none"};
 constexpr std::string_view name_of(MixerKind kind) { return kMixerNames[static_cast<std::size_t>(kind)]; }
 /// Full, sliding and chunked: the kinds the attention block's heads describe, alone or beside a state space.
 constexpr bool attends_by_heads(MixerKind kind) {
-  return kind <= MixerKind::kChunked || kind == MixerKind::kFullMamba2;
+  return kind <= MixerKind::kChunked || (kind >= MixerKind::kFullMamba2 && kind <= MixerKind::kFullCross);
 }
+constexpr bool attends_across(MixerKind kind) { return kind == MixerKind::kCross || kind == MixerKind::kFullCross; }
 constexpr bool attends(MixerKind kind) { return attends_by_heads(kind) || kind == MixerKind::kMla; }
 
 enum class FfnKind : std::uint8_t { kDense, kMoe, kNone };
@@ -74,15 +82,30 @@ struct IndexerSpec {
   bool weights = true;  ///< a weight of each index head, projected from the token
 };
 
+/// Queries through a latent, one tensor that is key and value, the output in groups through another latent; csa and hca
+/// layers have one compressed token for each so many (DeepSeek-V4).
+struct CompressedSpec {
+  std::int64_t q_lora_rank = 0;
+  std::int64_t o_lora_rank = 0;
+  std::int64_t o_groups = 0;
+  std::int64_t csa_ratio = 0;
+  std::int64_t hca_ratio = 0;
+};
+
 struct AttentionSpec {
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
-  std::int64_t v_head_dim = 0;  ///< 0: head_dim
-  std::int64_t window = 0;      ///< tokens a sliding layer looks back; 0 if the model has no sliding layer
-  std::int64_t chunk = 0;       ///< tokens a chunked layer's pieces hold; 0 if the model has no chunked layer
+  std::int64_t v_head_dim = 0;    ///< 0: head_dim
+  std::int64_t window = 0;        ///< tokens a sliding layer looks back; 0 if the model has no sliding layer
+  std::int64_t chunk = 0;         ///< tokens a chunked layer's pieces hold; 0 if the model has no chunked layer
+  bool causal = true;             ///< otherwise tokens attend to those behind them too; a window then lies around each
+  std::int64_t cross_tokens = 0;  ///< that cross layers attend to; 0: as many as the sequence has
+  bool cross_gates = false;       ///< cross layers norm queries and keys, and two weights scale what they add
   bool qkv_bias = false;
+  bool key_bias = true;  ///< false: of qkv_bias the keys have none
   bool o_bias = false;
+  bool reuse_stored = false;  ///< layers that reuse keys and values store projections of their own all the same
   QkNorm qk_norm = QkNorm::kNone;
   bool sinks = false;        ///< one learned logit per head
   bool local_sinks = false;  ///< the same on sliding layers
@@ -91,7 +114,9 @@ struct AttentionSpec {
   bool shared_kv = false;    ///< full layers project no values: their keys before rotation serve
   std::optional<MlaSpec> mla;
   std::optional<AttentionShape> local;  ///< shape of the sliding layers where it is another
-  std::optional<IndexerSpec> indexer;   ///< on the full and MLA layers but those that reuse another's choice
+  std::optional<CompressedSpec> compressed;
+  std::optional<IndexerSpec>
+      indexer;  ///< on the csa layers; else on the full and MLA layers but those that reuse another's choice
 
   /// Heads of a full, sliding or chunked layer.
   AttentionShape shape(MixerKind kind) const {
@@ -181,6 +206,7 @@ struct LayerKind {
   bool reuse = false;
   std::optional<std::int64_t> d_ff;   ///< width of the dense MLP where it is not the model's
   std::optional<std::int64_t> norms;  ///< norms of the layer where they are not the model's
+  bool hashed = false;                ///< a table of token ids chooses the experts, without a correction bias
   bool whole = false;                 ///< attends to all tokens, in a model whose other layers have an indexer
   friend bool operator==(const LayerKind&, const LayerKind&) = default;
 };
@@ -224,6 +250,20 @@ struct PerLayerEmbedding {
   std::int64_t vocab = 0;
 };
 
+/// Several residual streams beside each other, mixed before and behind each part of a layer: by hyper-connections
+/// (DeepSeek-V4), or predicted and corrected from the one a layer works on (AltUp, Gemma 3n).
+enum class StreamKind : std::uint8_t { kHyper, kAltup };
+struct StreamsSpec {
+  std::int64_t count = 1;
+  StreamKind kind = StreamKind::kHyper;
+};
+
+/// What stands between the last layer and the head: nothing; a projection of the first token's state; a projection of
+/// each state, its activation and a norm.
+enum class HeadDense : std::uint8_t { kNone, kPooler, kTransform };
+
+struct TowerSpec;
+
 struct ModelSpec {
   std::string name;
   std::string title;
@@ -234,6 +274,7 @@ struct ModelSpec {
   std::int64_t vocab = 0;
   std::int64_t max_seq = 0;
   std::int64_t learned_positions = 0;
+  std::int64_t input_tokens = 0;   ///< rows of the embedding beside the vocabulary, which no head tells
   std::int64_t embedding_dim = 0;  ///< width of the embedding table where it is projected to d_model; 0 = d_model
   bool tied_embeddings = false;
   bool embedding_norm = false;
@@ -245,6 +286,11 @@ struct ModelSpec {
   bool layer_scale = false;         ///< one weight scales what a layer hands on
   std::int64_t residual_block = 0;  ///< layers of a block whose output every later sub-layer may attend to; 0 = none
   std::optional<PerLayerEmbedding> per_layer_embedding;
+  StreamsSpec streams;
+  std::int64_t laurel_rank = 0;      ///< of a low-rank residual beside attention (Gemma 3n); 0 = none
+  std::int64_t position_biases = 0;  ///< weights by which scores depend on distance, one table for all layers
+  HeadDense head_dense = HeadDense::kNone;
+  std::vector<TowerSpec> towers;  ///< of images and sound, or the encoder; none of their layers is in `layer_kind`
   NormKind norm = NormKind::kRms;
   bool norm_bias = false;
   std::int64_t norms_per_layer = 2;
@@ -273,5 +319,29 @@ struct ModelSpec {
   std::int64_t d_ff_of(const LayerKind& kind) const { return kind.d_ff.value_or(mlp.d_ff); }
   std::int64_t norms_of(const LayerKind& kind) const { return kind.norms.value_or(norms_per_layer); }
 };
+
+struct ProjectorLayer {
+  std::int64_t in = 0;
+  std::int64_t out = 0;
+  bool bias = false;
+};
+
+/// A stack of layers in front of the model's own: what it reads is no text, or a text of its own (an encoder).
+struct TowerSpec {
+  std::string name;  ///< "vision", "audio", "encoder"
+  /// Its layers, width, attention, MLP and norms; no vocabulary and no head.
+  ModelSpec network;
+  std::vector<ProjectorLayer> stem;       ///< of each patch or frame, in front of the layers; none: embedded tokens
+  std::int64_t other_weights = 0;         ///< class tokens, norms outside the layers and the like
+  std::int64_t patch = 0;                 ///< pixels along a side of a patch; 0: no images
+  std::int64_t merge = 1;                 ///< positions that go on as one token
+  std::vector<ProjectorLayer> projector;  ///< of each token that goes on
+  std::int64_t tokens = 0;                ///< positions that pass its layers at a time; 0: as many as the sequence has
+  bool counted = false;                   ///< in the model's own parameters, as an encoder is
+  double per_token = 0;                   ///< positions for each token of the sequence, as the question has it
+};
+
+/// Towers that run whatever the question shows them: an encoder's positions for a sequence of so many tokens.
+void at_length(ModelSpec& model, double seq);
 
 }  // namespace scalecalc

@@ -13,6 +13,7 @@
 #include "plan/dimensions.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
+#include "train/default_precision.h"
 #include "train/import_assumptions.h"
 #include "train/resolve_fine_tune.h"
 #include "train/run_terms.h"
@@ -66,9 +67,20 @@ class Resolver {
     resolve_fine_tune(q_, out_);
   }
 
+  /// Small models have software of their own on some chips, which gives way to the family's where it has not the
+  /// precision: fp16 was asked for, or the chip has no bf16.
+  bool trains_in_usual(const Catalog& catalog) const {
+    const auto name = stack_of_framework(catalog, out_.efficiency.stack);
+    const auto release = name ? stack_release(catalog, *name, "") : nullptr;
+    return !release || trains_in(out_, *release, q_.precision);
+  }
+
   /// The stack whose coefficients the step is timed with also keeps its memory and runs the step: the one asked for, or
   /// the chip's usual one. Pure rooflines are nobody's, and neither are stacks that have no file.
   void stack(const Catalog& catalog) {
+    if (q_.stack.empty() && !q_.ideal && !trains_in_usual(catalog)) {
+      out_.efficiency = efficiency_under(out_.hw, out_.hw.efficiency.stack);
+    }
     const std::string usual = q_.ideal ? "" : stack_of_framework(catalog, out_.efficiency.stack).value_or("");
     const StackAsked asked = stack_asked(q_.stack);
     const std::string& name = asked.name.empty() ? usual : asked.name;
@@ -130,17 +142,14 @@ class Resolver {
     out_.assumptions.push_back(std::move(said));
   }
 
-  std::string fact_source(const char* field) const {
-    const TrainingFacts& facts = out_.model.training;
-    const auto it = facts.assumed.find(field);
-    return it == facts.assumed.end() ? "as trained: " + facts.source : "assumed: " + it->second;
-  }
+  std::string fact_source(const char* field) const { return trained_source(out_.model.training, field); }
 
   void workload() {
     const TrainingFacts& facts = out_.model.training;
     Workload& w = out_.workload;
     w.seq = q_.seq.value_or(usual_seq(out_.model));
     documents();
+    at_length(out_.model, static_cast<double>(w.seq));
     if (const std::int64_t longest = w.documents ? w.documents->largest() : w.seq; longest > out_.model.max_seq) {
       assume(fmt::format("sequences of {} are longer than the {} the model is published for", group_thousands(longest),
                          group_thousands(out_.model.max_seq)),
@@ -317,44 +326,13 @@ class Resolver {
         .is(w.batch_tolerance);
   }
 
-  std::string rates_listed() const {
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < kDTypeCount; ++i) {
-      if (out_.hw.matmul_peak[i]) names.emplace_back(kDTypeNames[i]);
-    }
-    return join(names, ", ");
-  }
-
-  bool has_rates(const Precision& p) const {
-    const auto has = [&](DType d) { return out_.hw.matmul_peak[static_cast<std::size_t>(d)].has_value(); };
-    return has(p.compute) && has(p.high);
-  }
-
   void precision() {
     Workload& w = out_.workload;
-    const std::optional<std::string>& trained = out_.model.training.precision;
-    w.precision = precision_of(q_.precision.value_or(trained.value_or("bf16")));
-    if (q_.precision) {
-      if (has_rates(w.precision)) return;
-      throw UserError(fmt::format("{} publishes no rate for --precision {}", out_.hw.name, w.precision.name),
-                      fmt::format("its matmul rates: {}", rates_listed()));
-    }
-    if (has_rates(w.precision)) {
-      assume(fmt::format("precision {}", w.precision.name), "--precision",
-             trained ? fact_source("precision") : "assumed: the model file gives none; the usual one");
-      return;
-    }
-    // What people train in on chips without bf16, such as the V100.
-    for (const char* usual : {"bf16", "fp16"}) {
-      w.precision = precision_of(usual);
-      if (!has_rates(w.precision)) continue;
-      assume(fmt::format("precision {}: {} publishes no rate for {}, {}", usual, out_.hw.name, trained.value_or("bf16"),
-                         trained ? out_.model.name + "'s own" : "the usual one"),
-             "--precision", "hardware file", true);
-      return;
-    }
-    throw UserError(fmt::format("{} publishes no rate for bf16 or fp16, one of which training takes", out_.hw.name),
-                    fmt::format("its matmul rates: {}", rates_listed()));
+    if (!q_.precision) return assume_precision(out_);
+    w.precision = precision_of(*q_.precision);
+    if (has_rates(out_.hw, w.precision)) return;
+    throw UserError(fmt::format("{} publishes no rate for --precision {}", out_.hw.name, w.precision.name),
+                    fmt::format("its matmul rates: {}", rates_listed(out_.hw)));
   }
 
   void machine() {
@@ -551,7 +529,9 @@ TrainQuestion understood(TrainQuestion question, const Workload& workload, const
                          const ModelSpec& model) {
   TrainQuestion q = understood(std::move(question), workload);
   q.hardware = hw.name;
-  q.stack = q.ideal ? "" : efficiency_asked_for(q, hw, model).stack;
+  // Where small models' own software gave way, it is the family's that ran.
+  const bool family = q.stack.empty() && workload.memory.stack == hw.efficiency.stack;
+  q.stack = q.ideal ? "" : family ? hw.efficiency.stack : efficiency_asked_for(q, hw, model).stack;
   if (const Price* usual = hw.default_price(); usual && !q.price) q.price = usual->usd_per_chip_hour;
   return q;
 }

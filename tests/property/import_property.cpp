@@ -113,7 +113,7 @@ RC_GTEST_PROP(Import, NothingChangesUnsaid, ()) {
 
 /// What the property asks of an answer: the figures that anything is computed from.
 struct Counts {
-  double total = 0, active = 0, cache = 0, kept = 0;
+  double total = 0, active = 0, cache = 0, kept = 0, towers = 0;
   friend bool operator==(const Counts&, const Counts&) = default;
 };
 
@@ -121,7 +121,7 @@ Counts counts_of(const ImportedModel& model) {
   const ModelSpec spec = load_model(model.document);
   const ParameterCount count = count_parameters(spec);
   const KvCache cache = kv_cache(spec);
-  return {count.total, count.active, cache.elements_per_token(), cache.sequence_bytes(100'000, {})};
+  return {count.total, count.active, cache.elements_per_token(), cache.sequence_bytes(100'000, {}), count.towers};
 }
 
 std::string said_of(const ImportedModel& model) {

@@ -118,6 +118,51 @@ TEST(StoredBytes, OfFp8WithItsPredictionModule) {
   EXPECT_EQ(check_checkpoint(model, index).text, "model.safetensors.index.json says no total_size to compare with");
 }
 
+/// DeepSeek-V4 Flash by hand: experts of 43 layers in mxfp4; other projections in fp8 with an fp32 scale for blocks of
+/// 128 x 128; embedding, head, routers, compressors and the indexer's weights of heads in bf16.
+TEST(StoredBytes, OfDeepSeekV4AreThreeFormats) {
+  const double d = 4096, experts = 43.0 * 256 * 3 * d * 2048, shared = 43.0 * 3 * d * 2048;
+  const double projections = 43 * (d * 1024 + 1024 * 64.0 * 512 + d * 512 + 64.0 * 512 * 1024 + 8 * 1024 * d);
+  const double index_queries = 21.0 * 1024 * 64 * 128;
+  const double fp8 = projections + shared + index_queries;
+  const double total = 284332240471;
+  const double bytes = experts * 4.25 / 8 + fp8 * (8 + 32.0 / 16384) / 8 + (total - experts - fp8) * 2;
+  EXPECT_NEAR(bytes_of(checkpoint("deepseek-v4-flash")) / bytes, 1, 1e-9);
+}
+
+/// Llama 2 7B by hand: 4 bits, a 16-bit scale and a 4-bit zero point for 128 weights, and 4 bytes for each input of the
+/// seven matrices of 32 layers (g_idx): 6 x 4096 + 11008.
+TEST(StoredBytes, OfGptqHaveTheGroupsOfTheInputs) {
+  const double linear = 32.0 * (4 * 4096.0 * 4096 + 3 * 4096.0 * 11008);
+  const double inputs = 32.0 * (6 * 4096 + 11008);
+  const double bytes = linear * (4 + 16.0 / 128 + 4.0 / 128) / 8 + inputs * 4 + (6738415616 - linear) * 2;
+  EXPECT_NEAR(bytes_of(checkpoint("llama-2-7b", "{quant_method: gptq, bits: 4, group_size: 128, sym: true}")) / bytes,
+              1, 1e-9);
+}
+
+/// Of Gemma 4 E2B the table of per-layer embeddings is no linear layer, the projections to and from it are.
+TEST(StoredBytes, OfPerLayerTablesAreThoseOfAnEmbedding) {
+  const double table = 262144.0 * 35 * 256, d = 1536;
+  const ModelSpec model = checkpoint("gemma-4-e2b", "{quant_method: bitsandbytes, load_in_8bit: true}");
+  const std::vector<StoredWeights> rows = stored_weights(model, *model.quantization);
+  EXPECT_EQ(row(rows, "embedding", WeightFormat::kBf16).parameters, table + 262144.0 * d);
+  const ModelSpec mlx =
+      checkpoint("gemma-4-e2b", "{bits: 4, group_size: 64, model.language_model.embed_tokens_per_layer: false}");
+  const std::vector<StoredWeights> kept = stored_weights(mlx, *mlx.quantization);
+  EXPECT_NEAR(row(kept, "embedding", WeightFormat::kBf16).parameters, table, 1);
+  EXPECT_NEAR(row(kept, "embedding", WeightFormat::kInt4).parameters, 262144.0 * d, 1);
+}
+
+/// RedHatAI's DeepSeek-V4-Flash-NVFP4-FP8: one pattern for the matrices of all experts.
+TEST(StoredBytes, OfAPatternOverTheFeedForwardPartAreTheExpertsToo) {
+  const ModelSpec model =
+      checkpoint("deepseek-v3",
+                 "{quant_method: compressed-tensors, config_groups: {group_0: {format: nvfp4-pack-quantized, targets: "
+                 "['re:.*ffn.*(gate|up|down)_proj$'], weights: {num_bits: 4, type: float, group_size: 16}}}}");
+  EXPECT_EQ(model.quantization->format(WeightPart::kExperts), WeightFormat::kNvfp4);
+  EXPECT_EQ(model.quantization->format(WeightPart::kAttention), WeightFormat::kBf16);
+}
+
 TEST(StoredBytes, AddUpToThoseOfTheOperations) {
   for (const char* name : {"deepseek-v3", "gpt-oss-20b", "qwen3.5-35b-a3b", "jamba-v0.1", "gpt2", "minimax-m1"}) {
     const ModelSpec model = checkpoint(name);

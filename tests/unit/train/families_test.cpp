@@ -131,8 +131,10 @@ TEST(SilentModelFile, TheRestIsAssumedByName) {
   EXPECT_TRUE(assumes(a, "precision bf16"));
   EXPECT_TRUE(assumes(a, "optimizer adam"));
   EXPECT_TRUE(assumes(a, "recurrences run at the rates of attention"));
-  q.model = "opt-1.3b";
+  q.model = "opt-66b";
   EXPECT_EQ(answer(q, Catalog()).workload.precision.name, "fp16") << "published";
+  q.model = "opt-1.3b";
+  EXPECT_EQ(answer(q, Catalog()).workload.precision.name, "bf16") << "published in fp16, which torchtitan has not";
 }
 
 TEST(SilentModelFile, WithoutTokensTheRunIsLeftOut) {

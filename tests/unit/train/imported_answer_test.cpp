@@ -31,7 +31,7 @@ TEST(ImportedModel, IsAnsweredWithHowItWasRead) {
   EXPECT_FALSE(filled->warning);
   EXPECT_NE(filled->text.find("num_attention_heads 8, num_key_value_heads 4, head_dim 256"), std::string::npos);
   EXPECT_EQ(filled->source, "defaults of the gemma3 class of transformers");
-  ASSERT_NE(find(a, "vision_config is not counted"), nullptr);
+  ASSERT_NE(find(a, "vision_config is a tower of class siglip_vision_model, counted apart"), nullptr);
 }
 
 TEST(ImportedModel, IsWarnedOfWhenItsFamilyWasForced) {

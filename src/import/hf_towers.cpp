@@ -1,0 +1,318 @@
+// Towers by the class that vision_config names: CLIP, SigLIP, Pixtral, those of Qwen2-VL, Qwen2.5-VL and Qwen3-VL, and
+// of Llama 3.2 Vision. Shapes of huggingface/transformers, modeling_*.py of each.
+#include "import/hf_towers.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/text.h"
+#include "import/hf_config.h"
+
+namespace scalecalc {
+namespace {
+
+/// One tower being read: its keys, and the width of the language model that it is projected to.
+struct TowerReading {
+  HfReading& model;
+  HfKeys& keys;
+  std::int64_t width = 0;
+};
+
+std::int64_t value(TowerReading& r, HfNames names, std::int64_t otherwise) {
+  return r.keys.size_or(names, otherwise).value;
+}
+
+/// Patches of a square image, so wide as the file says.
+std::int64_t patches(TowerReading& r, std::int64_t patch, std::int64_t image) {
+  const std::int64_t side = value(r, {"image_size"}, image) / std::max<std::int64_t>(patch, 1);
+  return side * side;
+}
+
+HfTower read_sizes(TowerReading& r) {
+  HfTower t;
+  t.d_model = r.keys.required({"hidden_size"}, "width of the vision tower");
+  t.layers = r.keys.required({"num_hidden_layers"}, "layers of the vision tower", {1, 1e4});
+  t.heads = r.keys.required({"num_attention_heads", "attention_heads"}, "heads of the vision tower");
+  t.d_ff = r.keys.required({"intermediate_size"}, "width of the vision tower's MLP");
+  return t;
+}
+
+/// Layers of the tower that a wrapper reads: all, or those up to vision_feature_layer. All are stored.
+HfTower read_clip(TowerReading& r) {
+  HfTower t = read_sizes(r);
+  const std::int64_t d = t.d_model.value;
+  t.patch = r.keys.required({"patch_size"}, "side of a patch").value;
+  t.stem.push_back({value(r, {"num_channels"}, 3) * t.patch * t.patch, d, false});
+  const std::int64_t positions = patches(r, t.patch, 224) + 1;
+  t.learned_positions = t.tokens = positions;
+  t.other_weights = d + 4 * d;  // the class token, and norms before and behind the layers
+  t.projector = {{d, r.width, true}, {r.width, r.width, true}};
+  return t;
+}
+
+HfTower read_siglip(TowerReading& r) {
+  HfTower t = read_sizes(r);
+  const std::int64_t d = t.d_model.value;
+  t.patch = r.keys.required({"patch_size"}, "side of a patch").value;
+  t.stem.push_back({value(r, {"num_channels"}, 3) * t.patch * t.patch, d, true});
+  t.learned_positions = t.tokens = patches(r, t.patch, 224);
+  t.final_norm = true;
+  t.projector = {{d, r.width, false}};
+  t.other_weights = d;  // the projector's norm
+  const std::int64_t image_tokens = r.model.keys.size_or({"mm_tokens_per_image"}, 256).value;
+  t.merge = std::max<std::int64_t>(1, t.tokens / std::max<std::int64_t>(1, image_tokens));
+  return t;
+}
+
+HfTower read_pixtral(TowerReading& r) {
+  HfTower t = read_sizes(r);
+  const std::int64_t d = t.d_model.value;
+  t.gated = true;
+  t.layernorm = t.qkv_bias = t.o_bias = t.mlp_bias = false;
+  t.head_dim = r.keys.size_or({"head_dim"}, d / std::max<std::int64_t>(1, t.heads.value));
+  t.patch = r.keys.required({"patch_size"}, "side of a patch").value;
+  t.stem.push_back({value(r, {"num_channels"}, 3) * t.patch * t.patch, d, false});
+  patches(r, t.patch, 1024);  // the largest image; each has as many positions as it has patches
+  const ConfigNode* merge = r.model.keys.find_on_top({"spatial_merge_size"});
+  const ConfigNode* bias = r.model.keys.find_on_top({"multimodal_projector_bias"});
+  const std::int64_t side = merge == nullptr ? 1 : std::stoll("0" + merge->text);
+  const bool biased = bias != nullptr && bias->text == "true";
+  t.merge = side * side;
+  t.other_weights = d;  // of the norm before the layers
+  if (side > 1) {       // Mistral 3 norms and merges neighbours first
+    t.other_weights += d;
+    t.projector.push_back({t.merge * d, d, false});
+  }
+  t.projector.push_back({d, r.width, biased || side <= 1});
+  t.projector.push_back({r.width, r.width, biased || side <= 1});
+  return t;
+}
+
+/// The stem and the merger of Qwen's towers, whose patches are two frames deep.
+void qwen_ends(TowerReading& r, HfTower& t, std::int64_t patch, bool stem_bias) {
+  const std::int64_t d = t.d_model.value;
+  const std::int64_t merge = value(r, {"spatial_merge_size"}, 2);
+  t.patch = value(r, {"patch_size"}, patch);
+  const std::int64_t channels = value(r, {"in_channels", "in_chans"}, 3);
+  t.stem.push_back({channels * value(r, {"temporal_patch_size"}, 2) * t.patch * t.patch, d, stem_bias});
+  t.merge = merge * merge;
+}
+
+void qwen_merger(HfTower& t, std::int64_t out) {
+  const std::int64_t wide = t.merge * t.d_model.value;
+  t.projector.push_back({wide, wide, true});
+  t.projector.push_back({wide, out, true});
+}
+
+HfTower read_qwen2_vl_tower(TowerReading& r) {
+  HfTower t;
+  t.d_model = r.keys.size_or({"embed_dim"}, 1280);
+  t.layers = r.keys.size_or({"depth"}, 32, {1, 1e4});
+  t.heads = r.keys.size_or({"num_heads"}, 16);
+  t.d_ff = {value(r, {"mlp_ratio"}, 4) * t.d_model.value, t.d_model.where};
+  qwen_ends(r, t, 14, false);
+  t.other_weights = 2 * t.d_model.value;
+  qwen_merger(t, value(r, {"hidden_size"}, r.width));
+  return t;
+}
+
+HfTower read_qwen25_vl_tower(TowerReading& r) {
+  HfTower t;
+  t.d_model = r.keys.required({"hidden_size"}, "width of the vision tower");
+  t.layers = r.keys.size_or({"depth"}, 32, {1, 1e4});
+  t.heads = r.keys.size_or({"num_heads"}, 16);
+  t.d_ff = r.keys.size_or({"intermediate_size"}, 3420);
+  t.gated = true;
+  t.layernorm = false;
+  qwen_ends(r, t, 14, false);
+  t.other_weights = t.d_model.value;
+  const std::int64_t side = value(r, {"window_size"}, 112) / std::max<std::int64_t>(1, t.patch);
+  t.window = {side * side, t.d_model.where};
+  if (const ConfigNode* full = r.keys.list({"fullatt_block_indexes"})) {
+    for (const ConfigNode& item : full->items) {
+      const auto index = r.keys.whole(item, "fullatt_block_indexes", {0, static_cast<double>(t.layers.value - 1)});
+      if (index) t.full_layers.push_back(index->value);
+    }
+  } else {
+    t.full_layers = {7, 15, 23, 31};
+  }
+  qwen_merger(t, value(r, {"out_hidden_size"}, r.width));
+  return t;
+}
+
+HfTower read_qwen3_vl_tower(TowerReading& r) {
+  HfTower t;
+  t.d_model = r.keys.size_or({"hidden_size"}, 1152);
+  t.layers = r.keys.size_or({"depth"}, 27, {1, 1e4});
+  t.heads = r.keys.size_or({"num_heads"}, 16);
+  t.d_ff = r.keys.size_or({"intermediate_size"}, 4304);
+  qwen_ends(r, t, 16, true);
+  t.learned_positions = value(r, {"num_position_embeddings"}, 2304);
+  t.other_weights = 2 * t.d_model.value;
+  const std::int64_t out = value(r, {"out_hidden_size"}, 3584);
+  qwen_merger(t, out);
+  // States of some layers are merged too, normed at the merged width, and added to the first layers of the model.
+  std::size_t deep = 3;
+  if (const ConfigNode* layers = r.keys.list({"deepstack_visual_indexes"})) deep = layers->items.size();
+  for (std::size_t i = 0; i < deep; ++i) {
+    t.other_weights += 2 * t.merge * t.d_model.value;
+    qwen_merger(t, out);
+  }
+  return t;
+}
+
+/// Local layers and gated global ones, tiles of an image with embeddings of their own, and a projection of the states
+/// of several layers side by side, which cross attention reads.
+HfTower read_mllama_tower(TowerReading& r) {
+  HfTower t = read_sizes(r);
+  const std::int64_t d = t.d_model.value;
+  const std::int64_t global = value(r, {"num_global_layers"}, 8);
+  const std::int64_t tiles = value(r, {"max_num_tiles"}, 4);
+  const std::int64_t out = value(r, {"vision_output_dim"}, 7680);
+  t.patch = value(r, {"patch_size"}, 14);
+  t.qkv_bias = t.o_bias = false;
+  t.stem.push_back({value(r, {"num_channels"}, 3) * t.patch * t.patch, d, false});
+  const std::int64_t positions = patches(r, t.patch, 448) + 1;
+  t.tokens = tiles * positions;
+  t.layers.value += global;
+  std::int64_t ratios = 8;
+  if (const ConfigNode* list = r.keys.list({"supported_aspect_ratios"})) {
+    ratios = static_cast<std::int64_t>(list->items.size());
+  }
+  // The class token; norms before and behind; positions and gate; two gates a global layer; of each aspect ratio
+  // embeddings of tiles, before and behind the layers with a gate each, and of positions.
+  t.other_weights = d + 4 * d + positions * d + 1 + 2 * global + (ratios + 1) * tiles * d * (2 + positions) + 2;
+  t.projector.push_back({out, r.width, true});
+  return t;
+}
+
+struct TowerClass {
+  std::string_view name;    ///< model_type of the vision_config
+  std::string_view family;  ///< whose files leave that out or call it as themselves
+  HfTower (*read)(TowerReading&);
+};
+constexpr std::array kTowerClasses{TowerClass{"clip_vision_model", "llava", read_clip},
+                                   TowerClass{"siglip_vision_model", "gemma3", read_siglip},
+                                   TowerClass{"pixtral", "mistral3", read_pixtral},
+                                   TowerClass{"qwen2_vl", "qwen2_vl", read_qwen2_vl_tower},
+                                   TowerClass{"qwen2_5_vl", "qwen2_5_vl", read_qwen25_vl_tower},
+                                   TowerClass{"qwen3_vl", "qwen3_vl", read_qwen3_vl_tower},
+                                   TowerClass{"qwen3_vl_moe", "qwen3_vl_moe", read_qwen3_vl_tower},
+                                   TowerClass{"mllama_vision_model", "mllama", read_mllama_tower}};
+
+std::string text_of(const ConfigNode& map, std::string_view key) {
+  const ConfigNode* found = map.find(key);
+  return found == nullptr || found->kind != ConfigNode::Kind::kScalar ? "" : found->text;
+}
+
+const TowerClass* tower_class(const ConfigNode& top, const ConfigNode& vision) {
+  const std::string said = text_of(vision, "model_type"), family = text_of(top, "model_type");
+  for (const TowerClass& known : kTowerClasses) {
+    if (said == known.name || (said.empty() && family == known.family)) return &known;
+  }
+  return nullptr;
+}
+
+/// Of the sizes that a class gives no default for.
+std::string_view first_missing(const ConfigNode& vision, const TowerClass& known) {
+  std::vector<std::string_view> needed{"hidden_size", "num_hidden_layers", "intermediate_size", "patch_size"};
+  if (known.read == read_qwen2_vl_tower || known.read == read_qwen3_vl_tower) needed.clear();
+  if (known.read == read_qwen25_vl_tower) needed = {"hidden_size"};
+  if (known.read == read_mllama_tower) needed.pop_back();
+  for (const std::string_view key : needed) {
+    const ConfigNode* found = vision.find(key);
+    if (found == nullptr || found->is_null()) return key;
+  }
+  return {};
+}
+
+ConfigNode projections_node(const std::vector<HfProjection>& list, const SourceSpan& where) {
+  ConfigNode out;
+  out.kind = ConfigNode::Kind::kSequence;
+  out.span = where;
+  for (const HfProjection& p : list) {
+    MapBuilder item(where);
+    item.add("in", Size{p.in, where}).add("out", Size{p.out, where}).add_if("bias", p.bias);
+    out.items.push_back(item.take());
+  }
+  return out;
+}
+
+ConfigNode tower_node(const HfTower& t, const SourceSpan& where) {
+  const auto size = [&](std::int64_t value) { return Size{value, where}; };
+  MapBuilder out(where);
+  out.add("name", text_node(t.name, where)).add_if("counted", t.counted);
+  if (!t.stem.empty()) out.add("stem", projections_node(t.stem, where));
+  out.add_if("other_weights", size(t.other_weights)).add_if("patch", size(t.patch)).add("merge", size(t.merge));
+  out.add_if("tokens", size(t.tokens));
+  if (!t.projector.empty()) out.add("projector", projections_node(t.projector, where));
+  out.add("d_model", t.d_model).add_if("learned_positions", size(t.learned_positions));
+  out.add_if("position_biases", size(t.position_biases));
+  MapBuilder norm(where);
+  norm.add("kind", t.layernorm ? "layernorm" : "rmsnorm").add("per_layer", size(2));
+  out.add("norm", norm.take()).add("final_norm", t.final_norm ? "true" : "false");
+  MapBuilder attention(where);
+  const std::int64_t heads = std::max<std::int64_t>(1, t.heads.value);
+  attention.add("kind", text_node("mha", where)).add("heads", t.heads);
+  attention.add("head_dim",
+                t.head_dim.value > 0 ? t.head_dim : size(std::max<std::int64_t>(1, t.d_model.value / heads)));
+  attention.add("causal", "false").add_if("qkv_bias", t.qkv_bias).add_if("o_bias", t.o_bias).add_if("window", t.window);
+  if (!t.key_bias) attention.add("key_bias", "false");
+  out.add("attention", attention.take());
+  MapBuilder mlp(where);
+  mlp.add("d_ff", t.d_ff).add("gated", t.gated ? "true" : "false").add_if("bias", t.mlp_bias);
+  out.add("mlp", mlp.take());
+  std::vector<HfLayer> layers(static_cast<std::size_t>(t.layers.value));
+  if (t.window.value > 0) {
+    for (HfLayer& layer : layers) layer.mixer = "sliding";
+    for (const std::int64_t full : t.full_layers) {
+      if (full < t.layers.value) layers[static_cast<std::size_t>(full)].mixer = "full";
+    }
+  }
+  out.add("layers", layers_node(layers, where));
+  return out.take();
+}
+
+}  // namespace
+
+ConfigNode towers_node(const std::vector<HfTower>& towers, const SourceSpan& where) {
+  ConfigNode out;
+  out.kind = ConfigNode::Kind::kSequence;
+  out.span = where;
+  for (const HfTower& tower : towers) out.items.push_back(tower_node(tower, where));
+  return out;
+}
+
+void read_towers(HfReading& r) {
+  for (const std::string_view key : {"vision_config", "audio_config"}) {
+    const ConfigNode* found = r.keys.top().find(key);
+    if (found == nullptr || found->kind != ConfigNode::Kind::kMap) continue;
+    const TowerClass* known = key == "vision_config" ? tower_class(r.keys.top(), *found) : nullptr;
+    if (known == nullptr) {
+      r.keys.remark(fmt::format("the language model alone is read: {} is not counted", key));
+      continue;
+    }
+    if (const std::string_view missing = first_missing(*found, *known); !missing.empty()) {
+      r.keys.remark(fmt::format("{} has no '{}': its tower is not counted", key, missing));
+      continue;
+    }
+    r.keys.find_on_top({key});
+    ImportNotes notes;
+    HfKeys keys(r.keys.top(), *found, std::string(key), r.keys.problems(), notes);
+    TowerReading tower{r, keys, r.model.d_model.value};
+    r.model.towers.push_back(known->read(tower));
+    for (const ImportNotes::Default& d : notes.defaults) {
+      r.keys.defaulted(fmt::format("{}.{}", key, d.key), d.value, d.why);
+    }
+    r.keys.remark(fmt::format("{} is a tower of class {}, counted apart, which model --images shows images", key, known->name));
+  }
+  if (!r.model.has_mixer("cross")) return;
+  if (r.model.towers.empty()) {
+    r.keys.problems().add(r.keys.span(), "the file has no 'vision_config', to which its cross attention layers attend");
+  } else {
+    r.model.cross_tokens = {r.model.towers.front().tokens, r.keys.span()};
+  }
+}
+
+}  // namespace scalecalc

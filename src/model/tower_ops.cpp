@@ -1,0 +1,113 @@
+// Towers as operation lists: vision transformers, arXiv:2010.11929 section 3.1; encoders, arXiv:1706.03762 section 3.1.
+#include "model/op_list.h"
+#include "model/ops.h"
+
+namespace scalecalc {
+namespace {
+
+/// Dimensions that no question asks a derivative by.
+template <class R>
+ModelDims<R> fixed_dims(const ModelSpec& model) {
+  const AttentionSpec& a = model.attention;
+  const AttentionShape full = a.shape(MixerKind::kFull), local = a.shape(MixerKind::kSliding);
+  const auto dims = [](const AttentionShape& s) {
+    return AttentionDims<R>{fixed<R>(s.heads), fixed<R>(s.kv_heads), fixed<R>(s.head_dim), fixed<R>(s.v_head_dim)};
+  };
+  ModelDims<R> out{};
+  out.d_model = out.expert_width = fixed<R>(model.d_model);
+  out.d_ff = fixed<R>(model.mlp.d_ff);
+  out.attention = dims(full);
+  out.local = dims(local);
+  out.window = fixed<R>(a.window);
+  return out;
+}
+
+/// A tower's operations beside those of a token: all layers of a kind are one operation with as many matrices. Tensor
+/// ranks have its weights whole, and divide its positions where they divide sequences.
+template <class R>
+class TowerBuilder {
+ public:
+  explicit TowerBuilder(const TowerSpec& tower) : tower_(tower), positions_(tower.per_token) {}
+
+  std::vector<Op<R>> build() {
+    const ModelSpec& network = tower_.network;
+    const ModelDims<R> dims = fixed_dims<R>(network);
+    OpList<R> ends(network, dims);
+    for (const ProjectorLayer& p : tower_.stem) {
+      ends.matmul("tower input projection", Part::kMlp, TpRule::kSequence, fixed<R>(p.in), fixed<R>(p.out), p.bias,
+                  TpRule::kSequence);
+    }
+    const std::int64_t others = tower_.other_weights + network.learned_positions * network.d_model;
+    const R norm = dims.d_model * R(network.final_norm ? (network.norm_bias ? 2.0 : 1.0) : 0.0);
+    ends.add({.name = "tower positions and norms",
+              .kind = OpKind::kVector,
+              .part = Part::kNorm,
+              .tp = TpRule::kSequence,
+              .extra_parameters = fixed<R>(others + network.position_biases) + norm,
+              .reads = dims.d_model,
+              .writes = dims.d_model});
+    for (Op<R>& op : ends.take()) put(std::move(op), R(1.0), positions_);
+    for (std::size_t k = 0; k < network.kinds.size(); ++k) layers(k, dims);
+    OpList<R> projector(network, dims);
+    for (const ProjectorLayer& p : tower_.projector) {
+      projector.matmul("tower projector", Part::kMlp, TpRule::kSequence, fixed<R>(p.in), fixed<R>(p.out), p.bias,
+                       TpRule::kSequence);
+    }
+    for (Op<R>& op : projector.take()) put(std::move(op), R(1.0), positions_ / fixed<R>(tower_.merge));
+    return std::move(out_);
+  }
+
+ private:
+  void layers(std::size_t kind, const ModelDims<R>& dims) {
+    const ModelSpec& network = tower_.network;
+    std::int64_t count = 0;
+    for (const std::uint8_t k : network.layer_kind) count += k == kind ? 1 : 0;
+    for (Op<R>& op : layer_ops(network, network.kinds[kind], dims)) put(std::move(op), fixed<R>(count), positions_);
+  }
+
+  /// `times` of it, each for `rows` positions beside a token.
+  void put(Op<R> op, const R& times, const R& rows) {
+    const R all = rows * times;
+    if (!tower_.counted) op.part = Part::kTower;
+    op.tp = op.saved_tp = TpRule::kSequence;
+    op.groups = R(1.0);
+    op.rows = op.rows * all;
+    op.matrices = op.matrices * times;
+    op.extra_parameters = op.extra_parameters * times;
+    for (R* each : {&op.reads, &op.writes, &op.flops, &op.saved, &op.qk_width, &op.v_width, &op.heads}) {
+      *each = *each * all;
+    }
+    op.shared = op.summed = R(0.0);
+    if (value_of(all) == 0) op.kind = OpKind::kVector, op.keep = Keep::kNever;  // not shown anything
+    if (op.kind == OpKind::kAttention && tower_.tokens > 0) {
+      const bool windowed = op.reach == Reach::kAround && value_of(op.span) < static_cast<double>(tower_.tokens);
+      op.span = windowed ? op.span : fixed<R>(tower_.tokens);
+      op.reach = Reach::kFixed;
+    }
+    out_.push_back(std::move(op));
+  }
+
+  const TowerSpec& tower_;
+  R positions_;
+  std::vector<Op<R>> out_;
+};
+
+}  // namespace
+
+template <class R>
+std::vector<Op<R>> tower_ops(const ModelSpec& model, const ModelDims<R>&) {
+  std::vector<Op<R>> out;
+  for (const TowerSpec& tower : model.towers) {
+    for (Op<R>& op : TowerBuilder<R>(tower).build()) out.push_back(std::move(op));
+  }
+  return out;
+}
+
+#define SCALECALC_INSTANTIATE(R) template std::vector<Op<R>> tower_ops(const ModelSpec&, const ModelDims<R>&);
+SCALECALC_INSTANTIATE(double)
+SCALECALC_INSTANTIATE(Dual)
+SCALECALC_INSTANTIATE(Traced)
+SCALECALC_INSTANTIATE(Interval)
+#undef SCALECALC_INSTANTIATE
+
+}  // namespace scalecalc

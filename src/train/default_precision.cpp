@@ -1,0 +1,85 @@
+#include "train/default_precision.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace scalecalc {
+namespace {
+
+/// The fact by which a release refuses the workload's precision whatever the layout, or null.
+const SupportFact* refused_precision(const ResolvedQuestion& out, const StackRelease* release) {
+  if (release == nullptr) return nullptr;
+  const Layout any;
+  const SupportSubject subject{any, out.model, out.workload, out.hw};
+  for (const std::size_t i : release->groups[static_cast<std::size_t>(FactGroup::kQuestion)]) {
+    const SupportFact& fact = release->facts[i];
+    const bool on_precision = std::any_of(fact.refused_if.begin(), fact.refused_if.end(),
+                                          [](const SupportCondition& c) { return c.of->name == "precision"; });
+    if (on_precision && fact.refuses(subject)) return &fact;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string rates_listed(const HardwareSpec& hw) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kDTypeCount; ++i) {
+    if (hw.matmul_peak[i]) names.emplace_back(kDTypeNames[i]);
+  }
+  return join(names, ", ");
+}
+
+bool has_rates(const HardwareSpec& hw, const Precision& p) {
+  const auto has = [&](DType d) { return hw.matmul_peak[static_cast<std::size_t>(d)].has_value(); };
+  return has(p.compute) && has(p.high);
+}
+
+bool trains_in(ResolvedQuestion question, const StackRelease& release, const std::optional<std::string>& asked) {
+  const auto runs = [&](std::string_view name) {
+    question.workload.precision = precision_of(name);
+    return has_rates(question.hw, question.workload.precision) && refused_precision(question, &release) == nullptr;
+  };
+  return asked ? runs(*asked) : runs("bf16") || runs("fp16");
+}
+
+std::string trained_source(const TrainingFacts& facts, const char* field) {
+  const auto it = facts.assumed.find(field);
+  return it == facts.assumed.end() ? "as trained: " + facts.source : "assumed: " + it->second;
+}
+
+void assume_precision(ResolvedQuestion& out) {
+  const auto assume = [&](std::string text, std::string source, bool warning) {
+    out.assumptions.push_back(Assumption{std::move(text), "--precision", std::move(source), warning});
+  };
+  const std::optional<std::string>& trained = out.model.training.precision;
+  Precision& chosen = out.workload.precision;
+  chosen = precision_of(trained.value_or("bf16"));
+  const SupportFact* refused = refused_precision(out, out.launcher.get());
+  if (has_rates(out.hw, chosen) && refused == nullptr) {
+    return assume(
+        fmt::format("precision {}", chosen.name),
+        trained ? trained_source(out.model.training, "precision") : "assumed: the model file gives none; the usual one",
+        false);
+  }
+  const std::string whose =
+      fmt::format("{}, {}", chosen.name, trained ? out.model.name + "'s own" : std::string("the usual one"));
+  // What people train in otherwise: fp16 on chips without bf16, such as the V100; wider where neither runs.
+  for (const char* usual : {"bf16", "fp16", "tf32", "fp32"}) {
+    chosen = precision_of(usual);
+    if (!has_rates(out.hw, chosen) || refused_precision(out, out.launcher.get()) != nullptr) continue;
+    if (refused != nullptr) {
+      return assume(fmt::format("precision {}: {} does not train in {}", usual, out.launcher->name(), whose),
+                    refused->source, true);
+    }
+    return assume(fmt::format("precision {}: {} publishes no rate for {}", usual, out.hw.name, whose), "hardware file",
+                  true);
+  }
+  throw UserError(fmt::format("{} publishes no rate for bf16 or fp16, one of which training takes", out.hw.name),
+                  fmt::format("its matmul rates: {}", rates_listed(out.hw)));
+}
+
+}  // namespace scalecalc

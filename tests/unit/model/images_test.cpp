@@ -1,0 +1,78 @@
+// Images beside a sequence: positions and tokens by the towers' papers, and what they add.
+#include "model/images.h"
+
+#include <gtest/gtest.h>
+
+#include "base/diagnostic.h"
+#include "import/named_model.h"
+#include "model/accounting.h"
+#include "primitives/model_figures.h"
+#include "spec/load.h"
+
+namespace scalecalc {
+namespace {
+
+ModelSpec with_tower(const std::string& name) {
+  return load_model(load_model_document(Catalog(), SCALECALC_SOURCE_DIR "/tests/data/hf/" + name + ".json").document);
+}
+
+/// Qwen2-VL: a token for 28 x 28 pixels; 1036 x 1036 is 37 x 37. SigLIP at 896: 256 tokens of 4,096 patches of 14.
+/// CLIP at 336: 577 positions, each a token here.
+TEST(Images, AreTokensByTheTowersPatches) {
+  ModelSpec qwen = with_tower("qwen2-vl-2b");
+  ShownImages shown = show_images(qwen, images_of("2x1036x1036"), 8192);
+  EXPECT_EQ(shown.tokens, 2 * 37 * 37);
+  EXPECT_EQ(shown.positions, 2 * 74 * 74);
+  ModelSpec gemma = with_tower("gemma-3-4b");
+  shown = show_images(gemma, images_of("3x1024x1024"), 8192);
+  EXPECT_EQ(shown.tokens, 3 * 256);
+  EXPECT_EQ(shown.positions, 3 * 4096);
+  ModelSpec llava = with_tower("llava-1.5-7b");
+  EXPECT_EQ(show_images(llava, images_of("1x336x336"), 2048).positions, 577);
+}
+
+/// Qwen2-VL's tower by hand: 32 layers of 12 d^2 with d 1280, the stem 1176 d, the merger (4 d)^2 + 4 d x 1536 a token;
+/// scores of 4 d a pair in 32 layers.
+TEST(Images, AddTheFlopsOfTheTower) {
+  ModelSpec model = with_tower("qwen2-vl-2b");
+  const double seq = 8192, d = 1280;
+  const TrainingFlops before = training_flops(model, seq);
+  const ShownImages shown = show_images(model, images_of("2x1036x1036"), seq);
+  const TrainingFlops after = training_flops(model, seq);
+  const auto positions = static_cast<double>(shown.positions), tokens = static_cast<double>(shown.tokens);
+  const double matmuls = 6 * (positions * (32 * 12 * d * d + 1176 * d) + tokens * (16 * d * d + 4 * d * 1536)) / seq;
+  EXPECT_NEAR((after.six_n - before.six_n) / matmuls, 1, 1e-9);
+  const double scores = 3 * positions * 32 * 4 * d * (positions / 2) / seq;
+  EXPECT_NEAR((after.attention_causal - before.attention_causal) / scores, 1, 1e-9);
+  EXPECT_EQ(count_parameters(model).total, count_parameters(with_tower("qwen2-vl-2b")).total);
+}
+
+/// Weights of towers stand beside the total, in parameters and bytes alike.
+TEST(Images, TheirTowersAreBesideTheTotal) {
+  const ModelSpec model = with_tower("llama-3.2-11b-vision");
+  const ModelFigures f = model_figures(model, {.seq = 1024});
+  EXPECT_EQ(f.total.value(), 9775192080);
+  EXPECT_EQ(f.bytes.value().value(), 2 * 9775192080.0);
+  EXPECT_EQ(total_bytes(f.stored), 2 * 9775192080.0);
+  EXPECT_EQ(f.sums.parameters[static_cast<std::size_t>(Part::kTower)].value(), 895028755);
+}
+
+TEST(Images, OfCrossAttentionAreNoTokens) {
+  ModelSpec model = with_tower("llama-3.2-11b-vision");
+  const ShownImages shown = show_images(model, images_of("2x560x560"), 4096);
+  EXPECT_EQ(shown.tokens, 0);
+  EXPECT_EQ(model.attention.cross_tokens, 2 * 4 * 1601);
+}
+
+TEST(Images, WrongOnesAreErrors) {
+  for (const char* typed : {"2x1024", "x1x1", "2x1024x1024x3", "0x1x1", "ax1x1", ""}) {
+    EXPECT_THROW(images_of(typed), UserError) << typed;
+  }
+  ModelSpec text = with_tower("llama-3.1-8b");
+  EXPECT_THROW(show_images(text, images_of("1x64x64"), 8192), UserError);
+  ModelSpec qwen = with_tower("qwen2-vl-2b");
+  EXPECT_THROW(show_images(qwen, images_of("9x1036x1036"), 8192), UserError);
+}
+
+}  // namespace
+}  // namespace scalecalc
