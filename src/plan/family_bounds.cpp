@@ -98,11 +98,14 @@ std::uint64_t FamilySearch::count(const Family& family, const ActivationFloor& f
     }
   };
   space_.members(family, stats, [&](const Branch& branch) {
-    const Ways* ways = &ways_of(branch);
+    if (space_.facts().tells_members_apart()) {  // what is known of the last one ends here
+      add();
+      alike = {};
+    }
+    const ShardingWays* ways = &ways_of(branch);
     const RecipeVerdict* recipes = &verdicts_.of(branch.layout, branch.facts);
     const bool large = too_large(branch, floor);
-    if (ways != alike.ways || recipes != alike.recipes || large != alike.too_large ||
-        space_.facts().tells_members_apart()) {
+    if (ways != alike.ways || recipes != alike.recipes || large != alike.too_large) {
       add();
       alike = {.ways = ways, .recipes = recipes, .too_large = large};
     }
@@ -131,37 +134,47 @@ double FamilySearch::bound(const Family& family, const ActivationFloor& floor) {
   return out;
 }
 
-/// How many ways there are to shard a member's state. Families that follow each other share them.
-const FamilySearch::Ways& FamilySearch::ways_of(const Branch& branch) {
+/// How many ways there are to shard a member's state.
+const ShardingWays& FamilySearch::ways_of(const Branch& branch) {
+  if (space_.facts().tells_members_apart()) return own_ways_ = sharding_ways(branch);
   const Layout& l = branch.layout;
-  const std::array<std::int64_t, 4> degrees{l.tp, l.cp, l.ep, l.etp};
-  if (degrees != ways_degrees_) {
-    ways_.clear();
-    ways_degrees_ = degrees;
-    last_ways_.second = nullptr;
+  const auto part = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
+  const WaysKey key{part(l.tp),
+                    part(l.cp),
+                    part(l.ep),
+                    part(l.etp),
+                    part(l.dp),
+                    l.schedule == Schedule::kDualPipe ? 1U : 0U,
+                    space_.facts().on_sharding(branch.facts)};
+  constexpr std::size_t kDegrees = 4;
+  if (last_ways_.second != nullptr && last_ways_.first == key) return *last_ways_.second;
+  if (!std::equal(key.begin(), key.begin() + kDegrees, last_ways_.first.begin())) ways_.clear();
+  const ShardingWays*& found = ways_[{key[kDegrees], key[kDegrees + 1], key[kDegrees + 2]}];
+  if (found == nullptr) found = known_.ways(key);
+  if (found == nullptr) found = &known_.add(key, sharding_ways(branch));
+  last_ways_ = {key, found};
+  return *found;
+}
+
+std::shared_ptr<const NetworkCost<double>> FamilySearch::parameters_of(const InnerDegrees& inner) {
+  if (std::shared_ptr<const NetworkCost<double>> found = known_.parameters(RunBounds::degrees_of(inner))) return found;
+  return cost_of(inner);
+}
+
+ShardingWays FamilySearch::sharding_ways(const Branch& branch) {
+  const std::shared_ptr<const NetworkCost<double>> parameters = parameters_of(inner_of(branch.layout));
+  ShardingWays out;
+  out.state.fill(std::numeric_limits<double>::infinity());
+  const std::vector<StateSharding> ways = space_.shardings(branch, out.cuts);
+  out.count = ways.size();
+  for (const StateSharding& sharding : ways) {
+    const Layout layout = sharded(branch.layout, sharding);
+    const MeshChannels<double> sizes = sizes_of(layout);
+    StepInput<double> in = outlined(&whole_model_, layout, sizes);
+    in.network = parameters.get();
+    lower(out.state, in);
   }
-  const WaysKey key(l.dp, l.schedule == Schedule::kDualPipe, space_.facts().on_sharding(branch.facts));
-  if (last_ways_.second != nullptr && last_ways_.first == key && !space_.facts().tells_members_apart()) {
-    return *last_ways_.second;
-  }
-  const auto [at, added] = ways_.try_emplace(key);
-  last_ways_ = {key, &at->second};
-  if (added || space_.facts().tells_members_apart()) {
-    at->second.cuts = {};
-    if (!entered_ || std::array{inner_.tp, inner_.cp, inner_.ep, inner_.etp} != degrees) {
-      enter({.slice = branch.slice, .layout = l});  // for the parameters of a chip
-      family_ = nullptr;
-    }
-    at->second.state.fill(std::numeric_limits<double>::infinity());
-    const std::vector<StateSharding> ways = space_.shardings(branch, at->second.cuts);
-    at->second.count = ways.size();
-    for (const StateSharding& sharding : ways) {
-      const Layout layout = sharded(l, sharding);
-      const MeshChannels<double> sizes = sizes_of(layout);
-      lower(at->second.state, input(&whole_model_, layout, sizes));
-    }
-  }
-  return at->second;
+  return out;
 }
 
 /// No recipe's step is shorter than this one's: some layers under a policy cost more than none, and no loss is faster

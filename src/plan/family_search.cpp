@@ -66,14 +66,16 @@ void FamilySearch::enter(const Family& family) {
 }
 
 const NetworkCost<double>& FamilySearch::network() {
-  if (network_) return *network_;
-  network_ = known_.cost(inner_);
-  if (!network_) {
-    network_ = std::make_shared<const NetworkCost<double>>(
-        network_cost(kReader, *in_.request->model, in_.ops, in_.chip, in_.request->workload, inner_));
-    known_.add(inner_, network_);
-  }
+  if (!network_) network_ = cost_of(inner_);
   return *network_;
+}
+
+std::shared_ptr<const NetworkCost<double>> FamilySearch::cost_of(const InnerDegrees& inner) {
+  if (std::shared_ptr<const NetworkCost<double>> found = known_.cost(inner)) return found;
+  const auto out = std::make_shared<const NetworkCost<double>>(
+      network_cost(kReader, *in_.request->model, in_.ops, in_.chip, in_.request->workload, inner));
+  known_.add(inner, out);
+  return out;
 }
 
 FamilyResult FamilySearch::visit(const Family& family, const ActivationFloor& floor, std::uint64_t candidates,

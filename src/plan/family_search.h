@@ -105,26 +105,23 @@ class FamilySearch {
   using BranchKey = std::array<std::int64_t, 9>;
   using PhaseKey = std::array<std::int64_t, 7>;
 
-  struct Ways {
-    std::size_t count = 0;
-    SearchStats cuts;  ///< ways that were cut, by reason
-    StateFloor state{};
-  };
   double least_memory_of(const Branch& branch, const ActivationFloor& floor);
   bool too_large(const Branch& branch, const ActivationFloor& floor);
-  using WaysKey = std::tuple<std::int64_t, bool, FactSet>;
   /// Members that are counted alike.
   struct Alike {
-    const Ways* ways = nullptr;
+    const ShardingWays* ways = nullptr;
     const RecipeVerdict* recipes = nullptr;
     std::uint64_t members = 0;
     std::uint64_t treating = 0;  ///< of them, with stages that a policy for some layers can treat
     bool too_large = false;
   };
-  const Ways& ways_of(const Branch& branch);
+  const ShardingWays& ways_of(const Branch& branch);
+  ShardingWays sharding_ways(const Branch& branch);
   Layout cheapest_recipe(Layout layout) const;
   void enter(const Family& family);
   const NetworkCost<double>& network();
+  std::shared_ptr<const NetworkCost<double>> cost_of(const InnerDegrees& inner);
+  std::shared_ptr<const NetworkCost<double>> parameters_of(const InnerDegrees& inner);
   const PhaseTotals& bound_phases(const Layout& layout);
   const PassTotals& cheapest_passes(const Layout& layout);
   bool may_enter(const Member& member, const Layout& layout, double step_s, double memory);
@@ -208,10 +205,10 @@ class FamilySearch {
   FamilyResult out_;
   std::map<BranchKey, ShardingOptions> shardings_;
   std::pair<BranchKey, ShardingOptions*> last_shardings_{};  ///< the members of one split follow each other
-  std::array<std::int64_t, 4> ways_degrees_{};               ///< of ways_
-  /// By data ranks, whether under DualPipe, and what the stack says of such members.
-  std::map<WaysKey, Ways> ways_;
-  std::pair<WaysKey, const Ways*> last_ways_{};
+  /// Of the degrees of the last member: its data ranks, whether under DualPipe, and facts.
+  std::map<std::array<std::uint64_t, 3>, const ShardingWays*> ways_;
+  std::pair<WaysKey, const ShardingWays*> last_ways_{};
+  ShardingWays own_ways_;                ///< of a member that may differ from all others
   std::vector<StageShape> whole_model_;  ///< on one stage
   std::map<std::array<std::int64_t, 4>, BoundChannels> bounds_;
   std::map<std::pair<std::size_t, std::int64_t>, Channel<double>> alone_;

@@ -38,6 +38,23 @@ const PassTotals& RunBounds::add(const InnerDegrees& inner, Network network, boo
   return *at;
 }
 
+const ShardingWays* RunBounds::ways(const WaysKey& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = ways_.find(key);
+  return at == ways_.end() ? nullptr : &at->second;
+}
+
+const ShardingWays& RunBounds::add(const WaysKey& key, ShardingWays ways) {
+  const std::lock_guard lock(mutex_);
+  return ways_.emplace(key, std::move(ways)).first->second;
+}
+
+std::shared_ptr<const NetworkCost<double>> RunBounds::parameters(const Degrees& degrees) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = parameters_.find(degrees);
+  return at == parameters_.end() ? nullptr : at->second;
+}
+
 std::shared_ptr<const NetworkCost<double>> RunBounds::cost(const InnerDegrees& inner) const {
   const std::lock_guard lock(mutex_);
   const auto at = costs_.find(inner);
@@ -47,6 +64,7 @@ std::shared_ptr<const NetworkCost<double>> RunBounds::cost(const InnerDegrees& i
 void RunBounds::add(const InnerDegrees& inner, std::shared_ptr<const NetworkCost<double>> cost) {
   constexpr std::size_t kMostKept = 1024;  // some ten kilobytes each
   const std::lock_guard lock(mutex_);
+  parameters_.try_emplace(degrees_of(inner), cost);
   if (!costs_.emplace(inner, std::move(cost)).second) return;
   order_.push_back(inner);
   if (order_.size() <= kMostKept) return;
@@ -54,14 +72,19 @@ void RunBounds::add(const InnerDegrees& inner, std::shared_ptr<const NetworkCost
   order_.pop_front();
 }
 
-std::size_t RunBounds::Hash::operator()(const InnerDegrees& inner) const {
+std::size_t RunBounds::Hash::operator()(const WaysKey& key) const {
   std::uint64_t out = 0;
-  for (const std::int64_t part : {inner.tp, inner.cp, inner.ep, inner.etp, inner.micro_batch_seqs,
-                                  std::int64_t{inner.sp}, static_cast<std::int64_t>(inner.cp_comm)}) {
-    out = (out ^ static_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15ULL;
+  for (const std::uint64_t part : key) {
+    out = (out ^ part) * 0x9e3779b97f4a7c15ULL;
     out ^= out >> 29;
   }
   return out;
+}
+
+std::size_t RunBounds::Hash::operator()(const InnerDegrees& inner) const {
+  const auto part = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
+  return (*this)(WaysKey{part(inner.tp), part(inner.cp), part(inner.ep), part(inner.etp), part(inner.micro_batch_seqs),
+                         inner.sp ? 1U : 0U, static_cast<std::uint64_t>(inner.cp_comm)});
 }
 
 }  // namespace scalecalc

@@ -26,6 +26,15 @@ struct RunBound {
   ActivationFloor activations;
 };
 
+/// How a member's state may be sharded.
+struct ShardingWays {
+  std::size_t count = 0;
+  SearchStats cuts;  ///< ways that were cut, by reason
+  StateFloor state{};
+};
+/// All that decides it: tp, cp, ep, etp, data ranks, whether under DualPipe, and what the stack says of such members.
+using WaysKey = std::array<std::uint64_t, 7>;
+
 /// For any threads. Its users ask for one model, workload, chip and filter of layouts; what else decides a time is in
 /// the key.
 class RunBounds {
@@ -42,6 +51,16 @@ class RunBounds {
   const PassTotals* passes(const InnerDegrees& inner, Network network, bool paired) const;
   const PassTotals& add(const InnerDegrees& inner, Network network, bool paired, PassTotals passes);
 
+  /// Null if they are not known. They stay where they are.
+  const ShardingWays* ways(const WaysKey& key) const;
+  const ShardingWays& add(const WaysKey& key, ShardingWays ways);
+
+  /// Costs of any microbatch under these degrees (tp, cp, ep, etp), for who asks for parameters alone; null if none are
+  /// known.
+  using Degrees = std::array<std::int64_t, 4>;
+  static Degrees degrees_of(const InnerDegrees& inner) { return {inner.tp, inner.cp, inner.ep, inner.etp}; }
+  std::shared_ptr<const NetworkCost<double>> parameters(const Degrees& degrees) const;
+
   /// Of those asked for last; null if it is not one of them.
   std::shared_ptr<const NetworkCost<double>> cost(const InnerDegrees& inner) const;
   void add(const InnerDegrees& inner, std::shared_ptr<const NetworkCost<double>> cost);
@@ -51,6 +70,7 @@ class RunBounds {
   struct Hash {
     std::size_t operator()(const InnerDegrees& inner) const;
     std::size_t operator()(const Key& key) const { return (*this)(key.first) * 31 + key.second; }
+    std::size_t operator()(const WaysKey& key) const;
   };
   struct Known {
     std::optional<RunBound> run;
@@ -61,7 +81,9 @@ class RunBounds {
   std::map<std::array<std::int64_t, 3>, std::vector<std::pair<MeshChannels<double>, Network>>> networks_;  ///< by sizes
   Network next_ = 0;
   std::unordered_map<Key, Known, Hash> known_;
+  std::unordered_map<WaysKey, ShardingWays, Hash> ways_;
   std::unordered_map<InnerDegrees, std::shared_ptr<const NetworkCost<double>>, Hash> costs_;
+  std::map<Degrees, std::shared_ptr<const NetworkCost<double>>> parameters_;
   std::deque<InnerDegrees> order_;  ///< of costs_, the oldest first
 };
 
