@@ -98,8 +98,9 @@ SecondsOf<R> scale_loss(const StepInput<R>& in, const SecondsOf<R>& work) {
 
 /// Two sends per microbatch and chunk, of which the overlap hides its share; filling and draining hide none.
 template <class R>
-SecondsOf<R> exposed_sends(const StepInput<R>& in, const R& microbatches, const R& pp, const R& vpp) {
-  const SecondsOf<R> hop = send_time(in.channels->pp, in.network->boundary);
+SecondsOf<R> exposed_sends(const StepInput<R>& in, const BytesOf<R>& boundary, const R& microbatches, const R& pp,
+                           const R& vpp) {
+  const SecondsOf<R> hop = send_time(in.channels->pp, boundary);
   const R hops = R(2.0) * microbatches * vpp;
   const OverlapRates<R>& overlap = *in.overlap;
   const R hidden = in.layout.schedule == Schedule::kDualPipe ? max(overlap.pp, overlap.ep_paired) : overlap.pp;

@@ -157,7 +157,7 @@ class StepBuilder {
     out.bubble = named(
         split ? own_bubble({slowest_time_, slowest_.put_off}) : bubble_time(chunks_, all_stages_.time, slowest_time_),
         "pipeline bubble", bubble_source(layout_.schedule));
-    out.pp = named(exposed_sends(in_, microbatches_, stages_, chunks_), "exposed pipeline communication",
+    out.pp = named(exposed_sends(in_, net_.boundary, microbatches_, stages_, chunks_), "exposed pipeline communication",
                    "2 sends per microbatch and chunk; filling and draining hide none");
   }
 

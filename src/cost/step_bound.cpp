@@ -7,19 +7,19 @@
 namespace scalecalc {
 namespace {
 
-PassTime<double> stage_total(const StepInput<double>& in, const PhaseTotals& phases, const StageShape& stage) {
+PassTime<double> stage_total(const StepInput<double>& in, const PassTotals& phases, const StageShape& stage) {
   double out = 0;
   double put_off = 0;
-  const std::size_t kinds = in.network->kinds.size();
-  for (std::size_t k = 0; k < kinds; ++k) {
+  const std::int64_t number = numbered_layers(in.layout);
+  for (std::size_t k = 0; k < phases.layers.size(); ++k) {
     if (stage.layers[k] == 0) continue;
     const double layers = stage.layers[k];
-    const double first = first_layers(numbered_layers(in.layout), stage, k);
-    out += (phases.forward[k].time + phases.backward[k].time) * first;
-    put_off += phases.backward[k].put_off * first;
+    const double first = phases.kept.empty() ? layers : first_layers(number, stage, k);
+    out += phases.layers[k].time * first;
+    put_off += phases.layers[k].put_off * first;
     if (first == layers) continue;
-    out += (phases.kept_forward[k].time + phases.kept_backward[k].time) * (layers - first);
-    put_off += phases.kept_backward[k].put_off * (layers - first);
+    out += phases.kept[k].time * (layers - first);
+    put_off += phases.kept[k].put_off * (layers - first);
   }
   const auto end = [&](const PassTime<double>& pass) {
     out += pass.time.value();
@@ -44,6 +44,9 @@ PhaseTotal total_of(const PhaseTime<double>& phase) {
 }
 
 PassTime<double> pass_of(const PhaseTime<double>& end) { return {end.total(), end.put_off}; }
+LayerPass pass_of(const PhaseTotal& forward, const PhaseTotal& backward) {
+  return {forward.time + backward.time, backward.put_off};
+}
 
 /// With one more collective on a link of its own; launching it is not counted.
 PhaseTotal with_traffic(PhaseTotal phase, double time, double overlap) {
@@ -60,21 +63,30 @@ PhaseTotal with_traffic(PhaseTotal phase, double time, double overlap) {
 
 }  // namespace
 
-PhaseTotals totals_of(const Phases<double>& phases) {
+PhaseTotals totals_of(const NetworkCost<double>& network, const Phases<double>& phases) {
   PhaseTotals out;
-  for (std::size_t k = 0; k < phases.forward.size(); ++k) {
-    out.forward[k] = total_of(phases.forward[k]);
-    out.backward[k] = total_of(phases.backward[k]);
-    if (!phases.kept_backward.empty()) out.kept_backward[k] = total_of(phases.kept_backward[k]);
-    out.kept_forward[k] = phases.kept_forward.empty() ? out.forward[k] : total_of(phases.kept_forward[k]);
+  const std::size_t kinds = phases.forward.size();
+  out.kinds.reserve(kinds);
+  out.layers.reserve(kinds);
+  if (!phases.kept_backward.empty()) out.kept.reserve(kinds);
+  for (std::size_t k = 0; k < kinds; ++k) {
+    PhaseTotals::Kind& kind = out.kinds.emplace_back();
+    kind.forward = total_of(phases.forward[k]);
+    kind.backward = total_of(phases.backward[k]);
+    out.layers.push_back(pass_of(kind.forward, kind.backward));
+    if (phases.kept_backward.empty()) continue;
+    kind.kept_forward = phases.kept_forward.empty() ? kind.forward : total_of(phases.kept_forward[k]);
+    kind.kept_backward = total_of(phases.kept_backward[k]);
+    out.kept.push_back(pass_of(kind.kept_forward, kind.kept_backward));
   }
+  out.boundary = network.boundary;
   out.embedding = pass_of(phases.embedding);
   out.head = pass_of(phases.head);
   out.forward_whole = phases.forward_whole.value();
   return out;
 }
 
-double whole_model_time(const StepInput<double>& in, const PhaseTotals& phases) {
+double whole_model_time(const StepInput<double>& in, const PassTotals& phases) {
   return stage_total(in, phases, in.stages->front()).time.value();
 }
 
@@ -87,18 +99,19 @@ GatherTimes gather_times(const StepInput<double>& in) {
   return out;
 }
 
-PhaseTotals gathering(const PhaseTotals& phases, const GatherTimes& gathers, std::size_t kinds, double overlap) {
-  PhaseTotals out = phases;
-  for (std::size_t k = 0; k < kinds; ++k) {
-    out.forward[k] = with_traffic(phases.forward[k], gathers.forward[k], overlap);
-    out.backward[k] = with_traffic(phases.backward[k], gathers.backward[k], overlap);
-    out.kept_backward[k] = with_traffic(phases.kept_backward[k], gathers.backward[k], overlap);
-    out.kept_forward[k] = with_traffic(phases.kept_forward[k], gathers.forward[k], overlap);
+void gathering(const PhaseTotals& phases, const GatherTimes& gathers, double overlap, PassTotals& out) {
+  out = phases;
+  for (std::size_t k = 0; k < phases.kinds.size(); ++k) {
+    const PhaseTotals::Kind& kind = phases.kinds[k];
+    out.layers[k] = pass_of(with_traffic(kind.forward, gathers.forward[k], overlap),
+                            with_traffic(kind.backward, gathers.backward[k], overlap));
+    if (phases.kept.empty()) continue;
+    out.kept[k] = pass_of(with_traffic(kind.kept_forward, gathers.forward[k], overlap),
+                          with_traffic(kind.kept_backward, gathers.backward[k], overlap));
   }
-  return out;
 }
 
-void outline(const StepInput<double>& in, const PhaseTotals& phases, StepOutline& out) {
+void outline(const StepInput<double>& in, const PassTotals& phases, StepOutline& out) {
   const double microbatches = static_cast<double>(in.layout.grad_accum);
   PassTime<double> all;
   Seconds slowest(0);
@@ -121,7 +134,7 @@ void outline(const StepInput<double>& in, const PhaseTotals& phases, StepOutline
     out.busy[s] +=
         split_bubble(in.layout.schedule, microbatches, pp, all, Seconds(phases.forward_whole), out.passes[s]).value();
   }
-  out.others += exposed_sends(in, microbatches, pp, vpp).value();
+  out.others += exposed_sends(in, phases.boundary, microbatches, pp, vpp).value();
 }
 
 double step_lower_bound(const StepOutline& outline) {
@@ -142,15 +155,15 @@ double stage_end_bound(const StepInput<double>& in, const StageShape& stage, dou
   return (end.dp + ends.optimizer(stage, dense, expert)).value();
 }
 
-double forward_of(const PhaseTotals& phases, const StageShape& stage, std::size_t kinds) {
+double forward_of(const PhaseTotals& phases, const StageShape& stage) {
   double out = 0;
-  for (std::size_t k = 0; k < kinds; ++k) out += phases.forward[k].time * stage.layers[k];
+  for (std::size_t k = 0; k < phases.kinds.size(); ++k) out += phases.kinds[k].forward.time * stage.layers[k];
   return out / stage.parts;
 }
 
-double backward_of(const PhaseTotals& phases, const StageShape& stage, std::size_t kinds) {
+double backward_of(const PhaseTotals& phases, const StageShape& stage) {
   double out = 0;
-  for (std::size_t k = 0; k < kinds; ++k) out += phases.backward[k].time * stage.layers[k];
+  for (std::size_t k = 0; k < phases.kinds.size(); ++k) out += phases.kinds[k].backward.time * stage.layers[k];
   return out / stage.parts;
 }
 

@@ -22,16 +22,30 @@ struct PhaseTotal {
   double hides_alone = 0;   ///< as `hides`, of what is left when the weight gradients are put off
 };
 
-/// Phases with their causes summed: all that a bound needs of them.
-struct PhaseTotals {
-  std::array<PhaseTotal, kMaxLayerKinds> forward{};        ///< by layer kind
-  std::array<PhaseTotal, kMaxLayerKinds> backward{};       ///< with recompute
-  std::array<PhaseTotal, kMaxLayerKinds> kept_backward{};  ///< of layers that keep everything on the chip
-  std::array<PhaseTotal, kMaxLayerKinds> kept_forward{};   ///< of such layers, if others keep less
+/// Forward and backward of one layer with their causes summed, seconds.
+struct LayerPass {
+  double time = 0;
+  double put_off = 0;  ///< of the backward
+};
+
+/// Both phases of everything a stage can hold: all that the outline of a step needs of them.
+struct PassTotals {
+  std::vector<LayerPass> layers;  ///< by kind
+  std::vector<LayerPass> kept;    ///< of layers that keep everything on the chip; empty if none are left
   PassTime<double> embedding, head;
   double forward_whole = 0;  ///< as in Phases
+  Bytes boundary;            ///< as in NetworkCost
 };
-PhaseTotals totals_of(const Phases<double>& phases);
+
+/// The same phase by phase, for who adds traffic to them.
+struct PhaseTotals : PassTotals {
+  struct Kind {
+    PhaseTotal forward, backward;            ///< with recompute
+    PhaseTotal kept_forward, kept_backward;  ///< of layers that keep everything on the chip, if any are left
+  };
+  std::vector<Kind> kinds;
+};
+PhaseTotals totals_of(const NetworkCost<double>& network, const Phases<double>& phases);
 
 /// Seconds one layer of each kind takes to gather its weights, and to gather and scatter them again in the backward.
 struct GatherTimes {
@@ -43,10 +57,10 @@ GatherTimes gather_times(const StepInput<double>& in);
 /// Phases whose layers also gather their weights, no later than they do: `phases` are free of it. What the overlap
 /// leaves is exposed; the rest hides under the work unless its link alone takes longer (OVERLAP: the fullest link is
 /// no less than any one). The ends are left as they are.
-PhaseTotals gathering(const PhaseTotals& phases, const GatherTimes& gathers, std::size_t kinds, double overlap);
+void gathering(const PhaseTotals& phases, const GatherTimes& gathers, double overlap, PassTotals& out);
 
 /// Time of one microbatch through a model on one stage, forward and backward.
-double whole_model_time(const StepInput<double>& in, const PhaseTotals& phases);
+double whole_model_time(const StepInput<double>& in, const PassTotals& phases);
 
 /// A step before its ends.
 struct StepOutline {
@@ -54,7 +68,8 @@ struct StepOutline {
   double others = 0;         ///< bubble of all stages, sends, the host's share, loss with scale
   std::vector<PassTime<double>> passes;  ///< by stage
 };
-void outline(const StepInput<double>& in, const PhaseTotals& phases, StepOutline& out);
+/// Asks nothing of `in.network`.
+void outline(const StepInput<double>& in, const PassTotals& phases, StepOutline& out);
 
 /// Lower bound of step_time over every placement, sharding of weights and ZeRO stage: the same step on `in.channels`,
 /// which must be no slower than any placement's in each coefficient (an empty channel is free), without gradients and
@@ -78,7 +93,7 @@ double stage_end_bound(const StepInput<double>& in, const StageShape& stage, dou
                        double forward, double backward);
 
 /// Time of one microbatch's forward through a stage's layers, and of the backward with as much recompute as `phases`.
-double forward_of(const PhaseTotals& phases, const StageShape& stage, std::size_t kinds);
-double backward_of(const PhaseTotals& phases, const StageShape& stage, std::size_t kinds);
+double forward_of(const PhaseTotals& phases, const StageShape& stage);
+double backward_of(const PhaseTotals& phases, const StageShape& stage);
 
 }  // namespace scalecalc

@@ -259,13 +259,19 @@ struct Group {
 std::vector<Group> fewest_groups(const std::vector<HfLayer>& layers) {
   constexpr std::size_t kLongestPeriod = 16;
   const std::size_t n = layers.size();
+  std::vector<std::size_t> kind;  // the first layer that equals it
+  std::vector<std::size_t> kinds;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto same = std::find_if(kinds.begin(), kinds.end(), [&](std::size_t k) { return layers[k] == layers[i]; });
+    kind.push_back(same == kinds.end() ? kinds.emplace_back(i) : *same);
+  }
   std::vector<std::size_t> cost(n + 1, n * 3);  // of the layers from i on
   std::vector<Group> first(n + 1);
   cost[n] = 0;
   std::array<std::size_t, kLongestPeriod + 1> alike{};  // from i on, layers that equal the one a period later
   for (std::size_t i = n; i-- > 0;) {
     for (std::size_t period = 1; period <= kLongestPeriod; ++period) {
-      alike[period] = i + period < n && layers[i] == layers[i + period] ? alike[period] + 1 : 0;
+      alike[period] = i + period < n && kind[i] == kind[i + period] ? alike[period] + 1 : 0;
     }
     const HfLayer* dense = nullptr;
     for (std::size_t period = 1; period <= std::min(kLongestPeriod, n - i); ++period) {

@@ -9,12 +9,12 @@ bool anything_fits(const PlanRequest& asked, const std::function<bool()>& stop) 
   const SearchInputs inputs(request);
   SearchStats ignored;
   const Space space(request, ignored);
-  FamilySearch search(inputs, space, recipes(request, ignored));
-  const Ranker ranker(request.objective);
   RunBounds bounds;
+  FamilySearch search(inputs, space, recipes(request, ignored), bounds);
+  const Ranker ranker(request.objective);
   for (const Run& run : space.runs()) {
     if (should_stop(stop)) break;
-    if (search.any_fits(run, ranker, bounds)) return true;
+    if (search.any_fits(run, ranker)) return true;
   }
   return false;
 }

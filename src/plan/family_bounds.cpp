@@ -17,6 +17,7 @@ const PhaseTotals& FamilySearch::bound_phases(const Layout& layout) {
   }
   std::optional<PhaseTotals>& out = bound_phases_[policy];
   if (out) return *out;
+  bounded_.push_back(policy);
   Layout of = family_->layout;
   of.remat = layout.remat;
   of.remat_layers = layout.remat_layers > 0 ? 1 : 0;
@@ -24,30 +25,40 @@ const PhaseTotals& FamilySearch::bound_phases(const Layout& layout) {
   of.offload_layers = layout.offload_layers > 0 ? 1 : 0;
   of.loss = layout.loss;
   of.ep_overlap = paired;
-  StepInput<double> in = input(nullptr, of, bound_of_);
+  StepInput<double> in = input(nullptr, of, bound_of_.channels);
   in.overlap = &in_.bound_overlap;
-  return out.emplace(totals_of(phases(in)));
+  return out.emplace(totals_of(*in.network, phases(in)));
 }
 
-RunBound FamilySearch::run_bound(const Family& family, RunBounds& known) {
+/// Of a layout with the cheapest recipe: what bounds every member, so that searches share it.
+const PassTotals& FamilySearch::cheapest_passes(const Layout& layout) {
+  const bool paired = pairs_experts(layout);
+  const PassTotals*& out = cheapest_[paired ? 1 : 0];
+  if (out == nullptr) out = known_.passes(inner_, bound_of_.network, paired);
+  if (out == nullptr) out = &known_.add(inner_, bound_of_.network, paired, bound_phases(layout));
+  return *out;
+}
+
+RunBound FamilySearch::run_bound(const Family& family) {
   Family largest = family;
   std::int64_t& sequences = largest.layout.micro_batch_seqs;
   sequences = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(sequences)));
-  const MeshChannels<double>& channels = bound_channels(family.slice, family.layout);
+  const RunBounds::Network network = bound_channels(family.slice, family.layout).network;
   const InnerDegrees inner = inner_of(largest.layout);
-  if (std::optional<RunBound> found = known.find(inner, channels)) return *std::move(found);
+  if (std::optional<RunBound> found = known_.find(inner, network)) return *std::move(found);
   enter(largest);
   double seconds = std::numeric_limits<double>::infinity();
   Layout layout = cheapest_recipe(largest.layout);
   for (const bool overlap : {false, true}) {
     layout.ep_overlap = overlap;
     if (overlap && layout.ep == 1) continue;
-    seconds = std::min(seconds, whole_model_time(input(&whole_model_, layout, bound_of_), bound_phases(layout)));
+    const StepInput<double> in = outlined(&whole_model_, layout, bound_of_.channels);
+    seconds = std::min(seconds, whole_model_time(in, cheapest_passes(layout)));
   }
-  const RunBound out{channels, kBoundRounding * seconds / static_cast<double>(sequences),
+  const RunBound out{kBoundRounding * seconds / static_cast<double>(sequences),
                      activation_floor(input(&whole_model_, largest.layout, free_))};
   family_ = nullptr;  // it was of here alone
-  known.add(inner, out);
+  known_.add(inner, network, out);
   return out;
 }
 
@@ -87,11 +98,14 @@ std::uint64_t FamilySearch::count(const Family& family, const ActivationFloor& f
     }
   };
   space_.members(family, stats, [&](const Branch& branch) {
-    const Ways* ways = &ways_of(branch);
+    if (space_.facts().tells_members_apart()) {  // what is known of the last one ends here
+      add();
+      alike = {};
+    }
+    const ShardingWays* ways = &ways_of(branch);
     const RecipeVerdict* recipes = &verdicts_.of(branch.layout, branch.facts);
     const bool large = too_large(branch, floor);
-    if (ways != alike.ways || recipes != alike.recipes || large != alike.too_large ||
-        space_.facts().tells_members_apart()) {
+    if (ways != alike.ways || recipes != alike.recipes || large != alike.too_large) {
       add();
       alike = {.ways = ways, .recipes = recipes, .too_large = large};
     }
@@ -114,43 +128,53 @@ double FamilySearch::bound(const Family& family, const ActivationFloor& floor) {
     const bool bounded = std::exchange(overlapped, chosen) && !l.ep_overlap;
     if (!any || bounded || branch.stages->shapes.empty() || too_large(branch, floor)) return;
     const Layout layout = cheapest_recipe(l);
-    outline(input(&branch.stages->shapes, layout, bound_of_), bound_phases(layout), outline_);
+    outline(outlined(&branch.stages->shapes, layout, bound_of_.channels), cheapest_passes(layout), outline_);
     out = std::min(out, kBoundRounding * step_lower_bound(outline_) / tokens_of(layout));
   });
   return out;
 }
 
-/// How many ways there are to shard a member's state. Families that follow each other share them.
-const FamilySearch::Ways& FamilySearch::ways_of(const Branch& branch) {
+/// How many ways there are to shard a member's state.
+const ShardingWays& FamilySearch::ways_of(const Branch& branch) {
+  if (space_.facts().tells_members_apart()) return own_ways_ = sharding_ways(branch);
   const Layout& l = branch.layout;
-  const std::array<std::int64_t, 4> degrees{l.tp, l.cp, l.ep, l.etp};
-  if (degrees != ways_degrees_) {
-    ways_.clear();
-    ways_degrees_ = degrees;
-    last_ways_.second = nullptr;
+  const auto part = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
+  const WaysKey key{part(l.tp),
+                    part(l.cp),
+                    part(l.ep),
+                    part(l.etp),
+                    part(l.dp),
+                    l.schedule == Schedule::kDualPipe ? 1U : 0U,
+                    space_.facts().on_sharding(branch.facts)};
+  constexpr std::size_t kDegrees = 4;
+  if (last_ways_.second != nullptr && last_ways_.first == key) return *last_ways_.second;
+  if (!std::equal(key.begin(), key.begin() + kDegrees, last_ways_.first.begin())) ways_.clear();
+  const ShardingWays*& found = ways_[{key[kDegrees], key[kDegrees + 1], key[kDegrees + 2]}];
+  if (found == nullptr) found = known_.ways(key);
+  if (found == nullptr) found = &known_.add(key, sharding_ways(branch));
+  last_ways_ = {key, found};
+  return *found;
+}
+
+std::shared_ptr<const NetworkCost<double>> FamilySearch::parameters_of(const InnerDegrees& inner) {
+  if (std::shared_ptr<const NetworkCost<double>> found = known_.parameters(RunBounds::degrees_of(inner))) return found;
+  return cost_of(inner);
+}
+
+ShardingWays FamilySearch::sharding_ways(const Branch& branch) {
+  const std::shared_ptr<const NetworkCost<double>> parameters = parameters_of(inner_of(branch.layout));
+  ShardingWays out;
+  out.state.fill(std::numeric_limits<double>::infinity());
+  const std::vector<StateSharding> ways = space_.shardings(branch, out.cuts);
+  out.count = ways.size();
+  for (const StateSharding& sharding : ways) {
+    const Layout layout = sharded(branch.layout, sharding);
+    const MeshChannels<double> sizes = sizes_of(layout);
+    StepInput<double> in = outlined(&whole_model_, layout, sizes);
+    in.network = parameters.get();
+    lower(out.state, in);
   }
-  const WaysKey key(l.dp, l.schedule == Schedule::kDualPipe, space_.facts().on_sharding(branch.facts));
-  if (last_ways_.second != nullptr && last_ways_.first == key && !space_.facts().tells_members_apart()) {
-    return *last_ways_.second;
-  }
-  const auto [at, added] = ways_.try_emplace(key);
-  last_ways_ = {key, &at->second};
-  if (added || space_.facts().tells_members_apart()) {
-    at->second.cuts = {};
-    if (!entered_ || std::array{inner_.tp, inner_.cp, inner_.ep, inner_.etp} != degrees) {
-      enter({.slice = branch.slice, .layout = l});  // for the parameters of a chip
-      family_ = nullptr;
-    }
-    at->second.state.fill(std::numeric_limits<double>::infinity());
-    const std::vector<StateSharding> ways = space_.shardings(branch, at->second.cuts);
-    at->second.count = ways.size();
-    for (const StateSharding& sharding : ways) {
-      const Layout layout = sharded(l, sharding);
-      const MeshChannels<double> sizes = sizes_of(layout);
-      lower(at->second.state, input(&whole_model_, layout, sizes));
-    }
-  }
-  return at->second;
+  return out;
 }
 
 /// No recipe's step is shorter than this one's: some layers under a policy cost more than none, and no loss is faster
@@ -163,8 +187,8 @@ Layout FamilySearch::cheapest_recipe(Layout layout) const {
 }
 
 /// Whether even the bound of the layout's step, on the fastest channels, may enter the ranking. Leaves its outline.
-bool FamilySearch::may_rank(const Member& member, const Layout& layout) {
-  outline(input(member.stages, layout, bound_of_), bound_phases(layout), outline_);
+bool FamilySearch::may_rank(const Member& member, const Layout& layout, const PassTotals& passes) {
+  outline(outlined(member.stages, layout, bound_of_.channels), passes, outline_);
   return may_enter(member, layout, kBoundRounding * step_lower_bound(outline_), 0);
 }
 
@@ -173,13 +197,14 @@ void FamilySearch::prepare(const Member& member) {
   if (tables_ready_) return;
   tables_ready_ = true;
   const std::vector<StageShape>& stages = *member.stages;
-  const std::size_t kinds = network_.kinds.size();
   PhaseTotals slowest;
+  slowest.kinds.resize(network().kinds.size());
   for (const Recipe& recipe : recipes_) {
     const PhaseTotals& totals = bound_phases(with_recipe(member.branch->layout, recipe));
-    for (std::size_t k = 0; k < kinds; ++k) {
-      slowest.forward[k] = totals.forward[k];
-      slowest.backward[k].time = std::max(slowest.backward[k].time, totals.backward[k].time);
+    for (std::size_t k = 0; k < totals.kinds.size(); ++k) {
+      slowest.kinds[k].forward = totals.kinds[k].forward;
+      double& backward = slowest.kinds[k].backward.time;
+      backward = std::max(backward, totals.kinds[k].backward.time);
     }
   }
   tables_.clear();
@@ -204,16 +229,15 @@ bool FamilySearch::may_rank_sharded(const Member& member, const Layout& layout, 
   };
   if (!may(outline_)) return false;
   if (layout.zero < 3) return true;
-  const PhaseTotals phases =
-      gathering(bound_phases(layout), tables_.gathers(index), network_.kinds.size(), in_.overlap.fsdp);
-  outline(input(member.stages, layout, bound_of_), phases, gathering_);
+  gathering(bound_phases(layout), tables_.gathers(index), in_.overlap.fsdp, gathered_);
+  outline(outlined(member.stages, layout, bound_of_.channels), gathered_, gathering_);
   return may(gathering_);
 }
 
 /// The fastest channels any placement can give a family's tensor, context and (under switches) expert groups, each on a
 /// link of its own; every other group communicates for free. Tensor groups are innermost in every placement, so their
 /// options do not depend on the other degrees. A link of its own: the fullest link carries no less than any one group.
-const MeshChannels<double>& FamilySearch::bound_channels(std::size_t slice_index, const Layout& l) {
+const FamilySearch::BoundChannels& FamilySearch::bound_channels(std::size_t slice_index, const Layout& l) {
   const std::array<std::int64_t, 4> key{static_cast<std::int64_t>(slice_index), l.tp, l.ep, l.cp};
   const auto it = bounds_.find(key);
   if (it != bounds_.end()) return it->second;
@@ -232,13 +256,13 @@ const MeshChannels<double>& FamilySearch::bound_channels(std::size_t slice_index
   out.tp.links = kOwnLink;
   out.cp.links = kOwnLink << 1;
   out.ep.links = kOwnLink << 2;
-  return bounds_.emplace(key, out).first->second;
+  return bounds_.emplace(key, BoundChannels{out, known_.network_of(out)}).first->second;
 }
 
 /// No slower than any placement, and cheap: every group alone on the machine, with the expert and tensor groups' own
 /// bounds. Spares enumerating the placements of layouts that cannot rank.
 MeshChannels<double> FamilySearch::unplaced(std::size_t slice, const Layout& layout) {
-  MeshChannels<double> out = bound_channels(slice, layout);
+  MeshChannels<double> out = bound_channels(slice, layout).channels;
   const MeshChannels<double> sizes = sizes_of(layout);
   for (Channel<double>* channel : {&out.tp, &out.cp, &out.ep}) channel->links = 0;
   out.pp = alone(slice, layout.pp);

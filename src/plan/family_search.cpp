@@ -21,10 +21,16 @@ double FamilySearch::tokens_of(const Layout& layout) const {
 }
 
 StepInput<double> FamilySearch::input(const std::vector<StageShape>* stages, const Layout& layout,
-                                      const MeshChannels<double>& channels) const {
+                                      const MeshChannels<double>& channels) {
+  StepInput<double> out = outlined(stages, layout, channels);
+  out.network = &network();
+  return out;
+}
+
+StepInput<double> FamilySearch::outlined(const std::vector<StageShape>* stages, const Layout& layout,
+                                         const MeshChannels<double>& channels) const {
   return {.model = in_.request->model,
           .workload = &in_.request->workload,
-          .network = &network_,
           .channels = &channels,
           .overlap = &in_.overlap,
           .chip = &in_.chip,
@@ -37,17 +43,19 @@ StepInput<double> FamilySearch::input(const std::vector<StageShape>* stages, con
 /// several sizes that offer them the same channels, the last bounds too.
 void FamilySearch::enter(const Family& family) {
   const InnerDegrees inner = inner_of(family.layout);
-  const MeshChannels<double>& channels = bound_channels(family.slice, family.layout);
+  const BoundChannels& bound = bound_channels(family.slice, family.layout);
   const bool same_inner = entered_ && inner == inner_;
   if (!same_inner) {
-    network_ = network_cost(kReader, *in_.request->model, in_.ops, in_.chip, in_.request->workload, inner);
+    network_.reset();
     inner_ = inner;
     entered_ = true;
   }
-  if (!same_inner || !dominates(channels, bound_of_, false) || !dominates(bound_of_, channels, false)) {
-    bound_phases_.fill(std::nullopt);
+  if (!same_inner || bound.network != bound_of_.network) {
+    for (const std::size_t policy : bounded_) bound_phases_[policy].reset();
+    bounded_.clear();
+    cheapest_ = {};
   }
-  bound_of_ = channels;  // machines whose phases are the same still differ in their hosts
+  bound_of_ = bound;  // machines whose phases are the same still differ in their hosts
   family_ = &family;
   // Later families rarely meet the members of the first again: what is kept for them may go.
   constexpr std::size_t kMostKept = 20'000;
@@ -55,6 +63,19 @@ void FamilySearch::enter(const Family& family) {
     shardings_.clear();
     last_shardings_ = {};
   }
+}
+
+const NetworkCost<double>& FamilySearch::network() {
+  if (!network_) network_ = cost_of(inner_);
+  return *network_;
+}
+
+std::shared_ptr<const NetworkCost<double>> FamilySearch::cost_of(const InnerDegrees& inner) {
+  if (std::shared_ptr<const NetworkCost<double>> found = known_.cost(inner)) return found;
+  const auto out = std::make_shared<const NetworkCost<double>>(
+      network_cost(kReader, *in_.request->model, in_.ops, in_.chip, in_.request->workload, inner));
+  known_.add(inner, out);
+  return out;
 }
 
 FamilyResult FamilySearch::visit(const Family& family, const ActivationFloor& floor, std::uint64_t candidates,
@@ -87,7 +108,7 @@ FamilyResult FamilySearch::visit(const Family& family, const ActivationFloor& fl
 
 /// A member that is too large stays so with a larger microbatch, so it is asked once; unless the stack may say
 /// otherwise of that one.
-bool FamilySearch::any_fits(const Run& run, const Ranker& ranker, RunBounds& known) {
+bool FamilySearch::any_fits(const Run& run, const Ranker& ranker) {
   any_ = true;
   ranker_ = &ranker;
   ranking_ = Ranking(1, true);
@@ -97,7 +118,7 @@ bool FamilySearch::any_fits(const Run& run, const Ranker& ranker, RunBounds& kno
   std::set<std::array<std::int64_t, 8>> refused;
   if (recipes_.empty()) return false;
   const bool asked_again = looks_at_ranks(*in_.request);
-  const ActivationFloor floor = run_bound(space_.family(run, run.last()), known).activations;
+  const ActivationFloor floor = run_bound(space_.family(run, run.last())).activations;
   for (std::size_t f = run.begin; f < run.end; ++f) {
     const Family family = space_.family(run, f);
     bool entered = false;
@@ -163,7 +184,8 @@ std::size_t FamilySearch::visit_member(Member member) {
     return layouts;
   }
   limit_ = ranking_.limit(in_.request->slices[member.branch->slice].chips, member.branch->layout);
-  if (!may_rank(member, cheapest_recipe(member.branch->layout))) return 0;
+  const Layout cheapest = cheapest_recipe(member.branch->layout);
+  if (!may_rank(member, cheapest, cheapest_passes(cheapest))) return 0;
   const std::size_t layouts = shard();
   if (layouts == 0) return 0;
   tables_ready_ = false;

@@ -55,9 +55,11 @@ struct FamilyResult {
 /// One thread's view of the search: caches that grow with the families visited.
 class FamilySearch {
  public:
-  FamilySearch(const SearchInputs& inputs, const Space& space, const std::vector<Recipe>& recipes)
+  /// Keeps references. `known` is of the same request but for the machines.
+  FamilySearch(const SearchInputs& inputs, const Space& space, const std::vector<Recipe>& recipes, RunBounds& known)
       : in_(inputs),
         space_(space),
+        known_(known),
         recipes_(recipes),
         verdicts_(*inputs.request, space.facts(), recipes),
         whole_model_(partition(*inputs.request->model, Layout{}, inputs.request->workload.runtime.stages)) {}
@@ -65,7 +67,7 @@ class FamilySearch {
   /// What holds for the family and those like it with fewer sequences in a microbatch ([RUN]). A phase's time is a
   /// maximum of sums that grow by a line in the sequences and start above 0, so per sequence it does not grow; the
   /// sequences are rounded up to a power of two, so that machines of several sizes ask the same.
-  RunBound run_bound(const Family& family, RunBounds& known);
+  RunBound run_bound(const Family& family);
   /// By it, the least time of a step per token: every stage as long as the mean, no bubble.
   double token_s(const Family& family, const RunBound& bound) const;
 
@@ -85,7 +87,7 @@ class FamilySearch {
   void lift_floors() { floors_ = false; }
 
   /// Whether any layout of a run fits, the smallest microbatch first.
-  bool any_fits(const Run& run, const Ranker& ranker, RunBounds& known);
+  bool any_fits(const Run& run, const Ranker& ranker);
 
  private:
   /// A member of the family being visited.
@@ -103,28 +105,28 @@ class FamilySearch {
   using BranchKey = std::array<std::int64_t, 9>;
   using PhaseKey = std::array<std::int64_t, 7>;
 
-  struct Ways {
-    std::size_t count = 0;
-    SearchStats cuts;  ///< ways that were cut, by reason
-    StateFloor state{};
-  };
   double least_memory_of(const Branch& branch, const ActivationFloor& floor);
   bool too_large(const Branch& branch, const ActivationFloor& floor);
-  using WaysKey = std::tuple<std::int64_t, bool, FactSet>;
   /// Members that are counted alike.
   struct Alike {
-    const Ways* ways = nullptr;
+    const ShardingWays* ways = nullptr;
     const RecipeVerdict* recipes = nullptr;
     std::uint64_t members = 0;
     std::uint64_t treating = 0;  ///< of them, with stages that a policy for some layers can treat
     bool too_large = false;
   };
-  const Ways& ways_of(const Branch& branch);
+  const ShardingWays& ways_of(const Branch& branch);
+  ShardingWays sharding_ways(const Branch& branch);
   Layout cheapest_recipe(Layout layout) const;
   void enter(const Family& family);
+  const NetworkCost<double>& network();
+  std::shared_ptr<const NetworkCost<double>> cost_of(const InnerDegrees& inner);
+  std::shared_ptr<const NetworkCost<double>> parameters_of(const InnerDegrees& inner);
   const PhaseTotals& bound_phases(const Layout& layout);
+  const PassTotals& cheapest_passes(const Layout& layout);
   bool may_enter(const Member& member, const Layout& layout, double step_s, double memory);
-  bool may_rank(const Member& member, const Layout& layout);
+  bool may_rank(const Member& member, const Layout& layout, const PassTotals& passes);
+  bool may_rank(const Member& member, const Layout& layout) { return may_rank(member, layout, bound_phases(layout)); }
   std::size_t visit_member(Member member);
   void prepare(const Member& member);
   void visit_recipe(const Member& member, std::size_t recipe);
@@ -138,7 +140,8 @@ class FamilySearch {
                 const PhaseKey& key, const MemoryUse<double>& memory);
   bool fits_with_plain_loss(const Layout& layout, std::size_t index) const;
   void refuse(const Layout& layout);  ///< counts the fact that does
-  bool wants_miss() const { return !any_ && !ranking_.full(); }
+  /// Below a limit, that nothing is found does not mean that nothing fits.
+  bool wants_miss() const { return !any_ && !below_ && !ranking_.full(); }
   void miss(const Member& member, const StepInput<double>& in);
   const Phases<double>& phases_of(const Member& member, const Layout& layout, const MeshChannels<double>& channels,
                                   const PhaseKey& key);
@@ -152,13 +155,21 @@ class FamilySearch {
   double tokens_of(const Layout& layout) const;
   void cut(Reject reason, std::size_t layouts) { out_.stats.rejected[static_cast<std::size_t>(reason)] += layouts; }
   StepInput<double> input(const std::vector<StageShape>* stages, const Layout& layout,
-                          const MeshChannels<double>& channels) const;
+                          const MeshChannels<double>& channels);
+  /// The same for who asks nothing of the layers' costs.
+  StepInput<double> outlined(const std::vector<StageShape>* stages, const Layout& layout,
+                             const MeshChannels<double>& channels) const;
 
   ShardingOptions& shardings_of(const Branch& branch);
   const ShardingOptions::Places& places_of(const Member& member, const ShardingOptions::Option& option,
                                            const Layout& layout) const;
   std::vector<PlacedChannels> placed(std::size_t slice, const Layout& layout) const;
-  const MeshChannels<double>& bound_channels(std::size_t slice, const Layout& layout);
+  /// Channels of bounds.
+  struct BoundChannels {
+    MeshChannels<double> channels;
+    RunBounds::Network network = 0;
+  };
+  const BoundChannels& bound_channels(std::size_t slice, const Layout& layout);
   MeshChannels<double> unplaced(std::size_t slice, const Layout& layout);
   const Channel<double>& alone(std::size_t slice, std::int64_t size);
 
@@ -166,17 +177,21 @@ class FamilySearch {
   inline static const MeshChannels<double> free_{};
   const SearchInputs& in_;
   const Space& space_;
+  RunBounds& known_;
   InnerDegrees inner_;
-  NetworkCost<double> network_;  ///< of inner_
+  std::shared_ptr<const NetworkCost<double>> network_;  ///< of inner_; null if nobody asked yet
   bool entered_ = false;
   std::vector<Recipe> recipes_;
   RecipeVerdicts verdicts_;
   const Family* family_ = nullptr;  ///< being visited or bounded
-  MeshChannels<double> bound_of_;   ///< what bound_phases_ were computed on
+  BoundChannels bound_of_;          ///< what bound_phases_ were computed on
   /// Of the family being visited, on bound_channels, by what a member may still choose: see bound_phases.
   std::array<std::optional<PhaseTotals>, kRematCount * 32> bound_phases_;
-  StepOutline outline_;    ///< of the recipe being visited
-  StepOutline gathering_;  ///< of the sharding being visited
+  std::vector<std::size_t> bounded_;             ///< of bound_phases_, which are there
+  std::array<const PassTotals*, 2> cheapest_{};  ///< the same of the cheapest recipe: see cheapest_passes
+  StepOutline outline_;                          ///< of the recipe being visited
+  StepOutline gathering_;                        ///< of the sharding being visited
+  PassTotals gathered_;                          ///< the same
   MemberTables tables_;
   std::vector<FittedLayout> ways_to_fit_;      ///< of the sharding being visited
   bool tables_ready_ = false;                  ///< for the member being visited
@@ -190,12 +205,12 @@ class FamilySearch {
   FamilyResult out_;
   std::map<BranchKey, ShardingOptions> shardings_;
   std::pair<BranchKey, ShardingOptions*> last_shardings_{};  ///< the members of one split follow each other
-  std::array<std::int64_t, 4> ways_degrees_{};               ///< of ways_
-  /// By data ranks, whether under DualPipe, and what the stack says of such members.
-  std::map<WaysKey, Ways> ways_;
-  std::pair<WaysKey, const Ways*> last_ways_{};
+  /// Of the degrees of the last member: its data ranks, whether under DualPipe, and facts.
+  std::map<std::array<std::uint64_t, 3>, const ShardingWays*> ways_;
+  std::pair<WaysKey, const ShardingWays*> last_ways_{};
+  ShardingWays own_ways_;                ///< of a member that may differ from all others
   std::vector<StageShape> whole_model_;  ///< on one stage
-  std::map<std::array<std::int64_t, 4>, MeshChannels<double>> bounds_;
+  std::map<std::array<std::int64_t, 4>, BoundChannels> bounds_;
   std::map<std::pair<std::size_t, std::int64_t>, Channel<double>> alone_;
 };
 

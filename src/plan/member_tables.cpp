@@ -14,7 +14,6 @@ void MemberTables::clear() {
 }
 
 void MemberTables::add(const StepInput<double>& in, const PhaseTotals& slowest) {
-  const std::size_t kinds = in.network->kinds.size();
   stages_ = in.stages->size();
   // Gathered weights lengthen the passes that may hide an end: whatever they hide, it is no less.
   constexpr double kAll = std::numeric_limits<double>::infinity();
@@ -22,8 +21,8 @@ void MemberTables::add(const StepInput<double>& in, const PhaseTotals& slowest) 
   gathers_.push_back(gathers && in.channels->shard.size > 1 ? gather_times(in) : GatherTimes{});
   for (const StageShape& stage : *in.stages) {
     state_.push_back(state_bytes(in, stage));
-    const double forward = gathers ? kAll : forward_of(slowest, stage, kinds);
-    const double backward = gathers ? kAll : backward_of(slowest, stage, kinds);
+    const double forward = gathers ? kAll : forward_of(slowest, stage);
+    const double backward = gathers ? kAll : backward_of(slowest, stage);
     ends_.push_back(stage_end_bound(in, stage, dense_parameters(*in.model, *in.network, stage),
                                     expert_parameters(*in.model, *in.network, stage), forward, backward));
   }

@@ -34,8 +34,8 @@ class Planner::Search {
     counted_.launcher = request.stack;
     recipes_ = recipes(request_, counted_);
     before_ = counted_;
-    hire();
     bounds_ = request.bounds ? request.bounds : std::make_shared<RunBounds>();
+    hire();
     collect();
     counted_.elapsed_s = seconds_since(start);
   }
@@ -110,7 +110,7 @@ class Planner::Search {
   }
 
   void hire() {
-    for (std::size_t t = 0; t < threads_; ++t) workers_.emplace_back(inputs_, space_, recipes_);
+    for (std::size_t t = 0; t < threads_; ++t) workers_.emplace_back(inputs_, space_, recipes_, *bounds_);
   }
 
   /// Counts every family and bounds every run. Those of one inner degree share their layer costs, so they are dealt to
@@ -131,7 +131,7 @@ class Planner::Search {
       for (std::size_t r = group * kGroup; r < std::min(runs_.size(), (group + 1) * kGroup); ++r) {
         if (should_stop(stop_)) return;
         Run& run = runs_[r];
-        const RunBound bound = worker.run_bound(last_of(run), *bounds_);
+        const RunBound bound = worker.run_bound(last_of(run));
         floors_[r] = bound.activations;
         for (std::size_t f = run.begin; f < run.end; ++f) {
           known_[f].candidates = worker.count(space_.family(run, f), floors_[r], stats[group]);
@@ -209,7 +209,7 @@ class Planner::Search {
         const std::size_t middle = run.begin + run.size() / 2;
         if (run.size() > kShort && !known_[middle - 1].of_smaller) {
           const Family smaller = family(middle - 1);
-          known_[middle - 1].of_smaller = worker.token_s(smaller, worker.run_bound(smaller, *bounds_));
+          known_[middle - 1].of_smaller = worker.token_s(smaller, worker.run_bound(smaller));
         }
         for (std::size_t f = run.begin; f < run.end && run.size() <= kShort; ++f) {
           if (run.size() > 1 && known_[f].least_s > 0) continue;  // it may not come first

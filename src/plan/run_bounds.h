@@ -1,11 +1,20 @@
-// Bounds of runs of families (plan/enumerate.h), which machines of other sizes share.
+// What searches about one job share: costs of layers, and bounds of families on networks that time them alike
+// (plan/enumerate.h). Machines of several sizes, goals and threads ask for the same again.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "cost/step_bound.h"
 #include "plan/memory_floor.h"
 #include "plan/places.h"
 
@@ -13,31 +22,69 @@ namespace scalecalc {
 
 /// What a run's largest microbatch says of all that are smaller.
 struct RunBound {
-  MeshChannels<double> channels;  ///< that it holds for
-  double sequence_s = 0;          ///< least time of a sequence through the whole model, on one tensor and context group
+  double sequence_s = 0;  ///< least time of a sequence through the whole model, on one tensor and context group
   ActivationFloor activations;
 };
 
-/// By inner degrees and channels; for any threads. Its users ask for one model, workload and chip.
+/// How a member's state may be sharded.
+struct ShardingWays {
+  std::size_t count = 0;
+  SearchStats cuts;  ///< ways that were cut, by reason
+  StateFloor state{};
+};
+/// All that decides it: tp, cp, ep, etp, data ranks, whether under DualPipe, and what the stack says of such members.
+using WaysKey = std::array<std::uint64_t, 7>;
+
+/// For any threads. Its users ask for one model, workload, chip and filter of layouts; what else decides a time is in
+/// the key.
 class RunBounds {
  public:
-  std::optional<RunBound> find(const InnerDegrees& inner, const MeshChannels<double>& channels) const {
-    const std::lock_guard lock(mutex_);
-    const auto at = known_.find(inner);
-    if (at == known_.end()) return std::nullopt;
-    for (const RunBound& bound : at->second) {
-      if (dominates(bound.channels, channels, false) && dominates(channels, bound.channels, false)) return bound;
-    }
-    return std::nullopt;
-  }
-  void add(const InnerDegrees& inner, const RunBound& bound) {
-    const std::lock_guard lock(mutex_);
-    known_[inner].push_back(bound);
-  }
+  /// A number of channels that no other can be told from by a time.
+  using Network = std::uint32_t;
+  Network network_of(const MeshChannels<double>& channels);
+
+  std::optional<RunBound> find(const InnerDegrees& inner, Network network) const;
+  void add(const InnerDegrees& inner, Network network, const RunBound& bound);
+
+  /// Passes of the cheapest recipe, with the experts' exchange hidden by another microbatch or not; null if they are
+  /// not known. They stay where they are.
+  const PassTotals* passes(const InnerDegrees& inner, Network network, bool paired) const;
+  const PassTotals& add(const InnerDegrees& inner, Network network, bool paired, PassTotals passes);
+
+  /// Null if they are not known. They stay where they are.
+  const ShardingWays* ways(const WaysKey& key) const;
+  const ShardingWays& add(const WaysKey& key, ShardingWays ways);
+
+  /// Costs of any microbatch under these degrees (tp, cp, ep, etp), for who asks for parameters alone; null if none are
+  /// known.
+  using Degrees = std::array<std::int64_t, 4>;
+  static Degrees degrees_of(const InnerDegrees& inner) { return {inner.tp, inner.cp, inner.ep, inner.etp}; }
+  std::shared_ptr<const NetworkCost<double>> parameters(const Degrees& degrees) const;
+
+  /// Of those asked for last; null if it is not one of them.
+  std::shared_ptr<const NetworkCost<double>> cost(const InnerDegrees& inner) const;
+  void add(const InnerDegrees& inner, std::shared_ptr<const NetworkCost<double>> cost);
 
  private:
+  using Key = std::pair<InnerDegrees, Network>;
+  struct Hash {
+    std::size_t operator()(const InnerDegrees& inner) const;
+    std::size_t operator()(const Key& key) const { return (*this)(key.first) * 31 + key.second; }
+    std::size_t operator()(const WaysKey& key) const;
+  };
+  struct Known {
+    std::optional<RunBound> run;
+    std::array<std::optional<PassTotals>, 2> passes;
+  };
+
   mutable std::mutex mutex_;
-  std::map<InnerDegrees, std::vector<RunBound>> known_;
+  std::map<std::array<std::int64_t, 3>, std::vector<std::pair<MeshChannels<double>, Network>>> networks_;  ///< by sizes
+  Network next_ = 0;
+  std::unordered_map<Key, Known, Hash> known_;
+  std::unordered_map<WaysKey, ShardingWays, Hash> ways_;
+  std::unordered_map<InnerDegrees, std::shared_ptr<const NetworkCost<double>>, Hash> costs_;
+  std::map<Degrees, std::shared_ptr<const NetworkCost<double>>> parameters_;
+  std::deque<InnerDegrees> order_;  ///< of costs_, the oldest first
 };
 
 }  // namespace scalecalc

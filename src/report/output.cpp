@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/text.h"
 
@@ -159,11 +160,12 @@ Table csv_records(const Output& output) {
     out.columns.push_back({f->label, column_of(*f), f->format, f->importance, false});
   }
   for (const Record& record : block.records) {
-    const std::vector<const Figure*> figures = csv_figures(record);
+    std::map<std::string, const Figure*> named;  // of equal names the first
+    for (const Figure* f : csv_figures(record)) named.try_emplace(column_of(*f), f);
     Row row;
     for (const Column& column : out.columns) {
-      const Figure* f = find_figure(figures, column.key);
-      row.cells.push_back(f == nullptr ? Cell{} : plain_cell(*f, false));
+      const auto at = named.find(column.key);
+      row.cells.push_back(at == named.end() ? Cell{} : plain_cell(*at->second, false));
     }
     out.rows.push_back(std::move(row));
   }

@@ -334,7 +334,8 @@ std::int64_t QueueServer::blocks_wanted_after(std::int64_t steps) const {
   std::int64_t wanted = 0;
   for (const Sequence& s : running_) {
     if (!s.decodes()) continue;
-    wanted += std::max<std::int64_t>(blocks_of(s.job.prompt + s.job.generated + steps - 1) - s.blocks, 0);
+    const std::int64_t beyond = s.job.prompt + s.job.generated + steps - 1 - s.blocks * rules_.block_tokens;
+    if (beyond > 0) wanted += blocks_of(beyond);
   }
   return wanted;
 }
@@ -420,7 +421,15 @@ std::int64_t QueueServer::steps_before_change() const {
   for (const Sequence& s : running_) most = std::min(most, s.job.generate - s.job.generated);
   const auto sequences = static_cast<std::int64_t>(running_.size());
   if ((most / rules_.block_tokens + 1) * sequences <= free_blocks_) return most;
-  std::int64_t low = 1;  // evict_for_decode made room for one
+  // So many fit by the same count, and evict_for_decode made room for one; little more does.
+  std::int64_t low = std::max<std::int64_t>((free_blocks_ / sequences - 1) * rules_.block_tokens, 1);
+  for (std::int64_t more = rules_.block_tokens; low + more < most; more *= 2) {
+    if (blocks_wanted_after(low + more) > free_blocks_) {
+      most = low + more - 1;
+    } else {
+      low += more;
+    }
+  }
   while (low < most) {
     const std::int64_t tried = low + (most - low + 1) / 2;
     if (blocks_wanted_after(tried) <= free_blocks_) {

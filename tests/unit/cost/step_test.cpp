@@ -436,7 +436,7 @@ TEST_F(Step, LowerBoundIsBelowEveryPlan) {
                                  .layout = p.layout};
       const Phases<double> pass = phases(in);
       StepOutline free_step;
-      outline(in, totals_of(pass), free_step);
+      outline(in, totals_of(cost, pass), free_step);
       const double bound = step_lower_bound(free_step);
       EXPECT_LE(bound, p.step_s * (1 + 1e-12));
       // [FAMILY], planner.cpp: the whole pass bounds the time per sequence whatever the pipeline and accumulation.

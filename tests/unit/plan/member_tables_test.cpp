@@ -136,7 +136,7 @@ TEST_F(MemberTablesTest, ALargerMicrobatchTakesNoLongerPerSequence) {
         channels.tp.gather = channels.tp.reduce = channels.ep.all_to_all = SecondsPerByte(1e-11);
         channels.tp.gather_latency = channels.ep.all_to_all_latency = Seconds(1e-5);
         const StepInput<double> in = input(layout, cost, model, channels);
-        const double each = whole_model_time(in, totals_of(phases(in))) / static_cast<double>(sequences);
+        const double each = whole_model_time(in, totals_of(*in.network, phases(in))) / static_cast<double>(sequences);
         EXPECT_LE(each, last * (1 + 1e-12)) << sequences;
         last = each;
       }
@@ -157,13 +157,12 @@ TEST_F(MemberTablesTest, GatheredWeightsLengthenTheOutlineByWhatTheStepShows) {
     const StepInput<double> in = input(layout, cost, stages, channels);
     Layout free = layout;
     free.zero = 2;
+    PassTotals gathered;
+    gathering(totals_of(cost, phases(input(free, cost, stages, channels))), gather_times(in), overlap_.fsdp, gathered);
     StepOutline bound;
-    outline(in,
-            gathering(totals_of(phases(input(free, cost, stages, channels))), gather_times(in), cost.kinds.size(),
-                      overlap_.fsdp),
-            bound);
+    outline(in, gathered, bound);
     StepOutline step;
-    outline(in, totals_of(phases(in)), step);
+    outline(in, totals_of(*in.network, phases(in)), step);
     EXPECT_LE(step_lower_bound(bound), step_lower_bound(step) * (1 + 1e-12));
     EXPECT_GE(step_lower_bound(bound), step_lower_bound(step) * 0.5);
   }

@@ -1,0 +1,90 @@
+#include "plan/run_bounds.h"
+
+namespace scalecalc {
+
+RunBounds::Network RunBounds::network_of(const MeshChannels<double>& channels) {
+  const std::lock_guard lock(mutex_);
+  auto& alike = networks_[{channels.tp.size, channels.cp.size, channels.ep.size}];
+  for (const auto& [known, number] : alike) {
+    if (dominates(known, channels, false) && dominates(channels, known, false)) return number;
+  }
+  return alike.emplace_back(channels, next_++).second;
+}
+
+std::optional<RunBound> RunBounds::find(const InnerDegrees& inner, Network network) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = known_.find({inner, network});
+  return at == known_.end() ? std::nullopt : at->second.run;
+}
+
+void RunBounds::add(const InnerDegrees& inner, Network network, const RunBound& bound) {
+  const std::lock_guard lock(mutex_);
+  known_[{inner, network}].run = bound;
+}
+
+const PassTotals* RunBounds::passes(const InnerDegrees& inner, Network network, bool paired) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = known_.find({inner, network});
+  if (at == known_.end()) return nullptr;
+  const std::optional<PassTotals>& found = at->second.passes[paired ? 1 : 0];
+  return found ? &*found : nullptr;
+}
+
+/// Two threads may have found the same; the first stays, because it may be in use.
+const PassTotals& RunBounds::add(const InnerDegrees& inner, Network network, bool paired, PassTotals passes) {
+  const std::lock_guard lock(mutex_);
+  std::optional<PassTotals>& at = known_[{inner, network}].passes[paired ? 1 : 0];
+  if (!at) at = std::move(passes);
+  return *at;
+}
+
+const ShardingWays* RunBounds::ways(const WaysKey& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = ways_.find(key);
+  return at == ways_.end() ? nullptr : &at->second;
+}
+
+const ShardingWays& RunBounds::add(const WaysKey& key, ShardingWays ways) {
+  const std::lock_guard lock(mutex_);
+  return ways_.emplace(key, std::move(ways)).first->second;
+}
+
+std::shared_ptr<const NetworkCost<double>> RunBounds::parameters(const Degrees& degrees) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = parameters_.find(degrees);
+  return at == parameters_.end() ? nullptr : at->second;
+}
+
+std::shared_ptr<const NetworkCost<double>> RunBounds::cost(const InnerDegrees& inner) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = costs_.find(inner);
+  return at == costs_.end() ? nullptr : at->second;
+}
+
+void RunBounds::add(const InnerDegrees& inner, std::shared_ptr<const NetworkCost<double>> cost) {
+  constexpr std::size_t kMostKept = 1024;  // some ten kilobytes each
+  const std::lock_guard lock(mutex_);
+  parameters_.try_emplace(degrees_of(inner), cost);
+  if (!costs_.emplace(inner, std::move(cost)).second) return;
+  order_.push_back(inner);
+  if (order_.size() <= kMostKept) return;
+  costs_.erase(order_.front());
+  order_.pop_front();
+}
+
+std::size_t RunBounds::Hash::operator()(const WaysKey& key) const {
+  std::uint64_t out = 0;
+  for (const std::uint64_t part : key) {
+    out = (out ^ part) * 0x9e3779b97f4a7c15ULL;
+    out ^= out >> 29;
+  }
+  return out;
+}
+
+std::size_t RunBounds::Hash::operator()(const InnerDegrees& inner) const {
+  const auto part = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
+  return (*this)(WaysKey{part(inner.tp), part(inner.cp), part(inner.ep), part(inner.etp), part(inner.micro_batch_seqs),
+                         inner.sp ? 1U : 0U, static_cast<std::uint64_t>(inner.cp_comm)});
+}
+
+}  // namespace scalecalc
