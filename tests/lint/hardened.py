@@ -1,5 +1,8 @@
 """The program as the linker made it: position independent, addresses bound at the start and read-only from then on, no
-executable stack, no path to look for libraries in. Usage: hardened.py ROOT BINARY"""
+executable stack, no path to look for libraries in; and as the compiler did: guarded stacks, checked functions of the C
+library.
+Usage: hardened.py ROOT BINARY"""
+import re
 import struct
 import sys
 
@@ -31,6 +34,8 @@ def main(_, binary):
         (PT_GNU_STACK not in segments or segments[PT_GNU_STACK][0] & PF_X, "the stack is executable"),
         (PT_GNU_RELRO not in segments, "the table of addresses stays writable"),
         (not now, "addresses are bound when they are used"),
+        (b"\0__stack_chk_fail\0" not in image, "buffers on the stack are not guarded (-fstack-protector-strong)"),
+        (not re.search(rb"\0__\w+_chk\0", image.replace(b"__stack_chk_fail", b"")), "the C library's functions are not the checked ones (-D_FORTIFY_SOURCE)"),
         (DT_RPATH in dynamic or DT_RUNPATH in dynamic, "a path to look for libraries in is built in")) if wrong]
     for problem in problems:
         print(problem)
