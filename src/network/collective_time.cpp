@@ -225,7 +225,10 @@ class Timing {
     const std::string& tier = hw().network[level.tier].name;
     if (first_order() || moves_all()) return Traced(1.0);
     // The root's own link carries what comes from other nodes too.
-    if (has_root(request_.op) && level.tier == 0) return collective::received_share(members_);
+    if (has_root(request_.op) && level.tier == 0) {
+      const std::int64_t counted = exact() ? group_.size() : std::max(group_.size(), level.degree);
+      return collective::received_share(count(counted, "members"));
+    }
     if (!exact()) return collective::received_share(count(level.degree, "D_" + tier));
     if (network_.rates.kernels.rings()) return collective::received_share(members_);
     return collective::received_share(level.tier == 0 ? count(level.members, "members of a " + tier)

@@ -61,7 +61,7 @@ Record section_record(const BookSection& section) {
 Record exercise_record(const BookSection& section, const BookCase& item) {
   return {{figure("section", "#", Format::kText, cell(section.number)),
            figure("exercise", "exercise", Format::kText, cell(item.exercise)),
-           figure("question", "question", Format::kText, cell(item.question)),
+           figure("asks", "question", Format::kText, cell(item.question)),
            figure("id", "id", Format::kText, cell(item.id))}};
 }
 
@@ -157,7 +157,7 @@ class BookWriter {
                 figure("id", "", Format::kText, cell(item.id)), figure("where", "", Format::kText, cell(item.where)),
                 figure("exercise", "", Format::kText, item.exercise.empty() ? Cell{} : cell(item.exercise)),
                 figure("kind", "", Format::kText, cell(item.kind)),
-                figure("question", "", Format::kText, cell(item.question)),
+                figure("asks", "", Format::kText, cell(item.question)),
                 figure("command", "", Format::kText, cell(asked.run)), figure("at", "", Format::kText, cell(asked.at)),
                 figure("label", "figure", Format::kText, cell(name.label)), std::move(ours), std::move(book),
                 std::move(verdict),
