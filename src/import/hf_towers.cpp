@@ -23,6 +23,30 @@ std::int64_t value(TowerReading& r, HfNames names, std::int64_t otherwise) {
   return r.keys.size_or(names, otherwise).value;
 }
 
+/// What the wrapper says beside the tower.
+std::int64_t top_size(TowerReading& r, std::string_view key, std::int64_t otherwise, Range range) {
+  HfKeys& keys = r.model.keys;
+  const ConfigNode* found = keys.find_on_top({key});
+  if (found != nullptr && !found->is_null()) {
+    return keys.whole(*found, key, range).value_or(Size{otherwise, found->span, false}).value;
+  }
+  keys.defaulted(key, std::to_string(otherwise), kClassDefault);
+  return otherwise;
+}
+
+bool top_flag(TowerReading& r, std::string_view key, bool otherwise) {
+  HfKeys& keys = r.model.keys;
+  const ConfigNode* found = keys.find_on_top({key});
+  if (found == nullptr || found->is_null()) {
+    keys.defaulted(key, otherwise ? "true" : "false", kClassDefault);
+    return otherwise;
+  }
+  const bool word = found->kind == ConfigNode::Kind::kScalar && !found->quoted;
+  if (word && (found->text == "true" || found->text == "false")) return found->text == "true";
+  keys.problems().add(found->span, fmt::format("'{}' must be true or false", key));
+  return otherwise;
+}
+
 /// Patches of a square image, so wide as the file says.
 std::int64_t patches(TowerReading& r, std::int64_t patch, std::int64_t image) {
   const std::int64_t side = value(r, {"image_size"}, image) / std::max<std::int64_t>(patch, 1);
@@ -60,7 +84,7 @@ HfTower read_siglip(TowerReading& r) {
   t.final_norm = true;
   t.projector = {{d, r.width, false}};
   t.other_weights = d;  // the projector's norm
-  const std::int64_t image_tokens = r.model.keys.size_or({"mm_tokens_per_image"}, 256).value;
+  const std::int64_t image_tokens = top_size(r, "mm_tokens_per_image", 256, kSizeRange);
   t.merge = std::max<std::int64_t>(1, t.tokens / std::max<std::int64_t>(1, image_tokens));
   return t;
 }
@@ -74,18 +98,18 @@ HfTower read_pixtral(TowerReading& r) {
   t.patch = r.keys.required({"patch_size"}, "side of a patch").value;
   t.stem.push_back({value(r, {"num_channels"}, 3) * t.patch * t.patch, d, false});
   patches(r, t.patch, 1024);  // the largest image; each has as many positions as it has patches
-  const ConfigNode* merge = r.model.keys.find_on_top({"spatial_merge_size"});
-  const ConfigNode* bias = r.model.keys.find_on_top({"multimodal_projector_bias"});
-  const std::int64_t side = merge == nullptr ? 1 : std::stoll("0" + merge->text);
-  const bool biased = bias != nullptr && bias->text == "true";
+  const ConfigNode* wrapper = r.keys.top().find("model_type");
+  const bool merges = wrapper != nullptr && wrapper->text == "mistral3";  // LLaVA with this tower does not
+  const std::int64_t side = top_size(r, "spatial_merge_size", merges ? 2 : 1, {1, 64});
+  const bool biased = top_flag(r, "multimodal_projector_bias", !merges);
   t.merge = side * side;
   t.other_weights = d;  // of the norm before the layers
   if (side > 1) {       // Mistral 3 norms and merges neighbours first
     t.other_weights += d;
     t.projector.push_back({t.merge * d, d, false});
   }
-  t.projector.push_back({d, r.width, biased || side <= 1});
-  t.projector.push_back({r.width, r.width, biased || side <= 1});
+  t.projector.push_back({d, r.width, biased});
+  t.projector.push_back({r.width, r.width, biased});
   return t;
 }
 
@@ -136,6 +160,7 @@ HfTower read_qwen25_vl_tower(TowerReading& r) {
     }
   } else {
     t.full_layers = {7, 15, 23, 31};
+    r.keys.defaulted("fullatt_block_indexes", "7, 15, 23, 31", kClassDefault);
   }
   qwen_merger(t, value(r, {"out_hidden_size"}, r.width));
   return t;
@@ -154,7 +179,11 @@ HfTower read_qwen3_vl_tower(TowerReading& r) {
   qwen_merger(t, out);
   // States of some layers are merged too, normed at the merged width, and added to the first layers of the model.
   std::size_t deep = 3;
-  if (const ConfigNode* layers = r.keys.list({"deepstack_visual_indexes"})) deep = layers->items.size();
+  if (const ConfigNode* layers = r.keys.list({"deepstack_visual_indexes"})) {
+    deep = layers->items.size();
+  } else {
+    r.keys.defaulted("deepstack_visual_indexes", "three layers", kClassDefault);
+  }
   for (std::size_t i = 0; i < deep; ++i) {
     t.other_weights += 2 * t.merge * t.d_model.value;
     qwen_merger(t, out);
@@ -179,6 +208,8 @@ HfTower read_mllama_tower(TowerReading& r) {
   std::int64_t ratios = 8;
   if (const ConfigNode* list = r.keys.list({"supported_aspect_ratios"})) {
     ratios = static_cast<std::int64_t>(list->items.size());
+  } else {
+    r.keys.defaulted("supported_aspect_ratios", "eight of them", kClassDefault);
   }
   // The class token; norms before and behind; positions and gate; two gates a global layer; of each aspect ratio
   // embeddings of tiles, before and behind the layers with a gate each, and of positions.
