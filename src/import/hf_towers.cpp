@@ -336,7 +336,8 @@ void read_towers(HfReading& r) {
     for (const ImportNotes::Default& d : notes.defaults) {
       r.keys.defaulted(fmt::format("{}.{}", key, d.key), d.value, d.why);
     }
-    r.keys.remark(fmt::format("{} is a tower of class {}, counted apart, which model --images shows images", key, known->name));
+    r.keys.remark(
+        fmt::format("{} is a tower of class {}, counted apart, which model --images shows images", key, known->name));
   }
   if (!r.model.has_mixer("cross")) return;
   if (r.model.towers.empty()) {
