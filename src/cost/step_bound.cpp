@@ -44,7 +44,7 @@ PhaseTotal total_of(const PhaseTime<double>& phase) {
 }
 
 PassTime<double> pass_of(const PhaseTime<double>& end) { return {end.total(), end.put_off}; }
-LayerPass pass_of(const PhaseTotal& forward, const PhaseTotal& backward) {
+LayerPasses pass_of(const PhaseTotal& forward, const PhaseTotal& backward) {
   return {forward.time + backward.time, backward.put_off};
 }
 

@@ -23,15 +23,15 @@ struct PhaseTotal {
 };
 
 /// Forward and backward of one layer with their causes summed, seconds.
-struct LayerPass {
+struct LayerPasses {
   double time = 0;
   double put_off = 0;  ///< of the backward
 };
 
 /// Both phases of everything a stage can hold: all that the outline of a step needs of them.
 struct PassTotals {
-  std::vector<LayerPass> layers;  ///< by kind
-  std::vector<LayerPass> kept;    ///< of layers that keep everything on the chip; empty if none are left
+  std::vector<LayerPasses> layers;  ///< by kind
+  std::vector<LayerPasses> kept;    ///< of layers that keep everything on the chip; empty if none are left
   PassTime<double> embedding, head;
   double forward_whole = 0;  ///< as in Phases
   Bytes boundary;            ///< as in NetworkCost

@@ -84,9 +84,9 @@ std::uint64_t FamilySearch::count(const Family& family, const ActivationFloor& f
     if (alike.ways == nullptr) return;
     const std::uint64_t ways = alike.ways->count;
     stats.add_cuts(alike.ways->cuts, alike.members);
-    for (std::size_t r = 0; r < recipes_.size() && ways > 0; ++r) {
-      const std::uint64_t layouts = ways * (recipes_[r].some ? alike.treating : alike.members);
-      if (alike.recipes->refused_by[r] && layouts > 0) stats.refuse(*alike.recipes->refused_by[r], layouts);
+    for (const RecipeVerdict::Refused& refused : alike.recipes->refused) {
+      const std::uint64_t layouts = ways * (refused.for_all * alike.members + refused.for_some * alike.treating);
+      if (layouts > 0) stats.refuse(refused.fact, layouts);
     }
     const std::uint64_t layouts =
         ways * (alike.recipes->for_all * alike.members + alike.recipes->for_some * alike.treating);

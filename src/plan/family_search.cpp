@@ -323,7 +323,8 @@ void FamilySearch::visit_sharding(const Member& member, const Layout& recipe, st
   if (too_large && !wants_miss() && runs_whole(*in_.request, layout)) return cut(Reject::kMemory, 1);
   const MeshChannels<double> sizes = sizes_of(layout);
   StepInput<double> in = input(member.stages, layout, sizes);
-  switch (some ? fit_with_remat(*in_.request, in, ways_to_fit_) : fit_with_offload(*in_.request, in, ways_to_fit_)) {
+  switch (some ? fit_with_remat(*in_.request, in, ways_to_fit_)
+               : fit_with_offload(*in_.request, in, ways_to_fit_, most)) {
     case FitOutcome::kFits:
       for (const FittedLayout& way : ways_to_fit_) visit_layout(member, option, way.layout, way.memory, layout);
       return;

@@ -148,7 +148,14 @@ RecipeVerdict RecipeVerdicts::ask(const Layout& member) const {
     const Layout layout = with_recipe(member, recipe);
     out.refused_by.push_back(request_.stack ? recipe_refusal(request_, layout) : std::nullopt);
     out.offload.push_back(most_offload(request_, layout));
-    if (out.refused_by.back()) continue;
+    if (const auto& fact = out.refused_by.back()) {
+      const auto same =
+          std::find_if(out.refused.begin(), out.refused.end(), [&](const auto& r) { return r.fact == *fact; });
+      RecipeVerdict::Refused& refused = same == out.refused.end() ? out.refused.emplace_back() : *same;
+      refused.fact = *fact;
+      ++(recipe.some ? refused.for_some : refused.for_all);
+      continue;
+    }
     ++(recipe.some ? out.for_some : out.for_all);
     out.remats[static_cast<std::size_t>(recipe.remat)] = true;
     out.any_offload |= out.offload.back();

@@ -80,6 +80,11 @@ struct RecipeVerdict {
   std::uint8_t any_offload = 0;                        ///< all that any of those allowed may offload
   std::size_t for_all = 0;                             ///< allowed, of those for all layers
   std::size_t for_some = 0;
+  struct Refused {
+    std::size_t fact = 0;
+    std::size_t for_all = 0, for_some = 0;
+  };
+  std::vector<Refused> refused;  ///< recipes by the fact that refuses them
 
   std::size_t count(std::int64_t most_treated) const { return for_all + (most_treated > 0 ? for_some : 0); }
 };

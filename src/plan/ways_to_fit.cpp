@@ -159,7 +159,8 @@ FitOutcome fit_offloading(const PlanRequest& request, StepInput<double>& in,
 
 }  // namespace
 
-FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, std::vector<FittedLayout>& ways) {
+FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, std::vector<FittedLayout>& ways,
+                            std::uint8_t most) {
   ways.clear();
   in.layout.offload = request.fix.offload.value_or(0);
   const std::vector<MemoryUse<double>> before = memory_before_offload(in);
@@ -174,7 +175,7 @@ FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, s
   }
   if (out == FitOutcome::kRefused || request.fix.offload) return out;
   const Layout kept = in.layout;
-  in.layout.offload = most_offload(request, kept);
+  in.layout.offload = most;
   const bool enough =
       in.layout.offload != 0 && !(request.usable * request.hw->hbm_capacity < memory_use(in, before).total());
   in.layout = kept;

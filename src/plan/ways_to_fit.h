@@ -48,10 +48,18 @@ struct FittedLayout {
 /// ever faster.
 FitOutcome fit_with_remat(const PlanRequest& request, StepInput<double>& in, std::vector<FittedLayout>& ways);
 
+/// All of what a layout may offload, however its state is sharded.
+std::uint8_t most_offload(const PlanRequest& request, const Layout& layout);
+
 /// What a layout that does not fit offloads: each of optimizer state, activations, both, weights with the state, and
 /// all that the stack allows and that makes it fit, unless less does; or what the request pins. Activations of the
-/// fewest layers that will do, of all where no fewer do. Less of it never makes a step longer.
-FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, std::vector<FittedLayout>& ways);
+/// fewest layers that will do, of all where no fewer do. Less of it never makes a step longer. `most`: most_offload of
+/// the layout.
+FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, std::vector<FittedLayout>& ways,
+                            std::uint8_t most);
+inline FitOutcome fit_with_offload(const PlanRequest& request, StepInput<double>& in, std::vector<FittedLayout>& ways) {
+  return fit_with_offload(request, in, ways, most_offload(request, in.layout));
+}
 /// Whether the chip has room for a layout in this sharding, with this policy and loss, and any offload that the stack
 /// runs; all layers treated and offloaded, which leaves no more on the chip than fewer do. `some`: the policy is for
 /// some of them.
@@ -62,8 +70,5 @@ bool runs_whole(const PlanRequest& request, const Layout& layout);
 
 /// Whether what the stack says of shardings and offload may depend on a member's microbatches or data ranks.
 bool looks_at_ranks(const PlanRequest& request);
-
-/// All of what a layout may offload, however its state is sharded.
-std::uint8_t most_offload(const PlanRequest& request, const Layout& layout);
 
 }  // namespace scalecalc

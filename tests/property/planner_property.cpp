@@ -17,6 +17,7 @@
 #include "plan/enumerate.h"
 #include "plan/ranking.h"
 #include "plan/request.h"
+#include "plan/run_bounds.h"
 #include "plan/stack_supports.h"
 #include "plan/ways_to_fit.h"
 #include "property/cases.h"
@@ -644,6 +645,39 @@ TEST(PlannerProperty, LaterGoalsOfOneSearchFindWhatAFreshSearchDoes) {
     request.counts = *rc::gen::arbitrary<bool>();
     RC_ASSERT(same_plans(planner.best(goal), Planner(request).best(goal)));
   }));
+}
+
+/// What searches on other machines, and for other goals, left behind changes neither the answer nor what is counted.
+TEST(PlannerProperty, SharedBoundsChangeNothing) {
+  std::size_t machines = 0;
+  EXPECT_TRUE(rc::check("machines of one job, one after the other", [&] {
+    Problem problem = random_problem();
+    PlanRequest& request = problem.request;
+    request.top = 2;
+    request.counts = *rc::gen::arbitrary<bool>();
+    const std::vector<Slice> slices = request.slices;
+    const auto shared = std::make_shared<RunBounds>();
+    for (const Slice& slice : slices) {
+      request.slices = {slice};
+      request.bounds = nullptr;
+      const PlanResult alone = plan(request);
+      request.bounds = shared;
+      const PlanResult after = plan(request);
+      RC_ASSERT(same_plans(after, alone));
+      RC_ASSERT(after.stats.candidates == alone.stats.candidates);
+      RC_ASSERT(after.stats.evaluated == alone.stats.evaluated);
+      RC_ASSERT(after.stats.pruned == alone.stats.pruned);
+      RC_ASSERT(after.stats.rejected == alone.stats.rejected);
+      RC_ASSERT(after.nearest_miss.has_value() == alone.nearest_miss.has_value());
+      ++machines;
+    }
+    request.slices = slices;
+    const PlanResult all = plan(request);
+    request.bounds = nullptr;
+    RC_ASSERT(same_plans(all, plan(request)));
+  }));
+  if (!test::all_cases()) return;
+  EXPECT_GE(machines, 100U) << "of 100 problems";
 }
 
 }  // namespace
