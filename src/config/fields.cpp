@@ -206,8 +206,7 @@ void refuse_other_version(std::string_view schema, const SourceSpan& where, std:
 }
 
 void Fields::schema(std::string_view known, bool required) {
-  if (const ConfigNode* found = scalar("schema", in_quotes(known)))
-    refuse_other_version(found->text, found->span, known);
+  if (const ConfigNode* found = node_.find("schema")) refuse_other_version(found->text, found->span, known);
   if (required) {
     word("schema", {known});
   } else {

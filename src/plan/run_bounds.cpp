@@ -12,41 +12,51 @@ RunBounds::Network RunBounds::network_of(const MeshChannels<double>& channels) {
 }
 
 std::optional<RunBound> RunBounds::find(const InnerDegrees& inner, Network network) const {
-  const std::lock_guard lock(mutex_);
-  const auto at = known_.find({inner, network});
-  return at == known_.end() ? std::nullopt : at->second.run;
+  const Key key{inner, network};
+  Stripe& stripe = stripe_of(key);
+  const std::lock_guard lock(stripe.mutex);
+  const auto at = stripe.known.find(key);
+  return at == stripe.known.end() ? std::nullopt : at->second.run;
 }
 
 void RunBounds::add(const InnerDegrees& inner, Network network, const RunBound& bound) {
-  const std::lock_guard lock(mutex_);
-  known_[{inner, network}].run = bound;
+  const Key key{inner, network};
+  Stripe& stripe = stripe_of(key);
+  const std::lock_guard lock(stripe.mutex);
+  stripe.known[key].run = bound;
 }
 
 const PassTotals* RunBounds::passes(const InnerDegrees& inner, Network network, bool paired) const {
-  const std::lock_guard lock(mutex_);
-  const auto at = known_.find({inner, network});
-  if (at == known_.end()) return nullptr;
+  const Key key{inner, network};
+  Stripe& stripe = stripe_of(key);
+  const std::lock_guard lock(stripe.mutex);
+  const auto at = stripe.known.find(key);
+  if (at == stripe.known.end()) return nullptr;
   const std::optional<PassTotals>& found = at->second.passes[paired ? 1 : 0];
   return found ? &*found : nullptr;
 }
 
 /// Two threads may have found the same; the first stays, because it may be in use.
 const PassTotals& RunBounds::add(const InnerDegrees& inner, Network network, bool paired, PassTotals passes) {
-  const std::lock_guard lock(mutex_);
-  std::optional<PassTotals>& at = known_[{inner, network}].passes[paired ? 1 : 0];
+  const Key key{inner, network};
+  Stripe& stripe = stripe_of(key);
+  const std::lock_guard lock(stripe.mutex);
+  std::optional<PassTotals>& at = stripe.known[key].passes[paired ? 1 : 0];
   if (!at) at = std::move(passes);
   return *at;
 }
 
 const ShardingWays* RunBounds::ways(const WaysKey& key) const {
-  const std::lock_guard lock(mutex_);
-  const auto at = ways_.find(key);
-  return at == ways_.end() ? nullptr : &at->second;
+  Stripe& stripe = stripe_of(key);
+  const std::lock_guard lock(stripe.mutex);
+  const auto at = stripe.ways.find(key);
+  return at == stripe.ways.end() ? nullptr : &at->second;
 }
 
 const ShardingWays& RunBounds::add(const WaysKey& key, ShardingWays ways) {
-  const std::lock_guard lock(mutex_);
-  return ways_.emplace(key, std::move(ways)).first->second;
+  Stripe& stripe = stripe_of(key);
+  const std::lock_guard lock(stripe.mutex);
+  return stripe.ways.emplace(key, std::move(ways)).first->second;
 }
 
 std::shared_ptr<const NetworkCost<double>> RunBounds::parameters(const Degrees& degrees) const {

@@ -77,11 +77,22 @@ class RunBounds {
     std::array<std::optional<PassTotals>, 2> passes;
   };
 
-  mutable std::mutex mutex_;
+  /// A part of the keys, so that threads seldom wait for each other.
+  struct Stripe {
+    std::mutex mutex;
+    std::unordered_map<Key, Known, Hash> known;
+    std::unordered_map<WaysKey, ShardingWays, Hash> ways;
+  };
+  static constexpr std::size_t kStripes = 32;
+  template <class Value>
+  Stripe& stripe_of(const Value& key) const {
+    return stripes_[(Hash()(key) >> 7) % kStripes];
+  }
+
+  mutable std::array<Stripe, kStripes> stripes_;
+  mutable std::mutex mutex_;  ///< of what follows
   std::map<std::array<std::int64_t, 3>, std::vector<std::pair<MeshChannels<double>, Network>>> networks_;  ///< by sizes
   Network next_ = 0;
-  std::unordered_map<Key, Known, Hash> known_;
-  std::unordered_map<WaysKey, ShardingWays, Hash> ways_;
   std::unordered_map<InnerDegrees, std::shared_ptr<const NetworkCost<double>>, Hash> costs_;
   std::map<Degrees, std::shared_ptr<const NetworkCost<double>>> parameters_;
   std::deque<InnerDegrees> order_;  ///< of costs_, the oldest first

@@ -296,6 +296,12 @@ class Documents(unittest.TestCase):
         for plan in document["plans"]:
             self.assertEqual(set(plan["run"].values()), {None})
 
+    def test_the_book(self):
+        self.valid("book", "book", "--json")
+        section = self.valid("book", "book", "5.2", "--json")
+        self.assertTrue(section["figures"])
+        self.valid("book", "book", "1", "--solve", "--json")
+
     def test_launch_files(self):
         data = SOURCE.resolve() / "tests" / "data" / "launch"
         self.valid("export", "export", str(data / "plan.json"), "--to", "accelerate", "--json")

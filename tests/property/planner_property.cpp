@@ -1,5 +1,6 @@
 // The search against brute force on small random problems: every layout of the space costed on every placement, without
 // bounds, dominance or threads. 500 problems; the whole ranking must be the same, ties included.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -417,7 +418,11 @@ TEST(PlannerProperty, WaysToFitEqualBruteForce) {
     for (std::size_t i = 0; i < expected.size(); ++i) {
       compared.add(request, expected[i].plan.layout);
       if (!(found.plans[i].layout == expected[i].plan.layout)) {
-        RC_FAIL(pins_text(pins_of(found.plans[i].layout)) + " for " + pins_text(pins_of(expected[i].plan.layout)));
+        const auto told = [](const Plan& p) {
+          return pins_text(pins_of(p.layout)) +
+                 fmt::format(" {:.17g} s, {:.17g} bytes", p.step_s, p.memory.total().value());
+        };
+        RC_FAIL(told(found.plans[i]) + " for " + told(expected[i].plan));
       }
       RC_ASSERT(found.plans[i].step_s == expected[i].plan.step_s);
       RC_ASSERT(found.plans[i].memory.total().value() == expected[i].plan.memory.total().value());

@@ -77,7 +77,8 @@ std::string linted_model(const std::vector<std::string>& job, const std::string&
   std::vector<std::string> words = job;
   words.insert(words.end(), {"--hw=" + hw, "--top=1", "--export=" + framework + ":" + file});
   EXPECT_EQ(ask_launch(words).exit, 0);
-  for (const nlohmann::json& assumption : answer_of({"lint", file, "--hw=" + hw, "--chips=16"})["assumptions"]) {
+  const nlohmann::json lint = answer_of({"lint", file, "--hw=" + hw, "--chips=16"});
+  for (const nlohmann::json& assumption : lint["assumptions"]) {
     if (assumption["key"] == "model") return assumption["value"];
   }
   return "";

@@ -117,9 +117,9 @@ TEST(BuiltInCatalog, NamesAreForgiving) {
 
 TEST(BuiltInCatalog, SuggestsTheNameAndSaysWhereTheOthersAre) {
   const Catalog catalog;
-  EXPECT_EQ(error_of(catalog, CatalogKind::kHardware, "tpu-v5pp"),
-            "error: unknown hardware 'tpu-v5pp'\nhint: did you mean 'tpu-v5p'? 'scalecalc hw list' shows the " +
-                std::to_string(catalog.names(CatalogKind::kHardware).size()) + " known\n");
+  EXPECT_EQ(
+      error_of(catalog, CatalogKind::kHardware, "tpu-v5pp"),
+      "error: unknown hardware 'tpu-v5pp'\nhint: did you mean 'tpu-v5p'? 'scalecalc hw list' shows what is known\n");
   const std::string by_alias = error_of(catalog, CatalogKind::kModel, "meta-llama/Meta-Llama-3-70");
   EXPECT_NE(by_alias.find("did you mean 'llama3-70b'?"), std::string::npos) << by_alias;
   EXPECT_NE(error_of(catalog, CatalogKind::kModel, "tpu-v5p"), "") << "kinds do not mix";
