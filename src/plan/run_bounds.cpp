@@ -1,5 +1,7 @@
 #include "plan/run_bounds.h"
 
+#include <algorithm>
+
 namespace scalecalc {
 
 RunBounds::Network RunBounds::network_of(const MeshChannels<double>& channels) {
@@ -60,26 +62,37 @@ const ShardingWays& RunBounds::add(const WaysKey& key, ShardingWays ways) {
 }
 
 std::shared_ptr<const NetworkCost<double>> RunBounds::parameters(const Degrees& degrees) const {
-  const std::lock_guard lock(mutex_);
-  const auto at = parameters_.find(degrees);
-  return at == parameters_.end() ? nullptr : at->second;
+  Stripe& stripe = stripe_of(degrees);
+  const std::lock_guard lock(stripe.mutex);
+  const auto at = stripe.parameters.find(degrees);
+  return at == stripe.parameters.end() ? nullptr : at->second;
 }
 
 std::shared_ptr<const NetworkCost<double>> RunBounds::cost(const InnerDegrees& inner) const {
-  const std::lock_guard lock(mutex_);
-  const auto at = costs_.find(inner);
-  return at == costs_.end() ? nullptr : at->second;
+  Stripe& stripe = stripe_of(inner);
+  const std::lock_guard lock(stripe.mutex);
+  const auto at = stripe.costs.find(inner);
+  return at == stripe.costs.end() ? nullptr : at->second;
 }
 
 void RunBounds::add(const InnerDegrees& inner, std::shared_ptr<const NetworkCost<double>> cost) {
-  constexpr std::size_t kMostKept = 1024;  // some ten kilobytes each
-  const std::lock_guard lock(mutex_);
-  parameters_.try_emplace(degrees_of(inner), cost);
-  if (!costs_.emplace(inner, std::move(cost)).second) return;
-  order_.push_back(inner);
-  if (order_.size() <= kMostKept) return;
-  costs_.erase(order_.front());
-  order_.pop_front();
+  constexpr std::size_t kMostKept = 1024 / kStripes;  // some ten kilobytes each
+  {
+    const Degrees degrees = degrees_of(inner);
+    Stripe& stripe = stripe_of(degrees);
+    const std::lock_guard lock(stripe.mutex);
+    stripe.parameters.try_emplace(degrees, cost);
+  }
+  Stripe& stripe = stripe_of(inner);
+  std::shared_ptr<const NetworkCost<double>> dropped;  // freed when nobody waits for it
+  const std::lock_guard lock(stripe.mutex);
+  if (!stripe.costs.emplace(inner, std::move(cost)).second) return;
+  stripe.order.push_back(inner);
+  if (stripe.order.size() <= kMostKept) return;
+  const auto oldest = stripe.costs.find(stripe.order.front());
+  dropped = std::move(oldest->second);
+  stripe.costs.erase(oldest);
+  stripe.order.pop_front();
 }
 
 std::size_t RunBounds::Hash::operator()(const WaysKey& key) const {
@@ -89,6 +102,12 @@ std::size_t RunBounds::Hash::operator()(const WaysKey& key) const {
     out ^= out >> 29;
   }
   return out;
+}
+
+std::size_t RunBounds::Hash::operator()(const Degrees& degrees) const {
+  WaysKey key{};
+  std::copy(degrees.begin(), degrees.end(), key.begin());
+  return (*this)(key);
 }
 
 std::size_t RunBounds::Hash::operator()(const InnerDegrees& inner) const {

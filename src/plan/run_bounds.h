@@ -71,6 +71,7 @@ class RunBounds {
     std::size_t operator()(const InnerDegrees& inner) const;
     std::size_t operator()(const Key& key) const { return (*this)(key.first) * 31 + key.second; }
     std::size_t operator()(const WaysKey& key) const;
+    std::size_t operator()(const Degrees& degrees) const;
   };
   struct Known {
     std::optional<RunBound> run;
@@ -82,6 +83,9 @@ class RunBounds {
     std::mutex mutex;
     std::unordered_map<Key, Known, Hash> known;
     std::unordered_map<WaysKey, ShardingWays, Hash> ways;
+    std::unordered_map<InnerDegrees, std::shared_ptr<const NetworkCost<double>>, Hash> costs;
+    std::deque<InnerDegrees> order;  ///< of costs, the oldest first
+    std::map<Degrees, std::shared_ptr<const NetworkCost<double>>> parameters;
   };
   static constexpr std::size_t kStripes = 32;
   template <class Value>
@@ -93,9 +97,6 @@ class RunBounds {
   mutable std::mutex mutex_;  ///< of what follows
   std::map<std::array<std::int64_t, 3>, std::vector<std::pair<MeshChannels<double>, Network>>> networks_;  ///< by sizes
   Network next_ = 0;
-  std::unordered_map<InnerDegrees, std::shared_ptr<const NetworkCost<double>>, Hash> costs_;
-  std::map<Degrees, std::shared_ptr<const NetworkCost<double>>> parameters_;
-  std::deque<InnerDegrees> order_;  ///< of costs_, the oldest first
 };
 
 }  // namespace scalecalc
