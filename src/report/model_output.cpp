@@ -212,9 +212,10 @@ Block kept_block(const ModelQuestion& q, const ModelFigures& f) {
         {{figure("policy", "policy", Format::kText, Cell(row.policy)),
           figure("elements_per_token", "elements a token", Format::kCount, row.per_token),
           figure("bytes", "bytes", Format::kBytes, row.bytes),
-          maybe_figure("recomputed_flops_per_token", "recompute/token", Format::kFlops, row.again),
-          figure("recomputed_flops", "of all", Format::kFlops,
-                 row.again ? Cell(row.again->value().value() * q.seq * q.batch_seqs) : Cell{}),
+          with_importance(maybe_figure("recomputed_flops_per_token", "recompute/token", Format::kFlops, row.again), 1),
+          with_importance(figure("recomputed_flops", "of all", Format::kFlops,
+                                 row.again ? Cell(row.again->value().value() * q.seq * q.batch_seqs) : Cell{}),
+                          2),
           with_importance(figure("source", "source", Format::kText, Cell(row.source)), 1)}});
   }
   return out;
