@@ -13,7 +13,7 @@ namespace scalecalc {
 struct DiffOptions {
   double tolerance = 0;              ///< numbers may differ by this share of the old one
   std::vector<std::string> columns;  ///< compared alone; empty: all that the rows answer
-  bool worse = false;                ///< only what became worse: slower, larger, dearer, less, gone, or no answer any more
+  bool worse = false;  ///< only what became worse: slower, larger, dearer, less, gone, or no answer any more
 };
 
 struct Difference {

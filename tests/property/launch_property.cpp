@@ -73,7 +73,8 @@ TEST(LaunchServers, AFileReadsBackAsItsLayout) {
               layout.chips());
   });
   EXPECT_TRUE(held);
-  if (test::all_cases()) EXPECT_GT(written, 50);  // most are not refused
+  if (!test::all_cases()) return;
+  EXPECT_GT(written, 50);  // most are not refused
 }
 
 std::vector<const LaunchFramework*> training_frameworks() {
