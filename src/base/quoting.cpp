@@ -63,21 +63,24 @@ std::string shell_quoted(std::string_view word) {
 
 std::vector<std::string> shell_words(std::string_view line) {
   std::vector<std::string> out;
-  bool quoted = false;
+  char quote = 0;
   bool open = false;
   for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (c == '\'') {
-      quoted = !quoted;
-    } else if (!quoted && c == ' ') {
+    char c = line[i];
+    if (quote == 0 && c == ' ') {
       open = false;
       continue;
-    } else if (!quoted && c == '\\' && i + 1 < line.size()) {
-      ++i;
     }
     if (!open) out.emplace_back();
     open = true;
-    if (c != '\'') out.back() += line[i];
+    if (c == quote) {
+      quote = 0;
+    } else if (quote == 0 && (c == '\'' || c == '"')) {
+      quote = c;
+    } else {
+      if (quote == 0 && c == '\\' && i + 1 < line.size()) c = line[++i];
+      out.back() += c;
+    }
   }
   return out;
 }

@@ -171,32 +171,4 @@ BookSelection select_of_book(const std::vector<BookChapter>& book, const std::st
   throw no_such_place(book, place);
 }
 
-std::vector<std::string> command_words(const std::string& command) {
-  std::vector<std::string> out;
-  std::string word;
-  bool started = false;
-  char quote = 0;
-  for (const char c : command) {
-    if (quote != 0) {
-      if (c == quote) {
-        quote = 0;
-      } else {
-        word += c;
-      }
-    } else if (c == '\'' || c == '"') {
-      quote = c;
-      started = true;
-    } else if (c == ' ') {
-      if (started) out.push_back(word);
-      word.clear();
-      started = false;
-    } else {
-      word += c;
-      started = true;
-    }
-  }
-  if (started) out.push_back(word);
-  return out;
-}
-
 }  // namespace scalecalc

@@ -88,7 +88,4 @@ struct BookSelection {
 /// Of "", "5", "5.2" or a case's id. UserError with the nearest that there is.
 BookSelection select_of_book(const std::vector<BookChapter>& book, const std::string& place);
 
-/// The words of a command line; single and double quotes group, a backslash is an ordinary character.
-std::vector<std::string> command_words(const std::string& command);
-
 }  // namespace scalecalc

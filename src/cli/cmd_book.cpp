@@ -2,6 +2,7 @@
 #include <array>
 #include <sstream>
 
+#include "base/quoting.h"
 #include "book/book.h"
 #include "cli/commands.h"
 #include "cli/flag_reader.h"
@@ -26,7 +27,7 @@ constexpr std::array kBookFlags{
 AskCommand ask_the_program(const Environment& env) {
   const auto remembered = std::make_shared<Remembered>();
   return [remembered, interrupted = env.interrupted](const std::string& command) -> BookReply {
-    std::vector<std::string> words = command_words(command);
+    std::vector<std::string> words = shell_words(command);
     if (!words.empty()) words.erase(words.begin());
     words.emplace_back("--json");
     std::ostringstream out;

@@ -8,6 +8,7 @@
 
 #include "agreement/ask.h"
 #include "agreement/row.h"
+#include "base/quoting.h"
 #include "golden/transcript.h"
 
 namespace scalecalc::agreement {
@@ -39,7 +40,7 @@ double value_of(const Cell& cell) {
 
 /// "model design" for the commands that have others inside.
 std::string command_of(const Cell& cell) {
-  const std::vector<std::string> words = golden::split_words(cell.command);
+  const std::vector<std::string> words = shell_words(cell.command);
   const bool inner = words.size() > 1 && (words[1] == "list" || words[1] == "design" || words[1] == "--serve");
   return inner ? words[0] + " " + words[1] : words[0];
 }

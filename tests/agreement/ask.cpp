@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "base/quoting.h"
 #include "cli/run.h"
 #include "golden/transcript.h"
 
@@ -19,7 +20,7 @@ std::string printed(const std::string& command) {
   static const auto kept = std::make_shared<Remembered>();  // what one question reads serves the next
   cli::Environment env{.out = out, .err = err};
   env.remembered = kept;
-  const int code = cli::run(golden::split_words(command), env);
+  const int code = cli::run(shell_words(command), env);
   if (code != 0) throw std::runtime_error("exit " + std::to_string(code) + ": " + err.str());
   return out.str();
 }

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/diagnostic.h"
+#include "base/quoting.h"
 #include "book/book.h"
 #include "cli/run.h"
 #include "report/book_output.h"
@@ -23,7 +24,7 @@ struct Case {
 void PrintTo(const Case& item, std::ostream* out) { *out << "chapter " << item.chapter << ", " << item.item.where; }
 
 BookReply ask(const std::string& command) {
-  std::vector<std::string> words = command_words(command);
+  std::vector<std::string> words = shell_words(command);
   EXPECT_FALSE(words.empty());
   EXPECT_EQ(words.front(), "scalecalc");
   words.erase(words.begin());

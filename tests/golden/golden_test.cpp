@@ -142,11 +142,5 @@ TEST(Transcript, RefusesAPathThatLeadsNowhere) {
   EXPECT_EQ(said("a.{b"), "| select: no } in {b");
 }
 
-TEST(Transcript, SplitsWordsAsAShellWould) {
-  using Words = std::vector<std::string>;
-  EXPECT_EQ(split_words("scalecalc  train 'a b' --set \"x=y z\" ''"),
-            (Words{"scalecalc", "train", "a b", "--set", "x=y z", ""}));
-}
-
 }  // namespace
 }  // namespace scalecalc::golden

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "base/quoting.h"
 #include "cli/run.h"
 #include "golden/select.h"
 #include "support/unified_diff.h"
@@ -100,7 +101,7 @@ class Place {
 };
 
 Case run_case(const Transcript& transcript, const Case& item) {
-  std::vector<std::string> words = split_words(item.command);
+  std::vector<std::string> words = shell_words(item.command);
   if (words.empty() || words.front() != "scalecalc") {
     throw std::runtime_error("not a scalecalc command: " + item.command);
   }
@@ -125,34 +126,6 @@ Case run_case(const Transcript& transcript, const Case& item) {
 }
 
 }  // namespace
-
-std::vector<std::string> split_words(const std::string& command) {
-  std::vector<std::string> out;
-  std::string word;
-  bool started = false;
-  char quote = 0;
-  for (const char c : command) {
-    if (quote != 0) {
-      if (c == quote) {
-        quote = 0;
-      } else {
-        word += c;
-      }
-    } else if (c == '\'' || c == '"') {
-      quote = c;
-      started = true;
-    } else if (c == ' ') {
-      if (started) out.push_back(word);
-      word.clear();
-      started = false;
-    } else {
-      word += c;
-      started = true;
-    }
-  }
-  if (started) out.push_back(word);
-  return out;
-}
 
 std::string difference(const Case& expected, const Case& found) {
   std::string out;

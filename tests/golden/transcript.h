@@ -52,9 +52,6 @@ std::string difference(const Case& expected, const Case& found);
 Transcript parse_transcript(const std::string& text);
 std::string write_transcript(const Transcript& transcript);
 
-/// The words of a command line; single and double quotes group, a backslash is an ordinary character.
-std::vector<std::string> split_words(const std::string& command);
-
 /// Runs every case of a transcript; the results have the same commands. std::runtime_error if a | select leads nowhere.
 std::vector<Case> run_transcript(const Transcript& transcript);
 

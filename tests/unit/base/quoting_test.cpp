@@ -23,5 +23,14 @@ TEST(ShellQuoted, IsOneWordWhateverIsInIt) {
   EXPECT_EQ(shell_quoted_line("a\u2028b"), "$'a\\xe2\\x80\\xa8b'") << "a line end of YAML";
 }
 
+TEST(ShellWords, AreThoseThatAShellSees) {
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(shell_words("scalecalc  matmul \"A[I, J] * B\" 'a b' --set \"x=y z\" ''"),
+            (Words{"scalecalc", "matmul", "A[I, J] * B", "a b", "--set", "x=y z", ""}));
+  for (const char* word : {"it's", "a b", "", "\"", "\\", "$(x) `y`", "plain"}) {
+    EXPECT_EQ(shell_words("one " + shell_quoted(word)), (Words{"one", word}));
+  }
+}
+
 }  // namespace
 }  // namespace scalecalc

@@ -93,10 +93,5 @@ TEST(Book, RefusesACaseThatAsksOrExpectsNothing) {
   }
 }
 
-TEST(Book, ReadsCommandsAsAShellDoes) {
-  EXPECT_EQ(command_words("scalecalc matmul \"A[I, J] * B\" --mesh  X=4 ''"),
-            (std::vector<std::string>{"scalecalc", "matmul", "A[I, J] * B", "--mesh", "X=4", ""}));
-}
-
 }  // namespace
 }  // namespace scalecalc

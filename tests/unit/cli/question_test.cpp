@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/quoting.h"
 #include "base/text.h"
 #include "batch/answer_check.h"
 #include "batch/study.h"
@@ -33,24 +34,6 @@ std::string output_of(std::vector<std::string> words, const std::vector<std::str
   Environment env{.out = out, .err = err};
   EXPECT_EQ(run(words, env), code) << join(words, " ") << '\n' << err.str();
   return out.str();
-}
-
-/// As a shell would, of words and single quotes.
-std::vector<std::string> shell_words(const std::string& line) {
-  std::vector<std::string> out{""};
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '\'') {
-      quoted = !quoted;
-    } else if (line[i] == '\\' && !quoted) {
-      out.back() += line[++i];
-    } else if (line[i] == ' ' && !quoted) {
-      out.emplace_back();
-    } else {
-      out.back() += line[i];
-    }
-  }
-  return out;
 }
 
 /// An answer in every kind of format, by one run.
@@ -86,7 +69,7 @@ std::string name_of_case(const testing::TestParamInfo<AskedAnswer>& info) {
 }
 
 TEST_P(EveryAnswer, ToItsOwnQuestionIsTheSameBytes) {
-  std::vector<std::string> asked = shell_words(Document::parse(answer().json)["question"]);
+  std::vector<std::string> asked = shell_words(Document::parse(answer().json)["question"].get<std::string>());
   ASSERT_GE(asked.size(), 2U);
   EXPECT_EQ(asked.front(), "scalecalc");
   asked.erase(asked.begin());
