@@ -58,22 +58,32 @@ class AttentionReader {
     constexpr std::array<std::string_view, 2> kPasses{"forward", "backward"};
     const auto mask = keys_.word("mask", kMasks);
     const auto pass = keys_.word("pass", kPasses);
-    shape_.causal = mask ? *mask == 1U : masked_by_default();
-    if (!mask && shape_.causal) {
-      note("a causal mask, as model and train count: half of the square of a prompt",
-           "mask=full, as book ch. 4 counts");
-    } else if (!mask) {
-      note("every query looks at every key", "mask=causal", "book ch. 4");
-    }
+    if (mask) mask_ = *mask == 1U;
+    if (!mask) note_masks();
     if (!pass) note("the forward pass", "pass=backward");
     shape_.backward = pass == 1U;
   }
 
-  /// A decoder's, where it has something to hide: several queries, and a key for each of them. One query sees all keys.
-  bool masked_by_default() const {
-    const double most = *std::max_element(queries_.begin(), queries_.end());
-    const double fewest_keys = kv_ ? *std::min_element(kv_->begin(), kv_->end()) : most;
-    return most > 1 && fewest_keys >= most;
+  /// By default a decoder's, where it has something to hide: several queries, and a key for each of them. One query
+  /// sees all keys.
+  bool masked(double query, double kv) const { return mask_.value_or(query > 1 && kv >= query); }
+
+  void note_masks() {
+    bool all = true, any = false, possible = true;
+    for (const double query : queries_) {
+      for (const double kv : kv_.value_or(Values{query})) {
+        all = all && masked(query, kv);
+        any = any || masked(query, kv);
+        possible = possible && kv >= query;
+      }
+    }
+    if (any) {
+      note(all ? "a causal mask, as model and train count: half of the square of a prompt"
+               : "a causal mask where there are several queries and a key for each of them, as model and train count",
+           "mask=full, as book ch. 4 counts");
+    } else {
+      note("every query looks at every key", possible ? "mask=causal" : "mask=", "book ch. 4");
+    }
   }
 
   void points() {
@@ -92,6 +102,7 @@ class AttentionReader {
       point.query = at(queries_, i);
       point.kv = at(keys_seen, i);
       point.sequences = at(sequences_, i);
+      point.causal = masked(point.query, point.kv);
       if (point.causal && point.query > point.kv) {
         return problem("kv", fmt::format("mask=causal: {} queries have only {} keys", point.query, point.kv),
                        "kv= at least query=");
@@ -111,6 +122,7 @@ class AttentionReader {
   std::vector<Diagnostic>& problems_;
   KeyWords keys_;
   Attention shape_;
+  std::optional<bool> mask_;  ///< causal or not, where it is said
   Values queries_;
   std::optional<Values> kv_;
   Values sequences_;

@@ -217,9 +217,26 @@ void refuse_absent(FlagReader& reader, const Arguments& arguments, const BoundsQ
   const std::string named = "name a MODEL, such as llama3-70b";
   refuse(!q.model && !arguments.has("--batch-seqs") && !arguments.has("--batch-tokens"), "--seq", shapeless, named);
   const bool unsized = !q.model && !q.parameters;
-  for (const std::string_view flag : {"--tokens", "--gpu-hours", "--optimizer", "--batch", "--prompt", "--prefix-hit",
-                                      "--cached", "--generate", "--slo-tpot", "--speculative", "--weight-bytes",
-                                      "--total-bytes", "--step-time", "--prefill-time", "--active-params"}) {
+  for (const std::string_view flag : {"--tokens",
+                                      "--gpu-hours",
+                                      "--optimizer",
+                                      "--batch",
+                                      "--prompt",
+                                      "--prefix-hit",
+                                      "--cached",
+                                      "--generate",
+                                      "--slo-tpot",
+                                      "--speculative",
+                                      "--weight-bytes",
+                                      "--total-bytes",
+                                      "--step-time",
+                                      "--prefill-time",
+                                      "--active-params",
+                                      "--kv",
+                                      "--kv-bytes-per-token",
+                                      "--params",
+                                      "--activations",
+                                      "--mfu"}) {
     refuse(unsized, flag, "no model is named, nor its size", "name a MODEL, such as llama3-70b or 70B");
   }
   refuse(!q.model, "--checkpoints", shapeless, named);

@@ -468,6 +468,11 @@ MatmulAnswer answer(const MatmulQuestion& question, const HardwareSpec* hw, cons
     const MeshNetwork network(*hw, efficiency, found.problem.tables.mesh, question.placement);
     found.mesh = network.description();
     found.routes = redistributions(found.problem, network);
+    if (const double needed = value_of(found.routes.front().memory);
+        hw->publishes("hbm.capacity") && needed > value_of(hw->hbm_capacity)) {
+      found.notes.push_back(fmt::format("It does not fit: the fastest way takes {} on each chip, which has {}.",
+                                        bytes_text(needed), bytes_text(value_of(hw->hbm_capacity))));
+    }
     found.assumptions.insert(found.assumptions.end(), network.assumptions().begin(), network.assumptions().end());
   } else if (found.problem.products.empty()) {
     if (!question.measured_s.empty()) {

@@ -15,8 +15,8 @@ struct BookCounts {
   std::size_t questions = 0, exercises = 0, figures = 0;
 };
 std::string counts_text(const BookCounts& counts) {
-  return fmt::format("{} questions with {} figures; {} of them are exercises", counts.questions, counts.figures,
-                     counts.exercises);
+  return fmt::format("{} questions, {} of them exercises, with {} figures", counts.questions, counts.exercises,
+                     counts.figures);
 }
 
 BookCounts counts_of(const BookSection& section) {
@@ -143,7 +143,10 @@ class BookWriter {
       name.format = *own;
       unit.clear();
     }
-    if (found->is_flag) name.format = Format::kFlag;
+    if (found->is_flag) {
+      name.format = Format::kFlag;
+      unit.clear();
+    }
     Figure ours = figure("value", "ours", Format::kNumber, Cell(found->value));
     ours.shown = text_of(Cell(found->value), name.format);
     if (!unit.empty()) ours.shown += " " + unit;

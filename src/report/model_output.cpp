@@ -171,8 +171,8 @@ Block layers_block(const ModelQuestion& q, const ModelFigures& f) {
         with_importance(figure("forward_flops_per_token", "forward FLOPs a token", Format::kFlops, Cell(forward)), 1));
     r.figures.push_back(with_importance(
         figure("training_flops_per_token", "training FLOPs a token", Format::kFlops, Cell(3 * forward)), 2));
-    r.figures.push_back(
-        with_importance(figure("batch_training_flops", "of the batch", Format::kFlops, Cell(3 * forward * tokens)), 1));
+    r.figures.push_back(with_importance(
+        figure("batch_training_flops", "batch, one layer", Format::kFlops, Cell(3 * forward * tokens)), 1));
     for (std::size_t p = 0; p < kPartCount; ++p) {
       const double flops = layer.sums.matmul[p].value().value();
       r.figures.push_back(figure(key("parameters", kPartKeys[p]), "", Format::kCount, layer.sums.parameters[p]));
