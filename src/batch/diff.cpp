@@ -77,15 +77,18 @@ bool differ(const Cell& before, const Cell& now, double tolerance) {
   return std::fabs(*b - *a) > tolerance * std::fabs(*a);
 }
 
-/// Of a figure by its name: -1 where less is better, 1 where more is, 0 where neither is.
+/// Of a figure by its name: -1 where less is better, 1 where more is, 0 where neither is, as of what a chip is or what
+/// was asked for.
 int better_way(std::string_view column) {
-  constexpr std::array<std::string_view, 5> kMore{"mfu", "hfu", "tokens_per_s", "tflops_per_chip", "requests_per_s"};
-  constexpr std::array<std::string_view, 6> kLess{"_s", "_bytes", "_usd", "_j", "_kwh", "chips"};
-  for (const std::string_view name : kMore) {
-    if (column.starts_with(name)) return 1;
-  }
-  const bool less = std::any_of(kLess.begin(), kLess.end(), [&](auto end) { return column.ends_with(end); });
-  return less || column.find("_usd_per_") != std::string_view::npos ? -1 : 0;
+  const auto has = [&](std::string_view part) { return column.find(part) != std::string_view::npos; };
+  const auto begins = [&](std::string_view part) { return column.starts_with(part); };
+  const auto ends = [&](std::string_view part) { return column.ends_with(part); };
+  if (has("capacity") || has("usable") || has("slo_") || has("mtbf") || ends("_error")) return 0;
+  if (has("_per_s") || has("_per_usd") || begins("mfu") || begins("hfu") || begins("tflops_per_chip")) return 1;
+  const bool less = ends("_s") || ends("_bytes") || ends("_usd") || ends("_j") || ends("_kwh") || ends("chips") ||
+                    ends("_chip_hours") || ends("usd_per_hour") || begins("usd_per_") || has("_usd_per_") ||
+                    begins("time_s_") || begins("memory_bytes_") || has("energy_j");
+  return less ? -1 : 0;
 }
 
 bool became_worse(std::string_view column, const Cell& before, const Cell& now) {

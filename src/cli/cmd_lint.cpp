@@ -68,6 +68,16 @@ NamedModel model_of(const LaunchInput& input, const Arguments& arguments, const 
   if (alike.empty()) {
     throw UserError("--model is missing: which model does the file train?", "a catalog name such as llama3-70b");
   }
+  const ModelSpec first = load_model(catalog.load(CatalogKind::kModel, alike.front()));
+  for (const std::string& other : alike) {  // what a file does not say may tell them apart
+    const ModelSpec model = load_model(catalog.load(CatalogKind::kModel, other));
+    if (model.vocab == first.vocab && model.tied_embeddings == first.tied_embeddings &&
+        model.mtp_layers == first.mtp_layers && model.kinds.size() == first.kinds.size()) {
+      continue;
+    }
+    throw UserError("--model is missing: which model does the file train?",
+                    fmt::format("by its shapes one of {}", join_and(alike)));
+  }
   std::string how = fmt::format("the model is {}, by its shapes", alike.front());
   if (alike.size() > 1) {
     how += fmt::format(" ({} too)", join_and(std::vector<std::string>(alike.begin() + 1, alike.end())));

@@ -61,12 +61,17 @@ std::string slurm(const HardwareSpec& hw, std::int64_t chips, const LaunchScript
   const bool whole = nodes.chips == hw.chips_per_host;
   if (whole) out += "#SBATCH --exclusive\n";
   if (script.servers > 1) {
-    out += fmt::format("#SBATCH --array=1-{0}\n# {0} servers, each on nodes of its own\n", script.servers);
+    out += fmt::format("#SBATCH --array=1-{0}\n# {0} servers, each on {1} of its own\n", script.servers,
+                       whole ? "nodes" : "chips and a port");
   }
   out += script.head.substr(line);
   if (script.servers > 1) out += fmt::format("export REPLICAS={}\n", script.servers);
   out += "HEAD_NODE=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | sed -n 1p)\nexport HEAD_NODE\n";
   if (script.starts_ranks) return out + "srun --mpi=pmix " + script.command;
+  if (script.servers > 1 && !whole) {  // several may share a node
+    return out + "srun " + script.command.substr(0, script.command.size() - 1) +
+           " \\\n  --port \"$((30000 + 100 * SLURM_ARRAY_TASK_ID))\"\n";
+  }
   // What differs from node to node is expanded there: srun starts the function with each node's own environment.
   if (script.command.find(kNodeRank) == std::string::npos) return out + "srun " + script.command;
   return out + "on_node() {\nexec " + with_rank(script.command, "${SLURM_NODEID:-0}") +
@@ -76,6 +81,16 @@ std::string slurm(const HardwareSpec& hw, std::int64_t chips, const LaunchScript
 /// Of a container that runs it whole on every node.
 std::string on_each_node(const LaunchScript& script, std::string_view rank) {
   return with_rank(script.head + script.command, rank);
+}
+
+/// What Kubernetes calls the chips of a vendor's device plugin; their own documents, quoted from memory.
+std::string_view resource_of(const HardwareSpec& hw) {
+  if (tpu_names(hw) != nullptr) return "google.com/tpu";
+  if (hw.family.starts_with("nvidia")) return "nvidia.com/gpu";
+  if (hw.family == "amd") return "amd.com/gpu";
+  if (hw.family == "gaudi") return "habana.ai/gaudi";
+  if (hw.family == "trainium") return "aws.amazon.com/neuron";
+  throw UserError(fmt::format("no name is known by which Kubernetes asks for {}", hw.title), "--cluster slurm");
 }
 
 std::string tpu_selector(const HardwareSpec& hw, const Slice& slice) {
@@ -94,7 +109,6 @@ std::string job_set(const HardwareSpec& hw, const Slice& slice, std::int64_t chi
   }
   const std::int64_t slices = std::max<std::int64_t>(1, slice.slices);
   const Nodes nodes = nodes_of(hw, chips / slices);
-  const bool tpu = tpu_names(hw) != nullptr;
   return fmt::format(
       R"(apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
@@ -127,7 +141,7 @@ spec:
 )",
       slices, nodes.count, nodes.count, tpu_selector(hw, slice),
       quoted_text("export HEAD_NODE=train-slice-0-0.train\n" + on_each_node(script, "${JOB_COMPLETION_INDEX:-0}")),
-      tpu ? "google.com/tpu" : "nvidia.com/gpu", nodes.chips);
+      resource_of(hw), nodes.chips);
 }
 
 std::string leader_worker_set(const HardwareSpec& hw, std::int64_t chips, const LaunchScript& script) {
@@ -154,7 +168,7 @@ spec:
                      script.servers, nodes.count,
                      quoted_text("export HEAD_NODE=\"${LWS_LEADER_ADDRESS:-localhost}\"\n" +
                                  on_each_node(script, "${LWS_WORKER_INDEX:-0}")),
-                     tpu_names(hw) != nullptr ? "google.com/tpu" : "nvidia.com/gpu", nodes.chips);
+                     resource_of(hw), nodes.chips);
 }
 
 }  // namespace

@@ -58,7 +58,10 @@ std::vector<std::string> undivided_heads(const ModelSpec& model, std::int64_t tp
         break;
       }
       case MixerKind::kCsa:
-      case MixerKind::kHca: heads(model.attention.heads, "the {} attention heads"); break;
+      case MixerKind::kHca:
+        heads(model.attention.heads, "the {} attention heads");
+        if (model.attention.compressed) heads(model.attention.compressed->o_groups, "the {} output groups");
+        break;
       case MixerKind::kGdn:
         heads(model.gdn->key_heads, "the {} key heads of the linear layers");
         heads(model.gdn->value_heads, "the {} value heads of the linear layers");

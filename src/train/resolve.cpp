@@ -150,6 +150,13 @@ class Resolver {
     w.seq = q_.seq.value_or(usual_seq(out_.model));
     documents();
     at_length(out_.model, static_cast<double>(w.seq));
+    const std::vector<TowerSpec>& towers = out_.model.towers;
+    if (std::any_of(towers.begin(), towers.end(), [](const TowerSpec& tower) { return tower.per_token > 0; })) {
+      assume(
+          "activations that the encoder keeps are not in memory, and remat does not compute it again: plans may not "
+          "fit",
+          "", "docs/model.md [TOWERS]", true);
+    }
     if (const std::int64_t longest = w.documents ? w.documents->largest() : w.seq; longest > out_.model.max_seq) {
       assume(fmt::format("sequences of {} are longer than the {} the model is published for", group_thousands(longest),
                          group_thousands(out_.model.max_seq)),

@@ -165,6 +165,16 @@ TEST(ResultDiff, WhatBecameBetterIsNotWorse) {
   EXPECT_EQ(found.differences[1].column, "mfu");
   EXPECT_EQ(diff_results(before, none, only_worse).differences.size(),
             3U);  // the status, and two figures that are gone
+  const std::string rates =
+      R"("attained_flops_per_s":4,"peak_flops_per_usd":4,"decode_tokens_per_s_per_chip":4,"time_s_bubble":2,)"
+      R"("usd_per_million_output_tokens":2,"memory_bytes_weights":2,"run_energy_j_per_token":2,"run_chip_hours":2)";
+  const std::string losses =
+      R"("attained_flops_per_s":2,"peak_flops_per_usd":2,"decode_tokens_per_s_per_chip":2,"time_s_bubble":4,)"
+      R"("usd_per_million_output_tokens":4,"memory_bytes_weights":4,"run_energy_j_per_token":4,"run_chip_hours":4)";
+  const std::string good = rows("good.jsonl", "ok", rates);
+  const std::string bad = rows("bad.jsonl", "ok", losses);
+  EXPECT_EQ(diff_results(good, bad, only_worse).differences.size(), 8U);
+  EXPECT_TRUE(diff_results(bad, good, only_worse).differences.empty());
 }
 
 }  // namespace
