@@ -24,7 +24,7 @@ def counted(root: pathlib.Path) -> dict[str, int]:
         "models": len(list((root / "configs/models").rglob("*.yaml"))),
         "published runs": rows_of(measured / "train.yaml", "rows"),
         "published figures of serving": rows_of(measured / "serve.yaml", "rows"),
-        "worked numbers": len(ids.findall(book)),
+        "worked questions": len(ids.findall(book)),
         "runs as run": len(ids.findall(published)),
     }
 
@@ -37,7 +37,7 @@ SAID = [
     (r"`scalecalc model list` shows the (\d+)", "models"),
     (r"\b([\d,]{3,}) published runs\b", "published runs"),
     (r"\b([\d,]+) published figures of serving\b", "published figures of serving"),
-    (r"\b([\d,]+) worked numbers\b", "worked numbers"),
+    (r"\b([\d,]+) worked questions\b", "worked questions"),
     (r"case-studies\.md\]?\)?(?:\(docs/case-studies\.md\))? (\d+) of them in detail", "runs as run"),
     (r"sets ([\d,]+) runs with published layouts", "runs as run"),
 ]
