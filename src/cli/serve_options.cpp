@@ -231,6 +231,10 @@ std::vector<Flag> make_serve_flags() {
           .by<read_lengths<&RequestMix::prompt>>(),
       text("--generate", "LENGTHS", "tokens of an answer, in the same words (default: 512)", "256")
           .by<read_lengths<&RequestMix::generate>>(),
+      text<&ServeQuestion::images>("--images", "NxHxW",
+                                   "images in each prompt, and their height and width in pixels, of a model with a "
+                                   "vision tower; their tokens are among those of --prompt (default: none)",
+                                   "1x1024x1024"),
       text("--trace", "FILE",
            "requests of a trace: Azure, BurstGPT and own CSV, Mooncake and own .jsonl, ShareGPT and results of vLLM's "
            "and SGLang's benchmarks; arrivals if it has them",

@@ -92,6 +92,11 @@ std::vector<Flag> make_train_flags() {
           "tokens of a sequence that documents of --seq are packed into (default: the longest document's)", "8192")
           .needing("--seq", "{} fills sequences with documents, and nothing says how long these are",
                    "say how long they are: --seq 512..4096"),
+      text<&TrainQuestion::images>(
+          "--images", "NxHxW",
+          "images in each sequence, and their height and width in pixels, of a model with a vision tower "
+          "(default: none)",
+          "2x1024x1024"),
       quantity<&TrainQuestion::batch_tokens>("--batch-tokens", UnitKind::kCount, "N",
                                              "tokens of a step (default: as the model was trained)", "4M")
           .saying("how large a step is"),

@@ -472,7 +472,9 @@ ModelOps<R> read_model(const Reader<R>& reader, const ModelSpec& model, const st
                            "places of a token in experts", "top_k x capacity factor (arXiv:2006.16668 section 2.2)");
   }
   for (const LayerKind& kind : model.kinds) out.kinds.push_back(trained(layer_ops(model, kind, out.dims), tune));
-  out.embedding = trained(embedding_ops(model, out.dims), tune);
+  out.embedding = trained(lookup_ops(model, out.dims), tune);
+  out.towers = tower_parts<R>(model);
+  for (TowerPart<R>& part : out.towers) part.ops = trained(std::move(part.ops), tune);
   out.head = trained(head_ops(model, out.dims), tune);
   if (model.mtp_layers > 0) out.mtp = trained(mtp_ops(model, out.dims), tune);
   return out;
@@ -488,6 +490,9 @@ NetworkCost<R> network_cost(const Reader<R>& reader, const ModelSpec& model, con
     out.kinds.push_back(coster.cost(ops.kinds[k], true, out.labels.back()));
   }
   out.embedding = coster.cost(ops.embedding, false, "embedding");
+  for (const TowerPart<R>& part : ops.towers) {
+    out.towers.push_back({coster.cost(part.ops, true, "tower"), part.count, part.shown});
+  }
   out.head = coster.cost(ops.head, false, "head");
   if (!ops.mtp.empty()) out.mtp = coster.cost(ops.mtp, false, "mtp module");
   out.depth = reader.whole(static_cast<double>(model.layers()), "layers");

@@ -57,12 +57,21 @@ struct LayerCost {
   BytesOf<R> workspace{R(0.0)};               ///< gradients of the widest activations while the layer runs
 };
 
+/// One layer of a tower, which `count` are alike, or one of its ends.
+template <class R>
+struct TowerCost {
+  LayerCost<R> layer;
+  double count = 1;
+  bool shown = true;  ///< whether it is given anything; else its weights are held, and not gathered
+};
+
 /// Costs of everything a stage can hold: each layer kind, the embedding, the head, an MTP module.
 template <class R>
 struct NetworkCost {
   std::vector<LayerCost<R>> kinds;
   std::vector<std::string> labels;  ///< of the kinds
   LayerCost<R> embedding;
+  std::vector<TowerCost<R>> towers;  ///< beside the embedding
   LayerCost<R> head;
   LayerCost<R> mtp;                           ///< projection and norms of one module; its layer and head come on top
   std::array<BytesOf<R>, kLossCount> logits;  ///< what the losses, by kind, hold of one microbatch
@@ -76,6 +85,7 @@ template <class R>
 struct ModelOps {
   std::vector<std::vector<Op<R>>> kinds;
   std::vector<Op<R>> embedding;
+  std::vector<TowerPart<R>> towers;
   std::vector<Op<R>> head;
   std::vector<Op<R>> mtp;
   ModelDims<R> dims;

@@ -30,6 +30,9 @@ BytesOf<R> kept_per_microbatch(const StepInput<R>& in, const StageShape& stage) 
     if (under_policy > 0) out += kinds[k].saved[remat] * (R(static_cast<double>(treated)) * depth + R(modules));
     if (others > 0) out += kinds[k].saved[0] * (R(others) * depth);
   }
+  if (!stage.embedding) return out;
+  const std::size_t of_ends = static_cast<std::size_t>(remat_of_towers(in.layout));
+  for (const TowerCost<R>& tower : in.network->towers) out += tower.layer.saved[of_ends] * R(tower.count);
   return out;
 }
 
@@ -171,7 +174,12 @@ class MemoryCounter {
     const auto end = [&](const LayerCost<R>& cost) {
       whole = max(whole, BytesOf<R>(cost.dense_parameters * end_bytes) + cost.frozen * frozen_end);
     };
-    if (stage.embedding) end(net_.embedding);
+    if (stage.embedding) {
+      end(net_.embedding);
+      for (const TowerCost<R>& tower : net_.towers) {
+        if (tower.shown) end(tower.layer);
+      }
+    }
     if (stage.head) end(net_.head);
     // Two microbatches' tokens are on their way at once.
     if (pairs_experts(layout_)) dispatched += dispatched;
@@ -281,6 +289,13 @@ BytesOf<R> activation_bytes(const StepInput<R>& in, const StageShape& stage, con
     // While one layer is computed again its tensors are all there.
     recomputed = max(recomputed, kinds[k].saved[0] - kinds[k].saved[remat] + kinds[k].workspace);
     beside = max(beside, kinds[k].saved[0]);
+  }
+  if (stage.embedding) {
+    const std::size_t of_towers = static_cast<std::size_t>(remat_of_towers(in.layout));
+    for (const TowerCost<R>& tower : in.network->towers) {
+      const LayerCost<R>& layer = tower.layer;
+      recomputed = max(recomputed, layer.saved[0] - layer.saved[of_towers] + layer.workspace);
+    }
   }
   // A pair's forward fills a layer while its backward empties another: what the stage keeps is one layer more.
   if (pairs_experts(in.layout)) recomputed += beside;

@@ -194,6 +194,9 @@ class StageEnds {
   SecondsOf<R> orthogonalization(const StageShape& stage, double ways, double expert_ways) const {
     const NetworkCost<R>& net = *in_.network;
     FlopsOf<R> dense = sum_of_layers(*in_.model, net, stage, &LayerCost<R>::orthogonal);
+    if (stage.embedding) {
+      for (const TowerCost<R>& tower : net.towers) dense += tower.layer.orthogonal * R(tower.count);
+    }
     if (stage.head) dense += net.mtp.orthogonal * R(static_cast<double>(in_.model->mtp_layers));
     const FlopsOf<R> flops = named(
         dense / R(ways) + sum_of_layers(*in_.model, net, stage, &LayerCost<R>::orthogonal_experts) / R(expert_ways),

@@ -20,6 +20,9 @@ inline std::int32_t treated_layers(const Layout& layout, const StageShape& stage
   return first_layers(layout.remat_layers, stage, kind);
 }
 
+/// The policy of all layers is that of the towers' too; one of some layers counts those of the model.
+inline Remat remat_of_towers(const Layout& layout) { return layout.remat_layers > 0 ? Remat::kNone : layout.remat; }
+
 /// Layers whose activations are offloaded, if any are.
 inline std::int32_t offloaded_layers(const Layout& layout, const StageShape& stage, std::size_t kind) {
   return first_layers(layout.offload_layers, stage, kind);
@@ -54,7 +57,10 @@ template <class R, class T>
 T sum_of_stage(const ModelSpec& model, const NetworkCost<R>& net, const StageShape& stage, T LayerCost<R>::*of,
                T LayerCost<R>::*tied) {
   T out = sum_of_layers(model, net, stage, of);
-  if (stage.embedding) out = out + net.embedding.*of;
+  if (stage.embedding) {
+    out = out + net.embedding.*of;
+    for (const TowerCost<R>& tower : net.towers) out = out + tower.layer.*of * R(tower.count);
+  }
   if (stage.head) {
     out = out + net.head.*of;
     if (stage.embedding && model.tied_embeddings) out = out - net.head.*tied;
@@ -82,7 +88,10 @@ double tensors_of(const ModelSpec& model, const NetworkCost<R>& net, const Stage
                   double LayerCost<R>::*of) {
   double out = 0;
   for (std::size_t k = 0; k < net.kinds.size(); ++k) out += net.kinds[k].*of * stage.layers[k];
-  if (stage.embedding) out += net.embedding.*of;
+  if (stage.embedding) {
+    out += net.embedding.*of;
+    for (const TowerCost<R>& tower : net.towers) out += tower.layer.*of * tower.count;
+  }
   if (!stage.head) return out;
   const double modules = static_cast<double>(model.mtp_layers);
   return out + net.head.*of + (modules > 0 ? (net.mtp.*of + net.kinds[model.mtp_kind].*of) * modules : 0);

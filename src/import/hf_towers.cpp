@@ -337,7 +337,7 @@ void read_towers(HfReading& r) {
       r.keys.defaulted(fmt::format("{}.{}", key, d.key), d.value, d.why);
     }
     r.keys.remark(
-        fmt::format("{} is a tower of class {}, counted apart, which model --images shows images", key, known->name));
+        fmt::format("{} is a tower of class {}, counted apart, which --images shows images", key, known->name));
   }
   if (!r.model.has_mixer("cross")) return;
   if (r.model.towers.empty()) {

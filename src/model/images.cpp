@@ -72,15 +72,16 @@ ShownImages show_images(ModelSpec& model, const Images& images, double seq) {
                     "a longer --seq, or fewer images");
   }
   tower.tokens = each;
-  tower.per_token = static_cast<double>(out.positions) / seq;
+  tower.positions = static_cast<double>(out.positions);
+  tower.per_token = tower.positions / seq;
   if (across) model.attention.cross_tokens = out.positions / tower.merge;
   return out;
 }
 
-std::string images_text(const Images& images, const ShownImages& shown) {
+std::string images_text(const Images& images, const ShownImages& shown, std::string_view of) {
   std::string out =
-      fmt::format("{} image{} of {} x {} a sequence: ", group_thousands(images.count), images.count == 1 ? "" : "s",
-                  group_thousands(images.height), group_thousands(images.width));
+      fmt::format("{} image{} of {} x {} a {}: ", group_thousands(images.count), images.count == 1 ? "" : "s",
+                  group_thousands(images.height), group_thousands(images.width), of);
   if (shown.tokens > 0) out += fmt::format("{} of its tokens, ", group_thousands(shown.tokens));
   return out + fmt::format("{} positions of the vision tower", group_thousands(shown.positions));
 }

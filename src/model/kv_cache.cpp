@@ -39,11 +39,13 @@ std::vector<LayerCache> compressed_cache(const AttentionSpec& a, MixerKind kind)
   return out;
 }
 
-/// Of cross attention keys and values of all that the tower hands on, whatever the sequence.
+/// Of cross attention keys and values of all that the tower hands on.
 double cross_elements(const ModelSpec& model) {
   const AttentionSpec& a = model.attention;
-  const std::int64_t tokens = a.cross_tokens > 0 ? a.cross_tokens : model.max_seq;
-  return to_double(tokens * a.kv_heads * (a.head_dim + a.shape(MixerKind::kFull).v_head_dim));
+  const double read = model.towers.empty() ? to_double(model.max_seq)
+                                           : model.towers.front().positions / to_double(model.towers.front().merge);
+  const double tokens = a.cross_tokens > 0 ? to_double(a.cross_tokens) : read;
+  return tokens * to_double(a.kv_heads * (a.head_dim + a.shape(MixerKind::kFull).v_head_dim));
 }
 
 void add_mamba2(const Mamba2Spec& m, LayerCache& out) {

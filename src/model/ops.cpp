@@ -336,7 +336,7 @@ std::vector<Op<R>> layer_ops(const ModelSpec& model, const LayerKind& kind, cons
 }
 
 template <class R>
-std::vector<Op<R>> embedding_ops(const ModelSpec& model, const ModelDims<R>& dims) {
+std::vector<Op<R>> lookup_ops(const ModelSpec& model, const ModelDims<R>& dims) {
   const R positions = fixed<R>(model.learned_positions);
   const R norm = dims.d_model * R(model.embedding_norm ? (model.norm_bias ? 2.0 : 1.0) : 0.0);
   const R width = model.embedding_dim > 0 ? fixed<R>(model.embedding_dim) : dims.d_model;
@@ -372,8 +372,13 @@ std::vector<Op<R>> embedding_ops(const ModelSpec& model, const ModelDims<R>& dim
     list.matmul("stream projections", Part::kMlp, TpRule::kSequence, dims.d_model,
                 dims.d_model * fixed<R>(model.streams.count - 1), false, TpRule::kSequence);
   }
-  std::vector<Op<R>> out = list.take();
-  for (Op<R>& op : tower_ops(model, dims)) out.push_back(std::move(op));
+  return list.take();
+}
+
+template <class R>
+std::vector<Op<R>> embedding_ops(const ModelSpec& model, const ModelDims<R>& dims) {
+  std::vector<Op<R>> out = lookup_ops(model, dims);
+  for (Op<R>& op : tower_ops<R>(model)) out.push_back(std::move(op));
   return out;
 }
 
@@ -473,6 +478,7 @@ std::vector<Op<R>> mtp_ops(const ModelSpec& model, const ModelDims<R>& dims) {
 #define SCALECALC_INSTANTIATE(R)                                                                  \
   template ModelDims<R> read_dims(const Reader<R>&, const ModelSpec&);                            \
   template std::vector<Op<R>> layer_ops(const ModelSpec&, const LayerKind&, const ModelDims<R>&); \
+  template std::vector<Op<R>> lookup_ops(const ModelSpec&, const ModelDims<R>&);                  \
   template std::vector<Op<R>> embedding_ops(const ModelSpec&, const ModelDims<R>&);               \
   template std::vector<Op<R>> head_ops(const ModelSpec&, const ModelDims<R>&);                    \
   template std::vector<Op<R>> mtp_ops(const ModelSpec&, const ModelDims<R>&);

@@ -138,11 +138,27 @@ std::vector<Op<R>> layer_ops(const ModelSpec& model, const LayerKind& kind, cons
 
 /// Embedding lookup, first stage.
 template <class R>
-std::vector<Op<R>> embedding_ops(const ModelSpec& model, const ModelDims<R>& dims);
+std::vector<Op<R>> lookup_ops(const ModelSpec& model, const ModelDims<R>& dims);
 
-/// The layers, first projection and projector of the model's towers, for one token of the sequence.
+/// Of a tower: one of its layers, which `count` are alike, or one of its ends, for one token of the sequence.
 template <class R>
-std::vector<Op<R>> tower_ops(const ModelSpec& model, const ModelDims<R>& dims);
+struct TowerPart {
+  std::vector<Op<R>> ops;
+  double count = 1;
+  bool shown = true;  ///< whether it is given anything to read
+};
+
+/// The first projection, layers and projector of each of the model's towers, in execution order.
+template <class R>
+std::vector<TowerPart<R>> tower_parts(const ModelSpec& model);
+
+/// All of them, layers that are alike as one operation with as many matrices.
+template <class R>
+std::vector<Op<R>> tower_ops(const ModelSpec& model);
+
+/// What the first stage has beside its layers: lookup and towers.
+template <class R>
+std::vector<Op<R>> embedding_ops(const ModelSpec& model, const ModelDims<R>& dims);
 
 /// Final norm, projection to the vocabulary and loss, last stage.
 template <class R>

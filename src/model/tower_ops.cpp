@@ -22,14 +22,22 @@ ModelDims<R> fixed_dims(const ModelSpec& model) {
   return out;
 }
 
-/// A tower's operations beside those of a token: all layers of a kind are one operation with as many matrices. Tensor
-/// ranks have its weights whole, and divide its positions where they divide sequences.
+/// `times` the work, and what is kept of it.
+template <class R>
+void scale(Op<R>& op, const R& times) {
+  for (R* each : {&op.rows, &op.reads, &op.writes, &op.flops, &op.saved, &op.qk_width, &op.v_width, &op.heads}) {
+    *each = *each * times;
+  }
+}
+
+/// A tower's operations beside those of a token. Tensor ranks have its weights whole, and divide its positions where
+/// they divide sequences.
 template <class R>
 class TowerBuilder {
  public:
   explicit TowerBuilder(const TowerSpec& tower) : tower_(tower), positions_(tower.per_token) {}
 
-  std::vector<Op<R>> build() {
+  std::vector<TowerPart<R>> build() {
     const ModelSpec& network = tower_.network;
     const ModelDims<R> dims = fixed_dims<R>(network);
     OpList<R> ends(network, dims);
@@ -46,14 +54,14 @@ class TowerBuilder {
               .extra_parameters = fixed<R>(others + network.position_biases) + norm,
               .reads = dims.d_model,
               .writes = dims.d_model});
-    for (Op<R>& op : ends.take()) put(std::move(op), R(1.0), positions_);
+    put(ends.take(), 1, positions_);
     for (std::size_t k = 0; k < network.kinds.size(); ++k) layers(k, dims);
     OpList<R> projector(network, dims);
     for (const ProjectorLayer& p : tower_.projector) {
       projector.matmul("tower projector", Part::kMlp, TpRule::kSequence, fixed<R>(p.in), fixed<R>(p.out), p.bias,
                        TpRule::kSequence);
     }
-    for (Op<R>& op : projector.take()) put(std::move(op), R(1.0), positions_ / fixed<R>(tower_.merge));
+    put(projector.take(), 1, positions_ / fixed<R>(tower_.merge));
     return std::move(out_);
   }
 
@@ -62,48 +70,61 @@ class TowerBuilder {
     const ModelSpec& network = tower_.network;
     std::int64_t count = 0;
     for (const std::uint8_t k : network.layer_kind) count += k == kind ? 1 : 0;
-    for (Op<R>& op : layer_ops(network, network.kinds[kind], dims)) put(std::move(op), fixed<R>(count), positions_);
+    if (count > 0) put(layer_ops(network, network.kinds[kind], dims), count, positions_);
   }
 
-  /// `times` of it, each for `rows` positions beside a token.
-  void put(Op<R> op, const R& times, const R& rows) {
-    const R all = rows * times;
-    if (!tower_.counted) op.part = Part::kTower;
-    op.tp = op.saved_tp = TpRule::kSequence;
-    op.groups = R(1.0);
-    op.rows = op.rows * all;
-    op.matrices = op.matrices * times;
-    op.extra_parameters = op.extra_parameters * times;
-    for (R* each : {&op.reads, &op.writes, &op.flops, &op.saved, &op.qk_width, &op.v_width, &op.heads}) {
-      *each = *each * all;
+  /// Alike `count` times, for `rows` positions beside a token.
+  void put(std::vector<Op<R>> ops, std::int64_t count, const R& rows) {
+    for (Op<R>& op : ops) {
+      if (!tower_.counted) op.part = Part::kTower;
+      op.tp = op.saved_tp = TpRule::kSequence;
+      op.groups = R(1.0);
+      scale(op, rows);
+      op.shared = op.summed = R(0.0);
+      if (value_of(rows) == 0) op.kind = OpKind::kVector, op.keep = Keep::kNever;  // not shown anything
+      if (op.kind == OpKind::kAttention && tower_.tokens > 0) {
+        const bool windowed = op.reach == Reach::kAround && value_of(op.span) < static_cast<double>(tower_.tokens);
+        op.span = windowed ? op.span : fixed<R>(tower_.tokens);
+        op.reach = Reach::kFixed;
+      }
     }
-    op.shared = op.summed = R(0.0);
-    if (value_of(all) == 0) op.kind = OpKind::kVector, op.keep = Keep::kNever;  // not shown anything
-    if (op.kind == OpKind::kAttention && tower_.tokens > 0) {
-      const bool windowed = op.reach == Reach::kAround && value_of(op.span) < static_cast<double>(tower_.tokens);
-      op.span = windowed ? op.span : fixed<R>(tower_.tokens);
-      op.reach = Reach::kFixed;
-    }
-    out_.push_back(std::move(op));
+    if (!ops.empty()) out_.push_back({std::move(ops), static_cast<double>(count), value_of(rows) > 0});
   }
 
   const TowerSpec& tower_;
   R positions_;
-  std::vector<Op<R>> out_;
+  std::vector<TowerPart<R>> out_;
 };
 
 }  // namespace
 
 template <class R>
-std::vector<Op<R>> tower_ops(const ModelSpec& model, const ModelDims<R>&) {
-  std::vector<Op<R>> out;
+std::vector<TowerPart<R>> tower_parts(const ModelSpec& model) {
+  std::vector<TowerPart<R>> out;
   for (const TowerSpec& tower : model.towers) {
-    for (Op<R>& op : TowerBuilder<R>(tower).build()) out.push_back(std::move(op));
+    for (TowerPart<R>& part : TowerBuilder<R>(tower).build()) out.push_back(std::move(part));
   }
   return out;
 }
 
-#define SCALECALC_INSTANTIATE(R) template std::vector<Op<R>> tower_ops(const ModelSpec&, const ModelDims<R>&);
+template <class R>
+std::vector<Op<R>> tower_ops(const ModelSpec& model) {
+  std::vector<Op<R>> out;
+  for (TowerPart<R>& part : tower_parts<R>(model)) {
+    const R times(part.count);
+    for (Op<R>& op : part.ops) {
+      scale(op, times);
+      op.matrices = op.matrices * times;
+      op.extra_parameters = op.extra_parameters * times;
+      out.push_back(std::move(op));
+    }
+  }
+  return out;
+}
+
+#define SCALECALC_INSTANTIATE(R)                                    \
+  template std::vector<TowerPart<R>> tower_parts(const ModelSpec&); \
+  template std::vector<Op<R>> tower_ops(const ModelSpec&);
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)
 SCALECALC_INSTANTIATE(Traced)

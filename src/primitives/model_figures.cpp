@@ -26,7 +26,8 @@ PartSums sums_of(const TracedOps& ops, const Traced& seq, bool causal) {
     out.scans += FlopsOf<Traced>(op.recurrence);
     if (op.kind != OpKind::kAttention) continue;
     // The whole square ignores windows and chunks, as the book's sums do.
-    out.scores += attention_flops(op, causal ? mean_context(op.reach, op.span, seq) : seq);
+    const bool masked = op.reach != Reach::kFixed && op.reach != Reach::kBoth && op.reach != Reach::kAround;
+    out.scores += attention_flops(op, causal || !masked ? mean_context(op.reach, op.span, seq) : seq);
   }
   return out;
 }
@@ -270,8 +271,9 @@ class ModelArithmetic {
               .as("weights")
               .is(name_of(model_.quantization->weights)));
     }
-    out_.assumptions.push_back({q_.causal ? "attention scores over the half a causal mask leaves"
-                                          : "attention scores over the whole square, masked half included",
+    out_.assumptions.push_back({!model_.attention.causal ? "attention scores of each token with all: no mask is causal"
+                                : q_.causal              ? "attention scores over the half a causal mask leaves"
+                                            : "attention scores over the whole square, masked half included",
                                 "--attention", "book ch. 4", false});
     out_.assumptions.push_back(
         Assumption{"parameters: tied matrices once, MTP modules and vision towers apart; active: all but "

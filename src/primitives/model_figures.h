@@ -93,7 +93,7 @@ struct ModelFigures {
   double kv_bytes_per_token = 0;            ///< in the KV format
   double kv_unlimited_bytes_per_token = 0;  ///< of that, in layers that keep the whole sequence
   double kv_bytes_per_sequence = 0;         ///< of `seq` tokens, windows, chunks and states included
-  double kv_state_bytes = 0;                ///< of that, states of recurrences, whatever the length
+  double kv_state_bytes = 0;                ///< of that, what does not grow with each token
   std::vector<LayerCache> cache;            ///< by kind of layer that keeps something
   std::vector<Assumption> assumptions;
 };

@@ -230,7 +230,7 @@ Block cache_block(const ModelQuestion& q, const ModelFigures& f) {
       figure("kv_elements_per_token", "", Format::kCount, Cell(f.kv_elements_per_token)),
       figure("kv_bytes_per_sequence", fmt::format("a sequence of {}", length_text(q.seq)), Format::kBytes,
              Cell(f.kv_bytes_per_sequence)),
-      figure("kv_state_bytes", "of it states of recurrences", Format::kBytes,
+      figure("kv_state_bytes", "of it that does not grow", Format::kBytes,
              f.kv_state_bytes > 0 ? Cell(f.kv_state_bytes) : Cell{})};
   std::vector<Record> kinds;
   for (const LayerCache& kind : f.cache) {

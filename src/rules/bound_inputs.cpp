@@ -60,7 +60,7 @@ std::string BoundInputs::missing_for_tokens_per_chip() const {
 
 void BoundInputs::parameters_of_model(BoundList& list) {
   if (!sized()) {
-    parameters = active_parameters = kReader.input(1, "P", "no model is given");
+    parameters = active_parameters = held = kReader.input(1, "P", "no model is given");
     list.leave_out("rules that count parameters, memory and the run", "MODEL, or a size such as 70B");
     return;
   }
@@ -89,7 +89,17 @@ void BoundInputs::parameters_of_model(BoundList& list) {
                          q_.model ? "--params" : "", ""}
                   .as("parameters")
                   .is(total));
-  active_parameters = parameters;
+  active_parameters = held = parameters;
+  if (counted.towers > 0 && !q_.parameters) {
+    tower_parameters = counted.towers;
+    held = named(parameters + kReader.input(counted.towers, "P_t", "towers of the model file"), "P_held",
+                 "model and towers");
+    list.assume(
+        Assumption{fmt::format("{} parameters of towers are held beside the model's", compact_count(counted.towers, 6)),
+                   "--params", "docs/model.md [TOWERS]"}
+            .as("tower_parameters")
+            .is(counted.towers));
+  }
   if (!moe && !q_.active_parameters) return;
   if (active > total) {
     throw UserError(fmt::format("{} active parameters are more than the {} there are", compact_count(active, 6),

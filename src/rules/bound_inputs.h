@@ -124,7 +124,9 @@ class BoundInputs : public BoundRates {
   /// Of what FSDP sends per FLOP in the pass that is bound first: b_w / 2 forward, (b_w + b_g) / 4 backward.
   Traced fsdp_scale() const;
 
-  Traced parameters;         ///< P
+  Traced parameters;  ///< P
+  Traced held;        ///< P, and where it is counted from a model file those of towers, which lie beside it
+  double tower_parameters = 0;
   Traced active_parameters;  ///< P_act: those a token uses; P of a dense model
   std::optional<LayerShape> shape;
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "rules/bound_inputs.h"
 
 namespace scalecalc {
@@ -68,7 +70,13 @@ BoundsAnswer bounds(const BoundsQuestion& question, const Stop& stop) {
   const BoundInputs in(question, list);
   answer.asked = asked(in);
   if (question.scope != BoundScope::kServing) training_bounds(in, list);
-  if (question.scope != BoundScope::kTraining) serving_bounds(in, list, stop);
+  if (question.scope != BoundScope::kTraining) {
+    if (question.model && !question.model->attention.causal) {
+      list.leave_out("rules of serving", fmt::format("a model that generates: {} is an encoder", question.model->name));
+    } else {
+      serving_bounds(in, list, stop);
+    }
+  }
   if (!in.sized()) leave_out_resting_on(in.parameters, answer);
   std::stable_sort(answer.bounds.begin(), answer.bounds.end(),
                    [](const Bound& a, const Bound& b) { return a.group < b.group; });

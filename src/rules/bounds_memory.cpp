@@ -52,7 +52,7 @@ class MemoryRules {
     rule("framework_bytes_per_parameter", "that + master + gradient",
          "with the fp32 master copy and fp32 gradients that frameworks keep, as train counts",
          "arXiv:1910.02054 s. 3.1", each + master + gradient, std::nullopt, "bytes per parameter");
-    state_ = rule("state_bytes", "bytes x P", "of the whole model", source, each * in_.parameters);
+    state_ = rule("state_bytes", "bytes x P", "of the whole model", source, each * in_.held);
     bytes_each_ = each;
   }
 
@@ -61,7 +61,7 @@ class MemoryRules {
     const Bytes hbm = in_.chip().hbm_capacity();
     const Traced largest = hbm / bytes_each_;
     rule("dp_largest_model", "HBM / bytes", "plain data parallelism holds models of fewer parameters",
-         "book ch. 5, Data Parallelism", largest, in_.parameters.value() <= largest.value(), "parameters");
+         "book ch. 5, Data Parallelism", largest, in_.held.value() <= largest.value(), "parameters");
     const Traced least = rule("state_chips", "ceil(state / HBM)", "chips that hold the state and nothing else", source,
                               ceil(state_ / hbm), std::nullopt, "chips");
     if (in_.has_network() && !in_.is_torus() && in_.node_size() > 0) {

@@ -51,6 +51,7 @@ class ServingInputs {
 
  private:
   void formats(BoundList& list);
+  BytesOf<Traced> weights_held() const;
   void sizes(BoundList& list);
   void lengths(BoundList& list);
   void kv_of_model(const ModelSpec& model, BoundList& list);

@@ -130,9 +130,25 @@ void ServingInputs::lengths(BoundList& list) {
   }
 }
 
+/// Towers that a checkpoint stores keep their format beside a quantized model's.
+BytesOf<Traced> ServingInputs::weights_held() const {
+  const BytesOf<Traced> own = named(in_.parameters * weight_element, "weight_bytes", "book ch. 7: P b_w");
+  if (in_.tower_parameters <= 0) return own;
+  const ModelSpec* model = in_.model();
+  double bytes = in_.tower_parameters * value_of(weight_element);
+  if (serving_formats(in_.question()).stored) {
+    bytes = 0;
+    for (const StoredWeights& row : stored_weights(*model, *model->quantization)) {
+      bytes += row.part == kStoredTowers ? row.bytes : 0;
+    }
+  }
+  return named(own + read(kReader, Bytes(bytes), "tower_bytes", "towers of the model file"), "weight_bytes",
+               "book ch. 7: P b_w, and towers");
+}
+
 void ServingInputs::sizes(BoundList& list) {
   const auto weight_bytes = given<kByteDim>(list, job_.weight_bytes, UnitKind::kBytes, "weights", "--weight-bytes");
-  weights = weight_bytes ? *weight_bytes : named(in_.parameters * weight_element, "weight_bytes", "book ch. 7: P b_w");
+  weights = weight_bytes ? *weight_bytes : weights_held();
   total_bytes = given<kByteDim>(list, job_.total_bytes, UnitKind::kBytes, "weights and KV cache", "--total-bytes");
   kv_per_token =
       given<kByteDim>(list, job_.kv_bytes_per_token, UnitKind::kBytes, "KV cache per token", "--kv-bytes-per-token");

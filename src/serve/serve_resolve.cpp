@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "import/hf_config.h"
+#include "model/images.h"
 #include "model/stored_bytes.h"
 #include "plan/stack_supports.h"
 #include "spec/kept.h"
@@ -97,12 +98,25 @@ class ServeResolver {
     for (const std::string& set : q_.set) {
       if (set.starts_with("model.")) apply_sets({set}, {{"model", &document.document}});
     }
-    out_.model = std::make_shared<const ModelSpec>(load_model(document.document));
+    ModelSpec model = load_model(document.document);
     out_.assumptions = import_assumptions(document);
-    require_vocabulary(*out_.model);
+    require_vocabulary(model);
+    images(model);
+    out_.model = std::make_shared<const ModelSpec>(std::move(model));
     if (!q_.speculation || q_.speculation->draft == "mtp") return;
     for (Assumption& read : import_assumptions(load_model_document(catalog_, q_.speculation->draft))) {
       out_.assumptions.push_back(std::move(read));
+    }
+  }
+
+  void images(ModelSpec& model) {
+    if (!q_.images.empty()) {
+      const Images shown = images_of(q_.images);
+      assume(images_text(shown, show_images(model, shown, q_.prompt), "prompt"), "--images", "docs/model.md [TOWERS]")
+          .is(q_.images);
+    } else if (vision_tower(model) != nullptr) {
+      assume("prompts of text alone: the vision tower is shown no images", "--images", "docs/model.md [TOWERS]")
+          .is("none");
     }
   }
 

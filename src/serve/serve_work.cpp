@@ -183,6 +183,22 @@ void add_dense(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>&
   }
 }
 
+/// [TOWERS] Images pass their tower before the prompt's tokens: of each step's share of a prompt, as large a share.
+template <class R>
+void add_towers(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>& out) {
+  if (value_of(rows.prefill) <= 0) return;
+  const CauseAdder<R> add(terms.rates.blend);
+  for (const DenseTerm<R>& t : terms.towers) {
+    add(out.compute, out.weights, t.name, passes(terms, t.layers), flops_time(t.flops * rows.prefill, t.rate),
+        (t.weight_bytes + spilled(terms, t.row_bytes * rows.prefill)) / t.bandwidth);
+  }
+  for (const VectorTerm<R>& t : terms.tower_vectors) {
+    add(out.compute, out.activations, t.name, passes(terms, t.layers),
+        flops_time(t.flops * rows.prefill, terms.vector_rate),
+        spilled(terms, t.bytes * rows.prefill) / terms.rates.other);
+  }
+}
+
 /// The rows of all ranks that share the experts meet there; the slowest rank sets the pace.
 template <class R>
 void add_experts(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>& out) {
@@ -291,6 +307,7 @@ ServeTime<R> time_of(const StepTerms<R>& terms, const StepRows<R>& whole) {
   add_experts(terms, rows, out);
   add_caches(terms, rows, out);
   add_vectors(terms, rows, out);
+  add_towers(terms, rows, out);
   constexpr std::string_view kOperations = "sum of the operations of all layers";
   out.compute = named(out.compute, "compute-bound operations", kOperations);
   out.weights = named(out.weights, "reading of weights", kOperations);
@@ -332,6 +349,7 @@ template <class R>
 FlopsOf<R> prompt_flops(const StepTerms<R>& terms, const StepRows<R>& rows) {
   FlopsOf<R> out(R(0.0));
   for (const DenseTerm<R>& t : terms.dense) out += t.flops * (t.layers * (t.logits ? rows.prompts : rows.prefill));
+  for (const DenseTerm<R>& t : terms.towers) out += t.flops * (t.layers * rows.prefill);
   for (const ExpertTerm<R>& t : terms.experts) {
     out += t.flops * (t.layers * rows.prefill * R(terms.sharing * t.top_k * t.here / t.experts));
   }

@@ -161,6 +161,8 @@ struct StepTerms {
   std::vector<CacheTerm<R>> caches;
   std::vector<VectorTerm<R>> vectors;
   std::vector<CollectiveTerm<R>> collectives;
+  std::vector<DenseTerm<R>> towers;          ///< per token of a prompt, in proportion to the images it has
+  std::vector<VectorTerm<R>> tower_vectors;  ///< the same
   SecondsOf<R> stage_send_latency{R(0.0)};
   SecondsOf<R> stage_send_per_row{R(0.0)};
   FlopsPerSecondOf<R> vector_rate;

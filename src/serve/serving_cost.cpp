@@ -294,7 +294,21 @@ class MemoryBuilder {
         if (op.kind == OpKind::kGroupedMatmul) width = std::max(width, op.rows * (gates * op.n + op.k) / tensor);
       }
     }
-    return system_.rank_chunk(layout_) * system_.formats.activation_bytes * (2 * to_double(model_.d_model) + width);
+    return system_.formats.activation_bytes *
+           std::max(system_.rank_chunk(layout_) * (2 * to_double(model_.d_model) + width), of_towers());
+  }
+
+  /// Elements of the widest layer of a tower, for all that one prompt shows it.
+  double of_towers() const {
+    double out = 0;
+    for (const TowerSpec& tower : model_.towers) {
+      const ModelSpec& network = tower.network;
+      const AttentionShape shape = network.attention.shape(MixerKind::kFull);
+      const double attention = to_double(shape.heads + 2 * shape.kv_heads) * to_double(shape.head_dim);
+      const double mlp = (network.mlp.gated ? 2.0 : 1.0) * to_double(network.mlp.d_ff);
+      out = std::max(out, tower.positions * (2 * to_double(network.d_model) + std::max(attention, mlp)));
+    }
+    return out;
   }
 
   /// [SERVE-SAMPLER] Whole logits of every sequence on every rank.

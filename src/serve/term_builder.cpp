@@ -8,6 +8,7 @@
 #include "base/scalar.h"
 #include "cost/mesh.h"
 #include "model/kv_cache.h"
+#include "model/stored_bytes.h"
 
 namespace scalecalc {
 namespace {
@@ -54,6 +55,10 @@ StepTerms<R> TermBuilder<R>::build() {
     for (const Op<R>& op : kind.ops) add_op(op, kind.kind, R(kind.layers), false);
   }
   for (const Op<R>& op : basis_.head) add_op(op, {}, R(1.0), true);
+  for (const TowerPart<R>& part : tower_parts<R>(model_)) {
+    if (!part.shown) continue;
+    for (const Op<R>& op : part.ops) add_tower(op, R(part.count));
+  }
   return std::move(out_);
 }
 
@@ -209,6 +214,36 @@ void TermBuilder<R>::add_vector(const Op<R>& op, const R& layers, bool logits) {
   add_or_merge(out_.vectors, std::move(term), [](const auto& a, const auto& b) {
     return a.name == b.name && value_of(a.bytes) == value_of(b.bytes) && a.logits == b.logits;
   });
+}
+
+/// For one token of a prompt. Tensor ranks have the weights whole and divide the work.
+template <class R>
+void TermBuilder<R>::add_tower(const Op<R>& op, const R& layers) {
+  const R ways(tensor_);
+  const double act = system_.formats.activation_bytes;
+  if (op.kind == OpKind::kVector) {
+    const BytesOf<R> moved = bytes(op.reads + op.writes, act) / ways;
+    if (value_of(moved) <= 0) return;
+    VectorTerm<R> term{.name = op.name, .layers = layers};
+    term.flops = FlopsOf<R>(op.flops / ways);
+    term.bytes = moved;
+    return out_.tower_vectors.push_back(std::move(term));
+  }
+  DenseTerm<R> term{.name = op.name, .layers = layers};
+  term.bandwidth = out_.rates.weights;
+  if (op.kind == OpKind::kAttention) {
+    term.flops = attention_flops(op, op.span) / ways;
+    term.row_bytes = bytes(op.qk_width + op.v_width, act) / ways;
+    term.rate = out_.rates.attention;
+  } else {
+    const R& h = chip_.half_dim;
+    term.flops = op.matmul_flops() / ways;
+    term.weight_bytes = BytesOf<R>(stored_bytes(op, nullptr, system_.formats.weights));
+    term.row_bytes = bytes((op.k + op.n) * op.rows, act) / ways;
+    term.rate = chip_.matmul[static_cast<std::size_t>(basis_.format_of(16))] * out_.rates.matmul * (op.n / (op.n + h)) *
+                (op.k / (op.k + h));
+  }
+  out_.towers.push_back(std::move(term));
 }
 
 template class TermBuilder<double>;

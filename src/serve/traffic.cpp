@@ -278,10 +278,20 @@ class TrafficSizing {
     return out;
   }
 
+  /// Of all replicas, where one was simulated for the others.
+  static QueueFigures of_all(QueueFigures figures, std::int64_t replicas) {
+    const double times = static_cast<double>(replicas) / static_cast<double>(figures.servers);
+    for (double* each :
+         {&figures.requests_per_s, &figures.output_tokens_per_s, &figures.mean_decoding, &figures.mean_in_system}) {
+      *each *= times;
+    }
+    return figures;
+  }
+
   /// `met`: the simulated requests keep the limits.
   void add_replica(TrafficAnswer& out, const ReplicaKind& kind, const QueueFigures& figures, bool met) const {
     out.rules = kind.server.rules;
-    out.figures = figures;
+    out.figures = of_all(figures, out.layout.dp);
     if (asked_.rate > 0) {
       QueueRules rules = kind.server.rules;
       if (asked_.mix.blocks) rules.prefix_hit = figures.found_share();

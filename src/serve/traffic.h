@@ -124,8 +124,8 @@ struct TrafficAnswer {
   bool fleet_searched = false;  ///< replicas were counted, not given by --chips
   std::size_t kinds = 0;        ///< layouts among which the fleet was chosen
   QueueRules rules;             ///< of a (decode) replica
-  /// Of one replica at its share of the rate; of both pools together; of all replicas with a routing, and over all
-  /// seeds for clients.
+  /// Of both pools together; over all seeds for clients. Without a router one replica at its share of the rate is
+  /// simulated, and its throughput and requests are counted for all.
   QueueFigures figures;
   std::int64_t seeds = 1;
   SeedErrors errors;

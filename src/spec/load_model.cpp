@@ -226,7 +226,9 @@ void at_length(ModelSpec& model, double seq) {
   bool across = false;
   for (const LayerKind& kind : model.kinds) across = across || attends_across(kind.mixer);
   for (TowerSpec& tower : model.towers) {
-    if (tower.counted || across) tower.per_token = tower.tokens > 0 ? static_cast<double>(tower.tokens) / seq : 1;
+    if (!tower.counted && !across) continue;
+    tower.positions = tower.tokens > 0 ? static_cast<double>(tower.tokens) : seq;
+    tower.per_token = tower.positions / seq;
   }
 }
 

@@ -339,6 +339,7 @@ struct TowerSpec {
   std::int64_t tokens = 0;                ///< positions that pass its layers at a time; 0: as many as the sequence has
   bool counted = false;                   ///< in the model's own parameters, as an encoder is
   double per_token = 0;                   ///< positions for each token of the sequence, as the question has it
+  double positions = 0;                   ///< of a sequence
 };
 
 /// Towers that run whatever the question shows them: an encoder's positions for a sequence of so many tokens.

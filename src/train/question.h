@@ -45,6 +45,7 @@ struct TrainQuestion {
   std::optional<std::int64_t> seq;      ///< tokens of a sequence, or with `pack` of each document in it
   std::optional<Lengths> documents;     ///< lengths in the place of `seq`
   std::optional<std::int64_t> pack;     ///< tokens of the sequences that documents fill; absent: the longest's
+  std::string images;                   ///< of each sequence, as images_of takes them; empty: none
   std::optional<double> batch_tokens;
   std::optional<double> batch_seqs;
   std::optional<double> tokens;

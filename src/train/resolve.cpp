@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "model/accounting.h"
+#include "model/images.h"
 #include "model/usual_batch.h"
 #include "model/usual_stack.h"
 #include "plan/dimensions.h"
@@ -149,14 +150,7 @@ class Resolver {
     Workload& w = out_.workload;
     w.seq = q_.seq.value_or(usual_seq(out_.model));
     documents();
-    at_length(out_.model, static_cast<double>(w.seq));
-    const std::vector<TowerSpec>& towers = out_.model.towers;
-    if (std::any_of(towers.begin(), towers.end(), [](const TowerSpec& tower) { return tower.per_token > 0; })) {
-      assume(
-          "activations that the encoder keeps are not in memory, and remat does not compute it again: plans may not "
-          "fit",
-          "", "docs/model.md [TOWERS]", true);
-    }
+    images();
     if (const std::int64_t longest = w.documents ? w.documents->largest() : w.seq; longest > out_.model.max_seq) {
       assume(fmt::format("sequences of {} are longer than the {} the model is published for", group_thousands(longest),
                          group_thousands(out_.model.max_seq)),
@@ -179,6 +173,19 @@ class Resolver {
       assume(fmt::format("optimizer {}: {:g} bytes of state per parameter", w.optimizer.name, w.optimizer.state_bytes),
              "--optimizer",
              facts.optimizer ? fact_source("optimizer") : "assumed: the model file gives none; the usual one");
+    }
+  }
+
+  void images() {
+    const auto seq = static_cast<double>(out_.workload.seq);
+    at_length(out_.model, seq);
+    if (!q_.images.empty()) {
+      const Images shown = images_of(q_.images);
+      assume(images_text(shown, show_images(out_.model, shown, seq)), "--images", "docs/model.md [TOWERS]")
+          .is(q_.images);
+    } else if (const TowerSpec* tower = vision_tower(out_.model); tower != nullptr && tower->per_token == 0) {
+      assume("sequences of text alone: the vision tower is shown no images", "--images", "docs/model.md [TOWERS]")
+          .is("none");
     }
   }
 

@@ -57,6 +57,28 @@ TEST(Images, TheirTowersAreBesideTheTotal) {
   EXPECT_EQ(f.sums.parameters[static_cast<std::size_t>(Part::kTower)].value(), 895028755);
 }
 
+/// T5's decoder keeps keys and values of each token that its encoder reads: 12 layers of 2 x 12 heads x 64.
+TEST(Towers, CrossCachesGrowWithWhatTheEncoderReads) {
+  ModelSpec t5 = with_tower("t5-base");
+  const double each = 12.0 * 2 * 12 * 64 * 2;
+  at_length(t5, 2048);
+  EXPECT_EQ(model_figures(t5, {.seq = 2048}).kv_state_bytes, each * 2048);
+  at_length(t5, 512);
+  EXPECT_EQ(model_figures(t5, {.seq = 512}).kv_state_bytes, each * 512);
+}
+
+/// CLIP's 577 positions attend to each other, with the whole square counted or half of it: 24 layers of 4 d a pair.
+TEST(Images, TheirScoresAreNotThoseOfTheSequence) {
+  ModelSpec llava = with_tower("llava-1.5-7b");
+  show_images(llava, images_of("1x336x336"), 2048);
+  const auto scores = [&](bool causal, double layers) {
+    const ModelFigures f = model_figures(llava, {.seq = 2048, .causal = causal});
+    return f.sums.scores.value().value() - layers * 4 * 4096 * (causal ? 1024 : 2048);
+  };
+  EXPECT_NEAR(scores(true, 32) / (577.0 / 2048 * 24 * 4 * 1024 * 577), 1, 1e-9);
+  EXPECT_NEAR(scores(false, 32) / scores(true, 32), 1, 1e-9);
+}
+
 TEST(Images, OfCrossAttentionAreNoTokens) {
   ModelSpec model = with_tower("llama-3.2-11b-vision");
   const ShownImages shown = show_images(model, images_of("2x560x560"), 4096);

@@ -56,6 +56,32 @@ bool mentions(const BoundsAnswer& answer, const std::string& text) {
                      [&](const Assumption& a) { return a.text.find(text) != std::string::npos; });
 }
 
+/// What lies beside the model in memory is counted wherever memory is: a tower of 5 layers, in bf16 while serving, ten
+/// bytes a parameter while training.
+TEST(Bounds, TowersAreHeldBesideTheModel) {
+  const ModelSpec text = test::dense_model(8);
+  ModelSpec seeing = text;
+  seeing.towers.emplace_back().network = test::dense_model(5);
+  const double towers = count_parameters(seeing).towers;
+  ASSERT_GT(towers, 5 * 3 * 1024.0 * 4096);
+  const auto more = [&](BoundScope scope, const char* bound) {
+    BoundsQuestion with = with_model(seeing), without = with_model(text);
+    with.scope = without.scope = scope;
+    return value(bounds(with), bound) - value(bounds(without), bound);
+  };
+  EXPECT_EQ(more(BoundScope::kServing, "weight_bytes"), 2 * towers);
+  EXPECT_EQ(more(BoundScope::kTraining, "state_bytes"), 10 * towers);
+  EXPECT_EQ(more(BoundScope::kTraining, "parameters"), 0);
+}
+
+TEST(ServingBounds, AnEncoderHasNone) {
+  ModelSpec encoder = test::dense_model(8);
+  encoder.attention.causal = false;
+  const BoundsAnswer a = bounds(with_model(encoder));
+  EXPECT_TRUE(says(a.left_out, "is an encoder"));
+  EXPECT_EQ(find(a, "critical_batch"), nullptr);
+}
+
 TEST(ServingBounds, CriticalBatchFollowsTheFormats) {
   EXPECT_DOUBLE_EQ(value(bounds(sized()), "critical_batch"), 100);  // C / W_hbm = 100 in bf16
   BoundsQuestion q = sized();

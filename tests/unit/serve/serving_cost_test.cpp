@@ -41,6 +41,22 @@ TEST(ServingCost, OneSequenceReadsWeightsAndItsCache) {
   EXPECT_NEAR(t.total().value(), weights + kv, (weights + kv) * 0.02);
 }
 
+/// A prompt of 2,000 tokens with an image of 1,000 positions, through five layers of a tower as wide as the model's:
+/// their matmuls, and 4 x 1024 FLOPs for each pair of positions. Decoding sees no image.
+TEST(ServingCost, ImagesPassTheirTowerWithTheirPrompt) {
+  ModelSpec seeing = test::dense_model();
+  TowerSpec& tower = seeing.towers.emplace_back();
+  tower.network = test::dense_model(5);
+  tower.network.attention.causal = false;
+  tower.tokens = 1000;
+  tower.positions = 1000;
+  tower.per_token = 0.5;
+  const Subject with(seeing), without(test::dense_model());
+  const double more = with.cost({}).prefill(2000).compute.value() - without.cost({}).prefill(2000).compute.value();
+  EXPECT_NEAR(more / (1000 * 5 * (2 * kLayerWeights + 4 * 1024 * 1000.0) / 100e12), 1, 1e-6);
+  EXPECT_EQ(with.cost({}).decode_step(8, 1000).total().value(), without.cost({}).decode_step(8, 1000).total().value());
+}
+
 TEST(ServingCost, CausesSumToTheStep) {
   const Subject s(test::moe_model());
   const ServeTime<double> t = s.cost({.tp = 2, .ep = 4, .etp = 1, .attention_dp = 2}).decode_step(64, 1000);

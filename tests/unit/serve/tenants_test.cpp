@@ -112,6 +112,28 @@ TEST(Tenants, AFleetKeepsTheLimitsOfEach) {
   EXPECT_TRUE(late(limited->replicas - 1));
 }
 
+/// Tokens leave as fast as requests bring them, and Little's law: of all replicas, whichever way they are simulated.
+TEST(Traffic, ThroughputAndRequestsAreThoseOfAllReplicas) {
+  ServeQuestion q;
+  q.model = "llama3-8b";
+  q.hardware = {"h100-sxm"};
+  q.chips = 4;
+  q.prompt = 500;
+  q.generate = 100;
+  q.fix.dp = 4;
+  const ServeAnswer answer = serve_answer(q, Catalog{});
+  ASSERT_TRUE(answer.best);
+  for (const auto routing : {std::optional<RequestRouting>{}, std::optional(RequestRouting::kLeastLoaded)}) {
+    TrafficAsked asked{.mix = {.prompt = Lengths::fixed(500), .generate = Lengths::fixed(100)}, .rate = 20};
+    asked.requests = 2000;
+    asked.routing = routing;
+    const std::optional<TrafficAnswer> found = answer_traffic(answer, asked);
+    ASSERT_TRUE(found);
+    EXPECT_NEAR(found->figures.output_tokens_per_s / (20 * 100), 1, 0.06);
+    EXPECT_NEAR(found->figures.mean_in_system / (20 * found->figures.latency_s.mean), 1, 0.06);
+  }
+}
+
 ServeQuestion on_pools() {
   ServeQuestion q;
   q.model = "llama3-8b";

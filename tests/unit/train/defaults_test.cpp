@@ -57,5 +57,25 @@ TEST(Defaults, ThePrecisionAskedForChoosesTheStack) {
   }
 }
 
+/// Qwen2-VL 2B: 2 x 74 x 74 patches a sequence through a tower of 0.63 billion weights cost what they do beside 1.5
+/// billion and 8,192 tokens.
+TEST(Defaults, ImagesAreShownOnlyIfAskedFor) {
+  TrainQuestion q{.model = SCALECALC_SOURCE_DIR "/tests/data/hf/qwen2-vl-2b.json", .hardware = "h100-sxm", .chips = 8};
+  q.top = 1;
+  q.seq = 8192;
+  q.batch_seqs = 64;
+  const TrainAnswer text = answer(q, Catalog());
+  q.images = "2x1036x1036";
+  const TrainAnswer shown = answer(q, Catalog());
+  ASSERT_FALSE(text.plans.empty() || shown.plans.empty());
+  EXPECT_GT(shown.plans.front().plan.step_s, 1.2 * text.plans.front().plan.step_s);
+  const auto says = [](const TrainAnswer& a, const char* words) {
+    return std::any_of(a.assumptions.begin(), a.assumptions.end(),
+                       [&](const Assumption& x) { return x.text.find(words) != std::string::npos; });
+  };
+  EXPECT_TRUE(says(text, "the vision tower is shown no images"));
+  EXPECT_TRUE(says(shown, "2,738 of its tokens"));
+}
+
 }  // namespace
 }  // namespace scalecalc
