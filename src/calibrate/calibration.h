@@ -93,7 +93,8 @@ struct FittedOf {
   typename Kind::Measured row;
   double measured = 0;  ///< seconds, or the row's figure
   std::optional<double> before, inside, outside, baseline;
-  bool in_band = false;  ///< of the fit that had not seen it, with the errors written down
+  bool in_band = false;   ///< of the fit that had not seen it, with the errors written down
+  bool by_model = false;  ///< held out with the runs of its model, not of its source
 };
 
 struct FitErrors {

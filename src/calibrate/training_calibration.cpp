@@ -22,7 +22,7 @@ constexpr double kOneSourceWidening = 1.5;
 /// The middle of what fits to many sources have (docs/accuracy.md): what the error of a model is drawn to where fewer
 /// sources than this tell of it, as if so many others had said it.
 constexpr double kUsualModelError = 0.17;
-constexpr std::size_t kManySources = 5;
+constexpr std::size_t kManySources = 3;
 constexpr double kUsualModelErrorSources = 2;
 /// A source of n rows counts as n^(1 - this): chosen among 0, 1/4 and 1/2 by the error on runs held out.
 constexpr double kSourceDiscount = 0.25;
@@ -30,8 +30,10 @@ constexpr double kSourceDiscount = 0.25;
 /// those of several sources differ by, and count in full.
 constexpr double kOneSourceWeight = 4;
 constexpr std::size_t kUsualFolds = 5;
-/// A class of fewer runs has the error of all.
+/// A class of fewer runs has the error of all, and of fewer runs of whole sources held out also those of models count.
 constexpr std::size_t kFewestOfClass = 10;
+/// The errors of coefficients are made no smaller than by this, whatever runs held out say.
+constexpr double kLeastNarrowing = 0.25;
 
 constexpr std::size_t kUsualNextRuns = 3;
 /// Up to so many runs are one's own, of which the next to measure are named.
@@ -100,7 +102,7 @@ class TrainingFitter final : CrossFit {
     }
     cross_fit(std::move(folds), folds_.count);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      out_.rows.push_back({.row = rows_[i]->row, .measured = rows_[i]->measured});
+      out_.rows.push_back({.row = rows_[i]->row, .measured = rows_[i]->measured, .by_model = is_by_model(*rows_[i])});
       if (held_out(i)) out_.rows[i].baseline = error_by(i, centres_[fold_of(i)]);
     }
     report_errors(out_, fit_->none());
@@ -197,11 +199,14 @@ class TrainingFitter final : CrossFit {
     for (const auto& row : held_) row->weight = kOneSourceWeight;
   }
 
-  bool by_model() const { return out_.held_out == HeldOut::kModel || !nearly_all_.empty(); }
+  /// Held out with the other runs of its model, while its source is fitted to.
+  bool is_by_model(const StepRow& row) const {
+    return out_.held_out == HeldOut::kModel || row.row.group == nearly_all_;
+  }
 
   /// What is held out together.
   const std::string& held_out_with(const StepRow& row) const {
-    return part_of(row, row.row.group == nearly_all_ ? HeldOut::kModel : out_.held_out);
+    return part_of(row, is_by_model(row) ? HeldOut::kModel : out_.held_out);
   }
 
   /// Folds of whole sources, or else of whole models.
@@ -287,7 +292,7 @@ class TrainingFitter final : CrossFit {
     Efficiency wide = middle;
     for (std::size_t i = 0; i < fit_->slots().size(); ++i) {
       const CoefficientSlot& slot = *fit_->slots()[i];
-      slot.set(wide, slot.value(wide), std::min(kLargestError, known.of_prior[i] * slot.error(rows_[row]->base)));
+      slot.set(wide, slot.value(wide), error_written(known, i, slot.error(rows_[row]->base)));
     }
     return {rows_[row]->seconds(middle), {rows_[row]->seconds(fastest(wide)), rows_[row]->seconds(slowest(wide))}};
   }
@@ -296,30 +301,79 @@ class TrainingFitter final : CrossFit {
     return static_cast<std::size_t>(run_class(row.question.resolved.model, row.row.seq, row.row.chips));
   }
 
+  /// Of the i-th coefficient, whose error in the file is `prior`: what nothing tells of keeps it.
+  double error_written(const Known& known, std::size_t i, double prior) const {
+    return std::min(kLargestError, (known.informed.free[i] ? narrowing_ : 1) * known.of_prior[i] * prior);
+  }
+
+  void reach_again() {
+    reach_.clear();
+    for (std::size_t i = 0; i < rows_.size(); ++i) reach_.push_back(reach_of(i));
+  }
+
+  /// How far a row lies from its prediction, and how far the corner on that side does; of the logarithm.
+  struct Away {
+    double measured = 0, corner = 0;
+    bool by_model = false;
+    /// What the corner leaves.
+    double rest() const { return std::sqrt(std::max(0.0, measured * measured - corner * corner)); }
+  };
+  using Aways = std::vector<Away>;
+
+  /// Of the rows held out: all, and by class.
+  std::pair<Aways, std::map<std::size_t, Aways>> aways() const {
+    std::pair<Aways, std::map<std::size_t, Aways>> out;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (!held_out(i)) continue;
+      const Reach& reach = reach_[i];
+      const double away = std::log(rows_[i]->measured / reach.step);
+      const double corner = std::log((away < 0 ? reach.corners.low : reach.corners.high) / reach.step);
+      out.first.push_back({std::abs(away), std::abs(corner), is_by_model(*rows_[i])});
+      out.second[class_of(*rows_[i])].push_back(out.first.back());
+    }
+    return out;
+  }
+
+  /// What nine of ten stay below: of rows whose source was held out, or where those are few of all, half as much again.
+  template <class Of>
+  double told(const Aways& rows, const Of& of) const {
+    std::vector<double> all, of_sources;
+    for (const Away& row : rows) {
+      all.push_back(of(row));
+      if (!row.by_model) of_sources.push_back(all.back());
+    }
+    if (of_sources.size() >= kFewestOfClass || of_sources.size() == all.size()) return held_by(of_sources);
+    return kOneSourceWidening * held_by(all);
+  }
+
+  /// Where the corners alone hold more than the wanted share of a class, its coefficients are known better than
+  /// written.
+  double narrowing_told(const std::pair<Aways, std::map<std::size_t, Aways>>& rows) const {
+    const auto ratio = [](const Away& row) { return row.corner > 0 ? row.measured / row.corner : 1.0; };
+    double out = told(rows.first, ratio);
+    for (const auto& [of, some] : rows.second) {
+      if (some.size() >= kFewestOfClass) out = std::min(out, told(some, ratio));
+    }
+    return std::clamp(out, kLeastNarrowing, 1.0);
+  }
+
   /// What the corners leave of the error that nine of ten runs held out stay below, in the whole and by class.
   void fit_model_errors() {
     out_.model_error = observed_base().model_error;
     if (blind().empty()) return;
-    std::vector<double> all;
-    std::map<std::size_t, std::vector<double>> by_class;
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      reach_.push_back(reach_of(i));
-      if (!held_out(i)) continue;
-      const Reach& reach = reach_.back();
-      const double away = std::log(rows_[i]->measured / reach.step);
-      const double corner = std::log((away < 0 ? reach.corners.low : reach.corners.high) / reach.step);
-      all.push_back(std::sqrt(std::max(0.0, away * away - corner * corner)));
-      by_class[class_of(*rows_[i])].push_back(all.back());
-    }
+    reach_again();
+    narrowing_ = narrowing_told(aways());
+    if (narrowing_ < 1) reach_again();
+    const auto [all, by_class] = aways();
     const double sources = static_cast<double>(out_.sources);
     const double own = out_.sources < kManySources ? sources / (sources + kUsualModelErrorSources) : 1;
-    const auto drawn = [&](const std::vector<double>& errors) {
-      const double seen = (by_model() ? kOneSourceWidening : 1) * held_by(errors);
+    const auto drawn = [&](const Aways& rows) {
+      const double seen = told(rows, [](const Away& row) { return row.rest(); });
       return std::pow(seen, own) * std::pow(kUsualModelError, 1 - own);
     };
     out_.model_error.fill(drawn(all));
-    for (const auto& [of, errors] : by_class) {
-      if (errors.size() >= kFewestOfClass) out_.model_error[of] = drawn(errors);
+    for (const auto& [of, rows] : by_class) {
+      if (rows.size() >= kFewestOfClass) out_.model_error[of] = drawn(rows);
     }
     for (double& error : out_.model_error) error = std::min(error, kLargestError);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -376,7 +430,7 @@ class TrainingFitter final : CrossFit {
       FittedCoefficient c{.path = slot.path, .before = slot.value(base), .error_before = slot.error(base)};
       c.factor = std::exp(fitted()[i]);
       c.after = c.lowest = c.highest = slot.value(fit_->at(base, fitted()));
-      c.error_after = std::min(kLargestError, known.of_prior[i] * c.error_before);
+      c.error_after = error_written(known, i, c.error_before);
       c.sources = known.informed.sources[i];
       c.moved = known.informed.free[i];
       c.informed = c.moved ? 1 - known.posterior.variance(i) : 0;
@@ -454,6 +508,7 @@ class TrainingFitter final : CrossFit {
   std::vector<Factors> centres_;  ///< of the family, for each fold
   std::vector<Known> known_;      ///< of the fit to all, then of each fold
   std::vector<Reach> reach_;      ///< of every row
+  double narrowing_ = 1;          ///< of the errors of coefficients
   Calibration out_;
 };
 

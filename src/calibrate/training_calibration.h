@@ -79,10 +79,10 @@ struct Calibration : FitReportOf<Training> {
 /// counts as n^(3/4) of them, since its rows err alike; those of one alone as four each. Layouts are those of the
 /// file's coefficients. What is held out is held out of both regressions. Errors of the coefficients that moved are the
 /// posterior's, scaled so that all of them moved at once, as bands are made, reach as far as the posterior's 90 % does
-/// on the median run; those of the others are the file's. The rest of the band is the model's error: what is missing
-/// until it holds 90 % of the held-out runs of a class, half as much again where they are of the same source as the
-/// rest, drawn to the usual one where fewer than five sources tell (as if two more had said 17 %), and the file's where
-/// nothing was held out. UserError if nothing can be used; Stopped if asked to end before the fit begins.
+/// on the median run, and no farther than 90 % of the held-out runs of a class lie; those of the others are the file's.
+/// The rest of the band is the model's error: what is missing until it holds 90 % of the held-out runs of a class, of
+/// those whose source was held out where they are enough, else half as much again; drawn to the usual one where fewer
+/// than three sources tell (as if two more had said 17 %), and the file's where nothing was held out. UserError if nothing can be used; Stopped if asked to end before the fit begins.
 Calibration calibrate(const CalibrateQuestion& question, const Catalog& catalog, const Stop& stop = {});
 
 }  // namespace scalecalc

@@ -142,6 +142,11 @@ std::string informed_text(const Calibration& c) {
   return fmt::format("{}. {:.1f} effective degrees of freedom.", out, c.degrees_of_freedom);
 }
 
+HeldOut held_out_by(const Calibration& c, const FittedOf<Training>& row) {
+  if (!row.outside) return HeldOut::kNothing;
+  return row.by_model ? HeldOut::kModel : c.held_out;
+}
+
 /// For programs: what each row came to, and the block as text.
 Block fit_block(const Calibration& c) {
   Block out{.key = "fit", .is_list = false};
@@ -152,7 +157,8 @@ Block fit_block(const Calibration& c) {
           text_figure("subset", "", f.row.subset), text_figure("class", "", f.row.run_class),
           number_figure("measured", "", Format::kSeconds, f.measured), error_share("error_before", "", f.before),
           error_share("error_inside", "", f.inside), error_share("error_outside", "", f.outside),
-          error_share("error_by_family", "", f.baseline), flag_figure("in_band", f.in_band)}});
+          error_share("error_by_family", "", f.baseline), flag_figure("in_band", f.in_band),
+          text_figure("held_out_by", "", std::string(kHeldOutNames[static_cast<std::size_t>(held_out_by(c, f))]))}});
   }
   const auto gain_figures = [](const std::string& key, const std::optional<Gain>& gain) {
     return std::vector{error_share(key, "", gain ? std::optional(gain->mean) : std::nullopt),

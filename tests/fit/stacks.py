@@ -271,7 +271,7 @@ def main():
                 of_family[family].append(block_of(found, "  "))
                 degrees += found["query"]["degrees_of_freedom"]
                 unseen.update({row["id"]: row["error_outside"] for row in found["fit"]["rows"]})
-                band.update({row["id"]: (found["fit"]["held_out_by"], row["in_band"]) for row in found["fit"]["rows"]})
+                band.update({row["id"]: (row["held_out_by"], row["in_band"]) for row in found["fit"]["rows"]})
             table.append("| " + " | ".join(map(str, table_row(family, stack, found, "factors" if better else "no"))) + " |")
             print(table[-1], flush=True)
         for (chip, stack), found in chip_fits:
@@ -286,7 +286,7 @@ def main():
                 degrees += found["query"]["degrees_of_freedom"]
                 of_chip[chip].append(block_of(found, "    "))
                 unseen.update({row["id"]: row["error_outside"] for row in found["fit"]["rows"]})
-                band.update({row["id"]: (found["fit"]["held_out_by"], row["in_band"]) for row in found["fit"]["rows"]})
+                band.update({row["id"]: (row["held_out_by"], row["in_band"]) for row in found["fit"]["rows"]})
             shipped = "own set" if better else "the family's" if has_factors else "no"
             table.append("| " + " | ".join(map(str, table_row(chip, stack, found, shipped))) + " |")
             print(table[-1], flush=True)

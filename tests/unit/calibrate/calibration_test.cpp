@@ -283,6 +283,43 @@ TEST(Calibrate, WhatCoefficientsDoNotExplainIsTheModelsError) {
   EXPECT_NE(write_yaml(c.block).find("model_error: {dense: "), std::string::npos) << write_yaml(c.block);
 }
 
+/// Runs that repeat within a per cent are no reason for a band of ten: the errors of what moved shrink until about nine
+/// of ten of the runs held out lie inside, and what nothing tells of keeps its own.
+TEST(Calibrate, CoefficientsAreAsWellKnownAsRunsHeldOutShow) {
+  std::vector<Measurement> rows = runs_with({});
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].group = "source " + std::to_string(i % 6);
+  const auto scattered = [&](double by) {
+    std::vector<Measurement> out = rows;
+    for (std::size_t i = 0; i < out.size(); ++i) *out[i].step_s *= i % 2 == 0 ? 1 + by : 1 / (1 + by);
+    return calibrate({.rows = out, .hardware = "h100-sxm"}, Catalog());
+  };
+  const Calibration close = scattered(0.002), apart = scattered(0.2);
+  const auto error = [](const Calibration& c) {
+    double sum = 0;
+    for (const FittedCoefficient& f : c.coefficients) {
+      if (f.moved) sum += f.error_after / f.error_before;
+    }
+    return sum;
+  };
+  EXPECT_LT(error(close), 0.5 * error(apart));
+  for (const FittedCoefficient& f : close.coefficients) {
+    if (f.moved) continue;
+    EXPECT_DOUBLE_EQ(f.error_after, f.error_before) << f.path;
+  }
+}
+
+/// Of a source with nearly all runs models are held out, and each row says so; of the others whole sources.
+TEST(Calibrate, RowsSayWhatTheyWereHeldOutWith) {
+  std::vector<Measurement> rows = runs_with({});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].group = i < 2 ? "small" : "large";
+    if (i % 2 == 0) rows[i].model = "other";
+  }
+  const Calibration c = calibrate({.rows = rows, .hardware = "h100-sxm"}, Catalog());
+  EXPECT_EQ(c.held_out, HeldOut::kSource);
+  for (const FittedOf<Training>& row : c.rows) EXPECT_EQ(row.by_model, row.row.group == "large") << row.row.id;
+}
+
 /// Collectives at half of the link's rate, as nccl-tests prints them, and nothing else.
 TEST(Calibrate, CollectivesTellOfTheirLink) {
   CalibrateQuestion q{.hardware = "h100-sxm"};
