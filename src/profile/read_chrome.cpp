@@ -96,10 +96,8 @@ class ChromeReader {
     }
     json_.finish();
     if (!has_events_) {
-      throw UserError({Diagnostic{SourceSpan{.file = out_.file},
-                                  rocprof_ ? "is rocprofv3's JSON, which is not read" : "JSON without traceEvents",
-                                  rocprof_ ? "record with PyTorch's profiler, or convert it to a Chrome trace"
-                                           : "is this a profile? a PyTorch execution trace has no times"}});
+      throw UserError({Diagnostic{SourceSpan{.file = out_.file}, "JSON without traceEvents",
+                                  "is this a profile? a PyTorch execution trace has no times"}});
     }
     join();
     return std::move(out_);
@@ -147,7 +145,6 @@ class ChromeReader {
         if (property == "world_size") out_.world = whole(value);
       });
     } else {
-      rocprof_ |= key.starts_with("rocprofiler");
       json_.skip();
     }
   }
@@ -438,7 +435,7 @@ class ChromeReader {
   Recording out_;
   RecordingTables tables_;
   ChromeEvent event_;
-  bool has_events_ = false, own_ = false, rocprof_ = false;
+  bool has_events_ = false, own_ = false;
   std::optional<std::int64_t> base_;
   std::uint64_t unread_pairs_ = 0;
   std::vector<CpuOp> ops_;
