@@ -152,7 +152,7 @@ class Liveness {
     if (i.opcode == "tuple") {
       std::vector<std::size_t> out;
       for (const auto* operand : operands) {
-        if (operand == nullptr) return {};
+        if (operand == nullptr || out.size() + operand->size() > i.result.size()) return {};
         out.insert(out.end(), operand->begin(), operand->end());
       }
       return out;

@@ -345,8 +345,9 @@ class ProgramCost {
     std::erase_if(parts, [](const MeshFactors& part) { return part.empty(); });
     if (!given_mesh_.empty()) {
       out_.mesh = named_mesh(given_mesh_, "--mesh");
+      constexpr std::int64_t kFarTooMany = std::int64_t{1} << 40;
       std::int64_t devices = 1;
-      for (const auto& [name, size] : given_mesh_) devices *= size;
+      for (const auto& [name, size] : given_mesh_) devices *= std::min(size, kFarTooMany / devices + 1);
       if (devices != out_.devices) {
         throw UserError(fmt::format("--mesh has {} devices, and {} runs on {}", devices, module_.file, out_.devices),
                         "the program's mesh, axis by axis as it was made, the last the innermost");
@@ -410,6 +411,12 @@ class ProgramCost {
          "memory", false);
     if (whole_shapes_)
       note("annotated but not partitioned: shapes, FLOPs and bytes are of all devices together", "partitioned", true);
+    if (!out_.arrays.empty() && out_.sharded.empty() && !out_.products.empty()) {
+      note(
+          "no product has two operands whose annotations are known: what XLA optimized keeps those of parameters alone "
+          "(lower().as_text() or the dump before optimizations has the others)",
+          "annotations", false);
+    }
     if (no_axes_) note("some groups begin or end within an axis of the mesh: they have no axis here", "mesh", true);
     if (unknown_loops_ > 0) {
       note(fmt::format("{} loops do not say how often they run: their bodies count once", unknown_loops_), "trip_count",

@@ -262,7 +262,12 @@ HloGroups iota_groups(std::string_view text) {
     for (std::size_t d = 0; d < dims.size(); ++d) order[d] = static_cast<std::int64_t>(d);
   }
   // The members of a group run over the last of the transposed dimensions.
-  if (const auto devices = iota_devices(text.substr(arrow + 2))) out.factors = factors_of_groups(*devices, out.size);
+  const auto devices = iota_devices(text.substr(arrow + 2));
+  if (!devices) {
+    out.stride = 0;
+    return out;
+  }
+  out.factors = factors_of_groups(*devices, out.size);
   std::int64_t within = 1;
   for (std::size_t d = order.size(); d-- > 0 && within < out.size;) {
     const auto dim =

@@ -15,12 +15,10 @@
 #include "profile/byte_source.h"
 #include "profile/json_stream.h"
 #include "profile/recording.h"
+#include "profile/roc_records.h"
 
 namespace scalecalc {
 namespace {
-
-constexpr Ticks kTicksPerRocNanosecond = 1000;
-constexpr std::int64_t kFarthestRocNanosecond = 4'000'000'000'000'000;  // 46 days from the recording's first event
 
 template <class Number>
 std::optional<Number> roc_number(std::string_view text) {
@@ -29,95 +27,6 @@ std::optional<Number> roc_number(std::string_view text) {
   if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
   return out;
 }
-
-/// What a table or an array of records tells of one.
-struct RocRecord {
-  std::string name, agent, stream, direction;
-  std::optional<std::int64_t> start, end;
-  std::uint64_t correlation = 0;
-  std::int64_t kernel = -1, kind = -1, operation = -1;
-  std::string from, to;
-  double bytes = 0;
-};
-
-enum class RocTable : std::uint8_t { kKernels, kCopies, kCalls, kRanges, kOther };
-
-/// Records into a recording, whichever file they stand in.
-class RocRecords {
- public:
-  explicit RocRecords(const std::string& path) : tables_(out_) {
-    out_.file = path;
-    out_.format = RecordingFormat::kRocprof;
-  }
-
-  /// What is wrong with it; empty if nothing is.
-  std::string take(RocTable table, const RocRecord& r) {
-    ++out_.read;
-    if (!r.start || !r.end) return "a record without its start and end";
-    if (*r.end < *r.start) return fmt::format("a record that ends {} ns before it starts", *r.start - *r.end);
-    if (!base_) base_ = *r.start;
-    // Both within 64 bits of nanoseconds, so that their difference is too unless they are of other signs.
-    if ((*base_ < 0) != (*r.start < 0) || *r.start - *base_ > kFarthestRocNanosecond ||
-        *r.start - *base_ < -kFarthestRocNanosecond || *r.end - *r.start > kFarthestRocNanosecond) {
-      return "a record that is 46 days from the first";
-    }
-    if (out_.events.size() >= kMostRecorded) return fmt::format("more than {} events of devices", kMostRecorded);
-    const Ticks start = (*r.start - *base_) * kTicksPerRocNanosecond;
-    const Ticks end = (*r.end - *base_) * kTicksPerRocNanosecond;
-    switch (table) {
-      case RocTable::kKernels: event(start, end, r.name, r.agent, r, 0); break;
-      case RocTable::kCopies: copy(start, end, r); break;
-      case RocTable::kCalls:
-        if (r.correlation != 0) launches_.emplace(r.correlation, start);
-        break;
-      case RocTable::kRanges: out_.markers.push_back({start, end, r.name, std::nullopt}); break;
-      case RocTable::kOther: break;
-    }
-    return "";
-  }
-
-  Recording finish() {
-    for (std::size_t i = 0; i < out_.events.size(); ++i) {
-      const auto launch = launches_.find(correlations_[i]);
-      if (correlations_[i] != 0 && launch != launches_.end()) out_.events[i].launch = launch->second;
-    }
-    return std::move(out_);
-  }
-  Recording& recording() { return out_; }
-
- private:
-  void event(Ticks start, Ticks end, const std::string& name, const std::string& agent, const RocRecord& r,
-             std::uint32_t op) {
-    const std::uint32_t device = tables_.device(agent);
-    out_.events.push_back({start, end, kNoTick, 0, tables_.name(name), op, tables_.lane(device, r.stream)});
-    correlations_.push_back(r.correlation);
-  }
-
-  void copy(Ticks start, Ticks end, const RocRecord& r) {
-    std::string direction = r.direction;
-    constexpr std::string_view kPrefix = "MEMORY_COPY_";
-    if (direction.starts_with(kPrefix)) direction.erase(0, kPrefix.size());
-    // As CUPTI's are called, by which they are known.
-    constexpr std::array<std::array<std::string_view, 2>, 4> kDirections{{{"HOST_TO_DEVICE", "Memcpy HtoD"},
-                                                                          {"DEVICE_TO_HOST", "Memcpy DtoH"},
-                                                                          {"DEVICE_TO_DEVICE", "Memcpy DtoD"},
-                                                                          {"HOST_TO_HOST", ""}}};
-    std::string name = "Memcpy";
-    for (const auto& [said, called] : kDirections) {
-      if (direction == said) name = called;
-    }
-    if (name.empty()) return;
-    RecordedOp op;
-    if (r.bytes > 0) op.bytes = r.bytes;
-    event(start, end, name, direction == "HOST_TO_DEVICE" ? r.to : r.from, r, op.bytes ? tables_.op(op) : 0);
-  }
-
-  Recording out_;
-  RecordingTables tables_;
-  std::optional<std::int64_t> base_;
-  std::unordered_map<std::uint64_t, Ticks> launches_;
-  std::vector<std::uint64_t> correlations_;  ///< beside out_.events
-};
 
 // ---- JSON
 

@@ -97,7 +97,7 @@ bool is_perfetto(std::string_view first) {
   while (at < first.size() && (static_cast<unsigned char>(first[at]) & 0x80U) != 0) ++at;
   if (++at >= first.size()) return false;
   const auto key = static_cast<unsigned char>(first[at]);
-  return key != 0x08 && key != 0x12 && key != 0x1a && key != 0x22 && key != 0x2a && key != 0x32;
+  return key != 0x08 && key != 0x12 && key != 0x1a && key != 0x22 && key != 0x2a;
 }
 
 }  // namespace
@@ -124,17 +124,15 @@ Recording read_recording(const std::string& path, const Stop& stop) {
   if (is_rocprof_json(first)) return read_rocprof_json(path, stop);
   if (!first.empty() && (first[0] == '{' || first[0] == '[')) return read_chrome_trace(path, stop);
   if (is_rocprof_csv(first)) return read_rocprof_csv(path, stop);
-  if (is_perfetto(bytes)) {
-    throw UserError({Diagnostic{SourceSpan{.file = path}, "is a trace of Perfetto's own format, which is not read",
-                                "of rocprofv3: --output-format json or csv; of JAX the .xplane.pb beside it"}});
-  }
+  if (is_perfetto(bytes)) return read_perfetto(path, stop);
   if (is_xspace(bytes)) return read_xplane(path, stop);
   throw UserError({Diagnostic{
       SourceSpan{.file = path},
       bytes.empty() ? "the file is empty"
                     : "is no recording: neither JSON, nor CSV, nor an XPlane, nor an SQLite database",
       "profile reads PyTorch's Chrome traces (also gzipped), JAX's trace.json.gz and .xplane.pb, Nsight Systems' "
-      "SQLite export (nsys export --type sqlite), rocprofv3's JSON and CSV, the JSON of `scalecalc trace`, HLO text, "
+      "SQLite export (nsys export --type sqlite), rocprofv3's JSON, CSV and pftrace, the JSON of `scalecalc trace`, "
+      "HLO text, "
       "and "
       "tar archives of these"}});
 }

@@ -148,6 +148,7 @@ Recording read_xplane(const std::string& path, const Stop& stop);
 Recording read_nsight(const std::string& path, const Stop& stop);
 Recording read_rocprof_json(const std::string& path, const Stop& stop);
 Recording read_rocprof_csv(const std::string& path, const Stop& stop);
+Recording read_perfetto(const std::string& path, const Stop& stop);
 bool is_rocprof_json(std::string_view first_bytes);
 bool is_rocprof_csv(std::string_view first_bytes);
 /// Whether a member of an archive is a recording, or a program's text, rather than a file that lies beside them.

@@ -112,7 +112,8 @@ Block groups_block(const ProfileAnswer& found) {
           figure("time_s", "running", Format::kSeconds, Cell(g.running_s)),
           figure("exposed_share", "exposed, of the step", Format::kFraction, Cell(g.exposed_s / found.step_s))}});
   }
-  return out;
+  // Of one group "collectives" says as much.
+  return found.groups.size() > 1 ? out : in_full(std::move(out));
 }
 
 Block lost_block(const ProfileAnswer& found) {

@@ -83,13 +83,16 @@ TEST(ProfileProperty, ATraceReadBackGivesWhatWasPredicted) {
       RC_ASSERT(close(exposed("cp"), exposed_by_passes(trace, stage, &PhaseTime<double>::cp)));
       RC_ASSERT(close(exposed("ep"), exposed_by_passes(trace, stage, &PhaseTime<double>::ep)));
     }
-    // A moment counts for one kernel, passes and what they expose among them; transfers run beside them.
+    // A moment counts for one kernel, passes and what they expose among them; transfers and the reduction of gradients
+    // run beside them.
     double kernels_s = 0;
     for (const ProfiledKernel& kernel : read.kernels) {
-      if (kernel.work != DeviceWork::kSendReceive) kernels_s += kernel.seconds;
+      const bool beside = kernel.work == DeviceWork::kSendReceive || kernel.work == DeviceWork::kCollective;
+      if (!beside) kernels_s += kernel.seconds;
     }
     RC_ASSERT(kernels_s <= read.step_s + rounding);
-    // Beside the same plan every term is the one that was drawn, the bubble among them.
+    // Beside the same plan every term is the one that was drawn, the bubble among them. Each is laid out again: few are.
+    if (*rc::gen::inRange(0, 8) > 0) return;
     const GapAnswer gap = explain_gap(read, found, found.plans.front());
     double predicted = 0;
     for (const GapTerm& term : gap.terms) {

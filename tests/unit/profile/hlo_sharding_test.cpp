@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 
 #include "profile/hlo_memory.h"
@@ -102,6 +103,27 @@ TEST(HloSharding, AProductIsWhatMatmulContinuesFrom) {
   EXPECT_EQ(p.arrays[0].notation, "[I_X, J]");
   EXPECT_EQ(p.arrays[0].sizes, "I=64,J=128");
   EXPECT_EQ(p.collectives.front().axis, "X");
+}
+
+// Before partitioning shapes are whole: 4 ways over the batch, 2 over the columns, as jax.jit's lower() writes it.
+TEST(HloSharding, BeforePartitioningShapesAreWhole) {
+  const test::Scratch scratch;
+  const std::string text =
+      "HloModule m, num_partitions=8\nENTRY %main (x: bf16[1024,512], w: bf16[512,256]) -> bf16[1024,256] {\n"
+      "  %x = bf16[1024,512]{1,0} parameter(0)\n"
+      "  %y = bf16[1024,512]{1,0} custom-call(%x), custom_call_target=\"Sharding\", sharding={devices=[4,1,2]<=[8] "
+      "last_tile_dim_replicate}\n"
+      "  %w = bf16[512,256]{1,0} parameter(1), sharding={devices=[1,2,4]<=[4,2]T(1,0) last_tile_dim_replicate}\n"
+      "  %f = f32[1024,512]{1,0} convert(%y)\n"
+      "  %z = bf16[1024,512]{1,0} convert(%f)\n"
+      "  %t = bf16[512,1024]{0,1} transpose(%z), dimensions={1,0}\n"
+      "  ROOT %d = bf16[1024,256]{1,0} dot(%t, %w), lhs_contracting_dims={0}, rhs_contracting_dims={0}\n}\n";
+  const HloProgram p = hlo_program(read_hlo(scratch.put("p.hlo", text)), test::switched_chip());
+  ASSERT_EQ(p.sharded.size(), 1U);
+  EXPECT_EQ(p.sharded[0].command,
+            "matmul \"A[J, I_Y] * W[J, K_X] -> C[I_Y, K_X]\" --mesh Y=4,X=2 --dims I=1024,J=512,K=256 --dtype bf16");
+  const auto says = [](const Assumption& a) { return a.text.find("of all devices together") != std::string::npos; };
+  EXPECT_TRUE(std::any_of(p.assumptions.begin(), p.assumptions.end(), says));
 }
 
 TEST(HloSharding, TheMeshMayBeGiven) {

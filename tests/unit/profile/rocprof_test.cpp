@@ -2,8 +2,11 @@
 // (docs/how-to/using-rocprofv3).
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "support/errors.h"
 #include "support/scratch.h"
+#include "support/wire_fields.h"
 #include "unit/profile/recordings.h"
 
 namespace scalecalc {
@@ -66,6 +69,47 @@ TEST(Rocprof, CsvOfKernelsWithItsTablesBeside) {
   expect_step(profiled_file(kernels), 5);
 }
 
+/// The same step as Perfetto's SDK writes it: clock 64 counts from where its snapshot says, names stand in a table.
+std::string perfetto() {
+  using test::number_field;
+  using test::text_field;
+  constexpr std::uint32_t kSequence = 10, kTimestamp = 8, kEvent = 11;
+  const auto packet = [](const std::string& fields) { return text_field(1, fields + number_field(kSequence, 9)); };
+  const auto clock = [](std::uint64_t id, std::uint64_t time) {
+    return text_field(1, number_field(1, id) + number_field(2, time));
+  };
+  const auto name = [](std::uint32_t table, std::uint64_t id, const std::string& text) {
+    return text_field(table, number_field(1, id) + text_field(2, text));
+  };
+  const auto track = [&](std::uint64_t id, const std::string& text) {
+    return packet(text_field(60, number_field(1, id) + text_field(2, text)));
+  };
+  const auto slice = [&](std::uint64_t later, std::uint64_t type, std::uint64_t on, const std::string& rest) {
+    return packet(number_field(kTimestamp, later) +
+                  text_field(kEvent, number_field(9, type) + number_field(11, on) + rest));
+  };
+  return packet(text_field(6, clock(6, 1000000000) + clock(64, 1000000000)) + text_field(59, number_field(58, 64)) +
+                number_field(13, 1)) +
+         track(5, "COMPUTE AGENT [7] QUEUE [0] (GPU)") + track(6, "COPY to AGENT [7] (GPU)") + track(8, "THREAD 1") +
+         packet(text_field(12, name(1, 1, "kernel_dispatch") + name(1, 2, "memory_copy") + name(1, 3, "hip_api") +
+                                   name(2, 4, "Cijk_Ailk_Bljk_BBS_BH_MT128x128x32"))) +
+         slice(0, 1, 8, number_field(3, 3) + text_field(23, "hipLaunchKernel")) +
+         slice(10000, 1, 5, number_field(3, 1) + number_field(10, 4)) + slice(40000, 2, 5, "") +
+         slice(0, 1, 6, number_field(3, 2) + text_field(23, "MEMORY_COPY_HOST_TO_DEVICE")) + slice(5000, 2, 6, "") +
+         slice(5000, 1, 5, number_field(3, 1) + text_field(23, "ncclDevKernel_AllReduce_Sum_bf16")) +
+         slice(20000, 2, 5, "");
+}
+
+TEST(Rocprof, PerfettosFormat) {
+  const test::Scratch scratch;
+  const ProfileAnswer found = profiled_file(scratch.put("7_results.pftrace", perfetto()));
+  expect_step(found, 5);
+  EXPECT_EQ(found.ranks.size(), 1U);
+  EXPECT_EQ(found.ranks.front().device, "GPU 7");
+  const auto says = [](const Assumption& a) { return a.text.find("1 slices have no end") != std::string::npos; };
+  EXPECT_TRUE(std::any_of(found.assumptions.begin(), found.assumptions.end(), says));
+}
+
 TEST(Rocprof, WhatIsCutOffOrWrongIsRefused) {
   const test::Scratch scratch;
   const std::string csv = kRocCsv;
@@ -84,11 +128,14 @@ TEST(Rocprof, WhatIsCutOffOrWrongIsRefused) {
   for (std::size_t cut = 30; cut + 2 < json.size(); cut += 83) {
     EXPECT_NE(problems("cut.json", json.substr(0, cut)), "") << cut;
   }
+  // Cut within a packet, not between two.
+  const std::string packets = perfetto();
+  EXPECT_NE(problems("cut.pftrace", packets.substr(0, packets.size() - 3)).find("at byte"), std::string::npos);
+  EXPECT_NE(problems("packed.pftrace", packets + test::text_field(1, test::text_field(50, "x"))).find("packed"),
+            std::string::npos);
   std::string backwards = json;
   backwards.replace(backwards.find("1000050000"), 10, "1000000000");
   EXPECT_NE(problems("f.json", backwards).find("before it starts"), std::string::npos);
-  EXPECT_NE(problems("g.pftrace", std::string("\x0a\x06\x40\x01\x50\x02\x58\x03", 8)).find("Perfetto"),
-            std::string::npos);
 }
 
 }  // namespace
