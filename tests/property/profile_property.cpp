@@ -91,7 +91,8 @@ TEST(ProfileProperty, ATraceReadBackGivesWhatWasPredicted) {
       if (!beside) kernels_s += kernel.seconds;
     }
     RC_ASSERT(kernels_s <= read.step_s + rounding);
-    // Beside the same plan every term is the one that was drawn, the bubble among them. Each is laid out again: few are.
+    // Beside the same plan every term is the one that was drawn, the bubble among them. Each is laid out again: few
+    // are.
     if (*rc::gen::inRange(0, 8) > 0) return;
     const GapAnswer gap = explain_gap(read, found, found.plans.front());
     double predicted = 0;

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "config/catalog.h"
 #include "config/yaml_reader.h"
 #include "profile/kernel_rows.h"
+#include "support/scratch.h"
 #include "unit/profile/recordings.h"
 #include "validate/kernel_measurement.h"
 
@@ -73,6 +75,38 @@ TEST(Gap, CommunicationOfTheGroupsSumsToWhatIsExposed) {
   EXPECT_NEAR(exposed * 1e6,
               test::work_us(found, DeviceWork::kCollective) + test::work_us(found, DeviceWork::kSendReceive), 1e-6);
   EXPECT_GE(running, found.communication_s - 1e-12);
+}
+
+// A matmul of 8 s, beside its end and half a second longer a gather over the eight data ranks that the layout alone
+// has.
+TEST(Gap, CommunicationStandsBesideItsOwnDimension) {
+  const test::Scratch scratch;
+  const std::string file = scratch.put("step.json",
+                                       "{\"traceEvents\": [\n{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": "
+                                       "\"sm90_xmma_gemm_bf16\", \"pid\": 0, \"tid\": 7, "
+                                       "\"ts\": 0, \"dur\": 8000000},\n{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": "
+                                       "\"ncclDevKernel_AllGather_RING_LL\", "
+                                       "\"pid\": 0, \"tid\": 20, \"ts\": 7500000, \"dur\": 1000000, \"args\": "
+                                       "{\"Collective name\": \"_allgather_base\", "
+                                       "\"Out msg nelems\": 1000, \"Group size\": 8, \"dtype\": \"BFloat16\"}}\n]}\n");
+  TrainQuestion q{.model = "llama3-8b", .hardware = "h100-sxm", .chips = 8};
+  TrainAnswer job = answer(q, Catalog());
+  RankedPlan plan = job.plans.front();
+  const Layout& layout = plan.plan.layout;
+  ASSERT_EQ(layout.tp * layout.pp * layout.cp * layout.ep, 1);
+  const GapAnswer gap = explain_gap(test::profiled(file), job, plan);
+  ASSERT_EQ(gap.communication.size(), 1U);
+  const GapCommunication& data = gap.communication.front();
+  EXPECT_EQ(data.dimension, "data");
+  EXPECT_EQ(data.groups, std::vector<std::string>{"all-gather over 8 (by kind)"});
+  EXPECT_NEAR(data.measured_exposed_s, 0.5, 1e-9);
+  EXPECT_NEAR(*data.measured_s, 1.0, 1e-9);
+  EXPECT_GT(*data.predicted_s, data.predicted_exposed_s);  // most of it hides
+  const auto is = [](const char* name) { return [name](const GapTerm& term) { return term.term == name; }; };
+  const auto term = std::find_if(gap.terms.begin(), gap.terms.end(), is("exposed: data ranks"));
+  ASSERT_NE(term, gap.terms.end());
+  EXPECT_NEAR(term->measured_s, 0.5, 1e-9);
+  EXPECT_EQ(std::count_if(gap.terms.begin(), gap.terms.end(), is("exposed communication")), 0);
 }
 
 // 40 us for the product, 10 us for the sum, of which calibrate is told nothing: it is too short.
