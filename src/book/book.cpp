@@ -37,7 +37,12 @@ BookFigure load_figure(const ConfigNode& node, const std::string& run, Problems&
   out.value = book_number(fields, fields.text("value"));
   out.tolerance = optional_number(fields, "tolerance").value_or(out.tolerance);
   if (const auto text = fields.optional_text("book")) {
-    out.book = PrintedNumber{*text, book_number(fields, *text), optional_number(fields, "within")};
+    out.book = PrintedNumber{*text, book_number(fields, *text), optional_number(fields, "within"),
+                             fields.optional_text("by").value_or("")};
+    if (out.book->within.has_value() == out.book->by.empty()) {
+      problems.add(fields.span(),
+                   "within and by go together: how far the figure is off, and the book's own arithmetic");
+    }
   }
   out.run = fields.optional_text("run").value_or(run);
   fields.finish();

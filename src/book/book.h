@@ -20,7 +20,8 @@
 // `run` is asked with --json. `at` is a JSON pointer into its document (/bounds/name=fsdp_limit/value takes the member
 // of a list by its name), `value` the exact figure (booleans as 1 and 0), `tolerance` relative and 1e-6 unless given
 // (0: equal), `book` the figure as the book prints it, `within` how far that may be off where the book goes on with
-// rounded figures, `run` another command line for this figure alone, `exit` the exit status if it is not 0.
+// rounded figures, `by` the book's arithmetic with those, `run` another command line for this figure alone, `exit` the
+// exit status if it is not 0.
 #pragma once
 
 #include <optional>
@@ -36,6 +37,7 @@ struct PrintedNumber {
   std::string text;
   double value = 0;
   std::optional<double> within;  ///< relative; the book's own rounding unless given
+  std::string by;                ///< with `within`: what the book computes, of its rounded figures: "34e6 / 9e10"
 };
 /// Whether `value` is the printed number: off by less than one in its last digit that is not zero, since the book cuts
 /// off as often as it rounds.

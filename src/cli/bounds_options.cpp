@@ -14,6 +14,7 @@
 #include "model/usual_stack.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
+#include "spec/usual_format.h"
 #include "train/import_assumptions.h"
 
 namespace scalecalc::cli {
@@ -93,7 +94,8 @@ constexpr std::array kBoundsFlags{
     some_share<&BoundTraining::mfu>("--mfu", "model FLOPs utilization of the run planned and of prefill (default 40%)",
                                     "40%"),
     kPriceFlag.to<&BoundTraining::price>(),
-    dtype_flag<&BoundsQuestion::compute>("--precision", "format the matmuls compute in (default bf16)"),
+    dtype_flag<&BoundsQuestion::compute>(
+        "--precision", "format the matmuls compute in (default bf16; fp16 or wider on chips without it)"),
     dtype_flag<&BoundsQuestion::weights>("--weights", "format weights are held and sent in (default: --precision)",
                                          "int8"),
     dtype_flag<&BoundsQuestion::activations>("--activations",
@@ -385,6 +387,7 @@ BoundsQuestion bounds_question(const Arguments& arguments, const Catalog& catalo
   question.serving = read_bounds_serving(reader, catalog);
   reader.finish();
   load_files(arguments, catalog, model, hw, question);
+  if (!arguments.has("--precision")) question.compute = usual_format(question.hw).value_or(question.compute);
   refuse_absent(reader, arguments, question);
   return question;
 }

@@ -9,8 +9,10 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/flag_reader.h"
+#include "cli/name_pairs.h"
 #include "cli/output_command.h"
 #include "cli/read_names.h"
+#include "cli/shared_flags.h"
 #include "cli/train_options.h"
 #include "config/json_reader.h"
 #include "profile/byte_source.h"
@@ -29,6 +31,7 @@ struct ProfileFlags {
   std::string model;   ///< may be empty
   std::string layout;  ///< as ReferenceLayout::file; empty: nothing is predicted
   std::size_t rank = 0;
+  std::vector<std::pair<std::string, std::int64_t>> mesh;  ///< of a program's devices; empty: as its text has it
 };
 
 void read_layout_file(FlagReader& reader, const Flag& flag, const std::string& text, ProfileFlags& out) {
@@ -38,6 +41,18 @@ void read_layout_file(FlagReader& reader, const Flag& flag, const std::string& t
   if (const auto rank = reader.count_of(fmt::format("{} FILE#RANK", flag.name), text.substr(hash + 1), kTopRange)) {
     out.rank = static_cast<std::size_t>(*rank);
   }
+}
+
+void read_program_mesh(FlagReader& reader, const Flag& flag, const std::string& text, ProfileFlags& out) {
+  each_pair(reader, flag, text, [&](const std::string& name, std::string_view value) {
+    const auto size = reader.count_of(fmt::format("{} {}", flag.name, name), value, kChipRange);
+    const auto same = [&](const auto& axis) { return axis.first == name; };
+    if (std::any_of(out.mesh.begin(), out.mesh.end(), same)) {
+      reader.problem(fmt::format("--mesh gives axis {} twice", in_quotes(name)));
+    } else if (size) {
+      out.mesh.emplace_back(name, *size);
+    }
+  });
 }
 
 constexpr std::array kProfileFlags{
@@ -54,11 +69,16 @@ constexpr std::array kProfileFlags{
     text("--calibrate", "FILE.yaml", "write the kernels whose shapes are known as rows for calibrate", "kernels.yaml")
         .of_output()
         .writing(),
+    text("--mesh", "X=N,Y=N",
+         "of HLO text: the axes of its devices as the program made them, the last the innermost (default: the text's, "
+         "or those that its annotations and groups show)",
+         "data=2,model=8")
+        .by<read_program_mesh>(),
     count<&ProfileFlags::profile, &ProfileQuestion::top>("--top", kTopRange, "N", "kernels to show (default 12)", "30"),
     kSetFlag.explained("replace one field of the hardware (hw.), such as hw.hbm.bandwidth=5TB/s"),
 };
 
-constexpr std::array kProfileCommon{FlagGroup{"the step", "--hw --layout --model --calibrate --top --set"}};
+constexpr std::array kProfileCommon{FlagGroup{"the step", "--hw --layout --model --calibrate --mesh --top --set"}};
 
 ProfileFlags profile_flags(const Arguments& arguments) {
   FlagReader reader(arguments);
@@ -135,12 +155,19 @@ GapAnswer predicted(const ProfileFlags& flags, const std::vector<std::string>& s
   return out;
 }
 
-bool asks_of_hlo(const ProfileFlags& flags, const Arguments& arguments) {
+/// The program's text that the question is of; nothing for recordings.
+std::optional<std::string> hlo_asked_of(ProfileFlags& flags, const Arguments& arguments, const Stop& stop) {
   constexpr std::size_t kEnough = 4096;
   const auto is_hlo = [](const std::string& file) { return is_hlo_text(first_bytes(file, kEnough)); };
-  const std::vector<std::string>& files = flags.profile.files;
+  std::vector<std::string>& files = flags.profile.recordings;
+  files = recordings_in(flags.profile.files, flags.profile.notes, stop);
   const auto hlo = std::find_if(files.begin(), files.end(), is_hlo);
-  if (hlo == files.end()) return false;
+  if (hlo == files.end()) {
+    if (arguments.has("--mesh")) {
+      throw UserError("--mesh has no meaning: recordings do not number devices by axes", "leave it out");
+    }
+    return std::nullopt;
+  }
   if (files.size() > 1) throw UserError(fmt::format("{} is a program, not a recording", *hlo), "ask of it alone");
   for (const char* flag : {"--layout", "--calibrate"}) {
     if (arguments.has(flag)) {
@@ -148,18 +175,17 @@ bool asks_of_hlo(const ProfileFlags& flags, const Arguments& arguments) {
                       "leave it out");
     }
   }
-  return true;
+  return *hlo;
 }
 
 ExitCode run_profile(const Arguments& arguments, Environment& env) {
-  const ProfileFlags flags = profile_flags(arguments);
+  ProfileFlags flags = profile_flags(arguments);
   std::optional<AtomicFile> rows;  // opened before the work starts, as outputs are
   if (const auto path = arguments.value("--calibrate")) rows.emplace(*path);
   return answer_with_output(arguments, env, [&](const Catalog& catalog) {
     const HardwareSpec hw = hardware_asked_for(arguments, catalog, Unpublished::kAllowed);
-    if (asks_of_hlo(flags, arguments)) {
-      const std::string& file = flags.profile.files.front();
-      Output out = hlo_output(hlo_program(read_hlo(file), hw), file, flags.profile.top);
+    if (const auto hlo = hlo_asked_of(flags, arguments, env.interrupted)) {
+      Output out = hlo_output(hlo_program(read_hlo(*hlo), hw, flags.mesh), *hlo, flags.profile.top);
       note_sets(arguments, out.assumptions);
       return with_query(std::move(out), arguments, {answered(flags)});
     }
@@ -190,7 +216,8 @@ const Command& profile_command() {
           "  scalecalc profile rank0.json.gz rank1.json.gz --hw mi300x --layout answer.json#2\n",
       .notes =
           "A TRACE is a Chrome trace of PyTorch's profiler or of JAX (gzipped or not), an XPlane\n"
-          "(.xplane.pb), an SQLite export of Nsight Systems, or the JSON of `scalecalc trace`.\n"
+          "(.xplane.pb), an SQLite export of Nsight Systems, JSON or CSV of rocprofv3, or the JSON of\n"
+          "`scalecalc trace`; also a tar archive of such (ARCHIVE#MEMBER: one of them).\n"
           "Several are ranks of one step. HLO text of XLA is a program: what it costs, and the step it makes.\n",
       .flags = kProfileFlags,
       .run = run_profile,

@@ -8,6 +8,7 @@
 #include "base/scalar.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "cost/remat.h"
 #include "model/stored_bytes.h"
 
 namespace scalecalc {
@@ -227,19 +228,22 @@ class ModelArithmetic {
       out_.kept.push_back(
           {std::move(policy), named_elements, run, BytesOf<Traced>(named_elements * tokens * each), std::move(source)});
     };
-    constexpr std::array kPolicies{std::pair{Keep::kWithoutRemat, "remat none"},
-                                   std::pair{Keep::kSelective, "remat selective"},
-                                   std::pair{Keep::kAlways, "remat full"}};
-    for (const auto& [until, name] : kPolicies) {
+    constexpr std::array kPolicies{Remat::kNone, Remat::kSelective, Remat::kAttention, Remat::kMlp, Remat::kFull};
+    for (const Remat remat : kPolicies) {
       Traced elements(0.0);
+      PartSums repeated;
       for (std::size_t k = 0; k < ops_.size(); ++k) {
         Traced of_layer(0.0);
+        TracedOps again;
         for (const Op<Traced>& op : ops_[k]) {
-          if (op.keep >= until) of_layer = of_layer + op.saved;
+          if (stays(remat, op)) of_layer = of_layer + op.saved;
+          if (runs_again(remat, op)) again.push_back(op);
         }
         elements = elements + layers_input(k) * of_layer;
+        add(repeated, sums_of(again, length_input(q_.seq), q_.causal), layers_input(k));
       }
-      add_kept(name, elements, "operation list; arXiv:2205.05198 section 4");
+      add_kept(fmt::format("remat {}", name_of(remat)), elements, "operation list; arXiv:2205.05198 section 4",
+               repeated.scores + repeated.scans + matmul_flops(repeated));
     }
     const Traced width = kReader.input(static_cast<double>(model_.layers()), "layers", model_.source) * dims_.d_model;
     // What is not kept is run again: between the results of matmuls only the scores, of a block all of it.

@@ -62,7 +62,7 @@ struct ContextFigures {
 struct KeptFigures {
   std::string policy;
   Traced per_token;                      ///< elements per token, all layers
-  std::optional<FlopsOf<Traced>> again;  ///< FLOPs a token that the backward runs again; nothing for those of train
+  std::optional<FlopsOf<Traced>> again;  ///< FLOPs of matmuls, scores and scans a token that the backward runs again
   BytesOf<Traced> bytes;                 ///< of the batch
   std::string source;
 };

@@ -47,9 +47,34 @@ double total_bytes(const std::vector<HloArray>& arrays) {
 
 std::string array_text(const HloArray& array) { return fmt::format("{}[{}]", array.type, fmt::join(array.dims, ",")); }
 
+using NamedSizes = std::vector<std::pair<std::string, std::int64_t>>;
+
+/// Operations one after the other, collectives beside them on one link.
+struct ScheduleClock {
+  double now = 0;
+  double link_free = 0;
+  std::map<std::string, double, std::less<>> started;  ///< by name: when it is done
+
+  void compute(double seconds) { now += seconds; }
+  void communicate(double seconds, const std::string* starts) {
+    link_free = std::max(link_free, now) + seconds;
+    if (starts == nullptr) {
+      now = link_free;
+    } else {
+      started[*starts] = link_free;
+    }
+  }
+  void wait_for(std::string_view name) {
+    const auto at = started.find(name);
+    if (at != started.end()) now = std::max(now, at->second);
+  }
+  double end() const { return std::max(now, link_free); }
+};
+
 class ProgramCost {
  public:
-  ProgramCost(const HloModule& module, const HardwareSpec& hw) : module_(module) {
+  ProgramCost(const HloModule& module, const HardwareSpec& hw, const NamedSizes& mesh)
+      : module_(module), given_mesh_(mesh) {
     out_.hw = hw;
     out_.name = module.name;
     out_.scheduled = module.scheduled;
@@ -58,11 +83,9 @@ class ProgramCost {
 
   HloProgram run() {
     const HloComputation& entry = module_.computations.at(module_.entry);
-    walk(entry, 1, 0);
-    for (const HloInstruction& i : entry.instructions) {
-      if (i.opcode == "parameter") out_.parameter_bytes += total_bytes(i.result);
-    }
-    if (!entry.instructions.empty()) out_.result_bytes = total_bytes(entry.instructions.back().result);
+    const double scheduled_s = walk(entry, 1, 0);
+    if (module_.scheduled) out_.scheduled_s = scheduled_s;
+    out_.memory = hlo_memory(module_);
     axes();
     time();
     assume();
@@ -72,12 +95,15 @@ class ProgramCost {
  private:
   static constexpr std::size_t kDeepestCalls = 64;
 
-  void walk(const HloComputation& computation, double times, std::size_t depth) {
+  /// How long one run of it takes by its schedule.
+  double walk(const HloComputation& computation, double times, std::size_t depth) {
     if (depth > kDeepestCalls) {
       throw UserError(
           {Diagnostic{SourceSpan{.file = module_.file}, "computations that call each other without end", ""}});
     }
-    for (const HloInstruction& i : computation.instructions) instruction(computation, i, times, depth);
+    ScheduleClock clock;
+    for (const HloInstruction& i : computation.instructions) instruction(computation, i, times, depth, clock);
+    return clock.end();
   }
 
   const HloComputation* called(const HloInstruction& i, std::string_view key) const {
@@ -87,31 +113,43 @@ class ProgramCost {
     return found == module_.computations.end() ? nullptr : &found->second;
   }
 
-  void instruction(const HloComputation& in, const HloInstruction& i, double times, std::size_t depth) {
+  void instruction(const HloComputation& in, const HloInstruction& i, double times, std::size_t depth,
+                   ScheduleClock& clock) {
     if (i.opcode == "while") {
       const double trips = trips_of(i);
       for (const std::string_view part : {"body", "condition"}) {
-        if (const HloComputation* inner = called(i, part)) walk(*inner, times * trips, depth + 1);
+        if (const HloComputation* inner = called(i, part))
+          clock.compute(trips * walk(*inner, times * trips, depth + 1));
       }
       return;
     }
     if (i.opcode == "call" || i.opcode == "async-start") {
-      const HloComputation* inner = called(i, i.opcode == "call" ? "to_apply" : "calls");
-      if (inner != nullptr) walk(*inner, times, depth + 1);
-      return;
+      const bool starts = i.opcode == "async-start";
+      const HloComputation* inner = called(i, starts ? "calls" : "to_apply");
+      if (inner == nullptr) return;
+      const double before = communication_s_;
+      wrapped_ += starts ? 1 : 0;
+      const double seconds = walk(*inner, times, depth + 1);
+      wrapped_ -= starts ? 1 : 0;
+      if (starts && communication_s_ > before) return clock.communicate(seconds, &i.name);
+      return clock.compute(seconds);
     }
     if (i.opcode == "conditional") {
       conditional_ = true;
       for (const std::string_view part : {"true_computation", "false_computation"}) {
-        if (const HloComputation* inner = called(i, part)) walk(*inner, times, depth + 1);
+        if (const HloComputation* inner = called(i, part)) clock.compute(walk(*inner, times, depth + 1));
       }
       return;
     }
+    if (i.opcode.ends_with("-done") && !i.operands.empty()) clock.wait_for(i.operands[0]);
     for (const CollectiveOpcode& known : kCollectiveOpcodes) {
       const bool starts = i.opcode == std::string(known.opcode) + "-start";
-      if (starts || i.opcode == known.opcode) return collective(in, i, known, times, starts);
+      if (!starts && i.opcode != known.opcode) continue;
+      const double seconds = collective(in, i, known, times, starts || wrapped_ > 0);
+      communication_s_ += seconds;
+      return clock.communicate(seconds, starts ? &i.name : nullptr);
     }
-    if (!is_free(i.opcode)) operation(in, i, times);
+    if (!is_free(i.opcode)) clock.compute(operation(in, i, times));
   }
 
   double trips_of(const HloInstruction& i) {
@@ -183,7 +221,8 @@ class ProgramCost {
     return work_of_kernel(hlo_attribute(i.attributes, "custom_call_target"));
   }
 
-  void operation(const HloComputation& in, const HloInstruction& i, double times) {
+  /// Seconds of one.
+  double operation(const HloComputation& in, const HloInstruction& i, double times) {
     double flops = 0;
     DeviceWork work = work_of(i);
     DType format = DType::kBf16;
@@ -205,7 +244,9 @@ class ProgramCost {
     sum.flops += flops * times;
     sum.bytes += bytes * times;
     const double compute_s = flops > 0 ? flops / rate(format) : 0;
-    sum.time_s += std::max(compute_s, bytes / out_.hw.hbm_bandwidth.value()) * times;
+    const double seconds = std::max(compute_s, bytes / out_.hw.hbm_bandwidth.value());
+    sum.time_s += seconds * times;
+    return seconds;
   }
 
   /// A slice alone of a slice's array is read, and in an update written.
@@ -256,12 +297,14 @@ class ProgramCost {
                     fmt::format("give one: --set hw.compute.matmul.{}=RATE", name_of(format)));
   }
 
-  void collective(const HloComputation& in, const HloInstruction& i, const CollectiveOpcode& known, double times,
-                  bool starts) {
+  /// Seconds of one; none where the machine's form says none.
+  double collective(const HloComputation& in, const HloInstruction& i, const CollectiveOpcode& known, double times,
+                    bool starts) {
     HloCollective one{.kind = std::string(known.opcode), .groups = hlo_groups(i, out_.devices), .asynchronous = starts};
     const double bytes = total_bytes(operands(in, i));
-    const std::string key =
+    std::string key =
         fmt::format("{} {} {} {} {}", one.kind, one.groups.size, one.groups.stride, one.groups.axes, one.asynchronous);
+    for (const MeshFactor& factor : one.groups.factors) key += fmt::format(" {}@{}", factor.size, factor.stride);
     const auto [at, is_new] = collectives_.try_emplace(key, std::move(one));
     HloCollective& sum = at->second;
     if (is_new) sum.time_s = 0;
@@ -270,6 +313,7 @@ class ProgramCost {
     const auto seconds = collective_seconds(known, sum.groups, bytes);
     if (!seconds) sum.time_s.reset();
     if (sum.time_s) *sum.time_s += *seconds * times;
+    return sum.time_s ? *seconds : 0;
   }
 
   /// V of network/collective_time.h: what a gather leaves on each member, what each brings to the others.
@@ -293,36 +337,39 @@ class ProgramCost {
     }
   }
 
-  /// Devices in a row-major mesh: where groups begin and end are the borders between its axes.
+  /// The mesh that was given, or that the text names; else the one whose borders annotations and groups show.
   void axes() {
-    std::set<std::int64_t> borders;
-    for (const auto& [key, collective] : collectives_) {
-      const HloGroups& groups = collective.groups;
-      const bool permutes = collective.kind.starts_with("collective");
-      if (!groups.axes.empty() || groups.size < 2 || groups.stride < 1 || permutes) continue;
-      borders.insert({groups.stride, groups.stride * groups.size});
-    }
-    constexpr std::string_view kLetters = "XYZWVUTSRQ";
-    std::int64_t last = 0;
-    for (const std::int64_t border : borders) {
-      if (last > 0 && border % last == 0 && out_.axes.size() < kLetters.size()) {
-        out_.axes.push_back({std::string(1, kLetters[out_.axes.size()]), border / last, last});
+    const HloShardings shardings(module_);
+    std::vector<MeshFactors> parts = shardings.parts();
+    for (const auto& [key, collective] : collectives_) parts.push_back(collective.groups.factors);
+    std::erase_if(parts, [](const MeshFactors& part) { return part.empty(); });
+    if (!given_mesh_.empty()) {
+      out_.mesh = named_mesh(given_mesh_, "--mesh");
+      constexpr std::int64_t kFarTooMany = std::int64_t{1} << 40;
+      std::int64_t devices = 1;
+      for (const auto& [name, size] : given_mesh_) devices *= std::min(size, kFarTooMany / devices + 1);
+      if (devices != out_.devices) {
+        throw UserError(fmt::format("--mesh has {} devices, and {} runs on {}", devices, module_.file, out_.devices),
+                        "the program's mesh, axis by axis as it was made, the last the innermost");
       }
-      last = border;
+    } else if (const NamedSizes named = mesh_in(module_.text); !named.empty()) {
+      out_.mesh = named_mesh(named, "the HLO text");
+    } else {
+      out_.mesh = mesh_of(parts, out_.devices);
     }
     for (auto& [key, collective] : collectives_) collective.axis = axis_of(collective.groups);
+    out_.arrays = shardings.arrays(out_.mesh);
+    out_.sharded = shardings.products(out_.mesh);
+    whole_shapes_ = !shardings.partitioned() && !out_.arrays.empty();
   }
 
-  /// Names of the axes whose sizes make up the group.
-  std::string axis_of(const HloGroups& groups) const {
-    if (!groups.axes.empty()) return groups.axes;
-    std::string out;
-    const std::int64_t end = groups.stride * groups.size;
-    for (const HloAxis& axis : out_.axes) {
-      if (groups.stride == 0 || axis.stride < groups.stride || axis.stride >= end) continue;
-      out += out.empty() ? axis.name : "," + axis.name;
-    }
-    return out;
+  std::string axis_of(const HloGroups& groups) {
+    if (groups.size < 2) return "";
+    const auto axes =
+        groups.pairs.empty() ? out_.mesh.axes_of(groups.factors) : std::optional(out_.mesh.axes_between(groups.pairs));
+    if (axes && !axes->empty()) return out_.mesh.names(*axes);
+    no_axes_ = true;
+    return groups.axes;
   }
 
   void time() {
@@ -342,6 +389,8 @@ class ProgramCost {
     out_.most_s = out_.compute_s + out_.communication_s;
     out_.least_s = std::max(out_.compute_s, hidden) + (out_.communication_s - hidden);
     if (!out_.scheduled) out_.least_s = std::max(out_.compute_s, out_.communication_s);
+    // The same sums in another order.
+    if (out_.scheduled_s) out_.scheduled_s = std::clamp(*out_.scheduled_s, out_.least_s, out_.most_s);
     const auto longest = [](const auto& a, const auto& b) { return a.time_s > b.time_s; };
     std::stable_sort(out_.works.begin(), out_.works.end(), longest);
     std::stable_sort(out_.products.begin(), out_.products.end(), longest);
@@ -356,6 +405,19 @@ class ProgramCost {
       note("the module is not scheduled: XLA has yet to fuse and to insert collectives, so bytes are too many",
            "schedule", true);
     }
+    note(out_.scheduled ? "memory: buffers live from the instruction of the schedule that makes them to the last that "
+                          "reads them; XLA shares some more"
+                        : "memory: not scheduled, so buffers live in the order of the text, before fusions",
+         "memory", false);
+    if (whole_shapes_)
+      note("annotated but not partitioned: shapes, FLOPs and bytes are of all devices together", "partitioned", true);
+    if (!out_.arrays.empty() && out_.sharded.empty() && !out_.products.empty()) {
+      note(
+          "no product has two operands whose annotations are known: what XLA optimized keeps those of parameters alone "
+          "(lower().as_text() or the dump before optimizations has the others)",
+          "annotations", false);
+    }
+    if (no_axes_) note("some groups begin or end within an axis of the mesh: they have no axis here", "mesh", true);
     if (unknown_loops_ > 0) {
       note(fmt::format("{} loops do not say how often they run: their bodies count once", unknown_loops_), "trip_count",
            true);
@@ -382,6 +444,7 @@ class ProgramCost {
   }
 
   const HloModule& module_;
+  const NamedSizes& given_mesh_;
   HloProgram out_;
   std::map<DeviceWork, HloWork> works_;
   std::map<std::string, HloCollective> collectives_;
@@ -389,11 +452,16 @@ class ProgramCost {
   std::set<std::string> other_rates_;  ///< formats that run at another's
   std::int64_t unknown_loops_ = 0;
   bool conditional_ = false;
+  bool whole_shapes_ = false, no_axes_ = false;
   double opaque_ = 0;
+  double communication_s_ = 0;  ///< of one run of what was walked: whether a call is of collectives
+  int wrapped_ = 0;             ///< within async-start
 };
 
 }  // namespace
 
-HloProgram hlo_program(const HloModule& module, const HardwareSpec& hw) { return ProgramCost(module, hw).run(); }
+HloProgram hlo_program(const HloModule& module, const HardwareSpec& hw, const NamedSizes& mesh) {
+  return ProgramCost(module, hw, mesh).run();
+}
 
 }  // namespace scalecalc

@@ -7,6 +7,9 @@
 #include <vector>
 
 #include "base/explained.h"
+#include "profile/hlo_memory.h"
+#include "profile/hlo_mesh.h"
+#include "profile/hlo_sharding.h"
 #include "profile/hlo_text.h"
 #include "profile/recording.h"
 #include "spec/hardware_spec.h"
@@ -25,17 +28,11 @@ struct HloWork {
 struct HloCollective {
   std::string kind;  ///< "all-gather"
   HloGroups groups;
-  std::string axis;  ///< "X", by the strides of all groups of the program, or the mesh's own name
+  std::string axis;  ///< "X,Y", the outermost first; empty where its groups are along none
   double count = 0;
   double bytes = 0;              ///< of all calls: operands of one device
   std::optional<double> time_s;  ///< of all calls; nothing where the machine's form says none
   bool asynchronous = false;     ///< started before it is waited for
-};
-
-struct HloAxis {
-  std::string name;
-  std::int64_t size = 1;
-  std::int64_t stride = 1;
 };
 
 /// A product, wherever it stands.
@@ -54,14 +51,20 @@ struct HloProgram {
   std::vector<HloWork> works;              ///< the longest first
   std::vector<HloProduct> products;        ///< likewise
   std::vector<HloCollective> collectives;  ///< likewise
-  std::vector<HloAxis> axes;               ///< the innermost first
+  HloMesh mesh;
+  std::vector<HloShardedArray> arrays;     ///< annotated ones, the largest first
+  std::vector<HloShardedProduct> sharded;  ///< products of such, the most frequent first
+  HloMemory memory;
   double flops = 0, bytes = 0;
   double compute_s = 0, communication_s = 0;
-  double least_s = 0, most_s = 0;  ///< all communication hidden, none
-  double parameter_bytes = 0, result_bytes = 0, aliased = 0;
+  double least_s = 0, most_s = 0;     ///< all communication hidden, none
+  std::optional<double> scheduled_s;  ///< in the schedule's order, what was started hidden until it is waited for
   std::vector<Assumption> assumptions;
 };
 
-HloProgram hlo_program(const HloModule& module, const HardwareSpec& hw);
+/// `mesh`: the axes by which devices are numbered, the last the innermost; none: found in the text. UserError if it has
+/// other devices than the module.
+HloProgram hlo_program(const HloModule& module, const HardwareSpec& hw,
+                       const std::vector<std::pair<std::string, std::int64_t>>& mesh = {});
 
 }  // namespace scalecalc

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
+#include <span>
 
 #include "base/diagnostic.h"
 #include "base/text.h"
@@ -38,6 +40,28 @@ std::size_t closing(std::string_view text, std::size_t at) {
   return std::string_view::npos;
 }
 
+/// "{1,0:T(8,128)(2,1)S(1)}": the order of its dimensions, the fastest first, then tiles and the memory it lies in.
+void layout_of(std::string_view layout, HloArray& array) {
+  const std::size_t colon = layout.find(':');
+  if (colon == std::string_view::npos) return;
+  const std::size_t space = layout.find("S(", colon);
+  array.in_hbm = space == std::string_view::npos || layout.substr(space).starts_with("S(0)");
+  const std::size_t tile = layout.find("T(", colon);
+  if (tile == std::string_view::npos) return;
+  const std::vector<std::int64_t> order = hlo_numbers(layout.substr(0, colon));
+  const std::vector<std::int64_t> sizes = hlo_numbers(layout.substr(tile, layout.find(')', tile) - tile));
+  std::vector<double> dims = array.dims;
+  for (std::size_t t = 0; t < std::min(order.size(), sizes.size()); ++t) {
+    const std::int64_t dim = order[t];
+    const auto size = static_cast<double>(sizes[sizes.size() - 1 - t]);
+    if (dim >= static_cast<std::int64_t>(dims.size()) || size < 1) return;
+    double& length = dims[static_cast<std::size_t>(dim)];
+    length = std::ceil(length / size) * size;
+  }
+  array.padded_elements = 1;
+  for (const double dim : dims) array.padded_elements *= dim;
+}
+
 /// Every array of a shape, those of tuples one after the other: "(f32[2]{0}, /*index=1*/bf16[3,4])".
 std::vector<HloArray> arrays_of(std::string_view text) {
   std::vector<HloArray> out;
@@ -49,9 +73,13 @@ std::vector<HloArray> arrays_of(std::string_view text) {
     if (start == i || end == std::string_view::npos) continue;
     HloArray array{.type = std::string(text.substr(start, i - start))};
     for (const std::int64_t dim : hlo_numbers(text.substr(i, end - i))) array.dims.push_back(static_cast<double>(dim));
-    out.push_back(std::move(array));
     i = end;
-    if (i + 1 < text.size() && text[i + 1] == '{') i = std::min(closing(text, i + 1), text.size() - 1);
+    if (i + 1 < text.size() && text[i + 1] == '{') {
+      const std::size_t close = std::min(closing(text, i + 1), text.size() - 1);
+      layout_of(text.substr(i + 1, close - i), array);
+      i = close;
+    }
+    out.push_back(std::move(array));
   }
   return out;
 }
@@ -107,6 +135,7 @@ class HloReader {
     if (at == std::string_view::npos) return;
     const std::string_view rest = trimmed(text.substr(at));
     out_.name = rest.substr(0, rest.find(','));
+    out_.header = text;
     out_.scheduled = text.find("is_scheduled=true") != std::string_view::npos;
     const std::vector<std::int64_t> partitions = hlo_numbers(hlo_attribute(text, "num_partitions"));
     const std::vector<std::int64_t> replicas = hlo_numbers(hlo_attribute(text, "replica_count"));
@@ -159,7 +188,25 @@ class HloReader {
       end = std::min(rest.find(' ', end), rest.size());
     }
     out.result = arrays_of(rest.substr(0, end));
+    if (rest.starts_with("(")) elements_of(rest.substr(1, end - 2), out);
     return trimmed(rest.substr(end));
+  }
+
+  /// Where the elements of a tuple begin among its arrays.
+  static void elements_of(std::string_view tuple, HloInstruction& out) {
+    std::size_t arrays = 0;
+    std::size_t start = 0;
+    std::size_t depth = 0;
+    for (std::size_t i = 0; i <= tuple.size(); ++i) {
+      const char c = i < tuple.size() ? tuple[i] : ',';
+      depth += c == '(' || c == '{' || c == '[' ? 1 : 0;
+      depth -= (c == ')' || c == '}' || c == ']') && depth > 0 ? 1 : 0;
+      if (c != ',' || (depth > 0 && i < tuple.size())) continue;
+      if (trimmed(tuple.substr(start, i - start)).empty()) break;
+      out.elements.push_back(arrays);
+      arrays += arrays_of(tuple.substr(start, i - start)).size();
+      start = i + 1;
+    }
   }
 
   static void operands(std::string_view list, HloInstruction& out) {
@@ -183,6 +230,18 @@ class HloReader {
   std::size_t line_ = 0;
 };
 
+/// Of groups of `size` devices, one behind the other; none if they are not alike.
+MeshFactors factors_of_groups(std::span<const std::int64_t> devices, std::int64_t size) {
+  const auto each = static_cast<std::size_t>(std::max<std::int64_t>(size, 1));
+  if (devices.size() < each || devices.size() % each != 0) return {};
+  const auto first = mesh_factors(devices.first(each));
+  if (!first) return {};
+  for (std::size_t at = each; at < devices.size(); at += each) {
+    if (mesh_factors(devices.subspan(at, each)) != first) return {};
+  }
+  return *first;
+}
+
 /// The first group of "[2,8]<=[16]" or "[8,2]<=[2,8]T(1,0)": numbers of a reshaped and transposed sequence.
 HloGroups iota_groups(std::string_view text) {
   const std::size_t arrow = text.find("<=");
@@ -203,6 +262,12 @@ HloGroups iota_groups(std::string_view text) {
     for (std::size_t d = 0; d < dims.size(); ++d) order[d] = static_cast<std::int64_t>(d);
   }
   // The members of a group run over the last of the transposed dimensions.
+  const auto devices = iota_devices(text.substr(arrow + 2));
+  if (!devices) {
+    out.stride = 0;
+    return out;
+  }
+  out.factors = factors_of_groups(*devices, out.size);
   std::int64_t within = 1;
   for (std::size_t d = order.size(); d-- > 0 && within < out.size;) {
     const auto dim =
@@ -224,6 +289,8 @@ HloGroups explicit_groups(std::string_view text) {
   for (std::size_t i = 1; i < first.size(); ++i) {
     if (first[i] - first[i - 1] != out.stride) out.stride = 0;
   }
+  const std::vector<std::int64_t> all = hlo_numbers(text);
+  if (static_cast<std::int64_t>(all.size()) == out.size * out.count) out.factors = factors_of_groups(all, out.size);
   return out;
 }
 
@@ -249,6 +316,7 @@ HloGroups mesh_groups(std::string_view text) {
       out.axes = out.axes.empty() ? axis->first : axis->first + "," + out.axes;
       if (first) out.stride = inner;
       first = false;
+      out.factors.push_back({axis->second, inner});
     } else {
       out.count *= axis->second;
     }
@@ -266,6 +334,10 @@ double HloArray::elements() const {
 }
 
 double HloArray::bytes() const { return elements() * recorded_element_bytes(type); }
+
+double HloArray::stored_bytes() const {
+  return in_hbm ? std::max(elements(), padded_elements) * recorded_element_bytes(type) : 0;
+}
 
 const HloInstruction* HloComputation::find(std::string_view name) const {
   const auto found = by_name.find(name);
@@ -321,9 +393,12 @@ HloGroups hlo_groups(const HloInstruction& instruction, std::int64_t devices) {
   if (text.starts_with("{{")) {
     HloGroups out = explicit_groups(text);
     out.size = 2;
+    out.factors.clear();
+    const std::vector<std::int64_t> ends = hlo_numbers(text);
+    for (std::size_t i = 0; i + 1 < ends.size(); i += 2) out.pairs.emplace_back(ends[i], ends[i + 1]);
     return out;
   }
-  return {.size = devices};
+  return {.size = devices, .factors = devices > 1 ? MeshFactors{{devices, 1}} : MeshFactors{}};
 }
 
 }  // namespace scalecalc

@@ -8,20 +8,26 @@
 #include <string_view>
 #include <vector>
 
+#include "profile/hlo_mesh.h"
+
 namespace scalecalc {
 
 /// One array; a tuple is several.
 struct HloArray {
   std::string type;  ///< "bf16"
   std::vector<double> dims;
+  bool in_hbm = true;          ///< else on the chip or in the host's memory, by the memory space of its layout
+  double padded_elements = 0;  ///< in whole tiles of its layout, where it has one
   double elements() const;
   double bytes() const;
+  double stored_bytes() const;  ///< in HBM, whole tiles
 };
 
 struct HloInstruction {
   std::string name;
   std::string opcode;
   std::vector<HloArray> result;
+  std::vector<std::size_t> elements;  ///< of a tuple: where in `result` each of its elements begins
   std::vector<std::string> operands;  ///< names
   std::string_view attributes;        ///< behind the operands; into the module's text
   std::size_t line = 0;
@@ -40,6 +46,7 @@ struct HloModule {
   bool scheduled = false;
   std::int64_t partitions = 1;
   std::string entry;
+  std::string_view header;  ///< its line of the text
   std::map<std::string, HloComputation, std::less<>> computations;
 };
 
@@ -58,7 +65,9 @@ struct HloGroups {
   std::int64_t size = 1;
   std::int64_t stride = 1;  ///< between two of a group; 0: not evenly spaced
   std::int64_t count = 1;
-  std::string axes;  ///< names of a mesh, where the text has them
+  std::string axes;     ///< names of a mesh, where the text has them
+  MeshFactors factors;  ///< of each group; empty if groups differ, or are no nested steps
+  std::vector<std::pair<std::int64_t, std::int64_t>> pairs;  ///< of a permutation: from which to which
 };
 /// Of `replica_groups` in any of its notations, or of source_target_pairs; all devices if there are none.
 HloGroups hlo_groups(const HloInstruction& instruction, std::int64_t devices);

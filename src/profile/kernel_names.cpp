@@ -70,6 +70,7 @@ constexpr std::array kPatterns{
     KernelPattern{"paged", kAttention, kServing},
     KernelPattern{"sage_", kAttention, "xDiT traces of TraceLens"},
     KernelPattern{"sdpa", kAttention, kRecall},
+    KernelPattern{"bwd_kernel_fuse", kAttention, "rocprofv3 results of TraceLens (AOTriton)"},
     KernelPattern{"mha_", kAttention, kRecall},
     KernelPattern{"mla_", kAttention, kRecall},
     // Experts' routing.

@@ -6,7 +6,9 @@
 #include <set>
 
 #include "base/diagnostic.h"
+#include "base/text.h"
 #include "base/units.h"
+#include "profile/byte_source.h"
 #include "profile/kernel_totals.h"
 
 namespace scalecalc {
@@ -39,7 +41,11 @@ class Profiler {
   }
 
   ProfileAnswer run() {
-    for (const std::string& file : question_.files) read(file);
+    std::vector<std::string> of_archives = question_.notes;
+    std::vector<std::string> files = question_.recordings;
+    if (files.empty()) files = recordings_in(question_.files, of_archives, stop_);
+    notes_.insert(of_archives.begin(), of_archives.end());
+    for (const std::string& file : files) read(file);
     average();
     kernels();
     losses();
@@ -79,22 +85,25 @@ class Profiler {
     std::stable_sort(events.begin(), events.end(), [](const auto& a, const auto& b) { return a.start < b.start; });
     FoundSteps found = find_steps(recording, d, events);
     const LeafPieces pieces = leaf_pieces(events);
+    const std::vector<std::uint16_t> groups = groups_.of(recording, events);
     ProfiledRank rank{.file = recording.file, .device = recording.devices[d], .rank = recording.rank};
     rank.steps = std::move(found.windows);
     rank.first_counted = rank.steps.size() >= kStepsWithWarmUp ? 1 : 0;
     const std::span<const StepWindow> counted = std::span(rank.steps).subspan(rank.first_counted);
-    for (const StepWindow& window : counted) rank.parts.add(time_parts(recording, events, pieces, window));
+    for (const StepWindow& window : counted) rank.parts.add(time_parts(recording, events, groups, pieces, window));
     for (const LeafPiece& piece : pieces.all) {
       const RecordedName& name = recording.names[events[piece.event].name];
       if (name.work == DeviceWork::kExposed) rank.exposed[name.text] += piece.end - piece.start;
     }
-    totals_.add(recording, events, pieces, counted);
+    const bool drawn = recording.format == RecordingFormat::kOwnTrace;
+    totals_.add(recording, events, drawn ? outside_exposed(recording, events, pieces) : pieces, counted);
     out_.steps_how = found.how;
     out_.ranks.push_back(std::move(rank));
   }
 
   void average() {
     const double ranks = static_cast<double>(out_.ranks.size());
+    for (const CommunicationGroup& group : groups_.all()) out_.groups.push_back({group});
     for (const ProfiledRank& rank : out_.ranks) {
       const auto mean = [&](Ticks ticks) { return rank.per_step(ticks) / ranks; };
       out_.step_s += mean(rank.parts.total());
@@ -102,6 +111,10 @@ class Profiler {
       for (std::size_t i = 0; i < kIdleCauses; ++i) out_.idle_s.at(i) += mean(rank.parts.idle.at(i));
       out_.communication_s += mean(rank.parts.communication);
       out_.hidden_s += mean(rank.parts.hidden);
+      for (std::size_t g = 0; g < rank.parts.groups.size(); ++g) {
+        out_.groups[g].exposed_s += mean(rank.parts.groups[g].exposed);
+        out_.groups[g].running_s += mean(rank.parts.groups[g].running);
+      }
     }
     const double unknown = out_.work_s.at(static_cast<std::size_t>(DeviceWork::kUnknown));
     out_.recognised = out_.step_s > 0 ? 1 - unknown / out_.step_s : 1;
@@ -192,6 +205,7 @@ class Profiler {
   const ProfileQuestion& question_;
   const Stop& stop_;
   KernelTotals totals_;
+  CommunicationGroups groups_;
   ProfileAnswer out_;
   std::set<std::string> notes_;
 };
@@ -201,6 +215,32 @@ class Profiler {
 double ProfiledRank::compute_s() const { return per_step(ticks_of(parts, is_compute)); }
 double ProfiledRank::exposed_s() const { return per_step(ticks_of(parts, is_exposed)); }
 double ProfiledRank::idle_s() const { return per_step(parts.idle[0] + parts.idle[1] + parts.idle[2]); }
+
+std::vector<std::string> recordings_in(const std::vector<std::string>& files, std::vector<std::string>& notes,
+                                       const Stop& stop) {
+  std::vector<std::string> out;
+  for (const std::string& file : files) {
+    const std::vector<ArchiveMember> members = archive_members(file, stop);
+    if (members.empty()) {
+      out.push_back(file);
+      continue;
+    }
+    std::vector<std::string> read, left_out;
+    for (const ArchiveMember& member : members) {
+      const bool is_recording = looks_recorded(member.first_bytes);
+      (is_recording ? read : left_out).push_back(member.path.substr(file.size() + 1));
+      if (is_recording) out.push_back(member.path);
+    }
+    if (read.empty()) {
+      throw UserError({Diagnostic{SourceSpan{.file = file},
+                                  fmt::format("none of the archive's {} files is a recording", members.size()),
+                                  "it holds " + join_and(left_out)}});
+    }
+    notes.push_back(fmt::format("of {} were read: {}{}", file, join_and(read),
+                                left_out.empty() ? "" : "; left out: " + join_and(left_out)));
+  }
+  return out;
+}
 
 ProfileAnswer answer(const ProfileQuestion& question, const HardwareSpec& hw, const Stop& stop) {
   return Profiler(question, hw, stop).run();

@@ -18,8 +18,9 @@
 namespace scalecalc {
 
 struct ProfileQuestion {
-  std::vector<std::string> files;  ///< one for each rank
-  std::size_t top = 12;            ///< kernels that are listed
+  std::vector<std::string> files;              ///< one for each rank
+  std::size_t top = 12;                        ///< kernels that are listed
+  std::vector<std::string> recordings, notes;  ///< of the files, as recordings_in finds them; empty: still to be found
 };
 
 /// What a device did: one stage of a drawn step, one GPU or core of a recording.
@@ -55,6 +56,13 @@ struct ProfiledKernel {
   std::optional<ShapedWork> shaped;  ///< of one call
 };
 
+/// Communication of one group, of a step and rank on average.
+struct ProfiledGroup {
+  CommunicationGroup group;
+  double exposed_s = 0;  ///< of several at once the first counts
+  double running_s = 0;
+};
+
 /// Time that could be won, and how.
 struct LostTime {
   std::string_view cause;
@@ -76,6 +84,7 @@ struct ProfileAnswer {
   std::array<double, kIdleCauses> idle_s{};
   double recognised = 1;  ///< share of the step whose time is of a kind we know, idle time too
   double communication_s = 0, hidden_s = 0;
+  std::vector<ProfiledGroup> groups;     ///< in the order of TimeParts::groups
   std::optional<double> matmul_of_peak;  ///< of those whose shapes are known
   double matmul_known = 0;               ///< share of the matmuls' time
   std::optional<double> flops;           ///< of a step, as far as known
@@ -83,6 +92,11 @@ struct ProfileAnswer {
   std::vector<LostTime> lost;  ///< the largest first
   std::vector<Assumption> assumptions;
 };
+
+/// The files, archives among them as the recordings in them ("a.tgz#rank0.json"); `notes` says which were read.
+/// UserError for an archive that has none.
+std::vector<std::string> recordings_in(const std::vector<std::string>& files, std::vector<std::string>& notes,
+                                       const Stop& stop);
 
 /// UserError for files that are no recordings, or whose device did nothing; Stopped if asked to end.
 ProfileAnswer answer(const ProfileQuestion& question, const HardwareSpec& hw, const Stop& stop = {});

@@ -96,10 +96,8 @@ class ChromeReader {
     }
     json_.finish();
     if (!has_events_) {
-      throw UserError({Diagnostic{SourceSpan{.file = out_.file},
-                                  rocprof_ ? "is rocprofv3's JSON, which is not read" : "JSON without traceEvents",
-                                  rocprof_ ? "record with PyTorch's profiler, or convert it to a Chrome trace"
-                                           : "is this a profile? a PyTorch execution trace has no times"}});
+      throw UserError({Diagnostic{SourceSpan{.file = out_.file}, "JSON without traceEvents",
+                                  "is this a profile? a PyTorch execution trace has no times"}});
     }
     join();
     return std::move(out_);
@@ -147,7 +145,6 @@ class ChromeReader {
         if (property == "world_size") out_.world = whole(value);
       });
     } else {
-      rocprof_ |= key.starts_with("rocprofiler");
       json_.skip();
     }
   }
@@ -406,10 +403,36 @@ class ChromeReader {
     }
     if (own_) {
       out_.format = RecordingFormat::kOwnTrace;
+      part_reductions();
     } else if (!out_.events.empty() && pending_.empty()) {
       out_.format = RecordingFormat::kTraceViewer;
     }
     plain_.clear();
+  }
+
+  /// Gradients are reduced beside the last passes of a stage: what lies before these end is hidden, whether a pass runs
+  /// just then or the stage waits.
+  void part_reductions() {
+    std::map<std::uint32_t, Ticks> passes_end;
+    for (const RecordedEvent& event : out_.events) {
+      if (out_.names[event.name].work != DeviceWork::kPass) continue;
+      Ticks& end = passes_end[out_.lanes[event.lane].device];
+      end = std::max(end, event.end);
+    }
+    const std::uint32_t hidden = tables_.name("gradients, hidden", DeviceWork::kSendReceive);
+    const std::size_t drawn = out_.events.size();
+    for (std::size_t i = 0; i < drawn; ++i) {
+      RecordedEvent& event = out_.events[i];
+      if (out_.names[event.name].text != "gradients") continue;
+      const Ticks end = passes_end[out_.lanes[event.lane].device];
+      if (event.start >= end) continue;
+      RecordedEvent before = event;
+      before.end = std::min(event.end, end);
+      before.name = hidden;
+      event.start = before.end;
+      out_.events.push_back(before);
+    }
+    std::erase_if(out_.events, [](const RecordedEvent& event) { return event.end <= event.start; });
   }
 
   const std::string& thread_of(std::size_t track) { return thread_names_[{tracks_[track].pid, tracks_[track].tid}]; }
@@ -438,7 +461,7 @@ class ChromeReader {
   Recording out_;
   RecordingTables tables_;
   ChromeEvent event_;
-  bool has_events_ = false, own_ = false, rocprof_ = false;
+  bool has_events_ = false, own_ = false;
   std::optional<std::int64_t> base_;
   std::uint64_t unread_pairs_ = 0;
   std::vector<CpuOp> ops_;

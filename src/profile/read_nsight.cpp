@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <unordered_map>
@@ -23,6 +24,10 @@ class NsightReader {
     out_.file = path;
     out_.format = RecordingFormat::kNsight;
     sqlite3* made = nullptr;
+    std::error_code none;
+    if (!std::filesystem::exists(path, none)) {
+      throw UserError({Diagnostic{SourceSpan{.file = path}, "is an SQLite database in an archive", "unpack it first"}});
+    }
     // immutable: the file is only looked at; no journal is made or waited for beside it.
     const std::string uri = fmt::format("file:{}?immutable=1", escaped(path));
     const int status = sqlite3_open_v2(uri.c_str(), &made, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
@@ -35,6 +40,11 @@ class NsightReader {
 
   Recording read() {
     query("SELECT name FROM sqlite_master WHERE type = 'table'", [&](Row row) { found_.insert(row.text(0)); });
+    const bool rocpd = std::any_of(found_.begin(), found_.end(), [](const auto& t) { return t.starts_with("rocpd_"); });
+    if (rocpd) {
+      throw UserError({Diagnostic{SourceSpan{.file = out_.file}, "is rocprofv3's database (rocpd), which is not read",
+                                  "rocpd convert --output-format csv -i FILE.db, or rocprofv3 --output-format json"}});
+    }
     if (!found_.contains("CUPTI_ACTIVITY_KIND_KERNEL") && !found_.contains("CUPTI_ACTIVITY_KIND_MEMCPY")) {
       throw UserError({Diagnostic{SourceSpan{.file = out_.file},
                                   "an SQLite database without CUPTI_ACTIVITY_KIND_KERNEL: no GPU activity of Nsight "

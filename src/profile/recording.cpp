@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -76,19 +78,63 @@ std::optional<Ticks> ticks_of_microseconds(std::string_view text, std::int64_t b
   return (whole - base) * kTicksPerMicrosecond + (text.starts_with('-') ? -part : part);
 }
 
+namespace {
+
+std::string_view without_mark(std::string_view first) {
+  const std::size_t at = first.find_first_not_of(" \t\r\n", first.starts_with("\xEF\xBB\xBF") ? 3 : 0);
+  return at == std::string_view::npos ? std::string_view{} : first.substr(at);
+}
+
+// XSpace: its first field is a plane (1), an error, a warning or a host name (2 to 4), each with a length. A plane
+// begins with its number or name; a packet of Perfetto's, whose field has the same number, with other fields.
+bool is_xspace(std::string_view first) {
+  return !first.empty() && (first[0] & 7) == 2 && first[0] >= 0x0a && first[0] <= 0x22;
+}
+bool is_perfetto(std::string_view first) {
+  // Trace { packet = 1 { timestamp 8, trusted_uid 3, track_event 11, clock_snapshot 6 ... } }: the second key decides.
+  if (first.size() < 3 || first[0] != 0x0a || first[1] == 0) return false;
+  std::size_t at = 1;
+  while (at < first.size() && (static_cast<unsigned char>(first[at]) & 0x80U) != 0) ++at;
+  if (++at >= first.size()) return false;
+  const auto key = static_cast<unsigned char>(first[at]);
+  return key != 0x08 && key != 0x12 && key != 0x1a && key != 0x22 && key != 0x2a;
+}
+
+}  // namespace
+
+bool looks_recorded(std::string_view first_bytes) {
+  const std::string_view first = without_mark(first_bytes);
+  if (first.starts_with("HloModule") || is_rocprof_csv(first) || first_bytes.starts_with("SQLite format 3"))
+    return true;
+  if (first.empty()) return false;
+  if (first[0] != '{' && first[0] != '[') return is_xspace(first_bytes);
+  constexpr std::array<std::string_view, 7> kWords{"\"traceEvents\"",         "\"ph\"",
+                                                   "\"schemaVersion\"",       "\"deviceProperties\"",
+                                                   "\"displayTimeUnit\"",     "\"scalecalc/trace",
+                                                   "\"rocprofiler-sdk-tool\""};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view word) { return first.find(word) != std::string_view::npos; });
+}
+
 Recording read_recording(const std::string& path, const Stop& stop) {
   constexpr std::size_t kEnough = 4096;
-  const std::string first = first_bytes(path, kEnough);
-  const std::size_t at = first.find_first_not_of(" \t\r\n", first.starts_with("\xEF\xBB\xBF") ? 3 : 0);
-  if (first.starts_with("SQLite format 3")) return read_nsight(path, stop);
-  if (at != std::string::npos && (first[at] == '{' || first[at] == '[')) return read_chrome_trace(path, stop);
-  // XSpace: its first field is a plane (1), an error, a warning or a host name (2 to 4), each with a length.
-  if (!first.empty() && (first[0] & 7) == 2 && first[0] >= 0x0a && first[0] <= 0x22) return read_xplane(path, stop);
+  const std::string bytes = first_bytes(path, kEnough);
+  const std::string_view first = without_mark(bytes);
+  if (bytes.starts_with("SQLite format 3")) return read_nsight(path, stop);
+  if (is_rocprof_json(first)) return read_rocprof_json(path, stop);
+  if (!first.empty() && (first[0] == '{' || first[0] == '[')) return read_chrome_trace(path, stop);
+  if (is_rocprof_csv(first)) return read_rocprof_csv(path, stop);
+  if (is_perfetto(bytes)) return read_perfetto(path, stop);
+  if (is_xspace(bytes)) return read_xplane(path, stop);
   throw UserError({Diagnostic{
       SourceSpan{.file = path},
-      first.empty() ? "the file is empty" : "is no recording: neither JSON, nor an XPlane, nor an SQLite database",
+      bytes.empty() ? "the file is empty"
+                    : "is no recording: neither JSON, nor CSV, nor an XPlane, nor an SQLite database",
       "profile reads PyTorch's Chrome traces (also gzipped), JAX's trace.json.gz and .xplane.pb, Nsight Systems' "
-      "SQLite export (nsys export --type sqlite), the JSON of `scalecalc trace`, and HLO text"}});
+      "SQLite export (nsys export --type sqlite), rocprofv3's JSON, CSV and pftrace, the JSON of `scalecalc trace`, "
+      "HLO text, "
+      "and "
+      "tar archives of these"}});
 }
 
 }  // namespace scalecalc

@@ -96,9 +96,9 @@ struct RecordedMarker {
   std::optional<std::uint32_t> device;  ///< nothing: of the host
 };
 
-enum class RecordingFormat : std::uint8_t { kKineto, kTraceViewer, kOwnTrace, kXPlane, kNsight };
-inline constexpr std::array<std::string_view, 5> kRecordingFormatNames{"PyTorch profiler", "JAX trace viewer",
-                                                                       "scalecalc trace", "XPlane", "Nsight Systems"};
+enum class RecordingFormat : std::uint8_t { kKineto, kTraceViewer, kOwnTrace, kXPlane, kNsight, kRocprof };
+inline constexpr std::array<std::string_view, 6> kRecordingFormatNames{
+    "PyTorch profiler", "JAX trace viewer", "scalecalc trace", "XPlane", "Nsight Systems", "rocprofv3"};
 
 struct Recording {
   std::string file;
@@ -146,6 +146,13 @@ Recording read_recording(const std::string& path, const Stop& stop);
 Recording read_chrome_trace(const std::string& path, const Stop& stop);
 Recording read_xplane(const std::string& path, const Stop& stop);
 Recording read_nsight(const std::string& path, const Stop& stop);
+Recording read_rocprof_json(const std::string& path, const Stop& stop);
+Recording read_rocprof_csv(const std::string& path, const Stop& stop);
+Recording read_perfetto(const std::string& path, const Stop& stop);
+bool is_rocprof_json(std::string_view first_bytes);
+bool is_rocprof_csv(std::string_view first_bytes);
+/// Whether a member of an archive is a recording, or a program's text, rather than a file that lies beside them.
+bool looks_recorded(std::string_view first_bytes);
 
 /// Decimal microseconds, as written, to ticks after `base` whole microseconds; nothing if it is no finite number or out
 /// of reach.

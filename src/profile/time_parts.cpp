@@ -1,6 +1,7 @@
 #include "profile/time_parts.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 
@@ -13,12 +14,19 @@ struct Edge {
   Ticks at;
   std::uint8_t work;
   bool begins;
+  std::uint16_t group = 0;
 };
 
 /// What runs at a moment.
 class Running {
  public:
-  void change(const Edge& edge) { counts_.at(edge.work) += edge.begins ? 1 : -1; }
+  void change(const Edge& edge) {
+    counts_.at(edge.work) += edge.begins ? 1 : -1;
+    if (edge.group == 0) return;
+    int& groups = groups_[edge.group];
+    groups += edge.begins ? 1 : -1;
+    if (groups <= 0) groups_.erase(edge.group);
+  }
   bool has(DeviceWork work) const { return counts_.at(static_cast<std::size_t>(work)) > 0; }
 
   void count(Ticks length, TimeParts& out) const {
@@ -34,6 +42,7 @@ class Running {
       compute |= is_compute(work);
       sends |= communicates(work);
     }
+    count_groups(length, out, !compute || has(DeviceWork::kExposed));
     if (sends) out.communication += length;
     if (sends && compute && !has(DeviceWork::kExposed)) out.hidden += length;
   }
@@ -42,7 +51,19 @@ class Running {
   }
 
  private:
+  /// Of groups that are exposed together the first counts.
+  void count_groups(Ticks length, TimeParts& out, bool exposed) const {
+    for (const auto& [group, running] : groups_) {
+      if (out.groups.size() < group) out.groups.resize(group);
+      GroupTicks& of = out.groups[group - std::size_t{1}];
+      of.running += length;
+      if (exposed) of.exposed += length;
+      exposed = false;
+    }
+  }
+
   std::array<int, kDeviceWorks> counts_{};
+  std::map<std::uint16_t, int> groups_;
 };
 
 /// Of a gap that ends where a piece starts.
@@ -131,16 +152,55 @@ void TimeParts::add(const TimeParts& other) {
   for (std::size_t i = 0; i < kIdleCauses; ++i) idle.at(i) += other.idle.at(i);
   communication += other.communication;
   hidden += other.hidden;
+  if (groups.size() < other.groups.size()) groups.resize(other.groups.size());
+  for (std::size_t g = 0; g < other.groups.size(); ++g) {
+    groups[g].exposed += other.groups[g].exposed;
+    groups[g].running += other.groups[g].running;
+  }
 }
 
-TimeParts time_parts(const Recording& recording, std::span<const RecordedEvent> events, const LeafPieces& pieces,
-                     const StepWindow& window) {
+LeafPieces outside_exposed(const Recording& recording, std::span<const RecordedEvent> events,
+                           const LeafPieces& pieces) {
+  const auto is_exposed = [&](const LeafPiece& piece) {
+    return recording.names[events[piece.event].name].work == DeviceWork::kExposed;
+  };
+  std::vector<LeafPiece> exposed;
+  std::copy_if(pieces.all.begin(), pieces.all.end(), std::back_inserter(exposed), is_exposed);
+  if (exposed.empty()) return pieces;
+  LeafPieces out;
+  const auto put = [&](Ticks start, Ticks end, std::size_t event) {
+    if (end > start) out.all.push_back({start, end, event});
+  };
+  for (const LeafPiece& piece : pieces.all) {
+    if (is_exposed(piece)) {
+      out.all.push_back(piece);
+      continue;
+    }
+    // Exposed pieces follow one another: they lie in the order of their ends too.
+    auto next = std::lower_bound(exposed.begin(), exposed.end(), piece.start,
+                                 [](const LeafPiece& e, Ticks t) { return e.end <= t; });
+    Ticks at = piece.start;
+    for (; next != exposed.end() && next->start < piece.end; ++next) {
+      put(at, std::min(next->start, piece.end), piece.event);
+      at = std::max(at, next->end);
+    }
+    put(at, piece.end, piece.event);
+  }
+  std::stable_sort(out.all.begin(), out.all.end(),
+                   [](const LeafPiece& a, const LeafPiece& b) { return a.start < b.start; });
+  for (const LeafPiece& piece : out.all) out.longest = std::max(out.longest, piece.end - piece.start);
+  return out;
+}
+
+TimeParts time_parts(const Recording& recording, std::span<const RecordedEvent> events,
+                     std::span<const std::uint16_t> groups, const LeafPieces& pieces, const StepWindow& window) {
   std::vector<Edge> edges;
   for (const LeafPiece& piece : pieces.around(window)) {
     if (piece.end <= window.start) continue;
     const auto work = static_cast<std::uint8_t>(recording.names[events[piece.event].name].work);
-    edges.push_back({std::max(piece.start, window.start), work, true});
-    edges.push_back({std::min(piece.end, window.end), work, false});
+    const std::uint16_t group = groups[piece.event];
+    edges.push_back({std::max(piece.start, window.start), work, true, group});
+    edges.push_back({std::min(piece.end, window.end), work, false, group});
   }
   std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.at < b.at; });
   TimeParts out;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "profile/comm_groups.h"
 #include "profile/recording.h"
 #include "profile/steps.h"
 
@@ -45,11 +46,16 @@ struct TimeParts {
   std::array<Ticks, kDeviceWorks> running{};  ///< at least one piece of that work runs, whatever runs beside it
   Ticks communication = 0;                    ///< a collective or a send runs
   Ticks hidden = 0;                           ///< and of this compute runs beside it
+  std::vector<GroupTicks> groups;             ///< of communication, by CommunicationGroups; what is exposed counts once
   Ticks total() const;
   void add(const TimeParts& other);
 };
 
-TimeParts time_parts(const Recording& recording, std::span<const RecordedEvent> events, const LeafPieces& pieces,
-                     const StepWindow& window);
+/// `groups`: of each event, as CommunicationGroups has them.
+TimeParts time_parts(const Recording& recording, std::span<const RecordedEvent> events,
+                     std::span<const std::uint16_t> groups, const LeafPieces& pieces, const StepWindow& window);
+
+/// The pieces without what a drawn step says is exposed communication meanwhile: its passes are drawn whole.
+LeafPieces outside_exposed(const Recording& recording, std::span<const RecordedEvent> events, const LeafPieces& pieces);
 
 }  // namespace scalecalc

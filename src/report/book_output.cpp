@@ -96,6 +96,9 @@ class BookWriter {
       if (should_stop(stop_)) throw Stopped();
       Record record = figure_record(section, item, asked);
       if (asked.run != said) block.lines.push_back({"$ " + asked.run, Role::kDim});
+      if (asked.book && !asked.book->by.empty()) {
+        block.lines.push_back({fmt::format("the book's {}: {}", asked.book->text, asked.book->by), Role::kDim});
+      }
       said = asked.run;
       figures_.records.push_back(record);
       block.records.push_back(std::move(record));
@@ -156,15 +159,16 @@ class BookWriter {
     if (asked.book) ++printed_;
     if (same) ++agreeing_;
     Figure verdict = figure("agrees", "agrees", Format::kFlag, asked.book ? Cell(same ? 1.0 : 0.0) : Cell{});
-    Record out{{figure("section", "", Format::kText, cell(section.number)),
-                figure("id", "", Format::kText, cell(item.id)), figure("where", "", Format::kText, cell(item.where)),
-                figure("exercise", "", Format::kText, item.exercise.empty() ? Cell{} : cell(item.exercise)),
-                figure("kind", "", Format::kText, cell(item.kind)),
-                figure("asks", "", Format::kText, cell(item.question)),
-                figure("command", "", Format::kText, cell(asked.run)), figure("at", "", Format::kText, cell(asked.at)),
-                figure("label", "figure", Format::kText, cell(name.label)), std::move(ours), std::move(book),
-                std::move(verdict),
-                figure("erratum", "", Format::kText, item.disagreement.empty() ? Cell{} : cell(item.disagreement))}};
+    Record out{
+        {figure("section", "", Format::kText, cell(section.number)), figure("id", "", Format::kText, cell(item.id)),
+         figure("where", "", Format::kText, cell(item.where)),
+         figure("exercise", "", Format::kText, item.exercise.empty() ? Cell{} : cell(item.exercise)),
+         figure("kind", "", Format::kText, cell(item.kind)), figure("asks", "", Format::kText, cell(item.question)),
+         figure("command", "", Format::kText, cell(asked.run)), figure("at", "", Format::kText, cell(asked.at)),
+         figure("label", "figure", Format::kText, cell(name.label)), std::move(ours), std::move(book),
+         std::move(verdict),
+         figure("book_by", "", Format::kText, asked.book && !asked.book->by.empty() ? cell(asked.book->by) : Cell{}),
+         figure("erratum", "", Format::kText, item.disagreement.empty() ? Cell{} : cell(item.disagreement))}};
     if (asked.book && !same) out.role = Role::kWarning;
     return out;
   }

@@ -78,7 +78,7 @@ Record record_of(const LayerPass& pass) {
 }
 
 /// The rules that decide, for a brief answer: what limits each way of dividing the work, memory, the run, serving.
-constexpr std::array<std::string_view, 15> kDeciding{"tokens_per_chip",
+constexpr std::array<std::string_view, 18> kDeciding{"tokens_per_chip",
                                                      "fsdp_limit",
                                                      "fsdp_most_chips",
                                                      "mixed_limit",
@@ -92,7 +92,10 @@ constexpr std::array<std::string_view, 15> kDeciding{"tokens_per_chip",
                                                      "critical_batch",
                                                      "latency_floor",
                                                      "kv_bytes_per_token",
-                                                     "chips_for_weights"};
+                                                     "chips_for_weights",
+                                                     "compute_gain",  // against the machine of --versus
+                                                     "tensor_intensity_gain",
+                                                     "data_intensity_gain"};
 
 Block deciding_block(const BoundsAnswer& answer) {
   Block out{.title = "What decides", .for_people = true, .shown = Shown::kBrief};

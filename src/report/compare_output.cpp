@@ -258,10 +258,10 @@ class RunOutput {
     std::vector<PricedRow> priced;
     for (std::size_t i = 0; i < c_.systems.size(); ++i) {
       const ComparedRun& row = c_.systems[i];
-      if (!row.answered() || row.model != c_.systems[c_.baseline.value_or(0)].model) continue;
+      if (!row.answered()) continue;
       priced.push_back({row.label, fmt::format("{}:{}", row.hardware, row.sized->plan.plan.slice.chips),
                         costs_[i].chip_hours, costs_[i].usd,
-                        row.price ? std::optional(row.price->usd_per_chip_hour) : std::nullopt});
+                        row.price ? std::optional(row.price->usd_per_chip_hour) : std::nullopt, row.model});
     }
     add_break_even(out_, priced);
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace scalecalc {
@@ -59,11 +61,20 @@ void add_break_even(Output& output, const std::vector<PricedRow>& rows) {
   constexpr std::size_t kMostInAllPairs = 4;
   constexpr std::size_t kBriefRows = 4;
   Block block{.key = "break_even", .title = "Price break-even", .brief_rows = kBriefRows};
+  std::vector<std::string> models;
   for (const PricedRow& row : rows) {
-    for (const PricedRow& other : rows) {
-      const bool with_first = &row == &rows.front() || &other == &rows.front();
-      if (rows.size() > kMostInAllPairs && !with_first) continue;
-      if (row.machine != other.machine && other.usd) block.records.push_back(break_even(row, other));
+    if (std::find(models.begin(), models.end(), row.model) == models.end()) models.push_back(row.model);
+  }
+  for (const std::string& model : models) {
+    std::vector<const PricedRow*> own;
+    for (const PricedRow& row : rows) {
+      if (row.model == model) own.push_back(&row);
+    }
+    for (const PricedRow* row : own) {
+      for (const PricedRow* other : own) {
+        if (own.size() > kMostInAllPairs && row != own.front() && other != own.front()) continue;
+        if (row->machine != other->machine && other->usd) block.records.push_back(break_even(*row, *other));
+      }
     }
   }
   if (!block.records.empty()) output.blocks.push_back(std::move(block));

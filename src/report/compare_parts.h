@@ -32,9 +32,10 @@ struct PricedRow {
   Traced chip_hours;
   std::optional<UsdOf> usd;
   std::optional<double> price;
+  std::string model;  ///< another one's tokens are not the same: rows of one model are compared alone
 };
-/// For each pair: the price of the one at which it costs as much as the other does now. Of many rows the pairs with the
-/// first alone. Nothing if there is no pair.
+/// For each pair of one model: the price of the one at which it costs as much as the other does now. Of many rows of a
+/// model the pairs with its first alone. Nothing if there is no pair.
 void add_break_even(Output& output, const std::vector<PricedRow>& rows);
 
 /// Nothing if nothing was expected.

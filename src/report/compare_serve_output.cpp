@@ -138,7 +138,7 @@ class ServiceOutput {
       if (!row.answered()) continue;
       const ServiceCosts costs = service_costs(row);
       priced.push_back({row.label, fmt::format("{}:{}", row.hardware, row.best().chips), costs.chip_hours, costs.usd,
-                        row.price ? std::optional(row.price->usd_per_chip_hour) : std::nullopt});
+                        row.price ? std::optional(row.price->usd_per_chip_hour) : std::nullopt, row.model});
     }
     add_break_even(out_, priced);
   }

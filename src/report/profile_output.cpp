@@ -93,6 +93,29 @@ Block profile_time_block(const ProfileAnswer& found) {
   return out;
 }
 
+Block groups_block(const ProfileAnswer& found) {
+  constexpr std::size_t kBriefGroups = 6;
+  Block out{.key = "communication",
+            .title = "Communication by group",
+            .for_files = found.groups.empty(),
+            .brief_rows = kBriefGroups};
+  std::vector<ProfiledGroup> groups = found.groups;
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const auto& a, const auto& b) { return a.running_s > b.running_s; });
+  for (const ProfiledGroup& g : groups) {
+    out.records.push_back(
+        {{text_figure("kind", "kind", g.group.kind),
+          number_figure("group_size", "ranks", Format::kInteger,
+                        g.group.ranks > 0 ? std::optional(static_cast<double>(g.group.ranks)) : std::nullopt),
+          figure("group", "group", Format::kText, g.group.name.empty() ? Cell{} : Cell(g.group.name)),
+          figure("exposed_s", "exposed", Format::kSeconds, Cell(g.exposed_s)),
+          figure("time_s", "running", Format::kSeconds, Cell(g.running_s)),
+          figure("exposed_share", "exposed, of the step", Format::kFraction, Cell(g.exposed_s / found.step_s))}});
+  }
+  // Of one group "collectives" says as much.
+  return found.groups.size() > 1 ? out : in_full(std::move(out));
+}
+
 Block lost_block(const ProfileAnswer& found) {
   constexpr std::size_t kBriefLosses = 3;
   Block out{.key = "lost", .title = "What would win time back", .brief_rows = kBriefLosses};
@@ -189,6 +212,10 @@ Block gap_terms_block(const GapAnswer& gap) {
                  term.more_s() > 0 && !term.remedy.empty() ? Cell(std::string(term.remedy)) : Cell{})}});
   }
   const MeasuredVerdict& v = gap.verdict;
+  if (gap.closed_form_s) {
+    say(out.lines, Role::kDim, "predicted block by block, as the step is drawn; train's closed form says {}",
+        seconds_text(*gap.closed_form_s));
+  }
   say(out.lines, v.in_band ? Role::kGood : Role::kWarning,
       "{}: predicted {} ({} to {}), measured {} on {}, {} the band", gap.layout, seconds_text(gap.predicted_s),
       seconds_text(gap.low_s), seconds_text(gap.high_s), seconds_text(v.step_s), gap.device,
@@ -202,10 +229,28 @@ Block gap_terms_block(const GapAnswer& gap) {
   return out;
 }
 
+/// Each dimension's communication, measured beside predicted.
+Block gap_communication_block(const GapAnswer& gap) {
+  Block out{.key = "communication_terms",
+            .title = "Communication, measured beside predicted",
+            .for_files = gap.communication.empty()};
+  for (const GapCommunication& c : gap.communication) {
+    std::vector<Cell> groups(c.groups.begin(), c.groups.end());
+    out.records.push_back({{text_figure("dimension", "of", c.dimension),
+                            figure("measured_exposed_s", "exposed", Format::kSeconds, Cell(c.measured_exposed_s)),
+                            figure("predicted_exposed_s", "predicted", Format::kSeconds, Cell(c.predicted_exposed_s)),
+                            number_figure("measured_s", "in all", Format::kSeconds, c.measured_s),
+                            number_figure("predicted_s", "predicted in all", Format::kSeconds, c.predicted_s),
+                            list_figure("groups", "groups of the recording", std::move(groups))}});
+  }
+  return out;
+}
+
 Record gap_record(const GapAnswer& gap) {
   const MeasuredVerdict& v = gap.verdict;
   return {{text_figure("layout", "", gap.layout), text_figure("device", "", gap.device),
            figure("step_time_s", "", Format::kSeconds, Cell(gap.predicted_s)),
+           number_figure("closed_form_step_time_s", "", Format::kSeconds, gap.closed_form_s),
            figure("step_time_low_s", "", Format::kSeconds, Cell(gap.low_s)),
            figure("step_time_high_s", "", Format::kSeconds, Cell(gap.high_s)),
            figure("over_predicted", "", Format::kFraction, Cell(v.over)), flag_figure("in_band", v.in_band),
@@ -218,6 +263,7 @@ Record gap_record(const GapAnswer& gap) {
 void add_gap(const GapAnswer& gap, Output& out) {
   Block object{.key = "predicted", .is_list = false, .records = {gap_record(gap)}, .for_files = true};
   out.blocks.push_back(gap_terms_block(gap));
+  out.blocks.push_back(gap_communication_block(gap));
   out.blocks.push_back(std::move(object));
 }
 
@@ -243,6 +289,7 @@ Output profile_output(const ProfileQuestion& question, const ProfileAnswer& foun
   out.blocks.push_back(profile_step_block(found));
   if (gap) add_gap(*gap, out);
   out.blocks.push_back(profile_time_block(found));
+  out.blocks.push_back(groups_block(found));
   out.blocks.push_back(lost_block(found));
   out.blocks.push_back(kernels_block("kernels", "Kernels", found.kernels, question.top, found.step_s));
   Block unknown = kernels_block("unrecognised", "Unrecognised", found.unrecognised, question.top, found.step_s);

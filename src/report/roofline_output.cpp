@@ -227,11 +227,24 @@ Line bound_line(const RooflinePoint& p, const RooflineAnswer& found) {
   return {std::move(text)};
 }
 
+/// The operation of all points; where some mask what lies ahead and others do not, neither.
+std::string title_of(const RooflineQuestion& question) {
+  std::string out = describe(question.operations.front(), question.types, question.swept);
+  const auto masks = [&](bool causal) {
+    return std::any_of(question.operations.begin(), question.operations.end(), [&](const Operation& operation) {
+      const Attention* attention = std::get_if<Attention>(&operation);
+      return attention != nullptr && attention->causal == causal;
+    });
+  };
+  if (masks(true) && masks(false)) out.replace(0, out.find(' '), "causal or full");
+  return out;
+}
+
 }  // namespace
 
 Output roofline_output(const RooflineQuestion& question, const RooflineAnswer& found, const HardwareSpec& hw,
                        const std::vector<Assumption>& noted) {
-  const std::string operation = describe(question.operations.front(), question.types, question.swept);
+  const std::string operation = title_of(question);
   Output out{.command = "roofline"};
   const std::string machine = question.sharing.chips == 1
                                   ? hw.title

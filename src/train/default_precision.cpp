@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "spec/usual_format.h"
 
 namespace scalecalc {
 namespace {
@@ -67,8 +68,8 @@ void assume_precision(ResolvedQuestion& out) {
   }
   const std::string whose =
       fmt::format("{}, {}", chosen.name, trained ? out.model.name + "'s own" : std::string("the usual one"));
-  // What people train in otherwise: fp16 on chips without bf16, such as the V100; wider where neither runs.
-  for (const char* usual : {"bf16", "fp16", "tf32", "fp32"}) {
+  for (const DType format : kUsualFormats) {
+    const std::string_view usual = name_of(format);
     chosen = precision_of(usual);
     if (!has_rates(out.hw, chosen) || refused_precision(out, out.launcher.get()) != nullptr) continue;
     if (refused != nullptr) {

@@ -53,6 +53,27 @@ StageFigures stage_figures(const StepTrace& trace, const StepInput<double>& in, 
 
 }  // namespace
 
+double exposed_in_passes(const StepTrace& trace, std::int64_t stage, SecondsOf<double> PhaseTime<double>::*kind) {
+  std::vector<double> forward, backward;  // of each chunk
+  for (const std::vector<ChunkPart>& parts : trace.step.parts) {
+    double one_way = 0, other_way = 0;
+    for (const ChunkPart& part : parts) {
+      one_way += (part.forward.*kind).value();
+      other_way += (part.backward.*kind).value();
+    }
+    forward.push_back(one_way);
+    backward.push_back(other_way);
+  }
+  double out = 0;
+  for (const PipelineBlock& block : trace.timeline.blocks) {
+    if (block.stage != stage) continue;
+    const auto chunk = static_cast<std::size_t>(block.chunk);
+    if (block.kind == BlockKind::kForward) out += forward[chunk];
+    if (block.kind == BlockKind::kBackward || block.kind == BlockKind::kBackwardInput) out += backward[chunk];
+  }
+  return out;
+}
+
 StepTrace trace_step(const TrainAnswer& answer, const Plan& plan) {
   check_size(plan.layout);
   const PlanRequest request{

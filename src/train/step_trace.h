@@ -29,6 +29,9 @@ struct StepTrace {
 /// Forwards and backwards of one microbatch through one chunk that a step may have to be drawn.
 constexpr std::int64_t kMostPasses = 250'000;
 
+/// What the passes of a stage expose of one kind of communication.
+double exposed_in_passes(const StepTrace& trace, std::int64_t stage, SecondsOf<double> PhaseTime<double>::*kind);
+
 /// UserError if the step has more passes than kMostPasses.
 StepTrace trace_step(const TrainAnswer& answer, const Plan& plan);
 

@@ -4,6 +4,7 @@ writes them.
 usage: book.py SOURCE_DIR BINARY [--update]
 """
 import json
+import math
 import pathlib
 import re
 import subprocess
@@ -90,6 +91,39 @@ def cases_table(binary):
     return rows, sum(chapter["questions"] for chapter in chapters)
 
 
+def last_place(text):
+    """Of a printed number: one in its last digit that is not zero."""
+    digits, _, exponent = text.lower().partition("e")
+    whole, _, part = digits.partition(".")
+    power = int(exponent or 0)
+    if part.rstrip("0"):
+        return 10.0 ** (power - len(part.rstrip("0")))
+    return 10.0 ** (power + len(whole) - len(whole.rstrip("0")))
+
+
+def arithmetic(root):
+    """What is wrong with `by` and `within`: the first has to give the printed figure, the second to be no wider than
+    what rounded figures make of it."""
+    problems = []
+    for path in sorted((root / "configs/book").glob("chapter-*.yaml")):
+        for section in yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)["sections"]:
+            for case in section["cases"]:
+                for figure in case["expect"]:
+                    if "within" not in figure:
+                        continue
+                    name = f"{case['id']} {figure['at']}"
+                    if not re.fullmatch(r"(?:sqrt|[\d.e+*/() -])+", figure["by"]):
+                        problems.append(f"{name}: by is no arithmetic: {figure['by']}")
+                        continue
+                    printed, given = float(figure["book"]), eval(figure["by"], {"sqrt": math.sqrt})
+                    if abs(given - printed) >= last_place(figure["book"]):
+                        problems.append(f"{name}: {figure['by']} is {given}, the book prints {figure['book']}")
+                    off = abs(float(figure["value"]) / printed - 1)
+                    if not off * (1 - 1e-9) <= float(figure["within"]) <= max(1.2 * off, off + 1e-4):
+                        problems.append(f"{name}: off by {off:.5f}, and within is {figure['within']}")
+    return problems
+
+
 def replace(text, name, rows):
     pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.S)
     if not pattern.search(text):
@@ -99,6 +133,10 @@ def replace(text, name, rows):
 
 def main():
     root = pathlib.Path(sys.argv[1])
+    problems = arithmetic(root)
+    if problems:
+        print("\n".join(problems))
+        return 1
     path = root / "docs/book.md"
     text = path.read_text(encoding="utf-8")
     rows, count = cases_table(sys.argv[2])

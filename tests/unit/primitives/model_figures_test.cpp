@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "support/fixtures.h"
@@ -66,6 +67,25 @@ TEST(ModelFigures, ModulesOfMultiTokenPredictionStandBesideTheTotals) {
   EXPECT_EQ(value(with.sums.matmul[kMtp]), 2 * (2 * (kMatrices + kVocabulary) + 2 * 1024 * 2 * 1024));
   EXPECT_EQ(value(with.total), value(without.total));
   EXPECT_EQ(value(with.training), value(without.training));
+}
+
+// Of 8 dense layers of 2,048 causal tokens: scores and values are 2 x 1024 x 2048 / 2 x 2 a token and layer. What
+// selective remat runs again is no matmul; the attention part is its four matrices and the scores, the MLP part its
+// three.
+TEST(ModelFigures, EachRematPolicyRunsItsOwnPartAgain) {
+  const ModelFigures f = model_figures(test::dense_model(8), question(2048));
+  const auto again = [&](const char* policy) {
+    const auto at = std::find_if(f.kept.begin(), f.kept.end(), [&](const auto& row) { return row.policy == policy; });
+    return at == f.kept.end() ? -1 : value(*at->again);
+  };
+  constexpr double kScores = 2.0 * 2 * 1024 * (2048.0 / 2);
+  EXPECT_EQ(again("remat none"), 0);
+  EXPECT_EQ(again("remat selective"), 0);
+  EXPECT_DOUBLE_EQ(again("remat attention"), 8 * (2 * kAttentionLayer + kScores));
+  EXPECT_DOUBLE_EQ(again("remat mlp"), 8 * 2 * kMlpLayer);
+  EXPECT_DOUBLE_EQ(again("remat full"), 8 * (2 * (kAttentionLayer + kMlpLayer) + kScores));
+  EXPECT_DOUBLE_EQ(again("remat full"), again("book: block inputs"));
+  EXPECT_DOUBLE_EQ(again("remat attention") + again("remat mlp"), again("remat full"));
 }
 
 TEST(ModelFigures, CountTheFlopsOfADenseModelByPart) {
@@ -152,7 +172,7 @@ TEST(ModelFigures, BooksKeptTensorsCountWidths) {
   ModelQuestion q = question(2048);
   q.batch_seqs = 4;
   const ModelFigures f = model_figures(test::dense_model(8), q);
-  ASSERT_EQ(f.kept.size(), 6U);
+  ASSERT_EQ(f.kept.size(), 8U);
   const auto kept = [&](std::string_view policy) -> const KeptFigures& {
     for (const KeptFigures& row : f.kept) {
       if (row.policy == policy) return row;

@@ -4,6 +4,7 @@
 
 #include "support/errors.h"
 #include "support/scratch.h"
+#include "support/wire_fields.h"
 #include "unit/profile/recordings.h"
 
 namespace scalecalc {
@@ -15,15 +16,9 @@ using test::work_us;
 
 constexpr double kNear = 1e-6;
 
-std::string varint(std::uint64_t value) {
-  std::string out;
-  for (; value >= 0x80; value >>= 7U) out += static_cast<char>(value | 0x80U);
-  return out + static_cast<char>(value);
-}
-std::string number_field(unsigned field, std::uint64_t value) { return varint(field << 3U) + varint(value); }
-std::string text_field(unsigned field, const std::string& value) {
-  return varint(field << 3U | 2U) + varint(value.size()) + value;
-}
+using test::number_field;
+using test::text_field;
+
 std::string map_entry(unsigned field, std::uint64_t key, const std::string& message) {
   return text_field(field, number_field(1, key) + text_field(2, message));
 }

@@ -30,16 +30,16 @@ TEST(Hlo, LoopsAndFusionsCountAsOftenAsTheyRun) {
               10 * std::max(kProductFlops / 100e12, kProductBytes / 1e12) +
                   std::max(kProductFlops / 100e12, (kProductBytes + 4096) / 1e12),
               1e-15);
-  EXPECT_DOUBLE_EQ(p.parameter_bytes, 2.0 * (1024 * 512 + 512 * 256));
-  EXPECT_DOUBLE_EQ(p.result_bytes, 2.0 * 1024 * 256 + 4);
+  EXPECT_DOUBLE_EQ(p.memory.parameters, 2.0 * (1024 * 512 + 512 * 256));
+  EXPECT_DOUBLE_EQ(p.memory.results, 2.0 * 1024 * 256 + 4);
 }
 
 TEST(Hlo, GroupsAreAxes) {
   const HloProgram p = program_of(test::recorded("step.hlo"));
-  ASSERT_EQ(p.axes.size(), 2U);
-  EXPECT_EQ(p.axes[0].size, 8);
-  EXPECT_EQ(p.axes[1].size, 2);
-  EXPECT_EQ(p.axes[1].stride, 8);
+  ASSERT_EQ(p.mesh.axes.size(), 2U);
+  EXPECT_EQ(p.mesh.axes[0].size, 8);
+  EXPECT_EQ(p.mesh.axes[1].size, 2);
+  EXPECT_EQ(p.mesh.axes[1].stride, 8);
   ASSERT_EQ(p.collectives.size(), 2U);
   const HloCollective& gather = p.collectives[0];
   EXPECT_EQ(gather.kind, "all-gather");

@@ -115,7 +115,11 @@ TEST(TimeParts, PartsSumToTheWindowWhateverOverlaps) {
                                           {30, 90, kNoTick, 0, 1, 0, 1},
                                           {80, 120, kNoTick, 0, 1, 0, 1},
                                           {150, 160, 140, 0, 0, 0, 0}};
-  const TimeParts parts = time_parts(recording, events, leaf_pieces(events), {10, 155, ""});
+  const TimeParts parts =
+      time_parts(recording, events, std::vector<std::uint16_t>{0, 0, 1, 1, 0}, leaf_pieces(events), {10, 155, ""});
+  ASSERT_EQ(parts.groups.size(), 1U);
+  EXPECT_EQ(parts.groups[0].exposed, 70);
+  EXPECT_EQ(parts.groups[0].running, 90);  // 30..120: the matmul runs beside 30..50
   EXPECT_EQ(parts.total(), 145);
   const auto counted = [&](DeviceWork work) { return parts.counted.at(static_cast<std::size_t>(work)); };
   EXPECT_EQ(counted(DeviceWork::kMatmul), 10 + 10 + 5);  // 10..20, 40..50, 150..155: x runs inside it
