@@ -281,6 +281,11 @@ constexpr std::array<std::string_view, 22> kAccelerateNeutral{"--machine_rank",
                                                               "--config_file",
                                                               "--output_dir"};
 
+constexpr std::array kNanotronLimits{
+    LaunchLimit{"gated=on,activation!silu", "gates are of SiLU where nothing is said of them",
+                "huggingface/nanotron: config/models_config.py, hidden_act (quoted from memory)"},
+};
+
 constexpr std::array kNanotronRows{
     LaunchRow{"tokens.sequence_length", "seq"},
     LaunchRow{"tokens.micro_batch_size", "mb"},
@@ -385,7 +390,7 @@ constexpr std::array kTorchFrameworks{
                     .script = "run_train.py --config-file",
                     .file = "config.yaml",
                     .rows = kNanotronRows,
-                    .limits = {},
+                    .limits = kNanotronLimits,
                     .neutral = kNanotronNeutral,
                     .yours = "general, data_stages, tokenizer, optimizer, checkpoints, logging"},
 };

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "config/catalog.h"
 #include "launch/cluster.h"
 #include "launch/training.h"
 #include "launch/writing.h"
@@ -173,10 +174,46 @@ TEST(LaunchWriting, NamesOfTpuSlicesCountChipsOrTensorCores) {
   for (const Case& c :
        {Case{"tpu-v5p", 8960, "v5p-17920"}, Case{"tpu-v6e", 256, "v6e-256"}, Case{"tpu-v5e", 256, "v5litepod-256"},
         Case{"tpu-v7", 64, "tpu7x-128"}, Case{"tpu-v4", 64, "v4-128"}}) {
-    const TpuNames* names = tpu_names(test::shipped_chip(c.chip));
-    ASSERT_NE(names, nullptr) << c.chip;
+    const auto names = tpu_names(Catalog().load(CatalogKind::kHardware, c.chip));
+    ASSERT_TRUE(names.has_value()) << c.chip;
     EXPECT_EQ(tpu_type(*names, c.chips), c.name);
   }
+}
+
+// GKE: a slice of v5e within a host (8 chips, 2x4) is one node of 8; a larger one has nodes of 4 (ct5lp-hightpu-4t).
+TEST(LaunchWriting, PodsOfTpuSlicesAreNodesOfTheirPools) {
+  struct Case {
+    const char* chip;
+    std::int64_t chips;
+    const char *pods, *limit;
+  };
+  const LaunchScript script{.head = "#!/bin/bash\n", .command = "true\n"};
+  for (const Case& c : {Case{"tpu-v5e", 8, "parallelism: 1\n", "google.com/tpu: 8\n"},
+                        Case{"tpu-v5e", 64, "parallelism: 16\n", "google.com/tpu: 4\n"},
+                        Case{"tpu-v6e", 16, "parallelism: 4\n", "google.com/tpu: 4\n"},
+                        Case{"tpu-v5p", 64, "parallelism: 16\n", "google.com/tpu: 4\n"}}) {
+    const HardwareSpec hw = test::shipped_chip(c.chip);
+    const Slice slice{};
+    const LaunchMachine machine{hw, slice, c.chips, tpu_names(Catalog().load(CatalogKind::kHardware, c.chip))};
+    const std::string text = on_cluster(LaunchCluster::kGkeTpu, machine, script, {});
+    EXPECT_NE(text.find(c.pods), std::string::npos) << c.chip << " x " << c.chips << "\n" << text;
+    EXPECT_NE(text.find(c.limit), std::string::npos) << text;
+    const std::string group = on_cluster(LaunchCluster::kLeaderWorkerSet, machine, script, {});
+    EXPECT_NE(group.find("cloud.google.com/gke-tpu-accelerator"), std::string::npos) << group;
+  }
+}
+
+// Servers of one array that share a directory: what one writes, another does not read half written.
+TEST(LaunchWriting, ServersOfAnArrayWriteFilesOfTheirOwn) {
+  const LaunchScript script{.head = "#!/bin/bash\ncat > llm_api.yaml <<'END'\nEND\n",
+                            .command = "trtllm-serve m --extra_llm_api_options llm_api.yaml\n",
+                            .servers = 2,
+                            .file = "llm_api.yaml"};
+  const HardwareSpec hw = test::shipped_chip("h100-sxm");
+  const Slice slice{};
+  const std::string text = on_cluster(LaunchCluster::kSlurm, {hw, slice, 16}, script, {});
+  EXPECT_EQ(text.find("llm_api.yaml"), std::string::npos) << text;
+  EXPECT_NE(text.find("cat > llm_api-${SLURM_ARRAY_TASK_ID:-1}.yaml"), std::string::npos) << text;
 }
 
 }  // namespace
