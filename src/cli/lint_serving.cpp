@@ -208,7 +208,8 @@ class ServingLinter {
 
 LintReport lint_serving(const LaunchInput& input, const std::string& model, const Arguments& arguments,
                         const Catalog& catalog, const Environment& env) {
-  Arguments::Values flags{{"--from", {input.file}}};
+  // As full as the file lets it run.
+  Arguments::Values flags{{"--from", {input.file}}, {"--objective", {"throughput"}}};
   for (const std::string_view flag : {"--hw", "--chips", "--set"}) {
     if (arguments.has(flag)) flags[std::string(flag)] = arguments.values(flag);
   }

@@ -15,7 +15,8 @@ endif()
 
 add_library(scalecalc_shared SHARED ${api_sources} ${fast_objects})
 target_link_libraries(scalecalc_shared PRIVATE scalecalc_cli scalecalc_warnings scalecalc_options)
-target_link_options(scalecalc_shared PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/src/api/scalecalc.map)
+target_link_options(scalecalc_shared PRIVATE LINKER:--gc-sections
+                    LINKER:--version-script=${PROJECT_SOURCE_DIR}/src/api/scalecalc.map)
 set_target_properties(scalecalc_shared PROPERTIES OUTPUT_NAME scalecalc EXPORT_NAME scalecalc VERSION ${PROJECT_VERSION}
                       SOVERSION 0 LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/api/scalecalc.map)
 target_include_directories(scalecalc_shared INTERFACE $<INSTALL_INTERFACE:include>)

@@ -103,7 +103,7 @@ constexpr std::array kTitanLimits{
                 "pytorch/torchtitan v0.2.2: models/*/infra/parallelize.py"},
 };
 
-constexpr std::array<std::string_view, 20> kTitanNeutral{"--nnodes",
+constexpr std::array<std::string_view, 23> kTitanNeutral{"--nnodes",
                                                          "--nproc_per_node",
                                                          "--rdzv*",
                                                          "quantize.*",
@@ -122,6 +122,9 @@ constexpr std::array<std::string_view, 20> kTitanNeutral{"--nnodes",
                                                          "model.tokenizer_path",
                                                          "comm.*",
                                                          "debug.*",
+                                                         "validator.*",
+                                                         "dataloader.*",
+                                                         "hf_assets_path",
                                                          "compile.*"};
 
 constexpr std::array kDeepSpeedRows{

@@ -59,7 +59,7 @@ class Prefix:
 
     def test_it_answers(self):
         self.assertEqual(self.expected.returncode, 0, self.expected.stderr)
-        self.assertEqual(json.loads(self.expected.stdout)["command"], "train")
+        self.assertEqual(json.loads(self.expected.stdout)["schema"], "scalecalc/train/1")
 
     def test_cmake_finds_it_and_the_example_answers(self):
         with tempfile.TemporaryDirectory() as build:

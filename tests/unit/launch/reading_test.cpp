@@ -144,6 +144,40 @@ deepspeed --num_nodes=$UNSET --num_gpus $GPUS train.py --deepspeed ds_config.jso
   EXPECT_EQ(setting("--num_gpus").values.front(), "8");
 }
 
+// pytorch/torchtitan 00d1c0e: models/llama3/config_registry.py, llama3_70b, shortened: TP 8, the rest of 64 chips
+// shards, 8 sequences of 8192 on each data rank, full recomputation.
+TEST(LaunchReading, ARecipeOfTorchtitan) {
+  const std::string text = R"(from torchtitan.trainer import Trainer
+
+def llama3_70b() -> Trainer.Config:
+    return Trainer.Config(
+        hf_assets_path="./assets/hf/Llama-3.1-70B",
+        model_spec=model_registry("70B"),
+        training=TrainingConfig(
+            local_batch_size=8,  # of a rank
+            seq_len=8192,
+            steps=1000,
+        ),
+        parallelism=ParallelismConfig(
+            tensor_parallel_degree=8,
+        ),
+        model_converters=ModelConvertersContainer.Config(
+            converters=[Float8LinearConverter.Config(filter_fqns=["output"])],
+        ),
+        activation_checkpoint=ActivationCheckpointConfig(mode="full"),
+    )
+)";
+  const ImportedLayout read = layout_in(text, "config_registry.py", "llama3.1-70b", 64);
+  EXPECT_EQ(read.pins.tp, 8);
+  EXPECT_EQ(read.pins.fsdp, 8);
+  EXPECT_EQ(read.pins.micro_batch_seqs, 8);
+  EXPECT_EQ(read.pins.remat, Remat::kFull);
+  EXPECT_EQ(read.reading.terms.word("precision"), "fp8");
+  EXPECT_EQ(read.reading.places.at("tp").line, 13);
+  const std::string two = text + text.substr(text.find("def"));
+  EXPECT_THROW(read_launch_text(two, "config_registry.py"), UserError);
+}
+
 TEST(LaunchReading, AFileOfNobodyIsRefused) {
   const std::string text = "[section]\nkey = 1\n";
   const LaunchText read = read_launch_text(text, "some.toml");
