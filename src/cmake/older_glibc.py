@@ -17,7 +17,7 @@ OLDER = {name.encode() for name in """
     pthread_rwlock_wrlock pthread_setspecific pthread_sigmask
     """.split()}
 SHT_DYNSYM, SHT_VERNEED, SHT_VERSYM = 11, 0x6FFFFFFE, 0x6FFFFFFF
-VER_FLG_WEAK, VER_NDX_GLOBAL = 2, 1
+VER_NDX_GLOBAL = 1
 
 
 class Elf:
@@ -45,26 +45,41 @@ class Elf:
             name, _, _, section = struct.unpack_from("<IBBH", self.image, at + 24 * i)
             yield i, self.text(link, name), section != 0
 
-    def newer(self):
-        """Indices of versions of glibc above the floor, each marked as one that may be missing."""
-        found = set()
+    def needs(self):
+        """(place of the entry, file, version, numbers of the version) of each version of glibc that is asked for."""
         section = self.section(SHT_VERNEED)
         if section is None:
-            return found
+            return
         at, link = section[4], section[6]
         while True:
             _, count, file, first, following = struct.unpack_from("<HHIII", self.image, at)
             entry = at + first
             for _ in range(count):
-                _, flags, index, name, step = struct.unpack_from("<IHHII", self.image, entry)
+                _, _, _, name, step = struct.unpack_from("<IHHII", self.image, entry)
                 version = re.fullmatch(rb"GLIBC_(\d+)\.(\d+).*", self.text(link, name))
-                if GLIBC.fullmatch(self.text(link, file)) and version and tuple(map(int, version.groups())) > FLOOR:
-                    struct.pack_into("<H", self.image, entry + 4, flags | VER_FLG_WEAK)
-                    found.add(index)
+                if GLIBC.fullmatch(self.text(link, file)) and version:
+                    yield entry, tuple(map(int, version.groups()))
                 entry += step
             if not following:
-                return found
+                return
             at += following
+
+    def newer(self):
+        """Indices of versions of glibc above the floor. In their place the oldest that the file asks for is asked again."""
+        needs = list(self.needs())
+        found = set()
+        oldest = min(needs, key=lambda need: need[1], default=None)
+        for entry, version in needs:
+            if version <= FLOOR:
+                continue
+            if oldest[1] > FLOOR:
+                sys.exit(f"{self.path}: every version that it asks of glibc is newer than {FLOOR}")
+            sum_, _, _, name, _ = struct.unpack_from("<IHHII", self.image, oldest[0])
+            _, _, index, _, _ = struct.unpack_from("<IHHII", self.image, entry)
+            struct.pack_into("<I", self.image, entry, sum_)
+            struct.pack_into("<I", self.image, entry + 8, name)
+            found.add(index)
+        return found
 
 
 def main(shim, *files):

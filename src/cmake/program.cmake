@@ -29,5 +29,4 @@ set_target_properties(scalecalc_over_library PROPERTIES OUTPUT_NAME scalecalc RU
                       ${PROJECT_BINARY_DIR}/over_library INSTALL_RPATH "$ORIGIN/${library_of_program}")
 # Of the tarball alone, for systems older than this one.
 add_library(scalecalc_older_glibc SHARED src/cmake/older_glibc.cpp)
-target_link_libraries(scalecalc_older_glibc PRIVATE scalecalc_options scalecalc_warnings dl)
-target_link_options(scalecalc_older_glibc PRIVATE LINKER:--no-as-needed -lpthread -ldl LINKER:--as-needed)
+target_link_libraries(scalecalc_older_glibc PRIVATE scalecalc_options scalecalc_warnings)

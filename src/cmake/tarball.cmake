@@ -35,6 +35,9 @@ foreach(file IN ITEMS "${stage}/${name}/bin/scalecalc" "${library}")
   execute_process(COMMAND ${PATCHELF} --set-rpath "$ORIGIN/${to_library}:$ORIGIN/${to_private}" "${file}" COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
 execute_process(COMMAND ${PATCHELF} --add-needed libscalecalc_older_glibc.so "${library}" COMMAND_ERROR_IS_FATAL ANY)
+# Where glibc had what is now in libc itself.
+execute_process(COMMAND ${PATCHELF} --add-needed libpthread.so.0 --add-needed libdl.so.2 --add-needed libm.so.6
+                        "${private}/libscalecalc_older_glibc.so" COMMAND_ERROR_IS_FATAL ANY)
 find_program(PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED)
 file(GLOB copied "${private}/*")
 execute_process(COMMAND ${PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/older_glibc.py "${private}/libscalecalc_older_glibc.so"
