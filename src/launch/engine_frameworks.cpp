@@ -278,7 +278,7 @@ constexpr std::array kEngineFrameworks{
                     .job = LaunchJob::kServing,
                     .format = LaunchFormat::kYaml,
                     .source = "ai-dynamo/dynamo 416ff06: components/backends/vllm/deploy/disagg-multinode.yaml; "
-                              "arguments of vLLM",
+                              "arguments of the engine",
                     .command = "kubectl apply -f",
                     .script = "",
                     .file = "serve.yaml",

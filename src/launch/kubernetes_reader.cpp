@@ -99,12 +99,14 @@ std::int64_t chips_of_pod(const ConfigNode& container) {
 
 /// A script of a container: each of its lines where it stands in the file, if it is written over several.
 LaunchText script_in(const ConfigNode& script, const std::string& file, std::string_view text) {
-  const bool block = !script.quoted && script.text.find('\n') != std::string::npos;
+  std::size_t begin = 0;
+  for (int line = 1; line < script.span.line && begin < text.size(); ++line) begin = text.find('\n', begin) + 1;
+  const std::size_t opens = begin + static_cast<std::size_t>(std::max(1, script.span.column)) - 1;
+  const bool block = opens < text.size() && (text[opens] == '|' || text[opens] == '>');
   LaunchText out = read_shell(script.text, file);
   std::size_t indent = 0;
   if (block) {
-    std::size_t begin = 0;
-    for (int line = 0; line < script.span.line && begin < text.size(); ++line) begin = text.find('\n', begin) + 1;
+    begin = std::min(text.find('\n', begin), text.size() - 1) + 1;
     while (begin + indent < text.size() && text[begin + indent] == ' ') ++indent;
   }
   for (LaunchSetting& setting : out.settings) {

@@ -117,6 +117,11 @@ def main():
             whole = dict(documents[file])
             if "rows" in whole:
                 whole["rows"] = chance.sample(whole["rows"], min(ROWS, len(whole["rows"])))
+                used = {row.get("model") for row in whole["rows"]}  # others are not looked at
+                whole["models"] = {name: model for name, model in whole.get("models", {}).items() if name in used}
+                whole = {key: value for key, value in whole.items() if value != {}}
+            if kind == "stack":  # facts of frameworks beside it are read when those are asked about
+                whole["supports"] = [entry for entry in whole["supports"] if file.stem in entry.get("of", [file.stem])]
             mutant, what = damaged(whole, schema, chance)
             if mutant is None:
                 continue
