@@ -4,6 +4,7 @@
 #include <array>
 
 #include <algorithm>
+#include <map>
 
 #include "cli/commands.h"
 #include "cli/compare_options.h"
@@ -36,6 +37,20 @@ ExitCode judged(const std::vector<ExpectationResult>& results, const Arguments& 
   return holds ? ExitCode::kAnswered : ExitCode::kCheckFailed;
 }
 
+/// Names of one model of the catalog would be compared with each other.
+void refuse_one_model_twice(const Catalog& catalog, const std::vector<SystemAsked>& systems) {
+  std::map<std::string, std::string> asked;  // by the catalog's name
+  for (const SystemAsked& system : systems) {
+    const auto name = catalog.name_of(CatalogKind::kModel, system.model);
+    if (system.model.empty() || !name) continue;
+    const auto [known, is_new] = asked.emplace(*name, system.model);
+    if (is_new || known->second == system.model) continue;
+    throw UserError(
+        fmt::format("{} and {} are one model, {}", in_quotes(known->second), in_quotes(system.model), *name),
+        "name each of several models once");
+  }
+}
+
 ExitCode run_compare(const Arguments& arguments, Environment& env) {
   std::vector<ExpectationResult> expectations;
   const ExitCode code = answer_with_output(arguments, env, [&](const Catalog& catalog) {
@@ -44,6 +59,7 @@ ExitCode run_compare(const Arguments& arguments, Environment& env) {
     for (const SystemAsked& system : asked.serve ? asked.serve->systems : asked.train->systems) {
       if (!system.model.empty()) load_model_document(catalog, system.model, arguments.value("--assume").value_or(""));
     }
+    refuse_one_model_twice(catalog, asked.serve ? asked.serve->systems : asked.train->systems);
     const bool explain = arguments.has("--explain");
     if (asked.serve) {
       const ServeComparison found = compare_serving(*asked.serve, catalog, env.interrupted);

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/launch_files.h"
+#include "cli/lint_serving.h"
 #include "cli/output_command.h"
 #include "cli/read_names.h"
 #include "cli/shared_flags.h"
@@ -22,7 +23,7 @@ std::span<const Flag> lint_flags() {
   static const std::vector<Flag> kAll{
       kHwFlag, count("--chips", kChipRange, "N", "chips it runs on (default: as the file says)", "1024"),
       text("--model", "MODEL",
-           "the model it trains: a catalog name or a file (default: as the file names it, or by the shapes it says)",
+           "the model it is of: a catalog name or a file (default: as the file names it, or by the shapes it says)",
            "llama3-70b"),
       kStackFlag.explained("release of the software whose rules hold (default: the framework's newest)"), kSetFlag};
   return kAll;
@@ -85,6 +86,19 @@ NamedModel model_of(const LaunchInput& input, const Arguments& arguments, const 
   return {alike.front(), std::move(how)};
 }
 
+/// The model that a server is started with: of a flag, or the word behind the command.
+NamedModel served_model(const LaunchInput& input, const Arguments& arguments, const Catalog& catalog) {
+  if (const auto typed = arguments.value("--model")) return {*typed, ""};
+  const std::string flag = value_in(input, {"--model", "--model-path"});
+  const std::string& name = flag.empty() ? input.served : flag;
+  if (const auto known = catalog.name_of(CatalogKind::kModel, name); !name.empty() && known) {
+    return {*known, fmt::format("the model is {}: {} calls it {}", *known, input.file, name)};
+  }
+  throw UserError(
+      "--model is missing: which model does the file serve?",
+      name.empty() ? "a catalog name such as llama3-70b" : fmt::format("{} is none of the catalog", in_quotes(name)));
+}
+
 /// The question of train that the file is of.
 Arguments asked_of_train(const LaunchInput& input, const std::string& model, const Arguments& arguments) {
   Arguments::Values flags{{"--from", {input.file}}};
@@ -120,12 +134,12 @@ ExitCode run_lint(const Arguments& arguments, Environment& env) {
     reader.text("--hw");
     reader.finish();
     const std::optional<LaunchInput> input = launch_input(file);
-    if (!input || input->framework->job != LaunchJob::kTraining) {
-      throw UserError(fmt::format("{} is no launch file of training", in_quotes(file)),
-                      input ? "scalecalc serve MODEL --from FILE says what such a server does" : "");
-    }
-    const NamedModel model = model_of(*input, arguments, catalog);
-    LintReport report = lint_training(*input, asked_of_train(*input, model.name, arguments), catalog, env);
+    if (!input)
+      throw UserError(fmt::format("{} is no launch file", in_quotes(file)), "scripts and files of frameworks");
+    const bool serves = input->framework->job == LaunchJob::kServing;
+    const NamedModel model = serves ? served_model(*input, arguments, catalog) : model_of(*input, arguments, catalog);
+    LintReport report = serves ? lint_serving(*input, model.name, arguments, catalog, env)
+                               : lint_training(*input, asked_of_train(*input, model.name, arguments), catalog, env);
     if (!model.how.empty()) {
       report.assumptions.push_back(
           Assumption{model.how, "--model", std::string(input->framework->source), false}.as("model").is(model.name));
@@ -145,9 +159,10 @@ const Command& lint_command() {
       .usage = "FILE --hw HW [--chips N] [--model M]",
       .examples =
           "  scalecalc lint run.sh --hw h100-sxm --model llama3-70b\n"
-          "  scalecalc lint config.yml --hw tpu-v5p --chips 256 --stack maxtext@2026-06\n",
+          "  scalecalc lint config.yml --hw tpu-v5p --chips 256 --stack maxtext@2026-06\n"
+          "  scalecalc lint serve.sh --hw h200 --model deepseek-v3\n",
       .notes =
-          "Rules are those of the framework's release (--stack), memory and time those of train. Faster\n"
+          "Rules are those of the framework's release (--stack), memory and time those of train or serve. Faster\n"
           "neighbours change one argument and what must move with it.\n",
       .flags = lint_flags(),
       .run = run_lint,

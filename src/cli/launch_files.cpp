@@ -17,6 +17,7 @@
 #include "launch/serving.h"
 #include "plan/dimensions.h"
 #include "report/train_words.h"
+#include "spec/kept.h"
 #include "spec/load.h"
 #include "train/resolve.h"
 
@@ -61,10 +62,12 @@ std::string release_text(const StackRelease* release) {
   return release->since.size() < 10 ? release->name() : fmt::format("{} ({})", release->name(), release->since);
 }
 
+constexpr std::string_view kByWhatIsKnown = "by what is known of ";
+
 LaunchStamp stamp_of(const LaunchFramework& framework, const std::string& release, const std::string& question,
                      std::string plan, std::string figures) {
   LaunchStamp out{fmt::format("scalecalc {}: a launch file of {}{}", tool_version(), framework.title,
-                              release.empty() ? "" : ", by what is known of " + release),
+                              release.empty() ? "" : fmt::format(", {}{}", kByWhatIsKnown, release)),
                   "asked: " + question, std::move(plan), std::move(figures),
                   fmt::format("arguments: {}", framework.source)};
   if (!is_script(framework)) {
@@ -97,6 +100,20 @@ LaunchedModel launched_model(const Catalog& catalog, const std::string& model, c
   return out;
 }
 
+/// What gates the model's MLP, as its file says it; empty for the usual.
+std::string gate_activation_of(const Catalog& catalog, const TrainQuestion& question) {
+  const ConfigNode document = load_model_document(catalog, question.model, question.assume).document;
+  const ConfigNode* mlp = document.find("mlp");
+  const ConfigNode* activation = mlp == nullptr ? nullptr : mlp->find("activation");
+  return activation == nullptr ? "" : activation->text;
+}
+
+/// Of a chip by its name in the catalog or its file; nothing where neither is.
+std::optional<TpuNames> names_of_tpu(const Catalog& catalog, const std::string& hardware) {
+  if (!is_catalog_path(hardware) && !catalog.name_of(CatalogKind::kHardware, hardware)) return std::nullopt;
+  return tpu_names(*kept_document(catalog, CatalogKind::kHardware, hardware));
+}
+
 /// In the framework's words, and in the stamp where they are left to the reader.
 LaunchTerms named(const LaunchFramework& framework, const LaunchedModel& model, LaunchTerms terms, LaunchStamp& stamp) {
   if (std::string note = name_model(framework, model, terms); !note.empty()) stamp.push_back(std::move(note));
@@ -104,11 +121,11 @@ LaunchTerms named(const LaunchFramework& framework, const LaunchedModel& model, 
 }
 
 std::string text_of(const ExportAsked& asked, const std::vector<LaunchArgument>& arguments, const LaunchTerms& terms,
-                    const LaunchStamp& stamp, const HardwareSpec& hw, const Slice& slice, std::int64_t chips) {
+                    const LaunchStamp& stamp, const LaunchMachine& machine) {
   if (!asked.cluster) return launch_file(*asked.framework, arguments, terms, stamp);
   const bool above = *asked.cluster != LaunchCluster::kSlurm;  // the stamp stands there
   const LaunchScript script = launch_script(*asked.framework, arguments, terms, above ? LaunchStamp{} : stamp);
-  return on_cluster(*asked.cluster, hw, slice, chips, script, stamp);
+  return on_cluster(*asked.cluster, machine, script, stamp);
 }
 
 ServingLaunch serving_launch(const ServeAnswer& answer, const ServingSystem& system, const ServeLayout& layout,
@@ -132,16 +149,21 @@ LaunchPool pool_of(const ServeAnswer& answer, const ServingSystem& system, std::
       serving_launch(answer, system, layout, sequences / static_cast<double>(replicas * layout.attention_dp));
   const std::int64_t node_chips = subject.node_chips;
   subject.node_chips = layout.chips();  // what finds the other nodes is the deployment's to add
+  const bool known = system.launcher && deploys(launch_framework("dynamo"), system.launcher->stack);
+  const LaunchFramework& engine = launch_framework(known ? system.launcher->stack : "vllm");
   LaunchPool out{.role = std::move(role),
-                 .arguments = serving_arguments(launch_framework("vllm"), subject),
+                 .arguments = serving_arguments(engine, subject),
                  .replicas = replicas,
                  .chips = layout.chips(),
                  .node_chips = node_chips,
                  .tensor = layout.tp * layout.cp,
-                 .data = layout.attention_dp};
+                 .data = layout.attention_dp,
+                 .engine = engine.name};
   // How many prompts wait is the queue's affair; a step of the pool takes those of its tokens.
   if (out.role == "prefill")
-    std::erase_if(out.arguments, [](const LaunchArgument& a) { return a.key == "--max-num-seqs"; });
+    std::erase_if(out.arguments, [](const LaunchArgument& a) {
+      return a.key == "--max-num-seqs" || a.key == "--max-running-requests";
+    });
   return out;
 }
 
@@ -200,6 +222,43 @@ ReadPools pools_in(const std::string& text, const std::string& path) {
     return {};
   }
   return read_pools(read_yaml(text, path));
+}
+
+/// The release in the stamp of a file that was written here; empty of others.
+std::string release_in(const std::string& text) {
+  const std::size_t stamp = text.find("scalecalc ");
+  const std::size_t at = stamp == std::string::npos ? stamp : text.find(kByWhatIsKnown, stamp);
+  if (at == std::string::npos || text.find('\n', stamp) < at) return "";
+  const std::size_t begin = at + kByWhatIsKnown.size();
+  return text.substr(begin, text.find_first_of(" \n", text.find(' ', begin) + 1) - begin);
+}
+
+/// "vllm serve MODEL" and the like: the model, where it is a literal.
+std::string served_in(const std::string& text) {
+  for (const std::string_view command : {"vllm serve ", "trtllm-serve serve ", "trtllm-serve "}) {
+    const std::size_t at = text.find(command);
+    if (at == std::string::npos) continue;
+    std::size_t begin = at + command.size();
+    while (begin < text.size() && std::string_view(" \\\n\"'").find(text[begin]) != std::string_view::npos) ++begin;
+    const std::size_t end = std::min(text.find_first_of(" \\\n\"'", begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    if (!word.empty() && word[0] != '-' && word.find('$') == std::string::npos) return word;
+  }
+  return "";
+}
+
+/// "megatron 0.19" as a flag takes it, if that release is one of `stack` and known; else what is said of it.
+std::string stamped_release(LaunchInput& input, const std::string& stack, const Catalog& catalog) {
+  const std::size_t blank = input.release.find(' ');
+  if (stack.empty() || blank == std::string::npos || input.release.substr(0, blank) != stack) return stack;
+  const std::string version = input.release.substr(blank + 1);
+  try {
+    if (stack_release(catalog, stack, version) != nullptr) return stack + "@" + version;
+  } catch (const UserError&) {
+  }
+  input.differences.push_back(fmt::format(
+      "by the newest release of {}, where {} was written for {}, which is not known here", stack, input.file, version));
+  return stack;
 }
 
 TrainQuestion probe_of(const Arguments& arguments) {
@@ -273,8 +332,11 @@ LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const Trai
   const auto release = release_of(framework, catalog, answer.search.launcher);
   refuse_other_stack(framework, catalog, answer.search.launcher.get());
   const Plan& p = plan.plan;
-  const LaunchedModel model = launched_model(catalog, answer.question.model, answer.question.set);
-  const TrainingLaunch subject{p.layout, answer.model, answer.workload, answer.hw, p.slice, p.placement, model};
+  LaunchedModel model = launched_model(catalog, answer.question.model, answer.question.set);
+  model.activation = gate_activation_of(catalog, answer.question);
+  const auto tpu = names_of_tpu(catalog, answer.question.hardware);
+  const TrainingLaunch subject{p.layout, answer.model, answer.workload, answer.hw,
+                               p.slice,  p.placement,  model,           tpu ? tpu->devices : 1};
   const std::vector<LaunchArgument> arguments = training_arguments(framework, subject, release.get());
   LaunchFile out{.framework = &framework, .release = release_text(release.get()), .text = {}};
   LaunchStamp stamp = stamp_of(
@@ -285,7 +347,7 @@ LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const Trai
                   bytes_text(answer.hw.hbm_capacity.value()), p.batch_seqs, answer.workload.seq, p.layout.chips(),
                   answer.hw.title));
   const LaunchTerms terms = named(framework, model, training_terms(subject), stamp);
-  out.text = text_of(asked, arguments, terms, stamp, answer.hw, p.slice, p.layout.chips());
+  out.text = text_of(asked, arguments, terms, stamp, {answer.hw, p.slice, p.layout.chips(), tpu});
   return out;
 }
 
@@ -298,8 +360,10 @@ LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const Serv
         "dynamo and llm-d deploy both");
   }
   const ServeSystem& system = answer.systems.at(point.system);
-  const auto release = release_of(framework, catalog, system.serving.launcher);
-  refuse_other_stack(framework, catalog, system.serving.launcher.get());
+  const auto& launcher = system.serving.launcher;
+  const bool deployed = deploys_pools(framework) && launcher && deploys(framework, launcher->stack);
+  const auto release = deployed ? launcher : release_of(framework, catalog, launcher);
+  if (!deployed) refuse_other_stack(framework, catalog, launcher.get());
   LaunchFile out{.framework = &framework, .release = release_text(release.get()), .text = {}};
   const LaunchedModel model = launched_model(catalog, answer.question.model, answer.question.set);
   LaunchStamp stamp = stamp_of(
@@ -321,7 +385,8 @@ LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const Serv
   subject.names = model;
   const std::vector<LaunchArgument> arguments = serving_arguments(framework, subject);
   const LaunchTerms terms = named(framework, model, serving_terms(subject), stamp);
-  out.text = text_of(asked, arguments, terms, stamp, *system.hw, point.slice, point.chips);
+  out.text = text_of(asked, arguments, terms, stamp,
+                     {*system.hw, point.slice, point.chips, names_of_tpu(catalog, system.hw->name)});
   return out;
 }
 
@@ -356,6 +421,7 @@ std::optional<LaunchInput> launch_input(const std::string& path) {
     LaunchInput out{.file = path,
                     .framework = &launch_framework(pools.framework),
                     .settings = {},
+                    .engine = pools.engine,
                     .pools = pools.pools,
                     .unread = {},
                     .open = {},
@@ -376,6 +442,9 @@ std::optional<LaunchInput> launch_input(const std::string& path) {
                   .defaults = {},
                   .differences = {}};
   out.settings = std::move(read.settings);
+  out.chips = read.chips;
+  out.release = release_in(text);
+  out.served = served_in(text);
   return out;
 }
 
@@ -383,8 +452,9 @@ ImportedLayout imported_layout(const LaunchInput& input, const TrainQuestion& qu
   TrainQuestion probe = question;
   probe.chips = std::max<std::int64_t>(1, question.chips);
   const ResolvedQuestion job = resolve_job(probe, catalog);
+  const auto tpu = names_of_tpu(catalog, question.hardware);
   return import_training(*input.framework, input.settings, &job.model, &job.workload.runtime,
-                         question.chips > 0 ? std::optional(question.chips) : std::nullopt, devices_per_chip(job.hw));
+                         question.chips > 0 ? std::optional(question.chips) : input.chips, tpu ? tpu->devices : 1);
 }
 
 void plan_for_framework(const ExportAsked& asked, Arguments& arguments) {
@@ -412,7 +482,7 @@ std::optional<LaunchInput> take_launch_file(Arguments& arguments, const Catalog&
   const HardwareSpec hw = hardware_asked_for(arguments, catalog);
   if (!stack.empty() && !arguments.has("--stack") && !arguments.has("--efficiency") &&
       coefficients_under(hw, stack) != nullptr) {
-    arguments.suppose("--stack", {stack});
+    arguments.suppose("--stack", {stamped_release(*input, stack, catalog)});
   }
   const ImportedLayout layout = imported_layout(*input, probe_of(arguments), catalog);
   const LaunchTerms& terms = layout.reading.terms;
@@ -476,7 +546,7 @@ std::optional<LaunchInput> take_serving_file(Arguments& arguments, const Catalog
     return served.reading.terms;
   };
   const bool pooled = !input->pools.empty();
-  const LaunchFramework& engine = pooled ? launch_framework("vllm") : *input->framework;
+  const LaunchFramework& engine = pooled ? launch_framework(input->engine) : *input->framework;
   LaunchTerms terms;
   if (!pooled) terms = take(engine, input->settings, "");
   for (const ReadPool& pool : input->pools) {  // the last is the one that generates, whose limits hold
@@ -485,7 +555,7 @@ std::optional<LaunchInput> take_serving_file(Arguments& arguments, const Catalog
   if (input->pools.size() > 1) suppose(arguments, *input, "--disaggregate", "on");
   if (!pins.empty() && !arguments.has("--fix")) arguments.suppose("--fix", {join(pins, ",")});
   if (!pins.empty() && arguments.typed("--fix")) input->differences.push_back("the layout is that of --fix");
-  suppose(arguments, *input, "--engine", std::string(engine.name));
+  suppose(arguments, *input, "--engine", stamped_release(*input, std::string(engine.name), catalog));
   if (chips > 0) suppose(arguments, *input, "--chips", std::to_string(chips));
   const std::string own = engine.name == "vllm" ? "" : std::string(engine.name) + "=";
   const auto limit = [&](std::string_view term, std::string_view flag) {

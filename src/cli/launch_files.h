@@ -51,7 +51,11 @@ struct LaunchInput {
   std::string file;
   const LaunchFramework* framework = nullptr;
   std::vector<LaunchSetting> settings;
-  std::vector<ReadPool> pools;  ///< of a file that deploys some
+  std::string_view engine = "vllm";     ///< of the pools
+  std::vector<ReadPool> pools;          ///< of a file that deploys some
+  std::optional<std::int64_t> chips{};  ///< by what surrounds the command
+  std::string served{};                 ///< the word behind the command of a server: its model
+  std::string release{};                ///< "megatron 0.19", of the stamp of a file that was written here
   std::size_t neutral = 0;
   std::vector<LaunchSetting> unread, open;
   std::vector<std::string> defaults;     ///< as LaunchReading::defaults

@@ -17,3 +17,6 @@ macro(scalecalc_read_library prefix entry)
   list(GET _fields 3 ${prefix}_file)
   set(${prefix}_archive "${${prefix}_name}-${${prefix}_version}.tgz")
 endmacro()
+# For the documents' site: formulas as print has them.
+set(SCALECALC_SITE_LIBRARIES
+    "katex 0.19.1 8c6f2e2a7b63484726d84a503a1d17b6eae93eeb82f6bdd2ab91cb1ddb05756653dbb13aef6485d7d4048bea1fd3f61e3b2d7994381184abebe7ad78b91ac47c dist/katex.min.js")

@@ -1,11 +1,12 @@
-# Fetches the chart libraries into a directory: cmake -D TO=build/charts [-D TESTS=ON] -P src/cmake/fetch_charts.cmake
+# Fetches the chart libraries into a directory, with TESTS those of tests and of the documents' site too:
+# cmake -D TO=build/charts [-D TESTS=ON] -P src/cmake/fetch_charts.cmake
 # By npm where it is installed; where not, from the registry that npm's own configuration names: npm_config_registry in
 # the environment, or a line "registry=" of ~/.npmrc or /etc/npmrc. ./dev sets the former to what Debian's npm has built
 # in. What is there already is not fetched again. Every archive is held to its pinned sum.
 cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/charts.cmake)
 if(TESTS)
-  list(APPEND SCALECALC_CHART_LIBRARIES ${SCALECALC_TEST_LIBRARIES})
+  list(APPEND SCALECALC_CHART_LIBRARIES ${SCALECALC_TEST_LIBRARIES} ${SCALECALC_SITE_LIBRARIES})
 endif()
 get_filename_component(TO "${TO}" ABSOLUTE)
 file(MAKE_DIRECTORY "${TO}")

@@ -11,6 +11,7 @@ namespace scalecalc {
 /// While it lives, readers of this thread tell it each field that they ask for, and its form where they know it.
 class FieldRecorder {
  public:
+  static constexpr std::string_view kRequired = "required";  ///< told in the place of a form
   using Told = std::function<void(const ConfigNode& map, std::string_view key, std::string_view form)>;
   explicit FieldRecorder(Told told);
   ~FieldRecorder();

@@ -59,6 +59,15 @@ FieldRecorder::FieldRecorder(Told told) : told_(std::move(told)), before_(record
 FieldRecorder::~FieldRecorder() { recorder = before_; }
 const FieldRecorder* FieldRecorder::current() { return recorder; }
 
+namespace {
+
+/// To who listens: the map is not right without it.
+void tell_required(const ConfigNode& map, std::string_view key) {
+  if (recorder != nullptr) recorder->tell(map, key, FieldRecorder::kRequired);
+}
+
+}  // namespace
+
 void Problems::note(const ConfigNode& map, std::string_view key, std::string_view form) {
   if (recorder != nullptr) recorder->tell(map, key, form);
   if (asked_ == nullptr) return;
@@ -118,6 +127,7 @@ bool Fields::has(std::string_view key) { return present(key) != nullptr; }
 const ConfigNode* Fields::node(std::string_view key) { return present(key); }
 
 const ConfigNode& Fields::required_node(std::string_view key) {
+  tell_required(node_, key);
   if (const ConfigNode* found = present(key)) return *found;
   report_missing(key, "");
   return missing_node();
@@ -125,6 +135,7 @@ const ConfigNode& Fields::required_node(std::string_view key) {
 
 std::string Fields::text(std::string_view key) {
   std::optional<std::string> found = optional_text(key);
+  tell_required(node_, key);
   if (!found) report_missing(key, "a text");
   return found.value_or("");
 }
@@ -168,6 +179,7 @@ std::optional<double> Fields::optional_quantity(std::string_view key, UnitKind k
 
 double Fields::quantity(std::string_view key, UnitKind kind, Range range) {
   const std::optional<double> found = optional_quantity(key, kind, range);
+  tell_required(node_, key);
   if (!found) report_missing(key, accepted_forms(kind));
   return found.value_or(std::clamp(1.0, range.min, range.max));
 }
@@ -216,6 +228,7 @@ void Fields::schema(std::string_view known, bool required) {
 
 std::size_t Fields::word(std::string_view key, std::initializer_list<std::string_view> words) {
   const std::optional<std::size_t> found = optional_word(key, words);
+  tell_required(node_, key);
   if (!found) report_missing(key, "one of " + words_text(std::span(words.begin(), words.size())));
   return found.value_or(0);
 }

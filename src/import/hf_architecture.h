@@ -155,6 +155,7 @@ struct HfArchitecture {
 
   Size d_ff;  ///< 0: no dense layer
   bool gated = true;
+  std::string_view activation;  ///< of a gated MLP, where it is not silu
   bool mlp_bias = false;
   std::optional<HfMoe> moe;
 

@@ -200,6 +200,21 @@ bool is_hf_config(const ConfigNode& document) {
   return std::any_of(kSigns.begin(), kSigns.end(), [&](std::string_view key) { return document.find(key) != nullptr; });
 }
 
+namespace {
+
+/// What gates the MLP, in the words of model files; empty for what is usual or has no word.
+std::string_view gate_activation(HfKeys& keys) {
+  for (const char* name : {"hidden_activation", "hidden_act"}) {
+    const ConfigNode* node = keys.find({name});
+    if (node == nullptr || node->is_null()) continue;
+    if (node->text.starts_with("gelu")) return "gelu";
+    return node->text == "quick_gelu" ? "quick_gelu" : node->text == "relu" ? "relu" : "";
+  }
+  return "";
+}
+
+}  // namespace
+
 ImportedModel import_hf_config(const ConfigNode& config, const ConfigNode* beside, const std::string& asked) {
   ImportedModel out;
   check_parts(config);
@@ -228,6 +243,7 @@ ImportedModel import_hf_config(const ConfigNode& config, const ConfigNode* besid
   } else {
     set_head(reading, wrapper_says ? whole : own);
   }
+  model.activation = gate_activation(keys);
   read_towers(reading);
   check_heads(keys, model);
   report_unread_keys(reading);
@@ -355,6 +371,7 @@ ConfigNode mlp_node(const HfArchitecture& m, const SourceSpan& where) {
   MapBuilder out(where);
   if (m.has_ffn("dense")) out.add_if("d_ff", m.d_ff);
   out.add("gated", m.gated ? "true" : "false").add_if("bias", m.mlp_bias);
+  if (m.gated && !m.activation.empty()) out.add("activation", std::string(m.activation));
   return out.take();
 }
 

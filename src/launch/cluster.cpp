@@ -11,17 +11,6 @@
 namespace scalecalc {
 namespace {
 
-// Counts and devices: the table of slice types in AI-Hypercomputer/maxtext e591f30 (accelerator_to_spec_map.py).
-// Accelerator labels: GKE's documentation, quoted from memory but for tpu7x, seen in AI-Hypercomputer/tpu-recipes
-// c8cfe2f.
-constexpr std::array kTpus{
-    TpuNames{"tpu-v4", "v4", 2, 1, "tpu-v4-podslice", 4},
-    TpuNames{"tpu-v5p", "v5p", 2, 1, "tpu-v5p-slice", 4},
-    TpuNames{"tpu-v5e", "v5litepod", 1, 1, "tpu-v5-lite-podslice", 4},
-    TpuNames{"tpu-v6e", "v6e", 1, 1, "tpu-v6e-slice", 4},
-    TpuNames{"tpu-v7", "tpu7x", 2, 2, "tpu7x", 4},
-};
-
 std::string comments(const LaunchStamp& stamp) {
   std::string out;
   for (const std::string& line : stamp) out += "# " + comment_line(line) + "\n";
@@ -44,6 +33,13 @@ Nodes nodes_of(const HardwareSpec& hw, std::int64_t chips) {
   return {chips / local, local};
 }
 
+/// As Kubernetes sees them: a slice of TPUs that is larger than a host has nodes of its own size.
+Nodes pods_of(const LaunchMachine& machine, std::int64_t chips) {
+  if (!machine.tpu || chips <= machine.hw.chips_per_host) return nodes_of(machine.hw, chips);
+  const std::int64_t local = std::gcd(chips, machine.tpu->pod_chips);
+  return {chips / local, local};
+}
+
 /// The environment's name for a node's place in the run.
 std::string with_rank(std::string text, std::string_view variable) {
   for (std::size_t at = 0; (at = text.find(kNodeRank, at)) != std::string::npos; at += variable.size()) {
@@ -52,7 +48,21 @@ std::string with_rank(std::string text, std::string_view variable) {
   return text;
 }
 
-std::string slurm(const HardwareSpec& hw, std::int64_t chips, const LaunchScript& script) {
+/// Servers of one array begin at the same time, perhaps in one directory: each writes a file of its own.
+LaunchScript with_own_file(LaunchScript script) {
+  const std::size_t dot = script.file.find('.');
+  if (script.servers == 1 || dot == std::string::npos) return script;
+  const std::string own = script.file.substr(0, dot) + "-${SLURM_ARRAY_TASK_ID:-1}" + script.file.substr(dot);
+  for (std::string* text : {&script.head, &script.command}) {
+    for (std::size_t at = 0; (at = text->find(script.file, at)) != std::string::npos; at += own.size()) {
+      text->replace(at, script.file.size(), own);
+    }
+  }
+  return script;
+}
+
+std::string slurm(const HardwareSpec& hw, std::int64_t chips, const LaunchScript& shared) {
+  const LaunchScript script = with_own_file(shared);
   const Nodes nodes = nodes_of(hw, chips / script.servers);
   const std::size_t line = script.head.find('\n') + 1;
   std::string out = script.head.substr(0, line);
@@ -84,8 +94,9 @@ std::string on_each_node(const LaunchScript& script, std::string_view rank) {
 }
 
 /// What Kubernetes calls the chips of a vendor's device plugin; their own documents, quoted from memory.
-std::string_view resource_of(const HardwareSpec& hw) {
-  if (tpu_names(hw) != nullptr) return "google.com/tpu";
+std::string_view resource_of(const LaunchMachine& machine) {
+  const HardwareSpec& hw = machine.hw;
+  if (machine.tpu) return "google.com/tpu";
   if (hw.family.starts_with("nvidia")) return "nvidia.com/gpu";
   if (hw.family == "amd") return "amd.com/gpu";
   if (hw.family == "gaudi") return "habana.ai/gaudi";
@@ -93,22 +104,21 @@ std::string_view resource_of(const HardwareSpec& hw) {
   throw UserError(fmt::format("no name is known by which Kubernetes asks for {}", hw.title), "--cluster slurm");
 }
 
-std::string tpu_selector(const HardwareSpec& hw, const Slice& slice) {
-  const TpuNames* names = tpu_names(hw);
-  if (names == nullptr) return "";
+/// Which nodes a pod of a TPU's slice runs on; nothing for other chips.
+std::string tpu_selector(const LaunchMachine& machine, std::string_view indent) {
+  if (!machine.tpu) return "";
   return fmt::format(
-      "              nodeSelector:\n                cloud.google.com/gke-tpu-accelerator: {}\n"
-      "                cloud.google.com/gke-tpu-topology: {}\n",
-      quoted_text(names->accelerator), quoted_text(topology(slice)));
+      "{0}nodeSelector:\n{0}  cloud.google.com/gke-tpu-accelerator: {1}\n{0}  cloud.google.com/gke-tpu-topology: {2}\n",
+      indent, quoted_text(machine.tpu->accelerator), quoted_text(topology(machine.slice)));
 }
 
-std::string job_set(const HardwareSpec& hw, const Slice& slice, std::int64_t chips, const LaunchScript& script) {
+std::string job_set(const LaunchMachine& machine, const LaunchScript& script) {
   if (script.servers > 1) {
     throw UserError(fmt::format("a JobSet starts one run, and here are {} servers", script.servers),
                     "--cluster leaderworkerset");
   }
-  const std::int64_t slices = std::max<std::int64_t>(1, slice.slices);
-  const Nodes nodes = nodes_of(hw, chips / slices);
+  const std::int64_t slices = std::max<std::int64_t>(1, machine.slice.slices);
+  const Nodes nodes = pods_of(machine, machine.chips / slices);
   return fmt::format(
       R"(apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
@@ -139,13 +149,13 @@ spec:
                     limits:
                       {}: {}
 )",
-      slices, nodes.count, nodes.count, tpu_selector(hw, slice),
+      slices, nodes.count, nodes.count, tpu_selector(machine, "              "),
       quoted_text("export HEAD_NODE=train-slice-0-0.train\n" + on_each_node(script, "${JOB_COMPLETION_INDEX:-0}")),
-      resource_of(hw), nodes.chips);
+      resource_of(machine), nodes.chips);
 }
 
-std::string leader_worker_set(const HardwareSpec& hw, std::int64_t chips, const LaunchScript& script) {
-  const Nodes nodes = nodes_of(hw, chips / script.servers);
+std::string leader_worker_set(const LaunchMachine& machine, const LaunchScript& script) {
+  const Nodes nodes = pods_of(machine, machine.chips / script.servers);
   return fmt::format(R"(apiVersion: leaderworkerset.x-k8s.io/v1
 kind: LeaderWorkerSet
 metadata:
@@ -157,7 +167,7 @@ spec:
     restartPolicy: RecreateGroupOnPodRestart
     workerTemplate:
       spec:
-        containers:
+{}        containers:
           - name: run
             image: "IMAGE"
             command: ["bash", "-c", {}]
@@ -165,54 +175,60 @@ spec:
               limits:
                 {}: {}
 )",
-                     script.servers, nodes.count,
+                     script.servers, nodes.count, tpu_selector(machine, "        "),
                      quoted_text("export HEAD_NODE=\"${LWS_LEADER_ADDRESS:-localhost}\"\n" +
                                  on_each_node(script, "${LWS_WORKER_INDEX:-0}")),
-                     resource_of(hw), nodes.chips);
+                     resource_of(machine), nodes.chips);
 }
 
 }  // namespace
 
-const TpuNames* tpu_names(const HardwareSpec& hw) {
-  const auto* const found =
-      std::find_if(kTpus.begin(), kTpus.end(), [&](const TpuNames& t) { return t.chip == hw.name; });
-  return found == kTpus.end() ? nullptr : found;
+std::optional<TpuNames> tpu_names(const ConfigNode& hardware) {
+  const ConfigNode* cloud = hardware.find("cloud");
+  if (cloud == nullptr) return std::nullopt;
+  const auto text = [&](std::string_view key) {  // the loader has checked them
+    const ConfigNode* value = cloud->find(key);
+    return value == nullptr ? std::string() : value->text;
+  };
+  const auto number = [&](std::string_view key) { return std::strtoll(text(key).c_str(), nullptr, 10); };
+  return TpuNames{.prefix = text("accelerator_type"),
+                  .counted = text("counts") == "cores" ? 2 : 1,
+                  .devices = number("jax_devices"),
+                  .accelerator = text("gke_accelerator"),
+                  .pod_chips = number("gke_pod_chips")};
 }
 
 std::string tpu_type(const TpuNames& names, std::int64_t chips) {
   return fmt::format("{}-{}", names.prefix, chips * names.counted);
 }
 
-std::int64_t devices_per_chip(const HardwareSpec& hw) {
-  const TpuNames* names = tpu_names(hw);
-  return names == nullptr ? 1 : names->devices;
-}
-
-std::string on_cluster(LaunchCluster cluster, const HardwareSpec& hw, const Slice& slice, std::int64_t chips,
-                       const LaunchScript& script, const LaunchStamp& stamp) {
-  const TpuNames* tpu = tpu_names(hw);
+std::string on_cluster(LaunchCluster cluster, const LaunchMachine& machine, const LaunchScript& script,
+                       const LaunchStamp& stamp) {
+  const HardwareSpec& hw = machine.hw;
   if (script.starts_ranks && cluster != LaunchCluster::kSlurm) {
     throw UserError("ranks on several nodes are started by MPI here, which Kubernetes has by an operator of its own",
                     "--cluster slurm");
   }
   switch (cluster) {
     case LaunchCluster::kSlurm:
-      if (tpu != nullptr) {
+      if (machine.tpu) {
         throw UserError(fmt::format("--cluster slurm has no {}", hw.title), "--cluster gke-tpu, or jobset");
       }
-      return slurm(hw, chips, script);
-    case LaunchCluster::kJobSet: return comments(stamp) + job_set(hw, slice, chips, script);
-    case LaunchCluster::kLeaderWorkerSet: return comments(stamp) + leader_worker_set(hw, chips, script);
+      return slurm(hw, machine.chips, script);
+    case LaunchCluster::kJobSet: return comments(stamp) + job_set(machine, script);
+    case LaunchCluster::kLeaderWorkerSet: return comments(stamp) + leader_worker_set(machine, script);
     case LaunchCluster::kGkeTpu: break;
   }
-  if (tpu == nullptr) {
+  if (!machine.tpu) {
     throw UserError(fmt::format("--cluster gke-tpu has no {}", hw.title), "--cluster slurm, jobset or leaderworkerset");
   }
-  const std::int64_t slices = std::max<std::int64_t>(1, slice.slices);
-  const std::string name = fmt::format("{} slice{} of {} ({} chips, {} in its name), {} devices of JAX\n", slices,
-                                       slices == 1 ? "" : "s", tpu_type(*tpu, chips / slices), chips / slices,
-                                       tpu->counted == 2 ? "TensorCores" : "chips", chips * tpu->devices);
-  return comments(stamp) + "# " + name + job_set(hw, slice, chips, script);
+  const TpuNames& tpu = *machine.tpu;
+  const std::int64_t slices = std::max<std::int64_t>(1, machine.slice.slices);
+  const std::string name =
+      fmt::format("{} slice{} of {} ({} chips, {} in its name), {} devices of JAX\n", slices, slices == 1 ? "" : "s",
+                  tpu_type(tpu, machine.chips / slices), machine.chips / slices,
+                  tpu.counted == 2 ? "TensorCores" : "chips", machine.chips * tpu.devices);
+  return comments(stamp) + "# " + name + job_set(machine, script);
 }
 
 }  // namespace scalecalc

@@ -1,6 +1,7 @@
 // Settings of YAML and JSON documents: the path of each value with dots between, and where its key stands.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,5 +12,12 @@ namespace scalecalc {
 
 /// UserError as the reader of the format throws it.
 std::vector<LaunchSetting> document_settings(const std::string& text, const std::string& file, bool json);
+
+/// A recipe of torchtitan in Python. UserError with its place, and where there are several.
+bool is_recipe(std::string_view text);
+LaunchText read_recipe(std::string_view text, const std::string& file);
+
+/// Of an object of Kubernetes that starts a run, among others in the text; nothing if there is none.
+std::optional<LaunchText> read_kubernetes(const std::string& text, const std::string& file);
 
 }  // namespace scalecalc

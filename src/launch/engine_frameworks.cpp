@@ -157,7 +157,8 @@ constexpr std::array kSglangLimits{
                 "SGLang python/sglang/srt/server_args.py @bf186cf"},
 };
 
-constexpr std::array<std::string_view, 18> kSglangNeutral{"--model-path",
+constexpr std::array<std::string_view, 19> kSglangNeutral{"--model-path",
+                                                          "--disaggregation-*",
                                                           "--model",
                                                           "--host",
                                                           "--port",
@@ -270,14 +271,14 @@ constexpr std::array kEngineFrameworks{
                     .neutral = kTrtllmNeutral,
                     .naming = ModelNaming::kRepository,
                     .ranks = "trtllm-llmapi-launch"},
-    // Pools of vLLM's servers (launch/pools.h).
+    // Pools of servers (launch/pools.h), of vLLM or, by Dynamo, of SGLang.
     LaunchFramework{.name = "dynamo",
                     .title = "NVIDIA Dynamo",
                     .stack = "vllm",
                     .job = LaunchJob::kServing,
                     .format = LaunchFormat::kYaml,
                     .source = "ai-dynamo/dynamo 416ff06: components/backends/vllm/deploy/disagg-multinode.yaml; "
-                              "arguments of vLLM",
+                              "arguments of the engine",
                     .command = "kubectl apply -f",
                     .script = "",
                     .file = "serve.yaml",

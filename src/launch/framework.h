@@ -82,6 +82,7 @@ const LaunchFramework& launch_framework(std::string_view name);
 struct LaunchedModel {
   std::string catalog{};     ///< its name in the catalog; empty for a file, or where the question changes it
   std::string repository{};  ///< of Hugging Face, or the directory of its files; empty: none is known
+  std::string activation{};  ///< of the gate of its MLP; empty: the usual one
 };
 /// The model in the framework's words, "model" and "flavor" of the terms; what is left to the reader, if anything.
 std::string name_model(const LaunchFramework& framework, const LaunchedModel& model, LaunchTerms& terms);

@@ -198,7 +198,11 @@ LaunchText read_toml(std::string_view text, const std::string& file) {
 
 LaunchText read_launch_text(std::string_view text, const std::string& file) {
   if (looks_like_json(text)) return {LaunchFormat::kJson, document_settings(std::string(text), file, true)};
+  if (starts_line(text, "kind: ")) {
+    if (auto object = read_kubernetes(std::string(text), file)) return *std::move(object);
+  }
   if (is_script(text, file)) return read_shell(text, file);
+  if (is_recipe(text)) return read_recipe(text, file);
   if (file.ends_with(".py") || starts_line(text, "import ") || starts_line(text, "from ")) {
     return {LaunchFormat::kPython, LineReader(text, file, false).read()};
   }

@@ -168,6 +168,9 @@ constexpr std::array kMegatronLimits{
                 "layers of other kinds than attention to all tokens and an MLP or experts, or of several widths, have "
                 "arguments that are not written here",
                 "pretrain_gpt.py"},
+    LaunchLimit{"gated=on,activation!silu",
+                "--swiglu gates by SiLU, and the gates of this model are of another function",
+                "megatron/training/arguments.py, --swiglu"},
     LaunchLimit{"positions=relative", "positions are learned or rotary", "--position-embedding-type"},
     kLayersOfAllKinds,
 };

@@ -3,17 +3,35 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/text.h"
 
 namespace scalecalc {
 namespace {
 
-/// Flags and their values, each a word.
+/// An engine that Dynamo starts: ai-dynamo/dynamo components/src/dynamo/{vllm,sglang}; how its pools are told apart and
+/// hand over caches is of the deployments in its examples/backends.
+struct DynamoEngine {
+  std::string_view engine, module, model_flag, transfer;
+};
+constexpr std::array kDynamoEngines{
+    DynamoEngine{"vllm", "dynamo.vllm", "--model", ""},
+    DynamoEngine{"sglang", "dynamo.sglang", "--model-path", "nixl"},
+};
+
+const DynamoEngine& dynamo_engine(std::string_view name) {
+  for (const DynamoEngine& engine : kDynamoEngines) {
+    if (engine.engine == name) return engine;
+  }
+  return kDynamoEngines.front();
+}
+
+/// Flags and their values, each a word; the model is said where the server is.
 std::vector<std::string> engine_words(const LaunchPool& pool) {
   std::vector<std::string> out;
   for (const LaunchArgument& argument : pool.arguments) {
-    if (!argument.key.starts_with('-')) continue;
+    if (!argument.key.starts_with('-') || argument.key == "--model-path") continue;
     out.push_back(argument.key);
     out.insert(out.end(), argument.values.begin(), argument.values.end());
   }
@@ -29,8 +47,12 @@ std::string word_list(const std::vector<std::string>& words, std::string_view in
 std::int64_t nodes_of(const LaunchPool& pool) { return (pool.chips + pool.node_chips - 1) / pool.node_chips; }
 
 std::string dynamo_service(const LaunchPool& pool, const std::string& model, bool alone) {
-  std::vector<std::string> words{"--model", model};
+  const DynamoEngine& engine = dynamo_engine(pool.engine);
+  std::vector<std::string> words{std::string(engine.model_flag), model};
   if (!alone) words.insert(words.end(), {"--disaggregation-mode", pool.role});
+  if (!alone && !engine.transfer.empty()) {
+    words.insert(words.end(), {"--disaggregation-transfer-backend", std::string(engine.transfer)});
+  }
   for (std::string& word : engine_words(pool)) words.push_back(std::move(word));
   const std::string several =
       nodes_of(pool) > 1 ? fmt::format("      multinode:\n        nodeCount: {}\n", nodes_of(pool)) : "";
@@ -44,11 +66,11 @@ std::string dynamo_service(const LaunchPool& pool, const std::string& model, boo
       extraPodSpec:
         mainContainer:
           image: "IMAGE"
-          command: ["python3", "-m", "dynamo.vllm"]
+          command: ["python3", "-m", "{5}"]
           args:
 {4})",
                      pool.role, pool.replicas, several, std::min(pool.chips, pool.node_chips),
-                     word_list(words, "            "));
+                     word_list(words, "            "), engine.module);
 }
 
 std::string llm_d_pool(const LaunchPool& pool) {
@@ -111,9 +133,13 @@ ReadPools read_dynamo(const ConfigNode& services) {
   for (const ConfigNode::Entry& service : services.entries) {
     const ConfigNode* words = inner(&service.value, {"extraPodSpec", "mainContainer", "args"});
     const ConfigNode* command = inner(&service.value, {"extraPodSpec", "mainContainer", "command"});
-    const bool engine = command != nullptr && std::any_of(command->items.begin(), command->items.end(),
-                                                          [](const ConfigNode& w) { return w.text == "dynamo.vllm"; });
-    if (words == nullptr || !engine) continue;
+    const auto starts = [&](const DynamoEngine& engine) {
+      return command != nullptr && std::any_of(command->items.begin(), command->items.end(),
+                                               [&](const ConfigNode& w) { return w.text == engine.module; });
+    };
+    const auto* const engine = std::find_if(kDynamoEngines.begin(), kDynamoEngines.end(), starts);
+    if (words == nullptr || engine == kDynamoEngines.end()) continue;
+    out.engine = engine->engine;
     ReadPool pool;
     add_words(*words, pool.settings);
     const bool prefill = has_flag(pool.settings, "--is-prefill-worker", "") ||
@@ -146,6 +172,12 @@ ReadPools read_llm_d(const ConfigNode& document) {
 
 bool deploys_pools(const LaunchFramework& framework) {
   return framework.job == LaunchJob::kServing && framework.rows.empty();
+}
+
+bool deploys(const LaunchFramework& framework, std::string_view engine) {
+  if (framework.name != "dynamo") return engine == framework.stack;
+  return std::any_of(kDynamoEngines.begin(), kDynamoEngines.end(),
+                     [&](const DynamoEngine& each) { return each.engine == engine; });
 }
 
 std::string pools_file(const LaunchFramework& framework, const std::string& model, const std::vector<LaunchPool>& pools,

@@ -19,10 +19,13 @@ struct LaunchPool {
   std::int64_t chips = 1;  ///< of a replica
   std::int64_t node_chips = 8;
   std::int64_t tensor = 1, data = 1;  ///< ranks of a replica
+  std::string_view engine = "vllm";
 };
 
 /// Whether the framework deploys pools, in the words of an engine of its own.
 bool deploys_pools(const LaunchFramework& framework);
+/// Whether its servers can be the engine's.
+bool deploys(const LaunchFramework& framework, std::string_view engine);
 
 std::string pools_file(const LaunchFramework& framework, const std::string& model, const std::vector<LaunchPool>& pools,
                        const LaunchStamp& stamp);
@@ -34,6 +37,7 @@ struct ReadPool {
 };
 struct ReadPools {
   std::string_view framework;  ///< "dynamo"; empty: the document is none of these
+  std::string_view engine = "vllm";
   std::vector<ReadPool> pools;
 };
 ReadPools read_pools(const ConfigNode& document);

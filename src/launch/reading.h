@@ -2,6 +2,8 @@
 // equations, solved for what is not known.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +26,7 @@ struct LaunchSetting {
 struct LaunchText {
   LaunchFormat format = LaunchFormat::kShell;
   std::vector<LaunchSetting> settings;
+  std::optional<std::int64_t> chips{};  ///< of the machine it is for, where what surrounds the command says so
 };
 
 /// By what the text looks like. UserError with its place for one that cannot be read.

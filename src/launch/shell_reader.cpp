@@ -1,5 +1,5 @@
-// Scripts of bash as far as launch scripts go: words, quotes, variables that the script sets, arrays, arithmetic, and
-// documents written down in it. Nothing is run; what only the environment knows stays open.
+// Scripts of bash as far as launch scripts go: words, quotes, variables that the script sets, arrays, arithmetic,
+// branches, and documents written down in it. Nothing is run; what only the environment knows stays open.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,34 +12,11 @@
 #include "launch/document.h"
 #include "launch/reading.h"
 #include "launch/shell_arithmetic.h"
+#include "launch/shell_conditions.h"
+#include "launch/shell_words.h"
 
 namespace scalecalc {
 namespace {
-
-/// Characters that know where they stand in the script.
-struct Piece {
-  std::string chars;
-  std::vector<std::size_t> at;
-
-  void add(char c, std::size_t offset) {
-    chars += c;
-    at.push_back(offset);
-  }
-  void add(const Piece& other) {
-    chars += other.chars;
-    at.insert(at.end(), other.at.begin(), other.at.end());
-  }
-};
-
-struct Word {
-  Piece text;
-  std::size_t begin = 0;
-  std::string open;     ///< a variable in it that the script does not set
-  bool quoted = false;  ///< some of it stands in quotes
-};
-
-bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 /// The word that ends a document of a script.
 struct DocumentEnd {
@@ -52,7 +29,13 @@ class ShellReader {
   ShellReader(std::string_view text, const std::string& file) : text_(text), source_(text, file), file_(file) {}
 
   std::vector<LaunchSetting> read() {
-    while (at_ < text_.size()) command();
+    while (at_ < text_.size()) {
+      if (conditions_.expects_pattern()) {
+        pattern();
+      } else {
+        one_command();
+      }
+    }
     // What nothing in the script expands is for another one: a document that it hands to a scheduler.
     for (auto& [name, words] : variables_) {
       if (!used_.contains(name)) flags(words);
@@ -62,22 +45,111 @@ class ShellReader {
 
  private:
   static constexpr std::size_t kMostExpanded = 4U << 20;
+  static constexpr std::size_t kMostBranches = 100;
+
+  std::size_t line_at(std::size_t at) const {
+    return static_cast<std::size_t>(source_.span(std::min(at, text_.size() - 1)).line);
+  }
+
+  /// A command with the effects that it has where it is run: none in a branch that is not, open ones where that is not
+  /// known. Or a word that begins or ends a branch.
+  void one_command() {
+    if (branch_word()) return;
+    const std::size_t begin = at_, before = out_.size();
+    std::vector<ShellWord> words = command();
+    const std::string_view joined = joint();
+    std::vector<TestWord> test;
+    for (const ShellWord& word : words) test.push_back({word.text.chars, word.open.empty()});
+    if (conditions_.asks()) {
+      conditions_.condition(test_value(test), joined);
+      return;
+    }
+    const Truth runs = conditions_.runs();
+    if (runs != Truth::kNo) flags(words);
+    if (runs == Truth::kNo) out_.resize(before);
+    for (std::size_t i = before; i < out_.size() && runs == Truth::kMaybe; ++i) {
+      if (out_[i].open.empty()) out_[i].open = conditions_.undecided();
+    }
+    conditions_.command_ends(test, joined, joined.empty() ? 0 : line_at(begin));
+  }
+
+  /// "if", "then", "case X in" and the like, as the first word of a command.
+  bool branch_word() {
+    while (at_ < text_.size() && (is_shell_blank(text_[at_]) || text_[at_] == '\n')) {
+      if (text_[at_] == '\n' && !ends_.empty()) return false;
+      ++at_;
+    }
+    std::size_t end = at_;
+    while (end < text_.size() && (in_shell_name(text_[end]) || text_[end] == '{')) ++end;
+    const bool whole =
+        end == text_.size() || is_shell_blank(text_[end]) || ends_command(text_[end]) || text_[end] == '\r';
+    const std::string_view word = text_.substr(at_, end - at_);
+    if (word.empty() || !whole) return false;
+    if (word == "case") {
+      const std::size_t line = line_at(at_);
+      at_ = end;
+      while (at_ < text_.size() && is_shell_blank(text_[at_])) ++at_;
+      const std::vector<ShellWord> subject = this->word();
+      while (at_ < text_.size() && is_shell_blank(text_[at_])) ++at_;
+      if (text_.substr(at_).starts_with("in")) at_ += 2;
+      const bool known = subject.size() == 1 && subject[0].open.empty();
+      conditions_.case_begins({known ? subject[0].text.chars : "", known}, line);
+      return true;
+    }
+    if (!ShellConditions::is_keyword(word) || !conditions_.keyword(word, line_at(at_))) return false;
+    if (conditions_.depth() > kMostBranches) {
+      throw UserError({Diagnostic{source_.span(at_), "branches of this script lie too deep in one another",
+                                  fmt::format("{} at most", kMostBranches)}});
+    }
+    at_ = end;
+    return true;
+  }
+
+  /// "8b | 70b)" of a case, or its end.
+  void pattern() {
+    while (at_ < text_.size() && (is_shell_blank(text_[at_]) || text_[at_] == '\n' || text_[at_] == '\r')) ++at_;
+    if (at_ < text_.size() && text_[at_] == '#') {
+      at_ = std::min(text_.find('\n', at_), text_.size());
+      return;
+    }
+    if (text_.substr(at_).starts_with("esac")) {
+      at_ += 4;
+      conditions_.keyword("esac", 0);
+      return;
+    }
+    const std::size_t end = std::min(text_.find(')', at_), text_.size());
+    conditions_.pattern(text_.substr(at_, end - at_));
+    at_ = std::min(end + 1, text_.size());
+  }
+
+  /// What stands between a command that has ended and the next: "&&", "||"; the end of a branch of a case.
+  std::string_view joint() {
+    if (at_ == 0 || at_ >= text_.size() || text_[at_] != text_[at_ - 1]) return "";
+    const char c = text_[at_];
+    if (c != '&' && c != '|' && c != ';') return "";
+    ++at_;
+    if (c == ';') conditions_.pattern_ends();
+    return c == '&' ? "&&" : c == '|' ? "||" : "";
+  }
 
   bool ends_command(char c) const { return c == '\n' || c == ';' || c == '|' || c == '&'; }
 
-  void command() {
-    std::vector<Word> words;
+  std::vector<ShellWord> command() {
+    std::vector<ShellWord> words;
     bool first = true;
     while (at_ < text_.size()) {
       const char c = text_[at_];
-      if (is_blank(c)) {
+      if (is_shell_blank(c)) {
         ++at_;
       } else if (c == '\\' && at_ + 1 < text_.size() && text_[at_ + 1] == '\n') {
         at_ += 2;
       } else if (c == '\\' && text_.substr(at_).starts_with("\\\r\n")) {
         at_ += 3;
       } else if (c == '#') {
-        if (text_.substr(at_).starts_with("#SBATCH ")) return scheduler();
+        if (text_.substr(at_).starts_with("#SBATCH ")) {
+          scheduler();
+          return {};
+        }
         while (at_ < text_.size() && text_[at_] != '\n') ++at_;
       } else if (ends_command(c) || c == '(' || c == ')' || c == '\r') {
         const bool line = c == '\n';
@@ -91,24 +163,25 @@ class ShellReader {
       } else if (first && assigns()) {
         continue;
       } else {
-        for (Word& word : this->word()) words.push_back(std::move(word));
+        for (ShellWord& word : this->word()) words.push_back(std::move(word));
         const bool passes =
             words.size() == 1 && (words[0].text.chars == "export" || words[0].text.chars == "local" ||
                                   words[0].text.chars == "declare" || words[0].text.chars == "readonly");
         first = passes;
       }
     }
-    flags(words);
+    return words;
   }
 
   /// "#SBATCH --nodes=8": Slurm's own flags, and the variables that it sets by them.
   void scheduler() {
     at_ += std::string_view("#SBATCH ").size();
     const std::size_t before = out_.size();
-    command();
+    std::vector<ShellWord> words = command();
+    flags(words);
     for (std::size_t i = before; i < out_.size(); ++i) {
       if (out_[i].values.empty() || (out_[i].key != "--nodes" && out_[i].key != "-N")) continue;
-      Word count;
+      ShellWord count;
       for (const char c : out_[i].values.front()) count.text.add(c, before_line());
       for (const char* name : {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}) variables_[name] = {count};
     }
@@ -119,7 +192,7 @@ class ShellReader {
   /// "NAME=value" or "NAME=(...)" at the beginning of a command.
   bool assigns() {
     std::size_t end = at_;
-    while (end < text_.size() && is_name(text_[end])) ++end;
+    while (end < text_.size() && in_shell_name(text_[end])) ++end;
     if (end == at_ || std::isdigit(static_cast<unsigned char>(text_[at_])) != 0) return false;
     std::size_t equals = end;
     const bool appends = text_.substr(end).starts_with("+=");
@@ -128,12 +201,12 @@ class ShellReader {
     const std::string name(text_.substr(at_, end - at_));
     const std::size_t begin = at_;
     at_ = equals + 1;
-    std::vector<Word> value;
+    std::vector<ShellWord> value;
     if (at_ < text_.size() && text_[at_] == '(') {
       ++at_;
       while (at_ < text_.size() && text_[at_] != ')') {
         const char c = text_[at_];
-        if (is_blank(c) || c == '\n' || c == '\r') {
+        if (is_shell_blank(c) || c == '\n' || c == '\r') {
           ++at_;
         } else if (c == '\\' && at_ + 1 < text_.size() && text_[at_ + 1] == '\n') {
           at_ += 2;
@@ -141,12 +214,12 @@ class ShellReader {
           while (at_ < text_.size() && text_[at_] != '\n') ++at_;
         } else {
           const std::size_t before = at_;
-          for (Word& word : this->word()) value.push_back(std::move(word));
+          for (ShellWord& word : this->word()) value.push_back(std::move(word));
           if (at_ == before) ++at_;
         }
       }
       if (at_ < text_.size()) ++at_;
-    } else if (at_ < text_.size() && !is_blank(text_[at_]) && !ends_command(text_[at_])) {
+    } else if (at_ < text_.size() && !is_shell_blank(text_[at_]) && !ends_command(text_[at_])) {
       quiet_ = true;  // an assignment is not split at blanks
       value = word();
       quiet_ = false;
@@ -158,20 +231,25 @@ class ShellReader {
         out_.push_back(std::move(setting));
       }
     }
-    std::vector<Word>& variable = variables_[name];
+    const Truth runs = conditions_.runs();
+    if (runs == Truth::kNo) return true;
+    for (ShellWord& word : value) {
+      if (runs == Truth::kMaybe && word.open.empty()) word.open = conditions_.undecided();
+    }
+    std::vector<ShellWord>& variable = variables_[name];
     if (!appends) variable.clear();
     variable.insert(variable.end(), value.begin(), value.end());
     return true;
   }
 
   /// One word as written: several where an unquoted variable holds several, none where it is empty.
-  std::vector<Word> word() {
-    std::vector<Word> out(1);
+  std::vector<ShellWord> word() {
+    std::vector<ShellWord> out(1);
     out.back().begin = at_;
     bool any = false;
     while (at_ < text_.size()) {
       const char c = text_[at_];
-      if (is_blank(c) || ends_command(c) || c == ')' || c == '(' || c == '<' || c == '>' || c == '\r') break;
+      if (is_shell_blank(c) || ends_command(c) || c == ')' || c == '(' || c == '<' || c == '>' || c == '\r') break;
       if (c == '\\') {
         if (at_ + 1 < text_.size() && text_[at_ + 1] == '\n') break;
         if (at_ + 1 < text_.size()) out.back().text.add(text_[at_ + 1], at_ + 1);
@@ -198,7 +276,7 @@ class ShellReader {
     return out;
   }
 
-  void quoted_character(std::vector<Word>& out) {
+  void quoted_character(std::vector<ShellWord>& out) {
     const char c = text_[at_];
     if (c == '\\' && at_ + 1 < text_.size()) {
       if (text_[at_ + 1] != '\n') out.back().text.add(text_[at_ + 1], at_ + 1);
@@ -211,7 +289,7 @@ class ShellReader {
   }
 
   /// "$NAME", "${NAME:-value}", "$((...))", "$(...)": whether something was put there.
-  bool expand(std::vector<Word>& out, bool in_quotes) {
+  bool expand(std::vector<ShellWord>& out, bool in_quotes) {
     const std::size_t begin = at_;
     const std::string_view rest = text_.substr(at_);
     if (rest.starts_with("$((")) return arithmetic(out);
@@ -226,7 +304,7 @@ class ShellReader {
     bool all = false, has_default = false;
     std::size_t default_at = at_;
     if (braces) ++at_;
-    while (at_ < text_.size() && is_name(text_[at_])) name += text_[at_++];
+    while (at_ < text_.size() && in_shell_name(text_[at_])) name += text_[at_++];
     if (name.empty() && !braces) {
       if (at_ < text_.size() && std::string_view("@*#?!$-").find(text_[at_]) != std::string_view::npos) ++at_;
       leave_open(out, std::string(text_.substr(begin, at_ - begin)));
@@ -255,7 +333,7 @@ class ShellReader {
     return put(out, found->second, in_quotes && !all, in_quotes);
   }
 
-  bool put_default(std::vector<Word>& out, const std::string& value, std::size_t from) {
+  bool put_default(std::vector<ShellWord>& out, const std::string& value, std::size_t from) {
     for (std::size_t i = 0; i < value.size(); ++i) {
       if (value[i] == '$') {
         leave_open(out, value);
@@ -266,9 +344,9 @@ class ShellReader {
     return !value.empty();
   }
 
-  bool put(std::vector<Word>& out, const std::vector<Word>& value, bool joined, bool in_quotes) {
+  bool put(std::vector<ShellWord>& out, const std::vector<ShellWord>& value, bool joined, bool in_quotes) {
     bool any = false;
-    for (const Word& word : value) expanded_ += word.text.chars.size() + 1;
+    for (const ShellWord& word : value) expanded_ += word.text.chars.size() + 1;
     if (expanded_ > kMostExpanded) {
       throw UserError(
           {Diagnostic{source_.span(std::min(at_, text_.size() - 1)), "variables of this script grow without end",
@@ -287,16 +365,16 @@ class ShellReader {
     return any;
   }
 
-  static void append(Word& word, const Word& more) {
+  static void append(ShellWord& word, const ShellWord& more) {
     word.text.add(more.text);
     if (word.open.empty()) word.open = more.open;
   }
 
-  static bool append_split(std::vector<Word>& out, const Word& value) {
+  static bool append_split(std::vector<ShellWord>& out, const ShellWord& value) {
     bool any = false;
     for (std::size_t i = 0; i < value.text.chars.size(); ++i) {
       const char c = value.text.chars[i];
-      if (is_blank(c) || c == '\n') {
+      if (is_shell_blank(c) || c == '\n') {
         if (!out.back().text.chars.empty()) out.emplace_back();
         continue;
       }
@@ -308,7 +386,7 @@ class ShellReader {
     return any || !value.open.empty();
   }
 
-  bool arithmetic(std::vector<Word>& out) {
+  bool arithmetic(std::vector<ShellWord>& out) {
     const std::size_t begin = at_;
     const std::size_t end = text_.find("))", at_);
     if (end == std::string_view::npos) {
@@ -323,7 +401,7 @@ class ShellReader {
         continue;
       }
       std::string name;
-      while (i < end && is_name(text_[i])) name += text_[i++];
+      while (i < end && in_shell_name(text_[i])) name += text_[i++];
       const auto found = variables_.find(name);
       const bool known = found != variables_.end() && found->second.size() == 1 && found->second[0].open.empty();
       inside += known ? found->second[0].text.chars : "?";
@@ -338,7 +416,7 @@ class ShellReader {
     return true;
   }
 
-  void leave_open(std::vector<Word>& out, std::string why) {
+  void leave_open(std::vector<ShellWord>& out, std::string why) {
     if (out.back().open.empty()) out.back().open = std::move(why);
   }
 
@@ -367,9 +445,9 @@ class ShellReader {
   void document_opens() {
     at_ += 2;
     if (at_ < text_.size() && text_[at_] == '-') ++at_;
-    while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
+    while (at_ < text_.size() && is_shell_blank(text_[at_])) ++at_;
     DocumentEnd end;
-    while (at_ < text_.size() && !is_blank(text_[at_]) && !ends_command(text_[at_]) && text_[at_] != '>') {
+    while (at_ < text_.size() && !is_shell_blank(text_[at_]) && !ends_command(text_[at_]) && text_[at_] != '>') {
       const bool quote = text_[at_] == '\'' || text_[at_] == '"' || text_[at_] == '\\';
       if (!quote) end.word += text_[at_];
       end.literal = end.literal || quote;
@@ -386,7 +464,7 @@ class ShellReader {
       for (std::size_t line = begin; line < text_.size();) {
         const std::size_t next = std::min(text_.find('\n', line), text_.size());
         std::string_view here = text_.substr(line, next - line);
-        while (!here.empty() && (is_blank(here.front()))) here.remove_prefix(1);
+        while (!here.empty() && (is_shell_blank(here.front()))) here.remove_prefix(1);
         if (here == end.word) {
           stop = line;
           at_ = std::min(next + 1, text_.size());
@@ -413,7 +491,7 @@ class ShellReader {
       const bool braces = i < content.size() && content[i] == '{';
       if (braces) ++i;
       std::string name;
-      while (i < content.size() && is_name(content[i])) name += content[i++];
+      while (i < content.size() && in_shell_name(content[i])) name += content[i++];
       const auto found = variables_.find(name);
       const bool closed = !braces || (i < content.size() && content[i] == '}');
       if (closed && braces) ++i;
@@ -427,38 +505,17 @@ class ShellReader {
   /// Of a file that the script writes: JSON, or YAML that is a map of settings.
   void document(std::size_t begin, const std::string& content) {
     const bool json = looks_like_json(content);
-    if (!json && !opens_map(content)) return;
+    if (!json && !opens_yaml_map(content)) return;
     const auto lines =
         static_cast<std::size_t>(std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(begin), '\n'));
     const std::string padded = std::string(lines, '\n') + content;
     for (LaunchSetting& setting : document_settings(padded, file_, json)) out_.push_back(std::move(setting));
   }
 
-  /// Whether the first line that says something is a key of YAML.
-  static bool opens_map(const std::string& content) {
-    std::size_t at = 0;
-    while (at < content.size()) {
-      const std::size_t end = std::min(content.find('\n', at), content.size());
-      const std::string line = content.substr(at, end - at);
-      at = end + 1;
-      if (line.empty() || line[0] == '#' || is_blank(line[0])) continue;
-      std::size_t key = 0;
-      while (key < line.size() && is_name(line[key])) ++key;
-      return key > 0 && key < line.size() && line[key] == ':' && (key + 1 == line.size() || line[key + 1] == ' ');
-    }
-    return false;
-  }
-
-  static bool is_flag(const std::string& word) {
-    return word.size() > 1 && word[0] == '-' &&
-           (word[1] == '-' || std::isalpha(static_cast<unsigned char>(word[1])) != 0) &&
-           word.find(' ') == std::string::npos;
-  }
-
   /// A command in quotes, as for bash -c or eval, is words too.
-  static void split_commands(std::vector<Word>& words) {
-    std::vector<Word> out;
-    for (Word& word : words) {
+  static void split_commands(std::vector<ShellWord>& words) {
+    std::vector<ShellWord> out;
+    for (ShellWord& word : words) {
       const std::string& text = word.text.chars;
       const bool runs = text.find(" --") != std::string::npos || text.find("python") != std::string::npos;
       const bool command = word.quoted && runs && text.find(' ') != std::string::npos && text[0] != '{';
@@ -466,9 +523,9 @@ class ShellReader {
         out.push_back(std::move(word));
         continue;
       }
-      std::vector<Word> parts(1);
+      std::vector<ShellWord> parts(1);
       append_split(parts, word);
-      for (Word& part : parts) {
+      for (ShellWord& part : parts) {
         part.open = part.text.chars.find('$') == std::string::npos ? "" : part.open;
         part.quoted = false;
         out.push_back(std::move(part));
@@ -477,28 +534,20 @@ class ShellReader {
     words = std::move(out);
   }
 
-  SourceSpan place(const Word& word) const {
+  SourceSpan place(const ShellWord& word) const {
     const std::size_t begin = word.text.at.empty() ? word.begin : word.text.at.front();
     return source_.span(begin, begin + std::max<std::size_t>(1, word.text.chars.size()));
   }
 
-  /// Commands whose flags are of no launch.
-  static bool is_housekeeping(const std::string& name) {
-    static const std::set<std::string, std::less<>> kNames{
-        "set",   "echo", "cd",  "mkdir",  "rm",   "cp",     "mv",   "cat",   "ls",       "source",     ".",    "module",
-        "pip",   "pip3", "git", "printf", "if",   "[",      "[[",   "test",  "sed",      "awk",        "grep", "date",
-        "sleep", "wait", "tee", "head",   "tail", "ulimit", "kill", "pkill", "scontrol", "nvidia-smi", "exit", "shift"};
-    return kNames.contains(name);
-  }
-
-  void flags(std::vector<Word>& words) {
+  void flags(std::vector<ShellWord>& words) {
     if (!words.empty() && is_housekeeping(words.front().text.chars)) return;
     split_commands(words);
     for (std::size_t i = 0; i < words.size(); ++i) {
       const std::string& text = words[i].text.chars;
       const std::size_t equals = text.find('=');
-      if (!is_flag(text)) {
-        if ((i > 0 || words.size() > 1) && equals != std::string::npos && equals > 0 && plain(text.substr(0, equals))) {
+      if (!is_shell_flag(text)) {
+        if ((i > 0 || words.size() > 1) && equals != std::string::npos && equals > 0 &&
+            is_override_key(text.substr(0, equals))) {
           const std::string key = text.substr(0, equals);
           const bool variable = key.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos;
           out_.push_back({variable ? "env:" + key : key, {text.substr(equals + 1)}, place(words[i]), words[i].open});
@@ -506,12 +555,10 @@ class ShellReader {
         continue;
       }
       if (text == "-m" || text == "-u" || text == "-c") continue;  // of python and bash
-      LaunchSetting setting{.key = text.substr(0, equals), .values = {}, .where = place(words[i]), .open = {}};
-      if (equals != std::string::npos) {
-        setting.values.push_back(text.substr(equals + 1));
-        setting.open = words[i].open;
-      }
-      while (equals == std::string::npos && i + 1 < words.size() && !is_flag(words[i + 1].text.chars) &&
+      LaunchSetting setting{
+          .key = text.substr(0, equals), .values = {}, .where = place(words[i]), .open = words[i].open};
+      if (equals != std::string::npos) setting.values.push_back(text.substr(equals + 1));
+      while (equals == std::string::npos && i + 1 < words.size() && !is_shell_flag(words[i + 1].text.chars) &&
              !is_override(words[i + 1])) {
         ++i;
         setting.values.push_back(words[i].text.chars);
@@ -521,12 +568,10 @@ class ShellReader {
     }
   }
 
-  static bool plain(const std::string& key) {
-    return std::all_of(key.begin(), key.end(), [](char c) { return is_name(c) || c == '.' || c == '+'; });
-  }
-  static bool is_override(const Word& word) {
+  static bool is_override(const ShellWord& word) {
     const std::size_t equals = word.text.chars.find('=');
-    return equals != std::string::npos && equals > 0 && !word.quoted && plain(word.text.chars.substr(0, equals));
+    return equals != std::string::npos && equals > 0 && !word.quoted &&
+           is_override_key(word.text.chars.substr(0, equals));
   }
 
   std::string_view text_;
@@ -534,10 +579,11 @@ class ShellReader {
   std::string file_;
   std::size_t at_ = 0;
   bool quiet_ = false;
-  std::map<std::string, std::vector<Word>> variables_;
+  std::map<std::string, std::vector<ShellWord>> variables_;
   std::set<std::string> used_;
   std::size_t expanded_ = 0;  ///< characters that variables stood for
   std::vector<DocumentEnd> ends_;
+  ShellConditions conditions_;
   std::vector<LaunchSetting> out_;
 };
 

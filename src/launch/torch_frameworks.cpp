@@ -103,7 +103,7 @@ constexpr std::array kTitanLimits{
                 "pytorch/torchtitan v0.2.2: models/*/infra/parallelize.py"},
 };
 
-constexpr std::array<std::string_view, 20> kTitanNeutral{"--nnodes",
+constexpr std::array<std::string_view, 23> kTitanNeutral{"--nnodes",
                                                          "--nproc_per_node",
                                                          "--rdzv*",
                                                          "quantize.*",
@@ -122,6 +122,9 @@ constexpr std::array<std::string_view, 20> kTitanNeutral{"--nnodes",
                                                          "model.tokenizer_path",
                                                          "comm.*",
                                                          "debug.*",
+                                                         "validator.*",
+                                                         "dataloader.*",
+                                                         "hf_assets_path",
                                                          "compile.*"};
 
 constexpr std::array kDeepSpeedRows{
@@ -281,6 +284,11 @@ constexpr std::array<std::string_view, 22> kAccelerateNeutral{"--machine_rank",
                                                               "--config_file",
                                                               "--output_dir"};
 
+constexpr std::array kNanotronLimits{
+    LaunchLimit{"gated=on,activation!silu", "gates are of SiLU where nothing is said of them",
+                "huggingface/nanotron: config/models_config.py, hidden_act (quoted from memory)"},
+};
+
 constexpr std::array kNanotronRows{
     LaunchRow{"tokens.sequence_length", "seq"},
     LaunchRow{"tokens.micro_batch_size", "mb"},
@@ -385,7 +393,7 @@ constexpr std::array kTorchFrameworks{
                     .script = "run_train.py --config-file",
                     .file = "config.yaml",
                     .rows = kNanotronRows,
-                    .limits = {},
+                    .limits = kNanotronLimits,
                     .neutral = kNanotronNeutral,
                     .yours = "general, data_stages, tokenizer, optimizer, checkpoints, logging"},
 };

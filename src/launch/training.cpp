@@ -214,6 +214,7 @@ LaunchTerms training_terms(const TrainingLaunch& plan) {
   const Layout& l = plan.layout;
   LaunchTerms t;
   add_model(plan.model, t);
+  t.words["activation"] = plan.names.activation.empty() ? "silu" : plan.names.activation;
   const std::int64_t replicas = l.zero == 0 ? l.data() : l.shards_in_groups() ? l.dp : 1;
   t.numbers.insert({{"dp", l.dp},
                     {"fsdp", l.fsdp},
@@ -232,7 +233,7 @@ LaunchTerms training_terms(const TrainingLaunch& plan) {
                     {"seq", plan.workload.seq},
                     {"remat_layers", l.remat_layers},
                     {"offload_layers", l.offload_layers},
-                    {"cores", devices_per_chip(plan.hw)}});
+                    {"cores", plan.devices_per_chip}});
   t.numbers["local"] = chips_of_node(plan.hw, l.chips());
   t.numbers["nodes"] = l.chips() / t.numbers["local"];
   add_outer_degrees(plan, t);
@@ -396,7 +397,7 @@ std::vector<LaunchArgument> training_arguments(const LaunchFramework& framework,
   ImportedLayout back;
   try {
     back = import_training(framework, settings_of(out), &plan.model, &plan.workload.runtime, plan.layout.chips(),
-                           devices_per_chip(plan.hw));
+                           plan.devices_per_chip);
   } catch (const UserError& error) {
     throw UserError(fmt::format("{} cannot say this plan: {}", framework.title, error.diagnostics().front().message),
                     fmt::format("its arguments are those of {}", framework.source));

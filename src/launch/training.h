@@ -21,6 +21,7 @@ struct TrainingLaunch {
   const Slice& slice;
   const Placement& placement;
   LaunchedModel names{};
+  std::int64_t devices_per_chip = 1;  ///< that JAX shows
 };
 
 /// The plan in the words of the tables; what has no meaning in it is absent.
@@ -50,8 +51,5 @@ bool has_shape(const ModelSpec& model, const LaunchTerms& said);
 
 /// Whether a dimension of a layout decides anything in it.
 bool matters(std::string_view dimension, const Layout& layout, bool moe);
-
-/// Devices that JAX shows of one chip.
-std::int64_t devices_per_chip(const HardwareSpec& hw);
 
 }  // namespace scalecalc

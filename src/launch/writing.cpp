@@ -239,6 +239,7 @@ LaunchScript parts_of(const LaunchFramework& framework, const std::vector<Launch
   }
   const bool has_file = !framework.file.empty();
   if (has_file) {
+    out.file = framework.file;
     out.head += fmt::format("cat > {} <<'END_OF_FILE'\n{}END_OF_FILE\n", framework.file,
                             file_text(framework, arguments, terms, {}));
   }

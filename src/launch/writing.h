@@ -46,6 +46,7 @@ struct LaunchScript {
   std::string command;        ///< on each node
   bool starts_ranks = false;  ///< on each chip instead, by MPI
   std::int64_t servers = 1;   ///< each started on chips of its own
+  std::string file{};         ///< that the head writes down and the command reads, by its name
 };
 LaunchScript launch_script(const LaunchFramework& framework, const std::vector<LaunchArgument>& arguments,
                            const LaunchTerms& terms, const LaunchStamp& stamp);

@@ -200,7 +200,8 @@ std::vector<Plot> serve_page_plots(const ServeAnswer& answer) {
       {PlotMarkKind::kAtX, {capacity, 0}, fmt::format("what a chip has: {}", text_of(Cell(capacity), Format::kBytes))});
   out.push_back(std::move(held));
   if (answer.best) {
-    Plot map = layout_map(*answer.systems[answer.best->system].hw, answer.best->slice, answer.best->placement);
+    Plot map = layout_map(*answer.systems[answer.best->system].hw, answer.best->slice, answer.best->placement,
+                          answer.best->layout.ep, answer.best->layout.etp);
     map.title += " (best)";
     out.push_back(std::move(map));
   }

@@ -48,6 +48,7 @@ class RunOutput {
     out_.query.figures.push_back(text_figure("fix", "", pins_text(q_.train.fix)));
     out_.query.figures.push_back(text_figure("max", "", pins_text(q_.train.max)));
     summary();
+    jobs();
     systems();
     against();
     break_even();
@@ -62,6 +63,24 @@ class RunOutput {
 
  private:
   double tokens() const { return *c_.workload.tokens; }
+
+  /// Of several models each one's job, where its query says the first one's.
+  void jobs() {
+    if (!several_) return;
+    Block block{.key = "jobs", .for_files = true};
+    std::vector<std::string> seen;
+    for (const ComparedRun& row : c_.systems) {
+      if (!row.answered() || std::find(seen.begin(), seen.end(), row.model) != seen.end()) continue;
+      seen.push_back(row.model);
+      const Workload& job = row.sized->machine.workload;
+      block.records.push_back(
+          {{datum("model", row.model), count_figure("seq", job.seq),
+            datum("batch_tokens", job.batch_seqs * static_cast<double>(job.seq)), datum("batch_seqs", job.batch_seqs),
+            datum("tokens", job.tokens ? Cell(*job.tokens) : Cell{}), datum("precision", job.precision.name),
+            datum("optimizer", job.optimizer.name)}});
+    }
+    out_.blocks.push_back(std::move(block));
+  }
 
   std::string goal() const {
     std::string out = fmt::format("{} system{}", c_.systems.size(), c_.systems.size() == 1 ? "" : "s");

@@ -49,7 +49,11 @@ template <class Comparison>
 Record compared_query(const char* task, const Comparison& c, const std::vector<SystemAsked>& systems) {
   std::vector<Cell> names;
   names.reserve(systems.size());
-  for (const SystemAsked& s : systems) names.emplace_back(s.hardware);
+  // Of several models the systems stand there for each: here they are named as they were asked.
+  const std::string first = systems.empty() ? "" : systems.front().model;
+  for (const SystemAsked& s : systems) {
+    if (s.model == first) names.emplace_back(s.hardware);
+  }
   return {{datum("task", task), datum("model", c.model), datum("model_title", c.model_title),
            list_figure("hardware", "", std::move(names)),
            datum("ranked_by", std::string(kRankByNames[static_cast<std::size_t>(c.rank_by)]))}};

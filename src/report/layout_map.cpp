@@ -112,9 +112,27 @@ void map_nodes(const HardwareSpec& hw, const Slice& slice, const Placement& plac
   }
 }
 
+/// The ranks of experts, which fold over those of other dimensions (cost/mesh.h).
+void add_expert_ranks(const Placement& placement, std::int64_t ep, std::int64_t etp, Plot& out) {
+  constexpr std::array<MeshDim, 4> kNest{MeshDim::kTp, MeshDim::kCp, MeshDim::kFsdp, MeshDim::kDp};
+  for (PlotCell& cell : out.cells) {
+    std::int64_t rank = 0, radix = 1;
+    for (const MeshDim dim : kNest) {
+      const char* name = kDimNames.at(static_cast<std::size_t>(dim));
+      const auto at = std::find(out.map_dimensions.begin(), out.map_dimensions.end(), name);
+      if ((dim == MeshDim::kTp && etp > 1) || at == out.map_dimensions.end()) continue;
+      rank += radix * static_cast<std::int64_t>(cell.ranks[static_cast<std::size_t>(at - out.map_dimensions.begin())]);
+      radix *= placement.of(dim).size();
+    }
+    cell.ranks.push_back(to_double(rank % ep));
+  }
+  out.map_dimensions.emplace_back("ep");
+}
+
 }  // namespace
 
-Plot layout_map(const HardwareSpec& hw, const Slice& slice, const Placement& placement) {
+Plot layout_map(const HardwareSpec& hw, const Slice& slice, const Placement& placement, std::int64_t ep,
+                std::int64_t etp) {
   Plot out;
   if (slice.chips < 2 || covered(placement) != slice.chips) return out;
   if (slice.shape.empty()) {
@@ -122,6 +140,7 @@ Plot layout_map(const HardwareSpec& hw, const Slice& slice, const Placement& pla
   } else if (slice.shape.size() <= kMaxAxes) {
     map_torus(slice, placement, out);
   }
+  if (ep > 1 && !out.cells.empty()) add_expert_ranks(placement, ep, etp, out);
   const auto shown = static_cast<std::int64_t>(out.cells.size());
   out.title = shown == slice.chips ? fmt::format("Where the ranks lie: {}", slice.name())
                                    : fmt::format("Where the ranks lie: the first {} of {} chips of {}",

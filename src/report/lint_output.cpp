@@ -36,6 +36,21 @@ Block plan_block(std::string_view key, std::string_view title, const std::option
   return out;
 }
 
+Block server_block(std::string_view key, std::string_view title, const std::optional<ServePoint>& point) {
+  Block out{.key = std::string(key), .title = std::string(title), .is_list = false};
+  if (point) {
+    out.records.push_back(
+        {{text_figure("layout", "layout", describe(point->layout)), count_figure("chips", point->chips, "chips"),
+          number_figure("sequences", "sequences", Format::kCount, point->batch),
+          number_figure("ttft_s", "first token", Format::kSeconds, point->ttft_s),
+          number_figure("tpot_s", "each further", Format::kSeconds, point->tpot_s),
+          number_figure("tokens_per_s_per_chip", "tokens/s per chip", Format::kCount, point->tokens_per_s_per_chip()),
+          number_figure("memory_bytes", "mem/chip", Format::kBytes, point->memory.total())}});
+  }
+  out.for_files = !point.has_value();
+  return out;
+}
+
 }  // namespace
 
 Output lint_output(const LintReport& report) {
@@ -49,6 +64,7 @@ Output lint_output(const LintReport& report) {
   out.headline.push_back(
       {bad > 0 ? fmt::format("cannot run: {} illegal, {} too large", of(LintKind::kIllegal), of(LintKind::kDoesNotFit))
        : of(LintKind::kWasteful) > 0 ? "runs, and wastes time"
+       : report.serving              ? "runs; no other layout gives more tokens"
                                      : "runs; no single change makes it faster",
        bad > 0 ? Role::kBad : Role::kPlain});
   out.deciding = {"--from", "--stack"};
@@ -58,6 +74,10 @@ Output lint_output(const LintReport& report) {
   out.blocks.push_back(std::move(list));
   out.blocks.push_back(plan_block("plan", "The file's layout", report.lint.plan));
   out.blocks.push_back(plan_block("best", "The fastest of all on as many chips", report.lint.best));
+  if (report.serving) {
+    out.blocks.push_back(server_block("server", "The file's layout", report.server));
+    out.blocks.push_back(server_block("best_server", "The most tokens of all on as many chips", report.best_server));
+  }
   out.query = {{text_figure("framework", "", report.framework), flag_figure("legal", of(LintKind::kIllegal) == 0)}};
   out.assumptions = report.assumptions;
   return out;

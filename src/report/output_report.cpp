@@ -151,7 +151,8 @@ class ReportOf {
   void add(const Block& block) {
     const bool chosen = &block == leading_ && !asked_.columns.empty();
     const bool first = &block == leading_ && block.is_list && block.title.empty();
-    if (!asked_.only.empty() && block.by_figure && block.is_list && !chosen) {
+    // Parts of a block with a title of its own say little without it.
+    if (!asked_.only.empty() && block.by_figure && block.is_list && block.title.empty() && !chosen) {
       for (const Block& part : headed_parts(block)) add_section(name_of_title(part.title), part, false);
     }
     for (const Block& part : grouped_blocks(block)) {

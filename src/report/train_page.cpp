@@ -45,6 +45,31 @@ Plot plans_by_memory(const TrainAnswer& answer) {
   return out;
 }
 
+/// Time against memory; joined are those that none beats in both.
+Plot plans_front(const TrainAnswer& answer) {
+  Plot out{.title = "What time costs in memory: the plans, limits to drag",
+           .x = {.title = "memory of a chip", .format = Format::kBytes},
+           .y = {.title = "time of the step", .format = Format::kSeconds},
+           .limits = PlotLimits::kAtMost};
+  PlotSeries front{.name = "none is better in both", .points = {}},
+      others{.name = "another plan", .points = {}, .joined = false};
+  std::vector<PlotPoint> all;
+  for (const RankedPlan& ranked : answer.plans) {
+    all.push_back({sum_of(ranked.figures.memory_bytes), ranked.plan.step_s, plan_label(answer, ranked)});
+  }
+  for (const PlotPoint& p : all) {
+    const bool beaten = std::any_of(all.begin(), all.end(), [&](const PlotPoint& q) {
+      return q.x <= p.x && q.y <= p.y && (q.x < p.x || q.y < p.y);
+    });
+    (beaten ? others : front).points.push_back(p);
+  }
+  std::sort(front.points.begin(), front.points.end(), [](const PlotPoint& a, const PlotPoint& b) { return a.x < b.x; });
+  if (all.size() < 2) return out;
+  out.series.push_back(std::move(front));
+  if (!others.points.empty()) out.series.push_back(std::move(others));
+  return out;
+}
+
 /// The formats whose peaks bound it, and its memory.
 Plot operations_plot(const TrainAnswer& answer, const RankedPlan& ranked) {
   const Precision& precision = answer.workload.precision;
@@ -83,10 +108,11 @@ std::optional<Plot> plan_timeline(const TrainAnswer& answer, const RankedPlan& r
 std::vector<Plot> train_page_plots(const TrainAnswer& answer) {
   const RankedPlan* detailed = detailed_plan(answer);
   if (detailed == nullptr || answer.plans.empty()) return {};
-  std::vector<Plot> out{plans_by_cause(answer), plans_by_memory(answer), train_plots(answer).front(),
-                        operations_plot(answer, *detailed)};
+  std::vector<Plot> out{plans_by_cause(answer), plans_by_memory(answer), plans_front(answer),
+                        train_plots(answer).front(), operations_plot(answer, *detailed)};
   if (auto timeline = plan_timeline(answer, *detailed)) out.push_back(std::move(*timeline));
-  Plot map = layout_map(answer.hw, detailed->plan.slice, detailed->plan.placement);
+  const Layout& layout = detailed->plan.layout;
+  Plot map = layout_map(answer.hw, detailed->plan.slice, detailed->plan.placement, layout.ep, layout.etp);
   map.title += fmt::format(" ({})", detailed_name(answer));
   out.push_back(std::move(map));
   return out;

@@ -172,6 +172,8 @@ MlpSpec load_mlp(const ConfigNode& node, Problems& problems) {
   out.d_ff = fields.optional_count("d_ff", kWidthRange).value_or(0);
   out.gated = fields.flag("gated", true);
   out.bias = fields.flag("bias", false);
+  // For launch files alone, which read it from the document: no figure depends on it.
+  fields.optional_word("activation", {"silu", "gelu", "quick_gelu", "relu"});
   fields.finish();
   return out;
 }

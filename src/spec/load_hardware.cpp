@@ -117,6 +117,20 @@ void load_host(const ConfigNode& node, const HardwareReading& in) {
   fields.finish();
 }
 
+/// Names by which clouds lend the chip. Launch files read them from the document (launch/cluster.h): no figure needs
+/// them.
+void check_cloud(const ConfigNode* node, const HardwareReading& in) {
+  if (node == nullptr) return;
+  Fields fields(*node, "cloud", in.problems);
+  fields.text("accelerator_type");
+  fields.word("counts", {"cores", "chips"});
+  fields.count("jax_devices", {1, 64});
+  fields.text("gke_accelerator");
+  fields.count("gke_pod_chips", {1, 1024});
+  in.source(fields);
+  fields.finish();
+}
+
 void load_offload(const ConfigNode* node, const HardwareReading& in) {
   if (node == nullptr) return;
   Fields fields(*node, "offload", in.problems);
@@ -297,6 +311,7 @@ HardwareSpec load_hardware(const ConfigNode& document, const Catalog& catalog, U
   load_onchip(fields.node("onchip"), in);
   if (!in.unpublished(fields, "host", "host", "host.chips=8")) load_host(fields.required_node("host"), in);
   if (!in.unpublished(fields, "network", "network")) load_network(fields.required_node("network"), in);
+  check_cloud(fields.node("cloud"), in);
   load_offload(fields.node("offload"), in);
   load_power(fields.node("power"), in);
   load_prices(fields.node("prices"), in);

@@ -1,5 +1,5 @@
 """The schemas for editors against the program: every file of the catalog keeps to its schema; a file damaged in a place
-of chance (an unknown key, a map for a number, a list for a map) is refused by both or by neither. Usage: file_schemas.py
+of chance (an unknown key, a map for a number, a key that must be there taken away) is refused by both or by neither. Usage: file_schemas.py
 ROOT BINARY"""
 import copy
 import json
@@ -36,10 +36,15 @@ KINDS = {
     "model": ("models/*.yaml", lambda f: ["model", str(f)]),
     "hardware": ("hardware/*.yaml", lambda f: ["hw", str(f)]),
     "study": ("studies/*.yaml", lambda f: ["batch", "plan", str(f), "--yes", "-o", str(f.parent / "plan")]),
-    "stack": ("stacks/*.yaml", None),
-    "train-measurements": ("measurements/train*.yaml", None),
-    "serve-measurements": ("measurements/serve.yaml", None),
+    "stack": ("stacks/*.yaml", lambda f: [*STACKS[f.stem], "--config-dir", str(f.parent.parent)]),
+    "train-measurements": ("measurements/train*.yaml", lambda f: ["validate", str(f)]),
+    "serve-measurements": ("measurements/serve.yaml", lambda f: ["validate", str(f)]),
+    "rl-measurements": ("measurements/rl.yaml", lambda f: ["validate", str(f)]),
 }
+TRAIN, SERVE = "train llama3-8b --hw h100-sxm --chips 8 --top 1 --stack", "serve llama3-8b --hw h100-sxm --chips 1 --engine"
+STACKS = {stack: [*TRAIN.split(), stack] for stack in ("megatron", "nemo", "torchtitan", "deepspeed", "nanotron")} | \
+    {stack: [*SERVE.split(), stack] for stack in ("vllm", "sglang", "trtllm")}
+ROWS = 3  # of a file of measurements that is damaged: all say the same over and over
 
 
 def places(node, path=()):
@@ -59,7 +64,7 @@ def at(document, path):
 
 
 def schema_nodes(schema, path, document):
-    """Whether the schema says which keys the map at the path may have."""
+    """What the schema says of the map at the path, if it says which keys it may have."""
     for step in path:
         ways = schema.get("anyOf", [schema])
         schema = next((w for w in ways if w.get("type") in ("object", "array")), {})
@@ -68,7 +73,7 @@ def schema_nodes(schema, path, document):
         else:
             schema = schema.get("properties", {}).get(step, schema.get("additionalProperties") or {})
     ways = schema.get("anyOf", [schema])
-    return any(w.get("additionalProperties") is False for w in ways)
+    return next((w for w in ways if w.get("additionalProperties") is False), None)
 
 
 def damaged(document, schema, chance):
@@ -76,9 +81,15 @@ def damaged(document, schema, chance):
     found = list(places(out))
     for _ in range(100):
         path, node = chance.choice(found)
-        if isinstance(node, dict) and schema_nodes(schema, path, out):
+        if isinstance(node, dict) and chance.random() < 0.5 and schema_nodes(schema, path, out):
             node["no_such_key"] = 1
             return out, f"{path}: an unknown key"
+        says = schema_nodes(schema, path, out) if isinstance(node, dict) and chance.random() < 0.3 else None
+        needed = [key for way in (says or {}).get("anyOf", [says or {}]) for key in way.get("required", ()) if key in node]
+        if needed and "extends" not in out:
+            taken = chance.choice(needed)
+            del node[taken]
+            return out, f"{path}: without {taken}"
         if path and isinstance(node, (int, float)) and not isinstance(node, bool) and schema_nodes(schema, path[:-1], out):
             at(out, path[:-1])[path[-1]] = {"a": 1}
             return out, f"{path}: a map for a number"
@@ -102,12 +113,21 @@ def main():
             for error in list(validator.iter_errors(documents[file]))[:3]:
                 problems.append(f"{file.relative_to(ROOT)}: {list(error.path)}: {error.message[:200]}")
         for _ in range(MUTATIONS if words else 0):
-            file = chance.choice(list(documents))
-            mutant, what = damaged(documents[file], schema, chance)
+            file = chance.choice([f for f in documents if kind != "stack" or f.stem in STACKS])
+            whole = dict(documents[file])
+            if "rows" in whole:
+                whole["rows"] = chance.sample(whole["rows"], min(ROWS, len(whole["rows"])))
+                used = {row.get("model") for row in whole["rows"]}  # others are not looked at
+                whole["models"] = {name: model for name, model in whole.get("models", {}).items() if name in used}
+                whole = {key: value for key, value in whole.items() if value != {}}
+            if kind == "stack":  # facts of frameworks beside it are read when those are asked about
+                whole["supports"] = [entry for entry in whole["supports"] if file.stem in entry.get("of", [file.stem])]
+            mutant, what = damaged(whole, schema, chance)
             if mutant is None:
                 continue
             with tempfile.TemporaryDirectory() as directory:
-                copied = pathlib.Path(directory) / file.name
+                copied = pathlib.Path(directory) / file.parent.name / file.name
+                copied.parent.mkdir()
                 copied.write_text(yaml.safe_dump(mutant, sort_keys=False, allow_unicode=True), encoding="utf-8")
                 by_program, said = refuses(words(copied))
             by_schema = not validator.is_valid(mutant)

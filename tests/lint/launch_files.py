@@ -119,6 +119,26 @@ FILES = {"megatron-bridge": "recipe.yaml", "torchtitan": "train.toml", "nanotron
          "jax": "sharding.py"}
 
 
+KNOWN = yaml.safe_load((SOURCE / "tests/data/launch/arguments.yaml").read_text())
+
+
+def keys_of(node):
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield str(key)
+            yield from keys_of(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from keys_of(value)
+
+
+def keys_are_known(kind, document):
+    """Every key of a document that is written stands where that kind of document is defined."""
+    listed = {str(name) for part in KNOWN[kind] for name in part["names"]}
+    for key in sorted(set(keys_of(document)) - listed):
+        problem(f"{kind}: where is {key} defined? (tests/data/launch/arguments.yaml)")
+
+
 def check_frameworks():
     for framework, question in TRAINING.items():
         words = ["train", *question.split(), "--top", "1", "--plan", "1"]
@@ -135,11 +155,39 @@ def check_frameworks():
             problem(f"{framework}: {error!r}:\n{text}")
         clusters = ["gke-tpu", "jobset"] if "tpu" in question else ["slurm", "jobset", "leaderworkerset"]
         for cluster in clusters:
-            check_cluster(framework, cluster, ask(*words, "--export", framework, "--cluster", cluster))
+            wrapped = ask(*words, "--export", framework, "--cluster", cluster)
+            check_cluster(framework, cluster, wrapped)
+            if framework not in ("megatron", "maxtext") or not wrapped:
+                continue
+            back = reads_back(f"{framework} on {cluster}", question, wrapped)
+            direct = json.loads(ask(*words, "--json"))["plans"][0]["layout"]
+            other = {k: v for k, v in (back["from"]["reference"] if back else {}).items() if direct[k] != v}
+            if other or not back:
+                problem(f"{framework} on {cluster}: {direct} reads back with {other}")
     for framework, question in SERVING.items():
         text = ask("serve", *question.split(), "--export", framework)
         if text:
             documents(framework, text, "values.yaml")
+        if text and framework in KNOWN and not text.startswith("#!"):
+            keys_are_known(framework, yaml.safe_load(text))
+
+
+def reads_back(what, question, text, command="train"):
+    """What a cluster starts says the plan that was written: its headline is that of the pinned question."""
+    with tempfile.TemporaryDirectory() as place:
+        file = pathlib.Path(place) / "launch.yaml"
+        file.write_text(text)
+        model, *words = question.split()
+        free = words[:words.index("--fix")] if "--fix" in words else words
+        free = [w for i, w in enumerate(free) if w != "--stack" and (i == 0 or free[i - 1] != "--stack")]
+        back = ask(command, model, *free, "--from", file, "-q", "--json")
+        if not back:
+            return
+        answer = json.loads(back)
+        said = [a["text"] for a in answer["assumptions"] if a["key"] in ("launch_unread", "launch_open", "launch_differences")]
+        if said:
+            problem(f"{what}: read back with {said}")
+        return answer
 
 
 def check_cluster(framework, cluster, text):
@@ -147,6 +195,7 @@ def check_cluster(framework, cluster, text):
     if cluster == "slurm":
         return shell_is_right(what, text)
     document = yaml.safe_load(text)
+    keys_are_known("leaderworkerset" if cluster == "leaderworkerset" else "jobset", document)
     while isinstance(document, dict) and "containers" not in document:
         inner = [v for k, v in document.items() if k in ("spec", "template", "replicatedJobs", "leaderWorkerTemplate", "workerTemplate")]
         document = inner[0] if inner else None
@@ -179,7 +228,7 @@ def check_names():
 
 
 def check_arguments():
-    known = yaml.safe_load((SOURCE / "tests/data/launch/arguments.yaml").read_text())
+    known = KNOWN
     tables = {"kMegatronRows": "megatron", "kBridgeRows": "megatron-bridge", "kTitanRows": "torchtitan",
               "kDeepSpeedRows": "deepspeed", "kAccelerateRows": "accelerate", "kNanotronRows": "nanotron",
               "kMaxTextAxes": "maxtext", "kMaxTextRest": "maxtext", "kJaxAxes": "jax", "kJaxRest": "jax",

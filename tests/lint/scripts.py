@@ -1,5 +1,5 @@
-"""docs/howto/scripts.md against the program: every ```sh block is run as it stands, in an empty directory, with the
-program on the path. Usage: scripts.py ROOT BINARY
+"""The scripts of the documents against the program: every ```sh block of DOCUMENTS is run as it stands, in an empty
+directory, with the program on the path. Usage: scripts.py ROOT BINARY
 
 Files that a block reads stand in ```yaml PATH blocks of the document. A first line "# exit 1" says how the block ends
 (without one it ends well), a first line "# prints REGEX" what its output holds; every other block prints something."""
@@ -11,6 +11,9 @@ import subprocess
 import sys
 import tempfile
 
+DOCUMENTS = ("howto/scripts.md", "howto/calibrate.md", "manual/README.md")
+# Whose ```sh blocks another test runs, or which start programs that Debian does not have.
+ELSEWHERE = {"case-studies.md": "lint.case_studies, lint.run_stories", "howto/studies.md": "duckdb"}
 FENCE = re.compile(r"^```(\S*)[ \t]*(\S*)[^\n]*\n(.*?)^```[ \t]*$", re.M | re.S)
 
 
@@ -19,30 +22,43 @@ def wanted(block, word, usual):
     return found.group(1) if found else usual
 
 
+def forgotten(docs):
+    for page in sorted(docs.rglob("*.md")):
+        name = str(page.relative_to(docs))
+        if name not in DOCUMENTS and name not in ELSEWHERE and any(kind == "sh" and not path for kind, path, _ in
+                                                                   FENCE.findall(page.read_text(encoding="utf-8"))):
+            yield f"docs/{name}: its ```sh blocks are run by no test (DOCUMENTS of tests/lint/scripts.py)"
+
+
 def main(root, binary):
-    text = (pathlib.Path(root) / "docs/howto/scripts.md").read_text()
+    docs = pathlib.Path(root) / "docs"
     if shutil.which("jq") is None:
         print("jq is not installed: the recipes are not run")
         return 0
     with tempfile.TemporaryDirectory() as tools:
         os.symlink(os.path.abspath(binary), f"{tools}/scalecalc")
         environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "GITHUB_STEP_SUMMARY": "summary.md"}
-        files = [(path, content) for kind, path, content in FENCE.findall(text) if kind == "yaml" and path]
-        blocks = [content for kind, _, content in FENCE.findall(text) if kind == "sh"]
-        problems = 0
-        for block in blocks:
+        problems = list(forgotten(docs))
+        blocks = []
+        for document in DOCUMENTS:
+            found = FENCE.findall((docs / document).read_text(encoding="utf-8"))
+            files = [(path, content) for kind, path, content in found if kind == "yaml" and path]
+            blocks += [(block, files) for kind, path, block in found if kind == "sh" and not path]
+        for block, files in blocks:
             with tempfile.TemporaryDirectory() as place:
                 for path, content in files:
+                    (pathlib.Path(place) / path).parent.mkdir(parents=True, exist_ok=True)
                     (pathlib.Path(place) / path).write_text(content)
                 run = subprocess.run(["bash", "-euo", "pipefail", "-c", block], cwd=place, env=environment, text=True,
                                      capture_output=True, check=False)
             right = run.returncode == int(wanted(block, "exit", 0))
             right = right and re.search(wanted(block, "prints", r"\S"), run.stdout + run.stderr)
             if not right:
-                problems += 1
-                print(f"{block}exit {run.returncode}\n{run.stdout}{run.stderr}")
-    jq = sum("jq" in block for block in blocks)
-    print(f"{jq} recipes with jq, {len(blocks) - jq} for CI, {problems} problems")
+                problems.append(f"{block}exit {run.returncode}\n{run.stdout}{run.stderr}")
+    for problem in problems:
+        print(problem)
+    jq = sum("jq" in block for block, _ in blocks)
+    print(f"{jq} recipes with jq, {len(blocks) - jq} for CI, {len(problems)} problems")
     return 1 if problems or jq < 10 or len(blocks) - jq < 10 else 0
 
 

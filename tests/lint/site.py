@@ -1,4 +1,5 @@
-"""Builds the documents as a site and follows every link of it, anchors too. Usage: site.py ROOT SITE"""
+"""Builds the documents as a site, follows every link of it, anchors too, and has its formulas typeset in a browser, where there
+is one. Usage: site.py ROOT SITE CHARTS, the last the directory with KaTeX's archive (src/cmake/fetch_charts.cmake)."""
 import html.parser
 import os
 import pathlib
@@ -6,10 +7,17 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import urllib.parse
 
-ROOT, SITE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-SOURCE = ROOT / "build" / "site-source"
+import formulas
+
+ROOT, SITE, CHARTS = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
+SOURCE = SITE.with_name(SITE.name + "-source")
+TYPESET = ["model.md"]
+KATEX = re.compile(r"package/dist/(katex\.min\.(?:js|css)|fonts/.*\.woff2)")
+RENDER = """document.querySelectorAll(".formula").forEach(e => katex.render(e.textContent, e, {throwOnError: false}));
+"""
 LINK = re.compile(r"(\]\()((?!https?:|mailto:|#)[^)#\s]+)")
 
 
@@ -43,6 +51,48 @@ def staged():
         page.write_text(LINK.sub(moved, page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
+def with_formulas():
+    """The pages whose formulas are typeset, and how many there are in each; none without KaTeX."""
+    there = SOURCE / "assets" / "katex"
+    (there / "fonts").mkdir(parents=True)
+    archives = sorted(CHARTS.glob("katex-*.tgz"))
+    if not archives:
+        for name in ("katex.min.js", "katex.min.css", "typeset.js"):
+            (there / name).write_text("", encoding="utf-8")
+        print(f"no KaTeX in {CHARTS} (./dev charts): formulas stay text")
+        return {}
+    with tarfile.open(archives[-1]) as archive:
+        for member in archive:
+            if match := KATEX.fullmatch(member.name):
+                (there / match[1]).write_bytes(archive.extractfile(member).read())
+    (there / "typeset.js").write_text(RENDER, encoding="utf-8")
+    counts = {}
+    for name in TYPESET:
+        page = SOURCE / name
+        text, counts[name] = formulas.typeset(page.read_text(encoding="utf-8"))
+        page.write_text(text, encoding="utf-8")
+    return counts
+
+
+def typeset_problems(counts):
+    """What a browser makes of them."""
+    browser = shutil.which("chromium")
+    for name, count in counts.items() if browser else []:
+        page = SITE / pathlib.Path(name).with_suffix(".html")
+        shown = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", page.as_uri()],
+                               capture_output=True, text=True, check=False, timeout=120).stdout
+        done, wrong = shown.count('class="katex-html"'), re.findall(r'class="katex-error"[^>]*title="([^"]*)', shown)
+        if done != count or wrong:
+            yield f"{name}: {done} of {count} formulas are typeset: {wrong[:5]}"
+
+
+def outside_the_navigation():
+    """Pages of docs/ that nothing in the list of contents leads to."""
+    listed = set(re.findall(r"[\w/-]+\.md", (ROOT / ".mkdocs.yml").read_text(encoding="utf-8")))
+    return sorted(str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")
+                  if str(page.relative_to(ROOT / "docs")) not in listed)
+
+
 class Page(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
@@ -59,11 +109,27 @@ class Page(html.parser.HTMLParser):
             self.outside.append(loaded)
 
 
+def configuration():
+    """The site's, for this place."""
+    text = (ROOT / ".mkdocs.yml").read_text(encoding="utf-8")
+    text = re.sub(r"(?m)^docs_dir: .*$", lambda _: f"docs_dir: {SOURCE}", text)
+    text = re.sub(r"(?m)^site_dir: .*$", lambda _: f"site_dir: {SITE}", text)
+    file = SITE.with_name(SITE.name + ".yml")
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
 def main():
+    if shutil.which("mkdocs") is None:
+        print("mkdocs is not installed: the site is not built")
+        return 77
+    SITE.parent.mkdir(parents=True, exist_ok=True)
     staged()
-    made = subprocess.run(["mkdocs", "build", "--strict", "--clean", "--quiet", "--config-file", ROOT / ".mkdocs.yml"],
+    counts = with_formulas()
+    made = subprocess.run(["mkdocs", "build", "--strict", "--clean", "--quiet", "--config-file", configuration()],
                           capture_output=True, text=True, cwd=ROOT, check=False)
-    problems = [line for line in (made.stdout + made.stderr).splitlines() if line.strip()] if made.returncode else []
+    problems = [f"docs/{page} is nowhere in the navigation of .mkdocs.yml" for page in outside_the_navigation()]
+    problems += [line for line in (made.stdout + made.stderr).splitlines() if line.strip()] if made.returncode else []
     pages = {p: Page(p.read_text(encoding="utf-8")) for p in SITE.rglob("*.html")}
     followed = 0
     for path, page in pages.items():
@@ -79,7 +145,10 @@ def main():
                 problems.append(f"{name}: {link} leads nowhere")
             elif parts.fragment and target in pages and urllib.parse.unquote(parts.fragment) not in pages[target].anchors | {"__"}:
                 problems.append(f"{name}: {link}: no such heading")
-    print("\n".join(problems) or f"{len(pages)} pages, {followed} links followed: {SITE}/index.html")
+    if made.returncode == 0:
+        problems += typeset_problems(counts)
+    print("\n".join(problems) or f"{len(pages)} pages, {followed} links followed, {sum(counts.values())} formulas typeset: "
+          f"{SITE}/index.html")
     return 1 if problems else 0
 
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <cstdlib>
+#include <iostream>
 #include <map>
 
 #include "launch/serving.h"
@@ -85,10 +87,10 @@ std::vector<const LaunchFramework*> training_frameworks() {
   return out;
 }
 
-TEST(LaunchRoundTrip, AFileReadsBackAsItsPlan) {
-  std::map<std::string_view, int> written;
-  const bool held = rc::check("what is written is read", [&] {
-    const LaunchFramework& framework = **rc::gen::elementOf(training_frameworks());
+/// Plans of one framework or of any, and how many were written of each.
+bool reads_back(const std::vector<const LaunchFramework*>& frameworks, std::map<std::string_view, int>& written) {
+  return rc::check("what is written is read", [&] {
+    const LaunchFramework& framework = **rc::gen::elementOf(frameworks);
     const auto release = release_of(std::string(framework.stack));
     test::PlanCase c;
     const auto layers = *rc::gen::inRange<std::int64_t>(2, 9);
@@ -124,8 +126,7 @@ TEST(LaunchRoundTrip, AFileReadsBackAsItsPlan) {
       c.request.fix.remat = Remat::kFull;
     }
     const std::vector<Plan> plans = plan(c.request).plans;
-    for (int i = 0; i < 12 && !plans.empty(); ++i) {
-      const Plan& p = plans[static_cast<std::size_t>(i) % plans.size()];
+    for (const Plan& p : plans) {
       const TrainingLaunch subject{p.layout, c.model, c.request.workload, c.hw, p.slice, p.placement};
       std::vector<LaunchArgument> arguments;
       try {
@@ -139,8 +140,8 @@ TEST(LaunchRoundTrip, AFileReadsBackAsItsPlan) {
       const std::string text = launch_file(framework, arguments, training_terms(subject), {"a comment"});
       const LaunchText read = read_launch_text(text, "file");
       RC_ASSERT(&framework_of(read, text, "file") == &framework);
-      const ImportedLayout back = import_training(framework, read.settings, &c.model, &c.request.workload.runtime,
-                                                  p.layout.chips(), devices_per_chip(c.hw));
+      const ImportedLayout back =
+          import_training(framework, read.settings, &c.model, &c.request.workload.runtime, p.layout.chips(), 1);
       RC_ASSERT(back.reading.open.empty());
       if (!back.reading.unread.empty()) RC_FAIL(back.reading.unread.front().key + "\n" + text);
       const LayoutFilter& pins = back.pins;
@@ -151,11 +152,26 @@ TEST(LaunchRoundTrip, AFileReadsBackAsItsPlan) {
       }
     }
   });
-  EXPECT_TRUE(held);
+}
+
+TEST(LaunchRoundTrip, AFileReadsBackAsItsPlan) {
+  std::map<std::string_view, int> written;
+  EXPECT_TRUE(reads_back(training_frameworks(), written));
   // Every framework is among them in tests/lint/launch_files.py; here most of what is asked must not be refused.
   int all = 0;
   for (const auto& [name, count] : written) all += count;
   EXPECT_GT(all, test::all_cases() ? 100 : 10);
+}
+
+/// SCALECALC_EVERY_FRAMEWORK=1: hundreds of plans of each, with RC_PARAMS="max_success=300".
+TEST(LaunchRoundTrip, EachFrameworkReadsHundredsOfPlansBack) {
+  if (std::getenv("SCALECALC_EVERY_FRAMEWORK") == nullptr) GTEST_SKIP() << "minutes; docs/CONTRIBUTING.md";
+  for (const LaunchFramework* framework : training_frameworks()) {
+    std::map<std::string_view, int> written;
+    EXPECT_TRUE(reads_back({framework}, written)) << framework->name;
+    std::cout << framework->name << ": " << written[framework->name] << " plans\n";
+    EXPECT_GE(written[framework->name], 300) << framework->name;
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "config/catalog.h"
 #include "launch/cluster.h"
 #include "launch/training.h"
 #include "launch/writing.h"
@@ -143,6 +144,40 @@ deepspeed --num_nodes=$UNSET --num_gpus $GPUS train.py --deepspeed ds_config.jso
   EXPECT_EQ(setting("--num_gpus").values.front(), "8");
 }
 
+// pytorch/torchtitan 00d1c0e: models/llama3/config_registry.py, llama3_70b, shortened: TP 8, the rest of 64 chips
+// shards, 8 sequences of 8192 on each data rank, full recomputation.
+TEST(LaunchReading, ARecipeOfTorchtitan) {
+  const std::string text = R"(from torchtitan.trainer import Trainer
+
+def llama3_70b() -> Trainer.Config:
+    return Trainer.Config(
+        hf_assets_path="./assets/hf/Llama-3.1-70B",
+        model_spec=model_registry("70B"),
+        training=TrainingConfig(
+            local_batch_size=8,  # of a rank
+            seq_len=8192,
+            steps=1000,
+        ),
+        parallelism=ParallelismConfig(
+            tensor_parallel_degree=8,
+        ),
+        model_converters=ModelConvertersContainer.Config(
+            converters=[Float8LinearConverter.Config(filter_fqns=["output"])],
+        ),
+        activation_checkpoint=ActivationCheckpointConfig(mode="full"),
+    )
+)";
+  const ImportedLayout read = layout_in(text, "config_registry.py", "llama3.1-70b", 64);
+  EXPECT_EQ(read.pins.tp, 8);
+  EXPECT_EQ(read.pins.fsdp, 8);
+  EXPECT_EQ(read.pins.micro_batch_seqs, 8);
+  EXPECT_EQ(read.pins.remat, Remat::kFull);
+  EXPECT_EQ(read.reading.terms.word("precision"), "fp8");
+  EXPECT_EQ(read.reading.places.at("tp").line, 13);
+  const std::string two = text + text.substr(text.find("def"));
+  EXPECT_THROW(read_launch_text(two, "config_registry.py"), UserError);
+}
+
 TEST(LaunchReading, AFileOfNobodyIsRefused) {
   const std::string text = "[section]\nkey = 1\n";
   const LaunchText read = read_launch_text(text, "some.toml");
@@ -173,10 +208,46 @@ TEST(LaunchWriting, NamesOfTpuSlicesCountChipsOrTensorCores) {
   for (const Case& c :
        {Case{"tpu-v5p", 8960, "v5p-17920"}, Case{"tpu-v6e", 256, "v6e-256"}, Case{"tpu-v5e", 256, "v5litepod-256"},
         Case{"tpu-v7", 64, "tpu7x-128"}, Case{"tpu-v4", 64, "v4-128"}}) {
-    const TpuNames* names = tpu_names(test::shipped_chip(c.chip));
-    ASSERT_NE(names, nullptr) << c.chip;
+    const auto names = tpu_names(Catalog().load(CatalogKind::kHardware, c.chip));
+    ASSERT_TRUE(names.has_value()) << c.chip;
     EXPECT_EQ(tpu_type(*names, c.chips), c.name);
   }
+}
+
+// GKE: a slice of v5e within a host (8 chips, 2x4) is one node of 8; a larger one has nodes of 4 (ct5lp-hightpu-4t).
+TEST(LaunchWriting, PodsOfTpuSlicesAreNodesOfTheirPools) {
+  struct Case {
+    const char* chip;
+    std::int64_t chips;
+    const char *pods, *limit;
+  };
+  const LaunchScript script{.head = "#!/bin/bash\n", .command = "true\n"};
+  for (const Case& c : {Case{"tpu-v5e", 8, "parallelism: 1\n", "google.com/tpu: 8\n"},
+                        Case{"tpu-v5e", 64, "parallelism: 16\n", "google.com/tpu: 4\n"},
+                        Case{"tpu-v6e", 16, "parallelism: 4\n", "google.com/tpu: 4\n"},
+                        Case{"tpu-v5p", 64, "parallelism: 16\n", "google.com/tpu: 4\n"}}) {
+    const HardwareSpec hw = test::shipped_chip(c.chip);
+    const Slice slice{};
+    const LaunchMachine machine{hw, slice, c.chips, tpu_names(Catalog().load(CatalogKind::kHardware, c.chip))};
+    const std::string text = on_cluster(LaunchCluster::kGkeTpu, machine, script, {});
+    EXPECT_NE(text.find(c.pods), std::string::npos) << c.chip << " x " << c.chips << "\n" << text;
+    EXPECT_NE(text.find(c.limit), std::string::npos) << text;
+    const std::string group = on_cluster(LaunchCluster::kLeaderWorkerSet, machine, script, {});
+    EXPECT_NE(group.find("cloud.google.com/gke-tpu-accelerator"), std::string::npos) << group;
+  }
+}
+
+// Servers of one array that share a directory: what one writes, another does not read half written.
+TEST(LaunchWriting, ServersOfAnArrayWriteFilesOfTheirOwn) {
+  const LaunchScript script{.head = "#!/bin/bash\ncat > llm_api.yaml <<'END'\nEND\n",
+                            .command = "trtllm-serve m --extra_llm_api_options llm_api.yaml\n",
+                            .servers = 2,
+                            .file = "llm_api.yaml"};
+  const HardwareSpec hw = test::shipped_chip("h100-sxm");
+  const Slice slice{};
+  const std::string text = on_cluster(LaunchCluster::kSlurm, {hw, slice, 16}, script, {});
+  EXPECT_EQ(text.find("llm_api.yaml"), std::string::npos) << text;
+  EXPECT_NE(text.find("cat > llm_api-${SLURM_ARRAY_TASK_ID:-1}.yaml"), std::string::npos) << text;
 }
 
 }  // namespace

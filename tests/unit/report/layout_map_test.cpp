@@ -38,6 +38,18 @@ TEST(LayoutMap, DimensionsNestOverTheChipsOfNodes) {
   EXPECT_EQ(cell_at(map, 2, 3).ranks, (std::vector<double>{2, 2, 1}));
 }
 
+// tp 4 inmost, dp 4, pp 2, ep 8: experts whole on a chip (etp 1) fold over tp and the first two of dp, so that chip 13
+// has tp 1, dp 3 and expert rank 1 + 4 x 3 mod 8 = 5; divided over tp (etp 4) over dp alone, ep 2: 3 mod 2 = 1.
+TEST(LayoutMap, ExpertsFoldOverTensorAndDataRanks) {
+  const HardwareSpec hw = test::switched_chip();
+  const Slice slice{.chips = 32, .per_domain = 8};
+  const Placement placement = placements(hw, slice, {4, 1, 1, 4, 2}).front();
+  const Plot whole = layout_map(hw, slice, placement, 8, 1);
+  EXPECT_EQ(whole.map_dimensions, (std::vector<std::string>{"tp", "dp", "pp", "ep"}));
+  EXPECT_EQ(cell_at(whole, 5, 1).ranks, (std::vector<double>{1, 3, 0, 5}));
+  EXPECT_EQ(cell_at(layout_map(hw, slice, placement, 2, 4), 5, 1).ranks, (std::vector<double>{1, 3, 0, 1}));
+}
+
 TEST(LayoutMap, ManyNodesStandBesideEachOther) {
   const HardwareSpec hw = test::switched_chip();
   const Slice slice{.chips = 160, .per_domain = 8};

@@ -34,6 +34,8 @@ struct Place {
   std::unique_ptr<Place> any;           ///< of maps whose keys are names
   std::unique_ptr<Place> item;
   bool asked = false;
+  std::size_t maps = 0;                         ///< that were asked for fields
+  std::map<std::string, std::size_t> required;  ///< in how many of them a field was
 };
 
 Place& made(std::unique_ptr<Place>& place) {
@@ -53,7 +55,16 @@ void merge(const ConfigNode& node, const Asked& asked, Place& place) {
   const auto found = asked.find(&node);
   if (found != asked.end()) {
     place.asked = true;
-    for (const auto& [key, forms] : found->second) place.fields[key].forms.insert(forms.begin(), forms.end());
+    ++place.maps;
+    for (const auto& [key, forms] : found->second) {
+      for (const std::string& form : forms) {
+        if (form == FieldRecorder::kRequired) {
+          ++place.required[key];
+        } else {
+          place.fields[key].forms.insert(form);
+        }
+      }
+    }
   }
   for (const ConfigNode::Entry& entry : node.entries) {
     const bool known = found != asked.end() && found->second.contains(entry.key);
@@ -89,6 +100,8 @@ SchemaJson scalar_of(const std::string& form) {
 
 SchemaJson schema_of(const Place& place, bool root);
 
+bool g_extended = false;  // whether files of the kind that is written may extend others
+
 SchemaJson map_of(const Place& place, bool root) {
   SchemaJson out = {{"type", "object"}};
   if (!place.asked) {
@@ -102,6 +115,17 @@ SchemaJson map_of(const Place& place, bool root) {
                              {"description", "a name, or a file: what it lacks is taken from there"}};
   out["properties"] = std::move(properties);
   out["additionalProperties"] = place.any ? schema_of(*place.any, false) : SchemaJson(false);
+  // A file that extends another has what it lacks from there, in its inner maps too.
+  SchemaJson required = SchemaJson::array();
+  for (const auto& [key, times] : place.required) {
+    if (times == place.maps) required.push_back(key);
+  }
+  if (root && !required.empty()) {
+    const SchemaJson other = {{"required", {"extends"}}}, whole = {{"required", required}};
+    out["anyOf"] = {other, whole};
+  } else if (!g_extended && !required.empty()) {
+    out["required"] = std::move(required);
+  }
   return out;
 }
 
@@ -168,6 +192,7 @@ void expect_schema(const std::string& name, const std::string& title, const Plac
                     {"description",
                      "For editors. Made of what scalecalc reads (tests/unit/spec/file_schemas_test.cpp); the "
                      "program checks ranges and what belongs together."}};
+  g_extended = extends;
   out.update(schema_of(place, extends));
   const fs::path path = fs::path(SCALECALC_SOURCE_DIR) / "docs" / "schema" / "files" / (name + ".schema.json");
   const std::string text = out.dump(1) + "\n";
@@ -209,7 +234,7 @@ TEST(FileSchemas, OfStacks) {
 }
 
 TEST(FileSchemas, OfMeasurements) {
-  Place train, serve;
+  Place train, serve, rl;
   constexpr std::size_t kSample = 60;  // rows of a file: they say the same over and over
   for (const fs::path& path : files_in("measurements")) {
     ConfigNode document = read_file(path);
@@ -222,8 +247,9 @@ TEST(FileSchemas, OfMeasurements) {
       entry.value.items = std::move(kept);
     }
     const std::string name = path.stem().string();
-    if (name == "rl") continue;
-    if (name == "serve") {
+    if (name == "rl") {
+      record(document, rl, [](const ConfigNode& d) { read_rl_measurements(d); });
+    } else if (name == "serve") {
       record(document, serve, [](const ConfigNode& d) { read_serve_measurements(d); });
     } else {
       record(document, train, [](const ConfigNode& d) { read_measurements(d); });
@@ -231,6 +257,7 @@ TEST(FileSchemas, OfMeasurements) {
   }
   expect_schema("train-measurements", "Measured training runs of scalecalc", train, false);
   expect_schema("serve-measurements", "Measured serving figures of scalecalc", serve, false);
+  expect_schema("rl-measurements", "Measured steps of reinforcement learning of scalecalc", rl, false);
 }
 
 /// A study's own fields; its axes and flags are names of the command's.
