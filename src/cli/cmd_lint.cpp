@@ -162,8 +162,8 @@ const Command& lint_command() {
           "  scalecalc lint config.yml --hw tpu-v5p --chips 256 --stack maxtext@2026-06\n"
           "  scalecalc lint serve.sh --hw h200 --model deepseek-v3\n",
       .notes =
-          "Rules are those of the framework's release (--stack), memory and time those of train or serve. Faster\n"
-          "neighbours change one argument and what must move with it.\n",
+          "Rules are those of the framework's release (--stack), memory and time those of train or serve.\n"
+          "Faster neighbours change one argument and what must move with it.\n",
       .flags = lint_flags(),
       .run = run_lint,
       .interruptible = true,
