@@ -82,7 +82,8 @@ struct Calibration : FitReportOf<Training> {
 /// on the median run, and no farther than 90 % of the held-out runs of a class lie; those of the others are the file's.
 /// The rest of the band is the model's error: what is missing until it holds 90 % of the held-out runs of a class, of
 /// those whose source was held out where they are enough, else half as much again; drawn to the usual one where fewer
-/// than three sources tell (as if two more had said 17 %), and the file's where nothing was held out. UserError if nothing can be used; Stopped if asked to end before the fit begins.
+/// than three sources tell (as if two more had said 17 %), and the file's where nothing was held out. UserError if
+/// nothing can be used; Stopped if asked to end before the fit begins.
 Calibration calibrate(const CalibrateQuestion& question, const Catalog& catalog, const Stop& stop = {});
 
 }  // namespace scalecalc
