@@ -10,22 +10,6 @@ namespace {
 
 constexpr std::size_t kDeepestTrace = 200;
 
-/// The pieces of a list at its commas, what stands in brackets left whole.
-std::vector<std::string_view> items_of(std::string_view list) {
-  std::vector<std::string_view> out;
-  std::size_t depth = 0;
-  std::size_t start = 0;
-  for (std::size_t i = 0; i <= list.size(); ++i) {
-    const char c = i < list.size() ? list[i] : ',';
-    depth += c == '(' || c == '{' || c == '[' ? 1 : 0;
-    depth -= (c == ')' || c == '}' || c == ']') && depth > 0 ? 1 : 0;
-    if (c != ',' || (depth > 0 && i < list.size())) continue;
-    out.push_back(list.substr(start, i - start));
-    start = i + 1;
-  }
-  return out;
-}
-
 /// Devices in tiles, "[2,1,4]<=[8] last_tile_dim_replicate" or "[2,1]0,1": what each dimension is cut over.
 std::optional<std::vector<MeshFactors>> tiled(std::string_view text, std::size_t dims) {
   const std::size_t close = text.find(']');
@@ -62,7 +46,7 @@ std::optional<std::vector<MeshFactors>> by_name(std::string_view lists, std::siz
   const std::size_t open = lists.find('[');
   const std::size_t close = lists.find(']', open == std::string_view::npos ? 0 : open);
   if (open == std::string_view::npos || close == std::string_view::npos) return std::nullopt;
-  const std::vector<std::string_view> items = items_of(lists.substr(open + 1, close - open - 1));
+  const std::vector<std::string_view> items = hlo_items(lists.substr(open + 1, close - open - 1));
   std::vector<MeshFactors> out;
   for (const std::string_view item : items) {
     MeshFactors factors;
@@ -294,7 +278,7 @@ std::optional<HloCuts> HloShardings::annotated(const HloInstruction& i, std::siz
   if (text.empty()) text = hlo_attribute(i.attributes, "xla.sdy.sharding");
   if (text.empty() || leaf >= i.result.size()) return std::nullopt;
   if (text.starts_with("{{")) {
-    const std::vector<std::string_view> each = items_of(text.substr(1, text.size() - 2));
+    const std::vector<std::string_view> each = hlo_items(text.substr(1, text.size() - 2));
     if (each.size() != i.result.size()) return std::nullopt;
     text = each[leaf].substr(std::min(each[leaf].find('{'), each[leaf].size()));
   } else if (i.result.size() > 1 && !text.starts_with("{replicated")) {

@@ -195,30 +195,16 @@ class HloReader {
   /// Where the elements of a tuple begin among its arrays.
   static void elements_of(std::string_view tuple, HloInstruction& out) {
     std::size_t arrays = 0;
-    std::size_t start = 0;
-    std::size_t depth = 0;
-    for (std::size_t i = 0; i <= tuple.size(); ++i) {
-      const char c = i < tuple.size() ? tuple[i] : ',';
-      depth += c == '(' || c == '{' || c == '[' ? 1 : 0;
-      depth -= (c == ')' || c == '}' || c == ']') && depth > 0 ? 1 : 0;
-      if (c != ',' || (depth > 0 && i < tuple.size())) continue;
-      if (trimmed(tuple.substr(start, i - start)).empty()) break;
+    for (const std::string_view element : hlo_items(tuple)) {
+      if (trimmed(element).empty()) break;
       out.elements.push_back(arrays);
-      arrays += arrays_of(tuple.substr(start, i - start)).size();
-      start = i + 1;
+      arrays += arrays_of(element).size();
     }
   }
 
   static void operands(std::string_view list, HloInstruction& out) {
-    std::size_t depth = 0;
-    std::size_t start = 0;
-    for (std::size_t i = 0; i <= list.size(); ++i) {
-      const char c = i < list.size() ? list[i] : ',';
-      depth += c == '(' || c == '{' || c == '[' ? 1 : 0;
-      depth -= (c == ')' || c == '}' || c == ']') && depth > 0 ? 1 : 0;
-      if (c != ',' || depth > 0) continue;
-      std::string_view item = trimmed(list.substr(start, i - start));
-      start = i + 1;
+    for (std::string_view item : hlo_items(list)) {
+      item = trimmed(item);
       item = item.substr(std::min(item.rfind(' ') + 1, item.size()));
       if (item.starts_with('%')) item.remove_prefix(1);
       if (!item.empty()) out.operands.emplace_back(item);
@@ -347,6 +333,21 @@ const HloInstruction* HloComputation::find(std::string_view name) const {
 bool is_hlo_text(std::string_view first_bytes) { return trimmed(first_bytes).starts_with("HloModule"); }
 
 HloModule read_hlo(const std::string& path) { return HloReader(path).read(); }
+
+std::vector<std::string_view> hlo_items(std::string_view list) {
+  std::vector<std::string_view> out;
+  std::size_t depth = 0;
+  std::size_t start = 0;
+  for (std::size_t i = 0; i <= list.size(); ++i) {
+    const char c = i < list.size() ? list[i] : ',';
+    depth += c == '(' || c == '{' || c == '[' ? 1 : 0;
+    depth -= (c == ')' || c == '}' || c == ']') && depth > 0 ? 1 : 0;
+    if (c != ',' || (depth > 0 && i < list.size())) continue;
+    out.push_back(list.substr(start, i - start));
+    start = i + 1;
+  }
+  return out;
+}
 
 std::string_view hlo_attribute(std::string_view attributes, std::string_view key) {
   for (std::size_t at = attributes.find(key); at != std::string_view::npos; at = attributes.find(key, at + 1)) {

@@ -130,12 +130,12 @@ void ServingInputs::lengths(BoundList& list) {
   }
 }
 
-/// Towers that a checkpoint stores keep their format beside a quantized model's.
+/// Quantizers leave towers alone, whether a checkpoint's or --weights: as `serve` holds them.
 BytesOf<Traced> ServingInputs::weights_held() const {
   const BytesOf<Traced> own = named(in_.parameters * weight_element, "weight_bytes", "book ch. 7: P b_w");
   if (in_.tower_parameters <= 0) return own;
   const ModelSpec* model = in_.model();
-  double bytes = in_.tower_parameters * value_of(weight_element);
+  double bytes = in_.tower_parameters * std::max(2.0, value_of(weight_element));
   if (serving_formats(in_.question()).stored) {
     bytes = 0;
     for (const StoredWeights& row : stored_weights(*model, *model->quantization)) {

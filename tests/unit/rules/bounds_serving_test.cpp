@@ -64,12 +64,14 @@ TEST(Bounds, TowersAreHeldBesideTheModel) {
   seeing.towers.emplace_back().network = test::dense_model(5);
   const double towers = count_parameters(seeing).towers;
   ASSERT_GT(towers, 5 * 3 * 1024.0 * 4096);
-  const auto more = [&](BoundScope scope, const char* bound) {
+  const auto more = [&](BoundScope scope, const char* bound, std::optional<DType> weights = {}) {
     BoundsQuestion with = with_model(seeing), without = with_model(text);
+    with.weights = without.weights = weights;
     with.scope = without.scope = scope;
     return value(bounds(with), bound) - value(bounds(without), bound);
   };
   EXPECT_EQ(more(BoundScope::kServing, "weight_bytes"), 2 * towers);
+  EXPECT_EQ(more(BoundScope::kServing, "weight_bytes", DType::kFp8), 2 * towers) << "no quantizer touches them";
   EXPECT_EQ(more(BoundScope::kTraining, "state_bytes"), 10 * towers);
   EXPECT_EQ(more(BoundScope::kTraining, "parameters"), 0);
 }
