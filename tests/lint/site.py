@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 import urllib.parse
 
 import formulas
@@ -79,8 +80,10 @@ def typeset_problems(counts):
     browser = shutil.which("chromium")
     for name, count in counts.items() if browser else []:
         page = SITE / pathlib.Path(name).with_suffix(".html")
-        shown = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", page.as_uri()],
-                               capture_output=True, text=True, check=False, timeout=120).stdout
+        with tempfile.TemporaryDirectory() as home:  # what a browser keeps of itself goes with it
+            shown = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", page.as_uri()],
+                                   capture_output=True, text=True, check=False, timeout=120,
+                                   env={**os.environ, "HOME": home, "XDG_CONFIG_HOME": home, "XDG_CACHE_HOME": home}).stdout
         done, wrong = shown.count('class="katex-html"'), re.findall(r'class="katex-error"[^>]*title="([^"]*)', shown)
         if done != count or wrong:
             yield f"{name}: {done} of {count} formulas are typeset: {wrong[:5]}"

@@ -152,9 +152,9 @@ TEST(Run, AnInterruptEndsWithWhatIsRanked) {
 }
 
 TEST(Run, OutputsAreOpenedBeforeTheWork) {
-  const Printed printed = run_words(question_with({"-o", "json=/nonexistent/plans.json"}));
+  const Printed printed = run_words(question_with({"-o", "json=/dev/null/plans.json"}));
   EXPECT_EQ(printed.code, 74);
-  EXPECT_EQ(printed.err, "/nonexistent/plans.json: error: cannot write the file: No such file or directory\n");
+  EXPECT_EQ(printed.err, "/dev/null/plans.json: error: cannot write the file: Not a directory\n");
 }
 
 TEST(Run, OneDocumentOnStandardOutput) {
