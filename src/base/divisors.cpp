@@ -8,13 +8,12 @@ namespace scalecalc {
 std::vector<std::int64_t> divisors(std::int64_t n) {
   check(n >= 1, "divisors of a number below 1");
   std::vector<std::int64_t> found;
-  std::vector<std::int64_t> partners;
   for (std::int64_t d = 1; d <= n / d; ++d) {
-    if (n % d != 0) continue;
-    found.push_back(d);
-    if (d != n / d) partners.push_back(n / d);
+    if (n % d == 0) found.push_back(d);
   }
-  found.insert(found.end(), partners.rbegin(), partners.rend());
+  for (std::size_t i = found.size() - (found.back() == n / found.back() ? 1 : 0); i-- > 0;) {
+    found.push_back(n / found[i]);
+  }
   return found;
 }
 

@@ -107,11 +107,14 @@ Session read_session(const Arguments& arguments, const Environment& env) {
   const Budget budget{reader.quantity("--time-limit"), reader.quantity("--memory-limit")};
   reader.finish();
   if (env.on_budget && (budget.seconds || budget.bytes)) env.on_budget(budget);
-  check_parts("--only", out.only, answer_sections(arguments.command().name), arguments.command());
-  check_parts("--columns", out.columns, answer_fields(arguments.command().name), arguments.command());
+  const std::string_view asked = arguments.command().name;
+  if (!out.only.empty()) check_parts("--only", out.only, answer_sections(asked), arguments.command());
+  if (!out.columns.empty()) check_parts("--columns", out.columns, answer_fields(asked), arguments.command());
   // Rows of a study have more names than its command's answers: batch reads its own.
   if (find_flag(arguments.command().flags, "--fail-if") == nullptr) {
-    out.checks = checks_asked_for(arguments, answer_fields(arguments.command().name));
+    if (arguments.has("--fail-if") || arguments.has("--expect")) {
+      out.checks = checks_asked_for(arguments, answer_fields(asked));
+    }
   }
   out.perf = arguments.has("--perf");
   out.remembered =

@@ -1,19 +1,46 @@
 #include "cost/mesh.h"
 
 #include <algorithm>
-#include <vector>
+#include <array>
+#include <span>
 
 namespace scalecalc {
 namespace {
 
-std::vector<Group> expert_nest(const Placement& placement, const Layout& layout) {
-  std::vector<Group> nested;
-  if (layout.etp == 1 && layout.tp > 1) nested.push_back(placement.of(MeshDim::kTp));
-  nested.push_back(placement.of(MeshDim::kCp));
-  nested.push_back(placement.of(MeshDim::kFsdp));
-  nested.push_back(placement.of(MeshDim::kDp));
-  return nested;
-}
+/// The groups that experts may spread over, inner first.
+class ExpertNest {
+ public:
+  ExpertNest(const Placement& placement, const Layout& layout)
+      : groups_{&placement.of(MeshDim::kTp), &placement.of(MeshDim::kCp), &placement.of(MeshDim::kFsdp),
+                &placement.of(MeshDim::kDp)},
+        first_(layout.etp == 1 && layout.tp > 1 ? 0 : 1),
+        ep_(layout.ep) {}
+
+  bool fold_all(Group& folded, Group& rest) const {
+    return fold(std::span(groups_).subspan(first_), ep_, folded, rest);
+  }
+  /// Inside one FSDP replica, where shards of expert weights lie.
+  bool fold_replica(Group& folded, Group& rest) const {
+    return fold(std::span(groups_).first(3).subspan(first_), ep_, folded, rest);
+  }
+
+ private:
+  std::array<const Group*, 4> groups_;
+  std::size_t first_;
+  std::int64_t ep_;
+};
+
+/// Which dimensions lie as in another placement.
+struct SameGroups {
+  SameGroups(const Placement& a, const Placement& b) {
+    for (std::size_t d = 0; d < kMeshDims; ++d) same[d] = a.dims[d] == b.dims[d];
+  }
+  template <class... Dims>
+  bool of(Dims... dims) const {
+    return (same[static_cast<std::size_t>(dims)] && ...);
+  }
+  std::array<bool, kMeshDims> same{};
+};
 
 }  // namespace
 
@@ -25,7 +52,7 @@ Routing routing_of(const ModelSpec& model, ExpertDispatch dispatch) {
 Group expert_group(const Placement& placement, const Layout& layout) {
   Group folded;
   Group rest;
-  fold(expert_nest(placement, layout), layout.ep, folded, rest);
+  ExpertNest(placement, layout).fold_all(folded, rest);
   return folded;
 }
 
@@ -33,11 +60,8 @@ bool experts_fold(const Placement& placement, const Layout& layout) {
   if (layout.ep == 1) return true;
   Group folded;
   Group rest;
-  std::vector<Group> nested = expert_nest(placement, layout);
-  if (!fold(nested, layout.ep, folded, rest)) return false;
-  if (!layout.shards_in_groups()) return true;
-  nested.pop_back();  // shards of expert weights lie inside one FSDP replica
-  return fold(nested, layout.ep, folded, rest);
+  const ExpertNest nest(placement, layout);
+  return nest.fold_all(folded, rest) && (!layout.shards_in_groups() || nest.fold_replica(folded, rest));
 }
 
 double parts_of(const HardwareSpec& hw, const Slice& slice) {
@@ -47,30 +71,43 @@ double parts_of(const HardwareSpec& hw, const Slice& slice) {
 
 template <class R>
 MeshChannels<R> make_channels(const HardwareSpec& hw, const Slice& slice, const NetworkRates<R>& rates,
-                              const Placement& placement, const Layout& layout, const Routing& routing) {
+                              const Placement& placement, const Layout& layout, const Routing& routing,
+                              const PlacedMesh<R>* like) {
+  using enum MeshDim;
   const auto channel = [&](const Group& group, std::string_view label) {
     return make_channel(hw, slice, rates, group, label);
   };
-  const Group cp = placement.of(MeshDim::kCp);
-  const Group fsdp = placement.of(MeshDim::kFsdp);
-  const Group dp = placement.of(MeshDim::kDp);
+  const Group& cp = placement.of(kCp);
+  const Group& fsdp = placement.of(kFsdp);
+  const Group& dp = placement.of(kDp);
   MeshChannels<R> out;
-  out.tp = channel(placement.of(MeshDim::kTp), "tp");
-  out.cp = channel(cp, "cp");
-  out.pp = channel(placement.of(MeshDim::kPp), "pp");
-  out.shard = channel(merge(cp, fsdp), "FSDP group");
-  out.replicate = channel(dp, "replica group");
-  out.data = channel(merge(merge(cp, fsdp), dp), "data group");
+  SameGroups same(placement, like == nullptr ? placement : like->placement);
+  if (like == nullptr) {
+    same.same.fill(false);
+  } else {
+    out = like->channels;
+  }
+  if (!same.of(kTp)) out.tp = channel(placement.of(kTp), "tp");
+  if (!same.of(kCp)) out.cp = channel(cp, "cp");
+  if (!same.of(kPp)) out.pp = channel(placement.of(kPp), "pp");
+  if (!same.of(kCp, kFsdp)) out.shard = channel(merge(cp, fsdp), "FSDP group");
+  if (!same.of(kDp)) {
+    out.replicate = channel(dp, "replica group");
+    out.expert_replicate = channel(dp, "expert replica group");
+  }
+  if (!same.of(kCp, kFsdp, kDp)) out.data = channel(merge(merge(cp, fsdp), dp), "data group");
   Group folded;
   Group rest;
-  std::vector<Group> nested = expert_nest(placement, layout);
-  fold(nested, layout.ep, folded, rest);
-  out.expert_data = channel(rest, "expert data group");
-  out.ep = make_channel(hw, slice, rates, expert_group(placement, layout), "ep", routing);
-  nested.pop_back();
-  fold(nested, layout.ep, folded, rest);
-  out.expert_shard = channel(rest, "expert FSDP group");
-  out.expert_replicate = channel(dp, "expert replica group");
+  const ExpertNest nest(placement, layout);
+  if (!same.of(kTp, kCp, kFsdp, kDp)) {
+    nest.fold_all(folded, rest);
+    out.expert_data = channel(rest, "expert data group");
+    out.ep = make_channel(hw, slice, rates, folded, "ep", routing);
+  }
+  if (!same.of(kTp, kCp, kFsdp)) {
+    nest.fold_replica(folded, rest);
+    out.expert_shard = channel(rest, "expert FSDP group");
+  }
   out.parts = parts_of(hw, slice);
   return out;
 }
@@ -98,7 +135,7 @@ OverlapRates<R> read_overlap(const Reader<R>& reader, const Efficiency& e) {
 
 #define SCALECALC_INSTANTIATE(R)                                                                                      \
   template MeshChannels<R> make_channels(const HardwareSpec&, const Slice&, const NetworkRates<R>&, const Placement&, \
-                                         const Layout&, const Routing&);                                              \
+                                         const Layout&, const Routing&, const PlacedMesh<R>*);                        \
   template OverlapRates<R> read_overlap(const Reader<R>&, const Efficiency&);
 SCALECALC_INSTANTIATE(double)
 SCALECALC_INSTANTIATE(Dual)

@@ -29,8 +29,16 @@ struct MeshChannels {
 double parts_of(const HardwareSpec& hw, const Slice& slice);
 
 template <class R>
+struct PlacedMesh {
+  Placement placement;
+  MeshChannels<R> channels;
+};
+
+/// `like`: the same of another placement of these degrees, whose channels serve where groups lie as they do there.
+template <class R>
 MeshChannels<R> make_channels(const HardwareSpec& hw, const Slice& slice, const NetworkRates<R>& rates,
-                              const Placement& placement, const Layout& layout, const Routing& routing);
+                              const Placement& placement, const Layout& layout, const Routing& routing,
+                              const PlacedMesh<R>* like = nullptr);
 
 /// The expert group, folded over the tensor (with etp = 1), context and data ranks as placed.
 Group expert_group(const Placement& placement, const Layout& layout);

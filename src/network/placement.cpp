@@ -88,7 +88,10 @@ std::vector<Placement> switched_placements(const HardwareSpec& hw, const Slice& 
 class TorusPlacer {
  public:
   TorusPlacer(const Slice& slice, const Degrees& degrees, bool mirrored)
-      : slice_(slice), degrees_(degrees), mirrored_(mirrored) {}
+      : slice_(slice), degrees_(degrees), mirrored_(mirrored) {
+    for (std::size_t a = 0; a < axes(); ++a) divisors_[a] = divisors(slice.shape[a]);
+    slices_ = divisors(slice.slices);
+  }
 
   std::vector<Placement> run() {
     std::array<std::int64_t, kMaxAxes> used{1, 1, 1};
@@ -119,7 +122,9 @@ class TorusPlacer {
     const bool outer = dim >= static_cast<std::size_t>(MeshDim::kFsdp);
     const std::int64_t degree = degrees_[dim];
     const std::int64_t free = slice_.slices / slices_used;
-    for (const std::int64_t across : divisors(outer ? std::gcd(degree, free) : 1)) {
+    for (const std::int64_t across : slices_) {
+      if (across > (outer ? free : 1)) break;
+      if (degree % across != 0 || free % across != 0) continue;
       if (dim + 1 == kMeshDims && across != free) continue;  // slices left over: no placement
       Group group;
       group.tiers[1] = across;
@@ -135,12 +140,15 @@ class TorusPlacer {
       place(dim + 1, used, slices_used);
       return;
     }
+    std::int64_t room = 1;  // of this axis and the following ones
+    for (std::size_t a = axis; a < axes(); ++a) room *= slice_.shape[a] / before[a];
+    if (room % left != 0) return;
     const std::int64_t free = slice_.shape[axis] / before[axis];
-    const bool last = axis + 1 == axes();  // takes all that is left, if it can
-    if (last && free % left != 0) return;
+    const bool last = axis + 1 == axes();  // takes all that is left
     const std::int64_t least = !mirrored_ && like_the_last(dim, axis) ? group.axes[axis - 1].size : 1;
-    for (const std::int64_t factor : last ? std::vector{left} : divisors(std::gcd(free, left))) {
-      if (factor < least) continue;
+    for (const std::int64_t factor : divisors_[axis]) {
+      if (factor > left || factor > free) break;
+      if (factor < (last ? std::max(left, least) : least) || left % factor != 0 || free % factor != 0) continue;
       AxisPart& part = group.axes[axis];
       part = {.size = factor, .stride = before[axis], .ring = slice_.wraps[axis] && factor == free && factor > 1};
       used[axis] = before[axis] * factor;
@@ -153,6 +161,8 @@ class TorusPlacer {
   const Slice& slice_;
   const Degrees& degrees_;
   bool mirrored_;
+  std::array<std::vector<std::int64_t>, kMaxAxes> divisors_;  ///< of each axis
+  std::vector<std::int64_t> slices_;                          ///< divisors of their number
   Placement current_;
   std::vector<Placement> out_;
 };
@@ -220,12 +230,16 @@ std::vector<Placement> placements(const HardwareSpec& hw, const Slice& slice, co
   return TorusPlacer(slice, degrees, mirrored).run();
 }
 
-bool fold(const std::vector<Group>& nested, std::int64_t size, Group& folded, Group& rest) {
+bool fold(std::span<const Group* const> nested, std::int64_t size, Group& folded, Group& rest) {
   folded = Group{};
   rest = Group{};
   std::int64_t left = size;
-  for (const Group& group : nested) {
-    if (!take(group, left, folded, rest)) return false;
+  for (const Group* group : nested) {
+    if (left == 1) {
+      rest = merge(rest, *group);
+    } else if (!take(*group, left, folded, rest)) {
+      return false;
+    }
   }
   return left == 1;
 }

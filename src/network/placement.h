@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -63,7 +64,7 @@ std::vector<Placement> placements(const HardwareSpec& hw, const Slice& slice, co
 
 /// The first `size` members of the nested dimensions `inner` then `outer` ...: how expert groups fold over context and
 /// data ranks. False if `size` cuts an axis part or a tier unevenly. `rest` gets the members left over.
-bool fold(const std::vector<Group>& nested, std::int64_t size, Group& folded, Group& rest);
+bool fold(std::span<const Group* const> nested, std::int64_t size, Group& folded, Group& rest);
 
 /// Members of a group along one torus axis, or at one switched tier.
 struct PlacedPart {

@@ -291,7 +291,9 @@ bool FamilySearch::fits_with_plain_loss(const Layout& layout, std::size_t index)
   Layout plain = layout;
   plain.loss = LossKind::kWhole;
   const PlanRequest& r = *in_.request;
-  return !r.stack || !r.stack->refusal({plain, *r.model, r.workload, *r.hw});
+  const SupportSubject subject{plain, *r.model, r.workload, *r.hw};
+  return std::none_of(on_another_loss_.begin(), on_another_loss_.end(),
+                      [&](std::size_t fact) { return r.stack->facts[fact].refuses(subject); });
 }
 
 /// What is quick comes first: whether it fits with nothing offloaded, then the bounds of its step. `recipe` may have
@@ -480,10 +482,14 @@ std::vector<PlacedChannels> FamilySearch::placed(std::size_t slice_index, const 
   const Slice& slice = in_.request->slices[slice_index];
   Undominated best(layout.shards_in_groups());
   const Degrees degrees{layout.tp, layout.cp, layout.fsdp, layout.dp, layout.pp};
-  for (Placement& placement : placements(hw, slice, degrees, layout.ep > 1)) {
+  PlacedChannels last;  // neighbours share most of their groups
+  bool first = true;
+  for (const Placement& placement : placements(hw, slice, degrees, layout.ep > 1)) {
     if (!experts_fold(placement, layout)) continue;
-    MeshChannels<double> channels = make_channels(hw, slice, in_.network, placement, layout, in_.routing);
-    best.offer({std::move(placement), channels});
+    last.channels = make_channels(hw, slice, in_.network, placement, layout, in_.routing, first ? nullptr : &last);
+    last.placement = placement;
+    first = false;
+    best.offer(last);
   }
   return best.take();
 }

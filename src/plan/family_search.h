@@ -62,7 +62,9 @@ class FamilySearch {
         known_(known),
         recipes_(recipes),
         verdicts_(*inputs.request, space.facts(), recipes),
-        whole_model_(partition(*inputs.request->model, Layout{}, inputs.request->workload.runtime.stages)) {}
+        whole_model_(partition(*inputs.request->model, Layout{}, inputs.request->workload.runtime.stages)) {
+    if (inputs.request->stack) on_another_loss_ = inputs.request->stack->on_another_loss();
+  }
 
   /// What holds for the family and those like it with fewer sequences in a microbatch ([RUN]). A phase's time is a
   /// maximum of sums that grow by a line in the sequences and start above 0, so per sequence it does not grow; the
@@ -183,8 +185,9 @@ class FamilySearch {
   bool entered_ = false;
   std::vector<Recipe> recipes_;
   RecipeVerdicts verdicts_;
-  const Family* family_ = nullptr;  ///< being visited or bounded
-  BoundChannels bound_of_;          ///< what bound_phases_ were computed on
+  std::vector<std::size_t> on_another_loss_;  ///< of the stack's facts
+  const Family* family_ = nullptr;            ///< being visited or bounded
+  BoundChannels bound_of_;                    ///< what bound_phases_ were computed on
   /// Of the family being visited, on bound_channels, by what a member may still choose: see bound_phases.
   std::array<std::optional<PhaseTotals>, kRematCount * 32> bound_phases_;
   std::vector<std::size_t> bounded_;             ///< of bound_phases_, which are there

@@ -41,12 +41,12 @@ bool dominates(const MeshChannels<double>& a, const MeshChannels<double>& b, boo
   return true;
 }
 
-void Undominated::offer(PlacedChannels&& newcomer) {
+void Undominated::offer(const PlacedChannels& newcomer) {
   for (const PlacedChannels& kept : kept_) {
     if (dominates(kept.channels, newcomer.channels, sharded_)) return;
   }
   std::erase_if(kept_, [&](const PlacedChannels& k) { return dominates(newcomer.channels, k.channels, sharded_); });
-  kept_.push_back(std::move(newcomer));
+  kept_.push_back(newcomer);
 }
 
 void lower(Channel<double>& bound, const Channel<double>& c) {

@@ -12,10 +12,7 @@
 namespace scalecalc {
 
 /// A placement's channels that no other placement of the same degrees beats.
-struct PlacedChannels {
-  Placement placement;
-  MeshChannels<double> channels;
-};
+using PlacedChannels = PlacedMesh<double>;
 
 /// Keeps the placements no other beats. A newcomer is dropped if a kept one beats or equals it, and drops the kept
 /// ones it beats, so of equals the first stays. `sharded`: the step gathers weights (ZeRO-3).
@@ -23,7 +20,7 @@ class Undominated {
  public:
   explicit Undominated(bool sharded) : sharded_(sharded) {}
 
-  void offer(PlacedChannels&& newcomer);
+  void offer(const PlacedChannels& newcomer);
   std::vector<PlacedChannels> take() { return std::move(kept_); }
 
  private:

@@ -239,6 +239,22 @@ std::optional<std::size_t> StackRelease::refusal(const SupportSubject& subject) 
   return std::nullopt;
 }
 
+std::vector<std::size_t> StackRelease::on_another_loss() const {
+  const auto on_loss = [](const SupportQuantity* quantity) { return quantity->name == "loss"; };
+  const auto asks = [&](const SupportCondition& condition) {
+    return on_loss(condition.of) || std::any_of(condition.factors.begin(), condition.factors.end(), on_loss);
+  };
+  std::vector<std::size_t> out;
+  for (std::size_t g = 0; g < kFactGroups; ++g) {
+    const bool later =
+        g == static_cast<std::size_t>(FactGroup::kOffload) || g == static_cast<std::size_t>(FactGroup::kLayout);
+    std::copy_if(groups[g].begin(), groups[g].end(), std::back_inserter(out), [&](std::size_t i) {
+      return later || std::any_of(facts[i].refused_if.begin(), facts[i].refused_if.end(), asks);
+    });
+  }
+  return out;
+}
+
 std::vector<StackCut> stack_cuts(const SearchStats& stats) {
   std::vector<StackCut> out;
   for (std::size_t i = 0; i < stats.stack.size(); ++i) {

@@ -110,6 +110,9 @@ struct StackRelease {
   std::optional<std::size_t> refusal(FactGroup group, const SupportSubject& subject) const;
   /// The same over all groups, for a layout that is decided whole.
   std::optional<std::size_t> refusal(const SupportSubject& subject) const;
+  /// Facts that may refuse a layout whose recipe and sharding are allowed once its loss is another: those on the loss,
+  /// and those that ask for more than recipe and sharding.
+  std::vector<std::size_t> on_another_loss() const;
   void group_facts();  ///< fills `groups`
 };
 

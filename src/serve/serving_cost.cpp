@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -193,8 +194,8 @@ std::vector<Placement> placed(const HardwareSpec& hw, const Slice& slice, const 
   std::vector<Placement> out = placements(hw, slice, degrees, false);
   std::erase_if(out, [&](const Placement& p) {
     Group inner, outer;
-    return !fold({p.of(MeshDim::kTp)}, layout.tp_x, inner, outer) ||
-           !fold({p.of(MeshDim::kTp), p.of(MeshDim::kCp), p.of(MeshDim::kFsdp)}, layout.etp, inner, outer);
+    const std::array<const Group*, 3> nest{&p.of(MeshDim::kTp), &p.of(MeshDim::kCp), &p.of(MeshDim::kFsdp)};
+    return !fold(std::span(nest).first(1), layout.tp_x, inner, outer) || !fold(nest, layout.etp, inner, outer);
   });
   return out;
 }

@@ -3,7 +3,9 @@
 #include "serve/term_builder.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 
 #include "base/scalar.h"
 #include "cost/mesh.h"
@@ -279,11 +281,11 @@ class CollectiveBuilder {
     pp_ = channel(placement.of(MeshDim::kPp), "pp");
     group_ = channel(all, "stage");
     Group inner, outer;
-    if (fold({tp}, layout.tp_x, inner, outer)) {
+    const std::array<const Group*, 3> nest{&tp, &placement.of(MeshDim::kCp), &placement.of(MeshDim::kFsdp)};
+    if (fold(std::span(nest).first(1), layout.tp_x, inner, outer)) {
       x_ = channel(inner, "tp x");
       y_ = channel(outer, "tp y");
     }
-    const std::vector<Group> nest{tp, placement.of(MeshDim::kCp), placement.of(MeshDim::kFsdp)};
     if (fold(nest, layout.etp, inner, outer)) {
       etp_ = channel(inner, "etp");
       ep_ = make_channel(*system_.hw, slice, basis_.network, outer, "ep", routing_of(model_, kServedDispatch));

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include <algorithm>
 #include <set>
 
@@ -129,10 +131,10 @@ TEST(Fold, TakesTheInnermostRanks) {
   data.tiers = {4, 4, 8, 1};
   Group folded;
   Group rest;
-  ASSERT_TRUE(fold({cp, data}, 16, folded, rest));
+  ASSERT_TRUE(fold(std::array<const Group*, 2>{&cp, &data}, 16, folded, rest));
   EXPECT_EQ(folded.tiers, (std::array<std::int64_t, kMaxTiers>{8, 2, 1, 1}));
   EXPECT_EQ(folded.size() * rest.size(), cp.size() * data.size());
-  EXPECT_FALSE(fold({cp, data}, 3, folded, rest));
+  EXPECT_FALSE(fold(std::array<const Group*, 2>{&cp, &data}, 3, folded, rest));
 }
 
 }  // namespace
