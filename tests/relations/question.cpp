@@ -55,7 +55,8 @@ Words roofline(Choices& choose) {
 Words collective(Choices& choose) {
   const std::string op(choose.of({"all-gather", "reduce-scatter", "all-reduce", "all-to-all", "gather", "scatter",
                                   "broadcast", "reduce", "permute"}));
-  const std::string bytes = "--bytes=" + whole(choose) + std::string(choose.of({"B", "KiB", "MiB"}));
+  std::string bytes = "--bytes=" + whole(choose) + std::string(choose.of({"B", "KiB", "MiB"}));
+  if (choose.one_in(2)) bytes = "--bytes=1KiB..1GiB";
   if (choose.one_in(2)) return {"collective", op, "--hw=h100-sxm", "--group=" + power_of_two(choose, 10), bytes};
   return {"collective",
           op,

@@ -189,6 +189,15 @@ void Truths::roof(const Json& point, const Words& words) {
         point["fraction_of_peak"].dump(), words);
 }
 
+/// Points of a sweep, each of more work than the one before.
+void Truths::rising(const Json& points, const char* what, const Words& words) {
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    if (number(points[i], what) <= number(points[i - 1], what)) continue;
+    holds(not_above(number(points[i - 1], "time_s"), number(points[i], "time_s")),
+          "a sweep of more work takes no less time", points[i][what].dump(), words);
+  }
+}
+
 /// Columns that have the name of a figure, also of one inside a map: "time_s_compute".
 void Truths::table(const Json& rows, const Words& words) {
   const Reply reply = ask(with(words, "--output=csv"));
@@ -232,8 +241,10 @@ void Truths::document(const Json& answer, const Words& words) {
     table(answer["points"], words);
   } else if (schema.starts_with("scalecalc/roofline/")) {
     for (const Json& one : answer["points"]) roof(one, words);
+    rising(answer["points"], "batch", words);
     table(answer["points"], words);
   } else if (schema.starts_with("scalecalc/collective/")) {
+    rising(answer["points"], "bytes", words);
     table(answer["points"], words);
   }
 }
@@ -286,12 +297,12 @@ void Truths::more_work(const Words& words, double before) {
   Words more = words;
   if (words[0] == "collective") {
     for (std::string& word : more) {
-      if (!word.starts_with("--bytes=")) continue;
+      if (!word.starts_with("--bytes=") || word.find("..") != std::string::npos) continue;
       std::size_t digits = 8;
       const double bytes = std::stod(word.substr(8), &digits);
       word = fmt::format("--bytes={}{}", 2 * bytes, word.substr(8 + digits));
     }
-  } else if (words[0] == "roofline" && words[1] == "matmul") {
+  } else if (words[0] == "roofline" && words[1] == "matmul" && !words.back().starts_with("--batch")) {
     more[2] = fmt::format("{}{}", 2 * std::stoll(words[2]), words[2].substr(words[2].find('x')));
   } else {
     return;

@@ -46,6 +46,7 @@ class Truths {
   void plan(const nlohmann::json& plan, const Words& words);
   void point(const nlohmann::json& point, const Words& words);
   void roof(const nlohmann::json& point, const Words& words);
+  void rising(const nlohmann::json& points, const char* what, const Words& words);
   void table(const nlohmann::json& rows, const Words& words);
   void faster_machine(const Words& words, double before, fuzz::Choices& choose);
   void more_work(const Words& words, double before);
