@@ -24,7 +24,7 @@ from pathlib import Path
 import mutate
 
 HERE = Path(__file__).parent
-KINDS = ("unit", "property", "conformance")
+KINDS = ("unit", "property", "conformance", "golden")
 LEAST_OF_LAYER = 100  # a small layer is not left to chance
 ENVIRONMENT = {"RC_PARAMS": "seed=1 max_success=10", "XDG_CONFIG_HOME": "/dev/null/config", "SCALECALC_CONFIG_PATH": ""}
 MEMORY = 6 << 30
@@ -78,8 +78,11 @@ def instrument(args, state):
     chosen = sample(mutate.points(args.source), args.count, args.seed)
     mutants = {i + 1: m for i, m in enumerate(chosen)}
     (Path(args.tree) / "src/base/mutant.h").write_text((HERE / "mutant.h").read_text())
-    for kind in KINDS:  # the last of its directory, so that the others compile in the batches they have
-        (Path(args.tree) / f"tests/{kind}/zz_mutation.cpp").write_text((HERE / "listener.cpp").read_text())
+    listener = (HERE / "listener.cpp").read_text()
+    for kind in KINDS[:-1]:  # the last of its directory, so that the others compile in the batches they have
+        (Path(args.tree) / f"tests/{kind}/zz_mutation.cpp").write_text(listener)
+    golden = "tests/golden/golden_test.cpp"
+    (Path(args.tree) / golden).write_text(Path(args.source, golden).read_text() + listener)
     write_mutants(args.source, args.tree, mutants)
     save_points(state, mutants)
 
@@ -142,9 +145,9 @@ def tests_of_layers(source):
 def reach(args, state):
     """Which mutants each test comes by, and how long it takes."""
     path = state / "reached.txt"
-    tests = args.tests or tests_of_layers(args.source)
-    path.unlink(missing_ok=True)
-    for kind in KINDS:
+    for kind in args.kinds.split(","):
+        tests = args.tests or ("*" if kind == "golden" else tests_of_layers(args.source))
+        Path(f"{path}.{kind}").unlink(missing_ok=True)
         subprocess.run([f"{args.build}/tests/{kind}_tests", "--gtest_brief=1", f"--gtest_filter={tests}"],
                        env={**os.environ, **ENVIRONMENT, "SCALECALC_REACHED": f"{path}.{kind}"}, stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL)
@@ -153,7 +156,6 @@ def reach(args, state):
             part = Path(f"{path}.{kind}")
             for line in part.read_text().splitlines() if part.exists() else []:
                 out.write(f"{kind} {line}\n")
-            part.unlink(missing_ok=True)
 
 
 def tests_of(state, slow):
@@ -201,7 +203,11 @@ def outcome(args, number, tests):
 def run(args, state):
     mutants, tests = load_points(state), tests_of(state, args.slow)
     path = state / "results.jsonl"
-    known = {json.loads(line)["id"] for line in path.read_text().splitlines()} if path.exists() else set()
+    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    if args.again:  # those that no test noticed so far
+        rows = [row for row in rows if row["killed_by"]]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    known = {row["id"] for row in rows}
     order = [i for i in mutants if i not in known]
     random.Random(args.seed).shuffle(order)  # stopped early, it has still met every layer
     started = time.time()
@@ -261,6 +267,8 @@ def main():
     parser.add_argument("--until", type=float, default=0, help="seconds after which no further mutant is begun")
     parser.add_argument("--tests", default="", help="gtest's filter of tests (default: those of the layers' directories)")
     parser.add_argument("--list", action="store_true", help="name the mutants that no test noticed")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="programs of tests whose reach is found (anew)")
+    parser.add_argument("--again", action="store_true", help="ask again about mutants that no test noticed")
     parser.add_argument("--steps", default="instrument,build,reach,run,report")
     args = parser.parse_args()
     state = Path(args.build) / "mutants"

@@ -149,7 +149,7 @@ std::string some_value(const cli::Flag& flag, Choices& choose) {
 Words random_question(Choices& choose) {
   Words out = base_question(choose);
   const cli::Command& command = *cli::find_command(out.front());
-  for (std::uint64_t more = choose.below(4); more > 0; --more) {
+  for (std::uint64_t more = choose.one_in(2) ? choose.below(4) : 0; more > 0; --more) {
     const cli::Flag& flag = choose.from(command.flags);
     if (!is_asked(flag)) continue;
     out.push_back(flag.kind == cli::FlagKind::kSwitch ? std::string(flag.name)

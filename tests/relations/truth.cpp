@@ -71,7 +71,8 @@ const std::vector<Rate>& rates_of(const std::string& chip) {
   std::vector<Rate>& out = known[chip];
   const Reply reply = ask({"hw", chip, "--keys", "--json"});
   if (reply.status != 0) return out;
-  for (const Json& key : Json::parse(reply.out)["keys"]) {
+  const Json answer = Json::parse(reply.out);
+  for (const Json& key : answer.at("keys")) {
     const std::string name = key["key"];
     const bool is_rate = name.find(".matmul.") != std::string::npos || name.ends_with("bandwidth") ||
                          name.ends_with("bandwidth_per_chip") || name.find(".vector.") != std::string::npos;
