@@ -120,6 +120,7 @@ class TraceReader {
 
  private:
   void problem(SourceSpan where, std::string message, std::string_view hint) {
+    if (problems_.size() >= kMostProblems) return;  // a header of many columns, a line of many wrong fields
     problems_.push_back({std::move(where), std::move(message), std::string(hint)});
   }
   SourceSpan place(const TraceCell& cell) const { return source_.span(cell.begin, cell.end); }

@@ -69,6 +69,15 @@ TEST(Trace, ProblemsHaveTheirPlaces) {
   EXPECT_NE(trace_problem("").find("the trace has no requests"), std::string::npos);
 }
 
+TEST(Trace, AHeaderOfManyUnknownColumnsIsToldTwentyProblemsAtMost) {
+  std::string header = "prompt,generate";
+  for (int i = 0; i < 30; ++i) header += ",unknown" + std::to_string(i);
+  const std::string said = trace_problem(header + "\n1,1\n");
+  std::size_t problems = 0;
+  for (std::size_t at = said.find("error: "); at != std::string::npos; at = said.find("error: ", at + 1)) ++problems;
+  EXPECT_EQ(problems, kMostProblems);
+}
+
 TEST(Trace, JsonProblemsHaveTheirLines) {
   EXPECT_NE(trace_problem("{\"prompt\": 1, \"generate\": 2}\n{\"prompt\": 1,}\n", "t.jsonl").find("t.jsonl:2:"),
             std::string::npos);
