@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <iterator>
 
 #include "base/units.h"
 #include "cli/commands.h"
@@ -132,6 +133,19 @@ ExitCode write_launch_file(const ExportAsked& asked, const TrainAnswer& found, O
   return status;
 }
 
+/// The pictures of a page. `resolved` as it was when `found` was.
+std::vector<Plot> page_plots(const TrainAnswer& found, const ResolvedQuestion& resolved, const Environment& env) {
+  std::vector<Plot> out = train_page_plots(found);
+  const auto question = page_curve_question(found);
+  if (!question || out.empty() || should_stop(env.interrupted)) return out;
+  ResolvedQuestion job = resolved;
+  job.slices.clear();
+  std::vector<Plot> more{train_tornado_plot(found, resolved),
+                         page_curve_plot(found, train_curve(*question, std::move(job), env.interrupted))};
+  out.insert(out.end() - 1, std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));  // a map last
+  return out;
+}
+
 ExitCode run_train(const Arguments& typed, Environment& env) {
   if (const auto question = curve_question(typed)) return run_train_curve(*question, typed, env);
   const Session session = read_session(typed, env);
@@ -146,6 +160,8 @@ ExitCode run_train(const Arguments& typed, Environment& env) {
   refuse_parts_of_files(session, outputs);
   ResolvedQuestion resolved = resolve(question, catalog);
   refuse_meaningless(arguments, resolved);
+  const bool page = outputs.has(OutputFormat::kHtml);
+  const std::optional<ResolvedQuestion> kept = page ? std::optional(resolved) : std::nullopt;
   TrainAnswer found = answer(question, std::move(resolved), env.interrupted);
   if (launched) {
     launched->note(found.assumptions);
@@ -164,7 +180,7 @@ ExitCode run_train(const Arguments& typed, Environment& env) {
     add_measured(*measured.speed, *plan, verdict, output);
   }
   if (session.perf) output.elapsed_s = found.search.elapsed_s;
-  if (outputs.has(OutputFormat::kHtml)) output.page_plots = train_page_plots(found);
+  if (page) output.page_plots = page_plots(found, *kept, env);
   output = with_train_query(std::move(output), arguments, found);
   if (exporting) {
     return write_launch_file(*exporting, found, output, catalog, session, outputs, question.explain, log, env);

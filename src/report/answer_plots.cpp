@@ -15,6 +15,7 @@
 #include "report/sensitivity_output.h"
 #include "report/serve_output.h"
 #include "report/train_words.h"
+#include "serve/step_operations.h"
 
 namespace scalecalc {
 namespace {
@@ -178,6 +179,48 @@ Plot serve_plot(const ServeAnswer& answer) {
   return out;
 }
 
+namespace {
+
+PlotSeries operations_under_roofs(std::string name, const StepTerms<double>& terms, const StepRows<double>& rows) {
+  PlotSeries out{.name = std::move(name), .points = {}, .joined = false};
+  std::set<std::string> seen;  // kinds of layers share operations
+  for (const ServeOperation& op : step_operations(terms, rows)) {
+    if (op.flops <= 0 || op.bytes <= 0 || op.time_s <= 0) continue;
+    PlotPoint point{op.flops / op.bytes, op.flops / op.time_s,
+                    fmt::format("{}, {} a layer", op.name, text_of(Cell(op.time_s), Format::kSeconds))};
+    if (seen.insert(fmt::format("{} {}", point.name, point.x)).second) out.points.push_back(std::move(point));
+  }
+  return out;
+}
+
+/// [SERVE-OP] A decode step of the best point, and the first tokens of prompts that one step takes.
+Plot serve_operations_plot(const ServeAnswer& answer, const ServePoint& best) {
+  const ServeQuestion& q = answer.question;
+  const ServingSystem& system = answer.systems[best.system].serving;
+  const std::vector<ChipRoof> roofs = roofs_of(*system.hw, {system.formats.compute, DType::kBf16});
+  if (roofs.empty()) return {};
+  const ServeBasis<double> basis(Reader<double>{}, system);
+  const StepTerms<double> terms = step_terms(basis, best.layout, best.slice, best.placement);
+  const double replicas = to_double(best.pools ? best.pools->decode_replicas : best.layout.dp);
+  const ServeStep decode{.decode_sequences = std::ceil(best.batch / replicas),
+                         .context = q.context.value_or(q.prompt + q.generate / 2)};
+  std::vector<PlotSeries> points{
+      operations_under_roofs("an operation of a decode step", terms, rows_of(decode, best.layout))};
+  if (!best.pools) {  // another pool takes the prompts
+    const double tokens = std::min(q.prompt, system.rank_chunk(best.layout));
+    const ServeStep prompts{.prefill_sequences = serve_lanes(best.layout), .prefill_tokens = tokens};
+    points.push_back(
+        operations_under_roofs(fmt::format("of {} tokens of a prompt", text_of(Cell(tokens), Format::kInteger)), terms,
+                               rows_of(prompts, best.layout)));
+  }
+  Plot out = roofs_with_points(roofs, std::move(points));
+  out.title = fmt::format("Operations of the best point under the chip's roofs: {}, batch {:g}", describe(best.layout),
+                          best.batch);
+  return out;
+}
+
+}  // namespace
+
 std::vector<Plot> serve_page_plots(const ServeAnswer& answer) {
   constexpr std::size_t kMostShown = 16;
   StackedBars steps, memory;
@@ -200,6 +243,7 @@ std::vector<Plot> serve_page_plots(const ServeAnswer& answer) {
       {PlotMarkKind::kAtX, {capacity, 0}, fmt::format("what a chip has: {}", text_of(Cell(capacity), Format::kBytes))});
   out.push_back(std::move(held));
   if (answer.best) {
+    out.push_back(serve_operations_plot(answer, *answer.best));
     Plot map = layout_map(*answer.systems[answer.best->system].hw, answer.best->slice, answer.best->placement,
                           answer.best->layout.ep, answer.best->layout.etp);
     map.title += " (best)";
@@ -208,11 +252,26 @@ std::vector<Plot> serve_page_plots(const ServeAnswer& answer) {
   return out;
 }
 
-Plot roofs_with_points(const std::vector<ChipRoof>& roofs, PlotSeries points) {
+std::vector<ChipRoof> roofs_of(const HardwareSpec& hw, std::initializer_list<DType> formats) {
+  std::vector<ChipRoof> out;
+  const double memory = hw.hbm_bandwidth.value();
+  for (const DType dtype : formats) {
+    const auto peak = hw.matmul_peak[static_cast<std::size_t>(dtype)];
+    if (!peak || (!out.empty() && out.front().flops_per_s == peak->value())) continue;
+    out.push_back({fmt::format("roof: {} in {}, {}", text_of(Cell(peak->value()), Format::kFlopsPerSecond),
+                               name_of(dtype), text_of(Cell(memory), Format::kBytesPerSecond)),
+                   peak->value(), memory});
+  }
+  return out;
+}
+
+Plot roofs_with_points(const std::vector<ChipRoof>& roofs, std::vector<PlotSeries> points) {
   std::vector<double> intensities;
-  for (const PlotPoint& p : points.points) intensities.push_back(p.x);
+  for (const PlotSeries& series : points) {
+    for (const PlotPoint& p : series.points) intensities.push_back(p.x);
+  }
   Plot out = roofs_plot(roofs, intensities);
-  out.series.push_back(std::move(points));
+  for (PlotSeries& series : points) out.series.push_back(std::move(series));
   return out;
 }
 
@@ -343,18 +402,22 @@ std::vector<Plot> scaling_plots(const ScalingQuestion& q, const ScalingAnswer& f
   return {std::move(losses), std::move(laws)};
 }
 
-std::vector<Plot> sensitivity_plots(const SensitivityAnswer& answer) {
+Plot tornado_plot(const std::vector<InputElasticity>& elasticities, double swing) {
   constexpr std::size_t kMostBars = 20;
   constexpr double kVisible = 0.01;  // of the widest bar
-  const std::string swing = text_of(answer.question.swing, Format::kFraction);
+  const std::string by = text_of(swing, Format::kFraction);
   Plot tornado{.title = "What each input does to the time of a step, the plan as it is",
                .x = {.title = "change of the step's time", .format = Format::kFraction},
-               .bar_kinds = {fmt::format("the input {} lower", swing), fmt::format("the input {} higher", swing)}};
-  for (const InputElasticity& e : answer.elasticities) {
-    if (tornado.bars.size() < kMostBars && e.widest() > kVisible * answer.elasticities.front().widest())
+               .bar_kinds = {fmt::format("the input {} lower", by), fmt::format("the input {} higher", by)}};
+  for (const InputElasticity& e : elasticities) {
+    if (tornado.bars.size() < kMostBars && e.widest() > kVisible * elasticities.front().widest())
       tornado.bars.push_back(bar_of_two(e.input.name, e.low.change, e.high.change));
   }
-  std::vector<Plot> out{std::move(tornado)};
+  return tornado;
+}
+
+std::vector<Plot> sensitivity_plots(const SensitivityAnswer& answer) {
+  std::vector<Plot> out{tornado_plot(answer.elasticities, answer.question.swing)};
   if (!answer.codesign) return out;
   // Over the range that moves fastest, one curve for each choice of the others.
   const Codesign& sweep = *answer.codesign;

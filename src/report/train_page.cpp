@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <map>
 
+#include "plan/dimensions.h"
 #include "report/answer_bars.h"
 #include "report/answer_plots.h"
 #include "report/layout_map.h"
 #include "report/train_words.h"
+#include "sensitivity/elasticity.h"
 #include "train/step_operations.h"
 #include "train/step_trace.h"
 
@@ -70,25 +72,16 @@ Plot plans_front(const TrainAnswer& answer) {
   return out;
 }
 
-/// The formats whose peaks bound it, and its memory.
 Plot operations_plot(const TrainAnswer& answer, const RankedPlan& ranked) {
   const Precision& precision = answer.workload.precision;
-  std::vector<ChipRoof> roofs;
-  for (const DType dtype : {precision.compute, precision.high}) {
-    const auto peak = answer.hw.matmul_peak[static_cast<std::size_t>(dtype)];
-    if (!peak || (!roofs.empty() && roofs.front().flops_per_s == peak->value())) continue;
-    roofs.push_back(
-        {fmt::format("roof: {} in {}, {}", text_of(Cell(peak->value()), Format::kFlopsPerSecond), name_of(dtype),
-                     text_of(Cell(answer.hw.hbm_bandwidth.value()), Format::kBytesPerSecond)),
-         peak->value(), answer.hw.hbm_bandwidth.value()});
-  }
+  const std::vector<ChipRoof> roofs = roofs_of(answer.hw, {precision.compute, precision.high});
   if (roofs.empty()) return {};
   PlotSeries points{.name = "an operation, forward", .joined = false};
   for (const StepOperation& op : step_operations(answer, ranked.plan)) {
     points.points.push_back({op.flops / op.bytes, op.flops / op.time_s,
                              fmt::format("{}, {} a microbatch", op.name, text_of(Cell(op.time_s), Format::kSeconds))});
   }
-  Plot out = roofs_with_points(roofs, std::move(points));
+  Plot out = roofs_with_points(roofs, {std::move(points)});
   out.title = fmt::format("Operations of {} under the chip's roofs", detailed_name(answer));
   return out;
 }
@@ -103,7 +96,49 @@ std::optional<Plot> plan_timeline(const TrainAnswer& answer, const RankedPlan& r
   return out;
 }
 
+/// [ELASTICITY] by how much the inputs of the tornado are moved.
+constexpr double kSwing = 0.2;
+
 }  // namespace
+
+Plot train_tornado_plot(const TrainAnswer& answer, const ResolvedQuestion& resolved) {
+  const RankedPlan* detailed = detailed_plan(answer);
+  if (detailed == nullptr) return {};
+  const PlanRequest request = request_of(answer.question, resolved);
+  Plot out = tornado_plot(elasticities(request, detailed->plan, kSwing, false), kSwing);
+  out.title = fmt::format("What each input does to the step of {}", detailed_name(answer));
+  return out;
+}
+
+std::optional<CurveQuestion> page_curve_question(const TrainAnswer& answer) {
+  const RankedPlan* detailed = detailed_plan(answer);
+  if (detailed == nullptr) return std::nullopt;
+  const Layout& l = detailed->plan.layout;
+  CurveQuestion out{.train = answer.question, .chips = {}};
+  for (const std::int64_t quarters : {1, 2, 4, 8, 16}) {
+    const std::int64_t chips = l.chips() * quarters / 4;
+    if (l.chips() * quarters % (4 * l.tp * l.cp * l.pp) == 0 && chips <= kMostWays) out.chips.push_back(chips);
+  }
+  TrainQuestion& q = out.train;
+  q.chips = out.chips.back();
+  q.topology.reset();
+  q.fix = pins_of(l);
+  q.fix.dp = q.fix.fsdp = q.fix.grad_accum = {};
+  q.fix.remat.reset();  // fewer data ranks may have to keep more
+  q.fix.remat_layers.reset();
+  q.max = {};
+  q.top = 1;
+  return out;
+}
+
+Plot page_curve_plot(const TrainAnswer& answer, const TrainCurve& curve) {
+  std::vector<Plot> plots = train_curve_plots(curve);
+  if (plots.empty()) return {};
+  Plot& out = plots.front();
+  out.title = fmt::format("On fewer and more chips: {} with other data ranks", detailed_name(answer));
+  if (!out.series.empty()) out.series.front().name = "its layout on each count";
+  return std::move(out);
+}
 
 std::vector<Plot> train_page_plots(const TrainAnswer& answer) {
   const RankedPlan* detailed = detailed_plan(answer);

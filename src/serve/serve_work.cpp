@@ -5,6 +5,7 @@
 
 #include "model/stored_bytes.h"
 #include "network/latency.h"
+#include "serve/step_operations.h"
 #include "serve/term_builder.h"
 
 namespace scalecalc {
@@ -126,18 +127,39 @@ StepTerms<R> step_terms(const ServeBasis<R>& basis, const ServeLayout& layout, c
 
 namespace {
 
+/// Which memory an operation waits for.
+enum class MemoryCause : std::uint8_t { kWeights, kCache, kActivations };
+
+/// One operation of a step: of one layer, and of how many.
+template <class R>
+struct OperationWork {
+  std::string_view name;
+  MemoryCause memory = MemoryCause::kWeights;
+  R layers{1.0};
+  FlopsOf<R> flops;
+  FlopsPerSecondOf<R> rate;
+  BytesOf<R> bytes;
+  BytesPerSecondOf<R> bandwidth;
+};
+
+template <class R>
+SecondsOf<R> flops_time(const FlopsOf<R>& flops, const FlopsPerSecondOf<R>& rate) {
+  return value_of(rate) > 0 ? flops / rate : SecondsOf<R>(R(0.0));
+}
+
 /// [SERVE-OP] FLOPs and bytes of an operation, put under the larger: max(f, b) in the ideal, and with blend 1
 /// (f^4 + b^4)^(1/4), which measured kernels follow where neither clearly binds.
 template <class R>
 class CauseAdder {
  public:
-  explicit CauseAdder(const R& blend) : blend_(blend) {}
+  CauseAdder(const R& blend, ServeTime<R>& out) : blend_(blend), out_(out) {}
 
-  void operator()(SecondsOf<R>& compute, SecondsOf<R>& memory, std::string_view name, const R& layers,
-                  const SecondsOf<R>& f, const SecondsOf<R>& b) const {
+  void operator()(const OperationWork<R>& op) const {
     constexpr std::string_view kSource = "max(FLOPs / rate, bytes / HBM bandwidth), book ch. 1 and 7; [SERVE-OP]";
-    const SecondsOf<R> flops = named(f, name, "FLOPs / rate of one layer", "compute time of");
-    const SecondsOf<R> bytes = named(b, name, "bytes / bandwidth of one layer", "memory time of");
+    const SecondsOf<R> flops =
+        named(flops_time(op.flops, op.rate), op.name, "FLOPs / rate of one layer", "compute time of");
+    const SecondsOf<R> bytes =
+        named(op.bytes / op.bandwidth, op.name, "bytes / bandwidth of one layer", "memory time of");
     const bool by_flops = value_of(flops) > value_of(bytes);
     SecondsOf<R> time = by_flops ? flops : bytes;
     if (value_of(blend_) > 0 && value_of(time) > 0) {
@@ -146,22 +168,23 @@ class CauseAdder {
       const R square = ratio * ratio;
       time = time * sqrt(sqrt(R(1.0) + blend_ * square * square));
     }
-    (by_flops ? compute : memory) += named(time * layers, name, kSource, "all layers'");
+    (by_flops ? out_.compute : memory_of(op.memory)) += named(time * op.layers, op.name, kSource, "all layers'");
   }
 
  private:
+  SecondsOf<R>& memory_of(MemoryCause cause) const {
+    if (cause == MemoryCause::kCache) return out_.kv;
+    return cause == MemoryCause::kWeights ? out_.weights : out_.activations;
+  }
+
   const R& blend_;
+  ServeTime<R>& out_;
 };
 
 /// [SERVE-ONCHIP] Activations that fit in the chip's own memory never reach HBM.
 template <class R>
 BytesOf<R> spilled(const StepTerms<R>& terms, const BytesOf<R>& activations) {
   return max(BytesOf<R>(R(0.0)), activations - terms.onchip);
-}
-
-template <class R>
-SecondsOf<R> flops_time(const FlopsOf<R>& flops, const FlopsPerSecondOf<R>& rate) {
-  return value_of(rate) > 0 ? flops / rate : SecondsOf<R>(R(0.0));
 }
 
 /// Each part of a step passes all layers; logits are taken once.
@@ -171,37 +194,34 @@ R passes(const StepTerms<R>& terms, const R& layers, bool logits = false) {
 }
 
 /// `head`: of what the last stage alone does.
-template <class R>
-void add_dense(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>& out, bool head = false) {
+template <class R, class Visit>
+void visit_dense(const StepTerms<R>& terms, const StepRows<R>& rows, const Visit& visit, bool head = false) {
   const R all = rows.rows();
-  const CauseAdder<R> add(terms.rates.blend);
   for (const DenseTerm<R>& t : terms.dense) {
     if (head && !t.logits) continue;
     const R& m = t.logits ? rows.logits : all;
-    add(out.compute, out.weights, t.name, passes(terms, t.layers, t.logits), flops_time(t.flops * m, t.rate),
-        (t.weight_bytes + spilled(terms, t.row_bytes * m)) / t.bandwidth);
+    visit({t.name, MemoryCause::kWeights, passes(terms, t.layers, t.logits), t.flops * m, t.rate,
+           t.weight_bytes + spilled(terms, t.row_bytes * m), t.bandwidth});
   }
 }
 
 /// [TOWERS] Images pass their tower before the prompt's tokens: of each step's share of a prompt, as large a share.
-template <class R>
-void add_towers(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>& out) {
+template <class R, class Visit>
+void visit_towers(const StepTerms<R>& terms, const StepRows<R>& rows, const Visit& visit) {
   if (value_of(rows.prefill) <= 0) return;
-  const CauseAdder<R> add(terms.rates.blend);
   for (const DenseTerm<R>& t : terms.towers) {
-    add(out.compute, out.weights, t.name, passes(terms, t.layers), flops_time(t.flops * rows.prefill, t.rate),
-        (t.weight_bytes + spilled(terms, t.row_bytes * rows.prefill)) / t.bandwidth);
+    visit({t.name, MemoryCause::kWeights, passes(terms, t.layers), t.flops * rows.prefill, t.rate,
+           t.weight_bytes + spilled(terms, t.row_bytes * rows.prefill), t.bandwidth});
   }
   for (const VectorTerm<R>& t : terms.tower_vectors) {
-    add(out.compute, out.activations, t.name, passes(terms, t.layers),
-        flops_time(t.flops * rows.prefill, terms.vector_rate),
-        spilled(terms, t.bytes * rows.prefill) / terms.rates.other);
+    visit({t.name, MemoryCause::kActivations, passes(terms, t.layers), t.flops * rows.prefill, terms.vector_rate,
+           spilled(terms, t.bytes * rows.prefill), terms.rates.other});
   }
 }
 
 /// The rows of all ranks that share the experts meet there; the slowest rank sets the pace.
-template <class R>
-void add_experts(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>& out) {
+template <class R, class Visit>
+void visit_experts(const StepTerms<R>& terms, const StepRows<R>& rows, const Visit& visit) {
   if (terms.experts.empty()) return;
   const R tokens = rows.asked() * R(terms.sharing);
   const ExpertTerm<R>& any = terms.experts.front();
@@ -209,11 +229,10 @@ void add_experts(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R
   const R touched = named(R(touched_here(terms, any, value_of(tokens))), "experts touched on a chip",
                           "sum of 1 - (1 - p)^T over experts, p = k/E if every one is as likely; of its share");
   const R routed = tokens * R(any.top_k) * share * (value_of(share) < 1 ? terms.rates.imbalance : R(1.0));
-  const CauseAdder<R> add(terms.rates.blend);
   for (const ExpertTerm<R>& t : terms.experts) {
     const R padded = routed + terms.rates.grouped_half_rows * touched;
-    add(out.compute, out.weights, t.name, passes(terms, t.layers), flops_time(t.flops * padded, t.rate),
-        (t.weight_bytes * touched + spilled(terms, t.row_bytes * routed)) / t.bandwidth);
+    visit({t.name, MemoryCause::kWeights, passes(terms, t.layers), t.flops * padded, t.rate,
+           t.weight_bytes * touched + spilled(terms, t.row_bytes * routed), t.bandwidth});
   }
 }
 
@@ -237,16 +256,16 @@ FlopsOf<R> prompt_attention(const CacheTerm<R>& t, const R& cached, const R& tok
   return t.prefill_flops * dense + t.decode_flops * (all - dense) + expanded;
 }
 
-template <class R>
-void add_caches(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>& out) {
-  const CauseAdder<R> add(terms.rates.blend);
+template <class R, class Visit>
+void visit_caches(const StepTerms<R>& terms, const StepRows<R>& rows, const Visit& visit) {
   for (const CacheTerm<R>& t : terms.caches) {
+    const R layers = passes(terms, t.layers);
     if (value_of(rows.decode) > 0) {
       const R context = reached(t, rows.context) / t.context_ways;
       const FlopsOf<R> flops = (t.decode_flops * context + t.row_flops) * rows.decode;
       const BytesOf<R> bytes =
           (t.token_bytes * context + t.state_bytes) * rows.sequences + spilled(terms, t.row_bytes * rows.decode);
-      add(out.compute, out.kv, t.name, passes(terms, t.layers), flops_time(flops, t.rate), bytes / terms.rates.kv);
+      visit({t.name, MemoryCause::kCache, layers, flops, t.rate, bytes, terms.rates.kv});
     }
     if (value_of(rows.prefill) > 0) {
       const R each = rows.prefill / rows.prompts;
@@ -255,21 +274,30 @@ void add_caches(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>
       const BytesOf<R> bytes =
           (t.token_bytes * reached(t, rows.cached + each) / t.context_ways + t.state_bytes) * rows.prompts +
           spilled(terms, t.row_bytes * rows.prefill);
-      add(out.compute, out.kv, t.name, passes(terms, t.layers), flops_time(flops, t.rate), bytes / terms.rates.kv);
+      visit({t.name, MemoryCause::kCache, layers, flops, t.rate, bytes, terms.rates.kv});
     }
   }
 }
 
-template <class R>
-void add_vectors(const StepTerms<R>& terms, const StepRows<R>& rows, ServeTime<R>& out, bool head = false) {
+template <class R, class Visit>
+void visit_vectors(const StepTerms<R>& terms, const StepRows<R>& rows, const Visit& visit, bool head = false) {
   const R all = rows.rows();
-  const CauseAdder<R> add(terms.rates.blend);
   for (const VectorTerm<R>& t : terms.vectors) {
     if (head && !t.logits) continue;
     const R& m = t.logits ? rows.logits : all;
-    add(out.compute, out.activations, t.name, passes(terms, t.layers, t.logits),
-        flops_time(t.flops * m, terms.vector_rate), spilled(terms, t.bytes * m) / terms.rates.other);
+    visit({t.name, MemoryCause::kActivations, passes(terms, t.layers, t.logits), t.flops * m, terms.vector_rate,
+           spilled(terms, t.bytes * m), terms.rates.other});
   }
+}
+
+/// Every operation of a step, in the order in which their times are summed.
+template <class R, class Visit>
+void visit_operations(const StepTerms<R>& terms, const StepRows<R>& rows, const Visit& visit) {
+  visit_dense(terms, rows, visit);
+  visit_experts(terms, rows, visit);
+  visit_caches(terms, rows, visit);
+  visit_vectors(terms, rows, visit);
+  visit_towers(terms, rows, visit);
 }
 
 template <class R>
@@ -303,11 +331,7 @@ template <class R>
 ServeTime<R> time_of(const StepTerms<R>& terms, const StepRows<R>& whole) {
   ServeTime<R> out;
   const StepRows<R> rows = whole.part(terms.parts);
-  add_dense(terms, rows, out);
-  add_experts(terms, rows, out);
-  add_caches(terms, rows, out);
-  add_vectors(terms, rows, out);
-  add_towers(terms, rows, out);
+  visit_operations(terms, rows, CauseAdder<R>(terms.rates.blend, out));
   constexpr std::string_view kOperations = "sum of the operations of all layers";
   out.compute = named(out.compute, "compute-bound operations", kOperations);
   out.weights = named(out.weights, "reading of weights", kOperations);
@@ -333,8 +357,9 @@ ServeTime<R> time_of(const StepTerms<R>& terms, const StepRows<R>& whole) {
     const SecondsOf<R> send = named(terms.stage_send_latency + terms.stage_send_per_row * whole.rows(),
                                     "send between stages", "latency and transfer");
     ServeTime<R> head;
-    add_dense(terms, rows, head, true);
-    add_vectors(terms, rows, head, true);
+    const CauseAdder<R> add(terms.rates.blend, head);
+    visit_dense(terms, rows, add, true);
+    visit_vectors(terms, rows, add, true);
     // The head is the last stage's: the collectives of the others cannot run under it.
     const SecondsOf<R> of_layers = max(work - head.local() + shown, sent) + slowed;
     const SecondsOf<R> uneven =
@@ -358,6 +383,16 @@ FlopsOf<R> prompt_flops(const StepTerms<R>& terms, const StepRows<R>& rows) {
     out += (each * rows.prompts / t.context_ways + t.row_flops * rows.prefill) * t.layers;
   }
   return out * terms.uneven;
+}
+
+std::vector<ServeOperation> step_operations(const StepTerms<double>& terms, const StepRows<double>& rows) {
+  std::vector<ServeOperation> out;
+  visit_operations(terms, rows.part(terms.parts), [&](const OperationWork<double>& op) {
+    ServeTime<double> time;
+    CauseAdder<double>(terms.rates.blend, time)(op);
+    out.push_back({op.name, op.layers, op.flops.value(), op.bytes.value(), time.local().value() / op.layers});
+  });
+  return out;
 }
 
 #define SCALECALC_INSTANTIATE(R)                                                                                       \

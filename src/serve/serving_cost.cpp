@@ -12,6 +12,7 @@
 #include "base/scalar.h"
 #include "base/units.h"
 #include "model/stored_bytes.h"
+#include "serve/step_operations.h"
 
 namespace scalecalc {
 namespace {
@@ -75,10 +76,12 @@ ServeTime<R> ServingCost<R>::time(const StepRows<R>& asked) const {
   return out;
 }
 
+namespace {
+
 template <class R>
-ServeTime<R> ServingCost<R>::step(const ServeStep& step) const {
-  const double sequences = on_a_rank(step.decode_sequences, layout_);
-  const double prompts = on_a_rank(step.prefill_sequences, layout_);
+StepRows<R> rows_on_chip(const ServeStep& step, const ServeLayout& layout) {
+  const double sequences = on_a_rank(step.decode_sequences, layout);
+  const double prompts = on_a_rank(step.prefill_sequences, layout);
   StepRows<R> rows;
   rows.sequences = R(sequences);
   rows.decode = R(sequences * step.tokens_each);
@@ -87,7 +90,18 @@ ServeTime<R> ServingCost<R>::step(const ServeStep& step) const {
   rows.prefill = R(prompts * step.prefill_tokens);
   rows.cached = R(step.cached);
   rows.logits = R(sequences * step.tokens_each + prompts * (step.all_logits ? step.prefill_tokens : 1));
-  return time(rows);
+  return rows;
+}
+
+}  // namespace
+
+StepRows<double> rows_of(const ServeStep& step, const ServeLayout& layout) {
+  return rows_on_chip<double>(step, layout);
+}
+
+template <class R>
+ServeTime<R> ServingCost<R>::step(const ServeStep& step) const {
+  return time(rows_on_chip<R>(step, layout_));
 }
 
 template <class R>

@@ -95,7 +95,7 @@ class Pages(unittest.TestCase):
                 self.shoot(name)
 
     def test_every_page_is_accessible(self):
-        for name in ("train", "serve"):
+        for name in ("train", "curve", "serve", "compare", "sensitivity", "validate", "batch"):
             self.show(name)
             self.browser.js(self.axe + ";0")
             for dark in (False, True) if name == "serve" else (False,):
@@ -107,6 +107,17 @@ class Pages(unittest.TestCase):
                     self.assertEqual(found, [])
                     if dark:
                         self.shoot(f"{name}-dark")
+
+    def test_pages_have_their_pictures(self):
+        for name, titles in {
+            "train": ["under the chip's roofs", "What each input does to the step", "On fewer and more chips"],
+            "serve": ["under the chip's roofs", "Where the decode step goes", "Memory of a chip"],
+        }.items():
+            self.show(name)
+            found = self.browser.js("[...document.querySelectorAll('figure')].map(f => f.textContent).join(' ')")
+            for title in titles:
+                with self.subTest(name, title=title):
+                    self.assertIn(title, found)
 
     def test_a_phone_shows_it_without_scrolling_sideways(self):
         for name in ("train", "serve"):
