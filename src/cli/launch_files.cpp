@@ -142,15 +142,15 @@ ServingLaunch serving_launch(const ServeAnswer& answer, const ServingSystem& sys
 }
 
 /// One server of a pool, and how many.
-LaunchPool pool_of(const ServeAnswer& answer, const ServingSystem& system, std::string role, ServeLayout layout,
-                   std::int64_t replicas, double sequences) {
+LaunchPool pool_of(const LaunchFramework& framework, const ServeAnswer& answer, const ServingSystem& system,
+                   std::string role, ServeLayout layout, std::int64_t replicas, double sequences) {
   layout.dp = 1;
   ServingLaunch subject =
       serving_launch(answer, system, layout, sequences / static_cast<double>(replicas * layout.attention_dp));
   const std::int64_t node_chips = subject.node_chips;
   subject.node_chips = layout.chips();  // what finds the other nodes is the deployment's to add
-  const bool known = system.launcher && deploys(launch_framework("dynamo"), system.launcher->stack);
-  const LaunchFramework& engine = launch_framework(known ? system.launcher->stack : "vllm");
+  const bool known = system.launcher && deploys(framework, system.launcher->stack);
+  const LaunchFramework& engine = launch_framework(known ? system.launcher->stack : framework.stack);
   LaunchPool out{.role = std::move(role),
                  .arguments = serving_arguments(engine, subject),
                  .replicas = replicas,
@@ -162,18 +162,18 @@ LaunchPool pool_of(const ServeAnswer& answer, const ServingSystem& system, std::
   // How many prompts wait is the queue's affair; a step of the pool takes those of its tokens.
   if (out.role == "prefill")
     std::erase_if(out.arguments, [](const LaunchArgument& a) {
-      return a.key == "--max-num-seqs" || a.key == "--max-running-requests";
+      return a.key == "--max-num-seqs" || a.key == "--max-running-requests" || a.key == "max_batch_size";
     });
   return out;
 }
 
-std::vector<LaunchPool> pools_of(const ServeAnswer& answer, const ServePoint& point) {
+std::vector<LaunchPool> pools_of(const LaunchFramework& framework, const ServeAnswer& answer, const ServePoint& point) {
   const ServingSystem& decode = answer.systems.at(point.system).serving;
-  if (!point.pools) return {pool_of(answer, decode, "decode", point.layout, point.layout.dp, point.batch)};
+  if (!point.pools) return {pool_of(framework, answer, decode, "decode", point.layout, point.layout.dp, point.batch)};
   const ServingSystem& prefill = answer.systems.at(answer.prefill_system.value_or(point.system)).serving;
-  return {pool_of(answer, prefill, "prefill", point.pools->prefill_layout, point.pools->prefill_replicas,
+  return {pool_of(framework, answer, prefill, "prefill", point.pools->prefill_layout, point.pools->prefill_replicas,
                   static_cast<double>(point.pools->prefill_replicas)),
-          pool_of(answer, decode, "decode", point.layout, point.pools->decode_replicas, point.batch)};
+          pool_of(framework, answer, decode, "decode", point.layout, point.pools->decode_replicas, point.batch)};
 }
 
 std::string layout_of(const ServePoint& point) {
@@ -218,10 +218,11 @@ void suppose(Arguments& arguments, LaunchInput& input, std::string_view flag, co
 
 /// Pools of a document that deploys some; none of any other text.
 ReadPools pools_in(const std::string& text, const std::string& path) {
-  if (text.find("DynamoGraphDeployment") == std::string::npos && text.find("modelArtifacts:") == std::string::npos) {
-    return {};
+  for (const char* const sign :
+       {"DynamoGraphDeployment", "modelArtifacts:", "\ncontext_servers:", "\ngeneration_servers:"}) {
+    if (text.find(sign) != std::string::npos) return read_pools(read_yaml(text, path));
   }
-  return read_pools(read_yaml(text, path));
+  return {};
 }
 
 /// The release in the stamp of a file that was written here; empty of others.
@@ -354,10 +355,11 @@ LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const Trai
 LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const ServeAnswer& answer,
                     const ServePoint& point, const std::string& question) {
   const LaunchFramework& framework = *asked.framework;
-  if (point.pools && !deploys_pools(framework)) {
+  const bool pooled = deploys_pools(framework) || (point.pools && starts_pools(framework));
+  if (point.pools && !pooled) {
     throw UserError(
         fmt::format("a launch file of {} starts one pool, and prompts and generation have two here", framework.title),
-        "dynamo and llm-d deploy both");
+        "dynamo, llm-d and trtllm start both");
   }
   const ServeSystem& system = answer.systems.at(point.system);
   const auto& launcher = system.serving.launcher;
@@ -372,12 +374,12 @@ LaunchFile exported(const ExportAsked& asked, const Catalog& catalog, const Serv
                   "of a chip, {} of {} a chip, on {} x {}",
                   point.batch, seconds_text(point.ttft_s), seconds_text(point.tpot_s), point.tokens_per_s_per_chip(),
                   bytes_text(point.memory.total()), bytes_text(point.capacity), point.chips, system.hw->title));
-  if (deploys_pools(framework)) {
+  if (pooled) {
     refuse_cluster_of_pools(asked);
     LaunchTerms terms;
     terms.words["model"] = answer.model->name;
     terms = named(framework, model, terms, stamp);
-    out.text = pools_file(framework, *terms.word("model"), pools_of(answer, point), stamp);
+    out.text = pools_file(framework, *terms.word("model"), pools_of(framework, answer, point), stamp);
     return out;
   }
   const double ranks = static_cast<double>(point.layout.dp * point.layout.attention_dp);
@@ -500,6 +502,15 @@ std::optional<LaunchInput> take_launch_file(Arguments& arguments, const Catalog&
     const auto word = terms.word(said.word);
     if (!word || (said.word == "dispatch" && terms.number("ep").value_or(1) == 1)) continue;
     suppose(arguments, *input, said.flag, *word);
+  }
+  if (layout.tune) {
+    suppose(arguments, *input, "--lora", std::to_string(layout.tune->rank));
+    if (layout.tune->targets != kLoraAll)
+      suppose(arguments, *input, "--lora-targets", target_names(layout.tune->targets));
+    if (layout.tune->base) {
+      suppose(arguments, *input, "--base",
+              std::string(kBaseFormatNames.at(static_cast<std::size_t>(*layout.tune->base))));
+    }
   }
   if (terms.word("grad_overlap") == "off" &&
       value_of(parse_product("replicas*shards"), terms).value_or(LaunchFraction{}).above > 1) {

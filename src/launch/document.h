@@ -6,12 +6,16 @@
 #include <string_view>
 #include <vector>
 
+#include "config/node.h"
 #include "launch/reading.h"
 
 namespace scalecalc {
 
 /// UserError as the reader of the format throws it.
 std::vector<LaunchSetting> document_settings(const std::string& text, const std::string& file, bool json);
+
+/// Of a part of one.
+std::vector<LaunchSetting> node_settings(const ConfigNode& node);
 
 /// A recipe of torchtitan in Python. UserError with its place, and where there are several.
 bool is_recipe(std::string_view text);

@@ -215,7 +215,9 @@ constexpr std::array kTrtllmLimits{
                 "NVIDIA/TensorRT-LLM tensorrt_llm/llmapi/llm_args.py"},
 };
 
-constexpr std::array<std::string_view, 12> kTrtllmNeutral{"-n",
+constexpr std::array<std::string_view, 14> kTrtllmNeutral{"-n",
+                                                          "disable_overlap_scheduler",
+                                                          "router.*",
                                                           "--mpi",
                                                           "--extra_llm_api_options",
                                                           "--config",

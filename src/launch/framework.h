@@ -23,7 +23,8 @@ enum class RowUse : std::uint8_t { kBoth, kWritten, kRead };
 struct LaunchRow {
   std::string_view key;
   /// A product of terms ("mb*ga*data"); in single quotes a literal ("'full'", "'on'" of a switch, "'true'"); "@name"
-  /// the text of a word; "[a b]" a list, of which reading looks for "~a" alone; empty: the key is absent.
+  /// the text of a word, "[@name]" its words as a list; "[a b]" a list, of which reading looks for "~a" alone; empty:
+  /// the key is absent.
   std::string_view value;
   std::string_view says{};    ///< of a literal: "remat=full"; it is written where all of that is so
   std::string_view when{};    ///< what else must be so
@@ -42,6 +43,13 @@ struct LaunchLimit {
 /// A model of the catalog by the name that a framework knows it under; the flavor of a model behind '/'.
 struct LaunchModelName {
   std::string_view model;
+  std::string_view name;
+};
+
+/// A module that carries adapters, by the framework's name, and what of FineTune::targets it is. Those of one target
+/// each are written; several at once are read.
+struct LaunchAdapter {
+  std::uint8_t targets = 0;
   std::string_view name;
 };
 
@@ -67,9 +75,10 @@ struct LaunchFramework {
   std::span<const std::string_view> neutral;  ///< keys that change no figure, with '*' at their end for all that follow
   ModelNaming naming = ModelNaming::kShapes;
   std::span<const LaunchModelName> models{};
-  std::string_view yours{};    ///< what no plan says, and the framework asks for
-  std::string_view workers{};  ///< an argument of all nodes of a server but its first
-  std::string_view ranks{};    ///< in front of the command where ranks on several nodes are started by MPI
+  std::string_view yours{};                   ///< what no plan says, and the framework asks for
+  std::span<const LaunchAdapter> adapters{};  ///< that it trains beside frozen weights; none: it says nothing of them
+  std::string_view workers{};                 ///< an argument of all nodes of a server but its first
+  std::string_view ranks{};  ///< in front of the command where ranks on several nodes are started by MPI
 };
 
 std::span<const LaunchFramework> launch_frameworks();

@@ -162,6 +162,8 @@ constexpr std::array kMaxTextModels{
 constexpr auto kMaxTextRows = joined(kMaxTextAxes, kMeshRows, kMaxTextRest);
 
 constexpr std::array kMaxTextLimits{
+    LaunchLimit{"tune=lora", "adapters are of another trainer, post_train.sft, whose files are not written here",
+                "AI-Hypercomputer/maxtext e591f30: configs/post_train/sft.yml, lora"},
     LaunchLimit{"zero<3,ep>1", "expert ranks shard all weights: embed lies on the expert axis too",
                 "AI-Hypercomputer/maxtext e591f30: configs/base.yml, logical_axis_rules"},
     LaunchLimit{"zero<3,cp>1", "context ranks shard all weights: embed lies on the context axis too",

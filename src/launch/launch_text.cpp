@@ -185,11 +185,14 @@ bool is_script(std::string_view text, const std::string& file) {
 
 }  // namespace
 
-std::vector<LaunchSetting> document_settings(const std::string& text, const std::string& file, bool json) {
+std::vector<LaunchSetting> node_settings(const ConfigNode& node) {
   std::vector<LaunchSetting> out;
-  const ConfigNode document = json ? read_json(text, file) : read_yaml(text, file);
-  flatten(document, "", document.span, out);
+  flatten(node, "", node.span, out);
   return out;
+}
+
+std::vector<LaunchSetting> document_settings(const std::string& text, const std::string& file, bool json) {
+  return node_settings(json ? read_json(text, file) : read_yaml(text, file));
 }
 
 LaunchText read_toml(std::string_view text, const std::string& file) {

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "launch/framework.h"
+#include "model/fine_tune.h"
 
 namespace scalecalc {
 namespace {
@@ -162,7 +163,17 @@ constexpr std::array kMegatronRows{
 constexpr LaunchLimit kLayersOfAllKinds{"remat=full,remat_layers>0,kinds>1",
                                         "the number of recomputed layers is of all kinds of layers together",
                                         "--recompute-num-layers"};
-constexpr std::array kBridgeLimits{kLayersOfAllKinds};
+constexpr std::array kBridgeLimits{
+    kLayersOfAllKinds,
+    LaunchLimit{"tune=lora,moe=on,lora_mlp=on", "linear_fc1 and linear_fc2 are routed experts' too",
+                "NVIDIA-NeMo/Megatron-Bridge 067f987: src/megatron/bridge/peft/canonical_lora.py",
+                "--lora-targets attention"},
+    LaunchLimit{"tune=lora,mla=on", "projections of latents have names of their own, which are not written here",
+                "NVIDIA-NeMo/Megatron-Bridge 067f987: src/megatron/bridge/peft/canonical_lora.py"},
+    LaunchLimit{"tune=lora,gated=off,lora_mlp=on", "linear_fc1_up and linear_fc1_gate are parts of a gated MLP",
+                "NVIDIA-NeMo/Megatron-Bridge 067f987: src/megatron/bridge/peft/canonical_lora.py",
+                "--lora-targets attention"},
+};
 constexpr std::array kMegatronLimits{
     LaunchLimit{"plain_layers=off",
                 "layers of other kinds than attention to all tokens and an MLP or experts, or of several widths, have "
@@ -242,7 +253,25 @@ constexpr std::array<std::string_view, 65> kMegatronNeutral{"--ntasks*",
                                                             "--container-*",
                                                             "--ckpt-format"};
 
+/// Of CanonicalLoRA, which has an adapter for each projection; LoRA has one for those that are fused, and is read.
+constexpr std::array kBridgeAdapters{
+    LaunchAdapter{kLoraQ, "linear_q"},
+    LaunchAdapter{kLoraK, "linear_k"},
+    LaunchAdapter{kLoraV, "linear_v"},
+    LaunchAdapter{kLoraO, "linear_proj"},
+    LaunchAdapter{kLoraGate, "linear_fc1_gate"},
+    LaunchAdapter{kLoraUp, "linear_fc1_up"},
+    LaunchAdapter{kLoraDown, "linear_fc2"},
+    LaunchAdapter{kLoraQ | kLoraK | kLoraV, "linear_qkv"},
+    LaunchAdapter{kLoraGate | kLoraUp, "linear_fc1"},
+};
 constexpr std::array kBridgeRows{
+    LaunchRow{"peft._target_", "'megatron.bridge.peft.canonical_lora.CanonicalLoRA'", "tune=lora"},
+    LaunchRow{"peft._target_", "'megatron.bridge.peft.lora.LoRA'", "tune=lora", {}, {}, kRead},
+    LaunchRow{"peft._target_", "", "tune=whole"},
+    LaunchRow{"peft.dim", "lora_rank", {}, "tune=lora", "32"},
+    LaunchRow{"peft.target_modules", "[@lora_modules]", {}, "tune=lora"},
+    LaunchRow{"", "", "base=recipe"},
     LaunchRow{"model.seq_length", "seq"},
     LaunchRow{"dataset.seq_length", "seq"},
     LaunchRow{"train.micro_batch_size", "mb"},
@@ -340,9 +369,11 @@ constexpr std::array kBridgeRows{
     LaunchRow{"model.cuda_graph_impl", "'full_iteration'", "graphs=step"},
 };
 
-constexpr std::array<std::string_view, 12> kBridgeNeutral{
-    "--nnodes",    "--nproc_per_node", "--rdzv*", "logger.*",    "checkpoint.*",      "scheduler.*",
-    "tokenizer.*", "profiling.*",      "rng.*",   "train.eval*", "train.train_iters", "dist.*"};
+constexpr std::array<std::string_view, 16> kBridgeNeutral{
+    "peft.alpha",   "peft.dropout*",    "peft.lora_*",       "checkpoint.pretrained_checkpoint",
+    "--nnodes",     "--nproc_per_node", "--rdzv*",           "logger.*",
+    "checkpoint.*", "scheduler.*",      "tokenizer.*",       "profiling.*",
+    "rng.*",        "train.eval*",      "train.train_iters", "dist.*"};
 
 constexpr std::array kMegatronFrameworks{
     LaunchFramework{.name = "megatron",
@@ -367,7 +398,8 @@ constexpr std::array kMegatronFrameworks{
                     .file = "recipe.yaml",
                     .rows = kBridgeRows,
                     .limits = kBridgeLimits,
-                    .neutral = kBridgeNeutral},
+                    .neutral = kBridgeNeutral,
+                    .adapters = kBridgeAdapters},
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "launch/document.h"
 
 namespace scalecalc {
 namespace {
@@ -151,6 +152,35 @@ ReadPools read_dynamo(const ConfigNode& services) {
   return out;
 }
 
+/// Of TensorRT-LLM's own: NVIDIA/TensorRT-LLM 0228a71 tensorrt_llm/llmapi/disagg_utils.py, extract_disagg_cfg.
+struct TrtllmPool {
+  std::string_view role, section;
+};
+constexpr std::array kTrtllmPools{TrtllmPool{"prefill", "context_servers"}, TrtllmPool{"decode", "generation_servers"}};
+
+/// What every server of a section is started with; what stands above the sections holds in both.
+ReadPools read_trtllm(const ConfigNode& document) {
+  ReadPools out{.framework = "trtllm", .engine = "trtllm", .pools = {}};
+  for (const TrtllmPool& each : kTrtllmPools) {
+    const ConfigNode* section = document.find(each.section);
+    if (section == nullptr) continue;
+    ReadPool pool{.role = std::string(each.role), .settings = {}};
+    for (LaunchSetting& setting : node_settings(document)) {
+      const std::string_view key = setting.key;
+      const bool above =
+          key.find("_servers.") == std::string_view::npos && key != "hostname" && key != "port" && key != "model";
+      if (above) pool.settings.push_back(std::move(setting));
+    }
+    for (LaunchSetting& setting : node_settings(*section)) {
+      if (setting.key == "urls") continue;
+      if (setting.key == "num_instances") setting.key = "env:REPLICAS";
+      pool.settings.push_back(std::move(setting));
+    }
+    out.pools.push_back(std::move(pool));
+  }
+  return out;
+}
+
 ReadPools read_llm_d(const ConfigNode& document) {
   ReadPools out{.framework = "llm-d", .pools = {}};
   for (const std::string_view role : {"prefill", "decode"}) {
@@ -174,16 +204,54 @@ bool deploys_pools(const LaunchFramework& framework) {
   return framework.job == LaunchJob::kServing && framework.rows.empty();
 }
 
+bool starts_pools(const LaunchFramework& framework) { return framework.name == "trtllm"; }
+
 bool deploys(const LaunchFramework& framework, std::string_view engine) {
   if (framework.name != "dynamo") return engine == framework.stack;
   return std::any_of(kDynamoEngines.begin(), kDynamoEngines.end(),
                      [&](const DynamoEngine& each) { return each.engine == engine; });
 }
 
+namespace {
+
+/// Ranks of all servers are started by one MPI run, and behind them what hands a prompt's cache on.
+std::string trtllm_file(const std::string& model, const std::vector<LaunchPool>& pools) {
+  std::int64_t chips = 0;
+  for (const LaunchPool& pool : pools) chips += pool.replicas * pool.chips;
+  const bool one_node = chips <= pools.front().node_chips;
+  std::string out = fmt::format(
+      "# start: mpirun -n {} trtllm-serve disaggregated_mpi_worker -c FILE; then: trtllm-serve disaggregated -c FILE\n",
+      chips);
+  if (!one_node) out += "# HOST: the node of each server, which is yours to name\n";
+  out += fmt::format("hostname: \"localhost\"\nport: 8000\nmodel: {}\n", quoted_text(model));
+  std::int64_t port = 8001;
+  for (const TrtllmPool& each : kTrtllmPools) {
+    const auto pool =
+        std::find_if(pools.begin(), pools.end(), [&](const LaunchPool& p) { return p.role == each.role; });
+    if (pool == pools.end()) continue;
+    out += fmt::format("{}:\n  num_instances: {}\n", each.section, pool->replicas);
+    const std::string inside = yaml_of(pool->arguments);
+    for (std::size_t at = 0; at < inside.size();) {
+      const std::size_t end = std::min(inside.find('\n', at), inside.size());
+      out += "  " + inside.substr(at, end - at) + "\n";
+      at = end + 1;
+    }
+    if (each.role == "prefill") out += "  disable_overlap_scheduler: true\n";
+    out += "  cache_transceiver_config:\n    backend: \"DEFAULT\"\n  urls:\n";
+    for (std::int64_t i = 0; i < pool->replicas; ++i) {
+      out += fmt::format("    - \"{}:{}\"\n", one_node ? "localhost" : "HOST", port++);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string pools_file(const LaunchFramework& framework, const std::string& model, const std::vector<LaunchPool>& pools,
                        const LaunchStamp& stamp) {
   std::string out;
   for (const std::string& line : stamp) out += "# " + comment_line(line) + "\n";
+  if (starts_pools(framework)) return out + trtllm_file(model, pools);
   if (framework.name == "llm-d") {
     const bool several = std::any_of(pools.begin(), pools.end(), [](const LaunchPool& p) { return nodes_of(p) > 1; });
     out += fmt::format(
@@ -216,6 +284,9 @@ ReadPools read_pools(const ConfigNode& document) {
   const ConfigNode* kind = document.find("kind");
   const ConfigNode* services = inner(&document, {"spec", "services"});
   if (kind != nullptr && kind->text == "DynamoGraphDeployment" && services != nullptr) return read_dynamo(*services);
+  if (document.find("context_servers") != nullptr || document.find("generation_servers") != nullptr) {
+    return read_trtllm(document);
+  }
   if (document.find("modelArtifacts") != nullptr && document.find("decode") != nullptr) return read_llm_d(document);
   return {};
 }

@@ -1,4 +1,5 @@
-// Servers in pools, of prompts and of generation or of both: what NVIDIA Dynamo and llm-d deploy.
+// Servers in pools, of prompts and of generation or of both: what NVIDIA Dynamo and llm-d deploy, and what TensorRT-LLM
+// starts.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,8 @@ struct LaunchPool {
 
 /// Whether the framework deploys pools, in the words of an engine of its own.
 bool deploys_pools(const LaunchFramework& framework);
+/// Whether an engine starts pools of its own servers by itself.
+bool starts_pools(const LaunchFramework& framework);
 /// Whether its servers can be the engine's.
 bool deploys(const LaunchFramework& framework, std::string_view engine);
 

@@ -121,7 +121,12 @@ class Solver {
       const LaunchRow& row = framework_.rows[r];
       const LaunchSetting* setting = row.key.empty() ? nullptr : setting_of(row);
       if (setting == nullptr || row.use == RowUse::kWritten || !setting->open.empty()) continue;
-      if (row.value.starts_with('@')) {
+      if (row.value.starts_with("[@")) {
+        const std::string name(row.value.substr(2, row.value.size() - 3));
+        out_.terms.words[name] = join(setting->values, " ");
+        out_.places[name] = setting->where;
+        use(row);
+      } else if (row.value.starts_with('@')) {
         if (setting->values.empty() || is_left_open(*setting)) continue;
         out_.terms.words[std::string(row.value.substr(1))] = setting->values.front();
         out_.places[std::string(row.value.substr(1))] = setting->where;

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "launch/framework.h"
+#include "model/fine_tune.h"
 
 namespace scalecalc {
 namespace {
@@ -127,8 +128,34 @@ constexpr std::array<std::string_view, 23> kTitanNeutral{"--nnodes",
                                                          "hf_assets_path",
                                                          "compile.*"};
 
+/// Projections as Llama and its like name them in Hugging Face's transformers.
+constexpr std::array kHuggingFaceAdapters{
+    LaunchAdapter{kLoraQ, "q_proj"},       LaunchAdapter{kLoraK, "k_proj"},
+    LaunchAdapter{kLoraV, "v_proj"},       LaunchAdapter{kLoraO, "o_proj"},
+    LaunchAdapter{kLoraGate, "gate_proj"}, LaunchAdapter{kLoraUp, "up_proj"},
+    LaunchAdapter{kLoraDown, "down_proj"}, LaunchAdapter{kLoraAttention | kLoraMlp, "all-linear"},
+};
+constexpr std::string_view kPeftSource = "huggingface/trl f2cd577: trl/trainer/model_config.py, lora_target_modules";
+constexpr LaunchLimit kPeftExperts{"tune=lora,moe=on,lora_mlp=on",
+                                   "modules are named by their last word, which experts' and other MLPs share",
+                                   kPeftSource, "--lora-targets attention"};
+constexpr LaunchLimit kPeftLatent{
+    "tune=lora,mla=on", "projections of latents have names of their own, which are not written here", kPeftSource};
+constexpr LaunchLimit kPeftUngated{
+    "tune=lora,gated=off", "projections of this model have other names than Llama's, which are not written here",
+    kPeftSource};
+
 constexpr std::array kDeepSpeedRows{
     LaunchRow{"--model_name_or_path", "@model", {}, {}, {}, kOnlyWritten},
+    // Arguments of TRL's scripts, which hand them to PEFT.
+    LaunchRow{"--use_peft", "'on'", "tune=lora"},
+    LaunchRow{"--use_peft", "", "tune=whole"},
+    LaunchRow{"--lora_r", "lora_rank", {}, "tune=lora", "16"},
+    LaunchRow{"--lora_target_modules", "[@lora_modules]", {}, "tune=lora"},
+    LaunchRow{"--load_in_4bit", "'on'", "base=nf4"},
+    LaunchRow{"--use_bnb_nested_quant", "'on'", {}, "base=nf4", {}, kOnlyWritten},
+    LaunchRow{"--load_in_8bit", "'on'", "base=int8"},
+    LaunchRow{"", "", "base=recipe"},
     LaunchRow{"run:--num_nodes", "nodes", {}, "local>0", "1", kOnlyRead},
     LaunchRow{"run:--num_gpus", "local", {}, {}, {}, kOnlyRead},
     LaunchRow{"run:--nnodes", "nodes", {}, "local>0", {}, kOnlyRead},
@@ -169,11 +196,18 @@ constexpr std::array kDeepSpeedRows{
 };
 
 constexpr std::array kDeepSpeedLimits{
+    kPeftExperts,
+    kPeftLatent,
+    kPeftUngated,
     LaunchLimit{"cp>1,pp>1", "the batch of a pipeline counts no sequence ranks",
                 "deepspeedai/DeepSpeed edaa722: runtime/config.py, sequence_parallel_size"},
 };
 
-constexpr std::array<std::string_view, 25> kDeepSpeedNeutral{"--rdzv*",
+constexpr std::array<std::string_view, 29> kDeepSpeedNeutral{"--rdzv*",
+                                                             "--lora_alpha",
+                                                             "--lora_dropout",
+                                                             "--bnb_4bit_*",
+                                                             "--lora_task_type",
                                                              "zero_allow_untested_optimizer",
                                                              "zero_optimization.gather_16bit*",
                                                              "optimizer.*",
@@ -245,6 +279,15 @@ constexpr std::array kAccelerateRows{
     LaunchRow{"fsdp_config.fsdp_offload_params", "'false'", "offload=none"},
     LaunchRow{"fsdp_config.fsdp_offload_params", "", "offload=none"},
     LaunchRow{"", "", "ep_overlap=off"},
+    // Arguments of TRL's scripts, which hand them to PEFT.
+    LaunchRow{"--use_peft", "'on'", "tune=lora"},
+    LaunchRow{"--use_peft", "", "tune=whole"},
+    LaunchRow{"--lora_r", "lora_rank", {}, "tune=lora", "16"},
+    LaunchRow{"--lora_target_modules", "[@lora_modules]", {}, "tune=lora"},
+    LaunchRow{"--load_in_4bit", "'on'", "base=nf4"},
+    LaunchRow{"--use_bnb_nested_quant", "'on'", {}, "base=nf4", {}, kOnlyWritten},
+    LaunchRow{"--load_in_8bit", "'on'", "base=int8"},
+    LaunchRow{"", "", "base=recipe"},
     LaunchRow{"--use_liger_kernel", "'on'", "loss=chunked"},
     LaunchRow{"--use_liger_kernel", "", "loss=whole"},
     LaunchRow{"mixed_precision", "'bf16'", "precision=bf16"},
@@ -255,13 +298,20 @@ constexpr std::array kAccelerateRows{
 };
 
 constexpr std::array kAccelerateLimits{
+    kPeftExperts,
+    kPeftLatent,
+    kPeftUngated,
     LaunchLimit{"zero=0,cp>1", "context ranks shard the weights as data ranks do",
                 "huggingface/accelerate 16cb6eb: parallelism_config.py, fsdp_dim_names"},
     LaunchLimit{"sp=on", "sequences are not sharded over tensor ranks",
                 "huggingface/accelerate 16cb6eb: parallelism_config.py"},
 };
 
-constexpr std::array<std::string_view, 22> kAccelerateNeutral{"--machine_rank",
+constexpr std::array<std::string_view, 26> kAccelerateNeutral{"--machine_rank",
+                                                              "--lora_alpha",
+                                                              "--lora_dropout",
+                                                              "--bnb_4bit_*",
+                                                              "--lora_task_type",
                                                               "--main_*",
                                                               "--rdzv*",
                                                               "compute_environment",
@@ -369,7 +419,9 @@ constexpr std::array kTorchFrameworks{
                     .limits = kDeepSpeedLimits,
                     .neutral = kDeepSpeedNeutral,
                     .naming = ModelNaming::kRepository,
-                    .yours = "train.py (a Trainer of Hugging Face), data, optimizer, learning rate, steps"},
+                    .yours = "train.py (a Trainer of Hugging Face, of adapters one with the arguments of TRL's "
+                             "ModelConfig), data, optimizer, learning rate, steps",
+                    .adapters = kHuggingFaceAdapters},
     LaunchFramework{.name = "accelerate",
                     .title = "Hugging Face Accelerate, FSDP2",
                     .stack = "accelerate",
@@ -383,7 +435,9 @@ constexpr std::array kTorchFrameworks{
                     .limits = kAccelerateLimits,
                     .neutral = kAccelerateNeutral,
                     .naming = ModelNaming::kRepository,
-                    .yours = "train.py (a Trainer of Hugging Face), data, optimizer, learning rate, steps"},
+                    .yours = "train.py (a Trainer of Hugging Face, of adapters one with the arguments of TRL's "
+                             "ModelConfig), data, optimizer, learning rate, steps",
+                    .adapters = kHuggingFaceAdapters},
     LaunchFramework{.name = "nanotron",
                     .title = "nanotron",
                     .stack = "nanotron",

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <numeric>
 
+#include "base/diagnostic.h"
 #include "base/text.h"
 #include "cost/pipeline.h"
 #include "launch/cluster.h"
@@ -210,6 +212,81 @@ bool matters(std::string_view name, const Layout& l, bool moe) {
   return name != "remat_layers";
 }
 
+namespace {
+
+/// Adapters in words; which modules carry them is for the framework to name (modules_of).
+void add_adapters(const std::optional<FineTune>& tune, LaunchTerms& t) {
+  t.words["tune"] = tune ? "lora" : "whole";
+  if (!tune) return;
+  t.numbers["lora_rank"] = tune->rank;
+  t.words["lora_mlp"] = on_off((tune->targets & kLoraMlp) != 0);
+  t.words["base"] = tune->base ? kBaseFormatNames.at(static_cast<std::size_t>(*tune->base)) : "recipe";
+}
+
+/// "q_proj v_proj"; UserError for a target that the framework has no name of.
+std::string modules_of(const LaunchFramework& framework, std::uint8_t targets) {
+  std::vector<std::string> out;
+  for (const LaunchAdapter& adapter : framework.adapters) {
+    if (std::has_single_bit(adapter.targets) && (adapter.targets & targets) != 0) out.emplace_back(adapter.name);
+    if (std::has_single_bit(adapter.targets)) targets &= static_cast<std::uint8_t>(~adapter.targets);
+  }
+  if (targets == 0) return join(out, " ");
+  throw UserError(
+      fmt::format("{} cannot say this plan: no module is known that is {}", framework.title, target_names(targets)),
+      fmt::format("ask with --lora-targets of others; modules are those of {}", framework.source));
+}
+
+/// Adapters that a file says; a module that is none of these is a problem, since what trains decides the figures.
+std::optional<FineTune> adapters_in(const LaunchFramework& framework, const LaunchReading& reading,
+                                    std::vector<Diagnostic>& problems) {
+  if (reading.terms.word("tune") != "lora") return std::nullopt;
+  FineTune out{.rank = reading.terms.number("lora_rank").value_or(16), .targets = 0};
+  std::vector<std::string> known;
+  for (const LaunchAdapter& adapter : framework.adapters) known.emplace_back(adapter.name);
+  const std::string modules = reading.terms.word("lora_modules").value_or("");
+  for (std::size_t at = 0; at < modules.size();) {
+    const std::size_t end = std::min(modules.find_first_of(" ,", at), modules.size());
+    const std::string name = modules.substr(at, end - at);
+    at = end + 1;
+    if (name.empty()) continue;
+    const auto found = std::find(known.begin(), known.end(), name);
+    if (found == known.end()) {
+      problems.push_back({reading.places.at("lora_modules"),
+                          fmt::format("no projection is known by the name {}", in_quotes(name)),
+                          fmt::format("{} knows {}", framework.title, join(known, ", "))});
+      continue;
+    }
+    out.targets |= framework.adapters[static_cast<std::size_t>(found - known.begin())].targets;
+  }
+  if (modules.empty()) out.targets = kLoraAll;
+  const std::string base = reading.terms.word("base").value_or("recipe");
+  const auto* const format = std::find(kBaseFormatNames.begin(), kBaseFormatNames.end(), base);
+  if (format != kBaseFormatNames.end()) out.base = static_cast<BaseFormat>(format - kBaseFormatNames.begin());
+  return out;
+}
+
+std::string frameworks_with_adapters() {
+  std::vector<std::string> out;
+  for (const LaunchFramework& framework : launch_frameworks()) {
+    if (!framework.adapters.empty()) out.emplace_back(framework.name);
+  }
+  return join_and(out);
+}
+
+/// What of a plan's adapters a file does not say again.
+std::string lost_of_adapters(const std::optional<FineTune>& plan, const std::optional<FineTune>& back) {
+  if (plan == back) return "";
+  if (!plan || !back) return "adapters (--lora)";
+  if (plan->base != back->base) {
+    return fmt::format("a base in {}",
+                       plan->base ? kBaseFormatNames.at(static_cast<std::size_t>(*plan->base)) : "the recipe's format");
+  }
+  if (plan->experts != back->experts) return "adapters of routed experts";
+  return fmt::format("adapters of rank {} on {}", plan->rank, target_names(plan->targets));
+}
+
+}  // namespace
+
 LaunchTerms training_terms(const TrainingLaunch& plan) {
   const Layout& l = plan.layout;
   LaunchTerms t;
@@ -260,6 +337,7 @@ LaunchTerms training_terms(const TrainingLaunch& plan) {
   word("loss", true, name_of(l.loss));
   word("precision", true, plan.workload.precision.name);
   word("optimizer", true, plan.workload.optimizer.name);
+  add_adapters(plan.workload.fine_tune, t);
   word("dropout", true, on_off(plan.workload.dropout));
   word("grad_overlap", l.data() * l.cp > 1, on_off(plan.workload.hides_gradients()));
   word("tp_overlap", l.tp > 1 && plan.workload.tp_overlap == CommOverlap::kPipelined, "pipelined");
@@ -367,16 +445,13 @@ ImportedLayout import_training(const LaunchFramework& framework, const std::vect
   }
   std::vector<Diagnostic> problems;
   out.pins = pins_in(terms, model, runtime, problems, out.reading.places);
+  out.tune = adapters_in(framework, out.reading, problems);
   if (!problems.empty()) throw UserError(problems);
   return out;
 }
 
 std::vector<LaunchArgument> training_arguments(const LaunchFramework& framework, const TrainingLaunch& plan,
                                                const StackRelease* release) {
-  if (plan.workload.fine_tune) {
-    throw UserError(fmt::format("launch files of {} say nothing of adapters (--lora)", framework.title),
-                    "export the plan of a model that trains whole");
-  }
   if (release != nullptr) {
     const SupportSubject subject{plan.layout, plan.model, plan.workload, plan.hw};
     if (const auto fact = release->refusal(subject)) {
@@ -392,6 +467,14 @@ std::vector<LaunchArgument> training_arguments(const LaunchFramework& framework,
       throw UserError(fmt::format("{} cannot say this plan: {} ({})", framework.title, limit.says, limit.source),
                       limit.instead.empty() ? "" : fmt::format("ask with {}", limit.instead));
     }
+  }
+  if (plan.workload.fine_tune) {
+    if (framework.adapters.empty()) {
+      throw UserError(
+          fmt::format("{} has no argument that says adapters (--lora)", framework.title),
+          fmt::format("{} have some; its arguments are those of {}", frameworks_with_adapters(), framework.source));
+    }
+    terms.words["lora_modules"] = modules_of(framework, plan.workload.fine_tune->targets);
   }
   std::vector<LaunchArgument> out = arguments_of(framework, terms);
   ImportedLayout back;
@@ -418,6 +501,9 @@ std::vector<LaunchArgument> training_arguments(const LaunchFramework& framework,
     lost.push_back("optimizer " + name);
   }
   if (plan.workload.dropout) lost.emplace_back("dropout");
+  if (const std::string adapters = lost_of_adapters(plan.workload.fine_tune, back.tune); !adapters.empty()) {
+    lost.push_back(adapters);
+  }
   if (!lost.empty()) {
     throw UserError(fmt::format("{} has no argument that says {}", framework.title, join_and(lost)),
                     fmt::format("its arguments are those of {}", framework.source));

@@ -37,6 +37,7 @@ struct ImportedLayout {
   const LaunchFramework* framework = nullptr;
   LaunchReading reading;
   LayoutFilter pins;
+  std::optional<FineTune> tune;  ///< adapters; absent: the whole model trains, or nothing is said
 };
 
 /// `model` may be null: then what is said of its shape is not held against it. `chips` of the question are for a file

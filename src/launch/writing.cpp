@@ -41,6 +41,8 @@ LaunchArgument argument_of(const LaunchFramework& framework, const LaunchRow& ro
   } else if (row.value.starts_with('[')) {
     out.kind = ValueKind::kList;
     std::string_view inside = row.value.substr(1, row.value.size() - 2);
+    const std::string words = inside.starts_with('@') ? terms.word(inside.substr(1)).value_or("") : std::string(inside);
+    inside = words;
     while (!inside.empty()) {
       const std::size_t end = std::min(inside.find(' '), inside.size());
       out.values.emplace_back(inside.substr(0, end));
@@ -81,6 +83,7 @@ bool is_written(const LaunchRow& row, const LaunchTerms& terms) {
     if (number ? std::to_string(*number) != value : terms.word(name) != value) return false;
   }
   const bool product = row.value.find_first_of("'@[") != 0;
+  if (row.value.starts_with("[@")) return terms.word(row.value.substr(2, row.value.size() - 3)).has_value();
   return product ? value_of(parse_product(row.value), terms).has_value()
                  : !row.value.starts_with('@') || terms.word(row.value.substr(1)).has_value();
 }
@@ -323,6 +326,10 @@ std::vector<LaunchSetting> settings_of(const std::vector<LaunchArgument>& argume
     out.push_back({.key = std::move(key), .values = argument.values, .where = {}, .open = {}});
   }
   return out;
+}
+
+std::string yaml_of(const std::vector<LaunchArgument>& arguments) {
+  return Nested(placed(arguments, Place::kFile), LaunchFormat::kYaml).text();
 }
 
 std::string launch_file(const LaunchFramework& framework, const std::vector<LaunchArgument>& arguments,

@@ -51,6 +51,9 @@ struct LaunchScript {
 LaunchScript launch_script(const LaunchFramework& framework, const std::vector<LaunchArgument>& arguments,
                            const LaunchTerms& terms, const LaunchStamp& stamp);
 
+/// Those of a file, as a document of YAML.
+std::string yaml_of(const std::vector<LaunchArgument>& arguments);
+
 /// A text of JSON, YAML, TOML and Python alike.
 std::string quoted_text(std::string_view text);
 /// One line of a comment, whatever is in the text.

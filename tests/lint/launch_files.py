@@ -28,6 +28,13 @@ TRAINING = {
     "maxtext": "llama3-8b --hw tpu-v5p --chips 64 --stack maxtext --fix zero=3",
     "jax": "llama3-8b --hw tpu-v5p --chips 64 --stack maxtext --fix zero=3,pp=1,cp=1,loss=whole,offload=none",
 }
+# Adapters, of those that can say them.
+ADAPTERS = {
+    "megatron-bridge": "llama3-8b --hw h100-sxm --chips 8 --stack nemo --lora 16 --lora-targets q,v,up --batch-seqs 32 --seq 4096",
+    "accelerate": "llama3-8b --hw h100-sxm --chips 8 --stack accelerate --lora 64 --base nf4 --batch-seqs 32 --seq 4096",
+}
+# Pools that an engine starts by itself.
+POOLS = {"trtllm": "mixtral-8x7b --hw h100-sxm --chips 8 --engine trtllm --disaggregate on"}
 SERVING = {
     "vllm": "mixtral-8x7b --hw h100-sxm --chips 8 --engine vllm",
     "sglang": "mixtral-8x7b --hw h100-sxm --chips 8 --engine sglang",
@@ -170,6 +177,42 @@ def check_frameworks():
             documents(framework, text, "values.yaml")
         if text and framework in KNOWN and not text.startswith("#!"):
             keys_are_known(framework, yaml.safe_load(text))
+
+
+def check_adapters():
+    """The file says the adapters, and reading it asks for the same."""
+    for framework, question in ADAPTERS.items():
+        text = ask("train", *question.split(), "--top", "1", "--plan", "1", "--export", framework)
+        if not text:
+            continue
+        documents(framework, text, FILES.get(framework, ""))
+        words = question.split()
+        bare = " ".join(w for i, w in enumerate(words) if not any(
+            x.startswith(("--lora", "--base")) for x in words[max(0, i - 1):i + 1]))
+        back = reads_back(f"adapters of {framework}", bare, text)
+        direct = json.loads(ask("train", *words, "--top", "1", "--plan", "1", "--json"))
+        if back and back["query"]["fine_tune"] != direct["query"]["fine_tune"]:
+            problem(f"{framework}: {direct['query']['fine_tune']} reads back as {back['query']['fine_tune']}")
+
+
+def check_pools():
+    """Servers of both pools multiply to the chips, and reading the file gives the same pools."""
+    for framework, question in POOLS.items():
+        text = ask("serve", *question.split(), "--export", framework)
+        if not text:
+            continue
+        found = yaml.safe_load(text)
+        keys_are_known(f"{framework}-pools", found)
+        chips = sum(p["num_instances"] * p["tensor_parallel_size"] * p["pipeline_parallel_size"]
+                    for p in (found["context_servers"], found["generation_servers"]))
+        ports = found["context_servers"]["urls"] + found["generation_servers"]["urls"]
+        if f"--chips {chips} " not in question or len(set(ports)) != len(ports):
+            problem(f"pools of {framework}: {chips} chips, {ports}:\n{text}")
+        bare = " ".join(question.split()[:5])
+        back = reads_back(f"pools of {framework}", bare, text, "serve")
+        direct = json.loads(ask("serve", *question.split(), "--json"))
+        if back and (back["best"]["pools"] if "pools" in back["best"] else None) != direct["best"].get("pools"):
+            problem(f"pools of {framework}: {direct['best'].get('pools')} reads back as {back['best'].get('pools')}")
 
 
 def reads_back(what, question, text, command="train"):
@@ -331,6 +374,8 @@ def check_nodes():
 
 check_arguments()
 check_frameworks()
+check_adapters()
+check_pools()
 check_nodes()
 check_names()
 print("\n".join(PROBLEMS) or f"{len(TRAINING) + len(SERVING)} frameworks: every file parses, every argument has its place")

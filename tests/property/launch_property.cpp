@@ -88,7 +88,8 @@ std::vector<const LaunchFramework*> training_frameworks() {
 }
 
 /// Plans of one framework or of any, and how many were written of each.
-bool reads_back(const std::vector<const LaunchFramework*>& frameworks, std::map<std::string_view, int>& written) {
+bool reads_back(const std::vector<const LaunchFramework*>& frameworks, std::map<std::string_view, int>& written,
+                int& adapters) {
   return rc::check("what is written is read", [&] {
     const LaunchFramework& framework = **rc::gen::elementOf(frameworks);
     const auto release = release_of(std::string(framework.stack));
@@ -117,6 +118,15 @@ bool reads_back(const std::vector<const LaunchFramework*>& frameworks, std::map<
       c.request.fix.remat = *rc::gen::element(Remat::kNone, Remat::kSelective, Remat::kFull);
     if (*rc::gen::inRange(0, 4) == 0) c.request.fix.vpp = 2;
     c.request.stack = *rc::gen::inRange(0, 4) == 0 ? nullptr : release;
+    if (!framework.adapters.empty() && *rc::gen::inRange(0, 3) == 0) {
+      const auto bits = *rc::gen::inRange<int>(1, 128);
+      c.request.workload.fine_tune = FineTune{
+          .rank = *rc::gen::element<std::int64_t>(1, 8, 64),
+          .targets = static_cast<std::uint8_t>(bits),
+          .experts = *rc::gen::inRange(0, 4) == 0,
+          .base = *rc::gen::element<std::optional<BaseFormat>>(std::nullopt, BaseFormat::kNf4, BaseFormat::kInt8)};
+      c.model = test::dense_model(layers);  // adapters of experts have no names
+    }
     if (framework.stack.empty()) {  // of which little is left that it says
       c.request.stack = release_of("maxtext");
       c.request.fix = {};
@@ -137,12 +147,14 @@ bool reads_back(const std::vector<const LaunchFramework*>& frameworks, std::map<
         continue;
       }
       ++written[framework.name];
+      if (c.request.workload.fine_tune) ++adapters;
       const std::string text = launch_file(framework, arguments, training_terms(subject), {"a comment"});
       const LaunchText read = read_launch_text(text, "file");
       RC_ASSERT(&framework_of(read, text, "file") == &framework);
       const ImportedLayout back =
           import_training(framework, read.settings, &c.model, &c.request.workload.runtime, p.layout.chips(), 1);
       RC_ASSERT(back.reading.open.empty());
+      RC_ASSERT(back.tune == c.request.workload.fine_tune);
       if (!back.reading.unread.empty()) RC_FAIL(back.reading.unread.front().key + "\n" + text);
       const LayoutFilter& pins = back.pins;
       RC_ASSERT(*pins.dp * *pins.fsdp * *pins.tp * *pins.cp * *pins.pp == p.layout.chips());
@@ -154,19 +166,22 @@ bool reads_back(const std::vector<const LaunchFramework*>& frameworks, std::map<
   });
 }
 
-/// Questions over all frameworks; with SCALECALC_EVERY_FRAMEWORK=1 and RC_PARAMS="max_success=300" as many of each.
+/// Questions over all frameworks; with SCALECALC_EVERY_FRAMEWORK=1 and RC_PARAMS="max_success=500" at least 300 files
+/// of each, since not every plan can be said by every framework.
 TEST(LaunchRoundTrip, AFileReadsBackAsItsPlan) {
   std::map<std::string_view, int> written;
   const bool of_each = std::getenv("SCALECALC_EVERY_FRAMEWORK") != nullptr;
-  EXPECT_TRUE(of_each || reads_back(training_frameworks(), written));
+  int adapters = 0;
+  EXPECT_TRUE(of_each || reads_back(training_frameworks(), written, adapters));
   int all = 0;
   for (const LaunchFramework* framework : training_frameworks()) {
-    EXPECT_TRUE(!of_each || reads_back({framework}, written)) << framework->name;
+    EXPECT_TRUE(!of_each || reads_back({framework}, written, adapters)) << framework->name;
     // Most of what is asked must not be refused.
     EXPECT_GE(written[framework->name], of_each ? 300 : test::all_cases() ? 1 : 0) << framework->name;
     all += written[framework->name];
   }
   EXPECT_GT(all, test::all_cases() ? 100 : 10);
+  EXPECT_GT(adapters, test::all_cases() ? 5 : -1);
 }
 
 }  // namespace

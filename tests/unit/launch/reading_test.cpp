@@ -178,6 +178,47 @@ def llama3_70b() -> Trainer.Config:
   EXPECT_THROW(read_launch_text(two, "config_registry.py"), UserError);
 }
 
+// As llama3_debugmodel_float8 of pytorch/torchtitan b5bcd76 changes llama3_debugmodel: what is set last holds.
+TEST(LaunchReading, ARecipeThatChangesAnother) {
+  const std::string base = R"(def llama3_70b() -> Trainer.Config:
+    model_spec = model_registry("70B")
+    return Trainer.Config(
+        model_spec=model_spec,
+        training=TrainingConfig(local_batch_size=8, seq_len=8192),
+        parallelism=ParallelismConfig(tensor_parallel_degree=8),
+        activation_checkpoint=SelectiveAC.Config(),
+    )
+
+)";
+  const std::string changed = R"(def llama3_70b_float8() -> Trainer.Config:
+    config = llama3_70b()
+    config.parallelism.tensor_parallel_degree = 4
+    config.activation_checkpoint = FullAC.Config()
+    config.model_spec = model_registry(
+        "70B",
+        converters=[
+            Float8LinearConverter.Config(model_compile_enabled=True),
+        ],
+    )
+    config.training.local_batch_size = 2
+    return config
+)";
+  const ImportedLayout read = layout_in(base + changed, "config_registry.py", "llama3.1-70b", 64);
+  EXPECT_EQ(read.pins.tp, 4);
+  EXPECT_EQ(read.pins.fsdp, 16);
+  EXPECT_EQ(read.pins.micro_batch_seqs, 2);
+  EXPECT_EQ(read.pins.remat, Remat::kFull);
+  EXPECT_EQ(read.reading.terms.word("precision"), "fp8");
+  EXPECT_EQ(read.reading.places.at("tp").line, 12);
+  EXPECT_EQ(layout_in(base, "config_registry.py", "llama3.1-70b", 64).pins.tp, 8);
+  try {
+    read_launch_text(changed, "config_registry.py");
+    FAIL() << "the recipe that it changes is not there";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.diagnostics().front().where.line, 2);
+  }
+}
+
 TEST(LaunchReading, AFileOfNobodyIsRefused) {
   const std::string text = "[section]\nkey = 1\n";
   const LaunchText read = read_launch_text(text, "some.toml");
@@ -248,6 +289,54 @@ TEST(LaunchWriting, ServersOfAnArrayWriteFilesOfTheirOwn) {
   const std::string text = on_cluster(LaunchCluster::kSlurm, {hw, slice, 16}, script, {});
   EXPECT_EQ(text.find("llm_api.yaml"), std::string::npos) << text;
   EXPECT_NE(text.find("cat > llm_api-${SLURM_ARRAY_TASK_ID:-1}.yaml"), std::string::npos) << text;
+}
+
+// TRL's own example of adapters: rank 32 on queries and values of a base in 4 bits.
+TEST(LaunchReading, AdaptersOfPeft) {
+  const ImportedLayout read = layout_in(R"(#!/bin/bash
+accelerate launch --num_machines 1 --num_processes 8 train.py --model_name_or_path meta-llama/Meta-Llama-3-8B \
+  --max_length 2048 --per_device_train_batch_size 2 --gradient_accumulation_steps 4 \
+  --use_peft --lora_r 32 --lora_alpha 16 --lora_target_modules q_proj v_proj --load_in_4bit
+)",
+                                        "run.sh", "llama3-8b");
+  ASSERT_TRUE(read.tune);
+  EXPECT_EQ(read.tune->rank, 32);
+  EXPECT_EQ(read.tune->targets, kLoraQ | kLoraV);
+  EXPECT_EQ(read.tune->base, BaseFormat::kNf4);
+  EXPECT_TRUE(read.reading.unread.empty());
+}
+
+// Fused modules of Megatron Bridge's LoRA: queries, keys and values, gate and up. Its rank where none is said is 32.
+TEST(LaunchReading, AdaptersOfMegatronBridge) {
+  const ImportedLayout read = layout_in(R"(model:
+  tensor_model_parallel_size: 2
+  seq_length: 4096
+train:
+  micro_batch_size: 1
+  global_batch_size: 16
+peft:
+  _target_: megatron.bridge.peft.lora.LoRA
+  target_modules: [linear_qkv, linear_fc1]
+  alpha: 16
+)",
+                                        "recipe.yaml", "llama3-8b", 8);
+  ASSERT_TRUE(read.tune);
+  EXPECT_EQ(read.tune->rank, 32);
+  EXPECT_EQ(read.tune->targets, kLoraQ | kLoraK | kLoraV | kLoraGate | kLoraUp);
+  EXPECT_FALSE(read.tune->base);
+}
+
+TEST(LaunchReading, AnUnknownModuleIsAProblemAtItsLine) {
+  try {
+    layout_in(
+        "peft:\n  _target_: megatron.bridge.peft.lora.LoRA\n  target_modules: [linear_kqv]\n"
+        "model:\n  seq_length: 4096\n",
+        "recipe.yaml", "llama3-8b", 8);
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.diagnostics().front().where.line, 3);
+    EXPECT_NE(error.diagnostics().front().hint.find("linear_qkv"), std::string::npos);
+  }
 }
 
 }  // namespace
