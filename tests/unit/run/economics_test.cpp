@@ -6,7 +6,9 @@
 #include <numeric>
 
 #include "base/diagnostic.h"
+#include "run/power.h"
 #include "run/stragglers.h"
+#include "support/fixtures.h"
 
 namespace scalecalc {
 namespace {
@@ -120,6 +122,19 @@ TEST(RunFigures, AnIntervalIsAtLeastAStepAndTheWayToStorage) {
   EXPECT_NEAR(run_figures(llama3()).economics->checkpoint_bytes, 14 * 405.85e9, 1);
 }
 
+TEST(RunFigures, SpreadStorageAndCarbonAreWhatTheyAreMadeOf) {
+  RunInput in = llama3();
+  in.question.chip_spread = 0.01;
+  in.question.power.carbon_g_per_kwh = 400;
+  const RunFigures run = run_figures(in);
+  ASSERT_TRUE(run.economics && run.power && run.energy_j);
+  // The slowest chip holds up the 4.5 s of 6.46 in which chips compute.
+  EXPECT_DOUBLE_EQ(run.economics->straggler_share, slowest_chip_share(16384, 0.01) * 4.5 / 6.46);
+  EXPECT_DOUBLE_EQ(run.economics->storage_bytes_per_s, run.economics->checkpoint_bytes / run.economics->interval_s);
+  EXPECT_DOUBLE_EQ(run.power->carbon_g_per_kwh.value_or(0), 400);
+  EXPECT_NEAR(run.power->carbon_kg.value_or(0), *run.energy_j / 3.6e6 * 0.4, 1e-6 * *run.energy_j / 3.6e6);
+}
+
 TEST(RunFigures, RefuseAJobThatNeverEnds) {
   RunInput in = llama3();
   in.question.mtbf_chip_s = 10 * kHour;
@@ -173,6 +188,26 @@ TEST(ChipDraw, FollowsTheStep) {
   EXPECT_DOUBLE_EQ(chip_draw(reader, in).busy_total().value(), 1.5 * (1000 + 500));
   in.basis = PowerBasis::kRated;
   EXPECT_DOUBLE_EQ(chip_draw(reader, in).idle_total().value(), 1.5 * 1000);
+}
+
+TEST(PowerAssumptions, SayWhatIsCounted) {
+  HardwareSpec hw = test::switched_chip();
+  hw.tdp = Watts(500);
+  const auto said = [&](PowerBasis basis, std::optional<double> pue) {
+    return power_assumptions(hw, PowerTerms{.basis = basis, .pue = pue}).front().text;
+  };
+  EXPECT_EQ(said(PowerBasis::kRated, {}), "energy at the full 500 W of each chip, without host, network or cooling");
+  EXPECT_EQ(said(PowerBasis::kRated, 1.2), "energy at the full 500 W of each chip, without host, network");
+  EXPECT_EQ(said(PowerBasis::kServers, {}),
+            "energy at the rated power of chips and hosts, without the network outside them, without cooling");
+  EXPECT_EQ(said(PowerBasis::kServers, 1.2),
+            "energy at the rated power of chips and hosts, without the network outside them");
+  // [POWER]: a chip draws all of it in compute and 70 % in work bound by memory.
+  EXPECT_TRUE(
+      said(PowerBasis::kActivity, 1.2).starts_with("chips draw 100 % of their 500 W in compute, 70 % in memory"))
+      << said(PowerBasis::kActivity, 1.2);
+  hw.tdp.reset();
+  EXPECT_EQ(said(PowerBasis::kRated, {}), "chip power is not published: energy is left out");
 }
 
 }  // namespace

@@ -91,6 +91,20 @@ TEST(Trace, JsonProblemsHaveTheirLines) {
       std::string::npos);
 }
 
+TEST(Trace, TimesOfOtherZonesAreTheSameMoments) {
+  const RequestMix mix = read_trace(
+      "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+      "2023-12-01 00:00:00Z,1,1\n"
+      "2023-12-01 05:30:01+05:30,1,1\n"
+      "2023-11-30 20:30:02-03:30,1,1\n"
+      "2024-02-29 00:00:00,1,1\n",
+      "a.csv");
+  ASSERT_EQ(mix.rows.size(), 4U);
+  EXPECT_DOUBLE_EQ(mix.rows[1].arrival_s - mix.rows[0].arrival_s, 1);
+  EXPECT_DOUBLE_EQ(mix.rows[2].arrival_s - mix.rows[0].arrival_s, 2);
+  EXPECT_DOUBLE_EQ(mix.rows[3].arrival_s - mix.rows[0].arrival_s, 90 * 86400.0) << "31 + 31 + 28 days";
+}
+
 TEST(Trace, Azure) {
   const RequestMix mix = read_trace(
       "TIMESTAMP,ContextTokens,GeneratedTokens\n"
