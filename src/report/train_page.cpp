@@ -124,8 +124,9 @@ std::optional<CurveQuestion> page_curve_question(const TrainAnswer& answer) {
   q.topology.reset();
   q.fix = pins_of(l);
   q.fix.dp = q.fix.fsdp = q.fix.grad_accum = {};
-  q.fix.remat.reset();  // fewer data ranks may have to keep more
-  q.fix.remat_layers.reset();
+  // Fewer data ranks may have to run more again, unless the asker says what.
+  q.fix.remat = answer.question.fix.remat;
+  q.fix.remat_layers = answer.question.fix.remat_layers;
   q.max = {};
   q.top = 1;
   return out;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/render.h"
+#include "report/train_page.h"
 #include "unit/report/sample_answer.h"
 #include "unit/report/train_texts.h"
 
@@ -91,6 +92,16 @@ TEST(TrainCurveCsv, ACountWithoutAPlanIsALine) {
   const std::string csv = render_csv(train_curve_report(sample_curve()));
   EXPECT_TRUE(csv.starts_with("chips,reason,speed_up,efficiency,chips_used,"));
   EXPECT_NE(csv.find("\n100,no slice has 100 chips,,,,"), std::string::npos) << csv;
+}
+
+TEST(TrainPage, ItsCurveKeepsWhatIsAskedOfRemat) {
+  TrainAnswer answer = sample_answer();
+  EXPECT_EQ(page_curve_question(answer)->train.fix.remat, std::nullopt);
+  answer.question.fix.remat = Remat::kFull;
+  answer.question.fix.remat_layers = 0;
+  const std::optional<CurveQuestion> asked = page_curve_question(answer);
+  EXPECT_EQ(asked->train.fix.remat, Remat::kFull);
+  EXPECT_EQ(asked->train.fix.remat_layers, 0);
 }
 
 }  // namespace
