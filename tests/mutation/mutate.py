@@ -125,6 +125,8 @@ class Finder:
             return
         if cursor.kind in (Kind.STATIC_ASSERT, Kind.ENUM_DECL):
             return
+        if cursor.kind == Kind.VAR_DECL and cursor.semantic_parent.kind in (Kind.TRANSLATION_UNIT, Kind.NAMESPACE):
+            return  # made before a process knows which mutant it is
         if cursor.kind == Kind.CALL_EXPR and IDLE_CALL.match(self.of(cursor)):
             return
         if parent is not None and parent.kind == Kind.COMPOUND_STMT:
