@@ -1,5 +1,5 @@
-"""What an earlier release wrote is read: results directories, rows, plans (tests/data/released/VERSION, never written
-again). What a newer one wrote is refused, by its name. Usage: released_test.py BINARY"""
+"""What an earlier release wrote is read: results directories and rows (tests/data/released/VERSION, never written again),
+and plans (tests/data/launch/plan.json). What a newer one wrote is refused, by its name. Usage: released_test.py BINARY"""
 import json
 import shutil
 import sqlite3

@@ -9,7 +9,8 @@
 namespace scalecalc::fuzz {
 
 inline void check_refusal(const UserError& error) {
-  check(!error.diagnostics().empty() && error.diagnostics().size() <= 20, "an error has 1 to 20 diagnostics");
+  check(!error.diagnostics().empty() && error.diagnostics().size() <= kMostProblems,
+        "an error has one diagnostic and not too many");
   for (const Diagnostic& diagnostic : error.diagnostics()) {
     const std::string text = render(diagnostic);
     check(invalid_utf8_at(text) == std::string_view::npos, "a diagnostic is UTF-8");

@@ -1,5 +1,4 @@
-// Any bytes as the notation of sharded arrays and of their products: read, or an explanation with its place; what is
-// read is a product of arrays with axes.
+// Any bytes as the notation of sharded arrays and of their products: read, or an explanation with its place.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,5 +1,4 @@
-// Any bytes as a sweep of any unit: finite values, not too many, each of which is read again from how it prints; or an
-// explanation.
+// Any bytes as a sweep of any unit: finite values, not too many, or an explanation.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

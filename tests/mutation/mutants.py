@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether tests notice changed code: mutants of what computes, each run against the quick tests that come by it.
 
-  mutants.py SOURCE TREE BUILD [--count N] [--seed S] [--only LAYER,...] [--jobs N] [--skip STEP,...]
+  mutants.py SOURCE TREE BUILD [--count N] [--seed S] [--steps STEP,...] (--help names the others)
 
 SOURCE is the repository, TREE a copy that is changed, BUILD its build directory. Steps: instrument, build, reach, run,
 report. All mutants are in one build (mutate.py); a process is one of them by SCALECALC_MUTANT. A mutant is killed by a
@@ -200,10 +200,16 @@ def outcome(args, number, tests):
     return None
 
 
-def run(args, state):
-    mutants, tests = load_points(state), tests_of(state, args.slow)
+def results(state, mutants):
+    """What was found of these mutants; rows of other ones, with another seed or of changed files, say nothing."""
     path = state / "results.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return [row for row in rows if row["id"] in mutants and row["mutant"] == list(mutants[row["id"]].key())]
+
+
+def run(args, state):
+    mutants, tests = load_points(state), tests_of(state, args.slow)
+    path, rows = state / "results.jsonl", results(state, mutants)
     if args.again:  # those that no test noticed so far
         rows = [row for row in rows if row["killed_by"]]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -217,7 +223,7 @@ def run(args, state):
                 return
             asked = tests.get(number, [])
             by = outcome(args, number, asked) if asked else None
-            out.write(json.dumps({"id": number, "tests": len(asked), "killed_by": by}) + "\n")
+            out.write(json.dumps({"id": number, "mutant": mutants[number].key(), "tests": len(asked), "killed_by": by}) + "\n")
             out.flush()
         list(pool.map(one, order))
 
@@ -229,7 +235,7 @@ def report(args, state):
         if line and not line.startswith("#"):
             key, reason = line.split(" # ", 1)
             explained[key.strip()] = reason
-    rows = {r["id"]: r for r in map(json.loads, (state / "results.jsonl").read_text().splitlines())}
+    rows = {row["id"]: row for row in results(state, mutants)}
     table = collections.defaultdict(collections.Counter)
     for number, row in sorted(rows.items()):
         mutant = mutants.get(number)

@@ -17,7 +17,7 @@ constexpr int kMostUntrue = 50;
 constexpr std::uint64_t kMany = 60;
 
 struct Run {
-  std::uint64_t questions = 400;
+  std::uint64_t questions = 20'000;
   std::uint64_t seed = 1;
 };
 
@@ -63,9 +63,13 @@ int check(const Run& run) {
 
 int main(int argc, char** argv) {
   scalecalc::relations::Run run;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::uint64_t value = std::strtoull(argv[i + 1], nullptr, 10);
-    (std::string_view(argv[i]) == "--seed" ? run.seed : run.questions) = value;
+  for (int i = 1; i < argc; i += 2) {
+    const std::string_view flag = argv[i];
+    if ((flag != "--seed" && flag != "--questions") || i + 1 == argc) {
+      fmt::print(stderr, "usage: relations [--questions N] [--seed S]\n");
+      return 2;
+    }
+    (flag == "--seed" ? run.seed : run.questions) = std::strtoull(argv[i + 1], nullptr, 10);
   }
   return scalecalc::relations::check(run);
 }

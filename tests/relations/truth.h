@@ -30,7 +30,7 @@ std::string as_typed(const Words& words);
 /// Checks and counts what it has checked, by name.
 class Truths {
  public:
-  /// Any question: ends as documented, in words; JSON of its schema, numbers that are finite; the same twice; CSV says
+  /// Any question: ends as documented, in words; JSON of its schema, no table with what is no number; the same twice; CSV says
   /// what JSON says; plans and points are sound.
   void of_one(const Words& words);
   /// A question with an answer: a machine with one rate doubled is not slower; more work is not faster; a pinned plan
@@ -42,7 +42,6 @@ class Truths {
  private:
   void holds(bool right, const char* name, const std::string& what, const Words& words);
   void document(const nlohmann::json& answer, const Words& words);
-  void numbers(const nlohmann::json& value, const Words& words);
   void plan(const nlohmann::json& plan, const Words& words);
   void point(const nlohmann::json& point, const Words& words);
   void roof(const nlohmann::json& point, const Words& words);
