@@ -98,13 +98,16 @@ void read_nomic_bert(HfReading& r) {
   m.qkv_bias = m.o_bias = r.keys.flag({"qkv_proj_bias"}, true);
   m.mlp_bias = r.keys.flag({"mlp_fc1_bias"}, true);
   if (r.keys.flag({"mlp_fc2_bias"}, true) != m.mlp_bias) {
-    r.keys.problems().add(r.keys.find({"mlp_fc2_bias"})->span, "an MLP with one bias of two is not read");
+    const ConfigNode* second = r.keys.find({"mlp_fc2_bias"});
+    r.keys.problems().add(second == nullptr ? r.keys.span() : second->span, "an MLP with one bias of two is not read");
   }
   m.final_norm = r.keys.flag({"prenorm"}, false);
   const Size segments = r.keys.size_or({"type_vocab_size"}, 2, {0, 1e6});
   m.learned_positions = segments;
   const ConfigNode* rotary = r.keys.find({"rotary_emb_fraction"});
-  const double share = rotary == nullptr ? 0 : r.keys.decimal(*rotary, "rotary_emb_fraction", {0, 1}).value_or(0);
+  const double share =
+      rotary == nullptr || rotary->is_null() ? 0 : r.keys.decimal(*rotary, "rotary_emb_fraction", {0, 1}).value_or(0);
+  if (rotary == nullptr) r.keys.defaulted("rotary_emb_fraction", "0: a table of positions", kClassDefault);
   if (share == 0) m.learned_positions.value += m.max_seq.value;
   for (const HfNames& names : {HfNames{"causal"}, HfNames{"parallel_block"}, HfNames{"use_rms_norm"}}) {
     refuse_set(r, names, "such a file of this family is not read");
