@@ -78,12 +78,13 @@ void write_formats(const Output& output, const Session& session, OutputTargets& 
 
 void say_warnings(Log& log, const Output& output) {
   if (!output.complete) log.warning(std::string(kPartial));
+  if (output.nothing_fits) {
+    for (const Line& line : output.summary) log.warning(line.text);
+  }
   for (const Assumption& assumption : output.assumptions) {
     if (assumption.warning) log.warning(assumption.text);
   }
   for (const std::string& warning : output.warnings) log.warning(warning);
-  if (!output.nothing_fits) return;
-  for (const Line& line : output.summary) log.warning(line.text);
 }
 
 namespace {

@@ -10,7 +10,7 @@
 #include "base/scalar.h"
 #include "base/units.h"
 #include "jobs/job_part.h"
-#include "serve/serve_question.h"
+#include "serve/requests.h"
 
 namespace scalecalc {
 namespace {
@@ -35,6 +35,10 @@ class DistillSearch {
         basis_(Reader<double>{}, engine_->systems.front().serving) {
     out_.question = question;
     out_.engine = engine_;
+    if (!continues_prompts(*engine_)) {
+      throw UserError(fmt::format("{} continues no prompt, so it teaches no language model", engine_->model->name),
+                      "--teacher names a language model");
+    }
   }
 
   DistillAnswer run() {

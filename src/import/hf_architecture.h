@@ -102,7 +102,8 @@ struct HfTower {
 };
 
 /// Which heads a bidirectional family's classes have.
-enum class HfEncoder { kNone, kBert, kModernBert };
+/// kBert: the bare class pools the first token; kUnpooled: as BERT, but its bare class has no pooler.
+enum class HfEncoder { kNone, kBert, kUnpooled, kModernBert };
 
 struct HfDraft {
   Size target_d_model;
@@ -124,6 +125,7 @@ struct HfArchitecture {
   bool head_bias = false;
   std::optional<Size> head_outputs;  ///< where they are not the vocabulary
   bool headed_model = false;         ///< the bare class has the head too
+  bool classifies_dense = false;     ///< a head of labels has a projection in front of it, and a bias
   bool layer_scale = false;
   Size residual_block;
   std::optional<HfPerLayer> per_layer;

@@ -398,6 +398,35 @@ constexpr std::array<std::string_view, 100> kMoreHarmless{"activation_situ_beta"
                                                           "verbose",
                                                           "vision_lora",
                                                           "zero_expert_type"};
+constexpr std::array<std::string_view, 29> kStillMoreHarmless{"add_bias_logits",
+                                                              "add_final_layer_norm",
+                                                              "dense_seq_output",
+                                                              "extra_pos_embeddings",
+                                                              "force_bos_token_to_be_generated",
+                                                              "fused_bias_fc",
+                                                              "fused_dropout_add_ln",
+                                                              "load_balance_coeff",
+                                                              "max_trained_positions",
+                                                              "moe_apply_router_weight_on_input",
+                                                              "moe_routed_scaling_factor",
+                                                              "moe_router_logit_softcapping",
+                                                              "moe_router_score_func",
+                                                              "moe_router_use_sigmoid",
+                                                              "mup_enabled",
+                                                              "normalize_before",
+                                                              "normalize_embedding",
+                                                              "pad_vocab_size_multiple",
+                                                              "parallel_block_tied_norm",
+                                                              "rotary_emb_interleaved",
+                                                              "rotary_emb_scale_base",
+                                                              "rotary_scaling_factor",
+                                                              "route_norm",
+                                                              "route_scale",
+                                                              "score_func",
+                                                              "static_position_embeddings",
+                                                              "tie_weights_",
+                                                              "use_grouped_mm",
+                                                              "use_xentropy"};
 /// The same by how they begin or end.
 constexpr std::array<std::string_view, 7> kHarmlessStarts{"mask_",   "rope_",     "swa_rope_", "initializer_",
                                                           "forced_", "bad_words", "vision_"};
@@ -410,6 +439,7 @@ bool harmless(std::string_view key) {
   const auto ends = [&](std::string_view text) { return key.ends_with(text); };
   return std::find(kHarmless.begin(), kHarmless.end(), key) != kHarmless.end() ||
          std::find(kMoreHarmless.begin(), kMoreHarmless.end(), key) != kMoreHarmless.end() ||
+         std::find(kStillMoreHarmless.begin(), kStillMoreHarmless.end(), key) != kStillMoreHarmless.end() ||
          std::any_of(kHarmlessStarts.begin(), kHarmlessStarts.end(), starts) ||
          std::any_of(kHarmlessEnds.begin(), kHarmlessEnds.end(), ends);
 }

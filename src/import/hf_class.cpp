@@ -25,6 +25,7 @@ constexpr std::array kEndings{Ending{"ForCausalLM", HfHead::kVocabulary},
                               Ending{"ForTokenClassification", HfHead::kToken},
                               Ending{"ForRewardModel", HfHead::kOther},
                               Ending{"ChatModel", HfHead::kUnsaid},  // wrappers of a language model with its head
+                              Ending{"MTModel", HfHead::kVocabulary},
                               Ending{"Model", HfHead::kNone}};
 
 /// Kinds of drafts by a word of their classes.
@@ -123,7 +124,7 @@ namespace {
 /// has its head for sequences; ModernBERT projects before every head.
 void set_encoder_head(HfReading& r, const HfClass& named) {
   HfArchitecture& m = r.model;
-  const bool bert = m.encoder == HfEncoder::kBert;
+  const bool modern = m.encoder == HfEncoder::kModernBert;
   HfHead head = named.head;
   if (head == HfHead::kUnsaid || head == HfHead::kOther) {
     r.keys.defaulted("architectures", "the bare model", "the file names no class");
@@ -137,8 +138,9 @@ void set_encoder_head(HfReading& r, const HfClass& named) {
   m.head_outputs = head == HfHead::kNone ? Size{0, r.keys.span()} : read_labels(r);
   m.head_bias = head != HfHead::kNone;
   m.tied_embeddings = false;
-  if (bert && head != HfHead::kToken) m.head_dense = "pooler";
-  if (!bert && head != HfHead::kNone) m.head_dense = "transform";
+  const bool pools = head == HfHead::kSequence || (head == HfHead::kNone && m.encoder == HfEncoder::kBert);
+  if (!modern && pools) m.head_dense = "pooler";
+  if (modern && head != HfHead::kNone) m.head_dense = "transform";
   r.keys.remark(head == HfHead::kNone ? "the model has no head"
                                       : fmt::format("the model has a head of {} labels", m.head_outputs->value));
 }
@@ -164,6 +166,10 @@ void set_head(HfReading& r, const HfClass& named) {
       break;
   }
   m.head_bias = named.head == HfHead::kToken;
+  if (m.classifies_dense && named.head != HfHead::kNone) {
+    m.head_dense = "pooler";
+    m.head_bias = true;
+  }
   m.tied_embeddings = false;
 }
 

@@ -1,5 +1,5 @@
-// Families whose tokens attend in both directions or to another stack's output: BERT, arXiv:1810.04805; ModernBERT,
-// arXiv:2412.13663; T5, arXiv:1910.10683; Whisper, arXiv:2212.04356; Llama 3.2 Vision.
+// Families whose tokens attend in both directions or to another stack's output: BERT, arXiv:1810.04805, and its kin;
+// ModernBERT, arXiv:2412.13663; T5, arXiv:1910.10683; BART and its kin; Whisper, arXiv:2212.04356; Llama 3.2 Vision.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,14 +32,24 @@ HfTower encoder_of(const HfArchitecture& m, std::int64_t layers, const SourceSpa
 
 }  // namespace
 
-/// Positions and segments are tables beside the words'; norms behind each part, and none at the end.
-void read_bert(HfReading& r) {
+namespace {
+
+/// Norms behind each part, and none at the end; the sum of the tables is normed.
+void as_bert(HfReading& r, HfEncoder kind) {
   HfArchitecture& m = r.model;
-  read_shape(r, {.max_seq = 512});
   all_biases(r);
   m.causal = m.final_norm = false;
   m.embedding_norm = true;
-  m.encoder = HfEncoder::kBert;
+  m.encoder = kind;
+}
+
+}  // namespace
+
+/// Positions and segments are tables beside the words'.
+void read_bert(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_shape(r, {.max_seq = 512});
+  as_bert(r, HfEncoder::kBert);
   const Size segments = r.keys.size_or({"type_vocab_size"}, 2, {0, 1e6});
   m.learned_positions = {m.max_seq.value + segments.value, m.max_seq.where};
   refuse_set(r, {"is_decoder"}, "a BERT that generates is not read");
@@ -48,6 +58,59 @@ void read_bert(HfReading& r) {
   if (kind != "absolute") {
     r.keys.problems().add(r.keys.find({"position_embedding_type"})->span,
                           fmt::format("positions of kind {} are not read", in_quotes(kind)), "read: absolute");
+  }
+}
+
+/// DistilBERT, arXiv:1910.01108: BERT's layers under other names, without segments and pooler.
+void read_distilbert(HfReading& r) {
+  HfArchitecture& m = r.model;
+  m.d_model = r.keys.required({"dim", "hidden_size"}, "width of the model");
+  m.vocab = r.keys.required({"vocab_size"}, "entries of the vocabulary");
+  m.max_seq = r.keys.size_or({"max_position_embeddings"}, 512);
+  const Size layers = r.keys.required({"n_layers", "num_hidden_layers"}, "number of layers", {1, 1e4});
+  m.layers.assign(static_cast<std::size_t>(layers.value), {});
+  m.heads = m.kv_heads = r.keys.required({"n_heads", "num_attention_heads"}, "attention heads");
+  m.head_dim = {std::max<std::int64_t>(1, m.d_model.value / std::max<std::int64_t>(1, m.heads.value)), m.heads.where};
+  m.d_ff = r.keys.required({"hidden_dim"}, "width of the MLP");
+  as_bert(r, HfEncoder::kUnpooled);
+  m.tied_embeddings = r.keys.flag({"tie_word_embeddings"}, true);
+  m.learned_positions = m.max_seq;
+  r.keys.flag({"sinusoidal_pos_embds"}, false);  // the table is there either way
+}
+
+/// MPNet, arXiv:2004.09297: no segments, and a table of distances for all layers.
+void read_mpnet(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_shape(r, {.max_seq = 512});
+  as_bert(r, HfEncoder::kBert);
+  m.learned_positions = m.max_seq;
+  const Size buckets = r.keys.size_or({"relative_attention_num_buckets"}, 32);
+  m.position_biases = {buckets.value * m.heads.value, buckets.where};
+}
+
+/// Nomic's BERT, arXiv:2402.01613: rotary positions, gated MLPs.
+void read_nomic_bert(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_shape(r, {.max_seq = 2048});
+  as_bert(r, HfEncoder::kUnpooled);
+  const std::string activation = r.keys.text_or({"activation_function"}, "gelu");
+  m.gated = activation == "swiglu" || activation == "geglu" || activation == "glu";
+  m.qkv_bias = m.o_bias = r.keys.flag({"qkv_proj_bias"}, true);
+  m.mlp_bias = r.keys.flag({"mlp_fc1_bias"}, true);
+  if (r.keys.flag({"mlp_fc2_bias"}, true) != m.mlp_bias) {
+    const ConfigNode* second = r.keys.find({"mlp_fc2_bias"});
+    r.keys.problems().add(second == nullptr ? r.keys.span() : second->span, "an MLP with one bias of two is not read");
+  }
+  m.final_norm = r.keys.flag({"prenorm"}, false);
+  const Size segments = r.keys.size_or({"type_vocab_size"}, 2, {0, 1e6});
+  m.learned_positions = segments;
+  const ConfigNode* rotary = r.keys.find({"rotary_emb_fraction"});
+  const double share =
+      rotary == nullptr || rotary->is_null() ? 0 : r.keys.decimal(*rotary, "rotary_emb_fraction", {0, 1}).value_or(0);
+  if (rotary == nullptr) r.keys.defaulted("rotary_emb_fraction", "0: a table of positions", kClassDefault);
+  if (share == 0) m.learned_positions.value += m.max_seq.value;
+  for (const HfNames& names : {HfNames{"causal"}, HfNames{"parallel_block"}, HfNames{"use_rms_norm"}}) {
+    refuse_set(r, names, "such a file of this family is not read");
   }
 }
 
@@ -106,6 +169,69 @@ void read_t5(HfReading& r) {
     r.keys.find({key});
   }
 }
+
+namespace {
+
+/// What tells the kin of BART apart: a table of positions, a norm of the embedding, and norms before each part with one
+/// more behind all of them.
+struct BartKind {
+  bool table = true, embedding_norm = true, norm_first = false;
+};
+
+void read_bart_kind(HfReading& r, const BartKind& kind) {
+  HfArchitecture& m = r.model;
+  m.d_model = r.keys.required({"d_model"}, "width of the model");
+  m.vocab = r.keys.required({"vocab_size"}, "entries of the vocabulary");
+  m.max_seq = r.keys.size_or({"max_position_embeddings"}, 1024);
+  m.tied_embeddings = r.keys.flag({"tie_word_embeddings"}, true);
+  const Size layers = r.keys.required({"encoder_layers"}, "layers of the encoder", {1, 1e4});
+  const Size decoder = r.keys.required({"decoder_layers"}, "layers of the decoder", {1, 1e4});
+  m.layers.assign(static_cast<std::size_t>(decoder.value), {.mixer = "full+cross"});
+  m.heads = m.kv_heads = r.keys.required({"decoder_attention_heads"}, "heads of the decoder");
+  m.head_dim = {std::max<std::int64_t>(1, m.d_model.value / std::max<std::int64_t>(1, m.heads.value)), m.heads.where};
+  m.d_ff = r.keys.required({"decoder_ffn_dim"}, "width of the decoder's MLP");
+  all_biases(r);
+  m.final_norm = kind.norm_first;
+  m.embedding_norm = kind.embedding_norm;
+  m.classifies_dense = true;
+  HfTower encoder = encoder_of(m, layers.value, layers.where);
+  encoder.heads = r.keys.required({"encoder_attention_heads"}, "heads of the encoder");
+  encoder.head_dim = {};
+  encoder.d_ff = r.keys.required({"encoder_ffn_dim"}, "width of the encoder's MLP");
+  encoder.final_norm = kind.norm_first;
+  if (kind.embedding_norm) encoder.other_weights = 2 * m.d_model.value;
+  if (kind.table) {
+    constexpr std::int64_t kOffset = 2;  // the table starts two rows early
+    m.learned_positions = {m.max_seq.value + kOffset, m.max_seq.where};
+    encoder.learned_positions = m.learned_positions.value;
+  }
+  m.towers.push_back(encoder);
+  if (!r.keys.flag({"is_encoder_decoder"}, true)) {
+    r.keys.problems().add(
+        r.keys.find({"is_encoder_decoder"})->span,
+        fmt::format("'is_encoder_decoder' is false, and models of family '{}' have both", r.family.name));
+  }
+  for (const HfNames& names : {HfNames{"decoder_vocab_size"}, HfNames{"num_hidden_layers"}}) {
+    const std::int64_t other = *names.begin() == "decoder_vocab_size" ? m.vocab.value : layers.value;
+    const auto repeated = r.keys.size(names);
+    if (!repeated || repeated->value == other) continue;
+    r.keys.problems().add(repeated->where, fmt::format("'{}' is {}, and the file says {} elsewhere", *names.begin(),
+                                                       repeated->value, other));
+  }
+  if (!r.keys.flag({"share_encoder_decoder_embeddings"}, true)) {
+    r.keys.problems().add(r.keys.find({"share_encoder_decoder_embeddings"})->span,
+                          "embeddings of the encoder's own are not read");
+  }
+}
+
+}  // namespace
+
+/// BART, arXiv:1910.13461; mBART, arXiv:2001.08210.
+void read_bart(HfReading& r) { read_bart_kind(r, {}); }
+void read_mbart(HfReading& r) { read_bart_kind(r, {.norm_first = true}); }
+/// Pegasus, arXiv:1912.08777; M2M-100 and NLLB, arXiv:2010.11125: sines for positions.
+void read_pegasus(HfReading& r) { read_bart_kind(r, {.table = false, .embedding_norm = false, .norm_first = true}); }
+void read_marian(HfReading& r) { read_bart_kind(r, {.table = false, .embedding_norm = false}); }
 
 /// Frames of sound through two convolutions, of which the second halves them; keys have no bias.
 void read_whisper(HfReading& r) {

@@ -8,6 +8,98 @@
 
 namespace scalecalc {
 
+/// Trinity of Arcee: norms before and behind each part, a gate of the output, full attention in every so many layers.
+void read_afmoe(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_shape(r, {.head_dim = 128, .max_seq = 16384});
+  read_attention_bias(r, false);
+  m.norms_per_layer = 4;
+  m.qk_norm = "head_dim";
+  m.output_gate = true;
+  const std::int64_t every = r.keys.size_or({"global_attn_every_n_layers"}, 4, {1, 1e4}).value;
+  set_sliding(r, read_window(r, 1024), [&](std::int64_t i) { return (i + 1) % every != 0; });
+  if (!read_moe(r, {.experts = 64, .top_k = 6, .d_ff = 1408})) return;
+  read_shared_experts(r, 2);
+  const std::int64_t dense = r.keys.size_or({"num_dense_layers"}, 1, {0, 1e4}).value;
+  set_moe_layers(r, [&](std::int64_t i) { return i >= dense; });
+  m.moe->router_correction_bias = true;
+  read_groups(r, 1, 1);
+  for (const HfNames& names : {HfNames{"num_expert_groups"}, HfNames{"num_limited_groups"}}) {
+    if (r.keys.size_or(names, 1, {0, 1e4}).value > 1) {
+      r.keys.problems().add(r.keys.find(names)->span, fmt::format("'{}' is read as 1 only", *names.begin()));
+    }
+  }
+}
+
+namespace {
+
+/// One number of heads in full layers and one in sliding ones.
+void heads_by_kind(HfReading& r) {
+  HfArchitecture& m = r.model;
+  const ConfigNode* listed = r.keys.list({"num_attention_heads_per_layer"});
+  if (listed == nullptr) return;
+  if (listed->items.size() != m.layers.size()) {
+    r.keys.problems().add(listed->span, fmt::format("'num_attention_heads_per_layer' lists {} layers, and the model "
+                                                    "has {}",
+                                                    listed->items.size(), m.layers.size()));
+    return;
+  }
+  Size full, sliding;
+  for (std::size_t i = 0; i < m.layers.size(); ++i) {
+    const auto heads = r.keys.whole(listed->items[i], "num_attention_heads_per_layer");
+    if (!heads) return;
+    Size& known = m.layers[i].mixer == "sliding" ? sliding : full;
+    if (known.value == 0) known = *heads;
+    if (known.value == heads->value) continue;
+    r.keys.problems().add(
+        heads->where, fmt::format("layers of one kind with {} and {} heads are not read", known.value, heads->value));
+    return;
+  }
+  if (full.value > 0) m.heads = full;
+  if (sliding.value > 0) m.local = HfLocal{sliding, m.kv_heads, m.head_dim, m.head_dim};
+}
+
+}  // namespace
+
+/// Laguna of Poolside: other numbers of heads in sliding layers, each of which a gate scales.
+void read_laguna(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_shape(r, {.kv_heads = 8, .head_dim = 128, .max_seq = 131072});
+  read_attention_bias(r, false);
+  m.qk_norm = "head_dim";
+  const std::string gates = r.keys.text_or({"gating"}, "per-head");
+  m.head_gate = gates == "per-head" || gates == "true";
+  m.output_gate = gates == "per-element";
+  if (!m.head_gate && !m.output_gate && gates != "false") {
+    r.keys.problems().add(r.keys.find({"gating"})->span, fmt::format("gates of kind {} are not read", in_quotes(gates)),
+                          "read: per-head, per-element");
+  }
+  set_sliding(r, read_window(r, 512), [](std::int64_t) { return false; });
+  heads_by_kind(r);
+  if (!read_moe(r, {.experts = 256, .top_k = 8, .d_ff = 512})) return;
+  read_shared_width(r, {"shared_expert_intermediate_size"}, 512);
+  const std::vector<std::int64_t> dense = read_layer_numbers(r, {"mlp_only_layers"});
+  const std::int64_t step = r.keys.size_or({"decoder_sparse_step"}, 1, {1, 1e4}).value;
+  set_moe_layers(r, [&](std::int64_t i) {
+    if (dense.empty()) return i > 0;
+    return (i + 1) % step == 0 && std::find(dense.begin(), dense.end(), i) == dense.end();
+  });
+  m.moe->router_correction_bias = true;
+}
+
+/// Solar Open of Upstage: GLM-4.5's experts in every layer.
+void read_solar_open(HfReading& r) {
+  HfArchitecture& m = r.model;
+  read_shape(r, {.kv_heads = 8, .head_dim = 128, .max_seq = 131072, .d_ff = DffRule::kOptional});
+  m.qkv_bias = r.keys.flag({"attention_bias"}, false);  // the output projection never has one
+  if (!read_moe(r, {.experts = 128, .top_k = 8, .d_ff = 1280})) return;
+  read_shared_experts(r, 1);
+  r.keys.find({"first_k_dense_replace"});  // the class has experts in every layer whatever it says
+  set_moe_layers(r, [](std::int64_t) { return true; });
+  m.moe->router_correction_bias = true;
+  read_groups(r, 1, 1);
+}
+
 void read_glm4v_moe(HfReading& r) {
   read_glm4_moe(r);
   r.model.qkv_bias = r.keys.flag({"attention_bias"}, true);

@@ -42,8 +42,8 @@ class AttentionBuilder {
     list_.matmul("cross query projection", Part::kAttention, TpRule::kColumn, dims_.d_model, q_width, a_.qkv_bias,
                  TpRule::kColumn);
     list_.last().extra_parameters = list_.last().extra_parameters + cross_weights();
-    list_.matmul("cross key/value projection", Part::kAttention, TpRule::kKvColumn, dims_.d_model, kv_width,
-                 a_.qkv_bias, TpRule::kKvColumn);
+    list_.matmul(kCrossKeysValues, Part::kAttention, TpRule::kKvColumn, dims_.d_model, kv_width, a_.qkv_bias,
+                 TpRule::kKvColumn);
     if (!a_.key_bias) list_.last().extra_parameters = kv_width / R(2.0);
     list_.last().groups = heads_.kv_heads;
     list_.last().values = kv_width / R(2.0);

@@ -9,6 +9,9 @@
 
 namespace scalecalc {
 
+/// The projection of a tower's output to keys and values, which it passes once for a sequence.
+inline constexpr std::string_view kCrossKeysValues = "cross key/value projection";
+
 /// A dimension of the model file that no question asks a derivative by.
 template <class R>
 R fixed(std::int64_t value) {

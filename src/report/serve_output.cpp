@@ -10,7 +10,7 @@
 #include "report/answer_plots.h"
 #include "report/brief_blocks.h"
 #include "report/placement_figures.h"
-#include "serve/serve_question.h"
+#include "serve/requests.h"
 #include "serve/serving_cost.h"
 
 namespace scalecalc {
@@ -81,7 +81,7 @@ class ServeOutput {
                           list_figure("hardware", "", std::move(names)),
                           datum("prompt", q_.prompt),
                           datum("generate", q_.generate),
-                          datum("context", q_.context.value_or(q_.prompt + q_.generate / 2)),
+                          datum("context", decode_context(a_)),
                           datum("weights", std::string(name_of(serving.formats.weights.weights))),
                           datum("kv", std::string(name_of(serving.formats.kv))),
                           datum("flops", std::string(name_of(serving.formats.compute))),

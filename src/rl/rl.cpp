@@ -15,7 +15,7 @@
 #include "model/accounting.h"
 #include "network/slice.h"
 #include "rl/microbatches.h"
-#include "serve/serve_question.h"
+#include "serve/requests.h"
 
 namespace scalecalc {
 namespace {
@@ -261,6 +261,10 @@ class RlSearch {
 
   RlAnswer run() {
     out_.engine = std::make_shared<const ServeAnswer>(resolve_serving(out_.question.engine, catalog_));
+    if (!continues_prompts(*out_.engine)) {
+      throw UserError(fmt::format("{} continues no prompt: it has no rollouts", out_.engine->model->name),
+                      "name a language model");
+    }
     trainers_.emplace(q_, tokens_, catalog_, stop_);
     serving_ = out_.engine->systems.front().serving;
     if (q_.engine_memory) {

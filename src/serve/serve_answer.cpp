@@ -7,6 +7,7 @@
 #include <span>
 
 #include "plan/stack_supports.h"
+#include "serve/requests.h"
 #include "serve/serve_question.h"
 #include "serve/serve_search.h"
 
@@ -290,9 +291,11 @@ ExplainedServing explain_point(const ServeAnswer& answer, const ServePoint& poin
   const ServeBasis<Traced> basis(Reader<Traced>{}, answer.systems[point.system].serving);
   const ServingCost<Traced> cost(basis, point.layout, point.slice, point.placement);
   const double replicas = static_cast<double>(point.pools ? point.pools->decode_replicas : point.layout.dp);
-  const double cached = std::floor(q.prompt * q.prefix_hit);
-  return {cost.decode_step(std::ceil(point.batch / replicas), q.context.value_or(q.prompt + q.generate / 2)).total(),
-          cost.prefill(q.prompt - cached, cached).total()};
+  const double prompt = decoder_prompt(answer);
+  const double cached = std::floor(prompt * q.prefix_hit);
+  const SecondsOf<Traced> prefill = cost.prefill(prompt - cached, cached).total();
+  if (one_pass(answer)) return {prefill, prefill};
+  return {cost.decode_step(std::ceil(point.batch / replicas), decode_context(answer)).total(), prefill};
 }
 
 ServeAnswer serve_answer(const ServeQuestion& question, const Catalog& catalog, const Stop& stop) {

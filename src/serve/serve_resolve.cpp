@@ -10,6 +10,7 @@
 #include "model/images.h"
 #include "model/stored_bytes.h"
 #include "plan/stack_supports.h"
+#include "serve/requests.h"
 #include "spec/kept.h"
 #include "spec/load.h"
 #include "train/import_assumptions.h"
@@ -17,30 +18,18 @@
 namespace scalecalc {
 namespace {
 
-/// Decoding needs a head over the vocabulary, and states of no other model.
-void require_vocabulary(const ModelSpec& model) {
-  if (model.draft) {
-    throw UserError(fmt::format("{} is a draft: it decodes from states of its target", model.name),
-                    "serve its target, with --speculative draft=FILE,k=4,accept=0.7");
+void refuse_draft(const ModelSpec& model) {
+  if (!model.draft) return;
+  throw UserError(fmt::format("{} is a draft: it decodes from states of its target", model.name),
+                  "serve its target, with --speculative draft=FILE,k=4,accept=0.7");
+}
+
+/// What drafts for another must generate.
+void require_generation(const ModelSpec& model) {
+  refuse_draft(model);
+  if (!generates(model)) {
+    throw UserError(fmt::format("{} generates nothing, so it drafts nothing", model.name), "name a language model");
   }
-  if (!model.attention.causal) {
-    throw UserError(
-        fmt::format("{} is an encoder: it generates nothing, and serving here is of tokens one by one", model.name),
-        "scalecalc model shows its FLOPs and weights, train its training");
-  }
-  for (const LayerKind& kind : model.kinds) {
-    if (!attends_across(kind.mixer)) continue;
-    throw UserError(
-        fmt::format("{} decodes beside the output of {}, whose pass before the first token serving here does "
-                    "not know",
-                    model.name, model.towers.empty() ? "a tower" : "its " + model.towers.front().name),
-        "scalecalc model shows its FLOPs, weights and cache, train its training");
-  }
-  if (!model.head_outputs) return;
-  throw UserError(fmt::format("{} has no head over its vocabulary to decode with, {}", model.name,
-                              *model.head_outputs == 0 ? "but none at all"
-                                                       : fmt::format("but one of {} outputs", *model.head_outputs)),
-                  "serve the model with its language head");
 }
 
 bool has_rate(const HardwareSpec& hw, DType dtype) {
@@ -100,7 +89,8 @@ class ServeResolver {
     }
     ModelSpec model = load_model(document.document);
     out_.assumptions = import_assumptions(document);
-    require_vocabulary(model);
+    refuse_draft(model);
+    requests(model);
     images(model);
     out_.model = std::make_shared<const ModelSpec>(std::move(model));
     if (!q_.speculation || q_.speculation->draft == "mtp") return;
@@ -109,12 +99,76 @@ class ServeResolver {
     }
   }
 
+  /// What a request is to a model that does not simply continue its prompt.
+  void requests(ModelSpec& model) {
+    ServeQuestion& q = out_.question;
+    const bool once = !generates(model);
+    const TowerSpec* known = encoder_of(model);
+    if (!once && known == nullptr) return;
+    refuse_of_decoders(model);
+    q.disaggregate = Disaggregation::kOff;
+    if (!q.fix.cp && !q.max.cp) q.max.cp = 1;
+    const double longest = to_double(model.max_seq);
+    if (once && known != nullptr) {
+      throw UserError(
+          fmt::format("{} has an encoder, a decoder and no head over its vocabulary: what a request is to it "
+                      "is not known",
+                      model.name),
+          "serve the model with its language head");
+    }
+    if (once) {
+      q.generate = 1;
+      if (q.usual_lengths) q.prompt = std::min(q.prompt, longest);
+      assume("one pass over each text: its answer counts as one token, and a step is that pass", "--prompt",
+             "docs/model.md [SERVE-ENCODE]")
+          .as("one_pass");
+      return;
+    }
+    TowerSpec& encoder = model.towers[static_cast<std::size_t>(known - model.towers.data())];
+    if (q.usual_lengths) q.generate = std::min(q.generate, longest - 1);
+    double begun = 1;  // tokens of the decoder before the first that is generated
+    if (encoder.tokens > 0) {
+      if (q.usual_lengths) q.prompt = 1;
+      begun = q.prompt;
+    } else {
+      if (q.usual_lengths) q.prompt = std::min(q.prompt, longest);
+      encoder.positions = q.prompt;
+      encoder.tokens = model.attention.cross_tokens = static_cast<std::int64_t>(q.prompt);
+    }
+    encoder.per_token = encoder.positions / begun;
+    assume(fmt::format("the encoder passes {} positions of a request before the first token, and its keys and values "
+                       "stay; the decoder begins with {:g} token{}",
+                       group_thousands(static_cast<long long>(encoder.positions)), begun, begun == 1 ? "" : "s"),
+           "--prompt", "docs/model.md [SERVE-ENCODE]")
+        .as("encoder_positions")
+        .is(encoder.positions);
+  }
+
+  /// Questions that mean nothing without a decoder that reads the prompt itself.
+  void refuse_of_decoders(const ModelSpec& model) const {
+    const auto refuse = [&](bool asked, std::string_view flag) {
+      if (!asked) return;
+      throw UserError(fmt::format("{} has no meaning: {}", flag,
+                                  !generates(model) ? model.name + " generates nothing"
+                                                    : "an encoder reads the prompts of " + model.name),
+                      "leave it out");
+    };
+    refuse(q_.speculation.has_value(), "--speculative");
+    refuse(q_.disaggregate == Disaggregation::kOn || !q_.prefill_hardware.empty(), "--disaggregate");
+    refuse(q_.prefix_hit > 0, "--prefix-hit");
+    refuse(q_.mfu.has_value(), "--mfu");
+    refuse(!generates(model) && q_.context.has_value(), "--context");
+  }
+
   void images(ModelSpec& model) {
     if (!q_.images.empty()) {
       const Images shown = images_of(q_.images);
       assume(images_text(shown, show_images(model, shown, q_.prompt), "prompt"), "--images", "docs/model.md [TOWERS]")
           .is(q_.images);
-    } else if (vision_tower(model) != nullptr) {
+    } else if (const TowerSpec* shown = vision_tower(model)) {
+      TowerSpec& tower = model.towers[static_cast<std::size_t>(shown - model.towers.data())];
+      tower.positions = tower.per_token = 0;
+      model.attention.cross_tokens = 0;  // where it would read them
       assume("prompts of text alone: the vision tower is shown no images", "--images", "docs/model.md [TOWERS]")
           .is("none");
     }
@@ -144,7 +198,7 @@ class ServeResolver {
           .is("bf16");
     }
     kv_ = q_.kv.value_or(weights_.kv.value_or(WeightFormat::kBf16));
-    if (!q_.kv) {
+    if (!q_.kv && model.attention.causal) {
       assume(fmt::format("KV cache in {}", name_of(kv_)), "--kv",
              weights_.kv ? weights_.source : std::string("assumed: the format of the activations"))
           .is(name_of(kv_));
@@ -152,7 +206,9 @@ class ServeResolver {
   }
 
   void lengths() {
-    const double longest = q_.prompt + q_.generate;
+    const ServeQuestion& q = out_.question;
+    const double answered = one_pass(out_) ? 0 : q.generate;
+    const double longest = std::max(q.prompt, decoder_prompt(out_) + answered);
     if (longest > static_cast<double>(out_.model->max_seq)) {
       assume(fmt::format("prompt and answer of {} tokens are longer than the {} the model is published for",
                          group_thousands(static_cast<long long>(longest)), group_thousands(out_.model->max_seq)),
@@ -160,11 +216,11 @@ class ServeResolver {
           .as("max_seq")
           .is(static_cast<double>(out_.model->max_seq));
     }
-    if (!q_.context) {
+    if (!q_.context && !one_pass(out_)) {
       assume(fmt::format("a sequence that decodes has {} tokens in the cache: prompt + half the answer",
-                         group_thousands(static_cast<long long>(q_.prompt + q_.generate / 2))),
+                         group_thousands(static_cast<long long>(decode_context(out_)))),
              "--context", "mean over the answer")
-          .is(q_.prompt + q_.generate / 2);
+          .is(decode_context(out_));
     }
   }
 
@@ -212,13 +268,15 @@ class ServeResolver {
       out.engine.source = "every byte that the weights leave: scaling book, chapter 7";
     }
     apply_settings(q_.engine_settings, out.engine);
-    if (out.engine.longest > 0 && q_.prompt + q_.generate > out.engine.longest) {
+    const double longest = out_.question.prompt + out_.question.generate;
+    if (out.engine.longest > 0 && longest > out.engine.longest) {
       throw UserError(fmt::format("{} of {} tokens: prompt and answer have {}", kLengthFlag,
                                   group_thousands(static_cast<long long>(out.engine.longest)),
-                                  group_thousands(static_cast<long long>(q_.prompt + q_.generate))),
+                                  group_thousands(static_cast<long long>(longest))),
                       "the engine refuses longer requests");
     }
     out.chunk_tokens = out.engine.chunk_tokens;
+    if (!out_.model->attention.causal) out.chunk_tokens = std::max(out.chunk_tokens, out_.question.prompt);
     if (!q_.chunk) {
       assume(fmt::format("at most {} tokens of prompts in a step",
                          group_thousands(static_cast<long long>(out.chunk_tokens))),
@@ -273,9 +331,21 @@ class ServeResolver {
     out.formats.weights = weights_;
     out.formats.kv = kv_;
     out.formats.compute = q_.compute.value_or(usual_compute(weights_, hw));
+    const bool wide = has_rate(hw, DType::kBf16) || has_rate(hw, DType::kFp16);
     if (!has_rate(hw, out.formats.compute)) {
-      throw UserError(fmt::format("{} publishes no rate for --flops {}", hw.name, name_of(out.formats.compute)),
-                      fmt::format("its matmul rates: {}", rates_listed(hw)));
+      const std::string asked = q_.compute ? fmt::format("--flops {}", name_of(*q_.compute))
+                                           : fmt::format("bf16 or fp16, in one of which {} weights are computed",
+                                                         name_of(main_format(weights_)));
+      const std::string rates = fmt::format("its matmul rates: {}", rates_listed(hw));
+      throw UserError(fmt::format("{} publishes no rate for {}", hw.name, asked),
+                      wide ? rates : rates + "; --weights in such a format is computed in it");
+    }
+    if (!wide) {
+      assume(fmt::format("{} publishes no 16-bit matmul rate: attention, and weights kept in 16 bits, are counted by "
+                         "their memory traffic alone",
+                         hw.name),
+             "--set hw.compute.matmul.bf16=…", "hardware file", true)
+          .of = hw.name;
     }
     if (!q_.compute) {
       assume(fmt::format("{} matmuls compute in {}", hw.name, name_of(out.formats.compute)), "--flops",
@@ -317,6 +387,10 @@ class ServeResolver {
       if (count > 1 && hw.network.empty()) break;
       if (!slices_of(hw, count, 1).empty()) out.push_back(count);
     }
+    if (!out.empty()) return;
+    throw UserError(
+        fmt::format("{} does not say which counts of its chips there are: what joins them is unpublished", hw.name),
+        "give its pod in a hardware file of your own");
   }
 
   std::optional<double> price(const HardwareSpec& hw) {
@@ -378,7 +452,7 @@ ModelSpec draft_model(const SpeculationAsked& asked, const ModelSpec& model, con
                                   out.draft->target_d_model, model.name, model.d_model),
                       "a draft of this kind fits the model it was trained with alone");
     }
-    if (!out.draft) require_vocabulary(out);
+    if (!out.draft) require_generation(out);
     return out;
   }
   if (model.mtp_layers == 0) {

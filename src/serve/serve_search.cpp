@@ -13,6 +13,7 @@
 #include "base/scalar.h"
 #include "base/units.h"
 #include "model/sharding.h"
+#include "serve/requests.h"
 
 namespace scalecalc {
 
@@ -161,14 +162,17 @@ ServeSearch::ServeSearch(const ServeAnswer& answer, std::size_t system, const Mo
       basis_(Reader<double>{}, serving_),
       fast_basis_(Reader<double>{}, with(serving_, fastest(serving_.efficiency))),
       slow_basis_(Reader<double>{}, with(serving_, slowest(serving_.efficiency))) {
-  load_.cached = std::floor(q_.prompt * q_.prefix_hit);
-  load_.prompt = q_.prompt - load_.cached;
+  const double prompt = decoder_prompt(answer);
+  load_.cached = std::floor(prompt * q_.prefix_hit);
+  load_.prompt = prompt - load_.cached;
   load_.generate = q_.generate;
-  load_.context = q_.context.value_or(q_.prompt + q_.generate / 2);
+  load_.context = decode_context(answer);
   load_.chunk = serving_.chunk_tokens;
   // A static batch grows to its end together.
   const bool whole = serving_.engine.reserves_whole || q_.regime == ServeRegime::kStatic;
-  reserved_ = whole && !q_.context ? q_.prompt + q_.generate : load_.context;
+  reserved_ = whole && !q_.context ? prompt + q_.generate : load_.context;
+  one_pass_ = one_pass(answer);
+  all_logits_ = !answer.model->head_outputs;
   if (draft != nullptr) speculator_ = std::make_unique<Speculator>(*q_.speculation, serving_, *draft);
 }
 
@@ -230,8 +234,25 @@ std::vector<double> ServeSearch::batches(double largest) const {
   return out;
 }
 
+/// [SERVE-ENCODE] Texts in flight pass in groups, of as many as a step takes tokens of; one group follows the other.
+double ServeSearch::texts_of_a_pass(const ServeCandidate& c, double batch) const {
+  const double each = std::max(1.0, std::floor(serving_.rank_chunk(c.layout) / load_.prompt));
+  return std::min(batch, each * serve_lanes(c.layout));
+}
+
+ServeTime<double> ServeSearch::pass(const ServingCost<double>& cost, double texts) const {
+  return cost.step({.prefill_sequences = texts, .prefill_tokens = load_.prompt, .all_logits = all_logits_});
+}
+
 ServeSearch::Times ServeSearch::times(const ServeCandidate& c, double batch) const {
   Times out;
+  if (one_pass_) {
+    const double texts = texts_of_a_pass(c, batch);
+    out.prefill = pass(c.cost, texts).total().value();
+    out.ttft = out.tpot = out.request = out.prefill * batch / texts;
+    out.saturated = texts < batch;
+    return out;
+  }
   if (q_.regime == ServeRegime::kContinuous) {
     const SteadyTimes<double> steady = c.cost.steady(batch, load_);
     out.tpot = steady.tpot.value();
@@ -416,12 +437,16 @@ ServePoint ServeSearch::point(const ServeCandidate& c, double batch, std::int64_
   out.request_s = t.request;
   out.requests_per_s = batch / t.request;
   out.tokens_per_s = out.requests_per_s * load_.generate;
-  out.time = c.cost.decode_step(each, load_.context);
+  const double texts = one_pass_ ? texts_of_a_pass(c, each) : 0;
+  const auto step = [&](const ServingCost<double>& cost) {
+    return one_pass_ ? pass(cost, texts) : cost.decode_step(each, load_.context);
+  };
+  out.time = step(c.cost);
   out.decode_step_s = out.time.total().value();
-  out.decode_low_s = c.beside->fast.decode_step(each, load_.context).total().value();
-  out.decode_high_s = c.beside->slow.decode_step(each, load_.context).total().value();
-  out.floor_s = c.cost.floor(each, load_.context).value();
-  out.memory = c.memory.parts(each, load_.context);
+  out.decode_low_s = step(c.beside->fast).total().value();
+  out.decode_high_s = step(c.beside->slow).total().value();
+  out.floor_s = c.cost.floor(each, one_pass_ ? 0 : load_.context).value();
+  out.memory = c.memory.parts(one_pass_ ? texts : each, load_.context);
   out.capacity = c.memory.capacity();
   out.max_batch = most(c.memory) * to_double(replicas);
   out.memory_rule = c.memory.equation();
@@ -430,7 +455,8 @@ ServePoint ServeSearch::point(const ServeCandidate& c, double batch, std::int64_
   if (out.speculation) {
     speculator_->find_break_even(*out.speculation, c.layout, *c.slice, c.cost, most(c.memory), load_.context);
   }
-  pay(out, c.cost.prefill_occupancy(load_.prompt, load_.cached).value() * to_double(c.layout.replica_chips()));
+  const double replica_s = c.cost.prefill_occupancy(load_.prompt, load_.cached).value();
+  pay(out, one_pass_ ? to_double(chips) / out.requests_per_s : replica_s * to_double(c.layout.replica_chips()));
   return out;
 }
 
@@ -443,7 +469,7 @@ void ServeSearch::pay(ServePoint& p, double prefill_chip_s) const {
     p.usd_per_million_input = usd * prefill_chip_s / q_.prompt;
   }
   if (system_.hw->tdp) {
-    const StepActivity activity = serving_activity(p.time, prompt_share(p));
+    const StepActivity activity = serving_activity(p.time, one_pass_ ? 0 : prompt_share(p));
     p.joules_per_output_token = facility_watts(*system_.hw, q_.power, activity) * chip_s;
   }
 }

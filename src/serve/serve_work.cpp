@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/op_list.h"
 #include "model/stored_bytes.h"
 #include "network/latency.h"
 #include "serve/step_operations.h"
@@ -206,10 +207,12 @@ void visit_dense(const StepTerms<R>& terms, const StepRows<R>& rows, const Visit
 }
 
 /// [TOWERS] Images pass their tower before the prompt's tokens: of each step's share of a prompt, as large a share.
+/// `first_stage`: what the first stage alone does.
 template <class R, class Visit>
-void visit_towers(const StepTerms<R>& terms, const StepRows<R>& rows, const Visit& visit) {
+void visit_towers(const StepTerms<R>& terms, const StepRows<R>& rows, const Visit& visit, bool first_stage = false) {
   if (value_of(rows.prefill) <= 0) return;
   for (const DenseTerm<R>& t : terms.towers) {
+    if (first_stage && t.name == kCrossKeysValues) continue;  // each layer's own
     visit({t.name, MemoryCause::kWeights, passes(terms, t.layers), t.flops * rows.prefill, t.rate,
            t.weight_bytes + spilled(terms, t.row_bytes * rows.prefill), t.bandwidth});
   }
@@ -316,13 +319,15 @@ SecondsOf<R> collectives_time(const StepTerms<R>& terms, const StepRows<R>& rows
   return out;
 }
 
-/// [SERVE-PP] Stages wait for the slowest: the one with most layers, or the last, which has the head beside the fewest.
+/// [SERVE-PP] Stages wait for the slowest: the one with most layers, or an end, which has the towers or the head beside
+/// the fewest.
 template <class R>
-SecondsOf<R> slowest_stage(const StepTerms<R>& terms, const SecondsOf<R>& of_layers, const SecondsOf<R>& head) {
+SecondsOf<R> slowest_stage(const StepTerms<R>& terms, const SecondsOf<R>& of_layers, const SecondsOf<R>& towers,
+                           const SecondsOf<R>& head) {
   const double stages = value_of(terms.stages), layers = value_of(terms.layers);
   const SecondsOf<R> fullest = of_layers * terms.uneven;
-  const SecondsOf<R> last = of_layers * R(stages * std::floor(layers / stages) / layers) + head * terms.stages;
-  return max(fullest, last);
+  const SecondsOf<R> fewest = of_layers * R(stages * std::floor(layers / stages) / layers);
+  return max(fullest, fewest + max(towers, head) * terms.stages);
 }
 
 }  // namespace
@@ -356,15 +361,17 @@ ServeTime<R> time_of(const StepTerms<R>& terms, const StepRows<R>& whole) {
   if (value_of(terms.stages) > 1) {
     const SecondsOf<R> send = named(terms.stage_send_latency + terms.stage_send_per_row * whole.rows(),
                                     "send between stages", "latency and transfer");
-    ServeTime<R> head;
-    const CauseAdder<R> add(terms.rates.blend, head);
-    visit_dense(terms, rows, add, true);
-    visit_vectors(terms, rows, add, true);
-    // The head is the last stage's: the collectives of the others cannot run under it.
-    const SecondsOf<R> of_layers = max(work - head.local() + shown, sent) + slowed;
+    ServeTime<R> head, towers;
+    const CauseAdder<R> add_head(terms.rates.blend, head);
+    visit_dense(terms, rows, add_head, true);
+    visit_vectors(terms, rows, add_head, true);
+    visit_towers(terms, rows, CauseAdder<R>(terms.rates.blend, towers), true);
+    // The head is the last stage's, the towers the first's: the collectives of the others cannot run under them.
+    const SecondsOf<R> of_layers = max(work - head.local() - towers.local() + shown, sent) + slowed;
     const SecondsOf<R> uneven =
-        named(slowest_stage(terms, of_layers, head.local()) - (work + out.collectives), "wait for the fullest stage",
-              "[SERVE-PP]: stages times the slowest of the one with most layers and the last, less all their work");
+        named(slowest_stage(terms, of_layers, towers.local(), head.local()) - (work + out.collectives),
+              "wait for the fullest stage",
+              "[SERVE-PP]: stages times the slowest of the one with most layers and the ends, less all their work");
     out.pipeline = named(send * (terms.stages - R(1.0)) + uneven, "pipeline", "sends and waiting");
   }
   return out;

@@ -313,15 +313,15 @@ class MemoryBuilder {
            std::max(system_.rank_chunk(layout_) * (2 * to_double(model_.d_model) + width), of_towers());
   }
 
-  /// Elements of the widest layer of a tower, for all that one prompt shows it.
+  /// Elements of the widest layer of a tower, for all that one prompt shows it: residual stream, normed input, and what
+  /// projections put out until the next operation has read it.
   double of_towers() const {
     double out = 0;
     for (const TowerSpec& tower : model_.towers) {
-      const ModelSpec& network = tower.network;
-      const AttentionShape shape = network.attention.shape(MixerKind::kFull);
-      const double attention = to_double(shape.heads + 2 * shape.kv_heads) * to_double(shape.head_dim);
-      const double mlp = (network.mlp.gated ? 2.0 : 1.0) * to_double(network.mlp.d_ff);
-      out = std::max(out, tower.positions * (2 * to_double(network.d_model) + std::max(attention, mlp)));
+      ModelSpec alone = model_;
+      alone.towers = {tower};
+      const double wide = widest(tower_parts<double>(alone));
+      if (wide > 0) out = std::max(out, tower.positions * (2 * to_double(tower.network.d_model) + wide));
     }
     return out;
   }
@@ -333,6 +333,20 @@ class MemoryBuilder {
   }
 
  private:
+  static double widest(const std::vector<TowerPart<double>>& parts) {
+    double out = 0;
+    for (const TowerPart<double>& part : parts) {
+      double alive = 0;
+      for (const Op<double>& op : part.ops) {
+        if (op.kind == OpKind::kMatmul) alive += op.n;
+        const bool reads = op.kind == OpKind::kAttention || op.input != KeptInput::kNo;
+        if (reads && op.input != KeptInput::kGathered) out = std::max(out, alive);
+        if (reads) alive = 0;
+      }
+    }
+    return out;
+  }
+
   double bytes_of(const std::vector<Op<double>>& ops, const LayerKind* kind) const {
     double out = 0;
     for (const Op<double>& op : ops) {

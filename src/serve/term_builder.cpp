@@ -10,6 +10,7 @@
 #include "base/scalar.h"
 #include "cost/mesh.h"
 #include "model/kv_cache.h"
+#include "model/op_list.h"
 #include "model/stored_bytes.h"
 
 namespace scalecalc {
@@ -119,6 +120,10 @@ void TermBuilder<R>::add_matmul(const Op<R>& op, const LayerKind& kind, const R&
   const bool weight_only = format < 8 * bytes_per_element(dtype);
   term.bandwidth = weight_only ? out_.rates.weights * out_.rates.dequantise : out_.rates.weights;
   layer_bytes_ += logits ? 0 : value_of(term.weight_bytes * layers) / to_double(model_.layers());
+  if (op.name == kCrossKeysValues) {  // in the steps that take the prompt in
+    term.row_bytes = term.row_bytes * op.rows;
+    return out_.towers.push_back(std::move(term));
+  }
   add_or_merge(out_.dense, std::move(term), [](const auto& a, const auto& b) {
     return a.name == b.name && value_of(a.flops) == value_of(b.flops) &&
            value_of(a.weight_bytes) == value_of(b.weight_bytes) && a.logits == b.logits;
@@ -177,7 +182,10 @@ void TermBuilder<R>::add_attention(const Op<R>& op, const LayerKind& kind, const
     term.token_bytes = bytes(latent + rope, by_sequence ? kv / heads : kv);
   } else {
     const R split = by_sequence ? ways : index ? R(1.0) : min(ways, op.groups);
-    term.token_bytes = bytes(op.shared / split, index ? CacheFormat{}.index_bytes : kv);
+    // Keys and values of a tower's output are no token's of the sequence.
+    const bool across = attends_across(kind.mixer) && op.reach == Reach::kFixed;
+    const R kept = across ? op.groups * (op.qk_width + op.v_width) / op.heads : op.shared;
+    term.token_bytes = bytes(kept / split, index ? CacheFormat{}.index_bytes : kv);
     // Scores of an indexer are in fp8, where the chip has it.
     const auto& peaks = system_.hw->matmul_peak;
     const auto& narrow = peaks[static_cast<std::size_t>(DType::kFp8)];
@@ -361,8 +369,9 @@ class CollectiveBuilder {
 
   /// Each half of a layer ends in a sum over the ranks its last matmul was divided over.
   void reductions(const LayerKind& kind, double count) {
-    const double halves =
-        model_.parallel_block ? 1 : (kind.mixer != MixerKind::kNone ? 1 : 0) + (kind.ffn != FfnKind::kNone ? 1 : 0);
+    const double parts = (kind.mixer != MixerKind::kNone ? 1 : 0) + (kind.mixer == MixerKind::kFullCross ? 1 : 0) +
+                         (kind.ffn != FfnKind::kNone ? 1 : 0);
+    const double halves = model_.parallel_block ? 1 : parts;
     all_reduce("tensor all-reduce", count * halves, reduce_, dims_.d_model);
   }
 

@@ -13,6 +13,7 @@
 #include "base/diagnostic.h"
 #include "serve/over_seeds.h"
 #include "serve/queueing.h"
+#include "serve/requests.h"
 #include "serve/serving_cost.h"
 
 namespace scalecalc {
@@ -543,6 +544,11 @@ class TrafficSizing {
 }  // namespace
 
 std::optional<TrafficAnswer> answer_traffic(const ServeAnswer& answer, const TrafficAsked& asked, const Stop& stop) {
+  if (!continues_prompts(answer)) {
+    throw UserError(fmt::format("requests that come by chance are not modelled of {}: {}", answer.model->name,
+                                one_pass(answer) ? "it generates nothing" : "an encoder reads its prompts"),
+                    "leave out --rate and --concurrency; --batch says how many are in flight");
+  }
   return TrafficSizing(answer, asked, stop).run();
 }
 

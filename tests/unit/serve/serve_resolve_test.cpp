@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/diagnostic.h"
 #include "spec/load.h"
 #include "support/fixtures.h"
@@ -91,6 +93,31 @@ TEST(ResolveServing, AsksForAsManyChipsAsHoldTheWeights) {
   EXPECT_EQ(most("sambanova-sn40l"), 1) << "no rate between chips is published";
 }
 
+/// Its matrix unit multiplies fp8 and fp4 alone.
+TEST(ResolveServing, SaysWhatAChipWithout16BitsCannotCost) {
+  ServeQuestion question;
+  question.model = "llama3-8b";
+  question.hardware = {"maia-200"};
+  EXPECT_EQ(refusal(question).find("maia-200 publishes no rate for bf16 or fp16, in one of which bf16 weights"), 0U)
+      << refusal(question);
+  question.weights.emplace().weights = WeightFormat::kFp8;
+  question.weights->bits_per_weight = 8;
+  const ServeAnswer answer = resolve_serving(question, Catalog());
+  EXPECT_TRUE(std::any_of(answer.assumptions.begin(), answer.assumptions.end(), [](const Assumption& a) {
+    return a.warning && a.text.find("publishes no 16-bit matmul rate") != std::string::npos;
+  }));
+}
+
+/// Of TPU 8t neither pod nor slices are published.
+TEST(ResolveServing, SaysWhereNoCountOfChipsIsKnown) {
+  ServeQuestion question;
+  question.model = "llama3-8b";
+  question.hardware = {"tpu-8t"};
+  question.weights.emplace().weights = WeightFormat::kNvfp4;
+  question.weights->bits_per_weight = 4.5;
+  EXPECT_EQ(refusal(question).find("tpu-8t does not say which counts of its chips there are"), 0U) << refusal(question);
+}
+
 TEST(DraftModel, OfEagle3FitsItsTargetAlone) {
   const SpeculationAsked asked{kDraft, 4, 0.7};
   const ModelSpec target = load_model(Catalog().load(CatalogKind::kModel, "llama3-8b"));
@@ -99,16 +126,11 @@ TEST(DraftModel, OfEagle3FitsItsTargetAlone) {
   EXPECT_THROW(draft_model(asked, large, Catalog()), UserError) << "states of 4096 from a model of 8192";
 }
 
-TEST(ResolveServing, RefusesWhatDecodesNoVocabulary) {
+TEST(ResolveServing, RefusesADraftAlone) {
   ServeQuestion question;
   question.hardware = {"h100-sxm"};
   question.model = kDraft;
   EXPECT_NE(refusal(question).find("is a draft: it decodes from states of its target"), std::string::npos)
-      << refusal(question);
-  question.model = "llama3-8b";
-  question.set = {"model.head_outputs=0"};
-  EXPECT_NE(refusal(question).find("has no head over its vocabulary to decode with, but none at all"),
-            std::string::npos)
       << refusal(question);
 }
 
