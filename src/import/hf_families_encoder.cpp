@@ -95,6 +95,12 @@ void read_nomic_bert(HfReading& r) {
   as_bert(r, HfEncoder::kUnpooled);
   const std::string activation = r.keys.text_or({"activation_function"}, "gelu");
   m.gated = activation == "swiglu" || activation == "geglu" || activation == "glu";
+  if (!m.gated && !activation.starts_with("gelu") && activation != "relu" && activation != "silu") {
+    const ConfigNode* said = r.keys.find({"activation_function"});
+    r.keys.problems().add(said == nullptr ? r.keys.span() : said->span,
+                          fmt::format("activation {} is not known", in_quotes(activation)),
+                          "known: gelu, relu, silu, swiglu, geglu, glu");
+  }
   m.qkv_bias = m.o_bias = r.keys.flag({"qkv_proj_bias"}, true);
   m.mlp_bias = r.keys.flag({"mlp_fc1_bias"}, true);
   if (r.keys.flag({"mlp_fc2_bias"}, true) != m.mlp_bias) {

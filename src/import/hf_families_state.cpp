@@ -147,7 +147,9 @@ void read_lfm2_layers(HfReading& r) {
       r.keys.problems().add(r.keys.span(), "the file has no 'layer_types'", "also read: full_attn_idxs");
     }
     for (HfLayer& layer : m.layers) layer.mixer = "conv";
-    for (const std::int64_t i : read_layer_numbers(r, {"full_attn_idxs"})) {
+    const std::vector<std::int64_t> attends = read_layer_numbers(r, {"full_attn_idxs"});
+    if (attends.empty()) r.keys.remark("no layer attends: 'full_attn_idxs' names none");
+    for (const std::int64_t i : attends) {
       m.layers[static_cast<std::size_t>(i)].mixer = "full";
     }
   }
