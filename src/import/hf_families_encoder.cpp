@@ -93,10 +93,11 @@ void read_nomic_bert(HfReading& r) {
   HfArchitecture& m = r.model;
   read_shape(r, {.max_seq = 2048});
   as_bert(r, HfEncoder::kUnpooled);
+  const ConfigNode* said = r.keys.find({"activation_function"});
+  if (said == nullptr || said->is_null()) r.keys.defaulted("activation_function", "gelu, not gated", kClassDefault);
   const std::string activation = r.keys.text_or({"activation_function"}, "gelu");
   m.gated = activation == "swiglu" || activation == "geglu" || activation == "glu";
   if (!m.gated && !activation.starts_with("gelu") && activation != "relu" && activation != "silu") {
-    const ConfigNode* said = r.keys.find({"activation_function"});
     r.keys.problems().add(said == nullptr ? r.keys.span() : said->span,
                           fmt::format("activation {} is not known", in_quotes(activation)),
                           "known: gelu, relu, silu, swiglu, geglu, glu");

@@ -15,6 +15,7 @@
 #include "report/sensitivity_output.h"
 #include "report/serve_output.h"
 #include "report/train_words.h"
+#include "serve/requests.h"
 #include "serve/step_operations.h"
 
 namespace scalecalc {
@@ -193,7 +194,8 @@ PlotSeries operations_under_roofs(std::string name, const StepTerms<double>& ter
   return out;
 }
 
-/// [SERVE-OP] A decode step of the best point, and the first tokens of prompts that one step takes.
+/// [SERVE-OP] A step of the best point that decodes, or verifies a draft, and the first new tokens of prompts that one
+/// step takes.
 Plot serve_operations_plot(const ServeAnswer& answer, const ServePoint& best) {
   const ServeQuestion& q = answer.question;
   const ServingSystem& system = answer.systems[best.system].serving;
@@ -202,13 +204,19 @@ Plot serve_operations_plot(const ServeAnswer& answer, const ServePoint& best) {
   const ServeBasis<double> basis(Reader<double>{}, system);
   const StepTerms<double> terms = step_terms(basis, best.layout, best.slice, best.placement);
   const double replicas = to_double(best.pools ? best.pools->decode_replicas : best.layout.dp);
-  const ServeStep decode{.decode_sequences = std::ceil(best.batch / replicas),
-                         .context = q.context.value_or(q.prompt + q.generate / 2)};
-  std::vector<PlotSeries> points{
-      operations_under_roofs("an operation of a decode step", terms, rows_of(decode, best.layout))};
+  std::vector<PlotSeries> points;
+  if (!one_pass(answer)) {
+    const ServeStep decode{.decode_sequences = std::ceil(best.batch / replicas),
+                           .tokens_each = q.speculation ? 1 + to_double(q.speculation->drafted) : 1,
+                           .context = decode_context(answer)};
+    points.push_back(operations_under_roofs(
+        q.speculation ? "an operation of a step that verifies a draft" : "an operation of a decode step", terms,
+        rows_of(decode, best.layout)));
+  }
   if (!best.pools) {  // another pool takes the prompts
-    const double tokens = std::min(q.prompt, system.rank_chunk(best.layout));
-    const ServeStep prompts{.prefill_sequences = serve_lanes(best.layout), .prefill_tokens = tokens};
+    const double prompt = decoder_prompt(answer), cached = std::floor(prompt * q.prefix_hit);
+    const double tokens = std::min(prompt - cached, system.rank_chunk(best.layout));
+    const ServeStep prompts{.prefill_sequences = serve_lanes(best.layout), .prefill_tokens = tokens, .cached = cached};
     points.push_back(
         operations_under_roofs(fmt::format("of {} tokens of a prompt", text_of(Cell(tokens), Format::kInteger)), terms,
                                rows_of(prompts, best.layout)));
