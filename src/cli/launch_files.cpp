@@ -10,10 +10,12 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/curve_options.h"
+#include "cli/lora_words.h"
 #include "cli/output_command.h"
 #include "config/json_reader.h"
 #include "config/yaml_reader.h"
 #include "import/named_model.h"
+#include "launch/document.h"
 #include "launch/serving.h"
 #include "plan/dimensions.h"
 #include "report/train_words.h"
@@ -216,13 +218,24 @@ void suppose(Arguments& arguments, LaunchInput& input, std::string_view flag, co
   }
 }
 
-/// Pools of a document that deploys some; none of any other text.
+/// Projections of adapters; a typed group of them ("attention") says the same as its names.
+void suppose_targets(Arguments& arguments, LaunchInput& input, std::uint8_t targets) {
+  const auto typed = arguments.value("--lora-targets");
+  const auto asked = typed ? lora_targets_of(*typed) : std::nullopt;
+  if (asked && (*asked & (kLoraAttention | kLoraMlp)) == targets) return;
+  suppose(arguments, input, "--lora-targets", target_names(targets));
+}
+
+/// Pools of a document that deploys some; none of any other text. A script may write such a document beside a server
+/// that it starts: it is read as a script.
 ReadPools pools_in(const std::string& text, const std::string& path) {
-  for (const char* const sign :
-       {"DynamoGraphDeployment", "modelArtifacts:", "\ncontext_servers:", "\ngeneration_servers:"}) {
-    if (text.find(sign) != std::string::npos) return read_pools(read_yaml(text, path));
-  }
-  return {};
+  if (is_script_text(text, path)) return {};
+  const auto has_key = [&](const std::string& key) {
+    return text.starts_with(key) || text.find("\n" + key) != std::string::npos;
+  };
+  const bool deploys = text.find("DynamoGraphDeployment") != std::string::npos || has_key("modelArtifacts:") ||
+                       has_key("context_servers:") || has_key("generation_servers:");
+  return deploys ? read_pools(read_yaml(text, path)) : ReadPools{};
 }
 
 /// The release in the stamp of a file that was written here; empty of others.
@@ -505,8 +518,7 @@ std::optional<LaunchInput> take_launch_file(Arguments& arguments, const Catalog&
   }
   if (layout.tune) {
     suppose(arguments, *input, "--lora", std::to_string(layout.tune->rank));
-    if (layout.tune->targets != kLoraAll)
-      suppose(arguments, *input, "--lora-targets", target_names(layout.tune->targets));
+    suppose_targets(arguments, *input, layout.tune->targets);
     if (layout.tune->base) {
       suppose(arguments, *input, "--base",
               std::string(kBaseFormatNames.at(static_cast<std::size_t>(*layout.tune->base))));

@@ -7,7 +7,9 @@
 #include "base/text.h"
 #include "cli/comma_list.h"
 #include "cli/curve_options.h"
+#include "cli/foreign_words.h"
 #include "cli/layout_flags.h"
+#include "cli/lora_words.h"
 #include "cli/output_command.h"
 #include "cli/run_options.h"
 #include "plan/dimensions.h"
@@ -20,14 +22,22 @@ constexpr CountRange kLoraRankRange{1, 65'536};
 constexpr std::array<std::string_view, 3> kLoraGroups{"attention", "mlp", "all"};
 constexpr std::array<std::uint8_t, 3> kLoraGroupBits{kLoraAttention, kLoraMlp, kLoraAll};
 
+std::uint8_t lora_bits(std::size_t word) {
+  return word < kLoraGroups.size() ? kLoraGroupBits.at(word)
+                                   : static_cast<std::uint8_t>(1U << (word - kLoraGroups.size()));
+}
+
+std::vector<std::string_view> lora_words() {
+  std::vector<std::string_view> out(kLoraGroups.begin(), kLoraGroups.end());
+  out.insert(out.end(), kLoraTargetNames.begin(), kLoraTargetNames.end());
+  return out;
+}
+
 void read_lora_targets(FlagReader& reader, const Flag& flag, const std::string& text, FineTuneQuestion& tune) {
-  std::vector<std::string_view> words(kLoraGroups.begin(), kLoraGroups.end());
-  words.insert(words.end(), kLoraTargetNames.begin(), kLoraTargetNames.end());
+  const std::vector<std::string_view> words = lora_words();
   unsigned bits = 0;
   for (const std::string& part : comma_parts(text)) {
-    const auto word = reader.word_of(flag.name, part, words);
-    if (!word) continue;
-    bits |= *word < kLoraGroups.size() ? kLoraGroupBits.at(*word) : 1U << (*word - kLoraGroups.size());
+    if (const auto word = reader.word_of(flag.name, part, words)) bits |= lora_bits(*word);
   }
   tune.targets = static_cast<std::uint8_t>(bits);
 }
@@ -296,6 +306,17 @@ void read_from(FlagReader& reader, const Arguments& arguments, TrainQuestion& q)
 }
 
 }  // namespace
+
+std::optional<std::uint8_t> lora_targets_of(const std::string& text) {
+  const std::vector<std::string_view> words = lora_words();
+  unsigned bits = 0;
+  for (const std::string& part : comma_parts(text)) {
+    const auto word = word_meant(part, words);
+    if (!word) return std::nullopt;
+    bits |= lora_bits(*word);
+  }
+  return static_cast<std::uint8_t>(bits);
+}
 
 std::span<const Flag> train_flags() {
   static const std::vector<Flag> kAll = make_train_flags();

@@ -17,6 +17,9 @@ std::vector<LaunchSetting> document_settings(const std::string& text, const std:
 /// Of a part of one.
 std::vector<LaunchSetting> node_settings(const ConfigNode& node);
 
+/// Whether a text is commands of a shell, by its name or by what its lines begin with.
+bool is_script_text(std::string_view text, const std::string& file);
+
 /// A recipe of torchtitan in Python. UserError with its place, and where there are several.
 bool is_recipe(std::string_view text);
 LaunchText read_recipe(std::string_view text, const std::string& file);

@@ -77,6 +77,7 @@ struct LaunchFramework {
   std::span<const LaunchModelName> models{};
   std::string_view yours{};                   ///< what no plan says, and the framework asks for
   std::span<const LaunchAdapter> adapters{};  ///< that it trains beside frozen weights; none: it says nothing of them
+  std::uint8_t default_adapters = 0;          ///< bits of FineTune::targets: those of a file that names no modules
   std::string_view workers{};                 ///< an argument of all nodes of a server but its first
   std::string_view ranks{};  ///< in front of the command where ranks on several nodes are started by MPI
 };

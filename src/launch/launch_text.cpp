@@ -171,7 +171,9 @@ class LineReader {
   std::vector<LaunchSetting> out_;
 };
 
-bool is_script(std::string_view text, const std::string& file) {
+}  // namespace
+
+bool is_script_text(std::string_view text, const std::string& file) {
   for (const std::string_view end : {".sh", ".slurm", ".sbatch", ".bash"}) {
     if (file.ends_with(end)) return true;
   }
@@ -182,8 +184,6 @@ bool is_script(std::string_view text, const std::string& file) {
   }
   return false;
 }
-
-}  // namespace
 
 std::vector<LaunchSetting> node_settings(const ConfigNode& node) {
   std::vector<LaunchSetting> out;
@@ -204,7 +204,7 @@ LaunchText read_launch_text(std::string_view text, const std::string& file) {
   if (starts_line(text, "kind: ")) {
     if (auto object = read_kubernetes(std::string(text), file)) return *std::move(object);
   }
-  if (is_script(text, file)) return read_shell(text, file);
+  if (is_script_text(text, file)) return read_shell(text, file);
   if (is_recipe(text)) return read_recipe(text, file);
   if (file.ends_with(".py") || starts_line(text, "import ") || starts_line(text, "from ")) {
     return {LaunchFormat::kPython, LineReader(text, file, false).read()};

@@ -399,7 +399,8 @@ constexpr std::array kMegatronFrameworks{
                     .rows = kBridgeRows,
                     .limits = kBridgeLimits,
                     .neutral = kBridgeNeutral,
-                    .adapters = kBridgeAdapters},
+                    .adapters = kBridgeAdapters,
+                    .default_adapters = kLoraAttention | kLoraMlp},
 };
 
 }  // namespace

@@ -68,6 +68,14 @@ bool has_value(const LaunchSetting& setting, std::string_view row_value) {
 
 bool is_product(std::string_view value) { return !value.empty() && value.find_first_of("'@[") != 0; }
 
+/// Whether a setting is a row's. An object that the file does not hold leaves all its members open.
+bool is_of(const LaunchRow& row, const LaunchSetting& setting) {
+  if (row.key.empty()) return false;
+  if (is_key(row.key, setting.key)) return true;
+  return !setting.open.empty() && !setting.key.empty() && row.key.size() > setting.key.size() &&
+         row.key[setting.key.size()] == '.' && row.key.starts_with(setting.key);
+}
+
 class Solver {
  public:
   Solver(const LaunchFramework& framework, const std::vector<LaunchSetting>& settings, const LaunchTerms& known)
@@ -92,7 +100,7 @@ class Solver {
  private:
   const LaunchSetting* setting_of(const LaunchRow& row, std::size_t* at = nullptr) const {
     for (std::size_t i = settings_.size(); i-- > 0;) {  // the last one holds
-      if (!is_key(row.key, settings_[i].key)) continue;
+      if (!is_of(row, settings_[i])) continue;
       if (at != nullptr) *at = i;
       return &settings_[i];
     }
@@ -319,7 +327,7 @@ class Solver {
   void sort_settings() {
     for (std::size_t i = 0; i < settings_.size(); ++i) {
       const LaunchSetting& setting = settings_[i];
-      const auto is_its = [&](const LaunchRow& row) { return !row.key.empty() && is_key(row.key, setting.key); };
+      const auto is_its = [&](const LaunchRow& row) { return is_of(row, setting); };
       const bool ours = std::any_of(framework_.rows.begin(), framework_.rows.end(), is_its);
       const bool written = std::any_of(framework_.rows.begin(), framework_.rows.end(), [&](const LaunchRow& row) {
         const bool off = row.value == "'true'" && has_value(setting, "'false'");
@@ -328,8 +336,10 @@ class Solver {
         return is_its(row) && (off || any || has_value(setting, row.value));
       });
       const std::string key = plain_key(setting.key);
-      const bool neutral = std::any_of(framework_.neutral.begin(), framework_.neutral.end(),
-                                       [&](std::string_view pattern) { return matches(plain_key(pattern), key); });
+      const bool neutral =
+          std::any_of(framework_.neutral.begin(), framework_.neutral.end(), [&](std::string_view pattern) {
+            return matches(plain_key(pattern), key) || plain_key(pattern) == key + ".*";  // an object as a whole
+          });
       if (used_[i]) continue;
       const bool only_written = std::all_of(framework_.rows.begin(), framework_.rows.end(), [&](const LaunchRow& row) {
         return !is_its(row) || row.use == RowUse::kWritten;

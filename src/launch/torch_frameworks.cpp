@@ -135,6 +135,10 @@ constexpr std::array kHuggingFaceAdapters{
     LaunchAdapter{kLoraGate, "gate_proj"}, LaunchAdapter{kLoraUp, "up_proj"},
     LaunchAdapter{kLoraDown, "down_proj"}, LaunchAdapter{kLoraAttention | kLoraMlp, "all-linear"},
 };
+/// Where TRL hands on no modules PEFT takes these of Llama and its like: huggingface/peft 00073fe
+/// src/peft/utils/constants.py, TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING (llama, llama4, mistral, mixtral,
+/// gemma, gemma2, gemma3_text, qwen2, qwen3).
+constexpr std::uint8_t kPeftDefault = kLoraQ | kLoraV;
 constexpr std::string_view kPeftSource = "huggingface/trl f2cd577: trl/trainer/model_config.py, lora_target_modules";
 constexpr LaunchLimit kPeftExperts{"tune=lora,moe=on,lora_mlp=on",
                                    "modules are named by their last word, which experts' and other MLPs share",
@@ -421,7 +425,8 @@ constexpr std::array kTorchFrameworks{
                     .naming = ModelNaming::kRepository,
                     .yours = "train.py (a Trainer of Hugging Face, of adapters one with the arguments of TRL's "
                              "ModelConfig), data, optimizer, learning rate, steps",
-                    .adapters = kHuggingFaceAdapters},
+                    .adapters = kHuggingFaceAdapters,
+                    .default_adapters = kPeftDefault},
     LaunchFramework{.name = "accelerate",
                     .title = "Hugging Face Accelerate, FSDP2",
                     .stack = "accelerate",
@@ -437,7 +442,8 @@ constexpr std::array kTorchFrameworks{
                     .naming = ModelNaming::kRepository,
                     .yours = "train.py (a Trainer of Hugging Face, of adapters one with the arguments of TRL's "
                              "ModelConfig), data, optimizer, learning rate, steps",
-                    .adapters = kHuggingFaceAdapters},
+                    .adapters = kHuggingFaceAdapters,
+                    .default_adapters = kPeftDefault},
     LaunchFramework{.name = "nanotron",
                     .title = "nanotron",
                     .stack = "nanotron",

@@ -236,8 +236,17 @@ std::string modules_of(const LaunchFramework& framework, std::uint8_t targets) {
       fmt::format("ask with --lora-targets of others; modules are those of {}", framework.source));
 }
 
+/// Whether the file says modules that are not in it.
+bool modules_open(const LaunchFramework& framework, const LaunchReading& reading) {
+  return std::any_of(reading.open.begin(), reading.open.end(), [&](const LaunchSetting& setting) {
+    return std::any_of(framework.rows.begin(), framework.rows.end(), [&](const LaunchRow& row) {
+      return row.value == "[@lora_modules]" && is_key(row.key, setting.key);
+    });
+  });
+}
+
 /// Adapters that a file says; a module that is none of these is a problem, since what trains decides the figures.
-std::optional<FineTune> adapters_in(const LaunchFramework& framework, const LaunchReading& reading,
+std::optional<FineTune> adapters_in(const LaunchFramework& framework, LaunchReading& reading,
                                     std::vector<Diagnostic>& problems) {
   if (reading.terms.word("tune") != "lora") return std::nullopt;
   FineTune out{.rank = reading.terms.number("lora_rank").value_or(16), .targets = 0};
@@ -258,7 +267,10 @@ std::optional<FineTune> adapters_in(const LaunchFramework& framework, const Laun
     }
     out.targets |= framework.adapters[static_cast<std::size_t>(found - known.begin())].targets;
   }
-  if (modules.empty()) out.targets = kLoraAll;
+  if (modules.empty()) {
+    out.targets = framework.default_adapters;
+    if (!modules_open(framework, reading)) reading.defaults.push_back("adapters on " + target_names(out.targets));
+  }
   const std::string base = reading.terms.word("base").value_or("recipe");
   const auto* const format = std::find(kBaseFormatNames.begin(), kBaseFormatNames.end(), base);
   if (format != kBaseFormatNames.end()) out.base = static_cast<BaseFormat>(format - kBaseFormatNames.begin());

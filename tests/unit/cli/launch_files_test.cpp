@@ -200,6 +200,39 @@ TEST(LaunchFiles, BothPoolsAreDeployedAndReadBack) {
   }
 }
 
+// A script that writes the pools of a server and starts another is a script; its document is that script's text.
+TEST(LaunchFiles, AScriptThatWritesPoolsIsAScript) {
+  const test::Scratch scratch;
+  const std::string pools =
+      "context_servers:\n  num_instances: 1\n  tensor_parallel_size: 2\n"
+      "generation_servers:\n  num_instances: 1\n  tensor_parallel_size: 4\n";
+  const std::string script = scratch.put("serve.sh", "#!/bin/bash\ncat > pools.yaml <<EOF\n" + pools +
+                                                         "EOF\nvllm serve meta-llama/Meta-Llama-3-8B -tp 2\n");
+  const nlohmann::json served = answer_of({"serve", "llama3-8b", "--hw=h100-sxm", "--from=" + script, "--chips=2"});
+  EXPECT_EQ(served["query"]["engine"], "vllm");
+  EXPECT_EQ(served["best"]["layout"]["tp"], 2);
+  const std::string document = scratch.put("pools.yaml", pools);  // its first line is a key
+  const nlohmann::json pooled = answer_of({"serve", "llama3-8b", "--hw=h100-sxm", "--from=" + document});
+  EXPECT_EQ(pooled["best"]["layout"]["tp"], 4);
+  EXPECT_EQ(pooled["disaggregation"]["prefill_layout"]["tp"], 2);
+}
+
+TEST(LaunchFiles, ProjectionsTypedOtherwiseThanTheFileSaysAreADifference) {
+  const test::Scratch scratch;
+  const std::string file = scratch.put(
+      "run.sh",
+      "accelerate launch --num_machines 1 --num_processes 8 train.py --model_name_or_path m --max_length 2048 \\\n"
+      "  --per_device_train_batch_size 2 --use_peft --lora_r 16 --lora_target_modules all-linear\n");
+  const auto differs = [&](const std::string& targets) {
+    const nlohmann::json answer =
+        answer_of({"train", "llama3-8b", "--hw=h100-sxm", "--from=" + file, "--top=1", "--lora-targets=" + targets});
+    return answer.dump().find("asked otherwise than the file: --lora-targets " + targets) != std::string::npos;
+  };
+  EXPECT_TRUE(differs("q,v"));
+  EXPECT_FALSE(differs("all"));
+  EXPECT_FALSE(differs("attention,mlp"));
+}
+
 TEST(LaunchFiles, TwoTextsDoNotGoToStandardOutput) {
   const LaunchReply reply =
       ask_launch({"train", "llama3-8b", "--hw=h100-sxm", "--chips=8", "--export=megatron", "--json"});

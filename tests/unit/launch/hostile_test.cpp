@@ -22,6 +22,11 @@ const std::vector<std::pair<std::string, std::string>>& whole_files() {
        "[training]\nlocal_batch_size = 2 # x\nseq_len = 4_096\n[parallelism]\ntensor_parallel_degree = 2\n"
        "list = [\n \"a\", 'b',\n]\n[activation_checkpoint]\nmode = \"full\"\n"},
       {"a.py", "import jax\nDATA = 2\nFSDP = 4\nEXPERT = 1\nTENSOR = 2\nREMAT = \"full\"\nX = [1,\n 2]\n"},
+      {"r.py",
+       "def a() -> Trainer.Config:\n    tp = 2\n    return Trainer.Config(training=TrainingConfig(seq_len=4096),\n"
+       "        parallelism=ParallelismConfig(tensor_parallel_degree=tp), activation_checkpoint=FullAC.Config())\n\n"
+       "def b():\n    \"\"\"Text.\"\"\"\n    c = a()\n    c.parallelism.tensor_parallel_degree //= 2  # x\n"
+       "    c.model_spec = model_registry('8B', converters=[Float8LinearConverter.Config()])\n    return c\n"},
       {"c.yml",
        "per_device_batch_size: 2.0\nici_fsdp_parallelism: -1\nmax_target_length: 2048\nremat_policy: 'full'\n"}};
   return kAll;

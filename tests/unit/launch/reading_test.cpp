@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "config/catalog.h"
 #include "launch/cluster.h"
 #include "launch/training.h"
@@ -337,6 +339,33 @@ TEST(LaunchReading, AnUnknownModuleIsAProblemAtItsLine) {
     EXPECT_EQ(error.diagnostics().front().where.line, 3);
     EXPECT_NE(error.diagnostics().front().hint.find("linear_qkv"), std::string::npos);
   }
+}
+
+// TRL's lora_target_modules is None, and PEFT then takes q_proj and v_proj of Llama and its like
+// (huggingface/peft 00073fe src/peft/utils/constants.py); Megatron Bridge's LoRA takes all four fused modules.
+TEST(LaunchReading, AdaptersOnWhatTheFrameworkTakesWhereNoModulesAreSaid) {
+  const std::string tail =
+      " train.py --model_name_or_path meta-llama/Meta-Llama-3-8B --max_length 2048 --per_device_train_batch_size 2 "
+      "--use_peft --load_in_4bit";
+  for (const std::string command :
+       {"accelerate launch --num_machines 1 --num_processes 8", "deepspeed --num_nodes 1 --num_gpus 8"}) {
+    const ImportedLayout read = layout_in("#!/bin/bash\n" + command + tail + "\n", "run.sh", "llama3-8b");
+    ASSERT_TRUE(read.tune) << command;
+    EXPECT_EQ(read.tune->targets, kLoraQ | kLoraV) << command;
+    const auto& defaults = read.reading.defaults;
+    EXPECT_NE(std::find(defaults.begin(), defaults.end(), "adapters on q,v"), defaults.end()) << command;
+    const ImportedLayout open =
+        layout_in("#!/bin/bash\n" + command + tail + " --lora_target_modules $MODULES\n", "run.sh", "llama3-8b");
+    EXPECT_EQ(std::find(open.reading.defaults.begin(), open.reading.defaults.end(), "adapters on q,v"),
+              open.reading.defaults.end());
+    EXPECT_EQ(open.reading.open.size(), 1U);
+  }
+  const ImportedLayout bridge = layout_in(
+      "model:\n  seq_length: 4096\ntrain:\n  micro_batch_size: 1\n  global_batch_size: 16\n"
+      "peft:\n  _target_: megatron.bridge.peft.lora.LoRA\n",
+      "recipe.yaml", "llama3-8b", 8);
+  ASSERT_TRUE(bridge.tune);
+  EXPECT_EQ(bridge.tune->targets, kLoraAttention | kLoraMlp);
 }
 
 }  // namespace
