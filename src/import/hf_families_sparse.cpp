@@ -37,7 +37,10 @@ namespace {
 void heads_by_kind(HfReading& r) {
   HfArchitecture& m = r.model;
   const ConfigNode* listed = r.keys.list({"num_attention_heads_per_layer"});
-  if (listed == nullptr) return;
+  if (listed == nullptr) {
+    r.keys.defaulted("num_attention_heads_per_layer", "num_attention_heads in every layer", kClassDefault);
+    return;
+  }
   if (listed->items.size() != m.layers.size()) {
     r.keys.problems().add(listed->span, fmt::format("'num_attention_heads_per_layer' lists {} layers, and the model "
                                                     "has {}",
@@ -67,6 +70,7 @@ void read_laguna(HfReading& r) {
   read_shape(r, {.kv_heads = 8, .head_dim = 128, .max_seq = 131072});
   read_attention_bias(r, false);
   m.qk_norm = "head_dim";
+  if (r.keys.find({"gating"}) == nullptr) r.keys.defaulted("gating", "per-head", kClassDefault);
   const std::string gates = r.keys.text_or({"gating"}, "per-head");
   m.head_gate = gates == "per-head" || gates == "true";
   m.output_gate = gates == "per-element";
@@ -79,6 +83,7 @@ void read_laguna(HfReading& r) {
   if (!read_moe(r, {.experts = 256, .top_k = 8, .d_ff = 512})) return;
   read_shared_width(r, {"shared_expert_intermediate_size"}, 512);
   const std::vector<std::int64_t> dense = read_layer_numbers(r, {"mlp_only_layers"});
+  if (dense.empty()) r.keys.defaulted("mlp_only_layers", "the first layer", kClassDefault);
   const std::int64_t step = r.keys.size_or({"decoder_sparse_step"}, 1, {1, 1e4}).value;
   set_moe_layers(r, [&](std::int64_t i) {
     if (dense.empty()) return i > 0;
