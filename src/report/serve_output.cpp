@@ -70,9 +70,12 @@ class ServeOutput {
 
   Output run() {
     out_.command = "serve";
-    out_.title = fmt::format("{} on {}: prompts of {}, answers of {} tokens", a_.model->title, machines(),
-                             group_thousands(static_cast<long long>(q_.prompt)),
-                             group_thousands(static_cast<long long>(q_.generate)));
+    const std::string prompt = group_thousands(static_cast<long long>(q_.prompt));
+    out_.title = fmt::format("{} on {}: ", a_.model->title, machines());
+    // [SERVE-ENCODE] tokens of an answer below are texts.
+    out_.title += one_pass(a_) ? fmt::format("texts of {} tokens, one pass and one answer each", prompt)
+                               : fmt::format("prompts of {}, answers of {} tokens", prompt,
+                                             group_thousands(static_cast<long long>(q_.generate)));
     out_.nothing_fits = !a_.best;
     const ServingSystem& serving = a_.systems.front().serving;
     std::vector<Cell> names;
@@ -327,9 +330,10 @@ class ServeOutput {
     if (p.speculation) speculation(*p.speculation);
   }
 
-  static Block brief_time(const ServePoint& p) {
-    return brief_time_block(fmt::format("Where a decode step of {} goes", seconds_text(p.decode_step_s)),
-                            decode_parts(p.time), p.decode_step_s);
+  Block brief_time(const ServePoint& p) const {
+    return brief_time_block(
+        fmt::format("Where a {} of {} goes", one_pass(a_) ? "pass" : "decode step", seconds_text(p.decode_step_s)),
+        decode_parts(p.time), p.decode_step_s);
   }
 
   Block brief_end() const {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/diagnostic.h"
+#include "report/serve_output.h"
 #include "serve/requests.h"
 #include "serve/serve_search.h"
 
@@ -51,6 +52,11 @@ TEST(ServeEncoder, PassesItsTextOnce) {
   EXPECT_EQ(answer.question.generate, 1);
   const double token = 24 * (2.0 * 12 * 1024 * 1024 + 4.0 * 128 * 1024);
   EXPECT_DOUBLE_EQ(flops_of_prompt(answer), 128 * token);
+}
+
+TEST(ServeEncoder, IsNotSaidToAnswerInTokens) {
+  const Output output = serve_output(serve_answer(asked_of("bge-large-en", 512, 1), Catalog()), false);
+  EXPECT_TRUE(output.title.ends_with(": texts of 512 tokens, one pass and one answer each")) << output.title;
 }
 
 /// As many texts in a pass as a step takes tokens of; the others wait, so the throughput stays and the time grows.
