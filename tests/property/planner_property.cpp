@@ -1,5 +1,5 @@
 // The search against brute force on small random problems: every layout of the space costed on every placement, without
-// bounds, dominance or threads. 300 problems (500 with SCALECALC_EVERY_PROBLEM=1); the whole ranking must be the same,
+// bounds, dominance or threads. 200 problems (500 with SCALECALC_EVERY_PROBLEM=1); the whole ranking must be the same,
 // ties included.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -351,7 +351,7 @@ constexpr const char* kNotAsked = "SCALECALC_EVERY_PROBLEM=1 asks this run too";
 class SearchProperty : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(SearchProperty, EqualsBruteForce) {
-  if (!test::asked_of_run(GetParam(), 3)) GTEST_SKIP() << kNotAsked;
+  if (!test::asked_of_run(GetParam(), 2)) GTEST_SKIP() << kNotAsked;
   std::size_t with_plans = 0;
   Compared compared;
   const bool held = rc::check("top 20", [&] {
@@ -544,7 +544,7 @@ INSTANTIATE_TEST_SUITE_P(Problems, PinProperty, testing::Range<std::size_t>(0, k
 class OnePinProperty : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(OnePinProperty, NeverBeatsNoneAndKeepsThePlan) {
-  if (!test::asked_of_run(GetParam(), 3)) GTEST_SKIP() << kNotAsked;
+  if (!test::asked_of_run(GetParam(), 2)) GTEST_SKIP() << kNotAsked;
   std::size_t questions = 0;
   std::size_t pins = 0;
   std::map<std::string_view, std::size_t> moved;  // dimensions whose pin left the first plan out
