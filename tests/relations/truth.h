@@ -30,8 +30,8 @@ std::string as_typed(const Words& words);
 /// Checks and counts what it has checked, by name.
 class Truths {
  public:
-  /// Any question: ends as documented, in words; JSON of its schema, no table with what is no number; the same twice; CSV says
-  /// what JSON says; plans and points are sound.
+  /// Any question: ends as documented, in words; JSON of its schema, no table with what is no number; the same twice;
+  /// CSV says what JSON says; plans and points are sound.
   void of_one(const Words& words);
   /// A question with an answer: a machine with one rate doubled is not slower; more work is not faster; a pinned plan
   /// comes back, and is not better than the free one.
