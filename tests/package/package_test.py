@@ -15,7 +15,7 @@ from prefix import QUESTION, Prefix, run
 PACKAGES = pathlib.Path(sys.argv[1]).resolve()
 DEB, = PACKAGES.glob("scalecalc_*.deb")
 TARBALL, = PACKAGES.glob("scalecalc-*.tar.gz")
-MOST_BYTES = 15e6  # of the program and its library, stripped
+MOST_BYTES = 16e6  # of the program and its library, stripped: 15.2e6 now, so that more than a twentieth is seen
 OLDEST_GLIBC = (2, 31)
 
 
