@@ -13,10 +13,7 @@ inline bool all_cases() {
   return asked == nullptr || std::string_view(asked).find("max_success") == std::string_view::npos;
 }
 
-/// Whether a run of those that a property is asked for takes place: of all cases the first few, of fewer the first,
-/// which sanitizers slow tenfold; with SCALECALC_EVERY_PROBLEM=1 any.
-inline bool asked_of_run(std::size_t run, std::size_t few) {
-  return std::getenv("SCALECALC_EVERY_PROBLEM") != nullptr || run < (all_cases() ? few : 1);
-}
+/// Runs of a property, each of all cases: where few are asked (sanitizers slow a search tenfold), the first alone.
+inline std::size_t runs(std::size_t all) { return all_cases() ? all : 1; }
 
 }  // namespace scalecalc::test

@@ -1,6 +1,5 @@
 // The search against brute force on small random problems: every layout of the space costed on every placement, without
-// bounds, dominance or threads. 200 problems (500 with SCALECALC_EVERY_PROBLEM=1); the whole ranking must be the same,
-// ties included.
+// bounds, dominance or threads. 500 problems; the whole ranking must be the same, ties included.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -345,13 +344,11 @@ struct Compared {
 
 // rapidcheck runs a property 100 times, and each run has this many problems: a test for the first of each run, one for
 // the second and so on, which may run beside each other.
-constexpr std::size_t kOfARun = 5;
-constexpr const char* kNotAsked = "SCALECALC_EVERY_PROBLEM=1 asks this run too";
+const std::size_t kOfARun = test::runs(5);
 
 class SearchProperty : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(SearchProperty, EqualsBruteForce) {
-  if (!test::asked_of_run(GetParam(), 2)) GTEST_SKIP() << kNotAsked;
   std::size_t with_plans = 0;
   Compared compared;
   const bool held = rc::check("top 20", [&] {
@@ -511,7 +508,6 @@ double goal_of(const PlanRequest& request, const Plan& p) {
 class PinProperty : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(PinProperty, AListedPlansOwnFlagsGiveThePlan) {
-  if (!test::asked_of_run(GetParam(), 3)) GTEST_SKIP() << kNotAsked;
   std::size_t plans = 0;
   Compared met;
   EXPECT_TRUE(rc::check("the text of plans[].fix, read by --fix", [&] {
@@ -544,7 +540,6 @@ INSTANTIATE_TEST_SUITE_P(Problems, PinProperty, testing::Range<std::size_t>(0, k
 class OnePinProperty : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(OnePinProperty, NeverBeatsNoneAndKeepsThePlan) {
-  if (!test::asked_of_run(GetParam(), 2)) GTEST_SKIP() << kNotAsked;
   std::size_t questions = 0;
   std::size_t pins = 0;
   std::map<std::string_view, std::size_t> moved;  // dimensions whose pin left the first plan out
@@ -600,7 +595,7 @@ TEST_P(OnePinProperty, NeverBeatsNoneAndKeepsThePlan) {
   EXPECT_GE(moved.size(), 6U) << "dimensions whose pin changed the answer";
 }
 
-INSTANTIATE_TEST_SUITE_P(Problems, OnePinProperty, testing::Range<std::size_t>(0, 6));
+INSTANTIATE_TEST_SUITE_P(Problems, OnePinProperty, testing::Range<std::size_t>(0, test::runs(6)));
 
 TEST(PlannerProperty, AnyNumberOfThreadsGivesTheSameAnswer) {
   EXPECT_TRUE(rc::check("1, 2 and 8 threads", [] {
