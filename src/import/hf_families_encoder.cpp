@@ -179,17 +179,12 @@ void read_t5(HfReading& r) {
 
 namespace {
 
-/// What tells the kin of BART apart: a table of positions, a norm of the embedding, and norms before each part with one
-/// more behind all of them.
-struct BartKind {
-  bool table = true, embedding_norm = true, norm_first = false;
-};
-
-void read_bart_kind(HfReading& r, const BartKind& kind) {
+/// The layers of a decoder beside an encoder, as BART and Whisper call their widths, and how many the encoder has.
+Size read_decoder(HfReading& r, const HfNames& positions, std::int64_t most) {
   HfArchitecture& m = r.model;
   m.d_model = r.keys.required({"d_model"}, "width of the model");
   m.vocab = r.keys.required({"vocab_size"}, "entries of the vocabulary");
-  m.max_seq = r.keys.size_or({"max_position_embeddings"}, 1024);
+  m.max_seq = r.keys.size_or(positions, most);
   m.tied_embeddings = r.keys.flag({"tie_word_embeddings"}, true);
   const Size layers = r.keys.required({"encoder_layers"}, "layers of the encoder", {1, 1e4});
   const Size decoder = r.keys.required({"decoder_layers"}, "layers of the decoder", {1, 1e4});
@@ -198,13 +193,31 @@ void read_bart_kind(HfReading& r, const BartKind& kind) {
   m.head_dim = {std::max<std::int64_t>(1, m.d_model.value / std::max<std::int64_t>(1, m.heads.value)), m.heads.where};
   m.d_ff = r.keys.required({"decoder_ffn_dim"}, "width of the decoder's MLP");
   all_biases(r);
+  return layers;
+}
+
+/// The encoder beside it, once all else of the model is read.
+HfTower read_encoder(HfReading& r, const Size& layers) {
+  HfTower out = encoder_of(r.model, layers.value, layers.where);
+  out.heads = r.keys.required({"encoder_attention_heads"}, "heads of the encoder");
+  out.head_dim = {};
+  out.d_ff = r.keys.required({"encoder_ffn_dim"}, "width of the encoder's MLP");
+  return out;
+}
+
+/// What tells the kin of BART apart: a table of positions, a norm of the embedding, and norms before each part with one
+/// more behind all of them.
+struct BartKind {
+  bool table = true, embedding_norm = true, norm_first = false;
+};
+
+void read_bart_kind(HfReading& r, const BartKind& kind) {
+  HfArchitecture& m = r.model;
+  const Size layers = read_decoder(r, {"max_position_embeddings"}, 1024);
   m.final_norm = kind.norm_first;
   m.embedding_norm = kind.embedding_norm;
   m.classifies_dense = true;
-  HfTower encoder = encoder_of(m, layers.value, layers.where);
-  encoder.heads = r.keys.required({"encoder_attention_heads"}, "heads of the encoder");
-  encoder.head_dim = {};
-  encoder.d_ff = r.keys.required({"encoder_ffn_dim"}, "width of the encoder's MLP");
+  HfTower encoder = read_encoder(r, layers);
   encoder.final_norm = kind.norm_first;
   if (kind.embedding_norm) encoder.other_weights = 2 * m.d_model.value;
   if (kind.table) {
@@ -243,26 +256,13 @@ void read_marian(HfReading& r) { read_bart_kind(r, {.table = false, .embedding_n
 /// Frames of sound through two convolutions, of which the second halves them; keys have no bias.
 void read_whisper(HfReading& r) {
   HfArchitecture& m = r.model;
-  m.d_model = r.keys.required({"d_model"}, "width of the model");
-  m.vocab = r.keys.required({"vocab_size"}, "entries of the vocabulary");
-  m.max_seq = r.keys.size_or({"max_target_positions"}, 448);
-  m.tied_embeddings = r.keys.flag({"tie_word_embeddings"}, true);
-  const Size layers = r.keys.required({"encoder_layers"}, "layers of the encoder", {1, 1e4});
-  const Size decoder = r.keys.required({"decoder_layers"}, "layers of the decoder", {1, 1e4});
-  m.layers.assign(static_cast<std::size_t>(decoder.value), {.mixer = "full+cross"});
-  m.heads = m.kv_heads = r.keys.required({"decoder_attention_heads"}, "heads of the decoder");
-  m.head_dim = {std::max<std::int64_t>(1, m.d_model.value / std::max<std::int64_t>(1, m.heads.value)), m.heads.where};
-  m.d_ff = r.keys.required({"decoder_ffn_dim"}, "width of the decoder's MLP");
-  all_biases(r);
+  const Size layers = read_decoder(r, {"max_target_positions"}, 448);
   m.key_bias = false;
   m.learned_positions = m.max_seq;
   const Size frames = r.keys.size_or({"max_source_positions"}, 1500);
   const Size bands = r.keys.size_or({"num_mel_bins"}, 80);
   m.cross_tokens = frames;
-  HfTower encoder = encoder_of(m, layers.value, layers.where);
-  encoder.heads = r.keys.required({"encoder_attention_heads"}, "heads of the encoder");
-  encoder.head_dim = {};
-  encoder.d_ff = r.keys.required({"encoder_ffn_dim"}, "width of the encoder's MLP");
+  HfTower encoder = read_encoder(r, layers);
   encoder.key_bias = false;
   constexpr std::int64_t kTaps = 3;
   const std::int64_t d = m.d_model.value;

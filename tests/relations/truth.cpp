@@ -122,20 +122,25 @@ void Truths::holds(bool right, const char* name, const std::string& what, const 
   if (!right) throw Untrue(fmt::format("{}: {}: {}", name, what, as_typed(words)));
 }
 
-void Truths::plan(const Json& plan, const Words& words) {
-  const double step = number(plan, "step_time_s");
-  double sum = 0;
-  for (const auto& [name, seconds] : plan.at("time_s").items()) {
-    sum += seconds.is_number() ? seconds.get<double>() : 0.0;
-  }
-  holds(near(sum, step), "parts sum to the step", fmt::format("{} and {}", sum, step), words);
-  const Json& memory = plan.at("memory_bytes");
+void Truths::parts(const Json& times, double total, const char* sum, const Words& words) {
+  double all = 0;
+  for (const auto& [name, seconds] : times.items()) all += seconds.is_number() ? seconds.get<double>() : 0.0;
+  holds(near(all, total), sum, fmt::format("{} and {}", all, total), words);
+}
+
+void Truths::memory(const Json& memory, const char* sum, const char* fits, const Words& words) {
   double bytes = 0;
   for (const auto& [name, part] : memory.items()) {
     if (name != "total" && name != "capacity" && part.is_number()) bytes += part.get<double>();
   }
-  holds(near(bytes, number(memory, "total")), "parts sum to the memory", fmt::format("{}", bytes), words);
-  holds(not_above(number(memory, "total"), number(memory, "capacity")), "a plan fits", memory.dump(), words);
+  holds(near(bytes, number(memory, "total")), sum, fmt::format("{}", bytes), words);
+  holds(not_above(number(memory, "total"), number(memory, "capacity")), fits, memory.dump(), words);
+}
+
+void Truths::plan(const Json& plan, const Words& words) {
+  const double step = number(plan, "step_time_s");
+  parts(plan.at("time_s"), step, "parts sum to the step", words);
+  memory(plan.at("memory_bytes"), "parts sum to the memory", "a plan fits", words);
   holds(number(plan, "mfu") > 0 && number(plan, "mfu") <= 1, "0 < MFU <= 1", plan["mfu"].dump(), words);
   holds(number(plan, "step_time_low_s") <= step && step <= number(plan, "step_time_high_s"), "a step lies in its band",
         plan["step_time_low_s"].dump(), words);
@@ -150,18 +155,8 @@ void Truths::plan(const Json& plan, const Words& words) {
 
 void Truths::point(const Json& point, const Words& words) {
   const double step = number(point, "decode_step_s");
-  double sum = 0;
-  for (const auto& [name, seconds] : point.at("time_s").items()) {
-    sum += seconds.is_number() ? seconds.get<double>() : 0.0;
-  }
-  holds(near(sum, step), "parts sum to the decode step", fmt::format("{} and {}", sum, step), words);
-  const Json& memory = point.at("memory_bytes");
-  double bytes = 0;
-  for (const auto& [name, part] : memory.items()) {
-    if (name != "total" && name != "capacity" && part.is_number()) bytes += part.get<double>();
-  }
-  holds(near(bytes, number(memory, "total")), "parts sum to the serving memory", fmt::format("{}", bytes), words);
-  holds(not_above(number(memory, "total"), number(memory, "capacity")), "a point fits", memory.dump(), words);
+  parts(point.at("time_s"), step, "parts sum to the decode step", words);
+  memory(point.at("memory_bytes"), "parts sum to the serving memory", "a point fits", words);
   holds(number(point, "decode_step_low_s") <= step && step <= number(point, "decode_step_high_s"),
         "a decode step lies in its band", point["decode_step_low_s"].dump(), words);
   holds(not_above(number(point, "floor_s"), step), "no decode step is below its floor", point["floor_s"].dump(), words);

@@ -42,6 +42,8 @@ class Truths {
  private:
   void holds(bool right, const char* name, const std::string& what, const Words& words);
   void document(const nlohmann::json& answer, const Words& words);
+  void parts(const nlohmann::json& times, double total, const char* sum, const Words& words);
+  void memory(const nlohmann::json& memory, const char* sum, const char* fits, const Words& words);
   void plan(const nlohmann::json& plan, const Words& words);
   void point(const nlohmann::json& point, const Words& words);
   void roof(const nlohmann::json& point, const Words& words);
