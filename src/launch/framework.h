@@ -3,6 +3,7 @@
 // limits that follow from a spelling.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -31,6 +32,17 @@ struct LaunchRow {
   std::string_view absent{};  ///< of a product: the framework's default, a product too
   RowUse use = RowUse::kBoth;
 };
+
+/// The rows of three tables, in their order.
+template <std::size_t kA, std::size_t kB, std::size_t kC>
+constexpr auto joined(const std::array<LaunchRow, kA>& a, const std::array<LaunchRow, kB>& b,
+                      const std::array<LaunchRow, kC>& c) {
+  std::array<LaunchRow, kA + kB + kC> out{};
+  for (std::size_t i = 0; i < kA; ++i) out[i] = a[i];
+  for (std::size_t i = 0; i < kB; ++i) out[kA + i] = b[i];
+  for (std::size_t i = 0; i < kC; ++i) out[kA + kB + i] = c[i];
+  return out;
+}
 
 /// A layout that the spelling cannot say, whatever the framework could run.
 struct LaunchLimit {

@@ -24,16 +24,6 @@ constexpr std::array kMeshRows{
     LaunchRow{"", "", "replicas=1", "zero=1"},
 };
 
-template <std::size_t kA, std::size_t kB, std::size_t kC>
-constexpr auto joined(const std::array<LaunchRow, kA>& a, const std::array<LaunchRow, kB>& b,
-                      const std::array<LaunchRow, kC>& c) {
-  std::array<LaunchRow, kA + kB + kC> out{};
-  for (std::size_t i = 0; i < kA; ++i) out[i] = a[i];
-  for (std::size_t i = 0; i < kB; ++i) out[kA + i] = b[i];
-  for (std::size_t i = 0; i < kC; ++i) out[kA + kB + i] = c[i];
-  return out;
-}
-
 constexpr std::array kMaxTextAxes{
     LaunchRow{"base_config", "'base.yml'", {}, {}, {}, kWriteOnly},
     LaunchRow{"model_name", "@model", {}, {}, {}, kWriteOnly},

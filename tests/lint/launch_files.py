@@ -273,7 +273,8 @@ def check_names():
 def check_arguments():
     known = KNOWN
     tables = {"kMegatronRows": "megatron", "kBridgeRows": "megatron-bridge", "kTitanRows": "torchtitan",
-              "kDeepSpeedRows": "deepspeed", "kAccelerateRows": "accelerate", "kNanotronRows": "nanotron",
+              "kDeepSpeedFirst": "deepspeed", "kDeepSpeedRest": "deepspeed", "kAccelerateFirst": "accelerate",
+              "kAccelerateRest": "accelerate", "kPeftRows": "deepspeed accelerate", "kNanotronRows": "nanotron",
               "kMaxTextAxes": "maxtext", "kMaxTextRest": "maxtext", "kJaxAxes": "jax", "kJaxRest": "jax",
               "kVllmRows": "vllm", "kSglangRows": "sglang", "kTrtllmRows": "trtllm"}
     seen = {}
@@ -285,7 +286,8 @@ def check_arguments():
                     problem(f"{file.name}: {table} is of no framework here")
                 continue
             if keys:
-                seen.setdefault(tables[table], set()).update(keys)
+                for framework in tables[table].split():
+                    seen.setdefault(framework, set()).update(keys)
     for framework, keys in seen.items():
         listed = {name for part in known.get(framework, []) for name in part["names"]}
         for key in sorted(keys - listed):
