@@ -218,12 +218,21 @@ void suppose(Arguments& arguments, LaunchInput& input, std::string_view flag, co
   }
 }
 
-/// Projections of adapters; a typed group of them ("attention") says the same as its names.
-void suppose_targets(Arguments& arguments, LaunchInput& input, std::uint8_t targets) {
+/// Adapters of a file, or none; a typed group of projections ("attention") says the same as their names.
+void suppose_adapters(Arguments& arguments, LaunchInput& input, const std::optional<FineTune>& tune) {
+  for (const char* flag : {"--lora", "--base"}) {
+    const bool said = tune && (flag == std::string_view("--lora") || tune->base);
+    if (!said && arguments.has(flag)) input.differences.push_back(fmt::format("{}, which {} lacks", flag, input.file));
+  }
+  if (!tune) return;
+  suppose(arguments, input, "--lora", std::to_string(tune->rank));
+  if (tune->base) {
+    suppose(arguments, input, "--base", std::string(kBaseFormatNames.at(static_cast<std::size_t>(*tune->base))));
+  }
   const auto typed = arguments.value("--lora-targets");
   const auto asked = typed ? lora_targets_of(*typed) : std::nullopt;
-  if (asked && (*asked & (kLoraAttention | kLoraMlp)) == targets) return;
-  suppose(arguments, input, "--lora-targets", target_names(targets));
+  if (asked && (*asked & (kLoraAttention | kLoraMlp)) == tune->targets) return;
+  suppose(arguments, input, "--lora-targets", target_names(tune->targets));
 }
 
 /// Pools of a document that deploys some; none of any other text. A script may write such a document beside a server
@@ -507,23 +516,14 @@ std::optional<LaunchInput> take_launch_file(Arguments& arguments, const Catalog&
   if (batch && !arguments.has("--batch-tokens")) {
     suppose(arguments, *input, "--batch-seqs", std::to_string(batch->above));
   }
-  struct Said {
-    std::string_view word, flag;
-  };
-  for (const Said& said : {Said{"precision", "--precision"}, Said{"graphs", "--graphs"},
-                           Said{"tp_overlap", "--tp-overlap"}, Said{"dispatch", "--moe-dispatcher"}}) {
-    const auto word = terms.word(said.word);
-    if (!word || (said.word == "dispatch" && terms.number("ep").value_or(1) == 1)) continue;
-    suppose(arguments, *input, said.flag, *word);
+  using Said = std::pair<std::string_view, std::string_view>;
+  for (const auto& [name, flag] : {Said{"precision", "--precision"}, Said{"graphs", "--graphs"},
+                                   Said{"tp_overlap", "--tp-overlap"}, Said{"dispatch", "--moe-dispatcher"}}) {
+    const auto word = terms.word(name);
+    if (!word || (name == "dispatch" && terms.number("ep").value_or(1) == 1)) continue;
+    suppose(arguments, *input, flag, *word);
   }
-  if (layout.tune) {
-    suppose(arguments, *input, "--lora", std::to_string(layout.tune->rank));
-    suppose_targets(arguments, *input, layout.tune->targets);
-    if (layout.tune->base) {
-      suppose(arguments, *input, "--base",
-              std::string(kBaseFormatNames.at(static_cast<std::size_t>(*layout.tune->base))));
-    }
-  }
+  suppose_adapters(arguments, *input, layout.tune);
   if (terms.word("grad_overlap") == "off" &&
       value_of(parse_product("replicas*shards"), terms).value_or(LaunchFraction{}).above > 1) {
     suppose(arguments, *input, "--dp-overlap", "none");

@@ -471,7 +471,7 @@ ServeAsked read_engine_question(FlagReader& reader, const Arguments& arguments) 
   }
   q.prompt = std::round(out.mix.prompt.mean());
   q.generate = std::round(out.mix.generate.mean());
-  if (!q.context && !out.mix.is_fixed() && out.mix.decode_steps() > 0) q.context = std::round(out.mix.decode_context());
+  if (!out.mix.is_fixed() && out.mix.decode_steps() > 0) q.mean_context = std::round(out.mix.decode_context());
   return out;
 }
 

@@ -215,8 +215,7 @@ constexpr std::array kTrtllmLimits{
                 "NVIDIA/TensorRT-LLM tensorrt_llm/llmapi/llm_args.py"},
 };
 
-constexpr std::array<std::string_view, 14> kTrtllmNeutral{"-n",
-                                                          "disable_overlap_scheduler",
+constexpr std::array<std::string_view, 13> kTrtllmNeutral{"-n",
                                                           "router.*",
                                                           "--mpi",
                                                           "--extra_llm_api_options",

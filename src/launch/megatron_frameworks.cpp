@@ -369,11 +369,10 @@ constexpr std::array kBridgeRows{
     LaunchRow{"model.cuda_graph_impl", "'full_iteration'", "graphs=step"},
 };
 
-constexpr std::array<std::string_view, 16> kBridgeNeutral{
-    "peft.alpha",   "peft.dropout*",    "peft.lora_*",       "checkpoint.pretrained_checkpoint",
-    "--nnodes",     "--nproc_per_node", "--rdzv*",           "logger.*",
-    "checkpoint.*", "scheduler.*",      "tokenizer.*",       "profiling.*",
-    "rng.*",        "train.eval*",      "train.train_iters", "dist.*"};
+constexpr std::array<std::string_view, 15> kBridgeNeutral{
+    "peft.alpha",  "peft.dropout*", "peft.lora_*",  "--nnodes",          "--nproc_per_node",
+    "--rdzv*",     "logger.*",      "checkpoint.*", "scheduler.*",       "tokenizer.*",
+    "profiling.*", "rng.*",         "train.eval*",  "train.train_iters", "dist.*"};
 
 constexpr std::array kMegatronFrameworks{
     LaunchFramework{.name = "megatron",
@@ -399,6 +398,7 @@ constexpr std::array kMegatronFrameworks{
                     .rows = kBridgeRows,
                     .limits = kBridgeLimits,
                     .neutral = kBridgeNeutral,
+                    .yours = "of adapters checkpoint.pretrained_checkpoint, the base's directory",
                     .adapters = kBridgeAdapters,
                     .default_adapters = kLoraAttention | kLoraMlp},
 };

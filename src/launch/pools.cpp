@@ -172,7 +172,8 @@ ReadPools read_trtllm(const ConfigNode& document) {
       if (above) pool.settings.push_back(std::move(setting));
     }
     for (LaunchSetting& setting : node_settings(*section)) {
-      if (setting.key == "urls") continue;
+      // A step of prompts alone has no host time that an overlap would hide.
+      if (setting.key == "urls" || (each.role == "prefill" && setting.key == "disable_overlap_scheduler")) continue;
       if (setting.key == "num_instances") setting.key = "env:REPLICAS";
       pool.settings.push_back(std::move(setting));
     }

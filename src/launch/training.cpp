@@ -248,7 +248,15 @@ bool modules_open(const LaunchFramework& framework, const LaunchReading& reading
 /// Adapters that a file says; a module that is none of these is a problem, since what trains decides the figures.
 std::optional<FineTune> adapters_in(const LaunchFramework& framework, LaunchReading& reading,
                                     std::vector<Diagnostic>& problems) {
-  if (reading.terms.word("tune") != "lora") return std::nullopt;
+  const std::string base = reading.terms.word("base").value_or("recipe");
+  const auto* const format = std::find(kBaseFormatNames.begin(), kBaseFormatNames.end(), base);
+  if (reading.terms.word("tune") != "lora") {
+    if (format != kBaseFormatNames.end()) {
+      problems.push_back({reading.places.at("base"), fmt::format("a base in {} trains adapters alone", base),
+                          "the file says none; say them, or leave the format out"});
+    }
+    return std::nullopt;
+  }
   FineTune out{.rank = reading.terms.number("lora_rank").value_or(16), .targets = 0};
   std::vector<std::string> known;
   for (const LaunchAdapter& adapter : framework.adapters) known.emplace_back(adapter.name);
@@ -271,8 +279,6 @@ std::optional<FineTune> adapters_in(const LaunchFramework& framework, LaunchRead
     out.targets = framework.default_adapters;
     if (!modules_open(framework, reading)) reading.defaults.push_back("adapters on " + target_names(out.targets));
   }
-  const std::string base = reading.terms.word("base").value_or("recipe");
-  const auto* const format = std::find(kBaseFormatNames.begin(), kBaseFormatNames.end(), base);
   if (format != kBaseFormatNames.end()) out.base = static_cast<BaseFormat>(format - kBaseFormatNames.begin());
   return out;
 }

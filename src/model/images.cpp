@@ -38,6 +38,12 @@ const TowerSpec* vision_tower(const ModelSpec& model) {
   return found == model.towers.end() ? nullptr : &*found;
 }
 
+const TowerSpec* encoder_of(const ModelSpec& model) {
+  const bool across =
+      std::any_of(model.kinds.begin(), model.kinds.end(), [](const LayerKind& k) { return attends_across(k.mixer); });
+  return across && !model.towers.empty() && model.towers.front().counted ? &model.towers.front() : nullptr;
+}
+
 namespace {
 
 /// Positions of one image: whole tokens' worth of patches.

@@ -31,6 +31,9 @@ ShownImages show_images(ModelSpec& model, const Images& images, double seq);
 /// The tower that images are shown to, or null.
 const TowerSpec* vision_tower(const ModelSpec& model);
 
+/// The encoder whose output all of the model's layers attend to, or null.
+const TowerSpec* encoder_of(const ModelSpec& model);
+
 /// "2 images of 1,024 x 1,024 a sequence: 2,738 of its tokens, 10,952 positions of the vision tower"; `of` a
 /// "sequence".
 std::string images_text(const Images& images, const ShownImages& shown, std::string_view of = "sequence");

@@ -213,7 +213,11 @@ Plot serve_operations_plot(const ServeAnswer& answer, const ServePoint& best) {
         q.speculation ? "an operation of a step that verifies a draft" : "an operation of a decode step", terms,
         rows_of(decode, best.layout)));
   }
-  if (!best.pools) {  // another pool takes the prompts
+  if (one_pass(answer)) {
+    const double texts = texts_of_a_pass(answer, system, best.layout, std::ceil(best.batch / replicas));
+    points.push_back(operations_under_roofs(fmt::format("an operation of a pass of {:g} texts", texts), terms,
+                                            rows_of(pass_of(answer, texts), best.layout)));
+  } else if (!best.pools) {  // another pool takes the prompts
     const double prompt = decoder_prompt(answer), cached = std::floor(prompt * q.prefix_hit);
     const double tokens = std::min(prompt - cached, system.rank_chunk(best.layout));
     const ServeStep prompts{.prefill_sequences = serve_lanes(best.layout), .prefill_tokens = tokens, .cached = cached};

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "model/images.h"
 #include "rules/bound_inputs.h"
 
 namespace scalecalc {
@@ -73,6 +74,11 @@ BoundsAnswer bounds(const BoundsQuestion& question, const Stop& stop) {
   if (question.scope != BoundScope::kTraining) {
     if (question.model && !question.model->attention.causal) {
       list.leave_out("rules of serving", fmt::format("a model that generates: {} is an encoder", question.model->name));
+    } else if (question.model && encoder_of(*question.model) != nullptr) {
+      list.leave_out("rules of serving",
+                     fmt::format("a model that reads its prompts itself: {} has an encoder, whose output each request "
+                                 "keeps (serve counts it)",
+                                 question.model->name));
     } else {
       serving_bounds(in, list, stop);
     }

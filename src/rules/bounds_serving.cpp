@@ -155,7 +155,7 @@ void floors(const ServingInputs& in, BoundList& list) {
   list.add(kDecodeGroup,
            {"latency_floor", "P b_w / (n W_hbm)", "", "no step is shorter: every weight is read",
             "book ch. 7, Theoretical estimates"},
-           in.weights / (in.hbm * *in.chips));
+           in.weights_read / (in.hbm * *in.chips));
   if (!in.base().shape) return;
   const LayerShape& shape = *in.base().shape;
   const bool gated = shape.gated;
@@ -202,11 +202,11 @@ void latency_rules(const ServingInputs& in, BoundList& list) {
   if (!in.job().latency) return;
   const SecondsOf<Traced> limit = read(Reader<Traced>{}, Seconds(*in.job().latency), "limit", "--slo-tpot");
   std::optional<bool> enough;
-  if (in.base().chips) enough = in.weights.value().value() <= (limit * in.hbm * *in.base().chips).value().value();
+  if (in.base().chips) enough = in.weights_read.value().value() <= (limit * in.hbm * *in.base().chips).value().value();
   const Traced exact = list.add(kDecodeGroup,
                                 {"chips_for_latency_exact", "P b_w / (limit W_hbm)", "chips",
                                  "so many chips read all weights within the limit", "book ch. 7"},
-                                in.weights / (limit * in.hbm), enough);
+                                in.weights_read / (limit * in.hbm), enough);
   list.add(kDecodeGroup,
            {"chips_for_latency", "ceil(P b_w / (limit W_hbm))", "chips", "the same in whole chips", "book ch. 7"},
            ceil(exact));
@@ -215,7 +215,7 @@ void latency_rules(const ServingInputs& in, BoundList& list) {
       named(*in.kv_per_sequence / (in.hbm * *in.chips), "KV time per sequence", "book ch. 7");
   const SecondsOf<Traced> math =
       named(in.forward_flops() / (in.compute * *in.chips), "FLOPs time per sequence", "book ch. 7");
-  const SecondsOf<Traced> load = named(in.weights / (in.hbm * *in.chips), "latency_floor", "book ch. 7");
+  const SecondsOf<Traced> load = named(in.weights_read / (in.hbm * *in.chips), "latency_floor", "book ch. 7");
   const Traced most = max(Traced(0.0), floor(min(limit / (cache + math), (limit - load) / cache)));
   std::optional<bool> holds;
   if (in.batch) holds = in.batch->value() <= most.value();

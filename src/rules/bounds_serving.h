@@ -26,6 +26,7 @@ class ServingInputs {
   BytesOf<Traced> activation_element;       ///< b_a
 
   BytesOf<Traced> weights;                         ///< all of them
+  BytesOf<Traced> weights_read;                    ///< in a decode step: towers stay where they are
   std::optional<BytesOf<Traced>> kv_per_token;     ///< all layers; absent if the model is only a size
   std::optional<BytesOf<Traced>> kv_per_sequence;  ///< of `context` tokens
   std::optional<BytesOf<Traced>> total_bytes;      ///< of the batch, if given outright
@@ -51,6 +52,7 @@ class ServingInputs {
 
  private:
   void formats(BoundList& list);
+  BytesOf<Traced> own_weights() const;
   BytesOf<Traced> weights_held() const;
   void sizes(BoundList& list);
   void lengths(BoundList& list);

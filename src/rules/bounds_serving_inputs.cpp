@@ -130,9 +130,13 @@ void ServingInputs::lengths(BoundList& list) {
   }
 }
 
+BytesOf<Traced> ServingInputs::own_weights() const {
+  return named(in_.parameters * weight_element, "weight_bytes", "book ch. 7: P b_w");
+}
+
 /// Quantizers leave towers alone, whether a checkpoint's or --weights: as `serve` holds them.
 BytesOf<Traced> ServingInputs::weights_held() const {
-  const BytesOf<Traced> own = named(in_.parameters * weight_element, "weight_bytes", "book ch. 7: P b_w");
+  const BytesOf<Traced> own = own_weights();
   if (in_.tower_parameters <= 0) return own;
   const ModelSpec* model = in_.model();
   double bytes = in_.tower_parameters * std::max(2.0, value_of(weight_element));
@@ -149,6 +153,7 @@ BytesOf<Traced> ServingInputs::weights_held() const {
 void ServingInputs::sizes(BoundList& list) {
   const auto weight_bytes = given<kByteDim>(list, job_.weight_bytes, UnitKind::kBytes, "weights", "--weight-bytes");
   weights = weight_bytes ? *weight_bytes : weights_held();
+  weights_read = weight_bytes ? *weight_bytes : own_weights();
   total_bytes = given<kByteDim>(list, job_.total_bytes, UnitKind::kBytes, "weights and KV cache", "--total-bytes");
   kv_per_token =
       given<kByteDim>(list, job_.kv_bytes_per_token, UnitKind::kBytes, "KV cache per token", "--kv-bytes-per-token");
@@ -213,7 +218,7 @@ void ServingInputs::times(BoundList& list) {
   }
   const SecondsOf<Traced> math = named(forward_flops() * tokens / (peak * *chips * assumed_mfu(in_)),
                                        "prefill compute time", "book ch. 8: 2 P_act T / (n C MFU)");
-  const SecondsOf<Traced> load = named(weights / (hbm * *chips), "latency_floor", "book ch. 7: P b_w / (n W_hbm)");
+  const SecondsOf<Traced> load = named(weights_read / (hbm * *chips), "latency_floor", "book ch. 7: P b_w / (n W_hbm)");
   prefill_time = named(max(math, load), "prefill_time", "book ch. 7: the longer of the two");
 }
 
@@ -296,7 +301,7 @@ std::string longest(const SecondsOf<Traced>& cache, const SecondsOf<Traced>& loa
 /// T = B KV / (n W_hbm) + max(2 B P_act / (n C), P b_w / (n W_hbm)).
 void derive_step(const ServingInputs& in, ServingPoint& point) {
   const BytesPerSecondOf<Traced> bandwidth = in.hbm * *in.chips;
-  point.load_time = named(in.weights / bandwidth, "load_time", "book ch. 7: P b_w / (n W_hbm)");
+  point.load_time = named(in.weights_read / bandwidth, "load_time", "book ch. 7: P b_w / (n W_hbm)");
   point.compute_time = named(point.batch * in.forward_flops() / (in.compute * *in.chips), "compute_time",
                              "book ch. 7: 2 B P_act / (n C)");
   point.mlp_time = named(max(*point.compute_time, *point.load_time), "mlp_time", "book ch. 7: the longer of the two");

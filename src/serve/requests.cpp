@@ -1,14 +1,11 @@
 #include "serve/requests.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "model/images.h"
 
 namespace scalecalc {
-
-const TowerSpec* encoder_of(const ModelSpec& model) {
-  const bool across =
-      std::any_of(model.kinds.begin(), model.kinds.end(), [](const LayerKind& k) { return attends_across(k.mixer); });
-  return across && !model.towers.empty() && model.towers.front().counted ? &model.towers.front() : nullptr;
-}
 
 double decoder_prompt(const ServeAnswer& answer) {
   const TowerSpec* encoder = encoder_of(*answer.model);
@@ -16,9 +13,27 @@ double decoder_prompt(const ServeAnswer& answer) {
 }
 
 double decode_context(const ServeAnswer& answer) {
-  return answer.question.context.value_or(decoder_prompt(answer) + answer.question.generate / 2);
+  const ServeQuestion& q = answer.question;
+  if (!q.context && q.mean_context && continues_prompts(answer)) return *q.mean_context;
+  return q.context.value_or(decoder_prompt(answer) + q.generate / 2);
 }
 
 bool continues_prompts(const ServeAnswer& answer) { return !one_pass(answer) && encoder_of(*answer.model) == nullptr; }
+
+double longest_request(const ServeAnswer& answer) {
+  const double answered = one_pass(answer) ? 0 : answer.question.generate;
+  return std::max(answer.question.prompt, decoder_prompt(answer) + answered);
+}
+
+double texts_of_a_pass(const ServeAnswer& answer, const ServingSystem& system, const ServeLayout& layout,
+                       double batch) {
+  const double each = std::max(1.0, std::floor(system.rank_chunk(layout) / decoder_prompt(answer)));
+  return std::min(batch, each * serve_lanes(layout));
+}
+
+ServeStep pass_of(const ServeAnswer& answer, double texts) {
+  return {
+      .prefill_sequences = texts, .prefill_tokens = decoder_prompt(answer), .all_logits = !answer.model->head_outputs};
+}
 
 }  // namespace scalecalc

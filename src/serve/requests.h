@@ -3,6 +3,7 @@
 #pragma once
 
 #include "serve/serve_question.h"
+#include "serve/serving_cost.h"
 
 namespace scalecalc {
 
@@ -12,9 +13,6 @@ inline bool generates(const ModelSpec& model) { return model.attention.causal &&
 /// Nothing is decoded: a request is one pass over its text ([SERVE-ENCODE]).
 inline bool one_pass(const ServeAnswer& answer) { return !generates(*answer.model); }
 
-/// The encoder whose output layers attend to, or null.
-const TowerSpec* encoder_of(const ModelSpec& model);
-
 /// Tokens before the first that is generated, in the layers that generate.
 double decoder_prompt(const ServeAnswer& answer);
 /// Tokens in the cache of these layers while they decode.
@@ -22,5 +20,12 @@ double decode_context(const ServeAnswer& answer);
 
 /// Whether a prompt is continued by the model that reads it.
 bool continues_prompts(const ServeAnswer& answer);
+
+/// Tokens of a request in the stack that sees most of them.
+double longest_request(const ServeAnswer& answer);
+
+/// [SERVE-ENCODE] Of `batch` texts in flight in a replica, those that pass at once, and the step that they pass in.
+double texts_of_a_pass(const ServeAnswer& answer, const ServingSystem& system, const ServeLayout& layout, double batch);
+ServeStep pass_of(const ServeAnswer& answer, double texts);
 
 }  // namespace scalecalc

@@ -291,11 +291,16 @@ ExplainedServing explain_point(const ServeAnswer& answer, const ServePoint& poin
   const ServeBasis<Traced> basis(Reader<Traced>{}, answer.systems[point.system].serving);
   const ServingCost<Traced> cost(basis, point.layout, point.slice, point.placement);
   const double replicas = static_cast<double>(point.pools ? point.pools->decode_replicas : point.layout.dp);
+  const double each = std::ceil(point.batch / replicas);
+  if (one_pass(answer)) {
+    const double texts = texts_of_a_pass(answer, answer.systems[point.system].serving, point.layout, each);
+    const SecondsOf<Traced> pass = cost.step(pass_of(answer, texts)).total();
+    return {pass, pass};
+  }
   const double prompt = decoder_prompt(answer);
   const double cached = std::floor(prompt * q.prefix_hit);
   const SecondsOf<Traced> prefill = cost.prefill(prompt - cached, cached).total();
-  if (one_pass(answer)) return {prefill, prefill};
-  return {cost.decode_step(std::ceil(point.batch / replicas), decode_context(answer)).total(), prefill};
+  return {cost.decode_step(each, decode_context(answer)).total(), prefill};
 }
 
 ServeAnswer serve_answer(const ServeQuestion& question, const Catalog& catalog, const Stop& stop) {

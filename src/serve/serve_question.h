@@ -67,10 +67,11 @@ struct ServeQuestion {
   std::optional<std::int64_t> chips;
   double prompt = 8192;
   double generate = 512;
-  std::string images;             ///< of each prompt, as images_of takes them; empty: none
-  bool usual_lengths = false;     ///< nobody asked for these
-  std::optional<double> context;  ///< tokens in the cache while decoding; absent: prompt + generate / 2
-  std::vector<double> batches;    ///< sequences of the whole deployment; empty: 1, 2, 4 ... as many as fit
+  std::string images;                  ///< of each prompt, as images_of takes them; empty: none
+  bool usual_lengths = false;          ///< nobody asked for these
+  std::optional<double> context;       ///< tokens in the cache while decoding; absent: prompt + generate / 2
+  std::optional<double> mean_context;  ///< the same of requests of several lengths, where nobody said
+  std::vector<double> batches;         ///< sequences of the whole deployment; empty: 1, 2, 4 ... as many as fit
   std::optional<QuantizationSpec> weights;
   std::optional<WeightFormat> kv;
   std::optional<DType> compute;

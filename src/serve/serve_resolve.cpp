@@ -119,8 +119,8 @@ class ServeResolver {
     if (once) {
       q.generate = 1;
       if (q.usual_lengths) q.prompt = std::min(q.prompt, longest);
-      assume("one pass over each text: its answer counts as one token, and a step is that pass", "--prompt",
-             "docs/model.md [SERVE-ENCODE]")
+      assume("one pass over each text, whatever --generate: its answer counts as one token, and a step is that pass",
+             "--prompt", "docs/model.md [SERVE-ENCODE]")
           .as("one_pass");
       return;
     }
@@ -154,10 +154,13 @@ class ServeResolver {
                       "leave it out");
     };
     refuse(q_.speculation.has_value(), "--speculative");
-    refuse(q_.disaggregate == Disaggregation::kOn || !q_.prefill_hardware.empty(), "--disaggregate");
+    refuse(q_.disaggregate != Disaggregation::kOff || !q_.prefill_hardware.empty(), "--disaggregate");
     refuse(q_.prefix_hit > 0, "--prefix-hit");
     refuse(q_.mfu.has_value(), "--mfu");
-    refuse(!generates(model) && q_.context.has_value(), "--context");
+    if (generates(model)) return;
+    refuse(q_.context.has_value(), "--context");
+    refuse(q_.kv.has_value(), "--kv");
+    refuse(q_.regime == ServeRegime::kStatic, "--regime static");
   }
 
   void images(ModelSpec& model) {
@@ -206,9 +209,7 @@ class ServeResolver {
   }
 
   void lengths() {
-    const ServeQuestion& q = out_.question;
-    const double answered = one_pass(out_) ? 0 : q.generate;
-    const double longest = std::max(q.prompt, decoder_prompt(out_) + answered);
+    const double longest = longest_request(out_);
     if (longest > static_cast<double>(out_.model->max_seq)) {
       assume(fmt::format("prompt and answer of {} tokens are longer than the {} the model is published for",
                          group_thousands(static_cast<long long>(longest)), group_thousands(out_.model->max_seq)),
@@ -216,7 +217,7 @@ class ServeResolver {
           .as("max_seq")
           .is(static_cast<double>(out_.model->max_seq));
     }
-    if (!q_.context && !one_pass(out_)) {
+    if (!q_.context && !one_pass(out_) && !(q_.mean_context && continues_prompts(out_))) {
       assume(fmt::format("a sequence that decodes has {} tokens in the cache: prompt + half the answer",
                          group_thousands(static_cast<long long>(decode_context(out_)))),
              "--context", "mean over the answer")
@@ -268,7 +269,7 @@ class ServeResolver {
       out.engine.source = "every byte that the weights leave: scaling book, chapter 7";
     }
     apply_settings(q_.engine_settings, out.engine);
-    const double longest = out_.question.prompt + out_.question.generate;
+    const double longest = longest_request(out_);
     if (out.engine.longest > 0 && longest > out.engine.longest) {
       throw UserError(fmt::format("{} of {} tokens: prompt and answer have {}", kLengthFlag,
                                   group_thousands(static_cast<long long>(out.engine.longest)),
@@ -276,8 +277,9 @@ class ServeResolver {
                       "the engine refuses longer requests");
     }
     out.chunk_tokens = out.engine.chunk_tokens;
-    if (!out_.model->attention.causal) out.chunk_tokens = std::max(out.chunk_tokens, out_.question.prompt);
-    if (!q_.chunk) {
+    // A text passes whole.
+    if (one_pass(out_)) out.chunk_tokens = std::max(out.chunk_tokens, out_.question.prompt);
+    if (!q_.chunk || out.chunk_tokens > *q_.chunk) {
       assume(fmt::format("at most {} tokens of prompts in a step",
                          group_thousands(static_cast<long long>(out.chunk_tokens))),
              "--chunk", out.engine.source)

@@ -168,11 +168,14 @@ ServeSearch::ServeSearch(const ServeAnswer& answer, std::size_t system, const Mo
   load_.generate = q_.generate;
   load_.context = decode_context(answer);
   load_.chunk = serving_.chunk_tokens;
+  // The tokens of a step are the encoder's: as many prompts share one as it passes.
+  if (const TowerSpec* encoder = encoder_of(*answer.model); encoder != nullptr && encoder->positions > prompt) {
+    load_.chunk = std::max(prompt, load_.chunk * prompt / encoder->positions);
+  }
   // A static batch grows to its end together.
   const bool whole = serving_.engine.reserves_whole || q_.regime == ServeRegime::kStatic;
-  reserved_ = whole && !q_.context ? prompt + q_.generate : load_.context;
+  reserved_ = whole && !q_.context && !q_.mean_context ? prompt + q_.generate : load_.context;
   one_pass_ = one_pass(answer);
-  all_logits_ = !answer.model->head_outputs;
   if (draft != nullptr) speculator_ = std::make_unique<Speculator>(*q_.speculation, serving_, *draft);
 }
 
@@ -235,20 +238,11 @@ std::vector<double> ServeSearch::batches(double largest) const {
 }
 
 /// [SERVE-ENCODE] Texts in flight pass in groups, of as many as a step takes tokens of; one group follows the other.
-double ServeSearch::texts_of_a_pass(const ServeCandidate& c, double batch) const {
-  const double each = std::max(1.0, std::floor(serving_.rank_chunk(c.layout) / load_.prompt));
-  return std::min(batch, each * serve_lanes(c.layout));
-}
-
-ServeTime<double> ServeSearch::pass(const ServingCost<double>& cost, double texts) const {
-  return cost.step({.prefill_sequences = texts, .prefill_tokens = load_.prompt, .all_logits = all_logits_});
-}
-
 ServeSearch::Times ServeSearch::times(const ServeCandidate& c, double batch) const {
   Times out;
   if (one_pass_) {
-    const double texts = texts_of_a_pass(c, batch);
-    out.prefill = pass(c.cost, texts).total().value();
+    const double texts = texts_of_a_pass(answer_, serving_, c.layout, batch);
+    out.prefill = c.cost.step(pass_of(answer_, texts)).total().value();
     out.ttft = out.tpot = out.request = out.prefill * batch / texts;
     out.saturated = texts < batch;
     return out;
@@ -437,9 +431,9 @@ ServePoint ServeSearch::point(const ServeCandidate& c, double batch, std::int64_
   out.request_s = t.request;
   out.requests_per_s = batch / t.request;
   out.tokens_per_s = out.requests_per_s * load_.generate;
-  const double texts = one_pass_ ? texts_of_a_pass(c, each) : 0;
+  const double texts = one_pass_ ? texts_of_a_pass(answer_, serving_, c.layout, each) : 0;
   const auto step = [&](const ServingCost<double>& cost) {
-    return one_pass_ ? pass(cost, texts) : cost.decode_step(each, load_.context);
+    return one_pass_ ? cost.step(pass_of(answer_, texts)) : cost.decode_step(each, load_.context);
   };
   out.time = step(c.cost);
   out.decode_step_s = out.time.total().value();

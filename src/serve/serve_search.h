@@ -185,8 +185,6 @@ class ServeSearch {
   double moved_bytes(const ServeCandidate& candidate) const;
   double transfer_time(const Split& split, const ServeCandidate& candidate) const;
   Times times(const ServeCandidate& candidate, double replica_batch) const;
-  double texts_of_a_pass(const ServeCandidate& candidate, double replica_batch) const;
-  ServeTime<double> pass(const ServingCost<double>& cost, double texts) const;
   /// Sequences of a replica that fit by the engine's rule.
   double most(const ServeMemory& memory) const { return memory.max_batch(reserved_); }
   bool meets(double ttft, double tpot, double request) const;
@@ -206,9 +204,8 @@ class ServeSearch {
   ServeBasis<double> basis_;
   ServeBasis<double> fast_basis_, slow_basis_;  ///< coefficients at either end of their uncertainty
   ServeLoad load_;
-  double reserved_ = 0;      ///< tokens that a sequence must find room for
-  bool one_pass_ = false;    ///< nothing is decoded
-  bool all_logits_ = false;  ///< a head over the vocabulary tells each token of a text
+  double reserved_ = 0;    ///< tokens that a sequence must find room for
+  bool one_pass_ = false;  ///< nothing is decoded
   std::vector<std::unique_ptr<Slice>> slices_;
   std::unique_ptr<Speculator> speculator_;
   static constexpr double kMostSequences = 65536;

@@ -313,15 +313,17 @@ class MemoryBuilder {
            std::max(system_.rank_chunk(layout_) * (2 * to_double(model_.d_model) + width), of_towers());
   }
 
-  /// Elements of the widest layer of a tower, for all that one prompt shows it: residual stream, normed input, and what
-  /// projections put out until the next operation has read it.
+  /// Elements of the widest layer of a tower, for all that one prompt shows it, or an encoder as many whole prompts as
+  /// a step takes: residual stream, normed input, and what projections put out until the next operation has read it.
   double of_towers() const {
     double out = 0;
     for (const TowerSpec& tower : model_.towers) {
       ModelSpec alone = model_;
       alone.towers = {tower};
       const double wide = widest(tower_parts<double>(alone));
-      if (wide > 0) out = std::max(out, tower.positions * (2 * to_double(tower.network.d_model) + wide));
+      const double prompts =
+          tower.counted ? std::max(1.0, std::floor(system_.rank_chunk(layout_) / std::max(1.0, tower.positions))) : 1;
+      if (wide > 0) out = std::max(out, prompts * tower.positions * (2 * to_double(tower.network.d_model) + wide));
     }
     return out;
   }

@@ -72,6 +72,7 @@ TEST(Bounds, TowersAreHeldBesideTheModel) {
   };
   EXPECT_EQ(more(BoundScope::kServing, "weight_bytes"), 2 * towers);
   EXPECT_EQ(more(BoundScope::kServing, "weight_bytes", DType::kFp8), 2 * towers) << "no quantizer touches them";
+  EXPECT_EQ(more(BoundScope::kServing, "latency_floor"), 0) << "no step that decodes reads them";
   EXPECT_EQ(more(BoundScope::kTraining, "state_bytes"), 10 * towers);
   EXPECT_EQ(more(BoundScope::kTraining, "parameters"), 0);
 }
@@ -82,6 +83,17 @@ TEST(ServingBounds, AnEncoderHasNone) {
   const BoundsAnswer a = bounds(with_model(encoder));
   EXPECT_TRUE(says(a.left_out, "is an encoder"));
   EXPECT_EQ(find(a, "critical_batch"), nullptr);
+}
+
+/// Each request keeps the keys and values of the encoder's output, which no rule of the book counts.
+TEST(ServingBounds, ADecoderBesideAnEncoderHasNone) {
+  ModelSpec model = test::dense_model(8);
+  for (LayerKind& kind : model.kinds) kind.mixer = MixerKind::kFullCross;
+  model.towers.emplace_back().network = test::dense_model(5);
+  model.towers.front().counted = true;
+  const BoundsAnswer a = bounds(with_model(model));
+  EXPECT_TRUE(says(a.left_out, "has an encoder"));
+  EXPECT_EQ(find(a, "latency_floor"), nullptr);
 }
 
 TEST(ServingBounds, CriticalBatchFollowsTheFormats) {

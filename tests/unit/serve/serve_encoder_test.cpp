@@ -162,11 +162,62 @@ TEST(ServeEncoder, TowersStandOnTheFirstStage) {
   EXPECT_GT(prefill("1x336x336", 4) - prefill("", 4), 3 * tower);
 }
 
+/// With a chunk of a fraction of the text, too: it passes whole, and memory holds that.
 TEST(ServeEncoder, OfHeadlessDecodersIsOnePassToo) {
-  ServeQuestion question = asked_of("bge-large-en", 128, 1);
+  ServeQuestion question = asked_of("bge-large-en", 8192, 1);
   question.model = "llama3-8b";
   question.set = {"model.head_outputs=0"};
-  EXPECT_TRUE(one_pass(resolve_serving(question, Catalog())));
+  question.chunk = 1024;
+  const ServeAnswer answer = resolve_serving(question, Catalog());
+  EXPECT_TRUE(one_pass(answer));
+  EXPECT_EQ(answer.systems.front().serving.chunk_tokens, 8192);
+}
+
+TEST(ServeEncoder, IsExplainedAsItIsRanked) {
+  ServeQuestion question = asked_of("bge-large-en", 512, 1);
+  question.batches = {8, 64};
+  const ServeAnswer answer = serve_answer(question, Catalog());
+  ASSERT_EQ(answer.points.size(), 2U);
+  for (const ServePoint& point : answer.points) {
+    EXPECT_NEAR(explain_point(answer, point).decode_step.value().value(), point.decode_step_s, 1e-12);
+  }
+}
+
+/// The mean length is asked, and the decoder holds none of it.
+TEST(ServeEncoder, TextsOfSeveralLengthsAreTheEncoders) {
+  ServeQuestion question = asked_of("t5-base", 320, 64);
+  question.mean_context = 352;
+  EXPECT_EQ(decode_context(resolve_serving(question, Catalog())), 33);
+  EXPECT_NO_THROW(resolve_serving(
+      [&] {
+        ServeQuestion encoder = asked_of("bge-large-en", 320, 1);
+        encoder.mean_context = 320;
+        return encoder;
+      }(),
+      Catalog()));
+}
+
+TEST(ServeEncoder, ARequestIsAsLongAsItsLongerStack) {
+  EXPECT_EQ(longest_request(resolve_serving(asked_of("bge-large-en", 512, 300), Catalog())), 512);
+  EXPECT_EQ(longest_request(resolve_serving(asked_of("t5-base", 512, 64), Catalog())), 512);
+  EXPECT_EQ(longest_request(resolve_serving(asked_of("t5-base", 16, 64), Catalog())), 65);
+  EXPECT_EQ(longest_request(resolve_serving(asked_of("whisper-large-v3", 4, 100), Catalog())), 104);
+}
+
+/// Answers of two tokens: with as many texts in flight as half of them begin at once, steps take no more of them than
+/// the chunk's tokens, so that more in flight are no more a second.
+TEST(ServeEncoder, AStepTakesAsManyTextsAsTheEncoderPasses) {
+  ServeQuestion question = asked_of("t5-base", 512, 2);
+  question.batches = {256, 1024};
+  const ServeAnswer answer = serve_answer(question, Catalog());
+  ASSERT_EQ(answer.points.size(), 2U);
+  const double texts = answer.systems.front().serving.chunk_tokens / 512;
+  for (const ServePoint& point : answer.points) {
+    const double step = point.batch / point.requests_per_s / (point.batch / texts);  // of as many texts
+    const double flops = texts * 512 * 12 * 2 * (4 * 768.0 * 768 + 2 * 768.0 * 3072);
+    EXPECT_GT(step, flops / 989e12);
+  }
+  EXPECT_NEAR(answer.points[0].requests_per_s / answer.points[1].requests_per_s, 1, 0.25);
 }
 
 TEST(ServeEncoder, RefusesWhatOnlyDecodersDo) {
