@@ -233,6 +233,18 @@ TEST(LaunchFiles, ProjectionsTypedOtherwiseThanTheFileSaysAreADifference) {
   EXPECT_FALSE(differs("attention,mlp"));
 }
 
+TEST(LaunchFiles, AdaptersTypedBesideAFileWithoutThemAreADifference) {
+  const test::Scratch scratch;
+  const std::string file = scratch.put("run.sh",
+                                       "accelerate launch --num_processes 8 train.py --model_name_or_path m \\\n"
+                                       "  --max_length 2048 --per_device_train_batch_size 2\n");
+  const nlohmann::json answer =
+      answer_of({"train", "llama3-8b", "--hw=h100-sxm", "--from=" + file, "--top=1", "--lora=16", "--base=nf4"});
+  for (const std::string flag : {"--lora", "--base"}) {
+    EXPECT_NE(answer.dump().find("asked otherwise than the file: " + flag + ", which"), std::string::npos) << flag;
+  }
+}
+
 TEST(LaunchFiles, TwoTextsDoNotGoToStandardOutput) {
   const LaunchReply reply =
       ask_launch({"train", "llama3-8b", "--hw=h100-sxm", "--chips=8", "--export=megatron", "--json"});

@@ -180,6 +180,14 @@ def llama3_70b() -> Trainer.Config:
   EXPECT_THROW(read_launch_text(two, "config_registry.py"), UserError);
 }
 
+TEST(LaunchReading, AQuantizedBaseTrainsAdaptersAlone) {
+  const std::string script =
+      "accelerate launch --num_processes 8 train.py --model_name_or_path meta-llama/Meta-Llama-3-8B"
+      " --per_device_train_batch_size 1 --load_in_4bit";
+  EXPECT_THROW(layout_in(script + "\n", "run.sh", "llama3-8b", 8), UserError);
+  EXPECT_NO_THROW(layout_in(script + " --use_peft\n", "run.sh", "llama3-8b", 8));
+}
+
 // As llama3_debugmodel_float8 of pytorch/torchtitan b5bcd76 changes llama3_debugmodel: what is set last holds.
 TEST(LaunchReading, ARecipeThatChangesAnother) {
   const std::string base = R"(def llama3_70b() -> Trainer.Config:
