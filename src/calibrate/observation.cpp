@@ -14,6 +14,7 @@ namespace scalecalc {
 StepObservation::StepObservation(const Measurement& measurement, const Catalog& catalog, const Stop& stop)
     : row(measurement), question(row_question(measurement, catalog, {}, false)) {
   group = row.group;
+  doubtful = !row.doubt.empty();
   base = question.resolved.efficiency;
   measured = measured_step(row, question.resolved);
   Evaluated found = evaluate(question, stop);

@@ -20,10 +20,11 @@ class Observation {
 
   virtual double seconds(const Efficiency& efficiency) const = 0;
 
-  std::string group;    ///< the source
-  bool alone = false;   ///< a kernel or collective by itself: what it shows is one coefficient's
-  Efficiency base;      ///< the coefficients its chip starts from
-  double measured = 0;  ///< seconds
+  std::string group;      ///< the source
+  bool doubtful = false;  ///< its source or what was read from it may be wrong
+  bool alone = false;     ///< a kernel or collective by itself: what it shows is one coefficient's
+  Efficiency base;        ///< the coefficients its chip starts from
+  double measured = 0;    ///< seconds
   double weight = 1;
 };
 

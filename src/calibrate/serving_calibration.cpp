@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "calibrate/cholesky.h"
+#include "calibrate/row_weight.h"
 
 namespace scalecalc {
 namespace {
@@ -86,6 +87,7 @@ struct FitServing {
   ServedRow served;
   Efficiency base;  ///< the family's
   std::vector<std::size_t> labels;
+  double weight = 1;
 };
 
 class ServingFitter final : CrossFit {
@@ -103,6 +105,7 @@ class ServingFitter final : CrossFit {
     if (rows_.empty()) {
       throw UserError("no measured serving row can be used", "scalecalc validate says why of each row");
     }
+    weigh();
     label();
   }
 
@@ -135,6 +138,12 @@ class ServingFitter final : CrossFit {
         return fmt::format("{} with {}", hw.family, name_of(narrow));
     }
     return hw.family;
+  }
+
+  void weigh() {
+    std::map<std::string, std::size_t> sizes;
+    for (const FitServing& row : rows_) ++sizes[row.served.row.group];
+    for (FitServing& row : rows_) row.weight = row_weight(sizes[row.served.row.group], !row.served.row.doubt.empty());
   }
 
   /// What a row shares its factors with: all rows, those of its engine, generation, chip, and engine on the chip.
@@ -230,7 +239,7 @@ class ServingFitter final : CrossFit {
   double loss(const std::vector<bool>& seen, const std::vector<double>& parameters) const {
     double out = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      if (seen[i]) out += huber(residual(i, parameters), kServeHuber);
+      if (seen[i]) out += rows_[i].weight * huber(residual(i, parameters), kServeHuber);
     }
     for (std::size_t j = 0; j < parameters.size(); ++j) out += std::pow(parameters[j] / system_.stray[j], 2) / 2;
     return out;
@@ -242,7 +251,7 @@ class ServingFitter final : CrossFit {
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       if (!seen[i]) continue;
       const double r = residual(i, parameters);
-      const double weight = 1 / (kServeHuber * std::max(kServeHuber, std::abs(r)));
+      const double weight = rows_[i].weight / (kServeHuber * std::max(kServeHuber, std::abs(r)));
       out.push_back({rows_[i].labels, slopes[i], r, weight});
     }
     return out;

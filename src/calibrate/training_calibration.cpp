@@ -10,6 +10,7 @@
 
 #include "calibrate/coefficient_fit.h"
 #include "calibrate/next_runs.h"
+#include "calibrate/row_weight.h"
 #include "spec/load.h"
 #include "spec/load_stack.h"
 #include "train/run_class.h"
@@ -24,8 +25,6 @@ constexpr double kOneSourceWidening = 1.5;
 constexpr double kUsualModelError = 0.17;
 constexpr std::size_t kManySources = 3;
 constexpr double kUsualModelErrorSources = 2;
-/// A source of n rows counts as n^(1 - this): chosen among 0, 1/4 and 1/2 by the error on runs held out.
-constexpr double kSourceDiscount = 0.25;
 /// Where there is one source alone, what it does unlike others is what is fitted: its runs repeat within half of what
 /// those of several sources differ by, and count in full.
 constexpr double kOneSourceWeight = 4;
@@ -194,9 +193,9 @@ class TrainingFitter final : CrossFit {
     for (const auto& row : kernels_) all.push_back(row.get());
     std::map<std::string, std::size_t> sizes;
     for (const Observation* row : all) ++sizes[row->group];
-    for (Observation* row : all) row->weight = std::pow(static_cast<double>(sizes[row->group]), -kSourceDiscount);
+    for (Observation* row : all) row->weight = row_weight(sizes[row->group], row->doubtful);
     if (out_.sources > 1 || !relatives_.empty()) return;
-    for (const auto& row : held_) row->weight = kOneSourceWeight;
+    for (const auto& row : held_) row->weight = kOneSourceWeight * row_weight(1, row->doubtful);
   }
 
   /// Held out with the other runs of its model, while its source is fitted to.

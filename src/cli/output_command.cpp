@@ -42,7 +42,7 @@ std::string render_output(const Output& output, OutputFormat format, TextOptions
     case OutputFormat::kJsonl: return output_jsonl(output, tool_version());
     case OutputFormat::kRow: return output_rows(output, false);
     case OutputFormat::kRows: return output_rows(output, true);
-    case OutputFormat::kCsv: return render_csv(output_report(output, whole));
+    case OutputFormat::kCsv: return render_csv(csv_records(output));
     case OutputFormat::kMarkdown: return render_markdown(output_report(output, whole));
     case OutputFormat::kHtml:
       return render_page({.report = output_report(output, whole),

@@ -141,6 +141,10 @@ bool in_folder(const EmbeddedFile& file, CatalogKind kind) {
 
 Labels labels_of(const EmbeddedFile& file) { return {std::string(file.name), split_list(file.aliases)}; }
 
+bool answers_to(const EmbeddedFile& file, std::string_view wanted) {
+  return same(file.name, wanted) || (!file.aliases.empty() && answers_to(labels_of(file), wanted));
+}
+
 bool has_ending(std::string_view text, std::string_view ending) {
   return text.size() > ending.size() && same(text.substr(text.size() - ending.size()), ending);
 }
@@ -282,7 +286,7 @@ ConfigNode Catalog::find(CatalogKind kind, const std::string& name_or_path,
       if (found && is_new(*found)) return read_yaml(read_text_file(*found), *found, most_nodes(kind));
     }
     for (const EmbeddedFile& file : embedded_catalog()) {
-      if (!in_folder(file, kind) || !answers_to(labels_of(file), name_or_path)) continue;
+      if (!in_folder(file, kind) || !answers_to(file, name_or_path)) continue;
       const std::string name = fmt::format("built-in:{}", file.path);
       if (is_new(name)) return unpack(file.packed, file.text, name);
     }
@@ -296,7 +300,8 @@ ConfigNode Catalog::find(CatalogKind kind, const std::string& name_or_path,
 }
 
 ConfigNode Catalog::load(CatalogKind kind, const std::string& name_or_path) const {
-  std::vector<ConfigNode> chain{find(kind, name_or_path, {})};
+  std::vector<ConfigNode> chain;  // filled by push_back, as a list in braces would copy the document
+  chain.push_back(find(kind, name_or_path, {}));
   std::vector<std::string> seen;
   while (const ConfigNode* base = may_extend(kind) ? chain.back().find("extends") : nullptr) {
     if (base->kind != ConfigNode::Kind::kScalar || base->is_null()) {

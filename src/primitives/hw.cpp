@@ -477,7 +477,7 @@ std::optional<FlopsPerSecond> compared_rate(const HardwareSpec& hw, std::optiona
 HwList list_hardware(const HwListQuestion& question, const Catalog& catalog) {
   std::vector<HardwareSpec> all;
   for (const std::string& name : catalog.names(CatalogKind::kHardware)) {
-    all.push_back(load_hardware(catalog.load(CatalogKind::kHardware, name), catalog, Unpublished::kAllowed));
+    all.push_back(load_data_sheet(catalog.load(CatalogKind::kHardware, name)));
   }
   check_known("--vendor", question.vendor, all, &HardwareSpec::vendor);
   check_known("--family", question.family, all, &HardwareSpec::family);

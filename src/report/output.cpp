@@ -150,7 +150,9 @@ void add_everywhere(const Output& output, Table& out) {
 
 }  // namespace
 
-Table csv_records(const Output& output) {
+namespace {
+
+Table whole_records(const Output& output) {
   Table out;
   const Block* found = record_block(output);
   if (found == nullptr) return out;
@@ -170,6 +172,16 @@ Table csv_records(const Output& output) {
     out.rows.push_back(std::move(row));
   }
   add_everywhere(output, out);
+  return out;
+}
+
+}  // namespace
+
+Table csv_records(const Output& output) {
+  Table out = whole_records(output);
+  if (output.complete) return out;
+  out.columns.push_back({"partial", "partial"});
+  for (Row& row : out.rows) row.cells.emplace_back("true");
   return out;
 }
 

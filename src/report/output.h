@@ -208,7 +208,7 @@ struct AskedText {
   std::vector<std::string> columns;  ///< of the main table; empty: the usual ones
 };
 
-/// For people, and the CSV records. UserError for a section or a column that the answer does not have.
+/// For people. UserError for a section or a column that the answer does not have.
 Report output_report(const Output& output, const AskedText& part);
 inline Report output_report(const Output& output, bool explain) { return output_report(output, AskedText{explain}); }
 /// The answer in a line or two.

@@ -285,15 +285,12 @@ namespace {
 
 void mark_partial(Report& report) {
   report.summary.insert(report.summary.begin(), {std::string(kPartial), Role::kBad});
-  report.records.columns.push_back({"partial", "partial"});
-  for (Row& row : report.records.rows) row.cells.emplace_back("true");
 }
 
 }  // namespace
 
 Report output_report(const Output& output, const AskedText& asked) {
   Report out = ReportOf(output, asked).run();
-  out.records = csv_records(output);
   if (!output.complete) mark_partial(out);
   return out;
 }

@@ -68,8 +68,7 @@ std::string csv_field(const std::string& given) {
   return out + '"';
 }
 
-std::string render_csv(const Report& report) {
-  const Table& table = report.records;
+std::string render_csv(const Table& table) {
   std::string out;
   for (std::size_t i = 0; i < table.columns.size(); ++i) out += (i > 0 ? "," : "") + csv_field(table.columns[i].key);
   out += '\n';

@@ -18,8 +18,8 @@ struct TextOptions {
 inline constexpr std::size_t kNarrowest = 60;  ///< columns below which lines are not broken any further
 
 std::string render_table(const Report& report, const TextOptions& options);
-/// RFC 4180 quoting, LF endings, one header line; the plans alone.
-std::string render_csv(const Report& report);
+/// RFC 4180 quoting, LF endings, one header line; of `csv_records`.
+std::string render_csv(const Table& table);
 /// One value of a CSV line.
 std::string csv_field(const std::string& text);
 std::string render_markdown(const Report& report);

@@ -88,7 +88,6 @@ struct Report {
   std::string plans_name;     ///< as Section::name
   std::string plans_heading;  ///< above the plans
   Table plans;                ///< for people
-  Table records;              ///< the same plans in full, for machines
   std::vector<Section> sections;
   std::vector<std::string> warnings;
   std::vector<std::string> notes;

@@ -21,6 +21,8 @@ enum class Unpublished {
   kAllowed,  ///< the caller looks at hw.unpublished and hw.network itself (require_published)
 };
 
+/// A chip without its coefficients, whose block is not looked into. UserError as above.
+HardwareSpec load_data_sheet(const ConfigNode& document);
 /// The chip's own `efficiency:` block over its family's file in `catalog`. UserError as above.
 HardwareSpec load_hardware(const ConfigNode& document, const Catalog& catalog,
                            Unpublished unpublished = Unpublished::kRefused, std::vector<AskedField>* asked = nullptr);

@@ -268,8 +268,8 @@ Family read_family(const ConfigNode& document, Problems& problems) {
 }
 
 /// Other names of a stack that the catalog knows; a stack of a user's own needs no file.
-std::vector<std::string> frameworks_of(const std::string& stack, const Catalog& catalog) {
-  const std::vector<std::string> known = catalog.names(CatalogKind::kStack);
+std::vector<std::string> frameworks_of(const std::string& stack, const std::vector<std::string>& known,
+                                       const Catalog& catalog) {
   if (std::find(known.begin(), known.end(), stack) == known.end()) return {};
   return stack_spec(catalog, stack)->frameworks;
 }
@@ -356,7 +356,8 @@ void load_efficiency(const ConfigNode& family, const ConfigNode* own, const Cata
   hw.stacks = {{.name = base.efficiency.stack, .frameworks = {}, .efficiency = hw.efficiency}};
   read_stacks(family.find("stacks"), StackBasis::kFamily, own, hw, problems);
   read_stacks(stacks, StackBasis::kChip, own, hw, problems);
-  for (StackCoefficients& stack : hw.stacks) stack.frameworks = frameworks_of(stack.name, catalog);
+  const std::vector<std::string> known = catalog.names(CatalogKind::kStack);
+  for (StackCoefficients& stack : hw.stacks) stack.frameworks = frameworks_of(stack.name, known, catalog);
   if (coefficients_under(hw, base.small_model_stack) != nullptr) hw.small_model_stack = base.small_model_stack;
 }
 

@@ -298,9 +298,10 @@ void require_published(const HardwareSpec& hw, std::initializer_list<std::string
   if (!missing.empty()) throw UserError(std::move(missing));
 }
 
-HardwareSpec load_hardware(const ConfigNode& document, const Catalog& catalog, Unpublished unpublished,
-                           std::vector<AskedField>* asked) {
-  Problems problems(asked);
+namespace {
+
+/// All but the coefficients, whose block of the file `own` is.
+HardwareSpec read_data_sheet(const ConfigNode& document, Problems& problems, const ConfigNode*& own) {
   Fields fields(document, "hardware", problems);
   HardwareSpec hw;
   load_labels(fields, hw);
@@ -316,9 +317,25 @@ HardwareSpec load_hardware(const ConfigNode& document, const Catalog& catalog, U
   load_power(fields.node("power"), in);
   load_prices(fields.node("prices"), in);
   load_disagreements(fields.node("disagreements"), in);
-  const ConfigNode* own = fields.node("efficiency");
+  own = fields.node("efficiency");
   fields.finish();
   problems.throw_if_any();
+  return hw;
+}
+
+}  // namespace
+
+HardwareSpec load_data_sheet(const ConfigNode& document) {
+  Problems problems;
+  const ConfigNode* own = nullptr;
+  return read_data_sheet(document, problems, own);
+}
+
+HardwareSpec load_hardware(const ConfigNode& document, const Catalog& catalog, Unpublished unpublished,
+                           std::vector<AskedField>* asked) {
+  Problems problems(asked);
+  const ConfigNode* own = nullptr;
+  HardwareSpec hw = read_data_sheet(document, problems, own);
   load_efficiency(*kept_document(catalog, CatalogKind::kEfficiency, hw.family), own, catalog, hw, problems);
   problems.throw_if_any();
   if (unpublished == Unpublished::kRefused) require_published(hw, {"compute", "hbm", "host", "network"});

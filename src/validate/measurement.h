@@ -31,6 +31,7 @@ enum class MemoryCount : std::uint8_t { kAllocated, kReserved, kDevice };
 
 struct MlaShape {
   std::int64_t q_lora = 0, kv_lora = 0, qk_nope = 0, qk_rope = 0, v_head = 0;
+  auto operator<=>(const MlaShape&) const = default;
 };
 
 /// The architecture as a row states it.
@@ -45,6 +46,7 @@ struct ModelShape {
   std::int64_t window_every = 0;  ///< one layer of so many attends globally; 0: not said
   std::optional<MlaShape> mla;
   std::vector<std::string> unread;  ///< keys this struct has no place for
+  auto operator<=>(const ModelShape&) const = default;
 };
 
 /// Degrees as printed; what a source does not say is absent.

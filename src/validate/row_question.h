@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -11,23 +10,11 @@
 
 #include "config/catalog.h"
 #include "cost/layout.h"
-#include "spec/model_spec.h"
 #include "train/resolve.h"
 #include "validate/measurement.h"
+#include "validate/row_model.h"
 
 namespace scalecalc {
-
-/// A row that cannot be predicted. The reason is one of few and is counted; the detail says what it is in this row.
-class NotPredicted : public std::exception {
- public:
-  NotPredicted(std::string reason, std::string detail) : reason_(std::move(reason)), detail_(std::move(detail)) {}
-  const std::string& reason() const { return reason_; }
-  const std::string& detail() const { return detail_; }
-  const char* what() const noexcept override { return reason_.c_str(); }
-
- private:
-  std::string reason_, detail_;
-};
 
 struct RowQuestion {
   ResolvedQuestion resolved;
@@ -44,9 +31,6 @@ void name_stacks(std::vector<Measurement>& rows, const Catalog& catalog);
 /// has several, its network).
 HardwareSpec chip_of(const MeasuredFacts& row, const Catalog& catalog, const std::vector<std::string>& set,
                      std::initializer_list<std::string_view> needs);
-
-/// The row's own shape as a model, or the catalog's model of its name. NotPredicted for what no model file can say.
-ModelSpec model_of(const Measurement& row, const Catalog& catalog);
 
 /// The precision the engine knows it by: "mxfp8" and "fp8-cs" are fp8.
 std::string precision_word(const Measurement& row);

@@ -1,6 +1,9 @@
 // Measured training runs against the engine: step times, or memory of the fullest chip.
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "train/question.h"
 #include "validate/measurement.h"
 #include "validate/row_question.h"

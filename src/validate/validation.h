@@ -16,7 +16,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -110,18 +109,20 @@ void take_rows(std::vector<typename Kind::Measured> rows, const std::vector<RowF
   }
 }
 
-/// Errors over the rows that `wanted` names.
-template <class Kind, class Wanted>
-ErrorsOf<Kind> errors_over(const ValidationOf<Kind>& v, const Wanted& wanted) {
+/// Rows whose errors are summed.
+template <class Kind>
+struct RowsOf {
+  std::vector<const PredictedOf<Kind>*> predicted;
+  std::vector<const SkippedOf<Kind>*> skipped;
+};
+
+template <class Kind>
+ErrorsOf<Kind> errors_over(const RowsOf<Kind>& all_rows, Compared compared) {
   ErrorsOf<Kind> out;
-  for (const SkippedOf<Kind>& row : v.skipped) {
-    if (wanted(row.row)) ++out.skipped[row.reason], ++out.rows;
-  }
-  std::vector<const PredictedOf<Kind>*> rows;
-  for (const PredictedOf<Kind>& row : v.rows) {
-    if (wanted(row.row)) rows.push_back(&row);
-  }
-  out.rows += out.predicted = rows.size();
+  for (const SkippedOf<Kind>* row : all_rows.skipped) ++out.skipped[row->reason];
+  const std::vector<const PredictedOf<Kind>*>& rows = all_rows.predicted;
+  out.predicted = rows.size();
+  out.rows = rows.size() + all_rows.skipped.size();
   if (rows.empty()) return out;
   std::vector<double> errors;
   std::size_t inside = 0;
@@ -137,7 +138,7 @@ ErrorsOf<Kind> errors_over(const ValidationOf<Kind>& v, const Wanted& wanted) {
   out.max_abs = all.max_abs;
   out.bias = all.bias;
   out.coverage = static_cast<double>(inside) / static_cast<double>(rows.size());
-  Kind::count(rows, v.compared, out);
+  Kind::count(rows, compared, out);
   return out;
 }
 
@@ -164,14 +165,16 @@ ValidationOf<Kind> validate_rows(const ValidateQuestionOf<Kind>& question, const
     throw UserError("no row is left to compare", question.only.empty() ? "the files hold no rows" : "see --only");
   }
   Kind::weigh_together(out.rows);
-  out.summary = errors_over(out, [](const KindRow&) { return true; });
+  RowsOf<Kind> all;
+  for (const PredictedOf<Kind>& row : out.rows) all.predicted.push_back(&row);
+  for (const SkippedOf<Kind>& row : out.skipped) all.skipped.push_back(&row);
+  out.summary = errors_over(all, out.compared);
   for (const std::string& by : Kind::axes()) {
-    std::set<std::string> names;
-    for (const auto& row : out.rows) names.insert(group_name(row.row, by));
-    for (const auto& row : out.skipped) names.insert(group_name(row.row, by));
-    for (const std::string& name : names) {
-      out.groups.push_back(
-          {by, name, errors_over(out, [&](const KindRow& row) { return group_name(row, by) == name; })});
+    std::map<std::string, RowsOf<Kind>> named;
+    for (const PredictedOf<Kind>* row : all.predicted) named[group_name(row->row, by)].predicted.push_back(row);
+    for (const SkippedOf<Kind>* row : all.skipped) named[group_name(row->row, by)].skipped.push_back(row);
+    for (const auto& [name, rows_named] : named) {
+      out.groups.push_back({by, name, errors_over(rows_named, out.compared)});
     }
   }
   return out;

@@ -72,7 +72,7 @@ TEST(BoundsServingOutput, TheQueryHoldsWhatWasAsked) {
 TEST(BoundsServingOutput, ACurveIsWhatCsvWrites) {
   BoundsQuestion q = serving_question();
   const auto head = [&] {
-    const std::string csv = render_csv(output_report(bounds_output(q, bounds(q)), false));
+    const std::string csv = render_csv(csv_records(bounds_output(q, bounds(q))));
     return csv.substr(0, csv.find(','));
   };
   EXPECT_EQ(head(), "batch");

@@ -20,7 +20,6 @@ Report small_report() {
                           {.title = "a|b", .key = "layout"},
                           {.title = "time", .key = "time_s", .format = Format::kSeconds}};
   report.plans.rows = {{{1.0, std::string("x, \"y\""), 0.5}, Role::kGood}};
-  report.records = report.plans;
   report.sections = {{.title = "More", .lines = {{"first = a\n= b"}}}};
   return report;
 }
@@ -85,14 +84,14 @@ TEST(RenderTable, TreatsNarrowerTerminalsAsSixty) {
 }
 
 TEST(RenderCsv, QuotesAndGivesBaseUnits) {
-  EXPECT_EQ(render_csv(small_report()), "rank,layout,time_s\n1,\"x, \"\"y\"\"\",0.5\n");
-  Report empty = small_report();
-  empty.records.rows.clear();
+  EXPECT_EQ(render_csv(small_report().plans), "rank,layout,time_s\n1,\"x, \"\"y\"\"\",0.5\n");
+  Table empty = small_report().plans;
+  empty.rows.clear();
   EXPECT_EQ(render_csv(empty), "rank,layout,time_s\n");
 }
 
 TEST(RenderCsv, HasUnitsInTheHeaderWords) {
-  const std::string text = render_csv(train_report(sample_answer()));
+  const std::string text = render_csv(csv_records(train_output(sample_answer(), true)));
   EXPECT_EQ(
       text.substr(0, text.find('\n')),
       "rank,chips,slice,dp,fsdp,tp,sp,cp,pp,vpp,split,ep,etp,ep_overlap,zero,remat,cp_comm,offload,"
@@ -132,8 +131,7 @@ TEST(Renderers, NothingFromAFileReachesATerminalOrASpreadsheetAsACommand) {
   report.summary[0].text = report.sections[0].title = report.sections[0].lines[0].text = "a\x1b[2Jb\u009b";
   report.plans.columns[1].title = "a\x1b";
   report.plans.rows[0].cells[1] = std::string("=1+1\x1b\r");
-  report.records = report.plans;
-  for (const std::string& text : {render_table(report, {}), render_markdown(report), render_csv(report)}) {
+  for (const std::string& text : {render_table(report, {}), render_markdown(report), render_csv(report.plans)}) {
     EXPECT_EQ(text.find_first_of("\x1b\x07\r"), std::string::npos) << text;
     EXPECT_EQ(text.find("\u009b"), std::string::npos) << text;
   }

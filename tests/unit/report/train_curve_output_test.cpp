@@ -89,7 +89,7 @@ TEST(TrainCurveJson, EveryPointHasEveryKey) {
 }
 
 TEST(TrainCurveCsv, ACountWithoutAPlanIsALine) {
-  const std::string csv = render_csv(train_curve_report(sample_curve()));
+  const std::string csv = render_csv(csv_records(train_curve_output(sample_curve())));
   EXPECT_TRUE(csv.starts_with("chips,reason,speed_up,efficiency,chips_used,"));
   EXPECT_NE(csv.find("\n100,no slice has 100 chips,,,,"), std::string::npos) << csv;
 }

@@ -51,7 +51,7 @@ TEST(ValidateOutput, HoldsTheKeysOfTheContract) {
 
 TEST(ValidateOutput, OneLineOfCsvForEachRow) {
   const ValidateQuestion q{.rows = {test::measurement()}};
-  const std::string csv = render_csv(output_report(validate_output(validate(q, Catalog()), q, {}), false));
+  const std::string csv = render_csv(csv_records(validate_output(validate(q, Catalog()), q, {})));
   EXPECT_EQ(csv.rfind("id,group,", 0), 0U);
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 2);
 }
