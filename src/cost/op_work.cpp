@@ -15,6 +15,13 @@ bool is_idle(const Op<R>& op) {
   return op.kind == OpKind::kMatmul && value_of(op.rows) == 0;
 }
 
+/// A tensor is read for its largest values before it can be cast.
+constexpr bool scales_itself(Scaling scaling) { return scaling == Scaling::kCurrent || scaling == Scaling::kRow; }
+
+/// What a launch from within an operation takes the host, relative to an operation, which passes Python, autograd and
+/// the dispatcher before its first: the 3 us of `kernel_overhead` to the 15 us of `host_overhead`.
+constexpr double kLaunchAlone = 0.2;
+
 constexpr std::string_view kRate = "rate of", kBackwardRate = "backward rate of";
 
 }  // namespace
@@ -90,12 +97,15 @@ Work<R> OpWork<R>::unnamed(const Op<R>& op, bool backward) const {
 /// [CAST] Operands of matmuls of 8 bits and fewer are cast from the activations' format: read once and written twice,
 /// by rows for the product and by columns for the weight's gradient. Forward that is the input, backward the output's
 /// gradient; kernels that cast in the norm or activation before them save part of it (Transformer Engine; `cast` says
-/// what shows).
+/// what shows). Scales that come from the tensor itself take one more read before the cast. An
+/// operand with one scale is written once where matmuls read it in either layout.
 template <class R>
 SecondsOf<R> OpWork<R>::cast(DType dtype, const R& elements) const {
   if (!is_cast(dtype)) return SecondsOf<R>(R(0.0));
-  const double copies = 2 * bytes_per_element(dtype);
-  return BytesOf<R>(elements * R(act_ + copies)) * chip_.cast / chip_.hbm;
+  const bool one_scale = workload_.scaling() == Scaling::kDelayed || workload_.scaling() == Scaling::kCurrent;
+  const double copies = (one_scale && workload_.runtime.one_copy ? 1 : 2) * bytes_per_element(dtype);
+  const double reads = (scales_itself(workload_.scaling()) ? 2 : 1) * act_;
+  return BytesOf<R>(elements * R(reads + copies)) * chip_.cast / chip_.hbm;
 }
 
 /// One kernel per operation forward, two backward: the input's gradient and the weight's, which frozen weights have
@@ -111,11 +121,22 @@ double OpWork<R>::kernels(const Op<R>& op, bool backward) const {
   return (backward && !op.frozen ? 2 : 1) + more;
 }
 
-/// An operand a matmul, forward the input, backward the gradient of the output.
+/// An operand a matmul, forward the input, backward the gradient of the output. Where its scale comes from itself, one
+/// call launches three kernels more, the maximum cleared and found, and the scale (NVIDIA/TransformerEngine
+/// pytorch/csrc/quantizer.cpp, common/recipe/current_scaling.cu). Of experts all casts are launched by one call.
 template <class R>
 double OpWork<R>::casts(const Op<R>& op) const {
-  const bool matmul = op.kind == OpKind::kMatmul || op.kind == OpKind::kGroupedMatmul;
-  return matmul && is_cast(format(op)) ? 1 : 0;
+  const bool dense = op.kind == OpKind::kMatmul;
+  if ((!dense && op.kind != OpKind::kGroupedMatmul) || !is_cast(format(op))) return 0;
+  return dense && scales_itself(workload_.scaling()) ? 1 + 3 * kLaunchAlone : 1;
+}
+
+/// Of experts that are kernels of one each: casts too, but for those whose scales are there beforehand, which are one
+/// kernel for all (NVIDIA/TransformerEngine pytorch/csrc/extensions/cast.cpp, multi_tensor_quantize).
+template <class R>
+double OpWork<R>::launches(const Op<R>& op, bool backward) const {
+  const bool together = workload_.scaling() == Scaling::kDelayed;
+  return each_expert(op, kernels(op, backward) + (together ? 0 : casts(op))) + (together ? casts(op) : 0);
 }
 
 template <class R>
@@ -175,9 +196,15 @@ typename OpWork<R>::Shape OpWork<R>::dense_shape(const Op<R>& op) const {
   const bool columns = op.tp == TpRule::kColumn || op.tp == TpRule::kKvColumn;
   const R n = named(columns ? op.n * part : op.n, op.name, kWidth, "output width of");
   const DType dtype = format(op);
-  const FlopsPerSecondOf<R> rate =
-      chip_.matmul[static_cast<std::size_t>(dtype)] * shape_fraction(chip_.half_dim, rows / op.matrices, n, k);
+  const FlopsPerSecondOf<R> rate = matmul_rate(dtype) * shape_fraction(chip_.half_dim, rows / op.matrices, n, k);
   return {rows, k, n, k * n * op.matrices, rate, dtype};
+}
+
+/// Of large matmuls in the format, by how it is scaled.
+template <class R>
+FlopsPerSecondOf<R> OpWork<R>::matmul_rate(DType dtype) const {
+  const FlopsPerSecondOf<R>& rate = chip_.matmul[static_cast<std::size_t>(dtype)];
+  return is_cast(dtype) && workload_.scaling() == Scaling::kRow ? rate * chip_.row_scaled : rate;
 }
 
 /// The routed tokens of this chip's experts; the fullest expert rank sets the pace.
@@ -192,7 +219,7 @@ typename OpWork<R>::Shape OpWork<R>::grouped_shape(const Op<R>& op) const {
   const R experts = op.matrices / R(static_cast<double>(inner_.ep));
   const R rows_each = rows / experts;
   const DType dtype = format(op);
-  const FlopsPerSecondOf<R> rate = chip_.matmul[static_cast<std::size_t>(dtype)] * chip_.grouped *
+  const FlopsPerSecondOf<R> rate = matmul_rate(dtype) * chip_.grouped *
                                    (rows_each / (rows_each + chip_.grouped_half_rows)) * (n / (n + chip_.half_dim)) *
                                    (k / (k + chip_.half_dim));
   return {rows, k, n, k * n * experts, rate, dtype};

@@ -38,7 +38,7 @@ class OpWork {
   double kernels(const Op<R>& op, bool backward) const;
   /// [HOST] What the host launches for that: with casts, and with a kernel for each of the chip's experts where the
   /// stack's are so.
-  double launches(const Op<R>& op, bool backward) const { return each_expert(op, kernels(op, backward) + casts(op)); }
+  double launches(const Op<R>& op, bool backward) const;
   /// Of a backward: those of the weight's gradient, which only the optimizer waits for.
   double weight_launches(const Op<R>& op) const {
     const bool matmul = op.kind == OpKind::kMatmul || op.kind == OpKind::kGroupedMatmul;
@@ -100,6 +100,7 @@ class OpWork {
   double each_expert(const Op<R>& op, double kernels) const;
   bool adds_bias_apart(const Op<R>& op) const;
   DType format(const Op<R>& op) const;
+  FlopsPerSecondOf<R> matmul_rate(DType dtype) const;
   Shape dense_shape(const Op<R>& op) const;
   Shape grouped_shape(const Op<R>& op) const;
   Shape shape(const Op<R>& op) const { return op.kind == OpKind::kMatmul ? dense_shape(op) : grouped_shape(op); }

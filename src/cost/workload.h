@@ -21,16 +21,21 @@
 
 namespace scalecalc {
 
+/// Where the scales of 8-bit operands come from: of a tensor from those before it, from itself, of each of its rows
+/// from itself, or of each short block.
+enum class Scaling : std::uint8_t { kDelayed, kCurrent, kRow, kBlock };
+
 /// Formats of a mixed-precision recipe. Bytes are per element.
 struct Precision {
   std::string name;
-  DType compute = DType::kBf16;  ///< layer matmuls
-  DType high = DType::kBf16;     ///< attention, head, router: never below 16 bits
-  double weight_bytes = 2;       ///< the copy the matmuls read and FSDP gathers
-  double gradient_bytes = 4;     ///< accumulated in fp32 (Megatron-LM default)
-  double reduced_bytes = 4;      ///< what data ranks send of a gradient
-  double activation_bytes = 2;   ///< kept for the backward pass, and sent by TP, CP and PP
-  double dispatch_bytes = 2;     ///< tokens on their way to the experts
+  DType compute = DType::kBf16;      ///< layer matmuls
+  DType high = DType::kBf16;         ///< attention, head, router: never below 16 bits
+  double weight_bytes = 2;           ///< the copy the matmuls read and FSDP gathers
+  double gradient_bytes = 4;         ///< accumulated in fp32 (Megatron-LM default)
+  double reduced_bytes = 4;          ///< what data ranks send of a gradient
+  double activation_bytes = 2;       ///< kept for the backward pass, and sent by TP, CP and PP
+  double dispatch_bytes = 2;         ///< tokens on their way to the experts
+  std::optional<Scaling> scaling{};  ///< of 8-bit operands; absent: as the software does
 };
 
 /// Optimizer state. Adam: m and v, and an fp32 master copy of narrower weights.
@@ -93,6 +98,11 @@ struct Workload {
   StackMemory memory;
   double batch_tolerance = 0.125;                 ///< how far the batch a plan runs may lie from batch_seqs
   std::shared_ptr<const ExpertLoad> expert_load;  ///< what expert ranks get, in the place of the chip's moe_imbalance
+
+  /// Of 8-bit operands.
+  Scaling scaling() const {
+    return precision.scaling.value_or(runtime.current_scaling ? Scaling::kCurrent : Scaling::kDelayed);
+  }
 
   /// Sums of gradients run under the backward: asked so, and the software can.
   bool hides_gradients() const { return dp_overlap != CommOverlap::kNone && runtime.hides_gradients; }

@@ -44,6 +44,9 @@ void settle_runtime(StackRuntime& runtime, std::string_view architecture, std::s
   runtime.launches_each_expert = !groups || before(runtime.grouped_experts_since);
   const bool all_to_all = runtime.deepep_since == "never" || before(runtime.deepep_since);
   runtime.dispatch = all_to_all ? ExpertDispatch::kAllToAll : ExpertDispatch::kDeepEp;
+  runtime.current_scaling = !runtime.current_scaling_since.empty() && !before(runtime.current_scaling_since);
+  const auto& once = runtime.one_copy_on;
+  runtime.one_copy = std::find(once.begin(), once.end(), architecture) != once.end();
   runtime.hides_gradients = !before(runtime.gradient_overlap_since);
   runtime.hides_gathers = !before(runtime.gather_overlap_since);
   for (Pieces* cut : {&runtime.gathers, &runtime.reductions, &runtime.updates}) {
@@ -71,6 +74,8 @@ StackRuntime read_stack_runtime(const ConfigNode& node, Problems& problems) {
   out.compiled = fields.flag("compiled", false);
   out.grouped_experts_since = fields.optional_text("grouped_experts_since").value_or("");
   out.grouped_experts_on = fields.text_list("grouped_experts_on");
+  out.one_copy_on = fields.text_list("one_copy_on");
+  out.current_scaling_since = fields.optional_text("current_scaling_since").value_or("");
   out.expert_bias_apart = fields.flag("expert_bias_apart", false);
   out.deepep_since = fields.optional_text("deepep_since").value_or("");
   out.gathers = read_pieces(fields, "gathers");

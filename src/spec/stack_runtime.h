@@ -51,7 +51,13 @@ struct StackRuntime {
   std::string grouped_experts_since;  ///< "2026-06": before it, matmuls and casts of experts were kernels of one each
   std::vector<std::string> grouped_experts_on;  ///< architectures on which they are not any more; empty: all
   bool launches_each_expert = false;            ///< a run on others, or of before then
-  bool expert_bias_apart = false;               ///< experts' outputs get their biases one expert after the other
+  std::string
+      current_scaling_since;  ///< "2025-04": from when on 8-bit recipes scale by what a tensor holds; empty: never
+  std::vector<std::string>
+      one_copy_on;                 ///< architectures whose matmuls read an operand with one scale in either layout
+  bool one_copy = false;           ///< a run is on one of them
+  bool current_scaling = false;    ///< a run does
+  bool expert_bias_apart = false;  ///< experts' outputs get their biases one expert after the other
   std::string deepep_since;  ///< "2025-12": from when on it can be asked for, or "never"; empty: it is all there is
   ExpertDispatch dispatch = ExpertDispatch::kDeepEp;
   bool hides_gradients = true, hides_gathers = true;  ///< under compute: gradients' sums, and ZeRO-3's gathers

@@ -137,6 +137,24 @@ constexpr std::array kPrecisions{Words{"bf16", "bf16"},   Words{"fp16", "fp16"},
                                  Words{"fp8", "fp8"},     Words{"tf32", "tf32"}, Words{"fp32", "fp32"},
                                  Words{"nvfp4", "nvfp4"}, Words{"int8", "int8"}};
 
+/// What sources call where scales come from; the first that fits. Recipes of "fp8" alone are as their software does.
+struct ScalingWords {
+  std::string_view start;
+  Scaling scaling;
+};
+constexpr std::array kScalings{
+    ScalingWords{"fp8-cs", Scaling::kCurrent},     ScalingWords{"fp8-tensorwise", Scaling::kCurrent},
+    ScalingWords{"fp8-hybrid", Scaling::kDelayed}, ScalingWords{"fp8-te", Scaling::kDelayed},
+    ScalingWords{"fp8-rowwise", Scaling::kRow},    ScalingWords{"fp8-blockwise", Scaling::kBlock},
+    ScalingWords{"mxfp8", Scaling::kBlock},        ScalingWords{"nvfp4", Scaling::kBlock}};
+
+std::optional<Scaling> scaling_of(const Measurement& row) {
+  const std::string text = lower_case(row.precision);
+  const auto* const found = std::find_if(kScalings.begin(), kScalings.end(),
+                                         [&](const ScalingWords& words) { return text.starts_with(words.start); });
+  return found == kScalings.end() ? std::nullopt : std::optional(found->scaling);
+}
+
 /// What the engine cannot express. One line each, to be taken out as it learns them.
 void refuse_inexpressible(const Measurement& row) {
   const auto refuse = [](const char* reason, const std::string& detail) { throw NotPredicted(reason, detail); };
@@ -306,6 +324,7 @@ Workload workload_of(const Measurement& row, const HardwareSpec& hw) {
   out.fine_tune = row.adapters;
   try {
     out.precision = precision_of(precision_word(row));
+    out.precision.scaling = scaling_of(row);
     const std::string optimizer = lower_case(row.optimizer.substr(0, row.optimizer.find_first_of(" ,")));
     out.optimizer = optimizer_of(optimizer == "adamw" ? "adam" : optimizer, out.precision);
   } catch (const UserError& error) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "support/fixtures.h"
 
 namespace scalecalc {
@@ -278,6 +280,87 @@ TEST(ExpertBias, IsAddedExpertByExpertWhereTheStackDoes) {
       << "no loop is captured";
   EXPECT_EQ(with(false, true, GraphCapture::kNone).forward.work.hbm.value(),
             with(false, false, GraphCapture::kNone).forward.work.hbm.value());
+}
+
+/// [CAST] On the ideal chip with casts in the open. 16 bits read and 8 written twice: 4 bytes an element; with a scale
+/// from the tensor itself it is read once more, 6; written once, 3 and 5.
+class Casts : public testing::Test {
+ protected:
+  Casts() {
+    hw.efficiency.cast.value = 1;
+    workload.precision = precision_of("fp8");
+  }
+  Phase<double> forward(const ModelSpec& model, std::optional<Scaling> scaling, bool one_copy = false) {
+    workload.precision.scaling = scaling;
+    workload.runtime.one_copy = one_copy;
+    return costs_of(model, {}, workload, hw).kinds[0].forward;
+  }
+  double seconds(const ModelSpec& model, std::optional<Scaling> scaling, bool one_copy = false) {
+    HardwareSpec without = hw;
+    without.efficiency.cast.value = 0;
+    const double whole = forward(model, scaling, one_copy).work.hbm.value();
+    return whole - costs_of(model, {}, workload, without).kinds[0].forward.work.hbm.value();
+  }
+  static ModelSpec experts() {
+    ModelSpec model = test::moe_model();
+    model.kinds = {{MixerKind::kNone, FfnKind::kMoe}};
+    model.layer_kind = {0};
+    return model;
+  }
+  HardwareSpec hw = test::switched_chip();
+  Workload workload = test::workload();
+};
+
+TEST_F(Casts, ReadOnceMoreWhereScalesComeFromTheTensor) {
+  const ModelSpec model = test::dense_model(1);
+  const double element = seconds(model, Scaling::kDelayed) / 4;
+  EXPECT_GE(element, kSeq * (4 * 1024 + 4096) / hw.hbm_bandwidth.value()) << "the inputs of both parts";
+  EXPECT_NEAR(seconds(model, Scaling::kCurrent), 6 * element, 1e-9 * element);
+  EXPECT_NEAR(seconds(model, Scaling::kRow), 6 * element, 1e-9 * element);
+  EXPECT_NEAR(seconds(model, Scaling::kBlock), 4 * element, 1e-9 * element);
+  EXPECT_NEAR(seconds(model, Scaling::kDelayed, true), 3 * element, 1e-9 * element);
+  EXPECT_NEAR(seconds(model, Scaling::kCurrent, true), 5 * element, 1e-9 * element);
+  EXPECT_NEAR(seconds(model, Scaling::kBlock, true), 4 * element, 1e-9 * element) << "scales differ by layout";
+}
+
+TEST_F(Casts, AreAsTheSoftwareDoesWhereNobodySays) {
+  const ModelSpec model = test::dense_model(1);
+  const double delayed = seconds(model, {});
+  EXPECT_EQ(delayed, seconds(model, Scaling::kDelayed));
+  workload.runtime.current_scaling = true;
+  EXPECT_EQ(seconds(model, {}), seconds(model, Scaling::kCurrent));
+  EXPECT_EQ(seconds(model, Scaling::kDelayed), delayed);
+}
+
+/// Of three grouped matmuls of eight experts: where each expert's kernels are its own, a cast is one for each, or one
+/// for all whose scales are there beforehand. Of the shared expert's two the maximum is cleared and found and the scale
+/// made by three launches of a fifth of an operation each, where it comes from the tensor.
+TEST_F(Casts, OfExpertsAreLaunchedForEach) {
+  const ModelSpec model = experts();
+  workload.runtime.launches_each_expert = true;
+  const double delayed = forward(model, Scaling::kDelayed).work.overhead.value();
+  EXPECT_EQ(delayed, 0) << "the ideal host takes no time";
+  hw.efficiency.host_overhead.value = 1e-6;
+  const auto launched = [&](Scaling scaling) {
+    const Phase<double> phase = forward(model, scaling);
+    return phase.launches + std::round(phase.work.overhead.value() * 1e6);
+  };
+  const double once = launched(Scaling::kDelayed), each = launched(Scaling::kBlock);
+  const double matmuls = (each - once) / 7;
+  EXPECT_EQ(matmuls, std::floor(matmuls));
+  EXPECT_GE(matmuls, 2);
+  EXPECT_NEAR(launched(Scaling::kCurrent) - each, 2 * 3 * 0.2, 1e-9);
+}
+
+TEST_F(Casts, AScaleForEachRowCostsTheRateThatItsCoefficientSays) {
+  const ModelSpec model = test::dense_model(1);
+  hw.efficiency.matmul[static_cast<std::size_t>(DType::kFp8)].value = 0.5;
+  const double halved = forward(model, Scaling::kCurrent).work.compute.value();
+  hw.efficiency.matmul[static_cast<std::size_t>(DType::kFp8)].value = 1;
+  const double whole = forward(model, Scaling::kCurrent).work.compute.value();
+  hw.efficiency.row_scaled.value = 0.5;
+  EXPECT_NEAR(forward(model, Scaling::kRow).work.compute.value(), halved, 1e-12);
+  EXPECT_EQ(forward(model, Scaling::kCurrent).work.compute.value(), whole);
 }
 
 /// Two choices of 2,048 tokens, 512 wide: out in a byte and back in two. The backward sends the outputs' gradients out

@@ -50,6 +50,11 @@ TEST(StackRuntime, DependsOnItsDateAndArchitecture) {
   EXPECT_FALSE(settled("megatron", "blackwell", "").launches_each_expert) << "today";
   EXPECT_TRUE(settled("megatron", "hopper", "").launches_each_expert);
   EXPECT_FALSE(settled("torchtitan", "hopper", "").launches_each_expert);
+  EXPECT_FALSE(settled("nemo", "hopper", "2025-03").current_scaling) << "recipes of release 25.02";
+  EXPECT_TRUE(settled("nemo", "hopper", "2025-04").current_scaling) << "of 25.04";
+  EXPECT_FALSE(settled("megatron", "hopper", "").current_scaling) << "--fp8-recipe is delayed by default";
+  EXPECT_TRUE(settled("nemo", "blackwell", "").one_copy);
+  EXPECT_FALSE(settled("nemo", "hopper", "").one_copy);
   EXPECT_EQ(settled("megatron", "hopper", "2025-02").dispatch, ExpertDispatch::kAllToAll);
   EXPECT_EQ(settled("megatron", "hopper", "2025-03").dispatch, ExpertDispatch::kDeepEp);
   EXPECT_EQ(settled("deepspeed", "hopper", "").dispatch, ExpertDispatch::kAllToAll);

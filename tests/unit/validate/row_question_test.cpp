@@ -143,6 +143,20 @@ TEST(RowQuestion, PrecisionsGoByTheirFirstWord) {
   }
 }
 
+TEST(RowQuestion, ScalesComeFromWhereThePrecisionSays) {
+  for (const auto& [text, scaling] : {std::pair{"fp8-cs", std::optional(Scaling::kCurrent)},
+                                      {"fp8-tensorwise", Scaling::kCurrent},
+                                      {"fp8-hybrid", Scaling::kDelayed},
+                                      {"fp8-rowwise", Scaling::kRow},
+                                      {"mxfp8", Scaling::kBlock},
+                                      {"fp8", std::nullopt},
+                                      {"bf16", std::nullopt}}) {
+    Measurement row = test::measurement();
+    row.precision = text;
+    EXPECT_EQ(question(row).resolved.workload.precision.scaling, scaling) << text;
+  }
+}
+
 TEST(RowQuestion, AdaptersAreAskedForAsTheRowSays) {
   const RowQuestion q =
       question(test::measurement("  workload: lora\n  adapters: {rank: 8, targets: [q, v], base: nf4, experts: true}\n"
