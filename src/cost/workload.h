@@ -24,6 +24,8 @@ namespace scalecalc {
 /// Where the scales of 8-bit operands come from: of a tensor from those before it, from itself, of each of its rows
 /// from itself, or of each short block.
 enum class Scaling : std::uint8_t { kDelayed, kCurrent, kRow, kBlock };
+inline constexpr std::array<std::string_view, 4> kScalingNames{"delayed", "tensorwise", "rowwise", "blockwise"};
+inline std::string_view name_of(Scaling scaling) { return kScalingNames.at(static_cast<std::size_t>(scaling)); }
 
 /// Formats of a mixed-precision recipe. Bytes are per element.
 struct Precision {
@@ -99,8 +101,9 @@ struct Workload {
   double batch_tolerance = 0.125;                 ///< how far the batch a plan runs may lie from batch_seqs
   std::shared_ptr<const ExpertLoad> expert_load;  ///< what expert ranks get, in the place of the chip's moe_imbalance
 
-  /// Of 8-bit operands.
+  /// Of 8-bit operands; those of 4 bits always have theirs by blocks.
   Scaling scaling() const {
+    if (precision.compute == DType::kFp4) return Scaling::kBlock;
     return precision.scaling.value_or(runtime.current_scaling ? Scaling::kCurrent : Scaling::kDelayed);
   }
 

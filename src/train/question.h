@@ -55,6 +55,7 @@ struct TrainQuestion {
   std::string attention;  ///< as KernelQuestion::stated
   GraphCapture graphs = GraphCapture::kNone;
   std::optional<ExpertDispatch> dispatch;  ///< absent: as the stack
+  std::optional<Scaling> fp8_recipe;       ///< of 8-bit operands; absent: as the stack
   bool balanced_experts = false;
   bool dropout = false;                   ///< after attention and MLP, whatever the stack's scripts do
   std::optional<double> expert_capacity;  ///< experts take this x their mean load, filled up

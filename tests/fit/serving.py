@@ -39,7 +39,11 @@ def whole_table(found):
                       ("error_outside", "fitted, leave one source out"), ("error_inside", "fitted to all rows")):
         cells = line_of(name, rows, key) + line_of("", small, key)[1:]
         out.append("| " + " | ".join(cells) + " |")
-    return [f"{len(rows)} rows, of these {len(small)} at batch 1 to 32.", "", *out]
+    tpot = [r for r in rows if r["phase"] in ("decode", "online")]
+    held = line_of("", tpot, "error_outside")
+    return [f"{len(rows)} rows, of these {len(small)} at batch 1 to 32.", "", *out, "",
+            f"Times per output token, {len(tpot)} rows of decode and under load, leave one source out: {held[1]} in the "
+            f"median, {held[2]} in the mean, bias {held[3]}."]
 
 
 def axis_table(found, axis, name):

@@ -322,6 +322,23 @@ TEST(Runtime, CastsToEightBitsPassMemory) {
   EXPECT_NEAR(cast - fused, expected, 0.35 * expected) << "to the fusion of projections";
 }
 
+TEST(Runtime, ScalesComeFromWhereTheFlagSays) {
+  TrainQuestion q = mixtral();
+  q.model = "llama3-8b";
+  q.fix.ep = 1;
+  q.stack = "megatron";
+  q.precision = "fp8";
+  EXPECT_TRUE(assumes(q, "--fp8-recipe")) << "delayed, as Megatron-LM has it by default";
+  const double unasked = part(q, "hbm");
+  q.fp8_recipe = Scaling::kDelayed;
+  EXPECT_FALSE(assumes(q, "--fp8-recipe"));
+  EXPECT_DOUBLE_EQ(part(q, "hbm"), unasked);
+  q.fp8_recipe = Scaling::kCurrent;
+  EXPECT_GT(part(q, "hbm"), unasked) << "a tensor is read once more for its largest value";
+  q.precision = "bf16";
+  EXPECT_NE(test::problems_of([&] { resolve(q, Catalog()); }).find("--fp8-recipe has no meaning"), std::string::npos);
+}
+
 /// What the answer says it assumed about gradients that data ranks sum.
 double assumed_reduction(const std::string& precision) {
   TrainQuestion q{.model = "llama3-8b", .hardware = "a100-80g", .chips = 16};
