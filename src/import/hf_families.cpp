@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "import/hf_families.h"
 #include "import/hf_read.h"
 
@@ -125,7 +126,12 @@ void read_apertus(HfReading& r) {
   m.gated = false;
   m.qk_norm = "head_dim";
   constexpr std::int64_t kSlopes = 2;
-  if (r.keys.text_or({"hidden_act"}, "xielu") == "xielu") m.activation_weights = kSlopes;
+  const std::string activation = r.keys.text_or({"hidden_act"}, "xielu");
+  if (activation == "xielu") {
+    m.activation_weights = kSlopes;
+  } else {
+    r.keys.remark(fmt::format("activation {} is read as one without weights", in_quotes(activation)));
+  }
   for (const HfNames& names : {HfNames{"post_norm"}, HfNames{"qk_norm"}}) {
     const bool usual = *names.begin() == "qk_norm";
     if (r.keys.flag(names, usual) == usual) continue;
@@ -152,6 +158,7 @@ void read_phi3small(HfReading& r) {
     r.keys.remark("attention_bias has no effect: projections of this family have biases");
   }
   const bool sparse_alone = r.keys.is_null({"dense_attention_every_n_layers"});
+  if (sparse_alone) r.keys.remark("dense_attention_every_n_layers is null: every layer attends to blocks");
   const std::int64_t every = sparse_alone ? 0 : r.keys.size_or({"dense_attention_every_n_layers"}, 2, {1, 1e4}).value;
   for (std::int64_t i = 0; i < m.layer_count(); ++i) {
     m.layers[static_cast<std::size_t>(i)].mixer = every > 0 && (i + 1) % every == 0 ? "full" : "strided";

@@ -119,11 +119,15 @@ void read_disentangled(HfReading& r, const Size& span, bool own_projections, boo
   same_as_model(r, {"pooler_hidden_size"});
 }
 
-/// Positions before a token that are told apart; below 1: all there are.
+/// Positions before a token that are told apart; below 1, or not said: all there are.
 Size read_span(HfReading& r, HfNames names) {
   const ConfigNode* said = r.keys.find(names);
-  if (said == nullptr || said->is_null() || said->text.starts_with("-") || said->text == "0") return r.model.max_seq;
-  return r.keys.whole(*said, *names.begin()).value_or(r.model.max_seq);
+  Size out = r.model.max_seq;
+  if (said != nullptr && !said->is_null() && !said->text.starts_with("-") && said->text != "0") {
+    out = r.keys.whole(*said, *names.begin()).value_or(out);
+  }
+  r.keys.remark(fmt::format("{} relative positions are told apart before a token, and as many behind it", out.value));
+  return out;
 }
 
 }  // namespace
@@ -162,12 +166,17 @@ void read_deberta_v2(HfReading& r) {
   read_shape(r, {.max_seq = 512});
   as_bert(r, HfEncoder::kUnpooled);
   if (const auto width = r.keys.size({"attention_head_size"})) m.head_dim = *width;
-  const Size furthest = read_span(r, {"max_relative_positions"});
+  r.keys.find({"max_relative_positions"});
   const ConfigNode* buckets = r.keys.find({"position_buckets"});
   const bool in_buckets = buckets != nullptr && !buckets->is_null() && !buckets->text.starts_with("-");
+  if (!r.keys.has({"norm_rel_ebd"})) r.keys.defaulted("norm_rel_ebd", "none", kClassDefault);
   const std::string norms = r.keys.text_or({"norm_rel_ebd"}, "none");
-  read_disentangled(r, in_buckets ? read_span(r, {"position_buckets"}) : furthest, false,
-                    norms.find("layer_norm") != std::string::npos);
+  if (norms != "none" && norms != "layer_norm") {
+    r.keys.problems().add(r.keys.find({"norm_rel_ebd"})->span,
+                          fmt::format("norm_rel_ebd {} is not known", in_quotes(norms)), "known: none, layer_norm");
+  }
+  read_disentangled(r, in_buckets ? read_span(r, {"position_buckets"}) : read_span(r, {"max_relative_positions"}),
+                    false, norms == "layer_norm");
   if (!r.keys.flag({"share_att_key"}, false)) {
     r.keys.problems().add(r.keys.span(), "'share_att_key' is read as true only");
   }

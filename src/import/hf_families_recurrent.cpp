@@ -74,6 +74,12 @@ void read_rwkv4(HfReading& r) {
 
 void read_rwkv5(HfReading& r) {
   read_rwkv(r, 5);
+  // Before it versions had no gate, and one decay for a head.
+  const std::string version = r.keys.text_or({"model_version", "rwkv_version"}, "5_2");
+  if (version != "5_2" && version != "5.2") {
+    r.keys.problems().add(r.keys.find({"model_version", "rwkv_version"})->span,
+                          fmt::format("RWKV of version {} is not read", in_quotes(version)), "read: 5_2");
+  }
   channel_width(r, 3.5, "3.5 x hidden_size, in whole multiples of 32");
 }
 

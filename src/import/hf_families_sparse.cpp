@@ -215,6 +215,7 @@ void read_longcat_flash_ngram(HfReading& r) {
   const auto rows = static_cast<std::int64_t>(*ratio * static_cast<double>(m.vocab.value));
   m.ngrams = HfNgrams{
       {tables, splits.where}, {tables * rows + tables * tables, said->span}, {m.d_model.value / tables, splits.where}};
+  r.keys.remark(fmt::format("{} tables of n-grams have {} rows together", tables, m.ngrams->rows.value));
 }
 
 namespace {
